@@ -1,0 +1,196 @@
+# Each target sets up what it needs: `make demo` and `make test` need Python 3.11 and nothing else.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.SUFFIXES:
+.SECONDARY:
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+PYTHON ?= python3
+NATIVE_CC ?= gcc
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+
+# The most that the shipped binary may weigh, in bytes.
+BUDGET := 1048576
+# All that the shipped binary may ask of its host.
+IMPORTS := env.memory env.pg_host
+
+.PHONY: help
+help:
+	@echo 'make demo    train on handwritten digits, pictures in build/demo'
+	@echo 'make test    all tests but those that compare with PyTorch'
+	@echo 'make parity  the tests that compare with PyTorch (installs it in .venv-parity)'
+	@echo 'make check   format, lint, types, C warnings, layers'
+	@echo 'make wasm    build pygrad/core.wasm from wasm_core (installs emscripten)'
+	@echo 'make repro   build it twice elsewhere and compare with the shipped one'
+	@echo 'make native  the C tests, natively, under sanitizers'
+	@echo 'make size    bytes, lines and longest functions, against the budget'
+	@echo 'make bench   speed'
+	@echo 'make ci      all of it'
+
+# Python: one environment for the demo and the tests, one more with PyTorch for the comparisons.
+
+VENV := .venv
+PARITY_VENV := .venv-parity
+
+$(VENV)/bin/python $(PARITY_VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo 'pygrad needs Python 3.11 or newer: make PYTHON=python3.11 ...' >&2; exit 1; }
+	$(PYTHON) -m venv $(@:/bin/python=)
+
+install = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	$(call install,$(VENV)) --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(call install,$(VENV)) --editable '.[demo,dev]'
+	@touch $@ $(VENV)/.demo
+
+$(PARITY_VENV)/.parity: pyproject.toml | $(PARITY_VENV)/bin/python
+	$(call install,$(PARITY_VENV)) --editable '.[demo,dev]' torch==2.13.0
+	@touch $@
+
+.PHONY: demo test parity bench
+demo: $(VENV)/.demo
+	$(VENV)/bin/python -m pygrad.demo --out build/demo
+
+test: $(VENV)/.dev
+	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+
+parity: $(PARITY_VENV)/.parity
+	@$(PARITY_VENV)/bin/python -c 'import torch; print("torch", torch.__version__)'
+	$(PARITY_VENV)/bin/python -m pytest tests/parity $(PYTEST_ARGS)
+
+bench: $(VENV)/.dev
+	$(VENV)/bin/python tests/bench/run.py $(BENCH_ARGS)
+
+# The engine. Relative paths and sorted lists throughout: the same sources give the same bytes in
+# any folder. NDEBUG, because a failed assertion would import a way to print and exit.
+
+SOURCES := $(sort $(wildcard wasm_core/*.c wasm_core/*/*.c))
+INPUTS := $(sort $(wildcard $(foreach e,c h def,wasm_core/*.$(e) wasm_core/*/*.$(e))))
+OBJECTS := $(SOURCES:wasm_core/%.c=build/wasm/%.o)
+
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
+ARITHMETIC := -ffp-contract=off -fno-math-errno -fwrapv
+WASM_CFLAGS := -std=c11 -msimd128 $(ARITHMETIC) -DNDEBUG -Iwasm_core
+# Files whose loops people wait for are built for speed, all others for size.
+FAST := api arithmetic bind call conv copy dropout elementwise engine gemm graph iter loss matmul memory \
+  norm optim pool reduce rng scan softmax sort tensor
+OPTIMIZE = $(if $(filter $(notdir $(basename $<)),$(FAST)),-O3 -fno-unroll-loops,-Os)
+# The stack comes first in memory, so that overflowing it traps rather than overwrites data.
+WASM_LDFLAGS := -O3 -msimd128 -sSTANDALONE_WASM --no-entry -sIMPORTED_MEMORY=1 \
+  -sALLOW_MEMORY_GROWTH=1 -sINITIAL_MEMORY=16MB -sMAXIMUM_MEMORY=4GB -sTOTAL_STACK=1MB \
+  -sERROR_ON_UNDEFINED_SYMBOLS=0 -sWARN_ON_UNDEFINED_SYMBOLS=0 -Wl,--stack-first
+
+apt_install = { $(SUDO) apt-get update -qq && \
+  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(1); }
+
+.PHONY: need-emcc need-native-cc
+need-emcc:
+	@command -v emcc >/dev/null || $(call apt_install,emscripten)
+
+need-native-cc:
+	@command -v $(NATIVE_CC) >/dev/null || $(call apt_install,gcc libc6-dev)
+
+.PHONY: wasm wasm-build repro size FORCE
+wasm: wasm-build
+	@for file in core.wasm core.build.txt; do \
+	  cmp -s "build/wasm/$$file" "pygrad/$$file" || \
+	    { cp "build/wasm/$$file" "build/wasm/$$file.new" && mkdir -p pygrad && \
+	      mv "build/wasm/$$file.new" "pygrad/$$file" && echo "wasm: new pygrad/$$file"; }; \
+	done
+
+wasm-build: need-emcc
+	@$(MAKE) -j2 build/wasm/core.wasm
+
+build/wasm/%.o: wasm_core/%.c Makefile
+	@mkdir -p $(@D)
+	emcc $(WASM_CFLAGS) $(OPTIMIZE) $(WARNINGS) -ffile-prefix-map=$(CURDIR)=. -MMD -MP -c $< -o $@
+
+# Newer whenever a file came or went, which no time stamp of the others would tell.
+build/wasm/inputs: FORCE
+	@mkdir -p $(@D)
+	@echo '$(INPUTS)' | cmp -s - $@ || echo '$(INPUTS)' > $@
+
+build/wasm/core.wasm: $(OBJECTS) $(INPUTS) build/wasm/inputs wasm_core/report.py Makefile
+	emcc $(WASM_LDFLAGS) $(OBJECTS) -o $@
+	@$(PYTHON) wasm_core/report.py record --imports='$(IMPORTS)' --cflags='$(WASM_CFLAGS)' \
+	  --ldflags='$(WASM_LDFLAGS)' $@ $(INPUTS) > $(@:.wasm=.build.txt)
+
+# Built twice, in folders that have nothing in common.
+repro: need-emcc
+	@rm -rf build/repro && mkdir -p build/repro
+	@elsewhere=$$(mktemp -d); trap 'rm -rf "$$elsewhere"' EXIT; \
+	for folder in build/repro "$$elsewhere"; do \
+	  cp -R Makefile wasm_core "$$folder" && $(MAKE) -C "$$folder" wasm >/dev/null && \
+	  for file in core.wasm core.build.txt; do \
+	    cmp "$$folder/pygrad/$$file" "pygrad/$$file" || \
+	      { echo "repro: pygrad/$$file is not what wasm_core gives: run make wasm" >&2; exit 1; }; \
+	  done; \
+	done
+	@echo 'repro: pygrad/core.wasm is what wasm_core gives, built twice'
+
+size: wasm-build
+	@$(PYTHON) wasm_core/report.py size --budget=$(BUDGET) pygrad/core.wasm $(INPUTS)
+
+# The same C for this machine, with the sanitizers; each tests/core/*.c is a program with its own main.
+
+NATIVE_CFLAGS := -std=c11 -g -O1 $(ARITHMETIC) -fsanitize=address,undefined \
+  -fno-sanitize-recover=all -fno-omit-frame-pointer -DPG_CHECK_MEMORY -Iwasm_core
+NATIVE_OBJECTS := $(SOURCES:wasm_core/%.c=build/native/%.o)
+C_TESTS := $(patsubst tests/core/%.c,build/native/tests/%,$(sort $(wildcard tests/core/*.c)))
+
+build/native/%.o: wasm_core/%.c Makefile
+	@mkdir -p $(@D)
+	$(NATIVE_CC) $(NATIVE_CFLAGS) $(WARNINGS) -MMD -MP -c $< -o $@
+
+build/native/tests/%: tests/core/%.c $(NATIVE_OBJECTS) Makefile
+	@mkdir -p $(@D)
+	$(NATIVE_CC) $(NATIVE_CFLAGS) $(WARNINGS) -MMD -MP -MF $@.d $< $(NATIVE_OBJECTS) -lm -o $@
+
+.PHONY: native native-tests
+native-tests: $(C_TESTS)
+
+native: need-native-cc
+	@$(if $(C_TESTS),,echo 'native: no tests in tests/core' >&2; exit 1)
+	@$(MAKE) -j2 native-tests
+	@for program in $(C_TESTS); do \
+	  echo "$$program"; \
+	  UBSAN_OPTIONS=print_stacktrace=1 "$$program" || { echo "native: $$program failed" >&2; exit 1; }; \
+	done
+	@echo 'native: $(words $(C_TESTS)) programs passed under ASan and UBSan'
+
+-include $(OBJECTS:.o=.d) $(NATIVE_OBJECTS:.o=.d) $(C_TESTS:=.d)
+
+# What a change must hold to.
+
+.PHONY: check check-python check-c
+check: check-python check-c
+	$(VENV)/bin/python -m pytest tests/test_layers.py
+
+check-python: $(VENV)/.dev
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+
+check-c: need-native-cc
+	@for source in $(SOURCES); do \
+	  $(NATIVE_CC) -fsyntax-only -std=c11 -O1 $(ARITHMETIC) $(WARNINGS) -Iwasm_core "$$source"; \
+	  ! command -v emcc >/dev/null || emcc -fsyntax-only $(WASM_CFLAGS) $(WARNINGS) "$$source"; \
+	done
+	@echo 'check-c: $(words $(SOURCES)) files without a warning'
+
+.PHONY: ci ci-beyond-test clean
+ci: test
+	@$(MAKE) ci-beyond-test
+
+ci-beyond-test:
+	@for target in check native repro size parity demo bench; do \
+	  echo "== make $$target"; $(MAKE) "$$target"; \
+	done
+
+clean:
+	rm -rf build

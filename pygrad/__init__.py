@@ -1,0 +1,127 @@
+"""PyTorch's autograd in one WebAssembly binary.
+
+``import pygrad as torch`` runs PyTorch scripts that use tensors, autograd, ``nn`` and ``optim`` on the CPU. One thing is
+different, and is why the package exists: a tensor saved for backward is a snapshot, so mutating the original never
+raises and never changes a gradient.
+
+Example:
+    >>> import pygrad as torch
+    >>> x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    >>> y = (x ** 2).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 4., 6.])
+"""
+
+from __future__ import annotations
+
+import math as _math
+from types import SimpleNamespace as _Namespace
+from typing import Any
+
+from . import _call, _engine, _ops
+from ._creation import (
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+    as_tensor,
+    asarray,
+    from_dlpack,
+    from_numpy,
+    frombuffer,
+    tensor,
+)
+from ._dtypes import (
+    Size,
+    channels_last,
+    contiguous_format,
+    device,
+    dtype,
+    finfo,
+    float32,
+    float64,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+    uint8,
+)
+from ._dtypes import bool_ as bool
+from ._errors import EngineError, LinAlgError, OutOfMemoryError
+from ._tensor import Tensor
+
+__version__ = "0.1.0"
+
+float = float32
+double = float64
+short = int16
+int = int32
+long = int64
+inf = _math.inf
+nan = _math.nan
+pi = _math.pi
+e = _math.e
+newaxis = None
+
+globals().update(_ops.namespace("f"))
+return_types = _Namespace(**_ops.return_types)
+_C = _Namespace(**_ops.C)
+
+from . import autograd, linalg, nn, optim, special, utils
+from ._functions import (
+    broadcast_shapes,
+    get_num_threads,
+    is_complex,
+    is_floating_point,
+    is_nonzero,
+    is_tensor,
+    numel,
+    set_default_dtype,
+    set_num_threads,
+    set_printoptions,
+    tensordot,
+    typename,
+    use_deterministic_algorithms,
+)
+from .autograd.grad_mode import enable_grad, no_grad, set_grad_enabled
+from .random import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+from .serialization import load, save
+
+
+def pg_live_count() -> Any:
+    """Live tensors and nodes of the engine: returns to where it was when everything made since is gone."""
+    return _engine.live_count()
+
+
+def __getattr__(name: str) -> Any:
+    """Submodules that are imported when first asked for."""
+    import importlib
+
+    if name in ("datasets", "random", "serialization"):
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'pygrad' has no attribute '{name}'")
+
+
+__all__ = sorted(
+    name
+    for name in globals()
+    if not name.startswith("_") and name not in ("annotations", "Any")
+)

@@ -1,0 +1,348 @@
+"""Tensors from Python and host data: `tensor`, `as_tensor`, `from_numpy`, `asarray`, the legacy constructors."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Sequence
+from typing import Any
+
+from . import _call, _engine
+from ._dtypes import BY_NAME, bool_, dtype, float32, float64, int64, uint8
+from ._tensor import Tensor
+
+_memory = _engine.memory
+_empty = _call.ROWS["empty"]
+
+
+def empty_for_host(shape: Sequence[int], kind: dtype) -> tuple[Tensor, int]:
+    """An uninitialised contiguous tensor and the address of its elements."""
+    out = _call.invoke(_empty, 0, (tuple(shape),), {"dtype": kind})
+    return out, out.data_ptr()
+
+
+def from_buffer(data: Any, shape: Sequence[int], kind: dtype) -> Tensor:
+    """A tensor with a copy of the bytes of a C-contiguous buffer."""
+    out, at = empty_for_host(shape, kind)
+    raw = memoryview(data).cast("B")
+    _memory[at : at + len(raw)] = raw
+    return out
+
+
+# ------------------------------------------------------------------ nested Python data
+
+
+def _shape_of(data: Any) -> list[int]:
+    """The sizes of nested lists, by their first elements."""
+    shape: list[int] = []
+    while isinstance(data, (list, tuple)):
+        shape.append(len(data))
+        if not data:
+            break
+        data = data[0]
+    if isinstance(data, Tensor) or hasattr(data, "__array__"):
+        shape.extend(data.shape)
+    return shape
+
+
+def _flatten(data: Any, shape: Sequence[int], level: int, out: list[Any]) -> None:
+    if level == len(shape):
+        if isinstance(data, (list, tuple)):
+            raise TypeError(f"only number-like data can be nested here, not {type(data).__name__}")
+        out.append(data)
+        return
+    if isinstance(data, Tensor) or hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
+        data = data.tolist()
+    if not isinstance(data, (list, tuple)):
+        raise TypeError(f"not a sequence at dim {level}")
+    if len(data) != shape[level]:
+        raise ValueError(f"expected sequence of length {shape[level]} at dim {level} (got {len(data)})")
+    if level == len(shape) - 1 and not any(isinstance(v, (list, tuple)) for v in data):
+        out.extend(data)
+        return
+    for item in data:
+        _flatten(item, shape, level + 1, out)
+
+
+def _infer(flat: list[Any]) -> dtype:
+    """PyTorch's inference: the default float type, else int64, else bool."""
+    found = {type(v) for v in flat}
+    if found <= {float}:
+        return _default_dtype()
+    if found <= {int}:
+        return int64
+    if found <= {bool}:
+        return bool_
+    kinds = set()
+    for value in flat:
+        if isinstance(value, Tensor):
+            kinds.add(value.dtype)
+        elif isinstance(value, bool):
+            kinds.add(bool_)
+        elif hasattr(value, "dtype"):
+            kinds.add(_numpy_dtype(value.dtype))
+        elif isinstance(value, int):
+            kinds.add(int64)
+        elif isinstance(value, float):
+            kinds.add(_default_dtype())
+        elif isinstance(value, complex):
+            raise NotImplementedError("pygrad has no complex tensors yet")
+        elif hasattr(value, "__index__"):
+            kinds.add(int64)
+        elif hasattr(value, "__float__"):
+            kinds.add(_default_dtype())
+        else:
+            raise TypeError(f"new(): data must be a sequence (got {type(value).__name__})") if isinstance(
+                value, (dict, set)
+            ) else _cannot_infer(value)
+    best = kinds.pop()
+    for other in kinds:
+        best = _call.invoke(_call.ROWS["promote_types"], 0, (best, other), {})
+    return best
+
+
+def _cannot_infer(value: Any) -> Exception:
+    if isinstance(value, str):
+        return TypeError("new(): invalid data type 'str'")
+    return RuntimeError(f"Could not infer dtype of {type(value).__name__}")
+
+
+def _default_dtype() -> dtype:
+    return _call.invoke(_call.ROWS["get_default_dtype"], 0, (), {})  # type: ignore[no-any-return]
+
+
+def _as_number(value: Any, kind: dtype) -> Any:
+    if isinstance(value, (str, bytes)):
+        raise TypeError("new(): invalid data type 'str'")
+    if value is None:
+        raise TypeError("must be real number, not NoneType")
+    if kind.is_floating_point:
+        return float(value)
+    if kind is bool_:
+        return bool(value)
+    return int(value)
+
+
+def _pack(flat: list[Any], kind: dtype) -> array.array[Any]:
+    code = {"?": "b"}.get(kind._format, kind._format)
+    try:
+        return array.array(code, flat)
+    except (TypeError, OverflowError):
+        pass
+    numbers = [_as_number(v, kind) for v in flat]
+    try:
+        return array.array(code, numbers)
+    except OverflowError:
+        pass
+    if kind.is_floating_point:  # a float64 beyond float32's range is infinite there
+        return array.array(code, [max(min(v, 3.4e38), -3.4e38) * 10 if abs(v) > 3.4028235e38 else v for v in numbers])
+    raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+
+
+def _from_nested(data: Any, kind: dtype | None) -> Tensor:
+    shape = _shape_of(data)
+    flat: list[Any] = []
+    _flatten(data, shape, 0, flat)
+    if kind is None:
+        kind = _infer(flat) if flat else _default_dtype()
+    return from_buffer(_pack(flat, kind), shape, kind) if flat else empty_for_host(shape, kind)[0]
+
+
+# ------------------------------------------------------------------ NumPy
+
+
+def _numpy_dtype(kind: Any) -> dtype:
+    found = BY_NAME.get(kind.name)
+    if found is None:
+        raise TypeError(
+            f"can't convert np.ndarray of type numpy.{kind.name}_. The only supported types are: float64, float32, "
+            "int64, int32, int16, int8, uint8, and bool."
+            if kind.name == "object"
+            else f"can't convert np.ndarray of type numpy.{kind.name}. The only supported types are: float64, float32, "
+            "int64, int32, int16, int8, uint8, and bool."
+        )
+    return found
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor of an array's elements.
+
+    An array that views a tensor's memory (from ``Tensor.numpy()``) gives a tensor that shares that memory again. Any other
+    array is copied once into the engine's memory: unlike PyTorch, later writes to it do not show in the tensor.
+
+    Args:
+        ndarray: a ``numpy.ndarray`` of float64, float32, an integer type or bool.
+
+    Example:
+        >>> import numpy, pygrad
+        >>> pygrad.from_numpy(numpy.array([1.5, 2.5]))
+        tensor([1.5000, 2.5000], dtype=torch.float64)
+    """
+    import numpy as np
+
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    kind = _numpy_dtype(ndarray.dtype)
+    from ._host_data import shared_again
+
+    shared = shared_again(ndarray, kind)
+    if shared is not None:
+        return shared
+    if not ndarray.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order.")
+    out, at = empty_for_host(ndarray.shape, kind)
+    if ndarray.size:
+        target = np.frombuffer(_memory[at : at + ndarray.nbytes], dtype=ndarray.dtype).reshape(ndarray.shape)
+        np.copyto(target, ndarray)
+    return out
+
+
+# ------------------------------------------------------------------ public constructors
+
+
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """A new leaf with a copy of `data`: a number, nested lists, an array or a tensor.
+
+    Args:
+        data: numbers, nested to any depth; every list of a level must have the same length.
+        dtype: of the result; default float32 for floats, int64 for ints, bool for bools.
+        device: only the CPU.
+        requires_grad: whether operations on the result are recorded.
+        pin_memory: accepted, without effect.
+
+    Raises:
+        ValueError: ragged lists. TypeError: data that are not numbers.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.tensor([[1, 2], [3, 4]])
+        tensor([[1, 2],
+                [3, 4]])
+    """
+    _check_device(device)
+    kind = _as_dtype(dtype)
+    if isinstance(data, Tensor):
+        import warnings
+
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+    out = _tensor_from(data, kind, copy=True)
+    return out.requires_grad_(True) if requires_grad else out  # type: ignore[attr-defined, no-any-return]
+
+
+def _as_dtype(kind: Any) -> dtype | None:
+    if kind is None or isinstance(kind, dtype):
+        return kind
+    if kind is float:
+        return _default_dtype()
+    if kind in (int, bool):
+        return int64 if kind is int else bool_
+    raise TypeError(f"tensor(): argument 'dtype' must be torch.dtype, not {type(kind).__name__}")
+
+
+def _check_device(value: Any) -> None:
+    if value is not None:
+        from ._dtypes import device
+
+        device(value)
+
+
+def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
+    if isinstance(data, Tensor):
+        out = data.detach()  # type: ignore[attr-defined]
+        wanted = kind or data.dtype
+        return (out.clone() if wanted is data.dtype else out.to(wanted)) if copy else out  # type: ignore[no-any-return]
+    if type(data).__module__ == "numpy" and hasattr(data, "dtype"):
+        import numpy as np
+
+        out = from_numpy(np.asarray(data))
+        if copy and data.ndim:
+            out = out.clone() if kind is None else out  # type: ignore[attr-defined]
+        return out if kind is None or kind is out.dtype else out.to(kind)  # type: ignore[attr-defined, no-any-return]
+    if not isinstance(data, (list, tuple, int, float)) and hasattr(data, "__array__"):
+        return _tensor_from(data.__array__(), kind, copy)
+    if isinstance(data, range):
+        data = list(data)
+    return _from_nested(data, kind)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """`data` itself if it is a tensor of that dtype, else a tensor made of it."""
+    _check_device(device)
+    kind = _as_dtype(dtype)
+    if isinstance(data, Tensor):
+        return data if kind is None or kind is data.dtype else data.to(kind)  # type: ignore[attr-defined, no-any-return]
+    return _tensor_from(data, kind, copy=False)
+
+
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+    """`obj` as a tensor; see PyTorch's asarray. A copy unless it is a tensor and `copy` allows sharing."""
+    _check_device(device)
+    out = as_tensor(obj, dtype)
+    if copy and out is obj:
+        out = out.clone()  # type: ignore[attr-defined]
+    if requires_grad != out.requires_grad:
+        out = out.detach().requires_grad_(requires_grad)  # type: ignore[attr-defined]
+    return out
+
+
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A tensor from any object with ``__dlpack__`` on the CPU: shared if it is pygrad's own memory, else copied."""
+    import numpy as np
+
+    return from_numpy(np.from_dlpack(ext_tensor))
+
+
+def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A 1-D tensor with a copy of a buffer's bytes."""
+    raw = memoryview(buffer).cast("B")[offset:]
+    n = len(raw) // dtype.itemsize if count < 0 else count
+    if n * dtype.itemsize > len(raw):
+        raise ValueError(
+            f"requested buffer length ({n} * {dtype.itemsize} bytes) after offset ({offset} bytes) must not be greater "
+            f"than actual buffer length ({len(raw) + offset} bytes)"
+        )
+    out = from_buffer(raw[: n * dtype.itemsize], (n,), dtype)
+    return out.requires_grad_(True) if requires_grad else out  # type: ignore[attr-defined, no-any-return]
+
+
+def legacy_tensor(*args: Any, kind: dtype | None = None, **kwargs: Any) -> Tensor:
+    """``Tensor(2, 3)`` (sizes, uninitialised) and ``Tensor([1.0, 2.0])`` (data), as PyTorch still has them."""
+    kind = kind or _default_dtype()
+    if kwargs:
+        raise TypeError(f"new() received unexpected keyword arguments {sorted(kwargs)}")
+    if args and all(isinstance(a, int) for a in args):
+        return empty_for_host(args, kind)[0]
+    if not args:
+        return empty_for_host((0,), kind)[0]
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return args[0].to(kind).detach()  # type: ignore[attr-defined, no-any-return]
+    if len(args) == 1 and type(args[0]).__name__ == "Size":
+        return empty_for_host(args[0], kind)[0]
+    if len(args) == 1 and (isinstance(args[0], (list, tuple)) or hasattr(args[0], "__array__")):
+        return _tensor_from(args[0], kind, copy=True)
+    raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
+
+
+def _legacy(kind: dtype, name: str) -> Any:
+    def make(*args: Any) -> Tensor:
+        return legacy_tensor(*args, kind=kind)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"A {kind.name} tensor of these sizes (uninitialised) or data; PyTorch's legacy constructor."
+    return make
+
+
+FloatTensor = _legacy(float32, "FloatTensor")
+DoubleTensor = _legacy(float64, "DoubleTensor")
+LongTensor = _legacy(int64, "LongTensor")
+ByteTensor = _legacy(uint8, "ByteTensor")
+BoolTensor = _legacy(bool_, "BoolTensor")
+IntTensor = _legacy(BY_NAME["int32"], "IntTensor")
+ShortTensor = _legacy(BY_NAME["int16"], "ShortTensor")
+CharTensor = _legacy(BY_NAME["int8"], "CharTensor")

@@ -1,0 +1,196 @@
+"""dtypes, devices, layouts and memory formats: names that PyTorch scripts pass around."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+
+class dtype:
+    """An element type, such as ``pygrad.float32``. There is one object a type: compare with ``is``."""
+
+    __slots__ = ("_format", "code", "is_complex", "is_floating_point", "is_signed", "itemsize", "name")
+
+    def __init__(self, code: int, name: str, itemsize: int, kind: str, fmt: str) -> None:
+        self.code = code
+        self.name = name
+        self.itemsize = itemsize
+        self.is_floating_point = kind == "f"
+        self.is_complex = kind == "c"
+        self.is_signed = kind != "b" and name != "uint8"
+        self._format = fmt
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    def to_real(self) -> dtype:
+        """The real type of the same precision."""
+        return self
+
+
+uint8: Final = dtype(0, "uint8", 1, "i", "B")
+int8: Final = dtype(1, "int8", 1, "i", "b")
+int16: Final = dtype(2, "int16", 2, "i", "h")
+int32: Final = dtype(3, "int32", 4, "i", "i")
+int64: Final = dtype(4, "int64", 8, "i", "q")
+float32: Final = dtype(6, "float32", 4, "f", "f")
+float64: Final = dtype(7, "float64", 8, "f", "d")
+bool_: Final = dtype(11, "bool", 1, "b", "?")
+
+ALL: Final = (uint8, int8, int16, int32, int64, float32, float64, bool_)
+BY_CODE: Final[list[dtype | None]] = [None] * 128
+for _each in ALL:
+    BY_CODE[_each.code] = _each
+BY_NAME: Final = {each.name: each for each in ALL}
+ALIASES: Final = {
+    "float": float32,
+    "double": float64,
+    "long": int64,
+    "int": int32,
+    "short": int16,
+}
+
+
+class device:
+    """Where tensors live: always the CPU side, inside the engine's memory.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.device("cpu")
+        device(type='cpu')
+    """
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, type: str | device = "cpu", index: int | None = None) -> None:
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        name, _, number = type.partition(":")
+        if name != "cpu":
+            known = ("cuda", "mps", "xpu", "meta", "hpu", "xla", "vulkan")
+            if name in known:
+                raise RuntimeError(f"pygrad runs on the CPU alone: device '{type}' is not available")
+            raise RuntimeError(
+                f"Expected one of cpu, {', '.join(known)} device type at start of device string: {name}"
+            )
+        self.type = name
+        self.index = int(number) if number else index
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, (self.type, self.index)
+
+
+class _Named:
+    """A constant that prints as PyTorch's does."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class layout(_Named):
+    """How elements are laid out; only ``strided`` exists here."""
+
+
+class memory_format(_Named):
+    """The order of strides asked for."""
+
+
+strided: Final = layout("strided")
+contiguous_format: Final = memory_format("contiguous_format")
+preserve_format: Final = memory_format("preserve_format")
+channels_last: Final = memory_format("channels_last")
+
+
+class Size(tuple[int, ...]):
+    """The sizes of a tensor: a tuple of ints.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.zeros(2, 3).shape
+        torch.Size([2, 3])
+    """
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The product of the sizes."""
+        n = 1
+        for size in self:
+            n *= size
+        return n
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __add__(self, other: Any) -> Size:  # type: ignore[override]
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __getitem__(self, index: Any) -> Any:
+        value = tuple.__getitem__(self, index)
+        return Size(value) if isinstance(index, slice) else value
+
+
+class finfo:
+    """Limits of a floating type: ``eps``, ``max``, ``min``, ``tiny``, ``smallest_normal``, ``resolution``, ``bits``.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.finfo(pygrad.float64).eps
+        2.220446049250313e-16
+    """
+
+    def __init__(self, type: dtype | None = None) -> None:
+        kind = float32 if type is None else type
+        if not kind.is_floating_point:
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{kind.name}'")
+        self.bits = kind.itemsize * 8
+        self.dtype = kind.name
+        digits, top = (24, 128) if kind is float32 else (53, 1024)
+        self.eps = 2.0 ** (1 - digits)
+        self.max = (2.0 - self.eps) * 2.0 ** (top - 1)
+        self.min = -self.max
+        self.tiny = self.smallest_normal = 2.0 ** (2 - top)
+        self.resolution = 1e-6 if kind is float32 else 1e-15
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """Limits of an integer type: ``min``, ``max``, ``bits``."""
+
+    def __init__(self, type: dtype) -> None:
+        if type.is_floating_point or type is bool_:
+            raise TypeError(f"torch.iinfo() requires an integer input type. '{type.name}' is not supported")
+        self.bits = type.itemsize * 8
+        self.dtype = type.name
+        self.max = 2 ** (self.bits - type.is_signed) - 1
+        self.min = -(self.max + 1) if type.is_signed else 0
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

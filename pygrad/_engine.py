@@ -1,0 +1,361 @@
+"""The engine's binary in a wasmtime store: the one module that knows wasmtime and addresses.
+
+A call goes through `wasmtime_func_call_unchecked` by `ctypes.PyDLL`: about a microsecond, where wasmtime's own
+`Func.__call__` takes fifty. The signatures it would check were checked once, at load. Set
+``PYGRAD_PUBLIC_CALL=1`` to use `Func.__call__` instead.
+
+The store must not be entered by two threads at once, so a lock is held from writing the frame to
+reading the result. Short calls keep the GIL; long ones (`call_long`) let other threads run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import wasmtime
+from wasmtime import _bindings
+
+from . import _errors
+
+BINARY: Final = Path(__file__).with_name("core.wasm")
+ABI: Final = 1
+INPLACE: Final = 1
+METHOD: Final = 2
+PENDING: Final = 1 << 32
+_PAGE: Final = 65536
+
+# How a value travels: Tag in wasm_core/call.h.
+(
+    MISSING,
+    NONE,
+    TENSOR,
+    INT,
+    FLOAT,
+    BOOL,
+    STR,
+    DTYPE,
+    INTS,
+    FLOATS,
+    TENSORS,
+    INDEX,
+    OTHER,
+    BOOLS,
+    COMPLEX,
+    GENERATOR,
+) = range(16)
+
+_LAYOUT_NAMES = (
+    "abi dtype ndim flags output_nr storage grad_fn version meta sizes strides offset numel meta_grad meta_base "
+    "storage_bytes bytes_data bytes_size version_value frame_slots frame_keywords frame_release frame_result_tag "
+    "frame_result frame_message frame_host_in frame_host_out frame_host_n_out frame_data data_bytes max_release "
+    "storage_exports"
+).split()
+
+
+def _make_engine() -> wasmtime.Engine:
+    """An engine with wasmtime's compilation cache where the user's cache folder allows it."""
+    config = wasmtime.Config()
+    config.cranelift_opt_level = "speed"
+    config.wasm_simd = True
+    config.wasm_relaxed_simd = False
+    if os.environ.get("PYGRAD_CACHE", "1") != "0":
+        try:
+            config.cache = True
+        except wasmtime.WasmtimeError:
+            pass  # no writable home: compile at every start
+    return wasmtime.Engine(config)
+
+
+def _load_module(engine: wasmtime.Engine) -> wasmtime.Module:
+    try:
+        return wasmtime.Module.from_file(engine, str(BINARY))
+    except (OSError, wasmtime.WasmtimeError) as error:
+        raise ImportError(f"pygrad: cannot load its engine {BINARY.name}: {error}") from error
+
+
+HostCallback = Callable[[int, int, list[int]], list[int]]
+"""(kind, callback id, handles) -> handles; may raise."""
+
+on_host_call: HostCallback | None = None
+on_dropped: Callable[[int], None] | None = None
+_host_error: BaseException | None = None
+unusable: str | None = None
+
+_engine = _make_engine()
+_store = wasmtime.Store(_engine)
+_module = _load_module(_engine)
+
+
+def _host(kind: int, ident: int, n: int) -> int:
+    """Runs a callback for the engine; an exception waits in `_host_error` until the crossing ends."""
+    global _host_error
+    at = (_frame + layout["frame_host_in"]) >> 3
+    handles = [words[at + i] for i in range(n)]
+    try:
+        assert on_host_call is not None
+        results = on_host_call(kind, ident, handles)
+    except BaseException as error:
+        _host_error = error
+        return -1
+    at = (_frame + layout["frame_host_out"]) >> 3
+    for i, handle in enumerate(results):
+        words[at + i] = handle
+    ints[(_frame + layout["frame_host_n_out"]) >> 2] = len(results)
+    return 0
+
+
+def _host_unchecked(_env: int, _caller: Any, values: Any, _n: int) -> int:
+    values[0].i32 = _host(values[0].i32, values[1].i32, values[2].i32)
+    return 0
+
+
+_I32 = wasmtime.ValType.i32()
+_host_unchecked_c = _bindings.wasmtime_func_unchecked_callback_t(_host_unchecked)
+
+
+def _host_function() -> wasmtime.Func:
+    kind = wasmtime.FuncType([_I32, _I32, _I32], [_I32])
+    raw = _bindings.wasmtime_func_t()
+    no_finalizer = ctypes.cast(0, ctypes.CFUNCTYPE(None, ctypes.c_void_p))
+    _bindings.wasmtime_func_new_unchecked(
+        _store._context(), kind.ptr(), _host_unchecked_c, None, no_finalizer, ctypes.byref(raw)
+    )
+    return wasmtime.Func._from_raw(raw)
+
+
+def _instantiate() -> tuple[wasmtime.Instance, wasmtime.Memory]:
+    wanted = {(i.module, i.name): i.type for i in _module.imports}
+    if set(wanted) != {("env", "memory"), ("env", "pg_host")}:
+        raise ImportError(f"pygrad: the engine imports {sorted(wanted)}, not what this version offers")
+    kind = wanted["env", "memory"]
+    assert isinstance(kind, wasmtime.MemoryType)
+    memory = wasmtime.Memory(_store, kind)
+    offered: dict[tuple[str, str], Any] = {("env", "memory"): memory, ("env", "pg_host"): _host_function()}
+    imports = [offered[i.module, i.name] for i in _module.imports if i.name is not None]
+    return wasmtime.Instance(_store, _module, imports), memory
+
+
+_instance, _memory = _instantiate()
+_exports = _instance.exports(_store)
+
+
+def _export(name: str, arguments: int, result: str) -> wasmtime.Func:
+    """The exported function, its signature checked once so that calls need no check."""
+    func = _exports[name]
+    assert isinstance(func, wasmtime.Func)
+    kind = func.type(_store)
+    given = [str(p) for p in kind.params], [str(r) for r in kind.results]
+    if given != (["i32"] * arguments, [result] if result else []):
+        raise ImportError(f"pygrad: {name} has the signature {given}, not the one of this version")
+    return func
+
+
+_public: dict[str, wasmtime.Func] = {
+    "pg_call": _export("pg_call", 0, "i64"),
+    "pg_frame": _export("pg_frame", 0, "i32"),
+    "pg_describe": _export("pg_describe", 1, "i32"),
+    "pg_intern": _export("pg_intern", 0, "i32"),
+    "pg_layout": _export("pg_layout", 1, "i32"),
+    "pg_status_name": _export("pg_status_name", 1, "i32"),
+    "pg_warning": _export("pg_warning", 0, "i32"),
+    "pg_dropped": _export("pg_dropped", 0, "i32"),
+    "pg_live_count": _export("pg_live_count", 0, "i64"),
+    "pg_release": _export("pg_release", 0, ""),
+}
+_exports["_initialize"](_store)  # type: ignore[operator]
+
+# ------------------------------------------------------------------ memory
+
+# The whole 4 GiB that wasmtime reserves: the base never moves, so these views never go stale. Only
+# addresses that the engine gave out are read.
+base_address: Final = ctypes.addressof(_memory.data_ptr(_store).contents)
+_whole = (ctypes.c_char * (1 << 32)).from_address(base_address)
+memory: Final = memoryview(_whole).cast("B")
+words: Final = memory.cast("q")
+ints: Final = memory.cast("i")
+unsigned: Final = memory.cast("I")
+doubles: Final = memory.cast("d")
+
+
+def text_at(address: int) -> str:
+    """The zero-terminated UTF-8 text at an address."""
+    return ctypes.string_at(base_address + address).decode("utf-8", "replace")
+
+
+layout: Final[dict[str, int]] = {}
+_frame: int = 0
+
+
+def _read_layout() -> None:
+    global _frame
+    for k, name in enumerate(_LAYOUT_NAMES):
+        layout[name] = _public["pg_layout"](_store, k)
+    if layout["abi"] != ABI:
+        raise ImportError(f"pygrad: the engine speaks version {layout['abi']}, this package version {ABI}")
+    _frame = _public["pg_frame"](_store)
+
+
+_read_layout()
+frame: Final = _frame
+
+# ------------------------------------------------------------------ calls
+
+lock = threading.RLock()
+acquire: Final = lock.acquire
+unlock: Final = lock.release
+released: Final[list[int]] = []
+"""Handles whose Python objects died; the next crossing hands them over."""
+
+_slot = (_bindings.wasmtime_val_raw_t * 1)()
+result_slot: Final = memoryview(_slot).cast("B").cast("q")
+_trap = ctypes.POINTER(_bindings.wasm_trap_t)()
+_context = _store._context()
+_library = wasmtime._ffi.dll._name  # type: ignore[attr-defined]
+
+
+def _raw_call(loader: Callable[[str], ctypes.CDLL]) -> Callable[[], object]:
+    """`pg_call` with every pointer prepared."""
+    function = loader(_library).wasmtime_func_call_unchecked
+    function.restype = ctypes.c_void_p
+    # Without argtypes, arguments that are ctypes objects already are passed as they are: 35 ns less.
+    arguments = (
+        ctypes.cast(_context, ctypes.c_void_p),
+        ctypes.cast(ctypes.pointer(_public["pg_call"]._func), ctypes.c_void_p),
+        ctypes.cast(_slot, ctypes.c_void_p),
+        ctypes.c_size_t(1),
+        ctypes.cast(ctypes.pointer(_trap), ctypes.c_void_p),
+    )
+    import functools
+
+    return functools.partial(function, *arguments)
+
+
+def _public_call() -> object:
+    global unusable
+    try:
+        result_slot[0] = _public["pg_call"](_store)
+    except wasmtime.Trap as trap:
+        unusable = str(trap)
+        return 1
+    return None
+
+
+if os.environ.get("PYGRAD_PUBLIC_CALL", "0") == "1":
+    call: Callable[[], object] = _public_call
+    call_long: Callable[[], object] = _public_call
+else:
+    call = _raw_call(ctypes.PyDLL)
+    call_long = _raw_call(ctypes.CDLL)
+
+
+def trapped() -> _errors.EngineError:
+    """The error for a call that the engine did not survive, then and ever after."""
+    global unusable
+    if unusable is None:
+        unusable = "the engine trapped"
+        if _trap:
+            unusable = str(wasmtime.Trap._from_ptr(_trap))
+    return _errors.EngineError(f"pygrad: the engine is unusable: {unusable}")
+
+
+RELEASE_AT: Final = frame + layout["frame_release"]
+_RELEASE_WORD: Final = RELEASE_AT >> 3
+_N_RELEASE: Final = frame + 7
+FIRST_RELEASE: Final = (frame + 16) >> 3
+SLOTS: Final = (frame + layout["frame_slots"]) >> 3
+DATA: Final = frame + layout["frame_data"]
+DATA_BYTES: Final = layout["data_bytes"]
+KEYWORDS: Final = (frame + layout["frame_keywords"]) >> 2
+RESULT: Final = (frame + layout["frame_result"]) >> 3
+RESULT_TAG: Final = (frame + layout["frame_result_tag"]) >> 2
+MESSAGE: Final = (frame + layout["frame_message"]) >> 2
+MAX_RELEASE: Final = layout["max_release"]
+_fork_pid = os.getpid()
+
+
+def hand_over(first: int) -> int:
+    """Writes released handles into the frame; returns their number for its header. The lock is held.
+
+    Args:
+        first: how many the caller has written already, 0 or 1.
+    """
+    if not first and released:
+        words[FIRST_RELEASE] = released.pop()
+        first = 1
+    n = first
+    while released and n <= MAX_RELEASE:
+        words[_RELEASE_WORD + n - 1] = released.pop()
+        n += 1
+    return n
+
+
+def drain() -> None:
+    """Releases every handle whose object is gone, without waiting for the next call."""
+    with lock:
+        while released:
+            memory[_N_RELEASE] = hand_over(0)
+            _public["pg_release"](_store)
+
+
+def live_count() -> int:
+    """Live tensors and nodes of the engine."""
+    drain()
+    with lock:
+        return int(_public["pg_live_count"](_store))
+
+
+def collect_pending() -> None:
+    """Warnings to raise and callbacks to forget that the engine has queued."""
+    texts = []
+    with lock:
+        while ident := _public["pg_dropped"](_store):
+            if on_dropped is not None:
+                on_dropped(ident)
+        while address := _public["pg_warning"](_store):
+            texts.append(text_at(address))
+    for text in texts:
+        warnings.warn(text, UserWarning, stacklevel=4)
+
+
+def failure(code: int) -> BaseException:
+    """The exception for a negative result of pg_call; the lock is held."""
+    global _host_error
+    name = status_names[-code]
+    if name == "host":
+        error, _host_error = _host_error, None
+        return error if error is not None else RuntimeError("pygrad: a callback failed")
+    return _errors.BY_NAME[name](text_at(unsigned[MESSAGE]))
+
+
+def intern(name: str) -> int:
+    """The engine's id for a keyword."""
+    raw = name.encode() + b"\0"
+    with lock:
+        memory[DATA : DATA + len(raw)] = raw
+        return int(_public["pg_intern"](_store))
+
+
+def describe() -> list[tuple[str, str]]:
+    """The op table: (flags, schema) of each row."""
+    rows = []
+    while address := _public["pg_describe"](_store, len(rows)):
+        flags, _, schema = text_at(address).partition(" ")
+        rows.append((flags, schema))
+    return rows
+
+
+status_names: Final[list[str]] = []
+while _address := _public["pg_status_name"](_store, len(status_names) or 1):
+    if not status_names:
+        status_names.append("OK")
+    status_names.append(text_at(_address))
+
+pack_header: Final = struct.Struct("<iBBBBQ").pack_into
+"""(memory, frame, row, positional, keywords, mode, released, tags)"""

@@ -1,0 +1,34 @@
+"""Exceptions of pygrad that Python does not have, and the table from the engine's names to types."""
+
+from __future__ import annotations
+
+
+class OutOfMemoryError(RuntimeError):
+    """The engine's memory (at most 4 GiB) has no room for a tensor. The engine stays usable."""
+
+
+class LinAlgError(RuntimeError):
+    """A linear algebra routine met a matrix that it cannot handle."""
+
+
+class EngineError(RuntimeError):
+    """The engine broke down (a bug of pygrad's) and cannot be used any more in this process."""
+
+
+BY_NAME: dict[str, type[BaseException]] = {
+    kind.__name__: kind
+    for kind in (
+        RuntimeError,
+        TypeError,
+        ValueError,
+        IndexError,
+        NotImplementedError,
+        OutOfMemoryError,
+        AttributeError,
+        KeyError,
+        OverflowError,
+        AssertionError,
+        LinAlgError,
+        ZeroDivisionError,
+    )
+}

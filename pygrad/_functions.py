@@ -1,0 +1,138 @@
+"""Functions of the torch namespace that are about Python, not about numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _ops
+from ._dtypes import Size, dtype
+from ._tensor import Tensor
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether `obj` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the tensor's dtype is a floating one."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"is_floating_point(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the tensor's dtype is a complex one."""
+    return input.is_complex()
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether a one-element tensor is not zero."""
+    return bool(input)
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()
+
+
+def typename(obj: Any) -> str:
+    """The legacy type name of a tensor, or the qualified name of another object's type."""
+    return str(obj.type()) if isinstance(obj, Tensor) else f"{type(obj).__module__}.{type(obj).__qualname__}"
+
+
+def set_default_dtype(d: dtype, /) -> None:
+    """The floating type of new tensors of Python floats: float32 at the start."""
+    _ops.C["_set_default_dtype"](d)
+
+
+def get_num_threads() -> int:
+    """1: the engine runs on the calling thread."""
+    return 1
+
+
+def set_num_threads(num: int) -> None:
+    """Accepts any positive number; the engine has one thread all the same."""
+    if not isinstance(num, int) or num < 1:
+        raise RuntimeError("set_num_threads expects a positive integer")
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Accepted: every algorithm here is deterministic."""
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that tensors of these shapes broadcast to."""
+    out: list[int] = []
+    for shape in shapes:
+        sizes = [shape] if isinstance(shape, int) else list(shape)
+        width = max(len(out), len(sizes))
+        out = [1] * (width - len(out)) + out
+        sizes = [1] * (width - len(sizes)) + sizes
+        for i, (a, b) in enumerate(zip(out, sizes, strict=True)):
+            if a != b and a != 1 and b != 1:
+                raise RuntimeError(
+                    "Shape mismatch: objects cannot be broadcast to a single shape"
+                )
+            out[i] = b if a == 1 else a
+    return Size(out)
+
+
+_print_options: dict[str, Any] = {}
+_PROFILES: dict[str, dict[str, Any]] = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": float("inf"), "edgeitems": 3, "linewidth": 80},
+}
+_print_options.update(_PROFILES["default"], sci_mode=None)
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """How tensors print: digits, when to summarise, line width, scientific notation; see PyTorch's function."""
+    if profile is not None:
+        _print_options.update(_PROFILES[profile])
+    for name, value in (
+        ("precision", precision),
+        ("threshold", threshold),
+        ("edgeitems", edgeitems),
+        ("linewidth", linewidth),
+    ):
+        if value is not None:
+            _print_options[name] = value
+    _print_options["sci_mode"] = sci_mode
+    o = _print_options
+    sci = -1 if o["sci_mode"] is None else int(o["sci_mode"])
+    _ops.C["_printoptions"](o["precision"], float(o["threshold"]), o["edgeitems"], float(o["linewidth"]), sci)
+
+
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
+    """Sums products over dimensions of `a` and `b`: the last `dims` of a with the first of b, or those in a pair of lists.
+
+    Args:
+        a: the left operand.
+        b: the right operand.
+        dims: how many dimensions, or two lists of dimensions.
+        out: where to put the result.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.tensordot(pygrad.ones(2, 3), pygrad.ones(3, 4), 1).shape
+        torch.Size([2, 4])
+    """
+    options = {} if out is None else {"out": out}
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if isinstance(dims, (list, tuple)):
+        left, right = dims
+        pair = [[each] if isinstance(each, int) else list(each) for each in (left, right)]
+        return _ops.C["_tensordot"](a, b, *pair, **options)  # type: ignore[no-any-return]
+    return _ops.SPACES["f"]["tensordot"](a, b, dims, **options)  # type: ignore[no-any-return]

@@ -1,0 +1,208 @@
+"""Elements on their way to Python: lists, NumPy views that share memory, copies, pickles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import _engine, _ops
+from ._dtypes import BY_NAME, dtype
+from ._tensor import Tensor
+
+_memory = _engine.memory
+_C = _ops.C
+
+
+def _elements(tensor: Tensor) -> memoryview:
+    """The elements of a contiguous tensor, in place."""
+    at = tensor.data_ptr()  # type: ignore[attr-defined]
+    return _memory[at : at + tensor.nbytes].cast(tensor.dtype._format)
+
+
+def tolist(tensor: Tensor) -> Any:
+    """Nested lists of Python numbers."""
+    if tensor.ndim == 0:
+        return tensor.item()
+    plain = tensor.detach().contiguous()  # type: ignore[attr-defined]
+    flat: list[Any] = _elements(plain).tolist() if plain.numel() else []
+    shape = tensor.shape
+    if 0 in shape:
+        return _empty_lists(shape, 0)
+    for size in reversed(shape[1:]):
+        flat = [flat[i : i + size] for i in range(0, len(flat), size)]
+    return flat
+
+
+def _empty_lists(shape: Any, level: int) -> list[Any]:
+    if level == len(shape) - 1:
+        return []
+    return [_empty_lists(shape, level + 1) for _ in range(shape[level])]
+
+
+class _Exported:
+    """The owner of a NumPy view: keeps a tensor and its export alive as long as any array over it."""
+
+    __slots__ = ("__array_interface__", "exported", "tensor")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        self.exported = False
+        at = _C["_export"](tensor)
+        self.exported = True
+        size = tensor.itemsize
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": tuple(tensor.shape),
+            "strides": tuple(stride * size for stride in tensor.stride()),
+            "typestr": {"?": "|b1"}.get(
+                tensor.dtype._format,
+                f"<{'f' if tensor.dtype.is_floating_point else 'i' if tensor.dtype.is_signed else 'u'}{size}",
+            ),
+            "data": (_engine.base_address + at, False),
+        }
+
+    def __del__(self) -> None:
+        if self.exported:
+            _engine.released.append(self.tensor._h | 1)
+
+
+def to_numpy(tensor: Tensor, force: bool) -> Any:
+    """An array over the tensor's own memory."""
+    import numpy as np
+
+    if tensor.requires_grad:
+        if not force:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        tensor = tensor.detach()  # type: ignore[attr-defined]
+    return np.asarray(_Exported(_C["_data"](tensor)))
+
+
+def _owner(array: Any) -> _Exported | None:
+    while array is not None and not isinstance(array, _Exported):
+        array = getattr(array, "base", None)
+    return array
+
+
+def shared_again(array: Any, kind: dtype) -> Tensor | None:
+    """The tensor over the memory of an array that came from `to_numpy`, or None."""
+    owner = _owner(array)
+    if owner is None or owner.tensor.dtype is not kind or any(s % kind.itemsize or s < 0 for s in array.strides):
+        return None
+    start = array.__array_interface__["data"][0] - _engine.base_address
+    tensor = owner.tensor
+    offset = (start - tensor.data_ptr()) // kind.itemsize + tensor.storage_offset()  # type: ignore[attr-defined]
+    strides = [s // kind.itemsize for s in array.strides]
+    return tensor.as_strided(array.shape, strides, offset).detach()  # type: ignore[attr-defined, no-any-return]
+
+
+def to_bytes(tensor: Tensor) -> bytes:
+    """The elements in logical order, NaNs canonical: equal on every host."""
+    plain = tensor.detach().clone().contiguous()  # type: ignore[attr-defined]
+    at = _C["_export"](plain)
+    raw = bytes(_memory[at : at + plain.nbytes])
+    _engine.released.append(plain._h | 1)
+    return raw
+
+
+# ------------------------------------------------------------------ copies and pickles
+
+
+def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A leaf with copied elements, gradient and attributes."""
+    import copy
+
+    made = tensor.detach().clone()  # type: ignore[attr-defined]
+    if type(tensor) is not Tensor:
+        made = type(tensor)._make_subclass(type(tensor), made)
+    made.requires_grad_(tensor.requires_grad)
+    memo[id(tensor)] = made
+    if tensor.grad is not None:
+        made.grad = deep_copy(tensor.grad.detach(), memo)  # type: ignore[attr-defined]
+    for name, value in tensor.__dict__.items():
+        setattr(made, name, copy.deepcopy(value, memo))
+    return made  # type: ignore[no-any-return]
+
+
+def _rebuild(
+    kind: type, raw: bytes, shape: tuple[int, ...], name: str, requires_grad: bool, attributes: dict[str, Any]
+) -> Any:
+    from ._creation import empty_for_host
+
+    made, at = empty_for_host(shape, BY_NAME[name])
+    _memory[at : at + len(raw)] = raw
+    if kind is not Tensor:
+        made = kind._make_subclass(kind, made)  # type: ignore[attr-defined]
+    made.requires_grad_(requires_grad)  # type: ignore[attr-defined]
+    made.__dict__.update(attributes)
+    return made
+
+
+def reduce_tensor(tensor: Tensor) -> Any:
+    """Pickles by value: elements, shape, dtype, requires_grad and attributes."""
+    attributes = dict(tensor.__dict__)
+    return _rebuild, (
+        type(tensor),
+        to_bytes(tensor),
+        tuple(tensor.shape),
+        tensor.dtype.name,
+        tensor.requires_grad and tensor.is_leaf,
+        attributes,
+    )
+
+
+# ------------------------------------------------------------------ the rest
+
+
+class Storage:
+    """What ``untyped_storage()`` tells: identity and size of the memory behind a tensor."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+        layout = _engine.layout
+        storage = _engine.unsigned[(tensor._h + layout["storage"]) >> 2]
+        self._bytes = _engine.unsigned[(storage + layout["storage_bytes"]) >> 2]
+
+    def data_ptr(self) -> int:
+        """The address of the first byte in the engine's memory."""
+        return _engine.unsigned[(self._bytes + _engine.layout["bytes_data"]) >> 2]
+
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return _engine.words[(self._bytes + _engine.layout["bytes_size"]) >> 3]
+
+    size = __len__ = nbytes
+
+
+_LEGACY = {
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "float32": "Float",
+    "float64": "Double",
+    "bool": "Bool",
+}
+
+
+def legacy_name(tensor: Tensor) -> str:
+    """The type's name in PyTorch's old style."""
+    return f"torch.{_LEGACY[tensor.dtype.name]}Tensor"
+
+
+def apply_(tensor: Tensor, function: Callable[[Any], Any]) -> Tensor:
+    """Replaces every element by what the function makes of it."""
+    from ._creation import from_buffer
+
+    if tensor.requires_grad:
+        raise TypeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
+    plain = tensor.contiguous()  # type: ignore[attr-defined]
+    import array
+
+    flat = [function(v) for v in (_elements(plain).tolist() if plain.numel() else [])]
+    code = {"?": "b"}.get(tensor.dtype._format, tensor.dtype._format)
+    if flat:
+        tensor.copy_(from_buffer(array.array(code, flat), tensor.shape, tensor.dtype))  # type: ignore[attr-defined]
+    return tensor
+
+

@@ -1,0 +1,78 @@
+"""What stands between the brackets of ``x[...]``, as words for the engine (see ops/index.def)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _call
+from ._call import Index
+
+_ABSENT = -(1 << 63)
+NONE, ELLIPSIS, INT, SLICE, TENSOR, BOOL = range(6)
+
+
+def _bound(value: Any) -> int:
+    if value is None:
+        return _ABSENT
+    try:
+        return max(_ABSENT + 1, min((1 << 63) - 1, value.__index__()))
+    except AttributeError:
+        raise TypeError("slice indices must be integers or None or have an __index__ method") from None
+
+
+def _add(item: Any, words: list[int], keep: list[Any]) -> None:
+    kind = type(item)
+    if kind is int:
+        words += (INT, item)
+    elif kind is slice:
+        words += (SLICE, _bound(item.start), _bound(item.stop), _bound(item.step))
+    elif item is None:
+        words.append(NONE)
+    elif item is Ellipsis:
+        words.append(ELLIPSIS)
+    elif kind is bool:
+        words += (BOOL, int(item))
+    elif _call.KINDS.get(kind) == _call.K_TENSOR:
+        words += (TENSOR, item._h)
+        keep.append(item)
+    else:
+        _add_other(item, words, keep)
+
+
+def _add_other(item: Any, words: list[int], keep: list[Any]) -> None:
+    from ._creation import as_tensor, tensor
+
+    if isinstance(item, _call._tensor_type):
+        made = item
+    elif isinstance(item, (list, tuple, range)):
+        made = tensor(list(item)) if item else tensor([], dtype=None).to(_long())
+    elif hasattr(item, "__array__") and getattr(item, "ndim", 0):
+        made = as_tensor(item)
+    elif hasattr(item, "__index__"):
+        words += (INT, item.__index__())
+        return
+    else:
+        raise TypeError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+            f"(got {type(item).__name__})"
+        )
+    words += (TENSOR, made._h)
+    keep.append(made)
+
+
+def _long() -> Any:
+    from ._dtypes import int64
+
+    return int64
+
+
+def encode_index(index: Any) -> Index:
+    """The engine's form of any index that PyTorch takes; keeps the tensors in it alive."""
+    words: list[int] = []
+    keep: list[Any] = []
+    if type(index) is tuple:
+        for item in index:
+            _add(item, words, keep)
+    else:
+        _add(index, words, keep)
+    return Index(words, keep)

@@ -1,0 +1,119 @@
+"""Functions and methods made from the op table that the binary carries.
+
+Nothing here lists ops: a row's flags say in which namespaces it is offered, its schema what it takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from . import _call
+from . import _engine as e
+
+Function = Callable[..., Any]
+
+NAMESPACES: Final = {"f": "torch", "m": "Tensor", "n": "nn.functional", "s": "special", "l": "linalg", "c": "_C"}
+"""Flag letter -> where PyTorch has the op."""
+
+
+class Op:
+    """One op name of the table: its rows' schemas and where it is offered."""
+
+    __slots__ = ("flags", "name", "row", "schemas")
+
+    def __init__(self, row: int, name: str) -> None:
+        self.row = row
+        self.name = name
+        self.flags = ""
+        self.schemas: list[str] = []
+
+
+def _read_table() -> list[Op]:
+    """The ops in table order; rows of one name that stand together are overloads of one op."""
+    ops: list[Op] = []
+    for row, (flags, schema) in enumerate(e.describe()):
+        name = schema[: schema.index("(")]
+        if not ops or ops[-1].name != name:
+            ops.append(Op(row, name))
+        ops[-1].flags += flags
+        ops[-1].schemas.append(schema)
+    return ops
+
+
+TABLE: Final = _read_table()
+_RESULTS = re.compile(r"-> \((.*)\)$")
+
+
+class _NamedResult(tuple[Any, ...]):
+    """Several tensors with names, as torch.return_types has them."""
+
+    __slots__ = ()
+    _fields: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        body = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+        return f"torch.return_types.{type(self).__name__}(\n{body})"
+
+
+def _named_result(name: str, fields: Sequence[str]) -> type[_NamedResult]:
+    members: dict[str, Any] = {"__slots__": (), "_fields": tuple(fields), "__module__": "pygrad.return_types"}
+    for i, field in enumerate(fields):
+        members[field] = property(lambda self, i=i: self[i])
+    return type(name, (_NamedResult,), members)
+
+
+return_types: Final[dict[str, type[_NamedResult]]] = {}
+
+
+def _learn_results(op: Op) -> None:
+    for offset, schema in enumerate(op.schemas):
+        found = _RESULTS.search(schema)
+        parts = found.group(1).split(", ") if found and found.group(1) else []
+        fields = [part.partition(" ")[2] for part in parts]
+        if len(fields) > 1 and all(fields):
+            kind = return_types.get(op.name) or _named_result(op.name, fields)
+            return_types[op.name] = kind
+            _call.NAMED_RESULTS[op.row + offset] = kind
+            _call.NAMED_RESULTS.setdefault(op.row, kind)
+
+
+def _make(op: Op, mode: int, name: str) -> Function:
+    row = op.row
+    invoke = _call.invoke
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return invoke(row, mode, args, kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = "\n".join(op.schemas)
+    return function
+
+
+def _derive() -> dict[str, dict[str, Function]]:
+    spaces: dict[str, dict[str, Function]] = {letter: {} for letter in NAMESPACES}
+    for op in TABLE:
+        _call.ROWS[op.name] = op.row
+        _learn_results(op)
+        if "h" in op.flags:
+            _call.LONG.add(op.row)
+        for letter, space in spaces.items():
+            if letter not in op.flags and not (letter == "n" and "N" in op.flags):
+                continue
+            mode = e.METHOD if letter == "m" else 0
+            space[op.name] = _make(op, mode, op.name)
+            if "i" in op.flags and letter in "fmn":
+                space[op.name + "_"] = _make(op, mode | e.INPLACE, op.name + "_")
+            elif "N" in op.flags and letter == "n":
+                space[op.name + "_"] = _make(op, e.INPLACE, op.name + "_")
+    return spaces
+
+
+SPACES: Final = _derive()
+C: Final = SPACES["c"]
+
+
+def namespace(letter: str) -> dict[str, Function]:
+    """The functions of one namespace, by name (a flag letter of ops/elementwise.def)."""
+    return dict(SPACES[letter])

@@ -1,0 +1,635 @@
+"""The Tensor class: a handle of the engine, with PyTorch's attributes, operators and protocols.
+
+Methods that are ops come from the op table (`_ops`); what stands here is what Python itself asks of an object.
+Attributes that describe a tensor are read from the engine's memory without a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from . import _call, _engine, _ops
+from ._call import binary, command, invoke, unary
+from ._dtypes import BY_CODE, Size, device, dtype, layout, strided
+from ._index import encode_index
+
+_memory, _ints, _unsigned, _words = _engine.memory, _engine.ints, _engine.unsigned, _engine.words
+_L = _engine.layout
+_DTYPE, _NDIM, _FLAGS = _L["dtype"], _L["ndim"], _L["flags"]
+_SIZES, _STRIDES, _OFFSET, _NUMEL = _L["sizes"], _L["strides"], _L["offset"], _L["numel"]
+_STORAGE, _BYTES, _DATA = _L["storage"], _L["storage_bytes"], _L["bytes_data"]
+_META, _GRAD, _BASE, _GRAD_FN = _L["meta"], _L["meta_grad"], _L["meta_base"], _L["grad_fn"]
+_VERSION, _VALUE = _L["version"], _L["version_value"]
+_released = _engine.released
+_ROW = _call.ROWS
+_CPU: Final = device("cpu")
+_C = _ops.C
+
+
+class _TensorType(type):
+    """Tensor's class, which answers isinstance for handles of any subclass as usual."""
+
+
+class Tensor(metaclass=_TensorType):
+    """A multi-dimensional array that records what is done with it.
+
+    Made by `pygrad.tensor`, `pygrad.zeros` and the other creation functions, and by every op.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_b", "_g", "_h")
+
+    _h: int
+    _b: Tensor | None
+    _g: Tensor | None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
+        from ._creation import legacy_tensor
+
+        made = legacy_tensor(*args, **kwargs)
+        return made if cls is Tensor else cls._make_subclass(cls, made, made.requires_grad)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """The work is done in __new__, as for PyTorch's legacy constructor."""
+
+    def __del__(self, append: Callable[[int], None] = _released.append) -> None:
+        try:
+            append(self._h)
+        except AttributeError:
+            pass  # never got a handle
+
+    @staticmethod
+    def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
+        """A tensor of another class over the data of one: what Parameter is made with."""
+        alias = _C["_data"](data)
+        out = object.__new__(cls)
+        out._h = alias._h
+        alias._h = 0
+        if require_grad:
+            out.requires_grad_(True)
+        return out
+
+    # ------------------------------------------------------------ description
+
+    @property
+    def shape(self) -> Size:
+        """The sizes, a tuple of ints."""
+        h = self._h
+        at = _unsigned[(h + _SIZES) >> 2] >> 3
+        return Size(_words[at : at + _memory[h + _NDIM]].tolist())
+
+    def size(self, dim: int | None = None) -> Any:
+        """All sizes, or the one of a dimension."""
+        shape = self.shape
+        if dim is None:
+            return shape
+        return shape[self._dim(dim)]
+
+    def _dim(self, dim: int) -> int:
+        n = max(self.ndim, 1)
+        if not -n <= dim < n:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+        if self.ndim == 0:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        return dim + n if dim < 0 else dim
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The strides in elements, all or of one dimension."""
+        h = self._h
+        at = _unsigned[(h + _STRIDES) >> 2] >> 3
+        strides = tuple(_words[at : at + _memory[h + _NDIM]].tolist())
+        return strides if dim is None else strides[self._dim(dim)]
+
+    def storage_offset(self) -> int:
+        """The place of the first element in the storage, in elements."""
+        return _words[(self._h + _OFFSET) >> 3]
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return _memory[self._h + _NDIM]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return _memory[self._h + _NDIM]
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return _words[(self._h + _NUMEL) >> 3]
+
+    nelement = numel
+
+    @property
+    def dtype(self) -> dtype:
+        """The element type."""
+        return BY_CODE[_memory[self._h + _DTYPE]]  # type: ignore[return-value]
+
+    @property
+    def device(self) -> device:
+        """Always the CPU."""
+        return _CPU
+
+    @property
+    def layout(self) -> layout:
+        """Always `pygrad.strided`."""
+        return strided
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes an element takes."""
+        return self.dtype.itemsize
+
+    def element_size(self) -> int:
+        """Bytes an element takes."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes all elements take."""
+        return self.numel() * self.dtype.itemsize
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating one."""
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is a complex one: never so far."""
+        return False
+
+    def is_signed(self) -> bool:
+        """Whether the dtype has negative numbers."""
+        return self.dtype.is_signed
+
+    is_cuda = is_sparse = is_quantized = is_meta = is_mps = is_nested = False
+    is_cpu = True
+    names = property(lambda self: (None,) * self.ndim)
+
+    def is_conj(self) -> bool:
+        """False: there are no complex tensors."""
+        return False
+
+    def is_neg(self) -> bool:
+        """False: negation is never lazy here."""
+        return False
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made under inference mode."""
+        return bool(_memory[self._h + _FLAGS] & 4)
+
+    def get_device(self) -> int:
+        """-1, as for every CPU tensor."""
+        return -1
+
+    def cpu(self, memory_format: Any = None) -> Tensor:
+        """The tensor itself."""
+        return self
+
+    # ------------------------------------------------------------ autograd
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to or through this tensor."""
+        h = self._h
+        if _unsigned[(h + _GRAD_FN) >> 2] or _memory[h + _FLAGS] & 1:
+            return True
+        return bool(_unsigned[(h + _META) >> 2]) and bool(_C["_requires_grad"](self))
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)  # type: ignore[attr-defined]
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded op made this tensor."""
+        return bool(_C["_is_leaf"](self))
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward accumulated, or None. The same object each time."""
+        meta = _unsigned[(self._h + _META) >> 2]
+        handle = _unsigned[(meta + _GRAD) >> 2] if meta else 0
+        try:
+            kept = self._g
+            if kept is not None and kept._h == handle:
+                return kept
+        except AttributeError:
+            pass
+        if not handle:
+            self._warn_of_missing_grad()
+            self._g = None
+            return None
+        self._g = grad = _get_grad(self)
+        return grad  # type: ignore[no-any-return]
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is None:
+            _clear_grad(self)
+        elif isinstance(value, Tensor):
+            _C["_set_grad"](self, value)
+        else:
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+        self._g = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
+
+    def _warn_of_missing_grad(self) -> None:
+        if _unsigned[(self._h + _GRAD_FN) >> 2] and not self.retains_grad:
+            import warnings
+
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+                "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
+                "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node that made this tensor in the graph, or None."""
+        from .autograd.graph import node_of
+
+        return node_of(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether retain_grad was called on this non-leaf tensor."""
+        return bool(_C["_retains_grad"](self))
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its grad_fn this tensor is."""
+        return _ints[(self._h + _L["output_nr"]) >> 2]
+
+    @property
+    def _version(self) -> int:
+        version = _unsigned[(self._h + _VERSION) >> 2]
+        return _unsigned[(version + _VALUE) >> 2] if version else 0
+
+    @property
+    def _base(self) -> Tensor | None:
+        meta = _unsigned[(self._h + _META) >> 2]
+        handle = _unsigned[(meta + _BASE) >> 2] if meta else 0
+        if not handle:
+            return None
+        kept: Tensor | None = getattr(self, "_b", None)
+        while kept is not None:
+            if kept._h == handle:
+                return kept
+            kept = getattr(kept, "_b", None)
+        self._b = base = _C["_get_base"](self)
+        return base  # type: ignore[no-any-return]
+
+    @property
+    def data(self) -> Tensor:
+        """The same elements, without history and with a version counter of its own."""
+        return _C["_data"](self)  # type: ignore[no-any-return]
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        _C["_set_data"](self, value)
+
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Adds d(self)/d(leaf) to the ``.grad`` of every leaf of the graph.
+
+        Args:
+            gradient: what to multiply with, of this tensor's shape; not needed for one element.
+            retain_graph: keep saved tensors for another backward; default `create_graph`.
+            create_graph: record the backward itself, for higher derivatives.
+            inputs: the only tensors to accumulate into.
+
+        Raises:
+            RuntimeError: no history, no scalar, or a graph that was freed.
+        """
+        if gradient is None and inputs is None and not retain_graph and not create_graph:
+            _backward(self)
+            return
+        from .autograd import backward
+
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
+        """Calls ``hook(grad)`` whenever this tensor's gradient is complete; what it returns replaces the gradient."""
+        from .utils.hooks import register_tensor_hook
+
+        return register_tensor_hook(self, hook, post=False)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
+        """Calls ``hook(tensor)`` after a gradient was accumulated into this leaf."""
+        from .utils.hooks import register_tensor_hook
+
+        return register_tensor_hook(self, hook, post=True)
+
+    # ------------------------------------------------------------ indexing, iteration
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return invoke(_GETITEM, _engine.METHOD, (self, encode_index(index)), {})  # type: ignore[no-any-return]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if not isinstance(value, (Tensor, int, float, bool)):
+            from ._creation import tensor
+
+            value = tensor(value, dtype=self.dtype)
+        invoke(_SETITEM, _engine.METHOD, (self, encode_index(index), value), {})
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))  # type: ignore[attr-defined]
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (Tensor, int, float, bool)):
+            return bool((element == self).any())  # type: ignore[union-attr]
+        raise RuntimeError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+        )
+
+    __hash__ = object.__hash__
+
+    # ------------------------------------------------------------ Python numbers
+
+    def item(self) -> Any:
+        """The one element as a Python number."""
+        h = self._h
+        if _words[(h + _NUMEL) >> 3] == 1:
+            kind = _memory[h + _DTYPE]
+            data = _unsigned[(_unsigned[(_unsigned[(h + _STORAGE) >> 2] + _BYTES) >> 2] + _DATA) >> 2]
+            offset = _words[(h + _OFFSET) >> 3]
+            if kind == 7:
+                return _engine.doubles[(data >> 3) + offset]
+            if kind == 6:
+                return _floats[(data >> 2) + offset]
+            if kind == 4:
+                return _words[(data >> 3) + offset]
+        return _ITEM(self)
+
+    def __bool__(self) -> bool:
+        n = self.numel()
+        if n == 1:
+            return bool(self.item())
+        if n == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        value = self.item() if self.numel() == 1 and not self.dtype.is_floating_point else None
+        if value is None:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(value)
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers (a number for a 0-dim tensor)."""
+        from ._host_data import tolist
+
+        return tolist(self)
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """A NumPy array over the same memory: no copy, and it keeps the tensor alive.
+
+        While the array lives, tensors saved for backward are copied at once, so that writing through the array
+        never reaches a gradient.
+
+        Raises:
+            RuntimeError: the tensor requires grad (unless `force`).
+        """
+        from ._host_data import to_numpy
+
+        return to_numpy(self, force)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        array = self.numpy()
+        if dtype is not None:
+            array = array.astype(dtype, copy=False)
+        return array.copy() if copy else array
+
+    __array_priority__ = 1000
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, **options: Any) -> Any:
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    # ------------------------------------------------------------ text, copies
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return str(_C["_repr"](self, "tensor"))
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __format__(self, spec: str) -> str:
+        if self.ndim == 0 and type(self) is Tensor:
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if id(self) in memo:
+            return memo[id(self)]  # type: ignore[no-any-return]
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  "
+                "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001"
+            )
+        from ._host_data import deep_copy
+
+        return deep_copy(self, memo)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from ._host_data import reduce_tensor
+
+        return reduce_tensor(self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self)})
+
+    # ------------------------------------------------------------ operators that are not plain methods
+
+    def __neg__(self) -> Tensor:
+        return self.neg()  # type: ignore[attr-defined, no-any-return]
+
+    def __pos__(self) -> Tensor:
+        return self.positive()  # type: ignore[attr-defined, no-any-return]
+
+    def __abs__(self) -> Tensor:
+        return self.abs()  # type: ignore[attr-defined, no-any-return]
+
+    def __invert__(self) -> Tensor:
+        return self.bitwise_not()  # type: ignore[attr-defined, no-any-return]
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return invoke(_ROW["rsub"], 0, (self, other), {})  # type: ignore[no-any-return]
+
+    def __rdiv__(self, other: Any) -> Tensor:
+        return self.reciprocal() * other  # type: ignore[attr-defined, no-any-return]
+
+    __rtruediv__ = __rdiv__
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return invoke(_ROW["pow"], 0, (other, self), {})  # type: ignore[no-any-return]
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return invoke(_ROW["floor_divide"], 0, (_as_tensor(other), self), {})  # type: ignore[no-any-return]
+
+    def __rmod__(self, other: Any) -> Tensor:
+        return invoke(_ROW["remainder"], 0, (other, self), {})  # type: ignore[no-any-return]
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return invoke(_ROW["matmul"], 0, (other, self), {})  # type: ignore[no-any-return]
+
+    def __rlshift__(self, other: Any) -> Tensor:
+        return invoke(_ROW["bitwise_left_shift"], 0, (_as_tensor(other), self), {})  # type: ignore[no-any-return]
+
+    def __rrshift__(self, other: Any) -> Tensor:
+        return invoke(_ROW["bitwise_right_shift"], 0, (_as_tensor(other), self), {})  # type: ignore[no-any-return]
+
+    @property
+    def T(self) -> Tensor:
+        """The tensor with its dimensions reversed."""
+        return invoke(_ROW["numpy_T"], _engine.METHOD, (self,), {})  # type: ignore[no-any-return]
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two dimensions swapped."""
+        return invoke(_ROW["mT"], _engine.METHOD, (self,), {})  # type: ignore[no-any-return]
+
+    H = mH = mT
+
+    @property
+    def real(self) -> Tensor:
+        """The tensor itself."""
+        return self
+
+    def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
+        """A tensor from Python data with this one's dtype."""
+        from ._creation import tensor
+
+        return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The legacy name of the type, such as 'torch.FloatTensor', or a cast."""
+        from ._host_data import legacy_name
+
+        return legacy_name(self) if dtype is None else self.to(dtype)  # type: ignore[attr-defined]
+
+    def untyped_storage(self) -> Any:
+        """The storage, as far as its identity and size go."""
+        from ._host_data import Storage
+
+        return Storage(self)
+
+    storage = typed_storage = untyped_storage
+
+    def apply_(self, function: Callable[[Any], Any]) -> Tensor:
+        """Replaces each element by ``function(element)``. Slow, for CPU tensors, as in PyTorch."""
+        from ._host_data import apply_
+
+        return apply_(self, function)
+
+
+def _as_tensor(value: Any) -> Tensor:
+    from ._creation import tensor
+
+    return value if isinstance(value, Tensor) else tensor(value)
+
+
+_floats = _engine.memory.cast("f")
+_call.adopt_tensor(Tensor)
+
+_OPERATORS: Final = {
+    "add": "__add__ __radd__",
+    "sub": "__sub__",
+    "mul": "__mul__ __rmul__",
+    "div": "__truediv__ __div__",
+    "floor_divide": "__floordiv__",
+    "remainder": "__mod__",
+    "pow": "__pow__",
+    "matmul": "__matmul__",
+    "eq": "__eq__",
+    "ne": "__ne__",
+    "lt": "__lt__",
+    "le": "__le__",
+    "gt": "__gt__",
+    "ge": "__ge__",
+    "bitwise_and": "__and__ __rand__",
+    "bitwise_or": "__or__ __ror__",
+    "bitwise_xor": "__xor__ __rxor__",
+    "bitwise_left_shift": "__lshift__",
+    "bitwise_right_shift": "__rshift__",
+}
+_INPLACE_OPERATORS: Final = {
+    "add": "__iadd__",
+    "sub": "__isub__",
+    "mul": "__imul__",
+    "div": "__itruediv__ __idiv__",
+    "floor_divide": "__ifloordiv__",
+    "remainder": "__imod__",
+    "pow": "__ipow__",
+    "bitwise_and": "__iand__",
+    "bitwise_or": "__ior__",
+    "bitwise_xor": "__ixor__",
+    "bitwise_left_shift": "__ilshift__",
+    "bitwise_right_shift": "__irshift__",
+}
+
+
+def _install() -> None:
+    """Puts the table's methods and the operators on the class; what the class defines itself stays."""
+    for name, method in _ops.SPACES["m"].items():
+        if name not in Tensor.__dict__:
+            setattr(Tensor, name, method)
+    for table, mode in ((_OPERATORS, _engine.METHOD), (_INPLACE_OPERATORS, _engine.METHOD | _engine.INPLACE)):
+        for op, names in table.items():
+            if op not in _ROW:
+                continue
+            for name in names.split():
+                function = binary(_ROW[op], mode)
+                function.__name__ = function.__qualname__ = name
+                setattr(Tensor, name, function)
+
+
+_install()
+_GETITEM = _ROW["_getitem"]
+_SETITEM = _ROW["_setitem"]
+_ITEM = _ops.SPACES["m"]["item"]
+_get_grad = unary(_ROW["_get_grad"], 0)
+_clear_grad = command(_ROW["_clear_grad"])
+_backward = command(_ROW["_backward_of"], False, False)

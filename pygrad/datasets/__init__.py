@@ -1,0 +1,62 @@
+"""Small data sets that come with the package.
+
+`Digits` is real handwriting, small enough to be learned in seconds; see `digits.LICENSE.txt` beside
+this file for where it is from and under which licence.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import numpy as np
+from numpy.typing import NDArray
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.utils.data import TensorDataset
+
+__all__ = ["Digits"]
+
+
+class Digits(TensorDataset):
+    """The UCI handwritten digits: 1,797 grey images of 8x8 pixels, each labelled 0 to 9.
+
+    Of each digit's images, in the order of the original file, every fifth is a test image: 355 to
+    test with, 1,442 to train with, all ten digits alike in both. The split is the same everywhere.
+
+    Shape: `data` is (N, 64), or (N, 1, 8, 8) with `flat=False`; `targets` is (N,). A sample is
+    one image, (64,) or (1, 8, 8), and its label, ().
+    Dtypes: images are float32 in 0..1, labels int64.
+
+    >>> test = Digits(train=False)
+    >>> len(test), test.data.shape, test.targets[:4].tolist()
+    (355, torch.Size([355, 64]), [5, 0, 9, 8])
+    """
+
+    data: Tensor
+    targets: Tensor
+    classes = tuple("0123456789")
+
+    def __init__(self, train: bool = True, *, flat: bool = True) -> None:
+        images, labels = _read()
+        chosen = _is_test(labels) != train
+        pixels = images[chosen].astype(np.float32) / np.float32(16)
+        self.train = train
+        self.data = pygrad.from_numpy(pixels.reshape((-1, 64) if flat else (-1, 1, 8, 8)))
+        self.targets = pygrad.from_numpy(labels[chosen].astype(np.int64))
+        super().__init__(self.data, self.targets)
+
+
+def _read() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Images (1797, 8, 8) of 0..16 and labels (1797,), both uint8."""
+    with resources.files(__name__).joinpath("digits.npz").open("rb") as file:
+        arrays = np.load(file)
+        return arrays["images"], arrays["labels"]
+
+
+def _is_test(labels: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Which images are for testing: the fifth, tenth, ... of each digit."""
+    test = np.zeros(len(labels), dtype=bool)
+    for digit in range(10):
+        test[np.flatnonzero(labels == digit)[4::5]] = True
+    return test

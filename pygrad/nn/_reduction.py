@@ -1,0 +1,27 @@
+"""The older way to ask for a loss's reduction: two flags instead of one name."""
+
+from __future__ import annotations
+
+import warnings
+
+
+def legacy_get_string(
+    size_average: bool | None, reduce: bool | None, emit_warning: bool = True
+) -> str:
+    """The name for ``size_average`` and ``reduce``, with PyTorch's warning about using them.
+
+    Example:
+        >>> legacy_get_string(False, None, emit_warning=False)
+        'sum'
+    """
+    if reduce is False:
+        name = "none"
+    else:
+        name = "sum" if size_average is False else "mean"
+    if emit_warning:
+        warnings.warn(
+            "size_average and reduce args will be deprecated, "
+            f"please use reduction='{name}' instead.",
+            stacklevel=3,
+        )
+    return name

@@ -1,0 +1,408 @@
+"""Initialisers: fill a tensor in place, drawing the numbers PyTorch draws for the same seed.
+
+All run without gradient and return the tensor they were given. What is computed here is a bound
+or a standard deviation from a shape; every value of a tensor comes from an op of the engine.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import pygrad
+from pygrad._tensor import Tensor
+
+if TYPE_CHECKING:
+    from pygrad import Generator
+
+__all__ = [
+    "calculate_gain",
+    "constant",
+    "constant_",
+    "dirac",
+    "dirac_",
+    "eye",
+    "eye_",
+    "kaiming_normal",
+    "kaiming_normal_",
+    "kaiming_uniform",
+    "kaiming_uniform_",
+    "normal",
+    "normal_",
+    "ones_",
+    "orthogonal",
+    "orthogonal_",
+    "sparse",
+    "sparse_",
+    "trunc_normal_",
+    "uniform",
+    "uniform_",
+    "xavier_normal",
+    "xavier_normal_",
+    "xavier_uniform",
+    "xavier_uniform_",
+    "zeros_",
+]
+
+FanMode: TypeAlias = Literal["fan_in", "fan_out"]
+
+_CONSTANT_GAINS: dict[str, float] = {
+    "linear": 1,
+    "conv1d": 1,
+    "conv2d": 1,
+    "conv3d": 1,
+    "conv_transpose1d": 1,
+    "conv_transpose2d": 1,
+    "conv_transpose3d": 1,
+    "sigmoid": 1,
+    "tanh": 5.0 / 3,
+    "relu": math.sqrt(2.0),
+    "selu": 3.0 / 4,
+}
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor that keeps variance through a nonlinearity of that name.
+
+    Args:
+        nonlinearity: a layer or activation, as in ``torch.nn.functional``.
+        param: the slope of ``leaky_relu``, 0.01 if not given.
+
+    Raises:
+        ValueError: the name is unknown, or the slope is no number.
+
+    Example:
+        >>> calculate_gain("tanh") == 5 / 3
+        True
+    """
+    if nonlinearity in _CONSTANT_GAINS:
+        return _CONSTANT_GAINS[nonlinearity]
+    if nonlinearity != "leaky_relu":
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    if param is None:
+        param = 0.01
+    elif isinstance(param, bool) or not isinstance(param, (int, float)):
+        raise ValueError(f"negative_slope {param} not a valid number")
+    return math.sqrt(2.0 / (1 + param**2))
+
+
+def uniform_(
+    tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
+) -> Tensor:
+    """Fill with samples of the uniform distribution on [a, b).
+
+    Example:
+        >>> import pygrad
+        >>> w = uniform_(pygrad.empty(3, 5))
+        >>> bool((w >= 0).all() and (w < 1).all())
+        True
+    """
+    with pygrad.no_grad():
+        return tensor.uniform_(a, b, **_optional(generator))
+
+
+def normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
+) -> Tensor:
+    """Fill with samples of the normal distribution of that mean and standard deviation."""
+    with pygrad.no_grad():
+        return tensor.normal_(mean, std, **_optional(generator))
+
+
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Fill with samples of a normal distribution, drawn again until they lie in [a, b].
+
+    Example:
+        >>> import pygrad
+        >>> w = trunc_normal_(pygrad.empty(100), std=3.0)
+        >>> bool((w.abs() <= 2).all())
+        True
+    """
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "
+            "values may be incorrect.",
+            stacklevel=2,
+        )
+    kept = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std)
+    with pygrad.no_grad():
+        if kept > 0.3:
+            _redraw_outliers(tensor, mean, std, a, b, _optional(generator))
+        else:
+            _reject_from_uniform(tensor, mean, std, a, b, _optional(generator))
+    return tensor
+
+
+def _normal_cdf(x: float) -> float:
+    return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+
+def _redraw_outliers(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, options: dict[str, Any]
+) -> None:
+    """Draw a whole tensor, then whole tensors again for as long as a place needs a new value."""
+    # Bounds in the tensor's own precision: a value that rounds onto a bound is inside.
+    low, high = tensor.new_tensor(a).item(), tensor.new_tensor(b).item()
+    drawn = tensor.normal_(mean, std, **options)
+    outside = (drawn < low) | (drawn > high)
+    while outside.any():
+        fresh = pygrad.empty_like(drawn).normal_(mean, std, **options)
+        drawn = pygrad.where(outside, fresh, drawn)
+        outside = (drawn < low) | (drawn > high)
+    if drawn is not tensor:
+        tensor.copy_(drawn)
+
+
+def _reject_from_uniform(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, options: dict[str, Any]
+) -> None:
+    """Rejection sampling from a uniform proposal, for intervals that hold little of the mass.
+
+    A candidate x is kept with probability exp(-((x - mean) / std)^2 / 2 - log_peak), where
+    log_peak is that exponent's greatest value on [a, b].
+    """
+    log_peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    candidates = pygrad.empty_like(tensor)
+    chances = pygrad.empty_like(tensor)
+
+    def rejected() -> Tensor:
+        candidates.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(log_peak)
+        return chances.uniform_(**options).log_().gt(candidates)
+
+    drawn = tensor.uniform_(a, b, **options)
+    candidates.copy_(tensor)
+    pending = rejected()
+    while pending.any():
+        candidates.uniform_(a, b, **options)
+        drawn = pygrad.where(pending, candidates, drawn)
+        pending = pygrad.where(pending, rejected(), pending)
+    if drawn is not tensor:
+        tensor.copy_(drawn)
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Fill with one value."""
+    with pygrad.no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Fill with ones."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Fill with zeros."""
+    with pygrad.no_grad():
+        return tensor.zero_()
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """Fill a matrix with the identity; ``ValueError`` if it is no matrix.
+
+    Example:
+        >>> import pygrad
+        >>> eye_(pygrad.empty(2, 3)).tolist()
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    with pygrad.no_grad():
+        tensor.zero_()
+        tensor.diagonal().fill_(1)
+    return tensor
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Fill the weight of a convolution so that it passes on as many channels as it can.
+
+    Args:
+        tensor: of shape (C_out, C_in / groups, *kernel), with one to three kernel dimensions.
+        groups: the groups of the convolution.
+
+    Raises:
+        ValueError: the number of dimensions is wrong, or C_out not divisible by ``groups``.
+    """
+    if tensor.dim() not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    n_out, n_in, *kernel = tensor.shape
+    if n_out % groups != 0:
+        raise ValueError("dim 0 must be divisible by groups")
+    per_group = n_out // groups
+    center = tuple(size // 2 for size in kernel)
+    with pygrad.no_grad():
+        tensor.zero_()
+        for group in range(groups):
+            for channel in range(min(per_group, n_in)):
+                tensor[(group * per_group + channel, channel, *center)] = 1
+    return tensor
+
+
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    """How many inputs an output element sums over, and the reverse.
+
+    Raises:
+        ValueError: the tensor has fewer than two dimensions.
+    """
+    if tensor.dim() < 2:
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
+        )
+    n_out, n_in, *kernel = tensor.shape
+    receptive_field = math.prod(kernel)
+    return n_in * receptive_field, n_out * receptive_field
+
+
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    modes = ["fan_in", "fan_out"]
+    if mode.lower() not in modes:
+        raise ValueError(f"Mode {mode.lower()} not supported, please use one of {modes}")
+    return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
+
+
+def xavier_uniform_(
+    tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
+) -> Tensor:
+    """Glorot's initialisation: uniform on (-a, a), a = gain * sqrt(6 / (fan_in + fan_out))."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    bound = math.sqrt(3.0) * (gain * math.sqrt(2.0 / float(fan_in + fan_out)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Glorot's initialisation: normal, std = gain * sqrt(2 / (fan_in + fan_out))."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
+
+
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: FanMode = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """He's initialisation: uniform on (-b, b), b = gain * sqrt(3 / fan).
+
+    Args:
+        tensor: at least two dimensions, (fan_out, fan_in, *kernel).
+        a: the slope of ``leaky_relu``, which decides its gain.
+        mode: keep the variance of the forward pass ("fan_in") or of the gradients ("fan_out").
+        nonlinearity: what follows the layer, see :func:`calculate_gain`.
+
+    Example:
+        >>> import pygrad
+        >>> _ = pygrad.manual_seed(0)
+        >>> tuple(kaiming_uniform_(pygrad.empty(3, 5), nonlinearity="relu").shape)
+        (3, 5)
+    """
+    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    if std is None:
+        return tensor
+    bound = math.sqrt(3.0) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: FanMode = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """He's initialisation: normal, std = gain / sqrt(fan); see :func:`kaiming_uniform_`."""
+    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    return tensor if std is None else normal_(tensor, 0, std, generator)
+
+
+def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
+    """He's standard deviation; ``None``, with a warning, for a tensor without elements."""
+    if 0 in tuple(tensor.shape):
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        return None
+    fan = _calculate_correct_fan(tensor, mode)
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
+    """Fill with an orthogonal matrix, the tensor seen as (first dimension, all others).
+
+    Raises:
+        ValueError: the tensor has fewer than two dimensions.
+    """
+    if tensor.dim() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    qr = getattr(getattr(pygrad, "linalg", None), "qr", None)
+    if qr is None:
+        raise NotImplementedError("nn.init.orthogonal_ needs linalg.qr")
+    rows = tensor.size(0)
+    cols = tensor.numel() // rows
+    with pygrad.no_grad():
+        flat = tensor.new_empty((rows, cols)).normal_(0, 1, **_optional(generator))
+        q, r = qr(flat.t() if rows < cols else flat)
+        # The factorisation leaves the signs of r's diagonal free; making them positive fixes q.
+        q = q * r.diagonal().sign()
+        tensor.copy_((q.t() if rows < cols else q).reshape(tensor.shape))
+        tensor.mul_(gain)
+    return tensor
+
+
+def sparse_(
+    tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None
+) -> Tensor:
+    """Fill a matrix with normal samples, and set a share ``sparsity`` of each column to zero."""
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, cols = tensor.shape
+    n_zeros = math.ceil(sparsity * rows)
+    with pygrad.no_grad():
+        tensor.normal_(0, std, **_optional(generator))
+        for column in range(cols):
+            tensor[pygrad.randperm(rows)[:n_zeros], column] = 0
+    return tensor
+
+
+def _optional(generator: Generator | None) -> dict[str, Any]:
+    return {} if generator is None else {"generator": generator}
+
+
+def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function under its old name, without the underscore, with PyTorch's warning."""
+    new_name = function.__name__
+    old_name = new_name[:-1]
+
+    def renamed(*args: Any, **kwargs: Any) -> Tensor:
+        warnings.warn(
+            f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return function(*args, **kwargs)
+
+    renamed.__name__ = renamed.__qualname__ = old_name
+    renamed.__doc__ = f"Deprecated name of :func:`{new_name}`."
+    return renamed
+
+
+uniform = _deprecated(uniform_)
+normal = _deprecated(normal_)
+constant = _deprecated(constant_)
+eye = _deprecated(eye_)
+dirac = _deprecated(dirac_)
+xavier_uniform = _deprecated(xavier_uniform_)
+xavier_normal = _deprecated(xavier_normal_)
+kaiming_uniform = _deprecated(kaiming_uniform_)
+kaiming_normal = _deprecated(kaiming_normal_)
+orthogonal = _deprecated(orthogonal_)
+sparse = _deprecated(sparse_)

@@ -1,0 +1,318 @@
+"""Calling a module: forward, and the hooks around it.
+
+Without hooks a call is one test and ``forward``. With hooks the order is PyTorch's: pre-hooks,
+gates for backward hooks, forward, forward hooks; hooks for every module come before a module's
+own. Hooks registered with ``always_call`` run even when forward raises.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from pygrad._tensor import Tensor
+from pygrad.nn._hooks import ModuleBackwardHooks
+from pygrad.nn.modules._state import ModuleState
+from pygrad.utils.hooks import RemovableHandle
+
+HookTable: TypeAlias = OrderedDict[int, Callable[..., Any]]
+
+_global_forward_pre_hooks: HookTable = OrderedDict()
+_global_forward_hooks: HookTable = OrderedDict()
+_global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
+_global_forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
+_global_backward_pre_hooks: HookTable = OrderedDict()
+_global_backward_hooks: HookTable = OrderedDict()
+_global_is_full_backward_hook: bool | None = None
+
+
+def _has_any_global_hook() -> bool:
+    return bool(
+        _global_backward_pre_hooks
+        or _global_backward_hooks
+        or _global_forward_hooks
+        or _global_forward_pre_hooks
+    )
+
+
+def _register(
+    table: HookTable,
+    hook: Callable[..., Any],
+    prepend: bool = False,
+    notes: tuple[tuple[OrderedDict[int, bool], bool], ...] = (),
+) -> RemovableHandle:
+    """Put a hook in its table, and its id in each table of notes that is asked for."""
+    handle = RemovableHandle(table, extra_dict=[note for note, _ in notes])
+    table[handle.id] = hook
+    for note, wanted in notes:
+        if wanted:
+            note[handle.id] = True
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    return handle
+
+
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, args)`` before the forward of every module."""
+    return _register(_global_forward_pre_hooks, hook)
+
+
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Call ``hook(module, args[, kwargs], output)`` after the forward of every module."""
+    notes = (
+        (_global_forward_hooks_with_kwargs, with_kwargs),
+        (_global_forward_hooks_always_called, always_call),
+    )
+    return _register(_global_forward_hooks, hook, notes=notes)
+
+
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, grad_output)`` before the backward of every module."""
+    return _register(_global_backward_pre_hooks, hook)
+
+
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, grad_input, grad_output)`` after the backward of every module."""
+    return _register_global_backward(hook, full=True)
+
+
+def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """The older form of :func:`register_module_full_backward_hook`, on one graph node only."""
+    return _register_global_backward(hook, full=False)
+
+
+def _register_global_backward(hook: Callable[..., Any], *, full: bool) -> RemovableHandle:
+    global _global_is_full_backward_hook
+    if _global_is_full_backward_hook is not None and _global_is_full_backward_hook is not full:
+        raise RuntimeError(
+            "Cannot use both regular backward hooks and full backward hooks as a global Module "
+            "hook. Please use only one of them."
+        )
+    _global_is_full_backward_hook = full
+    return _register(_global_backward_hooks, hook)
+
+
+class ModuleCalls(ModuleState):
+    """The part of a module that is called."""
+
+    _backward_pre_hooks: HookTable
+    _backward_hooks: HookTable
+    _is_full_backward_hook: bool | None
+    _forward_hooks: HookTable
+    _forward_hooks_with_kwargs: OrderedDict[int, bool]
+    _forward_hooks_always_called: OrderedDict[int, bool]
+    _forward_pre_hooks: HookTable
+    _forward_pre_hooks_with_kwargs: OrderedDict[int, bool]
+
+    forward: Callable[..., Any]
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args)`` before forward; what it returns replaces the arguments.
+
+        Args:
+            prepend: run before the hooks already there.
+            with_kwargs: call ``hook(module, args, kwargs)``; it may return both anew.
+
+        Example:
+            >>> import pygrad
+            >>> relu = pygrad.nn.ReLU()
+            >>> handle = relu.register_forward_pre_hook(lambda module, args: (-args[0],))
+            >>> relu(pygrad.tensor([-2.0, 3.0])).tolist()
+            [2.0, 0.0]
+            >>> handle.remove()
+        """
+        notes = ((self._forward_pre_hooks_with_kwargs, with_kwargs),)
+        return _register(self._forward_pre_hooks, hook, prepend, notes)
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Call ``hook(module, args, output)`` after forward; what it returns replaces the output.
+
+        Args:
+            prepend: run before the hooks already there.
+            with_kwargs: call ``hook(module, args, kwargs, output)``.
+            always_call: run even if forward, or another hook, raises.
+        """
+        notes = (
+            (self._forward_hooks_with_kwargs, with_kwargs),
+            (self._forward_hooks_always_called, always_call),
+        )
+        return _register(self._forward_hooks, hook, prepend, notes)
+
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, grad_output)`` when the gradients of the outputs are known.
+
+        A tuple that it returns replaces them.
+        """
+        return _register(self._backward_pre_hooks, hook, prepend)
+
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, grad_input, grad_output)`` when backward has passed the module.
+
+        A tuple that it returns replaces the gradients of the inputs; ``None`` in it is zero.
+        """
+        self._require_kind_of_backward_hook(full=True)
+        return _register(self._backward_hooks, hook, prepend)
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """The older form of :meth:`register_full_backward_hook`: a hook on the last graph node."""
+        self._require_kind_of_backward_hook(full=False)
+        return _register(self._backward_hooks, hook)
+
+    def _require_kind_of_backward_hook(self, *, full: bool) -> None:
+        if self._is_full_backward_hook is not None and self._is_full_backward_hook is not full:
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single "
+                "Module. Please use only one of them."
+            )
+        self._is_full_backward_hook = full
+
+    def _get_backward_hooks(
+        self,
+    ) -> tuple[list[Callable[..., Any]], list[Callable[..., Any]]]:
+        """The full backward hooks of this call, and those of the older form."""
+        kinds: dict[bool | None, list[Callable[..., Any]]] = {True: [], False: [], None: []}
+        kinds[_global_is_full_backward_hook].extend(_global_backward_hooks.values())
+        kinds[self._is_full_backward_hook].extend(self._backward_hooks.values())
+        return kinds[True], kinds[False]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or _global_forward_hooks
+            or _global_forward_pre_hooks
+            or _global_backward_hooks
+            or _global_backward_pre_hooks
+        ):
+            return self.forward(*args, **kwargs)
+        return _HookedCall(self, args, kwargs).run()
+
+
+class _HookedCall:
+    """One call of a module that has hooks."""
+
+    def __init__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.module = module
+        self.args = args
+        self.kwargs = kwargs
+        self.result: Any = None
+        self.ran: set[int] = set()
+
+    def run(self) -> Any:
+        try:
+            self._run_pre_hooks()
+            return self._run_forward()
+        except Exception:
+            self._run_always_called()
+            raise
+
+    def _run_pre_hooks(self) -> None:
+        module = self.module
+        hooks = (*_global_forward_pre_hooks.items(), *module._forward_pre_hooks.items())
+        for hook_id, hook in hooks:
+            if hook_id in module._forward_pre_hooks_with_kwargs:
+                both = hook(module, self.args, self.kwargs)
+                if both is None:
+                    continue
+                if not (isinstance(both, tuple) and len(both) == 2):
+                    raise RuntimeError(
+                        "forward pre-hook must return None or a tuple of (new_args, "
+                        f"new_kwargs), but got {both}."
+                    )
+                self.args, self.kwargs = both
+            else:
+                args = hook(module, self.args)
+                if args is not None:
+                    self.args = args if isinstance(args, tuple) else (args,)
+
+    def _run_forward(self) -> Any:
+        module = self.module
+        full_hooks, old_hooks = module._get_backward_hooks()
+        pre_hooks = [*_global_backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
+        gates = None
+        if full_hooks or pre_hooks:
+            gates = ModuleBackwardHooks(module, full_hooks, pre_hooks)
+            self.args = gates.watch_inputs(self.args)
+        self.result = module.forward(*self.args, **self.kwargs)
+        for hook_id, hook in (*_global_forward_hooks.items(), *module._forward_hooks.items()):
+            self.ran.add(hook_id)
+            self._run_forward_hook(hook_id, hook)
+        if gates is not None:
+            if not isinstance(self.result, (Tensor, tuple)):
+                warnings.warn(
+                    "For backward hooks to be called, module output should be a Tensor or a "
+                    f"tuple of Tensors but received {type(self.result)}",
+                    stacklevel=5,
+                )
+            self.result = gates.watch_outputs(self.result)
+        if old_hooks:
+            _hook_last_node(module, self.result, old_hooks)
+        return self.result
+
+    def _run_forward_hook(self, hook_id: int, hook: Callable[..., Any]) -> None:
+        module = self.module
+        if (
+            hook_id in module._forward_hooks_with_kwargs
+            or hook_id in _global_forward_hooks_with_kwargs
+        ):
+            replacement = hook(module, self.args, self.kwargs, self.result)
+        else:
+            replacement = hook(module, self.args, self.result)
+        if replacement is not None:
+            self.result = replacement
+
+    def _run_always_called(self) -> None:
+        """After an exception: run the hooks that are due even now, and let none hide it."""
+        module = self.module
+        due = [
+            ("global module", _global_forward_hooks, _global_forward_hooks_always_called),
+            ("module", module._forward_hooks, module._forward_hooks_always_called),
+        ]
+        for kind, hooks, always in due:
+            for hook_id, hook in hooks.items():
+                if hook_id not in always or hook_id in self.ran:
+                    continue
+                try:
+                    self._run_forward_hook(hook_id, hook)
+                except Exception as error:
+                    warnings.warn(
+                        f"{kind} forward hook with ``always_call=True`` raised an exception "
+                        f"that was silenced as another error was raised in forward: {error}",
+                        stacklevel=4,
+                    )
+
+
+def _hook_last_node(module: Any, result: Any, hooks: list[Callable[..., Any]]) -> None:
+    """Put backward hooks of the older form on the graph node of the first tensor of a result."""
+    first = result
+    while not isinstance(first, Tensor):
+        values = first.values() if isinstance(first, dict) else first
+        first = next(iter(values))
+    node = first.grad_fn
+    if node is None:
+        return
+    if not hasattr(node, "register_hook"):
+        raise NotImplementedError(
+            "register_backward_hook: graph nodes take no hooks; use register_full_backward_hook"
+        )
+    for hook in hooks:
+        node.register_hook(lambda gi, go, hook=hook: hook(module, gi, go))

@@ -1,0 +1,391 @@
+"""A module as the root of a tree: walking it, and changing everything in it at once.
+
+Walks yield each module, parameter or buffer once, in order of registration, under dotted names.
+Conversions replace the data of a parameter and keep the parameter itself, so that an optimizer
+which holds it goes on working.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.nn.modules._attributes import ModuleAttributes
+from pygrad.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from pygrad.nn._types import DeviceLike
+    from pygrad.nn.modules.module import Module
+
+_T = TypeVar("_T")
+
+
+class ModuleTree(ModuleAttributes):
+    """The part of a module that reaches into its submodules."""
+
+    # --- names to objects ---
+
+    def get_submodule(self, target: str) -> Module:
+        """The submodule of that dotted name; the module itself for ``""``.
+
+        Raises:
+            AttributeError: a part of the name is absent, or is no module.
+
+        Example:
+            >>> from pygrad import nn
+            >>> net = nn.Sequential(nn.Sequential(nn.Linear(2, 3)))
+            >>> net.get_submodule("0.0")
+            Linear(in_features=2, out_features=3, bias=True)
+        """
+        module: Any = self
+        for name in target.split(".") if target else ():
+            owner, module = module, getattr(module, name, _ABSENT)
+            if module is _ABSENT:
+                raise AttributeError(f"{owner._get_name()} has no attribute `{name}`")
+            if not isinstance(module, ModuleTree):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return module  # type: ignore[no-any-return]
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put ``module`` at that dotted name; with ``strict``, only where there is one already.
+
+        Raises:
+            ValueError: the name is empty, or ``module`` is no module.
+            AttributeError: the owner is absent, or what is there is no module.
+        """
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, ModuleTree):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        present = getattr(owner, name, _ABSENT)
+        if strict and present is _ABSENT:
+            raise AttributeError(f"{owner._get_name()} has no attribute `{name}`")
+        if present is not _ABSENT and not isinstance(present, ModuleTree):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(owner, name, module)
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of that dotted name; ``AttributeError`` if it is absent or is none."""
+        found = self._get_attribute(target)[2]
+        if not isinstance(found, Parameter):
+            raise AttributeError(f"`{target.rpartition('.')[2]}` is not an nn.Parameter")
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer of that dotted name; ``AttributeError`` if it is absent or is none."""
+        owner, name, found = self._get_attribute(target)
+        if name not in owner._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return found  # type: ignore[no-any-return]
+
+    def _get_attribute(self, target: str) -> tuple[Module, str, Any]:
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if not hasattr(owner, name):
+            raise AttributeError(f"{owner._get_name()} has no attribute `{name}`")
+        return owner, name, getattr(owner, name)
+
+    # --- walks ---
+
+    def children(self) -> Iterator[Module]:
+        """Each direct submodule once."""
+        for _, module in self.named_children():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """Each direct submodule once, with its name."""
+        seen: set[Module] = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """This module and all below it, parents first."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
+            yield module
+
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all below it with dotted names, parents first.
+
+        Args:
+            memo: modules already seen; with ``remove_duplicate`` the walk adds to it.
+            prefix: what the names begin with.
+            remove_duplicate: yield a module that is met again, under another name, only once.
+
+        Example:
+            >>> from pygrad import nn
+            >>> [name for name, _ in nn.Sequential(nn.ReLU(), nn.ReLU()).named_modules()]
+            ['', '0', '1']
+        """
+        memo = set() if memo is None else memo
+        itself: Any = self
+        if itself in memo:
+            return
+        if remove_duplicate:
+            memo.add(itself)
+        yield prefix, itself
+        for name, module in self._modules.items():
+            if module is not None:
+                below = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(memo, below, remove_duplicate)
+
+    def _named_members(
+        self,
+        get_members: Callable[[Module], Iterable[tuple[str, _T | None]]],
+        prefix: str,
+        recurse: bool,
+        remove_duplicate: bool,
+    ) -> Iterator[tuple[str, _T]]:
+        itself: Any = self
+        owners: Iterable[tuple[str, Module]] = [(prefix, itself)]
+        if recurse:
+            owners = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        seen: set[_T] = set()
+        for path, owner in owners:
+            for name, member in get_members(owner):
+                if member is None or member in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(member)
+                yield (f"{path}.{name}" if path else name), member
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Each parameter once: what an optimizer is made with."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Each parameter with its dotted name.
+
+        Example:
+            >>> from pygrad import nn
+            >>> [name for name, _ in nn.Sequential(nn.Linear(2, 3)).named_parameters()]
+            ['0.weight', '0.bias']
+        """
+        return self._named_members(
+            lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
+        )
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Each buffer once, persistent or not."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Each buffer with its dotted name."""
+        return self._named_members(
+            lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
+        )
+
+    # --- modes ---
+
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
+        """Call ``fn`` with every submodule, children first, and then with this module."""
+        for module in self.children():
+            module.apply(fn)
+        itself: Any = self
+        fn(itself)
+        return self
+
+    def train(self, mode: bool = True) -> Self:
+        """Set training mode here and below; dropout and batch norm look at it.
+
+        Raises:
+            ValueError: ``mode`` is no bool.
+        """
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Self:
+        """Set evaluation mode here and below: ``train(False)``."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Set ``requires_grad`` of every parameter: ``False`` freezes them."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop every parameter's gradient, or fill it with zeros."""
+        for parameter in self.parameters():
+            zero_grad_of(parameter, set_to_none)
+
+    # --- conversions ---
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Replace the data of each parameter, gradient and buffer by ``fn`` of it."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for parameter in self._parameters.values():
+            if parameter is None:
+                continue
+            grad = parameter.grad
+            with pygrad.no_grad():
+                converted = fn(parameter)
+                converted_grad = None if grad is None else fn(grad)
+            # A gradient of another dtype than its tensor's is refused, so it steps aside.
+            parameter.grad = None
+            parameter.data = converted
+            if grad is not None and converted_grad is not None:
+                grad.data = converted_grad
+                parameter.grad = grad
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def cpu(self) -> Self:
+        """Move everything to the CPU, where it is."""
+        return self._apply(lambda t: t.cpu())
+
+    def cuda(self, device: DeviceLike = None) -> Self:
+        """Move everything to a CUDA device: each tensor says that there is none."""
+        return self._apply(lambda t: t.cuda(device))
+
+    def type(self, dst_type: pygrad.dtype | str) -> Self:
+        """Convert every parameter and buffer to ``dst_type``."""
+        return self._apply(lambda t: t.type(dst_type))
+
+    def float(self) -> Self:
+        """Convert floating point parameters and buffers to float32."""
+        return self._apply(lambda t: t.float() if t.is_floating_point() else t)
+
+    def double(self) -> Self:
+        """Convert floating point parameters and buffers to float64."""
+        return self._apply(lambda t: t.double() if t.is_floating_point() else t)
+
+    def half(self) -> Self:
+        """Convert floating point parameters and buffers to float16."""
+        return self._apply(lambda t: t.half() if t.is_floating_point() else t)
+
+    def bfloat16(self) -> Self:
+        """Convert floating point parameters and buffers to bfloat16."""
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
+
+    def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
+        """Replace every parameter and buffer by an uninitialised one on ``device``."""
+        return self._apply(lambda t: pygrad.empty_like(t, device=device), recurse=recurse)
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Convert dtype and device of floating point parameters and buffers, in place.
+
+        Forms: ``to(device=None, dtype=None, non_blocking=False)``, ``to(dtype, non_blocking)``,
+        ``to(tensor, non_blocking)`` and ``to(memory_format=...)``.
+
+        Raises:
+            TypeError: the dtype is not floating point, or the arguments fit no form.
+
+        Example:
+            >>> import pygrad
+            >>> pygrad.nn.Linear(2, 2).to(pygrad.float64).weight.dtype == pygrad.float64
+            True
+        """
+        device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(
+                "nn.Module.to only accepts floating point or complex dtypes, "
+                f"but got desired dtype={dtype}"
+            )
+
+        def convert(tensor: Tensor) -> Tensor:
+            takes_dtype = tensor.is_floating_point() or tensor.is_complex()
+            wanted = {"device": device, "dtype": dtype if takes_dtype else None}
+            if memory_format is not None and tensor.dim() in (4, 5):
+                wanted["memory_format"] = memory_format
+            given = {name: value for name, value in wanted.items() if value is not None}
+            return tensor.to(**given, non_blocking=non_blocking) if given else tensor
+
+        return self._apply(convert)
+
+    def share_memory(self) -> Self:
+        """Not offered: storages live in the engine's own memory, which no process shares."""
+        raise NotImplementedError("Module.share_memory: storages cannot be shared by processes")
+
+    # --- implemented by Module ---
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+
+_ABSENT = object()
+
+
+def zero_grad_of(tensor: Tensor, set_to_none: bool) -> None:
+    """Drop the gradient of a tensor, or zero it and cut it from its history."""
+    if set_to_none:
+        tensor.grad = None
+        return
+    grad = tensor.grad
+    if grad is None:
+        return
+    if grad.grad_fn is not None:
+        grad.detach_()
+    else:
+        grad.requires_grad_(False)
+    grad.zero_()
+
+
+_TO_FORMS = (
+    "(torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, "
+    "bool copy = False, *, torch.memory_format memory_format = None)",
+    "(torch.dtype dtype, bool non_blocking = False, bool copy = False, "
+    "*, torch.memory_format memory_format = None)",
+    "(Tensor tensor, bool non_blocking = False, bool copy = False, "
+    "*, torch.memory_format memory_format = None)",
+)
+_PYTHON_DTYPES: dict[Any, str] = {float: "float64", complex: "complex128"}
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """The device, dtype, non_blocking and memory format that a call of ``to`` means."""
+    first = "device"
+    if "tensor" in kwargs or (args and isinstance(args[0], Tensor)):
+        first = "tensor"
+    elif args and (isinstance(args[0], pygrad.dtype) or args[0] in _PYTHON_DTYPES):
+        first = "dtype"
+    names = (first, *(("dtype",) if first == "device" else ()), "non_blocking", "copy")
+    given: dict[str, Any] = dict(zip(names, args, strict=False))
+    wrong = (kwargs.keys() - {*names, "memory_format"}) | (kwargs.keys() & given.keys())
+    if len(args) > 4:
+        raise TypeError(f"to() takes from 0 to 4 positional arguments but {len(args)} were given")
+    if wrong or len(args) > len(names):
+        got = ", ".join(type(arg).__name__ for arg in args)
+        named = "".join(f"{name}={type(value).__name__}, " for name, value in kwargs.items())
+        forms = "".join(f"\n * {form}" for form in _TO_FORMS)
+        separator = ", " if got and named else ""
+        named = named if not got else named[:-2]
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({got}{separator}{named}), "
+            f"but expected one of:{forms}\n"
+        )
+    given.update(kwargs)
+    if "copy" in given:
+        raise RuntimeError(".to() does not accept copy argument")
+    non_blocking = bool(given.get("non_blocking", False))
+    memory_format = given.get("memory_format")
+    tensor = given.get("tensor")
+    if tensor is not None:
+        return tensor.device, tensor.dtype, non_blocking, memory_format
+    device, dtype = given.get("device"), given.get("dtype")
+    if isinstance(device, (str, int)):
+        device = pygrad.device(device)
+    if dtype in _PYTHON_DTYPES:
+        dtype = getattr(pygrad, _PYTHON_DTYPES[dtype])
+    return device, dtype, non_blocking, memory_format

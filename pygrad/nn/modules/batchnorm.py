@@ -1,0 +1,165 @@
+"""Layers that normalise each channel over the batch, and remember its statistics for later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.nn import functional as F
+from pygrad.nn import init
+from pygrad.nn.modules.module import Module
+from pygrad.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from pygrad.nn._types import DeviceLike, DTypeLike
+
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
+
+
+class _NormBase(Module):
+    """Scale, shift and running statistics of ``num_features`` channels, each of them optional."""
+
+    _version = 2
+
+    weight: Parameter | None
+    bias: Parameter | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        factory: Any = {"device": device, "dtype": dtype}
+        scale = Parameter(pygrad.empty(num_features, **factory)) if affine else None
+        shift = Parameter(pygrad.empty(num_features, **factory)) if affine and bias else None
+        self.register_parameter("weight", scale)
+        self.register_parameter("bias", shift)
+        tracked = track_running_stats
+        mean = pygrad.zeros(num_features, **factory) if tracked else None
+        var = pygrad.ones(num_features, **factory) if tracked else None
+        count = pygrad.tensor(0, dtype=pygrad.long, device=device) if tracked else None
+        self.register_buffer("running_mean", mean)
+        self.register_buffer("running_var", var)
+        self.register_buffer("num_batches_tracked", count)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Forget the statistics: mean 0, variance 1, no batches."""
+        if self.running_mean is not None:
+            self.running_mean.zero_()
+        if self.running_var is not None:
+            self.running_var.fill_(1)
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Scale by one, shift by zero, forget the statistics."""
+        self.reset_running_stats()
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any
+    ) -> None:
+        # Version 1 had no num_batches_tracked; the present count stands in for it.
+        version = local_metadata.get("version")
+        if (version is None or version < 2) and self.track_running_stats:
+            count = self.num_batches_tracked
+            missing = pygrad.tensor(0, dtype=pygrad.long) if count is None else count
+            state_dict.setdefault(prefix + "num_batches_tracked", missing)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+
+class _BatchNorm(_NormBase):
+    """The forward pass; subclasses say which ranks they take."""
+
+    _ranks: ClassVar[tuple[int, ...]] = ()
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() not in self._ranks:
+            expected = " or ".join(f"{rank}D" for rank in self._ranks)
+            raise ValueError(f"expected {expected} input (got {input.dim()}D input)")
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        factor = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                factor = 1.0 / float(self.num_batches_tracked)
+        use_running = not self.training or self.track_running_stats
+        mean = self.running_mean if use_running else None
+        var = self.running_var if use_running else None
+        by_batch = self.training or (self.running_mean is None and self.running_var is None)
+        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor, self.eps)
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalisation over (N, C) or (N, C, L).
+
+    Args:
+        num_features: C.
+        eps: added to the variance.
+        momentum: the weight of a new batch in the running statistics; ``None`` averages all.
+        affine: whether there is a scale, and a shift if ``bias``.
+        track_running_stats: keep running statistics, and use them in evaluation mode.
+
+    Shape: unchanged.
+
+    Raises:
+        ValueError: at the call, the input has another number of dimensions.
+
+    Example:
+        >>> import pygrad
+        >>> layer = pygrad.nn.BatchNorm1d(1)
+        >>> [round(x, 3) for x in layer(pygrad.tensor([[1.0], [3.0]])).flatten().tolist()]
+        [-1.0, 1.0]
+        >>> layer.num_batches_tracked.item()
+        1
+    """
+
+    _ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalisation over (N, C, H, W). Arguments as :class:`BatchNorm1d`.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.BatchNorm2d(3)(pygrad.zeros(2, 3, 4, 5)).shape)
+        (2, 3, 4, 5)
+    """
+
+    _ranks = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation over (N, C, D, H, W). Arguments as :class:`BatchNorm1d`."""
+
+    _ranks = (5,)

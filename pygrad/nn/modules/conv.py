@@ -1,0 +1,244 @@
+"""Convolution layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.nn import functional as F
+from pygrad.nn.modules.linear import init_weight_and_bias
+from pygrad.nn.modules.module import Module
+from pygrad.nn.modules.utils import ntuple
+from pygrad.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from pygrad.nn._types import DeviceLike, DTypeLike, Size1, Size2, SizeAny
+
+__all__ = ["Conv1d", "Conv2d"]
+
+_PADDING_NAMES = {"same", "valid"}
+_PADDING_MODES = {"zeros", "reflect", "replicate", "circular"}
+
+
+class _ConvNd(Module):
+    """What convolutions of any number of dimensions have: sizes, weight, bias, printing."""
+
+    _n_dims: ClassVar[int]
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: SizeAny,
+        stride: SizeAny,
+        padding: str | SizeAny,
+        dilation: SizeAny,
+        groups: int,
+        bias: bool,
+        padding_mode: str,
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+    ) -> None:
+        super().__init__()
+        _check_channels(in_channels, out_channels, groups)
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = ntuple(kernel_size, self._n_dims)
+        self.stride = ntuple(stride, self._n_dims)
+        self.padding: str | tuple[int, ...] = (
+            padding if isinstance(padding, str) else ntuple(padding, self._n_dims)
+        )
+        self.dilation = ntuple(dilation, self._n_dims)
+        self.transposed = False
+        self.output_padding = (0,) * self._n_dims
+        self.groups = groups
+        self.padding_mode = padding_mode
+        _check_padding(self.padding, padding_mode, self.stride)
+        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        self.weight = Parameter(pygrad.empty(shape, device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(pygrad.empty(out_channels, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw weight and bias anew."""
+        init_weight_and_bias(self.weight, self.bias)
+
+    @property
+    def _reversed_padding_repeated_twice(self) -> list[int]:
+        """The padding as ``F.pad`` wants it: (before, after) of each dimension, last one first."""
+        if self.padding == "same":
+            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
+            sides = [(total // 2, total - total // 2) for total in totals]
+        elif isinstance(self.padding, str):
+            sides = [(0, 0)] * self._n_dims
+        else:
+            sides = [(width, width) for width in self.padding]
+        return [width for side in reversed(sides) for width in side]
+
+    def _convolve(self, op: Callable[..., Tensor], input: Tensor) -> Tensor:
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            widths = self._reversed_padding_repeated_twice
+            input = F.pad(input, widths, mode=self.padding_mode)
+            padding = (0,) * self._n_dims
+        return op(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+    def extra_repr(self) -> str:
+        parts = [
+            f"{self.in_channels}, {self.out_channels}",
+            f"kernel_size={self.kernel_size}",
+            f"stride={self.stride}",
+        ]
+        if self.padding != (0,) * len(self.padding):
+            parts.append(f"padding={self.padding}")
+        if self.dilation != (1,) * len(self.dilation):
+            parts.append(f"dilation={self.dilation}")
+        if self.groups != 1:
+            parts.append(f"groups={self.groups}")
+        if self.bias is None:
+            parts.append("bias=False")
+        if self.padding_mode != "zeros":
+            parts.append(f"padding_mode={self.padding_mode}")
+        return ", ".join(parts)
+
+
+def _check_channels(in_channels: int, out_channels: int, groups: int) -> None:
+    if groups <= 0:
+        raise ValueError("groups must be a positive integer")
+    if in_channels % groups != 0:
+        raise ValueError("in_channels must be divisible by groups")
+    if out_channels % groups != 0:
+        raise ValueError("out_channels must be divisible by groups")
+
+
+def _check_padding(
+    padding: str | tuple[int, ...], padding_mode: str, stride: tuple[int, ...]
+) -> None:
+    if isinstance(padding, str):
+        if padding not in _PADDING_NAMES:
+            raise ValueError(
+                f"Invalid padding string {padding!r}, should be one of {_PADDING_NAMES}"
+            )
+        if padding == "same" and any(step != 1 for step in stride):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+    if padding_mode not in _PADDING_MODES:
+        raise ValueError(
+            f"padding_mode must be one of {_PADDING_MODES}, but got padding_mode='{padding_mode}'"
+        )
+
+
+class Conv1d(_ConvNd):
+    """Cross-correlation of (N, C_in, L) with C_out kernels of length k.
+
+    Args:
+        in_channels: C_in.
+        out_channels: C_out.
+        kernel_size: k.
+        stride: step of the window.
+        padding: zeros at both ends, or "same", or "valid" for none.
+        dilation: distance between the elements of a kernel.
+        groups: into how many separate convolutions the channels are divided.
+        bias: whether each output channel has a constant.
+        padding_mode: "zeros", "reflect", "replicate" or "circular".
+
+    Shape: (N, C_in, L) or (C_in, L) -> (N, C_out, L_out) or (C_out, L_out), with
+        L_out = floor((L + 2 * padding - dilation * (k - 1) - 1) / stride + 1).
+
+    Raises:
+        ValueError: channels are not divisible by ``groups``, or a padding is unknown.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.Conv1d(16, 33, 3, stride=2)(pygrad.zeros(20, 16, 50)).shape)
+        (20, 33, 24)
+    """
+
+    _n_dims = 1
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Size1,
+        stride: Size1 = 1,
+        padding: str | Size1 = 0,
+        dilation: Size1 = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._convolve(F.conv1d, input)
+
+
+class Conv2d(_ConvNd):
+    """Cross-correlation of (N, C_in, H, W) with C_out kernels of size (k_h, k_w).
+
+    Arguments as :class:`Conv1d`, each size an int or a pair.
+
+    Shape: (N, C_in, H, W) or (C_in, H, W) -> (N, C_out, H_out, W_out) or (C_out, H_out, W_out),
+        each length as in :class:`Conv1d`.
+
+    Example:
+        >>> import pygrad
+        >>> layer = pygrad.nn.Conv2d(3, 8, (3, 5), stride=(2, 1), padding=(4, 2))
+        >>> tuple(layer(pygrad.zeros(2, 3, 10, 10)).shape)
+        (2, 8, 8, 10)
+    """
+
+    _n_dims = 2
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Size2,
+        stride: Size2 = 1,
+        padding: str | Size2 = 0,
+        dilation: Size2 = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._convolve(F.conv2d, input)

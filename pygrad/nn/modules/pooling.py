@@ -1,0 +1,221 @@
+"""Layers that summarise windows: their maximum or their mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pygrad._tensor import Tensor
+from pygrad.nn import functional as F
+from pygrad.nn.modules.module import Module
+from pygrad.nn.modules.utils import ntuple
+
+if TYPE_CHECKING:
+    from pygrad.nn._types import Size1, Size2, SizeAny, SizeOrNone
+
+__all__ = [
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "MaxPool1d",
+    "MaxPool2d",
+]
+
+
+class _MaxPoolNd(Module):
+    def __init__(
+        self,
+        kernel_size: SizeAny,
+        stride: SizeAny | None = None,
+        padding: SizeAny = 0,
+        dilation: SizeAny = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "kernel_size": self.kernel_size,
+            "stride": self.stride,
+            "padding": self.padding,
+            "dilation": self.dilation,
+            "ceil_mode": self.ceil_mode,
+        }
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self._arguments().items())
+
+
+class MaxPool1d(_MaxPoolNd):
+    """The maximum of each window of (N, C, L) or (C, L).
+
+    Args:
+        kernel_size: length of the window.
+        stride: its step, by default its length.
+        padding: minus infinity at both ends.
+        dilation: distance between the elements of a window.
+        return_indices: also give where each maximum was.
+        ceil_mode: round the output length up.
+
+    Shape: (N, C, L) -> (N, C, L_out), with
+        L_out = floor((L + 2 * padding - dilation * (kernel_size - 1) - 1) / stride + 1).
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.nn.MaxPool1d(2)(pygrad.tensor([[1.0, 3.0, 2.0, 0.0]])).tolist()
+        [[3.0, 2.0]]
+    """
+
+    def forward(self, input: Tensor) -> Any:
+        return F.max_pool1d(input, return_indices=self.return_indices, **self._arguments())
+
+
+class MaxPool2d(_MaxPoolNd):
+    """The maximum of each window of (N, C, H, W) or (C, H, W).
+
+    Arguments as :class:`MaxPool1d`, each size an int or a pair.
+
+    Shape: (N, C, H, W) -> (N, C, H_out, W_out), each length as in :class:`MaxPool1d`.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.MaxPool2d(3, stride=2)(pygrad.zeros(2, 16, 50, 32)).shape)
+        (2, 16, 24, 15)
+    """
+
+    def forward(self, input: Tensor) -> Any:
+        return F.max_pool2d(input, return_indices=self.return_indices, **self._arguments())
+
+
+class _AvgPoolNd(Module):
+    kernel_size: SizeAny
+    stride: SizeAny
+    padding: SizeAny
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool1d(_AvgPoolNd):
+    """The mean of each window of (N, C, L) or (C, L).
+
+    Args:
+        kernel_size: length of the window.
+        stride: its step, by default its length.
+        padding: zeros at both ends.
+        ceil_mode: round the output length up.
+        count_include_pad: whether the zeros count in the mean.
+
+    Shape: (N, C, L) -> (N, C, floor((L + 2 * padding - kernel_size) / stride + 1)).
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.nn.AvgPool1d(2)(pygrad.tensor([[1.0, 3.0, 2.0, 0.0]])).tolist()
+        [[2.0, 1.0]]
+    """
+
+    def __init__(
+        self,
+        kernel_size: Size1,
+        stride: Size1 | None = None,
+        padding: Size1 = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = ntuple(kernel_size, 1)
+        self.stride = ntuple(kernel_size if stride is None else stride, 1)
+        self.padding = ntuple(padding, 1)
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool1d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+        )
+
+
+class AvgPool2d(_AvgPoolNd):
+    """The mean of each window of (N, C, H, W) or (C, H, W).
+
+    Arguments as :class:`AvgPool1d`, each size an int or a pair; ``divisor_override`` divides the
+    sum instead of the window's size.
+
+    Shape: (N, C, H, W) -> (N, C, H_out, W_out), each length as in :class:`AvgPool1d`.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.AvgPool2d(2)(pygrad.zeros(1, 3, 8, 6)).shape)
+        (1, 3, 4, 3)
+    """
+
+    def __init__(
+        self,
+        kernel_size: Size2,
+        stride: Size2 | None = None,
+        padding: Size2 = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool2d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+
+
+class _AdaptiveAvgPoolNd(Module):
+    def __init__(self, output_size: SizeOrNone) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
+    """Means over as many windows as the output is to be long. Shape: (N, C, L) -> (N, C, S)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool1d(input, self.output_size)
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
+    """Means over as many windows as the output is to have; ``None`` keeps a length.
+
+    Shape: (N, C, H, W) -> (N, C, S_0, S_1) with S = ``output_size``, an int for both.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.AdaptiveAvgPool2d((5, None))(pygrad.zeros(1, 2, 8, 9)).shape)
+        (1, 2, 5, 9)
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool2d(input, self.output_size)

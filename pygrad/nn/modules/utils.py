@@ -1,0 +1,60 @@
+"""Small helpers of the layers: sizes given as one number or many, names of types in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pygrad._tensor import Tensor
+
+__all__ = ["consume_prefix_in_state_dict_if_present"]
+
+
+def typename(obj: object) -> str:
+    """The name PyTorch's messages give an object: a tensor's type, else a qualified name.
+
+    Example:
+        >>> typename("text"), typename(typename)
+        ('str', 'pygrad.nn.modules.utils.typename')
+    """
+    if isinstance(obj, Tensor):
+        return str(obj.type())
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(named, "__module__", "") or ""
+    name = str(getattr(named, "__qualname__"))  # noqa: B009
+    return name if module in ("", "builtins") else f"{module}.{name}"
+
+
+def ntuple(value: int | Iterable[int], count: int) -> tuple[int, ...]:
+    """Repeat one number ``count`` times; take what is iterable as it is.
+
+    Example:
+        >>> ntuple(3, 2), ntuple([1, 2], 2)
+        ((3, 3), (1, 2))
+    """
+    return tuple(value) if isinstance(value, Iterable) else (value,) * count
+
+
+def addindent(text: str, n_spaces: int) -> str:
+    """Indent every line of a child's ``repr`` but the first, leaving blank lines empty."""
+    first, *rest = text.split("\n")
+    return "\n".join([first, *(" " * n_spaces + line if line.strip() else "" for line in rest)])
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Strip ``prefix`` from the keys of a state dict, in place, in their order.
+
+    Example:
+        >>> state = {"module.weight": 1, "bias": 2}
+        >>> consume_prefix_in_state_dict_if_present(state, "module.")
+        >>> state
+        {'bias': 2, 'weight': 1}
+    """
+    for key in list(state_dict):
+        if key.startswith(prefix):
+            state_dict[key.removeprefix(prefix)] = state_dict.pop(key)
+    metadata: dict[str, Any] = getattr(state_dict, "_metadata", {})
+    for key in list(metadata):
+        # The root's own entry is "", which no prefix names; "module" stands for "module.".
+        if key and (key == prefix.rstrip(".") or key.startswith(prefix)):
+            metadata[key[len(prefix) :]] = metadata.pop(key)

@@ -1,0 +1,151 @@
+"""Gradients made smaller in place: all together by their norm, or each element by a bound.
+
+``foreach`` chooses an implementation in PyTorch; here there is one, which any value of it gets.
+"""
+
+from __future__ import annotations
+
+import types
+import warnings
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import pygrad
+from pygrad._tensor import Tensor
+
+__all__ = [
+    "clip_grad_norm",
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "clip_grads_with_norm_",
+    "get_total_norm",
+]
+
+Tensors: TypeAlias = Tensor | Iterable[Tensor]
+
+
+def get_total_norm(
+    tensors: Tensors,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """The norm of all tensors as if they were one vector, as a 0-dim tensor.
+
+    Raises:
+        RuntimeError: with ``error_if_nonfinite``, the norm is infinite or no number.
+
+    Example:
+        >>> import pygrad
+        >>> get_total_norm([pygrad.tensor([3.0]), pygrad.tensor([4.0])]).item()
+        5.0
+    """
+    parts = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    norm_type = float(norm_type)
+    if not parts:
+        return pygrad.tensor(0.0)
+    with pygrad.no_grad():
+        total = pygrad.stack([part.norm(norm_type) for part in parts]).norm(norm_type)
+        if error_if_nonfinite and not bool(total.isfinite()):
+            raise RuntimeError(
+                f"The total norm of order {norm_type} for gradients from `parameters` is "
+                "non-finite, so it cannot be clipped. To disable this error and scale the "
+                "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+            )
+    return total
+
+
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale gradients by max_norm / (total_norm + 1e-6), where that is less than one."""
+    grads = _gradients(parameters)
+    if not grads:
+        return
+    with pygrad.no_grad():
+        # Multiplying by one, too, saves finding out on the host whether it is one.
+        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in grads:
+            grad.mul_(factor)
+
+
+def clip_grad_norm_(
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale the gradients so that their norm, all together, is at most ``max_norm``.
+
+    Args:
+        parameters: the tensors whose ``.grad`` is scaled in place.
+        max_norm: the bound.
+        norm_type: the p of the norm; ``float("inf")`` is the greatest absolute value.
+        error_if_nonfinite: raise if the norm is infinite or no number.
+
+    Returns:
+        The norm before, as a 0-dim tensor.
+
+    Raises:
+        RuntimeError: with ``error_if_nonfinite``; no gradient is changed then.
+
+    Example:
+        >>> import pygrad
+        >>> p = pygrad.nn.Parameter(pygrad.zeros(2))
+        >>> p.grad = pygrad.tensor([3.0, 4.0])
+        >>> clip_grad_norm_([p], 1.0).item()
+        5.0
+        >>> [round(g, 3) for g in p.grad.tolist()]
+        [0.6, 0.8]
+    """
+    if not isinstance(parameters, Tensor):
+        is_generator = isinstance(parameters, types.GeneratorType)
+        parameters = list(parameters)
+        if is_generator and not parameters:
+            warnings.warn(
+                "`parameters` is an empty generator, no gradient clipping will occur.",
+                stacklevel=2,
+            )
+    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_norm(
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Deprecated name of :func:`clip_grad_norm_`."""
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
+        "`torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
+def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
+    """Cut every element of the gradients off at -clip_value and clip_value, in place.
+
+    Example:
+        >>> import pygrad
+        >>> p = pygrad.nn.Parameter(pygrad.zeros(2))
+        >>> p.grad = pygrad.tensor([-3.0, 0.5])
+        >>> clip_grad_value_(p, 1.0)
+        >>> p.grad.tolist()
+        [-1.0, 0.5]
+    """
+    bound = float(clip_value)
+    with pygrad.no_grad():
+        for grad in _gradients(parameters):
+            grad.clamp_(min=-bound, max=bound)
+
+
+def _gradients(parameters: Tensors) -> list[Tensor]:
+    tensors = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [grad for grad in (tensor.grad for tensor in tensors) if grad is not None]

@@ -1,0 +1,111 @@
+"""What the optimizers of this package share: a step over groups, and their checks.
+
+``foreach`` and ``fused`` choose among PyTorch's implementations of one formula. Here there is one
+implementation, so any value of them is accepted. ``capturable`` and ``differentiable`` ask for
+something else, which is not offered, and are refused by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.optim.optimizer import Closure, Group, Optimizer
+
+
+class BuiltinOptimizer(Optimizer):
+    """An optimizer that updates each group by ``_update``, without recording gradients."""
+
+    def step(self, closure: Closure | None = None) -> Any:
+        """Update the parameters that have a gradient, once.
+
+        Args:
+            closure: computes the loss and its gradients anew; called first.
+
+        Returns:
+            What ``closure`` returned, or ``None``.
+        """
+        loss = None
+        if closure is not None:
+            with pygrad.enable_grad():
+                loss = closure()
+        with pygrad.no_grad():
+            for group in self.param_groups:
+                self._update(group)
+        return loss
+
+    def _update(self, group: Group) -> None:
+        raise NotImplementedError
+
+    def add_param_group(self, param_group: Group) -> None:
+        if isinstance(param_group, dict):
+            refuse_unsupported({**self.defaults, **param_group})
+        super().add_param_group(param_group)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            # Options that were added later than the state was saved have their defaults.
+            for name, value in self.defaults.items():
+                group.setdefault(name, value)
+            refuse_unsupported(group)
+            for parameter in group["params"]:
+                own = self.state.get(parameter)
+                if own and "step" in own and not isinstance(own["step"], Tensor):
+                    own["step"] = new_step(float(own["step"]))
+
+
+def refuse_unsupported(options: Group) -> None:
+    """Raise ``NotImplementedError`` for an option whose meaning is not offered."""
+    for name in ("capturable", "differentiable"):
+        if options.get(name):
+            raise NotImplementedError(f"optimizers do not support {name}=True")
+
+
+def check_choice(options: Group) -> None:
+    """Raise PyTorch's errors for implementations that exclude each other."""
+    if options.get("fused"):
+        if options.get("differentiable"):
+            raise RuntimeError("`fused` does not support `differentiable`")
+        if options.get("foreach"):
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def check_learning_rate(lr: float | Tensor) -> None:
+    """Raise ``ValueError`` unless it is one number that is not negative."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    check_not_negative("learning rate", lr)
+
+
+def check_not_negative(name: str, value: float | Tensor) -> None:
+    """Raise ``ValueError`` in PyTorch's words if the value is negative or no number."""
+    if not value >= 0.0:
+        raise ValueError(f"Invalid {name}: {value}")
+
+
+def parameters_with_gradients(group: Group) -> tuple[list[Tensor], list[Tensor]]:
+    """The parameters of a group that have a gradient, and their gradients."""
+    params = []
+    grads = []
+    for parameter in group["params"]:
+        grad = parameter.grad
+        if grad is not None:
+            params.append(parameter)
+            grads.append(grad)
+    return params, grads
+
+
+def new_step(value: float = 0.0) -> Tensor:
+    """A counter of steps: a float32 tensor without dimensions, as in PyTorch's state dicts."""
+    return pygrad.tensor(value, dtype=pygrad.float32)
+
+
+def direction(group: Group, parameter: Tensor, grad: Tensor) -> Tensor:
+    """The gradient to descend: negated to maximize, plus the decay of the weight."""
+    if group["maximize"]:
+        grad = -grad
+    if group["weight_decay"] != 0:
+        grad = grad.add(parameter, alpha=float(group["weight_decay"]))
+    return grad

@@ -1,0 +1,96 @@
+"""Adadelta: descent by the gradient over its root mean square, times that of the past updates."""
+
+from __future__ import annotations
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.optim._builtin import (
+    BuiltinOptimizer,
+    check_learning_rate,
+    check_not_negative,
+    direction,
+    new_step,
+    parameters_with_gradients,
+)
+from pygrad.optim.optimizer import Group, Params
+
+__all__ = ["Adadelta"]
+
+
+class Adadelta(BuiltinOptimizer):
+    """Adadelta (Zeiler, 2012).
+
+    With g the gradient (negated to maximize) plus weight_decay * p:
+    v = rho * v + (1 - rho) * g^2;  d = sqrt(u + eps) / sqrt(v + eps) * g;
+    u = rho * u + (1 - rho) * d^2;  p = p - lr * d.
+
+    Args:
+        params: parameters, or groups of them.
+        lr: multiplies the update.
+        rho: the weight of the past.
+        eps: added under the roots.
+        weight_decay: pulls the parameters towards zero.
+        foreach: accepted; there is one implementation.
+        maximize: ascend instead.
+        capturable, differentiable: only ``False``.
+
+    Raises:
+        ValueError: a number is out of range.
+        NotImplementedError: ``capturable=True`` or ``differentiable=True``.
+
+    Example:
+        >>> import pygrad
+        >>> w = pygrad.ones(1, requires_grad=True)
+        >>> optimizer = pygrad.optim.Adadelta([w], rho=0.0, eps=1.0)
+        >>> w.grad = pygrad.full((1,), 3.0 ** 0.5)
+        >>> optimizer.step()
+        >>> round(w.item(), 4)
+        0.134
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_learning_rate(lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_not_negative("epsilon value", eps)
+        check_not_negative("weight_decay value", weight_decay)
+        defaults = {
+            "lr": lr,
+            "rho": rho,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "capturable": capturable,
+            "foreach": foreach,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _update(self, group: Group) -> None:
+        lr, rho, eps = (float(group[key]) for key in ("lr", "rho", "eps"))
+        for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
+            own = self.state[parameter]
+            if not own:
+                own["step"] = new_step()
+                own["square_avg"] = pygrad.zeros_like(parameter)
+                own["acc_delta"] = pygrad.zeros_like(parameter)
+            own["step"].add_(1)
+            grad = direction(group, parameter, grad)
+            square_avg, acc_delta = own["square_avg"], own["acc_delta"]
+            square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+            scale = square_avg.add(eps).sqrt_()
+            update = acc_delta.add(eps).sqrt_().div_(scale).mul_(grad)
+            acc_delta.mul_(rho).addcmul_(update, update, value=1 - rho)
+            parameter.add_(update, alpha=-lr)

@@ -1,0 +1,105 @@
+"""Adagrad: descent by the gradient over the root of the sum of all its squares."""
+
+from __future__ import annotations
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.optim._builtin import (
+    BuiltinOptimizer,
+    check_choice,
+    check_learning_rate,
+    check_not_negative,
+    direction,
+    new_step,
+    parameters_with_gradients,
+)
+from pygrad.optim.optimizer import Group, Params
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(BuiltinOptimizer):
+    """Adagrad (Duchi, Hazan and Singer, 2011).
+
+    With g the gradient (negated to maximize) plus weight_decay * p, at step t:
+    s = s + g^2;  p = p - lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps).
+
+    Args:
+        params: parameters, or groups of them.
+        lr: the step length.
+        lr_decay: how fast it falls.
+        weight_decay: pulls the parameters towards zero.
+        initial_accumulator_value: what s begins with.
+        eps: added to the denominator.
+        foreach, fused: accepted; there is one implementation.
+        maximize: ascend instead.
+        differentiable: only ``False``.
+
+    Raises:
+        ValueError: a number is out of range.
+        NotImplementedError: ``differentiable=True``.
+
+    Example:
+        >>> import pygrad
+        >>> w = pygrad.ones(1, requires_grad=True)
+        >>> optimizer = pygrad.optim.Adagrad([w], lr=0.25)
+        >>> w.grad = pygrad.full((1,), 2.0)
+        >>> optimizer.step()
+        >>> round(w.item(), 4)
+        0.75
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_learning_rate(lr)
+        check_not_negative("lr_decay value", lr_decay)
+        check_not_negative("weight_decay value", weight_decay)
+        check_not_negative("initial_accumulator_value value", initial_accumulator_value)
+        check_not_negative("epsilon value", eps)
+        defaults = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        check_choice(defaults)
+        super().__init__(params, defaults)
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                self._begin(parameter)
+
+    def _begin(self, parameter: Tensor) -> None:
+        start = self.defaults["initial_accumulator_value"]
+        own = self.state[parameter]
+        own["step"] = new_step()
+        own["sum"] = pygrad.full_like(parameter, start)
+
+    def _update(self, group: Group) -> None:
+        lr, lr_decay, eps = (float(group[key]) for key in ("lr", "lr_decay", "eps"))
+        for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
+            if not self.state[parameter]:
+                self._begin(parameter)
+            own = self.state[parameter]
+            own["step"].add_(1)
+            grad = direction(group, parameter, grad)
+            total = own["sum"]
+            total.addcmul_(grad, grad, value=1)
+            length = lr / (1 + (own["step"].item() - 1) * lr_decay)
+            parameter.addcdiv_(grad, total.sqrt().add_(eps), value=-length)

@@ -1,0 +1,62 @@
+"""AdamW: Adam whose weight decay does not go through its running means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pygrad._tensor import Tensor
+from pygrad.optim.adam import Adam
+from pygrad.optim.optimizer import Params
+
+__all__ = ["AdamW"]
+
+
+class AdamW(Adam):
+    """AdamW (Loshchilov and Hutter, 2017): :class:`Adam` with decoupled weight decay.
+
+    Arguments, state and errors are Adam's, but ``weight_decay`` is 0.01 unless given.
+
+    Example:
+        >>> import pygrad
+        >>> w = pygrad.ones(1, requires_grad=True)
+        >>> optimizer = pygrad.optim.AdamW([w], lr=0.5, weight_decay=0.2)
+        >>> w.grad = pygrad.zeros(1)
+        >>> optimizer.step()
+        >>> round(w.item(), 4)
+        0.9
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            foreach=foreach,
+            maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            decoupled_weight_decay=True,
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group["decoupled_weight_decay"] = True

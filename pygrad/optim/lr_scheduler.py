@@ -1,0 +1,50 @@
+"""Learning rate schedules: PyTorch's ``torch.optim.lr_scheduler``.
+
+Example:
+    >>> import pygrad
+    >>> optimizer = pygrad.optim.SGD([pygrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = pygrad.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> optimizer.step()
+    >>> schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+"""
+
+from __future__ import annotations
+
+from pygrad.optim._schedule import EPOCH_DEPRECATION_WARNING, LRScheduler
+from pygrad.optim._schedules import (
+    ConstantLR,
+    CosineAnnealingLR,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    MultiplicativeLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
+)
+from pygrad.optim._schedules_composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
+from pygrad.optim._schedules_cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+
+__all__ = [
+    "EPOCH_DEPRECATION_WARNING",
+    "ChainedScheduler",
+    "ConstantLR",
+    "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "CyclicLR",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "MultiplicativeLR",
+    "OneCycleLR",
+    "PolynomialLR",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
+]
+
+_LRScheduler = LRScheduler

@@ -1,0 +1,349 @@
+"""``save`` and ``load``: tensors, and plain containers of them, as safetensors files.
+
+A flat dict of tensors becomes a plain safetensors file, which PyTorch reads with
+``safetensors.torch.load_file``; what that writes, ``load`` reads. Anything else that ``save`` takes
+(nested containers, numbers, strings) has its outline as JSON in the file's header, under
+``__metadata__``, and its tensors under dotted names. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeGuard
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["load", "save"]
+
+Path: TypeAlias = "str | os.PathLike[str]"
+File: TypeAlias = "Path | IO[bytes]"
+
+_METADATA = "__metadata__"
+_OUTLINE = "pygrad"
+_FORMAT = 1
+_LENGTH_BYTES = 8
+# The limit that the safetensors library sets too: a header is read before it can be trusted.
+_MAX_HEADER_BYTES = 100_000_000
+_CONVERT = (
+    ". To convert a file of tensors, in PyTorch: "
+    "safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)"
+)
+
+
+def save(
+    obj: Any,
+    f: File,
+    pickle_module: Any = None,
+    pickle_protocol: int | None = None,
+    _use_new_zipfile_serialization: bool = True,
+) -> None:
+    """Write a tensor, a state dict, or nested containers of tensors and numbers.
+
+    Args:
+        obj: tensors, ``None``, bools, ints, floats, strings, dtypes, and dicts, lists and tuples
+            of them. Each tensor is written under its own name, as it is: its dtype and shape are
+            kept, a view is written without its base, and a shared storage is written twice.
+        f: a path, or a file open for writing bytes.
+        pickle_module, pickle_protocol: only the defaults; there is no pickling.
+
+    Raises:
+        TypeError: there is something else in ``obj``, say a module: save its ``state_dict()``.
+        NotImplementedError: an argument asks for pickling.
+        OSError: the file cannot be written; it is not opened before everything is encoded.
+
+    Example:
+        >>> import io, pygrad
+        >>> file = io.BytesIO()
+        >>> pygrad.save({"epoch": 3, "weights": [pygrad.ones(2)]}, file)
+        >>> _ = file.seek(0)
+        >>> pygrad.load(file)["weights"][0].tolist()
+        [1.0, 1.0]
+    """
+    if pickle_module is not None:
+        raise NotImplementedError("save: pickle_module is not supported, as nothing is pickled")
+    if pickle_protocol is not None:
+        raise NotImplementedError("save: pickle_protocol is not supported, as nothing is pickled")
+    if not _use_new_zipfile_serialization:
+        raise NotImplementedError("save: _use_new_zipfile_serialization=False is not supported")
+    from safetensors.numpy import save as encode
+
+    writer = _Writer()
+    outline = writer.outline(obj)
+    text = json.dumps({"version": _FORMAT, "object": outline}, separators=(",", ":"))
+    data = encode(writer.arrays, metadata={"format": "pt", _OUTLINE: text})
+    if _is_path(f):
+        with open(f, "wb") as file:
+            file.write(data)
+    else:
+        f.write(data)  # type: ignore[union-attr]
+
+
+def load(
+    f: File,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Read what :func:`save` wrote, or any other safetensors file as a dict of tensors.
+
+    Args:
+        f: a path, or a file open for reading bytes, at the beginning of the data.
+        map_location: ``None`` or the CPU.
+        weights_only: of no effect: nothing but tensors and plain containers is ever made.
+        pickle_module, mmap: only the defaults.
+
+    Raises:
+        RuntimeError: the file is none of safetensors; the message says so of pickles and of
+            PyTorch's zip archives, and how to convert them.
+        EOFError: the file is empty.
+        NotImplementedError: an argument, or a dtype in the file, is not supported.
+    """
+    if pickle_module is not None or pickle_load_args:
+        name = "pickle_module" if pickle_module is not None else next(iter(pickle_load_args))
+        raise NotImplementedError(f"load: {name} is not supported, as nothing is unpickled")
+    if mmap:
+        raise NotImplementedError("load: mmap=True is not supported")
+    if map_location is not None and not _is_cpu(map_location):
+        raise NotImplementedError(f"load: map_location={map_location!r} is not supported")
+    if _is_path(f):
+        with open(f, "rb") as file:
+            data = file.read()
+    else:
+        data = f.read()  # type: ignore[union-attr]
+    metadata = _read_metadata(data)
+    tensors = _decode(data)
+    text = metadata.get(_OUTLINE)
+    return tensors if text is None else _Reader(tensors).read(text)
+
+
+def _is_path(f: File) -> TypeGuard[Path]:
+    return isinstance(f, (str, os.PathLike))
+
+
+def _is_cpu(location: Any) -> bool:
+    return str(location) == "cpu"
+
+
+# --- the safetensors file ---
+
+
+def _read_metadata(data: bytes) -> dict[str, str]:
+    """The free part of a safetensors header; clear errors for what is no safetensors file."""
+    if not data:
+        raise EOFError("Ran out of input")
+    if data.startswith(b"PK\x03\x04"):
+        raise _not_safetensors("it is a zip archive, as torch.save writes" + _CONVERT)
+    length = int.from_bytes(data[:_LENGTH_BYTES], "little")
+    header = data[_LENGTH_BYTES : _LENGTH_BYTES + length]
+    if length > _MAX_HEADER_BYTES or len(header) != length or not header.startswith(b"{"):
+        if data.startswith(b"\x80"):
+            raise _not_safetensors(
+                "it is a pickle, as older versions of torch.save write" + _CONVERT
+            )
+        raise _not_safetensors("it has no safetensors header")
+    try:
+        metadata = json.loads(header).get(_METADATA, {})
+    except (ValueError, RecursionError) as error:
+        raise _not_safetensors(f"its header is damaged: {error}") from None
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _not_safetensors(reason: str) -> RuntimeError:
+    return RuntimeError(
+        f"pygrad.load reads safetensors files and never unpickles. This one: {reason}"
+    )
+
+
+def _decode(data: bytes) -> dict[str, Tensor]:
+    """The tensors of a safetensors file; the library checks every offset."""
+    from safetensors import SafetensorError, deserialize
+
+    try:
+        entries: list[tuple[str, dict[str, Any]]] = deserialize(data)  # type: ignore[no-untyped-call]
+    except SafetensorError as error:
+        raise _not_safetensors(f"it is damaged: {error}") from None
+    return {name: _to_tensor(name, entry) for name, entry in entries}
+
+
+def _to_tensor(name: str, entry: dict[str, Any]) -> Tensor:
+    import numpy as np
+
+    dtype = _numpy_dtypes().get(entry["dtype"])
+    if dtype is None:
+        raise NotImplementedError(f"load: tensor '{name}' has unsupported dtype {entry['dtype']}")
+    data = entry["data"]
+    # Writable, or NumPy's array is not: older versions of the library give bytes.
+    writable = data if isinstance(data, bytearray) else bytearray(data)
+    return pygrad.from_numpy(np.frombuffer(writable, dtype=dtype).reshape(entry["shape"]))
+
+
+@functools.cache
+def _numpy_dtypes() -> dict[str, np.dtype[Any]]:
+    """Names of dtypes in safetensors files, and their NumPy twins."""
+    import numpy as np
+
+    names = {
+        "F64": "<f8",
+        "F32": "<f4",
+        "F16": "<f2",
+        "I64": "<i8",
+        "I32": "<i4",
+        "I16": "<i2",
+        "I8": "i1",
+        "U8": "u1",
+        "BOOL": "?",
+        "C64": "<c8",
+    }
+    return {name: np.dtype(code) for name, code in names.items()}
+
+
+# --- the outline of an object ---
+#
+# JSON for one value is: a number that is finite, a string, true, false or null, for itself; else
+# a list whose first entry names a kind. ["tensor", name, flags] stands for a tensor, with "g" in
+# flags if it requires grad and "p" if it is a parameter.
+
+_SEQUENCES: dict[str, type] = {"list": list, "tuple": tuple, "set": set}
+_MAPPINGS: dict[str, type] = {"dict": dict, "odict": OrderedDict, "counter": Counter}
+
+
+class _Writer:
+    """Makes the outline of an object, and collects the arrays of its tensors by name."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray[Any, Any]] = {}
+        self._open: set[int] = set()
+
+    def outline(self, value: Any, path: str = "") -> Any:
+        if value is None or isinstance(value, (bool, str)):
+            return value
+        if isinstance(value, Tensor):
+            return ["tensor", self._add(value, path), _flags(value)]
+        if isinstance(value, int):
+            # Beyond 64 bits other readers of JSON may lose digits.
+            return int(value) if abs(value) < 2**63 else ["int", str(value)]
+        if isinstance(value, float):
+            return float(value) if math.isfinite(value) else ["float", repr(float(value))]
+        if isinstance(value, pygrad.dtype):
+            return ["dtype", str(value).rpartition(".")[2]]
+        return self._container(value, path)
+
+    def _container(self, value: Any, path: str) -> Any:
+        if id(value) in self._open:
+            raise TypeError(f"save: the container at '{path}' contains itself")
+        self._open.add(id(value))
+        try:
+            if isinstance(value, dict):
+                return self._mapping(value, path)
+            plain = tuple if isinstance(value, pygrad.Size) else type(value)
+            for kind, cls in _SEQUENCES.items():
+                if plain is cls:
+                    return [kind, [self.outline(v, _join(path, i)) for i, v in enumerate(value)]]
+        finally:
+            self._open.discard(id(value))
+        hint = "; save its state_dict() instead" if hasattr(value, "state_dict") else ""
+        where = f" at '{path}'" if path else ""
+        raise TypeError(
+            f"save: cannot store an object of type {type(value).__name__}{where}{hint}. Tensors, "
+            "numbers, strings, dtypes, None, and dicts, lists and tuples of them can be stored"
+        )
+
+    def _mapping(self, value: dict[Any, Any], path: str) -> Any:
+        kind = "dict"
+        if isinstance(value, (OrderedDict, Counter)):
+            kind = "odict" if isinstance(value, OrderedDict) else "counter"
+        elif type(value) not in (dict, defaultdict):
+            raise TypeError(f"save: cannot store a dict of type {type(value).__name__}")
+        pairs = [[self.outline(k), self.outline(v, _join(path, k))] for k, v in value.items()]
+        outline = [kind, pairs]
+        metadata = getattr(value, "_metadata", None)
+        if metadata is not None:
+            outline.append(self.outline(metadata, _join(path, _METADATA)))
+        return outline
+
+    def _add(self, tensor: Tensor, path: str) -> str:
+        """Keep a tensor's elements under its path, or, if that is taken, under one like it."""
+        name = path or "tensor"
+        while name in self.arrays or name == _METADATA:
+            name += "_"
+        self.arrays[name] = tensor.detach().contiguous().numpy()
+        return name
+
+
+def _join(path: str, key: object) -> str:
+    return f"{path}.{key}" if path else str(key)
+
+
+def _flags(tensor: Tensor) -> str:
+    return ("g" if tensor.requires_grad else "") + ("p" if isinstance(tensor, Parameter) else "")
+
+
+class _Reader:
+    """Makes an object from its outline; every error is a ``RuntimeError`` about the file."""
+
+    def __init__(self, tensors: dict[str, Tensor]) -> None:
+        self.tensors = tensors
+        self._kinds: dict[str, Callable[..., Any]] = {
+            "tensor": self._tensor,
+            "int": int,
+            "float": float,
+            "dtype": _dtype,
+            **{kind: self._sequence_of(cls) for kind, cls in _SEQUENCES.items()},
+            **{kind: self._mapping_of(cls) for kind, cls in _MAPPINGS.items()},
+        }
+
+    def read(self, text: str) -> Any:
+        try:
+            outline = json.loads(text)
+            if outline["version"] > _FORMAT:
+                raise RuntimeError(
+                    f"this file was written by a newer pygrad (format {outline['version']})"
+                )
+            return self._value(outline["object"])
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            reason = f"its outline is damaged: {type(error).__name__}: {error}"
+            raise _not_safetensors(reason) from None
+
+    def _value(self, outline: Any) -> Any:
+        if isinstance(outline, list):
+            kind, *rest = outline
+            return self._kinds[kind](*rest)
+        return outline
+
+    def _tensor(self, name: str, flags: str) -> Tensor:
+        tensor = self.tensors[name]
+        if "p" in flags:
+            return Parameter(tensor, requires_grad="g" in flags)
+        return tensor.requires_grad_() if "g" in flags else tensor
+
+    def _sequence_of(self, cls: Callable[[Iterable[Any]], Any]) -> Callable[..., Any]:
+        return lambda entries: cls([self._value(entry) for entry in entries])
+
+    def _mapping_of(self, cls: Callable[[dict[Any, Any]], Any]) -> Callable[..., Any]:
+        def read(pairs: list[Any], metadata: Any = None) -> Any:
+            mapping = cls({self._value(key): self._value(value) for key, value in pairs})
+            if metadata is not None:
+                mapping._metadata = self._value(metadata)
+            return mapping
+
+        return read
+
+
+def _dtype(name: str) -> pygrad.dtype:
+    found = getattr(pygrad, name, None)
+    if not isinstance(found, pygrad.dtype):
+        raise ValueError(f"unknown dtype {name}")
+    return found

@@ -1,0 +1,9 @@
+"""torch.special: functions made from the op table's rows of this namespace."""
+
+from __future__ import annotations
+
+from . import _ops
+
+globals().update(_ops.namespace("s"))
+
+__all__ = sorted(_ops.namespace("s"))

@@ -1,0 +1,18 @@
+"""What every test file shares: a fresh state before each test, and no test after the engine broke down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pygrad
+import pytest
+from pygrad import _engine
+
+
+@pytest.fixture(autouse=True)
+def _fresh_state() -> Iterator[None]:
+    pygrad.manual_seed(0)
+    yield
+    assert pygrad.is_grad_enabled(), "the test left recording off"
+    if _engine.unusable is not None:
+        pytest.exit(f"the engine broke down: {_engine.unusable}", returncode=1)

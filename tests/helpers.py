@@ -1,0 +1,146 @@
+"""Running samples and comparing what comes out; shared by the sweeps."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pygrad
+import pytest
+from samples import Entry, entries, samples
+from sampling import Call
+
+PROPER_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
+"""What bad input may raise; `no_breakdown` sorts out the RuntimeError that is none."""
+
+Test = Callable[..., None]
+
+UNINITIALISED = {"empty", "empty_like", "empty_strided", "empty_permuted"}
+UNINITIALISED |= {"new_empty", "new_empty_strided", "resize_", "resize_as_", "data_ptr"}
+"""Ops whose values are whatever lies in memory."""
+
+
+def swept(keep: Callable[[Entry], bool] = lambda _: True) -> Callable[[Test], Test]:
+    """Parametrises a test of `entry` over the table; if it takes `sample` too, it runs for each of the op's.
+
+    A failure names the first sample that failed and how many did.
+    """
+
+    def decorate(test: Test) -> Test:
+        parameters = inspect.signature(test).parameters
+        chosen = [e for e in entries() if keep(e) and ("sample" not in parameters or samples(e))]
+
+        def sweep(entry: Entry, **others: Any) -> None:
+            failures = []
+            for sample in samples(entry):
+                try:
+                    test(entry=entry, sample=sample, **others)
+                except pytest.skip.Exception:
+                    continue
+                except Exception as error:
+                    error.add_note(f"sample: {entry.id}({sample})")
+                    failures.append(error)
+            if failures:
+                failures[0].add_note(f"{len(failures)} samples failed")
+                raise failures[0]
+
+        if "sample" in parameters:
+            kept = [p for name, p in parameters.items() if name != "sample"]
+            sweep.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
+            sweep.__name__, sweep.__doc__ = test.__name__, test.__doc__
+            sweep.__module__, sweep.__qualname__ = test.__module__, test.__qualname__
+            sweep.pytestmark = list(getattr(test, "pytestmark", []))  # type: ignore[attr-defined]
+        else:
+            sweep = test
+        return pytest.mark.parametrize("entry", [pytest.param(e, id=e.id) for e in chosen])(sweep)
+
+    return decorate
+
+
+def leaves(value: Any) -> list[Any]:
+    """The tensors in an argument or a result."""
+    if isinstance(value, pygrad.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in leaves(item)]
+    if isinstance(value, dict):
+        return leaves(list(value.values()))
+    return []
+
+
+def run(entry: Entry, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Calls an op under a fixed seed; one that mutates gets a copy of its first argument."""
+    pygrad.manual_seed(0)
+    if entry.mutates:
+        args = [args[0].clone(), *args[1:]]
+    return entry.function(*args, **kwargs)
+
+
+def arrays(value: Any) -> list[np.ndarray[Any, Any]]:
+    """Copies of a result's elements."""
+    return [tensor.detach().numpy().copy() for tensor in leaves(value)]
+
+
+def plain(value: Any) -> Any:
+    """What of a result is no tensor: numbers, dtypes, strings."""
+    if isinstance(value, pygrad.Tensor):
+        return None
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def assert_same(got: Any, expected: Any, rtol: float = 0.0, atol: float = 0.0) -> None:
+    """Equal structure, dtypes, shapes and elements, NaN equal to NaN."""
+    assert plain(got) == plain(expected)
+    assert len(leaves(got)) == len(leaves(expected))
+    for mine, other in zip(leaves(got), leaves(expected), strict=True):
+        assert mine.dtype == other.dtype
+        assert mine.shape == other.shape
+        np.testing.assert_allclose(*arrays([mine, other]), rtol=rtol, atol=atol)
+
+
+@contextmanager
+def nothing_left() -> Iterator[None]:
+    """What is made inside is gone afterwards."""
+    before = pygrad.pg_live_count()
+    yield
+    after = pygrad.pg_live_count()
+    if after != before:
+        gc.collect()
+        after = pygrad.pg_live_count()
+    assert after == before, f"{after - before} tensors or nodes more than before"
+
+
+@contextmanager
+def no_breakdown() -> Iterator[None]:
+    """Proper errors pass, a trap does not."""
+    try:
+        yield
+    except pygrad.EngineError:
+        raise
+    except PROPER_ERRORS:
+        pass
+
+
+def with_grad(arrays_: list[np.ndarray[Any, Any]]) -> list[Any]:
+    """Leaves that require grad where they can."""
+    made = [pygrad.from_numpy(array.copy()) for array in arrays_]
+    return [t.requires_grad_(True) if t.is_floating_point() else t for t in made]
+
+
+def choose(sample: Call, tensors: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a sample with these tensors in place of its own, in order."""
+    from sampling import Dtype
+
+    rest = iter(tensors)
+    made = sample.map(lambda _: next(rest))
+
+    def named(value: Any) -> Any:
+        return getattr(pygrad, value.name) if isinstance(value, Dtype) else value
+
+    return [named(v) for v in made.args], {k: named(v) for k, v in made.kwargs.items()}

@@ -1,0 +1,812 @@
+"""The sample calls of every op in the table.
+
+Most follow from the schema (`sampling.derive`). `ROWS` has calls for ops whose inputs a schema cannot
+suggest, `DOMAIN` the element-wise ops that need special numbers, `EXEMPT` the ops that are tested
+elsewhere. test_ops.py fails for an op that has none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pygrad import _ops
+from sampling import Call, Dtype, X, call, derive, index, mask, permutation, x
+
+PREFIXES = {
+    "f": "",
+    "m": "Tensor.",
+    "n": "nn.functional.",
+    "s": "special.",
+    "l": "linalg.",
+    "c": "_C.",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An op as the first namespace that offers it has it."""
+
+    id: str
+    name: str
+    letter: str
+    flags: str
+    schemas: tuple[str, ...]
+    function: Callable[..., Any]
+
+    @property
+    def mutates(self) -> bool:
+        """Whether the op itself writes to its first argument."""
+        return self.name.endswith("_")
+
+
+def entries() -> list[Entry]:
+    """Every op that some namespace offers, in table order; a kernel behind other ops is none of them."""
+    found = []
+    for op in _ops.TABLE:
+        flags = op.flags.replace("N", "n")
+        letter = next((letter for letter in PREFIXES if letter in flags), None)
+        if letter:
+            function = _ops.SPACES[letter][op.name]
+            name = PREFIXES[letter] + op.name
+            found.append(Entry(name, op.name, letter, flags, tuple(op.schemas), function))
+    return found
+
+
+def samples(entry: Entry) -> list[Call]:
+    """The sample calls of an op; none for an op in EXEMPT."""
+    if entry.id in EXEMPT:
+        return []
+    calls = ROWS.get(entry.id) or ROWS.get(entry.name)
+    if calls is None:
+        kind = DOMAIN.get(entry.name, "real")
+        calls = [each for schema in entry.schemas for each in derive(schema, kind)]
+    return list({str(each): each for each in calls}.values())
+
+
+AUTOGRAD = "test_autograd.py"
+ATTRIBUTE = "behind an attribute of Tensor: test_autograd.py, test_memory.py"
+NODE = "behind an attribute of Node: test_autograd.py, test_snapshots.py"
+SWITCH = "a switch of the engine: test_autograd.py, test_python.py"
+SUBSCRIPT = "takes an encoded subscript: test_indexing.py"
+NO_SUCH_DTYPE = "an error until there is such a dtype: test_errors.py"
+
+EXEMPT = {
+    "_C._backward": AUTOGRAD,
+    "_C._grad": AUTOGRAD,
+    **dict.fromkeys(
+        ("_C._data _C._set_data _C._get_grad _C._set_grad _C._get_base".split()), ATTRIBUTE
+    ),
+    **dict.fromkeys(("_C._retains_grad _C._requires_grad _C._is_leaf".split()), ATTRIBUTE),
+    **dict.fromkeys(
+        ("_C._bump_version Tensor.data_ptr _C._export _C._unexport".split()), ATTRIBUTE
+    ),
+    **dict.fromkeys(("_C._memory _C._reset_peak_memory _C._empty".split()), ATTRIBUTE),
+    **dict.fromkeys(("_C._node_of _C._node_release _C._node_name _C._node_sequence".split()), NODE),
+    **dict.fromkeys(
+        ("_C._node_next _C._node_variable _C._node_fields _C._node_saved".split()), NODE
+    ),
+    **dict.fromkeys(("_C._hook_add _C._hook_remove Tensor.retain_grad".split()), AUTOGRAD),
+    **dict.fromkeys(
+        ("_C._set_grad_enabled _C._set_saved_check _C._set_default_dtype".split()), SWITCH
+    ),
+    **dict.fromkeys(("_C._repr _C._printoptions is_grad_enabled".split()), SWITCH),
+    **dict.fromkeys(("_C._getitem _C._setitem".split()), SUBSCRIPT),
+    **dict.fromkeys(
+        ("Tensor.half Tensor.bfloat16 Tensor.cfloat Tensor.cdouble imag".split()), NO_SUCH_DTYPE
+    ),
+    "range": "deprecated, warns on every call: test_errors.py",
+}
+"""Op -> why it has no samples, and where it is tested."""
+
+DOMAIN = {
+    **dict.fromkeys("log log2 log10 sqrt rsqrt log1p reciprocal entr".split(), "positive"),
+    **dict.fromkeys("lgamma digamma gammaln psi".split(), "positive"),
+    **dict.fromkeys("asin acos atanh erfinv arcsin arccos arctanh".split(), "unit"),
+    **dict.fromkeys("logit ndtri".split(), "probability"),
+    **dict.fromkeys("acosh arccosh".split(), "above_one"),
+    **dict.fromkeys("xlogy xlog1py igamma igammac gammainc gammaincc cumprod".split(), "positive"),
+}
+"""Op -> where its elements must lie."""
+
+ROWS: dict[str, list[Call]] = {}
+
+
+def rows(names: str, *calls: Call) -> None:
+    """These calls for the ops of these names."""
+    for name in names.split():
+        ROWS[name] = list(calls)
+
+
+S = x(2, 3)
+SQUARE = x(3, 3)
+CUBE = x(2, 3, 4)
+FLAT = x(6)
+
+
+def rows(names: str, *calls: Call) -> None:
+    """These calls for the ops of these names."""
+    for name in names.split():
+        ROWS[name] = list(calls)
+
+
+# ------------------------------------------------------------------ element-wise
+
+INTEGERS = X((2, 3), "index", "int64", 9)
+rows("gcd lcm", call(INTEGERS, INTEGERS), call(INTEGERS, index(9, 3)))
+rows(
+    "bitwise_and bitwise_or bitwise_xor",
+    call(INTEGERS, INTEGERS),
+    call(INTEGERS, 3),
+    call(mask(2, 3), mask(2, 3)),
+)
+rows("bitwise_left_shift bitwise_right_shift", call(INTEGERS, index(5, 3)), call(INTEGERS, 2))
+rows("bitwise_not", call(INTEGERS), call(mask(2, 3)))
+rows("ldexp", call(S, index(4, 3)), call(S, x(3)))
+rows(
+    "pow float_power",
+    call(x(2, 3, kind="positive"), x(3)),
+    call(S, 2),
+    call(S, 3),
+    call(S, 0),
+    call(x(2, 3, kind="positive"), -1.5),
+    call(2.5, S),
+    call(2, S),
+)
+rows(
+    "clamp clip",
+    call(S, -0.5, 0.5),
+    call(S, x(3), None),
+    call(S, None, x(2, 3)),
+    call(S, max=1),
+    call(S, min=0.25),
+)
+rows("clamp_min clamp_max", call(S, 0.5), call(S, x(3)))
+rows(
+    "where",
+    call(mask(2, 3), S, x(3)),
+    call(mask(2, 3), S, 0.5),
+    call(mask(3), 1.5, S),
+    call(mask(2, 3)),
+)
+rows("masked_fill", call(S, mask(3), 1.5), call(S, mask(2, 3), X((), "real")))
+rows("lerp", call(S, S, 0.25), call(S, x(3), x(2, 3)), call(S, S, 0.75))
+rows("addcmul", call(S, S, x(3)), call(S, x(2, 1), x(3), value=0.5))
+rows(
+    "addcdiv", call(S, S, x(3, kind="positive")), call(S, x(2, 1), x(3, kind="positive"), value=0.5)
+)
+rows("heaviside", call(S, x(3)), call(mask(2, 3), mask(3)))
+rows(
+    "div divide",
+    *(
+        call(S, other, rounding_mode=how)
+        for other in (x(3, kind="positive"), 1.5)
+        for how in (None, "floor", "trunc")
+    ),
+    call(S, 2),
+)
+rows("true_divide fmod _C._div", call(S, x(3, kind="positive")), call(S, 1.5), call(S, 2))
+rows(
+    "floor_divide remainder",
+    call(S, x(3, kind="positive")),
+    call(S, 1.5),
+    call(2.5, x(2, 3, kind="positive")),
+)
+rows("round", call(S), call(S, decimals=1), call(S, decimals=-1))
+rows(
+    "logit",
+    call(x(2, 3, kind="probability")),
+    call(x(2, 3, kind="probability"), 0.2),
+    call(x(2, 3, kind="probability"), eps=1e-6),
+)
+rows("polygamma", call(1, x(2, 3, kind="positive")), call(3, x(2, 3, kind="positive")))
+rows("mvlgamma", call(x(2, 3, kind="above_one"), 2))
+rows("special.multigammaln", call(x(2, 3, kind="above_one"), 2))
+rows(
+    "special.zeta",
+    call(x(2, 3, kind="above_one"), x(3, kind="positive")),
+    call(x(2, 3, kind="above_one"), 1.5),
+)
+rows("nan_to_num", call(S), call(S, 0.5, 1.0, -1.0), call(S, posinf=2.0))
+rows("threshold", call(S, 0.3, -7.0))
+rows("nn.functional.leaky_relu", call(S), call(S, 0.2))
+rows("rrelu", call(S), call(S, 0.2, 0.4), call(S, training=True))
+rows("prelu", call(x(2, 3), x(3)), call(CUBE, x(1)), call(CUBE, x(3)))
+rows("nn.functional.glu", call(x(4, 6)), call(x(4, 6), 0))
+rows("nn.functional.gelu", call(S), call(S, approximate="tanh"))
+rows("isclose allclose equal", call(S, S), call(S, x(2, 3, kind="positive")))
+rows("angle", call(S))
+rows("result_type", call(S, S), call(S, 2.5), call(INTEGERS, 2.5), call(INTEGERS, S))
+rows(
+    "promote_types can_cast",
+    call(Dtype("float32"), Dtype("int64")),
+    call(Dtype("int8"), Dtype("uint8")),
+)
+rows("get_default_dtype is_grad_enabled", call())
+
+# ------------------------------------------------------------------ views and shapes
+
+rows("view", call(S, [3, 2]), call(S, [-1]), call(S, 6), call(x(2, 4), Dtype("int32")))
+rows("view_as reshape_as", call(S, x(3, 2)))
+rows("reshape", call(S, [3, 2]), call(S, -1), call(S, (1, 6)))
+rows("flatten", call(CUBE), call(CUBE, 1), call(CUBE, 0, 1), call(X(())))
+rows("unflatten", call(x(2, 6), 1, [2, 3]), call(x(6), 0, (-1, 2)))
+rows(
+    "squeeze", call(x(1, 3, 1)), call(x(1, 3, 1), 0), call(x(1, 3, 1), 1), call(x(1, 3, 1), [0, 2])
+)
+rows("squeeze_", call(x(1, 3, 1)), call(x(1, 3, 1), 0), call(x(1, 3, 1), [0, 2]))
+rows("t t_", call(S), call(x(3)))
+rows("_C.numpy_T _C.mT _C.mH _C.matrix_H adjoint", call(S))
+rows("permute", call(CUBE, [2, 0, 1]), call(CUBE, 1, 0, 2), call(CUBE, (-1, 0, 1)))
+rows("movedim moveaxis", call(CUBE, 0, 2), call(CUBE, [0, 1], [2, 0]))
+rows("expand broadcast_to", call(x(1, 3), [2, 3]), call(x(3), [2, 3]), call(x(1, 3), [2, -1]))
+rows("expand_as", call(x(1, 3), S))
+rows("broadcast_tensors", call(S, x(3), x(2, 1)))
+rows("select", call(S, 0, 1), call(S, -1, -2))
+rows("narrow", call(S, 1, 1, 2), call(S, 0, -1, 1))
+rows("diagonal", call(SQUARE), call(CUBE, 1, 1, 2), call(SQUARE, -1))
+rows("unfold", call(x(7), 0, 3, 2), call(S, 1, 2, 1))
+rows(
+    "as_strided as_strided_",
+    call(FLAT, [2, 2], [2, 1]),
+    call(FLAT, [2, 2], [2, 1], 1),
+    call(FLAT, [2, 3], [1, 1]),
+    call(FLAT, [3], [0]),
+)
+rows(
+    "split", call(x(5, 2), 2), call(x(5, 2), [1, 4]), call(x(2, 5), 3, 1), call(x(2, 5), [2, 3], -1)
+)
+rows("split_with_sizes", call(x(5, 2), [1, 4]), call(x(2, 5), [2, 3], 1))
+rows("chunk", call(x(5, 2), 2), call(x(2, 5), 3, 1))
+rows("tensor_split", call(x(5, 2), 2), call(x(5, 2), [1, 3]), call(x(2, 5), 3, -1))
+rows("hsplit", call(x(2, 4), 2), call(x(2, 4), [1, 3]), call(x(4), 2))
+rows("vsplit", call(x(4, 2), 2), call(x(4, 2), [1, 3]))
+rows("dsplit", call(x(1, 2, 4), 2), call(x(1, 2, 4), [1]))
+rows("unbind", call(S), call(S, 1))
+rows("meshgrid", call([x(2), x(3)], indexing="ij"), call([x(2), x(3)], indexing="xy"))
+rows(
+    "cat concat concatenate",
+    call([S, x(1, 3)]),
+    call([S, x(2, 1)], 1),
+    call([S, S, S], -1),
+    call([x(0), S]),
+)
+rows("stack", call([S, S]), call([S, S, S], -1))
+rows("hstack vstack row_stack dstack column_stack", call([S, S]), call([x(3), x(3)]))
+rows("block_diag", call(S, x(1, 2), x(2)))
+rows("cartesian_prod", call(x(2), x(3)), call(x(2)))
+rows("combinations", call(x(4)), call(x(4), 3), call(x(3), 2, True))
+rows("kron", call(S, x(2, 2)), call(x(2), x(3)))
+rows("flip", call(S, [0]), call(S, [0, 1]), call(CUBE, (-1,)))
+rows("roll", call(S, 1), call(S, 1, 0), call(S, [1, -1], [0, 1]), call(S, 5, 1))
+rows("rot90", call(S), call(S, 2), call(CUBE, -1, [1, 2]))
+rows("repeat", call(S, 2, 1), call(S, [2, 1, 2]))
+rows("tile", call(S, [2]), call(S, (2, 1, 2)))
+rows(
+    "repeat_interleave",
+    call(S, 2),
+    call(S, 2, 1),
+    call(S, index(3, 2), 0),
+    call(index(3, 4)),
+    call(S, X((1,), "sizes", "int64", 2), 1),
+)
+rows("tril triu", call(S), call(S, 1), call(CUBE, -1))
+rows("trace", call(S), call(SQUARE))
+rows("diag diagflat", call(x(3)), call(S), call(x(3), 1), call(S, -1))
+rows("diag_embed", call(S), call(S, 1), call(S, 0, 0, 2))
+rows("vander", call(x(3)), call(x(3), 4), call(x(3), 2, True))
+rows("atleast_1d atleast_2d atleast_3d", call(X(())), call(x(3)), call(S), call([X(()), S]))
+rows("unravel_index", call(index(6, 4), [2, 3]), call(index(6, 2, 2), (6,)))
+rows("is_same_size is_set_to", call(S, S), call(S, x(3)))
+rows("detach detach_ _is_view is_contiguous requires_grad_", call(S))
+rows("item", call(X(())), call(x(1, 1)), call(index(5, 1)))
+rows("data_ptr", call(S))
+rows("sum_to_size", call(S, [1, 3]), call(S, 3), call(S, [2, 3]))
+
+# ------------------------------------------------------------------ creation, copies, casts
+
+rows(
+    "zeros ones",
+    call([2, 3]),
+    call(2, 3),
+    call([]),
+    call([2], dtype=Dtype("int64")),
+    call([2], requires_grad=True),
+)
+rows("empty", call([2, 3]), call(2, 3), call([0]), call([2], dtype=Dtype("bool")))
+rows("full", call([2, 3], 1.5), call([2], 3), call([2], True), call([2], 1, dtype=Dtype("float64")))
+rows("empty_strided", call([2, 3], [1, 2]))
+rows("new_empty_strided", call(S, [2, 3], [1, 2]))
+rows("empty_permuted", call([2, 3], [1, 0]))
+rows("new_empty new_zeros new_ones", call(S, [3]), call(S, 2, 2), call(S, [2], dtype=Dtype("int8")))
+rows("new_full", call(S, [2], 1.5))
+rows("full_like", call(S, 1.5), call(INTEGERS, 3))
+rows("scalar_tensor", call(1.5), call(2, dtype=Dtype("float64")))
+rows(
+    "arange",
+    call(5),
+    call(1, 4),
+    call(0.5, 3.0, 0.5),
+    call(5, 0, -2),
+    call(3, dtype=Dtype("float64")),
+    call(2.5),
+)
+rows(
+    "linspace",
+    call(0, 1, 5),
+    call(-1.5, 2.5, 4),
+    call(0.0, 1.0, 1),
+    call(0, 10, 3, dtype=Dtype("int64")),
+)
+rows("logspace", call(0, 2, 3), call(0.0, 1.0, 4, base=2.0))
+rows("eye", call(3), call(2, 3), call(2, dtype=Dtype("int64")))
+rows("tril_indices triu_indices", call(3, 4), call(3, 3, 1), call(3, 3, -1))
+rows(
+    "to",
+    call(S, Dtype("float32")),
+    call(S, Dtype("float64")),
+    call(S, "cpu"),
+    call(S, X((1,), "real", "float32")),
+    call(S, Dtype("int64"), copy=True),
+)
+rows("type_as", call(S, X((1,), "real", "float32")))
+rows("copy_", call(S, S), call(S, x(3)), call(S, 1.5))
+rows("fill_ fill", call(S, 1.5), call(S, X(())), call(S, 2))
+rows("zero_", call(S))
+rows("fill_diagonal_", call(SQUARE, 1.5), call(x(5, 2), 1, wrap=True))
+rows("resize_", call(S, [3, 2]), call(S, [2]))
+rows("resize_as_", call(S, x(3, 2)))
+rows("set_", call(S), call(S, x(4)), call(S, x(4), 1, [2], [1]))
+
+# ------------------------------------------------------------------ reductions, order
+
+rows("logsumexp", call(S, 1), call(S, [0, 1]), call(S, 0, True))
+rows(
+    "softmax log_softmax",
+    call(S, 1),
+    call(S, 0),
+    call(X(()), 0),
+    call(S, -1, dtype=Dtype("float64")),
+)
+rows(
+    "nn.functional.softmax nn.functional.log_softmax nn.functional.softmin",
+    call(S, 1),
+    call(S, dim=0),
+    call(S, 1, dtype=Dtype("float64")),
+)
+rows("prod", call(S), call(S, 1), call(S, 0, True), call(S, dtype=Dtype("float64")))
+rows(
+    "var std var_mean std_mean",
+    call(S),
+    call(S, False),
+    call(S, 1),
+    call(S, [0, 1], False),
+    call(S, 0, correction=0, keepdim=True),
+    call(CUBE, (0, 2), correction=2),
+)
+rows(
+    "norm",
+    call(S),
+    call(S, 1),
+    call(S, 3, 1),
+    call(S, "fro", [0, 1]),
+    call(S, float("inf"), 0, True),
+    call(S, 0),
+    call(S, -1, 1),
+    call(S, dtype=Dtype("float64")),
+)
+rows(
+    "linalg.vector_norm",
+    call(S),
+    call(S, 1, 1),
+    call(S, 3.5, [0, 1], True),
+    call(S, float("-inf"), 0),
+    call(S, 0, 1),
+)
+rows("dist", call(S, S), call(S, x(3), 1), call(S, S, 3))
+rows("nn.functional.normalize", call(S), call(S, 1.0, 0), call(S, 2.0, 1, 1e-3))
+rows(
+    "cov",
+    call(S),
+    call(S, correction=0),
+    call(x(4)),
+    call(S, fweights=X((3,), "sizes", "int64", 4)),
+    call(S, aweights=x(3, kind="positive")),
+)
+rows("corrcoef", call(S), call(x(4)))
+rows("diff", call(S), call(S, 2), call(S, 1, 0), call(S, prepend=x(2, 1), append=x(2, 2)))
+rows(
+    "trapezoid trapz cumulative_trapezoid",
+    call(S),
+    call(S, x(3, kind="sorted")),
+    call(S, dx=0.5, dim=0),
+)
+rows(
+    "sort",
+    call(S),
+    call(S, 0),
+    call(S, -1, True),
+    call(S, stable=True),
+    call(S, stable=True, dim=0, descending=True),
+)
+rows("argsort", call(S), call(S, 0), call(S, 1, True), call(S, stable=True))
+rows("topk", call(S, 2), call(S, 1, 0), call(S, 2, -1, False))
+rows("kthvalue", call(S, 2), call(S, 1, 0, True))
+rows(
+    "quantile nanquantile",
+    call(S, 0.25),
+    call(S, X((2,), "probability"), 1),
+    *(
+        call(S, 0.4, 0, True, interpolation=how)
+        for how in ("lower", "higher", "midpoint", "nearest")
+    ),
+)
+rows("aminmax", call(S), call(S, dim=1), call(S, dim=0, keepdim=True))
+rows(
+    "searchsorted",
+    call(x(5, kind="sorted"), S),
+    call(x(2, 5, kind="sorted"), x(2, 3), right=True),
+    call(x(5, kind="sorted"), 0.5, side="right"),
+)
+rows(
+    "bucketize",
+    call(S, x(5, kind="sorted")),
+    call(S, x(5, kind="sorted"), out_int32=True, right=True),
+)
+rows("bincount", call(index(5, 6)), call(index(5, 6), x(6)), call(index(5, 6), minlength=8))
+rows("histc", call(S), call(S, 4, -2, 2))
+rows(
+    "unique",
+    call(index(3, 6)),
+    call(S),
+    call(index(2, 3, 2), True, True, True),
+    call(index(2, 4, 2), return_counts=True, dim=0),
+)
+rows(
+    "unique_consecutive",
+    call(index(2, 6)),
+    call(index(2, 6), True, True),
+    call(index(2, 4, 2), dim=0),
+)
+
+# ------------------------------------------------------------------ indexing
+
+rows(
+    "_C._index",
+    call(S, [index(2, 4)]),
+    call(S, [None, index(3, 2)]),
+    call(S, [index(2, 2), index(3, 2)]),
+    call(S, [mask(2, 3)]),
+)
+rows(
+    "index_put",
+    call(S, [index(2, 1)], x(3)),
+    call(S, [index(2, 4), index(3, 4)], x(4), True),
+    call(S, [mask(2, 3)], X(())),
+)
+rows("index_select", call(S, 0, index(2, 3)), call(S, 1, index(3, 2)))
+rows("index_add", call(S, 0, index(2, 3), x(3, 3)), call(S, 1, index(3, 2), x(2, 2), alpha=2))
+rows("index_copy", call(S, 0, permutation(2, 2), S), call(S, 1, permutation(3, 2), x(2, 2)))
+rows("index_fill", call(S, 1, index(3, 2), 1.5), call(S, 0, index(2, 1), X(())))
+rows(
+    "index_reduce",
+    *(
+        call(S, 0, index(2, 3), x(3, 3, kind="positive"), how)
+        for how in ("prod", "mean", "amax", "amin")
+    ),
+    call(S, 0, permutation(2, 2), S, "mean", include_self=False),
+)
+rows("gather", call(S, 1, index(3, 2, 2)), call(S, 0, index(2, 1, 3)))
+rows(
+    "scatter",
+    call(S, 1, permutation(3, 1, 2), x(1, 2)),
+    call(S, 0, index(2, 1, 3), 1.5),
+    call(S, 1, permutation(3, 1, 2), 1.5),
+)
+rows("scatter_add", call(S, 1, index(3, 2, 2), x(2, 2)), call(S, 0, index(2, 1, 3), S))
+rows(
+    "scatter_reduce",
+    *(
+        call(S, 1, index(3, 2, 2), x(2, 2, kind="positive"), how)
+        for how in ("sum", "prod", "mean", "amax", "amin")
+    ),
+    call(S, 1, index(3, 2, 2), x(2, 2), "amax", include_self=False),
+)
+rows("take", call(S, index(6, 4)), call(S, index(6, 2, 2)))
+rows("put", call(S, permutation(6, 3), x(3)), call(S, index(6, 4), x(4), True))
+rows("take_along_dim", call(S, index(3, 2, 2), 1), call(S, index(6, 4)))
+rows("masked_select", call(S, mask(2, 3)), call(S, mask(3)))
+rows("masked_scatter", call(S, mask(2, 3), x(6)), call(S, mask(3), x(6)))
+rows("nonzero", call(mask(2, 3)), call(S, as_tuple=True))
+rows("argwhere _C._where_nonzero", call(mask(2, 3)))
+rows("select_scatter", call(S, x(3), 0, 1), call(S, x(2), 1, -1))
+rows("slice_scatter", call(S, x(1, 3), 0, 1), call(S, x(2, 2), 1, 0, 3, 2))
+rows("diagonal_scatter", call(SQUARE, x(3)), call(SQUARE, x(2), 1))
+rows(
+    "as_strided_scatter",
+    call(FLAT, x(2, 2), [2, 2], [2, 1]),
+    call(FLAT, x(2, 2), [2, 2], [2, 1], 1),
+)
+rows("nn.functional.one_hot", call(index(3, 4)), call(index(3, 2, 2), 5))
+rows(
+    "isin",
+    call(index(5, 6), index(5, 2)),
+    call(2, index(5, 4)),
+    call(index(5, 4), 2),
+    call(S, S, invert=True),
+)
+rows(
+    "nn.functional.embedding",
+    call(index(4, 3), x(4, 2)),
+    call(index(4, 2, 2), x(4, 2), padding_idx=1),
+    call(index(4, 6), x(4, 2), scale_grad_by_freq=True),
+)
+rows("embedding", call(x(4, 2), index(4, 3)), call(x(4, 2), index(4, 3), 1))
+rows(
+    "nn.functional.embedding_bag",
+    *(call(index(4, 2, 3), x(4, 2), mode=how) for how in ("sum", "mean", "max")),
+    call(index(4, 5), x(4, 2)),
+)
+rows("embedding_renorm_", call(x(4, 2), index(4, 3), 0.5, 2.0))
+
+# ------------------------------------------------------------------ products
+
+MATRIX = x(3, 4)
+BATCH = x(2, 3, 4)
+
+rows("mm", call(S, MATRIX))
+rows("bmm", call(BATCH, x(2, 4, 2)))
+rows("mv", call(S, x(3)))
+rows("dot vdot", call(x(3), x(3)))
+rows("linalg.vecdot vecdot", call(S, S), call(S, S, dim=0))
+rows(
+    "matmul linalg.matmul",
+    call(S, MATRIX),
+    call(x(3), x(3)),
+    call(x(3), MATRIX),
+    call(S, x(3)),
+    call(BATCH, x(2, 4, 2)),
+    call(BATCH, x(4)),
+    call(x(2, 1, 2, 3), BATCH),
+)
+rows("inner", call(x(3), x(3)), call(S, x(4, 3)))
+rows("outer ger", call(x(2), x(3)))
+rows("addmm", call(x(4), S, MATRIX), call(x(2, 4), S, MATRIX, beta=0.5, alpha=2))
+rows(
+    "addbmm", call(x(3, 2), BATCH, x(2, 4, 2)), call(x(3, 2), BATCH, x(2, 4, 2), beta=0.5, alpha=2)
+)
+rows(
+    "baddbmm",
+    call(x(3, 2), BATCH, x(2, 4, 2)),
+    call(x(2, 3, 2), BATCH, x(2, 4, 2), beta=0.5, alpha=2),
+)
+rows("addmv", call(x(2), S, x(3)), call(x(2), S, x(3), beta=0.5, alpha=2))
+rows("addr", call(S, x(2), x(3)), call(S, x(2), x(3), beta=0.5, alpha=2))
+rows(
+    "nn.functional.linear",
+    call(S, x(4, 3)),
+    call(S, x(4, 3), x(4)),
+    call(BATCH, x(2, 4), x(2)),
+    call(x(3), x(2, 3)),
+)
+rows(
+    "nn.functional.bilinear bilinear",
+    call(S, x(2, 4), x(2, 3, 4)),
+    call(S, x(2, 4), x(2, 3, 4), x(2)),
+)
+rows("einsum", call("ij,jk->ik", S, MATRIX), call("bij->bji", BATCH))
+rows("tensordot", call(S, MATRIX, 1), call(BATCH, x(4, 3), ([1, 2], [1, 0])))
+rows("chain_matmul", call(S, MATRIX, x(4, 2)))
+rows("linalg.multi_dot", call([S, MATRIX, x(4, 2)]))
+rows("matrix_power linalg.matrix_power", call(SQUARE, 2), call(SQUARE, 0), call(SQUARE, 3))
+rows("cdist", call(S, x(4, 3)), call(S, x(4, 3), 1.0))
+rows("cross linalg.cross", call(S, S), call(x(3, 2), x(3, 2), dim=0))
+rows("det linalg.det logdet slogdet linalg.slogdet", call(x(3, 3, kind="definite")))
+rows("inverse linalg.inv", call(x(3, 3, kind="definite")), call(x(2, 2, 2, kind="definite")))
+rows("cholesky linalg.cholesky", call(x(3, 3, kind="definite")))
+rows("linalg.solve", call(x(3, 3, kind="definite"), x(3, 2)), call(x(3, 3, kind="definite"), x(3)))
+rows("linalg.norm", call(S), call(S, 1), call(x(3), 3))
+rows("linalg.matrix_norm", call(S), call(S, 1), call(S, float("inf")))
+
+# ------------------------------------------------------------------ networks
+
+LABELS = index(3, 2)
+
+rows(
+    "nn.functional.mse_loss nn.functional.l1_loss nn.functional.smooth_l1_loss",
+    *(call(S, S, reduction=how) for how in ("mean", "sum", "none")),
+)
+rows(
+    "nn.functional.huber_loss",
+    *(call(S, S, reduction=how, delta=0.6) for how in ("mean", "sum", "none")),
+)
+rows(
+    "nn.functional.binary_cross_entropy",
+    call(x(2, 3, kind="probability"), x(2, 3, kind="probability")),
+    call(
+        x(2, 3, kind="probability"),
+        x(2, 3, kind="probability"),
+        x(3, kind="positive"),
+        reduction="sum",
+    ),
+)
+rows(
+    "nn.functional.binary_cross_entropy_with_logits",
+    call(S, x(2, 3, kind="probability")),
+    call(S, x(2, 3, kind="probability"), x(3, kind="positive"), pos_weight=x(3, kind="positive")),
+    call(S, x(2, 3, kind="probability"), reduction="none"),
+)
+rows(
+    "nn.functional.nll_loss",
+    call(S, LABELS),
+    call(S, LABELS, x(3, kind="positive"), reduction="sum"),
+    call(S, LABELS, reduction="none"),
+    call(S, LABELS, ignore_index=1),
+    call(x(2, 3, 4), index(3, 2, 4)),
+    call(x(3), index(3)),
+)
+rows(
+    "nn.functional.cross_entropy",
+    call(S, LABELS),
+    call(S, LABELS, x(3, kind="positive")),
+    call(S, x(2, 3, kind="distribution")),
+    call(S, LABELS, label_smoothing=0.2, reduction="sum"),
+    call(x(2, 3, 4), index(3, 2, 4), reduction="none"),
+)
+rows(
+    "nn.functional.kl_div",
+    call(S, x(2, 3, kind="distribution"), reduction="batchmean"),
+    call(S, S, reduction="sum", log_target=True),
+)
+rows(
+    "nn.functional.hinge_embedding_loss nn.functional.soft_margin_loss", call(S, X((2, 3), "sign"))
+)
+rows("nn.functional.margin_ranking_loss", call(x(3), x(3), X((3,), "sign"), margin=0.3))
+rows("nn.functional.cosine_embedding_loss", call(S, S, X((2,), "sign"), 0.1))
+rows(
+    "nn.functional.poisson_nll_loss",
+    call(S, x(2, 3, kind="positive")),
+    call(S, x(2, 3, kind="positive"), full=True),
+)
+rows("nn.functional.gaussian_nll_loss", call(S, S, x(2, 3, kind="positive")))
+rows("nn.functional.triplet_margin_loss", call(S, S, S))
+rows("nn.functional.cosine_similarity cosine_similarity", call(S, S), call(S, x(3), 0))
+rows("nn.functional.pairwise_distance pairwise_distance", call(S, S), call(S, S, 1.0))
+rows("nn.functional.multi_margin_loss", call(S, LABELS))
+rows("nn.functional.multilabel_margin_loss", call(S, index(3, 2, 3)))
+rows("nn.functional.multilabel_soft_margin_loss", call(S, x(2, 3, kind="probability")))
+rows(
+    "nn.functional.conv1d conv1d",
+    call(x(2, 2, 6), x(3, 2, 3)),
+    call(x(2, 2, 6), x(3, 2, 3), x(3), 2, 1),
+    call(x(2, 6), x(3, 2, 3)),
+)
+rows(
+    "nn.functional.conv2d conv2d",
+    call(x(2, 2, 4, 5), x(3, 2, 2, 3)),
+    call(x(1, 2, 4, 4), x(3, 2, 3, 3), x(3), 2, 1),
+    call(x(1, 4, 4, 4), x(4, 2, 2, 2), x(4), padding=1, groups=2),
+    call(x(1, 2, 6, 6), x(2, 2, 3, 2), None, 1, 2, dilation=2),
+    call(x(2, 4, 4), x(3, 2, 2, 2), padding="same"),
+)
+rows("nn.functional.conv3d conv3d", call(x(1, 2, 3, 3, 3), x(2, 2, 2, 2, 2)))
+rows(
+    "nn.functional.conv_transpose2d conv_transpose2d",
+    call(x(1, 2, 3, 3), x(2, 3, 2, 2)),
+    call(x(1, 2, 3, 3), x(2, 3, 2, 2), x(3), 2, 1),
+)
+rows("nn.functional.conv_transpose1d conv_transpose1d", call(x(1, 2, 3), x(2, 3, 2)))
+rows(
+    "nn.functional.max_pool1d max_pool1d nn.functional.avg_pool1d avg_pool1d",
+    call(x(1, 2, 6), 2),
+    call(x(2, 6), 3, 2, 1),
+)
+rows(
+    "nn.functional.max_pool2d max_pool2d",
+    call(x(1, 2, 4, 6), 2),
+    call(x(2, 5, 5), 3, 2, 1),
+    call(x(1, 1, 5, 5), 2, 1, dilation=2, ceil_mode=True),
+)
+rows(
+    "nn.functional.avg_pool2d avg_pool2d",
+    call(x(1, 2, 4, 6), 2),
+    call(x(2, 5, 5), 3, 2, 1),
+    call(x(1, 1, 5, 5), (2, 3), 2, 1, True, False),
+    call(x(1, 1, 4, 4), 2, divisor_override=3),
+)
+rows("nn.functional.max_pool2d_with_indices max_pool2d_with_indices", call(x(1, 2, 4, 6), 2))
+rows(
+    "nn.functional.adaptive_avg_pool2d nn.functional.adaptive_max_pool2d adaptive_avg_pool2d",
+    call(x(1, 2, 4, 5), (2, 3)),
+    call(x(2, 5, 5), 1),
+)
+rows("nn.functional.adaptive_avg_pool1d adaptive_avg_pool1d", call(x(2, 5), 3))
+rows(
+    "nn.functional.batch_norm",
+    call(x(3, 2), x(2), x(2, kind="positive"), x(2), x(2)),
+    call(x(2, 2, 3, 2), None, None, x(2), x(2), True),
+    call(x(3, 2), x(2), x(2, kind="positive"), training=True),
+)
+rows(
+    "nn.functional.layer_norm layer_norm",
+    call(S, [3]),
+    call(BATCH, [3, 4], x(3, 4), x(3, 4)),
+    call(S, (3,), x(3), None, 1e-3),
+)
+rows("nn.functional.group_norm group_norm", call(x(2, 4, 3), 2), call(x(2, 4, 3), 2, x(4), x(4)))
+rows("nn.functional.instance_norm", call(x(2, 2, 4)), call(x(2, 2, 4), weight=x(2), bias=x(2)))
+rows("nn.functional.rms_norm rms_norm", call(S, [3]), call(S, [3], x(3)))
+rows("nn.functional.local_response_norm", call(x(1, 4, 3), 2))
+rows(
+    "nn.functional.pad",
+    call(S, (1, 2)),
+    call(S, [1, 0, 0, 2], "constant", 1.5),
+    call(x(1, 2, 4), (1, 2), "reflect"),
+    call(x(1, 2, 4), (1, 2), "replicate"),
+    call(x(1, 2, 4), (1, 2), "circular"),
+    call(S, (-1, 0)),
+)
+rows("constant_pad_nd", call(S, (1, 2)), call(S, [1, 0, 0, 2], 1.5))
+rows(
+    "nn.functional.unfold", call(x(1, 2, 4, 4), 2), call(x(1, 2, 4, 4), (2, 3), padding=1, stride=2)
+)
+rows("nn.functional.fold", call(x(1, 8, 9), (4, 4), 2))
+rows("nn.functional.pixel_shuffle pixel_shuffle", call(x(1, 4, 2, 3), 2))
+rows("nn.functional.pixel_unshuffle pixel_unshuffle", call(x(1, 1, 4, 6), 2))
+rows(
+    "nn.functional.interpolate nn.functional.upsample",
+    call(x(1, 2, 3, 3), scale_factor=2),
+    call(x(1, 2, 3, 3), (5, 4), mode="bilinear"),
+)
+rows(
+    "nn.functional.scaled_dot_product_attention",
+    call(BATCH, BATCH, BATCH),
+    call(BATCH, BATCH, BATCH, is_causal=True),
+)
+rows(
+    "dropout nn.functional.dropout nn.functional.alpha_dropout",
+    call(S, 0.5, True),
+    call(S, 0.0, True),
+    call(S, 1.0, True),
+    call(S, 0.5, False),
+)
+rows("alpha_dropout feature_dropout native_dropout", call(S, 0.5, True), call(S, 0.5, False))
+rows(
+    "nn.functional.feature_alpha_dropout nn.functional.dropout1d nn.functional.dropout2d",
+    call(x(2, 3, 4, 4), 0.5, True),
+)
+
+# ------------------------------------------------------------------ random numbers
+
+rows("rand randn", call([2, 3]), call(2, 3), call([20], dtype=Dtype("float64")))
+rows("rand_like randn_like", call(S))
+rows("randint", call(7, [2, 3]), call(-3, 9, (20,)), call(2, [3], dtype=Dtype("float32")))
+rows("randint_like", call(S, 5), call(S, -2, 5))
+rows("randperm", call(7), call(0), call(3, dtype=Dtype("int32")))
+rows("bernoulli", call(x(2, 3, kind="probability")), call(S, 0.3))
+rows("bernoulli_", call(S), call(S, 0.3), call(S, x(2, 3, kind="probability")))
+rows("normal_", call(S), call(S, 1.0, 0.5))
+rows("uniform_", call(S), call(S, -1, 1))
+rows("random_", call(S), call(S, 5), call(S, 2, 9))
+rows("exponential_ cauchy_ log_normal_", call(S))
+rows("geometric_", call(S, 0.4))
+rows("normal", call(x(2, 3), x(2, 3, kind="positive")), call(0.0, 1.0, [2, 3]), call(x(2, 3), 0.5))
+rows("multinomial", call(x(2, 3, kind="positive"), 2), call(x(4, kind="positive"), 5, True))
+rows("poisson", call(x(2, 3, kind="positive")))
+rows("nonzero_static", call(mask(2, 3), size=4), call(mask(2, 3), size=2, fill_value=-7))
+rows("_C._tensordot", call(S, MATRIX, [1], [0]))
+rows("native_layer_norm", call(S, [3], x(3), x(3), 1e-5), call(S, [3], None, None, 1e-5))
+rows(
+    "native_batch_norm batch_norm",
+    call(x(3, 2), x(2), x(2), x(2), x(2, kind="positive"), False, 0.1, 1e-5),
+    call(x(3, 2), x(2), None, None, None, True, 0.1, 1e-5),
+)
+rows("max_pool3d nn.functional.max_pool3d_with_indices", call(x(1, 2, 3, 4), 2))
+rows("nn.functional.avg_pool3d", call(x(1, 2, 3, 4), 2))
+rows("nn.functional.adaptive_avg_pool3d nn.functional.adaptive_max_pool3d", call(x(1, 2, 3, 4), 2))
+rows("max_pool1d_with_indices", call(x(2, 6), 2))
+rows("nn.functional.adaptive_max_pool1d", call(x(2, 5), 3))
+rows("nn.functional.lp_pool1d", call(x(1, 2, 6), 2.0, 2))
+rows("nn.functional.lp_pool2d", call(x(1, 2, 4, 4), 2.0, 2), call(x(1, 2, 4, 4), 3.0, (2, 1), 1))
+rows("nn.functional.lp_pool3d", call(x(1, 2, 4, 4, 2), 2.0, 2))

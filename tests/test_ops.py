@@ -1,0 +1,213 @@
+"""The op table as a sweep: every op, on every layout, shape and dtype, without a trap and without a leak.
+
+Values are compared with PyTorch in parity/test_ops.py; here an op is compared with itself: another
+layout, in place, out=.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pygrad
+import pytest
+from helpers import (
+    PROPER_ERRORS,
+    UNINITIALISED,
+    arrays,
+    assert_same,
+    leaves,
+    no_breakdown,
+    nothing_left,
+    run,
+    swept,
+)
+from samples import DOMAIN, EXEMPT, ROWS, Entry, entries, samples
+from sampling import DTYPES, Array, Call, X, build
+
+STRIDES_ARE_ITS_ARGUMENT = {"view", "view_as", "as_strided", "as_strided_", "as_strided_scatter"}
+STRIDES_ARE_ITS_ARGUMENT |= {"set_", "is_contiguous", "is_set_to", "squeeze_"}
+"""Ops whose result or whose failure depends on the layout of what they are given."""
+
+
+@swept()
+def test_op_has_samples_or_a_reason_for_none(entry: Entry) -> None:
+    assert bool(samples(entry)) != (entry.id in EXEMPT)
+
+
+def test_rows_name_ops_of_the_table() -> None:
+    known = {entry.id for entry in entries()} | {entry.name for entry in entries()}
+    assert set(ROWS) | set(EXEMPT) | set(DOMAIN) <= known
+
+
+def test_ops_have_distinct_names_within_a_namespace() -> None:
+    ids = [entry.id for entry in entries()]
+    assert sorted(ids) == sorted(set(ids))
+
+
+@swept()
+def test_op_leaves_inputs_and_engine_as_they_were(entry: Entry, sample: Call) -> None:
+    with nothing_left():
+        args, kwargs = build(sample)
+        before = arrays([args, kwargs])
+        versions = [t._version for t in leaves([args, kwargs])]
+        run(entry, args, kwargs)
+        for now, then in zip(arrays([args, kwargs]), before, strict=True):
+            np.testing.assert_array_equal(now, then)
+        assert [t._version for t in leaves([args, kwargs])] == versions
+        del args, kwargs
+
+
+@swept()
+def test_op_gives_the_same_twice(entry: Entry, sample: Call) -> None:
+    if entry.name in UNINITIALISED:
+        pytest.skip("uninitialised")
+    assert_same(run(entry, *build(sample)), run(entry, *build(sample)))
+
+
+# ------------------------------------------------------------------ layouts
+
+
+def transposed(array: Array) -> Any:
+    if array.ndim < 2:
+        return strided(array)
+    return pygrad.from_numpy(np.ascontiguousarray(array.swapaxes(0, -1))).transpose(0, -1)
+
+
+def strided(array: Array) -> Any:
+    """Every other element of a larger tensor, from an offset on."""
+    if array.ndim == 0:
+        return pygrad.from_numpy(np.stack([array, array]))[1]
+    wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1] + 1), array.dtype)
+    wide[..., 1::2] = array
+    return pygrad.from_numpy(wide)[..., 1::2]
+
+
+def expanded(array: Array) -> Any:
+    """The first row, repeated with a stride of zero."""
+    if array.ndim == 0 or array.shape[0] == 0:
+        return pygrad.from_numpy(array.copy())
+    return pygrad.from_numpy(array[:1].copy()).expand(array.shape)
+
+
+@swept(lambda entry: entry.name not in STRIDES_ARE_ITS_ARGUMENT | UNINITIALISED)
+@pytest.mark.parametrize("layout", [transposed, strided, expanded])
+def test_op_does_not_depend_on_layout(entry: Entry, sample: Call, layout: Any) -> None:
+    def contiguous(array: Array) -> Any:
+        return layout(array).clone(memory_format=pygrad.contiguous_format)
+
+    with nothing_left():
+        try:
+            expected = run(entry, *build(sample, make=contiguous))
+        except PROPER_ERRORS as error:
+            with pytest.raises(type(error)):
+                run(entry, *build(sample, make=layout))
+        else:
+            got = run(entry, *build(sample, make=layout))
+            assert_same(got, expected, rtol=1e-12, atol=1e-14)
+            del got, expected
+
+
+# ------------------------------------------------------------------ shapes
+
+
+def emptied(what: X) -> X:
+    return replace(what, shape=(0, *what.shape[1:])) if what.shape else what
+
+
+def scalar(what: X) -> X:
+    return replace(what, shape=(), kind="real" if what.kind == "permutation" else what.kind)
+
+
+def single(what: X) -> X:
+    return replace(what, shape=(1,) * len(what.shape))
+
+
+def doubled(what: X) -> X:
+    """More dimensions than the op may want."""
+    return replace(what, shape=(2, *what.shape))
+
+
+def five_dims(what: X) -> X:
+    return replace(what, shape=(*(1,) * (7 - len(what.shape)), *what.shape))
+
+
+@swept()
+@pytest.mark.parametrize("change", [emptied, scalar, single, doubled, five_dims])
+def test_op_takes_or_refuses_other_shapes(entry: Entry, sample: Call, change: Any) -> None:
+    with nothing_left():
+        with no_breakdown():
+            arrays(run(entry, *build(sample.map(change))))
+
+
+@swept(lambda entry: "Tensor self" in entry.schemas[0] and entry.letter in "fm")
+def test_op_refuses_inputs_that_do_not_fit_together(entry: Entry, sample: Call) -> None:
+    """Every tensor with an odd shape of its own: an error or a result, never a trap."""
+    shapes = iter([(5, 7), (11,), (13, 2), (3, 3, 3)] * 3)
+    with nothing_left():
+        with no_breakdown():
+            run(
+                entry,
+                *build(sample.map(lambda what: replace(what, shape=next(shapes), kind="index"))),
+            )
+
+
+# ------------------------------------------------------------------ dtypes
+
+
+@swept()
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_op_takes_or_refuses_dtype(entry: Entry, sample: Call, dtype: str) -> None:
+    with nothing_left():
+        args, kwargs = build(sample, dtype)
+        try:
+            arrays(run(entry, args, kwargs))
+        except pygrad.EngineError:
+            raise
+        except (RuntimeError, TypeError, NotImplementedError, ValueError) as error:
+            assert str(error), "an error without a message"
+        del args, kwargs
+
+
+# ------------------------------------------------------------------ in place, out=
+
+
+@swept(lambda entry: "i" in entry.flags)
+def test_inplace_equals_functional(entry: Entry, sample: Call) -> None:
+    args, kwargs = build(sample)
+    inplace = getattr(pygrad.Tensor, entry.name + "_", None)
+    if inplace is None or not isinstance(args[0], pygrad.Tensor):
+        pytest.skip("no such method for these arguments")
+    expected = run(entry, args, kwargs)
+    target = args[0].clone()
+    pygrad.manual_seed(0)
+    if expected.shape != target.shape or not pygrad.can_cast(expected.dtype, target.dtype):
+        with pytest.raises(RuntimeError):
+            inplace(target, *args[1:], **kwargs)
+        assert_same(target, args[0])
+        return
+    version = target._version
+    assert inplace(target, *args[1:], **kwargs) is target
+    assert_same(target, expected.to(target.dtype))
+    assert target._version == version + 1
+
+
+@swept(lambda entry: "o" in entry.flags)
+def test_out_equals_functional(entry: Entry, sample: Call) -> None:
+    args, kwargs = build(sample)
+    with nothing_left():
+        expected = run(entry, args, kwargs)
+        if plain_tuple := isinstance(expected, tuple):
+            targets: Any = tuple(pygrad.empty(0, dtype=t.dtype) for t in expected)
+        else:
+            targets = pygrad.empty(0, dtype=expected.dtype)
+        if entry.name == "nonzero" and plain_tuple:
+            pytest.skip("as_tuple has no out=")
+        pygrad.manual_seed(0)
+        got = entry.function(*args, **kwargs, out=targets)
+        for mine, target in zip(leaves(got), leaves(targets), strict=True):
+            assert mine is target
+        if entry.name not in UNINITIALISED:
+            assert_same(list(leaves(got)), list(leaves(expected)))
+        del expected, targets, got

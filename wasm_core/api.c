@@ -1,0 +1,110 @@
+/* The exports: frame in, bound call, result or failure out. */
+#include "pg.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "bind.h"
+#include "call.h"
+#include "elementwise.h"
+#include "host.h"
+#include "memory.h"
+
+static PgFrame *frame; /* allocated, since zeros of a static one would be shipped in the binary */
+
+PG_EXPORT(pg_frame) PgFrame *pg_frame(void) {
+  if (!frame) frame = mem_permanent(sizeof *frame);
+  return frame;
+}
+
+PG_EXPORT(pg_describe) const char *pg_describe(int32_t i) {
+  static char text[1024];
+  if (i < 0 || i >= n_op_rows) return NULL;
+  const Row *r = &op_rows[i];
+  size_t n = strlen(r->flags), m = strlen(r->schema);
+  if (n + m + 2 > sizeof text) return NULL;
+  memcpy(text, r->flags, n);
+  text[n] = ' ';
+  memcpy(text + n + 1, r->schema, m + 1);
+  return text;
+}
+
+PG_EXPORT(pg_intern) int32_t pg_intern(void) { return name_intern(frame->data, (int)strlen(frame->data)); }
+PG_EXPORT(pg_status_name) const char *pg_status_name(int32_t s) { return status_name((Status)s); }
+PG_EXPORT(pg_warning) const char *pg_warning(void) { return warning_take(); }
+PG_EXPORT(pg_dropped) int32_t pg_dropped(void) { return host_dropped_take(); }
+PG_EXPORT(pg_live_count) int64_t pg_live_count(void) { return tensor_live_count() + node_live_count(); }
+
+static const int32_t layout[] = {
+    PG_ABI,
+    (int32_t)offsetof(Tensor, dtype), (int32_t)offsetof(Tensor, ndim), (int32_t)offsetof(Tensor, flags),
+    (int32_t)offsetof(Tensor, output_nr), (int32_t)offsetof(Tensor, storage), (int32_t)offsetof(Tensor, grad_fn),
+    (int32_t)offsetof(Tensor, version), (int32_t)offsetof(Tensor, meta), (int32_t)offsetof(Tensor, sizes),
+    (int32_t)offsetof(Tensor, strides), (int32_t)offsetof(Tensor, offset), (int32_t)offsetof(Tensor, numel),
+    (int32_t)offsetof(Meta, grad), (int32_t)offsetof(Meta, base), (int32_t)offsetof(Storage, bytes),
+    (int32_t)offsetof(Bytes, data), (int32_t)offsetof(Bytes, n_bytes), (int32_t)offsetof(Version, value),
+    (int32_t)offsetof(PgFrame, slots), (int32_t)offsetof(PgFrame, keywords), (int32_t)offsetof(PgFrame, release),
+    (int32_t)offsetof(PgFrame, result_tag), (int32_t)offsetof(PgFrame, result), (int32_t)offsetof(PgFrame, message),
+    (int32_t)offsetof(PgFrame, host_in), (int32_t)offsetof(PgFrame, host_out), (int32_t)offsetof(PgFrame, host_n_out),
+    (int32_t)offsetof(PgFrame, data), PG_DATA_BYTES, PG_MAX_RELEASE, (int32_t)offsetof(Storage, exports)};
+
+PG_EXPORT(pg_layout) int32_t pg_layout(int32_t k) {
+  return k >= 0 && k < (int32_t)(sizeof layout / sizeof *layout) ? layout[k] : -1;
+}
+
+/* A handle of a tensor or a node; an odd one ends an export, which holds a reference of its own. */
+static void let_go(int64_t handle) {
+  void *p = (void *)(uintptr_t)(handle & ~(int64_t)1);
+  if (tensor_is(p)) {
+    if (handle & 1) ((Tensor *)p)->storage->exports--;
+    tensor_release(p);
+  }
+  else if (node_is(p)) node_release(p);
+}
+
+PG_EXPORT(pg_release) void pg_release(void) {
+  int n = frame->n_release;
+  if (n) let_go(frame->first_release);
+  for (int i = 1; i < n; i++) let_go(frame->release[i - 1]);
+  frame->n_release = 0;
+}
+
+/* Hands the results to the host, which gets a reference of its own to each tensor. */
+static int64_t deliver(Call *c) {
+  Result *r = &c->result;
+  frame->result_tag = r->tag;
+  frame->result_count = r->n;
+  frame->result = r->value;
+  if (r->tag == TAG_TENSOR) {
+    Tensor *t = (Tensor *)(uintptr_t)r->value;
+    tensor_retain(t);
+    return (int64_t)(uintptr_t)t;
+  }
+  if (r->tag == TAG_TENSORS) {
+    const int64_t *handles = (const int64_t *)(uintptr_t)r->value;
+    for (int i = 0; i < r->n; i++) tensor_retain((Tensor *)(uintptr_t)handles[i]);
+  }
+  return 0;
+}
+
+static int64_t report_failure(void) {
+  int64_t code = -(int64_t)status_now;
+  frame->message = status_message();
+  status_clear();
+  return code;
+}
+
+PG_EXPORT(pg_call) int64_t pg_call(void) {
+  if (frame->n_release) pg_release();
+  int32_t mark = pool_mark();
+  size_t scratch = scratch_mark();
+  Tensor *outer_destination = destination; /* of a call that is now in a callback */
+  destination = NULL;
+  Call call;
+  if (bind(frame, &call)) call_run(&call);
+  int64_t result = failed() ? report_failure() : deliver(&call);
+  destination = outer_destination;
+  pool_release(mark, NULL);
+  scratch_release(scratch);
+  return result >= 0 && host_pending() ? result | PG_PENDING : result;
+}

@@ -1,0 +1,545 @@
+/* Parses schemas once, binds arguments to them, and says in PyTorch's words why they do not fit; see bind.h. */
+#include "bind.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+/* ------------------------------------------------------------ names */
+
+enum { NAMES_CAP = 2048 };
+static const char **names;
+static int32_t n_names = 1; /* 0 is no name */
+
+int32_t name_intern(const char *text, int length) {
+  if (!names && !(names = mem_permanent(NAMES_CAP * sizeof *names))) return 0;
+  for (int32_t i = 1; i < n_names; i++)
+    if (strncmp(names[i], text, (size_t)length) == 0 && names[i][length] == 0) return i;
+  if (n_names == NAMES_CAP) return 0;
+  char *copy = mem_permanent((size_t)length + 1);
+  if (!copy) return 0;
+  memcpy(copy, text, (size_t)length);
+  names[n_names] = copy;
+  return n_names++;
+}
+
+const char *name_text(int32_t id) { return id > 0 && id < n_names ? names[id] : ""; }
+
+/* ------------------------------------------------------------ schemas */
+
+typedef enum {
+  ARG_TENSOR, ARG_TENSOR_OR_SCALAR, ARG_TENSORS, ARG_SCALAR, ARG_INT, ARG_INTS, ARG_INT_OR_INTS, ARG_FLOAT, ARG_FLOATS,
+  ARG_BOOL, ARG_BOOLS, ARG_STR, ARG_DTYPE, ARG_INDEX, ARG_GENERATOR
+} ArgType;
+
+/* X(spelling in a schema, type, spelling in messages) */
+#define ARG_ROWS(X)                                        \
+  X("Tensor|Scalar", ARG_TENSOR_OR_SCALAR, "Tensor")       \
+  X("Scalar|Tensor", ARG_TENSOR_OR_SCALAR, "Tensor")       \
+  X("Tensor", ARG_TENSOR, "Tensor")                        \
+  X("Tensor[]", ARG_TENSORS, "tuple of Tensors")           \
+  X("Tensor?[]", ARG_TENSORS, "tuple of Tensors")          \
+  X("Scalar", ARG_SCALAR, "Number")                        \
+  X("int", ARG_INT, "int")                                 \
+  X("SymInt", ARG_INT, "int")                              \
+  X("int|int[]", ARG_INT_OR_INTS, "tuple of ints")         \
+  X("int[]", ARG_INTS, "tuple of ints")                    \
+  X("SymInt[]", ARG_INTS, "tuple of ints")                 \
+  X("float", ARG_FLOAT, "float")                           \
+  X("float[]", ARG_FLOATS, "tuple of floats")              \
+  X("Scalar[]", ARG_FLOATS, "tuple of Scalars")            \
+  X("bool", ARG_BOOL, "bool")                              \
+  X("bool[]", ARG_BOOLS, "tuple of bools")                 \
+  X("str", ARG_STR, "str")                                 \
+  X("ScalarType", ARG_DTYPE, "torch.dtype")                \
+  X("Layout", ARG_STR, "torch.layout")                     \
+  X("Device", ARG_STR, "torch.device")                     \
+  X("MemoryFormat", ARG_STR, "torch.memory_format")        \
+  X("Index", ARG_INDEX, "index")                           \
+  X("Generator", ARG_GENERATOR, "torch.Generator")
+
+static const struct { const char *spelling; ArgType type; const char *shown; } arg_types[] = {
+#define ROW(spelling, type, shown) {spelling, type, shown},
+    ARG_ROWS(ROW)
+#undef ROW
+};
+
+typedef struct {
+  int32_t name;
+  uint8_t type, kind; /* ArgType, index into arg_types */
+  bool nullable, keyword_only, has_default, expands; /* int[2] takes one int for all */
+  int32_t count;      /* N of int[N] */
+  Value fallback;
+} Arg;
+
+typedef struct {
+  int32_t n_args, n_positional;
+  Arg args[PG_MAX_ARGS];
+} Schema;
+
+static Schema **schemas; /* by row, parsed on first use */
+
+static bool is_name_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+/* "int[2]?" -> the type, its count, whether None is allowed. */
+static bool parse_type(const char *text, int n, Arg *a) {
+  char plain[32];
+  int m = 0;
+  for (int i = 0; i < n && m < 31; i++) {
+    if (i == n - 1 && text[i] == '?') {
+      a->nullable = true;
+      continue;
+    }
+    if (text[i] == '(') { /* an alias mark: Tensor(a!) */
+      while (i < n && text[i] != ')') i++;
+      continue;
+    }
+    if (text[i] >= '0' && text[i] <= '9') {
+      a->count = a->count * 10 + (text[i] - '0');
+      continue;
+    }
+    plain[m++] = text[i];
+  }
+  plain[m] = 0;
+  for (size_t k = 0; k < sizeof arg_types / sizeof *arg_types; k++)
+    if (strcmp(plain, arg_types[k].spelling) == 0) {
+      a->type = (uint8_t)arg_types[k].type;
+      a->kind = (uint8_t)k;
+      a->expands = a->count > 0;
+      return true;
+    }
+  fail(ERR_RUNTIME, "pygrad: unknown type '%s' in a schema", plain);
+  return false;
+}
+
+static void parse_list_default(const char *s, Value *v) {
+  static const int64_t empty[1];
+  int64_t numbers[PG_MAX_ARGS];
+  int n = 0;
+  for (s++; *s && *s != ']' && n < PG_MAX_ARGS;) {
+    char *end;
+    numbers[n++] = strtoll(s, &end, 10);
+    for (s = end; *s == ',' || *s == ' ';) s++;
+  }
+  int64_t *kept = n ? mem_permanent((size_t)n * sizeof *kept) : NULL;
+  if (kept) memcpy(kept, numbers, (size_t)n * sizeof *kept);
+  *v = (Value){.tag = TAG_INTS, .n = kept ? n : 0, .p = kept ? kept : empty};
+}
+
+static void parse_default(const char *s, int n, Value *v) {
+  char *end;
+  if (n == 4 && strncmp(s, "None", 4) == 0) *v = (Value){.tag = TAG_NONE};
+  else if (n == 4 && strncmp(s, "True", 4) == 0) *v = (Value){.tag = TAG_BOOL, .i = 1};
+  else if (n == 5 && strncmp(s, "False", 5) == 0) *v = (Value){.tag = TAG_BOOL, .i = 0};
+  else if (*s == '[') parse_list_default(s, v);
+  else if (*s == '"' || *s == '\'') *v = (Value){.tag = TAG_STR, .s = name_text(name_intern(s + 1, n - 2))};
+  else if (memchr(s, '.', (size_t)n) || (memchr(s, 'e', (size_t)n) && *s != 'M') || strncmp(s, "inf", 3) == 0)
+    *v = (Value){.tag = TAG_FLOAT, .f = strtod(s, &end)};
+  else if (is_name_char(*s) && !(*s >= '0' && *s <= '9')) *v = (Value){.tag = TAG_STR, .s = name_text(name_intern(s, n))};
+  else *v = (Value){.tag = TAG_INT, .i = strtoll(s, &end, 10)};
+}
+
+/* One "Type name=default" that ends before `end`. */
+static bool parse_arg(const char *s, const char *end, Arg *a) {
+  const char *space = s;
+  while (space < end && *space != ' ') space++;
+  if (!parse_type(s, (int)(space - s), a)) return false;
+  const char *name = space + 1, *stop = name;
+  while (stop < end && is_name_char(*stop)) stop++;
+  a->name = name_intern(name, (int)(stop - name));
+  if (stop < end && *stop == '=') {
+    a->has_default = true;
+    parse_default(stop + 1, (int)(end - stop - 1), &a->fallback);
+  }
+  return true;
+}
+
+static Schema *schema_of(int row) {
+  if (!schemas) schemas = mem_permanent((size_t)n_op_rows * sizeof *schemas);
+  if (!schemas || schemas[row]) return schemas ? schemas[row] : NULL;
+  Schema *s = mem_permanent(sizeof *s);
+  const char *p = s ? strchr(op_rows[row].schema, '(') : NULL;
+  bool keyword_only = false;
+  if (!p) return NULL;
+  for (p++; *p && *p != ')';) {
+    int depth = 0;
+    const char *end = p;
+    for (; *end && (depth || (*end != ',' && *end != ')')); end++) depth += (*end == '[' || *end == '(') - (*end == ']' || *end == ')');
+    if (*p == '*') keyword_only = true;
+    else if (s->n_args == PG_MAX_ARGS || !parse_arg(p, end, &s->args[s->n_args])) return NULL;
+    else s->args[s->n_args++].keyword_only = keyword_only;
+    if (*p != '*' && !keyword_only) s->n_positional++;
+    for (p = end; *p == ',' || *p == ' ';) p++;
+  }
+  return schemas[row] = s;
+}
+
+/* ------------------------------------------------------------ reading the frame */
+
+static int tag_of(const PgFrame *f, int k) { return (int)(f->tags >> (4 * k) & 15); }
+
+static Value frame_value(const PgFrame *f, int k) {
+  int64_t slot = f->slots[k];
+  Value v = {.tag = (uint8_t)tag_of(f, k)};
+  switch (v.tag) {
+    case TAG_INTS: case TAG_FLOATS: case TAG_TENSORS: case TAG_INDEX: case TAG_BOOLS:
+      v.n = (int32_t)(slot >> 32);
+      v.p = (const void *)(uintptr_t)(uint32_t)slot;
+      break;
+    case TAG_TENSOR: v.t = (Tensor *)(uintptr_t)slot; break;
+    case TAG_STR: case TAG_OTHER: v.s = (const char *)(uintptr_t)slot; break;
+    default: v.i = slot;
+  }
+  return v;
+}
+
+/* Values outlive the frame: a callback in the middle of a call may overwrite it. */
+static bool keep_list(Value *v) {
+  size_t n_bytes;
+  switch (v->tag) {
+    case TAG_INTS: case TAG_FLOATS: case TAG_TENSORS: case TAG_INDEX: case TAG_BOOLS: n_bytes = (size_t)v->n * 8; break;
+    case TAG_STR: n_bytes = strlen(v->s) + 1; break;
+    default: return true;
+  }
+  void *kept = scratch_alloc(n_bytes);
+  if (!kept) return false;
+  memcpy(kept, v->p, n_bytes);
+  v->p = kept;
+  return true;
+}
+
+static bool zero_dim(const Value *v) { return v->tag == TAG_TENSOR && v->t->ndim == 0; }
+static bool is_number(const Value *v) { return v->tag == TAG_INT || v->tag == TAG_FLOAT || v->tag == TAG_BOOL; }
+static bool is_empty_list(const Value *v) { return v->tag == TAG_INTS && v->n == 0; }
+static bool is_int(const Value *v) { return v->tag == TAG_INT || (zero_dim(v) && !dtype_is_float((DType)v->t->dtype)); }
+
+static bool fits(const Arg *a, const Value *v) {
+  if (v->tag == TAG_NONE) return a->nullable || (a->has_default && a->fallback.tag == TAG_NONE);
+  switch ((ArgType)a->type) {
+    case ARG_TENSOR: return v->tag == TAG_TENSOR;
+    case ARG_TENSOR_OR_SCALAR: return v->tag == TAG_TENSOR || is_number(v);
+    case ARG_TENSORS: return v->tag == TAG_TENSORS || is_empty_list(v);
+    case ARG_SCALAR: return is_number(v) || zero_dim(v);
+    case ARG_INT: return is_int(v);
+    case ARG_INTS: return v->tag == TAG_INTS || (a->expands && is_int(v));
+    case ARG_INT_OR_INTS: return v->tag == TAG_INTS || is_int(v);
+    case ARG_FLOAT: return v->tag == TAG_FLOAT || v->tag == TAG_INT || zero_dim(v);
+    case ARG_FLOATS: return v->tag == TAG_FLOATS || v->tag == TAG_INTS;
+    case ARG_BOOL: return v->tag == TAG_BOOL;
+    case ARG_BOOLS: return v->tag == TAG_BOOLS || is_empty_list(v);
+    case ARG_STR: return v->tag == TAG_STR || (v->tag == TAG_INT && strcmp(arg_types[a->kind].spelling, "Device") == 0);
+    case ARG_DTYPE: return v->tag == TAG_DTYPE;
+    case ARG_INDEX: return v->tag == TAG_INDEX;
+    case ARG_GENERATOR: return v->tag == TAG_GENERATOR;
+  }
+  return false;
+}
+
+/* ------------------------------------------------------------ binding */
+
+typedef enum { FIT, TOO_MANY, MISSING, UNEXPECTED, REPEATED, WRONG_TYPE } Misfit;
+
+typedef struct {
+  Misfit why;
+  int arg, position; /* of the schema; of the call, -1 for a keyword */
+  int32_t name;
+} Verdict;
+
+static int32_t id_out, id_axis, id_dim, id_keepdims, id_keepdim, id_input, id_self, id_x2;
+
+static void know_names(void) {
+  if (id_out) return;
+#define KNOW(id, text) id = name_intern(text, (int)sizeof text - 1)
+  KNOW(id_axis, "axis");
+  KNOW(id_dim, "dim");
+  KNOW(id_keepdims, "keepdims");
+  KNOW(id_keepdim, "keepdim");
+  KNOW(id_input, "input");
+  KNOW(id_self, "self");
+  KNOW(id_x2, "x2");
+  KNOW(id_out, "out");
+#undef KNOW
+}
+
+static int32_t other_spelling(int32_t name) {
+  return name == id_axis ? id_dim : name == id_keepdims ? id_keepdim : name == id_input ? id_self : name;
+}
+
+static int find_arg(const Schema *s, int32_t name) {
+  for (int i = 0; i < s->n_args; i++)
+    if (s->args[i].name == name) return i;
+  int32_t other = other_spelling(name);
+  for (int i = 0; i < s->n_args && other != name; i++)
+    if (s->args[i].name == other) return i;
+  return -1;
+}
+
+/* x.view(2, 3): ints from position k on that stand for one list. */
+static bool gathers(const Schema *s, const PgFrame *f, int k) {
+  if (k >= s->n_positional || (s->args[k].type != ARG_INTS && s->args[k].type != ARG_INT_OR_INTS)) return false;
+  if (s->args[k].expands && s->args[k].count > 1 && f->n_positional - k < 2) return false;
+  for (int i = k; i < f->n_positional; i++) {
+    Value v = frame_value(f, i);
+    if (!is_int(&v)) return false;
+  }
+  int rest = f->n_positional - k;
+  return rest > 1 || s->args[k].type == ARG_INTS;
+}
+
+static Value gather(const PgFrame *f, int k, int64_t *into) {
+  int n = f->n_positional - k;
+  for (int i = 0; i < n; i++) {
+    Value v = frame_value(f, k + i);
+    into[i] = v.tag == TAG_TENSOR ? tensor_get_i(v.t, 0) : v.i;
+  }
+  return (Value){.tag = TAG_INTS, .n = n, .p = into};
+}
+
+/* block_diag(a, b): a row flagged v takes its list of tensors as separate arguments too. */
+static bool gathers_tensors(const Row *row, const Schema *s, const PgFrame *f, int k) {
+  return s->args[k].type == ARG_TENSORS && tag_of(f, k) == TAG_TENSOR && strchr(row->flags, 'v');
+}
+
+static Verdict take(const Schema *s, int arg, Value v, int position, Call *c) {
+  if (c->v[arg].tag != TAG_MISSING) return (Verdict){REPEATED, arg, position, s->args[arg].name};
+  if (!fits(&s->args[arg], &v)) return (Verdict){WRONG_TYPE, arg, position, s->args[arg].name};
+  c->v[arg] = v;
+  return (Verdict){FIT, 0, 0, 0};
+}
+
+static Verdict bind_row(int row, const PgFrame *f, Call *c, int64_t *gathered) {
+  const Schema *s = schema_of(row);
+  if (!s) return (Verdict){WRONG_TYPE, 0, 0, 0};
+  c->row = &op_rows[row];
+  c->n_args = s->n_args;
+  c->out = (Value){.tag = TAG_MISSING};
+  for (int i = 0; i < s->n_args; i++) c->v[i] = (Value){.tag = TAG_MISSING};
+  bool first_list = true;
+  for (int i = 0; i < f->n_positional; i++) {
+    if (first_list && i < s->n_positional && s->args[i].type != ARG_TENSOR && s->args[i].type != ARG_TENSOR_OR_SCALAR) {
+      first_list = false;
+      if (gathers(s, f, i)) {
+        c->v[i] = gather(f, i, gathered);
+        break;
+      }
+    }
+    if (i < s->n_positional && gathers_tensors(c->row, s, f, i)) {
+      c->v[i] = (Value){.tag = TAG_TENSORS, .n = f->n_positional - i, .p = f->slots + i};
+      break;
+    }
+    if (i >= s->n_positional) return (Verdict){TOO_MANY, s->n_positional, i, 0};
+    Verdict v = take(s, i, frame_value(f, i), i, c);
+    if (v.why != FIT) return v;
+  }
+  for (int k = 0; k < f->n_keyword; k++) {
+    int at = find_arg(s, f->keywords[k]);
+    Value value = frame_value(f, f->n_positional + k);
+    if (at < 0 && f->keywords[k] == id_out && strchr(c->row->flags, 'o')) {
+      if (value.tag != TAG_NONE) c->out = value;
+      continue;
+    }
+    if (at < 0) return (Verdict){UNEXPECTED, 0, -1, f->keywords[k]};
+    Verdict v = take(s, at, value, -1, c);
+    if (v.why != FIT) return v;
+  }
+  for (int i = 0; i < s->n_args; i++) {
+    if (c->v[i].tag != TAG_MISSING) continue;
+    if (!s->args[i].has_default) return (Verdict){MISSING, i, -1, s->args[i].name};
+    c->v[i] = s->args[i].fallback;
+  }
+  return (Verdict){FIT, 0, 0, 0};
+}
+
+/* ------------------------------------------------------------ messages */
+
+static const char *shown_type(const Value *v) {
+  static const char *const texts[] = {
+      [TAG_NONE] = "NoneType", [TAG_TENSOR] = "Tensor", [TAG_INT] = "int", [TAG_FLOAT] = "float", [TAG_BOOL] = "bool",
+      [TAG_STR] = "str", [TAG_DTYPE] = "torch.dtype", [TAG_INTS] = "tuple of ints", [TAG_FLOATS] = "tuple of floats",
+      [TAG_TENSORS] = "tuple of Tensors", [TAG_INDEX] = "index", [TAG_BOOLS] = "tuple of bools", [TAG_COMPLEX] = "complex",
+      [TAG_GENERATOR] = "torch.Generator"};
+  if (v->tag == TAG_OTHER) return v->s;
+  if (v->n == 0 && v->tag == TAG_INTS) return "tuple";
+  return v->tag < sizeof texts / sizeof *texts && texts[v->tag] ? texts[v->tag] : "object";
+}
+
+static const char *shown_name(int32_t name, bool method) { return name == id_self && !method ? "input" : name_text(name); }
+
+static void explain_one(const Schema *s, const PgFrame *f, const Verdict *v, const char *op) {
+  bool method = f->mode & PG_METHOD;
+  int shift = method ? 1 : 0;
+  if (v->why == TOO_MANY) {
+    int most = s->n_positional - shift, given = f->n_positional - shift;
+    fail(ERR_TYPE, "%s() takes %s%d positional argument%s but %d %s given", op, most ? "" : "", most, most == 1 ? "" : "s", given,
+         given == 1 ? "was" : "were");
+  } else if (v->why == MISSING) {
+    char list[512] = "";
+    int n = 0;
+    for (int i = v->arg; i < s->n_args; i++) {
+      bool given = i < f->n_positional;
+      for (int k = 0; k < f->n_keyword; k++) given = given || find_arg(s, f->keywords[k]) == i;
+      if (s->args[i].has_default || given) continue;
+      snprintf(list + strlen(list), sizeof list - strlen(list), "%s\"%s\"", n++ ? ", " : "", shown_name(s->args[i].name, method));
+    }
+    fail(ERR_TYPE, "%s() missing %d required positional arguments: %s", op, n, list);
+  } else if (v->why == UNEXPECTED) {
+    fail(ERR_TYPE, "%s() got an unexpected keyword argument '%s'", op, name_text(v->name));
+  } else if (v->why == REPEATED) {
+    fail(ERR_TYPE, "%s() got multiple values for argument '%s'", op, shown_name(v->name, method));
+  } else {
+    Value given = {.tag = TAG_NONE};
+    for (int k = 0; k < f->n_keyword; k++)
+      if (find_arg(s, f->keywords[k]) == v->arg) given = frame_value(f, f->n_positional + k);
+    if (v->position >= 0) given = frame_value(f, v->position);
+    char position[32] = "";
+    if (v->position >= 0) snprintf(position, sizeof position, " (position %d)", v->position + 1 - shift);
+    fail(ERR_TYPE, "%s(): argument '%s'%s must be %s, not %s", op, shown_name(v->name, method), position,
+         arg_types[s->args[v->arg].kind].shown, shown_type(&given));
+  }
+}
+
+static size_t append(char *out, size_t at, size_t cap, const char *text) {
+  int n = snprintf(out + at, cap - at, "%s", text);
+  return n < 0 || at + (size_t)n >= cap ? cap - 1 : at + (size_t)n;
+}
+
+static size_t append_schema(char *out, size_t at, size_t cap, int row, bool method) {
+  const Schema *s = schema_of(row);
+  if (!s) return at;
+  bool star = false, any = false;
+  at = append(out, at, cap, " * (");
+  for (int i = method ? 1 : 0; i < s->n_args; i++) {
+    if (any) at = append(out, at, cap, ", ");
+    if (s->args[i].keyword_only && !star) at = append(out, at, cap, "*, ");
+    star = star || s->args[i].keyword_only;
+    any = true;
+    at = append(out, at, cap, arg_types[s->args[i].kind].shown);
+    at = append(out, at, cap, " ");
+    at = append(out, at, cap, shown_name(s->args[i].name, method));
+  }
+  return append(out, at, cap, ")\n");
+}
+
+static void explain_overloads(int first, int last, const PgFrame *f, const char *op) {
+  enum { CAP = 4096 };
+  char *text = scratch_alloc(CAP);
+  if (!text) return;
+  bool method = f->mode & PG_METHOD;
+  size_t at = append(text, 0, CAP, op);
+  at = append(text, at, CAP, "() received an invalid combination of arguments - got (");
+  for (int i = method ? 1 : 0; i < f->n_positional + f->n_keyword; i++) {
+    Value v = frame_value(f, i);
+    if (i > (method ? 1 : 0)) at = append(text, at, CAP, ", ");
+    if (i >= f->n_positional) {
+      at = append(text, at, CAP, name_text(f->keywords[i - f->n_positional]));
+      at = append(text, at, CAP, "=");
+    }
+    at = append(text, at, CAP, shown_type(&v));
+  }
+  at = append(text, at, CAP, "), but expected one of:\n");
+  for (int row = first; row < last; row++) at = append_schema(text, at, CAP, row, method);
+  fail(ERR_TYPE, "%s", text);
+}
+
+/* ------------------------------------------------------------ calls */
+
+static bool same_name(int a, int b) {
+  const char *x = op_rows[a].schema, *y = op_rows[b].schema;
+  size_t n = (size_t)(strchr(x, '(') - x);
+  return strncmp(x, y, n + 1) == 0;
+}
+
+static const char *call_name(int row, bool inplace) {
+  static char text[128];
+  const char *schema = op_rows[row].schema;
+  size_t n = (size_t)(strchr(schema, '(') - schema);
+  if (n > sizeof text - 2) n = sizeof text - 2;
+  memcpy(text, schema, n);
+  text[n] = inplace ? '_' : 0;
+  text[n + 1] = 0;
+  return text;
+}
+
+static bool check_handle(const Tensor *t) {
+  if (tensor_is(t)) return true;
+  fail(ERR_RUNTIME, "pygrad: a handle is not that of a live tensor (was it released, or made by another engine?)");
+  return false;
+}
+
+static bool check_handles(const PgFrame *f) {
+  for (int i = 0; i < f->n_positional + f->n_keyword; i++) {
+    Value v = frame_value(f, i);
+    if (v.tag == TAG_TENSOR && !check_handle(v.t)) return false;
+    const int64_t *handles = v.p;
+    for (int k = 0; v.tag == TAG_TENSORS && k < v.n; k++)
+      if (handles[k] && !check_handle((const Tensor *)(uintptr_t)handles[k])) return false;
+  }
+  return true;
+}
+
+static bool keep_values(Call *c) {
+  for (int i = 0; i < c->n_args; i++)
+    if (!keep_list(&c->v[i])) return false;
+  return keep_list(&c->out);
+}
+
+/* The common call: positional tensors and numbers for the first overload. False: go the long way. */
+static bool bind_quickly(const PgFrame *f, Call *c) {
+  const Schema *s = schemas && (uint32_t)f->row < (uint32_t)n_op_rows ? schemas[f->row] : NULL;
+  if (!s || f->n_keyword || f->n_positional > s->n_positional) return false;
+  uint64_t tags = f->tags;
+  int i = 0;
+  for (; i < f->n_positional; i++, tags >>= 4) {
+    Value *v = &c->v[i];
+    v->tag = (uint8_t)(tags & 15);
+    v->i = f->slots[i];
+    uint8_t type = s->args[i].type;
+    if (v->tag == TAG_TENSOR) {
+      v->t = (Tensor *)(uintptr_t)f->slots[i];
+      if (type > ARG_TENSOR_OR_SCALAR || !tensor_is(v->t)) return false;
+    } else if (v->tag != TAG_INT && v->tag != TAG_FLOAT && v->tag != TAG_BOOL) {
+      return false;
+    } else if (type != ARG_TENSOR_OR_SCALAR && (type != ARG_INT || v->tag != TAG_INT)) {
+      return false;
+    }
+  }
+  for (; i < s->n_args; i++) {
+    if (!s->args[i].has_default) return false;
+    c->v[i] = s->args[i].fallback;
+  }
+  c->row = &op_rows[f->row];
+  c->n_args = s->n_args;
+  c->out.tag = TAG_MISSING;
+  c->inplace = f->mode & PG_INPLACE;
+  c->name = NULL;
+  c->result = (Result){.tag = TAG_NONE};
+  return true;
+}
+
+bool bind(PgFrame *f, Call *c) {
+  if (bind_quickly(f, c)) return true;
+  int64_t gathered[PG_MAX_ARGS];
+  know_names();
+  int first = f->row, last = first + 1;
+  if (first < 0 || first >= n_op_rows || f->n_positional + f->n_keyword > PG_MAX_ARGS) {
+    fail(ERR_TYPE, "pygrad: no op number %d takes %d arguments", first, f->n_positional + f->n_keyword);
+    return false;
+  }
+  if (!check_handles(f)) return false;
+  while (last < n_op_rows && same_name(first, last)) last++;
+  c->inplace = f->mode & PG_INPLACE;
+  c->result = (Result){.tag = TAG_NONE};
+  c->name = NULL;
+  Verdict verdict = {FIT, 0, 0, 0};
+  for (int row = first; row < last; row++) {
+    verdict = bind_row(row, f, c, gathered);
+    if (verdict.why == FIT) return keep_values(c);
+    if (failed()) return false;
+  }
+  const char *op = call_name(first, c->inplace);
+  if (last == first + 1) explain_one(schema_of(first), f, &verdict, op);
+  else explain_overloads(first, last, f, op);
+  return false;
+}

@@ -1,0 +1,15 @@
+/* From a frame to a bound Call: schemas, overloads, keywords, and the TypeErrors when nothing fits. */
+#ifndef PG_BIND_H
+#define PG_BIND_H
+
+#include "call.h"
+#include "pg.h"
+
+/* Ids of names, stable for the life of the engine; equal names have equal ids. */
+int32_t name_intern(const char *text, int length);
+const char *name_text(int32_t id);
+
+/* Fills *call from the first overload that the arguments fit. False with the error set. */
+bool bind(PgFrame *frame, Call *call);
+
+#endif

@@ -1,0 +1,282 @@
+/* Arguments of a bound call, its results, and the three ways to run a row: plain, in place, into out=. */
+#include "call.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "copy.h"
+#include "elementwise.h"
+#include "memory.h"
+#include "op.h"
+
+/* ------------------------------------------------------------ arguments */
+
+bool arg_given(const Call *c, int k) { return k < c->n_args && c->v[k].tag != TAG_NONE && c->v[k].tag != TAG_MISSING; }
+
+Tensor *arg_tensor(Call *c, int k) {
+  if (!arg_given(c, k)) return NULL;
+  Value *v = &c->v[k];
+  switch (v->tag) {
+    case TAG_TENSOR: return v->t;
+    case TAG_INT: return tensor_wrapped_i(v->i);
+    case TAG_BOOL: return tensor_wrapped_b(v->i != 0);
+    case TAG_FLOAT: return tensor_wrapped_f(v->f);
+    default: return NULL;
+  }
+}
+
+int64_t arg_int(const Call *c, int k) {
+  if (!arg_given(c, k)) return 0;
+  const Value *v = &c->v[k];
+  return v->tag == TAG_TENSOR ? tensor_get_i(v->t, 0) : v->tag == TAG_FLOAT ? (int64_t)v->f : v->i;
+}
+
+double arg_float(const Call *c, int k) {
+  if (!arg_given(c, k)) return 0;
+  const Value *v = &c->v[k];
+  return v->tag == TAG_TENSOR ? tensor_get_f(v->t, 0) : v->tag == TAG_FLOAT ? v->f : (double)v->i;
+}
+
+bool arg_bool(const Call *c, int k) { return arg_int(c, k) != 0; }
+DType arg_dtype(const Call *c, int k) { return arg_given(c, k) ? (DType)c->v[k].i : DT_NONE; }
+const char *arg_str(const Call *c, int k) { return arg_given(c, k) && c->v[k].tag == TAG_STR ? c->v[k].s : NULL; }
+int32_t arg_generator(const Call *c, int k) { return arg_given(c, k) ? (int32_t)c->v[k].i : 0; }
+
+Ints arg_ints(const Call *c, int k) {
+  if (!arg_given(c, k)) return (Ints){-1, NULL};
+  const Value *v = &c->v[k];
+  if (v->tag != TAG_INTS) { /* one int */
+    int64_t *one = scratch_alloc(8 * sizeof *one);
+    for (int i = 0; one && i < 8; i++) one[i] = arg_int(c, k);
+    return (Ints){one ? 1 : 0, one};
+  }
+  return (Ints){v->n, v->p};
+}
+
+Floats arg_floats(const Call *c, int k) {
+  if (!arg_given(c, k)) return (Floats){-1, NULL};
+  const Value *v = &c->v[k];
+  if (v->tag == TAG_FLOATS) return (Floats){v->n, v->p};
+  double *out = scratch_alloc((size_t)(v->n ? v->n : 1) * sizeof *out);
+  for (int i = 0; out && i < v->n; i++) out[i] = (double)((const int64_t *)v->p)[i];
+  return (Floats){out ? v->n : 0, out};
+}
+
+Tensors arg_tensors(Call *c, int k) {
+  if (!arg_given(c, k)) return (Tensors){-1, NULL};
+  const Value *v = &c->v[k];
+  if (v->tag != TAG_TENSORS) return (Tensors){0, NULL};
+  Tensor **out = scratch_alloc((size_t)(v->n ? v->n : 1) * sizeof *out);
+  for (int i = 0; out && i < v->n; i++) out[i] = (Tensor *)(uintptr_t)((const int64_t *)v->p)[i];
+  return (Tensors){out ? v->n : 0, out};
+}
+
+/* ------------------------------------------------------------ results */
+
+static int64_t double_bits(double v) {
+  int64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return v != v ? 0x7ff8000000000000 : bits; /* one NaN for all hosts */
+}
+
+void ret_tensor(Call *c, Tensor *t) { c->result = (Result){t ? TAG_TENSOR : TAG_NONE, 0, (int64_t)(uintptr_t)t}; }
+void ret_int(Call *c, int64_t v) { c->result = (Result){TAG_INT, 0, v}; }
+void ret_float(Call *c, double v) { c->result = (Result){TAG_FLOAT, 0, double_bits(v)}; }
+void ret_bool(Call *c, bool v) { c->result = (Result){TAG_BOOL, 0, v}; }
+void ret_dtype(Call *c, DType d) { c->result = (Result){TAG_DTYPE, 0, d}; }
+void ret_none(Call *c) { c->result = (Result){.tag = TAG_NONE}; }
+
+/* Lists and texts stay readable until the next call. */
+static void *result_space(size_t n_bytes) {
+  static char *space;
+  static size_t cap;
+  if (n_bytes > cap) {
+    size_t want = n_bytes + 4096;
+    char *grown = mem_alloc(want);
+    if (!grown) return NULL;
+    mem_free(space, cap);
+    space = grown;
+    cap = want;
+  }
+  return space;
+}
+
+void ret_ints(Call *c, int n, const int64_t *v) {
+  int64_t *out = result_space((size_t)n * sizeof *out);
+  if (!out) return;
+  memcpy(out, v, (size_t)n * sizeof *out);
+  c->result = (Result){TAG_INTS, n, (int64_t)(uintptr_t)out};
+}
+
+void ret_tensors(Call *c, int n, Tensor *const *t) {
+  if (failed()) return;
+  int64_t *out = result_space((size_t)n * sizeof *out);
+  for (int i = 0; out && i < n; i++) out[i] = (int64_t)(uintptr_t)t[i];
+  if (out) c->result = (Result){TAG_TENSORS, n, (int64_t)(uintptr_t)out};
+}
+
+void ret_str(Call *c, const char *s) {
+  size_t n = strlen(s) + 1;
+  char *out = result_space(n);
+  if (!out) return;
+  memcpy(out, s, n);
+  c->result = (Result){TAG_STR, (int32_t)n - 1, (int64_t)(uintptr_t)out};
+}
+
+void ret_item(Call *c, const Tensor *t) {
+  if (failed() || !t) return;
+  if (t->numel != 1) {
+    fail(ERR_RUNTIME, "a Tensor with %lld elements cannot be converted to Scalar", (long long)t->numel);
+    return;
+  }
+  if (dtype_is_float((DType)t->dtype)) ret_float(c, tensor_get_f(t, 0));
+  else if (t->dtype == DT_BOOL) ret_bool(c, tensor_get_i(t, 0) != 0);
+  else ret_int(c, tensor_get_i(t, 0));
+}
+
+/* ------------------------------------------------------------ in place */
+
+static bool any_requires_grad(const Call *c) {
+  for (int i = 0; grad_mode && i < c->n_args; i++) {
+    const Value *v = &c->v[i];
+    if (v->tag == TAG_TENSOR && tensor_requires_grad(v->t)) return true;
+    if (v->tag == TAG_TENSORS) {
+      const int64_t *handles = v->p;
+      for (int k = 0; k < v->n; k++)
+        if (handles[k] && tensor_requires_grad((Tensor *)(uintptr_t)handles[k])) return true;
+    }
+  }
+  return false;
+}
+
+static bool check_result(const Tensor *self, const Tensor *r) {
+  if (!tensor_same_shape(self, r)) {
+    fail(ERR_RUNTIME, "output with shape %s doesn't match the broadcast shape %s", shape_text(self), shape_text(r));
+    return false;
+  }
+  if (!dtype_can_cast((DType)r->dtype, (DType)self->dtype)) {
+    fail(ERR_RUNTIME, "result type %s can't be cast to the desired output type %s", dtype_info[r->dtype].legacy,
+         dtype_info[self->dtype].legacy);
+    return false;
+  }
+  return true;
+}
+
+/* Makes self hold what r holds; an element-wise op may have written it there already. */
+static bool move_result(Tensor *self, Tensor *r) {
+  if (r->storage == self->storage && r->offset == self->offset && r->dtype == self->dtype &&
+      (self->ndim == 0 || memcmp(r->strides, self->strides, self->ndim * sizeof(int64_t)) == 0)) {
+    if (r == self) tensor_bump_version(self);
+    return true;
+  }
+  if (!tensor_steal_bytes(self, r) && (!tensor_write_begin(self, true) || !tensor_copy_data(self, r))) return false;
+  tensor_bump_version(self);
+  return true;
+}
+
+/* An op without a gradient, done in place on a tensor that has one, cuts it off. */
+GRAD(ZeroBackward0, "") { gi[0] = NULL; }
+
+static void own_saved_outputs(Node *n, Tensor *self) {
+  for (int i = 0; n && saved_check_mode && i < n->n_saves; i++)
+    if (n->saves[i].is_output && n->saves[i].version && n->saves[i].version != self->version) {
+      Version *old = n->saves[i].version;
+      if (--old->refs == 0) mem_free(old, sizeof *old);
+      n->saves[i].version = self->version;
+      self->version->refs++;
+      n->saves[i].version_saved = self->version->value;
+    }
+}
+
+void inplace_finish(Tensor *self, Tensor *r) {
+  if (failed() || !r || !check_result(self, r)) return;
+  Node *n = r == self ? NULL : r->grad_fn;
+  node_retain(n);
+  if (!move_result(self, r)) {
+    node_release(n);
+    return;
+  }
+  if (r == self) return;
+  if (!n) n = node_new(&ZeroBackward0, 0, 0, self, NULL);
+  own_saved_outputs(n, self);
+  rebase_history(self, n);
+}
+
+static void run_inplace(Call *c) {
+  Tensor *self = c->v[0].tag == TAG_TENSOR ? c->v[0].t : NULL;
+  if (!self || !check_inplace(self) || !check_overlap_internal(self)) return;
+  if (any_requires_grad(c) && !check_rebase(self)) return;
+  destination = c->row->direct || strchr(c->row->flags, 'd') ? self : NULL;
+  c->row->run(c);
+  destination = NULL;
+  if (failed() || c->result.tag != TAG_TENSOR) return;
+  inplace_finish(self, (Tensor *)(uintptr_t)c->result.value);
+  ret_tensor(c, self);
+}
+
+/* ------------------------------------------------------------ out= */
+
+static bool put_out(Tensor *out, Tensor *r) {
+  if (!r || failed()) return false;
+  if (!dtype_can_cast((DType)r->dtype, (DType)out->dtype)) {
+    fail(ERR_RUNTIME, "result type %s can't be cast to the desired output type %s", dtype_info[r->dtype].legacy,
+         dtype_info[out->dtype].legacy);
+    return false;
+  }
+  if (!tensor_same_shape(out, r)) {
+    if (out->numel)
+      warn_user("An output with one or more elements was resized since it had shape %s, which does not match the required "
+                "output shape %s. This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
+                "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero "
+                "elements with t.resize_(0).", shape_text(out), shape_text(r));
+    if (!tensor_resize(out, r->ndim, r->sizes)) return false;
+  }
+  return move_result(out, r);
+}
+
+static void run_out(Call *c) {
+  Value *o = &c->out;
+  Tensor *one[1], **outs = one;
+  int n = 1;
+  if (o->tag == TAG_TENSORS) {
+    n = o->n;
+    outs = scratch_alloc((size_t)(n ? n : 1) * sizeof *outs);
+    for (int i = 0; outs && i < n; i++) outs[i] = (Tensor *)(uintptr_t)((const int64_t *)o->p)[i];
+  } else if (o->tag == TAG_TENSOR) {
+    one[0] = o->t;
+  } else {
+    fail(ERR_TYPE, "%.*s(): argument 'out' must be Tensor, not another type", (int)strcspn(c->row->schema, "("), c->row->schema);
+  }
+  if (failed()) return;
+  bool tracked = any_requires_grad(c);
+  for (int i = 0; i < n; i++) tracked = tracked || (grad_mode && outs[i] && tensor_requires_grad(outs[i]));
+  if (tracked) {
+    fail(ERR_RUNTIME, "%.*s(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                      "arguments requires grad.", (int)strcspn(c->row->schema, "("), c->row->schema);
+    return;
+  }
+  bool was = grad_mode;
+  grad_mode = false;
+  destination = n == 1 && (c->row->direct || strchr(c->row->flags, 'd')) ? outs[0] : NULL;
+  c->row->run(c);
+  destination = NULL;
+  grad_mode = was;
+  if (failed()) return;
+  if (c->result.tag == TAG_TENSOR && n == 1) {
+    put_out(outs[0], (Tensor *)(uintptr_t)c->result.value);
+    ret_tensor(c, outs[0]);
+  } else if (c->result.tag == TAG_TENSORS && c->result.n == n) {
+    const int64_t *handles = (const int64_t *)(uintptr_t)c->result.value;
+    for (int i = 0; i < n; i++)
+      if (!put_out(outs[i], (Tensor *)(uintptr_t)handles[i])) return;
+    ret_tensors(c, n, outs);
+  } else {
+    fail(ERR_TYPE, "%.*s() expected a different number of out tensors", (int)strcspn(c->row->schema, "("), c->row->schema);
+  }
+}
+
+void call_run(Call *c) {
+  if (c->out.tag != TAG_MISSING) run_out(c);
+  else if (c->inplace) run_inplace(c);
+  else c->row->run(c);
+}

@@ -1,0 +1,115 @@
+/* Element types, one row each, and the rules that combine them.
+ *
+ * The numbers are PyTorch's ScalarType codes, so that a code means the same in both libraries.
+ * A new type (float16, complex64, ...) is a row here plus its loops; nothing switches on
+ * the list elsewhere without going through the macros below. */
+#ifndef PG_DTYPE_H
+#define PG_DTYPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* X(code, ENUM, C type, short name, name, kind, kind name) */
+#define DTYPE_ROWS(X)                                    \
+  X(0, DT_U8, uint8_t, u8, "uint8", KIND_INT, "Byte")    \
+  X(1, DT_I8, int8_t, i8, "int8", KIND_INT, "Char")      \
+  X(2, DT_I16, int16_t, i16, "int16", KIND_INT, "Short") \
+  X(3, DT_I32, int32_t, i32, "int32", KIND_INT, "Int")   \
+  X(4, DT_I64, int64_t, i64, "int64", KIND_INT, "Long")  \
+  X(6, DT_F32, float, f32, "float32", KIND_FLOAT, "Float") \
+  X(7, DT_F64, double, f64, "float64", KIND_FLOAT, "Double") \
+  X(11, DT_BOOL, bool, b8, "bool", KIND_BOOL, "Bool")
+
+typedef enum {
+#define ROW(code, name, ctype, short_name, text, kind, legacy) name = code,
+  DTYPE_ROWS(ROW)
+#undef ROW
+  DT_COUNT = 12,
+  DT_NONE = 127 /* an optional dtype that was not given */
+} DType;
+
+/* Kinds are ordered: the higher one wins in a promotion. */
+typedef enum { KIND_NONE = 0, KIND_BOOL = 1, KIND_INT = 2, KIND_FLOAT = 3 } Kind;
+
+typedef struct {
+  const char *name;   /* "float32", as in torch.float32 */
+  const char *legacy; /* "Float", as in PyTorch's messages */
+  uint8_t bytes;
+  uint8_t kind;
+} DTypeInfo;
+
+extern const DTypeInfo dtype_info[DT_COUNT]; /* a hole has bytes == 0 */
+
+static inline int64_t dtype_bytes(DType d) { return dtype_info[d].bytes; }
+static inline Kind dtype_kind(DType d) { return (Kind)dtype_info[d].kind; }
+static inline bool dtype_is_float(DType d) { return dtype_info[d].kind == KIND_FLOAT; }
+static inline bool dtype_valid(int64_t d) { return d >= 0 && d < DT_COUNT && dtype_info[d].bytes; }
+
+/* A float as an integer the way x86 does it, on every host: NaN and what does not fit is INT64_MIN. */
+static inline int64_t int_from_double(double v) {
+  return v >= -9223372036854775808.0 && v < 9223372036854775808.0 ? (int64_t)v : INT64_MIN;
+}
+
+/* The common type of two operands of equal category. */
+DType dtype_promote(DType a, DType b);
+/* Whether a result of type `from` may be written to a tensor of type `to` in place. */
+bool dtype_can_cast(DType from, DType to);
+/* The process-wide default floating type (torch.get_default_dtype). */
+DType dtype_default(void);
+void dtype_set_default(DType d);
+
+/* Expand a statement once per type with `T` bound to the C type. */
+#define DTYPE_CASE(ENUM, CTYPE, ...) \
+  case ENUM: {                       \
+    typedef CTYPE T;                 \
+    __VA_ARGS__;                     \
+  } break;
+#define DISPATCH_FLOAT(d, ...)           \
+  switch (d) {                           \
+    DTYPE_CASE(DT_F32, float, __VA_ARGS__) \
+    DTYPE_CASE(DT_F64, double, __VA_ARGS__) \
+    default: break;                      \
+  }
+#define DISPATCH_INT(d, ...)               \
+  switch (d) {                             \
+    DTYPE_CASE(DT_U8, uint8_t, __VA_ARGS__) \
+    DTYPE_CASE(DT_I8, int8_t, __VA_ARGS__) \
+    DTYPE_CASE(DT_I16, int16_t, __VA_ARGS__) \
+    DTYPE_CASE(DT_I32, int32_t, __VA_ARGS__) \
+    DTYPE_CASE(DT_I64, int64_t, __VA_ARGS__) \
+    default: break;                        \
+  }
+#define DISPATCH_NUMBER(d, ...)            \
+  switch (d) {                             \
+    DTYPE_CASE(DT_U8, uint8_t, __VA_ARGS__) \
+    DTYPE_CASE(DT_I8, int8_t, __VA_ARGS__) \
+    DTYPE_CASE(DT_I16, int16_t, __VA_ARGS__) \
+    DTYPE_CASE(DT_I32, int32_t, __VA_ARGS__) \
+    DTYPE_CASE(DT_I64, int64_t, __VA_ARGS__) \
+    DTYPE_CASE(DT_F32, float, __VA_ARGS__) \
+    DTYPE_CASE(DT_F64, double, __VA_ARGS__) \
+    default: break;                        \
+  }
+#define DISPATCH_ALL(d, ...)               \
+  switch (d) {                             \
+    DTYPE_CASE(DT_U8, uint8_t, __VA_ARGS__) \
+    DTYPE_CASE(DT_I8, int8_t, __VA_ARGS__) \
+    DTYPE_CASE(DT_I16, int16_t, __VA_ARGS__) \
+    DTYPE_CASE(DT_I32, int32_t, __VA_ARGS__) \
+    DTYPE_CASE(DT_I64, int64_t, __VA_ARGS__) \
+    DTYPE_CASE(DT_F32, float, __VA_ARGS__) \
+    DTYPE_CASE(DT_F64, double, __VA_ARGS__) \
+    DTYPE_CASE(DT_BOOL, bool, __VA_ARGS__) \
+    default: break;                        \
+  }
+/* The same by width alone, for code that only moves elements. */
+#define DISPATCH_WIDTH(d, ...)               \
+  switch (dtype_bytes(d)) {                  \
+    DTYPE_CASE(1, uint8_t, __VA_ARGS__)      \
+    DTYPE_CASE(2, uint16_t, __VA_ARGS__)     \
+    DTYPE_CASE(4, uint32_t, __VA_ARGS__)     \
+    DTYPE_CASE(8, uint64_t, __VA_ARGS__)     \
+    default: break;                          \
+  }
+
+#endif

@@ -1,0 +1,596 @@
+/* Recording: nodes, edges, saved values, histories; see graph.h. The walk back is engine.c. */
+#include "graph.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host.h"
+#include "memory.h"
+#include "op.h"
+
+bool grad_mode = true, inference_mode = false, saved_check_mode = false;
+
+static uint64_t next_sequence;
+static int64_t live_nodes;
+int64_t node_live_count(void) { return live_nodes; }
+
+/* ------------------------------------------------------------ life of a node */
+
+static size_t node_bytes(int n_edges, int n_saves, int n_numbers) {
+  return sizeof(Node) + (size_t)n_edges * sizeof(Edge) + (size_t)n_saves * sizeof(Saved) +
+         (size_t)n_numbers * sizeof(Number);
+}
+
+static Node *node_bare(const NodeType *type, int n_edges, int n_saves, int n_numbers) {
+  Node *n = mem_alloc_zero(node_bytes(n_edges, n_saves, n_numbers));
+  if (!n) return NULL;
+  n->refs = 1;
+  n->magic = NODE_MAGIC;
+  n->type = type;
+  n->sequence = next_sequence++;
+  n->numbers = (Number *)(void *)(n + 1);
+  n->edges = (Edge *)(void *)(n->numbers + n_numbers);
+  n->saves = (Saved *)(void *)(n->edges + n_edges);
+  n->n_edges = (uint16_t)n_edges;
+  n->n_saves = (uint16_t)n_saves;
+  n->n_numbers = (uint16_t)n_numbers;
+  n->outputs = &n->output;
+  live_nodes++;
+  return n;
+}
+
+const char *node_short_name(const Node *n) {
+  const char *last = strrchr(n->type->name, ':');
+  return last ? last + 1 : n->type->name;
+}
+
+void node_retain(Node *n) {
+  if (n) n->refs++;
+}
+
+static void version_release(Version *v) {
+  if (v && --v->refs == 0) mem_free(v, sizeof *v);
+}
+
+static void saved_release(Saved *s) {
+  Saved old = *s;
+  s->value = s->leaf = NULL;
+  s->grad_fn = NULL;
+  s->version = NULL;
+  version_release(old.version);
+  tensor_release(old.value);
+  tensor_release(old.leaf);
+  node_release(old.grad_fn);
+}
+
+void node_release_saved(Node *n) {
+  for (int i = 0; i < n->n_saves; i++) saved_release(&n->saves[i]);
+  n->freed = n->freed || n->n_saves > 0;
+  if (n->inner) node_release_saved(n->inner);
+}
+
+static void outputs_release(Node *n) {
+  for (int i = 0; i < n->n_outputs; i++)
+    if (n->outputs[i].ndim > 4) mem_free(n->outputs[i].far, n->outputs[i].ndim * sizeof(int64_t));
+  if (n->outputs != &n->output) mem_free(n->outputs, n->n_outputs * sizeof(OutputMeta));
+}
+
+static Node *dead_nodes;
+static bool burying;
+
+static void bury(Node *n) {
+  Tensor *variable = n->variable;
+  if (variable && variable->meta && variable->meta->accumulator == n) variable->meta->accumulator = NULL;
+  while (n->hooks) {
+    NodeHook *h = n->hooks;
+    n->hooks = h->next;
+    if (h->retained && h->retained->meta) h->retained->meta->retains_grad = false;
+    if (h->id) host_drop(h->id);
+    mem_free(h, sizeof *h);
+  }
+  if (n->host) host_drop(n->host);
+  outputs_release(n);
+  for (int i = 0; i < n->n_saves; i++) saved_release(&n->saves[i]);
+  for (int i = 0; i < n->n_edges; i++) node_release(n->edges[i].node);
+  node_release(n->inner);
+  n->magic = 0;
+  live_nodes--;
+  mem_free(n, node_bytes(n->n_edges, n->n_saves, n->n_numbers));
+  tensor_release(variable);
+}
+
+/* Graphs are as deep as the user made them, so the dead queue up instead of recursing. */
+void node_release(Node *n) {
+  if (!n || --n->refs > 0) return;
+  n->state = dead_nodes;
+  dead_nodes = n;
+  if (burying) return;
+  burying = true;
+  while (dead_nodes) {
+    Node *d = dead_nodes;
+    dead_nodes = d->state;
+    bury(d);
+  }
+  burying = false;
+}
+
+void node_drop(Node *n) { node_release(n); }
+
+/* ------------------------------------------------------------ recording */
+
+Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n, Tensor *const *inputs) {
+  if (!grad_mode || failed()) return NULL;
+  bool any = false;
+  for (int i = 0; i < n; i++) any = any || (inputs[i] && tensor_requires_grad(inputs[i]));
+  if (!any) return NULL;
+  Node *node = node_bare(type, n, n_saves, n_numbers);
+  if (!node) return NULL;
+  for (int i = 0; i < n; i++)
+    if (inputs[i]) node->edges[i] = tensor_edge(inputs[i]);
+  return node;
+}
+
+Node *node_new(const NodeType *type, int n_saves, int n_numbers, ...) {
+  if (!grad_mode) return NULL;
+  Tensor *inputs[16];
+  int n = 0;
+  va_list args;
+  va_start(args, n_numbers);
+  for (Tensor *t = va_arg(args, Tensor *); t && n < 16; t = va_arg(args, Tensor *)) inputs[n++] = t;
+  va_end(args);
+  return node_new_list(type, n_saves, n_numbers, n, inputs);
+}
+
+static void keep_version(Saved *s, Tensor *t) {
+  if (!saved_check_mode) return;
+  if (!t->version) tensor_share_version(t, t); /* makes the counter */
+  if (!t->version) return;
+  s->version = t->version;
+  s->version->refs++;
+  s->version_saved = s->version->value;
+}
+
+static bool keep_value(Saved *s, Tensor *t) {
+  if (t->flags & FLAG_INFERENCE && !inference_mode) {
+    fail(ERR_RUNTIME, "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
+                      "mode in computation tracked by autograd. To work around this, you can make a clone to get a normal "
+                      "tensor and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+    return false;
+  }
+  Tensor *v = tensor_snapshot(t);
+  if (!v) return false;
+  tensor_retain(v);
+  s->value = v;
+  s->set = true;
+  keep_version(s, t);
+  return true;
+}
+
+void save(Node *n, int slot, Tensor *t) {
+  if (!n || !t || failed()) return;
+  Saved *s = &n->saves[slot];
+  if (!keep_value(s, t)) return;
+  s->requires_grad = tensor_requires_grad(t);
+  if (!s->requires_grad) return;
+  s->grad_fn = tensor_grad_fn(t);
+  s->output_nr = t->output_nr;
+  if (s->grad_fn) node_retain(s->grad_fn);
+  else tensor_retain(s->leaf = t);
+}
+
+void save_output(Node *n, int slot, Tensor *y) {
+  if (!n || !y || failed() || y->grad_fn != n) return;
+  Saved *s = &n->saves[slot];
+  if (!keep_value(s, y)) return;
+  s->requires_grad = s->is_output = true;
+  s->output_nr = y->output_nr;
+}
+
+static Tensor *modified_error(const Node *n, const Saved *s) {
+  const Node *producer = s->is_output ? n : s->grad_fn;
+  char origin[128] = "";
+  if (producer) snprintf(origin, sizeof origin, ", which is output %d of %s,", (int)s->output_nr, producer->type->name);
+  return fail(ERR_RUNTIME,
+              "one of the variables needed for gradient computation has been modified by an inplace operation: "
+              "[torch.%sTensor %s]%s is at version %u; expected version %u instead. Hint: enable anomaly detection to "
+              "find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True).",
+              dtype_info[s->value->dtype].legacy, shape_text(s->value), origin, s->version->value, s->version_saved);
+}
+
+/* The gradient of an alias is its source's. Used where a saved leaf was mutated: the alias has the old
+ * values, and the leaf's accumulator behind it. */
+GRAD(AliasBackward0, "") { gi[0] = g[0]; }
+
+static Tensor *saved_leaf(Saved *s) {
+  Tensor *leaf = s->leaf, *v = s->value;
+  if (leaf->storage->bytes == v->storage->bytes && tensor_same_shape(leaf, v) && leaf->offset == v->offset &&
+      memcmp(leaf->strides, v->strides, v->ndim * sizeof(int64_t)) == 0)
+    return leaf;
+  Node *n = node_new(&AliasBackward0, 0, 0, leaf, NULL);
+  return set_history(tensor_alias(v, v->ndim, v->sizes, v->strides, v->offset), n);
+}
+
+Tensor *saved(Node *n, int slot) {
+  if (failed() || slot >= n->n_saves) return NULL;
+  Saved *s = &n->saves[slot];
+  if (!s->set) return NULL;
+  if (!s->value)
+    return fail(ERR_RUNTIME,
+                "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+                "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+                "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
+                "if you need to access saved tensors after calling backward.");
+  if (s->version && s->version->value != s->version_saved) return modified_error(n, s);
+  Tensor *v = s->value;
+  if (!grad_mode || !s->requires_grad) return v;
+  if (s->leaf) return saved_leaf(s);
+  Node *fn = s->is_output ? n : s->grad_fn;
+  Tensor *a = tensor_alias(v, v->ndim, v->sizes, v->strides, v->offset);
+  if (!a) return NULL;
+  node_retain(fn);
+  a->grad_fn = fn;
+  a->output_nr = s->output_nr;
+  return a;
+}
+
+static bool describe_output(Node *n, int k, const Tensor *y) {
+  OutputMeta *m = &n->outputs[k];
+  m->dtype = y->dtype;
+  m->defined = true;
+  if (y->ndim > 4) {
+    m->far = mem_alloc(y->ndim * sizeof(int64_t));
+    if (!m->far) return false;
+  }
+  m->ndim = y->ndim;
+  memcpy(y->ndim > 4 ? m->far : m->near, y->sizes, y->ndim * sizeof(int64_t));
+  return true;
+}
+
+static bool grow_outputs(Node *n, int count) {
+  if (count <= (n->n_outputs ? n->n_outputs : 1)) {
+    if (n->n_outputs < count) n->n_outputs = (uint16_t)count;
+    return true;
+  }
+  OutputMeta *grown = mem_alloc_zero((size_t)count * sizeof *grown);
+  if (!grown) return false;
+  memcpy(grown, n->outputs, n->n_outputs * sizeof *grown);
+  if (n->outputs != &n->output) mem_free(n->outputs, n->n_outputs * sizeof *grown);
+  n->outputs = grown;
+  n->n_outputs = (uint16_t)count;
+  return true;
+}
+
+/* Each output holds a reference of its own; the caller's is consumed by output 0. */
+Tensor *set_history_at(Tensor *y, Node *n, int output_nr) {
+  if (!n) return y;
+  bool fits = y && !failed() && dtype_is_float((DType)y->dtype) && grow_outputs(n, output_nr + 1);
+  if (fits) fits = describe_output(n, output_nr, y);
+  if (!fits) {
+    if (output_nr == 0) node_drop(n);
+    return failed() ? NULL : y;
+  }
+  if (output_nr > 0) node_retain(n);
+  node_release(y->grad_fn);
+  y->grad_fn = n;
+  y->output_nr = output_nr;
+  return y;
+}
+
+Tensor *set_history(Tensor *y, Node *n) { return set_history_at(y, n, 0); }
+
+/* ------------------------------------------------------------ edges */
+
+GRAD(AccumulateGradNode, "") {
+  (void)n;
+  gi[0] = NULL; /* engine.c accumulates: this node has no inputs */
+}
+const NodeType AccumulateGrad = {"torch::autograd::AccumulateGrad", grad_AccumulateGradNode, ""};
+
+Node *tensor_accumulator(Tensor *t) {
+  Meta *m = tensor_meta(t);
+  if (!m) return NULL;
+  if (m->accumulator) {
+    node_retain(m->accumulator);
+    return m->accumulator;
+  }
+  Node *n = node_bare(&AccumulateGrad, 0, 0, 0);
+  if (!n) return NULL;
+  n->kind = NODE_ACCUMULATE;
+  n->sequence = UINT64_MAX; /* gradients are accumulated as soon as they are complete */
+  n->n_outputs = 1;
+  if (!describe_output(n, 0, t)) {
+    node_release(n);
+    return NULL;
+  }
+  tensor_retain(t);
+  n->variable = t;
+  m->accumulator = n;
+  return n;
+}
+
+Edge tensor_edge(Tensor *t) {
+  Node *fn = tensor_grad_fn(t);
+  if (fn) {
+    node_retain(fn);
+    return (Edge){fn, t->output_nr};
+  }
+  if (t->flags & FLAG_REQUIRES_GRAD) return (Edge){tensor_accumulator(t), 0};
+  return (Edge){NULL, 0};
+}
+
+bool tensor_is_leaf(Tensor *t) { return !tensor_grad_fn(t); }
+
+bool tensor_is_view(const Tensor *t) { return t->meta && t->meta->base; }
+
+/* ------------------------------------------------------------ views */
+
+Tensor *make_view(Tensor *self, Tensor *v, Node *n, ViewOrigin origin) {
+  if (!v || failed()) {
+    node_drop(n);
+    return NULL;
+  }
+  Meta *m = tensor_meta(v), *from = self->meta;
+  if (!m) {
+    node_drop(n);
+    return NULL;
+  }
+  tensor_share_version(v, self);
+  v->flags |= self->flags & (FLAG_INFERENCE);
+  bool of_view = from && from->base;
+  m->base = of_view ? from->base : self;
+  tensor_retain(m->base);
+  m->view_version = tensor_version(v);
+  if (origin == VIEW_PLAIN && of_view) origin = from->view_origin;
+  if (origin == VIEW_PLAIN && !grad_mode) origin = VIEW_NO_GRAD;
+  m->view_origin = (uint8_t)origin;
+  return set_history(v, n);
+}
+
+Tensor *t_detach(Tensor *t) {
+  if (failed() || !t) return NULL;
+  Tensor *d = tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset);
+  if (d) tensor_share_version(d, t);
+  return d;
+}
+
+/* The geometry of a view inside its base, as numbers of a node: base rank, sizes, strides, view rank, sizes,
+ * strides, offset of the view from the base's first element, whether an inner node's first input is the view. */
+static int geometry_count(const Tensor *base, const Tensor *v) { return 4 + 2 * (base->ndim + v->ndim); }
+
+static void geometry_store(Number *at, const Tensor *base, const Tensor *v, bool inner_first) {
+  const Tensor *each[2] = {base, v};
+  for (int k = 0; k < 2; k++) {
+    (at++)->i = each[k]->ndim;
+    for (int i = 0; i < each[k]->ndim; i++) (at++)->i = each[k]->sizes[i];
+    for (int i = 0; i < each[k]->ndim; i++) (at++)->i = each[k]->strides[i];
+  }
+  (at++)->i = v->offset - base->offset;
+  at->i = inner_first;
+}
+
+typedef struct {
+  int base_ndim, ndim;
+  const int64_t *base_sizes, *base_strides, *sizes, *strides;
+  int64_t offset;
+  bool inner_first;
+} Geometry;
+
+static Geometry geometry_load(const Number *at) {
+  Geometry geo;
+  const int64_t *p = &at->i;
+  geo.base_ndim = (int)p[0];
+  geo.base_sizes = p + 1;
+  geo.base_strides = geo.base_sizes + geo.base_ndim;
+  p = geo.base_strides + geo.base_ndim;
+  geo.ndim = (int)p[0];
+  geo.sizes = p + 1;
+  geo.strides = geo.sizes + geo.ndim;
+  geo.offset = geo.strides[geo.ndim];
+  geo.inner_first = geo.strides[geo.ndim + 1];
+  return geo;
+}
+
+/* A tensor laid out as the base, zero everywhere. */
+static Tensor *base_like(const Geometry *geo, DType dtype) {
+  Tensor *z = tensor_empty_strided(geo->base_ndim, geo->base_sizes, geo->base_strides, dtype);
+  if (z) memset(z->storage->bytes->data, 0, (size_t)z->storage->bytes->n_bytes);
+  return z;
+}
+
+static Tensor *slice_of(const Geometry *geo, Tensor *base) {
+  return t_as_strided(base, geo->ndim, geo->sizes, geo->strides, geo->offset);
+}
+
+/* y = view of base, whose base was since modified in place: the gradient of y spread over zeros. */
+static void grad_as_strided_view(Node *n, Tensor **g, Tensor **gi) {
+  Geometry geo = geometry_load(n->numbers);
+  Tensor *z = g[0] ? base_like(&geo, (DType)g[0]->dtype) : NULL;
+  t_copy_(slice_of(&geo, z), g[0], true);
+  gi[0] = z;
+}
+const NodeType AsStridedView = {"AsStridedBackward0", grad_as_strided_view, ""};
+
+/* The op `inner` was done in place on a slice of the base. The base's old value gets the gradient outside the
+ * slice; inside it, whatever inner says of its inputs. If its first input is the slice's own old value
+ * (inner_first), that part is written into the slice and saves an addition. */
+static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
+  Geometry geo = geometry_load(n->numbers);
+  Tensor *result = g[0] ? base_like(&geo, (DType)g[0]->dtype) : NULL;
+  t_copy_(result, g[0], true);
+  Tensor *slice = slice_of(&geo, result), *inner_gi[64] = {NULL};
+  Tensor *inner_g[1] = {t_clone(slice)};
+  if (failed() || !node_apply(n->inner, inner_g, inner_gi)) return;
+  if (geo.inner_first && inner_gi[0]) t_copy_(slice, inner_gi[0], true);
+  else t_fill_(slice, tensor_wrapped_f(0));
+  gi[0] = result;
+  for (int i = 0; i < n->inner->n_edges; i++)
+    if (n->edges[i + 1].node) gi[i + 1] = inner_gi[i];
+}
+const NodeType CopySlices = {"torch::autograd::CopySlices", grad_copy_slices, ""};
+
+Node *tensor_grad_fn(Tensor *t) {
+  Meta *m = t->meta;
+  if (!m || !m->base) return t->grad_fn;
+  if (!t->grad_fn && !tensor_requires_grad(m->base)) return NULL;
+  if (m->view_version == tensor_version(t)) return t->grad_fn;
+  Node *n = node_bare(&AsStridedView, 1, 0, geometry_count(m->base, t));
+  if (!n) return t->grad_fn;
+  n->edges[0] = tensor_edge(m->base);
+  geometry_store(n->numbers, m->base, t, false);
+  m->view_version = tensor_version(t);
+  n->n_outputs = 1;
+  describe_output(n, 0, t);
+  node_release(t->grad_fn);
+  t->grad_fn = n;
+  t->output_nr = 0;
+  return n;
+}
+
+/* ------------------------------------------------------------ in place */
+
+static const char *const origin_texts[] = {
+    [VIEW_NO_GRAD] = "A view was created in no_grad mode and is being modified inplace with grad mode enabled. ",
+    [VIEW_INFERENCE] = "A view was created in inference mode and is being modified inplace with grad mode enabled. ",
+    [VIEW_MULTI_OUTPUT] = "This view is the output of a function that returns multiple views. Such functions do not allow "
+                          "the output views to be modified inplace. You should replace the inplace operation by an "
+                          "out-of-place one.",
+    [VIEW_IN_CUSTOM] = "This view was created inside a custom Function (or because an input was returned as-is) and the "
+                       "autograd logic to handle view+inplace would override the custom backward associated with the "
+                       "custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by "
+                       "cloning the output of the custom Function."};
+
+bool check_rebase(Tensor *t) {
+  Meta *m = t->meta;
+  if (failed()) return false;
+  if (!m || !m->base || m->view_origin == VIEW_PLAIN) return true;
+  Node *fn = tensor_grad_fn(t);
+  if (m->view_origin == VIEW_NO_GRAD || m->view_origin == VIEW_INFERENCE) {
+    fail(ERR_RUNTIME,
+         "%sGiven that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+         "both the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
+         "tracked) or both outside (if you want the inplace to be tracked).",
+         origin_texts[m->view_origin]);
+    return false;
+  }
+  const char *name = fn ? fn->type->name : "a function";
+  int stem = (int)(strstr(name, "Backward") ? strstr(name, "Backward") - name : (ptrdiff_t)strlen(name));
+  fail(ERR_RUNTIME, "Output %d of %.*s is a view and is being modified inplace. %s", (int)t->output_nr, stem, name,
+       origin_texts[m->view_origin]);
+  return false;
+}
+
+bool check_inplace(Tensor *t) {
+  if (failed() || !t) return false;
+  if (t->flags & FLAG_INFERENCE && !inference_mode) {
+    fail(ERR_RUNTIME, "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get "
+                      "a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more "
+                      "details.");
+    return false;
+  }
+  if (!grad_mode || !tensor_requires_grad(t)) return true;
+  if (!check_rebase(t)) return false;
+  if (tensor_is_view(t) && tensor_is_leaf(t->meta->base) && tensor_requires_grad(t->meta->base)) {
+    fail(ERR_RUNTIME, "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    return false;
+  }
+  if (tensor_is_leaf(t)) {
+    fail(ERR_RUNTIME, "a leaf Variable that requires grad is being used in an in-place operation.");
+    return false;
+  }
+  return true;
+}
+
+/* Hooks that fill .grad of a tensor follow it to its new history. */
+static void move_retain_hook(Tensor *t, Node *from) {
+  if (!from || !t->meta || !t->meta->retains_grad) return;
+  for (NodeHook **at = &from->hooks; *at; at = &(*at)->next)
+    if ((*at)->retained == t) {
+      NodeHook *h = *at;
+      *at = h->next;
+      mem_free(h, sizeof *h);
+      break;
+    }
+  t->meta->retains_grad = false;
+  tensor_retain_grad(t);
+}
+
+static void rebase_plain(Tensor *t, Node *n) {
+  Node *old = t->grad_fn;
+  t->grad_fn = n;
+  t->output_nr = 0;
+  n->n_outputs = n->n_outputs ? n->n_outputs : 1;
+  describe_output(n, 0, t);
+  move_retain_hook(t, old);
+  node_release(old);
+}
+
+static void rebase_view(Tensor *t, Node *inner) {
+  Tensor *base = t->meta->base;
+  Node *n = node_bare(&CopySlices, inner->n_edges + 1, 0, geometry_count(base, t));
+  if (!n) {
+    node_release(inner);
+    return;
+  }
+  n->kind = NODE_COPY_SLICES;
+  n->inner = inner;
+  n->edges[0] = tensor_edge(base);
+  bool first_is_slice = inner->n_edges && inner->edges[0].node == t->grad_fn && t->grad_fn &&
+                        inner->edges[0].input_nr == t->output_nr;
+  geometry_store(n->numbers, base, t, first_is_slice);
+  for (int i = first_is_slice ? 1 : 0; i < inner->n_edges; i++) {
+    n->edges[i + 1] = inner->edges[i];
+    node_retain(n->edges[i + 1].node);
+  }
+  rebase_plain(base, n);
+  tensor_grad_fn(t);
+}
+
+void rebase_history(Tensor *t, Node *n) {
+  if (!n) return;
+  if (failed()) {
+    node_drop(n);
+    return;
+  }
+  if (tensor_is_view(t)) rebase_view(t, n);
+  else rebase_plain(t, n);
+}
+
+/* ------------------------------------------------------------ hooks */
+
+NodeHook *node_add_hook(Node *n, HookPoint point, int32_t id, int32_t slot) {
+  NodeHook *h = mem_alloc_zero(sizeof *h);
+  if (!h) return NULL;
+  *h = (NodeHook){NULL, id, slot, (uint8_t)point, NULL};
+  NodeHook **at = &n->hooks;
+  while (*at && (*at)->point <= point) at = &(*at)->next;
+  h->next = *at;
+  *at = h;
+  return h;
+}
+
+bool node_remove_hook(Node *n, int32_t id) {
+  for (NodeHook **at = &n->hooks; *at; at = &(*at)->next) {
+    if ((*at)->id != id || !id) continue;
+    NodeHook *h = *at;
+    *at = h->next;
+    host_drop(h->id);
+    mem_free(h, sizeof *h);
+    return true;
+  }
+  return false;
+}
+
+bool tensor_retain_grad(Tensor *t) {
+  if (!tensor_requires_grad(t)) {
+    fail(ERR_RUNTIME, "can't retain_grad on Tensor that has requires_grad=False");
+    return false;
+  }
+  Node *fn = tensor_grad_fn(t);
+  Meta *m = tensor_meta(t);
+  if (!fn || !m || m->retains_grad) return !failed();
+  NodeHook *h = node_add_hook(fn, AT_RETAIN, 0, t->output_nr);
+  if (!h) return false;
+  h->retained = t;
+  return m->retains_grad = true;
+}

@@ -1,0 +1,166 @@
+/* The tape: nodes, edges, saved values, and the walk back.
+ *
+ * A differentiable op makes its node before it computes (node_new returns NULL when nothing needs a
+ * gradient), saves what its gradient needs, and gives the node to its output:
+ *
+ *     Node *n = node_new(&MulBackward0, 2, 0, a, b, NULL);   // 2 saved tensors, 0 numbers, inputs
+ *     if (needs(n, 0)) save(n, 1, b);
+ *     if (needs(n, 1)) save(n, 0, a);
+ *     Tensor *y = ...;
+ *     return set_history(y, n);
+ *
+ * The gradient function gets one tensor an output (NULL: undefined) and fills one an input; it
+ * composes ops (op.h), which record themselves when create_graph asks for it. Gradients of a
+ * broadcast operand need not be summed nor cast: the engine brings each to its input's shape and
+ * dtype. A saved tensor is a snapshot: see tensor.h. */
+#ifndef PG_GRAPH_H
+#define PG_GRAPH_H
+
+#include "tensor.h"
+
+typedef struct {
+  Node *node; /* owned; NULL: no gradient needed */
+  int32_t input_nr;
+} Edge;
+
+typedef struct {
+  Tensor *value;  /* snapshot with no history; NULL if nothing was saved or it was freed */
+  Node *grad_fn;  /* the edge of the tensor when it was saved; owned, NULL for outputs and leaves */
+  Tensor *leaf;   /* a leaf that requires grad: kept to find its accumulator */
+  Version *version; /* for the check mode */
+  uint32_t version_saved;
+  int32_t output_nr;
+  bool is_output, requires_grad, set;
+} Saved;
+
+typedef union {
+  int64_t i;
+  double f;
+} Number;
+
+typedef void GradFn(Node *n, Tensor **g, Tensor **gi);
+
+typedef struct {
+  const char *name;  /* "MulBackward0" */
+  GradFn *grad;
+  /* Names for node._saved_*: saved tensors, then numbers: "self other | alpha:f dim:i". */
+  const char *fields;
+} NodeType;
+
+/* Declares a node type and opens its gradient function:
+ *     GRAD(MulBackward0, "self other") { gi[0] = t_mul(g[0], saved(n, 1)); ... }      */
+#define GRAD(NAME, FIELDS)                                         \
+  static void grad_##NAME(Node *n, Tensor **g, Tensor **gi);       \
+  static const NodeType NAME = {#NAME, grad_##NAME, FIELDS};       \
+  static void grad_##NAME(__attribute__((unused)) Node *n, __attribute__((unused)) Tensor **g, \
+                          __attribute__((unused)) Tensor **gi)
+
+/* What a gradient arriving at an output must look like. */
+typedef struct {
+  uint8_t dtype, ndim;
+  bool defined;
+  int64_t near[4]; /* the sizes, up to rank 4 */
+  int64_t *far;    /* the sizes of higher ranks */
+} OutputMeta;
+static inline const int64_t *output_sizes(const OutputMeta *m) { return m->ndim <= 4 ? m->near : m->far; }
+
+/* Hooks of a node, run in the order of HookPoint, then of registration. */
+typedef enum { AT_TENSOR, AT_RETAIN, AT_CAPTURE, AT_PRE, AT_POST } HookPoint;
+typedef struct NodeHook {
+  struct NodeHook *next;
+  int32_t id;      /* the host's callable */
+  int32_t slot;    /* AT_TENSOR, AT_RETAIN: which output */
+  uint8_t point;
+  Tensor *retained; /* AT_RETAIN: whose .grad is set; weak, the tensor removes the hook when it dies */
+} NodeHook;
+
+struct Node {
+  int32_t refs;
+  uint32_t magic;
+  const NodeType *type;
+  uint64_t sequence;
+  Edge *edges;         /* edges, saves and numbers follow in the same block */
+  Saved *saves;
+  Number *numbers;
+  OutputMeta *outputs; /* &output when there is one */
+  OutputMeta output;
+  uint16_t n_edges, n_saves, n_numbers, n_outputs;
+  int32_t host;     /* id of the host's object for custom nodes, 0 otherwise */
+  bool freed;       /* saved values were released by a backward */
+  uint8_t kind;     /* NODE_PLAIN, ... */
+  NodeHook *hooks;
+  void *state;      /* of the backward that is running, see engine.c; the link of the dead list */
+  Tensor *variable; /* accumulators: the leaf, owned */
+  Node *inner;      /* CopySlices: the node of the op done on the view, owned */
+};
+
+enum { NODE_PLAIN, NODE_ACCUMULATE, NODE_COPY_SLICES, NODE_HOST, NODE_ERROR };
+#define NODE_MAGIC 0x70676e31u
+static inline bool node_is(const void *handle) { return handle && ((const Node *)handle)->magic == NODE_MAGIC; }
+
+/* --- modes --- */
+extern bool grad_mode;       /* is_grad_enabled */
+extern bool inference_mode;
+extern bool saved_check_mode; /* "check" instead of "snapshot" */
+
+/* --- recording --- */
+static inline bool tensor_requires_grad(const Tensor *t) {
+  if (t->grad_fn || (t->flags & FLAG_REQUIRES_GRAD)) return true;
+  const Tensor *base = t->meta ? t->meta->base : 0;
+  return base && (base->grad_fn || (base->flags & FLAG_REQUIRES_GRAD));
+}
+/* Whether an op on these (NULL-terminated; NULL-able ones go through node_new_list) is recorded. */
+Node *node_new(const NodeType *type, int n_saves, int n_numbers, ...); /* Tensor *..., NULL */
+Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n, Tensor *const *inputs);
+/* Whether the gradient of this input is wanted: by anyone when recording, by the running backward in a GRAD. */
+bool needs(const Node *n, int input);
+void save(Node *n, int slot, Tensor *t);        /* an input (n may be NULL, t may be NULL) */
+void save_output(Node *n, int slot, Tensor *y); /* an output, after set_history */
+Tensor *saved(Node *n, int slot);               /* NULL if none was saved */
+/* Gives y the node as its history; consumes the node's reference; both may be NULL. */
+Tensor *set_history(Tensor *y, Node *n);
+Tensor *set_history_at(Tensor *y, Node *n, int output_nr); /* outputs of one node, in order */
+void node_drop(Node *n); /* a node that was made but will not be used (after a failure) */
+static inline void num_i(Node *n, int k, int64_t v) { if (n) n->numbers[k].i = v; }
+static inline void num_f(Node *n, int k, double v) { if (n) n->numbers[k].f = v; }
+
+/* --- histories --- */
+Node *tensor_grad_fn(Tensor *t); /* borrowed; regenerates the one of a view whose base changed */
+Edge tensor_edge(Tensor *t);     /* owned reference; the accumulator of a leaf; {NULL} if none */
+bool tensor_is_leaf(Tensor *t);
+bool tensor_is_view(const Tensor *t);
+/* Before an in-place write: leaf and view rules of PyTorch. False with the error set. */
+bool check_inplace(Tensor *t);
+const char *node_short_name(const Node *n); /* without the namespace, as PyTorch prints it */
+/* After an in-place op on t whose node is n (NULL when nothing needs a gradient). Consumes n. */
+void rebase_history(Tensor *t, Node *n);
+/* Both, after self's new values were computed as r (same shape): moves the values and the history. */
+void inplace_finish(Tensor *self, Tensor *r);
+/* Makes v (just made by tensor_alias from self) a view of self: version, base, origin. */
+Tensor *make_view(Tensor *self, Tensor *v, Node *n, ViewOrigin origin);
+Tensor *t_detach(Tensor *t);
+void node_retain(Node *n);
+void node_release(Node *n);
+void node_release_saved(Node *n);
+/* What an in-place op must not do because of t's history, when it will be recorded. */
+bool check_rebase(Tensor *t);
+Node *tensor_accumulator(Tensor *t); /* owned; of a leaf that requires grad */
+NodeHook *node_add_hook(Node *n, HookPoint point, int32_t id, int32_t slot);
+bool node_remove_hook(Node *n, int32_t id);
+bool tensor_retain_grad(Tensor *t);
+extern const NodeType AccumulateGrad, CopySlices, AsStridedView;
+
+/* --- walking back (engine.c) --- */
+/* Backward from roots with gradients (NULL: ones). `inputs`: accumulate only there; `capture`
+ * non-NULL: return gradients of inputs there instead (retained by the pool). */
+bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bool retain_graph,
+                     bool create_graph, int n_inputs, Tensor *const *inputs, bool accumulate,
+                     bool allow_unused, Tensor **captured);
+/* Runs a node's gradient function, the engine's checks included. Used by CopySlices and fronts. */
+bool node_apply(Node *n, Tensor **g, Tensor **gi);
+/* PyTorch's rule for a gradient that reaches an input described by m: shape, then dtype. */
+Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m);
+
+int64_t node_live_count(void);
+
+#endif

@@ -1,0 +1,51 @@
+/* Callbacks into the host and the list of those that are no longer needed; see host.h. */
+#include "host.h"
+
+#include "memory.h"
+#include "pg.h"
+#include "status.h"
+
+enum { DROPPED_CAP = 256 };
+static int32_t *dropped;
+static int32_t n_dropped, cap_dropped;
+
+void host_drop(int32_t id) {
+  if (!id) return;
+  if (n_dropped == cap_dropped) {
+    int32_t cap = cap_dropped ? 2 * cap_dropped : DROPPED_CAP;
+    int32_t *grown = mem_permanent((size_t)cap * sizeof *grown);
+    if (!grown) return; /* the host keeps an object too many */
+    for (int32_t i = 0; i < n_dropped; i++) grown[i] = dropped[i];
+    dropped = grown;
+    cap_dropped = cap;
+  }
+  dropped[n_dropped++] = id;
+}
+
+int32_t host_dropped_take(void) { return n_dropped ? dropped[--n_dropped] : 0; }
+bool host_pending(void) { return n_dropped || warning_waiting(); }
+
+bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Tensor **out, int *n_out) {
+  if (failed()) return false;
+  PgFrame *f = pg_frame();
+  for (int i = 0; i < n; i++) {
+    tensor_retain(in[i]); /* the host's own reference */
+    f->host_in[i] = (int64_t)(uintptr_t)in[i];
+  }
+  f->host_n_out = 0;
+  if (pg_host((int32_t)kind, id, n) != 0) {
+    fail(ERR_HOST, "a callback raised");
+    return false;
+  }
+  *n_out = 0;
+  for (int i = 0; i < f->host_n_out && i < cap; i++) {
+    Tensor *t = (Tensor *)(uintptr_t)f->host_out[i];
+    if (t && !tensor_is(t)) {
+      fail(ERR_RUNTIME, "a callback returned a handle that is not a tensor's");
+      return false;
+    }
+    tensor_retain(t);
+    out[(*n_out)++] = t ? pool_push(t) : NULL;
+  }
+  return true;
+}

@@ -1,0 +1,86 @@
+/* What a host asks of single tensors besides maths: text, layout, the address of their elements. */
+#include <math.h>
+#include <string.h>
+
+#include "op.h"
+#include "ops_private.h"
+#include "print.h"
+
+void op_is_contiguous(Call *c) {
+  const Tensor *t = arg_tensor(c, 0);
+  const char *format = arg_str(c, 1);
+  if (format && strcmp(format, "contiguous_format") != 0 && strcmp(format, "torch.contiguous_format") != 0) {
+    fail(ERR_NOT_IMPLEMENTED, "is_contiguous: memory_format=%s is not supported", format);
+    return;
+  }
+  ret_bool(c, tensor_is_contiguous(t));
+}
+
+void op_set_default_dtype(DType d) {
+  if (!dtype_is_float(d)) {
+    fail(ERR_TYPE, "only floating-point types are supported as the default type");
+    return;
+  }
+  dtype_set_default(d);
+}
+
+/* ------------------------------------------------------------ text */
+
+static PrintOptions options;
+static bool options_set;
+
+void op_printoptions(Call *c) {
+  options = (PrintOptions){.precision = (int32_t)arg_int(c, 0), .threshold = arg_float(c, 1), .edgeitems = arg_int(c, 2),
+                           .linewidth = arg_float(c, 3), .sci_mode = (int32_t)arg_int(c, 4)};
+  options_set = true;
+}
+
+static PrintKind print_kind(DType d) {
+  switch (d) {
+    case DT_U8: return PRINT_KIND_UINT8;
+    case DT_I8: return PRINT_KIND_INT8;
+    case DT_I16: return PRINT_KIND_INT16;
+    case DT_I32: return PRINT_KIND_INT32;
+    case DT_I64: return PRINT_KIND_INT64;
+    case DT_F32: return PRINT_KIND_FLOAT32;
+    case DT_F64: return PRINT_KIND_FLOAT64;
+    default: return PRINT_KIND_BOOL;
+  }
+}
+
+void op_repr(Call *c) {
+  Tensor *t = arg_tensor(c, 0);
+  Node *fn = tensor_grad_fn(t);
+  if (!options_set) options = print_profiles[PRINT_PROFILE_DEFAULT];
+  PrintTensor p = {.data = tensor_data(t), .sizes = t->sizes, .strides = t->strides, .ndim = t->ndim,
+                   .kind = print_kind((DType)t->dtype), .default_kind = print_kind(dtype_default()),
+                   .grad_fn = fn ? node_short_name(fn) : NULL, .requires_grad = tensor_requires_grad(t)};
+  int64_t n = print_tensor(&p, &options, NULL, 0);
+  char *text = n >= 0 ? scratch_alloc((size_t)n + 1) : NULL;
+  if (n < 0) fail(ERR_RUNTIME, "print options are out of range");
+  if (!text) return;
+  print_tensor(&p, &options, text, n + 1);
+  ret_str(c, text);
+}
+
+/* ------------------------------------------------------------ elements for the host */
+
+/* NaNs differ between hosts in their bits alone, so one pattern leaves the engine. */
+static void canonicalise(Tensor *t) {
+  if (!tensor_is_contiguous(t)) return;
+  char *p = tensor_data(t);
+  DISPATCH_FLOAT(t->dtype, {
+    T *x = (T *)(void *)p;
+    const T quiet = (T)NAN;
+    for (int64_t i = 0; i < t->numel; i++)
+      if (x[i] != x[i]) x[i] = quiet;
+  })
+}
+
+void op_export(Call *c) {
+  Tensor *t = arg_tensor(c, 0);
+  if (!tensor_export(t)) return;
+  tensor_retain(t); /* until the host ends the export */
+  canonicalise(t);
+  ret_int(c, (int64_t)(uintptr_t)tensor_data(t));
+}

@@ -1,0 +1,138 @@
+/* Size-class free lists over malloc, and scratch space; see memory.h. */
+#include "memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "status.h"
+
+enum { ALIGN = 16, SMALL_MAX = 1024, N_CLASSES = SMALL_MAX / ALIGN, CHUNK = 64 * 1024 };
+
+typedef struct Free {
+  struct Free *next;
+} Free;
+
+static Free *free_lists[N_CLASSES + 1];
+static char *chunk_at, *chunk_end;
+static int64_t live_blocks, live_bytes, peak_bytes;
+
+static void *out_of_memory(size_t n_bytes) {
+  return fail(ERR_MEMORY, "pygrad: can't allocate memory: you tried to allocate %llu bytes",
+              (unsigned long long)n_bytes);
+}
+
+/* malloc's own alignment may be 8: the pointer it gave stands before the block. */
+static void *large_alloc(size_t n_bytes) {
+  if (n_bytes > SIZE_MAX - 64) return NULL;
+  char *raw = malloc(n_bytes + ALIGN + sizeof(void *));
+  if (!raw) return NULL;
+  char *p = (char *)(((uintptr_t)raw + sizeof(void *) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
+  memcpy(p - sizeof(void *), &raw, sizeof raw);
+  return p;
+}
+
+static void large_free(void *p) {
+  void *raw;
+  memcpy(&raw, (char *)p - sizeof(void *), sizeof raw);
+  free(raw);
+}
+
+static void *small_alloc(size_t class_) {
+  Free *f = free_lists[class_];
+  if (f) {
+    free_lists[class_] = f->next;
+    return f;
+  }
+  size_t n = class_ * ALIGN;
+  if ((size_t)(chunk_end - chunk_at) < n) {
+    char *fresh = large_alloc(CHUNK);
+    if (!fresh) return NULL;
+    chunk_at = fresh;
+    chunk_end = fresh + CHUNK;
+  }
+  void *p = chunk_at;
+  chunk_at += n;
+  return p;
+}
+
+#ifdef PG_CHECK_MEMORY /* the sanitizer build: every block is the system allocator's own */
+#define CLASS_OF(n) ((size_t)N_CLASSES + 1)
+#else
+#define CLASS_OF(n) (((n) + ALIGN - 1) / ALIGN)
+#endif
+
+void *mem_alloc(size_t n_bytes) {
+  size_t class_ = CLASS_OF(n_bytes ? n_bytes : 1);
+  void *p = class_ <= N_CLASSES ? small_alloc(class_) : large_alloc(n_bytes);
+  if (!p) return out_of_memory(n_bytes);
+  live_blocks++;
+  live_bytes += (int64_t)n_bytes;
+  if (live_bytes > peak_bytes) peak_bytes = live_bytes;
+  return p;
+}
+
+void *mem_alloc_zero(size_t n_bytes) {
+  void *p = mem_alloc(n_bytes);
+  if (p) memset(p, 0, n_bytes);
+  return p;
+}
+
+void mem_free(void *p, size_t n_bytes) {
+  if (!p) return;
+  live_blocks--;
+  live_bytes -= (int64_t)n_bytes;
+  size_t class_ = CLASS_OF(n_bytes ? n_bytes : 1);
+  if (class_ > N_CLASSES) {
+    large_free(p);
+    return;
+  }
+  Free *f = p;
+  f->next = free_lists[class_];
+  free_lists[class_] = f;
+}
+
+void *mem_permanent(size_t n_bytes) {
+  void *p = malloc(n_bytes);
+  if (!p) return out_of_memory(n_bytes);
+  memset(p, 0, n_bytes);
+  return p;
+}
+
+int64_t mem_live_blocks(void) { return live_blocks; }
+int64_t mem_live_bytes(void) { return live_bytes; }
+int64_t mem_peak_bytes(void) { return peak_bytes; }
+void mem_reset_peak(void) { peak_bytes = live_bytes; }
+
+/* Scratch: a stack of blocks, each remembering its size. */
+typedef struct Scratch {
+  struct Scratch *below;
+  size_t n_bytes, depth;
+} Scratch;
+static Scratch *scratch_top;
+enum { SCRATCH_HEAD = 32 };
+
+void *scratch_alloc(size_t n_bytes) {
+  Scratch *s = mem_alloc(n_bytes + SCRATCH_HEAD);
+  if (!s) return NULL;
+  s->below = scratch_top;
+  s->n_bytes = n_bytes + SCRATCH_HEAD;
+  s->depth = scratch_top ? scratch_top->depth + 1 : 1;
+  scratch_top = s;
+  return (char *)s + SCRATCH_HEAD;
+}
+
+size_t scratch_mark(void) { return scratch_top ? scratch_top->depth : 0; }
+
+void scratch_release(size_t mark) {
+  while (scratch_top && scratch_top->depth > mark) {
+    Scratch *s = scratch_top;
+    scratch_top = s->below;
+    mem_free(s, s->n_bytes);
+  }
+}
+
+#if defined(__EMSCRIPTEN__)
+/* The toolchain's malloc announces growth to its own JavaScript; no host here needs to know. */
+void emscripten_notify_memory_growth(size_t index);
+void emscripten_notify_memory_growth(size_t index) { (void)index; }
+#endif

@@ -1,0 +1,28 @@
+/* The one caller of the system allocator.
+ *
+ * Small blocks come from free lists by size class, large ones from malloc, both 16-byte aligned.
+ * The caller names the size again when it frees. What is allocated and not yet freed is counted. */
+#ifndef PG_MEMORY_H
+#define PG_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* NULL and ERR_MEMORY if there is no room. Contents are undefined. */
+void *mem_alloc(size_t n_bytes);
+void *mem_alloc_zero(size_t n_bytes);
+void mem_free(void *p, size_t n_bytes);
+/* For tables that live as long as the engine: not counted, never freed. */
+void *mem_permanent(size_t n_bytes);
+
+int64_t mem_live_blocks(void);
+int64_t mem_live_bytes(void);
+int64_t mem_peak_bytes(void);
+void mem_reset_peak(void);
+
+/* Scratch lives until the crossing (or the backward node) that asked for it ends. */
+void *scratch_alloc(size_t n_bytes);
+size_t scratch_mark(void);
+void scratch_release(size_t mark);
+
+#endif

@@ -1,0 +1,153 @@
+/* Vector norms: linalg.vector_norm, norm, dist, normalize.
+ *
+ * The orders that need no power have folds of their own; the rest fold |x|^p in double. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "reduce.h"
+
+/* ------------------------------------------------------------ folds */
+
+/* The order as a parameter that every result shares. */
+static Tensor *power_param(const Tensor *x, double p) {
+  int64_t sizes[MAX_DIM];
+  for (int i = 0; i < x->ndim; i++) sizes[i] = 1;
+  return tensor_full(x->ndim, sizes, DT_F64, p);
+}
+
+static void map_in_place(Tensor *y, double p) {
+  char *at = tensor_data(y);
+  DISPATCH_FLOAT((DType)y->dtype, {
+    T *v = (T *)(void *)at;
+    for (int64_t i = 0; i < y->numel; i++) v[i] = (T)(p == 2 ? sqrt((double)v[i]) : pow((double)v[i], 1 / p));
+  })
+}
+
+static Tensor *fold_norm(Tensor *x, DimMask mask, double p) {
+  if (p == INFINITY) return fold(largest_folds, max_folds, x, mask, NULL, NULL);
+  if (p == -INFINITY) return fold(smallest_folds, min_folds, x, mask, NULL, NULL);
+  if (p == 0) return fold(ones_folds, sum_folds, x, mask, NULL, NULL);
+  if (p == 1) return fold(absolute_folds, sum_folds, x, mask, NULL, NULL);
+  Tensor *y = p == 2 ? fold(squares_folds, sum_folds, x, mask, NULL, NULL)
+                     : fold(powers_folds, sum_folds, x, mask, power_param(x, p), NULL);
+  if (y) map_in_place(y, p);
+  return cast_plain(y, (DType)x->dtype);
+}
+
+/* ------------------------------------------------------------ gradient */
+
+static Tensor *zero_where(Tensor *x, Tensor *mask) { return t_masked_fill(x, mask, tensor_wrapped_f(0)); }
+static Tensor *raised(Tensor *x, double p) { return t_pow(x, tensor_wrapped_f(p)); }
+
+/* y = |x|_p, all operands with the reduced dims at size 1: dx = g sgn(x) (|x| / y)^(p-1), 0 where y is. For
+ * p infinite, g is shared evenly by the elements of that magnitude. */
+static Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
+  Tensor *zero = tensor_wrapped_f(0);
+  if (p == 0) return NULL;
+  if (p == 1) return t_mul(t_sgn(x), g);
+  if (p == 2) return t_mul(g, zero_where(t_div(x, y), t_eq(y, zero)));
+  Tensor *magnitude = t_abs(x);
+  if (isinf(p)) {
+    Tensor *mask = t_to(t_add(t_to(t_eq(magnitude, y), DT_I64), t_to(t_isnan(magnitude), DT_I64)), DT_BOOL);
+    return t_mul(t_sgn(x), t_mul(t_div(g, t_sum(mask, dims, true, DT_NONE)), mask));
+  }
+  if (p < 1)
+    return t_mul(t_mul(t_mul(t_sgn(x), zero_where(raised(magnitude, p - 1), t_eq(x, zero))), g), raised(y, 1 - p));
+  Tensor *scaled = p < 2 ? t_mul(t_sgn(x), raised(magnitude, p - 1)) : t_mul(x, raised(magnitude, p - 2));
+  return t_mul(scaled, zero_where(t_div(g, raised(y, p - 1)), t_eq(y, zero)));
+}
+
+GRAD(LinalgVectorNormBackward0, "self result | ord:f") {
+  int64_t dims[MAX_DIM];
+  gi[0] = norm_gradient(restore_dims(g[0], n, 1), saved(n, 0), restore_dims(saved(n, 1), n, 1), n->numbers[0].f,
+                        noted_dims(n, 1, dims));
+}
+
+/* y = |a - b|_p. */
+GRAD(DistBackward0, "self other result | p:f") {
+  Tensor *d = norm_gradient(g[0], t_sub(saved(n, 0), saved(n, 1)), saved(n, 2), n->numbers[0].f, ALL_DIMS);
+  if (needs(n, 0)) gi[0] = d;
+  if (needs(n, 1)) gi[1] = d ? t_neg(d) : NULL;
+}
+
+/* ------------------------------------------------------------ ops */
+
+static const char *order_text(double p) {
+  static char text[32];
+  snprintf(text, sizeof text, "%g", p);
+  return text;
+}
+
+/* Orders without an identity have no norm of nothing. */
+static bool check_norm(const Tensor *x, Ints dims, DimMask mask, double p, DType dtype) {
+  if (!dtype_is_float((DType)x->dtype)) {
+    fail(ERR_RUNTIME, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s",
+         dtype_info[x->dtype].legacy);
+  } else if (dtype != DT_NONE && !dtype_is_float(dtype)) {
+    fail(ERR_RUNTIME, "linalg.vector_norm: dtype should be floating point or complex, but got %s", dtype_info[dtype].legacy);
+  } else if (dtype != DT_NONE && dtype_promote((DType)x->dtype, dtype) != dtype) {
+    fail(ERR_RUNTIME, "linalg.vector_norm: the dtype of the input (%s) should be convertible without narrowing to the "
+         "specified dtype (%s)", dtype_info[x->dtype].legacy, dtype_info[dtype].legacy);
+  } else if (x->numel == 0 && (p < 0 || p == INFINITY)) {
+    if (dims.n <= 0)
+      fail(ERR_RUNTIME, "linalg.vector_norm cannot compute the %s norm on an empty tensor because the operation does not "
+           "have an identity", order_text(p));
+    for (int i = 0; i < x->ndim && dims.n > 0; i++)
+      if (mask >> i & 1 && x->sizes[i] == 0)
+        fail(ERR_RUNTIME, "linalg.vector_norm cannot compute the %s norm on the dimension %dbecause this dimension is empty "
+             "and the operation does not have an identity", order_text(p), i);
+  }
+  return !failed();
+}
+
+Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype) {
+  DimMask mask;
+  if (failed() || !x || !dims_mask(x, dims, &mask) || !check_norm(x, dims, mask, p, dtype)) return NULL;
+  if (dtype != DT_NONE) x = t_to(x, dtype);
+  if (failed()) return NULL;
+  Node *n = node_new(&LinalgVectorNormBackward0, 2, 1 + SHAPE_NUMBERS + x->ndim, x, NULL);
+  num_f(n, 0, p);
+  note_shape(n, 1, x, mask, keepdim);
+  save(n, 0, x);
+  Tensor *y = fold_norm(x, mask, p);
+  y = set_history(keepdim ? y : drop_dims(y, mask), n);
+  if (n) save_output(n, 1, y);
+  return y;
+}
+
+/* torch.norm's orders by name. */
+Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dtype) {
+  if (failed() || !x || !p) return NULL;
+  if (strcmp(p, "nuc") == 0) return fail(ERR_NOT_IMPLEMENTED, "norm(): p='nuc' is not supported");
+  if (strcmp(p, "fro") != 0) return fail(ERR_RUNTIME, "linalg.matrix_norm: Order %s not supported.", p);
+  if (dims.n > 2) {
+    char list[512] = "";
+    for (int i = 0; i < dims.n; i++) snprintf(list + strlen(list), sizeof list - strlen(list), " %lld", (long long)dims.v[i]);
+    return fail(ERR_RUNTIME, "linalg.matrix_norm: dim must be a 2-tuple. Got%s", list);
+  }
+  return t_vector_norm(x, 2, dims, keepdim, dtype);
+}
+
+Tensor *t_dist(Tensor *a, Tensor *b, double p) {
+  if (failed() || !a || !b) return NULL;
+  Node *n = node_new(&DistBackward0, 3, 1, a, b, NULL);
+  num_f(n, 0, p);
+  save(n, 0, a);
+  save(n, 1, b);
+  bool was = grad_mode;
+  grad_mode = false;
+  Tensor *d = t_sub(a, b), *y = NULL;
+  if (d && !dtype_is_float((DType)d->dtype))
+    fail(ERR_RUNTIME, "norm(): input dtype should be either floating point or complex. Got %s instead.", dtype_info[d->dtype].legacy);
+  else if (d) y = drop_dims(fold_norm(d, dims_all(d), p), dims_all(d));
+  grad_mode = was;
+  y = set_history(y, n);
+  if (n) save_output(n, 2, y);
+  return y;
+}
+
+Tensor *t_normalize(Tensor *x, double p, Ints dims, double eps) {
+  Tensor *length = t_clamp_min(t_vector_norm(x, p, dims, true, DT_NONE), tensor_wrapped_f(eps));
+  return length ? t_div(x, t_expand(length, x->ndim, x->sizes)) : NULL;
+}

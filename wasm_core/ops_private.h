@@ -1,0 +1,40 @@
+/* Functions that only rows of the table call: services of the engine (autograd_ops.c, host_ops.c). */
+#ifndef PG_OPS_PRIVATE_H
+#define PG_OPS_PRIVATE_H
+
+#include "call.h"
+#include "copy.h"
+#include "create.h"
+#include "join.h"
+#include "shape.h"
+#include "view.h"
+#include "elementwise.h"
+#include "memory.h"
+
+void op_backward(Call *c);
+void op_backward_of(Call *c);
+void op_grad(Call *c);
+Tensor *op_requires_grad_(Tensor *t, bool on);
+Tensor *op_detach(Tensor *t);
+Tensor *op_detach_(Tensor *t);
+Tensor *op_data(Tensor *t);
+Tensor *op_set_data(Tensor *t, Tensor *from);
+Tensor *op_set_grad(Tensor *t, Tensor *g);
+bool op_is_set_to(const Tensor *a, const Tensor *b);
+void op_node_of(Call *c);
+void op_node_name(Call *c);
+void op_node_sequence(Call *c);
+void op_node_next(Call *c);
+Tensor *op_node_variable(Call *c);
+void op_node_fields(Call *c);
+void op_node_saved(Call *c);
+void op_hook_add(Call *c);
+void op_hook_remove(Call *c);
+
+void op_is_contiguous(Call *c);
+void op_set_default_dtype(DType d);
+void op_repr(Call *c);
+void op_printoptions(Call *c);
+void op_export(Call *c);
+
+#endif

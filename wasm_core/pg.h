@@ -1,0 +1,73 @@
+/* The public face of the engine: all that a host may use. The memory is the host's (imported); the binary
+ * imports nothing else but what is declared here.
+ *
+ * A call. The host writes the frame (pg_frame) and calls pg_call, which binds the arguments to the first
+ * fitting row of the op's name, runs it, and returns
+ *   > 0   the handle of the one tensor that came out (the host owns a reference), plus PG_PENDING if there are
+ *         warnings or dropped callbacks to collect,
+ *   0     the result is described in the frame (also with PG_PENDING),
+ *   < 0   minus a Status; the message is at `message`.
+ * A handle is the address of a tensor's header, whose fields a host may read (pg_layout), never write. */
+#ifndef PG_H
+#define PG_H
+
+#include <stdint.h>
+
+#if defined(__EMSCRIPTEN__)
+#define PG_EXPORT(name) __attribute__((export_name(#name), used))
+#define PG_IMPORT(name) __attribute__((import_module("env"), import_name(#name)))
+#else
+#define PG_EXPORT(name)
+#define PG_IMPORT(name)
+#endif
+
+enum {
+  PG_ABI = 1,
+  PG_MAX_ARGS = 16,
+  PG_MAX_RELEASE = 62,
+  PG_DATA_BYTES = 1 << 16,
+  PG_INPLACE = 1, /* mode bits */
+  PG_METHOD = 2,
+};
+#define PG_PENDING ((int64_t)1 << 32)
+
+typedef struct {
+  int32_t row;       /* the first row of the op's name */
+  uint8_t n_positional, n_keyword, mode, n_release;
+  uint64_t tags;     /* four bits an argument, positional ones first, then keywords (Tag in call.h) */
+  int64_t first_release;           /* the first of n_release handles that the host lets go of; the others: release */
+  int64_t slots[PG_MAX_ARGS];      /* int, double bits, handle, or address | count << 32 of a list */
+  int32_t keywords[PG_MAX_ARGS];   /* pg_intern ids, one a keyword argument */
+  int64_t release[PG_MAX_RELEASE];
+  int32_t result_tag, result_count;
+  int64_t result;                  /* by tag: int, double bits, address of a list or text */
+  const char *message;             /* of the last failure */
+  int64_t host_in[PG_MAX_ARGS], host_out[PG_MAX_ARGS];
+  int32_t host_n_out;
+  _Alignas(16) char data[PG_DATA_BYTES];       /* lists and texts of arguments */
+} PgFrame;
+
+PgFrame *pg_frame(void);
+int64_t pg_call(void);
+/* Schema and flags of row i as "flags schema", or NULL past the end. */
+const char *pg_describe(int32_t i);
+/* The id of the name (of a keyword) that stands at the start of the frame's data. */
+int32_t pg_intern(void);
+/* Field k of the layout of a tensor and the frame, in the order documented in api.c; -1 past the end. */
+int32_t pg_layout(int32_t k);
+/* The name of a Status, or NULL. */
+const char *pg_status_name(int32_t status);
+/* The oldest pending warning, or NULL. */
+const char *pg_warning(void);
+/* The next callback id that the engine has dropped, or 0. */
+int32_t pg_dropped(void);
+/* Live tensors and nodes; for tests. Releases nothing. */
+int64_t pg_live_count(void);
+/* Releases what is in the frame's list: tensors, nodes, and (the handle plus one) exports. */
+void pg_release(void);
+
+/* The one import: run the host's callback `id` on the n handles in frame.host_in. Results go to
+ * frame.host_out, their number to frame.host_n_out; 0, or -1 if the callback raised. */
+PG_IMPORT(pg_host) int32_t pg_host(int32_t kind, int32_t id, int32_t n);
+
+#endif

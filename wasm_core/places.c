@@ -1,0 +1,293 @@
+/* The two walks of indexing: reading from and writing to places; see index.h.
+ *
+ * Three operands are walked together: the offsets, the other side, and the indexed tensor with stride 0
+ * wherever the offsets decide. Offsets are operand 0, so that the iteration keeps their order. */
+#include <string.h>
+
+#include "copy.h"
+#include "index.h"
+#include "iter.h"
+#include "memory.h"
+#include "view.h"
+
+/* ------------------------------------------------------------ offsets */
+
+typedef struct {
+  int64_t size, stride;
+  bool wrap;
+  OutOfBounds *bad;
+} Bounds;
+
+#define OFFSETS_LOOP(FN, T)                                                       \
+  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {       \
+    const Bounds *b = ctx;                                                        \
+    char *at = p[0];                                                              \
+    const char *index = p[1];                                                     \
+    for (int64_t i = 0; i < n; i++, at += st[0], index += st[1]) {                \
+      int64_t v = *(const T *)(const void *)index, k = v;                         \
+      if (k < 0 && b->wrap) k += b->size;                                         \
+      if (k < 0 || k >= b->size) {                                                \
+        if (!b->bad->found) *b->bad = (OutOfBounds){v, true};                     \
+        return;                                                                   \
+      }                                                                           \
+      *(int64_t *)(void *)at += k * b->stride;                                    \
+    }                                                                             \
+  }
+OFFSETS_LOOP(offsets_i64, int64_t)
+OFFSETS_LOOP(offsets_i32, int32_t)
+
+void places_add(Tensor *at, Tensor *index, int64_t size, int64_t stride, bool wrap, OutOfBounds *bad) {
+  if (failed() || !at || !index) return;
+  Bounds b = {size, stride, wrap, bad};
+  iterate(2, (Tensor *[]){at, index}, index->dtype == DT_I32 ? offsets_i32 : offsets_i64, &b);
+}
+
+Places places_slices(Tensor *x, int64_t dim, Tensor *index, bool wrap, OutOfBounds *bad) {
+  Places none = {NULL, NULL};
+  if (failed() || !x || !index) return none;
+  Tensor *offsets = tensor_zeros(1, &index->numel, DT_I64);
+  places_add(offsets, index, x->ndim ? x->sizes[dim] : 1, x->ndim ? x->strides[dim] : 0, wrap, bad);
+  if (!offsets || bad->found) return none;
+  int64_t sizes[MAX_DIM], strides[MAX_DIM], at[MAX_DIM] = {0};
+  memcpy(sizes, x->sizes, x->ndim * sizeof *sizes);
+  memcpy(strides, x->strides, x->ndim * sizeof *strides);
+  if (x->ndim) {
+    sizes[dim] = index->numel;
+    strides[dim] = 0;
+    at[dim] = 1;
+  }
+  return (Places){tensor_alias(offsets, x->ndim, sizes, at, 0), tensor_alias(x, x->ndim, sizes, strides, x->offset)};
+}
+
+Places places_elements(Tensor *x, int64_t dim, Tensor *index, OutOfBounds *bad) {
+  Places none = {NULL, NULL};
+  if (failed() || !x || !index) return none;
+  Tensor *at = tensor_zeros(index->ndim, index->sizes, DT_I64);
+  places_add(at, index, x->ndim ? x->sizes[dim] : 1, x->ndim ? x->strides[dim] : 0, false, bad);
+  if (!at || bad->found) return none;
+  int64_t strides[MAX_DIM] = {0};
+  for (int d = 0; d < x->ndim && d < index->ndim; d++) strides[d] = d == dim ? 0 : x->strides[d];
+  return (Places){at, tensor_alias(x, index->ndim, index->sizes, strides, x->offset)};
+}
+
+/* ------------------------------------------------------------ the walks */
+
+/* Operands: offsets, destination or value, indexed tensor. Where the offset does not vary the loop is over a
+ * slice; two contiguous slices are the case that is made fast. */
+#define READ_LOOP(FN, T)                                                                        \
+  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {                     \
+    (void)ctx;                                                                                  \
+    const int64_t *at = (const int64_t *)(const void *)p[0];                                    \
+    char *out = p[1];                                                                           \
+    const char *in = p[2];                                                                      \
+    if (st[0] == 0) {                                                                           \
+      in += *at * (int64_t)sizeof(T);                                                           \
+      for (int64_t i = 0; i < n; i++, out += st[1], in += st[2]) *(T *)(void *)out = *(const T *)(const void *)in; \
+      return;                                                                                   \
+    }                                                                                           \
+    for (int64_t i = 0; i < n; i++, out += st[1], in += st[2]) {                                \
+      *(T *)(void *)out = ((const T *)(const void *)in)[*at];                                   \
+      at = (const int64_t *)(const void *)((const char *)at + st[0]);                           \
+    }                                                                                           \
+  }
+
+#define WRITE_LOOP(FN, T, VALUE)                                                                \
+  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {                     \
+    (void)ctx;                                                                                  \
+    const int64_t *at = (const int64_t *)(const void *)p[0];                                    \
+    const char *in = p[1];                                                                      \
+    char *out = p[2];                                                                           \
+    if (st[0] == 0) {                                                                           \
+      out += *at * (int64_t)sizeof(T);                                                          \
+      if (st[1] == sizeof(T) && st[2] == sizeof(T)) {                                           \
+        T *o = (T *)(void *)out;                                                                \
+        const T *v = (const T *)(const void *)in;                                               \
+        VECTOR_LOOP for (int64_t i = 0; i < n; i++) {                                           \
+          T a = o[i], b = v[i];                                                                 \
+          (void)a;                                                                              \
+          o[i] = (T)(VALUE);                                                                    \
+        }                                                                                       \
+        return;                                                                                 \
+      }                                                                                         \
+      for (int64_t i = 0; i < n; i++, out += st[2], in += st[1]) {                              \
+        T a = *(const T *)(const void *)out, b = *(const T *)(const void *)in;                  \
+        (void)a;                                                                                \
+        *(T *)(void *)out = (T)(VALUE);                                                         \
+      }                                                                                         \
+      return;                                                                                   \
+    }                                                                                           \
+    for (int64_t i = 0; i < n; i++, out += st[2], in += st[1]) {                                \
+      T *o = (T *)(void *)out + *at;                                                            \
+      T a = *o, b = *(const T *)(const void *)in;                                               \
+      (void)a;                                                                                  \
+      *o = (T)(VALUE);                                                                          \
+      at = (const int64_t *)(const void *)((const char *)at + st[0]);                           \
+    }                                                                                           \
+  }
+
+READ_LOOP(read_1, uint8_t)
+READ_LOOP(read_2, uint16_t)
+READ_LOOP(read_4, uint32_t)
+READ_LOOP(read_8, uint64_t)
+WRITE_LOOP(set_1, uint8_t, b)
+WRITE_LOOP(set_2, uint16_t, b)
+WRITE_LOOP(set_4, uint32_t, b)
+WRITE_LOOP(set_8, uint64_t, b)
+
+/* Integers wrap around, so they are added and multiplied without sign. */
+#define ADD_KIND_INT ((uint64_t)a + (uint64_t)b)
+#define ADD_KIND_FLOAT (a + b)
+#define ADD_KIND_BOOL (a | b)
+#define MUL_KIND_INT ((uint64_t)a * (uint64_t)b)
+#define MUL_KIND_FLOAT (a * b)
+#define MUL_KIND_BOOL (a & b)
+/* NaN wins, whichever side it is on. */
+#define LARGER (a != a ? a : b > a || b != b ? b : a)
+#define SMALLER (a != a ? a : b < a || b != b ? b : a)
+#define ROW(code, name, T, short_name, text, kind, legacy)    \
+  WRITE_LOOP(add_##short_name, T, ADD_##kind)                 \
+  WRITE_LOOP(mul_##short_name, T, MUL_##kind)                 \
+  WRITE_LOOP(max_##short_name, T, LARGER)                     \
+  WRITE_LOOP(min_##short_name, T, SMALLER)
+DTYPE_ROWS(ROW)
+#undef ROW
+
+static Loop *const read_loops[9] = {[1] = read_1, [2] = read_2, [4] = read_4, [8] = read_8};
+static Loop *const set_loops[9] = {[1] = set_1, [2] = set_2, [4] = set_4, [8] = set_8};
+static Loop *const write_loops[PUT_MIN + 1][DT_COUNT] = {
+#define ROW(code, name, T, short_name, text, kind, legacy) [name] = PUT_LOOP(short_name),
+#define PUT_LOOP(s) add_##s
+    [PUT_ADD] = {DTYPE_ROWS(ROW)},
+#undef PUT_LOOP
+#define PUT_LOOP(s) mul_##s
+    [PUT_MUL] = {DTYPE_ROWS(ROW)},
+#undef PUT_LOOP
+#define PUT_LOOP(s) max_##s
+    [PUT_MAX] = {DTYPE_ROWS(ROW)},
+#undef PUT_LOOP
+#define PUT_LOOP(s) min_##s
+    [PUT_MIN] = {DTYPE_ROWS(ROW)},
+#undef PUT_LOOP
+#undef ROW
+};
+
+static void copy_row(char *out, const char *in, int64_t n_bytes) {
+  int64_t i = 0;
+  for (; i + 16 <= n_bytes; i += 16) memcpy(out + i, in + i, 16);
+  for (; i < n_bytes; i++) out[i] = in[i];
+}
+
+/* The commonest walk: rows that are contiguous on both sides, in the order of the offsets. */
+static bool read_rows(const Iter *it, int64_t size) {
+  if (it->ndim != 2 || it->strides[0][1] != 0 || it->strides[2][0] != 0) return false;
+  if (it->strides[1][1] != size || it->strides[2][1] != size) return false;
+  const char *at = it->data[0];
+  char *out = it->data[1];
+  int64_t n_bytes = it->sizes[1] * size;
+  for (int64_t i = 0; i < it->sizes[0]; i++, at += it->strides[0][0], out += it->strides[1][0])
+    copy_row(out, it->data[2] + *(const int64_t *)(const void *)at * size, n_bytes);
+  return true;
+}
+
+bool places_read(Places p, Tensor *out) {
+  if (failed() || !p.at || !p.view || !out) return false;
+  Iter it;
+  int64_t size = dtype_bytes((DType)out->dtype);
+  iter_build(&it, 3, (Tensor *[]){p.at, out, p.view});
+  if (!read_rows(&it, size)) iter_run(&it, read_loops[size], NULL);
+  return true;
+}
+
+bool places_write(Tensor *x, Places p, Put put, Tensor *value) {
+  if (failed() || !p.at || !p.view || !value || !tensor_write_begin(x, false)) return false;
+  DType d = (DType)x->dtype;
+  Loop *loop = put == PUT_SET ? set_loops[dtype_bytes(d)] : write_loops[put][d];
+  iterate(3, (Tensor *[]){p.at, value, p.view}, loop, NULL);
+  return true;
+}
+
+/* ------------------------------------------------------------ masks */
+
+Tensor *mask_plain(Tensor *mask) {
+  if (failed() || !mask) return NULL;
+  if (mask->dtype == DT_BOOL && tensor_is_contiguous(mask)) return mask;
+  Tensor *m = tensor_empty(mask->ndim, mask->sizes, DT_BOOL);
+  return tensor_copy_data(m, mask) ? m : NULL;
+}
+
+int64_t mask_count(const Tensor *mask) {
+  const uint8_t *m = (const uint8_t *)tensor_data(mask);
+  int64_t count = 0;
+  for (int64_t i = 0; i < mask->numel; i++) count += m[i];
+  return count;
+}
+
+/* Branch-free inside a row: what is not there is overwritten by what comes next, until all n are found. */
+void mask_offsets(const Tensor *mask, const int64_t *strides, int64_t n, int64_t *out) {
+  const uint8_t *m = (const uint8_t *)tensor_data(mask);
+  int last = mask->ndim - 1;
+  int64_t index[MAX_DIM] = {0}, offset = 0, found = 0;
+  int64_t width = last < 0 ? 1 : mask->sizes[last], step = last < 0 ? 0 : strides[last];
+  for (int64_t done = 0; found < n; done += width) {
+    for (int64_t i = 0; i < width && found < n; i++) {
+      out[found] = offset + i * step;
+      found += m[done + i];
+    }
+    for (int d = last - 1; d >= 0; d--) {
+      offset += strides[d];
+      if (++index[d] < mask->sizes[d]) break;
+      offset -= strides[d] * mask->sizes[d];
+      index[d] = 0;
+    }
+  }
+}
+
+/* ------------------------------------------------------------ small things */
+
+Tensor *index_clone(Tensor *x) {
+  if (failed() || !x) return NULL;
+  Tensor *y = tensor_empty_like(x, (DType)x->dtype);
+  return tensor_copy_data(y, x) ? y : NULL;
+}
+
+Tensor *index_clone_contiguous(Tensor *x) {
+  if (failed() || !x) return NULL;
+  Tensor *y = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
+  return tensor_copy_data(y, x) ? y : NULL;
+}
+
+Tensor *index_zeros(Node *n, int k, DType d) {
+  Ints sizes = num_list_at(n, k);
+  return failed() ? NULL : tensor_zeros(sizes.n, sizes.v, d);
+}
+
+/* The range of each integer type and its name in PyTorch's message; uint8 takes negatives modulo 256. */
+typedef struct {
+  double low, high;
+  const char *name;
+} Range;
+static const Range ranges[DT_COUNT] = {
+    [DT_U8] = {-255, 255, "uint8_t"},
+    [DT_I8] = {INT8_MIN, INT8_MAX, "int8_t"},
+    [DT_I16] = {INT16_MIN, INT16_MAX, "int16_t"},
+    [DT_I32] = {INT32_MIN, INT32_MAX, "int"},
+    [DT_I64] = {-9223372036854775808.0, 9223372036854774784.0, "int64_t"},
+    [DT_F32] = {-3.4028234663852886e38, 3.4028234663852886e38, "float"},
+};
+
+static bool number_fits(const Tensor *number, DType d) {
+  if (!ranges[d].name || number->dtype == DT_BOOL) return true;
+  double v = tensor_get_f(number, 0);
+  if (dtype_is_float(d)) return v != v || v - v != 0 || (v >= ranges[d].low && v <= ranges[d].high);
+  if (number->dtype == DT_I64 && d == DT_I64) return true;
+  double low = d == DT_U8 && dtype_is_float((DType)number->dtype) ? 0 : ranges[d].low;
+  return v >= low && v <= ranges[d].high;
+}
+
+Tensor *index_number(Tensor *number, DType d) {
+  if (failed() || !number) return NULL;
+  if (!number_fits(number, d))
+    return fail(ERR_RUNTIME, "value cannot be converted to type %s without overflow", ranges[d].name);
+  Tensor *v = tensor_empty(0, NULL, d);
+  return tensor_copy_data(v, number) ? v : NULL;
+}

@@ -1,0 +1,437 @@
+/* Folding over dimensions, and the kernels of every fold.
+ *
+ * The order of a fold depends on the shape alone (reduce.h). Three ways give the same bits: a run that
+ * is contiguous, columns that are adjacent, and a gathered copy of the run. The ops are in sums.c,
+ * extrema.c, norms.c and statistics.c; this file has the loops that people wait for. */
+#include "reduce.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "memory.h"
+
+/* ------------------------------------------------------------ dimensions */
+
+DimMask dims_all(const Tensor *x) { return x->ndim == MAX_DIM ? ~(DimMask)0 : ((DimMask)1 << x->ndim) - 1; }
+
+bool dims_mask(const Tensor *x, Ints dims, DimMask *mask) {
+  *mask = 0;
+  if (dims.n <= 0) *mask = dims_all(x);
+  for (int i = 0; i < dims.n; i++) {
+    int64_t d = dim_wrap(dims.v[i], x->ndim);
+    if (d < 0) return false;
+    if (*mask >> d & 1) {
+      fail(ERR_RUNTIME, "dim %d appears multiple times in the list of dims", (int)d);
+      return false;
+    }
+    *mask |= (DimMask)1 << d;
+  }
+  *mask &= dims_all(x); /* dim 0 of a scalar is no dimension */
+  return true;
+}
+
+int64_t fold_count(const Tensor *x, DimMask mask) {
+  int64_t n = 1;
+  for (int i = 0; i < x->ndim; i++)
+    if (mask >> i & 1) n *= x->sizes[i];
+  return n;
+}
+
+Tensor *drop_dims(Tensor *y, DimMask mask) {
+  if (failed() || !y || !mask) return y;
+  int64_t sizes[MAX_DIM], strides[MAX_DIM];
+  int n = 0;
+  for (int i = 0; i < y->ndim; i++) {
+    if (mask >> i & 1) continue;
+    sizes[n] = y->sizes[i];
+    strides[n++] = y->strides[i];
+  }
+  return tensor_set_geometry(y, n, sizes, strides, y->offset) ? y : NULL;
+}
+
+void note_shape(Node *n, int at, const Tensor *x, DimMask mask, bool keepdim) {
+  if (!n) return;
+  num_i(n, at, (int64_t)mask);
+  num_i(n, at + 1, keepdim);
+  for (int i = 0; i < x->ndim; i++) num_i(n, at + SHAPE_NUMBERS + i, x->sizes[i]);
+}
+
+DimMask noted_mask(const Node *n, int at) { return (DimMask)n->numbers[at].i; }
+
+Ints noted_dims(const Node *n, int at, int64_t *buffer) {
+  int count = 0;
+  for (int i = 0; i < MAX_DIM; i++)
+    if (noted_mask(n, at) >> i & 1) buffer[count++] = i;
+  return (Ints){count, buffer};
+}
+
+Tensor *restore_dims(Tensor *g, const Node *n, int at) {
+  if (failed() || !g || n->numbers[at + 1].i) return g;
+  int64_t sizes[MAX_DIM];
+  int ndim = n->n_numbers - at - SHAPE_NUMBERS, from = 0;
+  for (int i = 0; i < ndim; i++) sizes[i] = noted_mask(n, at) >> i & 1 ? 1 : g->sizes[from++];
+  return ndim == g->ndim ? g : t_reshape(g, ndim, sizes);
+}
+
+Tensor *expand_back(Tensor *g, const Node *n, int at) {
+  int64_t sizes[MAX_DIM];
+  int ndim = n->n_numbers - at - SHAPE_NUMBERS;
+  for (int i = 0; i < ndim; i++) sizes[i] = n->numbers[at + SHAPE_NUMBERS + i].i;
+  if (failed() || !g) return NULL;
+  return t_expand(g->ndim ? restore_dims(g, n, at) : g, ndim, sizes);
+}
+
+/* ------------------------------------------------------------ one run */
+
+typedef struct {
+  int64_t n;               /* elements in a run */
+  int n_run, n_kept;       /* dimensions after merging */
+  int64_t run_sizes[MAX_DIM], run_steps[MAX_DIM];
+  int64_t sizes[MAX_DIM], x_steps[MAX_DIM], y_steps[MAX_DIM], p_steps[MAX_DIM];
+} Plan;
+
+static void plan_kept(Plan *p, int64_t size, int64_t x_step, int64_t y_step, int64_t p_step) {
+  int k = p->n_kept - 1;
+  if (k >= 0 && p->x_steps[k] == x_step * size && p->y_steps[k] == y_step * size && p->p_steps[k] == p_step * size) {
+    p->sizes[k] *= size;
+  } else {
+    p->sizes[k = p->n_kept++] = size;
+  }
+  p->x_steps[k] = x_step;
+  p->y_steps[k] = y_step;
+  p->p_steps[k] = p_step;
+}
+
+static void plan_run(Plan *p, int64_t size, int64_t step) {
+  int k = p->n_run - 1;
+  p->n *= size;
+  if (k >= 0 && p->run_steps[k] == step * size) p->run_sizes[k] *= size;
+  else p->run_sizes[k = p->n_run++] = size;
+  p->run_steps[k] = step;
+}
+
+static void plan_make(Plan *p, const Tensor *x, DimMask mask, const Tensor *y, const Tensor *param) {
+  p->n = 1;
+  p->n_run = p->n_kept = 0;
+  for (int i = 0; i < x->ndim; i++) {
+    if (x->sizes[i] == 1) continue;
+    if (mask >> i & 1) plan_run(p, x->sizes[i], x->strides[i]);
+    else plan_kept(p, x->sizes[i], x->strides[i], y->strides[i], !param || param->sizes[i] == 1 ? 0 : param->strides[i]);
+  }
+  if (p->n_run == 0) plan_run(p, 1, 1);
+}
+
+/* Copies the run that starts at x, in logical order. */
+static void gather_run(const Plan *p, const char *x, char *to, DType d) {
+  int64_t index[MAX_DIM] = {0};
+  int last = p->n_run - 1;
+  int64_t step = p->run_steps[last], size = p->run_sizes[last], at = 0;
+  DISPATCH_WIDTH(d, {
+    const T *from = (const T *)(const void *)x;
+    T *out = (T *)(void *)to;
+    for (;;) {
+      for (int64_t i = 0; i < size; i++) *out++ = from[at + i * step];
+      int k = last - 1;
+      for (; k >= 0; k--) {
+        at += p->run_steps[k];
+        if (++index[k] < p->run_sizes[k]) break;
+        at -= p->run_steps[k] * p->run_sizes[k];
+        index[k] = 0;
+      }
+      if (k < 0) break;
+    }
+  })
+}
+
+/* The kept dimension whose elements are adjacent in x, or -1. */
+static int plan_columns(const Plan *p) {
+  for (int k = p->n_kept - 1; k >= 0; k--)
+    if (p->x_steps[k] == 1) return k;
+  return -1;
+}
+
+typedef struct {
+  const Reducer *reducer;
+  const Plan *plan;
+  DType dtype;
+  const char *x, *param;
+  char *y, *gathered;
+  int64_t *index;
+  int columns; /* the dimension taken as columns, or -1 */
+} Walk;
+
+static void fold_at(const Walk *w, int64_t x, int64_t y, int64_t param) {
+  const Plan *p = w->plan;
+  int64_t result_bytes = dtype_bytes(w->reducer->result), x_bytes = dtype_bytes(w->dtype);
+  Strip s = {.reducer = w->reducer, .x = w->x + x * x_bytes, .n = p->n, .step = p->run_steps[0], .width = 1, .out_step = 1};
+  if (w->gathered) {
+    gather_run(p, s.x, w->gathered, w->dtype);
+    s.x = w->gathered;
+    s.step = 1;
+  }
+  int64_t width = w->columns < 0 ? 1 : p->sizes[w->columns];
+  if (w->columns >= 0) {
+    s.out_step = p->y_steps[w->columns];
+    s.param_step = p->p_steps[w->columns];
+  }
+  for (int64_t j = 0; j < width; j += FOLD_COLUMNS) {
+    s.width = width - j < FOLD_COLUMNS ? width - j : FOLD_COLUMNS;
+    s.out = w->y + (y + j * s.out_step) * result_bytes;
+    s.index = w->index ? w->index + y + j * s.out_step : NULL;
+    s.param = w->param ? w->param + (param + j * s.param_step) * result_bytes : NULL;
+    (w->columns < 0 ? w->reducer->run : w->reducer->columns)(&s);
+    s.x = (const char *)s.x + FOLD_COLUMNS * x_bytes;
+  }
+}
+
+static void walk_kept(const Walk *w) {
+  const Plan *p = w->plan;
+  int64_t index[MAX_DIM] = {0}, x = 0, y = 0, param = 0;
+  for (;;) {
+    fold_at(w, x, y, param);
+    int k = p->n_kept - 1;
+    for (; k >= 0; k--) {
+      if (k == w->columns) continue;
+      x += p->x_steps[k], y += p->y_steps[k], param += p->p_steps[k];
+      if (++index[k] < p->sizes[k]) break;
+      x -= p->x_steps[k] * p->sizes[k], y -= p->y_steps[k] * p->sizes[k], param -= p->p_steps[k] * p->sizes[k];
+      index[k] = 0;
+    }
+    if (k < 0) return;
+  }
+}
+
+static bool fold_run(const Reducer *r, Tensor *x, DimMask mask, Tensor *y, Tensor *param, Tensor *index) {
+  Plan p;
+  if (y->numel == 0) return true;
+  plan_make(&p, x, mask, y, param);
+  Walk w = {.reducer = r, .plan = &p, .dtype = (DType)x->dtype, .x = tensor_data(x), .y = tensor_data(y),
+            .param = param ? tensor_data(param) : NULL, .index = index ? (int64_t *)(void *)tensor_data(index) : NULL,
+            .columns = -1};
+  size_t mark = scratch_mark();
+  bool single = p.n_run == 1, adjacent = single && (p.n <= 1 || p.run_steps[0] == 1);
+  if (!(adjacent && p.n > 1) && single) w.columns = plan_columns(&p);
+  if (w.columns < 0 && !adjacent && !(w.gathered = scratch_alloc((size_t)(p.n * dtype_bytes(w.dtype))))) return false;
+  if (p.n == 0) w.gathered = NULL;
+  walk_kept(&w);
+  scratch_release(mark);
+  return true;
+}
+
+/* ------------------------------------------------------------ all runs */
+
+/* The innermost run of the mask: masked dims with nothing but masked dims and size 1 between them. */
+static DimMask innermost_run(const Tensor *x, DimMask mask) {
+  DimMask run = 0;
+  bool inside = false;
+  for (int i = x->ndim - 1; i >= 0; i--) {
+    if (mask >> i & 1) {
+      run |= (DimMask)1 << i;
+      inside = inside || x->sizes[i] != 1;
+    } else if (inside && x->sizes[i] != 1) {
+      break;
+    }
+  }
+  return run;
+}
+
+/* The entry for x, after widening x to a type that has one. */
+static const Reducer *reducer_for(const Reducer *folds, Tensor **x) {
+  if ((*x)->dtype == DT_I8 || (*x)->dtype == DT_I16 || (*x)->dtype == DT_BOOL || (*x)->dtype == DT_U8)
+    if (!folds[(*x)->dtype].run) *x = cast_plain(*x, DT_I32);
+  if (*x && !folds[(*x)->dtype].run) *x = cast_plain(*x, DT_I64);
+  return *x ? &folds[(*x)->dtype] : NULL;
+}
+
+Tensor *fold(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask, Tensor *param, Tensor *index) {
+  if (failed() || !x) return NULL;
+  const Reducer *r = reducer_for(folds, &x);
+  Tensor *y = x;
+  do {
+    if (!y) return NULL;
+    DimMask run = innermost_run(y, mask);
+    int64_t sizes[MAX_DIM];
+    for (int i = 0; i < y->ndim; i++) sizes[i] = run >> i & 1 ? 1 : y->sizes[i];
+    Tensor *next = tensor_empty(y->ndim, sizes, r->result);
+    if (!next || !fold_run(r, y, run, next, param, index)) return NULL;
+    y = next;
+    r = reducer_for(rest, &y);
+    param = NULL;
+    mask &= ~run;
+  } while (mask);
+  return y;
+}
+
+/* ------------------------------------------------------------ folds by lanes */
+
+/* Blocks are combined as the carries of a binary counter: block k ends as many runs of equal length as k has
+ * trailing ones. */
+void fold_blocks(const Strip *s) {
+  const Reducer *r = s->reducer;
+  double levels[FOLD_LEVELS]; /* a result each, of up to 8 bytes */
+  int top = 0;
+  if (s->n <= FOLD_BLOCK) {
+    r->block(s->x, s->n, s->param, s->out);
+    return;
+  }
+  int64_t bytes = dtype_bytes(s->reducer->input);
+  for (int64_t at = 0, k = 0; at < s->n; at += FOLD_BLOCK, k++) {
+    r->block((const char *)s->x + at * bytes, s->n - at < FOLD_BLOCK ? s->n - at : FOLD_BLOCK, s->param, &levels[top++]);
+    for (int64_t full = k; full & 1; full >>= 1, top--) r->combine(&levels[top - 2], &levels[top - 1], 1);
+  }
+  for (; top > 1; top--) r->combine(&levels[top - 2], &levels[top - 1], 1);
+  memcpy(s->out, levels, (size_t)dtype_bytes(r->result));
+}
+
+/* Parameters side by side, as strips take them. */
+static const void *strip_params(const Strip *s, double *buffer) {
+  static const double zeros[FOLD_COLUMNS];
+  if (!s->param || s->param_step == 1) return s->param ? s->param : zeros;
+  const char *from = s->param;
+  DISPATCH_WIDTH(s->reducer->result, {
+    for (int64_t j = 0; j < s->width; j++) ((T *)(void *)buffer)[j] = ((const T *)(const void *)from)[j * s->param_step];
+  })
+  return buffer;
+}
+
+void fold_strips(const Strip *s) {
+  const Reducer *r = s->reducer;
+  double params[FOLD_COLUMNS], levels[FOLD_LEVELS][FOLD_COLUMNS];
+  const void *c = strip_params(s, params);
+  int top = 0;
+  if (s->n <= FOLD_BLOCK && s->out_step == 1) {
+    r->strip(s->x, s->n, s->step, s->width, c, s->out);
+    return;
+  }
+  int64_t bytes = s->step * dtype_bytes(r->input);
+  for (int64_t at = 0, k = 0; at < s->n || k == 0; at += FOLD_BLOCK, k++) {
+    r->strip((const char *)s->x + at * bytes, s->n - at < FOLD_BLOCK ? s->n - at : FOLD_BLOCK, s->step, s->width, c, levels[top++]);
+    for (int64_t full = k; full & 1; full >>= 1, top--) r->combine(levels[top - 2], levels[top - 1], s->width);
+  }
+  for (; top > 1; top--) r->combine(levels[top - 2], levels[top - 1], s->width);
+  char *out = s->out;
+  DISPATCH_WIDTH(r->result, {
+    for (int64_t j = 0; j < s->width; j++) ((T *)(void *)out)[j * s->out_step] = ((T *)(void *)levels[0])[j];
+  })
+}
+
+/* ------------------------------------------------------------ sums, products, counts */
+
+/* How many are not zero: fewer than 2^32, the address space. */
+#define COUNT_KERNELS(NAME, T, W) WIDE_KERNELS(count_##NAME, T, W, uint64_t, 0, v != 0, FOLD_ADD)
+COUNT_KERNELS(u8, uint8_t, uint32_t)
+COUNT_KERNELS(i32, int32_t, uint32_t)
+COUNT_KERNELS(i64, int64_t, uint64_t)
+COUNT_KERNELS(f32, float, uint32_t)
+COUNT_KERNELS(f64, double, uint64_t)
+const Reducer count_folds[DT_COUNT] = {
+    [DT_U8] = PLAIN_REDUCER(count_u8, DT_U8, DT_I64),    [DT_BOOL] = PLAIN_REDUCER(count_u8, DT_BOOL, DT_I64),
+    [DT_I32] = PLAIN_REDUCER(count_i32, DT_I32, DT_I64), [DT_I64] = PLAIN_REDUCER(count_i64, DT_I64, DT_I64),
+    [DT_F32] = PLAIN_REDUCER(count_f32, DT_F32, DT_I64), [DT_F64] = PLAIN_REDUCER(count_f64, DT_F64, DT_I64)};
+
+/* Integers are folded unsigned, where overflow wraps; bools are counted. */
+FLOAT_KERNELS(sum, 0, v, FOLD_ADD)
+PLAIN_KERNELS(sum_u8, uint8_t, uint64_t, 0, v, FOLD_ADD)
+PLAIN_KERNELS(sum_i32, int32_t, uint64_t, 0, v, FOLD_ADD)
+PLAIN_KERNELS(sum_i64, int64_t, uint64_t, 0, v, FOLD_ADD)
+#define INTEGER_SUMS                                                                                   \
+  [DT_U8] = PLAIN_REDUCER(sum_u8, DT_U8, DT_I64), [DT_BOOL] = PLAIN_REDUCER(count_u8, DT_BOOL, DT_I64), \
+  [DT_I32] = PLAIN_REDUCER(sum_i32, DT_I32, DT_I64), [DT_I64] = PLAIN_REDUCER(sum_i64, DT_I64, DT_I64)
+const Reducer sum_folds[DT_COUNT] = {FLOAT_REDUCERS(sum), INTEGER_SUMS};
+
+FLOAT_KERNELS(nansum, 0, v != v ? 0 : v, FOLD_ADD)
+const Reducer nansum_folds[DT_COUNT] = {FLOAT_REDUCERS(nansum), INTEGER_SUMS};
+
+FLOAT_KERNELS(prod, 1, v, FOLD_MUL)
+PLAIN_KERNELS(prod_i64, int64_t, uint64_t, 1, v, FOLD_MUL)
+const Reducer prod_folds[DT_COUNT] = {FLOAT_REDUCERS(prod), [DT_I64] = PLAIN_REDUCER(prod_i64, DT_I64, DT_I64)};
+
+/* ------------------------------------------------------------ extremes */
+
+FLOAT_KERNELS(max, -INFINITY, v, FOLD_MAX)
+FLOAT_KERNELS(min, INFINITY, v, FOLD_MIN)
+#define INTEGER_EXTREMA(NAME, T, LOWEST, HIGHEST)           \
+  PLAIN_KERNELS(max_##NAME, T, T, LOWEST, v, FOLD_MAX)      \
+  PLAIN_KERNELS(min_##NAME, T, T, HIGHEST, v, FOLD_MIN)
+INTEGER_EXTREMA(u8, uint8_t, 0, UINT8_MAX)
+INTEGER_EXTREMA(i32, int32_t, INT32_MIN, INT32_MAX)
+INTEGER_EXTREMA(i64, int64_t, INT64_MIN, INT64_MAX)
+/* int8 and int16 go through int32. */
+#define INTEGER_REDUCERS(NAME)                                                                        \
+  [DT_U8] = PLAIN_REDUCER(NAME##_u8, DT_U8, DT_U8), [DT_BOOL] = PLAIN_REDUCER(NAME##_u8, DT_BOOL, DT_BOOL), \
+  [DT_I32] = PLAIN_REDUCER(NAME##_i32, DT_I32, DT_I32), [DT_I64] = PLAIN_REDUCER(NAME##_i64, DT_I64, DT_I64)
+const Reducer max_folds[DT_COUNT] = {FLOAT_REDUCERS(max), INTEGER_REDUCERS(max)};
+const Reducer min_folds[DT_COUNT] = {FLOAT_REDUCERS(min), INTEGER_REDUCERS(min)};
+
+/* The block with the extreme is found by the fold of values, then the element within it. */
+#define INDEX_KERNELS(NAME, KIND, T, I, D, BETTER)                                               \
+  static void arg##NAME##_run(const Strip *s) {                                                  \
+    const T *x = s->x;                                                                           \
+    int64_t block = 0, i = 0;                                                                    \
+    T best = x[0], v = best;                                                                     \
+    Strip part = {.reducer = &KIND##_folds[D], .step = 1, .width = 1, .out = &v, .out_step = 1}; \
+    for (int64_t at = 0; at < s->n; at += FOLD_BLOCK) {                                          \
+      part.x = x + at;                                                                           \
+      part.n = s->n - at < FOLD_BLOCK ? s->n - at : FOLD_BLOCK;                                  \
+      part.reducer->run(&part);                                                                  \
+      if (at == 0 || v BETTER best || (v != v && best == best)) best = v, block = at;            \
+    }                                                                                            \
+    SHORT_LOOP for (i = block; i + 1 < s->n && !(x[i] == best || (best != best && x[i] != x[i]));) i++; \
+    *(T *)s->out = x[i];                                                                         \
+    *s->index = i;                                                                               \
+  }                                                                                              \
+  static void arg##NAME##_columns(const Strip *s) {                                              \
+    T best[FOLD_COLUMNS], *out = s->out;                                                         \
+    I at[FOLD_COLUMNS];                                                                          \
+    for (int64_t j = 0; j < s->width; j++) best[j] = ((const T *)s->x)[j], at[j] = 0;            \
+    for (int64_t i = 1; i < s->n; i++) {                                                         \
+      const T *restrict x = (const T *)s->x + i * s->step;                                       \
+      VECTOR_LOOP for (int64_t j = 0; j < s->width; j++) {                                       \
+        T v = x[j], b = best[j];                                                                 \
+        bool better = (v BETTER b) | ((v != v) & (b == b));                                      \
+        at[j] = better ? (I)i : at[j];                                                           \
+        best[j] = better ? v : b;                                                                \
+      }                                                                                          \
+    }                                                                                            \
+    for (int64_t j = 0; j < s->width; j++) out[j * s->out_step] = best[j], s->index[j * s->out_step] = at[j]; \
+  }
+#define INDEX_EXTREMA(NAME, T, I, D) INDEX_KERNELS(max_##NAME, max, T, I, D, >) INDEX_KERNELS(min_##NAME, min, T, I, D, <)
+INDEX_EXTREMA(u8, uint8_t, int32_t, DT_U8)
+INDEX_EXTREMA(i32, int32_t, int32_t, DT_I32)
+INDEX_EXTREMA(i64, int64_t, int64_t, DT_I64)
+INDEX_EXTREMA(f32, float, int32_t, DT_F32)
+INDEX_EXTREMA(f64, double, int64_t, DT_F64)
+#define INDEX_REDUCERS(NAME)                                                                                  \
+  INTEGER_REDUCERS(NAME), [DT_F32] = PLAIN_REDUCER(NAME##_f32, DT_F32, DT_F32), [DT_F64] = PLAIN_REDUCER(NAME##_f64, DT_F64, DT_F64)
+const Reducer argmax_folds[DT_COUNT] = {INDEX_REDUCERS(argmax)};
+const Reducer argmin_folds[DT_COUNT] = {INDEX_REDUCERS(argmin)};
+
+/* ------------------------------------------------------------ norms */
+
+#define MAGNITUDE(v) ((v) < 0 ? -(v) : (v))
+FLOAT_KERNELS(ones, 0, v != 0, FOLD_ADD)
+FLOAT_KERNELS(absolute, 0, MAGNITUDE(v), FOLD_ADD)
+FLOAT_KERNELS(squares, 0, v * v, FOLD_ADD)
+FLOAT_KERNELS(largest, 0, MAGNITUDE(v), FOLD_MAX)
+FLOAT_KERNELS(smallest, INFINITY, MAGNITUDE(v), FOLD_MIN)
+LANE_KERNELS(powers_f32, float, double, 0, pow((double)MAGNITUDE(v), c), FOLD_ADD)
+LANE_KERNELS(powers_f64, double, double, 0, pow(MAGNITUDE(v), c), FOLD_ADD)
+const Reducer ones_folds[DT_COUNT] = {FLOAT_REDUCERS(ones)};
+const Reducer absolute_folds[DT_COUNT] = {FLOAT_REDUCERS(absolute)};
+const Reducer squares_folds[DT_COUNT] = {FLOAT_REDUCERS(squares)};
+const Reducer largest_folds[DT_COUNT] = {FLOAT_REDUCERS(largest)};
+const Reducer smallest_folds[DT_COUNT] = {FLOAT_REDUCERS(smallest)};
+const Reducer powers_folds[DT_COUNT] = {[DT_F32] = LANE_REDUCER(powers_f32, DT_F32, DT_F64),
+                                               [DT_F64] = LANE_REDUCER(powers_f64, DT_F64, DT_F64)};
+
+/* ------------------------------------------------------------ moments */
+
+/* In double throughout: the sum, and the squares about the mean. */
+LANE_KERNELS(total_f32, float, double, 0, v, FOLD_ADD)
+LANE_KERNELS(total_f64, double, double, 0, v, FOLD_ADD)
+const Reducer total_folds[DT_COUNT] = {[DT_F32] = LANE_REDUCER(total_f32, DT_F32, DT_F64),
+                                              [DT_F64] = LANE_REDUCER(total_f64, DT_F64, DT_F64)};
+LANE_KERNELS(spread_f32, float, double, 0, (v - c) * (v - c), FOLD_ADD)
+LANE_KERNELS(spread_f64, double, double, 0, (v - c) * (v - c), FOLD_ADD)
+const Reducer spread_folds[DT_COUNT] = {[DT_F32] = LANE_REDUCER(spread_f32, DT_F32, DT_F64),
+                                               [DT_F64] = LANE_REDUCER(spread_f64, DT_F64, DT_F64)};

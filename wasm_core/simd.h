@@ -1,0 +1,67 @@
+/* Four-lane and two-lane vectors of 128 bits, in the GCC and Clang vector
+ * extensions: wasm SIMD128 under emscripten, SSE or NEON natively.
+ *
+ * Operators (+ - * / & | ^ comparisons) come with the types; what lives here is
+ * what they lack: loads and stores at any alignment, splats, lane shuffles.
+ * Nothing here knows a tensor; every lane is computed strictly, without fma. */
+#ifndef PG_SIMD_H
+#define PG_SIMD_H
+
+#include <stdint.h>
+#include <string.h>
+
+typedef float f32x4 __attribute__((vector_size(16)));
+typedef double f64x2 __attribute__((vector_size(16)));
+typedef int32_t i32x4 __attribute__((vector_size(16)));
+
+/* Lanes of a then b, picked by constant indices. */
+#define SIMD_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+
+/* Reads 16 bytes at any alignment. */
+static inline f32x4 f32x4_load(const float *from) {
+  f32x4 v;
+  memcpy(&v, from, sizeof v);
+  return v;
+}
+
+static inline f64x2 f64x2_load(const double *from) {
+  f64x2 v;
+  memcpy(&v, from, sizeof v);
+  return v;
+}
+
+static inline i32x4 i32x4_load(const int32_t *from) {
+  i32x4 v;
+  memcpy(&v, from, sizeof v);
+  return v;
+}
+
+/* Writes 16 bytes at any alignment. */
+static inline void f32x4_store(float *to, f32x4 v) { memcpy(to, &v, sizeof v); }
+static inline void f64x2_store(double *to, f64x2 v) { memcpy(to, &v, sizeof v); }
+static inline void i32x4_store(int32_t *to, i32x4 v) { memcpy(to, &v, sizeof v); }
+
+/* The same scalar in every lane. */
+static inline f32x4 f32x4_splat(float x) { return (f32x4){x, x, x, x}; }
+static inline f64x2 f64x2_splat(double x) { return (f64x2){x, x}; }
+static inline i32x4 i32x4_splat(int32_t x) { return (i32x4){x, x, x, x}; }
+
+/* Turns rows into columns in place. */
+static inline void f32x4_transpose(f32x4 rows[4]) {
+  f32x4 low01 = SIMD_SHUFFLE(rows[0], rows[1], 0, 4, 1, 5);
+  f32x4 high01 = SIMD_SHUFFLE(rows[0], rows[1], 2, 6, 3, 7);
+  f32x4 low23 = SIMD_SHUFFLE(rows[2], rows[3], 0, 4, 1, 5);
+  f32x4 high23 = SIMD_SHUFFLE(rows[2], rows[3], 2, 6, 3, 7);
+  rows[0] = SIMD_SHUFFLE(low01, low23, 0, 1, 4, 5);
+  rows[1] = SIMD_SHUFFLE(low01, low23, 2, 3, 6, 7);
+  rows[2] = SIMD_SHUFFLE(high01, high23, 0, 1, 4, 5);
+  rows[3] = SIMD_SHUFFLE(high01, high23, 2, 3, 6, 7);
+}
+
+static inline void f64x2_transpose(f64x2 rows[2]) {
+  f64x2 first = SIMD_SHUFFLE(rows[0], rows[1], 0, 2);
+  rows[1] = SIMD_SHUFFLE(rows[0], rows[1], 1, 3);
+  rows[0] = first;
+}
+
+#endif

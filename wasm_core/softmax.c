@@ -1,0 +1,244 @@
+/* softmax, log_softmax and logsumexp over any dimension.
+ *
+ * A contiguous tensor is outer x n x inner; a row (inner == 1) or a strip of adjacent columns is made in
+ * passes that stay in the nearest cache, the maximum and the sums by the folds of reduce.h. Both
+ * gradients are ops of their own, which can be differentiated again. */
+#include <math.h>
+#include <string.h>
+
+#include "lanes.h"
+#include "reduce.h"
+
+#define EXP_float(x) exp_lane(x)
+#define EXP_double(x) exp(x)
+
+/* ------------------------------------------------------------ strips */
+
+/* y and the operands a, b share one layout: n rows, `step` apart, of `width` adjacent columns. */
+typedef struct {
+  const void *a, *b;
+  void *y;
+  int64_t n, step, width;
+} Span;
+
+typedef void SpanLoop(const Span *s);
+
+/* Folds the columns of `x` in the span into results of the same type. */
+static void span_fold(const Reducer *folds, DType d, const Span *s, const void *x, void *out) {
+  Strip strip = {.reducer = &folds[d], .x = x, .n = s->n, .step = s->step, .width = s->width, .out = out, .out_step = 1};
+  (s->step == 1 ? folds[d].run : folds[d].columns)(&strip);
+}
+
+/* y = VALUE for each element, of a, b, y and the column's m and t. */
+#define SPAN_MAP(T, VALUE)                                           \
+  for (int64_t i = 0; i < s->n; i++) {                               \
+    int64_t at = i * s->step;                                        \
+    VECTOR_LOOP for (int64_t j = 0; j < s->width; j++) {             \
+      T a = a_[at + j], b = b_[at + j], y = y_[at + j], m = m_[j], t = t_[j]; \
+      (void)a, (void)b, (void)y, (void)m, (void)t;                   \
+      y_[at + j] = VALUE;                                            \
+    }                                                                \
+  }
+#define ROW_MAP(T, VALUE)                                            \
+  {                                                                  \
+    const T m = m_[0], t = t_[0];                                    \
+    (void)m, (void)t;                                                \
+    VECTOR_LOOP for (int64_t j = 0; j < s->n; j++) {                 \
+      T a = a_[j], b = b_[j], y = y_[j];                             \
+      (void)a, (void)b, (void)y;                                     \
+      y_[j] = VALUE;                                                 \
+    }                                                                \
+  }
+#define MAP(T, VALUE) \
+  if (s->step == 1) ROW_MAP(T, VALUE) else SPAN_MAP(T, VALUE)
+#define SPAN_HEAD(T)                                                  \
+  const T *a_ = s->a, *b_ = s->b ? s->b : s->a;                       \
+  T *y_ = s->y, m_[FOLD_COLUMNS], t_[FOLD_COLUMNS];                   \
+  (void)b_, (void)m_;                                                 \
+  m_[0] = t_[0] = 0;
+
+#define SOFTMAX_LOOPS(T, D)                                           \
+  static void softmax_##T(const Span *s) {                            \
+    SPAN_HEAD(T)                                                      \
+    span_fold(max_folds, D, s, a_, m_);                               \
+    t_[0] = 0;                                                        \
+    MAP(T, EXP_##T(a - m))                                            \
+    span_fold(sum_folds, D, s, y_, t_);                               \
+    MAP(T, y / t)                                                     \
+  }                                                                   \
+  static void log_softmax_##T(const Span *s) {                        \
+    SPAN_HEAD(T)                                                      \
+    span_fold(max_folds, D, s, a_, m_);                               \
+    MAP(T, EXP_##T(a - m))                                            \
+    span_fold(sum_folds, D, s, y_, t_);                               \
+    for (int64_t j = 0; j < s->width; j++) t_[j] = (T)log((double)t_[j]); \
+    MAP(T, a - m - t)                                                 \
+  }                                                                   \
+  static void softmax_backward_##T(const Span *s) { /* a = g, b = y: y (g - sum g y) */ \
+    SPAN_HEAD(T)                                                      \
+    MAP(T, a * b)                                                     \
+    span_fold(sum_folds, D, s, y_, t_);                               \
+    MAP(T, y - b * t)                                                 \
+  }                                                                   \
+  static void log_softmax_backward_##T(const Span *s) { /* a = g, b = y: g - exp(y) sum g */ \
+    SPAN_HEAD(T)                                                      \
+    span_fold(sum_folds, D, s, a_, t_);                               \
+    MAP(T, a - EXP_##T(b) * t)                                        \
+  }
+SOFTMAX_LOOPS(float, DT_F32)
+SOFTMAX_LOOPS(double, DT_F64)
+
+/* Runs the loop along `dim` over contiguous operands of one floating type. */
+static Tensor *run_spans(SpanLoop *const loops[2], Tensor *a, Tensor *b, int64_t dim) {
+  a = t_contiguous(a);
+  if (b) b = t_contiguous(b);
+  if (failed() || !a) return NULL;
+  DType d = (DType)a->dtype;
+  Tensor *y = tensor_empty(a->ndim, a->sizes, d);
+  if (!y || y->numel == 0) return y;
+  int64_t inner = 1, outer = 1, bytes = dtype_bytes(d);
+  for (int i = 0; i < a->ndim; i++) *(i < dim ? &outer : &inner) *= i == dim ? 1 : a->sizes[i];
+  Span s = {.n = a->ndim ? a->sizes[dim] : 1, .step = inner};
+  const char *a_at = tensor_data(a), *b_at = b ? tensor_data(b) : NULL;
+  char *y_at = tensor_data(y);
+  for (int64_t o = 0; o < outer; o++)
+    for (int64_t j = 0; j < inner; j += FOLD_COLUMNS) {
+      int64_t at = (o * s.n * inner + j) * bytes;
+      s.width = inner - j < FOLD_COLUMNS ? inner - j : FOLD_COLUMNS;
+      s.a = a_at + at, s.b = b_at ? b_at + at : NULL, s.y = y_at + at;
+      loops[d == DT_F64](&s);
+    }
+  return y;
+}
+
+/* ------------------------------------------------------------ softmax */
+
+static SpanLoop *const softmax_loops[2] = {softmax_float, softmax_double};
+static SpanLoop *const log_softmax_loops[2] = {log_softmax_float, log_softmax_double};
+static SpanLoop *const softmax_backward_loops[2] = {softmax_backward_float, softmax_backward_double};
+static SpanLoop *const log_softmax_backward_loops[2] = {log_softmax_backward_float, log_softmax_backward_double};
+
+typedef Tensor *BackwardOp(Tensor *g, Tensor *y, int64_t dim);
+
+static Tensor *forward(const NodeType *type, SpanLoop *const loops[2], const char *name, Tensor *x, int64_t dim, DType dtype) {
+  if (failed() || !x) return NULL;
+  if (dtype != DT_NONE) x = t_to(x, dtype);
+  if (failed() || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
+  if (!dtype_is_float((DType)x->dtype))
+    return fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", name, dtype_info[x->dtype].legacy);
+  Node *n = node_new(type, 1, 1, x, NULL);
+  num_i(n, 0, dim);
+  Tensor *y = set_history(run_spans(loops, x, NULL, dim), n);
+  if (n) save_output(n, 0, y);
+  return y;
+}
+
+/* The gradient op as an op: both operands recorded. */
+static Tensor *backward(const NodeType *type, SpanLoop *const loops[2], Tensor *g, Tensor *y, int64_t dim) {
+  if (failed() || !g || !y) return NULL;
+  if (g->dtype != y->dtype) g = t_to(g, (DType)y->dtype);
+  Node *n = node_new(type, 2, 1, g, y, NULL);
+  num_i(n, 0, dim);
+  save(n, 0, g);
+  save(n, 1, y);
+  return set_history(run_spans(loops, g, y, dim), n);
+}
+
+/* gx = y (g - s), s = sum g y. For h at gx: dg = y (h - sum h y), dy = h g - h s - g sum h y. */
+static Tensor *softmax_backward_op(Tensor *g, Tensor *y, int64_t dim);
+GRAD(SoftmaxBackwardDataBackward0, "grad_output output | dim:i") {
+  Tensor *h = g[0], *go = saved(n, 0), *y = saved(n, 1);
+  int64_t dim = n->numbers[0].i;
+  if (needs(n, 0)) gi[0] = softmax_backward_op(h, y, dim);
+  if (!needs(n, 1)) return;
+  Tensor *s = t_sum(t_mul(go, y), ONE_DIM(dim), true, DT_NONE), *hy = t_sum(t_mul(h, y), ONE_DIM(dim), true, DT_NONE);
+  gi[1] = t_sub(t_mul(h, t_sub(go, s)), t_mul(go, hy));
+}
+static Tensor *softmax_backward_op(Tensor *g, Tensor *y, int64_t dim) {
+  return backward(&SoftmaxBackwardDataBackward0, softmax_backward_loops, g, y, dim);
+}
+
+/* gx = g - exp(y) sum g. For h at gx: dg = h - sum h exp(y), dy = -h exp(y) sum g. */
+GRAD(LogSoftmaxBackwardDataBackward0, "grad_output output | dim:i") {
+  Tensor *h = g[0], *e = t_exp(saved(n, 1));
+  int64_t dim = n->numbers[0].i;
+  if (needs(n, 0)) gi[0] = t_sub(h, t_sum(t_mul(h, e), ONE_DIM(dim), true, DT_NONE));
+  if (needs(n, 1)) gi[1] = t_neg(t_mul(t_mul(h, e), t_sum(saved(n, 0), ONE_DIM(dim), true, DT_NONE)));
+}
+
+GRAD(SoftmaxBackward0, "result | dim:i") { gi[0] = softmax_backward_op(g[0], saved(n, 0), n->numbers[0].i); }
+GRAD(LogSoftmaxBackward0, "result | dim:i") {
+  gi[0] = backward(&LogSoftmaxBackwardDataBackward0, log_softmax_backward_loops, g[0], saved(n, 0), n->numbers[0].i);
+}
+
+Tensor *t_softmax(Tensor *x, int64_t dim, DType dtype) {
+  return forward(&SoftmaxBackward0, softmax_loops, "softmax_kernel_impl", x, dim, dtype);
+}
+Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype) {
+  return forward(&LogSoftmaxBackward0, log_softmax_loops, "log_softmax_kernel_impl", x, dim, dtype);
+}
+
+/* ------------------------------------------------------------ logsumexp */
+
+/* A block is mapped first and summed then, which keeps the loop of exponentials small. */
+#define SUMEXP(T, SUFFIX, D)                                                             \
+  STRIP_KERNELS(sumexp_##SUFFIX, T, T, 0, EXP_##T(v - c), FOLD_ADD)                       \
+  static void sumexp_##SUFFIX##_mapped(const void *x_, int64_t n, const void *c, void *y) { \
+    T mapped[FOLD_BLOCK];                                                                \
+    const T *restrict x = x_;                                                            \
+    const T shift = *(const T *)c;                                                       \
+    SHORT_LOOP for (int64_t i = 0; i < n; i++) mapped[i] = EXP_##T(x[i] - shift);        \
+    sum_folds[D].block(mapped, n, NULL, y);                                              \
+  }
+SUMEXP(float, f32, DT_F32)
+SUMEXP(double, f64, DT_F64)
+#define SUMEXP_REDUCER(NAME, D) {fold_blocks, fold_strips, D, D, NAME##_mapped, NAME##_strip, NAME##_combine}
+static const Reducer sumexp_folds[DT_COUNT] = {[DT_F32] = SUMEXP_REDUCER(sumexp_f32, DT_F32),
+                                               [DT_F64] = SUMEXP_REDUCER(sumexp_f64, DT_F64)};
+
+/* y = log sum exp x: dx = g exp(x - y). */
+GRAD(LogsumexpBackward0, "self result") {
+  gi[0] = t_mul(restore_dims(g[0], n, 0), t_exp(t_sub(saved(n, 0), restore_dims(saved(n, 1), n, 0))));
+}
+
+static void finish_logsumexp(Tensor *y, const Tensor *shift) {
+  char *y_at = tensor_data(y), *shift_at = tensor_data(shift);
+  DISPATCH_FLOAT((DType)y->dtype, {
+    T *v = (T *)(void *)y_at;
+    const T *m = (const T *)(const void *)shift_at;
+    for (int64_t i = 0; i < y->numel; i++) v[i] = (T)log((double)v[i]) + m[i];
+  })
+}
+
+/* Infinite maxima are no shift: exp(inf - inf) would be NaN. */
+static void clear_infinite(Tensor *shift) {
+  char *at = tensor_data(shift);
+  DISPATCH_FLOAT((DType)shift->dtype, {
+    T *m = (T *)(void *)at;
+    for (int64_t i = 0; i < shift->numel; i++) m[i] = isinf(m[i]) ? 0 : m[i];
+  })
+}
+
+Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim) {
+  DimMask mask;
+  if (failed() || !x || !dims_mask(x, dims, &mask)) return NULL;
+  x = t_to(x, float_dtype((DType)x->dtype));
+  Node *n = failed() ? NULL : node_new(&LogsumexpBackward0, 2, SHAPE_NUMBERS + x->ndim, x, NULL);
+  if (failed()) return NULL;
+  note_shape(n, 0, x, mask, keepdim);
+  save(n, 0, x);
+  Tensor *shift = fold(max_folds, max_folds, x, mask, NULL, NULL);
+  if (shift) clear_infinite(shift);
+  Tensor *y = fold(sumexp_folds, sum_folds, x, mask, shift, NULL);
+  if (y) finish_logsumexp(y, shift);
+  y = set_history(keepdim ? y : drop_dims(y, mask), n);
+  if (n) save_output(n, 1, y);
+  return y;
+}
+
+/* The dim that nn.functional takes if none is named, with PyTorch's warning. */
+int64_t softmax_dim(const Tensor *x, const int64_t *dim, const char *name) {
+  if (dim || !x) return dim ? *dim : 0;
+  warn_user("Implicit dimension choice for %s has been deprecated. Change the call to include dim=X as an argument.", name);
+  return x->ndim == 0 || x->ndim == 1 || x->ndim == 3 ? 0 : 1;
+}

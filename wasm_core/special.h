@@ -1,0 +1,32 @@
+/* Special functions in double, accurate to a few units in the last place but near zeros of the function.
+ *
+ * Poles and arguments outside of the domain give what PyTorch gives: infinities or NaN. */
+#ifndef PG_SPECIAL_H
+#define PG_SPECIAL_H
+
+#include <stdint.h>
+
+double m_digamma(double x);
+double m_zeta(double s, double q);         /* sum over k >= 0 of (q + k)^-s */
+double m_polygamma_of(double n, double x); /* the n-th derivative of digamma; n a whole number */
+double m_erfinv(double y);
+double m_erfcx(double x); /* exp(x^2) erfc(x) */
+double m_ndtri(double p); /* where the normal distribution reaches p */
+double m_log_ndtr(double x);
+double m_i0e(double x); /* exp(-|x|) I0(x) */
+double m_i1e(double x);
+double m_i0(double x);
+double m_i1(double x);
+double m_sinc(double x);
+double m_entr(double x);
+double m_xlogy(double x, double y);
+double m_xlog1py(double x, double y);
+double m_igamma(double a, double x);  /* regularised, lower */
+double m_igammac(double a, double x); /* regularised, upper */
+double m_logaddexp(double a, double b);
+double m_logaddexp2(double a, double b);
+int64_t m_gcd(int64_t a, int64_t b);
+int64_t m_lcm(int64_t a, int64_t b);
+int64_t m_int_pow(int64_t base, int64_t exponent);
+
+#endif

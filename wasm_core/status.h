@@ -1,0 +1,53 @@
+/* Failure, without jumps: an error is set once and sticks until the crossing ends.
+ *
+ * While an error is set every op returns NULL at once and changes nothing, so code composed of ops
+ * needs no checks between them. `api.c` reports the error to the host and clears it. */
+#ifndef PG_STATUS_H
+#define PG_STATUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* X(ENUM, code, name of the host's exception) */
+#define STATUS_ROWS(X)                                 \
+  X(ERR_RUNTIME, 1, "RuntimeError")                    \
+  X(ERR_TYPE, 2, "TypeError")                          \
+  X(ERR_VALUE, 3, "ValueError")                        \
+  X(ERR_INDEX, 4, "IndexError")                        \
+  X(ERR_NOT_IMPLEMENTED, 5, "NotImplementedError")     \
+  X(ERR_MEMORY, 6, "OutOfMemoryError")                 \
+  X(ERR_HOST, 7, "host") /* the host raised; it keeps the very exception */ \
+  X(ERR_ATTRIBUTE, 8, "AttributeError")                \
+  X(ERR_KEY, 9, "KeyError")                            \
+  X(ERR_OVERFLOW, 10, "OverflowError")                 \
+  X(ERR_ASSERTION, 11, "AssertionError")               \
+  X(ERR_LINALG, 12, "LinAlgError")                     \
+  X(ERR_ZERO_DIVISION, 13, "ZeroDivisionError")
+
+typedef enum {
+  OK = 0,
+#define ROW(name, code, text) name = code,
+  STATUS_ROWS(ROW)
+#undef ROW
+} Status;
+
+enum { MESSAGE_CAP = 4096 };
+
+extern Status status_now; /* OK while nothing failed */
+
+static inline bool failed(void) { return __builtin_expect(status_now != OK, 0); }
+
+/* Sets the error unless one is set already; always returns NULL, for `return fail(...)`. */
+void *fail(Status s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *status_message(void);
+const char *status_name(Status s); /* NULL past the table */
+void status_clear(void);
+/* Replaces the message of the error now set (to add context). */
+void status_set_message(const char *text);
+
+/* Warnings are queued for the host, which raises them after the crossing. */
+void warn_user(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *warning_take(void); /* the oldest one, or NULL */
+bool warning_waiting(void);
+
+#endif

@@ -1,0 +1,604 @@
+/* Tensors, storages, bytes and the temporary pool; see tensor.h. */
+#include "tensor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "graph.h"
+#include "host.h"
+#include "memory.h"
+
+/* ------------------------------------------------------------------ sizes */
+
+int64_t sizes_numel(int ndim, const int64_t *sizes) {
+  int64_t n = 1;
+  bool zero = false, overflow = false;
+  for (int i = 0; i < ndim; i++) {
+    if (sizes[i] < 0) {
+      fail(ERR_RUNTIME, "Trying to create tensor with negative dimension %lld: %s", (long long)sizes[i],
+           sizes_text(ndim, sizes));
+      return -1;
+    }
+    zero = zero || sizes[i] == 0;
+    if ((n | sizes[i]) >> 31 == 0) n *= sizes[i]; /* the 128-bit check below is slow on wasm32 */
+    else overflow = overflow || __builtin_mul_overflow(n, sizes[i], &n);
+  }
+  if (zero) return 0;
+  if (!overflow) return n;
+  fail(ERR_RUNTIME, "numel: integer multiplication overflow");
+  return -1;
+}
+
+void sizes_contiguous_strides(int ndim, const int64_t *sizes, int64_t *strides) {
+  int64_t step = 1;
+  for (int i = ndim - 1; i >= 0; i--) {
+    strides[i] = step;
+    step *= sizes[i] > 1 ? sizes[i] : 1;
+  }
+}
+
+bool sizes_equal(int na, const int64_t *a, int nb, const int64_t *b) {
+  return na == nb && (na == 0 || memcmp(a, b, (size_t)na * sizeof *a) == 0);
+}
+
+bool sizes_broadcast(int *nd, int64_t *out, int nb, const int64_t *b) {
+  if (nb == 0 || sizes_equal(*nd, out, nb, b)) return true;
+  int n = *nd > nb ? *nd : nb;
+  for (int i = 1; i <= n; i++) { /* from the last dimension */
+    int64_t x = i <= *nd ? out[*nd - i] : 1, y = i <= nb ? b[nb - i] : 1;
+    if (x != y && x != 1 && y != 1) {
+      fail(ERR_RUNTIME,
+           "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d",
+           (long long)x, (long long)y, n - i);
+      return false;
+    }
+  }
+  int64_t result[MAX_DIM];
+  for (int i = 1; i <= n; i++) {
+    int64_t x = i <= *nd ? out[*nd - i] : 1, y = i <= nb ? b[nb - i] : 1;
+    result[n - i] = x == 1 ? y : x;
+  }
+  memcpy(out, result, (size_t)n * sizeof *out);
+  *nd = n;
+  return true;
+}
+
+bool sizes_expandable(int from_n, const int64_t *from, int to_n, const int64_t *to) {
+  if (from_n > to_n) return false;
+  for (int i = 1; i <= from_n; i++)
+    if (from[from_n - i] != to[to_n - i] && from[from_n - i] != 1) return false;
+  return true;
+}
+
+int64_t dim_wrap(int64_t dim, int ndim) {
+  int64_t n = ndim > 0 ? ndim : 1;
+  if (dim >= -n && dim < n) return dim < 0 ? dim + n : dim;
+  fail(ERR_INDEX, "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)",
+       (long long)-n, (long long)(n - 1), (long long)dim);
+  return -1;
+}
+
+const char *sizes_text(int ndim, const int64_t *sizes) {
+  static char buffers[4][MAX_DIM * 21 + 3];
+  static int turn;
+  char *out = buffers[turn++ & 3];
+  size_t cap = sizeof buffers[0], at = 0;
+  out[at++] = '[';
+  for (int i = 0; i < ndim; i++)
+    at += (size_t)snprintf(out + at, cap - at, i ? ", %lld" : "%lld", (long long)sizes[i]);
+  snprintf(out + at, cap - at, "]");
+  return out;
+}
+
+const char *shape_text(const Tensor *t) { return sizes_text(t->ndim, t->sizes); }
+
+/* --------------------------------------------------------- storages, bytes */
+
+enum { BYTES_HEAD = 32 };
+
+static Bytes *bytes_new(int64_t n_bytes) {
+  if ((uint64_t)n_bytes > (uint64_t)SIZE_MAX - 4096)
+    return fail(ERR_MEMORY, "pygrad: can't allocate memory: you tried to allocate %lld bytes", (long long)n_bytes);
+  Bytes *b = mem_alloc((size_t)n_bytes + BYTES_HEAD);
+  if (!b) return NULL;
+  b->refs = 1;
+  b->n_bytes = n_bytes;
+  b->data = (char *)b + BYTES_HEAD;
+  return b;
+}
+
+static void bytes_release(Bytes *b) {
+  if (b && --b->refs == 0) mem_free(b, (size_t)b->n_bytes + BYTES_HEAD);
+}
+
+/* Takes the reference to b. */
+static Storage *storage_new(Bytes *b) {
+  if (!b) return NULL;
+  Storage *s = mem_alloc(sizeof *s);
+  if (!s) {
+    bytes_release(b);
+    return NULL;
+  }
+  *s = (Storage){.refs = 1, .exports = 0, .bytes = b};
+  return s;
+}
+
+static void storage_release(Storage *s) {
+  if (s && --s->refs == 0) {
+    bytes_release(s->bytes);
+    mem_free(s, sizeof *s);
+  }
+}
+
+static bool storage_own_bytes(Storage *s, bool copy) {
+  if (s->bytes->refs == 1) return true;
+  Bytes *fresh = bytes_new(s->bytes->n_bytes);
+  if (!fresh) return false;
+  if (copy) memcpy(fresh->data, s->bytes->data, (size_t)s->bytes->n_bytes);
+  bytes_release(s->bytes);
+  s->bytes = fresh;
+  return true;
+}
+
+bool tensor_write_begin(Tensor *t, bool whole) {
+  if (failed() || !t) return false;
+  if (__builtin_expect(t->storage->bytes->refs == 1, 1)) return true;
+  return storage_own_bytes(t->storage, !(whole && tensor_covers_storage(t)));
+}
+
+bool tensor_steal_bytes(Tensor *dst, Tensor *src) {
+  if (dst->dtype != src->dtype || dst->storage->exports || src->storage->exports) return false;
+  if (src->storage->refs != 1 || !tensor_covers_storage(dst) || !tensor_covers_storage(src)) return false;
+  if (!tensor_is_contiguous(dst) || !tensor_is_contiguous(src)) return false;
+  Bytes *old = dst->storage->bytes;
+  dst->storage->bytes = src->storage->bytes;
+  src->storage->bytes = old;
+  return true;
+}
+
+/* ------------------------------------------------------------ the pool */
+
+static Tensor **pool;
+static int32_t pool_n, pool_cap;
+
+Tensor *pool_push(Tensor *t) {
+  if (!t) return NULL;
+  if (pool_n == pool_cap) {
+    int32_t cap = pool_cap ? 2 * pool_cap : 256;
+    Tensor **grown = mem_permanent((size_t)cap * sizeof *grown);
+    if (!grown) {
+      tensor_release(t);
+      return NULL;
+    }
+    if (pool_n) memcpy(grown, pool, (size_t)pool_n * sizeof *grown);
+    pool = grown; /* the old array is left: at most as large as this one */
+    pool_cap = cap;
+  }
+  pool[pool_n++] = t;
+  return t;
+}
+
+int32_t pool_mark(void) { return pool_n; }
+
+void pool_release(int32_t mark, Tensor *keep) {
+  if (keep) tensor_retain(keep);
+  while (pool_n > mark) tensor_release(pool[--pool_n]);
+  if (keep) pool_push(keep);
+}
+
+/* ------------------------------------------------------------ tensors */
+
+static int64_t live_tensors;
+int64_t tensor_live_count(void) { return live_tensors; }
+
+static size_t block_bytes(int cap) { return sizeof(Tensor) + (size_t)cap * 2 * sizeof(int64_t); }
+
+/* A bare tensor over s (reference taken), geometry to be filled in; in the pool. */
+static Tensor *tensor_bare(int ndim, DType dtype, Storage *s) {
+  if (!s) return NULL;
+  Tensor *t = mem_alloc(block_bytes(ndim));
+  if (!t) {
+    storage_release(s);
+    return NULL;
+  }
+  *t = (Tensor){.refs = 1, .magic = TENSOR_MAGIC, .dtype = (uint8_t)dtype, .ndim = (uint8_t)ndim,
+                .cap = (uint8_t)ndim, .block_cap = (uint8_t)ndim, .storage = s};
+  t->sizes = t->dims;
+  t->strides = t->dims + ndim;
+  if (inference_mode) t->flags |= FLAG_INFERENCE;
+  live_tensors++;
+  return pool_push(t);
+}
+
+void tensor_retain(Tensor *t) {
+  if (t) t->refs++;
+}
+
+static void version_release(Version *v) {
+  if (v && --v->refs == 0) mem_free(v, sizeof *v);
+}
+
+static void hooks_release(Hook *h) {
+  while (h) {
+    Hook *next = h->next;
+    host_drop(h->id);
+    mem_free(h, sizeof *h);
+    h = next;
+  }
+}
+
+/* Frees a tensor that nobody refers to. What it owned is released by the caller's loop: tensors hold
+ * nodes and nodes hold tensors, so the dead wait in a list instead of on the stack. */
+static void forget_retained(Tensor *t) {
+  for (NodeHook **at = t->grad_fn ? &t->grad_fn->hooks : NULL; at && *at; at = &(*at)->next)
+    if ((*at)->retained == t) {
+      NodeHook *h = *at;
+      *at = h->next;
+      mem_free(h, sizeof *h);
+      return;
+    }
+}
+
+static Tensor *dead_tensors;
+static bool burying;
+
+static void bury(Tensor *t) {
+  Meta *m = t->meta;
+  Node *fn = t->grad_fn;
+  Tensor *grad = NULL, *base = NULL;
+  if (m && m->retains_grad) forget_retained(t);
+  if (m) {
+    grad = m->grad;
+    base = m->base;
+    hooks_release(m->hooks);
+    hooks_release(m->post_hooks);
+    mem_free(m, sizeof *m);
+  }
+  version_release(t->version);
+  storage_release(t->storage);
+  if (t->sizes != t->dims) mem_free(t->sizes, (size_t)t->cap * 2 * sizeof(int64_t));
+  t->magic = 0;
+  live_tensors--;
+  mem_free(t, block_bytes(t->block_cap));
+  tensor_release(grad);
+  tensor_release(base);
+  node_release(fn);
+}
+
+void tensor_release(Tensor *t) {
+  if (!t || --t->refs > 0) return;
+  t->numel = (int64_t)(uintptr_t)dead_tensors; /* the link of the dead list */
+  dead_tensors = t;
+  if (burying) return;
+  burying = true;
+  while (dead_tensors) {
+    Tensor *d = dead_tensors;
+    dead_tensors = (Tensor *)(uintptr_t)d->numel;
+    bury(d);
+  }
+  burying = false;
+}
+
+static int64_t storage_need(int ndim, const int64_t *sizes, const int64_t *strides, DType dtype) {
+  int64_t last = 0;
+  for (int i = 0; i < ndim; i++) {
+    int64_t reach;
+    if (sizes[i] == 0) return 0;
+    if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) || __builtin_add_overflow(last, reach, &last)) goto overflow;
+  }
+  int64_t n;
+  if (!__builtin_mul_overflow(last + 1, dtype_bytes(dtype), &n)) return n;
+overflow:
+  fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s and strides=%s", sizes_text(ndim, sizes),
+       sizes_text(ndim, strides));
+  return -1;
+}
+
+/* A tensor over fresh bytes; the sizes are known to be sound. */
+static Tensor *tensor_over(int64_t n_bytes, int64_t numel, int ndim, const int64_t *sizes, const int64_t *strides, DType dtype) {
+  if (n_bytes < 0) return NULL;
+  Tensor *t = tensor_bare(ndim, dtype, storage_new(bytes_new(n_bytes)));
+  if (!t) return NULL;
+  for (int i = 0; i < ndim; i++) {
+    t->sizes[i] = sizes[i];
+    t->strides[i] = strides[i];
+  }
+  t->numel = numel;
+  return t;
+}
+
+static bool rank_fits(int ndim) {
+  if (ndim <= MAX_DIM) return true;
+  fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, ndim);
+  return false;
+}
+
+Tensor *tensor_empty_strided(int ndim, const int64_t *sizes, const int64_t *strides, DType dtype) {
+  if (failed() || !rank_fits(ndim)) return NULL;
+  int64_t numel = sizes_numel(ndim, sizes);
+  return numel < 0 ? NULL : tensor_over(storage_need(ndim, sizes, strides, dtype), numel, ndim, sizes, strides, dtype);
+}
+
+Tensor *tensor_empty(int ndim, const int64_t *sizes, DType dtype) {
+  int64_t strides[MAX_DIM], n_bytes;
+  if (failed() || !rank_fits(ndim)) return NULL;
+  int64_t numel = sizes_numel(ndim, sizes);
+  if (numel < 0) return NULL;
+  if (__builtin_mul_overflow(numel, dtype_bytes(dtype), &n_bytes))
+    return fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s", sizes_text(ndim, sizes));
+  sizes_contiguous_strides(ndim, sizes, strides);
+  return tensor_over(n_bytes, numel, ndim, sizes, strides, dtype);
+}
+
+Tensor *tensor_empty_like(const Tensor *like, DType dtype) {
+  if (failed() || !like) return NULL;
+  if (tensor_is_dense(like)) return tensor_empty_strided(like->ndim, like->sizes, like->strides, dtype);
+  /* Not dense: keep the order of the strides, as PyTorch's preserve_format does. */
+  int order[MAX_DIM];
+  int n = like->ndim;
+  for (int i = 0; i < n; i++) {
+    int at = i;
+    for (; at > 0 && like->strides[order[at - 1]] < like->strides[i] && like->strides[i] != 0; at--)
+      order[at] = order[at - 1];
+    order[at] = i;
+  }
+  int64_t strides[MAX_DIM], step = 1;
+  bool overlapping = false;
+  for (int i = 0; i < n; i++) overlapping = overlapping || (like->strides[i] == 0 && like->sizes[i] > 1);
+  if (overlapping) return tensor_empty(n, like->sizes, dtype);
+  for (int i = n - 1; i >= 0; i--) {
+    strides[order[i]] = step;
+    step *= like->sizes[order[i]] > 1 ? like->sizes[order[i]] : 1;
+  }
+  return tensor_empty_strided(n, like->sizes, strides, dtype);
+}
+
+Tensor *tensor_zeros(int ndim, const int64_t *sizes, DType dtype) {
+  Tensor *t = tensor_empty(ndim, sizes, dtype);
+  if (t) memset(tensor_data(t), 0, (size_t)(t->numel * dtype_bytes(dtype)));
+  return t;
+}
+
+Tensor *tensor_full(int ndim, const int64_t *sizes, DType dtype, double value) {
+  Tensor *t = tensor_empty(ndim, sizes, dtype);
+  if (!t) return NULL;
+  char pattern[8];
+  element_store_f(pattern, dtype, value);
+  char *at = tensor_data(t);
+  DISPATCH_WIDTH(dtype, {
+    T v;
+    memcpy(&v, pattern, sizeof v);
+    T *out = (T *)(void *)at;
+    for (int64_t i = 0; i < t->numel; i++) out[i] = v;
+  })
+  return t;
+}
+
+Tensor *tensor_number(double value, DType dtype) {
+  Tensor *t = tensor_empty(0, NULL, dtype);
+  if (t) element_store_f(tensor_data(t), dtype, value);
+  return t;
+}
+
+static Tensor *wrapped(Tensor *t) {
+  if (t) t->flags |= FLAG_WRAPPED;
+  return t;
+}
+
+Tensor *tensor_wrapped_f(double value) { return wrapped(tensor_number(value, DT_F64)); }
+Tensor *tensor_wrapped_b(bool value) { return wrapped(tensor_number(value, DT_BOOL)); }
+Tensor *tensor_wrapped_i(int64_t value) {
+  Tensor *t = tensor_empty(0, NULL, DT_I64);
+  if (t) element_store_i(tensor_data(t), DT_I64, value);
+  return wrapped(t);
+}
+
+Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
+  if (failed() || !t) return NULL;
+  t->storage->refs++;
+  Tensor *v = tensor_bare(ndim, (DType)t->dtype, t->storage);
+  int64_t numel = v ? sizes_numel(ndim, sizes) : -1;
+  if (numel < 0) return NULL;
+  for (int i = 0; i < ndim; i++) {
+    v->sizes[i] = sizes[i];
+    v->strides[i] = strides[i];
+  }
+  v->numel = numel;
+  v->offset = offset;
+  return v;
+}
+
+Tensor *tensor_snapshot(Tensor *t) {
+  if (failed() || !t) return NULL;
+  Storage *s = t->storage, *own;
+  if (s->exports) {
+    Bytes *copy = bytes_new(s->bytes->n_bytes);
+    if (!copy) return NULL;
+    memcpy(copy->data, s->bytes->data, (size_t)copy->n_bytes);
+    own = storage_new(copy);
+  } else {
+    s->bytes->refs++;
+    own = storage_new(s->bytes);
+  }
+  Tensor *v = tensor_bare(t->ndim, (DType)t->dtype, own);
+  if (!v) return NULL;
+  memcpy(v->sizes, t->sizes, (size_t)t->ndim * sizeof(int64_t));
+  memcpy(v->strides, t->strides, (size_t)t->ndim * sizeof(int64_t));
+  v->numel = t->numel;
+  v->offset = t->offset;
+  v->flags = t->flags & FLAG_WRAPPED;
+  return v;
+}
+
+bool tensor_export(Tensor *t) {
+  if (!tensor_write_begin(t, false)) return false;
+  t->storage->exports++;
+  return true;
+}
+
+Meta *tensor_meta(Tensor *t) {
+  if (!t->meta) t->meta = mem_alloc_zero(sizeof *t->meta);
+  return t->meta;
+}
+
+/* ------------------------------------------------------------ versions */
+
+static Version *version_of(Tensor *t) {
+  if (!t->version) {
+    t->version = mem_alloc(sizeof *t->version);
+    if (t->version) *t->version = (Version){1, 0};
+  }
+  return t->version;
+}
+
+void tensor_share_version(Tensor *t, Tensor *with) {
+  Version *v = version_of(with);
+  if (!v) return;
+  v->refs++;
+  version_release(t->version);
+  t->version = v;
+}
+
+void tensor_bump_version(Tensor *t) {
+  Version *v = version_of(t);
+  if (v) v->value++;
+}
+
+uint32_t tensor_version(const Tensor *t) { return t->version ? t->version->value : 0; }
+
+/* ------------------------------------------------------------ geometry */
+
+bool tensor_set_geometry(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
+  int64_t numel = sizes_numel(ndim, sizes);
+  if (numel < 0) return false;
+  int64_t keep[2 * MAX_DIM]; /* the arguments may point into t */
+  memcpy(keep, sizes, (size_t)ndim * sizeof *keep);
+  memcpy(keep + MAX_DIM, strides, (size_t)ndim * sizeof *keep);
+  if (ndim > t->cap) {
+    int64_t *apart = mem_alloc((size_t)ndim * 2 * sizeof *apart);
+    if (!apart) return false;
+    if (t->sizes != t->dims) mem_free(t->sizes, (size_t)t->cap * 2 * sizeof *apart);
+    t->sizes = apart;
+    t->cap = (uint8_t)ndim;
+  }
+  t->strides = t->sizes + t->cap;
+  memcpy(t->sizes, keep, (size_t)ndim * sizeof *keep);
+  memcpy(t->strides, keep + MAX_DIM, (size_t)ndim * sizeof *keep);
+  t->ndim = (uint8_t)ndim;
+  t->numel = numel;
+  t->offset = offset;
+  return true;
+}
+
+bool tensor_resize(Tensor *t, int ndim, const int64_t *sizes) {
+  int64_t strides[MAX_DIM], numel = sizes_numel(ndim, sizes), end;
+  if (failed() || numel < 0) return false;
+  sizes_contiguous_strides(ndim, sizes, strides);
+  Bytes *old = t->storage->bytes;
+  if (__builtin_add_overflow(numel, t->offset, &end) || __builtin_mul_overflow(end, dtype_bytes((DType)t->dtype), &end)) {
+    fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s", sizes_text(ndim, sizes));
+    return false;
+  }
+  if (numel && end > old->n_bytes) {
+    if (t->storage->exports) {
+      fail(ERR_RUNTIME, "cannot resize a storage whose memory is shared with an array of the host");
+      return false;
+    }
+    Bytes *fresh = bytes_new(end);
+    if (!fresh) return false;
+    memcpy(fresh->data, old->data, (size_t)old->n_bytes);
+    bytes_release(old);
+    t->storage->bytes = fresh;
+  }
+  return tensor_set_geometry(t, ndim, sizes, strides, t->offset);
+}
+
+bool tensor_is_contiguous(const Tensor *t) {
+  int64_t step = 1;
+  if (t->numel == 0) return true;
+  for (int i = t->ndim - 1; i >= 0; i--) {
+    if (t->sizes[i] != 1 && t->strides[i] != step) return false;
+    step *= t->sizes[i];
+  }
+  return true;
+}
+
+bool tensor_is_dense(const Tensor *t) {
+  if (tensor_is_contiguous(t)) return true;
+  /* Dense iff the dimensions, sorted by stride, tile memory without gap: find each in turn. */
+  int64_t step = 1;
+  int left = 0;
+  for (int i = 0; i < t->ndim; i++) left += t->sizes[i] != 1;
+  while (left) {
+    int found = -1;
+    for (int i = 0; i < t->ndim; i++)
+      if (t->sizes[i] != 1 && t->strides[i] == step) found = i;
+    if (found < 0) return false;
+    step *= t->sizes[found];
+    left--;
+  }
+  return true;
+}
+
+bool tensor_covers_storage(const Tensor *t) {
+  return t->offset == 0 && t->numel * dtype_bytes((DType)t->dtype) == t->storage->bytes->n_bytes && tensor_is_dense(t);
+}
+
+bool tensor_same_shape(const Tensor *a, const Tensor *b) {
+  if (a->ndim != b->ndim) return false;
+  for (int i = 0; i < a->ndim; i++)
+    if (a->sizes[i] != b->sizes[i]) return false;
+  return true;
+}
+
+/* ------------------------------------------------------------ elements */
+
+void element_store_f(char *at, DType d, double v) {
+  switch (d) {
+#define ROW(code, name, ctype, short_name, text, kind, legacy) STORE_##kind(name, ctype)
+#define STORE_KIND_INT(name, ctype) case name: *(ctype *)(void *)at = (ctype)int_from_double(v); break;
+#define STORE_KIND_FLOAT(name, ctype) case name: *(ctype *)(void *)at = (ctype)v; break;
+#define STORE_KIND_BOOL(name, ctype) case name: *(ctype *)(void *)at = v != 0; break;
+    DTYPE_ROWS(ROW)
+#undef ROW
+    default: break;
+  }
+}
+
+void element_store_i(char *at, DType d, int64_t v) {
+  switch (d) {
+#define ROW(code, name, ctype, short_name, text, kind, legacy) case name: *(ctype *)(void *)at = (ctype)v; break;
+    DTYPE_ROWS(ROW)
+#undef ROW
+    default: break;
+  }
+}
+
+double element_load_f(const char *at, DType d) {
+  switch (d) {
+#define ROW(code, name, ctype, short_name, text, kind, legacy) case name: return (double)*(const ctype *)(const void *)at;
+    DTYPE_ROWS(ROW)
+#undef ROW
+    default: return 0;
+  }
+}
+
+int64_t element_load_i(const char *at, DType d) {
+  switch (d) {
+#define ROW(code, name, ctype, short_name, text, kind, legacy) LOAD_##kind(name, ctype)
+#define LOAD_KIND_INT(name, ctype) case name: return (int64_t)*(const ctype *)(const void *)at;
+#define LOAD_KIND_BOOL(name, ctype) case name: return *(const ctype *)(const void *)at;
+#define LOAD_KIND_FLOAT(name, ctype) case name: return int_from_double((double)*(const ctype *)(const void *)at);
+    DTYPE_ROWS(ROW)
+#undef ROW
+    default: return 0;
+  }
+}
+
+double tensor_get_f(const Tensor *t, int64_t k) {
+  return element_load_f(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype);
+}
+
+int64_t tensor_get_i(const Tensor *t, int64_t k) {
+  return element_load_i(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype);
+}
