@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math as _math
 from types import SimpleNamespace as _Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _call, _engine, _ops
 from ._creation import (
@@ -73,6 +73,9 @@ pi = _math.pi
 e = _math.e
 newaxis = None
 
+if TYPE_CHECKING:
+    from . import datasets
+    from ._functions_table import *
 globals().update(_ops.namespace("f"))
 return_types = _Namespace(**_ops.return_types)
 _C = _Namespace(**_ops.C)
@@ -111,17 +114,98 @@ def pg_live_count() -> Any:
     return _engine.live_count()
 
 
-def __getattr__(name: str) -> Any:
-    """Submodules that are imported when first asked for."""
-    import importlib
+if not TYPE_CHECKING:
 
-    if name in ("datasets", "random", "serialization"):
-        return importlib.import_module(f".{name}", __name__)
-    raise AttributeError(f"module 'pygrad' has no attribute '{name}'")
+    def __getattr__(name):
+        """`datasets` when first asked for: it needs NumPy, which takes long to import."""
+        if name == "datasets":
+            import importlib
+
+            return importlib.import_module(".datasets", __name__)
+        raise AttributeError(f"module 'pygrad' has no attribute '{name}'")
 
 
-__all__ = sorted(
-    name
-    for name in globals()
-    if not name.startswith("_") and name not in ("annotations", "Any")
-)
+__all__ = [
+    "BoolTensor",
+    "ByteTensor",
+    "CharTensor",
+    "DoubleTensor",
+    "EngineError",
+    "FloatTensor",
+    "Generator",
+    "IntTensor",
+    "LinAlgError",
+    "LongTensor",
+    "OutOfMemoryError",
+    "ShortTensor",
+    "Size",
+    "Tensor",
+    "as_tensor",
+    "asarray",
+    "autograd",
+    "bool",
+    "broadcast_shapes",
+    "channels_last",
+    "contiguous_format",
+    "default_generator",
+    "device",
+    "double",
+    "dtype",
+    "e",
+    "enable_grad",
+    "finfo",
+    "float",
+    "float32",
+    "float64",
+    "from_dlpack",
+    "from_numpy",
+    "frombuffer",
+    "get_num_threads",
+    "get_rng_state",
+    "iinfo",
+    "inf",
+    "initial_seed",
+    "int",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "is_complex",
+    "is_floating_point",
+    "is_nonzero",
+    "is_tensor",
+    "layout",
+    "linalg",
+    "load",
+    "long",
+    "manual_seed",
+    "memory_format",
+    "nan",
+    "nn",
+    "no_grad",
+    "numel",
+    "optim",
+    "pg_live_count",
+    "pi",
+    "preserve_format",
+    "random",
+    "return_types",
+    "save",
+    "seed",
+    "serialization",
+    "set_default_dtype",
+    "set_grad_enabled",
+    "set_num_threads",
+    "set_printoptions",
+    "set_rng_state",
+    "short",
+    "special",
+    "strided",
+    "tensor",
+    "tensordot",
+    "typename",
+    "uint8",
+    "use_deterministic_algorithms",
+    "utils",
+]
+__all__ += [name for name in _ops.SPACES["f"] if name not in __all__]

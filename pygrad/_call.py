@@ -17,7 +17,20 @@ from ._dtypes import BY_CODE, Size, device, dtype, layout, memory_format
 if TYPE_CHECKING:
     from ._tensor import Tensor
 
-K_TENSOR, K_INT, K_FLOAT, K_BOOL, K_NONE, K_STR, K_LIST, K_DTYPE, K_NAME, K_INDEX, K_GENERATOR, K_OTHER = range(12)
+(
+    K_TENSOR,
+    K_INT,
+    K_FLOAT,
+    K_BOOL,
+    K_NONE,
+    K_STR,
+    K_LIST,
+    K_DTYPE,
+    K_NAME,
+    K_INDEX,
+    K_GENERATOR,
+    K_OTHER,
+) = range(12)
 
 KINDS: Final[dict[type, int]] = {
     int: K_INT,
@@ -37,7 +50,7 @@ KINDS: Final[dict[type, int]] = {
 
 new_tensor: Callable[[int], Tensor]
 _tensor_type: type = object
-_new: Callable[[type], Any] = object.__new__
+_new: Callable[..., Any] = object.__new__
 _keywords: dict[str, int] = {}
 _I64_MIN, _I64_MAX = -(1 << 63), (1 << 63) - 1
 
@@ -87,127 +100,105 @@ def _kind_of(value: Any) -> int:
         found = K_STR
     elif isinstance(value, (tuple, list)):
         found = K_LIST
-    elif type(value).__module__ == "numpy" and hasattr(value, "dtype") and not hasattr(value, "__len__"):
+    elif (
+        type(value).__module__ == "numpy"
+        and hasattr(value, "dtype")
+        and not hasattr(value, "__len__")
+    ):
         found = {"i": K_INT, "u": K_INT, "f": K_FLOAT, "b": K_BOOL}.get(value.dtype.kind, K_OTHER)
     KINDS[kind] = found
     return found
 
 
-class _Frame:
-    """Where the next list or text of the call being written goes."""
-
-    __slots__ = ("at",)
+_as_double = struct.Struct("<d").pack
+_as_word = struct.Struct("<q").unpack
 
 
-_area = _Frame()
+class _Blob:
+    """Lists and texts of a call on their way to the frame's data area."""
+
+    __slots__ = ("at", "parts")
+
+    def __init__(self) -> None:
+        self.at = e.DATA
+        self.parts: list[bytes] = []
+
+    def add(self, raw: bytes) -> int:
+        """The address that these bytes will have."""
+        at = self.at
+        raw += bytes(-len(raw) & 7)
+        self.at = at + len(raw)
+        if self.at > e.DATA + e.DATA_BYTES:
+            raise ValueError(f"pygrad: the lists of one call may hold {e.DATA_BYTES} bytes in all")
+        self.parts.append(raw)
+        return at
+
+    def words(self, values: Sequence[int]) -> int:
+        """A list of integers as a slot: its address and count."""
+        n = len(values)
+        return self.add(struct.pack(f"<{n}q", *values)) | n << 32
+
+    def text(self, text: str) -> int:
+        """A text as a slot."""
+        return self.add(text.encode() + b"\0")
 
 
-def _room(n_bytes: int) -> int:
-    at = _area.at
-    end = at + ((n_bytes + 7) & ~7)
-    if end > e.DATA + e.DATA_BYTES:
-        raise ValueError(f"pygrad: the lists of one call may hold {e.DATA_BYTES} bytes in all")
-    _area.at = end
-    return at
-
-
-def _write_words(values: Sequence[int]) -> int:
-    at = _room(8 * len(values))
-    for i, value in enumerate(values, at >> 3):
-        e.words[i] = value
-    return at | len(values) << 32
-
-
-def _write_text(text: str) -> int:
-    raw = text.encode() + b"\0"
-    at = _room(len(raw))
-    e.memory[at : at + len(raw)] = raw
-    return at
-
-
-def _write_list(value: Sequence[Any], k: int) -> int:
+def _encode_list(value: Sequence[Any], blob: _Blob) -> tuple[int, int]:
     """A list of one kind of thing; anything else is OTHER, with a name for the error message."""
     get = KINDS.get
     kinds = {get(type(item)) for item in value}
     if None in kinds:
         kinds = {_kind_of(item) for item in value}
     if kinds <= {K_INT}:
-        e.words[k] = _write_words(value)
-        return e.INTS
-    if K_TENSOR in kinds and kinds <= {K_TENSOR, K_NONE}:
-        e.words[k] = _write_words([0 if item is None else item._h for item in value])
-        return e.TENSORS
-    if kinds <= {K_NONE}:
-        e.words[k] = _write_words([0] * len(value))
-        return e.TENSORS
+        return e.INTS, blob.words(value)
+    if kinds <= {K_TENSOR, K_NONE}:
+        return e.TENSORS, blob.words([0 if item is None else item._h for item in value])
     if kinds <= {K_INT, K_FLOAT}:
-        at = _room(8 * len(value))
-        struct.pack_into(f"<{len(value)}d", e.memory, at, *value)
-        e.words[k] = at | len(value) << 32
-        return e.FLOATS
+        n = len(value)
+        return e.FLOATS, blob.add(struct.pack(f"<{n}d", *value)) | n << 32
     if kinds <= {K_BOOL}:
-        e.words[k] = _write_words([int(item) for item in value])
-        return e.BOOLS
+        return e.BOOLS, blob.words([int(item) for item in value])
     if kinds <= {K_INT, K_TENSOR, K_BOOL}:
         try:
-            e.words[k] = _write_words([item.__index__() for item in value])
-            return e.INTS
+            return e.INTS, blob.words([item.__index__() for item in value])
         except TypeError:
             pass
     shown = next((type(item).__name__ for item in value if get(type(item)) in (None, K_OTHER, K_STR)), "object")
-    e.words[k] = _write_text(f"{type(value).__name__} of {shown}")
-    return e.OTHER
+    return e.OTHER, blob.text(f"{type(value).__name__} of {shown}")
 
 
-def _encode(value: Any, k: int) -> int:
-    """Writes one value into slot k; returns its tag. For all but the commonest kinds."""
-    kind = KINDS.get(type(value))
+def _encode(value: Any, kind: int | None, blob: _Blob) -> tuple[int, int]:
+    """The tag and slot of one value."""
     if kind is None:
         kind = _kind_of(value)
     if kind == K_TENSOR:
-        e.words[k] = value._h
-        return e.TENSOR
+        return e.TENSOR, value._h
     if kind == K_INT:
         value = int(value)
         if not _I64_MIN <= value <= _I64_MAX:
-            raise OverflowError("Overflow when unpacking long long")
-        e.words[k] = value
-        return e.INT
+            raise ValueError("Overflow when unpacking long long")
+        return e.INT, value
     if kind == K_FLOAT:
-        e.doubles[k] = float(value)
-        return e.FLOAT
+        return e.FLOAT, _as_word(_as_double(value))[0]
     if kind == K_BOOL:
-        e.words[k] = bool(value)
-        return e.BOOL
+        return e.BOOL, int(value)
     if kind == K_NONE:
-        return e.NONE
+        return e.NONE, 0
     if kind == K_LIST:
-        return _write_list(value, k)
+        return _encode_list(value, blob)
     if kind == K_STR:
-        e.words[k] = _write_text(value)
-        return e.STR
+        return e.STR, blob.text(value)
     if kind == K_DTYPE:
-        e.words[k] = value.code
-        return e.DTYPE
+        return e.DTYPE, value.code
     if kind == K_NAME:
-        e.words[k] = _write_text(value.name if isinstance(value, (layout, memory_format)) else str(value))
-        return e.STR
+        return e.STR, blob.text(value.name if isinstance(value, (layout, memory_format)) else str(value))
     if kind == K_INDEX:
-        e.words[k] = _write_words(value.words)
-        return e.INDEX
+        return e.INDEX, blob.words(value.words)
     if kind == K_GENERATOR:
-        e.words[k] = value._id
-        return e.GENERATOR
-    if value is float or value is int or value is bool:
-        e.words[k] = {float: 6, int: 4, bool: 11}[value] if value is not float else default_dtype_code()
-        return e.DTYPE
-    e.words[k] = _write_text(type(value).__qualname__)
-    return e.OTHER
-
-
-def default_dtype_code() -> int:
-    """The code of the default floating dtype."""
-    return int(invoke(ROWS["get_default_dtype"], 0, (), {}).code)
+        return e.GENERATOR, value._id
+    if value in (float, int, bool):
+        return e.DTYPE, 7 if value is float else 4 if value is int else 11
+    return e.OTHER, blob.text(type(value).__qualname__)
 
 
 ROWS: Final[dict[str, int]] = {}
@@ -220,61 +211,115 @@ NAMED_RESULTS: Final[dict[int, Callable[[Sequence[Any]], Any]]] = {}
 """Row -> maker of the named tuple that its schema promises."""
 
 
+_PACK = [struct.Struct(f"<QQq{n}q").pack_into for n in range(17)]
+"""By the number of arguments: header, tags, first released handle, slots."""
+_ONE_RELEASED = 1 << 56
+
+
+class _State:
+    """Whether a frame is being written. A finalizer that the garbage collector runs then must not write over it."""
+
+    __slots__ = ("busy",)
+
+    def __init__(self) -> None:
+        self.busy = False
+
+
+_state = _State()
+# Globals of this module are the fastest to load; attributes of another cost a little more.
+_acquire, _unlock, _call, _call_long, _result = e.acquire, e.unlock, e.call, e.call_long, e.result_slot
+_released, _pop, _get_kind = e.released, e.released.pop, KINDS.get
+_memory, _frame = e.memory, e.frame
+
+
+def _header(row: int, positional: int, keywords: int, mode: int) -> int:
+    """The first eight bytes of a frame; the number of released handles is added in the top byte."""
+    return row | positional << 32 | keywords << 40 | mode << 48
+
+
+def pause() -> bool:
+    """Lets calls be made inside a callback; returns what `resume` takes."""
+    was, _state.busy = _state.busy, False
+    return was
+
+
+def resume(was: bool) -> None:
+    """Ends what `pause` began."""
+    _state.busy = was
+
+
+def _nested(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A call in the middle of writing another call's frame, which is put back afterwards."""
+    saved = bytes(_memory[_frame : e.DATA + e.DATA_BYTES])
+    was = pause()
+    try:
+        return invoke(row, mode, args, kwargs)
+    finally:
+        _memory[_frame : e.DATA + e.DATA_BYTES] = saved
+        resume(was)
+
+
 def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Calls the op that starts at `row` in the table.
 
     Raises: whatever the engine says, with PyTorch's type and message.
     """
-    e.acquire()
+    get, shift, tags, blob = KINDS.get, 0, 0, _Blob()
+    slots = []
+    if len(args) + len(kwargs) > 16:
+        args = _gather_varargs(args)
+    for value in args:
+        kind = get(type(value))
+        if kind == 0:
+            slots.append(value._h)
+            tags |= 2 << shift
+        else:
+            tag, slot = _encode(value, kind, blob)
+            slots.append(slot)
+            tags |= tag << shift
+        shift += 4
+    names = []
+    for name, value in kwargs.items():
+        names.append(_keywords.get(name) or _intern(name))
+        tag, slot = _encode(value, get(type(value)), blob)
+        slots.append(slot)
+        tags |= tag << shift
+        shift += 4
+    head = _header(row, len(args), len(names), mode)
+    raw = b"".join(blob.parts) if blob.parts else None
+    _acquire()
     try:
-        words, get, encode = e.words, KINDS.get, _encode
-        _area.at = e.DATA
-        k, shift, tags = e.SLOTS, 0, 0
-        n_args = len(args) + len(kwargs)
-        if n_args > 16:
-            args, kwargs = _gather_varargs(args), kwargs
-            n_args = len(args) + len(kwargs)
-        for value in args:
-            if get(type(value)) == 0:
-                words[k] = value._h
-                tags |= 2 << shift
-            else:
-                tags |= encode(value, k) << shift
-            k += 1
-            shift += 4
-        n_keywords = 0
-        for name, value in kwargs.items():
-            at = _keywords.get(name)
-            if at is None:
-                at = _keywords[name] = _intern(name)
-            e.ints[e.KEYWORDS + n_keywords] = at
-            n_keywords += 1
-            tags |= encode(value, k) << shift
-            k += 1
-            shift += 4
-        n = e.hand_over(0) if e.released else 0
-        e.pack_header(e.memory, e.frame, row, len(args), n_keywords, mode, n, tags)
-        if (e.call_long if row in LONG else _call)() is not None:
+        if _state.busy:
+            return _nested(row, mode, args, kwargs)
+        _state.busy = True
+        dead = 0
+        if _released:
+            dead = _pop()
+            head += _ONE_RELEASED * e.hand_over(1)
+        for i, name in enumerate(names):
+            e.ints[e.KEYWORDS + i] = name
+        if raw is not None:
+            _memory[e.DATA : e.DATA + len(raw)] = raw
+        _PACK[len(slots)](_memory, _frame, head, tags, dead, *slots)
+        if (_call_long if row in LONG else _call)() is not None:
             raise e.trapped()
         r = _result[0]
-        if 0 < r < 4294967296:
-            if args and get(type(args[0])) == 0:
-                first = args[0]
-                if r == first._h:
-                    e.released.append(r)
-                    return first
-                out = _new(_tensor_type)
-                out._h = r
-                meta = e.unsigned[(r + _META) >> 2]
-                if meta and e.unsigned[(meta + _BASE) >> 2] == first._h:
-                    out._b = first
-                return out if not kwargs else _out_or(out, kwargs)
+        if 0 < r < 4294967296 and not kwargs:
+            first = args[0] if args and get(type(args[0])) == 0 else None
+            if first is not None and r == first._h:
+                _released.append(r)
+                return first
             out = _new(_tensor_type)
             out._h = r
-            return out if not kwargs else _out_or(out, kwargs)
+            if first is not None:
+                meta = e.unsigned[(r + _META) >> 2]
+                if meta and e.unsigned[(meta + _BASE) >> 2]:
+                    out._b = first
+            return out
         return _finish(r, row, args, kwargs)
     finally:
-        e.unlock()
+        _state.busy = False
+        _unlock()
 
 
 _META = e.layout["meta"]
@@ -282,9 +327,7 @@ _BASE = e.layout["meta_base"]
 
 
 def _intern(name: str) -> int:
-    saved = bytes(e.memory[e.DATA : e.DATA + len(name) + 1])  # a list of this call may stand there
-    at = e.intern(name)
-    e.memory[e.DATA : e.DATA + len(saved)] = saved
+    at = _keywords[name] = e.intern(name)
     return at
 
 
@@ -361,51 +404,34 @@ def _read_result(row: int, kwargs: dict[str, Any]) -> Any:
 
 # ------------------------------------------------------------------ fast operators
 
-_pack_ints = struct.Struct("<QQqqq").pack_into
+_pack_one, _pack_ints = _PACK[1], _PACK[2]
 _pack_double = struct.Struct("<QQqqd").pack_into
-_pack_one = struct.Struct("<QQqq").pack_into
 _TT = e.TENSOR | e.TENSOR << 4
 _TI = e.TENSOR | e.INT << 4
 _TF = e.TENSOR | e.FLOAT << 4
 _TB = e.TENSOR | e.BOOL << 4
-_ONE_RELEASED = 1 << 56
-# Globals of this module are the fastest to load; attributes of another cost a little more.
-_acquire, _unlock, _call, _result = e.acquire, e.unlock, e.call, e.result_slot
-_released, _pop, _get_kind = e.released, e.released.pop, KINDS.get
-_memory, _frame = e.memory, e.frame
-
-
-def _header(row: int, positional: int, mode: int) -> int:
-    """The first eight bytes of a frame; the number of released handles is added in the top byte."""
-    return row | positional << 32 | mode << 48
 
 
 def binary(row: int, mode: int = e.METHOD) -> Callable[[Any, Any], Any]:
     """A function (tensor, tensor or number) -> tensor for an op, with as little Python as it takes."""
-    header = _header(row, 2, mode)
+    plain = _header(row, 2, 0, mode)
+    releasing = plain + _ONE_RELEASED
 
-    def call_binary(self: Any, other: Any) -> Any:
+    def with_number(self: Any, other: Any) -> Any:
         kind = _get_kind(type(other))
-        if kind is None or kind > 3:
-            if kind is None and _kind_of(other) < 4:
-                return invoke(row, mode, (self, other), {})
+        if kind is None:
+            kind = _kind_of(other)
+        if kind > K_BOOL:
             return NotImplemented
+        if kind != K_FLOAT or type(other) is not float:
+            return invoke(row, mode, (self, other), {})
         _acquire()
         try:
-            if _released:
-                dead = _pop()
-                head = header + (_ONE_RELEASED * e.hand_over(1) if _released else _ONE_RELEASED)
-            else:
-                dead, head = 0, header
-            if kind == 0:
-                _pack_ints(_memory, _frame, head, _TT, dead, self._h, other._h)
-            elif kind == 2:
-                _pack_double(_memory, _frame, head, _TF, dead, self._h, other)
-            else:
-                if not _I64_MIN <= other <= _I64_MAX:
-                    _released.append(dead)
-                    raise OverflowError("Overflow when unpacking long long")
-                _pack_ints(_memory, _frame, head, _TI if kind == 1 else _TB, dead, self._h, other)
+            if _state.busy:
+                return invoke(row, mode, (self, other), {})
+            _state.busy = True
+            dead = _pop() if _released else 0
+            _pack_double(_memory, _frame, releasing if dead else plain, _TF, dead, self._h, other)
             if _call() is not None:
                 raise e.trapped()
             r = _result[0]
@@ -415,24 +441,54 @@ def binary(row: int, mode: int = e.METHOD) -> Callable[[Any, Any], Any]:
                 return out
             return _finish(r, row, (self, other), {})
         finally:
+            _state.busy = False
+            _unlock()
+
+    def call_binary(self: Any, other: Any) -> Any:
+        if type(other) is not _tensor_type:
+            return with_number(self, other)
+        _acquire()
+        try:
+            if _state.busy:
+                return invoke(row, mode, (self, other), {})
+            _state.busy = True
+            if _released:
+                dead = _pop()
+                if _released:
+                    more = e.hand_over(1) * _ONE_RELEASED
+                    _pack_ints(_memory, _frame, plain + more, _TT, dead, self._h, other._h)
+                else:
+                    _pack_ints(_memory, _frame, releasing, _TT, dead, self._h, other._h)
+            else:
+                _pack_ints(_memory, _frame, plain, _TT, 0, self._h, other._h)
+            if _call() is not None:
+                raise e.trapped()
+            r = _result[0]
+            if 0 < r < 4294967296 and r != self._h:
+                out = _new(_tensor_type)
+                out._h = r
+                return out
+            return _finish(r, row, (self, other), {})
+        finally:
+            _state.busy = False
             _unlock()
 
     return call_binary
 
 
 def unary(row: int, mode: int = e.METHOD) -> Callable[[Any], Any]:
-    """A function tensor -> tensor for an op."""
-    header = _header(row, 1, mode)
+    """A function tensor -> tensor (or None) for an op."""
+    plain = _header(row, 1, 0, mode)
+    releasing = plain + _ONE_RELEASED
 
     def call_unary(self: Any) -> Any:
         _acquire()
         try:
-            if _released:
-                dead = _pop()
-                head = header + (_ONE_RELEASED * e.hand_over(1) if _released else _ONE_RELEASED)
-            else:
-                dead, head = 0, header
-            _pack_one(_memory, _frame, head, e.TENSOR, dead, self._h)
+            if _state.busy:
+                return invoke(row, mode, (self,), {})
+            _state.busy = True
+            dead = _pop() if _released else 0
+            _pack_one(_memory, _frame, releasing if dead else plain, e.TENSOR, dead, self._h)
             if _call() is not None:
                 raise e.trapped()
             r = _result[0]
@@ -442,27 +498,68 @@ def unary(row: int, mode: int = e.METHOD) -> Callable[[Any], Any]:
                 return out
             return _finish(r, row, (self,), {})
         finally:
+            _state.busy = False
             _unlock()
 
     return call_unary
 
 
+def indexed(row: int) -> Callable[[Any, int], Any]:
+    """A function (tensor, int) -> view for the op behind ``x[i]``."""
+    plain = _header(row, 2, 0, e.METHOD)
+    releasing = plain + _ONE_RELEASED
+    tags = e.TENSOR | e.INDEX << 4
+    slot = e.DATA | 2 << 32
+    at = e.DATA >> 3
+
+    def call_indexed(self: Any, index: int) -> Any:
+        _acquire()
+        try:
+            if _state.busy or not _I64_MIN <= index <= _I64_MAX:
+                return invoke(row, e.METHOD, (self, Index([2, index], [])), {})
+            _state.busy = True
+            dead = _pop() if _released else 0
+            _words[at] = 2
+            _words[at + 1] = index
+            _pack_ints(_memory, _frame, releasing if dead else plain, tags, dead, self._h, slot)
+            if _call() is not None:
+                raise e.trapped()
+            r = _result[0]
+            if 0 < r < 4294967296:
+                out = _new(_tensor_type)
+                out._h = r
+                out._b = self
+                return out
+            return _finish(r, row, (self, index), {})
+        finally:
+            _state.busy = False
+            _unlock()
+
+    return call_indexed
+
+
+_words = e.words
+
+
 def command(row: int, *flags: bool) -> Callable[[Any], None]:
     """A function of a tensor that returns nothing: an op with its boolean arguments filled in."""
-    header = _header(row, 1 + len(flags), 0)
+    plain = _header(row, 1 + len(flags), 0, 0)
     tags = e.TENSOR | sum(e.BOOL << (4 * (i + 1)) for i in range(len(flags)))
     fixed = tuple(map(int, flags))
-    pack = struct.Struct(f"<QQqq{len(flags)}q").pack_into
+    pack = _PACK[1 + len(flags)]
     call = e.call_long if row in LONG else e.call
 
     def run_command(self: Any) -> None:
         _acquire()
         try:
+            if _state.busy:
+                invoke(row, 0, (self, *flags), {})
+                return
+            _state.busy = True
+            head, dead = plain, 0
             if _released:
                 dead = _pop()
-                head = header + (_ONE_RELEASED * e.hand_over(1) if _released else _ONE_RELEASED)
-            else:
-                dead, head = 0, header
+                head += e.hand_over(1) * _ONE_RELEASED
             pack(_memory, _frame, head, tags, dead, self._h, *fixed)
             if call() is not None:
                 raise e.trapped()
@@ -470,6 +567,7 @@ def command(row: int, *flags: bool) -> Callable[[Any], None]:
             if r:
                 _finish(r, row, (self,), {})
         finally:
+            _state.busy = False
             _unlock()
 
     return run_command

@@ -50,12 +50,18 @@ def _flatten(data: Any, shape: Sequence[int], level: int, out: list[Any]) -> Non
             raise TypeError(f"only number-like data can be nested here, not {type(data).__name__}")
         out.append(data)
         return
-    if isinstance(data, Tensor) or hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
+    if (
+        isinstance(data, Tensor)
+        or hasattr(data, "__array__")
+        and not isinstance(data, (list, tuple))
+    ):
         data = data.tolist()
     if not isinstance(data, (list, tuple)):
         raise TypeError(f"not a sequence at dim {level}")
     if len(data) != shape[level]:
-        raise ValueError(f"expected sequence of length {shape[level]} at dim {level} (got {len(data)})")
+        raise ValueError(
+            f"expected sequence of length {shape[level]} at dim {level} (got {len(data)})"
+        )
     if level == len(shape) - 1 and not any(isinstance(v, (list, tuple)) for v in data):
         out.extend(data)
         return
@@ -91,9 +97,11 @@ def _infer(flat: list[Any]) -> dtype:
         elif hasattr(value, "__float__"):
             kinds.add(_default_dtype())
         else:
-            raise TypeError(f"new(): data must be a sequence (got {type(value).__name__})") if isinstance(
-                value, (dict, set)
-            ) else _cannot_infer(value)
+            raise (
+                TypeError(f"new(): data must be a sequence (got {type(value).__name__})")
+                if isinstance(value, (dict, set))
+                else _cannot_infer(value)
+            )
     best = kinds.pop()
     for other in kinds:
         best = _call.invoke(_call.ROWS["promote_types"], 0, (best, other), {})
@@ -134,7 +142,10 @@ def _pack(flat: list[Any], kind: dtype) -> array.array[Any]:
     except OverflowError:
         pass
     if kind.is_floating_point:  # a float64 beyond float32's range is infinite there
-        return array.array(code, [max(min(v, 3.4e38), -3.4e38) * 10 if abs(v) > 3.4028235e38 else v for v in numbers])
+        return array.array(
+            code,
+            [max(min(v, 3.4e38), -3.4e38) * 10 if abs(v) > 3.4028235e38 else v for v in numbers],
+        )
     raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
 
 
@@ -191,7 +202,9 @@ def from_numpy(ndarray: Any) -> Tensor:
         raise ValueError("given numpy array has byte order different from the native byte order.")
     out, at = empty_for_host(ndarray.shape, kind)
     if ndarray.size:
-        target = np.frombuffer(_memory[at : at + ndarray.nbytes], dtype=ndarray.dtype).reshape(ndarray.shape)
+        target = np.frombuffer(_memory[at : at + ndarray.nbytes], dtype=ndarray.dtype).reshape(
+            ndarray.shape
+        )
         np.copyto(target, ndarray)
     return out
 
@@ -200,7 +213,12 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 
 def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A new leaf with a copy of `data`: a number, nested lists, an array or a tensor.
 
@@ -232,7 +250,7 @@ def tensor(
             stacklevel=2,
         )
     out = _tensor_from(data, kind, copy=True)
-    return out.requires_grad_(True) if requires_grad else out  # type: ignore[attr-defined, no-any-return]
+    return out.requires_grad_(True) if requires_grad else out
 
 
 def _as_dtype(kind: Any) -> dtype | None:
@@ -254,16 +272,16 @@ def _check_device(value: Any) -> None:
 
 def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
     if isinstance(data, Tensor):
-        out = data.detach()  # type: ignore[attr-defined]
+        out = data.detach()
         wanted = kind or data.dtype
-        return (out.clone() if wanted is data.dtype else out.to(wanted)) if copy else out  # type: ignore[no-any-return]
+        return (out.clone() if wanted is data.dtype else out.to(wanted)) if copy else out
     if type(data).__module__ == "numpy" and hasattr(data, "dtype"):
         import numpy as np
 
         out = from_numpy(np.asarray(data))
         if copy and data.ndim:
-            out = out.clone() if kind is None else out  # type: ignore[attr-defined]
-        return out if kind is None or kind is out.dtype else out.to(kind)  # type: ignore[attr-defined, no-any-return]
+            out = out.clone() if kind is None else out
+        return out if kind is None or kind is out.dtype else out.to(kind)
     if not isinstance(data, (list, tuple, int, float)) and hasattr(data, "__array__"):
         return _tensor_from(data.__array__(), kind, copy)
     if isinstance(data, range):
@@ -276,18 +294,25 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     _check_device(device)
     kind = _as_dtype(dtype)
     if isinstance(data, Tensor):
-        return data if kind is None or kind is data.dtype else data.to(kind)  # type: ignore[attr-defined, no-any-return]
+        return data if kind is None or kind is data.dtype else data.to(kind)
     return _tensor_from(data, kind, copy=False)
 
 
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+def asarray(
+    obj: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """`obj` as a tensor; see PyTorch's asarray. A copy unless it is a tensor and `copy` allows sharing."""
     _check_device(device)
     out = as_tensor(obj, dtype)
     if copy and out is obj:
-        out = out.clone()  # type: ignore[attr-defined]
+        out = out.clone()
     if requires_grad != out.requires_grad:
-        out = out.detach().requires_grad_(requires_grad)  # type: ignore[attr-defined]
+        out = out.detach().requires_grad_(requires_grad)
     return out
 
 
@@ -298,7 +323,9 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     return from_numpy(np.from_dlpack(ext_tensor))
 
 
-def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+def frombuffer(
+    buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
     """A 1-D tensor with a copy of a buffer's bytes."""
     raw = memoryview(buffer).cast("B")[offset:]
     n = len(raw) // dtype.itemsize if count < 0 else count
@@ -308,7 +335,7 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
             f"than actual buffer length ({len(raw) + offset} bytes)"
         )
     out = from_buffer(raw[: n * dtype.itemsize], (n,), dtype)
-    return out.requires_grad_(True) if requires_grad else out  # type: ignore[attr-defined, no-any-return]
+    return out.requires_grad_(True) if requires_grad else out
 
 
 def legacy_tensor(*args: Any, kind: dtype | None = None, **kwargs: Any) -> Tensor:
@@ -321,7 +348,7 @@ def legacy_tensor(*args: Any, kind: dtype | None = None, **kwargs: Any) -> Tenso
     if not args:
         return empty_for_host((0,), kind)[0]
     if len(args) == 1 and isinstance(args[0], Tensor):
-        return args[0].to(kind).detach()  # type: ignore[attr-defined, no-any-return]
+        return args[0].to(kind).detach()
     if len(args) == 1 and type(args[0]).__name__ == "Size":
         return empty_for_host(args[0], kind)[0]
     if len(args) == 1 and (isinstance(args[0], (list, tuple)) or hasattr(args[0], "__array__")):

@@ -8,7 +8,15 @@ from typing import Any, Final
 class dtype:
     """An element type, such as ``pygrad.float32``. There is one object a type: compare with ``is``."""
 
-    __slots__ = ("_format", "code", "is_complex", "is_floating_point", "is_signed", "itemsize", "name")
+    __slots__ = (
+        "_format",
+        "code",
+        "is_complex",
+        "is_floating_point",
+        "is_signed",
+        "itemsize",
+        "name",
+    )
 
     def __init__(self, code: int, name: str, itemsize: int, kind: str, fmt: str) -> None:
         self.code = code
@@ -71,7 +79,9 @@ class device:
         if name != "cpu":
             known = ("cuda", "mps", "xpu", "meta", "hpu", "xla", "vulkan")
             if name in known:
-                raise RuntimeError(f"pygrad runs on the CPU alone: device '{type}' is not available")
+                raise RuntimeError(
+                    f"pygrad runs on the CPU alone: device '{type}' is not available"
+                )
             raise RuntimeError(
                 f"Expected one of cpu, {', '.join(known)} device type at start of device string: {name}"
             )
@@ -79,7 +89,11 @@ class device:
         self.index = int(number) if number else index
 
     def __repr__(self) -> str:
-        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        return (
+            f"device(type='{self.type}')"
+            if self.index is None
+            else f"device(type='{self.type}', index={self.index})"
+        )
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
@@ -144,7 +158,7 @@ class Size(tuple[int, ...]):
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
 
-    def __add__(self, other: Any) -> Size:  # type: ignore[override]
+    def __add__(self, other: Any) -> Size:
         return Size(tuple.__add__(self, tuple(other)))
 
     def __getitem__(self, index: Any) -> Any:
@@ -164,7 +178,9 @@ class finfo:
     def __init__(self, type: dtype | None = None) -> None:
         kind = float32 if type is None else type
         if not kind.is_floating_point:
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{kind.name}'")
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{kind.name}'"
+            )
         self.bits = kind.itemsize * 8
         self.dtype = kind.name
         digits, top = (24, 128) if kind is float32 else (53, 1024)
@@ -186,7 +202,9 @@ class iinfo:
 
     def __init__(self, type: dtype) -> None:
         if type.is_floating_point or type is bool_:
-            raise TypeError(f"torch.iinfo() requires an integer input type. '{type.name}' is not supported")
+            raise TypeError(
+                f"torch.iinfo() requires an integer input type. '{type.name}' is not supported"
+            )
         self.bits = type.itemsize * 8
         self.dtype = type.name
         self.max = 2 ** (self.bits - type.is_signed) - 1

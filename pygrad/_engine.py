@@ -133,11 +133,16 @@ def _host_function() -> wasmtime.Func:
 def _instantiate() -> tuple[wasmtime.Instance, wasmtime.Memory]:
     wanted = {(i.module, i.name): i.type for i in _module.imports}
     if set(wanted) != {("env", "memory"), ("env", "pg_host")}:
-        raise ImportError(f"pygrad: the engine imports {sorted(wanted)}, not what this version offers")
+        raise ImportError(
+            f"pygrad: the engine imports {sorted(wanted)}, not what this version offers"
+        )
     kind = wanted["env", "memory"]
     assert isinstance(kind, wasmtime.MemoryType)
     memory = wasmtime.Memory(_store, kind)
-    offered: dict[tuple[str, str], Any] = {("env", "memory"): memory, ("env", "pg_host"): _host_function()}
+    offered: dict[tuple[str, str], Any] = {
+        ("env", "memory"): memory,
+        ("env", "pg_host"): _host_function(),
+    }
     imports = [offered[i.module, i.name] for i in _module.imports if i.name is not None]
     return wasmtime.Instance(_store, _module, imports), memory
 
@@ -198,7 +203,9 @@ def _read_layout() -> None:
     for k, name in enumerate(_LAYOUT_NAMES):
         layout[name] = _public["pg_layout"](_store, k)
     if layout["abi"] != ABI:
-        raise ImportError(f"pygrad: the engine speaks version {layout['abi']}, this package version {ABI}")
+        raise ImportError(
+            f"pygrad: the engine speaks version {layout['abi']}, this package version {ABI}"
+        )
     _frame = _public["pg_frame"](_store)
 
 
@@ -217,7 +224,7 @@ _slot = (_bindings.wasmtime_val_raw_t * 1)()
 result_slot: Final = memoryview(_slot).cast("B").cast("q")
 _trap = ctypes.POINTER(_bindings.wasm_trap_t)()
 _context = _store._context()
-_library = wasmtime._ffi.dll._name  # type: ignore[attr-defined]
+_library = wasmtime._ffi.dll._name
 
 
 def _raw_call(loader: Callable[[str], ctypes.CDLL]) -> Callable[[], object]:
@@ -344,7 +351,7 @@ def intern(name: str) -> int:
 
 def describe() -> list[tuple[str, str]]:
     """The op table: (flags, schema) of each row."""
-    rows = []
+    rows: list[tuple[str, str]] = []
     while address := _public["pg_describe"](_store, len(rows)):
         flags, _, schema = text_at(address).partition(" ")
         rows.append((flags, schema))

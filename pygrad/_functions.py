@@ -17,7 +17,9 @@ def is_tensor(obj: Any) -> bool:
 def is_floating_point(input: Tensor) -> bool:
     """Whether the tensor's dtype is a floating one."""
     if not isinstance(input, Tensor):
-        raise TypeError(f"is_floating_point(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise TypeError(
+            f"is_floating_point(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+        )
     return input.is_floating_point()
 
 
@@ -38,7 +40,11 @@ def numel(input: Tensor) -> int:
 
 def typename(obj: Any) -> str:
     """The legacy type name of a tensor, or the qualified name of another object's type."""
-    return str(obj.type()) if isinstance(obj, Tensor) else f"{type(obj).__module__}.{type(obj).__qualname__}"
+    return (
+        str(obj.type())
+        if isinstance(obj, Tensor)
+        else f"{type(obj).__module__}.{type(obj).__qualname__}"
+    )
 
 
 def set_default_dtype(d: dtype, /) -> None:
@@ -71,9 +77,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
         sizes = [1] * (width - len(sizes)) + sizes
         for i, (a, b) in enumerate(zip(out, sizes, strict=True)):
             if a != b and a != 1 and b != 1:
-                raise RuntimeError(
-                    "Shape mismatch: objects cannot be broadcast to a single shape"
-                )
+                raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape")
             out[i] = b if a == 1 else a
     return Size(out)
 
@@ -109,9 +113,9 @@ def set_printoptions(
     _print_options["sci_mode"] = sci_mode
     o = _print_options
     sci = -1 if o["sci_mode"] is None else int(o["sci_mode"])
-    _ops.C["_printoptions"](o["precision"], float(o["threshold"]), o["edgeitems"], float(o["linewidth"]), sci)
-
-
+    _ops.C["_printoptions"](
+        o["precision"], float(o["threshold"]), o["edgeitems"], float(o["linewidth"]), sci
+    )
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:

@@ -15,7 +15,7 @@ _C = _ops.C
 
 def _elements(tensor: Tensor) -> memoryview:
     """The elements of a contiguous tensor, in place."""
-    at = tensor.data_ptr()  # type: ignore[attr-defined]
+    at = tensor.data_ptr()
     return _memory[at : at + tensor.nbytes].cast(tensor.dtype._format)
 
 
@@ -23,7 +23,7 @@ def tolist(tensor: Tensor) -> Any:
     """Nested lists of Python numbers."""
     if tensor.ndim == 0:
         return tensor.item()
-    plain = tensor.detach().contiguous()  # type: ignore[attr-defined]
+    plain = tensor.detach().contiguous()
     flat: list[Any] = _elements(plain).tolist() if plain.numel() else []
     shape = tensor.shape
     if 0 in shape:
@@ -72,8 +72,10 @@ def to_numpy(tensor: Tensor, force: bool) -> Any:
 
     if tensor.requires_grad:
         if not force:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        tensor = tensor.detach()  # type: ignore[attr-defined]
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+            )
+        tensor = tensor.detach()
     return np.asarray(_Exported(_C["_data"](tensor)))
 
 
@@ -86,18 +88,22 @@ def _owner(array: Any) -> _Exported | None:
 def shared_again(array: Any, kind: dtype) -> Tensor | None:
     """The tensor over the memory of an array that came from `to_numpy`, or None."""
     owner = _owner(array)
-    if owner is None or owner.tensor.dtype is not kind or any(s % kind.itemsize or s < 0 for s in array.strides):
+    if (
+        owner is None
+        or owner.tensor.dtype is not kind
+        or any(s % kind.itemsize or s < 0 for s in array.strides)
+    ):
         return None
     start = array.__array_interface__["data"][0] - _engine.base_address
     tensor = owner.tensor
-    offset = (start - tensor.data_ptr()) // kind.itemsize + tensor.storage_offset()  # type: ignore[attr-defined]
+    offset = (start - tensor.data_ptr()) // kind.itemsize + tensor.storage_offset()
     strides = [s // kind.itemsize for s in array.strides]
-    return tensor.as_strided(array.shape, strides, offset).detach()  # type: ignore[attr-defined, no-any-return]
+    return tensor.as_strided(array.shape, strides, offset).detach()
 
 
 def to_bytes(tensor: Tensor) -> bytes:
     """The elements in logical order, NaNs canonical: equal on every host."""
-    plain = tensor.detach().clone().contiguous()  # type: ignore[attr-defined]
+    plain = tensor.detach().clone().contiguous()
     at = _C["_export"](plain)
     raw = bytes(_memory[at : at + plain.nbytes])
     _engine.released.append(plain._h | 1)
@@ -111,20 +117,25 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """A leaf with copied elements, gradient and attributes."""
     import copy
 
-    made = tensor.detach().clone()  # type: ignore[attr-defined]
+    made = tensor.detach().clone()
     if type(tensor) is not Tensor:
         made = type(tensor)._make_subclass(type(tensor), made)
     made.requires_grad_(tensor.requires_grad)
     memo[id(tensor)] = made
     if tensor.grad is not None:
-        made.grad = deep_copy(tensor.grad.detach(), memo)  # type: ignore[attr-defined]
+        made.grad = deep_copy(tensor.grad.detach(), memo)
     for name, value in tensor.__dict__.items():
         setattr(made, name, copy.deepcopy(value, memo))
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _rebuild(
-    kind: type, raw: bytes, shape: tuple[int, ...], name: str, requires_grad: bool, attributes: dict[str, Any]
+    kind: type,
+    raw: bytes,
+    shape: tuple[int, ...],
+    name: str,
+    requires_grad: bool,
+    attributes: dict[str, Any],
 ) -> Any:
     from ._creation import empty_for_host
 
@@ -132,7 +143,7 @@ def _rebuild(
     _memory[at : at + len(raw)] = raw
     if kind is not Tensor:
         made = kind._make_subclass(kind, made)  # type: ignore[attr-defined]
-    made.requires_grad_(requires_grad)  # type: ignore[attr-defined]
+    made.requires_grad_(requires_grad)
     made.__dict__.update(attributes)
     return made
 
@@ -195,14 +206,14 @@ def apply_(tensor: Tensor, function: Callable[[Any], Any]) -> Tensor:
     from ._creation import from_buffer
 
     if tensor.requires_grad:
-        raise TypeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
-    plain = tensor.contiguous()  # type: ignore[attr-defined]
+        raise TypeError(
+            "Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead."
+        )
+    plain = tensor.contiguous()
     import array
 
     flat = [function(v) for v in (_elements(plain).tolist() if plain.numel() else [])]
     code = {"?": "b"}.get(tensor.dtype._format, tensor.dtype._format)
     if flat:
-        tensor.copy_(from_buffer(array.array(code, flat), tensor.shape, tensor.dtype))  # type: ignore[attr-defined]
+        tensor.copy_(from_buffer(array.array(code, flat), tensor.shape, tensor.dtype))
     return tensor
-
-

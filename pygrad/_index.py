@@ -17,7 +17,9 @@ def _bound(value: Any) -> int:
     try:
         return max(_ABSENT + 1, min((1 << 63) - 1, value.__index__()))
     except AttributeError:
-        raise TypeError("slice indices must be integers or None or have an __index__ method") from None
+        raise TypeError(
+            "slice indices must be integers or None or have an __index__ method"
+        ) from None
 
 
 def _add(item: Any, words: list[int], keep: list[Any]) -> None:
@@ -52,7 +54,7 @@ def _add_other(item: Any, words: list[int], keep: list[Any]) -> None:
         words += (INT, item.__index__())
         return
     else:
-        raise TypeError(
+        raise IndexError(
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
             f"(got {type(item).__name__})"
         )

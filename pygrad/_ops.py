@@ -5,29 +5,51 @@ Nothing here lists ops: a row's flags say in which namespaces it is offered, its
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from . import _call
 from . import _engine as e
+from ._schema import Signature
 
 Function = Callable[..., Any]
 
-NAMESPACES: Final = {"f": "torch", "m": "Tensor", "n": "nn.functional", "s": "special", "l": "linalg", "c": "_C"}
+NAMESPACES: Final = {
+    "f": "torch",
+    "m": "torch.Tensor",
+    "n": "torch.nn.functional",
+    "s": "torch.special",
+    "l": "torch.linalg",
+    "c": "torch._C",
+}
 """Flag letter -> where PyTorch has the op."""
 
 
 class Op:
     """One op name of the table: its rows' schemas and where it is offered."""
 
-    __slots__ = ("flags", "name", "row", "schemas")
+    __slots__ = ("flags", "name", "row", "row_flags", "schemas")
 
     def __init__(self, row: int, name: str) -> None:
         self.row = row
         self.name = name
         self.flags = ""
+        self.row_flags: list[str] = []
         self.schemas: list[str] = []
+
+    def offered(self, letter: str) -> list[tuple[str, str]]:
+        """(flags, schema) of the rows that a namespace has."""
+        rows = zip(self.row_flags, self.schemas, strict=True)
+        return [row for row in rows if letter in row[0] or (letter == "n" and "N" in row[0])]
+
+    def names(self, letter: str) -> list[str]:
+        """What a namespace calls the op: its name, and that of its in-place form if there is one."""
+        if letter not in self.flags and not (letter == "n" and "N" in self.flags):
+            return []
+        inplace = ("i" in self.flags and letter in "fmn") or ("N" in self.flags and letter == "n")
+        return [self.name, self.name + "_"] if inplace else [self.name]
 
 
 def _read_table() -> list[Op]:
@@ -38,6 +60,7 @@ def _read_table() -> list[Op]:
         if not ops or ops[-1].name != name:
             ops.append(Op(row, name))
         ops[-1].flags += flags
+        ops[-1].row_flags.append(flags)
         ops[-1].schemas.append(schema)
     return ops
 
@@ -53,14 +76,20 @@ class _NamedResult(tuple[Any, ...]):
     _fields: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        body = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+        body = ",\n".join(
+            f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True)
+        )
         return f"torch.return_types.{type(self).__name__}(\n{body})"
 
 
 def _named_result(name: str, fields: Sequence[str]) -> type[_NamedResult]:
-    members: dict[str, Any] = {"__slots__": (), "_fields": tuple(fields), "__module__": "pygrad.return_types"}
+    members: dict[str, Any] = {
+        "__slots__": (),
+        "_fields": tuple(fields),
+        "__module__": "pygrad.return_types",
+    }
     for i, field in enumerate(fields):
-        members[field] = property(lambda self, i=i: self[i])
+        members[field] = property(operator.itemgetter(i))
     return type(name, (_NamedResult,), members)
 
 
@@ -79,15 +108,22 @@ def _learn_results(op: Op) -> None:
             _call.NAMED_RESULTS.setdefault(op.row, kind)
 
 
-def _make(op: Op, mode: int, name: str) -> Function:
+def _make(op: Op, mode: int, name: str, letter: str) -> Function:
     row = op.row
     invoke = _call.invoke
 
     def function(*args: Any, **kwargs: Any) -> Any:
         return invoke(row, mode, args, kwargs)
 
+    rows = op.offered(letter)
+    schemas = "\n    ".join(schema for _, schema in rows)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = "\n".join(op.schemas)
+    function.__doc__ = f"As {NAMESPACES[letter]}.{name} in PyTorch.\n\n    {schemas}"
+    if len(rows) == 1:
+        flags, schema = rows[0]
+        function.__signature__ = Signature.of(  # type: ignore[attr-defined]
+            schema, letter == "m", "o" in flags and letter != "m" and name == op.name
+        )
     return function
 
 
@@ -99,14 +135,10 @@ def _derive() -> dict[str, dict[str, Function]]:
         if "h" in op.flags:
             _call.LONG.add(op.row)
         for letter, space in spaces.items():
-            if letter not in op.flags and not (letter == "n" and "N" in op.flags):
-                continue
             mode = e.METHOD if letter == "m" else 0
-            space[op.name] = _make(op, mode, op.name)
-            if "i" in op.flags and letter in "fmn":
-                space[op.name + "_"] = _make(op, mode | e.INPLACE, op.name + "_")
-            elif "N" in op.flags and letter == "n":
-                space[op.name + "_"] = _make(op, e.INPLACE, op.name + "_")
+            for name in op.names(letter):
+                in_place = e.INPLACE if name != op.name else 0
+                space[name] = _make(op, mode | in_place, name, letter)
     return spaces
 
 

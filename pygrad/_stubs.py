@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from . import _ops
+import pygrad
+from pygrad import _ops, _tensor
+from pygrad._schema import Argument, arguments, python_name, results
 
 FOLDER: Final = Path(__file__).parent
 FILES: Final = {
     "f": "_functions_table.pyi",
     "m": "_methods_table.pyi",
-    "n": "nn/_functional_table.pyi",
+    "n": "_functional_table.pyi",
     "s": "_special_table.pyi",
     "l": "_linalg_table.pyi",
 }
@@ -43,128 +44,165 @@ _TYPES: Final = {
     "str": "builtins.str",
     "ScalarType": "dtype",
     "Layout": "layout",
-    "Device": "device | builtins.str",
+    "Device": "device | builtins.str | builtins.int",
     "MemoryFormat": "memory_format",
     "Index": "Any",
-    "Generator": "Any",
+    "Generator": "Generator",
+}
+_RESULTS: Final = _TYPES | {
+    "": "None",
+    "()": "None",
+    "Scalar": "Any",
+    "Tensor[]": "tuple[Tensor, ...]",
+    "int[]": "list[builtins.int]",
 }
 _HEAD: Final = '''"""Made by `make stubs` from the op table. Do not edit."""
 
 import builtins
 from collections.abc import Sequence
-from typing import Any, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
-from {dots}_dtypes import device, dtype, layout, memory_format
-from {dots}_tensor import Tensor
+from pygrad._dtypes import device, dtype, layout, memory_format
+from pygrad._tensor import Tensor
+from pygrad.random import Generator
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.bool
 '''
 
 
-def _python_type(text: str) -> str:
-    text = re.sub(r"\([a-z!]+\)", "", text)
+def _python_type(argument: Argument) -> str:
+    text = re.sub(r"\([a-z!]+\)", "", argument.type)
     expands = re.search(r"\[\d+\]", text) is not None
-    optional = text.endswith("?")
     plain = re.sub(r"\[\d+\]", "[]", text.removesuffix("?"))
-    shown = _TYPES[plain]
-    if expands and plain == "int[]":
-        shown = _TYPES["int|int[]"]
+    shown = _TYPES["int|int[]" if expands and plain == "int[]" else plain]
+    optional = text.endswith("?") or argument.default in ("None", "[]")
     return f"{shown} | None" if optional else shown
 
 
-def _split(arguments: str) -> list[str]:
-    """At commas outside brackets."""
-    parts, depth, start = [], 0, 0
-    for i, char in enumerate(arguments):
-        depth += (char in "[(") - (char in "])")
-        if char == "," and not depth:
-            parts.append(arguments[start:i].strip())
-            start = i + 1
-    last = arguments[start:].strip()
-    return [*parts, last] if last else parts
-
-
-def _argument(text: str, method: bool) -> str:
-    if text == "*":
-        return "*"
-    declared, _, default = text.partition("=")
-    kind, _, name = declared.rpartition(" ")
-    if name == "self" and method:
+def _parameter(argument: Argument, method: bool) -> str:
+    if argument.name == "self" and method:
         return "self"
-    name = "input" if name == "self" else name
-    if keyword.iskeyword(name):
-        name += "_"
-    python = _python_type(kind)
-    if default in ("None", "[]") and "None" not in python:
-        python += " | None"
-    return f"{name}: {python} = ..." if default else f"{name}: {python}"
+    declared = f"{python_name(argument.name, method)}: {_python_type(argument)}"
+    return declared if argument.default is None else f"{declared} = ..."
 
 
-def _variadic(parts: list[str], method: bool) -> list[str] | None:
-    """``x.view(2, 3)``: the same with the sizes as separate arguments."""
-    at = 1 if method else 0
-    if len(parts) <= at or not re.match(r"(Sym)?[iI]nt\[\] ", parts[at]):
-        return None
-    if method and not parts[0].endswith(" self"):
-        return None
-    name = parts[at].partition("=")[0].rpartition(" ")[2]
-    rest = [p for p in parts[at + 1 :] if p != "*"]
-    if any("=" not in p for p in rest):
-        return None
-    return [*(_argument(p, method) for p in parts[:at]), f"*{name}: builtins.int", *(_argument(p, method) for p in rest)]
-
-
-def _result(schema: str) -> str:
-    text = schema.rpartition("-> ")[2]
-    if text in ("()", ""):
-        return "None"
-    if text.startswith("("):
-        return "Any"
-    if text == "Tensor[]":
-        return "tuple[Tensor, ...]"
-    return _TYPES.get(text, "Any").replace("Sequence[", "list[")
-
-
-def _signatures(schema: str, flags: str, method: bool) -> Iterable[str]:
-    parts = _split(schema[schema.index("(") + 1 : schema.rindex(") ->")])
-    result = _result(schema)
-    shown = [_argument(p, method) for p in parts]
-    if "o" in flags and not method and result in ("Tensor", "Any"):
-        out = "out: Tensor | None = ..." if result == "Tensor" else "out: Any = ..."
-        shown += [out] if "*" in shown else ["*", out]
-    yield f"({', '.join(shown)}) -> {result}: ..."
-    spread = _variadic(parts, method)
-    if spread:
-        yield f"({', '.join(spread)}) -> {result}: ..."
-
-
-def _definitions(op: _ops.Op, letter: str) -> list[str]:
-    method = letter == "m"
-    signatures = [s for schema in op.schemas for s in _signatures(schema, op.flags, method)]
-    signatures = list(dict.fromkeys(signatures))
-    names = [op.name]
-    if ("i" in op.flags and letter in "fmn") or ("N" in op.flags and letter == "n"):
-        names.append(op.name + "_")
-    lines = []
-    for name in names:
-        if keyword.iskeyword(name):
+def _parameters(given: list[Argument], method: bool, spread: bool, out: str) -> str:
+    """The text between the parentheses; `spread`: a list of sizes as separate arguments."""
+    shown = []
+    starred = False
+    for each in given:
+        if spread and not starred and each.name != "self":
+            shown.append(f"*{each.name}: builtins.int")
+            starred = True
             continue
-        for signature in signatures:
-            if len(signatures) > 1:
+        if each.keyword_only and not starred:
+            shown.append("*")
+            starred = True
+        shown.append(_parameter(each, method))
+    if out:
+        shown += [out] if starred else ["*", out]
+    return ", ".join(shown)
+
+
+def _spreads(given: list[Argument], method: bool) -> bool:
+    """Whether ``x.view(2, 3)`` may be written for ``x.view((2, 3))``."""
+    rest = given[1:] if method else given
+    if not rest or rest[0].type not in ("int[]", "SymInt[]"):
+        return False
+    return all(each.default is not None for each in rest[1:])
+
+
+def _result(op: str, schema: str) -> str:
+    found = [(_RESULTS.get(kind) or _TYPES.get(kind, "Any"), name) for kind, name in results(schema)]
+    if len(found) == 1:
+        return found[0][0]
+    if not found:
+        return "None"
+    if all(name for _, name in found):
+        return _result_class(op)
+    return f"tuple[{', '.join(kind for kind, _ in found)}]"
+
+
+def _result_class(op: str) -> str:
+    return f"_{op.title().replace('_', '')}"
+
+
+def _signatures(op: _ops.Op, letter: str) -> list[str]:
+    method = letter == "m"
+    found: list[str] = []
+    for flags, schema in op.offered(letter):
+        given = arguments(schema)
+        result = _result(op.name, schema)
+        out = ""
+        if "o" in flags and not method:
+            out = "out: Tensor | None = ..." if result == "Tensor" else "out: Any = ..."
+        for spread in (False, True) if _spreads(given, method) else (False,):
+            shown = _parameters(given, method, spread, out)
+            found.append(f"({shown}) -> {result}: ...")
+        if "v" in flags:
+            found.append(f"(*{given[0].name}: Tensor) -> {result}: ...")
+    return list(dict.fromkeys(found))
+
+
+def _is_the_tables(name: str, letter: str) -> bool:
+    """Whether the name means the table's function, not one that Python code put in its place."""
+    if letter == "f":
+        return vars(pygrad).get(name) is _ops.SPACES["f"][name]
+    if letter == "m":
+        return vars(_tensor.Tensor).get(name) is _ops.SPACES["m"][name]
+    return True
+
+
+def _definitions(letter: str) -> list[str]:
+    signatures: dict[str, list[str]] = {}
+    for op in _ops.TABLE:
+        for name in op.names(letter):
+            if not keyword.iskeyword(name) and _is_the_tables(name, letter):
+                signatures[name] = _signatures(op, letter)
+    lines = []
+    for name in sorted(signatures):
+        for signature in signatures[name]:
+            if len(signatures[name]) > 1:
                 lines.append("@overload")
             lines.append(f"def {name}{signature}")
     return lines
 
 
+def _operators() -> list[str]:
+    """What `_tensor` puts on the class from its own tables of operators."""
+    names = [
+        name
+        for table in (_tensor._OPERATORS, _tensor._INPLACE_OPERATORS)
+        for group in table.values()
+        for name in group.split()
+    ]
+    lines = []
+    for name in names:
+        of_object = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
+        lines.append(f"def {name}(self, other: Any) -> Tensor: ...{of_object}")
+    return lines
+
+
+def _result_classes(letter: str) -> list[str]:
+    lines = []
+    for op in sorted(_ops.TABLE, key=lambda each: each.name):
+        for _, schema in op.offered(letter):
+            fields = results(schema)
+            if len(fields) > 1 and all(name for _, name in fields):
+                lines.append(f"class {_result_class(op.name)}(NamedTuple):")
+                lines += [f"    {name}: {_TYPES[kind]}" for kind, name in fields]
+                break
+    return lines
+
+
 def stub(letter: str) -> str:
     """The text of one namespace's stub."""
-    method = letter == "m"
-    lines = [_HEAD.format(dots=".." if letter == "n" else ".")]
-    if method:
+    lines = [_HEAD, *_result_classes(letter)]
+    if letter == "m":
         lines.append("class Methods:")
-    for op in sorted(_ops.TABLE, key=lambda each: each.name):
-        if letter in op.flags or (letter == "n" and "N" in op.flags):
-            lines += ["    " + line if method else line for line in _definitions(op, letter)]
+        lines += ["    " + line for line in _operators() + _definitions(letter)]
+    else:
+        lines += _definitions(letter)
     return "\n".join(lines) + "\n"
 
 

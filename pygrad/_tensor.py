@@ -7,10 +7,10 @@ Attributes that describe a tensor are read from the engine's memory without a ca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from . import _call, _engine, _ops
-from ._call import binary, command, invoke, unary
+from ._call import binary, command, indexed, invoke, unary
 from ._dtypes import BY_CODE, Size, device, dtype, layout, strided
 from ._index import encode_index
 
@@ -27,11 +27,17 @@ _CPU: Final = device("cpu")
 _C = _ops.C
 
 
+if TYPE_CHECKING:
+    from ._methods_table import Methods
+else:
+    Methods = object  # `_install` puts the table's methods on the class itself
+
+
 class _TensorType(type):
     """Tensor's class, which answers isinstance for handles of any subclass as usual."""
 
 
-class Tensor(metaclass=_TensorType):
+class Tensor(Methods, metaclass=_TensorType):
     """A multi-dimensional array that records what is done with it.
 
     Made by `pygrad.tensor`, `pygrad.zeros` and the other creation functions, and by every op.
@@ -95,7 +101,9 @@ class Tensor(metaclass=_TensorType):
     def _dim(self, dim: int) -> int:
         n = max(self.ndim, 1)
         if not -n <= dim < n:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"
+            )
         if self.ndim == 0:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         return dim + n if dim < 0 else dim
@@ -205,7 +213,7 @@ class Tensor(metaclass=_TensorType):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        self.requires_grad_(value)  # type: ignore[attr-defined]
+        self.requires_grad_(value)
 
     @property
     def is_leaf(self) -> bool:
@@ -237,7 +245,9 @@ class Tensor(metaclass=_TensorType):
         elif isinstance(value, Tensor):
             _C["_set_grad"](self, value)
         else:
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+            )
         self._g = value
 
     @grad.deleter
@@ -344,14 +354,22 @@ class Tensor(metaclass=_TensorType):
     # ------------------------------------------------------------ indexing, iteration
 
     def __getitem__(self, index: Any) -> Tensor:
+        if type(index) is int:
+            return _get_row(self, index)  # type: ignore[no-any-return]
         return invoke(_GETITEM, _engine.METHOD, (self, encode_index(index)), {})  # type: ignore[no-any-return]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if not isinstance(value, (Tensor, int, float, bool)):
-            from ._creation import tensor
-
-            value = tensor(value, dtype=self.dtype)
+            value = self._assignable(value)
         invoke(_SETITEM, _engine.METHOD, (self, encode_index(index), value), {})
+
+    def _assignable(self, value: Any) -> Tensor:
+        """A NumPy array or number as a tensor of this dtype; PyTorch takes nothing else."""
+        if not hasattr(value, "__array__"):
+            raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}")
+        from ._creation import tensor
+
+        return tensor(value, dtype=self.dtype)
 
     def __len__(self) -> int:
         if self.ndim == 0:
@@ -361,7 +379,7 @@ class Tensor(metaclass=_TensorType):
     def __iter__(self) -> Iterator[Tensor]:
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d tensor")
-        return iter(self.unbind(0))  # type: ignore[attr-defined]
+        return iter(self.unbind(0))
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (Tensor, int, float, bool)):
@@ -379,7 +397,9 @@ class Tensor(metaclass=_TensorType):
         h = self._h
         if _words[(h + _NUMEL) >> 3] == 1:
             kind = _memory[h + _DTYPE]
-            data = _unsigned[(_unsigned[(_unsigned[(h + _STORAGE) >> 2] + _BYTES) >> 2] + _DATA) >> 2]
+            data = _unsigned[
+                (_unsigned[(_unsigned[(h + _STORAGE) >> 2] + _BYTES) >> 2] + _DATA) >> 2
+            ]
             offset = _words[(h + _OFFSET) >> 3]
             if kind == 7:
                 return _engine.doubles[(data >> 3) + offset]
@@ -484,22 +504,22 @@ class Tensor(metaclass=_TensorType):
     # ------------------------------------------------------------ operators that are not plain methods
 
     def __neg__(self) -> Tensor:
-        return self.neg()  # type: ignore[attr-defined, no-any-return]
+        return self.neg()
 
     def __pos__(self) -> Tensor:
-        return self.positive()  # type: ignore[attr-defined, no-any-return]
+        return self.positive()
 
     def __abs__(self) -> Tensor:
-        return self.abs()  # type: ignore[attr-defined, no-any-return]
+        return self.abs()
 
     def __invert__(self) -> Tensor:
-        return self.bitwise_not()  # type: ignore[attr-defined, no-any-return]
+        return self.bitwise_not()
 
     def __rsub__(self, other: Any) -> Tensor:
         return invoke(_ROW["rsub"], 0, (self, other), {})  # type: ignore[no-any-return]
 
     def __rdiv__(self, other: Any) -> Tensor:
-        return self.reciprocal() * other  # type: ignore[attr-defined, no-any-return]
+        return self.reciprocal() * other
 
     __rtruediv__ = __rdiv__
 
@@ -538,7 +558,15 @@ class Tensor(metaclass=_TensorType):
         """The tensor itself."""
         return self
 
-    def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
+    def new_tensor(
+        self,
+        data: Any,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        **_: Any,
+    ) -> Tensor:
         """A tensor from Python data with this one's dtype."""
         from ._creation import tensor
 
@@ -548,7 +576,7 @@ class Tensor(metaclass=_TensorType):
         """The legacy name of the type, such as 'torch.FloatTensor', or a cast."""
         from ._host_data import legacy_name
 
-        return legacy_name(self) if dtype is None else self.to(dtype)  # type: ignore[attr-defined]
+        return legacy_name(self) if dtype is None else self.to(dtype)
 
     def untyped_storage(self) -> Any:
         """The storage, as far as its identity and size go."""
@@ -616,7 +644,10 @@ def _install() -> None:
     for name, method in _ops.SPACES["m"].items():
         if name not in Tensor.__dict__:
             setattr(Tensor, name, method)
-    for table, mode in ((_OPERATORS, _engine.METHOD), (_INPLACE_OPERATORS, _engine.METHOD | _engine.INPLACE)):
+    for table, mode in (
+        (_OPERATORS, _engine.METHOD),
+        (_INPLACE_OPERATORS, _engine.METHOD | _engine.INPLACE),
+    ):
         for op, names in table.items():
             if op not in _ROW:
                 continue
@@ -629,6 +660,7 @@ def _install() -> None:
 _install()
 _GETITEM = _ROW["_getitem"]
 _SETITEM = _ROW["_setitem"]
+_get_row = indexed(_GETITEM)
 _ITEM = _ops.SPACES["m"]["item"]
 _get_grad = unary(_ROW["_get_grad"], 0)
 _clear_grad = command(_ROW["_clear_grad"])

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from . import _ops
+
+if TYPE_CHECKING:
+    from ._special_table import *
 
 globals().update(_ops.namespace("s"))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pygrad
 import pytest
+
+import pygrad
 from pygrad import _engine
 
 
@@ -13,6 +14,8 @@ from pygrad import _engine
 def _fresh_state() -> Iterator[None]:
     pygrad.manual_seed(0)
     yield
-    assert pygrad.is_grad_enabled(), "the test left recording off"
+    recording = pygrad.is_grad_enabled()
+    pygrad.set_grad_enabled(True)
+    assert recording, "the test left recording off"
     if _engine.unusable is not None:
         pytest.exit(f"the engine broke down: {_engine.unusable}", returncode=1)

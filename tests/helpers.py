@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import inspect
 from collections.abc import Callable, Iterator
@@ -9,10 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import pygrad
 import pytest
 from samples import Entry, entries, samples
-from sampling import Call
+from sampling import Array, Call, Dtype
+
+import pygrad
 
 PROPER_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
 """What bad input may raise; `no_breakdown` sorts out the RuntimeError that is none."""
@@ -104,16 +106,20 @@ def assert_same(got: Any, expected: Any, rtol: float = 0.0, atol: float = 0.0) -
         np.testing.assert_allclose(*arrays([mine, other]), rtol=rtol, atol=atol)
 
 
-@contextmanager
-def nothing_left() -> Iterator[None]:
-    """What is made inside is gone afterwards."""
-    before = pygrad.pg_live_count()
-    yield
-    after = pygrad.pg_live_count()
-    if after != before:
-        gc.collect()
+def leaves_nothing(test: Test) -> Test:
+    """The engine has no more tensors and nodes after the test than before, unless it fails."""
+
+    @functools.wraps(test)
+    def measured(*args: Any, **kwargs: Any) -> None:
+        before = pygrad.pg_live_count()
+        test(*args, **kwargs)
         after = pygrad.pg_live_count()
-    assert after == before, f"{after - before} tensors or nodes more than before"
+        if after > before:
+            gc.collect()
+            after = pygrad.pg_live_count()
+        assert after <= before, f"{after - before} tensors or nodes more than before"
+
+    return measured
 
 
 @contextmanager
@@ -127,16 +133,16 @@ def no_breakdown() -> Iterator[None]:
         pass
 
 
-def with_grad(arrays_: list[np.ndarray[Any, Any]]) -> list[Any]:
-    """Leaves that require grad where they can."""
+def with_grad(sample: Call, arrays_: list[Array]) -> list[Any]:
+    """The sample's tensors as leaves that require grad where they can and the op allows it."""
     made = [pygrad.from_numpy(array.copy()) for array in arrays_]
-    return [t.requires_grad_(True) if t.is_floating_point() else t for t in made]
+    for tensor, what in zip(made, sample.tensors(), strict=True):
+        tensor.requires_grad_(tensor.is_floating_point() and not what.constant)
+    return made
 
 
 def choose(sample: Call, tensors: list[Any]) -> tuple[list[Any], dict[str, Any]]:
     """The arguments of a sample with these tensors in place of its own, in order."""
-    from sampling import Dtype
-
     rest = iter(tensors)
     made = sample.map(lambda _: next(rest))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+
 import pygrad
 
 Array = np.ndarray[Any, Any]
@@ -29,6 +30,7 @@ class X:
     kind: str = "real"
     dtype: str | None = None
     high: int = 0
+    constant: bool = False  # an op has no derivative by it
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,11 @@ def call(*args: Any, **kwargs: Any) -> Call:
 def x(*shape: int, kind: str = "real") -> X:
     """Numbers of the dtype under test."""
     return X(shape, kind)
+
+
+def constant(*shape: int, kind: str = "real") -> X:
+    """Numbers by which the op has no derivative: targets, weights of classes, running statistics."""
+    return X(shape, kind, constant=True)
 
 
 def index(high: int, *shape: int) -> X:

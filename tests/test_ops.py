@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pygrad
 import pytest
 from helpers import (
     PROPER_ERRORS,
@@ -18,13 +17,15 @@ from helpers import (
     arrays,
     assert_same,
     leaves,
+    leaves_nothing,
     no_breakdown,
-    nothing_left,
     run,
     swept,
 )
 from samples import DOMAIN, EXEMPT, ROWS, Entry, entries, samples
 from sampling import DTYPES, Array, Call, X, build
+
+import pygrad
 
 STRIDES_ARE_ITS_ARGUMENT = {"view", "view_as", "as_strided", "as_strided_", "as_strided_scatter"}
 STRIDES_ARE_ITS_ARGUMENT |= {"set_", "is_contiguous", "is_set_to", "squeeze_"}
@@ -47,16 +48,15 @@ def test_ops_have_distinct_names_within_a_namespace() -> None:
 
 
 @swept()
+@leaves_nothing
 def test_op_leaves_inputs_and_engine_as_they_were(entry: Entry, sample: Call) -> None:
-    with nothing_left():
-        args, kwargs = build(sample)
-        before = arrays([args, kwargs])
-        versions = [t._version for t in leaves([args, kwargs])]
-        run(entry, args, kwargs)
-        for now, then in zip(arrays([args, kwargs]), before, strict=True):
-            np.testing.assert_array_equal(now, then)
-        assert [t._version for t in leaves([args, kwargs])] == versions
-        del args, kwargs
+    args, kwargs = build(sample)
+    before = arrays([args, kwargs])
+    versions = [t._version for t in leaves([args, kwargs])]
+    run(entry, args, kwargs)
+    for now, then in zip(arrays([args, kwargs]), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+    assert [t._version for t in leaves([args, kwargs])] == versions
 
 
 @swept()
@@ -93,20 +93,19 @@ def expanded(array: Array) -> Any:
 
 @swept(lambda entry: entry.name not in STRIDES_ARE_ITS_ARGUMENT | UNINITIALISED)
 @pytest.mark.parametrize("layout", [transposed, strided, expanded])
+@leaves_nothing
 def test_op_does_not_depend_on_layout(entry: Entry, sample: Call, layout: Any) -> None:
     def contiguous(array: Array) -> Any:
         return layout(array).clone(memory_format=pygrad.contiguous_format)
 
-    with nothing_left():
-        try:
-            expected = run(entry, *build(sample, make=contiguous))
-        except PROPER_ERRORS as error:
-            with pytest.raises(type(error)):
-                run(entry, *build(sample, make=layout))
-        else:
-            got = run(entry, *build(sample, make=layout))
-            assert_same(got, expected, rtol=1e-12, atol=1e-14)
-            del got, expected
+    try:
+        expected = run(entry, *build(sample, make=contiguous))
+    except PROPER_ERRORS as error:
+        with pytest.raises(type(error)):
+            run(entry, *build(sample, make=layout))
+    else:
+        got = run(entry, *build(sample, make=layout))
+        assert_same(got, expected, rtol=1e-12, atol=1e-14)
 
 
 # ------------------------------------------------------------------ shapes
@@ -135,22 +134,22 @@ def five_dims(what: X) -> X:
 
 @swept()
 @pytest.mark.parametrize("change", [emptied, scalar, single, doubled, five_dims])
+@leaves_nothing
 def test_op_takes_or_refuses_other_shapes(entry: Entry, sample: Call, change: Any) -> None:
-    with nothing_left():
-        with no_breakdown():
-            arrays(run(entry, *build(sample.map(change))))
+    with no_breakdown():
+        arrays(run(entry, *build(sample.map(change))))
 
 
 @swept(lambda entry: "Tensor self" in entry.schemas[0] and entry.letter in "fm")
+@leaves_nothing
 def test_op_refuses_inputs_that_do_not_fit_together(entry: Entry, sample: Call) -> None:
     """Every tensor with an odd shape of its own: an error or a result, never a trap."""
     shapes = iter([(5, 7), (11,), (13, 2), (3, 3, 3)] * 3)
-    with nothing_left():
-        with no_breakdown():
-            run(
-                entry,
-                *build(sample.map(lambda what: replace(what, shape=next(shapes), kind="index"))),
-            )
+    with no_breakdown():
+        run(
+            entry,
+            *build(sample.map(lambda what: replace(what, shape=next(shapes), kind="index"))),
+        )
 
 
 # ------------------------------------------------------------------ dtypes
@@ -158,16 +157,15 @@ def test_op_refuses_inputs_that_do_not_fit_together(entry: Entry, sample: Call) 
 
 @swept()
 @pytest.mark.parametrize("dtype", DTYPES)
+@leaves_nothing
 def test_op_takes_or_refuses_dtype(entry: Entry, sample: Call, dtype: str) -> None:
-    with nothing_left():
-        args, kwargs = build(sample, dtype)
-        try:
-            arrays(run(entry, args, kwargs))
-        except pygrad.EngineError:
-            raise
-        except (RuntimeError, TypeError, NotImplementedError, ValueError) as error:
-            assert str(error), "an error without a message"
-        del args, kwargs
+    args, kwargs = build(sample, dtype)
+    try:
+        arrays(run(entry, args, kwargs))
+    except pygrad.EngineError:
+        raise
+    except (RuntimeError, TypeError, NotImplementedError, ValueError) as error:
+        assert str(error), "an error without a message"
 
 
 # ------------------------------------------------------------------ in place, out=
@@ -194,20 +192,19 @@ def test_inplace_equals_functional(entry: Entry, sample: Call) -> None:
 
 
 @swept(lambda entry: "o" in entry.flags)
+@leaves_nothing
 def test_out_equals_functional(entry: Entry, sample: Call) -> None:
     args, kwargs = build(sample)
-    with nothing_left():
-        expected = run(entry, args, kwargs)
-        if plain_tuple := isinstance(expected, tuple):
-            targets: Any = tuple(pygrad.empty(0, dtype=t.dtype) for t in expected)
-        else:
-            targets = pygrad.empty(0, dtype=expected.dtype)
-        if entry.name == "nonzero" and plain_tuple:
-            pytest.skip("as_tuple has no out=")
-        pygrad.manual_seed(0)
-        got = entry.function(*args, **kwargs, out=targets)
-        for mine, target in zip(leaves(got), leaves(targets), strict=True):
-            assert mine is target
-        if entry.name not in UNINITIALISED:
-            assert_same(list(leaves(got)), list(leaves(expected)))
-        del expected, targets, got
+    expected = run(entry, args, kwargs)
+    if plain_tuple := isinstance(expected, tuple):
+        targets: Any = tuple(pygrad.empty(0, dtype=t.dtype) for t in expected)
+    else:
+        targets = pygrad.empty(0, dtype=expected.dtype)
+    if entry.name == "nonzero" and plain_tuple:
+        pytest.skip("as_tuple has no out=")
+    pygrad.manual_seed(0)
+    got = entry.function(*args, **kwargs, out=targets)
+    for mine, target in zip(leaves(got), leaves(targets), strict=True):
+        assert mine is target
+    if entry.name not in UNINITIALISED:
+        assert_same(list(leaves(got)), list(leaves(expected)))

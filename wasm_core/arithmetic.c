@@ -314,7 +314,7 @@ Tensor *t_float_power(Tensor *a, Tensor *b, bool inplace) {
 #define SELECT(fn, BITS, C, A, B)                                          \
   static void fn##_##BITS(char *const *q, size_t n, const double *k) {     \
     uint##BITS##_t *o = (uint##BITS##_t *)(void *)q[0];                    \
-    const bool *c = (const bool *)(const void *)q[C];                      \
+    const uint8_t *c = (const uint8_t *)(const void *)q[C];                \
     const uint##BITS##_t *a = (const uint##BITS##_t *)(const void *)q[A];  \
     const uint##BITS##_t *b = (const uint##BITS##_t *)(const void *)q[B];  \
     (void)k;                                                               \
@@ -380,9 +380,11 @@ Tensor *t_masked_fill(Tensor *x, Tensor *mask, Tensor *value) {
 
 /* NaN stays NaN, be it the value or a bound. */
 LOOPS_BEGIN
-LOOPS(ANY, 2, at_least, a < b || b != b ? b : a)
-LOOPS(ANY, 2, at_most, a > b || b != b ? b : a)
-LOOPS(ANY, 3, between, b != b || c != c ? (b != b ? b : c) : a < b ? (b > c ? c : b) : a > c ? c : a)
+#define AT_LEAST(a, b) ((((a) < (b)) | ((b) != (b))) ? (b) : (a))
+#define AT_MOST(a, b) ((((a) > (b)) | ((b) != (b))) ? (b) : (a))
+LOOPS(ANY, 2, at_least, AT_LEAST(a, b))
+LOOPS(ANY, 2, at_most, AT_MOST(a, b))
+LOOPS(ANY, 3, between, AT_MOST(AT_LEAST(a, b), c))
 LOOPS_END
 
 /* y = min(max(x, lo), hi):  x' = g where lo <= x <= hi,  lo' = g where x < lo < hi,  hi' = g where x > hi or lo > hi. */
@@ -542,7 +544,8 @@ Tensor *t_heaviside(Tensor *x, Tensor *values) {
 
 Tensor *t_ldexp(Tensor *x, Tensor *other) {
   if (blocked(x, other)) return NULL;
-  if (other->dtype == DT_BOOL) return fail(ERR_NOT_IMPLEMENTED, "\"ldexp_cpu_exp\" not implemented for 'Bool'");
+  if (dtype_is_float((DType)x->dtype) && other->dtype == DT_BOOL)
+    return fail(ERR_NOT_IMPLEMENTED, "\"ldexp_cpu_exp\" not implemented for 'Bool'");
   return t_ldexp_of(x, other);
 }
 

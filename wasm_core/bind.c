@@ -225,7 +225,7 @@ static bool fits(const Arg *a, const Value *v) {
     case ARG_INT: return is_int(v);
     case ARG_INTS: return v->tag == TAG_INTS || (a->expands && is_int(v));
     case ARG_INT_OR_INTS: return v->tag == TAG_INTS || is_int(v);
-    case ARG_FLOAT: return v->tag == TAG_FLOAT || v->tag == TAG_INT || zero_dim(v);
+    case ARG_FLOAT: return v->tag == TAG_FLOAT || v->tag == TAG_INT || v->tag == TAG_BOOL || zero_dim(v);
     case ARG_FLOATS: return v->tag == TAG_FLOATS || v->tag == TAG_INTS;
     case ARG_BOOL: return v->tag == TAG_BOOL;
     case ARG_BOOLS: return v->tag == TAG_BOOLS || is_empty_list(v);

@@ -207,7 +207,7 @@ static void run_inplace(Call *c) {
   if (!self || !check_inplace(self) || !check_overlap_internal(self)) return;
   if (any_requires_grad(c) && !check_rebase(self)) return;
   destination = c->row->direct || strchr(c->row->flags, 'd') ? self : NULL;
-  c->row->run(c);
+  row_run(c);
   destination = NULL;
   if (failed() || c->result.tag != TAG_TENSOR) return;
   inplace_finish(self, (Tensor *)(uintptr_t)c->result.value);
@@ -258,7 +258,7 @@ static void run_out(Call *c) {
   bool was = grad_mode;
   grad_mode = false;
   destination = n == 1 && (c->row->direct || strchr(c->row->flags, 'd')) ? outs[0] : NULL;
-  c->row->run(c);
+  row_run(c);
   destination = NULL;
   grad_mode = was;
   if (failed()) return;
@@ -275,8 +275,13 @@ static void run_out(Call *c) {
   }
 }
 
+void row_run(Call *c) {
+  if (c->row->tensor) ret_tensor(c, c->row->tensor(c));
+  else c->row->run(c);
+}
+
 void call_run(Call *c) {
   if (c->out.tag != TAG_MISSING) run_out(c);
   else if (c->inplace) run_inplace(c);
-  else c->row->run(c);
+  else row_run(c);
 }

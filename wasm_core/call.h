@@ -72,9 +72,11 @@ void ret_item(Call *c, const Tensor *t);
 struct Row {
   const char *flags;  /* where the host offers it, see ops.def */
   const char *schema; /* "add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor" */
-  void (*run)(Call *c);
+  Tensor *(*tensor)(Call *c); /* OP rows: the result */
+  void (*run)(Call *c);       /* OPX rows: says its results itself */
   bool direct; /* element-wise: may write its result straight into its destination */
 };
+void row_run(Call *c);
 /* Runs the row, in place or into out= as the call says. Failure is the status. */
 void call_run(Call *c);
 extern const Row op_rows[];

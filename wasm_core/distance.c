@@ -267,8 +267,9 @@ Tensor *t_cosine_similarity(Tensor *a, Tensor *b, int64_t dim, double eps) {
   memcpy(sizes, a->sizes, (size_t)ndim * sizeof *sizes);
   if (!sizes_broadcast(&ndim, sizes, b->ndim, b->sizes)) return NULL;
   Tensor *each[2] = {t_to(a, d), t_to(b, d)};
+  bool alike = tensor_same_shape(a, b);
   for (int i = 0; i < 2 && !failed(); i++) {
-    if (!sizes_equal(each[i]->ndim, each[i]->sizes, ndim, sizes)) each[i] = t_expand(each[i], ndim, sizes);
+    if (!alike) each[i] = t_expand(each[i], ndim, sizes);
     each[i] = t_div(each[i], bounded_length(each[i], dim, eps));
   }
   return t_sum(t_mul(each[0], each[1]), ONE_DIM(dim), false, DT_NONE);

@@ -69,7 +69,7 @@ static void refuse_dtype(DType d, const char *op) {
 
 DType domain_dtype(Domain domain, DType d, const char *op) {
   static const uint8_t taken[] = { /* the kinds, as bits */
-      [FLOAT] = 14, [WIDE] = 14, [ANY] = 14, [REAL] = 1 << KIND_FLOAT, [REAL_WIDE] = 1 << KIND_FLOAT,
+      [FLOAT] = 14, [WIDE] = 14, [ANY] = 14, [TRUTH] = 14, [REAL] = 1 << KIND_FLOAT, [REAL_WIDE] = 1 << KIND_FLOAT,
       [NUMBER] = 1 << KIND_FLOAT | 1 << KIND_INT, [INTEGER] = 1 << KIND_INT, [INTEGRAL] = 1 << KIND_INT | 1 << KIND_BOOL};
   if (!(taken[domain] >> dtype_kind(d) & 1)) {
     refuse_dtype(d, op);
@@ -208,10 +208,26 @@ typedef struct {
   Flat *loop;
   const double *k;
   int n;
+  bool by_lanes; /* the loop takes multiples of LANES only */
   Side side[ITER_MAX];
 } Blocks;
 
-static _Alignas(16) char buffers[ITER_MAX][BLOCK * 8];
+static _Alignas(16) char buffers[ITER_MAX][BLOCK * 8], lanes[ITER_MAX][LANES * 8];
+
+/* n elements in contiguous memory; a rest that fills no LANES is handled in a place of its own. */
+static void run_flat(const Blocks *b, char *const *p, size_t n) {
+  size_t whole = b->by_lanes ? n & ~(size_t)(LANES - 1) : n, rest = n - whole;
+  if (whole) b->loop(p, whole, b->k);
+  if (!rest) return;
+  char *q[ITER_MAX];
+  for (int i = 0; i < b->n; i++) {
+    size_t bytes = (size_t)b->side[i].bytes;
+    q[i] = lanes[i];
+    if (i) memcpy(q[i], p[i] + whole * bytes, rest * bytes);
+  }
+  b->loop(q, LANES, b->k);
+  memcpy(p[0] + whole * (size_t)b->side[0].bytes, q[0], rest * (size_t)b->side[0].bytes);
+}
 
 /* Brings m elements to a buffer; a broadcast element is brought once. */
 static void gather(Side *s, char *buffer, char *from, int64_t stride, int64_t m) {
@@ -230,7 +246,7 @@ static void run_blocks(char **p, const int64_t *strides, int64_t n, const void *
     any = any || buffered[i];
   }
   if (!any) {
-    b->loop(p, (size_t)n, b->k);
+    run_flat(b, p, (size_t)n);
     return;
   }
   for (int64_t at = 0; at < n; at += BLOCK) {
@@ -242,7 +258,7 @@ static void run_blocks(char **p, const int64_t *strides, int64_t n, const void *
       if (i) gather(&b->side[i], buffers[i], q[i], strides[i], m);
       q[i] = buffers[i];
     }
-    b->loop(q, (size_t)m, b->k);
+    run_flat(b, q, (size_t)m);
     if (!buffered[0]) continue;
     Side *s = &b->side[0];
     s->cast((char *[]){p[0] + at * strides[0], q[0]}, (const int64_t[]){strides[0], s->bytes}, m, NULL);
@@ -262,6 +278,8 @@ static bool run_simple(Blocks *b, Tensor *const *t) {
   if (t[0]->numel) run_blocks(p, strides, t[0]->numel, b);
   return true;
 }
+
+static bool by_lanes(DType inner) { return inner == DT_F32 || inner == DT_U8 || inner == DT_BOOL; }
 
 static bool overlaps_destination(const Tensor *t) {
   if (!destination || t->storage != destination->storage || tensor_overlap(destination, t) != OVERLAP_PARTIAL) return false;
@@ -283,7 +301,7 @@ static Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DTyp
   }
   t[0] = failed() ? NULL : result_for(n, t + 1, out);
   if (!t[0]) return NULL;
-  Blocks b = {.loop = loop, .k = k ? k : no_numbers, .n = n + 1};
+  Blocks b = {.loop = loop, .k = k ? k : no_numbers, .n = n + 1, .by_lanes = by_lanes(inner)};
   for (int i = 0; i <= n; i++) {
     DType memory = (DType)t[i]->dtype, type = i ? inner : outer;
     if (type == DT_NONE) type = memory;
@@ -301,22 +319,27 @@ static Tensor *run_plain(Flat *loop, int n, Tensor *const *in, DType d, DType ou
   static const double no_numbers[3];
   char *p[ITER_MAX];
   if (destination) return NULL;
+  Blocks b = {.loop = loop, .k = k ? k : no_numbers, .n = n + 1, .by_lanes = by_lanes(d)};
+  b.side[0].bytes = dtype_bytes(out);
   for (int i = 0; i < n; i++) {
+    b.side[i + 1].bytes = dtype_bytes(d);
     if (!in[i] || in[i]->dtype != d || (i && !tensor_same_shape(in[0], in[i])) || !tensor_is_contiguous(in[i])) return NULL;
     p[i + 1] = tensor_data(in[i]);
   }
   Tensor *y = tensor_empty(in[0]->ndim, in[0]->sizes, out);
   if (!y) return NULL;
   p[0] = tensor_data(y);
-  if (y->numel) loop(p, (size_t)y->numel, k ? k : no_numbers);
+  run_flat(&b, p, (size_t)y->numel);
   return y;
 }
 
 /* The type in which a table computes d. */
 static DType loop_dtype(const Loops *loops, DType d) {
+  if ((d == DT_BOOL || d == DT_U8) && loops->u8) return d;
   return !dtype_is_float(d) ? DT_I64 : d == DT_F32 && loops->f32 ? DT_F32 : DT_F64;
 }
 static Flat *loop_of(const Loops *loops, DType type) {
+  if (type == DT_BOOL || type == DT_U8) return loops->u8;
   return type == DT_I64 ? loops->i64 : type == DT_F32 ? loops->f32 : loops->f64;
 }
 

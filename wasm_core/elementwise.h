@@ -15,15 +15,18 @@ enum { NOTHING = 0, KEEP_X = 1, KEEP_A = 1, KEEP_B = 2, KEEP_Y = 4, REFUSED = 8 
 
 /* Which dtypes an op takes, and the loops it has. FLOAT makes integers the default floating type, WIDE too and
  * computes in double; REAL refuses integers, REAL_WIDE too and computes in double; NUMBER takes all but bool, ANY
- * all; INTEGER and INTEGRAL refuse floating types, INTEGER bool as well. Integers are computed in int64. */
-typedef enum { FLOAT, WIDE, REAL, REAL_WIDE, NUMBER, ANY, INTEGER, INTEGRAL } Domain;
+ * all; INTEGER and INTEGRAL refuse floating types, INTEGER bool as well; TRUTH takes all as true or false. Integers are
+ * computed in int64. */
+typedef enum { FLOAT, WIDE, REAL, REAL_WIDE, NUMBER, ANY, TRUTH, INTEGER, INTEGRAL } Domain;
 
-/* Handles n elements: p[0] is the result, which may be one of the operands p[1], ...; k are host numbers. */
+/* Handles n elements: p[0] is the result, which may be one of the operands p[1], ...; k are host numbers. For
+ * float and bytes n is a multiple of LANES. */
+enum { LANES = 16 };
 typedef void Flat(char *const *p, size_t n, const double *k);
 
 /* The loops of an op; a type that has none is computed in double or int64. */
 typedef struct {
-  Flat *f32, *f64, *i64;
+  Flat *f32, *f64, *i64, *u8; /* u8: of bytes, for bool and uint8 where they are common */
 } Loops;
 
 /* Where an in-place or out= call wants the result; taken by the first element-wise op of a `direct` row. */
@@ -57,12 +60,19 @@ static inline bool blocked(const Tensor *a, const Tensor *b) { return failed() |
 #define FLAT_FOR_float _Pragma("GCC ivdep")
 #define SMALL
 #endif
+#define FLAT_FOR_uint8_t FLAT_FOR_float
 #define FLAT_FOR_double
 #define FLAT_FOR_int64_t
+/* Vectorised loops are given a multiple of LANES, and so have no second body for a rest. */
+#define FLAT_COUNT_float(n) ((n) & ~(size_t)(LANES - 1))
+#define FLAT_COUNT_uint8_t FLAT_COUNT_float
+#define FLAT_COUNT_double(n) (n)
+#define FLAT_COUNT_int64_t(n) (n)
 
 /* --- loops: FLATn(function, result type, operand type T, type W to wrap around in, value of x or a, b, c, d) --- */
 #define FLAT_HEAD(FN, R, A, WRAP)                              \
-  static void FN(char *const *q_, size_t n, const double *k_) { \
+  static void FN(char *const *q_, size_t n_, const double *k_) { \
+    const size_t n = FLAT_COUNT_##A(n_);                       \
     typedef A T;                                               \
     typedef WRAP W;                                            \
     R *o_ = (R *)(void *)q_[0];                                \
@@ -108,17 +118,19 @@ static inline bool blocked(const Tensor *a, const Tensor *b) { return failed() |
 #define LOOPS_REAL(M, fn, V) LOOPS_FLOAT(M, fn, V)
 #define LOOPS_REAL_WIDE(M, fn, V) LOOPS_WIDE(M, fn, V)
 #define LOOPS_INTEGER(M, fn, V) SMALL M(fn##_i64, int64_t, uint64_t, V)
-#define LOOPS_INTEGRAL(M, fn, V) LOOPS_INTEGER(M, fn, V)
+#define LOOPS_INTEGRAL(M, fn, V) LOOPS_INTEGER(M, fn, V) M(fn##_u8, uint8_t, uint32_t, V)
 #define LOOPS_NUMBER(M, fn, V) LOOPS_FLOAT(M, fn, V) LOOPS_INTEGER(M, fn, V)
 #define LOOPS_ANY(M, fn, V) LOOPS_NUMBER(M, fn, V)
+#define LOOPS_TRUTH(M, fn, V) LOOPS_ANY(M, fn, V) M(fn##_u8, uint8_t, uint32_t, V)
 #define TABLE_FLOAT(fn) .f32 = fn##_f32, .f64 = fn##_f64
 #define TABLE_WIDE(fn) .f64 = fn##_f64
 #define TABLE_REAL(fn) TABLE_FLOAT(fn)
 #define TABLE_REAL_WIDE(fn) TABLE_WIDE(fn)
 #define TABLE_INTEGER(fn) .i64 = fn##_i64
-#define TABLE_INTEGRAL(fn) TABLE_INTEGER(fn)
+#define TABLE_INTEGRAL(fn) TABLE_INTEGER(fn), .u8 = fn##_u8
 #define TABLE_NUMBER(fn) TABLE_FLOAT(fn), TABLE_INTEGER(fn)
 #define TABLE_ANY(fn) TABLE_NUMBER(fn)
+#define TABLE_TRUTH(fn) TABLE_ANY(fn), .u8 = fn##_u8
 /* The loops of a domain's gradient: integers have none. */
 #define LOOPS_GRAD_FLOAT LOOPS_FLOAT
 #define LOOPS_GRAD_REAL LOOPS_FLOAT

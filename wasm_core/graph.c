@@ -424,8 +424,8 @@ static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
   if (geo.inner_first && inner_gi[0]) t_copy_(slice, inner_gi[0], true);
   else t_fill_(slice, tensor_wrapped_f(0));
   gi[0] = result;
-  for (int i = 0; i < n->inner->n_edges; i++)
-    if (n->edges[i + 1].node) gi[i + 1] = inner_gi[i];
+  int shift = geo.inner_first ? 0 : 1;
+  for (int i = 1 - shift; i < n->inner->n_edges; i++) gi[i + shift] = inner_gi[i];
 }
 const NodeType CopySlices = {"torch::autograd::CopySlices", grad_copy_slices, ""};
 
@@ -490,7 +490,7 @@ bool check_inplace(Tensor *t) {
   }
   if (!grad_mode || !tensor_requires_grad(t)) return true;
   if (!check_rebase(t)) return false;
-  if (tensor_is_view(t) && tensor_is_leaf(t->meta->base) && tensor_requires_grad(t->meta->base)) {
+  if (tensor_is_view(t) && tensor_is_leaf(t->meta->base)) {
     fail(ERR_RUNTIME, "a view of a leaf Variable that requires grad is being used in an in-place operation.");
     return false;
   }
@@ -527,7 +527,10 @@ static void rebase_plain(Tensor *t, Node *n) {
 
 static void rebase_view(Tensor *t, Node *inner) {
   Tensor *base = t->meta->base;
-  Node *n = node_bare(&CopySlices, inner->n_edges + 1, 0, geometry_count(base, t));
+  bool inner_first = inner->n_edges && inner->edges[0].node == t->grad_fn && t->grad_fn &&
+                     inner->edges[0].input_nr == t->output_nr;
+  int shift = inner_first ? 0 : 1; /* the base's edge stands for the slice's */
+  Node *n = node_bare(&CopySlices, inner->n_edges + shift, 0, geometry_count(base, t));
   if (!n) {
     node_release(inner);
     return;
@@ -535,12 +538,10 @@ static void rebase_view(Tensor *t, Node *inner) {
   n->kind = NODE_COPY_SLICES;
   n->inner = inner;
   n->edges[0] = tensor_edge(base);
-  bool first_is_slice = inner->n_edges && inner->edges[0].node == t->grad_fn && t->grad_fn &&
-                        inner->edges[0].input_nr == t->output_nr;
-  geometry_store(n->numbers, base, t, first_is_slice);
-  for (int i = first_is_slice ? 1 : 0; i < inner->n_edges; i++) {
-    n->edges[i + 1] = inner->edges[i];
-    node_retain(n->edges[i + 1].node);
+  geometry_store(n->numbers, base, t, inner_first);
+  for (int i = 1 - shift; i < inner->n_edges; i++) {
+    n->edges[i + shift] = inner->edges[i];
+    node_retain(inner->edges[i].node);
   }
   rebase_plain(base, n);
   tensor_grad_fn(t);

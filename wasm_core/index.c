@@ -345,11 +345,20 @@ static bool check_put_overlap(const Tensor *x, const Tensor *t) {
   return false;
 }
 
+static void warn_expanded(const Tensor *x) {
+  bool expanded = false;
+  for (int d = 0; d < x->ndim; d++) expanded = expanded || (x->strides[d] == 0 && x->sizes[d] > 1);
+  if (expanded)
+    warn_user("Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+              "operation. This also applies to advanced indexing e.g. tensor[indices] = tensor");
+}
+
 Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
-  if (stopped(x) || stopped(value) || too_many(indices) || !check_inplace(x) || !check_overlap(x)) return NULL;
+  if (stopped(x) || stopped(value) || too_many(indices) || !check_inplace(x)) return NULL;
   for (int i = 0; i < indices.n; i++)
     if (!check_put_overlap(x, indices.v[i])) return NULL;
   if (!accumulate && !check_put_overlap(x, value)) return NULL;
+  warn_expanded(x);
   Tensor *from = value->storage == x->storage ? index_clone(value) : value;
   Node *n = dtype_is_float((DType)x->dtype) ? put_node(x, indices, value, accumulate) : NULL;
   if (!put(x, indices, from, accumulate)) {

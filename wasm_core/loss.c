@@ -20,7 +20,8 @@ static Reduction legacy_reduction(const Call *c, int size_average, int reduce) {
   return r;
 }
 
-Reduction arg_reduction(const Call *c, int size_average, int reduce, int reduction) {
+__attribute__((format(printf, 5, 0)))
+static Reduction named_reduction(const Call *c, int size_average, int reduce, int reduction, const char *refusal) {
   const char *name = arg_str(c, reduction);
   if (size_average >= 0 && (arg_given(c, size_average) || arg_given(c, reduce)))
     return legacy_reduction(c, size_average, reduce);
@@ -31,8 +32,16 @@ Reduction arg_reduction(const Call *c, int size_average, int reduce, int reducti
     warn_user("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.");
     return REDUCE_MEAN;
   }
-  fail(ERR_VALUE, "%s is not a valid value for reduction", name ? name : "None");
+  fail(ERR_VALUE, refusal, name ? name : "None");
   return REDUCE_BAD;
+}
+
+Reduction arg_reduction(const Call *c, int size_average, int reduce, int reduction) {
+  return named_reduction(c, size_average, reduce, reduction, "%s is not a valid value for reduction");
+}
+
+Reduction arg_short_reduction(const Call *c, int size_average, int reduce, int reduction) {
+  return named_reduction(c, size_average, reduce, reduction, "%s is not valid");
 }
 
 Reduction arg_kl_reduction(const Call *c) {
@@ -156,7 +165,7 @@ NLL_VALUES(double)
 /* The loss of the picks; *total gets the sum of the weights. Not recorded. */
 static Tensor *nll_plain(const Picks *p, Tensor *x, Tensor *target, Reduction r, double *total) {
   x = t_contiguous(x);
-  Tensor *values = failed() ? NULL : tensor_empty(target->ndim, target->sizes, (DType)x->dtype);
+  Tensor *values = failed() ? NULL : tensor_empty(x->ndim > 1 ? target->ndim : 0, target->sizes, (DType)x->dtype);
   if (!values) return NULL;
   if (x->dtype == DT_F32) *total = nll_values_float(p, (const float *)(const void *)tensor_data(x), (float *)(void *)tensor_data(values));
   else *total = nll_values_double(p, (const double *)(const void *)tensor_data(x), (double *)(void *)tensor_data(values));
@@ -413,8 +422,8 @@ LOSS_ROWS(LOSS_NODES)
 
 /* The gradient of one operand by its loop: g is a number or has the full shape. */
 static Tensor *loss_loop(const Loops *loops, Tensor *g, Tensor *x, Tensor *t, Tensor *q, double p) {
-  Tensor *in[4] = {g, x, t, q ? q : x};
-  if (blocked(g, x) || !t) return NULL;
+  Tensor *in[4] = {g, x, t, q};
+  if (blocked(g, x) || blocked(t, q)) return NULL;
   return run(loops, 4, in, (DType)g->dtype, &p);
 }
 
@@ -430,7 +439,7 @@ static void loss_vjp(const Loss *l, Node *n, Tensor *g, Tensor **gi, TapeGrad *t
   Tensor *x = saved(n, 0), *t = saved(n, 1), *q = saved(n, 2);
   double p = n->numbers[1].f;
   g = loss_incoming(n, g);
-  if (grad_mode && !q) q = tensor_wrapped_f(1);
+  if (!q) q = tensor_wrapped_f(1);
   if (needs(n, 0)) gi[0] = grad_mode ? tape_x(g, x, t, q, p) : loss_loop(&l->grad_x, g, x, t, q, p);
   if (needs(n, 1)) gi[1] = grad_mode ? tape_t(g, x, t, q, p) : loss_loop(&l->grad_t, g, x, t, q, p);
 }
@@ -557,13 +566,23 @@ static bool probabilities(Tensor *x) {
   return good;
 }
 
+static bool check_weight_spread(const Tensor *weight, const Tensor *x) {
+  for (int i = 1; i <= weight->ndim; i++) {
+    int64_t n = weight->sizes[weight->ndim - i];
+    if (n == 1 || (i <= x->ndim && n == x->sizes[x->ndim - i])) continue;
+    fail(ERR_RUNTIME, "Attempting to broadcast a dimension of length %lld at -%d! Mismatching argument at index 1 had torch.Size(%s); but "
+                      "expected shape should be broadcastable to %s", (long long)n, i, shape_text(weight), shape_text(x));
+    return false;
+  }
+  return true;
+}
+
 Tensor *t_binary_cross_entropy(Tensor *x, Tensor *target, Tensor *weight, Reduction r) {
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   if (!tensor_same_shape(x, target))
     return fail(ERR_VALUE, "Using a target size (torch.Size(%s)) that is different to the input size (torch.Size(%s)) is "
                            "deprecated. Please ensure they have the same size.", shape_text(target), shape_text(x));
-  if (weight && !sizes_expandable(weight->ndim, weight->sizes, x->ndim, x->sizes))
-    return fail(ERR_RUNTIME, "The size of tensor a %s must match the size of tensor b %s", shape_text(x), shape_text(weight));
+  if (weight && !check_weight_spread(weight, x)) return NULL;
   if (!check_constant("binary_cross_entropy", "weight", weight)) return NULL;
   if (!dtype_is_float((DType)x->dtype))
     return fail(ERR_NOT_IMPLEMENTED, "\"binary_cross_entropy\" not implemented for '%s'", dtype_info[x->dtype].legacy);

@@ -245,10 +245,10 @@ static bool check_margin_types(const char *kernel, Tensor *x, Tensor *target) {
 /* Whether all targets are classes; -1 too if `ends`. */
 static bool targets_within(Tensor *target, int64_t classes, bool ends, const char *message) {
   target = t_contiguous(target);
-  if (failed()) return false;
-  const int64_t *t = (const int64_t *)(const void *)tensor_data(target);
-  for (int64_t i = 0; i < target->numel; i++)
-    if (t[i] < (ends ? -1 : 0) || t[i] >= classes) fail(ERR_RUNTIME, "%s", message);
+  for (int64_t i = 0; !failed() && i < target->numel; i++) {
+    double t = tensor_get_f(target, i);
+    if (t < (ends ? -1 : 0) || t >= (double)classes) fail(ERR_RUNTIME, "%s", message);
+  }
   return !failed();
 }
 
@@ -278,8 +278,8 @@ Tensor *t_multilabel_margin_loss(Tensor *x, Tensor *target, Reduction r) {
   if (!tensor_same_shape(x, target))
     return fail(ERR_RUNTIME, "inconsistent target size: %s for input of size: %s", shape_text(target), shape_text(x));
   int64_t classes = x->ndim ? x->sizes[x->ndim - 1] : 1;
-  if (!check_margin_types("multilabel_margin_loss_forward_out_frame", x, target) ||
-      !targets_within(target, classes, true, "argument #2 'target' is out of range"))
+  if (!targets_within(target, classes, true, "argument #2 'target' is out of range") ||
+      !check_margin_types("multilabel_margin_loss_forward_out_frame", x, target))
     return NULL;
   Margins m = {.p = 1, .margin = 1};
   return margins_loss(&m, x, target, NULL, r);

@@ -9,26 +9,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "maths32.h"
 #include "special.h"
 
 #define MATHS1(name, x) _Generic((x), float: name##f, default: name)(x)
 #define MATHS2(name, x, y) _Generic((x), float: name##f, default: name)(x, y)
-#define m_exp(x) MATHS1(exp, x)
+#define m_exp(x) _Generic((x), float: exp_f32, default: exp)(x)
 #define m_exp2(x) MATHS1(exp2, x)
-#define m_expm1(x) MATHS1(expm1, x)
-#define m_log(x) MATHS1(log, x)
+#define m_expm1(x) _Generic((x), float: expm1_f32, default: expm1)(x)
+#define m_log(x) _Generic((x), float: log_f32, default: log)(x)
 #define m_log2(x) MATHS1(log2, x)
 #define m_log10(x) MATHS1(log10, x)
-#define m_log1p(x) MATHS1(log1p, x)
+#define m_log1p(x) _Generic((x), float: log1p_f32, default: log1p)(x)
 #define m_sqrt(x) MATHS1(sqrt, x)
 #define m_sin(x) MATHS1(sin, x)
 #define m_cos(x) MATHS1(cos, x)
 #define m_tan(x) MATHS1(tan, x)
-#define m_tanh(x) MATHS1(tanh, x)
-#define m_erf(x) MATHS1(erf, x)
+#define m_tanh(x) _Generic((x), float: tanh_f32, default: tanh)(x)
+#define m_erf(x) _Generic((x), float: erf_f32, default: erf)(x)
 #define m_pow(x, y) MATHS2(pow, x, y)
-#define m_fmod(x, y) MATHS2(fmod, x, y)
-#define m_copysign(x, y) MATHS2(copysign, x, y)
+#define m_fmod(x, y) _Generic((x), float: fmod_f32, default: fmod)(x, y)
+#define m_copysign(x, y) _Generic((x), float: copysign_f32, default: copysign)(x, y)
 #define m_nextafter(x, y) MATHS2(nextafter, x, y)
 #define m_asin asin
 #define m_acos acos
@@ -55,7 +56,7 @@ static inline int64_t maths_same(int64_t x) { return x; }
 #define m_floor(x) MATHS_ROUND(floor, x)
 #define m_ceil(x) MATHS_ROUND(ceil, x)
 #define m_trunc(x) MATHS_ROUND(trunc, x)
-#define m_rint(x) MATHS_ROUND(rint, x)
+#define m_rint(x) MATHS_ROUND(nearbyint, x)
 
 static inline bool maths_sign_f32(float x) { return signbit(x); }
 static inline bool maths_sign_f64(double x) { return signbit(x); }

@@ -72,7 +72,8 @@ static bool multiply(const char *op, DType d, Matrices a, Matrices b, Matrices c
   if (failed()) return false;
   if (c.count == 0 || c.rows == 0 || c.cols == 0) return true;
   if (!kernels[d]) {
-    if (a.cols || beta.i) return fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", op, dtype_info[d].legacy), false;
+    if (a.cols || beta.i) return fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", op,
+                                      dtype_info[d].legacy), false;
     memset(c.at, 0, (size_t)(c.count * c.rows * c.cols * dtype_bytes(d)));
     return true;
   }
@@ -90,7 +91,8 @@ Factor arg_factor(const Call *c, int k) { return (Factor){arg_float(c, k), arg_i
 static Tensor *product(const char *op, DType d, int ndim, Matrices a, Matrices b, Factor alpha, bool by_columns) {
   int64_t sizes[3] = {a.count, a.rows, b.cols}, strides[2] = {1, a.rows};
   if (a.cols != b.rows || a.count != b.count) /* a hook may have returned anything as a gradient */
-    return fail(ERR_RUNTIME, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", (Shown)a.rows, (Shown)a.cols,
+    return fail(ERR_RUNTIME, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", (Shown)a.rows,
+                (Shown)a.cols,
                 (Shown)b.rows, (Shown)b.cols);
   Tensor *y = by_columns  ? tensor_empty_strided(2, sizes + 1, strides, d)
               : ndim == 1 ? tensor_empty(1, sizes + 1, d)
@@ -268,7 +270,8 @@ static bool check_mv(const Tensor *self, const Tensor *mat, const Tensor *vec) {
   }
   const Tensor *first = self ? self : vec;
   if (mat->dtype == vec->dtype && first->dtype == vec->dtype) return true;
-  fail(ERR_RUNTIME, "addmv input tensors must have the same dtype, but got %s, %s, and %s", legacy(first), legacy(mat), legacy(vec));
+  fail(ERR_RUNTIME, "addmv input tensors must have the same dtype, but got %s, %s, and %s", legacy(first), legacy(mat),
+       legacy(vec));
   return false;
 }
 
@@ -276,7 +279,8 @@ static bool check_dot(const Tensor *a, const Tensor *b) {
   if (a->ndim != 1 || b->ndim != 1)
     return fail(ERR_RUNTIME, "1D tensors expected, but got %dD and %dD tensors", a->ndim, b->ndim), false;
   if (a->dtype != b->dtype)
-    return fail(ERR_RUNTIME, "dot : expected both vectors to have same dtype, but found %s and %s", legacy(a), legacy(b)), false;
+    return fail(ERR_RUNTIME, "dot : expected both vectors to have same dtype, but found %s and %s", legacy(a),
+                legacy(b)), false;
   if (a->numel == b->numel) return true;
   fail(ERR_RUNTIME,
        "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of elements, but got %lld and "
@@ -349,7 +353,8 @@ static Tensor *add_product(const NodeType *type, const char *op, int ndim, Tenso
   keep_operands(n, a, b, 1, 2);
   num_f(n, 0, alpha.f);
   num_f(n, 1, beta.f);
-  Tensor *out = ndim == 1 ? tensor_empty(1, sizes + 1, (DType)a->dtype) : tensor_empty(ndim, sizes + 3 - ndim, (DType)a->dtype);
+  Tensor *out = ndim == 1 ? tensor_empty(1, sizes + 1, (DType)a->dtype) : tensor_empty(ndim, sizes + 3 - ndim,
+                                                                                       (DType)a->dtype);
   bool done = spread(out, self, beta) && multiply(op, (DType)a->dtype, x, y, matrices_of(out), alpha, beta);
   return set_history(done ? out : NULL, n);
 }
@@ -367,7 +372,8 @@ Tensor *t_addmv(Tensor *self, Tensor *mat, Tensor *vec, Factor beta, Factor alph
 Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
   if (blocked(a, b) || !self || !check_batches(a, b)) return NULL;
   if (self->dtype != a->dtype)
-    return fail(ERR_RUNTIME, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s", c_name(self), c_name(a), c_name(b));
+    return fail(ERR_RUNTIME, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s", c_name(self),
+                c_name(a), c_name(b));
   return add_product(&BaddbmmBackward0, "baddbmm", 3, self, a, b, beta, alpha);
 }
 
@@ -382,7 +388,8 @@ static bool check_addbmm(const Tensor *self, const Tensor *a, const Tensor *b) {
   if (a->ndim != 3) return fail(ERR_RUNTIME, "batch1 must be a 3D tensor"), false;
   if (b->ndim != 3) return fail(ERR_RUNTIME, "batch2 must be a 3D tensor"), false;
   if (a->sizes[0] != b->sizes[0]) {
-    fail(ERR_RUNTIME, "batch1 and batch2 must have same number of batches, got %lld and %lld", (Shown)a->sizes[0], (Shown)b->sizes[0]);
+    fail(ERR_RUNTIME, "batch1 and batch2 must have same number of batches, got %lld and %lld", (Shown)a->sizes[0],
+         (Shown)b->sizes[0]);
     return false;
   }
   if (a->sizes[2] != b->sizes[1]) {
@@ -392,7 +399,8 @@ static bool check_addbmm(const Tensor *self, const Tensor *a, const Tensor *b) {
   }
   const Tensor *wrong = self->dtype != b->dtype ? self : a->dtype != b->dtype ? a : NULL;
   if (!wrong) return true;
-  fail(ERR_RUNTIME, "%s and mat2 must have the same dtype, but got %s and %s", wrong == self ? "self" : "mat1", legacy(wrong), legacy(b));
+  fail(ERR_RUNTIME, "%s and mat2 must have the same dtype, but got %s and %s", wrong == self ? "self" : "mat1",
+       legacy(wrong), legacy(b));
   return false;
 }
 
@@ -556,6 +564,30 @@ static Tensor *linear_plain(Tensor *x, Tensor *w, Tensor *bias) {
   return multiply("addmm_impl_cpu_", (DType)x->dtype, in, turned(matrices_of(w)), out, one, bias ? one : nothing) ? y : NULL;
 }
 
+/* y = w^T. A gradient that nobody else knows is turned where it is, so that the leaf may keep it. */
+GRAD(TBackward0, "") {
+  Tensor *t = g[0];
+  bool own = !grad_mode && t->refs == 1 && t->ndim == 2 && !t->meta && !t->grad_fn;
+  if (!own) {
+    gi[0] = t_t(t);
+    return;
+  }
+  int64_t rows = t->sizes[0], row_stride = t->strides[0];
+  t->sizes[0] = t->sizes[1], t->strides[0] = t->strides[1];
+  t->sizes[1] = rows, t->strides[1] = row_stride;
+  gi[0] = t;
+}
+
+/* w^T as an operand that is no view to anybody: cheaper than t_t2. */
+static Tensor *turned_weight(Tensor *w) {
+  if (w->ndim != 2) return t_t2(w);
+  Tensor *t = tensor_alias(w, 2, (int64_t[]){w->sizes[1], w->sizes[0]}, (int64_t[]){w->strides[1], w->strides[0]}, w->offset);
+  if (!t) return NULL;
+  t->flags |= w->flags & FLAG_INFERENCE;
+  if (saved_check_mode) tensor_share_version(t, w);
+  return set_history(t, node_new(&TBackward0, 0, 0, w, NULL));
+}
+
 static bool recorded(Tensor *x, Tensor *w, Tensor *bias) {
   return grad_mode && (tensor_requires_grad(x) || tensor_requires_grad(w) || (bias && tensor_requires_grad(bias)));
 }
@@ -579,7 +611,7 @@ Tensor *t_linear(Tensor *x, Tensor *w, Tensor *bias) {
   }
   if (x->ndim == 0 || w->ndim == 0)
     return fail(ERR_RUNTIME, "both arguments to linear need to be at least 1D, but they are %dD and %dD", x->ndim, w->ndim);
-  Tensor *wt = t_t2(w);
+  Tensor *wt = turned_weight(w);
   if (!bias || !wt) return t_matmul(x, wt);
   if (x->ndim == 2) return t_addmm(bias, x, wt, one, one);
   if (!tensor_is_contiguous(x) || !tensor_is_contiguous(bias) || !is_row(bias, x)) return add_bias(t_matmul(x, wt), bias);

@@ -8,8 +8,9 @@
 /* --- losses --- */
 typedef enum { REDUCE_NONE, REDUCE_MEAN, REDUCE_SUM, REDUCE_BATCH_MEAN, REDUCE_BAD } Reduction;
 /* The reduction named by argument `reduction`, unless the older flags size_average and reduce are given (and no
- * longer advised). REDUCE_BAD with an error. `legacy` < 0: the op has no such flags. */
+ * longer advised). REDUCE_BAD with an error. size_average < 0: the op has no such flags. */
 Reduction arg_reduction(const Call *c, int size_average, int reduce, int reduction);
+Reduction arg_short_reduction(const Call *c, int size_average, int reduce, int reduction); /* with a shorter refusal */
 Reduction arg_kl_reduction(const Call *c); /* of kl_div's arguments 2 to 4 */
 Tensor *loss_reduced(Tensor *loss, Reduction r); /* with history */
 /* Refuses t as an argument that op has no gradient for. */
@@ -79,6 +80,13 @@ Tensor *t_avg_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, bool cei
 Tensor *t_adaptive_avg_pool1d(Tensor *x, Ints size);
 void t_adaptive_max_pool1d(Tensor *x, Ints size, Tensor *out[2]);
 Tensor *t_lp_pool(Tensor *x, int nd, double p, Ints kernel, Ints stride, bool ceil_mode);
+
+/* --- from the arguments of interpolate and upsample --- */
+Tensor *t_interpolate(Call *c);
+Tensor *t_upsample(Call *c);
+
+Tensor *t_scaled_dot_product_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, double dropout_p, bool is_causal, const double *scale,
+                                       bool enable_gqa);
 
 /* --- dropout --- */
 enum { DROP_CHANNELS = 1, DROP_ALPHA = 2 };

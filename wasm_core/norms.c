@@ -1,20 +1,11 @@
-/* Vector norms: linalg.vector_norm, norm, dist, normalize.
- *
- * The orders that need no power have folds of their own; the rest fold |x|^p in double. */
+/* Vector norms: linalg.vector_norm, norm, dist, normalize. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "reduce.h"
 
-/* ------------------------------------------------------------ folds */
-
-/* The order as a parameter that every result shares. */
-static Tensor *power_param(const Tensor *x, double p) {
-  int64_t sizes[MAX_DIM];
-  for (int i = 0; i < x->ndim; i++) sizes[i] = 1;
-  return tensor_full(x->ndim, sizes, DT_F64, p);
-}
+/* ------------------------------------------------------------ values */
 
 static void map_in_place(Tensor *y, double p) {
   char *at = tensor_data(y);
@@ -24,15 +15,25 @@ static void map_in_place(Tensor *y, double p) {
   })
 }
 
+/* The norm with the masked dims at size 1, unrecorded. */
 static Tensor *fold_norm(Tensor *x, DimMask mask, double p) {
-  if (p == INFINITY) return fold(largest_folds, max_folds, x, mask, NULL, NULL);
-  if (p == -INFINITY) return fold(smallest_folds, min_folds, x, mask, NULL, NULL);
-  if (p == 0) return fold(ones_folds, sum_folds, x, mask, NULL, NULL);
-  if (p == 1) return fold(absolute_folds, sum_folds, x, mask, NULL, NULL);
-  Tensor *y = p == 2 ? fold(squares_folds, sum_folds, x, mask, NULL, NULL)
-                     : fold(powers_folds, sum_folds, x, mask, power_param(x, p), NULL);
-  if (y) map_in_place(y, p);
-  return cast_plain(y, (DType)x->dtype);
+  bool was = grad_mode;
+  grad_mode = false;
+  Tensor *y;
+  if (p == 2) {
+    y = fold(squares_folds, sum_folds, x, mask, NULL, NULL);
+  } else if (p == 0) {
+    y = cast_plain(fold(count_folds, sum_folds, x, mask, NULL, NULL), (DType)x->dtype);
+  } else {
+    Tensor *terms = t_abs(x);
+    if (p != 1 && !isinf(p)) terms = t_pow(terms, tensor_wrapped_f(p));
+    const Reducer *folds = p == INFINITY ? max_folds : p == -INFINITY ? min_folds : sum_folds;
+    y = fold(folds, folds, terms, mask, NULL, NULL);
+    if (y && p == INFINITY && fold_count(x, mask) == 0) y = t_zeros_like(y);
+  }
+  grad_mode = was;
+  if (y && p != 0 && p != 1 && !isinf(p)) map_in_place(y, p);
+  return y;
 }
 
 /* ------------------------------------------------------------ gradient */
@@ -135,13 +136,10 @@ Tensor *t_dist(Tensor *a, Tensor *b, double p) {
   num_f(n, 0, p);
   save(n, 0, a);
   save(n, 1, b);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *d = t_sub(a, b), *y = NULL;
+  Tensor *d = t_sub(t_detach(a), t_detach(b)), *y = NULL;
   if (d && !dtype_is_float((DType)d->dtype))
     fail(ERR_RUNTIME, "norm(): input dtype should be either floating point or complex. Got %s instead.", dtype_info[d->dtype].legacy);
   else if (d) y = drop_dims(fold_norm(d, dims_all(d), p), dims_all(d));
-  grad_mode = was;
   y = set_history(y, n);
   if (n) save_output(n, 2, y);
   return y;

@@ -165,7 +165,7 @@ static Tensor *no_kernel(const Tensor *x, const char *kernel) {
 
 /* Fills x from a distribution's table; `kernel` is what PyTorch's error names for a dtype without an entry. */
 static Tensor *fill(Tensor *x, Fill *const *fills, const char *kernel, int32_t gen, Draw d) {
-  if (blocked(x)) return NULL;
+  if (blocked(x) || !check_overlap_internal(x)) return NULL;
   d.fill = fills[x->dtype];
   d.width = dtype_bytes(tensor_dtype(x));
   if (!d.fill) return no_kernel(x, kernel);
@@ -324,7 +324,7 @@ static bool check_count(const Tensor *x, int64_t n) {
 
 Tensor *random_permutation(Tensor *x, int32_t gen) {
   Rng *r = blocked(x) ? NULL : random_generator(gen);
-  if (!r || !check_count(x, x->numel)) return NULL;
+  if (!r || !check_overlap_internal(x) || !check_count(x, x->numel)) return NULL;
   bool direct = x->dtype == DT_I64 && tensor_is_contiguous(x);
   Tensor *y = direct ? x : tensor_empty(x->ndim, x->sizes, DT_I64);
   if (!y || !tensor_write_begin(y, true)) return NULL;
@@ -364,7 +364,7 @@ static void coins_loop(char **p, const int64_t *st, int64_t n, const void *ctx) 
 
 /* Each x is 1 with the probability that p, which broadcasts to x, has there. */
 static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
-  if (blocked(x) || !p) return NULL;
+  if (blocked(x) || !p || !check_overlap_internal(x)) return NULL;
   bool was = grad_mode;
   grad_mode = false;
   Tensor *wide = t_expand(p, x->ndim, x->sizes);

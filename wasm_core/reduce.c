@@ -121,26 +121,31 @@ static void plan_make(Plan *p, const Tensor *x, DimMask mask, const Tensor *y, c
   if (p->n_run == 0) plan_run(p, 1, 1);
 }
 
+/* Copies n elements of d between arrays with steps. */
+static void copy_elements(DType d, int64_t n, const void *from, int64_t from_step, void *to, int64_t to_step) {
+  DISPATCH_WIDTH(d, {
+    const T *x = from;
+    T *y = to;
+    for (int64_t i = 0; i < n; i++) y[i * to_step] = x[i * from_step];
+  })
+}
+
 /* Copies the run that starts at x, in logical order. */
 static void gather_run(const Plan *p, const char *x, char *to, DType d) {
-  int64_t index[MAX_DIM] = {0};
+  int64_t index[MAX_DIM] = {0}, bytes = dtype_bytes(d);
   int last = p->n_run - 1;
-  int64_t step = p->run_steps[last], size = p->run_sizes[last], at = 0;
-  DISPATCH_WIDTH(d, {
-    const T *from = (const T *)(const void *)x;
-    T *out = (T *)(void *)to;
-    for (;;) {
-      for (int64_t i = 0; i < size; i++) *out++ = from[at + i * step];
-      int k = last - 1;
-      for (; k >= 0; k--) {
-        at += p->run_steps[k];
-        if (++index[k] < p->run_sizes[k]) break;
-        at -= p->run_steps[k] * p->run_sizes[k];
-        index[k] = 0;
-      }
-      if (k < 0) break;
+  for (;;) {
+    copy_elements(d, p->run_sizes[last], x, p->run_steps[last], to, 1);
+    to += p->run_sizes[last] * bytes;
+    int k = last - 1;
+    for (; k >= 0; k--) {
+      x += p->run_steps[k] * bytes;
+      if (++index[k] < p->run_sizes[k]) break;
+      x -= p->run_steps[k] * p->run_sizes[k] * bytes;
+      index[k] = 0;
     }
-  })
+    if (k < 0) return;
+  }
 }
 
 /* The kept dimension whose elements are adjacent in x, or -1. */
@@ -287,10 +292,7 @@ void fold_blocks(const Strip *s) {
 static const void *strip_params(const Strip *s, double *buffer) {
   static const double zeros[FOLD_COLUMNS];
   if (!s->param || s->param_step == 1) return s->param ? s->param : zeros;
-  const char *from = s->param;
-  DISPATCH_WIDTH(s->reducer->result, {
-    for (int64_t j = 0; j < s->width; j++) ((T *)(void *)buffer)[j] = ((const T *)(const void *)from)[j * s->param_step];
-  })
+  copy_elements(s->reducer->result, s->width, s->param, s->param_step, buffer, 1);
   return buffer;
 }
 
@@ -309,10 +311,7 @@ void fold_strips(const Strip *s) {
     for (int64_t full = k; full & 1; full >>= 1, top--) r->combine(levels[top - 2], levels[top - 1], s->width);
   }
   for (; top > 1; top--) r->combine(levels[top - 2], levels[top - 1], s->width);
-  char *out = s->out;
-  DISPATCH_WIDTH(r->result, {
-    for (int64_t j = 0; j < s->width; j++) ((T *)(void *)out)[j * s->out_step] = ((T *)(void *)levels[0])[j];
-  })
+  copy_elements(r->result, s->width, levels[0], 1, s->out, s->out_step);
 }
 
 /* ------------------------------------------------------------ sums, products, counts */
@@ -348,8 +347,23 @@ const Reducer prod_folds[DT_COUNT] = {FLOAT_REDUCERS(prod), [DT_I64] = PLAIN_RED
 
 /* ------------------------------------------------------------ extremes */
 
-FLOAT_KERNELS(max, -INFINITY, v, FOLD_MAX)
-FLOAT_KERNELS(min, INFINITY, v, FOLD_MIN)
+/* A block is folded as if it were numbers, in the very order of FOLD_MAX, and looked through for NaNs. */
+#define NAN_BLOCK(NAME, T, FLAG)                                                  \
+  static void NAME##_block(const void *x_, int64_t n, const void *param, void *y) { \
+    const T *restrict x = x_;                                                     \
+    FLAG nans = 0;                                                                \
+    NAME##_numbers(x, n, param, y);                                               \
+    LONG_LOOP for (int64_t i = 0; i < n; i++) nans |= x[i] != x[i];               \
+    if (nans) *(T *)y = (T)NAN;                                                   \
+  }
+#define FLOAT_EXTREME(NAME, T, FLAG, IDENTITY, OP, NUMBER_OP)    \
+  STRIP_KERNELS(NAME, T, T, IDENTITY, v, OP)                     \
+  BLOCK_KERNEL(NAME, NAME##_numbers, T, T, IDENTITY, NUMBER_OP)  \
+  NAN_BLOCK(NAME, T, FLAG)
+FLOAT_EXTREME(max_f32, float, int32_t, -INFINITY, FOLD_MAX, NUMBER_MAX)
+FLOAT_EXTREME(max_f64, double, int64_t, -INFINITY, FOLD_MAX, NUMBER_MAX)
+FLOAT_EXTREME(min_f32, float, int32_t, INFINITY, FOLD_MIN, NUMBER_MIN)
+FLOAT_EXTREME(min_f64, double, int64_t, INFINITY, FOLD_MIN, NUMBER_MIN)
 #define INTEGER_EXTREMA(NAME, T, LOWEST, HIGHEST)           \
   PLAIN_KERNELS(max_##NAME, T, T, LOWEST, v, FOLD_MAX)      \
   PLAIN_KERNELS(min_##NAME, T, T, HIGHEST, v, FOLD_MIN)
@@ -406,23 +420,8 @@ INDEX_EXTREMA(f64, double, int64_t, DT_F64)
 const Reducer argmax_folds[DT_COUNT] = {INDEX_REDUCERS(argmax)};
 const Reducer argmin_folds[DT_COUNT] = {INDEX_REDUCERS(argmin)};
 
-/* ------------------------------------------------------------ norms */
-
-#define MAGNITUDE(v) ((v) < 0 ? -(v) : (v))
-FLOAT_KERNELS(ones, 0, v != 0, FOLD_ADD)
-FLOAT_KERNELS(absolute, 0, MAGNITUDE(v), FOLD_ADD)
 FLOAT_KERNELS(squares, 0, v * v, FOLD_ADD)
-FLOAT_KERNELS(largest, 0, MAGNITUDE(v), FOLD_MAX)
-FLOAT_KERNELS(smallest, INFINITY, MAGNITUDE(v), FOLD_MIN)
-LANE_KERNELS(powers_f32, float, double, 0, pow((double)MAGNITUDE(v), c), FOLD_ADD)
-LANE_KERNELS(powers_f64, double, double, 0, pow(MAGNITUDE(v), c), FOLD_ADD)
-const Reducer ones_folds[DT_COUNT] = {FLOAT_REDUCERS(ones)};
-const Reducer absolute_folds[DT_COUNT] = {FLOAT_REDUCERS(absolute)};
 const Reducer squares_folds[DT_COUNT] = {FLOAT_REDUCERS(squares)};
-const Reducer largest_folds[DT_COUNT] = {FLOAT_REDUCERS(largest)};
-const Reducer smallest_folds[DT_COUNT] = {FLOAT_REDUCERS(smallest)};
-const Reducer powers_folds[DT_COUNT] = {[DT_F32] = LANE_REDUCER(powers_f32, DT_F32, DT_F64),
-                                               [DT_F64] = LANE_REDUCER(powers_f64, DT_F64, DT_F64)};
 
 /* ------------------------------------------------------------ moments */
 

@@ -78,16 +78,17 @@ extern const Reducer sum_folds[DT_COUNT], nansum_folds[DT_COUNT], prod_folds[DT_
 extern const Reducer count_folds[DT_COUNT];                                             /* int64 */
 extern const Reducer max_folds[DT_COUNT], min_folds[DT_COUNT];
 extern const Reducer argmax_folds[DT_COUNT], argmin_folds[DT_COUNT]; /* with the index */
-/* Of floating types: |x| to the powers 0, 1, 2 and p (the parameter, in double), the largest, the smallest. */
-extern const Reducer ones_folds[DT_COUNT], absolute_folds[DT_COUNT], squares_folds[DT_COUNT];
-extern const Reducer powers_folds[DT_COUNT], largest_folds[DT_COUNT], smallest_folds[DT_COUNT];
+extern const Reducer squares_folds[DT_COUNT]; /* sums of the squares of floating types */
 extern const Reducer total_folds[DT_COUNT];  /* sums of floating types in double */
 extern const Reducer spread_folds[DT_COUNT]; /* squares about the parameter, in double */
 
 /* --- kernels: MAP is an expression of `v`, a T, and `c`, the parameter, an A; OP(a, b) combines As --- */
 #define FOLD_ADD(a, b) ((a) + (b))
 #define FOLD_MUL(a, b) ((a) * (b))
-/* The first NaN wins and stays. */
+/* Of numbers, by one instruction. */
+#define NUMBER_MAX(a, b) ((a) < (b) ? (b) : (a))
+#define NUMBER_MIN(a, b) ((b) < (a) ? (b) : (a))
+/* The same, but the first NaN wins and stays. */
 #define FOLD_MAX(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
 #define FOLD_MIN(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
 
@@ -95,9 +96,11 @@ extern const Reducer spread_folds[DT_COUNT]; /* squares about the parameter, in 
 #if defined(__clang__)
 #define SHORT_LOOP _Pragma("clang loop interleave(disable) unroll(disable)")
 #define EACH_LANE _Pragma("clang loop unroll(full)")
+#define LONG_LOOP _Pragma("clang loop interleave_count(4) unroll(disable)")
 #else
 #define SHORT_LOOP
 #define EACH_LANE _Pragma("GCC unroll 16")
+#define LONG_LOOP
 #endif
 
 void fold_blocks(const Strip *s);
@@ -106,24 +109,26 @@ void fold_strips(const Strip *s);
 /* By lanes, for floating types: for LANE_REDUCER(NAME, input, result). */
 #define LANE_KERNELS(NAME, T, A, IDENTITY, MAP, OP)                                              \
   STRIP_KERNELS(NAME, T, A, IDENTITY, MAP, OP)                                                   \
-  static void NAME##_block(const void *x_, int64_t n, const void *param, void *y) {              \
+  BLOCK_KERNEL(NAME, NAME##_block, T, A, IDENTITY, OP)
+#define BLOCK_KERNEL(NAME, BLOCK, T, A, IDENTITY, OP)                                            \
+  static void BLOCK(const void *x_, int64_t n, const void *param, void *y) {                     \
     const T *restrict x = x_;                                                                    \
     A c = param ? *(const A *)param : (A)0, acc[4] = {IDENTITY, IDENTITY, IDENTITY, IDENTITY};   \
     int64_t i = 0;                                                                               \
     for (; i + 16 <= n; i += 16) {                                                               \
       A t[16];                                                                                   \
-      EACH_LANE for (int l = 0; l < 16; l++) t[l] = NAME##_map(x[i + l], c);                               \
-      EACH_LANE for (int l = 0; l < 4; l++) {                                                              \
+      EACH_LANE for (int l = 0; l < 16; l++) t[l] = NAME##_map(x[i + l], c);                     \
+      EACH_LANE for (int l = 0; l < 4; l++) {                                                    \
         A low = OP(t[l], t[4 + l]), high = OP(t[8 + l], t[12 + l]), both = OP(low, high);        \
         acc[l] = OP(acc[l], both);                                                               \
       }                                                                                          \
     }                                                                                            \
     SHORT_LOOP for (; i + 4 <= n; i += 4)                                                        \
-      EACH_LANE for (int l = 0; l < 4; l++) {                                                              \
+      EACH_LANE for (int l = 0; l < 4; l++) {                                                    \
         A t = NAME##_map(x[i + l], c);                                                           \
         acc[l] = OP(acc[l], t);                                                                  \
       }                                                                                          \
-    EACH_LANE for (int l = 0; l < 3; l++)                                                                  \
+    EACH_LANE for (int l = 0; l < 3; l++)                                                        \
       if (i + l < n) {                                                                           \
         A t = NAME##_map(x[i + l], c);                                                           \
         acc[l] = OP(acc[l], t);                                                                  \
@@ -142,16 +147,17 @@ void fold_strips(const Strip *s);
     const A *restrict c = param;                                                                 \
     SHORT_LOOP for (int64_t j = 0; j < w; j++) acc[0][j] = acc[1][j] = acc[2][j] = acc[3][j] = IDENTITY; \
     int64_t i = 0;                                                                               \
-    SHORT_LOOP for (; (i & ~(int64_t)15) + 16 <= n; i += i % 16 == 3 ? 13 : 1) {                                \
-      const T *restrict p = (const T *)x + i * step, *restrict q = p + 4 * step, *restrict r = q + 4 * step, \
-              *restrict z = r + 4 * step;                                                        \
-      A *restrict a = acc[i & 3];                                                                \
-      SHORT_LOOP for (int64_t j = 0; j < w; j++) {                                               \
-        A p_ = NAME##_map(p[j], c[j]), q_ = NAME##_map(q[j], c[j]), r_ = NAME##_map(r[j], c[j]), \
-          z_ = NAME##_map(z[j], c[j]), low = OP(p_, q_), high = OP(r_, z_), both = OP(low, high); \
-        a[j] = OP(a[j], both);                                                                   \
+    for (; i + 16 <= n; i += 16)                                                                 \
+      SHORT_LOOP for (int l = 0; l < 4; l++) {                                                   \
+        const T *restrict p = (const T *)x + (i + l) * step, *restrict q = p + 4 * step,         \
+                *restrict r = q + 4 * step, *restrict z = r + 4 * step;                          \
+        A *restrict a = acc[l];                                                                  \
+        SHORT_LOOP for (int64_t j = 0; j < w; j++) {                                             \
+          A p_ = NAME##_map(p[j], c[j]), q_ = NAME##_map(q[j], c[j]), r_ = NAME##_map(r[j], c[j]), \
+            z_ = NAME##_map(z[j], c[j]), low = OP(p_, q_), high = OP(r_, z_), both = OP(low, high); \
+          a[j] = OP(a[j], both);                                                                 \
+        }                                                                                        \
       }                                                                                          \
-    }                                                                                            \
     SHORT_LOOP for (; i < n; i++) {                                                              \
       const T *restrict p = (const T *)x + i * step;                                             \
       A *restrict a = acc[i & 3];                                                                \
@@ -176,36 +182,45 @@ void fold_strips(const Strip *s);
 /* Plainly, for types where no order can be told from another: for PLAIN_REDUCER(NAME, input, result). W is
  * what accumulates: narrower than the result A, it makes better vectors. */
 #define PLAIN_KERNELS(NAME, T, A, IDENTITY, MAP, OP) WIDE_KERNELS(NAME, T, A, A, IDENTITY, MAP, OP)
-#define WIDE_KERNELS(NAME, T, W, A, IDENTITY, MAP, OP)                      \
-  static void NAME##_run(const Strip *s) {                                  \
-    const T *restrict x = s->x;                                             \
-    W y = IDENTITY;                                                         \
-    for (int64_t i = 0; i < s->n; i++) {                         \
-      T v = x[i];                                                           \
-      W t = (W)(MAP);                                                       \
-      y = OP(y, t);                                                         \
-    }                                                                       \
-    *(A *)s->out = y;                                                       \
-  }                                                                         \
-  static void NAME##_columns(const Strip *s) {                              \
-    W acc[FOLD_COLUMNS];                                                    \
-    A *out = s->out;                                                        \
-    for (int64_t j = 0; j < FOLD_COLUMNS; j++) acc[j] = IDENTITY;           \
-    for (int64_t i = 0; i < s->n; i++) {                                    \
-      const T *restrict x = (const T *)s->x + i * s->step;                  \
-      SHORT_LOOP for (int64_t j = 0; j < s->width; j++) {                   \
-        T v = x[j];                                                         \
-        W t = (W)(MAP);                                                     \
-        acc[j] = OP(acc[j], t);                                             \
-      }                                                                     \
-    }                                                                       \
-    SHORT_LOOP for (int64_t j = 0; j < s->width; j++) out[j * s->out_step] = acc[j]; \
+#define WIDE_KERNELS(NAME, T, W, A, IDENTITY, MAP, OP)                                           \
+  static inline W NAME##_map(T v) { return (W)(MAP); }                                           \
+  static void NAME##_run(const Strip *s) {                                                       \
+    const T *restrict x = s->x;                                                                  \
+    W y = IDENTITY;                                                                              \
+    LONG_LOOP for (int64_t i = 0; i < s->n; i++) {                                               \
+      W t = NAME##_map(x[i]);                                                                    \
+      y = OP(y, t);                                                                              \
+    }                                                                                            \
+    *(A *)s->out = y;                                                                            \
+  }                                                                                              \
+  static void NAME##_columns(const Strip *s) {                                                   \
+    W acc[FOLD_COLUMNS];                                                                         \
+    A *out = s->out;                                                                             \
+    int64_t i = 0;                                                                               \
+    SHORT_LOOP for (int64_t j = 0; j < FOLD_COLUMNS; j++) acc[j] = IDENTITY;                     \
+    for (; i + 4 <= s->n; i += 4) {                                                              \
+      const T *restrict p = (const T *)s->x + i * s->step, *restrict q = p + s->step, *restrict r = q + s->step, \
+              *restrict z = r + s->step;                                                         \
+      SHORT_LOOP for (int64_t j = 0; j < s->width; j++) {                                        \
+        W p_ = NAME##_map(p[j]), q_ = NAME##_map(q[j]), r_ = NAME##_map(r[j]), z_ = NAME##_map(z[j]), \
+          low = OP(p_, q_), high = OP(r_, z_), both = OP(low, high);                             \
+        acc[j] = OP(acc[j], both);                                                               \
+      }                                                                                          \
+    }                                                                                            \
+    for (; i < s->n; i++) {                                                                      \
+      const T *restrict p = (const T *)s->x + i * s->step;                                       \
+      SHORT_LOOP for (int64_t j = 0; j < s->width; j++) {                                        \
+        W t = NAME##_map(p[j]);                                                                  \
+        acc[j] = OP(acc[j], t);                                                                  \
+      }                                                                                          \
+    }                                                                                            \
+    SHORT_LOOP for (int64_t j = 0; j < s->width; j++) out[j * s->out_step] = acc[j];             \
   }
 #define PLAIN_REDUCER(NAME, INPUT, RESULT) {NAME##_run, NAME##_columns, INPUT, RESULT, NULL, NULL, NULL}
 
 /* Both floating types at once. */
-#define FLOAT_KERNELS(NAME, IDENTITY, MAP, OP)              \
-  LANE_KERNELS(NAME##_f32, float, float, IDENTITY, MAP, OP) \
+#define FLOAT_KERNELS(NAME, IDENTITY, MAP, OP)                                                   \
+  LANE_KERNELS(NAME##_f32, float, float, IDENTITY, MAP, OP)                                      \
   LANE_KERNELS(NAME##_f64, double, double, IDENTITY, MAP, OP)
 #define FLOAT_REDUCERS(NAME) [DT_F32] = LANE_REDUCER(NAME##_f32, DT_F32, DT_F32), [DT_F64] = LANE_REDUCER(NAME##_f64, DT_F64, DT_F64)
 

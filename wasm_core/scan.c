@@ -194,6 +194,20 @@ Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype) {
 /* Of equal values the last one counts; a NaN stays until the next NaN. */
 #define SCAN_EXTREME(NAME, T, BETTER)                                                 \
   static void NAME(const Scan *s) {                                                   \
+    if (s->width == 1) {                                                              \
+      const T *from = s->x;                                                           \
+      T *to = s->y, top = s->n ? *from : 0;                                           \
+      int64_t where = 0;                                                              \
+      for (int64_t i = 0; i < s->n; i++) {                                            \
+        T v = from[i * s->step];                                                      \
+        bool better = (v != v) | ((top == top) & (v BETTER top));                     \
+        top = better ? v : top;                                                       \
+        where = better ? i : where;                                                   \
+        to[i * s->step] = top;                                                        \
+        s->index[i * s->step] = where;                                                \
+      }                                                                               \
+      return;                                                                         \
+    }                                                                                 \
     const T *x = s->x;                                                                \
     T *y = s->y, best[SCAN_COLUMNS];                                                  \
     int64_t *index = s->index, at[SCAN_COLUMNS];                                      \

@@ -542,7 +542,11 @@ Tensor *t_index_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *source, co
   if (r == REDUCTIONS || r == REDUCE_SUM)
     return fail(ERR_RUNTIME, "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got %s.", reduce);
   if (!source_fits("index_reduce_", x, dim, index, source)) return NULL;
-  if (r == REDUCE_MEAN && x->dtype == DT_BOOL)
-    return fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for 'Bool'", x->ndim > 1 ? "div_floor_cpu" : "index_func_");
+  const char *kernel = !include_self ? "index_reduce_func_exclude_input_init"
+                       : r != REDUCE_MEAN ? NULL : x->ndim > 1 ? "div_floor_cpu" : "index_func_";
+  if (x->dtype == DT_BOOL && kernel) return fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for 'Bool'", kernel);
+  static bool warned;
+  if (!warned) warn_user("index_reduce() is in beta and the API may change at any time.");
+  warned = true;
   return reduce_recorded(&IndexReduceBackward0, x, slices(dim, index), source, r, include_self);
 }

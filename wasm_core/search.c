@@ -54,16 +54,6 @@ static uint32_t *order_slices(const Slices *s) {
   return a;
 }
 
-/* The order of lone elements, which keys make faster. */
-static uint32_t *order_elements(const Slices *s) {
-  Item *items = scratch_alloc((size_t)(s->n + 1) * 2 * sizeof *items);
-  uint32_t *order = scratch_alloc((size_t)(s->n + 1) * sizeof *order);
-  if (!items || !order) return NULL;
-  if (s->n) items = lane_order(s->at, s->dtype, s->n, 1, false, items, items + s->n);
-  for (int64_t i = 0; i < s->n; i++) order[i] = items[i].index;
-  return order;
-}
-
 /* Groups of equal neighbours in the order (NULL: as they lie): the first of each group, the group of each slice,
  * and the size of each group. Returns their number. */
 static int64_t group(const Slices *s, const uint32_t *order, uint32_t *first, int64_t *inverse, int64_t *counts) {
@@ -77,6 +67,24 @@ static int64_t group(const Slices *s, const uint32_t *order, uint32_t *first, in
     counts[groups - 1]++;
     inverse[at] = groups - 1;
     before = at;
+  }
+  return groups;
+}
+
+/* The same for lone elements, ordered by their keys. Equal keys are equal elements, but for NaNs. */
+static int64_t group_elements(const Slices *s, uint32_t *first, int64_t *inverse, int64_t *counts) {
+  Item *items = scratch_alloc((size_t)(s->n + 1) * 2 * sizeof *items);
+  if (!items) return 0;
+  int64_t groups = 0;
+  uint64_t nan = s->dtype == DT_F32 ? UINT32_MAX : UINT64_MAX;
+  if (s->n) items = lane_order(s->at, s->dtype, s->n, 1, false, items, items + s->n);
+  for (int64_t i = 0; i < s->n; i++) {
+    if (i == 0 || items[i].key != items[i - 1].key || (items[i].key == nan && dtype_is_float(s->dtype))) {
+      first[groups] = items[i].index;
+      counts[groups++] = 0;
+    }
+    counts[groups - 1]++;
+    inverse[items[i].index] = groups - 1;
   }
   return groups;
 }
@@ -99,12 +107,15 @@ static void unique_slices(Tensor *x, const Tensor *like, bool sorted, Tensor *ou
   for (int i = 1; i < x->ndim; i++) s.width *= sizes[i] = x->sizes[i];
   s.at = tensor_data(x);
   size_t mark = scratch_mark();
-  uint32_t *order = sorted ? (x->ndim == 1 ? order_elements : order_slices)(&s) : NULL;
+  bool by_key = sorted && x->ndim == 1;
+  uint32_t *order = sorted && !by_key ? order_slices(&s) : NULL;
   uint32_t *first = scratch_alloc((size_t)(s.n + 1) * sizeof *first);
   int64_t *counts = scratch_alloc((size_t)(s.n + 1) * sizeof *counts);
   out[1] = tensor_empty(like->ndim, like->sizes, DT_I64);
   if (failed() || !out[1]) return;
-  int64_t groups = group(&s, order, first, (int64_t *)(void *)tensor_data(out[1]), counts);
+  int64_t *inverse = (int64_t *)(void *)tensor_data(out[1]);
+  int64_t groups = by_key ? group_elements(&s, first, inverse, counts) : group(&s, order, first, inverse, counts);
+  if (failed()) return;
   out[0] = take_slices(&s, first, groups, x->ndim, sizes);
   out[2] = tensor_empty(1, &groups, DT_I64);
   if (out[2]) memcpy(tensor_data(out[2]), counts, (size_t)groups * sizeof *counts);

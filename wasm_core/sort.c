@@ -142,17 +142,43 @@ static Item lane_select(const char *x, DType d, int64_t n, int64_t step, bool de
   return select_item(a, b, n, 8 * (int)dtype_bytes(d), k);
 }
 
-/* The first m of the stable order: those below item m - 1, and the first of its equals, ordered. */
+/* Keeps the first m of the stable order among n candidates, in the order in which they came; returns the key of
+ * the last. */
+static uint64_t keep_first(Item *candidates, int64_t n, int64_t m, int bits, Item *a, Item *b) {
+  memcpy(a, candidates, (size_t)n * sizeof *a);
+  uint64_t last = select_item(a, b, n, bits, m - 1).key;
+  int64_t kept = 0, equals = m;
+  for (int64_t i = 0; i < n; i++) equals -= candidates[i].key < last;
+  for (int64_t i = 0; i < n; i++)
+    if (candidates[i].key < last || (candidates[i].key == last && equals-- > 0)) candidates[kept++] = candidates[i];
+  return last;
+}
+
+/* The first m of the stable order. Few of many are found in one pass: the candidates so far, and the key that
+ * the next one must be below. */
 static Item *lane_first(const char *x, DType d, int64_t n, int64_t step, bool descending, int64_t m, Item *a, Item *b) {
-  if (m * 4 > n || n <= SELECT_LEAST) return lane_order(x, d, n, step, descending, a, b);
-  if (m == 0) return a;
-  uint64_t last = lane_select(x, d, n, step, descending, m - 1, a, b).key;
-  fill_keys(x, d, n, step, descending, a);
-  int64_t kept = 0, below = 0;
-  for (int64_t i = 0; i < n; i++) below += a[i].key < last;
-  for (int64_t i = 0, equals = m - below; i < n; i++)
-    if (a[i].key < last || (a[i].key == last && equals-- > 0)) b[kept++] = a[i];
-  return merge_sort(b, a, kept);
+  enum { BLOCK = 256 };
+  int64_t room = 4 * m > BLOCK ? 4 * m : BLOCK, count = 0, bytes = dtype_bytes(d);
+  if (3 * room > n || m == 0) return lane_order(x, d, n, step, descending, a, b);
+  Item *spare = b + room; /* two rooms */
+  uint64_t last = UINT64_MAX;
+  for (int64_t at = 0; at < n; at += BLOCK) {
+    int64_t size = n - at < BLOCK ? n - at : BLOCK;
+    fill_keys(x + at * step * bytes, d, size, step, descending, a);
+    for (int64_t i = 0; i < size; i++) {
+      if (a[i].key >= last && at > 0) continue;
+      b[count] = (Item){a[i].key, (uint32_t)(at + i)};
+      if (++count < room) continue;
+      last = keep_first(b, count, m, 8 * (int)bytes, spare, spare + room);
+      count = m;
+    }
+    if (at == 0 && count > m) {
+      last = keep_first(b, count, m, 8 * (int)bytes, spare, spare + room);
+      count = m;
+    }
+  }
+  if (count > m) keep_first(b, count, m, 8 * (int)bytes, spare, spare + room);
+  return merge_sort(b, a, m);
 }
 
 /* ------------------------------------------------------------ lanes */

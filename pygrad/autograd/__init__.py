@@ -39,7 +39,9 @@ def _grads_for(outputs: tuple[Any, ...], grads: Any) -> tuple[Any, ...]:
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     for each in given:
         if each is not None and not isinstance(each, Tensor):
-            raise TypeError(f"gradients can be either Tensors or None, but got {type(each).__name__}")
+            raise TypeError(
+                f"gradients can be either Tensors or None, but got {type(each).__name__}"
+            )
     return given
 
 
@@ -74,7 +76,11 @@ def backward(
     if grad_variables is not None:
         import warnings
 
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        warnings.warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
         if grad_tensors is not None:
             raise RuntimeError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use "
@@ -86,7 +92,9 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = _tuple(tensors)
     grads = _grads_for(roots, grad_tensors)
-    _C["_backward"](roots, grads, create_graph if retain_graph is None else retain_graph, create_graph, wanted)
+    _C["_backward"](
+        roots, grads, create_graph if retain_graph is None else retain_graph, create_graph, wanted
+    )
 
 
 def grad(

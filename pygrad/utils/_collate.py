@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import copy
 import re
+import sys
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
-from typing import Any, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import pygrad
 from pygrad._tensor import Tensor
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def default_collate(batch: Any) -> Any:
@@ -33,11 +35,11 @@ def default_collate(batch: Any) -> Any:
     sample = batch[0]
     if isinstance(sample, Tensor):
         return pygrad.stack(list(batch), 0)
-    if isinstance(sample, np.ndarray):
+    if _is_array(sample):
         if not _is_numeric(sample):
             raise TypeError(_COLLATE_MESSAGE.format(sample.dtype))
         return default_collate([pygrad.as_tensor(array) for array in batch])
-    if isinstance(sample, (np.bool_, np.number)):
+    if _is_numpy_number(sample):
         return pygrad.as_tensor(batch)
     if isinstance(sample, float):
         return pygrad.tensor(batch, dtype=pygrad.float64)
@@ -61,12 +63,13 @@ def default_collate(batch: Any) -> Any:
 def default_convert(data: Any) -> Any:
     """Turn the NumPy arrays and scalars within one sample into tensors, all else as it is.
 
+    >>> import numpy as np
     >>> default_convert([np.arange(2), "a"])
     [tensor([0, 1]), 'a']
     """
-    if isinstance(data, np.ndarray):
+    if _is_array(data):
         return pygrad.as_tensor(data) if _is_numeric(data) else data
-    if isinstance(data, (np.bool_, np.number)):
+    if _is_numpy_number(data):
         return pygrad.as_tensor(data)
     if isinstance(data, (Tensor, str, bytes)):
         return data
@@ -82,6 +85,17 @@ def default_convert(data: Any) -> Any:
 _COLLATE_MESSAGE = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 )
+
+
+def _is_array(value: Any) -> TypeGuard[np.ndarray[Any, Any]]:
+    """Whoever has an array has imported NumPy, so this need not, which would take long."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
+
+
+def _is_numpy_number(value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, (numpy.bool_, numpy.number))
 
 
 def _is_numeric(array: np.ndarray[Any, Any]) -> bool:

@@ -44,7 +44,11 @@ def _check_replacement(old: Any, new: Any) -> None:
 
 def _dispatch(kind: int, ident: int, handles: list[int]) -> list[int]:
     _keep.clear()
-    return _run(kind, ident, handles)
+    was = _call.pause()
+    try:
+        return _run(kind, ident, handles)
+    finally:
+        _call.resume(was)
 
 
 _engine.on_host_call = _dispatch
@@ -106,7 +110,13 @@ class RemovableHandle:
         self.hooks_dict_ref: Any = weakref.ref(hooks_dict)
         self.id = RemovableHandle.next_id
         RemovableHandle.next_id += 1
-        extra: Sequence[Any] = () if extra_dict is None else extra_dict if isinstance(extra_dict, list) else (extra_dict,)
+        extra: Sequence[Any] = (
+            ()
+            if extra_dict is None
+            else extra_dict
+            if isinstance(extra_dict, list)
+            else (extra_dict,)
+        )
         self.extra_dict_ref = tuple(weakref.ref(d) for d in extra)
 
     def remove(self) -> None:
@@ -123,7 +133,10 @@ class RemovableHandle:
         self.hooks_dict_ref = weakref.ref(OrderedDict() if state[0] is None else state[0])
         self.id = state[1]
         RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
-        self.extra_dict_ref = tuple(weakref.ref(OrderedDict() if d is None else d) for d in (state[2] if len(state) > 2 else ()))
+        self.extra_dict_ref = tuple(
+            weakref.ref(OrderedDict() if d is None else d)
+            for d in (state[2] if len(state) > 2 else ())
+        )
 
     def __enter__(self) -> RemovableHandle:
         return self

@@ -1,0 +1,122 @@
+"""Schemas of the op table, taken apart: what stubs and signatures are made of.
+
+A schema is PyTorch's grammar, ``sum(Tensor self, int[1]? dim, *, ScalarType? dtype=None) -> Tensor``. The engine binds
+arguments by its own reading of the same text (wasm_core/bind.c); nothing here decides what a call does.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import keyword
+from typing import Any, NamedTuple
+
+_KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
+
+
+class Argument(NamedTuple):
+    """One argument of a schema; `default` is its text, None where there is none."""
+
+    type: str
+    name: str
+    default: str | None
+    keyword_only: bool
+
+
+def _split(text: str) -> list[str]:
+    """At commas outside brackets."""
+    parts, depth, start = [], 0, 0
+    for i, char in enumerate(text):
+        depth += (char in "[(") - (char in "])")
+        if char == "," and not depth:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    last = text[start:].strip()
+    return [*parts, last] if last else parts
+
+
+def arguments(schema: str) -> list[Argument]:
+    """The arguments of a schema in order."""
+    found = []
+    keyword_only = False
+    for part in _split(schema[schema.index("(") + 1 : schema.rindex(") ->")]):
+        if part == "*":
+            keyword_only = True
+            continue
+        declared, _, default = part.partition("=")
+        kind, _, name = declared.rpartition(" ")
+        found.append(Argument(kind, name, default or None, keyword_only))
+    return found
+
+
+def results(schema: str) -> list[tuple[str, str]]:
+    """(type, name) of each result; the name is empty where the schema gives none."""
+    text = schema.rpartition("-> ")[2]
+    if not text.startswith("("):
+        return [(text, "")]
+    pairs = (part.partition(" ") for part in _split(text[1:-1]))
+    return [(kind, name) for kind, _, name in pairs]
+
+
+def python_name(name: str, method: bool) -> str:
+    """The name a caller in Python knows an argument by."""
+    if name == "self":
+        return "self" if method else "input"
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+class _Named:
+    """A default that is a name, such as contiguous_format."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except ValueError:
+        return _Named(text)
+
+
+class Signature(inspect.Signature):
+    """The signature of a table function, worked out when somebody first looks at it.
+
+    Importing the package makes a thousand of these, and hardly any is ever read.
+    """
+
+    _source: tuple[str, bool, bool]
+
+    @classmethod
+    def of(cls, schema: str, method: bool, has_out: bool) -> Signature:
+        """The signature of one schema, as a function or as a method, with or without ``out=``."""
+        made = object.__new__(cls)
+        made._source = schema, method, has_out
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        """inspect.Signature's two slots, which are empty at first."""
+        if name not in ("_parameters", "_return_annotation"):
+            raise AttributeError(name)
+        schema, method, has_out = self._source
+        self.__init__(  # type: ignore[misc]
+            _parameters(schema, method, has_out),
+            return_annotation=schema.rpartition("-> ")[2],
+            __validate_parameters__=False,
+        )
+        return object.__getattribute__(self, name)
+
+
+def _parameters(schema: str, method: bool, has_out: bool) -> list[inspect.Parameter]:
+    found = []
+    for each in arguments(schema):
+        kind = _KEYWORD_ONLY if each.keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        default = inspect.Parameter.empty if each.default is None else _value(each.default)
+        name = python_name(each.name, method)
+        found.append(inspect.Parameter(name, kind, default=default, annotation=each.type))
+    if has_out:
+        found.append(inspect.Parameter("out", _KEYWORD_ONLY, default=None, annotation="Tensor?"))
+    return found
