@@ -22,6 +22,7 @@ help:
 	@echo 'make parity  the tests that compare with PyTorch (installs it in .venv-parity)'
 	@echo 'make check   format, lint, types, C warnings, layers'
 	@echo 'make wasm    build pygrad/core.wasm from wasm_core (installs emscripten)'
+	@echo 'make stubs   write the type stubs from the op table'
 	@echo 'make repro   build it twice elsewhere and compare with the shipped one'
 	@echo 'make native  the C tests, natively, under sanitizers'
 	@echo 'make size    bytes, lines and longest functions, against the budget'
@@ -52,7 +53,7 @@ $(PARITY_VENV)/.parity: pyproject.toml | $(PARITY_VENV)/bin/python
 	$(call install,$(PARITY_VENV)) --editable '.[demo,dev]' torch==2.13.0
 	@touch $@
 
-.PHONY: demo test parity bench
+.PHONY: demo test parity stubs bench
 demo: $(VENV)/.demo
 	$(VENV)/bin/python -m pygrad.demo --out build/demo
 
@@ -62,6 +63,9 @@ test: $(VENV)/.dev
 parity: $(PARITY_VENV)/.parity
 	@$(PARITY_VENV)/bin/python -c 'import torch; print("torch", torch.__version__)'
 	$(PARITY_VENV)/bin/python -m pytest tests/parity $(PYTEST_ARGS)
+
+stubs: $(VENV)/.dev
+	$(VENV)/bin/python -m pygrad._stubs
 
 bench: $(VENV)/.dev
 	$(VENV)/bin/python tests/bench/run.py $(BENCH_ARGS)

@@ -49,7 +49,7 @@ KINDS: Final[dict[type, int]] = {
 """What each type is to the engine; subclasses are added when first seen."""
 
 new_tensor: Callable[[int], Tensor]
-_tensor_type: type = object
+_tensor_type: Any = object
 _new: Callable[..., Any] = object.__new__
 _keywords: dict[str, int] = {}
 _I64_MIN, _I64_MAX = -(1 << 63), (1 << 63) - 1
@@ -153,6 +153,8 @@ def _encode_list(value: Sequence[Any], blob: _Blob) -> tuple[int, int]:
         return e.INTS, blob.words(value)
     if kinds <= {K_TENSOR, K_NONE}:
         return e.TENSORS, blob.words([0 if item is None else item._h for item in value])
+    if kinds <= {K_INT, K_NONE}:
+        return e.INTS, blob.words([_I64_MIN if item is None else item for item in value])
     if kinds <= {K_INT, K_FLOAT}:
         n = len(value)
         return e.FLOATS, blob.add(struct.pack(f"<{n}d", *value)) | n << 32
@@ -296,8 +298,8 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
         if _released:
             dead = _pop()
             head += _ONE_RELEASED * e.hand_over(1)
-        for i, name in enumerate(names):
-            e.ints[e.KEYWORDS + i] = name
+        for i, ident in enumerate(names):
+            e.ints[e.KEYWORDS + i] = ident
         if raw is not None:
             _memory[e.DATA : e.DATA + len(raw)] = raw
         _PACK[len(slots)](_memory, _frame, head, tags, dead, *slots)

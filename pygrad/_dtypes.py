@@ -17,6 +17,7 @@ class dtype:
         "itemsize",
         "name",
     )
+    _format: Any  # of the struct and array modules
 
     def __init__(self, code: int, name: str, itemsize: int, kind: str, fmt: str) -> None:
         self.code = code
@@ -71,10 +72,13 @@ class device:
     """
 
     __slots__ = ("index", "type")
+    type: str
 
-    def __init__(self, type: str | device = "cpu", index: int | None = None) -> None:
+    def __init__(self, type: str | int | device = "cpu", index: int | None = None) -> None:
+        if isinstance(type, int):  # a bare number means an accelerator
+            type = f"cuda:{type}"
         if isinstance(type, device):
-            type, index = type.type, type.index
+            index, type = type.index, type.type
         name, _, number = type.partition(":")
         if name != "cpu":
             known = ("cuda", "mps", "xpu", "meta", "hpu", "xla", "vulkan")
@@ -86,7 +90,7 @@ class device:
                 f"Expected one of cpu, {', '.join(known)} device type at start of device string: {name}"
             )
         self.type = name
-        self.index = int(number) if number else index
+        self.index: int | None = int(number) if number else index
 
     def __repr__(self) -> str:
         return (

@@ -55,7 +55,7 @@ _LAYOUT_NAMES = (
     "abi dtype ndim flags output_nr storage grad_fn version meta sizes strides offset numel meta_grad meta_base "
     "storage_bytes bytes_data bytes_size version_value frame_slots frame_keywords frame_release frame_result_tag "
     "frame_result frame_message frame_host_in frame_host_out frame_host_n_out frame_data data_bytes max_release "
-    "storage_exports"
+    "storage_exports frame_grad_mode"
 ).split()
 
 
@@ -267,7 +267,7 @@ def trapped() -> _errors.EngineError:
     global unusable
     if unusable is None:
         unusable = "the engine trapped"
-        if _trap:
+        if ctypes.cast(_trap, ctypes.c_void_p).value is not None:
             unusable = str(wasmtime.Trap._from_ptr(_trap))
     return _errors.EngineError(f"pygrad: the engine is unusable: {unusable}")
 

@@ -13,7 +13,7 @@ _memory = _engine.memory
 _C = _ops.C
 
 
-def _elements(tensor: Tensor) -> memoryview:
+def _elements(tensor: Tensor) -> Any:
     """The elements of a contiguous tensor, in place."""
     at = tensor.data_ptr()
     return _memory[at : at + tensor.nbytes].cast(tensor.dtype._format)

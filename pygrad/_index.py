@@ -15,7 +15,7 @@ def _bound(value: Any) -> int:
     if value is None:
         return _ABSENT
     try:
-        return max(_ABSENT + 1, min((1 << 63) - 1, value.__index__()))
+        return max(_ABSENT + 1, min((1 << 63) - 1, int(value.__index__())))
     except AttributeError:
         raise TypeError(
             "slice indices must be integers or None or have an __index__ method"
@@ -44,11 +44,12 @@ def _add(item: Any, words: list[int], keep: list[Any]) -> None:
 def _add_other(item: Any, words: list[int], keep: list[Any]) -> None:
     from ._creation import as_tensor, tensor
 
+    made: Any
     if isinstance(item, _call._tensor_type):
         made = item
     elif isinstance(item, (list, tuple, range)):
         made = tensor(list(item)) if item else tensor([], dtype=None).to(_long())
-    elif hasattr(item, "__array__") and getattr(item, "ndim", 0):
+    elif hasattr(item, "__array__") and getattr(item, "ndim", False):
         made = as_tensor(item)
     elif hasattr(item, "__index__"):
         words += (INT, item.__index__())

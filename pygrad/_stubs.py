@@ -1,7 +1,8 @@
 """Writes the type stubs that follow from the op table: ``python -m pygrad._stubs`` (``make stubs``).
 
-The binary describes its ops; the stubs `_functions_table.pyi`, `_methods_table.pyi` and their like are only that
-description in Python's grammar, so that a type checker and an editor know what the table makes at import.
+The binary describes its ops; the stubs are only that description in Python's grammar, so that a type checker and an
+editor know what the table makes at import. `__init__.py` and `_tensor.py` take theirs in from `_functions_table.pyi`
+and `_methods_table.pyi`; the other namespaces have a stub of their own.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from typing import Final
 
 import pygrad
 from pygrad import _ops, _tensor
+from pygrad.nn import _functional
 from pygrad._schema import Argument, arguments, python_name, results
 
 FOLDER: Final = Path(__file__).parent
 FILES: Final = {
     "f": "_functions_table.pyi",
     "m": "_methods_table.pyi",
-    "n": "_functional_table.pyi",
-    "s": "_special_table.pyi",
-    "l": "_linalg_table.pyi",
+    "n": "nn/functional.pyi",
+    "s": "special.pyi",
+    "l": "linalg.pyi",
 }
 
 _TYPES: Final = {
@@ -105,11 +107,11 @@ def _parameters(given: list[Argument], method: bool, spread: bool, out: str) -> 
 
 
 def _spreads(given: list[Argument], method: bool) -> bool:
-    """Whether ``x.view(2, 3)`` may be written for ``x.view((2, 3))``."""
+    """Whether ``x.view(2, 3)`` may be written for ``x.view((2, 3))``: no other argument stands behind."""
     rest = given[1:] if method else given
     if not rest or rest[0].type not in ("int[]", "SymInt[]"):
         return False
-    return all(each.default is not None for each in rest[1:])
+    return all(each.keyword_only for each in rest[1:])
 
 
 def _result(op: str, schema: str) -> str:
@@ -144,7 +146,7 @@ def _signatures(op: _ops.Op, letter: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _is_the_tables(name: str, letter: str) -> bool:
+def is_the_tables(name: str, letter: str) -> bool:
     """Whether the name means the table's function, not one that Python code put in its place."""
     if letter == "f":
         return vars(pygrad).get(name) is _ops.SPACES["f"][name]
@@ -157,7 +159,7 @@ def _definitions(letter: str) -> list[str]:
     signatures: dict[str, list[str]] = {}
     for op in _ops.TABLE:
         for name in op.names(letter):
-            if not keyword.iskeyword(name) and _is_the_tables(name, letter):
+            if not keyword.iskeyword(name) and is_the_tables(name, letter):
                 signatures[name] = _signatures(op, letter)
     lines = []
     for name in sorted(signatures):
@@ -198,6 +200,9 @@ def _result_classes(letter: str) -> list[str]:
 def stub(letter: str) -> str:
     """The text of one namespace's stub."""
     lines = [_HEAD, *_result_classes(letter)]
+    if letter == "n":
+        for name in _functional.__all__:
+            lines.append(f"from pygrad.nn._functional import {name} as {name}")
     if letter == "m":
         lines.append("class Methods:")
         lines += ["    " + line for line in _operators() + _definitions(letter)]

@@ -75,7 +75,7 @@ class Tensor(Methods, metaclass=_TensorType):
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
         """A tensor of another class over the data of one: what Parameter is made with."""
         alias = _C["_data"](data)
-        out = object.__new__(cls)
+        out: Any = object.__new__(cls)
         out._h = alias._h
         alias._h = 0
         if require_grad:
@@ -197,6 +197,19 @@ class Tensor(Methods, metaclass=_TensorType):
         """-1, as for every CPU tensor."""
         return -1
 
+    def cuda(self, device: Any = None, *_: Any, **__: Any) -> Tensor:
+        """Raises RuntimeError: there is no GPU."""
+        type(_CPU)("cuda" if device is None else device)
+        return self
+
+    def half(self, memory_format: Any = None) -> Tensor:
+        """Raises NotImplementedError: there is no float16 yet."""
+        raise NotImplementedError("half(): pygrad has no float16 yet")
+
+    def bfloat16(self, memory_format: Any = None) -> Tensor:
+        """Raises NotImplementedError: there is no bfloat16 yet."""
+        raise NotImplementedError("bfloat16(): pygrad has no bfloat16 yet")
+
     def cpu(self, memory_format: Any = None) -> Tensor:
         """The tensor itself."""
         return self
@@ -253,6 +266,11 @@ class Tensor(Methods, metaclass=_TensorType):
     @grad.deleter
     def grad(self) -> None:
         self.grad = None
+
+    def _has_grad(self) -> bool:
+        """Whether there is a gradient, without making an object of it."""
+        meta = _unsigned[(self._h + _META) >> 2]
+        return bool(meta) and _unsigned[(meta + _GRAD) >> 2] != 0
 
     def _warn_of_missing_grad(self) -> None:
         if _unsigned[(self._h + _GRAD_FN) >> 2] and not self.retains_grad:
@@ -469,7 +487,7 @@ class Tensor(Methods, metaclass=_TensorType):
 
     # ------------------------------------------------------------ text, copies
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self) -> str:
         return str(_C["_repr"](self, "tensor"))
 
     def __str__(self) -> str:
@@ -519,7 +537,8 @@ class Tensor(Methods, metaclass=_TensorType):
         return invoke(_ROW["rsub"], 0, (self, other), {})  # type: ignore[no-any-return]
 
     def __rdiv__(self, other: Any) -> Tensor:
-        return self.reciprocal() * other
+        scaled: Tensor = self.reciprocal() * other
+        return scaled
 
     __rtruediv__ = __rdiv__
 

@@ -1,13 +1,11 @@
-"""torch.linalg: functions made from the op table's rows of this namespace."""
+"""torch.linalg: functions made from the op table's rows of this namespace.
+
+Type checkers read linalg.pyi, which `make stubs` writes from the same table.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import _ops
-
-if TYPE_CHECKING:
-    from ._linalg_table import *
 
 globals().update(_ops.namespace("l"))
 

@@ -1,13 +1,11 @@
-"""torch.special: functions made from the op table's rows of this namespace."""
+"""torch.special: functions made from the op table's rows of this namespace.
+
+Type checkers read special.pyi, which `make stubs` writes from the same table.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import _ops
-
-if TYPE_CHECKING:
-    from ._special_table import *
 
 globals().update(_ops.namespace("s"))
 

@@ -14,8 +14,8 @@ from pygrad import _engine
 def _fresh_state() -> Iterator[None]:
     pygrad.manual_seed(0)
     yield
+    if _engine.unusable is not None:
+        pytest.exit(f"the engine broke down: {_engine.unusable}", returncode=1)
     recording = pygrad.is_grad_enabled()
     pygrad.set_grad_enabled(True)
     assert recording, "the test left recording off"
-    if _engine.unusable is not None:
-        pytest.exit(f"the engine broke down: {_engine.unusable}", returncode=1)

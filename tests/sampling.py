@@ -226,8 +226,7 @@ def parse(schema: str) -> Iterator[tuple[str, str, bool]]:
             continue
         match = _ARGUMENT.fullmatch(part)
         assert match, schema
-        optional = match["default"] is not None or "?" in match["type"]
-        yield match["type"].replace("?", ""), match["name"], not optional
+        yield match["type"].replace("?", ""), match["name"], match["default"] is None
 
 
 def derive(schema: str, kind: str = "real") -> list[Call]:

@@ -31,7 +31,9 @@ NOT_BY_DIFFERENCES = {
     ),
     "nextafter": "the step is far larger than what it does",
     "view": "one sample reinterprets bits",
-    **dict.fromkeys(["igamma", "igammac", "gammainc", "gammaincc", "zeta", "floor_divide"], NO_DERIVATIVE),
+    **dict.fromkeys(
+        ["igamma", "igammac", "gammainc", "gammaincc", "zeta", "floor_divide"], NO_DERIVATIVE
+    ),
     **dict.fromkeys(["unique", "unique_consecutive", "binomial", "remainder"], NO_DERIVATIVE),
     "normal": "the stream of numbers depends on the values",
     "bernoulli": "a step function of its input",

@@ -119,9 +119,9 @@ static double trunc_div_double(double a, double b) { return trunc(a / b); }
 
 LOOPS_BEGIN
 LOOPS(NUMBER, 2, trunc_div, BY_TYPE(trunc_div_float, trunc_div_double, int_div, a, b))
-LOOPS(NUMBER, 2, floor_div, BY_TYPE(floor_div_float, floor_div_double, int_floor_div, a, b))
-LOOPS(NUMBER, 2, fmod_loops, BY_TYPE(fmodf, fmod, int_mod, a, b))
-LOOPS(NUMBER, 2, remainder_loops, BY_TYPE(remainder_float, remainder_double, int_floor_mod, a, b))
+LOOPS(SERIAL, 2, floor_div, BY_TYPE(floor_div_float, floor_div_double, int_floor_div, a, b))
+LOOPS(SERIAL, 2, fmod_loops, BY_TYPE(fmod_f32, fmod, int_mod, a, b))
+LOOPS(SERIAL, 2, remainder_loops, BY_TYPE(remainder_float, remainder_double, int_floor_mod, a, b))
 LOOPS_END
 
 static bool has_zero(Tensor *b, DType d) {
@@ -216,7 +216,7 @@ Tensor *t_floor_divide(Tensor *a, Tensor *b) {
 /* ------------------------------------------------------------ pow */
 
 LOOPS_BEGIN
-LOOPS(NUMBER, 2, pow_loops, BY_TYPE(powf, pow, m_int_pow, a, b))
+LOOPS(SERIAL, 2, pow_loops, BY_TYPE(powf, pow, m_int_pow, a, b))
 LOOPS(FLOAT, 1, square_loop, x * x)
 LOOPS(FLOAT, 1, cube_loop, x * x * x)
 LOOPS(FLOAT, 1, root_loop, m_sqrt(x))
@@ -616,10 +616,10 @@ Tensor *t_mvlgamma(Tensor *x, int64_t p) {
 Tensor *t_nan_to_num(Tensor *x, double nan, bool has_posinf, double posinf, bool has_neginf, double neginf) {
   if (blocked(x, x)) return NULL;
   if (!dtype_is_float((DType)x->dtype)) return t_clone(x);
-  bool single = x->dtype == DT_F32;
-  double most = single ? 3.40282346638528859812e38 : 1.79769313486231570815e308;
+  bool narrow = x->dtype == DT_F32;
+  double most = narrow ? 3.40282346638528859812e38 : 1.79769313486231570815e308;
   double to[3] = {nan, has_posinf ? posinf : most, has_neginf ? neginf : -most};
-  for (int i = 0; single && i < 3; i++) to[i] = (double)(float)to[i];
+  for (int i = 0; narrow && i < 3; i++) to[i] = (double)(float)to[i];
   return t_nan_to_num_with(x, to[0], to[1], to[2]);
 }
 

@@ -10,11 +10,12 @@
 #include "gemm.h"
 #include "memory.h"
 #include "nn.h"
+#include "view.h"
 
 /* What a node keeps as numbers: nothing but int64_t. The names are those of the convolution that maps x to y,
  * also where it runs backwards. */
 typedef struct {
-  int64_t groups, transposed, nd, samples, in_channels, out_channels;
+  int64_t groups, transposed, nd, unbatched, samples, in_channels, out_channels;
   int64_t in[3], kernel[3], out[3], stride[3], padding[3], dilation[3];
 } Conv;
 enum { CONV_NUMBERS = sizeof(Conv) / sizeof(int64_t) };
@@ -461,7 +462,7 @@ static bool conv_make(Conv *c, Tensor *w, int64_t nd, Ints stride, Ints padding,
          spread(dilation, nd, 1, "dilation", c->dilation) && check_ranges(c);
 }
 
-static Tensor *unbatched(Tensor *y, bool was_batched) { return was_batched ? y : t_squeeze(y, ONE_DIM(0)); }
+static Tensor *unbatched(Tensor *y, bool was_batched) { return was_batched ? y : t_squeeze_dim(y, 0); }
 
 Tensor *t_conv(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints padding, Ints dilation, int64_t groups) {
   if (blocked(input, w)) return NULL;
@@ -524,15 +525,17 @@ Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints st
   if (!x || !conv_make(&c, w, nd, stride, padding, dilation, groups) || !spread(output_padding, nd, 0, "output_padding", extra) ||
       !check_transposed(&c, x, w, bias, extra) || !check_types(x, w, bias))
     return NULL;
+  bool small = false;
   c.transposed = 1;
   c.samples = x->sizes[0], c.out_channels = x->sizes[1], c.in_channels = w->sizes[1] * groups;
   for (int i = 0; i < 3; i++) {
     c.out[i] = i < 3 - nd ? 1 : x->sizes[2 + i - (3 - nd)];
     c.in[i] = (c.out[i] - 1) * c.stride[i] - 2 * c.padding[i] + c.dilation[i] * (c.kernel[i] - 1) + extra[i] + 1;
-    if (c.in[i] <= 0)
-      return fail(ERR_RUNTIME, "Given input size per channel: (%s). Calculated output size per channel: (%s). Output size is too small",
-                  times_text(nd, c.out), times_text(nd, c.in));
+    small = small || c.in[i] <= 0;
   }
+  if (small)
+    return fail(ERR_RUNTIME, "Given input size per channel: (%s). Calculated output size per channel: (%s). Output size is too small",
+                times_text(nd, c.out), times_text(nd, c.in));
   return unbatched(convolve(&c, x, w, bias), x == input);
 }
 
@@ -549,7 +552,7 @@ static Tensor *unfold_op(const Conv *c, Tensor *x) {
   note_conv(n, c);
   int64_t sizes[3] = {c->samples, patch_size(c), volume(c->out)}, bytes = dtype_bytes((DType)x->dtype);
   x = t_contiguous(t_detach(x));
-  Tensor *y = failed() ? NULL : tensor_empty(3, sizes, (DType)x->dtype);
+  Tensor *y = failed() ? NULL : tensor_empty(c->unbatched ? 2 : 3, sizes + c->unbatched, (DType)x->dtype);
   for (int64_t i = 0; y && i < c->samples; i++)
     kernels[x->dtype].unroll(c, tensor_data(x) + i * c->in_channels * volume(c->in) * bytes, 0, sizes[2],
                              tensor_data(y) + i * sizes[1] * sizes[2] * bytes, sizes[2]);
@@ -562,7 +565,7 @@ static Tensor *fold_op(const Conv *c, Tensor *patches) {
   note_conv(n, c);
   int64_t sizes[4] = {c->samples, c->in_channels, c->in[1], c->in[2]}, bytes = dtype_bytes((DType)patches->dtype);
   patches = t_contiguous(t_detach(patches));
-  Tensor *x = failed() ? NULL : tensor_zeros(4, sizes, (DType)patches->dtype);
+  Tensor *x = failed() ? NULL : tensor_zeros(c->unbatched ? 3 : 4, sizes + c->unbatched, (DType)patches->dtype);
   for (int64_t i = 0; x && i < c->samples; i++)
     kernels[x->dtype].roll(c, tensor_data(x) + i * c->in_channels * volume(c->in) * bytes, 0, volume(c->out),
                            tensor_data(patches) + i * patch_size(c) * volume(c->out) * bytes, volume(c->out));
@@ -609,48 +612,45 @@ static bool check_window_dtype(const Tensor *x, const char *op) {
   return false;
 }
 
-Tensor *t_unfold_patches(Tensor *input, Ints kernel, Ints dilation, Ints padding, Ints stride) {
-  if (failed() || !input) return NULL;
+Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, Ints stride) {
+  if (failed() || !x) return NULL;
   Conv c;
   if (!window_make(&c, kernel, dilation, padding, stride)) return NULL;
-  if (input->ndim != 3 && input->ndim != 4)
+  if (x->ndim != 3 && x->ndim != 4)
     return fail(ERR_RUNTIME, "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but "
-                             "got: %s", shape_text(input));
-  Tensor *x = input->ndim == 3 ? t_unsqueeze(input, 0) : input;
-  if (!x) return NULL;
-  c.samples = x->sizes[0], c.in_channels = x->sizes[1], c.in[1] = x->sizes[2], c.in[2] = x->sizes[3];
+                             "got: %s", shape_text(x));
+  const int64_t *sizes = x->sizes + (x->ndim - 3);
+  c.unbatched = x->ndim == 3;
+  c.samples = c.unbatched ? 1 : x->sizes[0], c.in_channels = sizes[0], c.in[1] = sizes[1], c.in[2] = sizes[2];
   window_count(&c);
   if (c.out[1] < 1 || c.out[2] < 1)
     return fail(ERR_RUNTIME, "Given input with spatial size (%lld, %lld), kernel_size=(%lld, %lld), dilation=(%lld, %lld), padding=(%lld, "
                              "%lld), calculated shape of the array of sliding blocks as (%lld, %lld), but its components must be at least one.",
                 (long long)c.in[1], (long long)c.in[2], (long long)c.kernel[1], (long long)c.kernel[2], (long long)c.dilation[1],
                 (long long)c.dilation[2], (long long)c.padding[1], (long long)c.padding[2], (long long)c.out[1], (long long)c.out[2]);
-  if (!check_window_dtype(x, "im2col_out_cpu")) return NULL;
-  return unbatched(unfold_op(&c, x), x == input);
+  return check_window_dtype(x, "im2col_out_cpu") ? unfold_op(&c, x) : NULL;
 }
 
-Tensor *t_fold_patches(Tensor *input, Ints output_size, Ints kernel, Ints dilation, Ints padding, Ints stride) {
-  if (failed() || !input) return NULL;
+Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, Ints padding, Ints stride) {
+  if (failed() || !x) return NULL;
   Conv c;
   if (!window_make(&c, kernel, dilation, padding, stride) || !pair(output_size, "output_size", c.in, 1)) return NULL;
-  if (input->ndim != 2 && input->ndim != 3)
+  if (x->ndim != 2 && x->ndim != 3)
     return fail(ERR_RUNTIME, "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, "
-                             "but got: %s", shape_text(input));
-  Tensor *x = input->ndim == 2 ? t_unsqueeze(input, 0) : input;
-  if (!x) return NULL;
-  int64_t spots = volume(c.kernel);
-  if (x->sizes[1] % spots)
+                             "but got: %s", shape_text(x));
+  int64_t spots = volume(c.kernel), rows = x->sizes[x->ndim - 2], count = x->sizes[x->ndim - 1];
+  if (rows % spots)
     return fail(ERR_RUNTIME, "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)=%lld "
-                             "and kernel_size=(%lld, %lld).", (long long)x->sizes[1], (long long)c.kernel[1], (long long)c.kernel[2]);
-  c.samples = x->sizes[0], c.in_channels = x->sizes[1] / spots;
+                             "and kernel_size=(%lld, %lld).", (long long)rows, (long long)c.kernel[1], (long long)c.kernel[2]);
+  c.unbatched = x->ndim == 2;
+  c.samples = c.unbatched ? 1 : x->sizes[0], c.in_channels = rows / spots;
   window_count(&c);
-  if (c.out[1] * c.out[2] != x->sizes[2] || c.out[1] < 1)
+  if (c.out[1] * c.out[2] != count || c.out[1] < 1)
     return fail(ERR_RUNTIME, "Given output_size=(%lld, %lld), kernel_size=(%lld, %lld), dilation=(%lld, %lld), padding=(%lld, %lld), "
                              "stride=(%lld, %lld), expected size of input's dimension 2 to match the calculated number of sliding blocks "
                              "%lld * %lld = %lld, but got input.size(2)=%lld.",
                 (long long)c.in[1], (long long)c.in[2], (long long)c.kernel[1], (long long)c.kernel[2], (long long)c.dilation[1],
                 (long long)c.dilation[2], (long long)c.padding[1], (long long)c.padding[2], (long long)c.stride[1], (long long)c.stride[2],
-                (long long)c.out[1], (long long)c.out[2], (long long)(c.out[1] * c.out[2]), (long long)x->sizes[2]);
-  if (!check_window_dtype(x, "col2im_out_cpu")) return NULL;
-  return unbatched(fold_op(&c, x), x == input);
+                (long long)c.out[1], (long long)c.out[2], (long long)(c.out[1] * c.out[2]), (long long)count);
+  return check_window_dtype(x, "col2im_out_cpu") ? fold_op(&c, x) : NULL;
 }

@@ -7,6 +7,7 @@
 #include "elementwise.h"
 #include "nn.h"
 #include "random.h"
+#include "view.h"
 
 enum { PLAIN = 0, CHANNELS = DROP_CHANNELS, ALPHA = DROP_ALPHA };
 
@@ -28,7 +29,7 @@ static Tensor *alpha_parts(Tensor *noise, double p, Tensor **offset) {
 
 static Tensor *drop(Tensor *x, double p, bool training, int kind) {
   if (failed() || !x) return NULL;
-  if (p < 0 || p > 1) return fail(ERR_RUNTIME, "dropout probability has to be between 0 and 1, but got %g", p);
+  if (p < 0 || p > 1) return fail(ERR_RUNTIME, "dropout probability has to be between 0 and 1, but got %s", number_text(p));
   if (p == 0 || !training || x->numel == 0) return x;
   if (p == 1) return t_mul(x, tensor_number(0, (DType)x->dtype));
   if (!dtype_is_float((DType)x->dtype))
@@ -49,7 +50,7 @@ Tensor *t_feature_alpha_dropout(Tensor *x, double p, bool training) { return dro
 /* As nn.functional checks it. */
 static bool check_probability(double p) {
   if (p >= 0 && p <= 1) return true;
-  fail(ERR_VALUE, "dropout probability has to be between 0 and 1, but got %g", p);
+  fail(ERR_VALUE, "dropout probability has to be between 0 and 1, but got %s", number_text(p));
   return false;
 }
 
@@ -63,7 +64,7 @@ Tensor *t_dropout1d(Tensor *x, double p, bool training) {
     return fail(ERR_RUNTIME, "dropout1d: Expected 2D or 3D input, but received a %dD input. Note that dropout1d exists to provide "
                              "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension "
                              "(i.e. 2D or 3D inputs).", x->ndim);
-  return x->ndim == 3 ? drop(x, p, training, CHANNELS) : t_squeeze(drop(t_unsqueeze(x, 0), p, training, CHANNELS), ONE_DIM(0));
+  return x->ndim == 3 ? drop(x, p, training, CHANNELS) : t_squeeze_dim(drop(t_unsqueeze(x, 0), p, training, CHANNELS), 0);
 }
 
 static void warn_rank(const Tensor *x, int nd) {
@@ -87,7 +88,7 @@ Tensor *t_dropout2d(Tensor *x, double p, bool training) {
 Tensor *t_dropout3d(Tensor *x, double p, bool training) {
   if (failed() || !x || !check_probability(p)) return NULL;
   if (x->ndim != 4 && x->ndim != 5) warn_rank(x, 3);
-  return x->ndim == 5 ? drop(x, p, training, CHANNELS) : t_squeeze(drop(t_unsqueeze(x, 0), p, training, CHANNELS), ONE_DIM(0));
+  return x->ndim == 5 ? drop(x, p, training, CHANNELS) : t_squeeze_dim(drop(t_unsqueeze(x, 0), p, training, CHANNELS), 0);
 }
 
 /* ------------------------------------------------------------ native_dropout */
@@ -104,7 +105,7 @@ void t_native_dropout(Tensor *x, double p, const bool *training, Tensor *out[2])
   if (failed() || !x) return;
   bool on = !training || *training;
   if (p < 0 || p > 1) {
-    fail(ERR_RUNTIME, "dropout probability has to be between 0 and 1, but got %g", p);
+    fail(ERR_RUNTIME, "dropout probability has to be between 0 and 1, but got %s", number_text(p));
     return;
   }
   Node *n = node_new(&NativeDropoutBackward0, 1, 1, x, NULL);

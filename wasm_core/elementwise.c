@@ -572,7 +572,7 @@ LOOPS_BEGIN
   Tensor *t_##name(Tensor *a, Tensor *b) { return compare(#name, domain, value_##name, a, b); }
 #define BOOL1(fn, A, WRAP, V) FLAT1(fn, bool, A, WRAP, V)
 #define PREDICATE(flags, name, value)                                   \
-  LOOPS_WITH(BOOL1, ANY, value_##name, value)                           \
+  LOOPS_WITH(BOOL1, TRUTH, value_##name, value)                         \
   Tensor *t_##name(Tensor *x) { return blocked(x, x) ? NULL : run_bool(value_##name, 1, &x, (DType)x->dtype); }
 #include "ops/elementwise.def"
 LOOPS_END

@@ -22,6 +22,7 @@ typedef enum { FLOAT, WIDE, REAL, REAL_WIDE, NUMBER, ANY, TRUTH, INTEGER, INTEGR
 /* Handles n elements: p[0] is the result, which may be one of the operands p[1], ...; k are host numbers. For
  * float and bytes n is a multiple of LANES. */
 enum { LANES = 16 };
+typedef float single; /* a float whose loops are not vectorised */
 typedef void Flat(char *const *p, size_t n, const double *k);
 
 /* The loops of an op; a type that has none is computed in double or int64. */
@@ -62,11 +63,13 @@ static inline bool blocked(const Tensor *a, const Tensor *b) { return failed() |
 #endif
 #define FLAT_FOR_uint8_t FLAT_FOR_float
 #define FLAT_FOR_double
+#define FLAT_FOR_single
 #define FLAT_FOR_int64_t
 /* Vectorised loops are given a multiple of LANES, and so have no second body for a rest. */
 #define FLAT_COUNT_float(n) ((n) & ~(size_t)(LANES - 1))
 #define FLAT_COUNT_uint8_t FLAT_COUNT_float
 #define FLAT_COUNT_double(n) (n)
+#define FLAT_COUNT_single(n) (n)
 #define FLAT_COUNT_int64_t(n) (n)
 
 /* --- loops: FLATn(function, result type, operand type T, type W to wrap around in, value of x or a, b, c, d) --- */
@@ -120,6 +123,8 @@ static inline bool blocked(const Tensor *a, const Tensor *b) { return failed() |
 #define LOOPS_INTEGER(M, fn, V) SMALL M(fn##_i64, int64_t, uint64_t, V)
 #define LOOPS_INTEGRAL(M, fn, V) LOOPS_INTEGER(M, fn, V) M(fn##_u8, uint8_t, uint32_t, V)
 #define LOOPS_NUMBER(M, fn, V) LOOPS_FLOAT(M, fn, V) LOOPS_INTEGER(M, fn, V)
+/* The same without vectors, for what branches. */
+#define LOOPS_SERIAL(M, fn, V) SMALL M(fn##_f32, single, single, V) SMALL M(fn##_f64, double, double, V) LOOPS_INTEGER(M, fn, V)
 #define LOOPS_ANY(M, fn, V) LOOPS_NUMBER(M, fn, V)
 #define LOOPS_TRUTH(M, fn, V) LOOPS_ANY(M, fn, V) M(fn##_u8, uint8_t, uint32_t, V)
 #define TABLE_FLOAT(fn) .f32 = fn##_f32, .f64 = fn##_f64
@@ -129,6 +134,7 @@ static inline bool blocked(const Tensor *a, const Tensor *b) { return failed() |
 #define TABLE_INTEGER(fn) .i64 = fn##_i64
 #define TABLE_INTEGRAL(fn) TABLE_INTEGER(fn), .u8 = fn##_u8
 #define TABLE_NUMBER(fn) TABLE_FLOAT(fn), TABLE_INTEGER(fn)
+#define TABLE_SERIAL(fn) TABLE_NUMBER(fn)
 #define TABLE_ANY(fn) TABLE_NUMBER(fn)
 #define TABLE_TRUTH(fn) TABLE_ANY(fn), .u8 = fn##_u8
 /* The loops of a domain's gradient: integers have none. */

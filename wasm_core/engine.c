@@ -282,10 +282,7 @@ static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
 static Tensor *run_hook(HostCall kind, int32_t id, Tensor *g) {
   Tensor *out = NULL;
   int n_out = 0;
-  bool was = grad_mode;
-  bool ok = host_call(kind, id, 1, &g, 1, &out, &n_out);
-  grad_mode = was;
-  if (!ok) return NULL;
+  if (!host_call(kind, id, 1, &g, 1, &out, &n_out)) return NULL;
   return n_out ? out : g;
 }
 

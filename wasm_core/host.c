@@ -1,6 +1,7 @@
 /* Callbacks into the host and the list of those that are no longer needed; see host.h. */
 #include "host.h"
 
+#include "graph.h"
 #include "memory.h"
 #include "pg.h"
 #include "status.h"
@@ -33,7 +34,13 @@ bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Ten
     f->host_in[i] = (int64_t)(uintptr_t)in[i];
   }
   f->host_n_out = 0;
-  if (pg_host((int32_t)kind, id, n) != 0) {
+  int32_t outer = f->grad_mode;
+  bool was = grad_mode;
+  f->grad_mode = grad_mode; /* the callback's calls are recorded as the engine's are now */
+  int32_t status = pg_host((int32_t)kind, id, n);
+  f->grad_mode = outer;
+  grad_mode = was;
+  if (status != 0) {
     fail(ERR_HOST, "a callback raised");
     return false;
   }

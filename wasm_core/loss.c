@@ -3,6 +3,8 @@
  *
  * Each keeps its operands and gives one number an element (or row) before it reduces, so the reductions
  * share one path. Losses that PyTorch composes of other ops are in margin_loss.c. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "elementwise.h"
@@ -57,6 +59,18 @@ Reduction arg_kl_reduction(const Call *c) {
 
 Tensor *loss_reduced(Tensor *loss, Reduction r) {
   return r == REDUCE_MEAN ? t_mean(loss, ALL_DIMS, false, DT_NONE) : r == REDUCE_NONE ? loss : t_sum_all(loss);
+}
+
+const char *number_text(double v) {
+  static char texts[4][40];
+  static int turn;
+  char *text = texts[turn++ & 3];
+  for (int digits = 1; digits <= 17; digits++) {
+    snprintf(text, sizeof texts[0], "%.*g", digits, v);
+    if (strtod(text, NULL) == v) break;
+  }
+  if (!strpbrk(text, ".einf")) strcat(text, ".0");
+  return text;
 }
 
 bool check_constant(const char *op, const char *argument, const Tensor *t) {

@@ -116,7 +116,7 @@ Tensor *t_margin_ranking_loss(Tensor *a, Tensor *b, Tensor *target, double margi
 Tensor *t_triplet_margin_loss(Tensor *anchor, Tensor *positive, Tensor *negative, double margin, double p, double eps, bool swap,
                               Reduction r) {
   if (blocked(anchor, positive) || !negative || r == REDUCE_BAD) return NULL;
-  if (margin <= 0) return fail(ERR_VALUE, "margin must be greater than 0, got %.15g%s", margin, margin == floor(margin) ? ".0" : "");
+  if (margin <= 0) return fail(ERR_VALUE, "margin must be greater than 0, got %s", number_text(margin));
   if (anchor->ndim != positive->ndim || anchor->ndim != negative->ndim)
     return fail(ERR_RUNTIME, "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
                              "%dD, positive %dD, and negative %dD inputs", anchor->ndim, positive->ndim, negative->ndim);

@@ -31,25 +31,19 @@ static inline float exp_f32(float x) {
   v = v < -104 ? -104 : v;
   float n = (v * 1.44269504f + 12582912.0f) - 12582912.0f; /* the nearest whole number */
   float r = (v - n * 0.693145752f) - n * 1.42860677e-6f;
-  float p = 0.00139505998f;
-  p = p * r + 0.00836895406f;
-  p = p * r + 0.0416662060f;
-  p = p * r + 0.166665182f;
-  p = p * r + 0.5f;
-  p = p * (r * r) + r + 1;
+  float square = r * r;
+  float p = (0.166665182f * r + 0.5f) + square * ((0.00836895406f * r + 0.0416662060f) + square * 0.00139505998f);
+  p = p * square + r + 1;
   int32_t k = (int32_t)(n == n ? n : 0), half = k >> 1;
   return p * bits_to_f32((half + 127) * 8388608) * bits_to_f32((k - half + 127) * 8388608);
 }
 
 /* |x| <= 1/2 by a polynomial, where exp(x) - 1 would cancel. */
 static inline float expm1_f32(float x) {
-  float p = 0.000199928952f;
-  p = p * x + 0.00139974570f;
-  p = p * x + 0.00833307300f;
-  p = p * x + 0.0416653156f;
-  p = p * x + 0.166666687f;
-  p = p * x + 0.500000060f;
-  float small = x + x * x * p, large = exp_f32(x) - 1;
+  float square = x * x;
+  float p = (0.166666687f * x + 0.500000060f) +
+            square * ((0.00833307300f * x + 0.0416653156f) + square * (0.000199928952f * x + 0.00139974570f));
+  float small = x + square * p, large = exp_f32(x) - 1;
   return fabsf(x) <= 0.5f ? small : large;
 }
 
@@ -58,15 +52,10 @@ static inline float log_f32(float x) {
   float tiny = x < 1.17549435e-38f ? 8388608.0f : 1;
   int32_t i = f32_to_bits(x * tiny), e = (i - 0x3f3504f3) >> 23;
   float f = bits_to_f32(i - e * 8388608) - 1, exponent = (float)e - (tiny == 1 ? 0 : 23);
-  float p = -0.0785954595f;
-  p = p * f + 0.128816217f;
-  p = p * f - 0.131287679f;
-  p = p * f + 0.141811967f;
-  p = p * f - 0.166245535f;
-  p = p * f + 0.200022861f;
-  p = p * f - 0.250008106f;
-  p = p * f + 0.333333164f;
-  float square = f * f;
+  float square = f * f, fourth = square * square;
+  float low = (0.333333164f - 0.250008106f * f) + square * (0.200022861f - 0.166245535f * f);
+  float high = (0.141811967f - 0.131287679f * f) + square * (0.128816217f - 0.0785954595f * f);
+  float p = low + fourth * high;
   float y = (f - (0.5f * square - square * f * p) + exponent * 1.42860677e-6f) + exponent * 0.693145752f;
   y = x == INFINITY ? x : y;
   y = x == 0 ? -INFINITY : y;
@@ -82,11 +71,8 @@ static inline float log1p_f32(float x) {
 
 /* |x| <= 5/8 by a polynomial; 1 - 2 / (exp(2 |x|) + 1) beyond. */
 static inline float tanh_f32(float x) {
-  float z = x * x, p = -0.00566078024f;
-  p = p * z + 0.0206019990f;
-  p = p * z - 0.0537292287f;
-  p = p * z + 0.133313283f;
-  p = p * z - 0.333332777f;
+  float z = x * x, square = z * z;
+  float p = (0.133313283f * z - 0.333332777f) + square * ((0.0206019990f * z - 0.0537292287f) - square * 0.00566078024f);
   float small = x + x * z * p, size = fabsf(x);
   float large = copysign_f32(1 - 2 / (exp_f32(2 * size) + 1), x);
   return size <= 0.625f ? small : large;
@@ -94,21 +80,12 @@ static inline float tanh_f32(float x) {
 
 /* |x| <= 1 by a polynomial in x^2; 1 - exp(a polynomial that is log erfc) up to 4, where it is 1. */
 static inline float erf_f32(float x) {
-  float z = x * x, p = 7.88911930e-5f;
-  p = p * z - 0.000802084105f;
-  p = p * z + 0.00518953521f;
-  p = p * z - 0.0268544443f;
-  p = p * z + 0.112836003f;
-  p = p * z - 0.376126260f;
-  p = p * z + 1.12837911f;
-  float size = fabsf(x), v = size > 4 ? 4 : size, q = -2.16976387e-5f;
-  q = q * v + 0.000441472919f;
-  q = q * v - 0.00420528604f;
-  q = q * v + 0.0252103414f;
-  q = q * v - 0.108422101f;
-  q = q * v - 0.633216381f;
-  q = q * v - 1.12958026f;
-  q = q * v + 0.000188467806f;
+  float z = x * x, square = z * z;
+  float p = (0.00518953521f - 0.000802084105f * z) + square * 7.88911930e-5f;
+  p = (1.12837911f - 0.376126260f * z) + square * ((0.112836003f - 0.0268544443f * z) + square * p);
+  float size = fabsf(x), v = size > 4 ? 4 : size, s = v * v;
+  float q = (-0.00420528604f * v + 0.0252103414f) + s * (-2.16976387e-5f * v + 0.000441472919f);
+  q = (-1.12958026f * v + 0.000188467806f) + s * ((-0.108422101f * v - 0.633216381f) + s * q);
   float large = copysign_f32(1 - exp_f32(q), x);
   return size <= 1 ? x * p : large;
 }

@@ -12,6 +12,7 @@ typedef enum { REDUCE_NONE, REDUCE_MEAN, REDUCE_SUM, REDUCE_BATCH_MEAN, REDUCE_B
 Reduction arg_reduction(const Call *c, int size_average, int reduce, int reduction);
 Reduction arg_short_reduction(const Call *c, int size_average, int reduce, int reduction); /* with a shorter refusal */
 Reduction arg_kl_reduction(const Call *c); /* of kl_div's arguments 2 to 4 */
+const char *number_text(double v); /* as Python prints it, into a rotating static buffer */
 Tensor *loss_reduced(Tensor *loss, Reduction r); /* with history */
 /* Refuses t as an argument that op has no gradient for. */
 bool check_constant(const char *op, const char *argument, const Tensor *t);
@@ -59,8 +60,8 @@ Tensor *t_conv(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints
 Tensor *t_conv_named(Tensor *x, Tensor *w, Tensor *bias, int nd, Ints stride, const char *padding, Ints dilation, int64_t groups);
 Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints padding, Ints output_padding, int64_t groups,
                          Ints dilation);
-Tensor *t_unfold_patches(Tensor *input, Ints kernel, Ints dilation, Ints padding, Ints stride);
-Tensor *t_fold_patches(Tensor *input, Ints output_size, Ints kernel, Ints dilation, Ints padding, Ints stride);
+Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, Ints stride);
+Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, Ints padding, Ints stride);
 const char *c_type_name(DType d); /* "long int" */
 
 /* --- windows --- */

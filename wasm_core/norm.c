@@ -1,4 +1,4 @@
-/* Normalisation: layer_norm, batch_norm, group_norm, instance_norm, rms_norm, local_response_norm.
+/* Normalisation: layer_norm, batch_norm, group_norm, rms_norm. What is composed of these stands in norm_composed.c.
  *
  * A contiguous input is rows of adjacent elements. Sums run over blocks of a row in four vectors and over blocks
  * and rows in double, so their order depends on the shape alone. A first-order gradient is two passes
@@ -565,6 +565,7 @@ void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *runnin
 Tensor *t_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean, Tensor *running_var, bool training, double momentum,
                      double eps) {
   Tensor *out[3];
+  if (!failed() && x && x->ndim == 1 && x->numel == 0) return t_clone(x); /* no channels, and nothing in them */
   t_native_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps, out);
   return out[0];
 }
@@ -582,8 +583,8 @@ Tensor *t_functional_batch_norm(Tensor *x, Tensor *running_mean, Tensor *running
                                 double momentum, double eps) {
   if (failed() || !x) return NULL;
   if (training && !more_than_one(x->ndim, x->sizes, "torch.Size(")) return NULL;
-  if (training && eps <= 0) return fail(ERR_VALUE, "batch_norm eps must be positive during training, but got %s", eps == 0 ? "0.0" : "a negative number");
-  if (eps < 0) return fail(ERR_VALUE, "batch_norm eps must be non-negative, but got %g", eps);
+  if (training && eps <= 0) return fail(ERR_VALUE, "batch_norm eps must be positive during training, but got %s", number_text(eps));
+  if (eps < 0) return fail(ERR_VALUE, "batch_norm eps must be non-negative, but got %s", number_text(eps));
   return t_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps);
 }
 
@@ -746,49 +747,7 @@ Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, do
   return set_history(y, n);
 }
 
-/* ------------------------------------------------------------ composed ones */
-
-/* (C) repeated for each sample. */
-static Tensor *repeated(Tensor *v, int64_t samples) {
-  if (failed() || !v) return NULL;
-  return t_reshape(t_expand(t_reshape(v, 2, (const int64_t[]){1, v->numel}), 2, (const int64_t[]){samples, v->numel}), 1,
-                   (const int64_t[]){samples * v->numel});
-}
-
-/* Each sample moved a copy of the running statistics; they become the mean of the copies. */
-static void average_running(Tensor *running, Tensor *copies, int64_t samples) {
-  if (failed() || !running) return;
-  Tensor *mean = t_mean(t_reshape(copies, 2, (const int64_t[]){samples, running->numel}), ONE_DIM(0), false, DT_NONE);
-  if (mean && tensor_write_begin(running, false)) tensor_copy_data(running, mean);
-}
-
-Tensor *t_instance_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean, Tensor *running_var, bool use_input_stats,
-                        double momentum, double eps, bool functional) {
-  if (failed() || !x) return NULL;
-  int64_t count = 1;
-  for (int i = 2; i < x->ndim; i++) count *= x->sizes[i];
-  if (functional && use_input_stats && count == 1)
-    return fail(ERR_VALUE, "Expected more than 1 spatial element when training, got input size torch.Size(%s)", shape_text(x));
-  if (!use_input_stats && !(running_mean && running_var))
-    return fail(ERR_RUNTIME, "Expected running_mean and running_var to be defined when use_input_stats is false");
-  if (x->ndim < 2) return fail(ERR_RUNTIME, "instance_norm expects at least 2 dimensions, but got %d", x->ndim);
-  int64_t samples = x->sizes[0], sizes[MAX_DIM];
-  memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
-  sizes[0] = 1;
-  sizes[1] *= samples;
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *mean = running_mean ? t_clone(repeated(running_mean, samples)) : NULL;
-  Tensor *var = running_var ? t_clone(repeated(running_var, samples)) : NULL;
-  grad_mode = was;
-  Tensor *y = t_batch_norm(t_reshape(x, x->ndim, sizes), repeated(weight, samples), repeated(bias, samples), mean, var,
-                           use_input_stats, momentum, eps);
-  grad_mode = false;
-  average_running(use_input_stats ? running_mean : NULL, mean, samples);
-  average_running(use_input_stats ? running_var : NULL, var, samples);
-  grad_mode = was;
-  return t_reshape(y, x->ndim, x->sizes);
-}
+/* ------------------------------------------------------------ rms_norm */
 
 /* x / sqrt(mean x^2 + eps), times the weight. */
 Tensor *t_rms_norm(Tensor *x, Ints shape, Tensor *weight, const double *eps) {
@@ -799,18 +758,4 @@ Tensor *t_rms_norm(Tensor *x, Ints shape, Tensor *weight, const double *eps) {
   Tensor *mean = t_mean(t_pow(x, tensor_wrapped_i(2)), last_dims(x, shape.n), true, DT_NONE);
   Tensor *y = t_mul(x, t_rsqrt(t_add_f(mean, small)));
   return weight ? t_to(t_mul(y, weight), d) : y;
-}
-
-/* x / (k + alpha * mean of x^2 over `size` neighbouring channels)^beta */
-Tensor *t_local_response_norm(Tensor *x, int64_t size, double alpha, double beta, double k) {
-  if (failed() || !x) return NULL;
-  if (x->ndim < 3) return fail(ERR_VALUE, "Expected 3D or higher dimensionality                          input (got %d dimensions)", x->ndim);
-  if (x->numel == 0) return x;
-  const int64_t around[4] = {0, 0, size / 2, (size - 1) / 2}, flat[4] = {x->sizes[0], 1, x->sizes[1], -1};
-  const int64_t window[2] = {size, 1}, one = 1, zero = 0;
-  Tensor *squares = t_reshape(t_mul(x, x), 4, flat);
-  squares = t_constant_pad(squares, (Ints){4, around}, tensor_wrapped_f(0));
-  squares = t_avg_pool(squares, 2, (Ints){2, window}, (Ints){1, &one}, (Ints){1, &zero}, false, true, NULL);
-  Tensor *power = t_pow(t_add_f(t_mul_f(t_reshape(squares, x->ndim, x->sizes), alpha), k), tensor_wrapped_f(beta));
-  return t_div(x, power);
 }

@@ -40,6 +40,14 @@ static bool add_list(Lists *l, const char *name, Tensors ts) {
   return true;
 }
 
+/* The gradients: those given, or with an empty list each parameter's own. */
+static Tensors gradients(Tensors params, Tensors given) {
+  if (given.n != 0 || params.n <= 0) return given;
+  Tensor **own = scratch_alloc((size_t)params.n * sizeof *own);
+  for (int i = 0; own && i < params.n; i++) own[i] = params.v[i] && params.v[i]->meta ? params.v[i]->meta->grad : NULL;
+  return (Tensors){own ? params.n : 0, own};
+}
+
 static bool check_member(const Lists *l, int list, int k) {
   const Tensor *p = l->lists[0][k], *t = l->lists[list][k];
   if (!p || !t) return fail(ERR_RUNTIME, "%s: %s[%d] is None", l->op, l->names[list], k), false;
@@ -157,7 +165,7 @@ void op_fused_sgd(Call *c) {
   Sgd k = {arg_bool(c, 8) ? -1 : 1, arg_float(c, 3), arg_float(c, 4), arg_float(c, 5), 1 - arg_float(c, 6), arg_bool(c, 7)};
   int kind = k.momentum == 0 ? PLAIN : arg_bool(c, 9) ? FIRST : LATER;
   add_list(&l, "self", arg_tensors(c, 0));
-  add_list(&l, "grads", arg_tensors(c, 1));
+  add_list(&l, "grads", gradients(arg_tensors(c, 0), arg_tensors(c, 1)));
   if (kind != PLAIN) add_list(&l, "momentum_buffers", buffers);
   if (failed() || !check_lists(&l) || !begin_writes(&l)) return;
   for (int i = 0; i < l.n; i++) run_loop(&l, i, sgd_loops[kind][l.lists[0][i]->dtype == DT_F64], &k);
@@ -233,7 +241,7 @@ void op_fused_adam(Call *c, bool decoupled) {
   bool ams = arg_bool(c, 11);
   Tensors steps = arg_tensors(c, 5), greatest = arg_tensors(c, 4);
   add_list(&l, "self", arg_tensors(c, 0));
-  add_list(&l, "grads", arg_tensors(c, 1));
+  add_list(&l, "grads", gradients(arg_tensors(c, 0), arg_tensors(c, 1)));
   add_list(&l, "exp_avgs", arg_tensors(c, 2));
   add_list(&l, "exp_avg_sqs", arg_tensors(c, 3));
   if (ams) add_list(&l, "max_exp_avg_sqs", greatest);

@@ -78,9 +78,12 @@ typedef struct {
 enum { LINES_NUMBERS = sizeof(Lines) / sizeof(int64_t) };
 
 static int64_t source_of(const Lines *l, int d, int64_t o) {
-  int64_t i = o - l->before[d], n = l->in[d];
+  int64_t i = o - l->before[d], n = l->in[d], after = l->out[d] - n - l->before[d];
   if (l->mode == REPLICATE) return i < 0 ? 0 : i >= n ? n - 1 : i;
-  if (l->mode == CIRCULAR) return (i % n + n) % n;
+  if (l->mode == CIRCULAR) { /* what a negative pad cuts off does not come round */
+    int64_t first = l->before[d] < 0 ? -l->before[d] : 0, left = n - first + (after < 0 ? after : 0);
+    return first + ((i - first) % left + left) % left;
+  }
   return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
 }
 
@@ -212,11 +215,11 @@ Tensor *t_pad(Tensor *x, Ints pad, const char *mode, Tensor *value) {
   Lines l = {.mode = 3, .nd = pad.n / 2};
   for (int i = 0; i < 3; i++)
     if (strcmp(mode, names[i]) == 0) l.mode = i;
+  if (l.mode == 3) return fail(ERR_NOT_IMPLEMENTED, "Unrecognised padding mode %s", mode);
   if (pad.n < 2 || pad.n > 6 || (x->ndim != l.nd + 1 && x->ndim != l.nd + 2))
     return fail(ERR_NOT_IMPLEMENTED, "Padding size %d is not supported for %dD input tensor.\nSupported combinations for non-constant padding:\n"
                                      "  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D input: padding size = 4 (pads "
                                      "last 2 dimensions)\n  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)", pad.n, x->ndim);
-  if (l.mode == 3) return fail(ERR_NOT_IMPLEMENTED, "Unrecognised padding mode %s", mode);
   if (!check_amounts(&l, x, pad)) return NULL;
   for (int i = 0; i < 3; i++) {
     int d = x->ndim - 3 + i;

@@ -44,6 +44,7 @@ typedef struct {
   const char *message;             /* of the last failure */
   int64_t host_in[PG_MAX_ARGS], host_out[PG_MAX_ARGS];
   int32_t host_n_out;
+  int32_t grad_mode; /* whether calls are recorded: the host may write it between calls */
   _Alignas(16) char data[PG_DATA_BYTES];       /* lists and texts of arguments */
 } PgFrame;
 

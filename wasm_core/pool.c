@@ -9,6 +9,7 @@
 #include "elementwise.h"
 #include "memory.h"
 #include "nn.h"
+#include "view.h"
 
 /* What a node keeps as numbers: nothing but int64_t. */
 typedef struct {
@@ -416,6 +417,8 @@ static bool adaptive_make(Pool *p, const Tensor *x, Ints size, const char *op, c
   for (int i = 0; i < 3; i++) {
     p->in[i] = i < 3 - p->nd ? 1 : x->sizes[x->ndim - 3 + i];
     p->out[i] = i < 3 - p->nd ? 1 : size.v[i - (3 - p->nd)];
+    if (p->out[i] == INT64_MIN) p->out[i] = p->in[i]; /* None: the input's size */
+    if (p->out[i] == INT64_MIN) p->out[i] = p->in[i]; /* None: as the input */
     if (p->out[i] < 0)
       fail(ERR_RUNTIME, "%s: elements of output_size must be greater than or equal to 0 but received {%lld, %lld}", op,
            (long long)size.v[0], (long long)size.v[size.n - 1]);
@@ -426,19 +429,10 @@ static bool adaptive_make(Pool *p, const Tensor *x, Ints size, const char *op, c
   return !failed();
 }
 
-/* One number stands for all dimensions; a negative one (from None) for the input's size. */
-static Ints full_size(Ints size, int nd) {
-  int64_t *all = scratch_alloc(3 * sizeof *all);
-  if (size.n != 1 || !all) return size;
-  for (int i = 0; i < 3; i++) all[i] = size.v[0];
-  return (Ints){nd, all};
-}
-
 Tensor *t_adaptive_avg_pool(Tensor *x, int nd, Ints size) {
   if (failed() || !x) return NULL;
   const char *op = nd == 2 ? "adaptive_avg_pool2d" : "adaptive_avg_pool3d";
   Pool p = {.nd = nd, .adaptive = 1};
-  size = full_size(size, nd);
   if (!adaptive_make(&p, x, size, op, "")) return NULL;
   bool whole = true;
   for (int i = 0; i < size.n; i++) whole = whole && size.v[i] == 1;
@@ -451,14 +445,14 @@ void t_adaptive_max_pool(Tensor *x, int nd, Ints size, Tensor *out[2]) {
   if (failed() || !x) return;
   const char *op = nd == 2 ? "adaptive_max_pool2d" : "adaptive_max_pool3d";
   Pool p = {.nd = nd, .adaptive = 1};
-  if (adaptive_make(&p, x, full_size(size, nd), op, ":") && check_dtype(op, x, false)) maxima(&p, x, out);
+  if (adaptive_make(&p, x, size, op, ":") && check_dtype(op, x, false)) maxima(&p, x, out);
 }
 
 /* ------------------------------------------------------------ lines */
 
 /* A line is a plane of height 1. */
 static Tensor *as_plane(Tensor *x) { return t_unsqueeze(x, -2); }
-static Tensor *as_line(Tensor *y) { return t_squeeze(y, ONE_DIM(-2)); }
+static Tensor *as_line(Tensor *y) { return t_squeeze_dim(y, -2); }
 static Ints flat(Ints v, int64_t first, int64_t *two) {
   if (v.n <= 0) return v;
   two[0] = first;

@@ -136,7 +136,8 @@ Tensor *t_nanmean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   return t_div(t_nansum(x, dims, keepdim, dtype), count);
 }
 
-Tensor *t_sum_to_size(Tensor *x, Ints size) { return t_sum_to(x, size.n, size.v); }
+/* To no dims it is always a sum, with the type of one. */
+Tensor *t_sum_to_size(Tensor *x, Ints size) { return size.n == 0 ? t_sum_all(x) : t_sum_to(x, size.n, size.v); }
 
 /* ------------------------------------------------------------ products */
 

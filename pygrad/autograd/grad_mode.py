@@ -7,9 +7,17 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .. import _ops
+from .. import _engine
 
-_set = _ops.C["_set_grad_enabled"]
+_MODE = _engine.frame + _engine.layout["frame_grad_mode"]
+_memory = _engine.memory
+
+
+def _set(enabled: bool) -> bool:
+    """Turns recording on or off, in the engine's frame; returns what it was."""
+    was = _memory[_MODE] != 0
+    _memory[_MODE] = enabled
+    return was
 
 
 class _Scope:

@@ -1,14 +1,14 @@
-"""torch.nn.functional: functions made from the op table's rows of this namespace."""
+"""torch.nn.functional: functions made from the op table's rows of this namespace.
+
+Type checkers read functional.pyi, which `make stubs` writes from the same table.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pygrad import _ops
-
-if TYPE_CHECKING:
-    from pygrad._functional_table import *
+from pygrad.nn import _functional
+from pygrad.nn._functional import *
 
 globals().update(_ops.namespace("n"))
 
-__all__ = sorted(_ops.namespace("n"))
+__all__ = sorted([*_ops.namespace("n"), *_functional.__all__])

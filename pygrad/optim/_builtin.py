@@ -97,6 +97,11 @@ def parameters_with_gradients(group: Group) -> tuple[list[Tensor], list[Tensor]]
     return params, grads
 
 
+def with_gradients(group: Group) -> list[Tensor]:
+    """The parameters of a group that have a gradient, for ops that find the gradients themselves."""
+    return [parameter for parameter in group["params"] if parameter._has_grad()]
+
+
 def new_step(value: float = 0.0) -> Tensor:
     """A counter of steps: a float32 tensor without dimensions, as in PyTorch's state dicts."""
     return pygrad.tensor(value, dtype=pygrad.float32)

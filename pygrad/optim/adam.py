@@ -9,7 +9,7 @@ from pygrad.optim._builtin import (
     check_choice,
     check_not_negative,
     new_step,
-    parameters_with_gradients,
+    with_gradients,
 )
 from pygrad.optim.optimizer import Group, Params
 
@@ -98,7 +98,7 @@ class Adam(BuiltinOptimizer):
         super().__init__(params, defaults)
 
     def _update(self, group: Group) -> None:
-        params, grads = parameters_with_gradients(group)
+        params = with_gradients(group)
         if not params:
             return
         state = self.state
@@ -118,7 +118,7 @@ class Adam(BuiltinOptimizer):
         op = engine._fused_adamw_ if group["decoupled_weight_decay"] else engine._fused_adam_
         op(
             params,
-            grads,
+            [],
             [own["exp_avg"] for own in states],
             [own["exp_avg_sq"] for own in states],
             [own["max_exp_avg_sq"] for own in states] if amsgrad else [],

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import pygrad
 from pygrad._tensor import Tensor
-from pygrad.nn.modules._tree import zero_grad_of
+from pygrad.nn.modules._tree import zero_grads_of
 from pygrad.nn.modules.utils import typename
 from pygrad.utils.hooks import RemovableHandle
 
@@ -300,8 +300,7 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradient of every parameter, or fill it with zeros."""
         for group in self.param_groups:
-            for parameter in group["params"]:
-                zero_grad_of(parameter, set_to_none)
+            zero_grads_of(group["params"], set_to_none)
 
     def step(self, closure: Closure | None = None) -> Any:
         """Update the parameters; ``closure``, if given, computes the loss and its gradients."""

@@ -8,7 +8,7 @@ from pygrad.optim._builtin import (
     BuiltinOptimizer,
     check_choice,
     check_learning_rate,
-    parameters_with_gradients,
+    with_gradients,
 )
 from pygrad.optim.optimizer import Group, Params
 
@@ -85,17 +85,17 @@ class SGD(BuiltinOptimizer):
         super().__init__(params, defaults)
 
     def _update(self, group: Group) -> None:
-        params, grads = parameters_with_gradients(group)
+        params = with_gradients(group)
         if not params:
             return
         if group["momentum"] == 0:
-            _step(group, params, grads, [], False)
+            _step(group, params, [], False)
             return
         states = [self.state[parameter] for parameter in params]
         buffers = [state.get("momentum_buffer") for state in states]
         fresh = [i for i, buffer in enumerate(buffers) if buffer is None]
         if not fresh:
-            _step(group, params, grads, buffers, False)
+            _step(group, params, buffers, False)
             return
         # A parameter's buffer begins with its first gradient, which may come later than others'.
         for i in fresh:
@@ -107,7 +107,6 @@ class SGD(BuiltinOptimizer):
                 _step(
                     group,
                     [params[i] for i in chosen],
-                    [grads[i] for i in chosen],
                     [buffers[i] for i in chosen],
                     is_first,
                 )
@@ -116,13 +115,12 @@ class SGD(BuiltinOptimizer):
 def _step(
     group: Group,
     params: list[Tensor],
-    grads: list[Tensor],
     buffers: list[Tensor | None],
     is_first_step: bool,
 ) -> None:
     pygrad._C._fused_sgd_(
         params,
-        grads,
+        [],
         buffers,
         weight_decay=float(group["weight_decay"]),
         momentum=float(group["momentum"]),

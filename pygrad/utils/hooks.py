@@ -27,7 +27,7 @@ def _run(kind: int, ident: int, handles: list[int]) -> list[int]:
         raise TypeError(f"expected Tensor, but hook returned '{type(result).__name__}'")
     _check_replacement(tensors[0], result)
     _keep.append(result)
-    return [result._h]  # type: ignore[attr-defined]
+    return [result._h]
 
 
 _keep: list[Any] = []

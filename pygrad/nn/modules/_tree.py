@@ -223,8 +223,7 @@ class ModuleTree(ModuleAttributes):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop every parameter's gradient, or fill it with zeros."""
-        for parameter in self.parameters():
-            zero_grad_of(parameter, set_to_none)
+        zero_grads_of(self.parameters(), set_to_none)
 
     # --- conversions ---
 
@@ -327,19 +326,15 @@ class ModuleTree(ModuleAttributes):
 _ABSENT = object()
 
 
-def zero_grad_of(tensor: Tensor, set_to_none: bool) -> None:
-    """Drop the gradient of a tensor, or zero it and cut it from its history."""
+def zero_grads_of(tensors: Iterable[Tensor], set_to_none: bool) -> None:
+    """Drop the gradients of tensors, or zero them and cut them from their history, in one crossing."""
+    having = [tensor for tensor in tensors if tensor._has_grad()]
+    if not having:
+        return
+    pygrad._C._zero_grads(having, set_to_none)
     if set_to_none:
-        tensor.grad = None
-        return
-    grad = tensor.grad
-    if grad is None:
-        return
-    if grad.grad_fn is not None:
-        grad.detach_()
-    else:
-        grad.requires_grad_(False)
-    grad.zero_()
+        for tensor in having:
+            tensor._g = None  # lets go of the object that .grad keeps
 
 
 _TO_FORMS = (

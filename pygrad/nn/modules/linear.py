@@ -83,7 +83,7 @@ class Linear(Module):
     def forward(self, input: Tensor) -> Tensor:
         # Straight from the table: finding two attributes through __getattr__ takes as long as
         # the engine's call. A weight that is replaced by a plain tensor is an attribute again.
-        own = self._parameters
+        own: Any = self._parameters
         if "weight" in own and "bias" in own:
             return F.linear(input, own["weight"], own["bias"])
         return F.linear(input, self.weight, self.bias)

@@ -195,6 +195,14 @@ class _AdaptiveAvgPoolNd(Module):
         super().__init__()
         self.output_size = output_size
 
+    def _sizes(self, input: Tensor) -> int | tuple[int, ...]:
+        """The output's lengths, with the input's in place of None."""
+        sizes = self.output_size
+        if sizes is None or isinstance(sizes, int):
+            return input.shape[-1] if sizes is None else sizes
+        given = input.shape[-len(sizes) :]
+        return tuple(old if new is None else new for new, old in zip(sizes, given, strict=True))
+
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
 
@@ -203,7 +211,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """Means over as many windows as the output is to be long. Shape: (N, C, L) -> (N, C, S)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool1d(input, self.output_size)
+        return F.adaptive_avg_pool1d(input, self._sizes(input))
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
@@ -218,4 +226,4 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool2d(input, self.output_size)
+        return F.adaptive_avg_pool2d(input, self._sizes(input))

@@ -1,0 +1,155 @@
+"""The sample sweep against PyTorch: values, dtypes, strides, names of nodes, gradients, errors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pygrad
+import pytest
+from helpers import UNINITIALISED, swept
+from oracle import (
+    assert_equal,
+    assert_same_outcome,
+    describe,
+    in_words,
+    is_tensor,
+    layout,
+    leaves,
+    outcome,
+    torch,
+)
+from samples import Entry
+from sampling import DTYPES, Call, X, build
+from test_ops import doubled, emptied, scalar
+
+TENSOR_ONLY = "Tensor."
+
+
+def function(entry: Entry, library: Any) -> Any:
+    """The op as the library offers it to users; None where it has none of that name."""
+    path = entry.id.split(".")
+    if path[0] == "_C":
+        return None
+    found = library
+    for name in path:
+        found = getattr(found, name, None)
+    return found
+
+
+def compared(entry: Entry) -> bool:
+    return function(entry, torch) is not None
+
+
+def call(
+    entry: Entry, library: Any, sample: Call, dtype: str = "float64", grad: bool = False
+) -> Any:
+    """Arguments and a thunk that runs the op on them."""
+
+    def make(array: Any) -> Any:
+        made = library.from_numpy(array.copy())
+        return made.requires_grad_(True) if grad and made.is_floating_point() else made
+
+    args, kwargs = build(sample, dtype, make, library)
+    library.manual_seed(0)
+    first = args[0] if args else None
+    if entry.mutates:
+        args = [args[0].clone(), *args[1:]]
+    result = function(entry, library)(*args, **kwargs)
+    return first, args, kwargs, result
+
+
+def tensors(values: Any) -> list[Any]:
+    return [value for value in leaves(values) if is_tensor(value)]
+
+
+@swept(compared)
+def test_result(entry: Entry, sample: Call) -> None:
+    mine = outcome(lambda: call(entry, pygrad, sample)[3])
+    theirs = outcome(lambda: call(entry, torch, sample)[3])
+    if entry.name in UNINITIALISED:
+        assert [describe(t) for t in mine.values] == [describe(t) for t in theirs.values]
+        return
+    assert_same_outcome(mine, theirs)
+    for a, b in zip(mine.values, theirs.values, strict=True):
+        if is_tensor(a):
+            assert layout(a) == layout(b)
+            assert a._is_view() == b._is_view()
+
+
+@swept(compared)
+def test_gradient_and_node(entry: Entry, sample: Call) -> None:
+    if entry.name in UNINITIALISED:
+        return
+
+    def run(library: Any) -> Any:
+        _, args, kwargs, result = call(entry, library, sample, grad=True)
+        found = [t for t in tensors(result) if t.requires_grad]
+        wanted = [t for t in tensors([args, kwargs]) if t.requires_grad and t.is_leaf]
+        nodes = [t.grad_fn.name() if t.grad_fn is not None else None for t in tensors(result)]
+        if not found or not wanted:
+            return nodes
+        total = sum((t * t).sum() for t in found)
+        first = library.autograd.grad(total, wanted, create_graph=True, allow_unused=True)
+        again = [g for g in first if g is not None and g.requires_grad]
+        if not again:
+            return nodes, first
+        total = sum((g * g).sum() for g in again)
+        return nodes, first, library.autograd.grad(total, wanted, allow_unused=True)
+
+    assert_same_outcome(
+        outcome(lambda: run(pygrad)), outcome(lambda: run(torch)), rtol=1e-5, atol=1e-8
+    )
+
+
+@swept(compared)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtype(entry: Entry, sample: Call, dtype: str) -> None:
+    if entry.name in UNINITIALISED:
+        return
+    tolerance = {"rtol": 1e-4, "atol": 1e-5} if dtype == "float32" else {}
+    mine = outcome(lambda: call(entry, pygrad, sample, dtype)[3])
+    theirs = outcome(lambda: call(entry, torch, sample, dtype)[3])
+    assert mine.error == theirs.error, (in_words(mine.message), in_words(theirs.message))
+    if not mine.error:
+        assert_same_outcome(mine, theirs, **tolerance)
+
+
+def unit(what: X) -> X:
+    return replace(what, shape=tuple(1 for _ in what.shape))
+
+
+@swept(compared)
+@pytest.mark.parametrize("change", [emptied, scalar, unit, doubled])
+def test_other_shape(entry: Entry, sample: Call, change: Any) -> None:
+    if entry.name in UNINITIALISED:
+        return
+    changed = sample.map(change)
+    mine = outcome(lambda: call(entry, pygrad, changed)[3])
+    theirs = outcome(lambda: call(entry, torch, changed)[3])
+    assert mine.error == theirs.error, (in_words(mine.message), in_words(theirs.message))
+    if not mine.error:
+        assert_same_outcome(mine, theirs)
+
+
+@swept(lambda entry: compared(entry) and not entry.mutates)
+def test_strides_of_a_transposed_input(entry: Entry, sample: Call) -> None:
+    if entry.name in UNINITIALISED:
+        return
+
+    def run(library: Any) -> Any:
+        def make(array: Any) -> Any:
+            turned = library.from_numpy(np.ascontiguousarray(array.T))
+            return turned.permute(*reversed(range(array.ndim))) if array.ndim else turned
+
+        args, kwargs = build(sample, "float64", make, library)
+        library.manual_seed(0)
+        return function(entry, library)(*args, **kwargs)
+
+    mine, theirs = outcome(lambda: run(pygrad)), outcome(lambda: run(torch))
+    assert mine.error == theirs.error, (in_words(mine.message), in_words(theirs.message))
+    for a, b in zip(mine.values, theirs.values, strict=True):
+        assert_equal(a, b)
+        if is_tensor(a):
+            assert layout(a) == layout(b)

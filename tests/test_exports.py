@@ -1,0 +1,58 @@
+"""The shipped binary offers what pg.h declares and asks for nothing else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import wasmtime
+from pygrad import _engine, _ops
+
+HEADER = (Path(__file__).parent.parent / "wasm_core" / "pg.h").read_text()
+CODE = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.DOTALL)
+DECLARED = set(re.findall(r"^[a-zA-Z][\w *]*?\b(pg_\w+)\(", CODE, re.MULTILINE))
+IMPORTED = set(re.findall(r"^PG_IMPORT\((\w+)\)", CODE, re.MULTILINE))
+BUDGET = 1 << 20
+
+
+def test_imports_are_the_memory_and_the_callback() -> None:
+    found = {(i.module, i.name) for i in _engine._module.imports}
+    assert found == {("env", "memory"), *(("env", name) for name in IMPORTED)}
+
+
+def test_exports_are_what_the_header_declares() -> None:
+    functions = {e.name for e in _engine._module.exports if isinstance(e.type, wasmtime.FuncType)}
+    assert functions - {"_initialize"} == DECLARED - IMPORTED
+
+
+def test_memory_is_not_exported() -> None:
+    kinds = [e.type for e in _engine._module.exports]
+    assert not [kind for kind in kinds if isinstance(kind, wasmtime.MemoryType)]
+
+
+def test_binary_is_within_its_budget() -> None:
+    assert _engine.BINARY.stat().st_size <= BUDGET
+
+
+def test_binary_has_no_relaxed_simd() -> None:
+    config = wasmtime.Config()
+    config.wasm_relaxed_simd = False
+    wasmtime.Module.from_file(wasmtime.Engine(config), str(_engine.BINARY))
+
+
+@pytest.mark.parametrize("op", _ops.TABLE, ids=lambda op: op.name)
+def test_schema_is_in_the_grammar(op: _ops.Op) -> None:
+    name = r"\w+"
+    type_ = r"[A-Z]?[A-Za-z]+(\|[A-Za-z]+)?(\?)?(\[\d?\])?(\|int\[\])?\??"
+    default = r"(=[^,]+|=\[[^\]]*\])?"
+    argument = rf"({type_} {name}{default}|\*)"
+    one = rf"{type_}( {name})?"
+    result = rf"(\(\)|{one}|\({one}(, {one})*\)|str)"
+    for schema in op.schemas:
+        assert re.fullmatch(rf"{name}\(({argument}(, {argument})*)?\) -> {result}", schema), schema
+
+
+@pytest.mark.parametrize("op", _ops.TABLE, ids=lambda op: op.name)
+def test_flags_are_known(op: _ops.Op) -> None:
+    assert set(op.flags) <= set("fmionNslchd")

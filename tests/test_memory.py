@@ -1,0 +1,256 @@
+"""Memory: nothing leaks, its end is an error like others, and arrays that share it keep it alive."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pygrad
+import pytest
+from helpers import leaves_nothing
+
+GIBIBYTE = 1 << 30
+
+
+def in_use() -> int:
+    """Bytes of the engine that belong to live tensors and nodes."""
+    pygrad.pg_live_count()
+    return pygrad._C._memory()[0]
+
+
+def test_training_step_leaves_nothing_behind() -> None:
+    model = pygrad.nn.Sequential(pygrad.nn.Linear(8, 8), pygrad.nn.ReLU(), pygrad.nn.Linear(8, 2))
+    optimizer = pygrad.optim.Adam(model.parameters())
+    x, y = pygrad.randn(4, 8), pygrad.tensor([0, 1, 0, 1])
+
+    def step() -> None:
+        optimizer.zero_grad()
+        pygrad.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    step()
+    step()
+    gc.collect()
+    count, size = pygrad.pg_live_count(), in_use()
+    for _ in range(20):
+        step()
+    assert (pygrad.pg_live_count(), in_use()) == (count, size)
+
+
+@leaves_nothing
+def test_failed_calls_leave_nothing_behind() -> None:
+    x = pygrad.ones(2, 3, requires_grad=True)
+    for bad in (
+        lambda: x @ x,
+        lambda: x.sum(5),
+        lambda: (x * 2).view(4),
+        lambda: pygrad.cat([x, x.double(), pygrad.ones(1)]),
+        lambda: x[3],
+        lambda: pygrad.nn.functional.cross_entropy(x, pygrad.tensor([0, 7])),
+        lambda: (x * x).backward(),
+    ):
+        for _ in range(3):
+            with pytest.raises((RuntimeError, IndexError)):
+                bad()
+
+
+@leaves_nothing
+def test_abandoned_graph_is_freed() -> None:
+    x = pygrad.ones(10, requires_grad=True)
+    for _ in range(50):
+        (x * x).exp().sum()
+
+
+def test_released_memory_is_used_again() -> None:
+    pygrad.ones(1_000_000)
+    first = pygrad._engine._memory.size(pygrad._engine._store)
+    for _ in range(100):
+        pygrad.ones(1_000_000)
+    assert pygrad._engine._memory.size(pygrad._engine._store) - first <= 128
+
+
+def test_bytes_are_counted() -> None:
+    before = in_use()
+    x = pygrad.ones(1000, dtype=pygrad.float64)
+    assert 8000 <= in_use() - before < 9000
+    del x
+    assert in_use() == before
+
+
+# ------------------------------------------------------------------ the end of memory
+
+
+@pytest.mark.parametrize(
+    "size", [(GIBIBYTE,), (1 << 31,), (1 << 40,), (1 << 20, 1 << 20), (1 << 31, 1 << 31)]
+)
+def test_tensor_too_large_is_an_error_after_which_all_works(size: tuple[int, ...]) -> None:
+    count, before = pygrad.pg_live_count(), in_use()
+    with pytest.raises((pygrad.OutOfMemoryError, RuntimeError)):
+        pygrad.zeros(size, dtype=pygrad.float64)
+    assert (pygrad.pg_live_count(), in_use()) == (count, before)
+    assert pygrad.ones(3).sum().item() == 3
+
+
+def test_out_of_memory_is_a_runtime_error_of_its_own() -> None:
+    assert issubclass(pygrad.OutOfMemoryError, RuntimeError)
+    with pytest.raises(pygrad.OutOfMemoryError):
+        pygrad.empty(4 * GIBIBYTE, dtype=pygrad.int8)
+
+
+def test_overflow_of_the_element_count_is_not_out_of_memory_of_a_small_size() -> None:
+    with pytest.raises(RuntimeError):
+        pygrad.empty(1 << 62, 1 << 62)
+
+
+def test_out_of_memory_in_an_op_leaves_the_graph_usable() -> None:
+    x = pygrad.ones(1 << 16, 1, requires_grad=True)
+    y = x * 2
+    before = pygrad.pg_live_count()
+    for _ in range(2):
+        with pytest.raises(pygrad.OutOfMemoryError):
+            y + y.reshape(1, -1)
+        gc.collect()  # the frames of the traceback
+        assert pygrad.pg_live_count() == before
+    y.sum().backward()
+    assert x.grad.sum().item() == 2 << 16
+
+
+def test_out_of_memory_in_backward_leaves_the_engine_usable() -> None:
+    x = pygrad.ones(1, requires_grad=True)
+    y = x.expand(1 << 30).expand(2, 1 << 30)
+    before = pygrad.pg_live_count()
+    with pytest.raises(pygrad.OutOfMemoryError):
+        y.exp()
+    gc.collect()
+    assert pygrad.pg_live_count() == before
+    x.sum().backward()
+    assert x.grad.item() == 1
+
+
+# ------------------------------------------------------------------ NumPy
+
+
+def test_numpy_shares_memory_both_ways() -> None:
+    x = pygrad.zeros(2, 3)
+    array = x.numpy()
+    array[0, 1] = 5
+    x[1] = 7
+    assert x.tolist() == [[0, 5, 0], [7, 7, 7]]
+    assert array.tolist() == x.tolist()
+
+
+def test_numpy_has_shape_strides_and_dtype() -> None:
+    x = pygrad.arange(24, dtype=pygrad.int16).reshape(2, 3, 4).transpose(0, 2)[1:, ::2]
+    array = x.numpy()
+    assert array.shape == tuple(x.shape)
+    assert array.strides == tuple(2 * s for s in x.stride())
+    assert array.dtype == np.int16
+    np.testing.assert_array_equal(array, x.tolist())
+
+
+def test_array_keeps_its_tensor_alive() -> None:
+    before = pygrad.pg_live_count()
+    array = pygrad.full((1000,), 3.0).numpy()[10:20]
+    junk = [pygrad.zeros(1000) for _ in range(50)]
+    assert array.tolist() == [3.0] * 10
+    del junk, array
+    assert pygrad.pg_live_count() == before
+
+
+def test_array_stays_valid_when_memory_grows() -> None:
+    array = pygrad.full((1000,), 3.0).numpy()
+    large = pygrad.zeros(50_000_000)
+    assert array.sum() == 3000
+    array += 1
+    del large
+    assert array.sum() == 4000
+
+
+def test_numpy_of_a_tensor_that_requires_grad_is_refused() -> None:
+    x = pygrad.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Can't call numpy\\(\\) on Tensor that requires grad"):
+        x.numpy()
+    assert x.numpy(force=True).tolist() == [1, 1]
+
+
+def test_from_numpy_of_a_shared_array_shares_again() -> None:
+    x = pygrad.zeros(4)
+    again = pygrad.from_numpy(x.numpy()[1:3])
+    again.fill_(7)
+    assert x.tolist() == [0, 7, 7, 0]
+    assert again.data_ptr() == x[1:3].data_ptr()
+
+
+def test_from_numpy_of_another_array_is_one_copy() -> None:
+    array = np.zeros(3, np.float32)
+    x = pygrad.from_numpy(array)
+    array[0] = 9
+    assert x.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6).reshape(2, 3).T,
+        np.arange(10, dtype=np.float32)[::-2],
+        np.array(3.5),
+        np.zeros((0, 3)),
+        np.array([True, False]),
+        np.arange(5, dtype=np.uint8),
+    ],
+    ids=str,
+)
+def test_from_numpy_takes_any_layout_and_dtype(array: Any) -> None:
+    np.testing.assert_array_equal(pygrad.from_numpy(array).numpy(), array)
+    assert pygrad.from_numpy(array).numpy().dtype == array.dtype
+
+
+@pytest.mark.parametrize(
+    "array", [np.array(["a"]), np.zeros(2, complex), np.zeros(2, np.uint64), np.array([object()])]
+)
+def test_from_numpy_refuses_other_dtypes(array: Any) -> None:
+    with pytest.raises(TypeError, match="can't convert np.ndarray of type"):
+        pygrad.from_numpy(array)
+
+
+def test_from_numpy_of_the_other_byte_order_is_refused() -> None:
+    with pytest.raises(ValueError, match="byte order"):
+        pygrad.from_numpy(np.zeros(2, ">f4"))
+
+
+def test_array_protocol() -> None:
+    x = pygrad.tensor([1.5, 2.5])
+    np.testing.assert_array_equal(np.asarray(x), [1.5, 2.5])
+    np.testing.assert_array_equal(np.asarray(x, dtype=np.float64), [1.5, 2.5])
+    assert np.add(x.numpy(), 1).tolist() == [2.5, 3.5]
+    copied = np.array(x)
+    copied[0] = 0
+    assert x.tolist() == [1.5, 2.5]
+
+
+def test_dlpack_out_and_in() -> None:
+    x = pygrad.arange(6.0).reshape(2, 3)
+    array = np.from_dlpack(x)
+    array_again = pygrad.from_dlpack(np.arange(3))
+    np.testing.assert_array_equal(array, x.numpy())
+    assert array_again.tolist() == [0, 1, 2]
+    assert x.__dlpack_device__() == (1, 0)
+    with pytest.raises(BufferError):
+        pygrad.ones(2, requires_grad=True).__dlpack__()
+
+
+@leaves_nothing
+def test_finalisers_within_a_call_do_not_disturb_it() -> None:
+    """Garbage is collected while a call is being prepared: what dies then must not enter the engine."""
+    threshold = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        for k in range(300):
+            cycle: list[Any] = [pygrad.ones(2), pygrad.ones(2).numpy()]
+            cycle += [(pygrad.ones(2, requires_grad=True) * 2).grad_fn, cycle]
+            del cycle
+            total = pygrad.cat([pygrad.full((2, 2), k), pygrad.ones([1, 2])], dim=0).sum(dim=[0, 1])
+            assert total.item() == 4 * k + 2
+    finally:
+        gc.set_threshold(*threshold)

@@ -1,0 +1,307 @@
+"""What Python asks of tensors: identity, text, copies, pickles, threads, forks, the public call."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pygrad
+import pytest
+
+
+def python(code: str, **environment: str) -> str:
+    """What a fresh interpreter prints."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    return done.stdout.strip()
+
+
+# ------------------------------------------------------------------ identity
+
+
+def test_grad_is_one_object() -> None:
+    x = pygrad.ones(2, requires_grad=True)
+    x.sum().backward()
+    assert x.grad is x.grad
+
+
+def test_grad_is_the_object_that_was_assigned() -> None:
+    x, g = pygrad.ones(2, requires_grad=True), pygrad.zeros(2)
+    x.grad = g
+    assert x.grad is g
+
+
+def test_base_is_the_object_that_was_viewed() -> None:
+    x = pygrad.ones(2)
+    assert x[0]._base is x
+
+
+@pytest.mark.parametrize("name", ["add_", "mul_", "copy_"])
+def test_inplace_returns_its_tensor(name: str) -> None:
+    x = pygrad.ones(2)
+    assert getattr(x, name)(pygrad.ones(2)) is x
+
+
+def test_conversions_that_change_nothing_return_their_tensor() -> None:
+    x = pygrad.ones(2)
+    assert x.to(pygrad.float32) is x
+    assert x.float() is x
+    assert x.contiguous() is x
+    assert x.cpu() is x
+    assert x.requires_grad_() is x
+
+
+def test_augmented_assignment_keeps_the_object() -> None:
+    x = kept = pygrad.ones(2)
+    x += 1
+    x *= 3
+    assert x is kept
+    assert x.tolist() == [6, 6]
+
+
+def test_tensor_is_hashed_by_identity() -> None:
+    x = pygrad.ones(2)
+    assert {x: 1}[x] == 1
+    assert hash(x) != hash(x.clone()) or x is not x.clone()
+
+
+def test_attributes_may_be_set() -> None:
+    x = pygrad.ones(2)
+    x.label = "mine"
+    assert x.label == "mine"
+
+
+# ------------------------------------------------------------------ text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ([1.0, 2.5], "tensor([1.0000, 2.5000])"),
+        ([1, 2], "tensor([1, 2])"),
+        ([True, False], "tensor([ True, False])"),
+        (3.0, "tensor(3.)"),
+        ([], "tensor([])"),
+        ([[1.0], [2.0]], "tensor([[1.],\n        [2.]])"),
+        ([1e-8, 1.0], "tensor([1.0000e-08, 1.0000e+00])"),
+        ([float("nan"), float("inf")], "tensor([nan, inf])"),
+    ],
+)
+def test_repr(value: Any, text: str) -> None:
+    assert repr(pygrad.tensor(value)) == str(pygrad.tensor(value)) == text
+
+
+def test_repr_tells_dtype_and_history() -> None:
+    assert repr(pygrad.zeros(1, dtype=pygrad.int32)) == "tensor([0], dtype=torch.int32)"
+    x = pygrad.ones(1, requires_grad=True)
+    assert repr(x) == "tensor([1.], requires_grad=True)"
+    assert repr(x * 2) == "tensor([2.], grad_fn=<MulBackward0>)"
+
+
+def test_format_of_a_number() -> None:
+    assert f"{pygrad.tensor(1.23456):.2f}" == "1.23"
+
+
+# ------------------------------------------------------------------ copies and pickles
+
+
+def test_deepcopy_is_a_leaf_of_its_own() -> None:
+    x = pygrad.ones(2, requires_grad=True)
+    x.grad = pygrad.full((2,), 3.0)
+    y = copy.deepcopy([x, x])
+    assert y[0] is y[1]
+    assert (y[0].requires_grad, y[0].grad.tolist()) == (True, [3, 3])
+    with pygrad.no_grad():
+        y[0].zero_()
+    assert x.tolist() == [1, 1]
+
+
+def test_deepcopy_of_an_inner_tensor_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
+        copy.deepcopy(pygrad.ones(2, requires_grad=True) * 2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8", "uint8", "bool"])
+def test_pickle_is_by_value(dtype: str) -> None:
+    x = pygrad.arange(6).reshape(2, 3).to(getattr(pygrad, dtype)).t()
+    y = pickle.loads(pickle.dumps(x))
+    assert (y.dtype, y.shape, y.tolist()) == (x.dtype, x.shape, x.tolist())
+
+
+def test_pickle_keeps_requires_grad_and_class() -> None:
+    p = pickle.loads(pickle.dumps(pygrad.nn.Parameter(pygrad.ones(2))))
+    assert isinstance(p, pygrad.nn.Parameter)
+    assert p.requires_grad
+
+
+def test_module_is_copied_and_pickled() -> None:
+    model = pygrad.nn.Sequential(pygrad.nn.Linear(2, 3), pygrad.nn.ReLU())
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert other(pygrad.ones(1, 2)).tolist() == model(pygrad.ones(1, 2)).tolist()
+        assert other[0].weight is not model[0].weight
+
+
+# ------------------------------------------------------------------ numbers
+
+
+def test_one_element_is_a_number() -> None:
+    assert (int(pygrad.tensor(3.7)), float(pygrad.tensor(2)), bool(pygrad.tensor(0))) == (
+        3,
+        2.0,
+        False,
+    )
+    assert [10, 20, 30][pygrad.tensor(1)] == 20
+    assert pygrad.tensor(2.5).item() == 2.5
+
+
+def test_operators_take_numbers_on_either_side() -> None:
+    x = pygrad.tensor([4.0])
+    results = [1 + x, 1 - x, 2 * x, 2 / x, 2**x, 9 // x, 9 % x, x + 1, x - 1, x * 2, x / 2, x**2]
+    results += [x // 3, x % 3, -x, +x, abs(-x)]
+    expected = [5, -3, 8, 0.5, 16, 2, 1, 5, 3, 8, 2, 16, 1, 1, -4, 4, 4]
+    assert [r.item() for r in results] == expected
+
+
+def test_tensor_and_foreign_operand_find_each_other() -> None:
+    class Other:
+        def __radd__(self, other: Any) -> str:
+            return "other's"
+
+    assert pygrad.ones(2) + Other() == "other's"
+
+
+def test_comparison_is_elementwise() -> None:
+    assert (pygrad.tensor([1, 2]) == 2).tolist() == [False, True]
+    assert (pygrad.tensor([1, 2]) < pygrad.tensor([2, 2])).tolist() == [True, False]
+    assert 2 in pygrad.tensor([1, 2])
+
+
+def test_iteration_unpacking_and_len() -> None:
+    a, b = pygrad.tensor([[1, 2], [3, 4]])
+    assert (a.tolist(), b.tolist(), len(pygrad.ones(5, 2))) == ([1, 2], [3, 4], 5)
+
+
+# ------------------------------------------------------------------ threads, forks
+
+
+def test_threads_share_the_engine() -> None:
+    errors: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        try:
+            x = pygrad.full((50, 50), float(seed), requires_grad=True)
+            for _ in range(40):
+                x.grad = None
+                (x @ x).sum().backward()
+                assert x.grad[0, 0].item() == 100.0 * seed
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+
+
+def test_tensor_may_die_in_another_thread() -> None:
+    before = pygrad.pg_live_count()
+    box = [pygrad.ones(10) for _ in range(10)]
+    thread = threading.Thread(target=box.clear)
+    thread.start()
+    thread.join()
+    assert pygrad.pg_live_count() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_child_of_a_fork_works_or_says_so() -> None:
+    code = """
+import os, pygrad
+x = pygrad.ones(3, requires_grad=True)
+child = os.fork()
+if child == 0:
+    try:
+        (x * 2).sum().backward()
+        os._exit(0 if x.grad.tolist() == [2, 2, 2] else 1)
+    except RuntimeError:
+        os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert (x * 2).sum().item() == 6
+print("both")
+"""
+    assert python(code) == "both"
+
+
+# ------------------------------------------------------------------ the process
+
+SCRIPT = """
+import pygrad as torch
+torch.manual_seed(0)
+x = torch.randn(3, 3, requires_grad=True)
+y = torch.cat([x @ x, x.exp()]).sum(dim=0)
+y.backward(torch.ones(3))
+hook = []
+z = x * 2
+z.register_hook(lambda g: hook.append(g.sum().item()))
+z.sum().backward()
+try:
+    x.view(4)
+except RuntimeError as error:
+    print(error)
+print(x.grad.sum().item(), hook, torch.autograd.graph.allow_mutation_on_saved_tensors() is True)
+"""
+
+
+def test_public_call_gives_the_same() -> None:
+    assert python(SCRIPT, PYGRAD_PUBLIC_CALL="1") == python(SCRIPT)
+
+
+def test_engine_loads_without_a_cache() -> None:
+    assert python("import pygrad; print(pygrad.ones(2).sum().item())", PYGRAD_CACHE="0") == "2.0"
+
+
+def test_engine_loads_without_a_home(tmp_path: Any) -> None:
+    code = "import pygrad; print(pygrad.ones(2).sum().item())"
+    assert python(code, HOME=str(tmp_path / "none"), XDG_CACHE_HOME=str(tmp_path / "no")) == "2.0"
+
+
+def test_tensors_alive_at_exit_are_no_trouble() -> None:
+    code = """
+import pygrad
+x = pygrad.ones(3, requires_grad=True)
+array = x.detach().numpy()
+node = (x * 2).grad_fn
+cycle = [x, node, array]
+cycle.append(cycle)
+x.register_hook(lambda g: None)
+print("ok")
+"""
+    assert python(code) == "ok"
+
+
+def test_default_dtype_is_for_new_floats() -> None:
+    pygrad.set_default_dtype(pygrad.float64)
+    try:
+        assert pygrad.tensor(1.5).dtype == pygrad.ones(2).dtype == pygrad.float64
+    finally:
+        pygrad.set_default_dtype(pygrad.float32)
+
+
+def test_public_names_are_sorted_and_exist() -> None:
+    assert list(pygrad.__all__) == sorted(set(pygrad.__all__))
+    for name in pygrad.__all__:
+        assert hasattr(pygrad, name)

@@ -1,0 +1,56 @@
+"""The committed type stubs and the signatures of functions say what the op table says."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+
+import pytest
+
+import pygrad
+from pygrad import _ops, _stubs
+from pygrad.nn import functional
+
+
+@pytest.mark.parametrize("letter", _stubs.FILES)
+def test_stub_is_what_the_table_gives(letter: str) -> None:
+    committed = (_stubs.FOLDER / _stubs.FILES[letter]).read_text(encoding="utf-8")
+    assert committed == _stubs.stub(letter), "run make stubs"
+
+
+@pytest.mark.parametrize("letter", _stubs.FILES)
+def test_stub_names_every_function_of_its_namespace(letter: str) -> None:
+    tree = ast.parse(_stubs.stub(letter))
+    scopes = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]
+    defined = {n.name for scope in scopes for n in scope.body if isinstance(n, ast.FunctionDef)}
+    offered = {name for name in _ops.SPACES[letter] if _stubs.is_the_tables(name, letter)}
+    assert offered <= defined
+
+
+def test_signature_of_a_function_method_and_bound_method() -> None:
+    shown = "(input: 'Tensor', dim: 'int', *, dtype: 'ScalarType?' = None, out: 'Tensor?' = None)"
+    assert str(inspect.signature(pygrad.cumsum)) == f"{shown} -> 'Tensor'"
+    method = "dim: 'int', *, dtype: 'ScalarType?' = None) -> 'Tensor'"
+    assert str(inspect.signature(pygrad.Tensor.cumsum)) == f"(self: 'Tensor', {method}"
+    assert str(inspect.signature(pygrad.ones(2).cumsum)) == f"({method}"
+
+
+def test_signature_binds_like_the_function() -> None:
+    bound = inspect.signature(functional.dropout1d).bind(pygrad.ones(1, 2, 3), training=False)
+    bound.apply_defaults()
+    assert bound.arguments["p"] == 0.5
+    with pytest.raises(TypeError):
+        inspect.signature(pygrad.cumsum).bind(pygrad.ones(2))
+
+
+def test_docstring_lists_the_overloads() -> None:
+    doc = inspect.getdoc(pygrad.max)
+    assert doc is not None
+    assert doc.startswith("As torch.max in PyTorch.")
+    assert "max(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)" in doc
+
+
+def test_every_table_function_has_a_readable_signature() -> None:
+    for space in _ops.SPACES.values():
+        for function in space.values():
+            assert str(inspect.signature(function)).startswith("(")
