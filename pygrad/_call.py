@@ -352,6 +352,13 @@ def wrap(handle: int) -> Tensor:
     return out  # type: ignore[no-any-return]
 
 
+def share(handle: int) -> Tensor:
+    """A Tensor for a handle that somebody else owns: with a reference of its own, counted without a call."""
+    with e.lock:
+        e.ints[handle >> 2] += 1
+    return wrap(handle)
+
+
 def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Results that are not one plain tensor, failures, and what waits for the host."""
     if r < 0:
@@ -411,7 +418,6 @@ _pack_double = struct.Struct("<QQqqd").pack_into
 _TT = e.TENSOR | e.TENSOR << 4
 _TI = e.TENSOR | e.INT << 4
 _TF = e.TENSOR | e.FLOAT << 4
-_TB = e.TENSOR | e.BOOL << 4
 
 
 def binary(row: int, mode: int = e.METHOD) -> Callable[[Any, Any], Any]:
@@ -420,12 +426,11 @@ def binary(row: int, mode: int = e.METHOD) -> Callable[[Any, Any], Any]:
     releasing = plain + _ONE_RELEASED
 
     def with_number(self: Any, other: Any) -> Any:
-        kind = _get_kind(type(other))
-        if kind is None:
-            kind = _kind_of(other)
-        if kind > K_BOOL:
+        known = _get_kind(type(other))
+        if (_kind_of(other) if known is None else known) > K_BOOL:
             return NotImplemented
-        if kind != K_FLOAT or type(other) is not float:
+        kind = type(other)
+        if kind is not float and (kind is not int or not _I64_MIN <= other <= _I64_MAX):
             return invoke(row, mode, (self, other), {})
         _acquire()
         try:
@@ -433,7 +438,11 @@ def binary(row: int, mode: int = e.METHOD) -> Callable[[Any, Any], Any]:
                 return invoke(row, mode, (self, other), {})
             _state.busy = True
             dead = _pop() if _released else 0
-            _pack_double(_memory, _frame, releasing if dead else plain, _TF, dead, self._h, other)
+            head = releasing if dead else plain
+            if kind is float:
+                _pack_double(_memory, _frame, head, _TF, dead, self._h, other)
+            else:
+                _pack_ints(_memory, _frame, head, _TI, dead, self._h, other)
             if _call() is not None:
                 raise e.trapped()
             r = _result[0]
@@ -497,6 +506,8 @@ def unary(row: int, mode: int = e.METHOD) -> Callable[[Any], Any]:
             if 0 < r < 4294967296 and r != self._h:
                 out = _new(_tensor_type)
                 out._h = r
+                if e.unsigned[(r + _META) >> 2]:
+                    out._b = self  # a view, most likely of self
                 return out
             return _finish(r, row, (self,), {})
         finally:

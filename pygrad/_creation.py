@@ -6,18 +6,18 @@ import array
 from collections.abc import Sequence
 from typing import Any
 
-from . import _call, _engine
-from ._dtypes import BY_NAME, bool_, dtype, float32, float64, int64, uint8
-from ._tensor import Tensor
+from . import _call, _engine, _ops
+from ._dtypes import ALL, BY_NAME, bool_, dtype, float32, float64, int64, uint8
+from ._tensor import Tensor, address_of
 
 _memory = _engine.memory
-_empty = _call.ROWS["empty"]
+_new_empty = _ops.C["_empty"]
 
 
 def empty_for_host(shape: Sequence[int], kind: dtype) -> tuple[Tensor, int]:
     """An uninitialised contiguous tensor and the address of its elements."""
-    out = _call.invoke(_empty, 0, (tuple(shape),), {"dtype": kind})
-    return out, out.data_ptr()
+    out = _new_empty(tuple(shape), kind)
+    return out, address_of(out)
 
 
 def from_buffer(data: Any, shape: Sequence[int], kind: dtype) -> Tensor:
@@ -161,17 +161,19 @@ def _from_nested(data: Any, kind: dtype | None) -> Tensor:
 # ------------------------------------------------------------------ NumPy
 
 
+_BY_CHAR = {"f": float32, "d": float64, "?": bool_, "B": uint8, "b": BY_NAME["int8"], "h": BY_NAME["int16"]}
+_BY_KIND = {f"i{t.itemsize}": t for t in ALL if not t.is_floating_point and t.is_signed}
+
+
 def _numpy_dtype(kind: Any) -> dtype:
-    found = BY_NAME.get(kind.name)
-    if found is None:
-        raise TypeError(
-            f"can't convert np.ndarray of type numpy.{kind.name}_. The only supported types are: float64, float32, "
-            "int64, int32, int16, int8, uint8, and bool."
-            if kind.name == "object"
-            else f"can't convert np.ndarray of type numpy.{kind.name}. The only supported types are: float64, float32, "
-            "int64, int32, int16, int8, uint8, and bool."
-        )
-    return found
+    found = _BY_CHAR.get(kind.char) or _BY_KIND.get(f"{kind.kind}{kind.itemsize}")
+    if found is not None:
+        return found
+    shown = f"numpy.{kind.name}_" if kind.name == "object" else f"numpy.{kind.name}"
+    raise TypeError(
+        f"can't convert np.ndarray of type {shown}. The only supported types are: float64, float32, int64, int32, int16, "
+        "int8, uint8, and bool."
+    )
 
 
 def from_numpy(ndarray: Any) -> Tensor:
@@ -193,15 +195,18 @@ def from_numpy(ndarray: Any) -> Tensor:
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     kind = _numpy_dtype(ndarray.dtype)
-    from ._host_data import shared_again
+    if ndarray.base is not None:
+        from ._host_data import shared_again
 
-    shared = shared_again(ndarray, kind)
-    if shared is not None:
-        return shared
+        shared = shared_again(ndarray, kind)
+        if shared is not None:
+            return shared
     if not ndarray.dtype.isnative:
         raise ValueError("given numpy array has byte order different from the native byte order.")
     out, at = empty_for_host(ndarray.shape, kind)
-    if ndarray.size:
+    if ndarray.flags.c_contiguous:
+        _memory[at : at + ndarray.nbytes] = memoryview(ndarray).cast("B") if ndarray.size else b""
+    elif ndarray.size:
         target = np.frombuffer(_memory[at : at + ndarray.nbytes], dtype=ndarray.dtype).reshape(
             ndarray.shape
         )
@@ -238,7 +243,8 @@ def tensor(
         tensor([[1, 2],
                 [3, 4]])
     """
-    _check_device(device)
+    if device is not None:
+        _check_device(device)
     kind = _as_dtype(dtype)
     if isinstance(data, Tensor):
         import warnings

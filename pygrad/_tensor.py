@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _call, _engine, _ops
-from ._call import binary, command, indexed, invoke, unary
+from ._call import binary, command, indexed, invoke, share
 from ._dtypes import BY_CODE, Size, device, dtype, layout, strided
 from ._index import encode_index
 
@@ -248,13 +248,13 @@ class Tensor(Methods, metaclass=_TensorType):
             self._warn_of_missing_grad()
             self._g = None
             return None
-        self._g = grad = _get_grad(self)
-        return grad  # type: ignore[no-any-return]
+        self._g = grad = share(handle)
+        return grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is None:
-            _clear_grad(self)
+            self._drop_grad()
         elif isinstance(value, Tensor):
             _C["_set_grad"](self, value)
         else:
@@ -266,6 +266,18 @@ class Tensor(Methods, metaclass=_TensorType):
     @grad.deleter
     def grad(self) -> None:
         self.grad = None
+
+    def _drop_grad(self) -> None:
+        """Takes the gradient from the engine's hands, to be released with the next call."""
+        self._g = None
+        meta = _unsigned[(self._h + _META) >> 2]
+        if meta:
+            at = (meta + _GRAD) >> 2
+            with _engine.lock:
+                handle = _unsigned[at]
+                if handle:
+                    _unsigned[at] = 0
+                    _released.append(handle)
 
     def _has_grad(self) -> bool:
         """Whether there is a gradient, without making an object of it."""
@@ -612,6 +624,13 @@ class Tensor(Methods, metaclass=_TensorType):
         return apply_(self, function)
 
 
+def address_of(tensor: Tensor) -> int:
+    """Where the first element stands in the engine's memory, read without a call."""
+    h = tensor._h
+    data = _unsigned[(_unsigned[(_unsigned[(h + _STORAGE) >> 2] + _BYTES) >> 2] + _DATA) >> 2]
+    return data + _words[(h + _OFFSET) >> 3] * BY_CODE[_memory[h + _DTYPE]].itemsize  # type: ignore[union-attr]
+
+
 def _as_tensor(value: Any) -> Tensor:
     from ._creation import tensor
 
@@ -620,6 +639,7 @@ def _as_tensor(value: Any) -> Tensor:
 
 _floats = _engine.memory.cast("f")
 _call.adopt_tensor(Tensor)
+_ops.tensor_type[0] = Tensor
 
 _OPERATORS: Final = {
     "add": "__add__ __radd__",
@@ -681,6 +701,4 @@ _GETITEM = _ROW["_getitem"]
 _SETITEM = _ROW["_setitem"]
 _get_row = indexed(_GETITEM)
 _ITEM = _ops.SPACES["m"]["item"]
-_get_grad = unary(_ROW["_get_grad"], 0)
-_clear_grad = command(_ROW["_clear_grad"])
 _backward = command(_ROW["_backward_of"], False, False)

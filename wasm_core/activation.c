@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "elementwise.h"
+#include "random.h"
 
 /* PyTorch's refusal of a type, by the name of its kernel. */
 static bool refuse_unless_float(const Tensor *x, const char *kernel) {
@@ -52,12 +53,44 @@ Tensor *t_softsign(Tensor *x) { return failed() || !x ? NULL : t_div(x, t_add(t_
 /* x - tanh(x) */
 Tensor *t_tanhshrink(Tensor *x) { return failed() || !x ? NULL : t_sub(x, t_tanh(x)); }
 
-/* The slope is the mean of its bounds unless training, which draws it. */
+/* x' = g where x > 0, r g elsewhere: r is the noise drawn in training, the mean of its bounds otherwise. */
+GRAD(RreluWithNoiseBackward0, "self noise | lower:f upper:f training:b") {
+  Tensor *x = saved(n, 0), *noise = saved(n, 1);
+  double slope = (n->numbers[0].f + n->numbers[1].f) / 2;
+  gi[0] = noise ? t_mul(g[0], noise) : t_where(t_gt(x, tensor_wrapped_f(0)), g[0], t_mul_f(g[0], slope));
+}
+
+/* A factor for each element: 1 where x > 0, else uniform, drawn one after the other as PyTorch does. */
+static Tensor *rrelu_noise(Tensor *x, double lower, double upper) {
+  Tensor *noise = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
+  Rng *rng = random_generator(0);
+  x = t_contiguous(x);
+  if (blocked(x, noise) || !rng) return NULL;
+  char *at = tensor_data(noise);
+  for (int64_t i = 0; i < x->numel; i++, at += dtype_bytes((DType)x->dtype)) {
+    double r = 1;
+    if (tensor_get_f(x, i) <= 0) rng_uniform_f64(rng, &r, 1, lower, upper);
+    element_store_f(at, (DType)x->dtype, r);
+  }
+  return noise;
+}
+
 Tensor *t_rrelu(Tensor *x, double lower, double upper, bool training) {
   if (blocked(x, x)) return NULL;
   if (lower > upper) return fail(ERR_RUNTIME, "Lower bound should be less than or equal to the upper bound");
-  if (training) return fail(ERR_NOT_IMPLEMENTED, "rrelu(): the argument training=True is not implemented");
-  return t_leaky_relu(x, (lower + upper) / 2, 0, 0);
+  if (refuse_unless_float(x, training ? "rrelu_with_noise_out_cpu" : "leaky_relu_cpu")) return NULL;
+  Node *n = node_new(&RreluWithNoiseBackward0, 2, 3, x, NULL);
+  num_f(n, 0, lower);
+  num_f(n, 1, upper);
+  num_i(n, 2, training);
+  bool was = grad_mode;
+  grad_mode = false;
+  Tensor *noise = training ? rrelu_noise(x, lower, upper) : NULL;
+  save(n, 0, x);
+  save(n, 1, noise);
+  Tensor *y = training ? t_mul(x, noise) : t_leaky_relu(x, (lower + upper) / 2, 0, 0);
+  grad_mode = was;
+  return set_history(y, n);
 }
 
 /* y = x > 0 ? x : w x with a weight for each channel, which is dimension 1. */

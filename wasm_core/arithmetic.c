@@ -442,7 +442,7 @@ LOOPS_BEGIN
 /* From the nearer end, so that weight 1 gives b exactly. */
 LOOPS(REAL, 3, lerp_loops, m_abs(c) < (T)0.5 ? a + c * (b - a) : b - (b - a) * (1 - c))
 LOOPS(NUMBER, 4, addcmul_loops, (W)a + (W)d * (W)b * (W)c)
-LOOPS(NUMBER, 4, addcdiv_loops, (W)a + (W)d * (W)b / (W)c)
+LOOPS(REAL, 4, addcdiv_loops, a + d * b / c)
 LOOPS_END
 
 static bool same_dtype(const Tensor *a, const Tensor *b, const char *name) {
@@ -559,6 +559,37 @@ Tensor *t_round(Tensor *x, int64_t decimals) {
   Node *n = node_new(&RoundBackward1, 0, 0, x, NULL);
   double scale[3] = {pow(10, decimals < 0 ? -(double)decimals : (double)decimals)};
   return set_history(run(decimals < 0 ? round_down_scale : round_up_scale, 1, &x, d, scale), n);
+}
+
+/* x = mantissa 2^exponent, the mantissa in [1/2, 1):  x' = g 2^-exponent. */
+static double mantissa_of(double x) {
+  int e;
+  return frexp(x, &e);
+}
+static double exponent_of(double x) {
+  int e = 0;
+  if (isfinite(x)) (void)frexp(x, &e);
+  return e;
+}
+LOOPS_BEGIN
+LOOPS(REAL_WIDE, 1, mantissa_loop, mantissa_of(x))
+LOOPS(REAL_WIDE, 1, exponent_loop, exponent_of(x))
+LOOPS_END
+GRAD(FrexpBackward0, "exponent") { gi[0] = t_div(g[0], t_pow(tensor_wrapped_f(2), saved(n, 0))); }
+
+void t_frexp(Tensor *x, Tensor **y) {
+  y[0] = y[1] = NULL;
+  if (blocked(x, x)) return;
+  DType d = (DType)x->dtype;
+  if (!dtype_is_float(d)) {
+    fail(ERR_RUNTIME, "torch.frexp() only supports floating-point dtypes");
+    return;
+  }
+  Node *n = node_new(&FrexpBackward0, 1, 0, x, NULL);
+  Tensor *mantissa = run(mantissa_loop, 1, &x, d, NULL);
+  y[1] = cast_plain(run(exponent_loop, 1, &x, d, NULL), DT_I32);
+  save(n, 0, y[1]);
+  y[0] = set_history_at(mantissa, n, 0);
 }
 
 Tensor *t_bitwise_not(Tensor *x) {

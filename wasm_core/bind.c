@@ -76,6 +76,7 @@ typedef struct {
 
 typedef struct {
   int32_t n_args, n_positional;
+  int32_t inplace_at; /* of a row flagged N: the argument that asks for the in-place form; 0 if none */
   Arg args[PG_MAX_ARGS];
 } Schema;
 
@@ -173,6 +174,8 @@ static Schema *schema_of(int row) {
     if (*p != '*' && !keyword_only) s->n_positional++;
     for (p = end; *p == ',' || *p == ' ';) p++;
   }
+  for (int i = 0; i < s->n_args; i++)
+    if (strchr(op_rows[row].flags, 'N') && strcmp(name_text(s->args[i].name), "inplace") == 0) s->inplace_at = i;
   return schemas[row] = s;
 }
 
@@ -186,7 +189,8 @@ static Value frame_value(const PgFrame *f, int k) {
   switch (v.tag) {
     case TAG_INTS: case TAG_FLOATS: case TAG_TENSORS: case TAG_INDEX: case TAG_BOOLS:
       v.n = (int32_t)(slot >> 32);
-      v.p = (const void *)(uintptr_t)(uint32_t)slot;
+      /* The slot has 32 bits of the address; where addresses have more, the frame's are the same. */
+      v.p = (const char *)f + ((uint32_t)slot - (uint32_t)(uintptr_t)f);
       break;
     case TAG_TENSOR: v.t = (Tensor *)(uintptr_t)slot; break;
     case TAG_STR: case TAG_OTHER: v.s = (const char *)(uintptr_t)slot; break;
@@ -512,7 +516,7 @@ static bool bind_quickly(const PgFrame *f, Call *c) {
   c->row = &op_rows[f->row];
   c->n_args = s->n_args;
   c->out.tag = TAG_MISSING;
-  c->inplace = f->mode & PG_INPLACE;
+  c->inplace = (f->mode & PG_INPLACE) || (s->inplace_at && c->v[s->inplace_at].i);
   c->name = NULL;
   c->result = (Result){.tag = TAG_NONE};
   return true;
@@ -535,7 +539,11 @@ bool bind(PgFrame *f, Call *c) {
   Verdict verdict = {FIT, 0, 0, 0};
   for (int row = first; row < last; row++) {
     verdict = bind_row(row, f, c, gathered);
-    if (verdict.why == FIT) return keep_values(c);
+    if (verdict.why == FIT) {
+      int at = schema_of(row)->inplace_at;
+      c->inplace = c->inplace || (at && c->v[at].i);
+      return keep_values(c);
+    }
     if (failed()) return false;
   }
   const char *op = call_name(first, c->inplace);

@@ -34,52 +34,70 @@ static void reach(const Conv *c, int d, int64_t k, int64_t *first, int64_t *end)
 
 /* ------------------------------------------------------------ patches */
 
-/* Walks one row of the patch matrix (a channel and a kernel offset) over positions [from, from + count): a segment
- * is `length` positions of one output line, of which [first, end) read the line that starts at `line` (-1: none does). */
+/* Walks one row of the patch matrix (a channel and a kernel offset) over output positions, line by line. The first
+ * positions of a line may lie before the image or its line outside of it, and the last ones behind it. */
 typedef struct {
   const Conv *c;
-  int64_t offset[3], first, end; /* of the last dimension */
-  int64_t at, stop;
+  int64_t offset[3], first, end; /* the reach of the last dimension */
+  int64_t left, column, place[2], source[2]; /* positions to go; where the next one is, and the input line it reads */
 } Walk;
 
 typedef struct {
   int64_t length, skip, copy, source; /* zeros, then elements from `source` on, then zeros */
 } Segment;
 
-static Segment walk_next(Walk *w) {
-  const Conv *c = w->c;
-  int64_t column = w->at % c->out[2], line = w->at / c->out[2], source[2];
-  int64_t length = c->out[2] - column < w->stop - w->at ? c->out[2] - column : w->stop - w->at;
-  bool inside = true;
-  for (int d = 0; d < 2; d++) {
-    int64_t o = d ? line % c->out[1] : line / c->out[1];
-    source[d] = o * c->stride[d] - c->padding[d] + w->offset[d];
-    inside = inside && source[d] >= 0 && source[d] < c->in[d];
-  }
-  w->at += length;
-  int64_t first = w->first > column ? w->first - column : 0, end = w->end - column < length ? w->end - column : length;
-  if (!inside || end <= first) return (Segment){length, length, 0, 0};
-  int64_t x = (column + first) * c->stride[2] - c->padding[2] + w->offset[2];
-  return (Segment){length, first, end - first, (source[0] * c->in[1] + source[1]) * c->in[2] + x};
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static void walk_place(Walk *w, int d, int64_t o) {
+  w->place[d] = o;
+  w->source[d] = o * w->c->stride[d] - w->c->padding[d] + w->offset[d];
 }
 
 static Walk walk_row(const Conv *c, int64_t row, int64_t from, int64_t count) {
   int64_t k[3] = {row / (c->kernel[1] * c->kernel[2]) % c->kernel[0], row / c->kernel[2] % c->kernel[1], row % c->kernel[2]};
-  Walk w = {.c = c, .at = from, .stop = from + count};
+  int64_t line = from / c->out[2];
+  Walk w = {.c = c, .left = count, .column = from % c->out[2]};
   for (int d = 0; d < 3; d++) w.offset[d] = k[d] * c->dilation[d];
   reach(c, 2, k[2], &w.first, &w.end);
+  walk_place(&w, 0, line / c->out[1]);
+  walk_place(&w, 1, line % c->out[1]);
   return w;
+}
+
+static inline Segment walk_next(Walk *w) {
+  const Conv *c = w->c;
+  int64_t column = w->column, length = least(c->out[2] - column, w->left);
+  int64_t first = w->first > column ? w->first - column : 0, end = least(w->end - column, length);
+  bool inside = w->source[0] >= 0 && w->source[0] < c->in[0] && w->source[1] >= 0 && w->source[1] < c->in[1] && first < end;
+  Segment s = {length, length, 0, 0};
+  if (inside) {
+    int64_t x = (column + first) * c->stride[2] - c->padding[2] + w->offset[2];
+    s = (Segment){length, first, end - first, (w->source[0] * c->in[1] + w->source[1]) * c->in[2] + x};
+  }
+  w->left -= length;
+  w->column = 0;
+  if (w->place[1] + 1 < c->out[1]) {
+    w->place[1]++;
+    w->source[1] += c->stride[1];
+  } else {
+    walk_place(w, 1, 0);
+    walk_place(w, 0, w->place[0] + 1);
+  }
+  return s;
 }
 
 /* unroll: patches (patch_size x count, `step` apart) of an image of in_channels / groups channels.
  * roll: adds patches back to where they came from. */
+#define SIZE_float
+#define SIZE_double SMALL
+#define SIZE_int64_t SMALL
 #define PATCHES(T)                                                                                                   \
-  static void unroll_##T(const Conv *c, const void *image, int64_t from, int64_t count, void *patches, int64_t step) { \
+  SIZE_##T static void unroll_##T(const Conv *c, const void *image, int64_t from, int64_t count, void *patches, int64_t step) { \
     int64_t rows = patch_size(c), spots = volume(c->kernel), s = c->stride[2];                                       \
     for (int64_t r = 0; r < rows; r++) {                                                                             \
       const T *channel = (const T *)image + r / spots * volume(c->in);                                               \
       T *to = (T *)patches + r * step;                                                                               \
-      for (Walk w = walk_row(c, r, from, count); w.at < w.stop;) {                                                   \
+      for (Walk w = walk_row(c, r, from, count); w.left > 0;) {                                                   \
         Segment g = walk_next(&w);                                                                                   \
         const T *read = channel + g.source;                                                                          \
         for (int64_t i = 0; i < g.skip; i++) to[i] = 0;                                                              \
@@ -90,12 +108,12 @@ static Walk walk_row(const Conv *c, int64_t row, int64_t from, int64_t count) {
       }                                                                                                              \
     }                                                                                                                \
   }                                                                                                                  \
-  static void roll_##T(const Conv *c, void *image, int64_t from, int64_t count, const void *patches, int64_t step) { \
+  SIZE_##T static void roll_##T(const Conv *c, void *image, int64_t from, int64_t count, const void *patches, int64_t step) { \
     int64_t rows = patch_size(c), spots = volume(c->kernel), s = c->stride[2];                                       \
     for (int64_t r = 0; r < rows; r++) {                                                                             \
       T *channel = (T *)image + r / spots * volume(c->in);                                                           \
       const T *read = (const T *)patches + r * step;                                                                 \
-      for (Walk w = walk_row(c, r, from, count); w.at < w.stop;) {                                                   \
+      for (Walk w = walk_row(c, r, from, count); w.left > 0;) {                                                   \
         Segment g = walk_next(&w);                                                                                   \
         T *to = channel + g.source;                                                                                  \
         if (s == 1) VECTOR_LOOP for (int64_t i = 0; i < g.copy; i++) to[i] = (T)(to[i] + read[g.skip + i]);          \
@@ -104,7 +122,7 @@ static Walk walk_row(const Conv *c, int64_t row, int64_t from, int64_t count) {
       }                                                                                                              \
     }                                                                                                                \
   }                                                                                                                  \
-  static void fill_rows_##T(void *to, const void *values, int64_t rows, int64_t length) {                            \
+  SIZE_##T static void fill_rows_##T(void *to, const void *values, int64_t rows, int64_t length) {                            \
     for (int64_t r = 0; r < rows; r++)                                                                               \
       for (int64_t i = 0; i < length; i++) ((T *)to)[r * length + i] = values ? ((const T *)values)[r] : 0;          \
   }
@@ -119,25 +137,15 @@ typedef struct {
   static void product_##T(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool add, Matrix c, void *scratch) {  \
     gemm_##short_name(m, n, k, 1, a.at, a.rs, a.cs, b.at, b.rs, b.cs, add, c.at, c.rs, c.cs, scratch);               \
   }
-#define PRODUCT_INT(T, short_name)                                                                                   \
-  static void product_##T(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool add, Matrix c, void *scratch) {  \
-    (void)scratch;                                                                                                   \
-    gemm_##short_name(m, n, k, 1, a.at, a.rs, a.cs, b.at, b.rs, b.cs, add, c.at, c.rs, c.cs);                        \
-  }
+static void product_int64_t(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool add, Matrix c, void *scratch) {
+  (void)scratch;
+  gemm_i64(m, n, k, 1, a.at, a.rs, a.cs, b.at, b.rs, b.cs, add, c.at, c.rs, c.cs);
+}
 PRODUCT_FLOAT(float, f32)
 PRODUCT_FLOAT(double, f64)
-PRODUCT_INT(int64_t, i64)
-PRODUCT_INT(int32_t, i32)
-PRODUCT_INT(int16_t, i16)
-PRODUCT_INT(int8_t, i8)
-PRODUCT_INT(uint8_t, u8)
 PATCHES(float)
 PATCHES(double)
 PATCHES(int64_t)
-PATCHES(int32_t)
-PATCHES(int16_t)
-PATCHES(int8_t)
-PATCHES(uint8_t)
 
 typedef struct {
   void (*unroll)(const Conv *c, const void *image, int64_t from, int64_t count, void *patches, int64_t step);
@@ -146,9 +154,7 @@ typedef struct {
   void (*fill_rows)(void *to, const void *values, int64_t rows, int64_t length);
 } Kernels;
 #define KERNELS(T) {unroll_##T, roll_##T, product_##T, fill_rows_##T}
-static const Kernels kernels[DT_COUNT] = {[DT_F32] = KERNELS(float),   [DT_F64] = KERNELS(double), [DT_I64] = KERNELS(int64_t),
-                                          [DT_I32] = KERNELS(int32_t), [DT_I16] = KERNELS(int16_t), [DT_I8] = KERNELS(int8_t),
-                                          [DT_U8] = KERNELS(uint8_t)};
+static const Kernels kernels[DT_COUNT] = {[DT_F32] = KERNELS(float), [DT_F64] = KERNELS(double), [DT_I64] = KERNELS(int64_t)};
 
 /* ------------------------------------------------------------ the three maps */
 
@@ -372,7 +378,7 @@ static bool check_types(Tensor *x, Tensor *w, Tensor *bias) {
                       "and weight is a dense tensor", dtype_info[x->dtype].legacy, dtype_info[w->dtype].legacy);
   else if (bias && bias->dtype != x->dtype)
     fail(ERR_RUNTIME, "Input type (%s) and bias type (%s) should be the same", c_type_name((DType)x->dtype), c_type_name((DType)bias->dtype));
-  else if (!kernels[x->dtype].product)
+  else if (x->dtype == DT_BOOL)
     fail(ERR_NOT_IMPLEMENTED, "\"slow_conv2d_cpu\" not implemented for '%s'", dtype_info[x->dtype].legacy);
   return !failed();
 }
@@ -462,6 +468,13 @@ static bool conv_make(Conv *c, Tensor *w, int64_t nd, Ints stride, Ints padding,
          spread(dilation, nd, 1, "dilation", c->dilation) && check_ranges(c);
 }
 
+/* Convolves what check_types passed; small integers wrap around as they would by themselves. */
+static Tensor *convolve_any(const Conv *c, Tensor *x, Tensor *w, Tensor *bias) {
+  DType d = (DType)x->dtype;
+  if (dtype_is_float(d)) return convolve(c, x, w, bias);
+  return t_to(convolve(c, t_to(x, DT_I64), t_to(w, DT_I64), bias ? t_to(bias, DT_I64) : NULL), d);
+}
+
 static Tensor *unbatched(Tensor *y, bool was_batched) { return was_batched ? y : t_squeeze_dim(y, 0); }
 
 Tensor *t_conv(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints padding, Ints dilation, int64_t groups) {
@@ -472,7 +485,7 @@ Tensor *t_conv(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints
   c.samples = x->sizes[0], c.in_channels = x->sizes[1], c.out_channels = w->sizes[0];
   for (int i = 0; i < 3; i++) c.in[i] = i < 3 - nd ? 1 : x->sizes[2 + i - (3 - nd)];
   if (!fit_forward(&c) || !check_types(x, w, bias)) return NULL;
-  return unbatched(convolve(&c, x, w, bias), x == input);
+  return unbatched(convolve_any(&c, x, w, bias), x == input);
 }
 
 /* Padding by name. "same" may need one zero more at the end than at the start; those are put there first. */
@@ -536,7 +549,7 @@ Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints st
   if (small)
     return fail(ERR_RUNTIME, "Given input size per channel: (%s). Calculated output size per channel: (%s). Output size is too small",
                 times_text(nd, c.out), times_text(nd, c.in));
-  return unbatched(convolve(&c, x, w, bias), x == input);
+  return unbatched(convolve_any(&c, x, w, bias), x == input);
 }
 
 /* ------------------------------------------------------------ unfold, fold */

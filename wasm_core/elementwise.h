@@ -19,10 +19,10 @@ enum { NOTHING = 0, KEEP_X = 1, KEEP_A = 1, KEEP_B = 2, KEEP_Y = 4, REFUSED = 8 
  * computed in int64. */
 typedef enum { FLOAT, WIDE, REAL, REAL_WIDE, NUMBER, ANY, TRUTH, INTEGER, INTEGRAL } Domain;
 
-/* Handles n elements: p[0] is the result, which may be one of the operands p[1], ...; k are host numbers. For
- * float and bytes n is a multiple of LANES. */
 enum { LANES = 16 };
 typedef float single; /* a float whose loops are not vectorised */
+/* Handles n elements: p[0] is the result, which may be one of the operands p[1], ...; k are three host numbers. For
+ * float and bytes n is a multiple of LANES. */
 typedef void Flat(char *const *p, size_t n, const double *k);
 
 /* The loops of an op; a type that has none is computed in double or int64. */

@@ -281,11 +281,13 @@ Tensor *set_history(Tensor *y, Node *n) { return set_history_at(y, n, 0); }
 
 /* ------------------------------------------------------------ edges */
 
-GRAD(AccumulateGradNode, "") {
+/* engine.c accumulates: this node has no inputs. */
+static void grad_accumulate(Node *n, Tensor **g, Tensor **gi) {
   (void)n;
-  gi[0] = NULL; /* engine.c accumulates: this node has no inputs */
+  (void)g;
+  gi[0] = NULL;
 }
-const NodeType AccumulateGrad = {"torch::autograd::AccumulateGrad", grad_AccumulateGradNode, ""};
+const NodeType AccumulateGrad = {"torch::autograd::AccumulateGrad", grad_accumulate, ""};
 
 Node *tensor_accumulator(Tensor *t) {
   Meta *m = tensor_meta(t);

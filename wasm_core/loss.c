@@ -391,14 +391,17 @@ typedef struct {
   const NodeType *node;
 } Loss;
 
+/* The double loops are there to be right. */
+#define SIZE_float
+#define SIZE_double SMALL
 #define LOSS_LOOP(FN, TYPE, OPERANDS, VALUE)                           \
-  static void FN(char *const *at, size_t n, const double *numbers) {   \
+  SIZE_##TYPE static void FN(char *const *at, size_t n, const double *numbers) {   \
     typedef TYPE T;                                                    \
     T *out = (T *)(void *)at[0];                                       \
     const T P = (T)numbers[0];                                         \
     (void)P;                                                           \
     OPERANDS                                                           \
-    VECTOR_LOOP for (size_t i = 0; i < n; i++) {                       \
+    FLAT_FOR_##TYPE for (size_t i = 0; i < n; i++) {                   \
       T x = x_[i], t = t_[i], q = q_[i], g = g_[i];                    \
       (void)x, (void)t, (void)q, (void)g;                              \
       out[i] = (T)(VALUE);                                             \

@@ -1,6 +1,6 @@
 /* The common maths functions in float, without branches, so that loops over them are vectorised.
  *
- * Each is within 2.5 units in the last place of the true value, and right
+ * Each is within 3.5 units in the last place of the true value, and right
  * at infinities, NaN, zeros and subnormal numbers. The polynomials are minimax fits on the ranges named. */
 #ifndef PG_MATHS32_H
 #define PG_MATHS32_H
@@ -50,8 +50,9 @@ static inline float expm1_f32(float x) {
 /* e log 2 + log(m), where x = 2^e m and sqrt(1/2) <= m < sqrt(2). */
 static inline float log_f32(float x) {
   float tiny = x < 1.17549435e-38f ? 8388608.0f : 1;
-  int32_t i = f32_to_bits(x * tiny), e = (i - 0x3f3504f3) >> 23;
-  float f = bits_to_f32(i - e * 8388608) - 1, exponent = (float)e - (tiny == 1 ? 0 : 23);
+  uint32_t i = (uint32_t)f32_to_bits(x * tiny);
+  int32_t e = (int32_t)(i - 0x3f3504f3) >> 23;
+  float f = bits_to_f32((int32_t)(i - (uint32_t)e * 8388608)) - 1, exponent = (float)e - (tiny == 1 ? 0 : 23);
   float square = f * f, fourth = square * square;
   float low = (0.333333164f - 0.250008106f * f) + square * (0.200022861f - 0.166245535f * f);
   float high = (0.141811967f - 0.131287679f * f) + square * (0.128816217f - 0.0785954595f * f);

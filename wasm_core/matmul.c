@@ -515,9 +515,9 @@ static Tensor *matmul_batches(Tensor *a, Tensor *b) {
  * gradient is wanted, so that it folds. */
 static bool unbatch(Tensor **a, Tensor **b) {
   if ((*a)->ndim != 3 || (*b)->ndim != 3 || (*a)->sizes[0] == (*b)->sizes[0]) return false;
-  Tensor **single = (*a)->sizes[0] == 1 ? a : (*b)->sizes[0] == 1 ? b : NULL;
-  if (!single || !tensor_requires_grad(*single)) return false;
-  *single = t_squeeze_dim(*single, 0);
+  Tensor **lone = (*a)->sizes[0] == 1 ? a : (*b)->sizes[0] == 1 ? b : NULL;
+  if (!lone || !tensor_requires_grad(*lone)) return false;
+  *lone = t_squeeze_dim(*lone, 0);
   return true;
 }
 

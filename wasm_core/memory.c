@@ -55,14 +55,26 @@ static void *small_alloc(size_t class_) {
   return p;
 }
 
-#ifdef PG_CHECK_MEMORY /* the sanitizer build: every block is the system allocator's own */
-#define CLASS_OF(n) ((size_t)N_CLASSES + 1)
+#ifdef PG_CHECK_MEMORY
+#include <sanitizer/lsan_interface.h>
+int64_t mem_fuse;
+bool mem_recycles;
+#define REFUSED() (mem_fuse && --mem_fuse == 0)
+#define RECYCLES() mem_recycles
+#define IMMORTAL(p) __lsan_ignore_object(p)
 #else
-#define CLASS_OF(n) (((n) + ALIGN - 1) / ALIGN)
+#define REFUSED() false
+#define RECYCLES() true
+#define IMMORTAL(p) (void)(p)
 #endif
 
+static size_t class_of(size_t n_bytes) {
+  return RECYCLES() ? ((n_bytes ? n_bytes : 1) + ALIGN - 1) / ALIGN : N_CLASSES + 1;
+}
+
 void *mem_alloc(size_t n_bytes) {
-  size_t class_ = CLASS_OF(n_bytes ? n_bytes : 1);
+  if (REFUSED()) return out_of_memory(n_bytes);
+  size_t class_ = class_of(n_bytes);
   void *p = class_ <= N_CLASSES ? small_alloc(class_) : large_alloc(n_bytes);
   if (!p) return out_of_memory(n_bytes);
   live_blocks++;
@@ -81,7 +93,7 @@ void mem_free(void *p, size_t n_bytes) {
   if (!p) return;
   live_blocks--;
   live_bytes -= (int64_t)n_bytes;
-  size_t class_ = CLASS_OF(n_bytes ? n_bytes : 1);
+  size_t class_ = class_of(n_bytes);
   if (class_ > N_CLASSES) {
     large_free(p);
     return;
@@ -92,9 +104,10 @@ void mem_free(void *p, size_t n_bytes) {
 }
 
 void *mem_permanent(size_t n_bytes) {
-  void *p = malloc(n_bytes);
+  void *p = REFUSED() ? NULL : malloc(n_bytes);
   if (!p) return out_of_memory(n_bytes);
   memset(p, 0, n_bytes);
+  IMMORTAL(p);
   return p;
 }
 

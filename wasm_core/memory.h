@@ -5,6 +5,7 @@
 #ifndef PG_MEMORY_H
 #define PG_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,11 @@ int64_t mem_live_blocks(void);
 int64_t mem_live_bytes(void);
 int64_t mem_peak_bytes(void);
 void mem_reset_peak(void);
+
+#ifdef PG_CHECK_MEMORY /* the sanitizer build, where every block is the system allocator's own */
+extern int64_t mem_fuse;  /* the allocation to refuse, counted from 1; 0: none */
+extern bool mem_recycles; /* free lists after all; set before the first allocation */
+#endif
 
 /* Scratch lives until the crossing (or the backward node) that asked for it ends. */
 void *scratch_alloc(size_t n_bytes);

@@ -11,51 +11,57 @@
 #include "memory.h"
 #include "nn.h"
 
+/* What runs once a channel, not once an element, is small. */
+#define ONCE SMALL __attribute__((noinline))
+
 /* ------------------------------------------------------------ sums over a row */
 
 typedef float vec_float __attribute__((vector_size(16)));
 typedef double vec_double __attribute__((vector_size(16)));
 enum { SUM_BLOCK = 512 };
 
-/* out[0] = sum of A, out[1] = sum of B, expressions of g, x, w (elements of the rows) and c (a number). */
-#define ROW_SUMS(NAME, T, A, B)                                                                             \
-  static void NAME##_##T(const T *g_, const T *x_, const T *w_, T number, int64_t n, double out[2]) {       \
-    enum { LANES = 16 / sizeof(T) };                                                                        \
+/* The double kernels are there to be right, the float ones to be fast. */
+#define SIZE_float
+#define SIZE_double SMALL
+
+/* out[0] = sum of A and, if TWO, out[1] = sum of B: expressions of g, x, w (elements of the rows) and c (a number). */
+#define ROW_SUMS(NAME, T, TWO, A, B)                                                                        \
+  SIZE_##T static void NAME##_##T(const T *g_, const T *x_, const T *w_, T number, int64_t n, double out[2]) { \
+    enum { LANES = 16 / sizeof(T), CHAINS = TWO ? 2 : 4 };                                                  \
     out[0] = out[1] = 0;                                                                                    \
     for (int64_t at = 0; at < n; at += SUM_BLOCK) {                                                         \
       int64_t m = n - at < SUM_BLOCK ? n - at : SUM_BLOCK, i = 0;                                           \
-      vec_##T a[2] = {{0}, {0}}, b[2] = {{0}, {0}}, c = number - (vec_##T){0};                              \
+      vec_##T a[4] = {{0}, {0}, {0}, {0}}, b[2] = {{0}, {0}}, c = number - (vec_##T){0};                    \
       (void)c;                                                                                              \
-      for (; i + 2 * LANES <= m; i += 2 * LANES)                                                            \
-        for (int l = 0; l < 2; l++) {                                                                       \
+      for (; i + CHAINS * LANES <= m; i += CHAINS * LANES)                                                  \
+        for (int l = 0; l < CHAINS; l++) {                                                                  \
           vec_##T g, x, w;                                                                                  \
           memcpy(&g, g_ + at + i + l * LANES, sizeof g);                                                    \
           memcpy(&x, x_ + at + i + l * LANES, sizeof x);                                                    \
           memcpy(&w, w_ + at + i + l * LANES, sizeof w);                                                    \
           (void)g, (void)x, (void)w;                                                                        \
           a[l] += A;                                                                                        \
-          b[l] += B;                                                                                        \
+          if (TWO) b[l & 1] += B;                                                                           \
         }                                                                                                   \
-      vec_##T a_ = a[0] + a[1], b_ = b[0] + b[1];                                                           \
+      vec_##T a_ = a[0] + a[1] + (a[2] + a[3]), b_ = b[0] + b[1];                                           \
       T low = 0, high = 0;                                                                                  \
       for (int l = 0; l < LANES; l++) low += a_[l], high += b_[l];                                          \
       for (; i < m; i++) {                                                                                  \
         T g = g_[at + i], x = x_[at + i], w = w_[at + i], c = number;                                       \
         (void)g, (void)x, (void)w, (void)c;                                                                 \
         low += A;                                                                                           \
-        high += B;                                                                                          \
+        if (TWO) high += B;                                                                                 \
       }                                                                                                     \
       out[0] += (double)low;                                                                                \
       out[1] += (double)high;                                                                               \
     }                                                                                                       \
   }
 
-/* Elements of a row: the sums that each pass needs. */
-#define ROW_KERNELS(T)                                       \
-  ROW_SUMS(plain, T, x, x)                                   \
-  ROW_SUMS(squares, T, (x - c) * (x - c), x)                 \
-  ROW_SUMS(dots, T, g, g *(x - c))                           \
-  ROW_SUMS(weighted_dots, T, g *w, g *w *(x - c))
+#define ROW_KERNELS(T)                                                     \
+  ROW_SUMS(plain, T, false, x, x)                                          \
+  ROW_SUMS(squares, T, false, (x - c) * (x - c), x)                        \
+  ROW_SUMS(dots, T, true, g, g *(x - c))                                   \
+  ROW_SUMS(weighted_dots, T, true, g *w, g *w *(x - c))
 
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wshadow"
@@ -77,7 +83,7 @@ typedef struct {
 
 /* A row that lives in the nearest cache: its statistics, then its values. */
 #define LAYER_FORWARD(T)                                                                           \
-  static void layer_forward_##T(const Layer *l) {                                                  \
+  SIZE_##T static void layer_forward_##T(const Layer *l) {                                                  \
     const T *w = l->weight, *b = l->bias;                                                          \
     for (int64_t r = 0; r < l->rows; r++) {                                                        \
       const T *x = (const T *)l->x + r * l->width;                                                 \
@@ -98,7 +104,7 @@ typedef struct {
 
 /* dx = rstd (gw - mean gw - x^ mean(gw x^)), x^ = (x - mean) rstd, gw = g w. */
 #define LAYER_DX(T)                                                                                \
-  static void layer_dx_##T(const Layer *l, const T *x, const T *g, T mean, T rstd, T *dx) {        \
+  SIZE_##T static void layer_dx_##T(const Layer *l, const T *x, const T *g, T mean, T rstd, T *dx) {        \
     const T *w = l->weight;                                                                        \
     double sums[2], n = (double)l->width;                                                          \
     if (w) weighted_dots_##T(g, x, w, mean, l->width, sums);                                       \
@@ -111,7 +117,7 @@ typedef struct {
 /* Columns are summed over GROUP rows in their own type, and those sums in double. */
 enum { GROUP = 16 };
 #define LAYER_BACKWARD(T)                                                                          \
-  static void layer_columns_##T(const Layer *l, int64_t from, int64_t to, T *dw, T *db) {          \
+  SIZE_##T static void layer_columns_##T(const Layer *l, int64_t from, int64_t to, T *dw, T *db) {          \
     memset(dw, 0, (size_t)l->width * sizeof(T));                                                   \
     memset(db, 0, (size_t)l->width * sizeof(T));                                                   \
     for (int64_t r = from; r < to; r++) {                                                          \
@@ -127,7 +133,7 @@ enum { GROUP = 16 };
       l->db[i] += (double)db[i];                                                                   \
     }                                                                                              \
   }                                                                                                \
-  static void layer_backward_##T(const Layer *l, void *scratch) {                                  \
+  SIZE_##T static void layer_backward_##T(const Layer *l, void *scratch) {                                  \
     T *dw = scratch, *db = dw ? dw + l->width : NULL;                                              \
     for (int64_t from = 0; from < l->rows; from += GROUP) {                                        \
       int64_t to = from + GROUP < l->rows ? from + GROUP : l->rows;                                \
@@ -153,11 +159,10 @@ static bool check_parameter(Tensor *x, Tensor *p) {
 }
 
 /* A vector of doubles as a tensor of this type and shape. */
-static Tensor *from_doubles(const double *v, int ndim, const int64_t *sizes, DType d) {
+ONCE static Tensor *from_doubles(const double *v, int ndim, const int64_t *sizes, DType d) {
   Tensor *y = failed() ? NULL : tensor_empty(ndim, sizes, d);
-  if (!y) return NULL;
-  char *at = tensor_data(y);
-  DISPATCH_FLOAT(d, { for (int64_t i = 0; i < y->numel; i++) ((T *)(void *)at)[i] = (T)v[i]; })
+  char *at = y ? tensor_data(y) : NULL;
+  for (int64_t i = 0; y && i < y->numel; i++) element_store_f(at + i * dtype_bytes(d), d, v[i]);
   return y;
 }
 
@@ -165,13 +170,13 @@ static Tensor *from_doubles(const double *v, int ndim, const int64_t *sizes, DTy
 
 /* The gradients of y = x^ w + b, where x^ is x normalised over `dims`: gi[0] of x, and the products whose sums are
  * those of w and b. w is broadcast already, or NULL. */
-static Tensor *normalised(Tensor *x, Ints dims, double eps, Tensor **rstd) {
+ONCE static Tensor *normalised(Tensor *x, Ints dims, double eps, Tensor **rstd) {
   Tensor *centred = t_sub(x, t_mean(x, dims, true, DT_NONE));
   *rstd = t_rsqrt(t_add_f(t_mean(t_mul(centred, centred), dims, true, DT_NONE), eps));
   return t_mul(centred, *rstd);
 }
 
-static Tensor *tape_dx(Tensor *gw, Tensor *unit, Tensor *rstd, Ints dims) {
+ONCE static Tensor *tape_dx(Tensor *gw, Tensor *unit, Tensor *rstd, Ints dims) {
   Tensor *along = t_mul(unit, t_mean(t_mul(gw, unit), dims, true, DT_NONE));
   return t_mul(rstd, t_sub(t_sub(gw, t_mean(gw, dims, true, DT_NONE)), along));
 }
@@ -190,7 +195,7 @@ static Layer layer_of(Tensor *x, int64_t count, Tensor *weight, Tensor *bias, do
   return l;
 }
 
-static void layer_tape(Node *n, Tensor *g, Tensor **gi) {
+ONCE static void layer_tape(Node *n, Tensor *g, Tensor **gi) {
   Tensor *x = saved(n, 0), *weight = saved(n, 1), *rstd;
   if (failed() || !x) return;
   Ints dims = last_dims(x, n->numbers[0].i);
@@ -200,7 +205,7 @@ static void layer_tape(Node *n, Tensor *g, Tensor **gi) {
   if (needs(n, 2)) gi[2] = g;
 }
 
-static void layer_plain(Node *n, Tensor *g, Tensor **gi) {
+ONCE static void layer_plain(Node *n, Tensor *g, Tensor **gi) {
   Tensor *x = t_contiguous(saved(n, 0)), *weight = saved(n, 1), *mean = saved(n, 2), *rstd = saved(n, 3);
   if (weight) weight = t_contiguous(weight);
   g = t_contiguous(g);
@@ -232,7 +237,7 @@ GRAD(NativeLayerNormBackward0, "input weight result1 result2 | normalized_dims:i
 }
 
 /* `star`: how torch writes "any dims before" in the message. */
-static bool check_normalized(Tensor *x, Ints shape, const char *star, Tensor *weight, Tensor *bias) {
+ONCE static bool check_normalized(Tensor *x, Ints shape, const char *star, Tensor *weight, Tensor *bias) {
   if (shape.n < 1) {
     fail(ERR_RUNTIME, "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
                       "normalized_shape = []");
@@ -306,7 +311,7 @@ typedef struct {
 } Rows;
 
 #define ROWS_MAP(NAME, T, VALUE)                                                              \
-  static void NAME##_##T(const Rows *s) {                                                     \
+  SIZE_##T static void NAME##_##T(const Rows *s) {                                                     \
     const T *centre = s->centre, *a_ = s->a, *b_ = s->b, *c_ = s->c;                          \
     for (int64_t r = 0; s->length == 1 && r < s->rows; r += s->channels) {                    \
       const T *x = (const T *)s->x + r, *g = s->g ? (const T *)s->g + r : x;                  \
@@ -331,36 +336,32 @@ typedef struct {
   ROWS_MAP(shift, T, (x[i] - m) * b + c)                       \
   ROWS_MAP(combine, T, a *g[i] + b *(x[i] - m) + c)
 
-/* Adds up, for each channel: x; (x - centre)^2; g and g (x - centre). */
-#define ROWS_SUMS(T)                                                                          \
-  static void rows_plain_##T(const Rows *s, double *sums, double *unused) {                   \
-    (void)unused;                                                                             \
-    for (int64_t r = 0, k = 0; r < s->rows; r++, k = k + 1 == s->channels ? 0 : k + 1) { \
-      const T *x = (const T *)s->x + r * s->length;                                           \
-      double two[2] = {(double)*x};                                                           \
-      if (s->length != 1) plain_##T(x, x, x, 0, s->length, two);                              \
-      sums[k] += two[0];                                                        \
-    }                                                                                         \
-  }                                                                                           \
-  static void rows_squares_##T(const Rows *s, double *sums, double *unused) {                 \
-    (void)unused;                                                                             \
-    for (int64_t r = 0, k = 0; r < s->rows; r++, k = k + 1 == s->channels ? 0 : k + 1) { \
-      const T *x = (const T *)s->x + r * s->length, c = ((const T *)s->centre)[k]; \
-      double two[2] = {(double)(*x - c) * (double)(*x - c)};                                  \
-      if (s->length != 1) squares_##T(x, x, x, c, s->length, two);                            \
-      sums[k] += two[0];                                                        \
-    }                                                                                         \
-  }                                                                                           \
-  static void rows_dots_##T(const Rows *s, double *sums, double *products) {                  \
-    for (int64_t r = 0, k = 0; r < s->rows; r++, k = k + 1 == s->channels ? 0 : k + 1) { \
-      const T *x = (const T *)s->x + r * s->length, *g = (const T *)s->g + r * s->length;     \
-      const T c = ((const T *)s->centre)[k];                                    \
-      double two[2] = {(double)*g, (double)*g * (double)(*x - c)};                            \
-      if (s->length != 1) dots_##T(g, x, x, c, s->length, two);                               \
-      sums[k] += two[0];                                                        \
-      products[k] += two[1];                                                    \
-    }                                                                                         \
+/* Adds up, for each channel k, A (and B): by whole rows, or for rows of one element across the channels. */
+#define CHANNEL_SUMS(NAME, ROW, T, A, B)                                                                      \
+  SIZE_##T static void NAME##_##T(const Rows *s, double *sums, double *products) {                            \
+    const T *c = s->centre;                                                                                   \
+    (void)products, (void)c;                                                                                  \
+    if (s->length == 1) {                                                                                     \
+      for (int64_t r = 0; r < s->rows; r += s->channels) {                                                    \
+        const T *x = (const T *)s->x + r, *g = s->g ? (const T *)s->g + r : x;                                \
+        (void)g;                                                                                              \
+        VECTOR_LOOP for (int64_t k = 0; k < s->channels; k++) sums[k] += A;                                   \
+        if (products) VECTOR_LOOP for (int64_t k = 0; k < s->channels; k++) products[k] += B;                 \
+      }                                                                                                       \
+      return;                                                                                                 \
+    }                                                                                                         \
+    for (int64_t r = 0, k = 0; r < s->rows; r++, k = k + 1 == s->channels ? 0 : k + 1) {                      \
+      const T *x = (const T *)s->x + r * s->length, *g = s->g ? (const T *)s->g + r * s->length : x;          \
+      double two[2];                                                                                          \
+      ROW##_##T(g, x, x, c ? c[k] : 0, s->length, two);                                                       \
+      sums[k] += two[0];                                                                                      \
+      if (products) products[k] += two[1];                                                                    \
+    }                                                                                                         \
   }
+#define ROWS_SUMS(T)                                                                                          \
+  CHANNEL_SUMS(rows_plain, plain, T, (double)x[k], 0)                                                         \
+  CHANNEL_SUMS(rows_squares, squares, T, (double)(x[k] - c[k]) * (double)(x[k] - c[k]), 0)                    \
+  CHANNEL_SUMS(rows_dots, dots, T, (double)g[k], (double)g[k] * (double)(x[k] - c[k]))
 MAP_KERNELS(float)
 MAP_KERNELS(double)
 ROWS_SUMS(float)
@@ -373,14 +374,14 @@ static RowsSums *const rows_plain[2] = {rows_plain_float, rows_plain_double},
                 *const rows_squares[2] = {rows_squares_float, rows_squares_double},
                 *const rows_dots[2] = {rows_dots_float, rows_dots_double};
 
-static double *zero_doubles(int64_t n) {
+ONCE static double *zero_doubles(int64_t n) {
   double *v = scratch_alloc((size_t)(n ? n : 1) * sizeof *v);
   if (v) memset(v, 0, (size_t)n * sizeof *v);
   return v;
 }
 
 /* The k-th number of a vector, or `otherwise` if there is none. */
-static double number_at(const Tensor *t, int64_t k, double otherwise) {
+ONCE static double number_at(const Tensor *t, int64_t k, double otherwise) {
   return t ? tensor_get_f(t, t->ndim ? k * t->strides[0] : 0) : otherwise;
 }
 
@@ -393,7 +394,7 @@ static Rows channel_rows(Tensor *x) {
   return s;
 }
 
-static Ints batch_dims(const Tensor *x) {
+ONCE static Ints batch_dims(const Tensor *x) {
   int64_t *dims = scratch_alloc((size_t)x->ndim * sizeof *dims);
   for (int i = 0; dims && i < x->ndim; i++) dims[i > 1 ? i - 1 : 0] = i == 1 ? 0 : i;
   if (dims) dims[0] = 0;
@@ -401,7 +402,7 @@ static Ints batch_dims(const Tensor *x) {
 }
 
 /* (C) as (C, 1, ...), to be broadcast over x. */
-static Tensor *as_channels(Tensor *v, const Tensor *x) {
+ONCE static Tensor *as_channels(Tensor *v, const Tensor *x) {
   int64_t sizes[MAX_DIM];
   for (int i = 0; i < x->ndim - 1; i++) sizes[i] = i ? 1 : x->sizes[1];
   return v ? t_reshape(v, x->ndim - 1, sizes) : NULL;
@@ -409,7 +410,7 @@ static Tensor *as_channels(Tensor *v, const Tensor *x) {
 
 enum { BN_X, BN_WEIGHT, BN_RUNNING_MEAN, BN_RUNNING_VAR, BN_MEAN, BN_RSTD, BN_SAVES };
 
-static void batch_tape(Node *n, Tensor *g, Tensor **gi) {
+ONCE static void batch_tape(Node *n, Tensor *g, Tensor **gi) {
   Tensor *x = saved(n, BN_X), *weight = saved(n, BN_WEIGHT), *rstd, *unit;
   if (failed() || !x) return;
   Ints dims = batch_dims(x);
@@ -427,7 +428,7 @@ static void batch_tape(Node *n, Tensor *g, Tensor **gi) {
 }
 
 /* dx = rstd w (g - mean g - x^ mean(g x^)), dw = sum g x^, db = sum g; in evaluation dx = rstd w g. */
-static void batch_plain(Node *n, Tensor *g, Tensor **gi) {
+ONCE static void batch_plain(Node *n, Tensor *g, Tensor **gi) {
   Tensor *x = t_contiguous(saved(n, BN_X)), *weight = saved(n, BN_WEIGHT), *mean = saved(n, BN_MEAN), *rstd = saved(n, BN_RSTD);
   g = t_contiguous(g);
   if (failed() || !x || !g || !mean || !rstd) return;
@@ -465,7 +466,7 @@ GRAD(NativeBatchNormBackward0, "input weight running_mean running_var result1 re
   else batch_plain(n, g[0], gi);
 }
 
-static bool check_channels(Tensor *x, Tensor *v, const char *name) {
+ONCE static bool check_channels(Tensor *x, Tensor *v, const char *name) {
   if (!v || failed()) return !failed();
   if (v->numel != x->sizes[1])
     fail(ERR_RUNTIME, "%s should contain %lld elements not %lld", name, (long long)x->sizes[1], (long long)v->numel);
@@ -473,7 +474,7 @@ static bool check_channels(Tensor *x, Tensor *v, const char *name) {
 }
 
 /* Moves running statistics towards those of the batch; like PyTorch's, unseen by version counters. */
-static void move_running(Tensor *t, const double *batch, double momentum, double correction) {
+ONCE static void move_running(Tensor *t, const double *batch, double momentum, double correction) {
   if (failed() || !t || !tensor_write_begin(t, false)) return;
   DType d = (DType)t->dtype;
   for (int64_t k = 0; k < t->numel; k++) {
@@ -483,7 +484,7 @@ static void move_running(Tensor *t, const double *batch, double momentum, double
 }
 
 /* Mean and 1/sqrt(var + eps) of each channel, of the batch or of the running statistics. */
-static void batch_statistics(Rows *s, DType d, Tensor *running_mean, Tensor *running_var, bool training, double momentum, double eps,
+ONCE static void batch_statistics(Rows *s, DType d, Tensor *running_mean, Tensor *running_var, bool training, double momentum, double eps,
                              Tensor *stats[2]) {
   double *mean = zero_doubles(s->channels), *var = zero_doubles(s->channels);
   double count = (double)(s->channels ? s->rows / s->channels * s->length : 0);
@@ -503,7 +504,7 @@ static void batch_statistics(Rows *s, DType d, Tensor *running_mean, Tensor *run
   stats[1] = from_doubles(var, 1, &s->channels, d);
 }
 
-static Tensor *batch_values(Rows *s, Tensor *x, Tensor *weight, Tensor *bias, Tensor *rstd) {
+ONCE static Tensor *batch_values(Rows *s, Tensor *x, Tensor *weight, Tensor *bias, Tensor *rstd) {
   DType d = (DType)x->dtype;
   double *scale = zero_doubles(s->channels), *offset = zero_doubles(s->channels);
   for (int64_t k = 0; !failed() && k < s->channels; k++) {
@@ -518,7 +519,7 @@ static Tensor *batch_values(Rows *s, Tensor *x, Tensor *weight, Tensor *bias, Te
   return y;
 }
 
-static bool check_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *mean, Tensor *var, bool training) {
+ONCE static bool check_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *mean, Tensor *var, bool training) {
   static const char *const op = "native_batch_norm";
   if (x->ndim < 2) {
     fail(ERR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got 1)", x->ndim ? -x->ndim : -1,
@@ -571,7 +572,7 @@ Tensor *t_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_me
 }
 
 /* The elements of a channel: size 0 times sizes 2, ... of a shape. */
-static bool more_than_one(int ndim, const int64_t *sizes, const char *format) {
+ONCE static bool more_than_one(int ndim, const int64_t *sizes, const char *format) {
   int64_t count = ndim ? sizes[0] : 1;
   for (int i = 2; i < ndim; i++) count *= sizes[i];
   if (count == 1) fail(ERR_VALUE, "Expected more than 1 value per channel when training, got input size %s%s%s", format,
@@ -591,7 +592,7 @@ Tensor *t_functional_batch_norm(Tensor *x, Tensor *running_mean, Tensor *running
 /* ------------------------------------------------------------ group_norm */
 
 /* Numbers of a node: 0 groups, 1 eps. Rows are (sample, channel); groups of rows share statistics. */
-static void group_tape(Node *n, Tensor *g, Tensor **gi) {
+ONCE static void group_tape(Node *n, Tensor *g, Tensor **gi) {
   Tensor *x = saved(n, 0), *weight = saved(n, 1), *rstd;
   if (failed() || !x || x->numel == 0) return;
   int64_t groups = n->numbers[0].i, dim = 2;
@@ -605,7 +606,7 @@ static void group_tape(Node *n, Tensor *g, Tensor **gi) {
 }
 
 /* With gw = g w in a group: dx = rstd (gw - mean gw - x^ mean(gw x^)). */
-static void group_numbers(const Rows *s, int64_t per_group, Tensor *weight, int64_t channels, const double *rstd, const double *sums,
+ONCE static void group_numbers(const Rows *s, int64_t per_group, Tensor *weight, int64_t channels, const double *rstd, const double *sums,
                           const double *products, double *const numbers[3]) {
   for (int64_t r = 0; r < s->rows; r += per_group) {
     double low = 0, high = 0, k = rstd[r / per_group], count = (double)(per_group * s->length);
@@ -622,7 +623,7 @@ static void group_numbers(const Rows *s, int64_t per_group, Tensor *weight, int6
 }
 
 /* Statistics of groups: centre[r] and rstd[group], from rows each a channel of its own. */
-static bool group_statistics(Rows *s, DType d, int64_t per_group, double eps, Tensor **centre, double **rstd) {
+ONCE static bool group_statistics(Rows *s, DType d, int64_t per_group, double eps, Tensor **centre, double **rstd) {
   double *mean = zero_doubles(s->rows), *var = zero_doubles(s->rows), count = (double)(per_group * s->length);
   *rstd = zero_doubles(s->rows);
   if (failed()) return false;
@@ -651,7 +652,7 @@ static Rows group_rows(Tensor *x) {
   return s;
 }
 
-static Tensor *rows_run(Rows *s, RowsMap *map, Tensor *x, double *const numbers[3]) {
+ONCE static Tensor *rows_run(Rows *s, RowsMap *map, Tensor *x, double *const numbers[3]) {
   DType d = (DType)x->dtype;
   Tensor *t[3], *y = failed() ? NULL : tensor_empty(x->ndim, x->sizes, d);
   for (int i = 0; i < 3; i++) t[i] = from_doubles(numbers[i], 1, &s->rows, d);
@@ -661,17 +662,20 @@ static Tensor *rows_run(Rows *s, RowsMap *map, Tensor *x, double *const numbers[
   return y;
 }
 
-static void group_plain(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *x = t_contiguous(saved(n, 0)), *weight = saved(n, 1), *centre;
+ONCE static void group_plain(Node *n, Tensor *g, Tensor **gi) {
+  Tensor *x = t_contiguous(saved(n, 0)), *weight = saved(n, 1), *centre = saved(n, 2), *kept = saved(n, 3);
   g = t_contiguous(g);
-  if (failed() || !x || !g) return;
+  if (failed() || !x || !g || !centre || !kept) return;
   DType d = (DType)x->dtype;
   Rows s = group_rows(x);
   int64_t channels = x->sizes[1], per_group = channels / n->numbers[0].i;
   double *rstd, *sums = zero_doubles(s.rows), *products = zero_doubles(s.rows), *numbers[3];
   double *dw = zero_doubles(channels), *db = zero_doubles(channels);
   for (int i = 0; i < 3; i++) numbers[i] = zero_doubles(s.rows);
-  if (failed() || !group_statistics(&s, d, per_group, n->numbers[1].f, &centre, &rstd)) return;
+  rstd = zero_doubles(s.rows);
+  if (failed()) return;
+  for (int64_t k = 0; k < s.rows / per_group; k++) rstd[k] = number_at(kept, k, 1);
+  s.centre = tensor_data(centre);
   s.g = tensor_data(g);
   rows_dots[d == DT_F64](&s, sums, products);
   group_numbers(&s, per_group, weight, channels, rstd, sums, products, numbers);
@@ -684,13 +688,13 @@ static void group_plain(Node *n, Tensor *g, Tensor **gi) {
   if (needs(n, 2)) gi[2] = from_doubles(db, 1, &channels, d);
 }
 
-GRAD(NativeGroupNormBackward0, "input weight | group:i eps:f") {
+GRAD(NativeGroupNormBackward0, "input weight result1 result2 | group:i eps:f") {
   if (!g[0]) return;
   if (grad_mode) group_tape(n, g[0], gi);
   else group_plain(n, g[0], gi);
 }
 
-static bool check_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias) {
+ONCE static bool check_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias) {
   Tensor *given[2] = {weight, bias};
   static const char *const names[2] = {"weight", "bias"};
   if (groups <= 0) fail(ERR_RUNTIME, "Expected num groups to be greater than 0, got %lld", (long long)groups);
@@ -707,7 +711,7 @@ static bool check_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *
   return check_parameter(x, weight) && check_parameter(x, bias);
 }
 
-static Tensor *group_values(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, double eps) {
+ONCE static Tensor *group_values(Node *n, Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, double eps) {
   x = t_contiguous(x);
   if (failed()) return NULL;
   Rows s = group_rows(x);
@@ -716,6 +720,11 @@ static Tensor *group_values(Tensor *x, int64_t groups, Tensor *weight, Tensor *b
   Tensor *centre;
   for (int i = 0; i < 3; i++) numbers[i] = zero_doubles(s.rows);
   if (failed() || !group_statistics(&s, (DType)x->dtype, per_group, eps, &centre, &rstd)) return NULL;
+  if (n) { /* the means of rows, and 1 / deviation of groups */
+    int64_t count = s.rows / per_group;
+    save(n, 2, centre);
+    save(n, 3, from_doubles(rstd, 1, &count, (DType)x->dtype));
+  }
   for (int64_t r = 0; r < s.rows; r++) {
     numbers[1][r] = rstd[r / per_group] * number_at(weight, r % channels, 1);
     numbers[2][r] = number_at(bias, r % channels, 0);
@@ -735,14 +744,14 @@ Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, do
   }
   if (!check_group_norm(x, groups, weight, bias)) return NULL;
   Tensor *inputs[3] = {x, weight, bias};
-  Node *n = node_new_list(&NativeGroupNormBackward0, 2, 2, 3, inputs);
+  Node *n = node_new_list(&NativeGroupNormBackward0, 4, 2, 3, inputs);
   save(n, 0, x);
   save(n, 1, weight);
   num_i(n, 0, groups);
   num_f(n, 1, eps);
   bool was = grad_mode;
   grad_mode = false;
-  Tensor *y = group_values(x, groups, weight, bias, eps);
+  Tensor *y = group_values(n, x, groups, weight, bias, eps);
   grad_mode = was;
   return set_history(y, n);
 }

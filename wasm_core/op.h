@@ -45,6 +45,7 @@ Tensor *t_addcdiv(Tensor *a, Tensor *b, Tensor *c, Tensor *value);
 Tensor *t_ldexp(Tensor *x, Tensor *other);
 Tensor *t_heaviside(Tensor *x, Tensor *values);
 Tensor *t_round(Tensor *x, int64_t decimals);
+void t_frexp(Tensor *x, Tensor **y); /* mantissa and exponent */
 Tensor *t_bitwise_not(Tensor *x);
 Tensor *t_positive(Tensor *x);
 Tensor *t_imag(Tensor *x);

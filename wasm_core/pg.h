@@ -7,7 +7,9 @@
  *         warnings or dropped callbacks to collect,
  *   0     the result is described in the frame (also with PG_PENDING),
  *   < 0   minus a Status; the message is at `message`.
- * A handle is the address of a tensor's header, whose fields a host may read (pg_layout), never write. */
+ * A handle is the address of a tensor's header, whose fields a host may read (pg_layout). Between calls it may write
+ * two: the reference count, the header's first word, to own one reference more; and the gradient in a tensor's
+ * meta, to zero, which makes the reference to the gradient the host's. */
 #ifndef PG_H
 #define PG_H
 

@@ -99,8 +99,12 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
 }
 
 /* A the type in which a window is summed. NaN is the greatest of all; of equal elements the first is meant. */
+/* The kernels of 64-bit types are there to be right, the float ones to be fast. */
+#define SIZE_float
+#define SIZE_double SMALL
+#define SIZE_int64_t SMALL
 #define POOL_KERNELS(T, A)                                                                                            \
-  static void max_halves_##T(const Pool *p, const T *x, T *y, int64_t *index) {                                       \
+  SIZE_##T static void max_halves_##T(const Pool *p, const T *x, T *y, int64_t *index) {                                       \
     for (int64_t i = 0; i < p->out[1]; i++) {                                                                         \
       const int64_t line = 2 * i * p->in[2];                                                                          \
       const T *r = x + line, *s = r + p->in[2];                                                                       \
@@ -115,7 +119,7 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
       }                                                                                                               \
     }                                                                                                                 \
   }                                                                                                                   \
-  static void max_plane_##T(const Pool *p, const Windows *w, const T *x, T *y, int64_t *index) {                      \
+  SIZE_##T static void max_plane_##T(const Pool *p, const Windows *w, const T *x, T *y, int64_t *index) {                      \
     EACH_OUTPUT(p, w, {                                                                                               \
       int64_t best = (a.start * p->in[1] + b.start) * p->in[2] + c.start;                                             \
       T high = x[best];                                                                                               \
@@ -124,7 +128,7 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
       index[at] = best;                                                                                               \
     })                                                                                                                \
   }                                                                                                                   \
-  static void pool_max_##T(const Pool *p, const Windows *w, int64_t planes, const char *x, char *y, int64_t *index) { \
+  SIZE_##T static void pool_max_##T(const Pool *p, const Windows *w, int64_t planes, const char *x, char *y, int64_t *index) { \
     bool halving = is_halving(p);                                                                                     \
     for (int64_t i = 0; i < planes; i++) {                                                                            \
       const T *from = (const T *)(const void *)x + i * w->in_size;                                                    \
@@ -133,7 +137,7 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
       else max_plane_##T(p, w, from, to, index + i * w->out_size);                                                    \
     }                                                                                                                 \
   }                                                                                                                   \
-  static void pool_average_##T(const Pool *p, const Windows *w, int64_t planes, const char *x0_, char *y0_) {           \
+  SIZE_##T static void pool_average_##T(const Pool *p, const Windows *w, int64_t planes, const char *x0_, char *y0_) {           \
     for (int64_t i = 0; i < planes; i++) {                                                                            \
       const T *x = (const T *)(const void *)x0_ + i * w->in_size;                                                      \
       T *y = (T *)(void *)y0_ + i * w->out_size;                                                                       \
@@ -144,7 +148,7 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
       })                                                                                                              \
     }                                                                                                                 \
   }                                                                                                                   \
-  static void pool_spread_##T(const Pool *p, const Windows *w, int64_t planes, const char *g0_, char *x0_) {            \
+  SIZE_##T static void pool_spread_##T(const Pool *p, const Windows *w, int64_t planes, const char *g0_, char *x0_) {            \
     for (int64_t i = 0; i < planes; i++) {                                                                            \
       const T *g = (const T *)(const void *)g0_ + i * w->out_size;                                                     \
       T *x = (T *)(void *)x0_ + i * w->in_size;                                                                        \
@@ -154,7 +158,7 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
       })                                                                                                              \
     }                                                                                                                 \
   }                                                                                                                   \
-  static void pool_return_##T(const Windows *w, int64_t planes, const char *g0_, const int64_t *index, char *x0_) {     \
+  SIZE_##T static void pool_return_##T(const Windows *w, int64_t planes, const char *g0_, const int64_t *index, char *x0_) {     \
     for (int64_t i = 0; i < planes; i++) {                                                                            \
       const T *g = (const T *)(const void *)g0_ + i * w->out_size;                                                     \
       T *x = (T *)(void *)x0_ + i * w->in_size;                                                                        \
@@ -164,10 +168,6 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
 POOL_KERNELS(float, double)
 POOL_KERNELS(double, double)
 POOL_KERNELS(int64_t, int64_t)
-POOL_KERNELS(int32_t, int64_t)
-POOL_KERNELS(int16_t, int64_t)
-POOL_KERNELS(int8_t, int64_t)
-POOL_KERNELS(uint8_t, int64_t)
 
 typedef struct {
   void (*max)(const Pool *p, const Windows *w, int64_t planes, const char *x, char *y, int64_t *index);
@@ -176,9 +176,7 @@ typedef struct {
   void (*back)(const Windows *w, int64_t planes, const char *g, const int64_t *index, char *x);
 } Kernels;
 #define KERNELS(T) {pool_max_##T, pool_average_##T, pool_spread_##T, pool_return_##T}
-static const Kernels kernels[DT_COUNT] = {[DT_F32] = KERNELS(float),   [DT_F64] = KERNELS(double), [DT_I64] = KERNELS(int64_t),
-                                          [DT_I32] = KERNELS(int32_t), [DT_I16] = KERNELS(int16_t), [DT_I8] = KERNELS(int8_t),
-                                          [DT_U8] = KERNELS(uint8_t)};
+static const Kernels kernels[DT_COUNT] = {[DT_F32] = KERNELS(float), [DT_F64] = KERNELS(double), [DT_I64] = KERNELS(int64_t)};
 
 /* A tensor with the leading dims of x and these planes. */
 static Tensor *planes_like(const Pool *p, const Tensor *x, const int64_t space[3], DType d, bool zero) {
@@ -262,6 +260,7 @@ static const NodeType *const maxima_back_nodes[2][2] = {
     {&AdaptiveMaxPool2DBackwardBackward0, &AdaptiveMaxPool3DBackwardBackward0}};
 
 static void maxima(const Pool *p, Tensor *x, Tensor *out[2]) {
+  if (failed() || !x) return;
   Node *n = node_new(maxima_nodes[p->adaptive][p->nd - 2], 2, POOL_NUMBERS, x, NULL);
   note_pool(n, p);
   save(n, 0, x);
@@ -371,7 +370,7 @@ static bool pool_fit(Pool *p, const Tensor *x) {
 }
 
 static bool check_dtype(const char *op, const Tensor *x, bool integers) {
-  if (dtype_is_float((DType)x->dtype) || (integers && kernels[x->dtype].max)) return true;
+  if (dtype_is_float((DType)x->dtype) || (integers && x->dtype != DT_BOOL)) return true;
   fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", op, dtype_info[x->dtype].legacy);
   return false;
 }
@@ -387,7 +386,9 @@ void t_max_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, Ints 
   if (!pool_lists(&p, op, kernel, stride, padding, dilation) || !check_windows(&p) || !check_space(&p, x) || !pool_fit(&p, x) ||
       !check_dtype(op, x, true))
     return;
-  maxima(&p, x, out);
+  DType d = (DType)x->dtype;
+  maxima(&p, dtype_is_float(d) ? x : t_to(x, DT_I64), out);
+  if (!dtype_is_float(d)) out[0] = t_to(out[0], d);
 }
 
 Tensor *t_avg_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, bool ceil_mode, bool count_include_pad,

@@ -3,8 +3,8 @@
  * A fold combines the elements of the reduced dimensions in an order that depends on their sizes alone:
  * blocks of FOLD_BLOCK elements, four lanes within a block (element i in lane i mod 4), sixteen elements
  * at a time, and blocks pairwise. Adjacent reduced dimensions are one run; runs fold innermost first. So
- * a transposed tensor gives the bits of its contiguous copy. Integers, where order does not matter, fold
- * plainly. */
+ * a transposed or strided tensor gives the bits of its contiguous copy. Integers, where order does not
+ * matter, fold plainly. */
 #ifndef PG_REDUCE_H
 #define PG_REDUCE_H
 

@@ -28,24 +28,24 @@ typedef struct {
 } Taps;
 
 /* The distance of input elements that neighbouring output elements mean; rounded to the type of the elements. */
-static double ratio(const Resize *r, int d, bool single) {
+static double ratio(const Resize *r, int d, bool is_f32) {
   double n = (double)r->in[d], m = (double)r->out[d];
-  if (r->align_corners) return m > 1 ? single ? (double)((float)(n - 1) / (float)(m - 1)) : (n - 1) / (m - 1) : 0;
-  if (r->scale[d] > 0) return single ? (double)(float)(1 / r->scale[d]) : 1 / r->scale[d];
-  return single ? (double)((float)n / (float)m) : n / m;
+  if (r->align_corners) return m > 1 ? is_f32 ? (double)((float)(n - 1) / (float)(m - 1)) : (n - 1) / (m - 1) : 0;
+  if (r->scale[d] > 0) return is_f32 ? (double)(float)(1 / r->scale[d]) : 1 / r->scale[d];
+  return is_f32 ? (double)((float)n / (float)m) : n / m;
 }
 
-static double source_of(const Resize *r, double step, int64_t o, bool single) {
-  if (r->align_corners) return single ? (double)((float)step * (float)o) : step * (double)o;
-  double at = single ? (double)((float)step * ((float)o + 0.5f) - 0.5f) : step * ((double)o + 0.5) - 0.5;
+static double source_of(const Resize *r, double step, int64_t o, bool is_f32) {
+  if (r->align_corners) return is_f32 ? (double)((float)step * (float)o) : step * (double)o;
+  double at = is_f32 ? (double)((float)step * ((float)o + 0.5f) - 0.5f) : step * ((double)o + 0.5) - 0.5;
   return at < 0 && r->mode == LINEAR ? 0 : at;
 }
 
-static int64_t nearest_of(const Resize *r, int d, double step, int64_t o, bool single) {
+static int64_t nearest_of(const Resize *r, int d, double step, int64_t o, bool is_f32) {
   double shifted = r->mode == NEAREST_EXACT ? (double)o + 0.5 : (double)o;
   if (r->mode == NEAREST && r->out[d] == r->in[d]) return o;
   if (r->mode == NEAREST && r->out[d] == 2 * r->in[d]) return o / 2;
-  int64_t i = (int64_t)(single ? floor((double)((float)shifted * (float)step)) : floor(shifted * step));
+  int64_t i = (int64_t)(is_f32 ? floor((double)((float)shifted * (float)step)) : floor(shifted * step));
   return i < r->in[d] - 1 ? i : r->in[d] - 1;
 }
 
@@ -56,9 +56,9 @@ static double cubic(double x, double a) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-static void smooth_taps(const Resize *r, int d, double step, int64_t o, bool single, Taps *t) {
+static void smooth_taps(const Resize *r, int d, double step, int64_t o, bool is_f32, Taps *t) {
   int64_t n = r->in[d], *from = t->from + o * t->n;
-  double at = source_of(r, step, o, single), whole = floor(at), *weight = t->weight + o * t->n;
+  double at = source_of(r, step, o, is_f32), whole = floor(at), *weight = t->weight + o * t->n;
   if (r->mode == LINEAR) {
     if (whole > (double)(n - 1)) whole = (double)(n - 1);
     double rest = at - whole < 1 ? at - whole : 1;
@@ -92,8 +92,8 @@ static void wide_taps(const Resize *r, int d, double step, int64_t o, Taps *t) {
   for (int64_t i = 0; i < t->n && total != 0; i++) t->weight[o * t->n + i] /= total;
 }
 
-static bool taps_make(Taps *t, const Resize *r, int d, bool single) {
-  double step = ratio(r, d, single), half = r->mode == LINEAR ? 1 : 2;
+static bool taps_make(Taps *t, const Resize *r, int d, bool is_f32) {
+  double step = ratio(r, d, is_f32), half = r->mode == LINEAR ? 1 : 2;
   *t = (Taps){.n = r->mode <= NEAREST_EXACT ? 1 : r->mode == LINEAR ? 2 : 4, .in = r->in[d], .out = r->out[d]};
   if (r->antialias) t->n = (int64_t)ceil(half * (step >= 1 ? step : 1)) * 2 + 1;
   t->from = scratch_alloc((size_t)(t->n * t->out + 1) * sizeof *t->from);
@@ -101,8 +101,8 @@ static bool taps_make(Taps *t, const Resize *r, int d, bool single) {
   if (failed()) return false;
   for (int64_t o = 0; o < t->out; o++) {
     if (r->antialias) wide_taps(r, d, step, o, t);
-    else if (t->n > 1) smooth_taps(r, d, step, o, single, t);
-    else t->from[o] = nearest_of(r, d, step, o, single), t->weight[o] = 1;
+    else if (t->n > 1) smooth_taps(r, d, step, o, is_f32, t);
+    else t->from[o] = nearest_of(r, d, step, o, is_f32), t->weight[o] = 1;
   }
   return true;
 }
@@ -110,8 +110,29 @@ static bool taps_make(Taps *t, const Resize *r, int d, bool single) {
 /* ------------------------------------------------------------ sums along a dimension */
 
 /* x is (outer, t->in, inner), y is (outer, t->out, inner). `pick` has one tap of weight 1. */
+#define SIZE_float
+#define SIZE_double SMALL
 #define RESIZE_LOOPS(T)                                                                                              \
-  static void apply_##T(const Taps *t, int64_t outer, int64_t inner, const T *x, T *y) {                             \
+  SIZE_##T static void lines_##T(const Taps *t, int64_t outer, const T *x, T *y) {                                   \
+    for (int64_t k = 0; k < outer; k++, x += t->in, y += t->out)                                                     \
+      for (int64_t o = 0; o < t->out; o++) {                                                                         \
+        const int64_t *from = t->from + o * t->n;                                                                    \
+        const double *w = t->weight + o * t->n;                                                                      \
+        T sum = (T)w[0] * x[from[0]];                                                                                \
+        for (int64_t j = 1; j < t->n; j++) sum += (T)w[j] * x[from[j]];                                              \
+        y[o] = sum;                                                                                                  \
+      }                                                                                                              \
+  }                                                                                                                  \
+  SIZE_##T static void lines_back_##T(const Taps *t, int64_t outer, const T *g, T *x) {                              \
+    for (int64_t k = 0; k < outer; k++, x += t->in, g += t->out)                                                     \
+      for (int64_t o = 0; o < t->out; o++)                                                                           \
+        for (int64_t j = 0; j < t->n; j++) x[t->from[o * t->n + j]] += (T)t->weight[o * t->n + j] * g[o];            \
+  }                                                                                                                  \
+  SIZE_##T static void apply_##T(const Taps *t, int64_t outer, int64_t inner, const T *x, T *y) {                             \
+    if (inner == 1) {                                                                                                \
+      lines_##T(t, outer, x, y);                                                                                     \
+      return;                                                                                                        \
+    }                                                                                                                \
     for (int64_t k = 0; k < outer; k++, x += t->in * inner)                                                          \
       for (int64_t o = 0; o < t->out; o++, y += inner)                                                               \
         for (int64_t j = 0; j < t->n; j++) {                                                                         \
@@ -120,7 +141,11 @@ static bool taps_make(Taps *t, const Resize *r, int d, bool single) {
           else VECTOR_LOOP for (int64_t i = 0; i < inner; i++) y[i] += w * from[i];                                  \
         }                                                                                                            \
   }                                                                                                                  \
-  static void transpose_##T(const Taps *t, int64_t outer, int64_t inner, const T *g, T *x) {                         \
+  SIZE_##T static void transpose_##T(const Taps *t, int64_t outer, int64_t inner, const T *g, T *x) {                         \
+    if (inner == 1) {                                                                                                \
+      lines_back_##T(t, outer, g, x);                                                                                \
+      return;                                                                                                        \
+    }                                                                                                                \
     for (int64_t k = 0; k < outer; k++, x += t->in * inner)                                                          \
       for (int64_t o = 0; o < t->out; o++, g += inner)                                                               \
         for (int64_t j = 0; j < t->n; j++) {                                                                         \
@@ -141,9 +166,9 @@ static void pick(const Taps *t, int64_t outer, int64_t bytes, const char *x, cha
 static Tensor *along(const Resize *r, Tensor *x, int d, bool back) {
   int dim = x->ndim - 3 + d;
   int64_t sizes[MAX_DIM], outer = 1, inner = 1;
-  bool single = x->dtype != DT_F64;
+  bool is_f32 = x->dtype != DT_F64;
   Taps t;
-  if (!taps_make(&t, r, d, single)) return NULL;
+  if (!taps_make(&t, r, d, is_f32)) return NULL;
   for (int i = 0; i < x->ndim; i++) {
     sizes[i] = i == dim ? (back ? t.in : t.out) : x->sizes[i];
     if (i != dim) *(i < dim ? &outer : &inner) *= x->sizes[i];

@@ -1,9 +1,9 @@
 /* Sorting lanes: sort, argsort, msort, topk, kthvalue, median, nanmedian, mode.
  *
  * Elements become unsigned keys with their index. Short lanes are merged, long ones go through a radix sort
- * that skips digits which all keys share; one item, or the first few, are selected by digits from the top. All
- * is stable; a descending order is
- * the ascending one of the complements, so equal elements keep their order in it too. */
+ * that skips digits which all keys share; one item is selected by digits from the top, the first few in one
+ * pass. All of it is stable: a descending order is the ascending one of the complements, so equal elements
+ * keep their order in it too, and of equal ones the first is taken. */
 #include "sort.h"
 
 #include <math.h>

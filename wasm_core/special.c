@@ -35,20 +35,13 @@ double m_digamma(double x) {
   return reflected + (log(x) - 0.5 / x - sum) - below;
 }
 
-/* Euler and Maclaurin: ten terms, the integral of the rest, corrections. */
-double m_zeta(double s, double q) {
-  if (s == 1) return INFINITY;
-  if (s < 1) return NAN;
-  if (q <= 0) {
-    if (q == floor(q)) return INFINITY;
-    if (s != floor(s)) return NAN;
-  }
-  if (isnan(s) || isnan(q)) return NAN;
+/* Euler and Maclaurin for q > 0: ten terms, the integral of the rest, corrections. */
+static double zeta_positive(double s, double q) {
   double sum = 0, at = q;
   for (int k = 0; k < 10 || at <= 9; k++, at++) {
     double term = pow(at, -s);
     sum += term;
-    if (fabs(term) < epsilon * fabs(sum) && at > 0) return sum;
+    if (term < epsilon * sum) return sum;
   }
   double power = pow(at, -s);
   sum += power * at / (s - 1) + power / 2;
@@ -61,6 +54,18 @@ double m_zeta(double s, double q) {
     factor *= (s + order - 1) * (s + order) / (at * at);
   }
   return sum;
+}
+
+/* The terms below 0 of q = f - n are those of (-1)^s (j - f)^-s, j = 1 ... n, a difference of two sums above it. */
+double m_zeta(double s, double q) {
+  if (s == 1) return INFINITY;
+  if (s < 1) return NAN;
+  if (q <= 0 && q == floor(q)) return INFINITY;
+  if (isnan(s) || isnan(q) || (q < 0 && s != floor(s))) return NAN;
+  if (q > 0) return zeta_positive(s, q);
+  if (isinf(s)) return s; /* one of the terms is below 1 */
+  double n = -floor(q), f = q + n, below = zeta_positive(s, 1 - f) - zeta_positive(s, n + 1 - f);
+  return zeta_positive(s, f) + (fmod(s, 2) == 0 ? below : -below);
 }
 
 double m_polygamma_of(double n, double x) {

@@ -327,14 +327,14 @@ _ABSENT = object()
 
 
 def zero_grads_of(tensors: Iterable[Tensor], set_to_none: bool) -> None:
-    """Drop the gradients of tensors, or zero them and cut them from their history, in one crossing."""
-    having = [tensor for tensor in tensors if tensor._has_grad()]
-    if not having:
-        return
-    pygrad._C._zero_grads(having, set_to_none)
+    """Drop the gradients of tensors, or zero them and cut them from their history; one crossing at most."""
     if set_to_none:
-        for tensor in having:
-            tensor._g = None  # lets go of the object that .grad keeps
+        for tensor in tensors:
+            tensor._drop_grad()
+        return
+    having = [tensor for tensor in tensors if tensor._has_grad()]
+    if having:
+        pygrad._C._zero_grads(having, False)
 
 
 _TO_FORMS = (

@@ -1,0 +1,125 @@
+/* The tape: who gets a node, what a node keeps, how long it lives, and chains of any length. */
+#include "check.h"
+
+static Tensor *backward(Tensor *y) {
+  engine_backward(1, &y, NULL, false, false, 0, NULL, true, true, NULL);
+  return y;
+}
+
+static void an_op_is_recorded_only_where_a_gradient_is_wanted(void) {
+  Tensor *x = leaf(VECTOR(DT_F32, 1, 2)), *plain = VECTOR(DT_F32, 3, 4);
+  CHECK(!t_mul(plain, plain)->grad_fn);
+  Node *n = t_mul(x, plain)->grad_fn;
+  CHECK_TEXT(n->type->name, "MulBackward0");
+  CHECK(n->n_edges == 2 && n->edges[0].node && !n->edges[1].node);
+  grad_mode = false;
+  CHECK(!t_mul(x, plain)->grad_fn);
+}
+
+static void a_leaf_has_one_accumulator_while_somebody_refers_to_it(void) {
+  Tensor *x = leaf(VECTOR(DT_F32, 1)), *a = t_mul_f(x, 2), *b = t_mul_f(x, 3);
+  CHECK(a->grad_fn->edges[0].node == b->grad_fn->edges[0].node);
+  CHECK(a->grad_fn->edges[0].node->type == &AccumulateGrad && x->meta->accumulator);
+  pool_release(0, x);
+  CHECK(!x->meta->accumulator);
+}
+
+static void a_node_lives_as_long_as_a_result_that_needs_it(void) {
+  Tensor *x = leaf(VECTOR(DT_F32, 1));
+  int64_t nodes = node_live_count();
+  Tensor *y = t_exp(t_mul_f(x, 2));
+  CHECK(node_live_count() == nodes + 3);
+  pool_release(0, y);
+  CHECK(node_live_count() == nodes + 3);
+  pool_release(0, NULL);
+  CHECK(node_live_count() == nodes);
+}
+
+static void what_is_saved_is_the_value_of_that_moment(void) {
+  Tensor *a = leaf(VECTOR(DT_F64, 1, 2)), *b = VECTOR(DT_F64, 3, 4);
+  Tensor *y = t_sum_all(t_mul(a, b));
+  t_fill_(t_narrow(b, 0, 0, 1), tensor_number(100, DT_F64)); /* through a view */
+  t_fill_(t_detach(b), tensor_number(-1, DT_F64));
+  backward(y);
+  CHECK_VALUES(a->meta->grad, 3, 4);
+}
+
+static void saving_copies_nothing(void) {
+  Tensor *a = leaf(VECTOR(DT_F64, 1, 2)), *b = VECTOR(DT_F64, 3, 4);
+  Tensor *y = t_mul(a, b);
+  CHECK(saved(y->grad_fn, 1)->storage->bytes == b->storage->bytes);
+}
+
+static void check_mode_reports_the_write(void) {
+  saved_check_mode = true;
+  Tensor *a = leaf(VECTOR(DT_F32, 1, 2)), *b = VECTOR(DT_F32, 3, 4);
+  Tensor *y = t_sum_all(t_mul(a, b));
+  t_fill_(b, tensor_number(0, DT_F32));
+  tensor_bump_version(b);
+  backward(y);
+  saved_check_mode = false;
+  CHECK(status_now == ERR_RUNTIME);
+  CHECK(strstr(status_message(), "has been modified by an inplace operation: [torch.FloatTensor [2]]"));
+  status_clear();
+}
+
+static void writing_in_place_gives_the_tensor_a_new_history(void) {
+  Tensor *x = leaf(VECTOR(DT_F64, 1, 2)), *y = t_mul_f(x, 3);
+  inplace_finish(y, t_exp(y));
+  CHECK_TEXT(y->grad_fn->type->name, "ExpBackward0");
+  Tensor *half = t_narrow(y, 0, 0, 1);
+  inplace_finish(half, t_mul_f(half, 5)); /* of a view: the base's history changes */
+  CHECK_TEXT(y->grad_fn->type->name, "CopySlices");
+  backward(t_sum_all(y));
+  CHECK_VALUES(x->meta->grad, 5 * 3 * exp(3), 3 * exp(6));
+}
+
+static void a_leaf_must_not_be_written(void) {
+  Tensor *x = leaf(VECTOR(DT_F32, 1));
+  CHECK(!check_inplace(x));
+  CHECK_FAILED(ERR_RUNTIME, "a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
+enum { N_CHAIN = 1000000 };
+
+static Tensor *chain(Tensor *x) {
+  Tensor *y = x;
+  for (int i = 0; i < N_CHAIN && y; i++) {
+    y = t_neg(y);
+    pool_release(1, y); /* x stands at the bottom */
+  }
+  return y;
+}
+
+static void a_million_nodes_are_walked_and_freed(void) {
+  Tensor *x = leaf(VECTOR(DT_F32, 2));
+  int64_t nodes = node_live_count();
+  Tensor *y = chain(x);
+  CHECK(node_live_count() == nodes + N_CHAIN + 1);
+  backward(y);
+  CHECK_VALUES(x->meta->grad, 1);
+  pool_release(1, NULL);
+  CHECK(node_live_count() == nodes);
+}
+
+static void a_million_nodes_are_freed_without_being_walked(void) {
+  Tensor *x = leaf(VECTOR(DT_F32, 2));
+  int64_t nodes = node_live_count();
+  CHECK(chain(x));
+  pool_release(1, NULL);
+  CHECK(node_live_count() == nodes);
+}
+
+int main(void) {
+  RUN(an_op_is_recorded_only_where_a_gradient_is_wanted);
+  RUN(a_leaf_has_one_accumulator_while_somebody_refers_to_it);
+  RUN(a_node_lives_as_long_as_a_result_that_needs_it);
+  RUN(what_is_saved_is_the_value_of_that_moment);
+  RUN(saving_copies_nothing);
+  RUN(check_mode_reports_the_write);
+  RUN(writing_in_place_gives_the_tensor_a_new_history);
+  RUN(a_leaf_must_not_be_written);
+  RUN(a_million_nodes_are_walked_and_freed);
+  RUN(a_million_nodes_are_freed_without_being_walked);
+  return finish();
+}
