@@ -67,8 +67,9 @@ parity: $(PARITY_VENV)/.parity
 stubs: $(VENV)/.dev
 	$(VENV)/bin/python -m pygrad._stubs
 
+# Beside PyTorch where `make parity` has installed it.
 bench: $(VENV)/.dev
-	$(VENV)/bin/python tests/bench/run.py $(BENCH_ARGS)
+	$(firstword $(wildcard $(PARITY_VENV)/bin/python) $(VENV)/bin/python) tests/bench/run.py $(BENCH_ARGS)
 
 # The engine. Relative paths and sorted lists throughout: the same sources give the same bytes in
 # any folder. NDEBUG, because a failed assertion would import a way to print and exit.

@@ -1,8 +1,8 @@
 """PyTorch's autograd in one WebAssembly binary.
 
-``import pygrad as torch`` runs PyTorch scripts that use tensors, autograd, ``nn`` and ``optim`` on the CPU. One thing is
-different, and is why the package exists: a tensor saved for backward is a snapshot, so mutating the original never
-raises and never changes a gradient.
+``import pygrad as torch`` runs PyTorch scripts that use tensors, autograd, ``nn`` and ``optim`` on
+the CPU. One thing is different, and is why the package exists: a tensor saved for backward is a
+snapshot, so mutating the original never raises and never changes a gradient.
 
 Example:
     >>> import pygrad as torch
@@ -110,7 +110,9 @@ from .serialization import load, save
 
 
 def pg_live_count() -> Any:
-    """Live tensors and nodes of the engine: returns to where it was when everything made since is gone."""
+    """Live tensors and nodes of the engine: returns to where it was when everything made since is
+    gone.
+    """
     return _engine.live_count()
 
 
@@ -166,10 +168,10 @@ __all__ = [
     "inf",
     "initial_seed",
     "int",
+    "int8",
     "int16",
     "int32",
     "int64",
-    "int8",
     "is_complex",
     "is_floating_point",
     "is_nonzero",

@@ -1,8 +1,8 @@
 """From Python values to a frame and back: one crossing a call.
 
-`invoke` takes any op and any arguments; `binary` and `unary` make faster functions for the operators.
-What an argument may be, which overload it selects and what an error says is the engine's business:
-this module only says of each value what it is.
+`invoke` takes any op and any arguments; `binary` and `unary` make faster functions for the
+operators. What an argument may be, which overload it selects and what an error says is the
+engine's business: this module only says of each value what it is.
 """
 
 from __future__ import annotations
@@ -165,7 +165,10 @@ def _encode_list(value: Sequence[Any], blob: _Blob) -> tuple[int, int]:
             return e.INTS, blob.words([item.__index__() for item in value])
         except TypeError:
             pass
-    shown = next((type(item).__name__ for item in value if get(type(item)) in (None, K_OTHER, K_STR)), "object")
+    shown = next(
+        (type(item).__name__ for item in value if get(type(item)) in (None, K_OTHER, K_STR)),
+        "object",
+    )
     return e.OTHER, blob.text(f"{type(value).__name__} of {shown}")
 
 
@@ -193,7 +196,9 @@ def _encode(value: Any, kind: int | None, blob: _Blob) -> tuple[int, int]:
     if kind == K_DTYPE:
         return e.DTYPE, value.code
     if kind == K_NAME:
-        return e.STR, blob.text(value.name if isinstance(value, (layout, memory_format)) else str(value))
+        return e.STR, blob.text(
+            value.name if isinstance(value, (layout, memory_format)) else str(value)
+        )
     if kind == K_INDEX:
         return e.INDEX, blob.words(value.words)
     if kind == K_GENERATOR:
@@ -219,7 +224,9 @@ _ONE_RELEASED = 1 << 56
 
 
 class _State:
-    """Whether a frame is being written. A finalizer that the garbage collector runs then must not write over it."""
+    """Whether a frame is being written. A finalizer that the garbage collector runs then must not
+    write over it.
+    """
 
     __slots__ = ("busy",)
 
@@ -229,7 +236,13 @@ class _State:
 
 _state = _State()
 # Globals of this module are the fastest to load; attributes of another cost a little more.
-_acquire, _unlock, _call, _call_long, _result = e.acquire, e.unlock, e.call, e.call_long, e.result_slot
+_acquire, _unlock, _call, _call_long, _result = (
+    e.acquire,
+    e.unlock,
+    e.call,
+    e.call_long,
+    e.result_slot,
+)
 _released, _pop, _get_kind = e.released, e.released.pop, KINDS.get
 _memory, _frame = e.memory, e.frame
 
@@ -353,7 +366,9 @@ def wrap(handle: int) -> Tensor:
 
 
 def share(handle: int) -> Tensor:
-    """A Tensor for a handle that somebody else owns: with a reference of its own, counted without a call."""
+    """A Tensor for a handle that somebody else owns: with a reference of its own, counted without
+    a call.
+    """
     with e.lock:
         e.ints[handle >> 2] += 1
     return wrap(handle)
@@ -421,7 +436,9 @@ _TF = e.TENSOR | e.FLOAT << 4
 
 
 def binary(row: int, mode: int = e.METHOD) -> Callable[[Any, Any], Any]:
-    """A function (tensor, tensor or number) -> tensor for an op, with as little Python as it takes."""
+    """A function (tensor, tensor or number) -> tensor for an op, with as little Python as it
+    takes.
+    """
     plain = _header(row, 2, 0, mode)
     releasing = plain + _ONE_RELEASED
 

@@ -1,4 +1,6 @@
-"""Tensors from Python and host data: `tensor`, `as_tensor`, `from_numpy`, `asarray`, the legacy constructors."""
+"""Tensors from Python and host data: `tensor`, `as_tensor`, `from_numpy`, `asarray`, the legacy
+constructors.
+"""
 
 from __future__ import annotations
 
@@ -50,10 +52,8 @@ def _flatten(data: Any, shape: Sequence[int], level: int, out: list[Any]) -> Non
             raise TypeError(f"only number-like data can be nested here, not {type(data).__name__}")
         out.append(data)
         return
-    if (
-        isinstance(data, Tensor)
-        or hasattr(data, "__array__")
-        and not isinstance(data, (list, tuple))
+    if isinstance(data, Tensor) or (
+        hasattr(data, "__array__") and not isinstance(data, (list, tuple))
     ):
         data = data.tolist()
     if not isinstance(data, (list, tuple)):
@@ -161,7 +161,14 @@ def _from_nested(data: Any, kind: dtype | None) -> Tensor:
 # ------------------------------------------------------------------ NumPy
 
 
-_BY_CHAR = {"f": float32, "d": float64, "?": bool_, "B": uint8, "b": BY_NAME["int8"], "h": BY_NAME["int16"]}
+_BY_CHAR = {
+    "f": float32,
+    "d": float64,
+    "?": bool_,
+    "B": uint8,
+    "b": BY_NAME["int8"],
+    "h": BY_NAME["int16"],
+}
 _BY_KIND = {f"i{t.itemsize}": t for t in ALL if not t.is_floating_point and t.is_signed}
 
 
@@ -171,7 +178,8 @@ def _numpy_dtype(kind: Any) -> dtype:
         return found
     shown = f"numpy.{kind.name}_" if kind.name == "object" else f"numpy.{kind.name}"
     raise TypeError(
-        f"can't convert np.ndarray of type {shown}. The only supported types are: float64, float32, int64, int32, int16, "
+        f"can't convert np.ndarray of type {shown}. The only supported types are: float64, "
+        "float32, int64, int32, int16, "
         "int8, uint8, and bool."
     )
 
@@ -179,8 +187,9 @@ def _numpy_dtype(kind: Any) -> dtype:
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor of an array's elements.
 
-    An array that views a tensor's memory (from ``Tensor.numpy()``) gives a tensor that shares that memory again. Any other
-    array is copied once into the engine's memory: unlike PyTorch, later writes to it do not show in the tensor.
+    An array that views a tensor's memory (from ``Tensor.numpy()``) gives a tensor that shares that
+    memory again. Any other array is copied once into the engine's memory: unlike PyTorch, later
+    writes to it do not show in the tensor.
 
     Args:
         ndarray: a ``numpy.ndarray`` of float64, float32, an integer type or bool.
@@ -205,7 +214,7 @@ def from_numpy(ndarray: Any) -> Tensor:
         raise ValueError("given numpy array has byte order different from the native byte order.")
     out, at = empty_for_host(ndarray.shape, kind)
     if ndarray.flags.c_contiguous:
-        _memory[at : at + ndarray.nbytes] = memoryview(ndarray).cast("B") if ndarray.size else b""
+        _memory[at : at + ndarray.nbytes] = ndarray.data.cast("B") if ndarray.size else b""
     elif ndarray.size:
         target = np.frombuffer(_memory[at : at + ndarray.nbytes], dtype=ndarray.dtype).reshape(
             ndarray.shape
@@ -250,8 +259,10 @@ def tensor(
         import warnings
 
         warnings.warn(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            "To copy construct from a tensor, it is recommended to use "
+            "sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than "
+            "torch.tensor(sourceTensor).",
             UserWarning,
             stacklevel=2,
         )
@@ -312,7 +323,9 @@ def asarray(
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`obj` as a tensor; see PyTorch's asarray. A copy unless it is a tensor and `copy` allows sharing."""
+    """`obj` as a tensor; see PyTorch's asarray. A copy unless it is a tensor and `copy` allows
+    sharing.
+    """
     _check_device(device)
     out = as_tensor(obj, dtype)
     if copy and out is obj:
@@ -323,7 +336,9 @@ def asarray(
 
 
 def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor from any object with ``__dlpack__`` on the CPU: shared if it is pygrad's own memory, else copied."""
+    """A tensor from any object with ``__dlpack__`` on the CPU: shared if it is pygrad's own
+    memory, else copied.
+    """
     import numpy as np
 
     return from_numpy(np.from_dlpack(ext_tensor))
@@ -337,7 +352,8 @@ def frombuffer(
     n = len(raw) // dtype.itemsize if count < 0 else count
     if n * dtype.itemsize > len(raw):
         raise ValueError(
-            f"requested buffer length ({n} * {dtype.itemsize} bytes) after offset ({offset} bytes) must not be greater "
+            f"requested buffer length ({n} * {dtype.itemsize} bytes) after offset ({offset} bytes) "
+            "must not be greater "
             f"than actual buffer length ({len(raw) + offset} bytes)"
         )
     out = from_buffer(raw[: n * dtype.itemsize], (n,), dtype)
@@ -345,7 +361,9 @@ def frombuffer(
 
 
 def legacy_tensor(*args: Any, kind: dtype | None = None, **kwargs: Any) -> Tensor:
-    """``Tensor(2, 3)`` (sizes, uninitialised) and ``Tensor([1.0, 2.0])`` (data), as PyTorch still has them."""
+    """``Tensor(2, 3)`` (sizes, uninitialised) and ``Tensor([1.0, 2.0])`` (data), as PyTorch still
+    has them.
+    """
     kind = kind or _default_dtype()
     if kwargs:
         raise TypeError(f"new() received unexpected keyword arguments {sorted(kwargs)}")
@@ -367,7 +385,10 @@ def _legacy(kind: dtype, name: str) -> Any:
         return legacy_tensor(*args, kind=kind)
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"A {kind.name} tensor of these sizes (uninitialised) or data; PyTorch's legacy constructor."
+    make.__doc__ = (
+        f"A {kind.name} tensor of these sizes (uninitialised) or data; "
+        "PyTorch's legacy constructor."
+    )
     return make
 
 

@@ -6,7 +6,9 @@ from typing import Any, Final
 
 
 class dtype:
-    """An element type, such as ``pygrad.float32``. There is one object a type: compare with ``is``."""
+    """An element type, such as ``pygrad.float32``. There is one object a type: compare with
+    ``is``.
+    """
 
     __slots__ = (
         "_format",
@@ -87,7 +89,8 @@ class device:
                     f"pygrad runs on the CPU alone: device '{type}' is not available"
                 )
             raise RuntimeError(
-                f"Expected one of cpu, {', '.join(known)} device type at start of device string: {name}"
+                f"Expected one of cpu, {', '.join(known)} device type at start of device string: "
+                f"{name}"
             )
         self.type = name
         self.index: int | None = int(number) if number else index
@@ -171,7 +174,8 @@ class Size(tuple[int, ...]):
 
 
 class finfo:
-    """Limits of a floating type: ``eps``, ``max``, ``min``, ``tiny``, ``smallest_normal``, ``resolution``, ``bits``.
+    """Limits of a floating type: ``eps``, ``max``, ``min``, ``tiny``, ``smallest_normal``,
+    ``resolution``, ``bits``.
 
     Example:
         >>> import pygrad
@@ -183,7 +187,8 @@ class finfo:
         kind = float32 if type is None else type
         if not kind.is_floating_point:
             raise TypeError(
-                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{kind.name}'"
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                f"'{kind.name}'"
             )
         self.bits = kind.itemsize * 8
         self.dtype = kind.name
@@ -196,7 +201,8 @@ class finfo:
 
     def __repr__(self) -> str:
         return (
-            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, "
             f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
         )
 

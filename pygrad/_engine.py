@@ -1,8 +1,8 @@
 """The engine's binary in a wasmtime store: the one module that knows wasmtime and addresses.
 
-A call goes through `wasmtime_func_call_unchecked` by `ctypes.PyDLL`: about a microsecond, where wasmtime's own
-`Func.__call__` takes fifty. The signatures it would check were checked once, at load. Set
-``PYGRAD_PUBLIC_CALL=1`` to use `Func.__call__` instead.
+A call goes through `wasmtime_func_call_unchecked` by `ctypes.PyDLL`: about a microsecond, where
+wasmtime's own `Func.__call__` takes fifty. The signatures it would check were checked once, at
+load. Set ``PYGRAD_PUBLIC_CALL=1`` to use `Func.__call__` instead.
 
 The store must not be entered by two threads at once, so a lock is held from writing the frame to
 reading the result. Short calls keep the GIL; long ones (`call_long`) let other threads run.
@@ -52,9 +52,12 @@ _PAGE: Final = 65536
 ) = range(16)
 
 _LAYOUT_NAMES = (
-    "abi dtype ndim flags output_nr storage grad_fn version meta sizes strides offset numel meta_grad meta_base "
-    "storage_bytes bytes_data bytes_size version_value frame_slots frame_keywords frame_release frame_result_tag "
-    "frame_result frame_message frame_host_in frame_host_out frame_host_n_out frame_data data_bytes max_release "
+    "abi dtype ndim flags output_nr storage grad_fn version meta sizes strides offset numel "
+    "meta_grad meta_base "
+    "storage_bytes bytes_data bytes_size version_value frame_slots frame_keywords frame_release "
+    "frame_result_tag "
+    "frame_result frame_message frame_host_in frame_host_out frame_host_n_out frame_data "
+    "data_bytes max_release "
     "storage_exports frame_grad_mode"
 ).split()
 
@@ -94,7 +97,9 @@ _module = _load_module(_engine)
 
 
 def _host(kind: int, ident: int, n: int) -> int:
-    """Runs a callback for the engine; an exception waits in `_host_error` until the crossing ends."""
+    """Runs a callback for the engine; an exception waits in `_host_error` until the crossing
+    ends.
+    """
     global _host_error
     at = (_frame + layout["frame_host_in"]) >> 3
     handles = [words[at + i] for i in range(n)]
@@ -231,7 +236,8 @@ def _raw_call(loader: Callable[[str], ctypes.CDLL]) -> Callable[[], object]:
     """`pg_call` with every pointer prepared."""
     function = loader(_library).wasmtime_func_call_unchecked
     function.restype = ctypes.c_void_p
-    # Without argtypes, arguments that are ctypes objects already are passed as they are: 35 ns less.
+    # Without argtypes, arguments that are ctypes objects already are passed as they are: 35 ns
+    # less.
     arguments = (
         ctypes.cast(_context, ctypes.c_void_p),
         ctypes.cast(ctypes.pointer(_public["pg_call"]._func), ctypes.c_void_p),
@@ -288,7 +294,8 @@ _fork_pid = os.getpid()
 
 
 def hand_over(first: int) -> int:
-    """Writes released handles into the frame; returns their number for its header. The lock is held.
+    """Writes released handles into the frame; returns their number for its header. The lock is
+    held.
 
     Args:
         first: how many the caller has written already, 0 or 1.

@@ -1,4 +1,6 @@
-"""Exceptions of pygrad that Python does not have, and the table from the engine's names to types."""
+"""Exceptions of pygrad that Python does not have, and the table from the engine's names to
+types.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ def is_floating_point(input: Tensor) -> bool:
     """Whether the tensor's dtype is a floating one."""
     if not isinstance(input, Tensor):
         raise TypeError(
-            f"is_floating_point(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+            "is_floating_point(): argument 'input' (position 1) must be Tensor, not "
+            f"{type(input).__name__}"
         )
     return input.is_floating_point()
 
@@ -99,7 +100,9 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """How tensors print: digits, when to summarise, line width, scientific notation; see PyTorch's function."""
+    """How tensors print: digits, when to summarise, line width, scientific notation; see PyTorch's
+    function.
+    """
     if profile is not None:
         _print_options.update(_PROFILES[profile])
     for name, value in (
@@ -119,7 +122,8 @@ def set_printoptions(
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
-    """Sums products over dimensions of `a` and `b`: the last `dims` of a with the first of b, or those in a pair of lists.
+    """Sums products over dimensions of `a` and `b`: the last `dims` of a with the first of b, or
+    those in a pair of lists.
 
     Args:
         a: the left operand.

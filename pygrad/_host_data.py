@@ -40,7 +40,9 @@ def _empty_lists(shape: Any, level: int) -> list[Any]:
 
 
 class _Exported:
-    """The owner of a NumPy view: keeps a tensor and its export alive as long as any array over it."""
+    """The owner of a NumPy view: keeps a tensor and its export alive as long as any array over
+    it.
+    """
 
     __slots__ = ("__array_interface__", "exported", "tensor")
 
@@ -49,15 +51,13 @@ class _Exported:
         self.exported = False
         at = _C["_export"](tensor)
         self.exported = True
-        size = tensor.itemsize
+        size, kind = tensor.itemsize, tensor.dtype
+        letter = "f" if kind.is_floating_point else "i" if kind.is_signed else "u"
         self.__array_interface__ = {
             "version": 3,
             "shape": tuple(tensor.shape),
             "strides": tuple(stride * size for stride in tensor.stride()),
-            "typestr": {"?": "|b1"}.get(
-                tensor.dtype._format,
-                f"<{'f' if tensor.dtype.is_floating_point else 'i' if tensor.dtype.is_signed else 'u'}{size}",
-            ),
+            "typestr": "|b1" if kind.name == "bool" else f"<{letter}{size}",
             "data": (_engine.base_address + at, False),
         }
 
@@ -73,7 +73,8 @@ def to_numpy(tensor: Tensor, force: bool) -> Any:
     if tensor.requires_grad:
         if not force:
             raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+                "instead."
             )
         tensor = tensor.detach()
     return np.asarray(_Exported(_C["_data"](tensor)))

@@ -56,7 +56,8 @@ def _add_other(item: Any, words: list[int], keep: list[Any]) -> None:
         return
     else:
         raise IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
+            "valid indices "
             f"(got {type(item).__name__})"
         )
     words += (TENSOR, made._h)

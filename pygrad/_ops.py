@@ -1,6 +1,7 @@
 """Functions and methods made from the op table that the binary carries.
 
-Nothing here lists ops: a row's flags say in which namespaces it is offered, its schema what it takes.
+Nothing here lists ops: a row's flags say in which namespaces it is offered, its schema what it
+takes.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class Op:
         return [row for row in rows if letter in row[0] or (letter == "n" and "N" in row[0])]
 
     def names(self, letter: str) -> list[str]:
-        """What a namespace calls the op: its name, and that of its in-place form if there is one."""
+        """What a namespace calls the op: its name, and that of its in-place form if there is
+        one.
+        """
         if letter not in self.flags and not (letter == "n" and "N" in self.flags):
             return []
         inplace = ("i" in self.flags and letter in "fmn") or ("N" in self.flags and letter == "n")

@@ -1,8 +1,10 @@
-"""Writes the type stubs that follow from the op table: ``python -m pygrad._stubs`` (``make stubs``).
+"""Writes the type stubs that follow from the op table: ``python -m pygrad._stubs`` (``make
+stubs``).
 
-The binary describes its ops; the stubs are only that description in Python's grammar, so that a type checker and an
-editor know what the table makes at import. `__init__.py` and `_tensor.py` take theirs in from `_functions_table.pyi`
-and `_methods_table.pyi`; the other namespaces have a stub of their own.
+The binary describes its ops; the stubs are only that description in Python's grammar, so that a
+type checker and an editor know what the table makes at import. `__init__.py` and `_tensor.py` take
+theirs in from `_functions_table.pyi` and `_methods_table.pyi`; the other namespaces have a stub of
+their own.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from typing import Final
 
 import pygrad
 from pygrad import _ops, _tensor
-from pygrad.nn import _functional
 from pygrad._schema import Argument, arguments, python_name, results
+from pygrad.nn import _functional
 
 FOLDER: Final = Path(__file__).parent
 FILES: Final = {
@@ -107,7 +109,9 @@ def _parameters(given: list[Argument], method: bool, spread: bool, out: str) -> 
 
 
 def _spreads(given: list[Argument], method: bool) -> bool:
-    """Whether ``x.view(2, 3)`` may be written for ``x.view((2, 3))``: no other argument stands behind."""
+    """Whether ``x.view(2, 3)`` may be written for ``x.view((2, 3))``: no other argument stands
+    behind.
+    """
     rest = given[1:] if method else given
     if not rest or rest[0].type not in ("int[]", "SymInt[]"):
         return False
@@ -115,7 +119,9 @@ def _spreads(given: list[Argument], method: bool) -> bool:
 
 
 def _result(op: str, schema: str) -> str:
-    found = [(_RESULTS.get(kind) or _TYPES.get(kind, "Any"), name) for kind, name in results(schema)]
+    found = [
+        (_RESULTS.get(kind) or _TYPES.get(kind, "Any"), name) for kind, name in results(schema)
+    ]
     if len(found) == 1:
         return found[0][0]
     if not found:

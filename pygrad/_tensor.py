@@ -1,7 +1,7 @@
 """The Tensor class: a handle of the engine, with PyTorch's attributes, operators and protocols.
 
-Methods that are ops come from the op table (`_ops`); what stands here is what Python itself asks of an object.
-Attributes that describe a tensor are read from the engine's memory without a call.
+Methods that are ops come from the op table (`_ops`); what stands here is what Python itself asks
+of an object. Attributes that describe a tensor are read from the engine's memory without a call.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ class Tensor(Methods, metaclass=_TensorType):
         n = max(self.ndim, 1)
         if not -n <= dim < n:
             raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"
+                f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got "
+                f"{dim})"
             )
         if self.ndim == 0:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
@@ -202,14 +203,6 @@ class Tensor(Methods, metaclass=_TensorType):
         type(_CPU)("cuda" if device is None else device)
         return self
 
-    def half(self, memory_format: Any = None) -> Tensor:
-        """Raises NotImplementedError: there is no float16 yet."""
-        raise NotImplementedError("half(): pygrad has no float16 yet")
-
-    def bfloat16(self, memory_format: Any = None) -> Tensor:
-        """Raises NotImplementedError: there is no bfloat16 yet."""
-        raise NotImplementedError("bfloat16(): pygrad has no bfloat16 yet")
-
     def cpu(self, memory_format: Any = None) -> Tensor:
         """The tensor itself."""
         return self
@@ -259,7 +252,8 @@ class Tensor(Methods, metaclass=_TensorType):
             _C["_set_grad"](self, value)
         else:
             raise TypeError(
-                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+                "assigned grad expected to be a Tensor or None but got grad of type "
+                f"{type(value).__name__}"
             )
         self._g = value
 
@@ -289,10 +283,14 @@ class Tensor(Methods, metaclass=_TensorType):
             import warnings
 
             warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
-                "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
-                "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+                ".grad attribute won't be "
+                "populated during autograd.backward(). If you indeed want the .grad field to be "
+                "populated for a non-leaf "
+                "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf "
+                "Tensor by mistake, make sure "
+                "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for "
+                "more informations.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -370,7 +368,9 @@ class Tensor(Methods, metaclass=_TensorType):
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
-        """Calls ``hook(grad)`` whenever this tensor's gradient is complete; what it returns replaces the gradient."""
+        """Calls ``hook(grad)`` whenever this tensor's gradient is complete; what it returns
+        replaces the gradient.
+        """
         from .utils.hooks import register_tensor_hook
 
         return register_tensor_hook(self, hook, post=False)
@@ -415,7 +415,8 @@ class Tensor(Methods, metaclass=_TensorType):
         if isinstance(element, (Tensor, int, float, bool)):
             return bool((element == self).any())  # type: ignore[union-attr]
         raise RuntimeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
         )
 
     __hash__ = object.__hash__
@@ -471,8 +472,8 @@ class Tensor(Methods, metaclass=_TensorType):
     def numpy(self, *, force: bool = False) -> Any:
         """A NumPy array over the same memory: no copy, and it keeps the tensor alive.
 
-        While the array lives, tensors saved for backward are copied at once, so that writing through the array
-        never reaches a gradient.
+        While the array lives, tensors saved for backward are copied at once, so that writing
+        through the array never reaches a gradient.
 
         Raises:
             RuntimeError: the tensor requires grad (unless `force`).
@@ -515,8 +516,10 @@ class Tensor(Methods, metaclass=_TensorType):
             return memo[id(self)]  # type: ignore[no-any-return]
         if not self.is_leaf:
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  "
-                "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment.  "
+                "If you were attempting to deepcopy a module, this may be because of a "
+                "torch.nn.utils.weight_norm usage, see "
                 "https://github.com/pytorch/pytorch/pull/103001"
             )
         from ._host_data import deep_copy
@@ -531,7 +534,8 @@ class Tensor(Methods, metaclass=_TensorType):
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self)})
 
-    # ------------------------------------------------------------ operators that are not plain methods
+    # ------------------------------------------------------------ operators that are not plain
+    # methods
 
     def __neg__(self) -> Tensor:
         return self.neg()
@@ -543,6 +547,10 @@ class Tensor(Methods, metaclass=_TensorType):
         return self.abs()
 
     def __invert__(self) -> Tensor:
+        if self.dtype.is_floating_point:
+            raise TypeError(
+                "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+            )
         return self.bitwise_not()
 
     def __rsub__(self, other: Any) -> Tensor:
@@ -558,7 +566,7 @@ class Tensor(Methods, metaclass=_TensorType):
         return invoke(_ROW["pow"], 0, (other, self), {})  # type: ignore[no-any-return]
 
     def __rfloordiv__(self, other: Any) -> Tensor:
-        return invoke(_ROW["floor_divide"], 0, (_as_tensor(other), self), {})  # type: ignore[no-any-return]
+        return invoke(_ROW["floor_divide"], 0, (other, self), {})  # type: ignore[no-any-return]
 
     def __rmod__(self, other: Any) -> Tensor:
         return invoke(_ROW["remainder"], 0, (other, self), {})  # type: ignore[no-any-return]
@@ -679,7 +687,9 @@ _INPLACE_OPERATORS: Final = {
 
 
 def _install() -> None:
-    """Puts the table's methods and the operators on the class; what the class defines itself stays."""
+    """Puts the table's methods and the operators on the class; what the class defines itself
+    stays.
+    """
     for name, method in _ops.SPACES["m"].items():
         if name not in Tensor.__dict__:
             setattr(Tensor, name, method)

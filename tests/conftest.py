@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
-import pytest
-
 import pygrad
+import pytest
 from pygrad import _engine
+
+
+def pytest_collection_finish() -> None:
+    """The collected tests are here to stay: without them a garbage collection takes no time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,8 @@ UNINITIALISED |= {"new_empty", "new_empty_strided", "resize_", "resize_as_", "da
 
 
 def swept(keep: Callable[[Entry], bool] = lambda _: True) -> Callable[[Test], Test]:
-    """Parametrises a test of `entry` over the table; if it takes `sample` too, it runs for each of the op's.
+    """Parametrises a test of `entry` over the table; if it takes `sample` too, it runs for each of
+    the op's.
 
     A failure names the first sample that failed and how many did.
     """

@@ -1,8 +1,8 @@
 """The sample calls of every op in the table.
 
-Most follow from the schema (`sampling.derive`). `ROWS` has calls for ops whose inputs a schema cannot
-suggest, `DOMAIN` the element-wise ops that need special numbers, `EXEMPT` the ops that are tested
-elsewhere. test_ops.py fails for an op that has none of them.
+Most follow from the schema (`sampling.derive`). `ROWS` has calls for ops whose inputs a schema
+cannot suggest, `DOMAIN` the element-wise ops that need special numbers, `EXEMPT` the ops that are
+tested elsewhere. test_ops.py fails for an op that has none of them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """Every op that some namespace offers, in table order; a kernel behind other ops is none of them."""
+    """Every op that some namespace offers, in table order; a kernel behind other ops is none of
+    them.
+    """
     found = []
     for op in _ops.TABLE:
         flags = op.flags.replace("N", "n")

@@ -1,7 +1,7 @@
 """What samples are made of: tensors to be, calls, and the calls that a schema suggests.
 
-A sample is a call whose tensors are descriptions (`X`), so that one sample can be built in any dtype
-and layout, here or in PyTorch. The calls themselves are in `samples.py`.
+A sample is a call whose tensors are descriptions (`X`), so that one sample can be built in any
+dtype and layout, here or in PyTorch. The calls themselves are in `samples.py`.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ def x(*shape: int, kind: str = "real") -> X:
 
 
 def constant(*shape: int, kind: str = "real") -> X:
-    """Numbers by which the op has no derivative: targets, weights of classes, running statistics."""
+    """Numbers by which the op has no derivative: targets, weights of classes, running
+    statistics.
+    """
     return X(shape, kind, constant=True)
 
 
@@ -120,7 +122,9 @@ RANGES = {
     "probability": (0.1, 0.9),
     "above_one": (1.1, 3),
 }
-"""Where the elements lie, by kind. Uniform draws keep clear of kinks and ties with certainty enough."""
+"""Where the elements lie, by kind. Uniform draws keep clear of kinks and ties with certainty
+enough.
+"""
 
 
 def numbers(what: X, dtype: str = "float64", salt: int = 0) -> Array:
@@ -168,7 +172,9 @@ Make = Callable[[Array], Any]
 def build(
     sample: Call, dtype: str = "float64", make: Make | None = None, torch: Any = pygrad
 ) -> Any:
-    """The arguments and keywords of a sample, its tensors made by `make` (contiguous ones by default)."""
+    """The arguments and keywords of a sample, its tensors made by `make` (contiguous ones by
+    default).
+    """
     make = make or (lambda array: torch.from_numpy(array.copy()))
     salts = iter(range(1, 100))
     made = sample.map(lambda what: make(numbers(what, dtype, next(salts))))
@@ -202,8 +208,8 @@ SUGGESTED: dict[tuple[str, str] | str, tuple[Any, ...]] = {
     ("Scalar", "correction"): (0, 2),
     ("ScalarType", "dtype"): (Dtype("float64"),),
 }
-"""What to pass: by type and name, else by type. Where the argument is required the first is always taken
-for the other calls; an optional argument is passed once with each."""
+"""What to pass: by type and name, else by type. Where the argument is required the first is always
+taken for the other calls; an optional argument is passed once with each."""
 
 NOT_ABOUT_VALUES = {
     "layout",
@@ -230,7 +236,9 @@ def parse(schema: str) -> Iterator[tuple[str, str, bool]]:
 
 
 def derive(schema: str, kind: str = "real") -> list[Call]:
-    """One call with what is required, and one more for each other suggestion; none if one is missing."""
+    """One call with what is required, and one more for each other suggestion; none if one is
+    missing.
+    """
     required: list[tuple[Any, ...]] = []
     keywords: list[dict[str, Any]] = []
     for type_, name, needed in parse(schema):

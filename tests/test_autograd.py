@@ -6,9 +6,10 @@ import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import pygrad
 import pytest
 from helpers import leaves_nothing
+
+import pygrad
 from pygrad.autograd import backward, grad
 
 

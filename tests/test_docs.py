@@ -9,8 +9,9 @@ import re
 from pathlib import Path
 from types import ModuleType
 
-import pygrad
 import pytest
+
+import pygrad
 
 ROOT = Path(__file__).parent.parent
 BLOCKS = re.findall(

@@ -1,4 +1,6 @@
-"""Every differentiable op against central differences, in float64: first order, then second order."""
+"""Every differentiable op against central differences, in float64: first order, then second
+order.
+"""
 
 from __future__ import annotations
 

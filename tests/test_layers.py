@@ -1,4 +1,6 @@
-"""Who may know whom: wasmtime in one file, the allocator in one, headers downwards, fronts through pg.h."""
+"""Who may know whom: wasmtime in one file, the allocator in one, headers downwards, fronts through
+pg.h.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ FRONT = ROOT / "pygrad"
 SOURCES = sorted([*ENGINE.glob("*.c"), *ENGINE.glob("*.h")])
 MODULES = sorted(FRONT.rglob("*.py"))
 LEVELS = [
-    {"status.h", "simd.h", "maths.h"},
+    {"status.h", "simd.h", "maths32.h", "special.h"},
+    {"maths.h"},
     {"memory.h"},
     {"dtype.h"},
     {"tensor.h"},
@@ -22,7 +25,9 @@ LEVELS = [
     {"call.h"},
     {"op.h"},
 ]
-"""Headers from the bottom up; a header may include those of lower levels. Others lie above all of these."""
+"""Headers from the bottom up; a header may include those of lower levels. Others lie above all of
+these.
+"""
 
 
 def level(name: str) -> int:
@@ -108,12 +113,12 @@ def test_front_calls_only_what_the_public_header_exports() -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(FRONT)))
-def test_all_is_sorted(path: Path) -> None:
+def test_all_names_nothing_twice(path: Path) -> None:
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             if isinstance(node.value, ast.List):
                 names = [ast.literal_eval(item) for item in node.value.elts]
-                assert names == sorted(set(names))
+                assert len(names) == len(set(names))  # their order is ruff's to check
 
 
 @pytest.mark.parametrize("word", ["/tmp/", "/work/", "/root/", "/home/"])

@@ -1,4 +1,6 @@
-"""Memory: nothing leaks, its end is an error like others, and arrays that share it keep it alive."""
+"""Memory: nothing leaks, its end is an error like others, and arrays that share it keep it
+alive.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,10 @@ import gc
 from typing import Any
 
 import numpy as np
-import pygrad
 import pytest
 from helpers import leaves_nothing
+
+import pygrad
 
 GIBIBYTE = 1 << 30
 
@@ -242,7 +245,9 @@ def test_dlpack_out_and_in() -> None:
 
 @leaves_nothing
 def test_finalisers_within_a_call_do_not_disturb_it() -> None:
-    """Garbage is collected while a call is being prepared: what dies then must not enter the engine."""
+    """Garbage is collected while a call is being prepared: what dies then must not enter the
+    engine.
+    """
     threshold = gc.get_threshold()
     gc.set_threshold(1)
     try:

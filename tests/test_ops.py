@@ -1,4 +1,5 @@
-"""The op table as a sweep: every op, on every layout, shape and dtype, without a trap and without a leak.
+"""The op table as a sweep: every op, on every layout, shape and dtype, without a trap and without
+a leak.
 
 Values are compared with PyTorch in parity/test_ops.py; here an op is compared with itself: another
 layout, in place, out=.

@@ -10,8 +10,9 @@ import sys
 import threading
 from typing import Any
 
-import pygrad
 import pytest
+
+import pygrad
 
 
 def python(code: str, **environment: str) -> str:

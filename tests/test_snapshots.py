@@ -1,8 +1,8 @@
 """Saved tensors are snapshots: no later write changes a gradient, and none raises.
 
 The sweep runs every differentiable op, then writes to its inputs, their bases, their views, their
-aliases and the output, and compares first- and second-order gradients with those of the same program
-without the write. "check" mode is PyTorch's rule instead.
+aliases and the output, and compares first- and second-order gradients with those of the same
+program without the write. "check" mode is PyTorch's rule instead.
 """
 
 from __future__ import annotations
@@ -213,7 +213,9 @@ def test_saved_tensor_handed_out_may_be_written_to(entry: Entry, sample: Call) -
 def test_check_mode_raises_if_and_only_if_a_saved_tensor_was_written_to(
     entry: Entry, sample: Call
 ) -> None:
-    """What an op saves is seen from outside: a gradient that needs the values of a written tensor."""
+    """What an op saves is seen from outside: a gradient that needs the values of a written
+    tensor.
+    """
     roots = with_grad(sample, inputs(sample))
     with pygrad.autograd.graph.set_saved_tensor_mode("check"):
         xs = [t.clone() for t in roots]
@@ -268,7 +270,8 @@ def test_check_mode_speaks_as_pytorch() -> None:
     assert str(caught.value) == (
         f"{MODIFIED}: [torch.FloatTensor [2]], which is output 0 of Exp, is at version 1; "
         "expected version 0 instead. Hint: enable anomaly detection to find the operation that "
-        "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+        "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+        "check_nan=False)."
     )
 
 
@@ -325,6 +328,15 @@ def test_every_live_alias_sees_the_write() -> None:
     assert w.grad.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
+def test_new_data_after_the_forward_changes_nothing() -> None:
+    """PyTorch would use the new values here."""
+    x = pygrad.tensor([1.0], requires_grad=True)
+    y = x * x
+    x.data = pygrad.tensor([5.0])
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0]
+
+
 def test_optimizer_step_between_forward_and_backward_changes_nothing() -> None:
     def gradient(step: bool) -> list[float]:
         pygrad.manual_seed(0)
@@ -352,7 +364,9 @@ def test_saved_output_makes_no_cycle() -> None:
 
 
 def test_saved_tensor_keeps_its_edge() -> None:
-    """Double backward through a snapshot loses no term, although the tensor has another history now."""
+    """Double backward through a snapshot loses no term, although the tensor has another history
+    now.
+    """
     x = pygrad.tensor(2.0, dtype=pygrad.float64, requires_grad=True)
     a = x * x
     y = a.exp()

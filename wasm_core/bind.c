@@ -71,6 +71,8 @@ typedef struct {
   uint8_t type, kind; /* ArgType, index into arg_types */
   bool nullable, keyword_only, has_default, expands; /* int[2] takes one int for all */
   int32_t count;      /* N of int[N] */
+  const char *default_text; /* within the schema */
+  int32_t default_length;
   Value fallback;
 } Arg;
 
@@ -152,6 +154,8 @@ static bool parse_arg(const char *s, const char *end, Arg *a) {
   a->name = name_intern(name, (int)(stop - name));
   if (stop < end && *stop == '=') {
     a->has_default = true;
+    a->default_text = stop + 1;
+    a->default_length = (int32_t)(end - stop - 1);
     parse_default(stop + 1, (int)(end - stop - 1), &a->fallback);
   }
   return true;
@@ -280,9 +284,9 @@ static int find_arg(const Schema *s, int32_t name) {
   return -1;
 }
 
-/* x.view(2, 3): ints from position k on that stand for one list. */
+/* x.view(2, 3): ints from position k on that stand for one list, the last positional argument. */
 static bool gathers(const Schema *s, const PgFrame *f, int k) {
-  if (k >= s->n_positional || (s->args[k].type != ARG_INTS && s->args[k].type != ARG_INT_OR_INTS)) return false;
+  if (k != s->n_positional - 1 || (s->args[k].type != ARG_INTS && s->args[k].type != ARG_INT_OR_INTS)) return false;
   if (s->args[k].expands && s->args[k].count > 1 && f->n_positional - k < 2) return false;
   for (int i = k; i < f->n_positional; i++) {
     Value v = frame_value(f, i);
@@ -306,8 +310,19 @@ static bool gathers_tensors(const Row *row, const Schema *s, const PgFrame *f, i
   return s->args[k].type == ARG_TENSORS && tag_of(f, k) == TAG_TENSOR && strchr(row->flags, 'v');
 }
 
+/* (None, None) looks like a list of absent tensors; where ints are wanted, None is INT64_MIN. */
+static Value nones_as_ints(Value v) {
+  const int64_t *handles = v.p;
+  for (int i = 0; i < v.n; i++)
+    if (handles[i]) return v;
+  int64_t *ints = scratch_alloc((size_t)(v.n ? v.n : 1) * sizeof *ints);
+  for (int i = 0; ints && i < v.n; i++) ints[i] = INT64_MIN;
+  return ints ? (Value){.tag = TAG_INTS, .n = v.n, .p = ints} : v;
+}
+
 static Verdict take(const Schema *s, int arg, Value v, int position, Call *c) {
   if (c->v[arg].tag != TAG_MISSING) return (Verdict){REPEATED, arg, position, s->args[arg].name};
+  if (v.tag == TAG_TENSORS && s->args[arg].type == ARG_INTS) v = nones_as_ints(v);
   if (!fits(&s->args[arg], &v)) return (Verdict){WRONG_TYPE, arg, position, s->args[arg].name};
   c->v[arg] = v;
   return (Verdict){FIT, 0, 0, 0};
@@ -409,6 +424,14 @@ static size_t append(char *out, size_t at, size_t cap, const char *text) {
   return n < 0 || at + (size_t)n >= cap ? cap - 1 : at + (size_t)n;
 }
 
+static size_t append_default(char *out, size_t at, size_t cap, const Arg *a) {
+  bool quoted = *a->default_text == '\'';
+  int n = a->default_length - 2 * quoted;
+  char text[64];
+  snprintf(text, sizeof text, quoted ? " = \"%.*s\"" : " = %.*s", n, a->default_text + quoted);
+  return append(out, at, cap, text);
+}
+
 static size_t append_schema(char *out, size_t at, size_t cap, int row, bool method) {
   const Schema *s = schema_of(row);
   if (!s) return at;
@@ -422,6 +445,13 @@ static size_t append_schema(char *out, size_t at, size_t cap, int row, bool meth
     at = append(out, at, cap, arg_types[s->args[i].kind].shown);
     at = append(out, at, cap, " ");
     at = append(out, at, cap, shown_name(s->args[i].name, method));
+    if (s->args[i].has_default) at = append_default(out, at, cap, &s->args[i]);
+  }
+  if (!method && strchr(op_rows[row].flags, 'o')) {
+    const char *kind = strstr(op_rows[row].schema, "-> (") ? "tuple of Tensors" : "Tensor";
+    at = append(out, at, cap, star ? ", " : any ? ", *, " : "*, ");
+    at = append(out, at, cap, kind);
+    at = append(out, at, cap, " out = None");
   }
   return append(out, at, cap, ")\n");
 }

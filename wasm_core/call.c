@@ -234,6 +234,15 @@ static bool put_out(Tensor *out, Tensor *r) {
   return move_result(out, r);
 }
 
+static bool has_float_result(const Call *c) {
+  const Result *r = &c->result;
+  if (r->tag == TAG_TENSOR) return dtype_is_float(tensor_dtype((const Tensor *)(uintptr_t)r->value));
+  const int64_t *handles = (const int64_t *)(uintptr_t)r->value;
+  for (int i = 0; r->tag == TAG_TENSORS && i < r->n; i++)
+    if (dtype_is_float(tensor_dtype((const Tensor *)(uintptr_t)handles[i]))) return true;
+  return false;
+}
+
 static void run_out(Call *c) {
   Value *o = &c->out;
   Tensor *one[1], **outs = one;
@@ -250,17 +259,15 @@ static void run_out(Call *c) {
   if (failed()) return;
   bool tracked = any_requires_grad(c);
   for (int i = 0; i < n; i++) tracked = tracked || (grad_mode && outs[i] && tensor_requires_grad(outs[i]));
-  if (tracked) {
-    fail(ERR_RUNTIME, "%.*s(): functions with out=... arguments don't support automatic differentiation, but one of the "
-                      "arguments requires grad.", (int)strcspn(c->row->schema, "("), c->row->schema);
-    return;
-  }
   bool was = grad_mode;
   grad_mode = false;
-  destination = n == 1 && (c->row->direct || strchr(c->row->flags, 'd')) ? outs[0] : NULL;
+  destination = n == 1 && !tracked && (c->row->direct || strchr(c->row->flags, 'd')) ? outs[0] : NULL;
   row_run(c);
   destination = NULL;
   grad_mode = was;
+  if (tracked && has_float_result(c))
+    fail(ERR_RUNTIME, "%.*s(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                      "arguments requires grad.", (int)strcspn(c->row->schema, "("), c->row->schema);
   if (failed()) return;
   if (c->result.tag == TAG_TENSOR && n == 1) {
     put_out(outs[0], (Tensor *)(uintptr_t)c->result.value);

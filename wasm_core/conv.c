@@ -47,6 +47,7 @@ typedef struct {
 } Segment;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static void walk_place(Walk *w, int d, int64_t o) {
   w->place[d] = o;
@@ -86,24 +87,57 @@ static inline Segment walk_next(Walk *w) {
   return s;
 }
 
+/* Whether lines of output and input are equally long and in step, so that a row of the patch matrix is the image
+ * shifted, but for what lies outside of it. */
+static bool in_step(const Conv *c) {
+  return c->in[2] == c->out[2] && c->stride[1] == 1 && c->stride[2] == 1 && c->out[0] == 1 && c->in[0] == 1 && c->padding[0] == 0;
+}
+
 /* unroll: patches (patch_size x count, `step` apart) of an image of in_channels / groups channels.
  * roll: adds patches back to where they came from. */
 #define SIZE_float
 #define SIZE_double SMALL
 #define SIZE_int64_t SMALL
 #define PATCHES(T)                                                                                                   \
+  SIZE_##T static void copy_##T(T *to, const T *from, int64_t n) {                                                   \
+    int64_t i = 0;                                                                                                   \
+    for (; i + 16 / (int64_t)sizeof(T) <= n; i += 16 / (int64_t)sizeof(T)) memcpy(to + i, from + i, 16);             \
+    for (; i < n; i++) to[i] = from[i];                                                                              \
+  }                                                                                                                  \
+  SIZE_##T static void clear_##T(T *to, int64_t n) {                                                                 \
+    for (int64_t i = 0; i < n; i++) to[i] = 0;                                                                       \
+  }                                                                                                                  \
+  SIZE_##T static void shift_##T(const Conv *c, const T *channel, int64_t r, int64_t from, int64_t count, T *to) {   \
+    Walk w = walk_row(c, r, from, count);                                                                            \
+    int64_t lines = w.offset[1] - c->padding[1], shift = lines * c->in[2] + w.offset[2] - c->padding[2];             \
+    int64_t first = most(-lines * c->in[2], from), end = least((c->in[1] - lines) * c->in[2], from + count);         \
+    int64_t low = most(first, -shift), high = least(end, volume(c->in) - shift);                                     \
+    if (high < low) low = high = from;                                                                               \
+    clear_##T(to, low - from);                                                                                       \
+    copy_##T(to + (low - from), channel + low + shift, high - low);                                                  \
+    clear_##T(to + (high - from), from + count - high);                                                              \
+    for (int64_t at = -w.column; w.first > 0 && at < count; at += c->out[2])                                         \
+      for (int64_t i = most(at, 0); i < least(at + w.first, count); i++) to[i] = 0;                                  \
+    for (int64_t at = -w.column; w.end < c->out[2] && at < count; at += c->out[2])                                   \
+      for (int64_t i = most(at + w.end, 0); i < least(at + c->out[2], count); i++) to[i] = 0;                        \
+  }                                                                                                                  \
   SIZE_##T static void unroll_##T(const Conv *c, const void *image, int64_t from, int64_t count, void *patches, int64_t step) { \
     int64_t rows = patch_size(c), spots = volume(c->kernel), s = c->stride[2];                                       \
+    bool whole = in_step(c);                                                                                         \
     for (int64_t r = 0; r < rows; r++) {                                                                             \
       const T *channel = (const T *)image + r / spots * volume(c->in);                                               \
       T *to = (T *)patches + r * step;                                                                               \
-      for (Walk w = walk_row(c, r, from, count); w.left > 0;) {                                                   \
+      if (whole) {                                                                                                   \
+        shift_##T(c, channel, r, from, count, to);                                                                   \
+        continue;                                                                                                    \
+      }                                                                                                              \
+      for (Walk w = walk_row(c, r, from, count); w.left > 0;) {                                                      \
         Segment g = walk_next(&w);                                                                                   \
         const T *read = channel + g.source;                                                                          \
-        for (int64_t i = 0; i < g.skip; i++) to[i] = 0;                                                              \
-        if (s == 1) VECTOR_LOOP for (int64_t i = 0; i < g.copy; i++) to[g.skip + i] = read[i];                       \
+        clear_##T(to, g.skip);                                                                                       \
+        if (s == 1) copy_##T(to + g.skip, read, g.copy);                                                             \
         else for (int64_t i = 0; i < g.copy; i++) to[g.skip + i] = read[i * s];                                      \
-        for (int64_t i = g.skip + g.copy; i < g.length; i++) to[i] = 0;                                              \
+        clear_##T(to + g.skip + g.copy, g.length - g.skip - g.copy);                                                 \
         to += g.length;                                                                                              \
       }                                                                                                              \
     }                                                                                                                \

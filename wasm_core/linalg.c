@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "copy.h"
+#include "decompose.h"
 #include "elementwise.h"
 #include "memory.h"
 #include "op.h"
@@ -306,7 +307,10 @@ Tensor *t_matrix_power(Tensor *x, int64_t n) {
   if (blocked(x, x) || !check_square(x, "linalg.matrix_power")) return NULL;
   if (n == 0) return identity_like(x);
   if (n == 1) return t_clone(x);
-  if (n < 0) return fail(ERR_NOT_IMPLEMENTED, "linalg.matrix_power: n=%lld: the inverse of a matrix is not supported", (Shown)n);
+  if (n < 0) {
+    x = t_inverse(x);
+    n = -n;
+  }
   return n == 3 ? t_matmul(t_matmul(x, x), x) : power(x, (uint64_t)n);
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decompose.h"
 #include "reduce.h"
 
 /* ------------------------------------------------------------ values */
@@ -120,14 +121,10 @@ Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype)
 /* torch.norm's orders by name. */
 Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dtype) {
   if (failed() || !x || !p) return NULL;
-  if (strcmp(p, "nuc") == 0) return fail(ERR_NOT_IMPLEMENTED, "norm(): p='nuc' is not supported");
-  if (strcmp(p, "fro") != 0) return fail(ERR_RUNTIME, "linalg.matrix_norm: Order %s not supported.", p);
-  if (dims.n > 2) {
-    char list[512] = "";
-    for (int i = 0; i < dims.n; i++) snprintf(list + strlen(list), sizeof list - strlen(list), " %lld", (long long)dims.v[i]);
-    return fail(ERR_RUNTIME, "linalg.matrix_norm: dim must be a 2-tuple. Got%s", list);
-  }
-  return t_vector_norm(x, 2, dims, keepdim, dtype);
+  if (strcmp(p, "fro") == 0 && dims.n <= 2) return t_vector_norm(x, 2, dims, keepdim, dtype);
+  int64_t all[MAX_DIM];
+  for (int i = 0; i < x->ndim; i++) all[i] = i;
+  return t_matrix_norm(x, p, 0, dims.n > 0 ? dims : (Ints){x->ndim, all}, keepdim, dtype);
 }
 
 Tensor *t_dist(Tensor *a, Tensor *b, double p) {

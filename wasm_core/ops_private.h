@@ -5,6 +5,7 @@
 #include "call.h"
 #include "copy.h"
 #include "create.h"
+#include "decompose.h"
 #include "join.h"
 #include "shape.h"
 #include "view.h"

@@ -18,6 +18,8 @@ typedef struct {
 } Pool;
 enum { POOL_NUMBERS = sizeof(Pool) / sizeof(int64_t) };
 
+static int64_t volume(const int64_t v[3]) { return v[0] * v[1] * v[2]; }
+
 static void note_pool(Node *n, const Pool *p) {
   if (n) memcpy(n->numbers, p, sizeof *p);
 }
@@ -98,8 +100,12 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
   return n > 0 ? n : 1;
 }
 
-/* A the type in which a window is summed. NaN is the greatest of all; of equal elements the first is meant. */
+/* A the type in which a window is summed. NaN is the greatest of all; of equal elements the first is meant. A dilated
+ * window may miss the input altogether: its index, like PyTorch's, is then past the end, and gets no gradient. */
 /* The kernels of 64-bit types are there to be right, the float ones to be fast. */
+#define LOWEST_float -INFINITY
+#define LOWEST_double -(double)INFINITY
+#define LOWEST_int64_t INT64_MIN
 #define SIZE_float
 #define SIZE_double SMALL
 #define SIZE_int64_t SMALL
@@ -122,7 +128,8 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
   SIZE_##T static void max_plane_##T(const Pool *p, const Windows *w, const T *x, T *y, int64_t *index) {                      \
     EACH_OUTPUT(p, w, {                                                                                               \
       int64_t best = (a.start * p->in[1] + b.start) * p->in[2] + c.start;                                             \
-      T high = x[best];                                                                                               \
+      bool inside = a.start < a.end && b.start < b.end && c.start < c.end;                                            \
+      T high = inside ? x[best] : LOWEST_##T;                                                                         \
       EACH_INPUT(p, w, { if (x[from] > high || x[from] != x[from]) high = x[from], best = from; })                    \
       y[at] = high;                                                                                                   \
       index[at] = best;                                                                                               \
@@ -162,7 +169,8 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
     for (int64_t i = 0; i < planes; i++) {                                                                            \
       const T *g = (const T *)(const void *)g0_ + i * w->out_size;                                                     \
       T *x = (T *)(void *)x0_ + i * w->in_size;                                                                        \
-      for (int64_t k = 0; k < w->out_size; k++, index++) x[*index] = (T)(x[*index] + g[k]);                           \
+      for (int64_t k = 0; k < w->out_size; k++, index++)                                                              \
+        if (*index < w->in_size) x[*index] = (T)(x[*index] + g[k]);                                                   \
     }                                                                                                                 \
   }
 POOL_KERNELS(float, double)
@@ -246,8 +254,10 @@ static Tensor *maxima_pick(const Pool *p, Tensor *h, Tensor *index) {
   memcpy(sizes, index->sizes, (size_t)lead * sizeof *sizes);
   sizes[lead] = -1;
   if (index->numel == 0) return tensor_zeros(index->ndim, index->sizes, (DType)h->dtype);
-  Tensor *picked = t_gather(t_reshape(h, lead + 1, sizes), lead, t_reshape(index, lead + 1, sizes));
-  return t_reshape(picked, index->ndim, index->sizes);
+  int64_t last = volume(p->in) - 1;
+  Tensor *within = t_le(index, tensor_wrapped_i(last)), *safe = t_clamp_max(index, tensor_wrapped_i(last));
+  Tensor *picked = t_reshape(t_gather(t_reshape(h, lead + 1, sizes), lead, t_reshape(safe, lead + 1, sizes)), index->ndim, index->sizes);
+  return volume(p->dilation) == 1 || p->adaptive ? picked : t_mul(picked, within);
 }
 MAXIMA_NODES(MaxPool2DWithIndices)
 MAXIMA_NODES(MaxPool3DWithIndices)

@@ -214,8 +214,8 @@ static bool fold_run(const Reducer *r, Tensor *x, DimMask mask, Tensor *y, Tenso
             .param = param ? tensor_data(param) : NULL, .index = index ? (int64_t *)(void *)tensor_data(index) : NULL,
             .columns = -1};
   size_t mark = scratch_mark();
-  bool single = p.n_run == 1, adjacent = single && (p.n <= 1 || p.run_steps[0] == 1);
-  if (!(adjacent && p.n > 1) && single) w.columns = plan_columns(&p);
+  bool lone = p.n_run == 1, adjacent = lone && (p.n <= 1 || p.run_steps[0] == 1);
+  if (!(adjacent && p.n > 1) && lone) w.columns = plan_columns(&p);
   if (w.columns < 0 && !adjacent && !(w.gathered = scratch_alloc((size_t)(p.n * dtype_bytes(w.dtype))))) return false;
   if (p.n == 0) w.gathered = NULL;
   walk_kept(&w);

@@ -57,7 +57,8 @@ def backward(
 
     Args:
         tensors: the roots, of any shapes.
-        grad_tensors: what each root's gradient starts from, of its shape; None where it has one element.
+        grad_tensors: what each root's gradient starts from, of its shape; None where it has one
+            element.
         retain_graph: keep the saved tensors for another backward; default `create_graph`.
         create_graph: record the backward itself, for higher derivatives.
         grad_variables: the old name of `grad_tensors`.
@@ -83,7 +84,8 @@ def backward(
         )
         if grad_tensors is not None:
             raise RuntimeError(
-                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use "
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
+                "`backward()`. Please only use "
                 "`grad_tensors`."
             )
         grad_tensors = grad_variables
@@ -133,7 +135,8 @@ def grad(
     """
     if materialize_grads and allow_unused is False:
         raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
         )
     if is_grads_batched:
         raise NotImplementedError("autograd.grad: is_grads_batched=True is not supported yet")
@@ -141,7 +144,8 @@ def grad(
         import warnings
 
         warnings.warn(
-            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other "
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To "
+            "accumulate gradient for other "
             "parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
             stacklevel=2,

@@ -1,4 +1,6 @@
-"""Whether operations are recorded: no_grad, enable_grad, set_grad_enabled, as scopes and decorators."""
+"""Whether operations are recorded: no_grad, enable_grad, set_grad_enabled, as scopes and
+decorators.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def _set(enabled: bool) -> bool:
 
 
 class _Scope:
-    """A context manager that is a decorator too: of functions, generators and (with a warning in PyTorch) classes."""
+    """A context manager that is a decorator too: of functions, generators and (with a warning in
+    PyTorch) classes.
+    """
 
     _mode: bool
 
@@ -102,12 +106,15 @@ class enable_grad(no_grad):
 
 
 class set_grad_enabled(_Scope):
-    """Turns recording on or off: at once when called, and until the end of a ``with`` when used so."""
+    """Turns recording on or off: at once when called, and until the end of a ``with`` when used
+    so.
+    """
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise TypeError(
-                f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
+                "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
+                f"{type(mode).__name__}"
             )
         self._mode = self.mode = mode
         self._before = _set(mode)

@@ -12,7 +12,9 @@ _META = _engine.layout["meta"]
 
 
 class Node:
-    """One recorded operation. Compare with ``is`` through ``==``: two objects of one node are equal."""
+    """One recorded operation. Compare with ``is`` through ``==``: two objects of one node are
+    equal.
+    """
 
     __slots__ = ("__weakref__", "_address")
 
@@ -64,7 +66,9 @@ _nodes: Any = None
 
 
 def _wrap(address: int) -> Node | None:
-    """The object of a node, the same one while it lives; takes over the reference that came with the address."""
+    """The object of a node, the same one while it lives; takes over the reference that came with
+    the address.
+    """
     global _nodes
     if not address:
         return None
@@ -91,7 +95,8 @@ def node_of(tensor: Any) -> Node | None:
 def allow_mutation_on_saved_tensors() -> bool:
     """Always True: tensors saved for backward are snapshots, so mutating them is safe.
 
-    Nothing needs to be switched on. The dialect of PyTorch, where this is a context manager, is `pygrad.torch`.
+    Nothing needs to be switched on. The dialect of PyTorch, where this is a context manager, is
+    `pygrad.torch`.
 
     Example:
         >>> import pygrad
@@ -104,8 +109,9 @@ def allow_mutation_on_saved_tensors() -> bool:
 class set_saved_tensor_mode:
     """What happens to a saved tensor that was mutated: "snapshot" (the default) or "check".
 
-    "snapshot" gives gradients as if nothing had been mutated. "check" is PyTorch's rule: backward raises a
-    RuntimeError. Takes effect at once for tensors saved from then on; as a context manager it ends with the scope.
+    "snapshot" gives gradients as if nothing had been mutated. "check" is PyTorch's rule: backward
+    raises a RuntimeError. Takes effect at once for tensors saved from then on; as a context
+    manager it ends with the scope.
 
     Example:
         >>> import pygrad
@@ -117,7 +123,8 @@ class set_saved_tensor_mode:
         >>> y.sum().backward()
         Traceback (most recent call last):
         ...
-        RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation: ...
+        RuntimeError: one of the variables needed for gradient computation has been modified by an
+            inplace operation: ...
     """
 
     def __init__(self, mode: str) -> None:
@@ -134,6 +141,8 @@ class set_saved_tensor_mode:
 
 
 def increment_version(tensor: Any) -> None:
-    """Adds one to the version of a tensor, or of each of several: it was mutated in a way the engine did not see."""
+    """Adds one to the version of a tensor, or of each of several: it was mutated in a way the
+    engine did not see.
+    """
     for each in (tensor,) if isinstance(tensor, _call._tensor_type) else tensor:
         _C["_bump_version"](each)

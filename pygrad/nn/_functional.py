@@ -26,7 +26,8 @@ def triplet_margin_with_distance_loss(
         anchor: (N, D), as `positive` and `negative`.
         positive: what should be nearer.
         negative: what should be farther.
-        distance_function: two tensors (N, D) to distances (N); default the norm 2 of the difference.
+        distance_function: two tensors (N, D) to distances (N); default the norm 2 of the
+            difference.
         margin: by how much farther; positive.
         swap: count the distance from positive to negative where it is the smaller one.
         reduction: "none" (N), "mean" or "sum" (scalar).

@@ -98,7 +98,9 @@ def parameters_with_gradients(group: Group) -> tuple[list[Tensor], list[Tensor]]
 
 
 def with_gradients(group: Group) -> list[Tensor]:
-    """The parameters of a group that have a gradient, for ops that find the gradients themselves."""
+    """The parameters of a group that have a gradient, for ops that find the gradients
+    themselves.
+    """
     return [parameter for parameter in group["params"] if parameter._has_grad()]
 
 

@@ -15,7 +15,9 @@ HOOK, POST_HOOK = 0, 1
 
 
 def _run(kind: int, ident: int, handles: list[int]) -> list[int]:
-    """Runs a callable for the engine; the handles are ours to own, what is returned stays ours too."""
+    """Runs a callable for the engine; the handles are ours to own, what is returned stays ours
+    too.
+    """
     tensors = [_call.wrap(handle) if handle else None for handle in handles]
     hook = _callables.get(ident)
     if hook is None:
@@ -65,7 +67,9 @@ def add_callable(hook: Callable[..., Any]) -> int:
 
 
 class EngineHandle:
-    """The handle of a hook that the engine holds: ``remove()`` takes it away; also a context manager."""
+    """The handle of a hook that the engine holds: ``remove()`` takes it away; also a context
+    manager.
+    """
 
     def __init__(self, tensor: Any, ident: int) -> None:
         self._tensor = weakref.ref(tensor)

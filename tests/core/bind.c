@@ -130,13 +130,13 @@ static void what_does_not_fit_one_schema_is_explained(void) {
 }
 
 static void what_fits_no_overload_is_explained(void) {
-  PgFrame *f = call_begin("sum", 0);
+  PgFrame *f = call_begin("sort", 0);
   argument(f, TAG_TENSOR, handle(VECTOR(DT_F32, 1, 2)));
   argument(f, TAG_STR, (int64_t)(uintptr_t)strcpy(f->data, "x"));
   expect_failure(ERR_TYPE,
-                 "sum() received an invalid combination of arguments - got (Tensor, str), but expected one of:\n"
-                 " * (Tensor input, *, torch.dtype dtype = None)\n"
-                 " * (Tensor input, tuple of ints dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None)\n");
+                 "sort() received an invalid combination of arguments - got (Tensor, str), but expected one of:\n"
+                 " * (Tensor input, *, bool stable, int dim = -1, bool descending = False, tuple of Tensors out = None)\n"
+                 " * (Tensor input, int dim = -1, bool descending = False, *, tuple of Tensors out = None)\n");
 }
 
 static void errors_of_an_op_reach_the_host_and_are_gone(void) {

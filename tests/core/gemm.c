@@ -22,6 +22,7 @@ typedef struct {
   static void check_##NAME(Case p) {                                                                             \
     size_t na = (size_t)(p.m * p.k) + 1, nb = (size_t)(p.k * p.n) + 1, nc = (size_t)(p.m * p.n) + 1;             \
     size_t n_scratch = gemm_##NAME##_scratch_bytes(p.m, p.n, p.k);                                               \
+    size_t n_row_scratch = gemm_##NAME##_scratch_bytes(1, p.n, p.k);                                             \
     T *a = malloc(na * sizeof *a), *b = malloc(nb * sizeof *b), *c = malloc(nc * sizeof *c);                     \
     double *expected = malloc(nc * sizeof *expected);                                                            \
     void *scratch = n_scratch ? malloc(n_scratch) : NULL;                                                        \
@@ -48,9 +49,10 @@ typedef struct {
     CHECK(close);                                                                                                \
     if (p.m > 0 && p.beta == 0) { /* the last row computed alone has the same bits */                            \
       T *row = malloc((size_t)(p.n + 1) * sizeof *row);                                                          \
-      gemm_##NAME(1, p.n, p.k, (T)p.alpha, a + (p.m - 1) * a_rs, a_rs, a_cs, b, b_rs, b_cs, 0, row, p.n, 1, scratch); \
+      void *row_scratch = n_row_scratch ? malloc(n_row_scratch) : NULL;                                          \
+      gemm_##NAME(1, p.n, p.k, (T)p.alpha, a + (p.m - 1) * a_rs, a_rs, a_cs, b, b_rs, b_cs, 0, row, p.n, 1, row_scratch); \
       for (int64_t j = 0; j < p.n; j++) CHECK(memcmp(&row[j], &c[(p.m - 1) * c_rs + j * c_cs], sizeof *row) == 0); \
-      free(row);                                                                                                 \
+      free(row), free(row_scratch);                                                                              \
     }                                                                                                            \
     free(a), free(b), free(c), free(expected), free(scratch);                                                    \
   }

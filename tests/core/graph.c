@@ -69,7 +69,7 @@ static void writing_in_place_gives_the_tensor_a_new_history(void) {
   CHECK_TEXT(y->grad_fn->type->name, "ExpBackward0");
   Tensor *half = t_narrow(y, 0, 0, 1);
   inplace_finish(half, t_mul_f(half, 5)); /* of a view: the base's history changes */
-  CHECK_TEXT(y->grad_fn->type->name, "CopySlices");
+  CHECK_TEXT(node_short_name(y->grad_fn), "CopySlices");
   backward(t_sum_all(y));
   CHECK_VALUES(x->meta->grad, 5 * 3 * exp(3), 3 * exp(6));
 }

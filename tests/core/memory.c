@@ -83,7 +83,7 @@ static void program(void) {
   Tensor *inputs[] = {x, w}, *first[2] = {0}, *second[2] = {0};
   if (engine_backward(1, &z, NULL, true, true, 2, inputs, false, false, first)) {
     Tensor *s = t_sum_all(t_mul(first[0], first[1]));
-    engine_backward(1, &s, NULL, false, false, 2, inputs, false, true, second);
+    engine_backward(1, &s, NULL, true, false, 2, inputs, false, true, second);
   }
   engine_backward(1, &z, NULL, false, false, 0, NULL, true, true, NULL);
 }

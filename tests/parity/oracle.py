@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pygrad
 import pytest
+
+import pygrad
 
 torch = pytest.importorskip(
     "torch", reason="PyTorch, which these tests compare with, is not installed"

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pygrad
 import pytest
 from helpers import UNINITIALISED, swept
 from oracle import (
@@ -23,6 +22,8 @@ from oracle import (
 from samples import Entry
 from sampling import DTYPES, Call, X, build
 from test_ops import doubled, emptied, scalar
+
+import pygrad
 
 TENSOR_ONLY = "Tensor."
 

@@ -327,7 +327,9 @@ _ABSENT = object()
 
 
 def zero_grads_of(tensors: Iterable[Tensor], set_to_none: bool) -> None:
-    """Drop the gradients of tensors, or zero them and cut them from their history; one crossing at most."""
+    """Drop the gradients of tensors, or zero them and cut them from their history; one crossing at
+    most.
+    """
     if set_to_none:
         for tensor in tensors:
             tensor._drop_grad()

@@ -1,0 +1,202 @@
+"""Random programs: ops, views, in-place writes and backward, in both libraries, step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from oracle import Outcome, array, describe, in_words, layout, outcome, torch
+
+import pygrad
+
+UNARY = [
+    "exp",
+    "sin",
+    "tanh",
+    "relu",
+    "neg",
+    "abs",
+    "sigmoid",
+    "square",
+    "clone",
+    "detach",
+    "contiguous",
+]
+BINARY = ["add", "sub", "mul", "maximum", "minimum", "atan2"]
+INPLACE = ["mul_", "add_", "sub_", "copy_"]
+INPLACE_UNARY = [
+    "exp_",
+    "sin_",
+    "tanh_",
+    "relu_",
+    "neg_",
+    "zero_",
+    "sigmoid_",
+    "detach_",
+    "requires_grad_",
+]
+REDUCE = ["sum", "mean", "prod", "amax", "cumsum", "softmax", "logsumexp"]
+
+
+def small() -> st.SearchStrategy[int]:
+    return st.integers(0, 7)
+
+
+STEP = st.one_of(
+    st.tuples(st.just("unary"), st.sampled_from(UNARY), small()),
+    st.tuples(st.just("binary"), st.sampled_from(BINARY), small(), small()),
+    st.tuples(
+        st.just("number"),
+        st.sampled_from(["add", "mul", "sub", "add_", "mul_"]),
+        small(),
+        st.sampled_from([2, 0.5, -1.5]),
+    ),
+    st.tuples(st.just("inplace"), st.sampled_from(INPLACE), small(), small()),
+    st.tuples(st.just("inplace_unary"), st.sampled_from(INPLACE_UNARY), small()),
+    st.tuples(st.just("reduce"), st.sampled_from(REDUCE), small(), st.integers(-2, 1)),
+    st.tuples(st.just("select"), small(), st.integers(-2, 2), st.integers(-3, 2)),
+    st.tuples(st.just("slice"), small(), st.integers(0, 2), st.integers(1, 3), st.integers(1, 2)),
+    st.tuples(st.just("transpose"), small(), st.integers(-2, 1), st.integers(-2, 1)),
+    st.tuples(st.just("view"), small(), st.sampled_from([(-1,), (2, 3), (3, 2), (1, 6)])),
+    st.tuples(st.just("expand"), small(), st.sampled_from([(2, 2, 3), (2, 3), (3, 3)])),
+    st.tuples(st.just("assign"), small(), st.integers(-2, 1), small()),
+    st.tuples(st.just("cat"), small(), small(), st.integers(-1, 1)),
+    st.tuples(st.just("matmul"), small(), small()),
+    st.tuples(st.just("masked"), small(), st.sampled_from([0.0, 0.3])),
+    st.tuples(st.just("no_grad"), st.sampled_from(["add_", "mul_"]), small()),
+    st.tuples(st.just("data"), small()),
+    st.tuples(st.just("backward"), small(), st.booleans()),
+    st.tuples(st.just("grad"), small(), small(), st.booleans()),
+)
+
+
+def run(step: tuple[Any, ...], library: Any, pool: list[Any]) -> Any:
+    """One step on the pool's tensors; what it returns joins the pool."""
+    kind, *rest = step
+
+    def pick(k: int) -> Any:
+        return pool[k % len(pool)]
+
+    if kind == "unary":
+        return getattr(pick(rest[1]), rest[0])()
+    if kind == "binary":
+        return getattr(library, rest[0])(pick(rest[1]), pick(rest[2]))
+    if kind == "number":
+        return getattr(pick(rest[1]), rest[0])(rest[2])
+    if kind == "inplace":
+        return getattr(pick(rest[1]), rest[0])(pick(rest[2]))
+    if kind == "inplace_unary":
+        return getattr(pick(rest[1]), rest[0])()
+    if kind == "reduce":
+        return getattr(pick(rest[1]), rest[0])(rest[2])
+    if kind == "select":
+        return pick(rest[0]).select(rest[1], rest[2])
+    if kind == "slice":
+        return pick(rest[0])[..., rest[1] : rest[1] + rest[2] : rest[3]]
+    if kind == "transpose":
+        return pick(rest[0]).transpose(rest[1], rest[2])
+    if kind == "view":
+        return pick(rest[0]).view(rest[1])
+    if kind == "expand":
+        return pick(rest[0]).expand(rest[1])
+    if kind == "assign":
+        pick(rest[0])[rest[1]] = pick(rest[2])
+        return None
+    if kind == "cat":
+        return library.cat([pick(rest[0]), pick(rest[1])], rest[2])
+    if kind == "matmul":
+        return pick(rest[0]) @ pick(rest[1])
+    if kind == "masked":
+        x = pick(rest[0])
+        return x.masked_fill(x > rest[1], 0.25)
+    if kind == "no_grad":
+        with library.no_grad():
+            return getattr(pick(rest[1]), rest[0])(2)
+    if kind == "data":
+        return pick(rest[0]).data
+    if kind == "backward":
+        pick(rest[0]).sum().backward(retain_graph=rest[1])
+        return None
+    root, leaf, create = rest
+    return library.autograd.grad(
+        pick(root).sum(), pick(leaf), create_graph=create, retain_graph=True, allow_unused=True
+    )[0]
+
+
+def pool(library: Any) -> list[Any]:
+    rng = np.random.default_rng(0)
+    tensors = [
+        library.from_numpy(rng.uniform(-1, 1, shape)) for shape in [(2, 3), (2, 3), (3,), ()]
+    ]
+    for tensor in tensors[:3]:
+        tensor.requires_grad_(True)
+    return [*tensors, tensors[0] * 2]
+
+
+def state(tensors: list[Any]) -> list[Any]:
+    """All there is to see of the pool."""
+    return [
+        (
+            *describe(t),
+            layout(t),
+            t.is_leaf,
+            t._version,
+            t._is_view(),
+            (t.grad is None) if t.is_leaf else None,
+        )
+        for t in tensors
+    ]
+
+
+def assert_close(mine: Any, theirs: Any) -> None:
+    np.testing.assert_allclose(array(mine), array(theirs), rtol=1e-7, atol=1e-10)
+
+
+SAVED = "modified by an inplace operation"
+
+
+@given(st.lists(STEP, min_size=1, max_size=14))
+@settings(
+    max_examples=400, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+def test_program_is_the_same_in_both(steps: list[tuple[Any, ...]]) -> None:
+    """In "check" mode, where a write to a saved tensor is an error in both."""
+    with pygrad.autograd.graph.set_saved_tensor_mode("check"):
+        mine, theirs = pool(pygrad), pool(torch)
+        for step in steps:
+            a: Outcome = outcome(lambda step=step: run(step, pygrad, mine))
+            b: Outcome = outcome(lambda step=step: run(step, torch, theirs))
+            assert (a.error, in_words(a.message)) == (b.error, in_words(b.message)), step
+            if a.error:
+                continue
+            if b.values[0] is not None:
+                mine.append(a.values[0])
+                theirs.append(b.values[0])
+            assert state(mine) == state(theirs), step
+            for x, y in zip(mine, theirs, strict=True):
+                assert_close(x, y)
+                if y.is_leaf and y.grad is not None:
+                    assert_close(x.grad, y.grad)
+
+
+@given(st.lists(STEP, min_size=1, max_size=14))
+@settings(
+    max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+def test_program_that_pytorch_accepts_needs_no_check_mode(steps: list[tuple[Any, ...]]) -> None:
+    """Snapshots differ from PyTorch only where PyTorch raises for a saved tensor that was written
+    to.
+    """
+    mine, theirs = pool(pygrad), pool(torch)
+    for step in steps:
+        b = outcome(lambda step=step: run(step, torch, theirs))
+        if SAVED in b.message:
+            return
+        a = outcome(lambda step=step: run(step, pygrad, mine))
+        assert a.error == b.error, step
+        if not a.error and b.values[0] is not None:
+            mine.append(a.values[0])
+            theirs.append(b.values[0])
+            assert_close(mine[-1], theirs[-1])

@@ -1,0 +1,122 @@
+"""Modules as containers: registration, state, modes, hooks, nesting. Numbers: parity/test_nn.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygrad
+from pygrad import nn
+
+
+def mlp() -> Any:
+    return nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+
+
+def test_parameters_are_found_by_name() -> None:
+    names = [name for name, _ in mlp().named_parameters()]
+    assert names == ["0.weight", "0.bias", "2.weight", "2.bias"]
+
+
+def test_user_defined_module() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Linear(2, 2)
+            self.scale = nn.Parameter(pygrad.ones(()))
+            self.register_buffer("steps", pygrad.zeros(()))
+
+        def forward(self, x: Any) -> Any:
+            self.steps += 1
+            return self.first(x) * self.scale
+
+    net = Net()
+    net(pygrad.ones(1, 2)).sum().backward()
+    assert net.steps.item() == 1
+    assert net.scale.grad is not None
+    assert list(net.state_dict()) == ["scale", "steps", "first.weight", "first.bias"]
+
+
+def test_state_dict_loads_into_another() -> None:
+    a, b = mlp(), mlp()
+    x = pygrad.ones(1, 3)
+    assert a(x).tolist() != b(x).tolist()
+    assert str(b.load_state_dict(a.state_dict())) == "<All keys matched successfully>"
+    assert a(x).tolist() == b(x).tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d.pop("0.bias"), 'Missing key(s) in state_dict: "0.bias"'),
+        (lambda d: d.update(more=pygrad.ones(1)), 'Unexpected key(s) in state_dict: "more"'),
+        (lambda d: d.update({"0.bias": pygrad.ones(9)}), "size mismatch for 0.bias"),
+    ],
+)
+def test_state_dict_that_does_not_fit_is_refused(change: Any, message: str) -> None:
+    state = dict(mlp().state_dict())
+    change(state)
+    with pytest.raises(RuntimeError) as caught:
+        mlp().load_state_dict(state)
+    assert message in str(caught.value)
+
+
+def test_train_and_eval_reach_every_layer() -> None:
+    net = nn.Sequential(nn.Dropout(0.5), nn.Sequential(nn.BatchNorm1d(2)))
+    assert all(m.training for m in net.modules())
+    assert not any(m.training for m in net.eval().modules())
+    x = pygrad.ones(4, 2)
+    assert net(x).tolist() == net(x).tolist()
+
+
+def test_batch_norm_tracks_statistics_while_training_only() -> None:
+    layer = nn.BatchNorm1d(2)
+    layer(pygrad.tensor([[1.0, 2.0], [3.0, 6.0]]))
+    np.testing.assert_allclose(layer.running_mean.numpy(), [0.2, 0.4], rtol=1e-6)
+    assert layer.num_batches_tracked.item() == 1
+    layer.eval()(pygrad.ones(2, 2))
+    assert layer.num_batches_tracked.item() == 1
+
+
+def test_module_moves_to_another_dtype() -> None:
+    assert mlp().double()(pygrad.ones(1, 3, dtype=pygrad.float64)).dtype == pygrad.float64
+
+
+def test_requires_grad_freezes() -> None:
+    net = mlp().requires_grad_(False)
+    assert not net(pygrad.ones(1, 3)).requires_grad
+
+
+def test_forward_hooks_run_in_order() -> None:
+    layer, order = nn.Linear(1, 1), []
+    layer.register_forward_pre_hook(lambda m, args: order.append("pre"))
+    handle = layer.register_forward_hook(lambda m, args, out: order.append("post"))
+    layer(pygrad.ones(1, 1))
+    handle.remove()
+    layer(pygrad.ones(1, 1))
+    assert order == ["pre", "post", "pre"]
+
+
+def test_shared_parameter_is_counted_once() -> None:
+    a = nn.Linear(2, 2)
+    net = nn.Sequential(a, a)
+    assert len(list(net.parameters())) == 2
+    net(pygrad.ones(1, 2)).sum().backward()
+    assert a.weight.grad is not None
+
+
+def test_parameters_as_one_vector() -> None:
+    net = mlp()
+    vector = nn.utils.parameters_to_vector(net.parameters())
+    nn.utils.vector_to_parameters(vector * 0, net.parameters())
+    assert vector.numel() == 26
+    assert net(pygrad.ones(1, 3)).tolist() == [[0.0, 0.0]]
+
+
+def test_gradient_norm_is_clipped() -> None:
+    p = nn.Parameter(pygrad.zeros(2))
+    p.grad = pygrad.tensor([3.0, 4.0])
+    assert nn.utils.clip_grad_norm_([p], 1.0).item() == 5.0
+    np.testing.assert_allclose(p.grad.numpy(), [0.6, 0.8], rtol=1e-5)

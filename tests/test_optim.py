@@ -1,0 +1,140 @@
+"""Optimizers: what a step does, one crossing a step, state that can be saved. Numbers:
+parity/test_nn.py.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygrad
+from pygrad import _call, optim
+
+MAKERS: dict[str, Any] = {
+    "SGD": lambda p: optim.SGD(p, lr=0.1),
+    "momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    "Adam": lambda p: optim.Adam(p, lr=0.1),
+    "AdamW": lambda p: optim.AdamW(p, lr=0.1),
+}
+
+
+def quadratic(p: Any) -> Any:
+    return ((p - 3) ** 2).sum()
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_optimizer_finds_the_minimum(name: str) -> None:
+    p = pygrad.zeros(4, requires_grad=True)
+    optimizer = MAKERS[name]([p])
+    for _ in range(300):
+        optimizer.zero_grad()
+        quadratic(p).backward()
+        optimizer.step()
+    np.testing.assert_allclose(p.detach().numpy(), 3, atol=0.05)
+
+
+def test_sgd_step_is_its_formula() -> None:
+    p = pygrad.tensor([1.0, 2.0], requires_grad=True)
+    p.grad = pygrad.tensor([10.0, 20.0])
+    optim.SGD([p], lr=0.1).step()
+    np.testing.assert_allclose(p.detach().numpy(), [0.0, 0.0], atol=1e-6)
+    assert (p._version, p.is_leaf) == (1, True)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_step_is_one_crossing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ps = [pygrad.ones(3, requires_grad=True) for _ in range(6)]
+    optimizer = MAKERS[name](ps)
+
+    def step() -> None:
+        for p in ps:
+            p.grad = pygrad.ones(3)
+        optimizer.step()
+
+    step()
+    for p in ps:
+        p.grad = pygrad.ones(3)
+    crossings = []
+    for attribute in ("_call", "_call_long"):
+        kept = getattr(_call, attribute)
+
+        def counted(kept: Any = kept) -> object:
+            crossings.append(1)
+            return kept()
+
+        monkeypatch.setattr(_call, attribute, counted)
+    optimizer.step()
+    assert len(crossings) == 1
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_state_dict_continues_where_it_was(name: str) -> None:
+    def run(p: Any, optimizer: Any, n: int) -> None:
+        for _ in range(n):
+            optimizer.zero_grad()
+            quadratic(p).backward()
+            optimizer.step()
+
+    p = pygrad.zeros(2, requires_grad=True)
+    first = MAKERS[name]([p])
+    run(p, first, 3)
+    q = p.detach().clone().requires_grad_(True)
+    second = MAKERS[name]([q])
+    second.load_state_dict(copy.deepcopy(first.state_dict()))
+    run(p, first, 3)
+    run(q, second, 3)
+    assert p.tolist() == q.tolist()
+
+
+def test_parameter_without_gradient_stays() -> None:
+    p, q = pygrad.ones(2, requires_grad=True), pygrad.ones(2, requires_grad=True)
+    optimizer = optim.Adam([p, q], lr=0.1)
+    p.sum().backward()
+    optimizer.step()
+    assert p.tolist() != [1, 1]
+    assert q.tolist() == [1, 1]
+
+
+def test_groups_have_options_of_their_own() -> None:
+    p, q = pygrad.ones(1, requires_grad=True), pygrad.ones(1, requires_grad=True)
+    optimizer = optim.SGD([{"params": [p]}, {"params": [q], "lr": 0.5}], lr=0.1)
+    (p + q).sum().backward()
+    optimizer.step()
+    np.testing.assert_allclose([p.item(), q.item()], [0.9, 0.5], rtol=1e-6)
+
+
+def test_zero_grad_forgets_or_zeroes() -> None:
+    p = pygrad.ones(1, requires_grad=True)
+    optimizer = optim.SGD([p], lr=0.1)
+    p.sum().backward()
+    optimizer.zero_grad(set_to_none=False)
+    assert p.grad.tolist() == [0]
+    optimizer.zero_grad()
+    assert p.grad is None
+
+
+def test_closure_is_called_with_recording_on() -> None:
+    p = pygrad.ones(1, requires_grad=True)
+    optimizer = optim.SGD([p], lr=0.1)
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = quadratic(p)
+        loss.backward()
+        return loss
+
+    assert optimizer.step(closure).item() == 4.0
+
+
+def test_schedule_changes_the_rate() -> None:
+    optimizer = optim.SGD([pygrad.ones(1, requires_grad=True)], lr=1.0)
+    schedule = optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.1)
+    rates = []
+    for _ in range(5):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    np.testing.assert_allclose(rates, [1, 1, 0.1, 0.1, 0.01])

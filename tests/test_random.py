@@ -1,0 +1,71 @@
+"""Random numbers: the same after the same seed, and the numbers that PyTorch's CPU stream has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pygrad
+
+STREAM = {
+    "rand": [0.4962566, 0.7682218, 0.0884774, 0.1320305],
+    "randn": [1.5409961, -0.2934289, -2.1787894, 0.5684313],
+    "randperm": [0, 1, 3, 2],
+}
+
+
+@pytest.mark.parametrize("name", STREAM)
+def test_stream_after_seed_zero(name: str) -> None:
+    """Saved from PyTorch 2.13; parity/test_random.py compares all of them."""
+    pygrad.manual_seed(0)
+    np.testing.assert_allclose(getattr(pygrad, name)(4).tolist(), STREAM[name], rtol=1e-5)
+
+
+def test_seed_gives_the_same_again() -> None:
+    for _ in range(2):
+        pygrad.manual_seed(5)
+        first = pygrad.rand(10).tolist()
+        second = pygrad.rand(10).tolist()
+        pygrad.manual_seed(5)
+        assert pygrad.rand(10).tolist() == first != second
+
+
+def test_state_can_be_saved_and_restored() -> None:
+    state = pygrad.get_rng_state()
+    first = pygrad.randn(7).tolist()
+    pygrad.set_rng_state(state)
+    assert pygrad.randn(7).tolist() == first
+
+
+def test_generator_has_a_stream_of_its_own() -> None:
+    g = pygrad.Generator()
+    g.manual_seed(1)
+    a = pygrad.rand(3, generator=g).tolist()
+    pygrad.rand(100)
+    g.manual_seed(1)
+    assert pygrad.rand(3, generator=g).tolist() == a
+    assert g.initial_seed() == 1
+
+
+def test_layout_does_not_change_the_numbers_of_a_fill() -> None:
+    pygrad.manual_seed(0)
+    plain = pygrad.empty(3, 4).normal_()
+    pygrad.manual_seed(0)
+    turned = pygrad.empty(4, 3).t().normal_()
+    assert plain.shape == turned.shape
+
+
+@pytest.mark.parametrize("p", [0.0, 0.25, 1.0])
+def test_dropout_keeps_the_mean(p: float) -> None:
+    kept = pygrad.nn.functional.dropout(pygrad.ones(10_000), p)
+    scale = 1 / (1 - p) if p < 1 else 0.0
+    assert all(v == 0 or abs(v - scale) < 1e-6 for v in kept.unique().tolist())
+    np.testing.assert_allclose(kept.mean().item(), 1.0 if p < 1 else 0.0, atol=0.05)
+
+
+def test_distributions_have_their_moments() -> None:
+    n = 20_000
+    np.testing.assert_allclose(pygrad.rand(n).mean().item(), 0.5, atol=0.02)
+    np.testing.assert_allclose(pygrad.randn(n).std().item(), 1.0, atol=0.03)
+    np.testing.assert_allclose(pygrad.randint(10, (n,)).double().mean().item(), 4.5, atol=0.1)
+    assert sorted(pygrad.randperm(100).tolist()) == list(range(100))

@@ -1,0 +1,89 @@
+"""save and load: safetensors, by value, without unpickling."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import pygrad
+
+DTYPES = ["float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool"]
+
+
+def tensors() -> dict[str, Any]:
+    return {name: pygrad.arange(6).reshape(2, 3).to(getattr(pygrad, name)) for name in DTYPES}
+
+
+def test_saved_tensors_are_loaded(tmp_path: Path) -> None:
+    pygrad.save(tensors(), tmp_path / "t.safetensors")
+    loaded = pygrad.load(tmp_path / "t.safetensors")
+    for name, tensor in tensors().items():
+        assert loaded[name].dtype == tensor.dtype
+        assert loaded[name].tolist() == tensor.tolist()
+
+
+def test_file_is_read_by_others(tmp_path: Path) -> None:
+    pygrad.save(tensors(), tmp_path / "t.safetensors")
+    for name, array in load_file(tmp_path / "t.safetensors").items():
+        np.testing.assert_array_equal(array, tensors()[name].numpy())
+
+
+def test_file_of_others_is_read(tmp_path: Path) -> None:
+    save_file({"a": np.arange(4.0)}, tmp_path / "t.safetensors")
+    assert pygrad.load(tmp_path / "t.safetensors")["a"].tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "layout", [lambda x: x.t(), lambda x: x[:, ::2], lambda x: x[0].expand(2, 3)]
+)
+def test_any_layout_is_saved_by_value(tmp_path: Path, layout: Any) -> None:
+    x = layout(pygrad.arange(6.0).reshape(2, 3))
+    pygrad.save({"x": x}, tmp_path / "t.safetensors")
+    assert pygrad.load(tmp_path / "t.safetensors")["x"].tolist() == x.tolist()
+
+
+def test_state_dict_makes_the_round_trip(tmp_path: Path) -> None:
+    a, b = pygrad.nn.Linear(3, 2), pygrad.nn.Linear(3, 2)
+    pygrad.save(a.state_dict(), tmp_path / "t.safetensors")
+    b.load_state_dict(pygrad.load(tmp_path / "t.safetensors"))
+    assert a.weight.tolist() == b.weight.tolist()
+
+
+def test_pickle_is_refused_and_not_executed(tmp_path: Path) -> None:
+    class Bomb:
+        def __reduce__(self) -> Any:
+            return (Path.touch, (tmp_path / "boom",))
+
+    (tmp_path / "evil.pt").write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        pygrad.load(tmp_path / "evil.pt")
+    assert not isinstance(caught.value, pygrad.EngineError)
+    assert not (tmp_path / "boom").exists()
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7, 8, 20, -1])
+def test_damaged_file_is_an_error(tmp_path: Path, cut: int) -> None:
+    pygrad.save(tensors(), tmp_path / "t.safetensors")
+    raw = (tmp_path / "t.safetensors").read_bytes()
+    (tmp_path / "cut.safetensors").write_bytes(raw[:cut])
+    with pytest.raises((RuntimeError, ValueError, EOFError)):
+        pygrad.load(tmp_path / "cut.safetensors")
+
+
+def test_buffers_are_files_too() -> None:
+    buffer = io.BytesIO()
+    pygrad.save({"x": pygrad.ones(2)}, buffer)
+    buffer.seek(0)
+    assert pygrad.load(buffer)["x"].tolist() == [1, 1]
+
+
+def test_nan_is_saved_with_one_pattern(tmp_path: Path) -> None:
+    pygrad.save({"x": pygrad.zeros(1) / 0}, tmp_path / "a.safetensors")
+    pygrad.save({"x": pygrad.tensor([float("nan")])}, tmp_path / "b.safetensors")
+    assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
