@@ -211,3 +211,4 @@ __all__ = [
     "utils",
 ]
 __all__ += [name for name in _ops.SPACES["f"] if name not in __all__]
+__all__.sort()

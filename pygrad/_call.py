@@ -8,6 +8,7 @@ engine's business: this module only says of each value what it is.
 from __future__ import annotations
 
 import struct
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -136,7 +137,7 @@ class _Blob:
     def words(self, values: Sequence[int]) -> int:
         """A list of integers as a slot: its address and count."""
         n = len(values)
-        return self.add(struct.pack(f"<{n}q", *values)) | n << 32
+        return self.add(struct.pack(f"<{n}q", *values)) | n << 32 | (type(values) is list) << 62
 
     def text(self, text: str) -> int:
         """A text as a slot."""
@@ -152,12 +153,13 @@ def _encode_list(value: Sequence[Any], blob: _Blob) -> tuple[int, int]:
     if kinds <= {K_INT}:
         return e.INTS, blob.words(value)
     if kinds <= {K_TENSOR, K_NONE}:
-        return e.TENSORS, blob.words([0 if item is None else item._h for item in value])
+        handles = [0 if item is None else item._h for item in value]
+        return e.TENSORS, blob.words(handles if type(value) is list else tuple(handles))
     if kinds <= {K_INT, K_NONE}:
         return e.INTS, blob.words([_I64_MIN if item is None else item for item in value])
     if kinds <= {K_INT, K_FLOAT}:
         n = len(value)
-        return e.FLOATS, blob.add(struct.pack(f"<{n}d", *value)) | n << 32
+        return e.FLOATS, blob.add(struct.pack(f"<{n}d", *value)) | n << 32 | (type(value) is list) << 62
     if kinds <= {K_BOOL}:
         return e.BOOLS, blob.words([int(item) for item in value])
     if kinds <= {K_INT, K_TENSOR, K_BOOL}:
@@ -355,7 +357,9 @@ def _gather_varargs(args: Sequence[Any]) -> Sequence[Any]:
 def _out_or(result: Tensor, kwargs: dict[str, Any]) -> Tensor:
     """The caller's own object if the result is what was passed as out=."""
     out = kwargs.get("out")
-    return out if out is not None and getattr(out, "_h", 0) == result._h else result
+    if out is not None and getattr(out, "_h", 0) == result._h:
+        return out  # type: ignore[no-any-return]
+    return remember(result) if kwargs.get("requires_grad") else result  # type: ignore[no-any-return]
 
 
 def wrap(handle: int) -> Tensor:
@@ -363,6 +367,22 @@ def wrap(handle: int) -> Tensor:
     out = _new(_tensor_type)
     out._h = handle
     return out  # type: ignore[no-any-return]
+
+
+_known: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+"""Tensors that the engine may hand back: leaves that require grad, tensors with hooks."""
+
+
+def remember(tensor: Any) -> Any:
+    """Makes `known` find this very object; returns it."""
+    _known[tensor._h] = tensor
+    return tensor
+
+
+def known(tensor: Any) -> Any:
+    """The remembered object of the same engine tensor, or this one."""
+    found = _known.get(tensor._h)
+    return tensor if found is None or found._h != tensor._h else found
 
 
 def share(handle: int) -> Tensor:

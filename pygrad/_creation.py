@@ -146,6 +146,8 @@ def _pack(flat: list[Any], kind: dtype) -> array.array[Any]:
             code,
             [max(min(v, 3.4e38), -3.4e38) * 10 if abs(v) > 3.4028235e38 else v for v in numbers],
         )
+    if kind is int64:
+        raise ValueError("Overflow when unpacking long long")
     raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
 
 

@@ -45,6 +45,8 @@ def _add_other(item: Any, words: list[int], keep: list[Any]) -> None:
     from ._creation import as_tensor, tensor
 
     made: Any
+    if isinstance(item, str):
+        raise TypeError("new(): invalid data type 'str'")
     if isinstance(item, _call._tensor_type):
         made = item
     elif isinstance(item, (list, tuple, range)):

@@ -221,6 +221,15 @@ class Tensor(Methods, metaclass=_TensorType):
     def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Starts (or for a leaf ends) the recording of what is done with this tensor; returns it.
+
+        Raises:
+            RuntimeError: not a floating dtype, or False for a tensor that is no leaf.
+        """
+        _require_grad(self, requires_grad)
+        return _call.remember(self) if requires_grad else self  # type: ignore[no-any-return]
+
     @property
     def is_leaf(self) -> bool:
         """Whether no recorded op made this tensor."""
@@ -707,6 +716,7 @@ def _install() -> None:
 
 
 _install()
+_require_grad = _ops.SPACES["m"]["requires_grad_"]
 _GETITEM = _ROW["_getitem"]
 _SETITEM = _ROW["_setitem"]
 _get_row = indexed(_GETITEM)

@@ -96,9 +96,10 @@ Tensor *op_set_grad(Tensor *t, Tensor *g) {
                                "match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
                                "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging "
                                "the dtypes of a tensor and its gradient may break downstream systems that assume they match.",
-                  dtype_info[g->dtype].name, dtype_info[t->dtype].name);
+                  dtype_c_name((DType)g->dtype), dtype_info[t->dtype].legacy);
     if (!tensor_same_shape(g, t))
-      return fail(ERR_RUNTIME, "assigned grad has data of a different size");
+      return fail(ERR_RUNTIME, "attempting to assign a gradient of size '%s' to a tensor of size '%s'. Please ensure that the "
+                               "gradient and the tensor are the same size", shape_text(g), shape_text(t));
   }
   Meta *m = tensor_meta(t);
   if (!m) return NULL;

@@ -192,7 +192,8 @@ static Value frame_value(const PgFrame *f, int k) {
   Value v = {.tag = (uint8_t)tag_of(f, k)};
   switch (v.tag) {
     case TAG_INTS: case TAG_FLOATS: case TAG_TENSORS: case TAG_INDEX: case TAG_BOOLS:
-      v.n = (int32_t)(slot >> 32);
+      v.n = (int32_t)(slot >> 32 & 0x3fffffff);
+      v.from_list = slot >> 62 & 1;
       /* The slot has 32 bits of the address; where addresses have more, the frame's are the same. */
       v.p = (const char *)f + ((uint32_t)slot - (uint32_t)(uintptr_t)f);
       break;
@@ -380,7 +381,7 @@ static const char *shown_type(const Value *v) {
       [TAG_TENSORS] = "tuple of Tensors", [TAG_INDEX] = "index", [TAG_BOOLS] = "tuple of bools", [TAG_COMPLEX] = "complex",
       [TAG_GENERATOR] = "torch.Generator"};
   if (v->tag == TAG_OTHER) return v->s;
-  if (v->n == 0 && v->tag == TAG_INTS) return "tuple";
+  if (v->tag == TAG_INTS || v->tag == TAG_FLOATS || v->tag == TAG_TENSORS || v->tag == TAG_BOOLS) return v->from_list ? "list" : "tuple";
   return v->tag < sizeof texts / sizeof *texts && texts[v->tag] ? texts[v->tag] : "object";
 }
 

@@ -20,7 +20,8 @@ typedef struct { int32_t n; Tensor **v; } Tensors;
 
 typedef struct {
   uint8_t tag;
-  int32_t n; /* of a list */
+  bool from_list; /* the host's list was not a tuple; for messages */
+  int32_t n;      /* of a list */
   union { Tensor *t; int64_t i; double f; const char *s; const void *p; };
 } Value;
 

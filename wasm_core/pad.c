@@ -194,7 +194,7 @@ static bool check_amounts(const Lines *l, const Tensor *x, Ints pad) {
                         "dimension %d of input %s", 4 + 2 * i, (long long)before, (long long)after, d, shape_text(x));
     else if (l->mode == CIRCULAR && (before > n || after > n))
       fail(ERR_RUNTIME, "Padding value causes wrapping around more than once.");
-    else if (l->mode == CIRCULAR && n + before + after <= 0)
+    else if (l->mode == CIRCULAR && n + (before < 0 ? before : 0) + (after < 0 ? after : 0) <= 0)
       fail(ERR_RUNTIME, "Negative padding value is resulting in an empty dimension");
     else if (n == 0 || n + before + after < 1)
       fail(ERR_RUNTIME, "input (size: %lld) is too small for padding (%lld, %lld) at dimension %d", (long long)n, (long long)before,

@@ -171,11 +171,13 @@ GRAD(LogSoftmaxBackward0, "result | dim:i") {
   gi[0] = backward(&LogSoftmaxBackwardDataBackward0, log_softmax_backward_loops, g[0], saved(n, 0), n->numbers[0].i);
 }
 
+static bool last_dim(const Tensor *x, int64_t dim) { return x && (dim == -1 || dim == x->ndim - 1 || x->ndim == 0); }
+
 Tensor *t_softmax(Tensor *x, int64_t dim, DType dtype) {
-  return forward(&SoftmaxBackward0, softmax_loops, "softmax_kernel_impl", x, dim, dtype);
+  return forward(&SoftmaxBackward0, softmax_loops, last_dim(x, dim) ? "softmax_lastdim_kernel_impl" : "softmax_kernel_impl", x, dim, dtype);
 }
 Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype) {
-  return forward(&LogSoftmaxBackward0, log_softmax_loops, "log_softmax_kernel_impl", x, dim, dtype);
+  return forward(&LogSoftmaxBackward0, log_softmax_loops, last_dim(x, dim) ? "log_softmax_lastdim_kernel_impl" : "log_softmax_kernel_impl", x, dim, dtype);
 }
 
 /* ------------------------------------------------------------ logsumexp */

@@ -40,7 +40,7 @@ class Node:
         found = _C["_node_variable"](self._address)
         if found is None:
             raise AttributeError(f"'{self.name()}' object has no attribute 'variable'")
-        return found
+        return _call.known(found)
 
     def _sequence_nr(self) -> int:
         return int(_C["_node_sequence"](self._address))

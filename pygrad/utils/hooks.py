@@ -18,7 +18,7 @@ def _run(kind: int, ident: int, handles: list[int]) -> list[int]:
     """Runs a callable for the engine; the handles are ours to own, what is returned stays ours
     too.
     """
-    tensors = [_call.wrap(handle) if handle else None for handle in handles]
+    tensors = [_call.known(_call.wrap(handle)) if handle else None for handle in handles]
     hook = _callables.get(ident)
     if hook is None:
         return []
@@ -91,6 +91,7 @@ class EngineHandle:
 
 def register_tensor_hook(tensor: Any, hook: Callable[..., Any], post: bool) -> EngineHandle:
     """Registers a hook on a tensor's gradient (or after its accumulation)."""
+    _call.remember(tensor)
     ident = add_callable(hook)
     try:
         _ops.C["_hook_add"](tensor, ident, post)

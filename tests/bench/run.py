@@ -127,7 +127,7 @@ def crossings(rounds: int, budget: float) -> None:
 def live_bytes() -> int:
     """What the engine's allocator has given out."""
     _engine.drain()
-    return int(_ops.C["_memory"]()[1])
+    return int(_ops.C["_memory"]()[0])
 
 
 def chain(n_nodes: int) -> None:
