@@ -159,7 +159,9 @@ def _encode_list(value: Sequence[Any], blob: _Blob) -> tuple[int, int]:
         return e.INTS, blob.words([_I64_MIN if item is None else item for item in value])
     if kinds <= {K_INT, K_FLOAT}:
         n = len(value)
-        return e.FLOATS, blob.add(struct.pack(f"<{n}d", *value)) | n << 32 | (type(value) is list) << 62
+        return e.FLOATS, blob.add(struct.pack(f"<{n}d", *value)) | n << 32 | (
+            type(value) is list
+        ) << 62
     if kinds <= {K_BOOL}:
         return e.BOOLS, blob.words([int(item) for item in value])
     if kinds <= {K_INT, K_TENSOR, K_BOOL}:
@@ -359,7 +361,7 @@ def _out_or(result: Tensor, kwargs: dict[str, Any]) -> Tensor:
     out = kwargs.get("out")
     if out is not None and getattr(out, "_h", 0) == result._h:
         return out  # type: ignore[no-any-return]
-    return remember(result) if kwargs.get("requires_grad") else result  # type: ignore[no-any-return]
+    return remember(result) if kwargs.get("requires_grad") else result
 
 
 def wrap(handle: int) -> Tensor:
@@ -398,6 +400,7 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any]) -> An
     """Results that are not one plain tensor, failures, and what waits for the host."""
     if r < 0:
         error = e.failure(r)
+        e.collect_pending()
         raise error from None
     pending = r >= e.PENDING
     r &= e.PENDING - 1

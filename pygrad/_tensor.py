@@ -228,7 +228,7 @@ class Tensor(Methods, metaclass=_TensorType):
             RuntimeError: not a floating dtype, or False for a tensor that is no leaf.
         """
         _require_grad(self, requires_grad)
-        return _call.remember(self) if requires_grad else self  # type: ignore[no-any-return]
+        return _call.remember(self) if requires_grad else self
 
     @property
     def is_leaf(self) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 
-import pygrad
 import pytest
+
+import pygrad
 from pygrad import _engine
 
 
