@@ -57,12 +57,14 @@ $(PARITY_VENV)/.parity: pyproject.toml | $(PARITY_VENV)/bin/python
 demo: $(VENV)/.demo
 	$(VENV)/bin/python -m pygrad.demo --out build/demo
 
+# The sweep over snapshots has a process of its own: see tests/known_gaps.txt.
 test: $(VENV)/.dev
-	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest -n 2 --ignore=tests/test_snapshots.py $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest -n 2 tests/test_snapshots.py $(PYTEST_ARGS)
 
 parity: $(PARITY_VENV)/.parity
 	@$(PARITY_VENV)/bin/python -c 'import torch; print("torch", torch.__version__)'
-	$(PARITY_VENV)/bin/python -m pytest tests/parity $(PYTEST_ARGS)
+	$(PARITY_VENV)/bin/python -m pytest -n 2 tests/parity $(PYTEST_ARGS)
 
 stubs: $(VENV)/.dev
 	$(VENV)/bin/python -m pygrad._stubs

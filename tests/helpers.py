@@ -16,7 +16,14 @@ from sampling import Array, Call, Dtype
 
 import pygrad
 
-PROPER_ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
+PROPER_ERRORS = (
+    RuntimeError,
+    TypeError,
+    ValueError,
+    IndexError,
+    NotImplementedError,
+    AssertionError,
+)
 """What bad input may raise; `no_breakdown` sorts out the RuntimeError that is none."""
 
 Test = Callable[..., None]
@@ -24,6 +31,13 @@ Test = Callable[..., None]
 UNINITIALISED = {"empty", "empty_like", "empty_strided", "empty_permuted"}
 UNINITIALISED |= {"new_empty", "new_empty_strided", "resize_", "resize_as_", "data_ptr"}
 """Ops whose values are whatever lies in memory."""
+
+RANDOM = set(
+    "dropout alpha_dropout feature_dropout feature_alpha_dropout dropout1d dropout2d dropout3d"
+    " native_dropout rrelu rand_like randn_like randint_like multinomial uniform_ normal_ random_"
+    " bernoulli bernoulli_ exponential_ cauchy_ log_normal_ geometric_ normal poisson binomial".split()
+)
+"""Ops that draw numbers, in the order of memory rather than of subscripts."""
 
 
 def swept(keep: Callable[[Entry], bool] = lambda _: True) -> Callable[[Test], Test]:

@@ -82,7 +82,7 @@ EXEMPT = {
         "behind an attribute of Tensor: test_autograd.py, test_memory.py",
         "_C._data _C._set_data _C._get_grad _C._set_grad _C._get_base _C._retains_grad"
         " _C._requires_grad _C._is_leaf _C._bump_version Tensor.data_ptr _C._export"
-        " _C._memory _C._reset_peak_memory",
+        " _C._memory _C._reset_peak_memory _C._empty",
     ),
     **_exempt(
         "behind an attribute of Node: test_autograd.py, test_snapshots.py",
@@ -554,7 +554,7 @@ rows("embedding", call(x(4, 2), index(4, 3)), call(x(4, 2), index(4, 3), 1))
 rows(
     "nn.functional.embedding_bag",
     *(call(index(4, 2, 3), x(4, 2), mode=how) for how in ("sum", "mean", "max")),
-    call(index(4, 5), x(4, 2)),
+    call(index(4, 5), x(4, 2), index(1, 1)),
 )
 rows("embedding_renorm_", call(x(4, 2), index(4, 3), 0.5, 2.0))
 
@@ -811,10 +811,10 @@ rows("poisson", call(x(2, 3, kind="positive")))
 rows("nonzero_static", call(mask(2, 3), size=4), call(mask(2, 3), size=2, fill_value=-7))
 rows("_C._tensordot", call(S, MATRIX, [1], [0]))
 rows("native_layer_norm", call(S, [3], x(3), x(3), 1e-5), call(S, [3], None, None, 1e-5))
+NORM = (x(3, 2), x(2), x(2), constant(2), constant(2, kind="positive"), False, 0.1, 1e-5)
+rows("native_batch_norm", call(*NORM), call(x(3, 2), x(2), None, None, None, True, 0.1, 1e-5))
 rows(
-    "native_batch_norm batch_norm",
-    call(x(3, 2), x(2), x(2), constant(2), constant(2, kind="positive"), False, 0.1, 1e-5),
-    call(x(3, 2), x(2), None, None, None, True, 0.1, 1e-5),
+    "batch_norm", call(*NORM, False), call(x(3, 2), x(2), None, None, None, True, 0.1, 1e-5, False)
 )
 rows("max_pool3d nn.functional.max_pool3d_with_indices", call(x(1, 2, 3, 4), 2))
 rows("nn.functional.avg_pool3d", call(x(1, 2, 3, 4), 2))
@@ -832,3 +832,8 @@ rows("conv_transpose3d", call(x(1, 2, 2, 2, 2), x(2, 1, 2, 2, 2)))
 rows("instance_norm", call(x(2, 2, 4), x(2), x(2), None, None, True, 0.1, 1e-5, False))
 rows("nn.functional.instance_norm", call(x(2, 2, 4)), call(x(2, 2, 4), weight=x(2), bias=x(2)))
 rows("tensordot", call(S, MATRIX, 1), call(S, S, 2))
+rows("adaptive_max_pool1d", call(x(2, 5), 3))
+rows("nn.functional.hardtanh", call(S), call(S, -0.5, 0.75))
+DEFINITE = x(3, 3, kind="definite")
+rows("linalg.inv_ex linalg.cholesky_ex linalg.pinv pinverse", call(DEFINITE))
+rows("linalg.solve_ex", call(DEFINITE, x(3, 2)))

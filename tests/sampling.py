@@ -219,6 +219,7 @@ NOT_ABOUT_VALUES = {
     "non_blocking",
     "copy",
     "generator",
+    "inplace",
     "_stacklevel",
 }
 """Optional arguments that suggest no call of their own."""

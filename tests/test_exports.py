@@ -15,6 +15,9 @@ CODE = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.DOTALL)
 DECLARED = set(re.findall(r"^[a-zA-Z][\w *]*?\b(pg_\w+)\(", CODE, re.MULTILINE))
 IMPORTED = set(re.findall(r"^PG_IMPORT\((\w+)\)", CODE, re.MULTILINE))
 BUDGET = 1 << 20
+TOOLCHAIN = {"_initialize", "stackSave", "stackRestore", "stackAlloc"}
+TOOLCHAIN |= {"__errno_location", "htons", "ntohs"}
+"""What emscripten 3.1.6 exports of its own accord."""
 # emscripten 3.1.6 exports these of its C library by itself.
 TOOLCHAIN = {"_initialize", "stackSave", "stackRestore", "stackAlloc", "__errno_location"}
 TOOLCHAIN |= {"htons", "ntohs"}

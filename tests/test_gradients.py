@@ -23,6 +23,8 @@ from sampling import Array, Call, numbers
 
 import pygrad
 
+pytestmark = pytest.mark.filterwarnings("ignore")
+
 STEP = 1e-6
 NO_DERIVATIVE = "PyTorch has none either, by one of its inputs"
 DIRECTIONS = 3

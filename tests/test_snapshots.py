@@ -28,6 +28,8 @@ from test_gradients import NO_DERIVATIVE, NOT_BY_DIFFERENCES, contracted, inputs
 
 import pygrad
 
+pytestmark = pytest.mark.filterwarnings("ignore")
+
 MODIFIED = (
     "one of the variables needed for gradient computation has been modified by an inplace operation"
 )

@@ -606,10 +606,6 @@ Tensor *t_positive(Tensor *x) {
   return x;
 }
 
-Tensor *t_imag(Tensor *x) {
-  return blocked(x, x) ? NULL : fail(ERR_RUNTIME, "imag is not implemented for tensors with non-complex dtypes.");
-}
-
 Tensor *t_logit(Tensor *x, bool bounded_, double eps) {
   return !bounded_ || eps < 0 ? t_logit_plain(x) : t_logit_within(x, eps, 0, 0);
 }

@@ -48,7 +48,6 @@ Tensor *t_round(Tensor *x, int64_t decimals);
 void t_frexp(Tensor *x, Tensor **y); /* mantissa and exponent */
 Tensor *t_bitwise_not(Tensor *x);
 Tensor *t_positive(Tensor *x);
-Tensor *t_imag(Tensor *x);
 Tensor *t_logit(Tensor *x, bool bounded_, double eps);
 Tensor *t_polygamma(int64_t order, Tensor *x);
 Tensor *t_mvlgamma(Tensor *x, int64_t p);

@@ -25,7 +25,7 @@ from test_ops import doubled, emptied, scalar
 
 import pygrad
 
-TENSOR_ONLY = "Tensor."
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def function(entry: Entry, library: Any) -> Any:
