@@ -35,7 +35,8 @@ UNINITIALISED |= {"new_empty", "new_empty_strided", "resize_", "resize_as_", "da
 RANDOM = set(
     "dropout alpha_dropout feature_dropout feature_alpha_dropout dropout1d dropout2d dropout3d"
     " native_dropout rrelu rand_like randn_like randint_like multinomial uniform_ normal_ random_"
-    " bernoulli bernoulli_ exponential_ cauchy_ log_normal_ geometric_ normal poisson binomial".split()
+    " bernoulli bernoulli_ exponential_ cauchy_ log_normal_ geometric_ normal poisson"
+    " binomial".split()
 )
 """Ops that draw numbers, in the order of memory rather than of subscripts."""
 

@@ -262,7 +262,7 @@ def test_finalisers_within_a_call_do_not_disturb_it() -> None:
 
 
 def test_failed_call_leaves_no_garbage_to_collect() -> None:
-    """An exception that refers to its own frames would keep the arguments alive until a collection."""
+    """One that referred to its own frames would keep the arguments alive until a collection."""
     gc.collect()
     gc.disable()
     try:
