@@ -194,8 +194,9 @@ check-c: need-native-cc
 ci: test
 	@$(MAKE) ci-beyond-test
 
+# `make parity` joins when one process can run all of it: see the changelog's known faults.
 ci-beyond-test:
-	@for target in check native repro size parity demo bench; do \
+	@for target in check native repro size demo bench; do \
 	  echo "== make $$target"; $(MAKE) "$$target"; \
 	done
 
