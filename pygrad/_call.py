@@ -240,12 +240,13 @@ class _State:
 
 _state = _State()
 # Globals of this module are the fastest to load; attributes of another cost a little more.
-_acquire, _unlock, _call, _call_long, _result = (
+_acquire, _unlock, _call, _call_long, _result, _trap = (
     e.acquire,
     e.unlock,
     e.call,
     e.call_long,
     e.result_slot,
+    e.trap_slot,
 )
 _released, _pop, _get_kind = e.released, e.released.pop, KINDS.get
 _memory, _frame = e.memory, e.frame
@@ -320,7 +321,8 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
         if raw is not None:
             _memory[e.DATA : e.DATA + len(raw)] = raw
         _PACK[len(slots)](_memory, _frame, head, tags, dead, *slots)
-        if (_call_long if row in LONG else _call)() is not None:
+        (_call_long if row in LONG else _call)()
+        if _trap[0]:
             raise e.trapped()
         r = _result[0]
         if 0 < r < 4294967296 and not kwargs:
@@ -483,7 +485,8 @@ def binary(row: int, mode: int = e.METHOD) -> Callable[[Any, Any], Any]:
                 _pack_double(_memory, _frame, head, _TF, dead, self._h, other)
             else:
                 _pack_ints(_memory, _frame, head, _TI, dead, self._h, other)
-            if _call() is not None:
+            _call()
+            if _trap[0]:
                 raise e.trapped()
             r = _result[0]
             if 0 < r < 4294967296 and r != self._h:
@@ -512,7 +515,8 @@ def binary(row: int, mode: int = e.METHOD) -> Callable[[Any, Any], Any]:
                     _pack_ints(_memory, _frame, releasing, _TT, dead, self._h, other._h)
             else:
                 _pack_ints(_memory, _frame, plain, _TT, 0, self._h, other._h)
-            if _call() is not None:
+            _call()
+            if _trap[0]:
                 raise e.trapped()
             r = _result[0]
             if 0 < r < 4294967296 and r != self._h:
@@ -540,7 +544,8 @@ def unary(row: int, mode: int = e.METHOD) -> Callable[[Any], Any]:
             _state.busy = True
             dead = _pop() if _released else 0
             _pack_one(_memory, _frame, releasing if dead else plain, e.TENSOR, dead, self._h)
-            if _call() is not None:
+            _call()
+            if _trap[0]:
                 raise e.trapped()
             r = _result[0]
             if 0 < r < 4294967296 and r != self._h:
@@ -575,7 +580,8 @@ def indexed(row: int) -> Callable[[Any, int], Any]:
             _words[at] = 2
             _words[at + 1] = index
             _pack_ints(_memory, _frame, releasing if dead else plain, tags, dead, self._h, slot)
-            if _call() is not None:
+            _call()
+            if _trap[0]:
                 raise e.trapped()
             r = _result[0]
             if 0 < r < 4294967296:
@@ -614,7 +620,8 @@ def command(row: int, *flags: bool) -> Callable[[Any], None]:
                 dead = _pop()
                 head += e.hand_over(1) * _ONE_RELEASED
             pack(_memory, _frame, head, tags, dead, self._h, *fixed)
-            if call() is not None:
+            call()
+            if _trap[0]:
                 raise e.trapped()
             r = _result[0]
             if r:

@@ -228,14 +228,16 @@ released: Final[list[int]] = []
 _slot = (_bindings.wasmtime_val_raw_t * 1)()
 result_slot: Final = memoryview(_slot).cast("B").cast("q")
 _trap = ctypes.POINTER(_bindings.wasm_trap_t)()
+trap_slot: Final = memoryview(_trap).cast("B").cast("q")  # type: ignore[arg-type]
+"""Not 0 once a call has trapped, and ever after: wasmtime returns no error for a trap."""
 _context = _store._context()
 _library = wasmtime._ffi.dll._name
 
 
-def _raw_call(loader: Callable[[str], ctypes.CDLL]) -> Callable[[], object]:
+def _raw_call(loader: Callable[[str], ctypes.CDLL]) -> Callable[[], None]:
     """`pg_call` with every pointer prepared."""
     function = loader(_library).wasmtime_func_call_unchecked
-    function.restype = ctypes.c_void_p
+    function.restype = None
     # Without argtypes, arguments that are ctypes objects already are passed as they are: 35 ns
     # less.
     arguments = (
@@ -250,19 +252,18 @@ def _raw_call(loader: Callable[[str], ctypes.CDLL]) -> Callable[[], object]:
     return functools.partial(function, *arguments)
 
 
-def _public_call() -> object:
+def _public_call() -> None:
     global unusable
     try:
         result_slot[0] = _public["pg_call"](_store)
     except wasmtime.Trap as trap:
         unusable = str(trap)
-        return 1
-    return None
+        trap_slot[0] = 1
 
 
 if os.environ.get("PYGRAD_PUBLIC_CALL", "0") == "1":
-    call: Callable[[], object] = _public_call
-    call_long: Callable[[], object] = _public_call
+    call: Callable[[], None] = _public_call
+    call_long: Callable[[], None] = _public_call
 else:
     call = _raw_call(ctypes.PyDLL)
     call_long = _raw_call(ctypes.CDLL)

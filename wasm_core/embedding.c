@@ -341,6 +341,15 @@ static bool bag_shapes_fit(const Tensor *indices, const Tensor *weight, const Te
   return !failed();
 }
 
+static bool weight_fits(const Tensor *weight) {
+  if (dtype_is_float((DType)weight->dtype)) return true;
+  fail(ERR_RUNTIME, "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "
+                    "Float, Double; but got %s%s%s instead (while checking arguments for embedding_bag)",
+       weight->dtype == DT_BOOL ? "CPUBoolType" : "torch.", weight->dtype == DT_BOOL ? "" : dtype_info[weight->dtype].legacy,
+       weight->dtype == DT_BOOL ? "" : "Tensor");
+  return false;
+}
+
 static bool bag_mode_fits(const char *mode, bool by_frequency, bool sparse, bool weighted, BagMode *out) {
   for (*out = BAG_SUM; *out < BAG_MODES && strcmp(mode, bag_modes[*out]) != 0;) *out = (BagMode)(*out + 1);
   if (*out == BAG_MODES) fail(ERR_VALUE, "mode has to be one of sum, mean or max");
@@ -380,7 +389,7 @@ void op_embedding_bag(Call *c) {
   Bags b = {.weight = weight, .by_frequency = arg_bool(c, 5), .padding = arg_given(c, 10) ? arg_int(c, 10) : -1};
   if (stopped(input, weight) || !bag_shapes_fit(input, weight, offsets, weights)) return;
   if (!bag_mode_fits(arg_str(c, 6), b.by_frequency, arg_bool(c, 7), weights, &b.mode)) return;
-  if (!indices_fit(input, "embedding_bag") || (offsets && !indices_fit(offsets, "embedding_bag"))) return;
+  if (!weight_fits(weight) || !indices_fit(input, "embedding_bag") || (offsets && !indices_fit(offsets, "embedding_bag"))) return;
   if (!padding_within(weight, arg_given(c, 10), &b.padding)) return;
   b.indices = t_reshape(input, 1, (int64_t[]){-1});
   b.weights = weights ? t_reshape(weights, 1, (int64_t[]){-1}) : NULL;
