@@ -1,0 +1,31 @@
+"""PyTorch's dialect: ``import pygrad.torch as torch``.
+
+All of `pygrad` under PyTorch's names, submodules included: ``from pygrad.torch.autograd import
+Function``, ``import pygrad.torch.nn.functional as F``. Nothing is listed here: a name is looked up
+in `pygrad`, and a submodule is the very module of `pygrad` of that name, unless a file of this
+folder stands for it.
+
+Example:
+    >>> import pygrad.torch as torch
+    >>> from pygrad.torch.autograd import grad
+    >>> import pygrad.torch.nn.functional as F
+    >>> x = torch.tensor([1.0, -2.0], requires_grad=True)
+    >>> grad(F.relu(x).sum(), x)
+    (tensor([1., 0.]),)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pygrad as _original
+
+from .._dialect import forward, install
+
+install()
+
+if TYPE_CHECKING:
+    from pygrad import *
+else:
+    __getattr__, __dir__ = forward(__name__)
+    __all__ = list(getattr(_original, "__all__", ()))

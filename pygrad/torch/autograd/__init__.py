@@ -1,0 +1,19 @@
+"""`pygrad.autograd` as PyTorch has it: `graph.allow_mutation_on_saved_tensors` is a context
+manager, and all else is the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pygrad.autograd as _original
+
+from ..._dialect import forward
+
+if TYPE_CHECKING:
+    from pygrad.autograd import *
+else:
+    __getattr__, __dir__ = forward(__name__)
+    __all__ = list(getattr(_original, "__all__", ()))
+
+from . import graph as graph  # type: ignore[no-redef]

@@ -1,0 +1,75 @@
+"""`pygrad.torch`: pygrad's own modules under PyTorch's names, left as they were."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import pygrad
+import pygrad.torch
+
+OVERLAID = {"pygrad.torch", "pygrad.autograd", "pygrad.autograd.graph"}
+MODULES = [
+    m.name
+    for m in pkgutil.walk_packages(pygrad.__path__, "pygrad.")
+    if not m.name.startswith("pygrad.torch")
+]
+
+
+def dialect(name: str) -> str:
+    return name.replace("pygrad", "pygrad.torch", 1)
+
+
+@pytest.mark.parametrize("name", [m for m in MODULES if m not in OVERLAID])
+def test_submodule_is_the_module_of_pygrad(name: str) -> None:
+    original = importlib.import_module(name)
+    spec = original.__spec__
+    alias = importlib.import_module(dialect(name))
+    assert alias is original is sys.modules[name]
+    assert (alias.__name__, alias.__spec__) == (name, spec)
+
+
+@pytest.mark.parametrize("name", sorted(OVERLAID - {"pygrad.torch"}))
+def test_overlay_shows_every_name_of_the_original(name: str) -> None:
+    original, alias = importlib.import_module(name), importlib.import_module(dialect(name))
+    assert alias is not original
+    assert set(dir(alias)) >= {n for n in dir(original) if not n.startswith("__")}
+    for public in getattr(original, "__all__", []):
+        assert hasattr(alias, public)
+
+
+def test_every_public_name_is_there() -> None:
+    for name in pygrad.__all__:
+        found, wanted = getattr(pygrad.torch, name), getattr(pygrad, name)
+        assert found is wanted or name == "autograd"
+
+
+def test_names_that_do_not_exist() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'pygrad\.torch\.nowhere'"):
+        importlib.import_module("pygrad.torch.nowhere")
+    with pytest.raises(ModuleNotFoundError, match=r"'pygrad\.torch\.nn\.nowhere'"):
+        importlib.import_module("pygrad.torch.nn.nowhere")
+    with pytest.raises(AttributeError, match=r"module 'pygrad\.torch' has no attribute 'nowhere'"):
+        pygrad.torch.nowhere  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'nowhere'"):
+        from pygrad.torch.autograd import nowhere  # noqa: F401
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import pygrad.torch.nn.functional as F, pygrad; assert F is pygrad.nn.functional",
+        "from pygrad.torch.optim import SGD; import pygrad; assert SGD is pygrad.optim.SGD",
+        "import pygrad as p; from pygrad.torch.autograd import no_grad as g; assert g is p.no_grad",
+        "from pygrad.torch.utils.data import DataLoader",
+        "import pygrad.torch; import pygrad.torch.nn; assert pygrad.torch.nn is pygrad.nn",
+        "import pygrad.torch as t; assert t.utils.data.Dataset and t.autograd.graph.Node",
+        "from pygrad.torch import *; assert tensor(1.0).item() == 1",
+    ],
+)
+def test_import_in_a_fresh_interpreter(line: str) -> None:
+    subprocess.run([sys.executable, "-W", "error", "-c", line], check=True, timeout=60)
