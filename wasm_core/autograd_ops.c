@@ -43,7 +43,7 @@ Tensor *op_requires_grad_(Tensor *t, bool on) {
     return fail(ERR_RUNTIME, "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
                              "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
   if (on && !dtype_is_float((DType)t->dtype))
-    return fail(ERR_RUNTIME, "only Tensors of floating point and complex dtype can require gradients");
+    return fail(ERR_RUNTIME, "only Tensors of floating point dtype can require gradients");
   if (on && t->flags & FLAG_INFERENCE && !inference_mode)
     return fail(ERR_RUNTIME, "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   if (tensor_is_leaf(t)) t->flags = (uint8_t)(on ? t->flags | FLAG_REQUIRES_GRAD : t->flags & ~FLAG_REQUIRES_GRAD);

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _ops
 from .._tensor import Tensor
+from . import functional as functional
 from . import grad_mode as grad_mode
 from . import graph as graph
 from .grad_mode import enable_grad, no_grad, set_grad_enabled
@@ -16,6 +17,7 @@ __all__ = [
     "allow_mutation_on_saved_tensors",
     "backward",
     "enable_grad",
+    "functional",
     "grad",
     "grad_mode",
     "graph",
