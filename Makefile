@@ -57,12 +57,8 @@ $(PARITY_VENV)/.parity: pyproject.toml | $(PARITY_VENV)/bin/python
 demo: $(VENV)/.demo
 	$(VENV)/bin/python -m pygrad.demo --out build/demo
 
-# The long sweeps have processes of their own: see the changelog's known faults.
-# tests/test_ops.py comes back here when the damage to memory is found.
-SWEEPS := tests/test_gradients.py tests/test_snapshots.py
 test: $(VENV)/.dev
-	$(VENV)/bin/python -m pytest -n 2 --ignore=tests/test_ops.py $(SWEEPS:%=--ignore=%) $(PYTEST_ARGS)
-	@for sweep in $(SWEEPS); do $(VENV)/bin/python -m pytest -n 2 $$sweep $(PYTEST_ARGS); done
+	$(VENV)/bin/python -m pytest -n 2 --ignore=tests/parity $(PYTEST_ARGS)
 
 parity: $(PARITY_VENV)/.parity
 	@$(PARITY_VENV)/bin/python -c 'import torch; print("torch", torch.__version__)'
@@ -196,9 +192,8 @@ check-c: need-native-cc
 ci: test
 	@$(MAKE) ci-beyond-test
 
-# `make parity` joins when one process can run all of it: see the changelog's known faults.
 ci-beyond-test:
-	@for target in check native repro size demo bench; do \
+	@for target in check parity native repro size demo bench; do \
 	  echo "== make $$target"; $(MAKE) "$$target"; \
 	done
 

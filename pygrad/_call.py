@@ -403,7 +403,10 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any]) -> An
     if r < 0:
         error = e.failure(r)
         e.collect_pending()
-        raise error from None
+        try:
+            raise error from None
+        finally:
+            del error  # its traceback refers to this frame
     pending = r >= e.PENDING
     r &= e.PENDING - 1
     result: Any

@@ -80,7 +80,7 @@ def save(
     writer = _Writer()
     outline = writer.outline(obj)
     text = json.dumps({"version": _FORMAT, "object": outline}, separators=(",", ":"))
-    data = encode(writer.arrays, metadata={"format": "pt", _OUTLINE: text})
+    data = _sorted_header(encode(writer.arrays, metadata={"format": "pt", _OUTLINE: text}))
     if _is_path(f):
         with open(f, "wb") as file:
             file.write(data)
@@ -159,6 +159,17 @@ def _read_metadata(data: bytes) -> dict[str, str]:
     except (ValueError, RecursionError) as error:
         raise _not_safetensors(f"its header is damaged: {error}") from None
     return metadata if isinstance(metadata, dict) else {}
+
+
+def _sorted_header(data: bytes) -> bytes:
+    """The same file with its header's keys in order: the library's order changes from run to
+    run, and equal states shall give equal bytes.
+    """
+    end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
+    header = json.loads(data[_LENGTH_BYTES:end])
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % _LENGTH_BYTES)
+    return len(text).to_bytes(_LENGTH_BYTES, "little") + text + data[end:]
 
 
 def _not_safetensors(reason: str) -> RuntimeError:

@@ -58,10 +58,11 @@ def test_op_leaves_inputs_and_engine_as_they_were(entry: Entry, sample: Call) ->
     before = arrays([args, kwargs])
     versions = [t._version for t in leaves([args, kwargs])]
     run(entry, args, kwargs)
+    if "batch_norm" in entry.name or "instance_norm" in entry.name:
+        return  # running statistics are there to be written to
     for now, then in zip(arrays([args, kwargs]), before, strict=True):
         np.testing.assert_array_equal(now, then)
-    if "batch_norm" not in entry.name and "instance_norm" not in entry.name:
-        assert [t._version for t in leaves([args, kwargs])] == versions
+    assert [t._version for t in leaves([args, kwargs])] == versions
 
 
 @swept()
@@ -205,8 +206,11 @@ def test_out_equals_functional(entry: Entry, sample: Call) -> None:
         targets: Any = tuple(pygrad.empty(0, dtype=t.dtype) for t in expected)
     else:
         targets = pygrad.empty(0, dtype=expected.dtype)
-    if entry.name == "nonzero" and plain_tuple:
-        pytest.skip("as_tuple has no out=")
+    if (entry.name in ("nonzero", "where") and plain_tuple) or (
+        entry.name in ("bernoulli", "floor_divide")
+        and isinstance(args[0], float) | isinstance(args[-1], float)
+    ):
+        pytest.skip("an overload without out=")
     pygrad.manual_seed(0)
     got = entry.function(*args, **kwargs, out=targets)
     for mine, target in zip(leaves(got), leaves(targets), strict=True):

@@ -313,7 +313,7 @@ bool node_apply(Node *n, Tensor **g, Tensor **gi) {
   int n_in = n->n_outputs ? n->n_outputs : 1;
   for (int i = 0; i < n_in; i++) any = any || g[i];
   if (!any && n->kind != NODE_HOST) return true;
-  n->type->grad(n, g, gi);
+  if (saves_unwritten(n)) n->type->grad(n, g, gi);
   return !failed();
 }
 

@@ -198,6 +198,14 @@ static Tensor *modified_error(const Node *n, const Saved *s) {
               dtype_info[s->value->dtype].legacy, shape_text(s->value), origin, s->version->value, s->version_saved);
 }
 
+bool saves_unwritten(const Node *n) {
+  for (int i = 0; i < n->n_saves; i++) {
+    const Saved *s = &n->saves[i];
+    if (s->value && s->version && s->version->value != s->version_saved) return modified_error(n, s);
+  }
+  return true;
+}
+
 /* The gradient of an alias is its source's. Used where a saved leaf was mutated: the alias has the old
  * values, and the leaf's accumulator behind it. */
 GRAD(AliasBackward0, "") { gi[0] = g[0]; }

@@ -117,6 +117,8 @@ bool needs(const Node *n, int input);
 void save(Node *n, int slot, Tensor *t);        /* an input (n may be NULL, t may be NULL) */
 void save_output(Node *n, int slot, Tensor *y); /* an output, after set_history */
 Tensor *saved(Node *n, int slot);               /* NULL if none was saved */
+/* In "check" mode a node may run only if nothing that it saved was written to, used by its formula or not. */
+bool saves_unwritten(const Node *n);
 /* Gives y the node as its history; consumes the node's reference; both may be NULL. */
 Tensor *set_history(Tensor *y, Node *n);
 Tensor *set_history_at(Tensor *y, Node *n, int output_nr); /* outputs of one node, in order */
