@@ -96,7 +96,7 @@ from ._functions import (
     typename,
     use_deterministic_algorithms,
 )
-from .autograd.grad_mode import enable_grad, no_grad, set_grad_enabled
+from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import (
     Generator,
     default_generator,
@@ -166,6 +166,7 @@ __all__ = [
     "get_rng_state",
     "iinfo",
     "inf",
+    "inference_mode",
     "initial_seed",
     "int",
     "int8",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _engine as e
+from . import _modes
 from ._dtypes import BY_CODE, Size, device, dtype, layout, memory_format
 
 if TYPE_CHECKING:
@@ -250,6 +251,7 @@ _acquire, _unlock, _call, _call_long, _result, _trap = (
 )
 _released, _pop, _get_kind = e.released, e.released.pop, KINDS.get
 _memory, _frame = e.memory, e.frame
+_owner, _ident = _modes.owner, _modes.get_ident
 
 
 def _header(row: int, positional: int, keywords: int, mode: int) -> int:
@@ -309,6 +311,8 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
     raw = b"".join(blob.parts) if blob.parts else None
     _acquire()
     try:
+        if _ident() != _owner.ident:
+            _modes.enter()
         if _state.busy:
             return _nested(row, mode, args, kwargs)
         _state.busy = True
@@ -479,7 +483,7 @@ def binary(row: int, mode: int = e.METHOD) -> Callable[[Any, Any], Any]:
             return invoke(row, mode, (self, other), {})
         _acquire()
         try:
-            if _state.busy:
+            if _state.busy or _ident() != _owner.ident:
                 return invoke(row, mode, (self, other), {})
             _state.busy = True
             dead = _pop() if _released else 0
@@ -506,7 +510,7 @@ def binary(row: int, mode: int = e.METHOD) -> Callable[[Any, Any], Any]:
             return with_number(self, other)
         _acquire()
         try:
-            if _state.busy:
+            if _state.busy or _ident() != _owner.ident:
                 return invoke(row, mode, (self, other), {})
             _state.busy = True
             if _released:
@@ -542,7 +546,7 @@ def unary(row: int, mode: int = e.METHOD) -> Callable[[Any], Any]:
     def call_unary(self: Any) -> Any:
         _acquire()
         try:
-            if _state.busy:
+            if _state.busy or _ident() != _owner.ident:
                 return invoke(row, mode, (self,), {})
             _state.busy = True
             dead = _pop() if _released else 0
@@ -576,7 +580,7 @@ def indexed(row: int) -> Callable[[Any, int], Any]:
     def call_indexed(self: Any, index: int) -> Any:
         _acquire()
         try:
-            if _state.busy or not _I64_MIN <= index <= _I64_MAX:
+            if _state.busy or _ident() != _owner.ident or not _I64_MIN <= index <= _I64_MAX:
                 return invoke(row, e.METHOD, (self, Index([2, index], [])), {})
             _state.busy = True
             dead = _pop() if _released else 0
@@ -614,7 +618,7 @@ def command(row: int, *flags: bool) -> Callable[[Any], None]:
     def run_command(self: Any) -> None:
         _acquire()
         try:
-            if _state.busy:
+            if _state.busy or _ident() != _owner.ident:
                 invoke(row, 0, (self, *flags), {})
                 return
             _state.busy = True

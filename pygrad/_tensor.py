@@ -327,6 +327,8 @@ class Tensor(Methods, metaclass=_TensorType):
 
     @property
     def _version(self) -> int:
+        if _memory[self._h + _FLAGS] & 4:
+            raise RuntimeError("Inference tensors do not track version counter.")
         version = _unsigned[(self._h + _VERSION) >> 2]
         return _unsigned[(version + _VALUE) >> 2] if version else 0
 

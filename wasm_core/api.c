@@ -15,7 +15,7 @@ static PgFrame *frame; /* allocated, since zeros of a static one would be shippe
 PG_EXPORT(pg_frame) PgFrame *pg_frame(void) {
   if (frame) return frame;
   frame = mem_permanent(sizeof *frame);
-  if (frame) frame->grad_mode = true;
+  if (frame) frame->modes = PG_MODE_GRAD;
   return frame;
 }
 
@@ -49,7 +49,7 @@ static const int32_t layout[] = {
     (int32_t)offsetof(PgFrame, result_tag), (int32_t)offsetof(PgFrame, result), (int32_t)offsetof(PgFrame, message),
     (int32_t)offsetof(PgFrame, host_in), (int32_t)offsetof(PgFrame, host_out), (int32_t)offsetof(PgFrame, host_n_out),
     (int32_t)offsetof(PgFrame, data), PG_DATA_BYTES, PG_MAX_RELEASE, (int32_t)offsetof(Storage, exports),
-    (int32_t)offsetof(PgFrame, grad_mode)};
+    (int32_t)offsetof(PgFrame, modes)};
 
 PG_EXPORT(pg_layout) int32_t pg_layout(int32_t k) {
   return k >= 0 && k < (int32_t)(sizeof layout / sizeof *layout) ? layout[k] : -1;
@@ -101,7 +101,7 @@ PG_EXPORT(pg_call) int64_t pg_call(void) {
   if (frame->n_release) pg_release();
   int32_t mark = pool_mark();
   size_t scratch = scratch_mark();
-  grad_mode = frame->grad_mode;
+  modes_enter(frame->modes);
   Tensor *outer_destination = destination; /* of a call that is now in a callback */
   destination = NULL;
   Call call;

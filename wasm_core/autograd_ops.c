@@ -85,6 +85,7 @@ Tensor *op_set_data(Tensor *t, Tensor *from) {
   t->storage = keep->storage;
   keep->storage = s;
   t->dtype = from->dtype;
+  t->flags = (uint8_t)((t->flags & ~FLAG_INFERENCE) | (from->flags & FLAG_INFERENCE));
   return NULL;
 }
 

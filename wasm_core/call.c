@@ -217,7 +217,7 @@ static void run_inplace(Call *c) {
 /* ------------------------------------------------------------ out= */
 
 static bool put_out(Tensor *out, Tensor *r) {
-  if (!r || failed()) return false;
+  if (!r || failed() || !check_inference_write(out)) return false;
   if (!dtype_can_cast((DType)r->dtype, (DType)out->dtype)) {
     fail(ERR_RUNTIME, "result type %s can't be cast to the desired output type %s", dtype_info[r->dtype].legacy,
          dtype_info[out->dtype].legacy);
@@ -261,7 +261,7 @@ static void run_out(Call *c) {
   for (int i = 0; i < n; i++) tracked = tracked || (grad_mode && outs[i] && tensor_requires_grad(outs[i]));
   bool was = grad_mode;
   grad_mode = false;
-  destination = n == 1 && !tracked && (c->row->direct || strchr(c->row->flags, 'd')) ? outs[0] : NULL;
+  destination = n == 1 && !tracked && outs[0] && !(outs[0]->flags & FLAG_INFERENCE) && (c->row->direct || strchr(c->row->flags, 'd')) ? outs[0] : NULL;
   row_run(c);
   destination = NULL;
   grad_mode = was;

@@ -266,7 +266,7 @@ static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
   Tensor *old = leaf->meta ? leaf->meta->grad : NULL;
   if (!old) {
     bool sole = g->refs <= refs && g->storage->refs == 1 && g->storage->bytes->refs == 1;
-    return set_grad(leaf, !grad_mode && sole && !g->grad_fn && obeys_layout(g, leaf) ? g : copy_in_layout(g, leaf));
+    return set_grad(leaf, !grad_mode && sole && !g->grad_fn && (any_layout || obeys_layout(g, leaf)) ? g : copy_in_layout(g, leaf));
   }
   if (grad_mode) return set_grad(leaf, t_add(old, g));
   if (old->dtype == g->dtype && tensor_is_dense(old) && tensor_same_shape(old, g)) {
@@ -519,7 +519,7 @@ bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bo
   if (n_inputs) task.captures = scratch_alloc((size_t)n_inputs * sizeof *task.captures);
   bool was = grad_mode;
   bool ok = !failed() && find_captures(&task, n_inputs, inputs);
-  grad_mode = create_graph;
+  grad_mode = create_graph && !inference_mode;
   ok = ok && walk(&task, n_roots, roots, grads);
   grad_mode = was;
   finish(&task);

@@ -9,7 +9,7 @@
 #include "memory.h"
 #include "op.h"
 
-bool grad_mode = true, inference_mode = false, saved_check_mode = false;
+bool grad_mode = true, inference_mode = false, any_layout = false, saved_check_mode = false;
 
 static uint64_t next_sequence;
 static int64_t live_nodes;
@@ -340,19 +340,22 @@ Tensor *make_view(Tensor *self, Tensor *v, Node *n, ViewOrigin origin) {
     node_drop(n);
     return NULL;
   }
+  if (self->flags & FLAG_INFERENCE) { /* neither versions nor views are tracked */
+    node_drop(n);
+    return v;
+  }
   Meta *m = tensor_meta(v), *from = self->meta;
   if (!m) {
     node_drop(n);
     return NULL;
   }
   tensor_share_version(v, self);
-  v->flags |= self->flags & (FLAG_INFERENCE);
   bool of_view = from && from->base;
   m->base = of_view ? from->base : self;
   tensor_retain(m->base);
   m->view_version = tensor_version(v);
   if (origin == VIEW_PLAIN && of_view) origin = from->view_origin;
-  if (origin == VIEW_PLAIN && !grad_mode) origin = VIEW_NO_GRAD;
+  if (origin == VIEW_PLAIN && !grad_mode) origin = inference_mode ? VIEW_INFERENCE : VIEW_NO_GRAD;
   m->view_origin = (uint8_t)origin;
   return set_history(v, n);
 }
@@ -460,8 +463,6 @@ Node *tensor_grad_fn(Tensor *t) {
 /* ------------------------------------------------------------ in place */
 
 static const char *const origin_texts[] = {
-    [VIEW_NO_GRAD] = "A view was created in no_grad mode and is being modified inplace with grad mode enabled. ",
-    [VIEW_INFERENCE] = "A view was created in inference mode and is being modified inplace with grad mode enabled. ",
     [VIEW_MULTI_OUTPUT] = "This view is the output of a function that returns multiple views. Such functions do not allow "
                           "the output views to be modified inplace. You should replace the inplace operation by an "
                           "out-of-place one.",
@@ -476,11 +477,14 @@ bool check_rebase(Tensor *t) {
   if (!m || !m->base || m->view_origin == VIEW_PLAIN) return true;
   Node *fn = tensor_grad_fn(t);
   if (m->view_origin == VIEW_NO_GRAD || m->view_origin == VIEW_INFERENCE) {
+    bool inference = m->view_origin == VIEW_INFERENCE;
     fail(ERR_RUNTIME,
-         "%sGiven that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
-         "both the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
-         "tracked) or both outside (if you want the inplace to be tracked).",
-         origin_texts[m->view_origin]);
+         "A view was created in %s mode and is being modified inplace %s. Given that this use case is ambiguous and "
+         "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
+         "inside the %s block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to "
+         "be tracked).",
+         inference ? "inference" : "no_grad", inference ? "in normal mode" : "with grad mode enabled",
+         inference ? "inference_mode" : "no_grad");
     return false;
   }
   const char *name = fn ? fn->type->name : "a function";
@@ -490,14 +494,18 @@ bool check_rebase(Tensor *t) {
   return false;
 }
 
-bool check_inplace(Tensor *t) {
-  if (failed() || !t) return false;
+bool check_inference_write(const Tensor *t) {
   if (t->flags & FLAG_INFERENCE && !inference_mode) {
     fail(ERR_RUNTIME, "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get "
                       "a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more "
                       "details.");
     return false;
   }
+  return true;
+}
+
+bool check_inplace(Tensor *t) {
+  if (failed() || !t || !check_inference_write(t)) return false;
   if (!grad_mode || !tensor_requires_grad(t)) return true;
   if (!check_rebase(t)) return false;
   if (tensor_is_view(t) && tensor_is_leaf(t->meta->base)) {

@@ -99,13 +99,15 @@ enum { NODE_PLAIN, NODE_ACCUMULATE, NODE_COPY_SLICES, NODE_HOST, NODE_ERROR };
 static inline bool node_is(const void *handle) { return handle && ((const Node *)handle)->magic == NODE_MAGIC; }
 
 /* --- modes --- */
-extern bool grad_mode;       /* is_grad_enabled */
+extern bool grad_mode;       /* whether ops are recorded now */
 extern bool inference_mode;
+extern bool any_layout;      /* a new gradient need not have its leaf's strides */
 extern bool saved_check_mode; /* "check" instead of "snapshot" */
 
 /* --- recording --- */
+/* An inference tensor may be marked, but nothing is recorded for its sake. */
 static inline bool tensor_requires_grad(const Tensor *t) {
-  if (t->grad_fn || (t->flags & FLAG_REQUIRES_GRAD)) return true;
+  if (t->grad_fn || (t->flags & (FLAG_REQUIRES_GRAD | FLAG_INFERENCE)) == FLAG_REQUIRES_GRAD) return true;
   const Tensor *base = t->meta ? t->meta->base : 0;
   return base && (base->grad_fn || (base->flags & FLAG_REQUIRES_GRAD));
 }
@@ -133,6 +135,7 @@ bool tensor_is_leaf(Tensor *t);
 bool tensor_is_view(const Tensor *t);
 /* Before an in-place write: leaf and view rules of PyTorch. False with the error set. */
 bool check_inplace(Tensor *t);
+bool check_inference_write(const Tensor *t); /* the one of them that holds for out= too */
 const char *node_short_name(const Node *n); /* without the namespace, as PyTorch prints it */
 /* After an in-place op on t whose node is n (NULL when nothing needs a gradient). Consumes n. */
 void rebase_history(Tensor *t, Node *n);

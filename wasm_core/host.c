@@ -26,6 +26,14 @@ void host_drop(int32_t id) {
 int32_t host_dropped_take(void) { return n_dropped ? dropped[--n_dropped] : 0; }
 bool host_pending(void) { return n_dropped || warning_waiting(); }
 
+bool host_grad_enabled(void) { return pg_frame()->modes & PG_MODE_GRAD; }
+
+void modes_enter(int32_t modes) {
+  inference_mode = modes & PG_MODE_INFERENCE;
+  grad_mode = modes & PG_MODE_GRAD && !inference_mode;
+  any_layout = modes & PG_MODE_ANY_LAYOUT;
+}
+
 bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Tensor **out, int *n_out) {
   if (failed()) return false;
   PgFrame *f = pg_frame();
@@ -34,11 +42,13 @@ bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Ten
     f->host_in[i] = (int64_t)(uintptr_t)in[i];
   }
   f->host_n_out = 0;
-  int32_t outer = f->grad_mode;
+  int32_t outer = f->modes;
   bool was = grad_mode;
-  f->grad_mode = grad_mode; /* the callback's calls are recorded as the engine's are now */
+  /* The callback's calls are recorded as the engine's are now. */
+  f->modes = (outer & ~PG_MODE_GRAD) | (grad_mode ? PG_MODE_GRAD : 0);
   int32_t status = pg_host((int32_t)kind, id, n);
-  f->grad_mode = outer;
+  f->modes = outer;
+  modes_enter(outer);
   grad_mode = was;
   if (status != 0) {
     fail(ERR_HOST, "a callback raised");

@@ -583,7 +583,6 @@ static Tensor *turned_weight(Tensor *w) {
   if (w->ndim != 2) return t_t2(w);
   Tensor *t = tensor_alias(w, 2, (int64_t[]){w->sizes[1], w->sizes[0]}, (int64_t[]){w->strides[1], w->strides[0]}, w->offset);
   if (!t) return NULL;
-  t->flags |= w->flags & FLAG_INFERENCE;
   if (saved_check_mode) tensor_share_version(t, w);
   return set_history(t, node_new(&TBackward0, 0, 0, w, NULL));
 }

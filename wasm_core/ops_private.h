@@ -6,6 +6,7 @@
 #include "copy.h"
 #include "create.h"
 #include "decompose.h"
+#include "host.h"
 #include "join.h"
 #include "shape.h"
 #include "view.h"

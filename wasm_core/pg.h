@@ -30,6 +30,10 @@ enum {
   PG_DATA_BYTES = 1 << 16,
   PG_INPLACE = 1, /* mode bits */
   PG_METHOD = 2,
+  PG_MODE_GRAD = 1, /* bits of `modes`: calls are recorded, */
+  PG_MODE_INFERENCE = 2, /* but not in inference mode; */
+  PG_MODE_ANY_LAYOUT = 4, /* a gradient is kept in whatever layout it came; */
+  PG_MODE_ONE_THREAD = 8 /* remembered for the host, nothing to the engine. */
 };
 #define PG_PENDING ((int64_t)1 << 32)
 
@@ -46,7 +50,7 @@ typedef struct {
   const char *message;             /* of the last failure */
   int64_t host_in[PG_MAX_ARGS], host_out[PG_MAX_ARGS];
   int32_t host_n_out;
-  int32_t grad_mode; /* whether calls are recorded: the host may write it between calls */
+  int32_t modes; /* of the calling thread, PG_MODE_ bits: the host writes it between calls */
   _Alignas(16) char data[PG_DATA_BYTES];       /* lists and texts of arguments */
 } PgFrame;
 

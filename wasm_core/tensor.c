@@ -405,6 +405,7 @@ Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *s
   }
   v->numel = numel;
   v->offset = offset;
+  v->flags = t->flags & FLAG_INFERENCE; /* aliases are of one kind, wherever they are made */
   return v;
 }
 

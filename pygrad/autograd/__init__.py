@@ -10,19 +10,29 @@ from .._tensor import Tensor
 from . import functional as functional
 from . import grad_mode as grad_mode
 from . import graph as graph
-from .grad_mode import enable_grad, no_grad, set_grad_enabled
+from .grad_mode import (
+    enable_grad,
+    enforce_grad_layout_policy,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 from .graph import allow_mutation_on_saved_tensors
 
 __all__ = [
     "allow_mutation_on_saved_tensors",
     "backward",
     "enable_grad",
+    "enforce_grad_layout_policy",
     "functional",
     "grad",
     "grad_mode",
     "graph",
+    "inference_mode",
     "no_grad",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]
 
 _C = _ops.C

@@ -1,84 +1,35 @@
-"""Whether operations are recorded: no_grad, enable_grad, set_grad_enabled, as scopes and
-decorators.
+"""Whether and how operations are recorded: scopes that are switches and decorators too.
+
+Every mode belongs to one thread; a new thread starts with recording on and all else off.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .. import _engine
+from .._modes import ANY_LAYOUT, GRAD, INFERENCE, ONE_THREAD, get, put, switch
+from ..utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager
 
-_MODE = _engine.frame + _engine.layout["frame_grad_mode"]
-_memory = _engine.memory
-
-
-def _set(enabled: bool) -> bool:
-    """Turns recording on or off, in the engine's frame; returns what it was."""
-    was = _memory[_MODE] != 0
-    _memory[_MODE] = enabled
-    return was
-
-
-class _Scope:
-    """A context manager that is a decorator too: of functions, generators and (with a warning in
-    PyTorch) classes.
-    """
-
-    _mode: bool
-
-    def __enter__(self) -> None:
-        self._before = _set(self._mode)
-
-    def __exit__(self, *_: Any) -> None:
-        _set(self._before)
-
-    def clone(self) -> _Scope:
-        """A fresh scope of the same kind, for each call of a decorated function."""
-        return type(self)()
-
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        if inspect.isgeneratorfunction(function):
-            return self._wrap_generator(function)
-
-        @functools.wraps(function)
-        def decorated(*args: Any, **kwargs: Any) -> Any:
-            with self.clone():
-                return function(*args, **kwargs)
-
-        return decorated
-
-    def _wrap_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The scope holds while the generator runs, not while its user does."""
-
-        @functools.wraps(function)
-        def decorated(*args: Any, **kwargs: Any) -> Any:
-            generator = function(*args, **kwargs)
-            value: Any = None
-            raised: BaseException | None = None
-            while True:
-                try:
-                    with self.clone():
-                        got = generator.send(value) if raised is None else generator.throw(raised)
-                except StopIteration as stop:
-                    return stop.value
-                value, raised = None, None
-                try:
-                    value = yield got
-                except GeneratorExit:
-                    with self.clone():
-                        generator.close()
-                    raise
-                except BaseException as error:
-                    raised = error
-
-        return decorated
+__all__ = [
+    "enable_grad",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
 
 
-class no_grad(_Scope):
-    """Nothing is recorded inside.
+def _must_be_bool(name: str, argument: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position 1) must be bool, not {type(value).__name__}"
+        )
+    return value
+
+
+class no_grad(_NoParamDecoratorContextManager):
+    """Nothing is recorded inside: results do not require grad, whatever their inputs.
 
     Example:
         >>> import pygrad
@@ -87,48 +38,186 @@ class no_grad(_Scope):
         ...     y = x * 2
         >>> y.requires_grad
         False
+        >>> @pygrad.no_grad()
+        ... def double(x):
+        ...     return x * 2
+        >>> double(x).requires_grad
+        False
     """
 
-    _mode = False
+    def __init__(self, orig_func: Callable[..., Any] | None = None) -> None:
+        self.prev = False
 
-    def __new__(cls, orig_func: Callable[..., Any] | None = None) -> Any:
-        scope = super().__new__(cls)
-        return scope if orig_func is None else scope(orig_func)
+    def __enter__(self) -> None:
+        self.prev = bool(switch(GRAD, False) & GRAD)
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        switch(GRAD, self.prev)
+
+
+class enable_grad(_NoParamDecoratorContextManager):
+    """Operations are recorded inside, even within no_grad (but not within inference_mode).
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.ones(1, requires_grad=True)
+        >>> with pygrad.no_grad(), pygrad.enable_grad():
+        ...     y = x * 2
+        >>> y.requires_grad
+        True
+    """
 
     def __init__(self, orig_func: Callable[..., Any] | None = None) -> None:
-        pass
+        self.prev = False
+
+    def __enter__(self) -> None:
+        self.prev = bool(switch(GRAD, True) & GRAD)
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        switch(GRAD, self.prev)
 
 
-class enable_grad(no_grad):
-    """Operations are recorded inside, even within no_grad."""
-
-    _mode = True
-
-
-class set_grad_enabled(_Scope):
+class set_grad_enabled(_DecoratorContextManager):
     """Turns recording on or off: at once when called, and until the end of a ``with`` when used
     so.
+
+    Args:
+        mode: whether operations are recorded.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.ones(1, requires_grad=True)
+        >>> with pygrad.set_grad_enabled(False):
+        ...     y = x * 2
+        >>> y.requires_grad
+        False
+        >>> _ = pygrad.set_grad_enabled(True)
     """
 
     def __init__(self, mode: bool) -> None:
-        if not isinstance(mode, bool):
-            raise TypeError(
-                "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
-                f"{type(mode).__name__}"
-            )
-        self._mode = self.mode = mode
-        self._before = _set(mode)
+        self.mode = mode
+        on = _must_be_bool("set_grad_enabled", "enabled", mode)
+        self.prev = bool(switch(GRAD, on) & GRAD)
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        _set(self._before)
-        return super().__call__(function)
+    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
+        switch(GRAD, self.prev)
+        return super().__call__(orig_func)
 
     def __enter__(self) -> None:
-        _set(self._mode)
+        switch(GRAD, self.mode)
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        switch(GRAD, self.prev)
 
     def __repr__(self) -> str:
-        return f"set_grad_enabled(mode={self.mode})"
+        kind = type(self)
+        return f"{kind.__module__}.{kind.__qualname__}(mode={self.mode})"
 
     def clone(self) -> set_grad_enabled:
         """A scope of the same mode."""
-        return set_grad_enabled(self.mode)
+        return type(self)(self.mode)
+
+
+class inference_mode(_DecoratorContextManager):
+    """Nothing is recorded inside, not even with enable_grad, and tensors made inside never are:
+    they can be used later where nothing is saved for backward, and written to inside only.
+
+    Args:
+        mode: False switches inference mode off within it; a function is decorated.
+
+    Example:
+        >>> import pygrad
+        >>> with pygrad.inference_mode():
+        ...     y = pygrad.ones(2) * 2
+        >>> y.is_inference()
+        True
+        >>> y * pygrad.ones(2, requires_grad=True)
+        Traceback (most recent call last):
+        ...
+        RuntimeError: Inference tensors cannot be saved for backward. ...
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
+
+    def __init__(self, mode: Any = True) -> None:
+        self.mode = mode
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        if self.mode:
+            set_, clear = INFERENCE | ONE_THREAD, GRAD
+        else:
+            set_, clear = GRAD, INFERENCE | ONE_THREAD
+        self._before.append(put(get() & ~clear | set_))
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        put(self._before.pop())
+
+    def clone(self) -> inference_mode:
+        """A scope of the same mode."""
+        return type(self)(self.mode)
+
+
+class set_multithreading_enabled(_DecoratorContextManager):
+    """Accepted and remembered: backward runs on the calling thread whatever it says.
+
+    Args:
+        mode: whether backward might use more threads, if there were any.
+
+    Example:
+        >>> import pygrad
+        >>> with pygrad.autograd.set_multithreading_enabled(False):
+        ...     pass
+    """
+
+    def __init__(self, mode: bool) -> None:
+        on = _must_be_bool("set_multithreading_enabled", "enabled", mode)
+        self.prev = not switch(ONE_THREAD, not on) & ONE_THREAD
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        switch(ONE_THREAD, not self.prev)
+
+    def clone(self) -> set_multithreading_enabled:
+        """A scope of the same mode."""
+        return type(self)(self.mode)
+
+
+class enforce_grad_layout_policy(_DecoratorContextManager):
+    """Whether a new ``.grad`` must have the strides of its tensor (the default) or may keep the
+    layout in which backward made it, which saves a copy.
+
+    Args:
+        enable: False lets any layout stand, at once and until the end of a ``with``.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.ones(2, 3).t().requires_grad_()
+        >>> with pygrad.autograd.enforce_grad_layout_policy(False):
+        ...     (x.contiguous() * 2).sum().backward()
+        >>> x.grad.shape
+        torch.Size([3, 2])
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        on = _must_be_bool("set_grad_layout_enforcement_enabled", "enabled", enable)
+        self.prev = not switch(ANY_LAYOUT, not on) & ANY_LAYOUT
+        self.mode = enable
+
+    def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
+        switch(ANY_LAYOUT, not self.prev)
+        return super().__call__(orig_func)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        switch(ANY_LAYOUT, not self.prev)
+
+    def clone(self) -> enforce_grad_layout_policy:
+        """A scope of the same policy."""
+        return type(self)(self.mode)

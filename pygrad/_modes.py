@@ -1,0 +1,101 @@
+"""The modes of a thread: whether calls are recorded, inference mode, and the like.
+
+The frame holds the modes of one thread, its owner, as a word of bits. A call by another thread
+first brings that thread's word there (`enter`), so that the owner, nearly always the only thread,
+pays for one comparison.
+"""
+
+from __future__ import annotations
+
+import threading
+from _thread import get_ident
+from typing import Final
+
+from . import _engine
+
+GRAD, INFERENCE, ANY_LAYOUT, ONE_THREAD = 1, 2, 4, 8
+"""PG_MODE_ bits of wasm_core/pg.h."""
+
+_DEFAULT: Final = GRAD
+_AT: Final = (_engine.frame + _engine.layout["frame_modes"]) >> 2
+_ints, _lock = _engine.ints, _engine.lock
+
+
+class _Owner:
+    """Whose modes are in the frame."""
+
+    __slots__ = ("ident", "word")
+
+    def __init__(self) -> None:
+        self.ident = get_ident()
+        self.word = [_DEFAULT]
+
+
+owner: Final = _Owner()
+
+
+class _Farewell:
+    """Dies with its thread, whose ident the next thread may get."""
+
+    __slots__ = ("ident",)
+
+    def __init__(self) -> None:
+        self.ident = get_ident()
+
+    def __del__(self, owner: _Owner = owner) -> None:
+        if owner.ident == self.ident:
+            owner.ident = 0
+
+
+class _OfThread(threading.local):
+    """The word of a thread while another's is in the frame."""
+
+    def __init__(self) -> None:
+        self.word = [_DEFAULT]
+        self.farewell = _Farewell()
+
+
+_own = _OfThread()
+owner.word = _own.word
+
+
+def enter() -> None:
+    """Makes this thread the owner of the frame's modes. The engine's lock is held."""
+    owner.word[0] = _ints[_AT]
+    word = _own.word  # a thread's first look makes its word and its farewell
+    _ints[_AT] = word[0]
+    owner.word = word
+    owner.ident = get_ident()
+
+
+def _own_frame() -> None:
+    with _lock:
+        if owner.ident != get_ident():
+            enter()
+
+
+# In these, no call comes between the comparison and the write: another thread cannot run there.
+
+
+def get() -> int:
+    """The modes of this thread."""
+    while get_ident() != owner.ident:
+        _own_frame()
+    return _ints[_AT]
+
+
+def put(word: int) -> int:
+    """Sets the modes of this thread; returns what they were."""
+    while get_ident() != owner.ident:
+        _own_frame()
+    was, _ints[_AT] = _ints[_AT], word
+    return was
+
+
+def switch(bit: int, on: object) -> int:
+    """Sets or clears one bit; returns all the modes as they were."""
+    while get_ident() != owner.ident:
+        _own_frame()
+    was = _ints[_AT]
+    _ints[_AT] = was | bit if on else was & ~bit
+    return was
