@@ -96,6 +96,7 @@ from ._functions import (
     typename,
     use_deterministic_algorithms,
 )
+from .autograd.anomaly_mode import is_anomaly_detection_enabled
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import (
     Generator,
@@ -173,6 +174,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "is_anomaly_detection_enabled",
     "is_complex",
     "is_floating_point",
     "is_nonzero",

@@ -406,7 +406,7 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any]) -> An
     """Results that are not one plain tensor, failures, and what waits for the host."""
     if r < 0:
         error = e.failure(r)
-        e.collect_pending()
+        e.collect_pending(beside_an_error=True)
         try:
             raise error from None
         finally:

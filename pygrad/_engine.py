@@ -14,6 +14,7 @@ import ctypes
 import os
 import struct
 import threading
+import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -222,6 +223,8 @@ frame: Final = _frame
 lock = threading.RLock()
 acquire: Final = lock.acquire
 unlock: Final = lock.release
+queued_warnings: Final[list[str]] = []
+"""What callbacks have to warn of: raised when the crossing ends, with the engine's own."""
 released: Final[list[int]] = []
 """Handles whose Python objects died; the next crossing hands them over."""
 
@@ -326,9 +329,14 @@ def live_count() -> int:
         return int(_public["pg_live_count"](_store))
 
 
-def collect_pending() -> None:
-    """Warnings to raise and callbacks to forget that the engine has queued."""
-    texts = []
+def collect_pending(beside_an_error: bool = False) -> None:
+    """Warnings to raise and callbacks to forget that the engine has queued.
+
+    Args:
+        beside_an_error: print what a filter makes an error of: another error is to be raised.
+    """
+    texts = queued_warnings[:]
+    queued_warnings.clear()
     with lock:
         while ident := _public["pg_dropped"](_store):
             if on_dropped is not None:
@@ -336,7 +344,12 @@ def collect_pending() -> None:
         while address := _public["pg_warning"](_store):
             texts.append(text_at(address))
     for text in texts:
-        warnings.warn(text, UserWarning, stacklevel=4)
+        try:
+            warnings.warn(text, UserWarning, stacklevel=4)
+        except UserWarning:
+            if not beside_an_error:
+                raise
+            traceback.print_exc()
 
 
 def failure(code: int) -> BaseException:

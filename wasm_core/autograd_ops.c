@@ -158,6 +158,14 @@ Tensor *op_node_variable(Call *c) {
   return n ? n->variable : NULL;
 }
 
+/* The host's id of where it was made (0: not recorded), and the node whose backward made it. */
+void op_node_trace(Call *c) {
+  const Node *n = arg_node(c);
+  if (!n) return;
+  int64_t out[2] = {n->origin ? n->origin->trace : 0, n->origin && n->origin->parent ? node_handle(n->origin->parent) : 0};
+  ret_ints(c, 2, out);
+}
+
 void op_node_fields(Call *c) {
   Node *n = arg_node(c);
   if (n) ret_str(c, n->type->fields);

@@ -6,6 +6,7 @@
  * own on the same node and takes it away before it returns. Nothing recurses on the graph. */
 #include <string.h>
 
+#include "anomaly.h"
 #include "elementwise.h"
 #include "graph.h"
 #include "host.h"
@@ -396,8 +397,9 @@ static bool run_state(Task *task, State *s) {
       pool_push(s->grads[i]);
       s->grads[i] = NULL;
     }
-    ok = ok && pass_on(task, n, gi);
-    if (ok && !task->retain_graph) node_release_saved(n);
+    bool nan = ok && anomaly_mode && anomaly_check_nan && anomaly_has_nan(n, gi);
+    ok = ok && !nan && pass_on(task, n, gi);
+    if ((ok || nan) && !task->retain_graph) node_release_saved(n);
   }
   pool_release(mark, NULL);
   scratch_release(scratch);
@@ -474,9 +476,16 @@ static void finish(Task *task) {
 
 static bool walk(Task *task, int n_roots, Tensor *const *roots, Tensor *const *grads) {
   if (!start(task, n_roots, roots, grads) || !push_roots(task, n_roots, roots)) return false;
-  while (task->heap_n)
-    if (!run_state(task, heap_pop(task))) return false;
-  return true;
+  Node *outer = node_running;
+  bool ok = true;
+  while (ok && task->heap_n) {
+    State *s = heap_pop(task);
+    node_running = s->node;
+    ok = run_state(task, s);
+    if (!ok && anomaly_mode) anomaly_report(s->node);
+  }
+  node_running = outer;
+  return ok;
 }
 
 static bool find_captures(Task *task, int n, Tensor *const *inputs) {

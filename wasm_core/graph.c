@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "anomaly.h"
 #include "host.h"
 #include "memory.h"
 #include "op.h"
@@ -37,6 +38,7 @@ static Node *node_bare(const NodeType *type, int n_edges, int n_saves, int n_num
   n->n_numbers = (uint16_t)n_numbers;
   n->outputs = &n->output;
   live_nodes++;
+  if (anomaly_mode) anomaly_birth(n);
   return n;
 }
 
@@ -47,10 +49,6 @@ const char *node_short_name(const Node *n) {
 
 void node_retain(Node *n) {
   if (n) n->refs++;
-}
-
-static void version_release(Version *v) {
-  if (v && --v->refs == 0) mem_free(v, sizeof *v);
 }
 
 static void saved_release(Saved *s) {
@@ -91,6 +89,7 @@ static void bury(Node *n) {
   }
   if (n->host) host_drop(n->host);
   outputs_release(n);
+  anomaly_forget(n);
   for (int i = 0; i < n->n_saves; i++) saved_release(&n->saves[i]);
   for (int i = 0; i < n->n_edges; i++) node_release(n->edges[i].node);
   node_release(n->inner);
@@ -193,9 +192,13 @@ static Tensor *modified_error(const Node *n, const Saved *s) {
   if (producer) snprintf(origin, sizeof origin, ", which is output %d of %s,", (int)s->output_nr, producer->type->name);
   return fail(ERR_RUNTIME,
               "one of the variables needed for gradient computation has been modified by an inplace operation: "
-              "[torch.%sTensor %s]%s is at version %u; expected version %u instead. Hint: enable anomaly detection to "
-              "find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True).",
-              dtype_info[s->value->dtype].legacy, shape_text(s->value), origin, s->version->value, s->version_saved);
+              "[torch.%sTensor %s]%s is at version %u; expected version %u instead. Hint: %s%s",
+              dtype_info[s->value->dtype].legacy, shape_text(s->value), origin, s->version->value, s->version_saved,
+              anomaly_mode ? "the backtrace further above shows the operation that failed to compute its gradient. The "
+                             "variable in question was changed in there or anywhere later. Good luck!"
+                           : "enable anomaly detection to find the operation that failed to compute its gradient, with "
+                             "torch.autograd.set_detect_anomaly(True, check_nan=False).",
+              anomaly_mode ? anomaly_blame(n, s->version, s->version_saved) : "");
 }
 
 bool saves_unwritten(const Node *n) {

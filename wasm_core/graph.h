@@ -92,6 +92,7 @@ struct Node {
   void *state;      /* of the backward that is running, see engine.c; the link of the dead list */
   Tensor *variable; /* accumulators: the leaf, owned */
   Node *inner;      /* CopySlices: the node of the op done on the view, owned */
+  struct Origin *origin; /* anomaly.h: where it was made; NULL unless that is recorded */
 };
 
 enum { NODE_PLAIN, NODE_ACCUMULATE, NODE_COPY_SLICES, NODE_HOST, NODE_ERROR };

@@ -66,3 +66,26 @@ bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Ten
   }
   return true;
 }
+
+int32_t host_trace(void) {
+  PgFrame *f = pg_frame();
+  f->host_n_out = 0;
+  if (pg_host(HOST_TRACE, 0, 0) == 0) return f->host_n_out ? (int32_t)f->host_out[0] : 0;
+  fail(ERR_HOST, "a callback raised");
+  return 0;
+}
+
+void host_report(int32_t trace, const char *name, int depth) {
+  PgFrame *f = pg_frame();
+  f->host_in[0] = (int64_t)(uintptr_t)name;
+  f->host_in[1] = depth;
+  pg_host(HOST_REPORT, trace, 2);
+}
+
+const char *host_line(int32_t trace) {
+  PgFrame *f = pg_frame();
+  f->data[0] = 0;
+  if (trace) pg_host(HOST_LINE, trace, 0);
+  f->data[PG_DATA_BYTES - 1] = 0;
+  return f->data;
+}

@@ -10,7 +10,8 @@
 typedef enum {
   HOST_HOOK,      /* tensor hook: one gradient in, a replacement or none out */
   HOST_POST_HOOK, /* after accumulation: the leaf in, nothing out */
-  HOST_NODE_PRE_HOOK, HOST_NODE_HOOK, HOST_FUNCTION, HOST_PACK, HOST_UNPACK, HOST_CAPTURE
+  HOST_NODE_PRE_HOOK, HOST_NODE_HOOK, HOST_FUNCTION, HOST_PACK, HOST_UNPACK, HOST_CAPTURE,
+  HOST_TRACE = 32, HOST_REPORT, HOST_LINE
 } HostCall;
 
 /* Calls the host's object `id` with n tensors; up to cap results come back in out (owned by the
@@ -19,6 +20,12 @@ bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Ten
 /* Sets the engine's variables by the modes of the calling thread (PG_MODE_ bits of the frame). */
 void modes_enter(int32_t modes);
 bool host_grad_enabled(void);
+/* The host's id for the place that its program is at, until host_drop; 0 with ERR_HOST set if the host raised. */
+int32_t host_trace(void);
+/* A backward failed in a node of this name and trace (or 0); at depth > 0 it made the node told of before. */
+void host_report(int32_t trace, const char *name, int depth);
+/* The last line of a trace, or "" (also of 0); it lies in the frame's data, so only once all there was read. */
+const char *host_line(int32_t trace);
 /* The host's object is not needed any more; told to the host after the crossing. */
 void host_drop(int32_t id);
 int32_t host_dropped_take(void); /* the next one, or 0 */

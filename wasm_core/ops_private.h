@@ -2,6 +2,7 @@
 #ifndef PG_OPS_PRIVATE_H
 #define PG_OPS_PRIVATE_H
 
+#include "anomaly.h"
 #include "call.h"
 #include "copy.h"
 #include "create.h"
@@ -30,6 +31,7 @@ void op_node_next(Call *c);
 Tensor *op_node_variable(Call *c);
 void op_node_fields(Call *c);
 void op_node_saved(Call *c);
+void op_node_trace(Call *c);
 void op_hook_add(Call *c);
 void op_hook_remove(Call *c);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "anomaly.h"
 #include "graph.h"
 #include "host.h"
 #include "memory.h"
@@ -214,8 +215,10 @@ void tensor_retain(Tensor *t) {
   if (t) t->refs++;
 }
 
-static void version_release(Version *v) {
-  if (v && --v->refs == 0) mem_free(v, sizeof *v);
+void version_release(Version *v) {
+  if (!v || --v->refs > 0) return;
+  anomaly_drop_trail(v);
+  mem_free(v, sizeof *v);
 }
 
 static void hooks_release(Hook *h) {
@@ -447,7 +450,7 @@ Meta *tensor_meta(Tensor *t) {
 static Version *version_of(Tensor *t) {
   if (!t->version) {
     t->version = mem_alloc(sizeof *t->version);
-    if (t->version) *t->version = (Version){1, 0};
+    if (t->version) *t->version = (Version){1, 0, NULL};
   }
   return t->version;
 }
@@ -462,7 +465,9 @@ void tensor_share_version(Tensor *t, Tensor *with) {
 
 void tensor_bump_version(Tensor *t) {
   Version *v = version_of(t);
-  if (v) v->value++;
+  if (!v) return;
+  v->value++;
+  if (anomaly_mode && saved_check_mode) anomaly_write(v);
 }
 
 uint32_t tensor_version(const Tensor *t) { return t->version ? t->version->value : 0; }

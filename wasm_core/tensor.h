@@ -35,7 +35,9 @@ typedef struct {
 typedef struct {
   int32_t refs;
   uint32_t value;
+  struct Trail *trail; /* anomaly.h: what incremented it; NULL unless that is recorded */
 } Version;
+void version_release(Version *v);
 
 typedef enum {
   VIEW_PLAIN,        /* modifying it in place rebases the base's history */

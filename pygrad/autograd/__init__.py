@@ -7,9 +7,11 @@ from typing import Any
 
 from .. import _ops
 from .._tensor import Tensor
+from . import anomaly_mode as anomaly_mode
 from . import functional as functional
 from . import grad_mode as grad_mode
 from . import graph as graph
+from .anomaly_mode import detect_anomaly, is_anomaly_detection_enabled, set_detect_anomaly
 from .grad_mode import (
     enable_grad,
     enforce_grad_layout_policy,
@@ -22,7 +24,9 @@ from .graph import allow_mutation_on_saved_tensors
 
 __all__ = [
     "allow_mutation_on_saved_tensors",
+    "anomaly_mode",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "enforce_grad_layout_policy",
     "functional",
@@ -30,7 +34,9 @@ __all__ = [
     "grad_mode",
     "graph",
     "inference_mode",
+    "is_anomaly_detection_enabled",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import _call, _engine, _ops
 
-_callables: dict[int, Callable[..., Any]] = {}
+_callables: dict[int, Any] = {}
 _next_id = 1
 HOOK, POST_HOOK = 0, 1
 
@@ -34,6 +34,11 @@ def _run(kind: int, ident: int, handles: list[int]) -> list[int]:
 
 _keep: list[Any] = []
 
+services: dict[int, Callable[[int, list[int]], list[int]]] = {}
+"""By the kind of a callback that runs nothing of the user's: a function of the id and the
+words that the engine has sent.
+"""
+
 
 def _check_replacement(old: Any, new: Any) -> None:
     if old is not None and new.dtype is not old.dtype:
@@ -45,6 +50,8 @@ def _check_replacement(old: Any, new: Any) -> None:
 
 
 def _dispatch(kind: int, ident: int, handles: list[int]) -> list[int]:
+    if kind in services:
+        return services[kind](ident, handles)
     _keep.clear()
     was = _call.pause()
     try:
@@ -57,13 +64,18 @@ _engine.on_host_call = _dispatch
 _engine.on_dropped = lambda ident: _callables.pop(ident, None) and None
 
 
-def add_callable(hook: Callable[..., Any]) -> int:
-    """An id by which the engine can call `hook`."""
+def add_callable(hook: Any) -> int:
+    """An id by which the engine can call `hook`, or name whatever else it stands for."""
     global _next_id
     ident = _next_id
     _next_id += 1
     _callables[ident] = hook
     return ident
+
+
+def held(ident: int) -> Any:
+    """What `add_callable` was given, until the engine lets go of the id; then None."""
+    return _callables.get(ident)
 
 
 class EngineHandle:

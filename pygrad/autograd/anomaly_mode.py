@@ -1,0 +1,172 @@
+"""Anomaly mode: a backward that fails says where the forward was that led to it.
+
+The engine asks for a trace whenever it records a node while the mode is on, and names it again when
+that node's backward fails; the traces are kept here by id, as callbacks are. What the mode costs
+while it is off is one branch a node.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import warnings
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from .. import _engine, _ops
+from ..utils import hooks
+
+__all__ = ["detect_anomaly", "is_anomaly_detection_enabled", "set_detect_anomaly"]
+
+_f = _ops.SPACES["f"]
+_TRACE, _REPORT, _LINE = 32, 33, 34
+_PACKAGE: Final = Path(__file__).parent.parent
+_PLUMBING: Final = {
+    str(_PACKAGE / name)
+    for name in (
+        "_call.py",
+        "_engine.py",
+        "_functions.py",
+        "_ops.py",
+        "_tensor.py",
+        "autograd/anomaly_mode.py",
+        "utils/hooks.py",
+    )
+}
+"""Files whose frames lead from the user's call to the engine, and say nothing to the user."""
+
+_HEADINGS: Final = (
+    "Error detected in {}. Traceback of forward call that caused the error:\n",
+    "\n\nPrevious calculation was induced by {}. Traceback of forward call that induced the "
+    "previous calculation:\n",
+)
+
+
+def _caller() -> FrameType | None:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename in _PLUMBING:
+        frame = frame.f_back
+    return frame
+
+
+def _note_trace(_ident: int, _words: list[int]) -> list[int]:
+    """The stack as it is now, without the source lines, which are read if it is ever shown."""
+    stack = traceback.StackSummary.extract(traceback.walk_stack(_caller()), lookup_lines=False)
+    stack.reverse()
+    return [hooks.add_callable(stack)]
+
+
+def _report(ident: int, words: list[int]) -> list[int]:
+    """A node of a backward that failed, or (at depth 1 and more) whose backward made the last."""
+    name, depth = _engine.text_at(words[0]), words[1]
+    lines = forward_lines(ident)
+    if lines is None:
+        text = (
+            f"Error detected in {name}. No forward pass information available. Enable detect "
+            "anomaly during forward pass for more information."
+        )
+    else:
+        text = _HEADINGS[depth > 0].format(name) + "".join(lines)
+    _engine.queued_warnings.append(text)
+    return []
+
+
+def _write_line(ident: int, _words: list[int]) -> list[int]:
+    """The innermost line of a trace as text, for the engine to read from the frame."""
+    stack = hooks.held(ident)
+    if stack:
+        last = stack[-1]
+        text = f"{last.filename}:{last.lineno}, in {last.name}: {last.line}"
+        raw = text.encode()[:1024] + b"\0"
+        _engine.memory[_engine.DATA : _engine.DATA + len(raw)] = raw
+    return []
+
+
+hooks.services.update({_TRACE: _note_trace, _REPORT: _report, _LINE: _write_line})
+
+
+def forward_lines(ident: int) -> list[str] | None:
+    """The lines of a trace as `traceback.format_stack` gives them; None if there is none."""
+    stack = hooks.held(ident)
+    return None if stack is None else stack.format()
+
+
+def is_anomaly_detection_enabled() -> bool:
+    """Whether anomaly mode is on: torch.js's name for `is_anomaly_enabled`.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.autograd.is_anomaly_detection_enabled()
+        False
+    """
+    return bool(_f["is_anomaly_enabled"]())
+
+
+class detect_anomaly:
+    """While in this scope, a backward that fails shows the forward that led to it.
+
+    A warning carries the traceback of the call that made the failing node; if a backward made that
+    node, one more carries that of its own forward, and so on. With `check_nan` a gradient that is
+    not a number is a failure. Slow, so for debugging.
+
+    Args:
+        check_nan: raise a RuntimeError when a node's backward gives a nan.
+
+    Warns:
+        UserWarning: when it is made, that the mode is on.
+
+    Example:
+        >>> import pygrad, warnings
+        >>> warnings.simplefilter("ignore")
+        >>> with pygrad.autograd.detect_anomaly():
+        ...     x = pygrad.zeros(1, requires_grad=True)
+        ...     (x.sqrt() * 0).backward()
+        Traceback (most recent call last):
+        ...
+        RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output.
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.prev = _f["is_anomaly_enabled"]()
+        self.check_nan = check_nan
+        self.prev_check_nan = _f["is_anomaly_check_nan_enabled"]()
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should "
+            "only be enabled for debugging.",
+            stacklevel=2,
+        )
+
+    def __enter__(self) -> None:
+        _f["set_anomaly_enabled"](True, self.check_nan)
+
+    def __exit__(self, *_: Any) -> None:
+        _f["set_anomaly_enabled"](self.prev, self.prev_check_nan)
+
+
+class set_detect_anomaly:
+    """Turns anomaly mode on or off: at once when called, until the end of a ``with`` if used so.
+
+    Args:
+        mode: on or off.
+        check_nan: raise a RuntimeError when a node's backward gives a nan.
+
+    Example:
+        >>> import pygrad
+        >>> with pygrad.autograd.set_detect_anomaly(True, check_nan=False):
+        ...     pygrad.is_anomaly_enabled(), pygrad.is_anomaly_check_nan_enabled()
+        (True, False)
+        >>> pygrad.is_anomaly_enabled()
+        False
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self.prev = _f["is_anomaly_enabled"]()
+        self.prev_check_nan = _f["is_anomaly_check_nan_enabled"]()
+        _f["set_anomaly_enabled"](mode, check_nan)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: Any) -> None:
+        _f["set_anomaly_enabled"](self.prev, self.prev_check_nan)
