@@ -145,10 +145,17 @@ def _signatures(op: _ops.Op, letter: str) -> list[str]:
         if "o" in flags and not method:
             out = "out: Tensor | None = ..." if result == "Tensor" else "out: Any = ..."
         for spread in (False, True) if _spreads(given, method) else (False,):
-            shown = _parameters(given, method, spread, out)
-            found.append(f"({shown}) -> {result}: ...")
-        if "v" in flags:
-            found.append(f"(*{given[0].name}: Tensor) -> {result}: ...")
+            if "V" not in flags:
+                found.append(f"({_parameters(given, method, spread, out)}) -> {result}: ...")
+        if "v" in flags or "V" in flags:
+            shown = [
+                f"*{each.name}: Tensor" if "[]" in each.type else _parameter(each, method)
+                for each in given
+                if not each.keyword_only
+            ]
+            shown += [_parameter(each, method) for each in given if each.keyword_only]
+            shown += [out] if out else []
+            found.append(f"({', '.join(shown)}) -> {result}: ...")
     return list(dict.fromkeys(found))
 
 

@@ -36,7 +36,8 @@ NOT_BY_DIFFERENCES = {
     "nextafter": "the step is far larger than what it does",
     "view": "one sample reinterprets bits",
     **dict.fromkeys(
-        ["igamma", "igammac", "gammainc", "gammaincc", "zeta", "floor_divide"], NO_DERIVATIVE
+        ["igamma", "igammac", "gammainc", "gammaincc", "zeta", "floor_divide", "bincount"],
+        NO_DERIVATIVE,
     ),
     **dict.fromkeys(["unique", "unique_consecutive", "binomial", "remainder"], NO_DERIVATIVE),
     "normal": "the stream of numbers depends on the values",
@@ -44,7 +45,7 @@ NOT_BY_DIFFERENCES = {
     "set_": NO_DERIVATIVE,
     **dict.fromkeys(["to", "type_as", "float"], "rounds to float32"),
     "nn.functional.embedding": "a padding row has no gradient by definition",
-    "embedding_renorm_": "works on the values alone",
+    "embedding_renorm_": NO_DERIVATIVE,
     "bernoulli_": "a step function of its input",
 }
 

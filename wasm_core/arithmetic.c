@@ -83,8 +83,9 @@ Tensor *t_rsub(Tensor *a, Tensor *b, Tensor *alpha) {
 
 Tensor *t_add(Tensor *a, Tensor *b) { return t_add_scaled(a, b, NULL); }
 Tensor *t_sub(Tensor *a, Tensor *b) { return t_sub_scaled(a, b, NULL); }
-Tensor *t_mul_f(Tensor *a, double b) { return failed() || !a ? NULL : t_mul(a, tensor_wrapped_f(b)); }
-Tensor *t_add_f(Tensor *a, double b) { return failed() || !a ? NULL : t_add(a, tensor_wrapped_f(b)); }
+Tensor *t_mul_f(Tensor *a, double b) { return failed() || !a ? NULL : renamed(t_mul(a, tensor_wrapped_f(b)), "MulBackward1"); }
+Tensor *t_div_f(Tensor *a, double b) { return failed() || !a ? NULL : renamed(t_div(a, tensor_wrapped_f(b)), "DivBackward1"); }
+Tensor *t_add_f(Tensor *a, double b) { return failed() || !a ? NULL : renamed(t_add(a, tensor_wrapped_f(b)), "AddBackward1"); }
 
 /* ------------------------------------------------------------ division */
 
@@ -155,7 +156,7 @@ static void zero_vjp(Node *n, Tensor *g, Tensor **gi) {
 GRAD(DivBackward2, "") { zero_vjp(n, g[0], gi); }
 
 Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode) {
-  if (blocked(a, b) || !mode) return t_div(a, b);
+  if (blocked(a, b) || !mode) return renamed(t_div(a, b), "DivBackward2");
   bool down = strcmp(mode, "floor") == 0;
   if (!down && strcmp(mode, "trunc") != 0)
     return fail(ERR_RUNTIME, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", mode);
@@ -190,13 +191,6 @@ Tensor *t_remainder(Tensor *a, Tensor *b) {
   return modulo(&RemainderBackward0, &RemainderBackward1, remainder_loops, "remainder", a, b);
 }
 
-/* Ops that PyTorch records without a gradient. */
-#define NO_DERIVATIVE(name)                                                             \
-  static void refuse_##name(Node *n, Tensor **g, Tensor **gi) {                         \
-    (void)n, (void)g, (void)gi;                                                         \
-    fail(ERR_RUNTIME, "derivative for aten::" #name " is not implemented");             \
-  }                                                                                     \
-  static const NodeType node_##name = {"torch::autograd::NotImplemented", refuse_##name, ""};
 NO_DERIVATIVE(floor_divide)
 NO_DERIVATIVE(remainder)
 NO_DERIVATIVE(heaviside)

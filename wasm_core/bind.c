@@ -248,7 +248,7 @@ static bool fits(const Arg *a, const Value *v) {
 
 /* ------------------------------------------------------------ binding */
 
-typedef enum { FIT, TOO_MANY, MISSING, UNEXPECTED, REPEATED, WRONG_TYPE } Misfit;
+typedef enum { FIT, TOO_MANY, NO_TENSOR, MISSING, UNEXPECTED, REPEATED, WRONG_TYPE } Misfit;
 
 typedef struct {
   Misfit why;
@@ -285,9 +285,9 @@ static int find_arg(const Schema *s, int32_t name) {
   return -1;
 }
 
-/* x.view(2, 3): ints from position k on that stand for one list, the last positional argument. */
+/* x.view(2, 3): ints from position k on that stand for one list, the only positional argument. */
 static bool gathers(const Schema *s, const PgFrame *f, int k) {
-  if (k != s->n_positional - 1 || (s->args[k].type != ARG_INTS && s->args[k].type != ARG_INT_OR_INTS)) return false;
+  if (k != (f->mode & PG_METHOD ? 1 : 0) || k != s->n_positional - 1 || (s->args[k].type != ARG_INTS && s->args[k].type != ARG_INT_OR_INTS)) return false;
   if (s->args[k].expands && s->args[k].count > 1 && f->n_positional - k < 2) return false;
   for (int i = k; i < f->n_positional; i++) {
     Value v = frame_value(f, i);
@@ -295,6 +295,13 @@ static bool gathers(const Schema *s, const PgFrame *f, int k) {
   }
   int rest = f->n_positional - k;
   return rest > 1 || s->args[k].type == ARG_INTS;
+}
+
+/* Whether arguments past the last positional one may belong to its list. */
+static bool takes_more(const Row *row, const Schema *s, const PgFrame *f) {
+  int last = s->n_positional - 1;
+  if (last < 0) return false;
+  return s->args[last].type == ARG_TENSORS ? strpbrk(row->flags, "vV") != NULL : s->args[last].type == ARG_INTS && last == (f->mode & PG_METHOD ? 1 : 0);
 }
 
 static Value gather(const PgFrame *f, int k, int64_t *into) {
@@ -306,9 +313,15 @@ static Value gather(const PgFrame *f, int k, int64_t *into) {
   return (Value){.tag = TAG_INTS, .n = n, .p = into};
 }
 
-/* block_diag(a, b): a row flagged v takes its list of tensors as separate arguments too. */
-static bool gathers_tensors(const Row *row, const Schema *s, const PgFrame *f, int k) {
-  return s->args[k].type == ARG_TENSORS && tag_of(f, k) == TAG_TENSOR && strchr(row->flags, 'v');
+/* The first argument from k on that is no tensor; n_positional if there is none. */
+static int first_other(const PgFrame *f, int k) {
+  while (k < f->n_positional && tag_of(f, k) == TAG_TENSOR) k++;
+  return k;
+}
+
+/* meshgrid(a, b): a row flagged v takes its list of tensors as separate arguments too, one flagged V only so. */
+static bool gathers_tensors(const Row *row, const PgFrame *f, int k) {
+  return strchr(row->flags, 'V') || (strchr(row->flags, 'v') && tag_of(f, k) == TAG_TENSOR);
 }
 
 /* (None, None) looks like a list of absent tensors; where ints are wanted, None is INT64_MIN. */
@@ -337,19 +350,21 @@ static Verdict bind_row(int row, const PgFrame *f, Call *c, int64_t *gathered) {
   c->out = (Value){.tag = TAG_MISSING};
   for (int i = 0; i < s->n_args; i++) c->v[i] = (Value){.tag = TAG_MISSING};
   bool first_list = true;
+  if (f->n_positional > s->n_positional && !takes_more(c->row, s, f)) return (Verdict){TOO_MANY, 0, -1, 0};
   for (int i = 0; i < f->n_positional; i++) {
-    if (first_list && i < s->n_positional && s->args[i].type != ARG_TENSOR && s->args[i].type != ARG_TENSOR_OR_SCALAR) {
+    if (i >= s->n_positional) return (Verdict){TOO_MANY, 0, -1, 0};
+    if (first_list && s->args[i].type != ARG_TENSOR && s->args[i].type != ARG_TENSOR_OR_SCALAR) {
       first_list = false;
       if (gathers(s, f, i)) {
         c->v[i] = gather(f, i, gathered);
         break;
       }
     }
-    if (i < s->n_positional && gathers_tensors(c->row, s, f, i)) {
+    if (s->args[i].type == ARG_TENSORS && gathers_tensors(c->row, f, i)) {
+      if (first_other(f, i) < f->n_positional) return (Verdict){NO_TENSOR, i, first_other(f, i), 0};
       c->v[i] = (Value){.tag = TAG_TENSORS, .n = f->n_positional - i, .p = f->slots + i};
       break;
     }
-    if (i >= s->n_positional) return (Verdict){TOO_MANY, s->n_positional, i, 0};
     Verdict v = take(s, i, frame_value(f, i), i, c);
     if (v.why != FIT) return v;
   }
@@ -360,14 +375,15 @@ static Verdict bind_row(int row, const PgFrame *f, Call *c, int64_t *gathered) {
       if (value.tag != TAG_NONE) c->out = value;
       continue;
     }
-    if (at < 0) return (Verdict){UNEXPECTED, 0, -1, f->keywords[k]};
+    if (at < 0 || (s->args[at].type == ARG_TENSORS && strchr(c->row->flags, 'V'))) return (Verdict){UNEXPECTED, 0, -1, f->keywords[k]};
     Verdict v = take(s, at, value, -1, c);
     if (v.why != FIT) return v;
   }
   for (int i = 0; i < s->n_args; i++) {
     if (c->v[i].tag != TAG_MISSING) continue;
-    if (!s->args[i].has_default) return (Verdict){MISSING, i, -1, s->args[i].name};
-    c->v[i] = s->args[i].fallback;
+    if (s->args[i].type == ARG_TENSORS && strpbrk(c->row->flags, "vV")) c->v[i] = (Value){.tag = TAG_TENSORS, .p = f->slots};
+    else if (!s->args[i].has_default) return (Verdict){MISSING, i, -1, s->args[i].name};
+    else c->v[i] = s->args[i].fallback;
   }
   return (Verdict){FIT, 0, 0, 0};
 }
@@ -387,13 +403,29 @@ static const char *shown_type(const Value *v) {
 
 static const char *shown_name(int32_t name, bool method) { return name == id_self && !method ? "input" : name_text(name); }
 
+static int n_needed(const Schema *s) {
+  int n = 0;
+  for (int i = 0; i < s->n_args; i++) n += !s->args[i].has_default;
+  return n;
+}
+
 static void explain_one(const Schema *s, const PgFrame *f, const Verdict *v, const char *op) {
   bool method = f->mode & PG_METHOD;
   int shift = method ? 1 : 0;
   if (v->why == TOO_MANY) {
     int most = s->n_positional - shift, given = f->n_positional - shift;
-    fail(ERR_TYPE, "%s() takes %s%d positional argument%s but %d %s given", op, most ? "" : "", most, most == 1 ? "" : "s", given,
+    if (method && s->n_args == 1) {
+      fail(ERR_TYPE, "TensorBase.%s() takes no arguments (%d given)", op, given);
+      return;
+    }
+    char least[32] = "";
+    int needed = n_needed(s);
+    if (needed - shift != most) snprintf(least, sizeof least, "from %d to ", needed - shift);
+    fail(ERR_TYPE, "%s() takes %s%d positional argument%s but %d %s given", op, least, most, most == 1 && !*least ? "" : "s", given,
          given == 1 ? "was" : "were");
+  } else if (v->why == NO_TENSOR) {
+    Value given = frame_value(f, v->position);
+    fail(ERR_TYPE, "expected Tensor as element %d in argument %d, but got %s", v->position - v->arg, v->arg, shown_type(&given));
   } else if (v->why == MISSING) {
     char list[512] = "";
     int n = 0;
@@ -489,12 +521,16 @@ static bool same_name(int a, int b) {
 static const char *call_name(int row, bool inplace) {
   static char text[128];
   const char *schema = op_rows[row].schema;
-  size_t n = (size_t)(strchr(schema, '(') - schema);
-  if (n > sizeof text - 2) n = sizeof text - 2;
-  memcpy(text, schema, n);
-  text[n] = inplace ? '_' : 0;
-  text[n + 1] = 0;
+  const char *flags = op_rows[row].flags, *space = strpbrk(flags, "fm") ? "" : strchr(flags, 'l') ? "linalg_" : strchr(flags, 's') ? "special_" : "";
+  snprintf(text, sizeof text, "%s%.*s%s", space, (int)strcspn(schema, "("), schema, inplace ? "_" : "");
   return text;
+}
+
+/* Whether a row takes as many arguments as were given. */
+static bool plausible_for(int row, const PgFrame *f) {
+  const Schema *s = schema_of(row);
+  int given = f->n_positional + f->n_keyword;
+  return s && given >= n_needed(s) && given <= s->n_args + (!(f->mode & PG_METHOD) && strchr(op_rows[row].flags, 'o'));
 }
 
 static bool check_handle(const Tensor *t) {
@@ -578,7 +614,14 @@ bool bind(PgFrame *f, Call *c) {
     if (failed()) return false;
   }
   const char *op = call_name(first, c->inplace);
-  if (last == first + 1) explain_one(schema_of(first), f, &verdict, op);
-  else explain_overloads(first, last, f, op);
+  int plausible = 0, row = first;
+  for (int k = first; k < last; k++)
+    if (plausible_for(k, f) && !plausible++) row = k;
+  if (last == first + 1 || plausible == 1) {
+    verdict = bind_row(row, f, c, gathered);
+    explain_one(schema_of(row), f, &verdict, op);
+  } else {
+    explain_overloads(first, last, f, op);
+  }
   return false;
 }

@@ -216,7 +216,20 @@ static void run_inplace(Call *c) {
 
 /* ------------------------------------------------------------ out= */
 
-static bool put_out(Tensor *out, Tensor *r) {
+/* Whether an argument has the bytes of r: an op may give back its input. */
+static bool is_given(const Call *c, const Tensor *r) {
+  for (int i = 0; i < c->n_args; i++) {
+    const Value *v = &c->v[i];
+    const int64_t *handles = v->p;
+    if (v->tag == TAG_TENSOR && v->t->storage == r->storage) return true;
+    for (int k = 0; v->tag == TAG_TENSORS && k < v->n; k++)
+      if (handles[k] && ((const Tensor *)(uintptr_t)handles[k])->storage == r->storage) return true;
+  }
+  return false;
+}
+
+static bool put_out(const Call *c, Tensor *out, Tensor *r) {
+  if (r && r->storage != out->storage && is_given(c, r)) r = t_clone(r);
   if (!r || failed() || !check_inference_write(out)) return false;
   if (!dtype_can_cast((DType)r->dtype, (DType)out->dtype)) {
     fail(ERR_RUNTIME, "result type %s can't be cast to the desired output type %s", dtype_info[r->dtype].legacy,
@@ -270,12 +283,12 @@ static void run_out(Call *c) {
                       "arguments requires grad.", (int)strcspn(c->row->schema, "("), c->row->schema);
   if (failed()) return;
   if (c->result.tag == TAG_TENSOR && n == 1) {
-    put_out(outs[0], (Tensor *)(uintptr_t)c->result.value);
+    put_out(c, outs[0], (Tensor *)(uintptr_t)c->result.value);
     ret_tensor(c, outs[0]);
   } else if (c->result.tag == TAG_TENSORS && c->result.n == n) {
     const int64_t *handles = (const int64_t *)(uintptr_t)c->result.value;
     for (int i = 0; i < n; i++)
-      if (!put_out(outs[i], (Tensor *)(uintptr_t)handles[i])) return;
+      if (!put_out(c, outs[i], (Tensor *)(uintptr_t)handles[i])) return;
     ret_tensors(c, n, outs);
   } else {
     fail(ERR_TYPE, "%.*s() expected a different number of out tensors", (int)strcspn(c->row->schema, "("), c->row->schema);

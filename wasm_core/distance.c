@@ -121,8 +121,8 @@ static Tensor *cdist_gradient(Tensor *g, Tensor *a, Tensor *b, Tensor *y, double
   return out;
 }
 
-GRAD(CdistBackwardBackward0, "") { fail(ERR_RUNTIME, "the derivative for '_cdist_backward' is not implemented."); }
-GRAD(PdistBackwardBackward0, "") { fail(ERR_RUNTIME, "the derivative for '_pdist_backward' is not implemented."); }
+GRAD(CdistBackwardBackward0, "") { fail(ERR_NOT_IMPLEMENTED, "the derivative for '_cdist_backward' is not implemented."); }
+GRAD(PdistBackwardBackward0, "") { fail(ERR_NOT_IMPLEMENTED, "the derivative for '_pdist_backward' is not implemented."); }
 
 /* y_ij = |a_i - b_j|_p:  a_i' = sum_j g_ij |a_i - b_j|^(p-1) sign(a_i - b_j) / y_ij^(p-1), and for b likewise. */
 GRAD(CdistBackward0, "x1 x2 result | p:f") {
@@ -243,7 +243,7 @@ Tensor *t_pdist(Tensor *x, double p) {
 Tensor *t_pairwise_distance(Tensor *a, Tensor *b, double p, double eps, bool keepdim) {
   if (blocked(a, b)) return NULL;
   Tensor *d = t_add_f(t_sub(a, b), eps);
-  return t_vector_norm(d, p, ONE_DIM(-1), keepdim, DT_NONE);
+  return renamed(t_vector_norm(d, p, ONE_DIM(-1), keepdim, DT_NONE), "NormBackward1");
 }
 
 /* The length of x, held above eps where it divides; the gradient does not see that bound. */

@@ -491,6 +491,21 @@ typedef struct {
   const NodeType *node;
 } Binary;
 
+/* Ops whose forms with a number on one side have nodes of their own. */
+static const struct { const char *op, *left, *right; } with_numbers[] = {
+    {"copysign", NULL, "CopysignBackward1"},
+    {"xlogy", "XlogyBackward1", "XlogyBackward2"},
+    {"xlog1py", "SpecialXlog1PyBackward1", "SpecialXlog1PyBackward2"},
+    {"zeta", "SpecialZetaBackward1", "SpecialZetaBackward2"}};
+
+static Tensor *named_for_numbers(Tensor *y, const char *op, const Tensor *a, const Tensor *b) {
+  for (size_t i = 0; y && y->grad_fn && i < sizeof with_numbers / sizeof *with_numbers; i++) {
+    const char *name = is_wrapped(a) ? with_numbers[i].left : is_wrapped(b) ? with_numbers[i].right : NULL;
+    if (name && strcmp(op, with_numbers[i].op) == 0) return renamed(y, name);
+  }
+  return y;
+}
+
 static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
   Tensor *in[2] = {a, b};
@@ -502,7 +517,7 @@ static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
   if (keep & KEEP_B) save(n, 1, b);
   Tensor *y = set_history(run(op->value, 2, in, d, NULL), n);
   if (keep & KEEP_Y) save_output(n, 2, y);
-  return y;
+  return n ? named_for_numbers(y, op->name, a, b) : y;
 }
 
 /* One operand's first-order gradient as one loop over g and what was kept; g stands in for the rest. */

@@ -157,6 +157,8 @@ static void scale_row(Tensor *w, int64_t row, double scale) {
   }
 }
 
+GRAD(EmbeddingRenormBackward0, "") { fail(ERR_NOT_IMPLEMENTED, "the derivative for 'embedding_renorm' is not implemented."); }
+
 Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, double norm_type) {
   if (stopped(weight, indices)) return NULL;
   if (weight->ndim != 2) return fail(ERR_RUNTIME, "'self' must be 2-D");
@@ -164,6 +166,7 @@ Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, do
   if (!dtype_is_float((DType)weight->dtype))
     return fail(ERR_RUNTIME, "norm(): input dtype should be either floating point or complex. Got %s instead.",
                 dtype_info[weight->dtype].legacy);
+  if (!check_inplace(weight)) return NULL;
   const int64_t *v = index_numbers(indices);
   bool *seen = scratch_alloc((size_t)weight->sizes[0] + 1);
   if (!v || !seen) return NULL;
@@ -178,7 +181,16 @@ Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, do
     if (norm > max_norm) scale_row(weight, v[i], max_norm / (norm + 1e-7));
   }
   tensor_bump_version(weight);
+  rebase_history(weight, node_new(&EmbeddingRenormBackward0, 0, 0, weight, NULL));
   return weight;
+}
+
+/* max_norm and norm_type at k and k + 1, of the weight of a layer. */
+static void renorm_unrecorded(Call *c, int k, Tensor *weight, Tensor *indices) {
+  bool was = grad_mode;
+  grad_mode = false;
+  if (arg_given(c, k)) t_embedding_renorm_(weight, indices, arg_float(c, k), arg_float(c, k + 1));
+  grad_mode = was;
 }
 
 /* ------------------------------------------------------------ nn.functional.embedding */
@@ -207,7 +219,7 @@ void op_embedding(Call *c) {
   int64_t padding = arg_given(c, 2) ? arg_int(c, 2) : -1;
   if (stopped(indices, weight) || !padding_within(weight, arg_given(c, 2), &padding)) return;
   if (refuse_sparse(arg_bool(c, 6))) return;
-  if (arg_given(c, 3)) t_embedding_renorm_(weight, indices, arg_float(c, 3), arg_float(c, 4));
+  renorm_unrecorded(c, 3, weight, indices);
   ret_tensor(c, t_embedding(weight, indices, padding, arg_bool(c, 5)));
 }
 
@@ -393,7 +405,7 @@ void op_embedding_bag(Call *c) {
   if (!padding_within(weight, arg_given(c, 10), &b.padding)) return;
   b.indices = t_reshape(input, 1, (int64_t[]){-1});
   b.weights = weights ? t_reshape(weights, 1, (int64_t[]){-1}) : NULL;
-  if (arg_given(c, 3)) t_embedding_renorm_(weight, b.indices, arg_float(c, 3), arg_float(c, 4));
+  renorm_unrecorded(c, 3, weight, b.indices);
   if (failed() || !b.indices) return;
   b.n = b.indices->numel;
   b.v = index_numbers(b.indices);

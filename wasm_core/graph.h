@@ -125,6 +125,15 @@ bool saves_unwritten(const Node *n);
 /* Gives y the node as its history; consumes the node's reference; both may be NULL. */
 Tensor *set_history(Tensor *y, Node *n);
 Tensor *set_history_at(Tensor *y, Node *n, int output_nr); /* outputs of one node, in order */
+/* y as another form of its op records it: PyTorch numbers the nodes of in-place and scalar forms apart. `name` is static. */
+Tensor *renamed(Tensor *y, const char *name);
+/* Declares node_NAME, of an op that PyTorch records without a derivative. */
+#define NO_DERIVATIVE(name)                                                             \
+  static void refuse_##name(Node *n, Tensor **g, Tensor **gi) {                         \
+    (void)n, (void)g, (void)gi;                                                         \
+    fail(ERR_RUNTIME, "derivative for aten::" #name " is not implemented");             \
+  }                                                                                     \
+  static const NodeType node_##name = {"torch::autograd::NotImplemented", refuse_##name, ""};
 void node_drop(Node *n); /* a node that was made but will not be used (after a failure) */
 static inline void num_i(Node *n, int k, int64_t v) { if (n) n->numbers[k].i = v; }
 static inline void num_f(Node *n, int k, double v) { if (n) n->numbers[k].f = v; }

@@ -606,6 +606,7 @@ Tensor *t_linear(Tensor *x, Tensor *w, Tensor *bias) {
   if (blocked(x, w)) return NULL;
   if (!recorded(x, w, bias)) {
     Tensor *y = linear_plain(x, w, bias);
+    if (y && bias && x->ndim > 2) return t_view(y, y->ndim, y->sizes);
     if (y || failed()) return y;
   }
   if (x->ndim == 0 || w->ndim == 0)

@@ -35,6 +35,7 @@ Tensor *t_remainder_of_number(Tensor *a, Tensor *b); /* no gradient, as in PyTor
 Tensor *t_clamp_min(Tensor *x, Tensor *min);
 Tensor *t_clamp_max(Tensor *x, Tensor *max);
 Tensor *t_mul_f(Tensor *a, double b); /* b as a host number: never changes a floating dtype */
+Tensor *t_div_f(Tensor *a, double b);
 Tensor *t_add_f(Tensor *a, double b);
 Tensor *t_where(Tensor *condition, Tensor *a, Tensor *b);
 Tensor *t_clamp(Tensor *x, Tensor *min, Tensor *max); /* either may be NULL */

@@ -244,7 +244,7 @@ static Tensor *permuted(Tensor *x, int lead, int n_split, const int64_t *split, 
   Tensor *y = t_permute(t_reshape(t_detach(x), lead + n_split, sizes), (Ints){lead + n_split, dims});
   memcpy(sizes + lead, merged, (size_t)n_merged * sizeof *sizes);
   y = t_reshape(t_contiguous(y), lead + n_merged, sizes);
-  if (y && y->storage == x->storage) y = t_clone(y);
+  if (y) y = y->storage == x->storage ? t_clone(y) : tensor_alias(y, y->ndim, y->sizes, y->strides, 0);
   grad_mode = was;
   return y;
 }

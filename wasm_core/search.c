@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "memory.h"
+#include "shape.h"
 #include "sort.h"
+#include "view.h"
 
 /* ------------------------------------------------------------ unique */
 
@@ -147,7 +149,7 @@ void t_unique(Tensor *x, bool sorted, const int64_t *along, Tensor *out[3]) {
   Tensor *front = t_contiguous(along ? t_transpose(x, 0, dim) : t_flatten(x, 0, -1));
   Tensor *like = along && front ? tensor_empty(1, front->sizes, DT_U8) : x;
   if (front && like) unique_slices(front, like, sorted, out);
-  if (along) out[0] = out[0] ? t_transpose(out[0], 0, dim) : NULL;
+  if (along && (out[0] = t_transpose(out[0], 0, dim))) out[0] = tensor_alias(out[0], out[0]->ndim, out[0]->sizes, out[0]->strides, 0);
   grad_mode = was;
   set_history_at(out[0], n, 0);
 }
@@ -251,6 +253,8 @@ Tensor *t_bucketize(Tensor *values, Tensor *edges, bool int32, bool right) {
 
 /* ------------------------------------------------------------ counts by value */
 
+NO_DERIVATIVE(bincount)
+
 Tensor *t_bincount(Tensor *x, Tensor *weights, int64_t least) {
   if (failed() || !x) return NULL;
   if (least < 0) return fail(ERR_RUNTIME, "minlength should be >= 0");
@@ -265,6 +269,7 @@ Tensor *t_bincount(Tensor *x, Tensor *weights, int64_t least) {
   bins = bins > least ? bins : least;
   DType d = !weights ? DT_I64 : weights->dtype == DT_F32 ? DT_F32 : DT_F64;
   if (weights && !x->numel) d = DT_I64;
+  Node *n = weights && dtype_is_float(d) ? node_new(&node_bincount, 0, 0, weights, NULL) : NULL;
   x = t_contiguous(cast_plain(x, DT_I64));
   if (weights) weights = t_contiguous(cast_plain(weights, d));
   Tensor *y = tensor_zeros(1, &bins, d);
@@ -278,7 +283,7 @@ Tensor *t_bincount(Tensor *x, Tensor *weights, int64_t least) {
       *bin = (T)(*bin + (w ? ((const T *)(const void *)w)[i] : (T)1));
     }
   })
-  return y;
+  return set_history(y, n);
 }
 
 /* The range given, or that of the elements; one apart at least. */
@@ -381,25 +386,18 @@ Tensor *t_quantile(Tensor *x, Tensor *q, const int64_t *dim, bool keepdim, const
   Interpolation how = interpolation_named(interpolation);
   int64_t wrapped = dim ? dim_wrap(*dim, x->ndim) : 0, sizes[MAX_DIM + 1];
   if (failed()) return NULL;
-  /* The lanes go to a new last dim, where the quantiles come out. */
+  /* The lanes go to the last dim, where the quantiles come out. */
   bool all = !dim || x->ndim == 0;
-  Tensor *lanes = all ? t_flatten(x, 0, -1) : t_transpose(t_unsqueeze(x, -1), wrapped, -1);
+  for (int i = 0; i < x->ndim; i++) sizes[i] = i < x->ndim - 1 ? 1 : x->numel;
+  Tensor *lanes = !all ? keepdim ? t_transpose(t_unsqueeze(x, -1), wrapped, -1) : t_movedim(x, ONE_DIM(wrapped), ONE_DIM(-1))
+                : keepdim && x->ndim ? t_reshape(x, x->ndim + 1, (sizes[x->ndim - 1] = 1, sizes[x->ndim] = x->numel, sizes)) : t_flatten(x, 0, -1);
   Tensor *points = is_wrapped(q) ? tensor_number(tensor_get_f(q, 0), (DType)x->dtype) : q;
   points = t_reshape(points, 1, (const int64_t[]){-1});
   Tensor *sorted = t_sort_values(lanes, -1);
   if (failed() || !sorted) return NULL;
   Tensor *y = interpolate(sorted, quantile_ranks(sorted, points, lanes->sizes[lanes->ndim - 1], skip_nan), how);
-  if (all) {
-    int at = 0;
-    if (q->ndim) sizes[at++] = q->numel;
-    for (int i = 0; i < x->ndim && keepdim; i++) sizes[at++] = 1;
-    return t_reshape(y, at, sizes);
-  }
-  if (!keepdim) y = t_squeeze(y, ONE_DIM(wrapped));
-  if (failed() || !y || q->ndim == 0) return t_squeeze(y, ONE_DIM(-1));
-  sizes[0] = y->ndim - 1;
-  for (int i = 1; i < y->ndim; i++) sizes[i] = i - 1;
-  return t_permute(y, (Ints){y->ndim, sizes});
+  if (q->ndim) y = geometry_inplace(y, t_unsqueeze(y, 0)), y = geometry_inplace(y, t_transpose(y, 0, -1));
+  return geometry_inplace(y, t_squeeze_dim(y, -1));
 }
 
 /* What of the three results was asked for: one tensor, or a tuple. */

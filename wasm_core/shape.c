@@ -498,14 +498,12 @@ static const struct { const char *from, *to; } renames[] = {
     {"AsStridedBackward0", "AsStridedBackward1"}};
 enum { N_RENAMES = sizeof renames / sizeof *renames };
 
-static void rename_inplace(Node *n) {
-  static NodeType types[N_RENAMES];
-  for (int i = 0; i < N_RENAMES; i++) {
-    if (strcmp(n->type->name, renames[i].from) != 0) continue;
-    types[i] = (NodeType){renames[i].to, n->type->grad, n->type->fields};
-    n->type = &types[i];
-    return;
-  }
+static void rename_inplace(Tensor *v) {
+  for (int i = 0; i < N_RENAMES; i++)
+    if (strcmp(v->grad_fn->type->name, renames[i].from) == 0) {
+      renamed(v, renames[i].to);
+      return;
+    }
 }
 
 /* x takes the geometry and the history of v, a view of x just made. No byte changes, so a view keeps its base,
@@ -513,9 +511,9 @@ static void rename_inplace(Node *n) {
 Tensor *geometry_inplace(Tensor *x, Tensor *v) {
   if (blocked(x) || !v || !tensor_set_geometry(x, v->ndim, v->sizes, v->strides, v->offset)) return NULL;
   tensor_bump_version(x);
+  if (!v->grad_fn) return x;
+  rename_inplace(v);
   Node *n = v->grad_fn;
-  if (!n) return x;
-  rename_inplace(n);
   node_retain(n);
   node_release(x->grad_fn);
   x->grad_fn = n;
@@ -559,9 +557,16 @@ Tensor *t_resize_as_(Tensor *x, Tensor *like, const char *format_name) {
   return y;
 }
 
+static void refuse_set(Node *n, Tensor **g, Tensor **gi) {
+  (void)n, (void)g, (void)gi;
+  fail(ERR_RUNTIME, "derivative for set_ is not implemented");
+}
+static const NodeType node_set = {"torch::autograd::NotImplemented", refuse_set, ""};
+
 /* x becomes another name for v's elements; v is an alias nobody else has. */
-static Tensor *adopt(Tensor *x, Tensor *v) {
+static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
   if (blocked(x) || !v) return NULL;
+  Node *n = node_new_list(&node_set, 0, 0, 2, (Tensor *[]){x, source});
   if (x->dtype != v->dtype)
     return fail(ERR_RUNTIME, "Could not set tensor of type %s to a tensor of type %s", dtype_info[v->dtype].legacy,
                 dtype_info[x->dtype].legacy);
@@ -570,13 +575,14 @@ static Tensor *adopt(Tensor *x, Tensor *v) {
   x->storage = v->storage;
   v->storage = old;
   tensor_bump_version(x);
+  if (n) rebase_history(x, n);
   return x;
 }
 
 Tensor *t_set_(Tensor *x, Tensor *source) {
   if (blocked(x) || !check_inplace(x)) return NULL;
-  if (!source) return adopt(x, tensor_empty(1, (int64_t[]){0}, (DType)x->dtype));
-  return adopt(x, tensor_alias(source, source->ndim, source->sizes, source->strides, source->offset));
+  if (!source) return adopt(x, NULL, tensor_empty(1, (int64_t[]){0}, (DType)x->dtype));
+  return adopt(x, source, tensor_alias(source, source->ndim, source->sizes, source->strides, source->offset));
 }
 
 Tensor *t_set_strided_(Tensor *x, Tensor *source, int64_t offset, Ints sizes, Ints strides) {
@@ -591,5 +597,5 @@ Tensor *t_set_strided_(Tensor *x, Tensor *source, int64_t offset, Ints sizes, In
   grad_mode = false;
   Tensor *v = t_as_strided_ints(source, sizes, strides, offset);
   grad_mode = was;
-  return adopt(x, v ? tensor_alias(v, v->ndim, v->sizes, v->strides, v->offset) : NULL);
+  return adopt(x, NULL, v ? tensor_alias(v, v->ndim, v->sizes, v->strides, v->offset) : NULL);
 }

@@ -229,11 +229,11 @@ static Tensor *areas(Tensor *y, Tensor *x, double dx, int64_t dim, bool running)
     int64_t of_x = x->sizes[dim] - 1;
     Tensor *width = t_sub(t_narrow(x, dim, 1, of_x), t_narrow(x, dim, 0, of_x));
     Tensor *product = t_mul(t_add(later, earlier), width);
-    return t_div(running ? t_cumsum(product, dim, DT_NONE) : t_sum(product, ONE_DIM(dim), false, DT_NONE), tensor_wrapped_f(2));
+    return t_div_f(running ? t_cumsum(product, dim, DT_NONE) : t_sum(product, ONE_DIM(dim), false, DT_NONE), 2);
   }
   if (running) return t_cumsum(t_mul(tensor_wrapped_f(dx / 2), t_add(later, earlier)), dim, DT_NONE);
   Tensor *ends = t_mul(t_add(t_select(y, dim, 0), t_select(y, dim, -1)), tensor_wrapped_f(0.5));
-  return t_mul(t_sub(t_sum(y, ONE_DIM(dim), false, DT_NONE), ends), tensor_wrapped_f(dx));
+  return t_mul_f(t_sub(t_sum(y, ONE_DIM(dim), false, DT_NONE), ends), dx);
 }
 
 Tensor *t_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim) { return areas(y, x, dx, dim, false); }

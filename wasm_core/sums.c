@@ -137,7 +137,10 @@ Tensor *t_nanmean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
 }
 
 /* To no dims it is always a sum, with the type of one. */
-Tensor *t_sum_to_size(Tensor *x, Ints size) { return size.n == 0 ? t_sum_all(x) : t_sum_to(x, size.n, size.v); }
+Tensor *t_sum_to_size(Tensor *x, Ints size) {
+  Tensor *y = size.n == 0 ? t_sum_all(x) : t_sum_to(x, size.n, size.v);
+  return y && size.n && size.n < x->ndim && !tensor_is_view(y) ? t_view(y, y->ndim, y->sizes) : y;
+}
 
 /* ------------------------------------------------------------ products */
 
