@@ -8,7 +8,7 @@ pays for one comparison.
 from __future__ import annotations
 
 import threading
-from _thread import get_ident
+from _thread import get_ident as get_ident
 from typing import Final
 
 from . import _engine
