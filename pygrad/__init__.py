@@ -59,6 +59,7 @@ from ._dtypes import (
 from ._dtypes import bool_ as bool
 from ._errors import EngineError, LinAlgError, OutOfMemoryError
 from ._tensor import Tensor
+from ._warnings import is_warn_always_enabled, set_warn_always
 
 __version__ = "0.1.0"
 
@@ -179,6 +180,7 @@ __all__ = [
     "is_floating_point",
     "is_nonzero",
     "is_tensor",
+    "is_warn_always_enabled",
     "layout",
     "linalg",
     "load",
@@ -203,6 +205,7 @@ __all__ = [
     "set_num_threads",
     "set_printoptions",
     "set_rng_state",
+    "set_warn_always",
     "short",
     "special",
     "strided",

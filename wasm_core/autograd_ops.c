@@ -31,7 +31,8 @@ void op_grad(Call *c) {
                                     false, arg_bool(c, 5) || materialize, captured))
     return;
   for (int i = 0; i < inputs.n && materialize; i++)
-    if (!captured[i] && (captured[i] = tensor_zeros(inputs.v[i]->ndim, inputs.v[i]->sizes, (DType)inputs.v[i]->dtype)) && create_graph)
+    if (!captured[i] && (captured[i] = t_zeros_like(inputs.v[i])) &&
+        create_graph)
       captured[i]->flags |= FLAG_REQUIRES_GRAD;
   ret_tensors(c, inputs.n, captured);
 }

@@ -512,8 +512,8 @@ static bool unused(const Task *task, bool allow, Tensor **captured) {
       pool_push(captured[i]);
     } else if (!allow) {
       fail(ERR_RUNTIME,
-           "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is "
-           "the desired behavior.");
+           "The differentiated Tensor at index %d appears to not have been used in the graph. Set allow_unused=True if this is "
+           "the desired behavior.", i);
       return false;
     }
   }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .. import _ops
 from .._tensor import Tensor
+from .._warnings import once
 from . import anomaly_mode as anomaly_mode
 from . import functional as functional
 from . import grad_mode as grad_mode
@@ -42,34 +44,72 @@ __all__ = [
 ]
 
 _C = _ops.C
+_stack, _zeros_like = _ops.SPACES["f"]["stack"], _ops.SPACES["f"]["zeros_like"]
 
 
-def _tuple(tensors: Any) -> tuple[Any, ...]:
-    return (tensors,) if isinstance(tensors, Tensor) or tensors is None else tuple(tensors)
+def _tensors(tensors: Any) -> tuple[Any, ...]:
+    """The roots of a backward, one or several."""
+    given = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    if not all(isinstance(each, Tensor) for each in given):
+        raise AssertionError("Expected output to be a torch.Tensor")
+    return given
 
 
 def _grads_for(outputs: tuple[Any, ...], grads: Any) -> tuple[Any, ...]:
     """One gradient (or None) an output."""
     if grads is None:
         return (None,) * len(outputs)
-    given = _tuple(grads)
-    if len(given) != len(outputs):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
+    given = ((grads,) if isinstance(grads, Tensor) else tuple(grads))[: len(outputs)]
     for each in given:
         if each is not None and not isinstance(each, Tensor):
             raise TypeError(
                 f"gradients can be either Tensors or None, but got {type(each).__name__}"
             )
+    if len(given) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     return given
 
 
+def _inputs(inputs: Any, caller: str) -> tuple[Any, ...]:
+    """What to differentiate by: a tensor, several, or a dict of them."""
+    if type(inputs) is dict:
+        inputs = inputs.values()
+    elif isinstance(inputs, Mapping):
+        raise TypeError(
+            f"`inputs` argument to `{caller}()` must be a dict, not {type(inputs).__name__}. "
+            "Other Mapping types are not supported."
+        )
+    given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    if not given:
+        raise RuntimeError(f"`inputs` argument to `{caller}()` cannot be empty.")
+    for each in given:
+        if not isinstance(each, Tensor):
+            raise RuntimeError(
+                f"all inputs have to be Tensors or GradientEdges, but got {type(each).__name__}"
+            )
+    return given
+
+
+def _warn_of_cycle() -> None:
+    if once("create_graph"):
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the "
+            "parameter and its gradient which can cause a memory leak. We recommend using "
+            "autograd.grad when creating the graph to avoid this. If you have to use this "
+            "function, make sure to reset the .grad fields of your parameters to None after use to "
+            "break the cycle and avoid the leak.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def backward(
-    tensors: Tensor | Sequence[Tensor],
-    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    tensors: Tensor | Iterable[Tensor],
+    grad_tensors: Tensor | Iterable[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     grad_variables: Any = None,
-    inputs: Tensor | Sequence[Tensor] | None = None,
+    inputs: Tensor | Iterable[Tensor] | dict[Any, Tensor] | None = None,
 ) -> None:
     """Adds the gradients of the sum of `tensors` to the ``.grad`` of the graph's leaves.
 
@@ -78,9 +118,10 @@ def backward(
         grad_tensors: what each root's gradient starts from, of its shape; None where it has one
             element.
         retain_graph: keep the saved tensors for another backward; default `create_graph`.
-        create_graph: record the backward itself, for higher derivatives.
+        create_graph: record the backward itself, for higher derivatives. Warns, once, that a
+            gradient which has a history keeps its tensor alive.
         grad_variables: the old name of `grad_tensors`.
-        inputs: the only tensors to accumulate into.
+        inputs: the only tensors to accumulate into, leaves or not; of a dict, the values.
 
     Raises:
         RuntimeError: a root without history or of several elements without gradient; a freed graph.
@@ -93,8 +134,6 @@ def backward(
         tensor(6.)
     """
     if grad_variables is not None:
-        import warnings
-
         warnings.warn(
             "`grad_variables` is deprecated. Use `grad_tensors` instead.",
             FutureWarning,
@@ -103,23 +142,76 @@ def backward(
         if grad_tensors is not None:
             raise RuntimeError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
-                "`backward()`. Please only use "
-                "`grad_tensors`."
+                "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    wanted = _tuple(inputs) if inputs is not None else ()
-    if inputs is not None and not wanted:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    roots = _tuple(tensors)
+    wanted = () if inputs is None else _inputs(inputs, "backward")
+    roots = _tensors(tensors)
     grads = _grads_for(roots, grad_tensors)
-    _C["_backward"](
-        roots, grads, create_graph if retain_graph is None else retain_graph, create_graph, wanted
-    )
+    if create_graph:
+        _warn_of_cycle()
+    retain = create_graph if retain_graph is None else retain_graph
+    _C["_backward"](roots, grads, retain, create_graph, wanted)
+
+
+def _check_batch(outputs: tuple[Any, ...], grads: tuple[Any, ...]) -> int:
+    """The size of the batch that each gradient has before its output's dimensions."""
+    sizes = []
+    for i, (output, grad) in enumerate(zip(outputs, grads, strict=True)):
+        if grad is None:
+            continue
+        if grad.shape[1:] != output.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output "
+                "as the batch dimension. The sizes of the remaining dimensions are expected to "
+                "match the shape of corresponding output, but a mismatch was detected: "
+                f"grad_output[{i}] has a shape of {grad.shape[2:]} and output[{i}] has a shape of "
+                f"{output.shape}. If you only want some tensors in `grad_output` to be considered "
+                "batched, consider using vmap."
+            )
+        sizes.append(len(grad))
+    if not sizes:
+        raise ValueError("vmap(vjp, in_dims=0, ...)(<inputs>): got no Tensors to map over.")
+    if len({*sizes}) > 1:
+        raise ValueError(
+            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+            f"{sizes} for the mapped dimension"
+        )
+    return int(sizes[0])
+
+
+def _batched_grad(
+    outputs: tuple[Any, ...],
+    inputs: tuple[Any, ...],
+    grads: tuple[Any, ...],
+    retain: bool,
+    create_graph: bool,
+    allow_unused: bool,
+    materialize: bool,
+) -> list[Any]:
+    """`_grad` for each gradient of a batch; the results stacked. Zeros for an unused input have no
+    batch dimension.
+    """
+    n = _check_batch(outputs, grads)
+    rows = []
+    for i in range(n):
+        row = tuple(None if grad is None else grad[i] for grad in grads)
+        last = i == n - 1
+        rows.append(
+            _C["_grad"](outputs, inputs, row, retain or not last, create_graph, allow_unused, False)
+        )
+    stacked = [None if each[0] is None else _stack(each) for each in zip(*rows, strict=True)]
+    if not materialize:
+        return stacked
+    return [
+        _zeros_like(at, requires_grad=create_graph) if found is None else found
+        for found, at in zip(stacked, inputs, strict=True)
+    ]
 
 
 def grad(
-    outputs: Tensor | Sequence[Tensor],
-    inputs: Tensor | Sequence[Tensor],
+    outputs: Tensor | Iterable[Tensor],
+    inputs: Tensor | Iterable[Tensor] | dict[Any, Tensor],
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -127,7 +219,7 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> Any:
     """The gradients of the sum of `outputs` with respect to `inputs`, without touching ``.grad``.
 
     Args:
@@ -136,43 +228,47 @@ def grad(
         grad_outputs: what each root's gradient starts from; None where it has one element.
         retain_graph: keep the saved tensors; default `create_graph`.
         create_graph: record the backward itself.
-        only_inputs: must be True.
+        only_inputs: deprecated and ignored.
         allow_unused: give None for an input the outputs do not depend on, instead of raising.
-        is_grads_batched: not supported yet.
+        is_grads_batched: the first dimension of every gradient in `grad_outputs` is a batch; a
+            backward runs for each of its rows, and the results are stacked.
         materialize_grads: give zeros instead of None.
 
     Returns:
-        A tensor an input, of its shape.
+        A tuple with a tensor an input, of its shape; for a dict of inputs, a dict.
+
+    Raises:
+        RuntimeError: an input was not used, a root has no history or several elements and no
+            gradient, or the graph was freed.
 
     Example:
         >>> import pygrad
         >>> x = pygrad.tensor(2.0, requires_grad=True)
         >>> (first,) = pygrad.autograd.grad(x ** 3, x, create_graph=True)
-        >>> pygrad.autograd.grad(first, x)
-        (tensor(12.),)
+        >>> pygrad.autograd.grad(first, {"x": x})
+        {'x': tensor(12.)}
     """
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
             "allow_unused=False."
         )
-    if is_grads_batched:
-        raise NotImplementedError("autograd.grad: is_grads_batched=True is not supported yet")
+    roots, wanted = _tensors(outputs), _inputs(inputs, "grad")
     if not only_inputs:
-        import warnings
-
         warnings.warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To "
-            "accumulate gradient for other "
-            "parts of the graph, please use torch.autograd.backward.",
+            "accumulate gradient for other parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
             stacklevel=2,
         )
-    roots, wanted = _tuple(outputs), _tuple(inputs)
-    if not wanted:
-        raise ValueError("grad requires non-empty inputs.")
-    grads = _grads_for(roots, grad_outputs)
-    retain = create_graph if retain_graph is None else retain_graph
-    unused = materialize_grads if allow_unused is None else allow_unused
-    result = _C["_grad"](roots, wanted, grads, retain, create_graph, unused, materialize_grads)
-    return tuple(result)
+    run = _batched_grad if is_grads_batched else _C["_grad"]
+    result = run(
+        roots,
+        wanted,
+        _grads_for(roots, grad_outputs),
+        create_graph if retain_graph is None else retain_graph,
+        create_graph,
+        materialize_grads if allow_unused is None else allow_unused,
+        materialize_grads,
+    )
+    return dict(zip(inputs, result, strict=True)) if type(inputs) is dict else tuple(result)

@@ -1,0 +1,35 @@
+"""Warnings that are given once a process, unless the user asks for every one."""
+
+from __future__ import annotations
+
+_always = False
+_given: set[str] = set()
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Whether warnings that come once a process come every time; for tests.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.set_warn_always(True)
+        >>> pygrad.is_warn_always_enabled()
+        True
+        >>> pygrad.set_warn_always(False)
+    """
+    global _always
+    if not isinstance(b, bool):
+        raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """Whether `set_warn_always` is in force."""
+    return _always
+
+
+def once(what: str) -> bool:
+    """Whether the warning of this name is to be given now."""
+    if what in _given and not _always:
+        return False
+    _given.add(what)
+    return True
