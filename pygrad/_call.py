@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import struct
 import weakref
+from _thread import get_ident
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _engine as e
-from . import _modes
 from ._dtypes import BY_CODE, Size, device, dtype, layout, memory_format
 
 if TYPE_CHECKING:
@@ -228,30 +228,19 @@ _PACK = [struct.Struct(f"<QQq{n}q").pack_into for n in range(17)]
 _ONE_RELEASED = 1 << 56
 
 
-class _State:
-    """Whether a frame is being written. A finalizer that the garbage collector runs then must not
-    write over it.
-    """
-
-    __slots__ = ("busy",)
-
-    def __init__(self) -> None:
-        self.busy = False
-
-
-_state = _State()
 # Globals of this module are the fastest to load; attributes of another cost a little more.
-_acquire, _unlock, _call, _call_long, _result, _trap = (
-    e.acquire,
-    e.unlock,
+_owner, _ident = e.owner, get_ident
+_call, _call_long, _call2, _slots, _result, _trap = (
     e.call,
     e.call_long,
+    e.call2,
+    e.slots,
     e.result_slot,
     e.trap_slot,
 )
 _released, _pop, _get_kind = e.released, e.released.pop, KINDS.get
+_hand_over_rest = e.hand_over_rest
 _memory, _frame = e.memory, e.frame
-_owner, _ident = _modes.owner, _modes.get_ident
 
 
 def _header(row: int, positional: int, keywords: int, mode: int) -> int:
@@ -259,73 +248,47 @@ def _header(row: int, positional: int, keywords: int, mode: int) -> int:
     return row | positional << 32 | keywords << 40 | mode << 48
 
 
-def pause() -> bool:
-    """Lets calls be made inside a callback; returns what `resume` takes."""
-    was, _state.busy = _state.busy, False
-    return was
-
-
-def resume(was: bool) -> None:
-    """Ends what `pause` began."""
-    _state.busy = was
-
-
-def _nested(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """A call in the middle of writing another call's frame, which is put back afterwards."""
-    saved = bytes(_memory[_frame : e.DATA + e.DATA_BYTES])
-    was = pause()
-    try:
-        return invoke(row, mode, args, kwargs)
-    finally:
-        _memory[_frame : e.DATA + e.DATA_BYTES] = saved
-        resume(was)
-
-
 def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Calls the op that starts at `row` in the table.
 
     Raises: whatever the engine says, with PyTorch's type and message.
     """
-    get, shift, tags, blob = KINDS.get, 0, 0, _Blob()
+    get, shift, tags, blob = KINDS.get, 0, 0, None
     slots = []
     if len(args) + len(kwargs) > 16:
         args = _gather_varargs(args)
-    for value in args:
+    for value in (*args, *kwargs.values()) if kwargs else args:
         kind = get(type(value))
-        if kind == 0:
+        if kind == K_TENSOR:
             slots.append(value._h)
             tags |= 2 << shift
         else:
+            if blob is None:
+                blob = _Blob()
             tag, slot = _encode(value, kind, blob)
             slots.append(slot)
             tags |= tag << shift
         shift += 4
-    names = []
-    for name, value in kwargs.items():
-        names.append(_keywords.get(name) or _intern(name))
-        tag, slot = _encode(value, get(type(value)), blob)
-        slots.append(slot)
-        tags |= tag << shift
-        shift += 4
+    names = [_keywords.get(name) or _intern(name) for name in kwargs]
     head = _header(row, len(args), len(names), mode)
-    raw = b"".join(blob.parts) if blob.parts else None
-    _acquire()
+    long = row in LONG
+    saved: bytes | None = None
+    if locked := long or _ident() != _owner.ident or _owner.busy:
+        saved = e.enter()
+    else:
+        _owner.busy = True
     try:
-        if _ident() != _owner.ident:
-            _modes.enter()
-        if _state.busy:
-            return _nested(row, mode, args, kwargs)
-        _state.busy = True
         dead = 0
         if _released:
             dead = _pop()
-            head += _ONE_RELEASED * e.hand_over(1)
+            head += _ONE_RELEASED * (e.hand_over(1) if _released else 1)
         for i, ident in enumerate(names):
             e.ints[e.KEYWORDS + i] = ident
-        if raw is not None:
+        if blob is not None and blob.parts:
+            raw = b"".join(blob.parts)
             _memory[e.DATA : e.DATA + len(raw)] = raw
         _PACK[len(slots)](_memory, _frame, head, tags, dead, *slots)
-        (_call_long if row in LONG else _call)()
+        (_call_long if long else _call)()
         if _trap[0]:
             raise e.trapped()
         r = _result[0]
@@ -343,8 +306,10 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
             return out
         return _finish(r, row, args, kwargs)
     finally:
-        _state.busy = False
-        _unlock()
+        if locked:
+            e.leave(saved)
+        else:
+            _owner.busy = False
 
 
 _META = e.layout["meta"]
@@ -397,8 +362,11 @@ def share(handle: int) -> Tensor:
     """A Tensor for a handle that somebody else owns: with a reference of its own, counted without
     a call.
     """
-    with e.lock:
+    if _ident() == _owner.ident and not _owner.busy:
         e.ints[handle >> 2] += 1
+    else:
+        with e.lock:
+            e.ints[handle >> 2] += 1
     return wrap(handle)
 
 
@@ -460,181 +428,171 @@ def _read_result(row: int, kwargs: dict[str, Any]) -> Any:
 
 # ------------------------------------------------------------------ fast operators
 
-_pack_one, _pack_ints = _PACK[1], _PACK[2]
-_pack_double = struct.Struct("<QQqqd").pack_into
-_TT = e.TENSOR | e.TENSOR << 4
-_TI = e.TENSOR | e.INT << 4
-_TF = e.TENSOR | e.FLOAT << 4
+_pack_ints = struct.Struct("<q8xq8xq8xq").pack_into
+_pack_double = struct.Struct("<q8xq8xq8xd").pack_into
+"""Of the parameters of call2: head, released handle, two arguments."""
+_FRESH = 1 << 30  # below it a result needs no second look, and comparing is fastest
+
+
+def _head(row: int, mode: int, *tags: int) -> int:
+    packed = sum(tag << (4 * i) for i, tag in enumerate(tags))
+    return e.HEAD | _header(row, len(tags), packed, mode)
+
+
+def _other(r: int, row: int, args: tuple[Any, ...]) -> Any:
+    """What call2 returned, if it is no small handle of a fresh tensor."""
+    if r == e.SELF:
+        return args[0]
+    if r & e.HEAD:
+        raise e.trapped()
+    if r & e.FAILED:
+        return _finish(e.FAILED - r, row, args, {})
+    if r & e.VIEW:
+        out = wrap(r ^ e.VIEW)
+        out._b = args[0]
+        return out
+    return _finish(r & ~e.DESCRIBED, row, args, {})
 
 
 def binary(row: int, mode: int = e.METHOD) -> Callable[[Any, Any], Any]:
     """A function (tensor, tensor or number) -> tensor for an op, with as little Python as it
     takes.
     """
-    plain = _header(row, 2, 0, mode)
-    releasing = plain + _ONE_RELEASED
+    tensors = _head(row, mode, e.TENSOR, e.TENSOR)
+    with_int = _head(row, mode, e.TENSOR, e.INT)
+    with_float = _head(row, mode, e.TENSOR, e.FLOAT)
 
     def with_number(self: Any, other: Any) -> Any:
-        known = _get_kind(type(other))
-        if (_kind_of(other) if known is None else known) > K_BOOL:
-            return NotImplemented
         kind = type(other)
         if kind is not float and (kind is not int or not _I64_MIN <= other <= _I64_MAX):
+            known = _get_kind(kind)
+            if (_kind_of(other) if known is None else known) > K_BOOL:
+                return NotImplemented
             return invoke(row, mode, (self, other), {})
-        _acquire()
+        if _ident() != _owner.ident or _owner.busy:
+            return invoke(row, mode, (self, other), {})
+        _owner.busy = True
         try:
-            if _state.busy or _ident() != _owner.ident:
-                return invoke(row, mode, (self, other), {})
-            _state.busy = True
-            dead = _pop() if _released else 0
-            head = releasing if dead else plain
-            if kind is float:
-                _pack_double(_memory, _frame, head, _TF, dead, self._h, other)
-            else:
-                _pack_ints(_memory, _frame, head, _TI, dead, self._h, other)
-            _call()
-            if _trap[0]:
-                raise e.trapped()
-            r = _result[0]
-            if 0 < r < 4294967296 and r != self._h:
-                out = _new(_tensor_type)
-                out._h = r
-                return out
-            return _finish(r, row, (self, other), {})
-        finally:
-            _state.busy = False
-            _unlock()
-
-    def call_binary(self: Any, other: Any) -> Any:
-        if type(other) is not _tensor_type:
-            return with_number(self, other)
-        _acquire()
-        try:
-            if _state.busy or _ident() != _owner.ident:
-                return invoke(row, mode, (self, other), {})
-            _state.busy = True
+            dead = 0
             if _released:
                 dead = _pop()
                 if _released:
-                    more = e.hand_over(1) * _ONE_RELEASED
-                    _pack_ints(_memory, _frame, plain + more, _TT, dead, self._h, other._h)
-                else:
-                    _pack_ints(_memory, _frame, releasing, _TT, dead, self._h, other._h)
+                    _hand_over_rest()
+            if kind is float:
+                _pack_double(_slots, 0, with_float, dead, self._h, other)
             else:
-                _pack_ints(_memory, _frame, plain, _TT, 0, self._h, other._h)
-            _call()
-            if _trap[0]:
-                raise e.trapped()
+                _pack_ints(_slots, 0, with_int, dead, self._h, other)
+            _call2()
             r = _result[0]
-            if 0 < r < 4294967296 and r != self._h:
+            if r < _FRESH:
                 out = _new(_tensor_type)
                 out._h = r
                 return out
-            return _finish(r, row, (self, other), {})
+            return _other(r, row, (self, other))
         finally:
-            _state.busy = False
-            _unlock()
+            _owner.busy = False
+
+    def call_binary(self: Any, other: Any) -> Any:
+        if type(other) is not _tensor_type and _get_kind(type(other)) != 0:
+            return with_number(self, other)
+        if _ident() != _owner.ident or _owner.busy:
+            return invoke(row, mode, (self, other), {})
+        _owner.busy = True
+        try:
+            dead = 0
+            if _released:
+                dead = _pop()
+                if _released:
+                    _hand_over_rest()
+            _pack_ints(_slots, 0, tensors, dead, self._h, other._h)
+            _call2()
+            r = _result[0]
+            if r < _FRESH:
+                out = _new(_tensor_type)
+                out._h = r
+                return out
+            return _other(r, row, (self, other))
+        finally:
+            _owner.busy = False
 
     return call_binary
 
 
 def unary(row: int, mode: int = e.METHOD) -> Callable[[Any], Any]:
     """A function tensor -> tensor (or None) for an op."""
-    plain = _header(row, 1, 0, mode)
-    releasing = plain + _ONE_RELEASED
+    head = _head(row, mode, e.TENSOR)
 
     def call_unary(self: Any) -> Any:
-        _acquire()
+        if _ident() != _owner.ident or _owner.busy:
+            return invoke(row, mode, (self,), {})
+        _owner.busy = True
         try:
-            if _state.busy or _ident() != _owner.ident:
-                return invoke(row, mode, (self,), {})
-            _state.busy = True
-            dead = _pop() if _released else 0
-            _pack_one(_memory, _frame, releasing if dead else plain, e.TENSOR, dead, self._h)
-            _call()
-            if _trap[0]:
-                raise e.trapped()
+            dead = 0
+            if _released:
+                dead = _pop()
+                if _released:
+                    _hand_over_rest()
+            _pack_ints(_slots, 0, head, dead, self._h, 0)
+            _call2()
             r = _result[0]
-            if 0 < r < 4294967296 and r != self._h:
+            if r < _FRESH:
                 out = _new(_tensor_type)
                 out._h = r
-                if e.unsigned[(r + _META) >> 2]:
-                    out._b = self  # a view, most likely of self
                 return out
-            return _finish(r, row, (self,), {})
+            return _other(r, row, (self,))
         finally:
-            _state.busy = False
-            _unlock()
+            _owner.busy = False
 
     return call_unary
 
 
 def indexed(row: int) -> Callable[[Any, int], Any]:
     """A function (tensor, int) -> view for the op behind ``x[i]``."""
-    plain = _header(row, 2, 0, e.METHOD)
-    releasing = plain + _ONE_RELEASED
-    tags = e.TENSOR | e.INDEX << 4
-    slot = e.DATA | 2 << 32
-    at = e.DATA >> 3
+    head = _head(row, e.METHOD, e.TENSOR, e.INT)
 
     def call_indexed(self: Any, index: int) -> Any:
-        _acquire()
+        if _ident() != _owner.ident or not _I64_MIN <= index <= _I64_MAX or _owner.busy:
+            return invoke(row, e.METHOD, (self, Index([2, index], [])), {})
+        _owner.busy = True
         try:
-            if _state.busy or _ident() != _owner.ident or not _I64_MIN <= index <= _I64_MAX:
-                return invoke(row, e.METHOD, (self, Index([2, index], [])), {})
-            _state.busy = True
-            dead = _pop() if _released else 0
-            _words[at] = 2
-            _words[at + 1] = index
-            _pack_ints(_memory, _frame, releasing if dead else plain, tags, dead, self._h, slot)
-            _call()
-            if _trap[0]:
-                raise e.trapped()
-            r = _result[0]
-            if 0 < r < 4294967296:
+            dead = 0
+            if _released:
+                dead = _pop()
+                if _released:
+                    _hand_over_rest()
+            _pack_ints(_slots, 0, head, dead, self._h, index)
+            _call2()
+            r = _result[0] ^ e.VIEW
+            if r < _FRESH:
                 out = _new(_tensor_type)
                 out._h = r
                 out._b = self
                 return out
-            return _finish(r, row, (self, index), {})
+            return _other(r ^ e.VIEW, row, (self, index))
         finally:
-            _state.busy = False
-            _unlock()
+            _owner.busy = False
 
     return call_indexed
 
 
-_words = e.words
-
-
-def command(row: int, *flags: bool) -> Callable[[Any], None]:
-    """A function of a tensor that returns nothing: an op with its boolean arguments filled in."""
-    plain = _header(row, 1 + len(flags), 0, 0)
-    tags = e.TENSOR | sum(e.BOOL << (4 * (i + 1)) for i in range(len(flags)))
-    fixed = tuple(map(int, flags))
-    pack = _PACK[1 + len(flags)]
-    call = e.call_long if row in LONG else e.call
+def command(row: int) -> Callable[[Any], None]:
+    """A function of a tensor that returns nothing, from an op that may take long."""
+    head = _head(row, 0, e.TENSOR)
 
     def run_command(self: Any) -> None:
-        _acquire()
+        saved = e.enter()
         try:
-            if _state.busy or _ident() != _owner.ident:
-                invoke(row, 0, (self, *flags), {})
-                return
-            _state.busy = True
-            head, dead = plain, 0
+            dead = 0
             if _released:
                 dead = _pop()
-                head += e.hand_over(1) * _ONE_RELEASED
-            pack(_memory, _frame, head, tags, dead, self._h, *fixed)
-            call()
-            if _trap[0]:
-                raise e.trapped()
+                if _released:
+                    _hand_over_rest()
+            _pack_ints(_slots, 0, head, dead, self._h, 0)
+            e.call2_long()
             r = _result[0]
-            if r:
-                _finish(r, row, (self,), {})
+            if r != e.DESCRIBED:
+                _other(r, row, (self,))
         finally:
-            _state.busy = False
-            _unlock()
+            e.leave(saved)
 
     return run_command

@@ -4,18 +4,22 @@ A call goes through `wasmtime_func_call_unchecked` by `ctypes.PyDLL`: about a mi
 wasmtime's own `Func.__call__` takes fifty. The signatures it would check were checked once, at
 load. Set ``PYGRAD_PUBLIC_CALL=1`` to use `Func.__call__` instead.
 
-The store must not be entered by two threads at once, so a lock is held from writing the frame to
-reading the result. Short calls keep the GIL; long ones (`call_long`) let other threads run.
+The store must not be entered by two threads at once, from writing the frame to reading the
+result. The thread that used the engine last owns it: for its short calls, which keep the GIL, a
+flag is enough (`owner.busy`). All else takes the lock (`enter`): other threads, long calls
+(`call_long`, which let other threads run), and callbacks while they last.
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
-import struct
 import threading
+import time
 import traceback
 import warnings
+from _thread import get_ident
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +34,11 @@ ABI: Final = 1
 INPLACE: Final = 1
 METHOD: Final = 2
 PENDING: Final = 1 << 32
+DESCRIBED: Final = 1 << 33
+VIEW: Final = 1 << 34
+SELF: Final = 1 << 35
+FAILED: Final = 1 << 36
+HEAD: Final = 1 << 62
 _PAGE: Final = 65536
 
 # How a value travels: Tag in wasm_core/call.h.
@@ -157,28 +166,29 @@ _instance, _memory = _instantiate()
 _exports = _instance.exports(_store)
 
 
-def _export(name: str, arguments: int, result: str) -> wasmtime.Func:
+def _export(name: str, arguments: list[str], result: str) -> wasmtime.Func:
     """The exported function, its signature checked once so that calls need no check."""
     func = _exports[name]
     assert isinstance(func, wasmtime.Func)
     kind = func.type(_store)
     given = [str(p) for p in kind.params], [str(r) for r in kind.results]
-    if given != (["i32"] * arguments, [result] if result else []):
+    if given != (arguments, [result] if result else []):
         raise ImportError(f"pygrad: {name} has the signature {given}, not the one of this version")
     return func
 
 
 _public: dict[str, wasmtime.Func] = {
-    "pg_call": _export("pg_call", 0, "i64"),
-    "pg_frame": _export("pg_frame", 0, "i32"),
-    "pg_describe": _export("pg_describe", 1, "i32"),
-    "pg_intern": _export("pg_intern", 0, "i32"),
-    "pg_layout": _export("pg_layout", 1, "i32"),
-    "pg_status_name": _export("pg_status_name", 1, "i32"),
-    "pg_warning": _export("pg_warning", 0, "i32"),
-    "pg_dropped": _export("pg_dropped", 0, "i32"),
-    "pg_live_count": _export("pg_live_count", 0, "i64"),
-    "pg_release": _export("pg_release", 0, ""),
+    "pg_call": _export("pg_call", [], "i64"),
+    "pg_call2": _export("pg_call2", ["i64"] * 4, "i64"),
+    "pg_frame": _export("pg_frame", [], "i32"),
+    "pg_describe": _export("pg_describe", ["i32"], "i32"),
+    "pg_intern": _export("pg_intern", [], "i32"),
+    "pg_layout": _export("pg_layout", ["i32"], "i32"),
+    "pg_status_name": _export("pg_status_name", ["i32"], "i32"),
+    "pg_warning": _export("pg_warning", [], "i32"),
+    "pg_dropped": _export("pg_dropped", [], "i32"),
+    "pg_live_count": _export("pg_live_count", [], "i64"),
+    "pg_release": _export("pg_release", [], ""),
 }
 _exports["_initialize"](_store)  # type: ignore[operator]
 
@@ -220,56 +230,143 @@ frame: Final = _frame
 
 # ------------------------------------------------------------------ calls
 
-lock = threading.RLock()
-acquire: Final = lock.acquire
-unlock: Final = lock.release
+lock: Final = threading.RLock()
 queued_warnings: Final[list[str]] = []
 """What callbacks have to warn of: raised when the crossing ends, with the engine's own."""
 released: Final[list[int]] = []
 """Handles whose Python objects died; the next crossing hands them over."""
 
-_slot = (_bindings.wasmtime_val_raw_t * 1)()
-result_slot: Final = memoryview(_slot).cast("B").cast("q")
+
+class _Owner:
+    """The thread whose short calls need no lock and whose modes are in the frame, and whether the
+    engine is in use: a frame being written, or a call that runs.
+
+    Between the test of a field and the write after it no call may come: only there does CPython
+    let another thread run.
+    """
+
+    __slots__ = ("busy", "ident")
+
+    def __init__(self) -> None:
+        self.ident = get_ident()
+        self.busy = False
+
+
+owner: Final = _Owner()
+
+
+on_new_owner: Callable[[], None] = lambda: None  # noqa: E731
+"""Called when another thread than before has taken the engine."""
+
+
+def enter() -> bytes | None:
+    """Takes the engine for this thread, with the lock, when whoever uses it is done.
+
+    Returns: for `leave`: what this thread was writing, if a finalizer that the garbage collector
+        runs has come in the middle of that.
+    """
+    me = get_ident()
+    while True:
+        lock.acquire()
+        if not owner.busy:
+            owner.busy = True
+            was, owner.ident = owner.ident, me
+            if was != me:
+                on_new_owner()
+            return None
+        if owner.ident == me:
+            saved = bytes(slots) + bytes(memory[frame : DATA + DATA_BYTES])
+            memory[_N_RELEASE] = 0
+            return saved
+        lock.release()
+        time.sleep(0)  # the owner, in a short call, runs on
+
+
+def leave(saved: bytes | None) -> None:
+    """Ends what `enter` began."""
+    if saved is None:
+        owner.busy = False
+    else:
+        slots[:] = saved[: len(slots)]
+        memory[frame : DATA + DATA_BYTES] = saved[len(slots) :]
+    lock.release()
+
+
+def pause() -> bool:
+    """Lets this thread call the engine in a callback of its own; returns what `resume` takes."""
+    lock.acquire()
+    was, owner.busy = owner.busy, False
+    return was
+
+
+def resume(was: bool) -> None:
+    """Ends what `pause` began."""
+    owner.busy = was
+    result_slot[0] = HEAD  # as if nothing had been called: see `call2`
+    lock.release()
+
+
+class _Entered:
+    """`enter` and `leave` as a scope."""
+
+    __slots__ = ("_saved",)
+
+    def __enter__(self) -> None:
+        self._saved = enter()
+
+    def __exit__(self, *_: Any) -> None:
+        leave(self._saved)
+
+
+_slot = (_bindings.wasmtime_val_raw_t * 4)()
+slots: Final = memoryview(_slot).cast("B")
+"""Where the parameters of `call2` go, 16 bytes each; the first is also the result's place."""
+result_slot: Final = slots.cast("q")
 _trap = ctypes.POINTER(_bindings.wasm_trap_t)()
-trap_slot: Final = memoryview(_trap).cast("B").cast("q")  # type: ignore[arg-type]
+trap_slot: Final = memoryview(_trap).cast("B").cast("q")
 """Not 0 once a call has trapped, and ever after: wasmtime returns no error for a trap."""
 _context = _store._context()
 _library = wasmtime._ffi.dll._name
 
 
-def _raw_call(loader: Callable[[str], ctypes.CDLL]) -> Callable[[], None]:
-    """`pg_call` with every pointer prepared."""
+def _raw_call(loader: Callable[[str], ctypes.CDLL], name: str, n_slots: int) -> Callable[[], None]:
+    """An export's raw call with every pointer prepared."""
     function = loader(_library).wasmtime_func_call_unchecked
     function.restype = None
-    # Without argtypes, arguments that are ctypes objects already are passed as they are: 35 ns
-    # less.
-    arguments = (
-        ctypes.cast(_context, ctypes.c_void_p),
-        ctypes.cast(ctypes.pointer(_public["pg_call"]._func), ctypes.c_void_p),
-        ctypes.cast(_slot, ctypes.c_void_p),
-        ctypes.c_size_t(1),
-        ctypes.cast(ctypes.pointer(_trap), ctypes.c_void_p),
+    # Without argtypes, what `from_param` makes is passed as it is: half the time of ctypes objects.
+    pointer = ctypes.c_void_p.from_param
+    return functools.partial(
+        function,
+        pointer(ctypes.cast(_context, ctypes.c_void_p).value),
+        pointer(ctypes.addressof(_public[name]._func)),
+        pointer(ctypes.addressof(_slot)),
+        ctypes.c_size_t.from_param(n_slots),
+        pointer(ctypes.addressof(_trap)),
     )
-    import functools
-
-    return functools.partial(function, *arguments)
 
 
-def _public_call() -> None:
-    global unusable
-    try:
-        result_slot[0] = _public["pg_call"](_store)
-    except wasmtime.Trap as trap:
-        unusable = str(trap)
-        trap_slot[0] = 1
+def _public_call(name: str, n_parameters: int) -> Callable[[], None]:
+    """An export's checked call, over the same slots."""
+    function = _public[name]
+
+    def call() -> None:
+        global unusable
+        try:
+            result_slot[0] = function(_store, *result_slot[: 2 * n_parameters : 2].tolist())
+        except wasmtime.Trap as trap:
+            unusable = str(trap)
+            trap_slot[0] = 1
+
+    return call
 
 
 if os.environ.get("PYGRAD_PUBLIC_CALL", "0") == "1":
-    call: Callable[[], None] = _public_call
-    call_long: Callable[[], None] = _public_call
+    call = call_long = _public_call("pg_call", 0)
+    call2 = call2_long = _public_call("pg_call2", 4)
 else:
-    call = _raw_call(ctypes.PyDLL)
-    call_long = _raw_call(ctypes.CDLL)
+    call, call2 = _raw_call(ctypes.PyDLL, "pg_call", 1), _raw_call(ctypes.PyDLL, "pg_call2", 4)
+    call_long = _raw_call(ctypes.CDLL, "pg_call", 1)
+    call2_long = _raw_call(ctypes.CDLL, "pg_call2", 4)
 
 
 def trapped() -> _errors.EngineError:
@@ -314,9 +411,14 @@ def hand_over(first: int) -> int:
     return n
 
 
+def hand_over_rest() -> None:
+    """Writes released handles into the frame for `call2`. The engine is taken."""
+    memory[_N_RELEASE] = hand_over(0)
+
+
 def drain() -> None:
     """Releases every handle whose object is gone, without waiting for the next call."""
-    with lock:
+    with _Entered():
         while released:
             memory[_N_RELEASE] = hand_over(0)
             _public["pg_release"](_store)
@@ -325,7 +427,7 @@ def drain() -> None:
 def live_count() -> int:
     """Live tensors and nodes of the engine."""
     drain()
-    with lock:
+    with _Entered():
         return int(_public["pg_live_count"](_store))
 
 
@@ -337,7 +439,7 @@ def collect_pending(beside_an_error: bool = False) -> None:
     """
     texts = queued_warnings[:]
     queued_warnings.clear()
-    with lock:
+    with lock if owner.busy and owner.ident == get_ident() else _Entered():
         while ident := _public["pg_dropped"](_store):
             if on_dropped is not None:
                 on_dropped(ident)
@@ -365,7 +467,7 @@ def failure(code: int) -> BaseException:
 def intern(name: str) -> int:
     """The engine's id for a keyword."""
     raw = name.encode() + b"\0"
-    with lock:
+    with _Entered():
         memory[DATA : DATA + len(raw)] = raw
         return int(_public["pg_intern"](_store))
 
@@ -384,6 +486,3 @@ while _address := _public["pg_status_name"](_store, len(status_names) or 1):
     if not status_names:
         status_names.append("OK")
     status_names.append(text_at(_address))
-
-pack_header: Final = struct.Struct("<iBBBBQ").pack_into
-"""(memory, frame, row, positional, keywords, mode, released, tags)"""

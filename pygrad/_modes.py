@@ -1,7 +1,7 @@
 """The modes of a thread: whether calls are recorded, inference mode, and the like.
 
 The frame holds the modes of one thread, its owner, as a word of bits. A call by another thread
-first brings that thread's word there (`enter`), so that the owner, nearly always the only thread,
+first brings that thread's word there (`_swap`), so that the owner, nearly always the only thread,
 pays for one comparison.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from _thread import get_ident as get_ident
-from typing import Final
+from typing import Any, Final
 
 from . import _engine
 
@@ -18,20 +18,8 @@ GRAD, INFERENCE, ANY_LAYOUT, ONE_THREAD = 1, 2, 4, 8
 
 _DEFAULT: Final = GRAD
 _AT: Final = (_engine.frame + _engine.layout["frame_modes"]) >> 2
-_ints, _lock = _engine.ints, _engine.lock
-
-
-class _Owner:
-    """Whose modes are in the frame."""
-
-    __slots__ = ("ident", "word")
-
-    def __init__(self) -> None:
-        self.ident = get_ident()
-        self.word = [_DEFAULT]
-
-
-owner: Final = _Owner()
+_ints = _engine.ints
+owner: Final = _engine.owner
 
 
 class _Farewell:
@@ -42,7 +30,7 @@ class _Farewell:
     def __init__(self) -> None:
         self.ident = get_ident()
 
-    def __del__(self, owner: _Owner = owner) -> None:
+    def __del__(self, owner: Any = owner) -> None:
         if owner.ident == self.ident:
             owner.ident = 0
 
@@ -56,22 +44,23 @@ class _OfThread(threading.local):
 
 
 _own = _OfThread()
-owner.word = _own.word
+_word_in_frame = _own.word
 
 
-def enter() -> None:
-    """Makes this thread the owner of the frame's modes. The engine's lock is held."""
-    owner.word[0] = _ints[_AT]
+def _swap() -> None:
+    """Puts the modes of the engine's new owner into the frame."""
+    global _word_in_frame
+    _word_in_frame[0] = _ints[_AT]
     word = _own.word  # a thread's first look makes its word and its farewell
     _ints[_AT] = word[0]
-    owner.word = word
-    owner.ident = get_ident()
+    _word_in_frame = word
+
+
+_engine.on_new_owner = _swap
 
 
 def _own_frame() -> None:
-    with _lock:
-        if owner.ident != get_ident():
-            enter()
+    _engine.leave(_engine.enter())
 
 
 # In these, no call comes between the comparison and the write: another thread cannot run there.

@@ -280,11 +280,10 @@ class Tensor(Methods, metaclass=_TensorType):
         meta = _unsigned[(self._h + _META) >> 2]
         if meta:
             at = (meta + _GRAD) >> 2
-            with _engine.lock:
-                handle = _unsigned[at]
-                if handle:
+            if _unsigned[at]:
+                with _engine.lock:
+                    _released.append(_unsigned[at])
                     _unsigned[at] = 0
-                    _released.append(handle)
 
     def _has_grad(self) -> bool:
         """Whether there is a gradient, without making an object of it."""
@@ -727,4 +726,4 @@ _GETITEM = _ROW["_getitem"]
 _SETITEM = _ROW["_setitem"]
 _get_row = indexed(_GETITEM)
 _ITEM = _ops.SPACES["m"]["item"]
-_backward = command(_ROW["_backward_of"], False, False)
+_backward = command(_ROW["_backward_of"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import os
 import pickle
 import subprocess
@@ -217,6 +218,50 @@ def test_threads_share_the_engine() -> None:
     for thread in threads:
         thread.join()
     assert not errors
+
+
+def test_threads_and_finalizers_in_the_middle_of_a_call() -> None:
+    """Threads that switch as often as they can, and cyclic garbage whose finalizers call the
+    engine while a call is being written: nobody reads what another wrote.
+    """
+    wrong: list[object] = []
+
+    class Noisy:
+        def __init__(self) -> None:
+            self.me = self
+
+        def __del__(self) -> None:
+            if (pygrad.full((3,), 2.0) * 3 + 1).tolist() != [7.0] * 3:
+                wrong.append("finalizer")
+
+    def work(k: int) -> None:
+        x = pygrad.full((4, 4), float(k))
+        w = pygrad.ones(4, 4, requires_grad=True)
+        for i in range(150):
+            Noisy()
+            if ((x + x) * 2.0).sum().item() != 64 * k:
+                wrong.append("sum")
+            handle = w.register_hook(lambda g: g * 2.0) if i % 10 == 0 else None
+            w.grad = None
+            (x * w).sum().backward()
+            if w.grad is None or w.grad[1].tolist() != [float(2 * k if handle else k)] * 4:
+                wrong.append("gradient")
+            if handle is not None:
+                handle.remove()
+
+    threshold, interval = gc.get_threshold(), sys.getswitchinterval()
+    gc.set_threshold(20)
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        gc.set_threshold(*threshold)
+        sys.setswitchinterval(interval)
+    assert not wrong
 
 
 def test_tensor_may_die_in_another_thread() -> None:

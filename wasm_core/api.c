@@ -97,18 +97,49 @@ static int64_t report_failure(void) {
   return code;
 }
 
+/* What surrounds a call: the modes of the host, the pool, scratch space; a callback may call in its middle. */
+typedef struct {
+  int32_t mark;
+  size_t scratch;
+  Tensor *destination; /* of the outer call */
+} Crossing;
+
+static Crossing begin(void) {
+  Crossing x = {pool_mark(), scratch_mark(), destination};
+  modes_enter(frame->modes);
+  destination = NULL;
+  return x;
+}
+
+static int64_t end(const Crossing *x, Call *c) {
+  int64_t result = failed() ? report_failure() : deliver(c);
+  destination = x->destination;
+  pool_release(x->mark, NULL);
+  scratch_release(x->scratch);
+  return result >= 0 && host_pending() ? result | PG_PENDING : result;
+}
+
 PG_EXPORT(pg_call) int64_t pg_call(void) {
   if (frame->n_release) pg_release();
-  int32_t mark = pool_mark();
-  size_t scratch = scratch_mark();
-  modes_enter(frame->modes);
-  Tensor *outer_destination = destination; /* of a call that is now in a callback */
-  destination = NULL;
+  Crossing x = begin();
   Call call;
   if (bind(frame, &call)) call_run(&call);
-  int64_t result = failed() ? report_failure() : deliver(&call);
-  destination = outer_destination;
-  pool_release(mark, NULL);
-  scratch_release(scratch);
-  return result >= 0 && host_pending() ? result | PG_PENDING : result;
+  return end(&x, &call);
+}
+
+PG_EXPORT(pg_call2) int64_t pg_call2(int64_t head, int64_t dead, int64_t a, int64_t b) {
+  if (dead) let_go(dead);
+  if (frame->n_release) pg_release();
+  Crossing x = begin();
+  Call call;
+  if (bind2(frame, &call, head, a, b)) call_run(&call);
+  int64_t r = end(&x, &call);
+  if (r < 0) return -r | PG_FAILED;
+  if (r == 0 || r >= PG_PENDING) return r | PG_DESCRIBED;
+  if (r == a) {
+    tensor_release((Tensor *)(uintptr_t)r);
+    return PG_SELF;
+  }
+  const Meta *m = ((const Tensor *)(uintptr_t)r)->meta;
+  return m && m->base ? r | PG_VIEW : r;
 }

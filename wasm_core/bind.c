@@ -556,22 +556,33 @@ static bool keep_values(Call *c) {
   return keep_list(&c->out);
 }
 
+/* x[i]: the integer as an index; see ops/index.def. */
+static bool index_of(Value *v) {
+  int64_t *words = scratch_alloc(2 * sizeof *words);
+  if (!words) return false;
+  words[0] = 2;
+  words[1] = v->i;
+  *v = (Value){.tag = TAG_INDEX, .n = 2, .p = words};
+  return true;
+}
+
 /* The common call: positional tensors and numbers for the first overload. False: go the long way. */
-static bool bind_quickly(const PgFrame *f, Call *c) {
-  const Schema *s = schemas && (uint32_t)f->row < (uint32_t)n_op_rows ? schemas[f->row] : NULL;
-  if (!s || f->n_keyword || f->n_positional > s->n_positional) return false;
-  uint64_t tags = f->tags;
+static bool bind_quickly(int32_t row, int n, uint64_t tags, const int64_t *slots, uint8_t mode, Call *c) {
+  const Schema *s = (uint32_t)row < (uint32_t)n_op_rows ? schema_of(row) : NULL;
+  if (!s || n > s->n_positional) return false;
   int i = 0;
-  for (; i < f->n_positional; i++, tags >>= 4) {
+  for (; i < n; i++, tags >>= 4) {
     Value *v = &c->v[i];
     v->tag = (uint8_t)(tags & 15);
-    v->i = f->slots[i];
+    v->i = slots[i];
     uint8_t type = s->args[i].type;
     if (v->tag == TAG_TENSOR) {
-      v->t = (Tensor *)(uintptr_t)f->slots[i];
+      v->t = (Tensor *)(uintptr_t)slots[i];
       if (type > ARG_TENSOR_OR_SCALAR || !tensor_is(v->t)) return false;
     } else if (v->tag != TAG_INT && v->tag != TAG_FLOAT && v->tag != TAG_BOOL) {
       return false;
+    } else if (type == ARG_INDEX && v->tag == TAG_INT) {
+      if (!index_of(v)) return false;
     } else if (type != ARG_TENSOR_OR_SCALAR && (type != ARG_INT || v->tag != TAG_INT)) {
       return false;
     }
@@ -580,17 +591,32 @@ static bool bind_quickly(const PgFrame *f, Call *c) {
     if (!s->args[i].has_default) return false;
     c->v[i] = s->args[i].fallback;
   }
-  c->row = &op_rows[f->row];
+  c->row = &op_rows[row];
   c->n_args = s->n_args;
   c->out.tag = TAG_MISSING;
-  c->inplace = (f->mode & PG_INPLACE) || (s->inplace_at && c->v[s->inplace_at].i);
+  c->inplace = (mode & PG_INPLACE) || (s->inplace_at && c->v[s->inplace_at].i);
   c->name = NULL;
   c->result = (Result){.tag = TAG_NONE};
   return true;
 }
 
+bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
+  int64_t slots[2] = {a, b};
+  int n = (int)(head >> 32 & 3);
+  uint64_t tags = (uint64_t)head >> 40 & 255;
+  uint8_t mode = (uint8_t)(head >> 48);
+  if (bind_quickly((int32_t)head, n, tags, slots, mode, c)) return true;
+  f->row = (int32_t)head;
+  f->n_positional = (uint8_t)n;
+  f->n_keyword = 0;
+  f->mode = mode;
+  f->tags = tags;
+  memcpy(f->slots, slots, sizeof slots);
+  return bind(f, c);
+}
+
 bool bind(PgFrame *f, Call *c) {
-  if (bind_quickly(f, c)) return true;
+  if (!f->n_keyword && bind_quickly(f->row, f->n_positional, f->tags, f->slots, f->mode, c)) return true;
   int64_t gathered[PG_MAX_ARGS];
   know_names();
   int first = f->row, last = first + 1;

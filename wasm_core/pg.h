@@ -7,6 +7,9 @@
  *         warnings or dropped callbacks to collect,
  *   0     the result is described in the frame (also with PG_PENDING),
  *   < 0   minus a Status; the message is at `message`.
+ * pg_call2 is the same for a call of at most two positional arguments, which come as parameters instead of in the
+ * frame; what it returns says a little more, so that the host finds the common case by one comparison.
+ *
  * A handle is the address of a tensor's header, whose fields a host may read (pg_layout). Between calls it may write
  * two: the reference count, the header's first word, to own one reference more; and the gradient in a tensor's
  * meta, to zero, which makes the reference to the gradient the host's. */
@@ -36,6 +39,11 @@ enum {
   PG_MODE_ONE_THREAD = 8 /* remembered for the host, nothing to the engine. */
 };
 #define PG_PENDING ((int64_t)1 << 32)
+#define PG_DESCRIBED ((int64_t)1 << 33)
+#define PG_SELF ((int64_t)1 << 35)
+#define PG_VIEW ((int64_t)1 << 34)
+#define PG_FAILED ((int64_t)1 << 36)
+#define PG_HEAD ((int64_t)1 << 62)
 
 typedef struct {
   int32_t row;       /* the first row of the op's name */
@@ -56,6 +64,14 @@ typedef struct {
 
 PgFrame *pg_frame(void);
 int64_t pg_call(void);
+/* head: row | arguments << 32 | their two tags << 40 | mode << 48 | PG_HEAD. `dead` is a handle to release first, or 0;
+ * those in the frame's list are released too. Returns the handle of a fresh tensor that is no view, or
+ *   PG_SELF   for the first argument, without a reference;
+ *   PG_DESCRIBED | what pg_call would have returned, when that is 0 or has PG_PENDING;
+ *   PG_VIEW | handle  for a fresh differentiable view;
+ *   PG_FAILED | the Status of a failure.
+ * All but the first are more than 32 bits. A host that passes parameters and result in one place finds `head` there after a trap, which is none of these. */
+int64_t pg_call2(int64_t head, int64_t dead, int64_t a, int64_t b);
 /* Schema and flags of row i as "flags schema", or NULL past the end. */
 const char *pg_describe(int32_t i);
 /* The id of the name (of a keyword) that stands at the start of the frame's data. */

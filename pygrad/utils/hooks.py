@@ -53,11 +53,11 @@ def _dispatch(kind: int, ident: int, handles: list[int]) -> list[int]:
     if kind in services:
         return services[kind](ident, handles)
     _keep.clear()
-    was = _call.pause()
+    was = _engine.pause()
     try:
         return _run(kind, ident, handles)
     finally:
-        _call.resume(was)
+        _engine.resume(was)
 
 
 _engine.on_host_call = _dispatch
