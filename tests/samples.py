@@ -91,7 +91,8 @@ EXEMPT = {
     **_exempt(
         "a switch of the engine: test_autograd.py, test_python.py",
         "_C._set_saved_check _C._set_default_dtype _C._repr _C._printoptions is_grad_enabled"
-        " _C._node_trace is_anomaly_enabled is_anomaly_check_nan_enabled set_anomaly_enabled",
+        " _C._undefined_grad _C._node_trace is_anomaly_enabled is_anomaly_check_nan_enabled"
+        " set_anomaly_enabled",
     ),
     **_exempt("takes an encoded subscript: test_indexing.py", "_C._getitem _C._setitem"),
     **_exempt(

@@ -37,6 +37,14 @@ void op_grad(Call *c) {
   ret_tensors(c, inputs.n, captured);
 }
 
+/* The gradient of the alias it returns is not passed on: what comes before gets an undefined one. */
+GRAD(UndefinedGradBackward, "") {}
+
+Tensor *op_undefined_grad(Tensor *t) {
+  Node *n = node_new(&UndefinedGradBackward, 0, 0, t, NULL);
+  return set_history(tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset), n);
+}
+
 /* ------------------------------------------------------------ attributes */
 
 Tensor *op_requires_grad_(Tensor *t, bool on) {

@@ -17,6 +17,7 @@
 void op_backward(Call *c);
 void op_backward_of(Call *c);
 void op_grad(Call *c);
+Tensor *op_undefined_grad(Tensor *t);
 Tensor *op_requires_grad_(Tensor *t, bool on);
 Tensor *op_detach(Tensor *t);
 Tensor *op_detach_(Tensor *t);

@@ -22,6 +22,7 @@ from .grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from .gradcheck import gradcheck, gradgradcheck
 from .graph import allow_mutation_on_saved_tensors
 
 __all__ = [
@@ -34,6 +35,8 @@ __all__ = [
     "functional",
     "grad",
     "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
     "graph",
     "inference_mode",
     "is_anomaly_detection_enabled",

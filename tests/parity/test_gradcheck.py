@@ -1,0 +1,425 @@
+"""gradcheck and gradgradcheck beside PyTorch's: verdicts, messages with their numbers, warnings."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from oracle import assert_equal, torch
+
+import pygrad
+
+SCRIPTS: dict[str, Callable[[Any], Any]] = {}
+NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?")
+NOTES = (
+    "\n\nNOTE",
+    "gradcheck or gradgradcheck failed while",
+    "gradcheck failed while testing batched",
+    "\n\nIf you are adding",
+    "\n\nCall gradcheck/gradgradcheck",
+)
+"""Where the advice begins that each library gives in its own words."""
+
+
+def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    SCRIPTS[function.__name__] = function
+    return function
+
+
+def leaf(t: Any, *values: float, dtype: str = "float64") -> Any:
+    return t.tensor(values, dtype=getattr(t, dtype), requires_grad=True)
+
+
+def module(t: Any) -> Any:
+    return importlib.import_module(f"{t.__name__}.autograd.gradcheck")
+
+
+def scaled(y: Any, factor: Any) -> Any:
+    """y, with a gradient that is wrong by a factor."""
+    y = y * 1
+    if y.requires_grad:
+        y.register_hook(lambda g: None if g is None else g * factor)
+    return y
+
+
+def wrong(x: Any) -> Any:
+    return scaled(x.exp(), 3)
+
+
+def result_of(run: Callable[[], Any]) -> tuple[Any, list[str]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = run()
+        except Exception as error:
+            text = str(error)
+            for note in NOTES:
+                text = text.partition(note)[0]
+            result = (type(error).__name__, text)
+    return result, [f"{w.category.__name__}: {w.message}" for w in caught]
+
+
+@script
+def smooth_functions(t: Any) -> Any:
+    x, y = leaf(t, 0.5, 1.5, 2.5), leaf(t, 1.0, 2.0, 3.0)
+    return [
+        t.autograd.gradcheck(lambda x: x.exp(), x),
+        t.autograd.gradcheck(lambda x, y: x * y, (x, y)),
+        t.autograd.gradcheck(lambda x, y: [x * y, (x / y).sum()], [x, y]),
+        t.autograd.gradcheck(lambda x: x.view(3, 1) @ x.view(1, 3), (x,), fast_mode=True),
+        t.autograd.gradgradcheck(lambda x, y: x * y.exp(), (x, y)),
+        t.autograd.gradgradcheck(lambda x, y: (x * y, x.sin()), (x, y), fast_mode=True),
+        t.autograd.gradgradcheck(lambda x: x.exp(), x, gen_non_contig_grad_outputs=True),
+        t.autograd.gradgradcheck(lambda x: x.exp(), x, leaf(t, 1.0, 2.0, 3.0)),
+        t.autograd.gradcheck(lambda x, y: x * y, (x, y.detach())),
+        t.autograd.gradcheck(lambda x, k: x * k, (x, 3)),
+        t.autograd.gradcheck(lambda x: x.sum(), x, masked=True, check_grad_dtypes=True),
+        t.autograd.gradcheck(lambda x: x.t(), leaf(t, 1.0, 2.0).view(1, 2)),
+    ]
+
+
+@script
+def wrong_gradient(t: Any) -> Any:
+    t.autograd.gradcheck(wrong, leaf(t, 0.5, 1.5))
+
+
+@script
+def wrong_gradient_fast(t: Any) -> Any:
+    t.autograd.gradcheck(wrong, leaf(t, 0.5, 1.5), fast_mode=True)
+
+
+@script
+def wrong_gradient_without_an_exception(t: Any) -> Any:
+    return [
+        t.autograd.gradcheck(wrong, leaf(t, 0.5), raise_exception=False, fast_mode=fast)
+        for fast in (False, True)
+    ]
+
+
+@script
+def wrong_second_input(t: Any) -> Any:
+    t.autograd.gradcheck(
+        lambda x, y: (x + y, x * scaled(y, 2)), (leaf(t, 0.5, 1.5), leaf(t, 3.0, 4.0))
+    )
+
+
+@script
+def wrong_second_input_fast(t: Any) -> Any:
+    t.autograd.gradcheck(
+        lambda x, y: (x + y, x * scaled(y, 2)),
+        (leaf(t, 0.5, 1.5), leaf(t, 3.0, 4.0)),
+        fast_mode=True,
+    )
+
+
+@script
+def wrong_second_output_of_a_tensor_between(t: Any) -> Any:
+    t.autograd.gradcheck(
+        lambda x, c, y: (x + c, scaled(x * y, 2)),
+        (leaf(t, 0.5, 1.5), leaf(t, 7.0, 8.0).detach(), leaf(t, 3.0, 4.0)),
+    )
+
+
+@script
+def wrong_by_little(t: Any) -> Any:
+    return [
+        t.autograd.gradcheck(lambda x: scaled(x, 1.01), leaf(t, 0.5), rtol=rtol, atol=atol)
+        for rtol, atol in ((0.1, 0.0), (0.0, 0.1))
+    ]
+
+
+@script
+def fast_fails_where_slow_passes(t: Any) -> Any:
+    x = leaf(t, *range(1, 30))
+    t.autograd.gradcheck(lambda x: scaled(x * x, 1.0005).sum(), x, fast_mode=True, rtol=1e-4)
+
+
+@script
+def wrong_second_derivative(t: Any) -> Any:
+    def function(x: Any) -> Any:
+        y = x.exp()
+        y.register_hook(lambda g: None if g is None else g * x.detach())
+        return y * 1
+
+    x = leaf(t, 1.0, 1.0)
+    t.autograd.gradgradcheck(function, x, leaf(t, 2.0, 3.0))
+
+
+@script
+def random_gradients_of_gradgradcheck(t: Any) -> Any:
+    t.manual_seed(3)
+    return t.autograd.gradgradcheck(lambda x: scaled(x.exp(), x.detach()), leaf(t, 2.0, 1.0))
+
+
+@script
+def random_gradients_that_are_not_contiguous(t: Any) -> Any:
+    t.manual_seed(3)
+    return t.autograd.gradgradcheck(
+        lambda x: scaled(x.exp(), x.detach()), leaf(t, 2.0, 1.0), gen_non_contig_grad_outputs=True
+    )
+
+
+@script
+def not_deterministic(t: Any) -> Any:
+    factors = iter([1.0 + 1e-6 * k for k in range(100)])
+    t.autograd.gradcheck(lambda x: scaled(x, next(factors)), leaf(t, 0.5))
+
+
+def drifting(t: Any) -> Any:
+    step = [0]
+
+    def hook(g: Any) -> Any:
+        step[0] += 1
+        return g if g is None else g * (1 + 1e-6 * step[0])
+
+    def function(x: Any) -> Any:
+        y = x * 1
+        if y.requires_grad:
+            y.register_hook(hook)
+        return y
+
+    return function
+
+
+@script
+def backward_that_drifts(t: Any) -> Any:
+    t.autograd.gradcheck(drifting(t), leaf(t, 0.5))
+
+
+@script
+def backward_that_drifts_fast(t: Any) -> Any:
+    t.autograd.gradcheck(drifting(t), leaf(t, 0.5), fast_mode=True)
+
+
+@script
+def backward_that_drifts_within_tolerance(t: Any) -> Any:
+    return t.autograd.gradcheck(drifting(t), leaf(t, 0.5), nondet_tol=1e-3)
+
+
+@script
+def not_multiplied_by_grad_output(t: Any) -> Any:
+    def function(x: Any) -> Any:
+        y = x * 1
+        y.register_hook(lambda g: None if g is None else t.ones_like(g))
+        return y
+
+    return [
+        result_of(lambda fast=fast: t.autograd.gradcheck(function, leaf(t, 0.5), fast_mode=fast))
+        for fast in (False,)
+    ]
+
+
+@script
+def no_differentiable_output(t: Any) -> Any:
+    return [
+        t.autograd.gradcheck(
+            lambda x: x.detach() * 0, leaf(t, 0.5), fast_mode=fast, check_undefined_grad=False
+        )
+        for fast in (False, True)
+    ]
+
+
+@script
+def output_that_hides_its_gradient(t: Any) -> Any:
+    t.autograd.gradcheck(lambda x: x.detach() * 2, leaf(t, 0.5))
+
+
+@script
+def output_that_hides_its_gradient_fast(t: Any) -> Any:
+    t.autograd.gradcheck(lambda x: x.detach() * 2, leaf(t, 0.5), fast_mode=True)
+
+
+@script
+def output_that_is_constant(t: Any) -> Any:
+    x = leaf(t, 0.5, 1.0)
+    return t.autograd.gradcheck(lambda x: (x * 2, t.ones(2, dtype=t.float64)), x)
+
+
+@script
+def unused_input(t: Any) -> Any:
+    return t.autograd.gradcheck(lambda x, y: x * 2, (leaf(t, 1.0), leaf(t, 2.0)))
+
+
+@script
+def single_precision(t: Any) -> Any:
+    return t.autograd.gradcheck(lambda x: x * 2, leaf(t, 1.0, dtype="float32"), eps=1e-2, atol=1e-2)
+
+
+@script
+def single_precision_fails(t: Any) -> Any:
+    return t.autograd.gradcheck(
+        lambda x: x.exp(), leaf(t, 1.0, dtype="float32"), raise_exception=False
+    )
+
+
+@script
+def mixed_precision(t: Any) -> Any:
+    return t.autograd.gradcheck(
+        lambda x, y: x * y,
+        (leaf(t, 1.0), leaf(t, 2.0, dtype="float32")),
+        eps=1e-2,
+        atol=1e-2,
+        check_grad_dtypes=True,
+    )
+
+
+@script
+def overlapping_input(t: Any) -> Any:
+    t.autograd.gradcheck(lambda x: x * 2, leaf(t, 1.0).expand(3))
+
+
+@script
+def no_input_requires_grad(t: Any) -> Any:
+    t.autograd.gradcheck(lambda x: x * 2, leaf(t, 1.0).detach())
+
+
+@script
+def output_that_is_no_tensor(t: Any) -> Any:
+    t.autograd.gradcheck(lambda x: 2.0, leaf(t, 1.0))
+
+
+@script
+def shape_that_depends_on_the_values(t: Any) -> Any:
+    t.autograd.gradcheck(lambda x: x[x > 1.0], leaf(t, 1.0, 2.0))
+
+
+@script
+def shape_that_depends_on_the_values_fast(t: Any) -> Any:
+    t.autograd.gradcheck(lambda x: x[x > 1.0], leaf(t, 1.0, 2.0), fast_mode=True)
+
+
+@script
+def inputs_are_put_back(t: Any) -> Any:
+    x = leaf(t, 0.1, 0.2, 0.3)
+    t.autograd.gradcheck(lambda x: x.exp(), x)
+    t.autograd.gradcheck(lambda x: x.exp(), x, fast_mode=True)
+    return x, x.grad
+
+
+@script
+def random_state_is_kept(t: Any) -> Any:
+    t.manual_seed(1)
+    t.autograd.gradcheck(lambda x: x.exp(), leaf(t, 0.1), fast_mode=True)
+    return t.rand(2)
+
+
+@script
+def empty_input(t: Any) -> Any:
+    return t.autograd.gradcheck(lambda x: x * 2, leaf(t))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"check_backward_ad": False},
+        {"check_batched_grad": True, "check_backward_ad": False, "check_forward_ad": True},
+        {"check_batched_forward_grad": True},
+    ],
+    ids=str,
+)
+def test_gradcheck_refuses(options: dict[str, bool]) -> None:
+    run = [
+        result_of(lambda t=t: t.autograd.gradcheck(lambda x: x, leaf(t, 1.0), **options))
+        for t in (pygrad, torch)
+    ]
+    assert run[0] == run[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"check_rev_over_rev": False},
+        {"check_rev_over_rev": False, "check_fwd_over_rev": True},
+        {
+            "check_rev_over_rev": False,
+            "check_fwd_over_rev": True,
+            "check_undefined_grad": False,
+            "check_batched_grad": True,
+        },
+    ],
+    ids=str,
+)
+def test_gradgradcheck_refuses(options: dict[str, bool]) -> None:
+    run = [
+        result_of(lambda t=t: t.autograd.gradgradcheck(lambda x: x, leaf(t, 1.0), **options))
+        for t in (pygrad, torch)
+    ]
+    assert run[0] == run[1]
+
+
+@script
+def old_numerical_jacobian(t: Any) -> Any:
+    x, y = leaf(t, 1.0, 2.0), leaf(t, 3.0)
+    find = module(t).get_numerical_jacobian
+    return [
+        *find(lambda xs: xs[0].exp() * xs[1], (x, y)),
+        *find(lambda xs: xs[0].exp() * xs[1], (x, y), target=y, eps=1e-2),
+        *find(lambda xs: (xs[0] * 2, xs[1]), (x, y), (x, [y])),
+    ]
+
+
+@script
+def old_numerical_jacobian_of_another_grad_out(t: Any) -> Any:
+    module(t).get_numerical_jacobian(lambda xs: xs[0], (leaf(t, 1.0),), grad_out=2.0)
+
+
+@script
+def old_numerical_jacobian_of_one_input(t: Any) -> Any:
+    x, y = leaf(t, 1.0, 2.0), leaf(t, 3.0)
+    find = module(t).get_numerical_jacobian_wrt_specific_input
+    return [find(lambda x, y: x * y, k, (x, y), (x * y,), 1e-3) for k in (0, 1)]
+
+
+@script
+def old_numerical_jacobian_of_a_constant(t: Any) -> Any:
+    x = leaf(t, 1.0).detach()
+    module(t).get_numerical_jacobian_wrt_specific_input(lambda x: x, 0, (x,), (x,), 1e-3)
+
+
+@script
+def old_analytical_jacobian(t: Any) -> Any:
+    x, y = leaf(t, 1.0, 2.0), leaf(t, 3.0)
+    find = module(t).get_analytical_jacobian
+    return [*find((x, y), x * y), *find((x, y), x.exp().sum()), *find((x,), drifting(t)(x))]
+
+
+@script
+def old_analytical_jacobian_of_another_grad_out(t: Any) -> Any:
+    x = leaf(t, 1.0)
+    module(t).get_analytical_jacobian((x,), x * 2, grad_out=0.5)
+
+
+@script
+def public_names(t: Any) -> Any:
+    return sorted(module(t).__all__), callable(t.autograd.gradcheck)
+
+
+def flat(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in value for leaf in flat(item)]
+    return [value]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_script(name: str) -> None:
+    run = SCRIPTS[name]
+    mine, my_warnings = result_of(lambda: run(pygrad))
+    theirs, their_warnings = result_of(lambda: run(torch))
+    assert len(flat(mine)) == len(flat(theirs)), (mine, theirs)
+    for a, b in zip(flat(mine), flat(theirs), strict=True):
+        if isinstance(b, str):
+            assert NUMBER.sub("#", a) == NUMBER.sub("#", b)
+            np.testing.assert_allclose(
+                [float(n) for n in NUMBER.findall(a)],
+                [float(n) for n in NUMBER.findall(b)],
+                rtol=1e-5,
+                atol=1e-8,
+            )
+        else:
+            assert_equal(a, b, rtol=1e-5)
+    assert my_warnings == their_warnings
