@@ -78,6 +78,11 @@ EXEMPT = {
         "_C._backward _C._backward_of _C._grad _C._hook_add _C._hook_remove Tensor.retain_grad",
     ),
     **_exempt(
+        "behind autograd.profiler: test_profiler.py",
+        "_C._profile_start _C._profile_stop _C._profile_begin _C._profile_end _C._profile_event"
+        " _C._profile_name",
+    ),
+    **_exempt(
         "behind an attribute of Tensor: test_autograd.py, test_memory.py",
         "_C._data _C._set_data _C._set_grad _C._get_base _C._retains_grad"
         " _C._requires_grad _C._is_leaf _C._bump_version Tensor.data_ptr _C._export"

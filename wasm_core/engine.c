@@ -12,6 +12,7 @@
 #include "host.h"
 #include "memory.h"
 #include "op.h"
+#include "profile.h"
 
 typedef struct Task Task;
 
@@ -314,7 +315,9 @@ bool node_apply(Node *n, Tensor **g, Tensor **gi) {
   int n_in = n->n_outputs ? n->n_outputs : 1;
   for (int i = 0; i < n_in; i++) any = any || g[i];
   if (!any && n->kind != NODE_HOST) return true;
+  int32_t event = profiling ? profile_node_begin(PROFILE_NODE, n, n_in, g) : -1;
   if (saves_unwritten(n)) n->type->grad(n, g, gi);
+  profile_end(event);
   return !failed();
 }
 
@@ -406,6 +409,15 @@ static bool run_state(Task *task, State *s) {
   return ok;
 }
 
+static bool run_profiled(Task *task, State *s) {
+  int32_t evaluation = profile_node_begin(PROFILE_EVALUATION, s->node, 0, NULL);
+  int32_t leaf = s->node->kind == NODE_ACCUMULATE ? profile_node_begin(PROFILE_NODE, s->node, 1, s->grads) : -1;
+  bool ok = run_state(task, s);
+  profile_end(leaf);
+  profile_end(evaluation);
+  return ok;
+}
+
 /* ------------------------------------------------------------ backward */
 
 static bool root_gradient(int index, Tensor *root, Tensor *given, Tensor **out) {
@@ -481,7 +493,7 @@ static bool walk(Task *task, int n_roots, Tensor *const *roots, Tensor *const *g
   while (ok && task->heap_n) {
     State *s = heap_pop(task);
     node_running = s->node;
-    ok = run_state(task, s);
+    ok = (profiling ? run_profiled : run_state)(task, s);
     if (!ok && anomaly_mode) anomaly_report(s->node);
   }
   node_running = outer;

@@ -11,7 +11,8 @@ typedef enum {
   HOST_HOOK,      /* tensor hook: one gradient in, a replacement or none out */
   HOST_POST_HOOK, /* after accumulation: the leaf in, nothing out */
   HOST_NODE_PRE_HOOK, HOST_NODE_HOOK, HOST_FUNCTION, HOST_PACK, HOST_UNPACK, HOST_CAPTURE,
-  HOST_TRACE = 32, HOST_REPORT, HOST_LINE
+  HOST_TRACE = 32, HOST_REPORT, HOST_LINE,
+  HOST_CLOCK = 100 /* the event that begins, or -1: nanoseconds out */
 } HostCall;
 
 /* Calls the host's object `id` with n tensors; up to cap results come back in out (owned by the
@@ -26,6 +27,8 @@ int32_t host_trace(void);
 void host_report(int32_t trace, const char *name, int depth);
 /* The last line of a trace, or "" (also of 0); it lies in the frame's data, so only once all there was read. */
 const char *host_line(int32_t trace);
+/* The host's clock in nanoseconds; a profile's event that begins, or -1, for hosts that note more about it. */
+int64_t host_clock(int32_t event);
 /* The host's object is not needed any more; told to the host after the crossing. */
 void host_drop(int32_t id);
 int32_t host_dropped_take(void); /* the next one, or 0 */

@@ -9,6 +9,7 @@
 #include "decompose.h"
 #include "host.h"
 #include "join.h"
+#include "profile.h"
 #include "shape.h"
 #include "view.h"
 #include "elementwise.h"

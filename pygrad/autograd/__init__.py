@@ -14,6 +14,7 @@ from . import functional as functional
 from . import grad_mode as grad_mode
 from . import graph as graph
 from .anomaly_mode import detect_anomaly, is_anomaly_detection_enabled, set_detect_anomaly
+from . import profiler as profiler
 from .grad_mode import (
     enable_grad,
     enforce_grad_layout_policy,
@@ -42,6 +43,7 @@ __all__ = [
     "is_anomaly_detection_enabled",
     "no_grad",
     "set_detect_anomaly",
+    "profiler",
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]

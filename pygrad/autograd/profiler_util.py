@@ -1,0 +1,508 @@
+"""Events of a profile, their averages, and the tables, stacks and traces made of them.
+
+The layout of the tables is PyTorch's. Times are in microseconds, memory in bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
+
+_METRICS = (
+    "self_cpu_time_total",
+    "self_cuda_time_total",
+    "self_xpu_time_total",
+    "self_privateuse1_time_total",
+)
+_UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
+
+
+class Interval(NamedTuple):
+    """When an event ran, in microseconds since the profile began.
+
+    >>> Interval(2.0, 5.0).elapsed_us()
+    3.0
+    """
+
+    start: float
+    end: float
+
+    def elapsed_us(self) -> float:
+        """The length in microseconds."""
+        return self.end - self.start
+
+
+def _format_time(time_us: float, unit: str | None = None) -> str:
+    if unit is None:
+        unit = next((name for name, size in _UNITS.items() if time_us >= size), "us")
+    elif unit not in _UNITS:
+        raise ValueError(f"time_unit is one of {', '.join(_UNITS)}, not {unit!r}")
+    return f"{time_us / _UNITS[unit]:.3f}{unit}"
+
+
+def _format_share(time_us: float, total_us: float) -> str:
+    return f"{100.0 * time_us / total_us if total_us else math.nan:.2f}%"
+
+
+def _format_memory(n_bytes: float) -> str:
+    for name, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
+        if abs(n_bytes) >= size:
+            return f"{n_bytes / size:.2f} {name}"
+    return f"{n_bytes} B"
+
+
+class _Timed:
+    """Derived numbers that events and averages share."""
+
+    count: int
+    cpu_time_total: float
+    self_cpu_time_total: float
+
+    @property
+    def cpu_time(self) -> float:
+        """Time of one call, what ran inside of it included."""
+        return self.cpu_time_total / self.count if self.count else 0.0
+
+    @property
+    def cpu_time_str(self) -> str:
+        return _format_time(self.cpu_time)
+
+    @property
+    def cpu_time_total_str(self) -> str:
+        return _format_time(self.cpu_time_total)
+
+    @property
+    def self_cpu_time_total_str(self) -> str:
+        return _format_time(self.self_cpu_time_total)
+
+    device_time = 0.0
+    device_time_total = 0.0
+    self_device_time_total = 0.0
+    device_memory_usage = 0
+    self_device_memory_usage = 0
+    use_device: str | None = None
+
+
+class FunctionEvent(_Timed):
+    """One call of an op, one run of a backward node, or one range that a caller named.
+
+    Args:
+        id: its number, unique in a profile.
+        name: ``"aten::mul"``, ``"MulBackward0"`` or the name of the range.
+        start_us, end_us: when it ran.
+        input_shapes: the sizes of each argument, ``[]`` for what is no tensor.
+        stack: where it was called, innermost first: ``"file.py(3): function"``.
+        cpu_memory_usage: the bytes it left allocated (negative: freed).
+        sequence_nr: that of the backward node it made or is; -1 for none.
+
+    >>> from pygrad.autograd.profiler_util import FunctionEvent
+    >>> FunctionEvent(0, "aten::mul", 0, 10.0, 12.5).cpu_time_str
+    '2.500us'
+    """
+
+    def __init__(
+        self,
+        id: int,
+        name: str,
+        thread: int,
+        start_us: float,
+        end_us: float,
+        overload_name: str | None = None,
+        fwd_thread: int | None = None,
+        input_shapes: list[list[int]] | None = None,
+        stack: list[str] | None = None,
+        scope: int = 0,
+        use_device: str | None = None,
+        cpu_memory_usage: int = 0,
+        device_memory_usage: int = 0,
+        is_async: bool = False,
+        is_remote: bool = False,
+        sequence_nr: int = -1,
+        node_id: int = -1,
+        is_legacy: bool = False,
+        flops: int | None = 0,
+        trace_name: str | None = None,
+        is_user_annotation: bool = False,
+    ) -> None:
+        self.id = id
+        self.name = name
+        self.trace_name = trace_name
+        self.overload_name = overload_name
+        self.thread = thread
+        self.fwd_thread = fwd_thread
+        self.time_range = Interval(start_us, end_us)
+        self.input_shapes = [] if input_shapes is None else input_shapes
+        self.stack = [] if stack is None else stack
+        self.scope = scope
+        self.use_device = use_device
+        self.cpu_memory_usage = cpu_memory_usage
+        self.device_memory_usage = device_memory_usage
+        self.is_async = is_async
+        self.is_remote = is_remote
+        self.sequence_nr = sequence_nr
+        self.node_id = node_id
+        self.is_legacy = is_legacy
+        self.flops = flops or 0
+        self.is_user_annotation = is_user_annotation
+        self.count = 1
+        self.cpu_children: list[FunctionEvent] = []
+        self.cpu_parent: FunctionEvent | None = None
+
+    @property
+    def key(self) -> str:
+        """By what averages are taken: the name."""
+        return self.name
+
+    @property
+    def cpu_time_total(self) -> float:  # type: ignore[override]
+        return self.time_range.elapsed_us()
+
+    @property
+    def self_cpu_time_total(self) -> float:  # type: ignore[override]
+        """Its time without that of the events inside of it."""
+        return self.cpu_time_total - sum(c.cpu_time_total for c in self.cpu_children)
+
+    @property
+    def self_cpu_memory_usage(self) -> int:
+        """Its memory without that of the events inside of it."""
+        return self.cpu_memory_usage - sum(c.cpu_memory_usage for c in self.cpu_children)
+
+    def append_cpu_child(self, child: FunctionEvent) -> None:
+        """Makes `child` an event inside of this one."""
+        self.cpu_children.append(child)
+        child.cpu_parent = self
+
+    def __repr__(self) -> str:
+        return (
+            f"<FunctionEvent id={self.id} name={self.name} node_id={self.node_id} "
+            f"cpu_time={self.cpu_time_str} start_us={self.time_range.start} "
+            f"end_us={self.time_range.end} cpu_children={[c.id for c in self.cpu_children]} "
+            f"thread={self.thread} input_shapes={self.input_shapes} "
+            f"cpu_memory_usage={self.cpu_memory_usage} is_async={self.is_async} "
+            f"is_remote={self.is_remote} seq_nr={self.sequence_nr} is_legacy={self.is_legacy}>"
+        )
+
+
+class FunctionEventAvg(_Timed):
+    """Sums over the events of one key; averages are the sums over `count`.
+
+    >>> from pygrad.autograd.profiler_util import FunctionEvent, FunctionEventAvg
+    >>> total = FunctionEventAvg()
+    >>> total += FunctionEvent(0, "a", 0, 0.0, 4.0)
+    >>> total += FunctionEvent(1, "a", 0, 5.0, 7.0)
+    >>> total.key, total.count, total.cpu_time
+    ('a', 2, 3.0)
+    """
+
+    def __init__(self) -> None:
+        self.key: str | None = None
+        self.count = 0
+        self.node_id = 0
+        self.is_async = False
+        self.is_remote = False
+        self.is_legacy = False
+        self.overload_name: str | None = None
+        self.cpu_time_total = 0.0
+        self.self_cpu_time_total = 0.0
+        self.cpu_memory_usage = 0
+        self.self_cpu_memory_usage = 0
+        self.flops = 0
+        self.input_shapes: Any = None
+        self.stack: list[str] = []
+        self.scope: int | None = None
+        self.cpu_children: list[FunctionEvent] | None = None
+        self.cpu_parent: FunctionEvent | None = None
+
+    def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
+        """Adds an event, or a sum of the same key, to this one; returns this one."""
+        if self.key is None:  # the first gives what they have in common
+            self.key = other.key
+            self.node_id = other.node_id
+            self.is_async = other.is_async
+            self.is_remote = other.is_remote
+            self.is_legacy = other.is_legacy
+            self.overload_name = other.overload_name
+            self.input_shapes = other.input_shapes
+            self.stack = other.stack
+            self.scope = other.scope
+            self.cpu_parent = other.cpu_parent
+        elif self.key != other.key:
+            raise ValueError(f"cannot add an event of {other.key!r} to those of {self.key!r}")
+        self.cpu_time_total += other.cpu_time_total
+        self.self_cpu_time_total += other.self_cpu_time_total
+        self.cpu_memory_usage += other.cpu_memory_usage
+        self.self_cpu_memory_usage += other.self_cpu_memory_usage
+        self.count += other.count
+        self.flops += other.flops
+        return self
+
+    __iadd__ = add
+
+    def __repr__(self) -> str:
+        return (
+            f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
+            f"cpu_time={self.cpu_time_str}  self_cuda_time=0.000us cuda_time=0.000us "
+            f"input_shapes={self.input_shapes!s} cpu_memory_usage={self.cpu_memory_usage} "
+            "cuda_memory_usage=0>"
+        )
+
+
+class EventList(list[Any]):
+    """Events, or averages of them, with the reports that can be made of a list.
+
+    >>> from pygrad.autograd.profiler_util import EventList, FunctionEvent
+    >>> events = EventList([FunctionEvent(0, "a", 0, 0, 3), FunctionEvent(1, "a", 0, 4, 5)])
+    >>> [(average.key, average.count) for average in events.key_averages()]
+    [('a', 2)]
+    >>> events.self_cpu_time_total
+    4.0
+    """
+
+    def __init__(self, events: Iterable[Any] = (), **options: Any) -> None:
+        super().__init__(events)
+        self._use_device: str | None = options.pop("use_device", None)
+        self._profile_memory: bool = options.pop("profile_memory", False)
+        self._with_flops: bool = options.pop("with_flops", False)
+        if options:
+            raise TypeError(
+                f"EventList() got an unexpected keyword argument {next(iter(options))!r}"
+            )
+
+    def __str__(self) -> str:
+        return self.table()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time of all events, each moment counted once."""
+        return float(sum(event.self_cpu_time_total for event in self))
+
+    def key_averages(
+        self,
+        group_by_input_shapes: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> EventList:
+        """Sums by name; by shapes of the inputs and the innermost calls of the stack too if
+        asked for.
+        """
+        groups: dict[tuple[str, ...], FunctionEventAvg] = {}
+        for event in self:
+            key = [event.key, str(event.node_id), str(event.is_legacy)]
+            key += [event.overload_name or ""] if group_by_overload_name else []
+            key += [str(event.input_shapes)] if group_by_input_shapes else []
+            key += event.stack[:group_by_stack_n]
+            groups.setdefault(tuple(key), FunctionEventAvg()).add(event)
+        averages = EventList(
+            groups.values(),
+            use_device=self._use_device,
+            profile_memory=self._profile_memory,
+            with_flops=self._with_flops,
+        )
+        for average in averages:
+            average.stack = average.stack[:group_by_stack_n]
+            if not group_by_input_shapes:
+                average.input_shapes = ""
+            if not group_by_overload_name:
+                average.overload_name = ""
+        return averages
+
+    def total_average(self) -> FunctionEventAvg:
+        """The sum over all events, under the key ``"Total"``."""
+        total = FunctionEventAvg()
+        for event in self:
+            total.key = None  # any key may be added; the last one's shapes stay
+            total.add(event)
+        total.key = "Total"
+        return total
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
+        """The events as a text table.
+
+        Args:
+            sort_by: an attribute of the events, largest first: ``"self_cpu_time_total"``,
+                ``"cpu_time_total"``, ``"count"``, ``"self_cpu_memory_usage"``, ...
+            row_limit: the most rows; -1 for all.
+            max_src_column_width, max_name_column_width, max_shapes_column_width: where longer
+                text is cut.
+            header: a line above the table.
+            top_level_events_only: leave out what ran inside of another event.
+            time_unit: ``"s"``, ``"ms"`` or ``"us"`` for all times; each its own by default.
+        """
+        if not self:
+            return ""
+        events = list(self)
+        if sort_by is not None:
+            metric = sort_by.replace("cuda", "device").replace("xpu", "device")
+            events.sort(key=lambda event: getattr(event, metric), reverse=True)
+        columns = _columns(
+            self, max_src_column_width, max_name_column_width, max_shapes_column_width, time_unit
+        )
+        rule = "".join("-" * column.width + "  " for column in columns)
+        double = "=" * (len(rule) - 2)
+        lines = [double, header] if header is not None else []
+        if top_level_events_only:
+            lines += [double, "This report only display top-level ops statistics"]
+        lines += [rule, _row(columns, [column.title for column in columns]), rule]
+        shown = [e for e in events if not (top_level_events_only and e.cpu_parent is not None)]
+        for event in shown if row_limit < 0 else shown[:row_limit]:
+            lines += _rows(columns, event)
+        lines += [rule, f"Self CPU time total: {_format_time(self.self_cpu_time_total, time_unit)}"]
+        return "\n".join(lines) + "\n"
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
+        """Writes one line a stack, outermost call first, and its microseconds: the input of
+        flame-graph tools.
+
+        Raises:
+            ValueError: `metric` is none of the four.
+        """
+        if metric not in _METRICS:
+            raise ValueError(f"metric should be one of: {list(_METRICS)!s}")
+        with open(path, "w", encoding="utf-8") as file:
+            for event in self:
+                value = int(getattr(event, metric, 0))
+                if event.stack and value > 0:
+                    calls = (call.translate(_NO_SEPARATORS) for call in reversed(event.stack))
+                    file.write(f"{';'.join(calls)} {value}\n")
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes the events as JSON that trace viewers show, arrows from each op to its backward
+        node included.
+        """
+        Path(path).write_text(
+            json.dumps(
+                {"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": [*self._trace()]}
+            ),
+            encoding="utf-8",
+        )
+
+    def _trace(self) -> Iterator[dict[str, Any]]:
+        pid = os.getpid()
+        yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": "pygrad"}}
+        makers = {e.sequence_nr: e for e in self if e.sequence_nr >= 0 and e.scope == 0}
+        for event in self:
+            place = {"pid": pid, "tid": event.thread}
+            start = event.time_range.start
+            yield {
+                "ph": "X",
+                "cat": "user_annotation" if event.is_user_annotation else "cpu_op",
+                "name": event.name,
+                "ts": start,
+                "dur": event.cpu_time_total,
+                "args": {
+                    "External id": event.id,
+                    "Sequence number": event.sequence_nr,
+                    "Input Dims": event.input_shapes,
+                    "Call stack": event.stack,
+                },
+                **place,
+            }
+            maker = makers.get(event.sequence_nr) if event.scope == 1 else None
+            if maker is not None:
+                flow = {"cat": "fwdbwd", "name": "fwdbwd", "id": event.sequence_nr}
+                yield {"ph": "s", "ts": maker.time_range.start, **flow, **place}
+                yield {"ph": "f", "bp": "e", "ts": start, **flow, **place}
+
+
+_NO_SEPARATORS = str.maketrans(";\t\n ", "____")
+
+
+class _Column(NamedTuple):
+    title: str
+    width: int
+    align: str
+    text: Callable[[Any], str]
+
+
+def _cut(text: str, width: int) -> str:
+    return text[: width - 3] + "..." if width > 0 and len(text) > width else text
+
+
+def _row(columns: list[_Column], cells: list[str]) -> str:
+    pairs = zip(columns, cells, strict=True)
+    return "".join(f"{cell:{column.align}{column.width}}  " for column, cell in pairs)
+
+
+def _rows(columns: list[_Column], event: Any) -> Iterator[str]:
+    """The row of an event, one more for each further call of its stack, then an empty one."""
+    yield _row(columns, [column.text(event) for column in columns])
+    source = next((k for k, c in enumerate(columns) if c.title == "Source Location"), None)
+    if source is None:
+        return
+    for call in event.stack[1:]:
+        cells = [""] * len(columns)
+        cells[source] = _cut_path(call, columns[source].width)
+        yield _row(columns, cells)
+    yield _row(columns, [""] * len(columns))
+
+
+def _cut_path(call: str, width: int) -> str:
+    return "..." + call[3 - width :] if len(call) > width else call
+
+
+def _widest(texts: Iterable[str], least: int, most: int) -> int:
+    width = max(map(len, texts)) + 4
+    return max(least, width if most < 0 else min(width, most))
+
+
+def _columns(
+    events: EventList, most_source: int, most_name: int, most_shapes: int, unit: str | None
+) -> list[_Column]:
+    total = sum(event.self_cpu_time_total for event in events)
+    name = _widest([event.key for event in events], 0, most_name)
+    columns = [
+        _Column("Name", name, ">", lambda e: _cut(e.key, most_name)),
+        _Column("Self CPU %", 12, ">", lambda e: _format_share(e.self_cpu_time_total, total)),
+        _Column("Self CPU", 12, ">", lambda e: _format_time(e.self_cpu_time_total, unit)),
+        _Column("CPU total %", 12, ">", lambda e: _format_share(e.cpu_time_total, total)),
+        _Column("CPU total", 12, ">", lambda e: _format_time(e.cpu_time_total, unit)),
+        _Column("CPU time avg", 12, ">", lambda e: _format_time(e.cpu_time, unit)),
+    ]
+    if events._profile_memory:
+        columns += [
+            _Column("CPU Mem", 12, ">", lambda e: _format_memory(e.cpu_memory_usage)),
+            _Column("Self CPU Mem", 12, ">", lambda e: _format_memory(e.self_cpu_memory_usage)),
+        ]
+    columns.append(_Column("# of Calls", 12, ">", lambda e: str(e.count)))
+    shapes = [str(event.input_shapes) for event in events if event.input_shapes]
+    if shapes:
+        width = _widest(shapes, 12, most_shapes)
+        columns.append(
+            _Column("Input Shapes", width, ">", lambda e: _cut(str(e.input_shapes), width))
+        )
+    stacks = [call for event in events for call in event.stack]
+    if stacks:
+        source = _widest(stacks, 0, most_source)
+        columns.append(
+            _Column(
+                "Source Location",
+                source,
+                "<",
+                lambda e: _cut_path(e.stack[0], source) if e.stack else "",
+            )
+        )
+    flops = [event.flops for event in events if event.flops > 0]
+    if events._with_flops and flops:
+        power = min(int(math.log10(min(flops)) // 3), 6)
+        title = "Total " + ("", "K", "M", "G", "T", "P", "E")[power] + "FLOPs"
+        scale = 1000.0**power
+        columns.append(
+            _Column(title, 12, ">", lambda e: f"{e.flops / scale:.3f}" if e.flops > 0 else "--")
+        )
+    return columns

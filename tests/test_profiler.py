@@ -1,0 +1,194 @@
+"""Profiles: which events there are, how they nest, and what the reports say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pygrad
+from pygrad.autograd import profiler
+
+
+def names(prof: Any) -> list[str]:
+    return [event.name for event in prof.function_events]
+
+
+def step() -> None:
+    x = pygrad.ones(4, 4, requires_grad=True)
+    (x @ x).relu().sum().backward()
+
+
+def test_ops_and_backward_nodes_appear_in_order() -> None:
+    with profiler.profile() as prof:
+        step()
+    assert [name for name in names(prof) if "evaluate" not in name] == [
+        "aten::ones",
+        "aten::matmul",
+        "aten::relu",
+        "aten::sum",
+        "SumBackward0",
+        "ReluBackward0",
+        "MmBackward0",
+        "torch::autograd::AccumulateGrad",
+    ]
+
+
+def test_in_place_op_has_its_own_name() -> None:
+    x = pygrad.ones(2)
+    with profiler.profile() as prof:
+        x.add_(1)
+    assert names(prof) == ["aten::add_"]
+
+
+def test_children_lie_inside_and_take_their_share() -> None:
+    with profiler.profile() as prof:
+        with profiler.record_function("outer"):
+            with profiler.record_function("inner"):
+                step()
+    outer, inner = prof.function_events[:2]
+    assert (outer.name, inner.name) == ("outer", "inner")
+    assert inner.cpu_parent is outer
+    assert outer.self_cpu_time_total == outer.cpu_time_total - inner.cpu_time_total
+    for event in prof.function_events:
+        for child in event.cpu_children:
+            assert event.time_range.start <= child.time_range.start
+            assert child.time_range.end <= event.time_range.end
+    total = sum(e.cpu_time_total for e in prof.function_events if e.cpu_parent is None)
+    assert prof.self_cpu_time_total == pytest.approx(total)
+
+
+def test_sequence_number_joins_an_op_and_its_node() -> None:
+    with profiler.profile() as prof:
+        step()
+    made = {e.sequence_nr: e.name for e in prof.function_events if e.name == "aten::relu"}
+    run = {e.sequence_nr: e.name for e in prof.function_events if e.name == "ReluBackward0"}
+    assert made.keys() == run.keys()
+
+
+def test_shapes_are_those_of_the_arguments() -> None:
+    with profiler.profile(record_shapes=True) as prof:
+        pygrad.ones(2, 3) @ pygrad.ones(3, 4)
+    assert prof.function_events[-1].input_shapes == [[2, 3], [3, 4]]
+    assert len(prof.key_averages(group_by_input_shape=True)) == 2
+
+
+def test_memory_is_that_of_the_engine() -> None:
+    with profiler.profile(profile_memory=True) as prof:
+        kept = pygrad.ones(1000)
+        with profiler.record_function("free"):
+            del kept
+            pygrad.zeros(1)
+    made, freed = prof.function_events[:2]
+    assert 4000 <= made.cpu_memory_usage < 4400
+    assert -4200 < freed.cpu_memory_usage < -3600
+
+
+def test_flops_of_products() -> None:
+    with profiler.profile(with_flops=True) as prof:
+        pygrad.ones(2, 3) @ pygrad.ones(3, 4)
+        pygrad.nn.functional.conv2d(pygrad.ones(1, 2, 5, 5), pygrad.ones(3, 2, 3, 3))
+    by_name = {event.name: event.flops for event in prof.function_events}
+    assert by_name["aten::matmul"] == 2 * 2 * 3 * 4
+    assert by_name["aten::conv2d"] == 2 * (3 * 3 * 3) * (2 * 3 * 3)
+
+
+def test_stack_names_the_callers(tmp_path: Path) -> None:
+    def called() -> None:
+        pygrad.ones(2)
+
+    with profiler.profile(with_stack=True) as prof:
+        called()
+    assert prof.function_events[0].stack[0].endswith(": called")
+    assert __file__ in prof.function_events[0].stack[0]
+    prof.export_stacks(tmp_path / "stacks")
+    line = (tmp_path / "stacks").read_text().splitlines()[0]
+    calls, _, value = line.rpartition(" ")
+    assert calls.split(";")[-1].endswith("called")
+    assert int(value) > 0
+
+
+def test_trace_is_a_list_of_events(tmp_path: Path) -> None:
+    with profiler.profile(record_shapes=True) as prof:
+        step()
+    prof.export_chrome_trace(tmp_path / "trace.json")
+    trace = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    drawn = [event for event in trace if event["ph"] == "X"]
+    assert [event["name"] for event in drawn] == names(prof)
+    assert all(event["dur"] >= 0 for event in drawn)
+    starts = [e["id"] for e in trace if e["ph"] == "s"]
+    assert starts == [e["id"] for e in trace if e["ph"] == "f"] != []
+
+
+def test_profile_that_is_off_is_free_of_events() -> None:
+    with profiler.profile(enabled=False) as prof:
+        step()
+    assert prof is None
+
+
+def test_only_one_profile_runs() -> None:
+    with profiler.profile() as prof:
+        with pytest.raises(RuntimeError, match="already enabled"):
+            with profiler.profile():
+                pass
+        step()
+    assert "MmBackward0" in names(prof)
+    with pytest.raises(RuntimeError, match="not reentrant"):
+        with prof:
+            pass
+
+
+def test_error_in_the_block_ends_the_profile() -> None:
+    prof = profiler.profile()
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        with prof, profiler.record_function("broken"):
+            pygrad.ones(2, 3) @ pygrad.ones(2, 3)
+    assert names(prof) == ["broken", "aten::ones", "aten::ones", "aten::matmul"]
+    assert all(event.cpu_time_total >= 0 for event in prof.function_events)
+    with profiler.profile():
+        pass
+
+
+def test_events_before_the_end_raise() -> None:
+    prof = profiler.profile()
+    assert str(prof) == "<unfinished torch.autograd.profile>"
+    with pytest.raises(RuntimeError, match="didn't finish running"):
+        prof.key_averages()
+
+
+def test_engine_keeps_nothing_of_a_profile() -> None:
+    step()
+    before = pygrad._C._memory()
+    with profiler.profile(record_shapes=True):
+        step()
+    assert pygrad._C._memory()[0] <= before[0] + 64
+
+
+def test_accumulated_events_of_several_blocks() -> None:
+    prof = profiler.profile(acc_events=True)
+    for _ in range(2):
+        with prof:
+            pygrad.ones(2)
+    assert names(prof) == ["aten::ones"] * 2
+
+
+def test_ranges_of_other_tools_need_a_profile() -> None:
+    for emit in (profiler.emit_nvtx, profiler.emit_itt):
+        with pytest.raises(RuntimeError, match="is not available"):
+            with emit():
+                pass
+        with profiler.profile() as prof, emit():
+            pygrad.ones(1)
+        assert names(prof) == ["aten::ones"]
+        with emit(enabled=False) as off:
+            assert off is None
+    with pytest.raises(NotImplementedError, match="CUDA"):
+        profiler.load_nvprof("trace.sqlite")
+
+
+@pytest.mark.parametrize("option", [{"use_cuda": True}, {"use_device": "cuda"}, {"use_cpu": False}])
+def test_other_devices_are_refused(option: dict[str, Any]) -> None:
+    with pytest.raises(AssertionError):
+        profiler.profile(**option)

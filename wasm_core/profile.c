@@ -1,0 +1,145 @@
+/* The events of a profile, in the order in which they began; see profile.h.
+ *
+ * Names are those of rows, node types and callers' ranges. Memory is counted without what the profile itself holds. */
+#include "profile.h"
+
+#include <string.h>
+
+#include "host.h"
+#include "memory.h"
+
+bool profiling;
+
+enum { NAME_BYTES = 96 };
+
+typedef struct {
+  char name[NAME_BYTES];
+  int64_t start, end, sequence, bytes; /* nanoseconds; the node's number; what it left allocated */
+  int64_t out_numel;                   /* elements of an op's result */
+  int64_t shapes_at, n_shapes;         /* in `shapes`: rank, then sizes; rank -1 for what is no tensor */
+  int32_t parent;
+  uint8_t kind;
+} Event;
+
+static Event *events;
+static int64_t *shapes;
+static int64_t n_events, cap_events, n_shapes, cap_shapes;
+static int32_t open_event = -1;
+static bool with_shapes;
+
+/* Room for one more, by doubling. */
+static bool grow(void **array, int64_t *cap, int64_t needed, size_t size) {
+  if (needed <= *cap) return true;
+  int64_t wanted = 2 * needed + 256;
+  void *grown = mem_alloc((size_t)wanted * size);
+  if (!grown) return false;
+  if (*array) memcpy(grown, *array, (size_t)*cap * size);
+  mem_free(*array, (size_t)*cap * size);
+  *array = grown;
+  *cap = wanted;
+  return true;
+}
+
+static int64_t others_bytes(void) {
+  return mem_live_bytes() - cap_events * (int64_t)sizeof *events - cap_shapes * (int64_t)sizeof *shapes;
+}
+
+static Event *event_begin(ProfileKind kind, const char *name, size_t length) {
+  void *grown = events;
+  if (!grow(&grown, &cap_events, n_events + 1, sizeof *events)) return NULL;
+  events = grown;
+  Event *e = &events[n_events];
+  if (length >= NAME_BYTES) length = NAME_BYTES - 1;
+  *e = (Event){.sequence = -1, .parent = open_event, .kind = (uint8_t)kind, .shapes_at = n_shapes, .bytes = others_bytes()};
+  memcpy(e->name, name, length);
+  e->name[length] = 0;
+  open_event = (int32_t)n_events++;
+  e->start = host_clock(open_event);
+  e->end = e->start;
+  return e;
+}
+
+/* The shape of one argument. */
+static void note_shape(Event *e, const Tensor *t) {
+  void *grown = shapes;
+  int rank = t ? t->ndim : 0;
+  if (!with_shapes || !grow(&grown, &cap_shapes, n_shapes + 1 + rank, sizeof *shapes)) return;
+  shapes = grown;
+  shapes[n_shapes++] = t ? rank : -1;
+  for (int i = 0; i < rank; i++) shapes[n_shapes++] = t->sizes[i];
+  e->n_shapes++;
+}
+
+int32_t profile_op_begin(const Call *c) {
+  char name[NAME_BYTES];
+  size_t length = strcspn(c->row->schema, "(");
+  if (length > NAME_BYTES - 2) length = NAME_BYTES - 2;
+  memcpy(name, c->row->schema, length);
+  if (c->inplace) name[length++] = '_';
+  Event *e = event_begin(PROFILE_OP, name, length);
+  for (int i = 0; e && i < c->n_args; i++) note_shape(e, c->v[i].tag == TAG_TENSOR ? c->v[i].t : NULL);
+  return e ? open_event : -1;
+}
+
+int32_t profile_node_begin(ProfileKind kind, const Node *n, int n_grads, Tensor *const *grads) {
+  Event *e = event_begin(kind, n->type->name, strlen(n->type->name));
+  if (!e) return -1;
+  e->sequence = (int64_t)n->sequence;
+  for (int i = 0; i < n_grads; i++) note_shape(e, grads[i]);
+  return open_event;
+}
+
+void profile_end(int32_t event) {
+  if (event < 0 || event >= n_events) return;
+  Event *e = &events[event];
+  e->end = host_clock(-1);
+  e->bytes = others_bytes() - e->bytes;
+  open_event = e->parent;
+}
+
+void profile_op_end(int32_t event, const Call *c) {
+  profile_end(event);
+  if (event < 0 || event >= n_events || c->result.tag != TAG_TENSOR) return;
+  const Tensor *y = (const Tensor *)(uintptr_t)c->result.value;
+  if (!y || failed()) return;
+  if (y->grad_fn) events[event].sequence = (int64_t)y->grad_fn->sequence;
+  events[event].out_numel = y->numel;
+}
+
+void op_profile_start(bool shapes_too) {
+  mem_free(events, (size_t)cap_events * sizeof *events);
+  mem_free(shapes, (size_t)cap_shapes * sizeof *shapes);
+  events = NULL;
+  shapes = NULL;
+  n_events = cap_events = n_shapes = cap_shapes = 0;
+  open_event = -1;
+  with_shapes = shapes_too;
+  profiling = true;
+}
+
+void op_profile_stop(void) { profiling = false; }
+
+void op_profile_begin_range(Call *c) {
+  const char *name = arg_str(c, 0);
+  ret_int(c, profiling && name && event_begin(PROFILE_RANGE, name, strlen(name)) ? open_event : -1);
+}
+
+/* kind, parent, start, end, sequence, bytes, elements of the result, then the shapes. */
+void op_profile_event(Call *c) {
+  enum { HEAD = 7 };
+  int64_t i = arg_int(c, 0);
+  if (i < 0 || i >= n_events) return;
+  const Event *e = &events[i];
+  int64_t count = 0;
+  for (int64_t k = 0; k < e->n_shapes; k++) count += 1 + (shapes[e->shapes_at + count] > 0 ? shapes[e->shapes_at + count] : 0);
+  int64_t *out = scratch_alloc((size_t)(HEAD + count) * sizeof *out);
+  if (!out) return;
+  memcpy(out, (int64_t[HEAD]){e->kind, e->parent, e->start, e->end, e->sequence, e->bytes, e->out_numel}, HEAD * sizeof *out);
+  if (count) memcpy(out + HEAD, shapes + e->shapes_at, (size_t)count * sizeof *out);
+  ret_ints(c, (int)(HEAD + count), out);
+}
+
+void op_profile_name(Call *c) {
+  int64_t i = arg_int(c, 0);
+  if (i >= 0 && i < n_events) ret_str(c, events[i].name);
+}
