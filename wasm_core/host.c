@@ -89,4 +89,5 @@ const char *host_line(int32_t trace) {
   f->data[PG_DATA_BYTES - 1] = 0;
   return f->data;
 }
+
 int64_t host_clock(int32_t event) { return pg_host(HOST_CLOCK, event, 0) == 0 ? pg_frame()->host_out[0] : 0; }

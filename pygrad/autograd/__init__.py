@@ -13,8 +13,8 @@ from . import anomaly_mode as anomaly_mode
 from . import functional as functional
 from . import grad_mode as grad_mode
 from . import graph as graph
-from .anomaly_mode import detect_anomaly, is_anomaly_detection_enabled, set_detect_anomaly
 from . import profiler as profiler
+from .anomaly_mode import detect_anomaly, is_anomaly_detection_enabled, set_detect_anomaly
 from .grad_mode import (
     enable_grad,
     enforce_grad_layout_policy,
@@ -42,8 +42,8 @@ __all__ = [
     "inference_mode",
     "is_anomaly_detection_enabled",
     "no_grad",
-    "set_detect_anomaly",
     "profiler",
+    "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
