@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -138,7 +139,9 @@ def test_derivative_of_any_order(order: int) -> None:
 @leaves_nothing
 def test_create_graph_makes_a_grad_with_history() -> None:
     x = leaf(2.0)
-    (x**3).sum().backward(create_graph=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the reference cycle, once a process
+        (x**3).sum().backward(create_graph=True)
     assert x.grad.requires_grad
     first = x.grad
     x.grad = None

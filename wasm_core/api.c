@@ -127,7 +127,7 @@ static void run_profiled(Call *call) {
 }
 
 /* The calls that control a profile are no part of it. */
-static void run(Call *call) {
+static void run_call(Call *call) {
   bool recorded = profiling && strncmp(call->row->schema, "_profile", 8) != 0;
   (recorded ? run_profiled : call_run)(call);
 }
@@ -136,7 +136,7 @@ PG_EXPORT(pg_call) int64_t pg_call(void) {
   if (frame->n_release) pg_release();
   Crossing x = begin();
   Call call;
-  if (bind(frame, &call)) run(&call);
+  if (bind(frame, &call)) run_call(&call);
   return end(&x, &call);
 }
 
@@ -145,7 +145,7 @@ PG_EXPORT(pg_call2) int64_t pg_call2(int64_t head, int64_t dead, int64_t a, int6
   if (frame->n_release) pg_release();
   Crossing x = begin();
   Call call;
-  if (bind2(frame, &call, head, a, b)) run(&call);
+  if (bind2(frame, &call, head, a, b)) run_call(&call);
   int64_t r = end(&x, &call);
   if (r < 0) return -r | PG_FAILED;
   if (r == 0 || r >= PG_PENDING) return r | PG_DESCRIBED;
