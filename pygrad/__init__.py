@@ -81,7 +81,7 @@ globals().update(_ops.namespace("f"))
 return_types = _Namespace(**_ops.return_types)
 _C = _Namespace(**_ops.C)
 
-from . import autograd, linalg, nn, optim, special, utils
+from . import autograd, func, linalg, nn, optim, special, utils
 from ._functions import (
     broadcast_shapes,
     get_num_threads,
@@ -97,6 +97,7 @@ from ._functions import (
     typename,
     use_deterministic_algorithms,
 )
+from ._vmap import vmap
 from .autograd.anomaly_mode import is_anomaly_detection_enabled
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import (
@@ -163,6 +164,7 @@ __all__ = [
     "float64",
     "from_dlpack",
     "from_numpy",
+    "func",
     "frombuffer",
     "get_num_threads",
     "get_rng_state",
@@ -215,6 +217,7 @@ __all__ = [
     "uint8",
     "use_deterministic_algorithms",
     "utils",
+    "vmap",
 ]
 __all__ += [name for name in _ops.SPACES["f"] if name not in __all__]
 __all__.sort()

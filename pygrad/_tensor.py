@@ -24,6 +24,7 @@ _VERSION, _VALUE = _L["version"], _L["version_value"]
 _released = _engine.released
 _ROW = _call.ROWS
 _CPU: Final = device("cpu")
+_BATCHED: Final = 128  # the flag of a tensor that vmap has batched, which is the highest
 _C = _ops.C
 
 
@@ -440,7 +441,7 @@ class Tensor(Methods, metaclass=_TensorType):
     def item(self) -> Any:
         """The one element as a Python number."""
         h = self._h
-        if _words[(h + _NUMEL) >> 3] == 1:
+        if _words[(h + _NUMEL) >> 3] == 1 and _memory[h + _FLAGS] < _BATCHED:
             kind = _memory[h + _DTYPE]
             data = _unsigned[
                 (_unsigned[(_unsigned[(h + _STORAGE) >> 2] + _BYTES) >> 2] + _DATA) >> 2
@@ -457,6 +458,12 @@ class Tensor(Methods, metaclass=_TensorType):
     def __bool__(self) -> bool:
         n = self.numel()
         if n == 1:
+            if _memory[self._h + _FLAGS] >= _BATCHED:
+                raise RuntimeError(
+                    "vmap: It looks like you're attempting to use a Tensor in some data-dependent "
+                    "control flow. We don't support that yet, please file an issue at "
+                    "https://github.com/pytorch/pytorch/issues ."
+                )
             return bool(self.item())
         if n == 0:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
@@ -515,6 +522,10 @@ class Tensor(Methods, metaclass=_TensorType):
     # ------------------------------------------------------------ text, copies
 
     def __repr__(self) -> str:
+        if _memory[self._h + _FLAGS] >= _BATCHED:
+            from ._vmap import show
+
+            return show(self)
         return str(_C["_repr"](self, "tensor"))
 
     def __str__(self) -> str:

@@ -106,6 +106,10 @@ EXEMPT = {
         " _C._generator_state _C._generator_set_state",
     ),
     **_exempt(
+        "behind vmap: test_vmap.py",
+        "_C._vmap_enter _C._vmap_exit _C._vmap_depth _C._vmap_level _C._vmap_add _C._vmap_remove",
+    ),
+    **_exempt(
         "writes to lists of parameters: test_optim.py",
         "_C._fused_sgd_ _C._fused_adam_ _C._fused_adamw_ _C._zero_grads _C._grad_norm"
         " _C._scale_grads_",

@@ -3,6 +3,7 @@
 
 #include "elementwise.h"
 #include "random.h"
+#include "vmap.h"
 
 /* PyTorch's refusal of a type, by the name of its kernel. */
 static bool refuse_unless_float(const Tensor *x, const char *kernel) {
@@ -63,7 +64,7 @@ GRAD(RreluWithNoiseBackward0, "self noise | lower:f upper:f training:b") {
 /* A factor for each element: 1 where x > 0, else uniform, drawn one after the other as PyTorch does. */
 static Tensor *rrelu_noise(Tensor *x, double lower, double upper) {
   Tensor *noise = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
-  Rng *rng = random_generator(0);
+  Rng *rng = vmap_may_draw() ? random_generator(0) : NULL;
   x = t_contiguous(x);
   if (blocked(x, noise) || !rng) return NULL;
   char *at = tensor_data(noise);

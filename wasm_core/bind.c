@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "vmap.h"
 
 /* ------------------------------------------------------------ names */
 
@@ -183,6 +184,22 @@ static Schema *schema_of(int row) {
   return schemas[row] = s;
 }
 
+const char *row_arg_name(const Row *row, int k) {
+  const Schema *s = schema_of((int)(row - op_rows));
+  return s && k < s->n_args ? name_text(s->args[k].name) : "";
+}
+
+void rebind(const Call *from, const Row *to, Call *c) {
+  const Schema *old = schema_of((int)(from->row - op_rows)), *s = schema_of((int)(to - op_rows));
+  if (!old || !s) return;
+  *c = (Call){.row = to, .n_args = s->n_args, .inplace = from->inplace};
+  for (int i = 0; i < s->n_args; i++) {
+    c->v[i] = s->args[i].fallback;
+    for (int k = 0; k < old->n_args; k++)
+      if (old->args[k].name == s->args[i].name) c->v[i] = from->v[k];
+  }
+}
+
 /* ------------------------------------------------------------ reading the frame */
 
 static int tag_of(const PgFrame *f, int k) { return (int)(f->tags >> (4 * k) & 15); }
@@ -219,7 +236,13 @@ static bool keep_list(Value *v) {
   return true;
 }
 
-static bool zero_dim(const Value *v) { return v->tag == TAG_TENSOR && v->t->ndim == 0; }
+static bool batched_number; /* a batched tensor stood where a number is wanted */
+
+static bool zero_dim(const Value *v) {
+  if (v->tag != TAG_TENSOR || v->t->ndim) return false;
+  batched_number = batched_number || v->t->flags & FLAG_BATCHED;
+  return !(v->t->flags & FLAG_BATCHED);
+}
 static bool is_number(const Value *v) { return v->tag == TAG_INT || v->tag == TAG_FLOAT || v->tag == TAG_BOOL; }
 static bool is_empty_list(const Value *v) { return v->tag == TAG_INTS && v->n == 0; }
 static bool is_int(const Value *v) { return v->tag == TAG_INT || (zero_dim(v) && !dtype_is_float((DType)v->t->dtype)); }
@@ -630,6 +653,7 @@ bool bind(PgFrame *f, Call *c) {
   c->result = (Result){.tag = TAG_NONE};
   c->name = NULL;
   Verdict verdict = {FIT, 0, 0, 0};
+  batched_number = false;
   for (int row = first; row < last; row++) {
     verdict = bind_row(row, f, c, gathered);
     if (verdict.why == FIT) {
@@ -639,6 +663,7 @@ bool bind(PgFrame *f, Call *c) {
     }
     if (failed()) return false;
   }
+  if (batched_number) return vmap_item_error();
   const char *op = call_name(first, c->inplace);
   int plausible = 0, row = first;
   for (int k = first; k < last; k++)

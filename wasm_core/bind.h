@@ -14,4 +14,9 @@ bool bind(PgFrame *frame, Call *call);
 /* The same for the head and the arguments of pg_call2. */
 bool bind2(PgFrame *frame, Call *call, int64_t head, int64_t a, int64_t b);
 
+/* The name of argument k of a row, "" past the end. */
+const char *row_arg_name(const Row *row, int k);
+/* The arguments of a call for another row, by name; defaults for the rest. */
+void rebind(const Call *from, const Row *to, Call *c);
+
 #endif

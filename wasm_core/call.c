@@ -8,6 +8,7 @@
 #include "elementwise.h"
 #include "memory.h"
 #include "op.h"
+#include "vmap_private.h"
 
 /* ------------------------------------------------------------ arguments */
 
@@ -301,6 +302,10 @@ void row_run(Call *c) {
 }
 
 void call_run(Call *c) {
+  if (__builtin_expect(vmap_concerns == 0, 1) || !vmap_run(c)) call_plain(c);
+}
+
+void call_plain(Call *c) {
   if (c->out.tag != TAG_MISSING) run_out(c);
   else if (c->inplace) run_inplace(c);
   else row_run(c);

@@ -13,6 +13,7 @@
 #include "shape.h"
 #include "view.h"
 #include "elementwise.h"
+#include "vmap.h"
 #include "memory.h"
 
 void op_backward(Call *c);

@@ -4,6 +4,7 @@
  * before the first draw. What the streams are is rng.c's business, but for the two rejection samplers
  * (poisson, binomial), which draw plain uniforms. */
 #include "random.h"
+#include "vmap.h"
 
 #include <float.h>
 #include <math.h>
@@ -48,6 +49,9 @@ static int32_t free_slot(void) {
   n_others = grown_n;
   return n;
 }
+
+/* A generator to draw from. */
+static Rng *source(int32_t id) { return vmap_may_draw() ? random_generator(id) : NULL; }
 
 int32_t random_generator_new(void) {
   int32_t slot = failed() ? -1 : free_slot();
@@ -169,7 +173,7 @@ static Tensor *fill(Tensor *x, Fill *const *fills, const char *kernel, int32_t g
   d.fill = fills[x->dtype];
   d.width = dtype_bytes(tensor_dtype(x));
   if (!d.fill) return no_kernel(x, kernel);
-  d.rng = random_generator(gen);
+  d.rng = source(gen);
   if (!d.rng || !tensor_write_begin(x, true)) return NULL;
   iterate(1, &x, fill_loop, &d);
   return x;
@@ -323,7 +327,7 @@ static bool check_count(const Tensor *x, int64_t n) {
 }
 
 Tensor *random_permutation(Tensor *x, int32_t gen) {
-  Rng *r = blocked(x) ? NULL : random_generator(gen);
+  Rng *r = blocked(x) ? NULL : source(gen);
   if (!r || !check_overlap_internal(x) || !check_count(x, x->numel)) return NULL;
   bool direct = x->dtype == DT_I64 && tensor_is_contiguous(x);
   Tensor *y = direct ? x : tensor_empty(x->ndim, x->sizes, DT_I64);
@@ -373,7 +377,7 @@ static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
   grad_mode = was;
   if (!wide) return NULL;
   if (!dtype_is_float(tensor_dtype(p))) return no_kernel(p, "bernoulli_tensor_cpu_p_");
-  Coins coins = {random_generator(gen), tensor_dtype(x), tensor_dtype(p)};
+  Coins coins = {source(gen), tensor_dtype(x), tensor_dtype(p)};
   iterate(1, &p, range_loop, p);
   if (!coins.rng || !tensor_write_begin(x, x->storage != wide->storage)) return NULL;
   iterate(2, (Tensor *[]){x, wide}, coins_loop, &coins);
@@ -621,7 +625,7 @@ static Tensor *draw_unique(Tensor *w, Tensor *y, int64_t k, int32_t gen) {
 }
 
 static Tensor *draw_rows(Tensor *w, Tensor *y, int64_t k, bool unique, int32_t gen) {
-  Rng *r = random_generator(gen);
+  Rng *r = source(gen);
   Tensor *plain_w = plain(w);
   if (!r || !plain_w || !y) return NULL;
   const Sampler *s = w->dtype == DT_F32 ? &sampler_f32 : &sampler_f64;
@@ -682,7 +686,7 @@ Tensor *t_poisson(Tensor *rate, int32_t gen) {
   if (blocked(rate)) return NULL;
   if (!dtype_is_float(tensor_dtype(rate))) return no_kernel(rate, "poisson_cpu");
   Node *n = node_new(&PoissonBackward0, 0, 0, rate, NULL);
-  Rng *r = random_generator(gen);
+  Rng *r = source(gen);
   Tensor *x = plain(rate), *y = tensor_empty(rate->ndim, rate->sizes, tensor_dtype(rate));
   if (!r || !x || !y) return node_drop(n), NULL;
   DISPATCH_FLOAT(x->dtype, {
@@ -774,7 +778,7 @@ Tensor *t_binomial(Tensor *count, Tensor *prob, int32_t gen) {
   memcpy(sizes, count->sizes, (size_t)ndim * sizeof *sizes);
   if (!sizes_broadcast(&ndim, sizes, prob->ndim, prob->sizes)) return NULL;
   Node *n = node_new(&underived_binomial, 0, 0, count, prob, NULL);
-  Rng *r = random_generator(gen);
+  Rng *r = source(gen);
   Tensor *x = expanded_plain(count, ndim, sizes), *p = expanded_plain(prob, ndim, sizes);
   Tensor *y = tensor_empty(ndim, sizes, tensor_dtype(count));
   if (!r || !x || !p || !y) return node_drop(n), NULL;

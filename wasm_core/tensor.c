@@ -191,6 +191,7 @@ void pool_release(int32_t mark, Tensor *keep) {
 
 static int64_t live_tensors;
 int64_t tensor_live_count(void) { return live_tensors; }
+int32_t vmap_concerns;
 
 static size_t block_bytes(int cap) { return sizeof(Tensor) + (size_t)cap * 2 * sizeof(int64_t); }
 
@@ -248,11 +249,13 @@ static bool burying;
 static void bury(Tensor *t) {
   Meta *m = t->meta;
   Node *fn = t->grad_fn;
-  Tensor *grad = NULL, *base = NULL;
+  Tensor *grad = NULL, *base = NULL, *value = NULL;
   if (m && m->retains_grad) forget_retained(t);
   if (m) {
     grad = m->grad;
     base = m->base;
+    value = m->value;
+    vmap_concerns -= value != NULL;
     hooks_release(m->hooks);
     hooks_release(m->post_hooks);
     mem_free(m, sizeof *m);
@@ -265,6 +268,7 @@ static void bury(Tensor *t) {
   mem_free(t, block_bytes(t->block_cap));
   tensor_release(grad);
   tensor_release(base);
+  tensor_release(value);
   node_release(fn);
 }
 

@@ -64,13 +64,16 @@ typedef struct {
   uint32_t view_version; /* the version at which grad_fn of a view was right */
   uint8_t view_origin;
   bool retains_grad;
+  Tensor *value;   /* of a batched tensor (vmap.h): what it is a slice of; owned */
+  uint32_t levels; /* of vmap, a bit each */
 } Meta;
 
 enum { /* Tensor.flags */
   FLAG_REQUIRES_GRAD = 1, /* as a leaf, or because grad_fn is set */
   FLAG_WRAPPED = 2,       /* a host number: has the lowest rank in type promotion */
   FLAG_INFERENCE = 4,
-  FLAG_PARAMETER = 8
+  FLAG_PARAMETER = 8,
+  FLAG_BATCHED = 128 /* the host knows this number too */
 };
 
 struct Tensor {
@@ -173,5 +176,7 @@ double element_load_f(const char *at, DType d);
 int64_t element_load_i(const char *at, DType d);
 
 int64_t tensor_live_count(void);
+/* Levels of vmap that are entered and batched tensors that are alive: while 0, no call needs a look. */
+extern int32_t vmap_concerns;
 
 #endif

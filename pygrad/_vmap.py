@@ -1,0 +1,294 @@
+"""vmap: a function of one example, called once for a batch of them.
+
+The engine does the work: inside the function a batched tensor looks like one of its slices, and
+each op on it is done for all slices. What stands here takes apart what goes into the function and
+puts together what comes out, with PyTorch's messages.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate
+from typing import Any, NoReturn
+
+from . import _ops
+from ._tensor import Tensor
+from ._tree import Spec, flatten, map_leaves, spread, unflatten
+
+_C = _ops.C
+RANDOMNESS = ("error", "different", "same")
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """A function that maps `func` over a dimension of its inputs.
+
+    Args:
+        func: takes tensors (and nested tuples, lists and dicts of them), returns tensors.
+        in_dims: which dimension of each input to map over, None for an input that is the same for
+            all; an int, or a structure like that of the positional arguments. Keyword arguments
+            are the same for all.
+        out_dims: where the mapped dimension goes in each output.
+        randomness: what random ops in `func` do: "error", "different" numbers for each slice, or
+            the "same" for all.
+        chunk_size: how many slices to compute at once; all by default.
+
+    Raises:
+        RuntimeError: an op that cannot be mapped, such as ``.item()``.
+        ValueError: `in_dims` or `out_dims` do not fit, or sizes differ.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.vmap(pygrad.dot)(pygrad.eye(2), pygrad.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([1., 4.])
+    """
+    if randomness not in RANDOMNESS:
+        raise RuntimeError(
+            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got "
+            f"{randomness}"
+        )
+    if chunk_size is not None and not chunk_size > 0:
+        raise ValueError(
+            f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})"
+        )
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        _check_out_dims(func, out_dims)
+        batch_size, dims, leaves, spec = _inputs(func, in_dims, args)
+        call = _Mapped(func, dims, spec, out_dims, randomness, kwargs)
+        if chunk_size is None:
+            return call(batch_size, leaves)
+        return call.in_chunks(batch_size, leaves, chunk_size)
+
+    return wrapped
+
+
+@contextmanager
+def level(batch_size: int, randomness: str) -> Iterator[int]:
+    """A level of vmap: entered in the engine, and left whatever happens."""
+    number = _C["_vmap_enter"](batch_size, randomness)
+    try:
+        yield number
+    finally:
+        _C["_vmap_exit"]()
+
+
+class _Mapped:
+    """A call of a mapped function, its inputs as leaves."""
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        dims: list[int | None],
+        spec: Spec,
+        out_dims: Any,
+        randomness: str,
+        kwargs: dict[str, Any],
+    ) -> None:
+        self.func = func
+        self.dims = dims
+        self.spec = spec
+        self.out_dims = out_dims
+        self.randomness = randomness
+        self.kwargs = kwargs
+
+    def __call__(self, batch_size: int, leaves: Sequence[Any]) -> Any:
+        with level(batch_size, self.randomness) as number:
+            batched = [
+                leaf if dim is None else _C["_vmap_add"](leaf, dim, number)
+                for leaf, dim in zip(leaves, self.dims, strict=True)
+            ]
+            outputs = self.func(*unflatten(batched, self.spec), **self.kwargs)
+            given = {leaf._h: leaf for leaf in leaves if isinstance(leaf, Tensor)}
+            return _outputs(self.func, outputs, self.out_dims, number, batch_size, given)
+
+    def in_chunks(self, batch_size: int, leaves: Sequence[Any], size: int) -> Any:
+        """The calls on parts of the batch, their outputs joined."""
+        ends = tuple(accumulate(_chunk_sizes(batch_size, size)))
+        columns = [
+            [leaf] * len(ends) if dim is None else leaf.tensor_split(ends, dim=dim)
+            for leaf, dim in zip(leaves, self.dims, strict=True)
+        ]
+        state = None
+        if self.randomness == "same":
+            from .random import get_rng_state, set_rng_state
+
+            state = get_rng_state()
+        parts: list[list[Any]] = []
+        spec = None
+        starts = (0, *ends)
+        for i, end in enumerate(ends):
+            if state is not None:
+                set_rng_state(state)
+            found, spec = flatten(self(end - starts[i], [column[i] for column in columns]))
+            parts.append(found)
+        assert spec is not None
+        dims = spread(self.out_dims, spec)
+        assert dims is not None
+        cat = _ops.SPACES["f"]["cat"]
+        joined = [cat(list(p), dim) for p, dim in zip(zip(*parts, strict=True), dims, strict=True)]
+        return unflatten(joined, spec)
+
+
+def _chunk_sizes(total: int, size: int) -> list[int]:
+    whole, rest = divmod(total, size)
+    return [size] * whole + ([rest] if rest else [])
+
+
+def name_of(func: Callable[..., Any]) -> str:
+    """What messages call a function."""
+    if hasattr(func, "__name__"):
+        return str(func.__name__)
+    if isinstance(func, functools.partial):
+        return f"functools.partial({name_of(func.func)}, ...)"
+    return repr(func)
+
+
+# ------------------------------------------------------------------ inputs
+
+
+def _check_in_dim(leaf: Any, dim: Any, where: str) -> None:
+    if not isinstance(dim, int) and dim is not None:
+        raise ValueError(
+            f"{where}: Got in_dim={dim} for an input but in_dim must be either an integer "
+            "dimension or None."
+        )
+    if dim is None:
+        return
+    if not isinstance(leaf, Tensor):
+        raise ValueError(
+            f"{where}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We "
+            "cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
+        )
+    n = leaf.dim()
+    if not -n <= dim < n:
+        raise ValueError(
+            f"{where}: Got in_dim={dim} for some input, but that input is a Tensor of "
+            f"dimensionality {n} so expected in_dim to satisfy -{n} <= in_dim < {n}."
+        )
+
+
+def _inputs(
+    func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]
+) -> tuple[int, list[int | None], list[Any], Spec]:
+    where = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(
+            f"{where}: expected `in_dims` to be int or a (potentially nested) tuple matching the "
+            f"structure of inputs, got: {type(in_dims)}."
+        )
+    if not args:
+        raise ValueError(
+            f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or "
+            "you are trying to vmap over a function with no inputs. The latter is unsupported."
+        )
+    leaves, spec = flatten(args)
+    given = spread(in_dims, spec)
+    if given is None:
+        raise ValueError(
+            f"{where}: in_dims is not compatible with the structure of `inputs`. in_dims has "
+            f"structure {flatten(in_dims)[1]} but inputs has structure {spec}."
+        )
+    dims: list[int | None] = []
+    sizes = []
+    for leaf, dim in zip(leaves, given, strict=True):
+        _check_in_dim(leaf, dim, where)
+        dims.append(dim if dim is None else dim % leaf.dim())
+        if dim is not None:
+            sizes.append(leaf.size(dim))
+    if not sizes:
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
+    if any(size != sizes[0] for size in sizes):
+        raise ValueError(
+            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+            f"{sizes} for the mapped dimension"
+        )
+    return sizes[0], dims, leaves, spec
+
+
+# ------------------------------------------------------------------ outputs
+
+
+def _check_out_dims(func: Callable[..., Any], out_dims: Any) -> None:
+    def check(dim: Any) -> None:
+        if not isinstance(dim, int) and dim is not None:
+            raise ValueError(
+                f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None "
+                "or a python collection of ints representing where in the outputs the vmapped "
+                "dimension should appear."
+            )
+
+    map_leaves(check, out_dims)
+
+
+def is_batched(value: Any) -> bool:
+    """Whether a value is a tensor that some level of vmap has batched."""
+    return isinstance(value, Tensor) and bool(_C["_vmap_level"](value))
+
+
+def _unbatched(name: str, value: Any, dim: int | None, number: int, size: int) -> Any:
+    if dim is None:
+        if is_batched(value):
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None"
+            )
+        return value
+    if not isinstance(value, Tensor):
+        raise ValueError(
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(value)}. Did "
+            "you mean to set out_dims= to None for output?"
+        )
+    return _C["_vmap_remove"](value, number, size, dim)
+
+
+def _outputs(
+    func: Callable[..., Any],
+    outputs: Any,
+    out_dims: Any,
+    number: int,
+    size: int,
+    given: dict[int, Tensor],
+) -> Any:
+    """What the function returned, its batch dimensions made visible; an input that comes back as
+    it was is the same object.
+    """
+    leaves, spec = flatten(outputs)
+
+    def incompatible() -> NoReturn:
+        raise ValueError(
+            f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not "
+            f"compatible with the structure of `outputs`. out_dims has structure "
+            f"{flatten(out_dims)[1]} but outputs has structure {spec}."
+        )
+
+    dims: list[Any] | None
+    if isinstance(outputs, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        dims = list(out_dims)
+    else:
+        dims = spread(out_dims, spec)
+    if dims is None:
+        incompatible()
+    name = name_of(func)
+    made = [
+        _unbatched(name, leaf, dim, number, size) for leaf, dim in zip(leaves, dims, strict=True)
+    ]
+    found = [given.get(t._h, t) if isinstance(t, Tensor) else t for t in made]
+    return unflatten(found, spec)
+
+
+def show(tensor: Tensor) -> str:
+    """How a batched tensor prints: what it is a slice of, level by level."""
+    number = _C["_vmap_level"](tensor)
+    if not number:
+        return repr(tensor)
+    value = show(_C["_vmap_remove"](tensor, number, 0, 0)).replace("\n", "\n    ")
+    return f"BatchedTensor(lvl={number}, bdim=0, value=\n    {value}\n)"

@@ -1,0 +1,201 @@
+"""vmap over the op table: mapping a call equals making it for each slice; so do its gradients, its
+in-place form, and two levels at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import PROPER_ERRORS, RANDOM, UNINITIALISED, choose, leaves, leaves_nothing, swept
+from samples import Entry
+from sampling import Array, Call, numbers
+
+import pygrad
+from pygrad import _ops, vmap
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+REFUSED = set(
+    "nonzero where _where_nonzero unique unique_consecutive item allclose equal masked_select"
+    " one_hot t_ as_strided_ resize_ resize_as_ set_ is_set_to requires_grad_ argwhere"
+    " retain_grad bincount repeat_interleave".split()
+)
+"""Ops that PyTorch refuses to map, or whose results differ in shape from slice to slice."""
+
+ABOUT_THE_TENSOR = {"is_contiguous", "_is_view", "is_same_size", "result_type", "can_cast"}
+"""Ops that say the same of every slice."""
+
+ABOUT_STRIDES = {"view", "as_strided"}
+"""Ops that depend on how a slice lies in memory."""
+
+STREAM = RANDOM | {"randperm", "rand", "randn", "randint", "scaled_dot_product_attention"}
+
+
+def mappable(entry: Entry) -> bool:
+    skipped = UNINITIALISED | STREAM | ABOUT_THE_TENSOR | {"as_strided_scatter"}
+    return entry.name not in skipped  # the last one depends on where in its storage a slice lies
+
+
+def slices(sample: Call, count: int = 2) -> list[list[Array]]:
+    """By tensor of the sample: different numbers of the same kind for each slice."""
+    return [
+        [numbers(what, "float64", salt + 40 * i) for i in range(count)]
+        for salt, what in enumerate(sample.tensors(), 1)
+    ]
+
+
+def patterns(n: int) -> list[tuple[bool, ...]]:
+    """Which of n tensors are batched: all, only the first, all but the first, only the last."""
+    every = tuple([True] * n)
+    found = [every]
+    if n > 1:
+        first = (True, *[False] * (n - 1))
+        last = (*[False] * (n - 1), True)
+        found += [first, tuple(not b for b in first), last]
+    return list(dict.fromkeys(found))
+
+
+def caller(function: Callable[..., Any], sample: Call, mutates: bool) -> Callable[..., Any]:
+    """A function of the sample's tensors alone."""
+
+    def call(*tensors: Any) -> Any:
+        args, kwargs = choose(sample, list(tensors))
+        if mutates and isinstance(args[0], pygrad.Tensor):
+            args[0] = args[0].clone()
+        return function(*args, **kwargs)
+
+    return call
+
+
+def one_by_one(call: Callable[..., Any], columns: list[list[Any]]) -> list[list[Any]] | None:
+    """The tensors of each slice's result; None if a slice fails or gives other shapes or none."""
+    try:
+        results = [leaves(call(*row)) for row in zip(*columns, strict=True)]
+    except pygrad.EngineError:
+        raise
+    except PROPER_ERRORS:
+        return None
+    shapes = [[t.shape for t in result] for result in results]
+    return results if shapes[0] and all(s == shapes[0] for s in shapes) else None
+
+
+def compare(got: Any, expected: list[list[Any]]) -> None:
+    assert len(leaves(got)) == len(expected[0])
+    for mine, parts in zip(leaves(got), zip(*expected, strict=True), strict=True):
+        assert mine.dtype == parts[0].dtype
+        assert mine.shape == (len(parts), *parts[0].shape)
+        other = np.stack([part.detach().numpy() for part in parts])
+        np.testing.assert_allclose(mine.detach().numpy(), other, rtol=1e-11, atol=1e-12)
+
+
+def check(function: Callable[..., Any], sample: Call, mutates: bool, name: str, end: bool) -> None:
+    """Maps the sample in every pattern, and compares with the slices."""
+    data = slices(sample)
+    call = caller(function, sample, mutates)
+    for pattern in patterns(len(data)):
+        rows = [
+            [pygrad.from_numpy((a if batched else column[0]).copy()) for a in column]
+            for column, batched in zip(data, pattern, strict=True)
+        ]
+        expected = one_by_one(call, rows)
+        inputs, dims = [], []
+        for column, batched in zip(rows, pattern, strict=True):
+            at = column[0].ndim if end else 0
+            inputs.append(pygrad.stack(column, at) if batched else column[0])
+            dims.append(at if batched else None)
+        mapped = vmap(call, in_dims=tuple(dims))
+        if expected is None:
+            with pytest.raises(PROPER_ERRORS):
+                compare(mapped(*inputs), [])
+            continue
+        try:
+            got = mapped(*inputs)
+        except RuntimeError as error:
+            assert name in REFUSED or (mutates and not pattern[0]), str(error)
+            continue
+        compare(got, expected)
+
+
+@swept(mappable)
+@pytest.mark.parametrize("end", [False, True])
+@leaves_nothing
+def test_mapping_equals_the_slices(entry: Entry, sample: Call, end: bool) -> None:
+    if not sample.tensors() or (end and entry.name in ABOUT_STRIDES):
+        pytest.skip("nothing to compare")
+    check(entry.function, sample, entry.mutates, entry.name, end)
+
+
+@swept(lambda entry: mappable(entry) and "i" in entry.flags and entry.letter in "fm")
+@leaves_nothing
+def test_mapping_in_place_equals_the_slices(entry: Entry, sample: Call) -> None:
+    function = _ops.SPACES[entry.letter][entry.name + "_"]
+    if sample.args and sample.tensors():
+        check(function, sample, True, entry.name, False)
+
+
+def weighted(tensors: list[Any]) -> Any:
+    """One number of all floating results, each element with a weight of its own."""
+    total = pygrad.zeros((), dtype=pygrad.float64)
+    for k, tensor in enumerate(tensors):
+        if tensor.is_floating_point() and tensor.requires_grad:
+            weights = pygrad.arange(1, tensor.numel() + 1, dtype=pygrad.float64) + k
+            total = total + (tensor * weights.view(tensor.shape).cos()).sum()
+    return total
+
+
+def gradients(results: list[Any], inputs: list[Any]) -> list[Any] | None:
+    total = weighted(results)
+    if not total.requires_grad:
+        return None
+    return list(pygrad.autograd.grad(total, inputs, materialize_grads=True))
+
+
+@swept(lambda entry: mappable(entry) and not entry.mutates)
+@leaves_nothing
+def test_gradients_flow_through_the_map(entry: Entry, sample: Call) -> None:
+    what = sample.tensors()
+    wanted = [i for i, x in enumerate(what) if x.dtype is None and not x.constant]
+    if not wanted or entry.name in ABOUT_STRIDES:
+        pytest.skip("nothing to compare")
+    call = caller(entry.function, sample, False)
+    whole = [pygrad.from_numpy(np.stack(column)) for column in slices(sample)]
+    for i in wanted:
+        whole[i].requires_grad_()
+    expected = one_by_one(call, [list(tensor.unbind(0)) for tensor in whole])
+    if expected is None or entry.name in REFUSED:
+        pytest.skip("the slices fail")
+    stacked = [pygrad.stack(list(parts)) for parts in zip(*expected, strict=True)]
+    try:
+        theirs = gradients(stacked, [whole[i] for i in wanted])
+    except (NotImplementedError, RuntimeError):
+        pytest.skip("PyTorch has no derivative either, by one of its inputs")
+    mine = gradients(leaves(vmap(call)(*whole)), [whole[i] for i in wanted])
+    assert (mine is None) == (theirs is None)
+    for a, b in zip(mine or [], theirs or [], strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9, atol=1e-11)
+
+
+@swept(lambda entry: mappable(entry) and entry.name not in REFUSED)
+@leaves_nothing
+def test_two_levels_equal_the_slices(entry: Entry, sample: Call) -> None:
+    data = slices(sample, 4)
+    call = caller(entry.function, sample, entry.mutates)
+    rows = [[pygrad.from_numpy(a.copy()) for a in column] for column in data]
+    expected = one_by_one(call, rows) if data else None
+    if expected is None:
+        pytest.skip("the slices fail")
+    inputs = [pygrad.stack(column).view(2, 2, *column[0].shape) for column in rows]
+    got = vmap(vmap(call))(*inputs)
+    flat = [t.reshape(4, *t.shape[2:]) for t in leaves(got)]
+    compare(flat, expected)
+    # The second tensor is batched by the inner level alone, the first by the outer alone.
+    if len(rows) == 2 and not entry.mutates:
+        outer = [[rows[0][i], rows[1][j]] for i in range(2) for j in range(2)]
+        expected = one_by_one(call, [list(column) for column in zip(*outer, strict=True)])
+        if expected is not None:
+            a, b = pygrad.stack(rows[0][:2]), pygrad.stack(rows[1][:2])
+            got = vmap(lambda x: vmap(lambda y: call(x, y))(b))(a)
+            compare([t.reshape(4, *t.shape[2:]) for t in leaves(got)], expected)
