@@ -59,9 +59,7 @@ STRUCTURES: dict[str, Script] = {
         (x(t), x(t)), [x(t).t(), x(t).t()]
     ),
     "namedtuple": lambda t: t.vmap(lambda p: Pair(p.a + 1, p.b))(Pair(x(t), x(t))),
-    "ordered": lambda t: t.vmap(lambda d: OrderedDict(z=d["a"], y=d["a"] * 2))(
-        OrderedDict(a=x(t))
-    ),
+    "ordered": lambda t: t.vmap(lambda d: OrderedDict(z=d["a"], y=d["a"] * 2))(OrderedDict(a=x(t))),
     "outputs": mapped(lambda t, v: {"a": v * 2, "b": [v, (v.sum(),)]}),
     "out_dims_tuple": mapped(lambda t, v: (v, v * 2), out_dims=(0, 1)),
     "out_dims_dict": mapped(lambda t, v: {"a": v, "b": v}, out_dims={"a": 0, "b": 1}),
@@ -204,13 +202,15 @@ INSIDE: dict[str, Callable[..., Any]] = {
     "as_strided": lambda t, v: v.as_strided((2, 2), (1, 1)),
     "expand_as": lambda t, v: v[:1].expand_as(v),
     "squeeze": lambda t, v: v[:1].squeeze(),
-    "no_grad": lambda t, v: [m := t.no_grad(), m.__enter__(), v * 2, m.__exit__(None, None, None)][2],
+    "no_grad": lambda t, v: [m := t.no_grad(), m.__enter__(), v * 2, m.__exit__(None, None, None)][
+        2
+    ],
     "repr": lambda t, v: repr(v),
 }
 
 
 SAID_OF_ONE_LEVEL = {"one_hot_classes", "set_at_batched", "bincount", "argwhere"}
-"""Scripts with numbers for one level, or messages that name the slices at which PyTorch's inner loop stops."""
+"""Scripts with numbers for one level, or messages that name where PyTorch's inner loop stops."""
 
 
 @pytest.mark.parametrize("case", INSIDE)
@@ -354,6 +354,4 @@ def test_random_numbers_at_two_levels(outer: str, inner: str) -> None:
 
 
 def test_same_numbers_for_all_chunks() -> None:
-    both(
-        lambda t: t.vmap(lambda v: v + t.rand(2), randomness="same", chunk_size=2)(t.zeros(5, 2))
-    )
+    both(lambda t: t.vmap(lambda v: v + t.rand(2), randomness="same", chunk_size=2)(t.zeros(5, 2)))
