@@ -104,7 +104,8 @@ def _build(leaves: Iterator[Any], spec: Spec) -> Any:
     children = [_build(leaves, child) for child in spec.children]
     if issubclass(spec.kind, dict):
         return spec.kind(zip(spec.context, children, strict=True))
-    return spec.kind(*children) if hasattr(spec.kind, "_make") else spec.kind(children)
+    make: Any = getattr(spec.kind, "_make", spec.kind)  # the maker of a named tuple
+    return make(children)
 
 
 def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
