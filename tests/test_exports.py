@@ -18,9 +18,6 @@ BUDGET = 1 << 20
 TOOLCHAIN = {"_initialize", "stackSave", "stackRestore", "stackAlloc"}
 TOOLCHAIN |= {"__errno_location", "htons", "ntohs"}
 """What emscripten 3.1.6 exports of its own accord."""
-# emscripten 3.1.6 exports these of its C library by itself.
-TOOLCHAIN = {"_initialize", "stackSave", "stackRestore", "stackAlloc", "__errno_location"}
-TOOLCHAIN |= {"htons", "ntohs"}
 
 
 def test_imports_are_the_memory_and_the_callback() -> None:

@@ -316,6 +316,26 @@ def test_public_call_gives_the_same() -> None:
     assert python(SCRIPT, PYGRAD_PUBLIC_CALL="1") == python(SCRIPT)
 
 
+TRAP = """
+import pygrad
+from pygrad import _engine
+
+x = pygrad.ones(2)
+_engine.released.append(0xFFFFFFF0)  # beyond the memory
+for call in (lambda: x + 1, lambda: x.exp(), lambda: pygrad.zeros(3)):
+    try:
+        call()
+    except pygrad.EngineError as error:
+        print("unusable" in str(error), "out of bounds memory access" in str(error))
+"""
+
+
+@pytest.mark.parametrize("public", ["0", "1"])
+def test_trap_is_reported_then_and_ever_after(public: str) -> None:
+    """An engine that did not survive a call gives no results any more, right or wrong."""
+    assert python(TRAP, PYGRAD_PUBLIC_CALL=public).split() == ["True", "True"] * 3
+
+
 def test_engine_loads_without_a_cache() -> None:
     assert python("import pygrad; print(pygrad.ones(2).sum().item())", PYGRAD_CACHE="0") == "2.0"
 
