@@ -276,6 +276,8 @@ def enter() -> bytes | None:
     Returns: for `leave`: what this thread was writing, if a finalizer that the garbage collector
         runs has come in the middle of that.
     """
+    if unusable is not None:
+        raise trapped()
     me = get_ident()
     while True:
         lock.acquire()
@@ -387,6 +389,7 @@ def trapped() -> _errors.EngineError:
         unusable = "the engine trapped"
         if ctypes.cast(_trap, ctypes.c_void_p).value is not None:
             unusable = str(wasmtime.Trap._from_ptr(_trap))
+    owner.ident = 0  # nobody's: every call asks `enter`, which refuses
     return _errors.EngineError(f"pygrad: the engine is unusable: {unusable}")
 
 
