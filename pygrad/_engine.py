@@ -69,7 +69,7 @@ _LAYOUT_NAMES = (
     "frame_result_tag "
     "frame_result frame_message frame_host_in frame_host_out frame_host_n_out frame_data "
     "data_bytes max_release "
-    "storage_exports frame_modes"
+    "storage_exports frame_modes frame_host_cap"
 ).split()
 
 
@@ -120,18 +120,18 @@ def _host(kind: int, ident: int, n: int) -> int:
     """
     global _host_error
     if kind == CLOCK:
-        words[(_frame + layout["frame_host_out"]) >> 3] = clock(ident)
+        words[words[(_frame + layout["frame_host_out"]) >> 3] >> 3] = clock(ident)
         return 0
-    at = (_frame + layout["frame_host_in"]) >> 3
-    handles = [words[at + i] for i in range(n)]
+    at = words[(_frame + layout["frame_host_in"]) >> 3] >> 3
+    handles = words[at : at + n].tolist()
     try:
         assert on_host_call is not None
         results = on_host_call(kind, ident, handles)
     except BaseException as error:
         _host_error = error
         return -1
-    at = (_frame + layout["frame_host_out"]) >> 3
-    for i, handle in enumerate(results):
+    at = words[(_frame + layout["frame_host_out"]) >> 3] >> 3
+    for i, handle in enumerate(results[: ints[(_frame + layout["frame_host_cap"]) >> 2]]):
         words[at + i] = handle
     ints[(_frame + layout["frame_host_n_out"]) >> 2] = len(results)
     return 0
@@ -436,6 +436,8 @@ def drain() -> None:
         while released:
             memory[_N_RELEASE] = hand_over(0)
             _public["pg_release"](_store)
+            if not released:
+                _forget_dropped()
 
 
 def live_count() -> int:
@@ -443,6 +445,13 @@ def live_count() -> int:
     drain()
     with _Entered():
         return int(_public["pg_live_count"](_store))
+
+
+def _forget_dropped() -> None:
+    """Lets go of what the engine needs no more of ours. The lock is held."""
+    while ident := _public["pg_dropped"](_store):
+        if on_dropped is not None:
+            on_dropped(ident)
 
 
 def collect_pending(beside_an_error: bool = False) -> None:
@@ -454,9 +463,7 @@ def collect_pending(beside_an_error: bool = False) -> None:
     texts = queued_warnings[:]
     queued_warnings.clear()
     with lock if owner.busy and owner.ident == get_ident() else _Entered():
-        while ident := _public["pg_dropped"](_store):
-            if on_dropped is not None:
-                on_dropped(ident)
+        _forget_dropped()
         while address := _public["pg_warning"](_store):
             texts.append(text_at(address))
     for text in texts:

@@ -6,6 +6,7 @@ of an object. Attributes that describe a tensor are read from the engine's memor
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,8 @@ _released = _engine.released
 _ROW = _call.ROWS
 _CPU: Final = device("cpu")
 _BATCHED: Final = 128  # the flag of a tensor that vmap has batched, which is the highest
+_log: Final = logging.getLogger("pygrad.autograd.graph")
+_DEBUG: Final = logging.DEBUG
 _C = _ops.C
 
 
@@ -376,8 +379,9 @@ class Tensor(Methods, metaclass=_TensorType):
             RuntimeError: no history, no scalar, or a graph that was freed.
         """
         if gradient is None and inputs is None and not retain_graph and not create_graph:
-            _backward(self)
-            return
+            if not _log.isEnabledFor(_DEBUG):
+                _backward(self)
+                return
         from .autograd import backward
 
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)

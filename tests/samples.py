@@ -89,15 +89,19 @@ EXEMPT = {
         " _C._memory _C._reset_peak_memory _C._empty",
     ),
     **_exempt(
-        "behind an attribute of Node: test_autograd.py, test_snapshots.py",
-        "_C._node_of _C._node_name _C._node_sequence _C._node_next _C._node_variable"
-        " _C._node_fields _C._node_saved",
+        "behind an attribute of Node: test_autograd.py, test_snapshots.py, parity/test_graph.py",
+        "_C._node_of _C._node_name _C._node_sequence _C._node_set_sequence _C._node_next"
+        " _C._node_variable _C._node_fields _C._node_saved _C._node_saved_state"
+        " _C._node_saved_hooks _C._node_metadata _C._node_outputs _C._node_call"
+        " _C._node_hook_add _C._node_hook_remove _C._edge_of _C._running_node _C._task_id"
+        " _C._will_run",
     ),
     **_exempt(
         "a switch of the engine: test_autograd.py, test_python.py",
-        "_C._set_saved_check _C._set_default_dtype _C._repr _C._printoptions is_grad_enabled"
-        " _C._undefined_grad _C._node_trace is_anomaly_enabled is_anomaly_check_nan_enabled"
-        " set_anomaly_enabled",
+        "_C._saved_hooks_push _C._saved_hooks_pop _C._saved_hooks_disable"
+        " _C._saved_hooks_disabled _C._set_saved_check _C._set_default_dtype"
+        " _C._repr _C._printoptions is_grad_enabled _C._node_trace is_anomaly_enabled"
+        " is_anomaly_check_nan_enabled set_anomaly_enabled _C._undefined_grad",
     ),
     **_exempt("takes an encoded subscript: test_indexing.py", "_C._getitem _C._setitem"),
     **_exempt(

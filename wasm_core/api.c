@@ -50,7 +50,7 @@ static const int32_t layout[] = {
     (int32_t)offsetof(PgFrame, result_tag), (int32_t)offsetof(PgFrame, result), (int32_t)offsetof(PgFrame, message),
     (int32_t)offsetof(PgFrame, host_in), (int32_t)offsetof(PgFrame, host_out), (int32_t)offsetof(PgFrame, host_n_out),
     (int32_t)offsetof(PgFrame, data), PG_DATA_BYTES, PG_MAX_RELEASE, (int32_t)offsetof(Storage, exports),
-    (int32_t)offsetof(PgFrame, modes)};
+    (int32_t)offsetof(PgFrame, modes), (int32_t)offsetof(PgFrame, host_cap)};
 
 PG_EXPORT(pg_layout) int32_t pg_layout(int32_t k) {
   return k >= 0 && k < (int32_t)(sizeof layout / sizeof *layout) ? layout[k] : -1;
@@ -102,19 +102,21 @@ static int64_t report_failure(void) {
 typedef struct {
   int32_t mark;
   size_t scratch;
-  Tensor *destination; /* of the outer call */
+  Tensor *destination, *inplace_self; /* of the outer call */
 } Crossing;
 
 static Crossing begin(void) {
-  Crossing x = {pool_mark(), scratch_mark(), destination};
+  Crossing x = {pool_mark(), scratch_mark(), destination, inplace_self};
   modes_enter(frame->modes);
   destination = NULL;
+  inplace_self = NULL;
   return x;
 }
 
 static int64_t end(const Crossing *x, Call *c) {
   int64_t result = failed() ? report_failure() : deliver(c);
   destination = x->destination;
+  inplace_self = x->inplace_self;
   pool_release(x->mark, NULL);
   scratch_release(x->scratch);
   return result >= 0 && host_pending() ? result | PG_PENDING : result;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "anomaly.h"
 #include "graph.h"
 #include "host.h"
 #include "op.h"
@@ -9,12 +10,40 @@
 
 /* ------------------------------------------------------------ backward, grad */
 
-static Tensor *const *grads_or_null(const Tensors *grads) { return grads->n > 0 ? grads->v : NULL; }
+static Node *live_node(int64_t address) {
+  Node *n = (Node *)(uintptr_t)address;
+  if (node_is(n)) return n;
+  return fail(ERR_RUNTIME, "pygrad: not the address of a live node");
+}
+
+/* Where a tensor is missing stands the next edge of a list of node, output, node, output, ... */
+static const GraphEnd *ends(const Tensors *t, Ints *edges) {
+  GraphEnd *out = scratch_alloc((size_t)(t->n > 0 ? t->n : 1) * sizeof *out);
+  for (int i = 0; out && i < t->n; i++) {
+    out[i] = (GraphEnd){t->v[i], {NULL, 0}};
+    if (t->v[i]) continue;
+    if (edges->n < 2) return fail(ERR_TYPE, "pygrad: a root or input is neither a tensor nor an edge");
+    out[i].edge = (Edge){live_node(edges->v[0]), (int32_t)edges->v[1]};
+    edges->v += 2;
+    edges->n -= 2;
+  }
+  return failed() ? NULL : out;
+}
+
+static GraphWalk walk_of(Call *c, int inputs_at, int grads_at, int edges_at) {
+  Tensors roots = arg_tensors(c, 0), inputs = arg_tensors(c, inputs_at), grads = arg_tensors(c, grads_at);
+  Ints edges = arg_ints(c, edges_at);
+  const GraphEnd *from = ends(&roots, &edges);
+  return (GraphWalk){.n_roots = roots.n, .roots = from, .grads = grads.n > 0 ? grads.v : NULL, .n_inputs = inputs.n > 0 ? inputs.n : 0,
+                .inputs = ends(&inputs, &edges)};
+}
 
 void op_backward(Call *c) {
-  Tensors roots = arg_tensors(c, 0), grads = arg_tensors(c, 1), inputs = arg_tensors(c, 4);
-  engine_backward(roots.n, roots.v, grads_or_null(&grads), arg_bool(c, 2), arg_bool(c, 3), inputs.n > 0 ? inputs.n : 0, inputs.v,
-                  true, true, NULL);
+  GraphWalk w = walk_of(c, 4, 1, 5);
+  w.retain_graph = arg_bool(c, 2);
+  w.create_graph = arg_bool(c, 3);
+  w.accumulate = w.allow_unused = true;
+  engine_walk(&w, NULL);
 }
 
 /* The common backward: one root of one element, into every leaf. */
@@ -24,17 +53,20 @@ void op_backward_of(Call *c) {
 }
 
 void op_grad(Call *c) {
-  Tensors outputs = arg_tensors(c, 0), inputs = arg_tensors(c, 1), grads = arg_tensors(c, 2);
-  bool create_graph = arg_bool(c, 4), materialize = arg_bool(c, 6);
-  Tensor **captured = scratch_alloc((size_t)(inputs.n + 1) * sizeof *captured);
-  if (!captured || !engine_backward(outputs.n, outputs.v, grads_or_null(&grads), arg_bool(c, 3), create_graph, inputs.n, inputs.v,
-                                    false, arg_bool(c, 5) || materialize, captured))
-    return;
-  for (int i = 0; i < inputs.n && materialize; i++)
-    if (!captured[i] && (captured[i] = t_zeros_like(inputs.v[i])) &&
-        create_graph)
-      captured[i]->flags |= FLAG_REQUIRES_GRAD;
-  ret_tensors(c, inputs.n, captured);
+  GraphWalk w = walk_of(c, 1, 2, 7);
+  bool materialize = arg_bool(c, 6);
+  w.retain_graph = arg_bool(c, 3);
+  w.create_graph = arg_bool(c, 4);
+  w.allow_unused = arg_bool(c, 5) || materialize;
+  Tensor **captured = scratch_alloc((size_t)(w.n_inputs + 1) * sizeof *captured);
+  if (!captured || !engine_walk(&w, captured)) return;
+  for (int i = 0; i < w.n_inputs && materialize; i++) {
+    Tensor *t = w.inputs[i].tensor;
+    if (captured[i]) continue;
+    captured[i] = t ? t_zeros_like(t) : fail(ERR_RUNTIME, "materialize_grads cannot be used when the given input is a GradientEdge");
+    if (captured[i] && w.create_graph) captured[i]->flags |= FLAG_REQUIRES_GRAD;
+  }
+  ret_tensors(c, w.n_inputs, captured);
 }
 
 /* The gradient of the alias it returns is not passed on: what comes before gets an undefined one. */
@@ -127,11 +159,7 @@ bool op_is_set_to(const Tensor *a, const Tensor *b) {
 
 /* ------------------------------------------------------------ nodes */
 
-static Node *arg_node(const Call *c) {
-  Node *n = (Node *)(uintptr_t)arg_int(c, 0);
-  if (node_is(n)) return n;
-  return fail(ERR_RUNTIME, "pygrad: not the address of a live node");
-}
+static Node *arg_node(const Call *c) { return live_node(arg_int(c, 0)); }
 
 /* The host owns a reference to every node it is told of. */
 static int64_t node_handle(Node *n) {
@@ -149,6 +177,11 @@ void op_node_name(Call *c) {
 void op_node_sequence(Call *c) {
   Node *n = arg_node(c);
   if (n) ret_int(c, (int64_t)n->sequence);
+}
+
+void op_node_set_sequence(Call *c) {
+  Node *n = arg_node(c);
+  if (n) n->sequence = (uint64_t)arg_int(c, 1);
 }
 
 void op_node_next(Call *c) {
@@ -180,17 +213,84 @@ void op_node_fields(Call *c) {
   if (n) ret_str(c, n->type->fields);
 }
 
-/* A copy-on-write copy of what was saved: writing to it reaches neither the graph nor the original. */
 void op_node_saved(Call *c) {
   Node *n = arg_node(c);
-  Tensor *s = n ? saved(n, (int)arg_int(c, 1)) : NULL;
-  Tensor *copy = tensor_snapshot(s);
-  if (copy && s->grad_fn && grad_mode) {
-    node_retain(s->grad_fn);
-    copy->grad_fn = s->grad_fn;
-    copy->output_nr = s->output_nr;
+  if (n) ret_tensor(c, saved_for_host(n, (int)arg_int(c, 1)));
+}
+
+/* What the host must know of a saved value to make an object of it: whether there is one and the id of what was packed;
+ * -1 if it was freed. */
+void op_node_saved_state(Call *c) {
+  Node *n = arg_node(c);
+  int slot = (int)arg_int(c, 1);
+  if (!n) return;
+  const Saved *s = slot < n->n_saves ? &n->saves[slot] : NULL;
+  ret_int(c, !s || !s->set ? 0 : s->packed ? s->packed : s->value ? 0 : -1);
+}
+
+void op_node_saved_hooks(Call *c) {
+  Node *n = arg_node(c);
+  int slot = (int)arg_int(c, 1);
+  if (n && slot < n->n_saves) saved_register_hooks(n, slot, (int32_t)arg_int(c, 2));
+}
+
+void op_edge_of(Call *c) {
+  Edge e = tensor_edge(arg_tensor(c, 0)); /* the reference is the host's */
+  ret_int(c, (int64_t)(uintptr_t)e.node);
+}
+
+void op_node_metadata(Call *c) {
+  Node *n = arg_node(c);
+  if (!n) return;
+  if (!n->metadata) n->metadata = (int32_t)arg_int(c, 1);
+  ret_int(c, n->metadata);
+}
+
+/* Of each output: dtype, rank, sizes. */
+void op_node_outputs(Call *c) {
+  Node *n = arg_node(c);
+  int n_words = 0;
+  for (int i = 0; n && i < n->n_outputs; i++) n_words += 2 + n->outputs[i].ndim;
+  int64_t *out = n ? scratch_alloc((size_t)(n_words + 1) * sizeof *out) : NULL, *at = out;
+  if (!out) return;
+  for (int i = 0; i < n->n_outputs; i++) {
+    const OutputMeta *m = &n->outputs[i];
+    *at++ = m->defined ? m->dtype : -1;
+    *at++ = m->ndim;
+    for (int k = 0; k < m->ndim; k++) *at++ = output_sizes(m)[k];
   }
-  ret_tensor(c, copy);
+  ret_ints(c, n_words, out);
+}
+
+/* The gradient function by itself, without hooks. */
+void op_node_call(Call *c) {
+  Node *n = arg_node(c);
+  Tensors g = arg_tensors(c, 1);
+  int wanted = n ? n->n_outputs ? n->n_outputs : 1 : 0;
+  if (n && g.n != wanted) fail(ERR_TYPE, "expected %d arguments, got %d instead", wanted, g.n);
+  Tensor **gi = failed() ? NULL : scratch_alloc((size_t)(n->n_edges + 1) * sizeof *gi);
+  if (!gi) return;
+  memset(gi, 0, (size_t)(n->n_edges + 1) * sizeof *gi);
+  if (node_apply(n, g.v, gi)) ret_tensors(c, n->n_edges, gi);
+}
+
+void op_node_hook_add(Call *c) {
+  Node *n = arg_node(c);
+  if (n) node_add_hook(n, arg_bool(c, 2) ? AT_PRE : AT_POST, (int32_t)arg_int(c, 1), 0);
+}
+
+void op_node_hook_remove(Call *c) {
+  Node *n = arg_node(c);
+  if (n) node_remove_hook(n, (int32_t)arg_int(c, 1));
+}
+
+void op_running_node(Call *c) {
+  ret_int(c, node_handle(node_running));
+}
+
+void op_will_run(Call *c) {
+  Node *n = arg_node(c);
+  if (n) ret_bool(c, engine_will_run(n));
 }
 
 /* ------------------------------------------------------------ hooks */

@@ -178,17 +178,6 @@ static bool move_result(Tensor *self, Tensor *r) {
 /* An op without a gradient, done in place on a tensor that has one, cuts it off. */
 GRAD(ZeroBackward0, "") { gi[0] = NULL; }
 
-static void own_saved_outputs(Node *n, Tensor *self) {
-  for (int i = 0; n && saved_check_mode && i < n->n_saves; i++)
-    if (n->saves[i].is_output && n->saves[i].version && n->saves[i].version != self->version) {
-      Version *old = n->saves[i].version;
-      if (--old->refs == 0) mem_free(old, sizeof *old);
-      n->saves[i].version = self->version;
-      self->version->refs++;
-      n->saves[i].version_saved = self->version->value;
-    }
-}
-
 void inplace_finish(Tensor *self, Tensor *r) {
   if (failed() || !r || !check_result(self, r)) return;
   Node *n = r == self ? NULL : r->grad_fn;
@@ -199,7 +188,7 @@ void inplace_finish(Tensor *self, Tensor *r) {
   }
   if (r == self) return;
   if (!n) n = node_new(&ZeroBackward0, 0, 0, self, NULL);
-  own_saved_outputs(n, self);
+  saves_written(n, self);
   rebase_history(self, n);
 }
 
@@ -208,7 +197,9 @@ static void run_inplace(Call *c) {
   if (!self || !check_inplace(self) || !check_overlap_internal(self)) return;
   if (any_requires_grad(c) && !check_rebase(self)) return;
   destination = c->row->direct || strchr(c->row->flags, 'd') ? self : NULL;
+  inplace_self = self;
   row_run(c);
+  inplace_self = NULL;
   destination = NULL;
   if (failed() || c->result.tag != TAG_TENSOR) return;
   inplace_finish(self, (Tensor *)(uintptr_t)c->result.value);

@@ -46,7 +46,11 @@ struct Task {
   int n_captures;
   Capture *captures;
   uint64_t capture_bits; /* a filter: the capture_bit of each captured node */
+  int64_t id;
+  Task *outer; /* the backward in one of whose hooks this one runs */
 };
+
+static Task *running_task;
 
 /* ------------------------------------------------------------ states */
 
@@ -281,29 +285,92 @@ static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
   return y && t_copy_(old, y, false);
 }
 
-static Tensor *run_hook(HostCall kind, int32_t id, Tensor *g) {
+/* ------------------------------------------------------------ hooks */
+
+static Tensor *run_hook(int32_t id, Tensor *g) {
   Tensor *out = NULL;
   int n_out = 0;
-  if (!host_call(kind, id, 1, &g, 1, &out, &n_out)) return NULL;
+  if (!host_call(HOST_HOOK, id, 1, &g, 1, &out, &n_out)) return NULL;
   return n_out ? out : g;
 }
 
-static bool run_accumulator(Node *n, Tensor **held) {
+typedef struct { int32_t id, slot; } Due;
+
+/* The hooks at a point, listed before the first runs, since hooks add and remove hooks. */
+static int due_hooks(const Node *n, HookPoint point, Due **due) {
+  int count = 0;
+  for (const NodeHook *h = n->hooks; h; h = h->next) count += h->point == point;
+  *due = count ? scratch_alloc((size_t)count * sizeof **due) : NULL;
+  if (!*due) return 0;
+  count = 0;
+  for (const NodeHook *h = n->hooks; h; h = h->next)
+    if (h->point == point) (*due)[count++] = (Due){h->id, h->slot};
+  return count;
+}
+
+static int due_leaf_hooks(const Hook *first, Due **due) {
+  int count = 0;
+  for (const Hook *h = first; h; h = h->next) count++;
+  *due = count ? scratch_alloc((size_t)count * sizeof **due) : NULL;
+  if (!*due) return 0;
+  count = 0;
+  for (const Hook *h = first; h; h = h->next) (*due)[count++] = (Due){h->id, 0};
+  return count;
+}
+
+static Tensor *run_leaf_hooks(const Tensor *leaf, Tensor *g) {
+  Due *due;
+  int n = leaf->meta && leaf->meta->hooks ? due_leaf_hooks(leaf->meta->hooks, &due) : 0;
+  for (int i = 0; i < n && g; i++) g = run_hook(due[i].id, g);
+  return failed() ? NULL : g;
+}
+
+/* Hooks that see all of v, which they may replace, and all of `more`. What v holds is the pool's. */
+static bool run_node_hooks(Node *n, HookPoint point, int n_v, Tensor **v, int n_more, Tensor *const *more) {
+  Due *due;
+  bool replaced;
+  int n_due = n->hooks ? due_hooks(n, point, &due) : 0;
+  Tensor **out = n_due ? scratch_alloc((size_t)(n_v + 1) * sizeof *out) : NULL;
+  for (int i = 0; i < n_due && out; i++) {
+    if (!host_node_hook(point == AT_PRE ? HOST_NODE_PRE_HOOK : HOST_NODE_HOOK, due[i].id, n_v, v, n_more, more, out, &replaced))
+      return false;
+    if (replaced) memcpy(v, out, (size_t)n_v * sizeof *v);
+  }
+  return !failed();
+}
+
+static bool has_hooks(const Node *n, HookPoint point) {
+  for (const NodeHook *h = n->hooks; h; h = h->next)
+    if (h->point == point) return true;
+  return false;
+}
+
+/* Pre-hooks see the gradients that the state owns. */
+static bool run_prehooks(Node *n, int n_grads, Tensor **grads) {
+  if (!has_hooks(n, AT_PRE)) return true;
+  Tensor **v = scratch_alloc((size_t)n_grads * sizeof *v);
+  if (!v) return false;
+  memcpy(v, grads, (size_t)n_grads * sizeof *v);
+  if (!run_node_hooks(n, AT_PRE, n_grads, v, 0, NULL)) return false;
+  for (int i = 0; i < n_grads; i++) {
+    if (v[i] == grads[i]) continue;
+    tensor_retain(v[i]);
+    tensor_release(grads[i]);
+    grads[i] = v[i];
+  }
+  return true;
+}
+
+static bool run_accumulator(Node *n, Tensor *held) {
   Tensor *leaf = n->variable;
   int32_t mark = pool_mark();
-  Tensor *g = *held;
-  for (Hook *h = leaf->meta ? leaf->meta->hooks : NULL; h && g;) {
-    Hook *next = h->next; /* a hook may remove itself */
-    g = run_hook(HOST_HOOK, h->id, g);
-    h = next;
-  }
-  bool ok = g && !failed() && accumulate(leaf, g, g == *held ? 1 : 1 + (pool_mark() > mark));
-  for (Hook *h = ok && leaf->meta ? leaf->meta->post_hooks : NULL; h && ok;) {
-    Hook *next = h->next;
-    int n_out = 0;
-    ok = host_call(HOST_POST_HOOK, h->id, 1, &leaf, 0, NULL, &n_out);
-    h = next;
-  }
+  Tensor *g = run_leaf_hooks(leaf, held);
+  bool ok = g && run_node_hooks(n, AT_PRE, 1, &g, 0, NULL);
+  ok = ok && (!g || accumulate(leaf, g, g == held ? 1 : 1 + (pool_mark() > mark)));
+  Due *due;
+  int n_due = ok && leaf->meta && leaf->meta->post_hooks ? due_leaf_hooks(leaf->meta->post_hooks, &due) : 0;
+  for (int i = 0, n_out; i < n_due && ok; i++) ok = host_call(HOST_POST_HOOK, due[i].id, 1, &leaf, 0, NULL, &n_out);
+  ok = ok && run_node_hooks(n, AT_POST, 0, NULL, 1, &g);
   pool_release(mark, NULL);
   return ok && !failed();
 }
@@ -316,7 +383,12 @@ bool node_apply(Node *n, Tensor **g, Tensor **gi) {
   for (int i = 0; i < n_in; i++) any = any || g[i];
   if (!any && n->kind != NODE_HOST) return true;
   int32_t event = profiling ? profile_node_begin(PROFILE_NODE, n, n_in, g) : -1;
-  if (saves_unwritten(n)) n->type->grad(n, g, gi);
+  bool guarded = n->kind != NODE_HOST && (n->guarded || n->freed); /* a custom node gets its saved tensors itself */
+  bool was = n->running;
+  n->running = guarded || was;
+  if (!guarded || saves_ready(n)) n->type->grad(n, g, gi);
+  n->running = was;
+  if (guarded && !was) saves_done(n);
   profile_end(event);
   return !failed();
 }
@@ -335,37 +407,44 @@ static bool capture(Task *task, Node *n, int slot, Tensor *g) {
 /* Hooks on the outputs' gradients, in order; then what retain_grad and the caller asked for. */
 static bool before_node(Task *task, State *s) {
   Node *n = s->node;
-  for (NodeHook *h = n->hooks; h;) {
-    NodeHook *next = h->next;
-    Tensor *g = h->slot < s->n_grads ? s->grads[h->slot] : NULL;
-    if (h->point == AT_TENSOR && g) {
-      g = run_hook(HOST_HOOK, h->id, g);
-      if (!g) return false;
-      tensor_retain(g);
-      tensor_release(s->grads[h->slot]);
-      s->grads[h->slot] = g;
-    } else if (h->point == AT_RETAIN && g && h->retained && !retain_into(h->retained, g)) {
-      return false;
-    }
-    h = next;
+  Due *due;
+  int n_due = n->hooks ? due_hooks(n, AT_TENSOR, &due) : 0;
+  for (int i = 0; i < n_due; i++) {
+    Tensor **at = due[i].slot < s->n_grads ? &s->grads[due[i].slot] : NULL, *g = at ? *at : NULL;
+    if (!g) continue;
+    g = run_hook(due[i].id, g);
+    if (!g) return false;
+    tensor_retain(g);
+    tensor_release(*at);
+    *at = g;
+  }
+  for (NodeHook *h = n->hooks; h; h = h->next) { /* no host runs between these */
+    Tensor *g = h->point == AT_RETAIN && h->slot < s->n_grads ? s->grads[h->slot] : NULL;
+    if (g && h->retained && !retain_into(h->retained, g)) return false;
   }
   if (s->captures)
     for (int i = 0; i < s->n_grads; i++) capture(task, n, i, s->grads[i]);
-  return true;
+  return !failed();
 }
 
 /* The gradients of an in-graph leaf are captured or accumulated instead of passed on. */
 static bool run_leaf(Task *task, State *s) {
   if (!task->accumulate || (task->pruned && !s->captures)) {
-    Tensor *g = s->grads[0];
-    for (Hook *h = s->node->variable->meta ? s->node->variable->meta->hooks : NULL; h && g;) {
-      Hook *next = h->next;
-      g = run_hook(HOST_HOOK, h->id, g);
-      h = next;
-    }
+    Tensor *g = s->grads[0] ? run_leaf_hooks(s->node->variable, s->grads[0]) : NULL;
     return failed() ? false : capture(task, s->node, 0, g);
   }
-  return !s->grads[0] || run_accumulator(s->node, &s->grads[0]);
+  return !s->grads[0] || run_accumulator(s->node, s->grads[0]);
+}
+
+/* Post-hooks see what will be passed on, and may replace it. */
+static bool run_posthooks(Task *task, Node *n, Tensor **gi, int n_grads, Tensor *const *grads) {
+  if (!n->hooks || !has_hooks(n, AT_POST)) return true;
+  for (int i = 0; i < n->n_edges; i++) {
+    const Edge *e = &n->edges[i];
+    State *t = e->node ? state_of(task, e->node) : NULL;
+    gi[i] = t && t->needed ? gradient_fit(n, i, gi[i], &e->node->outputs[e->input_nr]) : NULL;
+  }
+  return !failed() && run_node_hooks(n, AT_POST, n->n_edges, gi, n_grads, grads);
 }
 
 static bool pass_on(Task *task, Node *n, Tensor **gi) {
@@ -384,10 +463,15 @@ enum { FEW_EDGES = 8 };
 
 static bool run_state(Task *task, State *s) {
   Node *n = s->node;
-  if (n->kind == NODE_ACCUMULATE) return run_leaf(task, s);
   int32_t mark = pool_mark();
   size_t scratch = scratch_mark();
+  if (n->kind == NODE_ACCUMULATE) {
+    bool done = run_leaf(task, s);
+    scratch_release(scratch);
+    return done;
+  }
   bool ok = before_node(task, s);
+  if (ok && s->runs) ok = run_prehooks(n, s->n_grads, s->grads);
   if (ok && s->runs) {
     Tensor *few[FEW_EDGES] = {NULL};
     Tensor **gi = few;
@@ -395,7 +479,7 @@ static bool run_state(Task *task, State *s) {
       gi = scratch_alloc(n->n_edges * sizeof *gi);
       if (gi) memset(gi, 0, n->n_edges * sizeof *gi);
     }
-    ok = gi && node_apply(n, s->grads, gi);
+    ok = gi && node_apply(n, s->grads, gi) && run_posthooks(task, n, gi, s->n_grads, s->grads);
     for (int i = 0; i < s->n_grads; i++) { /* spent: what is passed on unchanged may be stolen */
       pool_push(s->grads[i]);
       s->grads[i] = NULL;
@@ -420,39 +504,40 @@ static bool run_profiled(Task *task, State *s) {
 
 /* ------------------------------------------------------------ backward */
 
-static bool root_gradient(int index, Tensor *root, Tensor *given, Tensor **out) {
-  if (!tensor_requires_grad(root)) {
-    fail(ERR_RUNTIME, "element %d of tensors does not require grad and does not have a grad_fn", index);
-    return false;
-  }
+/* The gradient to start from; ones for a single element. */
+static Tensor *root_gradient(int index, const OutputMeta *m, Tensor *given) {
+  const int64_t *sizes = output_sizes(m);
   if (given) {
-    if (!tensor_same_shape(root, given)) {
-      fail(ERR_RUNTIME, "Mismatch in shape: grad_output[%d] has a shape of torch.Size(%s) and output[%d] has a shape of torch.Size(%s).",
-           index, shape_text(given), index, shape_text(root));
-      return false;
-    }
-    *out = given;
-    return true;
+    if (!m->defined || sizes_equal(m->ndim, sizes, given->ndim, given->sizes)) return given;
+    return fail(ERR_RUNTIME, "Mismatch in shape: grad_output[%d] has a shape of torch.Size(%s) and output[%d] has a shape of torch.Size(%s).",
+                index, shape_text(given), index, sizes_text(m->ndim, sizes));
   }
-  if (root->numel != 1) {
-    fail(ERR_RUNTIME, "grad can be implicitly created only for scalar outputs");
-    return false;
-  }
-  *out = tensor_full(root->ndim, root->sizes, (DType)root->dtype, 1);
-  return *out != NULL;
+  if (sizes_numel(m->ndim, sizes) != 1) return fail(ERR_RUNTIME, "grad can be implicitly created only for scalar outputs");
+  return tensor_full(m->ndim, sizes, (DType)m->dtype, 1);
 }
 
-static bool start(Task *task, int n, Tensor *const *roots, Tensor *const *grads) {
-  for (int i = 0; i < n; i++) {
-    Tensor *g = NULL;
+/* The owned edge of an end. */
+static Edge end_edge(const GraphEnd *end) {
+  if (end->tensor) return tensor_edge(end->tensor);
+  node_retain(end->edge.node);
+  return end->edge;
+}
+
+static bool start(Task *task, const GraphWalk *w) {
+  for (int i = 0; i < w->n_roots; i++) {
     int32_t mark = pool_mark();
-    if (!root_gradient(i, roots[i], grads ? grads[i] : NULL, &g)) return false;
-    Edge e = tensor_edge(roots[i]);
-    bool ok = e.node && search(task, e.node);
+    if (w->roots[i].tensor && !tensor_requires_grad(w->roots[i].tensor)) {
+      fail(ERR_RUNTIME, "element %d of tensors does not require grad and does not have a grad_fn", i);
+      return false;
+    }
+    Edge e = end_edge(&w->roots[i]);
+    bool ok = e.node && (uint32_t)e.input_nr < (e.node->n_outputs ? e.node->n_outputs : 1u);
+    if (e.node && !ok) fail(ERR_INDEX, "tuple index out of range");
     if (ok) {
-      State *s = state_of(task, e.node);
-      g = gradient_fit(e.node, e.input_nr, g, &e.node->outputs[e.input_nr]);
-      ok = g && deliver(s, e.input_nr, g);
+      Tensor *g = root_gradient(i, &e.node->outputs[e.input_nr], w->grads ? w->grads[i] : NULL);
+      ok = g && search(task, e.node);
+      g = ok ? gradient_fit(e.node, e.input_nr, g, &e.node->outputs[e.input_nr]) : NULL;
+      ok = g && deliver(state_of(task, e.node), e.input_nr, g);
     }
     node_release(e.node);
     pool_release(mark, NULL);
@@ -462,9 +547,9 @@ static bool start(Task *task, int n, Tensor *const *roots, Tensor *const *grads)
 }
 
 /* Every root that waits for no other is ready at the start. */
-static bool push_roots(Task *task, int n, Tensor *const *roots) {
-  for (int i = 0; i < n; i++) {
-    Edge e = tensor_edge(roots[i]);
+static bool push_roots(Task *task, const GraphWalk *w) {
+  for (int i = 0; i < w->n_roots; i++) {
+    Edge e = end_edge(&w->roots[i]);
     State *s = e.node ? state_of(task, e.node) : NULL;
     bool ok = s != NULL;
     if (ok && s->waiting == 0) {
@@ -486,8 +571,8 @@ static void finish(Task *task) {
   mem_free(task->heap, (size_t)task->heap_cap * sizeof *task->heap);
 }
 
-static bool walk(Task *task, int n_roots, Tensor *const *roots, Tensor *const *grads) {
-  if (!start(task, n_roots, roots, grads) || !push_roots(task, n_roots, roots)) return false;
+static bool walk(Task *task, const GraphWalk *w) {
+  if (!start(task, w) || !push_roots(task, w)) return false;
   Node *outer = node_running;
   bool ok = true;
   while (ok && task->heap_n) {
@@ -500,18 +585,19 @@ static bool walk(Task *task, int n_roots, Tensor *const *roots, Tensor *const *g
   return ok;
 }
 
-static bool find_captures(Task *task, int n, Tensor *const *inputs) {
-  for (int i = 0; i < n; i++) {
-    if (!tensor_requires_grad(inputs[i])) {
+static bool find_captures(Task *task, const GraphWalk *w) {
+  for (int i = 0; i < w->n_inputs; i++) {
+    Tensor *t = w->inputs[i].tensor;
+    if (t && !tensor_requires_grad(t)) {
       fail(ERR_RUNTIME, "One of the differentiated Tensors does not require grad");
       return false;
     }
-    Edge e = tensor_edge(inputs[i]);
+    Edge e = end_edge(&w->inputs[i]);
     if (!e.node) return false;
     task->captures[i] = (Capture){e.node, e.input_nr, NULL};
     task->n_captures++;
     task->capture_bits |= capture_bit(e.node);
-    if (task->accumulate && e.node->kind != NODE_ACCUMULATE && !tensor_retain_grad(inputs[i])) return false;
+    if (t && task->accumulate && e.node->kind != NODE_ACCUMULATE && !tensor_retain_grad(t)) return false;
   }
   return true;
 }
@@ -532,23 +618,60 @@ static bool unused(const Task *task, bool allow, Tensor **captured) {
   return true;
 }
 
-bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bool retain_graph, bool create_graph,
-                     int n_inputs, Tensor *const *inputs, bool accumulate_, bool allow_unused, Tensor **captured) {
+bool engine_walk(const GraphWalk *w, Tensor **captured) {
+  static int64_t n_tasks;
   if (failed()) return false;
-  Task task = {.retain_graph = retain_graph, .accumulate = accumulate_, .pruned = n_inputs > 0};
+  Task task = {.retain_graph = w->retain_graph, .accumulate = w->accumulate, .pruned = w->n_inputs > 0, .id = n_tasks++,
+               .outer = running_task};
   size_t scratch = scratch_mark();
-  if (n_inputs) task.captures = scratch_alloc((size_t)n_inputs * sizeof *task.captures);
+  if (w->n_inputs) task.captures = scratch_alloc((size_t)w->n_inputs * sizeof *task.captures);
   bool was = grad_mode;
-  bool ok = !failed() && find_captures(&task, n_inputs, inputs);
-  grad_mode = create_graph && !inference_mode;
-  ok = ok && walk(&task, n_roots, roots, grads);
+  bool ok = !failed() && find_captures(&task, w);
+  grad_mode = w->create_graph && !inference_mode;
+  running_task = &task;
+  ok = ok && walk(&task, w);
+  running_task = task.outer;
   grad_mode = was;
   finish(&task);
-  ok = ok && (!captured || unused(&task, allow_unused, captured));
+  ok = ok && (!captured || unused(&task, w->allow_unused, captured));
   for (int i = 0; i < task.n_captures; i++) {
     tensor_release(task.captures[i].value);
     node_release(task.captures[i].node);
   }
   scratch_release(scratch);
   return ok;
+}
+
+static GraphEnd *ends_of(int n, Tensor *const *t) {
+  GraphEnd *ends = scratch_alloc((size_t)(n ? n : 1) * sizeof *ends);
+  for (int i = 0; i < n && ends; i++) ends[i] = (GraphEnd){t[i], {NULL, 0}};
+  return ends;
+}
+
+bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bool retain_graph, bool create_graph,
+                     int n_inputs, Tensor *const *inputs, bool accumulate_, bool allow_unused, Tensor **captured) {
+  size_t scratch = scratch_mark();
+  GraphWalk w = {n_roots, ends_of(n_roots, roots), grads, n_inputs, ends_of(n_inputs, inputs), retain_graph, create_graph, accumulate_,
+            allow_unused};
+  bool ok = engine_walk(&w, captured);
+  scratch_release(scratch);
+  return ok;
+}
+
+/* ------------------------------------------------------------ the backward that is running */
+
+int64_t engine_task_id(void) { return running_task ? running_task->id : -1; }
+
+bool engine_will_run(const Node *n) {
+  if (!running_task) {
+    fail(ERR_RUNTIME, "_get_should_execute_nodes should only be called during the backward pass");
+    return false;
+  }
+  const State *s = state_of(running_task, n);
+  if (s && s->captures && !running_task->accumulate && n->kind == NODE_ACCUMULATE) {
+    fail(ERR_RUNTIME, "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
+                      "currently not supported.");
+    return false;
+  }
+  return s && s->needed;
 }

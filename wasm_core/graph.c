@@ -47,25 +47,13 @@ const char *node_short_name(const Node *n) {
   return last ? last + 1 : n->type->name;
 }
 
+int node_stem(const Node *n) {
+  const char *name = n->type->name, *end = strstr(name, "Backward");
+  return (int)(end ? (size_t)(end - name) : strlen(name));
+}
+
 void node_retain(Node *n) {
   if (n) n->refs++;
-}
-
-static void saved_release(Saved *s) {
-  Saved old = *s;
-  s->value = s->leaf = NULL;
-  s->grad_fn = NULL;
-  s->version = NULL;
-  version_release(old.version);
-  tensor_release(old.value);
-  tensor_release(old.leaf);
-  node_release(old.grad_fn);
-}
-
-void node_release_saved(Node *n) {
-  for (int i = 0; i < n->n_saves; i++) saved_release(&n->saves[i]);
-  n->freed = n->freed || n->n_saves > 0;
-  if (n->inner) node_release_saved(n->inner);
 }
 
 static void outputs_release(Node *n) {
@@ -87,7 +75,8 @@ static void bury(Node *n) {
     if (h->id) host_drop(h->id);
     mem_free(h, sizeof *h);
   }
-  if (n->host) host_drop(n->host);
+  host_drop(n->host);
+  host_drop(n->metadata);
   outputs_release(n);
   anomaly_forget(n);
   for (int i = 0; i < n->n_saves; i++) saved_release(&n->saves[i]);
@@ -151,110 +140,6 @@ Node *node_new(const NodeType *type, int n_saves, int n_numbers, ...) {
   for (Tensor *t = va_arg(args, Tensor *); t && n < 16; t = va_arg(args, Tensor *)) inputs[n++] = t;
   va_end(args);
   return node_new_list(type, n_saves, n_numbers, n, inputs);
-}
-
-static void keep_version(Saved *s, Tensor *t) {
-  if (!saved_check_mode) return;
-  if (!t->version) tensor_share_version(t, t); /* makes the counter */
-  if (!t->version) return;
-  s->version = t->version;
-  s->version->refs++;
-  s->version_saved = s->version->value;
-}
-
-static bool keep_value(Saved *s, Tensor *t) {
-  if (t->flags & FLAG_INFERENCE && !inference_mode) {
-    fail(ERR_RUNTIME, "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
-                      "mode in computation tracked by autograd. To work around this, you can make a clone to get a normal "
-                      "tensor and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
-    return false;
-  }
-  Tensor *v = tensor_snapshot(t);
-  if (!v) return false;
-  tensor_retain(v);
-  s->value = v;
-  s->set = true;
-  keep_version(s, t);
-  return true;
-}
-
-void save(Node *n, int slot, Tensor *t) {
-  if (!n || !t || failed()) return;
-  Saved *s = &n->saves[slot];
-  if (!keep_value(s, t)) return;
-  s->requires_grad = tensor_requires_grad(t);
-  if (!s->requires_grad) return;
-  s->grad_fn = tensor_grad_fn(t);
-  s->output_nr = t->output_nr;
-  if (s->grad_fn) node_retain(s->grad_fn);
-  else tensor_retain(s->leaf = t);
-}
-
-void save_output(Node *n, int slot, Tensor *y) {
-  if (!n || !y || failed() || y->grad_fn != n) return;
-  Saved *s = &n->saves[slot];
-  if (!keep_value(s, y)) return;
-  s->requires_grad = s->is_output = true;
-  s->output_nr = y->output_nr;
-}
-
-static Tensor *modified_error(const Node *n, const Saved *s) {
-  const Node *producer = s->is_output ? n : s->grad_fn;
-  char origin[128] = "";
-  if (producer) snprintf(origin, sizeof origin, ", which is output %d of %s,", (int)s->output_nr, producer->type->name);
-  return fail(ERR_RUNTIME,
-              "one of the variables needed for gradient computation has been modified by an inplace operation: "
-              "[torch.%sTensor %s]%s is at version %u; expected version %u instead. Hint: %s%s",
-              dtype_info[s->value->dtype].legacy, shape_text(s->value), origin, s->version->value, s->version_saved,
-              anomaly_mode ? "the backtrace further above shows the operation that failed to compute its gradient. The "
-                             "variable in question was changed in there or anywhere later. Good luck!"
-                           : "enable anomaly detection to find the operation that failed to compute its gradient, with "
-                             "torch.autograd.set_detect_anomaly(True, check_nan=False).",
-              anomaly_mode ? anomaly_blame(n, s->version, s->version_saved) : "");
-}
-
-bool saves_unwritten(const Node *n) {
-  for (int i = 0; i < n->n_saves; i++) {
-    const Saved *s = &n->saves[i];
-    if (s->value && s->version && s->version->value != s->version_saved) return modified_error(n, s);
-  }
-  return true;
-}
-
-/* The gradient of an alias is its source's. Used where a saved leaf was mutated: the alias has the old
- * values, and the leaf's accumulator behind it. */
-GRAD(AliasBackward0, "") { gi[0] = g[0]; }
-
-static Tensor *saved_leaf(Saved *s) {
-  Tensor *leaf = s->leaf, *v = s->value;
-  if (leaf->storage->bytes == v->storage->bytes && tensor_same_shape(leaf, v) && leaf->offset == v->offset &&
-      memcmp(leaf->strides, v->strides, v->ndim * sizeof(int64_t)) == 0)
-    return leaf;
-  Node *n = node_new(&AliasBackward0, 0, 0, leaf, NULL);
-  return set_history(tensor_alias(v, v->ndim, v->sizes, v->strides, v->offset), n);
-}
-
-Tensor *saved(Node *n, int slot) {
-  if (failed() || slot >= n->n_saves) return NULL;
-  Saved *s = &n->saves[slot];
-  if (!s->set) return NULL;
-  if (!s->value)
-    return fail(ERR_RUNTIME,
-                "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-                "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-                "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
-                "if you need to access saved tensors after calling backward.");
-  if (s->version && s->version->value != s->version_saved) return modified_error(n, s);
-  Tensor *v = s->value;
-  if (!grad_mode || !s->requires_grad) return v;
-  if (s->leaf) return saved_leaf(s);
-  Node *fn = s->is_output ? n : s->grad_fn;
-  Tensor *a = tensor_alias(v, v->ndim, v->sizes, v->strides, v->offset);
-  if (!a) return NULL;
-  node_retain(fn);
-  a->grad_fn = fn;
-  a->output_nr = s->output_nr;
-  return a;
 }
 
 static bool describe_output(Node *n, int k, const Tensor *y) {
@@ -502,10 +387,8 @@ bool check_rebase(Tensor *t) {
          inference ? "inference_mode" : "no_grad");
     return false;
   }
-  const char *name = fn ? fn->type->name : "a function";
-  int stem = (int)(strstr(name, "Backward") ? strstr(name, "Backward") - name : (ptrdiff_t)strlen(name));
-  fail(ERR_RUNTIME, "Output %d of %.*s is a view and is being modified inplace. %s", (int)t->output_nr, stem, name,
-       origin_texts[m->view_origin]);
+  fail(ERR_RUNTIME, "Output %d of %.*s is a view and is being modified inplace. %s", (int)t->output_nr, fn ? node_stem(fn) : 10,
+       fn ? fn->type->name : "a function", origin_texts[m->view_origin]);
   return false;
 }
 

@@ -24,12 +24,15 @@ typedef struct {
 } Edge;
 
 typedef struct {
-  Tensor *value;  /* snapshot with no history; NULL if nothing was saved or it was freed */
+  Tensor *value;  /* snapshot with no history; NULL if nothing was saved, it was freed, or a hook packed it */
   Node *grad_fn;  /* the edge of the tensor when it was saved; owned, NULL for outputs and leaves */
   Tensor *leaf;   /* a leaf that requires grad: kept to find its accumulator */
+  Tensor *original; /* check mode: the input, for what became of its history; owned */
+  Tensor *unpacked; /* what the unpack hook gave, while the node runs; owned */
   Version *version; /* for the check mode */
   uint32_t version_saved;
   int32_t output_nr;
+  int32_t packed; /* the host's id of what its pack hook made of the tensor; 0: none */
   bool is_output, requires_grad, set;
 } Saved;
 
@@ -86,7 +89,10 @@ struct Node {
   OutputMeta output;
   uint16_t n_edges, n_saves, n_numbers, n_outputs;
   int32_t host;     /* id of the host's object for custom nodes, 0 otherwise */
+  int32_t metadata; /* id of the host's dictionary for this node; 0: none yet */
   bool freed;       /* saved values were released by a backward */
+  bool guarded;     /* some saved value has hooks or a version to check */
+  bool running;     /* its gradient function is at work */
   uint8_t kind;     /* NODE_PLAIN, ... */
   NodeHook *hooks;
   void *state;      /* of the backward that is running, see engine.c; the link of the dead list */
@@ -119,9 +125,7 @@ Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n, Ten
 bool needs(const Node *n, int input);
 void save(Node *n, int slot, Tensor *t);        /* an input (n may be NULL, t may be NULL) */
 void save_output(Node *n, int slot, Tensor *y); /* an output, after set_history */
-Tensor *saved(Node *n, int slot);               /* NULL if none was saved */
-/* In "check" mode a node may run only if nothing that it saved was written to, used by its formula or not. */
-bool saves_unwritten(const Node *n);
+Tensor *saved(Node *n, int slot);               /* NULL if none was saved; fails if it was freed, or written to in "check" mode */
 /* Gives y the node as its history; consumes the node's reference; both may be NULL. */
 Tensor *set_history(Tensor *y, Node *n);
 Tensor *set_history_at(Tensor *y, Node *n, int output_nr); /* outputs of one node, in order */
@@ -138,6 +142,24 @@ void node_drop(Node *n); /* a node that was made but will not be used (after a f
 static inline void num_i(Node *n, int k, int64_t v) { if (n) n->numbers[k].i = v; }
 static inline void num_f(Node *n, int k, double v) { if (n) n->numbers[k].f = v; }
 
+/* --- saved values (saved.c) --- */
+/* Before a node runs: unpacks what hooks packed and checks what has a version, used by the formula or not. */
+bool saves_ready(Node *n);
+void saves_done(Node *n); /* after it ran: lets go of what was unpacked */
+/* After an in-place op on self whose node is n: its outputs are self, its input is what self was. */
+void saves_written(Node *n, Tensor *self);
+extern Tensor *inplace_self; /* what the running in-place op writes to; NULL if none does */
+void saved_release(Saved *s);
+Tensor *saved_for_host(Node *n, int slot);
+/* Packs a saved value with a pair of hooks of the host. PyTorch's four errors. */
+bool saved_register_hooks(Node *n, int slot, int32_t hooks);
+/* The pairs of hooks for what is saved from now on; the innermost counts, 0 is a pair that does nothing. */
+bool saved_hooks_push(int32_t id);
+void saved_hooks_pop(void);
+/* Until enabled (NULL), hooks are refused with this message; fails with it at once if there are some now. */
+bool saved_hooks_disable(const char *text);
+const char *saved_hooks_disabled(void); /* NULL: not disabled */
+
 /* --- histories --- */
 Node *tensor_grad_fn(Tensor *t); /* borrowed; regenerates the one of a view whose base changed */
 Edge tensor_edge(Tensor *t);     /* owned reference; the accumulator of a leaf; {NULL} if none */
@@ -147,6 +169,7 @@ bool tensor_is_view(const Tensor *t);
 bool check_inplace(Tensor *t);
 bool check_inference_write(const Tensor *t); /* the one of them that holds for out= too */
 const char *node_short_name(const Node *n); /* without the namespace, as PyTorch prints it */
+int node_stem(const Node *n); /* how much of its name comes before "Backward" */
 /* After an in-place op on t whose node is n (NULL when nothing needs a gradient). Consumes n. */
 void rebase_history(Tensor *t, Node *n);
 /* Both, after self's new values were computed as r (same shape): moves the values and the history. */
@@ -166,6 +189,23 @@ bool tensor_retain_grad(Tensor *t);
 extern const NodeType AccumulateGrad, CopySlices, AsStridedView;
 
 /* --- walking back (engine.c) --- */
+typedef struct {
+  Tensor *tensor; /* NULL: the edge by itself, borrowed */
+  Edge edge;
+} GraphEnd;
+typedef struct {
+  int n_roots;
+  const GraphEnd *roots;
+  Tensor *const *grads; /* one a root, or NULL */
+  int n_inputs;
+  const GraphEnd *inputs;
+  bool retain_graph, create_graph;
+  bool accumulate; /* into leaves' .grad; otherwise the gradients of inputs are returned */
+  bool allow_unused;
+} GraphWalk;
+bool engine_walk(const GraphWalk *w, Tensor **captured);
+int64_t engine_task_id(void);          /* of the backward that is running, -1: none */
+bool engine_will_run(const Node *n);   /* in the backward that is running */
 /* Backward from roots with gradients (NULL: ones). `inputs`: accumulate only there; `capture`
  * non-NULL: return gradients of inputs there instead (retained by the pool). */
 bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bool retain_graph,

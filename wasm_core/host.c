@@ -34,60 +34,126 @@ void modes_enter(int32_t modes) {
   any_layout = modes & PG_MODE_ANY_LAYOUT;
 }
 
-bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Tensor **out, int *n_out) {
-  if (failed()) return false;
+/* Runs a callback on n words, for at most cap words: how many came, -1 if it raised. The lists stand wherever there is room,
+ * one perhaps where the other does. */
+static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap, int64_t *out) {
   PgFrame *f = pg_frame();
-  for (int i = 0; i < n; i++) {
-    tensor_retain(in[i]); /* the host's own reference */
-    f->host_in[i] = (int64_t)(uintptr_t)in[i];
-  }
+  int64_t outer_in = f->host_in, outer_out = f->host_out;
+  int32_t outer_cap = f->host_cap, outer = f->modes;
+  f->host_in = (int64_t)(uintptr_t)in;
+  f->host_out = (int64_t)(uintptr_t)out;
+  f->host_cap = cap;
   f->host_n_out = 0;
-  int32_t outer = f->modes;
   bool was = grad_mode;
   /* The callback's calls are recorded as the engine's are now. */
   f->modes = (outer & ~PG_MODE_GRAD) | (grad_mode ? PG_MODE_GRAD : 0);
-  int32_t status = pg_host((int32_t)kind, id, n);
+  int32_t status = pg_host(kind, id, n);
   f->modes = outer;
   modes_enter(outer);
   grad_mode = was;
-  if (status != 0) {
-    fail(ERR_HOST, "a callback raised");
-    return false;
+  f->host_in = outer_in;
+  f->host_out = outer_out;
+  f->host_cap = outer_cap;
+  return status == 0 ? f->host_n_out : -1;
+}
+
+static bool call_words(int32_t kind, int32_t id, int n, const int64_t *in, int cap, int64_t *out, int *n_out) {
+  if (failed()) return false;
+  *n_out = enter(kind, id, n, in, cap, out);
+  if (*n_out < 0) fail(ERR_HOST, "a callback raised");
+  else if (*n_out > cap) fail(ERR_RUNTIME, "a callback returned %d values where at most %d are wanted", *n_out, cap);
+  return !failed();
+}
+
+/* The host gets a reference of its own to each tensor. */
+static void hand_out(int n, Tensor *const *in, int64_t *words) {
+  for (int i = 0; i < n; i++) {
+    tensor_retain(in[i]);
+    words[i] = (int64_t)(uintptr_t)in[i];
   }
-  *n_out = 0;
-  for (int i = 0; i < f->host_n_out && i < cap; i++) {
-    Tensor *t = (Tensor *)(uintptr_t)f->host_out[i];
+}
+
+static bool take_in(int n, const int64_t *words, Tensor **out) {
+  for (int i = 0; i < n; i++) {
+    Tensor *t = (Tensor *)(uintptr_t)words[i];
     if (t && !tensor_is(t)) {
       fail(ERR_RUNTIME, "a callback returned a handle that is not a tensor's");
       return false;
     }
     tensor_retain(t);
-    out[(*n_out)++] = t ? pool_push(t) : NULL;
+    out[i] = pool_push(t);
   }
   return true;
 }
 
+enum { FEW_WORDS = 16 };
+
+bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Tensor **out, int *n_out) {
+  int64_t few[FEW_WORDS], *words = few;
+  int most = n > cap ? n : cap;
+  *n_out = 0;
+  if (failed()) return false;
+  if (most > FEW_WORDS && !(words = scratch_alloc((size_t)most * sizeof *words))) return false;
+  hand_out(n, in, words);
+  return call_words((int32_t)kind, id, n, words, cap, words, n_out) && take_in(*n_out, words, out);
+}
+
+bool host_node_hook(HostCall kind, int32_t id, int n_replaced, Tensor *const *in, int n_more, Tensor *const *more, Tensor **out,
+                    bool *replaced) {
+  int64_t *words = failed() ? NULL : scratch_alloc((size_t)(n_replaced + n_more + 1) * sizeof *words);
+  int n_out;
+  if (!words) return false;
+  hand_out(n_replaced, in, words);
+  hand_out(n_more, more, words + n_replaced);
+  int32_t split = kind == HOST_NODE_HOOK ? n_replaced << 8 : 0;
+  if (!call_words((int32_t)kind | split, id, n_replaced + n_more, words, n_replaced, words, &n_out)) return false;
+  *replaced = n_out > 0;
+  if (n_out && n_out != n_replaced) {
+    fail(ERR_RUNTIME, "a hook returned %d values where %d are wanted", n_out, n_replaced);
+    return false;
+  }
+  return take_in(n_out, words, out);
+}
+
+int32_t host_pack(int32_t hooks, Tensor *t) {
+  int64_t word;
+  int n_out;
+  if (failed()) return 0;
+  hand_out(1, &t, &word);
+  if (!call_words(HOST_PACK, hooks, 1, &word, 1, &word, &n_out)) return 0;
+  if (n_out != 1) fail(ERR_RUNTIME, "a pack hook gave no id");
+  return n_out == 1 ? (int32_t)word : 0;
+}
+
+Tensor *host_unpack(int32_t packed) {
+  Tensor *t = NULL;
+  int n_out;
+  if (!host_call(HOST_UNPACK, packed, 0, NULL, 1, &t, &n_out)) return NULL;
+  return t ? t : fail(ERR_TYPE, "Output of saved tensor unpack_hook expected to be a Tensor but got nothing");
+}
+
 int32_t host_trace(void) {
-  PgFrame *f = pg_frame();
-  f->host_n_out = 0;
-  if (pg_host(HOST_TRACE, 0, 0) == 0) return f->host_n_out ? (int32_t)f->host_out[0] : 0;
-  fail(ERR_HOST, "a callback raised");
-  return 0;
+  int64_t word = 0;
+  int32_t n = enter(HOST_TRACE, 0, 0, NULL, 1, &word);
+  if (n < 0) fail(ERR_HOST, "a callback raised");
+  return n > 0 ? (int32_t)word : 0;
 }
 
 void host_report(int32_t trace, const char *name, int depth) {
-  PgFrame *f = pg_frame();
-  f->host_in[0] = (int64_t)(uintptr_t)name;
-  f->host_in[1] = depth;
-  pg_host(HOST_REPORT, trace, 2);
+  int64_t words[2] = {(int64_t)(uintptr_t)name, depth};
+  enter(HOST_REPORT, trace, 2, words, 0, words);
 }
 
 const char *host_line(int32_t trace) {
   PgFrame *f = pg_frame();
   f->data[0] = 0;
-  if (trace) pg_host(HOST_LINE, trace, 0);
+  if (trace) enter(HOST_LINE, trace, 0, NULL, 0, NULL);
   f->data[PG_DATA_BYTES - 1] = 0;
   return f->data;
 }
 
-int64_t host_clock(int32_t event) { return pg_host(HOST_CLOCK, event, 0) == 0 ? pg_frame()->host_out[0] : 0; }
+int64_t host_clock(int32_t event) {
+  int64_t nanoseconds = 0;
+  enter(HOST_CLOCK, event, 0, NULL, 1, &nanoseconds);
+  return nanoseconds;
+}

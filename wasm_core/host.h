@@ -10,7 +10,13 @@
 typedef enum {
   HOST_HOOK,      /* tensor hook: one gradient in, a replacement or none out */
   HOST_POST_HOOK, /* after accumulation: the leaf in, nothing out */
-  HOST_NODE_PRE_HOOK, HOST_NODE_HOOK, HOST_FUNCTION, HOST_PACK, HOST_UNPACK, HOST_CAPTURE,
+  HOST_NODE_PRE_HOOK, /* gradients of the outputs in, all replacements or none out */
+  HOST_NODE_HOOK, /* gradients of the inputs, 256 times their number added to the kind, then those of the outputs in; the
+                   * first replaced or not */
+  HOST_FUNCTION,
+  HOST_PACK,   /* a tensor in, the id of what was made of it out */
+  HOST_UNPACK, /* nothing in, a tensor out; the id is that of what was packed */
+  HOST_CAPTURE,
   HOST_TRACE = 32, HOST_REPORT, HOST_LINE,
   HOST_CLOCK = 100 /* the event that begins, or -1: nanoseconds out */
 } HostCall;
@@ -18,6 +24,13 @@ typedef enum {
 /* Calls the host's object `id` with n tensors; up to cap results come back in out (owned by the
  * pool, NULL: none), their number in *n_out. False with ERR_HOST set if the host raised. */
 bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Tensor **out, int *n_out);
+/* A hook of a node: n_replaced tensors that it may replace, all or none, then n_more to look at. What it puts in their place
+ * comes back in `out`, which holds n_replaced. */
+bool host_node_hook(HostCall kind, int32_t id, int n_replaced, Tensor *const *in, int n_more, Tensor *const *more, Tensor **out,
+                    bool *replaced);
+/* Calls the pack hook of a pair; the id of what it returned together with the unpack hook, and back. */
+int32_t host_pack(int32_t hooks, Tensor *t);
+Tensor *host_unpack(int32_t packed);
 /* Sets the engine's variables by the modes of the calling thread (PG_MODE_ bits of the frame). */
 void modes_enter(int32_t modes);
 bool host_grad_enabled(void);

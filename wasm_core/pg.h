@@ -56,8 +56,8 @@ typedef struct {
   int32_t result_tag, result_count;
   int64_t result;                  /* by tag: int, double bits, address of a list or text */
   const char *message;             /* of the last failure */
-  int64_t host_in[PG_MAX_ARGS], host_out[PG_MAX_ARGS];
-  int32_t host_n_out;
+  int64_t host_in, host_out;       /* of a callback: where its arguments stand and its results go */
+  int32_t host_n_out, host_cap;    /* how many results there are, and may be */
   int32_t modes; /* of the calling thread, PG_MODE_ bits: the host writes it between calls */
   _Alignas(16) char data[PG_DATA_BYTES];       /* lists and texts of arguments */
 } PgFrame;
@@ -89,7 +89,7 @@ int64_t pg_live_count(void);
 /* Releases what is in the frame's list: tensors, nodes, and (the handle plus one) exports. */
 void pg_release(void);
 
-/* The one import: run the host's callback `id` on the n handles in frame.host_in. Results go to
+/* The one import: run the host's callback `id` on the n handles at frame.host_in. Results, at most frame.host_cap, go to
  * frame.host_out, their number to frame.host_n_out; 0, or -1 if the callback raised. */
 PG_IMPORT(pg_host) int32_t pg_host(int32_t kind, int32_t id, int32_t n);
 

@@ -248,10 +248,11 @@ static bool burying;
 
 static void bury(Tensor *t) {
   Meta *m = t->meta;
-  Node *fn = t->grad_fn;
+  Node *fn = t->grad_fn, *accumulator = NULL;
   Tensor *grad = NULL, *base = NULL, *value = NULL;
   if (m && m->retains_grad) forget_retained(t);
   if (m) {
+    if (m->owns_accumulator) accumulator = m->accumulator;
     grad = m->grad;
     base = m->base;
     value = m->value;
@@ -270,6 +271,7 @@ static void bury(Tensor *t) {
   tensor_release(base);
   tensor_release(value);
   node_release(fn);
+  node_release(accumulator);
 }
 
 void tensor_release(Tensor *t) {

@@ -58,6 +58,7 @@ typedef struct Hook {
 typedef struct {
   Tensor *grad;      /* owned */
   Node *accumulator; /* weak: the node clears it when it dies */
+  bool owns_accumulator; /* it is another leaf's, and owned */
   Hook *hooks;       /* on the gradient of this tensor (leaf: pre-hooks of its accumulator) */
   Hook *post_hooks;  /* after accumulation */
   Tensor *base;      /* owned; non-NULL for a differentiable view */

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .. import _ops
+from .._dtypes import Size
 from .._tensor import Tensor
 from .._warnings import once
 from . import anomaly_mode as anomaly_mode
@@ -24,7 +26,7 @@ from .grad_mode import (
     set_multithreading_enabled,
 )
 from .gradcheck import gradcheck, gradgradcheck
-from .graph import allow_mutation_on_saved_tensors
+from .graph import GradientEdge, allow_mutation_on_saved_tensors
 
 __all__ = [
     "allow_mutation_on_saved_tensors",
@@ -54,9 +56,12 @@ _stack, _zeros_like = _ops.SPACES["f"]["stack"], _ops.SPACES["f"]["zeros_like"]
 
 def _tensors(tensors: Any) -> tuple[Any, ...]:
     """The roots of a backward, one or several."""
-    given = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
-    if not all(isinstance(each, Tensor) for each in given):
-        raise AssertionError("Expected output to be a torch.Tensor")
+    given = (tensors,) if isinstance(tensors, (Tensor, GradientEdge)) else tuple(tensors)
+    for each in given:
+        if isinstance(each, GradientEdge):
+            _ = each.node._input_metadata[each.output_nr]
+        elif not isinstance(each, Tensor):
+            raise AssertionError("Expected output to be a torch.Tensor")
     return given
 
 
@@ -84,15 +89,54 @@ def _inputs(inputs: Any, caller: str) -> tuple[Any, ...]:
             f"`inputs` argument to `{caller}()` must be a dict, not {type(inputs).__name__}. "
             "Other Mapping types are not supported."
         )
-    given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    given = (inputs,) if isinstance(inputs, (Tensor, GradientEdge)) else tuple(inputs)
     if not given:
         raise RuntimeError(f"`inputs` argument to `{caller}()` cannot be empty.")
     for each in given:
-        if not isinstance(each, Tensor):
+        if not isinstance(each, (Tensor, GradientEdge)):
             raise RuntimeError(
                 f"all inputs have to be Tensors or GradientEdges, but got {type(each).__name__}"
             )
+        if isinstance(each, GradientEdge) and not isinstance(each.node, graph.Node):
+            raise RuntimeError(
+                "GradientEdge's first object must be an autograd.graph.Node but got "
+                f"{type(each.node).__name__}"
+            )
     return given
+
+
+def _split(places: tuple[Any, ...], edges: list[int]) -> tuple[Any, ...]:
+    """The tensors, None where an edge stands; edges go to the list as node and output number."""
+    tensors: list[Tensor | None] = []
+    for place in places:
+        if isinstance(place, Tensor):
+            tensors.append(place)
+        else:
+            tensors.append(None)
+            edges += place.node._address, place.output_nr
+    return tuple(tensors)
+
+
+def _walk(outputs: tuple[Any, ...], inputs: tuple[Any, ...], run: Callable[..., Any]) -> Any:
+    """Calls ``run(outputs, inputs, edges)`` as the engine takes them, logging each node if
+    somebody listens.
+    """
+    edges: list[int] = []
+    of, at = _split(outputs, edges), _split(inputs, edges)
+    if not graph.log.isEnabledFor(logging.DEBUG):
+        return run(of, at, edges)
+    unregister = graph._register_logging_hooks_on_whole_graph(outputs)
+    try:
+        return run(of, at, edges)
+    finally:
+        unregister()
+
+
+def _grad(
+    outputs: tuple[Any, ...], inputs: tuple[Any, ...], grads: tuple[Any, ...], *flags: bool
+) -> Any:
+    """The engine's `_grad`, of tensors and edges."""
+    return _walk(outputs, inputs, lambda of, at, edges: _C["_grad"](of, at, grads, *flags, edges))
 
 
 def _warn_of_cycle() -> None:
@@ -109,12 +153,16 @@ def _warn_of_cycle() -> None:
 
 
 def backward(
-    tensors: Tensor | Iterable[Tensor],
+    tensors: Tensor | GradientEdge | Iterable[Tensor | GradientEdge],
     grad_tensors: Tensor | Iterable[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     grad_variables: Any = None,
-    inputs: Tensor | Iterable[Tensor] | dict[Any, Tensor] | None = None,
+    inputs: Tensor
+    | GradientEdge
+    | Iterable[Tensor | GradientEdge]
+    | dict[Any, Tensor]
+    | None = None,
 ) -> None:
     """Adds the gradients of the sum of `tensors` to the ``.grad`` of the graph's leaves.
 
@@ -156,7 +204,17 @@ def backward(
     if create_graph:
         _warn_of_cycle()
     retain = create_graph if retain_graph is None else retain_graph
-    _C["_backward"](roots, grads, retain, create_graph, wanted)
+    _walk(
+        roots,
+        wanted,
+        lambda of, at, edges: _C["_backward"](of, grads, retain, create_graph, at, edges),
+    )
+
+
+def _shape(output: Any) -> Any:
+    if isinstance(output, GradientEdge):
+        return Size(output.node._input_metadata[output.output_nr].shape)
+    return output.shape
 
 
 def _check_batch(outputs: tuple[Any, ...], grads: tuple[Any, ...]) -> int:
@@ -165,13 +223,14 @@ def _check_batch(outputs: tuple[Any, ...], grads: tuple[Any, ...]) -> int:
     for i, (output, grad) in enumerate(zip(outputs, grads, strict=True)):
         if grad is None:
             continue
-        if grad.shape[1:] != output.shape:
+        shape = _shape(output)
+        if grad.shape[1:] != shape:
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output "
                 "as the batch dimension. The sizes of the remaining dimensions are expected to "
                 "match the shape of corresponding output, but a mismatch was detected: "
                 f"grad_output[{i}] has a shape of {grad.shape[2:]} and output[{i}] has a shape of "
-                f"{output.shape}. If you only want some tensors in `grad_output` to be considered "
+                f"{shape}. If you only want some tensors in `grad_output` to be considered "
                 "batched, consider using vmap."
             )
         sizes.append(len(grad))
@@ -203,11 +262,17 @@ def _batched_grad(
         row = tuple(None if grad is None else grad[i] for grad in grads)
         last = i == n - 1
         rows.append(
-            _C["_grad"](outputs, inputs, row, retain or not last, create_graph, allow_unused, False)
+            _grad(outputs, inputs, row, retain or not last, create_graph, allow_unused, False)
         )
     stacked = [None if each[0] is None else _stack(each) for each in zip(*rows, strict=True)]
     if not materialize:
         return stacked
+    if any(
+        f is None and isinstance(at, GradientEdge) for f, at in zip(stacked, inputs, strict=True)
+    ):
+        raise RuntimeError(
+            "materialize_grads cannot be used when the given input is a GradientEdge"
+        )
     return [
         _zeros_like(at, requires_grad=create_graph) if found is None else found
         for found, at in zip(stacked, inputs, strict=True)
@@ -215,8 +280,8 @@ def _batched_grad(
 
 
 def grad(
-    outputs: Tensor | Iterable[Tensor],
-    inputs: Tensor | Iterable[Tensor] | dict[Any, Tensor],
+    outputs: Tensor | GradientEdge | Iterable[Tensor | GradientEdge],
+    inputs: Tensor | GradientEdge | Iterable[Tensor | GradientEdge] | dict[Any, Tensor],
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -266,7 +331,7 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    run = _batched_grad if is_grads_batched else _C["_grad"]
+    run = _batched_grad if is_grads_batched else _grad
     result = run(
         roots,
         wanted,

@@ -1,25 +1,72 @@
-"""The graph as objects: nodes, and what is done about tensors that were saved and then mutated."""
+"""The graph as objects: nodes, edges, what nodes saved, and hooks on all of these."""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import logging
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from .. import _call, _engine, _ops
+from .._dtypes import BY_CODE, device, dtype
+from ..utils.hooks import (
+    RemovableHandle,
+    drop_object,
+    held,
+    keep_object,
+    objects,
+    register_node_hook,
+)
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+    "set_saved_tensor_mode",
+]
 
 _C = _ops.C
 _GRAD_FN = _engine.layout["grad_fn"]
 _META = _engine.layout["meta"]
+_CPU: Final = device("cpu")
+log = logging.getLogger(__name__)
 
 
 class Node:
-    """One recorded operation. Compare with ``is`` through ``==``: two objects of one node are
-    equal.
+    """One recorded operation. The same object each time while somebody holds it.
+
+    Its class is named for the operation, such as ExpBackward0. What the operation saved for its
+    gradient are the attributes ``_saved_*``; ``_raw_saved_*`` take hooks.
+
+    Example:
+        >>> import pygrad
+        >>> y = pygrad.ones(2, requires_grad=True).exp()
+        >>> isinstance(y.grad_fn, pygrad.autograd.graph.Node), y.grad_fn.name()
+        (True, 'ExpBackward0')
+        >>> y.grad_fn._saved_result
+        tensor([2.7183, 2.7183], grad_fn=<ExpBackward0>)
     """
 
     __slots__ = ("__weakref__", "_address")
+    _address: int
 
-    def __init__(self, address: int) -> None:
-        self._address = address
+    def __new__(cls, *args: Any, **kwargs: Any) -> Node:
+        if cls is Node:
+            raise TypeError(
+                "Can't instantiate abstract class Node with abstract methods _input_metadata, "
+                "_register_hook_dict, _sequence_nr, metadata, name, next_functions, register_hook, "
+                "register_prehook"
+            )
+        raise TypeError(f"cannot create '{cls.__name__}' instances")
 
     def __del__(self) -> None:
         _engine.released.append(self._address)
@@ -35,52 +82,237 @@ class Node:
         return tuple((_wrap(flat[i]), flat[i + 1]) for i in range(0, len(flat), 2))
 
     @property
-    def variable(self) -> Any:
-        """Of an AccumulateGrad node: the leaf."""
-        found = _C["_node_variable"](self._address)
-        if found is None:
-            raise AttributeError(f"'{self.name()}' object has no attribute 'variable'")
-        return _call.known(found)
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary that lives as long as the node, for its users. In anomaly mode it tells
+        where the node was made.
+        """
+        ident = _C["_node_metadata"](self._address, 0)
+        if not ident:
+            ident = _C["_node_metadata"](self._address, keep_object(self._origin()))
+        found: dict[Any, Any] = objects[ident]
+        return found
+
+    def _origin(self) -> dict[Any, Any]:
+        """What anomaly mode knows of the node's making, as PyTorch calls it."""
+        trace, parent = _C["_node_trace"](self._address)
+        found: dict[Any, Any] = {}
+        if trace:
+            found["traceback_"] = held(trace).format()
+        if parent:
+            found["parent_"] = _wrap(parent)
+        return found
+
+    @property
+    def requires_grad(self) -> bool:
+        """True: only what needs a gradient is recorded."""
+        return True
 
     def _sequence_nr(self) -> int:
-        return int(_C["_node_sequence"](self._address))
+        return int(_C["_node_sequence"](self._address)) % (1 << 64)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_saved_"):
-            fields = _C["_node_fields"](self._address).partition("|")[0].split()
-            if name[7:] in fields:
-                return _C["_node_saved"](self._address, fields.index(name[7:]))
-        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+    def _set_sequence_nr(self, sequence_nr: int) -> None:
+        _C["_node_set_sequence"](self._address, sequence_nr)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Node) and other._address == self._address
+    @property
+    def _input_metadata(self) -> tuple[_InputMetadata, ...]:
+        """What the gradient of each output must look like."""
+        flat = _C["_node_outputs"](self._address)
+        found, at = [], 0
+        while at < len(flat):
+            end = at + 2 + flat[at + 1]
+            found.append(_InputMetadata(flat[at], flat[at + 2 : end]))
+            at = end
+        return tuple(found)
 
-    def __hash__(self) -> int:
-        return hash(self._address)
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Calls ``fn(grad_inputs, grad_outputs)`` after the node ran; a tuple that it returns
+        replaces the grad_inputs.
+
+        Example:
+            >>> import pygrad
+            >>> a = pygrad.zeros(3, requires_grad=True)
+            >>> b = a.clone()
+            >>> handle = b.grad_fn.register_hook(lambda gI, gO: (gO[0] * 2,))
+            >>> b.sum().backward(retain_graph=True)
+            >>> a.grad
+            tensor([2., 2., 2.])
+            >>> handle.remove()
+        """
+        return register_node_hook(self, fn, pre=False)
+
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Calls ``fn(grad_outputs)`` before the node runs; a tuple that it returns replaces the
+        grad_outputs.
+
+        Example:
+            >>> import pygrad
+            >>> a = pygrad.zeros(3, requires_grad=True)
+            >>> b = a.clone()
+            >>> handle = b.grad_fn.register_prehook(lambda gO: (gO[0] * 2,))
+            >>> b.sum().backward()
+            >>> a.grad
+            tensor([2., 2., 2.])
+        """
+        return register_node_hook(self, fn, pre=True)
+
+    def _register_hook_dict(self, tensor: Any) -> None:
+        if not isinstance(tensor, _call._tensor_type):
+            raise TypeError("_register_hook_dict expected a variable")
+
+    def __call__(self, *grads: Any) -> Any:
+        """The gradient function by itself: the gradients of the outputs to those of the inputs."""
+        for i, grad in enumerate(grads):
+            if grad is not None and not isinstance(grad, _call._tensor_type):
+                raise TypeError(f"argument {i} is not a Variable")
+        found = _C["_node_call"](self._address, grads)
+        return found[0] if len(found) == 1 else found
 
     def __repr__(self) -> str:
-        return f"<{self.name().rpartition(':')[2]} object at {self._address:#x}>"
+        return f"<{type(self).__name__} object at {self._address:#x}>"
 
 
-_nodes: Any = None
+class _InputMetadata:
+    """The dtype, shape and device of a gradient that arrives at a node."""
+
+    __slots__ = ("dtype", "shape")
+    device: Final = _CPU
+    is_nested_tensor: Final = False
+    is_cpp_nested_tensor: Final = False
+
+    def __init__(self, code: int, shape: Sequence[int]) -> None:
+        self.dtype: dtype | None = BY_CODE[code] if code >= 0 else None
+        self.shape = list(shape)
+
+    def __repr__(self) -> str:
+        return f"<pygrad._C._autograd._InputMetadata object at {id(self):#x}>"
+
+
+class SavedTensor:
+    """One tensor that a node saved, as it is kept. Found in a node's ``_raw_saved_*``."""
+
+    __slots__ = ("__weakref__", "_node", "_slot")
+    _node: Node
+    _slot: int
+
+    def __init__(self) -> None:
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
+
+    def register_hooks(
+        self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]
+    ) -> None:
+        """Packs the saved tensor at once, and unpacks it whenever it is used.
+
+        Raises:
+            RuntimeError: it has hooks already, is None, or was freed; or `pack_hook` mutated it.
+
+        Example:
+            >>> import pygrad
+            >>> y = pygrad.ones(2, requires_grad=True).exp()
+            >>> y.grad_fn._raw_saved_result.register_hooks(lambda t: t.tolist(), pygrad.tensor)
+            >>> y.grad_fn._raw_saved_result.data
+            [2.7182817459106445, 2.7182817459106445]
+        """
+        if not callable(pack_hook) or not callable(unpack_hook):
+            raise TypeError(
+                "register_hooks(): incompatible function arguments. The following argument types "
+                "are supported:\n    1. (self: torch._C._autograd.SavedTensor, arg0: "
+                "collections.abc.Callable, arg1: collections.abc.Callable) -> None"
+            )
+        pair = keep_object((pack_hook, unpack_hook))
+        try:
+            _C["_node_saved_hooks"](self._node._address, self._slot, pair)
+        finally:
+            drop_object(pair)
+
+    def _packed(self) -> Any:
+        """What the hooks made of the tensor, with the unpack hook; None without hooks."""
+        ident = _C["_node_saved_state"](self._node._address, self._slot)
+        return objects[ident] if ident > 0 else None
+
+    @property
+    def data(self) -> Any:
+        """What is kept: a tensor without history, or what the pack hook returned."""
+        if _C["_node_saved_state"](self._node._address, self._slot) < 0:
+            return None
+        packed = self._packed()
+        if packed is not None:
+            return packed[0]
+        found = self.unpack()
+        return None if found is None else found.detach() if not found.is_leaf else found
+
+    @property
+    def unpack_hook(self) -> Any:
+        """The unpack hook, or None."""
+        packed = self._packed()
+        return None if packed is None else packed[1]
+
+    def unpack(self) -> Any:
+        """The saved tensor, by way of the unpack hook if there is one."""
+        return _saved(self._node, self._slot)
+
+    def __repr__(self) -> str:
+        return f"<pygrad._C._autograd.SavedTensor object at {id(self):#x}>"
+
+
+def _saved(node: Node, slot: int) -> Any:
+    return _C["_node_saved"](node._address, slot)
+
+
+_raw: weakref.WeakValueDictionary[tuple[int, int], SavedTensor] = weakref.WeakValueDictionary()
+
+
+def _raw_saved(node: Node, slot: int) -> SavedTensor:
+    found = _raw.get((node._address, slot))
+    if found is None or found._node is not node:
+        found = object.__new__(SavedTensor)
+        found._node, found._slot = node, slot
+        _raw[node._address, slot] = found
+    return found
+
+
+_nodes: weakref.WeakValueDictionary[int, Node] = weakref.WeakValueDictionary()
+_classes: dict[tuple[str, str], type[Node]] = {}
+
+
+def _variable(self: Node) -> Any:
+    """The leaf."""
+    return _call.known(_C["_node_variable"](self._address))
+
+
+def _tensor_fields(names: Sequence[str]) -> dict[str, Any]:
+    """The attributes of a node class for the tensors that it saves."""
+    members: dict[str, Any] = {}
+    for slot, name in enumerate(names):
+        members["_saved_" + name] = property(functools.partial(_saved, slot=slot))
+        members["_raw_saved_" + name] = property(functools.partial(_raw_saved, slot=slot))
+    return members
+
+
+def _class_of(name: str, fields: str) -> type[Node]:
+    """The class of the nodes of one kind, made when the first is seen."""
+    found = _classes.get((name, fields))
+    if found is None:
+        members = _tensor_fields(fields.partition("|")[0].split())
+        if name.endswith("::AccumulateGrad"):
+            members["variable"] = property(_variable)
+        members |= {"__slots__": (), "__module__": "builtins", "__doc__": Node.__doc__}
+        found = _classes[name, fields] = type(name.rpartition(":")[2], (Node,), members)
+    return found
 
 
 def _wrap(address: int) -> Node | None:
     """The object of a node, the same one while it lives; takes over the reference that came with
     the address.
     """
-    global _nodes
     if not address:
         return None
-    if _nodes is None:
-        import weakref
-
-        _nodes = weakref.WeakValueDictionary()
     found: Node | None = _nodes.get(address)
     if found is not None:
         _engine.released.append(address)
         return found
-    _nodes[address] = node = Node(address)
+    kind = _class_of(_C["_node_name"](address), _C["_node_fields"](address))
+    _nodes[address] = node = object.__new__(kind)
+    node._address = address
     return node
 
 
@@ -90,6 +322,50 @@ def node_of(tensor: Any) -> Node | None:
     if not _engine.unsigned[(h + _GRAD_FN) >> 2] and not _engine.unsigned[(h + _META) >> 2]:
         return None
     return _wrap(_C["_node_of"](tensor))
+
+
+# ------------------------------------------------------------------ edges
+
+
+class GradientEdge(NamedTuple):
+    """A place in the graph where a gradient passes: an output of a node. Made by
+    `get_gradient_edge`; `pygrad.autograd.grad` and `backward` take it like a tensor.
+    """
+
+    node: Node
+    output_nr: int
+    ownership_token: Node | None = None
+
+
+def get_gradient_edge(tensor: Any) -> GradientEdge:
+    """The edge through which the gradient of a tensor passes.
+
+    Raises:
+        RuntimeError: the tensor does not require grad.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.ones(2, requires_grad=True)
+        >>> y = x * 3
+        >>> edge = pygrad.autograd.graph.get_gradient_edge(y)
+        >>> pygrad.autograd.grad((y * y).sum(), edge)
+        (tensor([6., 6.]),)
+    """
+    if not tensor.requires_grad:
+        raise RuntimeError(
+            "It is not possible to get the gradient edge for a Tensor that does not require "
+            "gradients"
+        )
+    node = _node_or_accumulator(tensor)
+    assert node is not None
+    return GradientEdge(node, tensor.output_nr)
+
+
+def _node_or_accumulator(place: Any) -> Node | None:
+    """The node at which the gradient of a tensor or an edge arrives; None if none does."""
+    if isinstance(place, GradientEdge):
+        return place.node
+    return _wrap(_C["_edge_of"](place))
 
 
 def allow_mutation_on_saved_tensors() -> bool:
@@ -143,6 +419,306 @@ class set_saved_tensor_mode:
 def increment_version(tensor: Any) -> None:
     """Adds one to the version of a tensor, or of each of several: it was mutated in a way the
     engine did not see.
+
+    Example:
+        >>> import pygrad
+        >>> x, y = pygrad.ones(2), pygrad.ones(2)
+        >>> pygrad.autograd.graph.increment_version([x, x, y])
+        >>> x._version, y._version
+        (2, 1)
     """
-    for each in (tensor,) if isinstance(tensor, _call._tensor_type) else tensor:
-        _C["_bump_version"](each)
+    if isinstance(tensor, _call._tensor_type):
+        tensor = (tensor,)
+    if not isinstance(tensor, Iterable):
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
+    for each in tensor:
+        if not isinstance(each, _call._tensor_type):
+            raise RuntimeError(
+                "increment_version expects each element of the iterable to be a tensor"
+            )
+        if not each.is_inference():
+            _C["_bump_version"](each)
+
+
+# ------------------------------------------------------------------ hooks for saved tensors
+
+
+class saved_tensors_hooks:
+    """Within the scope, what is saved for backward passes through a pair of hooks.
+
+    Args:
+        pack_hook: called with each tensor that is saved, without recording; returns anything.
+        unpack_hook: called with that when the tensor is used; returns a tensor like it.
+
+    Raises:
+        RuntimeError: hooks are disabled. Where the hooks run: what they raise; RuntimeError if
+            `pack_hook` mutates its argument; TypeError if `unpack_hook` returns no tensor.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.ones(2, requires_grad=True)
+        >>> with pygrad.autograd.graph.saved_tensors_hooks(lambda t: t.tolist(), pygrad.tensor):
+        ...     y = x.exp()
+        >>> y.grad_fn._raw_saved_result.data
+        [2.7182817459106445, 2.7182817459106445]
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([2.7183, 2.7183])
+    """
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        if not callable(self.pack_hook) or not callable(self.unpack_hook):
+            raise TypeError(
+                "_push_saved_tensors_default_hooks(): incompatible function arguments. The "
+                "following argument types are supported:\n    1. (arg0: collections.abc.Callable, "
+                "arg1: collections.abc.Callable) -> None\n\nInvoked with: "
+                f"{self.pack_hook!r}, {self.unpack_hook!r}"
+            )
+        pair = keep_object((self.pack_hook, self.unpack_hook))
+        try:
+            _C["_saved_hooks_push"](pair)
+        except BaseException:
+            drop_object(pair)
+            raise
+
+    def __exit__(self, *args: object) -> None:
+        _C["_saved_hooks_pop"]()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Within the scope, saved tensors live outside the engine's memory, in arrays of the host, and
+    come back for backward. So they do not count towards the 4 GiB that the engine can address.
+
+    Args:
+        pin_memory: accepted as in PyTorch, where it matters for GPUs.
+        device_type: accepted as in PyTorch: the device whose memory is pinned.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.ones(2, requires_grad=True)
+        >>> with pygrad.autograd.graph.save_on_cpu():
+        ...     y = x.exp()
+        >>> type(y.grad_fn._raw_saved_result.data[1]).__name__
+        'ndarray'
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([2.7183, 2.7183])
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        def pack_to_host(tensor: Any) -> tuple[device, Any]:
+            return tensor.device, tensor.detach().numpy().copy(order="K")
+
+        def unpack_from_host(packed: tuple[device, Any]) -> Any:
+            from .._creation import from_numpy
+
+            return from_numpy(packed[1])
+
+        super().__init__(pack_to_host, unpack_from_host)
+
+
+class disable_saved_tensors_hooks:
+    """Within the scope, hooks for saved tensors are refused, or bypassed.
+
+    Args:
+        error_message: what the RuntimeError says that `saved_tensors_hooks` raises within, and
+            this scope itself if there are hooks where it begins. Without a message nothing is
+            raised: within the scope tensors are saved as if there were no hooks around it.
+
+    Example:
+        >>> import pygrad
+        >>> with pygrad.autograd.graph.disable_saved_tensors_hooks("no hooks here"):
+        ...     with pygrad.autograd.graph.save_on_cpu():
+        ...         pass
+        Traceback (most recent call last):
+        ...
+        RuntimeError: no hooks here
+    """
+
+    def __init__(self, error_message: str | None = None) -> None:
+        self.error_message = error_message
+
+    def __enter__(self) -> None:
+        message = self.error_message
+        if message is None:
+            _C["_saved_hooks_push"](0)
+            return
+        if not isinstance(message, str):
+            raise TypeError(
+                "_saved_tensors_hooks_disable(): incompatible function arguments. The following "
+                "argument types are supported:\n    1. (error_message: str, fail_if_non_empty: "
+                f"bool = True) -> None\n\nInvoked with: {message!r}"
+            )
+        self._outer = _C["_saved_hooks_disabled"]()
+        _C["_saved_hooks_disable"](message)
+
+    def __exit__(self, *args: object) -> None:
+        if self.error_message is None:
+            _C["_saved_hooks_pop"]()
+        else:
+            _C["_saved_hooks_disable"](self._outer)
+
+
+# ------------------------------------------------------------------ hooks on several tensors
+
+
+class _MultiHandle(RemovableHandle):
+    """The handle of one hook on several tensors."""
+
+    def __init__(self, handles: tuple[RemovableHandle, ...]) -> None:
+        self.handles = handles
+
+    def remove(self) -> None:
+        """Removes the hook from every tensor."""
+        for handle in self.handles:
+            handle.remove()
+
+    def __getstate__(self) -> tuple[RemovableHandle, ...]:
+        return self.handles
+
+    def __setstate__(self, state: tuple[RemovableHandle, ...]) -> None:
+        self.handles = state
+
+
+class _Collector:
+    """Gathers the gradients of several tensors in one backward, then calls the user's function."""
+
+    def __init__(self, fn: Callable[..., Any], tensors: Sequence[Any]) -> None:
+        self.fn = fn
+        self.nodes = [_node_or_accumulator(tensor) for tensor in tensors]
+        self.gathered: dict[int, list[Any]] = {}
+        self.left: dict[int, int] = {}
+        self.lock = threading.Lock()
+
+    def hook(self, index: int) -> Callable[[Any], None]:
+        """The hook of one of the tensors."""
+
+        def inner_hook(grad: Any) -> None:
+            task = _task()
+            with self.lock:
+                if task not in self.left:
+                    self.left[task] = sum(_will_run(node) for node in self.nodes)
+                    self.gathered[task] = [None] * len(self.nodes)
+                self.gathered[task][index] = grad
+                self.left[task] -= 1
+                last = self.left[task] == 0
+            if last:
+                self.fn(self.gathered[task])
+                del self.left[task], self.gathered[task]
+
+        return inner_hook
+
+
+def _task() -> int:
+    task = int(_C["_task_id"]())
+    if task == -1:
+        raise AssertionError("expected this hook to be called inside a backward call")
+    return task
+
+
+def _will_run(node: Node | None) -> bool:
+    if node is None:
+        raise AssertionError("Expected gradient function to be set")
+    return bool(_C["_will_run"](node._address))
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Any], fn: Callable[..., Any], *, mode: str = "all"
+) -> RemovableHandle:
+    """Calls a function once a backward, with the gradients of several tensors.
+
+    Args:
+        tensors: whose gradients.
+        fn: in mode "all", called with a list of all of them, None for those that this backward
+            does not compute, once the last is known; in mode "any", with the first that is known.
+        mode: "all" or "any".
+
+    Example:
+        >>> import pygrad
+        >>> a = pygrad.rand(2, requires_grad=True)
+        >>> b = pygrad.rand(2, requires_grad=True)
+        >>> c, d = a * b, a * b
+        >>> def fn(grads):
+        ...     print([g is not None for g in grads])
+        >>> handle = pygrad.autograd.graph.register_multi_grad_hook((a, b, c, d), fn)
+        >>> c.sum().backward(retain_graph=True)
+        [True, True, True, False]
+        >>> c.sum().backward(inputs=(a,), retain_graph=True)
+        [True, False, True, False]
+    """
+    if mode == "all":
+        for tensor in tensors:
+            if not tensor.requires_grad:
+                raise AssertionError("Expected gradient function to be set")
+        collector = _Collector(fn, tensors)
+        return _MultiHandle(
+            tuple(t.register_hook(collector.hook(i)) for i, t in enumerate(tensors))
+        )
+    if mode != "any":
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    ran: set[int] = set()
+
+    def first(grad: Any) -> None:
+        task = _task()
+        if task not in ran:
+            ran.add(task)
+            fn(grad)
+
+    return _MultiHandle(tuple(t.register_hook(first) for t in tensors if t.requires_grad))
+
+
+# ------------------------------------------------------------------ logging
+
+
+def _nodes_below(roots: Iterable[Node | None]) -> Iterator[Node]:
+    """Every node that the roots reach, each once."""
+    waiting = deque(node for node in roots if node is not None)
+    seen = set(waiting)
+    while waiting:
+        node = waiting.popleft()
+        for below, _ in node.next_functions:
+            if below is not None and below not in seen:
+                seen.add(below)
+                waiting.append(below)
+        yield node
+
+
+_SHORT_NAMES: Final = {
+    "float64": "f64",
+    "float32": "f32",
+    "int64": "i64",
+    "int32": "i32",
+    "int16": "i16",
+    "int8": "i8",
+    "uint8": "u8",
+    "bool": "b8",
+}
+
+
+def _short(tensor: Any) -> str:
+    if tensor is None:
+        return "None"
+    kind = str(tensor.dtype).rpartition(".")[2]
+    return f"{_SHORT_NAMES[kind]}[{', '.join(map(str, tensor.shape))}]"
+
+
+def _register_logging_hooks_on_whole_graph(outputs: Sequence[Any]) -> Callable[[], None]:
+    """Logs every node of a graph when it runs; returns what ends that."""
+
+    def prehook(grad_outputs: Sequence[Any]) -> None:
+        node = _wrap(_C["_running_node"]())
+        shown = ",".join(_short(tensor) for tensor in grad_outputs)
+        log.debug("Executing: %s with grad_outputs: [%s]", node, shown)
+
+    nodes = _nodes_below([_node_or_accumulator(each) for each in outputs])
+    handles = [node.register_prehook(prehook) for node in list(nodes)]
+
+    def unregister_hooks() -> None:
+        for handle in handles:
+            handle.remove()
+
+    return unregister_hooks

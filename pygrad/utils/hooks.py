@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from .. import _call, _engine, _ops
 
-_callables: dict[int, Any] = {}
-_next_id = 1
-HOOK, POST_HOOK = 0, 1
+HOOK, POST_HOOK, NODE_PRE_HOOK, NODE_HOOK, FUNCTION, PACK, UNPACK = range(7)
+"""What the engine asks of a callback: HostCall in wasm_core/host.h."""
 
+Runner = Callable[[int, list[int], int], list[int]]
+"""(id, handles, number of grad_inputs) -> handles."""
 
-def _run(kind: int, ident: int, handles: list[int]) -> list[int]:
-    """Runs a callable for the engine; the handles are ours to own, what is returned stays ours
-    too.
-    """
-    tensors = [_call.known(_call.wrap(handle)) if handle else None for handle in handles]
-    hook = _callables.get(ident)
-    if hook is None:
-        return []
-    result = hook(*tensors)
-    if kind == POST_HOOK or result is None:
-        return []
-    if not isinstance(result, _call._tensor_type):
-        raise TypeError(f"expected Tensor, but hook returned '{type(result).__name__}'")
-    _check_replacement(tensors[0], result)
-    _keep.append(result)
-    return [result._h]
-
-
+objects: Final[dict[int, Any]] = {}
+"""What the engine knows by a number: hooks, pairs of hooks, what was packed, dictionaries."""
+runners: Final[dict[int, Runner]] = {}
+_ids = itertools.count(1)
 _keep: list[Any] = []
 
 services: dict[int, Callable[[int, list[int]], list[int]]] = {}
@@ -40,13 +29,128 @@ words that the engine has sent.
 """
 
 
-def _check_replacement(old: Any, new: Any) -> None:
-    if old is not None and new.dtype is not old.dtype:
+def keep_object(thing: Any) -> int:
+    """A number by which the engine knows an object; the object lives until the engine drops it."""
+    ident = next(_ids)
+    objects[ident] = thing
+    return ident
+
+
+add_callable = keep_object
+
+
+def drop_object(ident: int) -> None:
+    """Forgets an object that the engine needs no more."""
+    objects.pop(ident, None)
+
+
+def held(ident: int) -> Any:
+    """What `keep_object` was given, until the engine lets go of the number; then None."""
+    return objects.get(ident)
+
+
+def tensors_of(handles: Sequence[int]) -> list[Any]:
+    """The tensors of handles whose references are ours, each the very object if it is known."""
+    return [_call.known(_call.wrap(handle)) if handle else None for handle in handles]
+
+
+def handles_of(tensors: Sequence[Any]) -> list[int]:
+    """Handles that stay valid until the engine has taken references of its own."""
+    _keep.extend(tensors)
+    return [0 if tensor is None else tensor._h for tensor in tensors]
+
+
+def _name(hook: Any) -> str:
+    return str(getattr(hook, "__name__", "<unknown>"))
+
+
+def _check_replacement(old: Any, new: Any, hook: Any) -> None:
+    """PyTorch's rules for what a hook returns in place of a gradient."""
+    if new is None:
+        return
+    if old is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    if not isinstance(new, _call._tensor_type):
+        raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
+    if new.dtype is not old.dtype:
         raise RuntimeError(
-            f"hook '<unnamed>' has changed the type of value (was {old.type()} got {new.type()})"
+            f"hook '{_name(hook)}' has changed the type of value (was {old.type()} got "
+            f"{new.type()})"
         )
-    if old is not None and new.shape != old.shape:
-        raise RuntimeError("hook '<unnamed>' has changed the size of value")
+    if new.shape != old.shape:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
+
+
+def _run_hook(ident: int, handles: list[int], _: int) -> list[int]:
+    tensors, hook = tensors_of(handles), objects.get(ident)
+    result = None if hook is None else hook(*tensors)
+    if result is None:
+        return []
+    _check_replacement(tensors[0], result, hook)
+    return handles_of([result])
+
+
+def _run_post_hook(ident: int, handles: list[int], _: int) -> list[int]:
+    tensors, hook = tensors_of(handles), objects.get(ident)
+    if hook is not None:
+        hook(*tensors)
+    return []
+
+
+def _replacements(result: Any, old: Sequence[Any], hook: Any) -> list[int]:
+    if result is None:
+        return []
+    if not isinstance(result, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
+    if len(result) != len(old):
+        raise RuntimeError(
+            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(result)}, "
+            f"but expected {len(old)})"
+        )
+    for each, new in zip(old, result, strict=True):
+        _check_replacement(each, new, hook)
+    return handles_of(result)
+
+
+def _run_node_prehook(ident: int, handles: list[int], _: int) -> list[int]:
+    tensors, hook = tuple(tensors_of(handles)), objects.get(ident)
+    return [] if hook is None else _replacements(hook(tensors), tensors, hook)
+
+
+def _run_node_hook(ident: int, handles: list[int], n_inputs: int) -> list[int]:
+    tensors, hook = tuple(tensors_of(handles)), objects.get(ident)
+    if hook is None:
+        return []
+    grad_inputs, grad_outputs = tensors[:n_inputs], tensors[n_inputs:]
+    return _replacements(hook(grad_inputs, grad_outputs), grad_inputs, hook)
+
+
+def _run_pack(ident: int, handles: list[int], _: int) -> list[int]:
+    pack, unpack = objects[ident]
+    return [keep_object((pack(*tensors_of(handles)), unpack))]
+
+
+def _run_unpack(ident: int, handles: list[int], _: int) -> list[int]:
+    packed, unpack = objects[ident]
+    result = unpack(packed)
+    if not isinstance(result, _call._tensor_type):
+        raise TypeError(
+            "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+            f"{type(result).__name__}"
+        )
+    return handles_of([result])
+
+
+runners.update(
+    {
+        HOOK: _run_hook,
+        POST_HOOK: _run_post_hook,
+        NODE_PRE_HOOK: _run_node_prehook,
+        NODE_HOOK: _run_node_hook,
+        PACK: _run_pack,
+        UNPACK: _run_unpack,
+    }
+)
 
 
 def _dispatch(kind: int, ident: int, handles: list[int]) -> list[int]:
@@ -55,62 +159,13 @@ def _dispatch(kind: int, ident: int, handles: list[int]) -> list[int]:
     _keep.clear()
     was = _engine.pause()
     try:
-        return _run(kind, ident, handles)
+        return runners[kind & 255](ident, handles, kind >> 8)
     finally:
         _engine.resume(was)
 
 
 _engine.on_host_call = _dispatch
-_engine.on_dropped = lambda ident: _callables.pop(ident, None) and None
-
-
-def add_callable(hook: Any) -> int:
-    """An id by which the engine can call `hook`, or name whatever else it stands for."""
-    global _next_id
-    ident = _next_id
-    _next_id += 1
-    _callables[ident] = hook
-    return ident
-
-
-def held(ident: int) -> Any:
-    """What `add_callable` was given, until the engine lets go of the id; then None."""
-    return _callables.get(ident)
-
-
-class EngineHandle:
-    """The handle of a hook that the engine holds: ``remove()`` takes it away; also a context
-    manager.
-    """
-
-    def __init__(self, tensor: Any, ident: int) -> None:
-        self._tensor = weakref.ref(tensor)
-        self.id = ident
-
-    def remove(self) -> None:
-        """Removes the hook; a second time does nothing."""
-        _callables.pop(self.id, None)
-        tensor = self._tensor()
-        if tensor is not None:
-            _ops.C["_hook_remove"](tensor, self.id)
-
-    def __enter__(self) -> EngineHandle:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.remove()
-
-
-def register_tensor_hook(tensor: Any, hook: Callable[..., Any], post: bool) -> EngineHandle:
-    """Registers a hook on a tensor's gradient (or after its accumulation)."""
-    _call.remember(tensor)
-    ident = add_callable(hook)
-    try:
-        _ops.C["_hook_add"](tensor, ident, post)
-    except BaseException:
-        _callables.pop(ident, None)
-        raise
-    return EngineHandle(tensor, ident)
+_engine.on_dropped = drop_object
 
 
 class RemovableHandle:
@@ -160,3 +215,66 @@ class RemovableHandle:
 
     def __exit__(self, *_: Any) -> None:
         self.remove()
+
+
+class EngineHandle(RemovableHandle):
+    """The handle of a hook that the engine holds: ``remove()`` takes it away; also a context
+    manager.
+
+    Args:
+        owner: the tensor or node that the hook is on.
+        ident: the hook's number.
+        remove: tells the engine, given the owner and the number.
+    """
+
+    def __init__(self, owner: Any, ident: int, remove: Callable[[Any, int], None]) -> None:
+        self._owner = weakref.ref(owner)
+        self._remove = remove
+        self.id = ident
+
+    def remove(self) -> None:
+        """Removes the hook; a second time does nothing."""
+        if objects.pop(self.id, None) is None:
+            return
+        owner = self._owner()
+        if owner is not None:
+            self._remove(owner, self.id)
+
+
+def _register(owner: Any, hook: Any, add: Callable[..., Any], remove: Any) -> EngineHandle:
+    ident = keep_object(hook)
+    try:
+        add(ident)
+    except BaseException:
+        drop_object(ident)
+        raise
+    return EngineHandle(owner, ident, remove)
+
+
+def _remove_tensor_hook(tensor: Any, ident: int) -> None:
+    _ops.C["_hook_remove"](tensor, ident)
+
+
+def _remove_node_hook(node: Any, ident: int) -> None:
+    _ops.C["_node_hook_remove"](node._address, ident)
+
+
+def register_tensor_hook(tensor: Any, hook: Callable[..., Any], post: bool) -> EngineHandle:
+    """Registers a hook on a tensor's gradient (or after its accumulation)."""
+    _call.remember(tensor)
+    add = functools.partial(_add_tensor_hook, tensor, post)
+    return _register(tensor, hook, add, _remove_tensor_hook)
+
+
+def _add_tensor_hook(tensor: Any, post: bool, ident: int) -> None:
+    _ops.C["_hook_add"](tensor, ident, post)
+
+
+def register_node_hook(node: Any, hook: Callable[..., Any], pre: bool) -> EngineHandle:
+    """Registers a hook that runs after a node (or before it)."""
+    add = functools.partial(_add_node_hook, node, pre)
+    return _register(node, hook, add, _remove_node_hook)
+
+
+def _add_node_hook(node: Any, pre: bool, ident: int) -> None:
+    _ops.C["_node_hook_add"](node._address, ident, pre)

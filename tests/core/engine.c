@@ -46,7 +46,7 @@ static int32_t replace(int32_t kind, int32_t id, int32_t n) {
   (void)kind, (void)id, (void)n;
   PgFrame *f = pg_frame();
   Tensor *r = VECTOR(DT_F32, 10, 20);
-  f->host_out[0] = handle(r);
+  *(int64_t *)(uintptr_t)f->host_out = handle(r);
   f->host_n_out = 1;
   return 0;
 }
@@ -118,7 +118,7 @@ static void derivatives_of_any_order(void) {
 static void an_input_that_was_not_used_is_an_error_unless_allowed(void) {
   Tensor *x = leaf(VECTOR(DT_F32, 1)), *other = leaf(VECTOR(DT_F32, 1)), *y = t_mul_f(x, 2), *g = NULL;
   CHECK(!engine_backward(1, &y, NULL, true, false, 1, &other, false, false, &g));
-  CHECK_FAILED(ERR_RUNTIME, "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True "
+  CHECK_FAILED(ERR_RUNTIME, "The differentiated Tensor at index 0 appears to not have been used in the graph. Set allow_unused=True "
                             "if this is the desired behavior.");
   CHECK(engine_backward(1, &y, NULL, true, false, 1, &other, false, true, &g) && !g);
 }

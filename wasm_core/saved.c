@@ -1,0 +1,330 @@
+/* Saved values: what a node keeps of tensors for its gradient, and how it gets them back.
+ *
+ * A value is a snapshot, or what the host's pack hook made of the tensor (an id of the host's); its place in the graph is
+ * kept apart, as of the moment of saving. An output is kept without its node, so that nothing owns itself. In "check" mode
+ * the versions are kept too, and the input itself, whose history the message of a modified tensor names. */
+#include <stdio.h>
+#include <string.h>
+
+#include "anomaly.h"
+#include "graph.h"
+#include "host.h"
+#include "memory.h"
+#include "op.h"
+
+static const char *const freed_text =
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors after "
+    "calling backward.";
+
+/* ------------------------------------------------------------ letting go */
+
+void saved_release(Saved *s) {
+  Saved old = *s;
+  s->value = s->leaf = s->original = s->unpacked = NULL;
+  s->grad_fn = NULL;
+  s->version = NULL;
+  s->packed = 0;
+  host_drop(old.packed);
+  version_release(old.version);
+  tensor_release(old.value);
+  tensor_release(old.leaf);
+  tensor_release(old.original);
+  tensor_release(old.unpacked);
+  node_release(old.grad_fn);
+}
+
+void node_release_saved(Node *n) {
+  for (int i = 0; i < n->n_saves; i++) saved_release(&n->saves[i]);
+  n->freed = n->freed || n->n_saves > 0;
+  if (n->inner) node_release_saved(n->inner);
+}
+
+/* ------------------------------------------------------------ default hooks */
+
+enum { HOOKS_CAP = 512 }; /* scopes within scopes */
+static int32_t *hook_stack;
+static int n_hooks;
+static char *disabled_text; /* the message for those who would use hooks now; NULL: they may */
+
+static bool refuse_hooks(void) {
+  if (!disabled_text) return true;
+  fail(ERR_RUNTIME, "%s", disabled_text);
+  return false;
+}
+
+bool saved_hooks_push(int32_t id) {
+  if (id && !refuse_hooks()) return false;
+  if (!hook_stack && !(hook_stack = mem_permanent(HOOKS_CAP * sizeof *hook_stack))) return false;
+  if (n_hooks == HOOKS_CAP) {
+    fail(ERR_RUNTIME, "pygrad: more than %d pairs of saved tensor hooks within each other", HOOKS_CAP);
+    return false;
+  }
+  hook_stack[n_hooks++] = id;
+  return true;
+}
+
+void saved_hooks_pop(void) {
+  if (n_hooks) host_drop(hook_stack[--n_hooks]);
+  else fail(ERR_RUNTIME, "there are no saved tensor hooks to take away");
+}
+
+const char *saved_hooks_disabled(void) { return disabled_text; }
+
+bool saved_hooks_disable(const char *text) {
+  char *copy = NULL;
+  if (text) {
+    if (n_hooks && hook_stack[n_hooks - 1]) {
+      fail(ERR_RUNTIME, "%s", text);
+      return false;
+    }
+    copy = mem_alloc(strlen(text) + 1);
+    if (!copy) return false;
+    memcpy(copy, text, strlen(text) + 1);
+  }
+  if (disabled_text) mem_free(disabled_text, strlen(disabled_text) + 1);
+  disabled_text = copy;
+  return true;
+}
+
+/* ------------------------------------------------------------ saving */
+
+static void keep_version(Saved *s, Tensor *t) {
+  if (!t->version) tensor_share_version(t, t); /* makes the counter */
+  if (!t->version) return;
+  s->version = t->version;
+  s->version->refs++;
+  s->version_saved = s->version->value;
+}
+
+/* Hands t to a pair of hooks; what pack returns stays with the host. */
+static bool pack(Node *n, Saved *s, Tensor *t, int32_t hooks) {
+  bool was = grad_mode;
+  uint32_t version = tensor_version(t);
+  grad_mode = false;
+  s->packed = host_pack(hooks, t);
+  grad_mode = was;
+  n->guarded = true;
+  if (!failed() && tensor_version(t) != version)
+    fail(ERR_RUNTIME, "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot "
+                      "be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "
+                      "you need to perform in-place operations on the input to a pack hook.");
+  return !failed();
+}
+
+static bool keep_value(Node *n, Saved *s, Tensor *t) {
+  if (t->flags & FLAG_INFERENCE) {
+    fail(ERR_RUNTIME, "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
+                      "mode in computation tracked by autograd. To work around this, you can make a clone to get a normal "
+                      "tensor and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+    return false;
+  }
+  int32_t hooks = n_hooks && !is_wrapped(t) ? hook_stack[n_hooks - 1] : 0;
+  s->set = true;
+  if (hooks) return pack(n, s, t, hooks);
+  Tensor *v = tensor_snapshot(t);
+  if (!v) return false;
+  tensor_retain(s->value = v);
+  if (!saved_check_mode) return true;
+  keep_version(s, t);
+  n->guarded = true;
+  return !failed();
+}
+
+Tensor *inplace_self;
+
+void save(Node *n, int slot, Tensor *t) {
+  if (!n || !t || failed()) return;
+  Saved *s = &n->saves[slot];
+  if (t == inplace_self && n_hooks && hook_stack[n_hooks - 1]) t = t_clone(t); /* the host may keep it */
+  if (!t || !keep_value(n, s, t)) return;
+  if (s->version) tensor_retain(s->original = t);
+  s->requires_grad = tensor_requires_grad(t);
+  if (!s->requires_grad) return;
+  s->grad_fn = tensor_grad_fn(t);
+  s->output_nr = t->output_nr;
+  if (s->grad_fn) node_retain(s->grad_fn);
+  else tensor_retain(s->leaf = t);
+}
+
+void save_output(Node *n, int slot, Tensor *y) {
+  if (!n || !y || failed() || y->grad_fn != n) return;
+  Saved *s = &n->saves[slot];
+  if (!keep_value(n, s, y)) return;
+  s->requires_grad = s->is_output = true;
+  s->output_nr = y->output_nr;
+}
+
+void saves_written(Node *n, Tensor *self) {
+  for (int i = 0; n && i < n->n_saves; i++) {
+    Saved *s = &n->saves[i];
+    if (!s->version) continue;
+    if (s->is_output) {
+      if (s->version == self->version) continue;
+      version_release(s->version);
+      s->version = NULL;
+      keep_version(s, self);
+    } else if (s->version == self->version) { /* a copy of what was there before */
+      version_release(s->version);
+      tensor_release(s->original);
+      s->version = NULL;
+      s->original = NULL;
+    }
+  }
+}
+
+/* ------------------------------------------------------------ getting back */
+
+static bool modified(const Node *n, const Saved *s) {
+  const Node *producer = s->is_output ? n : s->original ? tensor_grad_fn(s->original) : s->grad_fn;
+  char origin[160] = "";
+  if (producer)
+    snprintf(origin, sizeof origin, ", which is output %d of %.*s,", s->is_output ? (int)s->output_nr : 0, node_stem(producer),
+             producer->type->name);
+  fail(ERR_RUNTIME,
+       "one of the variables needed for gradient computation has been modified by an inplace operation: "
+       "[torch.%sTensor %s]%s is at version %u; expected version %u instead. Hint: %s%s",
+       dtype_info[s->value->dtype].legacy, shape_text(s->value), origin, s->version->value, s->version_saved,
+       anomaly_mode ? "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+                      "question was changed in there or anywhere later. Good luck!"
+                    : "enable anomaly detection to find the operation that failed to compute its gradient, with "
+                      "torch.autograd.set_detect_anomaly(True, check_nan=False).",
+       anomaly_mode ? anomaly_blame(n, s->version, s->version_saved) : "");
+  return false;
+}
+
+/* Whether the value is there to be used: `running` as well as asked for by the host. */
+static bool usable(const Node *n, const Saved *s, bool running) {
+  if (!s->value && !s->packed) {
+    fail(ERR_RUNTIME, "%s", freed_text);
+    return false;
+  }
+  if (running && s->original && s->grad_fn && !tensor_grad_fn(s->original)) {
+    fail(ERR_RUNTIME, "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
+                      "please use out-of-place `.detach()` instead");
+    return false;
+  }
+  return !s->version || s->version->value == s->version_saved || modified(n, s);
+}
+
+static void adopt_version(Tensor *t, Version *v) {
+  if (!t || !v) return;
+  v->refs++;
+  version_release(t->version);
+  t->version = v;
+}
+
+static bool same_elements(const Tensor *a, const Tensor *b) {
+  return a->storage->bytes == b->storage->bytes && tensor_same_shape(a, b) && a->offset == b->offset &&
+         memcmp(a->strides, b->strides, a->ndim * sizeof(int64_t)) == 0;
+}
+
+/* A tensor with the elements of v and the history that was saved. In a leaf's stead stands another leaf, whose
+ * gradients go where those of the first go. */
+static Tensor *with_history(Node *n, const Saved *s, Tensor *v) {
+  Tensor *a = tensor_alias(v, v->ndim, v->sizes, v->strides, v->offset);
+  if (!a) return NULL;
+  adopt_version(a, s->packed ? v->version : s->version);
+  if (s->leaf) {
+    Meta *m = tensor_meta(a);
+    if (!m) return NULL;
+    m->accumulator = tensor_accumulator(s->leaf);
+    m->owns_accumulator = true;
+    a->flags |= FLAG_REQUIRES_GRAD;
+  } else if (s->requires_grad) {
+    a->grad_fn = s->is_output ? n : s->grad_fn;
+    node_retain(a->grad_fn);
+    a->output_nr = s->output_nr;
+  }
+  return a;
+}
+
+static Tensor *unpack(Node *n, Saved *s, bool running) {
+  if (!usable(n, s, running)) return NULL;
+  Tensor *v = s->packed ? host_unpack(s->packed) : s->value;
+  if (failed() || !v || (running && !grad_mode)) return v;
+  if (!s->requires_grad) return s->packed && tensor_requires_grad(v) ? with_history(n, s, v) : v;
+  if (running && s->leaf && !s->packed && same_elements(s->leaf, v)) return s->leaf;
+  return with_history(n, s, v);
+}
+
+Tensor *saved(Node *n, int slot) {
+  if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
+  Saved *s = &n->saves[slot];
+  if (s->unpacked) return s->unpacked;
+  Tensor *v = unpack(n, s, true);
+  if (v && s->packed && n->running) tensor_retain(s->unpacked = v); /* hooks run once a node run */
+  return v;
+}
+
+/* PyTorch's order: inputs by name, then outputs by name. */
+static bool precedes(const char *const *names, const Saved *a, int i, const Saved *b, int k) {
+  if (a->is_output != b->is_output) return b->is_output;
+  const char *x = names[i], *y = names[k];
+  size_t nx = x ? strcspn(x, " *") : 0, ny = y ? strcspn(y, " *") : 0;
+  int order = x && y ? strncmp(x, y, nx < ny ? nx : ny) : 0;
+  return order ? order < 0 : nx != ny && x && y ? nx < ny : i < k;
+}
+
+bool saves_ready(Node *n) {
+  enum { NAMED = 16 };
+  const char *names[NAMED] = {NULL}, *at = n->type->fields;
+  bool done[NAMED] = {false};
+  for (int i = 0; i < NAMED && *at && *at != '|'; i++) {
+    names[i] = at;
+    at += strcspn(at, " ");
+    at += strspn(at, " ");
+  }
+  for (int left = n->n_saves < NAMED ? n->n_saves : NAMED; left > 0; left--) {
+    int best = -1;
+    for (int i = 0; i < n->n_saves && i < NAMED; i++)
+      if (!done[i] && (best < 0 || precedes(names, &n->saves[i], i, &n->saves[best], best))) best = i;
+    done[best] = true;
+    if (n->saves[best].set) saved(n, best);
+  }
+  for (int i = NAMED; i < n->n_saves; i++)
+    if (n->saves[i].set) saved(n, i);
+  return !failed();
+}
+
+void saves_done(Node *n) {
+  for (int i = 0; i < n->n_saves; i++) {
+    Tensor *t = n->saves[i].unpacked;
+    n->saves[i].unpacked = NULL;
+    tensor_release(t);
+  }
+}
+
+/* A copy-on-write copy of what was saved: writing to it reaches neither the graph nor the original. What an unpack hook
+ * gave is the hook's. */
+Tensor *saved_for_host(Node *n, int slot) {
+  if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
+  Saved *s = &n->saves[slot];
+  if (s->packed) return unpack(n, s, false);
+  return usable(n, s, false) ? with_history(n, s, tensor_snapshot(s->value)) : NULL;
+}
+
+bool saved_register_hooks(Node *n, int slot, int32_t hooks) {
+  Saved *s = &n->saves[slot];
+  if (s->packed) {
+    fail(ERR_RUNTIME, "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks "
+                      "is allowed at a time.");
+  } else if (!s->set) {
+    fail(ERR_RUNTIME, "Calling register_hooks on a saved tensor with value None is forbidden");
+  } else if (!s->value) {
+    fail(ERR_RUNTIME, "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph "
+                      "are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
+                      "through the graph a second time or if you need to access saved variables after calling backward.");
+  }
+  Tensor *v = failed() ? NULL : tensor_snapshot(s->value);
+  adopt_version(v, s->version);
+  if (!v || !pack(n, s, v, hooks)) return false;
+  Saved old = *s;
+  s->value = s->original = NULL;
+  s->version = NULL;
+  version_release(old.version);
+  tensor_release(old.value);
+  tensor_release(old.original);
+  return true;
+}
