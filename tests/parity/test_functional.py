@@ -224,6 +224,18 @@ def test_hessian_refuses(options: dict[str, Any]) -> None:
     both(lambda t: t.autograd.functional.hessian(cubes, POINTS["one"](t), **options))
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("case", sorted(FUNCTIONS.keys() - {"empty"}))  # no batch of no gradients
+@pytest.mark.parametrize("name", ["jacobian", "hessian"])
+def test_vectorized(name: str, case: str, create_graph: bool) -> None:
+    where, make_function = FUNCTIONS[case]
+    compare(
+        lambda t: getattr(t.autograd.functional, name)(
+            make_function(t), POINTS[where](t), vectorize=True, create_graph=create_graph
+        )
+    )
+
+
 def test_captured_tensors_are_constants() -> None:
     def call(t: Any) -> Any:
         x = point(t, 2.0, 3.0, grad=True)

@@ -241,6 +241,16 @@ def output_that_is_constant(t: Any) -> Any:
 
 
 @script
+def batched_gradients(t: Any) -> Any:
+    x, y = leaf(t, 0.5, 1.5), leaf(t, 2.0, 3.0)
+    return [
+        t.autograd.gradcheck(lambda x, y: (x * y, x.sum()), (x, y), check_batched_grad=True),
+        t.autograd.gradcheck(lambda x, y: x * 2, (x, y), check_batched_grad=True),
+        t.autograd.gradgradcheck(lambda x, y: x * y.exp(), (x, y), check_batched_grad=True),
+    ]
+
+
+@script
 def unused_input(t: Any) -> Any:
     return t.autograd.gradcheck(lambda x, y: x * 2, (leaf(t, 1.0), leaf(t, 2.0)))
 
