@@ -70,7 +70,12 @@ void op_grad(Call *c) {
 }
 
 /* The gradient of the alias it returns is not passed on: what comes before gets an undefined one. */
-GRAD(UndefinedGradBackward, "") {}
+static void grad_undefined(Node *n, Tensor **g, Tensor **gi) {
+  (void)n;
+  (void)g;
+  gi[0] = NULL;
+}
+static const NodeType UndefinedGradBackward = {"torch::autograd::UndefinedGradBackward", grad_undefined, ""};
 
 Tensor *op_undefined_grad(Tensor *t) {
   Node *n = node_new(&UndefinedGradBackward, 0, 0, t, NULL);

@@ -321,7 +321,7 @@ static int due_leaf_hooks(const Hook *first, Due **due) {
 static Tensor *run_leaf_hooks(const Tensor *leaf, Tensor *g) {
   Due *due;
   int n = leaf->meta && leaf->meta->hooks ? due_leaf_hooks(leaf->meta->hooks, &due) : 0;
-  for (int i = 0; i < n && g; i++) g = run_hook(due[i].id, g);
+  for (int i = 0; i < n && !failed(); i++) g = run_hook(due[i].id, g);
   return failed() ? NULL : g;
 }
 
@@ -365,7 +365,7 @@ static bool run_accumulator(Node *n, Tensor *held) {
   Tensor *leaf = n->variable;
   int32_t mark = pool_mark();
   Tensor *g = run_leaf_hooks(leaf, held);
-  bool ok = g && run_node_hooks(n, AT_PRE, 1, &g, 0, NULL);
+  bool ok = !failed() && run_node_hooks(n, AT_PRE, 1, &g, 0, NULL);
   ok = ok && (!g || accumulate(leaf, g, g == held ? 1 : 1 + (pool_mark() > mark)));
   Due *due;
   int n_due = ok && leaf->meta && leaf->meta->post_hooks ? due_leaf_hooks(leaf->meta->post_hooks, &due) : 0;
@@ -410,10 +410,11 @@ static bool before_node(Task *task, State *s) {
   Due *due;
   int n_due = n->hooks ? due_hooks(n, AT_TENSOR, &due) : 0;
   for (int i = 0; i < n_due; i++) {
-    Tensor **at = due[i].slot < s->n_grads ? &s->grads[due[i].slot] : NULL, *g = at ? *at : NULL;
-    if (!g) continue;
-    g = run_hook(due[i].id, g);
-    if (!g) return false;
+    Tensor **at = due[i].slot < s->n_grads ? &s->grads[due[i].slot] : NULL;
+    if (!at) continue;
+    Tensor *g = run_hook(due[i].id, *at); /* hooks see an undefined gradient too: None */
+    if (failed()) return false;
+    if (g == *at) continue;
     tensor_retain(g);
     tensor_release(*at);
     *at = g;
@@ -430,10 +431,10 @@ static bool before_node(Task *task, State *s) {
 /* The gradients of an in-graph leaf are captured or accumulated instead of passed on. */
 static bool run_leaf(Task *task, State *s) {
   if (!task->accumulate || (task->pruned && !s->captures)) {
-    Tensor *g = s->grads[0] ? run_leaf_hooks(s->node->variable, s->grads[0]) : NULL;
+    Tensor *g = run_leaf_hooks(s->node->variable, s->grads[0]);
     return failed() ? false : capture(task, s->node, 0, g);
   }
-  return !s->grads[0] || run_accumulator(s->node, s->grads[0]);
+  return run_accumulator(s->node, s->grads[0]);
 }
 
 /* Post-hooks see what will be passed on, and may replace it. */
