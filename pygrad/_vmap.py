@@ -19,6 +19,8 @@ from ._tree import Spec, flatten, map_leaves, spread, unflatten
 
 _C = _ops.C
 RANDOMNESS = ("error", "different", "same")
+levels: list[tuple[int, str]] = []
+"""Batch size and randomness of the levels that are entered, the outermost first."""
 
 
 def vmap(
@@ -74,9 +76,11 @@ def vmap(
 def level(batch_size: int, randomness: str) -> Iterator[int]:
     """A level of vmap: entered in the engine, and left whatever happens."""
     number = _C["_vmap_enter"](batch_size, randomness)
+    levels.append((batch_size, randomness))
     try:
         yield number
     finally:
+        levels.pop()
         _C["_vmap_exit"]()
 
 
@@ -288,5 +292,6 @@ def show(tensor: Tensor) -> str:
     number = _C["_vmap_level"](tensor)
     if not number:
         return repr(tensor)
-    value = show(_C["_vmap_remove"](tensor, number, 0, 0)).replace("\n", "\n    ")
-    return f"BatchedTensor(lvl={number}, bdim=0, value=\n    {value}\n)"
+    dim = _C["_vmap_dim"](tensor, number)
+    value = show(_C["_vmap_remove"](tensor, number, 0, dim)).replace("\n", "\n    ")
+    return f"BatchedTensor(lvl={number}, bdim={dim}, value=\n    {value}\n)"

@@ -54,10 +54,7 @@ def test_step_is_one_crossing(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
             p.grad = pygrad.ones(3)
         optimizer.step()
 
-    step()
-    for p in ps:
-        p.grad = pygrad.ones(3)
-    crossings = []
+    crossings: list[int] = []
     for attribute in ("_call", "_call_long"):
         kept = getattr(_call, attribute)
 
@@ -66,6 +63,10 @@ def test_step_is_one_crossing(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
             return kept()
 
         monkeypatch.setattr(_call, attribute, counted)
+    step()  # makes the state, and prepares the call
+    for p in ps:
+        p.grad = pygrad.ones(3)
+    crossings.clear()
     optimizer.step()
     assert len(crossings) == 1
 

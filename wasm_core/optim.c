@@ -48,6 +48,21 @@ static Tensors gradients(Tensors params, Tensors given) {
   return (Tensors){own ? params.n : 0, own};
 }
 
+/* Drops the parameters that have no gradient, where the gradients were not given but are their own; `more` is a list
+ * beside l's. */
+static void drop_without_gradient(Lists *l, Tensors given, Tensors *more) {
+  int n = 0;
+  if (failed() || given.n != 0) return;
+  for (int k = 0; k < l->n; k++) {
+    if (!l->lists[1][k]) continue;
+    for (int list = 0; list < l->n_lists; list++) l->lists[list][n] = l->lists[list][k];
+    if (more && k < more->n) more->v[n] = more->v[k];
+    n++;
+  }
+  if (more && more->n == l->n) more->n = n;
+  l->n = n;
+}
+
 static bool check_member(const Lists *l, int list, int k) {
   const Tensor *p = l->lists[0][k], *t = l->lists[list][k];
   if (!p || !t) return fail(ERR_RUNTIME, "%s: %s[%d] is None", l->op, l->names[list], k), false;
@@ -160,6 +175,7 @@ static Loop *const sgd_loops[3][2] = {
     {sgd_plain_f32, sgd_plain_f64}, {sgd_first_f32, sgd_first_f64}, {sgd_later_f32, sgd_later_f64}};
 
 void op_fused_sgd(Call *c) {
+  grad_mode = false; /* until the crossing ends: parameters are leaves, and this is no op to record */
   Lists l = {.op = "_fused_sgd_"};
   Tensors buffers = arg_tensors(c, 2);
   Sgd k = {arg_bool(c, 8) ? -1 : 1, arg_float(c, 3), arg_float(c, 4), arg_float(c, 5), 1 - arg_float(c, 6), arg_bool(c, 7)};
@@ -167,6 +183,7 @@ void op_fused_sgd(Call *c) {
   add_list(&l, "self", arg_tensors(c, 0));
   add_list(&l, "grads", gradients(arg_tensors(c, 0), arg_tensors(c, 1)));
   if (kind != PLAIN) add_list(&l, "momentum_buffers", buffers);
+  drop_without_gradient(&l, arg_tensors(c, 1), NULL);
   if (failed() || !check_lists(&l) || !begin_writes(&l)) return;
   for (int i = 0; i < l.n; i++) run_loop(&l, i, sgd_loops[kind][l.lists[0][i]->dtype == DT_F64], &k);
 }
@@ -236,6 +253,7 @@ static double count_step(Tensor *step) {
 }
 
 void op_fused_adam(Call *c, bool decoupled) {
+  grad_mode = false;
   Lists l = {.op = decoupled ? "_fused_adamw_" : "_fused_adam_"};
   double lr = arg_float(c, 6), beta1 = arg_float(c, 7), beta2 = arg_float(c, 8), decay = arg_float(c, 9), eps = arg_float(c, 10);
   bool ams = arg_bool(c, 11);
@@ -245,6 +263,7 @@ void op_fused_adam(Call *c, bool decoupled) {
   add_list(&l, "exp_avgs", arg_tensors(c, 2));
   add_list(&l, "exp_avg_sqs", arg_tensors(c, 3));
   if (ams) add_list(&l, "max_exp_avg_sqs", greatest);
+  drop_without_gradient(&l, arg_tensors(c, 1), &steps);
   if (failed() || !check_lists(&l) || !check_steps(&l, steps) || !begin_writes(&l)) return;
   Adam k = {.sign = arg_bool(c, 12) ? -1 : 1, .add_decay = decoupled ? 0 : decay, .mul_decay = decoupled ? 1 - lr * decay : 1,
             .w1 = 1 - beta1, .beta2 = beta2, .w2 = 1 - beta2, .eps = eps};

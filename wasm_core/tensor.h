@@ -65,6 +65,7 @@ typedef struct {
   uint32_t view_version; /* the version at which grad_fn of a view was right */
   uint8_t view_origin;
   bool retains_grad;
+  uint8_t batch_dim; /* of a batched tensor: which dimension of its argument vmap was told to map */
   Tensor *value;   /* of a batched tensor (vmap.h): what it is a slice of; owned */
   uint32_t levels; /* of vmap, a bit each */
 } Meta;

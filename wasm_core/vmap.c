@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bind.h"
 #include "memory.h"
 #include "random.h"
 
@@ -92,8 +93,12 @@ Tensor *vmap_add(Tensor *t, int64_t dim, int32_t level) {
   uint32_t bits = levels_of(t);
   int n = count(bits);
   if (failed() || !t) return NULL;
-  return batched(moved(bits ? t->meta->value : t, n + (int)dim, n), bits | bit_of(level));
+  Tensor *made = batched(moved(bits ? t->meta->value : t, n + (int)dim, n), bits | bit_of(level));
+  if (made) made->meta->batch_dim = (uint8_t)dim;
+  return made;
 }
+
+int32_t vmap_dim(const Tensor *t, int32_t level) { return levels_of(t) & bit_of(level) ? t->meta->batch_dim : -1; }
 
 Tensor *vmap_remove(Tensor *t, int32_t level, int64_t size, int64_t dim) {
   if (failed() || !t || (dim = dim_wrap(dim, t->ndim + 1)) < 0) return NULL;
@@ -300,6 +305,7 @@ static bool collect(Parts *p, const Result *r, int64_t at, int64_t total) {
 }
 
 static Tensor *stacked(const Batch *b, Tensor **parts) {
+  if (!parts[0]) return NULL; /* the gradient of an unused input */
   Tensor *y = t_stack((Tensors){(int32_t)b->total, parts}, 0);
   if (!y || b->n == 1) return y;
   int64_t sizes[2 * MAX_DIM];
@@ -319,7 +325,10 @@ static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
     *inner = *c;
     inner->inplace = false;
     inner->result = (Result){.tag = TAG_NONE};
-    for (int k = 0; k < c->n_args; k++) inner->v[k] = value_map(c->v[k], slice_of, &s);
+    for (int k = 0; k < c->n_args; k++) {
+      inner->v[k] = value_map(c->v[k], slice_of, &s);
+      if (i + 1 < b->total && strcmp(row_arg_name(c->row, k), "retain_graph") == 0) inner->v[k].i = true;
+    }
     if (draws) before_draw(draws, b, i);
     call_plain(inner);
     if (draws && first_alike(b, draws->same, i) == i) draws->after = random_state(draws->generator);
@@ -456,10 +465,16 @@ static bool is_random(const Row *row) {
   return (strstr(row->schema, "Generator") && row->schema[0] != '_') || strpbrk(row->flags, "Zz");
 }
 
-/* Services look at the tensor itself: rows of the host's own that name no rule, and those marked X. */
-static bool is_service(const Row *row) {
-  const char *f = row->flags;
-  return strchr(f, 'X') || (strchr(f, 'c') && !row->direct && !strpbrk(f, "EDRGHYWPTSAILKM*"));
+/* Services look at the tensor itself: rows of the host's own that name no rule, and those marked X. A batch of
+ * gradients is no service: as many backwards as there are. */
+static bool is_service(const Call *c) {
+  const char *f = c->row->flags;
+  uint32_t bits = 0;
+  if (is_named(c, "_grad")) {
+    for (int k = 0; k < 2; k++) value_map(c->v[k], add_levels, &bits);
+    return bits;
+  }
+  return strchr(f, 'X') || (strchr(f, 'c') && !c->row->direct && !strpbrk(f, "EDRGHYWPTSAILKM*"));
 }
 
 static void run_on(Call *c, uint32_t bits, Draws *draws) {
@@ -500,7 +515,7 @@ bool vmap_run(Call *c) {
   if (depth && refused_inside(c)) return true;
   bool random = depth && is_random(c->row) && c->out.tag == TAG_MISSING;
   if (!bits && !random) return false;
-  if (bits && is_service(c->row)) return hidden_storage(c) || (is_named(c, "_data") && refused(c));
+  if (bits && is_service(c)) return hidden_storage(c) || (is_named(c, "_data") && refused(c));
   if (bits & ~active()) {
     fail(ERR_RUNTIME, "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
                       "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in "

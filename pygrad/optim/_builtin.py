@@ -7,15 +7,39 @@ something else, which is not offered, and are refused by name.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import pygrad
+from pygrad._call import ROWS, prepare
 from pygrad._tensor import Tensor
 from pygrad.optim.optimizer import Closure, Group, Optimizer
+
+Arguments: TypeAlias = tuple[list[Any], dict[str, Any]]
 
 
 class BuiltinOptimizer(Optimizer):
     """An optimizer that updates each group by ``_update``, without recording gradients."""
+
+    _without_recording = False
+    """Whether `_update` records nothing of itself."""
+    _plans: dict[int, tuple[Any, Callable[[], None]]] | None = None
+
+    def _run(self, group: Group, key: Any, op: str, arguments: Callable[[], Arguments]) -> None:
+        """Calls an engine op over the group's lists; encodes its arguments if they changed.
+
+        Args:
+            key: equal as long as `arguments` would give the same.
+            op: a name of the op table; it takes the parameters first and returns nothing.
+        """
+        if self._plans is None:
+            self._plans = {}
+        plan = self._plans.get(id(group))
+        if plan is None or plan[0] != key:
+            args, kwargs = arguments()
+            long = sum(parameter.numel() for parameter in args[0]) > 1 << 16
+            plan = self._plans[id(group)] = key, prepare(ROWS[op], args, kwargs, long)
+        plan[1]()
 
     def step(self, closure: Closure | None = None) -> Any:
         """Update the parameters that have a gradient, once.
@@ -30,6 +54,10 @@ class BuiltinOptimizer(Optimizer):
         if closure is not None:
             with pygrad.enable_grad():
                 loss = closure()
+        if self._without_recording:
+            for group in self.param_groups:
+                self._update(group)
+            return loss
         with pygrad.no_grad():
             for group in self.param_groups:
                 self._update(group)
@@ -95,13 +123,6 @@ def parameters_with_gradients(group: Group) -> tuple[list[Tensor], list[Tensor]]
             params.append(parameter)
             grads.append(grad)
     return params, grads
-
-
-def with_gradients(group: Group) -> list[Tensor]:
-    """The parameters of a group that have a gradient, for ops that find the gradients
-    themselves.
-    """
-    return [parameter for parameter in group["params"] if parameter._has_grad()]
 
 
 def new_step(value: float = 0.0) -> Tensor:

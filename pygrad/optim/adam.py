@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pygrad
 from pygrad._tensor import Tensor
 from pygrad.optim._builtin import (
+    Arguments,
     BuiltinOptimizer,
     check_choice,
     check_not_negative,
     new_step,
-    with_gradients,
 )
 from pygrad.optim.optimizer import Group, Params
 
@@ -97,40 +99,67 @@ class Adam(BuiltinOptimizer):
         check_choice(defaults)
         super().__init__(params, defaults)
 
+    _without_recording = True
+
     def _update(self, group: Group) -> None:
-        params = with_gradients(group)
-        if not params:
-            return
+        params = group["params"]
         state = self.state
-        states = [state[parameter] for parameter in params]
         amsgrad = group["amsgrad"]
-        if not all(states):
-            for parameter, own in zip(params, states, strict=True):
-                if not own:
-                    own["step"] = new_step()
-                    own["exp_avg"] = pygrad.zeros_like(parameter)
-                    own["exp_avg_sq"] = pygrad.zeros_like(parameter)
-                    if amsgrad:
-                        own["max_exp_avg_sq"] = pygrad.zeros_like(parameter)
         beta1, beta2 = group["betas"]
-        engine = pygrad._C
-        # The engine adds one to every step before it uses it: a second call would cost as much.
-        op = engine._fused_adamw_ if group["decoupled_weight_decay"] else engine._fused_adam_
-        op(
-            params,
-            [],
-            [own["exp_avg"] for own in states],
-            [own["exp_avg_sq"] for own in states],
-            [own["max_exp_avg_sq"] for own in states] if amsgrad else [],
-            [own["step"] for own in states],
-            lr=float(group["lr"]),
-            beta1=float(beta1),
-            beta2=float(beta2),
-            weight_decay=float(group["weight_decay"]),
-            eps=float(group["eps"]),
-            amsgrad=amsgrad,
-            maximize=group["maximize"],
+        numbers = (
+            float(group["lr"]),
+            float(beta1),
+            float(beta2),
+            float(group["weight_decay"]),
+            float(group["eps"]),
+            amsgrad,
+            group["maximize"],
         )
+        handles: Any = [p._h for p in params]
+        try:
+            for p in params:
+                own = state.get(p)
+                handles += (own["step"]._h, own["exp_avg"]._h, own["exp_avg_sq"]._h)  # type: ignore[index]
+                if amsgrad:
+                    handles.append(own["max_exp_avg_sq"]._h)  # type: ignore[index]
+        except (TypeError, KeyError):
+            params = self._make_states(group)  # of some parameter nothing was known so far
+            handles = None
+            if not params:
+                return
+
+        def arguments() -> Arguments:
+            states = [state[p] for p in params]
+            lists = [
+                params,
+                [],  # the engine finds the gradients, and leaves out who has none
+                [own["exp_avg"] for own in states],
+                [own["exp_avg_sq"] for own in states],
+                [own["max_exp_avg_sq"] for own in states] if amsgrad else [],
+                [own["step"] for own in states],  # it adds one before it uses them
+            ]
+            return lists, dict(zip(_NUMBERS, numbers, strict=True))
+
+        op = "_fused_adamw_" if group["decoupled_weight_decay"] else "_fused_adam_"
+        self._run(group, (op, numbers, handles), op, arguments)
+
+    def _make_states(self, group: Group) -> list[Tensor]:
+        """Begins the state of parameters that have their first gradient; returns all that have
+        one.
+        """
+        params = [p for p in group["params"] if p._has_grad()]
+        for p in params:
+            own = self.state[p]
+            if not own:
+                own["step"] = new_step()
+                own["exp_avg"] = pygrad.zeros_like(p)
+                own["exp_avg_sq"] = pygrad.zeros_like(p)
+                if group["amsgrad"]:
+                    own["max_exp_avg_sq"] = pygrad.zeros_like(p)
+        return params
+
+
+_NUMBERS = ("lr", "beta1", "beta2", "weight_decay", "eps", "amsgrad", "maximize")
 
 
 def _check_betas(betas: tuple[float | Tensor, float | Tensor], foreach: bool) -> None:

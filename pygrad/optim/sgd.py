@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pygrad
 from pygrad._tensor import Tensor
 from pygrad.optim._builtin import (
     BuiltinOptimizer,
     check_choice,
     check_learning_rate,
-    with_gradients,
 )
 from pygrad.optim.optimizer import Group, Params
 
@@ -84,49 +85,58 @@ class SGD(BuiltinOptimizer):
         check_choice(defaults)
         super().__init__(params, defaults)
 
+    _without_recording = True
+
     def _update(self, group: Group) -> None:
-        params = with_gradients(group)
-        if not params:
-            return
+        params = group["params"]
         if group["momentum"] == 0:
-            _step(group, params, [], False)
+            self._step(group, params, [], False)
             return
-        states = [self.state[parameter] for parameter in params]
-        buffers = [state.get("momentum_buffer") for state in states]
-        fresh = [i for i, buffer in enumerate(buffers) if buffer is None]
-        if not fresh:
-            _step(group, params, buffers, False)
+        state = self.state
+        try:
+            buffers: Any = [state.get(p)["momentum_buffer"] for p in params]  # type: ignore[index]
+            self._step(group, params, buffers, False)
             return
-        # A parameter's buffer begins with its first gradient, which may come later than others'.
+        except (TypeError, KeyError, AttributeError):
+            pass  # some parameter's first gradient is still to come, or just came
+        params = [p for p in params if p._has_grad()]
+        buffers = [state[p].get("momentum_buffer") for p in params]
+        fresh = {i for i, buffer in enumerate(buffers) if buffer is None}
         for i in fresh:
-            states[i]["momentum_buffer"] = buffers[i] = pygrad.empty_like(params[i])
-        first = set(fresh)
+            state[params[i]]["momentum_buffer"] = buffers[i] = pygrad.empty_like(params[i])
         for is_first in (True, False):
-            chosen = [i for i in range(len(params)) if (i in first) is is_first]
+            chosen = [i for i in range(len(params)) if (i in fresh) is is_first]
             if chosen:
-                _step(
-                    group,
-                    [params[i] for i in chosen],
-                    [buffers[i] for i in chosen],
-                    is_first,
-                )
+                few = [params[i] for i in chosen]
+                self._step(group, few, [buffers[i] for i in chosen], is_first)
+
+    def _step(
+        self, group: Group, params: list[Tensor], buffers: list[Any], is_first_step: bool
+    ) -> None:
+        """One engine call. Gradients are found there, and who has none is left out."""
+        numbers = (
+            float(group["weight_decay"]),
+            float(group["momentum"]),
+            float(group["lr"]),
+            float(group["dampening"]),
+            group["nesterov"],
+            group["maximize"],
+            is_first_step,
+        )
+        self._run(
+            group,
+            (numbers, [p._h for p in params], [b._h for b in buffers]),
+            "_fused_sgd_",
+            lambda: ([params, [], buffers], dict(zip(_NUMBERS, numbers, strict=True))),
+        )
 
 
-def _step(
-    group: Group,
-    params: list[Tensor],
-    buffers: list[Tensor | None],
-    is_first_step: bool,
-) -> None:
-    pygrad._C._fused_sgd_(
-        params,
-        [],
-        buffers,
-        weight_decay=float(group["weight_decay"]),
-        momentum=float(group["momentum"]),
-        lr=float(group["lr"]),
-        dampening=float(group["dampening"]),
-        nesterov=group["nesterov"],
-        maximize=group["maximize"],
-        is_first_step=is_first_step,
-    )
+_NUMBERS = (
+    "weight_decay",
+    "momentum",
+    "lr",
+    "dampening",
+    "nesterov",
+    "maximize",
+    "is_first_step",
+)

@@ -230,6 +230,7 @@ def test_printing() -> None:
         t.vmap(lambda v: texts.append(repr(v)) or v)(x(t))
         t.vmap(lambda v: texts.append(str(v * 2)) or v)(x(t).requires_grad_())
         t.vmap(t.vmap(lambda v: texts.append(repr(v)) or v))(x(t))
+        t.vmap(lambda v: texts.append(repr(v)) or v, in_dims=1)(x(t))
         return texts
 
     both(script)
@@ -273,6 +274,52 @@ def test_gradients_through_writes() -> None:
         return y, t.autograd.grad(y.pow(2).sum(), a)
 
     both(script)
+
+
+def jacobian_of(t: Any, **options: Any) -> Any:
+    """Rows of a Jacobian by one backward each, and what is recorded of them."""
+    a, unused = t.tensor([1.0, 2.0, 3.0], requires_grad=True), t.ones(2, requires_grad=True)
+    y = t.stack([a.prod(), (a**2).sum()])
+    rows = t.vmap(lambda v: t.autograd.grad(y, [a, unused], v, **options))(t.eye(2))
+    return rows, [row.requires_grad for row in rows]
+
+
+BACKWARDS: dict[str, Script] = {
+    "retained": lambda t: jacobian_of(t, retain_graph=True, materialize_grads=True),
+    "recorded": lambda t: jacobian_of(t, create_graph=True, materialize_grads=True),
+    "unused": lambda t: jacobian_of(t),
+    "twice": lambda t: [
+        a := t.ones(3, requires_grad=True),
+        y := a * a,
+        f := t.vmap(lambda v: t.autograd.grad(y, a, v)[0]),
+        f(t.eye(3)),
+        f(t.eye(3)),
+    ],
+    "two_levels": lambda t: [
+        a := t.tensor([1.0, 2.0, 3.0], requires_grad=True),
+        y := a.outer(a),
+        t.vmap(t.vmap(lambda v: t.autograd.grad(y, a, v, retain_graph=True)[0]))(
+            t.eye(9).view(3, 3, 3, 3)
+        ),
+    ][2],
+    "shape": lambda t: [
+        a := t.ones(3, requires_grad=True),
+        t.vmap(lambda v: t.autograd.grad(a * a, a, v)[0])(t.eye(2)),
+    ],
+    "of_a_slice": lambda t: [
+        a := x(t).requires_grad_(),
+        t.vmap(lambda v: t.autograd.grad((v * a).sum(), a)[0])(a),
+    ],
+    "batched_flag": lambda t: [
+        a := t.tensor([1.0, 2.0, 3.0], requires_grad=True),
+        t.autograd.grad(a.exp() * a.sum(), a, t.eye(3), is_grads_batched=True),
+    ][1],
+}
+
+
+@pytest.mark.parametrize("case", BACKWARDS)
+def test_a_backward_for_each_slice(case: str) -> None:
+    both(BACKWARDS[case])
 
 
 LEVELS: dict[str, Script] = {
