@@ -624,11 +624,11 @@ def indexed(row: int) -> Callable[[Any, int], Any]:
     return call_indexed
 
 
-def command(row: int) -> Callable[[Any], None]:
-    """A function of a tensor that returns nothing, from an op that may take long."""
+def command(row: int) -> Callable[[Any], Any]:
+    """A function of a tensor that mostly returns None, from an op that may take long."""
     head = _head(row, 0, e.TENSOR)
 
-    def run_command(self: Any) -> None:
+    def run_command(self: Any) -> Any:
         saved = e.enter()
         try:
             dead = 0
@@ -639,8 +639,9 @@ def command(row: int) -> Callable[[Any], None]:
             _pack_ints(_slots, 0, head, dead, self._h, 0)
             e.call2_long()
             r = _result[0]
-            if r != e.DESCRIBED:
-                _other(r, row, (self,))
+            if r != e.DESCRIBED or e.ints[e.RESULT_TAG] != e.NONE:
+                return _other(r, row, (self,))
+            return None
         finally:
             e.leave(saved)
 

@@ -440,6 +440,16 @@ def drain() -> None:
                 _forget_dropped()
 
 
+def drain_if_idle() -> None:
+    """The same, unless the engine is in use."""
+    if lock.acquire(blocking=False):
+        try:
+            if not owner.busy:
+                drain()
+        finally:
+            lock.release()
+
+
 def live_count() -> int:
     """Live tensors and nodes of the engine."""
     drain()

@@ -41,11 +41,10 @@ def numel(input: Tensor) -> int:
 
 def typename(obj: Any) -> str:
     """The legacy type name of a tensor, or the qualified name of another object's type."""
-    return (
-        str(obj.type())
-        if isinstance(obj, Tensor)
-        else f"{type(obj).__module__}.{type(obj).__qualname__}"
-    )
+    if isinstance(obj, Tensor):
+        return str(obj.type())
+    module = type(obj).__module__
+    return type(obj).__qualname__ if module == "builtins" else f"{module}.{type(obj).__qualname__}"
 
 
 def set_default_dtype(d: dtype, /) -> None:

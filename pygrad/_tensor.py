@@ -380,7 +380,11 @@ class Tensor(Methods, metaclass=_TensorType):
         """
         if gradient is None and inputs is None and not retain_graph and not create_graph:
             if not _log.isEnabledFor(_DEBUG):
-                _backward(self)
+                step = _backward(self)
+                if step is not None:
+                    from .autograd._walk import walk
+
+                    walk(step)
                 return
         from .autograd import backward
 

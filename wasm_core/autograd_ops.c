@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "anomaly.h"
+#include "custom.h"
 #include "graph.h"
 #include "host.h"
 #include "op.h"
@@ -38,36 +39,75 @@ static GraphWalk walk_of(Call *c, int inputs_at, int grads_at, int edges_at) {
                 .inputs = ends(&inputs, &edges)};
 }
 
+/* Lets the host run a custom node's function: [the task, the node, whether to record, a gradient an output]. */
+static void ask(Call *c, Task *task, Node *n, Tensor *const *grads) {
+  int count = n->n_outputs;
+  int64_t *out = scratch_alloc((3 + (size_t)count) * sizeof *out);
+  Tensor **g = scratch_alloc(((size_t)count + 1) * sizeof *g);
+  if (!out || !g || !custom_gradients(n, grads, g)) {
+    task_abort(task);
+    return;
+  }
+  out[0] = (int64_t)(uintptr_t)task;
+  out[1] = (int64_t)(uintptr_t)n;
+  out[2] = task_creates_graph(task);
+  for (int i = 0; i < count; i++) {
+    tensor_retain(g[i]); /* the host's own reference */
+    out[3 + i] = (int64_t)(uintptr_t)g[i];
+  }
+  ret_ints(c, 3 + count, out);
+}
+
+/* To the end, or to the next custom node. */
+static void go_on(Call *c, Task *task, Tensor **gi) {
+  Tensor **grads, **captured = NULL;
+  if (!task) return;
+  bool ok = task_run(task, gi);
+  Node *n = ok ? task_asks(task, &grads) : NULL;
+  if (n) {
+    ask(c, task, n, grads);
+    return;
+  }
+  int count = ok ? task_results(task, NULL) : 0;
+  if (ok && count > 0 && (captured = scratch_alloc((size_t)count * sizeof *captured)) && task_results(task, captured) >= 0)
+    ret_tensors(c, count, captured);
+  task_end(task);
+}
+
 void op_backward(Call *c) {
   GraphWalk w = walk_of(c, 4, 1, 5);
   w.retain_graph = arg_bool(c, 2);
   w.create_graph = arg_bool(c, 3);
   w.accumulate = w.allow_unused = true;
-  engine_walk(&w, NULL);
+  go_on(c, task_start(&w), NULL);
 }
 
 /* The common backward: one root of one element, into every leaf. */
 void op_backward_of(Call *c) {
-  Tensor *root = arg_tensor(c, 0);
-  engine_backward(1, &root, NULL, arg_bool(c, 1), arg_bool(c, 2), 0, NULL, true, true, NULL);
+  GraphEnd root = {arg_tensor(c, 0), {NULL, 0}};
+  go_on(c, task_start(&(GraphWalk){.n_roots = 1, .roots = &root, .retain_graph = arg_bool(c, 1), .create_graph = arg_bool(c, 2),
+                                   .accumulate = true, .allow_unused = true}), NULL);
 }
 
 void op_grad(Call *c) {
   GraphWalk w = walk_of(c, 1, 2, 7);
-  bool materialize = arg_bool(c, 6);
   w.retain_graph = arg_bool(c, 3);
   w.create_graph = arg_bool(c, 4);
-  w.allow_unused = arg_bool(c, 5) || materialize;
-  Tensor **captured = scratch_alloc((size_t)(w.n_inputs + 1) * sizeof *captured);
-  if (!captured || !engine_walk(&w, captured)) return;
-  for (int i = 0; i < w.n_inputs && materialize; i++) {
-    Tensor *t = w.inputs[i].tensor;
-    if (captured[i]) continue;
-    captured[i] = t ? t_zeros_like(t) : fail(ERR_RUNTIME, "materialize_grads cannot be used when the given input is a GradientEdge");
-    if (captured[i] && w.create_graph) captured[i]->flags |= FLAG_REQUIRES_GRAD;
-  }
-  ret_tensors(c, w.n_inputs, captured);
+  w.allow_unused = arg_bool(c, 5);
+  w.materialize = arg_bool(c, 6);
+  go_on(c, task_start(&w), NULL);
 }
+
+/* The host ran the function that a task asked for, and got these gradients; `odd`: what those that are 1 really were. */
+void op_backward_resume(Call *c) {
+  Task *task = (Task *)(uintptr_t)arg_int(c, 0);
+  Ints given = arg_ints(c, 1);
+  Tensor **grads, **gi = custom_given(task_asks(task, &grads), &given, arg_str(c, 2));
+  if (gi) go_on(c, task, gi);
+  else task_abort(task);
+}
+
+void op_backward_abort(const Call *c) { task_abort((Task *)(uintptr_t)arg_int(c, 0)); }
 
 /* The gradient of the alias it returns is not passed on: what comes before gets an undefined one. */
 static void grad_undefined(Node *n, Tensor **g, Tensor **gi) {

@@ -2,8 +2,9 @@
  *
  * A backward (Task) finds every node that its roots reach, counts how many gradients each waits for, and runs
  * those that wait for none in the order of their sequence numbers, so that gradients and hooks come in
- * PyTorch's order. What a node needs while the task runs is its State; a backward inside a hook stacks a State of its
- * own on the same node and takes it away before it returns. Nothing recurses on the graph. */
+ * PyTorch's order. What a node needs while the task runs is its State; several tasks may be under way, each with a State
+ * of its own on a node. Nothing recurses on the graph, and at a custom node the walk stops and returns: the host runs the
+ * node's function with nothing of the engine's on any stack, so that backwards may nest as deep as the host can. */
 #include <string.h>
 
 #include "anomaly.h"
@@ -13,8 +14,6 @@
 #include "memory.h"
 #include "op.h"
 #include "profile.h"
-
-typedef struct Task Task;
 
 typedef struct State {
   Task *task;
@@ -29,43 +28,49 @@ typedef struct State {
   bool needed;         /* its gradients are wanted: it runs or is captured */
   bool runs;           /* leads to an input that was asked for; true if none was */
   bool captures;       /* some of its gradients were asked for */
+  int32_t evaluation, event; /* profiled while the host runs its function: 1 + the events */
 } State;
 
 typedef struct {
   Node *node;
   int32_t slot;
   Tensor *value; /* owned */
+  Tensor *input; /* whose gradient it is, owned; NULL for an edge */
 } Capture;
 
 struct Task {
   State *states;
   State **heap; /* ready, the highest sequence number first */
   int32_t heap_n, heap_cap;
+  State *asks; /* the custom node whose function the host must run before the walk goes on */
+  Task *next_waiting;
   bool pruned; /* inputs were named */
-  bool retain_graph, accumulate;
+  bool retain_graph, create_graph, accumulate, allow_unused, materialize;
   int n_captures;
   Capture *captures;
   uint64_t capture_bits; /* a filter: the capture_bit of each captured node */
   int64_t id;
-  Task *outer; /* the backward in one of whose hooks this one runs */
 };
 
-static Task *running_task;
+static Task *running_task; /* or, while the host runs a custom function, the one that asked for it */
+static Task *waiting;      /* those that have asked, the last one first */
+static int32_t depth;      /* tasks that run within each other */
 
 /* ------------------------------------------------------------ states */
 
-static State *state_of(Task *task, const Node *n) {
+static State *state_of(const Task *task, const Node *n) {
   State *s = n->state;
-  return s && s->task == task ? s : NULL;
+  while (s && s->task != task) s = s->below;
+  return s;
 }
 
 bool needs(const Node *n, int input) {
   if (!n) return false;
   const Node *to = n->edges[input].node;
   if (!to) return false;
-  const State *s = n->state, *t = to->state;
-  if (!s || !s->task->pruned) return true;
-  return t && t->task == s->task && t->needed;
+  if (!running_task || !running_task->pruned || !state_of(running_task, n)) return true;
+  const State *t = state_of(running_task, to);
+  return t && t->needed;
 }
 
 static uint64_t capture_bit(const Node *n) { return 1ull << (((uintptr_t)n >> 4) & 63); }
@@ -99,7 +104,12 @@ static State *state_new(Task *task, Node *n) {
 static void state_drop(State *s) {
   for (int i = 0; i < s->n_grads; i++) tensor_release(s->grads[i]);
   if (s->grads != &s->grad) mem_free(s->grads, (size_t)s->n_grads * sizeof *s->grads);
-  s->node->state = s->below;
+  State *above = s->node->state;
+  if (above == s) s->node->state = s->below;
+  else {
+    while (above->below != s) above = above->below;
+    above->below = s->below;
+  }
   node_release(s->node);
   mem_free(s, sizeof *s);
 }
@@ -462,6 +472,32 @@ static bool pass_on(Task *task, Node *n, Tensor **gi) {
 
 enum { FEW_EDGES = 8 };
 
+/* What follows a node's gradient function. */
+static bool finish_state(Task *task, State *s, Tensor **gi) {
+  Node *n = s->node;
+  bool ok = run_posthooks(task, n, gi, s->n_grads, s->grads);
+  for (int i = 0; i < s->n_grads; i++) { /* spent: what is passed on unchanged may be stolen */
+    pool_push(s->grads[i]);
+    s->grads[i] = NULL;
+  }
+  bool nan = ok && anomaly_mode && anomaly_check_nan && anomaly_has_nan(n, gi);
+  ok = ok && !nan && pass_on(task, n, gi);
+  if ((ok || nan) && !task->retain_graph) node_release_saved(n);
+  return ok;
+}
+
+static bool run_function(Task *task, State *s) {
+  Node *n = s->node;
+  Tensor *few[FEW_EDGES] = {NULL};
+  Tensor **gi = few;
+  if (n->n_edges > FEW_EDGES) {
+    gi = scratch_alloc(n->n_edges * sizeof *gi);
+    if (!gi) return false;
+    memset(gi, 0, n->n_edges * sizeof *gi);
+  }
+  return node_apply(n, s->grads, gi) && finish_state(task, s, gi);
+}
+
 static bool run_state(Task *task, State *s) {
   Node *n = s->node;
   int32_t mark = pool_mark();
@@ -473,22 +509,8 @@ static bool run_state(Task *task, State *s) {
   }
   bool ok = before_node(task, s);
   if (ok && s->runs) ok = run_prehooks(n, s->n_grads, s->grads);
-  if (ok && s->runs) {
-    Tensor *few[FEW_EDGES] = {NULL};
-    Tensor **gi = few;
-    if (n->n_edges > FEW_EDGES) {
-      gi = scratch_alloc(n->n_edges * sizeof *gi);
-      if (gi) memset(gi, 0, n->n_edges * sizeof *gi);
-    }
-    ok = gi && node_apply(n, s->grads, gi) && run_posthooks(task, n, gi, s->n_grads, s->grads);
-    for (int i = 0; i < s->n_grads; i++) { /* spent: what is passed on unchanged may be stolen */
-      pool_push(s->grads[i]);
-      s->grads[i] = NULL;
-    }
-    bool nan = ok && anomaly_mode && anomaly_check_nan && anomaly_has_nan(n, gi);
-    ok = ok && !nan && pass_on(task, n, gi);
-    if ((ok || nan) && !task->retain_graph) node_release_saved(n);
-  }
+  if (ok && s->runs && n->kind == NODE_HOST) task->asks = s;
+  else if (ok && s->runs) ok = run_function(task, s);
   pool_release(mark, NULL);
   scratch_release(scratch);
   return ok;
@@ -498,8 +520,21 @@ static bool run_profiled(Task *task, State *s) {
   int32_t evaluation = profile_node_begin(PROFILE_EVALUATION, s->node, 0, NULL);
   int32_t leaf = s->node->kind == NODE_ACCUMULATE ? profile_node_begin(PROFILE_NODE, s->node, 1, s->grads) : -1;
   bool ok = run_state(task, s);
+  if (ok && task->asks) { /* both events go on while the host runs the function */
+    s->evaluation = 1 + evaluation;
+    s->event = 1 + profile_node_begin(PROFILE_NODE, s->node, s->n_grads, s->grads);
+    return true;
+  }
   profile_end(leaf);
   profile_end(evaluation);
+  return ok;
+}
+
+/* The host has run the function. */
+static bool resume_state(Task *task, State *s, Tensor **gi) {
+  if (s->event) profile_end(s->event - 1);
+  bool ok = finish_state(task, s, gi);
+  if (s->evaluation) profile_end(s->evaluation - 1);
   return ok;
 }
 
@@ -563,30 +598,11 @@ static bool push_roots(Task *task, const GraphWalk *w) {
   return true;
 }
 
-static void finish(Task *task) {
-  while (task->states) {
-    State *s = task->states;
-    task->states = s->next;
-    state_drop(s);
-  }
-  mem_free(task->heap, (size_t)task->heap_cap * sizeof *task->heap);
-}
-
-static bool walk(Task *task, const GraphWalk *w) {
-  if (!start(task, w) || !push_roots(task, w)) return false;
-  Node *outer = node_running;
-  bool ok = true;
-  while (ok && task->heap_n) {
-    State *s = heap_pop(task);
-    node_running = s->node;
-    ok = (profiling ? run_profiled : run_state)(task, s);
-    if (!ok && anomaly_mode) anomaly_report(s->node);
-  }
-  node_running = outer;
-  return ok;
-}
-
 static bool find_captures(Task *task, const GraphWalk *w) {
+  if (!w->n_inputs) return true;
+  task->captures = mem_alloc_zero((size_t)w->n_inputs * sizeof *task->captures);
+  if (!task->captures) return false;
+  task->n_captures = w->n_inputs;
   for (int i = 0; i < w->n_inputs; i++) {
     Tensor *t = w->inputs[i].tensor;
     if (t && !tensor_requires_grad(t)) {
@@ -595,51 +611,150 @@ static bool find_captures(Task *task, const GraphWalk *w) {
     }
     Edge e = end_edge(&w->inputs[i]);
     if (!e.node) return false;
-    task->captures[i] = (Capture){e.node, e.input_nr, NULL};
-    task->n_captures++;
+    tensor_retain(t);
+    task->captures[i] = (Capture){e.node, e.input_nr, NULL, t};
     task->capture_bits |= capture_bit(e.node);
     if (t && task->accumulate && e.node->kind != NODE_ACCUMULATE && !tensor_retain_grad(t)) return false;
   }
   return true;
 }
 
-static bool unused(const Task *task, bool allow, Tensor **captured) {
-  for (int i = 0; i < task->n_captures; i++) {
-    captured[i] = task->captures[i].value;
-    if (captured[i]) {
-      tensor_retain(captured[i]);
-      pool_push(captured[i]);
-    } else if (!allow) {
+/* ------------------------------------------------------------ tasks */
+
+typedef struct {
+  Task *task;
+  Node *node;
+  bool grad_mode;
+} Before;
+
+static Before task_enter(Task *task) {
+  Before was = {running_task, node_running, grad_mode};
+  running_task = task;
+  grad_mode = task->create_graph && !inference_mode;
+  depth++;
+  return was;
+}
+
+/* What the host does while a task waits, it does for the node that asks. */
+static void task_leave(Before was) {
+  bool nested = --depth > 0;
+  running_task = nested ? was.task : waiting;
+  node_running = nested ? was.node : waiting ? waiting->asks->node : NULL;
+  grad_mode = was.grad_mode;
+}
+
+static void stop_waiting(Task *task) {
+  Task **at = &waiting;
+  while (*at && *at != task) at = &(*at)->next_waiting;
+  if (*at) *at = task->next_waiting;
+  task->asks = NULL;
+}
+
+Task *task_start(const GraphWalk *w) {
+  static int64_t n_tasks;
+  Task *task = failed() ? NULL : mem_alloc_zero(sizeof *task);
+  if (!task) return NULL;
+  *task = (Task){.retain_graph = w->retain_graph, .create_graph = w->create_graph, .accumulate = w->accumulate,
+                 .allow_unused = w->allow_unused, .materialize = w->materialize, .pruned = w->n_inputs > 0, .id = n_tasks++};
+  bool ok = find_captures(task, w);
+  Before was = task_enter(task);
+  ok = ok && start(task, w) && push_roots(task, w);
+  task_leave(was);
+  if (ok) return task;
+  task_end(task);
+  return NULL;
+}
+
+bool task_run(Task *task, Tensor **gi) {
+  State *s = task->asks;
+  Before was = task_enter(task);
+  stop_waiting(task);
+  bool ok = true;
+  if (s) {
+    node_running = s->node;
+    ok = resume_state(task, s, gi);
+  }
+  while (ok && task->heap_n && !task->asks) {
+    s = heap_pop(task);
+    node_running = s->node;
+    ok = (profiling ? run_profiled : run_state)(task, s);
+  }
+  if (!ok && anomaly_mode) anomaly_report(s->node);
+  if (task->asks) {
+    task->next_waiting = waiting;
+    waiting = task;
+  }
+  task_leave(was);
+  return ok && !failed();
+}
+
+Node *task_asks(const Task *task, Tensor ***grads) {
+  if (!task->asks) return NULL;
+  *grads = task->asks->grads;
+  return task->asks->node;
+}
+
+bool task_creates_graph(const Task *task) { return task->create_graph; }
+
+int task_results(Task *task, Tensor **captured) {
+  for (int i = 0; captured && i < task->n_captures; i++) {
+    Capture *c = &task->captures[i];
+    captured[i] = c->value;
+    if (c->value) {
+      tensor_retain(c->value);
+      pool_push(c->value);
+    } else if (task->materialize) {
+      captured[i] = c->input ? t_zeros_like(c->input)
+                             : fail(ERR_RUNTIME, "materialize_grads cannot be used when the given input is a GradientEdge");
+      if (captured[i] && task->create_graph) captured[i]->flags |= FLAG_REQUIRES_GRAD;
+    } else if (!task->allow_unused) {
       fail(ERR_RUNTIME,
            "The differentiated Tensor at index %d appears to not have been used in the graph. Set allow_unused=True if this is "
            "the desired behavior.", i);
-      return false;
     }
   }
-  return true;
+  return failed() ? -1 : task->accumulate ? 0 : task->n_captures;
+}
+
+void task_end(Task *task) {
+  stop_waiting(task);
+  while (task->states) {
+    State *s = task->states;
+    task->states = s->next;
+    state_drop(s);
+  }
+  mem_free(task->heap, (size_t)task->heap_cap * sizeof *task->heap);
+  for (int i = 0; i < task->n_captures; i++) {
+    tensor_release(task->captures[i].value);
+    tensor_release(task->captures[i].input);
+    node_release(task->captures[i].node);
+  }
+  mem_free(task->captures, (size_t)task->n_captures * sizeof *task->captures);
+  mem_free(task, sizeof *task);
+}
+
+void task_abort(Task *task) {
+  State *s = task->asks;
+  Before was = task_enter(task);
+  if (anomaly_mode && s) anomaly_report(s->node);
+  if (s && s->event) profile_end(s->event - 1);
+  if (s && s->evaluation) profile_end(s->evaluation - 1);
+  task_end(task);
+  task_leave(was);
 }
 
 bool engine_walk(const GraphWalk *w, Tensor **captured) {
-  static int64_t n_tasks;
-  if (failed()) return false;
-  Task task = {.retain_graph = w->retain_graph, .accumulate = w->accumulate, .pruned = w->n_inputs > 0, .id = n_tasks++,
-               .outer = running_task};
-  size_t scratch = scratch_mark();
-  if (w->n_inputs) task.captures = scratch_alloc((size_t)w->n_inputs * sizeof *task.captures);
-  bool was = grad_mode;
-  bool ok = !failed() && find_captures(&task, w);
-  grad_mode = w->create_graph && !inference_mode;
-  running_task = &task;
-  ok = ok && walk(&task, w);
-  running_task = task.outer;
-  grad_mode = was;
-  finish(&task);
-  ok = ok && (!captured || unused(&task, w->allow_unused, captured));
-  for (int i = 0; i < task.n_captures; i++) {
-    tensor_release(task.captures[i].value);
-    node_release(task.captures[i].node);
+  Task *task = task_start(w);
+  if (!task) return false;
+  Tensor **grads, **gi = NULL;
+  bool ok = task_run(task, NULL);
+  for (Node *n; ok && (n = task_asks(task, &grads));) {
+    gi = scratch_alloc((n->n_edges + 1u) * sizeof *gi);
+    if (gi) memset(gi, 0, n->n_edges * sizeof *gi);
+    ok = gi && node_apply(n, grads, gi) && task_run(task, gi);
   }
-  scratch_release(scratch);
+  ok = ok && task_results(task, captured) >= 0;
+  task_end(task);
   return ok;
 }
 
@@ -653,7 +768,7 @@ bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bo
                      int n_inputs, Tensor *const *inputs, bool accumulate_, bool allow_unused, Tensor **captured) {
   size_t scratch = scratch_mark();
   GraphWalk w = {n_roots, ends_of(n_roots, roots), grads, n_inputs, ends_of(n_inputs, inputs), retain_graph, create_graph, accumulate_,
-            allow_unused};
+            allow_unused, false};
   bool ok = engine_walk(&w, captured);
   scratch_release(scratch);
   return ok;

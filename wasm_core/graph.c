@@ -75,11 +75,14 @@ static void bury(Node *n) {
     if (h->id) host_drop(h->id);
     mem_free(h, sizeof *h);
   }
-  host_drop(n->host);
   host_drop(n->metadata);
   outputs_release(n);
   anomaly_forget(n);
   for (int i = 0; i < n->n_saves; i++) saved_release(&n->saves[i]);
+  if (n->kind == NODE_HOST && n->n_saves) { /* not in the node's block: node_make_saves */
+    mem_free(n->saves, n->n_saves * sizeof *n->saves);
+    n->n_saves = 0;
+  }
   for (int i = 0; i < n->n_edges; i++) node_release(n->edges[i].node);
   node_release(n->inner);
   n->magic = 0;
@@ -90,7 +93,12 @@ static void bury(Node *n) {
 
 /* Graphs are as deep as the user made them, so the dead queue up instead of recursing. */
 void node_release(Node *n) {
-  if (!n || --n->refs > 0) return;
+  if (!n) return;
+  if (--n->refs > 0) {
+    /* The host's object holds the last reference: the engine no longer holds the object. */
+    if (n->kind == NODE_HOST && n->refs == 1) host_drop(n->host);
+    return;
+  }
   n->state = dead_nodes;
   dead_nodes = n;
   if (burying) return;
@@ -142,10 +150,19 @@ Node *node_new(const NodeType *type, int n_saves, int n_numbers, ...) {
   return node_new_list(type, n_saves, n_numbers, n, inputs);
 }
 
+bool node_make_saves(Node *n, int n_saves) {
+  if (!n_saves) return true;
+  n->saves = mem_alloc_zero((size_t)n_saves * sizeof *n->saves);
+  if (n->saves) n->n_saves = (uint16_t)n_saves;
+  return n->saves != NULL;
+}
+
 static bool describe_output(Node *n, int k, const Tensor *y) {
   OutputMeta *m = &n->outputs[k];
+  if (m->ndim > 4) mem_free(m->far, m->ndim * sizeof(int64_t));
+  m->ndim = 0;
   m->dtype = y->dtype;
-  m->defined = true;
+  m->defined = m->described = true;
   if (y->ndim > 4) {
     m->far = mem_alloc(y->ndim * sizeof(int64_t));
     if (!m->far) return false;
@@ -167,6 +184,14 @@ static bool grow_outputs(Node *n, int count) {
   n->outputs = grown;
   n->n_outputs = (uint16_t)count;
   return true;
+}
+
+bool node_describe(Node *n, int k, const Tensor *y, bool defined) {
+  if (!grow_outputs(n, k + 1)) return false;
+  if (!y) return true;
+  bool ok = describe_output(n, k, y);
+  n->outputs[k].defined = defined;
+  return ok;
 }
 
 /* Each output holds a reference of its own; the caller's is consumed by output 0. */
@@ -431,12 +456,11 @@ static void move_retain_hook(Tensor *t, Node *from) {
   tensor_retain_grad(t);
 }
 
-static void rebase_plain(Tensor *t, Node *n) {
+static void rebase_plain(Tensor *t, Node *n, int output_nr) {
   Node *old = t->grad_fn;
   t->grad_fn = n;
-  t->output_nr = 0;
-  n->n_outputs = n->n_outputs ? n->n_outputs : 1;
-  describe_output(n, 0, t);
+  t->output_nr = output_nr;
+  node_describe(n, output_nr, t, true);
   move_retain_hook(t, old);
   node_release(old);
 }
@@ -459,19 +483,21 @@ static void rebase_view(Tensor *t, Node *inner) {
     n->edges[i + shift] = inner->edges[i];
     node_retain(inner->edges[i].node);
   }
-  rebase_plain(base, n);
+  rebase_plain(base, n, 0);
   tensor_grad_fn(t);
 }
 
-void rebase_history(Tensor *t, Node *n) {
+void rebase_output(Tensor *t, Node *n, int output_nr) {
   if (!n) return;
   if (failed()) {
     node_drop(n);
     return;
   }
   if (tensor_is_view(t)) rebase_view(t, n);
-  else rebase_plain(t, n);
+  else rebase_plain(t, n, output_nr);
 }
+
+void rebase_history(Tensor *t, Node *n) { rebase_output(t, n, 0); }
 
 /* ------------------------------------------------------------ hooks */
 

@@ -61,7 +61,8 @@ typedef struct {
 /* What a gradient arriving at an output must look like. */
 typedef struct {
   uint8_t dtype, ndim;
-  bool defined;
+  bool defined;   /* gradients for it are checked */
+  bool described; /* it is a tensor, with these sizes and this dtype */
   int64_t near[4]; /* the sizes, up to rank 4 */
   int64_t *far;    /* the sizes of higher ranks */
 } OutputMeta;
@@ -121,12 +122,16 @@ static inline bool tensor_requires_grad(const Tensor *t) {
 /* Whether an op on these (NULL-terminated; NULL-able ones go through node_new_list) is recorded. */
 Node *node_new(const NodeType *type, int n_saves, int n_numbers, ...); /* Tensor *..., NULL */
 Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n, Tensor *const *inputs);
+/* For nodes whose saves are counted only later (NODE_HOST). */
+bool node_make_saves(Node *n, int n_saves);
 /* Whether the gradient of this input is wanted: by anyone when recording, by the running backward in a GRAD. */
 bool needs(const Node *n, int input);
 void save(Node *n, int slot, Tensor *t);        /* an input (n may be NULL, t may be NULL) */
 void save_output(Node *n, int slot, Tensor *y); /* an output, after set_history */
 Tensor *saved(Node *n, int slot);               /* NULL if none was saved; fails if it was freed, or written to in "check" mode */
 /* Gives y the node as its history; consumes the node's reference; both may be NULL. */
+/* Notes what output k is like; `defined`: gradients for it are checked. */
+bool node_describe(Node *n, int k, const Tensor *y, bool defined);
 Tensor *set_history(Tensor *y, Node *n);
 Tensor *set_history_at(Tensor *y, Node *n, int output_nr); /* outputs of one node, in order */
 /* y as another form of its op records it: PyTorch numbers the nodes of in-place and scalar forms apart. `name` is static. */
@@ -151,6 +156,7 @@ void saves_written(Node *n, Tensor *self);
 extern Tensor *inplace_self; /* what the running in-place op writes to; NULL if none does */
 void saved_release(Saved *s);
 Tensor *saved_for_host(Node *n, int slot);
+void *saved_freed(void); /* sets the error of a graph that was freed */
 /* Packs a saved value with a pair of hooks of the host. PyTorch's four errors. */
 bool saved_register_hooks(Node *n, int slot, int32_t hooks);
 /* The pairs of hooks for what is saved from now on; the innermost counts, 0 is a pair that does nothing. */
@@ -172,6 +178,7 @@ const char *node_short_name(const Node *n); /* without the namespace, as PyTorch
 int node_stem(const Node *n); /* how much of its name comes before "Backward" */
 /* After an in-place op on t whose node is n (NULL when nothing needs a gradient). Consumes n. */
 void rebase_history(Tensor *t, Node *n);
+void rebase_output(Tensor *t, Node *n, int output_nr); /* t is output output_nr of n */
 /* Both, after self's new values were computed as r (same shape): moves the values and the history. */
 void inplace_finish(Tensor *self, Tensor *r);
 /* Makes v (just made by tensor_alias from self) a view of self: version, base, origin. */
@@ -201,8 +208,20 @@ typedef struct {
   const GraphEnd *inputs;
   bool retain_graph, create_graph;
   bool accumulate; /* into leaves' .grad; otherwise the gradients of inputs are returned */
-  bool allow_unused;
+  bool allow_unused, materialize; /* what to do about inputs without a gradient */
 } GraphWalk;
+typedef struct Task Task;
+Task *task_start(const GraphWalk *w); /* NULL if it failed; otherwise task_end is due */
+/* Walks to the end, or to a custom node, which task_asks then names: its function, which the host runs, gives `gi` (one
+ * an edge, NULL: none) for the next task_run. False if it failed. */
+bool task_run(Task *task, Tensor **gi);
+Node *task_asks(const Task *task, Tensor ***grads);
+bool task_creates_graph(const Task *task);
+/* What was collected, owned by the pool; how many, or -1 if it failed. */
+int task_results(Task *task, Tensor **captured);
+void task_end(Task *task);
+void task_abort(Task *task); /* the host's function failed */
+/* All of it in one go, custom nodes by callbacks from within. */
 bool engine_walk(const GraphWalk *w, Tensor **captured);
 int64_t engine_task_id(void);          /* of the backward that is running, -1: none */
 bool engine_will_run(const Node *n);   /* in the backward that is running */

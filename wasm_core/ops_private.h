@@ -6,6 +6,7 @@
 #include "call.h"
 #include "copy.h"
 #include "create.h"
+#include "custom.h"
 #include "decompose.h"
 #include "host.h"
 #include "join.h"
@@ -19,6 +20,8 @@
 void op_backward(Call *c);
 void op_backward_of(Call *c);
 void op_grad(Call *c);
+void op_backward_resume(Call *c);
+void op_backward_abort(const Call *c);
 Tensor *op_undefined_grad(Tensor *t);
 Tensor *op_requires_grad_(Tensor *t, bool on);
 Tensor *op_detach(Tensor *t);

@@ -18,6 +18,8 @@ static const char *const freed_text =
     "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors after "
     "calling backward.";
 
+void *saved_freed(void) { return fail(ERR_RUNTIME, "%s", freed_text); }
+
 /* ------------------------------------------------------------ letting go */
 
 void saved_release(Saved *s) {
@@ -37,7 +39,7 @@ void saved_release(Saved *s) {
 
 void node_release_saved(Node *n) {
   for (int i = 0; i < n->n_saves; i++) saved_release(&n->saves[i]);
-  n->freed = n->freed || n->n_saves > 0;
+  n->freed = n->freed || n->n_saves > 0 || n->kind == NODE_HOST;
   if (n->inner) node_release_saved(n->inner);
 }
 
@@ -197,7 +199,7 @@ static bool modified(const Node *n, const Saved *s) {
 /* Whether the value is there to be used: `running` as well as asked for by the host. */
 static bool usable(const Node *n, const Saved *s, bool running) {
   if (!s->value && !s->packed) {
-    fail(ERR_RUNTIME, "%s", freed_text);
+    saved_freed();
     return false;
   }
   if (running && s->original && s->grad_fn && !tensor_grad_fn(s->original)) {

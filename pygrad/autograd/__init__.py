@@ -12,11 +12,14 @@ from .._dtypes import Size
 from .._tensor import Tensor
 from .._warnings import once
 from . import anomaly_mode as anomaly_mode
+from . import function as function
 from . import functional as functional
 from . import grad_mode as grad_mode
 from . import graph as graph
 from . import profiler as profiler
+from ._walk import walk
 from .anomaly_mode import detect_anomaly, is_anomaly_detection_enabled, set_detect_anomaly
+from .function import Function
 from .grad_mode import (
     enable_grad,
     enforce_grad_layout_policy,
@@ -29,12 +32,14 @@ from .gradcheck import gradcheck, gradgradcheck
 from .graph import GradientEdge, allow_mutation_on_saved_tensors
 
 __all__ = [
+    "Function",
     "allow_mutation_on_saved_tensors",
     "anomaly_mode",
     "backward",
     "detect_anomaly",
     "enable_grad",
     "enforce_grad_layout_policy",
+    "function",
     "functional",
     "grad",
     "grad_mode",
@@ -124,10 +129,10 @@ def _walk(outputs: tuple[Any, ...], inputs: tuple[Any, ...], run: Callable[..., 
     edges: list[int] = []
     of, at = _split(outputs, edges), _split(inputs, edges)
     if not graph.log.isEnabledFor(logging.DEBUG):
-        return run(of, at, edges)
+        return walk(run(of, at, edges))
     unregister = graph._register_logging_hooks_on_whole_graph(outputs)
     try:
-        return run(of, at, edges)
+        return walk(run(of, at, edges))
     finally:
         unregister()
 

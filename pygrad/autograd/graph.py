@@ -68,8 +68,9 @@ class Node:
             )
         raise TypeError(f"cannot create '{cls.__name__}' instances")
 
-    def __del__(self) -> None:
-        _engine.released.append(self._address)
+    def __del__(self, append: Callable[[int], None] = _engine.released.append) -> None:
+        if self._address:
+            append(self._address)
 
     def name(self) -> str:
         """The node's name, such as 'MulBackward0'."""
@@ -314,6 +315,16 @@ def _wrap(address: int) -> Node | None:
     _nodes[address] = node = object.__new__(kind)
     node._address = address
     return node
+
+
+def adopt(node: Node) -> None:
+    """Makes an object stand for the node at its address, as long as it lives."""
+    _nodes[node._address] = node
+
+
+def find(address: int) -> Node | None:
+    """The object that stands for a node."""
+    return _nodes.get(address)
 
 
 def node_of(tensor: Any) -> Node | None:

@@ -1,0 +1,124 @@
+"""The host's part in a backward: running custom functions where the engine stops for them.
+
+A backward that comes to a custom node returns what to run: the engine's task, the node's address,
+whether to record, and a gradient an output. The function runs with nothing of the engine on the
+stack; what it gave goes to the engine with the next crossing. So backwards inside backwards nest
+as deep as Python does, and Python's own depth starts anew in a fresh thread every few levels.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import _call, _engine, _ops
+from .._modes import GRAD, get, put, switch
+from ..utils import hooks
+from . import graph
+
+_C = _ops.C
+LEVELS = 16
+"""Backwards that nest on one thread."""
+
+
+class _Level(threading.local):
+    depth = 0
+
+
+_level = _Level()
+
+
+def walk(step: Any) -> Any:
+    """Carries a backward to its end: what the engine gave first, and then gives last."""
+    while type(step) is list:
+        step = _advance(step)
+    return step
+
+
+def _advance(step: list[int]) -> Any:
+    """Runs one custom function and lets the engine go on with its gradients."""
+    task = step[0]
+    try:
+        given, handles, odd = _run_somewhere(step)
+    except BaseException:
+        _C["_backward_abort"](task)
+        raise
+    result = _C["_backward_resume"](task, handles, odd)
+    del given  # alive until the engine has taken its references
+    return result
+
+
+def _run_somewhere(step: list[int]) -> Any:
+    """Here, or in a fresh thread where this one is deep already.
+
+    Not while this thread is inside the engine: it holds the lock that the other one would need.
+    """
+    if _level.depth < LEVELS or _engine.lock._is_owned():  # type: ignore[attr-defined]
+        return _run(step)
+    return in_fresh_thread(lambda: _run(step))
+
+
+def in_fresh_thread(function: Callable[[], Any]) -> Any:
+    """The result of a function that runs on a stack of its own, in this thread's context."""
+    context, modes = contextvars.copy_context(), get()
+    outcome: list[tuple[Any, BaseException | None]] = []
+
+    def run() -> None:
+        put(modes)
+        try:
+            outcome.append((context.run(function), None))
+        except BaseException as error:
+            outcome.append((None, error))
+
+    thread = threading.Thread(target=run, name="pygrad-backward")
+    thread.start()
+    thread.join()
+    result, error = outcome[0]
+    if error is not None:
+        raise error
+    return result
+
+
+def _run(step: list[int]) -> Any:
+    """What the node's function gave, as the engine takes it."""
+    grads = [_call.wrap(handle) if handle else None for handle in step[3:]]
+    node: Any = graph.find(step[1])
+    if node is None:
+        raise RuntimeError("pygrad: the ctx of a custom function is gone")
+    was = switch(GRAD, step[2])
+    _level.depth += 1
+    try:
+        return encode(node.apply(*grads))
+    finally:
+        _level.depth -= 1
+        put(was)
+
+
+def encode(given: Any) -> tuple[Any, list[int], str]:
+    """A function's result, the handles of its gradients, and the type of what is none of them.
+
+    The handle of None is 0, that of anything but a tensor 1.
+    """
+    each: Sequence[Any] = given if isinstance(given, tuple) else (given,)
+    tensor = _call._tensor_type
+    handles = [g._h if isinstance(g, tensor) else 0 if g is None else 1 for g in each]
+    odd = ""
+    if 1 in handles:
+        odd = type(each[handles.index(1)]).__name__
+    return given, handles, odd
+
+
+def _nested(ident: int, handles: list[int], _: int) -> list[int]:
+    """Runs a custom function that stands inside another node, where the engine calls for it."""
+    node = hooks.objects.get(ident)
+    if node is None:
+        raise RuntimeError("pygrad: the ctx of a custom function is gone")
+    given, gradients, odd = encode(node.apply(*hooks.tensors_of(handles)))
+    hooks._keep.append(given)
+    kept: list[int] = _C["_custom_given"](node._address, gradients, odd)
+    return kept
+
+
+hooks.runners[hooks.FUNCTION] = _nested

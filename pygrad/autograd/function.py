@@ -1,0 +1,686 @@
+"""Functions with a gradient of the user's own: `Function` and what belongs to it.
+
+The graph is the engine's: wasm_core/custom.c decides what an output's history is, what an error
+says, what is saved. Here is the protocol: classes, ctx, the calls of forward and backward.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import inspect
+import warnings
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .. import _engine, _ops
+from .._modes import GRAD, get, put, switch
+from .._tensor import Tensor
+from ..utils import hooks
+from . import graph
+from .grad_mode import no_grad
+
+__all__ = [
+    "BackwardCFunction",
+    "Function",
+    "FunctionCtx",
+    "FunctionMeta",
+    "InplaceFunction",
+    "NestedIOFunction",
+    "once_differentiable",
+]
+
+_C = _ops.C
+
+
+class FunctionCtx:
+    """What `forward`, `setup_context`, `backward` and `jvp` tell each other by."""
+
+    to_save: Any = None
+    saved_for_forward: Any = None
+    dirty_tensors: Any = None
+    non_differentiable: Any = None
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Saves tensors (or None) for `backward`, which finds them in ``ctx.saved_tensors``.
+
+        The last call counts. What is saved is a snapshot: mutating a tensor afterwards changes
+        no gradient.
+
+        Example:
+            >>> import pygrad as torch
+            >>> class Square(torch.autograd.Function):
+            ...     @staticmethod
+            ...     def forward(ctx, x):
+            ...         ctx.save_for_backward(x)
+            ...         return x * x
+            ...
+            ...     @staticmethod
+            ...     def backward(ctx, grad):
+            ...         (x,) = ctx.saved_tensors
+            ...         return 2 * x * grad
+            >>> x = torch.tensor(3.0, requires_grad=True)
+            >>> Square.apply(x).backward()
+            >>> x.grad
+            tensor(6.)
+        """
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Saves tensors (or None) for `jvp`, which finds them in ``ctx.saved_tensors``."""
+        for tensor in tensors:
+            if not isinstance(tensor, Tensor) and tensor is not None:
+                raise AssertionError(
+                    "save_for_forward expects all arguments to be tensors; you should save "
+                    "non-tensors as attributes on ctx."
+                )
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *args: Any) -> None:
+        """Says which inputs `forward` wrote to; each must be an output too."""
+        self.dirty_tensors = args
+
+    def mark_non_differentiable(self, *args: Any) -> None:
+        """Says which outputs have no gradient; `backward` still gets a zero for each."""
+        self.non_differentiable = args
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether a missing gradient reaches `backward` and `jvp` as zeros (the default) or as
+        None.
+        """
+        self.materialize_grads = value
+
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        """Deprecated, does nothing: PyTorch tracks sharing by itself, and so does the engine."""
+        warnings.warn(
+            "mark_shared_storage is deprecated. "
+            "Tensors with shared storages are automatically tracked. Note "
+            "that calls to `set_()` are not tracked",
+            FutureWarning,
+            stacklevel=2,
+        )
+
+
+_ContextMethodMixin = FunctionCtx
+
+
+class _HookMixin:
+    @staticmethod
+    def _register_hook(backward_hooks: Any, hook: Any) -> Any:
+        """Adds a hook to a dictionary of hooks, made if it is None; returns it and the handle."""
+        if backward_hooks is None:
+            backward_hooks = OrderedDict()
+        handle = hooks.RemovableHandle(backward_hooks)
+        backward_hooks[handle.id] = hook
+        return backward_hooks, handle
+
+
+class _FunctionBase:
+    """What a ctx and a Function have in common: attributes that the engine reads or writes."""
+
+    _address = 0
+    _materialize = True
+    _cleared = False
+    needs_input_grad: Any = None
+
+    @property
+    def materialize_grads(self) -> bool:
+        """Whether missing gradients are made zeros."""
+        return self._materialize
+
+    @materialize_grads.setter
+    def materialize_grads(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise TypeError(
+                "set_materialize_grads received an invalid combination of arguments - got (), but "
+                "expected (bool)"
+            )
+        self._materialize = value
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What was saved, each time as fresh copy-on-write copies with the history of the
+        originals.
+
+        Raises:
+            RuntimeError: a backward without ``retain_graph=True`` has freed them.
+        """
+        forward: Any = self.saved_for_forward  # type: ignore[attr-defined]
+        if forward is not None:
+            return tuple(forward)
+        if not self._address:
+            return ()
+        return tuple(_C["_custom_saved"](self._address))
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of `saved_tensors`."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2
+        )
+        return self.saved_tensors
+
+
+class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin, graph.Node):
+    """The node of a custom function in the graph, which is the ctx of its methods too."""
+
+    _forward_cls: Any
+    _type = 0
+
+    def __new__(cls) -> BackwardCFunction:
+        ctx = object.__new__(cls)
+        ctx._address = 0
+        return ctx
+
+    def __call__(self, *args: Any) -> Any:
+        raise TypeError(f"'{type(self).__name__}' object is not callable")
+
+    def __repr__(self) -> str:
+        return object.__repr__(self)
+
+    def name(self) -> str:
+        """The node's name: that of the Function's class and 'Backward'."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[graph.Node | None, int], ...]:
+        """The nodes of forward's tensors; none if nothing was recorded."""
+        return graph.Node.next_functions.fget(self) if self._address else ()  # type: ignore[attr-defined]
+
+    def _get_user_fn(self) -> Callable[..., Any]:
+        """The `backward` or `vjp` of the class."""
+        backward: Callable[..., Any] = self._forward_cls.backward
+        vjp: Callable[..., Any] = self._forward_cls.vjp
+        if vjp is Function.vjp:
+            return backward
+        if backward is not Function.backward:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
+                "should only implement one of them."
+            )
+        return vjp
+
+    def apply(self, *args: Any) -> Any:
+        """The gradients of forward's arguments, from those of its outputs."""
+        if self._forward_cls.boxed_grads_call:
+            return self._get_user_fn()(self, list(args))
+        return self._get_user_fn()(self, *args)
+
+    def apply_boxed(self, *args: Any) -> Any:
+        """The same with the gradients as they are given, in a list."""
+        return self._get_user_fn()(self, *args)
+
+    def apply_jvp(self, *args: Any) -> Any:
+        """The tangents of forward's outputs, from those of its arguments."""
+        return self._forward_cls.jvp(self, *args)
+
+
+class FunctionMeta(type):
+    """Gives every Function class the class of its nodes."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
+        members = {"_forward_cls": cls, "__module__": "torch.autograd.function"}
+        meta: Any = type(BackwardCFunction)
+        cls._backward_cls: Any = meta(name + "Backward", (BackwardCFunction,), members)
+        super().__init__(name, bases, attrs)
+
+
+class _SingleLevelFunction(_FunctionBase, FunctionCtx, _HookMixin, metaclass=FunctionMeta):
+    clear_saved_tensors_on_access = False
+    boxed_grads_call = False
+    _backward_cls: Any
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Computes the outputs: ``forward(ctx, *args)``, or ``forward(*args)`` with a
+        `setup_context` beside it. Nothing in it is recorded.
+        """
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Prepares ctx after a forward that takes none."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """A gradient for each argument of forward (None where there is none) from one for each
+        output.
+        """
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
+        )
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """A tangent for each output of forward (None where there is none) from one for each
+        argument.
+        """
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
+
+
+class Function(_SingleLevelFunction):
+    """Base class of functions with gradients of their own.
+
+    Subclass it, implement `forward` and `backward` as static methods, call ``apply``.
+
+    Example:
+        >>> import pygrad as torch
+        >>> class Exp(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, i):
+        ...         result = i.exp()
+        ...         ctx.save_for_backward(result)
+        ...         return result
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, grad_output):
+        ...         (result,) = ctx.saved_tensors
+        ...         return grad_output * result
+        >>> x = torch.zeros(2, requires_grad=True)
+        >>> Exp.apply(x)
+        tensor([1., 1.], grad_fn=<ExpBackward>)
+    """
+
+    generate_vmap_rule = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            f"{self.__class__} should not be instantiated. Methods on autograd functions "
+            "are all static, so you should invoke them on the class itself. "
+            "Instantiating an autograd function will raise an "
+            "error in a future version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. "
+            "Please use new-style autograd function with static forward method. "
+            "(Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """The function over a batch: ``(output, out_dims)``."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
+            "set generate_vmap_rule=True."
+        )
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Calls `forward` on these arguments and records the call as one node of the graph.
+
+        Raises:
+            RuntimeError: what `forward` marked or saved does not fit what it returned.
+        """
+        separate = cls.setup_context is not _SingleLevelFunction.setup_context
+        if separate:
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
+        if kwargs:
+            args = _in_order(cls.forward, args, kwargs)
+        return _apply(cls, args, separate)
+
+
+def _is_setup_context_defined(function: Any) -> bool:
+    return function is not _SingleLevelFunction.setup_context
+
+
+# ------------------------------------------------------------------ apply
+
+
+def _in_order(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Arguments by name at their places after ctx; defaults do not fill places between them."""
+    code = forward.__code__
+    names = code.co_varnames[1 : code.co_argcount]
+    placed = dict(enumerate(args))
+    for name, value in kwargs.items():
+        if name not in names:
+            raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+        if names.index(name) in placed:
+            raise TypeError(f"forward() got multiple values for argument '{name}'")
+        placed[names.index(name)] = value
+    for place in range(max(placed)):
+        if place not in placed:
+            raise TypeError(
+                f"forward() missing required argument: '{names[place]}' (position {place})"
+            )
+    return tuple(placed[place] for place in range(len(placed)))
+
+
+def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
+    """Two crossings around forward: the node first, then its outputs."""
+    kind = cls._backward_cls
+    ctx = kind()
+    tensors = [a if isinstance(a, Tensor) else None for a in args]
+    begun = _C["_custom_begin"](kind._type or _name_type(kind), ident := hooks.new_id(), tensors)
+    ctx._address = begun[0]
+    ctx.needs_input_grad = tuple(need != 0 for need in begun[1:])
+    was = switch(GRAD, False)
+    try:
+        if separate:
+            output = cls.forward(*args)
+            cls.setup_context(ctx, args, output)
+        else:
+            output = cls.forward(ctx, *args)
+    finally:
+        put(was)
+    outputs = output if isinstance(output, tuple) else (output,)
+    results = _finish(ctx, tensors, outputs, separate)
+    if begun[0]:
+        _keep(ctx, ident, results)
+    return results if isinstance(output, tuple) else results[0]
+
+
+def _name_type(kind: Any) -> int:
+    """The engine's type of a class of nodes."""
+    kind._type = _C["_custom_type"](kind.__name__)
+    return kind._type  # type: ignore[no-any-return]
+
+
+def _marked(ctx: Any, attribute: str, message: str, check: bool = True) -> list[Any]:
+    """The tensors that an attribute of ctx names, which is forgotten."""
+    marked = getattr(ctx, attribute)
+    if marked is None:
+        return []
+    if not isinstance(marked, tuple):
+        raise RuntimeError(
+            f"autograd internal error: {attribute} attribute is expected to be a tuple but is "
+        )
+    for place, each in enumerate(marked):
+        if check and not isinstance(each, Tensor):
+            if attribute != "to_save":
+                raise RuntimeError(message)
+            if each is not None:
+                raise TypeError(f"{message}{place} is of type {type(each).__name__}")
+    delattr(ctx, attribute)
+    return [each if isinstance(each, Tensor) else None for each in marked]
+
+
+def _finish(
+    ctx: Any, inputs: list[Any], outputs: tuple[Any, ...], separate: bool
+) -> tuple[Any, ...]:
+    """The outputs with their history; those that are no tensors as they are."""
+    saves = _marked(
+        ctx,
+        "to_save",
+        "save_for_backward can only save variables, but argument ",
+        ctx._address != 0,
+    )
+    constant = _marked(
+        ctx,
+        "non_differentiable",
+        "mark_non_differentiable only accepts variable arguments, but got ",
+    )
+    dirty = _marked(ctx, "dirty_tensors", "mark_dirty can only accept variables, but argument ")
+    tensors = [o if isinstance(o, Tensor) else None for o in outputs]
+    made = _C["_custom_finish"](
+        ctx._address, inputs, tensors, dirty, constant, saves, separate, ctx._materialize
+    )
+    ctx.saved_for_forward = None
+    return tuple(map(_same_object, outputs, made))
+
+
+def _same_object(old: Any, new: Any) -> Any:
+    """The object that forward returned, unless the engine made another tensor of it."""
+    if new is None or new._h == old._h:
+        return old
+    new._b = old  # an input stands as a view of itself
+    return new
+
+
+def _keep(ctx: Any, ident: int, results: tuple[Any, ...]) -> None:
+    """Lets the node hold its ctx, for as long as anything else holds the node."""
+    if _engine.ints[ctx._address >> 2] > 1:
+        hooks.objects[ident] = ctx
+        ctx._ident = ident
+        ctx._outputs = [weakref.ref(r) for r in results if isinstance(r, Tensor)]
+    graph.adopt(ctx)
+
+
+# ------------------------------------------------------------------ cycles through the engine
+
+_GRAD_FN = _engine.layout["grad_fn"]
+_moved: list[tuple[int, Any, Any]] = []
+
+
+def _sole_owners(ctx: Any) -> list[Any]:
+    """The outputs whose objects alone keep the node alive; none if anything else does."""
+    owners = [
+        output
+        for output in (ref() for ref in ctx._outputs)
+        if output is not None
+        and _engine.ints[output._h >> 2] == 1
+        and _engine.unsigned[(output._h + _GRAD_FN) >> 2] == ctx._address
+    ]
+    return owners if _engine.ints[ctx._address >> 2] == 1 + len(owners) else []
+
+
+def _show_cycles(phase: str, info: dict[str, int]) -> None:
+    """Shows the garbage collector what the engine hides: that outputs hold their ctx.
+
+    While a full collection runs, the outputs' objects hold the ctx in the engine's stead wherever
+    they alone hold the node; so a ctx that holds its own output is seen to be garbage.
+    """
+    if info["generation"] != 2:
+        return
+    if phase == "start":
+        _engine.drain_if_idle()
+        for ident, ctx in list(hooks.objects.items()):
+            if not isinstance(ctx, BackwardCFunction) or not any(
+                map(gc.is_tracked, vars(ctx).values())
+            ):
+                continue
+            owners = _sole_owners(ctx)
+            for owner in owners:
+                owner.__dict__["_ctx"] = ctx
+            if owners:
+                _moved.append((ident, weakref.ref(ctx), [weakref.ref(o) for o in owners]))
+                del hooks.objects[ident]
+        return
+    while _moved:
+        ident, ref, refs = _moved.pop()
+        ctx = ref()
+        if ctx is not None:
+            hooks.objects[ident] = ctx
+            for owner in (r() for r in refs):
+                if owner is not None:
+                    owner.__dict__.pop("_ctx", None)
+
+
+gc.callbacks.append(_show_cycles)
+
+
+# ------------------------------------------------------------------ once
+
+
+def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a `backward` that cannot be differentiated: doing so raises RuntimeError.
+
+    Example:
+        >>> import pygrad as torch
+        >>> from pygrad.autograd.function import once_differentiable
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...
+        ...     @staticmethod
+        ...     @once_differentiable
+        ...     def backward(ctx, grad):
+        ...         return grad * 2
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> torch.autograd.grad(Double.apply(x), x)
+        (tensor([2.]),)
+    """
+
+    @functools.wraps(function)
+    def wrapper(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        with no_grad():
+            outputs = function(ctx, *args, **kwargs)
+        if not get() & GRAD or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            return outputs
+        several = outputs if isinstance(outputs, tuple) else (outputs,)
+        made = _C["_delayed_error"](several)
+        return made if len(made) != 1 else made[0]
+
+    return wrapper
+
+
+# ------------------------------------------------------------------ the old kinds
+
+
+class InplaceFunction(Function):
+    """Kept for old programs: a Function whose instances know `inplace`."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
+def _cannot_nest(value: Any, accepted: str | None) -> ValueError:
+    from .._functions import typename
+
+    text = f"Auto nesting doesn't know how to process an input object of type {typename(value)}"
+    return ValueError(
+        text + (f". Accepted types: {accepted}, or lists/tuples of them" if accepted else "")
+    )
+
+
+def _nested_map(
+    condition: Callable[[Any], bool], function: Callable[[Any], Any], accepted: str | None = None
+) -> Callable[[Any], Any]:
+    """A function that maps what fulfils the condition, inside lists, tuples and dicts."""
+
+    def mapped(value: Any) -> Any:
+        if condition(value):
+            return function(value)
+        if value is None:
+            return None
+        if isinstance(value, (list, tuple)):
+            items = [mapped(item) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        if isinstance(value, dict):
+            return {key: mapped(item) for key, item in value.items()}
+        raise _cannot_nest(value, accepted)
+
+    return mapped
+
+
+def _iter_filter(
+    condition: Callable[[Any], bool], allow_unknown: bool = False, accepted: str | None = None
+) -> Callable[[Any], Iterator[Any]]:
+    """A function that iterates over what fulfils the condition, inside lists, tuples and dicts."""
+
+    def found(value: Any) -> Iterator[Any]:
+        if condition(value):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                yield from found(item)
+        elif isinstance(value, dict):
+            for item in value.values():
+                yield from found(item)
+        elif value is not None:
+            if not allow_unknown:
+                raise _cannot_nest(value, accepted)
+            yield value
+
+    return found
+
+
+def _unflatten(flat: Any, like: Any) -> Any:
+    """Items of a flat sequence in the structure of `like`."""
+    rest = iter(flat)
+
+    def shaped(part: Any) -> Any:
+        if not isinstance(part, (list, tuple)):
+            return next(rest)
+        return type(part)([None if item is None else shaped(item) for item in part])
+
+    return shaped(like)
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor)
+
+
+_iter_tensors = _iter_filter(_is_tensor, accepted="Tensors")
+_iter_tensors_permissive = _iter_filter(_is_tensor, True, "Tensors (permissive)")
+_iter_None_tensors = _iter_filter(lambda v: v is None or _is_tensor(v), accepted="Tensors or None")
+_map_tensor_data = _nested_map(_is_tensor, lambda tensor: tensor.data, "Tensors")
+
+
+class NestedIOFunction(Function):
+    """Kept for old programs, as in PyTorch: a Function over nested tuples of tensors.
+
+    Calling one needs the legacy protocol that PyTorch has taken away, and raises AttributeError
+    as it does there.
+    """
+
+    def _do_forward(self, *input: Any) -> Any:
+        self._nested_input = input
+        flat_output = super()._do_forward(*_iter_tensors(input))  # type: ignore[misc]
+        return _unflatten(flat_output, self._nested_output)
+
+    def _do_backward(self, gradients: Any, retain_variables: bool) -> Any:
+        self.retain_variables = retain_variables
+        result = super()._do_backward(gradients, retain_variables)  # type: ignore[misc]
+        if not retain_variables:
+            del self._nested_output
+            del self._to_save_nested
+        return result
+
+    def backward(self, *gradients: Any) -> Any:  # type: ignore[override]
+        """Calls `backward_extended` with the gradients in the structure of the outputs."""
+        result = self.backward_extended(*_unflatten(gradients, self._nested_output))  # type: ignore[func-returns-value]
+        return tuple(_iter_None_tensors(result))
+
+    __call__ = _do_forward
+
+    def forward(self, *args: Any) -> Any:  # type: ignore[override]
+        """Calls `forward_extended` with the inputs in their structure."""
+        result = self.forward_extended(*_map_tensor_data(self._nested_input))  # type: ignore[func-returns-value]
+        del self._nested_input
+        self._nested_output: Any = result
+        return tuple(_iter_tensors(result))
+
+    def save_for_backward(self, *args: Any) -> None:
+        """Saves nested tensors."""
+        self.to_save = tuple(_iter_tensors(args))
+        self._to_save_nested = args
+
+    @property
+    def saved_tensors(self) -> Any:
+        """What was saved, in its structure."""
+        return _unflatten(super().saved_tensors, self._to_save_nested)
+
+    def mark_dirty(self, *args: Any, **kwargs: Any) -> None:
+        """Marks nested tensors as written to."""
+        self.dirty_tensors = tuple(_iter_tensors((args, kwargs)))
+
+    def mark_non_differentiable(self, *args: Any, **kwargs: Any) -> None:
+        """Marks nested tensors as having no gradient."""
+        self.non_differentiable = tuple(_iter_tensors((args, kwargs)))
+
+    def forward_extended(self, *input: Any) -> None:
+        """To be defined by the user."""
+        raise NotImplementedError
+
+    def backward_extended(self, *grad_output: Any) -> None:
+        """To be defined by the user."""
+        raise NotImplementedError

@@ -1,0 +1,287 @@
+/* Custom functions: the graph's side of PyTorch's autograd.Function.
+ *
+ * The host calls _custom_begin with the arguments of forward, runs forward with recording off, and calls _custom_finish
+ * with what came out, which gives the outputs their history and saves what is to be saved. The node holds the host's
+ * object (ctx) by id while anything but the object itself holds the node: see node_release. In a backward the engine stops
+ * at the node (task_asks) and the host runs the function; inside another node (CopySlices) it is called from within. */
+#include "custom.h"
+
+#include <string.h>
+
+#include "host.h"
+#include "memory.h"
+#include "op.h"
+#include "ops_private.h"
+
+/* The numbers of a custom node: how many arguments forward had, whether missing gradients become zeros, and which of the
+ * arguments were tensors, a bit each. */
+enum { CUSTOM_ARGS, CUSTOM_MATERIALIZE, CUSTOM_TENSORS, MOST_NESTED = 64 };
+
+static bool was_tensor(const Node *n, int arg) { return n->numbers[CUSTOM_TENSORS + arg / 64].i >> (arg & 63) & 1; }
+
+/* ------------------------------------------------------------ types */
+
+typedef struct Named {
+  NodeType type;
+  struct Named *next;
+  char name[];
+} Named;
+static Named *named;
+
+static void grad_custom(Node *n, Tensor **g, Tensor **gi) {
+  Tensor *in[MOST_NESTED], *out[MOST_NESTED];
+  int n_out = 0;
+  if (n->n_outputs > MOST_NESTED || n->n_edges > MOST_NESTED) {
+    fail(ERR_NOT_IMPLEMENTED, "pygrad: a custom function done in place on a view may have %d tensors", MOST_NESTED);
+    return;
+  }
+  if (custom_gradients(n, g, in) && host_call(HOST_FUNCTION, n->host, n->n_outputs, in, MOST_NESTED, out, &n_out))
+    for (int i = 0; i < n_out && i < n->n_edges; i++) gi[i] = out[i];
+}
+
+const NodeType *custom_type(const char *name) {
+  for (Named *t = named; t; t = t->next)
+    if (strcmp(t->name, name) == 0) return &t->type;
+  size_t length = strlen(name) + 1;
+  Named *t = mem_permanent(sizeof *t + length);
+  if (!t) return NULL;
+  memcpy(t->name, name, length);
+  t->type = (NodeType){t->name, grad_custom, ""};
+  t->next = named;
+  named = t;
+  return &t->type;
+}
+
+/* ------------------------------------------------------------ before forward */
+
+/* [the node, or 0 if nothing is recorded; for each argument whether it requires grad] */
+void op_custom_begin(Call *c) {
+  const NodeType *type = (const NodeType *)(uintptr_t)arg_int(c, 0);
+  Tensors in = arg_tensors(c, 2);
+  if (in.n < 0) in.n = 0;
+  int64_t *out = scratch_alloc(((size_t)in.n + 1) * sizeof *out);
+  Tensor **tensors = scratch_alloc(((size_t)in.n + 1) * sizeof *tensors);
+  int count = 0;
+  if (!out || !tensors) return;
+  for (int i = 0; i < in.n; i++) {
+    out[i + 1] = in.v[i] && tensor_requires_grad(in.v[i]);
+    if (in.v[i]) tensors[count++] = in.v[i];
+  }
+  Node *n = node_new_list(type, 0, CUSTOM_TENSORS + (in.n + 63) / 64, count, tensors);
+  out[0] = (int64_t)(uintptr_t)n;
+  if (n) {
+    n->kind = NODE_HOST;
+    n->host = (int32_t)arg_int(c, 1);
+    num_i(n, CUSTOM_ARGS, in.n);
+    for (int i = 0; i < in.n; i++)
+      if (in.v[i]) n->numbers[CUSTOM_TENSORS + i / 64].i |= (int64_t)(1ull << (i & 63));
+  }
+  ret_ints(c, in.n + 1, out);
+}
+
+/* ------------------------------------------------------------ after forward */
+
+typedef struct {
+  Node *n; /* NULL: nothing is recorded */
+  Tensors inputs, outputs, dirty, constant, saves;
+  bool separate; /* forward had no ctx: setup_context did what concerns it */
+  int n_differentiable;
+} Finish;
+
+static bool among(const Tensors *list, const Tensor *t) {
+  for (int i = 0; i < list->n; i++)
+    if (list->v[i] == t) return true;
+  return false;
+}
+
+static void give_edge(Tensor *y, Node *n, int k) {
+  node_retain(n);
+  Node *old = y->grad_fn;
+  y->grad_fn = n;
+  y->output_nr = k;
+  node_release(old);
+  if (tensor_is_view(y)) y->meta->view_version = tensor_version(y);
+}
+
+/* An input that was returned as it came stands as a view of itself. */
+static Tensor *same_again(const Finish *f, Tensor *x) {
+  if (f->separate && among(&f->saves, x))
+    return fail(ERR_RUNTIME,
+                "An input that has been returned as-is as output is being saved for backward. This is not supported if you "
+                "override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or "
+                "setup ctx inside the forward function itself.");
+  bool was = grad_mode;
+  grad_mode = false;
+  Tensor *v = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
+  v = make_view(x, v, NULL, VIEW_PLAIN);
+  grad_mode = was;
+  return v;
+}
+
+static Tensor *constant_output(const Finish *f, Tensor *y, bool is_input, bool modified) {
+  if (!tensor_requires_grad(y)) return is_input && !modified ? same_again(f, y) : y;
+  if (is_input) return t_detach(y);
+  return tensor_is_view(y) ? y : op_detach_(y);
+}
+
+/* The graph of an input that forward wrote to goes on from this node. */
+static Tensor *modified_output(const Finish *f, Tensor *y, int k, bool is_input) {
+  if (tensor_is_leaf(y) && tensor_requires_grad(y))
+    return fail(ERR_RUNTIME, "a leaf Variable that requires grad has been used in an in-place operation.");
+  if (!is_input)
+    warn_user("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be "
+              "passed to ctx.mark_dirty().");
+  if (tensor_is_view(y) && f->outputs.n > 1)
+    return fail(ERR_RUNTIME,
+                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
+                "than one Tensor. This is not supported by the current autograd engine. You should either make sure the input is "
+                "not a view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it "
+                "into two Functions: one doing the inplace that returns a single Tensor and a second one that does the other "
+                "operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do this change.");
+  node_retain(f->n);
+  rebase_output(y, f->n, k);
+  return y;
+}
+
+static Tensor *finish_output(Finish *f, Tensor *y, int k) {
+  bool is_input = among(&f->inputs, y), modified = among(&f->dirty, y);
+  bool differentiable = f->n && dtype_is_float((DType)y->dtype) && !among(&f->constant, y);
+  if (f->n && !node_describe(f->n, k, y, differentiable)) return NULL;
+  f->n_differentiable += differentiable;
+  if (!differentiable) y = constant_output(f, y, is_input, modified);
+  else if (modified) y = modified_output(f, y, k, is_input);
+  else {
+    if (is_input) y = same_again(f, y);
+    if (y) give_edge(y, f->n, k);
+  }
+  if (y && !(is_input && modified) && tensor_is_view(y)) y->meta->view_origin = VIEW_IN_CUSTOM;
+  return y;
+}
+
+static bool finish_outputs(Finish *f, Tensor **out) {
+  for (int i = 0; i < f->dirty.n; i++) tensor_bump_version(f->dirty.v[i]);
+  for (int i = 0; i < f->outputs.n; i++) {
+    out[i] = f->outputs.v[i] ? finish_output(f, f->outputs.v[i], i) : NULL;
+    if (f->n && !f->outputs.v[i]) node_describe(f->n, i, NULL, false);
+    if (failed()) return false;
+  }
+  for (int i = 0; i < f->outputs.n && f->n_differentiable > 1; i++)
+    if (out[i] && tensor_is_view(out[i])) out[i]->meta->view_origin = VIEW_MULTI_OUTPUT;
+  for (int i = 0; i < f->dirty.n; i++)
+    if (!among(&f->outputs, f->dirty.v[i])) {
+      fail(ERR_RUNTIME, "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+                        "modified inplace must all be outputs of the Function.");
+      return false;
+    }
+  return true;
+}
+
+static void finish_saves(const Finish *f) {
+  if (!f->n || f->saves.n <= 0 || !node_make_saves(f->n, f->saves.n)) return;
+  for (int i = 0; i < f->saves.n; i++) {
+    Tensor *t = f->saves.v[i];
+    if (!t) continue;
+    if (t->grad_fn == f->n) save_output(f->n, i, t);
+    else save(f->n, i, t);
+  }
+}
+
+void op_custom_finish(Call *c) {
+  Finish f = {.n = (Node *)(uintptr_t)arg_int(c, 0), .inputs = arg_tensors(c, 1), .outputs = arg_tensors(c, 2),
+              .dirty = arg_tensors(c, 3), .constant = arg_tensors(c, 4), .saves = arg_tensors(c, 5), .separate = arg_bool(c, 6)};
+  Tensor **out = scratch_alloc(((size_t)f.outputs.n + 1) * sizeof *out);
+  if (!out) return;
+  num_i(f.n, CUSTOM_MATERIALIZE, arg_bool(c, 7));
+  if (!finish_outputs(&f, out)) return;
+  finish_saves(&f);
+  if (!failed()) ret_tensors(c, f.outputs.n, out);
+}
+
+/* ------------------------------------------------------------ backward */
+
+void op_custom_saved(Call *c) {
+  Node *n = (Node *)(uintptr_t)arg_int(c, 0);
+  Tensor **out = scratch_alloc(((size_t)n->n_saves + 1) * sizeof *out);
+  if (!out) return;
+  if (n->freed) {
+    saved_freed();
+    return;
+  }
+  for (int i = 0; i < n->n_saves; i++) out[i] = saved_for_host(n, i);
+  ret_tensors(c, n->n_saves, out);
+}
+
+bool custom_gradients(const Node *n, Tensor *const *grads, Tensor **out) {
+  for (int i = 0; i < n->n_outputs; i++) {
+    const OutputMeta *m = &n->outputs[i];
+    out[i] = grads[i];
+    if (!grads[i] && m->described && n->numbers[CUSTOM_MATERIALIZE].i)
+      out[i] = tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype);
+  }
+  return !failed();
+}
+
+static void *wrong_count(const Node *n, int given) {
+  return fail(ERR_RUNTIME, "function %s returned an incorrect number of gradients (expected %d, got %d)", n->type->name,
+              (int)n->numbers[CUSTOM_ARGS].i, given);
+}
+
+Tensor **custom_given(Node *n, const Ints *given, const char *odd) {
+  int count = given->n, wanted = (int)n->numbers[CUSTOM_ARGS].i, at = 0;
+  while (count > wanted && !given->v[count - 1]) count--; /* too many are fine while the rest is None */
+  if (count != wanted) return wrong_count(n, given->n);
+  Tensor **gi = scratch_alloc(((size_t)n->n_edges + 1) * sizeof *gi);
+  for (int i = 0; gi && i < count; i++) {
+    Tensor *g = (Tensor *)(uintptr_t)given->v[i];
+    if (!was_tensor(n, i)) {
+      if (g)
+        return fail(ERR_RUNTIME, "function %s returned a gradient different than None at position %d, but the corresponding "
+                                 "forward input was not a Variable", n->type->name, i + 1);
+      continue;
+    }
+    if (g && !tensor_is(g)) return fail(ERR_RUNTIME, "expected Variable or None (got %s)", odd);
+    gi[at++] = g;
+  }
+  return gi;
+}
+
+/* The same for a function that was called from within: [a handle an edge]. */
+void op_custom_given(Call *c) {
+  Node *n = (Node *)(uintptr_t)arg_int(c, 0);
+  Ints given = arg_ints(c, 1);
+  Tensor **gi = custom_given(n, &given, arg_str(c, 2));
+  int64_t *out = gi ? scratch_alloc(((size_t)n->n_edges + 1) * sizeof *out) : NULL;
+  if (!out) return;
+  for (int i = 0; i < n->n_edges; i++) out[i] = (int64_t)(uintptr_t)gi[i];
+  ret_ints(c, n->n_edges, out);
+}
+
+/* ------------------------------------------------------------ functions that cannot be differentiated twice */
+
+static void grad_error(Node *n, Tensor **g, Tensor **gi) {
+  (void)n;
+  (void)g;
+  (void)gi;
+  fail(ERR_RUNTIME, "trying to differentiate twice a function that was marked with @once_differentiable");
+}
+static const NodeType Error = {"torch::autograd::Error", grad_error, ""};
+
+/* Aliases of these leaves whose gradient is an error. */
+void op_delayed_error(Call *c) {
+  Tensors in = arg_tensors(c, 0);
+  Tensor **out = scratch_alloc(((size_t)in.n + 1) * sizeof *out);
+  if (!out) return;
+  Node *n = NULL;
+  for (int i = 0; i < in.n; i++) {
+    out[i] = t_detach(in.v[i]);
+    if (out[i]) out[i]->flags |= FLAG_REQUIRES_GRAD;
+  }
+  n = node_new_list(&Error, 0, 0, in.n, out);
+  for (int i = 0; i < in.n; i++) {
+    out[i] = t_detach(in.v[i]);
+    if (!n || !out[i] || !node_describe(n, i, out[i], true)) continue;
+    give_edge(out[i], n, i);
+  }
+  node_release(n);
+  ret_tensors(c, in.n, out);
+}
