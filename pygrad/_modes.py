@@ -15,6 +15,8 @@ from . import _engine
 
 GRAD, INFERENCE, ANY_LAYOUT, ONE_THREAD = 1, 2, 4, 8
 """PG_MODE_ bits of wasm_core/pg.h."""
+LEVELS: Final = 7
+"""Level k of vmap is the bit k places above this one."""
 
 _DEFAULT: Final = GRAD
 _AT: Final = (_engine.frame + _engine.layout["frame_modes"]) >> 2

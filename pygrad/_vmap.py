@@ -8,19 +8,29 @@ puts together what comes out, with PyTorch's messages.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from . import _ops
+from ._modes import LEVELS, switch
 from ._tensor import Tensor
 from ._tree import Spec, flatten, map_leaves, spread, unflatten
 
 _C = _ops.C
 RANDOMNESS = ("error", "different", "same")
-levels: list[tuple[int, str]] = []
-"""Batch size and randomness of the levels that are entered, the outermost first."""
+
+
+class _Levels(threading.local):
+    """The levels that a thread is in, the outermost first: number, batch size, randomness."""
+
+    def __init__(self) -> None:
+        self.stack: list[tuple[int, int, str]] = []
+
+
+levels: Final = _Levels()
 
 
 def vmap(
@@ -76,12 +86,14 @@ def vmap(
 def level(batch_size: int, randomness: str) -> Iterator[int]:
     """A level of vmap: entered in the engine, and left whatever happens."""
     number = _C["_vmap_enter"](batch_size, randomness)
-    levels.append((batch_size, randomness))
+    switch(1 << (LEVELS + number), True)
+    levels.stack.append((number, batch_size, randomness))
     try:
         yield number
     finally:
-        levels.pop()
-        _C["_vmap_exit"]()
+        levels.stack.pop()
+        switch(1 << (LEVELS + number), False)
+        _C["_vmap_exit"](number)
 
 
 class _Mapped:

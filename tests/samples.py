@@ -111,7 +111,7 @@ EXEMPT = {
     ),
     **_exempt(
         "behind vmap: test_vmap.py",
-        "_C._vmap_enter _C._vmap_exit _C._vmap_depth _C._vmap_level _C._vmap_dim _C._vmap_add _C._vmap_remove",
+        "_C._vmap_enter _C._vmap_exit _C._vmap_level _C._vmap_dim _C._vmap_add _C._vmap_remove",
     ),
     **_exempt(
         "writes to lists of parameters: test_optim.py",

@@ -4,6 +4,7 @@ in-place form, and two levels at once.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -199,3 +200,53 @@ def test_two_levels_equal_the_slices(entry: Entry, sample: Call) -> None:
             a, b = pygrad.stack(rows[0][:2]), pygrad.stack(rows[1][:2])
             got = vmap(lambda x: vmap(lambda y: call(x, y))(b))(a)
             compare([t.reshape(4, *t.shape[2:]) for t in leaves(got)], expected)
+
+
+def test_levels_are_of_a_thread() -> None:
+    entered, done, seen = threading.Event(), threading.Event(), []
+
+    def other() -> None:
+        entered.wait(10)
+        try:
+            x = pygrad.rand(3).requires_grad_()  # both refused in the mapped function
+            (x * 2).sum().backward()
+            seen.append(vmap(lambda v: v + 1)(x.detach()).shape)
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+
+    def mapped(v: Any) -> Any:
+        entered.set()
+        assert done.wait(10)
+        with pytest.raises(RuntimeError, match="randomness error mode"):
+            pygrad.rand(3)
+        return v * 2
+
+    assert vmap(mapped)(pygrad.ones(2)).tolist() == [2.0, 2.0]
+    thread.join()
+    assert seen == [(3,)]
+
+
+@leaves_nothing
+def test_a_level_is_left_after_an_error() -> None:
+    def fails(v: Any) -> Any:
+        with pygrad.no_grad():
+            raise KeyError("mine")
+
+    for _ in range(40):  # more often than levels can be nested
+        with pytest.raises(KeyError, match="mine"):
+            vmap(vmap(fails))(pygrad.ones(2, 2))
+    assert pygrad.rand(2).shape == (2,)
+
+
+def test_levels_have_an_end() -> None:
+    def nest(f: Callable[..., Any], depth: int) -> Callable[..., Any]:
+        return vmap(nest(f, depth - 1)) if depth else f
+
+    x = pygrad.ones(*[1] * 24)
+    assert nest(lambda v: v + 1, 24)(x).tolist() == (x + 1).tolist()
+    with pytest.raises(RuntimeError, match="at most 24 levels"):
+        nest(lambda v: v + 1, 25)(pygrad.ones(*[1] * 25))
+    assert vmap(lambda v: v + 1)(pygrad.ones(2)).tolist() == [2.0, 2.0]

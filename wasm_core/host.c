@@ -5,6 +5,7 @@
 #include "memory.h"
 #include "pg.h"
 #include "status.h"
+#include "vmap.h"
 
 enum { DROPPED_CAP = 256 };
 static int32_t *dropped;
@@ -32,6 +33,7 @@ void modes_enter(int32_t modes) {
   inference_mode = modes & PG_MODE_INFERENCE;
   grad_mode = modes & PG_MODE_GRAD && !inference_mode;
   any_layout = modes & PG_MODE_ANY_LAYOUT;
+  vmap_levels = (uint32_t)modes >> PG_MODE_LEVELS;
 }
 
 /* Runs a callback on n words, for at most cap words: how many came, -1 if it raised. The lists stand wherever there is room,

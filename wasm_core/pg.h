@@ -36,7 +36,8 @@ enum {
   PG_MODE_GRAD = 1, /* bits of `modes`: calls are recorded, */
   PG_MODE_INFERENCE = 2, /* but not in inference mode; */
   PG_MODE_ANY_LAYOUT = 4, /* a gradient is kept in whatever layout it came; */
-  PG_MODE_ONE_THREAD = 8 /* remembered for the host, nothing to the engine. */
+  PG_MODE_ONE_THREAD = 8, /* remembered for the host, nothing to the engine. */
+  PG_MODE_LEVELS = 8 /* the first of the bits that say which levels of vmap the thread is in: level 1 */
 };
 #define PG_PENDING ((int64_t)1 << 32)
 #define PG_DESCRIBED ((int64_t)1 << 33)

@@ -11,48 +11,48 @@
 #include "memory.h"
 #include "random.h"
 
-enum { MAX_LEVELS = 32 };
+enum { MAX_LEVELS = 24 };
 typedef enum { RANDOM_ERROR, RANDOM_DIFFERENT, RANDOM_SAME } Randomness;
 
+uint32_t vmap_levels;
+static uint32_t taken; /* by any thread */
 static struct { int64_t size; Randomness randomness; } levels[MAX_LEVELS];
-static int32_t depth;
 
 static uint32_t bit_of(int32_t level) { return 1u << (level - 1); }
 static int count(uint32_t bits) { return __builtin_popcount(bits); }
-static uint32_t active(void) { return depth == MAX_LEVELS ? ~0u : bit_of(depth + 1) - 1; }
+static int32_t highest(uint32_t bits) { return bits ? 32 - __builtin_clz(bits) : 0; }
+static uint32_t active(void) { return vmap_levels & taken; }
 static uint32_t levels_of(const Tensor *t) { return t && is_batched(t) ? t->meta->levels : 0; }
 
 static uint32_t levels_with(Randomness r) {
-  uint32_t bits = 0;
-  for (int32_t k = 1; k <= depth; k++)
-    if (levels[k - 1].randomness == r) bits |= bit_of(k);
-  return bits;
+  uint32_t found = 0;
+  for (uint32_t bits = active(); bits; bits &= bits - 1)
+    if (levels[highest(bits & -bits) - 1].randomness == r) found |= bits & -bits;
+  return found;
 }
 
 /* ------------------------------------------------------------ levels */
 
-int32_t vmap_depth(void) { return depth; }
-
 int32_t vmap_enter(int64_t size, const char *randomness) {
-  if (depth == MAX_LEVELS) fail(ERR_RUNTIME, "vmap: at most %d levels can be nested", MAX_LEVELS);
+  int32_t level = highest(active()) + 1;
+  while (level <= MAX_LEVELS && taken & bit_of(level)) level++;
+  if (level > MAX_LEVELS) fail(ERR_RUNTIME, "vmap: at most %d levels can be nested", MAX_LEVELS);
   if (failed()) return 0;
-  Randomness r = strcmp(randomness, "same") == 0 ? RANDOM_SAME : strcmp(randomness, "different") == 0 ? RANDOM_DIFFERENT : RANDOM_ERROR;
-  levels[depth].size = size;
-  levels[depth].randomness = r;
+  bool same = strcmp(randomness, "same") == 0, different = strcmp(randomness, "different") == 0;
+  levels[level - 1].size = size;
+  levels[level - 1].randomness = same ? RANDOM_SAME : different ? RANDOM_DIFFERENT : RANDOM_ERROR;
+  taken |= bit_of(level);
   vmap_concerns++;
-  return ++depth;
+  return level;
 }
 
-void vmap_exit(void) {
-  if (!depth) return;
-  depth--;
+void vmap_exit(int32_t level) {
+  if (level < 1 || level > MAX_LEVELS || !(taken & bit_of(level))) return;
+  taken &= ~bit_of(level);
   vmap_concerns--;
 }
 
-int32_t vmap_level(const Tensor *t) {
-  uint32_t bits = levels_of(t);
-  return bits ? 32 - __builtin_clz(bits) : 0;
-}
+int32_t vmap_level(const Tensor *t) { return highest(levels_of(t)); }
 
 bool vmap_may_draw(void) {
   if (!levels_with(RANDOM_ERROR)) return true;
@@ -174,8 +174,7 @@ static uint32_t levels_of_call(const Call *c) {
 
 static Batch batch_of(uint32_t bits) {
   Batch b = {.levels = bits, .total = 1};
-  for (int32_t k = 1; k <= depth; k++)
-    if (bits & bit_of(k)) b.total *= b.sizes[b.n++] = levels[k - 1].size;
+  for (; bits; bits &= bits - 1) b.total *= b.sizes[b.n++] = levels[highest(bits & -bits) - 1].size;
   return b;
 }
 
@@ -450,7 +449,7 @@ static bool check_target(const Call *c, const Batch *b) {
     snprintf(name, sizeof name, "%.*s_", name_length(c) - writes_itself(c), c->row->schema);
   else {
     snprintf(name, sizeof name, "aten::%.*s_", name_length(c) - writes_itself(c), c->row->schema);
-    snprintf(level, sizeof level, "at level %d", 32 - __builtin_clz(b->levels));
+    snprintf(level, sizeof level, "at level %d", highest(b->levels));
   }
   fail(ERR_RUNTIME, "vmap: %s(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more "
                     "elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over %s. "
@@ -512,8 +511,8 @@ static void run_random(Call *c, uint32_t bits) {
 
 bool vmap_run(Call *c) {
   uint32_t bits = levels_of_call(c);
-  if (depth && refused_inside(c)) return true;
-  bool random = depth && is_random(c->row) && c->out.tag == TAG_MISSING;
+  if (active() && refused_inside(c)) return true;
+  bool random = active() && is_random(c->row) && c->out.tag == TAG_MISSING;
   if (!bits && !random) return false;
   if (bits && is_service(c)) return hidden_storage(c) || (is_named(c, "_data") && refused(c));
   if (bits & ~active()) {

@@ -15,10 +15,12 @@ static inline bool is_batched(const Tensor *t) { return t->flags & FLAG_BATCHED;
  * False: it concerns none, and was not run. */
 bool vmap_run(Call *c);
 
-/* The level entered, counted from 1; 0 with the error set. `randomness`: "error", "different" or "same". */
+/* The levels that the calling thread is in, a bit each, the outermost lowest: the host says so with its modes. */
+extern uint32_t vmap_levels;
+/* A level for the host to enter, counted from 1 and inside those it is in; 0 with the error set. `randomness`: "error",
+ * "different" or "same". The host gives it back with vmap_exit. */
 int32_t vmap_enter(int64_t size, const char *randomness);
-void vmap_exit(void);
-int32_t vmap_depth(void);
+void vmap_exit(int32_t level);
 /* t batched along a dimension at a level that is higher than those it is batched at already. */
 Tensor *vmap_add(Tensor *t, int64_t dim, int32_t level);
 /* The tensor whose slices at this level t stands for: the batch dimension becomes dimension `dim`. One that is
