@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _call, _engine, _ops
 from ._dtypes import ALL, BY_NAME, bool_, dtype, float32, float64, int64, uint8
-from ._tensor import Tensor, address_of
+from ._tensor import Tensor, address_of, as_leaf
 
 _memory = _engine.memory
 _new_empty = _ops.C["_empty"]
@@ -269,7 +269,7 @@ def tensor(
             stacklevel=2,
         )
     out = _tensor_from(data, kind, copy=True)
-    return out.requires_grad_(True) if requires_grad else out
+    return as_leaf(out) if requires_grad else out
 
 
 def _as_dtype(kind: Any) -> dtype | None:
@@ -333,7 +333,7 @@ def asarray(
     if copy and out is obj:
         out = out.clone()
     if requires_grad != out.requires_grad:
-        out = out.detach().requires_grad_(requires_grad)
+        out = as_leaf(out.detach()) if requires_grad else out.detach()
     return out
 
 
@@ -359,7 +359,7 @@ def frombuffer(
             f"than actual buffer length ({len(raw) + offset} bytes)"
         )
     out = from_buffer(raw[: n * dtype.itemsize], (n,), dtype)
-    return out.requires_grad_(True) if requires_grad else out
+    return as_leaf(out) if requires_grad else out
 
 
 def legacy_tensor(*args: Any, kind: dtype | None = None, **kwargs: Any) -> Tensor:

@@ -82,9 +82,7 @@ class Tensor(Methods, metaclass=_TensorType):
         out: Any = object.__new__(cls)
         out._h = alias._h
         alias._h = 0
-        if require_grad:
-            out.requires_grad_(True)
-        return out
+        return as_leaf(out) if require_grad else out
 
     # ------------------------------------------------------------ description
 
@@ -223,11 +221,19 @@ class Tensor(Methods, metaclass=_TensorType):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError("requires_grad must be a bool")
+        if value and not self.is_leaf:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         if value and not self.dtype.is_floating_point:
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
         self.requires_grad_(value)
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Starts (or for a leaf ends) the recording of what is done with this tensor; returns it.
@@ -278,6 +284,29 @@ class Tensor(Methods, metaclass=_TensorType):
     def grad(self) -> None:
         self.grad = None
 
+    @property
+    def _grad(self) -> Tensor | None:
+        return self.grad if self._has_grad() else None
+
+    @_grad.setter
+    def _grad(self, value: Tensor | None) -> None:
+        self.grad = value
+
+    @property
+    def grad_dtype(self) -> dtype | None:
+        """The dtype that ``.grad`` must have, and to which backward casts: this tensor's, unless
+        set. None: any. Of leaves alone.
+        """
+        return _C["_grad_dtype"](self)  # type: ignore[no-any-return]
+
+    @grad_dtype.setter
+    def grad_dtype(self, value: dtype | None) -> None:
+        if value is not None and not isinstance(value, dtype):
+            raise RuntimeError(
+                f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}"
+            )
+        _C["_set_grad_dtype"](self, value)
+
     def _drop_grad(self) -> None:
         """Takes the gradient from the engine's hands, to be released with the next call."""
         self._g = None
@@ -306,7 +335,7 @@ class Tensor(Methods, metaclass=_TensorType):
                 "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf "
                 "Tensor by mistake, make sure "
                 "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for "
-                "more informations.",
+                "more information.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -317,6 +346,10 @@ class Tensor(Methods, metaclass=_TensorType):
         from .autograd.graph import node_of
 
         return node_of(self)
+
+    @property
+    def _grad_fn(self) -> Any:
+        return self.grad_fn
 
     @property
     def retains_grad(self) -> bool:
@@ -359,6 +392,10 @@ class Tensor(Methods, metaclass=_TensorType):
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         _C["_set_data"](self, value)
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     def backward(
         self,
@@ -672,6 +709,13 @@ def address_of(tensor: Tensor) -> int:
     return data + _words[(h + _OFFSET) >> 3] * BY_CODE[_memory[h + _DTYPE]].itemsize  # type: ignore[union-attr]
 
 
+def as_leaf(tensor: Any) -> Any:
+    """A tensor that was just made, marked as one that requires grad."""
+    if not tensor.dtype.is_floating_point:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return tensor.requires_grad_()
+
+
 def _as_tensor(value: Any) -> Tensor:
     from ._creation import tensor
 
@@ -719,10 +763,22 @@ _INPLACE_OPERATORS: Final = {
 }
 
 
+def _refuse(name: str) -> Callable[[Tensor, Any], None]:
+    """The setter of an attribute that has none, with PyTorch's words."""
+
+    def refuse(self: Tensor, value: Any) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
+
+    return refuse
+
+
 def _install() -> None:
     """Puts the table's methods and the operators on the class; what the class defines itself
     stays.
     """
+    for name, found in list(vars(Tensor).items()):
+        if isinstance(found, property) and found.fset is None:
+            setattr(Tensor, name, property(found.fget, _refuse(name), doc=found.__doc__))
     for name, method in _ops.SPACES["m"].items():
         if name not in Tensor.__dict__:
             setattr(Tensor, name, method)

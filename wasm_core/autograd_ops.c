@@ -178,12 +178,13 @@ Tensor *op_set_data(Tensor *t, Tensor *from) {
 Tensor *op_set_grad(Tensor *t, Tensor *g) {
   if (g) {
     if (g == t) return fail(ERR_RUNTIME, "can't assign Variable as its own grad");
-    if (g->dtype != t->dtype)
+    DType wanted = tensor_grad_dtype(t);
+    if (g->dtype != wanted && wanted != DT_NONE)
       return fail(ERR_RUNTIME, "attempting to assign a gradient with dtype '%s' to a tensor with grad_dtype '%s'. The gradient must "
                                "match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
                                "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging "
                                "the dtypes of a tensor and its gradient may break downstream systems that assume they match.",
-                  dtype_c_name((DType)g->dtype), dtype_info[t->dtype].legacy);
+                  dtype_c_name((DType)g->dtype), dtype_info[wanted].legacy);
     if (!tensor_same_shape(g, t))
       return fail(ERR_RUNTIME, "attempting to assign a gradient of size '%s' to a tensor of size '%s'. Please ensure that the "
                                "gradient and the tensor are the same size", shape_text(g), shape_text(t));
@@ -195,6 +196,35 @@ Tensor *op_set_grad(Tensor *t, Tensor *g) {
   m->grad = g;
   tensor_release(old);
   return NULL;
+}
+
+static bool check_leaf(Tensor *t, const char *done) {
+  if (tensor_is_leaf(t)) return true;
+  fail(ERR_RUNTIME, "grad_dtype can only be %s on leaf tensors.", done);
+  return false;
+}
+
+void op_grad_dtype(Call *c) {
+  Tensor *t = arg_tensor(c, 0);
+  if (!check_leaf(t, "accessed")) return;
+  DType d = tensor_grad_dtype(t);
+  if (d == DT_NONE) ret_none(c);
+  else ret_dtype(c, d);
+}
+
+void op_set_grad_dtype(Call *c) {
+  Tensor *t = arg_tensor(c, 0);
+  DType d = arg_dtype(c, 1);
+  Meta *m = check_leaf(t, "set") ? tensor_meta(t) : NULL;
+  if (!m) return;
+  if (m->grad && d != DT_NONE && m->grad->dtype != d) {
+    fail(ERR_RUNTIME, "Cannot set grad_dtype to '%s' because there is already a gradient with dtype '%s'. Please clear the "
+                      "gradient (.grad = None) before changing grad_dtype, or ensure the new grad_dtype matches the existing "
+                      "gradient's dtype.", dtype_info[d].legacy, dtype_c_name((DType)m->grad->dtype));
+    return;
+  }
+  m->grad_dtype = (uint8_t)(d + 1);
+  if (m->accumulator) m->accumulator->outputs[0].dtype = (uint8_t)d;
 }
 
 bool op_is_set_to(const Tensor *a, const Tensor *b) {

@@ -95,7 +95,10 @@ Tensor *cast_plain(Tensor *x, DType dtype) {
 static const char *const c_names[DT_COUNT] = {[DT_U8] = "uint8_t", [DT_I8] = "int8_t", [DT_I16] = "int16_t",
                                               [DT_I32] = "int", [DT_I64] = "int64_t", [DT_F32] = "float",
                                               [DT_F64] = "double", [DT_BOOL] = "bool"};
-const char *dtype_c_name(DType d) { return c_names[d]; }
+/* The same as a compiler writes it. */
+static const char *const long_names[DT_COUNT] = {[DT_U8] = "unsigned char", [DT_I8] = "signed char", [DT_I16] = "short int",
+                                                 [DT_I64] = "long int"};
+const char *dtype_c_name(DType d) { return long_names[d] ? long_names[d] : c_names[d]; }
 
 static bool overflows_int(int64_t v, DType d) {
   int bits = 8 * (int)dtype_bytes(d);

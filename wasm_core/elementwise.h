@@ -38,7 +38,7 @@ DType domain_dtype(Domain domain, DType d, const char *op);
 /* Whether a host number can be given to a tensor of this type; PyTorch's error if not. */
 bool number_fits(const Tensor *number, DType d);
 bool number_fits_f(double v, DType d);
-const char *dtype_c_name(DType d); /* "int64_t", for messages */
+const char *dtype_c_name(DType d); /* "long int", for messages */
 /* A result for operands t[0..n): broadcast shape, PyTorch's layout for it, or the destination. */
 Tensor *result_for(int n, Tensor *const *t, DType dtype);
 /* x as `dtype` without history. */

@@ -241,7 +241,7 @@ Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m) {
     if (!sizes_expandable(m->ndim, sizes, g->ndim, g->sizes)) return invalid_gradient(n, index, g, m);
     g = t_sum_to(g, m->ndim, sizes);
   }
-  if (g && g->dtype != m->dtype && dtype_is_float((DType)m->dtype)) g = t_to(g, (DType)m->dtype);
+  if (g && g->dtype != m->dtype && m->dtype != DT_NONE && dtype_is_float((DType)m->dtype)) g = t_to(g, (DType)m->dtype);
   return g;
 }
 
@@ -256,9 +256,9 @@ static bool obeys_layout(const Tensor *g, const Tensor *leaf) {
 }
 
 static Tensor *copy_in_layout(Tensor *g, Tensor *leaf) {
-  if (grad_mode) return t_clone(g);
   Tensor *y = tensor_is_dense(leaf) ? tensor_empty_strided(leaf->ndim, leaf->sizes, leaf->strides, (DType)g->dtype)
                                     : tensor_empty(leaf->ndim, leaf->sizes, (DType)g->dtype);
+  if (grad_mode) return t_copy_(y, g, true);
   return y && tensor_copy_data(y, g) ? y : NULL;
 }
 

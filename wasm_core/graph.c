@@ -239,6 +239,7 @@ Node *tensor_accumulator(Tensor *t) {
     return NULL;
   }
   tensor_retain(t);
+  n->outputs[0].dtype = (uint8_t)tensor_grad_dtype(t);
   n->variable = t;
   m->accumulator = n;
   return n;
@@ -367,6 +368,20 @@ static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
 }
 const NodeType CopySlices = {"torch::autograd::CopySlices", grad_copy_slices, ""};
 
+/* Hooks that fill .grad of a tensor follow it to its new history. */
+static void move_retain_hook(Tensor *t, Node *from) {
+  if (!from || !t->meta || !t->meta->retains_grad) return;
+  for (NodeHook **at = &from->hooks; *at; at = &(*at)->next)
+    if ((*at)->retained == t) {
+      NodeHook *h = *at;
+      *at = h->next;
+      mem_free(h, sizeof *h);
+      break;
+    }
+  t->meta->retains_grad = false;
+  tensor_retain_grad(t);
+}
+
 Node *tensor_grad_fn(Tensor *t) {
   Meta *m = t->meta;
   if (!m || !m->base) return t->grad_fn;
@@ -379,9 +394,11 @@ Node *tensor_grad_fn(Tensor *t) {
   m->view_version = tensor_version(t);
   n->n_outputs = 1;
   describe_output(n, 0, t);
-  node_release(t->grad_fn);
+  Node *old = t->grad_fn;
   t->grad_fn = n;
   t->output_nr = 0;
+  move_retain_hook(t, old);
+  node_release(old);
   return n;
 }
 
@@ -440,20 +457,6 @@ bool check_inplace(Tensor *t) {
     return false;
   }
   return true;
-}
-
-/* Hooks that fill .grad of a tensor follow it to its new history. */
-static void move_retain_hook(Tensor *t, Node *from) {
-  if (!from || !t->meta || !t->meta->retains_grad) return;
-  for (NodeHook **at = &from->hooks; *at; at = &(*at)->next)
-    if ((*at)->retained == t) {
-      NodeHook *h = *at;
-      *at = h->next;
-      mem_free(h, sizeof *h);
-      break;
-    }
-  t->meta->retains_grad = false;
-  tensor_retain_grad(t);
 }
 
 static void rebase_plain(Tensor *t, Node *n, int output_nr) {

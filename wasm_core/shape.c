@@ -538,13 +538,14 @@ Tensor *t_resize_(Tensor *x, Ints sizes, const char *format_name) {
   if (!check_resize(x)) return NULL;
   if (sizes.n > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, sizes.n);
   if (format == FORMAT_PRESERVE) return fail(ERR_RUNTIME, "Unsupported memory format for resize_: Preserve");
+  bool same = sizes_equal(x->ndim, x->sizes, sizes.n, sizes.v);
   if (!tensor_resize(x, sizes.n, sizes.v)) return NULL;
   int64_t strides[MAX_DIM];
   if (format != FORMAT_CONTIGUOUS) {
     if (!format_strides(x->ndim, x->sizes, format, strides)) return NULL;
     tensor_set_geometry(x, x->ndim, x->sizes, strides, x->offset);
   }
-  tensor_bump_version(x);
+  if (!same) tensor_bump_version(x);
   return x;
 }
 

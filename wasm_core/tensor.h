@@ -64,6 +64,7 @@ typedef struct {
   Tensor *base;      /* owned; non-NULL for a differentiable view */
   uint32_t view_version; /* the version at which grad_fn of a view was right */
   uint8_t view_origin;
+  uint8_t grad_dtype; /* of `grad`, plus one (so DT_NONE + 1 is any); 0: the tensor's own */
   bool retains_grad;
   uint8_t batch_dim; /* of a batched tensor: which dimension of its argument vmap was told to map */
   Tensor *value;   /* of a batched tensor (vmap.h): what it is a slice of; owned */
@@ -105,6 +106,9 @@ static inline char *tensor_data(const Tensor *t) {
 }
 static inline bool tensor_is(const void *handle) {
   return handle && ((const Tensor *)handle)->magic == TENSOR_MAGIC;
+}
+static inline DType tensor_grad_dtype(const Tensor *t) {
+  return (DType)(t->meta && t->meta->grad_dtype ? t->meta->grad_dtype - 1 : t->dtype);
 }
 static inline bool is_wrapped(const Tensor *t) { return t->flags & FLAG_WRAPPED; }
 

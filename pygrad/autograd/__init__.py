@@ -30,9 +30,11 @@ from .grad_mode import (
 )
 from .gradcheck import gradcheck, gradgradcheck
 from .graph import GradientEdge, allow_mutation_on_saved_tensors
+from .variable import Variable
 
 __all__ = [
     "Function",
+    "Variable",
     "allow_mutation_on_saved_tensors",
     "anomaly_mode",
     "backward",
@@ -53,6 +55,7 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
+    "variable",
 ]
 
 _C = _ops.C
@@ -347,3 +350,11 @@ def grad(
         materialize_grads,
     )
     return dict(zip(inputs, result, strict=True)) if type(inputs) is dict else tuple(result)
+
+
+def variable(*args: Any, **kwargs: Any) -> Any:
+    """Raises RuntimeError: use `pygrad.tensor`."""
+    raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
+
+
+variable.Variable = Variable  # type: ignore[attr-defined]
