@@ -606,7 +606,8 @@ static bool find_captures(Task *task, const GraphWalk *w) {
   for (int i = 0; i < w->n_inputs; i++) {
     Tensor *t = w->inputs[i].tensor;
     if (t && !tensor_requires_grad(t)) {
-      fail(ERR_RUNTIME, "One of the differentiated Tensors does not require grad");
+      fail(ERR_RUNTIME, task->accumulate ? "can't retain_grad on Tensor that has requires_grad=False"
+                                         : "One of the differentiated Tensors does not require grad");
       return false;
     }
     Edge e = end_edge(&w->inputs[i]);

@@ -87,8 +87,11 @@ def _check_replacement(old: Any, new: Any, hook: Any) -> None:
 
 
 def _run_hook(ident: int, handles: list[int], _: int) -> list[int]:
-    tensors, hook = tensors_of(handles), objects.get(ident)
-    result = None if hook is None else hook(*tensors)
+    tensors = tensors_of(handles)
+    if ident not in objects:
+        return []  # removed
+    hook = objects[ident]
+    result = hook(*tensors)
     if result is None:
         return []
     _check_replacement(tensors[0], result, hook)
@@ -96,9 +99,13 @@ def _run_hook(ident: int, handles: list[int], _: int) -> list[int]:
 
 
 def _run_post_hook(ident: int, handles: list[int], _: int) -> list[int]:
-    tensors, hook = tensors_of(handles), objects.get(ident)
-    if hook is not None:
-        hook(*tensors)
+    tensors = tensors_of(handles)
+    if ident in objects:
+        hook = objects[ident]
+        result = hook(*tensors)
+        if result is not None:
+            _check_replacement(tensors[0], result, hook)
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     return []
 
 
@@ -239,8 +246,9 @@ class EngineHandle(RemovableHandle):
 
     def remove(self) -> None:
         """Removes the hook; a second time does nothing."""
-        if objects.pop(self.id, None) is None:
+        if self.id not in objects:
             return
+        del objects[self.id]
         owner = self._owner()
         if owner is not None:
             self._remove(owner, self.id)

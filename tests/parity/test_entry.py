@@ -204,6 +204,7 @@ def inputs_of_the_wrong_kind(t: Any) -> Any:
         tried(lambda: b.backward(inputs={})),
         tried(lambda: b.backward(inputs=types.MappingProxyType({"x": x}))),
         tried(lambda: b.backward(inputs=OrderedDict(x=x))),
+        tried(lambda: b.backward(inputs=t.ones(1))),
         tried(lambda: b.backward(inputs=[3])),
         tried(lambda: b.backward(inputs=[None])),
         tried(lambda: b.backward(inputs=3)),

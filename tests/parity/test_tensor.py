@@ -321,7 +321,7 @@ def hooks(t: Any) -> Any:
     with second:
         (x * 3).sum().backward()
     (x * 3).sum().backward()
-    return *seen, x.grad, type(second).__name__
+    return *seen, x.grad, isinstance(second, t.utils.hooks.RemovableHandle)
 
 
 @script
@@ -393,8 +393,12 @@ def hooks_after_accumulation(t: Any) -> Any:
 @script
 def post_hook_that_returns_or_raises(t: Any) -> Any:
     x = leaf(t, 2.0)
-    x.register_post_accumulate_grad_hook(lambda p: t.ones(5))
-    first = tried(lambda: (x * 2).sum().backward())
+    handle = x.register_post_accumulate_grad_hook(lambda p: t.ones(5))
+    first = [tried(lambda: (x * 2).sum().backward())]
+    for result in (3, t.ones(1, dtype=t.float64), t.ones(3, dtype=t.float64)):
+        handle.remove()
+        handle = x.register_post_accumulate_grad_hook(lambda p, result=result: result)
+        first.append(tried(lambda: (x * 2).sum().backward()))
     y = leaf(t, 2.0)
 
     def bad(p: Any) -> None:
