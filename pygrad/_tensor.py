@@ -293,14 +293,14 @@ class Tensor(Methods, metaclass=_TensorType):
         self.grad = value
 
     @property
-    def grad_dtype(self) -> dtype | None:
+    def grad_dtype(self) -> Any:
         """The dtype that ``.grad`` must have, and to which backward casts: this tensor's, unless
         set. None: any. Of leaves alone.
         """
-        return _C["_grad_dtype"](self)  # type: ignore[no-any-return]
+        return _C["_grad_dtype"](self)
 
     @grad_dtype.setter
-    def grad_dtype(self, value: dtype | None) -> None:
+    def grad_dtype(self, value: Any) -> None:
         if value is not None and not isinstance(value, dtype):
             raise RuntimeError(
                 f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}"
