@@ -10,6 +10,9 @@ from pygrad.random import Generator
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.bool
 
+class _UnpackDual(NamedTuple):
+    primal: Tensor
+    tangent: Tensor
 class _Aminmax(NamedTuple):
     min: Tensor
     max: Tensor
@@ -52,6 +55,8 @@ class _Sort(NamedTuple):
 class _Topk(NamedTuple):
     values: Tensor
     indices: Tensor
+def _make_dual(primal: Tensor, tangent: Tensor, level: builtins.int) -> Tensor: ...
+def _unpack_dual(dual: Tensor, level: builtins.int) -> _UnpackDual: ...
 def abs(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def abs_(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def absolute(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...

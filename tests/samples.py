@@ -74,6 +74,11 @@ def _exempt(reason: str, names: str) -> dict[str, str]:
 
 EXEMPT = {
     **_exempt(
+        "the forward mode's own entry points: test_forward.py",
+        "_C._enter_dual_level _C._exit_dual_level _C._is_fwd_grad_enabled _C._set_fwd_grad_enabled"
+        " _make_dual _unpack_dual _C._set_fw_grad",
+    ),
+    **_exempt(
         "autograd's own entry points: test_autograd.py",
         "_C._backward _C._backward_of _C._grad _C._hook_add _C._hook_remove Tensor.retain_grad",
     ),

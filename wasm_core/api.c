@@ -6,6 +6,7 @@
 
 #include "bind.h"
 #include "call.h"
+#include "forward.h"
 #include "elementwise.h"
 #include "host.h"
 #include "memory.h"
@@ -114,6 +115,7 @@ static Crossing begin(void) {
 }
 
 static int64_t end(const Crossing *x, Call *c) {
+  if (forward_on) forward_settle();
   int64_t result = failed() ? report_failure() : deliver(c);
   destination = x->destination;
   inplace_self = x->inplace_self;

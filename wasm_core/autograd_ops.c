@@ -4,6 +4,7 @@
 
 #include "anomaly.h"
 #include "custom.h"
+#include "forward.h"
 #include "graph.h"
 #include "host.h"
 #include "op.h"
@@ -150,6 +151,7 @@ Tensor *op_detach_(Tensor *t) {
     for (NodeHook *h = t->grad_fn ? t->grad_fn->hooks : NULL; h; h = h->next)
       if (h->retained == t) h->retained = NULL;
   if (t->meta) t->meta->retains_grad = false;
+  forward_drop(t);
   Node *old = t->grad_fn;
   t->grad_fn = NULL;
   t->output_nr = 0;

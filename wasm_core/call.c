@@ -6,6 +6,7 @@
 
 #include "copy.h"
 #include "elementwise.h"
+#include "forward.h"
 #include "memory.h"
 #include "op.h"
 #include "vmap_private.h"
@@ -138,7 +139,7 @@ void ret_item(Call *c, const Tensor *t) {
 /* ------------------------------------------------------------ in place */
 
 static bool any_requires_grad(const Call *c) {
-  for (int i = 0; grad_mode && i < c->n_args; i++) {
+  for (int i = 0; recording && i < c->n_args; i++) {
     const Value *v = &c->v[i];
     if (v->tag == TAG_TENSOR && tensor_requires_grad(v->t)) return true;
     if (v->tag == TAG_TENSORS) {
@@ -181,15 +182,20 @@ GRAD(ZeroBackward0, "") { gi[0] = NULL; }
 void inplace_finish(Tensor *self, Tensor *r) {
   if (failed() || !r || !check_result(self, r)) return;
   Node *n = r == self ? NULL : r->grad_fn;
+  Tensor *tangent = forward_tangent(r); /* before what it depends on is written to */
   node_retain(n);
   if (!move_result(self, r)) {
     node_release(n);
     return;
   }
   if (r == self) return;
+  bool forward = forward_on;
+  forward_on = false;
   if (!n) n = node_new(&ZeroBackward0, 0, 0, self, NULL);
   saves_written(n, self);
   rebase_history(self, n);
+  forward_on = forward;
+  forward_write(self, tangent);
 }
 
 static void run_inplace(Call *c) {
@@ -248,6 +254,22 @@ static bool has_float_result(const Call *c) {
   return false;
 }
 
+/* Whether no argument, nor anything to write to, has a tangent. */
+static bool check_no_tangent(const Call *c, int n, Tensor **outs) {
+  bool any = false;
+  for (int i = 0; i < n; i++) any = any || forward_tangent(outs[i]);
+  for (int i = 0; i < c->n_args; i++) {
+    const Value *v = &c->v[i];
+    const int64_t *handles = v->tag == TAG_TENSORS ? v->p : NULL;
+    any = any || (v->tag == TAG_TENSOR && forward_tangent(v->t));
+    for (int k = 0; handles && k < v->n; k++) any = any || forward_tangent((Tensor *)(uintptr_t)handles[k]);
+  }
+  if (any)
+    fail(ERR_NOT_IMPLEMENTED, "Trying to use forward AD with %.*s_out that does not support it because it is an out= function",
+         (int)strcspn(c->row->schema, "("), c->row->schema);
+  return !any;
+}
+
 static void run_out(Call *c) {
   Value *o = &c->out;
   Tensor *one[1], **outs = one;
@@ -263,7 +285,8 @@ static void run_out(Call *c) {
   }
   if (failed()) return;
   bool tracked = any_requires_grad(c);
-  for (int i = 0; i < n; i++) tracked = tracked || (grad_mode && outs[i] && tensor_requires_grad(outs[i]));
+  for (int i = 0; i < n; i++) tracked = tracked || (recording && outs[i] && tensor_requires_grad(outs[i]));
+  if (forward_on && !check_no_tangent(c, n, outs)) return;
   bool was = grad_mode;
   grad_mode = false;
   destination = n == 1 && !tracked && outs[0] && !(outs[0]->flags & FLAG_INFERENCE) && (c->row->direct || strchr(c->row->flags, 'd')) ? outs[0] : NULL;

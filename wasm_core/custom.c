@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "forward.h"
 #include "host.h"
 #include "memory.h"
 #include "op.h"
@@ -67,7 +68,10 @@ void op_custom_begin(Call *c) {
     out[i + 1] = in.v[i] && tensor_requires_grad(in.v[i]);
     if (in.v[i]) tensors[count++] = in.v[i];
   }
+  bool forward = forward_on;
+  forward_on = false; /* its tangents are the host's affair */
   Node *n = node_new_list(type, 0, CUSTOM_TENSORS + (in.n + 63) / 64, count, tensors);
+  forward_on = forward;
   out[0] = (int64_t)(uintptr_t)n;
   if (n) {
     n->kind = NODE_HOST;

@@ -9,6 +9,7 @@
 
 #include "anomaly.h"
 #include "elementwise.h"
+#include "forward.h"
 #include "graph.h"
 #include "host.h"
 #include "memory.h"
@@ -46,6 +47,7 @@ struct Task {
   Task *next_waiting;
   bool pruned; /* inputs were named */
   bool retain_graph, create_graph, accumulate, allow_unused, materialize;
+  uint64_t since; /* older nodes lead nowhere */
   int n_captures;
   Capture *captures;
   uint64_t capture_bits; /* a filter: the capture_bit of each captured node */
@@ -67,7 +69,7 @@ static State *state_of(const Task *task, const Node *n) {
 bool needs(const Node *n, int input) {
   if (!n) return false;
   const Node *to = n->edges[input].node;
-  if (!to) return false;
+  if (!to || n->tangents) return n->tangents && forward_needs(n, input);
   if (!running_task || !running_task->pruned || !state_of(running_task, n)) return true;
   const State *t = state_of(running_task, to);
   return t && t->needed;
@@ -160,7 +162,7 @@ static bool search(Task *task, Node *root) {
   while (s) {
     if (s->next_edge < s->node->n_edges) {
       Node *to = s->node->edges[s->next_edge].node;
-      if (!to) {
+      if (!to || to->sequence < task->since) {
         s->next_edge++;
         continue;
       }
@@ -258,7 +260,7 @@ static bool obeys_layout(const Tensor *g, const Tensor *leaf) {
 static Tensor *copy_in_layout(Tensor *g, Tensor *leaf) {
   Tensor *y = tensor_is_dense(leaf) ? tensor_empty_strided(leaf->ndim, leaf->sizes, leaf->strides, (DType)g->dtype)
                                     : tensor_empty(leaf->ndim, leaf->sizes, (DType)g->dtype);
-  if (grad_mode) return t_copy_(y, g, true);
+  if (recording) return t_copy_(y, g, true);
   return y && tensor_copy_data(y, g) ? y : NULL;
 }
 
@@ -274,7 +276,7 @@ static bool set_grad(Tensor *leaf, Tensor *g) {
 /* retain_grad: a later backward adds to what an earlier one left. */
 static bool retain_into(Tensor *t, Tensor *g) {
   Tensor *old = t->meta ? t->meta->grad : NULL;
-  return set_grad(t, old ? t_add(old, g) : grad_mode ? g : t_detach(g));
+  return set_grad(t, old ? t_add(old, g) : recording ? g : t_detach(g));
 }
 
 /* `g` may be stolen if only the caller's `refs` references and the pool's know it. */
@@ -282,9 +284,9 @@ static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
   Tensor *old = leaf->meta ? leaf->meta->grad : NULL;
   if (!old) {
     bool sole = g->refs <= refs && g->storage->refs == 1 && g->storage->bytes->refs == 1;
-    return set_grad(leaf, !grad_mode && sole && !g->grad_fn && (any_layout || obeys_layout(g, leaf)) ? g : copy_in_layout(g, leaf));
+    return set_grad(leaf, !recording && sole && !g->grad_fn && !forward_on && (any_layout || obeys_layout(g, leaf)) ? g : copy_in_layout(g, leaf));
   }
-  if (grad_mode) return set_grad(leaf, t_add(old, g));
+  if (recording) return set_grad(leaf, t_add(old, g));
   if (old->dtype == g->dtype && tensor_is_dense(old) && tensor_same_shape(old, g)) {
     destination = old;
     Tensor *y = t_add(old, g);
@@ -625,13 +627,14 @@ static bool find_captures(Task *task, const GraphWalk *w) {
 typedef struct {
   Task *task;
   Node *node;
-  bool grad_mode;
+  bool grad_mode, recording;
 } Before;
 
 static Before task_enter(Task *task) {
-  Before was = {running_task, node_running, grad_mode};
+  Before was = {running_task, node_running, grad_mode, recording};
   running_task = task;
-  grad_mode = task->create_graph && !inference_mode;
+  recording = task->create_graph && !inference_mode;
+  grad_mode = recording || forward_on;
   depth++;
   return was;
 }
@@ -642,6 +645,7 @@ static void task_leave(Before was) {
   running_task = nested ? was.task : waiting;
   node_running = nested ? was.node : waiting ? waiting->asks->node : NULL;
   grad_mode = was.grad_mode;
+  recording = was.recording;
 }
 
 static void stop_waiting(Task *task) {
@@ -651,12 +655,16 @@ static void stop_waiting(Task *task) {
   task->asks = NULL;
 }
 
+static uint64_t product_since; /* of the next task */
+
 Task *task_start(const GraphWalk *w) {
   static int64_t n_tasks;
   Task *task = failed() ? NULL : mem_alloc_zero(sizeof *task);
   if (!task) return NULL;
   *task = (Task){.retain_graph = w->retain_graph, .create_graph = w->create_graph, .accumulate = w->accumulate,
-                 .allow_unused = w->allow_unused, .materialize = w->materialize, .pruned = w->n_inputs > 0, .id = n_tasks++};
+                 .allow_unused = w->allow_unused, .materialize = w->materialize, .pruned = w->n_inputs > 0, .id = n_tasks++,
+                 .since = product_since};
+  product_since = 0;
   bool ok = find_captures(task, w);
   Before was = task_enter(task);
   ok = ok && start(task, w) && push_roots(task, w);
@@ -791,4 +799,10 @@ bool engine_will_run(const Node *n) {
     return false;
   }
   return s && s->needed;
+}
+
+bool engine_product(int n, Tensor *const *roots, Tensor *const *with, bool create_graph, uint64_t since, Tensor *u,
+                    Tensor **out) {
+  product_since = since;
+  return engine_backward(n, roots, with, false, create_graph, 1, &u, false, true, out);
 }

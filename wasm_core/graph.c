@@ -6,15 +6,17 @@
 #include <string.h>
 
 #include "anomaly.h"
+#include "forward.h"
 #include "host.h"
 #include "memory.h"
 #include "op.h"
 
-bool grad_mode = true, inference_mode = false, any_layout = false, saved_check_mode = false;
+bool grad_mode = true, recording = true, inference_mode = false, any_layout = false, saved_check_mode = false;
 
 static uint64_t next_sequence;
 static int64_t live_nodes;
 int64_t node_live_count(void) { return live_nodes; }
+uint64_t node_sequence(void) { return next_sequence; }
 
 /* ------------------------------------------------------------ life of a node */
 
@@ -78,6 +80,7 @@ static void bury(Node *n) {
   host_drop(n->metadata);
   outputs_release(n);
   anomaly_forget(n);
+  forward_detach(n);
   for (int i = 0; i < n->n_saves; i++) saved_release(&n->saves[i]);
   if (n->kind == NODE_HOST && n->n_saves) { /* not in the node's block: node_make_saves */
     mem_free(n->saves, n->n_saves * sizeof *n->saves);
@@ -130,13 +133,16 @@ void node_drop(Node *n) { node_release(n); }
 Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n, Tensor *const *inputs) {
   if (!grad_mode || failed()) return NULL;
   bool any = false;
-  for (int i = 0; i < n; i++) any = any || (inputs[i] && tensor_requires_grad(inputs[i]));
-  if (!any) return NULL;
+  for (int i = 0; recording && i < n; i++) any = any || (inputs[i] && tensor_requires_grad(inputs[i]));
+  if (!any && !forward_on) return NULL;
   Node *node = node_bare(type, n, n_saves, n_numbers);
   if (!node) return NULL;
-  for (int i = 0; i < n; i++)
+  for (int i = 0; any && i < n; i++)
     if (inputs[i]) node->edges[i] = tensor_edge(inputs[i]);
-  return node;
+  node->unrecorded = !any;
+  if (!forward_on || forward_attach(node, n, inputs) || any) return node;
+  node_drop(node);
+  return NULL;
 }
 
 Node *node_new(const NodeType *type, int n_saves, int n_numbers, ...) {
@@ -203,6 +209,11 @@ Tensor *set_history_at(Tensor *y, Node *n, int output_nr) {
     if (output_nr == 0) node_drop(n);
     return failed() ? NULL : y;
   }
+  if (n->tangents) forward_output(y, n, output_nr);
+  if (n->unrecorded) {
+    if (output_nr == 0) node_release(n);
+    return y;
+  }
   if (output_nr > 0) node_retain(n);
   node_release(y->grad_fn);
   y->grad_fn = n;
@@ -255,6 +266,10 @@ Edge tensor_edge(Tensor *t) {
   return (Edge){NULL, 0};
 }
 
+bool tensor_tracked(const Tensor *t) {
+  return grad_mode && ((recording && tensor_requires_grad(t)) || (forward_on && t->meta && (t->meta->dual || t->meta->base)));
+}
+
 bool tensor_is_leaf(Tensor *t) { return !tensor_grad_fn(t); }
 
 bool tensor_is_view(const Tensor *t) { return t->meta && t->meta->base; }
@@ -281,8 +296,9 @@ Tensor *make_view(Tensor *self, Tensor *v, Node *n, ViewOrigin origin) {
   tensor_retain(m->base);
   m->view_version = tensor_version(v);
   if (origin == VIEW_PLAIN && of_view) origin = from->view_origin;
-  if (origin == VIEW_PLAIN && !grad_mode) origin = inference_mode ? VIEW_INFERENCE : VIEW_NO_GRAD;
+  if (origin == VIEW_PLAIN && !(grad_mode && recording)) origin = inference_mode ? VIEW_INFERENCE : VIEW_NO_GRAD;
   m->view_origin = (uint8_t)origin;
+  if (forward_on && grad_mode) forward_view(self, v);
   return set_history(v, n);
 }
 
@@ -446,7 +462,7 @@ bool check_inference_write(const Tensor *t) {
 
 bool check_inplace(Tensor *t) {
   if (failed() || !t || !check_inference_write(t)) return false;
-  if (!grad_mode || !tensor_requires_grad(t)) return true;
+  if (!grad_mode || !recording || !tensor_requires_grad(t)) return true;
   if (!check_rebase(t)) return false;
   if (tensor_is_view(t) && tensor_is_leaf(t->meta->base)) {
     fail(ERR_RUNTIME, "a view of a leaf Variable that requires grad is being used in an in-place operation.");
@@ -496,7 +512,9 @@ void rebase_output(Tensor *t, Node *n, int output_nr) {
     node_drop(n);
     return;
   }
-  if (tensor_is_view(t)) rebase_view(t, n);
+  if (n->tangents) forward_written_by(t, n, output_nr);
+  if (n->unrecorded) node_drop(n);
+  else if (tensor_is_view(t)) rebase_view(t, n);
   else rebase_plain(t, n, output_nr);
 }
 

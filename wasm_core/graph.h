@@ -78,6 +78,8 @@ typedef struct NodeHook {
   Tensor *retained; /* AT_RETAIN: whose .grad is set; weak, the tensor removes the hook when it dies */
 } NodeHook;
 
+typedef struct Tangents Tangents; /* of a node's inputs, see forward.h */
+
 struct Node {
   int32_t refs;
   uint32_t magic;
@@ -100,6 +102,8 @@ struct Node {
   Tensor *variable; /* accumulators: the leaf, owned */
   Node *inner;      /* CopySlices: the node of the op done on the view, owned */
   struct Origin *origin; /* anomaly.h: where it was made; NULL unless that is recorded */
+  Tangents *tangents; /* while outputs wait for theirs, owned */
+  bool unrecorded;    /* made for the sake of tangents alone */
 };
 
 enum { NODE_PLAIN, NODE_ACCUMULATE, NODE_COPY_SLICES, NODE_HOST, NODE_ERROR };
@@ -107,7 +111,8 @@ enum { NODE_PLAIN, NODE_ACCUMULATE, NODE_COPY_SLICES, NODE_HOST, NODE_ERROR };
 static inline bool node_is(const void *handle) { return handle && ((const Node *)handle)->magic == NODE_MAGIC; }
 
 /* --- modes --- */
-extern bool grad_mode;       /* whether ops are recorded now */
+extern bool grad_mode;       /* whether ops make nodes now: to be recorded, or for tangents */
+extern bool recording;       /* is_grad_enabled, or what a backward asks for: nodes become histories */
 extern bool inference_mode;
 extern bool any_layout;      /* a new gradient need not have its leaf's strides */
 extern bool saved_check_mode; /* "check" instead of "snapshot" */
@@ -119,6 +124,8 @@ static inline bool tensor_requires_grad(const Tensor *t) {
   const Tensor *base = t->meta ? t->meta->base : 0;
   return base && (base->grad_fn || (base->flags & FLAG_REQUIRES_GRAD));
 }
+/* Whether a function of t has a history or a tangent. */
+bool tensor_tracked(const Tensor *t);
 /* Whether an op on these (NULL-terminated; NULL-able ones go through node_new_list) is recorded. */
 Node *node_new(const NodeType *type, int n_saves, int n_numbers, ...); /* Tensor *..., NULL */
 Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n, Tensor *const *inputs);
@@ -235,6 +242,11 @@ bool node_apply(Node *n, Tensor **g, Tensor **gi);
 /* PyTorch's rule for a gradient that reaches an input described by m: shape, then dtype. */
 Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m);
 
+/* The product of `with` and the derivative of roots by u, of which all is newer than the node `since`. */
+bool engine_product(int n, Tensor *const *roots, Tensor *const *with, bool create_graph, uint64_t since, Tensor *u,
+                    Tensor **out);
+
 int64_t node_live_count(void);
+uint64_t node_sequence(void); /* of the next node */
 
 #endif

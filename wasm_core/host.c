@@ -1,6 +1,7 @@
 /* Callbacks into the host and the list of those that are no longer needed; see host.h. */
 #include "host.h"
 
+#include "forward.h"
 #include "graph.h"
 #include "memory.h"
 #include "pg.h"
@@ -31,7 +32,9 @@ bool host_grad_enabled(void) { return pg_frame()->modes & PG_MODE_GRAD; }
 
 void modes_enter(int32_t modes) {
   inference_mode = modes & PG_MODE_INFERENCE;
-  grad_mode = modes & PG_MODE_GRAD && !inference_mode;
+  recording = modes & PG_MODE_GRAD && !inference_mode;
+  forward_begin(!inference_mode);
+  grad_mode = recording || forward_on;
   any_layout = modes & PG_MODE_ANY_LAYOUT;
   vmap_levels = (uint32_t)modes >> PG_MODE_LEVELS;
 }
@@ -46,13 +49,15 @@ static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap
   f->host_out = (int64_t)(uintptr_t)out;
   f->host_cap = cap;
   f->host_n_out = 0;
-  bool was = grad_mode;
+  bool was = grad_mode, recorded = recording, forward = forward_on;
   /* The callback's calls are recorded as the engine's are now. */
-  f->modes = (outer & ~PG_MODE_GRAD) | (grad_mode ? PG_MODE_GRAD : 0);
+  f->modes = (outer & ~PG_MODE_GRAD) | (grad_mode && recording ? PG_MODE_GRAD : 0);
   int32_t status = pg_host(kind, id, n);
   f->modes = outer;
   modes_enter(outer);
+  forward_on = forward_on && forward;
   grad_mode = was;
+  recording = recorded;
   f->host_in = outer_in;
   f->host_out = outer_out;
   f->host_cap = outer_cap;

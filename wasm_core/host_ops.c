@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "forward.h"
 #include "op.h"
 #include "ops_private.h"
 #include "print.h"
@@ -48,19 +49,25 @@ static PrintKind print_kind(DType d) {
   }
 }
 
-void op_repr(Call *c) {
-  Tensor *t = arg_tensor(c, 0);
+/* t as PyTorch prints it, in scratch; with the text of its tangent, if any. */
+static const char *text_of(Tensor *t, const char *tangent) {
   Node *fn = tensor_grad_fn(t);
-  if (!options_set) options = print_profiles[PRINT_PROFILE_DEFAULT];
   PrintTensor p = {.data = tensor_data(t), .sizes = t->sizes, .strides = t->strides, .ndim = t->ndim,
                    .kind = print_kind((DType)t->dtype), .default_kind = print_kind(dtype_default()),
-                   .grad_fn = fn ? node_short_name(fn) : NULL, .requires_grad = tensor_requires_grad(t)};
+                   .grad_fn = fn ? node_short_name(fn) : NULL, .requires_grad = tensor_requires_grad(t),
+                   .tangent = tangent};
   int64_t n = print_tensor(&p, &options, NULL, 0);
   char *text = n >= 0 ? scratch_alloc((size_t)n + 1) : NULL;
   if (n < 0) fail(ERR_RUNTIME, "print options are out of range");
-  if (!text) return;
-  print_tensor(&p, &options, text, n + 1);
-  ret_str(c, text);
+  if (text) print_tensor(&p, &options, text, n + 1);
+  return text;
+}
+
+void op_repr(Call *c) {
+  Tensor *t = arg_tensor(c, 0), *tangent = forward_tangent(t);
+  if (!options_set) options = print_profiles[PRINT_PROFILE_DEFAULT];
+  const char *text = failed() ? NULL : text_of(t, tangent ? text_of(tangent, NULL) : NULL);
+  if (text) ret_str(c, text);
 }
 
 /* ------------------------------------------------------------ elements for the host */

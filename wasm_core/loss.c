@@ -74,7 +74,7 @@ const char *number_text(double v) {
 }
 
 bool check_constant(const char *op, const char *argument, const Tensor *t) {
-  if (!t || !grad_mode || !tensor_requires_grad(t)) return !failed();
+  if (!t || !grad_mode || !recording || !tensor_requires_grad(t)) return !failed();
   fail(ERR_RUNTIME, "The function '%s' is not differentiable with respect to argument '%s'. This input cannot have "
                     "requires_grad True.", op, argument);
   return false;

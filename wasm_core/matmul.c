@@ -475,7 +475,7 @@ static Tensor *fold(Tensor *big, Tensor *small) {
 /* x as one batch of matrices; x itself if it is that and nobody will see the steps on a tape. */
 static Tensor *as_batch(Tensor *x, int n, const int64_t *batch, int64_t count, int64_t rows, int64_t cols) {
   if (failed()) return NULL;
-  bool taped = grad_mode && tensor_requires_grad(x);
+  bool taped = grad_mode && recording && tensor_requires_grad(x);
   if (!taped && x->ndim == 3 && n == 1 && x->sizes[0] == count) return x;
   int64_t sizes[MAX_DIM];
   memcpy(sizes, batch, (size_t)n * sizeof *sizes);
@@ -588,7 +588,7 @@ static Tensor *turned_weight(Tensor *w) {
 }
 
 static bool recorded(Tensor *x, Tensor *w, Tensor *bias) {
-  return grad_mode && (tensor_requires_grad(x) || tensor_requires_grad(w) || (bias && tensor_requires_grad(bias)));
+  return tensor_tracked(x) || tensor_tracked(w) || (bias && tensor_tracked(bias));
 }
 
 /* A bias that adds to rows, not to a batch. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "anomaly.h"
+#include "forward.h"
 #include "graph.h"
 #include "host.h"
 #include "memory.h"
@@ -122,16 +123,23 @@ static bool keep_value(Node *n, Saved *s, Tensor *t) {
                       "tensor and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
     return false;
   }
-  int32_t hooks = n_hooks && !is_wrapped(t) ? hook_stack[n_hooks - 1] : 0;
+  int32_t hooks = n_hooks && !is_wrapped(t) && !n->unrecorded ? hook_stack[n_hooks - 1] : 0;
   s->set = true;
   if (hooks) return pack(n, s, t, hooks);
   Tensor *v = tensor_snapshot(t);
   if (!v) return false;
   tensor_retain(s->value = v);
+  if (forward_on && !s->is_output) forward_share(t, v);
   if (!saved_check_mode) return true;
   keep_version(s, t);
   n->guarded = true;
   return !failed();
+}
+
+/* What was packed is needed once more, as it was, for the tangents of the node's outputs. */
+static Tensor *with_history(Node *n, const Saved *s, Tensor *v);
+static void keep_for_tangents(Node *n, Saved *s, Tensor *t) {
+  if (s->packed && n->tangents && !failed()) tensor_retain(s->unpacked = with_history(n, s, tensor_snapshot(t)));
 }
 
 Tensor *inplace_self;
@@ -142,20 +150,26 @@ void save(Node *n, int slot, Tensor *t) {
   if (t == inplace_self && n_hooks && hook_stack[n_hooks - 1]) t = t_clone(t); /* the host may keep it */
   if (!t || !keep_value(n, s, t)) return;
   if (s->version) tensor_retain(s->original = t);
-  s->requires_grad = tensor_requires_grad(t);
-  if (!s->requires_grad) return;
+  s->requires_grad = recording && tensor_requires_grad(t);
+  if (!s->requires_grad) {
+    keep_for_tangents(n, s, t);
+    return;
+  }
   s->grad_fn = tensor_grad_fn(t);
   s->output_nr = t->output_nr;
   if (s->grad_fn) node_retain(s->grad_fn);
   else tensor_retain(s->leaf = t);
+  keep_for_tangents(n, s, t);
 }
 
 void save_output(Node *n, int slot, Tensor *y) {
-  if (!n || !y || failed() || y->grad_fn != n) return;
+  if (!n || !y || failed() || (y->grad_fn != n && !(forward_on && forward_waits_for(y, n)))) return;
   Saved *s = &n->saves[slot];
+  s->is_output = true; /* its tangent comes later */
   if (!keep_value(n, s, y)) return;
-  s->requires_grad = s->is_output = true;
+  s->requires_grad = !n->unrecorded;
   s->output_nr = y->output_nr;
+  keep_for_tangents(n, s, y);
 }
 
 void saves_written(Node *n, Tensor *self) {
@@ -239,13 +253,14 @@ static Tensor *with_history(Node *n, const Saved *s, Tensor *v) {
     node_retain(a->grad_fn);
     a->output_nr = s->output_nr;
   }
+  if (forward_on) forward_share(v, a);
   return a;
 }
 
 static Tensor *unpack(Node *n, Saved *s, bool running) {
   if (!usable(n, s, running)) return NULL;
   Tensor *v = s->packed ? host_unpack(s->packed) : s->value;
-  if (failed() || !v || (running && !grad_mode)) return v;
+  if (failed() || !v || (running && !(grad_mode && recording))) return v;
   if (!s->requires_grad) return s->packed && tensor_requires_grad(v) ? with_history(n, s, v) : v;
   if (running && s->leaf && !s->packed && same_elements(s->leaf, v)) return s->leaf;
   return with_history(n, s, v);

@@ -281,18 +281,42 @@ static ScanLoop *const logcumsumexp_loops[DT_COUNT] = {[DT_F32] = logcumsumexp_f
 
 static Tensor *logcumsumexp(Tensor *x, int64_t dim, bool backwards);
 
-/* dx_k = exp(x_k) (g_k exp(-y_k) + ...), in logarithms, positive and negative g apart. A scan that ran
- * backwards has its sums run forwards. */
-static Tensor *log_sums(Node *n, Tensor *log_g, Tensor *wanted, double lowest) {
-  Tensor *part = t_where(wanted, log_g, tensor_wrapped_f(lowest));
-  Tensor *sums = logcumsumexp(t_sub(part, saved(n, 1)), n->numbers[0].i, !n->numbers[1].i);
-  return t_exp(t_add(sums, saved(n, 0)));
+/* exp(p) times the running sums of exp(q) where `wanted`, of those weights whose logarithms are log_w. */
+static Tensor *log_sums(Tensor *log_w, Tensor *wanted, Tensor *p, Tensor *q, int64_t dim, bool backwards) {
+  Tensor *lowest = tensor_wrapped_f(log_w && log_w->dtype == DT_F32 ? -3.4028234663852886e38 : -1.7976931348623157e308);
+  return t_exp(t_add(logcumsumexp(t_add(t_where(wanted, log_w, lowest), q), dim, backwards), p));
 }
+
+/* y_k = exp(p_k) (w_k exp(q_k) + ...), in logarithms, positive and negative w apart. Linear in w, and in g by the
+ * sums in the other direction: dw = exp(q) (g exp(p) + ...), dp = g y, dq = w dw. */
+static Tensor *weighted_sums(Tensor *w, Tensor *p, Tensor *q, int64_t dim, bool backwards);
+GRAD(WeightedSumsBackward, "w p q result | dim:i") {
+  Tensor *dw = weighted_sums(g[0], saved(n, 2), saved(n, 1), n->numbers[0].i, !n->numbers[1].i);
+  gi[0] = dw;
+  if (needs(n, 1)) gi[1] = t_mul(g[0], saved(n, 3));
+  if (needs(n, 2)) gi[2] = t_mul(saved(n, 0), dw);
+}
+static Tensor *weighted_sums(Tensor *w, Tensor *p, Tensor *q, int64_t dim, bool backwards) {
+  if (failed() || !w || !p || !q) return NULL;
+  Node *n = node_new(&WeightedSumsBackward, 4, 2, w, p, q, NULL);
+  num_i(n, 0, dim);
+  num_i(n, 1, backwards);
+  save(n, 0, w);
+  save(n, 1, p);
+  save(n, 2, q);
+  bool was = grad_mode;
+  grad_mode = false;
+  Tensor *zero = tensor_wrapped_f(0), *log_w = t_log(t_abs(w));
+  Tensor *y = t_sub(log_sums(log_w, t_gt(w, zero), p, q, dim, backwards), log_sums(log_w, t_lt(w, zero), p, q, dim, backwards));
+  grad_mode = was;
+  y = set_history(y, n);
+  if (n) save_output(n, 3, y);
+  return y;
+}
+
+/* dx_k = exp(x_k) (g_k exp(-y_k) + ...); a scan that ran backwards has its sums run forwards. */
 GRAD(LogcumsumexpBackward0, "self result | dim:i") {
-  Tensor *zero = tensor_wrapped_f(0), *log_g = t_log(t_abs(g[0]));
-  if (failed() || !log_g) return;
-  double lowest = log_g->dtype == DT_F32 ? -3.4028234663852886e38 : -1.7976931348623157e308;
-  gi[0] = t_sub(log_sums(n, log_g, t_gt(g[0], zero), lowest), log_sums(n, log_g, t_lt(g[0], zero), lowest));
+  gi[0] = weighted_sums(g[0], saved(n, 0), t_neg(saved(n, 1)), n->numbers[0].i, !n->numbers[1].i);
 }
 
 static Tensor *logcumsumexp(Tensor *x, int64_t dim, bool backwards) {

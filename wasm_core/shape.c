@@ -8,6 +8,7 @@
 
 #include "copy.h"
 #include "join.h"
+#include "forward.h"
 #include "memory.h"
 #include "op.h"
 #include "view.h"
@@ -403,7 +404,7 @@ Tensor **t_unbind(Tensor *x, int64_t dim, int64_t *count) {
   Tensor **out = scratch_alloc((size_t)(*count ? *count : 1) * sizeof *out);
   int64_t sizes[MAX_DIM], strides[MAX_DIM];
   if (!out) return NULL;
-  if (*count > UINT16_MAX && grad_mode && tensor_requires_grad(x)) { /* more outputs than a node can have */
+  if (*count > UINT16_MAX && tensor_tracked(x)) { /* more outputs than a node can have */
     for (int64_t k = 0; k < *count; k++) out[k] = t_select(x, dim, k);
     return failed() ? NULL : out;
   }
@@ -511,6 +512,7 @@ static void rename_inplace(Tensor *v) {
 Tensor *geometry_inplace(Tensor *x, Tensor *v) {
   if (blocked(x) || !v || !tensor_set_geometry(x, v->ndim, v->sizes, v->strides, v->offset)) return NULL;
   tensor_bump_version(x);
+  if (forward_on) forward_move(x, v);
   if (!v->grad_fn) return x;
   rename_inplace(v);
   Node *n = v->grad_fn;

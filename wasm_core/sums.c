@@ -19,7 +19,7 @@ static Tensor *fold_as(const Reducer *folds, const Reducer *rest, Tensor *x, Dim
 
 /* A recorded sum cannot become an integer. */
 bool check_recorded(const Tensor *x, DType dtype) {
-  if (!dtype_is_float(dtype) && grad_mode && tensor_requires_grad(x))
+  if (!dtype_is_float(dtype) && grad_mode && recording && tensor_requires_grad(x))
     fail(ERR_RUNTIME, "Autograd not support dtype: %s", dtype_info[dtype].legacy);
   return !failed();
 }
@@ -64,7 +64,7 @@ Tensor *t_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
   if (failed() || !x) return NULL;
   if (sizes_equal(x->ndim, x->sizes, ndim, sizes)) return x;
   if (!broadcast_mask(x, ndim, sizes, &mask)) return NULL;
-  if (grad_mode && tensor_requires_grad(x)) {
+  if (tensor_tracked(x)) {
     int count = 0;
     for (int i = 0; i < x->ndim; i++)
       if (mask >> i & 1) dims[count++] = i;

@@ -1,5 +1,6 @@
 /* The op table as data: ops.def expanded twice, into the functions that run rows and the array of rows. */
 #include "call.h"
+#include "forward.h"
 #include "op.h"
 #include "ops_private.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "anomaly.h"
+#include "forward.h"
 #include "graph.h"
 #include "host.h"
 #include "memory.h"
@@ -251,6 +252,7 @@ static void bury(Tensor *t) {
   Node *fn = t->grad_fn, *accumulator = NULL;
   Tensor *grad = NULL, *base = NULL, *value = NULL;
   if (m && m->retains_grad) forget_retained(t);
+  if (m && m->dual) forward_forget(t);
   if (m) {
     if (m->owns_accumulator) accumulator = m->accumulator;
     grad = m->grad;

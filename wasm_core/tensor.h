@@ -18,6 +18,7 @@ enum { MAX_DIM = 64 };
 
 typedef struct Node Node;
 typedef struct Tensor Tensor;
+typedef struct Dual Dual; /* a tangent, see forward.h */
 
 typedef struct {
   int32_t refs;
@@ -62,6 +63,7 @@ typedef struct {
   Hook *hooks;       /* on the gradient of this tensor (leaf: pre-hooks of its accumulator) */
   Hook *post_hooks;  /* after accumulation */
   Tensor *base;      /* owned; non-NULL for a differentiable view */
+  Dual *dual;        /* owned */
   uint32_t view_version; /* the version at which grad_fn of a view was right */
   uint8_t view_origin;
   uint8_t grad_dtype; /* of `grad`, plus one (so DT_NONE + 1 is any); 0: the tensor's own */

@@ -12,6 +12,7 @@ from .._dtypes import Size
 from .._tensor import Tensor
 from .._warnings import once
 from . import anomaly_mode as anomaly_mode
+from . import forward_ad as forward_ad
 from . import function as function
 from . import functional as functional
 from . import grad_mode as grad_mode
@@ -41,6 +42,7 @@ __all__ = [
     "detect_anomaly",
     "enable_grad",
     "enforce_grad_layout_policy",
+    "forward_ad",
     "function",
     "functional",
     "grad",

@@ -1,0 +1,176 @@
+"""Forward mode over the table: tangents against central differences and against reverse mode,
+first and second order; then views, writes in place, and what a level leaves behind.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import choose, leaves, leaves_nothing, run, swept, with_grad
+from samples import Entry
+from sampling import Array, Call
+from test_gradients import STEP, contracted, differentiable, inputs, weights
+
+import pygrad
+from pygrad.autograd import forward_ad as fw
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+ONCE_ONLY = set("cdist pdist multi_margin_loss multilabel_margin_loss _delayed_error".split())
+"""Ops whose gradient PyTorch does not differentiate either, so that it has no tangents for them."""
+
+
+def has_tangents(entry: Entry) -> bool:
+    return differentiable(entry) and entry.name not in ONCE_ONLY
+
+
+def moving(sample: Call, arrays: list[Array]) -> list[int]:
+    """Which arrays the op has a derivative by."""
+    free = enumerate(zip(arrays, sample.tensors(), strict=True))
+    return [k for k, (a, what) in free if a.dtype == np.float64 and not what.constant]
+
+
+def directions(sample: Call, arrays: list[Array], seed: int) -> dict[int, Array]:
+    """A tangent for each array that moves; symmetric matrices stay so."""
+    rng = np.random.default_rng(seed)
+    way = {k: np.asarray(rng.uniform(-1, 1, arrays[k].shape)) for k in moving(sample, arrays)}
+    for k, what in enumerate(sample.tensors()):
+        if k in way and what.kind == "definite":
+            way[k] = way[k] + np.swapaxes(way[k], -1, -2)
+    return way
+
+
+def duals(made: list[Any], tangents: dict[int, Any]) -> list[Any]:
+    """The tensors, those with a tangent as dual ones."""
+    return [fw.make_dual(t, tangents[k]) if k in tangents else t for k, t in enumerate(made)]
+
+
+def tensors(arrays: dict[int, Array], grad: bool = False) -> dict[int, Any]:
+    """Tensors of arrays."""
+    return {k: pygrad.from_numpy(a.copy()).requires_grad_(grad) for k, a in arrays.items()}
+
+
+def results(entry: Entry, sample: Call, made: list[Any]) -> list[Any]:
+    """The floating outputs of a call."""
+    return [t for t in leaves(run(entry, *choose(sample, made))) if t.is_floating_point()]
+
+
+def value(entry: Entry, sample: Call, arrays: list[Array]) -> float:
+    """The outputs that depend on the inputs, as one number."""
+    found = results(entry, sample, with_grad(sample, arrays))
+    return float(contracted([t for t in found if t.requires_grad], 1).item())
+
+
+def contracted_tangent(found: list[Any], seed: int) -> Any:
+    """The tangents of some outputs as one number, weighted as `contracted` weights values."""
+    parts = [fw.unpack_dual(t).tangent for t in found]
+    total = pygrad.zeros((), dtype=pygrad.float64)
+    for tangent, weight in zip(parts, weights(found, seed), strict=True):
+        if tangent is not None:
+            total = total + (tangent * weight).sum()
+    return total
+
+
+def moved(arrays: list[Array], way: dict[int, Array], step: float) -> list[Array]:
+    """The arrays, a step along a direction."""
+    return [np.asarray(a + step * way[k]) if k in way else a for k, a in enumerate(arrays)]
+
+
+@swept(has_tangents)
+@leaves_nothing
+def test_tangent(entry: Entry, sample: Call) -> None:
+    """J t is the slope along t, and agrees with <J^T v, t>."""
+    arrays = inputs(sample)
+    way = directions(sample, arrays, 5)
+    made = with_grad(sample, arrays)
+    recorded = [t for t in results(entry, sample, made) if t.requires_grad]
+    if not recorded or not way:
+        return
+    back = pygrad.autograd.grad(
+        contracted(recorded, 1), [made[k] for k in way], materialize_grads=True
+    )
+    expected = sum(float((g.numpy() * way[k]).sum()) for k, g in zip(way, back, strict=True))
+    plain = [pygrad.from_numpy(a.copy()) for a in arrays]
+    with fw.dual_level():
+        found = results(entry, sample, duals(plain, tensors(way)))
+        for tensor in found:
+            tangent = fw.unpack_dual(tensor).tangent
+            if tangent is not None:
+                assert (tangent.shape, tangent.dtype) == (tensor.shape, tensor.dtype)
+                assert tangent.stride() == tensor.stride()
+                assert not tangent.requires_grad
+        kept = [
+            t for t, r in zip(found, results(entry, sample, made), strict=True) if r.requires_grad
+        ]
+        mine = float(contracted_tangent(kept, 1).item())
+    above, below = (value(entry, sample, moved(arrays, way, s)) for s in (STEP, -STEP))
+    np.testing.assert_allclose(mine, (above - below) / (2 * STEP), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-12)
+
+
+def gradient_along(entry: Entry, sample: Call, arrays: list[Array], way: dict[int, Array]) -> float:
+    """<J^T v, way> at some arrays."""
+    made = with_grad(sample, arrays)
+    found = [t for t in results(entry, sample, made) if t.requires_grad]
+    got = pygrad.autograd.grad(contracted(found, 1), [made[k] for k in way], materialize_grads=True)
+    return sum(float((g.numpy() * way[k]).sum()) for k, g in zip(way, got, strict=True))
+
+
+@swept(has_tangents)
+@leaves_nothing
+def test_forward_over_reverse(entry: Entry, sample: Call) -> None:
+    """The tangent of a gradient is the slope of the gradient."""
+    arrays = inputs(sample)
+    way, other = directions(sample, arrays, 5), directions(sample, arrays, 6)
+    if not way or not any(
+        t.requires_grad for t in results(entry, sample, with_grad(sample, arrays))
+    ):
+        return
+    mine = 0.0
+    with fw.dual_level():
+        made = duals(with_grad(sample, arrays), tensors(way))
+        found = [t for t in results(entry, sample, made) if t.requires_grad]
+        got = pygrad.autograd.grad(
+            contracted(found, 1), [made[k] for k in way], materialize_grads=True
+        )
+        for k, g in zip(way, got, strict=True):
+            tangent = fw.unpack_dual(g).tangent
+            if tangent is not None:
+                mine += float((tangent.numpy() * other[k]).sum())
+    above, below = (
+        gradient_along(entry, sample, moved(arrays, way, s), other) for s in (STEP, -STEP)
+    )
+    np.testing.assert_allclose(mine, (above - below) / (2 * STEP), rtol=1e-4, atol=1e-5)
+
+
+@swept(has_tangents)
+@leaves_nothing
+def test_reverse_over_forward(entry: Entry, sample: Call) -> None:
+    """The gradients of a tangent: by the inputs the slope of J^T, by the input's tangent J^T."""
+    arrays = inputs(sample)
+    way, other = directions(sample, arrays, 5), directions(sample, arrays, 6)
+    if not way or not any(
+        t.requires_grad for t in results(entry, sample, with_grad(sample, arrays))
+    ):
+        return
+    with fw.dual_level():
+        made, along = with_grad(sample, arrays), tensors(way, grad=True)
+        found = [t for t in results(entry, sample, duals(made, along)) if t.requires_grad]
+        total = contracted_tangent(found, 1)
+    if not total.requires_grad:
+        return
+    wanted = [made[k] for k in way] + list(along.values())
+    got = pygrad.autograd.grad(total, wanted, materialize_grads=True)
+    by_input = sum(
+        float((g.numpy() * other[k]).sum()) for k, g in zip(way, got[: len(way)], strict=True)
+    )
+    by_tangent = sum(
+        float((g.numpy() * other[k]).sum()) for k, g in zip(way, got[len(way) :], strict=True)
+    )
+    np.testing.assert_allclose(by_tangent, gradient_along(entry, sample, arrays, other), rtol=1e-9)
+    above, below = (
+        gradient_along(entry, sample, moved(arrays, other, s), way) for s in (STEP, -STEP)
+    )
+    np.testing.assert_allclose(by_input, (above - below) / (2 * STEP), rtol=1e-4, atol=1e-5)

@@ -1,0 +1,428 @@
+/* Forward mode; see forward.h. Every tangent is in a list, those that wait apart from those that are known, so
+ * that a call settles the first and the end of the level forgets both. */
+#include "forward.h"
+
+#include <string.h>
+
+#include "anomaly.h"
+#include "memory.h"
+#include "op.h"
+#include "profile.h"
+#include "view.h"
+
+/* The tangent of a tensor. With neither tangent nor node: a view that has none though its base may have. */
+struct Dual {
+  Dual *prev, *next;
+  Tensor *owner; /* weak */
+  Tensor *tangent; /* owned */
+  Node *waits_for; /* owned: whose output the tensor is, until the tangent is known */
+  int32_t output_nr;
+  bool recorded; /* whether it was when the op ran */
+};
+
+struct Tangents {
+  int32_t users, n; /* outputs that wait */
+  Tensor *at[];     /* owned, one an input; NULL: none */
+};
+
+bool forward_on;
+static const Node *producing; /* whose product is being worked out */
+static bool level_entered, switched_off;
+static Dual waiting = {&waiting, &waiting, NULL, NULL, NULL, 0, 0}, known = {&known, &known, NULL, NULL, NULL, 0, 0};
+
+bool forward_enabled(void) { return !switched_off; }
+void forward_enable(bool on) { switched_off = !on; }
+void forward_begin(bool allowed) { forward_on = level_entered && !switched_off && allowed; }
+
+/* What is done to tangents has none itself, and is recorded as the user has it. */
+typedef struct {
+  bool forward, grad, anomaly, profiling;
+} Modes;
+static Modes aside(void) {
+  Modes was = {forward_on, grad_mode, anomaly_mode, profiling};
+  forward_on = anomaly_mode = profiling = false;
+  grad_mode = recording;
+  return was;
+}
+static void back(Modes was) {
+  forward_on = was.forward;
+  grad_mode = was.grad;
+  anomaly_mode = was.anomaly;
+  profiling = was.profiling;
+}
+
+/* ------------------------------------------------------------ lists */
+
+static void unlink_dual(Dual *d) {
+  d->prev->next = d->next;
+  d->next->prev = d->prev;
+}
+
+static void link_dual(Dual *list, Dual *d) {
+  d->prev = list;
+  d->next = list->next;
+  d->next->prev = d->prev->next = d;
+}
+
+static Dual *dual_of(const Tensor *t) { return t->meta ? t->meta->dual : NULL; }
+
+static Dual *dual_new(Tensor *t) {
+  Meta *m = tensor_meta(t);
+  if (!m || m->dual) return m ? m->dual : NULL;
+  Dual *d = mem_alloc_zero(sizeof *d);
+  if (!d) return NULL;
+  d->owner = t;
+  link_dual(&known, d);
+  return m->dual = d;
+}
+
+void forward_detach(Node *n) {
+  Tangents *t = n->tangents;
+  if (!t) return;
+  n->tangents = NULL;
+  for (int i = 0; i < t->n; i++) tensor_release(t->at[i]);
+  mem_free(t, sizeof *t + (size_t)t->n * sizeof *t->at);
+}
+
+static void stop_waiting(Dual *d) {
+  Node *n = d->waits_for;
+  if (!n) return;
+  d->waits_for = NULL;
+  unlink_dual(d);
+  link_dual(&known, d);
+  if (n->tangents && --n->tangents->users == 0) forward_detach(n);
+  node_release(n);
+}
+
+void forward_forget(Tensor *t) {
+  Dual *d = dual_of(t);
+  if (!d) return;
+  t->meta->dual = NULL;
+  stop_waiting(d);
+  unlink_dual(d);
+  Tensor *tangent = d->tangent;
+  mem_free(d, sizeof *d);
+  tensor_release(tangent);
+}
+
+static void keep_tangent(Dual *d, Tensor *tangent) {
+  Tensor *old = d->tangent;
+  tensor_retain(tangent);
+  d->tangent = tangent;
+  tensor_release(old);
+}
+
+/* ------------------------------------------------------------ levels */
+
+int64_t forward_enter(void) {
+  if (level_entered) fail(ERR_RUNTIME, "Nested forward mode AD is not supported at the moment");
+  level_entered = true;
+  return 0;
+}
+
+void forward_exit(int64_t level) {
+  if (!level_entered || level != 0) {
+    fail(ERR_RUNTIME, "Exiting a forward AD level that is not the last that was created is not support. Ensure they are "
+                      "released in the reverse order they were created.");
+    return;
+  }
+  level_entered = forward_on = false;
+  while (waiting.next != &waiting) forward_forget(waiting.next->owner);
+  while (known.next != &known) forward_forget(known.next->owner);
+}
+
+/* ------------------------------------------------------------ layouts */
+
+static bool same_layout(const Tensor *a, const Tensor *b) {
+  return tensor_same_shape(a, b) && a->offset == b->offset &&
+         (a->ndim == 0 || memcmp(a->strides, b->strides, a->ndim * sizeof(int64_t)) == 0) &&
+         a->storage->bytes->n_bytes / dtype_bytes((DType)a->dtype) >= b->storage->bytes->n_bytes / dtype_bytes((DType)b->dtype);
+}
+
+/* Zeros in a storage as large as t's, laid out as t. */
+static Tensor *zeros_as(const Tensor *t, DType dtype) {
+  Tensor *z = tensor_zeros(1, (int64_t[]){t->storage->bytes->n_bytes / dtype_bytes((DType)t->dtype)}, dtype);
+  return z ? tensor_alias(z, t->ndim, t->sizes, t->strides, t->offset) : NULL;
+}
+
+static Tensor *same_view(Tensor *tangent, const Tensor *v) {
+  return t_as_strided(tangent, v->ndim, v->sizes, v->strides, v->offset);
+}
+
+GRAD(AliasBackward0, "") { gi[0] = g[0]; }
+
+/* The values that t has now, and its history: a clone that costs no bytes. */
+static Tensor *frozen(Tensor *t) {
+  if (!t || failed()) return NULL;
+  Node *n = node_new(&AliasBackward0, 0, 0, t, NULL);
+  return set_history(tensor_snapshot(t), n);
+}
+
+static void put_tangent(Tensor *t, Tensor *tangent) {
+  if (tangent && !same_layout(tangent, t)) tangent = t_copy_(zeros_as(t, (DType)tangent->dtype), tangent, true);
+  Dual *d = tangent ? dual_new(t) : NULL;
+  if (d) keep_tangent(d, tangent);
+}
+
+/* ------------------------------------------------------------ the product */
+
+/* The inputs' gradients for u, and those tangents that meet one which depends on u. */
+static int pair(Node *n, Tensor **gi, Tensor **roots, Tensor **with) {
+  int count = 0;
+  for (int i = 0; i < n->n_edges; i++) {
+    Tensor *t = n->tangents->at[i];
+    if (!t || !gi[i]) continue;
+    OutputMeta like = {.dtype = t->dtype, .ndim = t->ndim, .defined = true, .far = t->sizes};
+    if (t->ndim <= 4) memcpy(like.near, t->sizes, t->ndim * sizeof *t->sizes);
+    Tensor *g = gradient_fit(n, i, gi[i], &like);
+    if (!g || failed() || !tensor_requires_grad(g)) continue;
+    roots[count] = g;
+    with[count++] = t;
+  }
+  return count;
+}
+
+static bool any_recorded(const Tangents *t) {
+  for (int i = 0; i < t->n; i++)
+    if (t->at[i] && tensor_requires_grad(t->at[i])) return true;
+  return false;
+}
+
+/* Nobody but the result's tensor may know the tangent's storage: it may be written to in place. */
+static Tensor *owned(Tensor *y, const Tangents *t) {
+  bool known_elsewhere = y->storage->refs > 1;
+  for (int i = 0; i < t->n; i++) known_elsewhere = known_elsewhere || y == t->at[i];
+  return known_elsewhere ? frozen(y) : y;
+}
+
+/* J t, of the shape and type of y, which is output `output_nr` of n; NULL: zero. Leaves recording on. */
+static Tensor *product(Node *n, int output_nr, Tensor *y) {
+  int outputs = output_nr + 1 > n->n_outputs ? output_nr + 1 : n->n_outputs;
+  size_t cells = (size_t)outputs + 3 * n->n_edges;
+  Tensor **g = scratch_alloc(cells * sizeof *g), *u = t_zeros_like(y), *jt = NULL;
+  if (!g || !u) return NULL;
+  memset(g, 0, cells * sizeof *g);
+  Tensor **gi = g + outputs, **roots = gi + n->n_edges, **with = roots + n->n_edges;
+  bool record = recording && (!n->unrecorded || any_recorded(n->tangents));
+  g[output_nr] = u;
+  u->flags |= FLAG_REQUIRES_GRAD;
+  uint64_t since = node_sequence();
+  grad_mode = recording = true;
+  producing = n;
+  bool ok = node_apply(n, g, gi);
+  producing = NULL;
+  int count = ok ? pair(n, gi, roots, with) : 0;
+  if (!failed() && count) engine_product(count, roots, with, record, since, u, &jt);
+  return jt;
+}
+
+static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
+  bool recorded = recording;
+  Modes was = aside();
+  int32_t mark = pool_mark();
+  size_t scratch = scratch_mark();
+  Tensor *jt = product(n, output_nr, y);
+  grad_mode = recording = recorded;
+  if (!failed()) jt = jt ? owned(jt, n->tangents) : t_zeros_like(y);
+  scratch_release(scratch);
+  pool_release(mark, jt);
+  back(was);
+  return jt;
+}
+
+/* A tangent that waited. The outputs that the node saved get it too. */
+static void settle(Dual *d) {
+  Node *n = d->waits_for;
+  Tensor *y = d->owner;
+  bool was_recording = recording;
+  recording = d->recorded;
+  tensor_retain(y);
+  node_retain(n);
+  if (!d->tangent && n->tangents && !failed()) {
+    Tensor *jt = output_tangent(n, d->output_nr, y);
+    Modes was = aside();
+    put_tangent(y, jt);
+    back(was);
+  }
+  stop_waiting(d);
+  if (!n->tangents) saves_done(n);
+  for (int i = 0; i < n->n_saves && !failed(); i++)
+    if (n->saves[i].is_output && n->saves[i].value && n->saves[i].output_nr == d->output_nr) forward_share(y, n->saves[i].value);
+  recording = was_recording;
+  node_release(n);
+  tensor_release(y);
+}
+
+void forward_settle(void) {
+  while (waiting.next != &waiting) settle(waiting.next);
+}
+
+/* ------------------------------------------------------------ asking */
+
+Tensor *forward_tangent(Tensor *t) {
+  if (!forward_on || !t || !t->meta) return NULL;
+  Dual *d = dual_of(t);
+  if (d && d->waits_for) settle(d);
+  if (d) return d->tangent;
+  Tensor *whole = forward_tangent(t->meta->base); /* which has no base itself */
+  if (!whole || failed()) return NULL;
+  Modes was = aside();
+  put_tangent(t, same_view(whole, t));
+  back(was);
+  return dual_of(t) ? dual_of(t)->tangent : NULL;
+}
+
+bool forward_attach(Node *n, int count, Tensor *const *inputs) {
+  Tangents *all = NULL;
+  size_t bytes = sizeof *all + (size_t)count * sizeof *all->at;
+  for (int i = 0; i < count; i++) {
+    Tensor *t = forward_tangent(inputs[i]);
+    if (!t) continue;
+    if (!all) {
+      all = mem_alloc_zero(bytes);
+      if (!all) return false;
+      all->n = count;
+    }
+    tensor_retain(all->at[i] = t);
+  }
+  n->tangents = all;
+  return all != NULL;
+}
+
+bool forward_needs(const Node *n, int input) {
+  return n->tangents->at[input] || (n != producing && n->edges[input].node);
+}
+
+bool forward_waits_for(const Tensor *y, const Node *n) {
+  const Dual *d = dual_of(y);
+  return d && d->waits_for == n;
+}
+
+/* A view was given its tangent when it was made, and holds the node for the outputs that follow. */
+void forward_output(Tensor *y, Node *n, int output_nr) {
+  Dual *d = dual_new(y);
+  if (!d) return;
+  if (!tensor_is_view(y)) keep_tangent(d, NULL);
+  stop_waiting(d);
+  node_retain(n);
+  n->tangents->users++;
+  d->waits_for = n;
+  d->output_nr = output_nr;
+  d->recorded = recording;
+  unlink_dual(d);
+  link_dual(&waiting, d);
+}
+
+/* ------------------------------------------------------------ views, copies */
+
+void forward_view(Tensor *self, Tensor *v) {
+  if (!forward_on) return;
+  Tensor *whole = forward_tangent(self);
+  Modes was = aside();
+  if (whole) put_tangent(v, same_view(whole, v));
+  else if (dual_of(self)) dual_new(v);
+  back(was);
+}
+
+void forward_share(Tensor *from, Tensor *to) {
+  Tensor *t = forward_tangent(from);
+  if (!t || failed() || !to) return;
+  Modes was = aside();
+  bool recorded = recording;
+  grad_mode = recording = true;
+  Tensor *kept = frozen(t);
+  grad_mode = recording = recorded;
+  Dual *d = kept ? dual_new(to) : NULL;
+  if (d) keep_tangent(d, kept);
+  back(was);
+}
+
+void forward_move(Tensor *to, Tensor *from) {
+  Tensor *t = forward_tangent(from);
+  Dual *d = t ? dual_new(to) : NULL;
+  if (d) keep_tangent(d, t);
+}
+
+void forward_drop(Tensor *t) {
+  if (dual_of(t)) forward_forget(t);
+}
+
+/* ------------------------------------------------------------ in place */
+
+/* The first tangent of a view goes into one of its base, which other views then have too. */
+static void write_view(Tensor *self, Tensor *tangent) {
+  Tensor *base = self->meta->base;
+  put_tangent(base, zeros_as(base, (DType)base->dtype));
+  Tensor *part = dual_of(base) ? same_view(dual_of(base)->tangent, self) : NULL;
+  put_tangent(self, t_copy_(part, tangent, true));
+}
+
+void forward_write(Tensor *self, Tensor *tangent) {
+  if (!forward_on || failed() || !dtype_is_float((DType)self->dtype)) return;
+  Tensor *old = forward_tangent(self);
+  if (!old && !tangent) return;
+  Modes was = aside();
+  if (tangent && tangent->dtype != self->dtype) tangent = t_to(tangent, (DType)self->dtype);
+  if (old && tangent) t_copy_(old, tangent, true);
+  else if (old) t_fill_(old, tensor_wrapped_f(0));
+  else if (tangent && tensor_is_view(self) && !dual_of(self)) write_view(self, tangent);
+  else put_tangent(self, tangent);
+  back(was);
+}
+
+void forward_written_by(Tensor *self, Node *n, int output_nr) {
+  Tensor *jt = failed() ? NULL : output_tangent(n, output_nr, self);
+  forward_detach(n);
+  forward_write(self, jt);
+}
+
+/* ------------------------------------------------------------ duals */
+
+static bool check_tangent(const Tensor *t, const Tensor *tangent) {
+  if (dual_of(tangent) && dual_of(tangent)->tangent && forward_on)
+    fail(ERR_RUNTIME, "Setting a forward grad that itself has a forward gradient at the same level0 is not supported.");
+  else if (!tensor_same_shape(t, tangent))
+    fail(ERR_RUNTIME, "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+                      "supported. Tensor is of size %s while the given forward gradient is of size %s.",
+         shape_text(t), shape_text(tangent));
+  return !failed();
+}
+
+void forward_set(Tensor *t, Tensor *tangent) {
+  if (!forward_on || !tangent || !check_tangent(t, tangent)) return;
+  Modes was = aside();
+  put_tangent(t, tangent);
+  back(was);
+}
+
+Tensor *forward_make_dual(Tensor *primal, Tensor *tangent, int64_t level) {
+  if (level != 0) return fail(ERR_RUNTIME, "Invalid level given to _make_dual");
+  if (!level_entered)
+    return fail(ERR_RUNTIME, "Trying to access a forward AD level with an invalid index. This index was either not created or "
+                             "is already deleted.");
+  if (forward_tangent(primal))
+    return fail(ERR_RUNTIME, "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is "
+                             "not supported.");
+  forward_tangent(tangent);
+  if (failed() || !check_tangent(primal, tangent)) return NULL;
+  Modes was = aside();
+  Tensor *v = t_view(primal, primal->ndim, primal->sizes);
+  if (v) put_tangent(v, tangent);
+  back(was);
+  return v;
+}
+
+static void grad_identity(Node *n, Tensor **g, Tensor **gi) {
+  (void)n;
+  gi[0] = g[0];
+}
+static const NodeType Identity = {"Identity", grad_identity, ""};
+
+Tensor *forward_primal(Tensor *t) {
+  Modes was = aside();
+  Node *n = node_new(&Identity, 0, 0, t, NULL);
+  Tensor *v = make_view(t, tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset), n, VIEW_PLAIN);
+  back(was);
+  if (v && level_entered) dual_new(v);
+  return v;
+}
