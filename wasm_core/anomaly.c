@@ -87,7 +87,7 @@ bool anomaly_has_nan(Node *n, Tensor *const *gi) {
   grad_mode = false;
   int found = -1;
   for (int i = 0; i < n->n_edges && found < 0; i++)
-    if (gi[i] && n->edges[i].node && holds_nan(gi[i])) found = i;
+    if (gi[i] && (n->kind == NODE_HOST || needs(n, i)) && holds_nan(gi[i])) found = i;
   grad_mode = was;
   if (found >= 0) fail(ERR_RUNTIME, "Function '%s' returned nan values in its %dth output.", n->type->name, found);
   return found >= 0;

@@ -455,7 +455,8 @@ static bool run_posthooks(Task *task, Node *n, Tensor **gi, int n_grads, Tensor 
   for (int i = 0; i < n->n_edges; i++) {
     const Edge *e = &n->edges[i];
     State *t = e->node ? state_of(task, e->node) : NULL;
-    gi[i] = t && t->needed ? gradient_fit(n, i, gi[i], &e->node->outputs[e->input_nr]) : NULL;
+    if (t && t->needed) gi[i] = gradient_fit(n, i, gi[i], &e->node->outputs[e->input_nr]);
+    else if (n->kind != NODE_HOST) gi[i] = NULL; /* of a custom function they see all that it returned */
   }
   return !failed() && run_node_hooks(n, AT_POST, n->n_edges, gi, n_grads, grads);
 }

@@ -50,8 +50,10 @@ const char *node_short_name(const Node *n) {
 }
 
 int node_stem(const Node *n) {
-  const char *name = n->type->name, *end = strstr(name, "Backward");
-  return (int)(end ? (size_t)(end - name) : strlen(name));
+  const char *name = n->type->name, *end = NULL;
+  for (const char *at = strstr(name, "Backward"); at; at = strstr(at + 1, "Backward")) end = at;
+  bool last = end && end[8 + strspn(end + 8, "0123456789")] == 0;
+  return (int)(last ? (size_t)(end - name) : strlen(name));
 }
 
 void node_retain(Node *n) {

@@ -1,9 +1,9 @@
 """Backward hooks of modules.
 
-A module's backward hook wants all gradients of the module's outputs, or inputs, at one moment.
-Autograd offers hooks on single tensors, so the tensors are led through one edge of the graph (a
-gate) whose hook sees every gradient at once. A gate is an identity: it changes no value, and the
-order in which gates fire is the engine's own.
+A module's backward hook wants all gradients of the module's inputs, and outputs, at one moment, so
+its tensor arguments are led through one node of the graph, and its tensor results through another:
+identities, whose hooks see every gradient. `BackwardHook` belongs to one call of a module; the hook
+of the outer node leaves the gradients of the outputs there for that of the inner one.
 """
 
 from __future__ import annotations
@@ -14,159 +14,99 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pygrad
 from pygrad._tensor import Tensor
+from pygrad.autograd.function import Function
 
 if TYPE_CHECKING:
     from pygrad.nn.modules.module import Module
 
-__all__ = ["ModuleBackwardHooks"]
+__all__ = ["BackwardHook"]
 
-Grads: TypeAlias = tuple[Tensor | None, ...]
-GateHook: TypeAlias = Callable[[Grads], Grads | None]
-
-
-def _gate(tensors: Sequence[Tensor], hook: GateHook, *, zeros_for_absent: bool) -> list[Tensor]:
-    """Return the tensors again, behind an edge whose ``hook`` gets all their gradients at once.
-
-    The gradient of a tensor that backward does not reach is zero for what lies before the gate,
-    and for the hook zero or ``None``, as asked. A ``None`` in the hook's result counts as zero.
-    """
-    arrived: set[int] = set()
-
-    def run(grads: Sequence[Tensor]) -> list[Tensor] | None:
-        seen = tuple(g if zeros_for_absent or i in arrived else None for i, g in enumerate(grads))
-        arrived.clear()
-        changed = hook(seen)
-        if changed is None:
-            return None
-        return [
-            pygrad.zeros_like(g) if new is None else new
-            for g, new in zip(grads, changed, strict=True)
-        ]
-
-    if len(tensors) == 1:
-        only = tensors[0].view_as(tensors[0])
-
-        def on_only(grad: Tensor) -> Tensor | None:
-            arrived.add(0)
-            changed = run([grad])
-            return None if changed is None else changed[0]
-
-        only.register_hook(on_only)
-        return [only]
-    return _wide_gate(tensors, run, arrived.add)
+Grads: TypeAlias = tuple[Any, ...]
+NodeHook: TypeAlias = Callable[[Grads, Grads], Grads | None]
 
 
-def _wide_gate(
-    tensors: Sequence[Tensor],
-    run: Callable[[Sequence[Tensor]], list[Tensor] | None],
-    note_arrival: Callable[[int], None],
-) -> list[Tensor]:
-    """A gate for several tensors: one flat tensor carries them all, and its gradient theirs.
+class BackwardHookFunction(Function):
+    """The identity of several tensors as one node. Gradients that do not arrive count as zeros."""
 
-    Where dtypes differ the flat one has the promoted dtype, which holds each value exactly.
-    """
-    shapes = [tuple(t.shape) for t in tensors]
-    dtypes = [t.dtype for t in tensors]
-    sizes = [t.numel() for t in tensors]
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """The tensors; those that require no grad keep doing so."""
+        ctx.mark_non_differentiable(*[t for t in tensors if not t.requires_grad])
+        return tensors
 
-    def cut(flat: Tensor) -> list[Tensor]:
-        pieces = flat.split(sizes)
-        return [p.reshape(s).to(d) for p, s, d in zip(pieces, shapes, dtypes, strict=True)]
-
-    def on_flat(grad: Tensor) -> Tensor | None:
-        changed = run(cut(grad))
-        return None if changed is None else pygrad.cat([g.reshape(-1) for g in changed])
-
-    flat = pygrad.cat([t.reshape(-1) for t in tensors])
-    flat.register_hook(on_flat)
-    pieces = cut(flat)
-    for index, piece in enumerate(pieces):
-        piece.register_hook(_arrival_hook(index, note_arrival))
-    return pieces
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Grads:
+        """The gradients as they are."""
+        return grads
 
 
-def _arrival_hook(index: int, note_arrival: Callable[[int], None]) -> Callable[[Tensor], None]:
-    def on_piece(_grad: Tensor) -> None:
-        note_arrival(index)
-
-    return on_piece
-
-
-class ModuleBackwardHooks:
+class BackwardHook:
     """One call of a module that has full backward hooks or backward pre-hooks.
 
-    ``watch_inputs`` and ``watch_outputs`` put a gate around the forward pass. During backward the
-    outer gate runs the pre-hooks and remembers the gradients of the outputs; the inner one runs
-    the hooks with them. For the hooks, the gradient of an argument that needs none is zero, of
-    one that is no tensor ``None``, and of an output that needs none ``None``.
+    Args:
+        module: what the hooks are called with first.
+        user_hooks: called with the gradients of the inputs and of the outputs; a tuple that one
+            returns replaces the former.
+        user_pre_hooks: called with the gradients of the outputs, which they may replace.
+
+    The gradient of an argument that is no tensor is None; of a tensor that needs none, zero.
+
+    Example:
+        >>> import pygrad
+        >>> from pygrad.utils.hooks import BackwardHook
+        >>> x = pygrad.ones(1, requires_grad=True)
+        >>> hook = BackwardHook(None, [lambda module, gi, go: print(gi, go)], [])
+        >>> (inside,) = hook.setup_input_hook((x,))
+        >>> hook.setup_output_hook(inside * 3).backward()
+        (tensor([3.]),) (tensor([1.]),)
     """
 
     def __init__(
         self,
-        module: Module,
-        hooks: Sequence[Callable[..., Any]],
-        pre_hooks: Sequence[Callable[..., Any]],
+        module: Module | None,
+        user_hooks: Sequence[Callable[..., Any]],
+        user_pre_hooks: Sequence[Callable[..., Any]],
     ) -> None:
         self.module = module
-        self.hooks = hooks
-        self.pre_hooks = pre_hooks
-        self._grad_outputs: Grads | None = None
-        self._input_places: list[int] | None = None
-        self._n_inputs = 0
-        self._idle_inputs: list[tuple[int, tuple[int, ...], Any]] = []
+        self.user_hooks = user_hooks
+        self.user_pre_hooks = user_pre_hooks
+        self.grad_outputs: Grads | None = None
+        self.n_outputs = self.n_inputs = -1
+        self.output_tensors_index: list[int] | None = None
+        self.input_tensors_index: list[int] | None = None
 
-    def watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        self._n_inputs = len(args)
-        gated, self._input_places = self._watch(args, self._on_grad_inputs, True)
-        for place, arg in enumerate(args):
-            if isinstance(arg, Tensor) and not arg.requires_grad:
-                self._idle_inputs.append((place, tuple(arg.shape), arg.dtype))
+    def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, to be given to the module in place of these."""
+        self.n_inputs = len(args)
+        gated, self.input_tensors_index = _gate(args, self._on_grad_inputs)
         return gated
 
-    def watch_outputs(self, result: Any) -> Any:
-        is_tuple = isinstance(result, tuple)
-        outputs: tuple[Any, ...] = result if is_tuple else (result,)
-        places: list[int] = []
-
-        def on_grads(grads: Grads) -> Grads | None:
-            changed = self._on_grad_outputs(_spread(grads, places, len(outputs)))
-            return None if changed is None else tuple(changed[i] for i in places)
-
-        gated, found = self._watch(outputs, on_grads, False)
-        places.extend(found or ())
+    def setup_output_hook(self, args: Any) -> Any:
+        """The results, to be given to the module's caller in place of these."""
+        is_tuple = isinstance(args, tuple)
+        outputs = args if is_tuple else (args,)
+        self.n_outputs = len(outputs)
+        gated, self.output_tensors_index = _gate(outputs, self._on_grad_outputs)
         return gated if is_tuple else gated[0]
 
-    @staticmethod
-    def _watch(
-        args: tuple[Any, ...], hook: GateHook, zeros_for_absent: bool
-    ) -> tuple[tuple[Any, ...], list[int] | None]:
-        places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
-        if not places or not pygrad.is_grad_enabled():
-            return args, None
-        gated = list(args)
-        tensors = _gate([args[i] for i in places], hook, zeros_for_absent=zeros_for_absent)
-        for place, tensor in zip(places, tensors, strict=True):
-            gated[place] = tensor
-        if type(args) is tuple:
-            return tuple(gated), places
-        return type(args)(*gated), places
-
-    def _on_grad_outputs(self, grads: Grads) -> Grads | None:
-        self._grad_outputs = grads
-        for pre_hook in self.pre_hooks:
-            changed = pre_hook(self.module, self._grad_outputs)
+    def _on_grad_outputs(self, _: Grads, grads: Grads) -> Grads:
+        assert self.output_tensors_index is not None
+        current = _spread(grads, self.output_tensors_index, self.n_outputs)
+        self.grad_outputs = current
+        for hook in self.user_pre_hooks:
+            changed = hook(self.module, self.grad_outputs)
             if changed is None:
                 continue
-            if len(changed) != len(grads):
+            if len(changed) != len(current):
                 raise RuntimeError(
                     "Backward pre hook returned an invalid number of grad_output, "
-                    f"got {len(changed)}, but expected {len(grads)}"
+                    f"got {len(changed)}, but expected {len(current)}"
                 )
-            self._grad_outputs = changed
-        passed_on = self._grad_outputs
-        if self._input_places is None:
+            self.grad_outputs = changed
+        passed_on = self.grad_outputs
+        if self.input_tensors_index is None:
             self._run_without_inputs()
-        return None if passed_on is grads else passed_on
+        return tuple(passed_on[i] for i in self.output_tensors_index)
 
     def _run_without_inputs(self) -> None:
         warnings.warn(
@@ -176,26 +116,23 @@ class ModuleBackwardHooks:
             "#torch.nn.Module.register_full_backward_hook for more details.",
             stacklevel=5,
         )
-        nothing: Grads = (None,) * self._n_inputs
-        for hook in self.hooks:
-            changed = hook(self.module, nothing, self._grad_outputs)
-            if changed is None or (isinstance(changed, tuple) and _all_none(changed)):
+        nothing: Grads = (None,) * self.n_inputs
+        for hook in self.user_hooks:
+            changed = hook(self.module, nothing, self.grad_outputs)
+            if changed is None or (isinstance(changed, tuple) and set(changed) <= {None}):
                 continue
             raise RuntimeError(
                 "Backward hook for Modules where no input requires gradient should always "
                 "return None or None for all gradients."
             )
-        self._grad_outputs = None
+        self.grad_outputs = None
 
-    def _on_grad_inputs(self, grads: Grads) -> Grads | None:
-        if self._grad_outputs is None or self._input_places is None:
-            return None
-        spread = list(_spread(grads, self._input_places, self._n_inputs))
-        for place, shape, dtype in self._idle_inputs:
-            spread[place] = pygrad.zeros(shape, dtype=dtype)
-        current = first = tuple(spread)
-        for hook in self.hooks:
-            changed = hook(self.module, current, self._grad_outputs)
+    def _on_grad_inputs(self, grads: Grads, _: Grads) -> Grads | None:
+        if self.grad_outputs is None or self.input_tensors_index is None:
+            return None  # a backward that came by another way than through the outputs
+        current = _spread(grads, self.input_tensors_index, self.n_inputs)
+        for hook in self.user_hooks:
+            changed = hook(self.module, current, self.grad_outputs)
             if changed is None:
                 continue
             if len(changed) != len(current):
@@ -204,19 +141,29 @@ class ModuleBackwardHooks:
                     f"got {len(changed)}, but expected {len(current)}"
                 )
             current = changed
-        self._grad_outputs = None
-        if current is first:
-            return None
-        return tuple(current[i] for i in self._input_places)
+        self.grad_outputs = None
+        return tuple(current[i] for i in self.input_tensors_index)
+
+
+def _gate(args: tuple[Any, ...], hook: NodeHook) -> tuple[tuple[Any, ...], list[int] | None]:
+    """The arguments with their tensors behind one node that has this hook, and their places; as
+    they are, and None, if nothing is recorded.
+    """
+    places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
+    if not (any(args[i].requires_grad for i in places) and pygrad.is_grad_enabled()):
+        return args, None
+    tensors = BackwardHookFunction.apply(*[args[i] for i in places])
+    node = next(t.grad_fn for t in tensors if t.grad_fn is not None)
+    node.register_hook(hook)
+    gated = list(args)
+    for place, tensor in zip(places, tensors, strict=True):
+        gated[place] = tensor
+    return (tuple(gated) if type(args) is tuple else type(args)(*gated)), places
 
 
 def _spread(grads: Grads, places: Sequence[int], size: int) -> Grads:
-    """Put the gradients at their arguments' places among ``size``, ``None`` elsewhere."""
-    spread: list[Tensor | None] = [None] * size
+    """The gradients at their arguments' places among ``size``, ``None`` elsewhere."""
+    spread = [None] * size
     for place, grad in zip(places, grads, strict=True):
         spread[place] = grad
     return tuple(spread)
-
-
-def _all_none(values: tuple[Any, ...]) -> bool:
-    return all(value is None for value in values)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import itertools
+import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .. import _call, _engine, _ops
 
@@ -291,3 +292,44 @@ def register_node_hook(node: Any, hook: Callable[..., Any], pre: bool) -> Engine
 
 def _add_node_hook(node: Any, pre: bool, ident: int) -> None:
     _ops.C["_node_hook_add"](node._address, ident, pre)
+
+
+def unserializable_hook(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a hook as one that is not expected to be saved with its tensor: no warning then.
+
+    Example:
+        >>> from pygrad.utils.hooks import unserializable_hook
+        >>> @unserializable_hook
+        ... def hook(grad):
+        ...     return grad * 2
+    """
+    f.__torch_unserializable__ = True  # type: ignore[attr-defined]
+    return f
+
+
+def warn_if_has_hooks(tensor: Any) -> None:
+    """Warns of each hook in the tensor's ``_backward_hooks`` that is not marked.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.utils.hooks.warn_if_has_hooks(pygrad.ones(1))
+    """
+    for hook in (getattr(tensor, "_backward_hooks", None) or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, "
+                "you can decorate the function with @torch.utils.hooks.unserializable_hook to "
+                "suppress this warning",
+                stacklevel=2,
+            )
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        """`BackwardHook`, which needs modules that need this one."""
+        if name == "BackwardHook":
+            from ..nn._hooks import BackwardHook
+
+            return BackwardHook
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
