@@ -86,6 +86,7 @@ Tensor *t_rrelu(Tensor *x, double lower, double upper, bool training) {
   num_i(n, 2, training);
   bool was = grad_mode;
   grad_mode = false;
+  x = t_contiguous(x);
   Tensor *noise = training ? rrelu_noise(x, lower, upper) : NULL;
   save(n, 0, x);
   save(n, 1, noise);

@@ -271,6 +271,15 @@ static Tensor *pow_number(Tensor *a, Tensor *b, DType d) {
   return set_history(pow_values(a, b, d), n);
 }
 
+/* PyTorch lays out some results as if their operand were contiguous. */
+static Tensor *plain_contiguous(Tensor *x) {
+  bool was = grad_mode;
+  grad_mode = false;
+  x = t_contiguous(x);
+  grad_mode = was;
+  return x;
+}
+
 Tensor *t_pow(Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
   DType d = common_dtype(a, b);
@@ -280,7 +289,7 @@ Tensor *t_pow(Tensor *a, Tensor *b) {
   Node *n = is_wrapped(a) ? node_new(&PowBackward2, 3, 0, b, NULL) : node_new(&PowBackward1, 3, 0, a, b, NULL);
   save(n, 0, a);
   save(n, 1, b);
-  Tensor *y = set_history(pow_values(a, b, d), n);
+  Tensor *y = set_history(pow_values(a, is_wrapped(a) ? plain_contiguous(b) : b, d), n);
   if (n && needs(n, n->n_edges - 1)) save_output(n, 2, y);
   return y;
 }
@@ -366,7 +375,8 @@ Tensor *t_masked_fill(Tensor *x, Tensor *mask, Tensor *value) {
   if (!number_fits(value, d)) return NULL;
   Node *n = is_wrapped(value) ? node_new(&MaskedFillBackward0, 1, 0, x, NULL) : node_new(&MaskedFillBackward1, 1, 0, x, value, NULL);
   save(n, 0, mask);
-  Tensor *in[3] = {x, mask, cast_plain(value, d)};
+  Tensor *in[3] = {destination ? x : plain_contiguous(x), mask, cast_plain(value, d)};
+  if (blocked(in[0], in[2])) return NULL;
   return set_history(run_raw(fill[dtype_bytes(d)], 3, in, d), n);
 }
 
@@ -628,7 +638,7 @@ Tensor *t_mvlgamma(Tensor *x, int64_t p) {
   num_i(n, 0, p);
   bool was = grad_mode;
   grad_mode = false;
-  Tensor *y = t_add_f(sum_of_shifted(t_lgamma, x, p), (double)(p * (p - 1)) / 4 * log(MATHS_PI));
+  Tensor *y = t_add_f(sum_of_shifted(t_lgamma, t_contiguous(x), p), (double)(p * (p - 1)) / 4 * log(MATHS_PI));
   grad_mode = was;
   return set_history(y, n);
 }

@@ -417,6 +417,13 @@ static bool check_types(Tensor *x, Tensor *w, Tensor *bias) {
   return !failed();
 }
 
+/* Of the integers only int64 has these kernels in PyTorch. */
+static bool check_whole(const Tensor *x, const char *kernel) {
+  if (dtype_is_float((DType)x->dtype) || x->dtype == DT_I64) return true;
+  fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", kernel, dtype_info[x->dtype].legacy);
+  return false;
+}
+
 static bool check_bias(Tensor *w, Tensor *bias, int64_t channels, bool transposed) {
   if (!bias || (bias->ndim == 1 && bias->numel == channels)) return true;
   fail(ERR_RUNTIME, "Given %sweight of size %s, expected bias to be 1-dimensional with %lld elements, but got bias of size %s instead",
@@ -519,6 +526,7 @@ Tensor *t_conv(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints
   c.samples = x->sizes[0], c.in_channels = x->sizes[1], c.out_channels = w->sizes[0];
   for (int i = 0; i < 3; i++) c.in[i] = i < 3 - nd ? 1 : x->sizes[2 + i - (3 - nd)];
   if (!fit_forward(&c) || !check_types(x, w, bias)) return NULL;
+  if (c.dilation[0] * c.dilation[1] * c.dilation[2] > 1 && !check_whole(x, "slow_conv_dilated<>")) return NULL;
   return unbatched(convolve_any(&c, x, w, bias), x == input);
 }
 
@@ -570,7 +578,8 @@ Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints st
   int64_t extra[3];
   Tensor *x = batched(input, nd, "conv_transpose");
   if (!x || !conv_make(&c, w, nd, stride, padding, dilation, groups) || !spread(output_padding, nd, 0, "output_padding", extra) ||
-      !check_transposed(&c, x, w, bias, extra) || !check_types(x, w, bias))
+      !check_transposed(&c, x, w, bias, extra) || !check_types(x, w, bias) ||
+      !check_whole(x, nd == 3 ? "slow_conv_transpose3d_out_cpu" : "slow_conv_transpose2d_out_cpu"))
     return NULL;
   bool small = false;
   c.transposed = 1;
@@ -654,15 +663,20 @@ static void window_count(Conv *c) {
 }
 
 static bool check_window_dtype(const Tensor *x, const char *op) {
-  if (dtype_is_float((DType)x->dtype)) return true;
+  if (dtype_is_float((DType)x->dtype) || x->dtype == DT_BOOL) return true;
   fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", op, dtype_info[x->dtype].legacy);
   return false;
+}
+
+/* Truth values go through floats: a sum of them is true unless all are false. */
+static Tensor *windows(Tensor *op(const Conv *c, Tensor *x), const Conv *c, Tensor *x) {
+  return x->dtype == DT_BOOL ? t_to(op(c, t_to(x, DT_F32)), DT_BOOL) : op(c, x);
 }
 
 Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, Ints stride) {
   if (failed() || !x) return NULL;
   Conv c;
-  if (!window_make(&c, kernel, dilation, padding, stride)) return NULL;
+  if (!window_make(&c, kernel, dilation, padding, stride) || tensor_size(x, 1) < 0 || tensor_size(x, 2) < 0) return NULL;
   if (x->ndim != 3 && x->ndim != 4)
     return fail(ERR_RUNTIME, "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but "
                              "got: %s", shape_text(x));
@@ -675,7 +689,7 @@ Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, In
                              "%lld), calculated shape of the array of sliding blocks as (%lld, %lld), but its components must be at least one.",
                 (long long)c.in[1], (long long)c.in[2], (long long)c.kernel[1], (long long)c.kernel[2], (long long)c.dilation[1],
                 (long long)c.dilation[2], (long long)c.padding[1], (long long)c.padding[2], (long long)c.out[1], (long long)c.out[2]);
-  return check_window_dtype(x, "im2col_out_cpu") ? unfold_op(&c, x) : NULL;
+  return check_window_dtype(x, "im2col_out_cpu") ? windows(unfold_op, &c, x) : NULL;
 }
 
 Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, Ints padding, Ints stride) {
@@ -699,5 +713,5 @@ Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, 
                 (long long)c.in[1], (long long)c.in[2], (long long)c.kernel[1], (long long)c.kernel[2], (long long)c.dilation[1],
                 (long long)c.dilation[2], (long long)c.padding[1], (long long)c.padding[2], (long long)c.stride[1], (long long)c.stride[2],
                 (long long)c.out[1], (long long)c.out[2], (long long)(c.out[1] * c.out[2]), (long long)count);
-  return check_window_dtype(x, "col2im_out_cpu") ? fold_op(&c, x) : NULL;
+  return check_window_dtype(x, "col2im_out_cpu") ? windows(fold_op, &c, x) : NULL;
 }

@@ -463,8 +463,7 @@ Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool uni
   Tensor *x = NULL;
   if (broadcast_pair(&a, &b)) {
     x = substitute(columns(left ? a : flipped(a), DT_F64), columns(left ? b : flipped(b), DT_F64), upper == left, unitriangular);
-    x = columns(x, (DType)a->dtype);
-    if (!left) x = flipped(x);
+    x = columns(left ? x : flipped(x), (DType)a->dtype);
   }
   x = set_history(x, n);
   if (x) save_output(n, 1, x);

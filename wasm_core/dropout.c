@@ -108,12 +108,21 @@ void t_native_dropout(Tensor *x, double p, const bool *training, Tensor *out[2])
     fail(ERR_RUNTIME, "dropout probability has to be between 0 and 1, but got %s", number_text(p));
     return;
   }
+  if (x->numel == 0) {
+    out[0] = x;
+    out[1] = tensor_empty_like(x, (DType)x->dtype);
+    return;
+  }
+  if (on && !dtype_is_float((DType)x->dtype)) {
+    fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s", dtype_info[x->dtype].legacy);
+    return;
+  }
   Node *n = node_new(&NativeDropoutBackward0, 1, 1, x, NULL);
   num_f(n, 0, on ? p : 0);
   bool was = grad_mode;
   grad_mode = false;
   if (!on) {
-    out[1] = tensor_full(x->ndim, x->sizes, DT_BOOL, 1);
+    out[1] = t_to(t_ones_like(t_detach(x)), DT_BOOL);
     out[0] = t_clone(x);
   } else {
     Tensor *noise = noise_for(x, PLAIN, p);

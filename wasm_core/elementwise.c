@@ -150,29 +150,35 @@ static int64_t stride_at(const Tensor *t, int ndim, const int64_t *sizes, int i)
   return k < 0 || (t->sizes[k] == 1 && sizes[i] != 1) ? 0 : t->strides[k];
 }
 
-/* Whether i is a faster dimension than j, though it stands before it: the first operand that can tell decides. */
-static bool runs_inside(int n, Tensor *const *t, int ndim, const int64_t *sizes, int i, int j) {
+/* Above zero if j, which would lie outside i, should lie inside it; below zero if not; the first operand that can
+ * tell decides. */
+static int swap_wanted(int n, Tensor *const *t, int ndim, const int64_t *sizes, int i, int j) {
   for (int k = 0; k < n; k++) {
     int64_t a = stride_at(t[k], ndim, sizes, i), b = stride_at(t[k], ndim, sizes, j);
     if (a == 0 || b == 0) continue;
-    if (a != b) return a < b;
-    if (sizes[i] < sizes[j]) return true;
+    if (a != b) return a < b ? -1 : 1;
+    if (sizes[i] > sizes[j]) return 1;
   }
-  return false;
+  return 0;
 }
 
-/* A dense tensor whose dimensions lie in memory as the operands' do. */
+/* A dense tensor whose dimensions lie in memory as the operands' do: PyTorch's insertion sort, the innermost first,
+ * which passes over dimensions that no operand can compare. */
 static Tensor *empty_in_order(int n, Tensor *const *t, int ndim, const int64_t *sizes, DType dtype) {
   int order[MAX_DIM];
   int64_t strides[MAX_DIM], step = 1;
-  for (int i = 0; i < ndim; i++) order[i] = i;
-  for (int i = ndim - 2; i >= 0; i--)
-    for (int j = i; j + 1 < ndim && runs_inside(n, t, ndim, sizes, order[j], order[j + 1]); j++) {
-      int d = order[j];
-      order[j] = order[j + 1];
-      order[j + 1] = d;
+  for (int i = 0; i < ndim; i++) order[i] = ndim - 1 - i;
+  for (int i = 1; i < ndim; i++)
+    for (int outer = i, inner = i - 1, wanted; inner >= 0; inner--) {
+      wanted = swap_wanted(n, t, ndim, sizes, order[inner], order[outer]);
+      if (wanted < 0) break;
+      if (wanted == 0) continue;
+      int d = order[inner];
+      order[inner] = order[outer];
+      order[outer] = d;
+      outer = inner;
     }
-  for (int i = ndim - 1; i >= 0; i--) {
+  for (int i = 0; i < ndim; i++) {
     strides[order[i]] = step;
     step *= sizes[order[i]] > 1 ? sizes[order[i]] : 1;
   }

@@ -198,6 +198,7 @@ static void renorm_unrecorded(Call *c, int k, Tensor *weight, Tensor *indices) {
 static bool padding_within(const Tensor *weight, bool given, int64_t *padding) {
   if (!given) *padding = -1;
   int64_t rows = weight->ndim ? weight->sizes[0] : 0;
+  if (given && !weight->ndim) return tensor_size(weight, 0) >= 0;
   bool within = !given || *padding == 0 || (*padding > 0 ? *padding < rows : *padding >= -rows);
   if (!within) fail(ERR_ASSERTION, "Padding_idx must be within num_embeddings");
   if (given && *padding < 0) *padding += rows;

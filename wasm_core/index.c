@@ -334,6 +334,7 @@ static Tensor *put_fresh(Tensor *y, Tensor *x, Tensors indices, Tensor *value, b
 
 Tensor *t_index_put(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
   if (stopped(x) || stopped(value) || too_many(indices)) return NULL;
+  if (indices.n > x->ndim) return fail(ERR_INDEX, "too many indices for tensor of dimension %d (got %d)", x->ndim, indices.n);
   return put_fresh(index_clone(x), x, indices, value, accumulate);
 }
 

@@ -450,8 +450,8 @@ Tensor *t_repeat_interleave(Tensor *x, Tensor *repeats, const int64_t *dim_, int
   if (blocked(x) || blocked(repeats)) return NULL;
   if (!dim_) x = t_flatten(x, 0, -1);
   int64_t dim = dim_ && x ? dim_wrap(*dim_, x->ndim) : 0;
-  if (!x || dim < 0) return NULL;
-  int64_t size = x->ndim ? x->sizes[dim] : 1;
+  int64_t size = x && dim >= 0 ? tensor_size(x, dim) : -1;
+  if (size < 0) return NULL;
   if (repeats->ndim > 1) return fail(ERR_RUNTIME, "repeats must be 0-dim or 1-dim tensor");
   if (repeats->numel == 1) repeats = t_expand(t_reshape(repeats, 1, (int64_t[]){1}), 1, &size);
   else if (repeats->sizes[0] != size)
@@ -624,7 +624,7 @@ Tensor *t_kron(Tensor *a, Tensor *b) {
     total[i] = sa[2 * i] * sb[2 * i + 1];
   }
   Tensor *y = t_mul(t_reshape(a, 2 * n, sa), t_reshape(b, 2 * n, sb));
-  return y && tensor_is_contiguous(y) ? t_unsafe_view(y, n, total) : t_reshape(y, n, total);
+  return t_unsafe_view(y, n, total);
 }
 
 static Tensor *not_a_vector(const Tensor *x) {

@@ -285,7 +285,7 @@ static bool check_square(const Tensor *x, const char *op) {
 
 /* Identity matrices in place of x, whose gradient is zero. */
 static Tensor *identity_like(Tensor *x) {
-  Tensor *y = t_clone(x), *eye = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
+  Tensor *y = t_clone(t_contiguous(x)), *eye = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
   if (!y || !eye) return NULL;
   int64_t n = x->sizes[x->ndim - 1], width = dtype_bytes((DType)x->dtype);
   for (int64_t at = 0, i = 0; at < eye->numel; at += n, i = i + 1 == n ? 0 : i + 1)
@@ -354,10 +354,11 @@ static bool check_bilinear(const Tensor *a, const Tensor *b, const Tensor *w, co
            (Shown)b->sizes[i]);
       return false;
     }
-  if (w->ndim != 3 || a->ndim == 0) return fail(ERR_RUNTIME, "bilinear(): expected inputs of at least 1 dimension and a weight of 3"), false;
   const Tensor *each[2] = {a, b};
   for (int i = 0; i < 2; i++)
-    if (each[i]->sizes[a->ndim - 1] != w->sizes[i + 1]) {
+    if (tensor_size(w, i + 1) < 0 || tensor_size(each[i], -1) < 0) {
+      return false;
+    } else if (each[i]->sizes[a->ndim - 1] != w->sizes[i + 1]) {
       fail(ERR_RUNTIME, "bilinear(): input%d size does not match weight size: got %lld but expected %lld", i + 1,
            (Shown)each[i]->sizes[a->ndim - 1], (Shown)w->sizes[i + 1]);
       return false;

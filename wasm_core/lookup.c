@@ -141,7 +141,8 @@ void t_unravel_index(Tensor *indices, Ints shape, Tensor **columns) {
   memcpy(sizes, indices->sizes, (size_t)indices->ndim * sizeof *sizes);
   sizes[indices->ndim] = shape.n;
   Tensor *all = tensor_empty(indices->ndim + 1, sizes, DT_I64), *flat = plain_contiguous(t_to(indices, DT_I64));
-  if (stopped(all, flat)) return;
+  Tensor *like = tensor_empty_like(indices, DT_I64);
+  if (stopped(all, flat) || !like) return;
   const int64_t *in = (const int64_t *)(const void *)tensor_data(flat);
   for (int64_t d = shape.n; d-- > 0; below *= shape.v[d]) {
     int64_t *out = (int64_t *)(void *)tensor_data(all) + d, size = shape.v[d];
@@ -153,6 +154,13 @@ void t_unravel_index(Tensor *indices, Ints shape, Tensor **columns) {
       int64_t q = in[i] / below - (in[i] % below < 0), r = q % size;
       out[i * shape.n] = r < 0 ? r + size : r;
     }
+  }
+  if (!tensor_is_contiguous(like)) { /* the columns are laid out as the indices are */
+    int64_t strides[MAX_DIM + 1] = {0};
+    for (int i = 0; i < like->ndim; i++) strides[i] = like->strides[i] * shape.n;
+    strides[like->ndim] = 1;
+    Tensor *placed = tensor_empty_strided(like->ndim + 1, sizes, strides, DT_I64);
+    all = placed && tensor_copy_data(placed, all) ? placed : NULL;
   }
   for (int64_t d = 0; d < shape.n; d++) columns[d] = t_select(all, -1, d);
 }

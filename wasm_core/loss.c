@@ -324,7 +324,7 @@ static Tensor *cross_entropy_of_probabilities(Tensor *x, Tensor *target, Tensor 
   if (weight) x = t_mul(x, class_weight(weight, ndim, dim));
   if (r == REDUCE_NONE) return t_neg(t_sum(x, ONE_DIM(dim), false, DT_NONE));
   Tensor *y = t_neg(t_sum_all(x));
-  return r == REDUCE_SUM ? y : t_div(y, tensor_wrapped_f((double)rows));
+  return r == REDUCE_SUM ? y : t_div_f(y, (double)rows);
 }
 
 /* The part of the loss that is spread over all classes: -sum over classes of weight * log-probability, where the

@@ -14,6 +14,7 @@ static Tensor *hinge(Tensor *x) { return t_clamp_min(x, tensor_wrapped_i(0)); }
 
 Tensor *t_kl_div(Tensor *x, Tensor *target, Reduction r, bool log_target) {
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
+  if (!dtype_is_float((DType)x->dtype) || !dtype_is_float((DType)target->dtype)) return fail(ERR_RUNTIME, "kl_div: Integral inputs not supported.");
   Tensor *loss = log_target ? t_mul(t_exp(target), t_sub(target, x)) : t_sub(t_xlogy(target, target), t_mul(target, x));
   if (r != REDUCE_BATCH_MEAN) return loss_reduced(loss, r);
   loss = t_sum_all(loss);
@@ -54,6 +55,9 @@ Tensor *t_gaussian_nll_loss(Tensor *x, Tensor *target, Tensor *var, bool full, d
   if (any_negative(var)) return fail(ERR_VALUE, "var has negative entry/entries");
   if (is_wrapped(var)) var = t_full_like(x, tensor_get_f(var, 0));
   var = variance_for(x, var);
+  if (failed() || !var) return NULL;
+  if (!dtype_is_float((DType)var->dtype))
+    return fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s", c_type_name((DType)var->dtype));
   Tensor *v = t_clone(var);
   bool was = grad_mode;
   grad_mode = false; /* the gradient passes the clamp */
@@ -68,10 +72,11 @@ Tensor *t_gaussian_nll_loss(Tensor *x, Tensor *target, Tensor *var, bool full, d
 Tensor *t_multilabel_soft_margin_loss(Tensor *x, Tensor *target, Tensor *weight, Reduction r) {
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   int64_t dim = x->ndim - 1;
+  if (tensor_size(x, -1) < 0) return NULL;
   Tensor *yes = t_mul(target, t_logsigmoid(x)), *no = t_mul(t_rsub(target, number(1), NULL), t_logsigmoid(t_neg(x)));
   Tensor *loss = t_neg(t_add(yes, no));
   if (weight) loss = t_mul(loss, weight);
-  loss = t_div(t_sum(loss, ONE_DIM(dim), false, DT_NONE), tensor_wrapped_i(x->ndim ? x->sizes[dim] : 1));
+  loss = t_div(t_sum(loss, ONE_DIM(dim), false, DT_NONE), tensor_wrapped_i(x->sizes[dim]));
   return loss_reduced(loss, r);
 }
 
@@ -79,7 +84,7 @@ Tensor *t_multilabel_soft_margin_loss(Tensor *x, Tensor *target, Tensor *weight,
 
 Tensor *t_hinge_embedding_loss(Tensor *x, Tensor *target, double margin, Reduction r) {
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
-  Tensor *zero = t_zeros_like(x), *far = hinge(t_rsub(x, number(margin), NULL));
+  Tensor *zero = t_zeros_like(x), *far = hinge(t_sub(t_full_like(x, margin), x));
   Tensor *apart = t_where(t_ne(target, tensor_wrapped_i(1)), far, zero);
   return loss_reduced(t_add(apart, t_where(t_ne(target, tensor_wrapped_i(-1)), x, zero)), r);
 }

@@ -308,7 +308,7 @@ Tensor *t_bmm(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_mv(Tensor *a, Tensor *v) {
-  if (blocked(a, v) || !check_mv(NULL, a, v)) return NULL;
+  if (blocked(a, v) || tensor_size(a, 0) < 0 || !check_mv(NULL, a, v)) return NULL;
   return recorded_product(&MvBackward0, "addmv_impl_cpu", 1, a, v);
 }
 
@@ -370,7 +370,7 @@ Tensor *t_addmv(Tensor *self, Tensor *mat, Tensor *vec, Factor beta, Factor alph
 }
 
 Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
-  if (blocked(a, b) || !self || !check_batches(a, b)) return NULL;
+  if (blocked(a, b) || !self || tensor_size(a, 0) < 0 || tensor_size(a, 1) < 0 || tensor_size(b, 2) < 0 || !check_batches(a, b)) return NULL;
   if (self->dtype != a->dtype)
     return fail(ERR_RUNTIME, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s", c_name(self),
                 c_name(a), c_name(b));
@@ -385,6 +385,7 @@ GRAD(AddbmmBackward0, "batch1 batch2 | alpha:f beta:f") {
 }
 
 static bool check_addbmm(const Tensor *self, const Tensor *a, const Tensor *b) {
+  if (tensor_size(a, 1) < 0 || tensor_size(b, 2) < 0) return false;
   if (a->ndim != 3) return fail(ERR_RUNTIME, "batch1 must be a 3D tensor"), false;
   if (b->ndim != 3) return fail(ERR_RUNTIME, "batch2 must be a 3D tensor"), false;
   if (a->sizes[0] != b->sizes[0]) {

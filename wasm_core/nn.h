@@ -76,7 +76,8 @@ Tensor *t_avg_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, bo
 void t_max_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode, Tensor *out[2]);
 Tensor *t_adaptive_avg_pool(Tensor *x, int nd, Ints size);
 void t_adaptive_max_pool(Tensor *x, int nd, Ints size, Tensor *out[2]);
-void t_max_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode, Tensor *out[2]);
+Ints adaptive_size(Call *c, int k, int nd); /* argument k, of which a bare number stands for all of nd */
+void t_max_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode, bool indices, Tensor *out[2]);
 Tensor *t_avg_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, bool ceil_mode, bool count_include_pad);
 Tensor *t_adaptive_avg_pool1d(Tensor *x, Ints size);
 void t_adaptive_max_pool1d(Tensor *x, Ints size, Tensor *out[2]);

@@ -468,8 +468,9 @@ GRAD(NativeBatchNormBackward0, "input weight running_mean running_var result1 re
 
 ONCE static bool check_channels(Tensor *x, Tensor *v, const char *name) {
   if (!v || failed()) return !failed();
-  if (v->numel != x->sizes[1])
-    fail(ERR_RUNTIME, "%s should contain %lld elements not %lld", name, (long long)x->sizes[1], (long long)v->numel);
+  int64_t channels = x->ndim > 1 ? x->sizes[1] : 0;
+  if (v->numel != channels)
+    fail(ERR_RUNTIME, "%s should contain %lld elements not %lld", name, (long long)channels, (long long)v->numel);
   return check_parameter(x, v);
 }
 
@@ -521,11 +522,9 @@ ONCE static Tensor *batch_values(Rows *s, Tensor *x, Tensor *weight, Tensor *bia
 
 ONCE static bool check_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *mean, Tensor *var, bool training) {
   static const char *const op = "native_batch_norm";
-  if (x->ndim < 2) {
-    fail(ERR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got 1)", x->ndim ? -x->ndim : -1,
-         x->ndim ? x->ndim - 1 : 0);
-    return false;
-  }
+  if (x->ndim < 2)
+    return check_channels(x, mean, "running_mean") && check_channels(x, var, "running_var") && check_channels(x, weight, "weight") &&
+           check_channels(x, bias, "bias") && tensor_size(x, 1) >= 0;
   if (!training && (!mean || !var)) fail(ERR_RUNTIME, "%s must be defined in evaluation mode", mean ? "running_var" : "running_mean");
   if (!mean != !var) fail(ERR_VALUE, "running_mean and running_var must either both be None or neither be None");
   if (!dtype_is_float((DType)x->dtype))
@@ -566,7 +565,11 @@ void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *runnin
 Tensor *t_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean, Tensor *running_var, bool training, double momentum,
                      double eps) {
   Tensor *out[3];
-  if (!failed() && x && x->ndim == 1 && x->numel == 0) return t_clone(x); /* no channels, and nothing in them */
+  if (!failed() && x && x->numel == 0) { /* nothing to normalise, but a graph */
+    Tensor *y = t_clone(x);
+    if (weight) y = t_mul(y, t_select(weight, 0, 0));
+    return bias ? t_add(y, t_select(bias, 0, 0)) : y;
+  }
   t_native_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps, out);
   return out[0];
 }
@@ -583,6 +586,7 @@ ONCE static bool more_than_one(int ndim, const int64_t *sizes, const char *forma
 Tensor *t_functional_batch_norm(Tensor *x, Tensor *running_mean, Tensor *running_var, Tensor *weight, Tensor *bias, bool training,
                                 double momentum, double eps) {
   if (failed() || !x) return NULL;
+  if (training && x->ndim == 0) return fail(ERR_INDEX, "tuple index out of range");
   if (training && !more_than_one(x->ndim, x->sizes, "torch.Size(")) return NULL;
   if (training && eps <= 0) return fail(ERR_VALUE, "batch_norm eps must be positive during training, but got %s", number_text(eps));
   if (eps < 0) return fail(ERR_VALUE, "batch_norm eps must be non-negative, but got %s", number_text(eps));
@@ -742,6 +746,7 @@ Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, do
     sizes[1] = groups;
     if (!more_than_one(x->ndim, sizes, "")) return NULL;
   }
+  if (!functional && (tensor_size(x, 0) < 0 || tensor_size(x, 1) < 0)) return NULL;
   if (!check_group_norm(x, groups, weight, bias)) return NULL;
   Tensor *inputs[3] = {x, weight, bias};
   Node *n = node_new_list(&NativeGroupNormBackward0, 4, 2, 3, inputs);
@@ -760,7 +765,12 @@ Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, do
 
 /* x / sqrt(mean x^2 + eps), times the weight. */
 Tensor *t_rms_norm(Tensor *x, Ints shape, Tensor *weight, const double *eps) {
-  if (failed() || !x || !check_normalized(x, shape, "", weight, NULL)) return NULL;
+  if (failed() || !x) return NULL;
+  if (x->ndim < shape.n && (!weight || sizes_equal(weight->ndim, weight->sizes, shape.n, shape.v)))
+    return fail(ERR_VALUE, "Input tensor must have at least %d dimensions, but got %d", shape.n, x->ndim);
+  if (!check_normalized(x, shape, "", weight, NULL)) return NULL;
+  x = t_contiguous(x);
+  if (failed() || !x) return NULL;
   if (!dtype_is_float((DType)x->dtype)) return fail(ERR_NOT_IMPLEMENTED, "\"rms_norm\" not implemented for '%s'", dtype_info[x->dtype].legacy);
   DType d = (DType)x->dtype;
   double small = eps ? *eps : d == DT_F32 ? (double)FLT_EPSILON : DBL_EPSILON;

@@ -27,7 +27,7 @@ Tensor *t_instance_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running
     return fail(ERR_VALUE, "Expected more than 1 spatial element when training, got input size torch.Size(%s)", shape_text(x));
   if (!use_input_stats && !(running_mean && running_var))
     return fail(ERR_RUNTIME, "Expected running_mean and running_var to be defined when use_input_stats is false");
-  if (x->ndim < 2) return fail(ERR_RUNTIME, "instance_norm expects at least 2 dimensions, but got %d", x->ndim);
+  if (tensor_size(x, 0) < 0 || tensor_size(x, 1) < 0) return NULL;
   int64_t samples = x->sizes[0], sizes[MAX_DIM];
   memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
   sizes[0] = 1;

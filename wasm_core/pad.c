@@ -45,6 +45,9 @@ static Tensor *padded(Tensor *x, Ints pad, Tensor *value) {
                   (long long)pad_of(pad, x->ndim, d, 0), (long long)pad_of(pad, x->ndim, d, 1), d);
   }
   DType type = (DType)x->dtype;
+  bool grows = false;
+  for (int i = 0; i < pad.n; i++) grows = grows || pad.v[i] > 0;
+  if (!grows) return t_clone(common_box(x, x->sizes, pad, false));
   Tensor *y = tensor_empty(x->ndim, sizes, type);
   Tensor *fill = cast_plain(value, type);
   if (!y || !fill || !t_fill_(y, fill)) return NULL;
@@ -221,6 +224,8 @@ Tensor *t_pad(Tensor *x, Ints pad, const char *mode, Tensor *value) {
                                      "  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D input: padding size = 4 (pads "
                                      "last 2 dimensions)\n  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)", pad.n, x->ndim);
   if (!check_amounts(&l, x, pad)) return NULL;
+  if (x->dtype == DT_BOOL && l.mode != CIRCULAR)
+    return fail(ERR_NOT_IMPLEMENTED, "\"%s_pad%dd\" not implemented for 'Bool'", l.mode == REFLECT ? "reflection" : "replication", (int)l.nd);
   for (int i = 0; i < 3; i++) {
     int d = x->ndim - 3 + i;
     bool padded_dim = i >= 3 - l.nd;

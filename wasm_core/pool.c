@@ -408,12 +408,19 @@ Tensor *t_avg_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, bo
   Pool p = {.nd = nd, .ceil_mode = ceil_mode, .count_include_pad = count_include_pad, .divisor = divisor ? *divisor : 0};
   if (!pool_lists(&p, op, kernel, stride, padding, ONES)) return NULL;
   if (divisor && *divisor == 0) return fail(ERR_RUNTIME, "divisor must be not zero");
-  if (x->ndim < nd + 1)
-    return fail(ERR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got -%d)", x->ndim ? -x->ndim : -1,
-                x->ndim ? x->ndim - 1 : 0, nd + 1);
+  if (nd == 3 && x->ndim < 4) return fail(ERR_RUNTIME, "non-empty 4D or 5D (batch mode) tensor expected for input");
+  if (x->ndim < nd + 1) return tensor_size(x, -nd - 1) < 0 ? NULL : x;
   if (!check_windows(&p) || !check_space(&p, x) || !pool_fit(&p, x)) return NULL;
   if (x->dtype != DT_I64 && !check_dtype(op, x, false)) return NULL;
   return average(&p, x);
+}
+
+Ints adaptive_size(Call *c, int k, int nd) {
+  const Tensor *x = arg_tensor(c, 0);
+  Ints size = arg_ints(c, k);
+  if (c->v[k].tag != TAG_INTS) size.n = nd;
+  else if (x && x->ndim <= size.n) fail(ERR_VALUE, "Input dimension should be at least %d", size.n + 1);
+  return size;
 }
 
 static bool adaptive_make(Pool *p, const Tensor *x, Ints size, const char *op, const char *but) {
@@ -429,7 +436,6 @@ static bool adaptive_make(Pool *p, const Tensor *x, Ints size, const char *op, c
     p->in[i] = i < 3 - p->nd ? 1 : x->sizes[x->ndim - 3 + i];
     p->out[i] = i < 3 - p->nd ? 1 : size.v[i - (3 - p->nd)];
     if (p->out[i] == INT64_MIN) p->out[i] = p->in[i]; /* None: the input's size */
-    if (p->out[i] == INT64_MIN) p->out[i] = p->in[i]; /* None: as the input */
     if (p->out[i] < 0)
       fail(ERR_RUNTIME, "%s: elements of output_size must be greater than or equal to 0 but received {%lld, %lld}", op,
            (long long)size.v[0], (long long)size.v[size.n - 1]);
@@ -444,11 +450,11 @@ Tensor *t_adaptive_avg_pool(Tensor *x, int nd, Ints size) {
   if (failed() || !x) return NULL;
   const char *op = nd == 2 ? "adaptive_avg_pool2d" : "adaptive_avg_pool3d";
   Pool p = {.nd = nd, .adaptive = 1};
-  if (!adaptive_make(&p, x, size, op, "")) return NULL;
-  bool whole = true;
+  bool whole = size.n == nd;
   for (int i = 0; i < size.n; i++) whole = whole && size.v[i] == 1;
-  if (whole && dtype_is_float((DType)x->dtype)) return t_mean(x, (Ints){nd, (const int64_t[]){-1, -2, -3}}, true, DT_NONE);
-  return check_dtype(op, x, false) ? average(&p, x) : NULL;
+  if (whole) return t_mean(x, (Ints){nd, (const int64_t[]){-1, -2, -3}}, true, DT_NONE);
+  if (!adaptive_make(&p, x, size, op, "")) return NULL;
+  return check_dtype(nd == 2 ? op : "adaptive_avg_pool3d_cpu", x, false) ? average(&p, x) : NULL;
 }
 
 void t_adaptive_max_pool(Tensor *x, int nd, Ints size, Tensor *out[2]) {
@@ -505,7 +511,7 @@ static bool check_max_line(const Tensor *x, const Ints v[4]) {
   return !failed();
 }
 
-void t_max_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode, Tensor *out[2]) {
+void t_max_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode, bool indices, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   const Ints lists[4] = {kernel, stride, padding, dilation};
   int64_t two[4][2];
@@ -517,9 +523,11 @@ void t_max_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, Ints dilati
     fail(ERR_RUNTIME, "max_pool1d() Invalid computed output size: %lld", (long long)output_size(&p, 2));
     return;
   }
-  if (!check_dtype("max_pool1d_impl", x, false)) return;
+  bool alone = !indices && !(grad_mode && tensor_requires_grad(x)); /* a kernel of its own, which makes no view */
+  if (alone && !check_dtype("max_pool1d_impl", x, false)) return;
   t_max_pool(as_plane(x), 2, flat(kernel, 1, two[0]), flat(stride, 1, two[1]), flat(padding, 0, two[2]), flat(dilation, 1, two[3]), ceil_mode, out);
   for (int i = 0; i < 2; i++) out[i] = as_line(out[i]);
+  if (alone && out[0]) out[0] = tensor_alias(out[0], out[0]->ndim, out[0]->sizes, out[0]->strides, out[0]->offset);
 }
 
 Tensor *t_avg_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, bool ceil_mode, bool count_include_pad) {
@@ -554,7 +562,7 @@ Tensor *t_lp_pool(Tensor *x, int nd, double p, Ints kernel, Ints stride, bool ce
   if (failed() || !x) return NULL;
   if (isinf(p)) {
     Tensor *out[2], *size = p > 0 ? t_abs(x) : t_neg(t_abs(x));
-    if (nd == 1) t_max_pool1d(size, kernel, stride, none, ONES, ceil_mode, out);
+    if (nd == 1) t_max_pool1d(size, kernel, stride, none, ONES, ceil_mode, false, out);
     else t_max_pool(size, nd, kernel, stride, none, ONES, ceil_mode, out);
     return p > 0 ? out[0] : t_neg(out[0]);
   }

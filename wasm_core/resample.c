@@ -4,6 +4,7 @@
  * call. A resize is that sum along the last dimension, then along the one before it, and so on; its gradient
  * runs the transposed sums in the same way. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "elementwise.h"
@@ -162,13 +163,23 @@ static void pick(const Taps *t, int64_t outer, int64_t bytes, const char *x, cha
     for (int64_t o = 0; o < t->out; o++, y += bytes) memcpy(y, x + t->from[o] * bytes, (size_t)bytes);
 }
 
+/* Weights of bytes are integers of 16 bits over a power of two, the largest that the largest weight allows. */
+static void quantise(Taps *t) {
+  double most = 0, scale = 2;
+  for (int64_t i = 0; i < t->out * t->n; i++) most = t->weight[i] > most ? t->weight[i] : most;
+  while (scale < 1 << 22 && trunc(0.5 + most * scale) < 1 << 15) scale *= 2;
+  scale /= 2;
+  for (int64_t i = 0; i < t->out * t->n; i++) t->weight[i] = round(t->weight[i] * scale) / scale;
+}
+
 /* One dimension d (of three) of x resized, or a gradient brought back. */
-static Tensor *along(const Resize *r, Tensor *x, int d, bool back) {
+static Tensor *along(const Resize *r, Tensor *x, int d, bool back, bool bytes) {
   int dim = x->ndim - 3 + d;
   int64_t sizes[MAX_DIM], outer = 1, inner = 1;
   bool is_f32 = x->dtype != DT_F64;
   Taps t;
   if (!taps_make(&t, r, d, is_f32)) return NULL;
+  if (bytes) quantise(&t);
   for (int i = 0; i < x->ndim; i++) {
     sizes[i] = i == dim ? (back ? t.in : t.out) : x->sizes[i];
     if (i != dim) *(i < dim ? &outer : &inner) *= x->sizes[i];
@@ -185,7 +196,7 @@ static Tensor *along(const Resize *r, Tensor *x, int d, bool back) {
 
 static Tensor *resized(const Resize *r, Tensor *x, bool back) {
   x = t_contiguous(t_detach(x));
-  for (int i = 0; i < r->nd && x && !failed(); i++) x = along(r, x, back ? 3 - (int)r->nd + i : 2 - i, back);
+  for (int i = 0; i < r->nd && x && !failed(); i++) x = along(r, x, back ? 3 - (int)r->nd + i : 2 - i, back, false);
   return failed() ? NULL : x;
 }
 
@@ -237,11 +248,24 @@ static bool check_align(const char *mode, bool given) {
   return !failed();
 }
 
-static bool check_count(const Tensor *x, int n, const char *what, const char *given, const char *format) {
-  if (n == x->ndim - 2) return true;
-  fail(ERR_VALUE, "Input and %s must have the same number of spatial dimensions, but got input with spatial dimensions of %s and %s. Please "
-                  "provide input tensor in (N, C, d1, d2, ...,dK) format and %s in %s format.", what,
-       sizes_text(x->ndim > 2 ? x->ndim - 2 : 0, x->sizes + 2), given, what, format);
+/* A list argument as Python shows it. */
+static const char *list_text(const Value *v) {
+  static char text[512];
+  int at = 1;
+  for (int i = 0; i < v->n && at < 460; i++) {
+    const char *item = v->tag == TAG_INTS ? sizes_text(1, (const int64_t *)v->p + i) + 1 : number_text(((const double *)v->p)[i]);
+    at += snprintf(text + at, 40, i ? ", %.*s" : "%.*s", (int)strcspn(item, "]"), item);
+  }
+  text[0] = v->from_list ? '[' : '(';
+  snprintf(text + at, 8, v->from_list ? "]" : v->n == 1 ? ",)" : ")");
+  return text;
+}
+
+static bool check_count(const Tensor *x, const Value *list, const char *what, const char *given, const char *format) {
+  if (list->n == x->ndim - 2) return true;
+  fail(ERR_VALUE, "Input and %s must have the same number of spatial dimensions, but got input with spatial dimensions of %s and %s%s. Please "
+                  "provide input tensor in (N, C, d1, d2, ...,dK) format and %s.", what,
+       sizes_text(x->ndim > 2 ? x->ndim - 2 : 0, x->sizes + 2), given, list_text(list), format);
   return false;
 }
 
@@ -253,16 +277,17 @@ static bool resize_sizes(const Call *c, const Tensor *x, const char *mode, Resiz
   else if (!arg_given(c, 1) && !arg_given(c, 2)) fail(ERR_VALUE, "either size or scale_factor should be defined");
   else if (arg_given(c, 1) && arg_given(c, 5) && arg_bool(c, 5))
     fail(ERR_VALUE, "recompute_scale_factor is not meaningful with an explicit size.");
-  if (failed() || nd < 1 || nd > 3) return !failed();
+  bool list = c->v[2].tag == TAG_FLOATS || c->v[2].tag == TAG_INTS;
+  if (failed() || (c->v[1].tag == TAG_INTS && !check_count(x, &c->v[1], "output", "output size of ", "output size in (o1, o2, ...,oK) format")) ||
+      (list && !check_count(x, &c->v[2], "scale_factor", "scale_factor of shape ", "scale_factor in (s1, s2, ...,sK) format")))
+    return false;
+  if (nd < 1 || nd > 3) return true;
   if (arg_given(c, 1)) {
     Ints size = arg_ints(c, 1);
-    if (c->v[1].tag == TAG_INTS && !check_count(x, size.n, "output size", "output size of another length", "(o1, o2, ...,oK)")) return false;
     for (int i = 0; i < nd; i++) wanted[i] = size.v[size.n == 1 ? 0 : i];
     return true;
   }
-  bool list = c->v[2].tag == TAG_FLOATS || c->v[2].tag == TAG_INTS;
   Floats scale = list ? arg_floats(c, 2) : (Floats){1, NULL};
-  if (list && !check_count(x, scale.n, "scale_factor", "scale_factor of another length", "(s1, s2, ...,sK)")) return false;
   for (int i = 0; i < nd; i++) {
     double s = list ? scale.v[i] : arg_float(c, 2);
     wanted[i] = (int64_t)floor((double)x->sizes[2 + i] * s);
@@ -306,9 +331,17 @@ static bool check_resize(const Resize *r, const Tensor *x, const char *mode) {
       return false;
     }
   if (x->sizes[1] == 0) fail(ERR_RUNTIME, "Non-empty %dD data tensor expected but got a tensor with sizes %s", x->ndim, shape_text(x));
-  else if (!dtype_is_float((DType)x->dtype) && !(r->mode <= NEAREST_EXACT && x->dtype == DT_U8))
+  else if (!dtype_is_float((DType)x->dtype) && !((r->mode <= NEAREST_EXACT || r->nd == 2) && x->dtype == DT_U8))
     fail(ERR_NOT_IMPLEMENTED, "\"upsample_%s%s\" not implemented for '%s'", mode, r->nd == 2 ? "2d_channels_last" : "", dtype_info[x->dtype].legacy);
   return !failed();
+}
+
+/* Bytes stay bytes between one dimension and the next. */
+static Tensor *resized_bytes(const Resize *r, Tensor *x) {
+  x = t_contiguous(t_to(x, DT_F32));
+  for (int d = 2; d > 0 && x && !failed(); d--)
+    x = t_clamp(t_floor(t_add_f(along(r, x, d, false, true), 0.5)), tensor_wrapped_i(0), tensor_wrapped_i(255));
+  return t_to(x, DT_U8);
 }
 
 /* Arguments: input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias. */
@@ -330,7 +363,9 @@ Tensor *t_interpolate(Call *c) {
     r.in[i] = i < 3 - r.nd ? 1 : x->sizes[2 + i - (3 - r.nd)];
     r.out[i] = i < 3 - r.nd ? 1 : wanted[i - (3 - r.nd)];
   }
-  return check_resize(&r, x, mode) ? resize(&r, x, false) : NULL;
+  if (!check_resize(&r, x, mode)) return NULL;
+  if (x->dtype != DT_U8 || r.mode <= NEAREST_EXACT) return resize(&r, x, false);
+  return resized_bytes(&r, x);
 }
 
 Tensor *t_upsample(Call *c) {

@@ -17,6 +17,7 @@ static bool stopped(const Tensor *a, const Tensor *b, const Tensor *c) { return 
 typedef struct {
   bool elements; /* or whole slices */
   bool wrap;     /* negative indices count from the end */
+  bool slicewise; /* the sum is not one that PyTorch hands to its scatter kernel */
   int64_t dim;
   Tensor *index;
 } Target;
@@ -31,7 +32,7 @@ static bool slice_by_elements(const Tensor *x, Target to, Put put) {
 }
 
 static bool in_bounds(const Tensor *x, Target to, Put put, OutOfBounds bad) {
-  if (bad.found && (to.elements || slice_by_elements(x, to, put)))
+  if (bad.found && (to.elements || (slice_by_elements(x, to, put) && !to.slicewise)))
     fail(ERR_RUNTIME, "index %lld is out of bounds for dimension %lld with size %lld", (long long)bad.value,
          (long long)to.dim, (long long)(x->ndim ? x->sizes[to.dim] : 1));
   if (bad.found) fail(ERR_INDEX, "index out of range in self");
@@ -88,7 +89,7 @@ Tensor *t_index_select(Tensor *x, int64_t dim, Tensor *index) {
   num_i(n, 1 + x->ndim, dim);
   OutOfBounds bad = {0, false};
   Places p = places_slices(x, dim, index, false, &bad);
-  if (bad.found && x->numel == 0)
+  if (bad.found && (x->numel == 0 || (dim == 1 && x->ndim > 1)))
     fail(ERR_RUNTIME, "INDICES element is out of DATA bounds, id=%lld axis_dim=%lld", (long long)bad.value,
          (long long)x->sizes[dim]);
   if (bad.found) fail(ERR_INDEX, "index out of range in self");
@@ -143,7 +144,8 @@ static Tensor *index_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index,
   save(n, 0, index);
   num_i(n, 0, dim);
   num_f(n, 1, alpha);
-  return set_history(write_at(y, slices(dim, index), PUT_ADD, scaled(source, alpha)) ? y : NULL, n);
+  Target to = {.slicewise = alpha != 1, .dim = dim, .index = index};
+  return set_history(write_at(y, to, PUT_ADD, scaled(source, alpha)) ? y : NULL, n);
 }
 
 Tensor *t_index_add(Tensor *x, int64_t dim, Tensor *index, Tensor *source, double alpha) {
@@ -548,5 +550,6 @@ Tensor *t_index_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *source, co
   static bool warned;
   if (!warned) warn_user("index_reduce() is in beta and the API may change at any time.");
   warned = true;
-  return reduce_recorded(&IndexReduceBackward0, x, slices(dim, index), source, r, include_self);
+  Target to = {.slicewise = true, .dim = dim, .index = index};
+  return reduce_recorded(&IndexReduceBackward0, x, to, source, r, include_self);
 }

@@ -307,6 +307,8 @@ static bool histogram_range(Tensor *x, double *low, double *high) {
 
 Tensor *t_histc(Tensor *x, int64_t bins, double low, double high) {
   if (failed() || !x) return NULL;
+  if (x->dtype == DT_U8 && (low < 0 || high < 0 || low > 255 || high > 255))
+    return fail(ERR_RUNTIME, "value cannot be converted to type uint8_t without overflow");
   if (!dtype_is_float((DType)x->dtype))
     return fail(ERR_NOT_IMPLEMENTED, "\"histogram_cpu\" not implemented for '%s'", dtype_info[x->dtype].legacy);
   if (bins <= 0) return fail(ERR_RUNTIME, "torch.histogram(): bins must be > 0, but got %lld for dimension 0", (long long)bins);

@@ -80,6 +80,12 @@ int64_t dim_wrap(int64_t dim, int ndim) {
   return -1;
 }
 
+int64_t tensor_size(const Tensor *t, int64_t dim) {
+  if (t->ndim && (dim = dim_wrap(dim, t->ndim)) >= 0) return t->sizes[dim];
+  fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
+  return -1;
+}
+
 const char *sizes_text(int ndim, const int64_t *sizes) {
   static char buffers[4][MAX_DIM * 21 + 3];
   static int turn;

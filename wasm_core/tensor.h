@@ -171,6 +171,8 @@ bool sizes_broadcast(int *nd, int64_t *out, int nb, const int64_t *b);
 bool sizes_expandable(int from_n, const int64_t *from, int to_n, const int64_t *to);
 /* dim in [-n, n) made non-negative; n = max(ndim,1). IndexError and -1 otherwise. */
 int64_t dim_wrap(int64_t dim, int ndim);
+/* t.size(dim), and -1 with its error: 0-dim tensors have no sizes. */
+int64_t tensor_size(const Tensor *t, int64_t dim);
 /* "[2, 3]" into a rotating static buffer, for messages. */
 const char *sizes_text(int ndim, const int64_t *sizes);
 const char *shape_text(const Tensor *t);

@@ -422,7 +422,11 @@ Tensor *t_view(Tensor *x, int ndim, const int64_t *sizes) {
 Tensor *t_unsafe_view(Tensor *x, int ndim, const int64_t *sizes) {
   int64_t strides[MAX_DIM];
   if (blocked(x)) return NULL;
-  sizes_contiguous_strides(ndim, sizes, strides);
+  if (!viewed_strides(x, ndim, sizes, strides)) {
+    sizes_contiguous_strides(ndim, sizes, strides);
+    x = t_clone_format(x, FORMAT_CONTIGUOUS);
+    if (!x) return NULL;
+  }
   Node *n = view_node(&UnsafeViewBackward0, x, 0, NULL);
   return set_history(tensor_alias(x, ndim, sizes, strides, x->offset), n);
 }

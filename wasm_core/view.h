@@ -17,7 +17,7 @@ bool elements_share_memory(const Tensor *t);
 
 Tensor *t_alias(Tensor *x); /* a view of all of x */
 Tensor *t_t2(Tensor *x); /* Tensor.t: rank 2 at most, a view below it too */
-Tensor *t_unsafe_view(Tensor *x, int ndim, const int64_t *sizes); /* of a contiguous x that was made for it */
+Tensor *t_unsafe_view(Tensor *x, int ndim, const int64_t *sizes); /* of an x that was made for it */
 Tensor *t_squeeze_dim(Tensor *x, int64_t dim);
 Tensor *t_as_strided_ints(Tensor *x, Ints sizes, Ints strides, int64_t offset); /* -1: x's */
 Tensor *t_as_strided_given(Tensor *x, Ints sizes, Ints strides, bool given, int64_t offset);

@@ -77,7 +77,7 @@ def layout(tensor: Any) -> tuple[Any, ...]:
 
 
 def array(tensor: Any) -> np.ndarray[Any, Any]:
-    return np.array(tensor.detach().numpy())
+    return np.array(tensor.detach().numpy(force=True))
 
 
 def assert_equal(mine: Any, theirs: Any, rtol: float = 1e-6, atol: float = 1e-9) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +28,27 @@ import pygrad
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
+NO_DERIVATIVE = r"derivative for \S+ is not implemented|modified by an inplace operation"
+"""PyTorch differentiates less than pygrad does, and its vander writes over what it saved."""
+
+APART = {
+    "gradient as_strided_scatter": "PyTorch's gradient fails PyTorch's own gradcheck",
+    "gradient nn.functional.embedding": "PyTorch's second derivative drops scale_grad_by_freq",
+    "gradient nn.functional.pad": "one node here, in PyTorch a chain of copies into slices",
+    "scalar cov": "one observation: 0 / 0, or what rounding leaves of the first 0",
+    "doubled linalg.svd": "the signs of singular vectors are anybody's choice",
+    "emptied nn.functional.multi_margin_loss": "PyTorch returns uninitialised memory",
+    "emptied nn.functional.multilabel_margin_loss": "PyTorch returns uninitialised memory",
+    "emptied native_batch_norm": "PyTorch checks nothing and reads out of bounds",
+    "scalar native_batch_norm": "PyTorch checks nothing and reads out of bounds",
+    "doubled native_batch_norm": "PyTorch checks nothing and reads out of bounds",
+    "emptied Tensor.set_": "PyTorch grows the storage, and shows what lay there",
+    "emptied pixel_unshuffle": "PyTorch returns the input's shape",
+    "transposed take_along_dim": "PyTorch raises for a layout, by mistake",
+    "transposed isin": "PyTorch raises for a layout, by mistake",
+}
+"""Test and op -> why pygrad and PyTorch differ for good."""
+
 
 def function(entry: Entry, library: Any) -> Any:
     """The op as the library offers it to users; None where it has none of that name."""
@@ -49,6 +71,8 @@ def call(
     """Arguments and a thunk that runs the op on them."""
 
     def make(array: Any) -> Any:
+        if array.size == 0:  # NumPy gives these strides of 0
+            return library.zeros(array.shape, dtype=getattr(library, str(array.dtype)))
         made = library.from_numpy(array.copy())
         return made.requires_grad_(True) if grad and made.is_floating_point() else made
 
@@ -81,7 +105,7 @@ def test_result(entry: Entry, sample: Call) -> None:
 
 @swept(compared)
 def test_gradient_and_node(entry: Entry, sample: Call) -> None:
-    if entry.name in UNINITIALISED:
+    if entry.name in UNINITIALISED or f"gradient {entry.id}" in APART:
         return
 
     def run(library: Any) -> Any:
@@ -99,9 +123,10 @@ def test_gradient_and_node(entry: Entry, sample: Call) -> None:
         total = sum((g * g).sum() for g in again)
         return nodes, first, library.autograd.grad(total, wanted, allow_unused=True)
 
-    assert_same_outcome(
-        outcome(lambda: run(pygrad)), outcome(lambda: run(torch)), rtol=1e-5, atol=1e-8
-    )
+    mine, theirs = outcome(lambda: run(pygrad)), outcome(lambda: run(torch))
+    if not mine.error and re.search(NO_DERIVATIVE, theirs.message):
+        return  # test_gradients.py compares with differences
+    assert_same_outcome(mine, theirs, rtol=1e-5, atol=1e-8)
 
 
 @swept(compared)
@@ -109,9 +134,10 @@ def test_gradient_and_node(entry: Entry, sample: Call) -> None:
 def test_dtype(entry: Entry, sample: Call, dtype: str) -> None:
     if entry.name in UNINITIALISED:
         return
-    tolerance = {"rtol": 1e-4, "atol": 1e-5} if dtype == "float32" else {}
     mine = outcome(lambda: call(entry, pygrad, sample, dtype)[3])
     theirs = outcome(lambda: call(entry, torch, sample, dtype)[3])
+    single = any(is_tensor(value) and value.dtype == torch.float32 for value in theirs.values)
+    tolerance = {"rtol": 1e-4, "atol": 1e-5} if single else {}
     assert mine.error == theirs.error, (in_words(mine.message), in_words(theirs.message))
     if not mine.error:
         assert_same_outcome(mine, theirs, **tolerance)
@@ -124,7 +150,7 @@ def unit(what: X) -> X:
 @swept(compared)
 @pytest.mark.parametrize("change", [emptied, scalar, unit, doubled])
 def test_other_shape(entry: Entry, sample: Call, change: Any) -> None:
-    if entry.name in UNINITIALISED:
+    if entry.name in UNINITIALISED or f"{change.__name__} {entry.id}" in APART:
         return
     changed = sample.map(change)
     mine = outcome(lambda: call(entry, pygrad, changed)[3])
@@ -136,7 +162,7 @@ def test_other_shape(entry: Entry, sample: Call, change: Any) -> None:
 
 @swept(lambda entry: compared(entry) and not entry.mutates)
 def test_strides_of_a_transposed_input(entry: Entry, sample: Call) -> None:
-    if entry.name in UNINITIALISED:
+    if entry.name in UNINITIALISED or f"transposed {entry.id}" in APART:
         return
 
     def run(library: Any) -> Any:
