@@ -11,7 +11,7 @@
 #include "memory.h"
 #include "random.h"
 
-enum { MAX_LEVELS = 24 };
+enum { MAX_LEVELS = 23 }; /* what the modes of a thread have room for */
 typedef enum { RANDOM_ERROR, RANDOM_DIFFERENT, RANDOM_SAME } Randomness;
 
 uint32_t vmap_levels;
@@ -464,7 +464,7 @@ static bool is_random(const Row *row) {
   return (strstr(row->schema, "Generator") && row->schema[0] != '_') || strpbrk(row->flags, "Zz");
 }
 
-/* Services look at the tensor itself: rows of the host's own that name no rule, and those marked X. A batch of
+/* Services look at the tensor itself: rows of the host's own that give no tensor, and those marked X. A batch of
  * gradients is no service: as many backwards as there are. */
 static bool is_service(const Call *c) {
   const char *f = c->row->flags;
@@ -473,7 +473,8 @@ static bool is_service(const Call *c) {
     for (int k = 0; k < 2; k++) value_map(c->v[k], add_levels, &bits);
     return bits;
   }
-  return strchr(f, 'X') || (strchr(f, 'c') && !c->row->direct && !strpbrk(f, "EDRGHYWPTSAILKM*"));
+  if (strchr(f, 'X')) return true;
+  return strchr(f, 'c') && !c->row->direct && !strpbrk(f, "EDRGHYWPTSAILKM") && !strstr(c->row->schema, "-> Tensor");
 }
 
 static void run_on(Call *c, uint32_t bits, Draws *draws) {

@@ -18,8 +18,9 @@ from typing import Any
 from .. import _engine, _ops
 from .._modes import GRAD, get, put, switch
 from .._tensor import Tensor
+from .._vmap import levels
 from ..utils import hooks
-from . import graph
+from . import _function_vmap, graph
 from .grad_mode import no_grad
 
 __all__ = [
@@ -331,6 +332,8 @@ class Function(_SingleLevelFunction):
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
+        if levels.stack:
+            return _function_vmap.apply(cls, args, kwargs, separate)
         if kwargs:
             args = _in_order(cls.forward, args, kwargs)
         return _apply(cls, args, separate)

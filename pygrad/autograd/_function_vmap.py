@@ -1,0 +1,285 @@
+"""A custom Function under vmap: by its `vmap` method, or by a rule generated from its others.
+
+The generated rule is a Function of its own whose forward, backward and jvp map those of the first:
+what is saved for backward and what comes in is batched again, each by the dimension it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from .. import _ops
+from .._modes import LEVELS, switch
+from .._tensor import Tensor
+from .._tree import flatten, spread, unflatten
+from .._vmap import level, levels, vmap
+
+_C = _ops.C
+_SEE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+
+
+class VmapInfo(NamedTuple):
+    """What a `vmap` method is told of the level."""
+
+    batch_size: int
+    randomness: str
+
+
+@contextmanager
+def _lowered() -> Iterator[VmapInfo]:
+    """Inside, the highest level is as if it had not been entered."""
+    number, size, randomness = highest = levels.stack.pop()
+    switch(1 << (LEVELS + number), False)
+    try:
+        yield VmapInfo(size, randomness)
+    finally:
+        switch(1 << (LEVELS + number), True)
+        levels.stack.append(highest)
+
+
+def _unbatch(tree: Any, number: int) -> tuple[Any, Any]:
+    """A tree with the values of what is batched at a level, and one with their dimensions (None
+    for the rest).
+    """
+    leaves, spec = flatten(tree)
+    found: list[Any] = []
+    dims: list[int | None] = []
+    for leaf in leaves:
+        dim = _C["_vmap_dim"](leaf, number) if isinstance(leaf, Tensor) else -1
+        found.append(leaf if dim < 0 else _C["_vmap_remove"](leaf, number, 0, dim))
+        dims.append(None if dim < 0 else dim)
+    return unflatten(found, spec), unflatten(dims, spec)
+
+
+def _batch(tree: Any, dims: Any, number: int) -> Any:
+    """The inverse of `_unbatch`."""
+    leaves, spec = flatten(tree)
+    each = spread(dims, spec)
+    if each is None:
+        raise ValueError(
+            f"out_dims is not compatible with the structure of the output: {flatten(dims)[1]} for "
+            f"{spec}"
+        )
+    batched = [
+        leaf if dim is None else _C["_vmap_add"](leaf, dim % leaf.dim(), number)
+        for leaf, dim in zip(leaves, each, strict=True)
+    ]
+    return unflatten(batched, spec)
+
+
+def _mapped(function: Callable[..., Any], dims: Any, info: VmapInfo) -> Callable[..., Any]:
+    """A function mapped over arguments with these dimensions; returns outputs and their
+    dimensions.
+    """
+
+    def call(*args: Any) -> tuple[Any, Any]:
+        with level(*info) as number:
+            return _unbatch(function(*_batch(args, dims, number)), number)
+
+    return call
+
+
+def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], separate: bool) -> Any:
+    """``cls.apply`` inside a mapped function.
+
+    Raises:
+        RuntimeError: `cls` has no `setup_context`, no rule, or two; or its `vmap` does not return
+            what it must.
+    """
+    from .function import Function
+
+    if not separate:
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
+            "jacrev, ...), it must override the setup_context staticmethod. For more details, "
+            "please see https://pytorch.org/docs/main/notes/extending.func.html"
+        )
+    if any(isinstance(leaf, Tensor) for leaf in flatten(kwargs)[0]):
+        raise NotImplementedError(
+            "Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass "
+            f"kwarg-only Tensors to autograd.Function. Got: {kwargs}"
+        )
+    overridden = cls.vmap is not Function.vmap
+    if cls.generate_vmap_rule and overridden:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and "
+            "an overridden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
+            f"overridden vmap staticmethod to avoid ambiguity. {_SEE}"
+        )
+    if cls.generate_vmap_rule:
+        return _by_generated_rule(cls, args)
+    if not overridden:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please "
+            f"override and implement the vmap staticmethod or set generate_vmap_rule=True. {_SEE}"
+        )
+    return _by_method(cls, args, kwargs)
+
+
+# ------------------------------------------------------------------ the vmap method
+
+
+def _by_method(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    number = levels.stack[-1][0]
+    values, dims = _unbatch(args, number)
+    if all(dim is None for dim in flatten(dims)[0]):
+        with _lowered():
+            return cls.apply(*args, **kwargs)
+    with _lowered() as info:
+        result = cls.vmap(info, dims, *values, **kwargs)
+    wanted = (
+        "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree "
+        "structure compatible with the output. "
+    )
+    if not isinstance(result, tuple):
+        raise RuntimeError(f"{wanted}Got a {type(result)} instead")
+    if len(result) != 2:
+        raise RuntimeError(f"{wanted}Got {len(result)} returns instead")
+    output, out_dims = result
+    given = {id(v): a for v, a in zip(flatten(values)[0], flatten(args)[0], strict=True)}
+    leaves, spec = flatten(output)
+    made = flatten(_batch(output, out_dims, number))[0]
+    return unflatten([given.get(id(v), m) for v, m in zip(leaves, made, strict=True)], spec)
+
+
+# ------------------------------------------------------------------ the generated rule
+
+
+class _Ctx:
+    """The ctx that the first Function sees, inside a level: attributes go to the real one."""
+
+    def __init__(self, ctx: Any, number: int = 0, saved: Sequence[Any] | None = None) -> None:
+        vars(self).update(_real=ctx, _number=number, _saved=saved, _dims=())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["_real"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(vars(self)["_real"], name, value)
+
+    @property
+    def saved_tensors(self) -> Any:
+        """What was saved, batched as it was when it was saved."""
+        saved = vars(self)["_saved"]
+        return vars(self)["_real"].saved_tensors if saved is None else saved
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Saves the values, and remembers which dimension of each is the batch."""
+        self._save("save_for_backward", tensors)
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """The same for jvp."""
+        self._save("save_for_forward", tensors)
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Marks the values."""
+        vars(self)["_real"].mark_non_differentiable(*_unbatch(tensors, vars(self)["_number"])[0])
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Marks the values."""
+        vars(self)["_real"].mark_dirty(*_unbatch(tensors, vars(self)["_number"])[0])
+
+    def _save(self, method: str, tensors: tuple[Any, ...]) -> None:
+        values, dims = _unbatch(tensors, vars(self)["_number"])
+        vars(self)["_dims"] = dims
+        getattr(vars(self)["_real"], method)(*values)
+
+
+def _fitted(grad: Any, found: int | None, wanted: int | None, size: int, shape: Any = None) -> Any:
+    """A gradient (or tangent) batched where its input is: summed over the batch for an input that
+    has none, and brought to the shape of the input's slices.
+    """
+    if grad is None or (found is None and wanted is None):
+        return grad
+    if wanted is None:
+        return grad.sum(found)
+    if found is None:
+        sizes = list(grad.shape)
+        sizes.insert(wanted, size)
+        grad, found = grad.unsqueeze(wanted).expand(sizes), wanted
+    if shape is None:
+        return grad.movedim(found, wanted)
+    return vmap(lambda g: g.sum_to_size(shape), in_dims=found, out_dims=wanted)(grad)
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _fit_all(
+    grads: Any, found: Any, wanted: Any, size: int, shapes: Sequence[Any] | None = None
+) -> tuple[Any, ...]:
+    grads, found, wanted = _as_tuple(grads), _as_tuple(found), _as_tuple(wanted)
+    each = zip(grads, found, wanted, shapes or [None] * len(grads), strict=False)
+    return tuple(_fitted(g, f, w, size, shape) for g, f, w, shape in each)
+
+
+def _shapes(values: Sequence[Any]) -> list[Any]:
+    return [value.shape if isinstance(value, Tensor) else None for value in values]
+
+
+def _generated(cls: Any, in_dims: tuple[Any, ...], info: VmapInfo) -> Any:
+    """The Function of a batch. Its last output is no tensor: the dimensions of the others."""
+    from .function import Function
+
+    def forward(*args: Any) -> Any:
+        outputs, dims = _mapped(cls.forward, in_dims, info)(*args)
+        return (*_as_tuple(outputs), (isinstance(outputs, tuple), dims))
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        several, dims = output[-1]
+        whole = output[:-1] if several else output[0]
+        kept: dict[str, Any] = {}
+
+        def inner(inputs: Any, outputs: Any) -> None:
+            seen = _Ctx(ctx, levels.stack[-1][0])
+            cls.setup_context(seen, inputs, outputs)
+            kept.update(saved=vars(seen)["_dims"], shapes=_shapes(inputs))
+
+        _mapped(inner, (in_dims, dims), info)(inputs, whole)
+        # One Function inherits from none of the others: each level has attributes of its own.
+        setattr(ctx, _key, (kept["saved"], kept["shapes"], _as_tuple(dims)))
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        saved_dims, shapes, out_dims = getattr(ctx, _key)
+        given = grads[: len(out_dims)]
+        grad_dims = tuple(
+            None if g is None else dim for g, dim in zip(given, out_dims, strict=True)
+        )
+
+        def inner(saved: Any, grads: Any) -> Any:
+            return cls.backward(_Ctx(ctx, saved=saved), *grads)
+
+        saved = tuple(ctx.saved_tensors)
+        found, dims = _mapped(inner, (saved_dims, grad_dims), info)(saved, given)
+        return _fit_all(found, dims, in_dims, info.batch_size, shapes)
+
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        saved_dims, _, out_dims = getattr(ctx, _key)
+        tangent_dims = tuple(
+            None if t is None else dim for t, dim in zip(tangents, in_dims, strict=True)
+        )
+
+        def inner(saved: Any, tangents: Any) -> Any:
+            return cls.jvp(_Ctx(ctx, saved=saved), *tangents)
+
+        saved = tuple(ctx.saved_tensors)
+        found, dims = _mapped(inner, (saved_dims, tangent_dims), info)(saved, tangents)
+        return (*_fit_all(found, dims, out_dims, info.batch_size), None)
+
+    methods = {f.__name__: staticmethod(f) for f in (forward, setup_context, backward, jvp)}
+    kind: Any = type(Function)
+    made = kind(f"Vmapped{cls.__name__}", (Function,), {**methods, "generate_vmap_rule": True})
+    _key = f"_vmapped_{id(made)}"
+    return made
+
+
+def _by_generated_rule(cls: Any, args: tuple[Any, ...]) -> Any:
+    number = levels.stack[-1][0]
+    values, dims = _unbatch(args, number)
+    with _lowered() as info:
+        outputs = _generated(cls, dims, info).apply(*values)
+    several, out_dims = outputs[-1]
+    return _batch(outputs[:-1] if several else outputs[0], out_dims, number)
