@@ -444,7 +444,7 @@ def drain_if_idle() -> None:
     """The same, unless the engine is in use."""
     if lock.acquire(blocking=False):
         try:
-            if not owner.busy:
+            if not owner.busy and not trap_slot[0]:
                 drain()
         finally:
             lock.release()

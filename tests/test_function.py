@@ -13,6 +13,7 @@ from helpers import leaves_nothing
 import pygrad
 from pygrad.autograd import Function
 from pygrad.utils import hooks
+from pygrad.utils.checkpoint import checkpoint
 
 
 class Square(Function):
@@ -273,3 +274,36 @@ def test_two_backwards_of_one_graph_at_once() -> None:
     grads["first"] = pygrad.autograd.grad(y.sum(), x, retain_graph=True)[0].item()
     other.join()
     assert grads == {"first": 4.0, "second": 40.0}
+
+
+# ------------------------------------------------------------------ checkpoints
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+@leaves_nothing
+def test_checkpoint_runs_again_on_what_its_argument_was(reentrant: bool) -> None:
+    x = leaf(1.0, 2.0)
+    a = x * 1
+    y = checkpoint(lambda a: a * a * a, a, use_reentrant=reentrant)
+    a.mul_(100)
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 12.0]
+
+
+@leaves_nothing
+def test_checkpoint_keeps_less() -> None:
+    x = pygrad.ones(1000, requires_grad=True)
+
+    def f(a: Any) -> Any:
+        for _ in range(20):
+            a = a.sin()
+        return a
+
+    def kept(call: Any) -> int:
+        before = pygrad._C._memory()[0]
+        y = call()
+        size = pygrad._C._memory()[0] - before
+        y.sum().backward()
+        return size
+
+    assert kept(lambda: checkpoint(f, x, use_reentrant=False)) < kept(lambda: f(x)) / 5

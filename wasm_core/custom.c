@@ -289,3 +289,15 @@ void op_delayed_error(Call *c) {
   node_release(n);
   ret_tensors(c, in.n, out);
 }
+
+/* ------------------------------------------------------------ tensors kept apart */
+
+static const NodeType SavedTensor = {"torch::autograd::SavedTensor", grad_error, "self"};
+
+/* A node that only keeps a tensor, by way of the saved tensor hooks there are. */
+void op_save_tensor(Call *c) {
+  Node *n = node_alone(&SavedTensor, 1);
+  save(n, 0, arg_tensor(c, 0));
+  if (failed()) node_drop(n);
+  else ret_int(c, (int64_t)(uintptr_t)n);
+}

@@ -17,5 +17,6 @@ void op_custom_finish(Call *c);
 void op_custom_saved(Call *c);
 void op_custom_given(Call *c);
 void op_delayed_error(Call *c);
+void op_save_tensor(Call *c);
 
 #endif

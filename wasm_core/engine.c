@@ -52,6 +52,7 @@ struct Task {
   Capture *captures;
   uint64_t capture_bits; /* a filter: the capture_bit of each captured node */
   int64_t id;
+  bool whole; /* neither it nor those it is nested in leave parts of their graphs out */
 };
 
 static Task *running_task; /* or, while the host runs a custom function, the one that asked for it */
@@ -664,7 +665,7 @@ Task *task_start(const GraphWalk *w) {
   if (!task) return NULL;
   *task = (Task){.retain_graph = w->retain_graph, .create_graph = w->create_graph, .accumulate = w->accumulate,
                  .allow_unused = w->allow_unused, .materialize = w->materialize, .pruned = w->n_inputs > 0, .id = n_tasks++,
-                 .since = product_since};
+                 .since = product_since, .whole = w->n_inputs == 0 && engine_runs_whole()};
   product_since = 0;
   bool ok = find_captures(task, w);
   Before was = task_enter(task);
@@ -786,6 +787,7 @@ bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bo
 
 /* ------------------------------------------------------------ the backward that is running */
 
+bool engine_runs_whole(void) { return !running_task || running_task->whole; }
 int64_t engine_task_id(void) { return running_task ? running_task->id : -1; }
 
 bool engine_will_run(const Node *n) {

@@ -158,6 +158,8 @@ Node *node_new(const NodeType *type, int n_saves, int n_numbers, ...) {
   return node_new_list(type, n_saves, n_numbers, n, inputs);
 }
 
+Node *node_alone(const NodeType *type, int n_saves) { return node_bare(type, 0, n_saves, 0); }
+
 bool node_make_saves(Node *n, int n_saves) {
   if (!n_saves) return true;
   n->saves = mem_alloc_zero((size_t)n_saves * sizeof *n->saves);

@@ -129,6 +129,7 @@ bool tensor_tracked(const Tensor *t);
 /* Whether an op on these (NULL-terminated; NULL-able ones go through node_new_list) is recorded. */
 Node *node_new(const NodeType *type, int n_saves, int n_numbers, ...); /* Tensor *..., NULL */
 Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n, Tensor *const *inputs);
+Node *node_alone(const NodeType *type, int n_saves); /* not recorded: keeps tensors as nodes do */
 /* For nodes whose saves are counted only later (NODE_HOST). */
 bool node_make_saves(Node *n, int n_saves);
 /* Whether the gradient of this input is wanted: by anyone when recording, by the running backward in a GRAD. */
@@ -230,6 +231,7 @@ void task_end(Task *task);
 void task_abort(Task *task); /* the host's function failed */
 /* All of it in one go, custom nodes by callbacks from within. */
 bool engine_walk(const GraphWalk *w, Tensor **captured);
+bool engine_runs_whole(void);          /* no backward that is running was given inputs */
 int64_t engine_task_id(void);          /* of the backward that is running, -1: none */
 bool engine_will_run(const Node *n);   /* in the backward that is running */
 /* Backward from roots with gradients (NULL: ones). `inputs`: accumulate only there; `capture`
