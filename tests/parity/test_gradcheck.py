@@ -362,6 +362,61 @@ def test_gradgradcheck_refuses(options: dict[str, bool]) -> None:
     assert run[0] == run[1]
 
 
+def doubling(t: Any, backward: Callable[..., Any], materialize: bool = True) -> Any:
+    """A custom function x -> 2 x with this backward."""
+
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.set_materialize_grads(materialize)
+        return x * 2
+
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type("Doubling", (t.autograd.Function,), members).apply
+
+
+@script
+def custom_functions(t: Any) -> Any:
+    check, x = t.autograd.gradcheck, leaf(t, 0.5, 1.5)
+    three = t.full((2,), 3.0, dtype=t.float64)
+    return [
+        result_of(lambda: check(doubling(t, lambda ctx, g: g * 2), x)),
+        result_of(lambda: check(doubling(t, lambda ctx, g: g * 3), x)),
+        result_of(lambda: check(doubling(t, lambda ctx, g: g + g.detach()), x)),
+        result_of(lambda: check(doubling(t, lambda ctx, g: (g * 2).float()), x)),
+        result_of(
+            lambda: check(doubling(t, lambda ctx, g: (g * 2).float()), x, check_grad_dtypes=True)
+        ),
+        result_of(lambda: check(doubling(t, lambda ctx, g: (g * 2)[:1]), x)),
+        result_of(lambda: check(doubling(t, lambda ctx, g: three), x)),
+        result_of(lambda: check(doubling(t, lambda ctx, g: None), x)),
+        result_of(lambda: t.autograd.gradgradcheck(doubling(t, lambda ctx, g: g * 2), x)),
+    ]
+
+
+@script
+def custom_functions_that_meet_none(t: Any) -> Any:
+    check, x = t.autograd.gradcheck, leaf(t, 0.5, 1.5)
+    three = t.full((2,), 3.0, dtype=t.float64)
+
+    def strict(ctx: Any, g: Any) -> Any:
+        if g is None:
+            raise RuntimeError("no gradient")
+        return g * 2
+
+    def inventive(ctx: Any, g: Any) -> Any:
+        return three if g is None else g * 2
+
+    def careful(ctx: Any, g: Any) -> Any:
+        return None if g is None else g * 2
+
+    return [
+        result_of(lambda: check(doubling(t, strict, False), x)),
+        result_of(lambda: check(doubling(t, strict, True), x)),
+        result_of(lambda: check(doubling(t, inventive, False), x)),
+        result_of(lambda: check(doubling(t, inventive, False), x, check_undefined_grad=False)),
+        result_of(lambda: check(doubling(t, careful, False), x)),
+    ]
+
+
 @script
 def old_numerical_jacobian(t: Any) -> Any:
     x, y = leaf(t, 1.0, 2.0), leaf(t, 3.0)
