@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import pygrad
 
 from .._tensor import Tensor
+from . import forward_ad
 
 Tensors: TypeAlias = tuple[Any, ...]
 Function: TypeAlias = Callable[..., Any]
@@ -225,28 +226,15 @@ def backward_twice(
 # ------------------------------------------------------------------ forward mode
 
 
-def forward_ad() -> Any:
-    """The module of forward mode.
-
-    Raises:
-        NotImplementedError: this version has none.
-    """
-    found = getattr(pygrad.autograd, "forward_ad", None)
-    if found is None:
-        raise NotImplementedError("gradcheck: check_forward_ad=True is not supported yet")
-    return found
-
-
 def push_forward(func: Function, inputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """(primal, tangent) of every floating output, as the inputs have these tangents; None: none."""
-    fw = forward_ad()
-    with fw.dual_level():
+    with forward_ad.dual_level():
         duals = [
-            x if t is None else fw.make_dual(x.detach(), t)
+            x if t is None else forward_ad.make_dual(x.detach(), t)
             for x, t in zip(inputs, tangents, strict=True)
         ]
         outputs = filter(is_differentiable, as_tuple(func(*duals)))
-        return [tuple(fw.unpack_dual(y)) for y in outputs]
+        return [tuple(forward_ad.unpack_dual(y)) for y in outputs]
 
 
 def forward_columns(

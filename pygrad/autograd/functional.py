@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import pygrad
 
 from .._tensor import Tensor
+from . import forward_ad
 from .grad_mode import enable_grad, set_grad_enabled
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -73,7 +74,7 @@ _ABSENT = {
 # ------------------------------------------------------------------ in and out
 
 
-def _tuple_of(value: Any, what: str, name: str) -> tuple[bool, Tensors]:
+def _tuple_of(value: Any, what: str, name: str | None) -> tuple[bool, Tensors]:
     """Whether `value` is a tuple, and its tensors as one."""
     is_tuple = isinstance(value, tuple)
     items: Tensors = value if is_tuple else (value,)
@@ -487,8 +488,13 @@ def _rows_at_once(outputs: Tensors, inputs: Tensors, create_graph: bool) -> Any:
     return tuple(zip(*by_input, strict=True))
 
 
-def _columns(func: Function, inputs: Any, strict: bool, vectorize: bool) -> Any:
-    """The Jacobian in forward mode: every unit vector of the inputs together."""
+def _columns(func: Function, inputs: Any, strict: bool, vectorize: bool, batched: bool) -> Any:
+    """The Jacobian in forward mode, by the unit vectors of the inputs.
+
+    Args:
+        batched: push them forward as one batch; a function that makes its inputs require grad
+            cannot take one.
+    """
     if strict:
         raise RuntimeError(
             "torch.autograd.functional.jacobian: `strict=True` and "
@@ -501,11 +507,6 @@ def _columns(func: Function, inputs: Any, strict: bool, vectorize: bool) -> Any:
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian is"
             "only implemented for `vectorize=True`."
         )
-    forward_ad: Any = getattr(pygrad.autograd, "forward_ad", None)
-    vmap: Any = getattr(pygrad, "vmap", None)
-    if forward_ad is None or vmap is None:
-        raise NotImplementedError('jacobian: strategy="forward-mode" is not supported yet')
-    sizes = [x.numel() for x in points]
     outputs_are_tuple, shapes = False, []
 
     def push_forward(tangents: Tensors) -> Tensors:
@@ -514,14 +515,22 @@ def _columns(func: Function, inputs: Any, strict: bool, vectorize: bool) -> Any:
             duals = [
                 forward_ad.make_dual(x, t.view_as(x)) for x, t in zip(points, tangents, strict=True)
             ]
-            outputs_are_tuple, outputs = _outputs_of(func(*duals), "jacobian")
+            outputs_are_tuple, outputs = _tuple_of(func(*duals), "outputs", None)
             parts = [forward_ad.unpack_dual(y) for y in outputs]
             shapes = [tuple(p.primal.shape) for p in parts]
             return tuple(
                 pygrad.zeros_like(p.primal) if p.tangent is None else p.tangent for p in parts
             )
 
-    columns = vmap(push_forward)(_unit_vectors(points))
+    units = _unit_vectors(points)
+    if batched:
+        columns: Any = pygrad.vmap(push_forward)(units)
+    else:
+        rows = zip(*(unit.unbind(0) for unit in units), strict=True)
+        columns = [
+            pygrad.stack(each) for each in zip(*(push_forward(row) for row in rows), strict=True)
+        ]
+    sizes = [x.numel() for x in points]
     table = []
     for column, shape in zip(columns, shapes, strict=True):
         pieces = column.split(sizes, dim=0)
@@ -532,6 +541,15 @@ def _columns(func: Function, inputs: Any, strict: bool, vectorize: bool) -> Any:
             ]
         )
     return _in_shape_2(table, outputs_are_tuple, inputs_are_tuple)
+
+
+def _refuse_graph(create_graph: bool) -> None:
+    if create_graph:
+        raise NotImplementedError(
+            "torch.autograd.functional.jacobian: `create_graph=True` and "
+            '`strategy="forward-mode"` are not supported together (yet). Please either set '
+            '`create_graph=False` or `strategy="reverse-mode"`.'
+        )
 
 
 def jacobian(
@@ -576,13 +594,8 @@ def jacobian(
             'Otherwise, prefer to use "reverse-mode".'
         )
     if strategy == "forward-mode":
-        if create_graph:
-            raise NotImplementedError(
-                "torch.autograd.functional.jacobian: `create_graph=True` and "
-                '`strategy="forward-mode"` are not supported together (yet). Please either set '
-                '`create_graph=False` or `strategy="reverse-mode"`.'
-            )
-        return _columns(func, inputs, strict, vectorize)
+        _refuse_graph(create_graph)
+        return _columns(func, inputs, strict, vectorize, batched=True)
     with enable_grad():
         inputs_are_tuple, given = _tuple_of(inputs, "inputs", "jacobian")
         points = _fresh(given, create_graph, True)
@@ -652,5 +665,9 @@ def hessian(
         _demand_history(grads, "jacobian", strict)
         return grads
 
-    table = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
+    if outer_jacobian_strategy == "forward-mode":
+        _refuse_graph(create_graph)
+        table = _columns(gradient, given, strict, vectorize, batched=False)
+    else:
+        table = jacobian(gradient, given, create_graph, strict, vectorize)
     return _in_shape_2(table, is_tuple, is_tuple)

@@ -136,7 +136,9 @@ class _Check:
         all_v = None if forward else [_random_direction(y, generator) for y in recorded]
         table = self._numerical_products(all_u, all_v)
         if forward:
-            analytical = self._forward(all_u)
+            floating = [y for y in self.outputs if is_differentiable(y)]
+            kept = [k for k, y in enumerate(floating) if y.requires_grad]
+            analytical = [[of_input[k] for k in kept] for of_input in self._forward(all_u)]
         else:
             if not recorded:
                 self._expect_zero_products(all_u)
@@ -160,12 +162,10 @@ class _Check:
                     f"Expected all_Ju and func_out to have the same length, but got "
                     f"{len(products)} and {len(self.outputs)}"
                 )
-            pairs = zip(self.outputs, products, strict=True)
-            if all_v is None:
-                table.append([p for y, p in pairs if is_differentiable(y)])
-            else:
-                kept = [p for y, p in pairs if y.requires_grad]
-                table.append([(v * p).sum() for v, p in zip(all_v, kept, strict=True)])
+            kept = [p for y, p in zip(self.outputs, products, strict=True) if y.requires_grad]
+            if all_v is not None:
+                kept = [(v * p).sum() for v, p in zip(all_v, kept, strict=True)]
+            table.append(kept)
         return table
 
     def _expect_zero_products(self, all_u: list[Any]) -> None:
@@ -176,7 +176,7 @@ class _Check:
 
     def _in_full_after_all(self, i: int, j: int, forward: bool) -> str:
         """What the full Jacobian of output j by input i says, for the message of a failure."""
-        outputs = tuple(filter(is_differentiable, self.outputs)) if forward else self.recorded
+        outputs = self.recorded
         position = next(k for k, y in enumerate(self.outputs) if y is outputs[j])
         x = self.wanted[i]
         numerical = jac.numerical_for_input(
@@ -187,7 +187,8 @@ class _Check:
             self.eps,
         )[0]
         if forward:
-            analytical = self._forward(None)[i][j]
+            floating = [k for k, y in enumerate(self.outputs) if is_differentiable(y)]
+            analytical = self._forward(None)[i][floating.index(position)]
         else:
             analytical = jac.backward_twice(self.inputs, outputs[j], float("inf"))[0][i]
         text = (
@@ -252,10 +253,7 @@ class _Check:
             singles = [push(t) for t in tangents]
             expected = [pygrad.stack(ts) for ts in zip(*singles, strict=True)]
             try:
-                vmap: Any = getattr(pygrad, "vmap", None)
-                if vmap is None:
-                    raise NotImplementedError("vmap is not supported yet")
-                got = vmap(push)(pygrad.stack(tangents))
+                got = pygrad.vmap(push)(pygrad.stack(tangents))
             except RuntimeError as error:
                 raise GradcheckError(
                     f"While computing batched gradients, got: {error}\n\n{_BATCHED_FORWARD}"

@@ -236,6 +236,30 @@ def test_vectorized(name: str, case: str, create_graph: bool) -> None:
     )
 
 
+# PyTorch records a zero term of the tangent of 3 * y, which then requires grad: "linear_pair".
+@pytest.mark.parametrize("case", sorted(FUNCTIONS.keys() - {"empty", "linear_pair"}))
+def test_jacobian_in_forward_mode(case: str) -> None:
+    where, make_function = FUNCTIONS[case]
+    compare(
+        lambda t: t.autograd.functional.jacobian(
+            make_function(t), POINTS[where](t), vectorize=True, strategy="forward-mode"
+        )
+    )
+
+
+@pytest.mark.parametrize("case", sorted(FUNCTIONS.keys() - {"empty"}))
+def test_hessian_in_forward_mode(case: str) -> None:
+    where, make_function = FUNCTIONS[case]
+    compare(
+        lambda t: t.autograd.functional.hessian(
+            make_function(t),
+            POINTS[where](t),
+            vectorize=True,
+            outer_jacobian_strategy="forward-mode",
+        )
+    )
+
+
 def test_captured_tensors_are_constants() -> None:
     def call(t: Any) -> Any:
         x = point(t, 2.0, 3.0, grad=True)

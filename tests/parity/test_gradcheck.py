@@ -362,6 +362,60 @@ def test_gradgradcheck_refuses(options: dict[str, bool]) -> None:
     assert run[0] == run[1]
 
 
+@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"check_forward_ad": True},
+        {"check_forward_ad": True, "check_backward_ad": False},
+        {"check_forward_ad": True, "check_batched_forward_grad": True},
+        {"check_forward_ad": True, "check_batched_grad": True, "check_undefined_grad": False},
+    ],
+    ids=lambda options: "+".join(options),
+)
+def test_forward_mode(options: dict[str, bool], fast_mode: bool) -> None:
+    def run(t: Any) -> Any:
+        x, y = leaf(t, 0.5, 1.5), leaf(t, 2.0, 3.0)
+        check = t.autograd.gradcheck
+        return [
+            result_of(lambda f=f: check(f, (x, y), fast_mode=fast_mode, **options))
+            for f in (
+                lambda x, y: x * y.exp(),
+                lambda x, y: (x * y.sum(), y.sin(), x.argsort()),
+                lambda x, y: x * 2,
+                lambda x, y: x.view(2, 1) @ y.view(1, 2),
+            )
+        ]
+
+    assert flat(run(pygrad)) == flat(run(torch))
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"check_fwd_over_rev": True},
+        {
+            "check_fwd_over_rev": True,
+            "check_rev_over_rev": False,
+            "check_undefined_grad": False,
+        },
+    ],
+    ids=lambda options: "+".join(options),
+)
+def test_forward_over_reverse(options: dict[str, bool], fast_mode: bool) -> None:
+    def run(t: Any) -> Any:
+        x, y = leaf(t, 0.5, 1.5), leaf(t, 2.0, 3.0)
+        return [
+            result_of(
+                lambda f=f: t.autograd.gradgradcheck(f, (x, y), fast_mode=fast_mode, **options)
+            )
+            for f in (lambda x, y: x * y.exp(), lambda x, y: (x * y.sum(), y.sin()))
+        ]
+
+    assert flat(run(pygrad)) == flat(run(torch))
+
+
 def doubling(t: Any, backward: Callable[..., Any], materialize: bool = True) -> Any:
     """A custom function x -> 2 x with this backward."""
 
