@@ -26,6 +26,9 @@ help:
 	@echo 'make repro   build it twice elsewhere and compare with the shipped one'
 	@echo 'make native  the C tests, natively, under sanitizers'
 	@echo 'make size    bytes, lines and longest functions, against the budget'
+	@echo 'make web     the demo page, on 127.0.0.1'
+	@echo 'make web-test  the JavaScript front under Node, the page in Chromium'
+	@echo 'make bits    the hashes of fixed runs on every host'
 	@echo 'make bench   speed'
 	@echo 'make ci      all of it'
 
@@ -93,7 +96,7 @@ WASM_LDFLAGS := -O2 -msimd128 -sSTANDALONE_WASM --no-entry -sIMPORTED_MEMORY=1 \
 apt_install = { $(SUDO) apt-get update -qq && \
   $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(1); }
 
-.PHONY: need-emcc need-native-cc
+.PHONY: need-emcc need-native-cc need-node
 need-emcc:
 	@command -v emcc >/dev/null || $(call apt_install,emscripten)
 
@@ -170,6 +173,30 @@ native: need-native-cc
 
 -include $(OBJECTS:.o=.d) $(NATIVE_OBJECTS:.o=.d) $(C_TESTS:=.d)
 
+# The page, and the same bits on every host.
+
+.PHONY: web web-test bits
+web:
+	@echo 'http://127.0.0.1:8000/web/'
+	@$(PYTHON) -m http.server --bind 127.0.0.1 8000
+
+need-node:
+	@command -v node >/dev/null || $(call apt_install,nodejs)
+
+$(VENV)/.web: $(VENV)/.dev
+	$(call install,$(VENV)) playwright
+	@touch $@
+
+# Without a browser the tests of the page are skipped, and say so.
+web-test: need-node $(VENV)/.web
+	node --test tests/web/
+	@command -v chromium >/dev/null || $(call apt_install,chromium) || \
+	  echo 'web-test: Chromium could not be installed' >&2
+	$(VENV)/bin/python -m pytest tests/web
+
+bits: need-node $(VENV)/.demo
+	$(VENV)/bin/python tests/bits/table.py
+
 # What a change must hold to.
 
 .PHONY: check check-python check-c
@@ -193,7 +220,7 @@ ci: test
 	@$(MAKE) ci-beyond-test
 
 ci-beyond-test:
-	@for target in check parity native repro size demo bench; do \
+	@for target in check parity native repro size demo bits web-test bench; do \
 	  echo "== make $$target"; $(MAKE) "$$target"; \
 	done
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -38,15 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(args.seed)
     train_set, test_set = Digits(train=True), Digits(train=False)
-    model = nn.Sequential(
-        nn.Linear(64, 256),
-        nn.ReLU(),
-        nn.Dropout(0.3),
-        nn.Linear(256, 128),
-        nn.ReLU(),
-        nn.Dropout(0.3),
-        nn.Linear(128, 10),
-    )
+    model = network()
     print(f"{len(train_set)} images to train with, {len(test_set)} to test with")
     start = time.perf_counter()
     losses = train(model, train_set, test_set, args.epochs)
@@ -63,6 +55,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if show_saved_tensors_are_snapshots() else 1
 
 
+def network() -> nn.Module:
+    """A perceptron with two hidden layers: (N, 64) -> (N, 10) scores."""
+    return nn.Sequential(
+        nn.Linear(64, 256),
+        nn.ReLU(),
+        nn.Dropout(0.3),
+        nn.Linear(256, 128),
+        nn.ReLU(),
+        nn.Dropout(0.3),
+        nn.Linear(128, 10),
+    )
+
+
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m pygrad.demo", description="Learn to read.")
     parser.add_argument("--epochs", type=int, default=30, help="passes over the images (30)")
@@ -74,8 +79,16 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     return args
 
 
-def train(model: nn.Module, train_set: Digits, test_set: Digits, epochs: int) -> list[list[float]]:
-    """Train `model` in place; the loss of every step, a list for each epoch."""
+def train(
+    model: nn.Module,
+    train_set: Digits,
+    test_set: Digits,
+    epochs: int,
+    on_epoch: Callable[[], object] = lambda: None,
+) -> list[list[float]]:
+    """Train `model` in place, calling `on_epoch` after each pass; the loss of every step, a list
+    for each epoch.
+    """
     loader = DataLoader(train_set, batch_size=BATCH_SIZE, shuffle=True)
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
     criterion = nn.CrossEntropyLoss()
@@ -99,6 +112,7 @@ def train(model: nn.Module, train_set: Digits, test_set: Digits, epochs: int) ->
                 f"  train {accuracy(model, train_set):6.2f} %"
                 f"  test {accuracy(model, test_set):6.2f} %"
             )
+            on_epoch()
     return losses
 
 

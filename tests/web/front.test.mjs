@@ -1,0 +1,180 @@
+// The JavaScript front: `node --test tests/web`.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { load } from '../../web/index.js';
+
+const torch = await load();
+const leaf = (...values) => torch.tensor(values, { requires_grad: true, dtype: torch.float64 });
+
+test('values travel both ways', () => {
+  assert.deepEqual(torch.tensor([[1, 2], [3, 4]]).add(1).tolist(), [[2, 3], [4, 5]]);
+  assert.deepEqual(torch.tensor([true, false]).tolist(), [true, false]);
+  assert.equal(torch.tensor([1n, 2n]).dtype, torch.int64);
+  assert.deepEqual(torch.tensor(new Float64Array([0.1, 0.2])).toTypedArray(), new Float64Array([0.1, 0.2]));
+  assert.equal(torch.tensor(3).item(), 3);
+  assert.deepEqual(torch.zeros([0, 3]).tolist(), []);
+  assert.deepEqual(torch.empty([2, 0]).shape, [2, 0]);
+});
+
+test('functions and methods are those of the op table', () => {
+  assert.ok(Object.keys(torch).length > 300);
+  assert.equal(typeof torch.Tensor.prototype.logsumexp, 'function');
+  assert.equal(typeof torch.nn.functional.cross_entropy, 'function');
+  assert.equal(typeof torch.linalg.solve, 'function');
+  assert.deepEqual(torch.ones([2, 3]).sum(1, { keepdim: true }).shape, [2, 1]);
+});
+
+test('named results have their names', () => {
+  const { values, indices } = torch.max(torch.tensor([[1, 5], [3, 2]]), 1);
+  assert.deepEqual([values.tolist(), indices.tolist()], [[5, 3], [1, 0]]);
+});
+
+test('in-place and out= give the receiver back', () => {
+  const x = torch.ones([2]);
+  assert.equal(x.add_(1), x);
+  const out = torch.empty([2]);
+  assert.equal(torch.mul(x, 3, { out }), out);
+  assert.deepEqual(out.tolist(), [6, 6]);
+});
+
+test('subscripts', () => {
+  const x = torch.arange(6).reshape([2, 3]);
+  assert.deepEqual(x.index(1).tolist(), [3, 4, 5]);
+  assert.deepEqual(x.index(torch.ellipsis, torch.slice(0, 2)).tolist(), [[0, 1], [3, 4]]);
+  assert.deepEqual(x.index([1, 0], [0, 2]).tolist(), [3, 2]);
+  assert.deepEqual(x.index_set([0, torch.slice()], 9).tolist(), [[9, 9, 9], [3, 4, 5]]);
+});
+
+test('backward accumulates, twice through a freed graph raises', () => {
+  const x = leaf(1, 2);
+  const y = x.mul(x).sum();
+  y.backward();
+  assert.deepEqual(x.grad.tolist(), [2, 4]);
+  assert.equal(x.grad, x.grad);
+  assert.throws(() => y.backward(), { name: 'RuntimeError', message: /backward through the graph a second time/ });
+});
+
+test('options come early or late', () => {
+  const x = leaf(1, 2);
+  torch.autograd.backward(x.mul(3), torch.tensor([1, 10], { dtype: torch.float64 }));
+  torch.autograd.backward([x.mul(3).sum()], { retain_graph: true });
+  assert.deepEqual(x.grad.tolist(), [6, 33]);
+  assert.deepEqual(torch.autograd.grad(x.sum(), [x, leaf(1)], { allow_unused: true })[1], null);
+});
+
+test('a mutation of a saved tensor changes no gradient', () => {
+  assert.equal(torch.autograd.graph.allow_mutation_on_saved_tensors(), true);
+  const x = leaf(1, 2);
+  const hidden = x.mul(1);
+  const y = hidden.mul(hidden).sum();
+  hidden.zero_();
+  y.backward();
+  assert.deepEqual(x.grad.tolist(), [2, 4]);
+});
+
+test('modes end with their function, also by a throw', () => {
+  assert.equal(torch.no_grad(() => torch.is_grad_enabled()), false);
+  assert.equal(torch.no_grad(() => torch.enable_grad(() => leaf(1).mul(2).requires_grad)), true);
+  assert.throws(() => torch.no_grad(() => { throw new Error('mine'); }), /mine/);
+  assert.equal(torch.is_grad_enabled(), true);
+  assert.equal(torch.inference_mode(() => torch.is_inference_mode_enabled()), true);
+});
+
+test('hooks see and replace gradients, and their errors come through', () => {
+  const x = leaf(1, 2);
+  const seen = [];
+  const handle = x.register_hook((g) => { seen.push(g.tolist()); return g.mul(2); });
+  x.sum().backward();
+  assert.deepEqual([seen, x.grad.tolist()], [[[1, 1]], [2, 2]]);
+  handle.remove();
+  x.register_hook(() => { throw new TypeError('of a hook'); });
+  assert.throws(() => x.sum().backward(), { name: 'TypeError', message: 'of a hook' });
+});
+
+test('functions of functions', () => {
+  const { jacobian, hessian, vjp, hvp } = torch.autograd.functional;
+  const x = torch.tensor([1, 2]);
+  assert.deepEqual(jacobian((a) => a.pow(2), x).tolist(), [[2, 0], [0, 4]]);
+  assert.deepEqual(hessian((a) => a.pow(3).sum(), x).tolist(), [[6, 0], [0, 12]]);
+  assert.deepEqual(vjp((a) => a.pow(2), x, torch.ones([2]))[1].tolist(), [2, 4]);
+  assert.deepEqual(hvp((a) => a.pow(3).sum(), x, torch.ones([2]))[1].tolist(), [6, 12]);
+});
+
+test('errors have the types and words of PyTorch', () => {
+  const cases = [
+    [() => torch.ones([2, 3]).matmul(torch.ones([2, 3])), 'RuntimeError', /mat1 and mat2 shapes cannot be multiplied \(2x3 and 2x3\)/],
+    [() => torch.ones([2]).index(5), 'IndexError', /out of bounds/],
+    [() => torch.add(torch.ones([2]), 'a'), 'TypeError', /add\(\)/],
+    [() => torch.ones([3]).sum(4), 'IndexError', /Dimension out of range/],
+    [() => torch.empty([1e9, 1e9]), 'OutOfMemoryError', /can't allocate memory/],
+    [() => torch.tensor([[1], [1, 2]]), 'ValueError', /expected sequence of length/],
+    [() => torch.tensor([1]).backward(), 'RuntimeError', /does not require grad/],
+  ];
+  for (const [call, name, message] of cases) assert.throws(call, { name, message });
+  assert.deepEqual(torch.ones([2]).tolist(), [1, 1]);
+});
+
+test('a scope and dispose leave nothing behind', () => {
+  const before = torch.live_count();
+  const kept = torch.scope(() => {
+    const x = leaf(1, 2, 3);
+    x.mul(x).sum().backward();
+    return x.exp().detach();
+  });
+  assert.equal(torch.live_count(), before + 1);
+  kept.dispose();
+  assert.equal(torch.live_count(), before);
+  assert.throws(() => kept.add(1), { name: 'RuntimeError', message: /disposed/ });
+});
+
+test('memory that runs out is an error like others', () => {
+  const before = torch.live_count();
+  assert.throws(() => torch.empty([2 ** 29, 2]), { name: 'OutOfMemoryError' });
+  assert.equal(torch.live_count(), before);
+});
+
+test('a stream of random numbers starts again from its seed', () => {
+  torch.manual_seed(7);
+  const first = torch.randn([3]).tolist();
+  torch.manual_seed(7);
+  assert.deepEqual(torch.randn([3]).tolist(), first);
+  const generator = new torch.Generator().manual_seed(7);
+  assert.deepEqual(torch.randn([3], { generator }).tolist(), first);
+});
+
+test('modules name, save and restore their parameters', () => {
+  const model = () => new torch.nn.Sequential(new torch.nn.Linear(2, 3), new torch.nn.ReLU(), new torch.nn.Linear(3, 1));
+  const [a, b] = [model(), model()];
+  assert.deepEqual(a.named_parameters().map(([name]) => name), ['0.weight', '0.bias', '2.weight', '2.bias']);
+  b.load_state_dict(a.state_dict());
+  const x = torch.ones([4, 2]);
+  assert.deepEqual(a.call(x).tolist(), b.call(x).tolist());
+  assert.throws(() => b.load_state_dict({}), /missing/);
+});
+
+test('each optimizer descends', () => {
+  for (const [name, options] of [['SGD', { lr: 0.1, momentum: 0.9 }], ['Adam', { lr: 0.1 }], ['AdamW', { lr: 0.1 }]]) {
+    const x = leaf(3, -2);
+    const optimizer = new torch.optim[name]([x], options);
+    const loss = () => x.square().sum();
+    const before = loss().item();
+    for (let i = 0; i < 20; i++) torch.scope(() => {
+      optimizer.zero_grad();
+      loss().backward();
+      optimizer.step();
+    });
+    assert.ok(loss().item() < before / 2, name);
+  }
+});
+
+test('libraries do not share memory', async () => {
+  const other = await load();
+  other.set_grad_enabled(false);
+  assert.equal(torch.is_grad_enabled(), true);
+});
+
+test('what is no engine is refused', async () => {
+  await assert.rejects(load(new Uint8Array([1, 2, 3])), { name: 'EngineError', message: /no engine/ });
+  const other = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
+  await assert.rejects(load(other), { name: 'EngineError', message: /imports/ });
+});

@@ -1,0 +1,68 @@
+/**
+ * pygrad for JavaScript: PyTorch's names over the engine that Python runs, with the same bits.
+ *
+ *     import { load } from './web/index.js';
+ *     const torch = await load();
+ *     const x = torch.tensor([1, 2, 3], { requires_grad: true });
+ *     x.mul(x).sum().backward();
+ *     x.grad.tolist(); // [2, 4, 6]
+ */
+import { makeAutograd } from './autograd.js';
+import * as core from './engine.js';
+import { makeNn } from './nn.js';
+import { makeOptim } from './optim.js';
+import { dtypes, ellipsis, makeTensors, Slice } from './tensor.js';
+
+/** A library over an engine of its own.
+ * @param {string | URL | BufferSource} [source] the binary; the package's own by default */
+export async function load(source) {
+  const engine = await core.loadEngine(source);
+  const tensors = makeTensors(engine);
+  const { spaces, C } = tensors;
+  const autograd = makeAutograd(tensors, engine, spaces.f);
+  const generator = (id) => new core.Coded(core.TAG.GENERATOR, id);
+
+  /** A stream of random numbers of its own; pass it as `{generator}`. */
+  class Generator extends core.Coded {
+    constructor() {
+      super(core.TAG.GENERATOR, C._generator_new());
+    }
+
+    manual_seed(seed) {
+      C._generator_seed(this, seed);
+      return this;
+    }
+
+    /** Lets go of the stream; any later use raises. */
+    free() {
+      C._generator_free(this.code);
+    }
+  }
+
+  return {
+    ...spaces.f,
+    ...dtypes,
+    Tensor: tensors.Tensor,
+    tensor: tensors.tensor,
+    scope: tensors.scope,
+    slice: (...bounds) => new Slice(...bounds),
+    ellipsis,
+    Generator,
+    manual_seed: (seed) => C._generator_seed(generator(0), seed),
+    autograd,
+    no_grad: autograd.no_grad,
+    enable_grad: autograd.enable_grad,
+    inference_mode: autograd.inference_mode,
+    set_grad_enabled: autograd.set_grad_enabled,
+    is_grad_enabled: autograd.is_grad_enabled,
+    is_inference_mode_enabled: autograd.is_inference_mode_enabled,
+    nn: makeNn(tensors, autograd),
+    optim: makeOptim(tensors),
+    linalg: spaces.l,
+    special: spaces.s,
+    errors: core,
+    _C: C,
+    _engine: engine,
+    live_count: () => engine.liveCount(),
+  };
+}

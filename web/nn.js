@@ -1,0 +1,188 @@
+/** Modules: layers with parameters, made and initialised as PyTorch's, in the same order of draws. */
+
+/** torch.nn over a library of tensors. */
+export function makeNn({ Tensor, spaces, outside }, autograd) {
+  const f = spaces.f;
+  const F = { ...f, ...spaces.n }; // PyTorch has most of torch's functions there too
+
+  /** A tensor that a module learns. */
+  const Parameter = (tensor) => outside(() => tensor.detach().requires_grad_());
+
+  /** Base of all layers: names its parameters, buffers and modules by its fields. */
+  class Module {
+    training = true;
+
+    forward() {
+      throw new Error(`Module [${this.constructor.name}] is missing the required "forward" function`);
+    }
+
+    /** Runs the layer. */
+    call(...args) {
+      return this.forward(...args);
+    }
+
+    /** [name, module], depth first, this one included. */
+    *named_modules(prefix = '') {
+      yield [prefix, this];
+      for (const [name, child] of Object.entries(this)) {
+        if (child instanceof Module) yield* child.named_modules(prefix ? `${prefix}.${name}` : name);
+      }
+    }
+
+    *named_tensors(learned) {
+      for (const [prefix, module] of this.named_modules()) {
+        for (const [name, value] of Object.entries(module)) {
+          if (value instanceof Tensor && (learned === undefined || value.requires_grad === learned))
+            yield [prefix ? `${prefix}.${name}` : name, value];
+        }
+      }
+    }
+
+    /** @returns {[string, any][]} */
+    named_parameters() {
+      return [...this.named_tensors(true)];
+    }
+
+    parameters() {
+      return this.named_parameters().map(([, value]) => value);
+    }
+
+    state_dict() {
+      return Object.fromEntries([...this.named_tensors()].map(([name, value]) => [name, value.detach()]));
+    }
+
+    load_state_dict(state) {
+      const own = Object.fromEntries(this.named_tensors());
+      const missing = Object.keys(own).filter((name) => !(name in state));
+      const unexpected = Object.keys(state).filter((name) => !(name in own));
+      if (missing.length || unexpected.length)
+        throw new Error(`Error(s) in loading state_dict: missing [${missing}], unexpected [${unexpected}]`);
+      autograd.no_grad(() => { for (const [name, value] of Object.entries(own)) value.copy_(state[name]); });
+    }
+
+    train(mode = true) {
+      for (const [, module] of this.named_modules()) module.training = mode;
+      return this;
+    }
+
+    eval() {
+      return this.train(false);
+    }
+
+    zero_grad() {
+      for (const parameter of this.parameters()) parameter.grad = null;
+    }
+  }
+
+  /** Uniform on (-b, b), b = 1 / sqrt(fan_in), by the steps of PyTorch's formula. */
+  function initialise(weight, bias) {
+    const fanIn = weight.numel() / weight.shape[0];
+    const bound = Math.sqrt(3) * (Math.sqrt(2 / (1 + Math.sqrt(5) ** 2)) / Math.sqrt(fanIn));
+    autograd.no_grad(() => {
+      weight.uniform_(-bound, bound);
+      bias?.uniform_(-1 / Math.sqrt(fanIn), 1 / Math.sqrt(fanIn));
+    });
+  }
+
+  class Linear extends Module {
+    constructor(in_features, out_features, { bias = true } = {}) {
+      super();
+      this.weight = Parameter(f.empty([out_features, in_features]));
+      if (bias) this.bias = Parameter(f.empty([out_features]));
+      initialise(this.weight, this.bias);
+    }
+
+    forward(x) {
+      return F.linear(x, this.weight, this.bias ?? null);
+    }
+  }
+
+  class Conv2d extends Module {
+    constructor(in_channels, out_channels, kernel_size, { stride = 1, padding = 0, dilation = 1, groups = 1, bias = true } = {}) {
+      super();
+      const [h, w] = Array.isArray(kernel_size) ? kernel_size : [kernel_size, kernel_size];
+      this.options = { stride, padding, dilation, groups };
+      this.weight = Parameter(f.empty([out_channels, in_channels / groups, h, w]));
+      if (bias) this.bias = Parameter(f.empty([out_channels]));
+      initialise(this.weight, this.bias);
+    }
+
+    forward(x) {
+      return F.conv2d(x, this.weight, this.bias ?? null, this.options);
+    }
+  }
+
+  class Embedding extends Module {
+    constructor(num_embeddings, embedding_dim) {
+      super();
+      this.weight = Parameter(f.empty([num_embeddings, embedding_dim]));
+      autograd.no_grad(() => this.weight.normal_());
+    }
+
+    forward(x) {
+      return F.embedding(x, this.weight);
+    }
+  }
+
+  class LayerNorm extends Module {
+    constructor(normalized_shape, { eps = 1e-5 } = {}) {
+      super();
+      this.normalized_shape = [normalized_shape].flat();
+      this.eps = eps;
+      this.weight = Parameter(f.ones(this.normalized_shape));
+      this.bias = Parameter(f.zeros(this.normalized_shape));
+    }
+
+    forward(x) {
+      return F.layer_norm(x, this.normalized_shape, this.weight, this.bias, this.eps);
+    }
+  }
+
+  class Dropout extends Module {
+    constructor(p = 0.5) {
+      super();
+      this.p = p;
+    }
+
+    forward(x) {
+      return F.dropout(x, this.p, this.training);
+    }
+  }
+
+  class Sequential extends Module {
+    constructor(...layers) {
+      super();
+      layers.forEach((layer, i) => { this[i] = layer; });
+    }
+
+    forward(x) {
+      let y = x;
+      for (const layer of Object.values(this)) if (layer instanceof Module) y = layer.call(y);
+      return y;
+    }
+  }
+
+  /** A layer without parameters: a function of the table with its options. */
+  const layer = (name, apply) =>
+    ({ [name]: class extends Module {
+      constructor(...args) {
+        super();
+        this.args = args;
+      }
+
+      forward(...inputs) {
+        return apply(inputs, this.args);
+      }
+    } })[name];
+
+  const plain = (name, fn) => layer(name, (inputs, args) => fn(...inputs, ...args));
+  return {
+    Module, Parameter, Linear, Conv2d, Embedding, LayerNorm, Dropout, Sequential,
+    ReLU: plain('ReLU', F.relu), Tanh: plain('Tanh', F.tanh), Sigmoid: plain('Sigmoid', F.sigmoid),
+    GELU: plain('GELU', F.gelu), SiLU: plain('SiLU', F.silu), Softmax: plain('Softmax', F.softmax),
+    MaxPool2d: plain('MaxPool2d', F.max_pool2d), AvgPool2d: plain('AvgPool2d', F.avg_pool2d),
+    Flatten: layer('Flatten', ([x], [start = 1, end = -1]) => f.flatten(x, start, end)),
+    MSELoss: plain('MSELoss', F.mse_loss), CrossEntropyLoss: plain('CrossEntropyLoss', F.cross_entropy),
+    functional: F,
+  };
+}

@@ -1,0 +1,434 @@
+/**
+ * Tensors, and the functions and methods that the engine's op table gives: nothing here lists ops.
+ *
+ * A call takes positional arguments and a trailing options object: `x.sum(1, {keepdim: true})`.
+ * Numbers that are integers travel as integers, all others as floats; `tensor()` alone takes
+ * numbers as float32 unless told otherwise, bigints as int64 and booleans as bool.
+ */
+import { Coded, EngineError, HOST, Index, MODE, MODES, RuntimeError, TAG, ValueError, IndexError } from './engine.js';
+
+const ARRAYS = {
+  uint8: Uint8Array, int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
+  float32: Float32Array, float64: Float64Array, bool: Uint8Array,
+};
+const CODES = { uint8: 0, int8: 1, int16: 2, int32: 3, int64: 4, float32: 6, float64: 7, bool: 11 };
+
+/** The element type of a tensor: `torch.float32`. */
+export class DType extends Coded {
+  constructor(name) {
+    super(TAG.DTYPE, CODES[name]);
+    this.name = name;
+    this.array = ARRAYS[name];
+    this.itemsize = this.array.BYTES_PER_ELEMENT;
+    this.is_floating_point = name.startsWith('float');
+  }
+
+  toString() {
+    return `torch.${this.name}`;
+  }
+}
+
+export const dtypes = Object.freeze(Object.fromEntries(Object.keys(CODES).map((n) => [n, new DType(n)])));
+const byCode = new Map(Object.values(dtypes).map((dtype) => [dtype.code, dtype]));
+
+/** A part of a subscript: `x.index(slice(0, 2), null, 1)`. */
+export class Slice {
+  constructor(start = null, stop = null, step = null) {
+    Object.assign(this, { start, stop, step });
+  }
+}
+
+/** What `...` is in a subscript. */
+export const ellipsis = Symbol('...');
+
+const isOptions = (value) =>
+  value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype;
+
+/** A library over one engine: tensors, functions by namespace, modes, scopes. */
+export function makeTensors(engine) {
+  const finalizers = new FinalizationRegistry((handle) => engine.released.push(handle));
+  let scope = null;
+
+  class Tensor {
+    /** @param {number} handle owned by this object from now on */
+    constructor(handle) {
+      this.handle = handle;
+      finalizers.register(this, handle, this);
+      scope?.push(this);
+    }
+
+    /** The handle, unless the tensor was disposed of. */
+    alive() {
+      if (!this.handle) throw new RuntimeError('pygrad: this tensor was disposed of');
+      return this.handle;
+    }
+
+    /** Lets go of the tensor now; any later use raises. */
+    dispose() {
+      if (!this.handle) return;
+      finalizers.unregister(this);
+      engine.released.push(this.handle);
+      this.handle = 0;
+    }
+
+    get #at() {
+      return this.alive();
+    }
+
+    get dtype() {
+      return byCode.get(engine.view.u8[this.#at + engine.layout.dtype]);
+    }
+
+    get ndim() {
+      return engine.view.u8[this.#at + engine.layout.ndim];
+    }
+
+    /** Sizes, one a dimension. @returns {number[]} */
+    get shape() {
+      return this.#numbers('sizes');
+    }
+
+    #numbers(field) {
+      const from = engine.u32(this.#at + engine.layout[field]) / 8;
+      return Array.from({ length: this.ndim }, (_, i) => Number(engine.view.i64[from + i]));
+    }
+
+    get _version() {
+      const at = engine.u32(this.#at + engine.layout.version);
+      return at ? engine.u32(at + engine.layout.version_value) : 0;
+    }
+
+    get requires_grad() {
+      return C._requires_grad(this);
+    }
+
+    set requires_grad(on) {
+      this.requires_grad_(on);
+    }
+
+    get is_leaf() {
+      return C._is_leaf(this);
+    }
+
+    get T() {
+      return C.numpy_T(this);
+    }
+
+    get mT() {
+      return C.mT(this);
+    }
+
+    /** The gradient that backward accumulated, or null. */
+    get grad() {
+      const meta = engine.u32(this.#at + engine.layout.meta);
+      const handle = meta ? engine.u32(meta + engine.layout.meta_grad) : 0;
+      if (!handle) return null;
+      if (this.gradient?.handle === handle) return this.gradient;
+      engine.view.i32[handle / 4]++; // a reference of our own, see pg.h
+      this.gradient = outside(() => new Tensor(handle));
+      return this.gradient;
+    }
+
+    set grad(value) {
+      C._set_grad(this, value);
+      this.gradient = null;
+    }
+
+    /** The node that made it, or null for a leaf. */
+    get grad_fn() {
+      const address = C._node_of(this);
+      return address ? new Node(address) : null;
+    }
+
+    /** The same elements, outside of the graph; shares memory. */
+    get data() {
+      return C._data(this);
+    }
+
+    size(dim) {
+      if (dim === undefined) return this.shape;
+      const shape = this.shape;
+      const at = dim < 0 ? dim + shape.length : dim;
+      if (shape[at] === undefined)
+        throw new IndexError(`Dimension out of range (expected to be in range of [${-shape.length}, ${shape.length - 1}], but got ${dim})`);
+      return shape[at];
+    }
+
+    dim() {
+      return this.ndim;
+    }
+
+    /** Steps between elements, one a dimension. */
+    stride() {
+      return this.#numbers('strides');
+    }
+
+    numel() {
+      return Number(engine.view.i64[(this.#at + engine.layout.numel) / 8]);
+    }
+
+    /** x[a, b, ...]: integers, null, ellipsis, slices, tensors, booleans. */
+    index(...items) {
+      return C._getitem(this, subscript(items));
+    }
+
+    /** x[a, b, ...] = value. */
+    index_set(items, value) {
+      C._setitem(this, subscript(Array.isArray(items) ? items : [items]), value);
+      return this;
+    }
+
+    /** The elements in order, copied, as a typed array (int64: BigInt64Array). */
+    toTypedArray() {
+      const plain = noGrad(() => this.detach().contiguous());
+      const at = plain.data_ptr();
+      return new (this.dtype.array)(engine.memory.buffer.slice(at, at + plain.numel() * this.dtype.itemsize));
+    }
+
+    /** The elements as nested arrays; a number of a tensor without dimensions. */
+    tolist() {
+      const flat = Array.from(this.toTypedArray(), (v) => (this.dtype === dtypes.bool ? v !== 0 : typeof v === 'bigint' ? small(v) : v));
+      const fold = (shape, from, step) => {
+        if (!shape.length) return flat[from];
+        const inner = step / shape[0] || 0;
+        return Array.from({ length: shape[0] }, (_, i) => fold(shape.slice(1), from + i * inner, inner));
+      };
+      return fold(this.shape, 0, flat.length);
+    }
+
+    toArray() {
+      return this.tolist();
+    }
+
+    /** Adds the gradients of the leaves that this (a scalar, or with `gradient`) depends on.
+     * @param {Tensor | {gradient?: Tensor, retain_graph?: boolean, create_graph?: boolean, inputs?: Tensor[]} | null} [gradient]
+     * @param {{retain_graph?: boolean, create_graph?: boolean, inputs?: Tensor[]}} [options] */
+    backward(gradient, options) {
+      const given = isOptions(gradient) ? gradient : { gradient, ...options };
+      const { create_graph = false, retain_graph = create_graph, inputs = [] } = given;
+      C._backward([this], [given.gradient ?? null], retain_graph, create_graph, inputs);
+    }
+
+    /** Calls `hook` with the gradient in backward; what it returns replaces that. */
+    register_hook(hook) {
+      return addHook(this, hook, false);
+    }
+
+    register_post_accumulate_grad_hook(hook) {
+      return addHook(this, hook, true);
+    }
+
+    toString() {
+      return C._repr(this, 'tensor');
+    }
+
+    [Symbol.for('nodejs.util.inspect.custom')]() {
+      return this.handle ? this.toString() : 'tensor(disposed)';
+    }
+  }
+
+  /** A node of the backward graph. */
+  class Node {
+    constructor(address) {
+      this.address = address;
+      finalizers.register(this, address);
+    }
+
+    name() {
+      return C._node_name(this.address);
+    }
+
+    /** [node or null, number of its output], one an input. */
+    get next_functions() {
+      const words = C._node_next(this.address);
+      return Array.from({ length: words.length / 2 }, (_, i) => [words[2 * i] ? new Node(words[2 * i]) : null, words[2 * i + 1]]);
+    }
+  }
+
+  // ---------------------------------------------------------------- the table
+
+  const finish = {
+    tensor: (handle) => new Tensor(handle),
+    tensors: (list) => list,
+    dtype: (code) => byCode.get(code),
+  };
+
+  /** The row's function; the receiver of a method comes back as itself if it is the result. */
+  function make(row, mode, names) {
+    return function call(...args) {
+      const last = args[args.length - 1];
+      const options = args.length && isOptions(last) ? args.pop() : {};
+      const out = options.out;
+      const result = engine.call(row, mode, args, options, {
+        ...finish,
+        tensor: (handle) => {
+          const mine = [args[0], ...(Array.isArray(out) ? out : [out])].find((t) => t?.handle === handle);
+          if (mine === undefined) return new Tensor(handle);
+          engine.released.push(handle);
+          return mine;
+        },
+      });
+      if (names && Array.isArray(result)) names.forEach((name, i) => { result[name] = result[i]; });
+      return result;
+    };
+  }
+
+  const spaces = { f: {}, m: {}, n: {}, s: {}, l: {}, c: {} };
+  /** The ops in table order; rows of one name that stand together are overloads of one op. */
+  const table = [];
+  engine.describe().forEach(([flags, schema], row) => {
+    const name = schema.slice(0, schema.indexOf('('));
+    if (table.at(-1)?.name !== name) table.push({ name, row, flags: '', schemas: [] });
+    table.at(-1).flags += flags;
+    table.at(-1).schemas.push(schema);
+  });
+  for (const op of table) {
+    const results = op.schemas.map((s) => /-> \((\w+ \w+(?:, \w+ \w+)+)\)$/.exec(s)?.[1]).find(Boolean);
+    const names = results?.split(', ').map((part) => part.split(' ')[1]);
+    for (const [letter, space] of Object.entries(spaces)) {
+      const withInplace = letter === 'n' && op.flags.includes('N');
+      if (!op.flags.includes(letter) && !withInplace) continue;
+      const mode = letter === 'm' ? MODE.METHOD : 0;
+      space[op.name] = make(op.row, mode, names);
+      if (withInplace || (op.flags.includes('i') && 'fmn'.includes(letter)))
+        space[`${op.name}_`] = make(op.row, mode | MODE.INPLACE, names);
+    }
+  }
+  const C = spaces.c;
+  for (const [name, method] of Object.entries(spaces.m)) {
+    if (name in Tensor.prototype) continue;
+    Object.defineProperty(Tensor.prototype, name, {
+      value(...args) {
+        return method(this, ...args);
+      },
+      writable: true, configurable: true,
+    });
+  }
+
+  // ---------------------------------------------------------------- hooks
+
+  const hooks = new Map();
+  let nextHook = 1;
+
+  function addHook(tensor, hook, post) {
+    const id = nextHook++;
+    hooks.set(id, { hook, tensor: new WeakRef(tensor) });
+    C._hook_add(tensor, id, post);
+    return { id, remove: () => { hooks.delete(id); if (tensor.handle) C._hook_remove(tensor, id); } };
+  }
+
+  engine.onDropped = (id) => hooks.delete(id);
+  engine.onHostCall = (kind, id, handles) => {
+    const found = hooks.get(id);
+    const tensors = handles.map((handle) => new Tensor(handle));
+    if (kind !== HOST.HOOK && kind !== HOST.POST_HOOK) throw new EngineError(`pygrad: callback ${kind} is not known here`);
+    const given = kind === HOST.POST_HOOK ? found?.tensor.deref() ?? tensors[0] : tensors[0];
+    const result = found?.hook(given);
+    return result instanceof Tensor && kind === HOST.HOOK ? [result.alive()] : [];
+  };
+
+  // ---------------------------------------------------------------- subscripts, creation
+
+  function subscript(items) {
+    const words = [];
+    for (const item of items) {
+      if (item === null) words.push(0);
+      else if (item === ellipsis) words.push(1);
+      else if (Number.isSafeInteger(item) || typeof item === 'bigint') words.push(2, item);
+      else if (item instanceof Slice) words.push(3, ...[item.start, item.stop, item.step].map((v) => v ?? -(2n ** 63n)));
+      else if (item instanceof Tensor) words.push(4, item.alive());
+      else if (typeof item === 'boolean') words.push(5, Number(item));
+      else if (Array.isArray(item)) words.push(4, tensor(item, { dtype: dtypes.int64 }).alive());
+      else throw new IndexError('only integers, slices, ellipsis, null and tensors are valid indices');
+    }
+    return new Index(words);
+  }
+
+  /** A tensor of nested arrays, a typed array, or a number. */
+  function tensor(data, { dtype, requires_grad = false, shape } = {}) {
+    if (data instanceof Tensor) return data.detach().clone();
+    const sizes = shape ?? (ArrayBuffer.isView(data) ? [data.length] : sizesOf(data));
+    const flat = ArrayBuffer.isView(data) ? data : Array.isArray(data) ? data.flat(Infinity) : [data];
+    const count = sizes.reduce((a, b) => a * b, 1);
+    if (flat.length !== count) throw new ValueError(`expected ${count} elements for the shape [${sizes}], got ${flat.length}`);
+    const kind = dtype ?? kindOf(flat);
+    const made = C._empty(sizes, kind);
+    const array = new kind.array(engine.memory.buffer, made.data_ptr(), flat.length);
+    if (kind === dtypes.int64) array.set(flat instanceof BigInt64Array ? flat : Array.from(flat, (v) => BigInt(Math.trunc(Number(v)))));
+    else if (kind === dtypes.bool) array.set(Array.from(flat, (v) => Number(Boolean(v))));
+    else array.set(Array.from(flat, Number));
+    return requires_grad ? made.requires_grad_() : made;
+  }
+
+  // ---------------------------------------------------------------- modes and scopes
+
+  /** Runs fn with some mode bits set or cleared; puts them back, also if fn throws. */
+  function withModes(clear, set, fn) {
+    const was = engine.modes;
+    engine.modes = (was & ~clear) | set;
+    try {
+      return fn();
+    } finally {
+      engine.modes = was;
+    }
+  }
+
+  const noGrad = (fn) => withModes(MODES.GRAD, 0, fn);
+
+  /** Runs fn outside of any scope: what it makes lives on. */
+  function outside(fn) {
+    const was = scope;
+    scope = null;
+    try {
+      return fn();
+    } finally {
+      scope = was;
+    }
+  }
+
+  /** Runs fn and disposes of all tensors made meanwhile but those that it returns (in arrays and
+   * plain objects too) or that were passed to `keep`. */
+  function runScope(fn) {
+    const outer = scope;
+    const mine = (scope = []);
+    const kept = new Set();
+    const keep = (value) => {
+      if (value instanceof Tensor) kept.add(value);
+      else if (Array.isArray(value)) value.forEach(keep);
+      else if (value && isOptions(value)) Object.values(value).forEach(keep);
+      return value;
+    };
+    try {
+      return keep(fn(keep));
+    } finally {
+      scope = outer;
+      for (const each of mine) {
+        if (kept.has(each)) outer?.push(each);
+        else each.dispose();
+      }
+    }
+  }
+
+  return { Tensor, Node, spaces, table, C, tensor, withModes, outside, scope: runScope };
+}
+
+const small = (word) => (Number.isSafeInteger(Number(word)) ? Number(word) : word);
+
+/** The sizes of nested arrays. */
+function sizesOf(data) {
+  if (!Array.isArray(data)) return [];
+  const inner = data.map(sizesOf);
+  inner.forEach((sizes) => {
+    if (sizes.join() !== inner[0].join())
+      throw new ValueError(`expected sequence of length ${inner[0][0] ?? 1} at dim 1 (got ${sizes[0] ?? 1})`);
+  });
+  return [data.length, ...(inner[0] ?? [])];
+}
+
+/** The type that plain values suggest. */
+function kindOf(flat) {
+  for (const [name, kind] of Object.entries(ARRAYS)) if (ArrayBuffer.isView(flat) && flat instanceof kind) return dtypes[name];
+  if (flat.length && flat.every((v) => typeof v === 'boolean')) return dtypes.bool;
+  if (flat.length && flat.every((v) => typeof v === 'bigint')) return dtypes.int64;
+  return dtypes.float32;
+}
