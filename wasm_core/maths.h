@@ -50,6 +50,10 @@
 #define m_isfinite(x) ((T)((x) - (x) == 0))
 #define m_isnan(x) ((x) != (x))
 
+static inline double maths_relu_f64(double x) { return x < 0 ? 0 : x; }
+static inline int64_t maths_relu_int(int64_t x) { return x < 0 ? 0 : x; }
+#define m_relu(x) _Generic((x), float: relu_f32, double: maths_relu_f64, default: maths_relu_int)(x)
+
 /* Rounding leaves integers alone. */
 static inline int64_t maths_same(int64_t x) { return x; }
 #define MATHS_ROUND(name, x) _Generic((x), float: name##f, double: name, default: maths_same)(x)
