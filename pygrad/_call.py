@@ -480,6 +480,7 @@ def _read_result(row: int, kwargs: dict[str, Any]) -> Any:
 _pack_ints = struct.Struct("<q8xq8xq8xq").pack_into
 _pack_double = struct.Struct("<q8xq8xq8xd").pack_into
 """Of the parameters of call2: head, released handle, two arguments."""
+_SELF = e.SELF
 _FRESH = 1 << 30  # below it a result needs no second look, and comparing is fastest
 
 
@@ -507,6 +508,11 @@ def binary(row: int, mode: int = e.METHOD) -> Callable[[Any, Any], Any]:
     """A function (tensor, tensor or number) -> tensor for an op, with as little Python as it
     takes.
     """
+    return _pair(row, mode)[0]
+
+
+def _pair(row: int, mode: int) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """`binary`, and what it uses for other things than tensors."""
     tensors = _head(row, mode, e.TENSOR, e.TENSOR)
     with_int = _head(row, mode, e.TENSOR, e.INT)
     with_float = _head(row, mode, e.TENSOR, e.FLOAT)
@@ -537,7 +543,7 @@ def binary(row: int, mode: int = e.METHOD) -> Callable[[Any, Any], Any]:
                 out = _new(_tensor_type)
                 out._h = r
                 return out
-            return _other(r, row, (self, other))
+            return self if r == _SELF else _other(r, row, (self, other))
         finally:
             _owner.busy = False
 
@@ -564,16 +570,29 @@ def binary(row: int, mode: int = e.METHOD) -> Callable[[Any, Any], Any]:
         finally:
             _owner.busy = False
 
-    return call_binary
+    return call_binary, with_number
 
 
-def unary(row: int, mode: int = e.METHOD) -> Callable[[Any], Any]:
-    """A function tensor -> tensor (or None) for an op."""
+def function(row: int, mode: int) -> Callable[..., Any]:
+    """A function of any arguments for an op: quick for one tensor, or for a tensor with another,
+    a float or an int.
+    """
     head = _head(row, mode, e.TENSOR)
+    with_tensor, with_number = _pair(row, mode)
 
-    def call_unary(self: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        n = len(args)
+        if kwargs or not 0 < n < 3 or _get_kind(type(args[0])) != K_TENSOR:
+            return invoke(row, mode, args, kwargs)
+        if n == 2:
+            kind = type(args[1])
+            if kind is float or kind is int:
+                return with_number(*args)
+            if kind is _tensor_type:
+                return with_tensor(*args)
+            return invoke(row, mode, args, kwargs)
         if _ident() != _owner.ident or _owner.busy:
-            return invoke(row, mode, (self,), {})
+            return invoke(row, mode, args, kwargs)
         _owner.busy = True
         try:
             dead = 0
@@ -581,18 +600,18 @@ def unary(row: int, mode: int = e.METHOD) -> Callable[[Any], Any]:
                 dead = _pop()
                 if _released:
                     _hand_over_rest()
-            _pack_ints(_slots, 0, head, dead, self._h, 0)
+            _pack_ints(_slots, 0, head, dead, args[0]._h, 0)
             _call2()
             r = _result[0]
             if r < _FRESH:
                 out = _new(_tensor_type)
                 out._h = r
                 return out
-            return _other(r, row, (self,))
+            return _other(r, row, args)
         finally:
             _owner.busy = False
 
-    return call_unary
+    return call
 
 
 def indexed(row: int) -> Callable[[Any, int], Any]:
@@ -624,12 +643,22 @@ def indexed(row: int) -> Callable[[Any, int], Any]:
     return call_indexed
 
 
+_SHORT_WORK = 1 << 15
+
+
 def command(row: int) -> Callable[[Any], Any]:
-    """A function of a tensor that mostly returns None, from an op that may take long."""
+    """A function of a tensor for a backward, which may take long. After one that was short the
+    next keeps the GIL.
+    """
     head = _head(row, 0, e.TENSOR)
+    ints, work = e.ints, e.WORK
 
     def run_command(self: Any) -> Any:
-        saved = e.enter()
+        saved: bytes | None = None
+        if locked := ints[work] > _SHORT_WORK or _ident() != _owner.ident or _owner.busy:
+            saved = e.enter()
+        else:
+            _owner.busy = True
         try:
             dead = 0
             if _released:
@@ -637,12 +666,18 @@ def command(row: int) -> Callable[[Any], Any]:
                 if _released:
                     _hand_over_rest()
             _pack_ints(_slots, 0, head, dead, self._h, 0)
-            e.call2_long()
+            (_call2_long if locked else _call2)()
             r = _result[0]
-            if r != e.DESCRIBED or e.ints[e.RESULT_TAG] != e.NONE:
-                return _other(r, row, (self,))
-            return None
+            if r == _DESCRIBED and ints[e.RESULT_TAG] == _NONE:
+                return None
+            return _other(r, row, (self,))
         finally:
-            e.leave(saved)
+            if locked:
+                e.leave(saved)
+            else:
+                _owner.busy = False
 
     return run_command
+
+
+_call2_long, _DESCRIBED, _NONE = e.call2_long, e.DESCRIBED, e.NONE

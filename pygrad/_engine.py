@@ -69,7 +69,7 @@ _LAYOUT_NAMES = (
     "frame_result_tag "
     "frame_result frame_message frame_host_in frame_host_out frame_host_n_out frame_data "
     "data_bytes max_release "
-    "storage_exports frame_modes frame_host_cap"
+    "storage_exports frame_modes frame_host_cap frame_work"
 ).split()
 
 
@@ -404,6 +404,7 @@ KEYWORDS: Final = (frame + layout["frame_keywords"]) >> 2
 RESULT: Final = (frame + layout["frame_result"]) >> 3
 RESULT_TAG: Final = (frame + layout["frame_result_tag"]) >> 2
 MESSAGE: Final = (frame + layout["frame_message"]) >> 2
+WORK: Final = (frame + layout["frame_work"]) >> 2
 MAX_RELEASE: Final = layout["max_release"]
 _fork_pid = os.getpid()
 

@@ -111,25 +111,8 @@ def _learn_results(op: Op) -> None:
             _call.NAMED_RESULTS.setdefault(op.row, kind)
 
 
-tensor_type: list[type] = [object]
-"""The Tensor class, once it exists."""
-
-
 def _make(op: Op, mode: int, name: str, letter: str) -> Function:
-    row = op.row
-    invoke, one, two = _call.invoke, _call.unary(op.row, mode), _call.binary(op.row, mode)
-
-    def function(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
-            n = len(args)
-            if n == 1 and type(args[0]) is tensor_type[0]:
-                return one(args[0])
-            if n == 2 and type(args[0]) is tensor_type[0]:
-                kind = type(args[1])
-                if kind is float or kind is tensor_type[0]:
-                    return two(*args)
-        return invoke(row, mode, args, kwargs)
-
+    function = _call.function(op.row, mode)
     rows = op.offered(letter)
     schemas = "\n    ".join(schema for _, schema in rows)
     function.__name__ = function.__qualname__ = name

@@ -271,13 +271,13 @@ class Tensor(Methods, metaclass=_TensorType):
     def grad(self, value: Tensor | None) -> None:
         if value is None:
             self._drop_grad()
-        elif isinstance(value, Tensor):
-            _C["_set_grad"](self, value)
-        else:
+            return
+        if not isinstance(value, Tensor):
             raise TypeError(
                 "assigned grad expected to be a Tensor or None but got grad of type "
                 f"{type(value).__name__}"
             )
+        _C["_set_grad"](self, value)
         self._g = value
 
     @grad.deleter
@@ -724,7 +724,6 @@ def _as_tensor(value: Any) -> Tensor:
 
 _floats = _engine.memory.cast("f")
 _call.adopt_tensor(Tensor)
-_ops.tensor_type[0] = Tensor
 
 _OPERATORS: Final = {
     "add": "__add__ __radd__",

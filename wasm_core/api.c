@@ -17,7 +17,7 @@ static PgFrame *frame; /* allocated, since zeros of a static one would be shippe
 PG_EXPORT(pg_frame) PgFrame *pg_frame(void) {
   if (frame) return frame;
   frame = mem_permanent(sizeof *frame);
-  if (frame) frame->modes = PG_MODE_GRAD;
+  if (frame) frame->modes = PG_MODE_GRAD, frame->work = INT32_MAX;
   return frame;
 }
 
@@ -51,7 +51,8 @@ static const int32_t layout[] = {
     (int32_t)offsetof(PgFrame, result_tag), (int32_t)offsetof(PgFrame, result), (int32_t)offsetof(PgFrame, message),
     (int32_t)offsetof(PgFrame, host_in), (int32_t)offsetof(PgFrame, host_out), (int32_t)offsetof(PgFrame, host_n_out),
     (int32_t)offsetof(PgFrame, data), PG_DATA_BYTES, PG_MAX_RELEASE, (int32_t)offsetof(Storage, exports),
-    (int32_t)offsetof(PgFrame, modes), (int32_t)offsetof(PgFrame, host_cap)};
+    (int32_t)offsetof(PgFrame, modes), (int32_t)offsetof(PgFrame, host_cap),
+    (int32_t)offsetof(PgFrame, work)};
 
 PG_EXPORT(pg_layout) int32_t pg_layout(int32_t k) {
   return k >= 0 && k < (int32_t)(sizeof layout / sizeof *layout) ? layout[k] : -1;

@@ -50,6 +50,7 @@ struct Task {
   uint64_t since; /* older nodes lead nowhere */
   int n_captures;
   Capture *captures;
+  int64_t work; /* elements of gradients, and some for each node */
   uint64_t capture_bits; /* a filter: the capture_bit of each captured node */
   int64_t id;
   bool whole; /* neither it nor those it is nested in leave parts of their graphs out */
@@ -215,6 +216,7 @@ static Tensor *accumulated(Tensor *a, Tensor *b) {
 /* Takes what the pool owns: the state holds its own reference. */
 static bool deliver(State *s, int slot, Tensor *g) {
   if (!g) return !failed();
+  s->task->work += 64 + g->numel;
   Tensor *old = s->grads[slot];
   if (!old) {
     tensor_retain(g);
@@ -729,6 +731,7 @@ int task_results(Task *task, Tensor **captured) {
 
 void task_end(Task *task) {
   stop_waiting(task);
+  host_note_work(task->work);
   while (task->states) {
     State *s = task->states;
     task->states = s->next;

@@ -164,3 +164,5 @@ int64_t host_clock(int32_t event) {
   enter(HOST_CLOCK, event, 0, NULL, 1, &nanoseconds);
   return nanoseconds;
 }
+
+void host_note_work(int64_t work) { pg_frame()->work = work > INT32_MAX ? INT32_MAX : (int32_t)work; }

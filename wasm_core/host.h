@@ -47,4 +47,7 @@ void host_drop(int32_t id);
 int32_t host_dropped_take(void); /* the next one, or 0 */
 bool host_pending(void);         /* dropped ids or warnings wait for the host */
 
+/* For the host, which keeps its lock over a backward as long as the last one was. */
+void host_note_work(int64_t work);
+
 #endif

@@ -94,9 +94,9 @@ static inline float log1p_f32(float x) {
 static inline float tanh_f32(float x) {
   float z = x * x, square = z * z;
   float p = (0.133313283f * z - 0.333332777f) + square * ((0.0206019990f * z - 0.0537292287f) - square * 0.00566078024f);
-  float small = x + x * z * p, size = fabsf(x);
-  float large = copysign_f32(1 - 2 / (exp_near_f32(size > 10 ? 21 : 2 * size) + 1), x);
-  return size <= 0.625f ? small : large;
+  float size = fabsf(x), small = size + size * z * p;
+  float large = 1 - 2 / (exp_near_f32(size > 10 ? 21 : 2 * size) + 1);
+  return copysign_f32(size > 0.625f ? large : small, x);
 }
 
 /* |x| <= 1 by a polynomial in x^2; 1 - exp(a polynomial that is log erfc) up to 4, where it is 1. */

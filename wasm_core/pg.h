@@ -60,6 +60,7 @@ typedef struct {
   int64_t host_in, host_out;       /* of a callback: where its arguments stand and its results go */
   int32_t host_n_out, host_cap;    /* how many results there are, and may be */
   int32_t modes; /* of the calling thread, PG_MODE_ bits: the host writes it between calls */
+  int32_t work;    /* of the last backward: elements of its gradients, and some for each node */
   _Alignas(16) char data[PG_DATA_BYTES];       /* lists and texts of arguments */
 } PgFrame;
 
