@@ -244,6 +244,8 @@ frame: Final = _frame
 lock: Final = threading.RLock()
 queued_warnings: Final[list[str]] = []
 """What callbacks have to warn of: raised when the crossing ends, with the engine's own."""
+kept: Final[list[Any]] = []
+"""What the last callback returned: the engine takes its own references when the callback ends."""
 released: Final[list[int]] = []
 """Handles whose Python objects died; the next crossing hands them over."""
 
@@ -433,6 +435,8 @@ def hand_over_rest() -> None:
 
 def drain() -> None:
     """Releases every handle whose object is gone, without waiting for the next call."""
+    if not owner.busy:
+        kept.clear()
     with _Entered():
         while released:
             memory[_N_RELEASE] = hand_over(0)

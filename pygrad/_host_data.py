@@ -71,7 +71,7 @@ def to_numpy(tensor: Tensor, force: bool) -> Any:
     import numpy as np
 
     if tensor.requires_grad:
-        if not force:
+        if not force and _ops.SPACES["f"]["is_grad_enabled"]():
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."

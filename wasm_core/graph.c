@@ -207,6 +207,7 @@ bool node_describe(Node *n, int k, const Tensor *y, bool defined) {
 /* Each output holds a reference of its own; the caller's is consumed by output 0. */
 Tensor *set_history_at(Tensor *y, Node *n, int output_nr) {
   if (!n) return y;
+  if (n->unpacked_inputs) saves_pack(n);
   bool fits = y && !failed() && dtype_is_float((DType)y->dtype) && grow_outputs(n, output_nr + 1);
   if (fits) fits = describe_output(n, output_nr, y);
   if (!fits) {
@@ -247,6 +248,7 @@ Node *tensor_accumulator(Tensor *t) {
   Node *n = node_bare(&AccumulateGrad, 0, 0, 0);
   if (!n) return NULL;
   n->kind = NODE_ACCUMULATE;
+  next_sequence--; /* it takes none */
   n->sequence = UINT64_MAX; /* gradients are accumulated as soon as they are complete */
   n->n_outputs = 1;
   if (!describe_output(n, 0, t)) {
@@ -299,8 +301,8 @@ Tensor *make_view(Tensor *self, Tensor *v, Node *n, ViewOrigin origin) {
   m->base = of_view ? from->base : self;
   tensor_retain(m->base);
   m->view_version = tensor_version(v);
+  if (!(grad_mode && recording)) origin = inference_mode ? VIEW_INFERENCE : VIEW_NO_GRAD;
   if (origin == VIEW_PLAIN && of_view) origin = from->view_origin;
-  if (origin == VIEW_PLAIN && !(grad_mode && recording)) origin = inference_mode ? VIEW_INFERENCE : VIEW_NO_GRAD;
   m->view_origin = (uint8_t)origin;
   if (forward_on && grad_mode) forward_view(self, v);
   return set_history(v, n);
@@ -402,11 +404,45 @@ static void move_retain_hook(Tensor *t, Node *from) {
   tensor_retain_grad(t);
 }
 
+static const char *const origin_texts[] = {
+    [VIEW_MULTI_OUTPUT] = "This view is the output of a function that returns multiple views. Such functions do not allow "
+                          "the output views to be modified inplace. You should replace the inplace operation by an "
+                          "out-of-place one.",
+    [VIEW_IN_CUSTOM] = "This view was created inside a custom Function (or because an input was returned as-is) and the "
+                       "autograd logic to handle view+inplace would override the custom backward associated with the "
+                       "custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by "
+                       "cloning the output of the custom Function."};
+
+/* The error for writing to a view that allows no history, or (`by_others`) for having written to what it is a view of. */
+static void refuse_view(const Tensor *t, bool by_others) {
+  const Node *fn = t->grad_fn;
+  int origin = t->meta->view_origin;
+  bool inference = origin == VIEW_INFERENCE, ambiguous = inference || origin == VIEW_NO_GRAD;
+  const char *what = by_others ? "its base or another view of its base has been" : "is being";
+  char subject[400];
+  if (ambiguous || !fn)
+    snprintf(subject, sizeof subject, "A view was created in %s mode and %s modified inplace %s.", inference ? "inference" : "no_grad",
+             what, inference ? "in normal mode" : "with grad mode enabled");
+  else
+    snprintf(subject, sizeof subject, "Output %d of %.*s is a view and %s modified inplace.", (int)t->output_nr, node_stem(fn),
+             fn->type->name, what);
+  if (ambiguous)
+    fail(ERR_RUNTIME,
+         "%s Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+         "the view and the inplace either both inside the %s block (if you don't want the inplace to be tracked) or both "
+         "outside (if you want the inplace to be tracked).", subject, inference ? "inference_mode" : "no_grad");
+  else fail(ERR_RUNTIME, "%s %s", subject, origin_texts[origin]);
+}
+
 Node *tensor_grad_fn(Tensor *t) {
   Meta *m = t->meta;
   if (!m || !m->base) return t->grad_fn;
   if (!t->grad_fn && !tensor_requires_grad(m->base)) return NULL;
   if (m->view_version == tensor_version(t)) return t->grad_fn;
+  if (m->view_origin != VIEW_PLAIN) {
+    refuse_view(t, true);
+    return NULL;
+  }
   Node *n = node_bare(&AsStridedView, 1, 0, geometry_count(m->base, t));
   if (!n) return t->grad_fn;
   n->edges[0] = tensor_edge(m->base);
@@ -424,33 +460,12 @@ Node *tensor_grad_fn(Tensor *t) {
 
 /* ------------------------------------------------------------ in place */
 
-static const char *const origin_texts[] = {
-    [VIEW_MULTI_OUTPUT] = "This view is the output of a function that returns multiple views. Such functions do not allow "
-                          "the output views to be modified inplace. You should replace the inplace operation by an "
-                          "out-of-place one.",
-    [VIEW_IN_CUSTOM] = "This view was created inside a custom Function (or because an input was returned as-is) and the "
-                       "autograd logic to handle view+inplace would override the custom backward associated with the "
-                       "custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by "
-                       "cloning the output of the custom Function."};
-
 bool check_rebase(Tensor *t) {
   Meta *m = t->meta;
   if (failed()) return false;
   if (!m || !m->base || m->view_origin == VIEW_PLAIN) return true;
-  Node *fn = tensor_grad_fn(t);
-  if (m->view_origin == VIEW_NO_GRAD || m->view_origin == VIEW_INFERENCE) {
-    bool inference = m->view_origin == VIEW_INFERENCE;
-    fail(ERR_RUNTIME,
-         "A view was created in %s mode and is being modified inplace %s. Given that this use case is ambiguous and "
-         "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
-         "inside the %s block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to "
-         "be tracked).",
-         inference ? "inference" : "no_grad", inference ? "in normal mode" : "with grad mode enabled",
-         inference ? "inference_mode" : "no_grad");
-    return false;
-  }
-  fail(ERR_RUNTIME, "Output %d of %.*s is a view and is being modified inplace. %s", (int)t->output_nr, fn ? node_stem(fn) : 10,
-       fn ? fn->type->name : "a function", origin_texts[m->view_origin]);
+  tensor_grad_fn(t);
+  if (!failed()) refuse_view(t, false);
   return false;
 }
 

@@ -96,6 +96,7 @@ struct Node {
   bool freed;       /* saved values were released by a backward */
   bool guarded;     /* some saved value has hooks or a version to check */
   bool running;     /* its gradient function is at work */
+  bool unpacked_inputs; /* inputs were saved that hooks have still to pack */
   uint8_t kind;     /* NODE_PLAIN, ... */
   NodeHook *hooks;
   void *state;      /* of the backward that is running, see engine.c; the link of the dead list */
@@ -156,6 +157,7 @@ static inline void num_i(Node *n, int k, int64_t v) { if (n) n->numbers[k].i = v
 static inline void num_f(Node *n, int k, double v) { if (n) n->numbers[k].f = v; }
 
 /* --- saved values (saved.c) --- */
+void saves_pack(Node *n); /* runs the pack hooks on the inputs that were saved */
 /* Before a node runs: unpacks what hooks packed and checks what has a version, used by the formula or not. */
 bool saves_ready(Node *n);
 void saves_done(Node *n); /* after it ran: lets go of what was unpacked */
@@ -175,7 +177,8 @@ bool saved_hooks_disable(const char *text);
 const char *saved_hooks_disabled(void); /* NULL: not disabled */
 
 /* --- histories --- */
-Node *tensor_grad_fn(Tensor *t); /* borrowed; regenerates the one of a view whose base changed */
+/* Borrowed; regenerates the one of a view whose base changed, and fails if that view allows none. */
+Node *tensor_grad_fn(Tensor *t);
 Edge tensor_edge(Tensor *t);     /* owned reference; the accumulator of a leaf; {NULL} if none */
 bool tensor_is_leaf(Tensor *t);
 bool tensor_is_view(const Tensor *t);

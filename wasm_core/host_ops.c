@@ -52,9 +52,11 @@ static PrintKind print_kind(DType d) {
 /* t as PyTorch prints it, in scratch; with the text of its tangent, if any. */
 static const char *text_of(Tensor *t, const char *tangent) {
   Node *fn = tensor_grad_fn(t);
+  bool invalid = failed(); /* a view whose base was written to */
+  if (invalid) status_clear();
   PrintTensor p = {.data = tensor_data(t), .sizes = t->sizes, .strides = t->strides, .ndim = t->ndim,
                    .kind = print_kind((DType)t->dtype), .default_kind = print_kind(dtype_default()),
-                   .grad_fn = fn ? node_short_name(fn) : NULL, .requires_grad = tensor_requires_grad(t),
+                   .grad_fn = invalid ? "Invalid" : fn ? node_short_name(fn) : NULL, .requires_grad = tensor_requires_grad(t),
                    .tangent = tangent};
   int64_t n = print_tensor(&p, &options, NULL, 0);
   char *text = n >= 0 ? scratch_alloc((size_t)n + 1) : NULL;

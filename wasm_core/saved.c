@@ -109,26 +109,34 @@ static bool pack(Node *n, Saved *s, Tensor *t, int32_t hooks) {
   s->packed = host_pack(hooks, t);
   grad_mode = was;
   n->guarded = true;
-  if (!failed() && tensor_version(t) != version)
+  if (!failed() && tensor_version(t) != version) {
+    host_drop(s->packed);
+    s->packed = 0;
     fail(ERR_RUNTIME, "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot "
                       "be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "
                       "you need to perform in-place operations on the input to a pack hook.");
+  }
   return !failed();
 }
 
+/* The pair of hooks for t: none for numbers of the host, which are not its tensors. */
+static int32_t hooks_for(const Node *n, const Tensor *t) {
+  return n_hooks && !is_wrapped(t) && !n->unrecorded ? hook_stack[n_hooks - 1] : 0;
+}
+
+static bool may_be_saved(const Tensor *t) {
+  if (!(t->flags & FLAG_INFERENCE)) return true;
+  fail(ERR_RUNTIME, "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
+                    "mode in computation tracked by autograd. To work around this, you can make a clone to get a normal "
+                    "tensor and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+  return false;
+}
+
 static bool keep_value(Node *n, Saved *s, Tensor *t) {
-  if (t->flags & FLAG_INFERENCE) {
-    fail(ERR_RUNTIME, "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
-                      "mode in computation tracked by autograd. To work around this, you can make a clone to get a normal "
-                      "tensor and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
-    return false;
-  }
-  int32_t hooks = n_hooks && !is_wrapped(t) && !n->unrecorded ? hook_stack[n_hooks - 1] : 0;
-  s->set = true;
-  if (hooks) return pack(n, s, t, hooks);
   Tensor *v = tensor_snapshot(t);
   if (!v) return false;
   tensor_retain(s->value = v);
+  s->set = true;
   if (forward_on && !s->is_output) forward_share(t, v);
   if (!saved_check_mode) return true;
   keep_version(s, t);
@@ -144,32 +152,86 @@ static void keep_for_tangents(Node *n, Saved *s, Tensor *t) {
 
 Tensor *inplace_self;
 
+/* What hooks are to pack waits in `original` until all inputs are known: see saves_pack. */
 void save(Node *n, int slot, Tensor *t) {
-  if (!n || !t || failed()) return;
+  if (!n || !t || failed() || !may_be_saved(t)) return;
   Saved *s = &n->saves[slot];
-  if (t == inplace_self && n_hooks && hook_stack[n_hooks - 1]) t = t_clone(t); /* the host may keep it */
-  if (!t || !keep_value(n, s, t)) return;
-  if (s->version) tensor_retain(s->original = t);
+  int32_t hooks = hooks_for(n, t);
+  if (hooks && t == inplace_self && !(t = t_clone(t))) return; /* the host may keep it */
+  if (hooks) s->set = true;
+  else if (!keep_value(n, s, t)) return;
+  if (hooks || s->version) tensor_retain(s->original = t);
   s->requires_grad = recording && tensor_requires_grad(t);
-  if (!s->requires_grad) {
-    keep_for_tangents(n, s, t);
-    return;
+  if (s->requires_grad) {
+    s->grad_fn = tensor_grad_fn(t);
+    s->output_nr = t->output_nr;
+    if (s->grad_fn) node_retain(s->grad_fn);
+    else tensor_retain(s->leaf = t);
   }
-  s->grad_fn = tensor_grad_fn(t);
-  s->output_nr = t->output_nr;
-  if (s->grad_fn) node_retain(s->grad_fn);
-  else tensor_retain(s->leaf = t);
-  keep_for_tangents(n, s, t);
+  if (hooks && (n->n_outputs || n->kind == NODE_HOST)) saves_pack(n);
+  else if (hooks) n->unpacked_inputs = true;
 }
 
 void save_output(Node *n, int slot, Tensor *y) {
-  if (!n || !y || failed() || (y->grad_fn != n && !(forward_on && forward_waits_for(y, n)))) return;
+  if (!n || !y || failed() || (y->grad_fn != n && !(forward_on && forward_waits_for(y, n))) || !may_be_saved(y)) return;
   Saved *s = &n->saves[slot];
   s->is_output = true; /* its tangent comes later */
-  if (!keep_value(n, s, y)) return;
   s->requires_grad = !n->unrecorded;
   s->output_nr = y->output_nr;
-  keep_for_tangents(n, s, y);
+  int32_t hooks = hooks_for(n, y);
+  if (hooks) {
+    s->set = pack(n, s, y, hooks);
+    keep_for_tangents(n, s, y);
+  } else keep_value(n, s, y);
+}
+
+/* ------------------------------------------------------------ order */
+
+enum { NAMED = 16 };
+
+/* An output that carries no gradient is saved as inputs are. */
+static bool is_result(const Saved *s, const char *name) {
+  return s->is_output || (name && (strncmp(name, "result", 6) == 0 || strncmp(name, "indices", 7) == 0));
+}
+
+static bool precedes(const Saved *a, const char *x, const Saved *b, const char *y) {
+  bool late = is_result(a, x), later = is_result(b, y);
+  if (late != later) return later;
+  size_t nx = x ? strcspn(x, " *") : 0, ny = y ? strcspn(y, " *") : 0;
+  int order = strncmp(x ? x : "", y ? y : "", nx < ny ? nx : ny);
+  return order ? order < 0 : nx < ny;
+}
+
+/* PyTorch's order of the slots: inputs by name, then outputs by name; a custom node's as they are. */
+static int ordered(const Node *n, int *order) {
+  const char *names[NAMED] = {NULL}, *at = n->type->fields;
+  int count = n->n_saves < NAMED ? n->n_saves : NAMED;
+  for (int i = 0; i < count && *at && *at != '|'; i++) {
+    names[i] = at;
+    at += strcspn(at, " ");
+    at += strspn(at, " ");
+  }
+  for (int i = 0; i < count; i++) {
+    int k = i;
+    for (; k > 0 && n->kind != NODE_HOST && precedes(&n->saves[i], names[i], &n->saves[order[k - 1]], names[order[k - 1]]); k--)
+      order[k] = order[k - 1];
+    order[k] = i;
+  }
+  return count;
+}
+
+void saves_pack(Node *n) {
+  int order[NAMED], count = ordered(n, order);
+  n->unpacked_inputs = false;
+  for (int i = 0; i < n->n_saves && !failed(); i++) {
+    Saved *s = &n->saves[i < count ? order[i] : i];
+    if (!s->set || s->value || s->packed || !s->original) continue;
+    Tensor *t = s->original;
+    s->original = NULL;
+    s->set = pack(n, s, t, hooks_for(n, t));
+    keep_for_tangents(n, s, t);
+    tensor_release(t);
+  }
 }
 
 void saves_written(Node *n, Tensor *self) {
@@ -216,7 +278,9 @@ static bool usable(const Node *n, const Saved *s, bool running) {
     saved_freed();
     return false;
   }
-  if (running && s->original && s->grad_fn && !tensor_grad_fn(s->original)) {
+  Node *now = s->original ? tensor_grad_fn(s->original) : NULL;
+  if (failed()) return false;
+  if (running && s->original && s->grad_fn && !now) {
     fail(ERR_RUNTIME, "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
                       "please use out-of-place `.detach()` instead");
     return false;
@@ -262,7 +326,8 @@ static Tensor *unpack(Node *n, Saved *s, bool running) {
   Tensor *v = s->packed ? host_unpack(s->packed) : s->value;
   if (failed() || !v || (running && !(grad_mode && recording))) return v;
   if (!s->requires_grad) return s->packed && tensor_requires_grad(v) ? with_history(n, s, v) : v;
-  if (running && s->leaf && !s->packed && same_elements(s->leaf, v)) return s->leaf;
+  Tensor *itself = s->original ? s->original : s->leaf;
+  if (running && itself && !s->packed && same_elements(itself, v)) return itself;
   return with_history(n, s, v);
 }
 
@@ -275,33 +340,9 @@ Tensor *saved(Node *n, int slot) {
   return v;
 }
 
-/* PyTorch's order: inputs by name, then outputs by name. */
-static bool precedes(const char *const *names, const Saved *a, int i, const Saved *b, int k) {
-  if (a->is_output != b->is_output) return b->is_output;
-  const char *x = names[i], *y = names[k];
-  size_t nx = x ? strcspn(x, " *") : 0, ny = y ? strcspn(y, " *") : 0;
-  int order = x && y ? strncmp(x, y, nx < ny ? nx : ny) : 0;
-  return order ? order < 0 : nx != ny && x && y ? nx < ny : i < k;
-}
-
 bool saves_ready(Node *n) {
-  enum { NAMED = 16 };
-  const char *names[NAMED] = {NULL}, *at = n->type->fields;
-  bool done[NAMED] = {false};
-  for (int i = 0; i < NAMED && *at && *at != '|'; i++) {
-    names[i] = at;
-    at += strcspn(at, " ");
-    at += strspn(at, " ");
-  }
-  for (int left = n->n_saves < NAMED ? n->n_saves : NAMED; left > 0; left--) {
-    int best = -1;
-    for (int i = 0; i < n->n_saves && i < NAMED; i++)
-      if (!done[i] && (best < 0 || precedes(names, &n->saves[i], i, &n->saves[best], best))) best = i;
-    done[best] = true;
-    if (n->saves[best].set) saved(n, best);
-  }
-  for (int i = NAMED; i < n->n_saves; i++)
-    if (n->saves[i].set) saved(n, i);
+  int order[NAMED], count = ordered(n, order);
+  for (int i = 0; i < n->n_saves; i++) saved(n, i < count ? order[i] : i);
   return !failed();
 }
 
@@ -319,7 +360,9 @@ Tensor *saved_for_host(Node *n, int slot) {
   if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
   Saved *s = &n->saves[slot];
   if (s->packed) return unpack(n, s, false);
-  return usable(n, s, false) ? with_history(n, s, tensor_snapshot(s->value)) : NULL;
+  Tensor *copy = usable(n, s, false) ? tensor_snapshot(s->value) : NULL;
+  bool detached = s->original && s->grad_fn && !s->original->grad_fn;
+  return copy && !detached ? with_history(n, s, copy) : copy;
 }
 
 bool saved_register_hooks(Node *n, int slot, int32_t hooks) {
@@ -335,7 +378,6 @@ bool saved_register_hooks(Node *n, int slot, int32_t hooks) {
                       "through the graph a second time or if you need to access saved variables after calling backward.");
   }
   Tensor *v = failed() ? NULL : tensor_snapshot(s->value);
-  adopt_version(v, s->version);
   if (!v || !pack(n, s, v, hooks)) return false;
   Saved old = *s;
   s->value = s->original = NULL;

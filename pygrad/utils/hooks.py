@@ -22,7 +22,7 @@ objects: Final[dict[int, Any]] = {}
 """What the engine knows by a number: hooks, pairs of hooks, what was packed, dictionaries."""
 runners: Final[dict[int, Runner]] = {}
 _ids = itertools.count(1)
-_keep: list[Any] = []
+_keep: Final = _engine.kept
 
 services: dict[int, Callable[[int, list[int]], list[int]]] = {}
 """By the kind of a callback that runs nothing of the user's: a function of the id and the
