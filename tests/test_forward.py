@@ -18,12 +18,18 @@ from pygrad.autograd import forward_ad as fw
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-ONCE_ONLY = set("cdist pdist multi_margin_loss multilabel_margin_loss _delayed_error".split())
+ONCE_ONLY = set("cdist pdist multi_margin_loss multilabel_margin_loss".split())
 """Ops whose gradient PyTorch does not differentiate either, so that it has no tangents for them."""
+
+INTERNAL = {"_delayed_error", "_save_tensor"}
+"""Parts of the custom functions, tested with them."""
+
+PADDED = {"embedding"}
+"""Ops whose gradient leaves out what their tangent does not: as PyTorch's."""
 
 
 def has_tangents(entry: Entry) -> bool:
-    return differentiable(entry) and entry.name not in ONCE_ONLY
+    return differentiable(entry) and entry.name not in ONCE_ONLY | INTERNAL
 
 
 def moving(sample: Call, arrays: list[Array]) -> list[int]:
@@ -107,7 +113,8 @@ def test_tangent(entry: Entry, sample: Call) -> None:
         mine = float(contracted_tangent(kept, 1).item())
     above, below = (value(entry, sample, moved(arrays, way, s)) for s in (STEP, -STEP))
     np.testing.assert_allclose(mine, (above - below) / (2 * STEP), rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-12)
+    if entry.name not in PADDED:
+        np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-12)
 
 
 def gradient_along(entry: Entry, sample: Call, arrays: list[Array], way: dict[int, Array]) -> float:

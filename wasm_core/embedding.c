@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "forward.h"
 #include "index.h"
 #include "iter.h"
 #include "memory.h"
@@ -71,8 +72,12 @@ static void save_table(Node *n, Table t) {
 static Table saved_table(Node *n) { return (Table){saved(n, 0), NUM(0), NUM(1), NUM(2)}; }
 
 #define TABLE_FIELDS "indices | weight_sym_size_argument_0:i padding_idx:i scale_grad_by_freq:b"
-/* dweight = 0, then dweight[index] += factor * g for each index in order. */
-GRAD(EmbeddingBackward0, TABLE_FIELDS) { gi[0] = embedding_dense_backward(g[0], saved_table(n)); }
+/* dweight = 0, then dweight[index] += factor * g for each index in order. A tangent is looked up without factors. */
+GRAD(EmbeddingBackward0, TABLE_FIELDS) {
+  Table t = saved_table(n);
+  if (forward_produces(n)) t = (Table){t.indices, t.rows, -1, false};
+  gi[0] = embedding_dense_backward(g[0], t);
+}
 
 /* That is linear in g: its gradient looks up what it added to. */
 GRAD(EmbeddingDenseBackwardBackward0, TABLE_FIELDS) {

@@ -293,6 +293,8 @@ bool forward_needs(const Node *n, int input) {
   return n->tangents->at[input] || (n != producing && n->edges[input].node);
 }
 
+bool forward_produces(const Node *n) { return n == producing; }
+
 bool forward_waits_for(const Tensor *y, const Node *n) {
   const Dual *d = dual_of(y);
   return d && d->waits_for == n;
@@ -418,7 +420,8 @@ static void grad_identity(Node *n, Tensor **g, Tensor **gi) {
 }
 static const NodeType Identity = {"Identity", grad_identity, ""};
 
-Tensor *forward_primal(Tensor *t) {
+Tensor *forward_primal(Tensor *t, int64_t level) {
+  if (level != 0 && forward_tangent(t)) return fail(ERR_RUNTIME, "Invalid level given to _fw_primal");
   Modes was = aside();
   Node *n = node_new(&Identity, 0, 0, t, NULL);
   Tensor *v = make_view(t, tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset), n, VIEW_PLAIN);

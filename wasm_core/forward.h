@@ -22,7 +22,7 @@ void forward_exit(int64_t level);  /* forgets every tangent */
 void forward_begin(bool allowed);  /* at the start of a call: sets forward_on */
 void forward_settle(void);         /* at its end: works out what waits */
 Tensor *forward_make_dual(Tensor *primal, Tensor *tangent, int64_t level);
-Tensor *forward_primal(Tensor *t); /* a view of t without tangent */
+Tensor *forward_primal(Tensor *t, int64_t level); /* a view of t without tangent */
 /* Gives t, which a custom function made, a tangent. */
 void forward_set(Tensor *t, Tensor *tangent);
 
@@ -34,6 +34,7 @@ bool forward_attach(Node *n, int count, Tensor *const *inputs);
 void forward_detach(Node *n);       /* the opposite; of a node that dies */
 void forward_output(Tensor *y, Node *n, int output_nr);
 bool forward_needs(const Node *n, int input); /* whether the input has a tangent, or a gradient later */
+bool forward_produces(const Node *n); /* whether n's gradient function is run for its output's tangent */
 bool forward_waits_for(const Tensor *y, const Node *n);
 void forward_view(Tensor *self, Tensor *v);
 void forward_share(Tensor *from, Tensor *to);  /* to is a snapshot or an alias of from */

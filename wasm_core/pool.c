@@ -523,7 +523,7 @@ void t_max_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, Ints dilati
     fail(ERR_RUNTIME, "max_pool1d() Invalid computed output size: %lld", (long long)output_size(&p, 2));
     return;
   }
-  bool alone = !indices && !(grad_mode && tensor_requires_grad(x)); /* a kernel of its own, which makes no view */
+  bool alone = !indices && !tensor_tracked(x); /* a kernel of its own, which makes no view */
   if (alone && !check_dtype("max_pool1d_impl", x, false)) return;
   t_max_pool(as_plane(x), 2, flat(kernel, 1, two[0]), flat(stride, 1, two[1]), flat(padding, 0, two[2]), flat(dilation, 1, two[3]), ceil_mode, out);
   for (int i = 0; i < 2; i++) out[i] = as_line(out[i]);

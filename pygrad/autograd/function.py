@@ -20,7 +20,7 @@ from .._modes import GRAD, get, put, switch
 from .._tensor import Tensor
 from .._vmap import levels
 from ..utils import hooks
-from . import _function_vmap, graph
+from . import _function_vmap, _jvp, graph
 from .grad_mode import no_grad
 
 __all__ = [
@@ -373,6 +373,7 @@ def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
     begun = _C["_custom_begin"](kind._type or _name_type(kind), ident := hooks.new_id(), tensors)
     ctx._address = begun[0]
     ctx.needs_input_grad = tuple(need != 0 for need in begun[1:])
+    dual = _jvp.suspend(tensors)
     was = switch(GRAD, False)
     try:
         if separate:
@@ -382,8 +383,14 @@ def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
             output = cls.forward(ctx, *args)
     finally:
         put(was)
+        if dual:
+            dual.resume()
     outputs = output if isinstance(output, tuple) else (output,)
+    if dual:
+        dual.note(ctx, outputs)
     results = _finish(ctx, tensors, outputs, separate)
+    if dual:
+        dual.carry(ctx, results)
     if begun[0]:
         _keep(ctx, ident, results)
     return results if isinstance(output, tuple) else results[0]

@@ -1,0 +1,521 @@
+"""Forward mode beside PyTorch's: the table's tangents, then scripts about levels, dual tensors,
+views, writes in place, errors and custom functions.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import UNINITIALISED, swept
+from oracle import assert_same_outcome, both, is_tensor, outcome, torch
+from oracle import leaves as parts
+from samples import Entry
+from sampling import Call, build
+
+import pygrad
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+SCRIPTS: dict[str, Callable[[Any, Any], Any]] = {}
+
+OTHERWISE_IN_PYTORCH = {
+    **dict.fromkeys(
+        ["logical_and", "logical_or", "logical_xor", "logical_not"], "in place it keeps the tangent"
+    ),
+    "scatter_reduce": "it has no tangent for one kind of reduction, and does not say so",
+}
+
+
+def script(body: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    SCRIPTS[body.__name__] = body
+    return body
+
+
+def forward_ad(library: Any) -> Any:
+    return importlib.import_module(f"{library.__name__}.autograd.forward_ad")
+
+
+# ------------------------------------------------------------------ the table
+
+
+def function(entry: Entry, library: Any) -> Any:
+    """The op as the library offers it to users; None where it has none of that name."""
+    found = None if entry.letter == "c" else library
+    for name in entry.id.split("."):
+        found = getattr(found, name, None)
+    return found
+
+
+def compared(entry: Entry) -> bool:
+    known = function(entry, torch) is not None and entry.name not in UNINITIALISED
+    return known and entry.name not in OTHERWISE_IN_PYTORCH
+
+
+def tangents(entry: Entry, library: Any, sample: Call, inplace: bool = False) -> list[Any]:
+    """Of each output the tangent, all floating inputs having one."""
+    fw = forward_ad(library)
+    kinds = sample.tensors()
+    count = iter(range(100))
+
+    def make(array: Any) -> Any:
+        k = next(count)
+        made = library.from_numpy(array.copy())
+        if not made.is_floating_point() or kinds[k].constant:
+            return made
+        way = np.random.default_rng(k).uniform(-1, 1, array.shape)
+        if kinds[k].kind == "definite":
+            way = way + np.swapaxes(way, -1, -2)
+        return fw.make_dual(made, library.from_numpy(np.asarray(way)))
+
+    with fw.dual_level():
+        args, kwargs = build(sample, "float64", make, library)
+        library.manual_seed(0)
+        if entry.mutates or inplace:
+            args = [args[0].clone(), *args[1:]]
+        if inplace:
+            result = getattr(args[0], entry.name + "_")(*args[1:], **kwargs)
+            assert result is args[0]
+        else:
+            result = function(entry, library)(*args, **kwargs)
+        found = [t for t in parts(result) if is_tensor(t)]
+        return [dense(library, fw.unpack_dual(t).tangent) for t in found]
+
+
+def dense(library: Any, tangent: Any) -> Any:
+    """A tangent with memory: PyTorch has zeros without."""
+    without = library is torch and tangent is not None and tangent._is_zerotensor()
+    return torch.zeros_like(tangent) if without else tangent
+
+
+def assert_same_tangents(entry: Entry, sample: Call, inplace: bool) -> None:
+    mine = outcome(lambda: tangents(entry, pygrad, sample, inplace))
+    theirs = outcome(lambda: tangents(entry, torch, sample, inplace))
+    if not theirs.error:
+        assert_same_outcome(mine, theirs, rtol=1e-6, atol=1e-8)
+
+
+@swept(compared)
+def test_tangents(entry: Entry, sample: Call) -> None:
+    assert_same_tangents(entry, sample, False)
+
+
+@swept(lambda entry: compared(entry) and "i" in entry.flags)
+def test_tangents_in_place(entry: Entry, sample: Call) -> None:
+    assert_same_tangents(entry, sample, True)
+
+
+# ------------------------------------------------------------------ scripts
+
+
+def numbers(t: Any) -> tuple[Any, Any]:
+    return t.tensor([1.0, 2.0, 3.0]), t.tensor([1.0, 0.0, 2.0])
+
+
+def halves(fw: Any, *tensors: Any) -> list[Any]:
+    return [part for tensor in tensors for part in fw.unpack_dual(tensor)]
+
+
+def refused(body: Callable[[], Any]) -> str:
+    """The type and the first line of what a call raises."""
+    try:
+        return f"fine: {body()}"
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+
+
+@script
+def levels(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    said = [refused(lambda: fw.make_dual(x, v)), fw.unpack_dual(x).tangent]
+    said += [refused(lambda: fw.make_dual(x, v, level=0)), fw.unpack_dual(x, level=0).tangent]
+    said += [refused(fw.exit_dual_level), refused(lambda: fw.exit_dual_level(level=3))]
+    said += [fw.enter_dual_level(), refused(fw.enter_dual_level)]
+    said += [refused(lambda: fw.exit_dual_level(level=1)), fw.exit_dual_level()]
+    with fw.dual_level() as level:
+        dual = fw.make_dual(x, v)
+        said += [level, fw.unpack_dual(dual).tangent, fw.unpack_dual(dual, level=1).tangent]
+    said += halves(fw, dual)
+    with fw.dual_level():
+        said += halves(fw, dual, dual * 2)
+    return said
+
+
+@script
+def level_is_left_after_an_error(t: Any, fw: Any) -> Any:
+    with pytest.raises(ZeroDivisionError), fw.dual_level():
+        _ = 1 / 0
+    with fw.dual_level() as level:
+        return level
+
+
+@script
+def level_as_a_decorator(t: Any, fw: Any) -> Any:
+    @fw.dual_level()
+    def slope(x: Any) -> Any:
+        return fw.unpack_dual(fw.make_dual(x, t.ones(())).sin()).tangent
+
+    return slope(t.tensor(0.5)), slope(t.tensor(1.5))
+
+
+@script
+def what_cannot_be_dual(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    whole = t.ones(3, dtype=t.int64)
+    with fw.dual_level():
+        d = fw.make_dual(x, v)
+        return [
+            refused(lambda a=a, b=b: fw.make_dual(a, b))
+            for a, b in [
+                (x, t.ones(2)),
+                (x, t.ones(1)),
+                (x, whole),
+                (whole, v),
+                (d, v),
+                (x, d),
+                (x, None),
+                (1.0, v),
+            ]
+        ] + [refused(lambda: fw.make_dual(x, v, level=1))]
+
+
+@script
+def what_a_dual_is(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    with fw.dual_level():
+        d = fw.make_dual(x, v)
+        primal, tangent = fw.unpack_dual(d)
+        said = [d.is_leaf, d.requires_grad, d._is_view(), d._base is x, d.grad_fn, tangent is v]
+        said += [primal._is_view(), primal.data_ptr() == x.data_ptr(), str(fw.unpack_dual(d))]
+        said += halves(fw, primal, x, primal[1:])
+        r = fw.make_dual(x.clone().requires_grad_(), v)
+        said += [r.requires_grad, r.is_leaf, r.grad_fn.name()]
+        primal = fw.unpack_dual(r).primal
+        return [*said, primal.requires_grad, str(d), repr(r), repr(r**3), repr(d.double() * 100)]
+
+
+@script
+def layouts_of_tangents(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    with fw.dual_level():
+        turned = fw.unpack_dual(fw.make_dual(t.ones(2, 3).t(), t.ones(3, 2))).tangent
+        part = fw.unpack_dual(fw.make_dual(t.arange(5.0)[1:4], v)).tangent
+        said = [turned.stride(), part, part is v, part.storage_offset()]
+        expanded = x.expand(2, 3)
+        said.append(refused(lambda: fw.make_dual(expanded, t.ones(2, 3))))
+        same = v.expand(2, 3)
+        return [*said, fw.unpack_dual(fw.make_dual(expanded, same)).tangent]
+
+
+@script
+def modes(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    with fw.dual_level():
+        d = fw.make_dual(x, v)
+        with t.no_grad():
+            said = halves(fw, d * 2)
+        with t.inference_mode():
+            said += halves(fw, d * 2)
+        with fw._set_fwd_grad_enabled(False):
+            off, made = d * 2, fw.make_dual(x, v)
+            said += [*halves(fw, d, off, made), fw._is_fwd_grad_enabled()]
+        return [*said, *halves(fw, d, off, made), fw._is_fwd_grad_enabled()]
+
+
+@script
+def what_keeps_a_tangent(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    with fw.dual_level():
+        d = fw.make_dual(x, v)
+        said = halves(fw, d.detach(), d.data, d.floor(), d == 1, d.argmax(), t.ones_like(d))
+        said += halves(fw, t.zeros_like(d), d.long(), d.double(), d.sort().values, t.as_tensor(d))
+        y = d.clone()
+        y.detach_()
+        said += halves(fw, y)
+        y = d.clone().requires_grad_()
+        said.append(fw.unpack_dual(y).tangent)
+        return [*said, d.sum().item(), d.tolist(), *d.numpy()]
+
+
+@script
+def out_is_refused(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    with fw.dual_level():
+        d = fw.make_dual(x, v)
+        return [
+            refused(lambda: t.add(d, 1, out=t.empty(3))),
+            refused(lambda: t.sin(d, out=t.empty(3))),
+            refused(lambda: t.max(d, 0, out=(t.empty(()), t.empty((), dtype=t.int64)))),
+            refused(lambda: t.add(x, 1, out=fw.make_dual(x.clone(), v))),
+            refused(lambda: t.add(x, 1, out=t.empty(3))),
+        ]
+
+
+@script
+def constants_written(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    said = []
+    with fw.dual_level():
+        for write in (
+            lambda y: y.zero_(),
+            lambda y: y.fill_(3),
+            lambda y: y.copy_(x),
+            lambda y: y.normal_() * 0,
+            lambda y: y.bernoulli_() * 0,
+            lambda y: y[0].fill_(9),
+            lambda y: y.__setitem__(0, 5),
+            lambda y: y.__setitem__(x > 1, 5),
+            lambda y: y.masked_fill_(x > 2, 7),
+        ):
+            y = fw.make_dual(x.clone(), v.clone()).clone()
+            write(y)
+            said.append(fw.unpack_dual(y).tangent)
+    return said
+
+
+@script
+def duals_written_into_plain_tensors(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    with fw.dual_level():
+        d = fw.make_dual(x, v)
+        a, b, c, e, f = (x.clone() for _ in range(5))
+        before = c[1:]
+        a[0] = d[2]
+        b.copy_(d)
+        c.mul_(d)
+        e[1:].mul_(d[1:])
+        f.index_put_((t.tensor([0, 2]),), d[:2], accumulate=True)
+        whole = t.ones(3, dtype=t.int64)
+        return [*halves(fw, a, b, c, before, e, f), refused(lambda: whole.add_(d))]
+
+
+@script
+def views_share_tangents(t: Any, fw: Any) -> Any:
+    x, v = t.arange(12.0).view(3, 4), t.linspace(-1, 1, 12).view(3, 4)
+    with fw.dual_level():
+        d = fw.make_dual(x, v)
+        views = [d[1], d.t(), d.view(4, 3), d.diagonal(), d[:, None], d[..., ::2], d.flatten()]
+        views += [
+            *d.split(2, 1),
+            *d.unbind(1),
+            d.expand(2, 3, 4),
+            d.unfold(1, 2, 1),
+            d.narrow(0, 1, 2),
+        ]
+        said = [p for w in views for p in halves(fw, w)]
+        said += [fw.unpack_dual(w).tangent.stride() for w in views]
+        d[1].mul_(2)
+        d.t()[0].add_(d[0, 0])
+        said += halves(fw, d, views[0], views[1], views[2])
+        y = x.clone()
+        early = y.view(-1)
+        y.view(4, 3)[1].copy_(d.view(4, 3)[1])
+        return [*said, *halves(fw, y, early), v]
+
+
+@script
+def geometry_in_place(t: Any, fw: Any) -> Any:
+    x, v = t.arange(6.0).view(2, 3), t.linspace(0, 1, 6).view(2, 3)
+    said = []
+    with fw.dual_level():
+        for change in ("t_", "squeeze_", "unsqueeze_", "transpose_", "swapaxes_"):
+            y = fw.make_dual(x.clone(), v.clone()).clone()
+            args = {"unsqueeze_": (0,), "transpose_": (0, 1), "swapaxes_": (0, 1)}.get(change, ())
+            getattr(y, change)(*args)
+            said += halves(fw, y, y * 2)
+    return said
+
+
+@script
+def writes_reach_the_users_tangent(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    with fw.dual_level():
+        fw.make_dual(x, v).mul_(3)
+        leaf = t.ones(3, requires_grad=True)
+        return [x, v, refused(lambda: fw.make_dual(t.ones(3), leaf).mul_(2))]
+
+
+@script
+def leaf_written_in_place(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    with fw.dual_level():
+        d = fw.make_dual(x, v)
+        leaf = t.ones(3, requires_grad=True)
+        said = [refused(lambda: leaf.mul_(d)), refused(lambda: leaf[0].mul_(d[0]))]
+        with t.no_grad():
+            leaf.mul_(d)
+        return [*said, leaf, fw.unpack_dual(leaf).tangent]
+
+
+@script
+def forward_over_reverse(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    leaf = x.clone().requires_grad_()
+    with fw.dual_level():
+        d = fw.make_dual(leaf, v)
+        y = (d**3 + d.exp() * d.tanh()).sum()
+        (by_leaf,) = t.autograd.grad(y, leaf, retain_graph=True)
+        (by_dual,) = t.autograd.grad(y, d, retain_graph=True)
+        (graph,) = t.autograd.grad(y, leaf, create_graph=True)
+        said = halves(fw, by_leaf, by_dual, graph)
+        said += [by_leaf.requires_grad, fw.unpack_dual(by_leaf).tangent.requires_grad]
+        said += [fw.unpack_dual(graph).tangent.requires_grad]
+        (third,) = t.autograd.grad(fw.unpack_dual(graph).tangent.sum(), leaf)
+        y.backward()
+        return [*said, third, leaf.grad, fw.unpack_dual(leaf.grad).tangent]
+
+
+@script
+def reverse_over_forward(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    x, v = x.requires_grad_(), v.requires_grad_()
+    with fw.dual_level():
+        d = fw.make_dual(x, v)
+        tangent = fw.unpack_dual((d.sigmoid() * d).cumsum(0)).tangent
+    return t.autograd.grad(tangent.prod(), (x, v))
+
+
+@script
+def tangent_through_a_write_and_back(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    x, v = x.requires_grad_(), v.requires_grad_()
+    with fw.dual_level():
+        d = fw.make_dual(x, v)
+        y = d * d
+        y[1:].mul_(d[:2])
+        y.t().sin_()
+        tangent = fw.unpack_dual(y).tangent
+    return [tangent, *t.autograd.grad((tangent * tangent).sum(), (x, v))]
+
+
+@script
+def grad_with_a_dual_gradient(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    leaf = x.clone().requires_grad_()
+    with fw.dual_level():
+        (g,) = t.autograd.grad(leaf.exp(), leaf, fw.make_dual(x, v))
+        return halves(fw, g)
+
+
+@script
+def module_with_dual_parameters(t: Any, fw: Any) -> Any:
+    t.manual_seed(0)
+    model = t.nn.Sequential(t.nn.Linear(3, 4), t.nn.Tanh(), t.nn.Linear(4, 2))
+    x = t.linspace(-1, 1, 6).view(2, 3)
+    with fw.dual_level():
+        for k, layer in enumerate(model):
+            for name, p in list(layer.named_parameters()):
+                delattr(layer, name)
+                setattr(layer, name, fw.make_dual(p, t.full_like(p, 0.1 * (k + 1))))
+        y = t.nn.functional.cross_entropy(model(x), t.tensor([0, 1]))
+        return [fw.unpack_dual(y).tangent]
+
+
+# ------------------------------------------------------------------ custom functions
+
+
+def custom(t: Any, forward: Any, jvp: Any = None) -> Any:
+    """A Function of these two methods."""
+    members = {"forward": staticmethod(forward), "jvp": jvp and staticmethod(jvp)}
+    return type("F", (t.autograd.Function,), {k: m for k, m in members.items() if m})
+
+
+@script
+def custom_jvp(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    seen: list[Any] = []
+
+    def forward(ctx: Any, a: Any, b: Any, k: Any) -> Any:
+        seen.extend([fw.unpack_dual(a).tangent, t.is_grad_enabled(), fw._is_fwd_grad_enabled()])
+        ctx.save_for_forward(a, b)
+        return a * b, a.long(), b * k
+
+    def jvp(ctx: Any, ta: Any, tb: Any, tk: Any) -> Any:
+        a, b = ctx.saved_tensors
+        seen.extend([ta, tb, tk, fw.unpack_dual(a).tangent])
+        seen.extend([t.is_grad_enabled(), fw._is_fwd_grad_enabled()])
+        return ta * b + a * tb, None, tb * 2
+
+    with fw.dual_level():
+        made = custom(t, forward, jvp).apply(fw.make_dual(x, v), x, 2.0)
+        plain = custom(t, forward, jvp).apply(x, x, 2.0)
+        with fw._set_fwd_grad_enabled(False):
+            off = custom(t, forward, jvp).apply(fw.make_dual(x, v), x, 2.0)
+        return [*halves(fw, *made, *plain, *off), *seen]
+
+
+@script
+def custom_jvp_is_differentiable(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    x, v = x.requires_grad_(), v.requires_grad_()
+
+    def forward(ctx: Any, a: Any) -> Any:
+        ctx.save_for_forward(a)
+        return a * a
+
+    def jvp(ctx: Any, ta: Any) -> Any:
+        return 2 * ctx.saved_tensors[0] * ta
+
+    with fw.dual_level():
+        y = custom(t, forward, jvp).apply(fw.make_dual(x, v))
+        tangent = fw.unpack_dual(y).tangent
+    return t.autograd.grad((tangent * tangent).sum(), (x, v))
+
+
+@script
+def custom_jvp_in_place(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+
+    def forward(ctx: Any, a: Any) -> Any:
+        ctx.mark_dirty(a)
+        return a.mul_(2)
+
+    said = []
+    with fw.dual_level():
+        for jvp in (lambda ctx, ta: ta.mul_(2), lambda ctx, ta: ta * 2):
+            d = fw.make_dual(x.clone(), v.clone())
+            said.append(refused(lambda jvp=jvp, d=d: custom(t, forward, jvp).apply(d) is d))
+            said += halves(fw, d)
+    return said
+
+
+@script
+def custom_jvp_that_is_wrong(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    double = lambda ctx, a: a * 2  # noqa: E731
+    same = lambda ctx, a: a  # noqa: E731
+    view = lambda ctx, a: a.view(3, 1)  # noqa: E731
+
+    def constant(ctx: Any, a: Any) -> Any:
+        y = a * 2
+        ctx.mark_non_differentiable(y)
+        return y
+
+    pairs: list[tuple[Any, Any]] = [
+        (double, None),
+        (double, lambda ctx, g: (g, g)),
+        (double, lambda ctx, g: g.sum()),
+        (double, lambda ctx, g: 3),
+        (double, lambda ctx, g: g),
+        (same, lambda ctx, g: g),
+        (same, lambda ctx, g: g.view_as(g)),
+        (view, lambda ctx, g: g.view(3, 1)),
+        (view, lambda ctx, g: g.view(3, 1).clone()),
+        (constant, lambda ctx, g: g),
+        (constant, lambda ctx, g: None),
+    ]
+    with fw.dual_level():
+        return [
+            refused(
+                lambda f=f, j=j: fw.unpack_dual(custom(t, f, j).apply(fw.make_dual(x, v))).tangent
+            )
+            for f, j in pairs
+        ]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_script(name: str) -> None:
+    both(lambda library: SCRIPTS[name](library, forward_ad(library)))
