@@ -542,7 +542,7 @@ class Tensor(Methods, metaclass=_TensorType):
         through the array never reaches a gradient.
 
         Raises:
-            RuntimeError: the tensor requires grad (unless `force`).
+            RuntimeError: the tensor requires grad (unless `force`, or under no_grad).
         """
         from ._host_data import to_numpy
 

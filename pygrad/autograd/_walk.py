@@ -44,6 +44,7 @@ def _advance(step: list[int]) -> Any:
         given, handles, odd = _run_somewhere(step)
     except BaseException:
         _C["_backward_abort"](task)
+        _engine.collect_pending(beside_an_error=True)
         raise
     result = _C["_backward_resume"](task, handles, odd)
     del given  # alive until the engine has taken its references

@@ -72,6 +72,10 @@ class Node:
         if self._address:
             append(self._address)
 
+    def __dir__(self) -> list[str]:
+        hidden = "__annotations__ __del__ __module__ __slots__ __weakref__ _address _origin".split()
+        return sorted({*object.__dir__(self)} - {*hidden})
+
     def name(self) -> str:
         """The node's name, such as 'MulBackward0'."""
         return str(_C["_node_name"](self._address))

@@ -3,7 +3,8 @@
 All of `pygrad` under PyTorch's names, submodules included: ``from pygrad.torch.autograd import
 Function``, ``import pygrad.torch.nn.functional as F``. Nothing is listed here: a name is looked up
 in `pygrad`, and a submodule is the very module of `pygrad` of that name, unless a file of this
-folder stands for it.
+folder stands for it. One thing is different: `autograd.graph.allow_mutation_on_saved_tensors`, in
+pygrad a function that returns True, is PyTorch's context manager.
 
 Example:
     >>> import pygrad.torch as torch

@@ -17,3 +17,4 @@ else:
     __all__ = list(getattr(_original, "__all__", ()))
 
 from . import graph as graph  # type: ignore[no-redef]
+from .graph import allow_mutation_on_saved_tensors as allow_mutation_on_saved_tensors
