@@ -15,10 +15,7 @@ import pytest
 import pygrad.autograd.graph as graph
 
 TEXT = (Path(__file__).parent / "doc_examples.txt").read_text()
-EXAMPLES = {
-    name: source
-    for name, source in re.findall(r"^== ([^\n]*)\n(.*?)(?=^== |\Z)", TEXT, re.S | re.M)
-}
+EXAMPLES = dict(re.findall(r"^== ([^\n]*)\n(.*?)(?=^== |\Z)", TEXT, re.S | re.M))
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 CHECKED = {"mark dirty"}
 """Examples whose point is that PyTorch raises for a saved tensor that was mutated: in pygrad only
