@@ -83,7 +83,7 @@ class _AllowMutationOnSavedContext:
 _enabled = False
 
 
-@contextlib.contextmanager
+@contextlib.contextmanager  # type: ignore[no-redef]
 def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
     """Within the scope, tensors saved for backward may be written to, as PyTorch has it: backward,
     which must run within it too, uses the old values.
