@@ -114,36 +114,57 @@ _store = wasmtime.Store(_engine)
 _module = _load_module(_engine)
 
 
+MOST_NESTED: Final = 48
+"""Hooks that may run inside of hooks: the stack of 512 KiB holds twice as many. Custom
+functions do not count: they run outside of the engine.
+"""
+_depth = 0
+
+
 def _host(kind: int, ident: int, n: int) -> int:
     """Runs a callback for the engine; an exception waits in `_host_error` until the crossing
     ends.
     """
-    global _host_error
+    global _host_error, _depth
     if kind == CLOCK:
-        words[words[(_frame + layout["frame_host_out"]) >> 3] >> 3] = clock(ident)
+        words[words[_HOST_OUT] >> 3] = clock(ident)
         return 0
-    at = words[(_frame + layout["frame_host_in"]) >> 3] >> 3
+    at = words[_HOST_IN] >> 3
     handles = words[at : at + n].tolist()
+    _depth += 1
     try:
-        assert on_host_call is not None
-        results = on_host_call(kind, ident, handles)
+        if _depth > MOST_NESTED:
+            raise RecursionError(f"pygrad: {MOST_NESTED} callbacks within each other")
+        results = on_host_call(kind, ident, handles)  # type: ignore[misc]
     except BaseException as error:
         _host_error = error
         return -1
-    at = words[(_frame + layout["frame_host_out"]) >> 3] >> 3
-    for i, handle in enumerate(results[: ints[(_frame + layout["frame_host_cap"]) >> 2]]):
-        words[at + i] = handle
-    ints[(_frame + layout["frame_host_n_out"]) >> 2] = len(results)
+    finally:
+        _depth -= 1
+    if results:
+        at = words[_HOST_OUT] >> 3
+        for handle in results[: ints[_HOST_CAP]]:
+            words[at] = handle
+            at += 1
+    ints[_HOST_N_OUT] = len(results)
     return 0
 
 
-def _host_unchecked(_env: int, _caller: Any, values: Any, _n: int) -> int:
-    values[0].i32 = _host(values[0].i32, values[1].i32, values[2].i32)
+def _host_unchecked(_env: int, _caller: int, values: Any, _n: int) -> int:
+    values[0] = _host(values[0], values[4], values[8])  # 16 bytes a value
     return 0
 
 
 _I32 = wasmtime.ValType.i32()
-_host_unchecked_c = _bindings.wasmtime_func_unchecked_callback_t(_host_unchecked)
+_Callback = ctypes.CFUNCTYPE(
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.POINTER(ctypes.c_int32),
+    ctypes.c_size_t,
+)
+_host_callback = _Callback(_host_unchecked)
+_host_unchecked_c = ctypes.cast(_host_callback, _bindings.wasmtime_func_unchecked_callback_t)
 
 
 def _host_function() -> wasmtime.Func:
@@ -238,6 +259,10 @@ def _read_layout() -> None:
 
 _read_layout()
 frame: Final = _frame
+_HOST_IN: Final = (frame + layout["frame_host_in"]) >> 3
+_HOST_OUT: Final = (frame + layout["frame_host_out"]) >> 3
+_HOST_CAP: Final = (frame + layout["frame_host_cap"]) >> 2
+_HOST_N_OUT: Final = (frame + layout["frame_host_n_out"]) >> 2
 
 # ------------------------------------------------------------------ calls
 
@@ -344,7 +369,9 @@ _context = _store._context()
 _library = wasmtime._ffi.dll._name
 
 
-def _raw_call(loader: Callable[[str], ctypes.CDLL], name: str, n_slots: int) -> Callable[[], None]:
+def _raw_call(
+    loader: Callable[[str], ctypes.CDLL], name: str, n_slots: int, at: Any = _slot
+) -> Callable[[], None]:
     """An export's raw call with every pointer prepared."""
     function = loader(_library).wasmtime_func_call_unchecked
     function.restype = None
@@ -354,7 +381,7 @@ def _raw_call(loader: Callable[[str], ctypes.CDLL], name: str, n_slots: int) -> 
         function,
         pointer(ctypes.cast(_context, ctypes.c_void_p).value),
         pointer(ctypes.addressof(_public[name]._func)),
-        pointer(ctypes.addressof(_slot)),
+        pointer(ctypes.addressof(at)),
         ctypes.c_size_t.from_param(n_slots),
         pointer(ctypes.addressof(_trap)),
     )
@@ -374,6 +401,30 @@ def _public_call(name: str, n_parameters: int) -> Callable[[], None]:
 
     return call
 
+
+_aside = (_bindings.wasmtime_val_raw_t * 1)()
+_answer: Final = memoryview(_aside).cast("B").cast("I")
+"""What `_ask` and `_release` use instead of the slots, which may hold a result to be read."""
+
+
+def _asking(name: str) -> Callable[[], int]:
+    """An export without parameters, as a function."""
+    raw = _raw_call(ctypes.PyDLL, name, 1, _aside)
+
+    def ask() -> int:
+        raw()
+        return _answer[0]
+
+    return ask
+
+
+if os.environ.get("PYGRAD_PUBLIC_CALL", "0") == "1":
+    _next_dropped: Callable[[], int] = functools.partial(_public["pg_dropped"], _store)
+    _next_warning: Callable[[], int] = functools.partial(_public["pg_warning"], _store)
+    _release: Callable[[], int] = functools.partial(_public["pg_release"], _store)
+else:
+    _next_dropped, _next_warning = _asking("pg_dropped"), _asking("pg_warning")
+    _release = _asking("pg_release")
 
 if os.environ.get("PYGRAD_PUBLIC_CALL", "0") == "1":
     call = call_long = _public_call("pg_call", 0)
@@ -440,7 +491,7 @@ def drain() -> None:
     with _Entered():
         while released:
             memory[_N_RELEASE] = hand_over(0)
-            _public["pg_release"](_store)
+            _release()
             if not released:
                 _forget_dropped()
 
@@ -464,7 +515,7 @@ def live_count() -> int:
 
 def _forget_dropped() -> None:
     """Lets go of what the engine needs no more of ours. The lock is held."""
-    while ident := _public["pg_dropped"](_store):
+    while ident := _next_dropped():
         if on_dropped is not None:
             on_dropped(ident)
 
@@ -479,7 +530,7 @@ def collect_pending(beside_an_error: bool = False) -> None:
     queued_warnings.clear()
     with lock if owner.busy and owner.ident == get_ident() else _Entered():
         _forget_dropped()
-        while address := _public["pg_warning"](_store):
+        while address := _next_warning():
             texts.append(text_at(address))
     for text in texts:
         try:

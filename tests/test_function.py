@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 from typing import Any
@@ -215,6 +216,29 @@ def test_depth_inside_a_hook() -> None:
     x.register_hook(hook)
     Square.apply(x).sum().backward()
     assert x.grad.tolist() == [2.0]
+
+
+def test_hooks_within_hooks_have_an_end() -> None:
+    def go(levels: int) -> None:
+        x = leaf(1.0)
+
+        @pygrad.enable_grad()
+        def hook(grad: Any) -> None:
+            if levels:
+                go(levels - 1)
+
+        x.register_hook(hook)
+        Square.apply(x).sum().backward()
+
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(20000)
+    try:
+        go(40)
+        with pytest.raises(RecursionError, match="within each other"):
+            go(500)
+    finally:
+        sys.setrecursionlimit(limit)
+    go(3)
 
 
 def test_other_threads_run_during_a_custom_backward() -> None:
