@@ -77,6 +77,12 @@ def forward(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
             return importlib.import_module(f"{package}.{name}")
         return found
 
+    for name in [n for n in sys.modules if n.rpartition(".")[0] == original.__name__]:
+        short = name.rpartition(".")[2]
+        if not isinstance(getattr(original, short, None), ModuleType):
+            # A function of its module's name: an import must not put the module in its place.
+            sys.modules[f"{package}.{short}"] = sys.modules[name]
+
     def names() -> list[str]:
         return sorted({*dir(original), *vars(sys.modules[package])} - {"torch"})
 

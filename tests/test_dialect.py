@@ -68,6 +68,8 @@ def test_names_that_do_not_exist() -> None:
         "from pygrad.torch.utils.data import DataLoader",
         "import pygrad.torch; import pygrad.torch.nn; assert pygrad.torch.nn is pygrad.nn",
         "import pygrad.torch as t; assert t.utils.data.Dataset and t.autograd.graph.Node",
+        "from pygrad.torch.autograd.gradcheck import GradcheckError; import pygrad.torch as t;"
+        " assert t.autograd.gradcheck.__name__ == 'gradcheck' and callable(t.autograd.gradcheck)",
         "from pygrad.torch import *; assert tensor(1.0).item() == 1",
     ],
 )

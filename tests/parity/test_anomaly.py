@@ -236,6 +236,72 @@ def check_nan_that_is_no_bool(t: Any) -> Any:
         pass
 
 
+def custom(t: Any, backward: Callable[..., Any]) -> Callable[[Any], Any]:
+    """A copy as a custom function with this backward."""
+    members = {
+        "forward": staticmethod(lambda ctx, x: x.clone()),
+        "backward": staticmethod(backward),
+    }
+    return type("Copy", (t.autograd.Function,), members).apply  # type: ignore[attr-defined]
+
+
+@script
+def custom_function_that_raises(t: Any) -> Any:
+    def backward(ctx: Any, g: Any) -> Any:
+        raise ValueError("from backward")
+
+    with t.autograd.set_detect_anomaly(True):
+        y = custom(t, backward)(leaf(t, 1.0))
+        (y * 2).backward()
+
+
+@script
+def custom_function_that_gives_nan(t: Any) -> Any:
+    with t.autograd.set_detect_anomaly(True):
+        y = custom(t, lambda ctx, g: g * float("nan"))(leaf(t, 1.0))
+        (y * 2).backward()
+
+
+@script
+def custom_function_that_gives_the_wrong_number(t: Any) -> Any:
+    with t.autograd.set_detect_anomaly(True):
+        custom(t, lambda ctx, g: (g, g))(leaf(t, 1.0)).backward()
+
+
+@script
+def backward_inside_a_custom_function(t: Any) -> Any:
+    def backward(ctx: Any, g: Any) -> Any:
+        with t.enable_grad():
+            (leaf(t, 0.0).sqrt() * 0).backward()
+        return g
+
+    with t.autograd.set_detect_anomaly(True):
+        custom(t, backward)(leaf(t, 1.0)).backward()
+
+
+@script
+def graph_made_by_a_custom_function(t: Any) -> Any:
+    def backward(ctx: Any, g: Any) -> Any:
+        return (g * 0).sqrt()
+
+    with t.autograd.set_detect_anomaly(True):
+        x = leaf(t, 1.0)
+        y = custom(t, backward)(x * x)
+        (g,) = t.autograd.grad(y, x, create_graph=True)
+        (g * 0).backward()
+
+
+@script
+def metadata(t: Any) -> Any:
+    x = leaf(t, 1.0)
+    with t.autograd.set_detect_anomaly(True):
+        y = x.sqrt()
+        (g,) = t.autograd.grad(y, x, create_graph=True)
+    found = g.grad_fn.metadata
+    lines = y.grad_fn.metadata["traceback_"][-1].partition("line")[2]
+    return sorted(found), found["parent_"].name(), lines, x.sqrt().grad_fn.metadata
+
+
 @pytest.fixture(autouse=True)
 def off_again() -> Any:
     yield
