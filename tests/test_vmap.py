@@ -32,10 +32,15 @@ ABOUT_THE_TENSOR = {"is_contiguous", "_is_view", "is_same_size", "result_type", 
 ABOUT_STRIDES = {"view", "as_strided"}
 """Ops that depend on how a slice lies in memory."""
 
+OPS_OF_THE_HOST = {"_div", "_index", "_where_nonzero", "_tensordot", "_delayed_error"}
+"""Ops that only the host calls; the others of its own are services about the tensor itself."""
+
 STREAM = RANDOM | {"randperm", "rand", "randn", "randint", "scaled_dot_product_attention"}
 
 
 def mappable(entry: Entry) -> bool:
+    if entry.letter == "c" and entry.name[0] == "_" and entry.name not in OPS_OF_THE_HOST:
+        return False
     skipped = UNINITIALISED | STREAM | ABOUT_THE_TENSOR | {"as_strided_scatter"}
     return entry.name not in skipped  # the last one depends on where in its storage a slice lies
 

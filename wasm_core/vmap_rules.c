@@ -48,6 +48,15 @@ static Value ints_value(int n, const int64_t *v) {
   return (Value){.tag = TAG_INTS, .n = kept ? n : 0, .p = kept};
 }
 
+/* A list behind n numbers for the batch's dimensions; no list (TAG_NONE) if it is too long. */
+static Value behind(int n, const int64_t *lead, int rest_n, const int64_t *rest) {
+  int64_t all[MAX_DIM];
+  if (rest_n < 0 || n + rest_n > MAX_DIM) return (Value){.tag = TAG_NONE};
+  memcpy(all, lead, (size_t)n * sizeof *all);
+  if (rest_n) memcpy(all + n, rest, (size_t)rest_n * sizeof *all);
+  return ints_value(n + rest_n, all);
+}
+
 /* ------------------------------------------------------------ element-wise */
 
 /* Batched numbers (0-dim slices) must not count as tensors with dimensions in type promotion. */
@@ -155,16 +164,15 @@ static bool same_rank(const Call *c, const Batch *b, Call *inner) {
 }
 
 static bool permutes(const Call *c, const Batch *b, Call *inner) {
-  int64_t dims[MAX_DIM];
+  int64_t first[32];
   Tensor *t = c->v[0].t;
   Ints given = arg_ints(c, 1);
-  if (given.n != t->ndim || t->ndim == 0 || t->ndim + b->n > MAX_DIM) return false;
+  if (given.n != t->ndim || t->ndim == 0) return false;
   Value rest = shifted(ints_value(given.n, given.v), t->ndim, b->n);
-  for (int i = 0; i < b->n; i++) dims[i] = i;
-  memcpy(dims + b->n, rest.p, (size_t)rest.n * sizeof *dims);
+  for (int i = 0; i < b->n; i++) first[i] = i;
   copy_call(c, inner);
   inner->v[0].t = batch_full(b, t);
-  inner->v[1] = ints_value(b->n + rest.n, dims);
+  inner->v[1] = behind(b->n, first, rest.n, rest.p);
   return run(inner);
 }
 
@@ -213,10 +221,7 @@ static Value all_dims(const Tensor *t, int by) {
 
 /* Slices flattened: for rows that take one dimension, or none for all. */
 static Tensor *flattened(const Batch *b, Tensor *t) {
-  int64_t sizes[MAX_DIM + 1];
-  memcpy(sizes, b->sizes, (size_t)b->n * sizeof *sizes);
-  sizes[b->n] = t->numel;
-  return t_reshape(batch_full(b, t), b->n + 1, sizes);
+  return t_reshape(batch_full(b, t), b->n + 1, behind(b->n, b->sizes, 1, &t->numel).p);
 }
 
 /* squeeze without a dimension must leave the batch alone. */
@@ -258,17 +263,16 @@ static bool reduces(const Call *c, const Batch *b, Call *inner) {
 
 /* Lists of sizes get the batch's in front; `one`: ones, for counts of repetitions. */
 static bool sized(const Call *c, const Batch *b, Call *inner, bool one) {
+  int64_t ones[32];
   Tensor *t = c->v[0].t;
   Ints given = arg_ints(c, 1);
-  if (!is_batched(t) || given.n < 0 || given.n + b->n > MAX_DIM || t->ndim + b->n > MAX_DIM) return false;
-  int64_t sizes[MAX_DIM];
-  for (int i = 0; i < b->n; i++) sizes[i] = one ? 1 : b->sizes[i];
-  if (given.n) memcpy(sizes + b->n, given.v, (size_t)given.n * sizeof *sizes);
-  bool fits = given.n >= t->ndim || !(row_named(c->row, "expand") || row_named(c->row, "broadcast_to") || row_named(c->row, "repeat"));
-  if (!fits) return false;
+  bool may_be_fewer = !(row_named(c->row, "expand") || row_named(c->row, "broadcast_to") || row_named(c->row, "repeat"));
+  if (!is_batched(t) || !(given.n >= t->ndim || may_be_fewer)) return false;
+  for (int i = 0; i < b->n; i++) ones[i] = 1;
   copy_call(c, inner);
+  inner->v[1] = behind(b->n, one ? ones : b->sizes, given.n, given.v);
+  if (inner->v[1].tag == TAG_NONE) return false;
   inner->v[0].t = batch_align(b, t, given.n);
-  inner->v[1] = ints_value(b->n + given.n, sizes);
   return run(inner);
 }
 
@@ -295,14 +299,11 @@ static bool as_other(const Call *c, const Batch *b, Call *inner) {
 static bool strided(const Call *c, const Batch *b, Call *inner) {
   Tensor *v = batch_full(b, c->v[0].t);
   Ints size = arg_ints(c, 1), stride = arg_ints(c, 2);
-  int64_t sizes[MAX_DIM], strides[MAX_DIM];
-  if (!v || size.n != stride.n || size.n + b->n > MAX_DIM) return false;
-  memcpy(sizes, b->sizes, (size_t)b->n * sizeof *sizes);
-  memcpy(strides, v->strides, (size_t)b->n * sizeof *strides);
-  if (size.n) memcpy(sizes + b->n, size.v, (size_t)size.n * sizeof *sizes);
-  if (size.n) memcpy(strides + b->n, stride.v, (size_t)size.n * sizeof *strides);
+  if (!v || size.n != stride.n) return false;
+  Value sizes = behind(b->n, b->sizes, size.n, size.v), strides = behind(b->n, v->strides, stride.n, stride.v);
   copy_call(c, inner);
-  ret_tensor(inner, t_as_strided(v, b->n + size.n, sizes, strides, arg_given(c, 3) ? arg_int(c, 3) : -1));
+  if (sizes.tag == TAG_NONE) return false;
+  ret_tensor(inner, t_as_strided(v, sizes.n, sizes.p, strides.p, arg_given(c, 3) ? arg_int(c, 3) : -1));
   return true;
 }
 
@@ -468,12 +469,9 @@ static bool draws(const Call *c, const Batch *b, Call *inner) {
     if (v->tag == TAG_TENSORS) return false;
     if (v->tag == TAG_TENSOR) v->t = batch_full(b, v->t);
     if (strcmp(row_arg_name(c->row, k), "size")) continue;
-    int64_t sizes[MAX_DIM];
     Ints given = arg_ints(c, k);
-    if (given.n < 0 || given.n + b->n > MAX_DIM) return false;
-    memcpy(sizes, b->sizes, (size_t)b->n * sizeof *sizes);
-    if (given.n) memcpy(sizes + b->n, given.v, (size_t)given.n * sizeof *sizes);
-    *v = ints_value(b->n + given.n, sizes);
+    *v = behind(b->n, b->sizes, given.n, given.v);
+    if (v->tag == TAG_NONE) return false;
   }
   return run(inner);
 }

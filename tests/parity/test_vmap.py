@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import random
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from oracle import both
 
@@ -402,3 +404,79 @@ def test_random_numbers_at_two_levels(outer: str, inner: str) -> None:
 
 def test_same_numbers_for_all_chunks() -> None:
     both(lambda t: t.vmap(lambda v: v + t.rand(2), randomness="same", chunk_size=2)(t.zeros(5, 2)))
+
+
+# ------------------------------------------------------------------ random programs
+
+STEPS: list[Callable[..., Any]] = [
+    lambda t, v, u: v + u,
+    lambda t, v, u: v * u.sum(),
+    lambda t, v, u: v - u.mean(),
+    lambda t, v, u: v.reshape(-1)[: u.numel()].sum() * u,
+    lambda t, v, u: v.transpose(0, -1),
+    lambda t, v, u: v.flip([0]),
+    lambda t, v, u: v.cumsum(0),
+    lambda t, v, u: v.softmax(-1),
+    lambda t, v, u: v.max() - u,
+    lambda t, v, u: v.amax(-1, keepdim=True) * v,
+    lambda t, v, u: v @ u.t() if v.ndim == u.ndim == 2 else v * 2,
+    lambda t, v, u: t.where(v > 0, v, u) if v.shape == u.shape else v,
+    lambda t, v, u: t.stack([v, v * 2], -1).sum(-1),
+    lambda t, v, u: t.cat([v, v], -1)[..., : v.shape[-1]],
+    lambda t, v, u: v.unsqueeze(0).squeeze(0),
+    lambda t, v, u: v.clone().mul_(2),
+    lambda t, v, u: v.var(0, unbiased=False) + v,
+    lambda t, v, u: v.sort(-1)[0],
+    lambda t, v, u: v.gather(0, t.zeros_like(v).long()),
+    lambda t, v, u: v.roll(1, 0),
+    lambda t, v, u: v.logsumexp(0) + v,
+    lambda t, v, u: v.expand(2, *v.shape).sum(0),
+    lambda t, v, u: v.index_select(0, t.tensor([0, 0])).sum(0) + v,
+    lambda t, v, u: t.outer(v.flatten(), u.flatten()).sum() + v,
+    lambda t, v, u: v.repeat(*[2] * v.ndim).mean() + v,
+    lambda t, v, u: v.median() + v,
+    lambda t, v, u: t.nn.functional.layer_norm(v, v.shape[-1:]),
+    lambda t, v, u: t.nn.functional.linear(v, u) if u.ndim == 2 else v,
+    lambda t, v, u: v.chunk(2, 0)[0].sum() + v,
+    lambda t, v, u: v.masked_fill(v > 0.5, 0.25),
+    lambda t, v, u: v.topk(1, -1)[0] + v,
+]
+SHAPES = [((2, 3), (2, 3)), ((3,), (3,)), ((3, 3), (3, 3)), ((2, 3), (3,)), ((2, 2), (2, 2))]
+DIMS = [(0, 0), (0, None), (None, 0), (-1, 0), (1, 0)]
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_random_programs(seed: int) -> None:
+    """Two tensors go through random steps at one level or two; outputs and gradients agree."""
+    rng = random.Random(seed)
+    steps = [(rng.choice(STEPS), rng.random() < 0.5) for _ in range(rng.randint(2, 6))]
+    shapes, dims, nested = rng.choice(SHAPES), rng.choice(DIMS), rng.random() < 0.3
+    size = rng.choice([1, 2, 3])
+
+    def program(t: Any, v: Any, u: Any) -> Any:
+        for step, first in steps:
+            if first:
+                v = step(t, v, u)
+            else:
+                u = step(t, u, v)
+        return v, u
+
+    def leaf(t: Any, shape: tuple[int, ...], dim: int | None, salt: int) -> Any:
+        sizes = list(shape)
+        if dim is not None:
+            sizes.insert(dim % (len(shape) + 1), size)
+        values = np.random.default_rng([seed, salt]).normal(size=sizes)
+        return t.tensor(values.tolist(), dtype=t.float64, requires_grad=True)
+
+    def script(t: Any) -> Any:
+        a, b = leaf(t, shapes[0], dims[0], 1), leaf(t, shapes[1], dims[1], 2)
+        factors = t.tensor([0.5, 2.0], dtype=t.float64)
+
+        def inner(s: Any) -> Any:
+            return t.vmap(lambda v, u: program(t, v * s, u), in_dims=dims)(a, b)
+
+        y = t.vmap(inner)(factors) if nested else inner(1.0)
+        total = sum(out.sin().sum() for out in y)
+        return y, t.autograd.grad(total, [a, b], allow_unused=True)
+
+    both(script)
