@@ -20,6 +20,13 @@ typedef float vec_float __attribute__((vector_size(16)));
 typedef double vec_double __attribute__((vector_size(16)));
 enum { SUM_BLOCK = 512 };
 
+/* The chains of a sum are registers only where their loop is gone. */
+#if defined(__clang__)
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define UNROLLED _Pragma("GCC unroll 4")
+#endif
+
 /* The double kernels are there to be right, the float ones to be fast. */
 #define SIZE_float
 #define SIZE_double SMALL
@@ -34,7 +41,7 @@ enum { SUM_BLOCK = 512 };
       vec_##T a[4] = {{0}, {0}, {0}, {0}}, b[2] = {{0}, {0}}, c = number - (vec_##T){0};                    \
       (void)c;                                                                                              \
       for (; i + CHAINS * LANES <= m; i += CHAINS * LANES)                                                  \
-        for (int l = 0; l < CHAINS; l++) {                                                                  \
+        UNROLLED for (int l = 0; l < CHAINS; l++) {                                                         \
           vec_##T g, x, w;                                                                                  \
           memcpy(&g, g_ + at + i + l * LANES, sizeof g);                                                    \
           memcpy(&x, x_ + at + i + l * LANES, sizeof x);                                                    \

@@ -9,8 +9,10 @@
 #include "lanes.h"
 #include "reduce.h"
 
-#define EXP_float(x) exp_lane(x)
+#define EXP_float(x) exp_lane_down(x) /* of what is at most 0 */
 #define EXP_double(x) exp(x)
+#define EXP_ANY_float(x) exp_lane(x)
+#define EXP_ANY_double(x) exp(x)
 
 /* ------------------------------------------------------------ strips */
 
@@ -83,7 +85,7 @@ static void span_fold(const Reducer *folds, DType d, const Span *s, const void *
   static void log_softmax_backward_##T(const Span *s) { /* a = g, b = y: g - exp(y) sum g */ \
     SPAN_HEAD(T)                                                      \
     span_fold(sum_folds, D, s, a_, t_);                               \
-    MAP(T, a - EXP_##T(b) * t)                                        \
+    MAP(T, a - EXP_ANY_##T(b) * t)                                    \
   }
 SOFTMAX_LOOPS(float, DT_F32)
 SOFTMAX_LOOPS(double, DT_F64)

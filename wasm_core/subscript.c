@@ -166,6 +166,10 @@ static Tensor *alias(Tensor *x) {
 }
 
 Tensor *t_getitem(Tensor *x, Ints index) {
+  if (!failed() && x && x->ndim && index.n == 2 && index.v[0] == ITEM_INT) { /* x[i], most of all */
+    int64_t i = index.v[1];
+    if (i >= -x->sizes[0] && i < x->sizes[0]) return t_select(x, 0, i);
+  }
   Subscript s = {.dim = 0};
   if (!apply(&s, x, index, true)) return NULL;
   if (s.n_slots) return t_index(s.view, slot_list(&s));
