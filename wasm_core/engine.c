@@ -546,16 +546,31 @@ static bool resume_state(Task *task, State *s, Tensor **gi) {
 
 /* ------------------------------------------------------------ backward */
 
+static bool check_root(int index, int ndim, const int64_t *sizes, const Tensor *given) {
+  if (given && !sizes_equal(ndim, sizes, given->ndim, given->sizes))
+    fail(ERR_RUNTIME, "Mismatch in shape: grad_output[%d] has a shape of torch.Size(%s) and output[%d] has a shape of torch.Size(%s).", index,
+         shape_text(given), index, sizes_text(ndim, sizes));
+  else if (!given && sizes_numel(ndim, sizes) != 1)
+    fail(ERR_RUNTIME, "grad can be implicitly created only for scalar outputs");
+  return !failed();
+}
+
 /* The gradient to start from; ones for a single element. */
 static Tensor *root_gradient(int index, const OutputMeta *m, Tensor *given) {
-  const int64_t *sizes = output_sizes(m);
-  if (given) {
-    if (!m->defined || sizes_equal(m->ndim, sizes, given->ndim, given->sizes)) return given;
-    return fail(ERR_RUNTIME, "Mismatch in shape: grad_output[%d] has a shape of torch.Size(%s) and output[%d] has a shape of torch.Size(%s).",
-                index, shape_text(given), index, sizes_text(m->ndim, sizes));
+  if ((m->defined || !given) && !check_root(index, m->ndim, output_sizes(m), given)) return NULL;
+  return given ? given : tensor_full(m->ndim, output_sizes(m), (DType)m->dtype, 1);
+}
+
+/* PyTorch looks at the gradients of all roots, then at the roots, then at the inputs. */
+static bool check_roots(const GraphWalk *w) {
+  for (int i = 0; i < w->n_roots; i++) {
+    const Tensor *t = w->roots[i].tensor, *given = w->grads ? w->grads[i] : NULL;
+    if (t && (given || tensor_requires_grad(t)) && !check_root(i, t->ndim, t->sizes, given)) return false;
   }
-  if (sizes_numel(m->ndim, sizes) != 1) return fail(ERR_RUNTIME, "grad can be implicitly created only for scalar outputs");
-  return tensor_full(m->ndim, sizes, (DType)m->dtype, 1);
+  for (int i = 0; i < w->n_roots; i++)
+    if (w->roots[i].tensor && !tensor_requires_grad(w->roots[i].tensor))
+      fail(ERR_RUNTIME, "element %d of tensors does not require grad and does not have a grad_fn", i);
+  return !failed();
 }
 
 /* The owned edge of an end. */
@@ -568,10 +583,6 @@ static Edge end_edge(const GraphEnd *end) {
 static bool start(Task *task, const GraphWalk *w) {
   for (int i = 0; i < w->n_roots; i++) {
     int32_t mark = pool_mark();
-    if (w->roots[i].tensor && !tensor_requires_grad(w->roots[i].tensor)) {
-      fail(ERR_RUNTIME, "element %d of tensors does not require grad and does not have a grad_fn", i);
-      return false;
-    }
     Edge e = end_edge(&w->roots[i]);
     bool ok = e.node && (uint32_t)e.input_nr < (e.node->n_outputs ? e.node->n_outputs : 1u);
     if (e.node && !ok) fail(ERR_INDEX, "tuple index out of range");
@@ -669,7 +680,7 @@ Task *task_start(const GraphWalk *w) {
                  .allow_unused = w->allow_unused, .materialize = w->materialize, .pruned = w->n_inputs > 0, .id = n_tasks++,
                  .since = product_since, .whole = w->n_inputs == 0 && engine_runs_whole()};
   product_since = 0;
-  bool ok = find_captures(task, w);
+  bool ok = check_roots(w) && find_captures(task, w);
   Before was = task_enter(task);
   ok = ok && start(task, w) && push_roots(task, w);
   task_leave(was);

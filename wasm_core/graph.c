@@ -363,12 +363,11 @@ static Tensor *slice_of(const Geometry *geo, Tensor *base) {
   return t_as_strided(base, geo->ndim, geo->sizes, geo->strides, geo->offset);
 }
 
-/* y = view of base, whose base was since modified in place: the gradient of y spread over zeros. */
+/* y = view of base, whose base was since modified in place: the gradient of y added to zeros, as y may be expanded. */
 static void grad_as_strided_view(Node *n, Tensor **g, Tensor **gi) {
   Geometry geo = geometry_load(n->numbers);
-  Tensor *z = g[0] ? base_like(&geo, (DType)g[0]->dtype) : NULL;
-  t_copy_(slice_of(&geo, z), g[0], true);
-  gi[0] = z;
+  Ints sizes = {geo.ndim, geo.sizes}, strides = {geo.ndim, geo.strides};
+  gi[0] = t_spread_strided(g[0], sizes, strides, geo.offset, (Ints){geo.base_ndim, geo.base_sizes}, (Ints){geo.base_ndim, geo.base_strides});
 }
 const NodeType AsStridedView = {"AsStridedBackward0", grad_as_strided_view, ""};
 

@@ -442,7 +442,9 @@ static Tensor *vector_matrix(Tensor *v, Tensor *m) {
   if (!row) return NULL;
   Node *n = node_new(&SqueezeBackward4, 0, 1, row, NULL);
   num_i(n, 0, 0);
-  return set_history(tensor_alias(row, 1, row->sizes + 1, row->strides + 1, row->offset), n);
+  Tensor *y = set_history(tensor_alias(row, 1, row->sizes + 1, row->strides + 1, row->offset), n);
+  if (y) tensor_bump_version(y);
+  return y;
 }
 
 /* Whether all dimensions of t but the last are one as they lie; `turn`: after the last two are swapped. */

@@ -238,6 +238,8 @@ Tensor *t_take_along_dim(Tensor *x, Tensor *index, int64_t dim, bool flat); /* f
 Tensor *t_select_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t index);
 Tensor *t_slice_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t start, int64_t end, int64_t step);
 Tensor *t_diagonal_scatter(Tensor *x, Tensor *src, int64_t offset, int64_t d0, int64_t d1);
+/* Zeros laid out like a base, and g added where the base's view of this geometry lies. */
+Tensor *t_spread_strided(Tensor *g, Ints sizes, Ints strides, int64_t offset, Ints base_sizes, Ints base_strides);
 Tensor *t_as_strided_scatter(Tensor *x, Tensor *src, Ints sizes, Ints strides, int64_t offset);
 void t_unravel_index(Tensor *indices, Ints shape, Tensor **columns);
 Tensor *t_one_hot(Tensor *x, int64_t classes);

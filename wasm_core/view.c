@@ -666,6 +666,11 @@ GRAD(AsStridedBackward0, "| size:l stride:l storage_offset:i") {
   gi[0] = restride(g[0], &out, &in, &in, NUM(at));
 }
 
+Tensor *t_spread_strided(Tensor *g, Ints sizes, Ints strides, int64_t offset, Ints base_sizes, Ints base_strides) {
+  Layout from = {sizes, strides, offset}, to = {base_sizes, base_strides, 0};
+  return restride(g, &from, &to, &to, false);
+}
+
 bool elements_share_memory(const Tensor *t) {
   if (tensor_is_dense(t) || t->numel == 0) return false;
   /* Sorted by stride, each dimension must step over all that the smaller ones reach. */

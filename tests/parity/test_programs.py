@@ -120,9 +120,23 @@ def run(step: tuple[Any, ...], library: Any, pool: list[Any]) -> Any:
         pick(rest[0]).sum().backward(retain_graph=rest[1])
         return None
     root, leaf, create = rest
-    return library.autograd.grad(
+    found = library.autograd.grad(
         pick(root).sum(), pick(leaf), create_graph=create, retain_graph=True, allow_unused=True
     )[0]
+    # Whether a gradient is a view of something unseen is left to the library.
+    return found if found is None or create else found.clone()
+
+
+def clashes(step: tuple[Any, ...], tensors: list[Any]) -> bool:
+    """Whether PyTorch would read what the step itself writes: it checks dense operands only."""
+    if step[0] not in ("inplace", "assign"):
+        return False
+    to, source = (
+        tensors[step[k] % len(tensors)] for k in ((2, 3) if step[0] == "inplace" else (1, 3))
+    )
+    shared = to.untyped_storage().data_ptr() == source.untyped_storage().data_ptr()
+    same = layout(to) == layout(source) and to.shape == source.shape
+    return shared and (step[0] == "assign" or not same)
 
 
 def pool(library: Any) -> list[Any]:
@@ -166,6 +180,8 @@ def test_program_is_the_same_in_both(steps: list[tuple[Any, ...]]) -> None:
     with pygrad.autograd.graph.set_saved_tensor_mode("check"):
         mine, theirs = pool(pygrad), pool(torch)
         for step in steps:
+            if clashes(step, theirs):
+                continue
             a: Outcome = outcome(lambda step=step: run(step, pygrad, mine))
             b: Outcome = outcome(lambda step=step: run(step, torch, theirs))
             assert (a.error, in_words(a.message)) == (b.error, in_words(b.message)), step
@@ -191,6 +207,8 @@ def test_program_that_pytorch_accepts_needs_no_check_mode(steps: list[tuple[Any,
     """
     mine, theirs = pool(pygrad), pool(torch)
     for step in steps:
+        if clashes(step, theirs):
+            continue
         b = outcome(lambda step=step: run(step, torch, theirs))
         if SAVED in b.message:
             return
