@@ -681,3 +681,35 @@ def command(row: int) -> Callable[[Any], Any]:
 
 
 _call2_long, _DESCRIBED, _NONE = e.call2_long, e.DESCRIBED, e.NONE
+
+
+def resumption(row: int) -> Callable[[int, list[int]], Any]:
+    """A function (int, list of ints) -> list of ints, or anything else, for an op that may take
+    long.
+    """
+    head, at = _head(row, 0, e.INT, e.INTS), e.DATA >> 3
+
+    def resume(what: int, values: list[int]) -> Any:
+        n = len(values)
+        if n > e.DATA_BYTES // 8:
+            return invoke(row, 0, (what, values), {})
+        saved = e.enter()
+        try:
+            dead = 0
+            if _released:
+                dead = _pop()
+                if _released:
+                    _hand_over_rest()
+            for place, value in enumerate(values, at):
+                e.words[place] = value
+            _pack_ints(_slots, 0, head, dead, what, e.DATA | n << 32)
+            e.call2_long()
+            r = _result[0]
+            if r == e.DESCRIBED and e.ints[e.RESULT_TAG] == e.INTS:
+                start = e.words[e.RESULT] >> 3
+                return e.words[start : start + e.ints[e.RESULT_TAG + 1]].tolist()
+            return _other(r, row, (what, values))
+        finally:
+            e.leave(saved)
+
+    return resume

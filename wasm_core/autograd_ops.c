@@ -40,7 +40,7 @@ static GraphWalk walk_of(Call *c, int inputs_at, int grads_at, int edges_at) {
                 .inputs = ends(&inputs, &edges)};
 }
 
-/* Lets the host run a custom node's function: [the task, the node, whether to record, a gradient an output]. */
+/* Lets the host run a custom node's function: [the task, the host's object, whether to record, a gradient an output]. */
 static void ask(Call *c, Task *task, Node *n, Tensor *const *grads) {
   int count = n->n_outputs;
   int64_t *out = scratch_alloc((3 + (size_t)count) * sizeof *out);
@@ -50,7 +50,7 @@ static void ask(Call *c, Task *task, Node *n, Tensor *const *grads) {
     return;
   }
   out[0] = (int64_t)(uintptr_t)task;
-  out[1] = (int64_t)(uintptr_t)n;
+  out[1] = n->host;
   out[2] = task_creates_graph(task);
   for (int i = 0; i < count; i++) {
     tensor_retain(g[i]); /* the host's own reference */

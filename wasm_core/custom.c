@@ -298,6 +298,7 @@ static const NodeType SavedTensor = {"torch::autograd::SavedTensor", grad_error,
 void op_save_tensor(Call *c) {
   Node *n = node_alone(&SavedTensor, 1);
   save(n, 0, arg_tensor(c, 0));
+  if (n) saves_pack(n);
   if (failed()) node_drop(n);
   else ret_int(c, (int64_t)(uintptr_t)n);
 }

@@ -9,6 +9,7 @@ as deep as Python does, and Python's own depth starts anew in a fresh thread eve
 from __future__ import annotations
 
 import contextvars
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,6 +20,7 @@ from ..utils import hooks
 from . import graph
 
 _C = _ops.C
+resume = _call.resumption(_call.ROWS["_backward_resume"])
 LEVELS = 16
 """Backwards that nest on one thread."""
 
@@ -33,32 +35,19 @@ _level = _Level()
 def walk(step: Any) -> Any:
     """Carries a backward to its end: what the engine gave first, and then gives last."""
     while type(step) is list:
-        step = _advance(step)
+        task = step[0]
+        try:
+            # Not in another thread while this one is inside the engine: the other needs its lock.
+            if _level.depth < LEVELS or _engine.lock._is_owned():  # type: ignore[attr-defined]
+                given, handles, odd = _run(step)
+            else:
+                given, handles, odd = in_fresh_thread(functools.partial(_run, step))
+        except BaseException:
+            _C["_backward_abort"](task)
+            raise
+        step = _C["_backward_resume"](task, handles, odd) if odd else resume(task, handles)
+        del given  # alive until the engine has taken its references
     return step
-
-
-def _advance(step: list[int]) -> Any:
-    """Runs one custom function and lets the engine go on with its gradients."""
-    task = step[0]
-    try:
-        given, handles, odd = _run_somewhere(step)
-    except BaseException:
-        _C["_backward_abort"](task)
-        _engine.collect_pending(beside_an_error=True)
-        raise
-    result = _C["_backward_resume"](task, handles, odd)
-    del given  # alive until the engine has taken its references
-    return result
-
-
-def _run_somewhere(step: list[int]) -> Any:
-    """Here, or in a fresh thread where this one is deep already.
-
-    Not while this thread is inside the engine: it holds the lock that the other one would need.
-    """
-    if _level.depth < LEVELS or _engine.lock._is_owned():  # type: ignore[attr-defined]
-        return _run(step)
-    return in_fresh_thread(lambda: _run(step))
 
 
 def in_fresh_thread(function: Callable[[], Any]) -> Any:
@@ -82,19 +71,29 @@ def in_fresh_thread(function: Callable[[], Any]) -> Any:
     return result
 
 
+def _node(ident: int) -> Any:
+    """The ctx of a custom node; the engine holds it, or somebody else does."""
+    found = hooks.objects.get(ident)
+    if found is None:
+        found = next((n for n in graph._nodes.values() if getattr(n, "_ident", 0) == ident), None)
+    if found is None:
+        raise RuntimeError("pygrad: the ctx of a custom function is gone")
+    return found
+
+
 def _run(step: list[int]) -> Any:
     """What the node's function gave, as the engine takes it."""
     grads = [_call.wrap(handle) if handle else None for handle in step[3:]]
-    node: Any = graph.find(step[1])
-    if node is None:
-        raise RuntimeError("pygrad: the ctx of a custom function is gone")
+    node = _node(step[1])
     was = switch(GRAD, step[2])
-    _level.depth += 1
+    level = _level
+    level.depth += 1
     try:
-        return encode(node.apply(*grads))
+        given = node.apply(*grads)
     finally:
-        _level.depth -= 1
+        level.depth -= 1
         put(was)
+    return (given, [given._h], "") if type(given) is _call._tensor_type else encode(given)
 
 
 def encode(given: Any) -> tuple[Any, list[int], str]:
@@ -113,9 +112,7 @@ def encode(given: Any) -> tuple[Any, list[int], str]:
 
 def _nested(ident: int, handles: list[int], _: int) -> list[int]:
     """Runs a custom function that stands inside another node, where the engine calls for it."""
-    node = hooks.objects.get(ident)
-    if node is None:
-        raise RuntimeError("pygrad: the ctx of a custom function is gone")
+    node = _node(ident)
     given, gradients, odd = encode(node.apply(*hooks.tensors_of(handles)))
     hooks._keep.append(given)
     kept: list[int] = _C["_custom_given"](node._address, gradients, odd)

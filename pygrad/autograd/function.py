@@ -121,9 +121,8 @@ class _HookMixin:
 class _FunctionBase:
     """What a ctx and a Function have in common: attributes that the engine reads or writes."""
 
-    _address = 0
+    _address: int
     _materialize = True
-    _cleared = False
     needs_input_grad: Any = None
 
     @property
@@ -167,6 +166,7 @@ class _FunctionBase:
 class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin, graph.Node):
     """The node of a custom function in the graph, which is the ctx of its methods too."""
 
+    __slots__ = ("_ident", "_outputs")
     _forward_cls: Any
     _type = 0
 
@@ -205,7 +205,10 @@ class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin, graph.Node):
 
     def apply(self, *args: Any) -> Any:
         """The gradients of forward's arguments, from those of its outputs."""
-        if self._forward_cls.boxed_grads_call:
+        kind = self._forward_cls
+        if kind.vjp is _NONE and not kind.boxed_grads_call:
+            return kind.backward(self, *args)
+        if kind.boxed_grads_call:
             return self._get_user_fn()(self, list(args))
         return self._get_user_fn()(self, *args)
 
@@ -229,6 +232,7 @@ class FunctionMeta(type):
 
 
 class _SingleLevelFunction(_FunctionBase, FunctionCtx, _HookMixin, metaclass=FunctionMeta):
+    _address = 0
     clear_saved_tensors_on_access = False
     boxed_grads_call = False
     _backward_cls: Any
@@ -268,6 +272,9 @@ class _SingleLevelFunction(_FunctionBase, FunctionCtx, _HookMixin, metaclass=Fun
             "You must implement the jvp function for custom autograd.Function to use it with "
             "forward mode AD."
         )
+
+
+_NONE = _SingleLevelFunction.vjp
 
 
 class Function(_SingleLevelFunction):
@@ -455,10 +462,10 @@ def _same_object(old: Any, new: Any) -> Any:
 
 def _keep(ctx: Any, ident: int, results: tuple[Any, ...]) -> None:
     """Lets the node hold its ctx, for as long as anything else holds the node."""
+    ctx._ident = ident
+    ctx._outputs = [weakref.ref(r) for r in results if isinstance(r, Tensor)]
     if _engine.ints[ctx._address >> 2] > 1:
         hooks.objects[ident] = ctx
-        ctx._ident = ident
-        ctx._outputs = [weakref.ref(r) for r in results if isinstance(r, Tensor)]
     graph.adopt(ctx)
 
 

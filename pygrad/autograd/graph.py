@@ -326,11 +326,6 @@ def adopt(node: Node) -> None:
     _nodes[node._address] = node
 
 
-def find(address: int) -> Node | None:
-    """The object that stands for a node."""
-    return _nodes.get(address)
-
-
 def node_of(tensor: Any) -> Node | None:
     """The grad_fn of a tensor."""
     h = tensor._h
