@@ -66,10 +66,17 @@ class _Exported:
             _engine.released.append(self.tensor._h | 1)
 
 
+def _is_batched(tensor: Tensor) -> bool:
+    """Whether vmap has batched it: then its memory is that of all slices."""
+    return _engine.memory[tensor._h + _engine.layout["flags"]] >= 128
+
+
 def to_numpy(tensor: Tensor, force: bool) -> Any:
     """An array over the tensor's own memory."""
     import numpy as np
 
+    if _is_batched(tensor):
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
     if tensor.requires_grad:
         if not force and _ops.SPACES["f"]["is_grad_enabled"]():
             raise RuntimeError(
@@ -169,6 +176,8 @@ class Storage:
     """What ``untyped_storage()`` tells: identity and size of the memory behind a tensor."""
 
     def __init__(self, tensor: Tensor) -> None:
+        if _is_batched(tensor):
+            raise NotImplementedError("Cannot access storage of BatchedTensorImpl")
         self._tensor = tensor
         layout = _engine.layout
         storage = _engine.unsigned[(tensor._h + layout["storage"]) >> 2]

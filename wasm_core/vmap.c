@@ -383,6 +383,22 @@ static bool hidden_storage(const Call *c) {
          !fail(ERR_RUNTIME, "Cannot access data pointer of Tensor that doesn't have storage");
 }
 
+/* Running statistics that all slices would write to. */
+static bool shared_statistics(const Call *c) {
+  bool writes = false, shared = false;
+  if (!strstr(c->row->schema, "running_mean") || !levels_of(c->v[0].t)) return false;
+  for (int k = 1; k < c->n_args; k++) {
+    const char *name = row_arg_name(c->row, k);
+    if (strcmp(name, "training") == 0 || strcmp(name, "use_input_stats") == 0) writes = arg_bool(c, k);
+    else if (strncmp(name, "running_", 8) == 0 && c->v[k].tag == TAG_TENSOR) shared = shared || !levels_of(c->v[k].t);
+  }
+  return writes && shared &&
+         !fail(ERR_RUNTIME, "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "
+                            "place, were not batched.\nIf you are using a module and do not need eval mode, please set "
+                            "`track_running_stats` to be False.If you are using a prebuilt module and do not need eval mode, please "
+                            "see the functorch website for resources on how to patch your module to work with vmap");
+}
+
 static bool refused(const Call *c) {
   if (c->out.tag != TAG_MISSING) no_rule(c, ".out; the fallback path doesn't work on out= or view ops.");
   else if (is_named(c, "item")) vmap_item_error();
@@ -398,7 +414,7 @@ static bool refused(const Call *c) {
     fail(ERR_RUNTIME, "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument.");
   else if (is_named(c, "as_strided_") || strncmp(c->row->schema, "resize_", 7) == 0 || is_named(c, "set_"))
     no_rule(c, "; the fallback path doesn't work on out= or view ops.");
-  return failed() || hidden_storage(c) || dynamic_shape(c);
+  return failed() || hidden_storage(c) || dynamic_shape(c) || shared_statistics(c);
 }
 
 /* What PyTorch refuses inside a mapped function, batched or not. */

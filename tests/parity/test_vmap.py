@@ -82,6 +82,7 @@ STRUCTURES: dict[str, Script] = {
         lambda v: t.tensor([v.requires_grad, v.grad_fn is None, (v * 2).requires_grad])
     )(x(t).requires_grad_()),
     "name": lambda t: t.vmap(add).__name__,
+    "module": lambda t: [m := t.nn.Sequential(t.nn.Linear(3, 2), t.nn.Tanh()), t.vmap(m)(x(t))][1],
 }
 STRUCTURE_ERRORS: dict[str, Script] = {
     "in_dims_text": lambda t: t.vmap(add, in_dims="a")(x(t), x(t)),
@@ -136,6 +137,8 @@ INSIDE: dict[str, Callable[..., Any]] = {
     "index": lambda t, v: [1, 2, 3][v[0].long()],
     "list_of_numbers": lambda t, v: t.tensor([v[0], v[1]]),
     "tolist": lambda t, v: v.tolist(),
+    "numpy": lambda t, v: v.numpy(),
+    "storage": lambda t, v: v.untyped_storage().nbytes(),
     "data_ptr": lambda t, v: v.data_ptr(),
     "data": lambda t, v: v.data,
     "alpha": lambda t, v: t.add(v, v, alpha=v[0]),
@@ -204,6 +207,19 @@ INSIDE: dict[str, Callable[..., Any]] = {
     "as_strided": lambda t, v: v.as_strided((2, 2), (1, 1)),
     "expand_as": lambda t, v: v[:1].expand_as(v),
     "squeeze": lambda t, v: v[:1].squeeze(),
+    "batch_norm": lambda t, v: t.nn.functional.batch_norm(
+        v.outer(v), t.zeros(3), t.ones(3), training=True
+    ),
+    "batch_norm_same": lambda t, v: t.nn.functional.batch_norm(v.outer(v), t.zeros(3), t.ones(3)),
+    "batch_norm_batched": lambda t, v: [
+        m := t.zeros_like(v),
+        t.nn.functional.batch_norm(v.outer(v), m, t.ones_like(v), training=True) + m,
+    ][1],
+    "instance_norm": lambda t, v: t.nn.functional.instance_norm(
+        v.outer(v)[None], t.zeros(3), t.ones(3)
+    ),
+    "convolution": lambda t, v: t.nn.functional.conv1d(v[None, None], t.ones(2, 1, 2)),
+    "cross_entropy": lambda t, v: t.nn.functional.cross_entropy(v[None], t.tensor([1])),
     "no_grad": lambda t, v: [m := t.no_grad(), m.__enter__(), v * 2, m.__exit__(None, None, None)][
         2
     ],
