@@ -20,7 +20,7 @@ from . import graph as graph
 from . import profiler as profiler
 from ._walk import walk
 from .anomaly_mode import detect_anomaly, is_anomaly_detection_enabled, set_detect_anomaly
-from .function import Function
+from .function import Function, NestedIOFunction
 from .grad_mode import (
     enable_grad,
     enforce_grad_layout_policy,
@@ -35,6 +35,7 @@ from .variable import Variable
 
 __all__ = [
     "Function",
+    "NestedIOFunction",
     "Variable",
     "allow_mutation_on_saved_tensors",
     "anomaly_mode",
@@ -52,6 +53,8 @@ __all__ = [
     "graph",
     "inference_mode",
     "is_anomaly_detection_enabled",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
     "no_grad",
     "profiler",
     "set_detect_anomaly",
@@ -61,6 +64,8 @@ __all__ = [
 ]
 
 _C = _ops.C
+is_grad_enabled = _ops.SPACES["f"]["is_grad_enabled"]
+is_inference_mode_enabled = _ops.SPACES["f"]["is_inference_mode_enabled"]
 _stack, _zeros_like = _ops.SPACES["f"]["stack"], _ops.SPACES["f"]["zeros_like"]
 
 

@@ -525,7 +525,7 @@ gc.callbacks.append(_show_cycles)
 # ------------------------------------------------------------------ once
 
 
-def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Makes a `backward` that cannot be differentiated: doing so raises RuntimeError.
 
     Example:
@@ -545,10 +545,10 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         (tensor([2.]),)
     """
 
-    @functools.wraps(function)
+    @functools.wraps(fn)
     def wrapper(ctx: Any, *args: Any, **kwargs: Any) -> Any:
         with no_grad():
-            outputs = function(ctx, *args, **kwargs)
+            outputs = fn(ctx, *args, **kwargs)
         if not get() & GRAD or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             return outputs
         several = outputs if isinstance(outputs, tuple) else (outputs,)

@@ -148,6 +148,14 @@ class profile:
         _C["_profile_start"](self.record_shapes)
         return self
 
+    def start(self) -> None:
+        """Begins to record, as entering the scope does."""
+        self.__enter__()
+
+    def stop(self) -> None:
+        """Ends it, as leaving the scope does."""
+        self.__exit__(None, None, None)
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
