@@ -104,7 +104,7 @@ def _run_post_hook(ident: int, handles: list[int], _: int) -> list[int]:
     if ident in objects:
         hook = objects[ident]
         result = hook(*tensors)
-        if result is not None:
+        if result is not None and result is not tensors[0]:
             _check_replacement(tensors[0], result, hook)
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     return []

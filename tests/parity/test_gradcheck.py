@@ -446,6 +446,32 @@ def custom_functions(t: Any) -> Any:
     ]
 
 
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_forward_mode_of_custom_functions(fast_mode: bool) -> None:
+    def run(t: Any) -> Any:
+        x = leaf(t, 0.5, 1.5)
+        outcomes = []
+        for factor in (2, 3, None):
+            members: dict[str, Any] = {
+                "forward": staticmethod(lambda ctx, x: x * 2),
+                "backward": staticmethod(lambda ctx, g: g * 2),
+            }
+            if factor:
+                members["jvp"] = staticmethod(lambda ctx, tangent, k=factor: tangent * k)
+            function = type("Twice", (t.autograd.Function,), members).apply  # type: ignore[attr-defined]
+            outcomes.append(
+                result_of(
+                    lambda f=function: t.autograd.gradcheck(
+                        f, x, check_forward_ad=True, fast_mode=fast_mode
+                    )
+                )
+            )
+        return outcomes
+
+    for a, b in zip(flat(run(pygrad)), flat(run(torch)), strict=True):
+        assert NUMBER.sub("#", str(a)) == NUMBER.sub("#", str(b))
+
+
 @script
 def custom_functions_that_meet_none(t: Any) -> Any:
     check, x = t.autograd.gradcheck, leaf(t, 0.5, 1.5)
