@@ -61,7 +61,11 @@ def result_of(run: Callable[[], Any]) -> tuple[Any, list[str]]:
             for note in NOTES:
                 text = text.partition(note)[0]
             result = (type(error).__name__, text)
-    return result, [f"{w.category.__name__}: {w.message}" for w in caught]
+    return result, [
+        f"{w.category.__name__}: {w.message}"
+        for w in caught
+        if w.category is not DeprecationWarning  # of PyTorch's own insides, once
+    ]
 
 
 @script
