@@ -363,6 +363,7 @@ void forward_write(Tensor *self, Tensor *tangent) {
   if (!forward_on || failed() || !dtype_is_float((DType)self->dtype)) return;
   Tensor *old = forward_tangent(self);
   if (!old && !tangent) return;
+  if (old) forward_settle(); /* what waits may depend on the old tangent */
   Modes was = aside();
   if (tangent && tangent->dtype != self->dtype) tangent = t_to(tangent, (DType)self->dtype);
   if (old && tangent) t_copy_(old, tangent, true);
