@@ -643,6 +643,43 @@ def indexed(row: int) -> Callable[[Any, int], Any]:
     return call_indexed
 
 
+_WORDS = [struct.Struct(f"<{n}q").pack_into for n in range(33)]
+
+
+def subscript(row: int) -> Callable[[Any, Index], Any]:
+    """A function (tensor, index) -> view or copy for the op behind ``x[...]``."""
+    head = _head(row, e.METHOD, e.TENSOR, e.INDEX)
+    at = e.DATA
+
+    def call_subscript(self: Any, index: Index) -> Any:
+        words = index.words
+        n = len(words)
+        if n > 32 or _ident() != _owner.ident or _owner.busy:
+            return invoke(row, e.METHOD, (self, index), {})
+        _owner.busy = True
+        try:
+            dead = 0
+            if _released:
+                dead = _pop()
+                if _released:
+                    _hand_over_rest()
+            _WORDS[n](_memory, at, *words)
+            _pack_ints(_slots, 0, head, dead, self._h, at | n << 32)
+            _call2()
+            r = _result[0] ^ _VIEW
+            if r < _FRESH:
+                out = _new(_tensor_type)
+                out._h = r
+                out._b = self
+                return out
+            return _other(r ^ _VIEW, row, (self,))
+        finally:
+            _owner.busy = False
+
+    return call_subscript
+
+
+_VIEW = e.VIEW
 _SHORT_WORK = 1 << 15
 
 

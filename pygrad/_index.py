@@ -7,13 +7,13 @@ from typing import Any
 from . import _call
 from ._call import Index
 
-_ABSENT = -(1 << 63)
+_ABSENT, _SMALL = -(1 << 63), 1 << 62
 NONE, ELLIPSIS, INT, SLICE, TENSOR, BOOL = range(6)
 
 
 def _bound(value: Any) -> int:
-    if value is None:
-        return _ABSENT
+    if type(value) is int and -_SMALL < value < _SMALL:
+        return value
     try:
         return max(_ABSENT + 1, min((1 << 63) - 1, int(value.__index__())))
     except AttributeError:
@@ -27,7 +27,12 @@ def _add(item: Any, words: list[int], keep: list[Any]) -> None:
     if kind is int:
         words += (INT, item)
     elif kind is slice:
-        words += (SLICE, _bound(item.start), _bound(item.stop), _bound(item.step))
+        words += (
+            SLICE,
+            _ABSENT if item.start is None else _bound(item.start),
+            _ABSENT if item.stop is None else _bound(item.stop),
+            _ABSENT if item.step is None else _bound(item.step),
+        )
     elif item is None:
         words.append(NONE)
     elif item is Ellipsis:

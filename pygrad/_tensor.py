@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _call, _engine, _ops
-from ._call import binary, command, indexed, invoke, share
+from ._call import binary, command, indexed, invoke, share, subscript
 from ._dtypes import BY_CODE, Size, device, dtype, layout, strided
 from ._index import encode_index
 
@@ -446,7 +446,7 @@ class Tensor(Methods, metaclass=_TensorType):
     def __getitem__(self, index: Any) -> Tensor:
         if type(index) is int:
             return _get_row(self, index)  # type: ignore[no-any-return]
-        return invoke(_GETITEM, _engine.METHOD, (self, encode_index(index)), {})  # type: ignore[no-any-return]
+        return _get_items(self, encode_index(index))  # type: ignore[no-any-return]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if not isinstance(value, (Tensor, int, float, bool)):
@@ -799,5 +799,6 @@ _require_grad = _ops.SPACES["m"]["requires_grad_"]
 _GETITEM = _ROW["_getitem"]
 _SETITEM = _ROW["_setitem"]
 _get_row = indexed(_GETITEM)
+_get_items = subscript(_GETITEM)
 _ITEM = _ops.SPACES["m"]["item"]
 _backward = command(_ROW["_backward_of"])

@@ -204,9 +204,8 @@ void rebind(const Call *from, const Row *to, Call *c) {
 
 static int tag_of(const PgFrame *f, int k) { return (int)(f->tags >> (4 * k) & 15); }
 
-static Value frame_value(const PgFrame *f, int k) {
-  int64_t slot = f->slots[k];
-  Value v = {.tag = (uint8_t)tag_of(f, k)};
+static Value value_of(const PgFrame *f, int tag, int64_t slot) {
+  Value v = {.tag = (uint8_t)tag};
   switch (v.tag) {
     case TAG_INTS: case TAG_FLOATS: case TAG_TENSORS: case TAG_INDEX: case TAG_BOOLS:
       v.n = (int32_t)(slot >> 32 & 0x3fffffff);
@@ -220,6 +219,8 @@ static Value frame_value(const PgFrame *f, int k) {
   }
   return v;
 }
+
+static Value frame_value(const PgFrame *f, int k) { return value_of(f, tag_of(f, k), f->slots[k]); }
 
 /* Values outlive the frame: a callback in the middle of a call may overwrite it. */
 static bool keep_list(Value *v) {
@@ -590,7 +591,7 @@ static bool index_of(Value *v) {
 }
 
 /* The common call: positional tensors and numbers for the first overload. False: go the long way. */
-static bool bind_quickly(int32_t row, int n, uint64_t tags, const int64_t *slots, uint8_t mode, Call *c) {
+static bool bind_quickly(const PgFrame *f, int32_t row, int n, uint64_t tags, const int64_t *slots, uint8_t mode, Call *c) {
   const Schema *s = (uint32_t)row < (uint32_t)n_op_rows ? schema_of(row) : NULL;
   if (!s || n > s->n_positional) return false;
   int i = 0;
@@ -606,6 +607,9 @@ static bool bind_quickly(int32_t row, int n, uint64_t tags, const int64_t *slots
       return false;
     } else if (type == ARG_INDEX && v->tag == TAG_INT) {
       if (!index_of(v)) return false;
+    } else if (type == ARG_INDEX && v->tag == TAG_INDEX) {
+      *v = value_of(f, TAG_INDEX, slots[i]);
+      if (!keep_list(v)) return false;
     } else if (type != ARG_TENSOR_OR_SCALAR && (type != ARG_INT || v->tag != TAG_INT)) {
       return false;
     }
@@ -628,7 +632,7 @@ bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
   int n = (int)(head >> 32 & 3);
   uint64_t tags = (uint64_t)head >> 40 & 255;
   uint8_t mode = (uint8_t)(head >> 48);
-  if (bind_quickly((int32_t)head, n, tags, slots, mode, c)) return true;
+  if (bind_quickly(f, (int32_t)head, n, tags, slots, mode, c)) return true;
   f->row = (int32_t)head;
   f->n_positional = (uint8_t)n;
   f->n_keyword = 0;
@@ -639,7 +643,7 @@ bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
 }
 
 bool bind(PgFrame *f, Call *c) {
-  if (!f->n_keyword && bind_quickly(f->row, f->n_positional, f->tags, f->slots, f->mode, c)) return true;
+  if (!f->n_keyword && bind_quickly(f, f->row, f->n_positional, f->tags, f->slots, f->mode, c)) return true;
   int64_t gathered[PG_MAX_ARGS];
   know_names();
   int first = f->row, last = first + 1;
