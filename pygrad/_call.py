@@ -116,6 +116,9 @@ _as_double = struct.Struct("<d").pack
 _as_word = struct.Struct("<q").unpack
 
 
+_WORDS = [struct.Struct(f"<{n}q") for n in range(33)]
+
+
 class _Blob:
     """Lists and texts of a call on their way to the frame's data area."""
 
@@ -128,7 +131,8 @@ class _Blob:
     def add(self, raw: bytes) -> int:
         """The address that these bytes will have."""
         at = self.at
-        raw += bytes(-len(raw) & 7)
+        if len(raw) & 7:
+            raw += bytes(-len(raw) & 7)
         self.at = at + len(raw)
         if self.at > e.DATA + e.DATA_BYTES:
             raise ValueError(f"pygrad: the lists of one call may hold {e.DATA_BYTES} bytes in all")
@@ -138,17 +142,24 @@ class _Blob:
     def words(self, values: Sequence[int]) -> int:
         """A list of integers as a slot: its address and count."""
         n = len(values)
-        return self.add(struct.pack(f"<{n}q", *values)) | n << 32 | (type(values) is list) << 62
+        raw = _WORDS[n].pack(*values) if n < 33 else struct.pack(f"<{n}q", *values)
+        return self.add(raw) | n << 32 | (type(values) is list) << 62
 
     def text(self, text: str) -> int:
         """A text as a slot."""
         return self.add(text.encode() + b"\0")
 
 
+_INT_ALONE = {int}
+
+
 def _encode_list(value: Sequence[Any], blob: _Blob) -> tuple[int, int]:
     """A list of one kind of thing; anything else is OTHER, with a name for the error message."""
+    types = set(map(type, value))
+    if types == _INT_ALONE:
+        return e.INTS, blob.words(value)
     get = KINDS.get
-    kinds = {get(type(item)) for item in value}
+    kinds = set(map(get, types))
     if None in kinds:
         kinds = {_kind_of(item) for item in value}
     if kinds <= {K_INT}:
@@ -240,12 +251,23 @@ _call, _call_long, _call2, _slots, _result, _trap = (
 )
 _released, _pop, _get_kind = e.released, e.released.pop, KINDS.get
 _hand_over_rest = e.hand_over_rest
-_memory, _frame = e.memory, e.frame
+_memory, _frame, _ints, _unsigned = e.memory, e.frame, e.ints, e.unsigned
+_KEYWORDS, _DATA = e.KEYWORDS, e.DATA
 
 
 def _header(row: int, positional: int, keywords: int, mode: int) -> int:
     """The first eight bytes of a frame; the number of released handles is added in the top byte."""
     return row | positional << 32 | keywords << 40 | mode << 48
+
+
+def _is_long(args: Sequence[Any]) -> bool:
+    """Whether a call that may take long will: not with two small tensors, or one."""
+    for value in args[:2]:
+        if KINDS.get(type(value)) != K_TENSOR:
+            return value is args[0]
+        if e.words[(value._h + _NUMEL) >> 3] > 1 << 14:
+            return True
+    return not args
 
 
 def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -262,6 +284,12 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
         if kind == K_TENSOR:
             slots.append(value._h)
             tags |= 2 << shift
+        elif kind == K_INT and -_FRESH < value < _FRESH:
+            slots.append(value)
+            tags |= 3 << shift
+        elif kind == K_NONE:
+            slots.append(0)
+            tags |= 1 << shift
         else:
             if blob is None:
                 blob = _Blob()
@@ -271,7 +299,7 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
         shift += 4
     names = [_keywords.get(name) or _intern(name) for name in kwargs]
     head = _header(row, len(args), len(names), mode)
-    long = row in LONG
+    long = row in LONG and _is_long(args)
     saved: bytes | None = None
     if locked := long or _ident() != _owner.ident or _owner.busy:
         saved = e.enter()
@@ -282,17 +310,20 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
         if _released:
             dead = _pop()
             head += _ONE_RELEASED * (e.hand_over(1) if _released else 1)
-        for i, ident in enumerate(names):
-            e.ints[e.KEYWORDS + i] = ident
+        if names:
+            at = _KEYWORDS
+            for ident in names:
+                _ints[at] = ident
+                at += 1
         if blob is not None and blob.parts:
             raw = b"".join(blob.parts)
-            _memory[e.DATA : e.DATA + len(raw)] = raw
+            _memory[_DATA : _DATA + len(raw)] = raw
         _PACK[len(slots)](_memory, _frame, head, tags, dead, *slots)
         (_call_long if long else _call)()
         if _trap[0]:
             raise e.trapped()
         r = _result[0]
-        if 0 < r < 4294967296 and not kwargs:
+        if 0 < r < 4294967296 and not (kwargs and ("out" in kwargs or "requires_grad" in kwargs)):
             first = args[0] if args and get(type(args[0])) == 0 else None
             if first is not None and r == first._h:
                 _released.append(r)
@@ -300,8 +331,8 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
             out = _new(_tensor_type)
             out._h = r
             if first is not None:
-                meta = e.unsigned[(r + _META) >> 2]
-                if meta and e.unsigned[(meta + _BASE) >> 2]:
+                meta = _unsigned[(r + _META) >> 2]
+                if meta and _unsigned[(meta + _BASE) >> 2]:
                     out._b = first
             return out
         return _finish(r, row, args, kwargs)
@@ -361,7 +392,7 @@ def prepare(
     return run
 
 
-_META = e.layout["meta"]
+_META, _NUMEL = e.layout["meta"], e.layout["numel"]
 _BASE = e.layout["meta_base"]
 
 
@@ -643,9 +674,6 @@ def indexed(row: int) -> Callable[[Any, int], Any]:
     return call_indexed
 
 
-_WORDS = [struct.Struct(f"<{n}q").pack_into for n in range(33)]
-
-
 def subscript(row: int) -> Callable[[Any, Index], Any]:
     """A function (tensor, index) -> view or copy for the op behind ``x[...]``."""
     head = _head(row, e.METHOD, e.TENSOR, e.INDEX)
@@ -663,7 +691,7 @@ def subscript(row: int) -> Callable[[Any, Index], Any]:
                 dead = _pop()
                 if _released:
                     _hand_over_rest()
-            _WORDS[n](_memory, at, *words)
+            _WORDS[n].pack_into(_memory, at, *words)
             _pack_ints(_slots, 0, head, dead, self._h, at | n << 32)
             _call2()
             r = _result[0] ^ _VIEW

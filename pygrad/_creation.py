@@ -8,17 +8,17 @@ import array
 from collections.abc import Sequence
 from typing import Any
 
-from . import _call, _engine, _ops
+from . import _call, _engine
 from ._dtypes import ALL, BY_NAME, bool_, dtype, float32, float64, int64, uint8
 from ._tensor import Tensor, address_of, as_leaf
 
 _memory = _engine.memory
-_new_empty = _ops.C["_empty"]
+_EMPTY = _call.ROWS["_empty"]
 
 
 def empty_for_host(shape: Sequence[int], kind: dtype) -> tuple[Tensor, int]:
     """An uninitialised contiguous tensor and the address of its elements."""
-    out = _new_empty(tuple(shape), kind)
+    out = _call.invoke(_EMPTY, 0, (tuple(shape), kind), {})
     return out, address_of(out)
 
 
