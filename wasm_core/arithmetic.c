@@ -44,16 +44,16 @@ static void scaled_vjp(Node *n, Tensor *g, Tensor **gi, double sign) {
   if (needs(n, 0)) gi[0] = g;
   if (needs(n, 1)) gi[1] = alpha == 1 ? g : alpha == -1 ? t_neg(g) : t_mul_f(g, alpha);
 }
-GRAD(AddBackward0, "| alpha:f") { scaled_vjp(n, g[0], gi, 1); }
-GRAD(SubBackward0, "| alpha:f") { scaled_vjp(n, g[0], gi, -1); }
+GRAD(AddBackward0, "| alpha:x") { scaled_vjp(n, g[0], gi, 1); }
+GRAD(SubBackward0, "| alpha:x") { scaled_vjp(n, g[0], gi, -1); }
 /* y = b - alpha a, recorded as rsub(a, b); a number b has no edge. */
 static void rsub_vjp(Node *n, Tensor *g, Tensor **gi) {
   double alpha = n->numbers[0].f;
   if (needs(n, 0)) gi[0] = alpha == 1 ? t_neg(g) : t_mul_f(g, -alpha);
   if (n->n_edges > 1 && needs(n, 1)) gi[1] = g;
 }
-GRAD(RsubBackward0, "| alpha:f") { rsub_vjp(n, g[0], gi); }
-GRAD(RsubBackward1, "| alpha:f") { rsub_vjp(n, g[0], gi); }
+GRAD(RsubBackward0, "| alpha:x") { rsub_vjp(n, g[0], gi); }
+GRAD(RsubBackward1, "| alpha:x") { rsub_vjp(n, g[0], gi); }
 
 /* two, three: the loops without and with alpha. */
 static Tensor *scaled(const NodeType *type, const Loops *two, const Loops *three, Tensor *a, Tensor *b, Tensor *alpha,
@@ -169,9 +169,9 @@ static void modulo_vjp(Node *n, Tensor *g, Tensor **gi, const char *mode) {
   if (needs(n, 0)) gi[0] = g;
   if (n->n_edges > 1 && needs(n, 1)) gi[1] = t_neg(t_mul(g, t_div_mode(saved(n, 0), saved(n, 1), mode)));
 }
-GRAD(FmodBackward0, "self other") { modulo_vjp(n, g[0], gi, "trunc"); }
+GRAD(FmodBackward0, "") { modulo_vjp(n, g[0], gi, "trunc"); }
 GRAD(FmodBackward1, "self other") { modulo_vjp(n, g[0], gi, "trunc"); }
-GRAD(RemainderBackward0, "self other") { modulo_vjp(n, g[0], gi, "floor"); }
+GRAD(RemainderBackward0, "") { modulo_vjp(n, g[0], gi, "floor"); }
 GRAD(RemainderBackward1, "self other") { modulo_vjp(n, g[0], gi, "floor"); }
 
 static Tensor *modulo(const NodeType *by_number, const NodeType *by_tensor, const Loops *loops, const char *name,
@@ -234,7 +234,7 @@ static Tensor *pow_values(Tensor *a, Tensor *b, DType d) {
 }
 
 /* y = a^k: a' = g k a^(k-1), 0 for k = 0. */
-GRAD(PowBackward0, "self | exponent:f") {
+GRAD(PowBackward0, "self | exponent:x") {
   double k = n->numbers[0].f;
   gi[0] = k == 0 ? t_zeros_like(g[0])
                  : t_mul(g[0], t_mul_f(t_pow(saved(n, 0), tensor_wrapped_f(k - 1)), k));
@@ -259,7 +259,7 @@ GRAD(PowBackward1, "self exponent result") {
   }
   if (needs(n, 1)) gi[1] = pow_grad_exponent(n, g[0]);
 }
-GRAD(PowBackward2, "self exponent result") { gi[0] = pow_grad_exponent(n, g[0]); }
+GRAD(PowBackward2, "self# exponent result") { gi[0] = pow_grad_exponent(n, g[0]); }
 
 static Tensor *pow_number(Tensor *a, Tensor *b, DType d) {
   if (!dtype_is_float(d) && tensor_get_i(b, 0) < 0)
@@ -406,11 +406,11 @@ static void clamp_vjp(Node *n, Tensor *g, Tensor **gi, int lo, int hi) {
   }
 }
 GRAD(ClampBackward0, "self min max") { clamp_vjp(n, g[0], gi, 1, 2); }
-GRAD(ClampBackward1, "self min max") { clamp_vjp(n, g[0], gi, 0, 0); }
-GRAD(ClampMinBackward0, "self min") { clamp_vjp(n, g[0], gi, 0, 0); }
+GRAD(ClampBackward1, "self min# max#") { clamp_vjp(n, g[0], gi, 0, 0); }
+GRAD(ClampMinBackward0, "self min#") { clamp_vjp(n, g[0], gi, 0, 0); }
 GRAD(ClampMinBackward1, "self min") { clamp_vjp(n, g[0], gi, 1, 0); }
-GRAD(ClampMaxBackward0, "self min max") { clamp_vjp(n, g[0], gi, 0, 0); }
-GRAD(ClampMaxBackward1, "self min max") { clamp_vjp(n, g[0], gi, 0, 1); }
+GRAD(ClampMaxBackward0, "self - max#") { clamp_vjp(n, g[0], gi, 0, 0); }
+GRAD(ClampMaxBackward1, "self - max") { clamp_vjp(n, g[0], gi, 0, 1); }
 
 static Tensor *bounded(const NodeType *by_tensor, const NodeType *by_number, Tensor *x, Tensor *min, Tensor *max, bool one_edge) {
   Tensor *in[3] = {x, min ? min : max, min && max ? max : NULL};
@@ -464,7 +464,7 @@ static void lerp_vjp(Node *n, Tensor *g, Tensor **gi) {
   if (needs(n, 1)) gi[1] = t_mul(g, w);
   if (n->n_edges > 2 && needs(n, 2)) gi[2] = t_mul(g, t_sub(saved(n, 1), saved(n, 0)));
 }
-GRAD(LerpBackward0, "self end weight") { lerp_vjp(n, g[0], gi); }
+GRAD(LerpBackward0, "- - weight#") { lerp_vjp(n, g[0], gi); }
 GRAD(LerpBackward1, "self end weight") { lerp_vjp(n, g[0], gi); }
 
 Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *w) {
@@ -485,7 +485,7 @@ Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *w) {
 }
 
 /* y = a + k b c:  a' = g,  b' = g c k,  c' = g b k. */
-GRAD(AddcmulBackward0, "tensor1 tensor2 value") {
+GRAD(AddcmulBackward0, "tensor1 tensor2 value#") {
   Tensor *b = saved(n, 0), *c = saved(n, 1), *k = saved(n, 2);
   if (needs(n, 0)) gi[0] = g[0];
   if (needs(n, 1)) gi[1] = t_mul(g[0], t_mul(c, k));
@@ -493,7 +493,7 @@ GRAD(AddcmulBackward0, "tensor1 tensor2 value") {
 }
 
 /* y = a + k b / c:  a' = g,  b' = g k / c,  c' = -g k b / c^2. */
-GRAD(AddcdivBackward0, "tensor1 tensor2 value") {
+GRAD(AddcdivBackward0, "tensor1 tensor2 value#") {
   Tensor *b = saved(n, 0), *c = saved(n, 1), *k = saved(n, 2);
   if (needs(n, 0)) gi[0] = g[0];
   if (needs(n, 1)) gi[1] = t_mul(g[0], t_div(k, c));

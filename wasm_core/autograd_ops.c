@@ -296,19 +296,68 @@ void op_node_saved(Call *c) {
 }
 
 /* What the host must know of a saved value to make an object of it: whether there is one and the id of what was packed;
- * -1 if it was freed. */
+ * -1 if it was freed, -2 if there is no such slot. */
 void op_node_saved_state(Call *c) {
   Node *n = arg_node(c);
   int slot = (int)arg_int(c, 1);
   if (!n) return;
   const Saved *s = slot < n->n_saves ? &n->saves[slot] : NULL;
-  ret_int(c, !s || !s->set ? 0 : s->packed ? s->packed : s->value ? 0 : -1);
+  ret_int(c, !s ? -2 : !s->set ? 0 : s->packed ? s->packed : s->value ? 0 : -1);
 }
 
 void op_node_saved_hooks(Call *c) {
   Node *n = arg_node(c);
   int slot = (int)arg_int(c, 1);
   if (n && slot < n->n_saves) saved_register_hooks(n, slot, (int32_t)arg_int(c, 2));
+}
+
+/* How many numbers a field of this letter takes, from number `at` on. */
+static int width_of(const Node *n, char letter, int at) {
+  if (letter == 'l') return at < n->n_numbers ? 1 + (int)n->numbers[at].i : 1;
+  return letter == 'r' ? n->n_numbers - at : letter == 's' || letter == 'n' || letter == 'F' ? 0 : 1;
+}
+
+static void ret_scalar(Call *c, double v) {
+  if (v == (double)(int64_t)v) ret_int(c, (int64_t)v);
+  else ret_float(c, v);
+}
+
+static void ret_sizes(Call *c, const Node *n, int input, bool count) {
+  const Edge *e = input < n->n_edges ? &n->edges[input] : NULL;
+  const OutputMeta *m = e && e->node && e->node->outputs[e->input_nr].defined ? &e->node->outputs[e->input_nr] : NULL;
+  if (m && count) ret_int(c, sizes_numel(m->ndim, output_sizes(m)));
+  else if (m) ret_ints(c, m->ndim, output_sizes(m));
+}
+
+/* The k-th field after the | of a node's fields: NodeType in graph.h says what the letters mean. */
+void op_node_number(Call *c) {
+  const Node *n = arg_node(c);
+  int k = (int)arg_int(c, 1), at = 0, n_bits = 0;
+  const char *field = n ? strchr(n->type->fields, '|') : NULL;
+  if (!field) return;
+  if (strchr(field, '(')) {
+    if (k < n->n_numbers) ret_scalar(c, n->numbers[k].f);
+    return;
+  }
+  for (field = strchr(field, ':'); field && k > 0; field = strchr(field + 1, ':'), k--) at += width_of(n, field[1], at);
+  if (!field) return;
+  char letter = field[1];
+  int64_t bits[64], width = width_of(n, letter, at);
+  if (at + width > n->n_numbers) return;
+  const Number *v = n->numbers + at;
+  if (letter == 's' || letter == 'n') ret_sizes(c, n, field[2] - '0', letter == 'n');
+  else if (letter == 'F') ret_bool(c, false);
+  else if (letter == 'l') ret_ints(c, (int)v->i, &v[1].i);
+  else if (letter == 'r') ret_ints(c, (int)width, &v->i);
+  else if (letter == 'b') ret_bool(c, v->i != 0);
+  else if (letter == 'f') ret_float(c, v->f);
+  else if (letter == 'x') ret_scalar(c, v->f);
+  else if (letter == 'i') ret_int(c, v->i);
+  else {
+    for (int i = 0; i < 64; i++)
+      if (v->i >> i & 1) bits[n_bits++] = i;
+    ret_ints(c, n_bits, bits);
+  }
 }
 
 void op_edge_of(Call *c) {

@@ -600,7 +600,7 @@ static Tensor *top_rows(Tensor *x, int64_t m, DType d) {
 
 /* A = Q R, A tall or square, M = R R'^T - Q'^T Q:  A' = (Q' + Q (tril(M) + tril(M, -1)^T)) R^-T.  A wide is
  * (X, Y) = Q (U, V): X' as above with U and Q' + Y V'^T for Q', and Y' = Q V'. */
-GRAD(LinalgQrBackward0, "Q R | mode:i") {
+GRAD(LinalgQrBackward0, "Q R | -:i") {
   Tensor *q = saved(n, 0), *r = saved(n, 1), *dq = g[0], *dr = g[1], *wide = NULL;
   int64_t mode = n->numbers[0].i;
   if (blocked(q, r) || (!dq && !dr)) return;

@@ -438,9 +438,11 @@ static const double *node_params(const Node *n, double *p) {
 #define FIELDS_NOTHING ""
 #define FIELDS_KEEP_X "self"
 #define FIELDS_KEEP_Y "result"
-#define FIELDS_P_NOTHING "| p0:f p1:f p2:f"
-#define FIELDS_P_KEEP_X "self | p0:f p1:f p2:f"
-#define FIELDS_P_KEEP_Y "result | p0:f p1:f p2:f"
+#define FIELDS_P_NOTHING "| "
+#define FIELDS_P_KEEP_X "self | "
+#define FIELDS_P_KEEP_Y "result | "
+/* By what is kept for either gradient. */
+#define FIELDS2(k) ((k) & KEEP_Y ? "self other result" : (k) & KEEP_B ? (k) & KEEP_A ? "self other" : "- other" : (k) & KEEP_A ? "self" : "")
 
 /* The gradient's loop, over g and the one tensor kept, by whichever name. */
 #define GRAD1(fn, A, WRAP, V)                     \
@@ -465,7 +467,7 @@ LOOPS_BEGIN
   UNARY_ROW(name, Node_, domain, value, keep, grad, FIELDS_##keep)    \
   Tensor *t_##name(Tensor *x) { return unary(&unary_##name, x, 0, NULL); }
 #define UNARY_P(flags, name, Node_, schema, domain, value, keep, grad)  \
-  UNARY_ROW(name, Node_, domain, value, keep, grad, FIELDS_P_##keep)    \
+  UNARY_ROW(name, Node_, domain, value, keep, grad, FIELDS_P_##keep schema)    \
   Tensor *t_##name(Tensor *x, double p0, double p1, double p2) {        \
     return unary(&unary_##name, x, 3, (const double[]){p0, p1, p2});    \
   }
@@ -562,7 +564,7 @@ LOOPS_BEGIN
   LOOPS_WITH(GRAD2, GRAD_##domain, grad_a_##name, ga)                                                 \
   LOOPS_WITH(GRAD2, GRAD_##domain, grad_b_##name, gb)                                                 \
   static void vjp_##name(Node *n, Tensor **g, Tensor **gi);                                                \
-  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name, "self other result"};               \
+  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name, FIELDS2((keep_a) | (keep_b))};      \
   static const Binary binary_##name = {#name, domain, keep_a, keep_b,                                      \
                                        value_##name, grad_a_##name, grad_b_##name, &node_##name};          \
   Tensor *t_##name(Tensor *a, Tensor *b) { return binary(&binary_##name, a, b); }

@@ -71,7 +71,7 @@ static void save_table(Node *n, Table t) {
 }
 static Table saved_table(Node *n) { return (Table){saved(n, 0), NUM(0), NUM(1), NUM(2)}; }
 
-#define TABLE_FIELDS "indices | weight_sym_size_argument_0:i padding_idx:i scale_grad_by_freq:b"
+#define TABLE_FIELDS "indices | weight_sym_argsize_0:i padding_idx:i scale_grad_by_freq:b sparse:F"
 /* dweight = 0, then dweight[index] += factor * g for each index in order. A tangent is looked up without factors. */
 GRAD(EmbeddingBackward0, TABLE_FIELDS) {
   Table t = saved_table(n);

@@ -35,8 +35,8 @@ static Tensor *share_evenly(Node *n, Tensor *g, Tensor *x, Tensor *y) {
   Tensor *count = t_sum(mask, noted_dims(n, 0, dims), true, DT_NONE);
   return t_mul(t_div(restore_dims(g, n, 0), count), mask);
 }
-GRAD(AmaxBackward0, "self result") { gi[0] = share_evenly(n, g[0], saved(n, 0), saved(n, 1)); }
-GRAD(AminBackward0, "self result") { gi[0] = share_evenly(n, g[0], saved(n, 0), saved(n, 1)); }
+GRAD(AmaxBackward0, "self result | dim:m keepdim:b") { gi[0] = share_evenly(n, g[0], saved(n, 0), saved(n, 1)); }
+GRAD(AminBackward0, "self result | dim:m keepdim:b") { gi[0] = share_evenly(n, g[0], saved(n, 0), saved(n, 1)); }
 
 static Tensor *extreme(const Reducer *folds, const NodeType *type, const char *name, Tensor *x, Ints dims, bool keepdim) {
   DimMask mask;
@@ -55,7 +55,7 @@ Tensor *t_amax(Tensor *x, Ints dims, bool keepdim) { return extreme(max_folds, &
 Tensor *t_amin(Tensor *x, Ints dims, bool keepdim) { return extreme(min_folds, &AminBackward0, "amin", x, dims, keepdim); }
 
 /* Smallest and greatest at once; one node with two outputs. */
-GRAD(AminmaxBackward0, "self min max") {
+GRAD(AminmaxBackward0, "self min max | dim:m keepdim:b") {
   Tensor *x = saved(n, 0), *low = g[0] ? share_evenly(n, g[0], x, saved(n, 1)) : NULL;
   Tensor *high = g[1] ? share_evenly(n, g[1], x, saved(n, 2)) : NULL;
   gi[0] = low && high ? t_add(low, high) : low ? low : high;
@@ -105,8 +105,8 @@ Node *select_node(const NodeType *type, Tensor *x, int64_t dim, bool keepdim) {
   return n;
 }
 
-GRAD(MaxBackward0, "indices | dim:i keepdim:b") { gi[0] = select_gradient(n, g[0]); }
-GRAD(MinBackward0, "indices | dim:i keepdim:b") { gi[0] = select_gradient(n, g[0]); }
+GRAD(MaxBackward0, "indices | dim:i keepdim:b self_sym_sizes:r") { gi[0] = select_gradient(n, g[0]); }
+GRAD(MinBackward0, "indices | dim:i keepdim:b self_sym_sizes:r") { gi[0] = select_gradient(n, g[0]); }
 
 /* Values and indices with the masked dims at size 1. */
 static bool fold_indexed(const Reducer *folds, Tensor *x, DimMask mask, Tensor *out[2]) {

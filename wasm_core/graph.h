@@ -46,7 +46,11 @@ typedef void GradFn(Node *n, Tensor **g, Tensor **gi);
 typedef struct {
   const char *name;  /* "MulBackward0" */
   GradFn *grad;
-  /* Names for node._saved_*: saved tensors, then numbers: "self other | alpha:f dim:i". */
+  /* Names for node._saved_*: of the saved tensors, slot by slot, the last with * if it is all the rest, with # if
+   * it is a number of the host; then after | those of
+   * the numbers in order, each with a letter: i, f, b; x a float shown as an int if it is one; l a list after its length; m
+   * dimensions as bits; r all the rest as a list; and without a number of their own s0 the sizes, n0 the count of elements of
+   * input 0, F false. Those called - have no name. Or, after |, a schema: the arguments behind the first are floats (x). */
   const char *fields;
 } NodeType;
 

@@ -256,7 +256,7 @@ static bool too_many(Tensors indices) {
 static Tensor *put_fresh(Tensor *y, Tensor *x, Tensors indices, Tensor *value, bool accumulate);
 
 /* dx = 0, then dx[i] += g for each place in order. */
-GRAD(IndexBackward0, "indices | self_sym_sizes:l") {
+GRAD(IndexBackward0, "indices* | self_sym_sizes:l") {
   Tensor *space[MAX_DIM];
   if (stopped(g[0])) return;
   Tensor *zeros = index_zeros(n, 0, (DType)g[0]->dtype);
@@ -274,7 +274,7 @@ Tensor *t_index(Tensor *x, Tensors indices) {
 }
 
 /* y[i] = v: dy passes where nothing was put; v gets what stands at its places. y[i] += v: dy passes whole. */
-GRAD(IndexPutBackward0, "indices | accumulate:b") {
+GRAD(IndexPutBackward0, "indices* | accumulate:b") {
   Tensor *space[MAX_DIM];
   if (stopped(g[0])) return;
   Tensors indices = saved_indices(n, space);
@@ -427,7 +427,7 @@ static bool broadcast_both(const Tensor *a, const Tensor *b, int *ndim, int64_t 
 }
 
 /* dx = 0 with g's elements where the mask let them through, in order. */
-GRAD(MaskedSelectBackward0, "mask | sizes:l") {
+GRAD(MaskedSelectBackward0, "mask | -:l") {
   Tensor *zeros = stopped(g[0]) ? NULL : index_zeros(n, 0, (DType)g[0]->dtype);
   gi[0] = t_masked_scatter(zeros, saved(n, 0), g[0]);
 }
@@ -450,7 +450,7 @@ Tensor *t_masked_select(Tensor *x, Tensor *mask) {
 }
 
 /* The elements of the source that were used get g, in order; the rest nothing. */
-GRAD(MaskedScatterBackward0, "mask | source:l") {
+GRAD(MaskedScatterBackward0, "mask | source_sym_sizes:l") {
   Tensor *mask = saved(n, 0);
   if (stopped(g[0])) return;
   Ints sizes = num_list_at(n, 0);

@@ -39,7 +39,7 @@ Tensor *t_outer(Tensor *a, Tensor *b) {
 static Tensor *scaled(Tensor *g, double k) { return k == 1 ? g : t_mul_f(g, k); }
 
 /* y = beta self + alpha a b^T:  self' = beta g,  a' = alpha g b,  b' = alpha g^T a. */
-GRAD(AddrBackward0, "vec1 vec2 | alpha:f beta:f") {
+GRAD(AddrBackward0, "vec1 vec2 | alpha:x beta:x") {
   if (needs(n, 0)) gi[0] = scaled(g[0], n->numbers[1].f);
   if (needs(n, 1)) gi[1] = scaled(t_mv(g[0], saved(n, 1)), n->numbers[0].f);
   if (needs(n, 2)) gi[2] = scaled(t_mv(t_t(g[0]), saved(n, 0)), n->numbers[0].f);

@@ -429,7 +429,7 @@ LOSS_ROWS(LOSS_LOOPS)
 #define LOSS_TABLE(fn) {.f32 = fn##_f32, .f64 = fn##_f64}
 #define LOSS_NODES(name, Node_, error, value, gx, gt)                                                       \
   static void vjp_##name(Node *n, Tensor **g, Tensor **gi);                                                 \
-  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name, "self target pos_weight weight | reduction:i p:f"}; \
+  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name, "self target pos_weight weight | reduction:i"}; \
   static const Loss loss_##name = {error,                                                                   \
                                    LOSS_TABLE(value_##name),                                \
                                    LOSS_TABLE(grad_x_##name),                              \

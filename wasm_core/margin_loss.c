@@ -218,7 +218,7 @@ static Tensor *margins_gradient(Node *n, Tensor *g) {
     margins_run(&m, (DType)x->dtype, tensor_data(x), NULL, tensor_data(gx), tensor_data(g), n->numbers[0].i == REDUCE_NONE ? 1 : 0, scale, listed);
   return set_history(gx, back);
 }
-GRAD(MultiMarginLossBackward0, "self target weight | reduction:i") { gi[0] = margins_gradient(n, g[0]); }
+GRAD(MultiMarginLossBackward0, "self target weight | reduction:i -:i p:x margin:x") { gi[0] = margins_gradient(n, g[0]); }
 GRAD(MultilabelMarginLossBackward0, "self target | reduction:i") { gi[0] = margins_gradient(n, g[0]); }
 
 static Tensor *margins_loss(Margins *m, Tensor *x, Tensor *target, Tensor *weight, Reduction r) {

@@ -178,7 +178,7 @@ static void product_vjp(Node *n, Tensor *g, Tensor **gi, int first, double alpha
   if (needs(n, first + 1)) gi[first + 1] = right_gradient(saved(n, 0), g, alpha, n->numbers[flags + 1].i);
 }
 
-GRAD(MmBackward0, "self mat2") { product_vjp(n, g[0], gi, 0, 1, 0); }
+GRAD(MmBackward0, "self mat2 | self_sym_sizes:s0 mat2_sym_sizes:s1") { product_vjp(n, g[0], gi, 0, 1, 0); }
 GRAD(BmmBackward0, "self mat2") { product_vjp(n, g[0], gi, 0, 1, 0); }
 GRAD(MvBackward0, "self vec") { product_vjp(n, g[0], gi, 0, 1, 0); }
 
@@ -187,9 +187,9 @@ static void add_product_vjp(Node *n, Tensor *g, Tensor **gi) {
   if (needs(n, 0)) gi[0] = scaled(g, n->numbers[1].f);
   product_vjp(n, g, gi, 1, n->numbers[0].f, 2);
 }
-GRAD(AddmmBackward0, "mat1 mat2 | alpha:f beta:f") { add_product_vjp(n, g[0], gi); }
-GRAD(AddmvBackward0, "mat vec | alpha:f beta:f") { add_product_vjp(n, g[0], gi); }
-GRAD(BaddbmmBackward0, "batch1 batch2 | alpha:f beta:f") { add_product_vjp(n, g[0], gi); }
+GRAD(AddmmBackward0, "mat1 mat2 | alpha:x beta:x mat1_sym_sizes:s1 mat2_sym_sizes:s2") { add_product_vjp(n, g[0], gi); }
+GRAD(AddmvBackward0, "mat vec | alpha:x beta:x") { add_product_vjp(n, g[0], gi); }
+GRAD(BaddbmmBackward0, "batch1 batch2 | alpha:x beta:x") { add_product_vjp(n, g[0], gi); }
 
 static bool column_major(const Tensor *t) {
   return t->ndim == 2 && t->strides[0] == 1 && t->strides[1] == t->sizes[0];
@@ -378,7 +378,7 @@ Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha)
 }
 
 /* y = beta self + alpha sum_i a_i b_i:  self' = beta g,  a_i' = alpha g b_i^T,  b_i' = alpha a_i^T g. */
-GRAD(AddbmmBackward0, "batch1 batch2 | alpha:f beta:f") {
+GRAD(AddbmmBackward0, "batch1 batch2 | alpha:x beta:x") {
   if (needs(n, 0)) gi[0] = scaled(g[0], n->numbers[1].f);
   Tensor *each = t_expand(g[0], 3, (int64_t[]){n->numbers[2].i, g[0]->sizes[0], g[0]->sizes[1]});
   product_vjp(n, each, gi, 1, n->numbers[0].f, 3);
@@ -434,7 +434,7 @@ Tensor *t_addbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) 
 /* ------------------------------------------------------------ matmul */
 
 /* y = x without its first dimension, of size one, taken away in place. */
-GRAD(SqueezeBackward4, "| dim:i") { gi[0] = t_unsqueeze(g[0], n->numbers[0].i); }
+GRAD(SqueezeBackward4, "| dim:i self_sym_sizes:s0") { gi[0] = t_unsqueeze(g[0], n->numbers[0].i); }
 
 /* A vector times a matrix: the one row of a product. */
 static Tensor *vector_matrix(Tensor *v, Tensor *m) {

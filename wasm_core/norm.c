@@ -237,7 +237,7 @@ ONCE static void layer_plain(Node *n, Tensor *g, Tensor **gi) {
   if (needs(n, 2)) gi[2] = from_doubles(l.db, (int)count, shape, d);
 }
 
-GRAD(NativeLayerNormBackward0, "input weight result1 result2 | normalized_dims:i eps:f") {
+GRAD(NativeLayerNormBackward0, "input weight result1 result2") {
   if (!g[0]) return;
   if (grad_mode) layer_tape(n, g[0], gi);
   else layer_plain(n, g[0], gi);

@@ -60,14 +60,14 @@ static Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dim
   return t_mul(scaled, zero_where(t_div(g, raised(y, p - 1)), t_eq(y, zero)));
 }
 
-GRAD(LinalgVectorNormBackward0, "self result | ord:f") {
+GRAD(LinalgVectorNormBackward0, "self result | ord:x dim:m keepdim:b") {
   int64_t dims[MAX_DIM];
   gi[0] = norm_gradient(restore_dims(g[0], n, 1), saved(n, 0), restore_dims(saved(n, 1), n, 1), n->numbers[0].f,
                         noted_dims(n, 1, dims));
 }
 
 /* y = |a - b|_p. */
-GRAD(DistBackward0, "self other result | p:f") {
+GRAD(DistBackward0, "self other result | p:x") {
   Tensor *d = norm_gradient(g[0], t_sub(saved(n, 0), saved(n, 1)), saved(n, 2), n->numbers[0].f, ALL_DIMS);
   if (needs(n, 0)) gi[0] = d;
   if (needs(n, 1)) gi[1] = d ? t_neg(d) : NULL;

@@ -43,6 +43,7 @@ void op_node_saved(Call *c);
 void op_node_trace(Call *c);
 void op_node_saved_state(Call *c);
 void op_node_saved_hooks(Call *c);
+void op_node_number(Call *c);
 void op_edge_of(Call *c);
 void op_node_metadata(Call *c);
 void op_node_outputs(Call *c);

@@ -28,7 +28,7 @@ static Tensor *common_box(Tensor *t, const int64_t *sizes, Ints pad, bool inside
   return tensor_alias(t, t->ndim, shared, t->strides, offset);
 }
 
-GRAD(ConstantPadNdBackward0, "") {
+GRAD(ConstantPadNdBackward0, "| pad:r") {
   Ints pad = {n->n_numbers, scratch_alloc(n->n_numbers * sizeof(int64_t) + 1)};
   if (failed()) return;
   for (int i = 0; i < pad.n; i++) ((int64_t *)(uintptr_t)pad.v)[i] = -n->numbers[i].i;

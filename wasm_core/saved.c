@@ -197,7 +197,7 @@ static bool is_result(const Saved *s, const char *name) {
 static bool precedes(const Saved *a, const char *x, const Saved *b, const char *y) {
   bool late = is_result(a, x), later = is_result(b, y);
   if (late != later) return later;
-  size_t nx = x ? strcspn(x, " *") : 0, ny = y ? strcspn(y, " *") : 0;
+  size_t nx = x ? strcspn(x, " *#") : 0, ny = y ? strcspn(y, " *#") : 0;
   int order = strncmp(x ? x : "", y ? y : "", nx < ny ? nx : ny);
   return order ? order < 0 : nx < ny;
 }

@@ -121,7 +121,7 @@ static bool source_fits(const char *op, const Tensor *x, int64_t dim, const Tens
 }
 
 /* y = x; y[index] += alpha * source: dx = g, dsource = alpha * g[index]. */
-GRAD(IndexAddBackward0, "index | dim:i alpha:f") {
+GRAD(IndexAddBackward0, "index | dim:i alpha:x") {
   if (needs(n, 0)) gi[0] = g[0];
   if (!needs(n, 1)) return;
   Tensor *picked = t_index_select(g[0], n->numbers[0].i, saved(n, 0));
@@ -275,7 +275,7 @@ static bool gather_fits(const Tensor *x, int64_t dim, const Tensor *index) {
 static Tensor *scatter_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index, Tensor *src);
 
 /* dx = 0, then dx[index] += g element by element. */
-GRAD(GatherBackward0, "index | self_sym_sizes:l dim:i") {
+GRAD(GatherBackward0, "index | -:l dim:i sparse_grad:F") {
   if (failed() || !g[0]) return;
   Tensor *zeros = index_zeros(n, 0, (DType)g[0]->dtype);
   gi[0] = scatter_add_fresh(zeros, zeros, n->numbers[n->n_numbers - 1].i, saved(n, 0), g[0]);
@@ -506,8 +506,8 @@ static void reduce_grad(Node *n, Tensor *g, Tensor **gi, bool by_element) {
   for (int k = 0; k < 2; k++)
     if (needs(n, k)) gi[k] = both[k];
 }
-GRAD(ScatterReduceBackward0, "self index src result | dim:i reduce:i include_self:b") { reduce_grad(n, g[0], gi, true); }
-GRAD(IndexReduceBackward0, "self index source result | dim:i reduce:i include_self:b") { reduce_grad(n, g[0], gi, false); }
+GRAD(ScatterReduceBackward0, "self index src result | dim:i -:i include_self:b") { reduce_grad(n, g[0], gi, true); }
+GRAD(IndexReduceBackward0, "self index source result | dim:i -:i include_self:b") { reduce_grad(n, g[0], gi, false); }
 
 static Tensor *reduce_recorded(const NodeType *type, Tensor *x, Target to, Tensor *src, Reduction r, bool include_self) {
   Node *n = node_new(type, 4, 3, x, src, NULL);

@@ -201,7 +201,7 @@ static const Reducer sumexp_folds[DT_COUNT] = {[DT_F32] = SUMEXP_REDUCER(sumexp_
                                                [DT_F64] = SUMEXP_REDUCER(sumexp_f64, DT_F64)};
 
 /* y = log sum exp x: dx = g exp(x - y). */
-GRAD(LogsumexpBackward0, "self result") {
+GRAD(LogsumexpBackward0, "self result | dim:m keepdim:b") {
   gi[0] = t_mul(restore_dims(g[0], n, 0), t_exp(t_sub(saved(n, 0), restore_dims(saved(n, 1), n, 0))));
 }
 

@@ -228,9 +228,9 @@ static Item item_at(const Lanes *s, int64_t x_at, int64_t k) {
 
 /* ------------------------------------------------------------ sort, topk */
 
-GRAD(SortBackward0, "indices | dim:i") { gi[0] = select_gradient(n, g[0]); }
-GRAD(SortBackward1, "indices | dim:i") { gi[0] = select_gradient(n, g[0]); }
-GRAD(TopkBackward0, "indices | dim:i") { gi[0] = select_gradient(n, g[0]); }
+GRAD(SortBackward0, "indices | dim:i self_sym_sizes:s0") { gi[0] = select_gradient(n, g[0]); }
+GRAD(SortBackward1, "indices | dim:i self_sym_sizes:s0") { gi[0] = select_gradient(n, g[0]); }
+GRAD(TopkBackward0, "indices | dim:i self_sym_sizes:s0") { gi[0] = select_gradient(n, g[0]); }
 
 /* The first m of the order. */
 static void first_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
@@ -305,10 +305,10 @@ void t_topk(Tensor *x, int64_t k, int64_t dim, bool largest, Tensor *out[2]) {
 
 /* ------------------------------------------------------------ one of the order */
 
-GRAD(KthvalueBackward0, "indices | dim:i keepdim:b") { gi[0] = select_gradient(n, g[0]); }
-GRAD(MedianBackward1, "indices | dim:i keepdim:b") { gi[0] = select_gradient(n, g[0]); }
-GRAD(NanmedianBackward1, "indices | dim:i keepdim:b") { gi[0] = select_gradient(n, g[0]); }
-GRAD(ModeBackward0, "indices | dim:i keepdim:b") { gi[0] = select_gradient(n, g[0]); }
+GRAD(KthvalueBackward0, "indices | dim:i keepdim:b self_sym_sizes:s0") { gi[0] = select_gradient(n, g[0]); }
+GRAD(MedianBackward1, "indices | dim:i keepdim:b self_sym_sizes:s0") { gi[0] = select_gradient(n, g[0]); }
+GRAD(NanmedianBackward1, "indices | dim:i keepdim:b self_sym_sizes:s0") { gi[0] = select_gradient(n, g[0]); }
+GRAD(ModeBackward0, "indices | dim:i keepdim:b self_sym_sizes:s0") { gi[0] = select_gradient(n, g[0]); }
 GRAD(MedianBackward0, "self result") { gi[0] = whole_gradient(n, g[0]); }
 GRAD(NanmedianBackward0, "self result") { gi[0] = whole_gradient(n, g[0]); }
 

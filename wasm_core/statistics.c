@@ -53,10 +53,10 @@ static Tensor *with_mean(Node *n, Tensor *dx, Tensor *g) {
   return dx ? t_add(dx, mean) : mean;
 }
 
-GRAD(VarBackward0, "self | correction:f") { gi[0] = var_gradient(n, g[0], saved(n, 0)); }
-GRAD(StdBackward0, "self result | correction:f") { gi[0] = std_gradient(n, g[0], saved(n, 0), saved(n, 1)); }
-GRAD(VarMeanBackward0, "self | correction:f") { gi[0] = with_mean(n, var_gradient(n, g[0], saved(n, 0)), g[1]); }
-GRAD(StdMeanBackward0, "self result0 | correction:f") {
+GRAD(VarBackward0, "self | correction:x dim:m keepdim:b") { gi[0] = var_gradient(n, g[0], saved(n, 0)); }
+GRAD(StdBackward0, "self result | correction:x dim:m keepdim:b") { gi[0] = std_gradient(n, g[0], saved(n, 0), saved(n, 1)); }
+GRAD(VarMeanBackward0, "self | correction:x dim:m keepdim:b") { gi[0] = with_mean(n, var_gradient(n, g[0], saved(n, 0)), g[1]); }
+GRAD(StdMeanBackward0, "self result0 | correction:x dim:m keepdim:b") {
   gi[0] = with_mean(n, std_gradient(n, g[0], saved(n, 0), saved(n, 1)), g[1]);
 }
 

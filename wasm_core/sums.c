@@ -32,8 +32,8 @@ static Node *shape_node(const NodeType *type, int n_saves, Tensor *x, DimMask ma
 }
 
 /* y = sum x: dx = g for each element. */
-GRAD(SumBackward0, "") { gi[0] = expand_back(g[0], n, 0); }
-GRAD(SumBackward1, "") { gi[0] = expand_back(g[0], n, 0); }
+GRAD(SumBackward0, "| self_sym_sizes:s0") { gi[0] = expand_back(g[0], n, 0); }
+GRAD(SumBackward1, "| dim:m keepdim:b self_sym_sizes:r") { gi[0] = expand_back(g[0], n, 0); }
 
 Tensor *t_sum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   DimMask mask;
@@ -79,7 +79,7 @@ Tensor *t_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
 }
 
 /* y = sum of x but its NaNs. */
-GRAD(NansumBackward0, "self") { gi[0] = t_mul(expand_back(g[0], n, 0), t_eq(saved(n, 0), saved(n, 0))); }
+GRAD(NansumBackward0, "self | dim:m keepdim:b") { gi[0] = t_mul(expand_back(g[0], n, 0), t_eq(saved(n, 0), saved(n, 0))); }
 
 Tensor *t_nansum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   DimMask mask;
@@ -101,8 +101,8 @@ static Tensor *mean_grad(Node *n, Tensor *g) {
   if (count == 0) return t_div(expand_back(g, n, 0), tensor_wrapped_f(count));
   return expand_back(t_div(g, tensor_wrapped_f(count)), n, 0);
 }
-GRAD(MeanBackward0, "") { gi[0] = mean_grad(n, g[0]); }
-GRAD(MeanBackward1, "") { gi[0] = mean_grad(n, g[0]); }
+GRAD(MeanBackward0, "| self_sym_numel:n0 self_sym_sizes:s0") { gi[0] = mean_grad(n, g[0]); }
+GRAD(MeanBackward1, "| dim:m keepdim:b self_sym_sizes:r self_sym_numel:n0") { gi[0] = mean_grad(n, g[0]); }
 
 static void divide_by(Tensor *y, double count) {
   char *at = tensor_data(y);

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import logging
+import re
 import threading
 import weakref
 from collections import deque
@@ -284,20 +286,73 @@ def _variable(self: Node) -> Any:
     return _call.known(_C["_node_variable"](self._address))
 
 
+def _saved_list(node: Node, slot: int) -> tuple[Any, ...]:
+    """What stands in a slot and all after it."""
+    return tuple(_saved(node, k) for k in _slots(node, slot))
+
+
+def _raw_saved_list(node: Node, slot: int) -> tuple[SavedTensor, ...]:
+    return tuple(_raw_saved(node, k) for k in _slots(node, slot))
+
+
+def _slots(node: Node, first: int) -> Iterator[int]:
+    state = _C["_node_saved_state"]
+    return itertools.takewhile(lambda k: state(node._address, k) > -2, itertools.count(first))
+
+
+def _saved_number(node: Node, slot: int) -> Any:
+    """A number of the host that is kept as a tensor."""
+    found = _saved(node, slot)
+    return None if found is None else found.item()
+
+
+def _number(node: Node, field: int, unsigned: bool) -> Any:
+    """A number or list that a node saved; PyTorch shows its integers as unsigned ones."""
+    found = _C["_node_number"](node._address, field)
+    if isinstance(found, list):
+        return tuple(each % (1 << 64) for each in found)
+    return found % (1 << 64) if unsigned and found is not None else found
+
+
+_READERS: Final[dict[str, tuple[Any, Any]]] = {
+    "*": (_saved_list, _raw_saved_list),
+    "#": (_saved_number, None),
+}
+
+
 def _tensor_fields(names: Sequence[str]) -> dict[str, Any]:
     """The attributes of a node class for the tensors that it saves."""
     members: dict[str, Any] = {}
     for slot, name in enumerate(names):
-        members["_saved_" + name] = property(functools.partial(_saved, slot=slot))
-        members["_raw_saved_" + name] = property(functools.partial(_raw_saved, slot=slot))
+        if name == "-":
+            continue
+        kind, plain = name[-1], name.rstrip("*#")
+        get, raw = _READERS.get(kind, (_saved, _raw_saved))
+        members["_saved_" + plain] = property(functools.partial(get, slot=slot))
+        if raw is not None:
+            members["_raw_saved_" + plain] = property(functools.partial(raw, slot=slot))
     return members
+
+
+def _number_fields(text: str) -> dict[str, Any]:
+    """The attributes for the numbers: NodeType in wasm_core/graph.h says how they are written."""
+    if "(" in text:
+        fields = [(name, "x") for name in re.findall(r"(?:Scalar|float) (\w+)", text)]
+    else:
+        fields = [(name, letter[0]) for name, _, letter in (f.partition(":") for f in text.split())]
+    return {
+        "_saved_" + name: property(functools.partial(_number, field=k, unsigned=letter == "i"))
+        for k, (name, letter) in enumerate(fields)
+        if name != "-"
+    }
 
 
 def _class_of(name: str, fields: str) -> type[Node]:
     """The class of the nodes of one kind, made when the first is seen."""
     found = _classes.get((name, fields))
     if found is None:
-        members = _tensor_fields(fields.partition("|")[0].split())
+        tensors, _, numbers = fields.partition("|")
+        members = _tensor_fields(tensors.split()) | _number_fields(numbers)
         if name.endswith("::AccumulateGrad"):
             members["variable"] = property(_variable)
         members |= {"__slots__": (), "__module__": "builtins", "__doc__": Node.__doc__}
