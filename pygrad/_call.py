@@ -749,10 +749,9 @@ _call2_long, _DESCRIBED, _NONE = e.call2_long, e.DESCRIBED, e.NONE
 
 
 def resumption(row: int) -> Callable[[int, list[int]], Any]:
-    """A function (int, list of ints) -> list of ints, or anything else, for an op that may take
-    long.
-    """
+    """A function (int, list of ints) -> list of ints, or anything else, for an op of these."""
     head, at = _head(row, 0, e.INT, e.INTS), e.DATA >> 3
+    call2 = e.call2_long if row in LONG else e.call2
 
     def resume(what: int, values: list[int]) -> Any:
         n = len(values)
@@ -768,7 +767,7 @@ def resumption(row: int) -> Callable[[int, list[int]], Any]:
             for place, value in enumerate(values, at):
                 e.words[place] = value
             _pack_ints(_slots, 0, head, dead, what, e.DATA | n << 32)
-            e.call2_long()
+            call2()
             r = _result[0]
             if r == e.DESCRIBED and e.ints[e.RESULT_TAG] == e.INTS:
                 start = e.words[e.RESULT] >> 3

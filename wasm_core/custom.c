@@ -55,11 +55,24 @@ const NodeType *custom_type(const char *name) {
 
 /* ------------------------------------------------------------ before forward */
 
-/* [the node, or 0 if nothing is recorded; for each argument whether it requires grad] */
+/* Tensors by their handles, 0 for none, which hosts pass as plain words to save time. */
+static Tensors tensors_at(const int64_t *handles, int64_t n) {
+  Tensors list = {(int32_t)n, scratch_alloc(((size_t)n + 1) * sizeof *list.v)};
+  for (int i = 0; list.v && i < n; i++) {
+    list.v[i] = (Tensor *)(uintptr_t)handles[i];
+    if (list.v[i] && !tensor_is(list.v[i])) fail(ERR_RUNTIME, "pygrad: a handle is not that of a live tensor");
+  }
+  if (!list.v) list.n = 0;
+  return list;
+}
+
+/* Of the host's object, and the node's type with the arguments of forward (0: no tensor): [the node, or 0 if nothing is
+ * recorded; for each argument whether it requires grad] */
 void op_custom_begin(Call *c) {
-  const NodeType *type = (const NodeType *)(uintptr_t)arg_int(c, 0);
-  Tensors in = arg_tensors(c, 2);
-  if (in.n < 0) in.n = 0;
+  Ints words = arg_ints(c, 1);
+  const NodeType *type = (const NodeType *)(uintptr_t)words.v[0];
+  Tensors in = tensors_at(words.v + 1, words.n - 1);
+  if (failed()) return;
   int64_t *out = scratch_alloc(((size_t)in.n + 1) * sizeof *out);
   Tensor **tensors = scratch_alloc(((size_t)in.n + 1) * sizeof *tensors);
   int count = 0;
@@ -75,7 +88,7 @@ void op_custom_begin(Call *c) {
   out[0] = (int64_t)(uintptr_t)n;
   if (n) {
     n->kind = NODE_HOST;
-    n->host = (int32_t)arg_int(c, 1);
+    n->host = (int32_t)arg_int(c, 0);
     num_i(n, CUSTOM_ARGS, in.n);
     for (int i = 0; i < in.n; i++)
       if (in.v[i]) n->numbers[CUSTOM_TENSORS + i / 64].i |= (int64_t)(1ull << (i & 63));
@@ -190,14 +203,24 @@ static void finish_saves(const Finish *f) {
   }
 }
 
+/* Of the node, and how many inputs, outputs, written inputs, constant outputs and tensors to save there are, whether
+ * setup_context was used, whether missing gradients become zeros, then all of these tensors: the outputs, NULL where the
+ * tensor itself stays. */
 void op_custom_finish(Call *c) {
-  Finish f = {.n = (Node *)(uintptr_t)arg_int(c, 0), .inputs = arg_tensors(c, 1), .outputs = arg_tensors(c, 2),
-              .dirty = arg_tensors(c, 3), .constant = arg_tensors(c, 4), .saves = arg_tensors(c, 5), .separate = arg_bool(c, 6)};
+  enum { LISTS = 5, HEAD = 7 };
+  Finish f = {.n = (Node *)(uintptr_t)arg_int(c, 0)};
+  Tensors *lists[LISTS] = {&f.inputs, &f.outputs, &f.dirty, &f.constant, &f.saves};
+  Ints words = arg_ints(c, 1);
+  const int64_t *at = words.v + HEAD;
+  for (int i = 0; i < LISTS; at += words.v[i++]) *lists[i] = tensors_at(at, words.v[i]);
+  f.separate = words.v[LISTS] != 0;
   Tensor **out = scratch_alloc(((size_t)f.outputs.n + 1) * sizeof *out);
-  if (!out) return;
-  num_i(f.n, CUSTOM_MATERIALIZE, arg_bool(c, 7));
+  if (!out || failed()) return;
+  num_i(f.n, CUSTOM_MATERIALIZE, words.v[LISTS + 1]);
   if (!finish_outputs(&f, out)) return;
   finish_saves(&f);
+  for (int i = 0; i < f.outputs.n; i++)
+    if (out[i] == f.outputs.v[i]) out[i] = NULL;
   if (!failed()) ret_tensors(c, f.outputs.n, out);
 }
 

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .. import _engine, _ops
+from .. import _call, _engine, _ops
 from .._modes import GRAD, get, put, switch
 from .._tensor import Tensor
 from .._vmap import levels
@@ -34,6 +34,8 @@ __all__ = [
 ]
 
 _C = _ops.C
+_begin = _call.resumption(_call.ROWS["_custom_begin"])
+_end = _call.resumption(_call.ROWS["_custom_finish"])
 
 
 class FunctionCtx:
@@ -377,7 +379,10 @@ def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
     kind = cls._backward_cls
     ctx = kind()
     tensors = [a if isinstance(a, Tensor) else None for a in args]
-    begun = _C["_custom_begin"](kind._type or _name_type(kind), ident := hooks.new_id(), tensors)
+    begun = _begin(
+        ident := hooks.new_id(),
+        [kind._type or _name_type(kind), *[0 if t is None else t._h for t in tensors]],
+    )
     ctx._address = begun[0]
     ctx.needs_input_grad = tuple(need != 0 for need in begun[1:])
     dual = _jvp.suspend(tensors)
@@ -409,8 +414,8 @@ def _name_type(kind: Any) -> int:
     return kind._type  # type: ignore[no-any-return]
 
 
-def _marked(ctx: Any, attribute: str, message: str, check: bool = True) -> list[Any]:
-    """The tensors that an attribute of ctx names, which is forgotten."""
+def _marked(ctx: Any, attribute: str, message: str, check: bool = True) -> list[int]:
+    """The handles of the tensors that an attribute of ctx names, which is forgotten."""
     marked = getattr(ctx, attribute)
     if marked is None:
         return []
@@ -425,13 +430,14 @@ def _marked(ctx: Any, attribute: str, message: str, check: bool = True) -> list[
             if each is not None:
                 raise TypeError(f"{message}{place} is of type {type(each).__name__}")
     delattr(ctx, attribute)
-    return [each if isinstance(each, Tensor) else None for each in marked]
+    return [each._h if isinstance(each, Tensor) else 0 for each in marked]
 
 
 def _finish(
     ctx: Any, inputs: list[Any], outputs: tuple[Any, ...], separate: bool
 ) -> tuple[Any, ...]:
     """The outputs with their history; those that are no tensors as they are."""
+    alive = ctx.to_save, ctx.non_differentiable, ctx.dirty_tensors  # until the engine has them
     saves = _marked(
         ctx,
         "to_save",
@@ -444,17 +450,25 @@ def _finish(
         "mark_non_differentiable only accepts variable arguments, but got ",
     )
     dirty = _marked(ctx, "dirty_tensors", "mark_dirty can only accept variables, but argument ")
-    tensors = [o if isinstance(o, Tensor) else None for o in outputs]
-    made = _C["_custom_finish"](
-        ctx._address, inputs, tensors, dirty, constant, saves, separate, ctx._materialize
+    lists = (
+        [0 if t is None else t._h for t in inputs],
+        [o._h if isinstance(o, Tensor) else 0 for o in outputs],
+        dirty,
+        constant,
+        saves,
     )
+    words = [*map(len, lists), separate, ctx._materialize]
+    for each in lists:
+        words += each
+    made = _end(ctx._address, words)
+    del alive
     ctx.saved_for_forward = None
     return tuple(map(_same_object, outputs, made))
 
 
 def _same_object(old: Any, new: Any) -> Any:
     """The object that forward returned, unless the engine made another tensor of it."""
-    if new is None or new._h == old._h:
+    if new is None:
         return old
     new._b = old  # an input stands as a view of itself
     return new
