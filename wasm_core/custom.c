@@ -226,6 +226,7 @@ void op_custom_finish(Call *c) {
 
 /* ------------------------------------------------------------ backward */
 
+/* What was saved; `clear`: for the last time. */
 void op_custom_saved(Call *c) {
   Node *n = (Node *)(uintptr_t)arg_int(c, 0);
   Tensor **out = scratch_alloc(((size_t)n->n_saves + 1) * sizeof *out);
@@ -236,6 +237,13 @@ void op_custom_saved(Call *c) {
   }
   for (int i = 0; i < n->n_saves; i++) out[i] = saved_for_host(n, i);
   ret_tensors(c, n->n_saves, out);
+  if (arg_bool(c, 1) && !failed()) node_release_saved(n);
+}
+
+void op_custom_saves(Call *c) {
+  const Node *n = (const Node *)(uintptr_t)arg_int(c, 0);
+  if (n->freed) saved_freed();
+  else ret_int(c, n->n_saves);
 }
 
 bool custom_gradients(const Node *n, Tensor *const *grads, Tensor **out) {

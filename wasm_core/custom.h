@@ -15,6 +15,7 @@ Tensor **custom_given(Node *n, const Ints *given, const char *odd);
 void op_custom_begin(Call *c);
 void op_custom_finish(Call *c);
 void op_custom_saved(Call *c);
+void op_custom_saves(Call *c);
 void op_custom_given(Call *c);
 void op_delayed_error(Call *c);
 void op_save_tensor(Call *c);

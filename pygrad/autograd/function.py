@@ -125,6 +125,7 @@ class _FunctionBase:
 
     _address: int
     _materialize = True
+    _cleared = False
     needs_input_grad: Any = None
 
     @property
@@ -154,7 +155,28 @@ class _FunctionBase:
             return tuple(forward)
         if not self._address:
             return ()
-        return tuple(_C["_custom_saved"](self._address))
+        clear = self._forward_cls.clear_saved_tensors_on_access  # type: ignore[attr-defined]
+        if clear and self._cleared:
+            raise RuntimeError(
+                "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True "
+                "is set on the autograd.Function. Either access saved_tensors only once, or set "
+                "clear_saved_tensors_on_access=False."
+            )
+        found = _C["_custom_saved"](self._address, clear)
+        self._cleared = True
+        return tuple(found)
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        """What was saved, as it is kept: each takes hooks."""
+        if not self._address:
+            return ()
+        return tuple(graph._raw_saved(self, k) for k in range(_C["_custom_saves"](self._address)))  # type: ignore[arg-type]
+
+    def maybe_clear_saved_tensors(self) -> None:
+        """Frees what was saved if the class says that it is looked at once only."""
+        if self._address and self._forward_cls.clear_saved_tensors_on_access:  # type: ignore[attr-defined]
+            _C["_custom_saved"](self._address, True)
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:

@@ -743,6 +743,100 @@ def hooks_of_a_custom_node(t: Any) -> Any:
 
 
 @script
+def node_hooks_of_a_custom_node(t: Any) -> Any:
+    order: list[Any] = []
+    x = leaf(t, 1.0, 2.0)
+
+    def backward(ctx: Any, g: Any, h: Any) -> Any:
+        order.append(("backward", g, h))
+        return g * 2 + h
+
+    y, z = make(t, lambda ctx, a: (a * 2, a * 3), backward).apply(x)
+    fn = y.grad_fn
+    fn.register_prehook(lambda go: (order.append(("pre", go)), (go[0] * 3, go[1]))[1])
+    fn.register_hook(lambda gi, go: order.append(("post", gi, go)))
+    removed = fn.register_hook(lambda gi, go: (gi[0] * 100,))
+    fn.register_hook(lambda gi, go: (gi[0] * 10,))
+    removed.remove()
+    z.register_hook(lambda g: order.append(("tensor", g)))
+    y.sum().backward()
+    return order, x.grad
+
+
+@script
+def node_hook_of_the_wrong_length(t: Any) -> Any:
+    y = make(t, doubled, lambda ctx, g: g).apply(leaf(t, 1.0))
+    y.grad_fn.register_hook(lambda gi, go: (gi[0], gi[0]))
+    y.sum().backward()
+
+
+@script
+def saved_tensors_hooks(t: Any) -> Any:
+    seen: list[Any] = []
+
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        y = a * b
+        ctx.save_for_backward(a, None, b, y)
+        return y
+
+    def backward(ctx: Any, g: Any) -> Any:
+        a, _, b, y = ctx.saved_tensors
+        return g * b, g * a + y * 0
+
+    def pack(tensor: Any) -> Any:
+        seen.append(("pack", tensor.detach().clone(), tensor.requires_grad))
+        return len(seen) - 1
+
+    def unpack(place: Any) -> Any:
+        seen.append(("unpack", place))
+        return seen[place][1]
+
+    x, w = leaf(t, 2.0), leaf(t, 3.0)
+    with t.autograd.graph.saved_tensors_hooks(pack, unpack):
+        y = make(t, forward, backward).apply(x, w * 2)
+    y.sum().backward()
+    return y, x.grad, w.grad, seen
+
+
+@script
+def raw_saved_tensors(t: Any) -> Any:
+    def forward(ctx: Any, a: Any) -> Any:
+        ctx.save_for_backward(a)
+        return a * a
+
+    x = leaf(t, 2.0)
+    y = make(t, forward, lambda ctx, g: 2 * g * ctx.saved_tensors[0]).apply(x)
+    (raw,) = y.grad_fn._raw_saved_tensors
+    raw.register_hooks(lambda a: a.tolist(), lambda a: t.tensor(a, dtype=t.float64) * 10)
+    y.sum().backward()
+    fn = y.grad_fn
+    try:
+        fn._raw_saved_tensors  # noqa: B018
+    except RuntimeError as error:
+        return type(raw).__name__, x.grad, str(error)
+
+
+def once_only(name: str, script_: Callable[[Any, Any], Any]) -> None:
+    def run(t: Any) -> Any:
+        def forward(ctx: Any, a: Any) -> Any:
+            ctx.save_for_backward(a, None)
+            return a * a
+
+        def backward(ctx: Any, g: Any) -> Any:
+            return 2 * g * ctx.saved_tensors[0]
+
+        f = make(t, forward, backward, clear_saved_tensors_on_access=True)
+        return script_(t, f.apply(leaf(t, 2.0)))
+
+    SCRIPTS[f"cleared_on_access_{name}"] = run
+
+
+once_only("once", lambda t, y: y.sum().backward())
+once_only("twice", lambda t, y: (y.sum().backward(retain_graph=True), y.sum().backward()))
+once_only("outside", lambda t, y: (len(y.grad_fn.saved_tensors), y.grad_fn.saved_tensors))
+
+
+@script
 def backward_inside_backward(t: Any) -> Any:
     x, w = leaf(t, 2.0), leaf(t, 3.0)
 
