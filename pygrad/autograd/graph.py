@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import logging
@@ -586,8 +587,8 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(pack_to_host, unpack_from_host)
 
 
-class disable_saved_tensors_hooks:
-    """Within the scope, hooks for saved tensors are refused, or bypassed.
+class disable_saved_tensors_hooks(contextlib.ContextDecorator):
+    """Within the scope, or the function it decorates, saved tensors hooks are refused or bypassed.
 
     Args:
         error_message: what the RuntimeError says that `saved_tensors_hooks` raises within, and
@@ -606,6 +607,9 @@ class disable_saved_tensors_hooks:
 
     def __init__(self, error_message: str | None = None) -> None:
         self.error_message = error_message
+
+    def _recreate_cm(self) -> disable_saved_tensors_hooks:
+        return type(self)(self.error_message)
 
     def __enter__(self) -> None:
         message = self.error_message

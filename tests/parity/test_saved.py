@@ -365,6 +365,22 @@ def disabling_hooks(t: Any) -> Any:
 
 
 @script
+def disabling_hooks_as_a_decorator(t: Any) -> Any:
+    pair = Pair(t)
+
+    @t.autograd.graph.disable_saved_tensors_hooks("not here")
+    def recurse(depth: int) -> Any:
+        if depth:
+            recurse(depth - 1)
+        return said(lambda: pair.scope().__enter__())
+
+    found = [recurse(2), recurse(0)]
+    with pair.scope():
+        leaf(t, 1.0).sin()
+    return found, pair.log
+
+
+@script
 def saving_on_the_cpu(t: Any) -> Any:
     graph, x = t.autograd.graph, t.rand(3, 4, dtype=t.float64)
     x.requires_grad_()
