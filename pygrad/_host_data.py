@@ -128,7 +128,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     made = tensor.detach().clone()
     if type(tensor) is not Tensor:
         made = type(tensor)._make_subclass(type(tensor), made)
-    made.requires_grad_(tensor.requires_grad)
+    made._mark(tensor.requires_grad)
     memo[id(tensor)] = made
     if tensor.grad is not None:
         made.grad = deep_copy(tensor.grad.detach(), memo)
@@ -151,7 +151,7 @@ def _rebuild(
     _memory[at : at + len(raw)] = raw
     if kind is not Tensor:
         made = kind._make_subclass(kind, made)  # type: ignore[attr-defined]
-    made.requires_grad_(requires_grad)
+    made._mark(requires_grad)
     made.__dict__.update(attributes)
     return made
 

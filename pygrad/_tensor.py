@@ -229,7 +229,7 @@ class Tensor(Methods, metaclass=_TensorType):
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
-        self.requires_grad_(value)
+        self._mark(value)
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
@@ -242,6 +242,11 @@ class Tensor(Methods, metaclass=_TensorType):
             RuntimeError: not a floating dtype, or False for a tensor that is no leaf.
         """
         _require_grad(self, requires_grad)
+        return _call.remember(self) if requires_grad else self
+
+    def _mark(self, requires_grad: bool) -> Tensor:
+        """The same where a function mapped by vmap may do it: for a tensor that was just made."""
+        _C["_mark_requires_grad"](self, requires_grad)
         return _call.remember(self) if requires_grad else self
 
     @property
@@ -713,7 +718,7 @@ def as_leaf(tensor: Any) -> Any:
     """A tensor that was just made, marked as one that requires grad."""
     if not tensor.dtype.is_floating_point:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return tensor.requires_grad_()
+    return tensor._mark(True)
 
 
 def _as_tensor(value: Any) -> Tensor:

@@ -203,8 +203,6 @@ static int find_arg(const Row *row, const char *name) {
 
 /* All of each slice: a row that takes no dimension gives way to one that does. */
 static const Row *with_dim(const Call *c) {
-  if (row_named(c->row, "max")) return row_with_dim("amax"); /* its gradient goes to all that are largest */
-  if (row_named(c->row, "min")) return row_with_dim("amin");
   char name[32];
   size_t n = strcspn(c->row->schema, "(");
   if (n >= sizeof name) return NULL;
@@ -256,7 +254,11 @@ static bool reduces(const Call *c, const Batch *b, Call *inner) {
   inner->inplace = false;
   inner->v[0].t = one ? flattened(b, t) : batch_full(b, t);
   inner->v[dim] = one ? (Value){.tag = TAG_INT, .i = b->n} : all_dims(t, b->n);
-  return run(inner);
+  run(inner);
+  /* max, min, median of all: the values, whose gradients go to one element each, as PyTorch's do here. */
+  if (inner->result.tag == TAG_TENSORS && strstr(inner->row->schema, "(Tensor values"))
+    ret_tensor(inner, (Tensor *)(uintptr_t) * (const int64_t *)(uintptr_t)inner->result.value);
+  return true;
 }
 
 /* ------------------------------------------------------------ sizes */

@@ -55,7 +55,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if type(data) is Tensor or type(data) is Parameter:
             made: Parameter = Tensor._make_subclass(cls, data, requires_grad)
             return made
-        detached = data.detach().requires_grad_(requires_grad)
+        detached = data.detach()._mark(requires_grad)
         if type(detached) is not type(data):
             raise RuntimeError(
                 f"Creating a Parameter from an instance of type {type(data).__name__} requires "
@@ -118,12 +118,12 @@ class Buffer(Tensor):
         if id(self) in memo:
             return cast(Buffer, memo[id(self)])
         copy = Buffer(self.data.clone(), persistent=self.persistent)
-        copy.requires_grad_(self.requires_grad)
+        copy._mark(self.requires_grad)
         memo[id(self)] = copy
         return copy
 
     def __repr__(self) -> str:
-        return repr(self.detach().requires_grad_(self.requires_grad))
+        return repr(self.detach()._mark(self.requires_grad))
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return _rebuild_buffer, (self.data, self.requires_grad, self.persistent)

@@ -220,6 +220,9 @@ INSIDE: dict[str, Callable[..., Any]] = {
     ),
     "convolution": lambda t, v: t.nn.functional.conv1d(v[None, None], t.ones(2, 1, 2)),
     "cross_entropy": lambda t, v: t.nn.functional.cross_entropy(v[None], t.tensor([1])),
+    "parameter": lambda t, v: t.nn.Parameter(t.ones(3)) * v,
+    "leaf_made": lambda t, v: t.tensor([1.0, 2.0, 3.0], requires_grad=True) * v,
+    "flag_set": lambda t, v: [setattr(v, "requires_grad", True), v * 2][1],
     "no_grad": lambda t, v: [m := t.no_grad(), m.__enter__(), v * 2, m.__exit__(None, None, None)][
         2
     ],
@@ -274,6 +277,16 @@ def test_gradients() -> None:
         y = t.vmap(lambda v: t.tanh(w @ v).sum() * v.prod() + v.max())(a)
         first = t.autograd.grad(y.sum(), [w, a], create_graph=True)
         return y, first, t.autograd.grad(first[1].pow(2).sum(), [w, a])
+
+    both(script)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "amax", "median", "std", "prod"])
+def test_gradients_of_ties(name: str) -> None:
+    def script(t: Any) -> Any:
+        a = t.ones(2, 2, 3, dtype=t.float64, requires_grad=True)
+        y = t.vmap(lambda v: getattr(v, name)())(a)
+        return t.autograd.grad(y.sum(), a)
 
     both(script)
 
