@@ -427,9 +427,16 @@ LOSS_ROWS(LOSS_LOOPS)
 #undef SOFTPLUS
 
 #define LOSS_TABLE(fn) {.f32 = fn##_f32, .f64 = fn##_f64}
+/* The numbers are the reduction and P. */
+#define FIELDS_mse "self target | reduction:i"
+#define FIELDS_smooth_l1 "self target | reduction:i beta:f"
+#define FIELDS_huber "self target | reduction:i delta:f"
+#define FIELDS_soft_margin FIELDS_mse
+#define FIELDS_bce "self target - weight | reduction:i"
+#define FIELDS_bce_logits "self target pos_weight weight | reduction:i"
 #define LOSS_NODES(name, Node_, error, value, gx, gt)                                                       \
   static void vjp_##name(Node *n, Tensor **g, Tensor **gi);                                                 \
-  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name, "self target pos_weight weight | reduction:i"}; \
+  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name, FIELDS_##name};                  \
   static const Loss loss_##name = {error,                                                                   \
                                    LOSS_TABLE(value_##name),                                \
                                    LOSS_TABLE(grad_x_##name),                              \
