@@ -49,11 +49,13 @@ const char *node_short_name(const Node *n) {
   return last ? last + 1 : n->type->name;
 }
 
-int node_stem(const Node *n) {
+const char *node_stem(const Node *n) {
+  static char text[80];
   const char *name = n->type->name, *end = NULL;
   for (const char *at = strstr(name, "Backward"); at; at = strstr(at + 1, "Backward")) end = at;
   bool last = end && end[8 + strspn(end + 8, "0123456789")] == 0;
-  return (int)(last ? (size_t)(end - name) : strlen(name));
+  snprintf(text, sizeof text, "%.*s%s", (int)(last ? (size_t)(end - name) : strlen(name)), name, last && strcmp(end + 8, "0") != 0 ? end + 8 : "");
+  return text;
 }
 
 void node_retain(Node *n) {
@@ -423,8 +425,7 @@ static void refuse_view(const Tensor *t, bool by_others) {
     snprintf(subject, sizeof subject, "A view was created in %s mode and %s modified inplace %s.", inference ? "inference" : "no_grad",
              what, inference ? "in normal mode" : "with grad mode enabled");
   else
-    snprintf(subject, sizeof subject, "Output %d of %.*s is a view and %s modified inplace.", (int)t->output_nr, node_stem(fn),
-             fn->type->name, what);
+    snprintf(subject, sizeof subject, "Output %d of %s is a view and %s modified inplace.", (int)t->output_nr, node_stem(fn), what);
   if (ambiguous)
     fail(ERR_RUNTIME,
          "%s Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "

@@ -190,7 +190,7 @@ bool tensor_is_view(const Tensor *t);
 bool check_inplace(Tensor *t);
 bool check_inference_write(const Tensor *t); /* the one of them that holds for out= too */
 const char *node_short_name(const Node *n); /* without the namespace, as PyTorch prints it */
-int node_stem(const Node *n); /* how much of its name comes before "Backward" */
+const char *node_stem(const Node *n); /* its name without "Backward0", or without "Backward" alone */
 /* After an in-place op on t whose node is n (NULL when nothing needs a gradient). Consumes n. */
 void rebase_history(Tensor *t, Node *n);
 void rebase_output(Tensor *t, Node *n, int output_nr); /* t is output output_nr of n */

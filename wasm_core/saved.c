@@ -234,6 +234,13 @@ void saves_pack(Node *n) {
   }
 }
 
+/* Whether a saved input is the operand that an in-place op writes to; PyTorch saves a copy of that one alone. */
+static bool is_self(const Node *n, int slot) {
+  const char *name = n->type->fields;
+  for (int i = 0; i < slot && *name; i++) name += strcspn(name, " "), name += *name == ' ';
+  return strncmp(name, "self", 4) == 0 && (name[4] == ' ' || !name[4]);
+}
+
 void saves_written(Node *n, Tensor *self) {
   for (int i = 0; n && i < n->n_saves; i++) {
     Saved *s = &n->saves[i];
@@ -243,7 +250,7 @@ void saves_written(Node *n, Tensor *self) {
       version_release(s->version);
       s->version = NULL;
       keep_version(s, self);
-    } else if (s->version == self->version) { /* a copy of what was there before */
+    } else if (s->version == self->version && is_self(n, i)) { /* a copy of what was there before */
       version_release(s->version);
       tensor_release(s->original);
       s->version = NULL;
@@ -258,8 +265,7 @@ static bool modified(const Node *n, const Saved *s) {
   const Node *producer = s->is_output ? n : s->original ? tensor_grad_fn(s->original) : s->grad_fn;
   char origin[160] = "";
   if (producer)
-    snprintf(origin, sizeof origin, ", which is output %d of %.*s,", s->is_output ? (int)s->output_nr : 0, node_stem(producer),
-             producer->type->name);
+    snprintf(origin, sizeof origin, ", which is output %d of %s,", s->is_output ? (int)s->output_nr : 0, node_stem(producer));
   fail(ERR_RUNTIME,
        "one of the variables needed for gradient computation has been modified by an inplace operation: "
        "[torch.%sTensor %s]%s is at version %u; expected version %u instead. Hint: %s%s",

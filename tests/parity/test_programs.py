@@ -123,8 +123,9 @@ def run(step: tuple[Any, ...], library: Any, pool: list[Any]) -> Any:
     found = library.autograd.grad(
         pick(root).sum(), pick(leaf), create_graph=create, retain_graph=True, allow_unused=True
     )[0]
-    # Whether a gradient is a view of something unseen is left to the library.
-    return found if found is None or create else found.clone()
+    # Whether a gradient is a view of something unseen, and by which ops it was made, is left to the
+    # library.
+    return found if found is None else found.clone()
 
 
 def clashes(step: tuple[Any, ...], tensors: list[Any]) -> bool:
@@ -218,3 +219,89 @@ def test_program_that_pytorch_accepts_needs_no_check_mode(steps: list[tuple[Any,
             mine.append(a.values[0])
             theirs.append(b.values[0])
             assert_close(mine[-1], theirs[-1])
+
+
+# ------------------------------------------------------------------ hooks, higher order
+
+HOOKED = st.one_of(
+    STEP,
+    st.tuples(st.just("hook"), small(), st.sampled_from(["look", "double", "zero"])),
+    st.tuples(st.just("post_accumulate"), small()),
+    st.tuples(st.just("node_hook"), small()),
+    st.tuples(st.just("prehook"), small()),
+    st.tuples(st.just("retain_grad"), small()),
+    st.tuples(st.just("backward"), small(), st.booleans()),
+    st.tuples(st.just("second"), small(), small()),
+    st.tuples(st.just("third"), small(), small()),
+)
+
+
+def watch(step: tuple[Any, ...], library: Any, tensors: list[Any], seen: list[Any]) -> Any:
+    """A step that may set a hook; what hooks see is put down in `seen`, in order."""
+    kind, *rest = step
+    x = tensors[rest[0] % len(tensors)] if isinstance(rest[0], int) else None
+    name = len(seen)
+
+    def note(*gradients: Any) -> None:
+        kept = [
+            g if g is None else (describe(g)[:2], array(g).round(9).tolist()) for g in gradients
+        ]
+        seen.append((name, kind, kept))
+
+    if kind == "hook":
+
+        def hook(gradient: Any) -> Any:
+            note(gradient)
+            return {"look": None, "double": gradient * 2, "zero": gradient * 0}[rest[1]]
+
+        x.register_hook(hook)
+    elif kind == "post_accumulate":
+        x.register_post_accumulate_grad_hook(lambda t: note(t.grad))
+    elif kind == "node_hook":
+        if x.grad_fn is not None:
+            x.grad_fn.register_hook(lambda inputs, outputs: note(*inputs, *outputs))
+    elif kind == "prehook":
+        if x.grad_fn is not None:
+            x.grad_fn.register_prehook(lambda outputs: note(*outputs))
+    elif kind == "retain_grad":
+        x.retain_grad()
+    elif kind in ("second", "third"):
+        leaf = tensors[rest[1] % len(tensors)]
+        g = library.autograd.grad(x.sum(), leaf, create_graph=True)[0]
+        for _ in range(kind == "third"):
+            g = library.autograd.grad((g * g).sum(), leaf, create_graph=True)[0]
+        return library.autograd.grad((g * g).sum(), leaf, retain_graph=True)[0].clone()
+    else:
+        return run(step, library, tensors)
+    seen.append((name, kind))
+    return None
+
+
+@given(st.lists(HOOKED, min_size=1, max_size=14))
+@settings(
+    max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+def test_hooks_see_the_same_in_both(steps: list[tuple[Any, ...]]) -> None:
+    """Hooks of every kind, retained gradients, second and third order: the same events in order."""
+    with pygrad.autograd.graph.set_saved_tensor_mode("check"):
+        mine, theirs = pool(pygrad), pool(torch)
+        my_events: list[Any] = []
+        their_events: list[Any] = []
+        for step in steps:
+            if clashes(step, theirs):
+                continue
+            a = outcome(lambda step=step: watch(step, pygrad, mine, my_events))
+            b = outcome(lambda step=step: watch(step, torch, theirs, their_events))
+            assert (a.error, in_words(a.message)) == (b.error, in_words(b.message)), step
+            assert repr(my_events) == repr(their_events), step
+            if a.error:
+                return
+            if b.values[0] is not None:
+                mine.append(a.values[0])
+                theirs.append(b.values[0])
+            for x, y in zip(mine, theirs, strict=True):
+                assert_close(x, y)
+                if y.is_leaf or y.retains_grad:
+                    assert (x.grad is None) == (y.grad is None)
+                    if y.grad is not None:
+                        assert_close(x.grad, y.grad)
