@@ -284,6 +284,7 @@ static bool retain_into(Tensor *t, Tensor *g) {
 
 /* `g` may be stolen if only the caller's `refs` references and the pool's know it. */
 static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
+  if (!(leaf->flags & FLAG_REQUIRES_GRAD)) return true; /* any more */
   Tensor *old = leaf->meta ? leaf->meta->grad : NULL;
   if (!old) {
     bool sole = g->refs <= refs && g->storage->refs == 1 && g->storage->bytes->refs == 1;
