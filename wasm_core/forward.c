@@ -208,14 +208,17 @@ static Tensor *product(Node *n, int output_nr, Tensor *y) {
   u->flags |= FLAG_REQUIRES_GRAD;
   uint64_t since = node_sequence();
   grad_mode = recording = true;
+  if (!saved_hooks_push(0)) return NULL; /* what follows is used once, here */
   producing = n;
   bool ok = node_apply(n, g, gi);
   producing = NULL;
+  saved_hooks_pop();
   int count = ok ? pair(n, gi, roots, with) : 0;
   if (!failed() && count) engine_product(count, roots, with, record, since, u, &jt);
   return jt;
 }
 
+/* NULL: zero. */
 static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
   bool recorded = recording;
   Modes was = aside();
@@ -223,7 +226,7 @@ static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
   size_t scratch = scratch_mark();
   Tensor *jt = product(n, output_nr, y);
   grad_mode = recording = recorded;
-  if (!failed()) jt = jt ? owned(jt, n->tangents) : t_zeros_like(y);
+  if (!failed() && jt) jt = owned(jt, n->tangents);
   scratch_release(scratch);
   pool_release(mark, jt);
   back(was);
@@ -241,7 +244,7 @@ static void settle(Dual *d) {
   if (!d->tangent && n->tangents && !failed()) {
     Tensor *jt = output_tangent(n, d->output_nr, y);
     Modes was = aside();
-    put_tangent(y, jt);
+    put_tangent(y, jt ? jt : t_zeros_like(y));
     back(was);
   }
   stop_waiting(d);
@@ -376,7 +379,7 @@ void forward_write(Tensor *self, Tensor *tangent) {
 void forward_written_by(Tensor *self, Node *n, int output_nr) {
   Tensor *jt = failed() ? NULL : output_tangent(n, output_nr, self);
   forward_detach(n);
-  forward_write(self, jt);
+  forward_write(self, jt || failed() || forward_tangent(self) ? jt : t_zeros_like(self));
 }
 
 /* ------------------------------------------------------------ duals */
