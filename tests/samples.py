@@ -91,7 +91,8 @@ EXEMPT = {
         "behind an attribute of Tensor: test_autograd.py, test_memory.py",
         "_C._mark_requires_grad _C._data _C._set_data _C._set_grad _C._get_base _C._retains_grad"
         " _C._requires_grad _C._is_leaf _C._bump_version Tensor.data_ptr _C._export"
-        " _C._memory _C._reset_peak_memory _C._empty",
+        " _C._memory _C._reset_peak_memory _C._empty _C._snapshot _C._grad_dtype"
+        " _C._set_grad_dtype",
     ),
     **_exempt(
         "behind an attribute of Node: test_autograd.py, test_snapshots.py, parity/test_graph.py",
@@ -103,7 +104,8 @@ EXEMPT = {
     ),
     **_exempt(
         "a switch of the engine: test_autograd.py, test_python.py",
-        "_C._saved_hooks_push _C._saved_hooks_pop _C._saved_hooks_disable"
+        "_C._save_tensor _C._is_checkpoint_valid _C._saved_hooks_push _C._saved_hooks_pop"
+        " _C._saved_hooks_disable"
         " _C._saved_hooks_disabled _C._set_saved_check _C._set_default_dtype"
         " _C._repr _C._printoptions is_grad_enabled _C._node_trace is_anomaly_enabled"
         " is_anomaly_check_nan_enabled set_anomaly_enabled _C._undefined_grad",

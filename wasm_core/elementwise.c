@@ -524,8 +524,8 @@ static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
   if (d == DT_NONE) return NULL;
   Node *n = node_new(op->node, 3, 0, a, b, NULL);
   int keep = (needs(n, 0) ? op->keep_a : 0) | (needs(n, 1) ? op->keep_b : 0);
-  if (keep & KEEP_B) save(n, 1, b); /* in the order of their names, as PyTorch: hooks see it */
   if (keep & KEEP_A) save(n, 0, a);
+  if (keep & KEEP_B) save(n, 1, b);
   Tensor *y = set_history(run(op->value, 2, in, d, NULL), n);
   if (keep & KEEP_Y) save_output(n, 2, y);
   return n ? named_for_numbers(y, op->name, a, b) : y;

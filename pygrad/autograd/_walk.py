@@ -44,6 +44,7 @@ def walk(step: Any) -> Any:
                 given, handles, odd = in_fresh_thread(functools.partial(_run, step))
         except BaseException:
             _C["_backward_abort"](task)
+            _engine.collect_pending(beside_an_error=True)
             raise
         step = _C["_backward_resume"](task, handles, odd) if odd else resume(task, handles)
         del given  # alive until the engine has taken its references
