@@ -89,7 +89,7 @@ FAST := api arithmetic bind call conv copy dropout elementwise engine gemm graph
   norm optim pool reduce rng scan softmax sort tensor
 OPTIMIZE = $(if $(filter $(notdir $(basename $<)),$(FAST)),-O3 -fno-unroll-loops,-Os)
 # The stack comes first in memory, so that overflowing it traps rather than overwrites data.
-WASM_LDFLAGS := -O2 -msimd128 -sSTANDALONE_WASM --no-entry -sIMPORTED_MEMORY=1 \
+WASM_LDFLAGS := -Os -msimd128 -sSTANDALONE_WASM --no-entry -sIMPORTED_MEMORY=1 \
   -sALLOW_MEMORY_GROWTH=1 -sINITIAL_MEMORY=16MB -sMAXIMUM_MEMORY=4GB -sTOTAL_STACK=1MB \
   -sERROR_ON_UNDEFINED_SYMBOLS=0 -sWARN_ON_UNDEFINED_SYMBOLS=0 -Wl,--stack-first
 

@@ -56,7 +56,6 @@ static bool write_at(Tensor *y, Target to, Put put, Tensor *src) {
   return in_bounds(y, to, put, bad) && places_write(y, p, put, part_named(to, src));
 }
 
-static Target slices(int64_t dim, Tensor *index) { return (Target){.dim = dim, .index = index}; }
 static Target elements(int64_t dim, Tensor *index) { return (Target){.elements = true, .dim = dim, .index = index}; }
 
 /* ------------------------------------------------------------ slices: index_select, index_add */
