@@ -4,28 +4,11 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 import pygrad
 from pygrad import _engine
-
-
-def _known_gaps() -> dict[str, str]:
-    """Test -> why it may fail, from known_gaps.txt."""
-    lines = Path(__file__).with_name("known_gaps.txt").read_text(encoding="utf-8").splitlines()
-    pairs = (line.partition(" | ") for line in lines if line and not line.startswith("#"))
-    return {test: why for test, _, why in pairs}
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of known gaps fail; all others may not."""
-    known = _known_gaps()
-    for item in items:
-        why = known.get(item.nodeid)
-        if why is not None:
-            item.add_marker(pytest.mark.xfail(reason=why, strict=True))
 
 
 def pytest_collection_finish() -> None:
