@@ -75,7 +75,7 @@ e = _math.e
 newaxis = None
 
 if TYPE_CHECKING:
-    from . import datasets
+    from . import backends, cuda, datasets
     from ._functions_table import *
 globals().update(_ops.namespace("f"))
 return_types = _Namespace(**_ops.return_types)
@@ -122,11 +122,13 @@ def pg_live_count() -> Any:
 if not TYPE_CHECKING:
 
     def __getattr__(name):
-        """`datasets` when first asked for: it needs NumPy, which takes long to import."""
-        if name == "datasets":
+        """Modules that few programs ask for, when first asked for: `datasets` needs NumPy, which
+        takes long to import.
+        """
+        if name in ("backends", "cuda", "datasets"):
             import importlib
 
-            return importlib.import_module(".datasets", __name__)
+            return importlib.import_module(f".{name}", __name__)
         raise AttributeError(f"module 'pygrad' has no attribute '{name}'")
 
 

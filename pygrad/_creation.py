@@ -8,7 +8,7 @@ import array
 from collections.abc import Sequence
 from typing import Any
 
-from . import _call, _engine
+from . import _call, _engine, _ops
 from ._dtypes import ALL, BY_NAME, bool_, dtype, float32, float64, int64, uint8
 from ._tensor import Tensor, address_of, as_leaf
 
@@ -283,10 +283,9 @@ def _as_dtype(kind: Any) -> dtype | None:
 
 
 def _check_device(value: Any) -> None:
-    if value is not None:
-        from ._dtypes import device
-
-        device(value)
+    """Raises the engine's error for a device that there is not."""
+    if value is not None and str(value) != "cpu":
+        _ops.SPACES["f"]["empty"](0, device=value)
 
 
 def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:

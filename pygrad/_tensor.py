@@ -201,9 +201,8 @@ class Tensor(Methods, metaclass=_TensorType):
         return -1
 
     def cuda(self, device: Any = None, *_: Any, **__: Any) -> Tensor:
-        """Raises RuntimeError: there is no GPU."""
-        type(_CPU)("cuda" if device is None else device)
-        return self
+        """Raises AssertionError, as PyTorch built without CUDA does."""
+        return self.to("cuda" if device is None else device)
 
     def cpu(self, memory_format: Any = None) -> Tensor:
         """The tensor itself."""

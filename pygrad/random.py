@@ -164,7 +164,11 @@ def _check_device(device: Any) -> None:
         raise TypeError(
             f"Generator(): argument 'device' (position 1) must be torch.device, not {name}"
         )
-    _device(device)
+    kind = _device(device).type
+    if kind != "cpu":
+        raise RuntimeError(
+            f"Device type {kind.upper()} is not supported for torch.Generator() api."
+        )
 
 
 def _make_default() -> Generator:

@@ -1,0 +1,13 @@
+"""Apple's back end, which is not here."""
+
+from __future__ import annotations
+
+
+def is_available() -> bool:
+    """Always False."""
+    return False
+
+
+def is_built() -> bool:
+    """Always False."""
+    return False

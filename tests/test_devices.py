@@ -1,0 +1,44 @@
+"""Devices that are not there: they can be asked for and named, and nothing can be put there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pygrad
+
+
+def test_the_usual_choice_of_a_device_is_the_cpu() -> None:
+    device = pygrad.device("cuda" if pygrad.cuda.is_available() else "cpu")
+    assert device == pygrad.device("cpu")
+    assert not pygrad.backends.mps.is_available()
+    assert pygrad.cuda.device_count() == 0
+    pygrad.cuda.manual_seed_all(0)
+    pygrad.backends.cudnn.deterministic = True
+
+
+NO_CUDA = "Torch not compiled with CUDA enabled"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: pygrad.ones(2, device="cuda"), AssertionError, NO_CUDA),
+        (lambda: pygrad.tensor([1.0], device=pygrad.device("cuda")), AssertionError, NO_CUDA),
+        (lambda: pygrad.ones(2).cuda(), AssertionError, NO_CUDA),
+        (lambda: pygrad.nn.Linear(2, 2).to("cuda:1"), AssertionError, NO_CUDA),
+        (lambda: pygrad.nn.Linear(2, 2).cuda(), AssertionError, NO_CUDA),
+        (pygrad.cuda.synchronize, AssertionError, NO_CUDA),
+        (lambda: pygrad.ones(2).to("mps"), RuntimeError, "not linked with support for mps"),
+        (lambda: pygrad.ones(2).to(0), RuntimeError, "Cannot access accelerator device"),
+        (lambda: pygrad.device("gpu"), RuntimeError, "Expected one of cpu, cuda"),
+        (lambda: pygrad.Generator("cuda"), RuntimeError, "Device type CUDA is not supported"),
+    ],
+)
+def test_device_that_is_not_there(
+    call: Callable[[], Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        call()
