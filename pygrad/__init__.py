@@ -75,7 +75,7 @@ e = _math.e
 newaxis = None
 
 if TYPE_CHECKING:
-    from . import backends, cuda, datasets
+    from . import backends, cuda, datasets, testing
     from ._functions_table import *
 globals().update(_ops.namespace("f"))
 return_types = _Namespace(**_ops.return_types)
@@ -125,7 +125,7 @@ if not TYPE_CHECKING:
         """Modules that few programs ask for, when first asked for: `datasets` needs NumPy, which
         takes long to import.
         """
-        if name in ("backends", "cuda", "datasets"):
+        if name in ("backends", "cuda", "datasets", "testing"):
             import importlib
 
             return importlib.import_module(f".{name}", __name__)

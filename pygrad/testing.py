@@ -1,0 +1,222 @@
+"""Comparing results in tests: `assert_close`, with PyTorch's tolerances and messages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from . import _ops
+from ._dtypes import dtype, float32, float64
+from ._tensor import Tensor
+from .autograd.grad_mode import no_grad
+
+__all__ = ["assert_close"]
+
+_TOLERANCES: dict[Any, tuple[float, float]] = {float32: (1.3e-6, 1e-5), float64: (1e-7, 1e-7)}
+"""dtype -> (rtol, atol); any other type must be equal."""
+_f = _ops.SPACES["f"]
+
+
+class _Rules(NamedTuple):
+    rtol: float | None
+    atol: float | None
+    equal_nan: bool
+    check_dtype: bool
+    check_stride: bool
+
+    def tolerances(self, *kinds: Any) -> tuple[float, float]:
+        """(rtol, atol) as given, or the widest of the kinds' own."""
+        if self.rtol is not None and self.atol is not None:
+            return self.rtol, self.atol
+        own = [_TOLERANCES.get(kind, (0.0, 0.0)) for kind in kinds]
+        return max(rtol for rtol, _ in own), max(atol for _, atol in own)
+
+
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    allow_subclasses: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: str | Callable[[str], str] | None = None,
+) -> None:
+    """Raises unless ``|actual - expected| <= atol + rtol * |expected|`` in every element.
+
+    Args:
+        actual, expected: tensors, numbers, None, or sequences and mappings of them.
+        allow_subclasses: whether tensors of different classes may be compared.
+        rtol, atol: both or neither; 1.3e-6 and 1e-5 for float32, 1e-7 for float64 and Python's
+            floats, 0 for all else by default.
+        equal_nan: whether NaN equals NaN.
+        check_dtype, check_stride: whether these must agree too.
+        check_device, check_layout: of no effect, there is one of each.
+        msg: instead of the message, or a function of it.
+
+    Raises:
+        AssertionError: they differ; the message says how far and where.
+        ValueError: one tolerance without the other.
+        TypeError: of things that cannot be compared.
+
+    >>> import pygrad
+    >>> pygrad.testing.assert_close(pygrad.ones(2) / 3 * 3, pygrad.ones(2))
+    """
+    rules = _Rules(rtol, atol, equal_nan, check_dtype, check_stride)
+    pairs = list(_pairs(actual, expected, ""))
+    if (rtol is None) != (atol is None) and any(_has_tolerance(mine) for _, mine, _ in pairs):
+        missing = "rtol" if rtol is None else "atol"
+        raise ValueError(
+            f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}."
+        )
+    for place, mine, theirs in pairs:
+        if type(mine) is not type(theirs) and not allow_subclasses and isinstance(mine, Tensor):
+            raise _incomparable(mine, theirs)
+        found = _difference(mine, theirs, rules)
+        if found is not None:
+            if place:
+                found += f"\n\nThe failure occurred for item {place}"
+            raise AssertionError(found if msg is None else msg(found) if callable(msg) else msg)
+
+
+def _has_tolerance(value: Any) -> bool:
+    return isinstance(value, (Tensor, int, float))
+
+
+def _incomparable(mine: Any, theirs: Any) -> TypeError:
+    return TypeError(
+        f"No comparison pair was able to handle inputs of type {type(mine)} and {type(theirs)}."
+    )
+
+
+def _pairs(mine: Any, theirs: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
+    """The leaves of two structures with the subscript of each; their shapes are compared on the
+    way.
+    """
+    if _is_sequence(mine) and _is_sequence(theirs):
+        if len(mine) != len(theirs):
+            where = f"\n\nThe failure occurred for item {place}" if place else ""
+            raise AssertionError(
+                f"The length of the sequences mismatch: {len(mine)} != {len(theirs)}{where}"
+            )
+        for k, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+            yield from _pairs(a, b, f"{place}[{k}]")
+    elif isinstance(mine, Mapping) and isinstance(theirs, Mapping):
+        if mine.keys() != theirs.keys():
+            missing = sorted(theirs.keys() - mine.keys(), key=str)
+            additional = sorted(mine.keys() - theirs.keys(), key=str)
+            raise AssertionError(
+                "The keys of the mappings do not match:\n"
+                f"Missing keys in the actual mapping: {missing}\n"
+                f"Additional keys in the actual mapping: {additional}"
+            )
+        for key in mine:
+            yield from _pairs(mine[key], theirs[key], f"{place}[{key!r}]")
+    else:
+        yield place, mine, theirs
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def _difference(mine: Any, theirs: Any, rules: _Rules) -> str | None:
+    """What is wrong with a pair, or None."""
+    if mine is None or theirs is None:
+        return None if mine is theirs else f"None mismatch: {mine} is not {theirs}"
+    if isinstance(mine, Tensor) and isinstance(theirs, Tensor):
+        with no_grad():
+            return _of_tensors(mine.detach(), theirs.detach(), rules)
+    if isinstance(mine, (int, float)) and isinstance(theirs, (int, float)):
+        if rules.check_dtype and type(mine) is not type(theirs):
+            return f"The (d)types do not match: {type(mine)} != {type(theirs)}."
+        floating = isinstance(mine, float) or isinstance(theirs, float)
+        tolerances = rules.tolerances(float64 if floating else None)
+        return _of_numbers(mine, theirs, *tolerances, rules.equal_nan)
+    raise _incomparable(mine, theirs)
+
+
+def _of_numbers(
+    mine: float, theirs: float, rtol: float, atol: float, equal_nan: bool
+) -> str | None:
+    difference = abs(mine - theirs)
+    if mine == theirs or difference <= atol + rtol * abs(theirs) < math.inf:
+        return None
+    if equal_nan and mine != mine and theirs != theirs:
+        return None
+    relative = difference / abs(theirs) if theirs else math.inf
+    exact = rtol == 0 and atol == 0
+    lines = [
+        f"Scalars are not {'equal' if exact else 'close'}!\n",
+        f"Expected {theirs} but got {mine}.",
+        f"Absolute difference: {difference}" + ("" if exact else f" (up to {atol} allowed)"),
+        f"Relative difference: {relative}" + ("" if exact else f" (up to {rtol} allowed)"),
+    ]
+    return "\n".join(lines)
+
+
+def _of_tensors(mine: Tensor, theirs: Tensor, rules: _Rules) -> str | None:
+    def unlike(name: str, a: Any, b: Any) -> str:
+        return f"The values for attribute '{name}' do not match: {a} != {b}."
+
+    if mine.shape != theirs.shape:
+        return unlike("shape", mine.shape, theirs.shape)
+    if rules.check_dtype and mine.dtype is not theirs.dtype:
+        return unlike("dtype", mine.dtype, theirs.dtype)
+    if rules.check_stride and mine.stride() != theirs.stride():
+        return unlike("stride()", mine.stride(), theirs.stride())
+    rtol, atol = rules.tolerances(mine.dtype, theirs.dtype)
+    kind: dtype = _f["promote_types"](mine.dtype, theirs.dtype)
+    mine, theirs = mine.to(kind), theirs.to(kind)
+    close = _f["isclose"](mine, theirs, rtol=rtol, atol=atol, equal_nan=rules.equal_nan)
+    if bool(close.all()):
+        return None
+    if not mine.ndim:
+        return _of_numbers(mine.item(), theirs.item(), rtol, atol, rules.equal_nan)
+    return _worst(mine, theirs, close, rtol, atol)
+
+
+def _worst(mine: Tensor, theirs: Tensor, close: Tensor, rtol: float, atol: float) -> str:
+    """How many elements differ, and where most."""
+    exact = rtol == 0 and atol == 0
+    if not mine.is_floating_point():
+        mine, theirs = mine.to(_int64()), theirs.to(_int64())
+    difference = (mine - theirs).abs()
+    difference = difference.masked_fill(close, 0)
+    relative = (difference / theirs.abs()).masked_fill(close, 0)
+    wrong, count = close.numel() - int(close.sum()), close.numel()
+
+    def most(name: str, values: Tensor, allowed: float) -> str:
+        at = int(values.argmax())
+        value = values.flatten()[at].item()
+        place = tuple(int(k) for k in _unravel(at, values.shape))
+        limit = "" if exact else f" (up to {allowed} allowed)"
+        return f"Greatest {name} difference: {value} at index {place}{limit}"
+
+    return "\n".join(
+        [
+            f"Tensor-likes are not {'equal' if exact else 'close'}!\n",
+            f"Mismatched elements: {wrong} / {count} ({wrong / count:.1%})",
+            most("absolute", difference, atol),
+            most("relative", relative, rtol),
+        ]
+    )
+
+
+def _int64() -> dtype:
+    from ._dtypes import int64
+
+    return int64
+
+
+def _unravel(at: int, shape: Any) -> list[int]:
+    place = []
+    for size in reversed(shape):
+        at, k = divmod(at, size)
+        place.append(k)
+    return place[::-1]
