@@ -46,7 +46,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=" ".join)
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 def test_assert_close(pair: Any, options: dict[str, Any]) -> None:
     def script(t: Any) -> list[str]:
