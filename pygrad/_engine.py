@@ -459,7 +459,6 @@ RESULT_TAG: Final = (frame + layout["frame_result_tag"]) >> 2
 MESSAGE: Final = (frame + layout["frame_message"]) >> 2
 WORK: Final = (frame + layout["frame_work"]) >> 2
 MAX_RELEASE: Final = layout["max_release"]
-_fork_pid = os.getpid()
 
 
 def hand_over(first: int) -> int:

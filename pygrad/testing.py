@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import _ops
-from ._dtypes import dtype, float32, float64
+from ._dtypes import dtype, float32, float64, int64
 from ._tensor import Tensor
 from .autograd.grad_mode import no_grad
 
@@ -185,16 +185,16 @@ def _worst(mine: Tensor, theirs: Tensor, close: Tensor, rtol: float, atol: float
     """How many elements differ, and where most."""
     exact = rtol == 0 and atol == 0
     if not mine.is_floating_point():
-        mine, theirs = mine.to(_int64()), theirs.to(_int64())
+        mine, theirs = mine.to(int64), theirs.to(int64)
     difference = (mine - theirs).abs()
     difference = difference.masked_fill(close, 0)
     relative = (difference / theirs.abs()).masked_fill(close, 0)
     wrong, count = close.numel() - int(close.sum()), close.numel()
 
     def most(name: str, values: Tensor, allowed: float) -> str:
-        at = int(values.argmax())
+        at = values.argmax()
         value = values.flatten()[at].item()
-        place = tuple(int(k) for k in _unravel(at, values.shape))
+        place = tuple(int(k) for k in _f["unravel_index"](at, tuple(values.shape)))
         limit = "" if exact else f" (up to {allowed} allowed)"
         return f"Greatest {name} difference: {value} at index {place}{limit}"
 
@@ -206,17 +206,3 @@ def _worst(mine: Tensor, theirs: Tensor, close: Tensor, rtol: float, atol: float
             most("relative", relative, rtol),
         ]
     )
-
-
-def _int64() -> dtype:
-    from ._dtypes import int64
-
-    return int64
-
-
-def _unravel(at: int, shape: Any) -> list[int]:
-    place = []
-    for size in reversed(shape):
-        at, k = divmod(at, size)
-        place.append(k)
-    return place[::-1]

@@ -11,7 +11,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, TypeVar
 
 from .. import _engine, _ops
@@ -156,12 +155,7 @@ class profile:
         """Ends it, as leaving the scope does."""
         self.__exit__(None, None, None)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         global _running
         if not self.enabled or _running is not self:
             return
@@ -365,12 +359,7 @@ class record_function:
         self._event = _C["_profile_begin"](self.name) if _running is not None else -1
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._event >= 0 and _running is not None:
             _C["_profile_end"](self._event)
 
@@ -411,12 +400,7 @@ class emit_nvtx:
         self.entered = True
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
 

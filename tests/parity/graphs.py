@@ -9,10 +9,6 @@ from typing import Any
 import pygrad
 
 
-def leaf(t: Any, *values: float) -> Any:
-    return t.tensor(values, dtype=t.float64, requires_grad=True)
-
-
 def check(t: Any) -> Any:
     mode = getattr(t.autograd.graph, "set_saved_tensor_mode", None)
     return contextlib.nullcontext() if mode is None else mode("check")

@@ -55,6 +55,27 @@ def outcome(call: Callable[[], Any]) -> Outcome:
             )
 
 
+def leaf(t: Any, *values: float) -> Any:
+    """A float64 vector that requires grad."""
+    return t.tensor(values, dtype=t.float64, requires_grad=True)
+
+
+def tried(call: Callable[[], Any]) -> Any:
+    """The result, or the error in words."""
+    try:
+        return call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def warned(call: Callable[[], Any]) -> list[tuple[str, str]]:
+    """What a call warns of, up to where PyTorch says which of its source lines did."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [(w.category.__name__, str(w.message).split(" (Triggered")[0]) for w in caught]
+
+
 def in_words(message: str) -> str:
     """A message without what may differ: addresses, and all after the first line."""
     return re.sub(r"0x[0-9a-f]+", "0x", message.split("\n")[0].strip())

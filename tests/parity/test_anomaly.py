@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import assert_equal, both, torch
+from oracle import assert_equal, both, leaf, torch
 
 import pygrad
 
@@ -18,10 +18,6 @@ SCRIPTS: dict[str, Callable[[Any], Any]] = {}
 def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     SCRIPTS[function.__name__] = function
     return function
-
-
-def leaf(t: Any, *values: float) -> Any:
-    return t.tensor(values, dtype=t.float64, requires_grad=True)
 
 
 def normalised(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both
+from oracle import both, leaf
 
 SCRIPTS: dict[str, Callable[[Any], Any]] = {}
 
@@ -14,10 +14,6 @@ SCRIPTS: dict[str, Callable[[Any], Any]] = {}
 def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     SCRIPTS[function.__name__] = function
     return function
-
-
-def leaf(t: Any, *values: float) -> Any:
-    return t.tensor(values, dtype=t.float64, requires_grad=True)
 
 
 @script

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from oracle import both
+from oracle import both, leaf
 
 SCRIPTS: dict[str, Callable[[Any], Any]] = {}
 
@@ -21,10 +21,6 @@ def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def module(t: Any) -> Any:
     return importlib.import_module(f"{t.__name__}.utils.checkpoint")
-
-
-def leaf(t: Any, *values: float) -> Any:
-    return t.tensor(values, dtype=t.float64, requires_grad=True)
 
 
 def either(name: str) -> Callable[[Callable[..., Any]], None]:

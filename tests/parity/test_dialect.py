@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from oracle import assert_same_outcome, outcome
+from oracle import assert_same_outcome, leaf, outcome, tried
 
 import pygrad.torch
 
@@ -20,24 +20,12 @@ def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return function
 
 
-def leaf(t: Any, *values: float) -> Any:
-    return t.tensor(values, dtype=t.float64, requires_grad=True)
-
-
 def scope(t: Any) -> Any:
     return t.autograd.graph.allow_mutation_on_saved_tensors()
 
 
 def counts(ctx: Any) -> tuple[int, int]:
     return len(ctx.cloned), len(ctx.original)
-
-
-def tried(call: Callable[[], Any]) -> Any:
-    """The result, or the error in words."""
-    try:
-        return call()
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
 
 
 @script

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import types
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both
+from oracle import both, leaf, tried, warned
 
 SCRIPTS: dict[str, Callable[[Any], Any]] = {}
 
@@ -19,28 +18,8 @@ def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return function
 
 
-def leaf(t: Any, *values: float) -> Any:
-    return t.tensor(values, dtype=t.float64, requires_grad=True)
-
-
 def ones(t: Any, *shape: int) -> Any:
     return t.ones(shape, dtype=t.float64)
-
-
-def tried(call: Callable[[], Any]) -> Any:
-    """The result, or the error in words."""
-    try:
-        return call()
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-
-
-def warned(call: Callable[[], Any]) -> list[tuple[str, str]]:
-    """What a call warns of, up to where PyTorch says which of its source lines did."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        call()
-    return [(w.category.__name__, str(w.message).split(" (Triggered")[0]) for w in caught]
 
 
 # ------------------------------------------------------------ backward

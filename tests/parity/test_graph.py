@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from graphs import leaf, name, said
-from oracle import both, torch
+from graphs import name, said
+from oracle import both, leaf, torch
 
 import pygrad
 

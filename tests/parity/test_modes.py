@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both
+from oracle import both, leaf, tried
 
 SCRIPTS: dict[str, Callable[[Any], Any]] = {}
 
@@ -19,24 +19,12 @@ def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return function
 
 
-def leaf(t: Any, *values: float) -> Any:
-    return t.tensor(values, dtype=t.float64, requires_grad=True)
-
-
 def state(t: Any) -> tuple[bool, bool]:
     return t.is_grad_enabled(), t.is_inference_mode_enabled()
 
 
 def flags(*tensors: Any) -> list[Any]:
     return [(x.requires_grad, x.is_leaf, x.is_inference(), x.grad_fn is None) for x in tensors]
-
-
-def tried(call: Callable[[], Any]) -> Any:
-    """The result, or the error in words."""
-    try:
-        return call()
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
 
 
 def warned(call: Callable[[], Any]) -> list[tuple[str, str]]:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from graphs import Pair, check, leaf, name, said
-from oracle import both
+from graphs import Pair, check, name, said
+from oracle import both, leaf
 
 import pygrad
 

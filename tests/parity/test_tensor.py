@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both
+from oracle import both, leaf, tried, warned
 
 SCRIPTS: dict[str, Callable[[Any], Any]] = {}
 
@@ -21,27 +20,8 @@ def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return function
 
 
-def leaf(t: Any, *values: float) -> Any:
-    return t.tensor(values, dtype=t.float64, requires_grad=True)
-
-
-def tried(call: Callable[[], Any]) -> Any:
-    """The result, or the error in words."""
-    try:
-        return call()
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-
-
 def put(tensor: Any, name: str, value: Any) -> Any:
     return tried(lambda: setattr(tensor, name, value))
-
-
-def warned(call: Callable[[], Any]) -> list[tuple[str, str]]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        call()
-    return [(w.category.__name__, str(w.message).split(" (Triggered")[0]) for w in caught]
 
 
 def named(t: Any, value: Any) -> str:
