@@ -1,8 +1,6 @@
 /** Differentiation: backward, grad, modes, and the functions over whole functions. */
-import { MODES, RuntimeError } from './engine.js';
+import { isOptions, MODES, RuntimeError } from './engine.js';
 
-const isOptions = (value) =>
-  value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype;
 const list = (value) => (value === null || value === undefined ? [] : Array.isArray(value) ? value : [value]);
 
 /** torch.autograd over a library of tensors. */
@@ -73,14 +71,12 @@ export function makeAutograd({ C, Tensor, withModes }, engine, functions) {
   /** H[i][j]: the second derivatives of a function of one number. */
   function hessian(func, inputs, ...rest) {
     const many = Array.isArray(inputs);
-    const result = jacobian((...xs) => {
-      const leaves = xs.map((x) => x);
-      const y = func(...leaves);
+    return jacobian((...xs) => {
+      const y = func(...xs);
       if (y.numel() !== 1) throw new RuntimeError('The Tensor returned by the function given to hessian should contain a single element');
-      const first = grad(y, leaves, { create_graph: true, materialize_grads: true });
+      const first = grad(y, xs, { create_graph: true, materialize_grads: true });
       return many ? first : first[0];
     }, inputs, ...rest);
-    return result;
   }
 
   /** [outputs, v J]. */

@@ -10,7 +10,8 @@ const BINARY = new URL('../pygrad/core.wasm', import.meta.url);
 const ABI = 1;
 const PENDING = 2 ** 32;
 const PAGES = { initial: 256, maximum: 65536 };
-const ABSENT = -(2n ** 63n);
+/** A bound or an element that is not there, among words. */
+export const ABSENT = -(2n ** 63n);
 
 /** How a value travels: Tag in wasm_core/call.h. */
 export const TAG = Object.freeze({
@@ -67,6 +68,10 @@ export class Coded {
     this.code = code;
   }
 }
+
+/** Whether a value is a trailing options object: `{dim: 1}`. */
+export const isOptions = (value) =>
+  value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype;
 
 /** Bytes of a binary: from a file under Node, over the network in a page. */
 async function readBinary(source) {
@@ -222,7 +227,7 @@ export class Engine {
     const names = Object.keys(options).filter((name) => options[name] !== undefined);
     const ids = names.map((name) => this.intern(name));
     const blob = { at: this.data, end: this.data + this.layout.data_bytes };
-    const { u8, i32, u32, i64 } = this.view;
+    const { u8, i32, u32 } = this.view;
     const slots = (this.frame + this.layout.frame_slots) / 8;
     let low = 0, high = 0, k = 0;
     for (const value of [...args, ...names.map((name) => options[name])]) {
@@ -237,7 +242,7 @@ export class Engine {
     u8.set([args.length, names.length, mode, this.handOver()], this.frame + 4);
     u32[this.frame / 4 + 2] = low >>> 0;
     u32[this.frame / 4 + 3] = high >>> 0;
-    return this.result(this.enter(), i64, finish);
+    return this.result(this.enter(), finish);
   }
 
   enter() {
@@ -283,9 +288,12 @@ export class Engine {
     }
     switch (typeof value) {
       case 'number':
-        if (Number.isSafeInteger(value) && !Object.is(value, -0)) i64[slot] = BigInt(value);
-        else f64[slot] = value;
-        return Number.isSafeInteger(value) && !Object.is(value, -0) ? TAG.INT : TAG.FLOAT;
+        if (Number.isSafeInteger(value) && !Object.is(value, -0)) {
+          i64[slot] = BigInt(value);
+          return TAG.INT;
+        }
+        f64[slot] = value;
+        return TAG.FLOAT;
       case 'bigint':
         i64[slot] = BigInt.asIntN(64, value);
         return TAG.INT;
@@ -357,7 +365,7 @@ export class Engine {
     return at;
   }
 
-  result(r, _before, finish) {
+  result(r, finish) {
     if (r < 0) throw this.failure(-r);
     const pending = r >= PENDING;
     const handle = pending ? r - PENDING : r;

@@ -5,7 +5,9 @@
  * Numbers that are integers travel as integers, all others as floats; `tensor()` alone takes
  * numbers as float32 unless told otherwise, bigints as int64 and booleans as bool.
  */
-import { Coded, EngineError, HOST, Index, MODE, MODES, RuntimeError, TAG, ValueError, IndexError } from './engine.js';
+import {
+  ABSENT, Coded, EngineError, HOST, Index, IndexError, isOptions, MODE, MODES, RuntimeError, TAG, ValueError,
+} from './engine.js';
 
 const ARRAYS = {
   uint8: Uint8Array, int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
@@ -40,9 +42,6 @@ export class Slice {
 
 /** What `...` is in a subscript. */
 export const ellipsis = Symbol('...');
-
-const isOptions = (value) =>
-  value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype;
 
 /** A library over one engine: tensors, functions by namespace, modes, scopes. */
 export function makeTensors(engine) {
@@ -335,7 +334,7 @@ export function makeTensors(engine) {
       if (item === null) words.push(0);
       else if (item === ellipsis) words.push(1);
       else if (Number.isSafeInteger(item) || typeof item === 'bigint') words.push(2, item);
-      else if (item instanceof Slice) words.push(3, ...[item.start, item.stop, item.step].map((v) => v ?? -(2n ** 63n)));
+      else if (item instanceof Slice) words.push(3, ...[item.start, item.stop, item.step].map((v) => v ?? ABSENT));
       else if (item instanceof Tensor) words.push(4, item.alive());
       else if (typeof item === 'boolean') words.push(5, Number(item));
       else if (Array.isArray(item)) words.push(4, tensor(item, { dtype: dtypes.int64 }).alive());
