@@ -27,7 +27,7 @@ help:
 	@echo 'make native  the C tests, natively, under sanitizers'
 	@echo 'make size    bytes, lines and longest functions, against the budget'
 	@echo 'make web     the demo page, on 127.0.0.1'
-	@echo 'make web-test  the JavaScript front under Node, the page in Chromium'
+	@echo 'make web-test  the JavaScript front under Node, the page in Chromium and Firefox'
 	@echo 'make bits    the hashes of fixed runs on every host'
 	@echo 'make bench   speed'
 	@echo 'make ci      all of it'
@@ -175,7 +175,7 @@ native: need-native-cc
 
 # The page, and the same bits on every host.
 
-.PHONY: web web-test bits
+.PHONY: web web-test bits need-browsers
 web:
 	@echo 'http://127.0.0.1:8000/web/'
 	@$(PYTHON) -m http.server --bind 127.0.0.1 8000
@@ -183,15 +183,20 @@ web:
 need-node:
 	@command -v node >/dev/null || $(call apt_install,nodejs)
 
-$(VENV)/.web: $(VENV)/.dev
-	$(call install,$(VENV)) playwright
+# Newer ones cannot drive Debian's Firefox: see tests/web/conftest.py.
+$(VENV)/.web: $(VENV)/.dev Makefile
+	$(call install,$(VENV)) 'playwright>=1.58,<1.62'
 	@touch $@
 
+need-browsers:
+	@for name in chromium firefox-esr; do \
+	  command -v "$$name" >/dev/null || $(call apt_install,"$$name") || \
+	    echo "$$name could not be installed: what needs it is skipped" >&2; \
+	done
+
 # Without a browser the tests of the page are skipped, and say so.
-web-test: need-node $(VENV)/.web
+web-test: need-node need-browsers $(VENV)/.web
 	node --test tests/web/
-	@command -v chromium >/dev/null || $(call apt_install,chromium) || \
-	  echo 'web-test: Chromium could not be installed' >&2
 	$(VENV)/bin/python -m pytest tests/web
 
 bits: need-node $(VENV)/.demo

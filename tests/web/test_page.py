@@ -1,62 +1,18 @@
-"""The page in Chromium: it trains to Python's hashes, classifies, mutates, and asks nobody else for
-anything.
+"""The page, in each browser: it trains to Python's hashes, classifies, mutates, and asks nobody else
+for anything.
 """
 
 from __future__ import annotations
 
-import functools
-import http.server
 import json
-import shutil
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-RECORDED = json.loads((ROOT / "web" / "recorded.json").read_text(encoding="utf-8"))["hashes"]
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed: make web-test installs it"
-)
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: make web-test")
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.fixture(scope="module")
-def origin() -> Iterator[str]:
-    """The repository, served to this machine alone."""
-    handler = functools.partial(Quiet, directory=str(ROOT))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-@pytest.fixture
-def page(origin: str) -> Iterator[Any]:
-    """The page, ready; what it logs or asks of others fails the test."""
-    complaints: list[str] = []
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        opened = browser.new_page(viewport={"width": 1280, "height": 900})
-        opened.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
-        opened.on("pageerror", lambda error: complaints.append(str(error)))
-        opened.on(
-            "request",
-            lambda r: None if r.url.startswith((origin, "data:")) else complaints.append(r.url),
-        )
-        opened.goto(f"{origin}/web/index.html")
-        opened.wait_for_function("!document.getElementById('train').disabled", timeout=30_000)
-        yield opened
-        browser.close()
-    assert not complaints
+RECORDED = json.loads(
+    (Path(__file__).parents[2] / "web" / "recorded.json").read_text(encoding="utf-8")
+)["hashes"]
 
 
 def test_trains_to_the_bits_that_python_recorded(page: Any) -> None:
@@ -112,12 +68,9 @@ def test_nothing_is_wider_than_the_screen(page: Any, width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_missing_engine_is_said(origin: str) -> None:
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        opened = browser.new_page()
-        opened.route("**/core.wasm", lambda route: route.fulfill(status=404))
-        opened.goto(f"{origin}/web/index.html")
-        opened.wait_for_function("document.getElementById('status').className === 'bad'")
-        assert "no engine" in opened.text_content("#status")
-        browser.close()
+def test_missing_engine_is_said(blank: Any, origin: str) -> None:
+    blank.route("**/core.wasm", lambda route: route.fulfill(status=404))
+    blank.goto(f"{origin}/web/index.html")
+    blank.wait_for_function("document.getElementById('status').className === 'bad'")
+    assert "no engine" in blank.text_content("#status")
+    blank.complaints.clear()

@@ -1,0 +1,90 @@
+"""The page in each browser that this machine has: Debian's Chromium and Firefox."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import importlib.metadata
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LAUNCH: dict[str, dict[str, Any]] = {
+    "chromium": {"args": ["--no-sandbox"]},
+    # Not Playwright's own build of Firefox but the stock one, over WebDriver BiDi.
+    "firefox-esr": {"channel": "moz-firefox"},
+}
+TOO_NEW = (1, 62)
+"""The first Playwright that asks more of Firefox than version 153 answers."""
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def origin() -> Iterator[str]:
+    """The repository, served to this machine alone."""
+    handler = functools.partial(Quiet, directory=str(ROOT))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def driver() -> Iterator[Any]:
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: make web-test installs it"
+    )
+    with playwright.sync_playwright() as running:
+        yield running
+
+
+@pytest.fixture(scope="session", params=LAUNCH)
+def browser(request: pytest.FixtureRequest, driver: Any) -> Iterator[Any]:
+    """One browser for all tests; each test opens pages in a context of its own."""
+    name = request.param
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"there is no {name}: make web-test installs it")
+    version = tuple(map(int, importlib.metadata.version("playwright").split(".")[:2]))
+    if name == "firefox-esr" and version >= TOO_NEW:
+        pytest.skip("this Playwright cannot drive Firefox: make web-test installs one that can")
+    kind = getattr(driver, name.removesuffix("-esr"))
+    running = kind.launch(executable_path=path, **LAUNCH[name])
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def blank(browser: Any, origin: str) -> Iterator[Any]:
+    """An empty tab; what it logs as an error or asks of other servers fails the test, unless the
+    test clears `blank.complaints`.
+    """
+    complaints: list[str] = []
+    opened = browser.new_page(viewport={"width": 1280, "height": 900})
+    opened.complaints = complaints
+    opened.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on(
+        "request",
+        lambda r: None if r.url.startswith((origin, "data:")) else complaints.append(r.url),
+    )
+    yield opened
+    opened.close()
+    assert not complaints
+
+
+@pytest.fixture
+def page(blank: Any, origin: str) -> Any:
+    """The page, ready."""
+    blank.goto(f"{origin}/web/index.html")
+    blank.wait_for_function("!document.getElementById('train').disabled", timeout=30_000)
+    return blank
