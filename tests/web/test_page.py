@@ -1,5 +1,5 @@
-"""The page, in each browser: it trains to Python's hashes, classifies, mutates, and asks nobody else
-for anything.
+"""The page, in each browser: it trains to Python's hashes, classifies, mutates, and asks nobody
+else for anything.
 """
 
 from __future__ import annotations
