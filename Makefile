@@ -70,9 +70,19 @@ parity: $(PARITY_VENV)/.parity
 stubs: $(VENV)/.dev
 	$(VENV)/bin/python -m pygrad._stubs
 
-# Beside PyTorch where `make parity` has installed it.
+# Beside PyTorch where `make parity` has installed it. The README's table and picture are written by
+# make bench BENCH_ARGS='--readme README.md --roofline tests/bench/roofline.png'
+BENCH_VENV = $(if $(wildcard $(PARITY_VENV)/.parity),$(PARITY_VENV),$(VENV))
+
+$(VENV)/.bench: $(VENV)/.dev
+$(PARITY_VENV)/.bench: $(PARITY_VENV)/.parity
+$(VENV)/.bench $(PARITY_VENV)/.bench:
+	$(call install,$(@D)) --editable '.[bench]'
+	@touch $@
+
 bench: $(VENV)/.dev
-	$(firstword $(wildcard $(PARITY_VENV)/bin/python) $(VENV)/bin/python) tests/bench/run.py $(BENCH_ARGS)
+	@$(MAKE) $(BENCH_VENV)/.bench
+	$(BENCH_VENV)/bin/python tests/bench/run.py --roofline build/bench/roofline.png $(BENCH_ARGS)
 
 # The engine. Relative paths and sorted lists throughout: the same sources give the same bytes in
 # any folder. NDEBUG, because a failed assertion would import a way to print and exit.

@@ -10,26 +10,29 @@ import argparse
 import gc
 import importlib
 import importlib.util
+import platform
+import re
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import workloads
+import kernels  # noqa: F401  each of these three puts its workloads on the list
+import roofline
+import small  # noqa: F401
+import training  # noqa: F401
+from roofline import Point
+from table import Row, line, markdown, shown, write_into
+from work import GROUPS, Work, disagreement
 
 import pygrad
 from pygrad import _call, _engine, _ops
 
 now = time.perf_counter
-
-
-def shown(seconds: float) -> str:
-    """With the unit that fits."""
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
+PAGE = resource.getpagesize()
 
 
 def timed(step: Callable[[], Any], budget: float) -> float:
@@ -43,7 +46,7 @@ def timed(step: Callable[[], Any], budget: float) -> float:
             return elapsed / n
 
 
-def race(works: list[workloads.Work], rounds: int, budget: float) -> list[float]:
+def race(works: list[Work], rounds: int, budget: float) -> list[float]:
     """The fastest round of each, a unit."""
     best = [float("inf")] * len(works)
     for work in works:
@@ -57,38 +60,51 @@ def race(works: list[workloads.Work], rounds: int, budget: float) -> list[float]
     return best
 
 
-def import_time(module: str, rounds: int) -> float:
-    """Importing a module in a fresh process, the interpreter's own start not counted."""
+def start_up(module: str, rounds: int) -> tuple[float, float]:
+    """Importing a module in a fresh process: the seconds, the interpreter's own start not counted,
+    and the bytes that the process then holds.
+    """
     program = (
-        f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+        f"import time; t = time.perf_counter(); import {module}; "
+        "print(time.perf_counter() - t, open('/proc/self/statm').read().split()[1])"
     )
     command = [sys.executable, "-c", program]
-    return min(
-        float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    found = [
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         for _ in range(rounds)
-    )
+    ]
+    return min(float(f[0]) for f in found), PAGE * min(int(f[1]) for f in found)
 
 
-def side_by_side(torch: Any, rounds: int, budget: float) -> None:
-    """A line for each workload, with the ratio if torch is here."""
+def side_by_side(torch: Any, args: argparse.Namespace) -> tuple[list[Row], list[Point]]:
+    """Prints a line for each workload, with the ratio if torch is here."""
     contenders = [pygrad] if torch is None else [pygrad, torch]
-    head = f"{'':20}{'pygrad':>10}"
-    print(head if torch is None else f"{head}{'torch':>10}{'ratio':>8}{'wanted':>8}")
-    rows: list[tuple[str, float, list[float]]] = []
-    for make, wanted in workloads.WANTED.items():
-        works = [make(module) for module in contenders]
-        checks = [work.check() for work in works]
-        error = max(workloads.disagreement(checks[0], check) for check in checks)
-        assert error < 5e-3, f"{make.__name__}: the results differ by {error:.2g}"
-        rows.append((make.__name__, wanted, race(works, rounds, budget)))
-    names = [module.__name__ for module in contenders]
-    rows.append(("import", 4.0, [import_time(name, min(rounds, 5)) for name in names]))
-    for name, wanted, times in rows:
-        line = f"{name:20}" + "".join(f"{shown(t):>10}" for t in times)
-        if torch is not None:
-            ratio = times[1] / times[0]
-            line += f"{ratio:8.2f}{wanted:8.2g}{'' if ratio >= wanted else '  below'}"
-        print(line)
+    rows: list[Row] = []
+    points: list[Point] = []
+
+    def add(row: Row) -> None:
+        rows.append(row)
+        print(line(row), flush=True)
+
+    for group, members in GROUPS.items():
+        chosen = {name: found for name, found in members.items() if re.search(args.only, name)}
+        if chosen:
+            print(f"\n{group}")
+        for name, (make, wanted) in chosen.items():
+            works = [make(module) for module in contenders]
+            checks = [work.check() for work in works]
+            error = max(disagreement(checks[0], check) for check in checks)
+            assert error < 5e-3, f"{name}: the results differ by {error:.2g}"
+            times = race(works, args.rounds, args.budget)
+            add(Row(group, name, wanted, *times))
+            if works[0].n_bytes and works[0].flops and "f64" not in name:
+                points.append(Point(name, works[0].flops, works[0].n_bytes, times[0]))
+    if re.search(args.only, "import"):
+        print("\nstart")
+        found = [start_up(module.__name__, min(args.rounds, 5)) for module in contenders]
+        add(Row("start", "import", 8, *(seconds for seconds, _ in found)))
+        add(Row("start", "resident memory", 3, *(n_bytes for _, n_bytes in found)))
+    return rows, points
 
 
 def crossings(rounds: int, budget: float) -> None:
@@ -118,7 +134,7 @@ def crossings(rounds: int, budget: float) -> None:
         "backward, one function": back(Same.apply(w)),
         "calling a function": lambda: Same.apply(w),
     }
-    best = race([workloads.Work(step, list) for step in steps.values()], rounds, budget)
+    best = race([Work(step, list) for step in steps.values()], rounds, budget)
     print("\none call")
     for name, seconds in zip(steps, best, strict=True):
         print(f"{name:24}{shown(seconds):>10}")
@@ -183,30 +199,47 @@ def chain(n_nodes: int) -> None:
     )
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument(
-        "--budget", type=float, default=0.05, help="seconds a round of a workload takes"
+        "--budget", type=float, default=0.03, help="seconds a round of a workload takes"
     )
+    parser.add_argument("--only", default="", help="workloads whose name matches this expression")
     parser.add_argument("--nodes", type=int, default=1_000_000)
-    args = parser.parse_args()
+    parser.add_argument("--roofline", type=Path, help="where to draw the kernels under the bounds")
+    parser.add_argument("--readme", type=Path, help="the file whose table is to be written")
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
     torch = None
+    versions = f"pygrad {pygrad.__version__}"
     if importlib.util.find_spec("torch"):
         torch = importlib.import_module("torch")
         torch.set_num_threads(1)
-        print(
-            f"pygrad {pygrad.__version__}, torch {torch.__version__} on one thread; ratio: "
-            "torch's time over pygrad's"
-        )
+        versions += f" beside torch {torch.__version__} on one thread, Python "
+        versions += platform.python_version()
+        print(f"{versions}; ratio: torch's time over pygrad's")
     else:
+        print(f"{versions}; no ratios: torch is not installed here (make parity installs it)")
+    rows, points = side_by_side(torch, args)
+    if args.readme and torch:
+        write_into(args.readme, markdown(rows, versions))
+    if points:
+        bounds = roofline.measure()
         print(
-            f"pygrad {pygrad.__version__}; torch is not installed here, so there are no ratios "
-            "(make parity installs it)"
+            "\nof the bounds of one core in WebAssembly "
+            f"({bounds.flops / 1e9:.0f} GFLOP/s float32, {bounds.bandwidth / 1e9:.0f} GB/s)"
         )
-    side_by_side(torch, args.rounds, args.budget)
-    crossings(args.rounds, args.budget)
-    chain(args.nodes)
+        for point in points:
+            print(f"{point.name:24}{100 * point.share(bounds):8.0f} %")
+        if args.roofline:
+            roofline.draw(points, bounds, args.roofline)
+    if not args.only:
+        crossings(args.rounds, args.budget)
+        chain(args.nodes)
 
 
 if __name__ == "__main__":
