@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -119,12 +120,12 @@ def draw(points: list[Point], bounds: Bounds, path: Path) -> None:
     ridge = bounds.flops / bounds.bandwidth
     span = [0.05, ridge, 1500.0]
     axes.plot(span, [min(bounds.flops, i * bounds.bandwidth) / 1e9 for i in span], color="black")
-    for turn, point in enumerate(sorted(points, key=lambda p: p.flops / p.n_bytes)):
+    shapes = cycle("os^vDP*X")
+    for point in sorted(points, key=lambda p: p.seconds * bounds.flops / p.flops):
         place = (point.flops / point.n_bytes, point.flops / point.seconds / 1e9)
-        axes.plot(*place, "o", color="tab:red", markersize=5)
-        label = f"{point.name} {100 * point.share(bounds):.0f} %"
-        below = (6, -3, -12)[turn % 3]  # labels of neighbours at three heights
-        axes.annotate(label, place, xytext=(6, below), textcoords="offset points", fontsize=7)
+        label = f"{100 * point.share(bounds):3.0f} %  {point.name}"
+        axes.plot(*place, next(shapes), markersize=6, label=label)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, title="of the bound")
     axes.set(
         xscale="log",
         yscale="log",
