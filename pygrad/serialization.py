@@ -244,8 +244,8 @@ class _Writer:
         if isinstance(value, Tensor):
             return ["tensor", self._add(value, path), _flags(value)]
         if isinstance(value, int):
-            # Beyond 64 bits other readers of JSON may lose digits.
-            return int(value) if abs(value) < 2**63 else ["int", str(value)]
+            # Beyond 53 bits JavaScript loses digits.
+            return int(value) if abs(value) < 2**53 else ["int", str(value)]
         if isinstance(value, float):
             return float(value) if math.isfinite(value) else ["float", repr(float(value))]
         if isinstance(value, pygrad.dtype):

@@ -38,7 +38,8 @@ export class EngineError extends Error {
 /** Python's exception types, as PyTorch raises them, by the names that the engine uses. */
 const errors = new Map([['TypeError', TypeError]]);
 
-function errorClass(name) {
+/** The class of errors of a name. */
+export function errorClass(name) {
   if (!errors.has(name)) {
     const made = { [name]: class extends Error {} }[name];
     Object.defineProperty(made.prototype, 'name', { value: name });

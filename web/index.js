@@ -11,6 +11,8 @@ import { makeAutograd } from './autograd.js';
 import * as core from './engine.js';
 import { makeNn } from './nn.js';
 import { makeOptim } from './optim.js';
+import { makeRandom } from './random.js';
+import { makeSerialization } from './serialization.js';
 import { dtypes, ellipsis, makeTensors, Slice } from './tensor.js';
 
 /** A library over an engine of its own.
@@ -20,24 +22,6 @@ export async function load(source) {
   const tensors = makeTensors(engine);
   const { spaces, C } = tensors;
   const autograd = makeAutograd(tensors, engine, spaces.f);
-  const generator = (id) => new core.Coded(core.TAG.GENERATOR, id);
-
-  /** A stream of random numbers of its own; pass it as `{generator}`. */
-  class Generator extends core.Coded {
-    constructor() {
-      super(core.TAG.GENERATOR, C._generator_new());
-    }
-
-    manual_seed(seed) {
-      C._generator_seed(this, seed);
-      return this;
-    }
-
-    /** Lets go of the stream; any later use raises. */
-    free() {
-      C._generator_free(this.code);
-    }
-  }
 
   return {
     ...spaces.f,
@@ -47,8 +31,8 @@ export async function load(source) {
     scope: tensors.scope,
     slice: (...bounds) => new Slice(...bounds),
     ellipsis,
-    Generator,
-    manual_seed: (seed) => C._generator_seed(generator(0), seed),
+    ...makeRandom(C),
+    ...makeSerialization(tensors),
     autograd,
     no_grad: autograd.no_grad,
     enable_grad: autograd.enable_grad,

@@ -1,22 +1,40 @@
 /** Optimizers: each step is one call of the engine over all parameters of a group. */
-
-import { MODES } from './engine.js';
+import { MODES, NotImplementedError, ValueError } from './engine.js';
+import { dtypes } from './tensor.js';
 
 /** torch.optim over a library of tensors. */
-export function makeOptim({ C, spaces, outside, withModes }) {
-  const zerosLike = (tensors) => outside(() => tensors.map((t) => spaces.f.zeros_like(t.detach())));
-  const counters = (tensors) => outside(() => tensors.map(() => spaces.f.zeros([])));
+export function makeOptim({ C, Tensor, spaces, outside, withModes }) {
+  const zeros = (p) => outside(() => spaces.f.zeros_like(p.detach()));
+  const counter = () => outside(() => spaces.f.zeros([]));
 
+  /** A loaded value in the dtype that it has beside this parameter; the counter of steps is a float32. */
+  function cast(parameter, [key, value]) {
+    if (!(value instanceof Tensor)) return [key, value];
+    const wanted = key === 'step' ? dtypes.float32 : parameter.dtype.is_floating_point ? parameter.dtype : value.dtype;
+    return [key, outside(() => value.detach().to(wanted))];
+  }
+
+  /** Base of all optimizers: parameter groups, and a state for each parameter. */
   class Optimizer {
+    /** @param {Iterable<any>} params tensors, or groups of them: `{params, lr}` @param {object} defaults */
     constructor(params, defaults) {
       const groups = [...params];
-      if (!groups.length) throw new Error('optimizer got an empty parameter list');
-      this.param_groups = groups[0]?.params
-        ? groups.map((group) => ({ ...defaults, ...group }))
-        : [{ ...defaults, params: groups }];
+      if (!groups.length) throw new ValueError('optimizer got an empty parameter list');
+      this.defaults = defaults;
+      this.param_groups = (groups[0]?.params ? groups : [{ params: groups }]).map((group) => this.#complete(group));
+      /** @type {Map<any, Record<string, any>>} */
       this.state = new Map();
     }
 
+    #complete(group) {
+      const whole = { ...this.defaults, ...group };
+      for (const name of ['capturable', 'differentiable'])
+        if (whole[name]) throw new NotImplementedError(`optimizers do not support ${name}=True`);
+      return whole;
+    }
+
+    /** Drops the gradient of every parameter, or fills it with zeros.
+     * @param {{set_to_none?: boolean}} [options] */
     zero_grad({ set_to_none = true } = {}) {
       for (const group of this.param_groups) C._zero_grads(group.params, set_to_none);
     }
@@ -31,14 +49,48 @@ export function makeOptim({ C, spaces, outside, withModes }) {
       });
     }
 
-    /** The state of each parameter under a name, made when first asked for. */
-    states(params, name, make) {
-      return params.map((p) => {
-        if (!this.state.has(p)) this.state.set(p, {});
-        const own = this.state.get(p);
-        own[name] ??= make([p])[0];
-        return own[name];
+    /** The state and the groups, with parameters named by their position, as Python's optimizers have
+     * it: either can load the other's. Tensors are not copied.
+     * @returns {{state: Map<number, Record<string, any>>, param_groups: Record<string, any>[]}} */
+    state_dict() {
+      const all = this.param_groups.flatMap((group) => group.params);
+      return {
+        state: new Map(Array.from(this.state, ([p, own]) => [all.indexOf(p), { ...own }])),
+        param_groups: this.param_groups.map(({ params, ...rest }) => ({ ...rest, params: params.map((p) => all.indexOf(p)) })),
+      };
+    }
+
+    /** Takes over the state and the options of a state dict; the parameters stay this one's.
+     * @param {{state: Map<number, Record<string, any>> | Record<number, Record<string, any>>, param_groups: Record<string, any>[]}} state_dict */
+    load_state_dict({ state, param_groups }) {
+      if (param_groups.length !== this.param_groups.length)
+        throw new ValueError('loaded state dict has a different number of parameter groups');
+      const owner = new Map();
+      const groups = param_groups.map((saved, i) => {
+        const { params } = this.param_groups[i];
+        if (saved.params.length !== params.length)
+          throw new ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group");
+        saved.params.forEach((position, k) => owner.set(Number(position), params[k]));
+        return this.#complete({ ...saved, params });
       });
+      const entries = state instanceof Map ? [...state] : Object.entries(state);
+      this.state = new Map(entries.map(([position, own]) => {
+        const parameter = owner.get(Number(position));
+        return [parameter, Object.fromEntries(Object.entries(own).map((entry) => cast(parameter, entry)))];
+      }));
+      this.param_groups = groups;
+    }
+
+    /** The states of some parameters, each made when first asked for.
+     * @param {any[]} params @param {Record<string, (p: any) => any>} makers what makes each entry
+     * @returns {any[][]} for each entry the values of all parameters */
+    states(params, makers) {
+      for (const p of params) {
+        const own = this.state.get(p) ?? {};
+        this.state.set(p, own);
+        for (const [name, make] of Object.entries(makers)) own[name] ??= make(p);
+      }
+      return Object.keys(makers).map((name) => params.map((p) => this.state.get(p)[name]));
     }
   }
 
@@ -49,35 +101,42 @@ export function makeOptim({ C, spaces, outside, withModes }) {
 
     update(group, params, grads) {
       const { lr, momentum, dampening, weight_decay, nesterov, maximize } = group;
-      const fresh = momentum ? params.filter((p) => !this.state.has(p)) : [];
-      const run = (chosen, first) => {
-        if (!chosen.length) return;
-        const buffers = momentum ? this.states(chosen, 'momentum_buffer', zerosLike) : [];
-        C._fused_sgd_(chosen, chosen.map((p) => grads[params.indexOf(p)]), buffers,
-          { weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step: first });
-      };
-      const old = params.filter((p) => !fresh.includes(p));
-      run(fresh, true);
-      run(old, false);
+      const places = { true: [], false: [] }; // of parameters whose first step it is, and of others
+      params.forEach((p, i) => places[Boolean(momentum) && !this.state.get(p)?.momentum_buffer].push(i));
+      for (const fresh of [true, false]) {
+        const chosen = places[fresh];
+        if (!chosen.length) continue;
+        const few = chosen.map((i) => params[i]);
+        const [buffers] = momentum ? this.states(few, { momentum_buffer: zeros }) : [[]];
+        C._fused_sgd_(few, chosen.map((i) => grads[i]), buffers,
+          { weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step: fresh });
+      }
     }
   }
 
-  const adam = (op, defaults) => class extends Optimizer {
+  class Adam extends Optimizer {
     constructor(params, options = {}) {
-      super(params, { lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0, amsgrad: false, maximize: false, ...defaults, ...options });
+      super(params, {
+        lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0, amsgrad: false, maximize: false,
+        decoupled_weight_decay: false, ...options,
+      });
     }
 
     update(group, params, grads) {
       const { lr, betas, weight_decay, eps, amsgrad, maximize } = group;
-      op(params, grads, this.states(params, 'exp_avg', zerosLike), this.states(params, 'exp_avg_sq', zerosLike),
-        amsgrad ? this.states(params, 'max_exp_avg_sq', zerosLike) : [], this.states(params, 'step', counters),
+      const [steps, means, squares, largest = []] = this.states(params,
+        { step: counter, exp_avg: zeros, exp_avg_sq: zeros, ...(amsgrad && { max_exp_avg_sq: zeros }) });
+      const op = group.decoupled_weight_decay ? C._fused_adamw_ : C._fused_adam_;
+      op(params, grads, means, squares, largest, steps,
         { lr, beta1: betas[0], beta2: betas[1], weight_decay, eps, amsgrad, maximize });
     }
-  };
+  }
 
-  return {
-    Optimizer, SGD,
-    Adam: adam(C._fused_adam_, {}),
-    AdamW: adam(C._fused_adamw_, { weight_decay: 1e-2 }),
-  };
+  class AdamW extends Adam {
+    constructor(params, options = {}) {
+      super(params, { weight_decay: 1e-2, decoupled_weight_decay: true, ...options });
+    }
+  }
+
+  return { Optimizer, SGD, Adam, AdamW };
 }

@@ -179,9 +179,10 @@ export function makeTensors(engine) {
 
     /** The elements in order, copied, as a typed array (int64: BigInt64Array). */
     toTypedArray() {
-      const plain = noGrad(() => this.detach().contiguous());
-      const at = plain.data_ptr();
-      return new (this.dtype.array)(engine.memory.buffer.slice(at, at + plain.numel() * this.dtype.itemsize));
+      return runScope(() => {
+        const at = noGrad(() => this.detach().contiguous()).data_ptr();
+        return new (this.dtype.array)(engine.memory.buffer.slice(at, at + this.numel() * this.dtype.itemsize));
+      });
     }
 
     /** The elements as nested arrays; a number of a tensor without dimensions. */
@@ -353,7 +354,8 @@ export function makeTensors(engine) {
     const kind = dtype ?? kindOf(flat);
     const made = C._empty(sizes, kind);
     const array = new kind.array(engine.memory.buffer, made.data_ptr(), flat.length);
-    if (kind === dtypes.int64) array.set(flat instanceof BigInt64Array ? flat : Array.from(flat, (v) => BigInt(Math.trunc(Number(v)))));
+    if (flat instanceof kind.array && kind !== dtypes.bool) array.set(flat);
+    else if (kind === dtypes.int64) array.set(Array.from(flat, (v) => (typeof v === 'bigint' ? v : BigInt(Math.trunc(Number(v))))));
     else if (kind === dtypes.bool) array.set(Array.from(flat, (v) => Number(Boolean(v))));
     else array.set(Array.from(flat, Number));
     return requires_grad ? made.requires_grad_() : made;
@@ -385,15 +387,15 @@ export function makeTensors(engine) {
     }
   }
 
-  /** Runs fn and disposes of all tensors made meanwhile but those that it returns (in arrays and
-   * plain objects too) or that were passed to `keep`. */
+  /** Runs fn and disposes of all tensors made meanwhile but those that it returns (in arrays,
+   * Maps and plain objects too) or that were passed to `keep`. */
   function runScope(fn) {
     const outer = scope;
     const mine = (scope = []);
     const kept = new Set();
     const keep = (value) => {
       if (value instanceof Tensor) kept.add(value);
-      else if (Array.isArray(value)) value.forEach(keep);
+      else if (Array.isArray(value) || value instanceof Map) value.forEach(keep);
       else if (value && isOptions(value)) Object.values(value).forEach(keep);
       return value;
     };

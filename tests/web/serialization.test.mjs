@@ -1,0 +1,114 @@
+// Saving and loading: `node --test tests/web`. Files of Python are in test_exchange.py.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { load } from '../../web/index.js';
+
+const torch = await load();
+const again = (value) => torch.load(torch.save(value));
+
+test('tensors of every dtype come back with their shapes', () => {
+  for (const name of ['uint8', 'int8', 'int16', 'int32', 'int64', 'float32', 'float64', 'bool']) {
+    const x = torch.arange(6).reshape([2, 3]).to(torch[name]);
+    const y = again({ x }).x;
+    assert.deepEqual([y.dtype.name, y.tolist()], [name, x.tolist()]);
+  }
+  assert.deepEqual([again(torch.tensor(3)).shape, again(torch.empty([0, 2])).shape], [[], [0, 2]]);
+  assert.deepEqual(again([torch.arange(6).reshape([2, 3]).t()])[0].tolist(), [[0, 3], [1, 4], [2, 5]]);
+  assert.equal(again({ w: torch.ones([1], { requires_grad: true }) }).w.requires_grad, true);
+});
+
+test('containers and numbers come back as they were', () => {
+  const value = {
+    epoch: 3, rate: 1e-8, name: 'é𝄞"', none: null, yes: true, limits: [Infinity, -Infinity, NaN, -0], seed: 2n ** 63n,
+    state: new Map([[0, { step: 1 }], ['a', [2]]]), set: new Set([1, 2]), dtype: torch.float64, nested: [[], {}],
+  };
+  assert.deepEqual(again(value), value);
+});
+
+test('equal states give equal bytes, and the header is a multiple of eight', () => {
+  const state = () => ({ b: torch.ones([2]), a: torch.tensor([1n]), n: 1 });
+  const bytes = torch.save(state());
+  assert.deepEqual(bytes, torch.save(state()));
+  assert.equal(new DataView(bytes.buffer).getBigUint64(0, true) % 8n, 0n);
+  assert.deepEqual(torch.load(bytes.buffer).a.tolist(), [1]);
+});
+
+test('what cannot be stored is named, with its place', () => {
+  assert.throws(() => torch.save({ m: [new torch.nn.ReLU()] }),
+    { name: 'TypeError', message: /^save: cannot store an object of type ReLU at 'm.0'; save its state_dict\(\) instead/ });
+  assert.throws(() => torch.save({ f: () => 1 }), { name: 'TypeError', message: /type Function at 'f'/ });
+  const loop = [];
+  loop.push(loop);
+  assert.throws(() => torch.save(loop), { name: 'TypeError', message: /contains itself/ });
+});
+
+test('what is no safetensors file is refused, and said why', () => {
+  const good = torch.save({ x: torch.ones([2]) });
+  const bad = (change) => { const bytes = good.slice(); change(bytes); return bytes; };
+  const cases = [
+    [new Uint8Array(), 'EOFError', /Ran out of input/],
+    [Uint8Array.of(0x50, 0x4b, 3, 4, 0, 0), 'RuntimeError', /zip archive/],
+    [Uint8Array.of(0x80, 2, 0x7d), 'RuntimeError', /pickle/],
+    [new Uint8Array(20), 'RuntimeError', /no safetensors header/],
+    [good.slice(0, -1), 'RuntimeError', /damaged/],
+    [bad((b) => { b[9] = 0; }), 'RuntimeError', /header is damaged/],
+    [new Uint8Array([...good, 0]), 'RuntimeError', /does not end/],
+  ];
+  for (const [bytes, name, message] of cases) assert.throws(() => torch.load(bytes), { name, message });
+});
+
+test('an optimizer goes on from its state as if nothing had happened', () => {
+  for (const [name, options] of [['SGD', { lr: 0.1, momentum: 0.9 }], ['Adam', { lr: 0.1, amsgrad: true }], ['AdamW', { lr: 0.1 }]]) {
+    const make = () => {
+      const x = torch.tensor([3, -2], { requires_grad: true });
+      return { x, optimizer: new torch.optim[name]([x], options) };
+    };
+    const step = ({ x, optimizer }, n) => {
+      for (let i = 0; i < n; i++) {
+        optimizer.zero_grad();
+        x.pow(4).sum().backward();
+        optimizer.step();
+      }
+    };
+    const [whole, first, second] = [make(), make(), make()];
+    step(whole, 5);
+    step(first, 2);
+    const { x, state } = torch.scope(() => again({ x: first.x.detach(), state: first.optimizer.state_dict() }));
+    torch.no_grad(() => second.x.copy_(x));
+    torch.scope(() => second.optimizer.load_state_dict(state));
+    step(second, 3);
+    assert.deepEqual(second.x.tolist(), whole.x.tolist(), name);
+  }
+});
+
+test('a state of other groups is refused', () => {
+  const x = torch.ones([1], { requires_grad: true });
+  const optimizer = new torch.optim.Adam([x]);
+  assert.throws(() => optimizer.load_state_dict({ state: {}, param_groups: [] }), { name: 'ValueError', message: /different number/ });
+  assert.throws(() => optimizer.load_state_dict({ state: {}, param_groups: [{ params: [0, 1] }] }), { name: 'ValueError', message: /size/ });
+  assert.throws(() => new torch.optim.SGD([]), { name: 'ValueError', message: /empty parameter list/ });
+});
+
+test('random numbers go on from a state', () => {
+  torch.manual_seed(2n ** 64n - 1n);
+  assert.equal(torch.initial_seed(), 2n ** 64n - 1n);
+  torch.randn([3]);
+  const state = again(torch.get_rng_state());
+  const drawn = torch.randn([3]).tolist();
+  torch.set_rng_state(state);
+  assert.deepEqual(torch.randn([3]).tolist(), drawn);
+  const generator = new torch.Generator().set_state(state);
+  assert.deepEqual(torch.randn([3], { generator }).tolist(), drawn);
+  generator.free();
+  assert.throws(() => torch.randn([3], { generator }), { name: 'RuntimeError' });
+  assert.throws(() => torch.manual_seed(2n ** 64n), { name: 'ValueError', message: /Overflow/ });
+});
+
+test('saving and loading leave nothing behind', () => {
+  const x = torch.randn([3, 4]).t();
+  const before = torch.live_count();
+  const { y } = again({ y: x });
+  assert.equal(torch.live_count(), before + 1);
+  y.dispose();
+  assert.equal(torch.live_count(), before);
+});

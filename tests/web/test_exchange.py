@@ -1,0 +1,86 @@
+"""State goes from Python to JavaScript and back without loss."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pygrad as torch
+
+ROOT = Path(__file__).parents[2]
+COPY = """
+import { readFileSync, writeFileSync } from 'node:fs';
+import { load } from './web/index.js';
+const torch = await load();
+writeFileSync(process.argv[2], torch.save(torch.load(readFileSync(process.argv[1]))));
+"""
+
+
+def through_javascript(value: Any, folder: Path) -> Any:
+    """What JavaScript makes of a value that it loads and saves."""
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    torch.save(value, folder / "in")
+    command = ["node", "--input-type=module", "-e", COPY, folder / "in", folder / "out"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return torch.load(folder / "out")
+
+
+def test_values(tmp_path: Path) -> None:
+    value = {
+        "numbers": [1, -2.5, 1e-8, 2**53 + 1, -(2**70), math.inf, True, None, "é"],
+        "by number": {0: {"a": 1}, 1: {}},
+        "set": {1, 2},
+        "dtype": torch.int8,
+    }
+    assert through_javascript(value, tmp_path) == value
+
+
+def test_tensors(tmp_path: Path) -> None:
+    made = {
+        name: torch.arange(-2, 4).reshape(2, 3).to(getattr(torch, name))
+        for name in ("uint8", "int8", "int16", "int32", "int64", "float32", "float64", "bool")
+    }
+    made["empty"], made["scalar"] = torch.empty(2, 0), torch.tensor(7.0)
+    back = through_javascript(made, tmp_path)
+    assert list(back) == list(made)
+    for name, tensor in made.items():
+        assert back[name].dtype is tensor.dtype
+        assert back[name].shape == tensor.shape
+        assert torch.equal(back[name], tensor)
+    assert (tmp_path / "in").read_bytes() == (tmp_path / "out").read_bytes()
+
+
+def test_a_training(tmp_path: Path) -> None:
+    """Model, optimizer and generator: the run goes on as if it had never left Python."""
+
+    def step(n: int) -> None:
+        for _ in range(n):
+            optimizer.zero_grad()
+            torch.nn.functional.dropout(model(torch.ones(4, 3)), 0.5).sum().backward()
+            optimizer.step()
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    step(2)
+    state = {
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "generator": torch.get_rng_state(),
+    }
+    back = through_javascript(state, tmp_path)
+    step(3)
+    expected = [p.tolist() for p in model.parameters()]
+    model = torch.nn.Linear(3, 2)
+    model.load_state_dict(back["model"])
+    optimizer = torch.optim.AdamW(model.parameters())
+    optimizer.load_state_dict(back["optimizer"])
+    torch.set_rng_state(back["generator"])
+    step(3)
+    assert [p.tolist() for p in model.parameters()] == expected

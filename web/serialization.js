@@ -1,0 +1,166 @@
+/**
+ * `save` and `load`: tensors, and plain containers of them, as the bytes of safetensors files.
+ *
+ * The same files as Python's `pygrad.save` writes and `pygrad.load` reads. A flat dict of tensors is a
+ * plain safetensors file; anything else has its outline as JSON in the header, under `__metadata__`.
+ * JSON for one value is: a finite number, a string, true, false or null, for itself; else a list whose
+ * first entry names a kind. An object stands for a dict with names as keys, a Map for any other.
+ */
+import { errorClass, isOptions, NotImplementedError, RuntimeError } from './engine.js';
+import { dtypes } from './tensor.js';
+
+const FORMAT = 1;
+const MOST_HEADER_BYTES = 1e8;
+/** In the order in which a file has them: the widest elements first. */
+const NAMES = { I64: 'int64', F64: 'float64', F32: 'float32', I32: 'int32', I16: 'int16', I8: 'int8', U8: 'uint8', BOOL: 'bool' };
+const CONVERT =
+  '. To convert a file of tensors, in PyTorch: safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)';
+const EOFError = errorClass('EOFError');
+
+const refused = (reason) =>
+  new RuntimeError(`pygrad.load reads safetensors files and never unpickles. This one: ${reason}`);
+const join = (path, key) => (path ? `${path}.${key}` : String(key));
+const byName = ([a], [b]) => (a < b ? -1 : Number(a > b));
+/** JSON as Python writes it, by ASCII alone. */
+const ascii = (value) =>
+  JSON.stringify(value).replace(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** torch.save and torch.load over a library of tensors. */
+export function makeSerialization({ Tensor, tensor }) {
+  // ---------------------------------------------------------------- saving
+
+  /** Makes the outline of a value, and collects its tensors by name. */
+  function outline(value, path, tensors, open) {
+    if (value === null || value === undefined) return null;
+    if (typeof value === 'boolean' || typeof value === 'string') return value;
+    if (typeof value === 'bigint') return ['int', String(value)];
+    if (typeof value === 'number') {
+      if (Number.isFinite(value) && !Object.is(value, -0)) return value;
+      return ['float', Number.isNaN(value) ? 'nan' : Object.is(value, -0) ? '-0.0' : value > 0 ? 'inf' : '-inf'];
+    }
+    if (value instanceof Tensor) {
+      let name = path || 'tensor';
+      while (tensors.has(name) || name === '__metadata__') name += '_';
+      tensors.set(name, value);
+      return ['tensor', name, value.requires_grad ? 'g' : ''];
+    }
+    if (dtypes[value.name] === value) return ['dtype', value.name];
+    if (open.has(value)) throw new TypeError(`save: the container at '${path}' contains itself`);
+    const inside = new Set(open).add(value);
+    const of = (item, key) => outline(item, join(path, key), tensors, inside);
+    if (Array.isArray(value)) return ['list', value.map(of)];
+    if (value instanceof Set) return ['set', [...value].map(of)];
+    if (value instanceof Map) return ['dict', Array.from(value, ([key, item]) => [outline(key, path, tensors, inside), of(item, key)])];
+    if (isOptions(value)) return ['dict', Object.entries(value).map(([key, item]) => [key, of(item, key)])];
+    const hint = typeof value.state_dict === 'function' ? '; save its state_dict() instead' : '';
+    throw new TypeError(
+      `save: cannot store an object of type ${value.constructor?.name ?? typeof value}${path ? ` at '${path}'` : ''}${hint}. Tensors, ` +
+      'numbers, strings, dtypes, null, and objects, arrays, Maps and Sets of them can be stored');
+  }
+
+  /** Writes a tensor, a state dict, or nested containers of tensors and numbers.
+   * @param {unknown} obj tensors, null, booleans, numbers, bigints, strings, dtypes, and arrays, plain
+   *   objects, Maps and Sets of them. A number without a fraction is an int to Python.
+   * @returns {Uint8Array} the bytes of a safetensors file: for `load`, or for Python's `pygrad.load` */
+  function save(obj) {
+    const tensors = new Map();
+    const text = ascii({ version: FORMAT, object: outline(obj, '', tensors, new Set()) });
+    const order = Object.values(NAMES);
+    const sorted = [...tensors].sort(byName).sort(([, a], [, b]) => order.indexOf(a.dtype.name) - order.indexOf(b.dtype.name));
+    let end = 0;
+    const entries = sorted.map(([name, value]) => {
+      const from = end;
+      end += value.numel() * value.dtype.itemsize;
+      const dtype = Object.keys(NAMES).find((key) => NAMES[key] === value.dtype.name);
+      return [name, { data_offsets: [from, end], dtype, shape: value.shape }];
+    });
+    entries.push(['__metadata__', { format: 'pt', pygrad: text }]);
+    let header = new TextEncoder().encode(`{${entries.sort(byName).map(([k, v]) => `${JSON.stringify(k)}:${JSON.stringify(v)}`)}}`);
+    header = new Uint8Array([...header, ...new Array(-header.length & 7).fill(32)]);
+    const bytes = new Uint8Array(8 + header.length + end);
+    new DataView(bytes.buffer).setBigUint64(0, BigInt(header.length), true);
+    bytes.set(header, 8);
+    let at = 8 + header.length;
+    for (const [, value] of sorted) {
+      bytes.set(new Uint8Array(value.toTypedArray().buffer), at);
+      at += value.numel() * value.dtype.itemsize;
+    }
+    return bytes;
+  }
+
+  // ---------------------------------------------------------------- loading
+
+  /** The header of a safetensors file; clear errors for what is none. */
+  function readHeader(bytes) {
+    if (!bytes.length) throw new EOFError('Ran out of input');
+    const starts = (...codes) => codes.every((code, i) => bytes[i] === code);
+    if (starts(0x50, 0x4b, 3, 4)) throw refused(`it is a zip archive, as torch.save writes${CONVERT}`);
+    const length = bytes.length < 8 ? Infinity : Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
+    if (length > MOST_HEADER_BYTES || 8 + length > bytes.length || bytes[8] !== 0x7b) {
+      if (starts(0x80)) throw refused(`it is a pickle, as older versions of torch.save write${CONVERT}`);
+      throw refused('it has no safetensors header');
+    }
+    try {
+      const { __metadata__: metadata, ...entries } = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));
+      return { metadata, entries: Object.entries(entries), data: bytes.subarray(8 + length) };
+    } catch (error) {
+      throw refused(`its header is damaged: ${error.message}`);
+    }
+  }
+
+  /** The tensors of a file, by name; together they are all of its data. */
+  function readTensors(entries, data) {
+    const read = {};
+    let end = 0;
+    for (const [name, { dtype, shape, data_offsets: [from, to] }] of entries.sort(([, a], [, b]) => a.data_offsets[0] - b.data_offsets[0])) {
+      const kind = dtypes[NAMES[dtype]];
+      if (!kind) throw new NotImplementedError(`load: tensor '${name}' has unsupported dtype ${dtype}`);
+      if (from !== end || to > data.length || to - from !== shape.reduce((a, b) => a * b, kind.itemsize)) throw refused(`it is damaged: the place of tensor '${name}'`);
+      end = to;
+      const elements = new kind.array(data.slice(from, to).buffer);
+      read[name] = () => tensor(elements, { dtype: kind, shape });
+    }
+    if (end !== data.length) throw refused('it is damaged: its data does not end with the last tensor');
+    return read;
+  }
+
+  const asNumber = (text) => (Number.isSafeInteger(Number(text)) ? Number(text) : BigInt(text));
+  const asFloat = (text) => ({ inf: Infinity, '-inf': -Infinity }[text] ?? Number(text));
+
+  /** Makes a value from its outline. */
+  function value(of, tensors) {
+    if (!Array.isArray(of)) return of;
+    const [kind, first, flags] = of;
+    const list = () => first.map((item) => value(item, tensors));
+    const dict = () => {
+      const pairs = first.map(([key, item]) => [value(key, tensors), value(item, tensors)]);
+      return pairs.every(([key]) => typeof key === 'string') ? Object.fromEntries(pairs) : new Map(pairs);
+    };
+    const kinds = {
+      tensor: () => (flags.includes('g') ? tensors[first]().requires_grad_() : tensors[first]()),
+      int: () => asNumber(first), float: () => asFloat(first), dtype: () => dtypes[first],
+      list, tuple: list, set: () => new Set(list()), dict, odict: dict, counter: dict,
+    };
+    return kinds[kind]();
+  }
+
+  /** Reads what `save` or Python's `pygrad.save` wrote, or any other safetensors file as an object of
+   * tensors. Lists and tuples become arrays; dicts objects, or Maps if a key is no string.
+   * @param {Uint8Array | ArrayBuffer} file
+   * @returns {any} */
+  function load(file) {
+    const { metadata, entries, data } = readHeader(new Uint8Array(file.buffer ?? file, file.byteOffset ?? 0, file.byteLength));
+    const tensors = readTensors(entries, data);
+    if (metadata?.pygrad === undefined) return Object.fromEntries(Object.keys(tensors).map((name) => [name, tensors[name]()]));
+    const { version, object } = JSON.parse(metadata.pygrad);
+    if (version > FORMAT) throw new RuntimeError(`this file was written by a newer pygrad (format ${version})`);
+    try {
+      return value(object, tensors);
+    } catch (error) {
+      if (!(error instanceof TypeError || error instanceof SyntaxError)) throw error;
+      throw refused(`its outline is damaged: ${error.name}: ${error.message}`);
+    }
+  }
+
+  return { save, load };
+}
