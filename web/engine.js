@@ -8,7 +8,10 @@
 
 const BINARY = new URL('../pygrad/core.wasm', import.meta.url);
 const ABI = 1;
-const PENDING = 2 ** 32;
+const WORD = 2 ** 32;
+/** Added to the result of a call after which something waits to be collected. */
+export const PENDING = WORD;
+const LIST = 2 ** 30; // in the upper half of a slot: its address is that of a list
 const PAGES = { initial: 256, maximum: 65536 };
 /** A bound or an element that is not there, among words. */
 export const ABSENT = -(2n ** 63n);
@@ -34,6 +37,9 @@ const LAYOUT = (
 export class EngineError extends Error {
   name = 'EngineError';
 }
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 
 /** Python's exception types, as PyTorch raises them, by the names that the engine uses. */
 const errors = new Map([['TypeError', TypeError]]);
@@ -69,6 +75,25 @@ export class Coded {
     this.code = code;
   }
 }
+
+/** A tensor that somebody else owns, as an argument. */
+export class Borrowed {
+  constructor(handle) {
+    this.handle = handle;
+  }
+
+  alive() {
+    return this.handle;
+  }
+}
+
+/** Lists of one kind of thing: the word of an element, or undefined if it is of another kind. */
+const LISTS = [
+  [TAG.INTS, (v) => (Number.isSafeInteger(v) || typeof v === 'bigint' ? v : undefined)],
+  [TAG.TENSORS, (v) => (v === null ? 0 : v?.handle === undefined ? undefined : v.alive())],
+  [TAG.INTS, (v) => (v === null ? ABSENT : Number.isSafeInteger(v) ? v : undefined)],
+  [TAG.BOOLS, (v) => (typeof v === 'boolean' ? Number(v) : undefined)],
+];
 
 /** Whether a value is a trailing options object: `{dim: 1}`. */
 export const isOptions = (value) =>
@@ -129,6 +154,7 @@ export class Engine {
       throw new EngineError(`pygrad: the engine speaks version ${this.layout.abi}, this front ${ABI}`);
     this.frame = this.exports.pg_frame();
     this.data = this.frame + this.layout.frame_data;
+    this.dataAt = this.data; // where the next list or text of a call goes
     this.keywords = new Map();
     this.statuses = ['OK'];
     for (let at; (at = this.exports.pg_status_name(this.statuses.length)); ) this.statuses.push(this.text(at));
@@ -138,12 +164,12 @@ export class Engine {
 
   // ---------------------------------------------------------------- memory
 
-  /** Typed views of linear memory; made anew when it has grown. */
+  /** Typed views of linear memory; made anew when it has grown, which leaves the old ones empty. */
   get view() {
-    if (this.views?.buffer !== this.memory.buffer) {
-      const buffer = this.memory.buffer;
+    if (!this.views?.u8.length) {
+      const { buffer } = this.memory;
       this.views = {
-        buffer, u8: new Uint8Array(buffer), i32: new Int32Array(buffer), u32: new Uint32Array(buffer),
+        u8: new Uint8Array(buffer), i32: new Int32Array(buffer), u32: new Uint32Array(buffer),
         i64: new BigInt64Array(buffer), f64: new Float64Array(buffer),
       };
     }
@@ -155,28 +181,45 @@ export class Engine {
     const { u8 } = this.view;
     let end = address;
     while (u8[end]) end++;
-    return new TextDecoder().decode(u8.slice(address, end));
+    return decoder.decode(u8.subarray(address, end));
   }
 
   u32(address) {
     return this.view.u32[address >>> 2];
   }
 
+  /** The integer in word k of memory: a number where that is exact, else a bigint. */
+  word(k) {
+    const { i32, u32, i64 } = this.view;
+    const value = i32[2 * k + 1] * WORD + u32[2 * k];
+    return Number.isSafeInteger(value) ? value : i64[k];
+  }
+
+  /** Writes an integer to word k of memory. */
+  setWord(k, value) {
+    const { u32, i64 } = this.view;
+    if (typeof value === 'bigint') {
+      i64[k] = value;
+      return;
+    }
+    u32[2 * k] = value;
+    u32[2 * k + 1] = Math.floor(value / WORD);
+  }
+
   // ---------------------------------------------------------------- callbacks
 
   host(kind, id, n) {
-    const { i64, i32 } = this.view;
     const place = (name) => this.u32(this.frame + this.layout[name]) / 8;
     if (kind === HOST.CLOCK) {
-      i64[place('frame_host_out')] = BigInt(Math.round(performance.now() * 1e6));
+      this.setWord(place('frame_host_out'), Math.round(performance.now() * 1e6));
       return 0;
     }
     const from = place('frame_host_in');
-    const handles = Array.from({ length: n }, (_, i) => Number(i64[from + i]));
+    const handles = Array.from({ length: n }, (_, i) => this.word(from + i));
     try {
       const results = this.onHostCall(kind, id, handles);
       const to = place('frame_host_out');
-      results.forEach((handle, i) => { this.view.i64[to + i] = BigInt(handle); });
+      results.forEach((handle, i) => this.setWord(to + i, handle));
       this.view.i32[(this.frame + this.layout.frame_host_n_out) >> 2] = results.length;
       return 0;
     } catch (error) {
@@ -210,7 +253,7 @@ export class Engine {
   intern(name) {
     let id = this.keywords.get(name);
     if (id === undefined) {
-      this.view.u8.set(new TextEncoder().encode(name + '\0'), this.data);
+      this.view.u8.set(encoder.encode(name + '\0'), this.data);
       id = this.exports.pg_intern();
       this.keywords.set(name, id);
     }
@@ -221,48 +264,72 @@ export class Engine {
 
   /** Calls the op whose first row is `row`.
    * @param {number} row @param {number} mode bits of MODE
-   * @param {unknown[]} args @param {Record<string, unknown>} options keyword arguments
-   * @param {Finish} finish makes host values of handles and dtypes. */
-  call(row, mode, args, options, finish) {
+   * @param {any} self the receiver of a method, or undefined
+   * @param {unknown[]} args the other arguments
+   * @param {Record<string, unknown> | null} options keyword arguments
+   * @returns {number} the handle of a tensor that the caller owns; 0 for a result to be read by
+   *   `described`; either plus PENDING if `collectPending` has something to do. */
+  call(row, mode, self, args, options) {
     if (this.unusable) throw new EngineError(`pygrad: the engine is unusable: ${this.unusable}`);
-    const names = Object.keys(options).filter((name) => options[name] !== undefined);
-    const ids = names.map((name) => this.intern(name));
-    const blob = { at: this.data, end: this.data + this.layout.data_bytes };
+    const named = options === null ? 0 : this.encodeNames(options);
     const { u8, i32, u32 } = this.view;
-    const slots = (this.frame + this.layout.frame_slots) / 8;
-    let low = 0, high = 0, k = 0;
-    for (const value of [...args, ...names.map((name) => options[name])]) {
-      const tag = this.encode(value, slots + k, blob);
+    const frame = this.frame;
+    const slots = (frame + this.layout.frame_slots) / 8;
+    let k = 0;
+    let low = 0, high = 0;
+    const add = (value) => {
+      const tag = this.encode(value, slots + k);
       if (k < 8) low |= tag << (4 * k);
       else high |= tag << (4 * (k - 8));
       k++;
+    };
+    this.dataAt = this.data;
+    const count = args.length + (self === undefined ? 0 : 1);
+    if (count + named > 16) throw new TypeError(`pygrad: a call takes at most 16 arguments, not ${count + named}`);
+    if (self !== undefined) add(self);
+    for (let i = 0; i < args.length; i++) add(args[i]);
+    if (named) for (const name in options) if (options[name] !== undefined) add(options[name]);
+    i32[frame / 4] = row;
+    u8[frame + 4] = count;
+    u8[frame + 5] = named;
+    u8[frame + 6] = mode;
+    u8[frame + 7] = this.handOver();
+    u32[frame / 4 + 2] = low;
+    u32[frame / 4 + 3] = high;
+    return this.enter();
+  }
+
+  /** Writes the ids of the names of keyword arguments; returns how many. */
+  encodeNames(options) {
+    const at = (this.frame + this.layout.frame_keywords) / 4;
+    let n = 0;
+    for (const name in options) {
+      if (options[name] === undefined) continue;
+      const id = this.intern(name); // the first time, this uses memory
+      if (n < 16) this.view.i32[at + n] = id;
+      n++;
     }
-    if (k > 16) throw new TypeError(`pygrad: a call takes at most 16 arguments, not ${k}`);
-    ids.forEach((id, i) => { i32[(this.frame + this.layout.frame_keywords) / 4 + i] = id; });
-    i32[this.frame / 4] = row;
-    u8.set([args.length, names.length, mode, this.handOver()], this.frame + 4);
-    u32[this.frame / 4 + 2] = low >>> 0;
-    u32[this.frame / 4 + 3] = high >>> 0;
-    return this.result(this.enter(), finish);
+    return n;
   }
 
   enter() {
+    let r;
     try {
-      return Number(this.exports.pg_call());
+      r = Number(this.exports.pg_call());
     } catch (error) {
       this.unusable = String(error.message ?? error);
       throw new EngineError(`pygrad: the engine is unusable: ${this.unusable}`);
     }
+    if (r < 0) throw this.failure(-r);
+    return r;
   }
 
   /** Writes released handles into the frame; returns how many. */
   handOver() {
-    const { i64 } = this.view;
+    const { released, layout } = this;
     let n = 0;
-    for (; this.released.length && n <= this.layout.max_release; n++) {
-      const at = n === 0 ? this.frame + 16 : this.frame + this.layout.frame_release + 8 * (n - 1);
-      i64[at / 8] = BigInt(this.released.pop());
-    }
+    for (; released.length && n <= layout.max_release; n++)
+      this.setWord((n ? this.frame + layout.frame_release + 8 * (n - 1) : this.frame + 16) / 8, released.pop());
     return n;
   }
 
@@ -281,98 +348,109 @@ export class Engine {
   }
 
   /** Writes one value into its slot; returns its tag. */
-  encode(value, slot, blob) {
-    const { i64, f64 } = this.view;
-    if (value?.handle !== undefined) {
-      i64[slot] = BigInt(value.alive());
-      return TAG.TENSOR;
-    }
+  encode(value, slot) {
     switch (typeof value) {
+      case 'object':
+        if (value !== null) return this.encodeObject(value, slot);
+        break;
       case 'number':
         if (Number.isSafeInteger(value) && !Object.is(value, -0)) {
-          i64[slot] = BigInt(value);
+          this.setWord(slot, value);
           return TAG.INT;
         }
-        f64[slot] = value;
+        this.view.f64[slot] = value;
         return TAG.FLOAT;
-      case 'bigint':
-        i64[slot] = BigInt.asIntN(64, value);
-        return TAG.INT;
       case 'boolean':
-        i64[slot] = BigInt(value);
+        this.setWord(slot, Number(value));
         return TAG.BOOL;
       case 'string':
-        i64[slot] = BigInt(this.put(new TextEncoder().encode(value + '\0'), blob));
+        this.setWord(slot, this.putText(value));
         return TAG.STR;
+      case 'bigint':
+        this.setWord(slot, value);
+        return TAG.INT;
+      case 'undefined':
+        break;
       default:
+        return this.encodeOther(value, slot);
     }
-    if (value === null || value === undefined) {
-      i64[slot] = 0n;
-      return TAG.NONE;
+    this.setWord(slot, 0);
+    return TAG.NONE;
+  }
+
+  encodeObject(value, slot) {
+    if (value.handle !== undefined) {
+      this.view.u32[2 * slot] = value.alive();
+      this.view.u32[2 * slot + 1] = 0;
+      return TAG.TENSOR;
     }
+    if (Array.isArray(value)) return this.encodeList(value, slot);
     if (value instanceof Coded) {
-      i64[slot] = BigInt(value.code);
+      this.setWord(slot, value.code);
       return value.tag;
     }
     if (value instanceof Index) {
-      i64[slot] = this.putWords(value.words, blob, true);
+      this.putWords(value.words, (word) => word, slot);
       return TAG.INDEX;
     }
-    if (Array.isArray(value)) return this.encodeList(value, slot, blob);
-    i64[slot] = BigInt(this.put(new TextEncoder().encode((value.constructor?.name ?? typeof value) + '\0'), blob));
+    return this.encodeOther(value, slot);
+  }
+
+  /** What no op takes: its name, for the error. */
+  encodeOther(value, slot) {
+    this.setWord(slot, this.putText(value?.constructor?.name ?? typeof value));
     return TAG.OTHER;
   }
 
-  encodeList(list, slot, blob) {
-    const { i64 } = this.view;
-    const all = (test) => list.every(test);
-    if (all((v) => typeof v === 'bigint' || Number.isSafeInteger(v))) {
-      i64[slot] = this.putWords(list.map(BigInt), blob, true);
-      return TAG.INTS;
-    }
-    if (all((v) => v === null || v?.handle !== undefined)) {
-      i64[slot] = this.putWords(list.map((v) => BigInt(v?.alive() ?? 0)), blob, true);
-      return TAG.TENSORS;
-    }
-    if (all((v) => v === null || Number.isSafeInteger(v))) {
-      i64[slot] = this.putWords(list.map((v) => (v === null ? ABSENT : BigInt(v))), blob, true);
-      return TAG.INTS;
-    }
-    if (all((v) => typeof v === 'number')) {
-      const at = this.put(new Uint8Array(Float64Array.from(list).buffer), blob);
-      i64[slot] = BigInt(at) | (BigInt(list.length) << 32n) | (1n << 62n);
+  encodeList(list, slot) {
+    for (const [tag, word] of LISTS) if (this.putWords(list, word, slot)) return tag;
+    if (list.every((v) => typeof v === 'number')) {
+      const at = this.room(8 * list.length);
+      this.view.f64.set(list, at / 8);
+      this.setList(slot, at, list.length);
       return TAG.FLOATS;
     }
-    if (all((v) => typeof v === 'boolean')) {
-      i64[slot] = this.putWords(list.map((v) => BigInt(v)), blob, true);
-      return TAG.BOOLS;
-    }
     const odd = list.find((v) => typeof v !== 'number');
-    i64[slot] = BigInt(this.put(new TextEncoder().encode(`list of ${odd?.constructor?.name ?? typeof odd}\0`), blob));
+    this.setWord(slot, this.putText(`list of ${odd?.constructor?.name ?? typeof odd}`));
     return TAG.OTHER;
   }
 
-  putWords(words, blob, isList) {
-    const at = this.put(new Uint8Array(BigInt64Array.from(words, BigInt).buffer), blob);
-    return BigInt(at) | (BigInt(words.length) << 32n) | (BigInt(isList) << 62n);
+  /** Writes a list by its elements' words, and to the slot where it stands; false if `word` refuses. */
+  putWords(list, word, slot) {
+    const at = this.room(8 * list.length);
+    for (let i = 0; i < list.length; i++) {
+      const value = word(list[i]);
+      if (value === undefined) {
+        this.dataAt = at;
+        return false;
+      }
+      this.setWord(at / 8 + i, value);
+    }
+    this.setList(slot, at, list.length);
+    return true;
   }
 
-  /** Copies bytes into the frame's data; returns their address. */
-  put(bytes, blob) {
-    const at = blob.at;
-    blob.at += (bytes.length + 7) & ~7;
-    if (blob.at > blob.end) throw new ValueError(`pygrad: the lists of one call may hold ${this.layout.data_bytes} bytes in all`);
+  setList(slot, at, count) {
+    this.view.u32[2 * slot] = at;
+    this.view.u32[2 * slot + 1] = count | LIST;
+  }
+
+  /** Writes a text; returns its address. */
+  putText(text) {
+    const bytes = encoder.encode(text + '\0');
+    const at = this.room(bytes.length);
     this.view.u8.set(bytes, at);
     return at;
   }
 
-  result(r, finish) {
-    if (r < 0) throw this.failure(-r);
-    const pending = r >= PENDING;
-    const handle = pending ? r - PENDING : r;
-    const value = handle ? finish.tensor(handle) : this.described(finish);
-    if (pending) this.collectPending();
-    return value;
+  /** The address of room for some bytes in the frame's data. */
+  room(bytes) {
+    const at = this.dataAt;
+    const end = at + ((bytes + 7) & ~7);
+    if (end > this.data + this.layout.data_bytes)
+      throw new ValueError(`pygrad: the lists of one call may hold ${this.layout.data_bytes} bytes in all`);
+    this.dataAt = end;
+    return at;
   }
 
   failure(status) {
@@ -390,31 +468,25 @@ export class Engine {
     for (let at; (at = this.exports.pg_warning()); ) this.onWarning(this.text(at));
   }
 
+  /** The result of the last call if it is not one tensor. @param {Finish} finish */
   described(finish) {
-    const { i32, i64, f64 } = this.view;
-    const tag = i32[(this.frame + this.layout.frame_result_tag) / 4];
-    const n = i32[(this.frame + this.layout.frame_result_tag) / 4 + 1];
+    const tag = this.view.i32[(this.frame + this.layout.frame_result_tag) / 4];
+    const n = this.view.i32[(this.frame + this.layout.frame_result_tag) / 4 + 1];
     const at = (this.frame + this.layout.frame_result) / 8;
-    const address = Number(i64[at]);
-    const words = () => Array.from({ length: n }, (_, i) => i64[address / 8 + i]);
+    const value = this.word(at);
+    const words = () => Array.from({ length: n }, (_, i) => this.word(value / 8 + i));
     switch (tag) {
-      case TAG.INT: return asNumber(i64[at]);
-      case TAG.FLOAT: return f64[at];
-      case TAG.BOOL: return i64[at] !== 0n;
-      case TAG.DTYPE: return finish.dtype(address);
-      case TAG.STR: return this.text(address);
-      case TAG.INTS: return words().map(asNumber);
-      case TAG.TENSORS: return finish.tensors(words().map((h) => (h ? finish.tensor(Number(h)) : null)));
+      case TAG.INT: return value;
+      case TAG.FLOAT: return this.view.f64[at];
+      case TAG.BOOL: return value !== 0;
+      case TAG.DTYPE: return finish.dtype(value);
+      case TAG.STR: return this.text(value);
+      case TAG.INTS: return words();
+      case TAG.TENSORS: return words().map((handle) => (handle ? finish.tensor(handle) : null));
       default: return undefined;
     }
   }
 }
 
-/** A number where it is exact, else a bigint. */
-function asNumber(word) {
-  const value = Number(word);
-  return Number.isSafeInteger(value) ? value : word;
-}
-
-/** @typedef {{tensor: (handle: number) => any, tensors: (list: any[]) => any,
- *   dtype: (code: number) => any}} Finish */
+/** @typedef {{tensor: (handle: number) => any, dtype: (code: number) => any}} Finish makes host
+ *   values of handles and codes */

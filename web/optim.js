@@ -1,9 +1,9 @@
 /** Optimizers: each step is one call of the engine over all parameters of a group. */
-import { MODES, NotImplementedError, ValueError } from './engine.js';
+import { Borrowed, MODES, NotImplementedError, ValueError } from './engine.js';
 import { dtypes } from './tensor.js';
 
 /** torch.optim over a library of tensors. */
-export function makeOptim({ C, Tensor, spaces, outside, withModes }) {
+export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
   const zeros = (p) => outside(() => spaces.f.zeros_like(p.detach()));
   const counter = () => outside(() => spaces.f.zeros([]));
 
@@ -36,15 +36,18 @@ export function makeOptim({ C, Tensor, spaces, outside, withModes }) {
     /** Drops the gradient of every parameter, or fills it with zeros.
      * @param {{set_to_none?: boolean}} [options] */
     zero_grad({ set_to_none = true } = {}) {
-      for (const group of this.param_groups) C._zero_grads(group.params, set_to_none);
+      for (const group of this.param_groups) {
+        C._zero_grads(group.params, set_to_none);
+        if (set_to_none) for (const parameter of group.params) parameter.gradient = null;
+      }
     }
 
     /** Updates the parameters that have a gradient. */
     step() {
       withModes(MODES.GRAD, 0, () => {
         for (const group of this.param_groups) {
-          const params = group.params.filter((p) => p.grad);
-          if (params.length) this.update(group, params, params.map((p) => p.grad));
+          const params = group.params.filter(gradOf);
+          if (params.length) this.update(group, params, params.map((p) => new Borrowed(gradOf(p))));
         }
       });
     }

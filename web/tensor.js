@@ -6,7 +6,7 @@
  * numbers as float32 unless told otherwise, bigints as int64 and booleans as bool.
  */
 import {
-  ABSENT, Coded, EngineError, HOST, Index, IndexError, isOptions, MODE, MODES, RuntimeError, TAG, ValueError,
+  ABSENT, Coded, EngineError, HOST, Index, IndexError, isOptions, MODE, MODES, PENDING, RuntimeError, TAG, ValueError,
 } from './engine.js';
 
 const ARRAYS = {
@@ -52,8 +52,10 @@ export function makeTensors(engine) {
     /** @param {number} handle owned by this object from now on */
     constructor(handle) {
       this.handle = handle;
-      finalizers.register(this, handle, this);
-      scope?.push(this);
+      this.gradient = null; // what `grad` gave last
+      this.watched = false; // a scope lets go by itself
+      if (scope === null) watch(this);
+      else scope.push(this);
     }
 
     /** The handle, unless the tensor was disposed of. */
@@ -65,7 +67,7 @@ export function makeTensors(engine) {
     /** Lets go of the tensor now; any later use raises. */
     dispose() {
       if (!this.handle) return;
-      finalizers.unregister(this);
+      if (this.watched) finalizers.unregister(this);
       engine.released.push(this.handle);
       this.handle = 0;
     }
@@ -89,7 +91,7 @@ export function makeTensors(engine) {
 
     #numbers(field) {
       const from = engine.u32(this.#at + engine.layout[field]) / 8;
-      return Array.from({ length: this.ndim }, (_, i) => Number(engine.view.i64[from + i]));
+      return Array.from({ length: this.ndim }, (_, i) => engine.word(from + i));
     }
 
     get _version() {
@@ -119,8 +121,7 @@ export function makeTensors(engine) {
 
     /** The gradient that backward accumulated, or null. */
     get grad() {
-      const meta = engine.u32(this.#at + engine.layout.meta);
-      const handle = meta ? engine.u32(meta + engine.layout.meta_grad) : 0;
+      const handle = gradOf(this);
       if (!handle) return null;
       if (this.gradient?.handle === handle) return this.gradient;
       engine.view.i32[handle / 4]++; // a reference of our own, see pg.h
@@ -163,7 +164,7 @@ export function makeTensors(engine) {
     }
 
     numel() {
-      return Number(engine.view.i64[(this.#at + engine.layout.numel) / 8]);
+      return engine.word((this.#at + engine.layout.numel) / 8);
     }
 
     /** x[a, b, ...]: integers, null, ellipsis, slices, tensors, booleans. */
@@ -247,30 +248,40 @@ export function makeTensors(engine) {
 
   // ---------------------------------------------------------------- the table
 
-  const finish = {
-    tensor: (handle) => new Tensor(handle),
-    tensors: (list) => list,
-    dtype: (code) => byCode.get(code),
-  };
+  const finish = { tensor: (handle) => new Tensor(handle), dtype: (code) => byCode.get(code) };
 
-  /** The row's function; the receiver of a method comes back as itself if it is the result. */
+  /** The row's function; a method takes its receiver as `this`. What was passed as receiver, first
+   * argument or out= comes back as itself if it is the result. */
   function make(row, mode, names) {
-    return function call(...args) {
-      const last = args[args.length - 1];
-      const options = args.length && isOptions(last) ? args.pop() : {};
-      const out = options.out;
-      const result = engine.call(row, mode, args, options, {
-        ...finish,
-        tensor: (handle) => {
-          const mine = [args[0], ...(Array.isArray(out) ? out : [out])].find((t) => t?.handle === handle);
-          if (mine === undefined) return new Tensor(handle);
-          engine.released.push(handle);
-          return mine;
-        },
-      });
-      if (names && Array.isArray(result)) names.forEach((name, i) => { result[name] = result[i]; });
+    const invoke = (self, args) => {
+      const options = args.length && isOptions(args[args.length - 1]) ? args.pop() : null;
+      const r = engine.call(row, mode, self, args, options);
+      const handle = r % PENDING;
+      let result;
+      if (handle) result = own(handle, self ?? args[0], options?.out);
+      else {
+        result = engine.described({ ...finish, tensor: (each) => own(each, self ?? args[0], options?.out) });
+        if (names && Array.isArray(result)) names.forEach((name, i) => { result[name] = result[i]; });
+      }
+      if (r >= PENDING) engine.collectPending();
       return result;
     };
+    if (mode & MODE.METHOD) return function method(...args) { return invoke(this, args); };
+    return (...args) => invoke(undefined, args);
+  }
+
+  /** The tensor of a handle: the first argument or one of `out`, or a new one. */
+  function own(handle, first, out) {
+    const given = first?.handle === handle ? first : out && [out].flat().find((t) => t.handle === handle);
+    if (!given) return new Tensor(handle);
+    engine.released.push(handle);
+    return given;
+  }
+
+  /** The handle of a tensor's gradient, or 0; owned by the tensor. */
+  function gradOf(tensor) {
+    const meta = engine.u32(tensor.alive() + engine.layout.meta);
+    return meta ? engine.u32(meta + engine.layout.meta_grad) : 0;
   }
 
   const spaces = { f: {}, m: {}, n: {}, s: {}, l: {}, c: {} };
@@ -295,14 +306,9 @@ export function makeTensors(engine) {
     }
   }
   const C = spaces.c;
-  for (const [name, method] of Object.entries(spaces.m)) {
-    if (name in Tensor.prototype) continue;
-    Object.defineProperty(Tensor.prototype, name, {
-      value(...args) {
-        return method(this, ...args);
-      },
-      writable: true, configurable: true,
-    });
+  for (const [name, value] of Object.entries(spaces.m)) {
+    if (!(name in Tensor.prototype))
+      Object.defineProperty(Tensor.prototype, name, { value, writable: true, configurable: true });
   }
 
   // ---------------------------------------------------------------- hooks
@@ -387,6 +393,11 @@ export function makeTensors(engine) {
     }
   }
 
+  function watch(tensor) {
+    tensor.watched = true;
+    finalizers.register(tensor, tensor.handle, tensor);
+  }
+
   /** Runs fn and disposes of all tensors made meanwhile but those that it returns (in arrays,
    * Maps and plain objects too) or that were passed to `keep`. */
   function runScope(fn) {
@@ -404,13 +415,14 @@ export function makeTensors(engine) {
     } finally {
       scope = outer;
       for (const each of mine) {
-        if (kept.has(each)) outer?.push(each);
-        else each.dispose();
+        if (!kept.has(each)) each.dispose();
+        else if (outer) outer.push(each);
+        else if (each.handle) watch(each);
       }
     }
   }
 
-  return { Tensor, Node, spaces, table, C, tensor, withModes, outside, scope: runScope };
+  return { Tensor, Node, gradOf, spaces, table, C, tensor, withModes, outside, scope: runScope };
 }
 
 const small = (word) => (Number.isSafeInteger(Number(word)) ? Number(word) : word);

@@ -16,6 +16,15 @@ test('values travel both ways', () => {
   assert.deepEqual(torch.empty([2, 0]).shape, [2, 0]);
 });
 
+test('integers of every size travel whole', () => {
+  const numbers = [0, -1, 2 ** 31, -(2 ** 31) - 1, 2 ** 40, -(2 ** 53) + 1];
+  for (const n of numbers) assert.equal(torch.tensor(0n).add(n).item(), n);
+  const least = -(2n ** 63n);
+  assert.equal(torch.tensor(0n).add(least).item(), least);
+  assert.deepEqual(torch.tensor(numbers, { dtype: torch.int64 }).tolist(), numbers);
+  assert.throws(() => torch.zeros(new Array(9000).fill(1)), { name: 'ValueError', message: /lists of one call/ });
+});
+
 test('functions and methods are those of the op table', () => {
   assert.ok(Object.keys(torch).length > 300);
   assert.equal(typeof torch.Tensor.prototype.logsumexp, 'function');
@@ -125,6 +134,32 @@ test('a scope and dispose leave nothing behind', () => {
   kept.dispose();
   assert.equal(torch.live_count(), before);
   assert.throws(() => kept.add(1), { name: 'RuntimeError', message: /disposed/ });
+});
+
+test('what a scope keeps lives on, in the scope around it if there is one', () => {
+  const before = torch.live_count();
+  const [kept, lost] = torch.scope(() => torch.scope(() => [torch.ones([2]), { a: torch.zeros([2]) }]));
+  assert.deepEqual([kept.tolist(), lost.a.tolist()], [[1, 1], [0, 0]]);
+  torch.scope(() => assert.deepEqual(torch.scope(() => torch.ones([1])).tolist(), [1]));
+  assert.equal(torch.live_count(), before + 2);
+  kept.dispose();
+  lost.a.dispose();
+  assert.equal(torch.live_count(), before);
+});
+
+test('a training step leaves nothing behind', () => {
+  const model = new torch.nn.Linear(3, 2);
+  const optimizer = new torch.optim.Adam(model.parameters(), { lr: 0.1 });
+  const x = torch.ones([4, 3]);
+  const step = () => torch.scope(() => {
+    optimizer.zero_grad();
+    model.call(x).square().mean().backward();
+    optimizer.step();
+  });
+  step();
+  const before = torch.live_count();
+  for (let i = 0; i < 10; i++) step();
+  assert.equal(torch.live_count(), before);
 });
 
 test('memory that runs out is an error like others', () => {
