@@ -129,7 +129,7 @@ EXEMPT = {
     **_exempt(
         "writes to lists of parameters: test_optim.py",
         "_C._fused_sgd_ _C._fused_adam_ _C._fused_adamw_ _C._zero_grads _C._grad_norm"
-        " _C._scale_grads_",
+        " _C._clip_grads_",
     ),
     **_exempt("deprecated, warns on every call: test_errors.py", "range"),
 }

@@ -206,8 +206,8 @@ Tensor *t_cosine_similarity(Tensor *a, Tensor *b, int64_t dim, double eps);
 void op_fused_sgd(Call *c);
 void op_fused_adam(Call *c, bool decoupled);
 void op_zero_grads(Call *c);
-Tensor *op_grad_norm(Tensors ts, double p);
-void op_scale_grads(Tensors ts, Tensor *factor);
+Tensor *op_grad_norm(Tensors ts, double p, bool finite);
+Tensor *op_clip_grads(Tensors params, double max_norm, double p, bool finite, Tensor *total);
 
 /* --- indexing (index.c), joining (join.c) --- */
 Tensor *t_index_select(Tensor *x, int64_t dim, Tensor *index);

@@ -11,6 +11,7 @@
 #include "elementwise.h"
 #include "iter.h"
 #include "memory.h"
+#include "nn.h"
 #include "op.h"
 #include "ops_private.h"
 
@@ -302,8 +303,19 @@ void op_zero_grads(Call *c) {
   grad_mode = was;
 }
 
+/* PyTorch's error unless the norm of order p is finite. */
+static bool check_finite(const Tensor *total, double p) {
+  if (failed() || isfinite(tensor_get_f(total, 0))) return !failed();
+  return fail(ERR_RUNTIME,
+              "The total norm of order %s for gradients from `parameters` is non-finite, so it cannot be clipped. "
+              "To disable this error and scale the gradients by the non-finite norm anyway, set "
+              "`error_if_nonfinite=False`",
+              number_text(p)),
+         false;
+}
+
 /* The norm of all tensors as one vector: the norm of their norms. */
-Tensor *op_grad_norm(Tensors ts, double p) {
+Tensor *op_grad_norm(Tensors ts, double p, bool finite) {
   if (failed()) return NULL;
   if (ts.n <= 0) return tensor_number(0, dtype_default());
   Tensor **norms = scratch_alloc((size_t)ts.n * sizeof *norms);
@@ -313,7 +325,7 @@ Tensor *op_grad_norm(Tensors ts, double p) {
   for (int i = 0; i < ts.n; i++) norms[i] = t_vector_norm(ts.v[i], p, ALL_DIMS, false, DT_NONE);
   Tensor *y = failed() ? NULL : t_vector_norm(t_stack((Tensors){ts.n, norms}, 0), p, ALL_DIMS, false, DT_NONE);
   grad_mode = was;
-  return y;
+  return !y || (finite && !check_finite(y, p)) ? NULL : y;
 }
 
 #define SCALE_LOOP(suffix, T)                                                                \
@@ -329,15 +341,26 @@ Tensor *op_grad_norm(Tensors ts, double p) {
 SCALE_LOOP(f32, float)
 SCALE_LOOP(f64, double)
 
-/* Every tensor times one number, in place. */
-void op_scale_grads(Tensors ts, Tensor *factor) {
-  if (failed() || !factor) return;
-  Lists l = {.op = "_scale_grads_"};
-  double by = tensor_get_f(factor, 0);
-  if (factor->numel != 1) {
-    fail(ERR_RUNTIME, "_scale_grads_: the factor has %lld elements instead of one", (long long)factor->numel);
-    return;
+/* Scales the gradients of the parameters by max_norm / (total + 1e-6) where that is less than one; `total` is
+ * their norm, computed unless it is given, and the result. */
+Tensor *op_clip_grads(Tensors params, double max_norm, double p, bool finite, Tensor *total) {
+  Lists l = {.op = "_clip_grads_"};
+  Tensors own = gradients(params, (Tensors){0, NULL});
+  int n = 0;
+  for (int i = 0; i < own.n; i++)
+    if (own.v[i]) own.v[n++] = own.v[i];
+  own.n = n;
+  bool was = grad_mode;
+  grad_mode = false;
+  if (!total) total = op_grad_norm(own, p, finite);
+  if (total && n > 0) {
+    Tensor *below = t_add(total, tensor_number(1e-6, DT_F64));
+    Tensor *one = tensor_number(1, DT_F64);
+    Tensor *factor = t_clamp_max(t_div_mode(tensor_number(max_norm, (DType)total->dtype), below, NULL), one);
+    double by = factor ? tensor_get_f(factor, 0) : 0;
+    if (add_list(&l, "grads", own) && check_lists(&l) && begin_writes(&l))
+      for (int i = 0; i < n; i++) run_loop(&l, i, own.v[i]->dtype == DT_F64 ? scale_f64 : scale_f32, &by);
   }
-  if (!add_list(&l, "grads", ts) || !check_lists(&l) || !begin_writes(&l)) return;
-  for (int i = 0; i < l.n; i++) run_loop(&l, i, ts.v[i]->dtype == DT_F64 ? scale_f64 : scale_f32, &by);
+  grad_mode = was;
+  return failed() ? NULL : total;
 }

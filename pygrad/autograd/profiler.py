@@ -40,7 +40,7 @@ _SHOWN = {
     "_fused_adam_",
     "_fused_adamw_",
     "_grad_norm",
-    "_scale_grads_",
+    "_clip_grads_",
 }
 """Ops behind Python's syntax or a step of an optimizer. Others whose names begin so are services
 of the engine, and no events."""

@@ -42,31 +42,15 @@ def get_total_norm(
     """
     parts = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     norm_type = float(norm_type)
-    if not parts:
-        return pygrad.tensor(0.0)
-    with pygrad.no_grad():
-        total = pygrad.stack([part.norm(norm_type) for part in parts]).norm(norm_type)
-        if error_if_nonfinite and not bool(total.isfinite()):
-            raise RuntimeError(
-                f"The total norm of order {norm_type} for gradients from `parameters` is "
-                "non-finite, so it cannot be clipped. To disable this error and scale the "
-                "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
-            )
-    return total
+    return pygrad._C._grad_norm(parts, norm_type, error_if_nonfinite)
 
 
 def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
     """Scale gradients by max_norm / (total_norm + 1e-6), where that is less than one."""
-    grads = _gradients(parameters)
-    if not grads:
-        return
-    with pygrad.no_grad():
-        # Multiplying by one, too, saves finding out on the host whether it is one.
-        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-        for grad in grads:
-            grad.mul_(factor)
+    parts = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    pygrad._C._clip_grads_(parts, float(max_norm), 2.0, False, total_norm)
 
 
 def clip_grad_norm_(
@@ -99,17 +83,16 @@ def clip_grad_norm_(
         >>> [round(g, 3) for g in p.grad.tolist()]
         [0.6, 0.8]
     """
-    if not isinstance(parameters, Tensor):
-        is_generator = isinstance(parameters, types.GeneratorType)
-        parameters = list(parameters)
-        if is_generator and not parameters:
+    if isinstance(parameters, Tensor):
+        parts = [parameters]
+    else:
+        parts = list(parameters)
+        if not parts and isinstance(parameters, types.GeneratorType):
             warnings.warn(
                 "`parameters` is an empty generator, no gradient clipping will occur.",
                 stacklevel=2,
             )
-    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
-    clip_grads_with_norm_(parameters, max_norm, total, foreach)
-    return total
+    return pygrad._C._clip_grads_(parts, float(max_norm), float(norm_type), error_if_nonfinite)
 
 
 def clip_grad_norm(
