@@ -7,7 +7,7 @@ import http.server
 import importlib.metadata
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,13 +69,14 @@ def blank(browser: Any, origin: str) -> Iterator[Any]:
     test clears `blank.complaints`.
     """
     complaints: list[str] = []
+    own = (origin, f"blob:{origin}", "data:")
     opened = browser.new_page(viewport={"width": 1280, "height": 900})
     opened.complaints = complaints
     opened.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     opened.on(
         "request",
-        lambda r: None if r.url.startswith((origin, "data:")) else complaints.append(r.url),
+        lambda r: None if r.url.startswith(own) else complaints.append(r.url),
     )
     yield opened
     opened.close()
@@ -83,8 +84,15 @@ def blank(browser: Any, origin: str) -> Iterator[Any]:
 
 
 @pytest.fixture
-def page(blank: Any, origin: str) -> Any:
-    """The page, ready."""
-    blank.goto(f"{origin}/web/index.html")
-    blank.wait_for_function("!document.getElementById('train').disabled", timeout=30_000)
-    return blank
+def room(blank: Any, origin: str) -> Callable[[str], Any]:
+    """Opens a room and waits for its engine."""
+
+    def open_room(name: str) -> Any:
+        blank.goto(f"{origin}/web/index.html#{name}")
+        blank.wait_for_function(
+            "document.getElementById('status').textContent.startsWith('Engine ready')",
+            timeout=60_000,
+        )
+        return blank
+
+    return open_room

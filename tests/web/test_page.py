@@ -1,76 +1,184 @@
-"""The page, in each browser: it trains to Python's hashes, classifies, mutates, and asks nobody
-else for anything.
+"""The page as a reader uses it, in each browser: it trains to Python's hashes, reads a drawn digit,
+and mutates what was saved, without asking anybody else for anything.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-RECORDED = json.loads(
-    (Path(__file__).parents[2] / "web" / "recorded.json").read_text(encoding="utf-8")
-)["hashes"]
+ROOT = Path(__file__).parents[2]
+RECORDED = json.loads((ROOT / "web" / "recorded.json").read_text(encoding="utf-8"))["hashes"]
+ROOMS = ["train", "mutate", "graph", "conformance"]
+Room = Callable[[str], Any]
 
 
-def test_trains_to_the_bits_that_python_recorded(page: Any) -> None:
-    page.click("#train")
-    page.wait_for_function("document.querySelectorAll('#hashes li').length >= 30", timeout=120_000)
-    lines = page.locator("#hashes li").all_text_contents()
-    assert [line.split(" ")[0] for line in lines] == RECORDED
-    assert all(line.endswith("= Python") for line in lines)
-    assert "98.03 %" in page.text_content("#accuracy")
-    assert page.locator("#samples span.good").count() >= 22
+def wait_for_epochs(page: Any, count: int) -> None:
+    page.wait_for_function(
+        f"parseInt(document.getElementById('train-epoch').textContent) >= {count}", timeout=120_000
+    )
 
 
-def test_training_stops_when_told(page: Any) -> None:
-    page.click("#train")
-    page.wait_for_selector("#hashes li")
-    page.click("#stop")
-    page.wait_for_timeout(500)
-    count = page.locator("#hashes li").count()
-    page.wait_for_timeout(500)
-    assert page.locator("#hashes li").count() == count < 30
-    assert page.is_enabled("#train")
+# ---------------------------------------------------------------- the shell
 
 
-def test_a_drawn_digit_is_classified(page: Any) -> None:
-    page.click("#train")
-    page.wait_for_function("document.querySelectorAll('#hashes li').length >= 3")
-    box = page.locator("#pad").bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.1)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.9, steps=12)
-    page.mouse.up()
-    page.wait_for_function("document.getElementById('drawn').textContent.startsWith('Looks like')")
-    page.click("#clear")
-    assert page.text_content("#drawn") == ""
+def test_paints_before_the_engine_is_there(blank: Any, origin: str) -> None:
+    held: list[Any] = []
+    blank.route("**/core.wasm", lambda route: held.append(route))
+    blank.goto(f"{origin}/web/index.html")
+    blank.wait_for_function("performance.getEntriesByName('first-contentful-paint').length > 0")
+    assert blank.is_visible("#train-title")
+    assert "Loading" in blank.text_content("#status")
 
 
-def test_a_write_to_a_saved_tensor_leaves_the_gradient(page: Any) -> None:
-    page.wait_for_function("document.getElementById('mutated').textContent !== ''")
-    for factor in ("-1.5", "0", "3"):
-        page.locator("#factor").fill(factor)
-        page.wait_for_function(
-            f"document.querySelector('output[for=factor]').textContent === '{float(factor):.2f}'"
-        )
-        page.wait_for_timeout(100)
-        assert page.text_content("#mutated") == page.text_content("#calm")
-        assert page.text_content("#aliased") != page.text_content("#calm")
-        assert "modified by an inplace operation" in page.text_content("#message")
+@pytest.mark.parametrize("width", [360, 1280, 2560])
+@pytest.mark.parametrize("name", ROOMS)
+def test_nothing_is_wider_than_the_screen(blank: Any, origin: str, name: str, width: int) -> None:
+    blank.set_viewport_size({"width": width, "height": 800})
+    blank.goto(f"{origin}/web/index.html#{name}")
+    blank.wait_for_timeout(600)
+    assert blank.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-def test_nothing_is_wider_than_the_screen(page: Any, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+def test_rooms_are_reached_by_keyboard(room: Room) -> None:
+    page = room("train")
+    for name in ROOMS[1:]:
+        page.focus(f"nav a[href='#{name}']")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f"#{name}-title", state="visible")
+        assert not page.is_visible("#train-title")
+        assert page.get_attribute(f"nav a[href='#{name}']", "aria-current") == "page"
+    page.go_back()
+    page.wait_for_selector("#graph-title", state="visible")
 
 
 def test_missing_engine_is_said(blank: Any, origin: str) -> None:
     blank.route("**/core.wasm", lambda route: route.fulfill(status=404))
     blank.goto(f"{origin}/web/index.html")
-    blank.wait_for_function("document.getElementById('status').className === 'bad'")
+    blank.wait_for_selector("#status.bad")
     assert "no engine" in blank.text_content("#status")
     blank.complaints.clear()
+
+
+def test_old_engine_is_said(blank: Any, origin: str) -> None:
+    source = (ROOT / "web" / "engine.js").read_text(encoding="utf-8")
+    newer = source.replace("const ABI = 1;", "const ABI = 2;")
+    assert newer != source
+    blank.route(
+        "**/engine.js", lambda route: route.fulfill(body=newer, content_type="text/javascript")
+    )
+    blank.goto(f"{origin}/web/index.html")
+    blank.wait_for_selector("#status.bad")
+    assert "speaks version 1, this front 2" in blank.text_content("#status")
+
+
+def test_browser_without_simd_is_said(blank: Any, origin: str) -> None:
+    blank.add_init_script("WebAssembly.validate = () => false")
+    blank.goto(f"{origin}/web/index.html")
+    blank.wait_for_selector("#status.bad")
+    assert "no WebAssembly SIMD" in blank.text_content("#status")
+
+
+# ---------------------------------------------------------------- Train
+
+
+def test_trains_to_the_bits_that_python_recorded(room: Room) -> None:
+    page = room("train")
+    page.click("#train-go")
+    wait_for_epochs(page, 30)
+    rows = page.locator("#train-hashes tbody tr")
+    assert [row.split("\t")[1] for row in rows.all_inner_texts()] == RECORDED
+    assert page.locator("#train-hashes tr.equal").count() == 30
+    assert page.text_content("#train-same") == "30 of 30"
+    assert page.text_content("#train-accuracy") == "98.03 %"
+    assert page.locator("#train-samples span.good").count() >= 37
+
+
+def test_training_stops_when_told(room: Room) -> None:
+    page = room("train")
+    page.click("#train-go")
+    wait_for_epochs(page, 1)
+    page.click("#train-go")
+    page.wait_for_function("document.getElementById('train-go').textContent === 'Train again'")
+    count = page.text_content("#train-epoch")
+    page.wait_for_timeout(500)
+    assert page.text_content("#train-epoch") == count != "30 / 30"
+
+
+def test_another_seed_has_no_record(room: Room) -> None:
+    page = room("train")
+    page.fill("#train-seed", "7")
+    page.click("#train-go")
+    wait_for_epochs(page, 1)
+    assert page.text_content("#train-same") == "not recorded"
+    assert RECORDED[0] not in page.text_content("#train-hashes")
+
+
+def test_a_drawn_digit_is_read_after_every_epoch(room: Room) -> None:
+    page = room("train")
+    box = page.locator("#pad").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.1)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.9, steps=12)
+    page.mouse.up()
+    page.click("#train-go")
+    page.wait_for_function("/Looks like/.test(document.getElementById('pad-verdict').textContent)")
+    wait_for_epochs(page, 12)
+    assert page.text_content("#pad-verdict").startswith("Looks like 1 ")
+    page.click("#pad-clear")
+    assert page.text_content("#pad-verdict") == "Nothing is drawn."
+
+
+def test_the_pad_works_by_keyboard(room: Room) -> None:
+    page = room("train")
+    page.click("#train-go")
+    wait_for_epochs(page, 12)
+    page.focus("#pad")
+    for key in [*["ArrowUp"] * 9, " ", *["ArrowDown"] * 18, " "]:
+        page.keyboard.press(key)
+    page.wait_for_function(
+        "/Looks like 1/.test(document.getElementById('pad-verdict').textContent)"
+    )
+
+
+def test_a_test_image_goes_on_the_pad(room: Room) -> None:
+    page = room("train")
+    page.click("#train-go")
+    wait_for_epochs(page, 12)
+    page.locator("#train-samples button").nth(5).click()
+    page.wait_for_function(
+        "/Looks like 1/.test(document.getElementById('pad-verdict').textContent)"
+    )
+
+
+# ---------------------------------------------------------------- Mutate
+
+
+def gradients(page: Any, row: str) -> list[str]:
+    return page.locator(f"#mutate-{row} td").all_text_contents()
+
+
+@pytest.mark.parametrize("tensor", ["w", "x", "h"])
+def test_a_write_to_a_saved_tensor_leaves_the_gradient(room: Room, tensor: str) -> None:
+    page = room("mutate")
+    page.wait_for_function("document.querySelector('#mutate-calm td').textContent !== ''")
+    page.uncheck("#mutate-on-h")
+    page.wait_for_function(
+        "/^No error/.test(document.getElementById('mutate-message').textContent)"
+    )
+    assert gradients(page, "aliased") == gradients(page, "calm")
+    for value in ("-1.5", "0.5", "1.9"):
+        page.fill(f"#mutate-to-{tensor}", value)
+        page.wait_for_function(
+            "(number) => [...document.querySelectorAll('#mutate-saved td')]"
+            ".some((cell) => cell.textContent === number)",
+            arg=f"{float(value):.6f}",
+        )
+        assert gradients(page, "pygrad") == gradients(page, "calm")
+        assert gradients(page, "aliased") != gradients(page, "calm")
+        assert page.text_content("#mutate-verdict") == "the same bits"
+        assert "modified by an inplace operation" in page.text_content("#mutate-message")
