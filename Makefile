@@ -22,7 +22,7 @@ help:
 	@echo 'make parity  the tests that compare with PyTorch (installs it in .venv-parity)'
 	@echo 'make check   format, lint, types, C warnings, layers'
 	@echo 'make wasm    build pygrad/core.wasm from wasm_core (installs emscripten)'
-	@echo 'make stubs   write the type stubs from the op table'
+	@echo 'make stubs   write type stubs and TypeScript declarations from the op table'
 	@echo 'make repro   build it twice elsewhere and compare with the shipped one'
 	@echo 'make native  the C tests, natively, under sanitizers'
 	@echo 'make size    bytes, lines and longest functions, against the budget'

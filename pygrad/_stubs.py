@@ -1,5 +1,5 @@
 """Writes the type stubs that follow from the op table: ``python -m pygrad._stubs`` (``make
-stubs``).
+stubs``), and the TypeScript declarations of `_declarations`.
 
 The binary describes its ops; the stubs are only that description in Python's grammar, so that a
 type checker and an editor know what the table makes at import. `__init__.py` and `_tensor.py` take
@@ -74,13 +74,21 @@ Number: TypeAlias = builtins.int | builtins.float | builtins.bool
 '''
 
 
-def _python_type(argument: Argument) -> str:
+def plain_type(argument: Argument) -> tuple[str, bool]:
+    """The schema's type without annotations of aliases and lengths, and whether None may be given.
+
+    ``int[2]`` is ``int|int[]``: one number stands for as many.
+    """
     text = re.sub(r"\([a-z!]+\)", "", argument.type)
     expands = re.search(r"\[\d+\]", text) is not None
     plain = re.sub(r"\[\d+\]", "[]", text.removesuffix("?"))
-    shown = _TYPES["int|int[]" if expands and plain == "int[]" else plain]
     optional = text.endswith("?") or argument.default in ("None", "[]")
-    return f"{shown} | None" if optional else shown
+    return "int|int[]" if expands and plain == "int[]" else plain, optional
+
+
+def _python_type(argument: Argument) -> str:
+    plain, optional = plain_type(argument)
+    return f"{_TYPES[plain]} | None" if optional else _TYPES[plain]
 
 
 def _parameter(argument: Argument, method: bool) -> str:
@@ -108,7 +116,7 @@ def _parameters(given: list[Argument], method: bool, spread: bool, out: str) -> 
     return ", ".join(shown)
 
 
-def _spreads(given: list[Argument], method: bool) -> bool:
+def spreads(given: list[Argument], method: bool) -> bool:
     """Whether ``x.view(2, 3)`` may be written for ``x.view((2, 3))``: no other argument stands
     behind.
     """
@@ -144,7 +152,7 @@ def _signatures(op: _ops.Op, letter: str) -> list[str]:
         out = ""
         if "o" in flags and not method:
             out = "out: Tensor | None = ..." if result == "Tensor" else "out: Any = ..."
-        for spread in (False, True) if _spreads(given, method) else (False,):
+        for spread in (False, True) if spreads(given, method) else (False,):
             if "V" not in flags:
                 found.append(f"({_parameters(given, method, spread, out)}) -> {result}: ...")
         if "v" in flags or "V" in flags:
@@ -228,6 +236,10 @@ def main() -> None:
     """Writes every stub."""
     for letter, name in FILES.items():
         (FOLDER / name).write_text(stub(letter), encoding="utf-8")
+    from pygrad import _declarations  # which takes its reading of schemas from here
+
+    if _declarations.FILE.parent.is_dir():
+        _declarations.FILE.write_text(_declarations.declarations(), encoding="utf-8")
 
 
 if __name__ == "__main__":

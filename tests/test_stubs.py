@@ -1,4 +1,4 @@
-"""The committed type stubs and the signatures of functions say what the op table says."""
+"""Type stubs, TypeScript declarations and signatures of functions say what the op table says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import inspect
 import pytest
 
 import pygrad
-from pygrad import _ops, _stubs
+from pygrad import _declarations, _ops, _stubs
 from pygrad.nn import functional
 
 
@@ -25,6 +25,27 @@ def test_stub_names_every_function_of_its_namespace(letter: str) -> None:
     defined = {n.name for scope in scopes for n in scope.body if isinstance(n, ast.FunctionDef)}
     offered = {name for name in _ops.SPACES[letter] if _stubs.is_the_tables(name, letter)}
     assert offered <= defined
+
+
+def test_typescript_declarations_are_what_the_table_gives() -> None:
+    committed = _declarations.FILE.read_text(encoding="utf-8")
+    assert committed == _declarations.declarations(), "run make stubs"
+
+
+@pytest.mark.parametrize("letter", _declarations.INTERFACES)
+def test_typescript_declares_every_function_of_a_namespace(letter: str) -> None:
+    interface = f"export interface {_declarations.INTERFACES[letter]} {{"
+    body = _declarations.declarations().partition(interface)[2].partition("\n}")[0]
+    declared = {line.strip().partition("(")[0] for line in body.splitlines() if line}
+    assert declared == set(_ops.SPACES[letter])
+
+
+def test_typescript_divides_arguments_between_positions_and_options() -> None:
+    lines = _declarations.declarations().splitlines()
+    assert [line.strip() for line in lines if line.startswith("  softmax(dim")] == [
+        "softmax(dim: number, dtype?: DType | null): Tensor;",
+        "softmax(dim: number, options: { dtype?: DType | null }): Tensor;",
+    ]
 
 
 def test_signature_of_a_function_method_and_bound_method() -> None:
