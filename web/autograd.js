@@ -1,103 +1,142 @@
-/** Differentiation: backward, grad, modes, and the functions over whole functions. */
-import { isOptions, MODES, RuntimeError } from './engine.js';
+/** Differentiation: backward and grad, and all that torch.autograd holds. */
+import { makeAnomaly } from './anomaly.js';
+import { bind, isOptions, RuntimeError, ValueError } from './engine.js';
+import { makeForwardAd } from './forward_ad.js';
+import { makeFunctional } from './functional.js';
+import { makeFunction } from './function.js';
+import { GradientEdge, makeGraph } from './graph.js';
+import { typeName } from './hooks.js';
+import { makeModes } from './modes.js';
 
-const list = (value) => (value === null || value === undefined ? [] : Array.isArray(value) ? value : [value]);
+/** @typedef {import('./tensor.js').Tensor} Tensor */
+/** @typedef {Tensor | GradientEdge | (Tensor | GradientEdge)[]} Places */
+/** @typedef {Tensor | (Tensor | null)[] | null} Gradients */
+/** @typedef {{grad_tensors?: Gradients, retain_graph?: boolean | null, create_graph?: boolean,
+ *   inputs?: Places | Record<string, Tensor> | null}} BackwardOptions */
+/** @typedef {{grad_outputs?: Gradients, retain_graph?: boolean | null, create_graph?: boolean, only_inputs?: boolean,
+ *   allow_unused?: boolean | null, is_grads_batched?: boolean, materialize_grads?: boolean}} GradOptions */
+
+const CYCLE =
+  'Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a ' +
+  'memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to ' +
+  'reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.';
+
+const list = (value) => (Array.isArray(value) ? value : [value]);
 
 /** torch.autograd over a library of tensors. */
-export function makeAutograd({ C, Tensor, withModes }, engine, functions) {
+export function makeAutograd(library, engine) {
+  const { C, Tensor, spaces } = library;
+  const { stack, zeros_like } = spaces.f;
+  let warned = false;
+
+  const graph = makeGraph(library, engine);
+  const forward_ad = makeForwardAd(library);
+  const modes = makeModes(library, engine);
+  const fn = makeFunction(library, engine);
+  const isPlace = (each) => each instanceof Tensor || each instanceof GradientEdge;
+
+  function roots(tensors) {
+    const given = list(tensors);
+    if (!given.every(isPlace)) throw new TypeError('Expected output to be a torch.Tensor');
+    return given;
+  }
+
+  /** What to differentiate by: a tensor, several, or an object of them. */
+  function places(inputs, caller) {
+    const given = inputs && isOptions(inputs) ? Object.values(inputs) : list(inputs);
+    if (!given.length) throw new RuntimeError(`\`inputs\` argument to \`${caller}()\` cannot be empty.`);
+    const odd = given.find((each) => !isPlace(each));
+    if (odd !== undefined) throw new RuntimeError(`all inputs have to be Tensors or GradientEdges, but got ${typeName(odd)}`);
+    return given;
+  }
+
   /** One gradient (or null) a root. */
-  function seeds(roots, given) {
-    const seeds = list(given);
-    if (!seeds.length) return roots.map(() => null);
-    if (seeds.length !== roots.length) throw new RuntimeError(`got ${roots.length} tensors and ${seeds.length} gradients`);
-    return seeds;
+  function seeds(outputs, grads) {
+    if (grads === null) return outputs.map(() => null);
+    const given = list(grads).slice(0, outputs.length).map((each) => each ?? null);
+    const odd = given.find((each) => each !== null && !(each instanceof Tensor));
+    if (odd !== undefined) throw new TypeError(`gradients can be either Tensors or None, but got ${typeName(odd)}`);
+    if (given.length !== outputs.length) throw new RuntimeError(`got ${outputs.length} tensors and ${given.length} gradients`);
+    return given;
   }
 
-  /** backward(tensors), backward(tensors, options), backward(tensors, grad_tensors, options). */
-  function backward(tensors, ...rest) {
-    const options = isOptions(rest.at(-1)) ? rest.pop() : {};
-    const [grads = options.grad_tensors, retain = options.retain_graph, create = options.create_graph ?? false, inputs = options.inputs] = rest;
-    const roots = list(tensors);
-    C._backward(roots, seeds(roots, grads), retain ?? create, create, list(inputs));
-  }
-
-  /** The gradients of the sum of outputs by each input, nothing accumulated. @returns {(Tensor | null)[]} */
-  function grad(outputs, inputs, ...rest) {
-    const options = isOptions(rest.at(-1)) ? rest.pop() : {};
-    const [
-      grads = options.grad_outputs, retain = options.retain_graph, create = options.create_graph ?? false,
-      unused = options.allow_unused, materialize = options.materialize_grads ?? false,
-    ] = rest;
-    const roots = list(outputs);
-    const wanted = list(inputs);
-    return C._grad(roots, wanted, seeds(roots, grads), retain ?? create, create, unused ?? materialize, materialize);
-  }
-
-  const no_grad = (fn) => withModes(MODES.GRAD, 0, fn);
-  const enable_grad = (fn) => withModes(0, MODES.GRAD, fn);
-  const grad_mode = (on, fn) => (on ? enable_grad(fn) : no_grad(fn));
-  const inference_mode = (fn) => withModes(MODES.GRAD, MODES.INFERENCE, fn);
-  const is_grad_enabled = () => Boolean(engine.modes & MODES.GRAD);
-  const is_inference_mode_enabled = () => Boolean(engine.modes & MODES.INFERENCE);
-  /** Sets recording for all that follows. */
-  const set_grad_enabled = (on) => { engine.modes = on ? engine.modes | MODES.GRAD : engine.modes & ~MODES.GRAD; };
-  const allow_mutation_on_saved_tensors = () => true;
-
-  // ---------------------------------------------------------------- functional
-
-  /** Fresh leaves with the values of the inputs, the function run on them, and its results. */
-  function run(func, inputs, create) {
-    const leaves = list(inputs).map((x) => (create && x.requires_grad ? x.view_as(x) : x.detach().clone().requires_grad_()));
-    const outputs = func(...leaves);
-    return { leaves, outputs, flat: list(outputs) };
-  }
-  const like = (inputs, values) => (Array.isArray(inputs) ? values : values[0]);
-
-  /** J[i][j]: the derivative of each output by each input, of their shapes one after the other. */
-  function jacobian(func, inputs, ...rest) {
-    const options = isOptions(rest.at(-1)) ? rest.pop() : {};
-    const create = rest[0] ?? options.create_graph ?? false;
-    const { leaves, outputs, flat } = run(func, inputs, create);
-    const rows = flat.map((y) => {
-      const units = functions.eye(y.numel(), { dtype: y.dtype });
-      const grads = Array.from({ length: y.numel() }, (_, k) =>
-        grad(y, leaves, { grad_outputs: units.index(k).reshape(y.shape), retain_graph: true, create_graph: create, materialize_grads: true }));
-      const byInput = leaves.map((x, j) => functions.stack(grads.map((row) => row[j])).reshape([...y.shape, ...x.shape]));
-      return like(inputs, create ? byInput : byInput.map((g) => g.detach()));
+  /** Calls run(outputs, inputs, edges) as the engine takes them: null where an edge stands, edges as node and
+   * output number. */
+  function walk(outputs, inputs, run) {
+    const edges = [];
+    const split = (given) => given.map((place) => {
+      if (place instanceof Tensor) return place;
+      edges.push(place.node.alive(), place.output_nr);
+      return null;
     });
-    return like(outputs, rows);
+    return library.walk(run(split(outputs), split(inputs), edges));
   }
 
-  /** H[i][j]: the second derivatives of a function of one number. */
-  function hessian(func, inputs, ...rest) {
-    const many = Array.isArray(inputs);
-    return jacobian((...xs) => {
-      const y = func(...xs);
-      if (y.numel() !== 1) throw new RuntimeError('The Tensor returned by the function given to hessian should contain a single element');
-      const first = grad(y, xs, { create_graph: true, materialize_grads: true });
-      return many ? first : first[0];
-    }, inputs, ...rest);
+  /** Adds the gradients of the sum of `tensors` to the `grad` of the graph's leaves, or of `inputs` alone.
+   * @param {Places} tensors the roots
+   * @param {...(Gradients | Places | boolean | BackwardOptions | undefined)} rest grad_tensors, retain_graph,
+   *   create_graph, inputs, or an options object in the place of any @returns {void} */
+  function backward(tensors, ...rest) {
+    const { grad_tensors, create_graph, inputs, retain_graph } =
+      bind('backward', { grad_tensors: null, retain_graph: null, create_graph: false, inputs: null }, rest);
+    const wanted = inputs === null ? [] : places(inputs, 'backward');
+    const outputs = roots(tensors);
+    const grads = seeds(outputs, grad_tensors);
+    if (create_graph && !warned) engine.onWarning(CYCLE);
+    warned ||= create_graph;
+    walk(outputs, wanted, (of, at, edges) => C._backward(of, grads, retain_graph ?? create_graph, create_graph, at, edges));
   }
 
-  /** [outputs, v J]. */
-  function vjp(func, inputs, v, { create_graph = false } = {}) {
-    const { leaves, outputs, flat } = run(func, inputs, create_graph);
-    const found = grad(flat, leaves, { grad_outputs: v === undefined ? undefined : list(v), create_graph, materialize_grads: true });
-    return [outputs, like(inputs, found)];
+  /** `grad` for each gradient of a batch; the results stacked. */
+  function batched(outputs, inputs, grads, { retain_graph, create_graph, allow_unused, materialize_grads }) {
+    const shapeOf = (place) => (place instanceof Tensor ? place.shape : place.node._input_metadata[place.output_nr].shape);
+    grads.forEach((g, i) => {
+      if (g && g.shape.slice(1).join() !== shapeOf(outputs[i]).join())
+        throw new RuntimeError('If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The ' +
+          'sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: ' +
+          `grad_output[${i}] has a shape of [${g.shape.slice(2)}] and output[${i}] has a shape of [${shapeOf(outputs[i])}].`);
+    });
+    const sizes = [...new Set(grads.filter(Boolean).map((g) => g.shape[0]))];
+    if (sizes.length !== 1)
+      throw new ValueError(`vmap: Expected all tensors to have the same size in the mapped dimension, got sizes [${sizes}] for the mapped dimension`);
+    const rows = Array.from({ length: sizes[0] }, (_, i) => walk(outputs, inputs, (of, at, edges) => C._grad(of, at,
+      grads.map((g) => g && g.index(i)), retain_graph || i + 1 < sizes[0], create_graph, allow_unused, false, edges)));
+    return inputs.map((at, k) => {
+      if (rows[0][k]) return stack(rows.map((row) => row[k]));
+      if (!materialize_grads) return null;
+      if (!(at instanceof Tensor)) throw new RuntimeError('materialize_grads cannot be used when the given input is a GradientEdge');
+      return zeros_like(at, { requires_grad: create_graph });
+    });
   }
 
-  /** [outputs, H v] of a function of one number. */
-  function hvp(func, inputs, v, { create_graph = false } = {}) {
-    const { leaves, outputs, flat } = run(func, inputs, true);
-    const first = grad(flat, leaves, { create_graph: true, materialize_grads: true });
-    const found = grad(first, leaves, { grad_outputs: list(v), create_graph, materialize_grads: true });
-    return [outputs, like(inputs, found)];
+  /** The gradients of the sum of `outputs` with respect to `inputs`, without touching `grad`.
+   * @param {Places} outputs the roots @param {Places | Record<string, Tensor>} inputs
+   * @param {...(Gradients | boolean | GradOptions | undefined)} rest grad_outputs, retain_graph, create_graph, only_inputs,
+   *   allow_unused, is_grads_batched, materialize_grads, or an options object in the place of any
+   * @returns {any} an array with a tensor (or null) an input; of an object of inputs, an object */
+  function grad(outputs, inputs, ...rest) {
+    const { grad_outputs, is_grads_batched, ...given } = bind('grad', {
+      grad_outputs: null, retain_graph: null, create_graph: false, only_inputs: true, allow_unused: null, is_grads_batched: false,
+      materialize_grads: false,
+    }, rest);
+    const { create_graph, materialize_grads } = given;
+    if (materialize_grads && given.allow_unused === false)
+      throw new ValueError('Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.');
+    const [of, at] = [roots(outputs), places(inputs, 'grad')];
+    const grads = seeds(of, grad_outputs);
+    const retain_graph = given.retain_graph ?? create_graph;
+    const allow_unused = given.allow_unused ?? materialize_grads;
+    const found = is_grads_batched ? batched(of, at, grads, { retain_graph, create_graph, allow_unused, materialize_grads })
+      : walk(of, at, (...args) => C._grad(args[0], args[1], grads, retain_graph, create_graph, allow_unused, materialize_grads, args[2]));
+    return isOptions(inputs) ? Object.fromEntries(Object.keys(inputs).map((name, i) => [name, found[i]])) : found;
   }
 
-  return {
-    backward, grad, no_grad, enable_grad, grad_mode, inference_mode, set_grad_enabled,
-    is_grad_enabled, is_inference_mode_enabled, allow_mutation_on_saved_tensors, Tensor,
-    graph: { allow_mutation_on_saved_tensors },
-    functional: { jacobian, hessian, vjp, hvp, vhp: hvp },
+  library.backward = backward;
+  const { allow_mutation_on_saved_tensors } = graph;
+  const { Function, once_differentiable } = fn;
+  const autograd = {
+    backward, grad, ...modes, ...makeAnomaly(library, engine), graph, forward_ad, Function, once_differentiable, function: fn,
+    allow_mutation_on_saved_tensors,
   };
+  return Object.assign(autograd, { functional: makeFunctional(library, autograd) });
 }

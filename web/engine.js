@@ -22,8 +22,14 @@ export const TAG = Object.freeze({
   INDEX: 11, OTHER: 12, BOOLS: 13, GENERATOR: 15,
 });
 export const MODE = Object.freeze({ INPLACE: 1, METHOD: 2 });
-export const MODES = Object.freeze({ GRAD: 1, INFERENCE: 2 });
-export const HOST = Object.freeze({ HOOK: 0, POST_HOOK: 1, CLOCK: 100 });
+export const MODES = Object.freeze({ GRAD: 1, INFERENCE: 2, ONE_THREAD: 8 });
+/** What the engine asks of a callback: HostCall in wasm_core/host.h. */
+export const HOST = Object.freeze({
+  HOOK: 0, POST_HOOK: 1, NODE_PRE_HOOK: 2, NODE_HOOK: 3, FUNCTION: 4, PACK: 5, UNPACK: 6,
+  TRACE: 32, REPORT: 33, LINE: 34, CLOCK: 100,
+});
+/** Callbacks within each other: the engine's stack holds twice as many. */
+const MOST_NESTED = 48;
 
 const LAYOUT = (
   'abi dtype ndim flags output_nr storage grad_fn version meta sizes strides offset numel ' +
@@ -99,6 +105,38 @@ const LISTS = [
 export const isOptions = (value) =>
   value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype;
 
+/** The arguments `given` by name: positional ones, then perhaps an options object.
+ * @param {string} name of the function @param {Record<string, any>} defaults its parameters in order
+ * @param {any[]} given @returns {Record<string, any>} */
+export function bind(name, defaults, given) {
+  const positional = [...given];
+  const options = isOptions(positional.at(-1)) ? positional.pop() : {};
+  const names = Object.keys(defaults);
+  if (positional.length > names.length)
+    throw new TypeError(`${name}() takes at most ${names.length} such arguments but ${positional.length} were given`);
+  const bound = { ...defaults };
+  positional.forEach((value, i) => { bound[names[i]] = value ?? defaults[names[i]]; });
+  for (const [key, value] of Object.entries(options)) {
+    if (!(key in defaults)) throw new TypeError(`${name}() got an unexpected keyword argument '${key}'`);
+    if (names.indexOf(key) < positional.length) throw new TypeError(`${name}() got multiple values for argument '${key}'`);
+    bound[key] = value ?? defaults[key];
+  }
+  return bound;
+}
+
+/** Runs fn between `enter` and `leave`, which is given what enter returned, also if fn throws. */
+export function within(enter, leave, fn) {
+  if (typeof fn !== 'function') throw new TypeError('pygrad: a scope takes the function that runs in it');
+  const was = enter();
+  try {
+    const result = fn();
+    if (typeof result?.then === 'function') throw new TypeError('pygrad: a scope ends before an async function does');
+    return result;
+  } finally {
+    leave(was);
+  }
+}
+
 /** Bytes of a binary: from a file under Node, over the network in a page. */
 async function readBinary(source) {
   if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return source;
@@ -133,6 +171,8 @@ export async function loadEngine(source = BINARY) {
   return engine;
 }
 
+export const plainClock = () => Math.round(performance.now() * 1e6);
+
 export class Engine {
   /** @type {(kind: number, id: number, handles: number[]) => number[]} set by tensor.js */
   onHostCall = () => [];
@@ -140,6 +180,10 @@ export class Engine {
   onDropped = () => {};
   /** @type {(text: string) => void} */
   onWarning = (text) => console.warn(text);
+  /** Nanoseconds, for the profiler; told which event begins, or -1. @type {(event: number) => number} */
+  clock = plainClock;
+  /** What callbacks have to warn of, with the engine's own warnings. @type {string[]} */
+  warnings = [];
   /** Handles whose objects are gone; the next crossing hands them over. @type {number[]} */
   released = [];
   /** Why nothing works any more, or null. @type {string | null} */
@@ -211,12 +255,13 @@ export class Engine {
   host(kind, id, n) {
     const place = (name) => this.u32(this.frame + this.layout[name]) / 8;
     if (kind === HOST.CLOCK) {
-      this.setWord(place('frame_host_out'), Math.round(performance.now() * 1e6));
+      this.setWord(place('frame_host_out'), this.clock(id));
       return 0;
     }
     const from = place('frame_host_in');
     const handles = Array.from({ length: n }, (_, i) => this.word(from + i));
     try {
+      if (++this.depth > MOST_NESTED) throw new (errorClass('RecursionError'))(`pygrad: ${MOST_NESTED} callbacks within each other`);
       const results = this.onHostCall(kind, id, handles);
       const to = place('frame_host_out');
       results.forEach((handle, i) => this.setWord(to + i, handle));
@@ -225,6 +270,8 @@ export class Engine {
     } catch (error) {
       this.hostError = error;
       return -1;
+    } finally {
+      this.depth--;
     }
   }
 
@@ -338,6 +385,7 @@ export class Engine {
     while (this.released.length) {
       this.view.u8[this.frame + 7] = this.handOver();
       this.exports.pg_release();
+      if (!this.released.length) this.collectPending();
     }
   }
 
@@ -465,7 +513,8 @@ export class Engine {
 
   collectPending() {
     for (let id; (id = this.exports.pg_dropped()); ) this.onDropped(id);
-    for (let at; (at = this.exports.pg_warning()); ) this.onWarning(this.text(at));
+    for (let at; (at = this.exports.pg_warning()); ) this.warnings.push(this.text(at));
+    for (const text of this.warnings.splice(0)) this.onWarning(text);
   }
 
   /** The result of the last call if it is not one tensor. @param {Finish} finish */

@@ -6,12 +6,19 @@
  * numbers as float32 unless told otherwise, bigints as int64 and booleans as bool.
  */
 import {
-  ABSENT, Coded, EngineError, HOST, Index, IndexError, isOptions, MODE, MODES, PENDING, RuntimeError, TAG, ValueError,
+  ABSENT, bind, Coded, Index, IndexError, isOptions, MODE, MODES, PENDING, RuntimeError, TAG, ValueError, within,
 } from './engine.js';
+import { makeHooks } from './hooks.js';
+
+/** @typedef {InstanceType<ReturnType<typeof makeTensors>['Tensor']>} Tensor */
+/** @typedef {{gradient?: Tensor, retain_graph?: boolean, create_graph?: boolean, inputs?: Tensor[]}} BackwardOptions */
 
 const ARRAYS = {
   uint8: Uint8Array, int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
   float32: Float32Array, float64: Float64Array, bool: Uint8Array,
+};
+const LEGACY = {
+  uint8: 'Byte', int8: 'Char', int16: 'Short', int32: 'Int', int64: 'Long', float32: 'Float', float64: 'Double', bool: 'Bool',
 };
 const CODES = { uint8: 0, int8: 1, int16: 2, int32: 3, int64: 4, float32: 6, float64: 7, bool: 11 };
 
@@ -32,6 +39,8 @@ export class DType extends Coded {
 
 export const dtypes = Object.freeze(Object.fromEntries(Object.keys(CODES).map((n) => [n, new DType(n)])));
 const byCode = new Map(Object.values(dtypes).map((dtype) => [dtype.code, dtype]));
+/** The dtype of an engine's code, or undefined. @param {number} code */
+export const dtypeOf = (code) => byCode.get(code);
 
 /** A part of a subscript: `x.index(slice(0, 2), null, 1)`. */
 export class Slice {
@@ -45,17 +54,63 @@ export const ellipsis = Symbol('...');
 
 /** A library over one engine: tensors, functions by namespace, modes, scopes. */
 export function makeTensors(engine) {
-  const finalizers = new FinalizationRegistry((handle) => engine.released.push(handle));
+  const library = {};
+  const hooks = makeHooks(engine, library);
+  const known = new Map();
   let scope = null;
+
+  const finalizers = new FinalizationRegistry((reference) => {
+    engine.released.push(reference);
+    if (known.get(reference)?.deref() === undefined) known.delete(reference);
+  });
+
+  /** Makes an object the owner of its reference to a tensor or node, until it dies or its scope ends. */
+  function hold(object) {
+    if (scope === null) watch(object);
+    else scope.push(object); // which lets go by itself
+  }
+
+  function watch(object) {
+    object.watched = true;
+    finalizers.register(object, object.handle ?? object.address, object);
+  }
+
+  /** Lets go of the reference of an owner that lives on. */
+  function letGo(object, reference) {
+    if (object.watched) finalizers.unregister(object);
+    engine.released.push(reference);
+  }
+
+  /** Makes `recall` find this very object for what it refers to: a node, or a tensor that the engine
+   * may hand back. */
+  function remember(object) {
+    known.set(object.handle ?? object.address, new WeakRef(object));
+    return object;
+  }
+
+  function recall(reference) {
+    const found = known.get(reference)?.deref();
+    return (found?.handle ?? found?.address) === reference ? found : undefined;
+  }
+
+  /** The object of a tensor: the remembered one, or one that takes over the reference of the handle. */
+  function adopt(handle) {
+    const found = recall(handle);
+    if (found) engine.released.push(handle);
+    return found ?? new Tensor(handle);
+  }
 
   class Tensor {
     /** @param {number} handle owned by this object from now on */
     constructor(handle) {
       this.handle = handle;
       this.gradient = null; // what `grad` gave last
-      this.watched = false; // a scope lets go by itself
-      if (scope === null) watch(this);
-      else scope.push(this);
+      this.watched = false;
+      hold(this);
+    }
+
+    get disposed() {
+      return !this.handle;
     }
 
     /** The handle, unless the tensor was disposed of. */
@@ -66,9 +121,7 @@ export function makeTensors(engine) {
 
     /** Lets go of the tensor now; any later use raises. */
     dispose() {
-      if (!this.handle) return;
-      if (this.watched) finalizers.unregister(this);
-      engine.released.push(this.handle);
+      if (this.handle) letGo(this, this.handle);
       this.handle = 0;
     }
 
@@ -107,6 +160,39 @@ export function makeTensors(engine) {
       this.requires_grad_(on);
     }
 
+    /** Starts (or for a leaf ends) the recording of what is done with this tensor; returns it.
+     * @param {boolean} [on] @returns {this} */
+    requires_grad_(on = true) {
+      spaces.m.requires_grad_.call(this, on);
+      return on ? remember(this) : this;
+    }
+
+    /** Whether retain_grad was called on this tensor. @returns {boolean} */
+    get retains_grad() {
+      return C._retains_grad(this);
+    }
+
+    /** Which output of its grad_fn this tensor is. @returns {number} */
+    get output_nr() {
+      return engine.view.i32[(this.#at + engine.layout.output_nr) / 4];
+    }
+
+    /** The tensor that this is a view of, or null. @returns {Tensor | null} */
+    get _base() {
+      const base = C._get_base(this) ?? null;
+      return base && (recall(base.handle) ?? base);
+    }
+
+    /** Whether the tensor was made in inference mode. @returns {boolean} */
+    is_inference() {
+      return Boolean(engine.view.u8[this.#at + engine.layout.flags] & 4);
+    }
+
+    /** The legacy name of the type, such as 'torch.FloatTensor'. @returns {string} */
+    type() {
+      return `torch.${LEGACY[this.dtype.name]}Tensor`;
+    }
+
     get is_leaf() {
       return C._is_leaf(this);
     }
@@ -125,7 +211,7 @@ export function makeTensors(engine) {
       if (!handle) return null;
       if (this.gradient?.handle === handle) return this.gradient;
       engine.view.i32[handle / 4]++; // a reference of our own, see pg.h
-      this.gradient = outside(() => new Tensor(handle));
+      this.gradient = new Tensor(handle);
       return this.gradient;
     }
 
@@ -134,10 +220,9 @@ export function makeTensors(engine) {
       this.gradient = null;
     }
 
-    /** The node that made it, or null for a leaf. */
+    /** The node that made it, or null for a leaf. @returns {any} */
     get grad_fn() {
-      const address = C._node_of(this);
-      return address ? new Node(address) : null;
+      return library.wrapNode(C._node_of(this));
     }
 
     /** The same elements, outside of the graph; shares memory. */
@@ -202,21 +287,23 @@ export function makeTensors(engine) {
     }
 
     /** Adds the gradients of the leaves that this (a scalar, or with `gradient`) depends on.
-     * @param {Tensor | {gradient?: Tensor, retain_graph?: boolean, create_graph?: boolean, inputs?: Tensor[]} | null} [gradient]
-     * @param {{retain_graph?: boolean, create_graph?: boolean, inputs?: Tensor[]}} [options] */
-    backward(gradient, options) {
-      const given = isOptions(gradient) ? gradient : { gradient, ...options };
-      const { create_graph = false, retain_graph = create_graph, inputs = [] } = given;
-      C._backward([this], [given.gradient ?? null], retain_graph, create_graph, inputs);
+     * @param {...(Tensor | boolean | Tensor[] | BackwardOptions | null | undefined)} rest gradient, retain_graph,
+     *   create_graph, inputs, or an options object in the place of any */
+    backward(...rest) {
+      const { gradient, ...options } = bind('backward', { gradient: null, retain_graph: null, create_graph: false, inputs: null }, rest);
+      library.backward([this], { grad_tensors: gradient, ...options });
     }
 
-    /** Calls `hook` with the gradient in backward; what it returns replaces that. */
+    /** Calls `hook` with the gradient in backward; what it returns replaces that.
+     * @param {(grad: Tensor) => Tensor | null | void} hook @returns {import('./hooks.js').RemovableHandle} */
     register_hook(hook) {
-      return addHook(this, hook, false);
+      return hookOn(this, hook, false);
     }
 
+    /** Calls `hook` with this leaf after backward has accumulated into its `grad`.
+     * @param {(leaf: Tensor) => void} hook @returns {import('./hooks.js').RemovableHandle} */
     register_post_accumulate_grad_hook(hook) {
-      return addHook(this, hook, true);
+      return hookOn(this, hook, true);
     }
 
     toString() {
@@ -228,22 +315,9 @@ export function makeTensors(engine) {
     }
   }
 
-  /** A node of the backward graph. */
-  class Node {
-    constructor(address) {
-      this.address = address;
-      finalizers.register(this, address);
-    }
-
-    name() {
-      return C._node_name(this.address);
-    }
-
-    /** [node or null, number of its output], one an input. */
-    get next_functions() {
-      const words = C._node_next(this.address);
-      return Array.from({ length: words.length / 2 }, (_, i) => [words[2 * i] ? new Node(words[2 * i]) : null, words[2 * i + 1]]);
-    }
+  function hookOn(tensor, hook, post) {
+    tensor.alive();
+    return hooks.register(remember(tensor), hook, (id) => C._hook_add(tensor, id, post), (owner, id) => C._hook_remove(owner, id));
   }
 
   // ---------------------------------------------------------------- the table
@@ -264,6 +338,7 @@ export function makeTensors(engine) {
         if (names && Array.isArray(result)) names.forEach((name, i) => { result[name] = result[i]; });
       }
       if (r >= PENDING) engine.collectPending();
+      if (options?.requires_grad && result?.handle) remember(result);
       return result;
     };
     if (mode & MODE.METHOD) return function method(...args) { return invoke(this, args); };
@@ -311,28 +386,6 @@ export function makeTensors(engine) {
       Object.defineProperty(Tensor.prototype, name, { value, writable: true, configurable: true });
   }
 
-  // ---------------------------------------------------------------- hooks
-
-  const hooks = new Map();
-  let nextHook = 1;
-
-  function addHook(tensor, hook, post) {
-    const id = nextHook++;
-    hooks.set(id, { hook, tensor: new WeakRef(tensor) });
-    C._hook_add(tensor, id, post);
-    return { id, remove: () => { hooks.delete(id); if (tensor.handle) C._hook_remove(tensor, id); } };
-  }
-
-  engine.onDropped = (id) => hooks.delete(id);
-  engine.onHostCall = (kind, id, handles) => {
-    const found = hooks.get(id);
-    const tensors = handles.map((handle) => new Tensor(handle));
-    if (kind !== HOST.HOOK && kind !== HOST.POST_HOOK) throw new EngineError(`pygrad: callback ${kind} is not known here`);
-    const given = kind === HOST.POST_HOOK ? found?.tensor.deref() ?? tensors[0] : tensors[0];
-    const result = found?.hook(given);
-    return result instanceof Tensor && kind === HOST.HOOK ? [result.alive()] : [];
-  };
-
   // ---------------------------------------------------------------- subscripts, creation
 
   function subscript(items) {
@@ -372,12 +425,7 @@ export function makeTensors(engine) {
   /** Runs fn with some mode bits set or cleared; puts them back, also if fn throws. */
   function withModes(clear, set, fn) {
     const was = engine.modes;
-    engine.modes = (was & ~clear) | set;
-    try {
-      return fn();
-    } finally {
-      engine.modes = was;
-    }
+    return within(() => { engine.modes = (was & ~clear) | set; }, () => { engine.modes = was; }, fn);
   }
 
   const noGrad = (fn) => withModes(MODES.GRAD, 0, fn);
@@ -393,19 +441,14 @@ export function makeTensors(engine) {
     }
   }
 
-  function watch(tensor) {
-    tensor.watched = true;
-    finalizers.register(tensor, tensor.handle, tensor);
-  }
-
-  /** Runs fn and disposes of all tensors made meanwhile but those that it returns (in arrays,
+  /** Runs fn and disposes of all tensors and nodes made meanwhile but those that it returns (in arrays,
    * Maps and plain objects too) or that were passed to `keep`. */
   function runScope(fn) {
     const outer = scope;
     const mine = (scope = []);
     const kept = new Set();
     const keep = (value) => {
-      if (value instanceof Tensor) kept.add(value);
+      if (value?.disposed === false) kept.add(value);
       else if (Array.isArray(value) || value instanceof Map) value.forEach(keep);
       else if (value && isOptions(value)) Object.values(value).forEach(keep);
       return value;
@@ -417,12 +460,14 @@ export function makeTensors(engine) {
       for (const each of mine) {
         if (!kept.has(each)) each.dispose();
         else if (outer) outer.push(each);
-        else if (each.handle) watch(each);
+        else if (!each.disposed) watch(each);
       }
     }
   }
 
-  return { Tensor, Node, gradOf, spaces, table, C, tensor, withModes, outside, scope: runScope };
+  return Object.assign(library, {
+    Tensor, gradOf, spaces, table, C, hooks, tensor, hold, letGo, known, remember, recall, adopt, withModes, outside, scope: runScope,
+  });
 }
 
 const small = (word) => (Number.isSafeInteger(Number(word)) ? Number(word) : word);

@@ -1,0 +1,62 @@
+/** Anomaly mode: a backward that fails says where the forward was that led to it. The engine asks for a
+ * trace whenever it records a node while the mode is on, and names it again when that node fails. */
+import { bind, HOST, within } from './engine.js';
+
+const DEEPEST = 64;
+const HERE = new URL('.', import.meta.url).href;
+const PLUMBING = ['anomaly', 'engine', 'function', 'hooks', 'tensor'].map((name) => `${HERE}${name}.js`);
+const HEADINGS = [
+  (name) => `Error detected in ${name}. Traceback of forward call that caused the error:\n`,
+  (name) => `\n\nPrevious calculation was induced by ${name}. Traceback of forward call that induced the previous calculation:\n`,
+];
+
+/** The stack as it is now, innermost call first, without what leads from the user's call to the engine. */
+export function callers() {
+  const most = Error.stackTraceLimit;
+  Error.stackTraceLimit = DEEPEST;
+  const { stack } = new Error();
+  Error.stackTraceLimit = most;
+  return stack.split('\n').filter((line) => /:\d+:\d+\)?$/.test(line) && !line.includes('wasm') && !PLUMBING.some((file) => line.includes(file)));
+}
+
+/** torch.autograd.detect_anomaly and its like over a library of tensors. */
+export function makeAnomaly({ hooks, spaces }, engine) {
+  const f = spaces.f;
+
+  hooks.runners[HOST.TRACE] = () => [hooks.keep(callers())];
+  hooks.runners[HOST.REPORT] = (id, [name, depth]) => {
+    const [trace, node] = [hooks.objects.get(id), engine.text(name)];
+    engine.warnings.push(trace ? HEADINGS[Math.min(depth, 1)](node) + trace.join('\n')
+      : `Error detected in ${node}. No forward pass information available. Enable detect anomaly during forward pass for more information.`);
+    return [];
+  };
+  hooks.runners[HOST.LINE] = (id) => {
+    const line = hooks.objects.get(id)?.[0]?.trim() ?? '';
+    engine.view.u8.set(new TextEncoder().encode(`${line.slice(0, 1024)}\0`), engine.data);
+    return [];
+  };
+
+  /** Turns anomaly mode on or off, at once or while fn runs; with `check_nan` a gradient that is not a number
+   * is a failure. @param {boolean} mode @param {...any} rest check_nan or `{check_nan}`, then perhaps fn
+   * @returns {any} what fn returned */
+  function set_detect_anomaly(mode, ...rest) {
+    const fn = typeof rest.at(-1) === 'function' ? rest.pop() : null;
+    const { check_nan } = bind('set_detect_anomaly', { check_nan: true }, rest);
+    const before = [f.is_anomaly_enabled(), f.is_anomaly_check_nan_enabled()];
+    f.set_anomaly_enabled(mode, check_nan);
+    return fn ? within(() => before, () => f.set_anomaly_enabled(...before), fn) : undefined;
+  }
+
+  /** Runs fn; a backward in it that fails warns with the stack of the call that made the failing node. Slow,
+   * so for debugging. @template T @param {() => T} fn @param {...(boolean | {check_nan?: boolean})} rest @returns {T} */
+  function detect_anomaly(fn, ...rest) {
+    engine.onWarning('Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.');
+    return set_detect_anomaly(true, ...rest, fn);
+  }
+
+  return {
+    detect_anomaly, set_detect_anomaly,
+    /** @returns {boolean} */
+    is_anomaly_detection_enabled: () => f.is_anomaly_enabled(),
+  };
+}

@@ -1,0 +1,269 @@
+/**
+ * Functions with a gradient of the user's own, and the host's part in a backward that comes to one.
+ *
+ * The graph is the engine's: wasm_core/custom.c decides what an output's history is, what an error says,
+ * what is saved. Here is the protocol: classes, ctx, the calls of forward and backward. The engine stops
+ * at a custom node and says what to run, so the function runs with nothing of the engine on the stack.
+ */
+import { HOST, MODES, NotImplementedError, RuntimeError } from './engine.js';
+import { typeName } from './hooks.js';
+
+/** @typedef {import('./tensor.js').Tensor} Tensor */
+
+/** torch.autograd.Function and what belongs to it, over a library of tensors. */
+export function makeFunction(library, engine) {
+  const { C, Tensor, Node, hooks, withModes, remember, known } = library;
+  const handleOf = (value) => (value instanceof Tensor ? value.alive() : 0);
+  const withGrad = (on, fn) => withModes(on ? 0 : MODES.GRAD, on ? MODES.GRAD : 0, fn);
+
+  // ---------------------------------------------------------------- ctx
+
+  /** What `forward`, `setup_context`, `backward` and `jvp` tell each other by, and the node of the call
+   * in the graph. Any other attribute may be set on it. */
+  class FunctionCtx extends Node {
+    /** For each argument of forward whether it needs a gradient. @type {boolean[]} */
+    needs_input_grad = [];
+    /** Whether missing gradients are made zeros. @type {boolean} */
+    materialize_grads = true;
+    #saves = [];
+    #dirty = [];
+    #constant = [];
+    #forward = null;
+    #cleared = false;
+
+    constructor(address, id, kind) {
+      super(address);
+      this.id = id;
+      this.kind = kind;
+    }
+
+    /** Saves tensors (or null) for `backward`; what is saved is a snapshot. @param {...(Tensor | null)} tensors */
+    save_for_backward(...tensors) {
+      this.#saves = tensors;
+    }
+
+    /** Saves tensors (or null) for `jvp`. @param {...(Tensor | null)} tensors */
+    save_for_forward(...tensors) {
+      if (!tensors.every((t) => t === null || t instanceof Tensor))
+        throw new TypeError('save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx.');
+      this.#forward = tensors;
+    }
+
+    /** Says which inputs `forward` wrote to; each must be an output too. @param {...Tensor} tensors */
+    mark_dirty(...tensors) {
+      this.#dirty = tensors;
+    }
+
+    /** Says which outputs have no gradient. @param {...Tensor} tensors */
+    mark_non_differentiable(...tensors) {
+      this.#constant = tensors;
+    }
+
+    /** Whether a missing gradient reaches `backward` as zeros (the default) or as null. @param {boolean} value */
+    set_materialize_grads(value) {
+      if (typeof value !== 'boolean') throw new TypeError(`set_materialize_grads expects a boolean, not ${typeName(value)}`);
+      this.materialize_grads = value;
+    }
+
+    /** What was saved, each time as fresh copy-on-write copies with the history of the originals.
+     * @returns {(Tensor | null)[]} */
+    get saved_tensors() {
+      if (this.#forward) return [...this.#forward];
+      if (!this.address) return [];
+      const clear = this.kind.clear_saved_tensors_on_access;
+      if (clear && this.#cleared)
+        throw new RuntimeError('saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the ' +
+          'autograd.Function. Either access saved_tensors only once, or set clear_saved_tensors_on_access=False.');
+      this.#cleared = true;
+      return C._custom_saved(this.alive(), clear);
+    }
+
+    /** What was saved, as it is kept: each takes hooks. */
+    get _raw_saved_tensors() {
+      return this.address ? Array.from({ length: C._custom_saves(this.address) }, (_, k) => library.rawSaved(this, k)) : [];
+    }
+
+    name() {
+      return `${this.kind.name}Backward`;
+    }
+
+    get next_functions() {
+      return this.address ? super.next_functions : [];
+    }
+
+    /** Lets go of the node; while the engine needs this ctx, only when it does no more. */
+    dispose() {
+      if (hooks.objects.get(this.id) === this) this.ended = true;
+      else super.dispose();
+    }
+
+    dropped() {
+      if (this.ended) this.dispose();
+    }
+
+    /** The gradients of forward's arguments, from those of its outputs. */
+    run(grads) {
+      if (this.kind.vjp === Function.vjp) return this.kind.backward(this, ...grads);
+      if (this.kind.backward !== Function.backward)
+        throw new RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.");
+      return this.kind.vjp(this, ...grads);
+    }
+
+    /** What forward gave, with its history; says what was saved and marked. */
+    finish(inputs, outputs, separate) {
+      const marked = (list, message, optional) => list.map((each, i) => {
+        if (each instanceof Tensor || (optional && each === null)) return handleOf(each);
+        throw new (optional ? TypeError : RuntimeError)(optional ? `${message}${i} is of type ${typeName(each)}` : message);
+      });
+      const saves = this.address ? marked(this.#saves, 'save_for_backward can only save variables, but argument ', true) : [];
+      const constant = marked(this.#constant, 'mark_non_differentiable only accepts variable arguments, but got ');
+      const dirty = marked(this.#dirty, 'mark_dirty can only accept variables, but argument ');
+      const lists = [inputs.map(handleOf), outputs.map(handleOf), dirty, constant, saves];
+      const made = C._custom_finish(this.address, [...lists.map((l) => l.length), Number(separate), Number(this.materialize_grads), ...lists.flat()]);
+      const dual = { saved: this.#forward, dirty, constant };
+      this.#forward = null;
+      return [outputs.map((old, i) => made[i] ?? old), dual];
+    }
+
+    /** The tangents of forward's outputs, with what save_for_forward kept. */
+    push(saved, tangents) {
+      this.#forward = saved;
+      try {
+        return this.kind.jvp(this, ...tangents);
+      } finally {
+        this.#forward = null;
+      }
+    }
+  }
+
+  // ---------------------------------------------------------------- Function
+
+  const classes = new WeakMap();
+
+  /** The class of a Function's nodes, and the engine's type of them. */
+  function nodesOf(kind) {
+    if (!classes.has(kind)) {
+      const name = `${kind.name}Backward`;
+      classes.set(kind, { made: { [name]: class extends FunctionCtx {} }[name], type: C._custom_type(name) });
+    }
+    return classes.get(kind);
+  }
+
+  /** Base class of functions with gradients of their own: subclass it, implement `forward` and `backward`
+   * as static methods, call `apply`. */
+  class Function {
+    static clear_saved_tensors_on_access = false;
+
+    /** Computes the outputs: `forward(ctx, ...args)`, or `forward(...args)` with a `setup_context` beside it.
+     * Nothing in it is recorded. @param {...any} _args @returns {any} */
+    static forward(..._args) {
+      throw new NotImplementedError('You must implement the forward function for custom autograd.Function.');
+    }
+
+    /** Prepares ctx after a forward that takes none. @param {any} _ctx @param {any[]} _inputs @param {any} _output */
+    static setup_context(_ctx, _inputs, _output) {
+      throw new NotImplementedError('setup_context is not implemented.');
+    }
+
+    /** A gradient for each argument of forward (null where there is none) from one for each output: an
+     * array, or the only one. @param {any} _ctx @param {...any} _grad_outputs @returns {any} */
+    static backward(_ctx, ..._grad_outputs) {
+      throw new NotImplementedError(
+        'You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD.');
+    }
+
+    /** Another name of `backward`. @param {any} _ctx @param {...any} _grad_outputs @returns {any} */
+    static vjp(_ctx, ..._grad_outputs) {
+      return Function.backward(_ctx);
+    }
+
+    /** A tangent for each output of forward from one for each argument.
+     * @param {any} _ctx @param {...any} _grad_inputs @returns {any} */
+    static jvp(_ctx, ..._grad_inputs) {
+      throw new NotImplementedError('You must implement the jvp function for custom autograd.Function to use it with forward mode AD.');
+    }
+
+    /** Calls `forward` on these arguments and records the call as one node of the graph; gives what forward
+     * returned. Bound to its class. @returns {(...args: any[]) => any} */
+    static get apply() {
+      return (...args) => apply(this, args);
+    }
+  }
+
+  function apply(kind, args) {
+    const separate = kind.setup_context !== Function.setup_context;
+    const inputs = args.map((a) => (a instanceof Tensor ? a : null));
+    const { made, type } = nodesOf(kind);
+    const id = hooks.newId();
+    const [address, ...needs] = C._custom_begin(id, [type, ...inputs.map(handleOf)]);
+    const ctx = new made(address, id, kind);
+    ctx.needs_input_grad = needs.map(Boolean);
+    const dual = library.suspendTangents(inputs);
+    let output;
+    try {
+      output = withGrad(false, () => kind.forward(...(separate ? [] : [ctx]), ...args));
+      if (separate) withGrad(false, () => { kind.setup_context(ctx, args, output); });
+    } finally {
+      dual?.resume();
+    }
+    const outputs = Array.isArray(output) ? output : [output];
+    const [results, marks] = ctx.finish(inputs, outputs, separate);
+    dual?.carry(ctx, outputs, results, marks);
+    if (address && engine.u32(address) > 1) hooks.objects.set(id, ctx);
+    if (address) remember(ctx);
+    return Array.isArray(output) ? results : results[0];
+  }
+
+  /** Makes a `backward` that cannot be differentiated: doing so raises RuntimeError. Wraps a function, or
+   * decorates a static method. @param {any} fn @param {any} [_context] @param {any} [descriptor] @returns {any} */
+  function once_differentiable(fn, _context, descriptor) {
+    if (descriptor) return { ...descriptor, value: once_differentiable(descriptor.value) };
+    return function once(ctx, ...args) {
+      const outputs = withGrad(false, () => fn.call(this, ctx, ...args));
+      if (!(engine.modes & MODES.GRAD) || !args.some((a) => a instanceof Tensor && a.requires_grad)) return outputs;
+      const made = C._delayed_error(Array.isArray(outputs) ? outputs : [outputs]);
+      return made.length === 1 ? made[0] : made;
+    };
+  }
+
+  // ---------------------------------------------------------------- in backward
+
+  /** The ctx of a custom node; the engine holds it, or somebody else does. */
+  function ctxOf(id) {
+    const found = hooks.objects.get(id) ?? Array.from(known.values(), (ref) => ref.deref()).find((object) => object?.id === id);
+    if (!found) throw new RuntimeError('pygrad: the ctx of a custom function is gone');
+    return found;
+  }
+
+  /** A function's result as the engine takes it: the handles of its gradients (0 for null, 1 for what is
+   * no tensor), and the type of what is none. */
+  function encode(given) {
+    const each = Array.isArray(given) ? given : [given ?? null];
+    const handles = each.map((g) => (g instanceof Tensor ? g.alive() : Number(g !== null && g !== undefined)));
+    return [handles, handles.includes(1) ? typeName(each[handles.indexOf(1)]) : ''];
+  }
+
+  const run = (id, handles) => encode(ctxOf(id).run(handles.map((handle) => (handle ? library.adopt(handle) : null))));
+
+  /** Carries a backward to its end: what the engine gave first, and then gives last. */
+  function walk(first) {
+    let step = first;
+    while (typeof step?.[0] === 'number') {
+      const [task, id, records, ...handles] = step;
+      let given;
+      try {
+        given = withGrad(records, () => run(id, handles));
+      } catch (error) {
+        C._backward_abort(task);
+        throw error;
+      }
+      step = C._backward_resume(task, ...given);
+    }
+    return step;
+  }
+
+  hooks.runners[HOST.FUNCTION] = (id, handles) => C._custom_given(ctxOf(id).alive(), ...run(id, handles));
+
+  library.walk = walk;
+  return { Function, FunctionCtx, once_differentiable };
+}

@@ -1,0 +1,349 @@
+/** The graph as objects: nodes, edges, what nodes saved, and hooks on all of these. */
+import { bind, RuntimeError, ValueError, within } from './engine.js';
+import { RemovableHandle } from './hooks.js';
+import { dtypeOf } from './tensor.js';
+
+/** @typedef {import('./tensor.js').Tensor} Tensor */
+
+/** A place in the graph where a gradient passes: an output of a node. `grad` and `backward` take it
+ * like a tensor. */
+export class GradientEdge {
+  /** @param {any} node @param {number} output_nr */
+  constructor(node, output_nr) {
+    this.node = node;
+    this.output_nr = output_nr;
+  }
+}
+
+const unsigned = (word) => (word < 0 ? 2n ** 64n + BigInt(word) : word);
+
+/** torch.autograd.graph over a library of tensors. */
+export function makeGraph(library, engine) {
+  const { C, Tensor, hooks, hold, letGo, recall, remember } = library;
+
+  /** One recorded operation; the same object each time while somebody holds it. Its class is named for
+   * the operation, and what that saved for its gradient are the attributes `_saved_*`; `_raw_saved_*`
+   * take hooks. */
+  class Node {
+    /** @param {number} address of a node, with a reference for this object; 0: of none */
+    constructor(address) {
+      if (new.target === Node) throw new TypeError("Can't instantiate abstract class Node");
+      this.address = address;
+      this.watched = false;
+      if (address) hold(this);
+    }
+
+    get disposed() {
+      return !this.address;
+    }
+
+    alive() {
+      if (!this.address) throw new RuntimeError('pygrad: this node was disposed of');
+      return this.address;
+    }
+
+    /** Lets go of the node now; any later use raises. */
+    dispose() {
+      if (this.address) letGo(this, this.address);
+      this.address = 0;
+    }
+
+    /** The node's name, such as 'MulBackward0'. @returns {string} */
+    name() {
+      return C._node_name(this.alive());
+    }
+
+    /** The nodes of the inputs, each with the number of the output that was used.
+     * @returns {[Node | null, number][]} */
+    get next_functions() {
+      const flat = C._node_next(this.alive());
+      return Array.from({ length: flat.length / 2 }, (_, i) => [wrap(flat[2 * i]), flat[2 * i + 1]]);
+    }
+
+    /** An object that lives as long as the node, for its users. In anomaly mode it tells where the node
+     * was made. @returns {Record<string, any>} */
+    get metadata() {
+      const id = C._node_metadata(this.alive(), 0);
+      if (id) return hooks.objects.get(id);
+      const [trace, parent] = C._node_trace(this.address);
+      const made = { ...(trace && { traceback_: hooks.objects.get(trace) }), ...(parent && { parent_: wrap(parent) }) };
+      C._node_metadata(this.address, hooks.keep(made));
+      return made;
+    }
+
+    /** True: only what needs a gradient is recorded. */
+    get requires_grad() {
+      return true;
+    }
+
+    /** Grows with every node that is recorded. @returns {number | bigint} */
+    _sequence_nr() {
+      return unsigned(C._node_sequence(this.alive()));
+    }
+
+    /** @param {number | bigint} sequence_nr */
+    _set_sequence_nr(sequence_nr) {
+      C._node_set_sequence(this.alive(), sequence_nr);
+    }
+
+    /** What the gradient of each output must look like.
+     * @returns {{dtype: any, shape: number[]}[]} */
+    get _input_metadata() {
+      const flat = C._node_outputs(this.alive());
+      const found = [];
+      for (let at = 0; at < flat.length; at += 2 + flat[at + 1])
+        found.push({ dtype: dtypeOf(flat[at]) ?? null, shape: flat.slice(at + 2, at + 2 + flat[at + 1]) });
+      return found;
+    }
+
+    /** Calls `fn(grad_inputs, grad_outputs)` after the node ran; an array that it returns replaces the
+     * grad_inputs. @param {(grad_inputs: (Tensor | null)[], grad_outputs: (Tensor | null)[]) => any} fn
+     * @returns {RemovableHandle} */
+    register_hook(fn) {
+      return hookOn(this, fn, false);
+    }
+
+    /** Calls `fn(grad_outputs)` before the node runs; an array that it returns replaces them.
+     * @param {(grad_outputs: (Tensor | null)[]) => any} fn @returns {RemovableHandle} */
+    register_prehook(fn) {
+      return hookOn(this, fn, true);
+    }
+
+    /** The gradient function by itself: the gradients of the outputs to those of the inputs. */
+    call(...grads) {
+      const found = C._node_call(this.alive(), grads);
+      return found.length === 1 ? found[0] : found;
+    }
+  }
+
+  const hookOn = (node, fn, pre) => hooks.register(node, fn,
+    (id) => C._node_hook_add(node.alive(), id, pre), (owner, id) => C._node_hook_remove(owner.address, id));
+
+  // ---------------------------------------------------------------- what nodes saved
+
+  /** One tensor that a node saved, as it is kept. */
+  class SavedTensor {
+    constructor(node, slot) {
+      this.node = node;
+      this.slot = slot;
+    }
+
+    get #packed() {
+      const id = C._node_saved_state(this.node.alive(), this.slot);
+      return id > 0 ? hooks.objects.get(id) : null;
+    }
+
+    /** Packs the saved tensor at once, and unpacks it whenever it is used.
+     * @param {(tensor: Tensor) => any} pack_hook @param {(packed: any) => Tensor} unpack_hook */
+    register_hooks(pack_hook, unpack_hook) {
+      withPair(pack_hook, unpack_hook, 'register_hooks', (id) => C._node_saved_hooks(this.node.alive(), this.slot, id), true);
+    }
+
+    /** What is kept: a tensor without history, or what the pack hook returned. */
+    get data() {
+      if (C._node_saved_state(this.node.alive(), this.slot) < 0) return null;
+      if (this.#packed) return this.#packed[0];
+      const found = this.unpack();
+      return found && !found.is_leaf ? found.detach() : found;
+    }
+
+    /** The unpack hook, or null. */
+    get unpack_hook() {
+      return this.#packed?.[1] ?? null;
+    }
+
+    /** The saved tensor, by way of the unpack hook if there is one. @returns {Tensor | null} */
+    unpack() {
+      return saved(this.node, this.slot);
+    }
+  }
+
+  const saved = (node, slot) => C._node_saved(node.alive(), slot) ?? null;
+  const raws = new WeakMap();
+
+  /** What a node keeps in a slot: the same object each time. */
+  function raw(node, slot) {
+    if (!raws.has(node)) raws.set(node, new Map());
+    const slots = raws.get(node);
+    if (!slots.has(slot)) slots.set(slot, new SavedTensor(node, slot));
+    return slots.get(slot);
+  }
+
+  /** Slots from one on, as many as there are. */
+  function* slots(node, slot) {
+    for (let k = slot; C._node_saved_state(node.alive(), k) > -2; k++) yield k;
+  }
+
+  const readers = {
+    '*': [(node, slot) => Array.from(slots(node, slot), (k) => saved(node, k)), (node, slot) => Array.from(slots(node, slot), (k) => raw(node, k))],
+    '#': [(node, slot) => saved(node, slot)?.item() ?? null],
+  };
+
+  function number(node, field, isInt) {
+    const found = C._node_number(node.alive(), field) ?? null;
+    return Array.isArray(found) ? found.map(unsigned) : isInt && found !== null ? unsigned(found) : found;
+  }
+
+  const known = (tensor) => recall(tensor.handle) ?? tensor;
+  const classes = new Map();
+
+  /** The class of the nodes of one kind, made when the first is seen; NodeType in wasm_core/graph.h says
+   * how the fields are written. */
+  function classOf(name, fields) {
+    const key = `${name} ${fields}`;
+    if (classes.has(key)) return classes.get(key);
+    const short = name.slice(name.lastIndexOf(':') + 1);
+    const made = { [short]: class extends Node {} }[short];
+    const define = (field, get) => Object.defineProperty(made.prototype, field, { get() { return get(this); } });
+    const [tensors, numbers = ''] = fields.split('|');
+    tensors.split(' ').filter(Boolean).forEach((field, slot) => {
+      if (field === '-') return;
+      const plain = field.replace(/[*#]$/, '');
+      const [get, getRaw] = readers[field.at(-1)] ?? [saved, raw];
+      define(`_saved_${plain}`, (node) => get(node, slot));
+      if (getRaw) define(`_raw_saved_${plain}`, (node) => getRaw(node, slot));
+    });
+    const named = numbers.includes('(') ? Array.from(numbers.matchAll(/(?:Scalar|float) (\w+)/g), ([, field]) => `${field}:x`)
+      : numbers.split(' ').filter(Boolean);
+    named.forEach((text, k) => {
+      const [field, letter] = text.split(':');
+      if (field !== '-') define(`_saved_${field}`, (node) => number(node, k, letter[0] === 'i'));
+    });
+    if (short === 'AccumulateGrad') define('variable', (node) => known(C._node_variable(node.alive())));
+    classes.set(key, made);
+    return made;
+  }
+
+  /** The object of a node; takes over the reference that came with the address. */
+  function wrap(address) {
+    if (!address) return null;
+    const found = recall(address);
+    if (found) engine.released.push(address);
+    return found ?? remember(new (classOf(C._node_name(address), C._node_fields(address)))(address));
+  }
+
+  // ---------------------------------------------------------------- edges
+
+  /** The node at which the gradient of a tensor or an edge arrives. */
+  const arrival = (place) => (place instanceof GradientEdge ? place.node : wrap(C._edge_of(place)));
+
+  /** The edge through which the gradient of a tensor passes.
+   * @param {Tensor} tensor @returns {GradientEdge} */
+  function get_gradient_edge(tensor) {
+    if (!tensor.requires_grad)
+      throw new RuntimeError('It is not possible to get the gradient edge for a Tensor that does not require gradients');
+    return new GradientEdge(arrival(tensor), tensor.output_nr);
+  }
+
+  /** Adds one to the version of a tensor, or of each of several: it was mutated in a way the engine did
+   * not see. @param {Tensor | Iterable<Tensor>} tensor */
+  function increment_version(tensor) {
+    const given = tensor instanceof Tensor ? [tensor] : tensor;
+    if (typeof given?.[Symbol.iterator] !== 'function') throw new RuntimeError('increment_version expect a Iterable[Tensor] as input');
+    for (const each of given) {
+      if (!(each instanceof Tensor)) throw new RuntimeError('increment_version expects each element of the iterable to be a tensor');
+      if (!each.is_inference()) C._bump_version(each);
+    }
+  }
+
+  // ---------------------------------------------------------------- hooks for saved tensors
+
+  /** Calls `use` with the engine's number of a pair of hooks; lets go of them if it fails, or always. */
+  function withPair(pack, unpack, name, use, once = false) {
+    if (typeof pack !== 'function' || typeof unpack !== 'function')
+      throw new TypeError(`${name}(): incompatible function arguments: two functions are wanted`);
+    const pair = hooks.keep([pack, unpack]);
+    let used = false;
+    try {
+      use(pair);
+      used = true;
+    } finally {
+      if (once || !used) hooks.drop(pair);
+    }
+  }
+
+  /** Runs fn; what is saved for backward meanwhile passes through a pair of hooks, the innermost alone.
+   * @template T @param {(tensor: Tensor) => any} pack called with each tensor that is saved
+   * @param {(packed: any) => Tensor} unpack gives it back in backward @param {() => T} fn @returns {T} */
+  function saved_tensors_hooks(pack, unpack, fn) {
+    return within(() => withPair(pack, unpack, 'saved_tensors_hooks', (id) => C._saved_hooks_push(id)), () => C._saved_hooks_pop(), fn);
+  }
+
+  /** Runs fn; tensors saved meanwhile live outside the engine's memory, in arrays of the host.
+   * @template T @param {() => T} fn @param {{pin_memory?: boolean, device_type?: string}} [_options] accepted as
+   *   in PyTorch, where they matter for GPUs @returns {T} */
+  function save_on_cpu(fn, _options) {
+    return saved_tensors_hooks(
+      (tensor) => ({ array: tensor.toTypedArray(), shape: tensor.shape, dtype: tensor.dtype }),
+      ({ array, shape, dtype }) => library.tensor(array, { shape, dtype }), fn);
+  }
+
+  /** Runs fn without the hooks around it. With a message it raises RuntimeError instead, where hooks are
+   * active already or somebody installs some within.
+   * @template T @param {[() => T] | [string | null, () => T]} args @returns {T} */
+  function disable_saved_tensors_hooks(...args) {
+    const [message, fn] = args.length === 1 ? [null, args[0]] : args;
+    if (message === null) return within(() => C._saved_hooks_push(0), () => C._saved_hooks_pop(), fn);
+    const before = () => {
+      const outer = C._saved_hooks_disabled() ?? null;
+      C._saved_hooks_disable(message);
+      return outer;
+    };
+    return within(before, (outer) => C._saved_hooks_disable(outer), fn);
+  }
+
+  /** What happens to a saved tensor that was mutated: "snapshot" (the default) gives gradients as if
+   * nothing had been, "check" raises, as PyTorch. At once, or while fn runs.
+   * @template T @param {'snapshot' | 'check'} mode @param {() => T} [fn] @returns {T | undefined} */
+  function set_saved_tensor_mode(mode, fn) {
+    if (mode !== 'snapshot' && mode !== 'check') throw new ValueError(`the mode of saved tensors is 'snapshot' or 'check', not '${mode}'`);
+    const before = C._set_saved_check(mode === 'check');
+    return fn && within(() => before, (was) => C._set_saved_check(was), fn);
+  }
+
+  // ---------------------------------------------------------------- hooks on several tensors
+
+  function task() {
+    const id = C._task_id();
+    if (id === -1) throw new RuntimeError('expected this hook to be called inside a backward call');
+    return id;
+  }
+
+  /** Calls a function once a backward, with the gradients of several tensors: in mode "all" with an array
+   * of them once the last is known, null for those that this backward does not compute; in mode "any"
+   * with the first that is known.
+   * @param {Tensor[]} tensors @param {(grads: any) => void} fn @param {{mode?: 'all' | 'any'}} [options]
+   * @returns {RemovableHandle} */
+  function register_multi_grad_hook(tensors, fn, ...rest) {
+    const { mode } = bind('register_multi_grad_hook', { mode: 'all' }, rest);
+    if (mode !== 'all' && mode !== 'any') throw new ValueError(`Expects mode to be one of ('all', 'any') but got ${mode}`);
+    if (mode === 'all' && !tensors.every((t) => t.requires_grad)) throw new RuntimeError('Expected gradient function to be set');
+    const nodes = mode === 'all' ? tensors.map(arrival) : [];
+    const runs = new Map(); // by backward: the gradients so far, and how many are to come
+    const gather = (index, grad) => {
+      const id = task();
+      if (!runs.has(id)) runs.set(id, { grads: tensors.map(() => null), left: nodes.filter((n) => C._will_run(n.alive())).length });
+      const run = runs.get(id);
+      run.grads[index] = grad;
+      if (--run.left > 0) return;
+      runs.delete(id);
+      fn(run.grads);
+    };
+    let latest = -1;
+    const first = (grad) => {
+      if (latest === (latest = task())) return;
+      fn(grad);
+    };
+    const handles = tensors.filter((t) => t.requires_grad)
+      .map((t, i) => t.register_hook(mode === 'any' ? (g) => { first(g); } : (g) => { gather(i, g); }));
+    return new RemovableHandle(handles[0]?.id ?? 0, () => handles.forEach((handle) => handle.remove()));
+  }
+
+  Object.assign(library, { Node, wrapNode: wrap, rawSaved: raw });
+  return {
+    Node, GradientEdge, SavedTensor, get_gradient_edge, increment_version, saved_tensors_hooks, save_on_cpu, disable_saved_tensors_hooks,
+    set_saved_tensor_mode, register_multi_grad_hook,
+    /** Always true: saved tensors are snapshots, so mutating them is safe. @returns {true} */
+    allow_mutation_on_saved_tensors: () => true,
+  };
+}

@@ -1,0 +1,50 @@
+/** Whether and how operations are recorded: switches, and scopes that take the function to run in them. */
+import { MODES, within } from './engine.js';
+
+const mustBeBool = (name, value) => {
+  if (typeof value !== 'boolean') throw new TypeError(`${name}(): argument 'enabled' (position 1) must be bool, not ${typeof value}`);
+  return value;
+};
+
+/** torch.no_grad and its like over a library of tensors. */
+export function makeModes({ withModes }, engine) {
+  const { GRAD, INFERENCE, ONE_THREAD } = MODES;
+  const put = (bit, on) => { engine.modes = on ? engine.modes | bit : engine.modes & ~bit; };
+
+  /** A mode that is set at once and for good, or while fn runs. */
+  const switchOf = (name, bit, meaning) => (mode, fn) => {
+    const before = engine.modes;
+    put(bit, mustBeBool(name, mode) === meaning);
+    return fn && within(() => before, () => put(bit, before & bit), fn);
+  };
+
+  /** Sets recording for all that follows, or while fn runs.
+   * @type {<T>(mode: boolean, fn?: () => T) => T | undefined} */
+  const set_grad_enabled = switchOf('set_grad_enabled', GRAD, true);
+  /** Accepted and remembered: backward runs on the calling thread whatever it says.
+   * @type {<T>(mode: boolean, fn?: () => T) => T | undefined} */
+  const set_multithreading_enabled = switchOf('set_multithreading_enabled', ONE_THREAD, false);
+
+  /** Runs fn without recording. @template T @param {() => T} fn @returns {T} */
+  const no_grad = (fn) => withModes(GRAD, 0, fn);
+  /** Runs fn with recording, even within no_grad (but not within inference_mode). @template T @param {() => T} fn @returns {T} */
+  const enable_grad = (fn) => withModes(0, GRAD, fn);
+  /** Runs fn with recording on or off. @template T @param {boolean} mode @param {() => T} fn @returns {T} */
+  const grad_mode = (mode, fn) => (mustBeBool('grad_mode', mode) ? enable_grad(fn) : no_grad(fn));
+  Object.assign(grad_mode, { no_grad, enable_grad, set_grad_enabled });
+
+  /** Runs fn without recording, for good: what is made inside never is recorded. `inference_mode(false, fn)`
+   * ends the mode within it. @template T @param {[() => T] | [boolean, () => T]} args @returns {T} */
+  function inference_mode(...args) {
+    const [mode, fn] = args.length === 1 ? [true, args[0]] : args;
+    return mustBeBool('inference_mode', mode) ? withModes(GRAD, INFERENCE | ONE_THREAD, fn) : withModes(INFERENCE | ONE_THREAD, GRAD, fn);
+  }
+
+  return {
+    no_grad, enable_grad, grad_mode, set_grad_enabled, inference_mode, set_multithreading_enabled,
+    /** @returns {boolean} */
+    is_grad_enabled: () => Boolean(engine.modes & GRAD),
+    /** @returns {boolean} */
+    is_inference_mode_enabled: () => Boolean(engine.modes & INFERENCE),
+  };
+}
