@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _call, _engine, _ops
-from ._call import binary, command, indexed, invoke, share, subscript
+from ._call import binary, indexed, invoke, share, subscript
 from ._dtypes import BY_CODE, Size, device, dtype, layout, strided
 from ._index import encode_index
+from ._long_calls import command
 
 _memory, _ints, _unsigned, _words = _engine.memory, _engine.ints, _engine.unsigned, _engine.words
 _L = _engine.layout

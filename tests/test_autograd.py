@@ -620,3 +620,75 @@ def test_hooks_and_their_tensors_are_freed() -> None:
     y.sum().backward()
     del x, y
     gc.collect()
+
+
+# ------------------------------------------------------------------ many backwards in one call
+
+
+class _Picky(pygrad.autograd.Function):
+    """Twice its input; no gradient for what starts from the last element."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return None if g[-1] else g * 2
+
+
+def _mixed(x: Any, seen: list[Any]) -> Any:
+    """A function with a hook, a custom function and a broadcast."""
+    y = (x.exp() * x.sum()).reshape(3, 1) * pygrad.tensor([[1.0, 0.3]], dtype=x.dtype)
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    return y.tanh().reshape(6) + _Picky.apply(x.cos().repeat(2))
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_rows_are_what_calls_one_by_one_give(create_graph: bool) -> None:
+    together: list[Any] = []
+    apart: list[Any] = []
+    x = leaf(0.3, -0.7, 1.1)
+    mine = pygrad.autograd.functional.jacobian(
+        lambda x: _mixed(x, together), x, create_graph=create_graph
+    )
+    y = _mixed(x, apart)
+    rows = [grad(e, x, retain_graph=True, create_graph=create_graph)[0] for e in y.unbind(0)]
+    assert mine.tolist() == pygrad.stack(rows).tolist()
+    assert together == apart
+    assert len(apart) == 6
+    if create_graph:
+        (first,), (second,) = (
+            grad(mine.square().sum(), x),
+            grad(pygrad.stack(rows).square().sum(), x),
+        )
+        assert first.tolist() == second.tolist()
+
+
+def test_the_last_row_frees_the_graph() -> None:
+    x = leaf(1.0, 2.0)
+    y = x * x
+    (found,) = grad(y, x, pygrad.eye(2, dtype=x.dtype), is_grads_batched=True)
+    assert found.tolist() == [[2.0, 0.0], [0.0, 4.0]]
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        grad(y, x, pygrad.ones(2, dtype=x.dtype))
+
+
+@leaves_nothing
+def test_a_hook_that_raises_in_a_row_leaves_nothing() -> None:
+    x, calls = leaf(1.0, 2.0), []
+
+    def third(g: Any) -> None:
+        calls.append(g)
+        if len(calls) == 2:
+            raise ValueError("enough")
+
+    def run(x: Any) -> Any:
+        y = x * x
+        y.register_hook(third)
+        return y
+
+    with pytest.raises(ValueError, match="enough"):
+        pygrad.autograd.functional.jacobian(run, x)
+    assert len(calls) == 2
+    calls.clear()

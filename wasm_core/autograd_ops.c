@@ -96,6 +96,7 @@ void op_grad(Call *c) {
   w.create_graph = arg_bool(c, 4);
   w.allow_unused = arg_bool(c, 5);
   w.materialize = arg_bool(c, 6);
+  w.n_rows = (int)arg_int(c, 8);
   go_on(c, task_start(&w), NULL);
 }
 

@@ -79,6 +79,7 @@ typedef struct {
 
 typedef struct {
   int32_t n_args, n_positional;
+  bool gathers; /* flagged v or V: takes tensors one by one where it has a list */
   int32_t inplace_at; /* of a row flagged N: the argument that asks for the in-place form; 0 if none */
   Arg args[PG_MAX_ARGS];
 } Schema;
@@ -179,6 +180,7 @@ static Schema *schema_of(int row) {
     if (*p != '*' && !keyword_only) s->n_positional++;
     for (p = end; *p == ',' || *p == ' ';) p++;
   }
+  s->gathers = strpbrk(op_rows[row].flags, "vV") != NULL;
   for (int i = 0; i < s->n_args; i++)
     if (strchr(op_rows[row].flags, 'N') && strcmp(name_text(s->args[i].name), "inplace") == 0) s->inplace_at = i;
   return schemas[row] = s;
@@ -590,6 +592,18 @@ static bool index_of(Value *v) {
   return true;
 }
 
+/* A value that needs no more than to be taken as it is. */
+static bool take_quickly(const PgFrame *f, const Schema *s, const Arg *a, int64_t slot, Value *v) {
+  *v = value_of(f, v->tag, slot);
+  bool list = a->type == ARG_TENSORS;
+  if (v->tag == TAG_TENSOR || (v->tag == TAG_INT && (a->type == ARG_INTS || a->type == ARG_INT_OR_INTS))) return false;
+  if ((list && s->gathers) || !fits(a, v)) return false;
+  const int64_t *handles = v->p;
+  for (int k = 0; list && k < v->n; k++)
+    if (handles[k] && !tensor_is((const Tensor *)(uintptr_t)handles[k])) return false;
+  return keep_list(v);
+}
+
 /* The common call: positional tensors and numbers for the first overload. False: go the long way. */
 static bool bind_quickly(const PgFrame *f, int32_t row, int n, uint64_t tags, const int64_t *slots, uint8_t mode, Call *c) {
   const Schema *s = (uint32_t)row < (uint32_t)n_op_rows ? schema_of(row) : NULL;
@@ -603,14 +617,9 @@ static bool bind_quickly(const PgFrame *f, int32_t row, int n, uint64_t tags, co
     if (v->tag == TAG_TENSOR) {
       v->t = (Tensor *)(uintptr_t)slots[i];
       if (type > ARG_TENSOR_OR_SCALAR || !tensor_is(v->t)) return false;
-    } else if (v->tag != TAG_INT && v->tag != TAG_FLOAT && v->tag != TAG_BOOL) {
-      return false;
     } else if (type == ARG_INDEX && v->tag == TAG_INT) {
       if (!index_of(v)) return false;
-    } else if (type == ARG_INDEX && v->tag == TAG_INDEX) {
-      *v = value_of(f, TAG_INDEX, slots[i]);
-      if (!keep_list(v)) return false;
-    } else if (type != ARG_TENSOR_OR_SCALAR && (type != ARG_INT || v->tag != TAG_INT)) {
+    } else if (!(is_number(v) && type == ARG_TENSOR_OR_SCALAR) && !take_quickly(f, s, &s->args[i], slots[i], v)) {
       return false;
     }
   }

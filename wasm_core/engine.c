@@ -11,6 +11,7 @@
 #include "elementwise.h"
 #include "forward.h"
 #include "graph.h"
+#include "hooks.h"
 #include "host.h"
 #include "memory.h"
 #include "op.h"
@@ -24,6 +25,7 @@ typedef struct State {
   Tensor **grads;      /* one an output, owned */
   Tensor *grad;        /* the storage of grads when there is one output */
   int32_t waiting;     /* gradients still to come */
+  int32_t arrivals;    /* all of them, for the next row */
   int32_t next_edge;   /* of the search */
   int32_t n_grads;
   bool needed;         /* its gradients are wanted: it runs or is captured */
@@ -39,6 +41,16 @@ typedef struct {
   Tensor *input; /* whose gradient it is, owned; NULL for an edge */
 } Capture;
 
+/* Of a task that walks the same graph several times, from other gradients each time. */
+typedef struct {
+  int32_t n, at;  /* how many walks, and the one under way */
+  int32_t n_roots;
+  Edge *roots;    /* owned */
+  Tensor **seeds; /* one a root, owned: a row for each walk (NULL: the one element); NULL: unit vectors */
+  Tensor **found; /* what each walk gave, row by row, owned */
+  bool retain_last;
+} Rows;
+
 struct Task {
   State *states;
   State **heap; /* ready, the highest sequence number first */
@@ -48,17 +60,19 @@ struct Task {
   bool pruned; /* inputs were named */
   bool retain_graph, create_graph, accumulate, allow_unused, materialize;
   uint64_t since; /* older nodes lead nowhere */
-  int n_captures;
+  int n_captures, n_roots, n_inputs;
   Capture *captures;
   int64_t work; /* elements of gradients, and some for each node */
   uint64_t capture_bits; /* a filter: the capture_bit of each captured node */
   int64_t id;
+  Rows *rows; /* NULL: one walk */
   bool whole; /* neither it nor those it is nested in leave parts of their graphs out */
 };
 
 static Task *running_task; /* or, while the host runs a custom function, the one that asked for it */
 static Task *waiting;      /* those that have asked, the last one first */
 static int32_t depth;      /* tasks that run within each other */
+static int64_t n_tasks;
 
 /* ------------------------------------------------------------ states */
 
@@ -250,147 +264,6 @@ Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m) {
   return g;
 }
 
-/* ------------------------------------------------------------ leaves */
-
-/* PyTorch's layout contract: a dense leaf has gradients of its own strides, any other contiguous ones. */
-static bool obeys_layout(const Tensor *g, const Tensor *leaf) {
-  if (!tensor_is_dense(leaf)) return tensor_is_contiguous(g);
-  for (int i = 0; i < leaf->ndim; i++)
-    if (leaf->sizes[i] != 1 && leaf->strides[i] != g->strides[i]) return false;
-  return tensor_is_dense(g);
-}
-
-static Tensor *copy_in_layout(Tensor *g, Tensor *leaf) {
-  Tensor *y = tensor_is_dense(leaf) ? tensor_empty_strided(leaf->ndim, leaf->sizes, leaf->strides, (DType)g->dtype)
-                                    : tensor_empty(leaf->ndim, leaf->sizes, (DType)g->dtype);
-  if (recording) return t_copy_(y, g, true);
-  return y && tensor_copy_data(y, g) ? y : NULL;
-}
-
-static bool set_grad(Tensor *leaf, Tensor *g) {
-  Meta *m = tensor_meta(leaf);
-  if (!m || !g) return false;
-  tensor_retain(g);
-  tensor_release(m->grad);
-  m->grad = g;
-  return true;
-}
-
-/* retain_grad: a later backward adds to what an earlier one left. */
-static bool retain_into(Tensor *t, Tensor *g) {
-  Tensor *old = t->meta ? t->meta->grad : NULL;
-  return set_grad(t, old ? t_add(old, g) : recording ? g : t_detach(g));
-}
-
-/* `g` may be stolen if only the caller's `refs` references and the pool's know it. */
-static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
-  if (!(leaf->flags & FLAG_REQUIRES_GRAD)) return true; /* any more */
-  Tensor *old = leaf->meta ? leaf->meta->grad : NULL;
-  if (!old) {
-    bool sole = g->refs <= refs && g->storage->refs == 1 && g->storage->bytes->refs == 1;
-    return set_grad(leaf, !recording && sole && !g->grad_fn && !forward_on && (any_layout || obeys_layout(g, leaf)) ? g : copy_in_layout(g, leaf));
-  }
-  if (recording) return set_grad(leaf, t_add(old, g));
-  if (old->dtype == g->dtype && tensor_is_dense(old) && tensor_same_shape(old, g)) {
-    destination = old;
-    Tensor *y = t_add(old, g);
-    destination = NULL;
-    return y != NULL;
-  }
-  Tensor *y = t_add(old, g);
-  return y && t_copy_(old, y, false);
-}
-
-/* ------------------------------------------------------------ hooks */
-
-static Tensor *run_hook(int32_t id, Tensor *g) {
-  Tensor *out = NULL;
-  int n_out = 0;
-  if (!host_call(HOST_HOOK, id, 1, &g, 1, &out, &n_out)) return NULL;
-  return n_out ? out : g;
-}
-
-typedef struct { int32_t id, slot; } Due;
-
-/* The hooks at a point, listed before the first runs, since hooks add and remove hooks. */
-static int due_hooks(const Node *n, HookPoint point, Due **due) {
-  int count = 0;
-  for (const NodeHook *h = n->hooks; h; h = h->next) count += h->point == point;
-  *due = count ? scratch_alloc((size_t)count * sizeof **due) : NULL;
-  if (!*due) return 0;
-  count = 0;
-  for (const NodeHook *h = n->hooks; h; h = h->next)
-    if (h->point == point) (*due)[count++] = (Due){h->id, h->slot};
-  return count;
-}
-
-static int due_leaf_hooks(const Hook *first, Due **due) {
-  int count = 0;
-  for (const Hook *h = first; h; h = h->next) count++;
-  *due = count ? scratch_alloc((size_t)count * sizeof **due) : NULL;
-  if (!*due) return 0;
-  count = 0;
-  for (const Hook *h = first; h; h = h->next) (*due)[count++] = (Due){h->id, 0};
-  return count;
-}
-
-static Tensor *run_leaf_hooks(const Tensor *leaf, Tensor *g) {
-  Due *due;
-  int n = leaf->meta && leaf->meta->hooks ? due_leaf_hooks(leaf->meta->hooks, &due) : 0;
-  for (int i = 0; i < n && !failed(); i++) g = run_hook(due[i].id, g);
-  return failed() ? NULL : g;
-}
-
-/* Hooks that see all of v, which they may replace, and all of `more`. What v holds is the pool's. */
-static bool run_node_hooks(Node *n, HookPoint point, int n_v, Tensor **v, int n_more, Tensor *const *more) {
-  Due *due;
-  bool replaced;
-  int n_due = n->hooks ? due_hooks(n, point, &due) : 0;
-  Tensor **out = n_due ? scratch_alloc((size_t)(n_v + 1) * sizeof *out) : NULL;
-  for (int i = 0; i < n_due && out; i++) {
-    if (!host_node_hook(point == AT_PRE ? HOST_NODE_PRE_HOOK : HOST_NODE_HOOK, due[i].id, n_v, v, n_more, more, out, &replaced))
-      return false;
-    if (replaced) memcpy(v, out, (size_t)n_v * sizeof *v);
-  }
-  return !failed();
-}
-
-static bool has_hooks(const Node *n, HookPoint point) {
-  for (const NodeHook *h = n->hooks; h; h = h->next)
-    if (h->point == point) return true;
-  return false;
-}
-
-/* Pre-hooks see the gradients that the state owns. */
-static bool run_prehooks(Node *n, int n_grads, Tensor **grads) {
-  if (!has_hooks(n, AT_PRE)) return true;
-  Tensor **v = scratch_alloc((size_t)n_grads * sizeof *v);
-  if (!v) return false;
-  memcpy(v, grads, (size_t)n_grads * sizeof *v);
-  if (!run_node_hooks(n, AT_PRE, n_grads, v, 0, NULL)) return false;
-  for (int i = 0; i < n_grads; i++) {
-    if (v[i] == grads[i]) continue;
-    tensor_retain(v[i]);
-    tensor_release(grads[i]);
-    grads[i] = v[i];
-  }
-  return true;
-}
-
-static bool run_accumulator(Node *n, Tensor *held) {
-  Tensor *leaf = n->variable;
-  int32_t mark = pool_mark();
-  Tensor *g = run_leaf_hooks(leaf, held);
-  bool ok = !failed() && run_node_hooks(n, AT_PRE, 1, &g, 0, NULL);
-  ok = ok && (!g || accumulate(leaf, g, g == held ? 1 : 1 + (pool_mark() > mark)));
-  Due *due;
-  int n_due = ok && leaf->meta && leaf->meta->post_hooks ? due_leaf_hooks(leaf->meta->post_hooks, &due) : 0;
-  for (int i = 0, n_out; i < n_due && ok; i++) ok = host_call(HOST_POST_HOOK, due[i].id, 1, &leaf, 0, NULL, &n_out);
-  ok = ok && run_node_hooks(n, AT_POST, 0, NULL, 1, &g);
-  pool_release(mark, NULL);
-  return ok && !failed();
-}
-
 /* ------------------------------------------------------------ running nodes */
 
 bool node_apply(Node *n, Tensor **g, Tensor **gi) {
@@ -566,7 +439,7 @@ static Tensor *root_gradient(int index, const OutputMeta *m, Tensor *given) {
 static bool check_roots(const GraphWalk *w) {
   for (int i = 0; i < w->n_roots; i++) {
     const Tensor *t = w->roots[i].tensor, *given = w->grads ? w->grads[i] : NULL;
-    if (t && (given || tensor_requires_grad(t)) && !check_root(i, t->ndim, t->sizes, given)) return false;
+    if (t && !w->n_rows && (given || tensor_requires_grad(t)) && !check_root(i, t->ndim, t->sizes, given)) return false;
   }
   for (int i = 0; i < w->n_roots; i++)
     if (w->roots[i].tensor && !tensor_requires_grad(w->roots[i].tensor))
@@ -581,39 +454,121 @@ static Edge end_edge(const GraphEnd *end) {
   return end->edge;
 }
 
-static bool start(Task *task, const GraphWalk *w) {
-  for (int i = 0; i < w->n_roots; i++) {
-    int32_t mark = pool_mark();
-    Edge e = end_edge(&w->roots[i]);
-    bool ok = e.node && (uint32_t)e.input_nr < (e.node->n_outputs ? e.node->n_outputs : 1u);
-    if (e.node && !ok) fail(ERR_INDEX, "tuple index out of range");
-    if (ok) {
-      Tensor *g = root_gradient(i, &e.node->outputs[e.input_nr], w->grads ? w->grads[i] : NULL);
-      ok = g && search(task, e.node);
-      g = ok ? gradient_fit(e.node, e.input_nr, g, &e.node->outputs[e.input_nr]) : NULL;
-      ok = g && deliver(state_of(task, e.node), e.input_nr, g);
-    }
-    node_release(e.node);
-    pool_release(mark, NULL);
-    if (!ok) return false;
-  }
-  return true;
+/* Takes the gradient that a root starts from. */
+static bool seed(Task *task, Edge root, Tensor *g) {
+  g = g ? gradient_fit(root.node, root.input_nr, g, &root.node->outputs[root.input_nr]) : NULL;
+  return g && deliver(state_of(task, root.node), root.input_nr, g);
 }
 
-/* Every root that waits for no other is ready at the start. */
-static bool push_roots(Task *task, const GraphWalk *w) {
-  for (int i = 0; i < w->n_roots; i++) {
-    Edge e = end_edge(&w->roots[i]);
-    State *s = e.node ? state_of(task, e.node) : NULL;
-    bool ok = s != NULL;
-    if (ok && s->waiting == 0) {
-      s->waiting = -1; /* once */
-      ok = heap_push(task, s);
-    }
-    node_release(e.node);
-    if (!ok) return false;
+/* A root that waits for no other is ready at the start. */
+static bool push_root(Task *task, Node *n) {
+  State *s = n ? state_of(task, n) : NULL;
+  if (!s || s->waiting) return s != NULL;
+  s->waiting = -1; /* once */
+  return heap_push(task, s);
+}
+
+static bool start_root(Task *task, const GraphWalk *w, int i) {
+  int32_t mark = pool_mark();
+  Edge e = end_edge(&w->roots[i]);
+  bool ok = e.node && (uint32_t)e.input_nr < (e.node->n_outputs ? e.node->n_outputs : 1u);
+  if (e.node && !ok) fail(ERR_INDEX, "tuple index out of range");
+  if (ok && task->rows) {
+    node_retain(e.node);
+    task->rows->roots[task->rows->n_roots++] = e;
+    ok = search(task, e.node);
+  } else if (ok) {
+    Tensor *g = root_gradient(i, &e.node->outputs[e.input_nr], w->grads ? w->grads[i] : NULL);
+    ok = g && search(task, e.node) && seed(task, e, g);
   }
-  return true;
+  node_release(e.node);
+  pool_release(mark, NULL);
+  return ok;
+}
+
+static bool push_roots(Task *task, const GraphWalk *w) {
+  bool ok = true;
+  for (int i = 0; i < w->n_roots && ok; i++) {
+    Edge e = end_edge(&w->roots[i]);
+    ok = push_root(task, e.node);
+    node_release(e.node);
+  }
+  return ok;
+}
+
+/* ------------------------------------------------------------ rows */
+
+static bool rows_new(Task *task, const GraphWalk *w) {
+  Rows *r = task->rows = mem_alloc_zero(sizeof *r);
+  if (!r) return false;
+  *r = (Rows){.n = w->n_rows, .retain_last = w->retain_graph};
+  r->roots = mem_alloc_zero((size_t)w->n_roots * sizeof *r->roots);
+  r->found = mem_alloc_zero((size_t)r->n * (size_t)w->n_inputs * sizeof *r->found);
+  r->seeds = w->grads ? mem_alloc_zero((size_t)w->n_roots * sizeof *r->seeds) : NULL;
+  for (int i = 0; r->seeds && i < w->n_roots; i++) tensor_retain(r->seeds[i] = w->grads[i]);
+  return !failed();
+}
+
+static void rows_drop(Rows *r, int n_roots, int n_captures) {
+  for (int i = 0; r->roots && i < r->n_roots; i++) node_release(r->roots[i].node);
+  for (int i = 0; r->seeds && i < n_roots; i++) tensor_release(r->seeds[i]);
+  for (int i = 0; r->found && i < r->n * n_captures; i++) tensor_release(r->found[i]);
+  mem_free(r->roots, (size_t)n_roots * sizeof *r->roots);
+  mem_free(r->seeds, (size_t)n_roots * sizeof *r->seeds);
+  mem_free(r->found, (size_t)r->n * (size_t)n_captures * sizeof *r->found);
+  mem_free(r, sizeof *r);
+}
+
+/* What a root of the row under way starts from. */
+static Tensor *row_gradient(const Rows *r, int root) {
+  const OutputMeta *m = &r->roots[root].node->outputs[r->roots[root].input_nr];
+  if (r->seeds) return root_gradient(root, m, r->seeds[root] ? t_select(r->seeds[root], 0, r->at) : NULL);
+  Tensor *unit = tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype);
+  if (unit && r->at < unit->numel) element_store_f(tensor_data(unit) + r->at * dtype_bytes((DType)m->dtype), (DType)m->dtype, 1);
+  return unit;
+}
+
+static bool begin_row(Task *task) {
+  Rows *r = task->rows;
+  task->retain_graph = r->retain_last || r->at + 1 < r->n;
+  for (State *s = task->states; s; s = s->next) {
+    if (r->at == 0) s->arrivals = s->waiting;
+    s->waiting = s->arrivals;
+    for (int i = 0; i < s->n_grads; i++) {
+      tensor_release(s->grads[i]);
+      s->grads[i] = NULL;
+    }
+  }
+  int32_t mark = pool_mark();
+  bool ok = true;
+  for (int i = 0; i < r->n_roots && ok; i++) ok = seed(task, r->roots[i], row_gradient(r, i));
+  pool_release(mark, NULL);
+  for (int i = 0; i < r->n_roots && ok; i++) ok = push_root(task, r->roots[i].node);
+  return ok;
+}
+
+/* Keeps what a walk gave and begins the next; false at the end of the last, or if it failed. */
+static bool next_row(Task *task) {
+  Rows *r = task->rows;
+  if (!r || r->at == r->n) return false;
+  for (int i = 0; i < task->n_captures; i++) {
+    r->found[r->at * task->n_captures + i] = task->captures[i].value;
+    task->captures[i].value = NULL;
+  }
+  if (++r->at == r->n) return false;
+  task->id = n_tasks++;
+  return begin_row(task);
+}
+
+/* What the walks gave for an input, stacked; zeros stand for what did not arrive; NULL if nothing did. */
+static Tensor *stacked(const Task *task, int input) {
+  const Rows *r = task->rows;
+  Tensor **v = scratch_alloc((size_t)r->n * sizeof *v), *any = NULL;
+  for (int i = 0; v && i < r->n; i++)
+    if ((v[i] = r->found[i * task->n_captures + input])) any = v[i];
+  for (int i = 0; any && i < r->n; i++)
+    if (!v[i]) v[i] = t_zeros_like(any);
+  return any ? t_stack((Tensors){r->n, v}, 0) : NULL;
 }
 
 static bool find_captures(Task *task, const GraphWalk *w) {
@@ -673,17 +628,24 @@ static void stop_waiting(Task *task) {
 
 static uint64_t product_since; /* of the next task */
 
+static bool start(Task *task, const GraphWalk *w) {
+  if (w->n_rows && !rows_new(task, w)) return false;
+  for (int i = 0; i < w->n_roots; i++)
+    if (!start_root(task, w, i)) return false;
+  return w->n_rows ? begin_row(task) : push_roots(task, w);
+}
+
 Task *task_start(const GraphWalk *w) {
-  static int64_t n_tasks;
   Task *task = failed() ? NULL : mem_alloc_zero(sizeof *task);
   if (!task) return NULL;
   *task = (Task){.retain_graph = w->retain_graph, .create_graph = w->create_graph, .accumulate = w->accumulate,
                  .allow_unused = w->allow_unused, .materialize = w->materialize, .pruned = w->n_inputs > 0, .id = n_tasks++,
-                 .since = product_since, .whole = w->n_inputs == 0 && engine_runs_whole()};
+                 .since = product_since, 
+                 .n_roots = w->n_roots, .n_inputs = w->n_inputs, .whole = w->n_inputs == 0 && engine_runs_whole()};
   product_since = 0;
   bool ok = check_roots(w) && find_captures(task, w);
   Before was = task_enter(task);
-  ok = ok && start(task, w) && push_roots(task, w);
+  ok = ok && start(task, w);
   task_leave(was);
   if (ok) return task;
   task_end(task);
@@ -699,7 +661,7 @@ bool task_run(Task *task, Tensor **gi) {
     node_running = s->node;
     ok = resume_state(task, s, gi);
   }
-  while (ok && task->heap_n && !task->asks) {
+  while (ok && !task->asks && (task->heap_n || next_row(task))) {
     s = heap_pop(task);
     node_running = s->node;
     ok = (profiling ? run_profiled : run_state)(task, s);
@@ -723,8 +685,9 @@ bool task_creates_graph(const Task *task) { return task->create_graph; }
 
 int task_results(Task *task, Tensor **captured) {
   for (int i = 0; captured && i < task->n_captures; i++) {
-    Capture *c = &task->captures[i];
-    captured[i] = c->value;
+    const Capture *c = &task->captures[i];
+    captured[i] = task->rows ? stacked(task, i) : c->value;
+    if (captured[i] && task->rows) continue;
     if (c->value) {
       tensor_retain(c->value);
       pool_push(c->value);
@@ -755,6 +718,7 @@ void task_end(Task *task) {
     tensor_release(task->captures[i].input);
     node_release(task->captures[i].node);
   }
+  if (task->rows) rows_drop(task->rows, task->n_roots, task->n_inputs);
   mem_free(task->captures, (size_t)task->n_captures * sizeof *task->captures);
   mem_free(task, sizeof *task);
 }
@@ -794,7 +758,7 @@ bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bo
                      int n_inputs, Tensor *const *inputs, bool accumulate_, bool allow_unused, Tensor **captured) {
   size_t scratch = scratch_mark();
   GraphWalk w = {n_roots, ends_of(n_roots, roots), grads, n_inputs, ends_of(n_inputs, inputs), retain_graph, create_graph, accumulate_,
-            allow_unused, false};
+            allow_unused, false, 0};
   bool ok = engine_walk(&w, captured);
   scratch_release(scratch);
   return ok;

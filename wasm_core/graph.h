@@ -224,6 +224,9 @@ typedef struct {
   bool retain_graph, create_graph;
   bool accumulate; /* into leaves' .grad; otherwise the gradients of inputs are returned */
   bool allow_unused, materialize; /* what to do about inputs without a gradient */
+  /* Above 0: that many walks one after the other, each as by a call of its own, and their results stacked. `grads` have a
+   * dimension more, a row a walk; or there are none and one root, whose elements the walks start from in turn. */
+  int n_rows;
 } GraphWalk;
 typedef struct Task Task;
 Task *task_start(const GraphWalk *w); /* NULL if it failed; otherwise task_end is due */

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from .. import _ops
+from .. import _call, _long_calls, _ops
 from .._dtypes import Size
 from .._tensor import Tensor
 from .._warnings import once
@@ -64,6 +64,7 @@ __all__ = [
 ]
 
 _C = _ops.C
+_engine_grad = _long_calls.gradient(_call.ROWS["_grad"])
 is_grad_enabled = _ops.SPACES["f"]["is_grad_enabled"]
 is_inference_mode_enabled = _ops.SPACES["f"]["is_inference_mode_enabled"]
 _stack, _zeros_like = _ops.SPACES["f"]["stack"], _ops.SPACES["f"]["zeros_like"]
@@ -148,10 +149,28 @@ def _walk(outputs: tuple[Any, ...], inputs: tuple[Any, ...], run: Callable[..., 
 
 
 def _grad(
-    outputs: tuple[Any, ...], inputs: tuple[Any, ...], grads: tuple[Any, ...], *flags: bool
+    outputs: tuple[Any, ...],
+    inputs: tuple[Any, ...],
+    grads: tuple[Any, ...],
+    retain: bool,
+    create_graph: bool,
+    allow_unused: bool,
+    materialize: bool,
+    rows: int = 0,
 ) -> Any:
-    """The engine's `_grad`, of tensors and edges."""
-    return _walk(outputs, inputs, lambda of, at, edges: _C["_grad"](of, at, grads, *flags, edges))
+    """The engine's `_grad`, of tensors and edges.
+
+    Args:
+        rows: above 0: so many backwards, one for each row of `grads`, or without those for each
+            element of the one output; their results come stacked.
+    """
+    return _walk(
+        outputs,
+        inputs,
+        lambda of, at, edges: _engine_grad(
+            of, at, grads, retain, create_graph, allow_unused, materialize, edges, rows
+        ),
+    )
 
 
 def _warn_of_cycle() -> None:
@@ -272,14 +291,8 @@ def _batched_grad(
     batch dimension.
     """
     n = _check_batch(outputs, grads)
-    rows = []
-    for i in range(n):
-        row = tuple(None if grad is None else grad[i] for grad in grads)
-        last = i == n - 1
-        rows.append(
-            _grad(outputs, inputs, row, retain or not last, create_graph, allow_unused, False)
-        )
-    stacked = [None if each[0] is None else _stack(each) for each in zip(*rows, strict=True)]
+    flags = retain, create_graph, allow_unused, False
+    stacked = list(_grad(outputs, inputs, grads, *flags, rows=n)) if n else []
     if not materialize:
         return stacked
     if any(

@@ -14,13 +14,13 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _call, _engine, _ops
+from .. import _call, _engine, _long_calls, _ops
 from .._modes import GRAD, get, put, switch
 from ..utils import hooks
 from . import graph
 
 _C = _ops.C
-resume = _call.resumption(_call.ROWS["_backward_resume"])
+resume = _long_calls.resumption(_call.ROWS["_backward_resume"])
 LEVELS = 16
 """Backwards that nest on one thread."""
 

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .. import _call, _engine, _ops
+from .. import _call, _engine, _long_calls, _ops
 from .._modes import GRAD, get, put, switch
 from .._tensor import Tensor
 from .._vmap import levels
@@ -34,8 +34,8 @@ __all__ = [
 ]
 
 _C = _ops.C
-_begin = _call.resumption(_call.ROWS["_custom_begin"])
-_end = _call.resumption(_call.ROWS["_custom_finish"])
+_begin = _long_calls.resumption(_call.ROWS["_custom_begin"])
+_end = _long_calls.resumption(_call.ROWS["_custom_finish"])
 
 
 class FunctionCtx:

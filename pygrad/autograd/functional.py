@@ -8,7 +8,7 @@ tuple for a tuple.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import pygrad
@@ -445,26 +445,40 @@ def _unit_vectors(like: Tensors) -> Tensors:
     return tuple(pieces)
 
 
+def _strict_rows(i: int, output: Any, inputs: Tensors, create_graph: bool) -> Iterator[Tensors]:
+    """The gradients of each element of output i, which strict mode must not find independent."""
+    for element in output.reshape(-1).unbind(0):
+        grads = _pull_back((element,), inputs, retain_graph=True, create_graph=create_graph)
+        for k, grad in enumerate(grads):
+            if grad is None:
+                raise RuntimeError(
+                    f"Output {i} of the user-provided function is independent of input {k}."
+                    f"{_NOT_STRICT}."
+                )
+            if create_graph and not grad.requires_grad:
+                raise RuntimeError(_constant_matrix("jacobian", i))
+        yield grads
+
+
 def _rows(outputs: Tensors, inputs: Tensors, create_graph: bool, strict: bool) -> Any:
-    """The Jacobian by one backward a number of the outputs."""
+    """The Jacobian by one backward a number of the outputs, those of an output in one call."""
     table = []
+    columns: Tensors
     for i, output in enumerate(outputs):
-        columns: tuple[list[Any], ...] = tuple([] for _ in inputs)
-        for element in output.reshape(-1).unbind(0):
-            grads = _pull_back((element,), inputs, retain_graph=True, create_graph=create_graph)
-            for k, (column, grad, x) in enumerate(zip(columns, grads, inputs, strict=True)):
-                if strict and grad is None:
-                    raise RuntimeError(
-                        f"Output {i} of the user-provided function is independent of input {k}."
-                        f"{_NOT_STRICT}."
-                    )
-                if strict and create_graph and not grad.requires_grad:
-                    raise RuntimeError(_constant_matrix("jacobian", i))
-                column.append(pygrad.zeros_like(x) if grad is None else grad)
+        n = output.numel()
+        if strict or n == 0:
+            rows = zip(*_strict_rows(i, output, inputs, create_graph), strict=True)
+            columns = tuple(pygrad.stack(row, 0) for row in rows) or (pygrad.stack(()),)
+        elif output.requires_grad:
+            flags = (True, create_graph, True, False)
+            columns = pygrad.autograd._grad((output,), inputs, (), *flags, rows=n)
+        else:
+            columns = (None,) * len(inputs)
+        shapes = [(*output.shape, *x.shape) for x in inputs]
         table.append(
             tuple(
-                pygrad.stack(column, 0).view((*output.shape, *x.shape))
-                for column, x in zip(columns, inputs, strict=True)
+                pygrad.zeros(shape, dtype=x.dtype) if column is None else column.view(shape)
+                for column, shape, x in zip(columns, shapes, inputs, strict=True)
             )
         )
     return tuple(table)

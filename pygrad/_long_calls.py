@@ -1,0 +1,176 @@
+"""Calls of the engine's own services that may take long: backwards and what resumes them.
+
+Each is encoded here for its one row, in less Python than `_call.invoke` takes. After a backward
+that was short the next keeps the GIL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _engine as e
+from ._call import (
+    _DATA,
+    _ONE_RELEASED,
+    _PACK,
+    _WORDS,
+    LONG,
+    _call,
+    _call2,
+    _call_long,
+    _finish,
+    _frame,
+    _hand_over_rest,
+    _head,
+    _header,
+    _ident,
+    _memory,
+    _other,
+    _owner,
+    _pack_ints,
+    _pop,
+    _released,
+    _result,
+    _slots,
+    _trap,
+    invoke,
+)
+
+_SHORT_WORK = 1 << 15
+_call2_long, _DESCRIBED, _NONE = e.call2_long, e.DESCRIBED, e.NONE
+
+
+def command(row: int) -> Callable[[Any], Any]:
+    """A function of a tensor for a backward, which may take long. After one that was short the
+    next keeps the GIL.
+    """
+    head = _head(row, 0, e.TENSOR)
+    ints, work = e.ints, e.WORK
+
+    def run_command(self: Any) -> Any:
+        saved: bytes | None = None
+        if locked := ints[work] > _SHORT_WORK or _ident() != _owner.ident or _owner.busy:
+            saved = e.enter()
+        else:
+            _owner.busy = True
+        try:
+            dead = 0
+            if _released:
+                dead = _pop()
+                if _released:
+                    _hand_over_rest()
+            _pack_ints(_slots, 0, head, dead, self._h, 0)
+            (_call2_long if locked else _call2)()
+            r = _result[0]
+            if r == _DESCRIBED and ints[e.RESULT_TAG] == _NONE:
+                return None
+            return _other(r, row, (self,))
+        finally:
+            if locked:
+                e.leave(saved)
+            else:
+                _owner.busy = False
+
+    return run_command
+
+
+def resumption(row: int) -> Callable[[int, list[int]], Any]:
+    """A function (int, list of ints) -> list of ints, or anything else, for an op of these."""
+    head, at = _head(row, 0, e.INT, e.INTS), e.DATA >> 3
+    call2 = e.call2_long if row in LONG else e.call2
+
+    def resume(what: int, values: list[int]) -> Any:
+        n = len(values)
+        if n > e.DATA_BYTES // 8:
+            return invoke(row, 0, (what, values), {})
+        saved = e.enter()
+        try:
+            dead = 0
+            if _released:
+                dead = _pop()
+                if _released:
+                    _hand_over_rest()
+            for place, value in enumerate(values, at):
+                e.words[place] = value
+            _pack_ints(_slots, 0, head, dead, what, e.DATA | n << 32)
+            call2()
+            r = _result[0]
+            if r == e.DESCRIBED and e.ints[e.RESULT_TAG] == e.INTS:
+                start = e.words[e.RESULT] >> 3
+                return e.words[start : start + e.ints[e.RESULT_TAG + 1]].tolist()
+            return _other(r, row, (what, values))
+        finally:
+            e.leave(saved)
+
+    return resume
+
+
+def gradient(row: int) -> Callable[..., Any]:
+    """A function for the op behind `grad`: lists of tensors and flags, encoded without a detour.
+
+    Its arguments are those of the op; roots, inputs and gradients may be None.
+    """
+    lists, flags = (e.TENSORS, e.TENSORS, e.TENSORS), (e.BOOL, e.BOOL, e.BOOL, e.BOOL)
+    tags = sum(tag << (4 * i) for i, tag in enumerate((*lists, *flags, e.INTS, e.INT)))
+    head = _header(row, 9, 0, 0)
+    pack, ints, work = _PACK[9], e.ints, e.WORK
+
+    def run_gradient(
+        roots: Sequence[Any],
+        inputs: Sequence[Any],
+        grads: Sequence[Any],
+        retain: bool,
+        create: bool,
+        unused: bool,
+        zeros: bool,
+        edges: Sequence[int],
+        rows: int = 0,
+    ) -> Any:
+        words = [0 if t is None else t._h for t in (*roots, *inputs, *grads)]
+        words += edges
+        n = len(words)
+        if n > 32:
+            flags = (retain, create, unused, zeros)
+            return invoke(row, 0, (roots, inputs, grads, *flags, edges, rows), {})
+        at_inputs = _DATA + 8 * len(roots)
+        at_grads = at_inputs + 8 * len(inputs)
+        at_edges = at_grads + 8 * len(grads)
+        saved: bytes | None = None
+        if locked := ints[work] > _SHORT_WORK or _ident() != _owner.ident or _owner.busy:
+            saved = e.enter()
+        else:
+            _owner.busy = True
+        try:
+            dead, now = 0, head
+            if _released:
+                dead = _pop()
+                now += _ONE_RELEASED * (e.hand_over(1) if _released else 1)
+            _WORDS[n].pack_into(_memory, _DATA, *words)
+            pack(
+                _memory,
+                _frame,
+                now,
+                tags,
+                dead,
+                _DATA | len(roots) << 32,
+                at_inputs | len(inputs) << 32,
+                at_grads | len(grads) << 32,
+                retain,
+                create,
+                unused,
+                zeros,
+                at_edges | len(edges) << 32,
+                rows,
+            )
+            (_call_long if locked else _call)()
+            if _trap[0]:
+                raise e.trapped()
+            return _finish(_result[0], row, (), {})
+        finally:
+            if locked:
+                e.leave(saved)
+            else:
+                _owner.busy = False
+
+    return run_gradient

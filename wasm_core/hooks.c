@@ -1,0 +1,150 @@
+/* What runs at a node beside its function: hooks, and the accumulation of gradients into leaves; see hooks.h. */
+#include "hooks.h"
+
+#include <string.h>
+
+#include "copy.h"
+#include "elementwise.h"
+#include "forward.h"
+#include "host.h"
+#include "memory.h"
+#include "op.h"
+
+/* ------------------------------------------------------------ leaves */
+
+/* PyTorch's layout contract: a dense leaf has gradients of its own strides, any other contiguous ones. */
+static bool obeys_layout(const Tensor *g, const Tensor *leaf) {
+  if (!tensor_is_dense(leaf)) return tensor_is_contiguous(g);
+  for (int i = 0; i < leaf->ndim; i++)
+    if (leaf->sizes[i] != 1 && leaf->strides[i] != g->strides[i]) return false;
+  return tensor_is_dense(g);
+}
+
+static Tensor *copy_in_layout(Tensor *g, Tensor *leaf) {
+  Tensor *y = tensor_is_dense(leaf) ? tensor_empty_strided(leaf->ndim, leaf->sizes, leaf->strides, (DType)g->dtype)
+                                    : tensor_empty(leaf->ndim, leaf->sizes, (DType)g->dtype);
+  if (recording) return t_copy_(y, g, true);
+  return y && tensor_copy_data(y, g) ? y : NULL;
+}
+
+static bool set_grad(Tensor *leaf, Tensor *g) {
+  Meta *m = tensor_meta(leaf);
+  if (!m || !g) return false;
+  tensor_retain(g);
+  tensor_release(m->grad);
+  m->grad = g;
+  return true;
+}
+
+/* retain_grad: a later backward adds to what an earlier one left. */
+bool retain_into(Tensor *t, Tensor *g) {
+  Tensor *old = t->meta ? t->meta->grad : NULL;
+  return set_grad(t, old ? t_add(old, g) : recording ? g : t_detach(g));
+}
+
+/* `g` may be stolen if only the caller's `refs` references and the pool's know it. */
+static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
+  if (!(leaf->flags & FLAG_REQUIRES_GRAD)) return true; /* any more */
+  Tensor *old = leaf->meta ? leaf->meta->grad : NULL;
+  if (!old) {
+    bool sole = g->refs <= refs && g->storage->refs == 1 && g->storage->bytes->refs == 1;
+    return set_grad(leaf, !recording && sole && !g->grad_fn && !forward_on && (any_layout || obeys_layout(g, leaf)) ? g : copy_in_layout(g, leaf));
+  }
+  if (recording) return set_grad(leaf, t_add(old, g));
+  if (old->dtype == g->dtype && tensor_is_dense(old) && tensor_same_shape(old, g)) {
+    destination = old;
+    Tensor *y = t_add(old, g);
+    destination = NULL;
+    return y != NULL;
+  }
+  Tensor *y = t_add(old, g);
+  return y && t_copy_(old, y, false);
+}
+
+/* ------------------------------------------------------------ hooks */
+
+Tensor *run_hook(int32_t id, Tensor *g) {
+  Tensor *out = NULL;
+  int n_out = 0;
+  if (!host_call(HOST_HOOK, id, 1, &g, 1, &out, &n_out)) return NULL;
+  return n_out ? out : g;
+}
+
+/* The hooks at a point, listed before the first runs, since hooks add and remove hooks. */
+int due_hooks(const Node *n, HookPoint point, Due **due) {
+  int count = 0;
+  for (const NodeHook *h = n->hooks; h; h = h->next) count += h->point == point;
+  *due = count ? scratch_alloc((size_t)count * sizeof **due) : NULL;
+  if (!*due) return 0;
+  count = 0;
+  for (const NodeHook *h = n->hooks; h; h = h->next)
+    if (h->point == point) (*due)[count++] = (Due){h->id, h->slot};
+  return count;
+}
+
+static int due_leaf_hooks(const Hook *first, Due **due) {
+  int count = 0;
+  for (const Hook *h = first; h; h = h->next) count++;
+  *due = count ? scratch_alloc((size_t)count * sizeof **due) : NULL;
+  if (!*due) return 0;
+  count = 0;
+  for (const Hook *h = first; h; h = h->next) (*due)[count++] = (Due){h->id, 0};
+  return count;
+}
+
+Tensor *run_leaf_hooks(const Tensor *leaf, Tensor *g) {
+  Due *due;
+  int n = leaf->meta && leaf->meta->hooks ? due_leaf_hooks(leaf->meta->hooks, &due) : 0;
+  for (int i = 0; i < n && !failed(); i++) g = run_hook(due[i].id, g);
+  return failed() ? NULL : g;
+}
+
+/* Hooks that see all of v, which they may replace, and all of `more`. What v holds is the pool's. */
+bool run_node_hooks(Node *n, HookPoint point, int n_v, Tensor **v, int n_more, Tensor *const *more) {
+  Due *due;
+  bool replaced;
+  int n_due = n->hooks ? due_hooks(n, point, &due) : 0;
+  Tensor **out = n_due ? scratch_alloc((size_t)(n_v + 1) * sizeof *out) : NULL;
+  for (int i = 0; i < n_due && out; i++) {
+    if (!host_node_hook(point == AT_PRE ? HOST_NODE_PRE_HOOK : HOST_NODE_HOOK, due[i].id, n_v, v, n_more, more, out, &replaced))
+      return false;
+    if (replaced) memcpy(v, out, (size_t)n_v * sizeof *v);
+  }
+  return !failed();
+}
+
+bool has_hooks(const Node *n, HookPoint point) {
+  for (const NodeHook *h = n->hooks; h; h = h->next)
+    if (h->point == point) return true;
+  return false;
+}
+
+/* Pre-hooks see the gradients that the state owns. */
+bool run_prehooks(Node *n, int n_grads, Tensor **grads) {
+  if (!has_hooks(n, AT_PRE)) return true;
+  Tensor **v = scratch_alloc((size_t)n_grads * sizeof *v);
+  if (!v) return false;
+  memcpy(v, grads, (size_t)n_grads * sizeof *v);
+  if (!run_node_hooks(n, AT_PRE, n_grads, v, 0, NULL)) return false;
+  for (int i = 0; i < n_grads; i++) {
+    if (v[i] == grads[i]) continue;
+    tensor_retain(v[i]);
+    tensor_release(grads[i]);
+    grads[i] = v[i];
+  }
+  return true;
+}
+
+bool run_accumulator(Node *n, Tensor *held) {
+  Tensor *leaf = n->variable;
+  int32_t mark = pool_mark();
+  Tensor *g = run_leaf_hooks(leaf, held);
+  bool ok = !failed() && run_node_hooks(n, AT_PRE, 1, &g, 0, NULL);
+  ok = ok && (!g || accumulate(leaf, g, g == held ? 1 : 1 + (pool_mark() > mark)));
+  Due *due;
+  int n_due = ok && leaf->meta && leaf->meta->post_hooks ? due_leaf_hooks(leaf->meta->post_hooks, &due) : 0;
+  for (int i = 0, n_out; i < n_due && ok; i++) ok = host_call(HOST_POST_HOOK, due[i].id, 1, &leaf, 0, NULL, &n_out);
+  ok = ok && run_node_hooks(n, AT_POST, 0, NULL, 1, &g);
+  pool_release(mark, NULL);
+  return ok && !failed();
+}
