@@ -28,7 +28,7 @@ help:
 	@echo 'make size    bytes, lines and longest functions, against the budget'
 	@echo 'make web     the demo page, on 127.0.0.1'
 	@echo 'make web-test  the JavaScript front under Node, the page in Chromium and Firefox'
-	@echo 'make bits    the hashes of fixed runs on every host'
+	@echo 'make bits    the hashes of fixed runs and of all ops, on every host and as recorded'
 	@echo 'make bench   speed'
 	@echo 'make ci      all of it'
 
@@ -209,7 +209,7 @@ web-test: need-node need-browsers $(VENV)/.web
 	node --test tests/web/
 	$(VENV)/bin/python -m pytest tests/web
 
-bits: need-node $(VENV)/.demo
+bits: need-node need-browsers $(VENV)/.dev
 	$(VENV)/bin/python tests/bits/table.py
 
 # What a change must hold to.

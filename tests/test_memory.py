@@ -276,3 +276,12 @@ def test_failed_call_leaves_no_garbage_to_collect() -> None:
         assert pygrad.pg_live_count() == before
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "sliced"])
+def test_nan_leaves_with_one_pattern(layout: str) -> None:
+    bits = pygrad.tensor([[-4093, 0, 0], [0, 0x7FC12345, 0]], dtype=pygrad.int32)
+    made = bits.view(pygrad.float32)
+    shown = {"contiguous": made, "transposed": made.t(), "sliced": made[:, ::2]}[layout]
+    found = set(shown.numpy().copy().view("uint32").ravel().tolist())
+    assert found == {0, 0x7FC00000}

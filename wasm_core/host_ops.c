@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "forward.h"
+#include "iter.h"
 #include "op.h"
 #include "ops_private.h"
 #include "print.h"
@@ -75,14 +76,13 @@ void op_repr(Call *c) {
 /* ------------------------------------------------------------ elements for the host */
 
 /* NaNs differ between hosts in their bits alone, so one pattern leaves the engine. */
-static void canonicalise(Tensor *t) {
-  if (!tensor_is_contiguous(t)) return;
-  char *p = tensor_data(t);
-  DISPATCH_FLOAT(t->dtype, {
-    T *x = (T *)(void *)p;
+static void canonicalise(char **p, const int64_t *strides, int64_t n, const void *dtype) {
+  DISPATCH_FLOAT(*(const DType *)dtype, {
     const T quiet = (T)NAN;
-    for (int64_t i = 0; i < t->numel; i++)
-      if (x[i] != x[i]) x[i] = quiet;
+    for (int64_t i = 0; i < n; i++) {
+      T *x = (T *)(void *)(p[0] + i * strides[0]);
+      if (*x != *x) *x = quiet;
+    }
   })
 }
 
@@ -90,6 +90,7 @@ void op_export(Call *c) {
   Tensor *t = arg_tensor(c, 0);
   if (!tensor_export(t)) return;
   tensor_retain(t); /* until the host ends the export */
-  canonicalise(t);
+  const DType dtype = (DType)t->dtype;
+  iterate(1, &t, canonicalise, &dtype);
   ret_int(c, (int64_t)(uintptr_t)tensor_data(t));
 }

@@ -265,9 +265,14 @@ export function makeTensors(engine) {
 
     /** The elements in order, copied, as a typed array (int64: BigInt64Array). */
     toTypedArray() {
+      const read = (at) => new (this.dtype.array)(engine.memory.buffer.slice(at, at + this.numel() * this.dtype.itemsize));
       return runScope(() => {
-        const at = noGrad(() => this.detach().contiguous()).data_ptr();
-        return new (this.dtype.array)(engine.memory.buffer.slice(at, at + this.numel() * this.dtype.itemsize));
+        const elements = read(noGrad(() => this.detach().contiguous()).data_ptr());
+        if (!hasNan(elements)) return elements;
+        const copy = noGrad(() => this.detach().clone().contiguous());
+        const canonical = read(C._export(copy)); // hosts differ in the bits of a NaN, so the engine writes one form
+        engine.released.push(copy.handle | 1);
+        return canonical;
       });
     }
 
@@ -471,6 +476,11 @@ export function makeTensors(engine) {
 }
 
 const small = (word) => (Number.isSafeInteger(Number(word)) ? Number(word) : word);
+
+function hasNan(elements) {
+  for (let i = 0; i < elements.length; i++) if (elements[i] !== elements[i]) return true;
+  return false;
+}
 
 /** The sizes of nested arrays. */
 function sizesOf(data) {

@@ -1,0 +1,139 @@
+/**
+ * A case of the op sweep: a call of an op in one dtype and one mode, and what it comes to.
+ *
+ * The calls are written down by tests/sweep.py, whose twin this is; nothing here knows of an op.
+ */
+import { Coded, EngineError, TAG } from './engine.js';
+
+const FLOATS = ['float64', 'float32'];
+export const DTYPES = [...FLOATS, 'int64', 'int32', 'int16', 'int8', 'uint8', 'bool'];
+/** What is done with a call, and in which dtypes. */
+export const MODES = { forward: DTYPES, backward: FLOATS, 'second order': FLOATS, 'in-place': DTYPES, view: DTYPES };
+
+/** The op as the library offers it. */
+function find(torch, id) {
+  const path = id.split('.');
+  if (path[0] === 'Tensor') return (self, ...rest) => self[path[1]](...rest);
+  return path.reduce((found, name) => found[name], torch);
+}
+
+/** What a case gives: a list of numbers, strings, null and {dtype, shape, elements}, or the name of
+ * an error; undefined if the op has no such case. */
+export function run(torch, tensors, op, call, mode, dtype) {
+  if (mode === 'in-place' && !(op.inplace && call[0][0]?.tensor !== undefined)) return undefined;
+  try {
+    return torch.scope(() => leaves(torch, new Case(torch, tensors, dtype, mode).run(op, call), op.blank));
+  } catch (error) {
+    if (error instanceof EngineError) throw error;
+    return error.name;
+  }
+}
+
+/** One call in one dtype; the tensors that it makes on the way. */
+class Case {
+  constructor(torch, tensors, dtype, mode) {
+    Object.assign(this, { torch, tensors, dtype, mode, leaves: [] });
+    this.grad = mode !== 'forward' && FLOATS.includes(dtype);
+  }
+
+  run(op, [first, options]) {
+    const args = this.made(first);
+    const named = Object.fromEntries(Object.entries(options).map(([name, value]) => [name, this.made(value)]));
+    if (op.mutates || this.mode === 'in-place') args[0] = args[0].clone();
+    this.torch.manual_seed(0);
+    const result = find(this.torch, this.mode === 'in-place' ? op.inplace : op.id)(...args, named);
+    if (!this.grad || op.blank) return result;
+    const grads = this.gradients(result);
+    return ['backward', 'second order'].includes(this.mode) ? grads : [result, grads];
+  }
+
+  /** By each leaf, of the sum of the result's squares; in second order once more. */
+  gradients(result) {
+    const { torch, mode } = this;
+    const again = mode === 'second order';
+    const recorded = (values) => values.filter((t) => t instanceof torch.Tensor && t.requires_grad);
+    const grad = (of, create_graph) => torch.autograd.grad(
+      of.map((t) => t.mul(t).sum()).reduce((a, b) => a.add(b)), this.leaves, { create_graph, allow_unused: true });
+    let found = recorded(flat(result));
+    if (!found.length || !this.leaves.length) return [];
+    const first = grad(found, again);
+    if (!again) return first.map((g) => (g === null || mode !== 'view' ? g : inner(torch, g)));
+    found = recorded(first);
+    return found.length ? grad(found, false) : [];
+  }
+
+  /** An argument as the library takes it. */
+  made(value) {
+    if (Array.isArray(value)) return value.map((item) => this.made(item));
+    if (value === null || typeof value !== 'object') return value;
+    if (value.dtype !== undefined) return this.torch[value.dtype];
+    if (value.float !== undefined) return float(value.float);
+    return this.tensor(this.tensors[value.tensor], value.constant);
+  }
+
+  tensor(what, constant) {
+    const { torch, mode } = this;
+    const dtype = torch[what.dtype ?? this.dtype];
+    let [data, shape] = [elements(what, dtype.name), what.shape];
+    if (mode === 'view') [data, shape] = outer(data, shape);
+    const leaf = torch.tensor(data, { dtype, shape });
+    if (this.grad && !constant && dtype.is_floating_point) this.leaves.push(leaf.requires_grad_());
+    return mode === 'view' ? inner(torch, leaf) : leaf;
+  }
+}
+
+/** A float, also where its value is whole; among the elements of a list a number like others. */
+function float(text) {
+  const value = Number(text.replace('inf', 'Infinity'));
+  return Number.isInteger(value) ? new Coded(TAG.FLOAT, bits(value)) : value;
+}
+
+/** The numbers of a tensor of the description in a dtype. */
+export function elements(what, dtype) {
+  if (FLOATS.includes(dtype)) return what.float.map((v) => v / 1024);
+  if (what[dtype]) return what[dtype];
+  return dtype === 'uint8' ? what.int.map(Math.abs) : dtype === 'bool' ? what.int.map((v) => v > 0) : what.int;
+}
+
+/** The elements and shape of a larger tensor, of which these are every other element, or the second. */
+function outer(data, shape) {
+  if (!shape.length) return [[0, data[0]], [2]];
+  const row = shape.at(-1);
+  const wide = new Array((2 * row + 1) * shape.slice(0, -1).reduce((a, b) => a * b, 1)).fill(0);
+  data.forEach((v, i) => { wide[(2 * row + 1) * Math.floor(i / row) + 2 * (i % row) + 1] = v; });
+  return [wide, [...shape.slice(0, -1), 2 * row + 1]];
+}
+
+/** That part of such a tensor. */
+function inner(torch, tensor) {
+  const { shape } = tensor;
+  return shape.length === 1 && shape[0] === 2 ? tensor.index(1) : tensor.index(torch.ellipsis, torch.slice(1, null, 2));
+}
+
+const flat = (value) => (Array.isArray(value) ? value.flatMap(flat) : [value]);
+
+function leaves(torch, result, blank) {
+  return flat(result).map((value) => {
+    if (value instanceof torch.Tensor)
+      return { dtype: value.dtype.name, shape: value.shape, elements: blank ? null : value.toTypedArray() };
+    return value?.name ?? value ?? null;
+  });
+}
+
+const text = new TextEncoder();
+
+/** An outcome as pieces of bytes, the same in each language: numbers as float64, NaN in one form. */
+export function encode(outcome) {
+  if (typeof outcome === 'string') return [text.encode(`${outcome}\n`)];
+  return outcome.flatMap((leaf) => {
+    if (typeof leaf === 'number' || typeof leaf === 'bigint') return [new Uint8Array(new BigInt64Array([bits(Number(leaf))]).buffer)];
+    if (leaf === null || typeof leaf !== 'object') return [text.encode(`${PYTHON[leaf] ?? leaf}\n`)];
+    const head = text.encode(`${leaf.dtype} [${leaf.shape.join(', ')}]\n`);
+    return leaf.elements ? [head, new Uint8Array(leaf.elements.buffer)] : [head];
+  });
+}
+
+const PYTHON = { true: 'True', false: 'False', null: 'None' };
+
+/** Those of a float64. */
+const bits = (value) => (Number.isNaN(value) ? 0x7ff8000000000000n : new BigInt64Array(Float64Array.of(value).buffer)[0]);
