@@ -4,7 +4,7 @@ import { bind, HOST, within } from './engine.js';
 
 const DEEPEST = 64;
 const HERE = new URL('.', import.meta.url).href;
-const PLUMBING = ['anomaly', 'engine', 'function', 'hooks', 'tensor'].map((name) => `${HERE}${name}.js`);
+const PLUMBING = ['anomaly', 'autograd', 'engine', 'function', 'hooks', 'modes', 'profiler', 'tensor'].map((name) => `${HERE}${name}.js`);
 const HEADINGS = [
   (name) => `Error detected in ${name}. Traceback of forward call that caused the error:\n`,
   (name) => `\n\nPrevious calculation was induced by ${name}. Traceback of forward call that induced the previous calculation:\n`,
@@ -16,7 +16,8 @@ export function callers() {
   Error.stackTraceLimit = DEEPEST;
   const { stack } = new Error();
   Error.stackTraceLimit = most;
-  return stack.split('\n').filter((line) => /:\d+:\d+\)?$/.test(line) && !line.includes('wasm') && !PLUMBING.some((file) => line.includes(file)));
+  const lines = stack.split('\n').map((line) => line.trim()).filter((line) => /:\d+:\d+\)?$/.test(line));
+  return lines.filter((line) => !PLUMBING.some((file) => line.includes(file)));
 }
 
 /** torch.autograd.detect_anomaly and its like over a library of tensors. */
@@ -26,12 +27,12 @@ export function makeAnomaly({ hooks, spaces }, engine) {
   hooks.runners[HOST.TRACE] = () => [hooks.keep(callers())];
   hooks.runners[HOST.REPORT] = (id, [name, depth]) => {
     const [trace, node] = [hooks.objects.get(id), engine.text(name)];
-    engine.warnings.push(trace ? HEADINGS[Math.min(depth, 1)](node) + trace.join('\n')
+    engine.warnings.push(trace ? `${HEADINGS[Math.min(depth, 1)](node)}  ${trace.join('\n  ')}`
       : `Error detected in ${node}. No forward pass information available. Enable detect anomaly during forward pass for more information.`);
     return [];
   };
   hooks.runners[HOST.LINE] = (id) => {
-    const line = hooks.objects.get(id)?.[0]?.trim() ?? '';
+    const line = hooks.objects.get(id)?.[0] ?? '';
     engine.view.u8.set(new TextEncoder().encode(`${line.slice(0, 1024)}\0`), engine.data);
     return [];
   };

@@ -4,9 +4,11 @@ import { bind, isOptions, RuntimeError, ValueError } from './engine.js';
 import { makeForwardAd } from './forward_ad.js';
 import { makeFunctional } from './functional.js';
 import { makeFunction } from './function.js';
+import { makeGradcheck } from './gradcheck.js';
 import { GradientEdge, makeGraph } from './graph.js';
 import { typeName } from './hooks.js';
 import { makeModes } from './modes.js';
+import { makeProfiler } from './profiler.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
 /** @typedef {Tensor | GradientEdge | (Tensor | GradientEdge)[]} Places */
@@ -138,5 +140,7 @@ export function makeAutograd(library, engine) {
     backward, grad, ...modes, ...makeAnomaly(library, engine), graph, forward_ad, Function, once_differentiable, function: fn,
     allow_mutation_on_saved_tensors,
   };
-  return Object.assign(autograd, { functional: makeFunctional(library, autograd) });
+  return Object.assign(autograd, {
+    functional: makeFunctional(library, autograd), ...makeGradcheck(library, autograd, engine), profiler: makeProfiler(library, engine),
+  });
 }

@@ -187,7 +187,7 @@ export function makeFunctional({ Tensor, spaces }, { grad, enable_grad, grad_mod
     let first = 0;
     return given.map((t) => {
       const piece = spaces.f.zeros([total, t.numel()], { dtype: t.dtype });
-      piece.diagonal(-first).fill_(1);
+      piece.diagonal(0 - first).fill_(1);
       first += t.numel();
       return piece;
     });

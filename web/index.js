@@ -47,6 +47,7 @@ export async function load(source) {
     errors: core,
     _C: C,
     _engine: engine,
+    _hooks: tensors.hooks.objects,
     live_count: () => engine.liveCount(),
   };
 }

@@ -1,0 +1,294 @@
+/** What ran, when, and with what shapes: profiles of the engine's events, and the reports made of them.
+ * Times are in microseconds, memory in bytes; the layout of the tables is PyTorch's. */
+import { callers } from './anomaly.js';
+import { bind, NotImplementedError, plainClock, RuntimeError, ValueError, within } from './engine.js';
+
+/** @typedef {{enabled?: boolean, record_shapes?: boolean, with_flops?: boolean, profile_memory?: boolean, with_stack?: boolean,
+ *   use_cpu?: boolean, acc_events?: boolean}} ProfilerOptions */
+/** @typedef {{sort_by?: string | null, row_limit?: number, max_name_column_width?: number, max_shapes_column_width?: number,
+ *   max_src_column_width?: number, header?: string | null, top_level_events_only?: boolean, time_unit?: 's' | 'ms' | 'us' | null}} ProfilerTableOptions */
+
+const [OP, RANGE, EVALUATION, NODE] = [0, 1, 2, 3]; // kinds of events: wasm_core/profile.c
+const HEAD = 7;
+const PREFIX = { [OP]: 'aten::', [RANGE]: '', [EVALUATION]: 'autograd::engine::evaluate_function: ', [NODE]: '' };
+const SCOPE = { [OP]: 0, [RANGE]: 7, [EVALUATION]: 0, [NODE]: 1 };
+const UNITS = { s: 1e6, ms: 1e3, us: 1 };
+const PRODUCTS = /^(b?mm|matmul|addmm|baddbmm|mv|linear)$/;
+
+/** @param {number} us @param {string | null} [unit] */
+function formatTime(us, unit = null) {
+  if (unit !== null && !UNITS[unit]) throw new ValueError(`time_unit is one of ${Object.keys(UNITS).join(', ')}, not '${unit}'`);
+  const chosen = unit ?? Object.keys(UNITS).find((name) => us >= UNITS[name]) ?? 'us';
+  return `${(us / UNITS[chosen]).toFixed(3)}${chosen}`;
+}
+
+function formatMemory(bytes) {
+  const [name, size] = [['GB', 2 ** 30], ['MB', 2 ** 20], ['KB', 2 ** 10]].find(([, least]) => Math.abs(bytes) >= least) ?? ['B', 0];
+  return size ? `${(bytes / size).toFixed(2)} ${name}` : `${bytes} B`;
+}
+
+const formatShapes = (shapes) => (shapes?.length ? JSON.stringify(shapes).replaceAll(',', ', ') : '');
+const cut = (text, width) => (width > 0 && text.length > width ? `${text.slice(0, width - 3)}...` : text);
+
+/** One call of an op, one run of a backward node, or one range that a caller named. */
+class FunctionEvent {
+  count = 1;
+  /** @type {FunctionEvent[]} */
+  cpu_children = [];
+  /** @type {FunctionEvent | null} */
+  cpu_parent = null;
+
+  constructor(fields) {
+    Object.assign(this, fields);
+  }
+
+  /** By what averages are taken: the name. */
+  get key() {
+    return this.name;
+  }
+
+  get cpu_time_total() {
+    return this.time_range.end - this.time_range.start;
+  }
+
+  get cpu_time() {
+    return this.cpu_time_total;
+  }
+
+  /** Its time without that of the events inside of it. */
+  get self_cpu_time_total() {
+    return this.cpu_time_total - this.cpu_children.reduce((sum, child) => sum + child.cpu_time_total, 0);
+  }
+
+  get self_cpu_memory_usage() {
+    return this.cpu_memory_usage - this.cpu_children.reduce((sum, child) => sum + child.cpu_memory_usage, 0);
+  }
+}
+
+const SUMS = ['count', 'cpu_time_total', 'self_cpu_time_total', 'cpu_memory_usage', 'self_cpu_memory_usage', 'flops'];
+
+/** Events, or averages of them, with the reports that can be made of a list. */
+class EventList extends Array {
+  options = {};
+
+  /** The time of all events, each moment counted once. @returns {number} */
+  get self_cpu_time_total() {
+    return this.reduce((sum, event) => sum + event.self_cpu_time_total, 0);
+  }
+
+  /** Sums by name; by shapes of the inputs and the innermost calls of the stack too if asked for.
+   * @param {...(boolean | number | {group_by_input_shape?: boolean, group_by_stack_n?: number})} rest @returns {EventList} */
+  key_averages(...rest) {
+    const { group_by_input_shape, group_by_stack_n } = bind('key_averages', { group_by_input_shape: false, group_by_stack_n: 0 }, rest);
+    const groups = new Map();
+    for (const event of this) {
+      const stack = event.stack.slice(0, group_by_stack_n);
+      const key = [event.key, group_by_input_shape && formatShapes(event.input_shapes), ...stack].join('\n');
+      if (!groups.has(key)) {
+        groups.set(key, { key: event.key, input_shapes: group_by_input_shape ? event.input_shapes : [], stack, cpu_parent: event.cpu_parent,
+          ...Object.fromEntries(SUMS.map((name) => [name, 0])), get cpu_time() { return this.cpu_time_total / this.count; } });
+      }
+      for (const name of SUMS) groups.get(key)[name] += event[name];
+    }
+    return Object.assign(EventList.from(groups.values()), { options: this.options });
+  }
+
+  /** The events as a text table. @param {...any} rest sort_by, row_limit, ... (see ProfilerTableOptions) @returns {string} */
+  table(...rest) {
+    const o = bind('table', { sort_by: null, row_limit: 100, max_src_column_width: 75, max_name_column_width: 55, max_shapes_column_width: 80,
+      header: null, top_level_events_only: false, time_unit: null }, rest);
+    if (!this.length) return '';
+    const total = this.self_cpu_time_total;
+    const time = (name) => [12, (e) => formatTime(e[name], o.time_unit)];
+    const share = (name) => [12, (e) => `${(total ? (100 * e[name]) / total : NaN).toFixed(2)}%`];
+    const wide = (texts, most) => Math.min(Math.max(12, ...texts.map((text) => text.length + 4)), most < 0 ? Infinity : most);
+    const columns = {
+      Name: [wide([...this].map((e) => e.key), o.max_name_column_width), (e) => cut(e.key, o.max_name_column_width)],
+      'Self CPU %': share('self_cpu_time_total'), 'Self CPU': time('self_cpu_time_total'), 'CPU total %': share('cpu_time_total'),
+      'CPU total': time('cpu_time_total'), 'CPU time avg': time('cpu_time'),
+      ...(this.options.profile_memory && { 'CPU Mem': [12, (e) => formatMemory(e.cpu_memory_usage)], 'Self CPU Mem': [12, (e) => formatMemory(e.self_cpu_memory_usage)] }),
+      '# of Calls': [12, (e) => String(e.count)],
+    };
+    const shapes = [...this].map((e) => formatShapes(e.input_shapes));
+    if (shapes.some(Boolean)) columns['Input Shapes'] = [wide(shapes, o.max_shapes_column_width), (e) => cut(formatShapes(e.input_shapes), o.max_shapes_column_width)];
+    const sources = [...this].map((e) => e.stack[0] ?? '');
+    if (sources.some(Boolean)) columns['Source Location'] = [wide(sources, o.max_src_column_width), (e) => cut(e.stack[0] ?? '', o.max_src_column_width)];
+    if (this.options.with_flops) columns.FLOPs = [12, (e) => (e.flops ? String(e.flops) : '--')];
+    const row = (cell) => Object.entries(columns).map(([title, [width, text]]) => `${cell(title, text).padStart(width)}  `).join('');
+    const rule = Object.values(columns).map(([width]) => `${'-'.repeat(width)}  `).join('');
+    const events = [...this].filter((e) => !o.top_level_events_only || !e.cpu_parent);
+    if (o.sort_by !== null) events.sort((a, b) => b[o.sort_by] - a[o.sort_by]);
+    const shown = o.row_limit < 0 ? events : events.slice(0, o.row_limit);
+    return [
+      ...(o.header === null ? [] : ['='.repeat(rule.length - 2), o.header]), rule, row((title) => title), rule,
+      ...shown.map((e) => row((_, text) => text(e))), rule, `Self CPU time total: ${formatTime(total, o.time_unit)}`, '',
+    ].join('\n');
+  }
+
+  /** The events as JSON that trace viewers show, arrows from each op to its backward node included. @returns {string} */
+  export_chrome_trace() {
+    const place = { pid: 0, tid: 1 };
+    const makers = new Map([...this].filter((e) => e.sequence_nr >= 0 && e.scope === 0).map((e) => [e.sequence_nr, e]));
+    const events = [...this].flatMap((e) => {
+      const from = e.scope === 1 ? makers.get(e.sequence_nr) : undefined;
+      const flow = { cat: 'fwdbwd', name: 'fwdbwd', id: e.sequence_nr, ...place };
+      const args = { 'External id': e.id, 'Sequence number': e.sequence_nr, 'Input Dims': e.input_shapes, 'Call stack': e.stack };
+      return [
+        { ph: 'X', cat: e.scope === 7 ? 'user_annotation' : 'cpu_op', name: e.name, ts: e.time_range.start, dur: e.cpu_time_total, args, ...place },
+        ...(from ? [{ ph: 's', ts: from.time_range.start, ...flow }, { ph: 'f', bp: 'e', ts: e.time_range.start, ...flow }] : []),
+      ];
+    });
+    const name = { ph: 'M', name: 'process_name', pid: 0, tid: 0, args: { name: 'pygrad' } };
+    return JSON.stringify({ schemaVersion: 1, displayTimeUnit: 'ms', traceEvents: [name, ...events] });
+  }
+
+  toString() {
+    return this.table();
+  }
+}
+
+/** Rank and sizes of each argument, as the engine lists them, unfolded. */
+function unfold(numbers) {
+  const shapes = [];
+  for (let at = 0; at < numbers.length; at += 1 + Math.max(numbers[at], 0)) shapes.push(numbers.slice(at + 1, at + 1 + Math.max(numbers[at], 0)));
+  return shapes;
+}
+
+/** By PyTorch's rule: two for each product of a matrix product or convolution, one an element of add and mul. */
+function flopsOf(name, shapes, numel) {
+  const factors = shapes.filter((shape) => shape.length);
+  if (PRODUCTS.test(name)) return 2 * numel * factors.at(name.startsWith('add') || name.startsWith('badd') ? -2 : 0).at(-1);
+  if (name === 'conv2d' && shapes[1]?.length === 4) return 2 * numel * shapes[1].slice(1).reduce((a, b) => a * b);
+  return name === 'add' || name === 'mul' ? numel : 0;
+}
+
+/** torch.autograd.profiler over a library of tensors. */
+export function makeProfiler({ C, table }, engine) {
+  const flags = new Map(table.map((op) => [op.name, op.flags]));
+  /** Services of the engine begin so, and are no events, unless they compute in place, into out= or by an index. */
+  const isService = (name) => name.startsWith('_') && !name.endsWith('_') && !/[Io]/.test(flags.get(name) ?? '');
+  let running = null;
+
+  /** Records what runs between `start` and `stop`, or while `run` runs a function. */
+  class Profile {
+    #events = null;
+    #stacks = new Map();
+
+    /** @param {ProfilerOptions & Record<string, any>} [options] */
+    constructor(options = {}) {
+      this.options = bind('profile', { enabled: true, use_cuda: false, use_device: null, record_shapes: false, with_flops: false,
+        profile_memory: false, with_stack: false, with_modules: false, use_kineto: false, use_cpu: true, acc_events: false }, [options]);
+      const { use_cuda, use_device, use_cpu } = this.options;
+      if (use_cuda || !use_cpu || ![null, 'cpu'].includes(use_device))
+        throw new NotImplementedError('profile: there is no other device than the CPU to profile');
+    }
+
+    /** Begins to record. */
+    start() {
+      if (!this.options.enabled) return;
+      if (running) throw new RuntimeError('Profiler is already enabled on this thread');
+      if (this.#events && !this.options.acc_events) throw new RuntimeError('Profiler context manager is not reentrant');
+      running = this;
+      engine.clock = (event) => {
+        if (event >= 0 && this.options.with_stack) this.#stacks.set(event, callers());
+        return plainClock();
+      };
+      C._profile_start(this.options.record_shapes || this.options.with_flops);
+    }
+
+    /** Ends it. */
+    stop() {
+      if (running !== this) return;
+      C._profile_stop();
+      running = null;
+      engine.clock = plainClock;
+      this.#events = Object.assign(EventList.from([...(this.#events ?? []), ...this.#read()]), { options: this.options });
+      this.#stacks.clear();
+      C._profile_start(false); // lets the engine's memory go
+      C._profile_stop();
+    }
+
+    /** Records what fn runs. @template T @param {() => T} fn @returns {T} */
+    run(fn) {
+      return within(() => this.start(), () => this.stop(), fn);
+    }
+
+    /** The engine's events, without services and in the order in which they began. */
+    #read() {
+      const kept = new Map();
+      const parents = [];
+      let first = null;
+      for (let n = 0, fields; (fields = C._profile_event(n)) !== undefined; n++) {
+        const [kind, parent, start, end, sequence_nr, bytes, numel] = fields;
+        const name = C._profile_name(n);
+        first ??= start;
+        parents.push(parent);
+        if (kind === OP && isService(name)) continue;
+        const input_shapes = unfold(fields.slice(HEAD));
+        const event = new FunctionEvent({
+          id: n + 1, name: PREFIX[kind] + name, time_range: { start: (start - first) / 1e3, end: (end - first) / 1e3 }, input_shapes,
+          stack: this.#stacks.get(n) ?? [], scope: SCOPE[kind], cpu_memory_usage: this.options.profile_memory ? bytes : 0, sequence_nr,
+          flops: this.options.with_flops ? flopsOf(name, input_shapes, numel) : 0, is_user_annotation: kind === RANGE,
+        });
+        let above = parent;
+        while (above >= 0 && !kept.has(above)) above = parents[above];
+        event.cpu_parent = kept.get(above) ?? null;
+        event.cpu_parent?.cpu_children.push(event);
+        kept.set(n, event);
+      }
+      return kept.values();
+    }
+
+    /** All events, in the order in which they began. @returns {EventList} */
+    get function_events() {
+      if (this.#events) return this.#events;
+      if (!this.options.enabled) return new EventList();
+      throw new RuntimeError("Profiler didn't finish running");
+    }
+
+    /** See EventList. */
+    key_averages(...rest) {
+      return this.function_events.key_averages(...rest);
+    }
+
+    /** See EventList. */
+    table(...rest) {
+      return this.function_events.table(...rest);
+    }
+
+    /** See EventList. */
+    export_chrome_trace() {
+      return this.function_events.export_chrome_trace();
+    }
+
+    get self_cpu_time_total() {
+      return this.function_events.self_cpu_time_total;
+    }
+  }
+
+  /** A profile: `profile(options)` to be started and stopped, `profile(fn, options)` of what fn runs.
+   * @param {...((() => any) | ProfilerOptions)} args @returns {Profile} */
+  function profile(...args) {
+    const fn = typeof args[0] === 'function' ? args.shift() : null;
+    const made = new Profile(args[0]);
+    if (fn) made.run(fn);
+    return made;
+  }
+  profile.prototype = Profile.prototype;
+
+  /** Runs fn as a range of this name in the running profile. @template T @param {string} name @param {() => T} fn @returns {T} */
+  const record_function = (name, fn) =>
+    within(() => (running ? C._profile_begin(name) : -1), (event) => { if (event >= 0 && running) C._profile_end(event); }, fn);
+
+  /** Accepted for scripts written for NVIDIA's tools: in a profile the ranges are in its trace anyway; outside of one
+   * nobody would receive them, which is an error.
+   * @template T @param {() => T} fn @param {...(boolean | {enabled?: boolean, record_shapes?: boolean})} rest @returns {T} */
+  function emit_nvtx(fn, ...rest) {
+    const { enabled } = bind('emit_nvtx', { enabled: true, record_shapes: false }, rest);
+    if (enabled && !running)
+      throw new RuntimeError('emit_nvtx: NVTX is not available; start profile() first to record the ranges, then export_chrome_trace()');
+    return within(() => {}, () => {}, fn);
+  }
+
+  return { profile, record_function, emit_nvtx, EventList, FunctionEvent };
+}
