@@ -1,0 +1,26 @@
+/** A program of the reader's: made a function, its variables looked up by name, its lines found in stacks. */
+
+const NAME = 'snippet.js';
+const TAIL = `\n//# sourceURL=${NAME}`;
+
+/** The first line of the program in a stack, or null. */
+const rawLine = (stack) => Number(/snippet\.js:(\d+)/.exec(stack ?? '')?.[1]) || null;
+
+/** What browsers add to the lines of a function made from text. */
+const OFFSET = (rawLine(new Function(`return new Error().stack${TAIL}`)()) ?? 1) - 1;
+
+/** The line of the program in which something happened, or null. @param {string | undefined} stack */
+export function lineOf(stack) {
+  const line = rawLine(stack);
+  return line ? line - OFFSET : null;
+}
+
+/** The function of a program; SyntaxError if it is none.
+ * @returns {(torch: any, print: (...values: any[]) => void, names: (look: (name: string) => any) => void) => any}
+ *   `names` is given a function that reads a variable of the program */
+export function compile(source) {
+  return new Function('torch', 'print', '__names', `"use strict"; __names((__name) => eval(__name)); ${source}${TAIL}`);
+}
+
+/** All names in a program that may be variables. */
+export const identifiers = (source) => [...new Set(Array.from(source.matchAll(/(?<![.\w$])[A-Za-z_$][\w$]*/g), ([name]) => name))];

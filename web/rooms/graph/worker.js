@@ -1,0 +1,39 @@
+/** The Graph room's engine: runs programs and records them. A program that never ends is ended with it. */
+import { load } from '../../index.js';
+import { serve, tell } from '../serve.js';
+import { instrument, record } from './record.js';
+import { compile } from './snippet.js';
+
+const MOST_LINES = 200;
+let torch;
+
+const shown = (value) => {
+  if (typeof value === 'string') return value;
+  if (value instanceof torch.Tensor) return value.toString();
+  if (Array.isArray(value)) return `[${value.map(shown).join(', ')}]`;
+  return value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype ? JSON.stringify(value) : String(value);
+};
+
+/** Runs a program. @returns {{passes: any[], variables: any[], failure: any, milliseconds: number}} */
+function run(source) {
+  let lines = 0;
+  const print = (...values) => { if (++lines <= MOST_LINES) tell('printed', values.map(shown).join(' ')); };
+  console.log = console.info = console.warn = print;
+  const began = performance.now();
+  let program;
+  try {
+    program = compile(source);
+  } catch (error) {
+    return { passes: [], variables: [], failure: { name: error.name, message: error.message, line: null, syntax: true } };
+  }
+  const found = record(source, (names) => program(torch, print, names));
+  return { ...found, milliseconds: performance.now() - began, memory: torch._engine.memory.buffer.byteLength };
+}
+
+serve({
+  async start() {
+    torch = await load();
+    instrument(torch);
+  },
+  run,
+});
