@@ -88,9 +88,7 @@ export class Borrowed {
     this.handle = handle;
   }
 
-  alive() {
-    return this.handle;
-  }
+  alive() { return this.handle; }
 }
 
 /** Lists of one kind of thing: the word of an element, or undefined if it is of another kind. */
@@ -228,9 +226,7 @@ export class Engine {
     return decoder.decode(u8.subarray(address, end));
   }
 
-  u32(address) {
-    return this.view.u32[address >>> 2];
-  }
+  u32(address) { return this.view.u32[address >>> 2]; }
 
   /** The integer in word k of memory: a number where that is exact, else a bigint. */
   word(k) {
@@ -276,13 +272,9 @@ export class Engine {
   }
 
   /** The modes of recording, bits of MODES; assign to change them. */
-  get modes() {
-    return this.view.i32[(this.frame + this.layout.frame_modes) >> 2];
-  }
+  get modes() { return this.view.i32[(this.frame + this.layout.frame_modes) >> 2]; }
 
-  set modes(bits) {
-    this.view.i32[(this.frame + this.layout.frame_modes) >> 2] = bits;
-  }
+  set modes(bits) { this.view.i32[(this.frame + this.layout.frame_modes) >> 2] = bits; }
 
   // ---------------------------------------------------------------- the op table
 

@@ -38,9 +38,7 @@ export function makeFunction(library, engine) {
     }
 
     /** Saves tensors (or null) for `backward`; what is saved is a snapshot. @param {...(Tensor | null)} tensors */
-    save_for_backward(...tensors) {
-      this.#saves = tensors;
-    }
+    save_for_backward(...tensors) { this.#saves = tensors; }
 
     /** Saves tensors (or null) for `jvp`. @param {...(Tensor | null)} tensors */
     save_for_forward(...tensors) {
@@ -50,14 +48,10 @@ export function makeFunction(library, engine) {
     }
 
     /** Says which inputs `forward` wrote to; each must be an output too. @param {...Tensor} tensors */
-    mark_dirty(...tensors) {
-      this.#dirty = tensors;
-    }
+    mark_dirty(...tensors) { this.#dirty = tensors; }
 
     /** Says which outputs have no gradient. @param {...Tensor} tensors */
-    mark_non_differentiable(...tensors) {
-      this.#constant = tensors;
-    }
+    mark_non_differentiable(...tensors) { this.#constant = tensors; }
 
     /** Whether a missing gradient reaches `backward` as zeros (the default) or as null. @param {boolean} value */
     set_materialize_grads(value) {
@@ -83,13 +77,8 @@ export function makeFunction(library, engine) {
       return this.address ? Array.from({ length: C._custom_saves(this.address) }, (_, k) => library.rawSaved(this, k)) : [];
     }
 
-    name() {
-      return `${this.kind.name}Backward`;
-    }
-
-    get next_functions() {
-      return this.address ? super.next_functions : [];
-    }
+    name() { return `${this.kind.name}Backward`; }
+    get next_functions() { return this.address ? super.next_functions : []; }
 
     /** Lets go of the node; while the engine needs this ctx, only when it does no more. */
     dispose() {
@@ -97,9 +86,7 @@ export function makeFunction(library, engine) {
       else super.dispose();
     }
 
-    dropped() {
-      if (this.ended) this.dispose();
-    }
+    dropped() { if (this.ended) this.dispose(); }
 
     /** The gradients of forward's arguments, from those of its outputs. */
     run(grads) {
@@ -161,9 +148,7 @@ export function makeFunction(library, engine) {
     }
 
     /** Prepares ctx after a forward that takes none. @param {any} _ctx @param {any[]} _inputs @param {any} _output */
-    static setup_context(_ctx, _inputs, _output) {
-      throw new NotImplementedError('setup_context is not implemented.');
-    }
+    static setup_context(_ctx, _inputs, _output) { throw new NotImplementedError('setup_context is not implemented.'); }
 
     /** A gradient for each argument of forward (null where there is none) from one for each output: an
      * array, or the only one. @param {any} _ctx @param {...any} _grad_outputs @returns {any} */
@@ -173,9 +158,7 @@ export function makeFunction(library, engine) {
     }
 
     /** Another name of `backward`. @param {any} _ctx @param {...any} _grad_outputs @returns {any} */
-    static vjp(_ctx, ..._grad_outputs) {
-      return Function.backward(_ctx);
-    }
+    static vjp(_ctx, ..._grad_outputs) { return Function.backward(_ctx); }
 
     /** A tangent for each output of forward from one for each argument.
      * @param {any} _ctx @param {...any} _grad_inputs @returns {any} */
@@ -185,9 +168,7 @@ export function makeFunction(library, engine) {
 
     /** Calls `forward` on these arguments and records the call as one node of the graph; gives what forward
      * returned. Bound to its class. @returns {(...args: any[]) => any} */
-    static get apply() {
-      return (...args) => apply(this, args);
-    }
+    static get apply() { return (...args) => apply(this, args); }
   }
 
   function apply(kind, args) {

@@ -33,9 +33,7 @@ export function makeGraph(library, engine) {
       if (address) hold(this);
     }
 
-    get disposed() {
-      return !this.address;
-    }
+    get disposed() { return !this.address; }
 
     alive() {
       if (!this.address) throw new RuntimeError('pygrad: this node was disposed of');
@@ -49,9 +47,7 @@ export function makeGraph(library, engine) {
     }
 
     /** The node's name, such as 'MulBackward0'. @returns {string} */
-    name() {
-      return C._node_name(this.alive());
-    }
+    name() { return C._node_name(this.alive()); }
 
     /** The nodes of the inputs, each with the number of the output that was used.
      * @returns {[Node | null, number][]} */
@@ -72,19 +68,13 @@ export function makeGraph(library, engine) {
     }
 
     /** True: only what needs a gradient is recorded. */
-    get requires_grad() {
-      return true;
-    }
+    get requires_grad() { return true; }
 
     /** Grows with every node that is recorded. @returns {number | bigint} */
-    _sequence_nr() {
-      return unsigned(C._node_sequence(this.alive()));
-    }
+    _sequence_nr() { return unsigned(C._node_sequence(this.alive())); }
 
     /** @param {number | bigint} sequence_nr */
-    _set_sequence_nr(sequence_nr) {
-      C._node_set_sequence(this.alive(), sequence_nr);
-    }
+    _set_sequence_nr(sequence_nr) { C._node_set_sequence(this.alive(), sequence_nr); }
 
     /** What the gradient of each output must look like.
      * @returns {{dtype: any, shape: number[]}[]} */
@@ -99,15 +89,11 @@ export function makeGraph(library, engine) {
     /** Calls `fn(grad_inputs, grad_outputs)` after the node ran; an array that it returns replaces the
      * grad_inputs. @param {(grad_inputs: (Tensor | null)[], grad_outputs: (Tensor | null)[]) => any} fn
      * @returns {RemovableHandle} */
-    register_hook(fn) {
-      return hookOn(this, fn, false);
-    }
+    register_hook(fn) { return hookOn(this, fn, false); }
 
     /** Calls `fn(grad_outputs)` before the node runs; an array that it returns replaces them.
      * @param {(grad_outputs: (Tensor | null)[]) => any} fn @returns {RemovableHandle} */
-    register_prehook(fn) {
-      return hookOn(this, fn, true);
-    }
+    register_prehook(fn) { return hookOn(this, fn, true); }
 
     /** The gradient function by itself: the gradients of the outputs to those of the inputs. */
     call(...grads) {
@@ -148,14 +134,10 @@ export function makeGraph(library, engine) {
     }
 
     /** The unpack hook, or null. */
-    get unpack_hook() {
-      return this.#packed?.[1] ?? null;
-    }
+    get unpack_hook() { return this.#packed?.[1] ?? null; }
 
     /** The saved tensor, by way of the unpack hook if there is one. @returns {Tensor | null} */
-    unpack() {
-      return saved(this.node, this.slot);
-    }
+    unpack() { return saved(this.node, this.slot); }
   }
 
   const saved = (node, slot) => C._node_saved(node.alive(), slot) ?? null;

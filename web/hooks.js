@@ -15,9 +15,7 @@ export class RemovableHandle {
   }
 
   /** Removes the hook; a second time does nothing. */
-  remove() {
-    this.#remove();
-  }
+  remove() { this.#remove(); }
 }
 
 /** What the host keeps for the engine, and how each kind of callback is run.

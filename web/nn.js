@@ -12,14 +12,10 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
   class Module {
     training = true;
 
-    forward() {
-      throw new Error(`Module [${this.constructor.name}] is missing the required "forward" function`);
-    }
+    forward() { throw new Error(`Module [${this.constructor.name}] is missing the required "forward" function`); }
 
     /** Runs the layer. */
-    call(...args) {
-      return this.forward(...args);
-    }
+    call(...args) { return this.forward(...args); }
 
     /** [name, module], depth first, this one included. */
     *named_modules(prefix = '') {
@@ -39,13 +35,9 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
     }
 
     /** @returns {[string, any][]} */
-    named_parameters() {
-      return [...this.named_tensors(true)];
-    }
+    named_parameters() { return [...this.named_tensors(true)]; }
 
-    parameters() {
-      return this.named_parameters().map(([, value]) => value);
-    }
+    parameters() { return this.named_parameters().map(([, value]) => value); }
 
     state_dict() {
       return Object.fromEntries([...this.named_tensors()].map(([name, value]) => [name, value.detach()]));
@@ -65,13 +57,8 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
       return this;
     }
 
-    eval() {
-      return this.train(false);
-    }
-
-    zero_grad() {
-      for (const parameter of this.parameters()) parameter.grad = null;
-    }
+    eval() { return this.train(false); }
+    zero_grad() { for (const parameter of this.parameters()) parameter.grad = null; }
   }
 
   /** Uniform on (-b, b), b = 1 / sqrt(fan_in), by the steps of PyTorch's formula. */
@@ -92,9 +79,7 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
       initialise(this.weight, this.bias);
     }
 
-    forward(x) {
-      return F.linear(x, this.weight, this.bias ?? null);
-    }
+    forward(x) { return F.linear(x, this.weight, this.bias ?? null); }
   }
 
   class Conv2d extends Module {
@@ -107,9 +92,7 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
       initialise(this.weight, this.bias);
     }
 
-    forward(x) {
-      return F.conv2d(x, this.weight, this.bias ?? null, this.options);
-    }
+    forward(x) { return F.conv2d(x, this.weight, this.bias ?? null, this.options); }
   }
 
   class Embedding extends Module {
@@ -119,9 +102,7 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
       autograd.no_grad(() => this.weight.normal_());
     }
 
-    forward(x) {
-      return F.embedding(x, this.weight);
-    }
+    forward(x) { return F.embedding(x, this.weight); }
   }
 
   class LayerNorm extends Module {
@@ -133,9 +114,7 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
       this.bias = Parameter(f.zeros(this.normalized_shape));
     }
 
-    forward(x) {
-      return F.layer_norm(x, this.normalized_shape, this.weight, this.bias, this.eps);
-    }
+    forward(x) { return F.layer_norm(x, this.normalized_shape, this.weight, this.bias, this.eps); }
   }
 
   class Dropout extends Module {
@@ -144,9 +123,7 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
       this.p = p;
     }
 
-    forward(x) {
-      return F.dropout(x, this.p, this.training);
-    }
+    forward(x) { return F.dropout(x, this.p, this.training); }
   }
 
   class Sequential extends Module {
@@ -170,9 +147,7 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
         this.args = args;
       }
 
-      forward(...inputs) {
-        return apply(inputs, this.args);
-      }
+      forward(...inputs) { return apply(inputs, this.args); }
     } })[name];
 
   const plain = (name, fn) => layer(name, (inputs, args) => fn(...inputs, ...args));

@@ -43,17 +43,10 @@ class FunctionEvent {
   }
 
   /** By what averages are taken: the name. */
-  get key() {
-    return this.name;
-  }
+  get key() { return this.name; }
 
-  get cpu_time_total() {
-    return this.time_range.end - this.time_range.start;
-  }
-
-  get cpu_time() {
-    return this.cpu_time_total;
-  }
+  get cpu_time_total() { return this.time_range.end - this.time_range.start; }
+  get cpu_time() { return this.cpu_time_total; }
 
   /** Its time without that of the events inside of it. */
   get self_cpu_time_total() {
@@ -72,9 +65,7 @@ class EventList extends Array {
   options = {};
 
   /** The time of all events, each moment counted once. @returns {number} */
-  get self_cpu_time_total() {
-    return this.reduce((sum, event) => sum + event.self_cpu_time_total, 0);
-  }
+  get self_cpu_time_total() { return this.reduce((sum, event) => sum + event.self_cpu_time_total, 0); }
 
   /** Sums by name; by shapes of the inputs and the innermost calls of the stack too if asked for.
    * @param {...(boolean | number | {group_by_input_shape?: boolean, group_by_stack_n?: number})} rest @returns {EventList} */
@@ -142,9 +133,7 @@ class EventList extends Array {
     return JSON.stringify({ schemaVersion: 1, displayTimeUnit: 'ms', traceEvents: [name, ...events] });
   }
 
-  toString() {
-    return this.table();
-  }
+  toString() { return this.table(); }
 }
 
 /** Rank and sizes of each argument, as the engine lists them, unfolded. */
@@ -209,9 +198,7 @@ export function makeProfiler({ C, table }, engine) {
     }
 
     /** Records what fn runs. @template T @param {() => T} fn @returns {T} */
-    run(fn) {
-      return within(() => this.start(), () => this.stop(), fn);
-    }
+    run(fn) { return within(() => this.start(), () => this.stop(), fn); }
 
     /** The engine's events, without services and in the order in which they began. */
     #read() {
@@ -247,23 +234,15 @@ export function makeProfiler({ C, table }, engine) {
     }
 
     /** See EventList. */
-    key_averages(...rest) {
-      return this.function_events.key_averages(...rest);
-    }
+    key_averages(...rest) { return this.function_events.key_averages(...rest); }
 
     /** See EventList. */
-    table(...rest) {
-      return this.function_events.table(...rest);
-    }
+    table(...rest) { return this.function_events.table(...rest); }
 
     /** See EventList. */
-    export_chrome_trace() {
-      return this.function_events.export_chrome_trace();
-    }
+    export_chrome_trace() { return this.function_events.export_chrome_trace(); }
 
-    get self_cpu_time_total() {
-      return this.function_events.self_cpu_time_total;
-    }
+    get self_cpu_time_total() { return this.function_events.self_cpu_time_total; }
   }
 
   /** A profile: `profile(options)` to be started and stopped, `profile(fn, options)` of what fn runs.

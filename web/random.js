@@ -28,20 +28,14 @@ export function makeRandom(C) {
     }
 
     /** The seed that the stream started from. @returns {number | bigint} */
-    initial_seed() {
-      return unsigned(C._generator_initial_seed(this));
-    }
+    initial_seed() { return unsigned(C._generator_initial_seed(this)); }
 
     /** Restarts the stream from a seed of the host's, and returns that. @returns {number | bigint} */
-    seed() {
-      return this.manual_seed(crypto.getRandomValues(new BigUint64Array(1))[0]).initial_seed();
-    }
+    seed() { return this.manual_seed(crypto.getRandomValues(new BigUint64Array(1))[0]).initial_seed(); }
 
     /** A copy of the state: a uint8 tensor of 5056 elements, laid out as PyTorch's.
      * @returns {import('./tensor.js').Tensor} */
-    get_state() {
-      return C._generator_state(this);
-    }
+    get_state() { return C._generator_state(this); }
 
     /** Continues from a state that `get_state` gave, here, in Python or in PyTorch.
      * @param {import('./tensor.js').Tensor} state @returns {this} */

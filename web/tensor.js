@@ -32,9 +32,7 @@ export class DType extends Coded {
     this.is_floating_point = name.startsWith('float');
   }
 
-  toString() {
-    return `torch.${this.name}`;
-  }
+  toString() { return `torch.${this.name}`; }
 }
 
 export const dtypes = Object.freeze(Object.fromEntries(Object.keys(CODES).map((n) => [n, new DType(n)])));
@@ -109,9 +107,7 @@ export function makeTensors(engine) {
       hold(this);
     }
 
-    get disposed() {
-      return !this.handle;
-    }
+    get disposed() { return !this.handle; }
 
     /** The handle, unless the tensor was disposed of. */
     alive() {
@@ -125,22 +121,12 @@ export function makeTensors(engine) {
       this.handle = 0;
     }
 
-    get #at() {
-      return this.alive();
-    }
-
-    get dtype() {
-      return byCode.get(engine.view.u8[this.#at + engine.layout.dtype]);
-    }
-
-    get ndim() {
-      return engine.view.u8[this.#at + engine.layout.ndim];
-    }
+    get #at() { return this.alive(); }
+    get dtype() { return byCode.get(engine.view.u8[this.#at + engine.layout.dtype]); }
+    get ndim() { return engine.view.u8[this.#at + engine.layout.ndim]; }
 
     /** Sizes, one a dimension. @returns {number[]} */
-    get shape() {
-      return this.#numbers('sizes');
-    }
+    get shape() { return this.#numbers('sizes'); }
 
     #numbers(field) {
       const from = engine.u32(this.#at + engine.layout[field]) / 8;
@@ -152,13 +138,8 @@ export function makeTensors(engine) {
       return at ? engine.u32(at + engine.layout.version_value) : 0;
     }
 
-    get requires_grad() {
-      return C._requires_grad(this);
-    }
-
-    set requires_grad(on) {
-      this.requires_grad_(on);
-    }
+    get requires_grad() { return C._requires_grad(this); }
+    set requires_grad(on) { this.requires_grad_(on); }
 
     /** Starts (or for a leaf ends) the recording of what is done with this tensor; returns it.
      * @param {boolean} [on] @returns {this} */
@@ -168,14 +149,10 @@ export function makeTensors(engine) {
     }
 
     /** Whether retain_grad was called on this tensor. @returns {boolean} */
-    get retains_grad() {
-      return C._retains_grad(this);
-    }
+    get retains_grad() { return C._retains_grad(this); }
 
     /** Which output of its grad_fn this tensor is. @returns {number} */
-    get output_nr() {
-      return engine.view.i32[(this.#at + engine.layout.output_nr) / 4];
-    }
+    get output_nr() { return engine.view.i32[(this.#at + engine.layout.output_nr) / 4]; }
 
     /** The tensor that this is a view of, or null. @returns {Tensor | null} */
     get _base() {
@@ -184,26 +161,14 @@ export function makeTensors(engine) {
     }
 
     /** Whether the tensor was made in inference mode. @returns {boolean} */
-    is_inference() {
-      return Boolean(engine.view.u8[this.#at + engine.layout.flags] & 4);
-    }
+    is_inference() { return Boolean(engine.view.u8[this.#at + engine.layout.flags] & 4); }
 
     /** The legacy name of the type, such as 'torch.FloatTensor'. @returns {string} */
-    type() {
-      return `torch.${LEGACY[this.dtype.name]}Tensor`;
-    }
+    type() { return `torch.${LEGACY[this.dtype.name]}Tensor`; }
 
-    get is_leaf() {
-      return C._is_leaf(this);
-    }
-
-    get T() {
-      return C.numpy_T(this);
-    }
-
-    get mT() {
-      return C.mT(this);
-    }
+    get is_leaf() { return C._is_leaf(this); }
+    get T() { return C.numpy_T(this); }
+    get mT() { return C.mT(this); }
 
     /** The gradient that backward accumulated, or null. */
     get grad() {
@@ -221,14 +186,10 @@ export function makeTensors(engine) {
     }
 
     /** The node that made it, or null for a leaf. @returns {any} */
-    get grad_fn() {
-      return library.wrapNode(C._node_of(this));
-    }
+    get grad_fn() { return library.wrapNode(C._node_of(this)); }
 
     /** The same elements, outside of the graph; shares memory. */
-    get data() {
-      return C._data(this);
-    }
+    get data() { return C._data(this); }
 
     size(dim) {
       if (dim === undefined) return this.shape;
@@ -239,23 +200,15 @@ export function makeTensors(engine) {
       return shape[at];
     }
 
-    dim() {
-      return this.ndim;
-    }
+    dim() { return this.ndim; }
 
     /** Steps between elements, one a dimension. */
-    stride() {
-      return this.#numbers('strides');
-    }
+    stride() { return this.#numbers('strides'); }
 
-    numel() {
-      return engine.word((this.#at + engine.layout.numel) / 8);
-    }
+    numel() { return engine.word((this.#at + engine.layout.numel) / 8); }
 
     /** x[a, b, ...]: integers, null, ellipsis, slices, tensors, booleans. */
-    index(...items) {
-      return C._getitem(this, subscript(items));
-    }
+    index(...items) { return C._getitem(this, subscript(items)); }
 
     /** x[a, b, ...] = value. */
     index_set(items, value) {
@@ -287,9 +240,7 @@ export function makeTensors(engine) {
       return fold(this.shape, 0, flat.length);
     }
 
-    toArray() {
-      return this.tolist();
-    }
+    toArray() { return this.tolist(); }
 
     /** Adds the gradients of the leaves that this (a scalar, or with `gradient`) depends on.
      * @param {...(Tensor | boolean | Tensor[] | BackwardOptions | null | undefined)} rest gradient, retain_graph,
@@ -301,23 +252,14 @@ export function makeTensors(engine) {
 
     /** Calls `hook` with the gradient in backward; what it returns replaces that.
      * @param {(grad: Tensor) => Tensor | null | void} hook @returns {import('./hooks.js').RemovableHandle} */
-    register_hook(hook) {
-      return hookOn(this, hook, false);
-    }
+    register_hook(hook) { return hookOn(this, hook, false); }
 
     /** Calls `hook` with this leaf after backward has accumulated into its `grad`.
      * @param {(leaf: Tensor) => void} hook @returns {import('./hooks.js').RemovableHandle} */
-    register_post_accumulate_grad_hook(hook) {
-      return hookOn(this, hook, true);
-    }
+    register_post_accumulate_grad_hook(hook) { return hookOn(this, hook, true); }
 
-    toString() {
-      return C._repr(this, 'tensor');
-    }
-
-    [Symbol.for('nodejs.util.inspect.custom')]() {
-      return this.handle ? this.toString() : 'tensor(disposed)';
-    }
+    toString() { return C._repr(this, 'tensor'); }
+    [Symbol.for('nodejs.util.inspect.custom')]() { return this.handle ? this.toString() : 'tensor(disposed)'; }
   }
 
   function hookOn(tensor, hook, post) {
