@@ -51,6 +51,17 @@ Tensor *t_softshrink_checked(Tensor *x, double lambda) {
 /* x / (1 + |x|) */
 Tensor *t_softsign(Tensor *x) { return failed() || !x ? NULL : t_div(x, t_add(t_abs(x), tensor_wrapped_i(1))); }
 
+/* PyTorch's kernel leaves exp(-|x|) to the node. */
+Tensor *t_log_sigmoid(Tensor *x) {
+  Tensor *y = t_logsigmoid(x);
+  if (!y || !y->grad_fn) return y;
+  bool was = grad_mode;
+  grad_mode = false;
+  save(y->grad_fn, 1, t_exp(t_neg(t_abs(x))));
+  grad_mode = was;
+  return y;
+}
+
 /* x - tanh(x) */
 Tensor *t_tanhshrink(Tensor *x) { return failed() || !x ? NULL : t_sub(x, t_tanh(x)); }
 
@@ -58,7 +69,7 @@ Tensor *t_tanhshrink(Tensor *x) { return failed() || !x ? NULL : t_sub(x, t_tanh
 GRAD(RreluWithNoiseBackward0, "self noise | lower:f upper:f training:b") {
   Tensor *x = saved(n, 0), *noise = saved(n, 1);
   double slope = (n->numbers[0].f + n->numbers[1].f) / 2;
-  gi[0] = noise ? t_mul(g[0], noise) : t_where(t_gt(x, tensor_wrapped_f(0)), g[0], t_mul_f(g[0], slope));
+  gi[0] = n->numbers[2].i ? t_mul(g[0], noise) : t_where(t_gt(x, tensor_wrapped_f(0)), g[0], t_mul_f(g[0], slope));
 }
 
 /* A factor for each element: 1 where x > 0, else uniform, drawn one after the other as PyTorch does. */
@@ -87,7 +98,7 @@ Tensor *t_rrelu(Tensor *x, double lower, double upper, bool training) {
   bool was = grad_mode;
   grad_mode = false;
   x = t_contiguous(x);
-  Tensor *noise = training ? rrelu_noise(x, lower, upper) : NULL;
+  Tensor *noise = training ? rrelu_noise(x, lower, upper) : n ? t_zeros_like(x) : NULL;
   save(n, 0, x);
   save(n, 1, noise);
   Tensor *y = training ? t_mul(x, noise) : t_leaky_relu(x, (lower + upper) / 2, 0, 0);

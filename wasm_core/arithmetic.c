@@ -83,9 +83,9 @@ Tensor *t_rsub(Tensor *a, Tensor *b, Tensor *alpha) {
 
 Tensor *t_add(Tensor *a, Tensor *b) { return t_add_scaled(a, b, NULL); }
 Tensor *t_sub(Tensor *a, Tensor *b) { return t_sub_scaled(a, b, NULL); }
-Tensor *t_mul_f(Tensor *a, double b) { return failed() || !a ? NULL : renamed(t_mul(a, tensor_wrapped_f(b)), "MulBackward1"); }
-Tensor *t_div_f(Tensor *a, double b) { return failed() || !a ? NULL : renamed(t_div(a, tensor_wrapped_f(b)), "DivBackward1"); }
-Tensor *t_add_f(Tensor *a, double b) { return failed() || !a ? NULL : renamed(t_add(a, tensor_wrapped_f(b)), "AddBackward1"); }
+Tensor *t_mul_f(Tensor *a, double b) { return failed() || !a ? NULL : renamed_with(t_mul(a, tensor_wrapped_f(b)), "MulBackward1", "- other#"); }
+Tensor *t_div_f(Tensor *a, double b) { return failed() || !a ? NULL : renamed_with(t_div(a, tensor_wrapped_f(b)), "DivBackward1", "- other#"); }
+Tensor *t_add_f(Tensor *a, double b) { return failed() || !a ? NULL : renamed_with(t_add(a, tensor_wrapped_f(b)), "AddBackward1", ""); }
 
 /* ------------------------------------------------------------ division */
 
@@ -153,14 +153,17 @@ static void zero_vjp(Node *n, Tensor *g, Tensor **gi) {
   for (int i = 0; i < n->n_edges; i++)
     if (needs(n, i)) gi[i] = t_zeros_like(g);
 }
-GRAD(DivBackward2, "") { zero_vjp(n, g[0], gi); }
+GRAD(DivBackward2, "self other | rounding_mode:ttrunc,floor") { zero_vjp(n, g[0], gi); }
 
 Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode) {
-  if (blocked(a, b) || !mode) return renamed(t_div(a, b), "DivBackward2");
+  if (blocked(a, b) || !mode) return renamed_with(t_div(a, b), "DivBackward2", "self other | rounding_mode:t-");
   bool down = strcmp(mode, "floor") == 0;
   if (!down && strcmp(mode, "trunc") != 0)
     return fail(ERR_RUNTIME, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", mode);
-  Node *n = node_new(&DivBackward2, 0, 0, a, b, NULL);
+  Node *n = node_new(&DivBackward2, 2, 1, a, b, NULL);
+  if (needs(n, 1)) save(n, 0, a);
+  save(n, 1, b);
+  num_i(n, 0, down);
   return set_history(divide(down ? floor_div : trunc_div, down ? "div_floor" : "div_trunc", a, b), n);
 }
 
@@ -505,8 +508,8 @@ static Tensor *weighted(const NodeType *type, const Loops *loops, DType d, Tenso
   Tensor *in[4] = {a, b, c, cast_plain(k, d)};
   Node *n = node_new_list(type, 3, 0, 3, in);
   if (needs(n, 2)) save(n, 0, b);
-  if (needs(n, 1) || (needs(n, 2) && type == &AddcdivBackward0)) save(n, 1, c);
-  if (needs(n, 1) || needs(n, 2)) save(n, 2, k);
+  if (needs(n, 1) || type == &AddcdivBackward0) save(n, 1, c);
+  save(n, 2, k);
   return set_history(run(loops, 4, in, d, NULL), n);
 }
 

@@ -312,10 +312,26 @@ void op_node_saved_hooks(Call *c) {
   if (n && slot < n->n_saves) saved_register_hooks(n, slot, (int32_t)arg_int(c, 2));
 }
 
-/* How many numbers a field of this letter takes, from number `at` on. */
-static int width_of(const Node *n, char letter, int at) {
+/* How many numbers a field takes, from number `at` on. */
+static int width_of(const Node *n, const char *field, int at) {
+  char letter = field[1];
   if (letter == 'l') return at < n->n_numbers ? 1 + (int)n->numbers[at].i : 1;
+  if (letter == 't') return strcspn(field, ",") < strcspn(field, " ");
+  if (letter >= '1' && letter <= '9') return letter - '0';
+  if (letter == 'd' || letter == 'D') return 3;
   return letter == 'r' ? n->n_numbers - at : letter == 's' || letter == 'n' || letter == 'F' ? 0 : 1;
+}
+
+static void ret_list(Call *c, int64_t count, const Number *v) { ret_ints(c, count && v->i != INT64_MAX ? (int)count : 0, &v->i); }
+
+/* The k-th of the texts of a field. */
+static void ret_text(Call *c, const char *at, int64_t k) {
+  char text[16] = "";
+  while (k-- > 0) at += strcspn(at, ",") + 1;
+  size_t length = strcspn(at, ", ");
+  if (*at == '-' || length >= sizeof text) return;
+  memcpy(text, at, length);
+  ret_str(c, text);
 }
 
 static void ret_scalar(Call *c, double v) {
@@ -340,16 +356,26 @@ void op_node_number(Call *c) {
     if (k < n->n_numbers) ret_scalar(c, n->numbers[k].f);
     return;
   }
-  for (field = strchr(field, ':'); field && k > 0; field = strchr(field + 1, ':'), k--) at += width_of(n, field[1], at);
+  for (field = strchr(field, ':'); field && k > 0; field = strchr(field + 1, ':'), k--) at += width_of(n, field, at);
   if (!field) return;
   char letter = field[1];
-  int64_t bits[64], width = width_of(n, letter, at);
+  int64_t bits[64], width = width_of(n, field, at);
   if (at + width > n->n_numbers) return;
   const Number *v = n->numbers + at;
   if (letter == 's' || letter == 'n') ret_sizes(c, n, field[2] - '0', letter == 'n');
   else if (letter == 'F') ret_bool(c, false);
+  else if (letter == 't') ret_text(c, field + 2, width ? v->i : 0);
   else if (letter == 'l') ret_ints(c, (int)v->i, &v[1].i);
   else if (letter == 'r') ret_ints(c, (int)width, &v->i);
+  else if (letter >= '1' && letter <= '9') ret_list(c, width, v);
+  else if (letter == 'd' || letter == 'D') {
+    int64_t nd = n->numbers[0].i;
+    ret_list(c, letter == 'd' || n->numbers[1].i ? nd : 0, v + 3 - nd);
+  } else if (letter == 'o') {
+    if (field[2] == '-' ? v->i >= 0 : v->i != INT64_MAX) ret_int(c, v->i);
+  } else if (letter == 'e') {
+    if (v->f != 0) ret_float(c, v->f);
+  }
   else if (letter == 'b') ret_bool(c, v->i != 0);
   else if (letter == 'f') ret_float(c, v->f);
   else if (letter == 'x') ret_scalar(c, v->f);
@@ -357,7 +383,8 @@ void op_node_number(Call *c) {
   else {
     for (int i = 0; i < 64; i++)
       if (v->i >> i & 1) bits[n_bits++] = i;
-    ret_ints(c, n_bits, bits);
+    if (letter == 'm') ret_ints(c, n_bits, bits);
+    else if (n_bits == 1) ret_int(c, bits[0]);
   }
 }
 

@@ -15,8 +15,9 @@
 /* What a node keeps as numbers: nothing but int64_t. The names are those of the convolution that maps x to y,
  * also where it runs backwards. */
 typedef struct {
-  int64_t groups, transposed, nd, unbatched, samples, in_channels, out_channels;
+  int64_t nd, groups, transposed, unbatched, samples, in_channels, out_channels;
   int64_t in[3], kernel[3], out[3], stride[3], padding[3], dilation[3];
+  int64_t output_padding[3], bias; /* to be shown: the bias has so many elements */
 } Conv;
 enum { CONV_NUMBERS = sizeof(Conv) / sizeof(int64_t) };
 
@@ -337,7 +338,8 @@ static Ints all_but_channels(const Conv *c) {
 }
 
 /* y = w * x + b: dx = the transposed convolution of g, dw = the correlation of x and g, db = sum g. */
-GRAD(ConvolutionBackward0, "input weight | groups:i transposed:b") {
+GRAD(ConvolutionBackward0, "input weight | -:i groups:i transposed:b -:9 -:4 stride:d padding:d dilation:d output_padding:d "
+                           "bias_sym_sizes_opt:1") {
   Conv c = noted_conv(n), other = c;
   Tensor *input = saved(n, 0), *w = saved(n, 1);
   other.transposed = !c.transposed;
@@ -352,8 +354,9 @@ static Tensor *convolve(const Conv *c, Tensor *input, Tensor *w, Tensor *bias) {
   Tensor *inputs[3] = {input, w, bias};
   Node *n = node_new_list(&ConvolutionBackward0, 2, CONV_NUMBERS, 3, inputs);
   note_conv(n, c);
-  if (needs(n, 1)) save(n, 0, input);
-  if (needs(n, 0)) save(n, 1, w);
+  num_i(n, CONV_NUMBERS - 1, bias ? bias->numel : 0);
+  save(n, 0, input);
+  save(n, 1, w);
   return set_history((c->transposed ? plain_data : plain_forward)(c, input, w, bias), n);
 }
 
@@ -575,7 +578,7 @@ Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints st
                          Ints dilation) {
   if (blocked(input, w)) return NULL;
   Conv c;
-  int64_t extra[3];
+  int64_t *extra = c.output_padding;
   Tensor *x = batched(input, nd, "conv_transpose");
   if (!x || !conv_make(&c, w, nd, stride, padding, dilation, groups) || !spread(output_padding, nd, 0, "output_padding", extra) ||
       !check_transposed(&c, x, w, bias, extra) || !check_types(x, w, bias) ||
@@ -599,8 +602,9 @@ Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints st
 
 static Tensor *unfold_op(const Conv *c, Tensor *x);
 static Tensor *fold_op(const Conv *c, Tensor *patches);
-GRAD(Im2ColBackward0, "") { Conv c = noted_conv(n); gi[0] = fold_op(&c, g[0]); }
-GRAD(Col2ImBackward0, "") { Conv c = noted_conv(n); gi[0] = unfold_op(&c, g[0]); }
+#define WINDOW_FIELDS "kernel_size:d -:3 stride:d padding:d dilation:d"
+GRAD(Im2ColBackward0, "| -:8 self_sym_argsize_minus_2:i self_sym_argsize_minus_1:i " WINDOW_FIELDS) { Conv c = noted_conv(n); gi[0] = fold_op(&c, g[0]); }
+GRAD(Col2ImBackward0, "| -:9 -:1 " WINDOW_FIELDS) { Conv c = noted_conv(n); gi[0] = unfold_op(&c, g[0]); }
 
 static Tensor *unfold_op(const Conv *c, Tensor *x) {
   if (failed() || !x) return NULL;

@@ -174,6 +174,15 @@ static Factors factor(Tensor *a) {
   return f;
 }
 
+/* Keeps the factors of a matrix of type d in the slots of LU and pivots, which count from 1 there. */
+static void save_factors(Node *n, int slot, Factors f, DType d) {
+  Tensor *pivots = n && f.lu ? empty_vectors(f.lu, rows_of(f.lu), DT_I32) : NULL;
+  if (!pivots) return;
+  for (int64_t i = 0; i < pivots->numel; i++) ((int32_t *)(void *)tensor_data(pivots))[i] = f.pivots[i] + 1;
+  save(n, slot, columns(f.lu, d));
+  save(n, slot + 1, pivots);
+}
+
 /* Solves A x = b in place, A triangular; both in double. */
 static Tensor *substitute(Tensor *a, Tensor *x, bool upper, bool unit) {
   if (blocked(a, x)) return NULL;
@@ -238,10 +247,11 @@ Tensor *t_inverse(Tensor *a) {
 
 /* ------------------------------------------------------------ determinants */
 
-/* det, its sign and log |det| of each matrix. */
-static bool determinants(Tensor *a, Tensor *out[3]) {
+/* det, its sign and log |det| of each matrix; n keeps its factors in two slots. */
+static bool determinants(Tensor *a, Node *node, int slot, Tensor *out[3]) {
   /* Of the transpose if that is how A lies, as in PyTorch: which product rounds to zero depends on it. */
   Factors f = factor(tensor_is_contiguous(a) ? flipped(a) : a);
+  save_factors(node, slot, f, (DType)a->dtype);
   for (int i = 0; i < 3; i++) out[i] = empty_vectors(a, -1, (DType)a->dtype);
   if (failed()) return false;
   int64_t n = rows_of(a), batch = batch_of(a), at = 0;
@@ -285,7 +295,7 @@ static Tensor *singular_det_gradient(Tensor *a, Tensor *g) {
 }
 
 /* det' = g det A^-T. Without create_graph PyTorch gives zero where det is zero. */
-GRAD(LinalgDetBackward0, "A result") {
+GRAD(LinalgDetBackward0, "A result LU pivots") {
   Tensor *a = saved(n, 0), *y = saved(n, 1);
   if (blocked(a, y)) return;
   bool singular = false;
@@ -301,15 +311,15 @@ GRAD(LinalgDetBackward0, "A result") {
 Tensor *t_det(Tensor *a) {
   Tensor *r[3];
   if (blocked(a, a) || !check_square(a, "linalg.det", "A") || !check_float(a, "linalg.det")) return NULL;
-  Node *n = node_new(&LinalgDetBackward0, 2, 0, a, NULL);
+  Node *n = node_new(&LinalgDetBackward0, 4, 0, a, NULL);
   save(n, 0, a);
-  Tensor *y = set_history(determinants(a, r) ? r[0] : NULL, n);
+  Tensor *y = set_history(determinants(a, n, 2, r) ? r[0] : NULL, n);
   if (y) save_output(n, 1, y);
   return y;
 }
 
 /* log |det A|:  A' = g A^-T. The sign is constant. */
-GRAD(LinalgSlogdetBackward0, "A") {
+GRAD(LinalgSlogdetBackward0, "A LU pivots sign") {
   Tensor *a = saved(n, 0), *out[2];
   if (!g[1] || blocked(a, a)) return;
   if (grad_mode) {
@@ -324,10 +334,11 @@ void t_slogdet(Tensor *a, const char *op, Tensor *out[2]) {
   Tensor *r[3];
   out[0] = out[1] = NULL;
   if (blocked(a, a) || !check_square(a, op, "A") || !check_float(a, op)) return;
-  Node *n = node_new(&LinalgSlogdetBackward0, 1, 0, a, NULL);
+  Node *n = node_new(&LinalgSlogdetBackward0, 4, 0, a, NULL);
   save(n, 0, a);
-  bool done = determinants(a, r);
+  bool done = determinants(a, n, 1, r);
   for (int i = 0; i < 2; i++) out[i] = set_history_at(done ? r[i + 1] : NULL, n, i);
+  save_output(n, 3, out[0]);
 }
 
 Tensor *t_logdet(Tensor *a) {
@@ -369,7 +380,7 @@ static bool check_fit(const Tensor *a, const Tensor *b, bool left, const char *o
 }
 
 /* A X = B:  B' = A^-T g,  A' = -B' X^T.  X A = B:  B' = g A^-T,  A' = -X^T B'. */
-GRAD(LinalgSolveExBackward0, "A result | left:b") {
+GRAD(LinalgSolveExBackward0, "A result LU pivots | left:b") {
   Tensor *a = saved(n, 0), *x = saved(n, 1);
   if (!g[0] || blocked(a, x)) return;
   bool left = n->numbers[0].i, vector = is_vector_case(a, x);
@@ -402,7 +413,7 @@ static void solve(Tensor *a, Tensor *b, bool left, const char *op, Tensor *out[2
   if (blocked(a, b)) return;
   bool vector = is_vector_case(a, b);
   if (!check_solve(a, b, left, vector)) return;
-  Node *n = node_new(&LinalgSolveExBackward0, 2, 1, a, b, NULL);
+  Node *n = node_new(&LinalgSolveExBackward0, 4, 1, a, b, NULL);
   save(n, 0, a);
   num_i(n, 0, left);
   bool was = grad_mode;
@@ -412,6 +423,7 @@ static void solve(Tensor *a, Tensor *b, bool left, const char *op, Tensor *out[2
   Factors f = {NULL, NULL, NULL};
   if (b && check_matrix(b, "linalg.solve", "B") && check_fit(a, b, left, "linalg.solve") && broadcast_pair(&a, &b)) {
     f = factor(left ? a : flipped(a));
+    save_factors(n, 2, f, (DType)a->dtype);
     x = solve_factored(f, columns(left ? b : flipped(b), DT_F64), (DType)a->dtype);
     if (!left) x = flipped(x);
     if (vector && x) x = tensor_alias(x, x->ndim - 1, x->sizes, x->strides, x->offset);
@@ -598,19 +610,20 @@ static Tensor *top_rows(Tensor *x, int64_t m, DType d) {
   return y;
 }
 
+static const char *const qr_modes[] = {"reduced", "complete", "r"};
+
 /* A = Q R, A tall or square, M = R R'^T - Q'^T Q:  A' = (Q' + Q (tril(M) + tril(M, -1)^T)) R^-T.  A wide is
  * (X, Y) = Q (U, V): X' as above with U and Q' + Y V'^T for Q', and Y' = Q V'. */
-GRAD(LinalgQrBackward0, "Q R | -:i") {
+GRAD(LinalgQrBackward0, "Q R | mode:treduced,complete,r") {
   Tensor *q = saved(n, 0), *r = saved(n, 1), *dq = g[0], *dr = g[1], *wide = NULL;
-  int64_t mode = n->numbers[0].i;
   if (blocked(q, r) || (!dq && !dr)) return;
   int64_t rows = rows_of(r), cols = cols_of(r);
-  if (mode == 'r') {
+  if (n->numbers[0].i == 2) {
     fail(ERR_RUNTIME, "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
                       "mode='reduced') if you are going to differentiate through linalg.qr.");
     return;
   }
-  if (mode == 'c' && rows > cols) {
+  if (n->numbers[0].i == 1 && rows > cols) {
     fail(ERR_RUNTIME, "The QR decomposition is not differentiable when mode='complete' and nrows > ncols.");
     return;
   }
@@ -644,14 +657,15 @@ static void qr_values(Tensor *a, char mode, Tensor *out[2]) {
 void t_qr(Tensor *a, const char *mode, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (blocked(a, a) || !mode || !check_matrix(a, "linalg.qr", "A") || !check_float(a, "linalg.qr")) return;
-  if (strcmp(mode, "reduced") != 0 && strcmp(mode, "complete") != 0 && strcmp(mode, "r") != 0) {
+  int which = 0;
+  while (which < 3 && strcmp(mode, qr_modes[which]) != 0) which++;
+  if (which == 3) {
     fail(ERR_RUNTIME, "qr received unrecognized mode '%s' but expected one of 'reduced' (default), 'r', or 'complete'", mode);
     return;
   }
-  char kind = mode[0] == 'r' && mode[1] ? 'f' : mode[0];
   Node *n = node_new(&LinalgQrBackward0, 2, 1, a, NULL);
-  num_i(n, 0, kind);
-  qr_values(a, kind, out);
+  num_i(n, 0, which);
+  qr_values(a, "fcr"[which], out);
   finish(n, 2, out);
 }
 
@@ -732,7 +746,7 @@ static void svd_one(double *w, double *s, double *u, double *v, int64_t m, int64
 
 /* A = U S V^T, skew X = X - X^T, E = S_j^2 - S_i^2:
  * A' = U (skew(U^T U') / E S + S skew(V^T V') / E + diag(S')) V^T + (1 - U U^T) U' S^-1 V^T + U S^-1 V'^T (1 - V V^T). */
-GRAD(LinalgSvdBackward0, "U S Vh | full_matrices:b") {
+GRAD(LinalgSvdBackward0, "U S Vh | full_matrices:b S_sym_argsize_minus_1:i") {
   Tensor *u = saved(n, 0), *s = saved(n, 1), *vh = saved(n, 2), *du = g[0], *ds = g[1], *dvh = g[2], *y;
   if (blocked(u, s) || !vh || (!du && !ds && !dvh)) return;
   int64_t k = s->sizes[s->ndim - 1], m = rows_of(u), cols = cols_of(vh);
@@ -804,7 +818,8 @@ void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]) {
     fail(ERR_RUNTIME, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
     return;
   }
-  Node *n = node_new(&LinalgSvdBackward0, 3, 1, a, NULL);
+  Node *n = node_new(&LinalgSvdBackward0, 3, 2, a, NULL);
+  num_i(n, 1, rows_of(a) < cols_of(a) ? rows_of(a) : cols_of(a));
   num_i(n, 0, full);
   DType d = (DType)a->dtype;
   svd_values(a, full, out);

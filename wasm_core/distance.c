@@ -243,7 +243,7 @@ Tensor *t_pdist(Tensor *x, double p) {
 Tensor *t_pairwise_distance(Tensor *a, Tensor *b, double p, double eps, bool keepdim) {
   if (blocked(a, b)) return NULL;
   Tensor *d = t_add_f(t_sub(a, b), eps);
-  return renamed(t_vector_norm(d, p, ONE_DIM(-1), keepdim, DT_NONE), "NormBackward1");
+  return renamed_with(t_vector_norm(d, p, ONE_DIM(-1), keepdim, DT_NONE), "NormBackward1", "self result | p:x dim:m keepdim:b");
 }
 
 /* The length of x, held above eps where it divides; the gradient does not see that bound. */

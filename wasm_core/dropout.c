@@ -94,8 +94,8 @@ Tensor *t_dropout3d(Tensor *x, double p, bool training) {
 /* ------------------------------------------------------------ native_dropout */
 
 /* y = x mask / (1 - p), and so is the gradient. */
-GRAD(NativeDropoutBackward0, "result1 | p:f") {
-  double p = n->numbers[0].f;
+GRAD(NativeDropoutBackward0, "result1 | p:f -:i") {
+  double p = n->numbers[1].i ? n->numbers[0].f : 0;
   if (g[0]) gi[0] = t_mul_f(t_mul(g[0], saved(n, 0)), p == 1 ? 0 : 1 / (1 - p));
 }
 
@@ -117,8 +117,9 @@ void t_native_dropout(Tensor *x, double p, const bool *training, Tensor *out[2])
     fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s", dtype_info[x->dtype].legacy);
     return;
   }
-  Node *n = node_new(&NativeDropoutBackward0, 1, 1, x, NULL);
-  num_f(n, 0, on ? p : 0);
+  Node *n = node_new(&NativeDropoutBackward0, 1, 2, x, NULL);
+  num_f(n, 0, p);
+  num_i(n, 1, on);
   bool was = grad_mode;
   grad_mode = false;
   if (!on) {

@@ -392,18 +392,18 @@ typedef struct {
   const NodeType *node;
 } Unary;
 
-/* What a node keeps: one tensor at most, then the host numbers. */
+/* What a node keeps: what the gradient needs first (PyTorch keeps some results that it does not), then the host numbers. */
 static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const double *p) {
   if (blocked(x, x)) return NULL;
   DType d = domain_dtype(u->domain, (DType)x->dtype, u->name);
   if (d == DT_NONE) return NULL;
   for (int i = 0; i < n_params; i++)
     if (!number_fits_f(p[i], d)) return NULL;
-  Node *n = node_new(u->node, 1, n_params, x, NULL);
+  Node *n = node_new(u->node, u->keep == KEEP_XY || u->keep & ROOM ? 2 : 1, n_params, x, NULL);
   for (int i = 0; i < n_params; i++) num_f(n, i, p[i]);
-  if (u->keep == KEEP_X) save(n, 0, x);
+  if (u->keep & KEEP_X) save(n, 0, x);
   Tensor *y = set_history(run(u->value, 1, &x, d, p), n);
-  if (n && u->keep == KEEP_Y) save_output(n, 0, y);
+  if (n && u->keep & KEEP_Y) save_output(n, u->keep == KEEP_XY, y);
   return y;
 }
 
@@ -438,11 +438,20 @@ static const double *node_params(const Node *n, double *p) {
 #define FIELDS_NOTHING ""
 #define FIELDS_KEEP_X "self"
 #define FIELDS_KEEP_Y "result"
-#define FIELDS_P_NOTHING "| "
-#define FIELDS_P_KEEP_X "self | "
-#define FIELDS_P_KEEP_Y "result | "
+#define FIELDS_KEEP_XY "self result"
+#define FIELDS_KEEP_X_NONE "self | approximate:tnone"
+#define FIELDS_KEEP_X_TANH "self | approximate:ttanh"
+#define FIELDS_KEEP_X_EPS "self | eps:t-"
+#define FIELDS_KEEP_X_BUFFER "self buffer"
+#define FIELDS_P_NOTHING(schema) "| " schema
+#define FIELDS_P_KEEP_X(schema) "self | " schema
+#define FIELDS_P_KEEP_X_ALONE(schema) "self"
+#define FIELDS_P_KEEP_X_FIRST(schema) "self | threshold:x"
 /* By what is kept for either gradient. */
-#define FIELDS2(k) ((k) & KEEP_Y ? "self other result" : (k) & KEEP_B ? (k) & KEEP_A ? "self other" : "- other" : (k) & KEEP_A ? "self" : "")
+#define FIELDS2_Y(k) ((k) & KEEP_A ? (k) & KEEP_B ? "self other result" : "self - result" : "- other result")
+#define FIELDS2(k)                                                                                             \
+  ((k) & CALLED_WEIGHT ? "self weight" : (k) & KEEP_Y ? FIELDS2_Y(k) : (k) & KEEP_B ? (k) & KEEP_A ? "self other" : "- other" \
+                                                                                    : (k) & KEEP_A ? "self" : "")
 
 /* The gradient's loop, over g and the one tensor kept, by whichever name. */
 #define GRAD1(fn, A, WRAP, V)                     \
@@ -467,7 +476,7 @@ LOOPS_BEGIN
   UNARY_ROW(name, Node_, domain, value, keep, grad, FIELDS_##keep)    \
   Tensor *t_##name(Tensor *x) { return unary(&unary_##name, x, 0, NULL); }
 #define UNARY_P(flags, name, Node_, schema, domain, value, keep, grad)  \
-  UNARY_ROW(name, Node_, domain, value, keep, grad, FIELDS_P_##keep schema)    \
+  UNARY_ROW(name, Node_, domain, value, keep, grad, FIELDS_P_##keep(schema))    \
   Tensor *t_##name(Tensor *x, double p0, double p1, double p2) {        \
     return unary(&unary_##name, x, 3, (const double[]){p0, p1, p2});    \
   }
@@ -503,16 +512,16 @@ typedef struct {
 } Binary;
 
 /* Ops whose forms with a number on one side have nodes of their own. */
-static const struct { const char *op, *left, *right; } with_numbers[] = {
-    {"copysign", NULL, "CopysignBackward1"},
-    {"xlogy", "XlogyBackward1", "XlogyBackward2"},
-    {"xlog1py", "SpecialXlog1PyBackward1", "SpecialXlog1PyBackward2"},
-    {"zeta", "SpecialZetaBackward1", "SpecialZetaBackward2"}};
+static const struct { const char *op, *left, *right, *of_right; } with_numbers[] = {
+    {"copysign", NULL, "CopysignBackward1", NULL},
+    {"xlogy", "XlogyBackward1", "XlogyBackward2", "self other#"},
+    {"xlog1py", "SpecialXlog1PyBackward1", "SpecialXlog1PyBackward2", "self other#"},
+    {"zeta", "SpecialZetaBackward1", "SpecialZetaBackward2", ""}};
 
 static Tensor *named_for_numbers(Tensor *y, const char *op, const Tensor *a, const Tensor *b) {
   for (size_t i = 0; y && y->grad_fn && i < sizeof with_numbers / sizeof *with_numbers; i++) {
     const char *name = is_wrapped(a) ? with_numbers[i].left : is_wrapped(b) ? with_numbers[i].right : NULL;
-    if (name && strcmp(op, with_numbers[i].op) == 0) return renamed(y, name);
+    if (name && strcmp(op, with_numbers[i].op) == 0) return renamed_with(y, name, is_wrapped(a) ? "self# other" : with_numbers[i].of_right);
   }
   return y;
 }
@@ -523,7 +532,7 @@ static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
   DType d = domain_dtype(op->domain, result_dtype(2, in), op->name);
   if (d == DT_NONE) return NULL;
   Node *n = node_new(op->node, 3, 0, a, b, NULL);
-  int keep = (needs(n, 0) ? op->keep_a : 0) | (needs(n, 1) ? op->keep_b : 0);
+  int keep = (needs(n, 0) ? op->keep_a : 0) | (needs(n, 1) ? op->keep_b : 0) | ((op->keep_a | op->keep_b) & KEEP_Y);
   if (keep & KEEP_A) save(n, 0, a);
   if (keep & KEEP_B) save(n, 1, b);
   Tensor *y = set_history(run(op->value, 2, in, d, NULL), n);

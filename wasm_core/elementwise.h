@@ -11,7 +11,9 @@
 #include "maths.h"
 #include "op.h"
 
-enum { NOTHING = 0, KEEP_X = 1, KEEP_A = 1, KEEP_B = 2, KEEP_Y = 4, REFUSED = 8 };
+enum { NOTHING = 0, KEEP_X = 1, KEEP_A = 1, KEEP_B = 2, KEEP_Y = 4, REFUSED = 8, CALLED_WEIGHT = 16, ROOM = 32, KEEP_XY = KEEP_X | KEEP_Y };
+/* KEEP_X whose numbers are shown in another way; see FIELDS_. */
+enum { KEEP_X_NONE = KEEP_X, KEEP_X_TANH = KEEP_X, KEEP_X_EPS = KEEP_X, KEEP_X_ALONE = KEEP_X, KEEP_X_FIRST = KEEP_X, KEEP_X_BUFFER = KEEP_X | ROOM };
 
 /* Which dtypes an op takes, and the loops it has. FLOAT makes integers the default floating type, WIDE too and
  * computes in double; REAL refuses integers, REAL_WIDE too and computes in double; NUMBER takes all but bool, ANY

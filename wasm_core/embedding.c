@@ -235,13 +235,14 @@ typedef enum { BAG_SUM, BAG_MEAN, BAG_MAX, BAG_MODES } BagMode;
 static const char *const bag_modes[BAG_MODES] = {"sum", "mean", "max"};
 
 typedef struct {
-  Tensor *weight, *indices, *weights; /* weights: one for each index, or NULL */
+  Tensor *weight, *indices, *weights, *offsets; /* weights: one for each index, or NULL */
   const int64_t *v;                   /* the indices */
   int64_t n, n_bags, padding;
   BagMode mode;
   bool by_frequency;
   Tensor *bag;     /* int64: the bag of each index */
   Tensor *factors; /* (n, 1): 0 for an index that does not count, 1 / size of its bag for a mean */
+  Tensor *sizes;   /* int64: of each bag; zeros for a sum, as PyTorch's are */
 } Bags;
 
 /* Which bag each index is in: the last bag goes on to the end, whatever an extra last offset says. */
@@ -249,14 +250,14 @@ static bool assign_bags(Bags *b, const int64_t *offsets) {
   DType d = (DType)b->weight->dtype;
   b->bag = tensor_zeros(1, &b->n, DT_I64);
   b->factors = tensor_zeros(2, (int64_t[]){b->n, 1}, d);
-  int64_t *sizes = scratch_alloc((size_t)b->n_bags * sizeof *sizes + 8);
-  if (!b->bag || !b->factors || !sizes) return false;
-  memset(sizes, 0, (size_t)b->n_bags * sizeof *sizes);
+  b->sizes = tensor_zeros(1, &b->n_bags, DT_I64);
+  if (!b->bag || !b->factors || !b->sizes) return false;
+  int64_t *sizes = (int64_t *)(void *)tensor_data(b->sizes);
   int64_t *bag = (int64_t *)(void *)tensor_data(b->bag);
   for (int64_t i = 0, at = 0; i < b->n; i++) {
     while (at + 1 < b->n_bags && offsets[at + 1] <= i) at++;
     bag[i] = at;
-    if (b->v[i] != b->padding) sizes[at]++;
+    if (b->mode != BAG_SUM && b->v[i] != b->padding) sizes[at]++;
   }
   for (int64_t i = 0; i < b->n; i++) {
     double f = b->v[i] == b->padding ? 0 : b->mode == BAG_MEAN ? 1.0 / (double)sizes[bag[i]] : 1;
@@ -272,9 +273,9 @@ static Tensor *as_column(Tensor *weights) { return failed() || !weights ? NULL :
 
 /* sum, mean: dweight[index] += factor * weight of the index * g of its bag; dweights = factor * (g . row).
  * max: dweight at the largest of each bag and column += g. Saved: indices, bags, factors, weight, weights, places
- * of the largest, empty bags. */
-GRAD(EmbeddingBagBackward0, "indices offset2bag factors weight per_sample_weights maximum_indices empty | rows:i padding_idx:i "
-                            "scale_grad_by_freq:b mode:i") {
+ * of the largest (PyTorch has the sizes of bags there otherwise), empty bags, offsets, sizes of bags. */
+GRAD(EmbeddingBagBackward0, "indices result1 - weight per_sample_weights result3 - offsets result2 | weight_sym_argsize_0:i "
+                            "padding_idx:i scale_grad_by_freq:b mode:i sparse:F") {
   Table t = saved_table(n);
   if (stopped(g[0], t.indices)) return;
   if (NUM(3) == BAG_MAX) {
@@ -331,12 +332,12 @@ static Tensor *max_bags(const Bags *b, Tensor **from, Tensor **empty) {
 
 static Tensor *embedding_bag(Bags *b) {
   Tensor *from = NULL, *empty = NULL;
-  Node *n = node_new(&EmbeddingBagBackward0, 7, 4, b->weight, b->weights, NULL);
+  Node *n = node_new(&EmbeddingBagBackward0, 9, 4, b->weight, b->weights, NULL);
   Tensor *y = b->mode == BAG_MAX ? max_bags(b, &from, &empty) : sum_bags(b);
   save_table(n, (Table){b->indices, b->weight->sizes[0], b->padding, b->by_frequency});
   num_i(n, 3, b->mode);
-  Tensor *rest[6] = {b->bag, b->factors, b->weights ? b->weight : NULL, b->weights, from, empty};
-  for (int i = 0; i < 6; i++) save(n, i + 1, rest[i]);
+  Tensor *rest[8] = {b->bag, b->factors, b->weights ? b->weight : NULL, b->weights, from ? from : b->sizes, empty, b->offsets, b->sizes};
+  for (int i = 0; i < 8; i++) save(n, i + 1, rest[i]);
   return set_history(y, n);
 }
 
@@ -394,10 +395,10 @@ static bool bag_values_fit(const Bags *b, const int64_t *offsets, int64_t n_offs
 }
 
 /* Bags of `width` indices each. */
-static const int64_t *even_offsets(int64_t n_bags, int64_t width) {
-  int64_t *offsets = scratch_alloc((size_t)n_bags * sizeof *offsets + 8);
-  for (int64_t i = 0; offsets && i < n_bags; i++) offsets[i] = i * width;
-  return offsets;
+static Tensor *even_offsets(int64_t n_bags, int64_t width) {
+  Tensor *t = tensor_empty(1, &n_bags, DT_I64);
+  for (int64_t i = 0; t && i < n_bags; i++) ((int64_t *)(void *)tensor_data(t))[i] = i * width;
+  return t;
 }
 
 /* input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
@@ -422,7 +423,8 @@ void op_embedding_bag(Call *c) {
     return;
   }
   b.n_bags = include_last ? n_offsets - 1 : n_offsets;
-  const int64_t *starts = offsets ? index_numbers(offsets) : even_offsets(n_offsets, input->sizes[1]);
+  b.offsets = offsets ? offsets : even_offsets(n_offsets, input->sizes[1]);
+  const int64_t *starts = b.offsets ? index_numbers(b.offsets) : NULL;
   if (!b.v || !starts || !bag_values_fit(&b, starts, n_offsets) || !assign_bags(&b, starts)) return;
   ret_tensor(c, embedding_bag(&b));
 }

@@ -55,7 +55,7 @@ Tensor *t_amax(Tensor *x, Ints dims, bool keepdim) { return extreme(max_folds, &
 Tensor *t_amin(Tensor *x, Ints dims, bool keepdim) { return extreme(min_folds, &AminBackward0, "amin", x, dims, keepdim); }
 
 /* Smallest and greatest at once; one node with two outputs. */
-GRAD(AminmaxBackward0, "self min max | dim:m keepdim:b") {
+GRAD(AminmaxBackward0, "self min max | dim:M keepdim:b") {
   Tensor *x = saved(n, 0), *low = g[0] ? share_evenly(n, g[0], x, saved(n, 1)) : NULL;
   Tensor *high = g[1] ? share_evenly(n, g[1], x, saved(n, 2)) : NULL;
   gi[0] = low && high ? t_add(low, high) : low ? low : high;

@@ -118,12 +118,14 @@ void node_release(Node *n) {
   burying = false;
 }
 
-Tensor *renamed(Tensor *y, const char *name) {
+Tensor *renamed(Tensor *y, const char *name) { return renamed_with(y, name, NULL); }
+
+Tensor *renamed_with(Tensor *y, const char *name, const char *fields) {
   static NodeType types[32];
   Node *n = y ? y->grad_fn : NULL;
   for (size_t i = 0; n && i < sizeof types / sizeof *types; i++)
     if (!types[i].name || (strcmp(types[i].name, name) == 0 && types[i].grad == n->type->grad)) {
-      types[i] = (NodeType){name, n->type->grad, n->type->fields};
+      types[i] = (NodeType){name, n->type->grad, fields ? fields : n->type->fields};
       n->type = &types[i];
       break;
     }

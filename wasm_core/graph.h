@@ -46,11 +46,14 @@ typedef void GradFn(Node *n, Tensor **g, Tensor **gi);
 typedef struct {
   const char *name;  /* "MulBackward0" */
   GradFn *grad;
-  /* Names for node._saved_*: of the saved tensors, slot by slot, the last with * if it is all the rest, with # if
-   * it is a number of the host; then after | those of
-   * the numbers in order, each with a letter: i, f, b; x a float shown as an int if it is one; l a list after its length; m
-   * dimensions as bits; r all the rest as a list; and without a number of their own s0 the sizes, n0 the count of elements of
-   * input 0, F false. Those called - have no name. Or, after |, a schema: the arguments behind the first are floats (x). */
+  /* Names for node._saved_*: of the saved tensors, slot by slot, the last with * if it is all the rest, with # if it is a
+   * number of the host; then after | those of the numbers in order, each with a letter: i, f, b; x a float shown as an int if
+   * it is one; o an int, None if it is INT64_MAX (o-: if negative); e a float, None if 0; m dimensions as bits, M the only one
+   * of them; l a list after its length, a digit a list of so many, d of three the last so many as the node's first number
+   * says, each empty if it begins with INT64_MAX, D as d but empty if the second number is 0, r all the rest as a list;
+   * tnone,tanh one of these texts, - being None; and without a number of their own t and a single text, s0 the sizes, n0 the
+   * count of elements of input 0, F false. Those called - have no name. Or, after |, a schema: the arguments behind the first
+   * are floats (x). */
   const char *fields;
 } NodeType;
 
@@ -149,6 +152,7 @@ Tensor *set_history(Tensor *y, Node *n);
 Tensor *set_history_at(Tensor *y, Node *n, int output_nr); /* outputs of one node, in order */
 /* y as another form of its op records it: PyTorch numbers the nodes of in-place and scalar forms apart. `name` is static. */
 Tensor *renamed(Tensor *y, const char *name);
+Tensor *renamed_with(Tensor *y, const char *name, const char *fields); /* what it saved has other names too */
 /* Declares node_NAME, of an op that PyTorch records without a derivative. */
 #define NO_DERIVATIVE(name)                                                             \
   static void refuse_##name(Node *n, Tensor **g, Tensor **gi) {                         \

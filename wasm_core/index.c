@@ -427,7 +427,7 @@ static bool broadcast_both(const Tensor *a, const Tensor *b, int *ndim, int64_t 
 }
 
 /* dx = 0 with g's elements where the mask let them through, in order. */
-GRAD(MaskedSelectBackward0, "mask | -:l") {
+GRAD(MaskedSelectBackward0, "mask self | -:l") {
   Tensor *zeros = stopped(g[0]) ? NULL : index_zeros(n, 0, (DType)g[0]->dtype);
   gi[0] = t_masked_scatter(zeros, saved(n, 0), g[0]);
 }
@@ -438,8 +438,9 @@ Tensor *t_masked_select(Tensor *x, Tensor *mask) {
   int64_t sizes[MAX_DIM];
   int ndim;
   if (!broadcast_both(mask, x, &ndim, sizes)) return NULL;
-  Node *n = node_new(&MaskedSelectBackward0, 1, 1 + ndim, x, NULL);
+  Node *n = node_new(&MaskedSelectBackward0, 2, 1 + ndim, x, NULL);
   save(n, 0, mask);
+  save(n, 1, x);
   if (n) num_list(n, 0, ndim, sizes);
   bool was = grad_mode;
   grad_mode = false;

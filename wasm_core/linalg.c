@@ -329,14 +329,13 @@ static Tensor *bilinear_values(Tensor *x1, Tensor *w, Tensor *x2) {
   return t_squeeze_dim(t_bmm(bilinear_inner(x2, w), t_unsqueeze(x1, 2)), 2);
 }
 
-GRAD(TrilinearBackward0, "i1 i2 i3") {
+GRAD(TrilinearBackward0, "i1 i2 i3 | expand1:2 expand2:1 expand3:2 sumdim:2") {
   Tensor *x1 = saved(n, 0), *w = saved(n, 1), *x2 = saved(n, 2), *z = NULL;
-  if (failed() || !x1 || !w || !x2) return;
-  int64_t rows = x1->sizes[0], wide = w->sizes[0] * w->sizes[1];
+  if (failed()) return;
   if (needs(n, 0)) gi[0] = t_squeeze_dim(t_bmm(t_unsqueeze(g[0], 1), bilinear_inner(x2, w)), 1);
-  if (needs(n, 1) || needs(n, 2)) z = t_reshape(t_bmm(t_unsqueeze(g[0], 2), t_unsqueeze(x1, 1)), 2, (int64_t[]){rows, wide});
-  if (needs(n, 1)) gi[1] = t_reshape(t_mm(t_t(z), x2), 3, w->sizes);
-  if (needs(n, 2)) gi[2] = t_mm(z, t_reshape(w, 2, (int64_t[]){wide, w->sizes[2]}));
+  if (needs(n, 1) || needs(n, 2)) z = t_flatten(t_bmm(t_unsqueeze(g[0], 2), t_unsqueeze(x1, 1)), 1, 2);
+  if (needs(n, 1)) gi[1] = t_reshape(t_mm(t_t(z), x2), 3, (int64_t[]){g[0]->sizes[1], x1->sizes[1], x2->sizes[1]});
+  if (needs(n, 2)) gi[2] = t_mm(z, t_flatten(w, 0, 1));
 }
 
 static bool check_bilinear(const Tensor *a, const Tensor *b, const Tensor *w, const Tensor *bias) {
@@ -376,10 +375,11 @@ Tensor *t_bilinear(Tensor *a, Tensor *b, Tensor *w, Tensor *bias) {
   sizes[a->ndim - 1] = w->sizes[0];
   Tensor *x1 = t_reshape(a, 2, (int64_t[]){rows, w->sizes[1]}), *x2 = t_reshape(b, 2, (int64_t[]){rows, w->sizes[2]});
   if (blocked(x1, x2)) return NULL;
-  Node *n = node_new(&TrilinearBackward0, 3, 0, x1, w, x2, NULL);
-  save(n, 0, x1);
-  save(n, 1, w);
-  save(n, 2, x2);
+  Node *n = node_new(&TrilinearBackward0, 3, 7, x1, w, x2, NULL);
+  for (int i = 0; i < 7; i++) num_i(n, i, "1301223"[i] - '0');
+  if (needs(n, 1) || needs(n, 2)) save(n, 0, x1);
+  if (needs(n, 0) || needs(n, 2)) save(n, 1, w);
+  if (needs(n, 0) || needs(n, 1)) save(n, 2, x2);
   bool was = grad_mode;
   grad_mode = false;
   Tensor *y = t_contiguous(bilinear_values(x1, w, x2));

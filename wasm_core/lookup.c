@@ -31,7 +31,7 @@ static Tensor *plain_contiguous(Tensor *x) {
 }
 
 /* dx = 0, then dx[index] += g for each index in order. */
-GRAD(TakeBackward0, "index | -:l") {
+GRAD(TakeBackward0, "index self | -:l") {
   Tensor *zeros = failed() || !g[0] ? NULL : index_zeros(n, 0, (DType)g[0]->dtype);
   gi[0] = t_put(zeros, saved(n, 0), g[0], true);
 }
@@ -41,7 +41,8 @@ Tensor *t_take(Tensor *x, Tensor *index) {
   if (index->dtype != DT_I64)
     return fail(ERR_RUNTIME, "take(): Expected a long tensor for index, but got %s", dtype_info[index->dtype].legacy);
   if (x->numel == 0 && index->numel) return fail(ERR_INDEX, "take(): tried to take from an empty tensor");
-  Node *n = node_new(&TakeBackward0, 1, 1 + x->ndim, x, NULL);
+  Node *n = node_new(&TakeBackward0, 2, 1 + x->ndim, x, NULL);
+  save(n, 1, x);
   save(n, 0, index);
   if (n) num_list(n, 0, x->ndim, x->sizes);
   Tensor *y = tensor_empty(index->ndim, index->sizes, (DType)x->dtype);
@@ -49,7 +50,7 @@ Tensor *t_take(Tensor *x, Tensor *index) {
 }
 
 /* y = x; y[index] = source: dx = g but 0 there (g if added), dsource = g[index]. */
-GRAD(PutBackward0, "index | accumulate:b -:l") {
+GRAD(PutBackward0, "index source | accumulate:b -:l") {
   Tensor *index = saved(n, 0);
   Ints sizes = num_list_at(n, 1);
   if (failed() || !g[0] || !index) return;
@@ -73,7 +74,8 @@ static bool put_fits(const Tensor *x, const Tensor *index, const Tensor *source)
 
 Tensor *t_put(Tensor *x, Tensor *index, Tensor *source, bool accumulate) {
   if (stopped(x, index) || stopped(source, source) || !put_fits(x, index, source)) return NULL;
-  Node *n = node_new(&PutBackward0, 1, 2 + source->ndim, x, source, NULL);
+  Node *n = node_new(&PutBackward0, 2, 2 + source->ndim, x, source, NULL);
+  if (needs(n, 1)) save(n, 1, source);
   save(n, 0, index);
   num_i(n, 0, accumulate);
   if (n) num_list(n, 1, source->ndim, source->sizes);

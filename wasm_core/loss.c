@@ -246,17 +246,18 @@ static Tensor *nll_backward(Tensor *g, Tensor *target, Tensor *weight, const Nll
   return set_history(gx, n);
 }
 
-GRAD(NllLossBackward0, "target weight | reduction:i ignore_index:i") {
+GRAD(NllLossBackward0, "target weight self total_weight | reduction:i ignore_index:i") {
   NllShape s = nll_noted(n);
   gi[0] = nll_backward(g[0], saved(n, 0), saved(n, 1), &s);
 }
-GRAD(NllLoss2DBackward0, "target weight | reduction:i ignore_index:i") { grad_NllLossBackward0(n, g, gi); }
+GRAD(NllLoss2DBackward0, "target weight self total_weight | reduction:i ignore_index:i") { grad_NllLossBackward0(n, g, gi); }
 
 /* Of rank 1, 2 or 4. */
 static Tensor *nll_primitive(Tensor *x, Tensor *target, Tensor *weight, int64_t ignore_index, Reduction r) {
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   if (!(x->ndim == 4 ? check_nll_2d : check_nll_flat)(x, target, weight) || !check_nll(x, target, weight)) return NULL;
-  Node *n = node_new(x->ndim < 4 ? &NllLossBackward0 : &NllLoss2DBackward0, 2, NLL_NUMBERS, x, NULL);
+  Node *n = node_new(x->ndim < 4 ? &NllLossBackward0 : &NllLoss2DBackward0, 4, NLL_NUMBERS, x, NULL);
+  save(n, 2, x);
   save(n, 0, target);
   save(n, 1, weight);
   NllShape s = {.r = r, .ignore_index = ignore_index, .ndim = x->ndim};
@@ -265,6 +266,7 @@ static Tensor *nll_primitive(Tensor *x, Tensor *target, Tensor *weight, int64_t 
   Tensor *y = NULL;
   if (picks_of(&p, x->ndim, x->sizes, &target, &weight, ignore_index)) y = nll_plain(&p, t_detach(x), target, r, &s.total);
   nll_note(n, &s);
+  if (n) save(n, 3, tensor_number(r == REDUCE_NONE ? 0 : s.total, (DType)x->dtype));
   return set_history(y, n);
 }
 
@@ -612,6 +614,7 @@ Tensor *t_binary_cross_entropy(Tensor *x, Tensor *target, Tensor *weight, Reduct
     return fail(ERR_NOT_IMPLEMENTED, "\"binary_cross_entropy\" not implemented for '%s'", dtype_info[x->dtype].legacy);
   if (target->dtype != x->dtype)
     return fail(ERR_RUNTIME, "Found dtype %s but expected %s", dtype_info[target->dtype].legacy, dtype_info[x->dtype].legacy);
+  if (weight) weight = t_expand(weight, x->ndim, x->sizes);
   return probabilities(x) ? loss_apply(&loss_bce, x, target, NULL, weight, r, 0) : NULL;
 }
 

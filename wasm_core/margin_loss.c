@@ -73,7 +73,7 @@ Tensor *t_multilabel_soft_margin_loss(Tensor *x, Tensor *target, Tensor *weight,
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   int64_t dim = x->ndim - 1;
   if (tensor_size(x, -1) < 0) return NULL;
-  Tensor *yes = t_mul(target, t_logsigmoid(x)), *no = t_mul(t_rsub(target, number(1), NULL), t_logsigmoid(t_neg(x)));
+  Tensor *yes = t_mul(target, t_log_sigmoid(x)), *no = t_mul(t_rsub(target, number(1), NULL), t_log_sigmoid(t_neg(x)));
   Tensor *loss = t_neg(t_add(yes, no));
   if (weight) loss = t_mul(loss, weight);
   loss = t_div(t_sum(loss, ONE_DIM(dim), false, DT_NONE), tensor_wrapped_i(x->sizes[dim]));
@@ -202,9 +202,9 @@ GRAD(MultiMarginLossBackwardBackward0, "") { fail(ERR_RUNTIME, "derivative for a
 GRAD(MultilabelMarginLossBackwardBackward0, "") { fail(ERR_RUNTIME, "derivative for aten::multilabel_margin_loss_backward is not implemented"); }
 
 static Tensor *margins_gradient(Node *n, Tensor *g) {
-  Tensor *x = saved(n, 0), *target = saved(n, 1), *weight = saved(n, 2);
-  if (blocked(x, target) || !g) return NULL;
   Margins m = {.multi = n->numbers[1].i, .p = n->numbers[2].f, .margin = n->numbers[3].f};
+  Tensor *x = saved(n, 0), *target = saved(n, 1), *weight = m.multi ? saved(n, 2) : NULL;
+  if (blocked(x, target) || !g) return NULL;
   Node *back = node_new(m.multi ? &MultiMarginLossBackwardBackward0 : &MultilabelMarginLossBackwardBackward0, 0, 0, g, x, NULL);
   unsigned char *listed;
   bool was = grad_mode;
@@ -219,7 +219,21 @@ static Tensor *margins_gradient(Node *n, Tensor *g) {
   return set_history(gx, back);
 }
 GRAD(MultiMarginLossBackward0, "self target weight | reduction:i -:i p:x margin:x") { gi[0] = margins_gradient(n, g[0]); }
-GRAD(MultilabelMarginLossBackward0, "self target | reduction:i") { gi[0] = margins_gradient(n, g[0]); }
+GRAD(MultilabelMarginLossBackward0, "self target is_target | reduction:i") { gi[0] = margins_gradient(n, g[0]); }
+
+/* 1 for the classes that are targets of their row, else 0. */
+static Tensor *listed_targets(const Margins *m, Tensor *x) {
+  Tensor *y = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
+  char *at = y ? tensor_data(y) : NULL;
+  int64_t width = dtype_bytes((DType)x->dtype);
+  for (int64_t r = 0; at && r < m->rows; r++)
+    for (int64_t i = 0; i < m->classes; i++) {
+      int64_t t = m->target[r * m->classes + i];
+      if (t < 0) break;
+      element_store_f(at + (r * m->classes + t) * width, (DType)x->dtype, 1);
+    }
+  return y;
+}
 
 static Tensor *margins_loss(Margins *m, Tensor *x, Tensor *target, Tensor *weight, Reduction r) {
   Node *n = node_new(m->multi ? &MultiMarginLossBackward0 : &MultilabelMarginLossBackward0, 3, 4, x, NULL);
@@ -236,6 +250,7 @@ static Tensor *margins_loss(Margins *m, Tensor *x, Tensor *target, Tensor *weigh
   Tensor *y = NULL;
   if (margins_of(m, &x, &target, &weight, &listed)) y = tensor_empty(x->ndim > 1 ? 1 : target->ndim && m->multi ? 1 : 0, &m->rows, (DType)x->dtype);
   if (y) margins_run(m, (DType)x->dtype, tensor_data(x), tensor_data(y), NULL, NULL, 0, 1, listed);
+  if (y && n && !m->multi) save(n, 2, listed_targets(m, x));
   y = loss_reduced(y, r);
   grad_mode = was;
   return set_history(y, n);

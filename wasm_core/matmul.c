@@ -178,7 +178,7 @@ static void product_vjp(Node *n, Tensor *g, Tensor **gi, int first, double alpha
   if (needs(n, first + 1)) gi[first + 1] = right_gradient(saved(n, 0), g, alpha, n->numbers[flags + 1].i);
 }
 
-GRAD(MmBackward0, "self mat2 | self_sym_sizes:s0 mat2_sym_sizes:s1") { product_vjp(n, g[0], gi, 0, 1, 0); }
+GRAD(MmBackward0, "self mat2 | -:2 self_sym_sizes:2 self_sym_strides:2 mat2_sym_sizes:2 mat2_sym_strides:2") { product_vjp(n, g[0], gi, 0, 1, 0); }
 GRAD(BmmBackward0, "self mat2") { product_vjp(n, g[0], gi, 0, 1, 0); }
 GRAD(MvBackward0, "self vec") { product_vjp(n, g[0], gi, 0, 1, 0); }
 
@@ -187,7 +187,7 @@ static void add_product_vjp(Node *n, Tensor *g, Tensor **gi) {
   if (needs(n, 0)) gi[0] = scaled(g, n->numbers[1].f);
   product_vjp(n, g, gi, 1, n->numbers[0].f, 2);
 }
-GRAD(AddmmBackward0, "mat1 mat2 | alpha:x beta:x mat1_sym_sizes:s1 mat2_sym_sizes:s2") { add_product_vjp(n, g[0], gi); }
+GRAD(AddmmBackward0, "mat1 mat2 | alpha:x beta:x -:2 mat1_sym_sizes:2 mat1_sym_strides:2 mat2_sym_sizes:2 mat2_sym_strides:2") { add_product_vjp(n, g[0], gi); }
 GRAD(AddmvBackward0, "mat vec | alpha:x beta:x") { add_product_vjp(n, g[0], gi); }
 GRAD(BaddbmmBackward0, "batch1 batch2 | alpha:x beta:x") { add_product_vjp(n, g[0], gi); }
 
@@ -195,13 +195,23 @@ static bool column_major(const Tensor *t) {
   return t->ndim == 2 && t->strides[0] == 1 && t->strides[1] == t->sizes[0];
 }
 
-/* Each operand is saved if the other's gradient is wanted. */
+static void keep_geometry(Node *n, int at, const Tensor *t, bool strides) {
+  for (int i = 0; n && i < 2; i++) {
+    num_i(n, at + i, t->sizes[i]);
+    num_i(n, at + 2 + i, strides ? t->strides[i] : INT64_MAX);
+  }
+}
+
+/* Each operand is saved if the other's gradient is wanted; the geometry of both if there is room for it. */
 static void keep_operands(Node *n, Tensor *a, Tensor *b, int first, int flags) {
   if (!n) return;
   if (needs(n, first)) save(n, 1, b);
   if (needs(n, first + 1)) save(n, 0, a);
   num_i(n, flags, column_major(a) && b->ndim == 2);
   num_i(n, flags + 1, column_major(b));
+  if (n->n_numbers < flags + 10) return;
+  keep_geometry(n, flags + 2, a, needs(n, first));
+  keep_geometry(n, flags + 6, b, needs(n, first + 1));
 }
 
 /* ------------------------------------------------------------ checks, in PyTorch's words */
@@ -292,7 +302,7 @@ static bool check_dot(const Tensor *a, const Tensor *b) {
 /* ------------------------------------------------------------ mm, bmm, mv, dot */
 
 static Tensor *recorded_product(const NodeType *type, const char *op, int ndim, Tensor *a, Tensor *b) {
-  Node *n = node_new(type, 2, 2, a, b, NULL);
+  Node *n = node_new(type, 2, type == &MmBackward0 ? 10 : 2, a, b, NULL);
   keep_operands(n, a, b, 0, 0);
   return set_history(product(op, (DType)a->dtype, ndim, matrices_of(a), matrices_of(b), one, false), n);
 }
@@ -349,7 +359,7 @@ static Tensor *add_product(const NodeType *type, const char *op, int ndim, Tenso
                            Factor alpha) {
   Matrices x = matrices_of(a), y = matrices_of(b);
   int64_t sizes[3] = {x.count, x.rows, y.cols};
-  Node *n = node_new(type, 2, 4, self, a, b, NULL);
+  Node *n = node_new(type, 2, type == &AddmmBackward0 ? 12 : 4, self, a, b, NULL);
   keep_operands(n, a, b, 1, 2);
   num_f(n, 0, alpha.f);
   num_f(n, 1, beta.f);
@@ -378,7 +388,7 @@ Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha)
 }
 
 /* y = beta self + alpha sum_i a_i b_i:  self' = beta g,  a_i' = alpha g b_i^T,  b_i' = alpha a_i^T g. */
-GRAD(AddbmmBackward0, "batch1 batch2 | alpha:x beta:x") {
+GRAD(AddbmmBackward0, "batch1 batch2 | alpha:x beta:x batch1_sym_argsize_0:i -:2 batch1_sym_argsize_1:i batch2_sym_argsize_2:i") {
   if (needs(n, 0)) gi[0] = scaled(g[0], n->numbers[1].f);
   Tensor *each = t_expand(g[0], 3, (int64_t[]){n->numbers[2].i, g[0]->sizes[0], g[0]->sizes[1]});
   product_vjp(n, each, gi, 1, n->numbers[0].f, 3);
@@ -421,7 +431,9 @@ static bool add_batches(Tensor *out, Matrices a, Matrices b, Factor beta, Factor
 
 Tensor *t_addbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
   if (blocked(a, b) || !self || !check_addbmm(self, a, b)) return NULL;
-  Node *n = node_new(&AddbmmBackward0, 2, 5, self, a, b, NULL);
+  Node *n = node_new(&AddbmmBackward0, 2, 7, self, a, b, NULL);
+  num_i(n, 5, a->sizes[1]);
+  num_i(n, 6, b->sizes[2]);
   keep_operands(n, a, b, 1, 3);
   num_f(n, 0, alpha.f);
   num_f(n, 1, beta.f);

@@ -237,7 +237,7 @@ ONCE static void layer_plain(Node *n, Tensor *g, Tensor **gi) {
   if (needs(n, 2)) gi[2] = from_doubles(l.db, (int)count, shape, d);
 }
 
-GRAD(NativeLayerNormBackward0, "input weight result1 result2") {
+GRAD(NativeLayerNormBackward0, "input weight result1 result2 bias | -:i -:i normalized_shape:r") {
   if (!g[0]) return;
   if (grad_mode) layer_tape(n, g[0], gi);
   else layer_plain(n, g[0], gi);
@@ -272,9 +272,11 @@ void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, do
     return;
   }
   Tensor *inputs[3] = {x, weight, bias};
-  Node *n = node_new_list(&NativeLayerNormBackward0, 4, 2, 3, inputs);
+  Node *n = node_new_list(&NativeLayerNormBackward0, 5, 2 + shape.n, 3, inputs);
+  save(n, 4, bias);
+  for (int i = 0; n && i < shape.n; i++) num_i(n, 2 + i, shape.v[i]);
   save(n, 0, x);
-  if (needs(n, 0)) save(n, 1, weight);
+  save(n, 1, weight);
   num_i(n, 0, shape.n);
   num_f(n, 1, eps);
   int64_t sizes[MAX_DIM];
@@ -436,11 +438,13 @@ ONCE static void batch_tape(Node *n, Tensor *g, Tensor **gi) {
 
 /* dx = rstd w (g - mean g - x^ mean(g x^)), dw = sum g x^, db = sum g; in evaluation dx = rstd w g. */
 ONCE static void batch_plain(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *x = t_contiguous(saved(n, BN_X)), *weight = saved(n, BN_WEIGHT), *mean = saved(n, BN_MEAN), *rstd = saved(n, BN_RSTD);
+  Tensor *x = t_contiguous(saved(n, BN_X)), *weight = saved(n, BN_WEIGHT);
+  bool training = n->numbers[0].i;
+  Tensor *mean = saved(n, training ? BN_MEAN : BN_RUNNING_MEAN), *rstd = saved(n, training ? BN_RSTD : BN_RUNNING_VAR);
   g = t_contiguous(g);
   if (failed() || !x || !g || !mean || !rstd) return;
-  bool training = n->numbers[0].i;
   DType d = (DType)x->dtype;
+  if (!training) mean = t_contiguous(cast_plain(mean, d));
   Rows s = channel_rows(x);
   int64_t count = s.channels ? x->numel / s.channels : 0;
   double *db = zero_doubles(s.channels), *dw = zero_doubles(s.channels), *numbers[3];
@@ -449,7 +453,9 @@ ONCE static void batch_plain(Node *n, Tensor *g, Tensor **gi) {
   s.g = tensor_data(g), s.centre = tensor_data(mean);
   if (training || needs(n, 1) || needs(n, 2)) rows_dots[d == DT_F64](&s, db, dw);
   for (int64_t k = 0; k < s.channels; k++) {
-    double r = number_at(rstd, k, 1), scale = r * number_at(weight, k, 1);
+    double r = number_at(rstd, k, 1);
+    if (!training) r = 1 / sqrt(r + n->numbers[1].f);
+    double scale = r * number_at(weight, k, 1);
     numbers[0][k] = scale;
     numbers[1][k] = training ? -scale * r * r * dw[k] / (double)count : 0;
     numbers[2][k] = training ? -scale * db[k] / (double)count : 0;
@@ -549,8 +555,6 @@ void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *runnin
   Node *n = node_new_list(&NativeBatchNormBackward0, BN_SAVES, 2, 3, inputs);
   save(n, BN_X, x);
   save(n, BN_WEIGHT, weight);
-  if (!training) save(n, BN_RUNNING_MEAN, running_mean);
-  if (!training) save(n, BN_RUNNING_VAR, running_var);
   num_i(n, 0, training);
   num_f(n, 1, eps);
   bool was = grad_mode;
@@ -562,11 +566,13 @@ void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *runnin
     if (!failed()) y = batch_values(&s, plain, weight, bias, out[2]);
   }
   grad_mode = was;
+  const int64_t none = 0;
+  for (int i = 1; i < 3 && !training && !failed(); i++) out[i] = tensor_empty(1, &none, (DType)x->dtype);
+  save(n, BN_RUNNING_MEAN, running_mean);
+  save(n, BN_RUNNING_VAR, running_var);
   save(n, BN_MEAN, out[1]);
   save(n, BN_RSTD, out[2]);
   out[0] = set_history(failed() ? NULL : y, n);
-  const int64_t none = 0;
-  for (int i = 1; i < 3 && !training && !failed(); i++) out[i] = tensor_empty(1, &none, (DType)x->dtype);
 }
 
 Tensor *t_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean, Tensor *running_var, bool training, double momentum,
@@ -674,9 +680,9 @@ ONCE static Tensor *rows_run(Rows *s, RowsMap *map, Tensor *x, double *const num
 }
 
 ONCE static void group_plain(Node *n, Tensor *g, Tensor **gi) {
-  Tensor *x = t_contiguous(saved(n, 0)), *weight = saved(n, 1), *centre = saved(n, 2), *kept = saved(n, 3);
+  Tensor *x = t_contiguous(saved(n, 0)), *weight = saved(n, 1), *centres = saved(n, 2), *kept = saved(n, 3);
   g = t_contiguous(g);
-  if (failed() || !x || !g || !centre || !kept) return;
+  if (failed() || !x || !g || !centres || !kept) return;
   DType d = (DType)x->dtype;
   Rows s = group_rows(x);
   int64_t channels = x->sizes[1], per_group = channels / n->numbers[0].i;
@@ -685,7 +691,10 @@ ONCE static void group_plain(Node *n, Tensor *g, Tensor **gi) {
   for (int i = 0; i < 3; i++) numbers[i] = zero_doubles(s.rows);
   rstd = zero_doubles(s.rows);
   if (failed()) return;
-  for (int64_t k = 0; k < s.rows / per_group; k++) rstd[k] = number_at(kept, k, 1);
+  for (int64_t k = 0; k < s.rows / per_group; k++) rstd[k] = tensor_get_f(kept, k);
+  for (int64_t r = 0; r < s.rows; r++) numbers[0][r] = tensor_get_f(centres, r / per_group);
+  Tensor *centre = from_doubles(numbers[0], 1, &s.rows, d);
+  if (failed()) return;
   s.centre = tensor_data(centre);
   s.g = tensor_data(g);
   rows_dots[d == DT_F64](&s, sums, products);
@@ -699,7 +708,7 @@ ONCE static void group_plain(Node *n, Tensor *g, Tensor **gi) {
   if (needs(n, 2)) gi[2] = from_doubles(db, 1, &channels, d);
 }
 
-GRAD(NativeGroupNormBackward0, "input weight result1 result2 | group:i eps:f") {
+GRAD(NativeGroupNormBackward0, "input weight result1 result2 | group:i eps:f N:i C:i HxW:i") {
   if (!g[0]) return;
   if (grad_mode) group_tape(n, g[0], gi);
   else group_plain(n, g[0], gi);
@@ -722,7 +731,7 @@ ONCE static bool check_group_norm(Tensor *x, int64_t groups, Tensor *weight, Ten
   return check_parameter(x, weight) && check_parameter(x, bias);
 }
 
-ONCE static Tensor *group_values(Node *n, Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, double eps) {
+ONCE static Tensor *group_values(Tensor *kept[2], Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, double eps) {
   x = t_contiguous(x);
   if (failed()) return NULL;
   Rows s = group_rows(x);
@@ -731,11 +740,10 @@ ONCE static Tensor *group_values(Node *n, Tensor *x, int64_t groups, Tensor *wei
   Tensor *centre;
   for (int i = 0; i < 3; i++) numbers[i] = zero_doubles(s.rows);
   if (failed() || !group_statistics(&s, (DType)x->dtype, per_group, eps, &centre, &rstd)) return NULL;
-  if (n) { /* the means of rows, and 1 / deviation of groups */
-    int64_t count = s.rows / per_group;
-    save(n, 2, centre);
-    save(n, 3, from_doubles(rstd, 1, &count, (DType)x->dtype));
-  }
+  int64_t shape[2] = {x->sizes[0], groups}; /* kept: the means and 1 / deviations of groups */
+  for (int64_t r = 0; r < s.rows; r += per_group) numbers[0][r / per_group] = number_at(centre, r, 0);
+  kept[0] = from_doubles(numbers[0], 2, shape, (DType)x->dtype);
+  kept[1] = from_doubles(rstd, 2, shape, (DType)x->dtype);
   for (int64_t r = 0; r < s.rows; r++) {
     numbers[1][r] = rstd[r / per_group] * number_at(weight, r % channels, 1);
     numbers[2][r] = number_at(bias, r % channels, 0);
@@ -756,16 +764,21 @@ Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, do
   if (!functional && (tensor_size(x, 0) < 0 || tensor_size(x, 1) < 0)) return NULL;
   if (!check_group_norm(x, groups, weight, bias)) return NULL;
   Tensor *inputs[3] = {x, weight, bias};
-  Node *n = node_new_list(&NativeGroupNormBackward0, 4, 2, 3, inputs);
+  Node *n = node_new_list(&NativeGroupNormBackward0, 4, 5, 3, inputs);
   save(n, 0, x);
   save(n, 1, weight);
   num_i(n, 0, groups);
   num_f(n, 1, eps);
+  for (int i = 0; i < 2; i++) num_i(n, 2 + i, x->sizes[i]);
+  num_i(n, 4, sizes_numel(x->ndim - 2, x->sizes + 2));
   bool was = grad_mode;
   grad_mode = false;
-  Tensor *y = group_values(n, x, groups, weight, bias, eps);
+  Tensor *kept[3] = {NULL};
+  kept[0] = group_values(kept + 1, x, groups, weight, bias, eps);
   grad_mode = was;
-  return set_history(y, n);
+  for (int i = 0; i < 3; i++) set_history_at(failed() ? NULL : kept[i], n, i);
+  for (int i = 1; i < 3; i++) save_output(n, i + 1, kept[i]);
+  return failed() ? NULL : kept[0];
 }
 
 /* ------------------------------------------------------------ rms_norm */

@@ -65,6 +65,7 @@ Tensor *t_hardtanh_checked(Tensor *x, double min, double max);
 Tensor *t_softshrink_checked(Tensor *x, double lambda);
 Tensor *t_softsign(Tensor *x);
 Tensor *t_tanhshrink(Tensor *x);
+Tensor *t_log_sigmoid(Tensor *x);
 Tensor *t_rrelu(Tensor *x, double lower, double upper, bool training);
 Tensor *t_prelu(Tensor *x, Tensor *weight);
 Tensor *t_glu(Tensor *x, int64_t dim);

@@ -76,7 +76,7 @@ typedef enum { REFLECT, REPLICATE, CIRCULAR } PadMode;
 
 /* What a node keeps as numbers: nothing but int64_t. */
 typedef struct {
-  int64_t mode, nd, in[3], before[3], out[3];
+  int64_t pad[6], mode, nd, in[3], before[3], out[3];
 } Lines;
 enum { LINES_NUMBERS = sizeof(Lines) / sizeof(int64_t) };
 
@@ -128,16 +128,16 @@ static Lines noted_lines(const Node *n) {
   memcpy(&l, n->numbers, sizeof l);
   return l;
 }
-#define LINES_NODES(NAME)                                                                        \
-  GRAD(NAME##Backward0, "") { Lines l = noted_lines(n); gi[0] = add_lines(&l, g[0]); }           \
+#define LINES_NODES(NAME, FIELDS)                                                                        \
+  GRAD(NAME##Backward0, "self | " FIELDS) { Lines l = noted_lines(n); gi[0] = add_lines(&l, g[0]); }           \
   GRAD(NAME##BackwardBackward0, "") { Lines l = noted_lines(n); gi[0] = gather_lines(&l, g[0]); }
-LINES_NODES(ReflectionPad1D)
-LINES_NODES(ReflectionPad2D)
-LINES_NODES(ReflectionPad3D)
-LINES_NODES(ReplicationPad1D)
-LINES_NODES(ReplicationPad2D)
-LINES_NODES(ReplicationPad3D)
-LINES_NODES(CircularPad)
+LINES_NODES(ReflectionPad1D, "padding:2")
+LINES_NODES(ReflectionPad2D, "padding:4")
+LINES_NODES(ReflectionPad3D, "padding:6")
+LINES_NODES(ReplicationPad1D, "padding:2")
+LINES_NODES(ReplicationPad2D, "padding:4")
+LINES_NODES(ReplicationPad3D, "padding:6")
+LINES_NODES(CircularPad, "")
 static const NodeType *const nodes[3][3] = {{&ReflectionPad1DBackward0, &ReflectionPad2DBackward0, &ReflectionPad3DBackward0},
                                             {&ReplicationPad1DBackward0, &ReplicationPad2DBackward0, &ReplicationPad3DBackward0},
                                             {&CircularPadBackward0, &CircularPadBackward0, &CircularPadBackward0}};
@@ -147,7 +147,7 @@ static const NodeType *const back_nodes[3][3] = {
     {&CircularPadBackwardBackward0, &CircularPadBackwardBackward0, &CircularPadBackwardBackward0}};
 
 static Node *lines_node(const NodeType *type, const Lines *l, Tensor *x) {
-  Node *n = node_new(type, 0, LINES_NUMBERS, x, NULL);
+  Node *n = node_new(type, 1, LINES_NUMBERS, x, NULL);
   if (n) memcpy(n->numbers, l, sizeof *l);
   return n;
 }
@@ -155,6 +155,7 @@ static Node *lines_node(const NodeType *type, const Lines *l, Tensor *x) {
 static Tensor *gather_lines(const Lines *l, Tensor *x) {
   if (failed() || !x) return NULL;
   Node *n = lines_node(nodes[l->mode][l->nd - 1], l, x);
+  save(n, 0, x);
   Maps m;
   x = t_contiguous(t_detach(x));
   Tensor *y = failed() || !maps_make(&m, l) ? NULL : with_planes(l, x, l->out);
@@ -226,6 +227,7 @@ Tensor *t_pad(Tensor *x, Ints pad, const char *mode, Tensor *value) {
   if (!check_amounts(&l, x, pad)) return NULL;
   if (x->dtype == DT_BOOL && l.mode != CIRCULAR)
     return fail(ERR_NOT_IMPLEMENTED, "\"%s_pad%dd\" not implemented for 'Bool'", l.mode == REFLECT ? "reflection" : "replication", (int)l.nd);
+  memcpy(l.pad, pad.v, (size_t)pad.n * sizeof *l.pad);
   for (int i = 0; i < 3; i++) {
     int d = x->ndim - 3 + i;
     bool padded_dim = i >= 3 - l.nd;

@@ -13,7 +13,7 @@
 
 /* What a node keeps as numbers: nothing but int64_t. */
 typedef struct {
-  int64_t nd, adaptive, ceil_mode, count_include_pad, divisor; /* divisor 0: the window's size */
+  int64_t nd, strided, adaptive, ceil_mode, count_include_pad, divisor; /* strided: strides were given; divisor -1: the window's size */
   int64_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
 } Pool;
 enum { POOL_NUMBERS = sizeof(Pool) / sizeof(int64_t) };
@@ -94,7 +94,7 @@ static bool is_halving(const Pool *p) {
 }
 
 static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
-  if (p->divisor) return p->divisor;
+  if (p->divisor >= 0) return p->divisor;
   if (p->count_include_pad) return a.span * b.span * c.span;
   int64_t n = (a.end - a.start) * (b.end - b.start) * (c.end - c.start);
   return n > 0 ? n : 1;
@@ -203,13 +203,15 @@ static int64_t plane_count(const Pool *p, const Tensor *x) {
 
 static Tensor *average(const Pool *p, Tensor *x);
 static Tensor *average_back(const Pool *p, Tensor *g);
-#define AVERAGE_NODES(NAME)                                                                             \
-  GRAD(NAME##Backward0, "") { Pool p = noted_pool(n); gi[0] = average_back(&p, g[0]); }                 \
+#define AVERAGE_NODES(NAME, FIELDS)                                                                     \
+  GRAD(NAME##Backward0, "self" FIELDS) { Pool p = noted_pool(n); gi[0] = average_back(&p, g[0]); }                 \
   GRAD(NAME##BackwardBackward0, "") { Pool p = noted_pool(n); gi[0] = average(&p, g[0]); }
-AVERAGE_NODES(AvgPool2D)
-AVERAGE_NODES(AvgPool3D)
-AVERAGE_NODES(AdaptiveAvgPool2D)
-AVERAGE_NODES(AdaptiveAvgPool3D)
+#define WINDOW_FIELDS "kernel_size:d stride:D padding:d"
+#define AVERAGE_FIELDS " | -:3 ceil_mode:b count_include_pad:b divisor_override:o- -:6 " WINDOW_FIELDS
+AVERAGE_NODES(AvgPool2D, AVERAGE_FIELDS)
+AVERAGE_NODES(AvgPool3D, AVERAGE_FIELDS)
+AVERAGE_NODES(AdaptiveAvgPool2D, "")
+AVERAGE_NODES(AdaptiveAvgPool3D, "")
 static const NodeType *const average_nodes[2][2] = {{&AvgPool2DBackward0, &AvgPool3DBackward0},
                                                     {&AdaptiveAvgPool2DBackward0, &AdaptiveAvgPool3DBackward0}};
 static const NodeType *const average_back_nodes[2][2] = {
@@ -218,7 +220,8 @@ static const NodeType *const average_back_nodes[2][2] = {
 
 static Tensor *average(const Pool *p, Tensor *x) {
   if (failed() || !x) return NULL;
-  Node *n = node_new(average_nodes[p->adaptive][p->nd - 2], 0, POOL_NUMBERS, x, NULL);
+  Node *n = node_new(average_nodes[p->adaptive][p->nd - 2], 1, POOL_NUMBERS, x, NULL);
+  save(n, 0, x);
   note_pool(n, p);
   Windows w;
   x = t_contiguous(t_detach(x));
@@ -243,8 +246,8 @@ static Tensor *average_back(const Pool *p, Tensor *g) {
 static Tensor *maxima_back(const Pool *p, Tensor *g, Tensor *index);
 
 /* The gradient goes to the maxima, and its own picks them. */
-#define MAXIMA_NODES(NAME)                                                                                               \
-  GRAD(NAME##Backward0, "self result1") { Pool p = noted_pool(n); gi[0] = maxima_back(&p, g[0], saved(n, 1)); }          \
+#define MAXIMA_NODES(NAME, FIELDS)                                                                                               \
+  GRAD(NAME##Backward0, "self result1" FIELDS) { Pool p = noted_pool(n); gi[0] = maxima_back(&p, g[0], saved(n, 1)); }          \
   GRAD(NAME##BackwardBackward0, "indices") { Pool p = noted_pool(n); gi[0] = maxima_pick(&p, g[0], saved(n, 0)); }
 
 static Tensor *maxima_pick(const Pool *p, Tensor *h, Tensor *index) {
@@ -259,10 +262,11 @@ static Tensor *maxima_pick(const Pool *p, Tensor *h, Tensor *index) {
   Tensor *picked = t_reshape(t_gather(t_reshape(h, lead + 1, sizes), lead, t_reshape(safe, lead + 1, sizes)), index->ndim, index->sizes);
   return volume(p->dilation) == 1 || p->adaptive ? picked : t_mul(picked, within);
 }
-MAXIMA_NODES(MaxPool2DWithIndices)
-MAXIMA_NODES(MaxPool3DWithIndices)
-MAXIMA_NODES(AdaptiveMaxPool2D)
-MAXIMA_NODES(AdaptiveMaxPool3D)
+#define MAXIMA_FIELDS " | -:3 ceil_mode:b -:8 " WINDOW_FIELDS " dilation:d"
+MAXIMA_NODES(MaxPool2DWithIndices, MAXIMA_FIELDS)
+MAXIMA_NODES(MaxPool3DWithIndices, MAXIMA_FIELDS)
+MAXIMA_NODES(AdaptiveMaxPool2D, "")
+MAXIMA_NODES(AdaptiveMaxPool3D, "")
 static const NodeType *const maxima_nodes[2][2] = {{&MaxPool2DWithIndicesBackward0, &MaxPool3DWithIndicesBackward0},
                                                    {&AdaptiveMaxPool2DBackward0, &AdaptiveMaxPool3DBackward0}};
 static const NodeType *const maxima_back_nodes[2][2] = {
@@ -315,6 +319,7 @@ static bool spread(Ints v, int64_t nd, int64_t rest, const char *op, const char 
 
 static bool pool_lists(Pool *p, const char *op, Ints kernel, Ints stride, Ints padding, Ints dilation) {
   if (!spread(kernel, p->nd, 1, op, "kernel_size", "either be", p->kernel)) return false;
+  p->strided = stride.n > 0;
   if (stride.n <= 0) memcpy(p->stride, p->kernel, sizeof p->stride);
   else if (!spread(stride, p->nd, 1, op, "stride", "either be omitted,", p->stride)) return false;
   return spread(padding, p->nd, 0, op, "padding", "either be", p->padding) &&
@@ -405,7 +410,7 @@ Tensor *t_avg_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, bo
                    const int64_t *divisor) {
   if (failed() || !x) return NULL;
   const char *op = nd == 2 ? "avg_pool2d" : "avg_pool3d";
-  Pool p = {.nd = nd, .ceil_mode = ceil_mode, .count_include_pad = count_include_pad, .divisor = divisor ? *divisor : 0};
+  Pool p = {.nd = nd, .ceil_mode = ceil_mode, .count_include_pad = count_include_pad, .divisor = divisor ? *divisor : -1};
   if (!pool_lists(&p, op, kernel, stride, padding, ONES)) return NULL;
   if (divisor && *divisor == 0) return fail(ERR_RUNTIME, "divisor must be not zero");
   if (nd == 3 && x->ndim < 4) return fail(ERR_RUNTIME, "non-empty 4D or 5D (batch mode) tensor expected for input");
@@ -449,7 +454,7 @@ static bool adaptive_make(Pool *p, const Tensor *x, Ints size, const char *op, c
 Tensor *t_adaptive_avg_pool(Tensor *x, int nd, Ints size) {
   if (failed() || !x) return NULL;
   const char *op = nd == 2 ? "adaptive_avg_pool2d" : "adaptive_avg_pool3d";
-  Pool p = {.nd = nd, .adaptive = 1};
+  Pool p = {.nd = nd, .adaptive = 1, .divisor = -1};
   bool whole = size.n == nd;
   for (int i = 0; i < size.n; i++) whole = whole && size.v[i] == 1;
   if (whole) return t_mean(x, (Ints){nd, (const int64_t[]){-1, -2, -3}}, true, DT_NONE);
@@ -461,7 +466,7 @@ void t_adaptive_max_pool(Tensor *x, int nd, Ints size, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (failed() || !x) return;
   const char *op = nd == 2 ? "adaptive_max_pool2d" : "adaptive_max_pool3d";
-  Pool p = {.nd = nd, .adaptive = 1};
+  Pool p = {.nd = nd, .adaptive = 1, .divisor = -1};
   if (adaptive_make(&p, x, size, op, ":") && check_dtype(op, x, false)) maxima(&p, x, out);
 }
 
@@ -525,7 +530,7 @@ void t_max_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, Ints dilati
   }
   bool alone = !indices && !tensor_tracked(x); /* a kernel of its own, which makes no view */
   if (alone && !check_dtype("max_pool1d_impl", x, false)) return;
-  t_max_pool(as_plane(x), 2, flat(kernel, 1, two[0]), flat(stride, 1, two[1]), flat(padding, 0, two[2]), flat(dilation, 1, two[3]), ceil_mode, out);
+  t_max_pool(as_plane(x), 2, flat(kernel, 1, two[0]), flat(stride.n > 0 ? stride : kernel, 1, two[1]), flat(padding, 0, two[2]), flat(dilation, 1, two[3]), ceil_mode, out);
   for (int i = 0; i < 2; i++) out[i] = as_line(out[i]);
   if (alone && out[0]) out[0] = tensor_alias(out[0], out[0]->ndim, out[0]->sizes, out[0]->strides, out[0]->offset);
 }
@@ -535,7 +540,7 @@ Tensor *t_avg_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, bool cei
   if (failed() || !x || !check_line(x, "avg_pool1d") || !check_single(kernel, "avg_pool1d", "kernel_size") ||
       !check_single(stride, "avg_pool1d", "stride") || !check_single(padding, "avg_pool1d", "padding"))
     return NULL;
-  return as_line(t_avg_pool(as_plane(x), 2, flat(kernel, 1, two[0]), flat(stride, 1, two[1]), flat(padding, 0, two[2]), ceil_mode,
+  return as_line(t_avg_pool(as_plane(x), 2, flat(kernel, 1, two[0]), flat(stride.n > 0 ? stride : kernel, 1, two[1]), flat(padding, 0, two[2]), ceil_mode,
                             count_include_pad, NULL));
 }
 

@@ -4,6 +4,7 @@
  * before the first draw. What the streams are is rng.c's business, but for the two rejection samplers
  * (poisson, binomial), which draw plain uniforms. */
 #include "random.h"
+#include "view.h"
 #include "vmap.h"
 
 #include <float.h>
@@ -413,12 +414,13 @@ static void grad_zeros(Node *n, Tensor **g, Tensor **gi) {
   for (int i = 0; i < n->n_edges; i++)
     if (needs(n, i)) gi[i] = t_zeros_like(g[0]);
 }
-#define DRAWN(name) static const NodeType name = {#name, grad_zeros, ""};
+#define DRAWN_FROM(name, fields) static const NodeType name = {#name, grad_zeros, fields};
+#define DRAWN(name) DRAWN_FROM(name, "")
 DRAWN(UniformBackward0)
 DRAWN(NormalBackward0)
-DRAWN(NormalBackward1)
-DRAWN(NormalBackward2)
-DRAWN(NormalBackward3)
+DRAWN_FROM(NormalBackward1, "| mean_sym_sizes:s0")
+DRAWN_FROM(NormalBackward2, "| std_sym_sizes:s0")
+DRAWN_FROM(NormalBackward3, "| mean_sym_sizes:l std_sym_sizes:l")
 DRAWN(ExponentialBackward0)
 DRAWN(CauchyBackward0)
 DRAWN(LogNormalBackward0)
@@ -530,7 +532,8 @@ Tensor *t_normal_std(double mean, Tensor *std, int32_t gen, const Tensor *out) {
 
 Tensor *t_normal_both(Tensor *mean, Tensor *std, int32_t gen, const Tensor *out) {
   if (blocked(mean) || !std) return NULL;
-  Node *n = node_new(&NormalBackward3, 0, 0, mean, std, NULL);
+  Node *n = node_new(&NormalBackward3, 0, 2 + mean->ndim + std->ndim, mean, std, NULL);
+  if (n) num_list(n, 0, mean->ndim, mean->sizes), num_list(n, 1 + mean->ndim, std->ndim, std->sizes);
   return set_history(spread_plain(mean, std, 0, gen, out), n);
 }
 

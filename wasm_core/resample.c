@@ -15,7 +15,7 @@ typedef enum { NEAREST, NEAREST_EXACT, LINEAR, CUBIC } Mode;
 
 /* What a node keeps as numbers: words of 8 bytes. */
 typedef struct {
-  int64_t mode, align_corners, antialias, nd, in[3], out[3];
+  int64_t nd, mode, align_corners, antialias, in[3], out[3];
   double scale[3]; /* given by the caller, or 0 */
 } Resize;
 enum { RESIZE_NUMBERS = sizeof(Resize) / sizeof(int64_t) };
@@ -209,21 +209,24 @@ static Resize noted_resize(const Node *n) {
   memcpy(&r, n->numbers, sizeof r);
   return r;
 }
-#define RESIZE_NODES(NAME)                                                                                  \
-  GRAD(NAME##Backward0, "| mode:i align_corners:b") { Resize r = noted_resize(n); gi[0] = resize(&r, g[0], true); } \
+#define RESIZE_NODES(NAME, ALIGN, SCALES)                                                                   \
+  GRAD(NAME##Backward0, "| -:2 " ALIGN ":b -:4 output_size:d " SCALES " self_sym_sizes:s0") { Resize r = noted_resize(n); gi[0] = resize(&r, g[0], true); } \
   GRAD(NAME##BackwardBackward0, "") { Resize r = noted_resize(n); gi[0] = resize(&r, g[0], false); }
-RESIZE_NODES(UpsampleNearest1D)
-RESIZE_NODES(UpsampleNearest2D)
-RESIZE_NODES(UpsampleNearest3D)
-RESIZE_NODES(UpsampleNearestExact1D)
-RESIZE_NODES(UpsampleNearestExact2D)
-RESIZE_NODES(UpsampleNearestExact3D)
-RESIZE_NODES(UpsampleLinear1D)
-RESIZE_NODES(UpsampleBilinear2D)
-RESIZE_NODES(UpsampleTrilinear3D)
-RESIZE_NODES(UpsampleBicubic2D)
-RESIZE_NODES(UpsampleBilinear2DAa)
-RESIZE_NODES(UpsampleBicubic2DAa)
+#define SCALES_1 "-:2 scales:e"
+#define SCALES_2 "-:1 scales_h:e scales_w:e"
+#define SCALES_3 "scales_d:e scales_h:e scales_w:e"
+RESIZE_NODES(UpsampleNearest1D, "-", SCALES_1)
+RESIZE_NODES(UpsampleNearest2D, "-", SCALES_2)
+RESIZE_NODES(UpsampleNearest3D, "-", SCALES_3)
+RESIZE_NODES(UpsampleNearestExact1D, "-", SCALES_1)
+RESIZE_NODES(UpsampleNearestExact2D, "-", SCALES_2)
+RESIZE_NODES(UpsampleNearestExact3D, "-", SCALES_3)
+RESIZE_NODES(UpsampleLinear1D, "align_corners", SCALES_1)
+RESIZE_NODES(UpsampleBilinear2D, "align_corners", SCALES_2)
+RESIZE_NODES(UpsampleTrilinear3D, "align_corners", SCALES_3)
+RESIZE_NODES(UpsampleBicubic2D, "align_corners", SCALES_2)
+RESIZE_NODES(UpsampleBilinear2DAa, "align_corners", SCALES_2)
+RESIZE_NODES(UpsampleBicubic2DAa, "align_corners", SCALES_2)
 #define TYPES(NAME) {&NAME##Backward0, &NAME##BackwardBackward0}
 static const NodeType *const types[4][3][2] = {
     {TYPES(UpsampleNearest1D), TYPES(UpsampleNearest2D), TYPES(UpsampleNearest3D)},

@@ -174,7 +174,7 @@ static Tensor *cumprod_gradient_tape(Tensor *g, Tensor *x, int64_t dim) {
   return t_cat((Tensors){(int32_t)n, parts}, dim);
 }
 
-GRAD(CumprodBackward0, "self | dim:i") {
+GRAD(CumprodBackward0, "self result | dim:i") {
   Tensor *x = saved(n, 0);
   if (failed() || !x || !g[0]) return;
   gi[0] = (grad_mode ? cumprod_gradient_tape : cumprod_gradient)(g[0], x, n->numbers[0].i);
@@ -183,10 +183,12 @@ GRAD(CumprodBackward0, "self | dim:i") {
 Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype) {
   x = scan_input(x, dtype, "cumprod");
   if (failed() || !x || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
-  Node *n = dtype_is_float((DType)x->dtype) ? node_new(&CumprodBackward0, 1, 1, x, NULL) : NULL;
+  Node *n = dtype_is_float((DType)x->dtype) ? node_new(&CumprodBackward0, 2, 1, x, NULL) : NULL;
   num_i(n, 0, dim);
   save(n, 0, x);
-  return set_history(run_scan(cumprod_loops, x, dim, false, NULL), n);
+  Tensor *y = set_history(run_scan(cumprod_loops, x, dim, false, NULL), n);
+  save_output(n, 1, y);
+  return y;
 }
 
 /* ------------------------------------------------------------ cummax, cummin */
@@ -239,17 +241,18 @@ static Tensor *send_back(Node *n, Tensor *g) {
   if (failed() || !g || !index || g->ndim == 0) return g;
   return t_scatter_add(t_zeros_like(t_detach(g)), n->numbers[0].i, index, g);
 }
-GRAD(CummaxBackward0, "indices | dim:i") { gi[0] = send_back(n, g[0]); }
-GRAD(CumminBackward0, "indices | dim:i") { gi[0] = send_back(n, g[0]); }
+GRAD(CummaxBackward0, "indices self | dim:i") { gi[0] = send_back(n, g[0]); }
+GRAD(CumminBackward0, "indices self | dim:i") { gi[0] = send_back(n, g[0]); }
 
 static void scan_extreme(const NodeType *type, ScanLoop *const loops[DT_COUNT], Tensor *x, int64_t dim, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (failed() || !x || (dim = dim_wrap(dim, x->ndim)) < 0) return;
-  Node *n = dtype_is_float((DType)x->dtype) ? node_new(type, 1, 1, x, NULL) : NULL;
+  Node *n = dtype_is_float((DType)x->dtype) ? node_new(type, 2, 1, x, NULL) : NULL;
   num_i(n, 0, dim);
   out[1] = tensor_empty(x->ndim, x->sizes, DT_I64);
   out[0] = out[1] ? run_scan(loops, x, dim, false, out[1]) : NULL;
   save(n, 0, out[1]);
+  save(n, 1, x);
   set_history_at(out[0], n, 0);
 }
 

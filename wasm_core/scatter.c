@@ -120,7 +120,7 @@ static bool source_fits(const char *op, const Tensor *x, int64_t dim, const Tens
 }
 
 /* y = x; y[index] += alpha * source: dx = g, dsource = alpha * g[index]. */
-GRAD(IndexAddBackward0, "index | dim:i alpha:x") {
+GRAD(IndexAddBackward0, "index source | dim:i alpha:x source_dim:i") {
   if (needs(n, 0)) gi[0] = g[0];
   if (!needs(n, 1)) return;
   Tensor *picked = t_index_select(g[0], n->numbers[0].i, saved(n, 0));
@@ -139,8 +139,9 @@ static Tensor *scaled(Tensor *source, double alpha) {
 static Tensor *index_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index, Tensor *source, double alpha) {
   if (stopped(x, index, source) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   if (!source_fits("index_add_", x, dim, index, source)) return NULL;
-  Node *n = node_new(&IndexAddBackward0, 1, 2, x, source, NULL);
-  save(n, 0, index);
+  Node *n = node_new(&IndexAddBackward0, 2, 3, x, source, NULL);
+  if (needs(n, 1)) save(n, 0, index), save(n, 1, source);
+  num_i(n, 2, source->ndim);
   num_i(n, 0, dim);
   num_f(n, 1, alpha);
   Target to = {.slicewise = alpha != 1, .dim = dim, .index = index};
@@ -191,7 +192,7 @@ static bool copy_fits(const Tensor *x, int64_t dim, const Tensor *index, const T
 }
 
 /* y = x; y[index] = source: dx = g but 0 there, dsource = g[index]. */
-GRAD(IndexCopyBackward0, "index | dim:i source_dim:i") {
+GRAD(IndexCopyBackward0, "index source | dim:i source_dim:i") {
   Tensor *index = saved(n, 0);
   int64_t dim = n->numbers[0].i;
   if (needs(n, 0)) gi[0] = t_index_fill(g[0], dim, index, index_zero(g[0]));
@@ -206,7 +207,8 @@ static Tensor *as_vector(Tensor *x) {
 
 Tensor *t_index_copy(Tensor *x, int64_t dim, Tensor *index, Tensor *source) {
   if (stopped(x, index, source) || (dim = dim_wrap(dim, x->ndim)) < 0 || !copy_fits(x, dim, index, source)) return NULL;
-  Node *n = node_new(&IndexCopyBackward0, 1, 2, x, source, NULL);
+  Node *n = node_new(&IndexCopyBackward0, 2, 2, x, source, NULL);
+  if (needs(n, 1)) save(n, 1, source);
   save(n, 0, index);
   num_i(n, 0, dim);
   num_i(n, 1, source->ndim);
@@ -274,7 +276,7 @@ static bool gather_fits(const Tensor *x, int64_t dim, const Tensor *index) {
 static Tensor *scatter_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index, Tensor *src);
 
 /* dx = 0, then dx[index] += g element by element. */
-GRAD(GatherBackward0, "index | -:l dim:i sparse_grad:F") {
+GRAD(GatherBackward0, "index self | -:l dim:i sparse_grad:F") {
   if (failed() || !g[0]) return;
   Tensor *zeros = index_zeros(n, 0, (DType)g[0]->dtype);
   gi[0] = scatter_add_fresh(zeros, zeros, n->numbers[n->n_numbers - 1].i, saved(n, 0), g[0]);
@@ -282,7 +284,8 @@ GRAD(GatherBackward0, "index | -:l dim:i sparse_grad:F") {
 
 Tensor *t_gather(Tensor *x, int64_t dim, Tensor *index) {
   if (stopped(x, index, index) || (dim = dim_wrap(dim, x->ndim)) < 0 || !gather_fits(x, dim, index)) return NULL;
-  Node *n = node_new(&GatherBackward0, 1, 2 + x->ndim, x, NULL);
+  Node *n = node_new(&GatherBackward0, 2, 2 + x->ndim, x, NULL);
+  save(n, 1, x);
   save(n, 0, index);
   if (n) num_list(n, 0, x->ndim, x->sizes);
   num_i(n, 1 + x->ndim, dim);
@@ -373,7 +376,7 @@ GRAD(ScatterAddBackward0, "index | dim:i") {
 static Tensor *scatter_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index, Tensor *src) {
   if (stopped(x, index, src) || (dim = dim_wrap(dim, x->ndim)) < 0 || !scatter_fits(x, dim, index, src)) return NULL;
   Node *n = node_new(&ScatterAddBackward0, 1, 1, x, src, NULL);
-  save(n, 0, index);
+  if (needs(n, 1)) save(n, 0, index);
   num_i(n, 0, dim);
   return set_history(write_at(y, elements(dim, index), PUT_ADD, src) ? y : NULL, n);
 }
@@ -505,8 +508,9 @@ static void reduce_grad(Node *n, Tensor *g, Tensor **gi, bool by_element) {
   for (int k = 0; k < 2; k++)
     if (needs(n, k)) gi[k] = both[k];
 }
-GRAD(ScatterReduceBackward0, "self index src result | dim:i -:i include_self:b") { reduce_grad(n, g[0], gi, true); }
-GRAD(IndexReduceBackward0, "self index source result | dim:i -:i include_self:b") { reduce_grad(n, g[0], gi, false); }
+#define REDUCED_FIELDS " result | dim:i reduce:tsum,prod,mean,amax,amin include_self:b"
+GRAD(ScatterReduceBackward0, "self index src" REDUCED_FIELDS) { reduce_grad(n, g[0], gi, true); }
+GRAD(IndexReduceBackward0, "self index source" REDUCED_FIELDS) { reduce_grad(n, g[0], gi, false); }
 
 static Tensor *reduce_recorded(const NodeType *type, Tensor *x, Target to, Tensor *src, Reduction r, bool include_self) {
   Node *n = node_new(type, 4, 3, x, src, NULL);
@@ -517,7 +521,7 @@ static Tensor *reduce_recorded(const NodeType *type, Tensor *x, Target to, Tenso
   num_i(n, 1, r);
   num_i(n, 2, include_self);
   Tensor *y = set_history(reduce_plain(x, to, src, r, include_self), n);
-  if (n && r != REDUCE_SUM && r != REDUCE_MEAN) save_output(n, 3, y);
+  save_output(n, 3, y);
   return y;
 }
 

@@ -366,7 +366,7 @@ static Tensor *quantile_ranks(Tensor *sorted, Tensor *q, int64_t n, bool skip_na
   Tensor *valid = t_eq(t_detach(sorted), t_detach(sorted));
   if (skip_nan) {
     Tensor *last = t_sub(t_sum(valid, ONE_DIM(-1), true, DT_NONE), tensor_wrapped_i(1));
-    Tensor *ranks = t_mul(q, t_to(last, (DType)sorted->dtype));
+    Tensor *ranks = t_mul(q, last);
     return t_masked_fill(ranks, t_lt(ranks, tensor_wrapped_f(0)), tensor_wrapped_f(0));
   }
   Tensor *whole = t_all(valid, ONE_DIM(-1), true);

@@ -130,7 +130,7 @@ static Tensor *weighted_cov(Tensor *x, Tensor *w, Tensor *aweights, double corre
   if (w && w_sum && tensor_get_f(w_sum, 0) == 0)
     return fail(ERR_ZERO_DIVISION, "cov(): weights sum to zero, can't be normalized");
   Tensor *mean = t_div(t_sum(w ? t_mul(x, w) : x, ONE_DIM(1), false, DT_NONE), w_sum);
-  Tensor *taken = tensor_wrapped_f(correction);
+  Tensor *taken = tensor_wrapped_i((int64_t)correction);
   if (w && aweights && correction != 0) taken = t_mul_f(t_div(t_sum_all(t_mul(w, aweights)), w_sum), correction);
   Tensor *norm = t_sub(w_sum, taken);
   if (failed() || !norm) return NULL;

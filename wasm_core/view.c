@@ -660,7 +660,7 @@ static Tensor *restride(Tensor *g, const Layout *from, const Layout *to, const L
 }
 
 /* Numbers: the layout asked for, that of self, whether elements of self share memory. */
-GRAD(AsStridedBackward0, "| size:l stride:l storage_offset:i") {
+GRAD(AsStridedBackward0, "| size:l stride:l -:i -:l -:l -:i -:i storage_offset:o-") {
   Layout out, in;
   int at = layout_read(n, layout_read(n, 0, &out), &in);
   gi[0] = restride(g[0], &out, &in, &in, NUM(at));
@@ -718,7 +718,8 @@ Tensor *t_as_strided_ints(Tensor *x, Ints sizes, Ints strides, int64_t offset) {
   Layout in = layout_of(x), out = {sizes, strides, offset == -1 ? x->offset : offset};
   if (!check_strided(x, &out)) return NULL;
   int at = layout_length(sizes.n) + layout_length(x->ndim);
-  Node *n = node_new(&AsStridedBackward0, 0, at + 1, x, NULL);
+  Node *n = node_new(&AsStridedBackward0, 0, at + 2, x, NULL);
+  num_i(n, at + 1, offset);
   layout_write(n, layout_write(n, 0, &out), &in);
   if (n) num_i(n, at, elements_share_memory(x));
   return view_of(x, sizes.n, sizes.v, strides.v, out.offset, n);

@@ -56,7 +56,7 @@ static Tensor *slice_window(Tensor *y, const void *p) {
   return t_slice(y, k[0], k[1], k[2], k[3]);
 }
 
-GRAD(SliceScatterBackward0, "| dim:i start:i end:i step:i -:l") {
+GRAD(SliceScatterBackward0, "| dim:i start:o end:o step:i -:l") {
   if (needs(n, 0)) gi[0] = t_slice_scatter(g[0], window_zeros(n, 4, g[0]), NUM(0), NUM(1), NUM(2), NUM(3));
   if (needs(n, 1)) gi[1] = t_slice(g[0], NUM(0), NUM(1), NUM(2), NUM(3));
 }
@@ -109,7 +109,7 @@ static Strided strided_at(Node *n) {
   return s;
 }
 
-GRAD(AsStridedScatterBackward0, "| storage_offset:i size:l stride:l -:l") {
+GRAD(AsStridedScatterBackward0, "| storage_offset:o- size:l stride:l -:l") {
   Strided s = strided_at(n);
   if (needs(n, 0))
     gi[0] = t_as_strided_scatter(g[0], window_zeros(n, 3 + s.sizes.n + s.strides.n, g[0]), s.sizes, s.strides, s.offset);

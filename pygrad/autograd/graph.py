@@ -342,7 +342,7 @@ def _number_fields(text: str) -> dict[str, Any]:
     else:
         fields = [(name, letter[0]) for name, _, letter in (f.partition(":") for f in text.split())]
     return {
-        "_saved_" + name: property(functools.partial(_number, field=k, unsigned=letter == "i"))
+        "_saved_" + name: property(functools.partial(_number, field=k, unsigned=letter in "ioM"))
         for k, (name, letter) in enumerate(fields)
         if name != "-"
     }
