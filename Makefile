@@ -27,7 +27,9 @@ help:
 	@echo 'make native  the C tests, natively, under sanitizers'
 	@echo 'make size    bytes, lines and longest functions, against the budget'
 	@echo 'make web     the demo page, on 127.0.0.1'
-	@echo 'make web-test  the JavaScript front under Node, the page in Chromium and Firefox'
+	@echo 'make web-test  the JavaScript front under Node, its types and package, the page in browsers'
+	@echo 'make npm     the npm package of the JavaScript front, in build'
+	@echo 'make types   its TypeScript declarations, checked'
 	@echo 'make bits    the hashes of fixed runs and of all ops, on every host and as recorded'
 	@echo 'make bench   speed'
 	@echo 'make ci      all of it'
@@ -185,7 +187,7 @@ native: need-native-cc
 
 # The page, and the same bits on every host.
 
-.PHONY: web web-test bits need-browsers
+.PHONY: web web-test bits need-browsers npm types
 web:
 	@echo 'http://127.0.0.1:8000/web/'
 	@$(PYTHON) -m http.server --bind 127.0.0.1 8000
@@ -204,8 +206,26 @@ need-browsers:
 	    echo "$$name could not be installed: what needs it is skipped" >&2; \
 	done
 
+# Types and package need tools from npm; without it or its registry they are skipped, and say so.
+NODE_TOOLS := typescript@5.9.3 esbuild@0.28.2
+
+build/node/.tools: Makefile | need-node
+	@mkdir -p $(@D)
+	@npm install --prefix $(@D) --no-save --no-package-lock --ignore-scripts --no-audit --no-fund --prefer-offline \
+	  --silent $(NODE_TOOLS) >/dev/null 2>&1 && touch $@ || echo 'npm could not install $(NODE_TOOLS)' >&2
+
+with_tools = if [ -e build/node/.tools ]; then $(1); else echo '$@: skipped'; fi
+
+npm: build/node/.tools
+	@$(call with_tools,node web/npm/assemble.mjs build/npm && rm -f build/pygrad-*.tgz && \
+	  cd build/npm && npm pack --silent --pack-destination ..)
+
+types: npm
+	@$(call with_tools,build/node/node_modules/.bin/tsc -p tests/web/types && \
+	  echo 'types: sample.ts passes and every line of wrong.ts fails')
+
 # Without a browser the tests of the page are skipped, and say so.
-web-test: need-node need-browsers $(VENV)/.web
+web-test: need-node need-browsers types $(VENV)/.web
 	node --test tests/web/
 	$(VENV)/bin/python -m pytest tests/web
 

@@ -38,7 +38,8 @@ export function makeAnomaly({ hooks, spaces }, engine) {
   };
 
   /** Turns anomaly mode on or off, at once or while fn runs; with `check_nan` a gradient that is not a number
-   * is a failure. @param {boolean} mode @param {...any} rest check_nan or `{check_nan}`, then perhaps fn
+   * is a failure. @param {boolean} mode
+   * @param {...(boolean | {check_nan?: boolean} | (() => any))} rest check_nan or `{check_nan}`, then perhaps fn
    * @returns {any} what fn returned */
   function set_detect_anomaly(mode, ...rest) {
     const fn = typeof rest.at(-1) === 'function' ? rest.pop() : null;

@@ -112,10 +112,11 @@ export function makeAutograd(library, engine) {
   }
 
   /** The gradients of the sum of `outputs` with respect to `inputs`, without touching `grad`.
-   * @param {Places} outputs the roots @param {Places | Record<string, Tensor>} inputs
+   * @template {Places | Record<string, Tensor>} I @param {Places} outputs the roots @param {I} inputs
    * @param {...(Gradients | boolean | GradOptions | undefined)} rest grad_outputs, retain_graph, create_graph, only_inputs,
    *   allow_unused, is_grads_batched, materialize_grads, or an options object in the place of any
-   * @returns {any} an array with a tensor (or null) an input; of an object of inputs, an object */
+   * @returns {I extends Tensor | GradientEdge | any[] ? Tensor[] : {[Name in keyof I]: Tensor}} a tensor an input, null
+   *   where allow_unused lets it be unused; of an object of inputs, an object */
   function grad(outputs, inputs, ...rest) {
     const { grad_outputs, is_grads_batched, ...given } = bind('grad', {
       grad_outputs: null, retain_graph: null, create_graph: false, only_inputs: true, allow_unused: null, is_grads_batched: false,

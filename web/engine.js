@@ -7,6 +7,7 @@
  */
 
 const BINARY = new URL('../pygrad/core.wasm', import.meta.url);
+const FILES = ['node', 'fs/promises'].join(':'); // a name that bundlers for a page do not look for
 const ABI = 1;
 const WORD = 2 ** 32;
 /** Added to the result of a call after which something waits to be collected. */
@@ -50,7 +51,7 @@ const decoder = new TextDecoder();
 /** Python's exception types, as PyTorch raises them, by the names that the engine uses. */
 const errors = new Map([['TypeError', TypeError]]);
 
-/** The class of errors of a name. */
+/** The class of errors of a name. @param {string} name @returns {new (message?: string) => Error} */
 export function errorClass(name) {
   if (!errors.has(name)) {
     const made = { [name]: class extends Error {} }[name];
@@ -69,14 +70,14 @@ export const LinAlgError = errorClass('LinAlgError');
 
 /** An argument that stands between the brackets of x[...]: words for the engine (ops/index.def). */
 export class Index {
-  constructor(words) {
-    this.words = words;
-  }
+  constructor(words) { this.words = words; }
 }
 
 /** A value that the engine knows by a number: a dtype or a generator. */
 export class Coded {
+  /** @private @param {number} tag @param {number} code */
   constructor(tag, code) {
+    /** @private */
     this.tag = tag;
     this.code = code;
   }
@@ -84,9 +85,7 @@ export class Coded {
 
 /** A tensor that somebody else owns, as an argument. */
 export class Borrowed {
-  constructor(handle) {
-    this.handle = handle;
-  }
+  constructor(handle) { this.handle = handle; }
 
   alive() { return this.handle; }
 }
@@ -140,7 +139,7 @@ async function readBinary(source) {
   if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return source;
   const url = new URL(source, import.meta.url);
   if (url.protocol === 'file:') {
-    const { readFile } = await import('node:fs/promises');
+    const { readFile } = await import(/* @vite-ignore */ FILES);
     return readFile(url);
   }
   const response = await fetch(url);

@@ -31,6 +31,7 @@ export function makeFunction(library, engine) {
     #forward = null;
     #cleared = false;
 
+    /** @private */
     constructor(address, id, kind) {
       super(address);
       this.id = id;
@@ -72,12 +73,14 @@ export function makeFunction(library, engine) {
       return C._custom_saved(this.alive(), clear);
     }
 
-    /** What was saved, as it is kept: each takes hooks. */
+    /** What was saved, as it is kept: each takes hooks. @returns {SavedTensor[]} */
     get _raw_saved_tensors() {
       return this.address ? Array.from({ length: C._custom_saves(this.address) }, (_, k) => library.rawSaved(this, k)) : [];
     }
 
     name() { return `${this.kind.name}Backward`; }
+
+    /** @returns {[Node | null, number][]} */
     get next_functions() { return this.address ? super.next_functions : []; }
 
     /** Lets go of the node; while the engine needs this ctx, only when it does no more. */
@@ -86,9 +89,10 @@ export function makeFunction(library, engine) {
       else super.dispose();
     }
 
+    /** @private */
     dropped() { if (this.ended) this.dispose(); }
 
-    /** The gradients of forward's arguments, from those of its outputs. */
+    /** @private The gradients of forward's arguments, from those of its outputs. */
     run(grads) {
       if (this.kind.vjp === Function.vjp) return this.kind.backward(this, ...grads);
       if (this.kind.backward !== Function.backward)
@@ -96,7 +100,7 @@ export function makeFunction(library, engine) {
       return this.kind.vjp(this, ...grads);
     }
 
-    /** What forward gave, with its history; says what was saved and marked. */
+    /** @private What forward gave, with its history; says what was saved and marked. */
     finish(inputs, outputs, separate) {
       const marked = (list, message, optional) => list.map((each, i) => {
         if (each instanceof Tensor || (optional && each === null)) return handleOf(each);
@@ -112,7 +116,7 @@ export function makeFunction(library, engine) {
       return [outputs.map((old, i) => made[i] ?? old), dual];
     }
 
-    /** The tangents of forward's outputs, with what save_for_forward kept. */
+    /** @private The tangents of forward's outputs, with what save_for_forward kept. */
     push(saved, tangents) {
       this.#forward = saved;
       try {
@@ -143,9 +147,7 @@ export function makeFunction(library, engine) {
 
     /** Computes the outputs: `forward(ctx, ...args)`, or `forward(...args)` with a `setup_context` beside it.
      * Nothing in it is recorded. @param {...any} _args @returns {any} */
-    static forward(..._args) {
-      throw new NotImplementedError('You must implement the forward function for custom autograd.Function.');
-    }
+    static forward(..._args) { throw new NotImplementedError('You must implement the forward function for custom autograd.Function.'); }
 
     /** Prepares ctx after a forward that takes none. @param {any} _ctx @param {any[]} _inputs @param {any} _output */
     static setup_context(_ctx, _inputs, _output) { throw new NotImplementedError('setup_context is not implemented.'); }

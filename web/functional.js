@@ -10,7 +10,7 @@ import { typeName } from './hooks.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
 /** @typedef {Tensor | Tensor[]} Tensors */
-/** @typedef {(...inputs: any[]) => any} Func a function of tensors that returns one, or an array */
+/** @template I @typedef {I extends any[] ? Tensor[] : Tensor} Like shaped as inputs (or outputs) are */
 /** @typedef {{v?: Tensors | null, create_graph?: boolean, strict?: boolean}} ProductOptions */
 /** @typedef {{create_graph?: boolean, strict?: boolean, vectorize?: boolean, strategy?: 'reverse-mode' | 'forward-mode'}} JacobianOptions */
 /** @typedef {{create_graph?: boolean, strict?: boolean, vectorize?: boolean,
@@ -123,9 +123,10 @@ export function makeFunctional({ Tensor, spaces }, { grad, enable_grad, grad_mod
   }
 
   /** The product of a vector and the function's Jacobian, v J.
-   * @param {Func} func @param {Tensors} inputs @param {...(Tensors | boolean | ProductOptions | null | undefined)} rest
+   * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
+   * @param {...(Tensors | boolean | ProductOptions | null | undefined)} rest
    *   v (shaped like the outputs), create_graph, strict, or an options object in the place of any
-   * @returns {[any, any]} what the function returned, and the product, shaped like the inputs */
+   * @returns {[O, Like<I>]} what the function returned, and the product, shaped like the inputs */
   function vjp(func, inputs, ...rest) {
     const { options, points, output, outputs, create } = enable_grad(() => begin('vjp', func, inputs, rest));
     const v = vector(options.v, outputs, Array.isArray(output), create, 'vjp', 'user-provided function returns');
@@ -135,9 +136,10 @@ export function makeFunctional({ Tensor, spaces }, { grad, enable_grad, grad_mod
 
   /** The product of the function's Jacobian and a vector, J v: the backward is linear in what it starts from,
    * so its own derivative by that is the product.
-   * @param {Func} func @param {Tensors} inputs @param {...(Tensors | boolean | ProductOptions | null | undefined)} rest
+   * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
+   * @param {...(Tensors | boolean | ProductOptions | null | undefined)} rest
    *   v (shaped like the inputs), create_graph, strict, or an options object in the place of any
-   * @returns {[any, any]} what the function returned, and the product, shaped like it */
+   * @returns {[O, Like<O>]} what the function returned, and the product, shaped like it */
   function jvp(func, inputs, ...rest) {
     const { options, v, output, outputs, create, grads, probes } = enable_grad(() => {
       const begun = begin('jvp', func, inputs, rest);
@@ -164,16 +166,18 @@ export function makeFunctional({ Tensor, spaces }, { grad, enable_grad, grad_mod
   }
 
   /** The product of a vector and the Hessian of a function with one number for output, v H.
-   * @param {Func} func @param {Tensors} inputs @param {...(Tensors | boolean | ProductOptions | null | undefined)} rest
+   * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
+   * @param {...(Tensors | boolean | ProductOptions | null | undefined)} rest
    *   v, create_graph, strict, or an options object in the place of any
-   * @returns {[any, any]} what the function returned, and the product, shaped like the inputs */
+   * @returns {[O, Like<I>]} what the function returned, and the product, shaped like the inputs */
   const vhp = (func, inputs, ...rest) => hessianProduct('vhp', func, inputs, rest, 'double_back', (grads, points) => [grads, points]);
 
   /** The product of the Hessian and a vector, H v: equal to `vhp`, which is faster, wherever the second derivatives
    * are continuous.
-   * @param {Func} func @param {Tensors} inputs @param {...(Tensors | boolean | ProductOptions | null | undefined)} rest
+   * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
+   * @param {...(Tensors | boolean | ProductOptions | null | undefined)} rest
    *   v, create_graph, strict, or an options object in the place of any
-   * @returns {[any, any]} what the function returned, and the product, shaped like the inputs */
+   * @returns {[O, Like<I>]} what the function returned, and the product, shaped like the inputs */
   const hvp = (func, inputs, ...rest) => hessianProduct('hvp', func, inputs, rest, 'double_back_trick', (grads, points) => {
     const probes = points.map((x) => zeros_like(x, { requires_grad: true }));
     return [pullBack(grads, points, probes, { create_graph: true }), probes];
@@ -246,9 +250,11 @@ export function makeFunctional({ Tensor, spaces }, { grad, enable_grad, grad_mod
   }
 
   /** The Jacobian of a function: the derivative of every output number by every input number.
-   * @param {Func} func @param {Tensors} inputs @param {...(boolean | string | JacobianOptions | undefined)} rest create_graph,
+   * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
+   * @param {...(boolean | string | JacobianOptions | undefined)} rest create_graph,
    *   strict, vectorize, strategy ("reverse-mode" or "forward-mode"), or an options object in the place of any
-   * @returns {any} a tensor of the output's sizes followed by the input's; arrays [output][input] of them where these are */
+   * @returns {O extends any[] ? Like<I>[] : Like<I>} a tensor of the output's sizes followed by the input's; arrays
+   *   [output][input] of them where these are */
   function jacobian(func, inputs, ...rest) {
     const options = bind('jacobian', { create_graph: false, strict: false, vectorize: false, strategy: 'reverse-mode' }, rest);
     const { create_graph, strict, vectorize, strategy } = options;
@@ -267,9 +273,11 @@ export function makeFunctional({ Tensor, spaces }, { grad, enable_grad, grad_mod
   }
 
   /** The Hessian of a function with one number for output: the Jacobian of its Jacobian.
-   * @param {Func} func @param {Tensors} inputs @param {...(boolean | string | HessianOptions | undefined)} rest create_graph,
+   * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
+   * @param {...(boolean | string | HessianOptions | undefined)} rest create_graph,
    *   strict, vectorize, outer_jacobian_strategy, or an options object in the place of any
-   * @returns {any} a tensor of the input's sizes twice; for an array an array of arrays [input][input] */
+   * @returns {I extends any[] ? Tensor[][] : Tensor} a tensor of the input's sizes twice; for an array an array of arrays
+   *   [input][input] */
   function hessian(func, inputs, ...rest) {
     const { outer_jacobian_strategy: strategy, ...options } =
       bind('hessian', { create_graph: false, strict: false, vectorize: false, outer_jacobian_strategy: 'reverse-mode' }, rest);

@@ -95,7 +95,8 @@ export function makeGraph(library, engine) {
      * @param {(grad_outputs: (Tensor | null)[]) => any} fn @returns {RemovableHandle} */
     register_prehook(fn) { return hookOn(this, fn, true); }
 
-    /** The gradient function by itself: the gradients of the outputs to those of the inputs. */
+    /** The gradient function by itself: the gradients of the outputs to those of the inputs.
+     * @param {...(Tensor | null)} grads @returns {any} */
     call(...grads) {
       const found = C._node_call(this.alive(), grads);
       return found.length === 1 ? found[0] : found;
@@ -109,6 +110,7 @@ export function makeGraph(library, engine) {
 
   /** One tensor that a node saved, as it is kept. */
   class SavedTensor {
+    /** @private */
     constructor(node, slot) {
       this.node = node;
       this.slot = slot;
@@ -125,7 +127,7 @@ export function makeGraph(library, engine) {
       withPair(pack_hook, unpack_hook, 'register_hooks', (id) => C._node_saved_hooks(this.node.alive(), this.slot, id), true);
     }
 
-    /** What is kept: a tensor without history, or what the pack hook returned. */
+    /** What is kept: a tensor without history, or what the pack hook returned. @returns {any} */
     get data() {
       if (C._node_saved_state(this.node.alive(), this.slot) < 0) return null;
       if (this.#packed) return this.#packed[0];
@@ -133,7 +135,7 @@ export function makeGraph(library, engine) {
       return found && !found.is_leaf ? found.detach() : found;
     }
 
-    /** The unpack hook, or null. */
+    /** The unpack hook, or null. @returns {((packed: any) => Tensor) | null} */
     get unpack_hook() { return this.#packed?.[1] ?? null; }
 
     /** The saved tensor, by way of the unpack hook if there is one. @returns {Tensor | null} */
@@ -294,7 +296,8 @@ export function makeGraph(library, engine) {
   /** Calls a function once a backward, with the gradients of several tensors: in mode "all" with an array
    * of them once the last is known, null for those that this backward does not compute; in mode "any"
    * with the first that is known.
-   * @param {Tensor[]} tensors @param {(grads: any) => void} fn @param {{mode?: 'all' | 'any'}} [options]
+   * @param {Tensor[]} tensors @param {(grads: any) => void} fn
+   * @param {...('all' | 'any' | {mode?: 'all' | 'any'})} rest mode, by itself or in an options object
    * @returns {RemovableHandle} */
   function register_multi_grad_hook(tensors, fn, ...rest) {
     const { mode } = bind('register_multi_grad_hook', { mode: 'all' }, rest);

@@ -29,6 +29,7 @@ export async function load(source) {
     Tensor: tensors.Tensor,
     tensor: tensors.tensor,
     scope: tensors.scope,
+    /** A part of a subscript: `x.index(torch.slice(0, 2))`. @type {(start?: number | null, stop?: number | null, step?: number | null) => Slice} */
     slice: (...bounds) => new Slice(...bounds),
     ellipsis,
     ...makeRandom(C),
@@ -42,7 +43,9 @@ export async function load(source) {
     is_inference_mode_enabled: autograd.is_inference_mode_enabled,
     nn: makeNn(tensors, autograd),
     optim: makeOptim(tensors),
+    /** @type {Linalg} */
     linalg: spaces.l,
+    /** @type {Special} */
     special: spaces.s,
     errors: core,
     _C: C,

@@ -2,6 +2,13 @@
 import { Borrowed, MODES, NotImplementedError, ValueError } from './engine.js';
 import { dtypes } from './tensor.js';
 
+/** @typedef {import('./tensor.js').Tensor} Tensor */
+/** @typedef {{lr?: number, momentum?: number, dampening?: number, weight_decay?: number, nesterov?: boolean, maximize?: boolean}} SGDOptions */
+/** @typedef {{lr?: number, betas?: readonly [number, number], eps?: number, weight_decay?: number, amsgrad?: boolean,
+ *   maximize?: boolean, decoupled_weight_decay?: boolean}} AdamOptions */
+/** @typedef {Iterable<Tensor> | Iterable<{params: Tensor[], [option: string]: any}>} Parameters tensors, or groups
+ *   of them with options of their own */
+
 /** torch.optim over a library of tensors. */
 export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
   const zeros = (p) => outside(() => spaces.f.zeros_like(p.detach()));
@@ -16,13 +23,15 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
 
   /** Base of all optimizers: parameter groups, and a state for each parameter. */
   class Optimizer {
-    /** @param {Iterable<any>} params tensors, or groups of them: `{params, lr}` @param {object} defaults */
+    /** @param {Parameters} params @param {object} defaults */
     constructor(params, defaults) {
       const groups = [...params];
       if (!groups.length) throw new ValueError('optimizer got an empty parameter list');
+      /** @type {Record<string, any>} */
       this.defaults = defaults;
+      /** @type {{params: Tensor[], [option: string]: any}[]} */
       this.param_groups = (groups[0]?.params ? groups : [{ params: groups }]).map((group) => this.#complete(group));
-      /** @type {Map<any, Record<string, any>>} */
+      /** @type {Map<Tensor, Record<string, any>>} */
       this.state = new Map();
     }
 
@@ -84,7 +93,7 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
       this.param_groups = groups;
     }
 
-    /** The states of some parameters, each made when first asked for.
+    /** @private The states of some parameters, each made when first asked for.
      * @param {any[]} params @param {Record<string, (p: any) => any>} makers what makes each entry
      * @returns {any[][]} for each entry the values of all parameters */
     states(params, makers) {
@@ -98,10 +107,12 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
   }
 
   class SGD extends Optimizer {
+    /** @param {Parameters} params @param {SGDOptions} [options] */
     constructor(params, options = {}) {
       super(params, { lr: 1e-3, momentum: 0, dampening: 0, weight_decay: 0, nesterov: false, maximize: false, ...options });
     }
 
+    /** @private */
     update(group, params, grads) {
       const { lr, momentum, dampening, weight_decay, nesterov, maximize } = group;
       const places = { true: [], false: [] }; // of parameters whose first step it is, and of others
@@ -118,6 +129,7 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
   }
 
   class Adam extends Optimizer {
+    /** @param {Parameters} params @param {AdamOptions} [options] */
     constructor(params, options = {}) {
       super(params, {
         lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0, amsgrad: false, maximize: false,
@@ -125,6 +137,7 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
       });
     }
 
+    /** @private */
     update(group, params, grads) {
       const { lr, betas, weight_decay, eps, amsgrad, maximize } = group;
       const [steps, means, squares, largest = []] = this.states(params,
@@ -136,9 +149,8 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
   }
 
   class AdamW extends Adam {
-    constructor(params, options = {}) {
-      super(params, { weight_decay: 1e-2, decoupled_weight_decay: true, ...options });
-    }
+    /** @param {Parameters} params @param {AdamOptions} [options] */
+    constructor(params, options = {}) { super(params, { weight_decay: 1e-2, decoupled_weight_decay: true, ...options }); }
   }
 
   return { Optimizer, SGD, Adam, AdamW };

@@ -8,6 +8,9 @@ import { bind, NotImplementedError, plainClock, RuntimeError, ValueError, within
 /** @typedef {{sort_by?: string | null, row_limit?: number, max_name_column_width?: number, max_shapes_column_width?: number,
  *   max_src_column_width?: number, header?: string | null, top_level_events_only?: boolean, time_unit?: 's' | 'ms' | 'us' | null}} ProfilerTableOptions */
 
+/** @typedef {{id: number, name: string, time_range: {start: number, end: number}, input_shapes: number[][], stack: string[],
+ *   scope: number, cpu_memory_usage: number, sequence_nr: number, flops: number, is_user_annotation: boolean}} EventFields */
+
 const [OP, RANGE, EVALUATION, NODE] = [0, 1, 2, 3]; // kinds of events: wasm_core/profile.c
 const HEAD = 7;
 const PREFIX = { [OP]: 'aten::', [RANGE]: '', [EVALUATION]: 'autograd::engine::evaluate_function: ', [NODE]: '' };
@@ -30,7 +33,7 @@ function formatMemory(bytes) {
 const formatShapes = (shapes) => (shapes?.length ? JSON.stringify(shapes).replaceAll(',', ', ') : '');
 const cut = (text, width) => (width > 0 && text.length > width ? `${text.slice(0, width - 3)}...` : text);
 
-/** One call of an op, one run of a backward node, or one range that a caller named. */
+/** One call of an op, one run of a backward node, or one range that a caller named. @implements {EventFields} */
 class FunctionEvent {
   count = 1;
   /** @type {FunctionEvent[]} */
@@ -38,29 +41,24 @@ class FunctionEvent {
   /** @type {FunctionEvent | null} */
   cpu_parent = null;
 
-  constructor(fields) {
-    Object.assign(this, fields);
-  }
+  /** @private @param {EventFields} fields */
+  constructor(fields) { Object.assign(this, fields); }
 
-  /** By what averages are taken: the name. */
+  /** By what averages are taken: the name. @returns {string} */
   get key() { return this.name; }
 
   get cpu_time_total() { return this.time_range.end - this.time_range.start; }
   get cpu_time() { return this.cpu_time_total; }
 
   /** Its time without that of the events inside of it. */
-  get self_cpu_time_total() {
-    return this.cpu_time_total - this.cpu_children.reduce((sum, child) => sum + child.cpu_time_total, 0);
-  }
+  get self_cpu_time_total() { return this.cpu_time_total - this.cpu_children.reduce((sum, child) => sum + child.cpu_time_total, 0); }
 
-  get self_cpu_memory_usage() {
-    return this.cpu_memory_usage - this.cpu_children.reduce((sum, child) => sum + child.cpu_memory_usage, 0);
-  }
+  get self_cpu_memory_usage() { return this.cpu_memory_usage - this.cpu_children.reduce((sum, child) => sum + child.cpu_memory_usage, 0); }
 }
 
 const SUMS = ['count', 'cpu_time_total', 'self_cpu_time_total', 'cpu_memory_usage', 'self_cpu_memory_usage', 'flops'];
 
-/** Events, or averages of them, with the reports that can be made of a list. */
+/** Events, or averages of them, with the reports that can be made of a list. @extends {Array<FunctionEvent>} */
 class EventList extends Array {
   options = {};
 
@@ -84,7 +82,8 @@ class EventList extends Array {
     return Object.assign(EventList.from(groups.values()), { options: this.options });
   }
 
-  /** The events as a text table. @param {...any} rest sort_by, row_limit, ... (see ProfilerTableOptions) @returns {string} */
+  /** The events as a text table. @param {...(string | number | boolean | null | ProfilerTableOptions)} rest sort_by,
+   * row_limit, ... (see ProfilerTableOptions) @returns {string} */
   table(...rest) {
     const o = bind('table', { sort_by: null, row_limit: 100, max_src_column_width: 75, max_name_column_width: 55, max_shapes_column_width: 80,
       header: null, top_level_events_only: false, time_unit: null }, rest);
@@ -233,10 +232,11 @@ export function makeProfiler({ C, table }, engine) {
       throw new RuntimeError("Profiler didn't finish running");
     }
 
-    /** See EventList. */
+    /** See EventList.
+     * @param {...(boolean | number | {group_by_input_shape?: boolean, group_by_stack_n?: number})} rest @returns {EventList} */
     key_averages(...rest) { return this.function_events.key_averages(...rest); }
 
-    /** See EventList. */
+    /** See EventList. @param {...(string | number | boolean | null | ProfilerTableOptions)} rest @returns {string} */
     table(...rest) { return this.function_events.table(...rest); }
 
     /** See EventList. */

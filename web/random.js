@@ -12,7 +12,7 @@ export function makeRandom(C) {
 
   /** A stream of random numbers of its own; pass it as `{generator}`. */
   class Generator extends Coded {
-    /** @param {string} [device] only the CPU */
+    /** @param {string} [device] only the CPU @param {number} [id] of a stream that exists */
     constructor(device = 'cpu', id = C._generator_new()) {
       super(TAG.GENERATOR, id);
       if (id) unowned.register(this, id, this);
@@ -59,6 +59,7 @@ export function makeRandom(C) {
     manual_seed: (seed) => default_generator.manual_seed(seed),
     seed: () => default_generator.seed(),
     initial_seed: () => default_generator.initial_seed(),
+    /** @returns {import('./tensor.js').Tensor} */
     get_rng_state: () => default_generator.get_state(),
     /** @param {import('./tensor.js').Tensor} state */
     set_rng_state: (state) => { default_generator.set_state(state); },

@@ -22,8 +22,13 @@ const LEGACY = {
 };
 const CODES = { uint8: 0, int8: 1, int16: 2, int32: 3, int64: 4, float32: 6, float64: 7, bool: 11 };
 
+/** @typedef {Uint8Array | Int8Array | Int16Array | Int32Array | BigInt64Array | Float32Array | Float64Array} TypedArray */
+/** @typedef {number | bigint | boolean | TypedArray | readonly Data[]} Data a number, or numbers in arrays of arrays */
+/** @typedef {number | bigint | boolean | null | symbol | Slice | Tensor | readonly any[]} Subscript */
+
 /** The element type of a tensor: `torch.float32`. */
 export class DType extends Coded {
+  /** @private @param {keyof typeof CODES} name */
   constructor(name) {
     super(TAG.DTYPE, CODES[name]);
     this.name = name;
@@ -35,6 +40,7 @@ export class DType extends Coded {
   toString() { return `torch.${this.name}`; }
 }
 
+/** @type {Readonly<Record<keyof typeof CODES, DType>>} */
 export const dtypes = Object.freeze(Object.fromEntries(Object.keys(CODES).map((n) => [n, new DType(n)])));
 const byCode = new Map(Object.values(dtypes).map((dtype) => [dtype.code, dtype]));
 /** The dtype of an engine's code, or undefined. @param {number} code */
@@ -42,12 +48,11 @@ export const dtypeOf = (code) => byCode.get(code);
 
 /** A part of a subscript: `x.index(slice(0, 2), null, 1)`. */
 export class Slice {
-  constructor(start = null, stop = null, step = null) {
-    Object.assign(this, { start, stop, step });
-  }
+  /** @param {number | null} [start] @param {number | null} [stop] @param {number | null} [step] */
+  constructor(start = null, stop = null, step = null) { Object.assign(this, { start, stop, step }); }
 }
 
-/** What `...` is in a subscript. */
+/** What `...` is in a subscript. @type {symbol} */
 export const ellipsis = Symbol('...');
 
 /** A library over one engine: tensors, functions by namespace, modes, scopes. */
@@ -99,17 +104,20 @@ export function makeTensors(engine) {
   }
 
   class Tensor {
-    /** @param {number} handle owned by this object from now on */
+    /** @private @param {number} handle owned by this object from now on */
     constructor(handle) {
+      /** @private */
       this.handle = handle;
-      this.gradient = null; // what `grad` gave last
+      /** @private what `grad` gave last */
+      this.gradient = null;
+      /** @private */
       this.watched = false;
       hold(this);
     }
 
     get disposed() { return !this.handle; }
 
-    /** The handle, unless the tensor was disposed of. */
+    /** @private The handle, unless the tensor was disposed of. */
     alive() {
       if (!this.handle) throw new RuntimeError('pygrad: this tensor was disposed of');
       return this.handle;
@@ -122,7 +130,11 @@ export function makeTensors(engine) {
     }
 
     get #at() { return this.alive(); }
+
+    /** @returns {DType} */
     get dtype() { return byCode.get(engine.view.u8[this.#at + engine.layout.dtype]); }
+
+    /** How many dimensions there are. @returns {number} */
     get ndim() { return engine.view.u8[this.#at + engine.layout.ndim]; }
 
     /** Sizes, one a dimension. @returns {number[]} */
@@ -133,12 +145,16 @@ export function makeTensors(engine) {
       return Array.from({ length: this.ndim }, (_, i) => engine.word(from + i));
     }
 
+    /** How often the memory was written to. @returns {number} */
     get _version() {
       const at = engine.u32(this.#at + engine.layout.version);
       return at ? engine.u32(at + engine.layout.version_value) : 0;
     }
 
+    /** Whether what is done with the tensor is recorded. @returns {boolean} */
     get requires_grad() { return C._requires_grad(this); }
+
+    /** @param {boolean} on */
     set requires_grad(on) { this.requires_grad_(on); }
 
     /** Starts (or for a leaf ends) the recording of what is done with this tensor; returns it.
@@ -166,11 +182,16 @@ export function makeTensors(engine) {
     /** The legacy name of the type, such as 'torch.FloatTensor'. @returns {string} */
     type() { return `torch.${LEGACY[this.dtype.name]}Tensor`; }
 
+    /** Whether no recorded operation made it. @returns {boolean} */
     get is_leaf() { return C._is_leaf(this); }
+
+    /** With its dimensions reversed. @returns {Tensor} */
     get T() { return C.numpy_T(this); }
+
+    /** With its last two dimensions exchanged. @returns {Tensor} */
     get mT() { return C.mT(this); }
 
-    /** The gradient that backward accumulated, or null. */
+    /** The gradient that backward accumulated, or null. @returns {Tensor | null} */
     get grad() {
       const handle = gradOf(this);
       if (!handle) return null;
@@ -180,17 +201,19 @@ export function makeTensors(engine) {
       return this.gradient;
     }
 
+    /** @param {Tensor | null} value */
     set grad(value) {
       C._set_grad(this, value);
       this.gradient = null;
     }
 
-    /** The node that made it, or null for a leaf. @returns {any} */
+    /** The node that made it, or null for a leaf. @returns {import('./graph.js').Node | null} */
     get grad_fn() { return library.wrapNode(C._node_of(this)); }
 
-    /** The same elements, outside of the graph; shares memory. */
+    /** The same elements, outside of the graph; shares memory. @returns {Tensor} */
     get data() { return C._data(this); }
 
+    /** All sizes, or that of one dimension. @type {{(): number[]; (dim: number): number}} */
     size(dim) {
       if (dim === undefined) return this.shape;
       const shape = this.shape;
@@ -200,23 +223,27 @@ export function makeTensors(engine) {
       return shape[at];
     }
 
+    /** @returns {number} */
     dim() { return this.ndim; }
 
-    /** Steps between elements, one a dimension. */
+    /** Steps between elements, one a dimension. @returns {number[]} */
     stride() { return this.#numbers('strides'); }
 
+    /** How many elements there are. @returns {number} */
     numel() { return engine.word((this.#at + engine.layout.numel) / 8); }
 
-    /** x[a, b, ...]: integers, null, ellipsis, slices, tensors, booleans. */
+    /** x[a, b, ...]: integers, null, ellipsis, slices, tensors, booleans.
+     * @param {...Subscript} items @returns {Tensor} */
     index(...items) { return C._getitem(this, subscript(items)); }
 
-    /** x[a, b, ...] = value. */
+    /** x[a, b, ...] = value. @param {Subscript} items one, or several in an array
+     * @param {Tensor | number | boolean | bigint} value @returns {this} */
     index_set(items, value) {
       C._setitem(this, subscript(Array.isArray(items) ? items : [items]), value);
       return this;
     }
 
-    /** The elements in order, copied, as a typed array (int64: BigInt64Array). */
+    /** The elements in order, copied, as a typed array (int64: BigInt64Array). @returns {TypedArray} */
     toTypedArray() {
       const read = (at) => new (this.dtype.array)(engine.memory.buffer.slice(at, at + this.numel() * this.dtype.itemsize));
       return runScope(() => {
@@ -229,7 +256,7 @@ export function makeTensors(engine) {
       });
     }
 
-    /** The elements as nested arrays; a number of a tensor without dimensions. */
+    /** The elements as nested arrays; a number of a tensor without dimensions. @returns {any} */
     tolist() {
       const flat = Array.from(this.toTypedArray(), (v) => (this.dtype === dtypes.bool ? v !== 0 : typeof v === 'bigint' ? small(v) : v));
       const fold = (shape, from, step) => {
@@ -240,6 +267,7 @@ export function makeTensors(engine) {
       return fold(this.shape, 0, flat.length);
     }
 
+    /** @returns {any} */
     toArray() { return this.tolist(); }
 
     /** Adds the gradients of the leaves that this (a scalar, or with `gradient`) depends on.
@@ -258,7 +286,9 @@ export function makeTensors(engine) {
      * @param {(leaf: Tensor) => void} hook @returns {import('./hooks.js').RemovableHandle} */
     register_post_accumulate_grad_hook(hook) { return hookOn(this, hook, true); }
 
+    /** @returns {string} */
     toString() { return C._repr(this, 'tensor'); }
+
     [Symbol.for('nodejs.util.inspect.custom')]() { return this.handle ? this.toString() : 'tensor(disposed)'; }
   }
 
@@ -350,7 +380,10 @@ export function makeTensors(engine) {
     return new Index(words);
   }
 
-  /** A tensor of nested arrays, a typed array, or a number. */
+  /** A tensor of nested arrays, a typed array, or a number.
+   * @param {Data | Tensor} data
+   * @param {{dtype?: DType | null, requires_grad?: boolean, shape?: readonly number[]}} [options] `shape`: of a flat array
+   * @returns {Tensor} */
   function tensor(data, { dtype, requires_grad = false, shape } = {}) {
     if (data instanceof Tensor) return data.detach().clone();
     const sizes = shape ?? (ArrayBuffer.isView(data) ? [data.length] : sizesOf(data));
@@ -389,7 +422,8 @@ export function makeTensors(engine) {
   }
 
   /** Runs fn and disposes of all tensors and nodes made meanwhile but those that it returns (in arrays,
-   * Maps and plain objects too) or that were passed to `keep`. */
+   * Maps and plain objects too) or that were passed to `keep`.
+   * @template T @param {(keep: <K>(value: K) => K) => T} fn @returns {T} */
   function runScope(fn) {
     const outer = scope;
     const mine = (scope = []);

@@ -1,0 +1,70 @@
+// The npm package as its users have it: `make npm` packs it, here it is installed, imported and bundled.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const TOOLS = path.join(ROOT, 'build/node/');
+const [, VERSION] = /^version = "([^"]+)"$/m.exec(readFileSync(path.join(ROOT, 'pyproject.toml'), 'utf8'));
+const TARBALL = path.join(ROOT, `build/pygrad-${VERSION}.tgz`);
+const skip = existsSync(TARBALL) && existsSync(path.join(TOOLS, 'node_modules/esbuild')) ? false : 'there is no package: make npm';
+const run = (file) => execFileSync(process.execPath, [file], { cwd: home, encoding: 'utf8' }).trim();
+let home;
+
+before(() => {
+  if (skip) return;
+  home = mkdtempSync(path.join(tmpdir(), 'pygrad-npm-'));
+  writeFileSync(path.join(home, 'package.json'), '{ "type": "module" }');
+  const flags = ['--offline', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--silent'];
+  execFileSync('npm', ['install', ...flags, TARBALL], { cwd: home, stdio: ['ignore', 'ignore', 'inherit'] });
+});
+after(() => { if (home) rmSync(home, { recursive: true, force: true }); });
+
+test('the package holds the library, its types and the binary, and nothing of the page', { skip }, () => {
+  const installed = path.join(home, 'node_modules/pygrad');
+  const { name, version, dependencies } = JSON.parse(readFileSync(path.join(installed, 'package.json'), 'utf8'));
+  assert.deepEqual([name, version, dependencies], ['pygrad', VERSION, undefined]);
+  assert.deepEqual(readdirSync(path.join(installed, 'pygrad')), ['core.wasm']);
+  assert.deepEqual(readFileSync(path.join(installed, 'pygrad/core.wasm')), readFileSync(path.join(ROOT, 'pygrad/core.wasm')));
+  const files = readdirSync(path.join(installed, 'web'));
+  for (const wanted of ['index.js', 'engine.js', 'index.d.ts', 'ops.d.ts']) assert.ok(files.includes(wanted), wanted);
+  for (const odd of ['index.html', 'page.js', 'rooms', 'npm']) assert.ok(!files.includes(odd), odd);
+});
+
+const PROGRAM = `
+  const x = torch.tensor([1, 2, 3], { requires_grad: true });
+  x.mul(x).sum().backward();
+  console.log(JSON.stringify(x.grad.tolist()));
+`;
+
+test('Node imports it by name', { skip }, () => {
+  writeFileSync(path.join(home, 'named.mjs'), `import { load } from 'pygrad';\nconst torch = await load();\n${PROGRAM}`);
+  assert.equal(run('named.mjs'), '[2,4,6]');
+});
+
+test('what the types allow, the engine does', { skip }, async () => {
+  const esbuild = createRequire(TOOLS)('esbuild');
+  await esbuild.build({
+    entryPoints: [path.join(ROOT, 'tests/web/types/sample.ts')], outfile: path.join(home, 'sample.mjs'), format: 'esm', logLevel: 'silent',
+  });
+  writeFileSync(path.join(home, 'run.mjs'), "import { sample } from './sample.mjs';\nconsole.log(await sample());");
+  assert.match(run('run.mjs'), /^[0-9.]+$/);
+});
+
+test('a bundle for a page carries all of it in one file', { skip }, async () => {
+  const esbuild = createRequire(TOOLS)('esbuild');
+  writeFileSync(path.join(home, 'page.mjs'),
+    `import { load } from 'pygrad';\nimport wasm from 'pygrad/core.wasm';\nconst torch = await load(wasm);\n${PROGRAM}`);
+  const { warnings } = await esbuild.build({
+    absWorkingDir: home, entryPoints: ['page.mjs'], outfile: 'out/page.mjs', bundle: true, format: 'esm',
+    platform: 'browser', target: 'es2022', loader: { '.wasm': 'binary' }, logLevel: 'silent',
+  });
+  assert.deepEqual(warnings, []);
+  rmSync(path.join(home, 'node_modules/pygrad/pygrad'), { recursive: true });
+  assert.equal(run('out/page.mjs'), '[2,4,6]');
+});
