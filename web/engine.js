@@ -41,9 +41,7 @@ const LAYOUT = (
 ).split(' ');
 
 /** The engine did not survive a call; nothing works any more in this instance. */
-export class EngineError extends Error {
-  name = 'EngineError';
-}
+export class EngineError extends Error { name = 'EngineError'; }
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -191,8 +189,7 @@ export class Engine {
     this.memory = memory;
     this.exports._initialize();
     this.layout = Object.fromEntries(LAYOUT.map((name, k) => [name, this.exports.pg_layout(k)]));
-    if (this.layout.abi !== ABI)
-      throw new EngineError(`pygrad: the engine speaks version ${this.layout.abi}, this front ${ABI}`);
+    if (this.layout.abi !== ABI) throw new EngineError(`pygrad: the engine speaks version ${this.layout.abi}, this front ${ABI}`);
     this.frame = this.exports.pg_frame();
     this.data = this.frame + this.layout.frame_data;
     this.dataAt = this.data; // where the next list or text of a call goes

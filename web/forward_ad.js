@@ -10,17 +10,12 @@ export function makeForwardAd(library) {
   let current = -1;
 
   /** Enters a level, within which dual tensors may be made: one at a time, as in PyTorch. @returns {number} */
-  function enter_dual_level() {
-    current = C._enter_dual_level();
-    return current;
-  }
+  const enter_dual_level = () => (current = C._enter_dual_level());
 
   /** Leaves the level, which forgets every tangent made in it. @param {...(number | {level?: number})} rest */
   function exit_dual_level(...rest) {
     const { level } = bind('exit_dual_level', { level: current }, rest);
-    if (level !== current)
-      throw new RuntimeError('Trying to exit a forward AD level that was not the last one that was created. This is not supported.');
-    if (level < 0) throw new RuntimeError('Dual level must be a positive number.');
+    if (level !== current) throw new RuntimeError('Trying to exit a forward AD level that was not the last one that was created.');
     C._exit_dual_level(level);
     current = level - 1;
   }

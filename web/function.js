@@ -5,7 +5,7 @@
  * what is saved. Here is the protocol: classes, ctx, the calls of forward and backward. The engine stops
  * at a custom node and says what to run, so the function runs with nothing of the engine on the stack.
  */
-import { HOST, MODES, NotImplementedError, RuntimeError } from './engine.js';
+import { HOST, MODES, NotImplementedError, RuntimeError, within } from './engine.js';
 import { typeName } from './hooks.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
@@ -102,13 +102,14 @@ export function makeFunction(library, engine) {
 
     /** @private What forward gave, with its history; says what was saved and marked. */
     finish(inputs, outputs, separate) {
-      const marked = (list, message, optional) => list.map((each, i) => {
-        if (each instanceof Tensor || (optional && each === null)) return handleOf(each);
-        throw new (optional ? TypeError : RuntimeError)(optional ? `${message}${i} is of type ${typeName(each)}` : message);
+      const marked = (list, refuse, none) => list.map((each, i) => {
+        if (!(each instanceof Tensor) && each !== none) throw refuse(i, typeName(each));
+        return handleOf(each);
       });
-      const saves = this.address ? marked(this.#saves, 'save_for_backward can only save variables, but argument ', true) : [];
-      const constant = marked(this.#constant, 'mark_non_differentiable only accepts variable arguments, but got ');
-      const dirty = marked(this.#dirty, 'mark_dirty can only accept variables, but argument ');
+      const saves = this.address ? marked(this.#saves,
+        (i, type) => new TypeError(`save_for_backward can only save variables, but argument ${i} is of type ${type}`), null) : [];
+      const constant = marked(this.#constant, () => new RuntimeError('mark_non_differentiable only accepts variable arguments, but got '));
+      const dirty = marked(this.#dirty, () => new RuntimeError('mark_dirty can only accept variables, but argument '));
       const lists = [inputs.map(handleOf), outputs.map(handleOf), dirty, constant, saves];
       const made = C._custom_finish(this.address, [...lists.map((l) => l.length), Number(separate), Number(this.materialize_grads), ...lists.flat()]);
       const dual = { saved: this.#forward, dirty, constant };
@@ -118,12 +119,7 @@ export function makeFunction(library, engine) {
 
     /** @private The tangents of forward's outputs, with what save_for_forward kept. */
     push(saved, tangents) {
-      this.#forward = saved;
-      try {
-        return this.kind.jvp(this, ...tangents);
-      } finally {
-        this.#forward = null;
-      }
+      return within(() => { this.#forward = saved; }, () => { this.#forward = null; }, () => this.kind.jvp(this, ...tangents));
     }
   }
 

@@ -16,9 +16,7 @@ import { bind, errorClass, NotImplementedError, RuntimeError, ValueError } from 
  *   check_fwd_over_rev?: boolean, check_rev_over_rev?: boolean, fast_mode?: boolean, masked?: boolean}} GradgradcheckOptions */
 
 /** What `gradcheck` and `gradgradcheck` found to be wrong. */
-export class GradcheckError extends RuntimeError {
-  name = 'GradcheckError';
-}
+export class GradcheckError extends RuntimeError { name = 'GradcheckError'; }
 
 const AssertionError = errorClass('AssertionError');
 const NOT_REENTRANT = (tol) =>
@@ -29,9 +27,7 @@ const EXPECTED_ZERO = 'Numerical gradient for function expected to be zero';
 const SLOW_MIGHT_PASS =
   'Fast gradcheck failed but element-wise differences are small. This means that the\ntest might\'ve passed in slow_mode!';
 
-function demand(holds, message) {
-  if (!holds) throw new AssertionError(message);
-}
+function demand(holds, message) { if (!holds) throw new AssertionError(message); }
 
 const each = (value) => (Array.isArray(value) ? value : [value]);
 
@@ -153,11 +149,10 @@ export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad
         if (allclose(a, numeric.to(a.dtype), rtol, atol * us[i].sum().item() * (vs ? vs[j].sum().item() : 1))) return;
         const full = isForward ? forward(func, inputs, p)[k] : backward([inputs[p]], y, { nondet_tol: Infinity })[0];
         const right = numerical(func, inputs, outputs, inputs[p], eps)[k];
-        const error = mismatch(a, numeric, j, i, isForward);
-        error.message += '\nThe above quantities relating the numerical and analytical jacobians are computed \nin fast mode. Below, we recompute ' +
-          `numerical and analytical jacobians in slow mode:\n\nNumerical:\n ${right}\nAnalytical:\n${full}\n\nThe max per-element difference (slow ` +
-          `mode) is: ${largest(right.sub(full))}.\n${allclose(full, right, rtol, atol) ? SLOW_MIGHT_PASS : ''}`;
-        throw error;
+        throw new GradcheckError(`${mismatch(a, numeric, j, i, isForward).message}\nThe above quantities relating the numerical and analytical ` +
+          'jacobians are computed \nin fast mode. Below, we recompute numerical and analytical jacobians in slow mode:\n\nNumerical:\n ' +
+          `${right}\nAnalytical:\n${full}\n\nThe max per-element difference (slow mode) is: ${largest(right.sub(full))}.\n` +
+          (allclose(full, right, rtol, atol) ? SLOW_MIGHT_PASS : ''));
       });
     });
   }
@@ -231,14 +226,17 @@ export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad
       throw new ValueError('gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.');
   }
 
-  const DEFAULTS = { eps: 1e-6, atol: 1e-5, rtol: 1e-3, raise_exception: true, nondet_tol: 0, check_undefined_grad: true, check_grad_dtypes: false,
-    check_batched_grad: false, check_batched_forward_grad: false, check_forward_ad: false, check_backward_ad: true, fast_mode: false, masked: false };
+  /** What both functions take. */
+  const COMMON = {
+    eps: 1e-6, atol: 1e-5, rtol: 1e-3, raise_exception: true, nondet_tol: 0, check_undefined_grad: true, check_grad_dtypes: false,
+    check_batched_grad: false, fast_mode: false, masked: false,
+  };
 
   /** Whether the gradients of a function are what finite differences say. The defaults are for float64.
    * @param {(...inputs: any[]) => any} func @param {any} inputs a tensor or an array; those that require grad are checked
    * @param {GradcheckOptions} [given] @returns {boolean} true; false if a check failed and `raise_exception` is false */
   function gradcheck(func, inputs, given = {}) {
-    const options = bind('gradcheck', DEFAULTS, [given]);
+    const options = bind('gradcheck', { ...COMMON, check_batched_forward_grad: false, check_forward_ad: false, check_backward_ad: true }, [given]);
     const { check_forward_ad, check_backward_ad, check_batched_grad } = options;
     demand(check_forward_ad || check_backward_ad, 'Expected at least one of check_forward_ad or check_backward_ad to be True');
     demand(check_backward_ad || !check_batched_grad, 'Setting check_batched_grad=True requires check_backward_ad to be True');
@@ -268,11 +266,8 @@ export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad
    * @param {...(Tensor | Tensor[] | GradgradcheckOptions | null)} rest grad_outputs (what the first backward starts from; random
    *   if left out), options @returns {boolean} */
   function gradgradcheck(func, inputs, ...rest) {
-    const { grad_outputs, gen_non_contig_grad_outputs, check_fwd_over_rev, check_rev_over_rev, ...options } = bind('gradgradcheck', {
-      grad_outputs: null, eps: 1e-6, atol: 1e-5, rtol: 1e-3, gen_non_contig_grad_outputs: false, raise_exception: true, nondet_tol: 0,
-      check_undefined_grad: true, check_grad_dtypes: false, check_batched_grad: false, check_fwd_over_rev: false, check_rev_over_rev: true,
-      fast_mode: false, masked: false,
-    }, rest);
+    const { grad_outputs, gen_non_contig_grad_outputs, check_fwd_over_rev, check_rev_over_rev, ...options } = bind('gradgradcheck',
+      { grad_outputs: null, gen_non_contig_grad_outputs: false, check_fwd_over_rev: false, check_rev_over_rev: true, ...COMMON }, rest);
     demand(check_fwd_over_rev || check_rev_over_rev, 'Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True');
     for (const name of ['check_undefined_grad', 'check_batched_grad'])
       demand(check_rev_over_rev || !options[name], `Setting ${name}=True requires check_rev_over_rev to be True`);

@@ -80,35 +80,30 @@ export function makeHooks(engine, library) {
   }
 
   const tensors = (handles) => handles.map((handle) => (handle ? library.adopt(handle) : null));
-  const nothing = () => null; // in place of a hook that was removed
+  const hookOf = (id) => objects.get(id) ?? (() => null); // it may have been removed
 
   /** By the kind of callback: (id, handles, number of grad_inputs) -> handles. */
   const runners = {
     [HOST.HOOK](id, handles) {
-      const [grad] = tensors(handles);
-      const hook = objects.get(id) ?? nothing;
-      const made = hook(grad) ?? null;
-      check(grad, made, hook);
-      return made ? [made.alive()] : [];
+      const grads = tensors(handles);
+      const made = hookOf(id)(grads[0]) ?? null;
+      return made === null ? [] : replacements([made], grads, hookOf(id));
     },
     [HOST.POST_HOOK](id, handles) {
       const [leaf] = tensors(handles);
-      const hook = objects.get(id) ?? nothing;
-      const made = hook(leaf) ?? null;
+      const made = hookOf(id)(leaf) ?? null;
       if (made === null || made === leaf) return [];
-      check(leaf, made, hook);
+      check(leaf, made, hookOf(id));
       throw new RuntimeError('Tensor post accumulate grad hooks should return None.');
     },
     [HOST.NODE_PRE_HOOK](id, handles) {
       const grads = tensors(handles);
-      const hook = objects.get(id) ?? nothing;
-      return replacements(hook(grads), grads, hook);
+      return replacements(hookOf(id)(grads), grads, hookOf(id));
     },
     [HOST.NODE_HOOK](id, handles, count) {
       const all = tensors(handles);
-      const hook = objects.get(id) ?? nothing;
       const inputs = all.slice(0, count);
-      return replacements(hook(inputs, all.slice(count)), inputs, hook);
+      return replacements(hookOf(id)(inputs, all.slice(count)), inputs, hookOf(id));
     },
     [HOST.PACK](id, handles) {
       const [pack, unpack] = objects.get(id);

@@ -3,7 +3,7 @@
 import { callers } from './anomaly.js';
 import { bind, NotImplementedError, plainClock, RuntimeError, ValueError, within } from './engine.js';
 
-/** @typedef {{enabled?: boolean, record_shapes?: boolean, with_flops?: boolean, profile_memory?: boolean, with_stack?: boolean,
+/** @typedef {{enabled?: boolean, record_shapes?: boolean, profile_memory?: boolean, with_stack?: boolean,
  *   use_cpu?: boolean, acc_events?: boolean}} ProfilerOptions */
 /** @typedef {{sort_by?: string | null, row_limit?: number, max_name_column_width?: number, max_shapes_column_width?: number,
  *   max_src_column_width?: number, header?: string | null, top_level_events_only?: boolean, time_unit?: 's' | 'ms' | 'us' | null}} ProfilerTableOptions */
@@ -16,7 +16,6 @@ const HEAD = 7;
 const PREFIX = { [OP]: 'aten::', [RANGE]: '', [EVALUATION]: 'autograd::engine::evaluate_function: ', [NODE]: '' };
 const SCOPE = { [OP]: 0, [RANGE]: 7, [EVALUATION]: 0, [NODE]: 1 };
 const UNITS = { s: 1e6, ms: 1e3, us: 1 };
-const PRODUCTS = /^(b?mm|matmul|addmm|baddbmm|mv|linear)$/;
 
 /** @param {number} us @param {string | null} [unit] */
 function formatTime(us, unit = null) {
@@ -26,7 +25,7 @@ function formatTime(us, unit = null) {
 }
 
 function formatMemory(bytes) {
-  const [name, size] = [['GB', 2 ** 30], ['MB', 2 ** 20], ['KB', 2 ** 10]].find(([, least]) => Math.abs(bytes) >= least) ?? ['B', 0];
+  const [name, size] = Object.entries({ GB: 2 ** 30, MB: 2 ** 20, KB: 2 ** 10 }).find(([, least]) => Math.abs(bytes) >= least) ?? [];
   return size ? `${(bytes / size).toFixed(2)} ${name}` : `${bytes} B`;
 }
 
@@ -56,7 +55,7 @@ class FunctionEvent {
   get self_cpu_memory_usage() { return this.cpu_memory_usage - this.cpu_children.reduce((sum, child) => sum + child.cpu_memory_usage, 0); }
 }
 
-const SUMS = ['count', 'cpu_time_total', 'self_cpu_time_total', 'cpu_memory_usage', 'self_cpu_memory_usage', 'flops'];
+const SUMS = ['count', 'cpu_time_total', 'self_cpu_time_total', 'cpu_memory_usage', 'self_cpu_memory_usage'];
 
 /** Events, or averages of them, with the reports that can be made of a list. @extends {Array<FunctionEvent>} */
 class EventList extends Array {
@@ -99,11 +98,12 @@ class EventList extends Array {
       ...(this.options.profile_memory && { 'CPU Mem': [12, (e) => formatMemory(e.cpu_memory_usage)], 'Self CPU Mem': [12, (e) => formatMemory(e.self_cpu_memory_usage)] }),
       '# of Calls': [12, (e) => String(e.count)],
     };
-    const shapes = [...this].map((e) => formatShapes(e.input_shapes));
-    if (shapes.some(Boolean)) columns['Input Shapes'] = [wide(shapes, o.max_shapes_column_width), (e) => cut(formatShapes(e.input_shapes), o.max_shapes_column_width)];
-    const sources = [...this].map((e) => e.stack[0] ?? '');
-    if (sources.some(Boolean)) columns['Source Location'] = [wide(sources, o.max_src_column_width), (e) => cut(e.stack[0] ?? '', o.max_src_column_width)];
-    if (this.options.with_flops) columns.FLOPs = [12, (e) => (e.flops ? String(e.flops) : '--')];
+    const addText = (title, text, most) => {
+      const texts = [...this].map(text);
+      if (texts.some(Boolean)) columns[title] = [wide(texts, most), (e) => cut(text(e), most)];
+    };
+    addText('Input Shapes', (e) => formatShapes(e.input_shapes), o.max_shapes_column_width);
+    addText('Source Location', (e) => e.stack[0] ?? '', o.max_src_column_width);
     const row = (cell) => Object.entries(columns).map(([title, [width, text]]) => `${cell(title, text).padStart(width)}  `).join('');
     const rule = Object.values(columns).map(([width]) => `${'-'.repeat(width)}  `).join('');
     const events = [...this].filter((e) => !o.top_level_events_only || !e.cpu_parent);
@@ -142,14 +142,6 @@ function unfold(numbers) {
   return shapes;
 }
 
-/** By PyTorch's rule: two for each product of a matrix product or convolution, one an element of add and mul. */
-function flopsOf(name, shapes, numel) {
-  const factors = shapes.filter((shape) => shape.length);
-  if (PRODUCTS.test(name)) return 2 * numel * factors.at(name.startsWith('add') || name.startsWith('badd') ? -2 : 0).at(-1);
-  if (name === 'conv2d' && shapes[1]?.length === 4) return 2 * numel * shapes[1].slice(1).reduce((a, b) => a * b);
-  return name === 'add' || name === 'mul' ? numel : 0;
-}
-
 /** torch.autograd.profiler over a library of tensors. */
 export function makeProfiler({ C, table }, engine) {
   const flags = new Map(table.map((op) => [op.name, op.flags]));
@@ -166,9 +158,9 @@ export function makeProfiler({ C, table }, engine) {
     constructor(options = {}) {
       this.options = bind('profile', { enabled: true, use_cuda: false, use_device: null, record_shapes: false, with_flops: false,
         profile_memory: false, with_stack: false, with_modules: false, use_kineto: false, use_cpu: true, acc_events: false }, [options]);
-      const { use_cuda, use_device, use_cpu } = this.options;
-      if (use_cuda || !use_cpu || ![null, 'cpu'].includes(use_device))
-        throw new NotImplementedError('profile: there is no other device than the CPU to profile');
+      const { use_cuda, use_device, use_cpu, with_flops } = this.options;
+      if (use_cuda || !use_cpu || ![null, 'cpu'].includes(use_device)) throw new NotImplementedError('profile: there is no device but the CPU');
+      if (with_flops) throw new NotImplementedError('profile: with_flops is not supported');
     }
 
     /** Begins to record. */
@@ -181,7 +173,7 @@ export function makeProfiler({ C, table }, engine) {
         if (event >= 0 && this.options.with_stack) this.#stacks.set(event, callers());
         return plainClock();
       };
-      C._profile_start(this.options.record_shapes || this.options.with_flops);
+      C._profile_start(this.options.record_shapes);
     }
 
     /** Ends it. */
@@ -205,7 +197,7 @@ export function makeProfiler({ C, table }, engine) {
       const parents = [];
       let first = null;
       for (let n = 0, fields; (fields = C._profile_event(n)) !== undefined; n++) {
-        const [kind, parent, start, end, sequence_nr, bytes, numel] = fields;
+        const [kind, parent, start, end, sequence_nr, bytes] = fields;
         const name = C._profile_name(n);
         first ??= start;
         parents.push(parent);
@@ -214,7 +206,7 @@ export function makeProfiler({ C, table }, engine) {
         const event = new FunctionEvent({
           id: n + 1, name: PREFIX[kind] + name, time_range: { start: (start - first) / 1e3, end: (end - first) / 1e3 }, input_shapes,
           stack: this.#stacks.get(n) ?? [], scope: SCOPE[kind], cpu_memory_usage: this.options.profile_memory ? bytes : 0, sequence_nr,
-          flops: this.options.with_flops ? flopsOf(name, input_shapes, numel) : 0, is_user_annotation: kind === RANGE,
+          is_user_annotation: kind === RANGE,
         });
         let above = parent;
         while (above >= 0 && !kept.has(above)) above = parents[above];

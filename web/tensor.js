@@ -147,6 +147,7 @@ export function makeTensors(engine) {
 
     /** How often the memory was written to. @returns {number} */
     get _version() {
+      if (this.is_inference()) throw new RuntimeError('Inference tensors do not track version counter.');
       const at = engine.u32(this.#at + engine.layout.version);
       return at ? engine.u32(at + engine.layout.version_value) : 0;
     }
@@ -204,7 +205,7 @@ export function makeTensors(engine) {
     /** @param {Tensor | null} value */
     set grad(value) {
       C._set_grad(this, value);
-      this.gradient = null;
+      this.gradient = value ?? null;
     }
 
     /** The node that made it, or null for a leaf. @returns {import('./graph.js').Node | null} */
@@ -212,6 +213,7 @@ export function makeTensors(engine) {
 
     /** The same elements, outside of the graph; shares memory. @returns {Tensor} */
     get data() { return C._data(this); }
+    set data(value) { C._set_data(this, value); }
 
     /** All sizes, or that of one dimension. @type {{(): number[]; (dim: number): number}} */
     size(dim) {

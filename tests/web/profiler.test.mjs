@@ -16,7 +16,7 @@ test('ops and backward nodes appear in order', () => {
 });
 
 test('start and stop, and what runs inside of what', () => {
-  const prof = profile({ record_shapes: true, with_stack: true, profile_memory: true, with_flops: true });
+  const prof = profile({ record_shapes: true, with_stack: true, profile_memory: true });
   assert.ok(prof instanceof profile);
   assert.throws(() => prof.function_events, { name: 'RuntimeError', message: /didn't finish/ });
   prof.start();
@@ -27,7 +27,7 @@ test('start and stop, and what runs inside of what', () => {
   assert.deepEqual([outer.name, inner.name, inner.cpu_parent], ['outer', 'inner', outer]);
   assert.equal(outer.self_cpu_time_total, outer.cpu_time_total - inner.cpu_time_total);
   const matmul = prof.function_events.find((event) => event.name === 'aten::matmul');
-  assert.deepEqual([matmul.input_shapes, matmul.flops], [[[4, 4], [4, 4]], 2 * 4 * 4 * 4]);
+  assert.deepEqual(matmul.input_shapes, [[4, 4], [4, 4]]);
   assert.match(matmul.stack[0], /at step .*profiler.test.mjs/);
   assert.ok(matmul.cpu_memory_usage > 0);
 });
