@@ -9,7 +9,7 @@ import { bind, NotImplementedError, plainClock, RuntimeError, ValueError, within
  *   max_src_column_width?: number, header?: string | null, top_level_events_only?: boolean, time_unit?: 's' | 'ms' | 'us' | null}} ProfilerTableOptions */
 
 /** @typedef {{id: number, name: string, time_range: {start: number, end: number}, input_shapes: number[][], stack: string[],
- *   scope: number, cpu_memory_usage: number, sequence_nr: number, flops: number, is_user_annotation: boolean}} EventFields */
+ *   scope: number, cpu_memory_usage: number, sequence_nr: number, is_user_annotation: boolean}} EventFields */
 
 const [OP, RANGE, EVALUATION, NODE] = [0, 1, 2, 3]; // kinds of events: wasm_core/profile.c
 const HEAD = 7;
