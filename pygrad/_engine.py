@@ -69,7 +69,7 @@ _LAYOUT_NAMES = (
     "frame_result_tag "
     "frame_result frame_message frame_host_in frame_host_out frame_host_n_out frame_data "
     "data_bytes max_release "
-    "storage_exports frame_modes frame_host_cap frame_work"
+    "storage_exports frame_modes frame_host_cap frame_work frame_thread"
 ).split()
 
 

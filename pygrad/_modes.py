@@ -1,12 +1,14 @@
 """The modes of a thread: whether calls are recorded, inference mode, and the like.
 
-The frame holds the modes of one thread, its owner, as a word of bits. A call by another thread
-first brings that thread's word there (`_swap`), so that the owner, nearly always the only thread,
-pays for one comparison.
+The frame holds the modes of one thread, its owner, as a word of bits, and the thread's number, by
+which the engine knows its hooks for saved tensors and its profile. A call by another thread first
+brings that thread's own there (`_swap`), so that the owner, nearly always the only thread, pays
+for one comparison.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 from _thread import get_ident as get_ident
 from typing import Any, Final
@@ -20,7 +22,9 @@ LEVELS: Final = 7
 
 _DEFAULT: Final = GRAD
 _AT: Final = (_engine.frame + _engine.layout["frame_modes"]) >> 2
+_THREAD: Final = (_engine.frame + _engine.layout["frame_thread"]) >> 2
 _ints = _engine.ints
+_numbers = itertools.count()
 owner: Final = _engine.owner
 
 
@@ -38,10 +42,11 @@ class _Farewell:
 
 
 class _OfThread(threading.local):
-    """The word of a thread while another's is in the frame."""
+    """The word of a thread while another's is in the frame, and its number: 0 is the first."""
 
     def __init__(self) -> None:
         self.word = [_DEFAULT]
+        self.number = next(_numbers)
         self.farewell = _Farewell()
 
 
@@ -55,6 +60,7 @@ def _swap() -> None:
     _word_in_frame[0] = _ints[_AT]
     word = _own.word  # a thread's first look makes its word and its farewell
     _ints[_AT] = word[0]
+    _ints[_THREAD] = _own.number
     _word_in_frame = word
 
 

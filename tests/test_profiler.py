@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,32 @@ def test_trace_is_a_list_of_events(tmp_path: Path) -> None:
     assert all(event["dur"] >= 0 for event in drawn)
     starts = [e["id"] for e in trace if e["ph"] == "s"]
     assert starts == [e["id"] for e in trace if e["ph"] == "f"] != []
+
+
+def test_profile_while_another_thread_has_one() -> None:
+    found = []
+
+    def other() -> None:
+        with pytest.raises(RuntimeError, match="another thread"):
+            profiler.profile().__enter__()
+        found.append("refused")
+
+    with profiler.profile() as prof:
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        pygrad.ones(2)
+    assert found == ["refused"]
+    assert [event.name for event in prof.function_events] == ["aten::ones"]
+
+
+def test_toggle_wants_activities() -> None:
+    with profiler.profile() as prof:
+        prof.toggle_collection_dynamic(False, [profiler.ProfilerActivity.CUDA])
+        pygrad.ones(2)
+        with pytest.raises(TypeError, match="ProfilerActivity"):
+            prof.toggle_collection_dynamic(False, ["CPU"])
+    assert [event.name for event in prof.function_events] == ["aten::ones"]
 
 
 def test_profile_that_is_off_is_free_of_events() -> None:

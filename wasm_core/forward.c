@@ -27,12 +27,10 @@ struct Tangents {
 
 bool forward_on;
 static const Node *producing; /* whose product is being worked out */
-static bool level_entered, switched_off;
+static bool level_entered;
 static Dual waiting = {&waiting, &waiting, NULL, NULL, NULL, 0, 0}, known = {&known, &known, NULL, NULL, NULL, 0, 0};
 
-bool forward_enabled(void) { return !switched_off; }
-void forward_enable(bool on) { switched_off = !on; }
-void forward_begin(bool allowed) { forward_on = level_entered && !switched_off && allowed; }
+void forward_begin(bool allowed) { forward_on = level_entered && allowed; }
 
 /* What is done to tangents has none itself, and is recorded as the user has it. */
 typedef struct {

@@ -29,11 +29,18 @@ int32_t host_dropped_take(void) { return n_dropped ? dropped[--n_dropped] : 0; }
 bool host_pending(void) { return n_dropped || warning_waiting(); }
 
 bool host_grad_enabled(void) { return pg_frame()->modes & PG_MODE_GRAD; }
+int32_t host_thread(void) { return pg_frame()->thread; }
+
+bool forward_enabled(void) { return !(pg_frame()->modes & PG_MODE_NO_FORWARD); }
+void forward_enable(bool on) {
+  int32_t *modes = &pg_frame()->modes;
+  *modes = on ? *modes & ~PG_MODE_NO_FORWARD : *modes | PG_MODE_NO_FORWARD;
+}
 
 void modes_enter(int32_t modes) {
   inference_mode = modes & PG_MODE_INFERENCE;
   recording = modes & PG_MODE_GRAD && !inference_mode;
-  forward_begin(!inference_mode);
+  forward_begin(!inference_mode && !(modes & PG_MODE_NO_FORWARD));
   grad_mode = recording || forward_on;
   any_layout = modes & PG_MODE_ANY_LAYOUT;
   vmap_levels = (uint32_t)modes >> PG_MODE_LEVELS;

@@ -34,6 +34,7 @@ Tensor *host_unpack(int32_t packed);
 /* Sets the engine's variables by the modes of the calling thread (PG_MODE_ bits of the frame). */
 void modes_enter(int32_t modes);
 bool host_grad_enabled(void);
+int32_t host_thread(void); /* the number of the thread that calls */
 /* The host's id for the place that its program is at, until host_drop; 0 with ERR_HOST set if the host raised. */
 int32_t host_trace(void);
 /* A backward failed in a node of this name and trace (or 0); at depth > 0 it made the node told of before. */

@@ -36,7 +36,8 @@ enum {
   PG_MODE_GRAD = 1, /* bits of `modes`: calls are recorded, */
   PG_MODE_INFERENCE = 2, /* but not in inference mode; */
   PG_MODE_ANY_LAYOUT = 4, /* a gradient is kept in whatever layout it came; */
-  PG_MODE_ONE_THREAD = 8, /* remembered for the host, nothing to the engine. */
+  PG_MODE_ONE_THREAD = 8, /* remembered for the host, nothing to the engine; */
+  PG_MODE_NO_FORWARD = 16, /* tangents are left out. */
   PG_MODE_LEVELS = 8 /* the first of the bits that say which levels of vmap the thread is in: level 1 */
 };
 #define PG_PENDING ((int64_t)1 << 32)
@@ -61,6 +62,7 @@ typedef struct {
   int32_t host_n_out, host_cap;    /* how many results there are, and may be */
   int32_t modes; /* of the calling thread, PG_MODE_ bits: the host writes it between calls */
   int32_t work;    /* of the last backward: elements of its gradients, and some for each node */
+  int32_t thread;  /* a number of the calling thread's own, 0 the first; written like its modes */
   _Alignas(16) char data[PG_DATA_BYTES];       /* lists and texts of arguments */
 } PgFrame;
 

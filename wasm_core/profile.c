@@ -9,6 +9,8 @@
 #include "memory.h"
 
 bool profiling;
+int32_t profiled_thread = -1;
+static int32_t owner = -1; /* the thread that started the profile */
 
 enum { NAME_BYTES = 96 };
 
@@ -106,18 +108,31 @@ void profile_op_end(int32_t event, const Call *c) {
   events[event].out_numel = y->numel;
 }
 
-void op_profile_start(bool shapes_too) {
+void op_profile_clear(void) {
   mem_free(events, (size_t)cap_events * sizeof *events);
   mem_free(shapes, (size_t)cap_shapes * sizeof *shapes);
   events = NULL;
   shapes = NULL;
   n_events = cap_events = n_shapes = cap_shapes = 0;
   open_event = -1;
-  with_shapes = shapes_too;
-  profiling = true;
 }
 
-void op_profile_stop(void) { profiling = false; }
+void op_profile_start(bool shapes_too) {
+  op_profile_clear();
+  with_shapes = shapes_too;
+  owner = host_thread();
+  op_profile_toggle(true);
+}
+
+void op_profile_toggle(bool on) {
+  profiled_thread = on ? owner : -1;
+  profiling = profiled_thread == host_thread();
+}
+
+void op_profile_stop(void) {
+  owner = -1;
+  op_profile_toggle(false);
+}
 
 void op_profile_begin_range(Call *c) {
   const char *name = arg_str(c, 0);

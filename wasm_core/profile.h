@@ -9,6 +9,7 @@
 typedef enum { PROFILE_OP, PROFILE_RANGE, PROFILE_EVALUATION, PROFILE_NODE } ProfileKind;
 
 extern bool profiling; /* asked before each of the functions below */
+extern int32_t profiled_thread; /* whose calls are recorded; -1: nobody's */
 
 /* The number of the new event, which is inside of the one that is open; -1 without memory. */
 int32_t profile_op_begin(const Call *c);
@@ -18,6 +19,8 @@ void profile_op_end(int32_t event, const Call *c);
 
 void op_profile_start(bool shapes);
 void op_profile_stop(void);
+void op_profile_clear(void); /* lets the events go */
+void op_profile_toggle(bool on); /* of the profile that runs; nothing without one */
 void op_profile_begin_range(Call *c);
 void op_profile_event(Call *c); /* numbers of event i: see profile.c; none past the end */
 void op_profile_name(Call *c);

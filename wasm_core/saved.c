@@ -47,47 +47,70 @@ void node_release_saved(Node *n) {
 /* ------------------------------------------------------------ default hooks */
 
 enum { HOOKS_CAP = 512 }; /* scopes within scopes */
-static int32_t *hook_stack;
-static int n_hooks;
-static char *disabled_text; /* the message for those who would use hooks now; NULL: they may */
+/* Of one thread, while it has some. */
+typedef struct Hooks {
+  struct Hooks *next;
+  int32_t thread, n;
+  char *disabled; /* the message for those who would use hooks now; NULL: they may */
+  int32_t ids[HOOKS_CAP];
+} Hooks;
+static Hooks *all_hooks;
 
-static bool refuse_hooks(void) {
-  if (!disabled_text) return true;
-  fail(ERR_RUNTIME, "%s", disabled_text);
-  return false;
+static Hooks *own_hooks(void) {
+  Hooks *h = all_hooks;
+  while (h && h->thread != host_thread()) h = h->next;
+  return h;
+}
+
+static Hooks *make_hooks(void) {
+  Hooks *h = own_hooks();
+  if (h || !(h = mem_alloc(sizeof *h))) return h;
+  *h = (Hooks){.next = all_hooks, .thread = host_thread()};
+  return all_hooks = h;
+}
+
+static void drop_hooks(Hooks *h) {
+  if (h->n || h->disabled) return;
+  Hooks **at = &all_hooks;
+  while (*at != h) at = &(*at)->next;
+  *at = h->next;
+  mem_free(h, sizeof *h);
 }
 
 bool saved_hooks_push(int32_t id) {
-  if (id && !refuse_hooks()) return false;
-  if (!hook_stack && !(hook_stack = mem_permanent(HOOKS_CAP * sizeof *hook_stack))) return false;
-  if (n_hooks == HOOKS_CAP) {
-    fail(ERR_RUNTIME, "pygrad: more than %d pairs of saved tensor hooks within each other", HOOKS_CAP);
-    return false;
-  }
-  hook_stack[n_hooks++] = id;
-  return true;
+  Hooks *h = make_hooks();
+  if (!h) return false;
+  if (id && h->disabled) fail(ERR_RUNTIME, "%s", h->disabled);
+  else if (h->n == HOOKS_CAP) fail(ERR_RUNTIME, "pygrad: more than %d pairs of saved tensor hooks within each other", HOOKS_CAP);
+  else h->ids[h->n++] = id;
+  return !failed();
 }
 
 void saved_hooks_pop(void) {
-  if (n_hooks) host_drop(hook_stack[--n_hooks]);
-  else fail(ERR_RUNTIME, "there are no saved tensor hooks to take away");
+  Hooks *h = own_hooks();
+  if (!h || !h->n) {
+    fail(ERR_RUNTIME, "there are no saved tensor hooks to take away");
+    return;
+  }
+  host_drop(h->ids[--h->n]);
+  drop_hooks(h);
 }
 
-const char *saved_hooks_disabled(void) { return disabled_text; }
+const char *saved_hooks_disabled(void) {
+  const Hooks *h = own_hooks();
+  return h ? h->disabled : NULL;
+}
 
 bool saved_hooks_disable(const char *text) {
+  Hooks *h = text ? make_hooks() : own_hooks();
+  if (!h) return !failed();
   char *copy = NULL;
-  if (text) {
-    if (n_hooks && hook_stack[n_hooks - 1]) {
-      fail(ERR_RUNTIME, "%s", text);
-      return false;
-    }
-    copy = mem_alloc(strlen(text) + 1);
-    if (!copy) return false;
-    memcpy(copy, text, strlen(text) + 1);
-  }
-  if (disabled_text) mem_free(disabled_text, strlen(disabled_text) + 1);
-  disabled_text = copy;
+  if (text && h->n && h->ids[h->n - 1]) fail(ERR_RUNTIME, "%s", text);
+  else if (text && (copy = mem_alloc(strlen(text) + 1))) memcpy(copy, text, strlen(text) + 1);
+  if (failed()) return false;
+  if (h->disabled) mem_free(h->disabled, strlen(h->disabled) + 1);
+  h->disabled = copy;
+  drop_hooks(h);
   return true;
 }
 
@@ -121,7 +144,8 @@ static bool pack(Node *n, Saved *s, Tensor *t, int32_t hooks) {
 
 /* The pair of hooks for t: none for numbers of the host, which are not its tensors. */
 static int32_t hooks_for(const Node *n, const Tensor *t) {
-  return n_hooks && !is_wrapped(t) && !n->unrecorded ? hook_stack[n_hooks - 1] : 0;
+  const Hooks *h = all_hooks && !is_wrapped(t) && !n->unrecorded ? own_hooks() : NULL;
+  return h && h->n ? h->ids[h->n - 1] : 0;
 }
 
 static bool may_be_saved(const Tensor *t) {

@@ -6,11 +6,13 @@ The engine records the events while a profile is on; the clock is the host's
 
 from __future__ import annotations
 
+import enum
 import functools
 import os
 import sys
 import time
-from collections.abc import Callable
+from _thread import get_ident
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from .. import _engine, _ops
@@ -51,6 +53,17 @@ _plain_clock = _engine.clock
 _running: profile | None = None
 
 
+class ProfilerActivity(enum.Enum):
+    """What a profile may record: here, what the CPU does."""
+
+    CPU = 0
+    XPU = 1
+    MTIA = 2
+    CUDA = 3
+    HPU = 4
+    PrivateUse1 = 5
+
+
 def _stack() -> list[str]:
     """The callers outside of this package, innermost first."""
     calls = []
@@ -77,9 +90,11 @@ class profile:
             custom_trace_id_callback, post_processing_timeout_s, activity_filters: as PyTorch's
             for a CPU; what would need another device or its tools raises.
 
+    What other threads do meanwhile is not recorded.
+
     Raises:
         AssertionError: `use_cuda`, a `use_device`, or no CPU.
-        RuntimeError: entered twice, or inside of another profile.
+        RuntimeError: entered twice, or while another profile runs.
 
     >>> import pygrad
     >>> x = pygrad.ones(3, requires_grad=True)
@@ -129,6 +144,7 @@ class profile:
         self._new_trace_id = custom_trace_id_callback
         self._deadline = post_processing_timeout_s
         self._stacks: dict[int, list[str]] = {}
+        self._thread = 0
         self._events: EventList | None = None
 
     def __enter__(self) -> profile | None:
@@ -138,7 +154,10 @@ class profile:
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         if _running is not None:
-            raise RuntimeError("Profiler is already enabled on this thread")
+            if _running._thread == get_ident():
+                raise RuntimeError("Profiler is already enabled on this thread")
+            raise RuntimeError("pygrad: a profile runs on another thread, and there can be but one")
+        self._thread = get_ident()
         self.entered = True
         self.trace_id = self._new_trace_id() if self._new_trace_id else ""
         self._stacks.clear()
@@ -167,8 +186,7 @@ class profile:
             self._events.extend(events)
         else:
             self._events = events
-        _C["_profile_start"](False)  # lets the engine's memory go
-        _C["_profile_stop"]()
+        _C["_profile_clear"]()
         self.entered = not self.acc_events
 
     def _clock(self, event: int) -> int:
@@ -282,9 +300,33 @@ class profile:
         """Microseconds of all events, each moment counted once."""
         return self.function_events.self_cpu_time_total
 
-    def toggle_collection_dynamic(self, enabled: bool, activities: Any = None) -> None:
-        """Stops and resumes the recording inside of the block."""
-        raise NotImplementedError("toggle_collection_dynamic: profile the parts one by one instead")
+    def toggle_collection_dynamic(
+        self, enabled: bool, activities: Iterable[ProfilerActivity]
+    ) -> None:
+        """Stops and resumes the recording inside of the block.
+
+        Args:
+            enabled: whether to record from now on.
+            activities: nothing happens unless :attr:`ProfilerActivity.CPU` is among them.
+
+        Raises:
+            TypeError: one of them is no activity.
+
+        >>> import pygrad
+        >>> from pygrad.autograd.profiler import ProfilerActivity, profile
+        >>> with profile() as prof:
+        ...     prof.toggle_collection_dynamic(False, [ProfilerActivity.CPU])
+        ...     x = pygrad.ones(2)
+        ...     prof.toggle_collection_dynamic(True, [ProfilerActivity.CPU])
+        ...     y = x + 1
+        >>> [event.name for event in prof.function_events]
+        ['aten::add']
+        """
+        chosen = set(activities)
+        if not all(isinstance(each, ProfilerActivity) for each in chosen):
+            raise TypeError("toggle_collection_dynamic(): activities are those of ProfilerActivity")
+        if ProfilerActivity.CPU in chosen:
+            _C["_profile_toggle"](enabled)
 
     def __str__(self) -> str:
         finished = self._events is not None or not self.enabled

@@ -401,6 +401,112 @@ def threads_in_turn(t: Any) -> Any:
 
 
 @script
+def hooks_for_saved_tensors_of_a_thread(t: Any) -> Any:
+    x = leaf(t, 2.0)
+    hooks, seen = t.autograd.graph.saved_tensors_hooks, []
+
+    def pair(name: str) -> Any:
+        return hooks(lambda value: (seen.append(f"{name} packs"), value)[1], lambda value: value)
+
+    def work() -> Any:
+        (x * x).sum().backward()
+        seen.append("none")
+        with pair("inner"):
+            x.exp()
+
+    with pair("outer"):
+        in_a_thread(work)
+        x.exp()
+        in_a_thread(work)
+    return seen, x.grad
+
+
+@script
+def disabled_hooks_of_a_thread(t: Any) -> Any:
+    graph = t.autograd.graph
+    seen = []
+
+    def use() -> Any:
+        with graph.saved_tensors_hooks(lambda value: value, lambda value: value):
+            return "used"
+
+    with graph.disable_saved_tensors_hooks("none here"):
+        seen += [in_a_thread(lambda: use()), tried(use)]
+
+        def otherwise() -> Any:
+            with graph.disable_saved_tensors_hooks("nor there"):
+                return tried(use)
+
+        seen += [in_a_thread(otherwise), tried(use)]
+    return seen, tried(use)
+
+
+@script
+def hooks_of_threads_in_turn(t: Any) -> Any:
+    x = leaf(t, 2.0)
+    turns = [threading.Barrier(2) for _ in range(4)]
+    seen: list[Any] = []
+
+    def pair(name: str) -> Any:
+        return t.autograd.graph.saved_tensors_hooks(
+            lambda value: (seen.append(name), value)[1], lambda value: value
+        )
+
+    def other() -> None:
+        for turn in turns:
+            with pair("other"):
+                turn.wait()
+                x.exp()
+                turn.wait()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with pair("mine"):
+        for turn in turns:
+            turn.wait()
+            turn.wait()
+            x.exp()
+    thread.join()
+    return seen
+
+
+@script
+def forward_mode_of_a_thread(t: Any) -> Any:
+    fw = t.autograd.forward_ad
+    seen = []
+    with fw.dual_level():
+        x = fw.make_dual(t.ones(1), t.ones(1))
+
+        def tangent() -> Any:
+            return fw.unpack_dual(x * 2).tangent is not None
+
+        with fw._set_fwd_grad_enabled(False):
+            seen += [in_a_thread(tangent), tried(tangent)]
+        seen.append(tried(tangent))
+    return seen
+
+
+@script
+def a_profile_of_a_thread(t: Any) -> Any:
+    x = leaf(t, 2.0)
+    profiler = t.autograd.profiler
+
+    def work() -> None:
+        with profiler.record_function("there"):
+            x.sin()
+
+    with profiler.profile() as prof:
+        x.exp()
+        in_a_thread(work)
+        x.cos()
+        prof.toggle_collection_dynamic(False, [profiler.ProfilerActivity.CPU])
+        x.tan()
+        prof.toggle_collection_dynamic(True, [profiler.ProfilerActivity.CPU])
+        x.tanh()
+    return [event.name for event in prof.function_events]
+
+
+@script
 def a_backward_of_another_thread(t: Any) -> Any:
     x = leaf(t, 3.0)
     with t.no_grad():
