@@ -29,7 +29,6 @@ export function makeFunction(library, engine) {
     #dirty = [];
     #constant = [];
     #forward = null;
-    #cleared = false;
 
     /** @private */
     constructor(address, id, kind) {
@@ -65,12 +64,7 @@ export function makeFunction(library, engine) {
     get saved_tensors() {
       if (this.#forward) return [...this.#forward];
       if (!this.address) return [];
-      const clear = this.kind.clear_saved_tensors_on_access;
-      if (clear && this.#cleared)
-        throw new RuntimeError('saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the ' +
-          'autograd.Function. Either access saved_tensors only once, or set clear_saved_tensors_on_access=False.');
-      this.#cleared = true;
-      return C._custom_saved(this.alive(), clear);
+      return C._custom_saved(this.alive());
     }
 
     /** What was saved, as it is kept: each takes hooks. @returns {SavedTensor[]} */
@@ -139,8 +133,6 @@ export function makeFunction(library, engine) {
   /** Base class of functions with gradients of their own: subclass it, implement `forward` and `backward`
    * as static methods, call `apply`. */
   class Function {
-    static clear_saved_tensors_on_access = false;
-
     /** Computes the outputs: `forward(ctx, ...args)`, or `forward(...args)` with a `setup_context` beside it.
      * Nothing in it is recorded. @param {...any} _args @returns {any} */
     static forward(..._args) { throw new NotImplementedError('You must implement the forward function for custom autograd.Function.'); }

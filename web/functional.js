@@ -226,12 +226,8 @@ export function makeFunctional({ Tensor, spaces }, { grad, enable_grad, grad_mod
 
   /** The Jacobian in forward mode, by the unit vectors of the inputs. */
   function columns(func, inputs, { create_graph, strict, vectorize }) {
-    const mixed = (option, value) => `torch.autograd.functional.jacobian: \`${option}=True\` and \`strategy="forward-mode"\` are not supported ` +
-      `together (yet). Please either set \`${option}=False\` or \`strategy="reverse-mode"\`.${value}`;
-    if (create_graph) throw new NotImplementedError(mixed('create_graph', ''));
-    if (strict) throw new RuntimeError(mixed('strict', ''));
-    if (!vectorize)
-      throw new NotImplementedError('Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`.');
+    if (create_graph || strict || !vectorize)
+      throw new NotImplementedError('jacobian: strategy="forward-mode" needs vectorize=True, and neither create_graph nor strict');
     const points = tensors(inputs, 'inputs', 'jacobian');
     const tangents = units(points).map((unit) => unit.unbind(0));
     let output;

@@ -237,13 +237,13 @@ export function makeGraph(library, engine) {
     if (typeof pack !== 'function' || typeof unpack !== 'function')
       throw new TypeError(`${name}(): incompatible function arguments: two functions are wanted`);
     const pair = hooks.keep([pack, unpack]);
-    let used = false;
     try {
       use(pair);
-      used = true;
-    } finally {
-      if (once || !used) hooks.drop(pair);
+    } catch (error) {
+      hooks.drop(pair);
+      throw error;
     }
+    if (once) hooks.drop(pair);
   }
 
   /** Runs fn; what is saved for backward meanwhile passes through a pair of hooks, the innermost alone.

@@ -6,16 +6,12 @@ export const typeName = (value) => (value === null || value === undefined ? 'Non
 
 /** Takes a hook away again. */
 export class RemovableHandle {
-  #remove;
-
   /** @param {number} id @param {() => void} remove */
   constructor(id, remove) {
     this.id = id;
-    this.#remove = remove;
+    /** Removes the hook; a second time does nothing. @type {() => void} */
+    this.remove = remove;
   }
-
-  /** Removes the hook; a second time does nothing. */
-  remove() { this.#remove(); }
 }
 
 /** What the host keeps for the engine, and how each kind of callback is run.

@@ -20,27 +20,21 @@ import { dtypes, ellipsis, makeTensors, Slice } from './tensor.js';
 export async function load(source) {
   const engine = await core.loadEngine(source);
   const tensors = makeTensors(engine);
-  const { spaces, C } = tensors;
-  const autograd = makeAutograd(tensors, engine, spaces.f);
+  const { spaces, C, Tensor, tensor, scope } = tensors;
+  const autograd = makeAutograd(tensors, engine);
+  const { no_grad, enable_grad, inference_mode, set_grad_enabled, is_grad_enabled, is_inference_mode_enabled } = autograd;
 
   return {
     ...spaces.f,
     ...dtypes,
-    Tensor: tensors.Tensor,
-    tensor: tensors.tensor,
-    scope: tensors.scope,
+    Tensor, tensor, scope,
     /** A part of a subscript: `x.index(torch.slice(0, 2))`. @type {(start?: number | null, stop?: number | null, step?: number | null) => Slice} */
     slice: (...bounds) => new Slice(...bounds),
     ellipsis,
     ...makeRandom(C),
     ...makeSerialization(tensors),
     autograd,
-    no_grad: autograd.no_grad,
-    enable_grad: autograd.enable_grad,
-    inference_mode: autograd.inference_mode,
-    set_grad_enabled: autograd.set_grad_enabled,
-    is_grad_enabled: autograd.is_grad_enabled,
-    is_inference_mode_enabled: autograd.is_inference_mode_enabled,
+    no_grad, enable_grad, inference_mode, set_grad_enabled, is_grad_enabled, is_inference_mode_enabled,
     nn: makeNn(tensors, autograd),
     optim: makeOptim(tensors),
     /** @type {Linalg} */

@@ -20,6 +20,9 @@ const EOFError = errorClass('EOFError');
 const refused = (reason) =>
   new RuntimeError(`pygrad.load reads safetensors files and never unpickles. This one: ${reason}`);
 const join = (path, key) => (path ? `${path}.${key}` : String(key));
+const asNumber = (text) => (Number.isSafeInteger(Number(text)) ? Number(text) : BigInt(text));
+const ODD_FLOATS = ['nan', 'inf', '-inf', '-0.0'];
+const asFloat = (text) => Number(text.replace('inf', 'Infinity'));
 const byName = ([a], [b]) => (a < b ? -1 : Number(a > b));
 /** JSON as Python writes it, by ASCII alone. */
 const ascii = (value) =>
@@ -34,10 +37,8 @@ export function makeSerialization({ Tensor, tensor }) {
     if (value === null || value === undefined) return null;
     if (typeof value === 'boolean' || typeof value === 'string') return value;
     if (typeof value === 'bigint') return ['int', String(value)];
-    if (typeof value === 'number') {
-      if (Number.isFinite(value) && !Object.is(value, -0)) return value;
-      return ['float', Number.isNaN(value) ? 'nan' : Object.is(value, -0) ? '-0.0' : value > 0 ? 'inf' : '-inf'];
-    }
+    if (Number.isFinite(value) && !Object.is(value, -0)) return value;
+    if (typeof value === 'number') return ['float', ODD_FLOATS.find((text) => Object.is(asFloat(text), value))];
     if (value instanceof Tensor) {
       let name = path || 'tensor';
       while (tensors.has(name) || name === '__metadata__') name += '_';
@@ -124,8 +125,6 @@ export function makeSerialization({ Tensor, tensor }) {
     return read;
   }
 
-  const asNumber = (text) => (Number.isSafeInteger(Number(text)) ? Number(text) : BigInt(text));
-  const asFloat = (text) => ({ inf: Infinity, '-inf': -Infinity }[text] ?? Number(text));
 
   /** Makes a value from its outline. */
   function value(of, tensors) {

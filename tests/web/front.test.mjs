@@ -1,10 +1,8 @@
-// The JavaScript front: `node --test tests/web`.
+// Tensors, the op table, errors, layers and optimizers of the JavaScript front: `node --test tests/web`.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from '../../web/index.js';
-
-const torch = await load();
-const leaf = (...values) => torch.tensor(values, { requires_grad: true, dtype: torch.float64 });
+import { leaf, torch } from './helpers.mjs';
 
 test('values travel both ways', () => {
   assert.deepEqual(torch.tensor([[1, 2], [3, 4]]).add(1).tolist(), [[2, 3], [4, 5]]);
@@ -63,14 +61,6 @@ test('backward accumulates, twice through a freed graph raises', () => {
   assert.throws(() => y.backward(), { name: 'RuntimeError', message: /backward through the graph a second time/ });
 });
 
-test('options come early or late', () => {
-  const x = leaf(1, 2);
-  torch.autograd.backward(x.mul(3), torch.tensor([1, 10], { dtype: torch.float64 }));
-  torch.autograd.backward([x.mul(3).sum()], { retain_graph: true });
-  assert.deepEqual(x.grad.tolist(), [6, 33]);
-  assert.deepEqual(torch.autograd.grad(x.sum(), [x, leaf(1)], { allow_unused: true })[1], null);
-});
-
 test('a mutation of a saved tensor changes no gradient', () => {
   assert.equal(torch.autograd.graph.allow_mutation_on_saved_tensors(), true);
   const x = leaf(1, 2);
@@ -79,34 +69,6 @@ test('a mutation of a saved tensor changes no gradient', () => {
   hidden.zero_();
   y.backward();
   assert.deepEqual(x.grad.tolist(), [2, 4]);
-});
-
-test('modes end with their function, also by a throw', () => {
-  assert.equal(torch.no_grad(() => torch.is_grad_enabled()), false);
-  assert.equal(torch.no_grad(() => torch.enable_grad(() => leaf(1).mul(2).requires_grad)), true);
-  assert.throws(() => torch.no_grad(() => { throw new Error('mine'); }), /mine/);
-  assert.equal(torch.is_grad_enabled(), true);
-  assert.equal(torch.inference_mode(() => torch.is_inference_mode_enabled()), true);
-});
-
-test('hooks see and replace gradients, and their errors come through', () => {
-  const x = leaf(1, 2);
-  const seen = [];
-  const handle = x.register_hook((g) => { seen.push(g.tolist()); return g.mul(2); });
-  x.sum().backward();
-  assert.deepEqual([seen, x.grad.tolist()], [[[1, 1]], [2, 2]]);
-  handle.remove();
-  x.register_hook(() => { throw new TypeError('of a hook'); });
-  assert.throws(() => x.sum().backward(), { name: 'TypeError', message: 'of a hook' });
-});
-
-test('functions of functions', () => {
-  const { jacobian, hessian, vjp, hvp } = torch.autograd.functional;
-  const x = torch.tensor([1, 2]);
-  assert.deepEqual(jacobian((a) => a.pow(2), x).tolist(), [[2, 0], [0, 4]]);
-  assert.deepEqual(hessian((a) => a.pow(3).sum(), x).tolist(), [[6, 0], [0, 12]]);
-  assert.deepEqual(vjp((a) => a.pow(2), x, torch.ones([2]))[1].tolist(), [2, 4]);
-  assert.deepEqual(hvp((a) => a.pow(3).sum(), x, torch.ones([2]))[1].tolist(), [6, 12]);
 });
 
 test('errors have the types and words of PyTorch', () => {

@@ -1,9 +1,8 @@
 // Saving and loading: `node --test tests/web`. Files of Python are in test_exchange.py.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { load } from '../../web/index.js';
+import { torch } from './helpers.mjs';
 
-const torch = await load();
 const again = (value) => torch.load(torch.save(value));
 
 test('tensors of every dtype come back with their shapes', () => {
