@@ -6,6 +6,8 @@
  * visible is decided by style.css alone, so that the first paint waits for no script.
  */
 
+import { listen } from './rooms/link.js';
+
 const ROOMS = {
   train: () => import('./rooms/train.js'),
   mutate: () => import('./rooms/mutate.js'),
@@ -52,12 +54,25 @@ function lacking() {
   return null;
 }
 
+/** What this page or a worker has loaded, by its own account. */
+const loaded = () => performance.getEntriesByType('resource').map(({ name }) => name).filter((url) => url.startsWith(location.origin));
+
+/** Fetches the other rooms ahead, and keeps all that was loaded for a time without a network. */
+async function prepare() {
+  await Promise.allSettled(Object.values(ROOMS).map((fetched) => fetched()));
+  if (!('serviceWorker' in navigator)) return;
+  await navigator.serviceWorker.register(new URL('offline.js', import.meta.url));
+  const { active } = await navigator.serviceWorker.ready;
+  const keep = (urls) => active.postMessage(urls);
+  keep([location.href.split('#')[0], ...loaded()]);
+  listen(keep);
+}
+
 const lack = lacking();
 if (lack) {
   shell.say(lack, 'bad');
 } else {
   addEventListener('hashchange', show);
   show();
-  // The other rooms are fetched ahead, so that they open at once, also without a network.
-  addEventListener('load', () => setTimeout(() => Object.values(ROOMS).forEach((fetched) => fetched().catch(() => {})), 1500));
+  addEventListener('load', () => setTimeout(() => prepare().catch(() => {}), 1500));
 }

@@ -1,5 +1,19 @@
 /** The page's end of a worker: calls that are answered, events that are told (the other end is serve.js). */
 
+const files = new Set();
+let told = null;
+
+/** Tells `keep` what files workers have loaded, also those that are still to come. @param {(urls: string[]) => void} keep */
+export function listen(keep) {
+  told = keep;
+  keep([...files]);
+}
+
+function note(urls) {
+  urls.forEach((url) => files.add(url));
+  told?.(urls);
+}
+
 /** Starts a worker.
  * @param {URL} url of its module
  * @param {Record<string, (value: any) => void>} events what to do when the worker tells something;
@@ -10,6 +24,7 @@ export function link(url, events = {}) {
   const waiting = new Map();
   let next = 1;
   worker.onmessage = ({ data: { id, event, value, error } }) => {
+    if (event === 'loaded') return note(value);
     if (event) return events[event]?.(value);
     const { resolve, reject } = waiting.get(id);
     waiting.delete(id);

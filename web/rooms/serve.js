@@ -3,11 +3,13 @@
 /** Tells the page something. */
 export const tell = (event, value) => postMessage({ event, value });
 
-/** Answers the page's calls by functions of these names; what they throw reaches the caller. */
+/** Answers the page's calls by functions of these names; what they throw reaches the caller. After
+ * `start` the page is told what files the worker has loaded. */
 export function serve(answers) {
   globalThis.onmessage = async ({ data: { id, name, value } }) => {
     try {
       postMessage({ id, value: await answers[name](value) });
+      if (name === 'start') tell('loaded', [location.href, ...performance.getEntriesByType('resource').map((entry) => entry.name)]);
     } catch (error) {
       postMessage({ id, error: { name: error.name, message: error.message } });
     }

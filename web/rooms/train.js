@@ -161,7 +161,7 @@ export function mount(section, shell) {
     stepsAnEpoch = Math.ceil(found.training / 32);
     reset(python.hashes);
     showImages();
-    shell.say(`Engine ready: ${found.training} images to train with, ${found.testing} to test with.`);
+    shell.say('Engine ready.');
     $('train-go').disabled = false;
   }, failed);
 }

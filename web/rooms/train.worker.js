@@ -5,7 +5,7 @@ import { makeNetwork, predict, train } from '../train.js';
 import { breathe, serve, tell } from './serve.js';
 
 const DATA = new URL('../../pygrad/datasets/digits.npz', import.meta.url);
-const SHOWN = 40;
+const SHOWN = 60;
 const UNITS = 32;
 const EPOCHS = 30;
 const TURN = 60; // milliseconds between two looks at what the page asks
@@ -19,7 +19,7 @@ async function start() {
   sets = await digits(torch, await response.arrayBuffer());
   const shown = torch.slice(0, SHOWN);
   return {
-    epochs: EPOCHS, training: sets.train.targets.shape[0], testing: sets.test.targets.shape[0],
+    training: sets.train.targets.shape[0],
     pixels: sets.test.data.index(shown).tolist(), labels: sets.test.targets.index(shown).tolist(),
   };
 }

@@ -6,7 +6,7 @@ const w = torch.tensor(-1.5, { requires_grad: true });
 
 const a = x.mul(w);         // saves x and w
 const h = a.tanh();         // saves its result
-const y = h.mul(h).add(x);  // x is used twice: its gradients add up
+const y = h.mul(h).add(x);  // x again: gradients add
 
 x.register_hook((g) => print('gradient of x:', g));
 y.backward();
@@ -24,8 +24,7 @@ const scores = model.call(inputs);
 const loss = nn.functional.cross_entropy(scores, labels);
 loss.backward();
 
-const optimizer = new torch.optim.SGD(model.parameters(), { lr: 0.1 });
-optimizer.step();
+new torch.optim.SGD(model.parameters(), { lr: 0.1 }).step();
 print('loss', loss.item());
 `,
   Attention: `torch.manual_seed(0);
@@ -75,13 +74,13 @@ print(x.grad);
 `,
   'An in-place view': `const x = torch.ones([2, 3], { requires_grad: true });
 const a = x.mul(2);
-const row = a.index(0);        // a view of a
+const row = a.index(0);  // a view of a
 
-const s = a.sin();             // saves a as it is now ...
-row.mul_(10);                  // ... which this overwrites, in place
+const s = a.sin();       // saves a as it is now ...
+row.mul_(10);            // ... and this writes over it
 
-// The write through the view is part of a's history (CopySlices),
-// and sin still sees the a that it saved: version 0.
+// The write is part of a's history (CopySlices), and
+// sin still has the a that it saved, at version 0.
 const y = a.add(s).sum();
 y.backward();
 print(x.grad);

@@ -27,7 +27,7 @@ function run(source) {
     return { passes: [], variables: [], failure: { name: error.name, message: error.message, line: null, syntax: true } };
   }
   const found = record(source, (names) => program(torch, print, names));
-  return { ...found, milliseconds: performance.now() - began, memory: torch._engine.memory.buffer.byteLength };
+  return { ...found, milliseconds: performance.now() - began, memory: torch._engine.memory.buffer.byteLength, unusable: torch._engine.unusable };
 }
 
 serve({
