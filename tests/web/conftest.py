@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import http.server
 import importlib.metadata
@@ -28,14 +29,27 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(scope="session")
-def origin() -> Iterator[str]:
+@contextlib.contextmanager
+def served() -> Iterator[str]:
     """The repository, served to this machine alone."""
     handler = functools.partial(Quiet, directory=str(ROOT))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def origin() -> Iterator[str]:
+    """A server for all tests."""
+    with served() as address:
+        yield address
+
+
+@pytest.fixture
+def passing() -> Callable[[], contextlib.AbstractContextManager[str]]:
+    """A server of one's own, which ends with its `with`."""
+    return served
 
 
 @pytest.fixture(scope="session")

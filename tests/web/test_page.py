@@ -4,6 +4,7 @@ and mutates what was saved, without asking anybody else for anything.
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -56,9 +57,66 @@ def test_rooms_are_reached_by_keyboard(room: Room) -> None:
     page.wait_for_selector("#graph-title", state="visible")
 
 
-def test_missing_engine_is_said(blank: Any, origin: str) -> None:
-    blank.route("**/core.wasm", lambda route: route.fulfill(status=404))
+def loaded(page: Any) -> list[str]:
+    """All files that the page and its workers keep, once each has told."""
+    page.wait_for_function(
+        "caches.open('pygrad').then((c) => c.keys()).then((k) => "
+        "k.some((r) => r.url.endsWith('core.wasm')) && k.some((r) => r.url.endsWith('record.js')))"
+    )
+    page.wait_for_timeout(1000)
+    urls: list[str] = page.evaluate(
+        "caches.open('pygrad').then((c) => c.keys()).then((k) => k.map((r) => r.url))"
+    )
+    return urls
+
+
+def test_all_of_it_is_light(blank: Any, origin: str) -> None:
     blank.goto(f"{origin}/web/index.html")
+    for name in ROOMS:
+        blank.click(f"nav a[href='#{name}']")
+        blank.wait_for_timeout(500)
+    files = [ROOT / url.removeprefix(f"{origin}/").split("?")[0] for url in loaded(blank)]
+    names = {file.name for file in files}
+    assert {"index.html", "core.wasm", "digits.npz", "record.js", "conformance.js"} <= names
+    assert sum(len(gzip.compress(file.read_bytes())) for file in files) < 600_000
+
+
+def test_opens_again_and_works_without_a_network(browser: Any, passing: Any) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    with passing() as origin:
+        page.goto(f"{origin}/web/index.html#graph")
+        page.wait_for_selector("#graph-view .node", timeout=60_000)
+        page.click("nav a[href='#train']")
+        page.wait_for_selector("#train-go:enabled", timeout=60_000)
+        loaded(page)
+    page.reload()
+    page.wait_for_selector("#train-go:enabled", timeout=60_000)
+    page.click("#train-go")
+    wait_for_epochs(page, 1)
+    page.click("nav a[href='#graph']")
+    page.wait_for_selector("#graph-view .node", timeout=60_000)
+    context.close()
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_nothing_jumps_while_it_loads(blank: Any, origin: str, name: str) -> None:
+    blank.goto(f"{origin}/web/index.html#{name}")
+    if not blank.evaluate("PerformanceObserver.supportedEntryTypes.includes('layout-shift')"):
+        pytest.skip("this browser does not tell of jumps")
+    blank.wait_for_timeout(2500)
+    shifts = blank.evaluate(
+        "new Promise((told) => new PerformanceObserver((list) => "
+        "told(list.getEntries().map((e) => e.value)))"
+        ".observe({ type: 'layout-shift', buffered: true }) ?? setTimeout(told, 300, []))"
+    )
+    assert sum(shifts) < 0.02
+
+
+@pytest.mark.parametrize("name", ["train", "mutate", "graph"])
+def test_missing_engine_is_said(blank: Any, origin: str, name: str) -> None:
+    blank.route("**/core.wasm", lambda route: route.fulfill(status=404))
+    blank.goto(f"{origin}/web/index.html#{name}")
     blank.wait_for_selector("#status.bad")
     assert "no engine" in blank.text_content("#status")
     blank.complaints.clear()
