@@ -177,7 +177,7 @@ export function mount(section, shell) {
   let timer = 0;
 
   async function showFailure(source, { name, message, line, syntax }) {
-    const at = syntax ? await syntaxErrorLine(source) : line;
+    const at = line ?? (syntax ? await syntaxErrorLine(source) : null);
     output.append(make('div', { class: 'bad' }, `${at ? `Line ${at}: ` : ''}${name}: ${message}`));
     editor.mark('error', at);
   }

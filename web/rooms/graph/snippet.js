@@ -15,6 +15,9 @@ export function lineOf(stack) {
   return line ? line - OFFSET : null;
 }
 
+/** The line of a syntax error, where the browser tells it (Firefox does). @param {any} error */
+export const lineOfSyntaxError = (error) => (error.lineNumber ? error.lineNumber - OFFSET : null);
+
 /** The function of a program; SyntaxError if it is none.
  * @returns {(torch: any, print: (...values: any[]) => void, names: (look: (name: string) => any) => void) => any}
  *   `names` is given a function that reads a variable of the program */

@@ -2,7 +2,7 @@
 import { load } from '../../index.js';
 import { serve, tell } from '../serve.js';
 import { instrument, record } from './record.js';
-import { compile } from './snippet.js';
+import { compile, lineOfSyntaxError } from './snippet.js';
 
 const MOST_LINES = 200;
 let torch;
@@ -24,7 +24,7 @@ function run(source) {
   try {
     program = compile(source);
   } catch (error) {
-    return { passes: [], variables: [], failure: { name: error.name, message: error.message, line: null, syntax: true } };
+    return { passes: [], variables: [], failure: { name: error.name, message: error.message, line: lineOfSyntaxError(error), syntax: true } };
   }
   const found = record(source, (names) => program(torch, print, names));
   return { ...found, milliseconds: performance.now() - began, memory: torch._engine.memory.buffer.byteLength, unusable: torch._engine.unusable };
