@@ -39,7 +39,8 @@ VIEW: Final = 1 << 34
 SELF: Final = 1 << 35
 FAILED: Final = 1 << 36
 HEAD: Final = 1 << 62
-CLOCK: Final = 100  # HOST_CLOCK in wasm_core/host.h
+HOOK: Final = 0  # HOST_HOOK in wasm_core/host.h
+CLOCK: Final = 100  # HOST_CLOCK there
 _PAGE: Final = 65536
 
 # How a value travels: Tag in wasm_core/call.h.
@@ -69,7 +70,7 @@ _LAYOUT_NAMES = (
     "frame_result_tag "
     "frame_result frame_message frame_host_in frame_host_out frame_host_n_out frame_data "
     "data_bytes max_release "
-    "storage_exports frame_modes frame_host_cap frame_work frame_thread"
+    "storage_exports frame_modes frame_host_cap frame_work frame_thread frame_host_kind"
 ).split()
 
 
@@ -105,6 +106,8 @@ HostCallback = Callable[[int, int, list[int]], list[int]]
 """(kind, callback id, handles) -> handles; may raise."""
 
 on_host_call: HostCallback | None = None
+on_hook: Callable[[int, int], int] | None = None
+"""The same for a hook on one gradient, the most frequent: (callback id, handle) -> handle or 0."""
 on_dropped: Callable[[int], None] | None = None
 _host_error: BaseException | None = None
 unusable: str | None = None
@@ -121,49 +124,48 @@ functions do not count: they run outside of the engine.
 _depth = 0
 
 
-def _host(kind: int, ident: int, n: int) -> int:
-    """Runs a callback for the engine; an exception waits in `_host_error` until the crossing
-    ends.
+def _host() -> int:
+    """Runs a callback for the engine, whose frame says which. An exception waits in `_host_error`
+    until the crossing ends.
+
+    What the engine passed as parameters stands in the frame too, and reading it there takes less
+    than ctypes needs for four arguments.
     """
     global _host_error, _depth
+    kind, ident = ints[_HOST_KIND], ints[_HOST_ID]
     if kind == CLOCK:
         words[words[_HOST_OUT] >> 3] = clock(ident)
         return 0
-    at = words[_HOST_IN] >> 3
-    handles = words[at : at + n].tolist()
     _depth += 1
     try:
         if _depth > MOST_NESTED:
             raise RecursionError(f"pygrad: {MOST_NESTED} callbacks within each other")
+        if kind == HOOK:
+            result = on_hook(ident, unsigned[_HOST_FIRST])  # type: ignore[misc]
+            if result:
+                words[words[_HOST_OUT] >> 3] = result
+                ints[_HOST_N_OUT] = 1
+            return 0
+        at = words[_HOST_IN] >> 3
+        handles = words[at : at + ints[_HOST_N]].tolist()
         results = on_host_call(kind, ident, handles)  # type: ignore[misc]
+        if results:
+            at = words[_HOST_OUT] >> 3
+            for handle in results[: ints[_HOST_CAP]]:
+                words[at] = handle
+                at += 1
+            ints[_HOST_N_OUT] = len(results)
     except BaseException as error:
         _host_error = error
-        return -1
+        ints[_HOST_N_OUT] = -1
     finally:
         _depth -= 1
-    if results:
-        at = words[_HOST_OUT] >> 3
-        for handle in results[: ints[_HOST_CAP]]:
-            words[at] = handle
-            at += 1
-    ints[_HOST_N_OUT] = len(results)
-    return 0
-
-
-def _host_unchecked(_env: int, _caller: int, values: Any, _n: int) -> int:
-    values[0] = _host(values[0], values[4], values[8])  # 16 bytes a value
     return 0
 
 
 _I32 = wasmtime.ValType.i32()
-_Callback = ctypes.CFUNCTYPE(
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-    ctypes.POINTER(ctypes.c_int32),
-    ctypes.c_size_t,
-)
-_host_callback = _Callback(_host_unchecked)
+_host_callback = ctypes.CFUNCTYPE(ctypes.c_void_p)(_host)
+"""Of C's four parameters it takes none: the caller is who clears them away."""
 _host_unchecked_c = ctypes.cast(_host_callback, _bindings.wasmtime_func_unchecked_callback_t)
 
 
@@ -261,6 +263,8 @@ _read_layout()
 frame: Final = _frame
 _HOST_IN: Final = (frame + layout["frame_host_in"]) >> 3
 _HOST_OUT: Final = (frame + layout["frame_host_out"]) >> 3
+_HOST_KIND: Final = (frame + layout["frame_host_kind"]) >> 2
+_HOST_ID, _HOST_N, _HOST_FIRST = _HOST_KIND + 1, _HOST_KIND + 2, _HOST_KIND + 3
 _HOST_CAP: Final = (frame + layout["frame_host_cap"]) >> 2
 _HOST_N_OUT: Final = (frame + layout["frame_host_n_out"]) >> 2
 

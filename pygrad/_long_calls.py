@@ -6,6 +6,7 @@ that was short the next keeps the GIL.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -39,6 +40,7 @@ from ._call import (
 
 _SHORT_WORK = 1 << 15
 _call2_long, _DESCRIBED, _NONE = e.call2_long, e.DESCRIBED, e.NONE
+_TAG, _RESULT = e.RESULT_TAG, e.RESULT
 
 
 def command(row: int) -> Callable[[Any], Any]:
@@ -63,7 +65,7 @@ def command(row: int) -> Callable[[Any], Any]:
             _pack_ints(_slots, 0, head, dead, self._h, 0)
             (_call2_long if locked else _call2)()
             r = _result[0]
-            if r == _DESCRIBED and ints[e.RESULT_TAG] == _NONE:
+            if r == _DESCRIBED and ints[_TAG] == _NONE:
                 return None
             return _other(r, row, (self,))
         finally:
@@ -75,33 +77,50 @@ def command(row: int) -> Callable[[Any], Any]:
     return run_command
 
 
-def resumption(row: int) -> Callable[[int, list[int]], Any]:
-    """A function (int, list of ints) -> list of ints, or anything else, for an op of these."""
-    head, at = _head(row, 0, e.INT, e.INTS), e.DATA >> 3
-    call2 = e.call2_long if row in LONG else e.call2
+def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]], Any]:
+    """A function (int, ints) -> list of ints, or anything else, for an op of these.
 
-    def resume(what: int, values: list[int]) -> Any:
+    Args:
+        handles: tensors come as their handles, which the caller then owns, 0 for None.
+    """
+    head, at, long = _head(row, 0, e.INT, e.INTS), e.DATA, row in LONG
+    ints, work, words, lists = e.ints, e.WORK, e.words, {e.INTS}
+    if handles:
+        lists.add(e.TENSORS)
+
+    def resume(what: int, values: Sequence[int]) -> Any:
         n = len(values)
-        if n > e.DATA_BYTES // 8:
-            return invoke(row, 0, (what, values), {})
-        saved = e.enter()
+        if n > 32:
+            if n > e.DATA_BYTES // 8:
+                return invoke(row, 0, (what, values), {})
+            pack = struct.Struct(f"<{n}q")
+        else:
+            pack = _WORDS[n]
+        saved: bytes | None = None
+        slow = long and ints[work] > _SHORT_WORK
+        if locked := slow or _ident() != _owner.ident or _owner.busy:
+            saved = e.enter()
+        else:
+            _owner.busy = True
         try:
             dead = 0
             if _released:
                 dead = _pop()
                 if _released:
                     _hand_over_rest()
-            for place, value in enumerate(values, at):
-                e.words[place] = value
-            _pack_ints(_slots, 0, head, dead, what, e.DATA | n << 32)
-            call2()
+            pack.pack_into(_memory, at, *values)
+            _pack_ints(_slots, 0, head, dead, what, at | n << 32)
+            (_call2_long if slow else _call2)()
             r = _result[0]
-            if r == e.DESCRIBED and e.ints[e.RESULT_TAG] == e.INTS:
-                start = e.words[e.RESULT] >> 3
-                return e.words[start : start + e.ints[e.RESULT_TAG + 1]].tolist()
+            if r == _DESCRIBED and ints[_TAG] in lists:
+                start = words[_RESULT] >> 3
+                return words[start : start + ints[_TAG + 1]].tolist()
             return _other(r, row, (what, values))
         finally:
-            e.leave(saved)
+            if locked:
+                e.leave(saved)
+            else:
+                _owner.busy = False
 
     return resume
 

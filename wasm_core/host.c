@@ -55,7 +55,10 @@ static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap
   f->host_in = (int64_t)(uintptr_t)in;
   f->host_out = (int64_t)(uintptr_t)out;
   f->host_cap = cap;
-  f->host_n_out = 0;
+  f->host_kind = kind;
+  f->host_id = id;
+  f->host_n = n;
+  f->host_first = n ? (int32_t)in[0] : 0;
   bool was = grad_mode, recorded = recording, forward = forward_on;
   /* The callback's calls are recorded as the engine's are now. */
   f->modes = (outer & ~PG_MODE_GRAD) | (grad_mode && recording ? PG_MODE_GRAD : 0);
@@ -68,7 +71,9 @@ static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap
   f->host_in = outer_in;
   f->host_out = outer_out;
   f->host_cap = outer_cap;
-  return status == 0 ? f->host_n_out : -1;
+  int32_t count = status < 0 ? -1 : f->host_n_out;
+  f->host_n_out = 0; /* and so it stands when a callback begins */
+  return count;
 }
 
 static bool call_words(int32_t kind, int32_t id, int n, const int64_t *in, int cap, int64_t *out, int *n_out) {

@@ -63,6 +63,8 @@ typedef struct {
   int32_t modes; /* of the calling thread, PG_MODE_ bits: the host writes it between calls */
   int32_t work;    /* of the last backward: elements of its gradients, and some for each node */
   int32_t thread;  /* a number of the calling thread's own, 0 the first; written like its modes */
+  int32_t host_kind, host_id, host_n; /* the parameters of pg_host once more, for hosts that read memory faster, */
+  int32_t host_first; /* and the first handle */
   _Alignas(16) char data[PG_DATA_BYTES];       /* lists and texts of arguments */
 } PgFrame;
 
@@ -94,7 +96,7 @@ int64_t pg_live_count(void);
 void pg_release(void);
 
 /* The one import: run the host's callback `id` on the n handles at frame.host_in. Results, at most frame.host_cap, go to
- * frame.host_out, their number to frame.host_n_out; 0, or -1 if the callback raised. */
+ * frame.host_out, their number to frame.host_n_out. Returns -1 if the callback raised, or -1 is that number. */
 PG_IMPORT(pg_host) int32_t pg_host(int32_t kind, int32_t id, int32_t n);
 
 #endif

@@ -76,7 +76,8 @@ def _node(ident: int) -> Any:
     """The ctx of a custom node; the engine holds it, or somebody else does."""
     found = hooks.objects.get(ident)
     if found is None:
-        found = next((n for n in graph._nodes.values() if getattr(n, "_ident", 0) == ident), None)
+        alive = (ref() for ref in list(graph._nodes.values()))
+        found = next((n for n in alive if getattr(n, "_ident", 0) == ident), None)
     if found is None:
         raise RuntimeError("pygrad: the ctx of a custom function is gone")
     return found

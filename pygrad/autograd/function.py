@@ -12,7 +12,7 @@ import inspect
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import _call, _engine, _long_calls, _ops
@@ -35,7 +35,7 @@ __all__ = [
 
 _C = _ops.C
 _begin = _long_calls.resumption(_call.ROWS["_custom_begin"])
-_end = _long_calls.resumption(_call.ROWS["_custom_finish"])
+_end = _long_calls.resumption(_call.ROWS["_custom_finish"], handles=True)
 
 
 class FunctionCtx:
@@ -399,14 +399,13 @@ def _in_order(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tu
 def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
     """Two crossings around forward: the node first, then its outputs."""
     kind = cls._backward_cls
-    ctx = kind()
+    ctx = object.__new__(kind)
+    ctx._address = 0
     tensors = [a if isinstance(a, Tensor) else None for a in args]
-    begun = _begin(
-        ident := hooks.new_id(),
-        [kind._type or _name_type(kind), *[0 if t is None else t._h for t in tensors]],
-    )
+    handles = [0 if t is None else t._h for t in tensors]
+    begun = _begin(ident := hooks.new_id(), [kind._type or _name_type(kind), *handles])
     ctx._address = begun[0]
-    ctx.needs_input_grad = tuple(need != 0 for need in begun[1:])
+    ctx.needs_input_grad = tuple(map(bool, begun[1:]))
     dual = _jvp.suspend(tensors)
     was = switch(GRAD, False)
     try:
@@ -422,7 +421,7 @@ def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
     outputs = output if isinstance(output, tuple) else (output,)
     if dual:
         dual.note(ctx, outputs)
-    results = _finish(ctx, tensors, outputs, separate)
+    results = _finish(ctx, handles, outputs, separate)
     if dual:
         dual.carry(ctx, results)
     if begun[0]:
@@ -436,11 +435,12 @@ def _name_type(kind: Any) -> int:
     return kind._type  # type: ignore[no-any-return]
 
 
-def _marked(ctx: Any, attribute: str, message: str, check: bool = True) -> list[int]:
+def _marked(
+    ctx: Any, attribute: str, marked: Any, message: str, check: bool = True
+) -> Sequence[int]:
     """The handles of the tensors that an attribute of ctx names, which is forgotten."""
-    marked = getattr(ctx, attribute)
     if marked is None:
-        return []
+        return ()
     if not isinstance(marked, tuple):
         raise RuntimeError(
             f"autograd internal error: {attribute} attribute is expected to be a tuple but is "
@@ -456,42 +456,41 @@ def _marked(ctx: Any, attribute: str, message: str, check: bool = True) -> list[
 
 
 def _finish(
-    ctx: Any, inputs: list[Any], outputs: tuple[Any, ...], separate: bool
+    ctx: Any, inputs: list[int], outputs: tuple[Any, ...], separate: bool
 ) -> tuple[Any, ...]:
     """The outputs with their history; those that are no tensors as they are."""
     alive = ctx.to_save, ctx.non_differentiable, ctx.dirty_tensors  # until the engine has them
     saves = _marked(
         ctx,
         "to_save",
+        alive[0],
         "save_for_backward can only save variables, but argument ",
         ctx._address != 0,
     )
     constant = _marked(
         ctx,
         "non_differentiable",
+        alive[1],
         "mark_non_differentiable only accepts variable arguments, but got ",
     )
-    dirty = _marked(ctx, "dirty_tensors", "mark_dirty can only accept variables, but argument ")
-    lists = (
-        [0 if t is None else t._h for t in inputs],
-        [o._h if isinstance(o, Tensor) else 0 for o in outputs],
-        dirty,
-        constant,
-        saves,
+    dirty = _marked(
+        ctx, "dirty_tensors", alive[2], "mark_dirty can only accept variables, but argument "
     )
-    words = [*map(len, lists), separate, ctx._materialize]
-    for each in lists:
-        words += each
-    made = _end(ctx._address, words)
+    given = [o._h if isinstance(o, Tensor) else 0 for o in outputs]
+    counts = len(inputs), len(given), len(dirty), len(constant), len(saves)
+    flags = separate, ctx._materialize
+    made = _end(ctx._address, [*counts, *flags, *inputs, *given, *dirty, *constant, *saves])
     del alive
-    ctx.saved_for_forward = None
-    return tuple(map(_same_object, outputs, made))
+    if ctx.saved_for_forward is not None:
+        ctx.saved_for_forward = None
+    return tuple(map(_same_object, outputs, made)) if any(made) else outputs
 
 
-def _same_object(old: Any, new: Any) -> Any:
+def _same_object(old: Any, made: int) -> Any:
     """The object that forward returned, unless the engine made another tensor of it."""
-    if new is None:
+    if not made:
         return old
+    new: Any = _call.wrap(made)
     new._b = old  # an input stands as a view of itself
     return new
 

@@ -44,6 +44,10 @@ _CPU: Final = device("cpu")
 log = logging.getLogger(__name__)
 
 
+_nodes: dict[int, weakref.ref[Node]] = {}
+"""The objects that stand for nodes, by address; each takes its own entry away."""
+
+
 class Node:
     """One recorded operation. The same object each time while somebody holds it.
 
@@ -71,9 +75,15 @@ class Node:
             )
         raise TypeError(f"cannot create '{cls.__name__}' instances")
 
-    def __del__(self, append: Callable[[int], None] = _engine.released.append) -> None:
-        if self._address:
-            append(self._address)
+    def __del__(
+        self, append: Callable[[int], None] = _engine.released.append, nodes: Any = _nodes
+    ) -> None:
+        address = self._address
+        if address:
+            ref = nodes.get(address)
+            if ref is not None and ref() in (self, None):
+                del nodes[address]
+            append(address)
 
     def __dir__(self) -> list[str]:
         hidden = "__annotations__ __del__ __module__ __slots__ __weakref__ _address _origin".split()
@@ -278,7 +288,6 @@ def _raw_saved(node: Node, slot: int) -> SavedTensor:
     return found
 
 
-_nodes: weakref.WeakValueDictionary[int, Node] = weakref.WeakValueDictionary()
 _classes: dict[tuple[str, str], type[Node]] = {}
 
 
@@ -367,19 +376,21 @@ def _wrap(address: int) -> Node | None:
     """
     if not address:
         return None
-    found: Node | None = _nodes.get(address)
+    ref = _nodes.get(address)
+    found = None if ref is None else ref()
     if found is not None:
         _engine.released.append(address)
         return found
     kind = _class_of(_C["_node_name"](address), _C["_node_fields"](address))
-    _nodes[address] = node = object.__new__(kind)
+    node = object.__new__(kind)
     node._address = address
+    adopt(node)
     return node
 
 
 def adopt(node: Node) -> None:
     """Makes an object stand for the node at its address, as long as it lives."""
-    _nodes[node._address] = node
+    _nodes[node._address] = weakref.ref(node)
 
 
 def node_of(tensor: Any) -> Node | None:
