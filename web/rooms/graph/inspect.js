@@ -16,7 +16,7 @@ function elementsOf({ values, rows, columns, high, low }) {
   }
   const most = Math.max(Math.abs(high), Math.abs(low)) || 1;
   const line = (from) => make('tr', {}, ...values.slice(from, from + columns).map((value) =>
-    make('td', { style: `--share:${Math.round((60 * Math.abs(value)) / most)}%`, class: value < 0 ? 'below' : 'above' }, brief(value))));
+    make('td', { style: `--share:${Math.round((45 * Math.abs(value)) / most)}%`, class: value < 0 ? 'below' : 'above' }, brief(value))));
   return make('div', { class: 'scroll' }, make('table', { class: 'elements' }, make('tbody', {}, ...Array.from({ length: rows }, (_, i) => line(i * columns)))));
 }
 
