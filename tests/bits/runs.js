@@ -1,7 +1,7 @@
 // The programs of runs.py on the JavaScript front, in Node and in browsers.
 import { digits, shuffled } from '../../web/data.js';
 import { load } from '../../web/index.js';
-import { encode, MODES, run } from '../../web/sweep.js';
+import { encode, MODES, run } from '../../web/rooms/sweep.js';
 import { hash, makeNetwork, train } from '../../web/train.js';
 
 const DIGITS = new URL('../../pygrad/datasets/digits.npz', import.meta.url);

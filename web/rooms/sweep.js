@@ -3,7 +3,7 @@
  *
  * The calls are written down by tests/sweep.py, whose twin this is; nothing here knows of an op.
  */
-import { Coded, EngineError, TAG } from './engine.js';
+import { Coded, EngineError, TAG } from '../engine.js';
 
 const FLOATS = ['float64', 'float32'];
 export const DTYPES = [...FLOATS, 'int64', 'int32', 'int16', 'int8', 'uint8', 'bool'];
@@ -17,10 +17,13 @@ function find(torch, id) {
   return path.reduce((found, name) => found[name], torch);
 }
 
+/** Whether an op has a case in this mode: not all can write to their first argument. */
+export const applies = (op, call, mode) => mode !== 'in-place' || Boolean(op.inplace && call[0][0]?.tensor !== undefined);
+
 /** What a case gives: a list of numbers, strings, null and {dtype, shape, elements}, or the name of
  * an error; undefined if the op has no such case. */
 export function run(torch, tensors, op, call, mode, dtype) {
-  if (mode === 'in-place' && !(op.inplace && call[0][0]?.tensor !== undefined)) return undefined;
+  if (!applies(op, call, mode)) return undefined;
   try {
     return torch.scope(() => leaves(torch, new Case(torch, tensors, dtype, mode).run(op, call), op.blank));
   } catch (error) {

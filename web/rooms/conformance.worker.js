@@ -1,0 +1,117 @@
+/** The Conformance room's engine: runs the sweep's cases and compares each with PyTorch's. */
+import { load } from '../index.js';
+import { agrees, decode, nested, show } from './expected.js';
+import { breathe, serve, tell } from './serve.js';
+import { applies, elements, MODES, run } from './sweep.js';
+
+const FILE = new URL('../conformance.json', import.meta.url);
+const TURN = 100; // milliseconds between two reports
+let torch, file, expected;
+let running = 0; // the number of the sweep that may go on
+
+/** Loads the engine and the file; gives the ops, in order, and how many cases there are. */
+async function start() {
+  torch = await load();
+  torch._engine.onWarning = () => {};
+  const response = await fetch(FILE);
+  if (!response.ok) throw new Error(`no results of PyTorch at ${FILE.pathname}: ${response.status}`);
+  file = await response.json();
+  expected = decode(file);
+  let k = 0;
+  for (const op of file.ops) {
+    op.first = k;
+    k += op.calls.length;
+  }
+  const cases = file.ops.flatMap((op) => op.calls.map((call) => columns().filter(([mode]) => applies(op, call, mode)).length));
+  return { torch: file.torch, ops: file.ops.map((op) => op.id), cases: cases.reduce((a, b) => a + b, 0), columns: columns() };
+}
+
+const columns = () => Object.entries(MODES).flatMap(([mode, dtypes]) => dtypes.map((dtype) => [mode, dtype]));
+
+/** All cases of an op in one mode and dtype: [call, got, wanted, whether they are the same]. */
+function* cases(op, mode, dtype) {
+  for (const [i, call] of op.calls.entries()) {
+    const got = run(torch, file.tensors, op, call, mode, dtype);
+    if (got === undefined) continue;
+    const wanted = expected.outcome(op.first + i, op, mode, dtype);
+    yield { call, got, wanted, same: wanted === null ? null : agrees(got, wanted, mode) };
+  }
+}
+
+/** What a cell of the matrix shows: '' no case, 'open' nothing to compare with, 'error' only errors,
+ * all PyTorch's, 'same', 'differs'; and how many cases there were and how many of them differ. */
+function cell(op, mode, dtype) {
+  let [count, wrong, values, compared] = [0, 0, 0, 0];
+  for (const { got, same } of cases(op, mode, dtype)) {
+    count++;
+    if (same === false) wrong++;
+    if (same !== null) compared++;
+    if (typeof got !== 'string') values++;
+  }
+  const kind = !count ? '' : wrong ? 'differs' : !compared ? 'open' : values ? 'same' : 'error';
+  return { kind, count, wrong, compared };
+}
+
+/** Tells `rows`: [number of the op, its cells, milliseconds]. True if it went to its end. */
+async function sweep() {
+  const mine = ++running;
+  let rows = [];
+  let since = performance.now();
+  for (const [i, op] of file.ops.entries()) {
+    const began = performance.now();
+    const cells = columns().map(([mode, dtype]) => cell(op, mode, dtype));
+    const now = performance.now();
+    rows.push([i, cells, now - began]);
+    if (now - since < TURN) continue;
+    tell('rows', rows);
+    rows = [];
+    await breathe();
+    if (mine !== running) return false;
+    since = performance.now();
+  }
+  tell('rows', rows);
+  return true;
+}
+
+/** The cases behind a cell, in words. */
+function detail({ number, mode, dtype }) {
+  const op = file.ops[number];
+  return Array.from(cases(op, mode, dtype), ({ call, got, wanted, same }) => ({
+    call: written(op, call, mode), inputs: inputs(call, dtype), got: show(got), wanted: show(wanted), same,
+  }));
+}
+
+const NAMES = 'xyzabcdefghijklmnopqrstuvw';
+
+/** The tensors of a call, in order. */
+function tensors(value) {
+  if (Array.isArray(value)) return value.flatMap(tensors);
+  if (value === null || typeof value !== 'object') return [];
+  return 'tensor' in value ? [value] : Object.values(value).flatMap(tensors);
+}
+
+function inputs(call, dtype) {
+  return tensors(call).map(({ tensor }, i) => {
+    const what = file.tensors[tensor];
+    const kind = what.dtype ?? dtype;
+    return `${NAMES[i]} = ${nested(what.shape, elements(what, kind).map(Number))} ${kind}`;
+  }).join('\n');
+}
+
+/** The call as one writes it. */
+function written(op, [args, options], mode) {
+  let used = 0;
+  const text = (value) => {
+    if (Array.isArray(value)) return `[${value.map(text).join(', ')}]`;
+    if (value === null || typeof value !== 'object') return JSON.stringify(value);
+    return 'tensor' in value ? NAMES[used++] : value.float ?? `torch.${value.dtype}`;
+  };
+  const id = mode === 'in-place' ? op.inplace : op.id;
+  const given = args.map(text);
+  const named = Object.entries(options).map(([name, value]) => `${name}: ${text(value)}`);
+  if (named.length) given.push(`{ ${named.join(', ')} }`);
+  if (id.startsWith('Tensor.')) return `${given[0]}.${id.slice(7)}(${given.slice(1).join(', ')})`;
+  return `torch.${id}(${given.join(', ')})`;
+}
+
+serve({ start, sweep, detail, stop: () => { running++; } });

@@ -1,0 +1,76 @@
+/** What PyTorch made of the sweep's cases, as web/conformance.json has it (tests/parity/conformance.py). */
+import { MODES } from './sweep.js';
+
+const NAMED = { nan: NaN, inf: Infinity, '-inf': -Infinity };
+const numeric = (value) => NAMED[value] ?? value;
+
+/** How far a number may be from PyTorch's: [relative, absolute], by the dtype of the result. Integers
+ * and bools must be equal. */
+function tolerance(dtype, mode) {
+  if (mode === 'second order') return dtype === 'float32' ? [1e-3, 1e-4] : [1e-4, 1e-8];
+  if (dtype === 'float32') return [1e-4, 1e-5];
+  if (dtype === 'float64') return mode === 'forward' ? [1e-6, 1e-9] : [1e-5, 1e-8];
+  return [0, 0];
+}
+
+const close = (a, b, [rtol, atol]) =>
+  a === b || (Number.isFinite(a) && Number.isFinite(b) ? Math.abs(a - b) <= atol + rtol * Math.abs(b) : Number.isNaN(a) && Number.isNaN(b));
+
+/** The file, ready to be asked: `outcome(k, op, mode, dtype)` of the k-th call is a list of leaves like
+ * that of sweep.js, the name of an error, or null where nothing is compared. */
+export function decode(file) {
+  const written = [];
+  const values = file.values.map((row) => row.map((value) => {
+    if (!Array.isArray(value)) return written[value];
+    written.push({ shape: value[0], elements: value[1]?.map(numeric) ?? null });
+    return written.at(-1);
+  }));
+  return {
+    outcome(k, op, mode, dtype) {
+      const row = file.rows[k];
+      const modes = Object.keys(MODES).filter((name) => name !== 'in-place' || op.inplace);
+      const dtypes = file.cases[row][modes.indexOf(mode)];
+      const outcome = file.outcomes[row][dtypes[Math.min(MODES[mode].indexOf(dtype), dtypes.length - 1)]];
+      if (!Array.isArray(outcome)) return outcome;
+      return outcome.map((leaf) => {
+        if (typeof leaf === 'number') return { dtype, ...values[row][leaf] };
+        return Array.isArray(leaf) ? { dtype: leaf[0], ...values[row][leaf[1]] } : leaf.value;
+      });
+    },
+  };
+}
+
+/** Whether an outcome is PyTorch's. */
+export function agrees(got, wanted, mode) {
+  if (!Array.isArray(got) || !Array.isArray(wanted)) return got === wanted;
+  return got.length === wanted.length && got.every((leaf, i) => sameLeaf(leaf, wanted[i], mode));
+}
+
+function sameLeaf(leaf, wanted, mode) {
+  if (typeof leaf === 'number' || typeof leaf === 'bigint') return close(Number(leaf), numeric(wanted), tolerance('float64', mode));
+  if (leaf === null || typeof leaf !== 'object') return leaf === wanted;
+  if (leaf.dtype !== wanted?.dtype || leaf.shape.join() !== wanted.shape.join()) return false;
+  if (!leaf.elements || !wanted.elements) return leaf.elements === wanted.elements;
+  const allowed = tolerance(leaf.dtype, mode);
+  return leaf.elements.every((value, i) => close(Number(value), wanted.elements[i], allowed));
+}
+
+/** An outcome in words: tensors as nested lists. */
+export function show(outcome) {
+  if (outcome === null) return 'nothing to compare with';
+  if (typeof outcome === 'string') return `raises ${outcome}`;
+  return outcome.map(showLeaf).join('\n') || 'no gradient';
+}
+
+function showLeaf(leaf) {
+  if (leaf === null || typeof leaf !== 'object') return String(leaf);
+  if (!leaf.elements) return `${leaf.dtype} of shape [${leaf.shape}], its elements left open`;
+  return `${nested(leaf.shape, Array.from(leaf.elements, Number))} ${leaf.dtype}`;
+}
+
+/** Numbers in the brackets of their shape. */
+export function nested(shape, flat) {
+  if (!shape.length) return String(Number(flat[0].toPrecision(7)));
+  const step = shape.slice(1).reduce((a, b) => a * b, 1);
+  return `[${Array.from({ length: shape[0] }, (_, i) => nested(shape.slice(1), flat.slice(i * step, (i + 1) * step))).join(', ')}]`;
+}
