@@ -36,6 +36,24 @@ test('the package holds the library, its types and the binary, and nothing of th
   for (const odd of ['index.html', 'page.js', 'rooms', 'npm']) assert.ok(!files.includes(odd), odd);
 });
 
+test('every public name of the library is declared', { skip }, async () => {
+  const { load } = await import('../../web/index.js');
+  const torch = await load();
+  const text = ['index', 'ops'].map((name) => readFileSync(path.join(home, `node_modules/pygrad/web/${name}.d.ts`), 'utf8')).join('');
+  const declared = new Set(text.match(/\b\w+(?=[(:<?])/g));
+  const missing = [];
+  const visit = (object, where) => {
+    for (const [name, value] of Object.entries(object).filter(([name]) => !name.startsWith('_'))) {
+      if (!declared.has(name)) missing.push(where + name);
+      if (value && Object.getPrototypeOf(value) === Object.prototype) visit(value, `${where}${name}.`);
+    }
+  };
+  visit(torch, 'torch.');
+  const isPublic = (name) => !name.startsWith('_') && !['constructor', 'alive'].includes(name);
+  missing.push(...Object.getOwnPropertyNames(torch.Tensor.prototype).filter((name) => isPublic(name) && !declared.has(name)));
+  assert.deepEqual(missing, []);
+});
+
 const PROGRAM = `
   const x = torch.tensor([1, 2, 3], { requires_grad: true });
   x.mul(x).sum().backward();
