@@ -104,6 +104,7 @@ export const isOptions = (value) =>
  * @param {string} name of the function @param {Record<string, any>} defaults its parameters in order
  * @param {any[]} given @returns {Record<string, any>} */
 export function bind(name, defaults, given) {
+  if (!given.length) return { ...defaults };
   const positional = [...given];
   const options = isOptions(positional.at(-1)) ? positional.pop() : {};
   const names = Object.keys(defaults);

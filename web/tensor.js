@@ -277,7 +277,7 @@ export function makeTensors(engine) {
      *   create_graph, inputs, or an options object in the place of any */
     backward(...rest) {
       const { gradient, ...options } = bind('backward', { gradient: null, retain_graph: null, create_graph: false, inputs: null }, rest);
-      library.backward([this], { grad_tensors: gradient, ...options });
+      library.backward([this], ...(rest.length ? [{ grad_tensors: gradient, ...options }] : []));
     }
 
     /** Calls `hook` with the gradient in backward; what it returns replaces that.
