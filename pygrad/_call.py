@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _engine as e
-from ._dtypes import BY_CODE, Size, device, dtype, layout, memory_format
+from ._dtypes import BY_CODE, Size, device, dtype, layout, memory_format, uint8
 
 if TYPE_CHECKING:
     from ._tensor import Tensor
@@ -120,29 +120,43 @@ _WORDS = [struct.Struct(f"<{n}q") for n in range(33)]
 
 
 class _Blob:
-    """Lists and texts of a call on their way to the frame's data area."""
+    """Lists and texts of a call on their way to the frame's data area; what is too long for it
+    goes into a block of the engine's memory that lives as long as this.
+    """
 
-    __slots__ = ("at", "parts")
+    __slots__ = ("apart", "at", "parts")
 
     def __init__(self) -> None:
         self.at = e.DATA
         self.parts: list[bytes] = []
+        self.apart: list[Any] = []
 
     def add(self, raw: bytes) -> int:
         """The address that these bytes will have."""
         at = self.at
         if len(raw) & 7:
             raw += bytes(-len(raw) & 7)
+        if at + len(raw) > e.DATA + e.DATA_BYTES:
+            return self._add_apart(raw)
         self.at = at + len(raw)
-        if self.at > e.DATA + e.DATA_BYTES:
-            raise ValueError(f"pygrad: the lists of one call may hold {e.DATA_BYTES} bytes in all")
         self.parts.append(raw)
+        return at
+
+    def _add_apart(self, raw: bytes) -> int:
+        from ._creation import empty_for_host
+
+        block, at = empty_for_host((len(raw),), uint8)
+        _memory[at : at + len(raw)] = raw
+        self.apart.append(block)
         return at
 
     def words(self, values: Sequence[int]) -> int:
         """A list of integers as a slot: its address and count."""
         n = len(values)
-        raw = _WORDS[n].pack(*values) if n < 33 else struct.pack(f"<{n}q", *values)
+        try:
+            raw = _WORDS[n].pack(*values) if n < 33 else struct.pack(f"<{n}q", *values)
+        except struct.error:
+            raise _does_not_fit(values) from None
         return self.add(raw) | n << 32 | (type(values) is list) << 62
 
     def text(self, text: str) -> int:
@@ -150,6 +164,12 @@ class _Blob:
         return self.add(text.encode() + b"\0")
 
 
+def _does_not_fit(values: Sequence[int]) -> TypeError:
+    place = next(k for k, v in enumerate(values, 1) if not _I64_MIN <= v <= _I64_MAX)
+    return TypeError(f'failed to unpack the object at pos {place} with error "{_OVERFLOW}"')
+
+
+_OVERFLOW = "Overflow when unpacking long long"
 _INT_ALONE = {int}
 
 
@@ -197,7 +217,7 @@ def _encode(value: Any, kind: int | None, blob: _Blob) -> tuple[int, int]:
     if kind == K_INT:
         value = int(value)
         if not _I64_MIN <= value <= _I64_MAX:
-            raise ValueError("Overflow when unpacking long long")
+            raise ValueError(_OVERFLOW)
         return e.INT, value
     if kind == K_FLOAT:
         return e.FLOAT, _as_word(_as_double(value))[0]

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "elementwise.h"
+#include "memory.h"
 
 static DType common_dtype(Tensor *a, Tensor *b) { return result_dtype(2, (Tensor *[]){a, b}); }
 static double number_f(const Tensor *t) { return tensor_get_f(t, 0); }
@@ -293,7 +294,7 @@ Tensor *t_pow(Tensor *a, Tensor *b) {
   save(n, 0, a);
   save(n, 1, b);
   Tensor *y = set_history(pow_values(a, is_wrapped(a) ? plain_contiguous(b) : b, d), n);
-  if (n && needs(n, n->n_edges - 1)) save_output(n, 2, y);
+  if (y && n && needs(n, n->n_edges - 1)) save_output(n, 2, y);
   return y;
 }
 
@@ -636,6 +637,7 @@ Tensor *t_mvlgamma(Tensor *x, int64_t p) {
   if (blocked(x, x)) return NULL;
   if (x->dtype == DT_BOOL) return fail(ERR_RUNTIME, "The input tensor may not be a boolean tensor.");
   if (p < 1) return fail(ERR_RUNTIME, "p has to be greater than or equal to 1");
+  if (!scratch_array(p, (size_t)dtype_bytes((DType)x->dtype))) return NULL; /* as much as PyTorch takes */
   Node *n = node_new(&MvlgammaBackward0, 1, 1, x, NULL);
   save(n, 0, x);
   num_i(n, 0, p);

@@ -20,7 +20,7 @@ static Node *live_node(int64_t address) {
 
 /* Where a tensor is missing stands the next edge of a list of node, output, node, output, ... */
 static const GraphEnd *ends(const Tensors *t, Ints *edges) {
-  GraphEnd *out = scratch_alloc((size_t)(t->n > 0 ? t->n : 1) * sizeof *out);
+  GraphEnd *out = scratch_array(t->n > 0 ? t->n : 1, sizeof *out);
   for (int i = 0; out && i < t->n; i++) {
     out[i] = (GraphEnd){t->v[i], {NULL, 0}};
     if (t->v[i]) continue;
@@ -43,8 +43,8 @@ static GraphWalk walk_of(Call *c, int inputs_at, int grads_at, int edges_at) {
 /* Lets the host run a custom node's function: [the task, the host's object, whether to record, a gradient an output]. */
 static void ask(Call *c, Task *task, Node *n, Tensor *const *grads) {
   int count = n->n_outputs;
-  int64_t *out = scratch_alloc((3 + (size_t)count) * sizeof *out);
-  Tensor **g = scratch_alloc(((size_t)count + 1) * sizeof *g);
+  int64_t *out = scratch_array(3 + (int64_t)count, sizeof *out);
+  Tensor **g = scratch_array((int64_t)count + 1, sizeof *g);
   if (!out || !g || !custom_gradients(n, grads, g)) {
     task_abort(task);
     return;
@@ -70,7 +70,7 @@ static void go_on(Call *c, Task *task, Tensor **gi) {
     return;
   }
   int count = ok ? task_results(task, NULL) : 0;
-  if (ok && count > 0 && (captured = scratch_alloc((size_t)count * sizeof *captured)) && task_results(task, captured) >= 0)
+  if (ok && count > 0 && (captured = scratch_array(count, sizeof *captured)) && task_results(task, captured) >= 0)
     ret_tensors(c, count, captured);
   task_end(task);
 }
@@ -264,7 +264,7 @@ void op_node_set_sequence(Call *c) {
 
 void op_node_next(Call *c) {
   Node *n = arg_node(c);
-  int64_t *out = n ? scratch_alloc((2 * (size_t)n->n_edges + 1) * sizeof *out) : NULL;
+  int64_t *out = n ? scratch_array(2 * (int64_t)n->n_edges + 1, sizeof *out) : NULL;
   if (!out) return;
   for (int i = 0; i < n->n_edges; i++) {
     out[2 * i] = node_handle(n->edges[i].node);
@@ -405,7 +405,7 @@ void op_node_outputs(Call *c) {
   Node *n = arg_node(c);
   int n_words = 0;
   for (int i = 0; n && i < n->n_outputs; i++) n_words += 2 + n->outputs[i].ndim;
-  int64_t *out = n ? scratch_alloc((size_t)(n_words + 1) * sizeof *out) : NULL, *at = out;
+  int64_t *out = n ? scratch_array(n_words + 1, sizeof *out) : NULL, *at = out;
   if (!out) return;
   for (int i = 0; i < n->n_outputs; i++) {
     const OutputMeta *m = &n->outputs[i];
@@ -422,7 +422,7 @@ void op_node_call(Call *c) {
   Tensors g = arg_tensors(c, 1);
   int wanted = n ? n->n_outputs ? n->n_outputs : 1 : 0;
   if (n && g.n != wanted) fail(ERR_TYPE, "expected %d arguments, got %d instead", wanted, g.n);
-  Tensor **gi = failed() ? NULL : scratch_alloc((size_t)(n->n_edges + 1) * sizeof *gi);
+  Tensor **gi = failed() ? NULL : scratch_array(n->n_edges + 1, sizeof *gi);
   if (!gi) return;
   memset(gi, 0, (size_t)(n->n_edges + 1) * sizeof *gi);
   if (node_apply(n, g.v, gi)) ret_tensors(c, n->n_edges, gi);

@@ -355,7 +355,7 @@ static Value nones_as_ints(Value v) {
   const int64_t *handles = v.p;
   for (int i = 0; i < v.n; i++)
     if (handles[i]) return v;
-  int64_t *ints = scratch_alloc((size_t)(v.n ? v.n : 1) * sizeof *ints);
+  int64_t *ints = scratch_array(v.n ? v.n : 1, sizeof *ints);
   for (int i = 0; ints && i < v.n; i++) ints[i] = INT64_MIN;
   return ints ? (Value){.tag = TAG_INTS, .n = v.n, .p = ints} : v;
 }

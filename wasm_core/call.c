@@ -59,7 +59,7 @@ Floats arg_floats(const Call *c, int k) {
   if (!arg_given(c, k)) return (Floats){-1, NULL};
   const Value *v = &c->v[k];
   if (v->tag == TAG_FLOATS) return (Floats){v->n, v->p};
-  double *out = scratch_alloc((size_t)(v->n ? v->n : 1) * sizeof *out);
+  double *out = scratch_array(v->n ? v->n : 1, sizeof *out);
   for (int i = 0; out && i < v->n; i++) out[i] = (double)((const int64_t *)v->p)[i];
   return (Floats){out ? v->n : 0, out};
 }
@@ -68,7 +68,7 @@ Tensors arg_tensors(Call *c, int k) {
   if (!arg_given(c, k)) return (Tensors){-1, NULL};
   const Value *v = &c->v[k];
   if (v->tag != TAG_TENSORS) return (Tensors){0, NULL};
-  Tensor **out = scratch_alloc((size_t)(v->n ? v->n : 1) * sizeof *out);
+  Tensor **out = scratch_array(v->n ? v->n : 1, sizeof *out);
   for (int i = 0; out && i < v->n; i++) out[i] = (Tensor *)(uintptr_t)((const int64_t *)v->p)[i];
   return (Tensors){out ? v->n : 0, out};
 }
@@ -276,7 +276,7 @@ static void run_out(Call *c) {
   int n = 1;
   if (o->tag == TAG_TENSORS) {
     n = o->n;
-    outs = scratch_alloc((size_t)(n ? n : 1) * sizeof *outs);
+    outs = scratch_array(n ? n : 1, sizeof *outs);
     for (int i = 0; outs && i < n; i++) outs[i] = (Tensor *)(uintptr_t)((const int64_t *)o->p)[i];
   } else if (o->tag == TAG_TENSOR) {
     one[0] = o->t;

@@ -216,7 +216,7 @@ static bool plan_make(Plan *p, const Conv *c, DType d) {
   p->weight_step = c->out_channels / c->groups * p->rows * p->bytes;
   p->direct = volume(c->kernel) == 1;
   for (int i = 0; i < 3; i++) p->direct = p->direct && c->stride[i] == 1 && c->padding[i] == 0;
-  if (!p->direct) p->patches = scratch_alloc((size_t)(p->rows * p->strip * p->bytes) + 1);
+  if (!p->direct) p->patches = scratch_array(p->rows * p->strip, (size_t)p->bytes);
   p->scratch = scratch_alloc(GEMM_SCRATCH_MAX_BYTES);
   return !failed();
 }

@@ -321,7 +321,7 @@ Tensor *t_vander(Tensor *x, int64_t columns, bool increasing) {
   if (columns > INT16_MAX) return fail(ERR_NOT_IMPLEMENTED, "vander: N is too large");
   if (!dtype_is_float((DType)x->dtype)) x = t_to(x, DT_I64);
   if (!x || columns == 0) return x ? tensor_empty(2, (int64_t[]){x->sizes[0], 0}, (DType)x->dtype) : NULL;
-  Tensor **powers = scratch_alloc((size_t)columns * sizeof *powers);
+  Tensor **powers = scratch_array(columns, sizeof *powers);
   for (int64_t k = 0; powers && k < columns; k++) powers[k] = k == 0 ? t_ones_like(x) : k == 1 ? x : t_mul(powers[k - 1], x);
   Tensor *y = failed() ? NULL : t_stack((Tensors){(int32_t)columns, powers}, 1);
   return increasing ? y : t_flip(y, (Ints){1, (int64_t[]){1}});

@@ -57,7 +57,7 @@ const NodeType *custom_type(const char *name) {
 
 /* Tensors by their handles, 0 for none, which hosts pass as plain words to save time. */
 static Tensors tensors_at(const int64_t *handles, int64_t n) {
-  Tensors list = {(int32_t)n, scratch_alloc(((size_t)n + 1) * sizeof *list.v)};
+  Tensors list = {(int32_t)n, scratch_array((int64_t)n + 1, sizeof *list.v)};
   for (int i = 0; list.v && i < n; i++) {
     list.v[i] = (Tensor *)(uintptr_t)handles[i];
     if (list.v[i] && !tensor_is(list.v[i])) fail(ERR_RUNTIME, "pygrad: a handle is not that of a live tensor");
@@ -73,8 +73,8 @@ void op_custom_begin(Call *c) {
   const NodeType *type = (const NodeType *)(uintptr_t)words.v[0];
   Tensors in = tensors_at(words.v + 1, words.n - 1);
   if (failed()) return;
-  int64_t *out = scratch_alloc(((size_t)in.n + 1) * sizeof *out);
-  Tensor **tensors = scratch_alloc(((size_t)in.n + 1) * sizeof *tensors);
+  int64_t *out = scratch_array((int64_t)in.n + 1, sizeof *out);
+  Tensor **tensors = scratch_array((int64_t)in.n + 1, sizeof *tensors);
   int count = 0;
   if (!out || !tensors) return;
   for (int i = 0; i < in.n; i++) {
@@ -214,7 +214,7 @@ void op_custom_finish(Call *c) {
   const int64_t *at = words.v + HEAD;
   for (int i = 0; i < LISTS; at += words.v[i++]) *lists[i] = tensors_at(at, words.v[i]);
   f.separate = words.v[LISTS] != 0;
-  Tensor **out = scratch_alloc(((size_t)f.outputs.n + 1) * sizeof *out);
+  Tensor **out = scratch_array((int64_t)f.outputs.n + 1, sizeof *out);
   if (!out || failed()) return;
   num_i(f.n, CUSTOM_MATERIALIZE, words.v[LISTS + 1]);
   if (!finish_outputs(&f, out)) return;
@@ -229,7 +229,7 @@ void op_custom_finish(Call *c) {
 /* What was saved; `clear`: for the last time. */
 void op_custom_saved(Call *c) {
   Node *n = (Node *)(uintptr_t)arg_int(c, 0);
-  Tensor **out = scratch_alloc(((size_t)n->n_saves + 1) * sizeof *out);
+  Tensor **out = scratch_array((int64_t)n->n_saves + 1, sizeof *out);
   if (!out) return;
   if (n->freed) {
     saved_freed();
@@ -265,7 +265,7 @@ Tensor **custom_given(Node *n, const Ints *given, const char *odd) {
   int count = given->n, wanted = (int)n->numbers[CUSTOM_ARGS].i, at = 0;
   while (count > wanted && !given->v[count - 1]) count--; /* too many are fine while the rest is None */
   if (count != wanted) return wrong_count(n, given->n);
-  Tensor **gi = scratch_alloc(((size_t)n->n_edges + 1) * sizeof *gi);
+  Tensor **gi = scratch_array((int64_t)n->n_edges + 1, sizeof *gi);
   for (int i = 0; gi && i < count; i++) {
     Tensor *g = (Tensor *)(uintptr_t)given->v[i];
     if (!was_tensor(n, i)) {
@@ -285,7 +285,7 @@ void op_custom_given(Call *c) {
   Node *n = (Node *)(uintptr_t)arg_int(c, 0);
   Ints given = arg_ints(c, 1);
   Tensor **gi = custom_given(n, &given, arg_str(c, 2));
-  int64_t *out = gi ? scratch_alloc(((size_t)n->n_edges + 1) * sizeof *out) : NULL;
+  int64_t *out = gi ? scratch_array((int64_t)n->n_edges + 1, sizeof *out) : NULL;
   if (!out) return;
   for (int i = 0; i < n->n_edges; i++) out[i] = (int64_t)(uintptr_t)gi[i];
   ret_ints(c, n->n_edges, out);
@@ -304,7 +304,7 @@ static const NodeType Error = {"torch::autograd::Error", grad_error, ""};
 /* Aliases of these leaves whose gradient is an error. */
 void op_delayed_error(Call *c) {
   Tensors in = arg_tensors(c, 0);
-  Tensor **out = scratch_alloc(((size_t)in.n + 1) * sizeof *out);
+  Tensor **out = scratch_array((int64_t)in.n + 1, sizeof *out);
   if (!out) return;
   Node *n = NULL;
   for (int i = 0; i < in.n; i++) {

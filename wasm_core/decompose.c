@@ -167,7 +167,7 @@ static Factors factor(Tensor *a) {
   if (blocked(a, a)) return f;
   int64_t n = rows_of(a), batch = batch_of(a);
   f.lu = columns(a, DT_F64);
-  f.pivots = scratch_alloc((size_t)(n * batch + 1) * sizeof *f.pivots);
+  f.pivots = scratch_array(n * batch + 1, sizeof *f.pivots);
   f.info = empty_vectors(a, -1, DT_I32);
   for (int64_t b = 0; b < batch && !failed(); b++)
     ((int32_t *)(void *)tensor_data(f.info))[b] = eliminate(doubles(f.lu) + b * n * n, f.pivots + b * n, n, a->dtype == DT_F32);
@@ -646,7 +646,7 @@ GRAD(LinalgQrBackward0, "Q R | mode:treduced,complete,r") {
 static void qr_values(Tensor *a, char mode, Tensor *out[2]) {
   int64_t m = rows_of(a), n = cols_of(a), k = m < n ? m : n, width = mode == 'c' ? m : k;
   Tensor *w = columns(a, DT_F64), *q = mode == 'r' ? NULL : empty_columns(a, m, width, DT_F64);
-  double *taus = scratch_alloc((size_t)(2 * k + 1) * sizeof *taus);
+  double *taus = scratch_array(2 * k + 1, sizeof *taus);
   if (failed()) return;
   double *pw = doubles(w), *pq = q ? doubles(q) : NULL;
   for (int64_t b = 0, batch = batch_of(a); b < batch; b++) qr_one(pw + b * m * n, m, n, pq ? pq + b * m * width : NULL, width, taus, taus + k);

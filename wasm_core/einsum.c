@@ -326,8 +326,8 @@ Tensor *t_einsum(const char *equation, Tensors ts) {
   for (int k = 0; k < ts.n; k++)
     if (!ts.v[k]) return fail(ERR_TYPE, "einsum(): argument 'operands' must be tuple of Tensors, but found None at position %d", k);
   Plan *p = scratch_alloc(sizeof *p);
-  Tensor **x = scratch_alloc((size_t)ts.n * sizeof *x);
-  Term *terms = scratch_alloc((size_t)ts.n * sizeof *terms);
+  Tensor **x = scratch_array(ts.n, sizeof *x);
+  Term *terms = scratch_array(ts.n, sizeof *terms);
   if (!p || !x || !terms) return NULL;
   memset(p, 0, sizeof *p);
   memset(terms, 0, (size_t)ts.n * sizeof *terms);

@@ -33,7 +33,7 @@ static const int64_t *index_numbers(Tensor *indices) {
 
 /* How often each of `rows` numbers occurs; NULL without memory. */
 static int64_t *count_rows(const int64_t *v, int64_t n, int64_t rows) {
-  int64_t *counts = scratch_alloc((size_t)rows * sizeof *counts);
+  int64_t *counts = scratch_array(rows, sizeof *counts);
   if (!counts) return NULL;
   memset(counts, 0, (size_t)rows * sizeof *counts);
   for (int64_t i = 0; i < n; i++) counts[v[i]]++;
@@ -173,7 +173,7 @@ Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, do
                 dtype_info[weight->dtype].legacy);
   if (!check_inplace(weight)) return NULL;
   const int64_t *v = index_numbers(indices);
-  bool *seen = scratch_alloc((size_t)weight->sizes[0] + 1);
+  bool *seen = scratch_array(weight->sizes[0], sizeof *seen);
   if (!v || !seen) return NULL;
   for (int64_t i = 0; i < indices->numel; i++)
     if (v[i] < 0 || v[i] >= weight->sizes[0]) return fail(ERR_INDEX, "index out of range in self");

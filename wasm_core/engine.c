@@ -371,7 +371,7 @@ static bool run_function(Task *task, State *s) {
   Tensor *few[FEW_EDGES] = {NULL};
   Tensor **gi = few;
   if (n->n_edges > FEW_EDGES) {
-    gi = scratch_alloc(n->n_edges * sizeof *gi);
+    gi = scratch_array(n->n_edges, sizeof *gi);
     if (!gi) return false;
     memset(gi, 0, n->n_edges * sizeof *gi);
   }
@@ -563,7 +563,7 @@ static bool next_row(Task *task) {
 /* What the walks gave for an input, stacked; zeros stand for what did not arrive; NULL if nothing did. */
 static Tensor *stacked(const Task *task, int input) {
   const Rows *r = task->rows;
-  Tensor **v = scratch_alloc((size_t)r->n * sizeof *v), *any = NULL;
+  Tensor **v = scratch_array(r->n, sizeof *v), *any = NULL;
   for (int i = 0; v && i < r->n; i++)
     if ((v[i] = r->found[i * task->n_captures + input])) any = v[i];
   for (int i = 0; any && i < r->n; i++)
@@ -739,7 +739,7 @@ bool engine_walk(const GraphWalk *w, Tensor **captured) {
   Tensor **grads, **gi = NULL;
   bool ok = task_run(task, NULL);
   for (Node *n; ok && (n = task_asks(task, &grads));) {
-    gi = scratch_alloc((n->n_edges + 1u) * sizeof *gi);
+    gi = scratch_array(n->n_edges + 1, sizeof *gi);
     if (gi) memset(gi, 0, n->n_edges * sizeof *gi);
     ok = gi && node_apply(n, grads, gi) && task_run(task, gi);
   }
@@ -749,7 +749,7 @@ bool engine_walk(const GraphWalk *w, Tensor **captured) {
 }
 
 static GraphEnd *ends_of(int n, Tensor *const *t) {
-  GraphEnd *ends = scratch_alloc((size_t)(n ? n : 1) * sizeof *ends);
+  GraphEnd *ends = scratch_array(n ? n : 1, sizeof *ends);
   for (int i = 0; i < n && ends; i++) ends[i] = (GraphEnd){t[i], {NULL, 0}};
   return ends;
 }

@@ -196,10 +196,10 @@ static Tensor *owned(Tensor *y, const Tangents *t) {
 /* J t, of the shape and type of y, which is output `output_nr` of n; NULL: zero. Leaves recording on. */
 static Tensor *product(Node *n, int output_nr, Tensor *y) {
   int outputs = output_nr + 1 > n->n_outputs ? output_nr + 1 : n->n_outputs;
-  size_t cells = (size_t)outputs + 3 * n->n_edges;
-  Tensor **g = scratch_alloc(cells * sizeof *g), *u = t_zeros_like(y), *jt = NULL;
+  int cells = outputs + 3 * n->n_edges;
+  Tensor **g = scratch_array(cells, sizeof *g), *u = t_zeros_like(y), *jt = NULL;
   if (!g || !u) return NULL;
-  memset(g, 0, cells * sizeof *g);
+  memset(g, 0, (size_t)cells * sizeof *g);
   Tensor **gi = g + outputs, **roots = gi + n->n_edges, **with = roots + n->n_edges;
   bool record = recording && (!n->unrecorded || any_recorded(n->tangents));
   g[output_nr] = u;

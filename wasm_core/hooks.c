@@ -104,7 +104,7 @@ bool run_node_hooks(Node *n, HookPoint point, int n_v, Tensor **v, int n_more, T
   Due *due;
   bool replaced;
   int n_due = n->hooks ? due_hooks(n, point, &due) : 0;
-  Tensor **out = n_due ? scratch_alloc((size_t)(n_v + 1) * sizeof *out) : NULL;
+  Tensor **out = n_due ? scratch_array(n_v + 1, sizeof *out) : NULL;
   for (int i = 0; i < n_due && out; i++) {
     if (!host_node_hook(point == AT_PRE ? HOST_NODE_PRE_HOOK : HOST_NODE_HOOK, due[i].id, n_v, v, n_more, more, out, &replaced))
       return false;
@@ -122,7 +122,7 @@ bool has_hooks(const Node *n, HookPoint point) {
 /* Pre-hooks see the gradients that the state owns. */
 bool run_prehooks(Node *n, int n_grads, Tensor **grads) {
   if (!has_hooks(n, AT_PRE)) return true;
-  Tensor **v = scratch_alloc((size_t)n_grads * sizeof *v);
+  Tensor **v = scratch_array(n_grads, sizeof *v);
   if (!v) return false;
   memcpy(v, grads, (size_t)n_grads * sizeof *v);
   if (!run_node_hooks(n, AT_PRE, n_grads, v, 0, NULL)) return false;

@@ -112,14 +112,14 @@ bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Ten
   int most = n > cap ? n : cap;
   *n_out = 0;
   if (failed()) return false;
-  if (most > FEW_WORDS && !(words = scratch_alloc((size_t)most * sizeof *words))) return false;
+  if (most > FEW_WORDS && !(words = scratch_array(most, sizeof *words))) return false;
   hand_out(n, in, words);
   return call_words((int32_t)kind, id, n, words, cap, words, n_out) && take_in(*n_out, words, out);
 }
 
 bool host_node_hook(HostCall kind, int32_t id, int n_replaced, Tensor *const *in, int n_more, Tensor *const *more, Tensor **out,
                     bool *replaced) {
-  int64_t *words = failed() ? NULL : scratch_alloc((size_t)(n_replaced + n_more + 1) * sizeof *words);
+  int64_t *words = failed() ? NULL : scratch_array(n_replaced + n_more + 1, sizeof *words);
   int n_out;
   if (!words) return false;
   hand_out(n_replaced, in, words);

@@ -379,7 +379,7 @@ static int64_t nonzero_rows(Tensor *x, Tensor *mask, int64_t count, Tensor *y) {
   if (failed() || !y) return -1;
   int64_t rows = count < y->sizes[0] ? count : y->sizes[0];
   bool straight = y->strides[0] == 1;
-  int64_t *column = straight ? NULL : scratch_alloc((size_t)rows * sizeof *column);
+  int64_t *column = straight ? NULL : scratch_array(rows, sizeof *column);
   if (!straight && !column) return -1;
   for (int d = 0; d < x->ndim; d++) {
     int64_t only_d[MAX_DIM] = {0}, *out = (int64_t *)(void *)tensor_data(y) + d * y->strides[1];

@@ -112,7 +112,7 @@ enum { MOST_INPUTS = 32768 };
 
 static Tensor *in_rounds(Tensors ts, int64_t dim, Tensor *join(Tensors, int64_t)) {
   int n = (ts.n + MOST_INPUTS - 1) / MOST_INPUTS;
-  Tensor **rounds = scratch_alloc((size_t)n * sizeof *rounds);
+  Tensor **rounds = scratch_array(n, sizeof *rounds);
   if (!rounds) return NULL;
   for (int k = 0; k < n; k++) {
     int from = k * MOST_INPUTS, left = ts.n - from;
@@ -187,7 +187,7 @@ static Tensor *as_column(Tensor *x) { return x->ndim > 1 ? x : t_reshape(x, 2, (
 Tensor *t_stack_side(Tensors ts, int ndim, bool column, const char *name) {
   if (!check_tensors(ts)) return NULL;
   if (ts.n <= 0) return fail(ERR_RUNTIME, "%s expects a non-empty TensorList", name);
-  Tensor **each = scratch_alloc((size_t)ts.n * sizeof *each);
+  Tensor **each = scratch_array(ts.n, sizeof *each);
   for (int i = 0; each && i < ts.n; i++) each[i] = column ? as_column(ts.v[i]) : t_atleast(ts.v[i], ndim);
   if (failed()) return NULL;
   int64_t dim = ndim == 3 ? 2 : ndim == 2 ? 0 : each[0]->ndim != 1;
@@ -213,7 +213,7 @@ GRAD(BlockDiagBackward0, "| ") {
 Tensor *t_block_diag(Tensors ts) {
   if (!check_tensors(ts)) return NULL;
   if (ts.n <= 0) return tensor_empty(2, (int64_t[]){1, 0}, dtype_default());
-  int64_t *shapes = scratch_alloc((size_t)ts.n * 3 * sizeof *shapes), total[2] = {0, 0};
+  int64_t *shapes = scratch_array(3 * (int64_t)ts.n, sizeof *shapes), total[2] = {0, 0};
   for (int i = 0; shapes && i < ts.n; i++) {
     const Tensor *t = ts.v[i];
     if (t->ndim > 2)
@@ -269,7 +269,7 @@ Tensor *t_flip_side(Tensor *x, int64_t dim) {
 /* Numbers: shifts, then dims. */
 GRAD(RollBackward0, "| shifts:l dims:l") {
   Ints shifts = num_list_at(n, 0), dims = num_list_at(n, 1 + shifts.n);
-  int64_t *back = scratch_alloc((size_t)(shifts.n ? shifts.n : 1) * sizeof *back);
+  int64_t *back = scratch_array(shifts.n ? shifts.n : 1, sizeof *back);
   for (int i = 0; back && i < shifts.n; i++) back[i] = -shifts.v[i];
   if (back) gi[0] = t_roll(g[0], (Ints){shifts.n, back}, dims);
 }
@@ -657,7 +657,7 @@ static Tensor *choice_indices(int64_t n, int64_t r, bool again) {
   int64_t count = n == 0 ? 0 : again ? choices(n + r - 1, r) : choices(n, r);
   if (count < 0) return fail(ERR_RUNTIME, "numel: integer multiplication overflow");
   Tensor *y = tensor_empty(2, (int64_t[]){r, count}, DT_I64);
-  int64_t *now = scratch_alloc((size_t)r * sizeof *now);
+  int64_t *now = scratch_array(r, sizeof *now);
   if (!y || !now) return NULL;
   int64_t *out = (int64_t *)(void *)tensor_data(y);
   for (int64_t i = 0; i < r; i++) now[i] = again ? 0 : i;
@@ -678,7 +678,7 @@ Tensor *t_combinations(Tensor *x, int64_t r, bool again) {
   if (r < 0) return fail(ERR_RUNTIME, "Expect a non-negative number, but got %lld", (long long)r);
   if (r == 0) return tensor_empty(1, (int64_t[]){0}, (DType)x->dtype);
   if (r > INT16_MAX) return fail(ERR_NOT_IMPLEMENTED, "combinations: r is too large");
-  Tensor *rows = choice_indices(x->numel, r, again), **each = scratch_alloc((size_t)r * sizeof *each);
+  Tensor *rows = choice_indices(x->numel, r, again), **each = scratch_array(r, sizeof *each);
   for (int64_t i = 0; rows && each && i < r; i++) each[i] = t_index_select(x, 0, t_select(rows, 0, i));
   return failed() ? NULL : t_stack((Tensors){(int32_t)r, each}, 1);
 }

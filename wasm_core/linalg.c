@@ -211,8 +211,8 @@ static bool check_chain(Tensors ts, Tensors given) {
  * of three matrices the first two, as PyTorch does. */
 static int32_t *best_splits(Tensors ts) {
   int n = ts.n;
-  double *cost = scratch_alloc((size_t)n * (size_t)n * sizeof *cost);
-  int32_t *split = scratch_alloc((size_t)n * (size_t)n * sizeof *split);
+  double *cost = scratch_array((int64_t)n * n, sizeof *cost);
+  int32_t *split = scratch_array((int64_t)n * n, sizeof *split);
   if (!cost || !split) return NULL;
   for (int i = 0; i < n; i++) cost[i * n + i] = 0;
   for (int length = 1; length < n; length++)
@@ -243,7 +243,7 @@ Tensor *t_multi_dot(Tensors given) {
   if (failed()) return NULL;
   if (given.n < 2) return fail(ERR_RUNTIME, "multi_dot(): expected at least 2 tensors but got %d", given.n);
   if (given.n > 1024) return fail(ERR_RUNTIME, "multi_dot(): expected at most 1024 tensors but got %d", given.n);
-  Tensors ts = {given.n, scratch_alloc((size_t)given.n * sizeof *ts.v)};
+  Tensors ts = {given.n, scratch_array(given.n, sizeof *ts.v)};
   if (!ts.v) return NULL;
   memcpy(ts.v, given.v, (size_t)given.n * sizeof *ts.v);
   Tensor *first = ts.v[0], *last = ts.v[ts.n - 1];

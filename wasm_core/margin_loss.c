@@ -183,7 +183,7 @@ static bool margins_of(Margins *m, Tensor **x, Tensor **target, Tensor **weight,
   m->rows = m->classes ? (*x)->numel / m->classes : 0;
   m->target = (const int64_t *)(const void *)tensor_data(*target);
   m->weight = *weight ? tensor_data(*weight) : NULL;
-  *listed = scratch_alloc((size_t)m->classes + 1);
+  *listed = scratch_array(m->classes, sizeof **listed);
   return !failed();
 }
 

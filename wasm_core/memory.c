@@ -16,7 +16,7 @@ static Free *free_lists[N_CLASSES + 1];
 static char *chunk_at, *chunk_end;
 static int64_t live_blocks, live_bytes, peak_bytes;
 
-static void *out_of_memory(size_t n_bytes) {
+static void *out_of_memory(uint64_t n_bytes) {
   return fail(ERR_MEMORY, "pygrad: can't allocate memory: you tried to allocate %llu bytes",
               (unsigned long long)n_bytes);
 }
@@ -132,6 +132,11 @@ void *scratch_alloc(size_t n_bytes) {
   s->depth = scratch_top ? scratch_top->depth + 1 : 1;
   scratch_top = s;
   return (char *)s + SCRATCH_HEAD;
+}
+
+void *scratch_array(int64_t count, size_t size) {
+  bool fits = count >= 0 && (uint64_t)count <= (SIZE_MAX / 2) / size;
+  return fits ? scratch_alloc((size_t)count * size) : out_of_memory((uint64_t)count * size);
 }
 
 size_t scratch_mark(void) { return scratch_top ? scratch_top->depth : 0; }

@@ -191,7 +191,7 @@ ONCE static Tensor *tape_dx(Tensor *gw, Tensor *unit, Tensor *rstd, Ints dims) {
 /* ------------------------------------------------------------ layer_norm */
 
 static Ints last_dims(const Tensor *x, int64_t count) {
-  int64_t *dims = scratch_alloc((size_t)(count ? count : 1) * sizeof *dims);
+  int64_t *dims = scratch_array(count ? count : 1, sizeof *dims);
   for (int64_t i = 0; dims && i < count; i++) dims[i] = x->ndim - count + i;
   return (Ints){dims ? (int32_t)count : 0, dims};
 }
@@ -225,8 +225,8 @@ ONCE static void layer_plain(Node *n, Tensor *g, Tensor **gi) {
   size_t width = (size_t)l.width;
   void *columns = NULL;
   if (needs(n, 1) || needs(n, 2)) {
-    l.dw = scratch_alloc(2 * width * sizeof(double) + 1);
-    columns = scratch_alloc(2 * width * sizeof(double) + 1);
+    l.dw = scratch_array(l.width, 2 * sizeof(double));
+    columns = scratch_array(l.width, 2 * sizeof(double));
     if (failed()) return;
     memset(l.dw, 0, 2 * width * sizeof(double));
     l.db = l.dw + width;
@@ -384,7 +384,7 @@ static RowsSums *const rows_plain[2] = {rows_plain_float, rows_plain_double},
                 *const rows_dots[2] = {rows_dots_float, rows_dots_double};
 
 ONCE static double *zero_doubles(int64_t n) {
-  double *v = scratch_alloc((size_t)(n ? n : 1) * sizeof *v);
+  double *v = scratch_array(n ? n : 1, sizeof *v);
   if (v) memset(v, 0, (size_t)n * sizeof *v);
   return v;
 }
@@ -404,7 +404,7 @@ static Rows channel_rows(Tensor *x) {
 }
 
 ONCE static Ints batch_dims(const Tensor *x) {
-  int64_t *dims = scratch_alloc((size_t)x->ndim * sizeof *dims);
+  int64_t *dims = scratch_array(x->ndim, sizeof *dims);
   for (int i = 0; dims && i < x->ndim; i++) dims[i > 1 ? i - 1 : 0] = i == 1 ? 0 : i;
   if (dims) dims[0] = 0;
   return (Ints){dims ? x->ndim - 1 : 0, dims};

@@ -44,7 +44,7 @@ static bool add_list(Lists *l, const char *name, Tensors ts) {
 /* The gradients: those given, or with an empty list each parameter's own. */
 static Tensors gradients(Tensors params, Tensors given) {
   if (given.n != 0 || params.n <= 0) return given;
-  Tensor **own = scratch_alloc((size_t)params.n * sizeof *own);
+  Tensor **own = scratch_array(params.n, sizeof *own);
   for (int i = 0; own && i < params.n; i++) own[i] = params.v[i] && params.v[i]->meta ? params.v[i]->meta->grad : NULL;
   return (Tensors){own ? params.n : 0, own};
 }
@@ -318,7 +318,7 @@ static bool check_finite(const Tensor *total, double p) {
 Tensor *op_grad_norm(Tensors ts, double p, bool finite) {
   if (failed()) return NULL;
   if (ts.n <= 0) return tensor_number(0, dtype_default());
-  Tensor **norms = scratch_alloc((size_t)ts.n * sizeof *norms);
+  Tensor **norms = scratch_array(ts.n, sizeof *norms);
   if (!norms) return NULL;
   bool was = grad_mode;
   grad_mode = false;

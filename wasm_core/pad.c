@@ -29,7 +29,7 @@ static Tensor *common_box(Tensor *t, const int64_t *sizes, Ints pad, bool inside
 }
 
 GRAD(ConstantPadNdBackward0, "| pad:r") {
-  Ints pad = {n->n_numbers, scratch_alloc(n->n_numbers * sizeof(int64_t) + 1)};
+  Ints pad = {n->n_numbers, scratch_array(n->n_numbers, sizeof(int64_t))};
   if (failed()) return;
   for (int i = 0; i < pad.n; i++) ((int64_t *)(uintptr_t)pad.v)[i] = -n->numbers[i].i;
   gi[0] = t_constant_pad(g[0], pad, tensor_wrapped_f(0));
@@ -96,7 +96,7 @@ typedef struct {
 
 static bool maps_make(Maps *m, const Lines *l) {
   for (int d = 0; d < 3; d++) {
-    m->of[d] = scratch_alloc((size_t)(l->out[d] + 1) * sizeof(int64_t));
+    m->of[d] = scratch_array(l->out[d] + 1, sizeof(int64_t));
     for (int64_t o = 0; m->of[d] && o < l->out[d]; o++) m->of[d][o] = source_of(l, d, o);
   }
   return !failed();

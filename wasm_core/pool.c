@@ -58,7 +58,7 @@ static Window window_at(const Pool *p, int d, int64_t o) {
 static bool windows_make(Windows *w, const Pool *p) {
   w->in_size = w->out_size = 1;
   for (int d = 0; d < 3; d++) {
-    w->of[d] = scratch_alloc((size_t)(p->out[d] + 1) * sizeof(Window));
+    w->of[d] = scratch_array(p->out[d] + 1, sizeof(Window));
     if (failed()) return false;
     for (int64_t o = 0; o < p->out[d]; o++) w->of[d][o] = window_at(p, d, o);
     w->step[d] = p->adaptive ? 1 : p->dilation[d];

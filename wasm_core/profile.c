@@ -147,7 +147,7 @@ void op_profile_event(Call *c) {
   const Event *e = &events[i];
   int64_t count = 0;
   for (int64_t k = 0; k < e->n_shapes; k++) count += 1 + (shapes[e->shapes_at + count] > 0 ? shapes[e->shapes_at + count] : 0);
-  int64_t *out = scratch_alloc((size_t)(HEAD + count) * sizeof *out);
+  int64_t *out = scratch_array(HEAD + count, sizeof *out);
   if (!out) return;
   memcpy(out, (int64_t[HEAD]){e->kind, e->parent, e->start, e->end, e->sequence, e->bytes, e->out_numel}, HEAD * sizeof *out);
   if (count) memcpy(out + HEAD, shapes + e->shapes_at, (size_t)count * sizeof *out);

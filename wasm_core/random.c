@@ -636,7 +636,7 @@ static Tensor *draw_rows(Tensor *w, Tensor *y, int64_t k, bool unique, int32_t g
   int64_t row_bytes = m * dtype_bytes(tensor_dtype(w));
   const char *p = tensor_data(plain_w);
   int64_t *out = (int64_t *)(void *)tensor_data(y);
-  double *scratch = scratch_alloc((size_t)(m ? m : 1) * sizeof *scratch);
+  double *scratch = scratch_array(m ? m : 1, sizeof *scratch);
   if (!scratch || (unique && !check_rows(s, p, rows, row_bytes, m))) return NULL;
   if (unique && plain_w != w) return draw_unique(w, y, k, gen);
   for (int64_t i = 0; i < rows; i++, p += row_bytes, out += k) {

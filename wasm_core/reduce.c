@@ -216,7 +216,7 @@ static bool fold_run(const Reducer *r, Tensor *x, DimMask mask, Tensor *y, Tenso
   size_t mark = scratch_mark();
   bool lone = p.n_run == 1, adjacent = lone && (p.n <= 1 || p.run_steps[0] == 1);
   if (!(adjacent && p.n > 1) && lone) w.columns = plan_columns(&p);
-  if (w.columns < 0 && !adjacent && !(w.gathered = scratch_alloc((size_t)(p.n * dtype_bytes(w.dtype))))) return false;
+  if (w.columns < 0 && !adjacent && !(w.gathered = scratch_array(p.n, (size_t)dtype_bytes(w.dtype)))) return false;
   if (p.n == 0) w.gathered = NULL;
   walk_kept(&w);
   scratch_release(mark);

@@ -97,8 +97,8 @@ static bool taps_make(Taps *t, const Resize *r, int d, bool is_f32) {
   double step = ratio(r, d, is_f32), half = r->mode == LINEAR ? 1 : 2;
   *t = (Taps){.n = r->mode <= NEAREST_EXACT ? 1 : r->mode == LINEAR ? 2 : 4, .in = r->in[d], .out = r->out[d]};
   if (r->antialias) t->n = (int64_t)ceil(half * (step >= 1 ? step : 1)) * 2 + 1;
-  t->from = scratch_alloc((size_t)(t->n * t->out + 1) * sizeof *t->from);
-  t->weight = scratch_alloc((size_t)(t->n * t->out + 1) * sizeof *t->weight);
+  t->from = scratch_array(t->n * t->out + 1, sizeof *t->from);
+  t->weight = scratch_array(t->n * t->out + 1, sizeof *t->weight);
   if (failed()) return false;
   for (int64_t o = 0; o < t->out; o++) {
     if (r->antialias) wide_taps(r, d, step, o, t);

@@ -162,7 +162,7 @@ static Tensor *cumprod_gradient(Tensor *g, Tensor *x, int64_t dim) {
 static Tensor *cumprod_gradient_tape(Tensor *g, Tensor *x, int64_t dim) {
   int64_t n = x->ndim ? x->sizes[dim] : 1;
   if (x->ndim == 0 || n == 0) return x->ndim ? t_mul(g, x) : g;
-  Tensor **parts = scratch_alloc((size_t)n * sizeof *parts);
+  Tensor **parts = scratch_array(n, sizeof *parts);
   for (int64_t k = 0; parts && k < n; k++) {
     Tensor *others = k ? t_prod_dim(t_narrow(x, dim, 0, k), dim, true, DT_NONE) : t_ones_like(t_detach(t_narrow(x, dim, 0, 1)));
     if (k + 1 < n) {

@@ -39,7 +39,7 @@ static int compare_slices(const Slices *s, int64_t i, int64_t j) {
 
 /* The stable order of the slices, merged from runs of one. */
 static uint32_t *order_slices(const Slices *s) {
-  uint32_t *a = scratch_alloc((size_t)(s->n + 1) * 2 * sizeof *a), *b = a + s->n;
+  uint32_t *a = scratch_array(2 * (s->n + 1), sizeof *a), *b = a + s->n;
   if (!a) return NULL;
   for (int64_t i = 0; i < s->n; i++) a[i] = (uint32_t)i;
   for (int64_t run = 1; run < s->n; run *= 2) {
@@ -75,7 +75,7 @@ static int64_t group(const Slices *s, const uint32_t *order, uint32_t *first, in
 
 /* The same for lone elements, ordered by their keys. Equal keys are equal elements, but for NaNs. */
 static int64_t group_elements(const Slices *s, uint32_t *first, int64_t *inverse, int64_t *counts) {
-  Item *items = scratch_alloc((size_t)(s->n + 1) * 2 * sizeof *items);
+  Item *items = scratch_array(2 * (s->n + 1), sizeof *items);
   if (!items) return 0;
   int64_t groups = 0;
   uint64_t nan = s->dtype == DT_F32 ? UINT32_MAX : UINT64_MAX;
@@ -111,8 +111,8 @@ static void unique_slices(Tensor *x, const Tensor *like, bool sorted, Tensor *ou
   size_t mark = scratch_mark();
   bool by_key = sorted && x->ndim == 1;
   uint32_t *order = sorted && !by_key ? order_slices(&s) : NULL;
-  uint32_t *first = scratch_alloc((size_t)(s.n + 1) * sizeof *first);
-  int64_t *counts = scratch_alloc((size_t)(s.n + 1) * sizeof *counts);
+  uint32_t *first = scratch_array(s.n + 1, sizeof *first);
+  int64_t *counts = scratch_array(s.n + 1, sizeof *counts);
   out[1] = tensor_empty(like->ndim, like->sizes, DT_I64);
   if (failed() || !out[1]) return;
   int64_t *inverse = (int64_t *)(void *)tensor_data(out[1]);

@@ -131,7 +131,7 @@ Tensor *t_atleast(Tensor *x, int ndim) {
 }
 
 void op_atleast(Call *c, Tensors ts, int ndim) {
-  Tensor **out = check_tensors(ts) ? scratch_alloc((size_t)(ts.n > 0 ? ts.n : 1) * sizeof *out) : NULL;
+  Tensor **out = check_tensors(ts) ? scratch_array(ts.n > 0 ? ts.n : 1, sizeof *out) : NULL;
   for (int i = 0; out && i < ts.n; i++) out[i] = t_atleast(ts.v[i], ndim);
   if (out) ret_tensors(c, ts.n > 0 ? ts.n : 0, out);
 }
@@ -189,10 +189,15 @@ Tensor *t_view_dtype(Tensor *x, DType d) {
 
 /* Views of x along dim, of the given lengths one after the other, all outputs of n. */
 static Tensor **pieces(Tensor *x, int64_t dim, int count, const int64_t *lengths, Node *n) {
-  Tensor **out = scratch_alloc((size_t)(count ? count : 1) * sizeof *out);
+  Tensor **out = scratch_array(count ? count : 1, sizeof *out);
   int64_t sizes[MAX_DIM], at = 0;
-  if (!out || !count) node_drop(n);
+  bool apart = count > UINT16_MAX && n; /* more outputs than a node can have */
+  if (!out || !count || apart) node_drop(n);
   if (!out) return NULL;
+  if (apart) {
+    for (int k = 0; k < count && !failed(); at += lengths[k++]) out[k] = t_slice(x, dim, at, at + lengths[k], 1);
+    return failed() ? NULL : out;
+  }
   memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
   for (int k = 0; k < count; k++) {
     sizes[dim] = lengths[k];
@@ -206,7 +211,7 @@ static Tensor **pieces(Tensor *x, int64_t dim, int count, const int64_t *lengths
 
 /* The gradients of pieces as one: zeros where a piece was not used. */
 static Tensor *joined(Node *n, Tensor **g, Ints sizes, int64_t dim, const int64_t *lengths) {
-  Tensor **all = scratch_alloc((size_t)n->n_outputs * sizeof *all);
+  Tensor **all = scratch_array(n->n_outputs, sizeof *all);
   int64_t piece[MAX_DIM];
   if (!all) return NULL;
   memcpy(piece, sizes.v, (size_t)sizes.n * sizeof *piece);
@@ -219,9 +224,9 @@ static Tensor *joined(Node *n, Tensor **g, Ints sizes, int64_t dim, const int64_
 
 /* Numbers of both: sizes of self, dim, then what was asked for. */
 static int64_t *even_lengths(int64_t size, int64_t step, int *count) {
-  *count = step == 0 || size == 0 ? 1 : (int)((size + step - 1) / step);
-  int64_t *lengths = scratch_alloc((size_t)*count * sizeof *lengths);
-  for (int k = 0; lengths && k < *count; k++) lengths[k] = k < *count - 1 ? step : size - step * (*count - 1);
+  int64_t n = step == 0 || size == 0 ? 1 : 1 + (size - 1) / step, *lengths = scratch_array(n, sizeof *lengths);
+  *count = lengths ? (int)n : 0;
+  for (int k = 0; k < *count; k++) lengths[k] = k < *count - 1 ? step : size - step * (*count - 1);
   return lengths;
 }
 
@@ -268,7 +273,7 @@ void op_split_sizes(Call *c, Tensor *x, Ints lengths, int64_t dim) {
   if (blocked(x)) return;
   if (x->ndim == 0) return (void)fail(ERR_RUNTIME, "split expects at least a 1-dimensional tensor");
   if ((dim = dim_wrap(dim, x->ndim)) < 0) return;
-  int64_t *rest = scratch_alloc((size_t)(lengths.n + 1) * sizeof *rest), sum = 0;
+  int64_t *rest = scratch_array(lengths.n + 1, sizeof *rest), sum = 0;
   if (!rest) return;
   rest[0] = lengths.n;
   for (int i = 0; i < lengths.n; i++) {
@@ -298,8 +303,7 @@ void op_chunk(Call *c, Tensor *x, int64_t chunks, int64_t dim) {
     op_split(c, x, step, dim);
     return;
   }
-  if (chunks > INT32_MAX) return (void)fail(ERR_MEMORY, "chunk: too many chunks");
-  int64_t *none = scratch_alloc((size_t)chunks * sizeof *none);
+  int64_t *none = scratch_array(chunks, sizeof *none);
   if (!none) return;
   memset(none, 0, (size_t)chunks * sizeof *none);
   op_split_sizes(c, x, (Ints){(int32_t)chunks, none}, dim);
@@ -318,19 +322,19 @@ void op_tensor_split(Call *c, Tensor *x, int64_t sections, int64_t dim) {
   if (!check_tensor_split(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   if (sections <= 0)
     return (void)fail(ERR_RUNTIME, "number of sections must be larger than 0, got %lld", (long long)sections);
-  Tensor **out = sections > INT32_MAX ? NULL : scratch_alloc((size_t)sections * sizeof *out);
+  Tensor **out = scratch_array(sections, sizeof *out);
   int64_t size = x->sizes[dim], least = size / sections, longer = size % sections, at = 0;
-  for (int64_t k = 0; out && k < sections; k++) {
+  for (int64_t k = 0; k < sections && !failed(); k++) {
     int64_t length = least + (k < longer);
     out[k] = t_slice(x, dim, at, at + length, 1);
     at += length;
   }
-  if (out) ret_tensors(c, (int)sections, out);
+  if (!failed()) ret_tensors(c, (int)sections, out);
 }
 
 void op_tensor_split_at(Call *c, Tensor *x, Ints at, int64_t dim) {
   if (!check_tensor_split(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
-  Tensor **out = scratch_alloc((size_t)(at.n + 1) * sizeof *out);
+  Tensor **out = scratch_array(at.n + 1, sizeof *out);
   int64_t from = 0;
   for (int k = 0; out && k <= at.n; k++) {
     int64_t to = k < at.n ? at.v[k] : INT64_MAX;
@@ -389,7 +393,7 @@ void op_side_split_at(Call *c, Tensor *x, Ints at, char side) {
 /* Numbers: dim, then the sizes of a slice. */
 GRAD(UnbindBackward0, "| dim:i") {
   Ints sizes = num_list_at(n, 1);
-  Tensor **all = scratch_alloc((size_t)n->n_outputs * sizeof *all);
+  Tensor **all = scratch_array(n->n_outputs, sizeof *all);
   if (!all) return;
   for (int k = 0; k < n->n_outputs; k++)
     all[k] = g[k] ? g[k] : tensor_zeros(sizes.n, sizes.v, (DType)n->outputs[k].dtype);
@@ -401,11 +405,11 @@ Tensor **t_unbind(Tensor *x, int64_t dim, int64_t *count) {
   if (x->ndim == 0) return fail(ERR_INDEX, "Dimension specified as 0 but tensor has no dimensions");
   if ((dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   *count = x->sizes[dim];
-  Tensor **out = scratch_alloc((size_t)(*count ? *count : 1) * sizeof *out);
+  Tensor **out = scratch_array(*count ? *count : 1, sizeof *out);
   int64_t sizes[MAX_DIM], strides[MAX_DIM];
   if (!out) return NULL;
   if (*count > UINT16_MAX && tensor_tracked(x)) { /* more outputs than a node can have */
-    for (int64_t k = 0; k < *count; k++) out[k] = t_select(x, dim, k);
+    for (int64_t k = 0; k < *count && !failed(); k++) out[k] = t_select(x, dim, k);
     return failed() ? NULL : out;
   }
   for (int i = 0; i < x->ndim - 1; i++) {
@@ -434,7 +438,7 @@ void op_unbind(Call *c, Tensor *x, int64_t dim) {
 void op_broadcast_tensors(Call *c, Tensors ts) {
   int64_t sizes[MAX_DIM];
   int ndim = 0;
-  Tensor **out = check_tensors(ts) ? scratch_alloc((size_t)(ts.n > 0 ? ts.n : 1) * sizeof *out) : NULL;
+  Tensor **out = check_tensors(ts) ? scratch_array(ts.n > 0 ? ts.n : 1, sizeof *out) : NULL;
   for (int i = 0; !failed() && i < ts.n; i++)
     if (!sizes_broadcast(&ndim, sizes, ts.v[i]->ndim, ts.v[i]->sizes)) return;
   for (int i = 0; out && i < ts.n; i++)
@@ -467,7 +471,7 @@ Tensor **t_meshgrid(Tensors ts, const char *indexing) {
   bool xy = indexing && strcmp(indexing, "xy") == 0;
   if (indexing && !xy && strcmp(indexing, "ij") != 0)
     return fail(ERR_RUNTIME, "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: %s", indexing);
-  Tensor **out = scratch_alloc((size_t)ts.n * sizeof *out);
+  Tensor **out = scratch_array(ts.n, sizeof *out);
   int64_t sizes[MAX_DIM], shape[MAX_DIM];
   bool swap = xy && ts.n > 1;
   /* Under "xy" the first two inputs trade places, and so do the first two dimensions of every grid. */

@@ -191,7 +191,7 @@ bool each_lane(Lanes *s, LaneLoop *loop) {
   s->x_step = x->ndim ? x->strides[s->dim] : 1;
   s->y_step = y->ndim && y->ndim == x->ndim ? y->strides[s->dim] : 1;
   if (x->numel == 0) return true;
-  s->a = scratch_alloc((size_t)s->n * 2 * sizeof *s->a);
+  s->a = scratch_array(2 * s->n, sizeof *s->a);
   if (!s->a) return false;
   s->b = s->a + s->n;
   for (;;) {

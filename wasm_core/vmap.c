@@ -150,7 +150,7 @@ Value value_map(Value v, Change *change, const void *context) {
       return v;
     }
     if (!words) {
-      words = scratch_alloc((size_t)v.n * sizeof *words);
+      words = scratch_array(v.n, sizeof *words);
       if (!words) return v;
       memcpy(words, v.p, (size_t)v.n * sizeof *words);
     }
@@ -243,7 +243,7 @@ static void give(Call *c, const Result *r, uint32_t bits) {
     ret_tensor(c, rewrapped(c, (Tensor *)(uintptr_t)r->value, bits));
   } else if (r->tag == TAG_TENSORS) {
     const int64_t *handles = (const int64_t *)(uintptr_t)r->value;
-    Tensor **made = scratch_alloc((size_t)(r->n + 1) * sizeof *made);
+    Tensor **made = scratch_array(r->n + 1, sizeof *made);
     for (int i = 0; made && i < r->n; i++) made[i] = rewrapped(c, (Tensor *)(uintptr_t)handles[i], bits);
     if (made) ret_tensors(c, r->n, made);
   } else {
@@ -295,7 +295,7 @@ static bool collect(Parts *p, const Result *r, int64_t at, int64_t total) {
   const int64_t one = r->value, *handles = r->tag == TAG_TENSORS ? (const int64_t *)(uintptr_t)r->value : &one;
   int n = r->tag == TAG_TENSORS ? r->n : 1;
   if (at == 0) {
-    *p = (Parts){n, r->tag == TAG_TENSORS, scratch_alloc(((size_t)n * (size_t)total + 1) * sizeof(Tensor *))};
+    *p = (Parts){n, r->tag == TAG_TENSORS, scratch_array((int64_t)n * total + 1, sizeof(Tensor *))};
   } else if (n != p->n) {
     fail(ERR_RUNTIME, "vmap: slices of the batch give %d and %d tensors", p->n, n);
   }
@@ -318,7 +318,7 @@ static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
   Parts p = {0, false, NULL};
   bool writes = writes_itself(c) || strstr(c->row->schema, "-> ()");
   if (b->total == 0) no_rule(c, "; the fallback path does not support vmap over dims of size 0");
-  if (draws) draws->before = scratch_alloc((size_t)(b->total + 1) * sizeof *draws->before);
+  if (draws) draws->before = scratch_array(b->total + 1, sizeof *draws->before);
   for (int64_t i = 0; i < b->total && !failed(); i++) {
     Slice s = {b, i};
     *inner = *c;
@@ -342,7 +342,7 @@ static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
     if (c->v[0].tag == TAG_TENSOR && writes_itself(c)) ret_tensor(inner, c->v[0].t->meta->value);
     return;
   }
-  Tensor **made = scratch_alloc((size_t)(p.n + 1) * sizeof *made);
+  Tensor **made = scratch_array(p.n + 1, sizeof *made);
   for (int i = 0; made && i < p.n; i++) made[i] = stacked(b, p.parts + i * b->total);
   if (!made || failed()) return;
   if (p.listed) ret_tensors(inner, p.n, made);

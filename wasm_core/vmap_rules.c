@@ -43,7 +43,7 @@ static Tensor *only_tensor(const Call *c, int *at) {
 }
 
 static Value ints_value(int n, const int64_t *v) {
-  int64_t *kept = scratch_alloc((size_t)(n + 1) * sizeof *kept);
+  int64_t *kept = scratch_array(n + 1, sizeof *kept);
   if (kept && n) memcpy(kept, v, (size_t)n * sizeof *kept);
   return (Value){.tag = TAG_INTS, .n = kept ? n : 0, .p = kept};
 }
@@ -406,7 +406,7 @@ enum { ITEM_SLICE = 3, ITEM_TENSOR = 4, SLICE_WORDS = 4 };
 /* The subscript with a full slice for each batch dimension in front. */
 static Value behind_batch(const Batch *b, const Value *index) {
   int n = index->n + SLICE_WORDS * b->n;
-  int64_t *words = scratch_alloc((size_t)(n + 1) * sizeof *words);
+  int64_t *words = scratch_array(n + 1, sizeof *words);
   if (!words) return *index;
   for (int i = 0; i < SLICE_WORDS * b->n; i++) words[i] = i % SLICE_WORDS ? INT64_MIN : ITEM_SLICE;
   memcpy(words + SLICE_WORDS * b->n, index->p, (size_t)index->n * sizeof *words);

@@ -91,6 +91,17 @@ static Tensor *chain(Tensor *x) {
   return y;
 }
 
+static void an_op_that_fails_leaves_no_node(void) {
+  Tensor *x = leaf(tensor_zeros(2, (int64_t[]){2, 3}, DT_F64)), *y = leaf(tensor_zeros(1, (int64_t[]){4}, DT_F64));
+  int64_t nodes = node_live_count();
+  Tensor *(*const ops[])(Tensor *, Tensor *) = {t_add, t_mul, t_pow, t_atan2, t_matmul};
+  for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
+    CHECK(!ops[k](x, y));
+    status_clear();
+  }
+  CHECK(node_live_count() == nodes);
+}
+
 static void a_million_nodes_are_walked_and_freed(void) {
   Tensor *x = leaf(VECTOR(DT_F32, 2));
   int64_t nodes = node_live_count();
@@ -119,6 +130,7 @@ int main(void) {
   RUN(check_mode_reports_the_write);
   RUN(writing_in_place_gives_the_tensor_a_new_history);
   RUN(a_leaf_must_not_be_written);
+  RUN(an_op_that_fails_leaves_no_node);
   RUN(a_million_nodes_are_walked_and_freed);
   RUN(a_million_nodes_are_freed_without_being_walked);
   return finish();

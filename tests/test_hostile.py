@@ -1,0 +1,123 @@
+"""Arguments that nobody should pass: every op of the table, valid samples with one to three
+arguments replaced by tensors of strange shapes and values, numbers beyond all bounds, wrong types.
+
+What comes back is a result, of which a gradient is taken too, or a proper error; the engine keeps
+nothing and goes on.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import PROPER_ERRORS, leaves, leaves_nothing, no_breakdown, swept
+from samples import Entry, samples
+from sampling import DTYPES, build
+
+import pygrad
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+TRIES = 3
+SHAPES = [(), (0,), (1,), (3,), (2, 3), (2, 0, 3), (1, 1, 1, 1), (2, 3, 4), (2, 3, 5, 5), (1,) * 8]
+LAYOUTS: list[Callable[[Any], Any]] = [
+    lambda t: t,
+    lambda t: t,
+    lambda t: t.transpose(0, -1) if t.dim() else t,
+    lambda t: t[..., ::2] if t.dim() else t,
+    lambda t: t.unsqueeze(0).expand(3, *t.shape),
+    lambda t: pygrad.zeros(10, dtype=t.dtype).as_strided((3, 3), (1, 1)),
+]
+INTEGERS = [0, 1, -1, 2, -2, 7, 100, 2**31 - 1, 2**31, -(2**31), 2**40, 2**62, -(2**63), 2**63]
+FLOATS = [0.0, -0.0, 1.0, -1.0, 2.5, float("nan"), float("inf"), float("-inf"), 1e30, -1e-30]
+OTHERS = [True, None, "x", "", "mean", pygrad.float32, pygrad.int64, object(), {}, b"x", 3j, ...]
+OTHERS += [slice(3, 1), (slice(None), 0), [[1, 2], [3]]]
+
+
+def hostile_tensor(chance: random.Random) -> Any:
+    """Any shape, dtype and layout, with the values that formulas divide by or overflow on."""
+    shape, dtype = chance.choice(SHAPES), chance.choice(DTYPES)
+    n = int(np.prod(shape))
+    if dtype.startswith("float"):
+        values: list[Any] = [chance.choice(FLOATS) for _ in range(n)]
+    elif dtype == "bool":
+        values = [chance.random() < 0.5 for _ in range(n)]
+    else:
+        bounds = np.iinfo(dtype)
+        values = [chance.choice([0, 1, 2, 5, bounds.min, bounds.max]) for _ in range(n)]
+    made = pygrad.from_numpy(np.array(values, dtype=dtype).reshape(shape))
+    made = chance.choice(LAYOUTS)(made)
+    return made.requires_grad_(dtype.startswith("float") and chance.random() < 0.4)
+
+
+def hostile(chance: random.Random) -> Any:
+    """Any argument."""
+    kind = chance.random()
+    if kind < 0.4:
+        return hostile_tensor(chance)
+    if kind < 0.65:
+        return chance.choice(INTEGERS)
+    if kind < 0.75:
+        return [chance.choice(INTEGERS) for _ in range(chance.randrange(5))]
+    if kind < 0.85:
+        return [hostile_tensor(chance) for _ in range(chance.randrange(4))]
+    return chance.choice(FLOATS + OTHERS)
+
+
+def first_and_second_order(result: Any, args: Any) -> None:
+    """Gradients of all that can have one."""
+    outputs = [t for t in leaves(result) if t.requires_grad]
+    inputs = [t for t in leaves(args) if t.requires_grad]
+    if not outputs or not inputs:
+        return
+    total = sum(t.sum() for t in outputs)
+    gradients = pygrad.autograd.grad(total, inputs, allow_unused=True, create_graph=True)
+    again = [g for g in gradients if g is not None and g.requires_grad]
+    if again:
+        sum(g.sum() for g in again).backward()  # type: ignore[attr-defined]
+
+
+@swept(lambda entry: bool(samples(entry)))
+@leaves_nothing
+def test_hostile_arguments_are_no_breakdown(entry: Entry) -> None:
+    for turn in range(TRIES):
+        chance = random.Random(f"{entry.id} {turn}")
+        args, kwargs = build(chance.choice(samples(entry)), chance.choice(DTYPES))
+        for _ in range(chance.choice([1, 1, 2, 3])):
+            place = chance.randrange(len(args) + len(kwargs) + 1)
+            if place < len(args):
+                args[place] = hostile(chance)
+            elif kwargs:
+                kwargs[chance.choice(list(kwargs))] = hostile(chance)
+        with no_breakdown():
+            first_and_second_order(entry.function(*args, **kwargs), [args, kwargs])
+    assert pygrad.ones(3).sum().item() == 3
+
+
+def test_counts_beyond_all_memory_are_errors_after_which_all_works() -> None:
+    x, none = pygrad.zeros(1, 1), pygrad.zeros(0)
+    for count in (2**31 - 1, 2**31, 2**40, 2**62):
+        for call in (
+            lambda n=count: x.tensor_split(n),
+            lambda n=count: none.chunk(n),
+            lambda n=count: pygrad.mvlgamma(x + 3, n),
+            lambda n=count: pygrad.zeros(1).expand(n).unbind(),
+        ):
+            with pytest.raises(PROPER_ERRORS):
+                call()
+        assert len(x.chunk(count)) == 1
+    assert (x + 1).tolist() == [[1.0]]
+
+
+def test_pieces_and_lists_may_be_many() -> None:
+    n = 70_000
+    x = pygrad.zeros(n, requires_grad=True)
+    for pieces in (x.split(1), x.split([1] * n), x.tensor_split(n), x.unbind()):
+        assert len(pieces) == n
+        (gradient,) = pygrad.autograd.grad(pieces[-1].sum() + 2 * pieces[3].sum(), x)
+        assert gradient[[0, 3, -1]].tolist() == [0.0, 2.0, 1.0]
+    pygrad.stack(list(x.unbind())).sum().backward()
+    assert x.grad.sum().item() == n
