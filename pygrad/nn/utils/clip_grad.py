@@ -42,7 +42,8 @@ def get_total_norm(
     """
     parts = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     norm_type = float(norm_type)
-    return pygrad._C._grad_norm(parts, norm_type, error_if_nonfinite)
+    total: Tensor = pygrad._C._grad_norm(parts, norm_type, error_if_nonfinite)
+    return total
 
 
 def clip_grads_with_norm_(
@@ -92,7 +93,10 @@ def clip_grad_norm_(
                 "`parameters` is an empty generator, no gradient clipping will occur.",
                 stacklevel=2,
             )
-    return pygrad._C._clip_grads_(parts, float(max_norm), float(norm_type), error_if_nonfinite)
+    total: Tensor = pygrad._C._clip_grads_(
+        parts, float(max_norm), float(norm_type), error_if_nonfinite
+    )
+    return total
 
 
 def clip_grad_norm(
