@@ -111,7 +111,7 @@ export function mount(section, shell) {
   $('pad-shares').append(...bars);
 
   function showShares(shares) {
-    if (!shares) return;
+    if (!shares || !drawn) return; // what was cleared meanwhile is not read
     const best = shares.indexOf(Math.max(...shares));
     bars.forEach((bar, i) => {
       bar.className = i === best ? 'best' : '';
