@@ -23,6 +23,9 @@ const CYCLE =
   'memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to ' +
   'reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.';
 
+const BACKWARD = { grad_tensors: null, retain_graph: null, create_graph: false, inputs: null };
+const GRAD = { grad_outputs: null, retain_graph: null, create_graph: false, only_inputs: true, allow_unused: null, is_grads_batched: false,
+  materialize_grads: false };
 const list = (value) => (Array.isArray(value) ? value : [value]);
 
 /** torch.autograd over a library of tensors. */
@@ -79,8 +82,7 @@ export function makeAutograd(library, engine) {
    * @param {...(Gradients | Places | boolean | BackwardOptions | undefined)} rest grad_tensors, retain_graph,
    *   create_graph, inputs, or an options object in the place of any @returns {void} */
   function backward(tensors, ...rest) {
-    const { grad_tensors, create_graph, inputs, retain_graph } =
-      bind('backward', { grad_tensors: null, retain_graph: null, create_graph: false, inputs: null }, rest);
+    const { grad_tensors, create_graph, inputs, retain_graph } = bind('backward', BACKWARD, rest);
     const wanted = inputs === null ? [] : places(inputs, 'backward');
     const outputs = roots(tensors);
     const grads = seeds(outputs, grad_tensors);
@@ -118,19 +120,16 @@ export function makeAutograd(library, engine) {
    * @returns {I extends Tensor | GradientEdge | any[] ? Tensor[] : {[Name in keyof I]: Tensor}} a tensor an input, null
    *   where allow_unused lets it be unused; of an object of inputs, an object */
   function grad(outputs, inputs, ...rest) {
-    const { grad_outputs, is_grads_batched, ...given } = bind('grad', {
-      grad_outputs: null, retain_graph: null, create_graph: false, only_inputs: true, allow_unused: null, is_grads_batched: false,
-      materialize_grads: false,
-    }, rest);
-    const { create_graph, materialize_grads } = given;
-    if (materialize_grads && given.allow_unused === false)
+    const options = bind('grad', GRAD, rest);
+    const { create_graph, materialize_grads } = options;
+    if (materialize_grads && options.allow_unused === false)
       throw new ValueError('Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.');
     const [of, at] = [roots(outputs), places(inputs, 'grad')];
-    const grads = seeds(of, grad_outputs);
-    const retain_graph = given.retain_graph ?? create_graph;
-    const allow_unused = given.allow_unused ?? materialize_grads;
-    const found = is_grads_batched ? batched(of, at, grads, { retain_graph, create_graph, allow_unused, materialize_grads })
-      : walk(of, at, (...args) => C._grad(args[0], args[1], grads, retain_graph, create_graph, allow_unused, materialize_grads, args[2]));
+    const grads = seeds(of, options.grad_outputs);
+    const retain_graph = options.retain_graph ?? create_graph;
+    const allow_unused = options.allow_unused ?? materialize_grads;
+    const found = options.is_grads_batched ? batched(of, at, grads, { retain_graph, create_graph, allow_unused, materialize_grads })
+      : walk(of, at, (ys, xs, edges) => C._grad(ys, xs, grads, retain_graph, create_graph, allow_unused, materialize_grads, edges));
     return isOptions(inputs) ? Object.fromEntries(Object.keys(inputs).map((name, i) => [name, found[i]])) : found;
   }
 

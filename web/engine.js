@@ -232,6 +232,13 @@ export class Engine {
     return Number.isSafeInteger(value) ? value : i64[k];
   }
 
+  /** The integers in n words from word k of memory on. */
+  words(k, n) {
+    const found = [];
+    for (let i = 0; i < n; i++) found.push(this.word(k + i));
+    return found;
+  }
+
   /** Writes an integer to word k of memory. */
   setWord(k, value) {
     const { u32, i64 } = this.view;
@@ -252,7 +259,7 @@ export class Engine {
       return 0;
     }
     const from = place('frame_host_in');
-    const handles = Array.from({ length: n }, (_, i) => this.word(from + i));
+    const handles = this.words(from, n);
     try {
       if (++this.depth > MOST_NESTED) throw new (errorClass('RecursionError'))(`pygrad: ${MOST_NESTED} callbacks within each other`);
       const results = this.onHostCall(kind, id, handles);
@@ -503,7 +510,7 @@ export class Engine {
   collectPending() {
     for (let id; (id = this.exports.pg_dropped()); ) this.onDropped(id);
     for (let at; (at = this.exports.pg_warning()); ) this.warnings.push(this.text(at));
-    for (const text of this.warnings.splice(0)) this.onWarning(text);
+    while (this.warnings.length) this.onWarning(this.warnings.shift());
   }
 
   /** The result of the last call if it is not one tensor. @param {Finish} finish */
@@ -512,15 +519,14 @@ export class Engine {
     const n = this.view.i32[(this.frame + this.layout.frame_result_tag) / 4 + 1];
     const at = (this.frame + this.layout.frame_result) / 8;
     const value = this.word(at);
-    const words = () => Array.from({ length: n }, (_, i) => this.word(value / 8 + i));
     switch (tag) {
       case TAG.INT: return value;
       case TAG.FLOAT: return this.view.f64[at];
       case TAG.BOOL: return value !== 0;
       case TAG.DTYPE: return finish.dtype(value);
       case TAG.STR: return this.text(value);
-      case TAG.INTS: return words();
-      case TAG.TENSORS: return words().map((handle) => (handle ? finish.tensor(handle) : null));
+      case TAG.INTS: return this.words(value / 8, n);
+      case TAG.TENSORS: return this.words(value / 8, n).map((handle) => (handle ? finish.tensor(handle) : null));
       default: return undefined;
     }
   }

@@ -10,9 +10,12 @@ import { typeName } from './hooks.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
 
+/** @type {any[]} */
+const NONE = [];
+
 /** torch.autograd.Function and what belongs to it, over a library of tensors. */
 export function makeFunction(library, engine) {
-  const { C, Tensor, Node, hooks, withModes, remember, known } = library;
+  const { C, Tensor, Node, hooks, withModes, remember, known, find } = library;
   const handleOf = (value) => (value instanceof Tensor ? value.alive() : 0);
   const withGrad = (on, fn) => withModes(on ? 0 : MODES.GRAD, on ? MODES.GRAD : 0, fn);
 
@@ -22,12 +25,12 @@ export function makeFunction(library, engine) {
    * in the graph. Any other attribute may be set on it. */
   class FunctionCtx extends Node {
     /** For each argument of forward whether it needs a gradient. @type {boolean[]} */
-    needs_input_grad = [];
+    needs_input_grad = NONE;
     /** Whether missing gradients are made zeros. @type {boolean} */
     materialize_grads = true;
-    #saves = [];
-    #dirty = [];
-    #constant = [];
+    #saves = NONE;
+    #dirty = NONE;
+    #constant = NONE;
     #forward = null;
 
     /** @private */
@@ -104,8 +107,10 @@ export function makeFunction(library, engine) {
         (i, type) => new TypeError(`save_for_backward can only save variables, but argument ${i} is of type ${type}`), null) : [];
       const constant = marked(this.#constant, () => new RuntimeError('mark_non_differentiable only accepts variable arguments, but got '));
       const dirty = marked(this.#dirty, () => new RuntimeError('mark_dirty can only accept variables, but argument '));
-      const lists = [inputs.map(handleOf), outputs.map(handleOf), dirty, constant, saves];
-      const made = C._custom_finish(this.address, [...lists.map((l) => l.length), Number(separate), Number(this.materialize_grads), ...lists.flat()]);
+      const counts = [inputs.length, outputs.length, dirty.length, constant.length, saves.length];
+      const made = C._custom_finish(this.address, [
+        ...counts, Number(separate), Number(this.materialize_grads), ...inputs.map(handleOf), ...outputs.map(handleOf), ...dirty, ...constant, ...saves,
+      ]);
       const dual = { saved: this.#forward, dirty, constant };
       this.#forward = null;
       return [outputs.map((old, i) => made[i] ?? old), dual];
@@ -170,11 +175,14 @@ export function makeFunction(library, engine) {
     const ctx = new made(address, id, kind);
     ctx.needs_input_grad = needs.map(Boolean);
     const dual = library.suspendTangents(inputs);
+    const was = engine.modes;
     let output;
     try {
-      output = withGrad(false, () => kind.forward(...(separate ? [] : [ctx]), ...args));
-      if (separate) withGrad(false, () => { kind.setup_context(ctx, args, output); });
+      engine.modes = was & ~MODES.GRAD;
+      output = separate ? kind.forward(...args) : kind.forward(ctx, ...args);
+      if (separate) kind.setup_context(ctx, args, output);
     } finally {
+      engine.modes = was;
       dual?.resume();
     }
     const outputs = Array.isArray(output) ? output : [output];
@@ -201,7 +209,7 @@ export function makeFunction(library, engine) {
 
   /** The ctx of a custom node; the engine holds it, or somebody else does. */
   function ctxOf(id) {
-    const found = hooks.objects.get(id) ?? Array.from(known.values(), (ref) => ref.deref()).find((object) => object?.id === id);
+    const found = hooks.objects.get(id) ?? Array.from(known.keys(), find).find((object) => object?.id === id);
     if (!found) throw new RuntimeError('pygrad: the ctx of a custom function is gone');
     return found;
   }

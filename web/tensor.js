@@ -59,12 +59,12 @@ export const ellipsis = Symbol('...');
 export function makeTensors(engine) {
   const library = {};
   const hooks = makeHooks(engine, library);
-  const known = new Map();
+  const known = new Map(); // objects by reference; those that no scope disposes of as WeakRefs
   let scope = null;
 
   const finalizers = new FinalizationRegistry((reference) => {
     engine.released.push(reference);
-    if (known.get(reference)?.deref() === undefined) known.delete(reference);
+    if (!find(reference)) known.delete(reference);
   });
 
   /** Makes an object the owner of its reference to a tensor or node, until it dies or its scope ends. */
@@ -74,25 +74,33 @@ export function makeTensors(engine) {
   }
 
   function watch(object) {
+    const reference = object.handle ?? object.address;
     object.watched = true;
-    finalizers.register(object, object.handle ?? object.address, object);
+    finalizers.register(object, reference, object);
+    if (known.get(reference) === object) known.set(reference, new WeakRef(object));
   }
 
   /** Lets go of the reference of an owner that lives on. */
   function letGo(object, reference) {
     if (object.watched) finalizers.unregister(object);
+    if (find(reference) === object) known.delete(reference);
     engine.released.push(reference);
   }
 
   /** Makes `recall` find this very object for what it refers to: a node, or a tensor that the engine
    * may hand back. */
   function remember(object) {
-    known.set(object.handle ?? object.address, new WeakRef(object));
+    known.set(object.handle ?? object.address, object.watched ? new WeakRef(object) : object);
     return object;
   }
 
+  function find(reference) {
+    const found = known.get(reference);
+    return found instanceof WeakRef ? found.deref() : found;
+  }
+
   function recall(reference) {
-    const found = known.get(reference)?.deref();
+    const found = find(reference);
     return (found?.handle ?? found?.address) === reference ? found : undefined;
   }
 
@@ -142,7 +150,7 @@ export function makeTensors(engine) {
 
     #numbers(field) {
       const from = engine.u32(this.#at + engine.layout[field]) / 8;
-      return Array.from({ length: this.ndim }, (_, i) => engine.word(from + i));
+      return engine.words(from, this.ndim);
     }
 
     /** How often the memory was written to. @returns {number} */
@@ -451,7 +459,7 @@ export function makeTensors(engine) {
   }
 
   return Object.assign(library, {
-    Tensor, gradOf, spaces, table, C, hooks, tensor, hold, letGo, known, remember, recall, adopt, withModes, outside, scope: runScope,
+    Tensor, gradOf, spaces, table, C, hooks, tensor, hold, letGo, known, find, remember, recall, adopt, withModes, outside, scope: runScope,
   });
 }
 
