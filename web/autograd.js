@@ -31,7 +31,7 @@ const list = (value) => (Array.isArray(value) ? value : [value]);
 /** torch.autograd over a library of tensors. */
 export function makeAutograd(library, engine) {
   const { C, Tensor, spaces } = library;
-  const { stack, zeros_like } = spaces.f;
+  const { zeros_like } = spaces.f;
   let warned = false;
 
   const graph = makeGraph(library, engine);
@@ -103,13 +103,13 @@ export function makeAutograd(library, engine) {
     const sizes = [...new Set(grads.filter(Boolean).map((g) => g.shape[0]))];
     if (sizes.length !== 1)
       throw new ValueError(`vmap: Expected all tensors to have the same size in the mapped dimension, got sizes [${sizes}] for the mapped dimension`);
-    const rows = Array.from({ length: sizes[0] }, (_, i) => walk(outputs, inputs, (of, at, edges) => C._grad(of, at,
-      grads.map((g) => g && g.index(i)), retain_graph || i + 1 < sizes[0], create_graph, allow_unused, false, edges)));
-    return inputs.map((at, k) => {
-      if (rows[0][k]) return stack(rows.map((row) => row[k]));
+    const found = sizes[0] ? walk(outputs, inputs, (of, at, edges) =>
+      C._grad(of, at, grads, retain_graph, create_graph, allow_unused, false, edges, sizes[0])) : [];
+    return found.map((rows, k) => {
+      if (rows) return rows;
       if (!materialize_grads) return null;
-      if (!(at instanceof Tensor)) throw new RuntimeError('materialize_grads cannot be used when the given input is a GradientEdge');
-      return zeros_like(at, { requires_grad: create_graph });
+      if (!(inputs[k] instanceof Tensor)) throw new RuntimeError('materialize_grads cannot be used when the given input is a GradientEdge');
+      return zeros_like(inputs[k], { requires_grad: create_graph });
     });
   }
 
@@ -134,6 +134,9 @@ export function makeAutograd(library, engine) {
   }
 
   library.backward = backward;
+  /** The gradients of every element of a tensor, stacked. */
+  library.rowsOf = (output, inputs, create_graph) =>
+    walk([output], inputs, (of, at, edges) => C._grad(of, at, [], true, create_graph, true, false, edges, output.numel()));
   const { allow_mutation_on_saved_tensors } = graph;
   const { Function, once_differentiable } = fn;
   const autograd = {

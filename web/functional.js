@@ -39,7 +39,7 @@ const constantMatrix = (matrix, i) =>
   `The ${matrix} of the user-provided function is independent of input ${i}.${NOT_STRICT} when create_graph=True.`;
 
 /** torch.autograd.functional over a library of tensors and its torch.autograd. */
-export function makeFunctional({ Tensor, spaces }, { grad, enable_grad, grad_mode, is_grad_enabled, forward_ad }) {
+export function makeFunctional({ Tensor, spaces, rowsOf }, { grad, enable_grad, grad_mode, is_grad_enabled, forward_ad }) {
   const { stack, zeros_like } = spaces.f;
   const each = (value) => (Array.isArray(value) ? value : [value]);
   const like = (question, values) => (Array.isArray(question) ? values : values[0]);
@@ -198,30 +198,18 @@ export function makeFunctional({ Tensor, spaces }, { grad, enable_grad, grad_mod
   }
   const sizesOf = (given) => given.map((t) => t.numel());
 
-  /** The Jacobian by one backward a number of the outputs. */
+  /** The Jacobian by one backward a number of the outputs, those of an output in one call. */
   function rows(outputs, points, { create_graph, strict }) {
     return outputs.map((y, i) => {
-      const found = y.reshape([-1]).unbind(0).map((element) => {
-        const grads = pullBack([element], points, null, { retain_graph: true, create_graph });
-        return grads.map((g, k) => {
-          if (strict && !g) throw new RuntimeError(`Output ${i} of the user-provided function is independent of input ${k}.${NOT_STRICT}.`);
-          if (strict && create_graph && !g.requires_grad) throw new RuntimeError(constantMatrix('jacobian', i));
-          return g ?? zeros_like(points[k]);
-        });
+      const absent = points.map(() => null);
+      const found = y.numel() ? (y.requires_grad ? rowsOf(y, points, create_graph) : absent) : stack([]);
+      return points.map((x, k) => {
+        const shape = [...y.shape, ...x.shape];
+        if (strict && !found[k]) throw new RuntimeError(`Output ${i} of the user-provided function is independent of input ${k}.${NOT_STRICT}.`);
+        if (strict && create_graph && !found[k].requires_grad) throw new RuntimeError(constantMatrix('jacobian', i));
+        return found[k]?.view(shape) ?? spaces.f.zeros(shape, { dtype: x.dtype });
       });
-      return points.map((x, k) => stack(found.map((row) => row[k])).view([...y.shape, ...x.shape]));
     });
-  }
-
-  /** The Jacobian by one batch of backwards: every unit vector of the outputs. */
-  function rowsAtOnce(outputs, points, { create_graph }) {
-    const flat = outputs.map((y) => y.reshape([-1]));
-    const batches = pullBack(flat, points, units(outputs), { create_graph, is_grads_batched: true });
-    const columns = points.map((x, k) => {
-      const batch = batches[k] ?? zeros_like(x).expand([sizesOf(outputs).reduce((a, b) => a + b), ...x.shape]);
-      return batch.split(sizesOf(outputs), 0).map((piece, i) => piece.view([...outputs[i].shape, ...x.shape]));
-    });
-    return outputs.map((_, i) => columns.map((column) => column[i]));
   }
 
   /** The Jacobian in forward mode, by the unit vectors of the inputs. */
@@ -263,7 +251,7 @@ export function makeFunctional({ Tensor, spaces }, { grad, enable_grad, grad_mod
       demandHistory(outputs, 'outputs', strict);
       if (vectorize && strict)
         throw new RuntimeError('torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set `strict=False` or `vectorize=False`.');
-      const table = (vectorize ? rowsAtOnce : rows)(outputs, points, options);
+      const table = rows(outputs, points, options);
       return like(output, finished(table, create_graph).map((row) => like(inputs, row)));
     });
   }

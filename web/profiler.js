@@ -184,8 +184,7 @@ export function makeProfiler({ C, table }, engine) {
       engine.clock = plainClock;
       this.#events = Object.assign(EventList.from([...(this.#events ?? []), ...this.#read()]), { options: this.options });
       this.#stacks.clear();
-      C._profile_start(false); // lets the engine's memory go
-      C._profile_stop();
+      C._profile_clear();
     }
 
     /** Records what fn runs. @template T @param {() => T} fn @returns {T} */
