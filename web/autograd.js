@@ -137,11 +137,9 @@ export function makeAutograd(library, engine) {
   /** The gradients of every element of a tensor, stacked. */
   library.rowsOf = (output, inputs, create_graph) =>
     walk([output], inputs, (of, at, edges) => C._grad(of, at, [], true, create_graph, true, false, edges, output.numel()));
-  const { allow_mutation_on_saved_tensors } = graph;
-  const { Function, once_differentiable } = fn;
   const autograd = {
-    backward, grad, ...modes, ...makeAnomaly(library, engine), graph, forward_ad, Function, once_differentiable, function: fn,
-    allow_mutation_on_saved_tensors,
+    backward, grad, ...modes, ...makeAnomaly(library, engine), graph, forward_ad, function: fn, Function: fn.Function,
+    once_differentiable: fn.once_differentiable, allow_mutation_on_saved_tensors: graph.allow_mutation_on_saved_tensors,
   };
   return Object.assign(autograd, {
     functional: makeFunctional(library, autograd), ...makeGradcheck(library, autograd, engine), profiler: makeProfiler(library, engine),

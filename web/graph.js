@@ -73,9 +73,6 @@ export function makeGraph(library, engine) {
     /** Grows with every node that is recorded. @returns {number | bigint} */
     _sequence_nr() { return unsigned(C._node_sequence(this.alive())); }
 
-    /** @param {number | bigint} sequence_nr */
-    _set_sequence_nr(sequence_nr) { C._node_set_sequence(this.alive(), sequence_nr); }
-
     /** What the gradient of each output must look like.
      * @returns {{dtype: any, shape: number[]}[]} */
     get _input_metadata() {

@@ -25,26 +25,16 @@ export async function load(source) {
   const { no_grad, enable_grad, inference_mode, set_grad_enabled, is_grad_enabled, is_inference_mode_enabled } = autograd;
 
   return {
-    ...spaces.f,
-    ...dtypes,
-    Tensor, tensor, scope,
+    ...spaces.f, ...dtypes, Tensor, tensor, scope, ellipsis,
     /** A part of a subscript: `x.index(torch.slice(0, 2))`. @type {(start?: number | null, stop?: number | null, step?: number | null) => Slice} */
     slice: (...bounds) => new Slice(...bounds),
-    ellipsis,
-    ...makeRandom(C),
-    ...makeSerialization(tensors),
-    autograd,
-    no_grad, enable_grad, inference_mode, set_grad_enabled, is_grad_enabled, is_inference_mode_enabled,
-    nn: makeNn(tensors, autograd),
-    optim: makeOptim(tensors),
+    ...makeRandom(C), ...makeSerialization(tensors),
+    autograd, no_grad, enable_grad, inference_mode, set_grad_enabled, is_grad_enabled, is_inference_mode_enabled,
+    nn: makeNn(tensors, autograd), optim: makeOptim(tensors),
     /** @type {Linalg} */
     linalg: spaces.l,
     /** @type {Special} */
     special: spaces.s,
-    errors: core,
-    _C: C,
-    _engine: engine,
-    _hooks: tensors.hooks.objects,
-    live_count: () => engine.liveCount(),
+    errors: core, _C: C, _engine: engine, _hooks: tensors.hooks.objects, live_count: () => engine.liveCount(),
   };
 }

@@ -99,7 +99,7 @@ test('gradcheck agrees with finite differences, and says where not', () => {
   leavesNothing(() => {
     for (const fast_mode of [false, true])
       for (const check_forward_ad of [false, true])
-        assert.equal(gradcheck(f, [leaf(1, 2), leaf(3, 4)], { fast_mode, check_forward_ad, check_batched_grad: true }), true);
+        assert.equal(gradcheck(f, [leaf(1, 2), leaf(3, 4)], { fast_mode, check_forward_ad, check_grad_dtypes: true }), true);
     assert.equal(gradcheck((a) => a.t().sum(0), torch.randn([2, 3], { dtype: torch.float64 }).t().requires_grad_()), true);
   });
   class Bad extends Function {
@@ -112,6 +112,7 @@ test('gradcheck agrees with finite differences, and says where not', () => {
   assert.equal(gradcheck(Bad.apply, leaf(1), { raise_exception: false }), false);
   assert.throws(() => gradcheck(f, [x, x]), { name: 'ValueError', message: /at least one input tensor to require gradient/ });
   assert.throws(() => gradcheck(f, [leaf(1), x], { check_backward_ad: false }), { name: 'AssertionError' });
+  assert.throws(() => gradcheck(f, [leaf(1), x], { check_batched_grad: true }), { name: 'NotImplementedError', message: /check_batched_grad/ });
   assert.throws(() => gradcheck(f, [leaf(1), x], { eps_: 1 }), { name: 'TypeError', message: /unexpected keyword argument/ });
 });
 
