@@ -2,6 +2,7 @@
  * that a call settles the first and the end of the level forgets both. */
 #include "forward.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "anomaly.h"
@@ -193,6 +194,59 @@ static Tensor *owned(Tensor *y, const Tangents *t) {
   return known_elsewhere ? frozen(y) : y;
 }
 
+/* A derivative that there is not, in PyTorch's words for tangents. */
+static void refuse_tangent(void) {
+  static const char *const names[][2] = {{"_cdist_backward", "_cdist_forward"},
+                                         {"_pdist_backward", "_pdist_forward"},
+                                         {"aten::multi_margin_loss_backward", "multi_margin_loss"},
+                                         {"aten::multilabel_margin_loss_backward", "multilabel_margin_loss_forward"},
+                                         {"zeta", "special_zeta"},
+                                         {"embedding_renorm", "embedding_renorm_"},
+                                         {"set_", "set_"}};
+  const char *text = status_message(), *at = strstr(text, "derivative for ");
+  if (!at || at - text > 4) return;
+  bool unknown = at == text; /* to PyTorch's table */
+  char name[64];
+  at += unknown ? 15 : 16;
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(at, unknown ? " " : "':"), at);
+  at = name;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(name, names[i][0]) == 0) at = names[i][1], unknown = false;
+  status_clear();
+  bool inplace = at[strlen(at) - 1] == '_';
+  fail(ERR_NOT_IMPLEMENTED, "Trying to use forward AD with %s that does not support it%s%s", at,
+       unknown ? "." : " because it has not been implemented yet.\nPlease file an issue to PyTorch at "
+                       "https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml so that we can prioritize its "
+                       "implementation", unknown ? "" : inplace ? "." : " or submit a PR adding the implementation to derivatives.yaml");
+}
+
+/* The tangents of these are sums with a term for each input, in PyTorch zeros where the input has no tangent, and so depend
+ * on the inputs even where they are constant in them. */
+static const char *const tied =
+    " Mul Div Addbmm Addcdiv Addcmul Addmm Addmv Addr Baddbmm BinaryCrossEntropy Bmm Convolution Dot Fmod1 Hardshrink "
+    "Hardsigmoid Hardtanh Ldexp LeakyRelu Lerp1 LinalgCross LinalgSolveEx LinalgSolveTriangular Mm Mv NativeBatchNorm "
+    "NativeGroupNorm NativeLayerNorm PreluKernel Relu Remainder1 RreluWithNoise Softshrink SpecialXlog1Py Threshold Vdot Xlogy ";
+
+static void grad_tied(Node *n, Tensor **g, Tensor **gi) {
+  (void)g;
+  for (int i = 0; i < n->n_edges; i++) {
+    if (!needs(n, i)) continue;
+    const OutputMeta *m = &n->edges[i].node->outputs[n->edges[i].input_nr];
+    gi[i] = tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype);
+  }
+}
+static const NodeType Tied = {"AddBackward0", grad_tied, ""};
+
+/* An input that is added stands by itself: the first of addmm and its like, the bias of convolutions and norms. */
+static bool is_tied(const Node *n) {
+  char text[84];
+  snprintf(text, sizeof text, " %s ", node_stem(n));
+  bool adds = strncmp(text, " Add", 4) == 0 || strncmp(text, " Badd", 5) == 0, biased = text[1] == 'N' || strncmp(text, " Conv", 5) == 0;
+  bool others = false;
+  for (int i = 0; i < n->n_edges; i++) others |= n->tangents->at[i] && i != (adds ? 0 : biased ? 2 : -1);
+  return others && strstr(tied, text);
+}
+
 /* J t, of the shape and type of y, which is output `output_nr` of n; NULL: zero. Leaves recording on. */
 static Tensor *product(Node *n, int output_nr, Tensor *y) {
   int outputs = output_nr + 1 > n->n_outputs ? output_nr + 1 : n->n_outputs;
@@ -213,6 +267,7 @@ static Tensor *product(Node *n, int output_nr, Tensor *y) {
   saved_hooks_pop();
   int count = ok ? pair(n, gi, roots, with) : 0;
   if (!failed() && count) engine_product(count, roots, with, record, since, u, &jt);
+  if (failed()) refuse_tangent();
   return jt;
 }
 
@@ -225,6 +280,8 @@ static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
   Tensor *jt = product(n, output_nr, y);
   grad_mode = recording = recorded;
   if (!failed() && jt) jt = owned(jt, n->tangents);
+  if (jt && !failed() && recorded && !n->unrecorded && !tensor_requires_grad(jt) && is_tied(n))
+    set_history(jt, node_beside(&Tied, n));
   scratch_release(scratch);
   pool_release(mark, jt);
   back(was);

@@ -164,6 +164,15 @@ Node *node_new(const NodeType *type, int n_saves, int n_numbers, ...) {
 
 Node *node_alone(const NodeType *type, int n_saves) { return node_bare(type, 0, n_saves, 0); }
 
+Node *node_beside(const NodeType *type, const Node *n) {
+  Node *made = node_bare(type, n->n_edges, 0, 0);
+  for (int i = 0; made && i < n->n_edges; i++) {
+    made->edges[i] = n->edges[i];
+    node_retain(n->edges[i].node);
+  }
+  return made;
+}
+
 bool node_make_saves(Node *n, int n_saves) {
   if (!n_saves) return true;
   n->saves = mem_alloc_zero((size_t)n_saves * sizeof *n->saves);

@@ -138,6 +138,7 @@ bool tensor_tracked(const Tensor *t);
 Node *node_new(const NodeType *type, int n_saves, int n_numbers, ...); /* Tensor *..., NULL */
 Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n, Tensor *const *inputs);
 Node *node_alone(const NodeType *type, int n_saves); /* not recorded: keeps tensors as nodes do */
+Node *node_beside(const NodeType *type, const Node *n); /* of the same inputs */
 /* For nodes whose saves are counted only later (NODE_HOST). */
 bool node_make_saves(Node *n, int n_saves);
 /* Whether the gradient of this input is wanted: by anyone when recording, by the running backward in a GRAD. */
