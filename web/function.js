@@ -5,13 +5,15 @@
  * what is saved. Here is the protocol: classes, ctx, the calls of forward and backward. The engine stops
  * at a custom node and says what to run, so the function runs with nothing of the engine on the stack.
  */
-import { HOST, MODES, NotImplementedError, RuntimeError, within } from './engine.js';
+import { errorClass, HOST, MODES, NotImplementedError, RuntimeError, within } from './engine.js';
 import { typeName } from './hooks.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
 
 /** @type {any[]} */
 const NONE = [];
+/** Backwards of custom functions within each other: half of what the host's stack holds. */
+const MOST_NESTED = 400;
 
 /** torch.autograd.Function and what belongs to it, over a library of tensors. */
 export function makeFunction(library, engine) {
@@ -224,6 +226,8 @@ export function makeFunction(library, engine) {
 
   const run = (id, handles) => encode(ctxOf(id).run(handles.map((handle) => (handle ? library.adopt(handle) : null))));
 
+  let depth = 0;
+
   /** Carries a backward to its end: what the engine gave first, and then gives last. */
   function walk(first) {
     let step = first;
@@ -231,10 +235,13 @@ export function makeFunction(library, engine) {
       const [task, id, records, ...handles] = step;
       let given;
       try {
+        if (++depth > MOST_NESTED) throw new (errorClass('RecursionError'))(`pygrad: ${MOST_NESTED} backwards within each other`);
         given = withGrad(records, () => run(id, handles));
       } catch (error) {
         C._backward_abort(task);
         throw error;
+      } finally {
+        depth--;
       }
       step = C._backward_resume(task, ...given);
     }

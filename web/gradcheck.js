@@ -18,14 +18,13 @@ import { bind, errorClass, NotImplementedError, RuntimeError, ValueError } from 
 /** What `gradcheck` and `gradgradcheck` found to be wrong. */
 export class GradcheckError extends RuntimeError { name = 'GradcheckError'; }
 
-const AssertionError = errorClass('AssertionError');
 const NOT_REENTRANT = (tol) =>
   'Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values, although ' +
   `analytical gradient matches numerical gradient.The tolerance for nondeterminism was ${tol}.`;
 const UNDEFINED = 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"';
 const EXPECTED_ZERO = 'Numerical gradient for function expected to be zero';
 
-function demand(holds, message) { if (!holds) throw new AssertionError(message); }
+function demand(holds, message) { if (!holds) throw new (errorClass('AssertionError'))(message); }
 
 const each = (value) => (Array.isArray(value) ? value : [value]);
 

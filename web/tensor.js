@@ -447,7 +447,7 @@ export function makeTensors(engine) {
       return value;
     };
     try {
-      return keep(fn(keep));
+      return keep(within(() => {}, () => {}, () => fn(keep)));
     } finally {
       scope = outer;
       for (const each of mine) {

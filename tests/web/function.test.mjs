@@ -181,6 +181,9 @@ test('backwards run within backwards, hundreds deep', () => {
   const x = leaf(2);
   Deep.apply(x, 300).backward();
   assert.equal(x.grad.item(), 1);
+  assert.throws(() => Deep.apply(x, 2000).backward(), { name: 'RecursionError', message: /backwards within each other/ });
+  Deep.apply(x, 300).backward();
+  assert.equal(x.grad.item(), 2);
 });
 
 test('a function in the history of a view runs from within', () => {
