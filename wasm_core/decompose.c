@@ -336,8 +336,8 @@ void t_slogdet(Tensor *a, const char *op, Tensor *out[2]) {
   if (blocked(a, a) || !check_square(a, op, "A") || !check_float(a, op)) return;
   Node *n = node_new(&LinalgSlogdetBackward0, 4, 0, a, NULL);
   save(n, 0, a);
-  bool done = determinants(a, n, 1, r);
-  for (int i = 0; i < 2; i++) out[i] = set_history_at(done ? r[i + 1] : NULL, n, i);
+  if (determinants(a, n, 1, r)) out[0] = r[1], out[1] = r[2];
+  set_histories(out, n, 2);
   save_output(n, 3, out[0]);
 }
 
@@ -556,7 +556,7 @@ Tensor *t_cholesky(Tensor *a, bool upper) {
 
 /* Gives `count` results their node, which saves them in order. */
 static void finish(Node *n, int count, Tensor **out) {
-  for (int i = 0; i < count; i++) out[i] = set_history_at(failed() ? NULL : out[i], n, i);
+  set_histories(out, n, count);
   for (int i = 0; i < count && !failed(); i++) save_output(n, i, out[i]);
 }
 

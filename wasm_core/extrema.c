@@ -81,7 +81,7 @@ void t_aminmax(Tensor *x, const int64_t *dim, bool keepdim, Tensor *out[2]) {
     out[i] = fold_same(folds[i], x, mask, NULL);
     if (!keepdim) out[i] = drop_dims(out[i], mask);
   }
-  for (int i = 0; i < 2; i++) set_history_at(out[i], n, i);
+  set_histories(out, n, 2);
   for (int i = 0; n && i < 2; i++) save_output(n, i + 1, out[i]);
 }
 

@@ -241,6 +241,11 @@ Tensor *set_history_at(Tensor *y, Node *n, int output_nr) {
 
 Tensor *set_history(Tensor *y, Node *n) { return set_history_at(y, n, 0); }
 
+void set_histories(Tensor **y, Node *n, int count) {
+  if (failed()) node_drop(n);
+  for (int i = 0; i < count; i++) y[i] = failed() ? NULL : set_history_at(y[i], n, i);
+}
+
 /* ------------------------------------------------------------ edges */
 
 /* engine.c accumulates: this node has no inputs. */

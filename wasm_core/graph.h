@@ -150,7 +150,8 @@ Tensor *saved(Node *n, int slot);               /* NULL if none was saved; fails
 /* Notes what output k is like; `defined`: gradients for it are checked. */
 bool node_describe(Node *n, int k, const Tensor *y, bool defined);
 Tensor *set_history(Tensor *y, Node *n);
-Tensor *set_history_at(Tensor *y, Node *n, int output_nr); /* outputs of one node, in order */
+Tensor *set_history_at(Tensor *y, Node *n, int output_nr); /* outputs of one node, in order; none after one that failed */
+void set_histories(Tensor **y, Node *n, int count);         /* all of them; NULL after a failure */
 /* y as another form of its op records it: PyTorch numbers the nodes of in-place and scalar forms apart. `name` is static. */
 Tensor *renamed(Tensor *y, const char *name);
 Tensor *renamed_with(Tensor *y, const char *name, const char *fields); /* what it saved has other names too */

@@ -776,9 +776,9 @@ Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, do
   Tensor *kept[3] = {NULL};
   kept[0] = group_values(kept + 1, x, groups, weight, bias, eps);
   grad_mode = was;
-  for (int i = 0; i < 3; i++) set_history_at(failed() ? NULL : kept[i], n, i);
+  set_histories(kept, n, 3);
   for (int i = 1; i < 3; i++) save_output(n, i + 1, kept[i]);
-  return failed() ? NULL : kept[0];
+  return kept[0];
 }
 
 /* ------------------------------------------------------------ rms_norm */

@@ -89,8 +89,7 @@ void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool kee
   save(n, 0, x);
   moments(x, mask, correction, s->root, out);
   for (int i = 0; i < 2 && !keepdim; i++) out[i] = drop_dims(out[i], mask);
-  if (!s->pair) set_history(out[0], n);
-  for (int i = 0; i < 2 && s->pair; i++) set_history_at(out[i], n, i);
+  set_histories(out, n, s->pair ? 2 : 1);
   if (n && s->root) save_output(n, 1, out[0]);
 }
 

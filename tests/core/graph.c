@@ -1,5 +1,6 @@
 /* The tape: who gets a node, what a node keeps, how long it lives, and chains of any length. */
 #include "check.h"
+#include "decompose.h"
 
 static Tensor *backward(Tensor *y) {
   engine_backward(1, &y, NULL, false, false, 0, NULL, true, true, NULL);
@@ -99,6 +100,10 @@ static void an_op_that_fails_leaves_no_node(void) {
     CHECK(!ops[k](x, y));
     status_clear();
   }
+  Tensor *several[3];
+  t_linalg_svd(leaf(tensor_full(2, (int64_t[]){2, 1}, DT_F64, NAN)), false, NULL, several);
+  CHECK(failed() && !several[0]);
+  status_clear();
   CHECK(node_live_count() == nodes);
 }
 
