@@ -51,8 +51,24 @@ function sameLeaf(leaf, wanted, mode) {
   if (leaf === null || typeof leaf !== 'object') return leaf === wanted;
   if (leaf.dtype !== wanted?.dtype || leaf.shape.join() !== wanted.shape.join()) return false;
   if (!leaf.elements || !wanted.elements) return leaf.elements === wanted.elements;
-  const allowed = tolerance(leaf.dtype, mode);
-  return leaf.elements.every((value, i) => close(Number(value), wanted.elements[i], allowed));
+  const [elements, allowed] = abridged(leaf.elements, tolerance(leaf.dtype, mode));
+  return elements.every((value, i) => close(value, wanted.elements[i], allowed[i]));
+}
+
+/** So many elements the file has in full; of more than that these many and a weighted sum of all. */
+const MOST = 8;
+const SHOWN = 5;
+const place = (i, length) => Math.floor((i * (length - 1)) / (SHOWN - 1));
+const weight = (i) => 1 + ((7 * i) % 11);
+
+/** The elements as the file has them, and how far each may be off. */
+function abridged(elements, [rtol, atol]) {
+  const all = Array.from(elements, Number);
+  const some = all.length > MOST ? Array.from({ length: SHOWN }, (_, i) => all[place(i, all.length)]) : all;
+  const allowed = some.map(() => [rtol, atol]);
+  if (all.length <= MOST) return [some, allowed];
+  const sum = (of) => all.reduce((before, value, i) => before + of(value) * weight(i), 0);
+  return [[...some, sum((v) => v)], [...allowed, [0, sum((v) => atol + rtol * Math.abs(v)) || 0]]];
 }
 
 /** An outcome in words: tensors as nested lists. */
@@ -64,13 +80,21 @@ export function show(outcome) {
 
 function showLeaf(leaf) {
   if (leaf === null || typeof leaf !== 'object') return String(leaf);
-  if (!leaf.elements) return `${leaf.dtype} of shape [${leaf.shape}], its elements left open`;
-  return `${nested(leaf.shape, Array.from(leaf.elements, Number))} ${leaf.dtype}`;
+  const { dtype, shape, elements } = leaf;
+  if (!elements) return `${dtype} of shape [${shape}], its elements left open`;
+  const count = shape.reduce((a, b) => a * b, 1);
+  const whole = elements.length === count ? `${nested(shape, Array.from(elements, Number))} ${dtype}` : `${dtype} of shape [${shape}]`;
+  if (count <= MOST) return whole;
+  const [some] = elements.length === count ? abridged(elements, [0, 0]) : [elements];
+  const places = Array.from({ length: SHOWN }, (_, i) => place(i, count));
+  return `${whole}\n  elements ${places.join(', ')}: ${some.slice(0, SHOWN).map(brief).join(', ')}; weighted sum of all: ${brief(some[SHOWN])}`;
 }
+
+const brief = (value) => String(Number(value.toPrecision(7)));
 
 /** Numbers in the brackets of their shape. */
 export function nested(shape, flat) {
-  if (!shape.length) return String(Number(flat[0].toPrecision(7)));
+  if (!shape.length) return brief(flat[0]);
   const step = shape.slice(1).reduce((a, b) => a * b, 1);
   return `[${Array.from({ length: shape[0] }, (_, i) => nested(shape.slice(1), flat.slice(i * step, (i + 1) * step))).join(', ')}]`;
 }
