@@ -11,7 +11,10 @@ import { typeName } from './hooks.js';
 /** @typedef {import('./tensor.js').Tensor} Tensor */
 /** @typedef {Tensor | Tensor[]} Tensors */
 /** @template I @typedef {I extends any[] ? Tensor[] : Tensor} Like shaped as inputs (or outputs) are */
-/** @typedef {{v?: Tensors | null, create_graph?: boolean, strict?: boolean}} ProductOptions */
+/** @typedef {{v?: Tensors | null, create_graph?: boolean, strict?: boolean}} VJPOptions */
+/** @typedef {VJPOptions} JVPOptions */
+/** @typedef {VJPOptions} VHPOptions */
+/** @typedef {VJPOptions} HVPOptions */
 /** @typedef {{create_graph?: boolean, strict?: boolean, vectorize?: boolean, strategy?: 'reverse-mode' | 'forward-mode'}} JacobianOptions */
 /** @typedef {{create_graph?: boolean, strict?: boolean, vectorize?: boolean,
  *   outer_jacobian_strategy?: 'reverse-mode' | 'forward-mode'}} HessianOptions */
@@ -124,7 +127,7 @@ export function makeFunctional({ Tensor, spaces, rowsOf }, { grad, enable_grad, 
 
   /** The product of a vector and the function's Jacobian, v J.
    * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
-   * @param {...(Tensors | boolean | ProductOptions | null | undefined)} rest
+   * @param {...(Tensors | boolean | VJPOptions | null | undefined)} rest
    *   v (shaped like the outputs), create_graph, strict, or an options object in the place of any
    * @returns {[O, Like<I>]} what the function returned, and the product, shaped like the inputs */
   function vjp(func, inputs, ...rest) {
@@ -137,7 +140,7 @@ export function makeFunctional({ Tensor, spaces, rowsOf }, { grad, enable_grad, 
   /** The product of the function's Jacobian and a vector, J v: the backward is linear in what it starts from,
    * so its own derivative by that is the product.
    * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
-   * @param {...(Tensors | boolean | ProductOptions | null | undefined)} rest
+   * @param {...(Tensors | boolean | JVPOptions | null | undefined)} rest
    *   v (shaped like the inputs), create_graph, strict, or an options object in the place of any
    * @returns {[O, Like<O>]} what the function returned, and the product, shaped like it */
   function jvp(func, inputs, ...rest) {
@@ -167,7 +170,7 @@ export function makeFunctional({ Tensor, spaces, rowsOf }, { grad, enable_grad, 
 
   /** The product of a vector and the Hessian of a function with one number for output, v H.
    * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
-   * @param {...(Tensors | boolean | ProductOptions | null | undefined)} rest
+   * @param {...(Tensors | boolean | VHPOptions | null | undefined)} rest
    *   v, create_graph, strict, or an options object in the place of any
    * @returns {[O, Like<I>]} what the function returned, and the product, shaped like the inputs */
   const vhp = (func, inputs, ...rest) => hessianProduct('vhp', func, inputs, rest, 'double_back', (grads, points) => [grads, points]);
@@ -175,7 +178,7 @@ export function makeFunctional({ Tensor, spaces, rowsOf }, { grad, enable_grad, 
   /** The product of the Hessian and a vector, H v: equal to `vhp`, which is faster, wherever the second derivatives
    * are continuous.
    * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
-   * @param {...(Tensors | boolean | ProductOptions | null | undefined)} rest
+   * @param {...(Tensors | boolean | HVPOptions | null | undefined)} rest
    *   v, create_graph, strict, or an options object in the place of any
    * @returns {[O, Like<I>]} what the function returned, and the product, shaped like the inputs */
   const hvp = (func, inputs, ...rest) => hessianProduct('hvp', func, inputs, rest, 'double_back_trick', (grads, points) => {

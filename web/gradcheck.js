@@ -14,6 +14,7 @@ import { bind, errorClass, NotImplementedError, RuntimeError, ValueError } from 
 /** @typedef {{eps?: number, atol?: number, rtol?: number, gen_non_contig_grad_outputs?: boolean, raise_exception?: boolean,
  *   nondet_tol?: number, check_undefined_grad?: boolean, check_grad_dtypes?: boolean, check_batched_grad?: boolean,
  *   check_fwd_over_rev?: boolean, check_rev_over_rev?: boolean, fast_mode?: boolean, masked?: boolean}} GradgradcheckOptions */
+/** @typedef {boolean} GradcheckResult */
 
 /** What `gradcheck` and `gradgradcheck` found to be wrong. */
 export class GradcheckError extends RuntimeError { name = 'GradcheckError'; }
@@ -212,7 +213,7 @@ export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad
 
   /** Whether the gradients of a function are what finite differences say. The defaults are for float64.
    * @param {(...inputs: any[]) => any} func @param {any} inputs a tensor or an array; those that require grad are checked
-   * @param {GradcheckOptions} [given] @returns {boolean} true; false if a check failed and `raise_exception` is false */
+   * @param {GradcheckOptions} [given] @returns {GradcheckResult} true; false if a check failed and `raise_exception` is false */
   function gradcheck(func, inputs, given = {}) {
     const options = bind('gradcheck', { ...COMMON, check_batched_forward_grad: false, check_forward_ad: false, check_backward_ad: true }, [given]);
     const { check_forward_ad, check_backward_ad } = options;
@@ -241,7 +242,7 @@ export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad
   /** Whether the gradients of a function's gradients are what finite differences say.
    * @param {(...inputs: any[]) => any} func @param {any} inputs a tensor or an array
    * @param {...(Tensor | Tensor[] | GradgradcheckOptions | null)} rest grad_outputs (what the first backward starts from; random
-   *   if left out), options @returns {boolean} */
+   *   if left out), options @returns {GradcheckResult} */
   function gradgradcheck(func, inputs, ...rest) {
     const { grad_outputs, gen_non_contig_grad_outputs, check_fwd_over_rev, check_rev_over_rev, ...options } = bind('gradgradcheck',
       { grad_outputs: null, gen_non_contig_grad_outputs: false, check_fwd_over_rev: false, check_rev_over_rev: true, ...COMMON }, rest);

@@ -4,6 +4,8 @@ import { RemovableHandle } from './hooks.js';
 import { dtypeOf } from './tensor.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
+/** @typedef {(tensor: Tensor) => any} PackHook */
+/** @typedef {(packed: any) => Tensor} UnpackHook */
 
 /** A place in the graph where a gradient passes: an output of a node. `grad` and `backward` take it
  * like a tensor. */
@@ -119,7 +121,7 @@ export function makeGraph(library, engine) {
     }
 
     /** Packs the saved tensor at once, and unpacks it whenever it is used.
-     * @param {(tensor: Tensor) => any} pack_hook @param {(packed: any) => Tensor} unpack_hook */
+     * @param {PackHook} pack_hook @param {UnpackHook} unpack_hook */
     register_hooks(pack_hook, unpack_hook) {
       withPair(pack_hook, unpack_hook, 'register_hooks', (id) => C._node_saved_hooks(this.node.alive(), this.slot, id), true);
     }
@@ -244,8 +246,8 @@ export function makeGraph(library, engine) {
   }
 
   /** Runs fn; what is saved for backward meanwhile passes through a pair of hooks, the innermost alone.
-   * @template T @param {(tensor: Tensor) => any} pack called with each tensor that is saved
-   * @param {(packed: any) => Tensor} unpack gives it back in backward @param {() => T} fn @returns {T} */
+   * @template T @param {PackHook} pack called with each tensor that is saved
+   * @param {UnpackHook} unpack gives it back in backward @param {() => T} fn @returns {T} */
   function saved_tensors_hooks(pack, unpack, fn) {
     return within(() => withPair(pack, unpack, 'saved_tensors_hooks', (id) => C._saved_hooks_push(id)), () => C._saved_hooks_pop(), fn);
   }

@@ -3,6 +3,7 @@
 import { callers } from './anomaly.js';
 import { bind, NotImplementedError, plainClock, RuntimeError, ValueError, within } from './engine.js';
 
+/** @typedef {{enabled?: boolean, record_shapes?: boolean}} EmitNvtxOptions */
 /** @typedef {{enabled?: boolean, record_shapes?: boolean, profile_memory?: boolean, with_stack?: boolean,
  *   use_cpu?: boolean, acc_events?: boolean}} ProfilerOptions */
 /** @typedef {{sort_by?: string | null, row_limit?: number, max_name_column_width?: number, max_shapes_column_width?: number,
@@ -252,7 +253,7 @@ export function makeProfiler({ C, table }, engine) {
 
   /** Accepted for scripts written for NVIDIA's tools: in a profile the ranges are in its trace anyway; outside of one
    * nobody would receive them, which is an error.
-   * @template T @param {() => T} fn @param {...(boolean | {enabled?: boolean, record_shapes?: boolean})} rest @returns {T} */
+   * @template T @param {() => T} fn @param {...(boolean | EmitNvtxOptions)} rest @returns {T} */
   function emit_nvtx(fn, ...rest) {
     const { enabled } = bind('emit_nvtx', { enabled: true, record_shapes: false }, rest);
     if (enabled && !running)

@@ -31,7 +31,10 @@ export function makeRandom(C) {
     initial_seed() { return unsigned(C._generator_initial_seed(this)); }
 
     /** Restarts the stream from a seed of the host's, and returns that. @returns {number | bigint} */
-    seed() { return this.manual_seed(crypto.getRandomValues(new BigUint64Array(1))[0]).initial_seed(); }
+    seed() {
+      const [high, low] = globalThis.crypto?.getRandomValues(new Uint32Array(2)) ?? [0, 0].map(() => Math.floor(Math.random() * 2 ** 32));
+      return this.manual_seed((BigInt(high) << 32n) | BigInt(low)).initial_seed();
+    }
 
     /** A copy of the state: a uint8 tensor of 5056 elements, laid out as PyTorch's.
      * @returns {import('./tensor.js').Tensor} */
