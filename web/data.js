@@ -48,12 +48,14 @@ function readNpy(bytes) {
  * every fifth is a test image. Images (N, 64) float32 in 0..1, labels (N,) int64. */
 export async function digits(torch, archive) {
   const { images, labels } = await readNpz(archive);
+  const count = labels.data.length; // the file has the images digit by digit and pixel by pixel
+  const places = new Map(Array.from(labels.data.keys()).sort((a, b) => labels.data[a] - labels.data[b] || a - b).map((i, place) => [i, place]));
   const seen = new Array(10).fill(0);
   const chosen = { train: [], test: [] };
   labels.data.forEach((label, i) => chosen[seen[label]++ % 5 === 4 ? 'test' : 'train'].push(i));
   const set = (indices) => {
     const pixels = new Float32Array(indices.length * 64);
-    indices.forEach((i, k) => { for (let j = 0; j < 64; j++) pixels[64 * k + j] = images.data[64 * i + j] / 16; });
+    indices.forEach((i, k) => { for (let j = 0; j < 64; j++) pixels[64 * k + j] = images.data[count * j + places.get(i)] / 16; });
     return {
       data: torch.tensor(pixels, { shape: [indices.length, 64] }),
       targets: torch.tensor(indices.map((i) => labels.data[i]), { dtype: torch.int64 }),

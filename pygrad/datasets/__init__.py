@@ -48,10 +48,16 @@ class Digits(TensorDataset):
 
 
 def _read() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Images (1797, 8, 8) of 0..16 and labels (1797,), both uint8."""
+    """Images (1797, 8, 8) of 0..16 and labels (1797,), both uint8.
+
+    In the file the images stand digit by digit and pixel by pixel, (64, 1797), as that is smaller.
+    """
     with resources.files(__name__).joinpath("digits.npz").open("rb") as file:
         arrays = np.load(file)
-        return arrays["images"], arrays["labels"]
+        by_digit, labels = arrays["images"], arrays["labels"]
+    images = np.empty((len(labels), 64), dtype=np.uint8)
+    images[np.argsort(labels, kind="stable")] = by_digit.T
+    return images.reshape(-1, 8, 8), labels
 
 
 def _is_test(labels: NDArray[np.uint8]) -> NDArray[np.bool_]:

@@ -192,7 +192,9 @@ export function mount(section, shell) {
       again = false;
       const source = editor.value;
       output.replaceChildren();
+      const slow = setTimeout(() => { $('graph-time').textContent = 'running …'; }, 250);
       const found = await runner.run(source).catch((error) => ({ passes: [], variables: [], failure: error }));
+      clearTimeout(slow);
       editor.mark('error', null);
       $('graph-time').textContent = found.milliseconds === undefined ? '' : `${found.milliseconds.toFixed(0)} ms, recorded`;
       if (found.passes.length) showRecord(found);
@@ -211,6 +213,7 @@ export function mount(section, shell) {
       timer = setTimeout(run, PAUSE);
     },
     run,
+    at: (line) => drawing.point(line),
   });
   $('graph-run').onclick = run;
   $('graph-example').append(...Object.keys(EXAMPLES).map((name) => make('option', {}, name)));

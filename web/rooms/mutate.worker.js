@@ -30,16 +30,15 @@ function aliased({ w, x, h }) {
 
 /** What PyTorch says, or null if it has nothing against it. */
 function checked(w, x, writes) {
-  const before = torch._C._set_saved_check(true);
   try {
-    const tensors = forward(w, x);
-    write(tensors, writes);
-    tensors.y.backward();
+    torch.autograd.graph.set_saved_tensor_mode('check', () => {
+      const tensors = forward(w, x);
+      write(tensors, writes);
+      tensors.y.backward();
+    });
     return null;
   } catch (error) {
     return `${error.name}: ${error.message}`;
-  } finally {
-    torch._C._set_saved_check(before);
   }
 }
 

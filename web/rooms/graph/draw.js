@@ -25,7 +25,7 @@ function linesOf(node) {
   if (node.leaf) lines[0][1] += value;
   else if (node.label || value) lines.push(['of', shortened(`${node.label ?? ''}${value}`.trim(), 34)]);
   if (node.leaf) lines.push(['grad', '.grad = none']);
-  for (const saved of node.saved.filter((each) => each.tensor)) lines.push([`saved${saved.of && saved.of.now !== saved.of.saved ? ' written' : ''}`, chipText(saved)]);
+  for (const saved of node.saved.filter((each) => each.tensor || /packed/.test(each.text))) lines.push([`saved${saved.of && saved.of.now !== saved.of.saved ? ' written' : ''}`, chipText(saved)]);
   return lines;
 }
 
@@ -187,5 +187,10 @@ export function makeDrawing(host, chosen) {
     choose(...to());
   }
 
-  return { show, update, zoom, mark };
+  /** Points out the nodes that a line of the program made. */
+  function point(line) {
+    boxes?.forEach((made, id) => made.toggleAttribute('data-line', pass.nodes[id].line === line));
+  }
+
+  return { show, update, zoom, mark, point };
 }

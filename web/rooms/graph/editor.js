@@ -26,9 +26,10 @@ function paint(source) {
 }
 
 /** Makes an editor in `host`.
- * @param {HTMLElement} host @param {{changed: () => void, run: () => void}} told
+ * @param {HTMLElement} host @param {{changed: () => void, run: () => void, at: (line: number) => void}} told
+ *   `at` is told in which line the caret is
  * @returns {{value: string, mark: (kind: string, line: number | null) => void}} `mark` puts a class on one line */
-export function makeEditor(host, { changed, run }) {
+export function makeEditor(host, { changed, run, at }) {
   const painted = make('pre', { class: 'paint', 'aria-hidden': 'true' });
   const area = make('textarea', {
     id: 'graph-source', spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off', wrap: 'off',
@@ -54,6 +55,10 @@ export function makeEditor(host, { changed, run }) {
       run();
     }
   };
+
+  document.addEventListener('selectionchange', () => {
+    if (document.activeElement === area) at(area.value.slice(0, area.selectionStart).split('\n').length);
+  });
 
   return {
     get value() {

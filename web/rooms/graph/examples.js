@@ -85,4 +85,20 @@ const y = a.add(s).sum();
 y.backward();
 print(x.grad);
 `,
+  'Saved-tensor hooks': `// What is saved for backward is kept in eight bits.
+function pack(t) {
+  const scale = t.abs().max().div(127);
+  print('packs', t.shape);
+  return { bytes: t.div(scale).round().to(torch.int8), scale };
+}
+const unpack = ({ bytes, scale }) => bytes.mul(scale);
+
+const x = torch.linspace(-2, 2, 5).requires_grad_();
+const y = torch.autograd.graph.saved_tensors_hooks(
+  pack, unpack, () => x.sin().exp().sum(),
+);
+y.backward();
+print(x.grad);                    // nearly ...
+print(x.cos().mul(x.sin().exp())); // ... this
+`,
 };

@@ -32,19 +32,18 @@ function addressOf(tensor) {
 /** The names under which a node keeps what it saved. */
 const savedFields = (node) => Object.getOwnPropertyNames(Object.getPrototypeOf(node)).filter((name) => name.startsWith('_saved_'));
 
-/** What a node saved, by name; a getter that fails says that it is gone. */
+/** What a node saved, by name. What a hook packed stays packed, as to read it would run the program's
+ * hooks; a getter that fails tells why. */
 function readSaved(node) {
-  const read = (name, get) => {
+  const read = (name, get, raw) => {
     try {
-      return [name, get()];
+      return [name, raw()?.unpack_hook ? '(packed by a hook)' : get()];
     } catch (error) {
       return [name, `(${/freed/.test(error.message) ? 'freed' : error.message})`];
     }
   };
-  const own = savedFields(node).map((name) => read(name.slice('_saved_'.length), () => node[name]));
-  if (own.length || !('saved_tensors' in node)) return own;
-  const [, list] = read('saved_tensors', () => node.saved_tensors);
-  return Array.isArray(list) ? list.map((value, i) => [`saved_tensors[${i}]`, value]) : [];
+  const own = savedFields(node).map((name) => read(name.slice('_saved_'.length), () => node[name], () => [node[`_raw${name}`]].flat()[0]));
+  return own.length ? own : (node._raw_saved_tensors ?? []).map((raw, i) => read(`saved_tensors[${i}]`, () => raw.data, () => raw));
 }
 
 /** Remembers of the new nodes behind a result the line, and of which arguments they saved what. */
@@ -253,6 +252,21 @@ function watchBackward(C) {
   };
 }
 
+/** Makes an event of each call of an unpack hook of the program. */
+function watchUnpacking(graph) {
+  const { saved_tensors_hooks } = graph;
+  graph.saved_tensors_hooks = (pack, unpack, fn) => {
+    const line = here();
+    const watched = (packed) => {
+      const result = unpack(packed);
+      const node = current()?.events.findLast(({ kind }) => kind === 'enter')?.node;
+      if (node !== undefined) tell({ kind: 'hook', what: 'hook that unpacks', node, line, replaced: null });
+      return result;
+    };
+    return saved_tensors_hooks(pack, run && typeof unpack === 'function' ? watched : unpack, fn);
+  };
+}
+
 /** Puts an event around each hook that the program registers. */
 function watchHooks() {
   const watched = (what, fn, owner) => {
@@ -286,6 +300,7 @@ export function instrument(library) {
   torch = library;
   Error.stackTraceLimit = 60; // the program's frame lies under those of modules and hooks
   watchHooks();
+  watchUnpacking(torch.autograd.graph);
   watchBackward(torch._C);
   for (const space of [torch, torch.nn.functional, torch.linalg, torch.special, torch.Tensor.prototype]) noteAll(space);
   const { get } = Object.getOwnPropertyDescriptor(torch.autograd.Function, 'apply');
