@@ -476,7 +476,7 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any]) -> An
         error = e.failure(r)
         e.collect_pending(beside_an_error=True)
         try:
-            raise error from None
+            raise error
         finally:
             del error  # its traceback refers to this frame
     pending = r >= e.PENDING

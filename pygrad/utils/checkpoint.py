@@ -23,6 +23,7 @@ from ..autograd import backward, graph
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..random import fork_rng, get_rng_state, set_rng_state
+from ._operator_log import OperatorLog, report
 
 __all__ = [
     "CheckpointError",
@@ -404,6 +405,7 @@ def _without_reentrance(
     contexts: Contexts,
     early_stop: bool,
     check: Callable[[Tensor], Any],
+    explain: Callable[[], str] | None = None,
 ) -> Any:
     first, again = contexts
 
@@ -414,7 +416,16 @@ def _without_reentrance(
     if not _recording():
         return function(*args, **kwargs)
     region = _Region(recompute, args, early_stop, check)
-    with graph.saved_tensors_hooks(region.pack, region.unpack), first:
+
+    def unpack(place: _Place) -> Tensor:
+        try:
+            return region.unpack(place)
+        except CheckpointError as error:
+            if explain is None:
+                raise
+            raise CheckpointError(explain()) from error
+
+    with graph.saved_tensors_hooks(region.pack, unpack), first:
         result = function(*args, **kwargs)
         region.complete = True
     if not region.complete:
@@ -452,7 +463,8 @@ def checkpoint(
         context_fn: gives two contexts, for the call and for the calls in backward.
         determinism_check: "default" compares shape, dtype and device of what is saved again with
             what was saved, "none" does not.
-        debug: not supported: the engine has no log of operators to show.
+        debug: log the operators, so that an error in backward shows those of both calls and where
+            they were called. A profile of the caller's own leaves no room for that log.
         early_stop: stop the second call when all that is needed was computed.
         kwargs: ``preserve_rng_state`` (default True: the second call draws the same random
             numbers), all else goes to the function.
@@ -489,10 +501,12 @@ def checkpoint(
                 "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
             )
         return CheckpointFunction.apply(function, preserve, *args)
+    logs = (OperatorLog(), OperatorLog())
+    explain = None
     if debug if _debug_for_all is None else _debug_for_all:
         if context_fn is not noop_context_fn:
             raise ValueError("debug=True is incompatible with non-default context_fn")
-        raise NotImplementedError("checkpoint: debug=True is not supported")
+        context_fn, explain = (lambda: logs), (lambda: report(*logs))
     if determinism_check not in _CHECKS:
         raise ValueError(
             f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}"
@@ -505,6 +519,7 @@ def checkpoint(
         context_fn(),
         early_stop if _early_stop_for_all is None else _early_stop_for_all,
         _CHECKS[determinism_check],
+        explain,
     )
 
 

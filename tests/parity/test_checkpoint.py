@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import re
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from oracle import both, leaf
+
+import pygrad
 
 SCRIPTS: dict[str, Callable[[Any], Any]] = {}
 
@@ -242,6 +246,54 @@ def contexts_reentrant(t: Any) -> Any:
 @script
 def debug_reentrant(t: Any) -> Any:
     module(t).checkpoint(lambda a: a, leaf(t, 1.0), use_reentrant=True, debug=True)
+
+
+def logged(message: str) -> list[Any]:
+    """The headings of a debugging error, and the names in its two lists of operators."""
+    headings = re.findall(r"\| +(\d\. .*?) +\|", message)
+    lists = re.findall(r"Operations executed during .*?:\n\n(.*?)\n\n", message, re.DOTALL)
+    names = [re.findall(r"aten\.(\w+)", each) for each in lists]
+    counts = [int(n) for n in re.findall(r"of (\d+) in original", message)]
+    end = "ERROR: Detected non-determinism while running activation checkpointing" in message
+    return [headings, [[n for n in each if n != "detach"] for each in names], counts, end]
+
+
+@script
+def debug_shows_operators(t: Any) -> Any:
+    calls: list[int] = []
+
+    def f(a: Any) -> Any:
+        calls.append(1)
+        return a.sin().exp() if len(calls) % 2 else a.sin().repeat(2).exp()
+
+    x = leaf(t, 1.0, 2.0)
+    found: list[Any] = []
+    for scope in (contextlib.nullcontext(), module(t).set_checkpoint_debug_enabled(True)):
+        with scope:
+            y = module(t).checkpoint(f, x, use_reentrant=False, debug=not found)
+        try:
+            y.sum().backward()
+        except module(t).CheckpointError as error:
+            found += [*logged(str(error)), Path(__file__).name in str(error)]
+            found.append(str(error.__cause__).partition("\n.")[0])
+    y = module(t).checkpoint(t.exp, x, use_reentrant=False, debug=True)
+    y.sum().backward()
+    return found, x.grad
+
+
+def test_debug_beside_a_profile() -> None:
+    calls: list[int] = []
+
+    def f(a: Any) -> Any:
+        calls.append(1)
+        return a.exp() if len(calls) == 1 else a.repeat(2).exp()
+
+    x = pygrad.ones(2, requires_grad=True)
+    m = module(pygrad)
+    with pygrad.autograd.profiler.profile():
+        y = m.checkpoint(f, x, use_reentrant=False, debug=True)
+        with pytest.raises(m.CheckpointError, match="a profile was running"):
+            y.sum().backward()
 
 
 @script

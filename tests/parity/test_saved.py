@@ -48,6 +48,22 @@ def saved_attributes(t: Any) -> Any:
 
 
 @script
+def an_error_of_a_hook_keeps_its_cause(t: Any) -> Any:
+    def hook(grad: Any) -> Any:
+        try:
+            raise LookupError("first")
+        except LookupError as error:
+            raise ValueError("then") from error
+
+    y = leaf(t, 1.0).exp()
+    y.register_hook(hook)
+    try:
+        y.sum().backward()
+    except ValueError as error:
+        return repr(error), repr(error.__cause__), repr(error.__context__)
+
+
+@script
 def saved_leaf_stands_for_the_leaf(t: Any) -> Any:
     x = leaf(t, 1.0, 2.0)
     y = x * x
