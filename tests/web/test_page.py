@@ -78,7 +78,7 @@ def test_all_of_it_is_light(blank: Any, origin: str) -> None:
     files = [ROOT / url.removeprefix(f"{origin}/").split("?")[0] for url in loaded(blank)]
     names = {file.name for file in files}
     assert {"index.html", "core.wasm", "digits.npz", "record.js", "conformance.js"} <= names
-    assert sum(len(gzip.compress(file.read_bytes())) for file in files) < 600 * 1024
+    assert sum(len(gzip.compress(file.read_bytes())) for file in files) < 600_000
 
 
 def test_opens_again_and_works_without_a_network(browser: Any, passing: Any) -> None:

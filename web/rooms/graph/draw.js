@@ -88,7 +88,7 @@ export function makeDrawing(host, chosen) {
     middles = placed.edges.map(({ at }, i) => at(slots[pass.edges[i].from] === 1 ? 0.5 : 0.3 + (0.4 * ranks[i]) / (slots[pass.edges[i].from] - 1)));
     boxes = pass.nodes.map((node, i) => box(node, lines[i], placed.nodes[i], sizes[i]));
     arrows = pass.edges.map(arrow);
-    const tip = make('marker', { id: 'graph-tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto' }, make('path', { d: 'M0 0L8 4L0 8z' }));
+    const tip = make('marker', { id: 'graph-tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 10, markerHeight: 10, markerUnits: 'userSpaceOnUse', orient: 'auto' }, make('path', { d: 'M0 0L8 4L0 8z' }));
     const seeds = pass.nodes.map((_, i) => make('text', { class: 'seed', x: placed.nodes[i].x, y: placed.nodes[i].y - sizes[i].height / 2 - 10, 'text-anchor': 'middle' }));
     svg = make('svg', {
       role: 'group', 'aria-label': `The backward graph: ${pass.nodes.length} nodes. Arrow keys go along it.`,

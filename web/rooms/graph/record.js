@@ -37,7 +37,7 @@ const savedFields = (node) => Object.getOwnPropertyNames(Object.getPrototypeOf(n
 function readSaved(node) {
   const read = (name, get, raw) => {
     try {
-      return [name, raw()?.unpack_hook ? '(packed by a hook)' : get()];
+      return [name, raw()?.unpack_hook ? '(packed)' : get()];
     } catch (error) {
       return [name, `(${/freed/.test(error.message) ? 'freed' : error.message})`];
     }
