@@ -227,7 +227,7 @@ types: npm
 # Without a browser the tests of the page are skipped, and say so.
 web-test: need-node need-browsers types $(VENV)/.web
 	node --test tests/web/
-	$(VENV)/bin/python -m pytest tests/web
+	$(VENV)/bin/python -m pytest -n 2 tests/web
 
 bits: need-node need-browsers $(VENV)/.dev
 	$(VENV)/bin/python tests/bits/table.py

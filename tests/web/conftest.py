@@ -61,8 +61,17 @@ def driver() -> Iterator[Any]:
         yield running
 
 
-@pytest.fixture(scope="session", params=LAUNCH)
-def browser(request: pytest.FixtureRequest, driver: Any) -> Iterator[Any]:
+@pytest.fixture(scope="session")
+def launched(driver: Any) -> Iterator[dict[str, Any]]:
+    """The browsers that run, by name."""
+    running: dict[str, Any] = {}
+    yield running
+    for each in running.values():
+        each.close()
+
+
+@pytest.fixture(params=LAUNCH)
+def browser(request: pytest.FixtureRequest, driver: Any, launched: dict[str, Any]) -> Any:
     """One browser for all tests; each test opens pages in a context of its own."""
     name = request.param
     path = shutil.which(name)
@@ -71,10 +80,10 @@ def browser(request: pytest.FixtureRequest, driver: Any) -> Iterator[Any]:
     version = tuple(map(int, importlib.metadata.version("playwright").split(".")[:2]))
     if name == "firefox-esr" and version >= TOO_NEW:
         pytest.skip("this Playwright cannot drive Firefox: make web-test installs one that can")
-    kind = getattr(driver, name.removesuffix("-esr"))
-    running = kind.launch(executable_path=path, **LAUNCH[name])
-    yield running
-    running.close()
+    if name not in launched:
+        kind = getattr(driver, name.removesuffix("-esr"))
+        launched[name] = kind.launch(executable_path=path, **LAUNCH[name])
+    return launched[name]
 
 
 @pytest.fixture
