@@ -2,7 +2,6 @@
  * trace whenever it records a node while the mode is on, and names it again when that node fails. */
 import { bind, HOST, within } from './engine.js';
 
-const DEEPEST = 64;
 const HERE = new URL('.', import.meta.url).href;
 const PLUMBING = ['anomaly', 'autograd', 'engine', 'function', 'hooks', 'modes', 'profiler', 'tensor'].map((name) => `${HERE}${name}.js`);
 const HEADINGS = [
@@ -13,7 +12,7 @@ const HEADINGS = [
 /** The stack as it is now, innermost call first, without what leads from the user's call to the engine. */
 export function callers() {
   const most = Error.stackTraceLimit;
-  Error.stackTraceLimit = DEEPEST;
+  Error.stackTraceLimit = 64;
   const { stack } = new Error();
   Error.stackTraceLimit = most;
   const lines = stack.split('\n').map((line) => line.trim()).filter((line) => /:\d+:\d+\)?$/.test(line));

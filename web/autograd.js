@@ -1,6 +1,6 @@
 /** Differentiation: backward and grad, and all that torch.autograd holds. */
 import { makeAnomaly } from './anomaly.js';
-import { bind, isOptions, RuntimeError, ValueError } from './engine.js';
+import { bind, each, isOptions, RuntimeError, ValueError } from './engine.js';
 import { makeForwardAd } from './forward_ad.js';
 import { makeFunctional } from './functional.js';
 import { makeFunction } from './function.js';
@@ -26,7 +26,6 @@ const CYCLE =
 const BACKWARD = { grad_tensors: null, retain_graph: null, create_graph: false, inputs: null };
 const GRAD = { grad_outputs: null, retain_graph: null, create_graph: false, only_inputs: true, allow_unused: null, is_grads_batched: false,
   materialize_grads: false };
-const list = (value) => (Array.isArray(value) ? value : [value]);
 
 /** torch.autograd over a library of tensors. */
 export function makeAutograd(library, engine) {
@@ -38,19 +37,19 @@ export function makeAutograd(library, engine) {
   const forward_ad = makeForwardAd(library);
   const modes = makeModes(library, engine);
   const fn = makeFunction(library, engine);
-  const isPlace = (each) => each instanceof Tensor || each instanceof GradientEdge;
+  const isPlace = (it) => it instanceof Tensor || it instanceof GradientEdge;
 
   function roots(tensors) {
-    const given = list(tensors);
+    const given = each(tensors);
     if (!given.every(isPlace)) throw new TypeError('Expected output to be a torch.Tensor');
     return given;
   }
 
   /** What to differentiate by: a tensor, several, or an object of them. */
   function places(inputs, caller) {
-    const given = inputs && isOptions(inputs) ? Object.values(inputs) : list(inputs);
+    const given = inputs && isOptions(inputs) ? Object.values(inputs) : each(inputs);
     if (!given.length) throw new RuntimeError(`\`inputs\` argument to \`${caller}()\` cannot be empty.`);
-    const odd = given.find((each) => !isPlace(each));
+    const odd = given.find((it) => !isPlace(it));
     if (odd !== undefined) throw new RuntimeError(`all inputs have to be Tensors or GradientEdges, but got ${typeName(odd)}`);
     return given;
   }
@@ -58,8 +57,8 @@ export function makeAutograd(library, engine) {
   /** One gradient (or null) a root. */
   function seeds(outputs, grads) {
     if (grads === null) return outputs.map(() => null);
-    const given = list(grads).slice(0, outputs.length).map((each) => each ?? null);
-    const odd = given.find((each) => each !== null && !(each instanceof Tensor));
+    const given = each(grads).slice(0, outputs.length).map((it) => it ?? null);
+    const odd = given.find((it) => it !== null && !(it instanceof Tensor));
     if (odd !== undefined) throw new TypeError(`gradients can be either Tensors or None, but got ${typeName(odd)}`);
     if (given.length !== outputs.length) throw new RuntimeError(`got ${outputs.length} tensors and ${given.length} gradients`);
     return given;

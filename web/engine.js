@@ -100,6 +100,9 @@ const LISTS = [
 export const isOptions = (value) =>
   value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype;
 
+/** One thing or several, as an array. */
+export const each = (value) => (Array.isArray(value) ? value : [value]);
+
 /** The arguments `given` by name: positional ones, then perhaps an options object.
  * @param {string} name of the function @param {Record<string, any>} defaults its parameters in order
  * @param {any[]} given @returns {Record<string, any>} */

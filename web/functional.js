@@ -5,7 +5,7 @@
  * further), so what the function captures by other means is a constant. Answers come back as the questions
  * were put: a tensor for a tensor, an array for an array.
  */
-import { bind, NotImplementedError, RuntimeError } from './engine.js';
+import { bind, each, NotImplementedError, RuntimeError } from './engine.js';
 import { typeName } from './hooks.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
@@ -44,7 +44,6 @@ const constantMatrix = (matrix, i) =>
 /** torch.autograd.functional over a library of tensors and its torch.autograd. */
 export function makeFunctional({ Tensor, spaces, rowsOf }, { grad, enable_grad, grad_mode, is_grad_enabled, forward_ad }) {
   const { stack, zeros_like } = spaces.f;
-  const each = (value) => (Array.isArray(value) ? value : [value]);
   const like = (question, values) => (Array.isArray(question) ? values : values[0]);
 
   /** A tensor or several, as an array. */

@@ -5,7 +5,7 @@
  * Inputs are perturbed where they lie, since a function may reach them by other ways than its arguments;
  * they are put back exactly. The first check that fails raises, and says which output and input.
  */
-import { bind, errorClass, NotImplementedError, RuntimeError, ValueError } from './engine.js';
+import { bind, each, errorClass, NotImplementedError, RuntimeError, ValueError } from './engine.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
 /** @typedef {{eps?: number, atol?: number, rtol?: number, raise_exception?: boolean, nondet_tol?: number,
@@ -27,7 +27,6 @@ const EXPECTED_ZERO = 'Numerical gradient for function expected to be zero';
 
 function demand(holds, message) { if (!holds) throw new (errorClass('AssertionError'))(message); }
 
-const each = (value) => (Array.isArray(value) ? value : [value]);
 
 /** torch.autograd.gradcheck and gradgradcheck over a library of tensors and its torch.autograd. */
 export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad }, engine) {
