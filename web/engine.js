@@ -12,6 +12,7 @@ const ABI = 1;
 const WORD = 2 ** 32;
 /** Added to the result of a call after which something waits to be collected. */
 export const PENDING = WORD;
+const MANY = 256; // elements of a list that may be too long for the frame
 const LIST = 2 ** 30; // in the upper half of a slot: its address is that of a list
 const PAGES = { initial: 256, maximum: 65536 };
 /** A bound or an element that is not there, among words. */
@@ -196,7 +197,10 @@ export class Engine {
     if (this.layout.abi !== ABI) throw new EngineError(`pygrad: the engine speaks version ${this.layout.abi}, this front ${ABI}`);
     this.frame = this.exports.pg_frame();
     this.data = this.frame + this.layout.frame_data;
-    this.dataAt = this.data; // where the next list or text of a call goes
+    this.lists = this.dataAt = this.data; // where the lists and texts of a call go, and the next of them
+    this.listsEnd = this.data + this.layout.data_bytes;
+    /** Set by tensor.js. @type {(bytes: number) => number} the address of that much memory, which stays */
+    this.allocate = () => 0;
     this.keywords = new Map();
     this.statuses = ['OK'];
     for (let at; (at = this.exports.pg_status_name(this.statuses.length)); ) this.statuses.push(this.text(at));
@@ -317,6 +321,7 @@ export class Engine {
    *   `described`; either plus PENDING if `collectPending` has something to do. */
   call(row, mode, self, args, options) {
     if (this.unusable) throw new EngineError(`pygrad: the engine is unusable: ${this.unusable}`);
+    for (const value of args) if (Array.isArray(value) && value.length > MANY) this.makeRoom(args);
     const named = options === null ? 0 : this.encodeNames(options);
     const { u8, i32, u32 } = this.view;
     const frame = this.frame;
@@ -329,7 +334,7 @@ export class Engine {
       else high |= tag << (4 * (k - 8));
       k++;
     };
-    this.dataAt = this.data;
+    this.dataAt = this.lists;
     const count = args.length + (self === undefined ? 0 : 1);
     if (count + named > 16) throw new TypeError(`pygrad: a call takes at most 16 arguments, not ${count + named}`);
     if (self !== undefined) add(self);
@@ -494,10 +499,18 @@ export class Engine {
   room(bytes) {
     const at = this.dataAt;
     const end = at + ((bytes + 7) & ~7);
-    if (end > this.data + this.layout.data_bytes)
-      throw new ValueError(`pygrad: the lists of one call may hold ${this.layout.data_bytes} bytes in all`);
+    if (end > this.listsEnd) throw new ValueError(`pygrad: the texts of one call may hold ${this.listsEnd - this.lists} bytes in all`);
     this.dataAt = end;
     return at;
+  }
+
+  /** Room for long lists: a block of the engine's memory, kept for the next such call. */
+  makeRoom(args) {
+    let bytes = this.layout.data_bytes;
+    for (const value of args) if (Array.isArray(value)) bytes += 8 * value.length;
+    if (this.lists + bytes <= this.listsEnd) return;
+    this.lists = this.allocate(bytes);
+    this.listsEnd = this.lists + bytes;
   }
 
   failure(status) {

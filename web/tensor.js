@@ -412,6 +412,13 @@ export function makeTensors(engine) {
     return requires_grad ? made.requires_grad_() : made;
   }
 
+  let room; // for lists too long for the frame
+  engine.allocate = (bytes) => outside(() => {
+    room?.dispose();
+    room = C._empty([bytes], dtypes.uint8);
+    return room.data_ptr();
+  });
+
   // ---------------------------------------------------------------- modes and scopes
 
   /** Runs fn with some mode bits set or cleared; puts them back, also if fn throws. */

@@ -20,7 +20,15 @@ test('integers of every size travel whole', () => {
   const least = -(2n ** 63n);
   assert.equal(torch.tensor(0n).add(least).item(), least);
   assert.deepEqual(torch.tensor(numbers, { dtype: torch.int64 }).tolist(), numbers);
-  assert.throws(() => torch.zeros(new Array(9000).fill(1)), { name: 'ValueError', message: /lists of one call/ });
+});
+
+test('lists may be long, in a scope and out of it', () => {
+  const many = 70000;
+  const pieces = torch.scope((keep) => keep(torch.zeros([many]).split(new Array(many).fill(1), 0)));
+  assert.equal(pieces.length, many);
+  assert.equal(torch.cat(pieces).add(1).sum().item(), many);
+  for (const piece of pieces) piece.dispose();
+  assert.throws(() => torch.zeros(new Array(9000).fill(1)), { name: 'RuntimeError' });
 });
 
 test('functions and methods are those of the op table', () => {
