@@ -110,6 +110,35 @@ Twice.apply(x).backward();`);
   assert.deepEqual(stateAt(passes[0], passes[0].events.length).edges.get(0).values, [10]);
 });
 
+test('edges in the place of tensors do not disturb a record', () => {
+  const { passes, failure, printed } = run(`const x = torch.ones([2], { requires_grad: true });
+const h = x.mul(3);
+const edge = torch.autograd.graph.get_gradient_edge(h);
+print(torch.autograd.grad(h.exp().sum(), [edge, x], { retain_graph: true })[1]);
+torch.autograd.backward(edge, torch.ones([2]));
+print(x.grad);`);
+  assert.equal(failure, null);
+  assert.equal(printed[1], 'tensor([3., 3.])');
+  assert.deepEqual(passes.map(({ kind, events }) => [kind, events.filter((event) => event.kind === 'capture').length]), [['grad', 1]]);
+});
+
+const PROGRAMS = {
+  'a Jacobian': 'torch.autograd.functional.jacobian((t) => t.exp().mul(2), torch.ones([3]));',
+  'a Hessian': 'torch.autograd.functional.hessian((t) => t.exp().sum(), torch.ones([2]));',
+  gradcheck: 'const x = torch.ones([2], { requires_grad: true, dtype: torch.float64 });\ntorch.autograd.gradcheck((t) => t.exp(), [x]);',
+  'an inference tensor': 'const x = torch.ones([2], { requires_grad: true });\nconst y = torch.inference_mode(() => x.mul(2));\nx.exp().sum().backward();',
+  'several roots': 'const x = torch.ones([2], { requires_grad: true });\ntorch.autograd.backward([x.sum(), x.exp().sum()]);',
+  'many backwards': 'const x = torch.ones([2], { requires_grad: true });\nfor (let i = 0; i < 40; i++) x.mul(i).sum().backward();',
+};
+for (const [name, source] of Object.entries(PROGRAMS)) {
+  test(`recorded: ${name}`, () => {
+    const { failure, passes } = run(source);
+    assert.equal(failure, null);
+    assert.ok(passes.length);
+    for (const pass of passes) assert.ok(stateAt(pass, pass.events.length).over);
+  });
+}
+
 test('nothing is left over from a run', () => {
   const before = torch.live_count();
   for (const source of [EXAMPLES['An expression'], EXAMPLES.Attention, EXAMPLES['An in-place view']]) run(source);

@@ -33,7 +33,7 @@ function linesOf(node) {
  * @param {HTMLElement} host it scrolls
  * @param {(what: {kind: 'node' | 'edge', id: number}) => void} chosen is told what the reader chooses */
 export function makeDrawing(host, chosen) {
-  let pass, placed, middles, svg, boxes, arrows, edgeOf;
+  let pass, placed, middles, svg, boxes, arrows, seeds, catches, edgeOf;
   let scale = 1;
 
   function widthOf(node, lines) {
@@ -89,12 +89,13 @@ export function makeDrawing(host, chosen) {
     boxes = pass.nodes.map((node, i) => box(node, lines[i], placed.nodes[i], sizes[i]));
     arrows = pass.edges.map(arrow);
     const tip = make('marker', { id: 'graph-tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 10, markerHeight: 10, markerUnits: 'userSpaceOnUse', orient: 'auto' }, make('path', { d: 'M0 0L8 4L0 8z' }));
-    const seeds = pass.nodes.map((_, i) => make('text', { class: 'seed', x: placed.nodes[i].x, y: placed.nodes[i].y - sizes[i].height / 2 - 10, 'text-anchor': 'middle' }));
+    const beside = (name, side) => pass.nodes.map((_, i) =>
+      make('text', { class: name, x: placed.nodes[i].x, y: placed.nodes[i].y + side * (sizes[i].height / 2 + 10) + (side > 0 ? 8 : 0), 'text-anchor': 'middle' }));
+    [seeds, catches] = [beside('seed', -1), beside('seed', 1)];
     svg = make('svg', {
       role: 'group', 'aria-label': `The backward graph: ${pass.nodes.length} nodes. Arrow keys go along it.`,
       viewBox: `${-MARGIN} ${-SEED} ${placed.width + 2 * MARGIN} ${placed.height + SEED + MARGIN}`,
-    }, make('defs', {}, tip), ...arrows, ...boxes, ...seeds);
-    svg.seeds = seeds;
+    }, make('defs', {}, tip), ...arrows, ...boxes, ...seeds, ...catches);
     host.replaceChildren(svg);
     boxes[0]?.setAttribute('tabindex', '0');
     zoom(0);
@@ -133,7 +134,8 @@ export function makeDrawing(host, chosen) {
       const now = event && (event.node === id || (event.kind === 'seed' && state.seeds.has(id)));
       const freed = state.over && !pass.retain ? ' freed' : '';
       made.setAttribute('class', `node${node.leaf ? ' leaf' : ''} ${state.nodes[id]}${now ? ` now ${event.kind}` : ''}${freed}`);
-      svg.seeds[id].textContent = state.seeds.has(id) ? `↓ ${label(state.seeds.get(id))}` : state.captured.has(id) ? `⇒ ${label(state.captured.get(id))}` : '';
+      seeds[id].textContent = state.seeds.has(id) ? `↓ ${label(state.seeds.get(id))}` : '';
+      catches[id].textContent = state.captured.has(id) ? `asked for: ${label(state.captured.get(id))}` : '';
       if (node.leaf) made.querySelector('.grad').textContent = `.grad = ${state.leaves.get(id) ? label(state.leaves.get(id)) : 'none'}`;
     });
     if (event?.node !== undefined) reveal(event.node);

@@ -49,6 +49,7 @@ function nodeParts(node, pass, state) {
   pass.edges.forEach((edge, i) => {
     if (edge.from === node.id && state.edges.has(i)) parts.push(tensorBlock(`sent to ${called(pass.nodes[edge.to])}`, state.edges.get(i), 'grad'));
   });
+  if (state.captured.has(node.id)) parts.push(tensorBlock('gradient asked for', state.captured.get(node.id), 'grad'));
   return [...parts, ...node.saved.map(savedBlock)];
 }
 
@@ -59,7 +60,7 @@ export function inspect(host, what, pass, state) {
   if (what.kind === 'variable') {
     const { name, value, grad, made, leaf } = what.variable;
     [title, facts] = [name, made ? `made by ${made}` : leaf && value.requires_grad ? 'a leaf that requires a gradient' : 'outside of the graph'];
-    parts = [tensorBlock('value', value, 'value', `version ${value.version}`), ...(leaf && value.requires_grad ? [tensorBlock('.grad, at the end', grad, 'grad')] : [])];
+    parts = [tensorBlock('value', value, 'value', value.version === null ? 'an inference tensor' : `version ${value.version}`), ...(leaf && value.requires_grad ? [tensorBlock('.grad, at the end', grad, 'grad')] : [])];
   } else if (what.kind === 'edge') {
     const edge = pass.edges[what.id];
     [title, facts] = ['An edge', `from ${called(pass.nodes[edge.from])} to output ${edge.nr} of ${called(pass.nodes[edge.to])}`];

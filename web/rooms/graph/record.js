@@ -5,7 +5,7 @@
  * The library is instrumented once, through its public functions; the record is plain data.
  */
 import { identifiers, lineOf } from './snippet.js';
-import { summarise } from './summary.js';
+import { summarise, versionOf } from './summary.js';
 
 const MOST_PASSES = 24;
 const MOST_NODES = 200;
@@ -58,7 +58,7 @@ function note(result, args) {
       const sources = new Map();
       for (const [field, value] of readSaved(node)) {
         const source = isTensor(value) && places.get(addressOf(value));
-        if (source) sources.set(field, { tensor: source, version: source._version });
+        if (source) sources.set(field, { tensor: source, version: versionOf(source) });
       }
       run.made.set(node.address, { node, line, sources, output: node === tensor.grad_fn ? tensor : null });
       pending.push(...node.next_functions.flatMap(([next]) => (next ? [next] : [])));
@@ -128,7 +128,7 @@ function describeSaved(node) {
     const source = sources?.get(field);
     return {
       field, tensor: summary(value),
-      of: source && { name: run.label(source.tensor), saved: source.version, now: source.tensor.handle ? source.tensor._version : source.version },
+      of: source && { name: run.label(source.tensor), saved: source.version, now: source.tensor.handle ? versionOf(source.tensor) : source.version },
     };
   });
 }
@@ -190,8 +190,11 @@ function tell(event) {
   else pass.truncated = true;
 }
 
-function begin(kind, roots, seeds, wanted, retain, create) {
-  if (!run || run.passes.length >= MOST_PASSES) return false;
+/** Opens a pass; false if nothing is recorded. A root or an input of null stands for an edge, which is not shown. */
+function begin(kind, given, grads, wanted, retain, create) {
+  const roots = given.filter(Boolean);
+  const seeds = grads.filter((_, i) => given[i]);
+  if (!run || !roots.length || run.passes.length >= MOST_PASSES) return false;
   const { ids, nodes, edges } = walk(roots);
   const names = labels();
   run.label = (tensor) => names.leaves.get(tensor.handle) ?? (tensor.grad_fn ? names.nodes.get(tensor.grad_fn.address) : null) ?? null;
@@ -199,7 +202,7 @@ function begin(kind, roots, seeds, wanted, retain, create) {
   run.passes.push(pass);
   run.open.push(pass);
   pass.truncated = nodes.length > MOST_NODES;
-  const seeded = roots.map((root, i) => ({ node: ids.get(arrival(root).address), nr: root.output_nr, grad: summary(seeds[i]) ?? { ...summary(root), values: [1] } }));
+  const seeded = roots.filter((root) => root.requires_grad).map((root, i) => ({ node: ids.get(arrival(root).address), nr: root.output_nr, grad: summary(seeds[i]) ?? { ...summary(root), values: [1] } }));
   tell({ kind: 'seed', seeds: seeded });
   nodes.forEach((node, id) => {
     pass.handles.push(raw.prehook.call(node, (grads) => {
@@ -218,7 +221,7 @@ function end(result, thrown = false) {
   pass.handles.forEach((handle) => handle.remove());
   if (pass.kind === 'grad' && result) {
     pass.wanted.forEach((tensor, i) => {
-      const at = pass.ids.get((tensor.node ?? arrival(tensor)).address);
+      const at = tensor?.requires_grad ? pass.ids.get(arrival(tensor).address) : undefined;
       if (at !== undefined) pass.events.push({ kind: 'capture', node: at, grad: summary(result[i]), name: run.label(tensor) });
     });
   }
@@ -241,10 +244,12 @@ function watchBackward(C) {
     if (started && typeof step?.[0] !== 'number') end(step);
     return step;
   };
-  C._backward = (roots, seeds, retain, create, inputs) =>
-    guard(begin('backward', roots, seeds, inputs, retain, create), () => _backward(roots, seeds, retain, create, inputs));
-  C._grad = (roots, wanted, seeds, retain, create, ...rest) =>
-    guard(begin('grad', roots, seeds, wanted, retain, create), () => _grad(roots, wanted, seeds, retain, create, ...rest));
+  C._backward = (roots, seeds, retain, create, inputs, ...rest) =>
+    guard(begin('backward', roots, seeds, inputs, retain, create), () => _backward(roots, seeds, retain, create, inputs, ...rest));
+  C._grad = (roots, wanted, seeds, retain, create, ...rest) => {
+    const rows = rest[3]; // so many backwards in one, whose results are not those of one
+    return guard(begin('grad', roots, seeds, rows ? [] : wanted, retain, create), () => _grad(roots, wanted, seeds, retain, create, ...rest));
+  };
   C._backward_resume = (...args) => guard(Boolean(current()), () => _backward_resume(...args));
   C._backward_abort = (task) => {
     if (current()) end(null, true);

@@ -2,9 +2,12 @@
 
 const MOST = 32;
 
+/** How often a tensor was written; inference tensors do not count that. */
+export const versionOf = (tensor) => (tensor.is_inference() ? null : tensor._version);
+
 /** Shape, type, extremes, and the elements of the last two dimensions (the first of all others).
  * @returns {{shape: number[], dtype: string, numel: number, rows: number, columns: number, values: number[],
- *   low: number, high: number, mean: number, requires_grad: boolean, version: number}} */
+ *   low: number, high: number, mean: number, requires_grad: boolean, version: number | null}} */
 export function summarise(tensor) {
   const { shape } = tensor;
   const flat = Array.from(tensor.toTypedArray(), Number);
@@ -20,7 +23,7 @@ export function summarise(tensor) {
   }
   return {
     shape, dtype: tensor.dtype.name, numel: flat.length, rows, columns, values, low, high, mean: sum / flat.length,
-    requires_grad: tensor.requires_grad, version: tensor._version,
+    requires_grad: tensor.requires_grad, version: versionOf(tensor),
   };
 }
 

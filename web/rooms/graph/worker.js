@@ -19,6 +19,9 @@ function run(source) {
   let lines = 0;
   const print = (...values) => { if (++lines <= MOST_LINES) tell('printed', values.map(shown).join(' ')); };
   console.log = console.info = console.warn = print;
+  torch.set_grad_enabled(true); // what the last program may have set for good
+  torch.autograd.set_detect_anomaly(false);
+  torch.autograd.graph.set_saved_tensor_mode('snapshot');
   const began = performance.now();
   let program;
   try {
