@@ -79,6 +79,7 @@ def _make_engine() -> wasmtime.Engine:
     config = wasmtime.Config()
     config.cranelift_opt_level = "speed"
     config.wasm_simd = True
+    config.max_wasm_stack = 2 << 20  # for callbacks within callbacks: see MOST_NESTED
     config.wasm_relaxed_simd = False
     if os.environ.get("PYGRAD_CACHE", "1") != "0":
         try:
@@ -117,8 +118,8 @@ _store = wasmtime.Store(_engine)
 _module = _load_module(_engine)
 
 
-MOST_NESTED: Final = 48
-"""Hooks that may run inside of hooks: the stack of 512 KiB holds twice as many. Custom
+MOST_NESTED: Final = 192
+"""Hooks that may run inside of hooks: the stack of 2 MiB holds twice as many. Custom
 functions do not count: they run outside of the engine.
 """
 _depth = 0

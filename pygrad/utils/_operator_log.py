@@ -67,9 +67,9 @@ _LOG = "3. Log of operators in the original forward and recomputation"
 
 def report(first: OperatorLog, again: OperatorLog) -> str:
     """The message of an error: both logs, then what to do with them."""
-    return f"""An error happened while unpacking tensors; these are the logs of the latest computation,
-because you passed `debug=True` to `torch.utils.checkpoint.checkpoint()`. What to do with them is
-said at the end.
+    return f"""An error happened while unpacking tensors; these are the logs of the latest
+computation, because you passed `debug=True` to `torch.utils.checkpoint.checkpoint()`. What to do
+with them is said at the end.
 
 {_part(f"1. {_TRACES} in the original forward")}
 

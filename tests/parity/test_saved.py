@@ -48,6 +48,23 @@ def saved_attributes(t: Any) -> Any:
 
 
 @script
+def backwards_within_hooks(t: Any) -> Any:
+    seen: list[int] = []
+
+    def deeper(n: int) -> None:
+        with t.enable_grad():
+            x = leaf(t, float(n))
+            y = x * 2
+            y.register_hook(lambda grad: deeper(n - 1) if n else None)
+            total = y.sum()
+        total.backward()
+        seen.append(n + int(x.grad[0]))
+
+    deeper(90)
+    return seen
+
+
+@script
 def an_error_of_a_hook_keeps_its_cause(t: Any) -> Any:
     def hook(grad: Any) -> Any:
         try:
