@@ -280,8 +280,8 @@ export function makeGraph(library, engine) {
    * @template T @param {'snapshot' | 'check'} mode @param {() => T} [fn] @returns {T | undefined} */
   function set_saved_tensor_mode(mode, fn) {
     if (mode !== 'snapshot' && mode !== 'check') throw new ValueError(`the mode of saved tensors is 'snapshot' or 'check', not '${mode}'`);
-    const before = C._set_saved_check(mode === 'check');
-    return fn && within(() => before, (was) => C._set_saved_check(was), fn);
+    const set = () => C._set_saved_check(mode === 'check');
+    return fn === undefined ? void set() : within(set, (was) => C._set_saved_check(was), fn);
   }
 
   // ---------------------------------------------------------------- hooks on several tensors

@@ -14,8 +14,8 @@ export function makeModes({ withModes }, engine) {
   /** A mode that is set at once and for good, or while fn runs. */
   const switchOf = (name, bit, meaning) => (mode, fn) => {
     const before = engine.modes;
-    put(bit, mustBeBool(name, mode) === meaning);
-    return fn && within(() => before, () => put(bit, before & bit), fn);
+    const set = () => put(bit, mustBeBool(name, mode) === meaning);
+    return fn === undefined ? set() : within(set, () => put(bit, before & bit), fn);
   };
 
   /** Sets recording for all that follows, or while fn runs.

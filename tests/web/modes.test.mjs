@@ -43,6 +43,7 @@ test('set_multithreading_enabled is accepted', () => {
 test('a scope refuses what it could not hold', () => {
   assert.throws(() => torch.no_grad(async () => 1), { name: 'TypeError', message: /async/ });
   assert.throws(() => torch.scope(async () => 1), { name: 'TypeError', message: /async/ });
+  assert.throws(() => torch.set_grad_enabled(false, 1), { name: 'TypeError', message: /takes the function/ });
   assert.throws(() => torch.no_grad(1), { name: 'TypeError', message: /takes the function/ });
   assert.equal(torch.is_grad_enabled(), true);
 });
