@@ -73,7 +73,7 @@ function abridged(elements, [rtol, atol]) {
 
 /** An outcome in words: tensors as nested lists. */
 export function show(outcome) {
-  if (outcome === null) return 'nothing to compare with';
+  if (outcome === null) return 'nothing to compare with: no derivative there, or known to differ for a reason';
   if (typeof outcome === 'string') return `raises ${outcome}`;
   return outcome.map(showLeaf).join('\n') || 'no gradient';
 }
