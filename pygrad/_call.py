@@ -7,6 +7,7 @@ engine's business: this module only says of each value what it is.
 
 from __future__ import annotations
 
+import functools
 import struct
 import weakref
 from _thread import get_ident
@@ -79,8 +80,9 @@ KINDS[Index] = K_INDEX
 
 def adopt_tensor(kind: type) -> None:
     """Tells this module the Tensor class, which needs this module first."""
-    global _tensor_type
+    global _tensor_type, _make
     _tensor_type = kind
+    _make = functools.partial(object.__new__, kind)
     KINDS[kind] = K_TENSOR
 
 
@@ -261,14 +263,7 @@ _ONE_RELEASED = 1 << 56
 
 # Globals of this module are the fastest to load; attributes of another cost a little more.
 _owner, _ident = e.owner, get_ident
-_call, _call_long, _call2, _slots, _result, _trap = (
-    e.call,
-    e.call_long,
-    e.call2,
-    e.slots,
-    e.result_slot,
-    e.trap_slot,
-)
+_call, _call_long, _result, _trap = e.call, e.call_long, e.result_slot, e.trap_slot
 _released, _pop, _get_kind = e.released, e.released.pop, KINDS.get
 _hand_over_rest = e.hand_over_rest
 _memory, _frame, _ints, _unsigned = e.memory, e.frame, e.ints, e.unsigned
@@ -528,9 +523,15 @@ def _read_result(row: int, kwargs: dict[str, Any]) -> Any:
 
 # ------------------------------------------------------------------ fast operators
 
-_pack_ints = struct.Struct("<q8xq8xq8xq").pack_into
-_pack_double = struct.Struct("<q8xq8xq8xd").pack_into
-"""Of the parameters of call2: head, released handle, two arguments."""
+# Whoever finds the engine free takes it, then looks whether it is this thread's, in this order: a
+# call may let other threads run, and those must find it taken. The slow way is for all else.
+
+# The parameters of call2 stand 16 bytes apart: head, released handle, two arguments.
+_slot, _double_slot = e.result_slot, e.double_slot
+_call2, _call2_places = e.call2, e.call2_places
+_mine = e.mine
+_make: Callable[[], Any]
+"""A Tensor without a handle."""
 _SELF = e.SELF
 _FRESH = 1 << 30  # below it a result needs no second look, and comparing is fastest
 
@@ -575,51 +576,62 @@ def _pair(row: int, mode: int) -> tuple[Callable[[Any, Any], Any], Callable[[Any
             if (_kind_of(other) if known is None else known) > K_BOOL:
                 return NotImplemented
             return invoke(row, mode, (self, other), {})
-        if _ident() != _owner.ident or _owner.busy:
-            return invoke(row, mode, (self, other), {})
-        _owner.busy = True
-        try:
-            dead = 0
-            if _released:
-                dead = _pop()
-                if _released:
-                    _hand_over_rest()
-            if kind is float:
-                _pack_double(_slots, 0, with_float, dead, self._h, other)
-            else:
-                _pack_ints(_slots, 0, with_int, dead, self._h, other)
-            _call2()
-            r = _result[0]
-            if r < _FRESH:
-                out = _new(_tensor_type)
-                out._h = r
-                return out
-            return self if r == _SELF else _other(r, row, (self, other))
-        finally:
-            _owner.busy = False
+        if not _owner.busy:
+            _owner.busy = True
+            try:
+                if _mine():
+                    dead = 0
+                    if _released:
+                        dead = _pop()
+                        if _released:
+                            _hand_over_rest()
+                    if kind is float:
+                        _slot[0] = with_float
+                        _slot[2] = dead
+                        _slot[4] = self._h
+                        _double_slot[6] = other
+                    else:
+                        _slot[0] = with_int
+                        _slot[2] = dead
+                        _slot[4] = self._h
+                        _slot[6] = other
+                    _call2(*_call2_places)
+                    r = _slot[0]
+                    if r < _FRESH:
+                        out = _make()
+                        out._h = r
+                        return out
+                    return self if r == _SELF else _other(r, row, (self, other))
+            finally:
+                _owner.busy = False
+        return invoke(row, mode, (self, other), {})
 
     def call_binary(self: Any, other: Any) -> Any:
         if type(other) is not _tensor_type and _get_kind(type(other)) != 0:
             return with_number(self, other)
-        if _ident() != _owner.ident or _owner.busy:
-            return invoke(row, mode, (self, other), {})
-        _owner.busy = True
-        try:
-            dead = 0
-            if _released:
-                dead = _pop()
-                if _released:
-                    _hand_over_rest()
-            _pack_ints(_slots, 0, tensors, dead, self._h, other._h)
-            _call2()
-            r = _result[0]
-            if r < _FRESH:
-                out = _new(_tensor_type)
-                out._h = r
-                return out
-            return _other(r, row, (self, other))
-        finally:
-            _owner.busy = False
+        if not _owner.busy:
+            _owner.busy = True
+            try:
+                if _mine():
+                    dead = 0
+                    if _released:
+                        dead = _pop()
+                        if _released:
+                            _hand_over_rest()
+                    _slot[0] = tensors
+                    _slot[2] = dead
+                    _slot[4] = self._h
+                    _slot[6] = other._h
+                    _call2(*_call2_places)
+                    r = _slot[0]
+                    if r < _FRESH:
+                        out = _make()
+                        out._h = r
+                        return out
+                    return _other(r, row, (self, other))
+            finally:
+                _owner.busy = False
+        return invoke(row, mode, (self, other), {})
 
     return call_binary, with_number
 
@@ -642,54 +654,66 @@ def function(row: int, mode: int) -> Callable[..., Any]:
             if kind is _tensor_type:
                 return with_tensor(*args)
             return invoke(row, mode, args, kwargs)
-        if _ident() != _owner.ident or _owner.busy:
-            return invoke(row, mode, args, kwargs)
-        _owner.busy = True
-        try:
-            dead = 0
-            if _released:
-                dead = _pop()
-                if _released:
-                    _hand_over_rest()
-            _pack_ints(_slots, 0, head, dead, args[0]._h, 0)
-            _call2()
-            r = _result[0]
-            if r < _FRESH:
-                out = _new(_tensor_type)
-                out._h = r
-                return out
-            return _other(r, row, args)
-        finally:
-            _owner.busy = False
+        if not _owner.busy:
+            _owner.busy = True
+            try:
+                if _mine():
+                    dead = 0
+                    if _released:
+                        dead = _pop()
+                        if _released:
+                            _hand_over_rest()
+                    _slot[0] = head
+                    _slot[2] = dead
+                    _slot[4] = args[0]._h
+                    _slot[6] = 0
+                    _call2(*_call2_places)
+                    r = _slot[0]
+                    if r < _FRESH:
+                        out = _make()
+                        out._h = r
+                        return out
+                    return _other(r, row, args)
+            finally:
+                _owner.busy = False
+        return invoke(row, mode, args, kwargs)
 
     return call
 
 
-def indexed(row: int) -> Callable[[Any, int], Any]:
-    """A function (tensor, int) -> view for the op behind ``x[i]``."""
+def indexed(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A function (tensor, index) -> view for the op behind ``x[i]``; `otherwise` takes what is no
+    int.
+    """
     head = _head(row, e.METHOD, e.TENSOR, e.INT)
 
-    def call_indexed(self: Any, index: int) -> Any:
-        if _ident() != _owner.ident or not _I64_MIN <= index <= _I64_MAX or _owner.busy:
-            return invoke(row, e.METHOD, (self, Index([2, index], [])), {})
-        _owner.busy = True
-        try:
-            dead = 0
-            if _released:
-                dead = _pop()
-                if _released:
-                    _hand_over_rest()
-            _pack_ints(_slots, 0, head, dead, self._h, index)
-            _call2()
-            r = _result[0] ^ e.VIEW
-            if r < _FRESH:
-                out = _new(_tensor_type)
-                out._h = r
-                out._b = self
-                return out
-            return _other(r ^ e.VIEW, row, (self, index))
-        finally:
-            _owner.busy = False
+    def call_indexed(self: Any, index: Any) -> Any:
+        if type(index) is not int:
+            return otherwise(self, index)
+        if _I64_MIN <= index <= _I64_MAX and not _owner.busy:
+            _owner.busy = True
+            try:
+                if _mine():
+                    dead = 0
+                    if _released:
+                        dead = _pop()
+                        if _released:
+                            _hand_over_rest()
+                    _slot[0] = head
+                    _slot[2] = dead
+                    _slot[4] = self._h
+                    _slot[6] = index
+                    _call2(*_call2_places)
+                    r = _slot[0] ^ _VIEW
+                    if r < _FRESH:
+                        out = _make()
+                        out._h = r
+                        out._b = self
+                        return out
+                    return _other(r ^ _VIEW, row, (self, index))
+            finally:
+                _owner.busy = False
+        return invoke(row, e.METHOD, (self, Index([2, index], [])), {})
 
     return call_indexed
 
@@ -702,27 +726,31 @@ def subscript(row: int) -> Callable[[Any, Index], Any]:
     def call_subscript(self: Any, index: Index) -> Any:
         words = index.words
         n = len(words)
-        if n > 32 or _ident() != _owner.ident or _owner.busy:
-            return invoke(row, e.METHOD, (self, index), {})
-        _owner.busy = True
-        try:
-            dead = 0
-            if _released:
-                dead = _pop()
-                if _released:
-                    _hand_over_rest()
-            _WORDS[n].pack_into(_memory, at, *words)
-            _pack_ints(_slots, 0, head, dead, self._h, at | n << 32)
-            _call2()
-            r = _result[0] ^ _VIEW
-            if r < _FRESH:
-                out = _new(_tensor_type)
-                out._h = r
-                out._b = self
-                return out
-            return _other(r ^ _VIEW, row, (self,))
-        finally:
-            _owner.busy = False
+        if n <= 32 and not _owner.busy:
+            _owner.busy = True
+            try:
+                if _mine():
+                    dead = 0
+                    if _released:
+                        dead = _pop()
+                        if _released:
+                            _hand_over_rest()
+                    _WORDS[n].pack_into(_memory, at, *words)
+                    _slot[0] = head
+                    _slot[2] = dead
+                    _slot[4] = self._h
+                    _slot[6] = at | n << 32
+                    _call2(*_call2_places)
+                    r = _slot[0] ^ _VIEW
+                    if r < _FRESH:
+                        out = _make()
+                        out._h = r
+                        out._b = self
+                        return out
+                    return _other(r ^ _VIEW, row, (self,))
+            finally:
+                _owner.busy = False
+        return invoke(row, e.METHOD, (self, index), {})
 
     return call_subscript
 

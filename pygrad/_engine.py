@@ -296,6 +296,20 @@ class _Owner:
 
 
 owner: Final = _Owner()
+_turn: Final = threading.RLock()
+mine: Final[Callable[[], bool]] = _turn._is_owned  # type: ignore[attr-defined]
+"""Whether this thread is the owner: faster to ask than its ident. `own` keeps the two together."""
+
+
+_turn.acquire()
+
+
+def own(ident: int, owner: Any = owner, lock: Any = lock, turn: Any = _turn) -> None:
+    """Makes a thread the engine's owner; 0: none."""
+    with lock:
+        owner.ident = ident
+        turn._release_save()
+        turn._acquire_restore((1, ident))
 
 
 on_new_owner: Callable[[], None] = lambda: None  # noqa: E731
@@ -315,8 +329,8 @@ def enter() -> bytes | None:
         lock.acquire()
         if not owner.busy:
             owner.busy = True
-            was, owner.ident = owner.ident, me
-            if was != me:
+            if owner.ident != me:
+                own(me)
                 on_new_owner()
             return None
         if owner.ident == me:
@@ -367,6 +381,7 @@ _slot = (_bindings.wasmtime_val_raw_t * 4)()
 slots: Final = memoryview(_slot).cast("B")
 """Where the parameters of `call2` go, 16 bytes each; the first is also the result's place."""
 result_slot: Final = slots.cast("q")
+double_slot: Final = slots.cast("d")
 _trap = ctypes.POINTER(_bindings.wasm_trap_t)()
 trap_slot: Final = memoryview(_trap).cast("B").cast("q")
 """Not 0 once a call has trapped, and ever after: wasmtime returns no error for a trap."""
@@ -376,7 +391,7 @@ _library = wasmtime._ffi.dll._name
 
 def _raw_call(
     loader: Callable[[str], ctypes.CDLL], name: str, n_slots: int, at: Any = _slot
-) -> Callable[[], None]:
+) -> functools.partial[None]:
     """An export's raw call with every pointer prepared."""
     function = loader(_library).wasmtime_func_call_unchecked
     function.restype = None
@@ -433,11 +448,17 @@ else:
 
 if os.environ.get("PYGRAD_PUBLIC_CALL", "0") == "1":
     call = call_long = _public_call("pg_call", 0)
-    call2 = call2_long = _public_call("pg_call2", 4)
+    call2: Callable[..., None] = _public_call("pg_call2", 4)
+    call2_long = call2
+    call2_places: tuple[Any, ...] = ()
 else:
-    call, call2 = _raw_call(ctypes.PyDLL, "pg_call", 1), _raw_call(ctypes.PyDLL, "pg_call2", 4)
-    call_long = _raw_call(ctypes.CDLL, "pg_call", 1)
-    call2_long = _raw_call(ctypes.CDLL, "pg_call2", 4)
+    call, call_long = _raw_call(ctypes.PyDLL, "pg_call", 1), _raw_call(ctypes.CDLL, "pg_call", 1)
+    # A tuple handed over as it is takes less time than `partial` does to make one.
+    _call2, _call2_long = (
+        _raw_call(ctypes.PyDLL, "pg_call2", 4),
+        _raw_call(ctypes.CDLL, "pg_call2", 4),
+    )
+    call2, call2_long, call2_places = _call2.func, _call2_long.func, _call2.args
 
 
 def trapped() -> _errors.EngineError:
@@ -447,7 +468,7 @@ def trapped() -> _errors.EngineError:
         unusable = "the engine trapped"
         if ctypes.cast(_trap, ctypes.c_void_p).value is not None:
             unusable = str(wasmtime.Trap._from_ptr(_trap))
-    owner.ident = 0  # nobody's: every call asks `enter`, which refuses
+    own(0)  # nobody's: every call asks `enter`, which refuses
     return _errors.EngineError(f"pygrad: the engine is unusable: {unusable}")
 
 

@@ -19,6 +19,7 @@ from ._call import (
     LONG,
     _call,
     _call2,
+    _call2_places,
     _call_long,
     _finish,
     _frame,
@@ -29,11 +30,10 @@ from ._call import (
     _memory,
     _other,
     _owner,
-    _pack_ints,
     _pop,
     _released,
     _result,
-    _slots,
+    _slot,
     _trap,
     invoke,
 )
@@ -62,8 +62,11 @@ def command(row: int) -> Callable[[Any], Any]:
                 dead = _pop()
                 if _released:
                     _hand_over_rest()
-            _pack_ints(_slots, 0, head, dead, self._h, 0)
-            (_call2_long if locked else _call2)()
+            _slot[0] = head
+            _slot[2] = dead
+            _slot[4] = self._h
+            _slot[6] = 0
+            (_call2_long if locked else _call2)(*_call2_places)
             r = _result[0]
             if r == _DESCRIBED and ints[_TAG] == _NONE:
                 return None
@@ -109,8 +112,11 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
                 if _released:
                     _hand_over_rest()
             pack.pack_into(_memory, at, *values)
-            _pack_ints(_slots, 0, head, dead, what, at | n << 32)
-            (_call2_long if slow else _call2)()
+            _slot[0] = head
+            _slot[2] = dead
+            _slot[4] = what
+            _slot[6] = at | n << 32
+            (_call2_long if slow else _call2)(*_call2_places)
             r = _result[0]
             if r == _DESCRIBED and ints[_TAG] in lists:
                 start = words[_RESULT] >> 3

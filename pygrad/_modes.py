@@ -36,9 +36,9 @@ class _Farewell:
     def __init__(self) -> None:
         self.ident = get_ident()
 
-    def __del__(self, owner: Any = owner) -> None:
+    def __del__(self, owner: Any = owner, own: Any = _engine.own) -> None:
         if owner.ident == self.ident:
-            owner.ident = 0
+            own(0)
 
 
 class _OfThread(threading.local):

@@ -29,6 +29,8 @@ _CPU: Final = device("cpu")
 _BATCHED: Final = 128  # the flag of a tensor that vmap has batched, which is the highest
 _log: Final = logging.getLogger("pygrad.autograd.graph")
 _DEBUG: Final = logging.DEBUG
+_walk: Callable[[Any], Any] | None = None
+"""What autograd/_walk.py, which needs this module, does when a backward comes to a custom node."""
 _C = _ops.C
 
 
@@ -420,13 +422,17 @@ class Tensor(Methods, metaclass=_TensorType):
         Raises:
             RuntimeError: no history, no scalar, or a graph that was freed.
         """
-        if gradient is None and inputs is None and not retain_graph and not create_graph:
-            if not _log.isEnabledFor(_DEBUG):
+        if inputs is None and not create_graph and not _log.isEnabledFor(_DEBUG):
+            if gradient is None and not retain_graph:
                 step = _backward(self)
-                if step is not None:
-                    from .autograd._walk import walk
-
-                    walk(step)
+            elif gradient is None or type(gradient) is Tensor:
+                step = _C["_backward_of"](self, bool(retain_graph), gradient)
+            else:
+                step = False
+            if step is None:
+                return
+            if step:
+                _walk(step)  # type: ignore[misc]
                 return
         from .autograd import backward
 
@@ -448,10 +454,9 @@ class Tensor(Methods, metaclass=_TensorType):
 
     # ------------------------------------------------------------ indexing, iteration
 
-    def __getitem__(self, index: Any) -> Tensor:
-        if type(index) is int:
-            return _get_row(self, index)  # type: ignore[no-any-return]
-        return _get_items(self, encode_index(index))  # type: ignore[no-any-return]
+    if TYPE_CHECKING:
+
+        def __getitem__(self, index: Any) -> Tensor: ...
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if not isinstance(value, (Tensor, int, float, bool)):
@@ -803,7 +808,11 @@ _install()
 _require_grad = _ops.SPACES["m"]["requires_grad_"]
 _GETITEM = _ROW["_getitem"]
 _SETITEM = _ROW["_setitem"]
-_get_row = indexed(_GETITEM)
 _get_items = subscript(_GETITEM)
+Tensor.__getitem__ = indexed(  # type: ignore[method-assign]
+    _GETITEM, lambda self, index: _get_items(self, encode_index(index))
+)
+Tensor.__getitem__.__name__ = "__getitem__"
+Tensor.__getitem__.__qualname__ = "Tensor.__getitem__"
 _ITEM = _ops.SPACES["m"]["item"]
 _backward = command(_ROW["_backward_of"])

@@ -83,10 +83,11 @@ void op_backward(Call *c) {
   go_on(c, task_start(&w), NULL);
 }
 
-/* The common backward: one root of one element, into every leaf. */
+/* The common backward: one root, into every leaf, not recorded. */
 void op_backward_of(Call *c) {
   GraphEnd root = {arg_tensor(c, 0), {NULL, 0}};
-  go_on(c, task_start(&(GraphWalk){.n_roots = 1, .roots = &root, .retain_graph = arg_bool(c, 1), .create_graph = arg_bool(c, 2),
+  Tensor *gradient = arg_tensor(c, 2);
+  go_on(c, task_start(&(GraphWalk){.n_roots = 1, .roots = &root, .grads = gradient ? &gradient : NULL, .retain_graph = arg_bool(c, 1),
                                    .accumulate = true, .allow_unused = true}), NULL);
 }
 

@@ -30,6 +30,7 @@ static DType outrank(DType high, DType low) {
 }
 
 DType result_dtype(int n, Tensor *const *t) {
+  if (n == 2 && t[0] && t[1] && t[0]->dtype == t[1]->dtype && !((t[0]->flags | t[1]->flags) & FLAG_WRAPPED)) return (DType)t[0]->dtype;
   DType dimensioned = DT_NONE, zero_dim = DT_NONE, number = DT_NONE;
   for (int i = 0; i < n; i++) {
     if (!t[i]) continue;
@@ -223,19 +224,22 @@ typedef struct {
 
 static _Alignas(16) char buffers[ITER_MAX][BLOCK * 8], lanes[ITER_MAX][LANES * 8];
 
-/* n elements in contiguous memory; a rest that fills no LANES is handled in a place of its own. */
-static void run_flat(const Blocks *b, char *const *p, size_t n) {
-  size_t whole = b->by_lanes ? n & ~(size_t)(LANES - 1) : n, rest = n - whole;
-  if (whole) b->loop(p, whole, b->k);
+/* n elements in contiguous memory, at n_p places; a rest that fills no LANES is handled in a place of its own. */
+static void run_flat(Flat *loop, const double *k, bool by_lanes, int n_p, char *const *p, size_t bytes_out, size_t bytes, size_t n) {
+  size_t whole = by_lanes ? n & ~(size_t)(LANES - 1) : n, rest = n - whole;
+  if (whole) loop(p, whole, k);
   if (!rest) return;
   char *q[ITER_MAX];
-  for (int i = 0; i < b->n; i++) {
-    size_t bytes = (size_t)b->side[i].bytes;
+  q[0] = lanes[0];
+  for (int i = 1; i < n_p; i++) {
     q[i] = lanes[i];
-    if (i) memcpy(q[i], p[i] + whole * bytes, rest * bytes);
+    memcpy(q[i], p[i] + whole * bytes, rest * bytes);
   }
-  b->loop(q, LANES, b->k);
-  memcpy(p[0] + whole * (size_t)b->side[0].bytes, q[0], rest * (size_t)b->side[0].bytes);
+  loop(q, LANES, k);
+  memcpy(p[0] + whole * bytes_out, q[0], rest * bytes_out);
+}
+static void run_block(const Blocks *b, char *const *p, size_t n) {
+  run_flat(b->loop, b->k, b->by_lanes, b->n, p, (size_t)b->side[0].bytes, (size_t)b->side[b->n - 1].bytes, n);
 }
 
 /* Brings m elements to a buffer; a broadcast element is brought once. */
@@ -255,7 +259,7 @@ static void run_blocks(char **p, const int64_t *strides, int64_t n, const void *
     any = any || buffered[i];
   }
   if (!any) {
-    run_flat(b, p, (size_t)n);
+    run_block(b, p, (size_t)n);
     return;
   }
   for (int64_t at = 0; at < n; at += BLOCK) {
@@ -267,11 +271,19 @@ static void run_blocks(char **p, const int64_t *strides, int64_t n, const void *
       if (i) gather(&b->side[i], buffers[i], q[i], strides[i], m);
       q[i] = buffers[i];
     }
-    run_flat(b, q, (size_t)m);
+    run_block(b, q, (size_t)m);
     if (!buffered[0]) continue;
     Side *s = &b->side[0];
     s->cast((char *[]){p[0] + at * strides[0], q[0]}, (const int64_t[]){strides[0], s->bytes}, m, NULL);
   }
+}
+
+/* One element, or many places that are one, as sums' gradients are. */
+static bool is_one(const Tensor *t) {
+  if (t->numel == 1) return true;
+  for (int i = 0; i < t->ndim; i++)
+    if (t->strides[i] && t->sizes[i] != 1) return false;
+  return true;
 }
 
 /* The common case, all contiguous and of the result's shape or a single element, needs no sorting. */
@@ -279,7 +291,7 @@ static bool run_simple(Blocks *b, Tensor *const *t) {
   char *p[ITER_MAX];
   int64_t strides[ITER_MAX];
   for (int i = 0; i < b->n; i++) {
-    bool one = i && t[i]->numel == 1;
+    bool one = i && is_one(t[i]);
     if (!one && (!tensor_same_shape(t[0], t[i]) || !tensor_is_contiguous(t[i]))) return false;
     p[i] = tensor_data(t[i]);
     strides[i] = one ? 0 : dtype_bytes((DType)t[i]->dtype);
@@ -328,17 +340,14 @@ static Tensor *run_plain(Flat *loop, int n, Tensor *const *in, DType d, DType ou
   static const double no_numbers[3];
   char *p[ITER_MAX];
   if (destination) return NULL;
-  Blocks b = {.loop = loop, .k = k ? k : no_numbers, .n = n + 1, .by_lanes = by_lanes(d)};
-  b.side[0].bytes = dtype_bytes(out);
   for (int i = 0; i < n; i++) {
-    b.side[i + 1].bytes = dtype_bytes(d);
     if (!in[i] || in[i]->dtype != d || (i && !tensor_same_shape(in[0], in[i])) || !tensor_is_contiguous(in[i])) return NULL;
     p[i + 1] = tensor_data(in[i]);
   }
   Tensor *y = tensor_empty(in[0]->ndim, in[0]->sizes, out);
   if (!y) return NULL;
   p[0] = tensor_data(y);
-  run_flat(&b, p, (size_t)y->numel);
+  run_flat(loop, k ? k : no_numbers, by_lanes(d), n + 1, p, (size_t)dtype_bytes(out), (size_t)dtype_bytes(d), (size_t)y->numel);
   return y;
 }
 

@@ -1,7 +1,6 @@
 /* Recording: nodes, edges, saved values, histories; see graph.h. The walk back is engine.c. */
 #include "graph.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -151,14 +150,10 @@ Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n, Ten
   return NULL;
 }
 
-Node *node_new(const NodeType *type, int n_saves, int n_numbers, ...) {
+Node *node_new_for(const NodeType *type, int n_saves, int n_numbers, Tensor *const *inputs) {
   if (!grad_mode) return NULL;
-  Tensor *inputs[16];
   int n = 0;
-  va_list args;
-  va_start(args, n_numbers);
-  for (Tensor *t = va_arg(args, Tensor *); t && n < 16; t = va_arg(args, Tensor *)) inputs[n++] = t;
-  va_end(args);
+  while (inputs[n]) n++;
   return node_new_list(type, n_saves, n_numbers, n, inputs);
 }
 

@@ -135,7 +135,8 @@ static inline bool tensor_requires_grad(const Tensor *t) {
 /* Whether a function of t has a history or a tangent. */
 bool tensor_tracked(const Tensor *t);
 /* Whether an op on these (NULL-terminated; NULL-able ones go through node_new_list) is recorded. */
-Node *node_new(const NodeType *type, int n_saves, int n_numbers, ...); /* Tensor *..., NULL */
+Node *node_new_for(const NodeType *type, int n_saves, int n_numbers, Tensor *const *inputs); /* up to a NULL */
+#define node_new(type, n_saves, n_numbers, ...) node_new_for(type, n_saves, n_numbers, (Tensor *const[]){__VA_ARGS__})
 Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n, Tensor *const *inputs);
 Node *node_alone(const NodeType *type, int n_saves); /* not recorded: keeps tensors as nodes do */
 Node *node_beside(const NodeType *type, const Node *n); /* of the same inputs */

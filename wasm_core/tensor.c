@@ -301,9 +301,14 @@ static int64_t storage_need(int ndim, const int64_t *sizes, const int64_t *strid
   for (int i = 0; i < ndim; i++) {
     int64_t reach;
     if (sizes[i] == 0) return 0;
+    if ((sizes[i] | strides[i] | last) >> 30 == 0) { /* as in sizes_numel */
+      last += (sizes[i] - 1) * strides[i];
+      continue;
+    }
     if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) || __builtin_add_overflow(last, reach, &last)) goto overflow;
   }
   int64_t n;
+  if (last >> 31 == 0) return (last + 1) * dtype_bytes(dtype);
   if (!__builtin_mul_overflow(last + 1, dtype_bytes(dtype), &n)) return n;
 overflow:
   fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s and strides=%s", sizes_text(ndim, sizes),
@@ -341,7 +346,8 @@ Tensor *tensor_empty(int ndim, const int64_t *sizes, DType dtype) {
   if (failed() || !rank_fits(ndim)) return NULL;
   int64_t numel = sizes_numel(ndim, sizes);
   if (numel < 0) return NULL;
-  if (__builtin_mul_overflow(numel, dtype_bytes(dtype), &n_bytes))
+  if (numel >> 31 == 0) n_bytes = numel * dtype_bytes(dtype);
+  else if (__builtin_mul_overflow(numel, dtype_bytes(dtype), &n_bytes))
     return fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s", sizes_text(ndim, sizes));
   sizes_contiguous_strides(ndim, sizes, strides);
   return tensor_over(n_bytes, numel, ndim, sizes, strides, dtype);

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _call, _engine, _long_calls, _ops
+from .. import _call, _engine, _long_calls, _ops, _tensor
 from .._modes import GRAD, get, put, switch
 from ..utils import hooks
 from . import graph
@@ -86,16 +86,17 @@ def _node(ident: int) -> Any:
 def _run(step: list[int]) -> Any:
     """What the node's function gave, as the engine takes it."""
     grads = [_call.wrap(handle) if handle else None for handle in step[3:]]
-    node = _node(step[1])
+    node = hooks.objects.get(step[1]) or _node(step[1])
     was = switch(GRAD, step[2])
     level = _level
-    level.depth += 1
+    depth = level.depth
+    level.depth = depth + 1
     try:
         given = node.apply(*grads)
     finally:
-        level.depth -= 1
+        level.depth = depth
         put(was)
-    return (given, [given._h], "") if type(given) is _call._tensor_type else encode(given)
+    return (given, (given._h,), "") if type(given) is _call._tensor_type else encode(given)
 
 
 def encode(given: Any) -> tuple[Any, list[int], str]:
@@ -122,3 +123,4 @@ def _nested(ident: int, handles: list[int], _: int) -> list[int]:
 
 
 hooks.runners[hooks.FUNCTION] = _nested
+_tensor._walk = walk

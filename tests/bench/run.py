@@ -115,11 +115,12 @@ def crossings(rounds: int, budget: float) -> None:
     hooked.register_hook(lambda gradient: None)
     plain = w * 2
     gradient = pygrad.ones(4, 4)
+    _engine.slots[:] = bytes(len(_engine.slots))
     recording = _call._head(_call.ROWS["is_grad_enabled"], 0)
 
     def raw() -> None:
-        _call._pack_ints(_engine.slots, 0, recording, 0, 0, 0)
-        _engine.call2()
+        _engine.result_slot[0] = recording
+        _engine.call2(*_engine.call2_places)
 
     def back(tensor: Any) -> Callable[[], Any]:
         return lambda: tensor.backward(gradient, retain_graph=True)
