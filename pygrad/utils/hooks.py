@@ -100,9 +100,9 @@ def _run_hook(ident: int, handle: int) -> int:
         gradient._h = handle
         if handle in _known_refs:
             gradient = _call.known(gradient)
-    hook = objects.get(ident)
-    if hook is None:
+    if ident not in objects:
         return 0  # removed
+    hook = objects[ident]
     _lock.acquire()
     _owner.busy = False
     try:
