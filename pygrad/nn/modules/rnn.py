@@ -1,0 +1,523 @@
+"""Recurrent layers: sequences by layers and directions, and the cells that make one step."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.nn import functional as F
+from pygrad.nn import init
+from pygrad.nn.modules.module import Module
+from pygrad.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from pygrad.nn._types import DeviceLike, DTypeLike
+
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
+
+State = tuple[Tensor, ...]
+"""What goes from step to step: the hidden state; of an LSTM the cell state too."""
+
+Step = Callable[[Tensor, Tensor, State], State]
+"""From what the input and the hidden state give to each gate, and the state, to the next state."""
+
+
+def _lstm(x: Tensor, h: Tensor, state: State) -> State:
+    i, f, g, o = (x + h).chunk(4, -1)
+    cell = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
+    return o.sigmoid() * cell.tanh(), cell
+
+
+def _gru(x: Tensor, h: Tensor, state: State) -> State:
+    (xr, xz, xn), (hr, hz, hn) = x.chunk(3, -1), h.chunk(3, -1)
+    new = (xn + (xr + hr).sigmoid() * hn).tanh()
+    return (new + (xz + hz).sigmoid() * (state[0] - new),)
+
+
+def _tanh(x: Tensor, h: Tensor, state: State) -> State:
+    return ((x + h).tanh(),)
+
+
+def _relu(x: Tensor, h: Tensor, state: State) -> State:
+    return ((x + h).relu(),)
+
+
+_STEPS: dict[str, tuple[int, Step]] = {
+    "LSTM": (4, _lstm),
+    "GRU": (3, _gru),
+    "RNN_TANH": (1, _tanh),
+    "RNN_RELU": (1, _relu),
+}
+"""How many gates there are, and the step."""
+
+
+def _draw(module: Module, hidden_size: int) -> None:
+    bound = 1 / math.sqrt(hidden_size) if hidden_size > 0 else 0
+    for weight in module.parameters():
+        init.uniform_(weight, -bound, bound)
+
+
+class RNNBase(Module):
+    """What :class:`RNN`, :class:`LSTM` and :class:`GRU` share; `mode` says which it is.
+
+    Args:
+        mode: "LSTM", "GRU", "RNN_TANH" or "RNN_RELU".
+        input_size: features of the input.
+        hidden_size: features of the hidden state.
+        num_layers: each takes the output of the one before it.
+        bias: whether there are biases.
+        batch_first: batches stand before time in input and output.
+        dropout: probability of a zero in the output of each layer but the last.
+        bidirectional: a second layer beside each goes from the end to the start.
+        proj_size: of an LSTM, features to which the hidden state is projected; 0: it is not.
+
+    Raises:
+        ValueError: a size or probability out of range.
+        TypeError: a size that is no int.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.nn.RNNBase("GRU", 2, 3, num_layers=2)
+        RNNBase(2, 3, num_layers=2)
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+    ) -> None:
+        super().__init__()
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._check(dropout)
+        self._all_names: list[list[str]] = []
+        gates = _STEPS[mode][0] * hidden_size
+        for layer in range(num_layers):
+            width = self._output_size * self._directions if layer else input_size
+            for suffix in self._suffixes(layer):
+                shapes: dict[str, tuple[int, ...]] = {
+                    f"weight_ih{suffix}": (gates, width),
+                    f"weight_hh{suffix}": (gates, self._output_size),
+                }
+                if bias:
+                    shapes |= {f"bias_ih{suffix}": (gates,), f"bias_hh{suffix}": (gates,)}
+                if proj_size:
+                    shapes[f"weight_hr{suffix}"] = (proj_size, hidden_size)
+                for name, shape in shapes.items():
+                    empty = pygrad.empty(shape, device=device, dtype=dtype)
+                    self.register_parameter(name, Parameter(empty))
+                self._all_names.append([*shapes])
+        self.reset_parameters()
+
+    def _check(self, dropout: Any) -> None:
+        if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool):
+            dropout = -1
+        if not 0 <= dropout <= 1:
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an "
+                "element being zeroed"
+            )
+        if dropout > 0 and self.num_layers == 1:
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero "
+                f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
+                f"num_layers={self.num_layers}",
+                stacklevel=4,
+            )
+        if not isinstance(self.hidden_size, int):
+            name = type(self.hidden_size).__name__
+            raise TypeError(f"hidden_size should be of type int, got: {name}")
+        if self.hidden_size <= 0:
+            raise ValueError("hidden_size must be greater than zero")
+        if self.num_layers <= 0:
+            raise ValueError("num_layers must be greater than zero")
+        if self.proj_size < 0:
+            raise ValueError(
+                "proj_size should be a positive integer or zero to disable projections"
+            )
+        if self.proj_size >= self.hidden_size:
+            raise ValueError("proj_size has to be smaller than hidden_size")
+
+    @property
+    def _directions(self) -> int:
+        return 2 if self.bidirectional else 1
+
+    @property
+    def _output_size(self) -> int:
+        return self.proj_size or self.hidden_size
+
+    def _suffixes(self, layer: int) -> list[str]:
+        return [f"_l{layer}", f"_l{layer}_reverse"][: self._directions]
+
+    def reset_parameters(self) -> None:
+        """Draw every parameter anew, from +-1 / sqrt(hidden_size)."""
+        _draw(self, self.hidden_size)
+
+    def flatten_parameters(self) -> None:
+        """Nothing: parameters need not lie together here."""
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The parameters of each layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_names]
+
+    # -------------------------------------------------------------- running
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        """The outputs of all steps, and the last state."""
+        if input.dim() not in (2, 3):
+            raise ValueError(
+                f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead"
+            )
+        batched = input.dim() == 3
+        time = 1 if self.batch_first and batched else 0
+        x = input if batched else input.unsqueeze(1)
+        x = x.transpose(0, 1) if time else x
+        if x.size(-1) != self.input_size:
+            raise RuntimeError(
+                "input.size(-1) must be equal to input_size. "
+                f"Expected {self.input_size}, got {x.size(-1)}"
+            )
+        output, last = self._run(x, self._states(x, hx, batched))
+        output = output.transpose(0, 1) if time else output
+        if not batched:
+            output, last = output.squeeze(1), tuple(each.squeeze(1) for each in last)
+        return output, last if self.mode == "LSTM" else last[0]
+
+    def _states(self, x: Tensor, hx: Any, batched: bool) -> State:
+        """The first states, (layers * directions, batch, features) each."""
+        sizes = [self._output_size, self.hidden_size][: 2 if self.mode == "LSTM" else 1]
+        rows = self.num_layers * self._directions
+        if hx is None:
+            return tuple(
+                pygrad.zeros(rows, x.size(1), size, dtype=x.dtype, device=x.device)
+                for size in sizes
+            )
+        given = tuple(hx) if self.mode == "LSTM" else (hx,)
+        rank = 3 if batched else 2
+        for each in given:
+            if each.dim() == rank:
+                continue
+            if self.mode == "LSTM":
+                dims = f"({given[0].dim()}-D, {given[1].dim()}-D) tensors"
+                kind = "batched 3-D" if batched else "unbatched 2-D"
+                raise RuntimeError(
+                    f"For {kind} input, hx and cx should also be {rank}-D but got {dims}"
+                )
+            kind = "batched 3-D" if batched else "unbatched 2-D"
+            raise RuntimeError(
+                f"For {kind} input, hx should also be {rank}-D but got {each.dim()}-D tensor"
+            )
+        states = given if batched else tuple(each.unsqueeze(1) for each in given)
+        for number, (each, size) in enumerate(zip(states, sizes, strict=True)):
+            expected = (rows, x.size(1), size)
+            if tuple(each.shape) != expected:
+                which = "" if self.mode != "LSTM" else f"[{number}]"
+                raise RuntimeError(
+                    f"Expected hidden{which} size {expected}, got {list(each.shape)}"
+                )
+        return states
+
+    def _run(self, x: Tensor, states: State) -> tuple[Tensor, State]:
+        last: list[State] = []
+        for layer in range(self.num_layers):
+            outputs = []
+            for direction in range(self._directions):
+                row = len(last)
+                start = tuple(each[row] for each in states)
+                output, end = self._direction(x, start, self._all_names[row], direction == 1)
+                outputs.append(output)
+                last.append(end)
+            x = pygrad.cat(outputs, -1) if len(outputs) > 1 else outputs[0]
+            if self.dropout and layer + 1 < self.num_layers:
+                x = F.dropout(x, self.dropout, self.training)
+        return x, tuple(pygrad.stack(each) for each in zip(*last, strict=True))
+
+    def _direction(
+        self, x: Tensor, state: State, names: list[str], backwards: bool
+    ) -> tuple[Tensor, State]:
+        """One layer over the whole time, (time, batch, features)."""
+        weights = [getattr(self, name) for name in names]
+        wx, wh, bx, bh = (*weights[:4],) if self.bias else (*weights[:2], None, None)
+        projection = weights[-1] if self.proj_size else None
+        step = _STEPS[self.mode][1]
+        outputs = []
+        for gates in reversed(F.linear(x, wx, bx)) if backwards else F.linear(x, wx, bx):
+            state = step(gates, F.linear(state[0], wh, bh), state)
+            if projection is not None:
+                state = F.linear(state[0], projection), *state[1:]
+            outputs.append(state[0])
+        return pygrad.stack(outputs[::-1] if backwards else outputs), state
+
+    def extra_repr(self) -> str:
+        shown = f"{self.input_size}, {self.hidden_size}"
+        for name, usual in (
+            ("proj_size", 0),
+            ("num_layers", 1),
+            ("bias", True),
+            ("batch_first", False),
+            ("dropout", 0),
+            ("bidirectional", False),
+        ):
+            if getattr(self, name) != usual:
+                shown += f", {name}={getattr(self, name)}"
+        return shown
+
+
+class RNN(RNNBase):
+    """h = tanh(W x + b + U h + c) at each step, or relu of it.
+
+    Args:
+        nonlinearity: "tanh" or "relu"; the fourth argument. The others are those of
+            :class:`RNNBase` without `mode` and `proj_size`.
+
+    Shape: (L, N, input_size) or (L, input_size) and states (layers * directions, N, hidden_size)
+        -> (L, N, directions * hidden_size), and the last states.
+
+    Example:
+        >>> import pygrad
+        >>> output, last = pygrad.nn.RNN(10, 20, 2)(pygrad.zeros(5, 3, 10))
+        >>> tuple(output.shape), tuple(last.shape)
+        ((5, 3, 20), (2, 3, 20))
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
+            )
+        mode = f"RNN_{nonlinearity.upper()}"
+        super().__init__(mode, input_size, hidden_size, num_layers, *args, **kwargs)
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(RNNBase):
+    """Long short-term memory: gates decide what a cell keeps, takes and shows at each step.
+
+    Args: those of :class:`RNNBase` without `mode`.
+
+    Shape: (L, N, input_size) or (L, input_size) and a pair of states, (layers * directions, N,
+        proj_size or hidden_size) and (layers * directions, N, hidden_size)
+        -> (L, N, directions * (proj_size or hidden_size)), and the last pair.
+
+    Example:
+        >>> import pygrad
+        >>> output, (h, c) = pygrad.nn.LSTM(10, 20, bidirectional=True)(pygrad.zeros(5, 3, 10))
+        >>> tuple(output.shape), tuple(h.shape), tuple(c.shape)
+        ((5, 3, 40), (2, 3, 20), (2, 3, 20))
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", *args, **kwargs)
+
+
+class GRU(RNNBase):
+    """Gated recurrent units: one gate resets, another keeps the hidden state.
+
+    Args: those of :class:`RNNBase` without `mode` and `proj_size`.
+
+    Shape: as of :class:`RNN`.
+
+    Example:
+        >>> import pygrad
+        >>> output, last = pygrad.nn.GRU(10, 20, batch_first=True)(pygrad.zeros(3, 5, 10))
+        >>> tuple(output.shape), tuple(last.shape)
+        ((3, 5, 20), (1, 3, 20))
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        super().__init__("GRU", *args, **kwargs)
+
+
+# ------------------------------------------------------------------ cells
+
+
+class RNNCellBase(Module):
+    """What the cells share: weights of `num_chunks` gates.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.RNNCellBase(2, 3, True, num_chunks=4).weight_hh.shape)
+        (12, 3)
+    """
+
+    weight_ih: Parameter
+    weight_hh: Parameter
+    bias_ih: Parameter | None
+    bias_hh: Parameter | None
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+    ) -> None:
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        rows = num_chunks * hidden_size
+        for name, shape in (
+            ("weight_ih", (rows, input_size)),
+            ("weight_hh", (rows, hidden_size)),
+            ("bias_ih", (rows,)),
+            ("bias_hh", (rows,)),
+        ):
+            wanted = bias or name.startswith("weight")
+            empty = pygrad.empty(shape, device=device, dtype=dtype) if wanted else None
+            self.register_parameter(name, None if empty is None else Parameter(empty))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw every parameter anew, from +-1 / sqrt(hidden_size)."""
+        _draw(self, self.hidden_size)
+
+    def _step(self, mode: str, input: Tensor, hx: Any) -> State:
+        name = type(self).__name__
+        if input.dim() not in (1, 2):
+            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+        count = 2 if mode == "LSTM" else 1
+        given = (None,) * count if hx is None else tuple(hx) if count == 2 else (hx,)
+        for number, each in enumerate(given):
+            if each is not None and each.dim() not in (1, 2):
+                which = f"hx[{number}]" if count == 2 else "hidden"
+                raise ValueError(
+                    f"{name}: Expected {which} to be 1D or 2D, got {each.dim()}D instead"
+                )
+        x = input if input.dim() == 2 else input.unsqueeze(0)
+        state = tuple(
+            pygrad.zeros(x.size(0), self.hidden_size, dtype=x.dtype, device=x.device)
+            if each is None
+            else each
+            if input.dim() == 2
+            else each.unsqueeze(0)
+            for each in given
+        )
+        gates = F.linear(x, self.weight_ih, self.bias_ih)
+        after = _STEPS[mode][1](gates, F.linear(state[0], self.weight_hh, self.bias_hh), state)
+        return after if input.dim() == 2 else tuple(each.squeeze(0) for each in after)
+
+    def extra_repr(self) -> str:
+        shown = f"{self.input_size}, {self.hidden_size}"
+        if self.bias is not True:
+            shown += f", bias={self.bias}"
+        if getattr(self, "nonlinearity", "tanh") != "tanh":
+            shown += f", nonlinearity={self.nonlinearity}"
+        return shown
+
+
+class RNNCell(RNNCellBase):
+    """One step of an :class:`RNN`.
+
+    Shape: (N, input_size) or (input_size) and a state (N, hidden_size) -> (N, hidden_size).
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.RNNCell(10, 20)(pygrad.zeros(3, 10)).shape)
+        (3, 20)
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return self._step(f"RNN_{self.nonlinearity.upper()}", input, hx)[0]
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an :class:`LSTM`.
+
+    Shape: (N, input_size) or (input_size) and a pair of states -> the next pair, (N, hidden_size)
+        each.
+
+    Example:
+        >>> import pygrad
+        >>> h, c = pygrad.nn.LSTMCell(10, 20)(pygrad.zeros(3, 10))
+        >>> tuple(h.shape), tuple(c.shape)
+        ((3, 20), (3, 20))
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> State:
+        return self._step("LSTM", input, hx)
+
+
+class GRUCell(RNNCellBase):
+    """One step of a :class:`GRU`.
+
+    Shape: as of :class:`RNNCell`.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.GRUCell(10, 20)(pygrad.zeros(10)).shape)
+        (20,)
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        return self._step("GRU", input, hx)[0]

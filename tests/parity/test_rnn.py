@@ -1,0 +1,145 @@
+"""Recurrent layers and cells beside PyTorch's: parameters, outputs, states, gradients, refusals."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oracle import both, torch
+
+import pygrad
+
+LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    (name, (4, 3, *more), options)
+    for name in ("RNN", "LSTM", "GRU")
+    for more, options in (
+        ((), {}),
+        ((2,), {"bias": False}),
+        ((2,), {"bidirectional": True}),
+        ((3,), {"bidirectional": True, "batch_first": True, "dropout": 0.4}),
+    )
+] + [
+    ("RNN", (4, 3, 2, "relu"), {"batch_first": True}),
+    ("LSTM", (4, 3), {"proj_size": 2}),
+    ("LSTM", (4, 3, 2), {"proj_size": 2, "bidirectional": True}),
+]
+
+
+def flat(value: Any) -> list[Any]:
+    return [v for each in value for v in flat(each)] if isinstance(value, tuple) else [value]
+
+
+def numbers(t: Any, *shape: int) -> Any:
+    count = 1
+    for size in shape:
+        count *= size
+    return ((t.arange(count, dtype=t.float64) * 7 % 11 - 5) / 4).reshape(shape).requires_grad_()
+
+
+def ran(t: Any, layer: Any, *given: Any) -> Any:
+    """Everything that comes of a call, the gradients too."""
+    found = flat(layer(*given))
+    sum((each * each * (k + 1)).sum() for k, each in enumerate(found)).backward()
+    leaves = [each for each in flat(given) if each is not None]
+    return found, [each.grad for each in (*leaves, *layer.parameters())]
+
+
+def made(t: Any, name: str, args: Any, options: Any) -> Any:
+    t.manual_seed(5)
+    return getattr(t.nn, name)(*args, **options, dtype=t.float64)
+
+
+@pytest.mark.parametrize("given", ["input", "states", "unbatched", "eval"])
+@pytest.mark.parametrize(
+    ("name", "args", "options"), LAYERS, ids=[f"{n}-{a}{o}" for n, a, o in LAYERS]
+)
+def test_layer(name: str, args: Any, options: Any, given: str) -> None:
+    def run(t: Any) -> Any:
+        layer = made(t, name, args, options).train(given != "eval")
+        layer.flatten_parameters()
+        rows = layer.num_layers * (2 if layer.bidirectional else 1)
+        shape = (2, 5, 4) if layer.batch_first else (5, 2, 4)
+        x = numbers(t, *(shape if given != "unbatched" else (5, 4)))
+        batch = () if given == "unbatched" else (2,)
+        states = [numbers(t, rows, *batch, options.get("proj_size", 3))]
+        if name == "LSTM":
+            states.append(numbers(t, rows, *batch, 3))
+        hx: Any = tuple(states) if name == "LSTM" else states[0]
+        state = layer.state_dict()
+        names = [[tuple(w.shape) for w in each] for each in layer.all_weights]
+        result = ran(t, layer, x, hx) if given in ("states", "unbatched") else ran(t, layer, x)
+        return repr(layer), list(state), names, list(state.values()), result
+
+    both(run, rtol=1e-6, atol=1e-9)
+
+
+CELLS = [
+    ("RNNCell", {}),
+    ("RNNCell", {"nonlinearity": "relu"}),
+    ("LSTMCell", {"bias": False}),
+    ("LSTMCell", {}),
+    ("GRUCell", {}),
+]
+
+
+@pytest.mark.parametrize("batch", [(), (2,)], ids=["one", "batch"])
+@pytest.mark.parametrize("with_state", [True, False])
+@pytest.mark.parametrize(("name", "options"), CELLS, ids=[f"{n}{o}" for n, o in CELLS])
+def test_cell(name: str, options: Any, with_state: bool, batch: Any) -> None:
+    def run(t: Any) -> Any:
+        cell = made(t, name, (4, 3), options)
+        h = numbers(t, *batch, 3)
+        hx = (h, numbers(t, *batch, 3)) if name == "LSTMCell" else h
+        given = (numbers(t, *batch, 4), hx) if with_state else (numbers(t, *batch, 4),)
+        return repr(cell), list(cell.state_dict()), ran(t, cell, *given)
+
+    both(run, rtol=1e-6, atol=1e-9)
+
+
+REFUSED: dict[str, Any] = {
+    "nonlinearity": lambda t: t.nn.RNN(4, 3, 1, "sine"),
+    "dropout": lambda t: t.nn.LSTM(4, 3, 2, dropout=1.5),
+    "dropout_bool": lambda t: t.nn.LSTM(4, 3, 2, dropout=True),
+    "hidden_float": lambda t: t.nn.GRU(4, 3.0),
+    "hidden_zero": lambda t: t.nn.GRU(4, 0),
+    "layers": lambda t: t.nn.GRU(4, 3, 0),
+    "projection": lambda t: t.nn.GRU(4, 3, proj_size=2),
+    "projection_rnn": lambda t: t.nn.RNN(4, 3, proj_size=2),
+    "projection_wide": lambda t: t.nn.LSTM(4, 3, proj_size=3),
+    "projection_negative": lambda t: t.nn.LSTM(4, 3, proj_size=-1),
+    "rank": lambda t: t.nn.LSTM(4, 3)(t.ones(4)),
+    "rank_gru": lambda t: t.nn.GRU(4, 3)(t.ones(1, 1, 1, 4)),
+    "width": lambda t: t.nn.LSTM(4, 3)(t.ones(2, 2, 5)),
+    "state_rank": lambda t: t.nn.GRU(4, 3)(t.ones(2, 2, 4), t.ones(2, 3)),
+    "state_rank_unbatched": lambda t: t.nn.RNN(4, 3)(t.ones(2, 4), t.ones(1, 2, 3)),
+    "states_rank": lambda t: t.nn.LSTM(4, 3)(t.ones(2, 2, 4), (t.ones(2, 3), t.ones(2, 3))),
+    "states_rank_unbatched": lambda t: t.nn.LSTM(4, 3)(
+        t.ones(2, 4), (t.ones(1, 1, 3), t.ones(1, 1, 3))
+    ),
+    "state_size": lambda t: t.nn.GRU(4, 3)(t.ones(2, 2, 4), t.ones(1, 2, 4)),
+    "states_size": lambda t: t.nn.LSTM(4, 3)(t.ones(2, 2, 4), (t.ones(1, 2, 3), t.ones(1, 2, 4))),
+    "cell_rank": lambda t: t.nn.GRUCell(4, 3)(t.ones(2, 2, 4)),
+    "cell_state_rank": lambda t: t.nn.RNNCell(4, 3)(t.ones(2, 4), t.ones(1, 2, 3)),
+    "cell_states_rank": lambda t: t.nn.LSTMCell(4, 3)(
+        t.ones(2, 4), (t.ones(2, 3), t.ones(1, 2, 3))
+    ),
+    "cell_nonlinearity": lambda t: t.nn.RNNCell(4, 3, nonlinearity="sine")(t.ones(2, 4)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    both(lambda t: REFUSED[name](t))
+
+
+def test_dropout_of_one_layer_warns() -> None:
+    texts = []
+    for t in (pygrad, torch):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            t.nn.GRU(2, 3, dropout=0.5)
+        texts.append([(str(each.message), Path(each.filename).name) for each in caught])
+    assert texts[0][0][0] == texts[1][0][0]
+    assert texts[0][0][1] == Path(__file__).name
