@@ -30,8 +30,8 @@ export const HOST = Object.freeze({
   HOOK: 0, POST_HOOK: 1, NODE_PRE_HOOK: 2, NODE_HOOK: 3, FUNCTION: 4, PACK: 5, UNPACK: 6,
   TRACE: 32, REPORT: 33, LINE: 34, CLOCK: 100,
 });
-/** Callbacks within each other: the engine's stack holds twice as many. */
-const MOST_NESTED = 48;
+/** Callbacks within each other: the stack of V8 holds twice as many. */
+const MOST_NESTED = 96;
 
 const LAYOUT = (
   'abi dtype ndim flags output_nr storage grad_fn version meta sizes strides offset numel ' +
