@@ -13,8 +13,12 @@ const logarithm = (low, high) => (value) => Math.log(Math.max(value, low) / low)
 
 /** @param {HTMLElement} section @param {{say: (text: string, tone?: string) => void}} shell */
 export function mount(section, shell) {
-  const loss = chart($('train-loss'), { label: 'Training loss of every step, on a logarithmic scale', span: EPOCHS, ticks: [0.01, 0.03, 0.1, 0.3, 1, 3], at: logarithm(0.01, 3) });
-  const accuracy = chart($('train-curve'), { label: 'Test accuracy of every epoch', span: EPOCHS, ticks: [85, 90, 95, 97, 100], at: (v) => (v - 85) / 15 });
+  const loss = chart($('train-loss'), {
+    label: 'Training loss of every step, on a logarithmic scale', span: EPOCHS, ticks: [0.01, 0.03, 0.1, 0.3, 1, 3], at: logarithm(0.01, 3),
+  });
+  const accuracy = chart($('train-curve'), {
+    label: 'Test accuracy of every epoch', span: EPOCHS, ticks: [85, 90, 95, 97, 100], at: (v) => (v - 85) / 15,
+  });
   let recorded = { seed: null, hashes: [] };
   let losses, accuracies, weights, stepsAnEpoch, same, images, drawn;
 
@@ -29,8 +33,10 @@ export function mount(section, shell) {
     text('train-accuracy', '–');
     text('train-rate', '–');
     text('train-same', '–');
+    const cell = (className, words) => make('td', { class: className }, words);
     $('train-hashes').tBodies[0].replaceChildren(...Array.from({ length: EPOCHS }, (_, i) =>
-      make('tr', {}, make('th', { scope: 'row' }, String(i + 1)), make('td', { class: 'hash' }, '·'), make('td', { class: 'verdict' }, ''), make('td', { class: 'hash quiet' }, hashes[i] ?? 'not recorded for this seed'))));
+      make('tr', {}, make('th', { scope: 'row' }, String(i + 1)), cell('hash', '·'), cell('verdict', ''),
+        cell('hash quiet', hashes[i] ?? 'not recorded for this seed'))));
   }
 
   function drawLoss() {

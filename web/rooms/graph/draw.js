@@ -25,7 +25,10 @@ function linesOf(node) {
   if (node.leaf) lines[0][1] += value;
   else if (node.label || value) lines.push(['of', shortened(`${node.label ?? ''}${value}`.trim(), 34)]);
   if (node.leaf) lines.push(['grad', '.grad = none']);
-  for (const saved of node.saved.filter((each) => each.tensor || /packed/.test(each.text))) lines.push([`saved${saved.of && saved.of.now !== saved.of.saved ? ' written' : ''}`, chipText(saved)]);
+  for (const saved of node.saved) {
+    const written = saved.of && saved.of.now !== saved.of.saved;
+    if (saved.tensor || saved.text === '(packed)') lines.push([written ? 'saved written' : 'saved', chipText(saved)]);
+  }
   return lines;
 }
 
@@ -64,7 +67,8 @@ export function makeDrawing(host, chosen) {
     const made = make('g', {
       class: 'edge', role: 'button', tabindex: '-1',
       'aria-label': `edge from ${called(pass.nodes[edge.from])} to ${called(pass.nodes[edge.to])}`,
-    }, make('path', { class: 'hit', d: path }), make('path', { class: 'way', d: path, 'marker-end': 'url(#graph-tip)' }), make('rect', { y: y - 10, height: 20, rx: 10, width: 0 }), text);
+    }, make('path', { class: 'hit', d: path }), make('path', { class: 'way', d: path, 'marker-end': 'url(#graph-tip)' }),
+    make('rect', { y: y - 10, height: 20, rx: 10, width: 0 }), text);
     made.onclick = () => choose('edge', i);
     made.onfocus = () => chosen({ kind: 'edge', id: i });
     made.onkeydown = (event) => travel(event, 'edge', i);
@@ -88,7 +92,9 @@ export function makeDrawing(host, chosen) {
     middles = placed.edges.map(({ at }, i) => at(slots[pass.edges[i].from] === 1 ? 0.5 : 0.3 + (0.4 * ranks[i]) / (slots[pass.edges[i].from] - 1)));
     boxes = pass.nodes.map((node, i) => box(node, lines[i], placed.nodes[i], sizes[i]));
     arrows = pass.edges.map(arrow);
-    const tip = make('marker', { id: 'graph-tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 10, markerHeight: 10, markerUnits: 'userSpaceOnUse', orient: 'auto' }, make('path', { d: 'M0 0L8 4L0 8z' }));
+    const tip = make('marker', {
+      id: 'graph-tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 10, markerHeight: 10, markerUnits: 'userSpaceOnUse', orient: 'auto',
+    }, make('path', { d: 'M0 0L8 4L0 8z' }));
     const beside = (name, side) => pass.nodes.map((_, i) =>
       make('text', { class: name, x: placed.nodes[i].x, y: placed.nodes[i].y + side * (sizes[i].height / 2 + 10) + (side > 0 ? 8 : 0), 'text-anchor': 'middle' }));
     [seeds, catches] = [beside('seed', -1), beside('seed', 1)];

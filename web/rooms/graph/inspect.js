@@ -45,7 +45,9 @@ function nodeParts(node, pass, state) {
   const parts = [];
   if (node.value) parts.push(tensorBlock(node.leaf ? `${node.label ?? 'the leaf'}` : `${node.label ?? 'output'}, computed in forward`, node.value, 'value'));
   if (node.leaf) parts.push(tensorBlock('.grad', state.leaves.get(node.id), 'grad'));
-  (state.incoming.get(node.id) ?? []).forEach((grad, i, all) => parts.push(tensorBlock(all.length > 1 ? `gradient of output ${i}` : 'gradient received', grad, 'grad')));
+  (state.incoming.get(node.id) ?? []).forEach((grad, i, all) => {
+    parts.push(tensorBlock(all.length > 1 ? `gradient of output ${i}` : 'gradient received', grad, 'grad'));
+  });
   pass.edges.forEach((edge, i) => {
     if (edge.from === node.id && state.edges.has(i)) parts.push(tensorBlock(`sent to ${called(pass.nodes[edge.to])}`, state.edges.get(i), 'grad'));
   });
@@ -60,7 +62,8 @@ export function inspect(host, what, pass, state) {
   if (what.kind === 'variable') {
     const { name, value, grad, made, leaf } = what.variable;
     [title, facts] = [name, made ? `made by ${made}` : leaf && value.requires_grad ? 'a leaf that requires a gradient' : 'outside of the graph'];
-    parts = [tensorBlock('value', value, 'value', value.version === null ? 'an inference tensor' : `version ${value.version}`), ...(leaf && value.requires_grad ? [tensorBlock('.grad, at the end', grad, 'grad')] : [])];
+    parts = [tensorBlock('value', value, 'value', value.version === null ? 'an inference tensor' : `version ${value.version}`)];
+    if (leaf && value.requires_grad) parts.push(tensorBlock('.grad, at the end', grad, 'grad'));
   } else if (what.kind === 'edge') {
     const edge = pass.edges[what.id];
     [title, facts] = ['An edge', `from ${called(pass.nodes[edge.from])} to output ${edge.nr} of ${called(pass.nodes[edge.to])}`];

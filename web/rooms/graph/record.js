@@ -82,7 +82,11 @@ function noted(fn) {
   };
 }
 
-const UNTOUCHED = new Set(['constructor', 'scope', 'tensor', 'no_grad', 'detach', 'alive', 'dispose', 'backward', 'tolist', 'toTypedArray', 'register_hook', 'register_post_accumulate_grad_hook', 'data_ptr', 'storage_offset', 'is_inference']);
+/** What makes no node, or what the record itself is made with. */
+const UNTOUCHED = new Set([
+  'constructor', 'scope', 'tensor', 'no_grad', 'detach', 'alive', 'dispose', 'backward', 'tolist', 'toTypedArray', 'register_hook',
+  'register_post_accumulate_grad_hook', 'data_ptr', 'is_inference',
+]);
 
 /** Puts `noted` around the functions of an object that is written in lower case: ops, not classes. */
 function noteAll(object) {
@@ -202,8 +206,11 @@ function begin(kind, given, grads, wanted, retain, create) {
   run.passes.push(pass);
   run.open.push(pass);
   pass.truncated = nodes.length > MOST_NODES;
-  const seeded = roots.filter((root) => root.requires_grad).map((root, i) => ({ node: ids.get(arrival(root).address), nr: root.output_nr, grad: summary(seeds[i]) ?? { ...summary(root), values: [1] } }));
-  tell({ kind: 'seed', seeds: seeded });
+  tell({
+    kind: 'seed',
+    seeds: roots.flatMap((root, i) => (root.requires_grad
+      ? [{ node: ids.get(arrival(root).address), nr: root.output_nr, grad: summary(seeds[i]) ?? { ...summary(root), values: [1] } }] : [])),
+  });
   nodes.forEach((node, id) => {
     pass.handles.push(raw.prehook.call(node, (grads) => {
       tell({ kind: 'enter', node: id, grads: grads.map(summary) });

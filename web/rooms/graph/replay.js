@@ -67,7 +67,10 @@ export function describe(event, pass) {
       return `${called(node)} receives ${list(event.grads)}${from > 1 ? `, the sum over ${from} edges` : ''}.`;
     }
     case 'hook':
-      return `A ${event.what} fires at ${called(node)}${event.line ? ` (registered in line ${event.line})` : ''}${event.replaced ? ` and replaces the gradient by ${label(event.replaced)}` : ''}.`;
+      return [
+        `A ${event.what} fires at ${called(node)}`, event.line && ` (registered in line ${event.line})`,
+        event.replaced && ` and replaces the gradient by ${label(event.replaced)}`, '.',
+      ].filter(Boolean).join('');
     case 'leave':
       return node.leaf ? `${called(node)} adds it to .grad, now ${label(event.leaf)}.` : `${called(node)} sends on ${list(event.grads)}.`;
     case 'capture':

@@ -1,0 +1,37 @@
+/** The worker that runs programs; replaced when one does not end, or has taken too much memory. */
+import { link } from '../link.js';
+
+const PATIENCE = 3000; // milliseconds that a program may take
+const PLENTY = 400 << 20; // bytes of memory after which the next program gets a new engine
+
+const STOPPED = {
+  passes: [], variables: [],
+  failure: { name: 'Stopped', line: null, message: `the program did not end within ${PATIENCE / 1000} seconds. It was stopped, and the engine started anew.` },
+};
+
+/** @param {{printed: (text: string) => void, failed: (message: string) => void}} told
+ * @returns {{start: () => Promise<void>, run: (source: string) => Promise<any>}} */
+export function makeRunner(told) {
+  let worker = null;
+
+  async function start() {
+    worker ??= link(new URL('worker.js', import.meta.url), told);
+    worker.started ??= worker.ask('start');
+    await worker.started;
+  }
+
+  async function run(source) {
+    await start();
+    let timer;
+    const patience = new Promise((resolve) => { timer = setTimeout(resolve, PATIENCE, null); });
+    const found = await Promise.race([worker.ask('run', source), patience]);
+    clearTimeout(timer);
+    if (found && found.memory < PLENTY && !found.unusable) return found;
+    worker.end();
+    worker = null;
+    start().catch(() => {}); // told again by the next run
+    return found ?? STOPPED;
+  }
+
+  return { start, run };
+}
