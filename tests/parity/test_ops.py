@@ -77,7 +77,7 @@ def call(
         return made.requires_grad_(True) if grad and made.is_floating_point() else made
 
     args, kwargs = build(sample, dtype, make, library)
-    library.manual_seed(0)
+    library.default_generator.manual_seed(0)
     first = args[0] if args else None
     if entry.mutates:
         args = [args[0].clone(), *args[1:]]
@@ -171,7 +171,7 @@ def test_strides_of_a_transposed_input(entry: Entry, sample: Call) -> None:
             return turned.permute(*reversed(range(array.ndim))) if array.ndim else turned
 
         args, kwargs = build(sample, "float64", make, library)
-        library.manual_seed(0)
+        library.default_generator.manual_seed(0)
         return function(entry, library)(*args, **kwargs)
 
     mine, theirs = outcome(lambda: run(pygrad)), outcome(lambda: run(torch))
