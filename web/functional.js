@@ -81,8 +81,6 @@ export function makeFunctional({ Tensor, spaces, rowsOf }, { grad, enable_grad, 
     });
     return given;
   }
-  const inputVector = (v, points, inputs, create, name) =>
-    vector(v, points, Array.isArray(inputs), create, name, 'input to the user-provided function is');
 
   function demandHistory(found, what, strict) {
     if (strict) found.forEach((t, i) => { if (!t?.requires_grad) throw new RuntimeError((t ? NEEDS_GRAD[what] : ABSENT.back)(i)); });
@@ -111,13 +109,13 @@ export function makeFunctional({ Tensor, spaces, rowsOf }, { grad, enable_grad, 
 
   /** The last backward: recorded if the caller records, or asked for a graph. */
   const last = ({ create_graph }, fn) => grad_mode(create_graph || is_grad_enabled(), fn);
-  const product = (name, rest) => bind(name, { v: null, create_graph: false, strict: false }, rest);
 
   /** What every product begins with: the options, copies of the inputs, and what the function made of them. */
   function begin(name, func, inputs, rest) {
-    const options = product(name, rest);
+    const options = bind(name, { v: null, create_graph: false, strict: false }, rest);
     const points = fresh(tensors(inputs, 'inputs', name), options.create_graph, true);
-    const v = name === 'vjp' ? null : inputVector(options.v, points, inputs, options.create_graph, name);
+    const v = name === 'vjp' ? null
+      : vector(options.v, points, Array.isArray(inputs), options.create_graph, name, 'input to the user-provided function is');
     const output = func(...points);
     const outputs = outputsOf(output, name);
     demandHistory(outputs, 'outputs', options.strict);

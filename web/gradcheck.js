@@ -19,9 +19,6 @@ import { bind, each, errorClass, NotImplementedError, RuntimeError, ValueError }
 /** What `gradcheck` and `gradgradcheck` found to be wrong. */
 export class GradcheckError extends RuntimeError { name = 'GradcheckError'; }
 
-const NOT_REENTRANT = (tol) =>
-  'Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values, although ' +
-  `analytical gradient matches numerical gradient.The tolerance for nondeterminism was ${tol}.`;
 const UNDEFINED = 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"';
 const EXPECTED_ZERO = 'Numerical gradient for function expected to be zero';
 
@@ -81,7 +78,9 @@ export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad
       });
     };
     const [first, second] = [run(), run()];
-    if (first.some((m, i) => largest(m.sub(second[i])) > nondet_tol)) throw new GradcheckError(NOT_REENTRANT(nondet_tol));
+    if (first.some((m, i) => largest(m.sub(second[i])) > nondet_tol)) throw new GradcheckError('Backward is not reentrant, i.e., running ' +
+      'backward with same input and grad_output multiple times gives different values, although analytical gradient matches numerical gradient.' +
+      `The tolerance for nondeterminism was ${nondet_tol}.`);
     return first;
   }
 

@@ -32,6 +32,7 @@ export function makeGraph(library, engine) {
       if (new.target === Node) throw new TypeError("Can't instantiate abstract class Node");
       this.address = address;
       this.watched = false;
+      this.raws = []; // what `_raw_saved_*` gave
       if (address) hold(this);
     }
 
@@ -142,15 +143,8 @@ export function makeGraph(library, engine) {
   }
 
   const saved = (node, slot) => C._node_saved(node.alive(), slot) ?? null;
-  const raws = new WeakMap();
-
   /** What a node keeps in a slot: the same object each time. */
-  function raw(node, slot) {
-    if (!raws.has(node)) raws.set(node, new Map());
-    const slots = raws.get(node);
-    if (!slots.has(slot)) slots.set(slot, new SavedTensor(node, slot));
-    return slots.get(slot);
-  }
+  const raw = (node, slot) => (node.raws[slot] ??= new SavedTensor(node, slot));
 
   /** Slots from one on, as many as there are. */
   function* slots(node, slot) {

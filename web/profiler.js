@@ -132,8 +132,6 @@ class EventList extends Array {
     const name = { ph: 'M', name: 'process_name', pid: 0, tid: 0, args: { name: 'pygrad' } };
     return JSON.stringify({ schemaVersion: 1, displayTimeUnit: 'ms', traceEvents: [name, ...events] });
   }
-
-  toString() { return this.table(); }
 }
 
 /** Rank and sizes of each argument, as the engine lists them, unfolded. */

@@ -1,10 +1,8 @@
 /** Generators of random numbers: PyTorch's CPU stream, number for number. */
 import { Coded, TAG, ValueError } from './engine.js';
+import { small } from './tensor.js';
 
-const unsigned = (word) => {
-  const value = BigInt.asUintN(64, BigInt(word));
-  return value <= Number.MAX_SAFE_INTEGER ? Number(value) : value;
-};
+const unsigned = (word) => small(BigInt.asUintN(64, BigInt(word)));
 
 /** torch.Generator, and the functions of the default generator. */
 export function makeRandom(C) {

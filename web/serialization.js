@@ -7,7 +7,7 @@
  * first entry names a kind. An object stands for a dict with names as keys, a Map for any other.
  */
 import { errorClass, isOptions, NotImplementedError, RuntimeError } from './engine.js';
-import { dtypes } from './tensor.js';
+import { dtypes, small } from './tensor.js';
 
 const FORMAT = 1;
 const MOST_HEADER_BYTES = 1e8;
@@ -15,12 +15,9 @@ const MOST_HEADER_BYTES = 1e8;
 const NAMES = { I64: 'int64', F64: 'float64', F32: 'float32', I32: 'int32', I16: 'int16', I8: 'int8', U8: 'uint8', BOOL: 'bool' };
 const CONVERT =
   '. To convert a file of tensors, in PyTorch: safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)';
-const EOFError = errorClass('EOFError');
 
-const refused = (reason) =>
-  new RuntimeError(`pygrad.load reads safetensors files and never unpickles. This one: ${reason}`);
+const refused = (reason) => new RuntimeError(`pygrad.load reads safetensors files and never unpickles. This one: ${reason}`);
 const join = (path, key) => (path ? `${path}.${key}` : String(key));
-const asNumber = (text) => (Number.isSafeInteger(Number(text)) ? Number(text) : BigInt(text));
 const ODD_FLOATS = ['nan', 'inf', '-inf', '-0.0'];
 const asFloat = (text) => Number(text.replace('inf', 'Infinity'));
 const byName = ([a], [b]) => (a < b ? -1 : Number(a > b));
@@ -93,7 +90,7 @@ export function makeSerialization({ Tensor, tensor }) {
 
   /** The header of a safetensors file; clear errors for what is none. */
   function readHeader(bytes) {
-    if (!bytes.length) throw new EOFError('Ran out of input');
+    if (!bytes.length) throw new (errorClass('EOFError'))('Ran out of input');
     const starts = (...codes) => codes.every((code, i) => bytes[i] === code);
     if (starts(0x50, 0x4b, 3, 4)) throw refused(`it is a zip archive, as torch.save writes${CONVERT}`);
     const length = bytes.length < 8 ? Infinity : Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
@@ -137,7 +134,7 @@ export function makeSerialization({ Tensor, tensor }) {
     };
     const kinds = {
       tensor: () => (flags.includes('g') ? tensors[first]().requires_grad_() : tensors[first]()),
-      int: () => asNumber(first), float: () => asFloat(first), dtype: () => dtypes[first],
+      int: () => small(BigInt(first)), float: () => asFloat(first), dtype: () => dtypes[first],
       list, tuple: list, set: () => new Set(list()), dict, odict: dict, counter: dict,
     };
     return kinds[kind]();

@@ -17,9 +17,7 @@ const ARRAYS = {
   uint8: Uint8Array, int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
   float32: Float32Array, float64: Float64Array, bool: Uint8Array,
 };
-const LEGACY = {
-  uint8: 'Byte', int8: 'Char', int16: 'Short', int32: 'Int', int64: 'Long', float32: 'Float', float64: 'Double', bool: 'Bool',
-};
+const LEGACY = { uint8: 'Byte', int8: 'Char', int16: 'Short', int32: 'Int', int64: 'Long', float32: 'Float', float64: 'Double', bool: 'Bool' };
 const CODES = { uint8: 0, int8: 1, int16: 2, int32: 3, int64: 4, float32: 6, float64: 7, bool: 11 };
 
 /** @typedef {Uint8Array | Int8Array | Int16Array | Int32Array | BigInt64Array | Float32Array | Float64Array} TypedArray */
@@ -470,7 +468,8 @@ export function makeTensors(engine) {
   });
 }
 
-const small = (word) => (Number.isSafeInteger(Number(word)) ? Number(word) : word);
+/** An integer as a number where that is exact. */
+export const small = (word) => (Number.isSafeInteger(Number(word)) ? Number(word) : word);
 
 function hasNan(elements) {
   for (let i = 0; i < elements.length; i++) if (elements[i] !== elements[i]) return true;
