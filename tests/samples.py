@@ -73,6 +73,7 @@ def _exempt(reason: str, names: str) -> dict[str, str]:
 
 
 EXEMPT = {
+    **_exempt("counts what others do: test_paths.py", "_C._path_count"),
     **_exempt(
         "the forward mode's own entry points: test_forward.py",
         "_C._enter_dual_level _C._exit_dual_level _C._is_fwd_grad_enabled _C._set_fwd_grad_enabled"

@@ -11,6 +11,8 @@
 #include "iter.h"
 #include "memory.h"
 #include "op.h"
+#include "paths.h"
+#include "simd.h"
 
 static bool blocked(const Tensor *a, const Tensor *b) { return failed() || !a || !b; }
 
@@ -97,7 +99,7 @@ Loop *cast_loop(DType to, DType from) {
 
 /* ------------------------------------------------------------ transposing copies */
 
-enum { TILE = 16 };
+enum { TILE = 16, BAND = 8 };
 
 /* out[i * rows_apart + j] = in[i + j * cols_apart], i below n_rows, j below n_cols; strides in elements.
  * Tiles keep both the lines read and the lines written in the first cache. */
@@ -115,10 +117,32 @@ enum { TILE = 16 };
       }                                                                                           \
     }                                                                                             \
   }
+/* The same by squares of vectors, a band of rows at a time: with rows a power of two apart, more lines than a band has
+ * would fall on one set of the cache. A rest at either edge goes the slow way. */
+#define TRANSPOSE_VECTORS(FN, T, V, LANES, SLOWLY)                                                \
+  static void FN(char *out_, const char *in_, int64_t n_rows, int64_t n_cols, int64_t rows_apart, \
+                 int64_t cols_apart) {                                                            \
+    T *out = (T *)(void *)out_;                                                                   \
+    const T *in = (const T *)(const void *)in_;                                                   \
+    int64_t rows = n_rows & -LANES, cols = n_cols & -LANES;                                       \
+    for (int64_t i0 = 0; i0 < rows; i0 += BAND)                                                   \
+      for (int64_t j = 0; j < cols; j += LANES)                                                   \
+        for (int64_t i = i0; i < i0 + BAND && i < rows; i += LANES) {                             \
+          V square[LANES];                                                                        \
+          UNROLLED for (int l = 0; l < LANES; l++) square[l] = V##_load(in + i + (j + l) * cols_apart);    \
+          V##_transpose(square);                                                                  \
+          UNROLLED for (int l = 0; l < LANES; l++) V##_store(out + (i + l) * rows_apart + j, square[l]);   \
+        }                                                                                         \
+    TOOK(TRANSPOSE_VECTORS);                                                                      \
+    SLOWLY((char *)(out + cols), (const char *)(in + cols * cols_apart), rows, n_cols - cols, rows_apart, cols_apart); \
+    SLOWLY((char *)(out + rows * rows_apart), (const char *)(in + rows), n_rows - rows, n_cols, rows_apart, cols_apart); \
+  }
 TRANSPOSE(transpose_1, uint8_t)
 TRANSPOSE(transpose_2, uint16_t)
-TRANSPOSE(transpose_4, uint32_t)
-TRANSPOSE(transpose_8, uint64_t)
+TRANSPOSE(transpose_slowly_4, uint32_t)
+TRANSPOSE(transpose_slowly_8, uint64_t)
+TRANSPOSE_VECTORS(transpose_4, float, f32x4, 4, transpose_slowly_4)
+TRANSPOSE_VECTORS(transpose_8, double, f64x2, 2, transpose_slowly_8)
 
 typedef void Transpose(char *out, const char *in, int64_t n_rows, int64_t n_cols, int64_t rows_apart,
                        int64_t cols_apart);
@@ -168,8 +192,9 @@ static bool copy_crossing(Iter *it, int64_t width) {
 /* The C library's memcpy moves 8 bytes at a time on wasm; this moves 64. */
 void bytes_copy(char *to, const char *from, size_t n) {
   for (; n >= 64; n -= 64, to += 64, from += 64)
-    for (size_t k = 0; k < 64; k += 16) memcpy(to + k, from + k, 16); /* one vector each */
-  memcpy(to, from, n);
+    UNROLLED for (size_t k = 0; k < 64; k += 16) memcpy(to + k, from + k, 16); /* one vector each */
+  for (; n >= 16; n -= 16, to += 16, from += 16) memcpy(to, from, 16);
+  for (; n; n--) *to++ = *from++;
 }
 
 static bool same_strides(const Tensor *a, const Tensor *b) {

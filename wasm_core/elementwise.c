@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "copy.h"
+#include "transcendental.h"
 
 /* For what many rows call: one copy of it. */
 #define NOINLINE __attribute__((noinline))

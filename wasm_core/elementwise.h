@@ -18,8 +18,8 @@ enum { KEEP_X_NONE = KEEP_X, KEEP_X_TANH = KEEP_X, KEEP_X_EPS = KEEP_X, KEEP_X_A
 /* Which dtypes an op takes, and the loops it has. FLOAT makes integers the default floating type, WIDE too and
  * computes in double; REAL refuses integers, REAL_WIDE too and computes in double; NUMBER takes all but bool, ANY
  * all; INTEGER and INTEGRAL refuse floating types, INTEGER bool as well; TRUTH takes all as true or false. Integers are
- * computed in int64. */
-typedef enum { FLOAT, WIDE, REAL, REAL_WIDE, NUMBER, ANY, TRUTH, INTEGER, INTEGRAL } Domain;
+ * computed in int64. OWN: the loop of float, REAL_OWN that of its gradient too, is in transcendental.c. */
+typedef enum { FLOAT, WIDE, REAL, REAL_WIDE, NUMBER, ANY, TRUTH, INTEGER, INTEGRAL, FLOAT_OWN = FLOAT, REAL_OWN = REAL, NUMBER_OWN = NUMBER } Domain;
 
 enum { LANES = 16 };
 typedef float single; /* a float whose loops are not vectorised */
@@ -119,6 +119,9 @@ static inline bool blocked(const Tensor *a, const Tensor *b) { return failed() |
 
 /* The loops of a domain, and the table of them. M(function, T, W, value) makes one. */
 #define LOOPS_FLOAT(M, fn, V) M(fn##_f32, float, float, V) SMALL M(fn##_f64, double, double, V)
+#define LOOPS_FLOAT_OWN(M, fn, V) SMALL M(fn##_f64, double, double, V)
+#define LOOPS_REAL_OWN LOOPS_FLOAT_OWN
+#define LOOPS_NUMBER_OWN(M, fn, V) LOOPS_FLOAT_OWN(M, fn, V) LOOPS_INTEGER(M, fn, V)
 #define LOOPS_WIDE(M, fn, V) SMALL M(fn##_f64, double, double, V)
 #define LOOPS_REAL(M, fn, V) LOOPS_FLOAT(M, fn, V)
 #define LOOPS_REAL_WIDE(M, fn, V) LOOPS_WIDE(M, fn, V)
@@ -130,6 +133,9 @@ static inline bool blocked(const Tensor *a, const Tensor *b) { return failed() |
 #define LOOPS_ANY(M, fn, V) LOOPS_NUMBER(M, fn, V)
 #define LOOPS_TRUTH(M, fn, V) LOOPS_ANY(M, fn, V) M(fn##_u8, uint8_t, uint32_t, V)
 #define TABLE_FLOAT(fn) .f32 = fn##_f32, .f64 = fn##_f64
+#define TABLE_FLOAT_OWN TABLE_FLOAT
+#define TABLE_REAL_OWN TABLE_FLOAT
+#define TABLE_NUMBER_OWN TABLE_NUMBER
 #define TABLE_WIDE(fn) .f64 = fn##_f64
 #define TABLE_REAL(fn) TABLE_FLOAT(fn)
 #define TABLE_REAL_WIDE(fn) TABLE_WIDE(fn)
@@ -142,6 +148,9 @@ static inline bool blocked(const Tensor *a, const Tensor *b) { return failed() |
 /* The loops of a domain's gradient: integers have none. */
 #define LOOPS_GRAD_FLOAT LOOPS_FLOAT
 #define LOOPS_GRAD_REAL LOOPS_FLOAT
+#define LOOPS_GRAD_FLOAT_OWN LOOPS_FLOAT
+#define LOOPS_GRAD_REAL_OWN LOOPS_FLOAT_OWN
+#define LOOPS_GRAD_NUMBER_OWN LOOPS_FLOAT
 #define LOOPS_GRAD_NUMBER LOOPS_FLOAT
 #define LOOPS_GRAD_ANY LOOPS_FLOAT
 #define LOOPS_GRAD_WIDE LOOPS_WIDE
@@ -150,6 +159,9 @@ static inline bool blocked(const Tensor *a, const Tensor *b) { return failed() |
 #define LOOPS_GRAD_INTEGRAL(M, fn, V)
 #define TABLE_GRAD_FLOAT TABLE_FLOAT
 #define TABLE_GRAD_REAL TABLE_FLOAT
+#define TABLE_GRAD_FLOAT_OWN TABLE_FLOAT
+#define TABLE_GRAD_REAL_OWN TABLE_FLOAT
+#define TABLE_GRAD_NUMBER_OWN TABLE_FLOAT
 #define TABLE_GRAD_NUMBER TABLE_FLOAT
 #define TABLE_GRAD_ANY TABLE_FLOAT
 #define TABLE_GRAD_WIDE TABLE_WIDE

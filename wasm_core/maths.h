@@ -26,7 +26,7 @@
 #define m_cos(x) MATHS1(cos, x)
 #define m_tan(x) MATHS1(tan, x)
 #define m_tanh(x) _Generic((x), float: tanh_f32, default: tanh)(x)
-#define m_erf(x) _Generic((x), float: erf_f32, default: erf)(x)
+#define m_erf erf
 #define m_pow(x, y) MATHS2(pow, x, y)
 #define m_fmod(x, y) _Generic((x), float: fmod_f32, default: fmod)(x, y)
 #define m_copysign(x, y) _Generic((x), float: copysign_f32, default: copysign)(x, y)

@@ -99,18 +99,6 @@ static inline float tanh_f32(float x) {
   return copysign_f32(size > 0.625f ? large : small, x);
 }
 
-/* |x| <= 1 by a polynomial in x^2; 1 - exp(a polynomial that is log erfc) up to 4, where it is 1. */
-static inline float erf_f32(float x) {
-  float z = x * x, square = z * z;
-  float p = (0.00518953521f - 0.000802084105f * z) + square * 7.88911930e-5f;
-  p = (1.12837911f - 0.376126260f * z) + square * ((0.112836003f - 0.0268544443f * z) + square * p);
-  float size = fabsf(x), v = size > 4 ? 4.00000048f : size, s = v * v;
-  float q = (-0.00420528604f * v + 0.0252103414f) + s * (-2.16976387e-5f * v + 0.000441472919f);
-  q = (-1.12958026f * v + 0.000188467806f) + s * ((-0.108422101f * v - 0.633216381f) + s * q);
-  float large = copysign_f32(1 - exp_near_f32(q), x);
-  return size <= 1 ? x * p : large;
-}
-
 /* Exact, and quick while the quotient is below 2^28: then it, its product with b, and the rest fit a double. */
 static inline float fmod_f32(float a, float b) {
   double whole = trunc((double)a / (double)b);

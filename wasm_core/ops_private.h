@@ -10,6 +10,7 @@
 #include "decompose.h"
 #include "host.h"
 #include "join.h"
+#include "paths.h"
 #include "profile.h"
 #include "shape.h"
 #include "view.h"

@@ -8,6 +8,7 @@
 #include "index.h"
 #include "iter.h"
 #include "memory.h"
+#include "paths.h"
 #include "view.h"
 
 /* ------------------------------------------------------------ offsets */
@@ -125,6 +126,19 @@ Places places_elements(Tensor *x, int64_t dim, Tensor *index, OutOfBounds *bad) 
     }                                                                                           \
   }
 
+/* The same in few bytes, for what is rare. */
+#define SMALL_WRITE_LOOP(FN, T, VALUE)                                                          \
+  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {                     \
+    (void)ctx;                                                                                  \
+    const char *at = p[0], *in = p[1];                                                          \
+    char *out = p[2];                                                                           \
+    for (int64_t i = 0; i < n; i++, at += st[0], in += st[1], out += st[2]) {                   \
+      T *o = (T *)(void *)out + *(const int64_t *)(const void *)at;                             \
+      T a = *o, b = *(const T *)(const void *)in;                                               \
+      *o = (T)(VALUE);                                                                          \
+    }                                                                                           \
+  }
+
 READ_LOOP(read_1, uint8_t)
 READ_LOOP(read_2, uint16_t)
 READ_LOOP(read_4, uint32_t)
@@ -134,6 +148,9 @@ WRITE_LOOP(set_2, uint16_t, b)
 WRITE_LOOP(set_4, uint32_t, b)
 WRITE_LOOP(set_8, uint64_t, b)
 
+#define ADD_LOOP_KIND_INT SMALL_WRITE_LOOP
+#define ADD_LOOP_KIND_BOOL SMALL_WRITE_LOOP
+#define ADD_LOOP_KIND_FLOAT WRITE_LOOP
 /* Integers wrap around, so they are added and multiplied without sign. */
 #define ADD_KIND_INT ((uint64_t)a + (uint64_t)b)
 #define ADD_KIND_FLOAT (a + b)
@@ -145,10 +162,10 @@ WRITE_LOOP(set_8, uint64_t, b)
 #define LARGER (a != a ? a : b > a || b != b ? b : a)
 #define SMALLER (a != a ? a : b < a || b != b ? b : a)
 #define ROW(code, name, T, short_name, text, kind, legacy)    \
-  WRITE_LOOP(add_##short_name, T, ADD_##kind)                 \
-  WRITE_LOOP(mul_##short_name, T, MUL_##kind)                 \
-  WRITE_LOOP(max_##short_name, T, LARGER)                     \
-  WRITE_LOOP(min_##short_name, T, SMALLER)
+  ADD_LOOP_##kind(add_##short_name, T, ADD_##kind)            \
+  SMALL_WRITE_LOOP(mul_##short_name, T, MUL_##kind)           \
+  SMALL_WRITE_LOOP(max_##short_name, T, LARGER)               \
+  SMALL_WRITE_LOOP(min_##short_name, T, SMALLER)
 DTYPE_ROWS(ROW)
 #undef ROW
 
@@ -171,12 +188,6 @@ static Loop *const write_loops[PUT_MIN + 1][DT_COUNT] = {
 #undef ROW
 };
 
-static void copy_row(char *out, const char *in, int64_t n_bytes) {
-  int64_t i = 0;
-  for (; i + 16 <= n_bytes; i += 16) memcpy(out + i, in + i, 16);
-  for (; i < n_bytes; i++) out[i] = in[i];
-}
-
 /* The commonest walk: rows that are contiguous on both sides, in the order of the offsets. */
 static bool read_rows(const Iter *it, int64_t size) {
   if (it->ndim != 2 || it->strides[0][1] != 0 || it->strides[2][0] != 0) return false;
@@ -185,7 +196,8 @@ static bool read_rows(const Iter *it, int64_t size) {
   char *out = it->data[1];
   int64_t n_bytes = it->sizes[1] * size;
   for (int64_t i = 0; i < it->sizes[0]; i++, at += it->strides[0][0], out += it->strides[1][0])
-    copy_row(out, it->data[2] + *(const int64_t *)(const void *)at * size, n_bytes);
+    bytes_copy(out, it->data[2] + *(const int64_t *)(const void *)at * size, (size_t)n_bytes);
+  TOOK(GATHER_ROWS);
   return true;
 }
 

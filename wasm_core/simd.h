@@ -17,6 +17,13 @@ typedef int32_t i32x4 __attribute__((vector_size(16)));
 /* Lanes of a then b, picked by constant indices. */
 #define SIMD_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 
+/* Before a loop over few vectors: one after the other, so that they stay in registers. */
+#ifdef __clang__
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define UNROLLED _Pragma("GCC unroll 16")
+#endif
+
 /* Reads 16 bytes at any alignment. */
 static inline f32x4 f32x4_load(const float *from) {
   f32x4 v;

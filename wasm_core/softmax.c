@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "lanes.h"
+#include "paths.h"
 #include "reduce.h"
+#include "transcendental.h"
 
-#define EXP_float(x) exp_lane_down(x) /* of what is at most 0 */
+#define EXP_float(x) exp_down(x) /* of what is at most 0 */
 #define EXP_double(x) exp(x)
-#define EXP_ANY_float(x) exp_lane(x)
-#define EXP_ANY_double(x) exp(x)
 
 /* ------------------------------------------------------------ strips */
 
@@ -63,10 +63,10 @@ static void span_fold(const Reducer *folds, DType d, const Span *s, const void *
   static void softmax_##T(const Span *s) {                            \
     SPAN_HEAD(T)                                                      \
     span_fold(max_folds, D, s, a_, m_);                               \
-    t_[0] = 0;                                                        \
     MAP(T, EXP_##T(a - m))                                            \
     span_fold(sum_folds, D, s, y_, t_);                               \
-    MAP(T, y / t)                                                     \
+    for (int64_t j = 0; j < s->width; j++) t_[j] = 1 / t_[j];         \
+    MAP(T, y * t)                                                     \
   }                                                                   \
   static void log_softmax_##T(const Span *s) {                        \
     SPAN_HEAD(T)                                                      \
@@ -85,13 +85,45 @@ static void span_fold(const Reducer *folds, DType d, const Span *s, const void *
   static void log_softmax_backward_##T(const Span *s) { /* a = g, b = y: g - exp(y) sum g */ \
     SPAN_HEAD(T)                                                      \
     span_fold(sum_folds, D, s, a_, t_);                               \
-    MAP(T, a - EXP_ANY_##T(b) * t)                                    \
+    MAP(T, a - EXP_##T(b) * t)                                        \
   }
+/* Columns of float only: rows of float have loops of their own. */
+#undef MAP
+#define MAP SPAN_MAP
 SOFTMAX_LOOPS(float, DT_F32)
+#undef MAP
+#define MAP(T, VALUE) \
+  if (s->step == 1) ROW_MAP(T, VALUE) else SPAN_MAP(T, VALUE)
 SOFTMAX_LOOPS(double, DT_F64)
 
-/* Runs the loop along `dim` over contiguous operands of one floating type. */
-static Tensor *run_spans(SpanLoop *const loops[2], Tensor *a, Tensor *b, int64_t dim) {
+static void softmax_row(const Span *s) {
+  SPAN_HEAD(float)
+  t_[0] = 1 / exp_row_f32(y_, a_, (size_t)s->n, max_row_f32(a_, (size_t)s->n));
+  ROW_MAP(float, y * t)
+  TOOK(SOFTMAX_ROW);
+}
+static void log_softmax_row(const Span *s) {
+  SPAN_HEAD(float)
+  m_[0] = max_row_f32(a_, (size_t)s->n);
+  t_[0] = (float)log((double)exp_row_f32(NULL, a_, (size_t)s->n, m_[0]));
+  ROW_MAP(float, a - m - t)
+  TOOK(SOFTMAX_ROW);
+}
+static void softmax_backward_row(const Span *s) {
+  SPAN_HEAD(float)
+  ROW_MAP(float, a * b)
+  span_fold(sum_folds, DT_F32, s, y_, t_);
+  ROW_MAP(float, y - b * t)
+}
+static void log_softmax_backward_row(const Span *s) {
+  SPAN_HEAD(float)
+  span_fold(sum_folds, DT_F32, s, a_, t_);
+  subtract_exp_row_f32(y_, a_, b_, (size_t)s->n, t_[0]);
+  TOOK(SOFTMAX_ROW);
+}
+
+/* Runs the loop (of columns of float, rows of float, double) along `dim` over contiguous operands of one floating type. */
+static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t dim) {
   a = t_contiguous(a);
   if (b) b = t_contiguous(b);
   if (failed() || !a) return NULL;
@@ -108,21 +140,21 @@ static Tensor *run_spans(SpanLoop *const loops[2], Tensor *a, Tensor *b, int64_t
       int64_t at = (o * s.n * inner + j) * bytes;
       s.width = inner - j < FOLD_COLUMNS ? inner - j : FOLD_COLUMNS;
       s.a = a_at + at, s.b = b_at ? b_at + at : NULL, s.y = y_at + at;
-      loops[d == DT_F64](&s);
+      loops[d == DT_F64 ? 2 : inner == 1](&s);
     }
   return y;
 }
 
 /* ------------------------------------------------------------ softmax */
 
-static SpanLoop *const softmax_loops[2] = {softmax_float, softmax_double};
-static SpanLoop *const log_softmax_loops[2] = {log_softmax_float, log_softmax_double};
-static SpanLoop *const softmax_backward_loops[2] = {softmax_backward_float, softmax_backward_double};
-static SpanLoop *const log_softmax_backward_loops[2] = {log_softmax_backward_float, log_softmax_backward_double};
+static SpanLoop *const softmax_loops[3] = {softmax_float, softmax_row, softmax_double};
+static SpanLoop *const log_softmax_loops[3] = {log_softmax_float, log_softmax_row, log_softmax_double};
+static SpanLoop *const softmax_backward_loops[3] = {softmax_backward_float, softmax_backward_row, softmax_backward_double};
+static SpanLoop *const log_softmax_backward_loops[3] = {log_softmax_backward_float, log_softmax_backward_row, log_softmax_backward_double};
 
 typedef Tensor *BackwardOp(Tensor *g, Tensor *y, int64_t dim);
 
-static Tensor *forward(const NodeType *type, SpanLoop *const loops[2], const char *name, Tensor *x, int64_t dim, DType dtype) {
+static Tensor *forward(const NodeType *type, SpanLoop *const loops[3], const char *name, Tensor *x, int64_t dim, DType dtype) {
   if (failed() || !x) return NULL;
   if (dtype != DT_NONE) x = t_to(x, dtype);
   if (failed() || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
@@ -136,7 +168,7 @@ static Tensor *forward(const NodeType *type, SpanLoop *const loops[2], const cha
 }
 
 /* The gradient op as an op: both operands recorded. */
-static Tensor *backward(const NodeType *type, SpanLoop *const loops[2], Tensor *g, Tensor *y, int64_t dim) {
+static Tensor *backward(const NodeType *type, SpanLoop *const loops[3], Tensor *g, Tensor *y, int64_t dim) {
   if (failed() || !g || !y) return NULL;
   if (g->dtype != y->dtype) g = t_to(g, (DType)y->dtype);
   Node *n = node_new(type, 2, 1, g, y, NULL);

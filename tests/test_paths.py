@@ -1,0 +1,97 @@
+"""Each fast path of a kernel is taken where it should be: counted, not timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import pygrad
+from pygrad import _C, Tensor
+from pygrad.nn import functional as F
+
+
+def ramp(*shape: int, low: float = -2.0, high: float = 2.0, dtype: type = np.float32) -> Tensor:
+    """Numbers from low to high in a tensor of that shape."""
+    return pygrad.from_numpy(
+        np.linspace(low, high, int(np.prod(shape))).astype(dtype).reshape(shape)
+    )
+
+
+def cross_entropy_backward() -> None:
+    logits = ramp(8, 50).requires_grad_()
+    F.cross_entropy(logits, pygrad.arange(8)).backward()
+
+
+TAKEN: list[tuple[str, int, Callable[[], object]]] = [
+    ("GELU_NEAR", 2, lambda: F.gelu(ramp(512))),
+    ("GELU_NEAR", 1, lambda: F.gelu(ramp(512, low=-3.0, high=1.0))),
+    ("GELU_NEAR", 0, lambda: F.gelu(ramp(512, dtype=np.float64))),
+    ("SOFTMAX_ROW", 8, lambda: F.softmax(ramp(8, 50), dim=1)),
+    ("SOFTMAX_ROW", 8, lambda: F.log_softmax(ramp(8, 50), dim=-1)),
+    ("SOFTMAX_ROW", 16, cross_entropy_backward),
+    ("SOFTMAX_ROW", 0, lambda: F.softmax(ramp(8, 50), dim=0)),
+    ("TRANSPOSE_VECTORS", 1, lambda: ramp(33, 18).t().contiguous()),
+    ("TRANSPOSE_VECTORS", 1, lambda: ramp(33, 18, dtype=np.float64).t().contiguous()),
+    ("TRANSPOSE_VECTORS", 0, lambda: ramp(33, 18).contiguous()),
+    ("GATHER_ROWS", 1, lambda: F.embedding(pygrad.tensor([3, 1, 1]), ramp(5, 16))),
+    ("GATHER_ROWS", 1, lambda: ramp(5, 16).index_select(0, pygrad.tensor([4, 0]))),
+    ("GATHER_ROWS", 0, lambda: ramp(5, 16).index_select(1, pygrad.tensor([4, 0]))),
+]
+
+
+@pytest.mark.parametrize(("name", "times", "run"), TAKEN)
+def test_path_is_taken(name: str, times: int, run: Callable[[], object]) -> None:
+    before = _C._path_count(name)
+    run()
+    assert _C._path_count(name) - before == times
+
+
+def test_unknown_path() -> None:
+    with pytest.raises(ValueError, match="no path is called slow"):
+        _C._path_count("slow")
+
+
+def test_near_and_far_elements_do_not_see_each_other() -> None:
+    """An element's bits are the same in a block that is near throughout and in one that is not."""
+    near = ramp(256)
+    mixed = pygrad.cat([near[:128], pygrad.full((128,), 5.0)])
+    assert F.gelu(mixed)[:128].tolist() == F.gelu(near)[:128].tolist()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (4, 4), (7, 8), (8, 33), (64, 64), (2, 9, 6)])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32, np.int64, np.float32, np.float64])
+def test_transposing_copies(shape: tuple[int, ...], dtype: type) -> None:
+    values: npt.NDArray[np.generic] = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
+    copied = pygrad.from_numpy(values).transpose(-1, -2).contiguous()
+    np.testing.assert_array_equal(copied.numpy(), values.swapaxes(-1, -2))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 15, 255, 256, 257, 1003])
+def test_softmax_rows_of_any_length(n: int) -> None:
+    values = np.cos(np.arange(3 * n) * 1.7).reshape(3, n) * 30
+    x = pygrad.from_numpy(values.astype(np.float32))
+    exact = np.exp(values.astype(np.float32).astype(np.float64))
+    exact /= exact.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(F.softmax(x, dim=1).numpy(), exact, rtol=4e-6, atol=1e-30)
+    np.testing.assert_allclose(F.log_softmax(x, dim=1).numpy(), np.log(exact), rtol=2e-6, atol=3e-6)
+
+
+def test_softmax_of_infinities() -> None:
+    inf, nan = float("inf"), float("nan")
+    x = pygrad.tensor(
+        [
+            [0.0, -inf, -inf],
+            [-inf, -inf, -inf],
+            [1.0, nan, 0.0],
+            [inf, 0.0, 0.0],
+            [0.0, -89.0, -200.0],
+        ]
+    )
+    y = F.softmax(x, dim=1)
+    assert y[0].tolist() == [1.0, 0.0, 0.0]
+    assert all(y[1:3].isnan().flatten().tolist())
+    assert y[3].isnan().tolist()[0]
+    assert y[4].tolist() == [1.0, 0.0, 0.0]

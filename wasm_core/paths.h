@@ -1,0 +1,22 @@
+/* Counters of the fast paths taken, so that a test can prove that they are. */
+#ifndef PG_PATHS_H
+#define PG_PATHS_H
+
+#include <stdint.h>
+
+#define PATHS(X) \
+  X(GELU_NEAR)  \
+  X(SOFTMAX_ROW) \
+  X(TRANSPOSE_VECTORS) \
+  X(GATHER_ROWS)
+
+#define PATH_ID(name) PATH_##name,
+enum { PATHS(PATH_ID) PATH_COUNT };
+#undef PATH_ID
+
+extern uint32_t paths_taken[PATH_COUNT];
+#define TOOK(name) (paths_taken[PATH_##name]++)
+/* How often a path was taken since the start; -1 with an error if none has that name. */
+int64_t path_count(const char *name);
+
+#endif

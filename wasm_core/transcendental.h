@@ -1,0 +1,22 @@
+/* The loops of transcendental.c, as rows of ops/elementwise.def with an OWN domain take them. */
+#ifndef PG_TRANSCENDENTAL_H
+#define PG_TRANSCENDENTAL_H
+
+#include <stddef.h>
+
+void value_relu_f32(char *const *p, size_t n, const double *k);
+void value_exp_f32(char *const *p, size_t n, const double *k);
+void value_sigmoid_f32(char *const *p, size_t n, const double *k);
+void value_tanh_f32(char *const *p, size_t n, const double *k);
+void value_erf_f32(char *const *p, size_t n, const double *k);
+void value_gelu_erf_f32(char *const *p, size_t n, const double *k);
+void grad_gelu_erf_f32(char *const *p, size_t n, const double *k);
+
+/* Rows, of any length. y = exp(x - shift), where no x is above shift, and the sum of them; y may be NULL. */
+float exp_row_f32(float *y, const float *x, size_t n, float shift);
+/* y = g - exp(x) factor, where no x is above 0. */
+void subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, float factor);
+/* The largest; whether NaN counts is left open. */
+float max_row_f32(const float *x, size_t n);
+
+#endif
