@@ -99,8 +99,10 @@ def test_opens_again_and_works_without_a_network(browser: Any, passing: Any) -> 
     context.close()
 
 
+@pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("name", ROOMS)
-def test_nothing_jumps_while_it_loads(blank: Any, origin: str, name: str) -> None:
+def test_nothing_jumps_while_it_loads(blank: Any, origin: str, name: str, width: int) -> None:
+    blank.set_viewport_size({"width": width, "height": 800})
     blank.goto(f"{origin}/web/index.html#{name}")
     if not blank.evaluate("PerformanceObserver.supportedEntryTypes.includes('layout-shift')"):
         pytest.skip("this browser does not tell of jumps")

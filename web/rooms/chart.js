@@ -11,7 +11,7 @@ export function make(name, attributes = {}, ...children) {
   return made;
 }
 
-/** Fills `host` with an empty chart.
+/** Makes an empty chart of the `.chart` in `host`.
  * @param {HTMLElement} host
  * @param {{label: string, span: number, ticks: number[], at: (value: number) => number}} options `at`
  *   gives a value's height, 0 at the bottom and 1 at the top; `span` is the number of epochs
@@ -26,7 +26,7 @@ export function chart(host, { label, span, ticks, at }) {
     left.append(make('span', { style: `top:${y / 10}%` }, String(tick)));
   }
   for (let epoch = 0; epoch <= span; epoch += 5) below.append(make('span', { style: `left:${(100 * epoch) / span}%` }, String(epoch)));
-  host.append(make('div', { class: 'chart' }, left, svg, below));
+  host.querySelector('.chart').append(left, svg, below);
   const clamp = (y) => Math.min(1, Math.max(0, y));
   return {
     line(name, points) {
