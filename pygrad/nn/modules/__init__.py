@@ -32,6 +32,7 @@ from pygrad.nn.modules.activation import (
     Tanhshrink,
     Threshold,
 )
+from pygrad.nn.modules.attention import MultiheadAttention
 from pygrad.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from pygrad.nn.modules.container import ModuleDict, ModuleList, Sequential
 from pygrad.nn.modules.conv import Conv1d, Conv2d
@@ -147,6 +148,7 @@ __all__ = [
     "ModuleDict",
     "ModuleList",
     "MultiLabelSoftMarginLoss",
+    "MultiheadAttention",
     "NLLLoss",
     "PReLU",
     "PairwiseDistance",
