@@ -604,26 +604,40 @@ static bool take_quickly(const PgFrame *f, const Schema *s, const Arg *a, int64_
   return keep_list(v);
 }
 
-/* The common call: positional tensors and numbers for the first overload. False: go the long way. */
-static bool bind_quickly(const PgFrame *f, int32_t row, int n, uint64_t tags, const int64_t *slots, uint8_t mode, Call *c) {
+static inline bool bind_value(const PgFrame *f, const Schema *s, int i, int tag, int64_t slot, Value *v) {
+  uint8_t type = s->args[i].type;
+  v->tag = (uint8_t)tag;
+  v->i = slot;
+  if (v->tag == TAG_TENSOR) {
+    v->t = (Tensor *)(uintptr_t)slot;
+    return type <= ARG_TENSOR_OR_SCALAR && tensor_is(v->t);
+  }
+  if (type == ARG_INDEX && v->tag == TAG_INT) return index_of(v);
+  return (is_number(v) && type == ARG_TENSOR_OR_SCALAR) || take_quickly(f, s, &s->args[i], slot, v);
+}
+
+/* Keywords, each most likely where it stands in the schema. */
+static bool bind_keywords(const PgFrame *f, const Schema *s, Call *c) {
+  for (int i = f->n_positional; i < s->n_args; i++) c->v[i].tag = TAG_MISSING;
+  for (int k = 0, i = f->n_positional; k < f->n_keyword; k++, i++) {
+    if (i >= s->n_args || s->args[i].name != f->keywords[k]) i = find_arg(s, f->keywords[k]);
+    if (i < 0 || c->v[i].tag != TAG_MISSING) return false;
+    if (!bind_value(f, s, i, tag_of(f, f->n_positional + k), f->slots[f->n_positional + k], &c->v[i])) return false;
+  }
+  return true;
+}
+
+/* The common call: values that need no conversion, for the first overload. False: go the long way. */
+static bool bind_quickly(const PgFrame *f, int32_t row, int n, int n_keyword, uint64_t tags, const int64_t *slots, uint8_t mode,
+                         Call *c) {
   const Schema *s = (uint32_t)row < (uint32_t)n_op_rows ? schema_of(row) : NULL;
   if (!s || n > s->n_positional) return false;
   int i = 0;
-  for (; i < n; i++, tags >>= 4) {
-    Value *v = &c->v[i];
-    v->tag = (uint8_t)(tags & 15);
-    v->i = slots[i];
-    uint8_t type = s->args[i].type;
-    if (v->tag == TAG_TENSOR) {
-      v->t = (Tensor *)(uintptr_t)slots[i];
-      if (type > ARG_TENSOR_OR_SCALAR || !tensor_is(v->t)) return false;
-    } else if (type == ARG_INDEX && v->tag == TAG_INT) {
-      if (!index_of(v)) return false;
-    } else if (!(is_number(v) && type == ARG_TENSOR_OR_SCALAR) && !take_quickly(f, s, &s->args[i], slots[i], v)) {
-      return false;
-    }
-  }
+  for (; i < n; i++, tags >>= 4)
+    if (!bind_value(f, s, i, (int)(tags & 15), slots[i], &c->v[i])) return false;
+  if (n_keyword && !bind_keywords(f, s, c)) return false;
   for (; i < s->n_args; i++) {
+    if (n_keyword && c->v[i].tag != TAG_MISSING) continue;
     if (!s->args[i].has_default) return false;
     c->v[i] = s->args[i].fallback;
   }
@@ -641,7 +655,7 @@ bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
   int n = (int)(head >> 32 & 3);
   uint64_t tags = (uint64_t)head >> 40 & 255;
   uint8_t mode = (uint8_t)(head >> 48);
-  if (bind_quickly(f, (int32_t)head, n, tags, slots, mode, c)) return true;
+  if (bind_quickly(f, (int32_t)head, n, 0, tags, slots, mode, c)) return true;
   f->row = (int32_t)head;
   f->n_positional = (uint8_t)n;
   f->n_keyword = 0;
@@ -652,9 +666,10 @@ bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
 }
 
 bool bind(PgFrame *f, Call *c) {
-  if (!f->n_keyword && bind_quickly(f, f->row, f->n_positional, f->tags, f->slots, f->mode, c)) return true;
-  int64_t gathered[PG_MAX_ARGS];
   know_names();
+  if (f->n_positional + f->n_keyword <= PG_MAX_ARGS &&
+      bind_quickly(f, f->row, f->n_positional, f->n_keyword, f->tags, f->slots, f->mode, c)) return true;
+  int64_t gathered[PG_MAX_ARGS];
   int first = f->row, last = first + 1;
   if (first < 0 || first >= n_op_rows || f->n_positional + f->n_keyword > PG_MAX_ARGS) {
     fail(ERR_TYPE, "pygrad: no op number %d takes %d arguments", first, f->n_positional + f->n_keyword);
