@@ -105,10 +105,13 @@ def test_counts_beyond_all_memory_are_errors_after_which_all_works() -> None:
             lambda n=count: none.chunk(n),
             lambda n=count: pygrad.mvlgamma(x + 3, n),
             lambda n=count: pygrad.zeros(1).expand(n).unbind(),
+            lambda n=count: pygrad.tril_indices(n, 3),
         ):
             with pytest.raises(PROPER_ERRORS):
                 call()
         assert len(x.chunk(count)) == 1
+        assert pygrad.triu_indices(count, 3, -1).shape == (2, 9)
+        assert pygrad.tril_indices(count, 0).shape == (2, 0)
     assert (x + 1).tolist() == [[1.0]]
 
 

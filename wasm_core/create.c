@@ -294,15 +294,18 @@ Tensor *t_triangle_indices(int64_t rows, int64_t cols, int64_t offset, DType dty
     return fail(ERR_NOT_IMPLEMENTED, "\"%s_indices\" not implemented for '%s'", lower ? "tril" : "triu",
                 dtype_info[dtype].legacy);
   offset = offset < -rows ? -rows : offset > cols ? cols : offset;
+  int64_t first = lower && offset < 0 ? -offset : 0;
+  int64_t last = cols == 0 ? first : lower || rows < cols - offset ? rows : cols - offset;
   int64_t count = 0, from, to, at = 0;
-  for (int64_t i = 0; i < rows; i++) {
+  for (int64_t i = first, run; i < last && count < UINT32_MAX; i += run) { /* more than that is too much anyway */
     triangle_row(i, cols, offset, lower, &from, &to);
-    count += to - from;
+    run = to - from < cols ? 1 : lower ? last - i : (last < 1 - offset ? last : 1 - offset) - i; /* full rows stand together */
+    count = run > UINT32_MAX ? UINT32_MAX : count + run * (to - from);
   }
   Tensor *y = tensor_empty(2, (int64_t[]){2, count}, dtype);
   char *out = y ? tensor_data(y) : NULL;
   int64_t width = dtype_bytes(dtype);
-  for (int64_t i = 0; y && i < rows; i++) {
+  for (int64_t i = first; y && i < last; i++) {
     triangle_row(i, cols, offset, lower, &from, &to);
     for (int64_t j = from; j < to; j++, at++) {
       element_store_i(out + at * width, dtype, i);
