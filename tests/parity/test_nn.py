@@ -55,6 +55,28 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], list[Any]]] = [
     ("AvgPool2d", (2,), {"divisor_override": 3}, [IMAGE]),
     ("AdaptiveAvgPool1d", (3,), {}, [SEQUENCE]),
     ("AdaptiveAvgPool2d", ((2, None),), {}, [IMAGE]),
+    *(
+        (f"{kind}Pad{rank}d", (padding, *more), {}, [inputs])
+        for kind, more in (
+            ("Constant", (2.5,)),
+            ("Zero", ()),
+            ("Reflection", ()),
+            ("Replication", ()),
+            ("Circular", ()),
+        )
+        for rank, inputs in ((1, SEQUENCE), (2, IMAGE), (3, VOLUME))
+        for padding in (1, (1, 2, 2, 0, 1, 1)[: 2 * rank])
+    ),
+    ("PixelShuffle", (2,), {}, [IMAGE]),
+    ("PixelUnshuffle", (3,), {}, [((2, 4, 6, 9), "real")]),
+    ("ChannelShuffle", (2,), {}, [IMAGE]),
+    ("Upsample", (), {"scale_factor": 2}, [SEQUENCE]),
+    ("Upsample", ((5, 4),), {"mode": "bilinear", "align_corners": True}, [IMAGE]),
+    ("Upsample", (), {"scale_factor": (1.5, 2), "recompute_scale_factor": True}, [IMAGE]),
+    ("UpsamplingNearest2d", (), {"scale_factor": 2}, [IMAGE]),
+    ("UpsamplingBilinear2d", ((5, 4),), {}, [IMAGE]),
+    ("Unfold", ((2, 3),), {"padding": 1, "stride": 2}, [IMAGE]),
+    ("Fold", ((3, 4), 2), {"padding": (1, 0), "stride": (2, 1)}, [((2, 8, 6), "real")]),
     ("Dropout", (0.3,), {}, [S]),
     ("Dropout2d", (0.4,), {}, [IMAGE]),
     ("AlphaDropout", (), {}, [S]),
