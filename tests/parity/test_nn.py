@@ -67,6 +67,14 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], list[Any]]] = [
         for rank, inputs in ((1, SEQUENCE), (2, IMAGE), (3, VOLUME))
         for padding in (1, (1, 2, 2, 0, 1, 1)[: 2 * rank])
     ),
+    ("Conv3d", (4, 6, 2), {}, [VOLUME]),
+    ("Conv3d", (4, 6, (2, 1, 3)), {"padding": 1, "groups": 2, "bias": False}, [VOLUME]),
+    ("MaxPool3d", (2, 1), {}, [VOLUME]),
+    ("AvgPool3d", (2, 1), {"padding": 1}, [VOLUME]),
+    ("AdaptiveAvgPool3d", ((2, None, 1),), {}, [VOLUME]),
+    ("AdaptiveMaxPool1d", (3,), {}, [SEQUENCE]),
+    ("AdaptiveMaxPool2d", ((2, None),), {}, [IMAGE]),
+    ("AdaptiveMaxPool3d", (2,), {}, [VOLUME]),
     ("PixelShuffle", (2,), {}, [IMAGE]),
     ("PixelUnshuffle", (3,), {}, [((2, 4, 6, 9), "real")]),
     ("ChannelShuffle", (2,), {}, [IMAGE]),

@@ -35,7 +35,7 @@ from pygrad.nn.modules.activation import (
 from pygrad.nn.modules.attention import MultiheadAttention
 from pygrad.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from pygrad.nn.modules.container import ModuleDict, ModuleList, Sequential
-from pygrad.nn.modules.conv import Conv1d, Conv2d
+from pygrad.nn.modules.conv import Conv1d, Conv2d, Conv3d
 from pygrad.nn.modules.distance import CosineSimilarity, PairwiseDistance
 from pygrad.nn.modules.dropout import (
     AlphaDropout,
@@ -89,10 +89,16 @@ from pygrad.nn.modules.padding import (
 from pygrad.nn.modules.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d,
     AvgPool1d,
     AvgPool2d,
+    AvgPool3d,
     MaxPool1d,
     MaxPool2d,
+    MaxPool3d,
 )
 from pygrad.nn.modules.resampling import (
     ChannelShuffle,
@@ -127,9 +133,14 @@ __all__ = [
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
     "AlphaDropout",
     "AvgPool1d",
     "AvgPool2d",
+    "AvgPool3d",
     "BCELoss",
     "BCEWithLogitsLoss",
     "BatchNorm1d",
@@ -145,6 +156,7 @@ __all__ = [
     "ConstantPad3d",
     "Conv1d",
     "Conv2d",
+    "Conv3d",
     "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
@@ -178,6 +190,7 @@ __all__ = [
     "MarginRankingLoss",
     "MaxPool1d",
     "MaxPool2d",
+    "MaxPool3d",
     "Mish",
     "Module",
     "ModuleDict",

@@ -16,7 +16,7 @@ from pygrad.nn.parameter import Parameter
 if TYPE_CHECKING:
     from pygrad.nn._types import DeviceLike, DTypeLike, Size1, Size2, SizeAny
 
-__all__ = ["Conv1d", "Conv2d"]
+__all__ = ["Conv1d", "Conv2d", "Conv3d"]
 
 _PADDING_NAMES = {"same", "valid"}
 _PADDING_MODES = {"zeros", "reflect", "replicate", "circular"}
@@ -242,3 +242,51 @@ class Conv2d(_ConvNd):
 
     def forward(self, input: Tensor) -> Tensor:
         return self._convolve(F.conv2d, input)
+
+
+class Conv3d(_ConvNd):
+    """Cross-correlation of (N, C_in, D, H, W) with C_out kernels of size (k_d, k_h, k_w).
+
+    Arguments as :class:`Conv1d`, each size an int or three.
+
+    Shape: (N, C_in, D, H, W) or without N -> (N, C_out, D_out, H_out, W_out), each length as in
+        :class:`Conv1d`.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.Conv3d(2, 4, (3, 1, 2))(pygrad.zeros(1, 2, 5, 4, 4)).shape)
+        (1, 4, 3, 4, 3)
+    """
+
+    _n_dims = 3
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: SizeAny,
+        stride: SizeAny = 1,
+        padding: str | SizeAny = 0,
+        dilation: SizeAny = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._convolve(F.conv3d, input)

@@ -15,10 +15,16 @@ if TYPE_CHECKING:
 __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
     "AvgPool1d",
     "AvgPool2d",
+    "AvgPool3d",
     "MaxPool1d",
     "MaxPool2d",
+    "MaxPool3d",
 ]
 
 
@@ -92,6 +98,23 @@ class MaxPool2d(_MaxPoolNd):
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool2d(input, return_indices=self.return_indices, **self._arguments())
+
+
+class MaxPool3d(_MaxPoolNd):
+    """The maximum of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    Arguments as :class:`MaxPool1d`, each size an int or three.
+
+    Shape: (N, C, D, H, W) -> (N, C, D_out, H_out, W_out), each length as in :class:`MaxPool1d`.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.MaxPool3d(2)(pygrad.zeros(1, 3, 4, 5, 6)).shape)
+        (1, 3, 2, 2, 3)
+    """
+
+    def forward(self, input: Tensor) -> Any:
+        return F.max_pool3d(input, return_indices=self.return_indices, **self._arguments())
 
 
 class _AvgPoolNd(Module):
@@ -190,6 +213,48 @@ class AvgPool2d(_AvgPoolNd):
         )
 
 
+class AvgPool3d(_AvgPoolNd):
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    Arguments as :class:`AvgPool2d`, each size an int or three.
+
+    Shape: (N, C, D, H, W) -> (N, C, D_out, H_out, W_out), each length as in :class:`AvgPool1d`.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.AvgPool3d(2)(pygrad.zeros(1, 3, 4, 5, 6)).shape)
+        (1, 3, 2, 2, 3)
+    """
+
+    def __init__(
+        self,
+        kernel_size: SizeAny,
+        stride: SizeAny | None = None,
+        padding: SizeAny = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool3d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+
+
 class _AdaptiveAvgPoolNd(Module):
     def __init__(self, output_size: SizeOrNone) -> None:
         super().__init__()
@@ -227,3 +292,69 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self._sizes(input))
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
+    """Means over as many windows as the output is to have; ``None`` keeps a length.
+
+    Shape: (N, C, D, H, W) -> (N, C, *S) with S = ``output_size``, an int for all three.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.AdaptiveAvgPool3d((5, None, 1))(pygrad.zeros(1, 2, 8, 9, 3)).shape)
+        (1, 2, 5, 9, 1)
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool3d(input, self._sizes(input))
+
+
+class _AdaptiveMaxPoolNd(_AdaptiveAvgPoolNd):
+    def __init__(self, output_size: SizeOrNone, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
+    """Maxima of as many windows as the output is to have, and with `return_indices` their places.
+
+    Shape: (N, C, L) -> (N, C, S) with S = ``output_size``.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.AdaptiveMaxPool1d(2)(pygrad.zeros(1, 2, 8)).shape)
+        (1, 2, 2)
+    """
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool1d(input, self._sizes(input), self.return_indices)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
+    """Maxima of as many windows as the output is to have, and with `return_indices` their places.
+
+    Shape: (N, C, H, W) -> (N, C, S_0, S_1) with S = ``output_size``.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.AdaptiveMaxPool2d((5, None))(pygrad.zeros(1, 2, 8, 9)).shape)
+        (1, 2, 5, 9)
+    """
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool2d(input, self._sizes(input), self.return_indices)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
+    """Maxima of as many windows as the output is to have, and with `return_indices` their places.
+
+    Shape: (N, C, D, H, W) -> (N, C, *S) with S = ``output_size``.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.AdaptiveMaxPool3d(2)(pygrad.zeros(1, 2, 8, 9, 3)).shape)
+        (1, 2, 2, 2, 2)
+    """
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool3d(input, self._sizes(input), self.return_indices)
