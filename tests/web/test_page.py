@@ -57,15 +57,17 @@ def test_rooms_are_reached_by_keyboard(room: Room) -> None:
     page.wait_for_selector("#graph-title", state="visible")
 
 
-def loaded(page: Any) -> list[str]:
-    """All files that the page and its workers keep, once each has told."""
+def loaded(page: Any, *wanted: str) -> list[str]:
+    """All files that the page and its workers keep, once those that are wanted are among them."""
     page.wait_for_function(
-        "caches.open('pygrad').then((c) => c.keys()).then((k) => "
-        "k.some((r) => r.url.endsWith('core.wasm')) && k.some((r) => r.url.endsWith('record.js')))"
+        "(wanted) => caches.open('pygrad').then((c) => c.keys()).then((kept) => "
+        "wanted.every((name) => kept.some(({ url }) => url.endsWith(`/${name}`))))",
+        arg=wanted,
+        timeout=60_000,
     )
-    page.wait_for_timeout(1000)
+    page.wait_for_timeout(500)
     urls: list[str] = page.evaluate(
-        "caches.open('pygrad').then((c) => c.keys()).then((k) => k.map((r) => r.url))"
+        "caches.open('pygrad').then((c) => c.keys()).then((kept) => kept.map(({ url }) => url))"
     )
     return urls
 
@@ -75,9 +77,9 @@ def test_all_of_it_is_light(blank: Any, origin: str) -> None:
     for name in ROOMS:
         blank.click(f"nav a[href='#{name}']")
         blank.wait_for_timeout(500)
-    files = [ROOT / url.removeprefix(f"{origin}/").split("?")[0] for url in loaded(blank)]
-    names = {file.name for file in files}
-    assert {"index.html", "core.wasm", "digits.npz", "record.js", "conformance.js"} <= names
+    each_room = ("core.wasm", "digits.npz", "mutate.js", "record.js", "conformance.json")
+    urls = loaded(blank, "index.html", *each_room)
+    files = [ROOT / url.removeprefix(f"{origin}/") for url in urls]
     assert sum(len(gzip.compress(file.read_bytes())) for file in files) < 600_000
 
 
@@ -89,7 +91,7 @@ def test_opens_again_and_works_without_a_network(browser: Any, passing: Any) -> 
         page.wait_for_selector("#graph-view .node", timeout=60_000)
         page.click("nav a[href='#train']")
         page.wait_for_selector("#train-go:enabled", timeout=60_000)
-        loaded(page)
+        loaded(page, "index.html", "core.wasm", "digits.npz", "record.js")
     page.reload()
     page.wait_for_selector("#train-go:enabled", timeout=60_000)
     page.click("#train-go")
