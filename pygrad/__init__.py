@@ -34,6 +34,8 @@ from ._creation import (
     from_dlpack,
     from_numpy,
     frombuffer,
+    get_default_device,
+    set_default_device,
     tensor,
 )
 from ._dtypes import (
@@ -168,6 +170,7 @@ __all__ = [
     "from_numpy",
     "frombuffer",
     "func",
+    "get_default_device",
     "get_num_threads",
     "get_rng_state",
     "iinfo",
@@ -204,6 +207,7 @@ __all__ = [
     "save",
     "seed",
     "serialization",
+    "set_default_device",
     "set_default_dtype",
     "set_grad_enabled",
     "set_num_threads",

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import array
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from . import _call, _engine, _ops
-from ._dtypes import ALL, BY_NAME, bool_, dtype, float32, float64, int64, uint8
+from ._dtypes import ALL, BY_NAME, bool_, device, dtype, float32, float64, int64, uint8
 from ._tensor import Tensor, address_of, as_leaf
 
 _memory = _engine.memory
@@ -379,6 +379,35 @@ def legacy_tensor(*args: Any, kind: dtype | None = None, **kwargs: Any) -> Tenso
     if len(args) == 1 and (isinstance(args[0], (list, tuple)) or hasattr(args[0], "__array__")):
         return _tensor_from(args[0], kind, copy=True)
     raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
+
+
+def get_default_device() -> device:
+    """Where tensors are made that name no device: on the CPU.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.get_default_device()
+        device(type='cpu')
+    """
+    return _CPU
+
+
+def set_default_device(device: Any) -> None:
+    """Says where tensors are made that name no device: on the CPU, or None for the same.
+
+    Raises:
+        AssertionError, NotImplementedError: for a device that is not there, as making a tensor on
+            it does.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.set_default_device("cpu")
+    """
+    if device is not None:
+        _ops.SPACES["f"]["empty"](0, device=device)
+
+
+_CPU: Final = device("cpu")
 
 
 def _legacy(kind: dtype, name: str) -> Any:

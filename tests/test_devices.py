@@ -19,6 +19,12 @@ def test_the_usual_choice_of_a_device_is_the_cpu() -> None:
     pygrad.backends.cudnn.deterministic = True
 
 
+def test_default_device_is_the_cpu() -> None:
+    pygrad.set_default_device("cpu")
+    pygrad.set_default_device(None)
+    assert pygrad.get_default_device() == pygrad.ones(2).device
+
+
 NO_CUDA = "Torch not compiled with CUDA enabled"
 
 
@@ -30,6 +36,7 @@ NO_CUDA = "Torch not compiled with CUDA enabled"
         (lambda: pygrad.ones(2).cuda(), AssertionError, NO_CUDA),
         (lambda: pygrad.nn.Linear(2, 2).to("cuda:1"), AssertionError, NO_CUDA),
         (lambda: pygrad.nn.Linear(2, 2).cuda(), AssertionError, NO_CUDA),
+        (lambda: pygrad.set_default_device("cuda"), AssertionError, NO_CUDA),
         (pygrad.cuda.synchronize, AssertionError, NO_CUDA),
         (lambda: pygrad.ones(2).to("mps"), RuntimeError, "not linked with support for mps"),
         (lambda: pygrad.ones(2).to(0), RuntimeError, "Cannot access accelerator device"),
