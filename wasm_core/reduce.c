@@ -4,6 +4,7 @@
  * is contiguous, columns that are adjacent, and a gathered copy of the run. The ops are in sums.c,
  * extrema.c, norms.c and statistics.c; this file has the loops that people wait for. */
 #include "reduce.h"
+#include "simd.h"
 
 #include <math.h>
 #include <string.h>
@@ -281,7 +282,13 @@ void fold_blocks(const Strip *s) {
   }
   int64_t bytes = dtype_bytes(s->reducer->input);
   for (int64_t at = 0, k = 0; at < s->n; at += FOLD_BLOCK, k++) {
-    r->block((const char *)s->x + at * bytes, s->n - at < FOLD_BLOCK ? s->n - at : FOLD_BLOCK, s->param, &levels[top++]);
+    const char *x = (const char *)s->x + at * bytes;
+    if (r->two_blocks && s->n - at >= 2 * FOLD_BLOCK) {
+      r->two_blocks(x, &levels[top], &levels[top + 1]);
+      top += 2, k++, at += FOLD_BLOCK;
+    } else {
+      r->block(x, s->n - at < FOLD_BLOCK ? s->n - at : FOLD_BLOCK, s->param, &levels[top++]);
+    }
     for (int64_t full = k; full & 1; full >>= 1, top--) r->combine(&levels[top - 2], &levels[top - 1], 1);
   }
   for (; top > 1; top--) r->combine(&levels[top - 2], &levels[top - 1], 1);
@@ -336,7 +343,23 @@ PLAIN_KERNELS(sum_i64, int64_t, uint64_t, 0, v, FOLD_ADD)
 #define INTEGER_SUMS                                                                                   \
   [DT_U8] = PLAIN_REDUCER(sum_u8, DT_U8, DT_I64), [DT_BOOL] = PLAIN_REDUCER(count_u8, DT_BOOL, DT_I64), \
   [DT_I32] = PLAIN_REDUCER(sum_i32, DT_I32, DT_I64), [DT_I64] = PLAIN_REDUCER(sum_i64, DT_I64, DT_I64)
-const Reducer sum_folds[DT_COUNT] = {FLOAT_REDUCERS(sum), INTEGER_SUMS};
+
+/* As sum_f32_block, twice: the additions of one block wait for each other, those of two do not. */
+static void sum_f32_two_blocks(const void *x_, void *y, void *later) {
+  const float *x = x_, *z = x + FOLD_BLOCK;
+  f32x4 a = {0}, b = {0};
+  for (int64_t i = 0; i < FOLD_BLOCK; i += 16) {
+    f32x4 low = f32x4_load(x + i) + f32x4_load(x + i + 4), high = f32x4_load(x + i + 8) + f32x4_load(x + i + 12);
+    f32x4 low_ = f32x4_load(z + i) + f32x4_load(z + i + 4), high_ = f32x4_load(z + i + 8) + f32x4_load(z + i + 12);
+    a += low + high;
+    b += low_ + high_;
+  }
+  *(float *)y = (a[0] + a[1]) + (a[2] + a[3]);
+  *(float *)later = (b[0] + b[1]) + (b[2] + b[3]);
+}
+const Reducer sum_folds[DT_COUNT] = {
+    [DT_F32] = {fold_blocks, fold_strips, DT_F32, DT_F32, sum_f32_block, sum_f32_strip, sum_f32_combine, sum_f32_two_blocks},
+    [DT_F64] = LANE_REDUCER(sum_f64, DT_F64, DT_F64), INTEGER_SUMS};
 
 FLOAT_KERNELS(nansum, 0, v != v ? 0 : v, FOLD_ADD)
 const Reducer nansum_folds[DT_COUNT] = {FLOAT_REDUCERS(nansum), INTEGER_SUMS};

@@ -35,6 +35,8 @@ struct Reducer {
   void (*block)(const void *x, int64_t n, const void *param, void *y);
   void (*strip)(const void *x, int64_t n, int64_t step, int64_t width, const void *param, void *y);
   void (*combine)(void *y, const void *later, int64_t width);
+  /* Of folds that people wait for: two full blocks at once, the same numbers sooner. NULL: one by one. */
+  void (*two_blocks)(const void *x, void *y, void *later);
 };
 
 enum { FOLD_BLOCK = 512, FOLD_COLUMNS = 128, FOLD_LEVELS = 26 };
@@ -177,7 +179,8 @@ void fold_strips(const Strip *s);
     const A *restrict later = later_;                                                            \
     SHORT_LOOP for (int64_t j = 0; j < w; j++) y[j] = OP(y[j], later[j]);                        \
   }
-#define LANE_REDUCER(NAME, INPUT, RESULT) {fold_blocks, fold_strips, INPUT, RESULT, NAME##_block, NAME##_strip, NAME##_combine}
+#define LANE_REDUCER(NAME, INPUT, RESULT) \
+  {fold_blocks, fold_strips, INPUT, RESULT, NAME##_block, NAME##_strip, NAME##_combine, NULL}
 
 /* Plainly, for types where no order can be told from another: for PLAIN_REDUCER(NAME, input, result). W is
  * what accumulates: narrower than the result A, it makes better vectors. */
@@ -216,7 +219,7 @@ void fold_strips(const Strip *s);
     }                                                                                            \
     SHORT_LOOP for (int64_t j = 0; j < s->width; j++) out[j * s->out_step] = acc[j];             \
   }
-#define PLAIN_REDUCER(NAME, INPUT, RESULT) {NAME##_run, NAME##_columns, INPUT, RESULT, NULL, NULL, NULL}
+#define PLAIN_REDUCER(NAME, INPUT, RESULT) {NAME##_run, NAME##_columns, INPUT, RESULT, NULL, NULL, NULL, NULL}
 
 /* Both floating types at once. */
 #define FLOAT_KERNELS(NAME, IDENTITY, MAP, OP)                                                   \

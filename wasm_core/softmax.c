@@ -228,7 +228,7 @@ Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype) {
   }
 SUMEXP(float, f32, DT_F32)
 SUMEXP(double, f64, DT_F64)
-#define SUMEXP_REDUCER(NAME, D) {fold_blocks, fold_strips, D, D, NAME##_mapped, NAME##_strip, NAME##_combine}
+#define SUMEXP_REDUCER(NAME, D) {fold_blocks, fold_strips, D, D, NAME##_mapped, NAME##_strip, NAME##_combine, NULL}
 static const Reducer sumexp_folds[DT_COUNT] = {[DT_F32] = SUMEXP_REDUCER(sumexp_f32, DT_F32),
                                                [DT_F64] = SUMEXP_REDUCER(sumexp_f64, DT_F64)};
 
