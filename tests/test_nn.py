@@ -131,3 +131,11 @@ def test_activation_in_place_is_its_input(name: str) -> None:
     expected = function(x)
     assert function(x, inplace=True) is x
     assert x.tolist() == expected.tolist()
+
+
+def test_divisor_of_an_average_may_be_negative() -> None:
+    x = pygrad.ones(1, 1, 2, 2, requires_grad=True)
+    y = nn.functional.avg_pool2d(x, 2, divisor_override=-2)
+    y.sum().backward()
+    assert (y.item(), x.grad.tolist()) == (-2.0, [[[[-0.5, -0.5], [-0.5, -0.5]]]])
+    assert nn.functional.avg_pool2d(x, 2).grad_fn._saved_divisor_override is None

@@ -13,7 +13,7 @@
 
 /* What a node keeps as numbers: nothing but int64_t. */
 typedef struct {
-  int64_t nd, strided, adaptive, ceil_mode, count_include_pad, divisor; /* strided: strides were given; divisor -1: the window's size */
+  int64_t nd, strided, adaptive, ceil_mode, count_include_pad, divisor; /* strided: strides were given; divisor INT64_MAX: the window's size */
   int64_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
 } Pool;
 enum { POOL_NUMBERS = sizeof(Pool) / sizeof(int64_t) };
@@ -94,7 +94,7 @@ static bool is_halving(const Pool *p) {
 }
 
 static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
-  if (p->divisor >= 0) return p->divisor;
+  if (p->divisor != INT64_MAX) return p->divisor;
   if (p->count_include_pad) return a.span * b.span * c.span;
   int64_t n = (a.end - a.start) * (b.end - b.start) * (c.end - c.start);
   return n > 0 ? n : 1;
@@ -207,7 +207,7 @@ static Tensor *average_back(const Pool *p, Tensor *g);
   GRAD(NAME##Backward0, "self" FIELDS) { Pool p = noted_pool(n); gi[0] = average_back(&p, g[0]); }                 \
   GRAD(NAME##BackwardBackward0, "") { Pool p = noted_pool(n); gi[0] = average(&p, g[0]); }
 #define WINDOW_FIELDS "kernel_size:d stride:D padding:d"
-#define AVERAGE_FIELDS " | -:3 ceil_mode:b count_include_pad:b divisor_override:o- -:6 " WINDOW_FIELDS
+#define AVERAGE_FIELDS " | -:3 ceil_mode:b count_include_pad:b divisor_override:o -:6 " WINDOW_FIELDS
 AVERAGE_NODES(AvgPool2D, AVERAGE_FIELDS)
 AVERAGE_NODES(AvgPool3D, AVERAGE_FIELDS)
 AVERAGE_NODES(AdaptiveAvgPool2D, "")
@@ -410,7 +410,7 @@ Tensor *t_avg_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, bo
                    const int64_t *divisor) {
   if (failed() || !x) return NULL;
   const char *op = nd == 2 ? "avg_pool2d" : "avg_pool3d";
-  Pool p = {.nd = nd, .ceil_mode = ceil_mode, .count_include_pad = count_include_pad, .divisor = divisor ? *divisor : -1};
+  Pool p = {.nd = nd, .ceil_mode = ceil_mode, .count_include_pad = count_include_pad, .divisor = divisor ? *divisor : INT64_MAX};
   if (!pool_lists(&p, op, kernel, stride, padding, ONES)) return NULL;
   if (divisor && *divisor == 0) return fail(ERR_RUNTIME, "divisor must be not zero");
   if (nd == 3 && x->ndim < 4) return fail(ERR_RUNTIME, "non-empty 4D or 5D (batch mode) tensor expected for input");
@@ -454,7 +454,7 @@ static bool adaptive_make(Pool *p, const Tensor *x, Ints size, const char *op, c
 Tensor *t_adaptive_avg_pool(Tensor *x, int nd, Ints size) {
   if (failed() || !x) return NULL;
   const char *op = nd == 2 ? "adaptive_avg_pool2d" : "adaptive_avg_pool3d";
-  Pool p = {.nd = nd, .adaptive = 1, .divisor = -1};
+  Pool p = {.nd = nd, .adaptive = 1, .divisor = INT64_MAX};
   bool whole = size.n == nd;
   for (int i = 0; i < size.n; i++) whole = whole && size.v[i] == 1;
   if (whole) return t_mean(x, (Ints){nd, (const int64_t[]){-1, -2, -3}}, true, DT_NONE);
@@ -466,7 +466,7 @@ void t_adaptive_max_pool(Tensor *x, int nd, Ints size, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (failed() || !x) return;
   const char *op = nd == 2 ? "adaptive_max_pool2d" : "adaptive_max_pool3d";
-  Pool p = {.nd = nd, .adaptive = 1, .divisor = -1};
+  Pool p = {.nd = nd, .adaptive = 1, .divisor = INT64_MAX};
   if (adaptive_make(&p, x, size, op, ":") && check_dtype(op, x, false)) maxima(&p, x, out);
 }
 
