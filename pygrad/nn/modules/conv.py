@@ -35,12 +35,12 @@ class _ConvNd(Module):
         in_channels: int,
         out_channels: int,
         kernel_size: SizeAny,
-        stride: SizeAny,
-        padding: str | SizeAny,
-        dilation: SizeAny,
-        groups: int,
-        bias: bool,
-        padding_mode: str,
+        stride: SizeAny = 1,
+        padding: str | SizeAny = 0,
+        dilation: SizeAny = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
         device: DeviceLike = None,
         dtype: DTypeLike = None,
     ) -> None:
@@ -259,34 +259,6 @@ class Conv3d(_ConvNd):
     """
 
     _n_dims = 3
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: SizeAny,
-        stride: SizeAny = 1,
-        padding: str | SizeAny = 0,
-        dilation: SizeAny = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: DeviceLike = None,
-        dtype: DTypeLike = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
 
     def forward(self, input: Tensor) -> Tensor:
         return self._convolve(F.conv3d, input)

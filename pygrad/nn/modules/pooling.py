@@ -170,7 +170,38 @@ class AvgPool1d(_AvgPoolNd):
         )
 
 
-class AvgPool2d(_AvgPoolNd):
+class _DividedAvgPool(_AvgPoolNd):
+    """A mean whose divisor may be another than the window's size."""
+
+    def __init__(
+        self,
+        kernel_size: SizeAny,
+        stride: SizeAny | None = None,
+        padding: SizeAny = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "kernel_size": self.kernel_size,
+            "stride": self.stride,
+            "padding": self.padding,
+            "ceil_mode": self.ceil_mode,
+            "count_include_pad": self.count_include_pad,
+            "divisor_override": self.divisor_override,
+        }
+
+
+class AvgPool2d(_DividedAvgPool):
     """The mean of each window of (N, C, H, W) or (C, H, W).
 
     Arguments as :class:`AvgPool1d`, each size an int or a pair; ``divisor_override`` divides the
@@ -193,27 +224,15 @@ class AvgPool2d(_AvgPoolNd):
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor_override = divisor_override
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
+        super().__init__(
+            kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
         )
 
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool2d(input, **self._arguments())
 
-class AvgPool3d(_AvgPoolNd):
+
+class AvgPool3d(_DividedAvgPool):
     """The mean of each window of (N, C, D, H, W) or (C, D, H, W).
 
     Arguments as :class:`AvgPool2d`, each size an int or three.
@@ -226,33 +245,8 @@ class AvgPool3d(_AvgPoolNd):
         (1, 3, 2, 2, 3)
     """
 
-    def __init__(
-        self,
-        kernel_size: SizeAny,
-        stride: SizeAny | None = None,
-        padding: SizeAny = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor_override = divisor_override
-
     def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool3d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
+        return F.avg_pool3d(input, **self._arguments())
 
 
 class _AdaptiveAvgPoolNd(Module):
