@@ -74,7 +74,7 @@ Tensor *run_hook(int32_t id, Tensor *g) {
 int due_hooks(const Node *n, HookPoint point, Due **due) {
   int count = 0;
   for (const NodeHook *h = n->hooks; h; h = h->next) count += h->point == point;
-  *due = count ? scratch_alloc((size_t)count * sizeof **due) : NULL;
+  *due = count ? scratch_array(count, sizeof **due) : NULL;
   if (!*due) return 0;
   count = 0;
   for (const NodeHook *h = n->hooks; h; h = h->next)
@@ -85,7 +85,7 @@ int due_hooks(const Node *n, HookPoint point, Due **due) {
 static int due_leaf_hooks(const Hook *first, Due **due) {
   int count = 0;
   for (const Hook *h = first; h; h = h->next) count++;
-  *due = count ? scratch_alloc((size_t)count * sizeof **due) : NULL;
+  *due = count ? scratch_array(count, sizeof **due) : NULL;
   if (!*due) return 0;
   count = 0;
   for (const Hook *h = first; h; h = h->next) (*due)[count++] = (Due){h->id, 0};
