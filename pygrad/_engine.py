@@ -70,7 +70,8 @@ _LAYOUT_NAMES = (
     "frame_result_tag "
     "frame_result frame_message frame_host_in frame_host_out frame_host_n_out frame_data "
     "data_bytes max_release "
-    "storage_exports frame_modes frame_host_cap frame_work frame_thread frame_host_kind"
+    "storage_exports frame_modes frame_host_cap frame_work frame_thread frame_host_kind "
+    "frame_most_nested"
 ).split()
 
 
@@ -122,7 +123,6 @@ MOST_NESTED: Final = 192
 """Hooks that may run inside of hooks: the stack of 2 MiB holds twice as many. Custom
 functions do not count: they run outside of the engine.
 """
-_depth = 0
 
 
 def _host() -> int:
@@ -132,20 +132,18 @@ def _host() -> int:
     What the engine passed as parameters stands in the frame too, and reading it there takes less
     than ctypes needs for four arguments.
     """
-    global _host_error, _depth
-    kind, ident = ints[_HOST_KIND], ints[_HOST_ID]
-    if kind == CLOCK:
-        words[words[_HOST_OUT] >> 3] = clock(ident)
-        return 0
-    _depth += 1
+    global _host_error
+    kind = ints[_HOST_KIND]
     try:
-        if _depth > MOST_NESTED:
-            raise RecursionError(f"pygrad: {MOST_NESTED} callbacks within each other")
         if kind == HOOK:
-            result = on_hook(ident, unsigned[_HOST_FIRST])  # type: ignore[misc]
+            result = on_hook(ints[_HOST_ID], unsigned[_HOST_FIRST])  # type: ignore[misc]
             if result:
                 words[words[_HOST_OUT] >> 3] = result
                 ints[_HOST_N_OUT] = 1
+            return 0
+        ident = ints[_HOST_ID]
+        if kind == CLOCK:
+            words[words[_HOST_OUT] >> 3] = clock(ident)
             return 0
         at = words[_HOST_IN] >> 3
         handles = words[at : at + ints[_HOST_N]].tolist()
@@ -159,8 +157,6 @@ def _host() -> int:
     except BaseException as error:
         _host_error = error
         ints[_HOST_N_OUT] = -1
-    finally:
-        _depth -= 1
     return 0
 
 
@@ -268,6 +264,7 @@ _HOST_KIND: Final = (frame + layout["frame_host_kind"]) >> 2
 _HOST_ID, _HOST_N, _HOST_FIRST = _HOST_KIND + 1, _HOST_KIND + 2, _HOST_KIND + 3
 _HOST_CAP: Final = (frame + layout["frame_host_cap"]) >> 2
 _HOST_N_OUT: Final = (frame + layout["frame_host_n_out"]) >> 2
+ints[(frame + layout["frame_most_nested"]) >> 2] = MOST_NESTED
 
 # ------------------------------------------------------------------ calls
 

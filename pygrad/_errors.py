@@ -32,5 +32,6 @@ BY_NAME: dict[str, type[BaseException]] = {
         AssertionError,
         LinAlgError,
         ZeroDivisionError,
+        RecursionError,
     )
 }

@@ -52,7 +52,8 @@ static const int32_t layout[] = {
     (int32_t)offsetof(PgFrame, host_in), (int32_t)offsetof(PgFrame, host_out), (int32_t)offsetof(PgFrame, host_n_out),
     (int32_t)offsetof(PgFrame, data), PG_DATA_BYTES, PG_MAX_RELEASE, (int32_t)offsetof(Storage, exports),
     (int32_t)offsetof(PgFrame, modes), (int32_t)offsetof(PgFrame, host_cap),
-    (int32_t)offsetof(PgFrame, work), (int32_t)offsetof(PgFrame, thread), (int32_t)offsetof(PgFrame, host_kind)};
+    (int32_t)offsetof(PgFrame, work), (int32_t)offsetof(PgFrame, thread), (int32_t)offsetof(PgFrame, host_kind),
+    (int32_t)offsetof(PgFrame, most_nested)};
 
 PG_EXPORT(pg_layout) int32_t pg_layout(int32_t k) {
   return k >= 0 && k < (int32_t)(sizeof layout / sizeof *layout) ? layout[k] : -1;

@@ -77,8 +77,15 @@ static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap
 }
 
 static bool call_words(int32_t kind, int32_t id, int n, const int64_t *in, int cap, int64_t *out, int *n_out) {
+  static int32_t depth;
   if (failed()) return false;
+  if (depth >= pg_frame()->most_nested) {
+    fail(ERR_RECURSION, "pygrad: %d callbacks within each other", depth);
+    return false;
+  }
+  depth++;
   *n_out = enter(kind, id, n, in, cap, out);
+  depth--;
   if (*n_out < 0) fail(ERR_HOST, "a callback raised");
   else if (*n_out > cap) fail(ERR_RUNTIME, "a callback returned %d values where at most %d are wanted", *n_out, cap);
   return !failed();

@@ -65,6 +65,7 @@ typedef struct {
   int32_t thread;  /* a number of the calling thread's own, 0 the first; written like its modes */
   int32_t host_kind, host_id, host_n; /* the parameters of pg_host once more, for hosts that read memory faster, */
   int32_t host_first; /* and the first handle */
+  int32_t most_nested; /* callbacks that may run within each other, as many as the host's stack holds: the host writes it once */
   _Alignas(16) char data[PG_DATA_BYTES];       /* lists and texts of arguments */
 } PgFrame;
 

@@ -22,7 +22,8 @@
   X(ERR_OVERFLOW, 10, "OverflowError")                 \
   X(ERR_ASSERTION, 11, "AssertionError")               \
   X(ERR_LINALG, 12, "LinAlgError")                     \
-  X(ERR_ZERO_DIVISION, 13, "ZeroDivisionError")
+  X(ERR_ZERO_DIVISION, 13, "ZeroDivisionError")        \
+  X(ERR_RECURSION, 14, "RecursionError")
 
 typedef enum {
   OK = 0,

@@ -38,7 +38,7 @@ const LAYOUT = (
   'meta_grad meta_base storage_bytes bytes_data bytes_size version_value frame_slots ' +
   'frame_keywords frame_release frame_result_tag frame_result frame_message frame_host_in ' +
   'frame_host_out frame_host_n_out frame_data data_bytes max_release storage_exports ' +
-  'frame_modes frame_host_cap'
+  'frame_modes frame_host_cap frame_work frame_thread frame_host_kind frame_most_nested'
 ).split(' ');
 
 /** The engine did not survive a call; nothing works any more in this instance. */
@@ -205,7 +205,7 @@ export class Engine {
     this.statuses = ['OK'];
     for (let at; (at = this.exports.pg_status_name(this.statuses.length)); ) this.statuses.push(this.text(at));
     this.hostError = null;
-    this.depth = 0;
+    this.view.i32[(this.frame + this.layout.frame_most_nested) >> 2] = MOST_NESTED;
   }
 
   // ---------------------------------------------------------------- memory
@@ -268,7 +268,6 @@ export class Engine {
     const from = place('frame_host_in');
     const handles = this.words(from, n);
     try {
-      if (++this.depth > MOST_NESTED) throw new (errorClass('RecursionError'))(`pygrad: ${MOST_NESTED} callbacks within each other`);
       const results = this.onHostCall(kind, id, handles);
       const to = place('frame_host_out');
       results.forEach((handle, i) => this.setWord(to + i, handle));
@@ -277,8 +276,6 @@ export class Engine {
     } catch (error) {
       this.hostError = error;
       return -1;
-    } finally {
-      this.depth--;
     }
   }
 
