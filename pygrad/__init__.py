@@ -76,8 +76,10 @@ pi = _math.pi
 e = _math.e
 newaxis = None
 
+_LATE = "accelerator backends cpu cuda datasets mps testing version xpu".split()
+
 if TYPE_CHECKING:
-    from . import backends, cuda, datasets, testing
+    from . import accelerator, backends, cpu, cuda, datasets, mps, testing, version, xpu
     from ._functions_table import *
 globals().update(_ops.namespace("f"))
 return_types = _Namespace(**_ops.return_types)
@@ -127,7 +129,7 @@ if not TYPE_CHECKING:
         """Modules that few programs ask for, when first asked for: `datasets` needs NumPy, which
         takes long to import.
         """
-        if name in ("backends", "cuda", "datasets", "testing"):
+        if name in _LATE:
             import importlib
 
             return importlib.import_module(f".{name}", __name__)

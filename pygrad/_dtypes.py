@@ -70,32 +70,96 @@ _DEVICE_TYPES: Final = (
 ).split()
 
 
+def _device_refused(value: Any, index: Any) -> Exception:
+    """The error for a device of something else than a text or a device."""
+    kind = type(value).__name__
+    if index is not None:
+        names = {"device": "torch.device"}
+        place, wanted, got = (2, "int", index) if isinstance(value, str) else (1, "str", value)
+        got = names.get(type(got).__name__, type(got).__name__)
+        argument = ("type", "index")[place - 1]
+        return TypeError(
+            f"device(): argument '{argument}' (position {place}) must be {wanted}, not {got}"
+        )
+    if isinstance(value, int):  # a bare number means an accelerator
+        return RuntimeError(
+            "Device index must not be negative"
+            if value < 0
+            else "Cannot access accelerator device when none is available."
+        )
+    given = "" if value is Ellipsis else kind
+    wrong = f"      didn't match because some of the arguments have invalid types: (!{kind}!)\n"
+    return TypeError(
+        f"device() received an invalid combination of arguments - got ({given}), but expected one "
+        f"of:\n * (torch.device device)\n{wrong if given else ''} * (str type, int index = -1)\n"
+    )
+
+
+def _device_named(text: str) -> tuple[str, int | None]:
+    """The type and index in a text such as ``cuda:1``."""
+    if not text:
+        raise RuntimeError("Device string must not be empty")
+    kind, colon, number = text.partition(":")
+    if colon and (not number.isdecimal() or number != str(int(number))):
+        raise RuntimeError(f"Invalid device string: '{text}'")
+    return kind, int(number) if colon else None
+
+
 class device:
     """Where tensors live: always the CPU side, inside the engine's memory. Other devices can be
     named, as PyTorch's can without their hardware, but nothing can be put there.
+
+    Args:
+        type: the name, such as "cpu" or "cuda:1"; or a device.
+        index: its number, if the name has none.
+
+    Raises:
+        RuntimeError: no such name, a bad number, or a number alone, which means an accelerator.
+        TypeError: anything else.
 
     Example:
         >>> import pygrad
         >>> pygrad.device("cpu")
         device(type='cpu')
+        >>> with pygrad.device("cpu"):
+        ...     x = pygrad.ones(2)
     """
 
     __slots__ = ("index", "type")
     type: str
+    index: Any
 
-    def __init__(self, type: str | int | device = "cpu", index: int | None = None) -> None:
-        if isinstance(type, int):  # a bare number means an accelerator
-            type = f"cuda:{type}"
-        if isinstance(type, device):
-            index, type = type.index, type.type
-        name, _, number = type.partition(":")
-        if name not in _DEVICE_TYPES:
+    def __init__(self, type: Any = ..., index: int | None = None) -> None:
+        kind = type
+        if isinstance(kind, device) and index is None:
+            index, kind = kind.index, kind.type
+        elif not isinstance(kind, str) or not isinstance(index, int | None):
+            raise _device_refused(kind, index)
+        elif index is None:
+            kind, index = _device_named(kind)
+        elif ":" in kind:
+            raise RuntimeError(
+                "type (string) must not include an index because index was passed explicitly: "
+                + kind
+            )
+        if kind not in _DEVICE_TYPES:
             raise RuntimeError(
                 f"Expected one of {', '.join(_DEVICE_TYPES)} device type at start of device "
-                f"string: {name}"
+                f"string: {kind}"
             )
-        self.type = name
-        self.index: int | None = int(number) if number else index
+        if index is not None and index < 0:
+            raise RuntimeError("Device index must not be negative")
+        self.type = kind
+        self.index = index
+
+    def __enter__(self) -> device:
+        from ._creation import set_default_device
+
+        set_default_device(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
     def __repr__(self) -> str:
         return (

@@ -183,7 +183,7 @@ class Tensor(Methods, metaclass=_TensorType):
         """Whether the dtype has negative numbers."""
         return self.dtype.is_signed
 
-    is_cuda = is_sparse = is_quantized = is_meta = is_mps = is_nested = False
+    is_cuda = is_sparse = is_quantized = is_meta = is_mps = is_nested = is_xpu = False
     is_cpu = True
     names = property(lambda self: (None,) * self.ndim)
 
@@ -206,6 +206,18 @@ class Tensor(Methods, metaclass=_TensorType):
     def cuda(self, device: Any = None, *_: Any, **__: Any) -> Tensor:
         """Raises AssertionError, as PyTorch built without CUDA does."""
         return self.to("cuda" if device is None else device)
+
+    def xpu(self, *_: Any, **__: Any) -> Tensor:
+        """Raises AssertionError, as PyTorch built without XPU does."""
+        return self.to("xpu")
+
+    def is_pinned(self) -> bool:
+        """False: there is no accelerator that could pin memory."""
+        return False
+
+    def pin_memory(self) -> Tensor:
+        """Raises RuntimeError, as PyTorch without an accelerator does."""
+        raise RuntimeError("Cannot access accelerator device when none is available.")
 
     def cpu(self, memory_format: Any = None) -> Tensor:
         """The tensor itself."""
@@ -689,7 +701,8 @@ class Tensor(Methods, metaclass=_TensorType):
         """A tensor from Python data with this one's dtype."""
         from ._creation import tensor
 
-        return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
+        kind = dtype or self.dtype
+        return tensor(data, dtype=kind, device=device, requires_grad=requires_grad)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The legacy name of the type, such as 'torch.FloatTensor', or a cast."""

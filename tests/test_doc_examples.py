@@ -23,17 +23,21 @@ in "check" mode.
 """
 
 
-def run(name: str, library: str) -> None:
-    """Runs an example with `library` for torch; fails with what it printed instead."""
+def example(name: str, library: str) -> doctest.DocTest:
+    """An example with `library` for torch in its lines that import."""
     source = EXAMPLES[name].replace("----\n", "")
     source = re.sub(r"import torch$", f"import {library} as torch", source, flags=re.MULTILINE)
     source = source.replace("import torch.", f"import {library}.")
     source = source.replace("from torch", f"from {library}")
-    example = doctest.DocTestParser().get_doctest(source, {}, name, "doc_examples.txt", 0)
+    return doctest.DocTestParser().get_doctest(source, {}, name, "doc_examples.txt", 0)
+
+
+def run(name: str, library: str) -> None:
+    """Runs an example with `library` for torch; fails with what it printed instead."""
     printed = io.StringIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        doctest.DocTestRunner(optionflags=OPTIONS).run(example, out=printed.write)
+        doctest.DocTestRunner(optionflags=OPTIONS).run(example(name, library), out=printed.write)
     if printed.getvalue():
         pytest.fail(printed.getvalue(), pytrace=False)
 
@@ -51,4 +55,4 @@ def test_example_is_what_pytorch_prints(name: str) -> None:
 
 
 def test_there_are_as_many_as_in_the_documents() -> None:
-    assert len(EXAMPLES) == 23
+    assert len(EXAMPLES) == 25

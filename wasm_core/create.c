@@ -25,6 +25,7 @@ bool check_device(const Call *c, int k) {
   if (n == 4 && strncmp(name, "cuda", n) == 0) return fail(ERR_ASSERTION, "Torch not compiled with CUDA enabled"), false;
   if (n == 3 && strncmp(name, "mps", n) == 0)
     return fail(ERR_RUNTIME, "PyTorch is not linked with support for mps devices"), false;
+  if (n == 3 && strncmp(name, "xpu", n) == 0) return fail(ERR_ASSERTION, "Torch not compiled with XPU enabled"), false;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (strlen(known[i]) == n && strncmp(name, known[i], n) == 0)
       return fail(ERR_NOT_IMPLEMENTED, "pygrad: no device but 'cpu', got '%s'", name), false;

@@ -4,6 +4,7 @@
 
 #include "forward.h"
 #include "iter.h"
+#include "nn.h"
 #include "op.h"
 #include "ops_private.h"
 #include "print.h"
@@ -66,10 +67,17 @@ static const char *text_of(Tensor *t, const char *tangent) {
   return text;
 }
 
+/* A tangent stands beside its tensor as Python formats it: of one value, the number alone. */
+static const char *text_of_tangent(Tensor *tangent) {
+  if (!tangent || tangent->ndim) return tangent ? text_of(tangent, NULL) : NULL;
+  const void *value = tensor_data(tangent);
+  return number_text(tangent->dtype == DT_F32 ? (double)*(const float *)value : *(const double *)value);
+}
+
 void op_repr(Call *c) {
   Tensor *t = arg_tensor(c, 0), *tangent = forward_tangent(t);
   if (!options_set) options = print_profiles[PRINT_PROFILE_DEFAULT];
-  const char *text = failed() ? NULL : text_of(t, tangent ? text_of(tangent, NULL) : NULL);
+  const char *text = failed() ? NULL : text_of(t, text_of_tangent(tangent));
   if (text) ret_str(c, text);
 }
 

@@ -3,6 +3,7 @@
  *
  * Each keeps its operands and gives one number an element (or row) before it reduces, so the reductions
  * share one path. Losses that PyTorch composes of other ops are in margin_loss.c. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,11 +66,13 @@ const char *number_text(double v) {
   static char texts[4][40];
   static int turn;
   char *text = texts[turn++ & 3];
-  for (int digits = 1; digits <= 17; digits++) {
-    snprintf(text, sizeof texts[0], "%.*g", digits, v);
-    if (strtod(text, NULL) == v) break;
-  }
-  if (!strpbrk(text, ".einf")) strcat(text, ".0");
+  if (!isfinite(v)) return isnan(v) ? "nan" : v < 0 ? "-inf" : "inf";
+  int digits = 0;
+  do snprintf(text, sizeof texts[0], "%.*e", digits, v);
+  while (strtod(text, NULL) != v && ++digits < 17);
+  int exponent = atoi(strchr(text, 'e') + 1);
+  int decimals = digits - exponent > 1 ? digits - exponent : 1;
+  if (exponent >= -4 && exponent < 16) snprintf(text, sizeof texts[0], "%.*f", decimals, v);
   return text;
 }
 

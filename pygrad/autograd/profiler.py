@@ -11,9 +11,10 @@ import functools
 import os
 import sys
 import time
+import warnings
 from _thread import get_ident
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from .. import _engine, _ops
 from .profiler_util import EventList, FunctionEvent, FunctionEventAvg
@@ -76,6 +77,22 @@ def _stack() -> list[str]:
     return calls
 
 
+def _warn_of_device(name: str | None, use_cuda: bool) -> None:
+    """Says that no other device is here to be profiled, as PyTorch does."""
+    if use_cuda:
+        warnings.warn(
+            "The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` "
+            "instead.",
+            FutureWarning,
+            stacklevel=3,
+        )
+    if name in ("cuda", "xpu"):
+        text = f"{name.upper()} is not available, disabling {name.upper()} profiling"
+        warnings.warn(text, stacklevel=3)
+    elif name is not None:
+        warnings.warn(f"The {name} is not a valid device option.", stacklevel=3)
+
+
 class profile:
     """Records what runs inside of the ``with`` block.
 
@@ -93,7 +110,7 @@ class profile:
     What other threads do meanwhile is not recorded.
 
     Raises:
-        AssertionError: `use_cuda`, a `use_device`, or no CPU.
+        AssertionError: no CPU.
         RuntimeError: entered twice, or while another profile runs.
 
     >>> import pygrad
@@ -124,8 +141,7 @@ class profile:
         post_processing_timeout_s: float | None = None,
         activity_filters: dict[Any, set[str]] | None = None,
     ) -> None:
-        if use_cuda or use_device not in (None, "cpu"):
-            raise AssertionError("pygrad runs on the CPU: there is no other device to profile")
+        _warn_of_device("cuda" if use_cuda else use_device, use_cuda)
         if not use_cpu:
             raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
         if experimental_config is not None or activity_filters is not None:
@@ -414,42 +430,67 @@ class record_function:
         return recorded  # type: ignore[return-value]
 
 
-class emit_nvtx:
-    """Accepted for scripts written for NVIDIA's tools: inside of a :class:`profile` the ranges are
-    in its trace anyway; outside of one nobody would receive them, which is an error.
+class emit_itt:
+    """Accepted for scripts written for Intel's tools. Without them, as in PyTorch, nobody receives
+    the ranges; those of a running :class:`profile` are in its trace.
+
+    Args:
+        enabled: False makes it do nothing.
+        record_shapes: for the tool; a :class:`profile` has an argument of its own.
 
     Raises:
-        RuntimeError: no profile is running.
+        RuntimeError: on entering it a second time.
+
+    Example:
+        >>> import pygrad
+        >>> with pygrad.autograd.profiler.emit_itt():
+        ...     y = pygrad.ones(2) + 1
     """
 
-    _tool = "NVTX"
+    _tool = "ITT"
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
         self.enabled = enabled
         self.entered = False
         self.record_shapes = record_shapes
 
-    def __enter__(self) -> emit_nvtx | None:
+    def __enter__(self) -> Self | None:
         if not self.enabled:
             return None
         if self.entered:
             raise RuntimeError(f"{self._tool} annotation context manager is not reentrant")
-        if _running is None:
-            raise RuntimeError(
-                f"{type(self).__name__}: {self._tool} is not available; enter profile() first to "
-                "record the ranges, then export_chrome_trace()"
-            )
         self.entered = True
+        self._begin()
         return self
+
+    def _begin(self) -> None:
+        pass
 
     def __exit__(self, *_: object) -> None:
         pass
 
 
-class emit_itt(emit_nvtx):
-    """As :class:`emit_nvtx`, for Intel's tools."""
+class emit_nvtx(emit_itt):
+    """As :class:`emit_itt`, for NVIDIA's tools, which need CUDA: accepted inside of a
+    :class:`profile`, in whose trace the ranges are.
 
-    _tool = "ITT"
+    Raises:
+        AssertionError: no profile is running, so this is PyTorch's error without CUDA.
+        RuntimeError: on entering it a second time.
+
+    Example:
+        >>> import pygrad
+        >>> with pygrad.autograd.profiler.emit_nvtx():
+        ...     y = pygrad.ones(2) + 1
+        Traceback (most recent call last):
+        AssertionError: Torch not compiled with CUDA enabled
+    """
+
+    _tool = "NVTX"
+
+    def _begin(self) -> None:
+        if _running is None:
+            raise AssertionError("Torch not compiled with CUDA enabled")
 
 
 def load_nvprof(path: str | os.PathLike[str]) -> EventList:

@@ -41,8 +41,6 @@ OF_TORCH = "enable_grad inference_mode no_grad set_grad_enabled vmap".split()
 DIFFERENT = {
     "torch.nn.modules.module.Module.to": "asks for a GPU",
     "torch.autograd.graph.region_activation_memory_budget": "is about torch.compile",
-    "torch.autograd.profiler.emit_itt": "asks for a tool that is not there",
-    "torch.autograd.profiler.emit_nvtx": "asks for a tool that is not there",
     "torch.autograd.profiler.record_function": "prints times",
 }
 TENSOR = "backward detach register_hook register_post_accumulate_grad_hook retain_grad".split()

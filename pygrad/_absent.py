@@ -1,0 +1,53 @@
+"""Functions about devices that are not there: each has one answer, or one error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Function = Callable[..., Any]
+
+
+def _named(function: Function, name: str, module: str, doc: str) -> tuple[str, Function]:
+    function.__name__ = function.__qualname__ = name
+    function.__module__, function.__doc__ = module, doc
+    return name, function
+
+
+def answers(module: str, table: dict[str, Any]) -> dict[str, Function]:
+    """A function a name, which returns the value whatever it is asked; a type is called for it.
+
+    Example:
+        >>> answers("pygrad.cuda", {"device_count": 0})["device_count"]()
+        0
+    """
+
+    def one(name: str, value: Any) -> tuple[str, Function]:
+        made: Callable[[], Any] = value if isinstance(value, type) else lambda: value
+
+        def function(*_: Any, **__: Any) -> Any:
+            return made()
+
+        return _named(function, name, module, f"Always {made()!r}.")
+
+    return dict(one(name, value) for name, value in table.items())
+
+
+def refusals(module: str, names: str, error: type[Exception], message: str) -> dict[str, Function]:
+    """A function for each of the names, which raises; a {} in the message stands for its name.
+
+    Example:
+        >>> refusals("pygrad.cuda", "init", AssertionError, "no CUDA")["init"]()
+        Traceback (most recent call last):
+        AssertionError: no CUDA
+    """
+
+    def one(name: str) -> tuple[str, Function]:
+        text = message.replace("{}", name)
+
+        def function(*_: Any, **__: Any) -> Any:
+            raise error(text)
+
+        return _named(function, name, module, f"Raises {error.__name__}: {text}")
+
+    return dict(map(one, names.split()))

@@ -1,0 +1,33 @@
+"""CUDA's own profiler, which is not here; `autograd.profiler` is."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import NoReturn
+
+__all__ = ["profile", "start", "stop"]
+
+
+def start() -> NoReturn:
+    """Raises AssertionError, as PyTorch built without CUDA does."""
+    raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+def stop() -> NoReturn:
+    """Raises AssertionError, as PyTorch built without CUDA does."""
+    raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+@contextlib.contextmanager
+def profile() -> Iterator[None]:
+    """Would profile what is inside of it.
+
+    Raises:
+        AssertionError: on entering, as there is no CUDA.
+    """
+    try:
+        start()
+        yield
+    finally:
+        stop()
