@@ -39,6 +39,13 @@ TAKEN: list[tuple[str, int, Callable[[], object]]] = [
     ("GATHER_ROWS", 1, lambda: F.embedding(pygrad.tensor([3, 1, 1]), ramp(5, 16))),
     ("GATHER_ROWS", 1, lambda: ramp(5, 16).index_select(0, pygrad.tensor([4, 0]))),
     ("GATHER_ROWS", 0, lambda: ramp(5, 16).index_select(1, pygrad.tensor([4, 0]))),
+    ("FOLD_ROWS", 1, lambda: ramp(30, 1024).sum(1)),
+    ("FOLD_ROWS", 1, lambda: ramp(30, 1000)[::2, :999].amax(1)),
+    ("FOLD_ROWS", 0, lambda: ramp(3, 1025).sum(1)),
+    ("SUM_BLOCKS", 2, lambda: ramp(2, 8200).sum()),
+    ("SUM_BLOCKS", 2, lambda: ramp(2, 8200).sum(1)),
+    ("SUM_COLUMNS", 2, lambda: ramp(1000, 600).sum(0)),
+    ("SUM_COLUMNS", 0, lambda: ramp(1000, 600).t().sum(0)),
 ]
 
 
@@ -47,6 +54,25 @@ def test_path_is_taken(name: str, times: int, run: Callable[[], object]) -> None
     before = _C._path_count(name)
     run()
     assert _C._path_count(name) - before == times
+
+
+@pytest.mark.parametrize("fold", ["sum", "nansum", "prod", "amax", "amin", "var", "mean"])
+@pytest.mark.parametrize("n", [2, 3, 31, 33, 100, 1000, 1024, 1027, 2048, 8200, 20000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_layouts_give_the_same_bits(fold: str, n: int, dtype: type) -> None:
+    """A reduction's order follows from the shape alone: rows, columns and scattered ones agree."""
+    values = np.cos(np.arange(21 * n)).reshape(n, 21).astype(dtype)
+    down = pygrad.from_numpy(values)
+    along = down.t().contiguous()
+    wide = pygrad.zeros(n, 42, dtype=down.dtype)
+    wide[:, ::2] = down
+    rows = getattr(along, fold)(1).tolist()
+    for other in (
+        getattr(down, fold)(0),
+        getattr(wide[:, ::2], fold)(0),
+        getattr(along.t(), fold)(0),
+    ):
+        assert other.tolist() == rows
 
 
 def test_unknown_path() -> None:

@@ -8,7 +8,10 @@
   X(GELU_NEAR)  \
   X(SOFTMAX_ROW) \
   X(TRANSPOSE_VECTORS) \
-  X(GATHER_ROWS)
+  X(GATHER_ROWS) \
+  X(FOLD_ROWS) \
+  X(SUM_BLOCKS) \
+  X(SUM_COLUMNS)
 
 #define PATH_ID(name) PATH_##name,
 enum { PATHS(PATH_ID) PATH_COUNT };

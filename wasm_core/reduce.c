@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "paths.h"
 
 /* ------------------------------------------------------------ dimensions */
 
@@ -190,6 +191,19 @@ static void fold_at(const Walk *w, int64_t x, int64_t y, int64_t param) {
   }
 }
 
+/* Rows of one block each, an even step apart: no more than the block for each. */
+static bool fold_rows(const Walk *w) {
+  const Plan *p = w->plan;
+  const Reducer *r = w->reducer;
+  if (!r->block || p->n > FOLD_BLOCK || p->n_kept != 1 || w->columns >= 0 || w->gathered) return false;
+  int64_t result_bytes = dtype_bytes(r->result), x_step = p->x_steps[0] * dtype_bytes(w->dtype);
+  const char *x = w->x;
+  for (int64_t i = 0; i < p->sizes[0]; i++, x += x_step)
+    r->block(x, p->n, w->param ? w->param + i * p->p_steps[0] * result_bytes : NULL, w->y + i * p->y_steps[0] * result_bytes);
+  TOOK(FOLD_ROWS);
+  return true;
+}
+
 static void walk_kept(const Walk *w) {
   const Plan *p = w->plan;
   int64_t index[MAX_DIM] = {0}, x = 0, y = 0, param = 0;
@@ -219,7 +233,7 @@ static bool fold_run(const Reducer *r, Tensor *x, DimMask mask, Tensor *y, Tenso
   if (!(adjacent && p.n > 1) && lone) w.columns = plan_columns(&p);
   if (w.columns < 0 && !adjacent && !(w.gathered = scratch_array(p.n, (size_t)dtype_bytes(w.dtype)))) return false;
   if (p.n == 0) w.gathered = NULL;
-  walk_kept(&w);
+  if (!fold_rows(&w)) walk_kept(&w);
   scratch_release(mark);
   return true;
 }
@@ -271,7 +285,7 @@ Tensor *fold(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask,
 /* ------------------------------------------------------------ folds by lanes */
 
 /* Blocks are combined as the carries of a binary counter: block k ends as many runs of equal length as k has
- * trailing ones. */
+ * trailing ones. Those that come FOLD_FULL at a time, combined already, are counted apart. */
 void fold_blocks(const Strip *s) {
   const Reducer *r = s->reducer;
   double levels[FOLD_LEVELS]; /* a result each, of up to 8 bytes */
@@ -280,15 +294,16 @@ void fold_blocks(const Strip *s) {
     r->block(s->x, s->n, s->param, s->out);
     return;
   }
-  int64_t bytes = dtype_bytes(s->reducer->input);
-  for (int64_t at = 0, k = 0; at < s->n; at += FOLD_BLOCK, k++) {
-    const char *x = (const char *)s->x + at * bytes;
-    if (r->two_blocks && s->n - at >= 2 * FOLD_BLOCK) {
-      r->two_blocks(x, &levels[top], &levels[top + 1]);
-      top += 2, k++, at += FOLD_BLOCK;
-    } else {
-      r->block(x, s->n - at < FOLD_BLOCK ? s->n - at : FOLD_BLOCK, s->param, &levels[top++]);
+  int64_t bytes = dtype_bytes(s->reducer->input), at = 0;
+  if (r->full) {
+    const int64_t step = FOLD_FULL * FOLD_BLOCK;
+    for (int64_t k = 0; s->n - at >= step; at += step, k++) {
+      r->full((const char *)s->x + at * bytes, &levels[top++]);
+      for (int64_t full = k; full & 1; full >>= 1, top--) r->combine(&levels[top - 2], &levels[top - 1], 1);
     }
+  }
+  for (int64_t k = 0; at < s->n; at += FOLD_BLOCK, k++) {
+    r->block((const char *)s->x + at * bytes, s->n - at < FOLD_BLOCK ? s->n - at : FOLD_BLOCK, s->param, &levels[top++]);
     for (int64_t full = k; full & 1; full >>= 1, top--) r->combine(&levels[top - 2], &levels[top - 1], 1);
   }
   for (; top > 1; top--) r->combine(&levels[top - 2], &levels[top - 1], 1);
@@ -336,7 +351,7 @@ const Reducer count_folds[DT_COUNT] = {
     [DT_F32] = PLAIN_REDUCER(count_f32, DT_F32, DT_I64), [DT_F64] = PLAIN_REDUCER(count_f64, DT_F64, DT_I64)};
 
 /* Integers are folded unsigned, where overflow wraps; bools are counted. */
-FLOAT_KERNELS(sum, 0, v, FOLD_ADD)
+LANE_KERNELS(FAST, sum_f64, double, double, 0, v, FOLD_ADD)
 PLAIN_KERNELS(sum_u8, uint8_t, uint64_t, 0, v, FOLD_ADD)
 PLAIN_KERNELS(sum_i32, int32_t, uint64_t, 0, v, FOLD_ADD)
 PLAIN_KERNELS(sum_i64, int64_t, uint64_t, 0, v, FOLD_ADD)
@@ -344,21 +359,60 @@ PLAIN_KERNELS(sum_i64, int64_t, uint64_t, 0, v, FOLD_ADD)
   [DT_U8] = PLAIN_REDUCER(sum_u8, DT_U8, DT_I64), [DT_BOOL] = PLAIN_REDUCER(count_u8, DT_BOOL, DT_I64), \
   [DT_I32] = PLAIN_REDUCER(sum_i32, DT_I32, DT_I64), [DT_I64] = PLAIN_REDUCER(sum_i64, DT_I64, DT_I64)
 
-/* As sum_f32_block, twice: the additions of one block wait for each other, those of two do not. */
-static void sum_f32_two_blocks(const void *x_, void *y, void *later) {
-  const float *x = x_, *z = x + FOLD_BLOCK;
-  f32x4 a = {0}, b = {0};
-  for (int64_t i = 0; i < FOLD_BLOCK; i += 16) {
-    f32x4 low = f32x4_load(x + i) + f32x4_load(x + i + 4), high = f32x4_load(x + i + 8) + f32x4_load(x + i + 12);
-    f32x4 low_ = f32x4_load(z + i) + f32x4_load(z + i + 4), high_ = f32x4_load(z + i + 8) + f32x4_load(z + i + 12);
-    a += low + high;
-    b += low_ + high_;
-  }
+/* The sums that people wait for, as LANE_KERNELS has them, in vectors: cranelift takes no step out of a loop, so
+ * each address serves several. */
+static void sum_f32_block(const void *x_, int64_t n, const void *param, void *y) {
+  const float *x = x_, *end = x + (n & ~(int64_t)(FOLD_GROUP - 1));
+  f32x4 a = {0};
+  (void)param;
+  for (; x < end; x += FOLD_GROUP)
+    a += ((f32x4_load(x) + f32x4_load(x + 4)) + (f32x4_load(x + 8) + f32x4_load(x + 12))) +
+         ((f32x4_load(x + 16) + f32x4_load(x + 20)) + (f32x4_load(x + 24) + f32x4_load(x + 28)));
+  for (end = x + (n & (FOLD_GROUP - 4)); x < end; x += 4) a += f32x4_load(x);
+  if (n & 3) a += (f32x4){x[0], (n & 3) > 1 ? x[1] : 0, (n & 3) > 2 ? x[2] : 0, 0};
   *(float *)y = (a[0] + a[1]) + (a[2] + a[3]);
-  *(float *)later = (b[0] + b[1]) + (b[2] + b[3]);
+}
+
+static void sum_f32_full(const void *x, void *y) {
+  float t[FOLD_FULL];
+  for (int k = 0; k < FOLD_FULL; k++) sum_f32_block((const float *)x + k * FOLD_BLOCK, FOLD_BLOCK, NULL, t + k);
+  *(float *)y = ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
+  TOOK(SUM_BLOCKS);
+}
+
+/* a[j] += the sum of eight rows, `step` apart. */
+static void sum_f32_eight_rows(float *restrict a, const float *restrict x, int64_t step, int64_t w) {
+  const float *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step, *x4 = x3 + step, *x5 = x4 + step, *x6 = x5 + step, *x7 = x6 + step;
+#define EIGHT(LOAD, at)                                                                         \
+  (((LOAD(x + at) + LOAD(x1 + at)) + (LOAD(x2 + at) + LOAD(x3 + at))) +                         \
+   ((LOAD(x4 + at) + LOAD(x5 + at)) + (LOAD(x6 + at) + LOAD(x7 + at))))
+  int64_t j = 0;
+  for (; j + 16 <= w; j += 16)
+    UNROLLED for (int64_t l = j; l < j + 16; l += 4) f32x4_store(a + l, f32x4_load(a + l) + EIGHT(f32x4_load, l));
+  SHORT_LOOP for (; j < w; j++) a[j] = a[j] + EIGHT(*, j);
+#undef EIGHT
+}
+
+static void sum_f32_combine(void *y_, const void *later_, int64_t w) {
+  float *restrict y = y_;
+  const float *restrict later = later_;
+  SHORT_LOOP for (int64_t j = 0; j < w; j++) y[j] += later[j];
+}
+
+static void sum_f32_strip(const void *x_, int64_t n, int64_t step, int64_t w, const void *param, void *y_) {
+  float acc[4][FOLD_COLUMNS], *y = y_;
+  const float *x = x_;
+  int64_t i = 0;
+  (void)param;
+  for (int l = 0; l < 4; l++) memset(acc[l], 0, (size_t)w * sizeof(float));
+  for (; i + FOLD_GROUP <= n; i += FOLD_GROUP, x += FOLD_GROUP * step)
+    for (int l = 0; l < 4; l++) sum_f32_eight_rows(acc[l], x + l * step, 4 * step, w);
+  for (; i < n; i++, x += step) sum_f32_combine(acc[i & 3], x, w);
+  SHORT_LOOP for (int64_t j = 0; j < w; j++) y[j] = (acc[0][j] + acc[1][j]) + (acc[2][j] + acc[3][j]);
+  TOOK(SUM_COLUMNS);
 }
 const Reducer sum_folds[DT_COUNT] = {
-    [DT_F32] = {fold_blocks, fold_strips, DT_F32, DT_F32, sum_f32_block, sum_f32_strip, sum_f32_combine, sum_f32_two_blocks},
+    [DT_F32] = {fold_blocks, fold_strips, DT_F32, DT_F32, sum_f32_block, sum_f32_strip, sum_f32_combine, sum_f32_full},
     [DT_F64] = LANE_REDUCER(sum_f64, DT_F64, DT_F64), INTEGER_SUMS};
 
 FLOAT_KERNELS(nansum, 0, v != v ? 0 : v, FOLD_ADD)
@@ -380,7 +434,7 @@ const Reducer prod_folds[DT_COUNT] = {FLOAT_REDUCERS(prod), [DT_I64] = PLAIN_RED
     if (nans) *(T *)y = (T)NAN;                                                   \
   }
 #define FLOAT_EXTREME(NAME, T, FLAG, IDENTITY, OP, NUMBER_OP)    \
-  STRIP_KERNELS(NAME, T, T, IDENTITY, v, OP)                     \
+  STRIP_KERNELS(FAST, NAME, T, T, IDENTITY, v, OP)               \
   BLOCK_KERNEL(NAME, NAME##_numbers, T, T, IDENTITY, NUMBER_OP)  \
   NAN_BLOCK(NAME, T, FLAG)
 FLOAT_EXTREME(max_f32, float, int32_t, -INFINITY, FOLD_MAX, NUMBER_MAX)
@@ -400,16 +454,17 @@ INTEGER_EXTREMA(i64, int64_t, INT64_MIN, INT64_MAX)
 const Reducer max_folds[DT_COUNT] = {FLOAT_REDUCERS(max), INTEGER_REDUCERS(max)};
 const Reducer min_folds[DT_COUNT] = {FLOAT_REDUCERS(min), INTEGER_REDUCERS(min)};
 
-/* The block with the extreme is found by the fold of values, then the element within it. */
+/* The part with the extreme is found by the fold of values, then the element within it. */
+enum { INDEX_PART = 512 };
 #define INDEX_KERNELS(NAME, KIND, T, I, D, BETTER)                                               \
   static void arg##NAME##_run(const Strip *s) {                                                  \
     const T *x = s->x;                                                                           \
     int64_t block = 0, i = 0;                                                                    \
     T best = x[0], v = best;                                                                     \
     Strip part = {.reducer = &KIND##_folds[D], .step = 1, .width = 1, .out = &v, .out_step = 1}; \
-    for (int64_t at = 0; at < s->n; at += FOLD_BLOCK) {                                          \
+    for (int64_t at = 0; at < s->n; at += INDEX_PART) {                                          \
       part.x = x + at;                                                                           \
-      part.n = s->n - at < FOLD_BLOCK ? s->n - at : FOLD_BLOCK;                                  \
+      part.n = s->n - at < INDEX_PART ? s->n - at : INDEX_PART;                                  \
       part.reducer->run(&part);                                                                  \
       if (at == 0 || v BETTER best || (v != v && best == best)) best = v, block = at;            \
     }                                                                                            \
@@ -449,11 +504,11 @@ const Reducer squares_folds[DT_COUNT] = {FLOAT_REDUCERS(squares)};
 /* ------------------------------------------------------------ moments */
 
 /* In double throughout: the sum, and the squares about the mean. */
-LANE_KERNELS(total_f32, float, double, 0, v, FOLD_ADD)
-LANE_KERNELS(total_f64, double, double, 0, v, FOLD_ADD)
+LANE_KERNELS(FAST, total_f32, float, double, 0, v, FOLD_ADD)
+LANE_KERNELS(SMALL, total_f64, double, double, 0, v, FOLD_ADD)
 const Reducer total_folds[DT_COUNT] = {[DT_F32] = LANE_REDUCER(total_f32, DT_F32, DT_F64),
                                               [DT_F64] = LANE_REDUCER(total_f64, DT_F64, DT_F64)};
-LANE_KERNELS(spread_f32, float, double, 0, (v - c) * (v - c), FOLD_ADD)
-LANE_KERNELS(spread_f64, double, double, 0, (v - c) * (v - c), FOLD_ADD)
+LANE_KERNELS(FAST, spread_f32, float, double, 0, (v - c) * (v - c), FOLD_ADD)
+LANE_KERNELS(SMALL, spread_f64, double, double, 0, (v - c) * (v - c), FOLD_ADD)
 const Reducer spread_folds[DT_COUNT] = {[DT_F32] = LANE_REDUCER(spread_f32, DT_F32, DT_F64),
                                                [DT_F64] = LANE_REDUCER(spread_f64, DT_F64, DT_F64)};

@@ -1,8 +1,8 @@
 /* What reductions share: the choice of dimensions, and folding over them.
  *
  * A fold combines the elements of the reduced dimensions in an order that depends on their sizes alone:
- * blocks of FOLD_BLOCK elements, four lanes within a block (element i in lane i mod 4), sixteen elements
- * at a time, and blocks pairwise. Adjacent reduced dimensions are one run; runs fold innermost first. So
+ * blocks of FOLD_BLOCK elements, four lanes within a block (element i in lane i mod 4), FOLD_GROUP elements
+ * at a time, eight to a lane and those pairwise, and blocks pairwise. Adjacent reduced dimensions are one run; runs fold innermost first. So
  * a transposed or strided tensor gives the bits of its contiguous copy. Integers, where order does not
  * matter, fold plainly. */
 #ifndef PG_REDUCE_H
@@ -35,11 +35,11 @@ struct Reducer {
   void (*block)(const void *x, int64_t n, const void *param, void *y);
   void (*strip)(const void *x, int64_t n, int64_t step, int64_t width, const void *param, void *y);
   void (*combine)(void *y, const void *later, int64_t width);
-  /* Of folds that people wait for: two full blocks at once, the same numbers sooner. NULL: one by one. */
-  void (*two_blocks)(const void *x, void *y, void *later);
+  /* Of folds that people wait for: FOLD_FULL full blocks at once, the same numbers sooner. NULL: one by one. */
+  void (*full)(const void *x, void *y);
 };
 
-enum { FOLD_BLOCK = 512, FOLD_COLUMNS = 128, FOLD_LEVELS = 26 };
+enum { FOLD_GROUP = 32, FOLD_BLOCK = 1024, FOLD_FULL = 8, FOLD_COLUMNS = 512, FOLD_LEVELS = 26 };
 
 typedef uint64_t DimMask;
 
@@ -101,28 +101,31 @@ extern const Reducer spread_folds[DT_COUNT]; /* squares about the parameter, in 
 #define LONG_LOOP _Pragma("clang loop interleave_count(4) unroll(disable)")
 #else
 #define SHORT_LOOP
-#define EACH_LANE _Pragma("GCC unroll 16")
+#define EACH_LANE _Pragma("GCC unroll 32")
 #define LONG_LOOP
 #endif
 
 void fold_blocks(const Strip *s);
 void fold_strips(const Strip *s);
 
-/* By lanes, for floating types: for LANE_REDUCER(NAME, input, result). */
-#define LANE_KERNELS(NAME, T, A, IDENTITY, MAP, OP)                                              \
-  STRIP_KERNELS(NAME, T, A, IDENTITY, MAP, OP)                                                   \
+/* By lanes, for floating types: for LANE_REDUCER(NAME, input, result). SIZE: FAST, or SMALL where columns are rare. */
+#define FAST
+#define LANE_KERNELS(SIZE, NAME, T, A, IDENTITY, MAP, OP)                                              \
+  STRIP_KERNELS(SIZE, NAME, T, A, IDENTITY, MAP, OP)                                                   \
   BLOCK_KERNEL(NAME, NAME##_block, T, A, IDENTITY, OP)
 #define BLOCK_KERNEL(NAME, BLOCK, T, A, IDENTITY, OP)                                            \
   static void BLOCK(const void *x_, int64_t n, const void *param, void *y) {                     \
     const T *restrict x = x_;                                                                    \
     A c = param ? *(const A *)param : (A)0, acc[4] = {IDENTITY, IDENTITY, IDENTITY, IDENTITY};   \
     int64_t i = 0;                                                                               \
-    for (; i + 16 <= n; i += 16) {                                                               \
-      A t[16];                                                                                   \
-      EACH_LANE for (int l = 0; l < 16; l++) t[l] = NAME##_map(x[i + l], c);                     \
+    for (; i + FOLD_GROUP <= n; i += FOLD_GROUP) {                                               \
+      A t[FOLD_GROUP];                                                                           \
+      EACH_LANE for (int l = 0; l < FOLD_GROUP; l++) t[l] = NAME##_map(x[i + l], c);             \
       EACH_LANE for (int l = 0; l < 4; l++) {                                                    \
-        A low = OP(t[l], t[4 + l]), high = OP(t[8 + l], t[12 + l]), both = OP(low, high);        \
-        acc[l] = OP(acc[l], both);                                                               \
+        A q[8];                                                                                  \
+        EACH_LANE for (int k = 0; k < 8; k++) q[k] = t[4 * k + l];                               \
+        FOLD_EIGHT(A, OP, q)                                                                     \
+        acc[l] = OP(acc[l], q[0]);                                                               \
       }                                                                                          \
     }                                                                                            \
     SHORT_LOOP for (; i + 4 <= n; i += 4)                                                        \
@@ -138,26 +141,31 @@ void fold_strips(const Strip *s);
     A low = OP(acc[0], acc[1]), high = OP(acc[2], acc[3]);                                       \
     *(A *)y = OP(low, high);                                                                     \
   }
+/* q[0] = the eight of q, pairwise. */
+#define FOLD_EIGHT(A, OP, q)                                                                     \
+  A low_ = OP(q[0], q[1]), high_ = OP(q[2], q[3]), low__ = OP(q[4], q[5]), high__ = OP(q[6], q[7]); \
+  q[0] = OP(low_, high_), q[1] = OP(low__, high__), q[0] = OP(q[0], q[1]);
 /* The same without the block, for a kernel that has one of its own. */
-#define STRIP_KERNELS(NAME, T, A, IDENTITY, MAP, OP)                                             \
+#define STRIP_KERNELS(SIZE, NAME, T, A, IDENTITY, MAP, OP)                                             \
   static inline A NAME##_map(T v, A c) {                                                         \
     (void)c;                                                                                     \
     return (A)(MAP);                                                                             \
   }                                                                                              \
-  static void NAME##_strip(const void *x, int64_t n, int64_t step, int64_t w, const void *param, void *y_) { \
+  SIZE static void NAME##_strip(const void *x, int64_t n, int64_t step, int64_t w, const void *param, void *y_) { \
     A acc[4][FOLD_COLUMNS];                                                                      \
     const A *restrict c = param;                                                                 \
     SHORT_LOOP for (int64_t j = 0; j < w; j++) acc[0][j] = acc[1][j] = acc[2][j] = acc[3][j] = IDENTITY; \
     int64_t i = 0;                                                                               \
-    for (; i + 16 <= n; i += 16)                                                                 \
+    for (; i + FOLD_GROUP <= n; i += FOLD_GROUP)                                                 \
       SHORT_LOOP for (int l = 0; l < 4; l++) {                                                   \
-        const T *restrict p = (const T *)x + (i + l) * step, *restrict q = p + 4 * step,         \
-                *restrict r = q + 4 * step, *restrict z = r + 4 * step;                          \
+        const T *restrict p = (const T *)x + (i + l) * step;                                     \
         A *restrict a = acc[l];                                                                  \
+        const int64_t next = 4 * step;                                                           \
         SHORT_LOOP for (int64_t j = 0; j < w; j++) {                                             \
-          A p_ = NAME##_map(p[j], c[j]), q_ = NAME##_map(q[j], c[j]), r_ = NAME##_map(r[j], c[j]), \
-            z_ = NAME##_map(z[j], c[j]), low = OP(p_, q_), high = OP(r_, z_), both = OP(low, high); \
-          a[j] = OP(a[j], both);                                                                 \
+          A q[8];                                                                                \
+          EACH_LANE for (int k = 0; k < 8; k++) q[k] = NAME##_map(p[j + k * next], c[j]);        \
+          FOLD_EIGHT(A, OP, q)                                                                   \
+          a[j] = OP(a[j], q[0]);                                                                 \
         }                                                                                        \
       }                                                                                          \
     SHORT_LOOP for (; i < n; i++) {                                                              \
@@ -200,7 +208,7 @@ void fold_strips(const Strip *s);
     W acc[FOLD_COLUMNS];                                                                         \
     A *out = s->out;                                                                             \
     int64_t i = 0;                                                                               \
-    SHORT_LOOP for (int64_t j = 0; j < FOLD_COLUMNS; j++) acc[j] = IDENTITY;                     \
+    SHORT_LOOP for (int64_t j = 0; j < s->width; j++) acc[j] = IDENTITY;                         \
     for (; i + 4 <= s->n; i += 4) {                                                              \
       const T *restrict p = (const T *)s->x + i * s->step, *restrict q = p + s->step, *restrict r = q + s->step, \
               *restrict z = r + s->step;                                                         \
@@ -223,8 +231,8 @@ void fold_strips(const Strip *s);
 
 /* Both floating types at once. */
 #define FLOAT_KERNELS(NAME, IDENTITY, MAP, OP)                                                   \
-  LANE_KERNELS(NAME##_f32, float, float, IDENTITY, MAP, OP)                                      \
-  LANE_KERNELS(NAME##_f64, double, double, IDENTITY, MAP, OP)
+  LANE_KERNELS(FAST, NAME##_f32, float, float, IDENTITY, MAP, OP)                                \
+  LANE_KERNELS(FAST, NAME##_f64, double, double, IDENTITY, MAP, OP)
 #define FLOAT_REDUCERS(NAME) [DT_F32] = LANE_REDUCER(NAME##_f32, DT_F32, DT_F32), [DT_F64] = LANE_REDUCER(NAME##_f64, DT_F64, DT_F64)
 
 #endif

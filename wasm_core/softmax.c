@@ -23,6 +23,8 @@ typedef struct {
   int64_t n, step, width;
 } Span;
 
+enum { SPAN_COLUMNS = 128 };
+
 typedef void SpanLoop(const Span *s);
 
 /* Folds the columns of `x` in the span into results of the same type. */
@@ -55,7 +57,7 @@ static void span_fold(const Reducer *folds, DType d, const Span *s, const void *
   if (s->step == 1) ROW_MAP(T, VALUE) else SPAN_MAP(T, VALUE)
 #define SPAN_HEAD(T)                                                  \
   const T *a_ = s->a, *b_ = s->b ? s->b : s->a;                       \
-  T *y_ = s->y, m_[FOLD_COLUMNS], t_[FOLD_COLUMNS];                   \
+  T *y_ = s->y, m_[SPAN_COLUMNS], t_[SPAN_COLUMNS];                   \
   (void)b_, (void)m_;                                                 \
   m_[0] = t_[0] = 0;
 
@@ -136,9 +138,9 @@ static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t
   const char *a_at = tensor_data(a), *b_at = b ? tensor_data(b) : NULL;
   char *y_at = tensor_data(y);
   for (int64_t o = 0; o < outer; o++)
-    for (int64_t j = 0; j < inner; j += FOLD_COLUMNS) {
+    for (int64_t j = 0; j < inner; j += SPAN_COLUMNS) {
       int64_t at = (o * s.n * inner + j) * bytes;
-      s.width = inner - j < FOLD_COLUMNS ? inner - j : FOLD_COLUMNS;
+      s.width = inner - j < SPAN_COLUMNS ? inner - j : SPAN_COLUMNS;
       s.a = a_at + at, s.b = b_at ? b_at + at : NULL, s.y = y_at + at;
       loops[d == DT_F64 ? 2 : inner == 1](&s);
     }
@@ -216,22 +218,6 @@ Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype) {
 
 /* ------------------------------------------------------------ logsumexp */
 
-/* A block is mapped first and summed then, which keeps the loop of exponentials small. */
-#define SUMEXP(T, SUFFIX, D)                                                             \
-  STRIP_KERNELS(sumexp_##SUFFIX, T, T, 0, EXP_##T(v - c), FOLD_ADD)                       \
-  static void sumexp_##SUFFIX##_mapped(const void *x_, int64_t n, const void *c, void *y) { \
-    T mapped[FOLD_BLOCK];                                                                \
-    const T *restrict x = x_;                                                            \
-    const T shift = *(const T *)c;                                                       \
-    SHORT_LOOP for (int64_t i = 0; i < n; i++) mapped[i] = EXP_##T(x[i] - shift);        \
-    sum_folds[D].block(mapped, n, NULL, y);                                              \
-  }
-SUMEXP(float, f32, DT_F32)
-SUMEXP(double, f64, DT_F64)
-#define SUMEXP_REDUCER(NAME, D) {fold_blocks, fold_strips, D, D, NAME##_mapped, NAME##_strip, NAME##_combine, NULL}
-static const Reducer sumexp_folds[DT_COUNT] = {[DT_F32] = SUMEXP_REDUCER(sumexp_f32, DT_F32),
-                                               [DT_F64] = SUMEXP_REDUCER(sumexp_f64, DT_F64)};
-
 /* y = log sum exp x: dx = g exp(x - y). */
 GRAD(LogsumexpBackward0, "self result | dim:m keepdim:b") {
   gi[0] = t_mul(restore_dims(g[0], n, 0), t_exp(t_sub(saved(n, 0), restore_dims(saved(n, 1), n, 0))));
@@ -244,6 +230,13 @@ static void finish_logsumexp(Tensor *y, const Tensor *shift) {
     const T *m = (const T *)(const void *)shift_at;
     for (int64_t i = 0; i < y->numel; i++) v[i] = (T)log((double)v[i]) + m[i];
   })
+}
+
+static void exp_in_place(Tensor *t) {
+  char *at = tensor_data(t);
+  double *v = (double *)(void *)at;
+  if (t->dtype == DT_F32) value_exp_f32((char *const[2]){at, at}, (size_t)t->numel, NULL);
+  else for (int64_t i = 0; i < t->numel; i++) v[i] = exp(v[i]);
 }
 
 /* Infinite maxima are no shift: exp(inf - inf) would be NaN. */
@@ -265,7 +258,12 @@ Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim) {
   save(n, 0, x);
   Tensor *shift = fold(max_folds, max_folds, x, mask, NULL, NULL);
   if (shift) clear_infinite(shift);
-  Tensor *y = fold(sumexp_folds, sum_folds, x, mask, shift, NULL);
+  bool was = grad_mode;
+  grad_mode = false;
+  Tensor *shifted = t_sub(x, shift);
+  if (shifted) exp_in_place(shifted);
+  Tensor *y = fold(sum_folds, sum_folds, shifted, mask, NULL, NULL);
+  grad_mode = was;
   if (y) finish_logsumexp(y, shift);
   y = set_history(keepdim ? y : drop_dims(y, mask), n);
   if (n) save_output(n, 1, y);
