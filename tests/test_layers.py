@@ -129,3 +129,29 @@ def by_kind(name: str) -> tuple[int, str]:
 @pytest.mark.parametrize("word", ["/tmp/", "/work/", "/root/", "/home/"])
 def test_no_path_of_one_machine(word: str) -> None:
     assert not [p.name for p in (*SOURCES, *MODULES) if word in p.read_text()]
+
+
+# ---------------------------------------------------------------- the JavaScript front
+
+MOST_LINES_OF_JAVASCRIPT = 2500
+
+
+def javascript(module: str = "index.js", found: dict[str, str] | None = None) -> dict[str, str]:
+    """The sources of a module of the front and of all that it imports, by name."""
+    found = {} if found is None else found
+    if module not in found:
+        found[module] = (ROOT / "web" / module).read_text(encoding="utf-8")
+        for name in re.findall(r"^(?:import|export) [^;]*? from '\./(.+?)';", found[module], re.M):
+            javascript(name, found)
+    return found
+
+
+def test_javascript_front_is_small() -> None:
+    """Lines of code: neither blank nor of a comment."""
+    comments = re.compile(r"^ *(/\*((?!\*/).)*\*/|//[^\n]*)$", re.DOTALL | re.MULTILINE)
+    lines = {
+        name: sum(bool(line.strip()) for line in comments.sub("", text).splitlines())
+        for name, text in javascript().items()
+    }
+    assert {"engine.js", "tensor.js", "nn.js", "profiler.js"} <= lines.keys()
+    assert sum(lines.values()) < MOST_LINES_OF_JAVASCRIPT, lines

@@ -133,9 +133,10 @@ static void run_profiled(Call *call) {
   profile_op_end(event, call);
 }
 
-/* The calls that control a profile are no part of it. */
+/* Services of the engine, whose names begin with a low line, are no events of a profile. */
 static void run_call(Call *call) {
-  bool recorded = profiling && strncmp(call->row->schema, "_profile", 8) != 0;
+  const Row *row = call->row;
+  bool recorded = profiling && (row->schema[0] != '_' || strchr(row->flags, 'e'));
   (recorded ? run_profiled : call_run)(call);
 }
 

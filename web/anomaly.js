@@ -32,7 +32,7 @@ export function makeAnomaly({ hooks, spaces }, engine) {
   };
   hooks.runners[HOST.LINE] = (id) => {
     const line = hooks.objects.get(id)?.[0] ?? '';
-    engine.view.u8.set(new TextEncoder().encode(`${line.slice(0, 1024)}\0`), engine.data);
+    engine.view.u8.set(new TextEncoder().encode(`${line.slice(0, 1024)}\0`), engine.layout.frame_data);
     return [];
   };
 

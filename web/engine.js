@@ -12,7 +12,6 @@ const ABI = 1;
 const WORD = 2 ** 32;
 /** Added to the result of a call after which something waits to be collected. */
 export const PENDING = WORD;
-const MANY = 256; // elements of a list that may be too long for the frame
 const LIST = 2 ** 30; // in the upper half of a slot: its address is that of a list
 const PAGES = { initial: 256, maximum: 65536 };
 /** A bound or an element that is not there, among words. */
@@ -32,6 +31,8 @@ export const HOST = Object.freeze({
 });
 /** Callbacks within each other: the stack of V8 holds twice as many. */
 const MOST_NESTED = 96;
+/** Thrown by the encoder when the lists and texts of a call need more room. */
+const FULL = new Error('full');
 
 const LAYOUT = (
   'abi dtype ndim flags output_nr storage grad_fn version meta sizes strides offset numel ' +
@@ -67,9 +68,9 @@ export const NotImplementedError = errorClass('NotImplementedError');
 export const OutOfMemoryError = errorClass('OutOfMemoryError');
 export const LinAlgError = errorClass('LinAlgError');
 
-/** An argument that stands between the brackets of x[...]: words for the engine (ops/index.def). */
-export class Index {
-  constructor(words) { this.words = words; }
+/** A list that is words already: what stands between the brackets of x[...] (ops/index.def), or handles that somebody else owns. */
+export class Words {
+  constructor(tag, words) { Object.assign(this, { tag, words }); }
 }
 
 /** A value that the engine knows by a number: a dtype or a generator. */
@@ -80,13 +81,6 @@ export class Coded {
     this.tag = tag;
     this.code = code;
   }
-}
-
-/** A tensor that somebody else owns, as an argument. */
-export class Borrowed {
-  constructor(handle) { this.handle = handle; }
-
-  alive() { return this.handle; }
 }
 
 /** Lists of one kind of thing: the word of an element, or undefined if it is of another kind. */
@@ -108,10 +102,9 @@ export const each = (value) => (Array.isArray(value) ? value : [value]);
  * @param {string} name of the function @param {Record<string, any>} defaults its parameters in order
  * @param {any[]} given @returns {Record<string, any>} */
 export function bind(name, defaults, given) {
-  if (!given.length) return { ...defaults };
-  const positional = [...given];
-  const options = isOptions(positional.at(-1)) ? positional.pop() : {};
   const names = Object.keys(defaults);
+  const options = isOptions(given.at(-1)) ? given.at(-1) : {};
+  const positional = given.slice(0, given.length - Number(options === given.at(-1)));
   if (positional.length > names.length)
     throw new TypeError(`${name}() takes at most ${names.length} such arguments but ${positional.length} were given`);
   const bound = { ...defaults };
@@ -171,17 +164,13 @@ export async function loadEngine(source = BINARY) {
   return engine;
 }
 
-export const plainClock = () => Math.round(performance.now() * 1e6);
-
 export class Engine {
-  /** @type {(kind: number, id: number, handles: number[]) => number[]} set by tensor.js */
+  /** Set by hooks.js. @type {(kind: number, id: number, words: number[]) => number[]} */
   onHostCall = () => [];
   /** @type {(id: number) => void} */
   onDropped = () => {};
   /** @type {(text: string) => void} */
   onWarning = (text) => console.warn(text);
-  /** Nanoseconds, for the profiler; told which event begins, or -1. @type {(event: number) => number} */
-  clock = plainClock;
   /** What callbacks have to warn of, with the engine's own warnings. @type {string[]} */
   warnings = [];
   /** Handles whose objects are gone; the next crossing hands them over. @type {number[]} */
@@ -193,19 +182,17 @@ export class Engine {
     this.exports = instance.exports;
     this.memory = memory;
     this.exports._initialize();
-    this.layout = Object.fromEntries(LAYOUT.map((name, k) => [name, this.exports.pg_layout(k)]));
-    if (this.layout.abi !== ABI) throw new EngineError(`pygrad: the engine speaks version ${this.layout.abi}, this front ${ABI}`);
     this.frame = this.exports.pg_frame();
-    this.data = this.frame + this.layout.frame_data;
-    this.lists = this.dataAt = this.data; // where the lists and texts of a call go, and the next of them
-    this.listsEnd = this.data + this.layout.data_bytes;
+    /** Offsets in a tensor's header and the like; of what is named frame_..., addresses. */
+    this.layout = Object.fromEntries(LAYOUT.map((name, k) => [name, this.exports.pg_layout(k) + (name.startsWith('frame_') ? this.frame : 0)]));
+    if (this.layout.abi !== ABI) throw new EngineError(`pygrad: the engine speaks version ${this.layout.abi}, this front ${ABI}`);
+    this.lists = this.dataAt = this.layout.frame_data; // where the lists and texts of a call go, and the next of them
+    this.listsEnd = this.lists + this.layout.data_bytes;
     /** Set by tensor.js. @type {(bytes: number) => number} the address of that much memory, which stays */
     this.allocate = () => 0;
     this.keywords = new Map();
-    this.statuses = ['OK'];
-    for (let at; (at = this.exports.pg_status_name(this.statuses.length)); ) this.statuses.push(this.text(at));
     this.hostError = null;
-    this.view.i32[(this.frame + this.layout.frame_most_nested) >> 2] = MOST_NESTED;
+    this.view.i32[this.layout.frame_most_nested / 4] = MOST_NESTED;
   }
 
   // ---------------------------------------------------------------- memory
@@ -228,6 +215,13 @@ export class Engine {
     let end = address;
     while (u8[end]) end++;
     return decoder.decode(u8.subarray(address, end));
+  }
+
+  /** The texts that an export gives, by number or one after the other. */
+  texts(give) {
+    const found = [];
+    for (let at; (at = give(found.length)); ) found.push(this.text(at));
+    return found;
   }
 
   u32(address) { return this.view.u32[address >>> 2]; }
@@ -260,18 +254,12 @@ export class Engine {
   // ---------------------------------------------------------------- callbacks
 
   host(kind, id, n) {
-    const place = (name) => this.u32(this.frame + this.layout[name]) / 8;
-    if (kind === HOST.CLOCK) {
-      this.setWord(place('frame_host_out'), this.clock(id));
-      return 0;
-    }
-    const from = place('frame_host_in');
-    const handles = this.words(from, n);
+    const { frame_host_in, frame_host_out, frame_host_n_out } = this.layout;
     try {
-      const results = this.onHostCall(kind, id, handles);
-      const to = place('frame_host_out');
-      results.forEach((handle, i) => this.setWord(to + i, handle));
-      this.view.i32[(this.frame + this.layout.frame_host_n_out) >> 2] = results.length;
+      const results = this.onHostCall(kind, id, this.words(this.u32(frame_host_in) / 8, n));
+      const to = this.u32(frame_host_out) / 8;
+      results.forEach((word, i) => this.setWord(to + i, word));
+      this.view.i32[frame_host_n_out / 4] = results.length;
       return 0;
     } catch (error) {
       this.hostError = error;
@@ -280,34 +268,20 @@ export class Engine {
   }
 
   /** The modes of recording, bits of MODES; assign to change them. */
-  get modes() { return this.view.i32[(this.frame + this.layout.frame_modes) >> 2]; }
+  get modes() { return this.view.i32[this.layout.frame_modes / 4]; }
+  set modes(bits) { this.view.i32[this.layout.frame_modes / 4] = bits; }
 
-  set modes(bits) { this.view.i32[(this.frame + this.layout.frame_modes) >> 2] = bits; }
-
-  // ---------------------------------------------------------------- the op table
-
-  /** The rows of the table: [flags, schema]. */
-  describe() {
-    const rows = [];
-    for (let at; (at = this.exports.pg_describe(rows.length)); ) {
-      const text = this.text(at);
-      const gap = text.indexOf(' ');
-      rows.push([text.slice(0, gap), text.slice(gap + 1)]);
-    }
-    return rows;
-  }
+  // ---------------------------------------------------------------- calls
 
   intern(name) {
     let id = this.keywords.get(name);
     if (id === undefined) {
-      this.view.u8.set(encoder.encode(name + '\0'), this.data);
+      this.view.u8.set(encoder.encode(name + '\0'), this.layout.frame_data);
       id = this.exports.pg_intern();
       this.keywords.set(name, id);
     }
     return id;
   }
-
-  // ---------------------------------------------------------------- calls
 
   /** Calls the op whose first row is `row`.
    * @param {number} row @param {number} mode bits of MODE
@@ -318,11 +292,21 @@ export class Engine {
    *   `described`; either plus PENDING if `collectPending` has something to do. */
   call(row, mode, self, args, options) {
     if (this.unusable) throw new EngineError(`pygrad: the engine is unusable: ${this.unusable}`);
-    for (const value of args) if (Array.isArray(value) && value.length > MANY) this.makeRoom(args);
+    try {
+      this.write(row, mode, self, args, options);
+    } catch (error) {
+      if (error !== FULL) throw error;
+      this.makeRoom();
+      return this.call(row, mode, self, args, options);
+    }
+    return this.enter();
+  }
+
+  /** Writes a call to the frame. */
+  write(row, mode, self, args, options) {
     const named = options === null ? 0 : this.encodeNames(options);
-    const { u8, i32, u32 } = this.view;
-    const frame = this.frame;
-    const slots = (frame + this.layout.frame_slots) / 8;
+    const { frame } = this;
+    const slots = this.layout.frame_slots / 8;
     let k = 0;
     let low = 0, high = 0;
     const add = (value) => {
@@ -337,6 +321,7 @@ export class Engine {
     if (self !== undefined) add(self);
     for (let i = 0; i < args.length; i++) add(args[i]);
     if (named) for (const name in options) if (options[name] !== undefined) add(options[name]);
+    const { u8, i32, u32 } = this.view;
     i32[frame / 4] = row;
     u8[frame + 4] = count;
     u8[frame + 5] = named;
@@ -344,17 +329,15 @@ export class Engine {
     u8[frame + 7] = this.handOver();
     u32[frame / 4 + 2] = low;
     u32[frame / 4 + 3] = high;
-    return this.enter();
   }
 
   /** Writes the ids of the names of keyword arguments; returns how many. */
   encodeNames(options) {
-    const at = (this.frame + this.layout.frame_keywords) / 4;
     let n = 0;
     for (const name in options) {
       if (options[name] === undefined) continue;
       const id = this.intern(name); // the first time, this uses memory
-      if (n < 16) this.view.i32[at + n] = id;
+      if (n < 16) this.view.i32[this.layout.frame_keywords / 4 + n] = id;
       n++;
     }
     return n;
@@ -377,7 +360,7 @@ export class Engine {
     const { released, layout } = this;
     let n = 0;
     for (; released.length && n <= layout.max_release; n++)
-      this.setWord((n ? this.frame + layout.frame_release + 8 * (n - 1) : this.frame + 16) / 8, released.pop());
+      this.setWord(n ? layout.frame_release / 8 + n - 1 : this.frame / 8 + 2, released.pop());
     return n;
   }
 
@@ -399,69 +382,46 @@ export class Engine {
   /** Writes one value into its slot; returns its tag. */
   encode(value, slot) {
     switch (typeof value) {
-      case 'object':
-        if (value !== null) return this.encodeObject(value, slot);
-        break;
+      case 'object': return value === null ? this.put(TAG.NONE, 0, slot) : this.encodeObject(value, slot);
+      case 'undefined': return this.put(TAG.NONE, 0, slot);
       case 'number':
-        if (Number.isSafeInteger(value) && !Object.is(value, -0)) {
-          this.setWord(slot, value);
-          return TAG.INT;
-        }
+        if (Number.isSafeInteger(value) && !Object.is(value, -0)) return this.put(TAG.INT, value, slot);
         this.view.f64[slot] = value;
         return TAG.FLOAT;
-      case 'boolean':
-        this.setWord(slot, Number(value));
-        return TAG.BOOL;
-      case 'string':
-        this.setWord(slot, this.putText(value));
-        return TAG.STR;
-      case 'bigint':
-        this.setWord(slot, value);
-        return TAG.INT;
-      case 'undefined':
-        break;
-      default:
-        return this.encodeOther(value, slot);
+      case 'boolean': return this.put(TAG.BOOL, Number(value), slot);
+      case 'string': return this.put(TAG.STR, this.putText(value), slot);
+      case 'bigint': return this.put(TAG.INT, value, slot);
+      default: return this.encodeOther(value, slot);
     }
-    this.setWord(slot, 0);
-    return TAG.NONE;
+  }
+
+  put(tag, word, slot) {
+    this.setWord(slot, word);
+    return tag;
   }
 
   encodeObject(value, slot) {
-    if (value.handle !== undefined) {
-      this.view.u32[2 * slot] = value.alive();
-      this.view.u32[2 * slot + 1] = 0;
-      return TAG.TENSOR;
-    }
+    if (value.handle !== undefined) return this.put(TAG.TENSOR, value.alive(), slot);
     if (Array.isArray(value)) return this.encodeList(value, slot);
-    if (value instanceof Coded) {
-      this.setWord(slot, value.code);
-      return value.tag;
-    }
-    if (value instanceof Index) {
-      this.putWords(value.words, (word) => word, slot);
-      return TAG.INDEX;
-    }
-    return this.encodeOther(value, slot);
+    if (value instanceof Coded) return this.put(value.tag, value.code, slot);
+    if (!(value instanceof Words)) return this.encodeOther(value, slot);
+    this.putWords(value.words, (word) => word, slot);
+    return value.tag;
   }
 
   /** What no op takes: its name, for the error. */
-  encodeOther(value, slot) {
-    this.setWord(slot, this.putText(value?.constructor?.name ?? typeof value));
-    return TAG.OTHER;
+  encodeOther(value, slot, list = '') {
+    return this.put(TAG.OTHER, this.putText(list + (value?.constructor?.name ?? typeof value)), slot);
   }
 
   encodeList(list, slot) {
     for (const [tag, word] of LISTS) if (this.putWords(list, word, slot)) return tag;
-    if (list.every((v) => typeof v === 'number')) {
-      const at = this.room(8 * list.length);
-      this.view.f64.set(list, at / 8);
-      this.setList(slot, at, list.length);
-      return TAG.FLOATS;
-    }
-    const odd = list.find((v) => typeof v !== 'number');
-    this.setWord(slot, this.putText(`list of ${odd?.constructor?.name ?? typeof odd}`));
-    return TAG.OTHER;
+    const odd = list.findIndex((v) => typeof v !== 'number');
+    if (odd >= 0) return this.encodeOther(list[odd], slot, 'list of ');
+    const at = this.room(8 * list.length);
+    this.view.f64.set(list, at / 8);
+    this.setList(slot, at, list.length);
+    return TAG.FLOATS;
   }
 
   /** Writes a list by its elements' words, and to the slot where it stands; false if `word` refuses. */
@@ -492,27 +452,24 @@ export class Engine {
     return at;
   }
 
-  /** The address of room for some bytes in the frame's data. */
+  /** The address of room for some bytes, behind what the call has written. */
   room(bytes) {
     const at = this.dataAt;
-    const end = at + ((bytes + 7) & ~7);
-    if (end > this.listsEnd) throw new ValueError(`pygrad: the texts of one call may hold ${this.listsEnd - this.lists} bytes in all`);
-    this.dataAt = end;
+    this.dataAt = at + ((bytes + 7) & ~7);
+    if (this.dataAt > this.listsEnd) throw FULL;
     return at;
   }
 
-  /** Room for long lists: a block of the engine's memory, kept for the next such call. */
-  makeRoom(args) {
-    let bytes = this.layout.data_bytes;
-    for (const value of args) if (Array.isArray(value)) bytes += 8 * value.length;
-    if (this.lists + bytes <= this.listsEnd) return;
+  /** Twice the room that was too little: a block of the engine's memory, kept for later calls. */
+  makeRoom() {
+    const bytes = 2 * (this.dataAt - this.lists);
     this.lists = this.allocate(bytes);
     this.listsEnd = this.lists + bytes;
   }
 
   failure(status) {
-    const name = this.statuses[status];
-    const message = this.text(this.u32(this.frame + this.layout.frame_message));
+    const name = this.text(this.exports.pg_status_name(status));
+    const message = this.text(this.u32(this.layout.frame_message));
     this.collectPending();
     if (name !== 'host') return new (errorClass(name))(message);
     const error = this.hostError;
@@ -522,28 +479,25 @@ export class Engine {
 
   collectPending() {
     for (let id; (id = this.exports.pg_dropped()); ) this.onDropped(id);
-    for (let at; (at = this.exports.pg_warning()); ) this.warnings.push(this.text(at));
+    this.warnings.push(...this.texts(this.exports.pg_warning));
     while (this.warnings.length) this.onWarning(this.warnings.shift());
   }
 
-  /** The result of the last call if it is not one tensor. @param {Finish} finish */
-  described(finish) {
-    const tag = this.view.i32[(this.frame + this.layout.frame_result_tag) / 4];
-    const n = this.view.i32[(this.frame + this.layout.frame_result_tag) / 4 + 1];
-    const at = (this.frame + this.layout.frame_result) / 8;
-    const value = this.word(at);
-    switch (tag) {
+  /** The result of the last call if it is not one tensor, of host values that are made of handles and codes.
+   * @param {(handle: number) => any} tensor @param {(code: number) => any} dtype */
+  described(tensor, dtype) {
+    const { frame_result_tag, frame_result } = this.layout;
+    const value = this.word(frame_result / 8);
+    const n = this.view.i32[frame_result_tag / 4 + 1];
+    switch (this.view.i32[frame_result_tag / 4]) {
       case TAG.INT: return value;
-      case TAG.FLOAT: return this.view.f64[at];
+      case TAG.FLOAT: return this.view.f64[frame_result / 8];
       case TAG.BOOL: return value !== 0;
-      case TAG.DTYPE: return finish.dtype(value);
+      case TAG.DTYPE: return dtype(value);
       case TAG.STR: return this.text(value);
       case TAG.INTS: return this.words(value / 8, n);
-      case TAG.TENSORS: return this.words(value / 8, n).map((handle) => (handle ? finish.tensor(handle) : null));
+      case TAG.TENSORS: return this.words(value / 8, n).map((handle) => (handle ? tensor(handle) : null));
       default: return undefined;
     }
   }
 }
-
-/** @typedef {{tensor: (handle: number) => any, dtype: (code: number) => any}} Finish makes host
- *   values of handles and codes */

@@ -1,5 +1,5 @@
 /** Optimizers: each step is one call of the engine over all parameters of a group. */
-import { Borrowed, MODES, NotImplementedError, ValueError } from './engine.js';
+import { MODES, NotImplementedError, TAG, ValueError, Words } from './engine.js';
 import { dtypes } from './tensor.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
@@ -13,6 +13,7 @@ import { dtypes } from './tensor.js';
 export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
   const zeros = (p) => outside(() => spaces.f.zeros_like(p.detach()));
   const counter = () => outside(() => spaces.f.zeros([]));
+  const gradsOf = (params) => new Words(TAG.TENSORS, params.map(gradOf));
 
   /** A loaded value in the dtype that it has beside this parameter; the counter of steps is a float32. */
   function cast(parameter, [key, value]) {
@@ -56,7 +57,7 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
       withModes(MODES.GRAD, 0, () => {
         for (const group of this.param_groups) {
           const params = group.params.filter(gradOf);
-          if (params.length) this.update(group, params, params.map((p) => new Borrowed(gradOf(p))));
+          if (params.length) this.update(group, params);
         }
       });
     }
@@ -113,17 +114,13 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
     }
 
     /** @private */
-    update(group, params, grads) {
-      const { lr, momentum, dampening, weight_decay, nesterov, maximize } = group;
-      const places = { true: [], false: [] }; // of parameters whose first step it is, and of others
-      params.forEach((p, i) => places[Boolean(momentum) && !this.state.get(p)?.momentum_buffer].push(i));
-      for (const fresh of [true, false]) {
-        const chosen = places[fresh];
+    update({ lr, momentum, dampening, weight_decay, nesterov, maximize }, params) {
+      const begun = new Set(params.filter((p) => !momentum || this.state.get(p)?.momentum_buffer));
+      for (const is_first_step of [true, false]) {
+        const chosen = params.filter((p) => begun.has(p) !== is_first_step);
         if (!chosen.length) continue;
-        const few = chosen.map((i) => params[i]);
-        const [buffers] = momentum ? this.states(few, { momentum_buffer: zeros }) : [[]];
-        C._fused_sgd_(few, chosen.map((i) => grads[i]), buffers,
-          { weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step: fresh });
+        const [buffers = []] = this.states(chosen, momentum ? { momentum_buffer: zeros } : {});
+        C._fused_sgd_(chosen, gradsOf(chosen), buffers, { weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step });
       }
     }
   }
@@ -138,13 +135,11 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
     }
 
     /** @private */
-    update(group, params, grads) {
-      const { lr, betas, weight_decay, eps, amsgrad, maximize } = group;
+    update({ lr, betas: [beta1, beta2], weight_decay, eps, amsgrad, maximize, decoupled_weight_decay }, params) {
       const [steps, means, squares, largest = []] = this.states(params,
         { step: counter, exp_avg: zeros, exp_avg_sq: zeros, ...(amsgrad && { max_exp_avg_sq: zeros }) });
-      const op = group.decoupled_weight_decay ? C._fused_adamw_ : C._fused_adam_;
-      op(params, grads, means, squares, largest, steps,
-        { lr, beta1: betas[0], beta2: betas[1], weight_decay, eps, amsgrad, maximize });
+      const op = decoupled_weight_decay ? C._fused_adamw_ : C._fused_adam_;
+      op(params, gradsOf(params), means, squares, largest, steps, { lr, beta1, beta2, weight_decay, eps, amsgrad, maximize });
     }
   }
 

@@ -1,7 +1,7 @@
 /** What ran, when, and with what shapes: profiles of the engine's events, and the reports made of them.
  * Times are in microseconds, memory in bytes; the layout of the tables is PyTorch's. */
 import { callers } from './anomaly.js';
-import { bind, NotImplementedError, plainClock, RuntimeError, ValueError, within } from './engine.js';
+import { bind, HOST, NotImplementedError, RuntimeError, ValueError, within } from './engine.js';
 
 /** @typedef {{enabled?: boolean, record_shapes?: boolean}} EmitNvtxOptions */
 /** @typedef {{enabled?: boolean, record_shapes?: boolean, profile_memory?: boolean, with_stack?: boolean,
@@ -12,10 +12,11 @@ import { bind, NotImplementedError, plainClock, RuntimeError, ValueError, within
 /** @typedef {{id: number, name: string, time_range: {start: number, end: number}, input_shapes: number[][], stack: string[],
  *   scope: number, cpu_memory_usage: number, sequence_nr: number, is_user_annotation: boolean}} EventFields */
 
-const [OP, RANGE, EVALUATION, NODE] = [0, 1, 2, 3]; // kinds of events: wasm_core/profile.c
-const HEAD = 7;
-const PREFIX = { [OP]: 'aten::', [RANGE]: '', [EVALUATION]: 'autograd::engine::evaluate_function: ', [NODE]: '' };
-const SCOPE = { [OP]: 0, [RANGE]: 7, [EVALUATION]: 0, [NODE]: 1 };
+/** By kind of event (ProfileKind in wasm_core/profile.h): an op, a range, the evaluation of a node, the node. */
+const PREFIX = ['aten::', '', 'autograd::engine::evaluate_function: ', ''];
+const SCOPE = [0, 7, 0, 1];
+const RANGE = 1;
+const HEAD = 7; // numbers of an event before its shapes
 const UNITS = { s: 1e6, ms: 1e3, us: 1 };
 
 /** @param {number} us @param {string | null} [unit] */
@@ -142,16 +143,21 @@ function unfold(numbers) {
 }
 
 /** torch.autograd.profiler over a library of tensors. */
-export function makeProfiler({ C, table }, engine) {
-  const flags = new Map(table.map((op) => [op.name, op.flags]));
-  /** Services of the engine begin so, and are no events, unless they compute in place, into out= or by an index. */
-  const isService = (name) => name.startsWith('_') && !name.endsWith('_') && !/[Io]/.test(flags.get(name) ?? '');
+export function makeProfiler({ C, hooks }) {
+  /** @type {Profile | null} */
   let running = null;
+
+  /** Nanoseconds; told which event begins, or -1. */
+  hooks.runners[HOST.CLOCK] = (event) => {
+    if (event >= 0 && running?.options.with_stack) running.stacks.set(event, callers());
+    return [Math.round(performance.now() * 1e6)];
+  };
 
   /** Records what runs between `start` and `stop`, or while `run` runs a function. */
   class Profile {
     #events = null;
-    #stacks = new Map();
+    /** @private Those of events, by number. */
+    stacks = new Map();
 
     /** @param {ProfilerOptions & Record<string, any>} [options] */
     constructor(options = {}) {
@@ -168,10 +174,6 @@ export function makeProfiler({ C, table }, engine) {
       if (running) throw new RuntimeError('Profiler is already enabled on this thread');
       if (this.#events && !this.options.acc_events) throw new RuntimeError('Profiler context manager is not reentrant');
       running = this;
-      engine.clock = (event) => {
-        if (event >= 0 && this.options.with_stack) this.#stacks.set(event, callers());
-        return plainClock();
-      };
       C._profile_start(this.options.record_shapes);
     }
 
@@ -180,39 +182,32 @@ export function makeProfiler({ C, table }, engine) {
       if (running !== this) return;
       C._profile_stop();
       running = null;
-      engine.clock = plainClock;
       this.#events = Object.assign(EventList.from([...(this.#events ?? []), ...this.#read()]), { options: this.options });
-      this.#stacks.clear();
+      this.stacks.clear();
       C._profile_clear();
     }
 
     /** Records what fn runs. @template T @param {() => T} fn @returns {T} */
     run(fn) { return within(() => this.start(), () => this.stop(), fn); }
 
-    /** The engine's events, without services and in the order in which they began. */
+    /** The engine's events, in the order in which they began. */
     #read() {
-      const kept = new Map();
-      const parents = [];
-      let first = null;
-      for (let n = 0, fields; (fields = C._profile_event(n)) !== undefined; n++) {
+      const found = [];
+      let first;
+      for (let fields; (fields = C._profile_event(found.length)); ) {
         const [kind, parent, start, end, sequence_nr, bytes] = fields;
-        const name = C._profile_name(n);
         first ??= start;
-        parents.push(parent);
-        if (kind === OP && isService(name)) continue;
-        const input_shapes = unfold(fields.slice(HEAD));
         const event = new FunctionEvent({
-          id: n + 1, name: PREFIX[kind] + name, time_range: { start: (start - first) / 1e3, end: (end - first) / 1e3 }, input_shapes,
-          stack: this.#stacks.get(n) ?? [], scope: SCOPE[kind], cpu_memory_usage: this.options.profile_memory ? bytes : 0, sequence_nr,
-          is_user_annotation: kind === RANGE,
+          id: found.length + 1, name: PREFIX[kind] + C._profile_name(found.length),
+          time_range: { start: (start - first) / 1e3, end: (end - first) / 1e3 }, input_shapes: unfold(fields.slice(HEAD)),
+          stack: this.stacks.get(found.length) ?? [], scope: SCOPE[kind], cpu_memory_usage: this.options.profile_memory ? bytes : 0,
+          sequence_nr, is_user_annotation: kind === RANGE,
         });
-        let above = parent;
-        while (above >= 0 && !kept.has(above)) above = parents[above];
-        event.cpu_parent = kept.get(above) ?? null;
+        event.cpu_parent = found[parent] ?? null;
         event.cpu_parent?.cpu_children.push(event);
-        kept.set(n, event);
+        found.push(event);
       }
-      return kept.values();
+      return found;
     }
 
     /** All events, in the order in which they began. @returns {EventList} */
@@ -256,7 +251,7 @@ export function makeProfiler({ C, table }, engine) {
     const { enabled } = bind('emit_nvtx', { enabled: true, record_shapes: false }, rest);
     if (enabled && !running)
       throw new RuntimeError('emit_nvtx: NVTX is not available; start profile() first to record the ranges, then export_chrome_trace()');
-    return within(() => {}, () => {}, fn);
+    return fn();
   }
 
   return { profile, record_function, emit_nvtx, EventList, FunctionEvent };

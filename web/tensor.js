@@ -6,7 +6,7 @@
  * numbers as float32 unless told otherwise, bigints as int64 and booleans as bool.
  */
 import {
-  ABSENT, bind, Coded, Index, IndexError, isOptions, MODE, MODES, PENDING, RuntimeError, TAG, ValueError, within,
+  ABSENT, bind, Coded, IndexError, isOptions, MODE, MODES, PENDING, RuntimeError, TAG, ValueError, within, Words,
 } from './engine.js';
 import { makeHooks } from './hooks.js';
 
@@ -309,8 +309,6 @@ export function makeTensors(engine) {
 
   // ---------------------------------------------------------------- the table
 
-  const finish = { tensor: (handle) => new Tensor(handle), dtype: (code) => byCode.get(code) };
-
   /** The row's function; a method takes its receiver as `this`. What was passed as receiver, first
    * argument or out= comes back as itself if it is the result. */
   function make(row, mode, names) {
@@ -321,7 +319,7 @@ export function makeTensors(engine) {
       let result;
       if (handle) result = own(handle, self ?? args[0], options?.out);
       else {
-        result = engine.described({ ...finish, tensor: (each) => own(each, self ?? args[0], options?.out) });
+        result = engine.described((each) => own(each, self ?? args[0], options?.out), dtypeOf);
         if (names && Array.isArray(result)) names.forEach((name, i) => { result[name] = result[i]; });
       }
       if (r >= PENDING) engine.collectPending();
@@ -349,15 +347,14 @@ export function makeTensors(engine) {
   const spaces = { f: {}, m: {}, n: {}, s: {}, l: {}, c: {} };
   /** The ops in table order; rows of one name that stand together are overloads of one op. */
   const table = [];
-  engine.describe().forEach(([flags, schema], row) => {
-    const name = schema.slice(0, schema.indexOf('('));
-    if (table.at(-1)?.name !== name) table.push({ name, row, flags: '', schemas: [] });
+  engine.texts(engine.exports.pg_describe).forEach((text, row) => {
+    const [, flags, name, rest] = /^(\S*) (\w+)(.*)$/.exec(text);
+    if (table.at(-1)?.name !== name) table.push({ name, row, flags: '', results: undefined });
     table.at(-1).flags += flags;
-    table.at(-1).schemas.push(schema);
+    table.at(-1).results ??= /-> \((\w+ \w+(?:, \w+ \w+)+)\)$/.exec(rest)?.[1];
   });
   for (const op of table) {
-    const results = op.schemas.map((s) => /-> \((\w+ \w+(?:, \w+ \w+)+)\)$/.exec(s)?.[1]).find(Boolean);
-    const names = results?.split(', ').map((part) => part.split(' ')[1]);
+    const names = op.results?.split(', ').map((part) => part.split(' ')[1]);
     for (const [letter, space] of Object.entries(spaces)) {
       const withInplace = letter === 'n' && op.flags.includes('N');
       if (!op.flags.includes(letter) && !withInplace) continue;
@@ -387,7 +384,7 @@ export function makeTensors(engine) {
       else if (Array.isArray(item)) words.push(4, tensor(item, { dtype: dtypes.int64 }).alive());
       else throw new IndexError('only integers, slices, ellipsis, null and tensors are valid indices');
     }
-    return new Index(words);
+    return new Words(TAG.INDEX, words);
   }
 
   /** A tensor of nested arrays, a typed array, or a number.
@@ -464,7 +461,7 @@ export function makeTensors(engine) {
   }
 
   return Object.assign(library, {
-    Tensor, gradOf, spaces, table, C, hooks, tensor, hold, letGo, known, find, remember, recall, adopt, withModes, outside, scope: runScope,
+    Tensor, gradOf, spaces, C, hooks, tensor, hold, letGo, known, find, remember, recall, adopt, withModes, outside, scope: runScope,
   });
 }
 

@@ -33,20 +33,6 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _OP, _RANGE, _EVALUATION, _NODE = range(4)
 _HEAD = 7
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_SHOWN = {
-    "_getitem",
-    "_setitem",
-    "_index",
-    "_tensordot",
-    "_where_nonzero",
-    "_fused_sgd_",
-    "_fused_adam_",
-    "_fused_adamw_",
-    "_grad_norm",
-    "_clip_grads_",
-}
-"""Ops behind Python's syntax or a step of an optimizer. Others whose names begin so are services
-of the engine, and no events."""
 _PRODUCTS = {"mm", "matmul", "bmm", "addmm", "baddbmm", "mv", "linear"}
 
 _C = _ops.C
@@ -212,42 +198,34 @@ class profile:
         return time.perf_counter_ns()
 
     def _read(self) -> EventList:
-        """The engine's events, without services and in the order in which they began."""
+        """The engine's events, in the order in which they began."""
         found = EventList(profile_memory=self.profile_memory, with_flops=self.with_flops)
-        kept: dict[int, FunctionEvent] = {}
-        parents: dict[int, int] = {}
         began = time.monotonic()
-        first = number = 0
-        while (fields := _C["_profile_event"](number)) is not None:
+        first = 0
+        while (fields := _C["_profile_event"](len(found))) is not None:
             kind, parent, start, end, sequence, n_bytes, out_numel = fields[:_HEAD]
             first = first or start
-            name = _C["_profile_name"](number)
-            parents[number] = parent
+            name = _C["_profile_name"](len(found))
             if self._deadline is not None and time.monotonic() - began > self._deadline:
                 break
-            if kind != _OP or not name.startswith("_") or name in _SHOWN:
-                shapes = _shapes(fields[_HEAD:])
-                event = FunctionEvent(
-                    number + 1,
-                    _PREFIX[kind] + name,
-                    1,
-                    (start - first) / 1000,
-                    (end - first) / 1000,
-                    input_shapes=shapes,
-                    stack=self._stacks.get(number),
-                    scope=_SCOPE[kind],
-                    cpu_memory_usage=n_bytes if self.profile_memory else 0,
-                    sequence_nr=sequence,
-                    flops=_flops(name, shapes, out_numel) if self.with_flops else 0,
-                    is_user_annotation=kind == _RANGE,
-                )
-                while parent >= 0 and parent not in kept:
-                    parent = parents[parent]
-                if parent >= 0:
-                    kept[parent].append_cpu_child(event)
-                kept[number] = event
-                found.append(event)
-            number += 1
+            shapes = _shapes(fields[_HEAD:])
+            event = FunctionEvent(
+                len(found) + 1,
+                _PREFIX[kind] + name,
+                1,
+                (start - first) / 1000,
+                (end - first) / 1000,
+                input_shapes=shapes,
+                stack=self._stacks.get(len(found)),
+                scope=_SCOPE[kind],
+                cpu_memory_usage=n_bytes if self.profile_memory else 0,
+                sequence_nr=sequence,
+                flops=_flops(name, shapes, out_numel) if self.with_flops else 0,
+                is_user_annotation=kind == _RANGE,
+            )
+            if parent >= 0:
+                found[parent].append_cpu_child(event)
+            found.append(event)
         return found
 
     @property

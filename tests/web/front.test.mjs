@@ -22,13 +22,17 @@ test('integers of every size travel whole', () => {
   assert.deepEqual(torch.tensor(numbers, { dtype: torch.int64 }).tolist(), numbers);
 });
 
-test('lists may be long, in a scope and out of it', () => {
+test('lists may be long, in a scope and out of it', async () => {
+  const torch = await load(); // which has made no room for any
   const many = 70000;
-  const pieces = torch.scope((keep) => keep(torch.zeros([many]).split(new Array(many).fill(1), 0)));
+  const pieces = torch.scope((keep) => keep(torch.zeros([many]).split({ split_size: new Array(many).fill(1), dim: 0 })));
   assert.equal(pieces.length, many);
   assert.equal(torch.cat(pieces).add(1).sum().item(), many);
+  assert.equal(torch.cat({ tensors: pieces, dim: 0 }).sum().item(), 0);
+  assert.throws(() => torch.autograd.grad(pieces, pieces, { grad_outputs: pieces }), { name: 'RuntimeError', message: /does not require grad/ });
   for (const piece of pieces) piece.dispose();
-  assert.throws(() => torch.zeros(new Array(9000).fill(1)), { name: 'RuntimeError' });
+  for (const call of [(size) => torch.zeros(size), (size) => torch.zeros({ size })])
+    assert.throws(() => call(new Array(9000).fill(1)), { name: 'RuntimeError' });
 });
 
 test('functions and methods are those of the op table', () => {

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,19 +58,19 @@ def test_rooms_are_reached_by_keyboard(room: Room) -> None:
     page.wait_for_selector("#graph-title", state="visible")
 
 
+KEPT = "caches.open('pygrad').then((c) => c.keys()).then((kept) => kept.map(({ url }) => url))"
+
+
 def loaded(page: Any, *wanted: str) -> list[str]:
     """All files that the page and its workers keep, once those that are wanted are among them."""
-    page.wait_for_function(
-        "(wanted) => caches.open('pygrad').then((c) => c.keys()).then((kept) => "
-        "wanted.every((name) => kept.some(({ url }) => url.endsWith(`/${name}`))))",
-        arg=wanted,
-        timeout=60_000,
-    )
+    urls: list[str] = []
+    end = time.monotonic() + 60
+    while not all(any(url.endswith(f"/{name}") for url in urls) for name in wanted):
+        assert time.monotonic() < end, f"of {wanted} only {urls} are kept"
+        page.wait_for_timeout(100)
+        urls = page.evaluate(KEPT)  # wait_for_function would not wait for its promise
     page.wait_for_timeout(500)
-    urls: list[str] = page.evaluate(
-        "caches.open('pygrad').then((c) => c.keys()).then((kept) => kept.map(({ url }) => url))"
-    )
-    return urls
+    return list(page.evaluate(KEPT))
 
 
 def test_all_of_it_is_light(blank: Any, origin: str) -> None:
