@@ -14,6 +14,7 @@ from pygrad.nn import functional as F
 from pygrad.nn import init
 from pygrad.nn.modules.module import Module
 from pygrad.nn.parameter import Parameter
+from pygrad.nn.utils.rnn import PackedSequence, run_steps
 
 if TYPE_CHECKING:
     from pygrad.nn._types import DeviceLike, DTypeLike
@@ -185,7 +186,9 @@ class RNNBase(Module):
     # -------------------------------------------------------------- running
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
-        """The outputs of all steps, and the last state."""
+        """The outputs of all steps, and the last state; packed sequences give packed outputs."""
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx)
         if input.dim() not in (2, 3):
             raise ValueError(
                 f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead"
@@ -194,30 +197,47 @@ class RNNBase(Module):
         time = 1 if self.batch_first and batched else 0
         x = input if batched else input.unsqueeze(1)
         x = x.transpose(0, 1) if time else x
-        if x.size(-1) != self.input_size:
-            raise RuntimeError(
-                "input.size(-1) must be equal to input_size. "
-                f"Expected {self.input_size}, got {x.size(-1)}"
-            )
+        self._check_features(x)
         output, last = self._run(x, self._states(x, hx, batched))
         output = output.transpose(0, 1) if time else output
         if not batched:
             output, last = output.squeeze(1), tuple(each.squeeze(1) for each in last)
         return output, last if self.mode == "LSTM" else last[0]
 
-    def _states(self, x: Tensor, hx: Any, batched: bool) -> State:
+    def _check_features(self, x: Tensor) -> None:
+        if x.size(-1) != self.input_size:
+            raise RuntimeError(
+                "input.size(-1) must be equal to input_size. "
+                f"Expected {self.input_size}, got {x.size(-1)}"
+            )
+
+    def _forward_packed(self, packed: PackedSequence, hx: Any) -> Any:
+        x, sizes = packed.data, packed.batch_sizes.tolist()
+        if x.dim() != 2:
+            raise RuntimeError(f"input must have 2 dimensions, got {x.dim()}")
+        self._check_features(x)
+        states = self._states(x, hx, True, sizes[0])
+        if hx is not None and packed.sorted_indices is not None:
+            states = tuple(each.index_select(1, packed.sorted_indices) for each in states)
+        output, last = self._run(x, states, sizes)
+        if packed.unsorted_indices is not None:
+            last = tuple(each.index_select(1, packed.unsorted_indices) for each in last)
+        return packed._with(output), last if self.mode == "LSTM" else last[0]
+
+    def _states(self, x: Tensor, hx: Any, batched: bool, batch: int = -1) -> State:
         """The first states, (layers * directions, batch, features) each."""
+        packed = batch >= 0
+        batch = batch if packed else x.size(1)
         sizes = [self._output_size, self.hidden_size][: 2 if self.mode == "LSTM" else 1]
         rows = self.num_layers * self._directions
         if hx is None:
             return tuple(
-                pygrad.zeros(rows, x.size(1), size, dtype=x.dtype, device=x.device)
-                for size in sizes
+                pygrad.zeros(rows, batch, size, dtype=x.dtype, device=x.device) for size in sizes
             )
         given = tuple(hx) if self.mode == "LSTM" else (hx,)
         rank = 3 if batched else 2
         for each in given:
-            if each.dim() == rank:
+            if each.dim() == rank or packed:
                 continue
             if self.mode == "LSTM":
                 dims = f"({given[0].dim()}-D, {given[1].dim()}-D) tensors"
@@ -231,7 +251,7 @@ class RNNBase(Module):
             )
         states = given if batched else tuple(each.unsqueeze(1) for each in given)
         for number, (each, size) in enumerate(zip(states, sizes, strict=True)):
-            expected = (rows, x.size(1), size)
+            expected = (rows, batch, size)
             if tuple(each.shape) != expected:
                 which = "" if self.mode != "LSTM" else f"[{number}]"
                 raise RuntimeError(
@@ -239,14 +259,16 @@ class RNNBase(Module):
                 )
         return states
 
-    def _run(self, x: Tensor, states: State) -> tuple[Tensor, State]:
+    def _run(
+        self, x: Tensor, states: State, sizes: list[int] | None = None
+    ) -> tuple[Tensor, State]:
         last: list[State] = []
         for layer in range(self.num_layers):
             outputs = []
             for direction in range(self._directions):
                 row = len(last)
                 start = tuple(each[row] for each in states)
-                output, end = self._direction(x, start, self._all_names[row], direction == 1)
+                output, end = self._direction(x, start, self._all_names[row], direction == 1, sizes)
                 outputs.append(output)
                 last.append(end)
             x = pygrad.cat(outputs, -1) if len(outputs) > 1 else outputs[0]
@@ -255,18 +277,29 @@ class RNNBase(Module):
         return x, tuple(pygrad.stack(each) for each in zip(*last, strict=True))
 
     def _direction(
-        self, x: Tensor, state: State, names: list[str], backwards: bool
+        self,
+        x: Tensor,
+        state: State,
+        names: list[str],
+        backwards: bool,
+        sizes: list[int] | None = None,
     ) -> tuple[Tensor, State]:
-        """One layer over the whole time, (time, batch, features)."""
+        """One layer over the whole time, (time, batch, features), or packed by batch sizes."""
         weights = [getattr(self, name) for name in names]
         wx, wh, bx, bh = (*weights[:4],) if self.bias else (*weights[:2], None, None)
         projection = weights[-1] if self.proj_size else None
         step = _STEPS[self.mode][1]
-        outputs = []
-        for gates in reversed(F.linear(x, wx, bx)) if backwards else F.linear(x, wx, bx):
+
+        def advance(gates: Tensor, state: State) -> State:
             state = step(gates, F.linear(state[0], wh, bh), state)
-            if projection is not None:
-                state = F.linear(state[0], projection), *state[1:]
+            return state if projection is None else (F.linear(state[0], projection), *state[1:])
+
+        all_gates = F.linear(x, wx, bx)
+        if sizes is not None:
+            return run_steps(all_gates.split(sizes), state, advance, backwards)
+        outputs = []
+        for gates in reversed(all_gates) if backwards else all_gates:
+            state = advance(gates, state)
             outputs.append(state[0])
         return pygrad.stack(outputs[::-1] if backwards else outputs), state
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pygrad.nn.utils import stateless
+from pygrad.nn.utils import rnn, stateless
 from pygrad.nn.utils.clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
@@ -19,6 +19,7 @@ __all__ = [
     "clip_grads_with_norm_",
     "get_total_norm",
     "parameters_to_vector",
+    "rnn",
     "stateless",
     "vector_to_parameters",
 ]

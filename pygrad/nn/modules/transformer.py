@@ -1,0 +1,539 @@
+"""Transformers: layers of attention and of two linear maps, and stacks of such layers."""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.nn import functional as F
+from pygrad.nn import init
+from pygrad.nn.modules.attention import MultiheadAttention
+from pygrad.nn.modules.container import ModuleList
+from pygrad.nn.modules.dropout import Dropout
+from pygrad.nn.modules.linear import Linear
+from pygrad.nn.modules.module import Module
+from pygrad.nn.modules.normalization import LayerNorm
+
+if TYPE_CHECKING:
+    from pygrad.nn._types import DeviceLike, DTypeLike
+
+__all__ = [
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
+]
+
+Activation = str | Callable[[Tensor], Tensor]
+
+
+def _activation(activation: Activation) -> Callable[[Tensor], Tensor]:
+    if not isinstance(activation, str):
+        return activation
+    if activation not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    return F.relu if activation == "relu" else F.gelu
+
+
+def _copies(module: Module, count: int) -> ModuleList:
+    return ModuleList([copy.deepcopy(module) for _ in range(count)])
+
+
+def _added(
+    mask: Tensor | None, name: str, like: Tensor, other: Tensor | None = None, other_name: str = ""
+) -> Tensor | None:
+    """A mask as numbers to add: minus infinity where a mask of truth values is True."""
+    if mask is None:
+        return None
+    if mask.dtype != pygrad.bool and not mask.is_floating_point():
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    if other is not None and other.dtype != mask.dtype:
+        warnings.warn(
+            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both "
+            "instead.",
+            stacklevel=5,
+        )
+    if mask.is_floating_point():
+        return mask
+    return pygrad.zeros_like(mask, dtype=like.dtype).masked_fill_(mask, -math.inf)
+
+
+def _is_causal(mask: Tensor | None, given: bool | None, size: int) -> bool:
+    """Whether a mask is the causal one: as told, or as found."""
+    if given is not None or mask is None:
+        return given is True
+    causal = Transformer.generate_square_subsequent_mask(size, mask.device, mask.dtype)
+    return mask.size() == causal.size() and bool((mask == causal).all())
+
+
+def _length(x: Tensor, batch_first: bool) -> int:
+    return int(x.size(1 if x.dim() == 3 and batch_first else 0))
+
+
+class _Layer(Module):
+    """What the layers of encoder and decoder share: attention to themselves, and the linear maps
+    between which the activation stands.
+    """
+
+    _attentions: tuple[str, ...]
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+    ) -> None:
+        super().__init__()
+        factory: Any = {"bias": bias, "device": device, "dtype": dtype}
+        for name in self._attentions:
+            attention = MultiheadAttention(
+                d_model, nhead, dropout=dropout, batch_first=batch_first, **factory
+            )
+            self.add_module(name, attention)
+        self.linear1 = Linear(d_model, dim_feedforward, **factory)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **factory)
+        self.norm_first = norm_first
+        parts = [str(k + 1) for k in range(len(self._attentions) + 1)]
+        for part in parts:
+            self.add_module(f"norm{part}", LayerNorm(d_model, eps=layer_norm_eps, **factory))
+        for part in parts:
+            self.add_module(f"dropout{part}", Dropout(dropout))
+        self.activation = _activation(activation)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if not hasattr(self, "activation"):
+            self.activation = F.relu
+
+    def _through(self, x: Tensor, parts: list[Callable[[Tensor], Tensor]]) -> Tensor:
+        """Each part with its dropout beside the way of x, normalised before or after."""
+        for number, part in enumerate(parts, 1):
+            norm = getattr(self, f"norm{number}")
+            dropout = getattr(self, f"dropout{number}")
+            if self.norm_first:
+                x = x + dropout(part(norm(x)))
+            else:
+                x = norm(x + dropout(part(x)))
+        return x
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        result: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return result
+
+
+class TransformerEncoderLayer(_Layer):
+    """Attention of a sequence to itself, then two linear maps; each added to what it got.
+
+    Args:
+        d_model: features.
+        nhead: heads; divides `d_model`.
+        dim_feedforward: features between the linear maps.
+        dropout: probability of a zero in training.
+        activation: "relu", "gelu" or a function.
+        layer_norm_eps: added to the variances.
+        batch_first: batches stand before positions.
+        norm_first: normalise what goes into a part, not what comes out.
+        bias: whether linear maps and norms have biases.
+
+    Shape: (S, N, d_model), unchanged; (N, S, d_model) if `batch_first`; (S, d_model).
+
+    Raises:
+        RuntimeError: an unknown activation.
+
+    Example:
+        >>> import pygrad
+        >>> layer = pygrad.nn.TransformerEncoderLayer(d_model=8, nhead=2, dim_feedforward=16)
+        >>> tuple(layer(pygrad.rand(5, 3, 8)).shape)
+        (5, 3, 8)
+    """
+
+    _attentions = ("self_attn",)
+    self_attn: MultiheadAttention
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """The sequence encoded.
+
+        Args:
+            src: see above.
+            src_mask: (S, S), of pairs that may not meet.
+            src_key_padding_mask: (N, S), of positions that are padding.
+            is_causal: a hint that `src_mask` is causal.
+        """
+        padding = _added(src_key_padding_mask, "src_key_padding_mask", src, src_mask, "src_mask")
+        mask = _added(src_mask, "src_mask", src)
+
+        def attend(x: Tensor) -> Tensor:
+            found, _ = self.self_attn(
+                x, x, x, padding, need_weights=False, attn_mask=mask, is_causal=is_causal
+            )
+            return found  # type: ignore[no-any-return]
+
+        return self._through(src, [attend, self._feed_forward])
+
+    def _why_not_nested(self) -> str:
+        """Why PyTorch would not encode padded sequences without their padding."""
+        attention = self.self_attn
+        reasons = {
+            "norm_first was True": self.norm_first,
+            "self_attn.batch_first was not True(use batch_first for better inference "
+            "performance)": not attention.batch_first,
+            "self_attn was passed bias=False": attention.in_proj_bias is None,
+            "activation_relu_or_gelu was not True": self.activation not in (F.relu, F.gelu),
+            "norm1.eps was not equal to encoder_layer.norm2.eps": (
+                self.norm1.eps != self.norm2.eps
+            ),
+            "self_attn.num_heads is odd": attention.num_heads % 2 == 1,
+        }
+        return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+class TransformerDecoderLayer(_Layer):
+    """Attention of a sequence to itself and to what was encoded, then two linear maps.
+
+    Args: those of :class:`TransformerEncoderLayer`.
+
+    Shape: (T, N, d_model) and a memory (S, N, d_model) -> (T, N, d_model).
+
+    Example:
+        >>> import pygrad
+        >>> layer = pygrad.nn.TransformerDecoderLayer(d_model=8, nhead=2, dim_feedforward=16)
+        >>> tuple(layer(pygrad.rand(4, 3, 8), pygrad.rand(5, 3, 8)).shape)
+        (4, 3, 8)
+    """
+
+    _attentions = ("self_attn", "multihead_attn")
+    self_attn: MultiheadAttention
+    multihead_attn: MultiheadAttention
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """The sequence decoded.
+
+        Args:
+            tgt: see above.
+            memory: what the encoder gave.
+            tgt_mask: (T, T), of pairs that may not meet.
+            memory_mask: (T, S), likewise.
+            tgt_key_padding_mask: (N, T), of positions that are padding.
+            memory_key_padding_mask: (N, S), likewise.
+            tgt_is_causal: a hint that `tgt_mask` is causal.
+            memory_is_causal: a hint that `memory_mask` is causal.
+        """
+
+        def attend(x: Tensor) -> Tensor:
+            found, _ = self.self_attn(
+                x,
+                x,
+                x,
+                tgt_key_padding_mask,
+                need_weights=False,
+                attn_mask=tgt_mask,
+                is_causal=tgt_is_causal,
+            )
+            return found  # type: ignore[no-any-return]
+
+        def remember(x: Tensor) -> Tensor:
+            found, _ = self.multihead_attn(
+                x,
+                memory,
+                memory,
+                memory_key_padding_mask,
+                need_weights=False,
+                attn_mask=memory_mask,
+                is_causal=memory_is_causal,
+            )
+            return found  # type: ignore[no-any-return]
+
+        return self._through(tgt, [attend, remember, self._feed_forward])
+
+
+class TransformerEncoder(Module):
+    """Encoder layers, one after the other.
+
+    Args:
+        encoder_layer: is copied, parameters and all.
+        num_layers: how often.
+        norm: what the last output goes through.
+        enable_nested_tensor: outside of training and of graphs, give zeros where sequences are
+            padded, as PyTorch does, which then leaves padding out of the computation.
+        mask_check: leave that to sequences padded at their end alone.
+
+    Shape: as of the layer.
+
+    Example:
+        >>> import pygrad
+        >>> layer = pygrad.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        >>> encoder = pygrad.nn.TransformerEncoder(layer, num_layers=2)
+        >>> tuple(encoder(pygrad.rand(3, 5, 8)).shape)
+        (3, 5, 8)
+    """
+
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
+        super().__init__()
+        self.layers = _copies(encoder_layer, num_layers)
+        self.num_layers = num_layers
+        self.norm = norm
+        self.enable_nested_tensor = enable_nested_tensor
+        self.mask_check = mask_check
+        reason = " was not TransformerEncoderLayer"
+        if isinstance(encoder_layer, TransformerEncoderLayer):
+            reason = encoder_layer._why_not_nested()
+            reason = f".{reason}" if reason else ""
+        self.use_nested_tensor = enable_nested_tensor and not reason
+        if enable_nested_tensor and reason:
+            warnings.warn(
+                "enable_nested_tensor is True, but self.use_nested_tensor is False because "
+                f"encoder_layer{reason}",
+                stacklevel=2,
+            )
+
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        """The sequence through all layers.
+
+        Args:
+            src: as of the layer.
+            mask: (S, S), of pairs that may not meet.
+            src_key_padding_mask: (N, S), of positions that are padding.
+            is_causal: whether `mask` is causal; None: look.
+        """
+        padded = self._left_out(src, mask, src_key_padding_mask)
+        padding = _added(src_key_padding_mask, "src_key_padding_mask", src, mask, "mask")
+        mask = _added(mask, "mask", src)
+        first = self.layers[0] if len(self.layers) else None
+        batch_first = bool(getattr(getattr(first, "self_attn", None), "batch_first", False))
+        causal = _is_causal(mask, is_causal, _length(src, batch_first))
+        output = src
+        for layer in self.layers:
+            output = layer(output, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
+        if padded is not None:
+            output = output.masked_fill(padded.unsqueeze(-1), 0.0)
+        return output if self.norm is None else self.norm(output)
+
+    def _left_out(self, src: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
+        """The padding, where PyTorch would leave it out."""
+        if padding is None or mask is not None or not self.use_nested_tensor or self.training:
+            return None
+        if src.dim() != 3 or padding.is_floating_point():
+            return None
+        recorded = src.requires_grad or any(p.requires_grad for p in self.parameters())
+        if recorded and pygrad.is_grad_enabled():
+            return None
+        ends = bool((padding[:, 1:] | ~padding[:, :-1]).all())
+        return padding if ends or not self.mask_check else None
+
+
+class TransformerDecoder(Module):
+    """Decoder layers, one after the other.
+
+    Args:
+        decoder_layer: is copied, parameters and all.
+        num_layers: how often.
+        norm: what the last output goes through.
+
+    Shape: as of the layer.
+
+    Example:
+        >>> import pygrad
+        >>> layer = pygrad.nn.TransformerDecoderLayer(8, 2, 16)
+        >>> decoder = pygrad.nn.TransformerDecoder(layer, num_layers=2)
+        >>> tuple(decoder(pygrad.rand(4, 3, 8), pygrad.rand(5, 3, 8)).shape)
+        (4, 3, 8)
+    """
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__()
+        self.layers = _copies(decoder_layer, num_layers)
+        self.num_layers = num_layers
+        self.norm = norm
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """The sequence through all layers; arguments as of the layer."""
+        first = self.layers[0] if len(self.layers) else None
+        batch_first = bool(getattr(getattr(first, "self_attn", None), "batch_first", False))
+        causal = _is_causal(tgt_mask, tgt_is_causal, _length(tgt, batch_first))
+        output = tgt
+        for layer in self.layers:
+            output = layer(
+                output,
+                memory,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask,
+                tgt_is_causal=causal,
+                memory_is_causal=memory_is_causal,
+            )
+        return output if self.norm is None else self.norm(output)
+
+
+class Transformer(Module):
+    """An encoder and a decoder, as in "Attention is all you need" (Vaswani and others, 2017).
+
+    Args:
+        d_model: features.
+        nhead: heads; divides `d_model`.
+        num_encoder_layers: how many layers the encoder has.
+        num_decoder_layers: how many layers the decoder has.
+        custom_encoder: a module in place of the encoder.
+        custom_decoder: a module in place of the decoder.
+        dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias: as of
+            :class:`TransformerEncoderLayer`.
+
+    Shape: (S, N, d_model) and (T, N, d_model) -> (T, N, d_model).
+
+    Raises:
+        RuntimeError: batches or features that do not fit.
+
+    Example:
+        >>> import pygrad
+        >>> model = pygrad.nn.Transformer(8, 2, 1, 1, dim_feedforward=16, batch_first=True)
+        >>> tuple(model(pygrad.rand(3, 5, 8), pygrad.rand(3, 4, 8)).shape)
+        (3, 4, 8)
+    """
+
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        custom_encoder: Any = None,
+        custom_decoder: Any = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+    ) -> None:
+        super().__init__()
+        factory: Any = {"bias": bias, "device": device, "dtype": dtype}
+        sizes = (d_model, nhead, dim_feedforward, dropout, activation)
+        more: Any = {"layer_norm_eps": layer_norm_eps, "norm_first": norm_first, **factory}
+        if custom_encoder is not None:
+            self.encoder = custom_encoder
+        else:
+            layer = TransformerEncoderLayer(*sizes, batch_first=batch_first, **more)
+            norm = LayerNorm(d_model, eps=layer_norm_eps, **factory)
+            self.encoder = TransformerEncoder(layer, num_encoder_layers, norm)
+        if custom_decoder is not None:
+            self.decoder = custom_decoder
+        else:
+            other = TransformerDecoderLayer(*sizes, batch_first=batch_first, **more)
+            norm = LayerNorm(d_model, eps=layer_norm_eps, **factory)
+            self.decoder = TransformerDecoder(other, num_decoder_layers, norm)
+        self._reset_parameters()
+        self.d_model = d_model
+        self.nhead = nhead
+        self.batch_first = batch_first
+
+    def _reset_parameters(self) -> None:
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                init.xavier_uniform_(parameter)
+
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """The target decoded by what was encoded of the source; arguments as of the parts."""
+        batch = 0 if self.batch_first else 1
+        if src.dim() == 3 and src.size(batch) != tgt.size(batch):
+            raise RuntimeError("the batch number of src and tgt must be equal")
+        if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
+            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+        memory = self.encoder(
+            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
+        )
+        output: Tensor = self.decoder(
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask,
+            tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )
+        return output
+
+    @staticmethod
+    def generate_square_subsequent_mask(
+        sz: int, device: DeviceLike = None, dtype: DTypeLike = None
+    ) -> Tensor:
+        """The causal mask (sz, sz): minus infinity above the diagonal, zero elsewhere.
+
+        Example:
+            >>> import pygrad
+            >>> pygrad.nn.Transformer.generate_square_subsequent_mask(2)
+            tensor([[0., -inf],
+                    [0., 0.]])
+        """
+        full = pygrad.full((sz, sz), -math.inf, dtype=dtype, device=device)
+        return pygrad.triu(full, diagonal=1)
