@@ -22,7 +22,9 @@ from .._tensor import Tensor
 from ..autograd import backward, graph
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
+from ..ops import OpOverload, OpOverloadPacket
 from ..random import fork_rng, get_rng_state, set_rng_state
+from . import _selective
 from ._operator_log import OperatorLog, report
 
 __all__ = [
@@ -278,10 +280,30 @@ class _Kept:
     def __init__(self, tensor: Tensor) -> None:
         self._node = graph._wrap(_C["_save_tensor"](tensor))
 
+    @classmethod
+    def without_hooks(cls, tensor: Tensor) -> _Kept:
+        """Keeps a tensor itself, whatever hooks are around."""
+        _C["_saved_hooks_push"](0)
+        try:
+            return cls(tensor)
+        finally:
+            _C["_saved_hooks_pop"]()
+
     def get(self) -> Any:
         """The tensor."""
         assert self._node is not None
         return _C["_node_saved"](self._node._address, 0)
+
+
+@contextlib.contextmanager
+def _hooked(pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]) -> Iterator[None]:
+    """Hooks on saved tensors, which selective checkpointing can call too."""
+    _selective.packers.append(pack)
+    try:
+        with graph.saved_tensors_hooks(pack, unpack):
+            yield
+    finally:
+        _selective.packers.pop()
 
 
 class _Region:
@@ -305,6 +327,7 @@ class _Region:
 
     def pack(self, tensor: Tensor) -> _Place:
         """Keeps a place instead of a tensor."""
+        _selective.note(tensor)
         place = _Place()
         self.places.append(weakref.ref(place))
         with no_grad():
@@ -339,10 +362,7 @@ class _Region:
     def _run_again(self, run: Any) -> None:
         args = [each.get() if isinstance(each, _Kept) else each for each in self.args]
         try:
-            with (
-                graph.saved_tensors_hooks(lambda t: self._again(run, t), lambda t: t),
-                enable_grad(),
-            ):
+            with _hooked(lambda t: self._again(run, t), lambda t: t), enable_grad():
                 self.function(*args)
         except _Enough:
             pass
@@ -425,7 +445,7 @@ def _without_reentrance(
                 raise
             raise CheckpointError(explain()) from error
 
-    with graph.saved_tensors_hooks(region.pack, unpack), first:
+    with _hooked(region.pack, unpack), first:
         result = function(*args, **kwargs)
         region.complete = True
     if not region.complete:
@@ -603,10 +623,67 @@ class SelectiveCheckpointContext:
         self.op_output = op_output
 
 
+_SAVING = {CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE}
+
+
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
 ) -> Contexts:
-    """Raises NotImplementedError: it needs PyTorch's dispatch modes, which pygrad does not have."""
-    raise NotImplementedError(
-        "create_selective_checkpoint_contexts needs TorchDispatchMode, which pygrad does not have"
+    """Two contexts for `checkpoint`'s `context_fn`: by a policy, the results of some ops are kept,
+    so that backward does not compute them again.
+
+    Args:
+        policy_fn_or_list: called after each op with a `SelectiveCheckpointContext`, the op (such as
+            ``torch.ops.aten.mm.default``; see `pygrad.ops`) and its arguments; returns a
+            `CheckpointPolicy`, or whether to keep the result. Or a list of the ops to keep.
+        allow_cache_entry_mutation: in "check" mode, do not raise if a kept result was written to.
+            (In the default mode it is a snapshot, as all that is saved.)
+
+    Raises:
+        ValueError: the list has something else than ops with their overloads.
+        TypeError: neither a list nor a function.
+        RuntimeError: in backward, if the function does not call the ops that it called, or if the
+            backward is a second one.
+
+    Example:
+        >>> import functools, pygrad as torch
+        >>> from pygrad.utils import checkpoint as cp
+        >>> keep = [torch.ops.aten.mm.default]
+        >>> x = torch.ones(2, 2, requires_grad=True)
+        >>> y = cp.checkpoint(
+        ...     lambda x: (x @ x).sigmoid(),
+        ...     x,
+        ...     use_reentrant=False,
+        ...     context_fn=functools.partial(cp.create_selective_checkpoint_contexts, keep),
+        ... )
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([[0.4200, 0.4200],
+                [0.4200, 0.4200]])
+    """
+    policy = policy_fn_or_list
+    if isinstance(policy_fn_or_list, list):
+        for op in policy_fn_or_list:
+            if not isinstance(op, OpOverload):
+                extra = (
+                    "Please update the OpOverloadPacket to a specific OpOverload.For example, if "
+                    "you have `torch.ops.aten.mm`, change it to `torch.ops.aten.mm.default`."
+                    if isinstance(op, OpOverloadPacket)
+                    else ""
+                )
+                raise ValueError(
+                    f"Expected op in `op_list` to be an OpOverload but got: {op} of type "
+                    f"{type(op)}. {extra}"
+                )
+
+        def policy(ctx: SelectiveCheckpointContext, op: OpOverload, *_: Any, **__: Any) -> bool:
+            return op in policy_fn_or_list
+
+    elif not callable(policy_fn_or_list):
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    storage: dict[OpOverload, dict[int, Any]] = defaultdict(dict)
+    kinds = (SelectiveCheckpointContext, _SAVING)
+    return (
+        _selective.Caching(policy, storage, kinds, _Kept.without_hooks),
+        _selective.Cached(storage, allow_cache_entry_mutation),
     )

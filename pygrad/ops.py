@@ -1,0 +1,274 @@
+"""Names of the ops as PyTorch's dispatcher has them: ``torch.ops.aten.mm.default``.
+
+They are what a policy of selective checkpointing is told and lists. A call from Python is told as
+one op: the one that PyTorch's dispatcher sees, and where that sees several, the one that does the
+work (``linear`` is addmm or mm, ``matmul`` mm, mv, dot or bmm); an op that PyTorch composes of many
+has its own name. Aliases and reshapes have the name of what they come to.
+
+Example:
+    >>> import pygrad as torch
+    >>> torch.ops.aten.mm.default
+    <OpOverload(op='aten.mm', overload='default')>
+    >>> torch.ops.aten.add.Tensor(torch.ones(2), 1)
+    tensor([2., 2.])
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from . import _engine, _index, _ops
+from ._tensor import Tensor
+
+__all__ = ["OpOverload", "OpOverloadPacket", "aten"]
+
+
+class OpOverload:
+    """An op for arguments of certain kinds: the ``Tensor`` of ``aten.add.Tensor``."""
+
+    __slots__ = ("_overloadname", "overloadpacket")
+
+    def __init__(self, packet: OpOverloadPacket, overload: str) -> None:
+        self.overloadpacket, self._overloadname = packet, overload
+
+    namespace = "aten"
+
+    @property
+    def __name__(self) -> str:
+        return f"{self.overloadpacket.__name__}.{self._overloadname}"
+
+    def name(self) -> str:
+        """The name in schemas, such as 'aten::mm'."""
+        suffix = "" if self._overloadname == "default" else f".{self._overloadname}"
+        return f"aten::{self.overloadpacket.__name__}{suffix}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.overloadpacket(*args, **kwargs)
+
+    def __str__(self) -> str:
+        return f"aten.{self.__name__}"
+
+    def __repr__(self) -> str:
+        packet = f"aten.{self.overloadpacket.__name__}"
+        return f"<OpOverload(op='{packet}', overload='{self._overloadname}')>"
+
+
+class OpOverloadPacket:
+    """An op of all overloads, each of which is an attribute of it."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def overloads(self) -> list[str]:
+        """Those that a policy may be told."""
+        return sorted(_overloads_of(self.__name__))
+
+    def __getattr__(self, name: str) -> OpOverload:
+        if name in _overloads_of(self.__name__):
+            made = OpOverload(self, name)
+            setattr(self, name, made)
+            return made
+        text = f"The underlying op of 'aten.{self.__name__}' has no overload name '{name}'"
+        raise AttributeError(text, name=name, obj=self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = self.__name__
+        for letter in "fmnsl":
+            space, short = _ops.SPACES[letter], name.removeprefix(_PREFIX.get(letter, ""))
+            if short in space:
+                return space[short](*args, **kwargs)
+        raise NotImplementedError(f"aten.{name}: call the function of torch that it belongs to")
+
+    def __str__(self) -> str:
+        return f"aten.{self.__name__}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
+
+
+_OPERAND: Final = {
+    "Tensor Tensor": "add sub mul div atan2 ldexp split slice_scatter",
+    "Scalar Tensor": "eq ne lt le gt ge fmod remainder rsub lerp copysign masked_fill fill "
+    "bitwise_and bitwise_or bitwise_xor",
+    "Tensor_Scalar Tensor": "bitwise_left_shift bitwise_right_shift",
+    "int int": "transpose select unbind",
+    "default dim_IntList": "sum count_nonzero",
+    "default dim": "mean max min median any all squeeze",
+    "default dim_int": "prod",
+    "correction correction": "var std var_mean std_mean",
+    "self self": "where",
+}
+"""Overloads of an op: with a number (or no dim), and with a tensor (or a dim)."""
+_BY_DIM: Final = {"default dim_IntList", "default dim", "default dim_int"}
+_OVERLOADS: Final[dict[str, tuple[str, str, bool]]] = {
+    name: (overloads.split()[0], overloads.split()[1], overloads in _BY_DIM)
+    for overloads, names in _OPERAND.items()
+    for name in names.split()
+}
+_CALLED: Final = {
+    "view.default": "reshape view_as reshape_as flatten ravel unflatten",
+    "expand.default": "expand_as broadcast_to",
+    "transpose.int": "swapaxes swapdims adjoint mT",
+    "permute.default": "movedim moveaxis numpy_T",
+    "slice.Tensor": "narrow",
+    "index.Tensor": "",
+    "split.Tensor": "chunk",
+    "cat.default": "concat concatenate",
+    "_to_copy.default": "to type_as float double long int short char byte bool",
+    "_softmax.default": "softmax",
+    "_log_softmax.default": "log_softmax",
+    "convolution.default": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
+    "conv_transpose3d",
+    "native_layer_norm.default": "layer_norm",
+    "native_group_norm.default": "group_norm",
+    "native_batch_norm.default": "batch_norm",
+    "hardtanh.default": "relu6",
+    "log_sigmoid_forward.default": "logsigmoid",
+    "pow.Tensor_Scalar": "square",
+    "pow.Tensor_Tensor": "",
+    "pow.Scalar": "",
+    "alias.default": "",
+    "mul.Tensor": "multiply outer ger",
+    "sub.Tensor": "subtract",
+    "div.Tensor": "divide true_divide",
+    "neg.default": "negative",
+    "abs.default": "absolute",
+    "max_pool2d_with_indices.default": "max_pool2d",
+    "_adaptive_avg_pool2d.default": "adaptive_avg_pool2d",
+    "nll_loss_forward.default": "nll_loss",
+    "sigmoid.default": "expit",
+    "linalg_vector_norm.default": "norm vector_norm",
+    "linalg_inv_ex.default": "inverse inv",
+    "clamp.default": "clip",
+    "_scaled_dot_product_flash_attention_for_cpu.default": "scaled_dot_product_attention",
+}
+"""What other names of the table come to."""
+_COMES_TO: Final = {name: called for called, names in _CALLED.items() for name in names.split()}
+_ELSEWHERE: Final = (
+    "_scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention "
+    "_scaled_dot_product_cudnn_attention _efficient_attention_forward _flash_attention_forward"
+)
+"""Ops of other devices, which a policy may list, and never meets."""
+_NOT_TOLD: Final = {"detach", "detach_", "requires_grad_", "contiguous"}
+
+
+@functools.cache
+def _overloads_of(name: str) -> frozenset[str]:
+    base = name.removesuffix("_")
+    found = {called.partition(".")[2] for called in _CALLED if called.startswith(f"{base}.")}
+    if base in _OVERLOADS:
+        found |= set(_OVERLOADS[base][:2])
+    return frozenset(found or {"default"})
+
+
+_PREFIX: Final = {"s": "special_", "l": "linalg_"}
+
+
+@functools.cache
+def _known() -> frozenset[str]:
+    names = {_PREFIX.get(k, "") + name for k in "fmnsl" for name in _ops.SPACES[k]}
+    names |= {called.partition(".")[0] for called in _CALLED}
+    return frozenset(names | set(_ELSEWHERE.split()))
+
+
+class _Namespace:
+    """The ops of one library."""
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        if name not in _known():
+            text = f"'_OpNamespace' 'aten' object has no attribute '{name}'"
+            raise AttributeError(text, name=name, obj=self)
+        packet = OpOverloadPacket(name)
+        setattr(self, name, packet)
+        return packet
+
+
+aten: Final = _Namespace()
+
+
+@functools.cache
+def _named(called: str) -> OpOverload:
+    name, _, overload = called.partition(".")
+    found: OpOverload = getattr(getattr(aten, name), overload)
+    return found
+
+
+def _name_of(op: _ops.Op) -> str:
+    """As aten has it: what is only in `linalg` or `special` says so in its name."""
+    if op.name in _COMES_TO or set(op.flags) & set("fmn"):
+        return op.name
+    return next((_PREFIX[k] for k in "sl" if k in op.flags), "") + op.name
+
+
+@functools.cache
+def _rows() -> dict[int, str]:
+    """The name of the op that begins at each row, of those that make tensors."""
+    return {
+        op.row: _name_of(op)
+        for op in _ops.TABLE
+        if "Tensor" in op.schemas[0].partition("->")[2]
+        and (op.name == "_getitem" or not op.name.startswith("_"))
+        and op.name not in _NOT_TOLD
+    }
+
+
+def _product(args: Sequence[Any]) -> str:
+    left, right = (each.ndim for each in args[:2])
+    if right == 1:
+        return "dot.default" if left == 1 else "mv.default"
+    return "mm.default" if right == 2 else "bmm.default"
+
+
+_WIDTH: Final = {_index.NONE: 1, _index.ELLIPSIS: 1, _index.SLICE: 4}
+_SUBSCRIPTS: Final = {
+    _index.TENSOR: "index.Tensor",
+    _index.BOOL: "index.Tensor",
+    _index.INT: "select.int",
+    _index.SLICE: "slice.Tensor",
+    _index.NONE: "unsqueeze.default",
+}
+"""What a subscript is told as: by the first of these that is in it."""
+
+
+def _subscript(args: Sequence[Any]) -> str:
+    words, at, kinds = args[1].words, 0, set()
+    while at < len(words):
+        kinds.add(words[at])
+        at += _WIDTH.get(words[at], 2)
+    return next((name for kind, name in _SUBSCRIPTS.items() if kind in kinds), "alias.default")
+
+
+def _power(args: Sequence[Any]) -> str:
+    base, exponent = (isinstance(each, Tensor) for each in args[:2])
+    return f"pow.Tensor_{'Tensor' if exponent else 'Scalar'}" if base else "pow.Scalar"
+
+
+_CHOSEN: Final[dict[str, Callable[[Sequence[Any]], str]]] = {
+    "matmul": _product,
+    "pow": _power,
+    "linear": lambda args: "mm.default" if len(args) < 3 or args[2] is None else "addmm.default",
+    "_getitem": _subscript,
+}
+"""Ops whose arguments decide."""
+
+
+def told(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> OpOverload | None:
+    """What a policy is told of a call; None for a call that is no op of PyTorch's dispatcher."""
+    name = _rows().get(row)
+    if name is None:
+        return None
+    write = "_" if mode & _engine.INPLACE else ""
+    if name in _CHOSEN:
+        values = (*args, *(v for v in kwargs.values() if isinstance(v, Tensor)))
+        base, _, overload = _CHOSEN[name](values).partition(".")
+        return _named(f"{base}{write}.{overload}")
+    called = _COMES_TO.get(name, "")
+    base = called.partition(".")[0] or name
+    overload = called.partition(".")[2] or "default"
+    if name in _OVERLOADS:
+        plain, other, by_dim = _OVERLOADS[name]
+        second = args[1] if len(args) > 1 else next(iter(kwargs.values()), None)
+        overload = plain if second is None or not (by_dim or isinstance(second, Tensor)) else other
+    return _named(f"{base}{write}.{overload}")

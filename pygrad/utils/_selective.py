@@ -1,0 +1,222 @@
+"""Selective checkpointing: the results of some ops of a checkpointed function are kept, and in
+backward these ops do not run again.
+
+While the function runs, calls of ops come through here. What an op saves for backward is seen by
+way of the hooks that every checkpoint sets: tensors that came in or went out, as a rule. So in
+backward a kept op is answered from memory, and what it would save is put in its place.
+"""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import _call, _engine, _ops, ops
+from .._tensor import Tensor
+from .._tree import flatten, unflatten
+
+Seen = Callable[[ops.OpOverload, int, int, Sequence[Any], dict[str, Any]], Any]
+
+_C = _ops.C
+_RECOMPUTE, _CONSUMED = object(), object()
+_MISMATCH = (
+    "This can happen if the operations in the checkpointed region are nondeterministic or depend "
+    "on global state that changed between forward and backward."
+)
+packers: list[Callable[[Tensor], Any]] = []
+"""The pack hooks of the checkpoints that run, innermost last."""
+_packed: list[list[Tensor]] = []
+"""What the ops that run have saved, innermost last."""
+
+
+def note(tensor: Tensor) -> None:
+    """Told by a checkpoint of each tensor that its hooks see."""
+    for each in _packed:
+        each.append(tensor)
+
+
+class _Scope:
+    """Calls of ops in a thread go to a function."""
+
+    def __init__(self) -> None:
+        self._before: list[Any] = []
+        self._asking = False
+
+    def __enter__(self) -> _Scope:
+        thread, below = get_ident(), _call.invoke
+        self.counts: dict[Any, int] = defaultdict(int)
+
+        def seen(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+            mine = get_ident() == thread and not self._asking
+            op = ops.told(row, mode, args, kwargs) if mine else None
+            if op is None:
+                return below(row, mode, args, kwargs)
+            at = self.counts[op]
+            self.counts[op] += 1
+            return self.call(op, at, lambda: below(row, mode, args, kwargs), mode, args, kwargs)
+
+        self._before.append(_call.intercept(seen))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _call.intercept(self._before.pop())
+
+    def call(
+        self,
+        op: ops.OpOverload,
+        at: int,
+        run: Callable[[], Any],
+        mode: int,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """Call number `at` of an op."""
+        raise NotImplementedError
+
+
+class _Result:
+    """A tensor that an op returned: a snapshot, and in "check" mode the tensor itself."""
+
+    def __init__(self, tensor: Tensor, keep: Callable[[Tensor], Any], checked: bool) -> None:
+        plain = tensor.detach()
+        self.requires_grad = tensor.requires_grad
+        self._kept: Any = plain if checked else keep(plain)
+        self._version = plain._version if checked else -1
+
+    def get(self, allow_mutation: bool) -> Tensor:
+        """The tensor, as good as new."""
+        if self._version < 0:
+            found: Tensor = self._kept.get().detach()
+        elif self._kept._version != self._version and not allow_mutation:
+            raise RuntimeError(
+                "Tensor cached during selective activation checkpoint has been mutated"
+            )
+        else:
+            found = self._kept.detach()
+        # No leaf, as the function may write to it.
+        return found.requires_grad_().clone() if self.requires_grad else found
+
+
+def _is(one: Tensor, other: Tensor) -> bool:
+    return (
+        one.data_ptr() == other.data_ptr()
+        and one.shape == other.shape
+        and one.dtype is other.dtype
+        and one.stride() == other.stride()
+    )
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    return [leaf for leaf in flatten(values)[0] if isinstance(leaf, Tensor)]
+
+
+class _Entry:
+    """A result that is kept, and what the op saved for backward."""
+
+    def __init__(self, inputs: Any, out: Any, saved: list[Tensor], keep: Any) -> None:
+        leaves, self._spec = flatten(out)
+        checked = _C["_set_saved_check"](False)
+        _C["_set_saved_check"](checked)
+        self._leaves = [
+            _Result(each, keep, checked) if isinstance(each, Tensor) else each for each in leaves
+        ]
+        known = [*_tensors(inputs), *_tensors(out)]
+        # By place among what came in and went out; what is neither is kept.
+        self._saved = [
+            next((k for k, other in enumerate(known) if _is(each, other)), each.detach())
+            for each in saved
+        ]
+
+    def answer(self, inputs: Any, allow_mutation: bool) -> Any:
+        """The result again, after what the op saved has been handed to the hooks."""
+        leaves = [
+            each.get(allow_mutation) if isinstance(each, _Result) else each for each in self._leaves
+        ]
+        out = unflatten(leaves, self._spec)
+        known = [*_tensors(inputs), *_tensors(out)]
+        for each in self._saved if packers else ():
+            packers[-1](known[each] if isinstance(each, int) else each)
+        return out
+
+
+class Caching(_Scope):
+    """The scope of the first call: asks the policy of each op, and keeps what it says to keep."""
+
+    def __init__(self, policy: Callable[..., Any], storage: Any, kinds: Any, keep: Any) -> None:
+        super().__init__()
+        self._policy, self._storage, self._keep = policy, storage, keep
+        self._context, self._saving = kinds
+
+    def call(
+        self,
+        op: ops.OpOverload,
+        at: int,
+        run: Callable[[], Any],
+        mode: int,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """Runs the op."""
+        _packed.append([])
+        try:
+            out = run()
+        finally:
+            saved = _packed.pop()
+        self._asking = True
+        try:
+            context = self._context(is_recompute=False, op_output=out)
+            policy = self._policy(context, op, *args, **kwargs)
+        finally:
+            self._asking = False
+        kept = policy if isinstance(policy, bool) else policy in self._saving
+        # What wrote to its arguments has to do so again.
+        if kept and not mode & _engine.INPLACE and "out" not in kwargs:
+            self._storage[op][at] = _Entry((args, kwargs), out, saved, self._keep)
+        else:
+            self._storage[op][at] = _RECOMPUTE
+        return out
+
+
+class Cached(_Scope):
+    """The scope of the calls in backward: answers what is kept."""
+
+    def __init__(self, storage: Any, allow_mutation: bool) -> None:
+        super().__init__()
+        self._storage, self._allow_mutation = storage, allow_mutation
+
+    def call(
+        self,
+        op: ops.OpOverload,
+        at: int,
+        run: Callable[[], Any],
+        mode: int,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """The result of the first call if it was kept, once; otherwise runs the op."""
+        calls = self._storage.get(op)
+        if calls is None:
+            raise RuntimeError(
+                f"{op} encountered during backward but not found in storage. {_MISMATCH}"
+            )
+        entry = calls.get(at)
+        if entry is None:
+            raise RuntimeError(
+                f"{op} invocation index {at} encountered during backward but not found in storage. "
+                f"{_MISMATCH}"
+            )
+        if entry is _CONSUMED:
+            raise RuntimeError(
+                "Trying to backward an extra time. You are only allowed to backward once on any "
+                "region computed under selective activation checkpoint."
+            )
+        if entry is _RECOMPUTE:
+            return run()
+        calls[at] = _CONSUMED
+        self._asking = True
+        try:
+            return entry.answer((args, kwargs), self._allow_mutation)
+        finally:
+            self._asking = False
