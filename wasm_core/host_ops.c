@@ -94,6 +94,16 @@ static void canonicalise(char **p, const int64_t *strides, int64_t n, const void
   })
 }
 
+Tensor *op_elements(Tensor *t) {
+  const DType dtype = (DType)t->dtype;
+  bool was = grad_mode;
+  grad_mode = false;
+  Tensor *y = dtype_is_float(dtype) ? t_clone_format(t, FORMAT_CONTIGUOUS) : t_contiguous(t);
+  grad_mode = was;
+  if (y && dtype_is_float(dtype)) iterate(1, &y, canonicalise, &dtype);
+  return y;
+}
+
 void op_export(Call *c) {
   Tensor *t = arg_tensor(c, 0);
   if (!tensor_export(t)) return;

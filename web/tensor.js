@@ -13,12 +13,11 @@ import { makeHooks } from './hooks.js';
 /** @typedef {InstanceType<ReturnType<typeof makeTensors>['Tensor']>} Tensor */
 /** @typedef {{gradient?: Tensor, retain_graph?: boolean, create_graph?: boolean, inputs?: Tensor[]}} BackwardOptions */
 
-const ARRAYS = {
-  uint8: Uint8Array, int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
-  float32: Float32Array, float64: Float64Array, bool: Uint8Array,
+/** Element types: the engine's code, the array of a host, PyTorch's legacy name. */
+const KINDS = {
+  uint8: [0, Uint8Array, 'Byte'], int8: [1, Int8Array, 'Char'], int16: [2, Int16Array, 'Short'], int32: [3, Int32Array, 'Int'],
+  int64: [4, BigInt64Array, 'Long'], float32: [6, Float32Array, 'Float'], float64: [7, Float64Array, 'Double'], bool: [11, Uint8Array, 'Bool'],
 };
-const LEGACY = { uint8: 'Byte', int8: 'Char', int16: 'Short', int32: 'Int', int64: 'Long', float32: 'Float', float64: 'Double', bool: 'Bool' };
-const CODES = { uint8: 0, int8: 1, int16: 2, int32: 3, int64: 4, float32: 6, float64: 7, bool: 11 };
 
 /** @typedef {Uint8Array | Int8Array | Int16Array | Int32Array | BigInt64Array | Float32Array | Float64Array} TypedArray */
 /** @typedef {number | bigint | boolean | TypedArray | readonly Data[]} Data a number, or numbers in arrays of arrays */
@@ -26,11 +25,14 @@ const CODES = { uint8: 0, int8: 1, int16: 2, int32: 3, int64: 4, float32: 6, flo
 
 /** The element type of a tensor: `torch.float32`. */
 export class DType extends Coded {
-  /** @private @param {keyof typeof CODES} name */
+  /** @private @param {keyof typeof KINDS} name */
   constructor(name) {
-    super(TAG.DTYPE, CODES[name]);
+    const [code, array, legacy] = KINDS[name];
+    super(TAG.DTYPE, code);
     this.name = name;
-    this.array = ARRAYS[name];
+    this.array = array;
+    /** @private */
+    this.legacy = legacy;
     this.itemsize = this.array.BYTES_PER_ELEMENT;
     this.is_floating_point = name.startsWith('float');
   }
@@ -38,8 +40,8 @@ export class DType extends Coded {
   toString() { return `torch.${this.name}`; }
 }
 
-/** @type {Readonly<Record<keyof typeof CODES, DType>>} */
-export const dtypes = Object.freeze(Object.fromEntries(Object.keys(CODES).map((n) => [n, new DType(n)])));
+/** @type {Readonly<Record<keyof typeof KINDS, DType>>} */
+export const dtypes = Object.freeze(Object.fromEntries(Object.keys(KINDS).map((n) => [n, new DType(n)])));
 const byCode = new Map(Object.values(dtypes).map((dtype) => [dtype.code, dtype]));
 /** The dtype of an engine's code, or undefined. @param {number} code */
 export const dtypeOf = (code) => byCode.get(code);
@@ -138,7 +140,7 @@ export function makeTensors(engine) {
     get #at() { return this.alive(); }
 
     /** @returns {DType} */
-    get dtype() { return byCode.get(engine.view.u8[this.#at + engine.layout.dtype]); }
+    get dtype() { return dtypeOf(engine.view.u8[this.#at + engine.layout.dtype]); }
 
     /** How many dimensions there are. @returns {number} */
     get ndim() { return engine.view.u8[this.#at + engine.layout.ndim]; }
@@ -187,7 +189,7 @@ export function makeTensors(engine) {
     is_inference() { return Boolean(engine.view.u8[this.#at + engine.layout.flags] & 4); }
 
     /** The legacy name of the type, such as 'torch.FloatTensor'. @returns {string} */
-    type() { return `torch.${LEGACY[this.dtype.name]}Tensor`; }
+    type() { return `torch.${this.dtype.legacy}Tensor`; }
 
     /** Whether no recorded operation made it. @returns {boolean} */
     get is_leaf() { return C._is_leaf(this); }
@@ -223,12 +225,11 @@ export function makeTensors(engine) {
 
     /** All sizes, or that of one dimension. @type {{(): number[]; (dim: number): number}} */
     size(dim) {
-      if (dim === undefined) return this.shape;
-      const shape = this.shape;
-      const at = dim < 0 ? dim + shape.length : dim;
-      if (shape[at] === undefined)
+      const { shape } = this;
+      const found = dim === undefined ? shape : shape.at(dim);
+      if (found === undefined)
         throw new IndexError(`Dimension out of range (expected to be in range of [${-shape.length}, ${shape.length - 1}], but got ${dim})`);
-      return shape[at];
+      return found;
     }
 
     /** @returns {number} */
@@ -253,14 +254,9 @@ export function makeTensors(engine) {
 
     /** The elements in order, copied, as a typed array (int64: BigInt64Array). @returns {TypedArray} */
     toTypedArray() {
-      const read = (at) => new (this.dtype.array)(engine.memory.buffer.slice(at, at + this.numel() * this.dtype.itemsize));
       return runScope(() => {
-        const elements = read(noGrad(() => this.detach().contiguous()).data_ptr());
-        if (!hasNan(elements)) return elements;
-        const copy = noGrad(() => this.detach().clone().contiguous());
-        const canonical = read(C._export(copy)); // hosts differ in the bits of a NaN, so the engine writes one form
-        engine.released.push(copy.handle | 1);
-        return canonical;
+        const at = C._elements(this).data_ptr();
+        return new (this.dtype.array)(engine.memory.buffer.slice(at, at + this.numel() * this.dtype.itemsize));
       });
     }
 
@@ -400,10 +396,9 @@ export function makeTensors(engine) {
     const kind = dtype ?? kindOf(flat);
     const made = C._empty(sizes, kind);
     const array = new kind.array(engine.memory.buffer, made.data_ptr(), flat.length);
-    if (flat instanceof kind.array && kind !== dtypes.bool) array.set(flat);
-    else if (kind === dtypes.int64) array.set(Array.from(flat, (v) => (typeof v === 'bigint' ? v : BigInt(Math.trunc(Number(v))))));
-    else if (kind === dtypes.bool) array.set(Array.from(flat, (v) => Number(Boolean(v))));
-    else array.set(Array.from(flat, Number));
+    const whole = (v) => (typeof v === 'bigint' ? v : BigInt(Math.trunc(Number(v))));
+    const convert = kind === dtypes.int64 ? whole : kind === dtypes.bool ? (v) => Number(Boolean(v)) : Number;
+    array.set(flat instanceof kind.array && kind !== dtypes.bool ? flat : Array.from(flat, convert));
     return requires_grad ? made.requires_grad_() : made;
   }
 
@@ -416,31 +411,26 @@ export function makeTensors(engine) {
 
   // ---------------------------------------------------------------- modes and scopes
 
-  /** Runs fn with some mode bits set or cleared; puts them back, also if fn throws. */
+  /** Runs fn with some mode bits cleared and set; puts them back, also if fn throws. */
   function withModes(clear, set, fn) {
     const was = engine.modes;
     return within(() => { engine.modes = (was & ~clear) | set; }, () => { engine.modes = was; }, fn);
   }
 
-  const noGrad = (fn) => withModes(MODES.GRAD, 0, fn);
+  /** Makes another scope the one that new objects belong to; gives back which it was. */
+  function swapScope(next) {
+    const was = scope;
+    scope = next;
+    return was;
+  }
 
   /** Runs fn outside of any scope: what it makes lives on. */
-  function outside(fn) {
-    const was = scope;
-    scope = null;
-    try {
-      return fn();
-    } finally {
-      scope = was;
-    }
-  }
+  const outside = (fn) => within(() => swapScope(null), swapScope, fn);
 
   /** Runs fn and disposes of all tensors and nodes made meanwhile but those that it returns (in arrays,
    * Maps and plain objects too) or that were passed to `keep`.
    * @template T @param {(keep: <K>(value: K) => K) => T} fn @returns {T} */
   function runScope(fn) {
-    const outer = scope;
-    const mine = (scope = []);
     const kept = new Set();
     const keep = (value) => {
       if (value?.disposed === false) kept.add(value);
@@ -448,16 +438,13 @@ export function makeTensors(engine) {
       else if (value && isOptions(value)) Object.values(value).forEach(keep);
       return value;
     };
-    try {
-      return keep(within(() => {}, () => {}, () => fn(keep)));
-    } finally {
-      scope = outer;
-      for (const each of mine) {
+    return within(() => swapScope([]), (outer) => {
+      for (const each of swapScope(outer)) {
         if (!kept.has(each)) each.dispose();
         else if (outer) outer.push(each);
         else if (!each.disposed) watch(each);
       }
-    }
+    }, () => keep(fn(keep)));
   }
 
   return Object.assign(library, {
@@ -467,11 +454,6 @@ export function makeTensors(engine) {
 
 /** An integer as a number where that is exact. */
 export const small = (word) => (Number.isSafeInteger(Number(word)) ? Number(word) : word);
-
-function hasNan(elements) {
-  for (let i = 0; i < elements.length; i++) if (elements[i] !== elements[i]) return true;
-  return false;
-}
 
 /** Appends what nested arrays hold to `out`, which it returns; far faster than flat(). */
 function flatten(data, out) {
@@ -496,8 +478,7 @@ function sizesOf(data) {
 
 /** The type that plain values suggest. */
 function kindOf(flat) {
-  for (const [name, kind] of Object.entries(ARRAYS)) if (ArrayBuffer.isView(flat) && flat instanceof kind) return dtypes[name];
-  if (flat.length && flat.every((v) => typeof v === 'boolean')) return dtypes.bool;
-  if (flat.length && flat.every((v) => typeof v === 'bigint')) return dtypes.int64;
-  return dtypes.float32;
+  const all = (type) => flat.length && flat.every((v) => typeof v === type);
+  const same = Object.values(dtypes).find(({ array }) => flat instanceof array);
+  return same ?? (all('boolean') ? dtypes.bool : all('bigint') ? dtypes.int64 : dtypes.float32);
 }
