@@ -291,6 +291,47 @@ void op_custom_given(Call *c) {
   ret_ints(c, n->n_edges, out);
 }
 
+/* ------------------------------------------------------------ forward mode */
+
+typedef struct {
+  int64_t output;  /* with its history; 0 for what is no tensor or was marked as without gradient */
+  int64_t dirty;   /* whether forward wrote to it, */
+  int64_t tangent; /* as to an argument with this one, or 0, */
+  int64_t version; /* which had this version before jvp */
+} Carried;
+
+/* Gives an output what jvp returned for it, unless jvp had to write to the tangent that there is. */
+static void *carry(int place, const Carried *to, Tensor *grad) {
+  Tensor *y = (Tensor *)(uintptr_t)to->output, *written = (Tensor *)(uintptr_t)to->tangent;
+  if (!y || !dtype_is_float((DType)y->dtype))
+    return !grad ? NULL : fail(ERR_RUNTIME, "Function's jvp returned a gradient at position %d, but  the corresponding forward output "
+                                            "is not a differentiable Tensor.You should return None at that position instead.", place);
+  if (written && tensor_version(written) == to->version)
+    return fail(ERR_RUNTIME, "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
+                             "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace.");
+  if (written && grad != written)
+    return fail(ERR_RUNTIME, "An inplace custom Function is not returning the forward mode gradients as-is. If the forward is "
+                             "modifying an input inplace, then the jvp function must modify the gradient inplace and return it as-is.");
+  if (written) return NULL;
+  if (!grad) return fail(ERR_RUNTIME, "Expected both tensor and its forward grad to be floating point or complex");
+  if (tensor_is_view(y) && !to->dirty && !tensor_is_view(grad))
+    return fail(ERR_RUNTIME, "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.");
+  forward_set(y, grad);
+  return NULL;
+}
+
+/* Outputs as Carried, and what jvp returned as custom_given's. */
+void op_custom_tangents(Call *c) {
+  Ints outputs = arg_ints(c, 0), grads = arg_ints(c, 1);
+  const Carried *to = (const Carried *)(const void *)outputs.v;
+  int n = outputs.n / (int)(sizeof *to / sizeof *outputs.v);
+  for (int i = 0; i < grads.n; i++)
+    if (grads.v[i] == 1) fail(ERR_RUNTIME, "expected Variable or None (got %s) for grad output %d.", arg_str(c, 2), i);
+  if (grads.n != n)
+    fail(ERR_RUNTIME, "Function's jvp returned an invalid number of forward gradients (expected %d but got %d)", n, grads.n);
+  for (int i = 0; i < n && !failed(); i++) carry(i, to + i, (Tensor *)(uintptr_t)grads.v[i]);
+}
+
 /* ------------------------------------------------------------ functions that cannot be differentiated twice */
 
 static void grad_error(Node *n, Tensor **g, Tensor **gi) {

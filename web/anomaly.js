@@ -2,6 +2,9 @@
  * trace whenever it records a node while the mode is on, and names it again when that node fails. */
 import { bind, HOST, within } from './engine.js';
 
+/** @import { Given } from './engine.js'
+ * @typedef {{check_nan?: boolean}} AnomalyOptions */
+
 const HERE = new URL('.', import.meta.url).href;
 const PLUMBING = ['anomaly', 'autograd', 'engine', 'function', 'hooks', 'modes', 'profiler', 'tensor'].map((name) => `${HERE}${name}.js`);
 const HEADINGS = [
@@ -13,10 +16,9 @@ const HEADINGS = [
 export function callers() {
   const most = Error.stackTraceLimit;
   Error.stackTraceLimit = 64;
-  const { stack } = new Error();
+  const lines = new Error().stack.split('\n').map((line) => line.trim());
   Error.stackTraceLimit = most;
-  const lines = stack.split('\n').map((line) => line.trim()).filter((line) => /:\d+:\d+\)?$/.test(line));
-  return lines.filter((line) => !PLUMBING.some((file) => line.includes(file)));
+  return lines.filter((line) => /:\d+:\d+\)?$/.test(line) && !PLUMBING.some((file) => line.includes(file)));
 }
 
 /** torch.autograd.detect_anomaly and its like over a library of tensors. */
@@ -36,10 +38,8 @@ export function makeAnomaly({ hooks, spaces }, engine) {
     return [];
   };
 
-  /** Turns anomaly mode on or off, at once or while fn runs; with `check_nan` a gradient that is not a number
-   * is a failure. @param {boolean} mode
-   * @param {...(boolean | {check_nan?: boolean} | (() => any))} rest check_nan or `{check_nan}`, then perhaps fn
-   * @returns {any} what fn returned */
+  /** Turns anomaly mode on or off, at once or while fn (the last argument) runs; with `check_nan` a gradient that is not a number
+   * is a failure. @param {boolean} mode @param {...(Given<AnomalyOptions> | (() => any))} rest @returns {any} what fn returned */
   function set_detect_anomaly(mode, ...rest) {
     const fn = typeof rest.at(-1) === 'function' ? rest.pop() : null;
     const { check_nan } = bind('set_detect_anomaly', { check_nan: true }, rest);
@@ -49,7 +49,7 @@ export function makeAnomaly({ hooks, spaces }, engine) {
   }
 
   /** Runs fn; a backward in it that fails warns with the stack of the call that made the failing node. Slow,
-   * so for debugging. @template T @param {() => T} fn @param {...(boolean | {check_nan?: boolean})} rest @returns {T} */
+   * so for debugging. @template T @param {() => T} fn @param {...Given<AnomalyOptions>} rest @returns {T} */
   function detect_anomaly(fn, ...rest) {
     engine.onWarning('Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.');
     return set_detect_anomaly(true, ...rest, fn);

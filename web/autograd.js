@@ -10,7 +10,8 @@ import { typeName } from './hooks.js';
 import { makeModes } from './modes.js';
 import { makeProfiler } from './profiler.js';
 
-/** @typedef {import('./tensor.js').Tensor} Tensor */
+/** @import { Given } from './engine.js'
+ * @import { Tensor } from './tensor.js' */
 /** @typedef {Tensor | GradientEdge | (Tensor | GradientEdge)[]} Places */
 /** @typedef {Tensor | (Tensor | null)[] | null} Gradients */
 /** @typedef {{grad_tensors?: Gradients, retain_graph?: boolean | null, create_graph?: boolean,
@@ -77,9 +78,7 @@ export function makeAutograd(library, engine) {
   }
 
   /** Adds the gradients of the sum of `tensors` to the `grad` of the graph's leaves, or of `inputs` alone.
-   * @param {Places} tensors the roots
-   * @param {...(Gradients | Places | boolean | BackwardOptions | undefined)} rest grad_tensors, retain_graph,
-   *   create_graph, inputs, or an options object in the place of any @returns {void} */
+   * @param {Places} tensors the roots @param {...Given<BackwardOptions>} rest @returns {void} */
   function backward(tensors, ...rest) {
     const { grad_tensors, create_graph, inputs, retain_graph } = bind('backward', BACKWARD, rest);
     const wanted = inputs === null ? [] : places(inputs, 'backward');
@@ -113,9 +112,7 @@ export function makeAutograd(library, engine) {
   }
 
   /** The gradients of the sum of `outputs` with respect to `inputs`, without touching `grad`.
-   * @template {Places | Record<string, Tensor>} I @param {Places} outputs the roots @param {I} inputs
-   * @param {...(Gradients | boolean | GradOptions | undefined)} rest grad_outputs, retain_graph, create_graph, only_inputs,
-   *   allow_unused, is_grads_batched, materialize_grads, or an options object in the place of any
+   * @template {Places | Record<string, Tensor>} I @param {Places} outputs the roots @param {I} inputs @param {...Given<GradOptions>} rest
    * @returns {I extends Tensor | GradientEdge | any[] ? Tensor[] : {[Name in keyof I]: Tensor}} a tensor an input, null
    *   where allow_unused lets it be unused; of an object of inputs, an object */
   function grad(outputs, inputs, ...rest) {

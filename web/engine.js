@@ -98,9 +98,10 @@ export const isOptions = (value) =>
 /** One thing or several, as an array. */
 export const each = (value) => (Array.isArray(value) ? value : [value]);
 
-/** The arguments `given` by name: positional ones, then perhaps an options object.
- * @param {string} name of the function @param {Record<string, any>} defaults its parameters in order
- * @param {any[]} given @returns {Record<string, any>} */
+/** Options in their order, and an object of them in the place of any. @template O @typedef {O | O[keyof O]} Given */
+
+/** Options by name. @param {string} name of the function @param {Record<string, any>} defaults its options in order
+ * @param {any[]} given positional ones, then perhaps an object @returns {Record<string, any>} */
 export function bind(name, defaults, given) {
   const names = Object.keys(defaults);
   const options = isOptions(given.at(-1)) ? given.at(-1) : {};

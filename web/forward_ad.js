@@ -1,8 +1,9 @@
 /** Forward mode: tangents that are computed beside values, and so directional derivatives. */
 import { bind, RuntimeError, ValueError, within } from './engine.js';
-import { typeName } from './hooks.js';
 
-/** @typedef {import('./tensor.js').Tensor} Tensor */
+/** @import { Given } from './engine.js'
+ * @import { Tensor } from './tensor.js'
+ * @typedef {{level?: number}} LevelOptions */
 
 /** torch.autograd.forward_ad over a library of tensors. */
 export function makeForwardAd(library) {
@@ -12,7 +13,7 @@ export function makeForwardAd(library) {
   /** Enters a level, within which dual tensors may be made: one at a time, as in PyTorch. @returns {number} */
   const enter_dual_level = () => (current = C._enter_dual_level());
 
-  /** Leaves the level, which forgets every tangent made in it. @param {...(number | {level?: number})} rest */
+  /** Leaves the level, which forgets every tangent made in it. @param {...Given<LevelOptions>} rest */
   function exit_dual_level(...rest) {
     const { level } = bind('exit_dual_level', { level: current }, rest);
     if (level !== current) throw new RuntimeError('Trying to exit a forward AD level that was not the last one that was created.');
@@ -24,7 +25,7 @@ export function makeForwardAd(library) {
   const dual_level = (fn) => within(enter_dual_level, () => exit_dual_level(), () => fn(current));
 
   /** A view of a tensor that carries a tangent, as functions of it then do: the directional derivative.
-   * @param {Tensor} tensor @param {Tensor} tangent of its shape @param {...(number | {level?: number})} rest @returns {Tensor} */
+   * @param {Tensor} tensor @param {Tensor} tangent of its shape @param {...Given<LevelOptions>} rest @returns {Tensor} */
   function make_dual(tensor, tangent, ...rest) {
     const { level } = bind('make_dual', { level: current }, rest);
     if (level < 0)
@@ -37,7 +38,7 @@ export function makeForwardAd(library) {
   }
 
   /** The parts of a dual tensor: a view of it without tangent, and the tangent itself or null.
-   * @param {Tensor} tensor @param {...(number | {level?: number})} rest @returns {{primal: Tensor, tangent: Tensor | null}} */
+   * @param {Tensor} tensor @param {...Given<LevelOptions>} rest @returns {{primal: Tensor, tangent: Tensor | null}} */
   function unpack_dual(tensor, ...rest) {
     const { level } = bind('unpack_dual', { level: current }, rest);
     if (level < 0) return { primal: tensor, tangent: null };
@@ -62,33 +63,11 @@ export function makeForwardAd(library) {
       return tensor && ctx.materialize_grads && tensor.dtype.is_floating_point ? spaces.f.zeros_like(tensor) : null;
     };
 
-    /** Whether forward wrote to an input with a tangent, which jvp has to write to then. */
-    function isWritten(raw, tangent) {
-      const at = inputs.findIndex((t) => t?.handle === raw.handle);
-      if (at < 0 || !tangents[at]) return false;
-      if (tangents[at]._version === versions[at])
-        throw new RuntimeError('An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is ' +
-          'modifying an input inplace, then the jvp function must modify the corresponding gradient inplace.');
-      if (tangent?.handle !== tangents[at].handle)
-        throw new RuntimeError('An inplace custom Function is not returning the forward mode gradients as-is. If the forward is ' +
-          'modifying an input inplace, then the jvp function must modify the gradient inplace and return it as-is.');
-      return true;
-    }
-
-    /** Sets the tangent of an output, which forward returned as `raw`. */
-    function give(place, raw, result, tangent, { constant, dirty }) {
-      if (!(raw instanceof Tensor) || !raw.dtype.is_floating_point || constant.includes(raw.handle)) {
-        if (tangent)
-          throw new RuntimeError(`Function's jvp returned a gradient at position ${place}, but  the corresponding forward output is ` +
-            'not a differentiable Tensor.You should return None at that position instead.');
-        return;
-      }
-      const written = dirty.includes(raw.handle);
-      if (written && isWritten(raw, tangent)) return;
-      if (!tangent) throw new RuntimeError('Expected both tensor and its forward grad to be floating point or complex');
-      if (result._is_view() && !written && !tangent._is_view())
-        throw new RuntimeError('A custom Function\'s forward is returning a view (or an input as-is) but the jvp is not returning a view.');
-      C._set_fw_grad(result, tangent);
+    /** What the engine has to know of an output, which forward returned as `raw`: Carried in wasm_core/custom.c. */
+    function place(raw, result, { constant, dirty }) {
+      if (!(raw instanceof Tensor) || constant.includes(raw.handle)) return [0, 0, 0, 0];
+      const at = dirty.includes(raw.handle) ? inputs.findIndex((t) => t?.handle === raw.handle) : -1;
+      return [result.handle, Number(dirty.includes(raw.handle)), tangents[at]?.handle ?? 0, versions[at] ?? 0];
     }
 
     /** Calls jvp if an argument has a tangent, and gives its results to those of forward. */
@@ -96,14 +75,7 @@ export function makeForwardAd(library) {
       if (!tangents.some(Boolean)) return;
       const given = inputs.map(argument(ctx));
       const made = within(() => C._set_fwd_grad_enabled(false), resume, () => ctx.push(marks.saved, given));
-      const grads = Array.isArray(made) ? made : [made ?? null];
-      grads.forEach((grad, place) => {
-        if (grad !== null && !(grad instanceof Tensor))
-          throw new RuntimeError(`expected Variable or None (got ${typeName(grad)}) for grad output ${place}.`);
-      });
-      if (grads.length !== results.length)
-        throw new RuntimeError(`Function's jvp returned an invalid number of forward gradients (expected ${results.length} but got ${grads.length})`);
-      grads.forEach((grad, place) => give(place, outputs[place], results[place], grad, marks));
+      C._custom_tangents(outputs.flatMap((raw, i) => place(raw, results[i], marks)), ...library.encode(made));
     }
 
     return { resume, carry };

@@ -250,6 +250,6 @@ export function makeFunction(library, engine) {
 
   hooks.runners[HOST.FUNCTION] = (id, handles) => C._custom_given(ctxOf(id).alive(), ...run(id, handles));
 
-  library.walk = walk;
+  Object.assign(library, { walk, encode });
   return { Function, FunctionCtx, once_differentiable };
 }

@@ -8,9 +8,11 @@
 import { bind, each, NotImplementedError, RuntimeError } from './engine.js';
 import { typeName } from './hooks.js';
 
-/** @typedef {import('./tensor.js').Tensor} Tensor */
+/** @import { Given } from './engine.js'
+ * @import { Tensor } from './tensor.js' */
 /** @typedef {Tensor | Tensor[]} Tensors */
 /** @template I @typedef {I extends any[] ? Tensor[] : Tensor} Like shaped as inputs (or outputs) are */
+/** @template O @typedef {(...inputs: Tensor[]) => O} Of a function that returns O */
 /** @typedef {{v?: Tensors | null, create_graph?: boolean, strict?: boolean}} VJPOptions */
 /** @typedef {VJPOptions} JVPOptions */
 /** @typedef {VJPOptions} VHPOptions */
@@ -107,9 +109,6 @@ export function makeFunctional({ Tensor, spaces, rowsOf }, { grad, enable_grad, 
     });
   }
 
-  /** The last backward: recorded if the caller records, or asked for a graph. */
-  const last = ({ create_graph }, fn) => grad_mode(create_graph || is_grad_enabled(), fn);
-
   /** What every product begins with: the options, copies of the inputs, and what the function made of them. */
   function begin(name, func, inputs, rest) {
     const options = bind(name, { v: null, create_graph: false, strict: false }, rest);
@@ -119,65 +118,59 @@ export function makeFunctional({ Tensor, spaces, rowsOf }, { grad, enable_grad, 
     const output = func(...points);
     const outputs = outputsOf(output, name);
     demandHistory(outputs, 'outputs', options.strict);
-    return { options, points, v, output, outputs, create: options.create_graph };
+    return { options, points, v, output, outputs };
   }
 
-  /** The product of a vector and the function's Jacobian, v J.
-   * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
-   * @param {...(Tensors | boolean | VJPOptions | null | undefined)} rest
-   *   v (shaped like the outputs), create_graph, strict, or an options object in the place of any
-   * @returns {[O, Like<I>]} what the function returned, and the product, shaped like the inputs */
+  /** What every product ends with: a backward, recorded if the caller records or asked for a graph. What it gives stands for
+   * `others`; question: in whose form. */
+  function end({ options, output, outputs }, [ys, xs, v], others, stage, question) {
+    const { create_graph } = options;
+    const pull = () => completed(pullBack(ys, xs, v, { create_graph }), others, options, stage);
+    const found = grad_mode(create_graph || is_grad_enabled(), pull);
+    return [like(output, finished(outputs, create_graph)), like(question, finished(found, create_graph))];
+  }
+
+  /** What the function returned, and the product of a vector (shaped like that) and its Jacobian, v J.
+   * @type {<I extends Tensors, O>(func: Of<O>, inputs: I, ...rest: Given<VJPOptions>[]) => [O, Like<I>]} */
   function vjp(func, inputs, ...rest) {
-    const { options, points, output, outputs, create } = enable_grad(() => begin('vjp', func, inputs, rest));
-    const v = vector(options.v, outputs, Array.isArray(output), create, 'vjp', 'user-provided function returns');
-    const found = last(options, () => completed(pullBack(outputs, points, v, { create_graph: create }), points, options, 'back'));
-    return [like(output, finished(outputs, create)), like(inputs, finished(found, create))];
+    const begun = enable_grad(() => begin('vjp', func, inputs, rest));
+    const { options, points, output, outputs } = begun;
+    const v = vector(options.v, outputs, Array.isArray(output), options.create_graph, 'vjp', 'user-provided function returns');
+    return end(begun, [outputs, points, v], points, 'back', inputs);
   }
 
-  /** The product of the function's Jacobian and a vector, J v: the backward is linear in what it starts from,
-   * so its own derivative by that is the product.
-   * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
-   * @param {...(Tensors | boolean | JVPOptions | null | undefined)} rest
-   *   v (shaped like the inputs), create_graph, strict, or an options object in the place of any
-   * @returns {[O, Like<O>]} what the function returned, and the product, shaped like it */
+  /** What the function returned, and the product of its Jacobian and a vector (shaped like the inputs), J v: the backward
+   * is linear in what it starts from, so its own derivative by that is the product.
+   * @type {<I extends Tensors, O>(func: Of<O>, inputs: I, ...rest: Given<JVPOptions>[]) => [O, Like<O>]} */
   function jvp(func, inputs, ...rest) {
-    const { options, v, output, outputs, create, grads, probes } = enable_grad(() => {
-      const begun = begin('jvp', func, inputs, rest);
-      const start = begun.outputs.map((y) => zeros_like(y, { requires_grad: true }));
-      const first = pullBack(begun.outputs, begun.points, start, { create_graph: true });
-      demandHistory(first, 'grad_inputs', begun.options.strict);
-      return { ...begun, grads: first, probes: start };
+    const [begun, grads, probes] = enable_grad(() => {
+      const made = begin('jvp', func, inputs, rest);
+      const start = made.outputs.map((y) => zeros_like(y, { requires_grad: true }));
+      const first = pullBack(made.outputs, made.points, start, { create_graph: true });
+      demandHistory(first, 'grad_inputs', made.options.strict);
+      return [made, first, start];
     });
-    const found = last(options, () => completed(pullBack(grads, probes, v, { create_graph: create }), outputs, options, 'back_trick'));
-    return [like(output, finished(outputs, create)), like(output, finished(found, create))];
+    return end(begun, [grads, probes, begun.v], begun.outputs, 'back_trick', begun.output);
   }
 
   /** vhp and hvp: a first backward, then what `second` makes of its gradients. */
   function hessianProduct(name, func, inputs, rest, stage, second) {
-    const { options, points, v, outputs, create, seconds } = enable_grad(() => {
-      const begun = begin(name, func, inputs, rest);
-      demandOneNumber(begun.output, begun.outputs, name);
-      const grads = pullBack(begun.outputs, begun.points, null, { create_graph: true });
-      demandHistory(grads, 'jacobian', begun.options.strict);
-      return { ...begun, seconds: second(grads, begun.points) };
+    const [begun, ys, xs] = enable_grad(() => {
+      const made = begin(name, func, inputs, rest);
+      demandOneNumber(made.output, made.outputs, name);
+      const grads = pullBack(made.outputs, made.points, null, { create_graph: true });
+      demandHistory(grads, 'jacobian', made.options.strict);
+      return [made, ...second(grads, made.points)];
     });
-    const found = last(options, () => completed(pullBack(seconds[0], seconds[1], v, { create_graph: create }), points, options, stage));
-    return [finished(outputs, create)[0], like(inputs, finished(found, create))];
+    return end(begun, [ys, xs, begun.v], begun.points, stage, inputs);
   }
 
-  /** The product of a vector and the Hessian of a function with one number for output, v H.
-   * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
-   * @param {...(Tensors | boolean | VHPOptions | null | undefined)} rest
-   *   v, create_graph, strict, or an options object in the place of any
-   * @returns {[O, Like<I>]} what the function returned, and the product, shaped like the inputs */
+  /** The one number that the function returned, and the product of a vector and its Hessian, v H.
+   * @type {<I extends Tensors, O>(func: Of<O>, inputs: I, ...rest: Given<VHPOptions>[]) => [O, Like<I>]} */
   const vhp = (func, inputs, ...rest) => hessianProduct('vhp', func, inputs, rest, 'double_back', (grads, points) => [grads, points]);
 
-  /** The product of the Hessian and a vector, H v: equal to `vhp`, which is faster, wherever the second derivatives
-   * are continuous.
-   * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
-   * @param {...(Tensors | boolean | HVPOptions | null | undefined)} rest
-   *   v, create_graph, strict, or an options object in the place of any
-   * @returns {[O, Like<I>]} what the function returned, and the product, shaped like the inputs */
+  /** The same with H v: equal to `vhp`, which is faster, wherever the second derivatives are continuous.
+   * @type {<I extends Tensors, O>(func: Of<O>, inputs: I, ...rest: Given<HVPOptions>[]) => [O, Like<I>]} */
   const hvp = (func, inputs, ...rest) => hessianProduct('hvp', func, inputs, rest, 'double_back_trick', (grads, points) => {
     const probes = points.map((x) => zeros_like(x, { requires_grad: true }));
     return [pullBack(grads, points, probes, { create_graph: true }), probes];
@@ -233,12 +226,9 @@ export function makeFunctional({ Tensor, spaces, rowsOf }, { grad, enable_grad, 
     return like(output, table);
   }
 
-  /** The Jacobian of a function: the derivative of every output number by every input number.
-   * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
-   * @param {...(boolean | string | JacobianOptions | undefined)} rest create_graph,
-   *   strict, vectorize, strategy ("reverse-mode" or "forward-mode"), or an options object in the place of any
-   * @returns {O extends any[] ? Like<I>[] : Like<I>} a tensor of the output's sizes followed by the input's; arrays
-   *   [output][input] of them where these are */
+  /** The Jacobian of a function, the derivative of every output number by every input number:
+   * a tensor of the output's sizes followed by the input's; arrays [output][input] of them where these are.
+   * @type {<I extends Tensors, O>(func: Of<O>, inputs: I, ...rest: Given<JacobianOptions>[]) => O extends any[] ? Like<I>[] : Like<I>} */
   function jacobian(func, inputs, ...rest) {
     const options = bind('jacobian', { create_graph: false, strict: false, vectorize: false, strategy: 'reverse-mode' }, rest);
     const { create_graph, strict, vectorize, strategy } = options;
@@ -256,12 +246,9 @@ export function makeFunctional({ Tensor, spaces, rowsOf }, { grad, enable_grad, 
     });
   }
 
-  /** The Hessian of a function with one number for output: the Jacobian of its Jacobian.
-   * @template {Tensors} I, O @param {(...inputs: Tensor[]) => O} func @param {I} inputs
-   * @param {...(boolean | string | HessianOptions | undefined)} rest create_graph,
-   *   strict, vectorize, outer_jacobian_strategy, or an options object in the place of any
-   * @returns {I extends any[] ? Tensor[][] : Tensor} a tensor of the input's sizes twice; for an array an array of arrays
-   *   [input][input] */
+  /** The Hessian of a function with one number for output, the Jacobian of its Jacobian: a tensor of the input's sizes twice;
+   * for an array of inputs arrays [input][input].
+   * @type {<I extends Tensors, O>(func: Of<O>, inputs: I, ...rest: Given<HessianOptions>[]) => I extends any[] ? Tensor[][] : Tensor} */
   function hessian(func, inputs, ...rest) {
     const { outer_jacobian_strategy: strategy, ...options } =
       bind('hessian', { create_graph: false, strict: false, vectorize: false, outer_jacobian_strategy: 'reverse-mode' }, rest);

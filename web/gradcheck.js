@@ -7,13 +7,13 @@
  */
 import { bind, each, errorClass, NotImplementedError, RuntimeError, ValueError } from './engine.js';
 
-/** @typedef {import('./tensor.js').Tensor} Tensor */
-/** @typedef {{eps?: number, atol?: number, rtol?: number, raise_exception?: boolean, nondet_tol?: number,
- *   check_undefined_grad?: boolean, check_grad_dtypes?: boolean, check_batched_grad?: boolean, check_batched_forward_grad?: boolean,
- *   check_forward_ad?: boolean, check_backward_ad?: boolean, fast_mode?: boolean, masked?: boolean}} GradcheckOptions */
-/** @typedef {{eps?: number, atol?: number, rtol?: number, gen_non_contig_grad_outputs?: boolean, raise_exception?: boolean,
- *   nondet_tol?: number, check_undefined_grad?: boolean, check_grad_dtypes?: boolean, check_batched_grad?: boolean,
- *   check_fwd_over_rev?: boolean, check_rev_over_rev?: boolean, fast_mode?: boolean, masked?: boolean}} GradgradcheckOptions */
+/** @import { Given } from './engine.js'
+ * @import { Tensor } from './tensor.js' */
+/** @typedef {{eps?: number, atol?: number, rtol?: number, raise_exception?: boolean, nondet_tol?: number, check_undefined_grad?: boolean,
+ *   check_grad_dtypes?: boolean, check_batched_grad?: boolean, fast_mode?: boolean, masked?: boolean}} CheckOptions what both checks take */
+/** @typedef {CheckOptions & {check_batched_forward_grad?: boolean, check_forward_ad?: boolean, check_backward_ad?: boolean}} GradcheckOptions */
+/** @typedef {CheckOptions & {grad_outputs?: Tensor | Tensor[] | null, gen_non_contig_grad_outputs?: boolean, check_fwd_over_rev?: boolean,
+ *   check_rev_over_rev?: boolean}} GradgradcheckOptions grad_outputs: what the first backward starts from; random if left out */
 /** @typedef {boolean} GradcheckResult */
 
 /** What `gradcheck` and `gradgradcheck` found to be wrong. */
@@ -239,8 +239,7 @@ export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad
 
   /** Whether the gradients of a function's gradients are what finite differences say.
    * @param {(...inputs: any[]) => any} func @param {any} inputs a tensor or an array
-   * @param {...(Tensor | Tensor[] | GradgradcheckOptions | null)} rest grad_outputs (what the first backward starts from; random
-   *   if left out), options @returns {GradcheckResult} */
+   * @param {...Given<GradgradcheckOptions>} rest @returns {GradcheckResult} */
   function gradgradcheck(func, inputs, ...rest) {
     const { grad_outputs, gen_non_contig_grad_outputs, check_fwd_over_rev, check_rev_over_rev, ...options } = bind('gradgradcheck',
       { grad_outputs: null, gen_non_contig_grad_outputs: false, check_fwd_over_rev: false, check_rev_over_rev: true, ...COMMON }, rest);

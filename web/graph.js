@@ -3,7 +3,8 @@ import { bind, RuntimeError, ValueError, within } from './engine.js';
 import { RemovableHandle } from './hooks.js';
 import { dtypeOf } from './tensor.js';
 
-/** @typedef {import('./tensor.js').Tensor} Tensor */
+/** @import { Given } from './engine.js'
+ * @import { Tensor } from './tensor.js' */
 /** @typedef {(tensor: Tensor) => any} PackHook */
 /** @typedef {(packed: any) => Tensor} UnpackHook */
 
@@ -146,15 +147,14 @@ export function makeGraph(library, engine) {
   /** What a node keeps in a slot: the same object each time. */
   const raw = (node, slot) => (node.raws[slot] ??= new SavedTensor(node, slot));
 
-  /** Slots from one on, as many as there are. */
-  function* slots(node, slot) {
-    for (let k = slot; C._node_saved_state(node.alive(), k) > -2; k++) yield k;
-  }
-
-  const readers = {
-    '*': [(node, slot) => Array.from(slots(node, slot), (k) => saved(node, k)), (node, slot) => Array.from(slots(node, slot), (k) => raw(node, k))],
-    '#': [(node, slot) => saved(node, slot)?.item() ?? null],
+  /** What `read` finds in the slots from one on, as many as there are. */
+  const all = (read) => (node, slot) => {
+    const found = [];
+    for (let k = slot; C._node_saved_state(node.alive(), k) > -2; k++) found.push(read(node, k));
+    return found;
   };
+
+  const readers = { '*': [all(saved), all(raw)], '#': [(node, slot) => saved(node, slot)?.item() ?? null] };
 
   function number(node, field, isInt) {
     const found = C._node_number(node.alive(), field) ?? null;
@@ -290,8 +290,7 @@ export function makeGraph(library, engine) {
    * of them once the last is known, null for those that this backward does not compute; in mode "any"
    * with the first that is known.
    * @param {Tensor[]} tensors @param {(grads: any) => void} fn
-   * @param {...('all' | 'any' | {mode?: 'all' | 'any'})} rest mode, by itself or in an options object
-   * @returns {RemovableHandle} */
+   * @param {...Given<{mode?: 'all' | 'any'}>} rest @returns {RemovableHandle} */
   function register_multi_grad_hook(tensors, fn, ...rest) {
     const { mode } = bind('register_multi_grad_hook', { mode: 'all' }, rest);
     if (mode !== 'all' && mode !== 'any') throw new ValueError(`Expects mode to be one of ('all', 'any') but got ${mode}`);

@@ -3,7 +3,9 @@
 import { callers } from './anomaly.js';
 import { bind, HOST, NotImplementedError, RuntimeError, ValueError, within } from './engine.js';
 
+/** @import { Given } from './engine.js' */
 /** @typedef {{enabled?: boolean, record_shapes?: boolean}} EmitNvtxOptions */
+/** @typedef {{group_by_input_shape?: boolean, group_by_stack_n?: number}} AverageOptions */
 /** @typedef {{enabled?: boolean, record_shapes?: boolean, profile_memory?: boolean, with_stack?: boolean,
  *   use_cpu?: boolean, acc_events?: boolean}} ProfilerOptions */
 /** @typedef {{sort_by?: string | null, row_limit?: number, max_name_column_width?: number, max_shapes_column_width?: number,
@@ -67,7 +69,7 @@ class EventList extends Array {
   get self_cpu_time_total() { return this.reduce((sum, event) => sum + event.self_cpu_time_total, 0); }
 
   /** Sums by name; by shapes of the inputs and the innermost calls of the stack too if asked for.
-   * @param {...(boolean | number | {group_by_input_shape?: boolean, group_by_stack_n?: number})} rest @returns {EventList} */
+   * @param {...Given<AverageOptions>} rest @returns {EventList} */
   key_averages(...rest) {
     const { group_by_input_shape, group_by_stack_n } = bind('key_averages', { group_by_input_shape: false, group_by_stack_n: 0 }, rest);
     const groups = new Map();
@@ -83,8 +85,7 @@ class EventList extends Array {
     return Object.assign(EventList.from(groups.values()), { options: this.options });
   }
 
-  /** The events as a text table. @param {...(string | number | boolean | null | ProfilerTableOptions)} rest sort_by,
-   * row_limit, ... (see ProfilerTableOptions) @returns {string} */
+  /** The events as a text table. @param {...Given<ProfilerTableOptions>} rest @returns {string} */
   table(...rest) {
     const o = bind('table', { sort_by: null, row_limit: 100, max_src_column_width: 75, max_name_column_width: 55, max_shapes_column_width: 80,
       header: null, top_level_events_only: false, time_unit: null }, rest);
@@ -217,11 +218,10 @@ export function makeProfiler({ C, hooks }) {
       throw new RuntimeError("Profiler didn't finish running");
     }
 
-    /** See EventList.
-     * @param {...(boolean | number | {group_by_input_shape?: boolean, group_by_stack_n?: number})} rest @returns {EventList} */
+    /** See EventList. @param {...Given<AverageOptions>} rest @returns {EventList} */
     key_averages(...rest) { return this.function_events.key_averages(...rest); }
 
-    /** See EventList. @param {...(string | number | boolean | null | ProfilerTableOptions)} rest @returns {string} */
+    /** See EventList. @param {...Given<ProfilerTableOptions>} rest @returns {string} */
     table(...rest) { return this.function_events.table(...rest); }
 
     /** See EventList. */
@@ -246,7 +246,7 @@ export function makeProfiler({ C, hooks }) {
 
   /** Accepted for scripts written for NVIDIA's tools: in a profile the ranges are in its trace anyway; outside of one
    * nobody would receive them, which is an error.
-   * @template T @param {() => T} fn @param {...(boolean | EmitNvtxOptions)} rest @returns {T} */
+   * @template T @param {() => T} fn @param {...Given<EmitNvtxOptions>} rest @returns {T} */
   function emit_nvtx(fn, ...rest) {
     const { enabled } = bind('emit_nvtx', { enabled: true, record_shapes: false }, rest);
     if (enabled && !running)

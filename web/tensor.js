@@ -11,7 +11,8 @@ import {
 import { makeHooks } from './hooks.js';
 
 /** @typedef {InstanceType<ReturnType<typeof makeTensors>['Tensor']>} Tensor */
-/** @typedef {{gradient?: Tensor, retain_graph?: boolean, create_graph?: boolean, inputs?: Tensor[]}} BackwardOptions */
+/** @import { Given } from './engine.js'
+ * @typedef {{gradient?: Tensor | null, retain_graph?: boolean | null, create_graph?: boolean, inputs?: Places | null}} TensorBackwardOptions */
 
 /** Element types: the engine's code, the array of a host, PyTorch's legacy name. */
 const KINDS = {
@@ -276,9 +277,7 @@ export function makeTensors(engine) {
     /** @returns {any} */
     toArray() { return this.tolist(); }
 
-    /** Adds the gradients of the leaves that this (a scalar, or with `gradient`) depends on.
-     * @param {...(Tensor | boolean | Tensor[] | BackwardOptions | null | undefined)} rest gradient, retain_graph,
-     *   create_graph, inputs, or an options object in the place of any */
+    /** Adds the gradients of the leaves that this (a scalar, or with `gradient`) depends on. @param {...Given<TensorBackwardOptions>} rest */
     backward(...rest) {
       const { gradient, ...options } = bind('backward', { gradient: null, retain_graph: null, create_graph: false, inputs: null }, rest);
       library.backward([this], ...(rest.length ? [{ grad_tensors: gradient, ...options }] : []));

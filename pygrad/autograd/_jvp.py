@@ -7,6 +7,7 @@ from typing import Any
 from .. import _call, _ops
 from .._tensor import Tensor
 from . import forward_ad
+from ._walk import encode
 
 _C = _ops.C
 
@@ -46,20 +47,10 @@ class _Dual:
         finally:
             self.resume()
             ctx.saved_for_forward = None
-        grads = made if isinstance(made, tuple) else (made,)
-        for place, grad in enumerate(grads):
-            if grad is not None and not isinstance(grad, Tensor):
-                raise RuntimeError(
-                    f"expected Variable or None (got {type(grad).__name__}) for grad output "
-                    f"{place}."
-                )
-        if len(grads) != len(results):
-            raise RuntimeError(
-                "Function's jvp returned an invalid number of forward gradients (expected "
-                f"{len(results)} but got {len(grads)})"
-            )
-        for place, grad in enumerate(grads):
-            self._give(place, results[place], grad)
+        outputs = zip(self.outputs, results, strict=True)
+        places = [word for raw, result in outputs for word in self._place(raw, result)]
+        _, grads, odd = encode(made)
+        _C["_custom_tangents"](places, grads, odd)
 
     def _argument(self, tensor: Any, tangent: Any, ctx: Any) -> Any:
         """What jvp gets for an argument of forward."""
@@ -68,50 +59,17 @@ class _Dual:
         wanted = tensor is not None and ctx.materialize_grads and tensor.is_floating_point()
         return _ops.SPACES["f"]["zeros_like"](tensor) if wanted else None
 
-    def _give(self, place: int, result: Any, grad: Any) -> None:
-        """Sets the tangent of an output, which forward returned as `raw`."""
-        raw = self.outputs[place]
-        differentiable = isinstance(raw, Tensor) and raw.is_floating_point()
-        if not differentiable or raw._h in self.constant:
-            if grad is not None:
-                raise RuntimeError(
-                    f"Function's jvp returned a gradient at position {place}, but  the "
-                    "corresponding forward output is not a differentiable Tensor.You should return "
-                    "None at that position instead."
-                )
-            return
-        if raw._h in self.dirty and self._is_written(raw, grad):
-            return
-        if grad is None:
-            raise RuntimeError(
-                "Expected both tensor and its forward grad to be floating point or complex"
-            )
-        if result._is_view() and raw._h not in self.dirty and not grad._is_view():
-            raise RuntimeError(
-                "A custom Function's forward is returning a view (or an input as-is) but the jvp "
-                "is not returning a view."
-            )
-        _C["_set_fw_grad"](result, grad)
-
-    def _is_written(self, raw: Any, grad: Any) -> bool:
-        """Whether forward wrote to an input with a tangent, which jvp has to write to then."""
-        at = [k for k, t in enumerate(self.tensors) if t is not None and t._h == raw._h]
-        if not at or self.tangents[at[0]] is None:
-            return False
-        tangent = self.tangents[at[0]]
-        if tangent._version == self.versions[at[0]]:
-            raise RuntimeError(
-                "An inplace custom Function is not modifying the forward mode gradients inplace. "
-                "If the forward is modifying an input inplace, then the jvp function must modify "
-                "the corresponding gradient inplace."
-            )
-        if grad is None or grad._h != tangent._h:
-            raise RuntimeError(
-                "An inplace custom Function is not returning the forward mode gradients as-is. If "
-                "the forward is modifying an input inplace, then the jvp function must modify the "
-                "gradient inplace and return it as-is."
-            )
-        return True
+    def _place(self, raw: Any, result: Any) -> list[int]:
+        """What the engine has to know of an output, which forward returned as `raw`: see Carried
+        in wasm_core/custom.c.
+        """
+        if not isinstance(raw, Tensor) or raw._h in self.constant:
+            return [0, 0, 0, 0]
+        dirty = raw._h in self.dirty
+        at = [k for k, t in enumerate(self.tensors) if dirty and t is not None and t._h == raw._h]
+        if at and self.tangents[at[0]] is not None:
+            return [result._h, 1, self.tangents[at[0]]._h, self.versions[at[0]]]
+        return [result._h, int(dirty), 0, 0]
 
 
 def suspend(tensors: list[Any]) -> _Dual | None:
