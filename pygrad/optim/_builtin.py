@@ -137,3 +137,23 @@ def direction(group: Group, parameter: Tensor, grad: Tensor) -> Tensor:
     if group["weight_decay"] != 0:
         grad = grad.add(parameter, alpha=float(group["weight_decay"]))
     return grad
+
+
+def decayed_direction(group: Group, parameter: Tensor, grad: Tensor) -> Tensor:
+    """As `direction`; but a decoupled decay changes the parameter itself."""
+    if not group["decoupled_weight_decay"]:
+        return direction(group, parameter, grad)
+    parameter.mul_(1 - float(group["lr"]) * float(group["weight_decay"]))
+    return -grad if group["maximize"] else grad
+
+
+def check_adaptive(
+    lr: float | Tensor, betas: tuple[float, float], eps: float, weight_decay: float
+) -> None:
+    """Raise ``ValueError`` in PyTorch's words for numbers out of range, as Adam's kin does."""
+    check_learning_rate(lr)
+    check_not_negative("epsilon value", eps)
+    for index in (0, 1):
+        if not 0.0 <= betas[index] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {index}: {betas[index]}")
+    check_not_negative("weight_decay value", weight_decay)

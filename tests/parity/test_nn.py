@@ -187,6 +187,17 @@ OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
     ("RMSprop", {"lr": 0.01, "momentum": 0.5, "centered": True}),
     ("Adagrad", {"lr": 0.1}),
     ("Adadelta", {}),
+    ("Adamax", {"lr": 0.01}),
+    ("Adamax", {"weight_decay": 0.1, "maximize": True, "betas": (0.5, 0.9)}),
+    ("NAdam", {"lr": 0.01}),
+    ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True, "momentum_decay": 0.1}),
+    ("RAdam", {"lr": 0.01, "betas": (0.5, 0.9)}),
+    ("RAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True}),
+    ("ASGD", {"lr": 0.1, "lambd": 0.1, "t0": 2, "weight_decay": 0.1}),
+    ("Rprop", {}),
+    ("Rprop", {"lr": 0.3, "etas": (0.3, 1.5), "step_sizes": (0.01, 0.4)}),
+    ("Adafactor", {}),
+    ("Adafactor", {"lr": 0.3, "weight_decay": 0.1, "d": 2.0, "eps": (1e-6, 1e-2)}),
 ]
 
 
@@ -219,6 +230,96 @@ def test_optimizer(name: str, options: Any, dtype: str) -> None:
     both(
         run, rtol=1e-5 if dtype == "float32" else 1e-10, atol=1e-6 if dtype == "float32" else 1e-12
     )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"lr": 0.3, "max_iter": 7, "history_size": 2},
+        {"line_search_fn": "strong_wolfe"},
+        {"line_search_fn": "strong_wolfe", "max_iter": 3, "lr": 5.0, "history_size": 3},
+        {"line_search_fn": "other"},
+        {"max_eval": 3},
+    ],
+    ids=str,
+)
+def test_lbfgs(options: Any) -> None:
+    def run(t: Any) -> Any:
+        x = t.tensor([-1.2, 1.0, 0.4], dtype=t.float64, requires_grad=True)
+        y = t.tensor([[0.3]], dtype=t.float64, requires_grad=True)
+        optimizer = t.optim.LBFGS([x, y], **options)
+        found = []
+
+        def closure() -> Any:
+            optimizer.zero_grad()
+            loss = (1 - x[:-1]).square().sum() + 10 * (x[1:] - x[:-1] ** 2).square().sum()
+            loss = loss + (y - x.prod()).square().sum()
+            loss.backward()
+            found.append(loss.item())
+            return loss
+
+        for _ in range(3):
+            found.append(optimizer.step(closure).detach())
+        own = optimizer.state_dict()["state"][0]
+        counts = own["func_evals"], own["n_iter"], len(own["old_dirs"])
+        return found, x.detach(), y.detach(), counts, sorted(own)
+
+    both(run, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("Adamax", {"betas": (1.0, 0.9)}),
+        ("NAdam", {"momentum_decay": -1}),
+        ("RAdam", {"eps": -1.0}),
+        ("ASGD", {"lr": -1.0}),
+        ("Rprop", {"etas": (1.5, 2.0)}),
+        ("Adafactor", {"d": 0.5}),
+        ("Adafactor", {"beta2_decay": 0.5}),
+        ("LBFGS", {"lr": -1.0}),
+    ],
+    ids=str,
+)
+def test_optimizer_refuses(name: str, options: Any) -> None:
+    both(lambda t: getattr(t.optim, name)([t.nn.Parameter(t.ones(2))], **options))
+
+
+@pytest.mark.parametrize(
+    ("how", "use_buffers"),
+    [
+        *((how, False) for how in ("mean", "ema", "ema_multi", "swa", "swa_multi")),
+        *((how, True) for how in ("mean", "ema", "ema_multi", "swa")),
+    ],
+)
+def test_averaged_model(how: str, use_buffers: bool) -> None:
+    def run(t: Any) -> Any:
+        t.manual_seed(0)
+        utils = t.optim.swa_utils
+        options = {
+            "mean": {},
+            "ema": {"avg_fn": utils.get_ema_avg_fn(0.9)},
+            "ema_multi": {"multi_avg_fn": utils.get_ema_multi_avg_fn(0.9)},
+            "swa": {"avg_fn": utils.get_swa_avg_fn()},
+            "swa_multi": {"multi_avg_fn": utils.get_swa_multi_avg_fn()},
+        }[how]
+        net = t.nn.Sequential(t.nn.Linear(2, 3), t.nn.BatchNorm1d(3)).double()
+        averaged = utils.AveragedModel(net, use_buffers=use_buffers, **options)
+        optimizer = t.optim.SGD(net.parameters(), 0.1)
+        schedule = utils.SWALR(optimizer, 0.5, anneal_epochs=2)
+        rates = []
+        x = t.arange(6.0, dtype=t.float64).reshape(3, 2)
+        for k in range(4):
+            net((x + k).sin()).pow(3).sum().backward()
+            optimizer.step()
+            schedule.step()
+            averaged.update_parameters(net)
+            rates.append(schedule.get_last_lr()[0])
+        utils.update_bn([x, [x * x]], averaged)
+        return rates, list(averaged.state_dict()), list(averaged.state_dict().values()), averaged
+
+    both(run, rtol=1e-5, atol=1e-6)
 
 
 def test_state_dicts_go_from_one_library_to_the_other() -> None:

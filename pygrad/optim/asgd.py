@@ -1,0 +1,98 @@
+"""ASGD: stochastic gradient descent that also keeps the average of where it was."""
+
+from __future__ import annotations
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.optim._builtin import (
+    BuiltinOptimizer,
+    check_learning_rate,
+    check_not_negative,
+    direction,
+    new_step,
+    parameters_with_gradients,
+)
+from pygrad.optim.optimizer import Group, Params
+
+__all__ = ["ASGD"]
+
+
+class ASGD(BuiltinOptimizer):
+    """Averaged stochastic gradient descent (Polyak and Juditsky, 1992).
+
+    p = (1 - lambd * eta) * p - eta * g with eta = lr / (1 + lambd * lr * t)^alpha; from step t0 on,
+    ``state[p]["ax"]`` is the average of p.
+
+    Args:
+        params: parameters, or groups of them.
+        lr: the first step size.
+        lambd: decays the parameters.
+        alpha: how fast the step size falls.
+        t0: when averaging begins.
+        weight_decay: pulls the parameters towards zero.
+        foreach: accepted; there is one implementation.
+        maximize: ascend instead.
+        capturable, differentiable: only ``False``.
+
+    Raises:
+        ValueError: a number is out of range.
+        NotImplementedError: ``capturable=True`` or ``differentiable=True``.
+
+    Example:
+        >>> import pygrad
+        >>> w = pygrad.ones(1, requires_grad=True)
+        >>> optimizer = pygrad.optim.ASGD([w], lr=0.5, lambd=0.0)
+        >>> w.grad = pygrad.ones(1)
+        >>> optimizer.step()
+        >>> w.item()
+        0.5
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_learning_rate(lr)
+        check_not_negative("weight_decay value", weight_decay)
+        defaults = {
+            "lr": lr,
+            "lambd": lambd,
+            "alpha": alpha,
+            "t0": t0,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def _update(self, group: Group) -> None:
+        lr, lambd = float(group["lr"]), group["lambd"]
+        for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
+            own = self.state[parameter]
+            if not own:
+                own["step"] = new_step()
+                own["eta"] = new_step(lr)
+                own["mu"] = new_step(1.0)
+                own["ax"] = pygrad.zeros_like(parameter)
+            own["step"].add_(1)
+            step, eta, mu = (own[key].item() for key in ("step", "eta", "mu"))
+            grad = direction(group, parameter, grad)
+            parameter.mul_(1 - lambd * eta).add_(grad, alpha=-eta)
+            average = own["ax"]
+            if mu == 1:
+                average.copy_(parameter)
+            else:
+                average.add_(parameter.sub(average).mul_(mu))
+            own["eta"].copy_(new_step(lr / (1 + lambd * lr * step) ** group["alpha"]))
+            own["mu"].copy_(new_step(1 / max(1, step - group["t0"])))

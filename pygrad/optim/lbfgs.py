@@ -1,0 +1,290 @@
+"""L-BFGS: steps along what the last gradients tell of the curvature, with a line search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.optim.optimizer import Optimizer, Params
+
+__all__ = ["LBFGS"]
+
+
+class LBFGS(Optimizer):
+    """L-BFGS: a step calls the closure many times.
+
+    Args:
+        params: parameters, in one group.
+        lr: the length of a step, or where the line search begins.
+        max_iter: updates a step at most.
+        max_eval: calls of the closure a step at most; by default 5/4 of `max_iter`.
+        tolerance_grad: stop where no gradient is larger.
+        tolerance_change: stop where parameters or loss change less.
+        history_size: how many updates the curvature is learnt from.
+        line_search_fn: None or "strong_wolfe".
+
+    Raises:
+        ValueError: several groups, or a learning rate that is negative.
+        RuntimeError: another line search.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.zeros(2, requires_grad=True)
+        >>> optimizer = pygrad.optim.LBFGS([x], line_search_fn="strong_wolfe")
+        >>> def closure():
+        ...     optimizer.zero_grad()
+        ...     loss = ((x - pygrad.tensor([1.0, 2.0])) ** 2).sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> _ = optimizer.step(closure)
+        >>> [round(number, 4) for number in x.tolist()]
+        [1.0, 2.0]
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if not lr >= 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        defaults = {
+            "lr": lr,
+            "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad,
+            "tolerance_change": tolerance_change,
+            "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }
+        super().__init__(params, defaults)
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+        self._params: list[Tensor] = self.param_groups[0]["params"]
+
+    def _gradient(self) -> Tensor:
+        """All gradients in a row, zeros for those that are not there."""
+        parts = [
+            p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1) for p in self._params
+        ]
+        return pygrad.cat(parts)
+
+    def _move(self, length: Any, along: Tensor) -> None:
+        start = 0
+        for p in self._params:
+            p.add_(along[start : start + p.numel()].view_as(p), alpha=float(length))
+            start += p.numel()
+
+    def _evaluated(
+        self, closure: Callable[[], Any], origin: list[Tensor], along: Tensor, length: Any
+    ) -> _Point:
+        """Loss and gradient at a length along a direction, from where the parameters stay."""
+        self._move(length, along)
+        loss = float(closure())
+        gradient = self._gradient()
+        for p, value in zip(self._params, origin, strict=True):
+            p.copy_(value)
+        return _Point(length, loss, gradient, gradient.dot(along))
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Minimise the loss for some iterations.
+
+        Args:
+            closure: computes the loss and its gradients anew, and returns the loss.
+
+        Returns:
+            The loss before the first of them.
+        """
+        if closure is None:
+            raise TypeError("LBFGS.step() missing 1 required positional argument: 'closure'")
+        with pygrad.no_grad():
+            return self._minimise(pygrad.enable_grad()(closure))
+
+    def _minimise(self, closure: Callable[[], Any]) -> Any:
+        group = self.param_groups[0]
+        lr, search = group["lr"], group["line_search_fn"]
+        state = self.state[self._params[0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        first = closure()
+        loss = float(first)
+        calls = 1
+        state["func_evals"] += 1
+        gradient = self._gradient()
+        if gradient.abs().max() <= group["tolerance_grad"]:
+            return first
+        for iteration in range(1, group["max_iter"] + 1):
+            state["n_iter"] += 1
+            along = self._direction(state, gradient, group["history_size"])
+            state["prev_flat_grad"] = gradient.clone()
+            state["prev_loss"] = before = loss
+            length = lr
+            if state["n_iter"] == 1:
+                length = min(1.0, 1.0 / gradient.abs().sum()) * lr
+            state["t"] = length
+            slope = gradient.dot(along)
+            if slope > -group["tolerance_change"]:
+                break
+            made = 0
+            if search is not None:
+                if search != "strong_wolfe":
+                    raise RuntimeError("only 'strong_wolfe' is supported")
+                origin = [p.clone() for p in self._params]
+                here = _Point(0, loss, gradient.clone(), slope)
+
+                def at(length: Any, origin: Any = origin, along: Tensor = along) -> _Point:
+                    return self._evaluated(closure, origin, along, length)
+
+                found, made = _strong_wolfe(at, here, length, along.abs().max())
+                loss, gradient, length = found.loss, found.gradient, found.length
+                self._move(length, along)
+            else:
+                self._move(length, along)
+                if iteration != group["max_iter"]:
+                    loss, made = float(closure()), 1
+                    gradient = self._gradient()
+            state["t"] = length
+            calls += made
+            state["func_evals"] += made
+            if (
+                calls >= group["max_eval"]
+                or gradient.abs().max() <= group["tolerance_grad"]
+                or along.mul(length).abs().max() <= group["tolerance_change"]
+                or abs(loss - before) < group["tolerance_change"]
+            ):
+                break
+        return first
+
+    def _direction(self, state: dict[str, Any], gradient: Tensor, size: int) -> Tensor:
+        """Downhill, as the past updates see it: the two loops of L-BFGS."""
+        if state["n_iter"] == 1:
+            state.update(d=gradient.neg(), old_dirs=[], old_stps=[], ro=[], H_diag=1)
+            return state["d"]  # type: ignore[no-any-return]
+        ys, ss, ro = state["old_dirs"], state["old_stps"], state["ro"]
+        y, s = gradient.sub(state["prev_flat_grad"]), state["d"].mul(float(state["t"]))
+        curvature = y.dot(s)
+        if curvature > 1e-10:
+            if len(ys) == size:
+                for past in (ys, ss, ro):
+                    past.pop(0)
+            ys.append(y)
+            ss.append(s)
+            ro.append(1.0 / curvature)
+            state["H_diag"] = curvature / y.dot(y)
+        weights: list[Any] = [None] * len(ys)
+        q = gradient.neg()
+        for i in reversed(range(len(ys))):
+            weights[i] = ss[i].dot(q) * ro[i]
+            q.add_(ys[i], alpha=-weights[i].item())
+        q = q.mul(state["H_diag"])
+        for i in range(len(ys)):
+            q.add_(ss[i], alpha=(weights[i] - ys[i].dot(q) * ro[i]).item())
+        state["d"], state["al"] = q, weights
+        return q
+
+
+# ------------------------------------------------------------------ the line search
+
+
+class _Point(NamedTuple):
+    """A length along the direction, with loss, gradient and slope there."""
+
+    length: Any
+    loss: float
+    gradient: Tensor
+    slope: Any
+
+
+_ENOUGH, _FLAT = 1e-4, 0.9
+"""The constants of the Wolfe conditions."""
+_MOST = 25
+
+
+def _cubic(a: _Point, b: _Point, bounds: tuple[Any, Any] | None = None) -> Any:
+    """The minimum of the cubic through two points with their slopes, within bounds."""
+    low, high = bounds or (min(a.length, b.length), max(a.length, b.length))
+    left, right = (a, b) if a.length <= b.length else (b, a)
+    d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.length - b.length)
+    square = d1**2 - a.slope * b.slope
+    if square < 0:
+        return (low + high) / 2.0
+    d2 = square.sqrt()
+    share = (right.slope + d2 - d1) / (right.slope - left.slope + 2 * d2)
+    found = right.length - (right.length - left.length) * share
+    return min(max(found, low), high)
+
+
+def _strong_wolfe(
+    at: Callable[[Any], _Point], here: _Point, length: Any, largest: Tensor
+) -> tuple[_Point, int]:
+    """A point that is low and flat enough, and how many were looked at (Nocedal and Wright)."""
+    last, new = here, at(length)
+    looked, turns = 1, 0
+    bracket: list[_Point] = []
+    while turns < _MOST:
+        if _too_high(new, here) or (turns > 1 and new.loss >= last.loss):
+            bracket = [last, new]
+            break
+        if abs(new.slope) <= -_FLAT * here.slope:
+            return new, looked
+        if new.slope >= 0:
+            bracket = [last, new]
+            break
+        least = new.length + 0.01 * (new.length - last.length)
+        last, new = new, at(_cubic(last, new, (least, new.length * 10)))
+        looked += 1
+        turns += 1
+    else:
+        bracket = [here, new]
+    best, more = _zoom(at, here, bracket, largest, turns)
+    return best, looked + more
+
+
+def _too_high(point: _Point, here: _Point) -> bool:
+    return bool(point.loss > here.loss + _ENOUGH * point.length * here.slope)
+
+
+def _zoom(
+    at: Callable[[Any], _Point], here: _Point, bracket: list[_Point], largest: Tensor, turns: int
+) -> tuple[_Point, int]:
+    """Narrows a bracket around a point that will do; the lower end when it has become too small."""
+    looked = 0
+    stuck = done = False
+    low = 0 if bracket[0].loss <= bracket[1].loss else 1
+    while not done and turns < _MOST:
+        lengths = [point.length for point in bracket]
+        if abs(lengths[1] - lengths[0]) * largest < 1e-9:
+            break
+        length = _cubic(bracket[0], bracket[1])
+        top, bottom = max(lengths), min(lengths)
+        margin = 0.1 * (top - bottom)
+        close = min(top - length, length - bottom) < margin
+        if close and (stuck or length >= top or length <= bottom):
+            nearer_top = abs(length - top) < abs(length - bottom)
+            length = top - margin if nearer_top else bottom + margin
+            stuck = False
+        else:
+            stuck = bool(close)
+        new = at(length)
+        looked += 1
+        turns += 1
+        if _too_high(new, here) or new.loss >= bracket[low].loss:
+            bracket[1 - low] = new
+            low = 0 if bracket[0].loss <= bracket[1].loss else 1
+            continue
+        if abs(new.slope) <= -_FLAT * here.slope:
+            done = True
+        elif new.slope * (bracket[1 - low].length - bracket[low].length) >= 0:
+            bracket[1 - low] = bracket[low]
+        bracket[low] = new
+    return bracket[low], looked

@@ -1,0 +1,107 @@
+"""RAdam: Adam whose first steps, of which too little is known, are rectified."""
+
+from __future__ import annotations
+
+import math
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.optim._builtin import (
+    BuiltinOptimizer,
+    check_adaptive,
+    decayed_direction,
+    new_step,
+    parameters_with_gradients,
+)
+from pygrad.optim.optimizer import Group, Params
+
+__all__ = ["RAdam"]
+
+
+class RAdam(BuiltinOptimizer):
+    """RAdam (Liu and others, 2019).
+
+    With m and v as in Adam, and rho(t) the length of the average that v is at step t:
+    p = p - lr * m / (1 - beta1^t), times r(t) * sqrt(1 - beta2^t) / (sqrt(v) + eps) once rho > 5.
+
+    Args:
+        params: parameters, or groups of them.
+        lr: multiplies the update.
+        betas: the weights of the past in m and v.
+        eps: added to the root.
+        weight_decay: pulls the parameters towards zero.
+        decoupled_weight_decay: decay the parameters themselves, as AdamW does.
+        foreach: accepted; there is one implementation.
+        maximize: ascend instead.
+        capturable, differentiable: only ``False``.
+
+    Raises:
+        ValueError: a number is out of range.
+        NotImplementedError: ``capturable=True`` or ``differentiable=True``.
+
+    Example:
+        >>> import pygrad
+        >>> w = pygrad.ones(1, requires_grad=True)
+        >>> optimizer = pygrad.optim.RAdam([w], lr=0.1)
+        >>> w.grad = pygrad.ones(1)
+        >>> optimizer.step()
+        >>> round(w.item(), 4)
+        0.9
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_adaptive(lr, betas, eps, weight_decay)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _update(self, group: Group) -> None:
+        beta1, beta2 = group["betas"]
+        for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
+            own = self.state[parameter]
+            if not own:
+                own["step"] = new_step()
+                own["exp_avg"] = pygrad.zeros_like(parameter)
+                own["exp_avg_sq"] = pygrad.zeros_like(parameter)
+            own["step"].add_(1)
+            step = own["step"].item()
+            grad = decayed_direction(group, parameter, grad)
+            own["exp_avg"].lerp_(grad, 1 - beta1)
+            own["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+            update = own["exp_avg"].div(1 - beta1**step).mul_(float(group["lr"]))
+            rectified = _rectification(step, beta2)
+            if rectified:
+                scale = own["exp_avg_sq"].sqrt().add_(group["eps"])
+                update.mul_(math.sqrt(1 - beta2**step) / scale).mul_(rectified)
+            parameter.sub_(update)
+
+
+def _rectification(step: float, beta2: float) -> float:
+    """r(t), or 0 where the average is of too few steps."""
+    limit = 2 / (1 - beta2) - 1
+    rho = limit - 2 * step * beta2**step / (1 - beta2**step)
+    if rho <= 5:
+        return 0.0
+    return math.sqrt((rho - 4) * (rho - 2) * limit / ((limit - 4) * (limit - 2) * rho))

@@ -1,0 +1,90 @@
+"""Rprop: each parameter has a step size of its own, and only signs of gradients count."""
+
+from __future__ import annotations
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.optim._builtin import (
+    BuiltinOptimizer,
+    check_learning_rate,
+    new_step,
+    parameters_with_gradients,
+)
+from pygrad.optim.optimizer import Group, Params
+
+__all__ = ["Rprop"]
+
+
+class Rprop(BuiltinOptimizer):
+    """Resilient backpropagation (Riedmiller and Braun, 1993).
+
+    Where the gradient kept its sign the step size grows by the second eta, where it changed it
+    falls by the first and nothing moves; then p = p - sign(g) * step size.
+
+    Args:
+        params: parameters, or groups of them.
+        lr: the first step size.
+        etas: what step sizes fall and grow by.
+        step_sizes: the smallest and the largest one.
+        foreach: accepted; there is one implementation.
+        maximize: ascend instead.
+        capturable, differentiable: only ``False``.
+
+    Raises:
+        ValueError: a number is out of range.
+        NotImplementedError: ``capturable=True`` or ``differentiable=True``.
+
+    Example:
+        >>> import pygrad
+        >>> w = pygrad.ones(1, requires_grad=True)
+        >>> optimizer = pygrad.optim.Rprop([w], lr=0.5)
+        >>> w.grad = pygrad.full((1,), 9.0)
+        >>> optimizer.step()
+        >>> w.item()
+        0.5
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_learning_rate(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        defaults = {
+            "lr": lr,
+            "etas": etas,
+            "step_sizes": step_sizes,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def _update(self, group: Group) -> None:
+        falling, growing = group["etas"]
+        smallest, largest = group["step_sizes"]
+        for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
+            own = self.state[parameter]
+            if not own:
+                own["step"] = new_step()
+                own["prev"] = pygrad.zeros_like(parameter)
+                own["step_size"] = pygrad.full_like(grad, float(group["lr"]))
+            own["step"].add_(1)
+            grad = -grad if group["maximize"] else grad.clone()
+            kept = grad * own["prev"]
+            factor = pygrad.ones_like(kept)
+            factor.masked_fill_(kept > 0, growing).masked_fill_(kept < 0, falling)
+            own["step_size"].mul_(factor).clamp_(smallest, largest)
+            grad.masked_fill_(kept < 0, 0)
+            parameter.addcmul_(grad.sign(), own["step_size"], value=-1)
+            own["prev"].copy_(grad)
