@@ -267,7 +267,7 @@ _call, _call_long, _result, _trap = e.call, e.call_long, e.result_slot, e.trap_s
 _released, _pop, _get_kind = e.released, e.released.pop, KINDS.get
 _hand_over_rest = e.hand_over_rest
 _memory, _frame, _ints, _unsigned = e.memory, e.frame, e.ints, e.unsigned
-_KEYWORDS, _DATA = e.KEYWORDS, e.DATA
+_KEYWORDS, _NAMES, _DATA = e.KEYWORDS, e.KEYWORDS << 2, e.DATA
 
 
 def _header(row: int, positional: int, keywords: int, mode: int) -> int:
@@ -285,11 +285,151 @@ def _is_long(args: Sequence[Any]) -> bool:
     return not args
 
 
+_PLAIN: Final = {
+    K_TENSOR: (e.TENSOR, "q"),
+    K_INT: (e.INT, "q"),
+    K_FLOAT: (e.FLOAT, "d"),
+    K_BOOL: (e.BOOL, "q"),
+    K_NONE: (e.NONE, "q"),
+    K_DTYPE: (e.DTYPE, "q"),
+    K_STR: (0, "q"),
+    K_LIST: (0, "q"),
+    K_INDEX: (0, "q"),
+}
+"""Of the kinds that plans know, the tag, 0 where the value tells, and how a slot is packed."""
+_OUTER: Final = {"out", "requires_grad"}
+"""Keywords that say what becomes of the result."""
+
+
+class _Plan:
+    """How arguments of some types, with keywords of some names, are written to a frame.
+
+    Attributes:
+        pack: writes the frame. counts, tags: of its header. tensors, nones, dtypes: their places.
+        apart: the place of the one list, index or text, or -1. names: the ids of the keywords.
+    """
+
+    __slots__ = ("apart", "counts", "dtypes", "names", "nones", "pack", "tags", "tensors")
+
+    def __init__(self, kinds: list[int], n_positional: int, names: list[int]) -> None:
+        self.pack = struct.Struct("<iHBBQq" + "".join(_PLAIN[k][1] for k in kinds)).pack_into
+        self.counts = n_positional | len(names) << 8
+        self.tags = sum(_PLAIN[kind][0] << (4 * i) for i, kind in enumerate(kinds))
+        self.tensors, self.nones, self.dtypes = (
+            tuple(i for i, found in enumerate(kinds) if found == kind)
+            for kind in (K_TENSOR, K_NONE, K_DTYPE)
+        )
+        self.apart = next((i for i, kind in enumerate(kinds) if not _PLAIN[kind][0]), -1)
+        self.names = struct.pack(f"<{len(names)}i", *names)
+
+
+_plans: Final[dict[tuple[Any, ...], _Plan | None]] = {}
+"""By the types of the arguments and the names of keywords; None for those that have no plan."""
+
+
+def _plan(key: tuple[Any, ...], args: Sequence[Any], kwargs: dict[str, Any]) -> _Plan | None:
+    """Makes and keeps the plan for arguments like these."""
+    values = (*args, *kwargs.values())
+    kinds = [_kind_of(v) if (kind := _get_kind(type(v))) is None else kind for v in values]
+    known = len(kinds) <= 16 and _PLAIN.keys() >= set(kinds) and not kwargs.keys() & _OUTER
+    made = None
+    if known and sum(not _PLAIN[kind][0] for kind in kinds) <= 1:
+        made = _Plan(kinds, len(args), [_keywords.get(name) or _intern(name) for name in kwargs])
+    _plans[key] = made
+    return made
+
+
+def _laid_out(value: Any) -> tuple[int, int, bytes]:
+    """Tag, slot and bytes of a text, an index or a short list of tensors or ints.
+
+    Raises: struct.error: of anything else.
+    """
+    kind = type(value)
+    if kind is str:
+        raw = value.encode() + b"\0"
+        if len(raw) <= e.DATA_BYTES:
+            return e.STR, _DATA, raw
+    elif kind is Index:
+        n = len(value.words)
+        if n <= 32:
+            return e.INDEX, _DATA | n << 32, _WORDS[n].pack(*value.words)
+    elif (n := len(value)) <= 32:
+        slot = _DATA | n << 32 | (kind is list) << 62
+        kinds = {_get_kind(found) for found in set(map(type, value))}
+        if kinds == _TENSORS_ALONE:
+            return e.TENSORS, slot, _WORDS[n].pack(*[item._h for item in value])
+        if kinds == _INTS_ALONE:
+            return e.INTS, slot, _WORDS[n].pack(*value)
+    raise struct.error
+
+
+_TENSORS_ALONE, _INTS_ALONE = {K_TENSOR}, {K_INT}
+
+
 def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Calls the op that starts at `row` in the table.
 
     Raises: whatever the engine says, with PyTorch's type and message.
     """
+    slots: list[Any] = [*args]
+    if kwargs:
+        values = kwargs.values()
+        slots += values
+        key: tuple[Any, ...] = (*map(type, args), *kwargs, *map(type, values))
+    else:
+        key = tuple(map(type, args))
+    try:
+        plan = _plans[key]
+    except KeyError:
+        plan = _plan(key, args, kwargs)
+    if plan is None or _owner.busy or (row in LONG and _is_long(args)):
+        return _invoke_any(row, mode, args, kwargs)
+    tensors, tags = plan.tensors, plan.tags
+    _owner.busy = True
+    try:
+        if _mine():
+            for i in tensors:
+                slots[i] = slots[i]._h
+            for i in plan.nones:
+                slots[i] = 0
+            for i in plan.dtypes:
+                slots[i] = slots[i].code
+            try:
+                if (i := plan.apart) >= 0:
+                    tag, slots[i], raw = _laid_out(slots[i])
+                    tags |= tag << (4 * i)
+                    _memory[_DATA : _DATA + len(raw)] = raw
+                plan.pack(_memory, _frame, row, plan.counts, mode, 0, tags, 0, *slots)
+            except struct.error:
+                pass  # another list than those, or an int too large for the engine
+            else:
+                if kwargs:
+                    raw = plan.names
+                    _memory[_NAMES : _NAMES + len(raw)] = raw
+                if _released:
+                    _hand_over_rest()
+                _call()
+                if _trap[0]:
+                    raise e.trapped()
+                r = _result[0]
+                if not 0 < r < _FRESH:
+                    return _finish(r, row, args, kwargs)
+                out = _make()
+                out._h = r
+                if tensors and not tensors[0] and args:
+                    if r == slots[0]:  # of an in-place op: the reference goes with `out`
+                        return args[0]
+                    meta = _unsigned[(r + _META) >> 2]
+                    if meta and _unsigned[(meta + _BASE) >> 2]:
+                        out._b = args[0]
+                return out
+    finally:
+        _owner.busy = False
+    return _invoke_any(row, mode, args, kwargs)
+
+
+def _invoke_any(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """`invoke`, for any arguments and from any thread."""
     get, shift, tags, blob = KINDS.get, 0, 0, None
     slots = []
     if len(args) + len(kwargs) > 16:
@@ -338,7 +478,7 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
         if _trap[0]:
             raise e.trapped()
         r = _result[0]
-        if 0 < r < 4294967296 and not (kwargs and ("out" in kwargs or "requires_grad" in kwargs)):
+        if 0 < r < 4294967296 and not (kwargs and kwargs.keys() & _OUTER):
             first = args[0] if args and get(type(args[0])) == 0 else None
             if first is not None and r == first._h:
                 _released.append(r)
@@ -756,6 +896,42 @@ def subscript(row: int) -> Callable[[Any, Index], Any]:
 
 
 _VIEW = e.VIEW
+
+def maker(row: int) -> Callable[[Sequence[int], dtype | None], Any]:
+    """A function (sizes, dtype or None for the default) -> fresh tensor for an op of these."""
+    heads = _head(row, 0, e.INTS, e.NONE), _head(row, 0, e.INTS, e.DTYPE)
+
+    def make(sizes: Sequence[int], kind: dtype | None) -> Any:
+        n = len(sizes)
+        if n <= 32 and not _owner.busy:
+            _owner.busy = True
+            try:
+                if _mine():
+                    dead = 0
+                    if _released:
+                        dead = _pop()
+                        if _released:
+                            _hand_over_rest()
+                    _WORDS[n].pack_into(_memory, _DATA, *sizes)
+                    _slot[2] = dead
+                    _slot[4] = _DATA | n << 32
+                    if kind is None:
+                        _slot[0], _slot[6] = heads[0], 0
+                    else:
+                        _slot[0], _slot[6] = heads[1], kind.code
+                    _call2(*_call2_places)
+                    r = _slot[0]
+                    if r < _FRESH:
+                        out = _make()
+                        out._h = r
+                        return out
+                    return _other(r, row, (None,))
+            finally:
+                _owner.busy = False
+        return invoke(row, 0, (tuple(sizes), kind), {})
+
+    return make
+
 
 # ------------------------------------------------------------------ calls seen from outside
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import array
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Final
 
 from . import _call, _engine, _ops
@@ -13,12 +14,14 @@ from ._dtypes import ALL, BY_NAME, bool_, device, dtype, float32, float64, int64
 from ._tensor import Tensor, address_of, as_leaf
 
 _memory = _engine.memory
-_EMPTY = _call.ROWS["_empty"]
+_empty = _call.maker(_call.ROWS["_empty"])
 
 
-def empty_for_host(shape: Sequence[int], kind: dtype) -> tuple[Tensor, int]:
-    """An uninitialised contiguous tensor and the address of its elements."""
-    out = _call.invoke(_EMPTY, 0, (tuple(shape), kind), {})
+def empty_for_host(shape: Sequence[int], kind: dtype | None) -> tuple[Tensor, int]:
+    """An uninitialised contiguous tensor, of the default dtype if None, and the address of its
+    elements.
+    """
+    out = _empty(shape, kind)
     return out, address_of(out)
 
 
@@ -47,6 +50,7 @@ def _shape_of(data: Any) -> list[int]:
 
 
 def _flatten(data: Any, shape: Sequence[int], level: int, out: list[Any]) -> None:
+    """Appends the elements of anything that can be nested, and says what cannot."""
     if level == len(shape):
         if isinstance(data, (list, tuple)):
             raise TypeError(f"only number-like data can be nested here, not {type(data).__name__}")
@@ -130,8 +134,8 @@ def _as_number(value: Any, kind: dtype) -> Any:
     return int(value)
 
 
-def _pack(flat: list[Any], kind: dtype) -> array.array[Any]:
-    code = {"?": "b"}.get(kind._format, kind._format)
+def _pack(flat: Sequence[Any], kind: dtype) -> array.array[Any]:
+    code = "b" if kind is bool_ else kind._format
     try:
         return array.array(code, flat)
     except (TypeError, OverflowError):
@@ -151,13 +155,45 @@ def _pack(flat: list[Any], kind: dtype) -> array.array[Any]:
     raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
 
 
+_LISTS, _NUMBERS = {list, tuple}, {float, int, bool}
+
+
+def _plain(data: Any) -> tuple[list[int], Sequence[Any], set[type]] | None:
+    """Sizes, elements and their types of regular lists of Python's own numbers, else None."""
+    shape: list[int] = []
+    flat: Sequence[Any] = [data]
+    types = {type(data)}
+    while types <= _LISTS:
+        if shape:
+            if len(lengths := set(map(len, flat))) > 1:
+                return None
+            shape += lengths
+            flat = list(chain.from_iterable(flat))
+        else:
+            shape.append(len(data))
+            flat = data
+        types = set(map(type, flat))
+        if not types:
+            return None
+    return (shape, flat, types) if types <= _NUMBERS else None
+
+
 def _from_nested(data: Any, kind: dtype | None) -> Tensor:
-    shape = _shape_of(data)
-    flat: list[Any] = []
-    _flatten(data, shape, 0, flat)
-    if kind is None:
-        kind = _infer(flat) if flat else _default_dtype()
-    return from_buffer(_pack(flat, kind), shape, kind) if flat else empty_for_host(shape, kind)[0]
+    found = _plain(data)
+    if found is not None:
+        shape, flat, types = found
+        if kind is None and float not in types:
+            kind = int64 if int in types else bool_
+    else:
+        shape, flat = _shape_of(data), []
+        _flatten(data, shape, 0, flat)
+        if kind is None and flat:
+            kind = _infer(flat)
+    out, at = empty_for_host(shape, kind)
+    if flat:
+        raw = _pack(flat, kind or out.dtype).tobytes()
+        _memory[at : at + len(raw)] = raw
+    return out
 
 
 # ------------------------------------------------------------------ NumPy
@@ -215,9 +251,11 @@ def from_numpy(ndarray: Any) -> Tensor:
     if not ndarray.dtype.isnative:
         raise ValueError("given numpy array has byte order different from the native byte order.")
     out, at = empty_for_host(ndarray.shape, kind)
-    if ndarray.flags.c_contiguous:
-        _memory[at : at + ndarray.nbytes] = ndarray.data.cast("B") if ndarray.size else b""
-    elif ndarray.size:
+    if ndarray.nbytes <= 4096:
+        _memory[at : at + ndarray.nbytes] = ndarray.tobytes()
+    elif ndarray.flags.c_contiguous:
+        _memory[at : at + ndarray.nbytes] = ndarray.data.cast("B")
+    else:
         target = np.frombuffer(_memory[at : at + ndarray.nbytes], dtype=ndarray.dtype).reshape(
             ndarray.shape
         )

@@ -2,32 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _engine, _ops
 from ._dtypes import BY_NAME, dtype
-from ._tensor import Tensor
+from ._tensor import Tensor, address_of
 
 _memory = _engine.memory
 _C = _ops.C
 
 
+def _is_batched(tensor: Tensor) -> bool:
+    """Whether vmap has batched it: then its memory is that of all slices."""
+    return _memory[tensor._h + _engine.layout["flags"]] >= 128
+
+
+def _refuse_batched(tensor: Tensor) -> None:
+    if _is_batched(tensor):
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
 def _elements(tensor: Tensor) -> Any:
     """The elements of a contiguous tensor, in place."""
-    at = tensor.data_ptr()
+    at = address_of(tensor)
     return _memory[at : at + tensor.nbytes].cast(tensor.dtype._format)
+
+
+def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether the elements stand in order without gaps."""
+    step = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if stride != step and size != 1:
+            return False
+        step *= size
+    return True
 
 
 def tolist(tensor: Tensor) -> Any:
     """Nested lists of Python numbers."""
-    if tensor.ndim == 0:
-        return tensor.item()
-    plain = tensor.detach().contiguous()
-    flat: list[Any] = _elements(plain).tolist() if plain.numel() else []
     shape = tensor.shape
+    if not shape:
+        return tensor.item()
     if 0 in shape:
         return _empty_lists(shape, 0)
+    _refuse_batched(tensor)
+    if not _is_dense(shape, tensor.stride()):
+        tensor = _C["_elements"](tensor)
+    flat: list[Any] = _elements(tensor).tolist()
     for size in reversed(shape[1:]):
         flat = [flat[i : i + size] for i in range(0, len(flat), size)]
     return flat
@@ -40,16 +62,17 @@ def _empty_lists(shape: Any, level: int) -> list[Any]:
 
 
 class _Exported:
-    """The owner of a NumPy view: keeps a tensor and its export alive as long as any array over
-    it.
+    """The owner of a NumPy view: keeps an alias of a tensor, and its export, alive as long as any
+    array over it.
     """
 
     __slots__ = ("__array_interface__", "exported", "tensor")
 
+    tensor: Tensor
+
     def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
         self.exported = False
-        at = _C["_export"](tensor)
+        self.tensor = tensor = _C["_export"](tensor)
         self.exported = True
         size, kind = tensor.itemsize, tensor.dtype
         letter = "f" if kind.is_floating_point else "i" if kind.is_signed else "u"
@@ -58,7 +81,7 @@ class _Exported:
             "shape": tuple(tensor.shape),
             "strides": tuple(stride * size for stride in tensor.stride()),
             "typestr": "|b1" if kind.name == "bool" else f"<{letter}{size}",
-            "data": (_engine.base_address + at, False),
+            "data": (_engine.base_address + address_of(tensor), False),
         }
 
     def __del__(self) -> None:
@@ -66,17 +89,11 @@ class _Exported:
             _engine.released.append(self.tensor._h | 1)
 
 
-def _is_batched(tensor: Tensor) -> bool:
-    """Whether vmap has batched it: then its memory is that of all slices."""
-    return _engine.memory[tensor._h + _engine.layout["flags"]] >= 128
-
-
 def to_numpy(tensor: Tensor, force: bool) -> Any:
     """An array over the tensor's own memory."""
     import numpy as np
 
-    if _is_batched(tensor):
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+    _refuse_batched(tensor)
     if tensor.requires_grad:
         if not force and _ops.SPACES["f"]["is_grad_enabled"]():
             raise RuntimeError(
@@ -84,7 +101,7 @@ def to_numpy(tensor: Tensor, force: bool) -> Any:
                 "instead."
             )
         tensor = tensor.detach()
-    return np.asarray(_Exported(_C["_data"](tensor)))
+    return np.asarray(_Exported(tensor))
 
 
 def _owner(array: Any) -> _Exported | None:
@@ -111,11 +128,7 @@ def shared_again(array: Any, kind: dtype) -> Tensor | None:
 
 def to_bytes(tensor: Tensor) -> bytes:
     """The elements in logical order, NaNs canonical: equal on every host."""
-    plain = tensor.detach().clone().contiguous()
-    at = _C["_export"](plain)
-    raw = bytes(_memory[at : at + plain.nbytes])
-    _engine.released.append(plain._h | 1)
-    return raw
+    return bytes(_elements(_C["_elements"](tensor)).cast("B"))
 
 
 # ------------------------------------------------------------------ copies and pickles

@@ -6,6 +6,7 @@ of an object. Attributes that describe a tensor are read from the engine's memor
 
 from __future__ import annotations
 
+import importlib
 import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -553,9 +554,7 @@ class Tensor(Methods, metaclass=_TensorType):
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers (a number for a 0-dim tensor)."""
-        from ._host_data import tolist
-
-        return tolist(self)
+        return _host().tolist(self)
 
     def numpy(self, *, force: bool = False) -> Any:
         """A NumPy array over the same memory: no copy, and it keeps the tensor alive.
@@ -566,9 +565,7 @@ class Tensor(Methods, metaclass=_TensorType):
         Raises:
             RuntimeError: the tensor requires grad (unless `force`, or under no_grad).
         """
-        from ._host_data import to_numpy
-
-        return to_numpy(self, force)
+        return _host().to_numpy(self, force)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         array = self.numpy()
@@ -614,14 +611,10 @@ class Tensor(Methods, metaclass=_TensorType):
                 "torch.nn.utils.weight_norm usage, see "
                 "https://github.com/pytorch/pytorch/pull/103001"
             )
-        from ._host_data import deep_copy
-
-        return deep_copy(self, memo)
+        return _host().deep_copy(self, memo)  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        from ._host_data import reduce_tensor
-
-        return reduce_tensor(self)
+        return _host().reduce_tensor(self)
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self)})
@@ -706,23 +699,28 @@ class Tensor(Methods, metaclass=_TensorType):
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The legacy name of the type, such as 'torch.FloatTensor', or a cast."""
-        from ._host_data import legacy_name
-
-        return legacy_name(self) if dtype is None else self.to(dtype)
+        return _host().legacy_name(self) if dtype is None else self.to(dtype)
 
     def untyped_storage(self) -> Any:
         """The storage, as far as its identity and size go."""
-        from ._host_data import Storage
-
-        return Storage(self)
+        return _host().Storage(self)
 
     storage = typed_storage = untyped_storage
 
     def apply_(self, function: Callable[[Any], Any]) -> Tensor:
         """Replaces each element by ``function(element)``. Slow, for CPU tensors, as in PyTorch."""
-        from ._host_data import apply_
+        return _host().apply_(self, function)  # type: ignore[no-any-return]
 
-        return apply_(self, function)
+
+def _host() -> Any:
+    """_host_data.py, which needs this module."""
+    global _host_data
+    if _host_data is None:
+        _host_data = importlib.import_module("._host_data", __package__)
+    return _host_data
+
+
+_host_data: Any = None
 
 
 def address_of(tensor: Tensor) -> int:

@@ -6,6 +6,7 @@ import copy
 import gc
 import os
 import pickle
+import struct
 import subprocess
 import sys
 import threading
@@ -29,6 +30,111 @@ def python(code: str, **environment: str) -> str:
     assert done.returncode == 0, done.stderr
     assert not done.stderr
     return done.stdout.strip()
+
+
+# ------------------------------------------------------------------ calls
+
+
+@pytest.mark.parametrize(
+    ("short", "same"),
+    [
+        (lambda x: x.view(3, 2), lambda x: x.view((3, 2))),
+        (lambda x: x.sum(0), lambda x: x.sum(dim=[0], keepdim=False, dtype=None)),
+        (lambda x: x.permute(1, 0), lambda x: x.permute(dims=(1, 0))),
+        (lambda x: x.max(1).values, lambda x: pygrad.max(input=x, axis=1)[0]),
+        (lambda x: x.max(dim=1).values, lambda x: pygrad.max(x, 1, False)[0]),
+        (lambda x: x.clamp(2, 4), lambda x: x.clamp(min=2.0, max=4)),
+        (lambda x: x.reshape(-1), lambda x: x.reshape(shape=[pygrad.tensor(6)])),
+        (lambda x: x.expand(2, 2, 3), lambda x: x.expand(pygrad.Size([2, 2, 3]))),
+        (lambda x: x.to(pygrad.float64), lambda x: x.to(dtype=pygrad.float64, copy=False)),
+        (lambda x: pygrad.cat([x, x]), lambda x: pygrad.cat((x, x.detach()), dim=-2)),
+        (lambda x: pygrad.zeros(2, 3), lambda x: pygrad.zeros(size=(2, 3), dtype=x.dtype)),
+        (lambda x: x.new_full((2,), 3), lambda x: x.new_full([2], fill_value=3.0)),
+        (lambda x: x[1, 2], lambda x: x[pygrad.tensor(1)][2]),
+    ],
+)
+def test_spellings_of_a_call_are_equal(short: Any, same: Any) -> None:
+    x = pygrad.arange(6.0).reshape(2, 3)
+    for _ in range(2):  # the first call of a kind makes its plan
+        mine, other = short(x), same(x)
+        assert mine.dtype is other.dtype
+        assert mine.shape == other.shape
+        assert mine.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda x: x.sum(1 << 70), ValueError),
+        (lambda x: x.view(1 << 70, 2), ValueError),
+        (lambda x: x.view([1 << 70, 2]), TypeError),
+        (lambda x: pygrad.cat([x, "x"]), TypeError),
+        (lambda x: pygrad.cat([x, 1]), TypeError),
+        (lambda x: x.to("nowhere" * 2000), RuntimeError),
+        (lambda x: x.sum(0, dimension=1), TypeError),
+        (lambda x: x.max(1, False, 2), TypeError),
+    ],
+)
+def test_arguments_that_fit_no_frame_raise(call: Any, error: Any) -> None:
+    x = pygrad.ones(2, 3)
+    for _ in range(2):
+        with pytest.raises(error):
+            call(x)
+    assert x.sum(0).tolist() == [2.0, 2.0, 2.0]
+
+
+def test_error_of_a_callback_is_not_taken_for_one_of_packing() -> None:
+    runs = []
+
+    def hook(grad: Any) -> None:
+        runs.append(grad)
+        raise struct.error("the hook's own")
+
+    x = pygrad.ones(2, requires_grad=True)
+    x.register_hook(hook)
+    with pytest.raises(struct.error, match="own"):
+        pygrad.autograd.backward(x.sum())
+    with pytest.raises(struct.error, match="own"):
+        x.sum().backward(pygrad.tensor(1.0), retain_graph=True)
+    assert len(runs) == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "shape", "dtype"),
+    [
+        (1.5, (), "float32"),
+        (True, (), "bool"),
+        ([], (0,), "float32"),
+        ([[], []], (2, 0), "float32"),
+        ([1, 2.5, True], (3,), "float32"),
+        ([1, True], (2,), "int64"),
+        ([[1, 2], (3, 4)], (2, 2), "int64"),
+        ([[[1.0]], [[2.0]]], (2, 1, 1), "float32"),
+        ([pygrad.tensor(1), 2], (2,), "int64"),
+        (range(3), (3,), "int64"),
+    ],
+)
+def test_lists_make_tensors(data: Any, shape: Any, dtype: str) -> None:
+    made = pygrad.tensor(data)
+    assert (made.shape, made.dtype) == (shape, getattr(pygrad, dtype))
+    assert made.tolist() == pygrad.tensor(made.tolist(), dtype=made.dtype).tolist()
+
+
+def test_default_dtype_is_that_of_lists() -> None:
+    pygrad.set_default_dtype(pygrad.float64)
+    try:
+        assert pygrad.tensor([1, 2.5]).dtype is pygrad.float64
+    finally:
+        pygrad.set_default_dtype(pygrad.float32)
+
+
+def test_tolist_reads_any_strides() -> None:
+    x = pygrad.arange(6).reshape(2, 3)
+    assert x.t().tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert x[:, ::2].tolist() == [[0, 2], [3, 5]]
+    assert x[1:, 1:].tolist() == [[4, 5]]
+    assert x[0].expand(2, 3).tolist() == [[0, 1, 2], [0, 1, 2]]
+    assert x[:, :0].tolist() == [[], []]
 
 
 # ------------------------------------------------------------------ identity

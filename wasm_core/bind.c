@@ -80,6 +80,7 @@ typedef struct {
 typedef struct {
   int32_t n_args, n_positional;
   bool gathers; /* flagged v or V: takes tensors one by one where it has a list */
+  bool overloaded; /* the next row is of the same name */
   int32_t inplace_at; /* of a row flagged N: the argument that asks for the in-place form; 0 if none */
   Arg args[PG_MAX_ARGS];
 } Schema;
@@ -163,6 +164,12 @@ static bool parse_arg(const char *s, const char *end, Arg *a) {
   return true;
 }
 
+static bool same_name(int a, int b) {
+  const char *x = op_rows[a].schema, *y = op_rows[b].schema;
+  size_t n = (size_t)(strchr(x, '(') - x);
+  return strncmp(x, y, n + 1) == 0;
+}
+
 static Schema *schema_of(int row) {
   if (!schemas) schemas = mem_permanent((size_t)n_op_rows * sizeof *schemas);
   if (!schemas || schemas[row]) return schemas ? schemas[row] : NULL;
@@ -181,6 +188,7 @@ static Schema *schema_of(int row) {
     for (p = end; *p == ',' || *p == ' ';) p++;
   }
   s->gathers = strpbrk(op_rows[row].flags, "vV") != NULL;
+  s->overloaded = row + 1 < n_op_rows && same_name(row, row + 1);
   for (int i = 0; i < s->n_args; i++)
     if (strchr(op_rows[row].flags, 'N') && strcmp(name_text(s->args[i].name), "inplace") == 0) s->inplace_at = i;
   return schemas[row] = s;
@@ -350,19 +358,21 @@ static bool gathers_tensors(const Row *row, const PgFrame *f, int k) {
   return strchr(row->flags, 'V') || (strchr(row->flags, 'v') && tag_of(f, k) == TAG_TENSOR);
 }
 
-/* (None, None) looks like a list of absent tensors; where ints are wanted, None is INT64_MIN. */
-static Value nones_as_ints(Value v) {
+/* Where ints are wanted: a list of integers of one element each. None, which looks like an absent tensor, is INT64_MIN. */
+static Value tensors_as_ints(Value v) {
   const int64_t *handles = v.p;
-  for (int i = 0; i < v.n; i++)
-    if (handles[i]) return v;
   int64_t *ints = scratch_array(v.n ? v.n : 1, sizeof *ints);
-  for (int i = 0; ints && i < v.n; i++) ints[i] = INT64_MIN;
+  for (int i = 0; ints && i < v.n; i++) {
+    const Tensor *t = (const Tensor *)(uintptr_t)handles[i];
+    if (t && (t->numel != 1 || t->flags & FLAG_BATCHED || dtype_is_float((DType)t->dtype))) return v;
+    ints[i] = t ? tensor_get_i(t, 0) : INT64_MIN;
+  }
   return ints ? (Value){.tag = TAG_INTS, .n = v.n, .p = ints} : v;
 }
 
 static Verdict take(const Schema *s, int arg, Value v, int position, Call *c) {
   if (c->v[arg].tag != TAG_MISSING) return (Verdict){REPEATED, arg, position, s->args[arg].name};
-  if (v.tag == TAG_TENSORS && s->args[arg].type == ARG_INTS) v = nones_as_ints(v);
+  if (v.tag == TAG_TENSORS && (s->args[arg].type == ARG_INTS || s->args[arg].type == ARG_INT_OR_INTS)) v = tensors_as_ints(v);
   if (!fits(&s->args[arg], &v)) return (Verdict){WRONG_TYPE, arg, position, s->args[arg].name};
   c->v[arg] = v;
   return (Verdict){FIT, 0, 0, 0};
@@ -538,12 +548,6 @@ static void explain_overloads(int first, int last, const PgFrame *f, const char 
 
 /* ------------------------------------------------------------ calls */
 
-static bool same_name(int a, int b) {
-  const char *x = op_rows[a].schema, *y = op_rows[b].schema;
-  size_t n = (size_t)(strchr(x, '(') - x);
-  return strncmp(x, y, n + 1) == 0;
-}
-
 static const char *call_name(int row, bool inplace) {
   static char text[128];
   const char *schema = op_rows[row].schema;
@@ -596,8 +600,7 @@ static bool index_of(Value *v) {
 static bool take_quickly(const PgFrame *f, const Schema *s, const Arg *a, int64_t slot, Value *v) {
   *v = value_of(f, v->tag, slot);
   bool list = a->type == ARG_TENSORS;
-  if (v->tag == TAG_TENSOR || (v->tag == TAG_INT && (a->type == ARG_INTS || a->type == ARG_INT_OR_INTS))) return false;
-  if ((list && s->gathers) || !fits(a, v)) return false;
+  if (v->tag == TAG_TENSOR || (list && s->gathers) || !fits(a, v)) return false;
   const int64_t *handles = v->p;
   for (int k = 0; list && k < v->n; k++)
     if (handles[k] && !tensor_is((const Tensor *)(uintptr_t)handles[k])) return false;
@@ -616,38 +619,87 @@ static inline bool bind_value(const PgFrame *f, const Schema *s, int i, int tag,
   return (is_number(v) && type == ARG_TENSOR_OR_SCALAR) || take_quickly(f, s, &s->args[i], slot, v);
 }
 
-/* Keywords, each most likely where it stands in the schema. */
-static bool bind_keywords(const PgFrame *f, const Schema *s, Call *c) {
-  for (int i = f->n_positional; i < s->n_args; i++) c->v[i].tag = TAG_MISSING;
-  for (int k = 0, i = f->n_positional; k < f->n_keyword; k++, i++) {
-    if (i >= s->n_args || s->args[i].name != f->keywords[k]) i = find_arg(s, f->keywords[k]);
-    if (i < 0 || c->v[i].tag != TAG_MISSING) return false;
-    if (!bind_value(f, s, i, tag_of(f, f->n_positional + k), f->slots[f->n_positional + k], &c->v[i])) return false;
-  }
+typedef struct {
+  int32_t row;
+  int n, n_keyword;
+  uint64_t tags; /* of the n positional arguments, the next first */
+  const int64_t *slots;
+  uint8_t mode;
+} Given;
+
+/* NEVER: no conversion can make the arguments fit this row, but the next overload may. UNCLEAR: go the long way. */
+typedef enum { NEVER, UNCLEAR, BOUND } Quick;
+
+/* Whether positional argument i is where ints one by one may stand for a list. */
+static bool is_gathering(const Schema *s, const Given *g, int i) {
+  uint8_t type = s->args[i].type;
+  return i == s->n_positional - 1 && i == (g->mode & PG_METHOD ? 1 : 0) && (type == ARG_INTS || (type == ARG_INT_OR_INTS && g->n - i > 1));
+}
+
+/* What `gathers` and `gather` do, for plain ints. */
+static bool gather_quickly(const Schema *s, const Given *g, int i, uint64_t tags, Value *v) {
+  int n = g->n - i;
+  if (s->args[i].expands && s->args[i].count > 1 && n < 2) return false;
+  for (int k = 0; k < n; k++, tags >>= 4)
+    if ((tags & 15) != TAG_INT) return false;
+  int64_t *ints = scratch_array(n, sizeof *ints);
+  if (!ints) return false;
+  memcpy(ints, g->slots + i, (size_t)n * sizeof *ints);
+  *v = (Value){.tag = TAG_INTS, .n = n, .p = ints};
   return true;
 }
 
-/* The common call: values that need no conversion, for the first overload. False: go the long way. */
-static bool bind_quickly(const PgFrame *f, int32_t row, int n, int n_keyword, uint64_t tags, const int64_t *slots, uint8_t mode,
-                         Call *c) {
-  const Schema *s = (uint32_t)row < (uint32_t)n_op_rows ? schema_of(row) : NULL;
-  if (!s || n > s->n_positional) return false;
-  int i = 0;
-  for (; i < n; i++, tags >>= 4)
-    if (!bind_value(f, s, i, (int)(tags & 15), slots[i], &c->v[i])) return false;
-  if (n_keyword && !bind_keywords(f, s, c)) return false;
-  for (; i < s->n_args; i++) {
-    if (n_keyword && c->v[i].tag != TAG_MISSING) continue;
-    if (!s->args[i].has_default) return false;
+/* Keywords for argument i and later ones, each most likely where it stands in the schema. */
+static Quick bind_keywords(const PgFrame *f, const Schema *s, int i, Call *c) {
+  for (int k = i; k < s->n_args; k++) c->v[k].tag = TAG_MISSING;
+  for (int k = 0; k < f->n_keyword; k++, i++) {
+    if (i >= s->n_args || s->args[i].name != f->keywords[k]) i = find_arg(s, f->keywords[k]);
+    if (i < 0) return f->keywords[k] == id_out ? UNCLEAR : NEVER;
+    if (c->v[i].tag != TAG_MISSING) return UNCLEAR;
+    if (!bind_value(f, s, i, tag_of(f, f->n_positional + k), f->slots[f->n_positional + k], &c->v[i])) return UNCLEAR;
+  }
+  return BOUND;
+}
+
+/* One row, if the values need no conversion. */
+static Quick bind_row_quickly(const PgFrame *f, const Schema *s, const Given *g, Call *c) {
+  int i = 0, last = s->n_positional - 1;
+  if (g->n > s->n_positional && (last < 0 || !is_gathering(s, g, last))) return s->gathers ? UNCLEAR : NEVER;
+  uint64_t tags = g->tags;
+  for (; i < g->n; i++, tags >>= 4) {
+    int tag = (int)(tags & 15);
+    if (tag == TAG_INT && is_gathering(s, g, i)) {
+      if (!gather_quickly(s, g, i, tags, &c->v[i])) return UNCLEAR;
+      i++;
+      break;
+    }
+    if (!bind_value(f, s, i, tag, g->slots[i], &c->v[i])) return UNCLEAR;
+  }
+  Quick found = g->n_keyword ? bind_keywords(f, s, i, c) : BOUND;
+  for (; i < s->n_args && found == BOUND; i++) {
+    if (g->n_keyword && c->v[i].tag != TAG_MISSING) continue;
+    if (!s->args[i].has_default) return UNCLEAR;
     c->v[i] = s->args[i].fallback;
   }
-  c->row = &op_rows[row];
-  c->n_args = s->n_args;
-  c->out.tag = TAG_MISSING;
-  c->inplace = (mode & PG_INPLACE) || (s->inplace_at && c->v[s->inplace_at].i);
-  c->name = NULL;
-  c->result = (Result){.tag = TAG_NONE};
-  return true;
+  return found;
+}
+
+/* The common call: values that need no conversion, for an overload before which none can fit. False: go the long way. */
+static bool bind_quickly(const PgFrame *f, const Given *g, Call *c) {
+  for (int32_t row = g->row; (uint32_t)row < (uint32_t)n_op_rows; row++) {
+    const Schema *s = schema_of(row);
+    Quick found = s ? bind_row_quickly(f, s, g, c) : UNCLEAR;
+    if (found == NEVER && s->overloaded) continue;
+    if (found != BOUND) return false;
+    c->row = &op_rows[row];
+    c->n_args = s->n_args;
+    c->out.tag = TAG_MISSING;
+    c->inplace = (g->mode & PG_INPLACE) || (s->inplace_at && c->v[s->inplace_at].i);
+    c->name = NULL;
+    c->result = (Result){.tag = TAG_NONE};
+    return true;
+  }
+  return false;
 }
 
 bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
@@ -655,7 +707,7 @@ bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
   int n = (int)(head >> 32 & 3);
   uint64_t tags = (uint64_t)head >> 40 & 255;
   uint8_t mode = (uint8_t)(head >> 48);
-  if (bind_quickly(f, (int32_t)head, n, 0, tags, slots, mode, c)) return true;
+  if (bind_quickly(f, &(Given){(int32_t)head, n, 0, tags, slots, mode}, c)) return true;
   f->row = (int32_t)head;
   f->n_positional = (uint8_t)n;
   f->n_keyword = 0;
@@ -668,7 +720,7 @@ bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
 bool bind(PgFrame *f, Call *c) {
   know_names();
   if (f->n_positional + f->n_keyword <= PG_MAX_ARGS &&
-      bind_quickly(f, f->row, f->n_positional, f->n_keyword, f->tags, f->slots, f->mode, c)) return true;
+      bind_quickly(f, &(Given){f->row, f->n_positional, f->n_keyword, f->tags, f->slots, f->mode}, c)) return true;
   int64_t gathered[PG_MAX_ARGS];
   int first = f->row, last = first + 1;
   if (first < 0 || first >= n_op_rows || f->n_positional + f->n_keyword > PG_MAX_ARGS) {

@@ -104,11 +104,12 @@ Tensor *op_elements(Tensor *t) {
   return y;
 }
 
-void op_export(Call *c) {
-  Tensor *t = arg_tensor(c, 0);
-  if (!tensor_export(t)) return;
-  tensor_retain(t); /* until the host ends the export */
-  const DType dtype = (DType)t->dtype;
-  iterate(1, &t, canonicalise, &dtype);
-  ret_int(c, (int64_t)(uintptr_t)tensor_data(t));
+/* An alias of t, whose memory is the host's too until it ends the export. */
+Tensor *op_export(Tensor *t) {
+  Tensor *y = op_data(t);
+  if (!y || !tensor_export(y)) return NULL;
+  tensor_retain(y); /* until then */
+  const DType dtype = (DType)y->dtype;
+  iterate(1, &y, canonicalise, &dtype);
+  return y;
 }

@@ -60,7 +60,7 @@ void op_is_contiguous(Call *c);
 void op_set_default_dtype(DType d);
 void op_repr(Call *c);
 void op_printoptions(Call *c);
-void op_export(Call *c);
+Tensor *op_export(Tensor *t);
 Tensor *op_elements(Tensor *t); /* in order and without history, for a host that copies them out */
 
 #endif
