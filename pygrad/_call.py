@@ -897,6 +897,7 @@ def subscript(row: int) -> Callable[[Any, Index], Any]:
 
 _VIEW = e.VIEW
 
+
 def maker(row: int) -> Callable[[Sequence[int], dtype | None], Any]:
     """A function (sizes, dtype or None for the default) -> fresh tensor for an op of these."""
     heads = _head(row, 0, e.INTS, e.NONE), _head(row, 0, e.INTS, e.DTYPE)
