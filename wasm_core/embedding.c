@@ -130,12 +130,14 @@ Tensor *t_embedding(Tensor *weight, Tensor *indices, int64_t padding_idx, bool s
   int64_t sizes[MAX_DIM + 1], width = weight->sizes[1];
   memcpy(sizes, indices->sizes, (size_t)indices->ndim * sizeof *sizes);
   sizes[indices->ndim] = width;
+  OutOfBounds bad = {0, false};
+  Tensor *y = tensor_empty(indices->ndim + 1, sizes, (DType)weight->dtype);
+  if (places_read_rows(weight, indices, y, &bad))
+    return set_history(bad.found ? fail(ERR_INDEX, "index out of range in self") : y, n);
   Tensor *flat = tensor_is_contiguous(indices) ? indices : index_clone_contiguous(indices);
   if (flat) flat = tensor_alias(flat, 1, &flat->numel, (int64_t[]){1}, flat->offset);
-  OutOfBounds bad = {0, false};
   Places p = places_slices(weight, 0, flat, false, &bad);
   if (bad.found) fail(ERR_INDEX, "index out of range in self");
-  Tensor *y = tensor_empty(indices->ndim + 1, sizes, (DType)weight->dtype);
   Tensor *rows = y ? tensor_alias(y, 2, (int64_t[]){indices->numel, width}, (int64_t[]){width, 1}, 0) : NULL;
   return set_history(places_read(p, rows) ? y : NULL, n);
 }

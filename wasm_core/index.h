@@ -36,6 +36,9 @@ Places places_elements(Tensor *x, int64_t dim, Tensor *index, OutOfBounds *bad);
 
 /* out (of the full shape) = the elements there. */
 bool places_read(Places p, Tensor *out);
+/* out (contiguous) = x[index] for whole rows, without places; bad->found if an index is not one. False if x's rows or
+ * the index are not contiguous, and nothing was done. */
+bool places_read_rows(const Tensor *x, const Tensor *index, Tensor *out, OutOfBounds *bad);
 /* The elements there (op)= value, which broadcasts to the full shape and has the same dtype. x is the tensor
  * the places are of. False with the error set if it cannot be written. */
 bool places_write(Tensor *x, Places p, Put put, Tensor *value);

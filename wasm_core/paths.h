@@ -11,7 +11,8 @@
   X(GATHER_ROWS) \
   X(FOLD_ROWS) \
   X(SUM_BLOCKS) \
-  X(SUM_COLUMNS)
+  X(SUM_COLUMNS) \
+  X(SOFTMAX_KEPT)
 
 #define PATH_ID(name) PATH_##name,
 enum { PATHS(PATH_ID) PATH_COUNT };

@@ -201,6 +201,31 @@ static bool read_rows(const Iter *it, int64_t size) {
   return true;
 }
 
+static bool rows_contiguous(const Tensor *x) {
+  int64_t step = 1;
+  for (int i = x->ndim - 1; i > 0; step *= x->sizes[i--])
+    if (x->sizes[i] != 1 && x->strides[i] != step) return false;
+  return x->ndim > 0;
+}
+
+bool places_read_rows(const Tensor *x, const Tensor *index, Tensor *out, OutOfBounds *bad) {
+  if (failed() || !x || !index || !out || index->dtype != DT_I64 || !tensor_is_contiguous(index) || !rows_contiguous(x)) return false;
+  const int64_t *at = (const int64_t *)(const void *)tensor_data(index);
+  const int64_t n = index->numel, rows = x->sizes[0], bytes = dtype_bytes((DType)x->dtype);
+  const size_t size = n ? (size_t)(out->numel / n * bytes) : 0, step = (size_t)(x->strides[0] * bytes);
+  const char *from = tensor_data(x);
+  char *to = tensor_data(out);
+  for (int64_t i = 0; i < n; i++, to += size) {
+    if (at[i] < 0 || at[i] >= rows) {
+      *bad = (OutOfBounds){at[i], true};
+      return true;
+    }
+    bytes_copy(to, from + (size_t)at[i] * step, size);
+  }
+  TOOK(GATHER_ROWS);
+  return true;
+}
+
 bool places_read(Places p, Tensor *out) {
   if (failed() || !p.at || !p.view || !out) return false;
   Iter it;

@@ -80,6 +80,14 @@ GRAD(IndexSelectBackward0, "index | self_sym_sizes:l dim:i") {
   gi[0] = index_add_fresh(zeros, zeros, n->numbers[n->n_numbers - 1].i, saved(n, 0), g[0], 1);
 }
 
+/* So many rows like those of x. */
+static Tensor *empty_rows(const Tensor *x, int64_t n) {
+  int64_t sizes[MAX_DIM];
+  memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
+  sizes[0] = n;
+  return tensor_empty(x->ndim, sizes, (DType)x->dtype);
+}
+
 Tensor *t_index_select(Tensor *x, int64_t dim, Tensor *index) {
   if (stopped(x, index, index) || (dim = dim_wrap(dim, x->ndim)) < 0 || !select_fits(x, dim, index)) return NULL;
   Node *n = node_new(&IndexSelectBackward0, 1, 2 + x->ndim, x, NULL);
@@ -87,13 +95,16 @@ Tensor *t_index_select(Tensor *x, int64_t dim, Tensor *index) {
   if (n) num_list(n, 0, x->ndim, x->sizes);
   num_i(n, 1 + x->ndim, dim);
   OutOfBounds bad = {0, false};
-  Places p = places_slices(x, dim, index, false, &bad);
+  Tensor *y = dim || x->ndim == 0 ? NULL : empty_rows(x, index->numel);
+  bool done = y && places_read_rows(x, index, y, &bad);
+  Places p = {NULL, NULL};
+  if (!done) p = places_slices(x, dim, index, false, &bad);
   if (bad.found && (x->numel == 0 || (dim == 1 && x->ndim > 1)))
     fail(ERR_RUNTIME, "INDICES element is out of DATA bounds, id=%lld axis_dim=%lld", (long long)bad.value,
          (long long)x->sizes[dim]);
   if (bad.found) fail(ERR_INDEX, "index out of range in self");
-  Tensor *y = p.view ? tensor_empty(p.view->ndim, p.view->sizes, (DType)x->dtype) : NULL;
-  return set_history(places_read(p, y) ? y : NULL, n);
+  if (!done) y = p.view ? tensor_empty(p.view->ndim, p.view->sizes, (DType)x->dtype) : NULL;
+  return set_history(!failed() && (done || places_read(p, y)) ? y : NULL, n);
 }
 
 /* What index_add and index_reduce ask of their arguments. */

@@ -21,6 +21,7 @@ typedef struct {
   const void *a, *b;
   void *y;
   int64_t n, step, width;
+  float *powers, *inverse; /* of a row of float: exp(a - max), and 1 over their sum; NULL unless they are kept */
 } Span;
 
 enum { SPAN_COLUMNS = 128 };
@@ -47,7 +48,7 @@ static void span_fold(const Reducer *folds, DType d, const Span *s, const void *
   {                                                                  \
     const T m = m_[0], t = t_[0];                                    \
     (void)m, (void)t;                                                \
-    VECTOR_LOOP for (int64_t j = 0; j < s->n; j++) {                 \
+    WIDE_LOOP for (int64_t j = 0; j < s->n; j++) {                   \
       T a = a_[j], b = b_[j], y = y_[j];                             \
       (void)a, (void)b, (void)y;                                     \
       y_[j] = VALUE;                                                 \
@@ -107,7 +108,9 @@ static void softmax_row(const Span *s) {
 static void log_softmax_row(const Span *s) {
   SPAN_HEAD(float)
   m_[0] = max_row_f32(a_, (size_t)s->n);
-  t_[0] = (float)log((double)exp_row_f32(NULL, a_, (size_t)s->n, m_[0]));
+  const float sum = exp_row_f32(s->powers, a_, (size_t)s->n, m_[0]);
+  if (s->inverse) *s->inverse = 1 / sum;
+  t_[0] = (float)log((double)sum);
   ROW_MAP(float, a - m - t)
   TOOK(SOFTMAX_ROW);
 }
@@ -120,12 +123,18 @@ static void softmax_backward_row(const Span *s) {
 static void log_softmax_backward_row(const Span *s) {
   SPAN_HEAD(float)
   span_fold(sum_folds, DT_F32, s, a_, t_);
+  if (s->powers) { /* no exponential again */
+    b_ = s->powers, t_[0] *= *s->inverse;
+    ROW_MAP(float, a - b * t)
+    TOOK(SOFTMAX_KEPT);
+    return;
+  }
   subtract_exp_row_f32(y_, a_, b_, (size_t)s->n, t_[0]);
   TOOK(SOFTMAX_ROW);
 }
 
 /* Runs the loop (of columns of float, rows of float, double) along `dim` over contiguous operands of one floating type. */
-static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t dim) {
+static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t dim, Tensor *kept) {
   a = t_contiguous(a);
   if (b) b = t_contiguous(b);
   if (failed() || !a) return NULL;
@@ -135,6 +144,7 @@ static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t
   int64_t inner = 1, outer = 1, bytes = dtype_bytes(d);
   for (int i = 0; i < a->ndim; i++) *(i < dim ? &outer : &inner) *= i == dim ? 1 : a->sizes[i];
   Span s = {.n = a->ndim ? a->sizes[dim] : 1, .step = inner};
+  if (kept) s.powers = (float *)(void *)tensor_data(kept), s.inverse = s.powers + a->numel;
   const char *a_at = tensor_data(a), *b_at = b ? tensor_data(b) : NULL;
   char *y_at = tensor_data(y);
   for (int64_t o = 0; o < outer; o++)
@@ -143,6 +153,7 @@ static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t
       s.width = inner - j < SPAN_COLUMNS ? inner - j : SPAN_COLUMNS;
       s.a = a_at + at, s.b = b_at ? b_at + at : NULL, s.y = y_at + at;
       loops[d == DT_F64 ? 2 : inner == 1](&s);
+      if (kept) s.powers += s.n, s.inverse++;
     }
   return y;
 }
@@ -154,7 +165,13 @@ static SpanLoop *const log_softmax_loops[3] = {log_softmax_float, log_softmax_ro
 static SpanLoop *const softmax_backward_loops[3] = {softmax_backward_float, softmax_backward_row, softmax_backward_double};
 static SpanLoop *const log_softmax_backward_loops[3] = {log_softmax_backward_float, log_softmax_backward_row, log_softmax_backward_double};
 
-typedef Tensor *BackwardOp(Tensor *g, Tensor *y, int64_t dim);
+/* What the gradient of log_softmax needs beside its result, so as not to take exponentials again: as much memory once
+ * more, up to a size. It is in the node's second slot, out of everyone's sight. */
+enum { KEEP_MOST = 1 << 22 };
+static Tensor *powers_for(const Tensor *x, int64_t dim) {
+  if (x->dtype != DT_F32 || x->ndim == 0 || dim != x->ndim - 1 || x->numel == 0 || x->numel > KEEP_MOST) return NULL;
+  return tensor_empty(1, (int64_t[]){x->numel + x->numel / x->sizes[dim]}, DT_F32);
+}
 
 static Tensor *forward(const NodeType *type, SpanLoop *const loops[3], const char *name, Tensor *x, int64_t dim, DType dtype) {
   if (failed() || !x) return NULL;
@@ -162,22 +179,23 @@ static Tensor *forward(const NodeType *type, SpanLoop *const loops[3], const cha
   if (failed() || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   if (!dtype_is_float((DType)x->dtype))
     return fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", name, dtype_info[x->dtype].legacy);
-  Node *n = node_new(type, 1, 1, x, NULL);
+  Node *n = node_new(type, 2, 1, x, NULL);
   num_i(n, 0, dim);
-  Tensor *y = set_history(run_spans(loops, x, NULL, dim), n);
+  Tensor *kept = n && loops == log_softmax_loops ? powers_for(x, dim) : NULL, *y = set_history(run_spans(loops, x, NULL, dim, kept), n);
   if (n) save_output(n, 0, y);
+  if (kept && !failed() && n->saves[0].value) tensor_retain(n->saves[1].value = kept);
   return y;
 }
 
 /* The gradient op as an op: both operands recorded. */
-static Tensor *backward(const NodeType *type, SpanLoop *const loops[3], Tensor *g, Tensor *y, int64_t dim) {
+static Tensor *backward(const NodeType *type, SpanLoop *const loops[3], Tensor *g, Tensor *y, int64_t dim, Tensor *kept) {
   if (failed() || !g || !y) return NULL;
   if (g->dtype != y->dtype) g = t_to(g, (DType)y->dtype);
   Node *n = node_new(type, 2, 1, g, y, NULL);
   num_i(n, 0, dim);
   save(n, 0, g);
   save(n, 1, y);
-  return set_history(run_spans(loops, g, y, dim), n);
+  return set_history(run_spans(loops, g, y, dim, kept), n);
 }
 
 /* gx = y (g - s), s = sum g y. For h at gx: dg = y (h - sum h y), dy = h g - h s - g sum h y. */
@@ -191,7 +209,7 @@ GRAD(SoftmaxBackwardDataBackward0, "grad_output output | dim:i") {
   gi[1] = t_sub(t_mul(h, t_sub(go, s)), t_mul(go, hy));
 }
 static Tensor *softmax_backward_op(Tensor *g, Tensor *y, int64_t dim) {
-  return backward(&SoftmaxBackwardDataBackward0, softmax_backward_loops, g, y, dim);
+  return backward(&SoftmaxBackwardDataBackward0, softmax_backward_loops, g, y, dim, NULL);
 }
 
 /* gx = g - exp(y) sum g. For h at gx: dg = h - sum h exp(y), dy = -h exp(y) sum g. */
@@ -204,7 +222,7 @@ GRAD(LogSoftmaxBackwardDataBackward0, "grad_output output | dim:i") {
 
 GRAD(SoftmaxBackward0, "result | dim:i") { gi[0] = softmax_backward_op(g[0], saved(n, 0), n->numbers[0].i); }
 GRAD(LogSoftmaxBackward0, "result | dim:i") {
-  gi[0] = backward(&LogSoftmaxBackwardDataBackward0, log_softmax_backward_loops, g[0], saved(n, 0), n->numbers[0].i);
+  gi[0] = backward(&LogSoftmaxBackwardDataBackward0, log_softmax_backward_loops, g[0], saved(n, 0), n->numbers[0].i, n->saves[1].value);
 }
 
 static bool last_dim(const Tensor *x, int64_t dim) { return x && (dim == -1 || dim == x->ndim - 1 || x->ndim == 0); }

@@ -246,71 +246,93 @@ void grad_gelu_erf_f32(char *const *p, size_t n, const double *k) {
 
 /* --- rows of softmax and its kin: exp(x - shift), no x above shift --- */
 
-/* The limit moves with the shift, so that it is compared with what is loaded. Beyond n the powers are 0. */
-static NOINLINE void reduce_down(const float *x, size_t n, float shift) {
-  const float low = shift + exp_down_limit, to_integer = TO_INTEGER(0);
-  VECTOR_LOOP for (size_t i = 0; i < n; i++) {
-    float v = (x[i] < low ? low : x[i]) - shift, shifted = v * 1.44269504f + to_integer, whole = shifted - to_integer;
-    part[0][i] = (v - whole * 0.693145752f) - whole * 1.42860677e-6f;
-    part[1][i] = shifted;
-  }
-  for (size_t i = n; i < ((n + 3) & ~(size_t)3); i++) part[0][i] = part[1][i] = 0;
+/* a < b ? b : a by lanes, as one instruction. */
+static inline f32x4 larger(f32x4 a, f32x4 b) {
+  i32x4 less = a < b;
+  return (f32x4)(((i32x4)b & less) | ((i32x4)a & ~less));
+}
+
+static inline void reduce_vector(f32x4 x, f32x4 low, f32x4 shift, float *rest, float *power) {
+  f32x4 v = larger(x, low) - shift, shifted = v * 1.44269504f + TO_INTEGER(0), whole = shifted - TO_INTEGER(0);
+  f32x4_store(rest, (v - whole * 0.693145752f) - whole * 1.42860677e-6f);
+  f32x4_store(power, shifted);
+}
+
+/* limits[0]: the shift and exp_down_limit, which moves with it, so that it is compared with what is loaded; limits[1]:
+ * the shift. Cranelift adds up each address anew, but for a constant: so the pointers move. */
+static NOINLINE void reduce_down(const float *x, size_t n, const f32x4 *limits) {
+  const f32x4 low = limits[0], shift = limits[1];
+  float *rest = part[0], *power = part[1];
+  const float *end = x + (n & ~(size_t)15);
+  for (; x < end; x += 16, rest += 16, power += 16)
+    UNROLLED for (int l = 0; l < 16; l += 4) reduce_vector(f32x4_load(x + l), low, shift, rest + l, power + l);
+  for (end = x + (n & 12); x < end; x += 4, rest += 4, power += 4) reduce_vector(f32x4_load(x), low, shift, rest, power);
+  f32x4 last = shift;
+  for (size_t l = 0; l < (n & 3); l++) last[l] = x[l];
+  if (n & 3) reduce_vector(last, low, shift, rest, power);
 }
 
 /* exp of four elements of the parts, as exp_down has it. */
-static inline f32x4 exp_vector(size_t i) {
-  f32x4 r = f32x4_load(part[0] + i), square = r * r;
+static inline f32x4 exp_vector(const float *rest, const float *power) {
+  f32x4 r = f32x4_load(rest), square = r * r;
   f32x4 q = (0.00138145597f * r + 0.00836873558f) * square + (0.0416683899f * r + 0.166665205f);
-  return ((square * (q * r + 0.499999934f) + r) + 1) * (f32x4)((i32x4)f32x4_load(part[1] + i) << 23);
+  return ((square * (q * r + 0.499999934f) + r) + 1) * (f32x4)((i32x4)f32x4_load(power) << 23);
 }
 
 static inline float sum_of_lanes(f32x4 v) { return (v[0] + v[1]) + (v[2] + v[3]); }
 
 float exp_row_f32(float *y, const float *x, size_t n, float shift) {
+  const f32x4 limits[2] = {f32x4_splat(shift + exp_down_limit), f32x4_splat(shift)};
   float total = 0;
   for (size_t at = 0, m; at < n; at += m) {
     m = part_size(at, n);
-    reduce_down(x + at, m, shift);
+    reduce_down(x + at, m, limits);
     f32x4 sum = {0};
     float *to = y ? y + at : part[2];
-    size_t i = 0;
-    for (; i + 4 <= m; i += 4) {
-      f32x4 e = exp_vector(i);
+    const float *rest = part[0], *power = part[1], *end = rest + (m & ~(size_t)7);
+    for (; rest < end; rest += 8, power += 8, to += 8)
+      UNROLLED for (int l = 0; l < 8; l += 4) {
+        f32x4 e = exp_vector(rest + l, power + l);
+        sum += e;
+        f32x4_store(to + l, e);
+      }
+    for (size_t l = m & 7; l; l -= l < 4 ? l : 4, rest += 4, power += 4, to += 4) {
+      f32x4 e = exp_vector(rest, power);
+      for (size_t k = 0; k < 4; k++)
+        if (k < l) to[k] = e[k];
+        else e[k] = 0;
       sum += e;
-      f32x4_store(to + i, e);
     }
-    f32x4 rest = exp_vector(i & (PART - 1));
-    if (i < m) sum += rest;
-    for (size_t l = 0; i + l < m; l++) to[i + l] = rest[l];
     total += sum_of_lanes(sum);
   }
   return total;
 }
 
 void subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, float factor) {
+  const f32x4 limits[2] = {f32x4_splat(exp_down_limit), f32x4_splat(0)};
   for (size_t at = 0, m; at < n; at += m) {
     m = part_size(at, n);
-    reduce_down(x + at, m, 0);
-    size_t whole = m & ~(size_t)3;
-    for (size_t i = 0; i < whole; i += 4) f32x4_store(y + at + i, f32x4_load(g + at + i) - exp_vector(i) * factor);
-    f32x4 rest = exp_vector(whole & (PART - 1));
-    for (size_t i = whole; i < m; i++) y[at + i] = g[at + i] - rest[i - whole] * factor;
+    reduce_down(x + at, m, limits);
+    const float *rest = part[0], *power = part[1], *end = rest + (m & ~(size_t)7);
+    for (; rest < end; rest += 8, power += 8, g += 8, y += 8)
+      UNROLLED for (int l = 0; l < 8; l += 4) f32x4_store(y + l, f32x4_load(g + l) - exp_vector(rest + l, power + l) * factor);
+    for (size_t l = m & 7; l; l -= l < 4 ? l : 4, rest += 4, power += 4, g += 4, y += 4) {
+      f32x4 e = exp_vector(rest, power) * factor;
+      for (size_t k = 0; k < 4 && k < l; k++) y[k] = g[k] - e[k];
+    }
   }
 }
 
 /* NaN is passed over, or stays. */
 float max_row_f32(const float *x, size_t n) {
-  f32x4 most[2];
+  f32x4 most[4];
   float result = -INFINITY;
-  size_t i = 0;
-  most[0] = most[1] = f32x4_splat(result);
-  for (; i + 8 <= n; i += 8)
-    UNROLLED for (size_t l = 0; l < 2; l++) {
-      f32x4 v = f32x4_load(x + i + 4 * l);
-      i32x4 less = most[l] < v;
-      most[l] = (f32x4)(((i32x4)v & less) | ((i32x4)most[l] & ~less));
-    }
-  for (size_t l = 0; l < 8; l++) result = result < most[l / 4][l % 4] ? most[l / 4][l % 4] : result;
-  for (; i < n; i++) result = result < x[i] ? x[i] : result;
+  const float *end = x + (n & ~(size_t)15);
+  UNROLLED for (size_t l = 0; l < 4; l++) most[l] = f32x4_splat(result);
+  for (; x < end; x += 16)
+    UNROLLED for (size_t l = 0; l < 4; l++) most[l] = larger(most[l], f32x4_load(x + 4 * l));
+  most[0] = larger(larger(most[0], most[1]), larger(most[2], most[3]));
+  UNROLLED for (size_t l = 0; l < 4; l++) result = result < most[0][l] ? most[0][l] : result;
+  for (end = x + (n & 15); x < end; x++) result = result < *x ? *x : result;
   return result;
 }
