@@ -176,8 +176,15 @@ static bool move_result(Tensor *self, Tensor *r) {
   return true;
 }
 
+const NodeType *inplace_type;
+Tensor *inplace_other;
+
 /* An op without a gradient, done in place on a tensor that has one, cuts it off. */
 GRAD(ZeroBackward0, "") { gi[0] = NULL; }
+
+static Node *node_without_gradient(Tensor *self) {
+  return inplace_type ? node_new(inplace_type, 0, 0, self, inplace_other, NULL) : node_new(&ZeroBackward0, 0, 0, self, NULL);
+}
 
 void inplace_finish(Tensor *self, Tensor *r) {
   if (failed() || !r || !check_result(self, r)) return;
@@ -188,10 +195,11 @@ void inplace_finish(Tensor *self, Tensor *r) {
     node_release(n);
     return;
   }
-  if (r == self) return;
+  /* Logic leaves the history, and the tangent, as if nothing had been written; as in PyTorch. */
+  if (r == self || (!n && r->dtype == DT_BOOL && !inplace_type)) return;
   bool forward = forward_on;
   forward_on = false;
-  if (!n) n = node_new(&ZeroBackward0, 0, 0, self, NULL);
+  if (!n) n = node_without_gradient(self);
   saves_written(n, self);
   rebase_history(self, n);
   forward_on = forward;
@@ -204,6 +212,7 @@ static void run_inplace(Call *c) {
   if (any_requires_grad(c) && !check_rebase(self)) return;
   destination = c->row->direct || strchr(c->row->flags, 'd') ? self : NULL;
   inplace_self = self;
+  inplace_type = NULL;
   row_run(c);
   inplace_self = NULL;
   destination = NULL;

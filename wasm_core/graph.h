@@ -175,6 +175,9 @@ void saves_done(Node *n); /* after it ran: lets go of what was unpacked */
 /* After an in-place op on self whose node is n: its outputs are self, its input is what self was. */
 void saves_written(Node *n, Tensor *self);
 extern Tensor *inplace_self; /* what the running in-place op writes to; NULL if none does */
+/* Of an in-place op whose result has no history: the type of its node, and its second operand if a tensor. */
+extern const NodeType *inplace_type;
+extern Tensor *inplace_other;
 void saved_release(Saved *s);
 Tensor *saved_for_host(Node *n, int slot);
 void *saved_freed(void); /* sets the error of a graph that was freed */

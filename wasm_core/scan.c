@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "elementwise.h"
 #include "memory.h"
 #include "reduce.h"
 
@@ -84,10 +85,13 @@ static Tensor *run_scan(ScanLoop *const loops[DT_COUNT], Tensor *x, int64_t dim,
   return y;
 }
 
-/* The tensor as the scan takes it: dtype given, or int64 for integers. */
-static Tensor *scan_input(Tensor *x, DType dtype, const char *name) {
-  if (failed() || !x) return NULL;
-  if (dtype == DT_NONE) dtype = dtype_is_float((DType)x->dtype) ? (DType)x->dtype : DT_I64;
+/* The tensor as the scan takes it: dtype given, or int64 for integers, but in place its own. */
+static Tensor *scan_input(Tensor *x, int64_t dim, DType dtype, const char *name) {
+  if (failed() || !x || dim_wrap(dim, x->ndim) < 0) return NULL;
+  if (dtype == DT_NONE) dtype = dtype_is_float((DType)x->dtype) || x == inplace_self ? (DType)x->dtype : DT_I64;
+  if (x == inplace_self && dtype != (DType)x->dtype)
+    return fail(ERR_RUNTIME, "Bad in-place call: input tensor dtype %s and output tensor dtype %s should match",
+                dtype_c_name((DType)x->dtype), dtype_c_name(dtype));
   if (dtype == DT_BOOL) return fail(ERR_NOT_IMPLEMENTED, "\"%s_out_cpu\" not implemented for 'Bool'", name);
   if (!check_recorded(x, dtype)) return NULL;
   return t_to(x, dtype);
@@ -107,7 +111,7 @@ static Tensor *cumsum(Tensor *x, int64_t dim, bool backwards) {
   return set_history(run_scan(cumsum_loops, x, dim, backwards, NULL), n);
 }
 
-Tensor *t_cumsum(Tensor *x, int64_t dim, DType dtype) { return cumsum(scan_input(x, dtype, "cumsum"), dim, false); }
+Tensor *t_cumsum(Tensor *x, int64_t dim, DType dtype) { return cumsum(scan_input(x, dim, dtype, "cumsum"), dim, false); }
 
 /* y_i = x_0 ... x_i: dx_k = (g_k y_k + ... + g_last y_last) / x_k before the first zero x_z. At it,
  * dx_z = y_(z-1) (g_z + g_(z+1) x_(z+1) + ...). Behind it, 0. */
@@ -181,7 +185,7 @@ GRAD(CumprodBackward0, "self result | dim:i") {
 }
 
 Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype) {
-  x = scan_input(x, dtype, "cumprod");
+  x = scan_input(x, dim, dtype, "cumprod");
   if (failed() || !x || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   Node *n = dtype_is_float((DType)x->dtype) ? node_new(&CumprodBackward0, 2, 1, x, NULL) : NULL;
   num_i(n, 0, dim);

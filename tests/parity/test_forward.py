@@ -23,9 +23,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 SCRIPTS: dict[str, Callable[[Any, Any], Any]] = {}
 
 OTHERWISE_IN_PYTORCH = {
-    **dict.fromkeys(
-        ["logical_and", "logical_or", "logical_xor", "logical_not"], "in place it keeps the tangent"
-    ),
     "scatter_reduce": "it has no tangent for one kind of reduction, and does not say so",
 }
 

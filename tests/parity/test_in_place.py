@@ -1,0 +1,108 @@
+"""In-place ops without a gradient: the nodes and the errors that PyTorch has for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from oracle import both, leaf, tried
+
+COMPARISONS = "eq_ ne_ lt_ le_ gt_ ge_ greater_ greater_equal_ less_ less_equal_ not_equal_".split()
+LOGIC = "logical_and_ logical_or_ logical_xor_".split()
+OTHERS = {
+    "number": lambda t: 1,
+    "tensor": lambda t: t.tensor([1.0, 5.0, -3.0], dtype=t.float64),
+    "one that requires grad": lambda t: leaf(t, 1, 5, -3),
+    "scalar that requires grad": lambda t: leaf(t, 1).sum(),
+}
+
+
+def after(written: Any, *leaves: Any) -> Any:
+    """All that an in-place op leaves behind."""
+    node = written.grad_fn
+    before = [(f and f.name(), k) for f, k in node.next_functions]
+    saved = [name for name in dir(node) if name.startswith("_saved")]
+    written.sum().backward()
+    return [
+        written,
+        written.requires_grad,
+        written._version,
+        node.name(),
+        *before,
+        *saved,
+        *(each.grad for each in leaves),
+    ]
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_comparison(name: str, other: str) -> None:
+    def script(t: Any) -> Any:
+        x, second = leaf(t, 1, 2, -3), OTHERS[other](t)
+        return after(getattr(x * 1, name)(second), x, *([] if other == "number" else [second]))
+
+    both(script)
+
+
+@pytest.mark.parametrize("name", [*LOGIC, "logical_not_"])
+@pytest.mark.parametrize("other", ["tensor", "one that requires grad"])
+def test_logic_leaves_the_history(name: str, other: str) -> None:
+    def script(t: Any) -> Any:
+        x = leaf(t, 1, 0, -3)
+        args = [] if name == "logical_not_" else [OTHERS[other](t)]
+        return after(getattr(x * 2, name)(*args), x)
+
+    both(script)
+
+
+@pytest.mark.parametrize("name", ["gt_", "ne_"])
+def test_where_it_is_refused_or_is_a_view(name: str) -> None:
+    def script(t: Any) -> Any:
+        x, y = leaf(t, 1, 0, -3), leaf(t, 1, 0, -3)
+        whole = x * 1
+        part = whole[:2]
+        getattr(part, name)(t.ones(2, dtype=t.float64))
+        plain = t.ones(3)
+        getattr(plain, name)(y)
+        grad = t.autograd.grad(whole.sum(), x, create_graph=True)[0]
+        error = tried(lambda: getattr(y, name)(x))
+        return [whole, part.grad_fn.name(), whole.grad_fn.name(), plain.requires_grad, grad, error]
+
+    both(script)
+
+
+@pytest.mark.parametrize("name", ["gt_", "logical_and_"])
+def test_tangent(name: str) -> None:
+    def script(t: Any) -> Any:
+        forward = t.autograd.forward_ad
+        with forward.dual_level():
+            x = forward.make_dual(leaf(t, 1, 2) * 1, t.ones(2, dtype=t.float64))
+            getattr(x, name)(t.zeros(2, dtype=t.float64))
+            return list(forward.unpack_dual(x))
+
+    both(script)
+
+
+@pytest.mark.parametrize("name", ["cumsum_", "cumprod_"])
+@pytest.mark.parametrize("kind", "float32 float64 int32 int64 uint8 bool".split())
+@pytest.mark.parametrize("given", [None, *"float32 float64 int32 int64 bool".split()])
+def test_scan_into_its_own_dtype(name: str, kind: str, given: str | None) -> None:
+    def script(t: Any) -> Any:
+        x = t.tensor([1, 2, 3]).to(getattr(t, kind))
+        dtype = None if given is None else getattr(t, given)
+        return [getattr(x, name)(0, dtype=dtype), x]
+
+    both(script)
+
+
+def test_errors_of_a_scan_come_in_order() -> None:
+    def script(t: Any) -> Any:
+        x = leaf(t, 1, 2)
+        return [
+            tried(lambda: x.cumsum_(0, dtype=t.float32)),
+            tried(lambda: (x * 1).cumsum_(0, dtype=t.float32)),
+            tried(lambda: (x * 1).cumsum_(5, dtype=t.bool)),
+            after((x * 1).cumsum_(0, dtype=t.float64), x),
+        ]
+
+    both(script)
