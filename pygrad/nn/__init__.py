@@ -12,9 +12,20 @@ Example:
 
 from __future__ import annotations
 
-from pygrad.nn import functional, init, modules, parameter, utils
+from pygrad.nn import functional, init, modules, parallel, parameter, utils
 from pygrad.nn.modules import *  # noqa: F403
+from pygrad.nn.parallel import DataParallel
 from pygrad.nn.parameter import Buffer, Parameter
 
-__all__ = ["Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils"]
+__all__ = [
+    "Buffer",
+    "DataParallel",
+    "Parameter",
+    "functional",
+    "init",
+    "modules",
+    "parallel",
+    "parameter",
+    "utils",
+]
 __all__ += modules.__all__

@@ -1,13 +1,14 @@
-"""Functions of torch.nn.functional that call back into Python, which no row of the op table can."""
+"""Functions of torch.nn.functional beside the op table: what calls back into Python, what draws."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import pygrad
 from pygrad._tensor import Tensor
 
-__all__ = ["triplet_margin_with_distance_loss"]
+__all__ = ["gumbel_softmax", "triplet_margin_with_distance_loss"]
 
 
 def triplet_margin_with_distance_loss(
@@ -61,3 +62,31 @@ def triplet_margin_with_distance_loss(
     if reduction == "none":
         return loss
     return loss.sum() if reduction == "sum" else loss.mean()
+
+
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """Samples of a relaxed one-hot distribution (Jang and others, 2016).
+
+    Args:
+        logits: logarithms of probabilities, not normalised.
+        tau: the temperature.
+        hard: give one-hot vectors, with the gradient of the relaxed ones.
+        eps: only the default, as it has no effect in PyTorch.
+        dim: the dimension of the classes.
+
+    Example:
+        >>> import pygrad
+        >>> _ = pygrad.manual_seed(0)
+        >>> pygrad.nn.functional.gumbel_softmax(pygrad.zeros(2, 3), hard=True).sum(-1)
+        tensor([1., 1.])
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    noise = -pygrad.empty_like(logits).exponential_().log()
+    soft = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    best = soft.max(dim, keepdim=True)[1]
+    return pygrad.zeros_like(logits).scatter_(dim, best, 1.0) - soft.detach() + soft

@@ -10,6 +10,7 @@ from pygrad.random import Generator
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.bool
 
+from pygrad.nn._functional import gumbel_softmax as gumbel_softmax
 from pygrad.nn._functional import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 def adaptive_avg_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int]) -> Tensor: ...
 def adaptive_avg_pool2d(input: Tensor, output_size: builtins.int | Sequence[builtins.int]) -> Tensor: ...

@@ -85,6 +85,24 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], list[Any]]] = [
     ("UpsamplingBilinear2d", ((5, 4),), {}, [IMAGE]),
     ("Unfold", ((2, 3),), {"padding": 1, "stride": 2}, [IMAGE]),
     ("Fold", ((3, 4), 2), {"padding": (1, 0), "stride": (2, 1)}, [((2, 8, 6), "real")]),
+    ("InstanceNorm1d", (4,), {}, [SEQUENCE]),
+    ("InstanceNorm2d", (4,), {"affine": True}, [IMAGE]),
+    ("InstanceNorm2d", (2,), {"affine": True, "bias": False}, [((2, 3, 4), "real")]),
+    ("InstanceNorm2d", (3,), {}, [IMAGE]),
+    ("InstanceNorm3d", (4,), {"track_running_stats": True}, [VOLUME]),
+    ("LocalResponseNorm", (3,), {"alpha": 0.5}, [IMAGE]),
+    ("ConvTranspose1d", (4, 6, 3), {}, [SEQUENCE]),
+    ("ConvTranspose1d", (4, 6, 3, 2), {"padding": 1, "output_padding": 1}, [SEQUENCE]),
+    ("ConvTranspose2d", (4, 6, 3), {"groups": 2, "dilation": 2, "bias": False}, [IMAGE]),
+    ("ConvTranspose2d", (4, 2, (3, 2)), {"stride": (2, 1), "padding": (1, 0)}, [IMAGE]),
+    ("ConvTranspose3d", (4, 2, 2), {"stride": 2}, [VOLUME]),
+    ("LPPool1d", (2, 3), {}, [SEQUENCE]),
+    ("LPPool2d", (1.5, 2, 1), {"ceil_mode": True}, [((2, 4, 8, 9), "probability")]),
+    ("LPPool3d", (2, 2), {}, [VOLUME]),
+    ("RReLU", (), {}, [S]),
+    ("EmbeddingBag", (10, 3), {}, [((2, 4), "labels")]),
+    ("EmbeddingBag", (10, 3), {"mode": "sum", "padding_idx": 2}, [((2, 4), "labels")]),
+    ("EmbeddingBag", (10, 3), {"mode": "max", "norm_type": 1.0}, [((2, 4), "labels")]),
     ("Dropout", (0.3,), {}, [S]),
     ("Dropout2d", (0.4,), {}, [IMAGE]),
     ("AlphaDropout", (), {}, [S]),
@@ -115,6 +133,8 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], list[Any]]] = [
             ("CrossEntropyLoss", [S, LABELS]),
             ("BCELoss", [PROBABILITY, PROBABILITY]),
             ("BCEWithLogitsLoss", [S, PROBABILITY]),
+            ("MultiMarginLoss", [S, LABELS]),
+            ("MultiLabelMarginLoss", [S, ((4, 6), "labels")]),
             ("KLDivLoss", [S, PROBABILITY]),
             ("PoissonNLLLoss", [S, PROBABILITY]),
             ("GaussianNLLLoss", [S, S, PROBABILITY]),
@@ -160,6 +180,42 @@ def test_layer(name: str, args: Any, kwargs: Any, inputs: Any, training: bool) -
         return repr(layer), list(state), list(state.values()), first, second, grads
 
     both(run, rtol=1e-5, atol=1e-8)
+
+
+MADE: dict[str, Any] = {
+    "bag": lambda t: t.nn.EmbeddingBag(9, 2, mode="sum")(
+        t.tensor([1, 2, 4, 5]), t.tensor([0, 3]), t.tensor([0.5, 1.0, 2.0, 3.0])
+    ),
+    "pretrained": lambda t: t.nn.EmbeddingBag.from_pretrained(t.eye(3))(t.tensor([[0, 2]])),
+    "bag_repr": lambda t: repr(t.nn.EmbeddingBag(9, 2, 1.0, 3.0, True, "max", padding_idx=-1)),
+    "output_size": lambda t: t.nn.ConvTranspose2d(2, 3, 3, 2)(t.ones(1, 2, 4, 5), [10, 12]),
+    "output_sizes": lambda t: t.nn.ConvTranspose1d(2, 3, 3, 2)(t.ones(2, 4), [3, 10]),
+    "too_large": lambda t: t.nn.ConvTranspose2d(2, 3, 3, 2)(t.ones(1, 2, 4, 5), [10, 13]),
+    "too_many": lambda t: t.nn.ConvTranspose2d(2, 3, 3, 2)(t.ones(1, 2, 4, 5), [10, 9, 13]),
+    "mode": lambda t: t.nn.ConvTranspose1d(2, 3, 3, padding_mode="reflect"),
+    "output_padding": lambda t: repr(t.nn.ConvTranspose1d(2, 3, 3, 2, 1, 1, bias=False)),
+    "channels": lambda t: t.nn.InstanceNorm2d(3, affine=True)(t.ones(2, 4, 3, 3)),
+    "instance_rank": lambda t: t.nn.InstanceNorm2d(3)(t.ones(3, 3)),
+    "one_position": lambda t: t.nn.InstanceNorm2d(3)(t.ones(2, 3, 1, 1)),
+    "norm_state": lambda t: list(t.nn.InstanceNorm1d(2, affine=True).state_dict()),
+    "margin": lambda t: t.nn.MultiMarginLoss(2, 0.5, t.tensor([1.0, 2.0]))(
+        t.eye(2), t.tensor([1, 0])
+    ),
+    "margin_p": lambda t: t.nn.MultiMarginLoss(3),
+    "margin_weight": lambda t: t.nn.MultiMarginLoss(weight=t.ones(2, 2)),
+    "parallel": lambda t: [
+        repr(t.nn.DataParallel(t.nn.Linear(2, 1))),
+        list(t.nn.DataParallel(t.nn.Linear(2, 1)).state_dict()),
+        t.nn.DataParallel(t.nn.Linear(2, 1))(t.ones(1, 2)),
+    ],
+    "gumbel": lambda t: t.nn.functional.gumbel_softmax(t.arange(6.0).view(2, 3), 0.5),
+    "gumbel_hard": lambda t: t.nn.functional.gumbel_softmax(t.eye(3), hard=True, dim=0),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_made(name: str) -> None:
+    both(MADE[name], rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["Linear", "Conv2d", "BatchNorm2d", "Embedding", "LayerNorm"])

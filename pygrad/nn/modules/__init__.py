@@ -20,6 +20,7 @@ from pygrad.nn.modules.activation import (
     PReLU,
     ReLU,
     ReLU6,
+    RReLU,
     Sigmoid,
     SiLU,
     Softmax,
@@ -36,6 +37,7 @@ from pygrad.nn.modules.attention import MultiheadAttention
 from pygrad.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from pygrad.nn.modules.container import ModuleDict, ModuleList, Sequential
 from pygrad.nn.modules.conv import Conv1d, Conv2d, Conv3d
+from pygrad.nn.modules.conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from pygrad.nn.modules.distance import CosineSimilarity, PairwiseDistance
 from pygrad.nn.modules.dropout import (
     AlphaDropout,
@@ -46,6 +48,7 @@ from pygrad.nn.modules.dropout import (
     FeatureAlphaDropout,
 )
 from pygrad.nn.modules.flatten import Flatten, Unflatten
+from pygrad.nn.modules.instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from pygrad.nn.modules.linear import Bilinear, Identity, Linear
 from pygrad.nn.modules.loss import (
     BCELoss,
@@ -59,7 +62,9 @@ from pygrad.nn.modules.loss import (
     L1Loss,
     MarginRankingLoss,
     MSELoss,
+    MultiLabelMarginLoss,
     MultiLabelSoftMarginLoss,
+    MultiMarginLoss,
     NLLLoss,
     PoissonNLLLoss,
     SmoothL1Loss,
@@ -68,7 +73,7 @@ from pygrad.nn.modules.loss import (
     TripletMarginWithDistanceLoss,
 )
 from pygrad.nn.modules.module import Module
-from pygrad.nn.modules.normalization import GroupNorm, LayerNorm, RMSNorm
+from pygrad.nn.modules.normalization import GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
 from pygrad.nn.modules.padding import (
     CircularPad1d,
     CircularPad2d,
@@ -96,6 +101,9 @@ from pygrad.nn.modules.pooling import (
     AvgPool1d,
     AvgPool2d,
     AvgPool3d,
+    LPPool1d,
+    LPPool2d,
+    LPPool3d,
     MaxPool1d,
     MaxPool2d,
     MaxPool3d,
@@ -120,7 +128,7 @@ from pygrad.nn.modules.rnn import (
     RNNCell,
     RNNCellBase,
 )
-from pygrad.nn.modules.sparse import Embedding
+from pygrad.nn.modules.sparse import Embedding, EmbeddingBag
 from pygrad.nn.modules.transformer import (
     Transformer,
     TransformerDecoder,
@@ -164,6 +172,9 @@ __all__ = [
     "Conv1d",
     "Conv2d",
     "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
     "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
@@ -172,6 +183,7 @@ __all__ = [
     "Dropout2d",
     "Dropout3d",
     "Embedding",
+    "EmbeddingBag",
     "FeatureAlphaDropout",
     "Flatten",
     "Fold",
@@ -185,12 +197,19 @@ __all__ = [
     "HingeEmbeddingLoss",
     "HuberLoss",
     "Identity",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
     "KLDivLoss",
     "L1Loss",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
     "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
@@ -202,7 +221,9 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
     "MultiheadAttention",
     "NLLLoss",
     "PReLU",
@@ -216,6 +237,7 @@ __all__ = [
     "RNNBase",
     "RNNCell",
     "RNNCellBase",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "ReflectionPad1d",

@@ -34,6 +34,7 @@ __all__ = [
     "LogSoftmax",
     "Mish",
     "PReLU",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "SiLU",
@@ -444,3 +445,30 @@ class LogSoftmax(_AlongDim):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim)
+
+
+class RReLU(Module):
+    """x where x >= 0, else a * x; in training a is drawn for each element from [lower, upper].
+
+    Args:
+        lower: the least factor.
+        upper: the largest one.
+        inplace: overwrite the input.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.nn.RReLU(0.25, 0.75).eval()(pygrad.tensor([-2.0, 1.0]))
+        tensor([-1.,  1.])
+    """
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower = lower
+        self.upper = upper
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}{_inplace_suffix(self.inplace)}"

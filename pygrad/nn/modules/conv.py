@@ -26,6 +26,7 @@ class _ConvNd(Module):
     """What convolutions of any number of dimensions have: sizes, weight, bias, printing."""
 
     _n_dims: ClassVar[int]
+    transposed = False
 
     weight: Parameter
     bias: Parameter | None
@@ -54,12 +55,14 @@ class _ConvNd(Module):
             padding if isinstance(padding, str) else ntuple(padding, self._n_dims)
         )
         self.dilation = ntuple(dilation, self._n_dims)
-        self.transposed = False
         self.output_padding = (0,) * self._n_dims
         self.groups = groups
         self.padding_mode = padding_mode
         _check_padding(self.padding, padding_mode, self.stride)
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        ends = (out_channels, in_channels // groups)
+        if self.transposed:
+            ends = (in_channels, out_channels // groups)
+        shape = (*ends, *self.kernel_size)
         self.weight = Parameter(pygrad.empty(shape, device=device, dtype=dtype))
         if bias:
             self.bias = Parameter(pygrad.empty(out_channels, device=device, dtype=dtype))
@@ -101,6 +104,8 @@ class _ConvNd(Module):
             parts.append(f"padding={self.padding}")
         if self.dilation != (1,) * len(self.dilation):
             parts.append(f"dilation={self.dilation}")
+        if self.output_padding != (0,) * len(self.output_padding):
+            parts.append(f"output_padding={self.output_padding}")
         if self.groups != 1:
             parts.append(f"groups={self.groups}")
         if self.bias is None:

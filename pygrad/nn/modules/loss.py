@@ -27,7 +27,9 @@ __all__ = [
     "L1Loss",
     "MSELoss",
     "MarginRankingLoss",
+    "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
     "NLLLoss",
     "PoissonNLLLoss",
     "SmoothL1Loss",
@@ -440,3 +442,70 @@ class TripletMarginWithDistanceLoss(_Loss):
             swap=self.swap,
             reduction=self.reduction,
         )
+
+
+class MultiMarginLoss(_WeightedLoss):
+    """Mean over classes k != t of max(0, margin - x[t] + x[k])^p, times the weight of t.
+
+    Args:
+        p: 1 or 2.
+        margin: by how much the class t should lead.
+        weight: (C), a factor for each class.
+
+    Shape: scores (N, C) and classes t (N).
+
+    Raises:
+        ValueError: another p, or a weight that is no vector.
+
+    Example:
+        >>> import pygrad
+        >>> x, t = pygrad.tensor([[0.1, 0.2, 0.4, 0.8]]), pygrad.tensor([3])
+        >>> pygrad.nn.MultiMarginLoss()(x, t)
+        tensor(0.3250)
+    """
+
+    def __init__(
+        self,
+        p: int = 1,
+        margin: float = 1.0,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        if p not in (1, 2):
+            raise ValueError("only p == 1 and p == 2 supported")
+        if weight is not None and weight.dim() != 1:
+            raise ValueError(
+                f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D "
+                "instead"
+            )
+        self.p = p
+        self.margin = margin
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.multi_margin_loss(
+            input,
+            target,
+            p=self.p,
+            margin=self.margin,
+            weight=self.weight,
+            reduction=self.reduction,
+        )
+
+
+class MultiLabelMarginLoss(_Loss):
+    """Mean over labels t and other classes k of max(0, 1 - x[t] + x[k]).
+
+    Shape: scores (N, C) and labels (N, C), those before the first -1.
+
+    Example:
+        >>> import pygrad
+        >>> x, t = pygrad.tensor([[0.1, 0.2, 0.4, 0.8]]), pygrad.tensor([[3, 0, -1, 1]])
+        >>> pygrad.nn.MultiLabelMarginLoss()(x, t)
+        tensor(0.8500)
+    """
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.multilabel_margin_loss(input, target, reduction=self.reduction)

@@ -15,7 +15,7 @@ from pygrad.nn.parameter import Parameter
 if TYPE_CHECKING:
     from pygrad.nn._types import DeviceLike, DTypeLike, ShapeLike
 
-__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
+__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
 class _AffineNorm(Module):
@@ -191,3 +191,35 @@ def _as_shape(shape: ShapeLike) -> tuple[int, ...]:
     if isinstance(shape, (int, numbers.Integral)):
         return (int(shape),)
     return tuple(shape)
+
+
+class LocalResponseNorm(Module):
+    """x / (k + alpha * mean of the squares of `size` neighbouring channels)^beta.
+
+    Args:
+        size: how many channels.
+        alpha: their weight.
+        beta: the exponent.
+        k: what is added.
+
+    Shape: (N, C, *), unchanged.
+
+    Example:
+        >>> import pygrad
+        >>> layer = pygrad.nn.LocalResponseNorm(2, alpha=2.0, beta=1.0)
+        >>> layer(pygrad.ones(1, 1, 1)).item()
+        0.5
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -22,6 +22,9 @@ __all__ = [
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
     "MaxPool1d",
     "MaxPool2d",
     "MaxPool3d",
@@ -352,3 +355,75 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self._sizes(input), self.return_indices)
+
+
+class _LPPoolNd(Module):
+    def __init__(
+        self,
+        norm_type: float,
+        kernel_size: SizeAny,
+        stride: SizeAny | None = None,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def _pool(self, op: Any, input: Tensor) -> Tensor:
+        found: Tensor = op(
+            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+        )
+        return found
+
+    def extra_repr(self) -> str:
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPoolNd):
+    """The p-th root of the sum of the p-th powers of each window of (N, C, L) or (C, L).
+
+    Args:
+        norm_type: p.
+        kernel_size: length of the window.
+        stride: its step, by default its length.
+        ceil_mode: round the output length up.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.nn.LPPool1d(2, 2)(pygrad.tensor([[3.0, 4.0]]))
+        tensor([[5.]])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(F.lp_pool1d, input)
+
+
+class LPPool2d(_LPPoolNd):
+    """The same of (N, C, H, W) or (C, H, W); arguments as :class:`LPPool1d`.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.LPPool2d(2, 2)(pygrad.ones(1, 3, 4, 5)).shape)
+        (1, 3, 2, 2)
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(F.lp_pool2d, input)
+
+
+class LPPool3d(_LPPoolNd):
+    """The same of (N, C, D, H, W) or (C, D, H, W); arguments as :class:`LPPool1d`.
+
+    Example:
+        >>> import pygrad
+        >>> tuple(pygrad.nn.LPPool3d(2, 2)(pygrad.ones(1, 3, 4, 5, 6)).shape)
+        (1, 3, 2, 2, 3)
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(F.lp_pool3d, input)

@@ -14,7 +14,7 @@ from pygrad.nn.parameter import Parameter
 if TYPE_CHECKING:
     from pygrad.nn._types import DeviceLike, DTypeLike
 
-__all__ = ["Embedding"]
+__all__ = ["Embedding", "EmbeddingBag"]
 
 
 class Embedding(Module):
@@ -145,3 +145,158 @@ class Embedding(Module):
             _weight=embeddings,
             _freeze=freeze,
         )
+
+
+class EmbeddingBag(Module):
+    """Sums, means or maxima of bags of rows of a table, which is drawn as of :class:`Embedding`.
+
+    Args:
+        num_embeddings: rows of the table.
+        embedding_dim: length of a row.
+        max_norm: rows that are looked up are first scaled down to this norm, in place.
+        norm_type: the p of that norm.
+        scale_grad_by_freq: divide a row's gradient by how often it was looked up.
+        mode: "sum", "mean" or "max".
+        sparse: ask for a sparse gradient.
+        include_last_offset: offsets end with the number of indices.
+        padding_idx: a row that stays zero, counts nowhere and gets no gradient.
+
+    Shape: indices (B, N), or (N) and offsets (B) -> (B, embedding_dim).
+
+    Raises:
+        AssertionError: ``padding_idx`` is outside the table, or a given weight has another shape.
+
+    Example:
+        >>> import pygrad
+        >>> table = pygrad.nn.EmbeddingBag(10, 3, mode="sum")
+        >>> tuple(table(pygrad.tensor([1, 2, 4, 5]), pygrad.tensor([0, 3])).shape)
+        (2, 3)
+    """
+
+    weight: Parameter
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+    ) -> None:
+        super().__init__()
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise AssertionError("padding_idx must be within num_embeddings")
+            padding_idx += num_embeddings if padding_idx < 0 else 0
+        self.padding_idx = padding_idx
+        if _weight is None:
+            table = pygrad.empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
+            self.weight = Parameter(table)
+            self.reset_parameters()
+        else:
+            if list(_weight.shape) != [num_embeddings, embedding_dim]:
+                raise AssertionError(
+                    "Shape of weight does not match num_embeddings and embedding_dim"
+                )
+            self.weight = Parameter(_weight)
+        self.mode = mode
+        self.sparse = sparse
+        self.include_last_offset = include_last_offset
+
+    def reset_parameters(self) -> None:
+        """Draw the table anew; the padding row becomes zero."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with pygrad.no_grad():
+                self.weight[self.padding_idx].fill_(0)
+
+    def forward(
+        self,
+        input: Tensor,
+        offsets: Tensor | None = None,
+        per_sample_weights: Tensor | None = None,
+    ) -> Tensor:
+        """One vector a bag.
+
+        Args:
+            input: indices, (B, N), or (N) if there are offsets.
+            offsets: where each bag begins.
+            per_sample_weights: factors, of the shape of the indices; "sum" only.
+        """
+        return F.embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.mode,
+            self.sparse,
+            per_sample_weights,
+            self.include_last_offset,
+            self.padding_idx,
+        )
+
+    def extra_repr(self) -> str:
+        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
+        if self.max_norm is not None:
+            parts.append(f"max_norm={self.max_norm}")
+        if self.norm_type != 2:
+            parts.append(f"norm_type={self.norm_type}")
+        if self.scale_grad_by_freq is not False:
+            parts.append(f"scale_grad_by_freq={self.scale_grad_by_freq}")
+        parts.append(f"mode={self.mode!r}")
+        if self.padding_idx is not None:
+            parts.append(f"padding_idx={self.padding_idx}")
+        return ", ".join(parts)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> EmbeddingBag:
+        """A table made of a given matrix (num_embeddings, embedding_dim), by default not trained.
+
+        Example:
+            >>> import pygrad
+            >>> rows = pygrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+            >>> pygrad.nn.EmbeddingBag.from_pretrained(rows)(pygrad.tensor([[0, 1]])).tolist()
+            [[2.0, 3.0]]
+        """
+        if embeddings.dim() != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        rows, cols = embeddings.shape
+        made = cls(
+            num_embeddings=rows,
+            embedding_dim=cols,
+            max_norm=max_norm,
+            norm_type=norm_type,
+            scale_grad_by_freq=scale_grad_by_freq,
+            mode=mode,
+            sparse=sparse,
+            _weight=embeddings,
+            include_last_offset=include_last_offset,
+            padding_idx=padding_idx,
+        )
+        made.weight.requires_grad = not freeze
+        return made

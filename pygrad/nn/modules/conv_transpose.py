@@ -1,0 +1,169 @@
+"""Transposed convolutions, which are the gradients of convolutions by their inputs, as layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from pygrad._tensor import Tensor
+from pygrad.nn import functional as F
+from pygrad.nn.modules.conv import _ConvNd
+from pygrad.nn.modules.utils import ntuple
+
+if TYPE_CHECKING:
+    from pygrad.nn._types import DeviceLike, DTypeLike, SizeAny
+
+__all__ = ["ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+
+
+class _ConvTransposeNd(_ConvNd):
+    """What they have besides: a padding of the output, by which its size can be chosen."""
+
+    transposed = True
+    padding: tuple[int, ...]
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: SizeAny,
+        stride: SizeAny = 1,
+        padding: SizeAny = 0,
+        output_padding: SizeAny = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: SizeAny = 1,
+        padding_mode: str = "zeros",
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+    ) -> None:
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+        self.output_padding = ntuple(output_padding, self._n_dims)
+
+    def _transpose(
+        self, op: Callable[..., Tensor], input: Tensor, output_size: Sequence[int] | None
+    ) -> Tensor:
+        more = self.output_padding if output_size is None else self._more(input, [*output_size])
+        return op(
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            more,
+            self.groups,
+            self.dilation,
+        )
+
+    def _more(self, input: Tensor, wanted: list[int]) -> tuple[int, ...]:
+        """The padding of the output that gives the size wanted."""
+        n, first = self._n_dims, input.dim() - self._n_dims
+        if len(wanted) == first + n:
+            wanted = wanted[first:]
+        if len(wanted) != n:
+            raise ValueError(
+                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or "
+                f"{first + n} elements (got {len(wanted)})"
+            )
+        sizes = zip(
+            input.shape[first:],
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.kernel_size,
+            strict=True,
+        )
+        least = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, s, p, d, k in sizes]
+        most = [size + s - 1 for size, s in zip(least, self.stride, strict=True)]
+        if any(not a <= b <= c for a, b, c in zip(least, wanted, most, strict=True)):
+            raise ValueError(
+                f"requested an output size of {wanted}, but valid sizes range from {least} to "
+                f"{most} (for an input of {input.size()[2:]})"
+            )
+        return tuple(b - a for a, b in zip(least, wanted, strict=True))
+
+
+class ConvTranspose1d(_ConvTransposeNd):
+    """Transposed convolution of (N, C_in, L) or (C_in, L).
+
+    Args:
+        in_channels: C_in.
+        out_channels: C_out.
+        kernel_size: k.
+        stride: distance between what two positions give.
+        padding: what is cut off at both ends, less than dilation * (k - 1).
+        output_padding: what is added at the end.
+        groups: into how many separate convolutions the channels are divided.
+        bias: whether each output channel has a constant.
+        dilation: distance between the elements of a kernel.
+        padding_mode: only "zeros".
+
+    Shape: (N, C_in, L) -> (N, C_out, L_out), with
+        L_out = (L - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1.
+
+    Raises:
+        ValueError: an argument is out of range; at the call, an output size that cannot be.
+
+    Example:
+        >>> import pygrad
+        >>> layer = pygrad.nn.ConvTranspose1d(4, 2, 3, stride=2)
+        >>> tuple(layer(pygrad.zeros(1, 4, 5)).shape)
+        (1, 2, 11)
+        >>> tuple(layer(pygrad.zeros(1, 4, 5), output_size=[12]).shape)
+        (1, 2, 12)
+    """
+
+    _n_dims = 1
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        return self._transpose(F.conv_transpose1d, input, output_size)
+
+
+class ConvTranspose2d(_ConvTransposeNd):
+    """Transposed convolution of (N, C_in, H, W) or (C_in, H, W).
+
+    Arguments as :class:`ConvTranspose1d`, each size an int or a pair.
+
+    Example:
+        >>> import pygrad
+        >>> layer = pygrad.nn.ConvTranspose2d(4, 2, 4, stride=2, padding=1)
+        >>> tuple(layer(pygrad.zeros(1, 4, 5, 6)).shape)
+        (1, 2, 10, 12)
+    """
+
+    _n_dims = 2
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        return self._transpose(F.conv_transpose2d, input, output_size)
+
+
+class ConvTranspose3d(_ConvTransposeNd):
+    """Transposed convolution of (N, C_in, D, H, W) or (C_in, D, H, W).
+
+    Arguments as :class:`ConvTranspose1d`, each size an int or three.
+
+    Example:
+        >>> import pygrad
+        >>> layer = pygrad.nn.ConvTranspose3d(4, 2, 2, stride=2)
+        >>> tuple(layer(pygrad.zeros(1, 4, 1, 2, 3)).shape)
+        (1, 2, 2, 4, 6)
+    """
+
+    _n_dims = 3
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        return self._transpose(F.conv_transpose3d, input, output_size)

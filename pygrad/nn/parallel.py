@@ -1,0 +1,36 @@
+"""`DataParallel`, for scripts that wrap their model in it: there is one device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pygrad.nn.modules.module import Module
+
+__all__ = ["DataParallel"]
+
+
+class DataParallel(Module):
+    """Calls the module that it holds, as PyTorch's does where there is no GPU.
+
+    Args:
+        module: what is called.
+        device_ids: of no effect: there are no devices to spread a batch over.
+        output_device: likewise.
+        dim: likewise.
+
+    Example:
+        >>> import pygrad
+        >>> model = pygrad.nn.DataParallel(pygrad.nn.Linear(2, 1))
+        >>> sorted(model.state_dict())
+        ['module.bias', 'module.weight']
+    """
+
+    def __init__(
+        self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0
+    ) -> None:
+        super().__init__()
+        self.module = module
+        self.device_ids: list[int] = []
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        return self.module(*inputs, **kwargs)
