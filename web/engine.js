@@ -158,10 +158,10 @@ export async function loadEngine(source = BINARY) {
   const wanted = WebAssembly.Module.imports(module).map((i) => `${i.module}.${i.name}`).sort();
   if (wanted.join() !== 'env.memory,env.pg_host')
     throw new EngineError(`pygrad: the engine imports ${wanted}, not what this version offers`);
-  const engine = new Engine();
   const memory = new WebAssembly.Memory(PAGES);
+  let engine;
   const env = { memory, pg_host: (kind, id, n) => engine.host(kind, id, n) };
-  engine.start(await WebAssembly.instantiate(module, { env }), memory);
+  engine = new Engine(await WebAssembly.instantiate(module, { env }), memory);
   return engine;
 }
 
@@ -179,7 +179,7 @@ export class Engine {
   /** Why nothing works any more, or null. @type {string | null} */
   unusable = null;
 
-  start(instance, memory) {
+  constructor(instance, memory) {
     this.exports = instance.exports;
     this.memory = memory;
     this.exports._initialize();

@@ -7,7 +7,7 @@ import { bind, RuntimeError, ValueError, within } from './engine.js';
 
 /** torch.autograd.forward_ad over a library of tensors. */
 export function makeForwardAd(library) {
-  const { C, Tensor, spaces, remember, recall } = library;
+  const { C, Tensor, spaces, remember, original } = library;
   let current = -1;
 
   /** Enters a level, within which dual tensors may be made: one at a time, as in PyTorch. @returns {number} */
@@ -43,7 +43,7 @@ export function makeForwardAd(library) {
     const { level } = bind('unpack_dual', { level: current }, rest);
     if (level < 0) return { primal: tensor, tangent: null };
     const [primal, tangent] = spaces.f._unpack_dual(tensor, level);
-    return { primal, tangent: tangent && (recall(tangent.handle) ?? remember(tangent)) };
+    return { primal, tangent: tangent && remember(original(tangent)) };
   }
 
   // ---------------------------------------------------------------- through custom functions
@@ -59,7 +59,7 @@ export function makeForwardAd(library) {
 
     /** What jvp gets for an argument. */
     const argument = (ctx) => (tensor, i) => {
-      if (tangents[i]) return recall(tangents[i].handle) ?? tangents[i];
+      if (tangents[i]) return original(tangents[i]);
       return tensor && ctx.materialize_grads && tensor.dtype.is_floating_point ? spaces.f.zeros_like(tensor) : null;
     };
 

@@ -22,33 +22,22 @@ const unsigned = (word) => (word < 0 ? 2n ** 64n + BigInt(word) : word);
 
 /** torch.autograd.graph over a library of tensors. */
 export function makeGraph(library, engine) {
-  const { C, Tensor, hooks, hold, letGo, recall, remember } = library;
+  const { C, Owner, Tensor, hooks, recall, remember } = library;
 
   /** One recorded operation; the same object each time while somebody holds it. Its class is named for
    * the operation, and what that saved for its gradient are the attributes `_saved_*`; `_raw_saved_*`
    * take hooks. */
-  class Node {
-    /** @param {number} address of a node, with a reference for this object; 0: of none */
+  class Node extends Owner {
+    /** @private @param {number} address of a node, with a reference for this object; 0: of none */
     constructor(address) {
       if (new.target === Node) throw new TypeError("Can't instantiate abstract class Node");
-      this.address = address;
-      this.watched = false;
-      this.raws = []; // what `_raw_saved_*` gave
-      if (address) hold(this);
+      super(address);
+      /** @private what `_raw_saved_*` gave */
+      this.raws = [];
     }
 
-    get disposed() { return !this.address; }
-
-    alive() {
-      if (!this.address) throw new RuntimeError('pygrad: this node was disposed of');
-      return this.address;
-    }
-
-    /** Lets go of the node now; any later use raises. */
-    dispose() {
-      if (this.address) letGo(this, this.address);
-      this.address = 0;
-    }
+    /** The engine's number for it; 0 for none. */
+    get address() { return this.reference; }
 
     /** The node's name, such as 'MulBackward0'. @returns {string} */
     name() { return C._node_name(this.alive()); }
@@ -161,7 +150,6 @@ export function makeGraph(library, engine) {
     return Array.isArray(found) ? found.map(unsigned) : isInt && found !== null ? unsigned(found) : found;
   }
 
-  const known = (tensor) => recall(tensor.handle) ?? tensor;
   const classes = new Map();
 
   /** The class of the nodes of one kind, made when the first is seen; NodeType in wasm_core/graph.h says
@@ -186,7 +174,7 @@ export function makeGraph(library, engine) {
       const [field, letter] = text.split(':');
       if (field !== '-') define(`_saved_${field}`, (node) => number(node, k, letter[0] === 'i'));
     });
-    if (short === 'AccumulateGrad') define('variable', (node) => known(C._node_variable(node.alive())));
+    if (short === 'AccumulateGrad') define('variable', (node) => library.original(C._node_variable(node.alive())));
     classes.set(key, made);
     return made;
   }

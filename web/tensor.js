@@ -68,30 +68,16 @@ export function makeTensors(engine) {
     if (!find(reference)) known.delete(reference);
   });
 
-  /** Makes an object the owner of its reference to a tensor or node, until it dies or its scope ends. */
-  function hold(object) {
-    if (scope === null) watch(object);
-    else scope.push(object); // which lets go by itself
-  }
-
   function watch(object) {
-    const reference = object.handle ?? object.address;
     object.watched = true;
-    finalizers.register(object, reference, object);
-    if (known.get(reference) === object) known.set(reference, new WeakRef(object));
-  }
-
-  /** Lets go of the reference of an owner that lives on. */
-  function letGo(object, reference) {
-    if (object.watched) finalizers.unregister(object);
-    if (find(reference) === object) known.delete(reference);
-    engine.released.push(reference);
+    finalizers.register(object, object.reference, object);
+    if (known.get(object.reference) === object) known.set(object.reference, new WeakRef(object));
   }
 
   /** Makes `recall` find this very object for what it refers to: a node, or a tensor that the engine
    * may hand back. */
   function remember(object) {
-    known.set(object.handle ?? object.address, object.watched ? new WeakRef(object) : object);
+    known.set(object.reference, object.watched ? new WeakRef(object) : object);
     return object;
   }
 
@@ -102,8 +88,11 @@ export function makeTensors(engine) {
 
   function recall(reference) {
     const found = find(reference);
-    return (found?.handle ?? found?.address) === reference ? found : undefined;
+    return found?.reference === reference ? found : undefined;
   }
+
+  /** The remembered object of what an object refers to, or itself. */
+  const original = (object) => recall(object.reference) ?? object;
 
   /** The object of a tensor: the remembered one, or one that takes over the reference of the handle. */
   function adopt(handle) {
@@ -112,31 +101,47 @@ export function makeTensors(engine) {
     return found ?? new Tensor(handle);
   }
 
-  class Tensor {
-    /** @private @param {number} handle owned by this object from now on */
-    constructor(handle) {
+  /** The owner of a reference to a tensor or node, until it dies, its scope ends, or it is disposed of. */
+  class Owner {
+    /** @private @param {number} reference owned by this object from now on; 0: none */
+    constructor(reference) {
       /** @private */
-      this.handle = handle;
-      /** @private what `grad` gave last */
-      this.gradient = null;
+      this.reference = reference;
       /** @private */
       this.watched = false;
-      hold(this);
+      if (!reference) return;
+      if (scope === null) watch(this);
+      else scope.push(this); // which lets go by itself
     }
 
-    get disposed() { return !this.handle; }
+    get disposed() { return !this.reference; }
 
-    /** @private The handle, unless the tensor was disposed of. */
+    /** @private The reference, unless it was disposed of. */
     alive() {
-      if (!this.handle) throw new RuntimeError('pygrad: this tensor was disposed of');
-      return this.handle;
+      if (!this.reference) throw new RuntimeError(`pygrad: this ${this instanceof Tensor ? 'tensor' : 'node'} was disposed of`);
+      return this.reference;
     }
 
-    /** Lets go of the tensor now; any later use raises. */
+    /** Lets go of the tensor or node now; any later use raises. */
     dispose() {
-      if (this.handle) letGo(this, this.handle);
-      this.handle = 0;
+      if (!this.reference) return;
+      if (this.watched) finalizers.unregister(this);
+      if (find(this.reference) === this) known.delete(this.reference);
+      engine.released.push(this.reference);
+      this.reference = 0;
     }
+  }
+
+  class Tensor extends Owner {
+    /** @private @param {number} handle owned by this object from now on */
+    constructor(handle) {
+      super(handle);
+      /** @private what `grad` gave last */
+      this.gradient = null;
+    }
+
+    /** The engine's number for it; 0 once it was disposed of. */
+    get handle() { return this.reference; }
 
     get #at() { return this.alive(); }
 
@@ -183,7 +188,7 @@ export function makeTensors(engine) {
     /** The tensor that this is a view of, or null. @returns {Tensor | null} */
     get _base() {
       const base = C._get_base(this) ?? null;
-      return base && (recall(base.handle) ?? base);
+      return base && original(base);
     }
 
     /** Whether the tensor was made in inference mode. @returns {boolean} */
@@ -447,7 +452,7 @@ export function makeTensors(engine) {
   }
 
   return Object.assign(library, {
-    Tensor, gradOf, spaces, C, hooks, tensor, hold, letGo, known, find, remember, recall, adopt, withModes, outside, scope: runScope,
+    Owner, Tensor, gradOf, spaces, C, hooks, tensor, known, find, remember, recall, original, adopt, withModes, outside, scope: runScope,
   });
 }
 
