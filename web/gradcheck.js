@@ -22,12 +22,11 @@ export class GradcheckError extends RuntimeError { name = 'GradcheckError'; }
 const UNDEFINED = 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"';
 const EXPECTED_ZERO = 'Numerical gradient for function expected to be zero';
 
-function demand(holds, message) { if (!holds) throw new (errorClass('AssertionError'))(message); }
-
+function demand(holds, message, kind = errorClass('AssertionError')) { if (!holds) throw new kind(message); }
 
 /** torch.autograd.gradcheck and gradgradcheck over a library of tensors and its torch.autograd. */
 export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad }, engine) {
-  const { stack, zeros, zeros_like, allclose } = spaces.f;
+  const { stack, zeros, zeros_like, allclose, is_same_size: isSameSize } = spaces.f;
   const floats = (value) => value instanceof Tensor && value.dtype.is_floating_point;
   const wantsGrad = (value) => value instanceof Tensor && value.requires_grad;
   const flat = (t) => t.detach().reshape([-1]);
@@ -72,15 +71,15 @@ export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad
       const rows = v ? [pull(v.reshape(output.shape))] : units(output).map(pull);
       return wanted.map((x, i) => {
         const grads = rows.map((row) => row[i] ?? zeros_like(x));
-        if (check_grad_dtypes && grads.some((g) => g.dtype !== x.dtype)) throw new GradcheckError('Gradient has dtype mismatch');
-        if (grads.some((g) => g.shape.join() !== x.shape.join())) throw new GradcheckError('Analytical gradient has incorrect size');
+        demand(!check_grad_dtypes || grads.every((g) => g.dtype === x.dtype), 'Gradient has dtype mismatch', GradcheckError);
+        demand(grads.every((g) => isSameSize(g, x)), 'Analytical gradient has incorrect size', GradcheckError);
         return matrix(grads, x, x.numel()).t();
       });
     };
     const [first, second] = [run(), run()];
-    if (first.some((m, i) => largest(m.sub(second[i])) > nondet_tol)) throw new GradcheckError('Backward is not reentrant, i.e., running ' +
-      'backward with same input and grad_output multiple times gives different values, although analytical gradient matches numerical gradient.' +
-      `The tolerance for nondeterminism was ${nondet_tol}.`);
+    demand(first.every((m, i) => largest(m.sub(second[i])) <= nondet_tol), 'Backward is not reentrant, i.e., running backward with same ' +
+      'input and grad_output multiple times gives different values, although analytical gradient matches numerical gradient.' +
+      `The tolerance for nondeterminism was ${nondet_tol}.`, GradcheckError);
     return first;
   }
 
@@ -102,21 +101,20 @@ export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad
 
   // ---------------------------------------------------------------- the checks
 
-  function mismatch(analytical, numeric, output, input, isForward) {
-    return new GradcheckError(`Jacobian ${isForward ? 'computed with forward mode ' : ''}mismatch for output ${output} with respect to input ` +
-      `${input},\nnumerical:${numeric}\nanalytical:${analytical}\n`);
+  function compare(analytical, numeric, { rtol, atol }, output, input, isForward) {
+    demand(allclose(analytical, numeric.to(analytical.dtype), rtol, atol), `Jacobian ${isForward ? 'computed with forward mode ' : ''}mismatch ` +
+      `for output ${output} with respect to input ${input},\nnumerical:${numeric}\nanalytical:${analytical}\n`, GradcheckError);
   }
 
   /** Every element of every Jacobian. */
-  function compareInFull({ func, inputs, outputs, recorded, places, options }, isForward) {
-    const { eps, rtol, atol } = options;
-    const kept = outputs.filter(floats).map((y, k) => (y.requires_grad ? k : -1)).filter((k) => k >= 0);
-    const table = places.map((p) => numerical(func, inputs, outputs, inputs[p], eps));
-    if (!recorded.length && table.flat().some(largest)) throw new GradcheckError(EXPECTED_ZERO);
+  function compareInFull({ func, inputs, outputs, recorded, places, wanted, options }, isForward) {
+    const kept = [...outputs.filter(floats).entries()].filter(([, y]) => y.requires_grad).map(([k]) => k);
+    const table = wanted.map((x) => numerical(func, inputs, outputs, x, options.eps));
+    demand(recorded.length || !table.flat().some(largest), EXPECTED_ZERO, GradcheckError);
     const byForward = isForward && recorded.length ? places.map((p) => forward(func, inputs, p)) : null;
     kept.forEach((k, i) => {
-      const found = byForward ? byForward.map((of) => of[k]) : backward(places.map((p) => inputs[p]), recorded[i], options);
-      found.forEach((a, j) => { if (!allclose(a, table[j][k].to(a.dtype), rtol, atol)) throw mismatch(a, table[j][k], i, j, isForward); });
+      const found = byForward ? byForward.map((of) => of[k]) : backward(wanted, recorded[i], options);
+      found.forEach((a, j) => compare(a, table[j][k], options, i, j, isForward));
     });
   }
 
@@ -127,15 +125,14 @@ export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad
   }
 
   /** One random combination of the elements of each Jacobian. */
-  function compareProducts(check, isForward) {
-    const { func, inputs, outputs, recorded, places, options } = check;
+  function compareProducts({ func, inputs, outputs, recorded, places, wanted, options }, isForward) {
     const { eps, rtol, atol, nondet_tol } = options;
-    const us = places.map((p) => direction(inputs[p]));
+    const us = wanted.map(direction);
     const vs = isForward ? null : recorded.map(direction);
     const floating = outputs.filter(floats);
-    const table = places.map((p, i) => difference(func, inputs, inputs[p].data, us[i].reshape(inputs[p].shape).mul(eps), eps));
-    if (!recorded.length && table.flat().some((t) => largest(t) > nondet_tol)) throw new GradcheckError(EXPECTED_ZERO);
-    const columns = isForward ? null : recorded.map((y, j) => backward(places.map((p) => inputs[p]), y, options, vs[j]));
+    const table = wanted.map((x, i) => difference(func, inputs, x.data, us[i].reshape(x.shape).mul(eps), eps));
+    demand(recorded.length || !table.flat().some((t) => largest(t) > nondet_tol), EXPECTED_ZERO, GradcheckError);
+    const columns = isForward ? null : recorded.map((y, j) => backward(wanted, y, options, vs[j]));
     places.forEach((p, i) => {
       const byForward = isForward && recorded.length ? forward(func, inputs, p, us[i]) : null;
       recorded.forEach((y, j) => {
@@ -143,36 +140,35 @@ export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad
         const numeric = vs ? flat(table[i][k]).dot(vs[j]) : flat(table[i][k]);
         const a = vs ? flat(columns[j][i]).dot(us[i]) : flat(byForward[k]);
         const scaled = atol * us[i].sum().item() * (vs ? vs[j].sum().item() : 1);
-        if (!allclose(a, numeric.to(a.dtype), rtol, scaled)) throw mismatch(a, numeric, j, i, isForward);
+        compare(a, numeric, { rtol, atol: scaled }, j, i, isForward);
       });
     });
   }
 
   /** A backward that starts from zeros must give zeros, of the inputs' dtypes and sizes. */
-  function expectZeroOfZero({ inputs, recorded, places, options }) {
-    const wanted = places.map((p) => inputs[p]);
+  function expectZeroOfZero({ recorded, wanted, options }) {
     if (!recorded.length) return;
     grad(recorded, wanted, recorded.map((y) => zeros_like(y)), { allow_unused: true }).forEach((g, i) => {
       if (!g) return;
-      if (options.masked ? !allclose(g, zeros_like(g)) : largest(g)) throw new GradcheckError('backward not multiplied by grad_output');
-      if (g.dtype !== wanted[i].dtype) throw new GradcheckError('grad is incorrect type');
-      if (g.shape.join() !== wanted[i].shape.join()) throw new GradcheckError('grad is incorrect size');
+      demand(options.masked ? allclose(g, zeros_like(g)) : !largest(g), 'backward not multiplied by grad_output', GradcheckError);
+      demand(g.dtype === wanted[i].dtype, 'grad is incorrect type', GradcheckError);
+      demand(isSameSize(g, wanted[i]), 'grad is incorrect size', GradcheckError);
     });
   }
 
   /** Gradients that do not arrive must count as zeros: all of them, then one at a time. */
-  function expectZeroOfAbsent({ func, inputs, recorded, places }) {
+  function expectZeroOfAbsent({ func, inputs, recorded, wanted }) {
     const runs = recorded.length > 1 ? [null, ...recorded.keys()] : recorded.length ? [null] : [];
     for (const absent of runs) {
       const outputs = each(func(...inputs)).filter(wantsGrad).map((y, i) => (absent === null || absent === i ? C._undefined_grad(y) : y));
       let grads;
       try {
-        grads = grad(outputs, places.map((p) => inputs[p]), outputs.map((y) => zeros_like(y)), { allow_unused: true });
+        grads = grad(outputs, wanted, outputs.map((y) => zeros_like(y)), { allow_unused: true });
       } catch (error) {
         throw new GradcheckError(`Expected backward function to handle undefined output grads. ${UNDEFINED}`, { cause: error });
       }
-      if (grads.some((g) => g && largest(g)))
-        throw new GradcheckError(`Expected all input grads to be undefined or zero when all output grads are undefined or zero. ${UNDEFINED}`);
+      demand(!grads.some((g) => g && largest(g)),
+        `Expected all input grads to be undefined or zero when all output grads are undefined or zero. ${UNDEFINED}`, GradcheckError);
     }
   }
 
@@ -183,8 +179,8 @@ export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad
       const given = inputs.map((x, i) => (i === p ? x.detach() : x));
       const [zero, absent] = [zeros_like(given[p]), null].map((t) => push(func, given, tangents.map((old, i) => (i === p ? t : old))));
       zero.forEach(([, a], k) => {
-        if (a && absent[k][1] && !allclose(a, absent[k][1]))
-          throw new GradcheckError(`Mismatch in tangent values for output with index: ${k} when input: ${inputs[p]} has an undefined tangent value.`);
+        demand(!a || !absent[k][1] || allclose(a, absent[k][1]),
+          `Mismatch in tangent values for output with index: ${k} when input: ${inputs[p]} has an undefined tangent value.`, GradcheckError);
       });
     }
   }
@@ -222,11 +218,12 @@ export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad
     try {
       checkInputs(points);
       const outputs = each(func(...points));
-      const places = points.map((x, i) => (wantsGrad(x) ? i : -1)).filter((i) => i >= 0);
-      const check = { func, inputs: points, outputs, recorded: outputs.filter(wantsGrad), places, options };
-      const compare = options.fast_mode ? compareProducts : compareInFull;
-      if (check_backward_ad) compare(check, false);
-      if (check_forward_ad) compare(check, true);
+      const places = [...points.keys()].filter((i) => wantsGrad(points[i]));
+      const wanted = points.filter(wantsGrad);
+      const check = { func, inputs: points, outputs, recorded: outputs.filter(wantsGrad), places, wanted, options };
+      const compareAll = options.fast_mode ? compareProducts : compareInFull;
+      if (check_backward_ad) compareAll(check, false);
+      if (check_forward_ad) compareAll(check, true);
       if (check_forward_ad && options.check_undefined_grad) compareAbsentTangents(check);
       if (check_backward_ad) expectZeroOfZero(check);
       if (check_backward_ad && options.check_undefined_grad) expectZeroOfAbsent(check);

@@ -36,7 +36,7 @@ export function makeGraph(library, engine) {
       this.raws = [];
     }
 
-    /** The engine's number for it; 0 for none. */
+    /** The engine's number for it; 0 for none. @returns {number} */
     get address() { return this.reference; }
 
     /** The node's name, such as 'MulBackward0'. @returns {string} */

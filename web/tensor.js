@@ -140,7 +140,7 @@ export function makeTensors(engine) {
       this.gradient = null;
     }
 
-    /** The engine's number for it; 0 once it was disposed of. */
+    /** The engine's number for it; 0 once it was disposed of. @returns {number} */
     get handle() { return this.reference; }
 
     get #at() { return this.alive(); }
