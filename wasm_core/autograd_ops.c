@@ -91,6 +91,35 @@ void op_backward_of(Call *c) {
                                    .accumulate = true, .allow_unused = true}), NULL);
 }
 
+/* How many gradients there are for each root: the first dimension of those given, beside the root's own. */
+static int batch_of(const GraphWalk *w) {
+  int64_t *found = scratch_array((int64_t)w->n_roots + 1, sizeof *found);
+  int n = 0;
+  for (int i = 0; found && w->grads && i < w->n_roots; i++) {
+    const Tensor *given = w->grads[i], *root = w->roots[i].tensor;
+    if (!given) continue;
+    const OutputMeta *m = root ? NULL : &w->roots[i].edge.node->outputs[w->roots[i].edge.input_nr];
+    int ndim = root ? root->ndim : m->ndim;
+    const int64_t *sizes = root ? root->sizes : output_sizes(m);
+    if (!given->ndim || !sizes_equal(ndim, sizes, given->ndim - 1, given->sizes + 1)) {
+      fail(ERR_RUNTIME, "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
+                        "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
+                        "detected: grad_output[%d] has a shape of torch.Size(%s) and output[%d] has a shape of torch.Size(%s). If you only "
+                        "want some tensors in `grad_output` to be considered batched, consider using vmap.",
+           i, sizes_text(given->ndim > 2 ? given->ndim - 2 : 0, given->sizes + 2), i, sizes_text(ndim, sizes));
+      return 0;
+    }
+    found[n++] = given->sizes[0];
+  }
+  for (int i = 1; i < n; i++)
+    if (found[i] != found[0])
+      fail(ERR_VALUE, "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes %s for the mapped dimension",
+           sizes_text(n, found));
+  if (!n) fail(ERR_VALUE, "vmap(vjp, in_dims=0, ...)(<inputs>): got no Tensors to map over.");
+  return failed() ? 0 : (int)found[0];
+}
+
+/* `rows` backwards whose results come stacked: one for each element of the one root, or for each gradient of a batch (-1). */
 void op_grad(Call *c) {
   GraphWalk w = walk_of(c, 1, 2, 7);
   w.retain_graph = arg_bool(c, 3);
@@ -98,7 +127,10 @@ void op_grad(Call *c) {
   w.allow_unused = arg_bool(c, 5);
   w.materialize = arg_bool(c, 6);
   w.n_rows = (int)arg_int(c, 8);
-  go_on(c, task_start(&w), NULL);
+  bool batched = w.n_rows < 0 && !failed();
+  if (batched) w.n_rows = batch_of(&w);
+  if (batched && !w.n_rows && !failed()) ret_tensors(c, 0, NULL);
+  else go_on(c, task_start(&w), NULL);
 }
 
 /* The host ran the function that a task asked for, and got these gradients; `odd`: what those that are 1 really were. */

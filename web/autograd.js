@@ -89,25 +89,14 @@ export function makeAutograd(library, engine) {
     walk(outputs, wanted, (of, at, edges) => C._backward(of, grads, retain_graph ?? create_graph, create_graph, at, edges));
   }
 
-  /** `grad` for each gradient of a batch; the results stacked. */
+  /** `grad` for each gradient of a batch; the results stacked. Zeros for an unused input have no batch dimension. */
   function batched(outputs, inputs, grads, { retain_graph, create_graph, allow_unused, materialize_grads }) {
-    const shapeOf = (place) => (place instanceof Tensor ? place.shape : place.node._input_metadata[place.output_nr].shape);
-    grads.forEach((g, i) => {
-      if (g && g.shape.slice(1).join() !== shapeOf(outputs[i]).join())
-        throw new RuntimeError('If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The ' +
-          'sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: ' +
-          `grad_output[${i}] has a shape of [${g.shape.slice(2)}] and output[${i}] has a shape of [${shapeOf(outputs[i])}].`);
-    });
-    const sizes = [...new Set(grads.filter(Boolean).map((g) => g.shape[0]))];
-    if (sizes.length !== 1)
-      throw new ValueError(`vmap: Expected all tensors to have the same size in the mapped dimension, got sizes [${sizes}] for the mapped dimension`);
-    const found = sizes[0] ? walk(outputs, inputs, (of, at, edges) =>
-      C._grad(of, at, grads, retain_graph, create_graph, allow_unused, false, edges, sizes[0])) : [];
+    const found = walk(outputs, inputs, (of, at, edges) =>
+      C._grad(of, at, grads, retain_graph, create_graph, allow_unused, false, edges, -1));
     return found.map((rows, k) => {
-      if (rows) return rows;
-      if (!materialize_grads) return null;
-      if (!(inputs[k] instanceof Tensor)) throw new RuntimeError('materialize_grads cannot be used when the given input is a GradientEdge');
-      return zeros_like(inputs[k], { requires_grad: create_graph });
+      if (rows || !materialize_grads) return rows;
+      if (inputs[k] instanceof Tensor) return zeros_like(inputs[k], { requires_grad: create_graph });
+      throw new RuntimeError('materialize_grads cannot be used when the given input is a GradientEdge');
     });
   }
 

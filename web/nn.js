@@ -29,20 +29,16 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
      * @param {string} [prefix] @returns {IterableIterator<[string, Module]>} */
     *named_modules(prefix = '') {
       yield [prefix, this];
-      for (const [name, child] of Object.entries(this)) {
+      for (const [name, child] of Object.entries(this))
         if (child instanceof Module) yield* child.named_modules(prefix ? `${prefix}.${name}` : name);
-      }
     }
 
     /** [name, tensor]: those that are learned, those that are not, or all.
      * @param {boolean} [learned] @returns {IterableIterator<[string, Tensor]>} */
     *named_tensors(learned) {
-      for (const [prefix, module] of this.named_modules()) {
-        for (const [name, value] of Object.entries(module)) {
-          if (value instanceof Tensor && (learned === undefined || value.requires_grad === learned))
-            yield [prefix ? `${prefix}.${name}` : name, value];
-        }
-      }
+      for (const [prefix, module] of this.named_modules())
+        for (const [name, value] of Object.entries(module))
+          if (value instanceof Tensor && (learned ?? value.requires_grad) === value.requires_grad) yield [prefix ? `${prefix}.${name}` : name, value];
     }
 
     /** @returns {[string, Tensor][]} */
@@ -56,12 +52,12 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
 
     /** Copies parameters and buffers from a state dict with the same names. @param {Record<string, Tensor>} state */
     load_state_dict(state) {
-      const own = Object.fromEntries(this.named_tensors());
-      const missing = Object.keys(own).filter((name) => !(name in state));
-      const unexpected = Object.keys(state).filter((name) => !(name in own));
+      const own = new Map(this.named_tensors());
+      const missing = [...own.keys()].filter((name) => !(name in state));
+      const unexpected = Object.keys(state).filter((name) => !own.has(name));
       if (missing.length || unexpected.length)
         throw new Error(`Error(s) in loading state_dict: missing [${missing}], unexpected [${unexpected}]`);
-      autograd.no_grad(() => { for (const [name, value] of Object.entries(own)) value.copy_(state[name]); });
+      autograd.no_grad(() => own.forEach((value, name) => value.copy_(state[name])));
     }
 
     /** @returns {this} */
@@ -76,43 +72,42 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
     zero_grad() { for (const parameter of this.parameters()) parameter.grad = null; }
   }
 
-  /** Uniform on (-b, b), b = 1 / sqrt(fan_in), by the steps of PyTorch's formula. */
-  function initialise(weight, bias) {
-    const fanIn = weight.numel() / weight.shape[0];
-    const bound = Math.sqrt(3) * (Math.sqrt(2 / (1 + Math.sqrt(5) ** 2)) / Math.sqrt(fanIn));
-    autograd.no_grad(() => {
-      weight.uniform_(-bound, bound);
-      bias?.uniform_(-1 / Math.sqrt(fanIn), 1 / Math.sqrt(fanIn));
-    });
+  /** A layer with a weight of these sizes, outputs first, and perhaps a bias: uniform on (-b, b), b = 1 / sqrt(fan_in), by the
+   * steps of PyTorch's formula. */
+  class Weighted extends Module {
+    /** @private */
+    constructor(sizes, bias) {
+      super();
+      this.weight = Parameter(f.empty(sizes));
+      this.bias = bias ? Parameter(f.empty([sizes[0]])) : null;
+      const fanIn = this.weight.numel() / sizes[0];
+      const bound = Math.sqrt(3) * (Math.sqrt(2 / (1 + Math.sqrt(5) ** 2)) / Math.sqrt(fanIn));
+      autograd.no_grad(() => {
+        this.weight.uniform_(-bound, bound);
+        this.bias?.uniform_(-1 / Math.sqrt(fanIn), 1 / Math.sqrt(fanIn));
+      });
+    }
   }
 
-  class Linear extends Module {
+  class Linear extends Weighted {
     /** @param {number} in_features @param {number} out_features @param {{bias?: boolean}} [options] */
-    constructor(in_features, out_features, { bias = true } = {}) {
-      super();
-      this.weight = Parameter(f.empty([out_features, in_features]));
-      if (bias) this.bias = Parameter(f.empty([out_features]));
-      initialise(this.weight, this.bias);
-    }
+    constructor(in_features, out_features, { bias = true } = {}) { super([out_features, in_features], bias); }
 
     /** @param {Tensor} x @returns {Tensor} */
-    forward(x) { return F.linear(x, this.weight, this.bias ?? null); }
+    forward(x) { return F.linear(x, this.weight, this.bias); }
   }
 
-  class Conv2d extends Module {
+  class Conv2d extends Weighted {
     /** @param {number} in_channels @param {number} out_channels @param {Sizes} kernel_size
      * @param {{stride?: Sizes, padding?: Sizes | string, dilation?: Sizes, groups?: number, bias?: boolean}} [options] */
     constructor(in_channels, out_channels, kernel_size, { stride = 1, padding = 0, dilation = 1, groups = 1, bias = true } = {}) {
-      super();
       const [h, w] = Array.isArray(kernel_size) ? kernel_size : [kernel_size, kernel_size];
+      super([out_channels, in_channels / groups, h, w], bias);
       this.options = { stride, padding, dilation, groups };
-      this.weight = Parameter(f.empty([out_channels, in_channels / groups, h, w]));
-      if (bias) this.bias = Parameter(f.empty([out_channels]));
-      initialise(this.weight, this.bias);
     }
 
     /** @param {Tensor} x @returns {Tensor} */
-    forward(x) { return F.conv2d(x, this.weight, this.bias ?? null, this.options); }
+    forward(x) { return F.conv2d(x, this.weight, this.bias, this.options); }
   }
 
   class Embedding extends Module {

@@ -19,18 +19,20 @@ const PREFIX = ['aten::', '', 'autograd::engine::evaluate_function: ', ''];
 const SCOPE = [0, 7, 0, 1];
 const RANGE = 1;
 const HEAD = 7; // numbers of an event before its shapes
-const UNITS = { s: 1e6, ms: 1e3, us: 1 };
+const TIMES = { s: 1e6, ms: 1e3, us: 1 };
+const SIZES = { GB: 2 ** 30, MB: 2 ** 20, KB: 2 ** 10, B: 1 };
 
-/** @param {number} us @param {string | null} [unit] */
-function formatTime(us, unit = null) {
-  if (unit !== null && !UNITS[unit]) throw new ValueError(`time_unit is one of ${Object.keys(UNITS).join(', ')}, not '${unit}'`);
-  const chosen = unit ?? Object.keys(UNITS).find((name) => us >= UNITS[name]) ?? 'us';
-  return `${(us / UNITS[chosen]).toFixed(3)}${chosen}`;
+/** The largest of some units that a number reaches, or their last. */
+const unitOf = (number, units) => Object.keys(units).find((name) => Math.abs(number) >= units[name]) ?? Object.keys(units).at(-1);
+
+function formatTime(us, wanted) {
+  const unit = wanted ?? unitOf(us, TIMES);
+  return `${(us / TIMES[unit]).toFixed(3)}${unit}`;
 }
 
 function formatMemory(bytes) {
-  const [name, size] = Object.entries({ GB: 2 ** 30, MB: 2 ** 20, KB: 2 ** 10 }).find(([, least]) => Math.abs(bytes) >= least) ?? [];
-  return size ? `${(bytes / size).toFixed(2)} ${name}` : `${bytes} B`;
+  const unit = unitOf(bytes, SIZES);
+  return `${unit === 'B' ? bytes : (bytes / SIZES[unit]).toFixed(2)} ${unit}`;
 }
 
 const formatShapes = (shapes) => (shapes?.length ? JSON.stringify(shapes).replaceAll(',', ', ') : '');
@@ -89,6 +91,7 @@ class EventList extends Array {
   table(...rest) {
     const o = bind('table', { sort_by: null, row_limit: 100, max_src_column_width: 75, max_name_column_width: 55, max_shapes_column_width: 80,
       header: null, top_level_events_only: false, time_unit: null }, rest);
+    if (!((o.time_unit ?? 's') in TIMES)) throw new ValueError(`time_unit is one of ${Object.keys(TIMES)}, not '${o.time_unit}'`);
     if (!this.length) return '';
     const total = this.self_cpu_time_total;
     const time = (name) => [12, (e) => formatTime(e[name], o.time_unit)];

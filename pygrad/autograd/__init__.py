@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .. import _call, _long_calls, _ops
-from .._dtypes import Size
 from .._tensor import Tensor
 from .._warnings import once
 from . import anomaly_mode as anomaly_mode
@@ -161,7 +160,8 @@ def _grad(
     """The engine's `_grad`, of tensors and edges.
 
     Args:
-        rows: above 0: so many backwards, one for each row of `grads`, or without those for each
+        rows: so many backwards, one for each row of `grads` (-1: as many as those have, which then
+            have to fit), or without those for each
             element of the one output; their results come stacked.
     """
     return _walk(
@@ -245,39 +245,6 @@ def backward(
     )
 
 
-def _shape(output: Any) -> Any:
-    if isinstance(output, GradientEdge):
-        return Size(output.node._input_metadata[output.output_nr].shape)
-    return output.shape
-
-
-def _check_batch(outputs: tuple[Any, ...], grads: tuple[Any, ...]) -> int:
-    """The size of the batch that each gradient has before its output's dimensions."""
-    sizes = []
-    for i, (output, grad) in enumerate(zip(outputs, grads, strict=True)):
-        if grad is None:
-            continue
-        shape = _shape(output)
-        if grad.shape[1:] != shape:
-            raise RuntimeError(
-                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output "
-                "as the batch dimension. The sizes of the remaining dimensions are expected to "
-                "match the shape of corresponding output, but a mismatch was detected: "
-                f"grad_output[{i}] has a shape of {grad.shape[2:]} and output[{i}] has a shape of "
-                f"{shape}. If you only want some tensors in `grad_output` to be considered "
-                "batched, consider using vmap."
-            )
-        sizes.append(len(grad))
-    if not sizes:
-        raise ValueError("vmap(vjp, in_dims=0, ...)(<inputs>): got no Tensors to map over.")
-    if len({*sizes}) > 1:
-        raise ValueError(
-            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-            f"{sizes} for the mapped dimension"
-        )
-    return int(sizes[0])
-
-
 def _batched_grad(
     outputs: tuple[Any, ...],
     inputs: tuple[Any, ...],
@@ -290,9 +257,8 @@ def _batched_grad(
     """`_grad` for each gradient of a batch; the results stacked. Zeros for an unused input have no
     batch dimension.
     """
-    n = _check_batch(outputs, grads)
     flags = retain, create_graph, allow_unused, False
-    stacked = list(_grad(outputs, inputs, grads, *flags, rows=n)) if n else []
+    stacked = list(_grad(outputs, inputs, grads, *flags, rows=-1))
     if not materialize:
         return stacked
     if any(
