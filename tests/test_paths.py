@@ -32,6 +32,11 @@ def hooked_cross_entropy_backward() -> None:
         cross_entropy_backward()
 
 
+def layer_norm_backward(rows: int) -> None:
+    weight = pygrad.ones(20, requires_grad=True)
+    F.layer_norm(ramp(rows, 20), (20,), weight).sum().backward()
+
+
 TAKEN: list[tuple[str, int, Callable[[], object]]] = [
     ("GELU_NEAR", 2, lambda: F.gelu(ramp(512))),
     ("GELU_NEAR", 1, lambda: F.gelu(ramp(512, low=-3.0, high=1.0))),
@@ -46,6 +51,8 @@ TAKEN: list[tuple[str, int, Callable[[], object]]] = [
     ("TRANSPOSE_VECTORS", 1, lambda: ramp(33, 18).t().contiguous()),
     ("TRANSPOSE_VECTORS", 1, lambda: ramp(33, 18, dtype=np.float64).t().contiguous()),
     ("TRANSPOSE_VECTORS", 0, lambda: ramp(33, 18).contiguous()),
+    ("LAYER_COLUMNS", 1, lambda: layer_norm_backward(4)),
+    ("LAYER_COLUMNS", 0, lambda: layer_norm_backward(3)),
     ("GATHER_ROWS", 1, lambda: F.embedding(pygrad.tensor([3, 1, 1]), ramp(5, 16))),
     ("GATHER_ROWS", 1, lambda: ramp(5, 16).index_select(0, pygrad.tensor([4, 0]))),
     ("GATHER_ROWS", 0, lambda: ramp(5, 16).index_select(1, pygrad.tensor([4, 0]))),

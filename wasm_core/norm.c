@@ -10,26 +10,25 @@
 #include "elementwise.h"
 #include "memory.h"
 #include "nn.h"
+#include "paths.h"
+#include "simd.h"
 
 /* What runs once a channel, not once an element, is small. */
 #define ONCE SMALL __attribute__((noinline))
 
 /* ------------------------------------------------------------ sums over a row */
 
-typedef float vec_float __attribute__((vector_size(16)));
-typedef double vec_double __attribute__((vector_size(16)));
+typedef f32x4 vec_float;
+typedef f64x2 vec_double;
 enum { SUM_BLOCK = 512 };
-
-/* The chains of a sum are registers only where their loop is gone. */
-#if defined(__clang__)
-#define UNROLLED _Pragma("clang loop unroll(full)")
-#else
-#define UNROLLED _Pragma("GCC unroll 4")
-#endif
 
 /* The double kernels are there to be right, the float ones to be fast. */
 #define SIZE_float
 #define SIZE_double SMALL
+#define VECTOR_float VECTOR_LOOP
+#define VECTOR_double
+#define WIDE_float WIDE_LOOP
+#define WIDE_double
 
 /* out[0] = sum of A and, if TWO, out[1] = sum of B: expressions of g, x, w (elements of the rows) and c (a number). */
 #define ROW_SUMS(NAME, T, TWO, A, B)                                                                        \
@@ -43,9 +42,8 @@ enum { SUM_BLOCK = 512 };
       for (; i + CHAINS * LANES <= m; i += CHAINS * LANES)                                                  \
         UNROLLED for (int l = 0; l < CHAINS; l++) {                                                         \
           vec_##T g, x, w;                                                                                  \
-          memcpy(&g, g_ + at + i + l * LANES, sizeof g);                                                    \
-          memcpy(&x, x_ + at + i + l * LANES, sizeof x);                                                    \
-          memcpy(&w, w_ + at + i + l * LANES, sizeof w);                                                    \
+          const int64_t k = at + i + l * LANES;                                                             \
+          memcpy(&g, g_ + k, sizeof g), memcpy(&x, x_ + k, sizeof x), memcpy(&w, w_ + k, sizeof w);         \
           (void)g, (void)x, (void)w;                                                                        \
           a[l] += A;                                                                                        \
           if (TWO) b[l & 1] += B;                                                                           \
@@ -59,8 +57,7 @@ enum { SUM_BLOCK = 512 };
         low += A;                                                                                           \
         if (TWO) high += B;                                                                                 \
       }                                                                                                     \
-      out[0] += (double)low;                                                                                \
-      out[1] += (double)high;                                                                               \
+      out[0] += (double)low, out[1] += (double)high;                                                        \
     }                                                                                                       \
   }
 
@@ -91,10 +88,9 @@ typedef struct {
 /* A row that lives in the nearest cache: its statistics, then its values. */
 #define LAYER_FORWARD(T)                                                                           \
   SIZE_##T static void layer_forward_##T(const Layer *l) {                                                  \
-    const T *w = l->weight, *b = l->bias;                                                          \
-    for (int64_t r = 0; r < l->rows; r++) {                                                        \
-      const T *x = (const T *)l->x + r * l->width;                                                 \
-      T *y = (T *)l->y + r * l->width;                                                             \
+    const T *w = l->weight, *b = l->bias, *x = l->x;                                               \
+    T *y = l->y;                                                                                   \
+    for (int64_t r = 0; r < l->rows; r++, x += l->width, y += l->width) {                          \
       double sums[2], n = (double)l->width;                                                        \
       plain_##T(x, x, x, 0, l->width, sums);                                                       \
       const T mean = (T)(sums[0] / n);                                                             \
@@ -102,10 +98,10 @@ typedef struct {
       const T rstd = (T)(1 / sqrt(sums[0] / n + l->eps));                                          \
       ((T *)l->mean)[r] = mean;                                                                    \
       ((T *)l->rstd)[r] = rstd;                                                                    \
-      if (w && b) VECTOR_LOOP for (int64_t i = 0; i < l->width; i++) y[i] = (x[i] - mean) * rstd * w[i] + b[i]; \
-      else if (w) VECTOR_LOOP for (int64_t i = 0; i < l->width; i++) y[i] = (x[i] - mean) * rstd * w[i]; \
-      else if (b) VECTOR_LOOP for (int64_t i = 0; i < l->width; i++) y[i] = (x[i] - mean) * rstd + b[i]; \
-      else VECTOR_LOOP for (int64_t i = 0; i < l->width; i++) y[i] = (x[i] - mean) * rstd;         \
+      if (w && b) WIDE_##T for (int64_t i = 0; i < l->width; i++) y[i] = (x[i] - mean) * rstd * w[i] + b[i]; \
+      else if (w) VECTOR_##T for (int64_t i = 0; i < l->width; i++) y[i] = (x[i] - mean) * rstd * w[i]; \
+      else if (b) VECTOR_##T for (int64_t i = 0; i < l->width; i++) y[i] = (x[i] - mean) * rstd + b[i]; \
+      else VECTOR_##T for (int64_t i = 0; i < l->width; i++) y[i] = (x[i] - mean) * rstd;         \
     }                                                                                              \
   }
 
@@ -117,28 +113,33 @@ typedef struct {
     if (w) weighted_dots_##T(g, x, w, mean, l->width, sums);                                       \
     else dots_##T(g, x, x, mean, l->width, sums);                                                  \
     const T a = (T)(sums[0] / n), b = (T)(sums[1] / n * (double)rstd * (double)rstd);              \
-    if (w) VECTOR_LOOP for (int64_t i = 0; i < l->width; i++) dx[i] = rstd * (g[i] * w[i] - a - (x[i] - mean) * b); \
-    else VECTOR_LOOP for (int64_t i = 0; i < l->width; i++) dx[i] = rstd * (g[i] - a - (x[i] - mean) * b); \
+    if (w) WIDE_##T for (int64_t i = 0; i < l->width; i++) dx[i] = rstd * (g[i] * w[i] - a - (x[i] - mean) * b); \
+    else VECTOR_##T for (int64_t i = 0; i < l->width; i++) dx[i] = rstd * (g[i] - a - (x[i] - mean) * b); \
   }
 
-/* Columns are summed over GROUP rows in their own type, and those sums in double. */
+/* Columns are summed over GROUP rows in their own type, four at a time, and those sums in double. */
 enum { GROUP = 16 };
 #define LAYER_BACKWARD(T)                                                                          \
   SIZE_##T static void layer_columns_##T(const Layer *l, int64_t from, int64_t to, T *dw, T *db) {          \
-    memset(dw, 0, (size_t)l->width * sizeof(T));                                                   \
-    memset(db, 0, (size_t)l->width * sizeof(T));                                                   \
-    for (int64_t r = from; r < to; r++) {                                                          \
-      const T *x = (const T *)l->x + r * l->width, *g = (const T *)l->g + r * l->width;            \
-      const T mean = ((const T *)l->mean)[r], rstd = ((const T *)l->rstd)[r];                      \
-      VECTOR_LOOP for (int64_t i = 0; i < l->width; i++) {                                         \
-        dw[i] += g[i] * ((x[i] - mean) * rstd);                                                    \
-        db[i] += g[i];                                                                             \
+    memset(dw, 0, 2 * (size_t)l->width * sizeof(T)); /* db follows */                              \
+    int64_t r = from, n = l->width;                                                                \
+    for (; r + 4 <= to; r += 4) {                                                                  \
+      const T *x = (const T *)l->x + r * n, *g = (const T *)l->g + r * n;                          \
+      const T *m = (const T *)l->mean + r, *k = (const T *)l->rstd + r;                            \
+      const T m0 = m[0], m1 = m[1], m2 = m[2], m3 = m[3], k0 = k[0], k1 = k[1], k2 = k[2], k3 = k[3]; \
+      VECTOR_##T for (int64_t i = 0; i < n; i++) {                                                  \
+        T g0 = g[i], g1 = g[i + n], g2 = g[i + 2 * n], g3 = g[i + 3 * n];                          \
+        dw[i] += (g0 * ((x[i] - m0) * k0) + g1 * ((x[i + n] - m1) * k1)) +                         \
+                 (g2 * ((x[i + 2 * n] - m2) * k2) + g3 * ((x[i + 3 * n] - m3) * k3));              \
+        db[i] += (g0 + g1) + (g2 + g3);                                                            \
       }                                                                                            \
     }                                                                                              \
-    VECTOR_LOOP for (int64_t i = 0; i < l->width; i++) {                                           \
-      l->dw[i] += (double)dw[i];                                                                   \
-      l->db[i] += (double)db[i];                                                                   \
+    for (; r < to; r++) {                                                                          \
+      const T *x = (const T *)l->x + r * n, *g = (const T *)l->g + r * n;                          \
+      const T mean = ((const T *)l->mean)[r], rstd = ((const T *)l->rstd)[r];                      \
+      VECTOR_##T for (int64_t i = 0; i < n; i++) dw[i] += g[i] * ((x[i] - mean) * rstd), db[i] += g[i]; \
     }                                                                                              \
+    VECTOR_##T for (int64_t i = 0; i < n; i++) l->dw[i] += (double)dw[i], l->db[i] += (double)db[i]; \
   }                                                                                                \
   SIZE_##T static void layer_backward_##T(const Layer *l, void *scratch) {                                  \
     T *dw = scratch, *db = dw ? dw + l->width : NULL;                                              \
@@ -232,6 +233,7 @@ ONCE static void layer_plain(Node *n, Tensor *g, Tensor **gi) {
     l.db = l.dw + width;
   }
   (d == DT_F32 ? layer_backward_float : layer_backward_double)(&l, columns);
+  if (l.dw && l.rows >= 4) TOOK(LAYER_COLUMNS);
   const int64_t *shape = x->sizes + x->ndim - count;
   if (needs(n, 1)) gi[1] = from_doubles(l.dw, (int)count, shape, d);
   if (needs(n, 2)) gi[2] = from_doubles(l.db, (int)count, shape, d);
@@ -288,11 +290,7 @@ void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, do
   if (bias) bias = t_contiguous(bias);
   grad_mode = was;
   DType d = (DType)x->dtype;
-  if (!failed()) {
-    out[0] = tensor_empty(x->ndim, x->sizes, d);
-    out[1] = tensor_empty(x->ndim, sizes, d);
-    out[2] = tensor_empty(x->ndim, sizes, d);
-  }
+  for (int i = 0; i < 3 && !failed(); i++) out[i] = tensor_empty(x->ndim, i ? sizes : x->sizes, d);
   if (!failed()) {
     Layer l = layer_of(plain, shape.n, weight, bias, eps);
     l.y = tensor_data(out[0]), l.mean = tensor_data(out[1]), l.rstd = tensor_data(out[2]);

@@ -12,7 +12,8 @@
   X(FOLD_ROWS) \
   X(SUM_BLOCKS) \
   X(SUM_COLUMNS) \
-  X(SOFTMAX_KEPT)
+  X(SOFTMAX_KEPT) \
+  X(LAYER_COLUMNS)
 
 #define PATH_ID(name) PATH_##name,
 enum { PATHS(PATH_ID) PATH_COUNT };
