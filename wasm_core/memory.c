@@ -1,4 +1,5 @@
 /* Size-class free lists over malloc, and scratch space; see memory.h. */
+#define _POSIX_C_SOURCE 200112L
 #include "memory.h"
 
 #include <stdlib.h>
@@ -6,14 +7,23 @@
 
 #include "status.h"
 
-enum { ALIGN = 16, SMALL_MAX = 1024, N_CLASSES = SMALL_MAX / ALIGN, CHUNK = 64 * 1024 };
+/* A chunk begins at a multiple of CHUNK, and leaves room for malloc's own words before the next. */
+enum { ALIGN = 16, SMALL_MAX = 1024, N_CLASSES = SMALL_MAX / ALIGN, CHUNK = 64 * 1024, CHUNK_BYTES = CHUNK - 64 };
 
 typedef struct Free {
   struct Free *next;
 } Free;
 
+/* Small blocks are cut from chunks, of any class as they are asked for. */
+typedef struct Chunk {
+  struct Chunk *next;
+  uint32_t n_cut, n_free; /* bytes, of them the head; n_free is counted by mem_reclaim alone */
+} Chunk;
+enum { CHUNK_HEAD = ALIGN };
+_Static_assert(sizeof(Chunk) <= CHUNK_HEAD, "the head of a chunk");
+
 static Free *free_lists[N_CLASSES + 1];
-static char *chunk_at, *chunk_end;
+static Chunk *chunks; /* blocks are cut from the first */
 static int64_t live_blocks, live_bytes, peak_bytes;
 
 static void *out_of_memory(uint64_t n_bytes) {
@@ -21,10 +31,14 @@ static void *out_of_memory(uint64_t n_bytes) {
               (unsigned long long)n_bytes);
 }
 
+/* ------------------------------------------------------------ large blocks */
+
 /* malloc's own alignment may be 8: the pointer it gave stands before the block. */
 static void *large_alloc(size_t n_bytes) {
   if (n_bytes > SIZE_MAX - 64) return NULL;
-  char *raw = malloc(n_bytes + ALIGN + sizeof(void *));
+  size_t n = n_bytes + ALIGN + sizeof(void *);
+  char *raw = malloc(n);
+  if (!raw && mem_reclaim()) raw = malloc(n);
   if (!raw) return NULL;
   char *p = (char *)(((uintptr_t)raw + sizeof(void *) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
   memcpy(p - sizeof(void *), &raw, sizeof raw);
@@ -37,6 +51,19 @@ static void large_free(void *p) {
   free(raw);
 }
 
+/* ------------------------------------------------------------ small blocks */
+
+static Chunk *chunk_of(const void *block) { return (Chunk *)((uintptr_t)block & ~(uintptr_t)(CHUNK - 1)); }
+static bool is_idle(const Chunk *c) { return c->n_cut == CHUNK_HEAD + c->n_free; }
+
+static bool add_chunk(void) {
+  void *fresh;
+  if (posix_memalign(&fresh, CHUNK, CHUNK_BYTES) && !(mem_reclaim() && !posix_memalign(&fresh, CHUNK, CHUNK_BYTES)))
+    return false;
+  chunks = memcpy(fresh, &(Chunk){chunks, CHUNK_HEAD, 0}, sizeof(Chunk));
+  return true;
+}
+
 static void *small_alloc(size_t class_) {
   Free *f = free_lists[class_];
   if (f) {
@@ -44,15 +71,34 @@ static void *small_alloc(size_t class_) {
     return f;
   }
   size_t n = class_ * ALIGN;
-  if ((size_t)(chunk_end - chunk_at) < n) {
-    char *fresh = large_alloc(CHUNK);
-    if (!fresh) return NULL;
-    chunk_at = fresh;
-    chunk_end = fresh + CHUNK;
-  }
-  void *p = chunk_at;
-  chunk_at += n;
+  if ((!chunks || CHUNK_BYTES - chunks->n_cut < n) && !add_chunk()) return NULL;
+  void *p = (char *)chunks + chunks->n_cut;
+  chunks->n_cut += (uint32_t)n;
   return p;
+}
+
+/* Takes the blocks of idle chunks from the free lists, then gives the chunks back. */
+int64_t mem_reclaim(void) {
+  for (int class_ = 1; class_ <= N_CLASSES; class_++)
+    for (Free *f = free_lists[class_]; f; f = f->next) chunk_of(f)->n_free += (uint32_t)(class_ * ALIGN);
+  for (int class_ = 1; class_ <= N_CLASSES; class_++)
+    for (Free **f = &free_lists[class_]; *f;) {
+      if (is_idle(chunk_of(*f))) *f = (*f)->next;
+      else f = &(*f)->next;
+    }
+  int64_t n_bytes = 0;
+  for (Chunk **at = &chunks; *at;) {
+    Chunk *c = *at;
+    if (is_idle(c)) {
+      *at = c->next;
+      free(c);
+      n_bytes += CHUNK_BYTES;
+    } else {
+      c->n_free = 0;
+      at = &c->next;
+    }
+  }
+  return n_bytes;
 }
 
 #ifdef PG_CHECK_MEMORY
@@ -105,6 +151,7 @@ void mem_free(void *p, size_t n_bytes) {
 
 void *mem_permanent(size_t n_bytes) {
   void *p = REFUSED() ? NULL : malloc(n_bytes);
+  if (!p && mem_reclaim()) p = malloc(n_bytes);
   if (!p) return out_of_memory(n_bytes);
   memset(p, 0, n_bytes);
   IMMORTAL(p);

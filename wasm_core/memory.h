@@ -13,6 +13,9 @@
 void *mem_alloc(size_t n_bytes);
 void *mem_alloc_zero(size_t n_bytes);
 void mem_free(void *p, size_t n_bytes);
+/* Gives memory without live blocks back to malloc, for blocks of other sizes; returns how many bytes. Slow: done
+ * where malloc has no more. */
+int64_t mem_reclaim(void);
 /* For tables that live as long as the engine: not counted, never freed. */
 void *mem_permanent(size_t n_bytes);
 

@@ -148,6 +148,7 @@ static void run(const char *name, void (*test)(void)) {
   int before = n_failed;
   int64_t live = pg_live_count();
   grad_mode = true;
+  pg_frame()->most_nested = 96;
   test();
   on_host = NULL;
   if (failed()) fprintf(stderr, "%s left the error: %s\n", name, status_message());

@@ -28,6 +28,24 @@ static void a_freed_block_serves_its_size_class_again(void) {
   mem_free(b, 48);
 }
 
+static void chunks_without_live_blocks_are_given_back(void) {
+  enum { N = 3000 };
+  static void *blocks[N];
+  mem_reclaim();
+  for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < N; i++) memset(blocks[i] = mem_alloc((size_t)(16 + i % 1000)), i, (size_t)(16 + i % 1000));
+    for (int i = 0; i < N; i++)
+      if (i != N / 2) mem_free(blocks[i], (size_t)(16 + i % 1000));
+    int64_t n_bytes = mem_reclaim();
+    CHECK(n_bytes > N / 2 * 500 && n_bytes < N * 560);
+    CHECK(mem_reclaim() == 0);
+    const unsigned char *kept = blocks[N / 2];
+    for (int i = 0; i < 16 + N / 2 % 1000; i++) CHECK(kept[i] == (N / 2) % 256);
+    mem_free(blocks[N / 2], (size_t)(16 + N / 2 % 1000));
+  }
+  CHECK(mem_reclaim() > 0);
+}
+
 static void zeroed_blocks_are_zero(void) {
   char *a = mem_alloc(64);
   memset(a, 1, 64);
@@ -115,7 +133,10 @@ static void memory_may_end_at_any_allocation(void) {
 int main(void) {
   for (int i = 0; i < 2; i++) {
     mem_recycles = i == 0;
-    if (mem_recycles) RUN(a_freed_block_serves_its_size_class_again);
+    if (mem_recycles) {
+      RUN(a_freed_block_serves_its_size_class_again);
+      RUN(chunks_without_live_blocks_are_given_back);
+    }
     RUN(blocks_are_aligned_and_counted);
     RUN(zeroed_blocks_are_zero);
     RUN(the_peak_is_remembered_until_reset);
