@@ -82,12 +82,12 @@ class _Aliases:
         if len(self.own) < len(self.leaves):
             return True
         todo = [_whole(output).grad_fn for output in outputs]
-        seen = set()
+        seen: set[Any] = set()  # which keeps them alive, so that none has the address of another
         while todo:
             node = todo.pop()
-            if node is None or id(node) in seen:
+            if node is None or node in seen:
                 continue
-            seen.add(id(node))
+            seen.add(node)
             variable = getattr(node, "variable", None)
             if isinstance(variable, Tensor) and variable._h not in self.own:
                 return True
