@@ -97,7 +97,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-pr
 ARITHMETIC := -ffp-contract=off -fno-math-errno -fwrapv
 WASM_CFLAGS := -std=c11 -msimd128 $(ARITHMETIC) -DNDEBUG -Iwasm_core
 # Files whose loops people wait for are built for speed, all others for size.
-FAST := api arithmetic bind call conv copy dropout elementwise engine gemm graph hooks iter loss matmul memory \
+FAST := api arithmetic bind call conv_maps copy dropout elementwise engine gemm graph hooks iter loss matmul memory \
   norm optim pool reduce rng scan softmax sort tensor transcendental
 OPTIMIZE = $(if $(filter $(notdir $(basename $<)),$(FAST)),-O3 -fno-unroll-loops,-Os)
 # The stack comes first in memory, so that overflowing it traps rather than overwrites data.

@@ -1,266 +1,18 @@
-/* Convolutions and their transposes, unfold and fold.
+/* Convolutions and their transposes as ops, unfold and fold.
  *
- * Three bilinear maps do all: forward (x, w -> y), data (g, w -> x) and weights (x, g -> w), each the gradient of
- * the others, so derivatives of any order stay within them. Each is a matrix product with patches: patches
- * of one sample and group are unrolled a strip of output positions at a time, so that a strip stays in cache.
- * One or two spatial dimensions are three whose first ones have size 1. */
+ * The three maps of conv_maps.h do all. Each is the gradient of the others, so derivatives of any order stay within
+ * them. One or two spatial dimensions are three whose first ones have size 1. */
 #include <string.h>
 
+#include "conv_maps.h"
 #include "elementwise.h"
-#include "gemm.h"
 #include "memory.h"
 #include "nn.h"
 #include "view.h"
 
-/* What a node keeps as numbers: nothing but int64_t. The names are those of the convolution that maps x to y,
- * also where it runs backwards. */
-typedef struct {
-  int64_t nd, groups, transposed, unbatched, samples, in_channels, out_channels;
-  int64_t in[3], kernel[3], out[3], stride[3], padding[3], dilation[3];
-  int64_t output_padding[3], bias; /* to be shown: the bias has so many elements */
-} Conv;
 enum { CONV_NUMBERS = sizeof(Conv) / sizeof(int64_t) };
 
-static int64_t volume(const int64_t v[3]) { return v[0] * v[1] * v[2]; }
-static int64_t patch_size(const Conv *c) { return c->in_channels / c->groups * volume(c->kernel); }
-
-/* The output positions o in [0, n) of dimension d whose input o * stride - padding + k * dilation exists. */
-static void reach(const Conv *c, int d, int64_t k, int64_t *first, int64_t *end) {
-  int64_t at = k * c->dilation[d] - c->padding[d], s = c->stride[d];
-  int64_t low = at >= 0 ? 0 : (-at + s - 1) / s, high = c->in[d] - at <= 0 ? 0 : (c->in[d] - at + s - 1) / s;
-  *first = low < c->out[d] ? low : c->out[d];
-  *end = high < c->out[d] ? high : c->out[d];
-  if (*end < *first) *end = *first;
-}
-
-/* ------------------------------------------------------------ patches */
-
-/* Walks one row of the patch matrix (a channel and a kernel offset) over output positions, line by line. The first
- * positions of a line may lie before the image or its line outside of it, and the last ones behind it. */
-typedef struct {
-  const Conv *c;
-  int64_t offset[3], first, end; /* the reach of the last dimension */
-  int64_t left, column, place[2], source[2]; /* positions to go; where the next one is, and the input line it reads */
-} Walk;
-
-typedef struct {
-  int64_t length, skip, copy, source; /* zeros, then elements from `source` on, then zeros */
-} Segment;
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
-static void walk_place(Walk *w, int d, int64_t o) {
-  w->place[d] = o;
-  w->source[d] = o * w->c->stride[d] - w->c->padding[d] + w->offset[d];
-}
-
-static Walk walk_row(const Conv *c, int64_t row, int64_t from, int64_t count) {
-  int64_t k[3] = {row / (c->kernel[1] * c->kernel[2]) % c->kernel[0], row / c->kernel[2] % c->kernel[1], row % c->kernel[2]};
-  int64_t line = from / c->out[2];
-  Walk w = {.c = c, .left = count, .column = from % c->out[2]};
-  for (int d = 0; d < 3; d++) w.offset[d] = k[d] * c->dilation[d];
-  reach(c, 2, k[2], &w.first, &w.end);
-  walk_place(&w, 0, line / c->out[1]);
-  walk_place(&w, 1, line % c->out[1]);
-  return w;
-}
-
-static inline Segment walk_next(Walk *w) {
-  const Conv *c = w->c;
-  int64_t column = w->column, length = least(c->out[2] - column, w->left);
-  int64_t first = w->first > column ? w->first - column : 0, end = least(w->end - column, length);
-  bool inside = w->source[0] >= 0 && w->source[0] < c->in[0] && w->source[1] >= 0 && w->source[1] < c->in[1] && first < end;
-  Segment s = {length, length, 0, 0};
-  if (inside) {
-    int64_t x = (column + first) * c->stride[2] - c->padding[2] + w->offset[2];
-    s = (Segment){length, first, end - first, (w->source[0] * c->in[1] + w->source[1]) * c->in[2] + x};
-  }
-  w->left -= length;
-  w->column = 0;
-  if (w->place[1] + 1 < c->out[1]) {
-    w->place[1]++;
-    w->source[1] += c->stride[1];
-  } else {
-    walk_place(w, 1, 0);
-    walk_place(w, 0, w->place[0] + 1);
-  }
-  return s;
-}
-
-/* Whether lines of output and input are equally long and in step, so that a row of the patch matrix is the image
- * shifted, but for what lies outside of it. */
-static bool in_step(const Conv *c) {
-  return c->in[2] == c->out[2] && c->stride[1] == 1 && c->stride[2] == 1 && c->out[0] == 1 && c->in[0] == 1 && c->padding[0] == 0;
-}
-
-/* unroll: patches (patch_size x count, `step` apart) of an image of in_channels / groups channels.
- * roll: adds patches back to where they came from. */
-#define SIZE_float
-#define SIZE_double SMALL
-#define SIZE_int64_t SMALL
-#define PATCHES(T)                                                                                                   \
-  SIZE_##T static void copy_##T(T *to, const T *from, int64_t n) {                                                   \
-    int64_t i = 0;                                                                                                   \
-    for (; i + 16 / (int64_t)sizeof(T) <= n; i += 16 / (int64_t)sizeof(T)) memcpy(to + i, from + i, 16);             \
-    for (; i < n; i++) to[i] = from[i];                                                                              \
-  }                                                                                                                  \
-  SIZE_##T static void clear_##T(T *to, int64_t n) {                                                                 \
-    for (int64_t i = 0; i < n; i++) to[i] = 0;                                                                       \
-  }                                                                                                                  \
-  SIZE_##T static void shift_##T(const Conv *c, const T *channel, int64_t r, int64_t from, int64_t count, T *to) {   \
-    Walk w = walk_row(c, r, from, count);                                                                            \
-    int64_t lines = w.offset[1] - c->padding[1], shift = lines * c->in[2] + w.offset[2] - c->padding[2];             \
-    int64_t first = most(-lines * c->in[2], from), end = least((c->in[1] - lines) * c->in[2], from + count);         \
-    int64_t low = most(first, -shift), high = least(end, volume(c->in) - shift);                                     \
-    if (high < low) low = high = from;                                                                               \
-    clear_##T(to, low - from);                                                                                       \
-    copy_##T(to + (low - from), channel + low + shift, high - low);                                                  \
-    clear_##T(to + (high - from), from + count - high);                                                              \
-    for (int64_t at = -w.column; w.first > 0 && at < count; at += c->out[2])                                         \
-      for (int64_t i = most(at, 0); i < least(at + w.first, count); i++) to[i] = 0;                                  \
-    for (int64_t at = -w.column; w.end < c->out[2] && at < count; at += c->out[2])                                   \
-      for (int64_t i = most(at + w.end, 0); i < least(at + c->out[2], count); i++) to[i] = 0;                        \
-  }                                                                                                                  \
-  SIZE_##T static void unroll_##T(const Conv *c, const void *image, int64_t from, int64_t count, void *patches, int64_t step) { \
-    int64_t rows = patch_size(c), spots = volume(c->kernel), s = c->stride[2];                                       \
-    bool whole = in_step(c);                                                                                         \
-    for (int64_t r = 0; r < rows; r++) {                                                                             \
-      const T *channel = (const T *)image + r / spots * volume(c->in);                                               \
-      T *to = (T *)patches + r * step;                                                                               \
-      if (whole) {                                                                                                   \
-        shift_##T(c, channel, r, from, count, to);                                                                   \
-        continue;                                                                                                    \
-      }                                                                                                              \
-      for (Walk w = walk_row(c, r, from, count); w.left > 0;) {                                                      \
-        Segment g = walk_next(&w);                                                                                   \
-        const T *read = channel + g.source;                                                                          \
-        clear_##T(to, g.skip);                                                                                       \
-        if (s == 1) copy_##T(to + g.skip, read, g.copy);                                                             \
-        else for (int64_t i = 0; i < g.copy; i++) to[g.skip + i] = read[i * s];                                      \
-        clear_##T(to + g.skip + g.copy, g.length - g.skip - g.copy);                                                 \
-        to += g.length;                                                                                              \
-      }                                                                                                              \
-    }                                                                                                                \
-  }                                                                                                                  \
-  SIZE_##T static void roll_##T(const Conv *c, void *image, int64_t from, int64_t count, const void *patches, int64_t step) { \
-    int64_t rows = patch_size(c), spots = volume(c->kernel), s = c->stride[2];                                       \
-    for (int64_t r = 0; r < rows; r++) {                                                                             \
-      T *channel = (T *)image + r / spots * volume(c->in);                                                           \
-      const T *read = (const T *)patches + r * step;                                                                 \
-      for (Walk w = walk_row(c, r, from, count); w.left > 0;) {                                                   \
-        Segment g = walk_next(&w);                                                                                   \
-        T *to = channel + g.source;                                                                                  \
-        if (s == 1) VECTOR_LOOP for (int64_t i = 0; i < g.copy; i++) to[i] = (T)(to[i] + read[g.skip + i]);          \
-        else for (int64_t i = 0; i < g.copy; i++) to[i * s] = (T)(to[i * s] + read[g.skip + i]);                     \
-        read += g.length;                                                                                            \
-      }                                                                                                              \
-    }                                                                                                                \
-  }                                                                                                                  \
-  SIZE_##T static void fill_rows_##T(void *to, const void *values, int64_t rows, int64_t length) {                            \
-    for (int64_t r = 0; r < rows; r++)                                                                               \
-      for (int64_t i = 0; i < length; i++) ((T *)to)[r * length + i] = values ? ((const T *)values)[r] : 0;          \
-  }
-
-/* A matrix and its strides. */
-typedef struct {
-  void *at;
-  int64_t rs, cs;
-} Matrix;
-
-#define PRODUCT_FLOAT(T, short_name)                                                                                 \
-  static void product_##T(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool add, Matrix c, void *scratch) {  \
-    gemm_##short_name(m, n, k, 1, a.at, a.rs, a.cs, b.at, b.rs, b.cs, add, c.at, c.rs, c.cs, scratch);               \
-  }
-static void product_int64_t(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool add, Matrix c, void *scratch) {
-  (void)scratch;
-  gemm_i64(m, n, k, 1, a.at, a.rs, a.cs, b.at, b.rs, b.cs, add, c.at, c.rs, c.cs);
-}
-PRODUCT_FLOAT(float, f32)
-PRODUCT_FLOAT(double, f64)
-PATCHES(float)
-PATCHES(double)
-PATCHES(int64_t)
-
-typedef struct {
-  void (*unroll)(const Conv *c, const void *image, int64_t from, int64_t count, void *patches, int64_t step);
-  void (*roll)(const Conv *c, void *image, int64_t from, int64_t count, const void *patches, int64_t step);
-  void (*product)(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, bool add, Matrix c, void *scratch);
-  void (*fill_rows)(void *to, const void *values, int64_t rows, int64_t length);
-} Kernels;
-#define KERNELS(T) {unroll_##T, roll_##T, product_##T, fill_rows_##T}
-static const Kernels kernels[DT_COUNT] = {[DT_F32] = KERNELS(float), [DT_F64] = KERNELS(double), [DT_I64] = KERNELS(int64_t)};
-
 /* ------------------------------------------------------------ the three maps */
-
-enum { STRIP_BYTES = 256 << 10, LINE_BYTES = 2048 }; /* of the patches, and of one of their rows */
-
-/* A sample and group, and what its matrices are made of. */
-typedef struct {
-  const Conv *c;
-  const Kernels *k;
-  int64_t bytes, rows, positions, strip, in_step, out_step, weight_step;
-  bool direct; /* patches are the image itself */
-  char *patches;
-  void *scratch;
-} Plan;
-
-static bool plan_make(Plan *p, const Conv *c, DType d) {
-  *p = (Plan){.c = c, .k = &kernels[d], .bytes = dtype_bytes(d), .rows = patch_size(c), .positions = volume(c->out)};
-  int64_t fit = p->rows ? STRIP_BYTES / (p->rows * p->bytes) : 0, line = LINE_BYTES / p->bytes;
-  p->strip = (fit < line ? fit : line) / 8 * 8;
-  if (p->strip < 32) p->strip = 32;
-  if (p->strip > p->positions) p->strip = p->positions;
-  p->in_step = c->in_channels / c->groups * volume(c->in) * p->bytes;
-  p->out_step = c->out_channels / c->groups * p->positions * p->bytes;
-  p->weight_step = c->out_channels / c->groups * p->rows * p->bytes;
-  p->direct = volume(c->kernel) == 1;
-  for (int i = 0; i < 3; i++) p->direct = p->direct && c->stride[i] == 1 && c->padding[i] == 0;
-  if (!p->direct) p->patches = scratch_array(p->rows * p->strip, (size_t)p->bytes);
-  p->scratch = scratch_alloc(GEMM_SCRATCH_MAX_BYTES);
-  return !failed();
-}
-
-static Matrix patches_of(const Plan *p, char *image, int64_t from, int64_t count) {
-  if (p->direct) return (Matrix){image + from * p->bytes, p->positions, 1};
-  p->k->unroll(p->c, image, from, count, p->patches, count);
-  return (Matrix){p->patches, count, 1};
-}
-
-typedef void StripMap(const Plan *p, char *x, char *w, char *y, int64_t from, int64_t count, bool add);
-
-/* y = w patches(x) */
-static void strip_forward(const Plan *p, char *x, char *w, char *y, int64_t from, int64_t count, bool add) {
-  p->k->product(p->c->out_channels / p->c->groups, count, p->rows, (Matrix){w, p->rows, 1}, patches_of(p, x, from, count), add,
-                (Matrix){y + from * p->bytes, p->positions, 1}, p->scratch);
-}
-
-/* patches(x) += w^T y */
-static void strip_data(const Plan *p, char *x, char *w, char *y, int64_t from, int64_t count, bool add) {
-  Matrix to = {p->patches, count, 1};
-  if (p->direct) to = (Matrix){x + from * p->bytes, p->positions, 1};
-  p->k->product(p->rows, count, p->c->out_channels / p->c->groups, (Matrix){w, 1, p->rows},
-                (Matrix){y + from * p->bytes, p->positions, 1}, p->direct && add, to, p->scratch);
-  if (!p->direct) p->k->roll(p->c, x, from, count, p->patches, count);
-}
-
-/* w += y patches(x)^T */
-static void strip_weights(const Plan *p, char *x, char *w, char *y, int64_t from, int64_t count, bool add) {
-  Matrix b = patches_of(p, x, from, count);
-  p->k->product(p->c->out_channels / p->c->groups, p->rows, count, (Matrix){y + from * p->bytes, p->positions, 1},
-                (Matrix){b.at, b.cs, b.rs}, add, (Matrix){w, p->rows, 1}, p->scratch);
-}
-
-static void each_strip(const Conv *c, DType d, StripMap *map, char *x, char *w, char *y, bool add) {
-  Plan p;
-  size_t mark = scratch_mark();
-  if (plan_make(&p, c, d))
-    for (int64_t i = 0; i < c->samples * c->groups; i++)
-      for (int64_t from = 0; from < p.positions; from += p.strip)
-        map(&p, x + i * p.in_step, w + i % c->groups * p.weight_step, y + i * p.out_step, from,
-            p.positions - from < p.strip ? p.positions - from : p.strip, add);
-  scratch_release(mark);
-}
 
 /* Sizes (first, second, last nd of three). */
 static Tensor *shaped(const Conv *c, int64_t first, int64_t second, const int64_t space[3], DType d) {
@@ -282,39 +34,23 @@ static bool plain_operands(Tensor **a, Tensor **b, Tensor **bias) {
 
 static Tensor *plain_forward(const Conv *c, Tensor *x, Tensor *w, Tensor *bias) {
   if (!plain_operands(&x, &w, &bias)) return NULL;
-  DType d = (DType)x->dtype;
-  Tensor *y = shaped(c, c->samples, c->out_channels, c->out, d);
-  if (!y) return NULL;
-  char *to = tensor_data(y);
-  int64_t length = volume(c->out);
-  for (int64_t i = 0; (bias || patch_size(c) == 0) && i < c->samples; i++)
-    kernels[d].fill_rows(to + i * c->out_channels * length * dtype_bytes(d), bias ? tensor_data(bias) : NULL, c->out_channels, length);
-  if (patch_size(c)) each_strip(c, d, strip_forward, tensor_data(x), tensor_data(w), to, bias);
-  return failed() ? NULL : y;
+  Tensor *y = shaped(c, c->samples, c->out_channels, c->out, (DType)x->dtype);
+  const char *b = bias ? tensor_data(bias) : NULL;
+  return y && conv_forward(c, (DType)x->dtype, tensor_data(x), tensor_data(w), b, tensor_data(y)) ? y : NULL;
 }
 
 static Tensor *plain_data(const Conv *c, Tensor *g, Tensor *w, Tensor *bias) {
   if (!plain_operands(&g, &w, &bias)) return NULL;
-  DType d = (DType)g->dtype;
-  Tensor *x = shaped(c, c->samples, c->in_channels, c->in, d);
-  if (!x) return NULL;
-  char *to = tensor_data(x);
-  int64_t length = volume(c->in);
-  for (int64_t i = 0; i < c->samples; i++)
-    kernels[d].fill_rows(to + i * c->in_channels * length * dtype_bytes(d), bias ? tensor_data(bias) : NULL, c->in_channels, length);
-  each_strip(c, d, strip_data, to, tensor_data(w), tensor_data(g), true);
-  return failed() ? NULL : x;
+  Tensor *x = shaped(c, c->samples, c->in_channels, c->in, (DType)g->dtype);
+  const char *b = bias ? tensor_data(bias) : NULL;
+  return x && conv_data(c, (DType)g->dtype, tensor_data(g), tensor_data(w), b, tensor_data(x)) ? x : NULL;
 }
 
 static Tensor *plain_weights(const Conv *c, Tensor *x, Tensor *g) {
   Tensor *none = NULL;
   if (!plain_operands(&x, &g, &none)) return NULL;
-  DType d = (DType)x->dtype;
-  Tensor *w = shaped(c, c->out_channels, c->in_channels / c->groups, c->kernel, d);
-  if (!w) return NULL;
-  memset(tensor_data(w), 0, (size_t)(w->numel * dtype_bytes(d)));
-  each_strip(c, d, strip_weights, tensor_data(x), tensor_data(w), tensor_data(g), true);
-  return failed() ? NULL : w;
+  Tensor *w = shaped(c, c->out_channels, c->in_channels / c->groups, c->kernel, (DType)x->dtype);
+  return w && conv_weights(c, (DType)x->dtype, tensor_data(x), tensor_data(g), tensor_data(w)) ? w : NULL;
 }
 
 /* ------------------------------------------------------------ recording */
@@ -601,7 +337,7 @@ Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints st
 /* ------------------------------------------------------------ unfold, fold */
 
 static Tensor *unfold_op(const Conv *c, Tensor *x);
-static Tensor *fold_op(const Conv *c, Tensor *patches);
+static Tensor *fold_op(const Conv *c, Tensor *windows);
 #define WINDOW_FIELDS "kernel_size:d -:3 stride:d padding:d dilation:d"
 GRAD(Im2ColBackward0, "| -:8 self_sym_argsize_minus_2:i self_sym_argsize_minus_1:i " WINDOW_FIELDS) { Conv c = noted_conv(n); gi[0] = fold_op(&c, g[0]); }
 GRAD(Col2ImBackward0, "| -:9 -:1 " WINDOW_FIELDS) { Conv c = noted_conv(n); gi[0] = unfold_op(&c, g[0]); }
@@ -610,25 +346,21 @@ static Tensor *unfold_op(const Conv *c, Tensor *x) {
   if (failed() || !x) return NULL;
   Node *n = node_new(&Im2ColBackward0, 0, CONV_NUMBERS, x, NULL);
   note_conv(n, c);
-  int64_t sizes[3] = {c->samples, patch_size(c), volume(c->out)}, bytes = dtype_bytes((DType)x->dtype);
+  int64_t sizes[3] = {c->samples, patch_size(c), volume(c->out)};
   x = t_contiguous(t_detach(x));
   Tensor *y = failed() ? NULL : tensor_empty(c->unbatched ? 2 : 3, sizes + c->unbatched, (DType)x->dtype);
-  for (int64_t i = 0; y && i < c->samples; i++)
-    kernels[x->dtype].unroll(c, tensor_data(x) + i * c->in_channels * volume(c->in) * bytes, 0, sizes[2],
-                             tensor_data(y) + i * sizes[1] * sizes[2] * bytes, sizes[2]);
+  if (y) conv_patches(c, (DType)x->dtype, tensor_data(x), tensor_data(y), false);
   return set_history(y, n);
 }
 
-static Tensor *fold_op(const Conv *c, Tensor *patches) {
-  if (failed() || !patches) return NULL;
-  Node *n = node_new(&Col2ImBackward0, 0, CONV_NUMBERS, patches, NULL);
+static Tensor *fold_op(const Conv *c, Tensor *windows) {
+  if (failed() || !windows) return NULL;
+  Node *n = node_new(&Col2ImBackward0, 0, CONV_NUMBERS, windows, NULL);
   note_conv(n, c);
-  int64_t sizes[4] = {c->samples, c->in_channels, c->in[1], c->in[2]}, bytes = dtype_bytes((DType)patches->dtype);
-  patches = t_contiguous(t_detach(patches));
-  Tensor *x = failed() ? NULL : tensor_zeros(c->unbatched ? 3 : 4, sizes + c->unbatched, (DType)patches->dtype);
-  for (int64_t i = 0; x && i < c->samples; i++)
-    kernels[x->dtype].roll(c, tensor_data(x) + i * c->in_channels * volume(c->in) * bytes, 0, volume(c->out),
-                           tensor_data(patches) + i * patch_size(c) * volume(c->out) * bytes, volume(c->out));
+  int64_t sizes[4] = {c->samples, c->in_channels, c->in[1], c->in[2]};
+  windows = t_contiguous(t_detach(windows));
+  Tensor *x = failed() ? NULL : tensor_zeros(c->unbatched ? 3 : 4, sizes + c->unbatched, (DType)windows->dtype);
+  if (x) conv_patches(c, (DType)x->dtype, tensor_data(x), tensor_data(windows), true);
   return set_history(x, n);
 }
 
@@ -673,7 +405,7 @@ static bool check_window_dtype(const Tensor *x, const char *op) {
 }
 
 /* Truth values go through floats: a sum of them is true unless all are false. */
-static Tensor *windows(Tensor *op(const Conv *c, Tensor *x), const Conv *c, Tensor *x) {
+static Tensor *windowed(Tensor *op(const Conv *c, Tensor *x), const Conv *c, Tensor *x) {
   return x->dtype == DT_BOOL ? t_to(op(c, t_to(x, DT_F32)), DT_BOOL) : op(c, x);
 }
 
@@ -693,7 +425,7 @@ Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, In
                              "%lld), calculated shape of the array of sliding blocks as (%lld, %lld), but its components must be at least one.",
                 (long long)c.in[1], (long long)c.in[2], (long long)c.kernel[1], (long long)c.kernel[2], (long long)c.dilation[1],
                 (long long)c.dilation[2], (long long)c.padding[1], (long long)c.padding[2], (long long)c.out[1], (long long)c.out[2]);
-  return check_window_dtype(x, "im2col_out_cpu") ? windows(unfold_op, &c, x) : NULL;
+  return check_window_dtype(x, "im2col_out_cpu") ? windowed(unfold_op, &c, x) : NULL;
 }
 
 Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, Ints padding, Ints stride) {
@@ -717,5 +449,5 @@ Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, 
                 (long long)c.in[1], (long long)c.in[2], (long long)c.kernel[1], (long long)c.kernel[2], (long long)c.dilation[1],
                 (long long)c.dilation[2], (long long)c.padding[1], (long long)c.padding[2], (long long)c.stride[1], (long long)c.stride[2],
                 (long long)c.out[1], (long long)c.out[2], (long long)(c.out[1] * c.out[2]), (long long)count);
-  return check_window_dtype(x, "col2im_out_cpu") ? windows(fold_op, &c, x) : NULL;
+  return check_window_dtype(x, "col2im_out_cpu") ? windowed(fold_op, &c, x) : NULL;
 }
