@@ -65,8 +65,7 @@ export function makeAutograd(library, engine) {
     return given;
   }
 
-  /** Calls run(outputs, inputs, edges) as the engine takes them: null where an edge stands, edges as node and
-   * output number. */
+  /** Calls run(outputs, inputs, edges) as the engine takes them: null where an edge stands, edges as node and output number. */
   function walk(outputs, inputs, run) {
     const edges = [];
     const split = (given) => given.map((place) => {

@@ -144,8 +144,7 @@ async function readBinary(source) {
   return response.arrayBuffer();
 }
 
-/** Loads the engine.
- * @param {string | URL | BufferSource} [source] the binary; the package's own by default.
+/** Loads the engine. @param {string | URL | BufferSource} [source] the binary; the package's own by default.
  * @returns {Promise<Engine>} an instance with memory of its own. */
 export async function loadEngine(source = BINARY) {
   const bytes = await readBinary(source);

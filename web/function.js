@@ -64,8 +64,7 @@ export function makeFunction(library, engine) {
       this.materialize_grads = value;
     }
 
-    /** What was saved, each time as fresh copy-on-write copies with the history of the originals.
-     * @returns {(Tensor | null)[]} */
+    /** What was saved, each time as fresh copy-on-write copies with the history of the originals. @returns {(Tensor | null)[]} */
     get saved_tensors() {
       if (this.#forward) return [...this.#forward];
       if (!this.address) return [];

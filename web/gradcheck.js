@@ -235,9 +235,8 @@ export function makeGradcheck({ C, Tensor, spaces }, { grad, forward_ad, no_grad
     return true;
   }
 
-  /** Whether the gradients of a function's gradients are what finite differences say.
-   * @param {(...inputs: any[]) => any} func @param {any} inputs a tensor or an array
-   * @param {...Given<GradgradcheckOptions>} rest @returns {GradcheckResult} */
+  /** Whether the gradients of a function's gradients are what finite differences say. @param {(...inputs: any[]) => any} func
+   * @param {any} inputs a tensor or an array @param {...Given<GradgradcheckOptions>} rest @returns {GradcheckResult} */
   function gradgradcheck(func, inputs, ...rest) {
     const { grad_outputs, gen_non_contig_grad_outputs, check_fwd_over_rev, check_rev_over_rev, ...options } = bind('gradgradcheck',
       { grad_outputs: null, gen_non_contig_grad_outputs: false, check_fwd_over_rev: false, check_rev_over_rev: true, ...COMMON }, rest);

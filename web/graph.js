@@ -8,8 +8,7 @@ import { dtypeOf } from './tensor.js';
 /** @typedef {(tensor: Tensor) => any} PackHook */
 /** @typedef {(packed: any) => Tensor} UnpackHook */
 
-/** A place in the graph where a gradient passes: an output of a node. `grad` and `backward` take it
- * like a tensor. */
+/** A place in the graph where a gradient passes: an output of a node. `grad` and `backward` take it like a tensor. */
 export class GradientEdge {
   /** @param {any} node @param {number} output_nr */
   constructor(node, output_nr) {
@@ -24,9 +23,8 @@ const unsigned = (word) => (word < 0 ? 2n ** 64n + BigInt(word) : word);
 export function makeGraph(library, engine) {
   const { C, Owner, Tensor, hooks, recall, remember } = library;
 
-  /** One recorded operation; the same object each time while somebody holds it. Its class is named for
-   * the operation, and what that saved for its gradient are the attributes `_saved_*`; `_raw_saved_*`
-   * take hooks. */
+  /** One recorded operation; the same object each time while somebody holds it. Its class is named for the operation, and what that
+   * saved for its gradient are the attributes `_saved_*`; `_raw_saved_*` take hooks. */
   class Node extends Owner {
     /** @private @param {number} address of a node, with a reference for this object; 0: of none */
     constructor(address) {
@@ -42,8 +40,7 @@ export function makeGraph(library, engine) {
     /** The node's name, such as 'MulBackward0'. @returns {string} */
     name() { return C._node_name(this.alive()); }
 
-    /** The nodes of the inputs, each with the number of the output that was used.
-     * @returns {[Node | null, number][]} */
+    /** The nodes of the inputs, each with the number of the output that was used. @returns {[Node | null, number][]} */
     get next_functions() {
       const flat = C._node_next(this.alive());
       return Array.from({ length: flat.length / 2 }, (_, i) => [wrap(flat[2 * i]), flat[2 * i + 1]]);
@@ -66,8 +63,7 @@ export function makeGraph(library, engine) {
     /** Grows with every node that is recorded. @returns {number | bigint} */
     _sequence_nr() { return unsigned(C._node_sequence(this.alive())); }
 
-    /** What the gradient of each output must look like.
-     * @returns {{dtype: any, shape: number[]}[]} */
+    /** What the gradient of each output must look like. @returns {{dtype: any, shape: number[]}[]} */
     get _input_metadata() {
       const flat = C._node_outputs(this.alive());
       const found = [];
@@ -76,9 +72,8 @@ export function makeGraph(library, engine) {
       return found;
     }
 
-    /** Calls `fn(grad_inputs, grad_outputs)` after the node ran; an array that it returns replaces the
-     * grad_inputs. @param {(grad_inputs: (Tensor | null)[], grad_outputs: (Tensor | null)[]) => any} fn
-     * @returns {RemovableHandle} */
+    /** Calls `fn(grad_inputs, grad_outputs)` after the node ran; an array that it returns replaces the grad_inputs.
+     * @param {(grad_inputs: (Tensor | null)[], grad_outputs: (Tensor | null)[]) => any} fn @returns {RemovableHandle} */
     register_hook(fn) { return hookOn(this, fn, false); }
 
     /** Calls `fn(grad_outputs)` before the node runs; an array that it returns replaces them.
@@ -192,8 +187,7 @@ export function makeGraph(library, engine) {
   /** The node at which the gradient of a tensor or an edge arrives. */
   const arrival = (place) => (place instanceof GradientEdge ? place.node : wrap(C._edge_of(place)));
 
-  /** The edge through which the gradient of a tensor passes.
-   * @param {Tensor} tensor @returns {GradientEdge} */
+  /** The edge through which the gradient of a tensor passes. @param {Tensor} tensor @returns {GradientEdge} */
   function get_gradient_edge(tensor) {
     if (!tensor.requires_grad)
       throw new RuntimeError('It is not possible to get the gradient edge for a Tensor that does not require gradients');
@@ -243,9 +237,8 @@ export function makeGraph(library, engine) {
       ({ array, shape, dtype }) => library.tensor(array, { shape, dtype }), fn);
   }
 
-  /** Runs fn without the hooks around it. With a message it raises RuntimeError instead, where hooks are
-   * active already or somebody installs some within.
-   * @template T @param {[() => T] | [string | null, () => T]} args @returns {T} */
+  /** Runs fn without the hooks around it. With a message it raises RuntimeError instead, where hooks are active already or somebody
+   * installs some within. @template T @param {[() => T] | [string | null, () => T]} args @returns {T} */
   function disable_saved_tensors_hooks(...args) {
     const [message, fn] = args.length === 1 ? [null, args[0]] : args;
     if (message === null) return within(() => C._saved_hooks_push(0), () => C._saved_hooks_pop(), fn);
@@ -274,11 +267,10 @@ export function makeGraph(library, engine) {
     return id;
   }
 
-  /** Calls a function once a backward, with the gradients of several tensors: in mode "all" with an array
-   * of them once the last is known, null for those that this backward does not compute; in mode "any"
-   * with the first that is known.
-   * @param {Tensor[]} tensors @param {(grads: any) => void} fn
-   * @param {...Given<{mode?: 'all' | 'any'}>} rest @returns {RemovableHandle} */
+  /** Calls a function once a backward, with the gradients of several tensors: in mode "all" with an array of them once the last is
+   * known, null for those that this backward does not compute; in mode "any" with the first that is known.
+   * @param {Tensor[]} tensors @param {(grads: any) => void} fn @param {...Given<{mode?: 'all' | 'any'}>} rest
+   * @returns {RemovableHandle} */
   function register_multi_grad_hook(tensors, fn, ...rest) {
     const { mode } = bind('register_multi_grad_hook', { mode: 'all' }, rest);
     if (mode !== 'all' && mode !== 'any') throw new ValueError(`Expects mode to be one of ('all', 'any') but got ${mode}`);

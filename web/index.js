@@ -15,8 +15,7 @@ import { makeRandom } from './random.js';
 import { makeSerialization } from './serialization.js';
 import { dtypes, ellipsis, makeTensors, Slice } from './tensor.js';
 
-/** A library over an engine of its own.
- * @param {string | URL | BufferSource} [source] the binary; the package's own by default */
+/** A library over an engine of its own. @param {string | URL | BufferSource} [source] the binary; the package's own by default */
 export async function load(source) {
   const engine = await core.loadEngine(source);
   const tensors = makeTensors(engine);

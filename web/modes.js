@@ -18,8 +18,7 @@ export function makeModes({ withModes }, engine) {
     return fn === undefined ? set() : within(set, () => put(bit, before & bit), fn);
   };
 
-  /** Sets recording for all that follows, or while fn runs.
-   * @type {<T>(mode: boolean, fn?: () => T) => T | undefined} */
+  /** Sets recording for all that follows, or while fn runs. @type {<T>(mode: boolean, fn?: () => T) => T | undefined} */
   const set_grad_enabled = switchOf('set_grad_enabled', GRAD, true);
   /** Accepted and remembered: backward runs on the calling thread whatever it says.
    * @type {<T>(mode: boolean, fn?: () => T) => T | undefined} */

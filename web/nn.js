@@ -18,15 +18,13 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
   class Module {
     training = true;
 
-    /** What the layer makes of its inputs; each kind of layer has its own.
-     * @param {...any} inputs @returns {any} */
+    /** What the layer makes of its inputs; each kind of layer has its own. @param {...any} inputs @returns {any} */
     forward() { throw new Error(`Module [${this.constructor.name}] is missing the required "forward" function`); }
 
     /** Runs the layer. @param {...any} args @returns {any} */
     call(...args) { return this.forward(...args); }
 
-    /** [name, module], depth first, this one included.
-     * @param {string} [prefix] @returns {IterableIterator<[string, Module]>} */
+    /** [name, module], depth first, this one included. @param {string} [prefix] @returns {IterableIterator<[string, Module]>} */
     *named_modules(prefix = '') {
       yield [prefix, this];
       for (const [name, child] of Object.entries(this))

@@ -43,8 +43,7 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
       return whole;
     }
 
-    /** Drops the gradient of every parameter, or fills it with zeros.
-     * @param {{set_to_none?: boolean}} [options] */
+    /** Drops the gradient of every parameter, or fills it with zeros. @param {{set_to_none?: boolean}} [options] */
     zero_grad({ set_to_none = true } = {}) {
       for (const group of this.param_groups) {
         C._zero_grads(group.params, set_to_none);
@@ -62,9 +61,8 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
       });
     }
 
-    /** The state and the groups, with parameters named by their position, as Python's optimizers have
-     * it: either can load the other's. Tensors are not copied.
-     * @returns {{state: Map<number, Record<string, any>>, param_groups: Record<string, any>[]}} */
+    /** The state and the groups, with parameters named by their position, as Python's optimizers have it: either can load the
+     * other's. Tensors are not copied. @returns {{state: Map<number, Record<string, any>>, param_groups: Record<string, any>[]}} */
     state_dict() {
       const all = this.param_groups.flatMap((group) => group.params);
       return {

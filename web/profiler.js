@@ -247,9 +247,8 @@ export function makeProfiler({ C, hooks }) {
   const record_function = (name, fn) =>
     within(() => (running ? C._profile_begin(name) : -1), (event) => { if (event >= 0 && running) C._profile_end(event); }, fn);
 
-  /** Accepted for scripts written for NVIDIA's tools: in a profile the ranges are in its trace anyway; outside of one
-   * nobody would receive them, which is an error.
-   * @template T @param {() => T} fn @param {...Given<EmitNvtxOptions>} rest @returns {T} */
+  /** Accepted for scripts written for NVIDIA's tools: in a profile the ranges are in its trace anyway; outside of one nobody would
+   * receive them, which is an error. @template T @param {() => T} fn @param {...Given<EmitNvtxOptions>} rest @returns {T} */
   function emit_nvtx(fn, ...rest) {
     const { enabled } = bind('emit_nvtx', { enabled: true, record_shapes: false }, rest);
     if (enabled && !running)

@@ -16,8 +16,7 @@ export function makeRandom(C) {
       if (id) unowned.register(this, id, this);
     }
 
-    /** Restarts the stream from a seed in [-2^63, 2^64).
-     * @param {number | bigint} seed @returns {this} */
+    /** Restarts the stream from a seed in [-2^63, 2^64). @param {number | bigint} seed @returns {this} */
     manual_seed(seed) {
       const word = BigInt(seed);
       if (word < -(2n ** 63n) || word >= 2n ** 64n) throw new ValueError('Overflow when unpacking long long');
@@ -34,8 +33,7 @@ export function makeRandom(C) {
       return this.manual_seed((BigInt(high) << 32n) | BigInt(low)).initial_seed();
     }
 
-    /** A copy of the state: a uint8 tensor of 5056 elements, laid out as PyTorch's.
-     * @returns {import('./tensor.js').Tensor} */
+    /** A copy of the state: a uint8 tensor of 5056 elements, laid out as PyTorch's. @returns {import('./tensor.js').Tensor} */
     get_state() { return C._generator_state(this); }
 
     /** Continues from a state that `get_state` gave, here, in Python or in PyTorch.

@@ -56,10 +56,9 @@ export function makeSerialization({ Tensor, tensor }) {
       'numbers, strings, dtypes, null, and objects, arrays, Maps and Sets of them can be stored');
   }
 
-  /** Writes a tensor, a state dict, or nested containers of tensors and numbers.
-   * @param {unknown} obj tensors, null, booleans, numbers, bigints, strings, dtypes, and arrays, plain
-   *   objects, Maps and Sets of them. A number without a fraction is an int to Python.
-   * @returns {Uint8Array} the bytes of a safetensors file: for `load`, or for Python's `pygrad.load` */
+  /** Writes a tensor, a state dict, or nested containers of tensors and numbers. @param {unknown} obj tensors, null, booleans,
+   * numbers, bigints, strings, dtypes, and arrays, plain objects, Maps and Sets of them. A number without a fraction is an int to
+   * Python. @returns {Uint8Array} the bytes of a safetensors file: for `load`, or for Python's `pygrad.load` */
   function save(obj) {
     const tensors = new Map();
     const text = ascii({ version: FORMAT, object: outline(obj, '', tensors, new Set()) });
@@ -140,10 +139,8 @@ export function makeSerialization({ Tensor, tensor }) {
     return kinds[kind]();
   }
 
-  /** Reads what `save` or Python's `pygrad.save` wrote, or any other safetensors file as an object of
-   * tensors. Lists and tuples become arrays; dicts objects, or Maps if a key is no string.
-   * @param {Uint8Array | ArrayBuffer} file
-   * @returns {any} */
+  /** Reads what `save` or Python's `pygrad.save` wrote, or any other safetensors file as an object of tensors. Lists and tuples
+   * become arrays; dicts objects, or Maps if a key is no string. @param {Uint8Array | ArrayBuffer} file @returns {any} */
   function load(file) {
     const { metadata, entries, data } = readHeader(new Uint8Array(file.buffer ?? file, file.byteOffset ?? 0, file.byteLength));
     const tensors = readTensors(entries, data);

@@ -74,8 +74,7 @@ export function makeTensors(engine) {
     if (known.get(object.reference) === object) known.set(object.reference, new WeakRef(object));
   }
 
-  /** Makes `recall` find this very object for what it refers to: a node, or a tensor that the engine
-   * may hand back. */
+  /** Makes `recall` find this very object for what it refers to: a node, or a tensor that the engine may hand back. */
   function remember(object) {
     known.set(object.reference, object.watched ? new WeakRef(object) : object);
     return object;
@@ -247,8 +246,7 @@ export function makeTensors(engine) {
     /** How many elements there are. @returns {number} */
     numel() { return engine.word((this.#at + engine.layout.numel) / 8); }
 
-    /** x[a, b, ...]: integers, null, ellipsis, slices, tensors, booleans.
-     * @param {...Subscript} items @returns {Tensor} */
+    /** x[a, b, ...]: integers, null, ellipsis, slices, tensors, booleans. @param {...Subscript} items @returns {Tensor} */
     index(...items) { return C._getitem(this, subscript(items)); }
 
     /** x[a, b, ...] = value. @param {Subscript} items one, or several in an array
@@ -387,8 +385,7 @@ export function makeTensors(engine) {
     return new Words(TAG.INDEX, words);
   }
 
-  /** A tensor of nested arrays, a typed array, or a number.
-   * @param {Data | Tensor} data
+  /** A tensor of nested arrays, a typed array, or a number. @param {Data | Tensor} data
    * @param {{dtype?: DType | null, requires_grad?: boolean, shape?: readonly number[]}} [options] `shape`: of a flat array
    * @returns {Tensor} */
   function tensor(data, { dtype, requires_grad = false, shape } = {}) {
@@ -431,9 +428,8 @@ export function makeTensors(engine) {
   /** Runs fn outside of any scope: what it makes lives on. */
   const outside = (fn) => within(() => swapScope(null), swapScope, fn);
 
-  /** Runs fn and disposes of all tensors and nodes made meanwhile but those that it returns (in arrays,
-   * Maps and plain objects too) or that were passed to `keep`.
-   * @template T @param {(keep: <K>(value: K) => K) => T} fn @returns {T} */
+  /** Runs fn and disposes of all tensors and nodes made meanwhile but those that it returns (in arrays, Maps and plain objects too)
+   * or that were passed to `keep`. @template T @param {(keep: <K>(value: K) => K) => T} fn @returns {T} */
   function runScope(fn) {
     const kept = new Set();
     const keep = (value) => {
