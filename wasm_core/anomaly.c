@@ -51,9 +51,19 @@ void anomaly_drop_trail(Version *v) {
 /* ------------------------------------------------------------ reports */
 
 void anomaly_report(const Node *n) {
-  for (int depth = 0; n; depth++) {
-    host_report(n->origin ? n->origin->trace : 0, n->type->name, depth);
-    n = n->origin ? n->origin->parent : NULL;
+  static char heading[512];
+  for (const Node *failed_in = n; n; n = n->origin ? n->origin->parent : NULL) {
+    int32_t trace = n->origin ? n->origin->trace : 0;
+    const char *name = n->type->name;
+    if (!trace)
+      snprintf(heading, sizeof heading, "Error detected in %.300s. No forward pass information available. Enable detect anomaly during "
+                                        "forward pass for more information.", name);
+    else if (n == failed_in)
+      snprintf(heading, sizeof heading, "Error detected in %.300s. Traceback of forward call that caused the error:\n", name);
+    else
+      snprintf(heading, sizeof heading, "\n\nPrevious calculation was induced by %.300s. Traceback of forward call that induced the "
+                                        "previous calculation:\n", name);
+    host_report(trace, heading);
   }
 }
 

@@ -165,9 +165,9 @@ int32_t host_trace(void) {
   return n > 0 ? (int32_t)word : 0;
 }
 
-void host_report(int32_t trace, const char *name, int depth) {
-  int64_t words[2] = {(int64_t)(uintptr_t)name, depth};
-  enter(HOST_REPORT, trace, 2, words, 0, words);
+void host_report(int32_t trace, const char *heading) {
+  int64_t word = (int64_t)(uintptr_t)heading;
+  enter(HOST_REPORT, trace, 1, &word, 0, NULL);
 }
 
 const char *host_line(int32_t trace) {

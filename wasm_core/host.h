@@ -37,8 +37,8 @@ bool host_grad_enabled(void);
 int32_t host_thread(void); /* the number of the thread that calls */
 /* The host's id for the place that its program is at, until host_drop; 0 with ERR_HOST set if the host raised. */
 int32_t host_trace(void);
-/* A backward failed in a node of this name and trace (or 0); at depth > 0 it made the node told of before. */
-void host_report(int32_t trace, const char *name, int depth);
+/* Warns of a failure with this heading, and the lines of the trace, or 0, below it. */
+void host_report(int32_t trace, const char *heading);
 /* The last line of a trace, or "" (also of 0); it lies in the frame's data, so only once all there was read. */
 const char *host_line(int32_t trace);
 /* The host's clock in nanoseconds; a profile's event that begins, or -1, for hosts that note more about it. */

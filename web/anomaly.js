@@ -7,10 +7,6 @@ import { bind, HOST, within } from './engine.js';
 
 const HERE = new URL('.', import.meta.url).href;
 const PLUMBING = ['anomaly', 'autograd', 'engine', 'function', 'hooks', 'modes', 'profiler', 'tensor'].map((name) => `${HERE}${name}.js`);
-const HEADINGS = [
-  (name) => `Error detected in ${name}. Traceback of forward call that caused the error:\n`,
-  (name) => `\n\nPrevious calculation was induced by ${name}. Traceback of forward call that induced the previous calculation:\n`,
-];
 
 /** The stack as it is now, innermost call first, without what leads from the user's call to the engine. */
 export function callers() {
@@ -26,10 +22,9 @@ export function makeAnomaly({ hooks, spaces }, engine) {
   const f = spaces.f;
 
   hooks.runners[HOST.TRACE] = () => [hooks.keep(callers())];
-  hooks.runners[HOST.REPORT] = (id, [name, depth]) => {
-    const [trace, node] = [hooks.objects.get(id), engine.text(name)];
-    engine.warnings.push(trace ? `${HEADINGS[Math.min(depth, 1)](node)}  ${trace.join('\n  ')}`
-      : `Error detected in ${node}. No forward pass information available. Enable detect anomaly during forward pass for more information.`);
+  hooks.runners[HOST.REPORT] = (id, [heading]) => {
+    const trace = hooks.objects.get(id);
+    engine.warnings.push(engine.text(heading) + (trace ? `  ${trace.join('\n  ')}` : ''));
     return [];
   };
   hooks.runners[HOST.LINE] = (id) => {

@@ -364,18 +364,13 @@ export class Engine {
     return n;
   }
 
-  /** Lets go of all that was released, without waiting for a call. */
-  drain() {
+  /** Live tensors and nodes, once all is gone that was released. */
+  liveCount() {
     while (this.released.length) {
       this.view.u8[this.frame + 7] = this.handOver();
       this.exports.pg_release();
       if (!this.released.length) this.collectPending();
     }
-  }
-
-  /** Live tensors and nodes. */
-  liveCount() {
-    this.drain();
     return Number(this.exports.pg_live_count());
   }
 

@@ -1,7 +1,7 @@
 /** The graph as objects: nodes, edges, what nodes saved, and hooks on all of these. */
 import { bind, RuntimeError, ValueError, within } from './engine.js';
 import { RemovableHandle } from './hooks.js';
-import { dtypeOf } from './tensor.js';
+import { dtypeOf, unsigned } from './tensor.js';
 
 /** @import { Given } from './engine.js'
  * @import { Tensor } from './tensor.js' */
@@ -16,8 +16,6 @@ export class GradientEdge {
     this.output_nr = output_nr;
   }
 }
-
-const unsigned = (word) => (word < 0 ? 2n ** 64n + BigInt(word) : word);
 
 /** torch.autograd.graph over a library of tensors. */
 export function makeGraph(library, engine) {

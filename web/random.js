@@ -1,8 +1,6 @@
 /** Generators of random numbers: PyTorch's CPU stream, number for number. */
 import { Coded, TAG, ValueError } from './engine.js';
-import { small } from './tensor.js';
-
-const unsigned = (word) => small(BigInt.asUintN(64, BigInt(word)));
+import { unsigned } from './tensor.js';
 
 /** torch.Generator, and the functions of the default generator. */
 export function makeRandom(C) {

@@ -208,11 +208,9 @@ export function makeTensors(engine) {
     /** The gradient that backward accumulated, or null. @returns {Tensor | null} */
     get grad() {
       const handle = gradOf(this);
-      if (!handle) return null;
-      if (this.gradient?.handle === handle) return this.gradient;
+      if (!handle || this.gradient?.handle === handle) return handle ? this.gradient : null;
       engine.view.i32[handle / 4]++; // a reference of our own, see pg.h
-      this.gradient = new Tensor(handle);
-      return this.gradient;
+      return (this.gradient = new Tensor(handle));
     }
 
     /** @param {Tensor | null} value */
@@ -454,6 +452,9 @@ export function makeTensors(engine) {
 
 /** An integer as a number where that is exact. */
 export const small = (word) => (Number.isSafeInteger(Number(word)) ? Number(word) : word);
+
+/** A word of the engine without its sign. */
+export const unsigned = (word) => (word < 0 ? 2n ** 64n + BigInt(word) : word);
 
 /** Appends what nested arrays hold to `out`, which it returns; far faster than flat(). */
 function flatten(data, out) {

@@ -36,12 +36,6 @@ _PLUMBING: Final = {
 }
 """Files whose frames lead from the user's call to the engine, and say nothing to the user."""
 
-_HEADINGS: Final = (
-    "Error detected in {}. Traceback of forward call that caused the error:\n",
-    "\n\nPrevious calculation was induced by {}. Traceback of forward call that induced the "
-    "previous calculation:\n",
-)
-
 
 def _caller() -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
@@ -58,17 +52,9 @@ def _note_trace(_ident: int, _words: list[int]) -> list[int]:
 
 
 def _report(ident: int, words: list[int]) -> list[int]:
-    """A node of a backward that failed, or (at depth 1 and more) whose backward made the last."""
-    name, depth = _engine.text_at(words[0]), words[1]
-    lines = forward_lines(ident)
-    if lines is None:
-        text = (
-            f"Error detected in {name}. No forward pass information available. Enable detect "
-            "anomaly during forward pass for more information."
-        )
-    else:
-        text = _HEADINGS[depth > 0].format(name) + "".join(lines)
-    _engine.queued_warnings.append(text)
+    """Warns of a failure: the engine's heading, and below it the lines of the trace, if any."""
+    lines = forward_lines(ident) or []
+    _engine.queued_warnings.append("".join([_engine.text_at(words[0]), *lines]))
     return []
 
 
