@@ -13,9 +13,9 @@ import { makeProfiler } from './profiler.js';
 /** @import { Given } from './engine.js'
  * @import { Tensor } from './tensor.js' */
 /** @typedef {Tensor | GradientEdge | (Tensor | GradientEdge)[]} Places */
+/** @typedef {Places | Record<string, Tensor>} Inputs */
 /** @typedef {Tensor | (Tensor | null)[] | null} Gradients */
-/** @typedef {{grad_tensors?: Gradients, retain_graph?: boolean | null, create_graph?: boolean,
- *   inputs?: Places | Record<string, Tensor> | null}} BackwardOptions */
+/** @typedef {{grad_tensors?: Gradients, retain_graph?: boolean | null, create_graph?: boolean, inputs?: Inputs | null}} BackwardOptions */
 /** @typedef {{grad_outputs?: Gradients, retain_graph?: boolean | null, create_graph?: boolean, only_inputs?: boolean,
  *   allow_unused?: boolean | null, is_grads_batched?: boolean, materialize_grads?: boolean}} GradOptions */
 
@@ -100,9 +100,8 @@ export function makeAutograd(library, engine) {
   }
 
   /** The gradients of the sum of `outputs` with respect to `inputs`, without touching `grad`.
-   * @template {Places | Record<string, Tensor>} I @param {Places} outputs the roots @param {I} inputs @param {...Given<GradOptions>} rest
-   * @returns {I extends Tensor | GradientEdge | any[] ? Tensor[] : {[Name in keyof I]: Tensor}} a tensor an input, null
-   *   where allow_unused lets it be unused; of an object of inputs, an object */
+   * @template {Inputs} I @param {Places} outputs the roots @param {I} inputs @param {...Given<GradOptions>} rest
+   * @returns {I extends Tensor | GradientEdge | any[] ? Tensor[] : {[Name in keyof I]: Tensor}} null where allow_unused allows it */
   function grad(outputs, inputs, ...rest) {
     const options = bind('grad', GRAD, rest);
     const { create_graph, materialize_grads } = options;

@@ -283,13 +283,10 @@ export class Engine {
     return id;
   }
 
-  /** Calls the op whose first row is `row`.
-   * @param {number} row @param {number} mode bits of MODE
-   * @param {any} self the receiver of a method, or undefined
-   * @param {unknown[]} args the other arguments
-   * @param {Record<string, unknown> | null} options keyword arguments
-   * @returns {number} the handle of a tensor that the caller owns; 0 for a result to be read by
-   *   `described`; either plus PENDING if `collectPending` has something to do. */
+  /** Calls the op whose first row is `row`. @param {number} row @param {number} mode bits of MODE
+   * @param {any} self the receiver of a method, or undefined @param {unknown[]} args the other arguments
+   * @param {Record<string, unknown> | null} options keyword arguments @returns {number} the handle of a tensor that the caller
+   *   owns; 0 for a result to be read by `described`; either plus PENDING if `collectPending` has something to do. */
   call(row, mode, self, args, options) {
     if (this.unusable) throw new EngineError(`pygrad: the engine is unusable: ${this.unusable}`);
     try {

@@ -23,8 +23,7 @@ export function makeFunction(library, engine) {
 
   // ---------------------------------------------------------------- ctx
 
-  /** What `forward`, `setup_context`, `backward` and `jvp` tell each other by, and the node of the call
-   * in the graph. Any other attribute may be set on it. */
+  /** What `forward`, `setup_context`, `backward` and `jvp` tell each other by, and the call's node. Takes any other attribute. */
   class FunctionCtx extends Node {
     /** For each argument of forward whether it needs a gradient. @type {boolean[]} */
     needs_input_grad = NONE;
@@ -136,8 +135,7 @@ export function makeFunction(library, engine) {
     return classes.get(kind);
   }
 
-  /** Base class of functions with gradients of their own: subclass it, implement `forward` and `backward`
-   * as static methods, call `apply`. */
+  /** Base class of functions with gradients of their own: subclass it with static `forward` and `backward`, call `apply`. */
   class Function {
     /** Computes the outputs: `forward(ctx, ...args)`, or `forward(...args)` with a `setup_context` beside it.
      * Nothing in it is recorded. @param {...any} _args @returns {any} */
@@ -156,8 +154,7 @@ export function makeFunction(library, engine) {
     /** Another name of `backward`. @param {any} _ctx @param {...any} _grad_outputs @returns {any} */
     static vjp(_ctx, ..._grad_outputs) { return Function.backward(_ctx); }
 
-    /** A tangent for each output of forward from one for each argument.
-     * @param {any} _ctx @param {...any} _grad_inputs @returns {any} */
+    /** A tangent for each output from one for each argument. @param {any} _ctx @param {...any} _grad_inputs @returns {any} */
     static jvp(_ctx, ..._grad_inputs) {
       throw new NotImplementedError('You must implement the jvp function for custom autograd.Function to use it with forward mode AD.');
     }
@@ -215,8 +212,7 @@ export function makeFunction(library, engine) {
     return found;
   }
 
-  /** A function's result as the engine takes it: the handles of its gradients (0 for null, 1 for what is
-   * no tensor), and the type of what is none. */
+  /** A function's result for the engine: the handles of its gradients (0 null, 1 no tensor), and the type of what is none. */
   function encode(given) {
     const each = Array.isArray(given) ? given : [given ?? null];
     const handles = each.map((g) => (g instanceof Tensor ? g.alive() : Number(g !== null && g !== undefined)));

@@ -5,8 +5,8 @@ import { dtypeOf, unsigned } from './tensor.js';
 
 /** @import { Given } from './engine.js'
  * @import { Tensor } from './tensor.js' */
-/** @typedef {(tensor: Tensor) => any} PackHook */
-/** @typedef {(packed: any) => Tensor} UnpackHook */
+/** @typedef {(tensor: Tensor) => any} PackHook called with each tensor that is saved */
+/** @typedef {(packed: any) => Tensor} UnpackHook gives it back in backward */
 
 /** A place in the graph where a gradient passes: an output of a node. `grad` and `backward` take it like a tensor. */
 export class GradientEdge {
@@ -44,8 +44,7 @@ export function makeGraph(library, engine) {
       return Array.from({ length: flat.length / 2 }, (_, i) => [wrap(flat[2 * i]), flat[2 * i + 1]]);
     }
 
-    /** An object that lives as long as the node, for its users. In anomaly mode it tells where the node
-     * was made. @returns {Record<string, any>} */
+    /** For the node's users: lives as long as it does; in anomaly mode tells where it was made. @returns {Record<string, any>} */
     get metadata() {
       const id = C._node_metadata(this.alive(), 0);
       if (id) return hooks.objects.get(id);
@@ -145,8 +144,7 @@ export function makeGraph(library, engine) {
 
   const classes = new Map();
 
-  /** The class of the nodes of one kind, made when the first is seen; NodeType in wasm_core/graph.h says
-   * how the fields are written. */
+  /** The class of one kind of nodes, made when the first is seen; NodeType in wasm_core/graph.h says how the fields are written. */
   function classOf(name, fields) {
     const key = `${name} ${fields}`;
     if (classes.has(key)) return classes.get(key);
@@ -192,8 +190,7 @@ export function makeGraph(library, engine) {
     return new GradientEdge(arrival(tensor), tensor.output_nr);
   }
 
-  /** Adds one to the version of a tensor, or of each of several: it was mutated in a way the engine did
-   * not see. @param {Tensor | Iterable<Tensor>} tensor */
+  /** Adds one to the version of a tensor, or of several, that was mutated unseen. @param {Tensor | Iterable<Tensor>} tensor */
   function increment_version(tensor) {
     const given = tensor instanceof Tensor ? [tensor] : tensor;
     if (typeof given?.[Symbol.iterator] !== 'function') throw new RuntimeError('increment_version expect a Iterable[Tensor] as input');
@@ -220,15 +217,13 @@ export function makeGraph(library, engine) {
   }
 
   /** Runs fn; what is saved for backward meanwhile passes through a pair of hooks, the innermost alone.
-   * @template T @param {PackHook} pack called with each tensor that is saved
-   * @param {UnpackHook} unpack gives it back in backward @param {() => T} fn @returns {T} */
+   * @template T @param {PackHook} pack @param {UnpackHook} unpack @param {() => T} fn @returns {T} */
   function saved_tensors_hooks(pack, unpack, fn) {
     return within(() => withPair(pack, unpack, 'saved_tensors_hooks', (id) => C._saved_hooks_push(id)), () => C._saved_hooks_pop(), fn);
   }
 
-  /** Runs fn; tensors saved meanwhile live outside the engine's memory, in arrays of the host.
-   * @template T @param {() => T} fn @param {{pin_memory?: boolean, device_type?: string}} [_options] accepted as
-   *   in PyTorch, where they matter for GPUs @returns {T} */
+  /** Runs fn; tensors saved meanwhile live outside the engine's memory, in arrays of the host. The options matter for GPUs alone.
+   * @template T @param {() => T} fn @param {{pin_memory?: boolean, device_type?: string}} [_options] @returns {T} */
   function save_on_cpu(fn, _options) {
     return saved_tensors_hooks(
       (tensor) => ({ array: tensor.toTypedArray(), shape: tensor.shape, dtype: tensor.dtype }),

@@ -171,8 +171,7 @@ export function makeTensors(engine) {
     /** @param {boolean} on */
     set requires_grad(on) { this.requires_grad_(on); }
 
-    /** Starts (or for a leaf ends) the recording of what is done with this tensor; returns it.
-     * @param {boolean} [on] @returns {this} */
+    /** Starts (or for a leaf ends) the recording of what is done with it. @param {boolean} [on] @returns {this} */
     requires_grad_(on = true) {
       spaces.m.requires_grad_.call(this, on);
       return on ? remember(this) : this;
@@ -305,8 +304,7 @@ export function makeTensors(engine) {
 
   // ---------------------------------------------------------------- the table
 
-  /** The row's function; a method takes its receiver as `this`. What was passed as receiver, first
-   * argument or out= comes back as itself if it is the result. */
+  /** The row's function; a method takes its receiver as `this`. An argument that is the result comes back as itself. */
   function make(row, mode, names) {
     const invoke = (self, args) => {
       const options = args.length && isOptions(args[args.length - 1]) ? args.pop() : null;
@@ -341,23 +339,22 @@ export function makeTensors(engine) {
   }
 
   const spaces = { f: {}, m: {}, n: {}, s: {}, l: {}, c: {} };
-  /** The ops in table order; rows of one name that stand together are overloads of one op. */
+  /** The ops in table order with the names of their results; rows of one name that stand together are overloads of one op. */
   const table = [];
   engine.texts(engine.exports.pg_describe).forEach((text, row) => {
     const [, flags, name, rest] = /^(\S*) (\w+)(.*)$/.exec(text);
     if (table.at(-1)?.name !== name) table.push({ name, row, flags: '', results: undefined });
     table.at(-1).flags += flags;
-    table.at(-1).results ??= /-> \((\w+ \w+(?:, \w+ \w+)+)\)$/.exec(rest)?.[1];
+    table.at(-1).results ??= /-> \((\w+ \w+(?:, \w+ \w+)+)\)$/.exec(rest)?.[1].match(/\w+(?=,|$)/g);
   });
   for (const op of table) {
-    const names = op.results?.split(', ').map((part) => part.split(' ')[1]);
     for (const [letter, space] of Object.entries(spaces)) {
       const withInplace = letter === 'n' && op.flags.includes('N');
       if (!op.flags.includes(letter) && !withInplace) continue;
       const mode = letter === 'm' ? MODE.METHOD : 0;
-      space[op.name] = make(op.row, mode, names);
+      space[op.name] = make(op.row, mode, op.results);
       if (withInplace || (op.flags.includes('i') && 'fmn'.includes(letter)))
-        space[`${op.name}_`] = make(op.row, mode | MODE.INPLACE, names);
+        space[`${op.name}_`] = make(op.row, mode | MODE.INPLACE, op.results);
     }
   }
   const C = spaces.c;
