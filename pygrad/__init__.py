@@ -76,10 +76,10 @@ pi = _math.pi
 e = _math.e
 newaxis = None
 
-_LATE = "accelerator backends cpu cuda datasets mps ops testing version xpu".split()
+_LATE = "accelerator amp backends cpu cuda datasets mps ops testing version xpu".split()
 
 if TYPE_CHECKING:
-    from . import accelerator, backends, cpu, cuda, datasets, mps, ops, testing, version, xpu
+    from . import accelerator, amp, backends, cpu, cuda, datasets, mps, ops, testing, version, xpu
     from ._functions_table import *
 globals().update(_ops.namespace("f"))
 return_types = _Namespace(**_ops.return_types)
@@ -87,7 +87,10 @@ _C = _Namespace(**_ops.C)
 
 from . import autograd, func, linalg, nn, optim, special, utils
 from ._functions import (
+    are_deterministic_algorithms_enabled,
     broadcast_shapes,
+    compile,
+    get_float32_matmul_precision,
     get_num_threads,
     is_complex,
     is_floating_point,
@@ -95,6 +98,7 @@ from ._functions import (
     is_tensor,
     numel,
     set_default_dtype,
+    set_float32_matmul_precision,
     set_num_threads,
     set_printoptions,
     tensordot,
@@ -133,6 +137,10 @@ if not TYPE_CHECKING:
             import importlib
 
             return importlib.import_module(f".{name}", __name__)
+        if name in ("autocast", "GradScaler"):
+            from . import amp
+
+            return getattr(amp, name)
         raise AttributeError(f"module 'pygrad' has no attribute '{name}'")
 
 
@@ -151,12 +159,14 @@ __all__ = [
     "ShortTensor",
     "Size",
     "Tensor",
+    "are_deterministic_algorithms_enabled",
     "as_tensor",
     "asarray",
     "autograd",
     "bool",
     "broadcast_shapes",
     "channels_last",
+    "compile",
     "contiguous_format",
     "default_generator",
     "device",
@@ -173,6 +183,7 @@ __all__ = [
     "frombuffer",
     "func",
     "get_default_device",
+    "get_float32_matmul_precision",
     "get_num_threads",
     "get_rng_state",
     "iinfo",
@@ -211,6 +222,7 @@ __all__ = [
     "serialization",
     "set_default_device",
     "set_default_dtype",
+    "set_float32_matmul_precision",
     "set_grad_enabled",
     "set_num_threads",
     "set_printoptions",

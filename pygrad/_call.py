@@ -714,6 +714,8 @@ def _pair(row: int, mode: int) -> tuple[Callable[[Any, Any], Any], Callable[[Any
         if kind is not float and (kind is not int or not _I64_MIN <= other <= _I64_MAX):
             known = _get_kind(kind)
             if (_kind_of(other) if known is None else known) > K_BOOL:
+                if row == ROWS["eq"] and hasattr(other, "__array__"):
+                    return invoke(row, mode, (self, self.__array_wrap__(other.__array__())), {})
                 return NotImplemented
             return invoke(row, mode, (self, other), {})
         if not _owner.busy:

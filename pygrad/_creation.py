@@ -101,11 +101,7 @@ def _infer(flat: list[Any]) -> dtype:
         elif hasattr(value, "__float__"):
             kinds.add(_default_dtype())
         else:
-            raise (
-                TypeError(f"new(): data must be a sequence (got {type(value).__name__})")
-                if isinstance(value, (dict, set))
-                else _cannot_infer(value)
-            )
+            raise _cannot_infer(value)
     best = kinds.pop()
     for other in kinds:
         best = _call.invoke(_call.ROWS["promote_types"], 0, (best, other), {})
@@ -113,8 +109,8 @@ def _infer(flat: list[Any]) -> dtype:
 
 
 def _cannot_infer(value: Any) -> Exception:
-    if isinstance(value, str):
-        return TypeError("new(): invalid data type 'str'")
+    if isinstance(value, (str, bytes)):
+        return TypeError(f"new(): invalid data type '{type(value).__name__}'")
     return RuntimeError(f"Could not infer dtype of {type(value).__name__}")
 
 
@@ -295,6 +291,8 @@ def tensor(
     if device is not None:
         _check_device(device)
     kind = _as_dtype(dtype)
+    if isinstance(data, bytearray):
+        data = list(data)
     if isinstance(data, Tensor):
         import warnings
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 from . import _ops
@@ -64,7 +66,82 @@ def set_num_threads(num: int) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Accepted: every algorithm here is deterministic."""
+    """Noted, for the question whether it is on: every algorithm here is deterministic."""
+    global _deterministic
+    _deterministic = bool(mode)
+
+
+_deterministic = False
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What `use_deterministic_algorithms` was given last."""
+    return _deterministic
+
+
+_precision = "highest"
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Noted, for `get_float32_matmul_precision`: products of float32 are computed in float32."""
+    global _precision
+    if precision in ("highest", "high", "medium"):
+        _precision = precision
+        return
+    warnings.warn(
+        f"{precision} is not one of 'highest', 'high', or 'medium'; the "
+        "currentsetFloat32MatmulPrecision call has no effect.",
+        stacklevel=2,
+    )
+
+
+def get_float32_matmul_precision() -> str:
+    """What `set_float32_matmul_precision` was given last."""
+    return _precision
+
+
+_MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+
+
+def compile(
+    model: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+    **more: Any,
+) -> Any:
+    """The function or module itself: there is no compiler, and what one makes computes the same.
+
+    A module's state dict so keeps its names, where PyTorch's gets the prefix ``_orig_mod.``. May
+    stand as a decorator, with or without arguments; they are of no effect.
+
+    Raises:
+        RuntimeError: a mode that PyTorch does not have, or mode and options both.
+        AssertionError: what is given cannot be called.
+
+    Example:
+        >>> import pygrad
+        >>> @pygrad.compile(mode="max-autotune")
+        ... def double(x):
+        ...     return x * 2
+        >>> double(pygrad.ones(1))
+        tensor([2.])
+    """
+    if mode is not None and options is not None:
+        raise RuntimeError(
+            "Either mode or options can be specified, but both can't be specified at the same time."
+        )
+    if mode is not None and mode not in _MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
+    if model is None:
+        return lambda function: compile(function, mode=mode, options=options)
+    if not callable(model):
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    return model
 
 
 def broadcast_shapes(*shapes: Any) -> Size:

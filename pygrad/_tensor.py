@@ -16,6 +16,9 @@ from ._call import binary, indexed, invoke, share, subscript
 from ._dtypes import BY_CODE, Size, device, dtype, layout, strided
 from ._index import encode_index
 from ._long_calls import command
+from ._modes import GRAD
+from ._modes import get as get_modes
+from ._warnings import warn_of_conversion
 
 _memory, _ints, _unsigned, _words = _engine.memory, _engine.ints, _engine.unsigned, _engine.words
 _L = _engine.layout
@@ -537,14 +540,22 @@ class Tensor(Methods, metaclass=_TensorType):
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
 
+    def _scalar(self) -> Any:
+        """The one element for Python's conversions, which PyTorch warns of in a graph."""
+        if self.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        if self.requires_grad and get_modes() & GRAD:
+            warn_of_conversion()
+        return self.item()
+
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._scalar())
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._scalar())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._scalar())
 
     def __index__(self) -> int:
         value = self.item() if self.numel() == 1 and not self.dtype.is_floating_point else None
@@ -572,6 +583,14 @@ class Tensor(Methods, metaclass=_TensorType):
         if dtype is not None:
             array = array.astype(dtype, copy=False)
         return array.copy() if copy else array
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        from ._creation import from_numpy
+
+        return from_numpy(array.astype("uint8") if array.dtype == bool else array)
+
+    def __reversed__(self) -> Any:
+        return self.flip(0) if self.dim() else self
 
     __array_priority__ = 1000
 

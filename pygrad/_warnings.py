@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 _always = False
 _given: set[str] = set()
 
@@ -33,3 +35,13 @@ def once(what: str) -> bool:
         return False
     _given.add(what)
     return True
+
+
+def warn_of_conversion() -> None:
+    """PyTorch's warning about a Python number made of a tensor in a graph, once a process."""
+    if once("conversion"):
+        warnings.warn(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
+            "behavior.\nConsider using tensor.detach() first.",
+            stacklevel=4,
+        )

@@ -101,7 +101,7 @@ def load(
 
     Args:
         f: a path, or a file open for reading bytes, at the beginning of the data.
-        map_location: ``None`` or the CPU.
+        map_location: ``None`` or the CPU; a function or a dict of places has nothing to move.
         weights_only: of no effect: nothing but tensors and plain containers is ever made.
         pickle_module, mmap: only the defaults.
 
@@ -134,7 +134,9 @@ def _is_path(f: File) -> TypeGuard[Path]:
 
 
 def _is_cpu(location: Any) -> bool:
-    return str(location) == "cpu"
+    if isinstance(location, dict):
+        return all(map(_is_cpu, location.values()))
+    return callable(location) or str(location) == "cpu"
 
 
 # --- the safetensors file ---

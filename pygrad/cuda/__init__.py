@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._absent import answers, refusals
 from .._errors import OutOfMemoryError
+from . import amp as amp
 from . import nvtx as nvtx
 from . import profiler as profiler
 

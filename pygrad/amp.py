@@ -1,0 +1,309 @@
+"""Automatic mixed precision as far as float32 alone has it: scopes that are off, loss scaling.
+
+An `autocast` that would change a dtype raises `NotImplementedError`: there is no bfloat16 and no
+float16 to change it to. `GradScaler` is PyTorch's whole, for gradients that overflow.
+
+Example:
+    >>> import pygrad
+    >>> with pygrad.autocast("cpu", enabled=False):
+    ...     print((pygrad.ones(1, 1) @ pygrad.ones(1, 1)).dtype)
+    torch.float32
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pygrad
+from pygrad._tensor import Tensor
+
+__all__ = ["GradScaler", "autocast", "is_autocast_available"]
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether `autocast` does anything on a device: never.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.amp.is_autocast_available("cpu")
+        False
+    """
+    return False
+
+
+class autocast:
+    """A scope, or decorator, in which PyTorch computes some ops in a smaller dtype.
+
+    Args:
+        device_type: "cpu", or a device that is not there, for which the scope is off.
+        dtype: the smaller dtype.
+        enabled: False makes a scope that does nothing.
+        cache_enabled: of no effect.
+
+    Raises:
+        NotImplementedError: the scope would change dtypes.
+
+    Example:
+        >>> import pygrad
+        >>> with pygrad.amp.autocast("cpu", enabled=False):
+        ...     pass
+    """
+
+    def __init__(
+        self,
+        device_type: str,
+        dtype: Any = None,
+        enabled: bool = True,
+        cache_enabled: bool | None = None,
+    ) -> None:
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        self.device = pygrad.device(device_type).type
+        self.fast_dtype = dtype
+        self._enabled = enabled
+        if enabled and self.device == "cuda":
+            warnings.warn(
+                "CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2
+            )
+            self._enabled = False
+        elif enabled and dtype in (pygrad.float32, pygrad.float64):
+            warnings.warn(
+                "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
+                "CPU Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
+                stacklevel=2,
+            )
+            self._enabled = False
+        elif enabled:
+            raise NotImplementedError(
+                f"autocast: pygrad has no {dtype or 'bfloat16'} to compute in; give enabled=False"
+            )
+
+    def __enter__(self) -> autocast:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return func(*args, **kwargs)
+
+        return inside
+
+
+class GradScaler:
+    """Scales losses up so that small gradients survive, and leaves out steps that overflow.
+
+    Args:
+        device: "cpu"; for "cuda", which is not there, the scaler is off.
+        init_scale: the first scale.
+        growth_factor: what it grows by, after `growth_interval` steps without an overflow.
+        backoff_factor: what it shrinks by after an overflow.
+        growth_interval: how many steps.
+        enabled: False makes a scaler that does nothing.
+
+    Raises:
+        AssertionError: a factor is out of range.
+        RuntimeError: methods are called out of their order.
+
+    Example:
+        >>> import pygrad
+        >>> w = pygrad.ones(1, requires_grad=True)
+        >>> optimizer = pygrad.optim.SGD([w], lr=0.5)
+        >>> scaler = pygrad.amp.GradScaler("cpu", init_scale=8.0)
+        >>> scaler.scale(w.sum()).backward()
+        >>> w.grad
+        tensor([8.])
+        >>> scaler.step(optimizer)
+        >>> scaler.update()
+        >>> w.data
+        tensor([0.5000])
+    """
+
+    def __init__(
+        self,
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        self._device = device
+        if enabled and device == "cuda":
+            warnings.warn(
+                "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.",
+                stacklevel=2,
+            )
+            enabled = False
+        self._enabled = enabled
+        if not enabled:
+            return
+        if not growth_factor > 1.0:
+            raise AssertionError("The growth factor must be > 1.0.")
+        if not backoff_factor < 1.0:
+            raise AssertionError("The backoff factor must be < 1.0.")
+        self._init_scale = init_scale
+        self._scale: Tensor | None = None
+        self._growth_factor = growth_factor
+        self._backoff_factor = backoff_factor
+        self._growth_interval = growth_interval
+        self._growth_tracker = 0
+        self._overflowed: dict[int, bool] = {}
+        self._stepped: set[int] = set()
+
+    def is_enabled(self) -> bool:
+        """Whether the scaler does anything."""
+        return self._enabled
+
+    def _given_scale(self, what: str) -> Tensor:
+        if self._scale is None:
+            raise AssertionError(
+                f"Attempted {what} but _scale is None.  This may indicate your script did not use "
+                "scaler.scale(loss or outputs) earlier in the iteration."
+            )
+        return self._scale
+
+    def scale(self, outputs: Any) -> Any:
+        """A tensor, or nested lists and tuples of them, times the scale."""
+        if not self._enabled:
+            return outputs
+        if self._scale is None:
+            self._scale = pygrad.full((), self._init_scale, dtype=pygrad.float32)
+        if isinstance(outputs, Tensor):
+            return outputs * self._scale
+        if not isinstance(outputs, Iterable):
+            raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+        scaled = map(self.scale, outputs)
+        if isinstance(outputs, tuple) and hasattr(outputs, "_fields"):
+            return type(outputs)(*scaled)
+        return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divide the gradients of an optimizer's parameters by the scale, say to clip them."""
+        if not self._enabled:
+            return
+        scale = self._given_scale("unscale_")
+        if id(optimizer) in self._stepped:
+            raise RuntimeError("unscale_() is being called after step().")
+        if id(optimizer) in self._overflowed:
+            raise RuntimeError(
+                "unscale_() has already been called on this optimizer since the last update()."
+            )
+        overflowed = False
+        with pygrad.no_grad():
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    if parameter.grad is not None:
+                        overflowed |= not bool(parameter.grad.isfinite().all())
+                        parameter.grad.mul_(1.0 / scale.item())
+        self._overflowed[id(optimizer)] = overflowed
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """The optimizer's step, with gradients unscaled; left out where one of them is not finite.
+
+        Returns:
+            What the optimizer's step returned, or None.
+        """
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if "closure" in kwargs:
+            raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+        self._given_scale("step")
+        if id(optimizer) in self._stepped:
+            raise RuntimeError("step() has already been called since the last update().")
+        if id(optimizer) not in self._overflowed:
+            self.unscale_(optimizer)
+        self._stepped.add(id(optimizer))
+        if self._overflowed[id(optimizer)]:
+            return None
+        return optimizer.step(*args, **kwargs)
+
+    def update(self, new_scale: float | Tensor | None = None) -> None:
+        """Shrink the scale after an overflow, let it grow after enough steps without one."""
+        if not self._enabled:
+            return
+        scale = self._given_scale("update")
+        if new_scale is not None:
+            scale.fill_(float(new_scale))
+        elif not self._overflowed:
+            raise AssertionError("No inf checks were recorded prior to update.")
+        elif any(self._overflowed.values()):
+            scale.mul_(self._backoff_factor)
+            self._growth_tracker = 0
+        else:
+            self._growth_tracker += 1
+            if self._growth_tracker == self._growth_interval:
+                if math.isfinite(scale.item() * self._growth_factor):
+                    scale.mul_(self._growth_factor)
+                self._growth_tracker = 0
+        self._overflowed, self._stepped = {}, set()
+
+    def get_scale(self) -> float:
+        """The scale; 1 if the scaler is off."""
+        if not self._enabled:
+            return 1.0
+        return self._init_scale if self._scale is None else float(self._scale.item())
+
+    def get_growth_factor(self) -> float:
+        """What the scale grows by."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Set what the scale grows by."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """What the scale shrinks by."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Set what the scale shrinks by."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """After how many steps the scale grows."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Set after how many steps the scale grows."""
+        self._growth_interval = new_interval
+
+    def state_dict(self) -> dict[str, Any]:
+        """Scale, factors and counts; empty if the scaler is off."""
+        if not self._enabled:
+            return {}
+        return {
+            "scale": self.get_scale(),
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": self._growth_tracker,
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over scale, factors and counts.
+
+        Raises:
+            RuntimeError: the state dict is empty.
+        """
+        if not self._enabled:
+            return
+        if not state_dict:
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from a disabled "
+                "instance of GradScaler."
+            )
+        self._init_scale = state_dict["scale"]
+        if self._scale is not None:
+            self._scale.fill_(state_dict["scale"])
+        self._growth_factor = state_dict["growth_factor"]
+        self._backoff_factor = state_dict["backoff_factor"]
+        self._growth_interval = state_dict["growth_interval"]
+        self._growth_tracker = state_dict["_growth_tracker"]

@@ -1,0 +1,49 @@
+"""`pygrad.amp` by the names that older scripts know, with PyTorch's warnings about them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .. import amp
+
+__all__ = ["GradScaler", "autocast"]
+
+
+def _deprecated(name: str) -> None:
+    warnings.warn(
+        f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}('cuda', "
+        "args...)` instead.",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+
+class autocast(amp.autocast):
+    """`amp.autocast("cuda")`, which is off.
+
+    Example:
+        >>> import pygrad, warnings
+        >>> warnings.simplefilter("ignore")
+        >>> with pygrad.cuda.amp.autocast():
+        ...     pass
+    """
+
+    def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:
+        _deprecated("autocast")
+        super().__init__("cuda", dtype, enabled, cache_enabled)
+
+
+class GradScaler(amp.GradScaler):
+    """`amp.GradScaler("cuda")`, which is off.
+
+    Example:
+        >>> import pygrad, warnings
+        >>> warnings.simplefilter("ignore")
+        >>> pygrad.cuda.amp.GradScaler().is_enabled()
+        False
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _deprecated("GradScaler")
+        super().__init__("cuda", *args, **kwargs)

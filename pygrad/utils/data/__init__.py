@@ -1,0 +1,58 @@
+"""Datasets, samplers and the loader that turns them into batches, as in `torch.utils.data`.
+
+Everything here is bookkeeping over Python lists of indices: numbers are drawn, gathered and stacked
+by the engine. The order in which a loader draws from a generator is PyTorch's (first the seed that
+workers would get, then the sampler's), so that one `manual_seed` shuffles alike in both.
+Batches are loaded in the calling process; there are no worker processes.
+"""
+
+from __future__ import annotations
+
+from pygrad.utils.data import dataloader as dataloader
+from pygrad.utils.data import dataset as dataset
+from pygrad.utils.data import sampler as sampler
+from pygrad.utils.data.dataloader import (
+    DataLoader,
+    default_collate,
+    default_convert,
+    get_worker_info,
+)
+from pygrad.utils.data.dataset import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
+from pygrad.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+
+__all__ = [
+    "BatchSampler",
+    "ChainDataset",
+    "ConcatDataset",
+    "DataLoader",
+    "Dataset",
+    "IterableDataset",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "StackDataset",
+    "Subset",
+    "SubsetRandomSampler",
+    "TensorDataset",
+    "WeightedRandomSampler",
+    "default_collate",
+    "default_convert",
+    "get_worker_info",
+    "random_split",
+]
