@@ -493,8 +493,63 @@ LOOPS_BEGIN
 #include "ops/elementwise.def"
 LOOPS_END
 
+/* A gradient g f'(x) as a node of its own, which PyTorch has for some activations; x is what f kept. Its derivatives are
+ * the same of what arrives at it, and the curve: that times g f''(x), zero if there is none. */
+typedef struct {
+  NodeType type;
+  const Unary *unary;
+  Tensor *(*curve)(Tensor *g, Tensor *x, const double *p);
+  int n_numbers;
+} Second;
+
+static Tensor *second(const Second *k, Tensor *g, Tensor *x, const double *p) {
+  if (blocked(g, x)) return NULL;
+  Node *n = node_new(&k->type, 2, k->n_numbers, g, x, NULL);
+  for (int i = 0; i < k->n_numbers; i++) num_f(n, i, p[i]);
+  if (k->curve) save(n, 0, g);
+  save(n, 1, x);
+  return set_history(unary_grad(k->unary, g, x, p), n);
+}
+
+static void vjp_second(Node *n, Tensor **g, Tensor **gi) {
+  const Second *k = (const Second *)(const void *)n->type;
+  double p[3];
+  Tensor *first = k->curve ? saved(n, 0) : NULL, *x = saved(n, 1);
+  node_params(n, p);
+  if (needs(n, 0)) gi[0] = grad_mode ? second(k, g[0], x, p) : unary_grad(k->unary, g[0], x, p);
+  if (needs(n, 1)) gi[1] = k->curve ? k->curve(t_mul(g[0], first), x, p) : t_zeros_like(g[0]);
+}
+
 #define FORMULA_TAPE
 #include "formula.h"
+#define FLAT_SECOND(name, Name, fields, n) \
+  static const Second second_##name = {{Name "BackwardBackward0", vjp_second, fields}, &unary_##name, NULL, n};
+#define SECOND(name, Name, fields, n, CURVE)                                                                   \
+  static Tensor *curve_##name(Tensor *g, Tensor *x, __attribute__((unused)) const double *p) { return CURVE; } \
+  static const Second second_##name = {{Name "BackwardBackward0", vjp_second, fields}, &unary_##name, curve_##name, n};
+FLAT_SECOND(relu, "Threshold", "- self | threshold:x", 1)
+FLAT_SECOND(leaky_relu, "LeakyRelu", "- self | negative_slope:x", 1)
+FLAT_SECOND(hardtanh, "Hardtanh", "- self | min_val:x max_val:x", 2)
+FLAT_SECOND(hardshrink, "Hardshrink", "- self | lambd:x", 1)
+FLAT_SECOND(softshrink, "Softshrink", "- self | lambd:x", 1)
+FLAT_SECOND(threshold, "Threshold", "- self | threshold:x", 1)
+SECOND(tanh, "Tanh", "grad_output output", 0, MUL(g, MUL(C(-2), x)))
+SECOND(sigmoid, "Sigmoid", "grad_output output", 0, MUL(g, SUB(C(1), MUL(C(2), x))))
+SECOND(logsigmoid, "LogSigmoid", "grad_output self", 0, NEG(MUL(g, MUL(SIGMOID(x), SIGMOID(NEG(x))))))
+SECOND(hardswish, "Hardswish", "grad_output self", 0, WHERE(AND(GT(x, C(-3)), LT(x, C(3))), DIV(g, C(3)), C(0)))
+SECOND(elu, "Elu", "grad_output self_or_result | alpha:f scale:x input_scale:x is_result:F", 3,
+       WHERE(LT(x, C(0)), MUL(MUL(g, H(p[0] * p[1] * p[2] * p[2])), EXP(MUL(x, P2))), C(0)))
+SECOND(softplus, "Softplus", "grad_output self | beta:x threshold:x", 2,
+       WHERE(GE(MUL(x, P0), P1), C(0), MUL(MUL(g, P0), MUL(SIGMOID(MUL(x, P0)), SIGMOID(MUL(x, H(-p[0])))))))
+SECOND(gelu_erf, "Gelu", "grad_output self | approximate:tnone", 0,
+       MUL(g, MUL(MUL(C(1 / MATHS_SQRT_2PI), EXP(MUL(C(-0.5), MUL(x, x)))), SUB(C(2), MUL(x, x)))))
+/* With u' = c (1 + 3 k x^2), u'' = 6 c k x and t = tanh u: (1 - t^2) (u' + x/2 (u'' - 2 t u'^2)). */
+static Tensor *gelu_tanh_curve(Tensor *g, Tensor *x, Tensor *t, Tensor *du) {
+  return MUL(MUL(g, SUB(C(1), SQ(t))), ADD(du, MUL(MUL(C(0.5), x), SUB(MUL(C(6 * GELU_C * GELU_K), x), MUL(MUL(C(2), t), SQ(du))))));
+}
+SECOND(gelu_tanh, "Gelu", "grad_output self | approximate:ttanh", 0,
+       gelu_tanh_curve(g, x, GELU_TANH, MUL(C(GELU_C), ADD(C(1), MUL(C(3 * GELU_K), MUL(x, x))))))
+
 #define UNARY_VJP(name, GRADIENT)                                                           \
   static Tensor *tape_##name(Tensor *g, Tensor *x, Tensor *y, const double *p) {            \
     const double p0_ = p[0], p1_ = p[1], p2_ = p[2];                                        \

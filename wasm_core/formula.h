@@ -4,7 +4,7 @@
  * FORMULA_TAPE: they are op calls on tensors, so that the derivative can be differentiated again. Constants are
  * C(k); the host numbers of a UNARY_P row are P0, P1, P2, what is computed from them H(p0_ + 1). ZEROS(g) is a
  * zero without history; TIED(d, x) is d where PyTorch's derivative has x in its history though it is locally
- * constant in x; a derivative that PyTorch lacks is REFUSE(its name). */
+ * constant in x; NODE(d, name, numbers) is d as one node of its own, second_<name>; a derivative that PyTorch lacks is REFUSE(its name). */
 #undef C
 #undef P0
 #undef P1
@@ -12,6 +12,7 @@
 #undef ZEROS
 #undef REFUSE
 #undef TIED
+#undef NODE
 #undef H
 #undef ADD
 #undef SUB
@@ -40,6 +41,7 @@
 #define ZEROS(g) ((T)0)
 #define REFUSE(name) ((T)0)
 #define TIED(d, x) (d)
+#define NODE(d, name, ...) (d)
 #define H(expression) HOST_NUMBER(expression)
 #define ADD(a, b) ((a) + (b))
 #define SUB(a, b) ((a) - (b))
@@ -68,6 +70,7 @@
 #define ZEROS(g) t_zeros_like(g)
 #define REFUSE(name) refuse_derivative(name)
 #define TIED(d, x) tie(d, x)
+#define NODE(d, name, ...) second(&second_##name, g, x, __VA_ARGS__)
 #define H(expression) tensor_wrapped_f(expression)
 #define ADD(a, b) t_add(a, b)
 #define SUB(a, b) t_sub(a, b)
@@ -121,4 +124,8 @@
 #define XLOG1PY(a, b) FUNCTION2(xlog1py, a, b)
 #define POLYGAMMA(n, a) FUNCTION2(polygamma_of, n, a)
 #define ZETA(a, b) FUNCTION2(zeta, a, b)
+/* Of gelu's approximation; see its row. */
+#define GELU_C 0.79788456080286535588
+#define GELU_K 0.044715
+#define GELU_TANH TANH(MUL(C(GELU_C), ADD(x, MUL(C(GELU_K), MUL(x, MUL(x, x))))))
 #endif
