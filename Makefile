@@ -45,17 +45,22 @@ $(VENV)/bin/python $(PARITY_VENV)/bin/python:
 	$(PYTHON) -m venv $(@:/bin/python=)
 
 install = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
+# As pip does with a package that it copies: else every start compiles, where Python may not write.
+compile = $(1)/bin/python -m compileall -q pygrad
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
 	$(call install,$(VENV)) --editable '.[demo]'
+	$(call compile,$(VENV))
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(call install,$(VENV)) --editable '.[demo,dev]'
+	$(call compile,$(VENV))
 	@touch $@ $(VENV)/.demo
 
 $(PARITY_VENV)/.parity: pyproject.toml | $(PARITY_VENV)/bin/python
 	$(call install,$(PARITY_VENV)) --editable '.[demo,dev]' torch==2.13.0
+	$(call compile,$(PARITY_VENV))
 	@touch $@
 
 .PHONY: demo test parity stubs bench

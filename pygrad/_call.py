@@ -676,9 +676,15 @@ _SELF = e.SELF
 _FRESH = 1 << 30  # below it a result needs no second look, and comparing is fastest
 
 
-def _head(row: int, mode: int, *tags: int) -> int:
+@functools.cache
+def _counts(*tags: int) -> int:
+    """The part of a head that says what the arguments are."""
     packed = sum(tag << (4 * i) for i, tag in enumerate(tags))
-    return e.HEAD | _header(row, len(tags), packed, mode)
+    return e.HEAD | _header(0, len(tags), packed, 0)
+
+
+def _head(row: int, mode: int, *tags: int) -> int:
+    return _counts(*tags) | row | mode << 48
 
 
 def _other(r: int, row: int, args: tuple[Any, ...]) -> Any:

@@ -241,6 +241,81 @@ def text_at(address: int) -> str:
     return ctypes.string_at(base_address + address).decode("utf-8", "replace")
 
 
+# ------------------------------------------------------------------ the way in
+
+_slot = (_bindings.wasmtime_val_raw_t * 4)()
+slots: Final = memoryview(_slot).cast("B")
+"""Where the parameters of `call2` go, 16 bytes each; the first is also the result's place."""
+result_slot: Final = slots.cast("q")
+double_slot: Final = slots.cast("d")
+_trap = ctypes.POINTER(_bindings.wasm_trap_t)()
+trap_slot: Final = memoryview(_trap).cast("B").cast("q")
+"""Not 0 once a call has trapped, and ever after: wasmtime returns no error for a trap."""
+_context = _store._context()
+_library = wasmtime._ffi.dll._name
+
+
+def _raw_call(
+    loader: Callable[[str], ctypes.CDLL], name: str, n_slots: int, at: Any = _slot
+) -> functools.partial[None]:
+    """An export's raw call with every pointer prepared."""
+    function = loader(_library).wasmtime_func_call_unchecked
+    function.restype = None
+    # Without argtypes, what `from_param` makes is passed as it is: half the time of ctypes objects.
+    pointer = ctypes.c_void_p.from_param
+    return functools.partial(
+        function,
+        pointer(ctypes.cast(_context, ctypes.c_void_p).value),
+        pointer(ctypes.addressof(_public[name]._func)),
+        pointer(ctypes.addressof(at)),
+        ctypes.c_size_t.from_param(n_slots),
+        pointer(ctypes.addressof(_trap)),
+    )
+
+
+def _public_call(name: str, n_parameters: int) -> Callable[[], None]:
+    """An export's checked call, over the same slots."""
+    function = _public[name]
+
+    def call() -> None:
+        global unusable
+        try:
+            result_slot[0] = function(_store, *result_slot[: 2 * n_parameters : 2].tolist())
+        except wasmtime.Trap as trap:
+            unusable = str(trap)
+            trap_slot[0] = 1
+
+    return call
+
+
+_aside = (_bindings.wasmtime_val_raw_t * 1)()
+_answer: Final = memoryview(_aside).cast("B").cast("I")
+"""What `_ask` and `_release` use instead of the slots, which may hold a result to be read."""
+
+
+_public_only: Final = os.environ.get("PYGRAD_PUBLIC_CALL", "0") == "1"
+
+
+def _asking(name: str) -> Callable[..., int]:
+    """An export with one parameter or none, as a function."""
+    if _public_only:
+        return functools.partial(_public[name], _store)
+    raw = _raw_call(ctypes.PyDLL, name, 1, _aside)
+
+    def ask(parameter: int = 0) -> int:
+        _answer[0] = parameter
+        raw()
+        return _answer[0]
+
+    return ask
+
+
+_next_dropped, _next_warning = _asking("pg_dropped"), _asking("pg_warning")
+_release, _describe = _asking("pg_release"), _asking("pg_describe")
+_ask_layout, _ask_status_name = _asking("pg_layout"), _asking("pg_status_name")
+
+# ------------------------------------------------------------------ the frame
+
 layout: Final[dict[str, int]] = {}
 _frame: int = 0
 
@@ -248,7 +323,7 @@ _frame: int = 0
 def _read_layout() -> None:
     global _frame
     for k, name in enumerate(_LAYOUT_NAMES):
-        layout[name] = _public["pg_layout"](_store, k)
+        layout[name] = _ask_layout(k)
     if layout["abi"] != ABI:
         raise ImportError(
             f"pygrad: the engine speaks version {layout['abi']}, this package version {ABI}"
@@ -374,76 +449,7 @@ class _Entered:
         leave(self._saved)
 
 
-_slot = (_bindings.wasmtime_val_raw_t * 4)()
-slots: Final = memoryview(_slot).cast("B")
-"""Where the parameters of `call2` go, 16 bytes each; the first is also the result's place."""
-result_slot: Final = slots.cast("q")
-double_slot: Final = slots.cast("d")
-_trap = ctypes.POINTER(_bindings.wasm_trap_t)()
-trap_slot: Final = memoryview(_trap).cast("B").cast("q")
-"""Not 0 once a call has trapped, and ever after: wasmtime returns no error for a trap."""
-_context = _store._context()
-_library = wasmtime._ffi.dll._name
-
-
-def _raw_call(
-    loader: Callable[[str], ctypes.CDLL], name: str, n_slots: int, at: Any = _slot
-) -> functools.partial[None]:
-    """An export's raw call with every pointer prepared."""
-    function = loader(_library).wasmtime_func_call_unchecked
-    function.restype = None
-    # Without argtypes, what `from_param` makes is passed as it is: half the time of ctypes objects.
-    pointer = ctypes.c_void_p.from_param
-    return functools.partial(
-        function,
-        pointer(ctypes.cast(_context, ctypes.c_void_p).value),
-        pointer(ctypes.addressof(_public[name]._func)),
-        pointer(ctypes.addressof(at)),
-        ctypes.c_size_t.from_param(n_slots),
-        pointer(ctypes.addressof(_trap)),
-    )
-
-
-def _public_call(name: str, n_parameters: int) -> Callable[[], None]:
-    """An export's checked call, over the same slots."""
-    function = _public[name]
-
-    def call() -> None:
-        global unusable
-        try:
-            result_slot[0] = function(_store, *result_slot[: 2 * n_parameters : 2].tolist())
-        except wasmtime.Trap as trap:
-            unusable = str(trap)
-            trap_slot[0] = 1
-
-    return call
-
-
-_aside = (_bindings.wasmtime_val_raw_t * 1)()
-_answer: Final = memoryview(_aside).cast("B").cast("I")
-"""What `_ask` and `_release` use instead of the slots, which may hold a result to be read."""
-
-
-def _asking(name: str) -> Callable[[], int]:
-    """An export without parameters, as a function."""
-    raw = _raw_call(ctypes.PyDLL, name, 1, _aside)
-
-    def ask() -> int:
-        raw()
-        return _answer[0]
-
-    return ask
-
-
-if os.environ.get("PYGRAD_PUBLIC_CALL", "0") == "1":
-    _next_dropped: Callable[[], int] = functools.partial(_public["pg_dropped"], _store)
-    _next_warning: Callable[[], int] = functools.partial(_public["pg_warning"], _store)
-    _release: Callable[[], int] = functools.partial(_public["pg_release"], _store)
-else:
-    _next_dropped, _next_warning = _asking("pg_dropped"), _asking("pg_warning")
-    _release = _asking("pg_release")
-
-if os.environ.get("PYGRAD_PUBLIC_CALL", "0") == "1":
+if _public_only:
     call = call_long = _public_call("pg_call", 0)
     call2: Callable[..., None] = _public_call("pg_call2", 4)
     call2_long = call2
@@ -584,14 +590,14 @@ def intern(name: str) -> int:
 def describe() -> list[tuple[str, str]]:
     """The op table: (flags, schema) of each row."""
     rows: list[tuple[str, str]] = []
-    while address := _public["pg_describe"](_store, len(rows)):
+    while address := _describe(len(rows)):
         flags, _, schema = text_at(address).partition(" ")
         rows.append((flags, schema))
     return rows
 
 
 status_names: Final[list[str]] = []
-while _address := _public["pg_status_name"](_store, len(status_names) or 1):
+while _address := _ask_status_name(len(status_names) or 1):
     if not status_names:
         status_names.append("OK")
     status_names.append(text_at(_address))
