@@ -330,7 +330,7 @@ static const REAL *NAME(contiguous)(REAL *room, ptrdiff_t n, const REAL *at, int
 #define GROUP 8 /* rows summed at once: as many as the registers hold */
 
 /* sums[GROUP] = up to GROUP rows, contiguous along k, times x. Lanes are rows:
- * squares of the matrix are transposed on the way, so the order stays that of k. */
+ * squares of products are transposed on the way, so the order stays that of k. */
 NOINLINE void NAME(sum_rows)(REAL *sums, ptrdiff_t rows, ptrdiff_t k, const REAL *a, ptrdiff_t rs,
                              const REAL *x) {
   const REAL *row[GROUP];
@@ -345,10 +345,10 @@ NOINLINE void NAME(sum_rows)(REAL *sums, ptrdiff_t rows, ptrdiff_t k, const REAL
     for (int g = 0; g < GROUP / LANES; g++) {
       VEC square[LANES];
       UNROLL
-      for (int l = 0; l < LANES; l++) square[l] = LOAD(row[g * LANES + l] + p);
+      for (int l = 0; l < LANES; l++) square[l] = LOAD(row[g * LANES + l] + p) * steps;
       TRANSPOSE(square);
       UNROLL
-      for (int l = 0; l < LANES; l++) sum[g] += square[l] * SPLAT(steps[l]);
+      for (int l = 0; l < LANES; l++) sum[g] += square[l];
     }
   }
   UNROLL
