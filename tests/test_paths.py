@@ -55,6 +55,7 @@ TAKEN: list[tuple[str, int, Callable[[], object]]] = [
     ("LAYER_COLUMNS", 0, lambda: layer_norm_backward(3)),
     ("GATHER_ROWS", 1, lambda: F.embedding(pygrad.tensor([3, 1, 1]), ramp(5, 16))),
     ("GATHER_ROWS", 1, lambda: ramp(5, 16).index_select(0, pygrad.tensor([4, 0]))),
+    ("GATHER_ROWS", 1, lambda: ramp(5, 16)[pygrad.tensor([4, -1])]),
     ("GATHER_ROWS", 0, lambda: ramp(5, 16).index_select(1, pygrad.tensor([4, 0]))),
     ("FOLD_ROWS", 1, lambda: ramp(30, 1024).sum(1)),
     ("FOLD_ROWS", 1, lambda: ramp(30, 1000)[::2, :999].amax(1)),

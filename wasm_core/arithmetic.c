@@ -14,8 +14,8 @@ static Tensor *zero(void) { return tensor_wrapped_f(0); }
 /* ------------------------------------------------------------ add, sub */
 
 LOOPS_BEGIN
-LOOPS(ANY, 2, add2, (W)a + (W)b)
-LOOPS(NUMBER, 2, sub2, (W)a - (W)b)
+LOOPS(ANY_QUICK, 2, add2, (W)a + (W)b)
+LOOPS(ANY_QUICK, 2, sub2, (W)a - (W)b)
 LOOPS(ANY, 3, add3, (W)a + (W)c * (W)b)
 LOOPS(NUMBER, 3, sub3, (W)a - (W)c * (W)b)
 LOOPS_END
