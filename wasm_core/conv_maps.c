@@ -225,36 +225,42 @@ static inline i64x2 i64x2_splat(int64_t x) { return (i64x2){x, x}; }
 #define CONV_BODY
 
 #define PLAIN
-#define PLAIN_TILES
+#define LINES /* one row by itself has loops of its own; and whole tiles are written where they are summed */
+#define MOVES f32
 #define REAL float
 #define VEC f32x4
 #define MASK i32x4
 #define LANES 4
 #define SUFFIX f32
 #include "conv_maps.c"
+#undef PLAIN
+#undef LINES
+#undef MOVES
 #undef REAL
 #undef VEC
 #undef MASK
 #undef LANES
 #undef SUFFIX
 
-#undef PLAIN
-#undef PLAIN_TILES
+/* What only moves elements is the same for both of eight bytes. */
 #define PLAIN SMALL
-#define REAL double
-#define VEC f64x2
+#define WHOLE /* zero times anything is zero: no masks */
+#define MOVES i64
+#define REAL int64_t
+#define VEC i64x2
 #define MASK i64x2
 #define LANES 2
-#define SUFFIX f64
+#define SUFFIX i64
 #include "conv_maps.c"
+#undef WHOLE
 #undef REAL
 #undef VEC
 #undef SUFFIX
 
-#define REAL int64_t
-#define VEC i64x2
-#define SUFFIX i64
-#define WHOLE /* zero times anything is zero: no masks */
+#define MOVED
+#define REAL double
+#define VEC f64x2
+#define SUFFIX f64
 #include "conv_maps.c"
 
 static const Loops *const loops[DT_COUNT] = {[DT_F32] = &loops_f32, [DT_F64] = &loops_f64, [DT_I64] = &loops_i64};
@@ -496,6 +502,7 @@ SMALL bool conv_weights(const Conv *c, DType d, const char *x, const char *y, ch
 #define LOAD CAT(VEC, load)
 #define STORE CAT(VEC, store)
 #define SPLAT CAT(VEC, splat)
+#define TRANSPOSE CAT(VEC, transpose)
 
 /* Reals in a record: lanes of its rows, perhaps a mask, an offset. */
 INLINE ptrdiff_t NAME(record_size)(int64_t rows, int masked) { return (ptrdiff_t)(rows + masked) * LANES + 1; }
@@ -540,18 +547,21 @@ INLINE void NAME(multiply)(int rows, int places, int masked, ptrdiff_t n, const 
   for (int i = 0; i < rows * places; i++) STORE(sums + i * LANES, sum[i]);
 }
 
-#define MULTIPLY(name, rows, places, masked)                                                                       \
-  static void NAME(name)(ptrdiff_t n, const void *records, const char *box, const Place *at, void *sums) {         \
-    NAME(multiply)(rows, places, masked, n, records, box, at, sums);                                               \
+#define MULTIPLY(name, rows, places, masked)                                                               \
+  static void NAME(name)(ptrdiff_t n, const void *records, const char *box, const Place *at, void *sums) { \
+    NAME(multiply)(rows, places, masked, n, records, box, at, sums);                                       \
   }
 MULTIPLY(tile, TILE_ROWS, TILE_PLACES, 0)
 #ifndef WHOLE
-MULTIPLY(line, 1, LINE_PLACES, 0)
 MULTIPLY(masked_tile, TILE_ROWS, TILE_PLACES, 1)
+#endif
+#ifdef LINES
+MULTIPLY(line, 1, LINE_PLACES, 0)
 MULTIPLY(masked_line, 1, LINE_PLACES, 1)
 #endif
 #undef MULTIPLY
 
+#ifndef MOVED
 /* Cell 0 of `to`, which has `step` pieces of a length, is element `at` of the line; without a line all is zero. */
 PLAIN static void NAME(lay_line)(void *to, const void *line, int64_t at, int64_t size, int64_t step, int64_t length) {
   REAL *piece = to;
@@ -586,7 +596,7 @@ PLAIN static void NAME(splat)(void *records, int64_t tile, int64_t rows, int64_t
 }
 
 /* A record of each group of positions, zeros in lanes that are not there. */
-PLAIN static void NAME(gather)(void *records, int64_t tile, int64_t rows, bool masked, int64_t n, const Place *groups, const void *y,
+SMALL static void NAME(gather)(void *records, int64_t tile, int64_t rows, bool masked, int64_t n, const Place *groups, const void *y,
                                int64_t row_step) {
   ptrdiff_t size = NAME(record_size)(tile, masked);
   REAL *record = records;
@@ -608,9 +618,11 @@ PLAIN static void NAME(gather)(void *records, int64_t tile, int64_t rows, bool m
   }
 }
 
+#endif
+
 INLINE void NAME(write_vector)(REAL *at, VEC sum, bool first, REAL bias) { STORE(at, sum + (first ? SPLAT(bias) : LOAD(at))); }
 
-PLAIN static void NAME(write)(const void *sums, int64_t rows, int64_t n, const Place *groups, const Target *t) {
+SMALL static void NAME(write)(const void *sums, int64_t rows, int64_t n, const Place *groups, const Target *t) {
   const REAL *sum = sums;
   ptrdiff_t places = rows == 1 ? LINE_PLACES : TILE_PLACES, step = (ptrdiff_t)t->row_step, lane_step = (ptrdiff_t)t->lane_step;
   for (ptrdiff_t i = 0; i < rows; i++, sum += places * LANES) {
@@ -625,7 +637,7 @@ PLAIN static void NAME(write)(const void *sums, int64_t rows, int64_t n, const P
   }
 }
 
-#ifdef PLAIN_TILES
+#ifdef LINES
 /* A whole tile, summed and written; nothing but the target is held across the sum. */
 static __attribute__((noinline)) void NAME(write_tile)(ptrdiff_t n, const REAL *records, const char *box, const Place *groups, const Target *t) {
   VEC sum[SUM_VECTORS] = {{0}};
@@ -633,11 +645,17 @@ static __attribute__((noinline)) void NAME(write_tile)(ptrdiff_t n, const REAL *
   ptrdiff_t step = (ptrdiff_t)t->row_step;
   REAL *left = (REAL *)(void *)t->to + groups[0].to, *right = (REAL *)(void *)t->to + groups[1].to;
   const REAL *bias = (const REAL *)(const void *)t->bias;
+  if (!t->first) {
+    UNROLLED
+    for (int i = 0; i < TILE_ROWS; i++) sum[i * 2] += LOAD(left + i * step), sum[i * 2 + 1] += LOAD(right + i * step);
+  } else if (bias) {
+    UNROLLED
+    for (int i = 0; i < TILE_ROWS; i++) sum[i * 2] += SPLAT(bias[i]), sum[i * 2 + 1] += SPLAT(bias[i]);
+  }
   UNROLLED
   for (int i = 0; i < TILE_ROWS; i++, left += step, right += step) {
-    REAL b = t->first && bias ? bias[i] : 0;
-    NAME(write_vector)(left, sum[i * TILE_PLACES], t->first, b);
-    NAME(write_vector)(right, sum[i * TILE_PLACES + 1], t->first, b);
+    STORE(left, sum[i * 2]);
+    STORE(right, sum[i * 2 + 1]);
   }
 }
 
@@ -655,6 +673,18 @@ PLAIN static void NAME(add)(const void *sums, int64_t rows, int64_t n, const Pla
   for (ptrdiff_t v = 0; v < n; v++) {
     const REAL *sum = (const REAL *)sums + v * LANES;
     REAL *at = (REAL *)to + taps[v].to;
+#ifdef LINES
+    if (rows == TILE_ROWS) {
+      VEC square[LANES];
+      UNROLLED
+      for (int i = 0; i < LANES; i++) square[i] = LOAD(sum + i * TILE_PLACES * LANES);
+      TRANSPOSE(square);
+      square[0] = (square[0] + square[2]) + (square[1] + square[3]);
+      UNROLLED
+      for (int i = 0; i < LANES; i++) at[i * (ptrdiff_t)row_step] += square[0][i];
+      continue;
+    }
+#endif
     for (ptrdiff_t i = 0; i < rows; i++, sum += TILE_PLACES * LANES, at += (ptrdiff_t)row_step)
       *at += LANES == 4 ? (sum[0] + sum[2]) + (sum[1] + sum[LANES - 1]) : sum[0] + sum[1];
   }
@@ -677,10 +707,12 @@ INLINE void NAME(patch_line)(REAL *line, ptrdiff_t n, ptrdiff_t first, ptrdiff_t
     for (ptrdiff_t k = 0; k < first; k++) line[k] = 0;
     for (ptrdiff_t k = end; k < n; k++) line[k] = 0;
   }
+#ifdef LINES
   for (; step == 1 && i + LANES <= end; i += LANES, met += LANES) {
     if (back) STORE(met, LOAD(met) + LOAD(line + i));
     else STORE(line + i, LOAD(met));
   }
+#endif
   for (; i < end; i++, met += step) {
     if (back) *met += line[i];
     else line[i] = *met;
@@ -710,21 +742,23 @@ PLAIN static void NAME(patches)(const Conv *c, void *image, void *patches, bool 
 #endif
 
 static const Loops NAME(loops) = {
-    .bytes = sizeof(REAL), .lanes = LANES, .lay_line = NAME(lay_line),
-    .splat = NAME(splat), .gather = NAME(gather), .write = NAME(write), .add = NAME(add),
+    .bytes = sizeof(REAL), .lanes = LANES, .write = NAME(write), .add = NAME(add),
+    .lay_line = CAT(lay_line, MOVES), .splat = CAT(splat, MOVES), .gather = CAT(gather, MOVES),
 #ifdef WHOLE
     .multiply = {{NAME(tile)}},
 #else
-#ifdef PLAIN_TILES
-    .write_tiles = NAME(write_tiles),
-#endif
-    .multiply = {{NAME(tile), NAME(line)}, {NAME(masked_tile), NAME(masked_line)}},
     .product = NAME(product), .fill = NAME(fill), .patches = NAME(patches),
+#ifdef LINES
+    .write_tiles = NAME(write_tiles), .multiply = {{NAME(tile), NAME(line)}, {NAME(masked_tile), NAME(masked_line)}},
+#else
+    .multiply = {{NAME(tile)}, {NAME(masked_tile)}},
+#endif
 #endif
 };
 
 #undef LOAD
 #undef STORE
 #undef SPLAT
+#undef TRANSPOSE
 
 #endif
