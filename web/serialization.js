@@ -64,24 +64,17 @@ export function makeSerialization({ Tensor, tensor }) {
     const text = ascii({ version: FORMAT, object: outline(obj, '', tensors, new Set()) });
     const order = Object.values(NAMES);
     const sorted = [...tensors].sort(byName).sort(([, a], [, b]) => order.indexOf(a.dtype.name) - order.indexOf(b.dtype.name));
+    const parts = sorted.map(([, value]) => new Uint8Array(value.toTypedArray().buffer));
     let end = 0;
-    const entries = sorted.map(([name, value]) => {
-      const from = end;
-      end += value.numel() * value.dtype.itemsize;
-      const dtype = Object.keys(NAMES).find((key) => NAMES[key] === value.dtype.name);
-      return [name, { data_offsets: [from, end], dtype, shape: value.shape }];
-    });
+    const entries = sorted.map(([name, { dtype, shape }], i) =>
+      [name, { data_offsets: [end, (end += parts[i].length)], dtype: Object.keys(NAMES)[order.indexOf(dtype.name)], shape }]);
     entries.push(['__metadata__', { format: 'pt', pygrad: text }]);
-    let header = new TextEncoder().encode(`{${entries.sort(byName).map(([k, v]) => `${JSON.stringify(k)}:${JSON.stringify(v)}`)}}`);
-    header = new Uint8Array([...header, ...new Array(-header.length & 7).fill(32)]);
-    const bytes = new Uint8Array(8 + header.length + end);
-    new DataView(bytes.buffer).setBigUint64(0, BigInt(header.length), true);
+    const header = new TextEncoder().encode(`{${entries.sort(byName).map(([k, v]) => `${JSON.stringify(k)}:${JSON.stringify(v)}`)}}`);
+    const start = 8 + Math.ceil(header.length / 8) * 8;
+    const bytes = new Uint8Array(start + end).fill(32, 0, start);
+    new DataView(bytes.buffer).setBigUint64(0, BigInt(start - 8), true);
     bytes.set(header, 8);
-    let at = 8 + header.length;
-    for (const [, value] of sorted) {
-      bytes.set(new Uint8Array(value.toTypedArray().buffer), at);
-      at += value.numel() * value.dtype.itemsize;
-    }
+    for (const part of parts.reverse()) bytes.set(part, (end -= part.length) + start);
     return bytes;
   }
 
@@ -120,7 +113,6 @@ export function makeSerialization({ Tensor, tensor }) {
     if (end !== data.length) throw refused('it is damaged: its data does not end with the last tensor');
     return read;
   }
-
 
   /** Makes a value from its outline. */
   function value(of, tensors) {
