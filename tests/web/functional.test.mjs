@@ -32,6 +32,8 @@ test('arguments that do not fit are named', () => {
     [() => grad(y.sum(), []), 'RuntimeError', /cannot be empty/],
     [() => grad(y.sum(), [1]), 'RuntimeError', /Tensors or GradientEdges, but got Number/],
     [() => grad(y, y), 'RuntimeError', /grad can be implicitly created only for scalar outputs/],
+    [() => grad(y, y, torch.ones([2, 3]), { is_grads_batched: true }), 'RuntimeError', /a mismatch was detected: grad_output\[0\]/],
+    [() => grad([y, y], y, [2, 3].map((n) => torch.ones([n, 2])), { is_grads_batched: true }), 'ValueError', /same size in the mapped dimension, got sizes \[2, 3\]/],
     [() => grad(y.sum(), y, [1]), 'TypeError', /either Tensors or None, but got Number/],
     [() => grad([y.sum(), y.sum()], y, [null]), 'RuntimeError', /got 2 tensors and 1 gradients/],
     [() => grad(y.sum(), leaf(1)), 'RuntimeError', /appears to not have been used in the graph/],
