@@ -31,6 +31,7 @@ export const HOST = Object.freeze({
 });
 /** Callbacks within each other: the stack of V8 holds twice as many. */
 const MOST_NESTED = 96;
+const MOST_NAME = 256; // characters of an option's name: those of the table are shorter
 /** Thrown by the encoder when the lists and texts of a call need more room. */
 const FULL = new Error('full');
 
@@ -276,7 +277,7 @@ export class Engine {
   intern(name) {
     let id = this.keywords.get(name);
     if (id === undefined) {
-      this.view.u8.set(encoder.encode(name + '\0'), this.layout.frame_data);
+      this.view.u8.set(encoder.encode(`${name.slice(0, MOST_NAME)}\0`), this.layout.frame_data);
       id = this.exports.pg_intern();
       this.keywords.set(name, id);
     }

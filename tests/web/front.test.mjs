@@ -35,6 +35,13 @@ test('lists may be long, in a scope and out of it', async () => {
     assert.throws(() => call(new Array(9000).fill(1)), { name: 'RuntimeError' });
 });
 
+test('texts may be long, names of options too', () => {
+  const long = 'x'.repeat(200_000);
+  assert.throws(() => torch.ones([2]).sum({ [long]: 1 }), { name: 'TypeError', message: /sum\(\).*xxx/ });
+  assert.throws(() => torch.einsum(long, torch.ones([2])), { name: 'RuntimeError', message: /subscripts/ });
+  assert.deepEqual(torch.ones([2]).add(1).tolist(), [2, 2]);
+});
+
 test('functions and methods are those of the op table', () => {
   assert.ok(Object.keys(torch).length > 300);
   assert.equal(typeof torch.Tensor.prototype.logsumexp, 'function');
