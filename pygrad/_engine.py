@@ -580,8 +580,8 @@ def failure(code: int) -> BaseException:
 
 
 def intern(name: str) -> int:
-    """The engine's id for a keyword."""
-    raw = name.encode() + b"\0"
+    """The engine's id for a keyword; those of the table are shorter than the part that it reads."""
+    raw = name[:256].encode() + b"\0"
     with _Entered():
         memory[DATA : DATA + len(raw)] = raw
         return int(_public["pg_intern"](_store))

@@ -124,3 +124,9 @@ def test_pieces_and_lists_may_be_many() -> None:
         assert gradient[[0, 3, -1]].tolist() == [0.0, 2.0, 1.0]
     pygrad.stack(list(x.unbind())).sum().backward()
     assert x.grad.sum().item() == n
+
+
+def test_names_of_keywords_may_be_long() -> None:
+    with pytest.raises(TypeError, match="sum.*xxx"):
+        pygrad.ones(2).sum(**{"x" * 200_000: 1})
+    assert pygrad.ones(2).sum().item() == 2
