@@ -143,6 +143,22 @@ def test_log_softmax_gradient_from_powers_and_from_the_result(n: int) -> None:
         np.testing.assert_allclose(x.grad.numpy(), exact, rtol=1e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 18, 255, 257, 1003])
+def test_each_softmax_row_has_its_own_maximum(n: int) -> None:
+    """It is found while the row before is made, wherever it stands."""
+    values = np.zeros((n + 2, n), np.float32)
+    levels = np.array([0, 3000, -3000, 100], np.float32)
+    for i in range(n + 2):
+        values[i] = levels[i % 4]
+        values[i, i % n] += 2
+    y = F.softmax(pygrad.from_numpy(values), dim=1).numpy()
+    z = F.log_softmax(pygrad.from_numpy(values), dim=1).numpy()
+    exact = np.exp(values.astype(np.float64) - values.max(axis=1, keepdims=True))
+    exact /= exact.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(y, exact, rtol=2e-6)
+    np.testing.assert_allclose(z, np.log(exact), rtol=2e-6, atol=1e-6)
+
+
 def test_softmax_of_infinities() -> None:
     inf, nan = float("inf"), float("nan")
     x = pygrad.tensor(

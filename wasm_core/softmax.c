@@ -21,6 +21,9 @@ typedef struct {
   const void *a, *b;
   void *y;
   int64_t n, step, width;
+  const float *next; /* of a row of float: the next row, or itself if it is the last */
+  float *most;       /* its maximum, unless it is the first; then that of the next */
+  bool first;
   float *powers, *inverse; /* of a row of float: exp(a - max), and 1 over their sum; NULL unless they are kept */
 } Span;
 
@@ -101,14 +104,15 @@ SOFTMAX_LOOPS(double, DT_F64)
 
 static void softmax_row(const Span *s) {
   SPAN_HEAD(float)
-  t_[0] = 1 / exp_row_f32(y_, a_, (size_t)s->n, max_row_f32(a_, (size_t)s->n));
+  m_[0] = s->first ? max_row_f32(a_, (size_t)s->n) : *s->most;
+  t_[0] = 1 / exp_row_f32(y_, a_, (size_t)s->n, m_[0], s->next, s->most);
   ROW_MAP(float, y * t)
   TOOK(SOFTMAX_ROW);
 }
 static void log_softmax_row(const Span *s) {
   SPAN_HEAD(float)
-  m_[0] = max_row_f32(a_, (size_t)s->n);
-  const float sum = exp_row_f32(s->powers, a_, (size_t)s->n, m_[0]);
+  m_[0] = s->first ? max_row_f32(a_, (size_t)s->n) : *s->most;
+  const float sum = exp_row_f32(s->powers, a_, (size_t)s->n, m_[0], s->next, s->most);
   if (s->inverse) *s->inverse = 1 / sum;
   t_[0] = (float)log((double)sum);
   ROW_MAP(float, a - m - t)
@@ -143,7 +147,8 @@ static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t
   if (!y || y->numel == 0) return y;
   int64_t inner = 1, outer = 1, bytes = dtype_bytes(d);
   for (int i = 0; i < a->ndim; i++) *(i < dim ? &outer : &inner) *= i == dim ? 1 : a->sizes[i];
-  Span s = {.n = a->ndim ? a->sizes[dim] : 1, .step = inner};
+  float most;
+  Span s = {.n = a->ndim ? a->sizes[dim] : 1, .step = inner, .most = &most};
   if (kept) s.powers = (float *)(void *)tensor_data(kept), s.inverse = s.powers + a->numel;
   const char *a_at = tensor_data(a), *b_at = b ? tensor_data(b) : NULL;
   char *y_at = tensor_data(y);
@@ -151,6 +156,7 @@ static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t
     for (int64_t j = 0; j < inner; j += SPAN_COLUMNS) {
       int64_t at = (o * s.n * inner + j) * bytes;
       s.width = inner - j < SPAN_COLUMNS ? inner - j : SPAN_COLUMNS;
+      s.first = o == 0, s.next = (const float *)(const void *)(a_at + (o + 1 < outer ? at + s.n * bytes : at));
       s.a = a_at + at, s.b = b_at ? b_at + at : NULL, s.y = y_at + at;
       loops[d == DT_F64 ? 2 : inner == 1](&s);
       if (kept) s.powers += s.n, s.inverse++;

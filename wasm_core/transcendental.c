@@ -259,17 +259,25 @@ static inline void reduce_vector(f32x4 x, f32x4 low, f32x4 shift, float *rest, f
 }
 
 /* limits[0]: the shift and exp_down_limit, which moves with it, so that it is compared with what is loaded; limits[1]:
- * the shift. Cranelift adds up each address anew, but for a constant: so the pointers move. */
-static NOINLINE void reduce_down(const float *x, size_t n, const f32x4 *limits) {
+ * the shift. Cranelift adds up each address anew, but for a constant: so the pointers move. Of the row that is next the
+ * maximum is taken on the way, by lanes but for the rest of four, where there is little to do but to wait for memory. */
+static NOINLINE f32x4 reduce_down(const float *x, size_t n, const f32x4 *limits, const float *next, f32x4 most) {
   const f32x4 low = limits[0], shift = limits[1];
   float *rest = part[0], *power = part[1];
   const float *end = x + (n & ~(size_t)15);
-  for (; x < end; x += 16, rest += 16, power += 16)
-    UNROLLED for (int l = 0; l < 16; l += 4) reduce_vector(f32x4_load(x + l), low, shift, rest + l, power + l);
-  for (end = x + (n & 12); x < end; x += 4, rest += 4, power += 4) reduce_vector(f32x4_load(x), low, shift, rest, power);
+  for (; x < end; x += 16, rest += 16, power += 16, next += 16)
+    UNROLLED for (int l = 0; l < 16; l += 4) {
+      reduce_vector(f32x4_load(x + l), low, shift, rest + l, power + l);
+      most = larger(most, f32x4_load(next + l));
+    }
+  for (end = x + (n & 12); x < end; x += 4, rest += 4, power += 4, next += 4) {
+    reduce_vector(f32x4_load(x), low, shift, rest, power);
+    most = larger(most, f32x4_load(next));
+  }
   f32x4 last = shift;
   for (size_t l = 0; l < (n & 3); l++) last[l] = x[l];
   if (n & 3) reduce_vector(last, low, shift, rest, power);
+  return most;
 }
 
 /* exp of four elements of the parts, as exp_down has it. */
@@ -281,12 +289,18 @@ static inline f32x4 exp_vector(const float *rest, const float *power) {
 
 static inline float sum_of_lanes(f32x4 v) { return (v[0] + v[1]) + (v[2] + v[3]); }
 
-float exp_row_f32(float *y, const float *x, size_t n, float shift) {
+static inline float most_of_lanes(f32x4 v) {
+  float low = v[0] < v[1] ? v[1] : v[0], high = v[2] < v[3] ? v[3] : v[2];
+  return low < high ? high : low;
+}
+
+float exp_row_f32(float *y, const float *x, size_t n, float shift, const float *next, float *next_most) {
   const f32x4 limits[2] = {f32x4_splat(shift + exp_down_limit), f32x4_splat(shift)};
+  f32x4 most = f32x4_splat(-INFINITY);
   float total = 0;
   for (size_t at = 0, m; at < n; at += m) {
     m = part_size(at, n);
-    reduce_down(x + at, m, limits);
+    most = reduce_down(x + at, m, limits, next + at, most);
     f32x4 sum = {0};
     float *to = y ? y + at : part[2];
     const float *rest = part[0], *power = part[1], *end = rest + (m & ~(size_t)7);
@@ -305,6 +319,8 @@ float exp_row_f32(float *y, const float *x, size_t n, float shift) {
     }
     total += sum_of_lanes(sum);
   }
+  *next_most = most_of_lanes(most);
+  for (size_t i = n & ~(size_t)3; i < n; i++) *next_most = *next_most < next[i] ? next[i] : *next_most;
   return total;
 }
 
@@ -312,7 +328,7 @@ void subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, fl
   const f32x4 limits[2] = {f32x4_splat(exp_down_limit), f32x4_splat(0)};
   for (size_t at = 0, m; at < n; at += m) {
     m = part_size(at, n);
-    reduce_down(x + at, m, limits);
+    reduce_down(x + at, m, limits, x + at, limits[1]);
     const float *rest = part[0], *power = part[1], *end = rest + (m & ~(size_t)7);
     for (; rest < end; rest += 8, power += 8, g += 8, y += 8)
       UNROLLED for (int l = 0; l < 8; l += 4) f32x4_store(y + l, f32x4_load(g + l) - exp_vector(rest + l, power + l) * factor);
@@ -332,7 +348,7 @@ float max_row_f32(const float *x, size_t n) {
   for (; x < end; x += 16)
     UNROLLED for (size_t l = 0; l < 4; l++) most[l] = larger(most[l], f32x4_load(x + 4 * l));
   most[0] = larger(larger(most[0], most[1]), larger(most[2], most[3]));
-  UNROLLED for (size_t l = 0; l < 4; l++) result = result < most[0][l] ? most[0][l] : result;
+  result = most_of_lanes(most[0]);
   for (end = x + (n & 15); x < end; x++) result = result < *x ? *x : result;
   return result;
 }

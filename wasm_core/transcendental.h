@@ -12,8 +12,9 @@ void value_erf_f32(char *const *p, size_t n, const double *k);
 void value_gelu_erf_f32(char *const *p, size_t n, const double *k);
 void grad_gelu_erf_f32(char *const *p, size_t n, const double *k);
 
-/* Rows, of any length. y = exp(x - shift), where no x is above shift, and the sum of them; y may be NULL. */
-float exp_row_f32(float *y, const float *x, size_t n, float shift);
+/* Rows, of any length. y = exp(x - shift), where no x is above shift, and the sum of them; y may be NULL. On the way, the
+ * largest of the row `next`, as max_row_f32 has it. */
+float exp_row_f32(float *y, const float *x, size_t n, float shift, const float *next, float *next_most);
 /* y = g - exp(x) factor, where no x is above 0. */
 void subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, float factor);
 /* The largest; whether NaN counts is left open. */
