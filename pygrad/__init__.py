@@ -76,10 +76,25 @@ pi = _math.pi
 e = _math.e
 newaxis = None
 
-_LATE = "accelerator amp backends cpu cuda datasets mps ops testing version xpu".split()
+_LATE = (
+    "accelerator amp backends cpu cuda datasets distributions mps ops testing version xpu".split()
+)
 
 if TYPE_CHECKING:
-    from . import accelerator, amp, backends, cpu, cuda, datasets, mps, ops, testing, version, xpu
+    from . import (
+        accelerator,
+        amp,
+        backends,
+        cpu,
+        cuda,
+        datasets,
+        distributions,
+        mps,
+        ops,
+        testing,
+        version,
+        xpu,
+    )
     from ._functions_table import *
 globals().update(_ops.namespace("f"))
 return_types = _Namespace(**_ops.return_types)

@@ -1,0 +1,72 @@
+"""The Cauchy distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.distributions import constraints
+from pygrad.distributions.distribution import Distribution
+from pygrad.distributions.utils import broadcast_all
+
+__all__ = ["Cauchy"]
+
+
+class Cauchy(Distribution):
+    """Cauchy distributions.
+
+    Args:
+        loc: the median.
+        scale: half the width at half the height.
+        validate_args: check parameters and values.
+
+    Raises:
+        ValueError: a scale that is not positive.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.distributions.Cauchy(0.0, 1.0).cdf(pygrad.tensor(1.0))
+        tensor(0.7500)
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.size(), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return pygrad.full(self._extended_shape(), math.nan, dtype=self.loc.dtype)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return pygrad.full(self._extended_shape(), math.inf, dtype=self.loc.dtype)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        drawn: Tensor = pygrad.empty(shape, dtype=self.loc.dtype).cauchy_()
+        return self.loc + drawn * self.scale
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check(value)
+        distance = ((value - self.loc) / self.scale) ** 2
+        return -math.log(math.pi) - self.scale.log() - distance.log1p()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._check(value)
+        return ((value - self.loc) / self.scale).atan() / math.pi + 0.5
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
+
+    def entropy(self) -> Tensor:
+        return math.log(4 * math.pi) + self.scale.log()

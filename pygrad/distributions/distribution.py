@@ -1,0 +1,191 @@
+"""`Distribution`, the base: shapes, checks of parameters and values, printing."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Self
+
+import pygrad
+from pygrad._dtypes import Size
+from pygrad._tensor import Tensor
+from pygrad.distributions.constraints import Constraint
+
+__all__ = ["Distribution"]
+
+
+class Distribution:
+    """A batch of distributions over events of one shape.
+
+    Args:
+        batch_shape: how many there are.
+        event_shape: the shape of one value.
+        validate_args: check parameters and values; by default yes.
+
+    Raises:
+        ValueError: a parameter that is out of range.
+
+    Example:
+        >>> import pygrad
+        >>> normal = pygrad.distributions.Normal(pygrad.zeros(3), 1.0)
+        >>> normal.batch_shape, normal.event_shape, normal.sample((2,)).shape
+        (torch.Size([3]), torch.Size([]), torch.Size([2, 3]))
+    """
+
+    has_rsample = False
+    has_enumerate_support = False
+    arg_constraints: Any = MappingProxyType({})
+    support: Any
+    _validate_args = True
+
+    def __init__(
+        self,
+        batch_shape: Any = (),
+        event_shape: Any = (),
+        validate_args: bool | None = None,
+    ) -> None:
+        self._batch_shape = Size(batch_shape)
+        self._event_shape = Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if not self._validate_args:
+            return
+        for name, constraint in self.arg_constraints.items():
+            derived = isinstance(getattr(type(self), name, None), cached_property)
+            if derived and name not in self.__dict__:
+                continue
+            value = getattr(self, name)
+            if not bool(constraint.check(value).all()):
+                raise ValueError(
+                    f"Expected parameter {name} ({type(value).__name__} of shape "
+                    f"{tuple(value.shape)}) of distribution {self!r} to satisfy the constraint "
+                    f"{constraint!r}, but found invalid values:\n{value}"
+                )
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether distributions check their arguments if not told."""
+        if value not in (True, False):
+            raise ValueError
+        Distribution._validate_args = value
+
+    @property
+    def batch_shape(self) -> Size:
+        """How many distributions there are."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Size:
+        """The shape of one value."""
+        return self._event_shape
+
+    def _parameters(self) -> list[str]:
+        """The parameters that were given or have been found."""
+        return [name for name in self.arg_constraints if name in self.__dict__]
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
+        """The same distributions, for a larger batch."""
+        batch_shape = Size(batch_shape)
+        new = type(self).__new__(type(self))
+        for name in self._parameters():
+            value = self.__dict__[name]
+            constraint = self.arg_constraints[name]
+            tail = value.shape[value.dim() - constraint.event_dim :]
+            new.__dict__[name] = value.expand(batch_shape + Size(tail))
+        self._expand_more(new, batch_shape)
+        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def _expand_more(self, new: Any, batch_shape: Size) -> None:
+        """Expands what is no parameter."""
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        """Values without gradients, (*sample_shape, *batch_shape, *event_shape)."""
+        with pygrad.no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """Values with gradients with respect to the parameters."""
+        raise NotImplementedError
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density, or probability, at a value."""
+        raise NotImplementedError
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of a value at most this one."""
+        raise NotImplementedError
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """The inverse of :meth:`cdf`."""
+        raise NotImplementedError
+
+    def entropy(self) -> Tensor:
+        """The entropy."""
+        raise NotImplementedError
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All values, of a discrete distribution that has finitely many."""
+        raise NotImplementedError
+
+    def perplexity(self) -> Tensor:
+        """The exponential of the entropy."""
+        return self.entropy().exp()
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        raise NotImplementedError
+
+    @property
+    def mode(self) -> Tensor:
+        """The mode."""
+        raise NotImplementedError(f"{type(self)} does not implement mode")
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        raise NotImplementedError
+
+    @property
+    def stddev(self) -> Tensor:
+        """The root of the variance."""
+        return self.variance.sqrt()
+
+    def _extended_shape(self, sample_shape: Any = ()) -> Size:
+        return Size(sample_shape) + self._batch_shape + self._event_shape
+
+    def _check(self, value: Any) -> None:
+        """Raise ``ValueError`` for what is no value of this distribution, unless told not to."""
+        if not self._validate_args:
+            return
+        if not isinstance(value, Tensor):
+            raise ValueError("The value argument to log_prob must be a Tensor")
+        start = value.dim() - len(self._event_shape)
+        if value.shape[start:] != self._event_shape:
+            raise ValueError(
+                "The right-most size of value must match event_shape: "
+                f"{value.size()} vs {self._event_shape}."
+            )
+        actual, expected = value.size(), self._batch_shape + self._event_shape
+        for i, j in zip(reversed(actual), reversed(expected), strict=False):
+            if i != 1 and j != 1 and i != j:
+                raise ValueError(
+                    "Value is not broadcastable with batch_shape+event_shape: "
+                    f"{actual} vs {expected}."
+                )
+        constraint: Constraint = self.support
+        if not bool(constraint.check(value).all()):
+            raise ValueError(
+                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) "
+                f"to be within the support ({constraint!r}) of the distribution {self!r}, but "
+                f"found invalid values:\n{value}"
+            )
+
+    def __repr__(self) -> str:
+        shown = []
+        for name in self._parameters():
+            value = self.__dict__[name]
+            shown.append(f"{name}: {value if value.numel() == 1 else value.size()}")
+        return f"{type(self).__name__}({', '.join(shown)})"

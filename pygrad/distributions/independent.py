@@ -1,0 +1,106 @@
+"""Several values of a batch taken for one event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pygrad._tensor import Tensor
+from pygrad.distributions import constraints
+from pygrad.distributions.distribution import Distribution
+
+__all__ = ["Independent"]
+
+
+class Independent(Distribution):
+    """A distribution whose last batch dimensions are dimensions of the event.
+
+    Args:
+        base_distribution: what is reinterpreted.
+        reinterpreted_batch_ndims: how many dimensions.
+        validate_args: check values.
+
+    Raises:
+        ValueError: more dimensions than the batch has.
+
+    Example:
+        >>> import pygrad
+        >>> from pygrad.distributions import Independent, Normal
+        >>> diagonal = Independent(Normal(pygrad.zeros(3), pygrad.ones(3)), 1)
+        >>> diagonal.event_shape, tuple(diagonal.log_prob(pygrad.zeros(3)).shape)
+        (torch.Size([3]), ())
+    """
+
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        reinterpreted_batch_ndims: int,
+        validate_args: bool | None = None,
+    ) -> None:
+        batch = len(base_distribution.batch_shape)
+        if reinterpreted_batch_ndims > batch:
+            raise ValueError(
+                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), "
+                f"actual {reinterpreted_batch_ndims} vs {batch}"
+            )
+        self.base_dist = base_distribution
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        shape = base_distribution.batch_shape + base_distribution.event_shape
+        cut = batch - reinterpreted_batch_ndims
+        super().__init__(shape[:cut], shape[cut:], validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Independent:
+        extra = self._event_shape[: self.reinterpreted_batch_ndims]
+        base = self.base_dist.expand((*batch_shape, *extra))
+        return Independent(base, self.reinterpreted_batch_ndims, self._validate_args)
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        """Whether the base has."""
+        return self.base_dist.has_rsample
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """That of the base, all of the event at once."""
+        base: constraints.Constraint = self.base_dist.support
+        dims = self.reinterpreted_batch_ndims
+        return constraints.independent(base, dims) if dims else base
+
+    @property
+    def mean(self) -> Tensor:
+        return self.base_dist.mean
+
+    @property
+    def mode(self) -> Tensor:
+        return self.base_dist.mode
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return self._summed(self.base_dist.log_prob(value))
+
+    def entropy(self) -> Tensor:
+        return self._summed(self.base_dist.entropy())
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        if self.reinterpreted_batch_ndims > 0:
+            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+        return self.base_dist.enumerate_support(expand=expand)
+
+    def _summed(self, found: Tensor) -> Tensor:
+        return sum_rightmost(found, self.reinterpreted_batch_ndims)
+
+    def __repr__(self) -> str:
+        return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"
+
+
+def sum_rightmost(value: Tensor, dims: int) -> Tensor:
+    """The sum over the last dimensions."""
+    return value.flatten(value.dim() - dims).sum(-1) if dims else value

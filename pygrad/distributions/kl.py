@@ -1,0 +1,168 @@
+"""How far one distribution is from another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from pygrad._tensor import Tensor
+from pygrad.distributions.bernoulli import Bernoulli
+from pygrad.distributions.categorical import Categorical
+from pygrad.distributions.cauchy import Cauchy
+from pygrad.distributions.distribution import Distribution
+from pygrad.distributions.exponential import Exponential
+from pygrad.distributions.geometric import Geometric
+from pygrad.distributions.half_normal import HalfNormal
+from pygrad.distributions.independent import Independent, sum_rightmost
+from pygrad.distributions.laplace import Laplace
+from pygrad.distributions.log_normal import LogNormal
+from pygrad.distributions.multivariate_normal import MultivariateNormal, log_det, mahalanobis
+from pygrad.distributions.normal import Normal
+from pygrad.distributions.one_hot_categorical import OneHotCategorical
+from pygrad.distributions.poisson import Poisson
+from pygrad.distributions.uniform import Uniform
+from pygrad.nn import functional as F
+
+__all__ = ["kl_divergence", "register_kl"]
+
+Rule = Callable[[Any, Any], Tensor]
+_RULES: dict[tuple[type, type], Rule] = {}
+
+
+def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Callable[[Rule], Rule]:
+    """A decorator: the function computes the divergence of distributions of these types.
+
+    Raises:
+        TypeError: a type that is none of distributions.
+
+    Example:
+        >>> import pygrad
+        >>> from pygrad import distributions as d
+        >>> @d.register_kl(d.Poisson, d.Uniform)
+        ... def far(p, q):
+        ...     return pygrad.tensor(9.0)
+        >>> d.kl_divergence(d.Poisson(1.0), d.Uniform(0.0, 1.0))
+        tensor(9.)
+    """
+    for name, kind in (("type_p", type_p), ("type_q", type_q)):
+        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
+            raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
+
+    def decorator(rule: Rule) -> Rule:
+        _RULES[type_p, type_q] = rule
+        return rule
+
+    return decorator
+
+
+def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
+    """The mean, over p, of log p(x) - log q(x).
+
+    Raises:
+        NotImplementedError: no rule for the two types.
+
+    Example:
+        >>> from pygrad.distributions import Normal, kl_divergence
+        >>> kl_divergence(Normal(0.0, 1.0), Normal(1.0, 1.0))
+        tensor(0.5000)
+    """
+    for kind_p in type(p).__mro__:
+        for kind_q in type(q).__mro__:
+            rule = _RULES.get((kind_p, kind_q))
+            if rule is not None:
+                return rule(p, q)
+    raise NotImplementedError(
+        f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"
+    )
+
+
+@register_kl(Normal, Normal)
+def _normal(p: Normal, q: Normal) -> Any:
+    ratio = (p.scale / q.scale).pow(2)
+    distance = ((p.loc - q.loc) / q.scale).pow(2)
+    return 0.5 * (ratio + distance - 1 - ratio.log())
+
+
+@register_kl(LogNormal, LogNormal)
+def _log_normal(p: LogNormal, q: LogNormal) -> Tensor:
+    return _normal(p.base_dist, q.base_dist)
+
+
+@register_kl(Categorical, Categorical)
+def _categorical(p: Any, q: Any) -> Any:
+    terms = p.probs * (p.logits - q.logits)
+    terms = terms.masked_fill((q.probs == 0).expand_as(terms), math.inf)
+    return terms.masked_fill((p.probs == 0).expand_as(terms), 0).sum(-1)
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _one_hot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
+    return _categorical(p._categorical, q._categorical)
+
+
+@register_kl(Bernoulli, Bernoulli)
+def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
+    ones = p.probs * (F.softplus(-q.logits) - F.softplus(-p.logits))
+    ones = ones.masked_fill(q.probs == 0, math.inf).masked_fill(p.probs == 0, 0)
+    zeros = (1 - p.probs) * (F.softplus(q.logits) - F.softplus(p.logits))
+    zeros = zeros.masked_fill(q.probs == 1, math.inf).masked_fill(p.probs == 1, 0)
+    return ones + zeros
+
+
+@register_kl(Uniform, Uniform)
+def _uniform(p: Uniform, q: Uniform) -> Tensor:
+    found = ((q.high - q.low) / (p.high - p.low)).log()
+    return found.masked_fill((q.low > p.low) | (q.high < p.high), math.inf)
+
+
+@register_kl(Exponential, Exponential)
+def _exponential(p: Exponential, q: Exponential) -> Any:
+    ratio = q.rate / p.rate
+    return -ratio.log() + ratio - 1
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
+    apart = ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log()
+    return apart - (4 * p.scale * q.scale).log()
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
+    return _normal(p.base_dist, q.base_dist)
+
+
+@register_kl(Laplace, Laplace)
+def _laplace(p: Laplace, q: Laplace) -> Tensor:
+    ratio, distance = p.scale / q.scale, (p.loc - q.loc).abs()
+    return -ratio.log() + distance / q.scale + ratio * (-distance / p.scale).exp() - 1
+
+
+@register_kl(Poisson, Poisson)
+def _poisson(p: Poisson, q: Poisson) -> Tensor:
+    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
+
+
+@register_kl(Geometric, Geometric)
+def _geometric(p: Geometric, q: Geometric) -> Tensor:
+    return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate(p: MultivariateNormal, q: MultivariateNormal) -> Any:
+    if p.event_shape != q.event_shape:
+        raise ValueError(
+            "KL-divergence between two Multivariate Normals with different event shapes cannot be "
+            "computed"
+        )
+    columns = mahalanobis(q._tril.unsqueeze(-3), p._tril.mT).sum(-1)
+    distance = mahalanobis(q._tril, q.loc - p.loc)
+    return log_det(q._tril) - log_det(p._tril) + 0.5 * (columns + distance - p.event_shape[0])
+
+
+@register_kl(Independent, Independent)
+def _independent(p: Independent, q: Independent) -> Tensor:
+    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
+        raise NotImplementedError
+    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)

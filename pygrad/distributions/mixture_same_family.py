@@ -1,0 +1,123 @@
+"""Mixtures of distributions of one kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pygrad
+from pygrad._dtypes import Size
+from pygrad._tensor import Tensor
+from pygrad.distributions import constraints
+from pygrad.distributions.categorical import Categorical
+from pygrad.distributions.distribution import Distribution
+
+__all__ = ["MixtureSameFamily"]
+
+
+class MixtureSameFamily(Distribution):
+    """Mixtures: the last batch dimension of the components is chosen from by the categorical.
+
+    Args:
+        mixture_distribution: with which probability each component is taken.
+        component_distribution: the components.
+        validate_args: check values.
+
+    Raises:
+        ValueError: shapes that do not fit, or something that is no distribution.
+
+    Example:
+        >>> import pygrad
+        >>> from pygrad.distributions import Categorical, MixtureSameFamily, Normal
+        >>> parts = Normal(pygrad.tensor([-1.0, 1.0]), 1.0)
+        >>> MixtureSameFamily(Categorical(pygrad.ones(2)), parts).mean
+        tensor(0.)
+    """
+
+    def __init__(
+        self,
+        mixture_distribution: Categorical,
+        component_distribution: Distribution,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._mixture_distribution = mixture_distribution
+        self._component_distribution = component_distribution
+        if not isinstance(mixture_distribution, Categorical):
+            raise ValueError(
+                " The Mixture distribution needs to be an  instance of "
+                "torch.distributions.Categorical"
+            )
+        if not isinstance(component_distribution, Distribution):
+            raise ValueError(
+                "The Component distribution need to be an instance of "
+                "torch.distributions.Distribution"
+            )
+        batch = component_distribution.batch_shape
+        for a, b in zip(
+            reversed(mixture_distribution.batch_shape), reversed(batch[:-1]), strict=False
+        ):
+            if a != 1 and b != 1 and a != b:
+                raise ValueError(
+                    f"`mixture_distribution.batch_shape` ({mixture_distribution.batch_shape}) is "
+                    "not compatible with `component_distribution.batch_shape`"
+                    f"({Size(batch[:-1])})"
+                )
+        count = mixture_distribution.logits.shape[-1]
+        if count != batch[-1]:
+            raise ValueError(
+                f"`mixture_distribution component` ({count}) does not equal "
+                f"`component_distribution.batch_shape[-1]` ({batch[-1]})"
+            )
+        super().__init__(batch[:-1], component_distribution.event_shape, validate_args)
+
+    @property
+    def mixture_distribution(self) -> Categorical:
+        """With which probability each component is taken."""
+        return self._mixture_distribution
+
+    @property
+    def component_distribution(self) -> Distribution:
+        """The components."""
+        return self._component_distribution
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """That of the components."""
+        return constraints.mixture(self._component_distribution.support)
+
+    def _weights(self) -> Tensor:
+        probs = self._mixture_distribution.probs
+        return probs.reshape(tuple(probs.shape) + (1,) * len(self._event_shape))
+
+    def _dim(self) -> int:
+        return -1 - len(self._event_shape)
+
+    @property
+    def mean(self) -> Tensor:
+        return (self._weights() * self._component_distribution.mean).sum(self._dim())
+
+    @property
+    def variance(self) -> Tensor:
+        parts = self._component_distribution
+        inside = (self._weights() * parts.variance).sum(self._dim())
+        around = (parts.mean - self.mean.unsqueeze(self._dim())).pow(2)
+        return inside + (self._weights() * around).sum(self._dim())
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check(value)
+        found = self._component_distribution.log_prob(value.unsqueeze(self._dim()))
+        weights = self._mixture_distribution.logits.log_softmax(-1)
+        return (found + weights).logsumexp(-1)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with pygrad.no_grad():
+            which = self._mixture_distribution.sample(sample_shape)
+            drawn = self._component_distribution.sample(sample_shape)
+            dim = len(Size(sample_shape)) + len(self._batch_shape)
+            tail = tuple(self._event_shape)
+            which = which.reshape(tuple(which.shape) + (1,) * (len(tail) + 1))
+            which = which.repeat((1,) * (dim + 1) + tail)
+            return drawn.gather(dim, which).squeeze(dim)
+
+    def __repr__(self) -> str:
+        parts = f"\n  {self._mixture_distribution},\n  {self._component_distribution}"
+        return f"MixtureSameFamily({parts})"

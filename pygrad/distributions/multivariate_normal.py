@@ -1,0 +1,157 @@
+"""The normal distribution of vectors."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import pygrad
+from pygrad._dtypes import Size
+from pygrad._tensor import Tensor
+from pygrad.distributions import constraints
+from pygrad.distributions.distribution import Distribution
+from pygrad.distributions.normal import standard_normal
+
+__all__ = ["MultivariateNormal"]
+
+
+class MultivariateNormal(Distribution):
+    """Normal distributions of vectors of length D.
+
+    Args:
+        loc: (*, D), the mean.
+        covariance_matrix: (*, D, D), positive definite.
+        precision_matrix: its inverse.
+        scale_tril: its Cholesky factor; one of the three is given.
+        validate_args: check parameters and values.
+
+    Raises:
+        ValueError: none or several given, or a matrix that is not positive definite.
+
+    Example:
+        >>> import pygrad
+        >>> normal = pygrad.distributions.MultivariateNormal(pygrad.zeros(2), pygrad.eye(2))
+        >>> normal.log_prob(pygrad.zeros(2))
+        tensor(-1.8379)
+    """
+
+    arg_constraints = {  # noqa: RUF012
+        "loc": constraints.real_vector,
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(
+        self,
+        loc: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        if loc.dim() < 1:
+            raise ValueError("loc must be at least one-dimensional.")
+        given = {
+            "covariance_matrix": covariance_matrix,
+            "scale_tril": scale_tril,
+            "precision_matrix": precision_matrix,
+        }
+        found = [(name, matrix) for name, matrix in given.items() if matrix is not None]
+        if len(found) != 1:
+            raise ValueError(
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
+                "specified."
+            )
+        ((name, matrix),) = found
+        if matrix.dim() < 2:
+            raise ValueError(
+                f"{name} must be at least two-dimensional, with optional leading batch dimensions"
+            )
+        batch = pygrad.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
+        event = Size(loc.shape[-1:])
+        self.loc = loc.expand(batch + event)
+        self.__dict__[name] = matrix.expand(batch + event + event)
+        super().__init__(batch, event, validate_args)
+        if scale_tril is not None:
+            self._tril = scale_tril
+        elif covariance_matrix is not None:
+            self._tril = pygrad.linalg.cholesky(covariance_matrix)
+        else:
+            self._tril = _tril_of_inverse(matrix)
+
+    def _expand_more(self, new: Any, batch_shape: Size) -> None:
+        new._tril = self._tril
+
+    @cached_property
+    def scale_tril(self) -> Tensor:
+        """The Cholesky factor of the covariance."""
+        return self._tril.expand(self._batch_shape + self._event_shape + self._event_shape)
+
+    @cached_property
+    def covariance_matrix(self) -> Tensor:
+        """The covariance."""
+        return (self._tril @ self._tril.mT).expand(
+            self._batch_shape + self._event_shape + self._event_shape
+        )
+
+    @cached_property
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance."""
+        inverse = pygrad.linalg.inv(self._tril)
+        return (inverse.mT @ inverse).expand(
+            self._batch_shape + self._event_shape + self._event_shape
+        )
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return self._tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        noise = standard_normal(self._extended_shape(sample_shape), self.loc)
+        return self.loc + (self._tril @ noise.unsqueeze(-1)).squeeze(-1)
+
+    def log_prob(self, value: Tensor) -> Any:
+        self._check(value)
+        distance = mahalanobis(self._tril, value - self.loc)
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - log_det(
+            self._tril
+        )
+
+    def entropy(self) -> Any:
+        found = 0.5 * self._event_shape[0] * (1 + math.log(2 * math.pi)) + log_det(self._tril)
+        return found.expand(self._batch_shape)
+
+
+def _tril_of_inverse(matrix: Tensor) -> Tensor:
+    """The Cholesky factor of a matrix's inverse."""
+    flipped = pygrad.linalg.cholesky(matrix.flip((-2, -1)))
+    lower = flipped.flip((-2, -1)).mT
+    identity = pygrad.eye(matrix.size(-1), dtype=matrix.dtype)
+    return pygrad.linalg.solve_triangular(lower, identity, upper=False)
+
+
+def mahalanobis(tril: Tensor, x: Tensor) -> Tensor:
+    """The squared length of a vector in units of a covariance, by its Cholesky factor."""
+    column = x.unsqueeze(-1)
+    shape = pygrad.broadcast_shapes(tril.shape[:-2], column.shape[:-2])
+    factor = tril.expand(shape + Size(tril.shape[-2:]))
+    column = column.expand(shape + Size(column.shape[-2:]))
+    solved = pygrad.linalg.solve_triangular(factor, column, upper=False)
+    return solved.pow(2).sum((-2, -1))
+
+
+def log_det(tril: Tensor) -> Tensor:
+    """Half the logarithm of the covariance's determinant."""
+    return tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)

@@ -1,0 +1,87 @@
+"""The normal distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.distributions import constraints
+from pygrad.distributions.distribution import Distribution
+from pygrad.distributions.utils import broadcast_all
+
+__all__ = ["Normal"]
+
+
+def standard_normal(shape: Any, like: Tensor) -> Tensor:
+    """Draws from the standard normal distribution, in the dtype of another tensor."""
+    zeros = pygrad.zeros(shape, dtype=like.dtype)
+    return pygrad.normal(zeros, pygrad.ones(shape, dtype=like.dtype))
+
+
+class Normal(Distribution):
+    """Normal distributions.
+
+    Args:
+        loc: the mean.
+        scale: the standard deviation.
+        validate_args: check parameters and values.
+
+    Raises:
+        ValueError: a scale that is not positive.
+
+    Example:
+        >>> import pygrad
+        >>> normal = pygrad.distributions.Normal(0.0, 2.0)
+        >>> normal.log_prob(pygrad.tensor(0.0))
+        tensor(-1.6121)
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.size(), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        return self.stddev.pow(2)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        with pygrad.no_grad():
+            return pygrad.normal(self.loc.expand(shape), self.scale.expand(shape))
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        noise = standard_normal(self._extended_shape(sample_shape), self.loc)
+        return self.loc + noise * self.scale
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check(value)
+        distance = -((value - self.loc) ** 2) / (2 * self.scale**2)
+        return distance - self.scale.log() - math.log(math.sqrt(2 * math.pi))
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._check(value)
+        return 0.5 * (1 + ((value - self.loc) * self.scale.reciprocal() / math.sqrt(2)).erf())
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
+
+    def entropy(self) -> Tensor:
+        return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()

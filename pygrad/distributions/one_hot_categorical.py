@@ -1,0 +1,87 @@
+"""The categorical distribution over one-hot vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pygrad
+from pygrad._dtypes import Size
+from pygrad._tensor import Tensor
+from pygrad.distributions import constraints
+from pygrad.distributions.categorical import Categorical
+from pygrad.distributions.distribution import Distribution
+from pygrad.nn import functional as F
+
+__all__ = ["OneHotCategorical"]
+
+
+class OneHotCategorical(Distribution):
+    """Distributions over the C vectors with a one and zeros. Arguments as :class:`Categorical`.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.distributions.OneHotCategorical(pygrad.tensor([0.0, 1.0])).sample()
+        tensor([0., 1.])
+    """
+
+    arg_constraints = Categorical.arg_constraints
+    support = constraints.one_hot
+    has_enumerate_support = True
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self._categorical = Categorical(probs, logits, validate_args)
+        shape = self._categorical.param_shape
+        super().__init__(shape[:-1], shape[-1:], validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> OneHotCategorical:
+        new = OneHotCategorical.__new__(type(self))
+        new._categorical = self._categorical.expand(batch_shape)
+        Distribution.__init__(new, batch_shape, self._event_shape, False)
+        new._validate_args = self._validate_args
+        return new
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Tensor:
+        """Logarithms of the probabilities."""
+        return self._categorical.logits
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the parameter."""
+        return self._categorical.param_shape
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return F.one_hot(self.probs.argmax(-1), self._event_shape[0]).to(self.probs)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        classes = self._categorical.sample(sample_shape)
+        return F.one_hot(classes, self._event_shape[0]).to(self.probs)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check(value)
+        return self._categorical.log_prob(value.max(-1)[1])
+
+    def entropy(self) -> Tensor:
+        return self._categorical.entropy()
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        n = self._event_shape[0]
+        values = pygrad.eye(n, dtype=self.probs.dtype)
+        values = values.view((n,) + (1,) * len(self._batch_shape) + (n,))
+        return values.expand((n, *self._batch_shape, n)) if expand else values

@@ -1,0 +1,85 @@
+"""The uniform distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.distributions import constraints
+from pygrad.distributions.distribution import Distribution
+from pygrad.distributions.utils import broadcast_all
+
+__all__ = ["Uniform"]
+
+
+class Uniform(Distribution):
+    """Uniform distributions over [low, high).
+
+    Args:
+        low: the least value.
+        high: what all values are below.
+        validate_args: check parameters and values.
+
+    Raises:
+        ValueError: a low that is not below high.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.distributions.Uniform(0.0, 4.0).log_prob(pygrad.tensor(1.0)).exp()
+        tensor(0.2500)
+    """
+
+    has_rsample = True
+
+    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+        self.low, self.high = broadcast_all(low, high)
+        super().__init__(self.low.size(), validate_args=validate_args)
+
+    @property
+    def arg_constraints(self) -> dict[str, constraints.Constraint]:
+        """Each bounds the other."""
+        below = constraints.less_than(upper_bound=self.__dict__.get("high"))
+        above = constraints.greater_than(lower_bound=self.__dict__.get("low"))
+        return {"low": below, "high": above}
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """From low to high."""
+        return constraints.interval(lower_bound=self.low, upper_bound=self.high)
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.high + self.low) / 2
+
+    @property
+    def mode(self) -> Tensor:
+        return math.nan * self.high
+
+    @property
+    def stddev(self) -> Tensor:
+        return (self.high - self.low) / 12**0.5
+
+    @property
+    def variance(self) -> Tensor:
+        return (self.high - self.low).pow(2) / 12
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        drawn = pygrad.rand(self._extended_shape(sample_shape), dtype=self.low.dtype)
+        return self.low + drawn * (self.high - self.low)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check(value)
+        inside = self.low.le(value).type_as(self.low) * self.high.gt(value).type_as(self.low)
+        return inside.log() - (self.high - self.low).log()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._check(value)
+        return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return value * (self.high - self.low) + self.low
+
+    def entropy(self) -> Tensor:
+        return (self.high - self.low).log()
