@@ -37,6 +37,22 @@ def layer_norm_backward(rows: int) -> None:
     F.layer_norm(ramp(rows, 20), (20,), weight).sum().backward()
 
 
+def convolve(
+    image: tuple[int, ...],
+    weight: tuple[int, ...],
+    *wanted: int,
+    dtype: type = np.float32,
+    **options: int,
+) -> None:
+    """A convolution, or the gradients of its input (0) and weight (1) alone."""
+    x, w = ramp(*image, dtype=dtype), ramp(*weight, dtype=dtype)
+    if not wanted:
+        F.conv2d(x, w, **options)
+    for k in wanted:
+        (x, w)[k].requires_grad_()
+        pygrad.autograd.grad(F.conv2d(x, w, **options).sum(), (x, w)[k])
+
+
 TAKEN: list[tuple[str, int, Callable[[], object]]] = [
     ("GELU_NEAR", 2, lambda: F.gelu(ramp(512))),
     ("GELU_NEAR", 1, lambda: F.gelu(ramp(512, low=-3.0, high=1.0))),
@@ -64,6 +80,21 @@ TAKEN: list[tuple[str, int, Callable[[], object]]] = [
     ("SUM_BLOCKS", 2, lambda: ramp(2, 8200).sum(1)),
     ("SUM_COLUMNS", 2, lambda: ramp(1000, 600).sum(0)),
     ("SUM_COLUMNS", 0, lambda: ramp(1000, 600).t().sum(0)),
+    ("CONV_BOXES", 1, lambda: convolve((1, 3, 8, 8), (4, 3, 3, 3))),
+    ("CONV_TILES", 1, lambda: convolve((1, 3, 10, 10), (4, 3, 3, 3))),
+    ("CONV_TILES", 2, lambda: convolve((1, 3, 10, 10), (8, 3, 3, 3))),
+    ("CONV_TILES", 0, lambda: convolve((1, 3, 10, 10), (4, 3, 3, 3), dtype=np.float64)),
+    ("CONV_TILES", 0, lambda: convolve((1, 3, 10, 5), (4, 3, 3, 3))),
+    ("CONV_LINES", 3, lambda: convolve((1, 3, 8, 8), (3, 1, 3, 3), groups=3)),
+    ("CONV_LINES", 0, lambda: convolve((1, 3, 8, 8), (3, 3, 3, 3))),
+    ("CONV_PRODUCTS", 0, lambda: convolve((1, 3, 8, 8), (4, 3, 3, 3))),
+    ("CONV_PRODUCTS", 1, lambda: convolve((1, 3, 8, 8), (4, 3, 1, 1))),
+    ("CONV_PRODUCTS", 4, lambda: convolve((1, 3, 8, 8), (4, 3, 1, 1), 0, 1)),
+    ("CONV_PRODUCTS", 1, lambda: convolve((1, 3, 8, 8), (4, 3, 8, 8), 0)),
+    ("CONV_PRODUCTS", 1, lambda: convolve((1, 3, 9, 9), (24, 3, 3, 3), 1)),
+    ("CONV_PRODUCTS", 0, lambda: convolve((1, 3, 10, 10), (24, 3, 3, 3), 1)),
+    ("CONV_MASKED", 1, lambda: convolve((1, 3, 9, 9), (4, 3, 3, 3), 1)),
+    ("CONV_MASKED", 0, lambda: convolve((1, 3, 10, 10), (4, 3, 3, 3), 1)),
 ]
 
 

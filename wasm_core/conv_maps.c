@@ -19,6 +19,7 @@
 
 #include "gemm.h"
 #include "memory.h"
+#include "paths.h"
 #include "simd.h"
 #include "status.h"
 
@@ -299,6 +300,8 @@ SMALL static void multiply_strip(const Plan *p, const Block *k, int64_t tile, in
   p->loops->splat(k->records, tile, rows, k->n, k->taps, o->weights + row * p->w_row * bytes, p->w_row);
   if (p->loops->write_tiles && k->n && rows == TILE_ROWS && t.lane_step == 1)
     g = p->loops->write_tiles((ptrdiff_t)k->n, k->records, k->room, k->groups, groups, &t);
+  if (g > 0) TOOK(CONV_TILES);
+  if (tile == 1) TOOK(CONV_LINES);
   for (; g < groups; g += places) {
     if (k->n) p->loops->multiply[0][tile == 1]((ptrdiff_t)k->n, k->records, k->room, k->groups + g, sums);
     p->loops->write(sums, rows, least(places, groups - g), k->groups + g, &t);
@@ -310,6 +313,8 @@ SMALL static void correlate_strip(const Plan *p, const Block *k, int64_t tile, i
   int64_t places = places_of(tile), bytes = p->loops->bytes;
   bool masked = k->box.n[3] % p->loops->lanes != 0 && p->loops->multiply[1][0];
   char sums[SUM_VECTORS * VECTOR_BYTES], *w = o->weights + row * p->w_row * bytes;
+  if (masked) TOOK(CONV_MASKED);
+  if (tile == 1) TOOK(CONV_LINES);
   p->loops->gather(k->records, tile, rows, masked, groups, k->groups, o->to + row * p->row_step * bytes, p->row_step);
   for (int64_t t = 0; t < k->n; t += places) {
     p->loops->multiply[masked][tile == 1]((ptrdiff_t)groups, k->records, k->room, k->taps + t, sums);
@@ -344,6 +349,7 @@ SMALL static void map_block(const Plan *p, Block *k, const Box *whole, int64_t n
 SMALL static void map_all(const Plan *p, int64_t depth, int64_t max_groups, StripMap *strip, const Operands *all) {
   int64_t taps = p->channels * p->spots, channels = taps ? least(p->channels, (depth + p->spots - 2) / p->spots + 1) : 1;
   size_t mark = scratch_mark();
+  TOOK(CONV_BOXES);
   Box whole = box_make(p, channels, max_groups);
   int64_t groups = box_groups(p, &whole);
   Block k = {.taps = places_room(depth), .groups = places_room(groups), .records = records_room(p, most(depth, groups)), .room = box_room(p, &whole)};
@@ -377,6 +383,7 @@ SMALL static bool by_products(const Conv *c, DType d, int map, const char *x, co
   size_t mark = scratch_mark();
   const Loops *l = loops[d];
   bool pointwise = is_pointwise(c);
+  TOOK(CONV_PRODUCTS);
   int64_t m = c->out_channels / c->groups, k = patch_size(c), n = volume(c->out), bytes = l->bytes;
   void *scratch = scratch_alloc(GEMM_SCRATCH_MAX_BYTES);
   char *patches = pointwise ? NULL : scratch_array(k * n, (size_t)bytes);
