@@ -257,6 +257,9 @@ def _batched_grad(
     """`_grad` for each gradient of a batch; the results stacked. Zeros for an unused input have no
     batch dimension.
     """
+    for root, grad in zip(outputs, grads, strict=True):
+        if grad is None and not isinstance(root, GradientEdge) and root.numel() != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
     flags = retain, create_graph, allow_unused, False
     stacked = list(_grad(outputs, inputs, grads, *flags, rows=-1))
     if not materialize:

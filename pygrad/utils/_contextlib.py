@@ -17,7 +17,7 @@ def _wrap_generator(factory: Callable[[], Any], function: Callable[..., Any]) ->
     """The scope holds while the generator runs, not while its user does."""
 
     @functools.wraps(function)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
+    def decorate_context(*args: Any, **kwargs: Any) -> Any:
         generator = function(*args, **kwargs)
         value: Any = None
         error: BaseException | None = None
@@ -37,7 +37,7 @@ def _wrap_generator(factory: Callable[[], Any], function: Callable[..., Any]) ->
             except BaseException as raised:
                 error = raised
 
-    return decorated
+    return decorate_context
 
 
 def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,11 +71,11 @@ def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
         return _wrap_generator(factory, func)
 
     @functools.wraps(func)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
+    def decorate_context(*args: Any, **kwargs: Any) -> Any:
         with factory():
             return func(*args, **kwargs)
 
-    return decorated
+    return decorate_context
 
 
 class _DecoratorContextManager:

@@ -274,6 +274,9 @@ class EngineHandle(RemovableHandle):
             self._remove(owner, self.id)
 
 
+EngineHandle.__name__ = EngineHandle.__qualname__ = "RemovableHandle"  # as which it prints
+
+
 def _register(owner: Any, hook: Any, add: Callable[..., Any], remove: Any) -> EngineHandle:
     ident = keep_object(hook)
     try:
