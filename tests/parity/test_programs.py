@@ -417,9 +417,13 @@ def perform(step: tuple[Any, ...], library: Any, tensors: list[Any], seen: list[
 
 
 def refused(step: tuple[Any, ...], tensors: list[Any]) -> bool:
-    """Logic on a leaf, which pygrad refuses as any other write, and PyTorch does not."""
-    x = tensors[step[1] % len(tensors)] if isinstance(step[1], int) else None
-    return step[0] == "compare_" and step[2] == "logical_not_" and x.requires_grad and x.is_leaf
+    """Logic on a leaf or a view of one, which pygrad refuses as any other write, and PyTorch does
+    not.
+    """
+    if step[0] != "compare_" or step[2] != "logical_not_":
+        return False
+    x = tensors[step[1] % len(tensors)]
+    return bool(x.requires_grad and (x.is_leaf or x._is_view()))
 
 
 @given(st.lists(RICH, min_size=1, max_size=14))
