@@ -154,6 +154,22 @@ def test_softmax_rows_of_any_length(n: int) -> None:
     np.testing.assert_allclose(F.log_softmax(x, dim=1).numpy(), np.log(exact), rtol=2e-6, atol=3e-6)
 
 
+@pytest.mark.parametrize("width", [1, 5, 16, 17, 40, 128])
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 7, 12])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+def test_gathered_rows(width: int, n: int, dtype: type) -> None:
+    table = np.arange(9 * width).astype(dtype).reshape(9, width)
+    index = np.arange(n) * 5 % 9
+    x, at = pygrad.from_numpy(table), pygrad.from_numpy(index)
+    np.testing.assert_array_equal(x.index_select(0, at).numpy(), table[index])
+    for bad in (-1, 9):
+        for where in range(n):
+            wrong = index.copy()
+            wrong[where] = bad
+            with pytest.raises(IndexError, match="index out of range in self"):
+                x.index_select(0, pygrad.from_numpy(wrong))
+
+
 @pytest.mark.parametrize("n", [1, 3, 17, 256, 1003])
 def test_log_softmax_gradient_from_powers_and_from_the_result(n: int) -> None:
     values = np.cos(np.arange(3 * n) * 1.7).reshape(3, n).astype(np.float32) * 30

@@ -9,6 +9,7 @@
 #include "iter.h"
 #include "memory.h"
 #include "paths.h"
+#include "simd.h"
 #include "view.h"
 
 /* ------------------------------------------------------------ offsets */
@@ -208,6 +209,29 @@ static bool rows_contiguous(const Tensor *x) {
   return x->ndim > 0;
 }
 
+static inline void copy_line(char *to, const char *from) {
+  f32x4 v[4];
+  UNROLLED for (int k = 0; k < 4; k++) memcpy(&v[k], from + 16 * k, 16);
+  UNROLLED for (int k = 0; k < 4; k++) memcpy(to + 16 * k, &v[k], 16);
+}
+
+/* Four rows side by side, so that memory is waited for together. */
+static void copy_four_rows(char *to, const char *a, const char *b, const char *c, const char *d, size_t size) {
+  char *to_b = to + size, *to_c = to_b + size, *to_d = to_c + size;
+  size_t rest = size & 63;
+  for (const char *end = a + (size - rest); a < end; a += 64, b += 64, c += 64, d += 64, to += 64, to_b += 64, to_c += 64, to_d += 64) {
+    copy_line(to, a);
+    copy_line(to_b, b);
+    copy_line(to_c, c);
+    copy_line(to_d, d);
+  }
+  if (!rest) return;
+  bytes_copy(to, a, rest);
+  bytes_copy(to_b, b, rest);
+  bytes_copy(to_c, c, rest);
+  bytes_copy(to_d, d, rest);
+}
+
 bool places_read_rows(const Tensor *x, const Tensor *index, Tensor *out, OutOfBounds *bad) {
   if (failed() || !x || !index || !out || index->dtype != DT_I64 || !tensor_is_contiguous(index) || !rows_contiguous(x)) return false;
   const int64_t *at = (const int64_t *)(const void *)tensor_data(index);
@@ -215,7 +239,13 @@ bool places_read_rows(const Tensor *x, const Tensor *index, Tensor *out, OutOfBo
   const size_t size = n ? (size_t)(out->numel / n * bytes) : 0, step = (size_t)(x->strides[0] * bytes);
   const char *from = tensor_data(x);
   char *to = tensor_data(out);
-  for (int64_t i = 0; i < n; i++, to += size) {
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4, to += 4 * size) {
+    const uint64_t a = (uint64_t)at[i], b = (uint64_t)at[i + 1], c = (uint64_t)at[i + 2], d = (uint64_t)at[i + 3], end = (uint64_t)rows;
+    if (a >= end || b >= end || c >= end || d >= end) break;
+    copy_four_rows(to, from + (size_t)a * step, from + (size_t)b * step, from + (size_t)c * step, from + (size_t)d * step, size);
+  }
+  for (; i < n; i++, to += size) {
     if (at[i] < 0 || at[i] >= rows) {
       *bad = (OutOfBounds){at[i], true};
       return true;
