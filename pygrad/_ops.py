@@ -85,7 +85,8 @@ class _NamedResult(tuple[Any, ...]):
         return f"torch.return_types.{type(self).__name__}(\n{body})"
 
 
-def _named_result(name: str, fields: Sequence[str]) -> type[_NamedResult]:
+def named_result(name: str, fields: Sequence[str]) -> type[_NamedResult]:
+    """A tuple with names, as torch.return_types has them."""
     members: dict[str, Any] = {
         "__slots__": (),
         "_fields": tuple(fields),
@@ -105,7 +106,7 @@ def _learn_results(op: Op) -> None:
         parts = found.group(1).split(", ") if found and found.group(1) else []
         fields = [part.partition(" ")[2] for part in parts]
         if len(fields) > 1 and all(fields):
-            kind = return_types.get(op.name) or _named_result(op.name, fields)
+            kind = return_types.get(op.name) or named_result(op.name, fields)
             return_types[op.name] = kind
             _call.NAMED_RESULTS[op.row + offset] = kind
             _call.NAMED_RESULTS.setdefault(op.row, kind)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import pygrad
-from pygrad import _ops, _tensor
+from pygrad import _linalg, _ops, _tensor
 from pygrad._schema import Argument, arguments, python_name, results
 from pygrad.nn import _functional
 
@@ -224,6 +224,9 @@ def stub(letter: str) -> str:
     if letter == "n":
         for name in _functional.__all__:
             lines.append(f"from pygrad.nn._functional import {name} as {name}")
+    if letter == "l":
+        for name in _linalg.__all__:
+            lines.append(f"from pygrad._linalg import {name} as {name}")
     if letter == "m":
         lines.append("class Methods:")
         lines += ["    " + line for line in _operators() + _definitions(letter)]

@@ -1,12 +1,13 @@
-"""torch.linalg: functions made from the op table's rows of this namespace.
+"""torch.linalg: functions made from the op table's rows of this namespace, and of those functions.
 
 Type checkers read linalg.pyi, which `make stubs` writes from the same table.
 """
 
 from __future__ import annotations
 
-from . import _ops
+from . import _linalg, _ops
+from ._linalg import *  # noqa: F403
 
 globals().update(_ops.namespace("l"))
 
-__all__ = sorted(_ops.namespace("l"))
+__all__ = sorted([*_ops.namespace("l"), *_linalg.__all__])

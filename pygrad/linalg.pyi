@@ -29,6 +29,12 @@ class _Svd(NamedTuple):
     U: Tensor
     S: Tensor
     Vh: Tensor
+from pygrad._linalg import cond as cond
+from pygrad._linalg import eigh as eigh
+from pygrad._linalg import eigvalsh as eigvalsh
+from pygrad._linalg import lstsq as lstsq
+from pygrad._linalg import matrix_exp as matrix_exp
+from pygrad._linalg import matrix_rank as matrix_rank
 def cholesky(A: Tensor, *, upper: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: ...
 def cholesky_ex(A: Tensor, *, upper: builtins.bool = ..., check_errors: builtins.bool = ..., out: Any = ...) -> _CholeskyEx: ...
 def cross(input: Tensor, other: Tensor, *, dim: builtins.int = ..., out: Tensor | None = ...) -> Tensor: ...

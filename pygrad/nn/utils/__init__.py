@@ -1,4 +1,4 @@
-"""Helpers for training loops: clipping gradients, parameters as one vector."""
+"""Helpers for training loops: clipping gradients, parameters as one vector, weights recomputed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pygrad.nn.utils.clip_grad import (
     get_total_norm,
 )
 from pygrad.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from pygrad.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
+from pygrad.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
 __all__ = [
     "clip_grad_norm",
@@ -19,7 +21,11 @@ __all__ = [
     "clip_grads_with_norm_",
     "get_total_norm",
     "parameters_to_vector",
+    "remove_spectral_norm",
+    "remove_weight_norm",
     "rnn",
+    "spectral_norm",
     "stateless",
     "vector_to_parameters",
+    "weight_norm",
 ]

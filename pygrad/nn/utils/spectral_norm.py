@@ -1,0 +1,130 @@
+"""Weights divided by their largest singular value, which power iterations follow."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.nn import functional as F
+from pygrad.nn.modules.conv_transpose import _ConvTransposeNd
+from pygrad.nn.modules.module import Module
+from pygrad.nn.parameter import Parameter
+from pygrad.nn.utils.weight_norm import _hook_of
+
+__all__ = ["remove_spectral_norm", "spectral_norm"]
+
+T = TypeVar("T", bound=Module)
+
+
+class SpectralNorm:
+    """The hook that computes the weight."""
+
+    def __init__(self, name: str, n_power_iterations: int, dim: int, eps: float) -> None:
+        self.name = name
+        if n_power_iterations <= 0:
+            raise ValueError(
+                "Expected n_power_iterations to be positive, but got "
+                f"n_power_iterations={n_power_iterations}"
+            )
+        self.n_power_iterations = n_power_iterations
+        self.dim = dim
+        self.eps = eps
+
+    def matrix(self, weight: Tensor) -> Tensor:
+        """The weight as a matrix whose rows are slices along the dimension."""
+        rows = weight.movedim(self.dim, 0)
+        return rows.reshape(rows.size(0), -1)
+
+    def normalised(self, vector: Tensor) -> Tensor:
+        """A vector of length one."""
+        return F.normalize(vector, dim=0, eps=self.eps)
+
+    def compute_weight(self, module: Module, iterate: bool) -> Tensor:
+        """The weight over its norm as the two vectors see it, which are improved first."""
+        weight = getattr(module, self.name + "_orig")
+        u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
+        matrix = self.matrix(weight)
+        if iterate:
+            with pygrad.no_grad():
+                for _ in range(self.n_power_iterations):
+                    v.copy_(self.normalised(matrix.t().mv(u)))
+                    u.copy_(self.normalised(matrix.mv(v)))
+                u, v = u.clone(), v.clone()
+        found: Tensor = weight / u.dot(matrix.mv(v))
+        return found
+
+    def __call__(self, module: Module, inputs: Any) -> None:
+        setattr(module, self.name, self.compute_weight(module, module.training))
+
+
+def spectral_norm(
+    module: T,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> T:
+    """Divide a weight by its largest singular value, before each call of the layer.
+
+    Args:
+        module: the layer, which is changed and returned.
+        name: which parameter; it becomes ``weight_orig``.
+        n_power_iterations: how often the singular vectors are improved in a call in training.
+        eps: added to lengths that are divided by.
+        dim: along which slices are rows of a matrix; by default 0, of transposed convolutions 1.
+
+    Raises:
+        RuntimeError: it was done before.
+        ValueError: no power iterations.
+
+    Example:
+        >>> import pygrad
+        >>> layer = pygrad.nn.utils.spectral_norm(pygrad.nn.Linear(2, 3))
+        >>> list(layer.state_dict())
+        ['bias', 'weight_orig', 'weight_u', 'weight_v']
+    """
+    if _hook_of(module, SpectralNorm, name)[1] is not None:
+        raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
+    if dim is None:
+        dim = 1 if isinstance(module, _ConvTransposeNd) else 0
+    hook = SpectralNorm(name, n_power_iterations, dim, eps)
+    weight = module._parameters[name]
+    assert weight is not None
+    with pygrad.no_grad():
+        height, width = hook.matrix(weight).shape
+        u = hook.normalised(weight.new_empty(height).normal_(0, 1))
+        v = hook.normalised(weight.new_empty(width).normal_(0, 1))
+    del module._parameters[name]
+    module.register_parameter(name + "_orig", weight)
+    setattr(module, name, weight.data)
+    module.register_buffer(name + "_u", u)
+    module.register_buffer(name + "_v", v)
+    module.register_forward_pre_hook(hook)
+    return module
+
+
+def remove_spectral_norm(module: T, name: str = "weight") -> T:
+    """Make the weight, as it is now, a parameter again.
+
+    Raises:
+        ValueError: the weight is none of :func:`spectral_norm`.
+
+    Example:
+        >>> import pygrad
+        >>> layer = pygrad.nn.utils.spectral_norm(pygrad.nn.Linear(2, 3))
+        >>> list(pygrad.nn.utils.remove_spectral_norm(layer).state_dict())
+        ['bias', 'weight']
+    """
+    key, hook = _hook_of(module, SpectralNorm, name)
+    if hook is None:
+        raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+    with pygrad.no_grad():
+        weight = hook.compute_weight(module, False)
+    delattr(module, name)
+    for suffix in ("_u", "_v"):
+        delattr(module, name + suffix)
+    delattr(module, name + "_orig")
+    module.register_parameter(name, Parameter(weight.detach()))
+    del module._forward_pre_hooks[key]
+    return module

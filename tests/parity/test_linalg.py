@@ -1,0 +1,80 @@
+"""Functions of torch.linalg that are composed of others: values, gradients, messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from oracle import both
+
+
+def matrix(t: Any, *shape: int) -> Any:
+    values = np.random.default_rng(sum(shape)).normal(size=shape)
+    return t.from_numpy(values).requires_grad_()
+
+
+def positive(t: Any, n: int) -> Any:
+    a = matrix(t, n, n).detach()
+    return (a @ a.mT + t.eye(n, dtype=t.float64)).requires_grad_()
+
+
+def summed(output: Any, *inputs: Any) -> Any:
+    (output**3).sum().backward()
+    return output, [each.grad for each in inputs]
+
+
+def eigen(t: Any, a: Any, **options: Any) -> Any:
+    values, vectors = t.linalg.eigh(a, **options)
+    weights = t.arange(vectors.numel(), dtype=t.float64).view(vectors.shape)
+    (values**3).sum().add((vectors**2 * weights).sum()).backward()
+    again = vectors @ (values.unsqueeze(-1) * vectors.mT)
+    return values, vectors.abs(), again, a.grad
+
+
+SCRIPTS: dict[str, Callable[[Any], Any]] = {
+    "eigh": lambda t: eigen(t, matrix(t, 4, 4)),
+    "eigh_upper": lambda t: eigen(t, matrix(t, 2, 3, 3), UPLO="U"),
+    "eigvalsh": lambda t: t.linalg.eigvalsh(matrix(t, 5, 5)),
+    "eigh_rows": lambda t: t.linalg.eigh(matrix(t, 2, 3)),
+    "eigh_side": lambda t: t.linalg.eigh(matrix(t, 2, 2), UPLO="X"),
+    "lstsq": lambda t: list(t.linalg.lstsq(matrix(t, 5, 3), matrix(t, 5, 2))),
+    "lstsq_wide": lambda t: list(t.linalg.lstsq(matrix(t, 2, 3), matrix(t, 2, 2))),
+    "lstsq_batch": lambda t: list(t.linalg.lstsq(matrix(t, 2, 5, 3), matrix(t, 2, 5, 1))),
+    "lstsq_deficient": lambda t: list(
+        t.linalg.lstsq(t.ones(4, 2, dtype=t.float64), matrix(t, 4, 1))
+    ),
+    "lstsq_gelsd": lambda t: list(t.linalg.lstsq(matrix(t, 5, 3), matrix(t, 5, 2), driver="gelsd")),
+    "lstsq_gradient": lambda t: (lambda a, b: summed(t.linalg.lstsq(a, b).solution, a, b))(
+        matrix(t, 4, 2), matrix(t, 4, 1)
+    ),
+    "lstsq_driver": lambda t: t.linalg.lstsq(t.ones(2, 1), t.ones(2, 1), driver="x"),
+    "matrix_rank": lambda t: [
+        t.linalg.matrix_rank(matrix(t, 4, 3)),
+        t.linalg.matrix_rank(t.ones(2, 3, 3)),
+        t.linalg.matrix_rank(t.eye(3) * t.tensor([1.0, 0.1, 0.01]), atol=0.05),
+        t.linalg.matrix_rank(t.eye(3) * t.tensor([1.0, 0.1, 0.01]), rtol=0.5),
+        t.linalg.matrix_rank(t.eye(3) * t.tensor([1.0, 0.1, 0.01]), 0.05),
+    ],
+    "cond": lambda t: [t.linalg.cond(matrix(t, 3, 3), p) for p in (None, 2, -2, "fro", 1)],
+    "matrix_exp": lambda t: (lambda a: summed(t.linalg.matrix_exp(a), a))(matrix(t, 3, 3)),
+    "matrix_exp_large": lambda t: t.matrix_exp(matrix(t, 2, 3, 3) * 5),
+    "matrix_exp_rows": lambda t: t.linalg.matrix_exp(matrix(t, 2, 3)),
+    "cholesky_solve": lambda t: (
+        lambda a, b: summed(t.cholesky_solve(b, t.linalg.cholesky(a)), a, b)
+    )(positive(t, 3), matrix(t, 3, 2)),
+    "cholesky_solve_upper": lambda t: t.cholesky_solve(
+        matrix(t, 3, 2), t.linalg.cholesky(positive(t, 3)).mT, upper=True
+    ),
+    "cholesky_solve_vector": lambda t: t.cholesky_solve(t.ones(2), t.eye(2)),
+    "svd": lambda t: [each.abs() for each in t.svd(matrix(t, 3, 2))],
+    "svd_values": lambda t: list(t.svd(matrix(t, 3, 2), compute_uv=False)),
+    "svd_text": lambda t: type(t.svd(t.eye(2))).__name__,
+    "eigh_text": lambda t: type(t.linalg.eigh(t.eye(2))).__name__,
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_script(name: str) -> None:
+    both(SCRIPTS[name], rtol=1e-7, atol=1e-9)
