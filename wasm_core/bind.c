@@ -541,6 +541,7 @@ static void explain_overloads(int first, int last, const PgFrame *f, const char 
     }
     at = append(text, at, CAP, shown_type(&v));
   }
+  if (f->n_positional == method && f->n_keyword) at = append(text, at, CAP, ", "); /* so PyTorch ends keywords alone */
   at = append(text, at, CAP, "), but expected one of:\n");
   for (int row = first; row < last; row++) at = append_schema(text, at, CAP, row, method);
   fail(ERR_TYPE, "%s", text);

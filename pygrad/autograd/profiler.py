@@ -230,16 +230,8 @@ class profile:
 
     @property
     def function_events(self) -> EventList:
-        """All events, in the order in which they began.
-
-        Raises:
-            RuntimeError: the profile did not run or has not ended.
-        """
-        if self._events is None:
-            if not self.enabled:
-                return EventList()
-            raise RuntimeError("Profiler didn't finish running")
-        return self._events
+        """All events, in the order in which they began; none before the profile has ended."""
+        return EventList() if self._events is None else self._events
 
     def key_averages(
         self,
@@ -323,12 +315,10 @@ class profile:
             _C["_profile_toggle"](enabled)
 
     def __str__(self) -> str:
-        finished = self._events is not None or not self.enabled
-        return str(self.function_events) if finished else "<unfinished torch.autograd.profile>"
+        return str(self.function_events)
 
     def __repr__(self) -> str:
-        finished = self._events is not None or not self.enabled
-        return repr(self.function_events) if finished else "<unfinished torch.autograd.profile>"
+        return repr(self.function_events)
 
 
 _PREFIX = {

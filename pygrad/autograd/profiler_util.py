@@ -280,7 +280,8 @@ class EventList(list[Any]):
     @property
     def self_cpu_time_total(self) -> float:
         """The time of all events, each moment counted once."""
-        return float(sum(event.self_cpu_time_total for event in self))
+        total: float = sum(event.self_cpu_time_total for event in self)
+        return total
 
     def key_averages(
         self,

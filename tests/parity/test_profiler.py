@@ -146,3 +146,23 @@ def test_profile_is_not_reentrant() -> None:
                 pass
 
     both(script)
+
+
+def test_before_the_end_there_are_no_events() -> None:
+    def script(t: Any) -> Any:
+        prof = t.autograd.profiler.profile()
+
+        def shown() -> list[Any]:
+            total = prof.total_average()
+            return [
+                *(str(prof), repr(prof), prof.table(), prof.key_averages()),
+                *(prof.function_events, prof.self_cpu_time_total, total.key, total.count),
+            ]
+
+        found = shown()
+        with prof:
+            t.ones(2)
+            found += shown()
+        return [*found, len(prof.function_events) > 0]
+
+    both(script)
