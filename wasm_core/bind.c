@@ -525,6 +525,34 @@ static size_t append_schema(char *out, size_t at, size_t cap, int row, bool meth
   return append(out, at, cap, ")\n");
 }
 
+/* Why a schema of as many pieces (a * is one) as arguments did not match: PyTorch's line for it, which takes a piece with a
+ * default, or of a Number, for another type. Of lists it shows the items, which are not known here. */
+static size_t append_mismatch(char *out, size_t from, size_t at, size_t cap, const PgFrame *f, const Schema *s) {
+  int shift = f->mode & PG_METHOD ? 1 : 0, given = f->n_positional + f->n_keyword - shift, pieces = 1;
+  char *piece = out + from + strlen(" * (");
+  for (const char *p = piece; (p = strstr(p, ", ")); p++) pieces++;
+  if (!s || pieces != given || (f->n_keyword && (given > 1 || find_arg(s, f->keywords[0]) >= 0))) return at;
+  if (f->n_keyword) {
+    at = append(out, at, cap, "      didn't match because some of the keywords were incorrect: ");
+    return append(out, append(out, at, cap, name_text(f->keywords[0])), cap, "\n");
+  }
+  char line[256] = "      didn't match because some of the arguments have invalid types: (";
+  size_t n = strlen(line);
+  for (int i = 0; i < given; i++) {
+    Value v = frame_value(f, i + shift);
+    if (v.tag >= TAG_INTS && v.tag != TAG_STR && v.tag != TAG_DTYPE && v.tag != TAG_OTHER) return at;
+    const char *type = shown_type(&v);
+    if (strstr(type, " of ")) return at;
+    size_t width = strlen(type), length = strcspn(piece, ",)");
+    bool fits = strncmp(piece, type, width) == 0 && piece[width] == ' ' && !memchr(piece, '=', length);
+    n += (size_t)snprintf(line + n, sizeof line - n, "%s%s%s%s", i ? ", " : "", fits ? "" : "!", type, fits ? "" : "!");
+    if (n >= sizeof line) return at;
+    piece += length + 2;
+  }
+  at = append(out, at, cap, line);
+  return append(out, at, cap, ")\n");
+}
+
 static void explain_overloads(int first, int last, const PgFrame *f, const char *op) {
   enum { CAP = 4096 };
   char *text = scratch_alloc(CAP);
@@ -543,7 +571,11 @@ static void explain_overloads(int first, int last, const PgFrame *f, const char 
   }
   if (f->n_positional == method && f->n_keyword) at = append(text, at, CAP, ", "); /* so PyTorch ends keywords alone */
   at = append(text, at, CAP, "), but expected one of:\n");
-  for (int row = first; row < last; row++) at = append_schema(text, at, CAP, row, method);
+  for (int row = first; row < last; row++) {
+    size_t from = at;
+    at = append_schema(text, at, CAP, row, method);
+    at = append_mismatch(text, from, at, CAP, f, schema_of(row));
+  }
   fail(ERR_TYPE, "%s", text);
 }
 
