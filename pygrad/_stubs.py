@@ -17,7 +17,7 @@ from typing import Final
 import pygrad
 from pygrad import _linalg, _ops, _tensor
 from pygrad._schema import Argument, arguments, python_name, results
-from pygrad.nn import _functional
+from pygrad.nn import _functional, _sampling
 
 FOLDER: Final = Path(__file__).parent
 FILES: Final = {
@@ -224,6 +224,8 @@ def stub(letter: str) -> str:
     if letter == "n":
         for name in _functional.__all__:
             lines.append(f"from pygrad.nn._functional import {name} as {name}")
+        for name in _sampling.__all__:
+            lines.append(f"from pygrad.nn._sampling import {name} as {name}")
     if letter == "l":
         for name in _linalg.__all__:
             lines.append(f"from pygrad._linalg import {name} as {name}")

@@ -48,3 +48,7 @@ __all__ = [
 ]
 
 _LRScheduler = LRScheduler
+
+for _name in __all__:
+    if isinstance(globals()[_name], type):
+        globals()[_name].__module__ = __name__  # what a schedule's text shows, as PyTorch's does

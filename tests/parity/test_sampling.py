@@ -1,0 +1,72 @@
+"""grid_sample and affine_grid: values, gradients, ends of the image, messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from oracle import both, torch, warned
+
+import pygrad
+
+
+def drawn(t: Any, seed: int, *shape: int) -> Any:
+    values = np.random.default_rng(seed).uniform(-1.4, 1.4, shape)
+    return t.from_numpy(values).requires_grad_()
+
+
+SHAPES = {"image": ((2, 3, 4, 5), (2, 3, 2, 2)), "volume": ((1, 2, 3, 4, 2), (1, 2, 3, 2, 3))}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("align_corners", [True, False])
+def test_grid_sample(shape: str, mode: str, padding_mode: str, align_corners: bool) -> None:
+    def script(t: Any) -> Any:
+        image, grid = (drawn(t, k, *sizes) for k, sizes in enumerate(SHAPES[shape]))
+        output = t.nn.functional.grid_sample(image, grid, mode, padding_mode, align_corners)
+        (output**3).sum().backward()
+        return output, image.grad, grid.grad
+
+    both(script, rtol=1e-9)
+
+
+@pytest.mark.parametrize("align_corners", [True, False])
+@pytest.mark.parametrize("size", [(2, 3, 4, 5), (2, 1, 1, 3), (2, 1, 2, 3, 4)])
+def test_affine_grid(align_corners: bool, size: tuple[int, ...]) -> None:
+    def script(t: Any) -> Any:
+        theta = drawn(t, 0, 2, len(size) - 2, len(size) - 1)
+        grid = t.nn.functional.affine_grid(theta, size, align_corners=align_corners)
+        (grid**3).sum().backward()
+        return grid, theta.grad
+
+    both(script, rtol=1e-9)
+
+
+REFUSED: dict[str, Callable[[Any, Any], Any]] = {
+    "mode": lambda t, F: F.grid_sample(t.ones(1, 1, 2, 2), t.ones(1, 1, 1, 2), "x"),
+    "padding": lambda t, F: F.grid_sample(t.ones(1, 1, 2, 2), t.ones(1, 1, 1, 2), padding_mode="x"),
+    "rank": lambda t, F: F.grid_sample(t.ones(1, 2, 2), t.ones(1, 1, 2)),
+    "flat": lambda t, F: F.grid_sample(t.ones(1, 2, 2), t.ones(1, 1, 1)),
+    "ranks": lambda t, F: F.grid_sample(t.ones(1, 1, 2, 2), t.ones(1, 1, 2)),
+    "batch": lambda t, F: F.grid_sample(t.ones(1, 1, 2, 2), t.ones(2, 1, 1, 2)),
+    "last": lambda t, F: F.grid_sample(t.ones(1, 1, 2, 2), t.ones(1, 1, 1, 3)),
+    "theta": lambda t, F: F.affine_grid(t.ones(1, 2, 2), (1, 1, 2, 2)),
+    "integers": lambda t, F: F.affine_grid(t.ones(1, 2, 3).long(), (1, 1, 2, 2)),
+    "size": lambda t, F: F.affine_grid(t.ones(1, 2, 3), (1, 1, 2)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    both(lambda t: REFUSED[name](t, t.nn.functional))
+
+
+def test_default_warns() -> None:
+    def script(t: Any) -> None:
+        t.nn.functional.affine_grid(t.ones(1, 2, 3), (1, 1, 2, 2))
+
+    assert warned(lambda: script(pygrad)) == warned(lambda: script(torch))
