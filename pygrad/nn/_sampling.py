@@ -117,8 +117,9 @@ def _check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
         )
     if rank not in (4, 5) or grid.dim() != rank:
         raise RuntimeError(
-            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but "
-            f"got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+            f"grid_sampler(): expected {4 if rank == 4 else 5}D input and grid with same number of "
+            f"dimensions, but got input with sizes {list(input.shape)} and grid with sizes "
+            f"{list(grid.shape)}"
         )
 
 
