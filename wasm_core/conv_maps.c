@@ -31,7 +31,10 @@ enum {
   BOX_GROUPS = 2048,     /* of positions in it, */
   MANY_RESTS = 8,        /* remainders by a stride, above which a map for each costs more than patches */
   RAGGED_ROWS = 24,      /* and */
-  RAGGED_PLACES = 16,    /* positions from which on patches cost less than missing lanes */
+  RAGGED_PLACES = 16,    /* positions from which on patches cost less than missing lanes, in lines up to */
+  RAGGED_LINE = 16,
+  MAX_PATCHES = 4 << 20, /* elements of the patches of an image and group: what is more, is never made */
+  VAST_TAPS = 4096,
   DEPTH_TAPS = 320,      /* of a sum: their records, of 68 bytes, stay in L1 */
   DEPTH_GROUPS = 256,    /* and where these are what is summed over: records then stay in L1 */
   WEIGHT_TAPS = 320      /* the taps whose channels are laid at once for gradients of weights */
@@ -369,12 +372,20 @@ static bool is_pointwise(const Conv *c) {
 
 static double steps(const Conv *c) { return (double)c->stride[0] * (double)c->stride[1] * (double)c->stride[2]; }
 
+static bool few_patches(const Conv *c) { return (double)patch_size(c) * (double)volume(c->out) <= MAX_PATCHES; }
+
+/* Whether a kernel is so large, for so few positions, that laying out channels for each block of taps would cost more. */
+static bool is_vast(const Conv *c) { return volume(c->kernel) > VAST_TAPS && volume(c->out) <= RAGGED_PLACES && few_patches(c); }
+
 /* Whether most of what taps would meet for data is zeros around y, or there are many remainders. */
-static bool is_sparse(const Conv *c) { return steps(c) > MANY_RESTS || 2 * (double)volume(c->in) > 5 * steps(c) * (double)volume(c->out); }
+static bool is_sparse(const Conv *c) {
+  return few_patches(c) && (steps(c) > MANY_RESTS || 2 * (double)volume(c->in) > 5 * steps(c) * (double)volume(c->out));
+}
 
 /* Whether many lanes of groups of positions would be missing or lines be in many pieces, for rows enough to be worth the unrolling of the image. */
 static bool is_ragged(const Conv *c, DType d) {
-  return (c->out[2] % loops[d]->lanes || steps(c) > MANY_RESTS) && c->out_channels >= RAGGED_ROWS * c->groups && volume(c->out) >= RAGGED_PLACES;
+  bool ragged = (c->out[2] < RAGGED_LINE && c->out[2] % loops[d]->lanes) || steps(c) > MANY_RESTS;
+  return ragged && few_patches(c) && c->out_channels >= RAGGED_ROWS * c->groups && volume(c->out) >= RAGGED_PLACES;
 }
 
 /* The maps of every sample and group as a product, with patches unless the image is its own. */
@@ -469,7 +480,7 @@ static int64_t depth_block(const Plan *p) {
 static bool nothing(const Plan *p) { return !p->rows || !p->count[0] || !p->count[1] || !p->count[2] || !p->count[3]; }
 
 SMALL bool conv_forward(const Conv *c, DType d, const char *x, const char *w, const char *bias, char *y) {
-  if (is_pointwise(c) && loops[d]->product) return by_products(c, d, FORWARD, x, w, y, bias);
+  if ((is_pointwise(c) || is_vast(c)) && loops[d]->product) return by_products(c, d, FORWARD, x, w, y, bias);
   size_t mark = scratch_mark();
   Plan p = plan_forward(c, d);
   if (!failed() && !nothing(&p)) map_all(&p, depth_block(&p), BOX_GROUPS, multiply_strip, &(Operands){x, bias, UNCONST(w), y});

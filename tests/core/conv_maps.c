@@ -112,8 +112,17 @@ static void a_nan_reaches_what_sees_it(void) {
   }
 }
 
+static void a_kernel_as_large_as_its_image(void) {
+  for (int64_t out = 1; out < 4; out++) {
+    Conv c = {.nd = 2, .groups = 1, .samples = 2, .in_channels = 2, .out_channels = 3, .in = {1, 66, 65 + out}, .kernel = {1, 66, 66},
+              .out = {1, 1, out}, .stride = {1, 1, 1}, .dilation = {1, 1, 1}};
+    check_float(&c, false), check_double(&c, false), check_int64_t(&c, false);
+  }
+}
+
 int main(void) {
   RUN(maps_are_as_defined);
   RUN(a_nan_reaches_what_sees_it);
+  RUN(a_kernel_as_large_as_its_image);
   return finish();
 }
