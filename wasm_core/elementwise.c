@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "copy.h"
+#include "paths.h"
 #include "transcendental.h"
 
 /* For what many rows call: one copy of it. */
@@ -298,6 +299,7 @@ static bool run_simple(Blocks *b, Tensor *const *t) {
     strides[i] = one ? 0 : dtype_bytes((DType)t[i]->dtype);
   }
   if (t[0]->numel) run_blocks(p, strides, t[0]->numel, b);
+  TOOK(EACH_SIMPLE);
   return true;
 }
 
@@ -333,6 +335,7 @@ static Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DTyp
   Iter it;
   iter_build(&it, n + 1, t);
   iter_run(&it, run_blocks, &b);
+  TOOK(EACH_WALKED);
   return t[0];
 }
 
@@ -348,6 +351,7 @@ static Tensor *run_plain(Flat *loop, int n, Tensor *const *in, DType d, DType ou
   Tensor *y = tensor_empty(in[0]->ndim, in[0]->sizes, out);
   if (!y) return NULL;
   p[0] = tensor_data(y);
+  TOOK(EACH_PLAIN);
   run_flat(loop, k ? k : no_numbers, by_lanes(d), n + 1, p, (size_t)dtype_bytes(out), (size_t)dtype_bytes(d), (size_t)y->numel);
   return y;
 }
@@ -437,6 +441,7 @@ static NOINLINE Tensor *unary_grad(const Unary *u, Tensor *g, Tensor *kept, cons
   Tensor *in[2] = {g, kept ? kept : g};
   if (blocked(in[0], in[1])) return NULL;
   DType d = (DType)g->dtype;
+  TOOK(GRADIENT_FUSED);
   return dtype_is_float(d) ? run(u->grad, 2, in, d, p) : NULL;
 }
 
@@ -609,6 +614,7 @@ static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
 static NOINLINE Tensor *binary_grad(const Loops *loops, Tensor *g, Tensor *a, Tensor *b, Tensor *y) {
   if (blocked(g, g) || !dtype_is_float((DType)g->dtype)) return NULL;
   Tensor *in[4] = {g, a ? a : g, b ? b : g, y ? y : g};
+  TOOK(GRADIENT_FUSED);
   return run(loops, 4, in, (DType)g->dtype, NULL);
 }
 

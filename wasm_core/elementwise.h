@@ -18,8 +18,8 @@ enum { KEEP_X_NONE = KEEP_X, KEEP_X_TANH = KEEP_X, KEEP_X_EPS = KEEP_X, KEEP_X_A
 /* Which dtypes an op takes, and the loops it has. FLOAT makes integers the default floating type, WIDE too and
  * computes in double; REAL refuses integers, REAL_WIDE too and computes in double; NUMBER takes all but bool, ANY
  * all; INTEGER and INTEGRAL refuse floating types, INTEGER bool as well; TRUTH takes all as true or false. Integers are
- * computed in int64. OWN: the loop of float, REAL_OWN that of its gradient too, is in transcendental.c. */
-typedef enum { FLOAT, WIDE, REAL, REAL_WIDE, NUMBER, ANY, TRUTH, INTEGER, INTEGRAL, FLOAT_OWN = FLOAT, REAL_OWN = REAL, NUMBER_OWN = NUMBER, ANY_QUICK = ANY } Domain;
+ * computed in int64. OWN: the loop of float, REAL_OWN and FLOAT_OWNS that of its gradient too, is in transcendental.c. */
+typedef enum { FLOAT, WIDE, REAL, REAL_WIDE, NUMBER, ANY, TRUTH, INTEGER, INTEGRAL, FLOAT_OWN = FLOAT, FLOAT_OWNS = FLOAT, REAL_OWN = REAL, REAL_VALUE_OWN = REAL, NUMBER_OWN = NUMBER, ANY_QUICK = ANY } Domain;
 
 enum { LANES = 16 };
 typedef float single, quick; /* a float whose loops are not vectorised; one whose loops take four vectors at a time */
@@ -124,6 +124,8 @@ static inline bool blocked(const Tensor *a, const Tensor *b) { return failed() |
 #define LOOPS_FLOAT(M, fn, V) M(fn##_f32, float, float, V) SMALL M(fn##_f64, double, double, V)
 #define LOOPS_FLOAT_OWN(M, fn, V) SMALL M(fn##_f64, double, double, V)
 #define LOOPS_REAL_OWN LOOPS_FLOAT_OWN
+#define LOOPS_REAL_VALUE_OWN LOOPS_FLOAT_OWN
+#define LOOPS_FLOAT_OWNS LOOPS_FLOAT_OWN
 #define LOOPS_NUMBER_OWN(M, fn, V) LOOPS_FLOAT_OWN(M, fn, V) LOOPS_INTEGER(M, fn, V)
 #define LOOPS_WIDE(M, fn, V) SMALL M(fn##_f64, double, double, V)
 #define LOOPS_REAL(M, fn, V) LOOPS_FLOAT(M, fn, V)
@@ -141,6 +143,8 @@ static inline bool blocked(const Tensor *a, const Tensor *b) { return failed() |
 #define TABLE_FLOAT(fn) .f32 = fn##_f32, .f64 = fn##_f64
 #define TABLE_FLOAT_OWN TABLE_FLOAT
 #define TABLE_REAL_OWN TABLE_FLOAT
+#define TABLE_REAL_VALUE_OWN TABLE_FLOAT
+#define TABLE_FLOAT_OWNS TABLE_FLOAT
 #define TABLE_NUMBER_OWN TABLE_NUMBER
 #define TABLE_WIDE(fn) .f64 = fn##_f64
 #define TABLE_REAL(fn) TABLE_FLOAT(fn)
@@ -156,6 +160,8 @@ static inline bool blocked(const Tensor *a, const Tensor *b) { return failed() |
 #define LOOPS_GRAD_REAL LOOPS_FLOAT
 #define LOOPS_GRAD_FLOAT_OWN LOOPS_FLOAT
 #define LOOPS_GRAD_REAL_OWN LOOPS_FLOAT_OWN
+#define LOOPS_GRAD_REAL_VALUE_OWN LOOPS_FLOAT
+#define LOOPS_GRAD_FLOAT_OWNS LOOPS_FLOAT_OWN
 #define LOOPS_GRAD_NUMBER_OWN LOOPS_FLOAT
 #define LOOPS_GRAD_NUMBER LOOPS_FLOAT
 #define LOOPS_GRAD_ANY LOOPS_FLOAT
@@ -168,6 +174,8 @@ static inline bool blocked(const Tensor *a, const Tensor *b) { return failed() |
 #define TABLE_GRAD_REAL TABLE_FLOAT
 #define TABLE_GRAD_FLOAT_OWN TABLE_FLOAT
 #define TABLE_GRAD_REAL_OWN TABLE_FLOAT
+#define TABLE_GRAD_REAL_VALUE_OWN TABLE_FLOAT
+#define TABLE_GRAD_FLOAT_OWNS TABLE_FLOAT
 #define TABLE_GRAD_NUMBER_OWN TABLE_FLOAT
 #define TABLE_GRAD_NUMBER TABLE_FLOAT
 #define TABLE_GRAD_ANY TABLE_FLOAT

@@ -12,6 +12,7 @@
 
 #include "gemm.h"
 
+#include "paths.h"
 #include "simd.h"
 
 enum {
@@ -495,6 +496,7 @@ void NAME(gemm)(int64_t m, int64_t n, int64_t k, REAL alpha, const REAL *a, int6
     return;
   }
   if (is_tiny(m, n, k)) {
+    TOOK(GEMM_TINY);
     NAME(multiply_tiny)((ptrdiff_t)m, (ptrdiff_t)n, (ptrdiff_t)k, x, y, to);
     return;
   }
@@ -502,6 +504,8 @@ void NAME(gemm)(int64_t m, int64_t n, int64_t k, REAL alpha, const REAL *a, int6
   TARGET to_turned = {c, c_cs, c_rs, alpha, beta};
   uintptr_t line = ((uintptr_t)scratch + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
   REAL *room = (REAL *)line;
+  if (m == 1 || n == 1) TOOK(GEMM_VECTOR);
+  else TOOK(GEMM_PACKED);
   if (n == 1)
     NAME(multiply_vector)(m, k, x, b, b_rs, to, room);
   else if (m == 1)

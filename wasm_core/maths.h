@@ -45,6 +45,7 @@
 #define m_hypot hypot
 
 #define m_sigmoid(x) (1 / (1 + m_exp(-(x))))
+static inline double m_softplus(double x) { return (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
 #define m_rsqrt(x) (1 / m_sqrt(x))
 #define m_sgn(x) ((T)(((x) > 0) - ((x) < 0)))
 #define m_isfinite(x) ((T)((x) - (x) == 0))

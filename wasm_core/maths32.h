@@ -1,6 +1,6 @@
 /* The common maths functions in float, without branches, so that loops over them are vectorised.
  *
- * Each is within 3.5 units in the last place of the true value, and right
+ * Each is within 2 units in the last place of the true value, and right
  * at infinities, NaN, zeros and subnormal numbers. The polynomials are minimax fits on the ranges named. */
 #ifndef PG_MATHS32_H
 #define PG_MATHS32_H
@@ -58,36 +58,53 @@ static inline float exp_near_f32(float x) {
   return bits_to_f32(f32_to_bits(p) + n * 8388608);
 }
 
-/* |x| <= 1/2 by a polynomial, where exp(x) - 1 would cancel. */
+/* 2^n (1 + r + q) - 1 in halves, so that 2^n does not overflow; what adding 2^n r to 2^n - 1 loses is added to the rest. */
 static inline float expm1_f32(float x) {
-  float square = x * x;
-  float p = (0.166666687f * x + 0.500000060f) +
-            square * ((0.00833307300f * x + 0.0416653156f) + square * (0.000199928952f * x + 0.00139974570f));
-  float small = x + square * p, large = exp_f32(x) - 1;
-  return fabsf(x) <= 0.5f ? small : large;
+  float v = x > 88.75f ? 88.8f : x;
+  v = v < -20 ? -20.5f : v;
+  float shifted = v * 1.44269504f + 12582912.0f, whole = shifted - 12582912.0f;
+  float high = v - whole * 0.693145752f, low = whole * 1.42860677e-6f, r = high - low, lost = (high - r) - low, square = r * r;
+  float q = ((0.000199079295f * r + 0.00139338837f) * square + (0.00833328534f * r + 0.041666463f)) * square + (0.166666672f * r + 0.5f);
+  float power = bits_to_f32((f32_to_bits(shifted) - 0x4b400000 + 126) * 8388608), part = power * r, whole_part = power - 0.5f;
+  float sum = whole_part + part, rest = part - (sum - whole_part);
+  return fabsf(x) < 1e-18f ? x : 2 * (sum + (rest + power * (square * q + lost)));
 }
 
-/* e log 2 + log(m), where x = 2^e m and sqrt(1/2) <= m < sqrt(2). */
+/* log(2^e (1 + f)) + lost. */
+static inline float log_parts_f32(float e, float f, float lost) {
+  float square = f * f, fourth = square * square;
+  float low = (0.333333164f - 0.250008106f * f) + square * (0.200022861f - 0.166245535f * f);
+  float high = (0.141811967f - 0.131287679f * f) + square * (0.128816217f - 0.0785954595f * f);
+  float p = low + fourth * high;
+  return (f - (0.5f * square - (square * f * p + (e * 1.42860677e-6f + lost)))) + e * 0.693145752f;
+}
+
+/* x = 2^e m and sqrt(1/2) <= m < sqrt(2). */
 static inline float log_f32(float x) {
   float tiny = x < 1.17549435e-38f ? 8388608.0f : 1;
   uint32_t i = (uint32_t)f32_to_bits(x * tiny);
   int32_t e = (int32_t)(i - 0x3f3504f3) >> 23;
   float f = bits_to_f32((int32_t)(i - (uint32_t)e * 8388608)) - 1, exponent = (float)e - (tiny == 1 ? 0 : 23);
-  float square = f * f, fourth = square * square;
-  float low = (0.333333164f - 0.250008106f * f) + square * (0.200022861f - 0.166245535f * f);
-  float high = (0.141811967f - 0.131287679f * f) + square * (0.128816217f - 0.0785954595f * f);
-  float p = low + fourth * high;
-  float y = (f - (0.5f * square - square * f * p) + exponent * 1.42860677e-6f) + exponent * 0.693145752f;
+  float y = log_parts_f32(exponent, f, 0);
   y = x == INFINITY ? x : y;
   y = x == 0 ? -INFINITY : y;
   return x >= 0 ? y : NAN;
 }
 
+/* log(u + lost) for normal u. */
+static inline float log_sum_f32(float u, float lost) {
+  uint32_t i = (uint32_t)f32_to_bits(u);
+  int32_t e = (int32_t)(i - 0x3f3504f3) >> 23;
+  return log_parts_f32((float)e, bits_to_f32((int32_t)(i - (uint32_t)e * 8388608)) - 1, lost / u);
+}
+
 /* log(1 + x) with what rounding 1 + x lost. */
 static inline float log1p_f32(float x) {
-  float u = 1 + x, lost = u > 1.5f ? 1 - (u - x) : x - (u - 1);
-  float y = log_f32(u);
-  return u == 0 || u == INFINITY ? y : y + lost / u;
+  float u = 1 + x, lost = u > 2 ? 1 - (u - x) : x - (u - 1);
+  float y = log_sum_f32(u, lost);
+  y = u == INFINITY ? u : y;
+  y = u == 0 ? -INFINITY : y;
+  return u >= 0 ? x == 0 ? x : y : NAN;
 }
 
 /* |x| <= 5/8 by a polynomial; 1 - 2 / (exp(2 |x|) + 1) beyond. */

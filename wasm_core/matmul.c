@@ -11,6 +11,7 @@
 #include "elementwise.h"
 #include "memory.h"
 #include "op.h"
+#include "paths.h"
 #include "view.h"
 
 typedef long long Shown;
@@ -79,6 +80,7 @@ static bool multiply(const char *op, DType d, Matrices a, Matrices b, Matrices c
   }
   void *room = room_for(d, c.rows, c.cols, a.cols);
   if (failed()) return false;
+  if (c.count > 1) TOOK(GEMM_BATCHED);
   kernels[d](&a, &b, &c, alpha, beta, room);
   return true;
 }
@@ -572,6 +574,7 @@ static Tensor *linear_plain(Tensor *x, Tensor *w, Tensor *bias) {
   int64_t rows = w->sizes[0] ? y->numel / w->sizes[0] : 0;
   Matrices in = {tensor_data(x), 1, 0, rows, x->sizes[last], last ? x->strides[last - 1] : 0, x->strides[last]};
   Matrices out = {tensor_data(y), 1, 0, rows, sizes[last], sizes[last], 1};
+  TOOK(LINEAR_PLAIN);
   if (bias) {
     Matrices from = {tensor_data(bias), 1, 0, rows, sizes[last], 0, bias->strides[0]};
     spreads[dtype_bytes((DType)y->dtype)](&from, &out);

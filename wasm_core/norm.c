@@ -295,6 +295,7 @@ void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, do
     Layer l = layer_of(plain, shape.n, weight, bias, eps);
     l.y = tensor_data(out[0]), l.mean = tensor_data(out[1]), l.rstd = tensor_data(out[2]);
     (d == DT_F32 ? layer_forward_float : layer_forward_double)(&l);
+    TOOK(LAYER_ROWS);
     save(n, 2, out[1]);
     save(n, 3, out[2]);
   }

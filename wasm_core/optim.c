@@ -14,6 +14,7 @@
 #include "nn.h"
 #include "op.h"
 #include "ops_private.h"
+#include "paths.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -110,6 +111,7 @@ static void run_loop(const Lists *l, int k, Loop *loop, const void *ctx) {
       at[i] = tensor_data(t[i]);
       strides[i] = dtype_bytes((DType)t[i]->dtype);
     }
+    TOOK(STEP_FLAT);
     loop(at, strides, t[0]->numel, ctx);
   } else {
     iterate(l->n_lists, t, loop, ctx);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "paths.h"
 
 /* ------------------------------------------------------------ keys */
 
@@ -95,6 +96,7 @@ static void count_digits(const Item *v, int64_t n, int shift, uint32_t mask, uin
 
 static Item *radix_sort(Item *a, Item *b, int64_t n, int bits) {
   uint32_t starts[1 << LONG_DIGIT], mask = (1u << digit_bits(n)) - 1;
+  TOOK(SORT_RADIX);
   for (int shift = 0; shift < bits; shift += digit_bits(n)) {
     count_digits(a, n, shift, mask, starts);
     if (starts[a[0].key >> shift & mask] == n) continue;

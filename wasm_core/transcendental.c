@@ -1,10 +1,10 @@
-/* The loops of float that people wait for: exp, sigmoid, tanh, erf, gelu and its gradient, relu, rows of softmax.
+/* The loops of float that people wait for: exp, sigmoid and its kin, tanh, erf, gelu, sin, cos, relu, rows of softmax.
  *
  * A processor looks ahead some hundred instructions, which is less than the chain of one exponential, so a chain
  * is cut into passes over blocks that stay in the first-level cache. Each element's bits follow from that element
  * alone: where a whole block allows a shorter way, the shorter way is what each of its elements would take among
- * others too. Stated errors, in units in the last place, proven by tests/test_accuracy.py: exp 1,
- * tanh 1.1, erf and sigmoid 1.5, gelu 6 (near -2 PyTorch's has 38, and beyond -6 no digit). */
+ * others too. Errors in units in the last place, proven by tests/test_accuracy.py: sin and cos 0.6, exp and tanh 1,
+ * erf 1.1, sigmoid 2, silu 2.4, gelu 4.7 (near -2 PyTorch's has 38, and beyond -6 no digit). */
 #include "transcendental.h"
 
 #include <stdint.h>
@@ -23,6 +23,18 @@ enum { PART = 256 };
 const float exp_down_limit = -88;
 
 static _Alignas(16) float part[3][PART];
+static _Alignas(16) double wide[PART];
+
+/* y = wide, four at a time, as n may be rounded up to. */
+static NOINLINE void narrow(float *y, size_t n) {
+  typedef float f32x2 __attribute__((vector_size(8)));
+  const f32x2 none = {0, 0};
+  for (size_t i = 0; i < n; i += 4) {
+    f32x4 low = SIMD_SHUFFLE(__builtin_convertvector(f64x2_load(wide + i), f32x2), none, 0, 1, 2, 3);
+    f32x4 high = SIMD_SHUFFLE(__builtin_convertvector(f64x2_load(wide + i + 2), f32x2), none, 0, 1, 2, 3);
+    f32x4_store(y + i, SIMD_SHUFFLE(low, high, 0, 1, 4, 5));
+  }
+}
 
 /* The elements of a block that begins at `at`; a multiple of LANES. */
 static size_t part_size(size_t at, size_t n) { return n - at < PART ? n - at : PART; }
@@ -55,8 +67,18 @@ static NOINLINE void reduce(const float *x, size_t n, const float *limit) {
   }
 }
 
-/* Whether all of a block are within [-limit, limit]. */
-static NOINLINE bool all_within(const float *x, size_t n, float limit) {
+/* x with its sign turned where `whole`, which ends in the bits of an integer, is odd. */
+static inline double flip_if_odd(double x, double whole) {
+  uint64_t bits, odd;
+  memcpy(&bits, &x, sizeof bits);
+  memcpy(&odd, &whole, sizeof odd);
+  bits += odd << 63;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* Whether all are within [-limit, limit]. */
+static inline bool all_within(const float *x, size_t n, float limit) {
   int32_t most = 0;
   EACH(n) {
     int32_t size = f32_to_bits(x[i]) & INT32_MAX;
@@ -96,25 +118,115 @@ void value_exp_f32(char *const *p, size_t n, const double *k) {
   }
 }
 
-/* --- sigmoid: 1 / (1 + exp(-x)), above and below 2^-24, so that what is subnormal comes from the division --- */
+/* --- sigmoid: 1 / (1 + e), e = exp(-z), and what is made of it --- */
 
-void value_sigmoid_f32(char *const *p, size_t n, const double *k) {
-  static const float limit[4] = {-104.5f, 70, TO_INTEGER(-24), -1};
-  const float one = 5.96046448e-8f;
+/* By this the sum is scaled, so that what is subnormal comes from a division. Beyond the limits sigmoid is 1 or 0. */
+enum { BELOW = 30 };
+#define SCALE 9.31322575e-10f
+static const volatile float logistic_limit[2] = {-108.8f, 40};
+
+/* parts: z + k log 2, and k - BELOW in the low bits as the exponent of a float. */
+static inline void reduce_logistic(float z, size_t i, float low, float high) {
+  const float to_integer = TO_INTEGER(-BELOW);
+  float v = z < low ? low : z;
+  v = high < v ? high : v;
+  float shifted = to_integer - v * 1.44269504f, whole = shifted - to_integer;
+  part[0][i] = (v + whole * 0.693145752f) + whole * 1.42860677e-6f;
+  part[1][i] = shifted;
+}
+
+/* As tanh(r / 2) = q / p for |r| <= log(2) / 2, e = 2^k n / m with n = p - q, m = p + q costs no division of its own. p is
+ * such that m and n stay just below a power of 2, where rounding is finest; n is had from m, so that both lose the same. */
+static inline float sigmoid_part(size_t i) {
+  float r = part[0][i], square = r * r, p = 106.5f + 10.65f * square, q = r * (53.25f + 0.8875f * square), m = p + q;
+  float scaled = m * SCALE;
+  return scaled / (scaled + (m - (q + q)) * power_of(part[1][i]));
+}
+
+/* v / (1 + e); for v < cut 0, or NaN for infinity. Neither the numerator nor the quotient may be subnormal. */
+static inline float ratio_part(size_t i, float v, float cut) {
+  float power = power_of(part[1][i]), sum = power + (power * expm1_of_rest(-part[0][i]) + SCALE), one = v < cut ? 0 : SCALE;
+  bool far = magnitude(v) > 1e-18f;
+  return one * (far ? v : 1) / sum * (far ? 1 : v);
+}
+
+/* A loop over blocks: z, made of x as v, is reduced, then VALUE is made. */
+#define LOGISTIC(name, operand, Z, VALUE)                                                               \
+  void name(char *const *p, size_t n, const double *k) {                                                \
+    const float low = logistic_limit[0], high = logistic_limit[1];                                      \
+    float *y = (float *)(void *)p[0];                                                                   \
+    const float *x = (const float *)(const void *)p[operand], *g = (const float *)(const void *)p[1];   \
+    (void)k, (void)g;                                                                                   \
+    for (size_t at = 0, m; at < n; at += m, x += m, y += m, g += m) {                                   \
+      m = part_size(at, n);                                                                             \
+      EACH(m) {                                                                                         \
+        float v = x[i];                                                                                 \
+        reduce_logistic(Z, i, low, high);                                                               \
+      }                                                                                                 \
+      EACH(m) {                                                                                         \
+        float v = x[i];                                                                                 \
+        (void)v;                                                                                        \
+        y[i] = VALUE;                                                                                   \
+      }                                                                                                 \
+    }                                                                                                   \
+  }
+
+/* What gelu by tanh has the sigmoid of, x (1 + tanh t) / 2 being x sigmoid(2 t), and x times its derivative. */
+#define GELU_Z(v) ((v) * (1.59576912f + 0.0713548163f * ((v) * (v))))
+#define GELU_Z_SLOPE(v) ((v) * (1.59576912f + 0.214064449f * ((v) * (v))))
+/* (x sigmoid(z))' = s + s (1 - s) x z' */
+static inline float slope(float s, float rest) { return s + s * ((1 - s) * rest); }
+
+LOGISTIC(value_sigmoid_f32, 1, v, sigmoid_part(i))
+LOGISTIC(value_silu_f32, 1, v, ratio_part(i, v, -108.8f))
+LOGISTIC(value_gelu_tanh_f32, 1, GELU_Z(v), ratio_part(i, v, -11.5f))
+LOGISTIC(grad_silu_f32, 2, v, g[i] * slope(sigmoid_part(i), v))
+LOGISTIC(grad_gelu_tanh_f32, 2, GELU_Z(v), g[i] * slope(sigmoid_part(i), GELU_Z_SLOPE(v)))
+
+/* --- softplus, log sigmoid: max(z, 0) + log(1 + e), e = exp(-|z|) with what rounding it and the sum lost --- */
+
+/* part[0] = log(1 + exp(-|factor x|)) */
+static NOINLINE void soft_part(const float *x, size_t n, float factor) {
+  static const float limit[4] = {-104.5f, 0, 12582912.0f, 1};
+  EACH(n) part[2][i] = -magnitude(x[i] * factor);
+  reduce(part[2], n, limit);
+  EACH(n) {
+    int32_t whole = f32_to_bits(part[1][i]) - 0x4b400000, half = whole >> 1;
+    float some = bits_to_f32((half + 127) * 8388608), rest = bits_to_f32((whole - half + 127) * 8388608);
+    float more = expm1_part(i), sum = 1 + more, e = sum * some * rest, u = 1 + e;
+    part[0][i] = u;
+    part[1][i] = (e - (u - 1)) + (more - (sum - 1)) * some * rest;
+  }
+  EACH(n) part[0][i] = log_sum_f32(part[0][i], part[1][i]);
+}
+
+/* k: beta, and above what factor x the result is x. */
+void value_softplus_f32(char *const *p, size_t n, const double *k) {
+  const float factor = (float)k[0], threshold = (float)k[1];
   float *y = (float *)(void *)p[0];
   const float *x = (const float *)(const void *)p[1];
-  (void)k;
-  for (size_t at = 0, m; at < n; at += m) {
+  for (size_t at = 0, m; at < n; at += m, x += m, y += m) {
     m = part_size(at, n);
-    reduce(x + at, m, limit);
+    soft_part(x, m, factor);
     EACH(m) {
-      float power = power_of(part[1][i]);
-      y[at + i] = one / (power + (power * expm1_part(i) + one));
+      float v = x[i], z = v * factor, soft = (relu_f32(z) + part[0][i]) / factor;
+      y[i] = z > threshold ? v : soft;
     }
   }
 }
 
-/* --- tanh: a polynomial up to 0.68, 1 - 2 / (exp(2 |x|) + 1) beyond --- */
+void value_logsigmoid_f32(char *const *p, size_t n, const double *k) {
+  float *y = (float *)(void *)p[0];
+  const float *x = (const float *)(const void *)p[1];
+  (void)k;
+  for (size_t at = 0, m; at < n; at += m, x += m, y += m) {
+    m = part_size(at, n);
+    soft_part(x, m, 1);
+    EACH(m) y[i] = -relu_f32(-x[i]) - part[0][i];
+  }
+}
+
+/* --- tanh: a polynomial up to 0.9, 1 - 2 / (exp(2 |x|) + 1) beyond --- */
 
 void value_tanh_f32(char *const *p, size_t n, const double *k) {
   static const float limit[4] = {0, 10.5f, TO_INTEGER(0), 2};
@@ -128,13 +240,16 @@ void value_tanh_f32(char *const *p, size_t n, const double *k) {
     EACH(m) {
       float power = power_of(part[1][i]), above = (power + 1) + power * expm1_part(i);
       float v = magnitude(x[i]), z = v * v, square = z * z;
-      float q = (0.133330252f * z - 0.333333259f) + square * ((0.0215915493f * z - 0.0539254054f) + square * (0.00192808331f * z - 0.00792572685f));
-      y[i] = copysign_f32(v > 0.68f ? 1 - 2 / above : v + v * z * q, x[i]);
+      float high = ((0.00252761273f * z - 0.0082083717f) - 0.000434485526f * square) * square + (0.0216355864f * z - 0.0539223589f);
+      float q = (high * z + 0.133329004f) * z - 0.333333194f;
+      y[i] = copysign_f32(v > 0.9f ? 1 - 2 / above : v + v * z * q, x[i]);
     }
   }
 }
 
-/* --- erf: a polynomial up to 1, 1 - exp(a polynomial that is log erfc) up to 4, where it is 1 --- */
+/* --- erf: a polynomial up to ERF_NEAR, 1 - exp(a polynomial that is log erfc) up to 4, where it is 1 --- */
+
+#define ERF_NEAR 1.01f
 
 void value_erf_f32(char *const *p, size_t n, const double *k) {
   static const float limit[4] = {-18, 0, TO_INTEGER(0), 1};
@@ -145,17 +260,19 @@ void value_erf_f32(char *const *p, size_t n, const double *k) {
     m = part_size(at, n);
     EACH(m) {
       float v = magnitude(x[i]), u = v > 4 ? 4.00000048f : v, square = u * u;
-      float high = (0.000185574191f * u - 0.00293960903f) * u + 0.0218053251f;
-      part[2][i] = ((high * u - 0.103037382f) * square + (-0.638225662f * u - 1.12704005f)) * u - 0.000353717325f;
+      float high = (0.000211143953f * u - 0.00319129229f) * u + 0.0228131972f;
+      part[2][i] = ((high * u - 0.105140544f) * square + (-0.635811746f * u - 1.12848628f)) * u;
     }
     reduce(part[2], m, limit);
-    EACH(m) part[0][i] = 1 - (expm1_part(i) + 1) * power_of(part[1][i]);
     EACH(m) {
-      float v = x[i], z = v * v, square = z * z;
-      float low = (-0.0268635839f * z + 0.112837498f) * square + (-0.376126363f * z + 0.128379167f);
-      float high = (-8.44764909e-6f * z + 0.000108080215f) * square + (-0.000841651467f * z + 0.00521609446f);
-      float small = v + v * (high * (square * square) + low);
-      y[i] = magnitude(v) > 1.0f ? copysign_f32(part[0][i], v) : small;
+      float power = power_of(part[1][i]);
+      part[0][i] = (1 - power) - power * expm1_part(i);
+    }
+    EACH(m) {
+      float v = x[i], z = v * v - 0.5f;
+      float high = (7.85052252e-5f * z - 0.000565581373f) * (z * z) + (0.00348018087f * z - 0.018283302f);
+      float small = v + v * (((high * z + 0.0794100091f) * z - 0.281072199f) * z - 0.0345312618f);
+      y[i] = magnitude(v) > ERF_NEAR ? copysign_f32(part[0][i], v) : small;
     }
   }
 }
@@ -180,8 +297,8 @@ static inline float up_to_far(float t) {
   return bits_to_f32(bits < most ? bits : most);
 }
 
-/* part[0] = 2^24 exp(-x^2 / 2). The square is taken of a head whose square is exact and of the rest. */
-static NOINLINE void gauss(const float *x, size_t n) {
+/* exp(-x^2 / 2): r and k as `reduce` leaves them. The square is taken of a head whose square is exact and of the rest. */
+static NOINLINE void reduce_gauss(const float *x, size_t n) {
   const float to_integer = TO_INTEGER(24);
   EACH(n) {
     float t = up_to_far(magnitude(x[i])), head = bits_to_f32(f32_to_bits(t) & -4096), rest = (t - head) * (t + head);
@@ -189,7 +306,6 @@ static NOINLINE void gauss(const float *x, size_t n) {
     part[0][i] = -0.5f * ((square + whole * 1.38629150f) + (whole * 2.85721354e-6f + rest));
     part[1][i] = shifted;
   }
-  EACH(n) part[0][i] = (expm1_part(i) + 1) * power_of(part[1][i]);
 }
 
 /* Phi(-t) exp(t^2 / 2), the numerator and the denominator. */
@@ -201,12 +317,15 @@ static inline float tail_below(float t, float square) {
   return high * square + (1.67323664f * t + 1);
 }
 
-static void gelu_far(float *y, const float *x, size_t n) {
-  gauss(x, n);
+/* The power times a polynomial in 1 / |x| that is |x| Phi(-|x|) exp(x^2 / 2) for |x| > 2. */
+static NOINLINE void gelu_far(float *y, const float *x, size_t n) {
+  reduce_gauss(x, n);
   EACH(n) {
-    float v = x[i], t = up_to_far(magnitude(v)), square = t * t;
-    float tail = t * part[0][i] * tail_above(t, square) / tail_below(t, square);
-    y[i] = relu_f32(v) - tail * 5.96046448e-8f;
+    float v = x[i], u = 1 / up_to_far(magnitude(v)), square = u * u;
+    float high = (0.655124009f * u - 3.05534434f) * square + (5.50501442f * u - 5.09542418f);
+    float low = (2.38783097f * u - 0.167426899f) * u - 0.384836167f;
+    float above = ((high * square * u + low) * u - 0.000651969109f) * u + 0.398954898f;
+    y[i] = relu_f32(v) - (above + above * expm1_part(i)) * power_of(part[1][i]) * 5.96046448e-8f;
   }
 }
 
@@ -235,14 +354,56 @@ void grad_gelu_erf_f32(char *const *p, size_t n, const double *k) {
   (void)k;
   for (size_t at = 0, m; at < n; at += m, x += m, y += m, g += m) {
     m = part_size(at, n);
-    gauss(x, m);
+    reduce_gauss(x, m);
+    EACH(m) part[0][i] = (expm1_part(i) + 1) * power_of(part[1][i]) * 5.96046448e-8f;
     EACH(m) {
-      float v = x[i], t = up_to_far(magnitude(v)), square = t * t, e = part[0][i] * 5.96046448e-8f;
+      float v = x[i], t = up_to_far(magnitude(v)), square = t * t, e = part[0][i];
       float q = e * tail_above(t, square) / tail_below(t, square);
       y[i] = g[i] * ((v < 0 ? q : 1 - q) + v * (e * 0.398942280f));
     }
   }
 }
+
+/* --- sin, cos: (-1)^k sin(x - (k - half) pi), in double, where nothing is lost up to WAVE_FAR --- */
+
+#define WAVE_FAR 1048576.0f
+
+static NOINLINE void wave(float *y, const float *x, size_t n, double half) {
+  const double to_integer = 6755399441055744.0;
+  VECTOR_LOOP for (size_t i = 0; i < n; i++) {
+    double v = (double)x[i], shifted = (v * 0.31830988618379067 + half) + to_integer, whole = (shifted - to_integer) - half;
+    double r = (v - whole * 3.141592653468251228333) - whole * 1.2154201013012385203e-10, z = r * r;
+    double q = ((-2.3909484881421009e-8 * z + 2.7526633205780076e-6) * z - 0.00019840894402839792) * z + 0.0083333313259610812;
+    wide[i] = flip_if_odd(r * ((q * z - 0.16666666631792487) * z + 1), shifted);
+  }
+  narrow(y, n);
+}
+
+/* y = factor g sin or cos of x, if there is a g. */
+static void waves(char *const *p, size_t n, double half, const float *x, float factor) {
+  float *y = (float *)(void *)p[0];
+  const float *g = (const float *)(const void *)p[1];
+  bool times_g = x != g;
+  for (size_t at = 0, m; at < n; at += m, x += m, y += m, g += m) {
+    m = part_size(at, n);
+    bool near = all_within(x, m, WAVE_FAR);
+    if (!near) memcpy(part[1], x, m * sizeof *x);
+    wave(times_g ? part[0] : y, x, m, half);
+    for (size_t i = 0; !near && i < m; i++)
+      if (!(magnitude(part[1][i]) <= WAVE_FAR)) (times_g ? part[0] : y)[i] = half == 0 ? sinf(part[1][i]) : cosf(part[1][i]);
+    if (times_g) EACH(m) y[i] = g[i] * (part[0][i] * factor);
+  }
+}
+
+#define WAVE(name, half, operand, factor)                                                        \
+  void name(char *const *p, size_t n, const double *k) {                                         \
+    (void)k;                                                                                     \
+    waves(p, n, half, (const float *)(const void *)p[operand], factor);                          \
+  }
+WAVE(value_sin_f32, 0, 1, 1)
+WAVE(value_cos_f32, 0.5, 1, 1)
+WAVE(grad_sin_f32, 0.5, 2, 1)
+WAVE(grad_cos_f32, 0, 2, -1)
 
 /* --- rows of softmax and its kin: exp(x - shift), no x above shift --- */
 

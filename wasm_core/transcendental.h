@@ -4,13 +4,25 @@
 
 #include <stddef.h>
 
-void value_relu_f32(char *const *p, size_t n, const double *k);
-void value_exp_f32(char *const *p, size_t n, const double *k);
-void value_sigmoid_f32(char *const *p, size_t n, const double *k);
-void value_tanh_f32(char *const *p, size_t n, const double *k);
-void value_erf_f32(char *const *p, size_t n, const double *k);
-void value_gelu_erf_f32(char *const *p, size_t n, const double *k);
-void grad_gelu_erf_f32(char *const *p, size_t n, const double *k);
+#define OWN_LOOP(name) void name(char *const *p, size_t n, const double *k);
+OWN_LOOP(value_relu_f32)
+OWN_LOOP(value_exp_f32)
+OWN_LOOP(value_sigmoid_f32)
+OWN_LOOP(value_tanh_f32)
+OWN_LOOP(value_erf_f32)
+OWN_LOOP(value_sin_f32)
+OWN_LOOP(value_cos_f32)
+OWN_LOOP(value_silu_f32)
+OWN_LOOP(value_softplus_f32)
+OWN_LOOP(value_logsigmoid_f32)
+OWN_LOOP(value_gelu_erf_f32)
+OWN_LOOP(value_gelu_tanh_f32)
+OWN_LOOP(grad_sin_f32)
+OWN_LOOP(grad_cos_f32)
+OWN_LOOP(grad_silu_f32)
+OWN_LOOP(grad_gelu_erf_f32)
+OWN_LOOP(grad_gelu_tanh_f32)
+#undef OWN_LOOP
 
 /* Rows, of any length. y = exp(x - shift), where no x is above shift, and the sum of them; y may be NULL. On the way, the
  * largest of the row `next`, as max_row_f32 has it. */
