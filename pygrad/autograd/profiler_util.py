@@ -261,7 +261,7 @@ class EventList(list[Any]):
     >>> [(average.key, average.count) for average in events.key_averages()]
     [('a', 2)]
     >>> events.self_cpu_time_total
-    4.0
+    4
     """
 
     def __init__(self, events: Iterable[Any] = (), **options: Any) -> None:
