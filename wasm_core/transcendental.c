@@ -229,14 +229,20 @@ void value_logsigmoid_f32(char *const *p, size_t n, const double *k) {
 /* --- tanh: a polynomial up to 0.9, 1 - 2 / (exp(2 |x|) + 1) beyond --- */
 
 void value_tanh_f32(char *const *p, size_t n, const double *k) {
-  static const float limit[4] = {0, 10.5f, TO_INTEGER(0), 2};
+  static const volatile float limit = 21;
+  const float high_limit = limit, to_integer = TO_INTEGER(0);
   const float *x = (const float *)(const void *)p[1];
   float *y = (float *)(void *)p[0];
   (void)k;
   for (size_t at = 0, m; at < n; at += m, x += m, y += m) {
     m = part_size(at, n);
-    EACH(m) part[2][i] = magnitude(x[i]);
-    reduce(part[2], m, limit);
+    EACH(m) {
+      float v = magnitude(x[i]) * 2;
+      v = high_limit < v ? high_limit : v;
+      float shifted = v * 1.44269504f + to_integer, whole = shifted - to_integer;
+      part[0][i] = (v - whole * 0.693145752f) - whole * 1.42860677e-6f;
+      part[1][i] = shifted;
+    }
     EACH(m) {
       float power = power_of(part[1][i]), above = (power + 1) + power * expm1_part(i);
       float v = magnitude(x[i]), z = v * v, square = z * z;
