@@ -41,7 +41,7 @@ torch.device("cuda:-1") torch.device("cuda:01") torch.device("cuda:") torch.devi
 torch.device("cuda:x") torch.device("cuda:1",1) torch.device("") torch.device("CPU")
 torch.device("foo") torch.device() torch.device(1.5) torch.device(None) torch.device(0,1)
 torch.device("cuda","x") torch.device(torch.device("cuda"),2)
-torch.device("cuda:0")==torch.device("cuda",0) torch.device("cpu").__enter__()
+torch.device("cuda:0")==torch.device("cuda",0)
 torch.ones(2,device="cuda") torch.ones(2,device="cuda:0") torch.ones(2,device=0)
 torch.ones(2,device="xpu") torch.randn(5,requires_grad=True,device="cuda")
 torch.tensor([1.],device="cuda") torch.tensor([1.],device=torch.device("cuda"))
@@ -101,3 +101,11 @@ def test_no_warning_without_a_device() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pygrad.autograd.profiler.profile()
+
+
+def test_device_as_a_scope() -> None:
+    def script(t: Any) -> Any:
+        with t.device("cpu") as device:
+            return [device, t.ones(2).device, t.ones(2)]
+
+    both(script)
