@@ -224,6 +224,7 @@ def stub(letter: str) -> str:
     if letter == "n":
         for name in _functional.__all__:
             lines.append(f"from pygrad.nn._functional import {name} as {name}")
+        lines.append("from pygrad.nn._ctc import ctc_loss as ctc_loss")
         for name in _sampling.__all__:
             lines.append(f"from pygrad.nn._sampling import {name} as {name}")
     if letter == "l":

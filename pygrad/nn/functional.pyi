@@ -12,6 +12,7 @@ Number: TypeAlias = builtins.int | builtins.float | builtins.bool
 
 from pygrad.nn._functional import gumbel_softmax as gumbel_softmax
 from pygrad.nn._functional import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
+from pygrad.nn._ctc import ctc_loss as ctc_loss
 from pygrad.nn._sampling import affine_grid as affine_grid
 from pygrad.nn._sampling import grid_sample as grid_sample
 def adaptive_avg_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int]) -> Tensor: ...

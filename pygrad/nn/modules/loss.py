@@ -18,6 +18,7 @@ from pygrad.nn.modules.module import Module
 __all__ = [
     "BCELoss",
     "BCEWithLogitsLoss",
+    "CTCLoss",
     "CosineEmbeddingLoss",
     "CrossEntropyLoss",
     "GaussianNLLLoss",
@@ -509,3 +510,43 @@ class MultiLabelMarginLoss(_Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class CTCLoss(_Loss):
+    """Minus the log probability of labellings over all their alignments (Graves, 2006).
+
+    Args:
+        blank: the class of no label.
+        reduction: "mean" (of each loss over its target's length), "sum" or "none".
+        zero_infinity: zero for a target that is too long for its input, not infinity.
+
+    Shape: log probabilities (T, N, C) or (T, C), targets (N, S) or all in one row, lengths (N)
+        and (N).
+
+    Example:
+        >>> import pygrad
+        >>> even, lengths = pygrad.zeros(3, 1, 2).log_softmax(2), pygrad.tensor([3])
+        >>> loss = pygrad.nn.CTCLoss()(even, pygrad.tensor([[1]]), lengths, pygrad.tensor([1]))
+        >>> round(loss.exp().item(), 4)
+        1.3333
+    """
+
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
+        super().__init__(reduction=reduction)
+        self.blank = blank
+        self.zero_infinity = zero_infinity
+
+    def forward(
+        self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor
+    ) -> Tensor:
+        return F.ctc_loss(
+            log_probs,
+            targets,
+            input_lengths,
+            target_lengths,
+            self.blank,
+            self.reduction,
+            self.zero_infinity,
+        )

@@ -1,0 +1,59 @@
+"""CTC loss: values, and gradients as PyTorch gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from oracle import both
+
+
+def loss_of(t: Any, inputs: Any, lengths: Any, options: Any, row: bool, normal: bool) -> Any:
+    rng = np.random.default_rng(0)
+    x = t.from_numpy(rng.normal(size=(8, 3, 5))).requires_grad_()
+    targets = t.from_numpy(rng.integers(1, 5, (3, 4)))
+    if row:
+        targets = t.cat([each[:k] for each, k in zip(targets, lengths, strict=True)])
+    given = x.log_softmax(2) if normal else x
+    loss = t.nn.CTCLoss(**options)(given, targets, t.tensor(inputs), t.tensor(lengths))
+    (loss**2).sum().backward()
+    return repr(t.nn.CTCLoss(**options)), loss, x.grad
+
+
+@pytest.mark.parametrize("inputs", [[8, 8, 8], [8, 6, 5]])
+@pytest.mark.parametrize("lengths", [[4, 3, 2], [4, 0, 1]])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("row", [False, True])
+@pytest.mark.parametrize("normal", [False, True])
+def test_loss(inputs: Any, lengths: Any, reduction: str, row: bool, normal: bool) -> None:
+    options = {"reduction": reduction}
+    both(lambda t: loss_of(t, inputs, lengths, options, row, normal), rtol=1e-9, atol=1e-12)
+
+
+def test_target_that_is_too_long() -> None:
+    options = {"reduction": "none", "zero_infinity": True}
+    both(lambda t: loss_of(t, [3, 8, 8], [4, 2, 2], options, False, True), rtol=1e-9, atol=1e-12)
+    both(
+        lambda t: t.nn.functional.ctc_loss(
+            t.zeros(2, 1, 3).log_softmax(2), t.tensor([[1, 1, 2]]), (2,), (3,)
+        )
+    )
+
+
+def test_one_sample() -> None:
+    def script(t: Any) -> Any:
+        x = t.arange(12.0, dtype=t.float64).reshape(4, 3).sin().log_softmax(1)
+        return t.nn.functional.ctc_loss(
+            x, t.tensor([2, 1]), t.tensor(4), t.tensor(2), blank=0, reduction="none"
+        )
+
+    both(script)
+
+
+def test_unknown_reduction() -> None:
+    both(
+        lambda t: t.nn.functional.ctc_loss(
+            t.zeros(2, 1, 3), t.tensor([[1]]), (2,), (1,), reduction="x"
+        )
+    )
