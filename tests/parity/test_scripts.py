@@ -139,3 +139,23 @@ def test_autocast_that_would_change_dtypes_is_refused() -> None:
         warnings.simplefilter("error")
         with pytest.raises(NotImplementedError, match="bfloat16"):
             pygrad.autocast("cpu")
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("drop_last", [True, False])
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_shares_of_a_dataset(shuffle: bool, drop_last: bool, count: int) -> None:
+    def script(t: Any) -> Any:
+        kind = t.utils.data.DistributedSampler
+        shares = [kind(range(5), count, rank, shuffle, 3, drop_last) for rank in range(count)]
+        first = [list(share) for share in shares]
+        for share in shares:
+            share.set_epoch(1)
+        return first, [list(share) for share in shares], [len(share) for share in shares]
+
+    both(script)
+
+
+def test_shares_without_a_process_group() -> None:
+    both(lambda t: t.utils.data.DistributedSampler(range(5), 2))
+    both(lambda t: t.utils.data.DistributedSampler(range(5), 2, 2))

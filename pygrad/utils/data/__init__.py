@@ -27,6 +27,7 @@ from pygrad.utils.data.dataset import (
     TensorDataset,
     random_split,
 )
+from pygrad.utils.data.distributed import DistributedSampler
 from pygrad.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -42,6 +43,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",

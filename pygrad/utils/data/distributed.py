@@ -1,0 +1,83 @@
+"""`DistributedSampler`: each of several processes gets its share of a dataset."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pygrad
+from pygrad.utils.data.sampler import Sampler
+
+__all__ = ["DistributedSampler"]
+
+
+class DistributedSampler(Sampler[int]):
+    """The indices of one of several processes, who all shuffle alike.
+
+    Args:
+        dataset: what is sampled from.
+        num_replicas: how many processes there are; must be given, as there is no process group.
+        rank: which of them this is; likewise.
+        shuffle: in an order that `seed` and the epoch decide.
+        seed: the same in all processes.
+        drop_last: leave out the rest that does not divide; else repeat the first indices.
+
+    Raises:
+        ValueError: no number of processes or no rank, or a rank that is none of them.
+
+    Example:
+        >>> from pygrad.utils.data.distributed import DistributedSampler
+        >>> list(DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
+        [1, 3, 0]
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if num_replicas is None or rank is None:
+            raise ValueError(
+                "Default process group has not been initialized, please make sure to call "
+                "init_process_group."
+            )
+        if rank >= num_replicas or rank < 0:
+            raise ValueError(
+                f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
+            )
+        self.dataset = dataset
+        self.num_replicas = num_replicas
+        self.rank = rank
+        self.epoch = 0
+        self.drop_last = drop_last
+        count = len(dataset)
+        if drop_last and count % num_replicas:
+            self.num_samples = math.ceil((count - num_replicas) / num_replicas)
+        else:
+            self.num_samples = math.ceil(count / num_replicas)
+        self.total_size = self.num_samples * num_replicas
+        self.shuffle = shuffle
+        self.seed = seed
+
+    def __iter__(self) -> Iterator[int]:
+        indices = list(range(len(self.dataset)))
+        if self.shuffle:
+            generator = pygrad.Generator()
+            generator.manual_seed(self.seed + self.epoch)
+            indices = pygrad.randperm(len(indices), generator=generator).tolist()
+        if not self.drop_last:
+            times = math.ceil(self.total_size / max(len(indices), 1))
+            indices = indices * times
+        return iter(indices[: self.total_size][self.rank :: self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Shuffle otherwise from here on."""
+        self.epoch = epoch
