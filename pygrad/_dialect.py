@@ -17,7 +17,8 @@ DIALECT: Final = "pygrad.torch"
 class _Alias(Loader):
     """Loads ``pygrad.torch.x`` by giving out ``pygrad.x``, which stays as it was."""
 
-    def __init__(self, original: ModuleType) -> None:
+    def __init__(self, name: str, original: ModuleType) -> None:
+        self._name = name
         self._original = original
         self._spec = original.__spec__
 
@@ -28,6 +29,7 @@ class _Alias(Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Puts back what the import system wrote over."""
         module.__spec__ = self._spec
+        _keep_functions(self._name, module)
 
 
 class _Finder(MetaPathFinder):
@@ -46,7 +48,7 @@ class _Finder(MetaPathFinder):
             if error.name != name:
                 raise
             return None
-        return ModuleSpec(fullname, _Alias(original), is_package=hasattr(original, "__path__"))
+        return ModuleSpec(fullname, _Alias(fullname, original), is_package=hasattr(original, "__path__"))
 
 
 def _has_file(fullname: str, path: Sequence[str] | None) -> bool:
@@ -59,6 +61,16 @@ def _has_file(fullname: str, path: Sequence[str] | None) -> bool:
 def original_name(name: str) -> str:
     """``pygrad.x`` of ``pygrad.torch.x``."""
     return ORIGINAL + name[len(DIALECT) :]
+
+
+def _keep_functions(package: str, original: ModuleType) -> None:
+    """Where a function has the name of its module, an import must not put the module in its place:
+    so it is imported already.
+    """
+    for name in [n for n in sys.modules if n.rpartition(".")[0] == original.__name__]:
+        short = name.rpartition(".")[2]
+        if not isinstance(getattr(original, short, None), ModuleType):
+            sys.modules[f"{package}.{short}"] = sys.modules[name]
 
 
 def forward(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -77,11 +89,7 @@ def forward(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
             return importlib.import_module(f"{package}.{name}")
         return found
 
-    for name in [n for n in sys.modules if n.rpartition(".")[0] == original.__name__]:
-        short = name.rpartition(".")[2]
-        if not isinstance(getattr(original, short, None), ModuleType):
-            # A function of its module's name: an import must not put the module in its place.
-            sys.modules[f"{package}.{short}"] = sys.modules[name]
+    _keep_functions(package, original)
 
     def names() -> list[str]:
         return sorted({*dir(original), *vars(sys.modules[package])} - {"torch"})

@@ -28,8 +28,11 @@ def dialect(name: str) -> str:
 def test_submodule_is_the_module_of_pygrad(name: str) -> None:
     original = importlib.import_module(name)
     spec = original.__spec__
+    package, _, short = name.rpartition(".")
+    shown = getattr(sys.modules[package], short)
     alias = importlib.import_module(dialect(name))
     assert alias is original is sys.modules[name]
+    assert getattr(sys.modules[package], short) is shown  # a function, perhaps, of that name
     assert (alias.__name__, alias.__spec__) == (name, spec)
 
 

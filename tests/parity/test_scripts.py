@@ -74,7 +74,11 @@ def test_expression(name: str) -> None:
     both(EXPRESSIONS[name])
 
 
-@pytest.mark.parametrize("place", [lambda storage, _: storage, {"cuda:0": "cpu"}, "cpu"], ids=str)
+@pytest.mark.parametrize(
+    "place",
+    [lambda storage, _: storage, {"cuda:0": "cpu"}, "cpu"],
+    ids=["function", "mapping", "name"],
+)
 def test_place_to_load_to(place: Any) -> None:
     def script(t: Any) -> Any:
         file = io.BytesIO()
