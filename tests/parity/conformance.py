@@ -24,7 +24,6 @@ sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent)]
 import numpy as np  # noqa: E402
 import sweep  # noqa: E402
 import torch  # noqa: E402
-from sampling import FLOATS  # noqa: E402
 
 TARGET = HERE.parents[1] / "web" / "conformance.json"
 DIGITS = {"forward": 7, "in-place": 7, "view": 7, "backward": 6, "second order": 5}
@@ -45,14 +44,6 @@ def _apart(reason: str, modes: str, names: str, dtypes: tuple[str, ...] = ()) ->
 
 
 APART = {
-    **_apart(
-        "PyTorch keeps a history, of zeros or of what was overwritten",
-        "in-place",
-        "eq ne lt le gt ge not_equal less less_equal greater greater_equal"
-        " logical_and logical_or logical_xor logical_not",
-        FLOATS,
-    ),
-    **_apart("PyTorch refuses a dtype, although it has the result", "in-place", "cumsum cumprod"),
     **_apart("another error of the two that are due", "view", "nn.functional.batch_norm"),
     **_apart("another error of the two that are due", "view", "native_batch_norm batch_norm"),
     **_apart("another error of the two that are due", "in-place", "addmm baddbmm", ("bool",)),
