@@ -48,7 +48,9 @@ class _Finder(MetaPathFinder):
             if error.name != name:
                 raise
             return None
-        return ModuleSpec(fullname, _Alias(fullname, original), is_package=hasattr(original, "__path__"))
+        return ModuleSpec(
+            fullname, _Alias(fullname, original), is_package=hasattr(original, "__path__")
+        )
 
 
 def _has_file(fullname: str, path: Sequence[str] | None) -> bool:
