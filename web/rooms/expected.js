@@ -57,7 +57,7 @@ function sameLeaf(leaf, wanted, mode) {
 
 /** So many elements the file has in full; of more than that these many and a weighted sum of all. */
 const MOST = 8;
-const SHOWN = 5;
+const SHOWN = 3;
 const place = (i, length) => Math.floor((i * (length - 1)) / (SHOWN - 1));
 const weight = (i) => 1 + ((7 * i) % 11);
 
