@@ -402,6 +402,7 @@ def enter() -> bytes | None:
         if not owner.busy:
             owner.busy = True
             if owner.ident != me:
+                owner.ident = me  # before any call: a finalizer that runs in one must not wait
                 own(me)
                 on_new_owner()
             return None

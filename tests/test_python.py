@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import pygrad
+from pygrad import _engine
 
 
 def python(code: str, **environment: str) -> str:
@@ -368,6 +369,21 @@ def test_threads_and_finalizers_in_the_middle_of_a_call() -> None:
         gc.set_threshold(*threshold)
         sys.setswitchinterval(interval)
     assert not wrong
+
+
+def test_finalizer_may_call_while_the_engine_changes_hands(monkeypatch: Any) -> None:
+    x, seen = pygrad.ones(2), []
+
+    def own(ident: int, own: Any = _engine.own) -> None:
+        seen.append((x + 1).sum().item())  # as one does that a garbage collection runs here
+        own(ident)
+
+    monkeypatch.setattr(_engine, "own", own)
+    worker = threading.Thread(target=lambda: seen.append((x * 2).sum().item()), daemon=True)
+    worker.start()
+    worker.join(20)
+    assert not worker.is_alive()
+    assert seen[:2] == [4.0, 4.0]
 
 
 def test_tensor_may_die_in_another_thread() -> None:
