@@ -7,7 +7,7 @@ something else, which is not offered, and are refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import pygrad
@@ -16,6 +16,7 @@ from pygrad._tensor import Tensor
 from pygrad.optim.optimizer import Closure, Group, Optimizer
 
 Arguments: TypeAlias = tuple[list[Any], dict[str, Any]]
+State: TypeAlias = dict[str, Any]
 
 
 class BuiltinOptimizer(Optimizer):
@@ -65,6 +66,19 @@ class BuiltinOptimizer(Optimizer):
 
     def _update(self, group: Group) -> None:
         raise NotImplementedError
+
+    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
+        """Fills the state of a parameter that takes its first step."""
+
+    def _stepping(self, group: Group) -> Iterator[tuple[Tensor, Tensor, State]]:
+        """Each parameter that has a gradient, the gradient, and its state with the step counted."""
+        for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
+            own = self.state[parameter]
+            if not own:
+                own["step"] = new_step()
+                self._begin(own, group, parameter, grad)
+            own["step"].add_(1)
+            yield parameter, grad, own
 
     def add_param_group(self, param_group: Group) -> None:
         if isinstance(param_group, dict):

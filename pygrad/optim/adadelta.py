@@ -6,11 +6,10 @@ import pygrad
 from pygrad._tensor import Tensor
 from pygrad.optim._builtin import (
     BuiltinOptimizer,
+    State,
     check_learning_rate,
     check_not_negative,
     direction,
-    new_step,
-    parameters_with_gradients,
 )
 from pygrad.optim.optimizer import Group, Params
 
@@ -78,15 +77,13 @@ class Adadelta(BuiltinOptimizer):
         }
         super().__init__(params, defaults)
 
+    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
+        own["square_avg"] = pygrad.zeros_like(parameter)
+        own["acc_delta"] = pygrad.zeros_like(parameter)
+
     def _update(self, group: Group) -> None:
         lr, rho, eps = (float(group[key]) for key in ("lr", "rho", "eps"))
-        for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
-            own = self.state[parameter]
-            if not own:
-                own["step"] = new_step()
-                own["square_avg"] = pygrad.zeros_like(parameter)
-                own["acc_delta"] = pygrad.zeros_like(parameter)
-            own["step"].add_(1)
+        for parameter, grad, own in self._stepping(group):
             grad = direction(group, parameter, grad)
             square_avg, acc_delta = own["square_avg"], own["acc_delta"]
             square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)

@@ -6,8 +6,7 @@ import pygrad
 from pygrad._tensor import Tensor
 from pygrad.optim._builtin import (
     BuiltinOptimizer,
-    new_step,
-    parameters_with_gradients,
+    State,
 )
 from pygrad.optim.optimizer import Group, Params
 
@@ -77,18 +76,16 @@ class Adafactor(BuiltinOptimizer):
         }
         super().__init__(params, defaults)
 
+    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
+        if grad.dim() > 1:
+            own["row_var"] = grad.new_zeros((*grad.shape[:-1], 1))
+            own["col_var"] = grad.new_zeros((*grad.shape[:-2], 1, grad.shape[-1]))
+        else:
+            own["variance"] = pygrad.zeros_like(grad)
+
     def _update(self, group: Group) -> None:
         lr = float(group["lr"])
-        for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
-            own = self.state[parameter]
-            if not own:
-                own["step"] = new_step()
-                if grad.dim() > 1:
-                    own["row_var"] = grad.new_zeros((*grad.shape[:-1], 1))
-                    own["col_var"] = grad.new_zeros((*grad.shape[:-2], 1, grad.shape[-1]))
-                else:
-                    own["variance"] = pygrad.zeros_like(grad)
-            own["step"].add_(1)
+        for parameter, grad, own in self._stepping(group):
             step = own["step"].item()
             least, least_root = group["eps"]
             least = pygrad.finfo(parameter.dtype).eps if least is None else least

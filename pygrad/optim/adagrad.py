@@ -6,12 +6,12 @@ import pygrad
 from pygrad._tensor import Tensor
 from pygrad.optim._builtin import (
     BuiltinOptimizer,
+    State,
     check_choice,
     check_learning_rate,
     check_not_negative,
     direction,
     new_step,
-    parameters_with_gradients,
 )
 from pygrad.optim.optimizer import Group, Params
 
@@ -83,21 +83,16 @@ class Adagrad(BuiltinOptimizer):
         super().__init__(params, defaults)
         for group in self.param_groups:
             for parameter in group["params"]:
-                self._begin(parameter)
+                own = self.state[parameter]
+                own["step"] = new_step()
+                self._begin(own, group, parameter, parameter)
 
-    def _begin(self, parameter: Tensor) -> None:
-        start = self.defaults["initial_accumulator_value"]
-        own = self.state[parameter]
-        own["step"] = new_step()
-        own["sum"] = pygrad.full_like(parameter, start)
+    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
+        own["sum"] = pygrad.full_like(parameter, self.defaults["initial_accumulator_value"])
 
     def _update(self, group: Group) -> None:
         lr, lr_decay, eps = (float(group[key]) for key in ("lr", "lr_decay", "eps"))
-        for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
-            if not self.state[parameter]:
-                self._begin(parameter)
-            own = self.state[parameter]
-            own["step"].add_(1)
+        for parameter, grad, own in self._stepping(group):
             grad = direction(group, parameter, grad)
             total = own["sum"]
             total.addcmul_(grad, grad, value=1)

@@ -6,10 +6,9 @@ import pygrad
 from pygrad._tensor import Tensor
 from pygrad.optim._builtin import (
     BuiltinOptimizer,
+    State,
     check_adaptive,
     direction,
-    new_step,
-    parameters_with_gradients,
 )
 from pygrad.optim.optimizer import Group, Params
 
@@ -73,15 +72,13 @@ class Adamax(BuiltinOptimizer):
         }
         super().__init__(params, defaults)
 
+    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
+        own["exp_avg"] = pygrad.zeros_like(parameter)
+        own["exp_inf"] = pygrad.zeros_like(parameter)
+
     def _update(self, group: Group) -> None:
         beta1, beta2 = group["betas"]
-        for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
-            own = self.state[parameter]
-            if not own:
-                own["step"] = new_step()
-                own["exp_avg"] = pygrad.zeros_like(parameter)
-                own["exp_inf"] = pygrad.zeros_like(parameter)
-            own["step"].add_(1)
+        for parameter, grad, own in self._stepping(group):
             grad = direction(group, parameter, grad)
             own["exp_avg"].lerp_(grad, 1 - beta1)
             largest = own["exp_inf"]

@@ -6,11 +6,11 @@ import pygrad
 from pygrad._tensor import Tensor
 from pygrad.optim._builtin import (
     BuiltinOptimizer,
+    State,
     check_learning_rate,
     check_not_negative,
     direction,
     new_step,
-    parameters_with_gradients,
 )
 from pygrad.optim.optimizer import Group, Params
 
@@ -76,16 +76,14 @@ class ASGD(BuiltinOptimizer):
         }
         super().__init__(params, defaults)
 
+    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
+        own["eta"] = new_step(float(group["lr"]))
+        own["mu"] = new_step(1.0)
+        own["ax"] = pygrad.zeros_like(parameter)
+
     def _update(self, group: Group) -> None:
         lr, lambd = float(group["lr"]), group["lambd"]
-        for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
-            own = self.state[parameter]
-            if not own:
-                own["step"] = new_step()
-                own["eta"] = new_step(lr)
-                own["mu"] = new_step(1.0)
-                own["ax"] = pygrad.zeros_like(parameter)
-            own["step"].add_(1)
+        for parameter, grad, own in self._stepping(group):
             step, eta, mu = (own[key].item() for key in ("step", "eta", "mu"))
             grad = direction(group, parameter, grad)
             parameter.mul_(1 - lambd * eta).add_(grad, alpha=-eta)

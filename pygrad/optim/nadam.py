@@ -6,11 +6,11 @@ import pygrad
 from pygrad._tensor import Tensor
 from pygrad.optim._builtin import (
     BuiltinOptimizer,
+    State,
     check_adaptive,
     check_not_negative,
     decayed_direction,
     new_step,
-    parameters_with_gradients,
 )
 from pygrad.optim.optimizer import Group, Params
 
@@ -82,17 +82,15 @@ class NAdam(BuiltinOptimizer):
         }
         super().__init__(params, defaults)
 
+    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
+        own["mu_product"] = new_step(1.0)
+        own["exp_avg"] = pygrad.zeros_like(parameter)
+        own["exp_avg_sq"] = pygrad.zeros_like(parameter)
+
     def _update(self, group: Group) -> None:
         beta1, beta2 = group["betas"]
         lr, decay = float(group["lr"]), group["momentum_decay"]
-        for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
-            own = self.state[parameter]
-            if not own:
-                own["step"] = new_step()
-                own["mu_product"] = new_step(1.0)
-                own["exp_avg"] = pygrad.zeros_like(parameter)
-                own["exp_avg_sq"] = pygrad.zeros_like(parameter)
-            own["step"].add_(1)
+        for parameter, grad, own in self._stepping(group):
             step = own["step"].item()
             grad = decayed_direction(group, parameter, grad)
             mu, following = (beta1 * (1 - 0.5 * 0.96 ** (t * decay)) for t in (step, step + 1))

@@ -6,9 +6,8 @@ import pygrad
 from pygrad._tensor import Tensor
 from pygrad.optim._builtin import (
     BuiltinOptimizer,
+    State,
     check_learning_rate,
-    new_step,
-    parameters_with_gradients,
 )
 from pygrad.optim.optimizer import Group, Params
 
@@ -70,16 +69,14 @@ class Rprop(BuiltinOptimizer):
         }
         super().__init__(params, defaults)
 
+    def _begin(self, own: State, group: Group, parameter: Tensor, grad: Tensor) -> None:
+        own["prev"] = pygrad.zeros_like(parameter)
+        own["step_size"] = pygrad.full_like(grad, float(group["lr"]))
+
     def _update(self, group: Group) -> None:
         falling, growing = group["etas"]
         smallest, largest = group["step_sizes"]
-        for parameter, grad in zip(*parameters_with_gradients(group), strict=True):
-            own = self.state[parameter]
-            if not own:
-                own["step"] = new_step()
-                own["prev"] = pygrad.zeros_like(parameter)
-                own["step_size"] = pygrad.full_like(grad, float(group["lr"]))
-            own["step"].add_(1)
+        for parameter, grad, own in self._stepping(group):
             grad = -grad if group["maximize"] else grad.clone()
             kept = grad * own["prev"]
             factor = pygrad.ones_like(kept)
