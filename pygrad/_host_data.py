@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _engine, _ops
 from ._dtypes import BY_NAME, dtype
-from ._tensor import Tensor, address_of
+from ._tensor import _BATCHED, Tensor, address_of
 
 _memory = _engine.memory
 _C = _ops.C
@@ -15,7 +15,7 @@ _C = _ops.C
 
 def _is_batched(tensor: Tensor) -> bool:
     """Whether vmap has batched it: then its memory is that of all slices."""
-    return _memory[tensor._h + _engine.layout["flags"]] >= 128
+    return _memory[tensor._h + _engine.layout["flags"]] >= _BATCHED
 
 
 def _refuse_batched(tensor: Tensor) -> None:

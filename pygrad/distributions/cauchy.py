@@ -7,14 +7,12 @@ from typing import Any
 
 import pygrad
 from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions.distribution import Distribution
-from pygrad.distributions.utils import broadcast_all
+from pygrad.distributions._location_scale import LocationScale
 
 __all__ = ["Cauchy"]
 
 
-class Cauchy(Distribution):
+class Cauchy(LocationScale):
     """Cauchy distributions.
 
     Args:
@@ -31,21 +29,9 @@ class Cauchy(Distribution):
         tensor(0.7500)
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
-
     @property
     def mean(self) -> Tensor:
         return pygrad.full(self._extended_shape(), math.nan, dtype=self.loc.dtype)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

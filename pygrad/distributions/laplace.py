@@ -6,14 +6,12 @@ from typing import Any
 
 import pygrad
 from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions.distribution import Distribution
-from pygrad.distributions.utils import broadcast_all
+from pygrad.distributions._location_scale import LocationScale
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """Laplace distributions.
 
     Args:
@@ -29,22 +27,6 @@ class Laplace(Distribution):
         >>> pygrad.distributions.Laplace(0.0, 0.5).cdf(pygrad.tensor(0.0))
         tensor(0.5000)
     """
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:

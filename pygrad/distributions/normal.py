@@ -7,9 +7,7 @@ from typing import Any
 
 import pygrad
 from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions.distribution import Distribution
-from pygrad.distributions.utils import broadcast_all
+from pygrad.distributions._location_scale import LocationScale
 
 __all__ = ["Normal"]
 
@@ -20,7 +18,7 @@ def standard_normal(shape: Any, like: Tensor) -> Tensor:
     return pygrad.normal(zeros, pygrad.ones(shape, dtype=like.dtype))
 
 
-class Normal(Distribution):
+class Normal(LocationScale):
     """Normal distributions.
 
     Args:
@@ -37,22 +35,6 @@ class Normal(Distribution):
         >>> normal.log_prob(pygrad.tensor(0.0))
         tensor(-1.6121)
     """
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:

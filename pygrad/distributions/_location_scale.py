@@ -1,0 +1,30 @@
+"""What distributions that are shifted and stretched have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pygrad._tensor import Tensor
+from pygrad.distributions import constraints
+from pygrad.distributions.distribution import Distribution
+from pygrad.distributions.utils import broadcast_all
+
+
+class LocationScale(Distribution):
+    """A distribution over all numbers, symmetric about `loc`, as wide as `scale` says."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.size(), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
