@@ -120,7 +120,7 @@ from ._functions import (
     typename,
     use_deterministic_algorithms,
 )
-from ._linalg import cholesky_solve, matrix_exp, svd
+from ._linalg import matrix_exp, svd
 from ._vmap import vmap
 from .autograd.anomaly_mode import is_anomaly_detection_enabled
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -182,7 +182,6 @@ __all__ = [
     "bool",
     "broadcast_shapes",
     "channels_last",
-    "cholesky_solve",
     "compile",
     "contiguous_format",
     "default_generator",

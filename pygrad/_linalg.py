@@ -65,7 +65,7 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     if side not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     if not A.size(-1):
-        return _Eigh((A.new_empty(A.shape[:-1]), A.clone()))
+        return _Eigh((A.sum(-1), A.clone()))
     plain = A.detach()
     part = plain.tril() if side == "L" else plain.triu()
     read = part + part.mT - _F["diag_embed"](plain.diagonal(dim1=-2, dim2=-1))
@@ -248,39 +248,6 @@ def matrix_exp(A: Tensor) -> Tensor:
         found = identity + (scaled @ found) / k
     for _ in range(halvings):
         found = found @ found
-    return found
-
-
-def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
-    """x with A x = B, given the Cholesky factor of A.
-
-    Args:
-        B: (*, n, k).
-        L: (*, n, n), the lower factor; the upper one if `upper`.
-        upper: A is L.mT @ L.
-        out: not supported.
-
-    Raises:
-        NotImplementedError: `out` is given.
-
-    Example:
-        >>> import pygrad
-        >>> pygrad.cholesky_solve(pygrad.tensor([[8.0]]), pygrad.tensor([[2.0]]))
-        tensor([[2.]])
-    """
-    if out is not None:
-        raise NotImplementedError("cholesky_solve: out is not supported")
-    if B.dim() < 2:
-        raise RuntimeError(
-            f"b should have at least 2 dimensions, but has {B.dim()} dimensions instead"
-        )
-    if L.dim() < 2:
-        raise RuntimeError(
-            f"u should have at least 2 dimensions, but has {L.dim()} dimensions instead"
-        )
-    lower = L.mT.triu().mT if not upper else L.triu().mT
-    solve = _L["solve_triangular"]
-    found: Tensor = solve(lower.mT, solve(lower, B, upper=False), upper=True)
     return found
 
 

@@ -79,6 +79,8 @@ class OpOverloadPacket:
             space, short = _ops.SPACES[letter], name.removeprefix(_PREFIX.get(letter, ""))
             if short in space:
                 return space[short](*args, **kwargs)
+        if name in _COMPOSED:
+            return _COMPOSED[name](*args, **kwargs)
         raise NotImplementedError(f"aten.{name}: call the function of torch that it belongs to")
 
     def __str__(self) -> str:
@@ -86,6 +88,85 @@ class OpOverloadPacket:
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
+
+
+def _slice(
+    self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    if not self.dim():
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    self.size(dim)  # raises for a dim that is not there
+    return self[(slice(None),) * (dim % self.dim()) + (slice(start, end, step),)]
+
+
+def _index_by(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    return self[tuple(slice(None) if each is None else each for each in indices)]
+
+
+def _softmax_by(name: str) -> Callable[..., Any]:
+    def function(self: Tensor, dim: int, half_to_float: bool) -> Any:
+        if half_to_float:
+            raise RuntimeError("softmax with half to float conversion is not supported on CPU")
+        return _ops.SPACES["f"][name](self, dim)
+
+    return function
+
+
+def _convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Any:
+    name = f"conv{'_transpose' if transposed else ''}{weight.dim() - 2}d"
+    options: Any = {"output_padding": output_padding} if transposed else {}
+    return _ops.SPACES["f"][name](
+        input,
+        weight,
+        bias,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        **options,
+    )
+
+
+def _native_group_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> Any:
+    normed = _ops.SPACES["f"]["group_norm"](input, group, weight, bias, eps)
+    groups = input.reshape(N, group, C // group * HxW)
+    var, mean = _ops.SPACES["f"]["var_mean"](groups, -1, correction=0)
+    return normed, mean, (var + eps).rsqrt()
+
+
+_COMPOSED: Final[dict[str, Callable[..., Any]]] = {
+    "slice": _slice,
+    "index": _index_by,
+    "alias": lambda self: self.view_as(self),
+    "_to_copy": lambda self, **options: self.to(**{"dtype": self.dtype} | options, copy=True),
+    "_softmax": _softmax_by("softmax"),
+    "_log_softmax": _softmax_by("log_softmax"),
+    "_adaptive_avg_pool2d": _ops.SPACES["n"]["adaptive_avg_pool2d"],
+    "convolution": _convolution,
+    "native_group_norm": _native_group_norm,
+}
+"""Ops that only the dispatcher has."""
 
 
 _OPERAND: Final = {

@@ -872,3 +872,8 @@ rows("nn.functional.hardtanh", call(S), call(S, -0.5, 0.75))
 DEFINITE = x(3, 3, kind="definite")
 rows("linalg.inv_ex linalg.cholesky_ex linalg.pinv pinverse", call(DEFINITE))
 rows("linalg.solve_ex", call(DEFINITE, x(3, 2)))
+rows(
+    "cholesky_solve",
+    *(call(x(3, 2), constant(3, 3, kind="definite"), upper=upper) for upper in (False, True)),
+    call(x(2, 1, 3, 2), constant(2, 3, 3, kind="definite")),
+)

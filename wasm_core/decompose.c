@@ -443,3 +443,48 @@ Tensor *t_cholesky(Tensor *a, bool upper) {
   cholesky(&CholeskyBackward0, a, upper, "cholesky", out);
   return failed() ? NULL : out[0];
 }
+
+/* ------------------------------------------------------------ solving with a Cholesky factor */
+
+/* A = L L^T:  B' = A^-1 g,  L' = -(B' X^T + X B'^T) L; or A = U^T U:  U' = -U (...). All elements of a factor have a
+ * gradient, as in PyTorch, though one triangle is read. */
+GRAD(CholeskySolveBackward0, "input2 result self | upper:b") {
+  Tensor *factor = saved(n, 0), *x = saved(n, 1);
+  bool upper = n->numbers[0].i;
+  Tensor *db = gi[0] = t_cholesky_solve(g[0], factor, upper);
+  if (!needs(n, 1)) return;
+  Tensor *half = t_matmul(db, t_t(x)), *both = t_neg(t_add(half, t_t(half)));
+  gi[1] = upper ? t_matmul(factor, both) : t_matmul(both, factor);
+}
+
+static bool check_cholesky_solve(const Tensor *b, const Tensor *a) {
+  const char *const text = "%s should have at least 2 dimensions, but has %d dimensions instead";
+  if (b->ndim < 2) fail(ERR_RUNTIME, text, "b", b->ndim);
+  else if (a->ndim < 2) fail(ERR_RUNTIME, text, "u", a->ndim);
+  else if (a->dtype != b->dtype)
+    fail(ERR_RUNTIME, "Expected b and A to have the same dtype, but found b of type %s and A of type %s instead.",
+         dtype_info[b->dtype].legacy, dtype_info[a->dtype].legacy);
+  else if (rows_of(a) != cols_of(a))
+    fail(ERR_RUNTIME, "A must be batches of square matrices, but they are %lld by %lld matrices", (Shown)rows_of(a), (Shown)cols_of(a));
+  else if (rows_of(a) != rows_of(b))
+    fail(ERR_RUNTIME, "Incompatible matrix sizes for cholesky_solve: each A matrix is %lld by %lld but each b matrix is %lld by %lld",
+         (Shown)rows_of(a), (Shown)rows_of(a), (Shown)rows_of(b), (Shown)cols_of(b));
+  return !failed() && refuse_unless_float(a, "cholesky_solve_cpu");
+}
+
+Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper) {
+  if (blocked(b, factor) || !check_cholesky_solve(b, factor)) return NULL;
+  Node *n = node_new(&CholeskySolveBackward0, 3, 1, b, factor, NULL);
+  save(n, 0, factor);
+  save(n, 2, b);
+  num_i(n, 0, upper);
+  Tensor *x = NULL;
+  if (broadcast_pair(&factor, &b)) {
+    Tensor *lower = upper ? flipped(factor) : factor;
+    x = substitute(columns(lower, DT_F64), columns(b, DT_F64), false, false);
+    x = columns(substitute(columns(flipped(lower), DT_F64), x, true, false), (DType)b->dtype);
+  }
+  x = set_history(x, n);
+  if (x) save_output(n, 1, x);
+  return x;
+}

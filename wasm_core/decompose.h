@@ -17,6 +17,7 @@ Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool uni
 Tensor *t_cholesky(Tensor *a, bool upper); /* torch.cholesky */
 Tensor *t_linalg_cholesky(Tensor *a, bool upper);
 void t_cholesky_ex(Tensor *a, bool upper, bool check, Tensor *out[2]); /* factor, info */
+Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper);
 void t_qr(Tensor *a, const char *mode, Tensor *out[2]);
 void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]); /* U, S, Vh */
 Tensor *t_svdvals(Tensor *a, const char *driver);

@@ -223,7 +223,7 @@ static void refuse_tangent(void) {
 /* The tangents of these are sums with a term for each input, in PyTorch zeros where the input has no tangent, and so depend
  * on the inputs even where they are constant in them. */
 static const char *const tied =
-    " Mul Div Addbmm Addcdiv Addcmul Addmm Addmv Addr Baddbmm BinaryCrossEntropy Bmm Convolution Dot Fmod1 Hardshrink "
+    " Mul Div Addbmm Addcdiv Addcmul Addmm Addmv Addr Baddbmm BinaryCrossEntropy Bmm CholeskySolve Convolution Dot Fmod1 Hardshrink "
     "Hardsigmoid Hardtanh Ldexp LeakyRelu Lerp1 LinalgCross LinalgSolveEx LinalgSolveTriangular Mm Mv NativeBatchNorm "
     "NativeGroupNorm NativeLayerNorm PreluKernel Relu Remainder1 RreluWithNoise Softshrink SpecialXlog1Py Threshold Vdot Xlogy ";
 

@@ -191,6 +191,8 @@ export interface Functions {
   channel_shuffle(input: Tensor, options: { groups: number }): Tensor;
   cholesky(input: Tensor, upper?: boolean, options?: { out?: Tensor }): Tensor;
   cholesky(input: Tensor, options: { upper?: boolean; out?: Tensor }): Tensor;
+  cholesky_solve(input: Tensor, input2: Tensor, upper?: boolean, options?: { out?: Tensor }): Tensor;
+  cholesky_solve(input: Tensor, input2: Tensor, options: { upper?: boolean; out?: Tensor }): Tensor;
   chunk(input: Tensor, chunks: number, dim?: number): Tensor[];
   chunk(input: Tensor, chunks: number, options: { dim?: number }): Tensor[];
   chunk(input: Tensor, options: { chunks: number; dim?: number }): Tensor[];
@@ -1249,6 +1251,8 @@ export interface Methods {
   char(options?: { memory_format?: MemoryFormat | null }): Tensor;
   cholesky(upper?: boolean): Tensor;
   cholesky(options: { upper?: boolean }): Tensor;
+  cholesky_solve(input2: Tensor, upper?: boolean): Tensor;
+  cholesky_solve(input2: Tensor, options: { upper?: boolean }): Tensor;
   chunk(chunks: number, dim?: number): Tensor[];
   chunk(chunks: number, options: { dim?: number }): Tensor[];
   chunk(options: { chunks: number; dim?: number }): Tensor[];

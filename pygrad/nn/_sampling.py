@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pygrad
 from pygrad._tensor import Tensor
@@ -82,13 +82,62 @@ def _reflected(x: Tensor, low: float, high: float) -> Tensor:
     return pygrad.where(folds % 2 == 0, rest + least, span - rest + least)
 
 
-def _pixel(x: Tensor, size: int, padding_mode: str, aligned: bool) -> Tensor:
+def _pixel(x: Tensor, size: int, aligned: bool) -> Tensor:
     """A coordinate from -1 to 1 as a place among the pixels of one dimension."""
-    place = (x + 1) / 2 * (size - 1) if aligned else ((x + 1) * size - 1) / 2
+    return (x + 1) / 2 * (size - 1) if aligned else ((x + 1) * size - 1) / 2
+
+
+def _padded(place: Tensor, size: int, padding_mode: str, aligned: bool) -> Tensor:
+    """The place whose pixel counts, of one that may be outside."""
     if padding_mode == "reflection":
         ends = (0.0, 2.0 * (size - 1)) if aligned else (-1.0, 2.0 * size - 1)
         place = _reflected(place, *ends)
     return place if padding_mode == "zeros" else place.clamp(0, size - 1)
+
+
+_A = -0.75
+"""The slope of the cubics where they meet the next pixel."""
+
+
+def _near(x: Tensor) -> Tensor:
+    return ((_A + 2) * x - (_A + 3)) * x * x + 1
+
+
+def _far(x: Tensor) -> Tensor:
+    return ((_A * x - 5 * _A) * x + 8 * _A) * x - 4 * _A
+
+
+_WEIGHTS: dict[str, list[Callable[[Tensor], Tensor]]] = {
+    "bilinear": [lambda x: 1 - x, lambda x: x],
+    "bicubic": [
+        lambda x: _far(x + 1),
+        _near,
+        lambda x: _near(1 - x),
+        lambda x: _far(2 - x),
+    ],
+}
+"""Of the pixels around a place in one dimension, given how far it is from the last one before."""
+
+
+def _taps(
+    x: Tensor, size: int, mode: str, padding_mode: str, aligned: bool
+) -> list[tuple[Tensor, Tensor]]:
+    """The pixels, and their weights, of coordinates of one dimension."""
+    place = _pixel(x, size, aligned)
+    if mode != "bicubic":
+        place = _padded(place, size, padding_mode, aligned)
+    if mode == "nearest":
+        pixels, weights = [place.detach().round()], [pygrad.ones_like(place)]
+    else:
+        first = place.detach().floor()
+        weights = [weight(place - first) for weight in _WEIGHTS[mode]]
+        pixels = [first + k + 1 - len(weights) // 2 for k in range(len(weights))]
+    if mode == "bicubic":
+        pixels = [_padded(each, size, padding_mode, aligned) for each in pixels]
+    return [
+        (at.clamp(0, size - 1).long(), weight * ((at >= 0) & (at <= size - 1)))
+        for at, weight in zip(pixels, weights, strict=True)
+    ]
 
 
 def _check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
@@ -102,8 +151,6 @@ def _check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
             f"'reflection', but got: '{padding_mode}'"
         )
-    if mode == "bicubic":
-        raise NotImplementedError("grid_sample: mode='bicubic' is not supported")
     rank = input.dim()
     if input.size(0) != grid.size(0):
         raise RuntimeError(
@@ -121,6 +168,8 @@ def _check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
             f"dimensions, but got input with sizes {list(input.shape)} and grid with sizes "
             f"{list(grid.shape)}"
         )
+    if mode == "bicubic" and rank != 4:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
 
 
 def grid_sample(
@@ -136,7 +185,7 @@ def grid_sample(
         input: (N, C, H, W) or (N, C, D, H, W).
         grid: (N, H_out, W_out, 2) or (N, D_out, H_out, W_out, 3), coordinates from -1 to 1, that
             of the width first.
-        mode: "bilinear" (of volumes trilinear) or "nearest".
+        mode: "bilinear" (of volumes trilinear), "nearest" or, of images, "bicubic".
         padding_mode: what is outside: "zeros", the "border", or the "reflection".
         align_corners: -1 and 1 are the centres of the outermost pixels, not their outer edges.
 
@@ -145,8 +194,7 @@ def grid_sample(
 
     Raises:
         ValueError: another mode.
-        RuntimeError: shapes that do not fit.
-        NotImplementedError: ``mode="bicubic"``.
+        RuntimeError: shapes that do not fit; "bicubic" of volumes.
 
     Example:
         >>> import pygrad
@@ -160,25 +208,17 @@ def grid_sample(
     sizes = input.shape[2:]
     flat = input.flatten(2)
     points = grid.flatten(1, -2)
-    places = [
-        _pixel(points[..., len(sizes) - 1 - k], size, padding_mode, aligned)
+    taps = [
+        _taps(points[..., len(sizes) - 1 - k], size, mode, padding_mode, aligned)
         for k, size in enumerate(sizes)
     ]
-    corners = [
-        place.detach().round() if mode == "nearest" else place.detach().floor() for place in places
-    ]
     total = flat.new_zeros((*flat.shape[:2], points.size(1))) + 0 * points.sum(-1).unsqueeze(1)
-    for step in itertools.product((0, 1), repeat=0 if mode == "nearest" else len(sizes)):
+    for chosen in itertools.product(*taps):
         index = pygrad.zeros(points.shape[:2], dtype=pygrad.int64)
         weight = pygrad.ones(points.shape[:2], dtype=input.dtype)
-        for k, size in enumerate(sizes):
-            at = corners[k] + step[k] if step else corners[k]
-            inside = (at >= 0) & (at <= size - 1)
-            if step:
-                share = places[k] - corners[k]
-                weight = weight * (share if step[k] else 1 - share)
-            weight = weight * inside
-            index = index * size + at.clamp(0, size - 1).long()
+        for (at, share), size in zip(chosen, sizes, strict=True):
+            index = index * size + at
+            weight = weight * share
         found = flat.gather(2, index.unsqueeze(1).expand(-1, flat.size(1), -1))
         total = total + found * weight.unsqueeze(1)
     result: Tensor = total.reshape(*flat.shape[:2], *grid.shape[1:-1])

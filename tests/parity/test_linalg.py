@@ -25,6 +25,13 @@ def summed(output: Any, *inputs: Any) -> Any:
     return output, [each.grad for each in inputs]
 
 
+def twice(t: Any, op: Callable[..., Any], *inputs: Any) -> Any:
+    """The result, the gradients of the sum of its cubes, and those of the sum of their squares."""
+    output = op(*inputs)
+    first = t.autograd.grad((output**3).sum(), inputs, create_graph=True)
+    return output, first, t.autograd.grad(sum((g**2).sum() for g in first), inputs)
+
+
 def eigen(t: Any, a: Any, **options: Any) -> Any:
     values, vectors = t.linalg.eigh(a, **options)
     weights = t.arange(vectors.numel(), dtype=t.float64).view(vectors.shape)
@@ -61,13 +68,19 @@ SCRIPTS: dict[str, Callable[[Any], Any]] = {
     "matrix_exp": lambda t: (lambda a: summed(t.linalg.matrix_exp(a), a))(matrix(t, 3, 3)),
     "matrix_exp_large": lambda t: t.matrix_exp(matrix(t, 2, 3, 3) * 5),
     "matrix_exp_rows": lambda t: t.linalg.matrix_exp(matrix(t, 2, 3)),
-    "cholesky_solve": lambda t: (
-        lambda a, b: summed(t.cholesky_solve(b, t.linalg.cholesky(a)), a, b)
-    )(positive(t, 3), matrix(t, 3, 2)),
-    "cholesky_solve_upper": lambda t: t.cholesky_solve(
-        matrix(t, 3, 2), t.linalg.cholesky(positive(t, 3)).mT, upper=True
-    ),
+    "eigvalsh_empty": lambda t: (lambda a: summed(t.linalg.eigvalsh(a), a))(matrix(t, 2, 0, 0)),
+    **{
+        f"cholesky_solve_{upper}": lambda t, upper=upper: twice(
+            t, lambda b, a: t.cholesky_solve(b, a, upper), matrix(t, 2, 1, 3, 2), matrix(t, 3, 3)
+        )
+        for upper in (False, True)
+    },
     "cholesky_solve_vector": lambda t: t.cholesky_solve(t.ones(2), t.eye(2)),
+    "cholesky_solve_rows": lambda t: t.cholesky_solve(t.ones(2, 2), t.ones(2, 3)),
+    "cholesky_solve_sizes": lambda t: t.cholesky_solve(t.ones(2, 2), t.eye(3)),
+    "cholesky_solve_dtypes": lambda t: t.cholesky_solve(t.ones(2, 2), t.eye(2).double()),
+    "cholesky_solve_integers": lambda t: t.cholesky_solve(t.ones(2, 2).long(), t.eye(2).long()),
+    "cholesky_solve_out": lambda t: t.cholesky_solve(t.ones(2, 2), t.eye(2), out=t.empty(0)),
     "svd": lambda t: [each.abs() for each in t.svd(matrix(t, 3, 2))],
     "svd_values": lambda t: list(t.svd(matrix(t, 3, 2), compute_uv=False)),
     "svd_text": lambda t: type(t.svd(t.eye(2))).__name__,

@@ -21,7 +21,7 @@ SHAPES = {"image": ((2, 3, 4, 5), (2, 3, 2, 2)), "volume": ((1, 2, 3, 4, 2), (1,
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 @pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("align_corners", [True, False])
 def test_grid_sample(shape: str, mode: str, padding_mode: str, align_corners: bool) -> None:
@@ -44,6 +44,15 @@ def test_affine_grid(align_corners: bool, size: tuple[int, ...]) -> None:
         return grid, theta.grad
 
     both(script, rtol=1e-9)
+
+
+def test_second_order_of_bicubic() -> None:
+    image, grid = (drawn(pygrad, k, *sizes) for k, sizes in enumerate(SHAPES["image"]))
+
+    def sampled(image: Any, grid: Any) -> Any:
+        return pygrad.nn.functional.grid_sample(image, grid, "bicubic", align_corners=False)
+
+    assert pygrad.autograd.gradgradcheck(sampled, (image, grid))
 
 
 REFUSED: dict[str, Callable[[Any, Any], Any]] = {

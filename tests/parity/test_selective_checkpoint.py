@@ -279,6 +279,41 @@ def test_names_of_ops() -> None:
     both(script)
 
 
+OF_THE_DISPATCHER: dict[str, Callable[[Any, Any], Any]] = {
+    "slice": lambda aten, x: aten.slice.Tensor(x, 1, 0, 4, 2),
+    "slice_from_the_end": lambda aten, x: aten.slice(x, -2, -2, 9),
+    "slice_step": lambda aten, x: aten.slice(x, 0, 0, 4, 0),
+    "slice_dim": lambda aten, x: aten.slice(x, 3),
+    "slice_of_number": lambda aten, x: aten.slice(x.sum()),
+    "index": lambda aten, x: aten.index(x, [None, x[0].detach().argsort()]),
+    "alias": lambda aten, x: (aten.alias(x), aten.alias(x)._is_view()),
+    "_to_copy": lambda aten, x: aten._to_copy(x, dtype=x.dtype),
+    "_softmax": lambda aten, x: aten._softmax(x, 1, False),
+    "_softmax_half": lambda aten, x: aten._softmax(x, 1, True),
+    "_log_softmax": lambda aten, x: aten._log_softmax(x, 0, False),
+    "_adaptive_avg_pool2d": lambda aten, x: aten._adaptive_avg_pool2d(x[None], [1, 2]),
+    "convolution": lambda aten, x: aten.convolution(
+        x[None], x[None, :1], None, [1], [2], [1], False, [0], 4
+    ),
+    "convolution_transposed": lambda aten, x: aten.convolution(
+        x[None], x[:, None], x[0, :2], [2], [1], [1], True, [1], 2
+    ),
+    "native_group_norm": lambda aten, x: aten.native_group_norm(x, x[0], None, 4, 4, 1, 2, 0.5),
+}
+
+
+@pytest.mark.parametrize("name", OF_THE_DISPATCHER)
+def test_ops_of_the_dispatcher(name: str) -> None:
+    def script(t: Any) -> Any:
+        (x,) = inputs(t, (4, 4))
+        result = OF_THE_DISPATCHER[name](t.ops.aten, x)
+        results = result if isinstance(result, tuple) else (result,)
+        sum((y**2).sum() for y in results if isinstance(y, t.Tensor)).backward()
+        return results, x.grad
+
+    both(script)
+
+
 def test_other_threads_are_not_asked() -> None:
     (x,) = inputs(pygrad, (3,))
     told: list[str] = []
