@@ -100,7 +100,8 @@ globals().update(_ops.namespace("f"))
 return_types = _Namespace(**_ops.return_types)
 _C = _Namespace(**_ops.C)
 
-from . import autograd, func, linalg, nn, optim, special, utils
+from . import _composed, _methods, autograd, func, linalg, nn, optim, special, utils
+from ._composed import *
 from ._functions import (
     are_deterministic_algorithms_enabled,
     broadcast_shapes,
@@ -257,5 +258,7 @@ __all__ = [
     "utils",
     "vmap",
 ]
+globals().update(_composed.COPIES)
+__all__ += [*_composed.__all__, *_composed.COPIES]
 __all__ += [name for name in _ops.SPACES["f"] if name not in __all__]
 __all__.sort()

@@ -9,13 +9,14 @@ their own.
 
 from __future__ import annotations
 
+import inspect
 import keyword
 import re
 from pathlib import Path
 from typing import Final
 
 import pygrad
-from pygrad import _linalg, _ops, _tensor
+from pygrad import _composed, _linalg, _methods, _ops, _tensor
 from pygrad._schema import Argument, arguments, python_name, results
 from pygrad.nn import _functional, _sampling
 
@@ -206,6 +207,21 @@ def _operators() -> list[str]:
     return lines
 
 
+_COPY: Final = "(input: Tensor, *args: Any, out: Any = ..., **kwargs: Any) -> Any: ..."
+
+
+def _composed_methods() -> list[str]:
+    """What `_methods` puts on the class: the functions' signatures, which are of Python's types."""
+    lines = []
+    for name, function in _methods.METHODS.items():
+        signature = inspect.signature(function)
+        given = list(signature.parameters.values())[1:]
+        shown = str(signature.replace(parameters=[each for each in given if each.name != "out"]))
+        shown = re.sub(r"\b(bool|float|int|str)\b", r"builtins.\1", shown.replace("'", ""))
+        lines.append(f"def {name}(self, {shown[1:]}: ...".replace("(self, )", "(self)"))
+    return lines
+
+
 def _result_classes(letter: str) -> list[str]:
     lines = []
     for op in sorted(_ops.TABLE, key=lambda each: each.name):
@@ -230,9 +246,12 @@ def stub(letter: str) -> str:
     if letter == "l":
         for name in _linalg.__all__:
             lines.append(f"from pygrad._linalg import {name} as {name}")
+    if letter == "f":
+        lines += [f"def {name}{_COPY}" for name in _composed.COPIES]
     if letter == "m":
         lines.append("class Methods:")
-        lines += ["    " + line for line in _operators() + _definitions(letter)]
+        methods = _operators() + _composed_methods() + _definitions(letter)
+        lines += ["    " + line for line in methods]
     else:
         lines += _definitions(letter)
     return "\n".join(lines) + "\n"

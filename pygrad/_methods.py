@@ -1,0 +1,25 @@
+"""Methods of tensors that Python composes: functions of the torch namespace, put on the class."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from . import _composed, _linalg
+from ._tensor import Tensor
+
+METHODS: Final = {
+    function.__name__: function
+    for function in (
+        _composed.COPIES["narrow_copy"],
+        _composed.histogram,
+        _composed.renorm,
+        _composed.renorm_,
+        _composed.unsafe_chunk,
+        _composed.unsafe_split,
+        _composed.unsafe_split_with_sizes,
+        _linalg.matrix_exp,
+        _linalg.svd,
+    )
+}
+for _name, _function in METHODS.items():
+    setattr(Tensor, _name, _function)

@@ -1,0 +1,183 @@
+"""Functions composed in Python beside the op table: values, first and second order, out=, errors.
+
+A sample that PyTorch refuses must be refused in the same words.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pytest
+from oracle import both, is_tensor, leaves
+from sampling import X, build, call, index, x
+
+NAN = float("nan")
+SAMPLES = {
+    "gradient": [
+        call(x(4)),
+        call(x(3, 4)),
+        call(x(3, 4), edge_order=2),
+        call(x(3, 4), spacing=2, dim=1),
+        call(x(3, 4), spacing=0.5, dim=(0, -1), edge_order=2),
+        call(x(3, 4), spacing=[0.5, 2.0]),
+        call(x(3, 4), spacing=[X((4,), "positive")], dim=-1, edge_order=2),
+        call(x(3, 4), spacing=[x(3), x(4)]),
+        call(index(9, 2, 3)),
+        call(x(), dim=None),
+        call(x(3, 4), dim=[]),
+        call(x(3, 4), edge_order=3),
+        call(x(2, 4), edge_order=2),
+        call(x(3, 4), spacing=[1.0, 2.0, 3.0]),
+        call(x(3, 4), spacing=[1.0, 2.0], dim=0),
+        call(x(3, 4), spacing=[x(3, 1), x(4)]),
+        call(x(3, 4), dim=(0, -2)),
+        call(x(3, 4), dim=2),
+        call(X((3, 4), "index", "uint8", 9)),
+    ],
+    "renorm": [
+        *(call(x(3, 2, 4), p, dim, 0.8) for p in (1, 2, 0.5, float("inf")) for dim in (0, -1)),
+        call(x(3, 2), 3, 1, 0),
+        call(x(3, 0), 2, 1, 1.0),
+        call(x(3, 2), 0, 1, 1.0),
+        call(x(3, 2), 2, 1, -1.0),
+        call(x(3, 2), 1j, 1, 1.0),
+        call(x(3), 2, 0, 1.0),
+        call(x(3, 2), 2, 2, 1.0),
+        call(index(9, 3, 2), 2, 0, 1.0),
+    ],
+    "histogram": [
+        call(x(3, 4)),
+        call(x(3, 4), 5),
+        call(x(30), 4, range=(-1.0, 0.5), density=True),
+        call(x(3, 4), 4, weight=x(3, 4)),
+        call(x(9), X((5,), "sorted")),
+        call(X((9,), "index", "float64", 4), 3),
+        call(x(0), 3),
+        call(x(2, 1), 3, range=(1.0, 1.0)),
+        call(x(3), 0),
+        call(x(3), 2, range=(2.0, 1.0)),
+        call(x(3), 2, range=(0.0, NAN)),
+        call(x(3), 2, range=(0.0,)),
+        call(x(3), 2, weight=x(2)),
+        call(x(3), 2, weight=X((3,), "positive", "float32")),
+        call(x(3), x(2, 2)),
+        call(x(3), x(0)),
+        call(x(3), x(1)),
+        call(x(3), X((3,), "real", "float32")),
+        call(index(9, 3), 3),
+    ],
+    "histogramdd": [
+        call(x(9, 2), 3),
+        call(x(3, 3, 2), [2, 3], density=True),
+        call(x(9, 2), (2, 3), range=[-1.0, 1.0, 0.0, 1.0], weight=x(9)),
+        call(x(9, 2), [X((4,), "sorted"), X((3,), "sorted")]),
+        call(x(9), [2]),
+        call(x(9, 2), [2]),
+        call(x(9, 2), [x(2)]),
+        call(x(9, 2), [2, 2], range=[0.0, 1.0]),
+        call(x(9, 2), 2, weight=x(9, 2)),
+    ],
+    "alias_copy": [call(x(2, 3))],
+    "as_strided_copy": [call(x(2, 3), (2, 2), (1, 2), 1)],
+    "diagonal_copy": [call(x(2, 3)), call(x(2, 3, 4), 1, 0, 2)],
+    "expand_copy": [call(x(3), (2, 3)), call(x(3), (2, 4))],
+    "narrow_copy": [call(x(3, 2), 0, 1, 2), call(x(3, 2), 0, 2, 2)],
+    "permute_copy": [call(x(3, 2, 1), (2, 0, 1))],
+    "select_copy": [call(x(3, 2), 0, 1)],
+    "split_copy": [call(x(3, 2), 2)],
+    "split_with_sizes_copy": [call(x(3, 2), [1, 2]), call(x(3, 2), [1, 1])],
+    "squeeze_copy": [call(x(3, 1, 1)), call(x(3, 1, 1), 1), call(x(3, 1, 1), (0, 1))],
+    "t_copy": [call(x(3, 2)), call(x(3, 2, 1))],
+    "transpose_copy": [call(x(3, 2, 1), 0, 2)],
+    "unbind_copy": [call(x(3, 2)), call(x(3, 2), -1)],
+    "unfold_copy": [call(x(5), 0, 3, 1)],
+    "unsqueeze_copy": [call(x(3), -1)],
+    "view_copy": [call(x(3, 2), (2, 3)), call(x(3, 2), (4,))],
+    "unsafe_chunk": [call(x(5, 2), 2), call(x(5, 2), 3, 1), call(x(5, 2), 0)],
+    "unsafe_split": [call(x(5, 2), 2), call(x(5, 2), -1)],
+    "unsafe_split_with_sizes": [call(x(5, 2), [1, 4]), call(x(5, 2), [1, 3])],
+}
+CASES = [(name, sample) for name, samples in SAMPLES.items() for sample in samples]
+NO_DERIVATIVE = {"histogram", "histogramdd"}
+"""In PyTorch, too."""
+HAS_OUT = {name for name in SAMPLES if name.endswith("_copy")} | {"renorm", "histogram"}
+
+
+def function(t: Any, name: str) -> Any:
+    return functools.reduce(getattr, name.split("."), t)
+
+
+def arguments(t: Any, sample: Any, grad: bool) -> Any:
+    def make(array: Any) -> Any:
+        made = t.from_numpy(array.copy())
+        return made.requires_grad_(grad and made.is_floating_point())
+
+    return build(sample, "float64", make, t)
+
+
+@pytest.mark.parametrize(("name", "sample"), CASES, ids=lambda each: str(each)[:60])
+def test_results_and_gradients(name: str, sample: Any) -> None:
+    build(sample)  # raises for a sample that says nothing
+
+    def script(t: Any) -> Any:
+        args, kwargs = arguments(t, sample, name not in NO_DERIVATIVE)
+        result = function(t, name)(*args, **kwargs)
+        inputs = [each for each in leaves([args, kwargs]) if is_tensor(each) and each.requires_grad]
+        total = sum((y**3).sum() for y in leaves(result) if y.requires_grad)
+        if not is_tensor(total):
+            return result
+        first = t.autograd.grad(total, inputs, create_graph=True)
+        again = t.autograd.grad(sum((g**2).sum() for g in first), inputs)
+        return result, [y.stride() for y in leaves(result)], first, again
+
+    both(script)
+
+
+@pytest.mark.parametrize("name", sorted(HAS_OUT))
+def test_out(name: str) -> None:
+    def script(t: Any) -> Any:
+        args, kwargs = arguments(t, SAMPLES[name][0], False)
+        op = function(t, name)
+        found = op(*args, **kwargs)
+        places = [t.empty_like(each) for each in leaves(found)]
+        result = op(*args, **kwargs, out=places[0] if is_tensor(found) else places)
+        return places, result is places[0]
+
+    both(script)
+
+
+def test_out_takes_no_history() -> None:
+    both(lambda t: t.renorm(t.ones(2, 2, requires_grad=True), 2, 0, 1.0, out=t.empty(0)))
+
+
+METHODS = {
+    "renorm": (2, 0, 0.5),
+    "renorm_": (2, 0, 0.5),
+    "histogram": (3,),
+    "narrow_copy": (0, 1, 1),
+    "unsafe_chunk": (2,),
+    "unsafe_split": (1,),
+    "unsafe_split_with_sizes": ([1, 1],),
+    "matrix_exp": (),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_method(name: str) -> None:
+    def script(t: Any) -> Any:
+        made = t.arange(4.0).reshape(2, 2)
+        return getattr(made, name)(*METHODS[name]), made
+
+    both(script, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["unsafe_chunk", "unsafe_split"])
+def test_parts_may_be_written_to(name: str) -> None:
+    def script(t: Any) -> Any:
+        made = t.ones(4, requires_grad=True)
+        parts = function(t, name)(made * 2, 2)
+        parts[0].mul_(3)
+        return parts, t.autograd.grad((parts[0] ** 2).sum(), made)
+
+    both(script)
