@@ -21,14 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 from . import _call, _engine, _ops
 from ._creation import (
-    BoolTensor,
-    ByteTensor,
-    CharTensor,
-    DoubleTensor,
-    FloatTensor,
-    IntTensor,
-    LongTensor,
-    ShortTensor,
     as_tensor,
     asarray,
     from_dlpack,
@@ -40,11 +32,15 @@ from ._creation import (
 )
 from ._dtypes import (
     Size,
+    bfloat16,
     channels_last,
+    complex64,
+    complex128,
     contiguous_format,
     device,
     dtype,
     finfo,
+    float16,
     float32,
     float64,
     iinfo,
@@ -60,16 +56,33 @@ from ._dtypes import (
 )
 from ._dtypes import bool_ as bool
 from ._errors import EngineError, LinAlgError, OutOfMemoryError
+from ._legacy import (
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+    set_default_tensor_type,
+)
 from ._tensor import Tensor
 from ._warnings import is_warn_always_enabled, set_warn_always
 
 __version__ = "0.1.0"
+
+for _each in (Size, Tensor, device, dtype, finfo, iinfo, layout, memory_format):
+    _each.__module__ = __name__  # where users know them, and what their classes print
 
 float = float32
 double = float64
 short = int16
 int = int32
 long = int64
+half = float16
+cfloat = complex64
+cdouble = complex128
 inf = _math.inf
 nan = _math.nan
 pi = _math.pi
@@ -180,10 +193,15 @@ __all__ = [
     "as_tensor",
     "asarray",
     "autograd",
+    "bfloat16",
     "bool",
     "broadcast_shapes",
+    "cdouble",
+    "cfloat",
     "channels_last",
     "compile",
+    "complex64",
+    "complex128",
     "contiguous_format",
     "default_generator",
     "device",
@@ -193,6 +211,7 @@ __all__ = [
     "enable_grad",
     "finfo",
     "float",
+    "float16",
     "float32",
     "float64",
     "from_dlpack",
@@ -203,6 +222,7 @@ __all__ = [
     "get_float32_matmul_precision",
     "get_num_threads",
     "get_rng_state",
+    "half",
     "iinfo",
     "inf",
     "inference_mode",
@@ -240,6 +260,7 @@ __all__ = [
     "serialization",
     "set_default_device",
     "set_default_dtype",
+    "set_default_tensor_type",
     "set_float32_matmul_precision",
     "set_grad_enabled",
     "set_num_threads",

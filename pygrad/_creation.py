@@ -1,10 +1,9 @@
-"""Tensors from Python and host data: `tensor`, `as_tensor`, `from_numpy`, `asarray`, the legacy
-constructors.
-"""
+"""Tensors from Python and host data: `tensor`, `as_tensor`, `from_numpy`, `asarray`."""
 
 from __future__ import annotations
 
 import array
+import warnings
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Final
@@ -12,6 +11,7 @@ from typing import Any, Final
 from . import _call, _engine, _ops
 from ._dtypes import ALL, BY_NAME, bool_, device, dtype, float32, float64, int64, uint8
 from ._tensor import Tensor, address_of, as_leaf
+from ._warnings import once
 
 _memory = _engine.memory
 _empty = _call.maker(_call.ROWS["_empty"])
@@ -44,9 +44,14 @@ def _shape_of(data: Any) -> list[int]:
         if not data:
             break
         data = data[0]
-    if isinstance(data, Tensor) or hasattr(data, "__array__"):
+    if _is_array(data):
         shape.extend(data.shape)
     return shape
+
+
+def _is_array(value: Any) -> bool:
+    """Whether it stands for nested lists; a tensor within a list stands for one number."""
+    return hasattr(value, "__array__") and not isinstance(value, Tensor)
 
 
 def _flatten(data: Any, shape: Sequence[int], level: int, out: list[Any]) -> None:
@@ -54,19 +59,19 @@ def _flatten(data: Any, shape: Sequence[int], level: int, out: list[Any]) -> Non
     if level == len(shape):
         if isinstance(data, (list, tuple)):
             raise TypeError(f"only number-like data can be nested here, not {type(data).__name__}")
+        if isinstance(data, Tensor) and data.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
         out.append(data)
         return
-    if isinstance(data, Tensor) or (
-        hasattr(data, "__array__") and not isinstance(data, (list, tuple))
-    ):
-        data = data.tolist()
+    if _is_array(data) or isinstance(data, Tensor):
+        data = list(data)  # rows, and at last numbers that know their dtype
     if not isinstance(data, (list, tuple)):
         raise TypeError(f"not a sequence at dim {level}")
     if len(data) != shape[level]:
         raise ValueError(
             f"expected sequence of length {shape[level]} at dim {level} (got {len(data)})"
         )
-    if level == len(shape) - 1 and not any(isinstance(v, (list, tuple)) for v in data):
+    if level == len(shape) - 1 and not any(isinstance(v, (list, tuple, Tensor)) for v in data):
         out.extend(data)
         return
     for item in data:
@@ -75,18 +80,11 @@ def _flatten(data: Any, shape: Sequence[int], level: int, out: list[Any]) -> Non
 
 def _infer(flat: list[Any]) -> dtype:
     """PyTorch's inference: the default float type, else int64, else bool."""
-    found = {type(v) for v in flat}
-    if found <= {float}:
-        return _default_dtype()
-    if found <= {int}:
-        return int64
-    if found <= {bool}:
-        return bool_
-    kinds = set()
-    for value in flat:
+    kinds = {value.dtype for value in flat if isinstance(value, Tensor)}
+    for value in {type(value): value for value in flat}.values():
         if isinstance(value, Tensor):
-            kinds.add(value.dtype)
-        elif isinstance(value, bool):
+            continue
+        if isinstance(value, bool):
             kinds.add(bool_)
         elif hasattr(value, "dtype"):
             kinds.add(_numpy_dtype(value.dtype))
@@ -127,7 +125,16 @@ def _as_number(value: Any, kind: dtype) -> Any:
         return float(value)
     if kind is bool_:
         return bool(value)
-    return int(value)
+    if kind is uint8 and -256 < value < 0 and not isinstance(value, float):
+        return value + 256  # as C converts it
+    try:
+        return int(value)
+    except (OverflowError, ValueError):
+        raise _overflow(kind) from None
+
+
+def _overflow(kind: dtype) -> RuntimeError:
+    return RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
 
 
 def _pack(flat: Sequence[Any], kind: dtype) -> array.array[Any]:
@@ -148,7 +155,7 @@ def _pack(flat: Sequence[Any], kind: dtype) -> array.array[Any]:
         )
     if kind is int64:
         raise ValueError("Overflow when unpacking long long")
-    raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+    raise _overflow(kind)
 
 
 _LISTS, _NUMBERS = {list, tuple}, {float, int, bool}
@@ -210,11 +217,9 @@ def _numpy_dtype(kind: Any) -> dtype:
     found = _BY_CHAR.get(kind.char) or _BY_KIND.get(f"{kind.kind}{kind.itemsize}")
     if found is not None:
         return found
-    shown = f"numpy.{kind.name}_" if kind.name == "object" else f"numpy.{kind.name}"
     raise TypeError(
-        f"can't convert np.ndarray of type {shown}. The only supported types are: float64, "
-        "float32, int64, int32, int16, "
-        "int8, uint8, and bool."
+        f"can't convert np.ndarray of type numpy.{kind.type.__name__}. The only supported types "
+        "are: float64, float32, int64, int32, int16, int8, uint8, and bool."
     )
 
 
@@ -288,21 +293,22 @@ def tensor(
         tensor([[1, 2],
                 [3, 4]])
     """
+    return made_of(data, dtype, device, requires_grad, "torch.tensor")
+
+
+def made_of(data: Any, dtype: Any, device: Any, requires_grad: bool, caller: str) -> Tensor:
+    """What `tensor` and ``Tensor.new_tensor`` do; `caller` is named in a warning."""
     if device is not None:
         _check_device(device)
     kind = _as_dtype(dtype)
-    if isinstance(data, bytearray):
-        data = list(data)
     if isinstance(data, Tensor):
-        import warnings
-
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use "
             "sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than "
-            "torch.tensor(sourceTensor).",
+            f"{caller}(sourceTensor).",
             UserWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     out = _tensor_from(data, kind, copy=True)
     return as_leaf(out) if requires_grad else out
@@ -338,9 +344,27 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
         return out if kind is None or kind is out.dtype else out.to(kind)
     if not isinstance(data, (list, tuple, int, float)) and hasattr(data, "__array__"):
         return _tensor_from(data.__array__(), kind, copy)
-    if isinstance(data, range):
+    if isinstance(data, (list, tuple)):
+        if data and type(data[0]).__name__ == "ndarray" and once("list of arrays"):
+            warnings.warn(
+                "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please "
+                "consider converting the list to a single numpy.ndarray with numpy.array() before "
+                "converting to a tensor.",
+                stacklevel=4,
+            )
+    elif _is_sequence(data):
         data = list(data)
     return _from_nested(data, kind)
+
+
+def _is_sequence(data: Any) -> bool:
+    """Whether it can be gone through by numbers, as a range or an ``array.array``."""
+    kind = type(data)
+    return (
+        hasattr(kind, "__len__")
+        and hasattr(kind, "__getitem__")
+        and not isinstance(data, (str, bytes, dict))
+    )
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -397,26 +421,6 @@ def frombuffer(
     return as_leaf(out) if requires_grad else out
 
 
-def legacy_tensor(*args: Any, kind: dtype | None = None, **kwargs: Any) -> Tensor:
-    """``Tensor(2, 3)`` (sizes, uninitialised) and ``Tensor([1.0, 2.0])`` (data), as PyTorch still
-    has them.
-    """
-    kind = kind or _default_dtype()
-    if kwargs:
-        raise TypeError(f"new() received unexpected keyword arguments {sorted(kwargs)}")
-    if args and all(isinstance(a, int) for a in args):
-        return empty_for_host(args, kind)[0]
-    if not args:
-        return empty_for_host((0,), kind)[0]
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        return args[0].to(kind).detach()
-    if len(args) == 1 and type(args[0]).__name__ == "Size":
-        return empty_for_host(args[0], kind)[0]
-    if len(args) == 1 and (isinstance(args[0], (list, tuple)) or hasattr(args[0], "__array__")):
-        return _tensor_from(args[0], kind, copy=True)
-    raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
-
-
 def get_default_device() -> device:
     """Where tensors are made that name no device: on the CPU.
 
@@ -444,25 +448,3 @@ def set_default_device(device: Any) -> None:
 
 
 _CPU: Final = device("cpu")
-
-
-def _legacy(kind: dtype, name: str) -> Any:
-    def make(*args: Any) -> Tensor:
-        return legacy_tensor(*args, kind=kind)
-
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = (
-        f"A {kind.name} tensor of these sizes (uninitialised) or data; "
-        "PyTorch's legacy constructor."
-    )
-    return make
-
-
-FloatTensor = _legacy(float32, "FloatTensor")
-DoubleTensor = _legacy(float64, "DoubleTensor")
-LongTensor = _legacy(int64, "LongTensor")
-ByteTensor = _legacy(uint8, "ByteTensor")
-BoolTensor = _legacy(bool_, "BoolTensor")
-IntTensor = _legacy(BY_NAME["int32"], "IntTensor")
-ShortTensor = _legacy(BY_NAME["int16"], "ShortTensor")
-CharTensor = _legacy(BY_NAME["int8"], "CharTensor")

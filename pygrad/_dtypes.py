@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+import functools
+import operator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 
 
 class dtype:
     """An element type, such as ``pygrad.float32``. There is one object a type: compare with
     ``is``.
+
+    The half and complex types are names to compare with; no tensor can have one.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.ones(1).dtype in (pygrad.float16, pygrad.bfloat16)
+        False
+        >>> pygrad.ones(1, dtype=pygrad.float16)
+        Traceback (most recent call last):
+        NotImplementedError: pygrad has no float16 yet
     """
 
     __slots__ = (
@@ -19,16 +32,27 @@ class dtype:
         "itemsize",
         "name",
     )
+    code: int
     _format: Any  # of the struct and array modules
 
-    def __init__(self, code: int, name: str, itemsize: int, kind: str, fmt: str) -> None:
-        self.code = code
+    def __init__(
+        self, code: int | None, name: str, itemsize: int, kind: str, fmt: str = ""
+    ) -> None:
+        if code is not None:
+            self.code, self._format = code, fmt
         self.name = name
         self.itemsize = itemsize
         self.is_floating_point = kind == "f"
         self.is_complex = kind == "c"
         self.is_signed = kind != "b" and name != "uint8"
-        self._format = fmt
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Called for what the slots lack: the code of a type that the engine has not."""
+            if name in dtype.__slots__:
+                raise NotImplementedError(f"pygrad has no {self.name} yet")
+            raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -38,7 +62,14 @@ class dtype:
 
     def to_real(self) -> dtype:
         """The real type of the same precision."""
-        return self
+        return _REAL.get(self, self)
+
+    def to_complex(self) -> dtype:
+        """The complex type of the same precision."""
+        for kind, real in _REAL.items():
+            if self in (kind, real):
+                return kind
+        raise NotImplementedError(f"pygrad has no complex type of {self.name}'s precision")
 
 
 uint8: Final = dtype(0, "uint8", 1, "i", "B")
@@ -49,6 +80,11 @@ int64: Final = dtype(4, "int64", 8, "i", "q")
 float32: Final = dtype(6, "float32", 4, "f", "f")
 float64: Final = dtype(7, "float64", 8, "f", "d")
 bool_: Final = dtype(11, "bool", 1, "b", "?")
+float16: Final = dtype(None, "float16", 2, "f")
+bfloat16: Final = dtype(None, "bfloat16", 2, "f")
+complex64: Final = dtype(None, "complex64", 8, "c")
+complex128: Final = dtype(None, "complex128", 16, "c")
+_REAL: Final = {complex64: float32, complex128: float64}
 
 ALL: Final = (uint8, int8, int16, int32, int64, float32, float64, bool_)
 BY_CODE: Final[list[dtype | None]] = [None] * 128
@@ -213,13 +249,31 @@ channels_last: Final = memory_format("channels_last")
 class Size(tuple[int, ...]):
     """The sizes of a tensor: a tuple of ints.
 
+    Raises:
+        TypeError: something else than ints.
+
     Example:
         >>> import pygrad
         >>> pygrad.zeros(2, 3).shape
         torch.Size([2, 3])
+        >>> (1,) + pygrad.zeros(2, 3).shape
+        torch.Size([1, 2, 3])
     """
 
     __slots__ = ()
+
+    def __new__(cls, sizes: Iterable[Any] = ()) -> Size:
+        given = list(sizes)
+        for i, size in enumerate(given):
+            if type(size) is not int:
+                try:
+                    given[i] = operator.index(size)
+                except (TypeError, RuntimeError):
+                    raise TypeError(
+                        "torch.Size() takes an iterable of 'int' "
+                        f"(item {i} is '{type(size).__name__}')"
+                    ) from None
+        return tuple.__new__(cls, given)
 
     def numel(self) -> int:
         """The product of the sizes."""
@@ -232,11 +286,36 @@ class Size(tuple[int, ...]):
         return f"torch.Size([{', '.join(map(str, self))}])"
 
     def __add__(self, other: Any) -> Size:
-        return Size(tuple.__add__(self, tuple(other)))
+        if not isinstance(other, tuple):
+            raise TypeError(
+                f"can only concatenate tuple (not {type(other).__name__}) to torch.Size"
+            )
+        return Size(tuple.__add__(self, other))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size(other).__add__(self) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, count: SupportsIndex) -> Size:
+        return Size(tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
 
     def __getitem__(self, index: Any) -> Any:
         value = tuple.__getitem__(self, index)
-        return Size(value) if isinstance(index, slice) else value
+        return size_of(value) if isinstance(index, slice) else value
+
+
+size_of: Final = functools.partial(tuple.__new__, Size)
+"""A Size of what is known to be ints."""
+
+
+_FLOATS: Final = {
+    float16: (11, 16, 1e-3),
+    bfloat16: (8, 128, 1e-2),
+    float32: (24, 128, 1e-6),
+    float64: (53, 1024, 1e-15),
+}
+"""Binary digits, the exponent beyond the largest, and decimal resolution."""
 
 
 class finfo:
@@ -250,7 +329,7 @@ class finfo:
     """
 
     def __init__(self, type: dtype | None = None) -> None:
-        kind = float32 if type is None else type
+        kind = (float32 if type is None else type).to_real()
         if not kind.is_floating_point:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
@@ -258,12 +337,11 @@ class finfo:
             )
         self.bits = kind.itemsize * 8
         self.dtype = kind.name
-        digits, top = (24, 128) if kind is float32 else (53, 1024)
+        digits, top, self.resolution = _FLOATS[kind]
         self.eps = 2.0 ** (1 - digits)
         self.max = (2.0 - self.eps) * 2.0 ** (top - 1)
         self.min = -self.max
         self.tiny = self.smallest_normal = 2.0 ** (2 - top)
-        self.resolution = 1e-6 if kind is float32 else 1e-15
 
     def __repr__(self) -> str:
         return (

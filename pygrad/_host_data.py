@@ -177,7 +177,7 @@ def reduce_tensor(tensor: Tensor) -> Any:
         to_bytes(tensor),
         tuple(tensor.shape),
         tensor.dtype.name,
-        tensor.requires_grad and tensor.is_leaf,
+        tensor.requires_grad,
         attributes,
     )
 
@@ -205,23 +205,6 @@ class Storage:
         return _engine.words[(self._bytes + _engine.layout["bytes_size"]) >> 3]
 
     size = __len__ = nbytes
-
-
-_LEGACY = {
-    "uint8": "Byte",
-    "int8": "Char",
-    "int16": "Short",
-    "int32": "Int",
-    "int64": "Long",
-    "float32": "Float",
-    "float64": "Double",
-    "bool": "Bool",
-}
-
-
-def legacy_name(tensor: Tensor) -> str:
-    """The type's name in PyTorch's old style."""
-    return f"torch.{_LEGACY[tensor.dtype.name]}Tensor"
 
 
 def apply_(tensor: Tensor, function: Callable[[Any], Any]) -> Tensor:

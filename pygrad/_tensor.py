@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from . import _call, _engine, _ops
 from ._call import binary, indexed, invoke, share, subscript
-from ._dtypes import BY_CODE, Size, device, dtype, layout, strided
+from ._dtypes import BY_CODE, Size, bfloat16, device, dtype, float16, layout, size_of, strided
 from ._index import encode_index
 from ._long_calls import command
 from ._modes import GRAD
@@ -68,7 +68,7 @@ class Tensor(Methods, metaclass=_TensorType):
     _g: Tensor | None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
-        from ._creation import legacy_tensor
+        from ._legacy import legacy_tensor
 
         made = legacy_tensor(*args, **kwargs)
         return made if cls is Tensor else cls._make_subclass(cls, made, made.requires_grad)
@@ -98,7 +98,7 @@ class Tensor(Methods, metaclass=_TensorType):
         """The sizes, a tuple of ints."""
         h = self._h
         at = _unsigned[(h + _SIZES) >> 2] >> 3
-        return Size(_words[at : at + _memory[h + _NDIM]].tolist())
+        return size_of(_words[at : at + _memory[h + _NDIM]].tolist())
 
     def size(self, dim: int | None = None) -> Any:
         """All sizes, or the one of a dimension."""
@@ -487,6 +487,9 @@ class Tensor(Methods, metaclass=_TensorType):
 
         return tensor(value, dtype=self.dtype)
 
+    def __delitem__(self, index: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
+
     def __len__(self) -> int:
         if self.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
@@ -619,6 +622,11 @@ class Tensor(Methods, metaclass=_TensorType):
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
+    def __copy__(self) -> Tensor:
+        made: Tensor = self._make_subclass(type(self), self, self.requires_grad)
+        made.__dict__.update(self.__dict__)
+        return made
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
@@ -711,14 +719,23 @@ class Tensor(Methods, metaclass=_TensorType):
         **_: Any,
     ) -> Tensor:
         """A tensor from Python data with this one's dtype."""
-        from ._creation import tensor
+        from ._creation import made_of
 
-        kind = dtype or self.dtype
-        return tensor(data, dtype=kind, device=device, requires_grad=requires_grad)
+        return made_of(data, dtype or self.dtype, device, requires_grad, "tensor.new_tensor")
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """The legacy name of the type, such as 'torch.FloatTensor', or a cast."""
-        return _host().legacy_name(self) if dtype is None else self.to(dtype)
+        """The legacy name of the type, such as 'torch.FloatTensor', or a cast to a type."""
+        from ._legacy import dtype_named, legacy_name
+
+        return legacy_name(self) if dtype is None else self.to(dtype_named(dtype))
+
+    def half(self) -> Tensor:
+        """Would convert to float16, which there is not."""
+        return self.to(float16)
+
+    def bfloat16(self) -> Tensor:
+        """Would convert to bfloat16, which there is not."""
+        return self.to(bfloat16)
 
     def untyped_storage(self) -> Any:
         """The storage, as far as its identity and size go."""

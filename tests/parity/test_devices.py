@@ -27,6 +27,8 @@ torch.cuda.FloatTensor(2) torch.cuda.LongTensor([1]) torch.cuda.device(0).__ente
 torch.cuda.nvtx.range_push("x") torch.cuda.nvtx.range_pop() torch.cuda.nvtx.mark("x")
 torch.cuda.nvtx.range("x").__enter__() torch.cuda.profiler.start() torch.cuda.profiler.stop()
 torch.cuda.profiler.profile().__enter__() torch.backends.cuda.is_built()
+torch.backends.cuda.matmul.allow_tf32 torch.backends.cuda.flash_sdp_enabled()
+torch.backends.cuda.enable_math_sdp(True)
 torch.backends.cudnn.is_available() torch.backends.cudnn.version() torch.backends.cudnn.benchmark
 torch.backends.mps.is_available() torch.backends.mps.is_built() torch.mps.is_available()
 torch.mps.device_count() torch.mps.synchronize() torch.mps.empty_cache() torch.mps.manual_seed(1)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import array
+import copy
 import io
+import pickle
 import warnings
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from oracle import both, torch, tried, warned
 
 import pygrad
+from pygrad import _warnings
 
 ARRAY = np.array([1.0, 3.0])
 
@@ -56,6 +61,54 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "autocast_float32": lambda t: t.autocast("cpu", dtype=t.float32)._enabled,
     "autocast_device": lambda t: t.autocast("foo"),
     "autocast_number": lambda t: t.autocast(3),
+    "half": lambda t: [t.ones(1).dtype in (t.float16, t.bfloat16), t.half, t.bfloat16.itemsize],
+    "complex": lambda t: [t.cfloat, t.complex128, t.float32.to_complex(), t.cdouble.to_real()],
+    "half_limits": lambda t: [t.finfo(t.float16), t.finfo(t.bfloat16).min, t.finfo(t.cfloat).dtype],
+    "class": lambda t: [type(t.ones(1)), type(t.float32), type(t.ones(1).shape), t.FloatTensor],
+    "list_of_one_element": lambda t: t.tensor([t.ones(1), t.ones(1, 1), 2.0]),
+    "list_of_float64": lambda t: t.tensor([t.ones(()).double(), 2.0]),
+    "list_of_longer": lambda t: t.tensor([t.ones(2), t.ones(2)]),
+    "list_of_none": lambda t: t.tensor([t.ones(0)]),
+    "list_before_tensor": lambda t: t.tensor([[1, 2], t.ones(2)]),
+    "list_of_arrays": lambda t: t.tensor([ARRAY, ARRAY]),
+    "list_of_matrices": lambda t: t.tensor(
+        [np.eye(2, dtype=np.int32), np.eye(2, dtype=np.float32)]
+    ),
+    "list_and_array": lambda t: t.tensor([[1, 2], ARRAY]),
+    "list_of_arrays_ragged": lambda t: t.tensor([ARRAY, ARRAY[:1]]),
+    "array_module": lambda t: t.tensor(array.array("f", [1, 2])),
+    "uint8_negative": lambda t: t.tensor([-1, -255], dtype=t.uint8),
+    "uint8_too_negative": lambda t: t.tensor([-256], dtype=t.uint8),
+    "uint8_negative_float": lambda t: t.tensor([-1.5], dtype=t.uint8),
+    "int_of_nan": lambda t: t.tensor([float("nan")], dtype=t.int32),
+    "new_int_of_infinity": lambda t: t.arange(2).new_tensor([float("inf")]),
+    "size_radd": lambda t: (1,) + t.ones(2, 3).shape,
+    "size_times": lambda t: [t.Size([2, 3]) * 2, 2 * t.Size([2]), t.Size([2]) * -1],
+    "size_plus_list": lambda t: t.Size([2]) + [3],
+    "size_plus_number": lambda t: t.Size([2]) + 3,
+    "size_of_tensor": lambda t: t.Size([t.tensor(2), True, np.int64(3)]),
+    "size_of_float": lambda t: t.Size([1, 1.5]),
+    "size_of_text": lambda t: t.Size("a"),
+    "type_of": lambda t: [t.ones(1).type(k) for k in ("torch.LongTensor", t.ByteTensor, t.Tensor)],
+    "type_unknown": lambda t: t.ones(1).type("foo"),
+    "type_number": lambda t: t.ones(1).type(3),
+    "isinstance": lambda t: [
+        isinstance(t.ones(1), t.FloatTensor),
+        isinstance(t.nn.Parameter(t.ones(1)), t.FloatTensor),
+        isinstance(t.ones(1), (t.DoubleTensor, t.LongTensor)),
+        isinstance(3, t.FloatTensor),
+    ],
+    "default_type": lambda t: [
+        t.set_default_tensor_type("torch.DoubleTensor"),
+        t.ones(1),
+        t.set_default_tensor_type(t.FloatTensor),
+        t.ones(1),
+    ],
+    "default_type_of_ints": lambda t: t.set_default_tensor_type(t.LongTensor),
+    "default_type_dtype": lambda t: t.set_default_tensor_type(t.float32),
+    "delete": lambda t: t.ones(2).__delitem__(0),
+    "pickled_result": lambda t: pickle.loads(pickle.dumps(t.ones(2, requires_grad=True) * 2)),
+    "pickled_dtypes": lambda t: pickle.loads(pickle.dumps([t.bool, t.float16])),
     "scaler_off": lambda t: [
         t.amp.GradScaler("cpu", enabled=False).state_dict(),
         t.amp.GradScaler().is_enabled(),
@@ -119,6 +172,8 @@ WARNING: dict[str, Callable[[Any], Any]] = {
     "float_no_grad": lambda t: t.no_grad()(float)(t.ones(1, requires_grad=True)),
     "item": lambda t: t.ones(1, requires_grad=True).item(),
     "precision": lambda t: t.set_float32_matmul_precision("x"),
+    "default_type": lambda t: t.set_default_tensor_type("torch.FloatTensor"),
+    "new_tensor": lambda t: t.ones(1).new_tensor(t.ones(1)),
     "autocast": lambda t: t.autocast("cuda"),
     "float32": lambda t: t.autocast("cpu", dtype=t.float32),
     "scaler": lambda t: t.amp.GradScaler(),
@@ -136,6 +191,50 @@ def test_warning(name: str) -> None:
     finally:
         pygrad.set_warn_always(False)
         torch.set_warn_always(False)
+
+
+def test_warning_of_lists_of_arrays_comes_once() -> None:
+    with mock.patch.object(_warnings, "_given", set()):
+        mine = [warned(lambda: pygrad.tensor([ARRAY, ARRAY])) for _ in range(2)]
+    torch.set_warn_always(True)
+    try:
+        theirs = warned(lambda: torch.tensor([ARRAY, ARRAY]))
+    finally:
+        torch.set_warn_always(False)
+    assert mine == [theirs[:1], []]
+
+
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_shallow_copy_shares_memory(requires_grad: bool) -> None:
+    def script(t: Any) -> Any:
+        x = t.arange(3.0).requires_grad_(requires_grad)
+        x.note = "kept"
+        y = copy.copy(x)
+        y.detach()[0] = 5
+        p = copy.copy(t.nn.Parameter(x.detach()))
+        return x, y.requires_grad, y.note, y is x, type(p).__name__
+
+    both(script)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: pygrad.ones(2, dtype=pygrad.float16),
+        lambda: pygrad.tensor([1.0], dtype=pygrad.bfloat16),
+        lambda: pygrad.ones(2).to(pygrad.complex64),
+        lambda: pygrad.ones(2).half(),
+        lambda: pygrad.nn.Linear(2, 2).bfloat16(),
+        lambda: pygrad.nn.Linear(2, 2, dtype=pygrad.float16),
+        lambda: pygrad.zeros_like(pygrad.ones(2), dtype=pygrad.half),
+        lambda: pygrad.ones(2).sum(dtype=pygrad.complex128),
+        lambda: pygrad.set_default_dtype(pygrad.float16),
+    ],
+)
+def test_absent_dtype_says_so(use: Callable[[], Any]) -> None:
+    with pytest.raises(NotImplementedError, match=r"pygrad has no (float16|bfloat16|complex)"):
+        use()
+    assert pygrad.ones(2).sum().item() == 2
 
 
 def test_autocast_that_would_change_dtypes_is_refused() -> None:

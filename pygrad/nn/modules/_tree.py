@@ -272,11 +272,11 @@ class ModuleTree(ModuleAttributes):
 
     def half(self) -> Self:
         """Convert floating point parameters and buffers to float16."""
-        raise NotImplementedError("half(): pygrad has no float16 yet")
+        return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
     def bfloat16(self) -> Self:
         """Convert floating point parameters and buffers to bfloat16."""
-        raise NotImplementedError("bfloat16(): pygrad has no bfloat16 yet")
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
         """Replace every parameter and buffer by an uninitialised one on ``device``."""
