@@ -348,7 +348,3 @@ Tensor *t_contiguous_format(Tensor *x, const char *format_name) {
     return fail(ERR_RUNTIME, "preserve memory format is unsupported by the contiguous operator");
   return tensor_has_format(x, format) ? x : t_clone_format(x, format);
 }
-
-Tensor *t_no_type(const char *name) {
-  return fail(ERR_NOT_IMPLEMENTED, "pygrad: tensors of type torch.%s are not implemented", name);
-}

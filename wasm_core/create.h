@@ -30,6 +30,5 @@ Tensor *t_vander(Tensor *x, int64_t columns, bool increasing);
 
 Tensor *t_to_options(Tensor *x, DType dtype, bool device_known, bool copy, const char *format_name);
 Tensor *t_contiguous_format(Tensor *x, const char *format_name);
-Tensor *t_no_type(const char *name); /* NotImplementedError */
 
 #endif

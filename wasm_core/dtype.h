@@ -43,7 +43,6 @@ extern const DTypeInfo dtype_info[DT_COUNT]; /* a hole has bytes == 0 */
 static inline int64_t dtype_bytes(DType d) { return dtype_info[d].bytes; }
 static inline Kind dtype_kind(DType d) { return (Kind)dtype_info[d].kind; }
 static inline bool dtype_is_float(DType d) { return dtype_info[d].kind == KIND_FLOAT; }
-static inline bool dtype_valid(int64_t d) { return d >= 0 && d < DT_COUNT && dtype_info[d].bytes; }
 
 /* A float as an integer the way x86 does it, on every host: NaN and what does not fit is INT64_MIN. */
 static inline int64_t int_from_double(double v) {

@@ -458,7 +458,6 @@ static const double *node_params(const Node *n, double *p) {
 #define FIELDS_KEEP_X_TANH "self | approximate:ttanh"
 #define FIELDS_KEEP_X_EPS "self | eps:t-"
 #define FIELDS_KEEP_X_BUFFER "self buffer"
-#define FIELDS_P_NOTHING(schema) "| " schema
 #define FIELDS_P_KEEP_X(schema) "self | " schema
 #define FIELDS_P_KEEP_X_ALONE(schema) "self"
 #define FIELDS_P_KEEP_X_FIRST(schema) "self | threshold:x"

@@ -51,8 +51,6 @@ Tensor *run(const Loops *loops, int n, Tensor *const *in, DType d, const double 
 Tensor *run_bool(const Loops *loops, int n, Tensor *const *in, DType d);
 /* Runs a loop over operands as they are, for a result of type `out`. */
 Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
-/* For ops made of several element-wise ones: gives up the destination, so that no inner op takes it. */
-static inline void no_destination(void) { destination = NULL; }
 static inline bool blocked(const Tensor *a, const Tensor *b) { return failed() || !a || !b; }
 
 /* Loops over float are vectorised; those of the 64-bit types, of which two lanes would gain little, are small. */

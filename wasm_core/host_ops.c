@@ -29,26 +29,11 @@ void op_set_default_dtype(DType d) {
 
 /* ------------------------------------------------------------ text */
 
-static PrintOptions options;
-static bool options_set;
+static PrintOptions options = {.precision = 4, .sci_mode = -1, .threshold = 1000, .linewidth = 80, .edgeitems = 3};
 
 void op_printoptions(Call *c) {
   options = (PrintOptions){.precision = (int32_t)arg_int(c, 0), .threshold = arg_float(c, 1), .edgeitems = arg_int(c, 2),
                            .linewidth = arg_float(c, 3), .sci_mode = (int32_t)arg_int(c, 4)};
-  options_set = true;
-}
-
-static PrintKind print_kind(DType d) {
-  switch (d) {
-    case DT_U8: return PRINT_KIND_UINT8;
-    case DT_I8: return PRINT_KIND_INT8;
-    case DT_I16: return PRINT_KIND_INT16;
-    case DT_I32: return PRINT_KIND_INT32;
-    case DT_I64: return PRINT_KIND_INT64;
-    case DT_F32: return PRINT_KIND_FLOAT32;
-    case DT_F64: return PRINT_KIND_FLOAT64;
-    default: return PRINT_KIND_BOOL;
-  }
 }
 
 /* t as PyTorch prints it, in scratch; with the text of its tangent, if any. */
@@ -56,14 +41,11 @@ static const char *text_of(Tensor *t, const char *tangent) {
   Node *fn = tensor_grad_fn(t);
   bool invalid = failed(); /* a view whose base was written to */
   if (invalid) status_clear();
-  PrintTensor p = {.data = tensor_data(t), .sizes = t->sizes, .strides = t->strides, .ndim = t->ndim,
-                   .kind = print_kind((DType)t->dtype), .default_kind = print_kind(dtype_default()),
-                   .grad_fn = invalid ? "Invalid" : fn ? node_short_name(fn) : NULL, .requires_grad = tensor_requires_grad(t),
-                   .tangent = tangent};
-  int64_t n = print_tensor(&p, &options, NULL, 0);
+  PrintNames names = {.grad_fn = invalid ? "Invalid" : fn ? node_short_name(fn) : NULL, .tangent = tangent};
+  int64_t n = print_tensor(t, &names, &options, NULL, 0);
   char *text = n >= 0 ? scratch_alloc((size_t)n + 1) : NULL;
   if (n < 0) fail(ERR_RUNTIME, "print options are out of range");
-  if (text) print_tensor(&p, &options, text, n + 1);
+  if (text) print_tensor(t, &names, &options, text, n + 1);
   return text;
 }
 
@@ -76,7 +58,6 @@ static const char *text_of_tangent(Tensor *tangent) {
 
 void op_repr(Call *c) {
   Tensor *t = arg_tensor(c, 0), *tangent = forward_tangent(t);
-  if (!options_set) options = print_profiles[PRINT_PROFILE_DEFAULT];
   const char *text = failed() ? NULL : text_of(t, text_of_tangent(tangent));
   if (text) ret_str(c, text);
 }

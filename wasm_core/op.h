@@ -138,8 +138,6 @@ Tensor *t_argmax(Tensor *x, const int64_t *dim, bool keepdim); /* dim NULL: of t
 Tensor *t_argmin(Tensor *x, const int64_t *dim, bool keepdim);
 typedef enum { SPREAD_VAR, SPREAD_STD, SPREAD_VAR_MEAN, SPREAD_STD_MEAN } SpreadKind;
 void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool keepdim, Tensor *out[2]); /* and the mean */
-Tensor *t_var(Tensor *x, Ints dims, double correction, bool keepdim);
-Tensor *t_std(Tensor *x, Ints dims, double correction, bool keepdim);
 Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype);
 Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dtype); /* "fro" */
 Tensor *t_dist(Tensor *a, Tensor *b, double p);

@@ -30,8 +30,6 @@ void rng_seed(Rng *r, uint64_t seed) {
   }
 }
 
-void rng_copy(Rng *to, const Rng *from) { *to = *from; }
-
 static inline uint32_t twist(uint32_t high, uint32_t low, uint32_t far) {
   uint32_t mixed = (high & UINT32_C(0x80000000)) | (low & UINT32_C(0x7fffffff));
   return far ^ (mixed >> 1) ^ (UINT32_C(0x9908b0df) & (0 - (low & 1)));
@@ -680,14 +678,6 @@ static inline int64_t trials_as_int(double trials) {
     for (int64_t i = 0; i < n; i++) out[i] = TRIALS(C, ceil(log_of(unit64(rng_u64(r))) / miss));   \
   }
 RNG_DTYPES(DISCRETE_FILLS)
-
-void rng_bernoulli_from_f32(Rng *r, float *out, const float *p, int64_t n) {
-  for (int64_t i = 0; i < n; i++) out[i] = rng_bernoulli_one_f32(r, p[i]);
-}
-
-void rng_bernoulli_from_f64(Rng *r, double *out, const double *p, int64_t n) {
-  for (int64_t i = 0; i < n; i++) out[i] = rng_bernoulli_one_f64(r, p[i]);
-}
 
 /* ---- permutations and multinomial ---- */
 

@@ -44,7 +44,6 @@ typedef struct Rng {
 
 /* manual_seed: only the low 32 bits of the seed reach the state, as in torch. */
 void rng_seed(Rng *r, uint64_t seed);
-void rng_copy(Rng *to, const Rng *from);
 uint32_t rng_u32(Rng *r);
 uint64_t rng_u64(Rng *r); /* the first 32-bit draw is the high half */
 
@@ -104,10 +103,7 @@ RNG_DTYPES(RNG_DECLARE)
 bool rng_randint_bounds_f32(int64_t *low, int64_t *high);
 bool rng_randint_bounds_f64(int64_t *low, int64_t *high);
 
-/* bernoulli(p) and bernoulli_(tensor p): the dtype of p decides the draw, not that of the output, so
- * outputs of another dtype are made of single draws. */
-void rng_bernoulli_from_f32(Rng *r, float *out, const float *p, int64_t n);
-void rng_bernoulli_from_f64(Rng *r, double *out, const double *p, int64_t n);
+/* bernoulli(p) and bernoulli_(tensor p) in single draws: the dtype of p decides them, not that of the output. */
 bool rng_bernoulli_one_f32(Rng *r, float p);
 bool rng_bernoulli_one_f64(Rng *r, double p);
 

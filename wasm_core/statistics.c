@@ -93,17 +93,6 @@ void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool kee
   if (n && s->root) save_output(n, 1, out[0]);
 }
 
-Tensor *t_var(Tensor *x, Ints dims, double correction, bool keepdim) {
-  Tensor *out[2];
-  t_spread(SPREAD_VAR, x, dims, correction, keepdim, out);
-  return out[0];
-}
-Tensor *t_std(Tensor *x, Ints dims, double correction, bool keepdim) {
-  Tensor *out[2];
-  t_spread(SPREAD_STD, x, dims, correction, keepdim, out);
-  return out[0];
-}
-
 /* ------------------------------------------------------------ covariance */
 
 static bool check_weights(const Tensor *x, const Tensor *w, const char *name, bool whole) {

@@ -31,8 +31,6 @@ void *fail(Status s, const char *format, ...) {
 const char *status_message(void) { return message; }
 void status_clear(void) { status_now = OK; }
 
-void status_set_message(const char *text) { snprintf(message, sizeof message, "%s", text); }
-
 enum { WARNINGS = 4, WARNING_CAP = 768 };
 static char warnings[WARNINGS][WARNING_CAP];
 static int warning_first, warning_count;

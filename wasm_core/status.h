@@ -43,8 +43,6 @@ void *fail(Status s, const char *format, ...) __attribute__((format(printf, 2, 3
 const char *status_message(void);
 const char *status_name(Status s); /* NULL past the table */
 void status_clear(void);
-/* Replaces the message of the error now set (to add context). */
-void status_set_message(const char *text);
 
 /* Warnings are queued for the host, which raises them after the crossing. */
 void warn_user(const char *format, ...) __attribute__((format(printf, 1, 2)));
