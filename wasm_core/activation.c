@@ -5,15 +5,8 @@
 #include "random.h"
 #include "vmap.h"
 
-/* PyTorch's refusal of a type, by the name of its kernel. */
-static bool refuse_unless_float(const Tensor *x, const char *kernel) {
-  if (dtype_is_float((DType)x->dtype)) return false;
-  fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", kernel, dtype_info[x->dtype].legacy);
-  return true;
-}
-
 Tensor *t_gelu(Tensor *x, const char *approximate) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   if (strcmp(approximate, "none") == 0) return t_gelu_erf(x);
   if (strcmp(approximate, "tanh") == 0) return t_gelu_tanh(x);
   return fail(ERR_RUNTIME, "approximate argument must be either none or tanh.");
@@ -27,7 +20,7 @@ Tensor *t_celu_checked(Tensor *x, double alpha) {
 }
 
 Tensor *t_hardtanh_checked(Tensor *x, double min, double max) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   if (min > max) return fail(ERR_VALUE, "min_val cannot be greater than max_val");
   if (dtype_kind((DType)x->dtype) == KIND_INT) {
     if (!number_fits_f(min, DT_I64) || !number_fits_f(max, DT_I64)) return NULL;
@@ -40,11 +33,11 @@ Tensor *t_hardtanh_checked(Tensor *x, double min, double max) {
 }
 
 Tensor *t_softshrink_checked(Tensor *x, double lambda) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   double most = x->dtype == DT_F32 ? 3.40282346638528859812e38 : 1.79769313486231570815e308;
   if (dtype_is_float((DType)x->dtype) && !(lambda >= 0 && lambda <= most))
     return fail(ERR_RUNTIME, "lambda must be in range [0, %g] for input dtype %s, but found %g", most,
-                dtype_info[x->dtype].legacy, lambda);
+                legacy(x), lambda);
   return t_softshrink(x, lambda, 0, 0);
 }
 
@@ -88,9 +81,9 @@ static Tensor *rrelu_noise(Tensor *x, double lower, double upper) {
 }
 
 Tensor *t_rrelu(Tensor *x, double lower, double upper, bool training) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   if (lower > upper) return fail(ERR_RUNTIME, "Lower bound should be less than or equal to the upper bound");
-  if (refuse_unless_float(x, training ? "rrelu_with_noise_out_cpu" : "leaky_relu_cpu")) return NULL;
+  if (!check_float_kernel(training ? "rrelu_with_noise_out_cpu" : "leaky_relu_cpu", tensor_dtype(x))) return NULL;
   Node *n = node_new(&RreluWithNoiseBackward0, 2, 3, x, NULL);
   num_f(n, 0, lower);
   num_f(n, 1, upper);
@@ -110,7 +103,7 @@ Tensor *t_rrelu(Tensor *x, double lower, double upper, bool training) {
 Tensor *t_prelu(Tensor *x, Tensor *w) {
   if (blocked(x, w)) return NULL;
   if (x->dtype != w->dtype)
-    return fail(ERR_RUNTIME, "prelu: Type promoting not supported. Got %s and %s", dtype_info[x->dtype].legacy, dtype_info[w->dtype].legacy);
+    return fail(ERR_RUNTIME, "prelu: Type promoting not supported. Got %s and %s", legacy(x), legacy(w));
   if (w->ndim > 1)
     return fail(ERR_RUNTIME, "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = %d", w->ndim);
   if (w->numel != 1) {
@@ -141,13 +134,13 @@ LOOPS(REAL, 2, gate, a * m_sigmoid(b))
 LOOPS_END
 
 Tensor *t_glu(Tensor *x, int64_t dim) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_RUNTIME, "glu does not support scalars because halving size must be even");
   dim = dim_wrap(dim, x->ndim);
   if (dim < 0) return NULL;
   if (x->sizes[dim] % 2)
     return fail(ERR_RUNTIME, "Halving dimension must be even, but dimension %lld is size %lld", (long long)dim, (long long)x->sizes[dim]);
-  if (refuse_unless_float(x, "glu_cpu")) return NULL;
+  if (!check_float_kernel("glu_cpu", tensor_dtype(x))) return NULL;
   Node *n = node_new(&GluBackward0, 1, 1, x, NULL);
   save(n, 0, x);
   num_i(n, 0, dim);

@@ -305,7 +305,7 @@ Tensor *t_float_power(Tensor *a, Tensor *b, bool inplace) {
   if (blocked(a, b)) return NULL;
   if (inplace && a->dtype != DT_F64)
     return fail(ERR_RUNTIME, "the base given to float_power_ has dtype %s but the operation's result requires dtype Double",
-                dtype_info[a->dtype].legacy);
+                legacy(a));
   Tensor *base = is_wrapped(a) ? tensor_wrapped_f(number_f(a)) : t_to(a, DT_F64);
   Tensor *exponent = is_wrapped(b) ? tensor_wrapped_f(number_f(b)) : t_to(b, DT_F64);
   DType was = dtype_default();
@@ -351,7 +351,7 @@ Tensor *t_where(Tensor *condition, Tensor *a, Tensor *b) {
   if (blocked(a, b) || !condition) return NULL;
   if (condition->dtype != DT_BOOL && condition->dtype != DT_U8)
     return fail(ERR_RUNTIME, "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
-                dtype_info[condition->dtype].legacy);
+                legacy(condition));
   DType d = common_dtype(a, b);
   if ((is_wrapped(a) && !number_fits(a, d)) || (is_wrapped(b) && !number_fits(b, d))) return NULL;
   Node *n = node_new(&WhereBackward0, 1, 0, a, b, NULL);
@@ -433,7 +433,7 @@ static Tensor *bounded(const NodeType *by_tensor, const NodeType *by_number, Ten
 }
 
 Tensor *t_clamp(Tensor *x, Tensor *min, Tensor *max) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   if (!min && !max) return fail(ERR_RUNTIME, "torch.clamp: At least one of 'min' or 'max' must not be None");
   return bounded(&ClampBackward0, &ClampBackward1, x, min, max, false);
 }
@@ -454,11 +454,9 @@ LOOPS(REAL, 4, addcdiv_loops, a + d * b / c)
 LOOPS_END
 
 static bool same_dtype(const Tensor *a, const Tensor *b, const char *name) {
-  static const char *const spoken[DT_COUNT] = {[DT_U8] = "unsigned char", [DT_I8] = "signed char", [DT_I16] = "short int",
-                                               [DT_I32] = "int", [DT_I64] = "long int", [DT_F32] = "float",
-                                               [DT_F64] = "double", [DT_BOOL] = "bool"};
   if (is_wrapped(b) || a->dtype == b->dtype) return true;
-  return fail(ERR_RUNTIME, "expected dtype %s for `%s` but got dtype %s", spoken[a->dtype], name, spoken[b->dtype]);
+  return fail(ERR_RUNTIME, "expected dtype %s for `%s` but got dtype %s", dtype_c_name(tensor_dtype(a)), name,
+              dtype_c_name(tensor_dtype(b)));
 }
 
 /* y = a + w (b - a):  a' = g (1 - w),  b' = g w,  w' = g (b - a). */
@@ -476,7 +474,7 @@ Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *w) {
   DType d = (DType)a->dtype;
   bool number = is_wrapped(w);
   if (!dtype_is_float(d))
-    return fail(ERR_NOT_IMPLEMENTED, "\"lerp_kernel_%s\" not implemented for '%s'", number ? "scalar" : "tensor", dtype_info[d].legacy);
+    return no_kernel(number ? "lerp_kernel_scalar" : "lerp_kernel_tensor", d);
   if (number && !number_fits(w, d)) return NULL;
   Tensor *in[3] = {a, b, w};
   Node *n = node_new_list(number ? &LerpBackward0 : &LerpBackward1, 3, 0, number ? 2 : 3, in);
@@ -560,10 +558,9 @@ Tensor *t_ldexp(Tensor *x, Tensor *other) {
 GRAD(RoundBackward1, "") { gi[0] = t_zeros_like(g[0]); }
 
 Tensor *t_round(Tensor *x, int64_t decimals) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   DType d = (DType)x->dtype;
-  if (!dtype_is_float(d))
-    return fail(ERR_NOT_IMPLEMENTED, "\"round_%scpu\" not implemented for '%s'", decimals ? "" : "vml_", dtype_info[d].legacy);
+  if (!check_float_kernel(decimals ? "round_cpu" : "round_vml_cpu", d)) return NULL;
   Node *n = node_new(&RoundBackward1, 0, 0, x, NULL);
   double scale[3] = {pow(10, decimals < 0 ? -(double)decimals : (double)decimals)};
   return set_history(run(decimals < 0 ? round_down_scale : round_up_scale, 1, &x, d, scale), n);
@@ -587,7 +584,7 @@ GRAD(FrexpBackward0, "exponent") { gi[0] = t_div(g[0], t_pow(tensor_wrapped_f(2)
 
 void t_frexp(Tensor *x, Tensor **y) {
   y[0] = y[1] = NULL;
-  if (blocked(x, x)) return;
+  if (blocked(x)) return;
   DType d = (DType)x->dtype;
   if (!dtype_is_float(d)) {
     fail(ERR_RUNTIME, "torch.frexp() only supports floating-point dtypes");
@@ -601,15 +598,14 @@ void t_frexp(Tensor *x, Tensor **y) {
 }
 
 Tensor *t_bitwise_not(Tensor *x) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   if (x->dtype == DT_BOOL) return t_logical_not(x);
-  if (dtype_is_float((DType)x->dtype))
-    return fail(ERR_NOT_IMPLEMENTED, "\"bitwise_not_cpu\" not implemented for '%s'", dtype_info[x->dtype].legacy);
+  if (dtype_is_float(tensor_dtype(x))) return no_kernel("bitwise_not_cpu", tensor_dtype(x));
   return t_invert(x);
 }
 
 Tensor *t_positive(Tensor *x) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   if (x->dtype == DT_BOOL) return fail(ERR_RUNTIME, "The `+` operator, on a bool tensor is not supported.");
   return x;
 }
@@ -619,7 +615,7 @@ Tensor *t_logit(Tensor *x, bool bounded_, double eps) {
 }
 
 Tensor *t_polygamma(int64_t order, Tensor *x) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   if (order < 0) return fail(ERR_RUNTIME, "polygamma(n, x) does not support negative n.");
   return t_polygamma_at(x, (double)order, 0, 0);
 }
@@ -634,7 +630,7 @@ static Tensor *sum_of_shifted(Tensor *f(Tensor *), Tensor *x, int64_t p) {
 GRAD(MvlgammaBackward0, "self | p:i") { gi[0] = t_mul(g[0], sum_of_shifted(t_digamma, saved(n, 0), n->numbers[0].i)); }
 
 Tensor *t_mvlgamma(Tensor *x, int64_t p) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   if (x->dtype == DT_BOOL) return fail(ERR_RUNTIME, "The input tensor may not be a boolean tensor.");
   if (p < 1) return fail(ERR_RUNTIME, "p has to be greater than or equal to 1");
   if (!scratch_array(p, (size_t)dtype_bytes((DType)x->dtype))) return NULL; /* as much as PyTorch takes */
@@ -650,7 +646,7 @@ Tensor *t_mvlgamma(Tensor *x, int64_t p) {
 
 /* Infinities become the largest finite numbers of the type where nothing else is asked for. */
 Tensor *t_nan_to_num(Tensor *x, double nan, bool has_posinf, double posinf, bool has_neginf, double neginf) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   if (!dtype_is_float((DType)x->dtype)) return t_clone(x);
   bool narrow = x->dtype == DT_F32;
   double most = narrow ? 3.40282346638528859812e38 : 1.79769313486231570815e308;
@@ -672,7 +668,7 @@ static Tensor *close_values(Tensor *a, Tensor *b, double rtol, double atol, bool
 Tensor *t_isclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan) {
   if (blocked(a, b)) return NULL;
   if (a->dtype != b->dtype)
-    return fail(ERR_RUNTIME, "%s did not match %s", dtype_info[a->dtype].legacy, dtype_info[b->dtype].legacy);
+    return fail(ERR_RUNTIME, "%s did not match %s", legacy(a), legacy(b));
   if (rtol < 0) return fail(ERR_RUNTIME, "rtol must be greater than or equal to zero, but got %g", rtol);
   if (atol < 0) return fail(ERR_RUNTIME, "atol must be greater than or equal to zero, but got %g", atol);
   bool was = grad_mode;

@@ -10,14 +10,14 @@ static bool check_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, bool 
                       "instead.", q->ndim, k->ndim, v->ndim);
   else if (q->dtype != k->dtype || q->dtype != v->dtype)
     fail(ERR_RUNTIME, "Expected query, key, and value to have the same dtype, but got query.dtype: %s key.dtype: %s and value.dtype: %s "
-                      "instead.", c_type_name((DType)q->dtype), c_type_name((DType)k->dtype), c_type_name((DType)v->dtype));
+                      "instead.", dtype_c_name((DType)q->dtype), dtype_c_name((DType)k->dtype), dtype_c_name((DType)v->dtype));
   else if (mask && mask->dtype != DT_BOOL && mask->dtype != DT_F32 && mask->dtype != q->dtype)
     fail(ERR_RUNTIME, "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: %s and  query.dtype: %s "
-                      "instead.", c_type_name((DType)mask->dtype), c_type_name((DType)q->dtype));
+                      "instead.", dtype_c_name((DType)mask->dtype), dtype_c_name((DType)q->dtype));
   else if (mask && is_causal)
     fail(ERR_RUNTIME, "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
   else if (!dtype_is_float((DType)q->dtype))
-    fail(ERR_RUNTIME, "expected scalar type Float but found %s", dtype_info[q->dtype].legacy);
+    fail(ERR_RUNTIME, "expected scalar type Float but found %s", legacy(q));
   return !failed();
 }
 

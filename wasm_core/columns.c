@@ -10,8 +10,6 @@
 #include "op.h"
 #include "view.h"
 
-typedef long long Shown;
-
 int64_t batch_of(const Tensor *x) {
   int64_t n = 1;
   for (int i = 0; i + 2 < x->ndim; i++) n *= x->sizes[i];
@@ -31,12 +29,12 @@ Tensor *empty_columns(const Tensor *like, int64_t m, int64_t n, DType d) {
 }
 
 Tensor *columns(Tensor *x, DType d) {
-  Tensor *y = blocked(x, x) ? NULL : empty_columns(x, rows_of(x), cols_of(x), d);
+  Tensor *y = blocked(x) ? NULL : empty_columns(x, rows_of(x), cols_of(x), d);
   return y && tensor_copy_data(y, x) ? y : NULL;
 }
 
 Tensor *flipped(Tensor *x) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   Tensor *y = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
   if (!y) return NULL;
   int k = y->ndim - 2;
@@ -70,7 +68,7 @@ bool check_square(const Tensor *x, const char *op, const char *name) {
 
 bool check_float(const Tensor *x, const char *op) {
   if (dtype_is_float((DType)x->dtype)) return true;
-  fail(ERR_RUNTIME, "%s: Expected a floating point or complex tensor as input. Got %s", op, dtype_info[x->dtype].legacy);
+  fail(ERR_RUNTIME, "%s: Expected a floating point or complex tensor as input. Got %s", op, legacy(x));
   return false;
 }
 

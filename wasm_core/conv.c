@@ -117,13 +117,6 @@ static Tensor *weights(const Conv *c, Tensor *x, Tensor *g) {
 
 /* ------------------------------------------------------------ arguments */
 
-const char *c_type_name(DType d) {
-  static const char *const names[DT_COUNT] = {[DT_U8] = "unsigned char", [DT_I8] = "signed char", [DT_I16] = "short int",
-                                              [DT_I32] = "int",          [DT_I64] = "long int",   [DT_F32] = "float",
-                                              [DT_F64] = "double",       [DT_BOOL] = "bool"};
-  return names[d];
-}
-
 /* A list of one or nd numbers as the last nd of three; the others are `rest`. */
 static bool spread(Ints v, int64_t nd, int64_t rest, const char *name, int64_t out[3]) {
   if (v.n != 1 && v.n != nd) {
@@ -148,19 +141,17 @@ static bool check_ranges(const Conv *c) {
 static bool check_types(Tensor *x, Tensor *w, Tensor *bias) {
   if (x->dtype != w->dtype)
     fail(ERR_RUNTIME, "Input type (torch.%sTensor) and weight type (torch.%sTensor) should be the same or input should be a MKLDNN tensor "
-                      "and weight is a dense tensor", dtype_info[x->dtype].legacy, dtype_info[w->dtype].legacy);
+                      "and weight is a dense tensor", legacy(x), legacy(w));
   else if (bias && bias->dtype != x->dtype)
-    fail(ERR_RUNTIME, "Input type (%s) and bias type (%s) should be the same", c_type_name((DType)x->dtype), c_type_name((DType)bias->dtype));
+    fail(ERR_RUNTIME, "Input type (%s) and bias type (%s) should be the same", dtype_c_name((DType)x->dtype), dtype_c_name((DType)bias->dtype));
   else if (x->dtype == DT_BOOL)
-    fail(ERR_NOT_IMPLEMENTED, "\"slow_conv2d_cpu\" not implemented for '%s'", dtype_info[x->dtype].legacy);
+    no_kernel("slow_conv2d_cpu", tensor_dtype(x));
   return !failed();
 }
 
 /* Of the integers only int64 has these kernels in PyTorch. */
 static bool check_whole(const Tensor *x, const char *kernel) {
-  if (dtype_is_float((DType)x->dtype) || x->dtype == DT_I64) return true;
-  fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", kernel, dtype_info[x->dtype].legacy);
-  return false;
+  return dtype_is_float((DType)x->dtype) || x->dtype == DT_I64 || no_kernel(kernel, tensor_dtype(x));
 }
 
 static bool check_bias(Tensor *w, Tensor *bias, int64_t channels, bool transposed) {
@@ -399,9 +390,7 @@ static void window_count(Conv *c) {
 }
 
 static bool check_window_dtype(const Tensor *x, const char *op) {
-  if (dtype_is_float((DType)x->dtype) || x->dtype == DT_BOOL) return true;
-  fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", op, dtype_info[x->dtype].legacy);
-  return false;
+  return dtype_is_float((DType)x->dtype) || x->dtype == DT_BOOL || no_kernel(op, tensor_dtype(x));
 }
 
 /* Truth values go through floats: a sum of them is true unless all are false. */

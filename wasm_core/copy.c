@@ -14,8 +14,6 @@
 #include "paths.h"
 #include "simd.h"
 
-static bool blocked(const Tensor *a, const Tensor *b) { return failed() || !a || !b; }
-
 /* ------------------------------------------------------------ loops */
 
 #define CAST_LOOP(FN, D, S, VALUE)                                                                \
@@ -312,7 +310,7 @@ bool tensor_has_format(const Tensor *t, MemoryFormat format) {
 GRAD(ToCopyBackward0, "") { gi[0] = t_to(g[0], (DType)n->numbers[0].i); }
 
 Tensor *t_to_copy(Tensor *x, DType dtype, MemoryFormat format) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   Node *n = dtype_is_float(dtype) ? node_new(&ToCopyBackward0, 0, 1, x, NULL) : NULL;
   num_i(n, 0, x->dtype);
   Tensor *y = tensor_empty_like_format(x, dtype, format);
@@ -320,13 +318,13 @@ Tensor *t_to_copy(Tensor *x, DType dtype, MemoryFormat format) {
 }
 
 Tensor *t_to(Tensor *x, DType dtype) {
-  return blocked(x, x) || x->dtype == dtype ? x : t_to_copy(x, dtype, FORMAT_PRESERVE);
+  return blocked(x) || x->dtype == dtype ? x : t_to_copy(x, dtype, FORMAT_PRESERVE);
 }
 
 GRAD(CloneBackward0, "") { gi[0] = g[0]; }
 
 Tensor *t_clone_format(Tensor *x, MemoryFormat format) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   Node *n = node_new(&CloneBackward0, 0, 0, x, NULL);
   Tensor *y = tensor_empty_like_format(x, (DType)x->dtype, format);
   return set_history(tensor_copy_data(y, x) ? y : NULL, n);
@@ -335,7 +333,7 @@ Tensor *t_clone_format(Tensor *x, MemoryFormat format) {
 Tensor *t_clone(Tensor *x) { return t_clone_format(x, FORMAT_PRESERVE); }
 
 Tensor *t_contiguous(Tensor *x) {
-  return blocked(x, x) || tensor_is_contiguous(x) ? x : t_clone_format(x, FORMAT_CONTIGUOUS);
+  return blocked(x) || tensor_is_contiguous(x) ? x : t_clone_format(x, FORMAT_CONTIGUOUS);
 }
 
 /* ------------------------------------------------------------ writing in place */
@@ -478,20 +476,20 @@ Tensor *t_fill(Tensor *x, Tensor *value) {
 }
 
 Tensor *t_zero_(Tensor *x) {
-  if (blocked(x, x) || !check_inplace(x)) return NULL;
+  if (blocked(x) || !check_inplace(x)) return NULL;
   return fill_inplace(x, tensor_number(0, (DType)x->dtype), node_new(&ZeroBackward0, 0, 0, x, NULL));
 }
 
 /* ------------------------------------------------------------ constants of a shape */
 
 Tensor *t_full_like(Tensor *x, double v) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   Tensor *y = tensor_empty_like(x, (DType)x->dtype);
   return tensor_fill_data(y, tensor_number(v, (DType)x->dtype)) ? y : NULL;
 }
 
 Tensor *t_zeros_like(Tensor *x) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   Tensor *y = tensor_empty_like(x, (DType)x->dtype);
   if (y) memset(tensor_data(y), 0, (size_t)(y->numel * dtype_bytes((DType)y->dtype)));
   return y;

@@ -10,8 +10,6 @@
 #include "memory.h"
 #include "op.h"
 
-static bool blocked(const Tensor *a) { return failed() || !a; }
-
 /* ------------------------------------------------------------ options */
 
 bool check_device(const Call *c, int k) {
@@ -292,8 +290,7 @@ Tensor *t_triangle_indices(int64_t rows, int64_t cols, int64_t offset, DType dty
   if (rows < 0) return fail(ERR_RUNTIME, "row must be non-negative, got%lld", (long long)rows);
   if (cols < 0) return fail(ERR_RUNTIME, "col must be non-negative, got%lld", (long long)cols);
   if (dtype != DT_I64 && dtype != DT_I32 && dtype != DT_I16 && dtype != DT_I8 && dtype != DT_U8)
-    return fail(ERR_NOT_IMPLEMENTED, "\"%s_indices\" not implemented for '%s'", lower ? "tril" : "triu",
-                dtype_info[dtype].legacy);
+    return no_kernel(lower ? "tril_indices" : "triu_indices", dtype);
   offset = offset < -rows ? -rows : offset > cols ? cols : offset;
   int64_t first = lower && offset < 0 ? -offset : 0;
   int64_t last = cols == 0 ? first : lower || rows < cols - offset ? rows : cols - offset;

@@ -15,15 +15,7 @@
 #include "op.h"
 #include "view.h"
 
-typedef long long Shown;
-
 /* ------------------------------------------------------------ LU and triangular solving */
-
-static bool refuse_unless_float(const Tensor *x, const char *kernel) {
-  if (dtype_is_float((DType)x->dtype)) return true;
-  fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", kernel, dtype_info[x->dtype].legacy);
-  return false;
-}
 
 /* What the info of a failed factorization says; `element` is the place it names. */
 static const char *const singular_inverse =
@@ -67,7 +59,7 @@ static int32_t eliminate(double *v, int32_t *pivots, int64_t n, bool to_float) {
 
 static Factors factor(Tensor *a) {
   Factors f = {NULL, NULL, NULL};
-  if (blocked(a, a)) return f;
+  if (blocked(a)) return f;
   int64_t n = rows_of(a), batch = batch_of(a);
   f.lu = columns(a, DT_F64);
   f.pivots = scratch_array(n * batch + 1, sizeof *f.pivots);
@@ -122,7 +114,7 @@ GRAD(LinalgInvExBackward0, "inverse") {
 
 static void invert(Tensor *a, const char *op, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (blocked(a, a) || !check_square(a, "linalg.inv", "A") || !check_float(a, "linalg.inv")) return;
+  if (blocked(a) || !check_square(a, "linalg.inv", "A") || !check_float(a, "linalg.inv")) return;
   Node *n = node_new(&LinalgInvExBackward0, 1, 0, a, NULL);
   Factors f = factor(a);
   out[0] = set_history(solve_factored(f, identity_columns(a, rows_of(a)), (DType)a->dtype), n);
@@ -200,7 +192,7 @@ GRAD(LinalgDetBackward0, "A result LU pivots") {
 
 Tensor *t_det(Tensor *a) {
   Tensor *r[3];
-  if (blocked(a, a) || !check_square(a, "linalg.det", "A") || !check_float(a, "linalg.det")) return NULL;
+  if (blocked(a) || !check_square(a, "linalg.det", "A") || !check_float(a, "linalg.det")) return NULL;
   Node *n = node_new(&LinalgDetBackward0, 4, 0, a, NULL);
   save(n, 0, a);
   Tensor *y = set_history(determinants(a, n, 2, r) ? r[0] : NULL, n);
@@ -211,7 +203,7 @@ Tensor *t_det(Tensor *a) {
 /* log |det A|:  A' = g A^-T. The sign is constant. */
 GRAD(LinalgSlogdetBackward0, "A LU pivots sign") {
   Tensor *a = saved(n, 0), *out[2];
-  if (!g[1] || blocked(a, a)) return;
+  if (!g[1] || blocked(a)) return;
   if (grad_mode) {
     gi[0] = t_solve(t_t(a), diagonal_of(g[1], a), true);
     return;
@@ -223,7 +215,7 @@ GRAD(LinalgSlogdetBackward0, "A LU pivots sign") {
 void t_slogdet(Tensor *a, const char *op, Tensor *out[2]) {
   Tensor *r[3];
   out[0] = out[1] = NULL;
-  if (blocked(a, a) || !check_square(a, op, "A") || !check_float(a, op)) return;
+  if (blocked(a) || !check_square(a, op, "A") || !check_float(a, op)) return;
   Node *n = node_new(&LinalgSlogdetBackward0, 4, 0, a, NULL);
   save(n, 0, a);
   if (determinants(a, n, 1, r)) out[0] = r[1], out[1] = r[2];
@@ -286,7 +278,7 @@ static bool check_solve(const Tensor *a, const Tensor *b, bool left, bool vector
   if (!check_square(a, op, "A") || !check_float(a, op)) return false;
   if (a->dtype != b->dtype) {
     fail(ERR_RUNTIME, "%s: Expected A and B to have the same dtype, but found A of type %s and B of type %s instead", op,
-         dtype_info[a->dtype].legacy, dtype_info[b->dtype].legacy);
+         legacy(a), legacy(b));
     return false;
   }
   if (vector && !left) {
@@ -355,7 +347,7 @@ Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool uni
     b = t_to(b, d);
   }
   if (blocked(a, b) || !check_matrix(a, op, "A") || !check_matrix(b, op, "B") || !check_square(a, op, "A") || !check_fit(a, b, left, op) ||
-      !refuse_unless_float(a, "triangular_solve_cpu"))
+      !check_float_kernel("triangular_solve_cpu", tensor_dtype(a)))
     return NULL;
   Node *n = node_new(&LinalgSolveTriangularBackward0, 2, 3, a, b, NULL);
   save(n, 0, a);
@@ -390,7 +382,7 @@ static const NodeType CholeskyBackward0 = {"CholeskyBackward0", grad_LinalgChole
 
 /* In double: the factor L in place of the lower triangle, zeros above it, and the info: the order of the first bad minor. */
 static Tensor *factor_positive(Tensor *a) {
-  Tensor *info = blocked(a, a) ? NULL : empty_vectors(a, -1, DT_I32);
+  Tensor *info = blocked(a) ? NULL : empty_vectors(a, -1, DT_I32);
   if (!info) return NULL;
   int64_t n = rows_of(a), batch = batch_of(a);
   int32_t *bad = (int32_t *)(void *)tensor_data(info);
@@ -412,7 +404,7 @@ static Tensor *factor_positive(Tensor *a) {
 /* op: of the messages about the factorization; NULL: none. */
 static void cholesky(const NodeType *type, Tensor *a, bool upper, const char *op, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (blocked(a, a)) return;
+  if (blocked(a)) return;
   Node *n = node_new(type, 1, 1, a, NULL);
   num_i(n, 0, upper);
   Tensor *l = columns(upper ? flipped(a) : a, DT_F64);
@@ -426,20 +418,20 @@ static bool check_cholesky(const Tensor *a) { return check_square(a, "linalg.cho
 
 void t_cholesky_ex(Tensor *a, bool upper, bool check, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (blocked(a, a) || !check_cholesky(a)) return;
+  if (blocked(a) || !check_cholesky(a)) return;
   cholesky(&LinalgCholeskyExBackward0, a, upper, check ? "linalg.cholesky_ex" : NULL, out);
 }
 
 Tensor *t_linalg_cholesky(Tensor *a, bool upper) {
   Tensor *out[2];
-  if (blocked(a, a) || !check_cholesky(a)) return NULL;
+  if (blocked(a) || !check_cholesky(a)) return NULL;
   cholesky(&LinalgCholeskyExBackward0, a, upper, "linalg.cholesky", out);
   return failed() ? NULL : out[0];
 }
 
 Tensor *t_cholesky(Tensor *a, bool upper) {
   Tensor *out[2];
-  if (blocked(a, a) || !check_square(a, "cholesky", "A") || !refuse_unless_float(a, "cholesky_cpu")) return NULL;
+  if (blocked(a) || !check_square(a, "cholesky", "A") || !check_float_kernel("cholesky_cpu", tensor_dtype(a))) return NULL;
   cholesky(&CholeskyBackward0, a, upper, "cholesky", out);
   return failed() ? NULL : out[0];
 }
@@ -463,13 +455,13 @@ static bool check_cholesky_solve(const Tensor *b, const Tensor *a) {
   else if (a->ndim < 2) fail(ERR_RUNTIME, text, "u", a->ndim);
   else if (a->dtype != b->dtype)
     fail(ERR_RUNTIME, "Expected b and A to have the same dtype, but found b of type %s and A of type %s instead.",
-         dtype_info[b->dtype].legacy, dtype_info[a->dtype].legacy);
+         legacy(b), legacy(a));
   else if (rows_of(a) != cols_of(a))
     fail(ERR_RUNTIME, "A must be batches of square matrices, but they are %lld by %lld matrices", (Shown)rows_of(a), (Shown)cols_of(a));
   else if (rows_of(a) != rows_of(b))
     fail(ERR_RUNTIME, "Incompatible matrix sizes for cholesky_solve: each A matrix is %lld by %lld but each b matrix is %lld by %lld",
          (Shown)rows_of(a), (Shown)rows_of(a), (Shown)rows_of(b), (Shown)cols_of(b));
-  return !failed() && refuse_unless_float(a, "cholesky_solve_cpu");
+  return !failed() && check_float_kernel("cholesky_solve_cpu", tensor_dtype(a));
 }
 
 Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper) {

@@ -9,8 +9,6 @@
 #include "memory.h"
 #include "op.h"
 
-typedef long long Shown;
-
 /* ------------------------------------------------------------ kernels */
 
 /* Rows of one matrix, `step` elements apart, their elements one behind the other. */
@@ -153,7 +151,7 @@ static bool check_cdist(const Tensor *a, const Tensor *b, double p) {
     }
   if (!(p >= 0)) return fail(ERR_RUNTIME, "cdist only supports non-negative p values"), false;
   if (a->dtype == b->dtype) return true;
-  fail(ERR_RUNTIME, "expected scalar type %s but found %s", dtype_info[a->dtype].legacy, dtype_info[b->dtype].legacy);
+  fail(ERR_RUNTIME, "expected scalar type %s but found %s", legacy(a), legacy(b));
   return false;
 }
 
@@ -213,7 +211,7 @@ GRAD(PdistBackward0, "self result | p:f") {
 }
 
 Tensor *t_pdist(Tensor *x, double p) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   if (x->ndim != 2) return fail(ERR_RUNTIME, "pdist only supports 2D tensors, got: %dD", x->ndim);
   if (!dtype_is_float((DType)x->dtype)) return fail(ERR_RUNTIME, "pdist only supports floating-point dtypes");
   if (!(p >= 0)) return fail(ERR_RUNTIME, "pdist only supports non-negative p values");

@@ -33,7 +33,7 @@ static Tensor *drop(Tensor *x, double p, bool training, int kind) {
   if (p == 0 || !training || x->numel == 0) return x;
   if (p == 1) return t_mul(x, tensor_number(0, (DType)x->dtype));
   if (!dtype_is_float((DType)x->dtype))
-    return fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s", dtype_info[x->dtype].legacy);
+    return fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s", legacy(x));
   Tensor *noise = noise_for(x, kind, p), *offset;
   if (kind & ALPHA) {
     noise = alpha_parts(noise, p, &offset);
@@ -114,7 +114,7 @@ void t_native_dropout(Tensor *x, double p, const bool *training, Tensor *out[2])
     return;
   }
   if (on && !dtype_is_float((DType)x->dtype)) {
-    fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s", dtype_info[x->dtype].legacy);
+    fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s", legacy(x));
     return;
   }
   Node *n = node_new(&NativeDropoutBackward0, 1, 2, x, NULL);

@@ -53,6 +53,12 @@ static inline int64_t int_from_double(double v) {
 DType dtype_promote(DType a, DType b);
 /* Whether a result of type `from` may be written to a tensor of type `to` in place. */
 bool dtype_can_cast(DType from, DType to);
+/* "long int": the type as a compiler writes it, which some of PyTorch's messages do. */
+const char *dtype_c_name(DType d);
+/* PyTorch's refusal of a type by one of its kernels; NULL, as fail returns. */
+void *no_kernel(const char *kernel, DType d);
+/* Whether d is a floating type, as the kernel needs; its refusal is set if not. */
+bool check_float_kernel(const char *kernel, DType d);
 /* The process-wide default floating type (torch.get_default_dtype). */
 DType dtype_default(void);
 void dtype_set_default(DType d);

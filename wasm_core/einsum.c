@@ -11,8 +11,6 @@
 #include "op.h"
 #include "shape.h"
 
-typedef long long Shown;
-
 enum { LETTERS = 52, ELLIPSIS = LETTERS, MAX_LABELS = 128 };
 
 /* The subscripts of one operand, or of the output. */

@@ -65,8 +65,7 @@ static void refuse_dtype(DType d, const char *op) {
   for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
     if (strcmp(refusals[i].op, op) == 0) fail(refusals[i].status, "%s", refusals[i].message);
   for (size_t i = 0; i < sizeof kernel_names / sizeof *kernel_names; i++)
-    if (strcmp(kernel_names[i].op, op) == 0)
-      fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", kernel_names[i].kernel, dtype_info[d].legacy);
+    if (strcmp(kernel_names[i].op, op) == 0) no_kernel(kernel_names[i].kernel, d);
   fail(ERR_NOT_IMPLEMENTED, "\"%s_cpu\" not implemented for '%s'", op, dtype_info[d].legacy);
 }
 
@@ -94,14 +93,10 @@ Tensor *cast_plain(Tensor *x, DType dtype) {
   return y;
 }
 
-/* The C name of a type, for PyTorch's messages. */
+/* What PyTorch's sources call the types, which its messages of overflow do too. */
 static const char *const c_names[DT_COUNT] = {[DT_U8] = "uint8_t", [DT_I8] = "int8_t", [DT_I16] = "int16_t",
                                               [DT_I32] = "int", [DT_I64] = "int64_t", [DT_F32] = "float",
                                               [DT_F64] = "double", [DT_BOOL] = "bool"};
-/* The same as a compiler writes it. */
-static const char *const long_names[DT_COUNT] = {[DT_U8] = "unsigned char", [DT_I8] = "signed char", [DT_I16] = "short int",
-                                                 [DT_I64] = "long int"};
-const char *dtype_c_name(DType d) { return long_names[d] ? long_names[d] : c_names[d]; }
 
 static bool overflows_int(int64_t v, DType d) {
   int bits = 8 * (int)dtype_bytes(d);
@@ -408,7 +403,7 @@ typedef struct {
 
 /* What a node keeps: what the gradient needs first (PyTorch keeps some results that it does not), then the host numbers. */
 static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const double *p) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   DType d = domain_dtype(u->domain, (DType)x->dtype, u->name);
   if (d == DT_NONE) return NULL;
   for (int i = 0; i < n_params; i++)
@@ -611,7 +606,7 @@ static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
 
 /* One operand's first-order gradient as one loop over g and what was kept; g stands in for the rest. */
 static NOINLINE Tensor *binary_grad(const Loops *loops, Tensor *g, Tensor *a, Tensor *b, Tensor *y) {
-  if (blocked(g, g) || !dtype_is_float((DType)g->dtype)) return NULL;
+  if (blocked(g) || !dtype_is_float((DType)g->dtype)) return NULL;
   Tensor *in[4] = {g, a ? a : g, b ? b : g, y ? y : g};
   TOOK(GRADIENT_FUSED);
   return run(loops, 4, in, (DType)g->dtype, NULL);
@@ -696,6 +691,6 @@ LOOPS_BEGIN
 #define BOOL1(fn, A, WRAP, V) FLAT1(fn, bool, A, WRAP, V)
 #define PREDICATE(flags, name, value)                                   \
   LOOPS_WITH(BOOL1, TRUTH, value_##name, value)                         \
-  Tensor *t_##name(Tensor *x) { return blocked(x, x) ? NULL : run_bool(value_##name, 1, &x, (DType)x->dtype); }
+  Tensor *t_##name(Tensor *x) { return blocked(x) ? NULL : run_bool(value_##name, 1, &x, (DType)x->dtype); }
 #include "ops/elementwise.def"
 LOOPS_END

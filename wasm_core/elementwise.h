@@ -40,7 +40,6 @@ DType domain_dtype(Domain domain, DType d, const char *op);
 /* Whether a host number can be given to a tensor of this type; PyTorch's error if not. */
 bool number_fits(const Tensor *number, DType d);
 bool number_fits_f(double v, DType d);
-const char *dtype_c_name(DType d); /* "long int", for messages */
 /* A result for operands t[0..n): broadcast shape, PyTorch's layout for it, or the destination. */
 Tensor *result_for(int n, Tensor *const *t, DType dtype);
 /* x as `dtype` without history. */
@@ -51,7 +50,6 @@ Tensor *run(const Loops *loops, int n, Tensor *const *in, DType d, const double 
 Tensor *run_bool(const Loops *loops, int n, Tensor *const *in, DType d);
 /* Runs a loop over operands as they are, for a result of type `out`. */
 Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
-static inline bool blocked(const Tensor *a, const Tensor *b) { return failed() || !a || !b; }
 
 /* Loops over float are vectorised; those of the 64-bit types, of which two lanes would gain little, are small. */
 #if defined(__clang__)

@@ -11,7 +11,6 @@
 #include "simd.h"
 #include "view.h"
 
-static bool stopped(const Tensor *a, const Tensor *b) { return failed() || !a || !b; }
 #define NUM(k) (n->numbers[k].i)
 
 /* ------------------------------------------------------------ embedding */
@@ -19,7 +18,7 @@ static bool stopped(const Tensor *a, const Tensor *b) { return failed() || !a ||
 static bool indices_fit(const Tensor *indices, const char *op) {
   if (index_dtype(indices)) return true;
   fail(ERR_RUNTIME, "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-                    "torch.%sTensor instead (while checking arguments for %s)", dtype_info[indices->dtype].legacy, op);
+                    "torch.%sTensor instead (while checking arguments for %s)", legacy(indices), op);
   return false;
 }
 
@@ -83,7 +82,7 @@ GRAD(EmbeddingBackward0, TABLE_FIELDS) {
 /* That is linear in g: its gradient looks up what it added to. */
 GRAD(EmbeddingDenseBackwardBackward0, TABLE_FIELDS) {
   Table t = saved_table(n);
-  if (stopped(g[0], t.indices)) return;
+  if (blocked(g[0], t.indices)) return;
   Tensor *factors = row_factors(t.indices, t.rows, t.padding, t.by_frequency, (DType)g[0]->dtype);
   gi[0] = t_embedding(g[0], t.indices, -1, false);
   if (factors) gi[0] = t_mul(gi[0], factors);
@@ -105,7 +104,7 @@ static void add_row(DType d, char *out, const char *in, double factor, int64_t w
 }
 
 static Tensor *embedding_dense_backward(Tensor *g, Table t) {
-  if (stopped(g, t.indices)) return NULL;
+  if (blocked(g, t.indices)) return NULL;
   Node *n = node_new(&EmbeddingDenseBackwardBackward0, 1, 3, g, NULL);
   save_table(n, t);
   DType d = (DType)g->dtype;
@@ -114,7 +113,7 @@ static Tensor *embedding_dense_backward(Tensor *g, Table t) {
   Tensor *from = tensor_is_contiguous(g) ? g : index_clone_contiguous(g);
   const int64_t *v = index_numbers(t.indices);
   Tensor *factors = row_factors(t.indices, t.rows, t.padding, t.by_frequency, d);
-  if (stopped(y, from) || !v) return set_history(NULL, n);
+  if (blocked(y, from) || !v) return set_history(NULL, n);
   int64_t row_bytes = width * dtype_bytes(d);
   for (int64_t i = 0; i < t.indices->numel; i++) {
     double factor = factors ? tensor_get_f(factors, i) : 1;
@@ -124,7 +123,7 @@ static Tensor *embedding_dense_backward(Tensor *g, Table t) {
 }
 
 Tensor *t_embedding(Tensor *weight, Tensor *indices, int64_t padding_idx, bool scale_grad_by_freq) {
-  if (stopped(weight, indices)) return NULL;
+  if (blocked(weight, indices)) return NULL;
   if (weight->ndim != 2) return fail(ERR_RUNTIME, "'weight' must be 2-D");
   if (!indices_fit(indices, "embedding")) return NULL;
   Node *n = node_new(&EmbeddingBackward0, 1, 3, weight, NULL);
@@ -169,12 +168,12 @@ static void scale_row(Tensor *w, int64_t row, double scale) {
 GRAD(EmbeddingRenormBackward0, "") { fail(ERR_NOT_IMPLEMENTED, "the derivative for 'embedding_renorm' is not implemented."); }
 
 Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, double norm_type) {
-  if (stopped(weight, indices)) return NULL;
+  if (blocked(weight, indices)) return NULL;
   if (weight->ndim != 2) return fail(ERR_RUNTIME, "'self' must be 2-D");
   if (!indices_fit(indices, "embedding_renorm_")) return NULL;
   if (!dtype_is_float((DType)weight->dtype))
     return fail(ERR_RUNTIME, "norm(): input dtype should be either floating point or complex. Got %s instead.",
-                dtype_info[weight->dtype].legacy);
+                legacy(weight));
   if (!check_inplace(weight)) return NULL;
   const int64_t *v = index_numbers(indices);
   bool *seen = scratch_array(weight->sizes[0], sizeof *seen);
@@ -227,7 +226,7 @@ Tensor *op_embedding_plain(Call *c) {
 void op_embedding(Call *c) {
   Tensor *indices = arg_tensor(c, 0), *weight = arg_tensor(c, 1);
   int64_t padding = arg_given(c, 2) ? arg_int(c, 2) : -1;
-  if (stopped(indices, weight) || !padding_within(weight, arg_given(c, 2), &padding)) return;
+  if (blocked(indices, weight) || !padding_within(weight, arg_given(c, 2), &padding)) return;
   if (refuse_sparse(arg_bool(c, 6))) return;
   renorm_unrecorded(c, 3, weight, indices);
   ret_tensor(c, t_embedding(weight, indices, padding, arg_bool(c, 5)));
@@ -281,7 +280,7 @@ static Tensor *as_column(Tensor *weights) { return failed() || !weights ? NULL :
 GRAD(EmbeddingBagBackward0, "indices result1 - weight per_sample_weights result3 - offsets result2 | weight_sym_argsize_0:i "
                             "padding_idx:i scale_grad_by_freq:b mode:i sparse:F") {
   Table t = saved_table(n);
-  if (stopped(g[0], t.indices)) return;
+  if (blocked(g[0], t.indices)) return;
   if (NUM(3) == BAG_MAX) {
     Tensor *zeros = tensor_zeros(2, (int64_t[]){t.rows, g[0]->sizes[1]}, (DType)g[0]->dtype);
     gi[0] = t_scatter_add(zeros, 0, saved(n, 5), t_masked_fill(g[0], saved(n, 6), tensor_wrapped_f(0)));
@@ -298,7 +297,7 @@ static Tensor *sum_bags(const Bags *b) {
   int64_t width = b->weight->sizes[1], row_bytes = width * dtype_bytes(d);
   Tensor *y = tensor_zeros(2, (int64_t[]){b->n_bags, width}, d);
   Tensor *w = tensor_is_contiguous(b->weight) ? b->weight : index_clone_contiguous(b->weight);
-  if (stopped(y, w)) return NULL;
+  if (blocked(y, w)) return NULL;
   const int64_t *bag = (const int64_t *)(const void *)tensor_data(b->bag);
   for (int64_t i = 0; i < b->n; i++) {
     double f = tensor_get_f(b->factors, i);
@@ -316,7 +315,7 @@ static Tensor *max_bags(const Bags *b, Tensor **from, Tensor **empty) {
   Tensor *y = tensor_zeros(2, sizes, d);
   *from = tensor_zeros(2, sizes, DT_I64);
   *empty = tensor_full(2, sizes, DT_BOOL, 1);
-  if (stopped(y, *from) || !*empty) return NULL;
+  if (blocked(y, *from) || !*empty) return NULL;
   const int64_t *bag = (const int64_t *)(const void *)tensor_data(b->bag);
   int64_t *rows = (int64_t *)(void *)tensor_data(*from), size = dtype_bytes(d);
   bool *none = (bool *)(void *)tensor_data(*empty);
@@ -368,7 +367,7 @@ static bool weight_fits(const Tensor *weight) {
   if (dtype_is_float((DType)weight->dtype)) return true;
   fail(ERR_RUNTIME, "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "
                     "Float, Double; but got %s%s%s instead (while checking arguments for embedding_bag)",
-       weight->dtype == DT_BOOL ? "CPUBoolType" : "torch.", weight->dtype == DT_BOOL ? "" : dtype_info[weight->dtype].legacy,
+       weight->dtype == DT_BOOL ? "CPUBoolType" : "torch.", weight->dtype == DT_BOOL ? "" : legacy(weight),
        weight->dtype == DT_BOOL ? "" : "Tensor");
   return false;
 }
@@ -410,7 +409,7 @@ static Tensor *even_offsets(int64_t n_bags, int64_t width) {
 void op_embedding_bag(Call *c) {
   Tensor *input = arg_tensor(c, 0), *weight = arg_tensor(c, 1), *offsets = arg_tensor(c, 2), *weights = arg_tensor(c, 8);
   Bags b = {.weight = weight, .by_frequency = arg_bool(c, 5), .padding = arg_given(c, 10) ? arg_int(c, 10) : -1};
-  if (stopped(input, weight) || !bag_shapes_fit(input, weight, offsets, weights)) return;
+  if (blocked(input, weight) || !bag_shapes_fit(input, weight, offsets, weights)) return;
   if (!bag_mode_fits(arg_str(c, 6), b.by_frequency, arg_bool(c, 7), weights, &b.mode)) return;
   if (!weight_fits(weight) || !indices_fit(input, "embedding_bag") || (offsets && !indices_fit(offsets, "embedding_bag"))) return;
   if (!padding_within(weight, arg_given(c, 10), &b.padding)) return;

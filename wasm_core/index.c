@@ -12,8 +12,6 @@
 #include "memory.h"
 #include "view.h"
 
-static bool stopped(const Tensor *a) { return failed() || !a; }
-
 /* ------------------------------------------------------------ the plan */
 
 /* One index and the dims of x that it takes: one for numbers, its rank for a mask. */
@@ -51,8 +49,6 @@ static Tensor *offsets_of_mask(Tensor *x, Tensor *mask, int dim) {
   if (offsets) mask_offsets(m, x->strides + dim, count, (int64_t *)(void *)tensor_data(offsets));
   return offsets;
 }
-
-static bool is_mask(const Tensor *t) { return t->dtype == DT_BOOL || t->dtype == DT_U8; }
 
 static void warn_byte_mask(void) {
   static bool warned;
@@ -161,7 +157,7 @@ static Tensor *offsets_of(const Plan *plan, const Tensor *x) {
 /* The shapes; plan_places then finds the places, and says which index is out of bounds. */
 static bool plan_shape(Plan *plan, Tensor *x, Tensors indices) {
   plan->n_entries = plan->index_ndim = plan->ndim = 0;
-  if (stopped(x)) return false;
+  if (blocked(x)) return false;
   return take_entries(plan, x, indices) && broadcast_entries(plan) && order_dims(plan, x);
 }
 
@@ -258,14 +254,14 @@ static Tensor *put_fresh(Tensor *y, Tensor *x, Tensors indices, Tensor *value, b
 /* dx = 0, then dx[i] += g for each place in order. */
 GRAD(IndexBackward0, "indices* | self_sym_sizes:l") {
   Tensor *space[MAX_DIM];
-  if (stopped(g[0])) return;
+  if (blocked(g[0])) return;
   Tensor *zeros = index_zeros(n, 0, (DType)g[0]->dtype);
   gi[0] = put_fresh(zeros, zeros, saved_indices(n, space), g[0], true);
 }
 
 Tensor *t_index(Tensor *x, Tensors indices) {
   Plan plan;
-  if (stopped(x) || too_many(indices) || !plan_shape(&plan, x, indices) || !plan_places(&plan, x)) return NULL;
+  if (blocked(x) || too_many(indices) || !plan_shape(&plan, x, indices) || !plan_places(&plan, x)) return NULL;
   Node *n = node_new(&IndexBackward0, indices.n, 1 + x->ndim, x, NULL);
   save_indices(n, indices);
   if (n) num_list(n, 0, x->ndim, x->sizes);
@@ -276,7 +272,7 @@ Tensor *t_index(Tensor *x, Tensors indices) {
 /* y[i] = v: dy passes where nothing was put; v gets what stands at its places. y[i] += v: dy passes whole. */
 GRAD(IndexPutBackward0, "indices* | accumulate:b") {
   Tensor *space[MAX_DIM];
-  if (stopped(g[0])) return;
+  if (blocked(g[0])) return;
   Tensors indices = saved_indices(n, space);
   if (needs(n, 0)) gi[0] = n->numbers[0].i ? g[0] : t_index_put(g[0], indices, index_zero(g[0]), false);
   if (needs(n, 1)) gi[1] = t_index(g[0], indices);
@@ -314,7 +310,7 @@ static Tensor *put_value(const Plan *plan, const Tensor *x, Tensors indices, Ten
                 shape_text(value), sizes_text(plan->ndim, plan->sizes));
   if (value->dtype == x->dtype) return value;
   return fail(ERR_RUNTIME, "Index put requires the source and destination dtypes match, got %s for the destination and %s for "
-                           "the source.", dtype_info[x->dtype].legacy, dtype_info[value->dtype].legacy);
+                           "the source.", legacy(x), legacy(value));
 }
 
 /* x[indices] (+)= value, the history apart. */
@@ -333,7 +329,7 @@ static Tensor *put_fresh(Tensor *y, Tensor *x, Tensors indices, Tensor *value, b
 }
 
 Tensor *t_index_put(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
-  if (stopped(x) || stopped(value) || too_many(indices)) return NULL;
+  if (blocked(x) || blocked(value) || too_many(indices)) return NULL;
   if (indices.n > x->ndim) return fail(ERR_INDEX, "too many indices for tensor of dimension %d (got %d)", x->ndim, indices.n);
   return put_fresh(index_clone(x), x, indices, value, accumulate);
 }
@@ -355,7 +351,7 @@ static void warn_expanded(const Tensor *x) {
 }
 
 Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
-  if (stopped(x) || stopped(value) || too_many(indices) || !check_inplace(x)) return NULL;
+  if (blocked(x) || blocked(value) || too_many(indices) || !check_inplace(x)) return NULL;
   for (int i = 0; i < indices.n; i++)
     if (!check_put_overlap(x, indices.v[i])) return NULL;
   if (!accumulate && !check_put_overlap(x, value)) return NULL;
@@ -413,7 +409,7 @@ Tensor *t_nonzero_static(Tensor *x, int64_t size, int64_t fill) {
 }
 
 void t_nonzero_tuple(Tensor *x, int *n, Tensor **columns) {
-  if (stopped(x)) return;
+  if (blocked(x)) return;
   bool number = x->ndim == 0;
   Tensor *rows = t_nonzero(number ? tensor_alias(x, 1, (int64_t[]){1}, (int64_t[]){1}, x->offset) : x);
   *n = number ? 1 : x->ndim;
@@ -428,12 +424,12 @@ static bool broadcast_both(const Tensor *a, const Tensor *b, int *ndim, int64_t 
 
 /* dx = 0 with g's elements where the mask let them through, in order. */
 GRAD(MaskedSelectBackward0, "mask self | -:l") {
-  Tensor *zeros = stopped(g[0]) ? NULL : index_zeros(n, 0, (DType)g[0]->dtype);
+  Tensor *zeros = blocked(g[0]) ? NULL : index_zeros(n, 0, (DType)g[0]->dtype);
   gi[0] = t_masked_scatter(zeros, saved(n, 0), g[0]);
 }
 
 Tensor *t_masked_select(Tensor *x, Tensor *mask) {
-  if (stopped(x) || stopped(mask)) return NULL;
+  if (blocked(x) || blocked(mask)) return NULL;
   if (mask->dtype != DT_BOOL) return fail(ERR_RUNTIME, "masked_select: expected BoolTensor for mask");
   int64_t sizes[MAX_DIM];
   int ndim;
@@ -453,7 +449,7 @@ Tensor *t_masked_select(Tensor *x, Tensor *mask) {
 /* The elements of the source that were used get g, in order; the rest nothing. */
 GRAD(MaskedScatterBackward0, "mask | source_sym_sizes:l") {
   Tensor *mask = saved(n, 0);
-  if (stopped(g[0])) return;
+  if (blocked(g[0])) return;
   Ints sizes = num_list_at(n, 0);
   if (needs(n, 0)) gi[0] = t_masked_fill(g[0], mask, index_zero(g[0]));
   if (!needs(n, 1)) return;
@@ -469,19 +465,19 @@ GRAD(MaskedScatterBackward0, "mask | source_sym_sizes:l") {
 static bool masked_scatter_fits(const Tensor *x, const Tensor *mask, const Tensor *source) {
   if (x->dtype != source->dtype) {
     fail(ERR_RUNTIME, "masked_scatter: expected self and source to have same dtypes but got%s and %s",
-         dtype_info[x->dtype].legacy, dtype_info[source->dtype].legacy);
+         legacy(x), legacy(source));
     return false;
   }
   if (mask->dtype == DT_BOOL) return true;
   if (mask->dtype == DT_U8)
     warn_user("masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask "
               "with dtype torch.bool instead.");
-  fail(ERR_RUNTIME, "masked_scatter_ only supports boolean masks, but got mask with dtype %s", dtype_info[mask->dtype].legacy);
+  fail(ERR_RUNTIME, "masked_scatter_ only supports boolean masks, but got mask with dtype %s", legacy(mask));
   return false;
 }
 
 Tensor *t_masked_scatter(Tensor *x, Tensor *mask, Tensor *source) {
-  if (stopped(x) || stopped(mask) || stopped(source) || !masked_scatter_fits(x, mask, source)) return NULL;
+  if (blocked(x) || blocked(mask) || blocked(source) || !masked_scatter_fits(x, mask, source)) return NULL;
   int64_t sizes[MAX_DIM];
   int ndim;
   if (!broadcast_both(mask, x, &ndim, sizes)) return NULL;

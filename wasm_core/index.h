@@ -50,6 +50,8 @@ Tensor *index_clone_contiguous(Tensor *x);
 Tensor *index_number(Tensor *number, DType d);
 /* Whether the dtype can index: int64 or int32. */
 static inline bool index_dtype(const Tensor *t) { return t->dtype == DT_I64 || t->dtype == DT_I32; }
+/* Whether it picks where it is true: bool, or uint8 as of old. */
+static inline bool is_mask(const Tensor *t) { return t->dtype == DT_BOOL || t->dtype == DT_U8; }
 
 /* Zeros of the sizes that node n keeps as a list from number k on. */
 Tensor *index_zeros(Node *n, int k, DType d);

@@ -14,8 +14,6 @@
 
 #define NUM(k) (n->numbers[k].i)
 
-static bool blocked(const Tensor *a) { return failed() || !a; }
-
 /* ------------------------------------------------------------ cat */
 
 bool check_tensors(Tensors ts) {
@@ -423,9 +421,7 @@ Tensor *t_tile(Tensor *x, Ints dims) {
 
 static bool check_repeats(Tensor *repeats) {
   if (repeats->ndim != 1) return fail(ERR_RUNTIME, "repeat_interleave only accept 1D vector as repeat"), false;
-  if (repeats->dtype == DT_I64 || repeats->dtype == DT_I32) return true;
-  fail(ERR_NOT_IMPLEMENTED, "\"repeat_interleave_cpu\" not implemented for '%s'", dtype_info[repeats->dtype].legacy);
-  return false;
+  return repeats->dtype == DT_I64 || repeats->dtype == DT_I32 || no_kernel("repeat_interleave_cpu", tensor_dtype(repeats));
 }
 
 Tensor *t_repeat_indices(Tensor *repeats, int64_t output_size) {

@@ -11,17 +11,7 @@
 #include "op.h"
 #include "view.h"
 
-typedef long long Shown;
-
-static const char *legacy(const Tensor *t) { return dtype_info[t->dtype].legacy; }
-
-/* PyTorch's name of a dtype in messages made from a ScalarType. */
-static const char *c_type(const Tensor *t) {
-  static const char *const names[DT_COUNT] = {
-      [DT_U8] = "unsigned char", [DT_I8] = "signed char", [DT_I16] = "short int", [DT_I32] = "int",
-      [DT_I64] = "long int",     [DT_F32] = "float",      [DT_F64] = "double",    [DT_BOOL] = "bool"};
-  return names[t->dtype];
-}
+static const char *c_type(const Tensor *t) { return dtype_c_name(tensor_dtype(t)); }
 
 /* ------------------------------------------------------------ outer, addr */
 
@@ -304,7 +294,7 @@ static Tensor *power(Tensor *x, uint64_t n) {
 }
 
 Tensor *t_matrix_power(Tensor *x, int64_t n) {
-  if (blocked(x, x) || !check_square(x, "linalg.matrix_power")) return NULL;
+  if (blocked(x) || !check_square(x, "linalg.matrix_power")) return NULL;
   if (n == 0) return identity_like(x);
   if (n == 1) return t_clone(x);
   if (n < 0) {

@@ -7,15 +7,13 @@
 #include "memory.h"
 #include "view.h"
 
-static bool stopped(const Tensor *a, const Tensor *b) { return failed() || !a || !b; }
-
 /* ------------------------------------------------------------ take, put */
 
 /* Places of x's elements by number; x is contiguous. */
 static Places flat_places(Tensor *x, Tensor *index) {
   Places p = {NULL, NULL};
   OutOfBounds bad = {0, false};
-  if (stopped(x, index)) return p;
+  if (blocked(x, index)) return p;
   int64_t strides[MAX_DIM] = {0};
   p.at = tensor_zeros(index->ndim, index->sizes, DT_I64);
   places_add(p.at, index, x->numel, 1, true, &bad);
@@ -37,9 +35,9 @@ GRAD(TakeBackward0, "index self | -:l") {
 }
 
 Tensor *t_take(Tensor *x, Tensor *index) {
-  if (stopped(x, index)) return NULL;
+  if (blocked(x, index)) return NULL;
   if (index->dtype != DT_I64)
-    return fail(ERR_RUNTIME, "take(): Expected a long tensor for index, but got %s", dtype_info[index->dtype].legacy);
+    return fail(ERR_RUNTIME, "take(): Expected a long tensor for index, but got %s", legacy(index));
   if (x->numel == 0 && index->numel) return fail(ERR_INDEX, "take(): tried to take from an empty tensor");
   Node *n = node_new(&TakeBackward0, 2, 1 + x->ndim, x, NULL);
   save(n, 1, x);
@@ -61,10 +59,10 @@ GRAD(PutBackward0, "index source | accumulate:b -:l") {
 
 static bool put_fits(const Tensor *x, const Tensor *index, const Tensor *source) {
   if (index->dtype != DT_I64)
-    return REFUSE(ERR_RUNTIME, "put_(): Expected a long tensor for index, but got %s", dtype_info[index->dtype].legacy);
+    return REFUSE(ERR_RUNTIME, "put_(): Expected a long tensor for index, but got %s", legacy(index));
   if (x->dtype != source->dtype)
     return REFUSE(ERR_RUNTIME, "put_(): self and source expected to have the same dtype, but got self.dtype = %s and "
-                               "source.dtype = %s", dtype_info[x->dtype].legacy, dtype_info[source->dtype].legacy);
+                               "source.dtype = %s", legacy(x), legacy(source));
   if (index->numel != source->numel)
     return REFUSE(ERR_INDEX, "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
                            "%lld, index.numel() = %lld", (long long)source->numel, (long long)index->numel);
@@ -73,7 +71,7 @@ static bool put_fits(const Tensor *x, const Tensor *index, const Tensor *source)
 }
 
 Tensor *t_put(Tensor *x, Tensor *index, Tensor *source, bool accumulate) {
-  if (stopped(x, index) || stopped(source, source) || !put_fits(x, index, source)) return NULL;
+  if (blocked(x, index) || blocked(source) || !put_fits(x, index, source)) return NULL;
   Node *n = node_new(&PutBackward0, 2, 2 + source->ndim, x, source, NULL);
   if (needs(n, 1)) save(n, 1, source);
   save(n, 0, index);
@@ -93,7 +91,7 @@ Tensor *t_put(Tensor *x, Tensor *index, Tensor *source, bool accumulate) {
 
 /* x or index expanded against the other in every dimension but dim. */
 static Tensor *expand_beside(Tensor *x, Tensor *other, int64_t dim) {
-  if (stopped(x, other)) return NULL;
+  if (blocked(x, other)) return NULL;
   int64_t a[MAX_DIM], b[MAX_DIM];
   int ndim = x->ndim;
   memcpy(a, x->sizes, (size_t)ndim * sizeof *a);
@@ -107,9 +105,9 @@ static Tensor *expand_beside(Tensor *x, Tensor *other, int64_t dim) {
 static const char take_along[] = "torch.take_along_dim(): ";
 
 Tensor *t_take_along_dim(Tensor *x, Tensor *index, int64_t dim, bool flat) {
-  if (stopped(x, index)) return NULL;
+  if (blocked(x, index)) return NULL;
   if (index->dtype != DT_I64)
-    return fail(ERR_RUNTIME, "%sdtype of indices should be Long but got %s", take_along, dtype_info[index->dtype].legacy);
+    return fail(ERR_RUNTIME, "%sdtype of indices should be Long but got %s", take_along, legacy(index));
   if (flat) return t_gather(t_reshape(x, 1, (int64_t[]){-1}), 0, t_reshape(index, 1, (int64_t[]){-1}));
   if (x->ndim != index->ndim)
     return fail(ERR_RUNTIME, "%sinput and indices should have the same number of dimensions, but got %d dimensions for input, "
@@ -124,7 +122,7 @@ Tensor *t_take_along_dim(Tensor *x, Tensor *index, int64_t dim, bool flat) {
 
 /* The indices in `shape` of the elements numbered; a column of one tensor for each dimension. */
 void t_unravel_index(Tensor *indices, Ints shape, Tensor **columns) {
-  if (stopped(indices, indices)) return;
+  if (blocked(indices)) return;
   if (dtype_kind((DType)indices->dtype) != KIND_INT) {
     fail(ERR_TYPE, "expected 'indices' to be integer dtype, but got torch.%s", dtype_info[indices->dtype].name);
     return;
@@ -144,7 +142,7 @@ void t_unravel_index(Tensor *indices, Ints shape, Tensor **columns) {
   sizes[indices->ndim] = shape.n;
   Tensor *all = tensor_empty(indices->ndim + 1, sizes, DT_I64), *flat = plain_contiguous(t_to(indices, DT_I64));
   Tensor *like = tensor_empty_like(indices, DT_I64);
-  if (stopped(all, flat) || !like) return;
+  if (blocked(all, flat) || !like) return;
   const int64_t *in = (const int64_t *)(const void *)tensor_data(flat);
   for (int64_t d = shape.n; d-- > 0; below *= shape.v[d]) {
     int64_t *out = (int64_t *)(void *)tensor_data(all) + d, size = shape.v[d];
@@ -168,7 +166,7 @@ void t_unravel_index(Tensor *indices, Ints shape, Tensor **columns) {
 }
 
 Tensor *t_one_hot(Tensor *x, int64_t classes) {
-  if (stopped(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   if (x->dtype != DT_I64) return fail(ERR_RUNTIME, "one_hot is only applicable to index tensor of type LongTensor.");
   if (x->numel == 0 && classes <= 0) return fail(ERR_RUNTIME, "Can not infer total number of classes from empty tensor.");
   Tensor *flat = plain_contiguous(x);
@@ -214,14 +212,14 @@ static int64_t drop_nan(double *v, int64_t n) {
 
 /* Both sides become int64 or float64, in which every value of the smaller types is exact. */
 Tensor *t_isin(Tensor *elements, Tensor *tests, bool invert) {
-  if (stopped(elements, tests)) return NULL;
+  if (blocked(elements, tests)) return NULL;
   Tensor *both[2] = {elements, tests};
   for (int i = 0; i < 2; i++)
     if (both[i]->dtype == DT_BOOL) return fail(ERR_RUNTIME, "Unsupported input type encountered for isin(): Bool");
   DType common = result_dtype(2, both), wide = dtype_is_float(common) ? DT_F64 : DT_I64;
   for (int i = 0; i < 2; i++) both[i] = plain_contiguous(t_to(t_to(t_detach(both[i]), common), wide));
   Tensor *y = tensor_empty(elements->ndim, elements->sizes, DT_BOOL), *sorted = index_clone_contiguous(both[1]);
-  if (stopped(y, sorted) || !both[0]) return NULL;
+  if (blocked(y, sorted) || !both[0]) return NULL;
   Compare *compare = wide == DT_F64 ? compare_f64 : compare_i64;
   int64_t n = wide == DT_F64 ? drop_nan((double *)(void *)tensor_data(sorted), sorted->numel) : sorted->numel;
   qsort(tensor_data(sorted), (size_t)n, 8, compare);

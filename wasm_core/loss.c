@@ -104,12 +104,11 @@ typedef struct {
 static bool check_nll(Tensor *x, Tensor *target, Tensor *weight) {
   if (!check_constant("nll_loss_forward", "weight", weight)) return false;
   if (target->dtype != DT_I64 && target->dtype != DT_U8)
-    fail(ERR_RUNTIME, "expected target dtype to be Long or Byte, but got %s", dtype_info[target->dtype].legacy);
-  else if (!dtype_is_float((DType)x->dtype))
-    fail(ERR_NOT_IMPLEMENTED, "\"nll_loss%s_out_frame\" not implemented for '%s'", x->ndim > 2 ? "2d" : "",
-         dtype_info[x->dtype].legacy);
+    fail(ERR_RUNTIME, "expected target dtype to be Long or Byte, but got %s", legacy(target));
+  else if (!dtype_is_float(tensor_dtype(x)))
+    no_kernel(x->ndim > 2 ? "nll_loss2d_out_frame" : "nll_loss_out_frame", tensor_dtype(x));
   else if (weight && weight->dtype != x->dtype)
-    fail(ERR_RUNTIME, "expected scalar type %s but found %s", dtype_info[x->dtype].legacy, dtype_info[weight->dtype].legacy);
+    fail(ERR_RUNTIME, "expected scalar type %s but found %s", legacy(x), legacy(weight));
   return !failed();
 }
 
@@ -317,7 +316,7 @@ static Tensor *cross_entropy_of_probabilities(Tensor *x, Tensor *target, Tensor 
   int64_t dim = x->ndim == 1 ? 0 : 1, classes = x->ndim ? x->sizes[dim] : 1;
   if (!dtype_is_float((DType)target->dtype))
     return fail(ERR_RUNTIME, "Expected floating point type for target with class probabilities, got %s",
-                dtype_info[target->dtype].legacy);
+                legacy(target));
   if (weight && (weight->ndim != 1 || weight->numel != classes))
     return fail(ERR_RUNTIME, "cross_entropy: weight tensor should be defined either for all %lld classes or no classes but got "
                              "weight tensor of shape: %s", (long long)classes, shape_text(weight));
@@ -498,7 +497,7 @@ static Tensor *loss_apply(const Loss *l, Tensor *x, Tensor *t, Tensor *q, Tensor
   if (blocked(x, t) || r == REDUCE_BAD) return NULL;
   Tensor *in[3] = {x, t, q ? q : x};
   DType d = result_dtype(2, in);
-  if (!dtype_is_float(d)) return fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", l->name, dtype_info[d].legacy);
+  if (!check_float_kernel(l->name, d)) return NULL;
   Node *n = node_new(l->node, 4, 3, x, t, NULL);
   save(n, 0, x);
   save(n, 1, t);
@@ -578,7 +577,7 @@ Tensor *t_soft_margin_loss(Tensor *x, Tensor *target, Reduction r) {
   memcpy(sizes, x->sizes, (size_t)ndim * sizeof *sizes);
   if (!sizes_broadcast(&ndim, sizes, target->ndim, target->sizes)) return NULL;
   if (!dtype_is_float((DType)x->dtype))
-    return fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s", dtype_info[x->dtype].legacy);
+    return fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s", legacy(x));
   return loss_apply(&loss_soft_margin, x, target, NULL, NULL, r, 0);
 }
 
@@ -613,10 +612,9 @@ Tensor *t_binary_cross_entropy(Tensor *x, Tensor *target, Tensor *weight, Reduct
                            "deprecated. Please ensure they have the same size.", shape_text(target), shape_text(x));
   if (weight && !check_weight_spread(weight, x)) return NULL;
   if (!check_constant("binary_cross_entropy", "weight", weight)) return NULL;
-  if (!dtype_is_float((DType)x->dtype))
-    return fail(ERR_NOT_IMPLEMENTED, "\"binary_cross_entropy\" not implemented for '%s'", dtype_info[x->dtype].legacy);
+  if (!check_float_kernel("binary_cross_entropy", tensor_dtype(x))) return NULL;
   if (target->dtype != x->dtype)
-    return fail(ERR_RUNTIME, "Found dtype %s but expected %s", dtype_info[target->dtype].legacy, dtype_info[x->dtype].legacy);
+    return fail(ERR_RUNTIME, "Found dtype %s but expected %s", legacy(target), legacy(x));
   if (weight) weight = t_expand(weight, x->ndim, x->sizes);
   return probabilities(x) ? loss_apply(&loss_bce, x, target, NULL, weight, r, 0) : NULL;
 }
@@ -629,7 +627,7 @@ Tensor *t_binary_cross_entropy_with_logits(Tensor *x, Tensor *target, Tensor *we
                 shape_text(x));
   if (!check_constant(op, "weight", weight) || !check_constant(op, "pos_weight", pos_weight)) return NULL;
   if (!dtype_is_float((DType)target->dtype) && dtype_is_float((DType)x->dtype))
-    return fail(ERR_RUNTIME, "result type %s can't be cast to the desired output type %s", dtype_info[x->dtype].legacy,
-                dtype_info[target->dtype].legacy);
+    return fail(ERR_RUNTIME, "result type %s can't be cast to the desired output type %s", legacy(x),
+                legacy(target));
   return loss_apply(&loss_bce_logits, x, target, pos_weight, weight, r, 0);
 }

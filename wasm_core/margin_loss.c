@@ -57,7 +57,7 @@ Tensor *t_gaussian_nll_loss(Tensor *x, Tensor *target, Tensor *var, bool full, d
   var = variance_for(x, var);
   if (failed() || !var) return NULL;
   if (!dtype_is_float((DType)var->dtype))
-    return fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s", c_type_name((DType)var->dtype));
+    return fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s", dtype_c_name((DType)var->dtype));
   Tensor *v = t_clone(var);
   bool was = grad_mode;
   grad_mode = false; /* the gradient passes the clamp */
@@ -257,8 +257,8 @@ static Tensor *margins_loss(Margins *m, Tensor *x, Tensor *target, Tensor *weigh
 }
 
 static bool check_margin_types(const char *kernel, Tensor *x, Tensor *target) {
-  if (!dtype_is_float((DType)x->dtype)) fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", kernel, dtype_info[x->dtype].legacy);
-  else if (target->dtype != DT_I64) fail(ERR_RUNTIME, "expected scalar type Long but found %s", dtype_info[target->dtype].legacy);
+  if (!dtype_is_float((DType)x->dtype)) no_kernel(kernel, tensor_dtype(x));
+  else if (target->dtype != DT_I64) fail(ERR_RUNTIME, "expected scalar type Long but found %s", legacy(target));
   return !failed();
 }
 

@@ -14,8 +14,6 @@
 #include "paths.h"
 #include "view.h"
 
-typedef long long Shown;
-
 /* ------------------------------------------------------------ kernels */
 
 /* A matrix, or `count` of them `step` apart; strides in elements. A vector is a column. */
@@ -73,8 +71,7 @@ static bool multiply(const char *op, DType d, Matrices a, Matrices b, Matrices c
   if (failed()) return false;
   if (c.count == 0 || c.rows == 0 || c.cols == 0) return true;
   if (!kernels[d]) {
-    if (a.cols || beta.i) return fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", op,
-                                      dtype_info[d].legacy), false;
+    if (a.cols || beta.i) return no_kernel(op, d), false;
     memset(c.at, 0, (size_t)(c.count * c.rows * c.cols * dtype_bytes(d)));
     return true;
   }
@@ -218,14 +215,7 @@ static void keep_operands(Node *n, Tensor *a, Tensor *b, int first, int flags) {
 
 /* ------------------------------------------------------------ checks, in PyTorch's words */
 
-static const char *c_name(const Tensor *t) {
-  static const char *const names[DT_COUNT] = {
-      [DT_U8] = "unsigned char", [DT_I8] = "signed char", [DT_I16] = "short int", [DT_I32] = "int",
-      [DT_I64] = "long int",     [DT_F32] = "float",      [DT_F64] = "double",    [DT_BOOL] = "bool"};
-  return names[t->dtype];
-}
-
-static const char *legacy(const Tensor *t) { return dtype_info[t->dtype].legacy; }
+static const char *c_type(const Tensor *t) { return dtype_c_name(tensor_dtype(t)); }
 
 static bool check_multipliable(const Tensor *a, const Tensor *b) {
   if (a->sizes[1] == b->sizes[0]) return true;
@@ -239,7 +229,7 @@ static bool check_mm(const Tensor *a, const Tensor *b) {
   if (b->ndim != 2) return fail(ERR_RUNTIME, "mat2 must be a matrix"), false;
   if (!check_multipliable(a, b)) return false;
   if (a->dtype == b->dtype) return true;
-  fail(ERR_RUNTIME, "expected m1 and m2 to have the same dtype, but got: %s != %s", c_name(a), c_name(b));
+  fail(ERR_RUNTIME, "expected m1 and m2 to have the same dtype, but got: %s != %s", c_type(a), c_type(b));
   return false;
 }
 
@@ -334,7 +324,7 @@ GRAD(VdotBackward0, "self other") { dot_vjp(n, g[0], gi); }
 
 static Tensor *dot_values(Tensor *a, Tensor *b) {
   DType d = (DType)a->dtype;
-  if (!kernels[d]) return fail(ERR_NOT_IMPLEMENTED, "\"dot\" not implemented for '%s'", legacy(a));
+  if (!kernels[d]) return no_kernel("dot", d);
   Tensor *y = tensor_empty(0, NULL, d);
   if (!y) return NULL;
   char *out = tensor_data(y), *x = tensor_data(a), *z = tensor_data(b);
@@ -384,8 +374,8 @@ Tensor *t_addmv(Tensor *self, Tensor *mat, Tensor *vec, Factor beta, Factor alph
 Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
   if (blocked(a, b) || !self || tensor_size(a, 0) < 0 || tensor_size(a, 1) < 0 || tensor_size(b, 2) < 0 || !check_batches(a, b)) return NULL;
   if (self->dtype != a->dtype)
-    return fail(ERR_RUNTIME, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s", c_name(self),
-                c_name(a), c_name(b));
+    return fail(ERR_RUNTIME, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s", c_type(self),
+                c_type(a), c_type(b));
   return add_product(&BaddbmmBackward0, "baddbmm", 3, self, a, b, beta, alpha);
 }
 

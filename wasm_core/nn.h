@@ -38,7 +38,6 @@ Tensor *t_margin_ranking_loss(Tensor *a, Tensor *b, Tensor *target, double margi
 Tensor *t_triplet_margin_loss(Tensor *anchor, Tensor *positive, Tensor *negative, double margin, double p, double eps,
                               bool swap, Reduction r);
 
-
 /* --- normalisation --- */
 Tensor *t_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, double eps);
 void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, double eps, Tensor *out[3]);
@@ -62,7 +61,6 @@ Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints st
                          Ints dilation);
 Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, Ints stride);
 Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, Ints padding, Ints stride);
-const char *c_type_name(DType d); /* "long int" */
 
 /* --- windows --- */
 Tensor *t_constant_pad(Tensor *x, Ints pad, Tensor *value);

@@ -162,7 +162,7 @@ static void *data_or_null(Tensor *t) { return t ? tensor_data(t) : NULL; }
 
 static bool check_parameter(Tensor *x, Tensor *p) {
   if (p && p->dtype != x->dtype)
-    fail(ERR_RUNTIME, "mixed dtype (CPU): expect parameter to have scalar type of %s", dtype_info[x->dtype].legacy);
+    fail(ERR_RUNTIME, "mixed dtype (CPU): expect parameter to have scalar type of %s", legacy(x));
   return !failed();
 }
 
@@ -269,10 +269,7 @@ void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, do
   out[0] = out[1] = out[2] = NULL;
   if (failed() || !x || !check_normalized(x, shape, ", ", weight, bias)) return;
   if (!check_parameter(x, weight) || !check_parameter(x, bias)) return;
-  if (!dtype_is_float((DType)x->dtype)) {
-    fail(ERR_NOT_IMPLEMENTED, "\"LayerNormKernelImpl\" not implemented for '%s'", dtype_info[x->dtype].legacy);
-    return;
-  }
+  if (!check_float_kernel("LayerNormKernelImpl", tensor_dtype(x))) return;
   Tensor *inputs[3] = {x, weight, bias};
   Node *n = node_new_list(&NativeLayerNormBackward0, 5, 2 + shape.n, 3, inputs);
   save(n, 4, bias);
@@ -539,8 +536,7 @@ ONCE static bool check_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tenso
            check_channels(x, bias, "bias") && tensor_size(x, 1) >= 0;
   if (!training && (!mean || !var)) fail(ERR_RUNTIME, "%s must be defined in evaluation mode", mean ? "running_var" : "running_mean");
   if (!mean != !var) fail(ERR_VALUE, "running_mean and running_var must either both be None or neither be None");
-  if (!dtype_is_float((DType)x->dtype))
-    fail(ERR_NOT_IMPLEMENTED, "\"batch_norm\" not implemented for '%s'", dtype_info[x->dtype].legacy);
+  check_float_kernel("batch_norm", tensor_dtype(x));
   return check_constant(op, "running_mean", mean) && check_constant(op, "running_var", var) &&
          check_channels(x, mean, "running_mean") && check_channels(x, var, "running_var") && check_channels(x, weight, "weight") &&
          check_channels(x, bias, "bias");
@@ -725,8 +721,7 @@ ONCE static bool check_group_norm(Tensor *x, int64_t groups, Tensor *weight, Ten
     if (given[i] && (given[i]->ndim != 1 || given[i]->numel != x->sizes[1]))
       fail(ERR_RUNTIME, "Expected %s to be a vector of size equal to the number of channels in input, but got %s of shape %s and "
                         "input of shape %s", names[i], names[i], shape_text(given[i]), shape_text(x));
-  if (!dtype_is_float((DType)x->dtype))
-    fail(ERR_NOT_IMPLEMENTED, "\"GroupNormKernelImpl\" not implemented for '%s'", dtype_info[x->dtype].legacy);
+  check_float_kernel("GroupNormKernelImpl", tensor_dtype(x));
   return check_parameter(x, weight) && check_parameter(x, bias);
 }
 
@@ -790,7 +785,7 @@ Tensor *t_rms_norm(Tensor *x, Ints shape, Tensor *weight, const double *eps) {
   if (!check_normalized(x, shape, "", weight, NULL)) return NULL;
   x = t_contiguous(x);
   if (failed() || !x) return NULL;
-  if (!dtype_is_float((DType)x->dtype)) return fail(ERR_NOT_IMPLEMENTED, "\"rms_norm\" not implemented for '%s'", dtype_info[x->dtype].legacy);
+  if (!check_float_kernel("rms_norm", tensor_dtype(x))) return NULL;
   DType d = (DType)x->dtype;
   double small = eps ? *eps : d == DT_F32 ? (double)FLT_EPSILON : DBL_EPSILON;
   Tensor *mean = t_mean(t_pow(x, tensor_wrapped_i(2)), last_dims(x, shape.n), true, DT_NONE);

@@ -85,12 +85,12 @@ static const char *order_text(double p) {
 static bool check_norm(const Tensor *x, Ints dims, DimMask mask, double p, DType dtype) {
   if (!dtype_is_float((DType)x->dtype)) {
     fail(ERR_RUNTIME, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s",
-         dtype_info[x->dtype].legacy);
+         legacy(x));
   } else if (dtype != DT_NONE && !dtype_is_float(dtype)) {
     fail(ERR_RUNTIME, "linalg.vector_norm: dtype should be floating point or complex, but got %s", dtype_info[dtype].legacy);
   } else if (dtype != DT_NONE && dtype_promote((DType)x->dtype, dtype) != dtype) {
     fail(ERR_RUNTIME, "linalg.vector_norm: the dtype of the input (%s) should be convertible without narrowing to the "
-         "specified dtype (%s)", dtype_info[x->dtype].legacy, dtype_info[dtype].legacy);
+         "specified dtype (%s)", legacy(x), dtype_info[dtype].legacy);
   } else if (x->numel == 0 && (p < 0 || p == INFINITY)) {
     if (dims.n <= 0)
       fail(ERR_RUNTIME, "linalg.vector_norm cannot compute the %s norm on an empty tensor because the operation does not "
@@ -135,7 +135,7 @@ Tensor *t_dist(Tensor *a, Tensor *b, double p) {
   save(n, 1, b);
   Tensor *d = t_sub(t_detach(a), t_detach(b)), *y = NULL;
   if (d && !dtype_is_float((DType)d->dtype))
-    fail(ERR_RUNTIME, "norm(): input dtype should be either floating point or complex. Got %s instead.", dtype_info[d->dtype].legacy);
+    fail(ERR_RUNTIME, "norm(): input dtype should be either floating point or complex. Got %s instead.", legacy(d));
   else if (d) y = drop_dims(fold_norm(d, dims_all(d), p), dims_all(d));
   y = set_history(y, n);
   if (n) save_output(n, 2, y);

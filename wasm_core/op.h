@@ -9,6 +9,17 @@
 
 #include "call.h"
 
+/* --- for the checks of any op --- */
+/* Whether nothing is to be done: an error is set, or one of up to three tensors is missing. */
+#define blocked(...) BLOCKED_BY(__VA_ARGS__, blocked3, blocked2, blocked1, 0)(__VA_ARGS__)
+#define BLOCKED_BY(a, b, c, name, ...) name
+static inline bool blocked1(const Tensor *a) { return failed() || !a; }
+static inline bool blocked2(const Tensor *a, const Tensor *b) { return failed() || !a || !b; }
+static inline bool blocked3(const Tensor *a, const Tensor *b, const Tensor *c) { return failed() || !a || !b || !c; }
+/* "Float": what PyTorch's messages call the type of t. */
+static inline const char *legacy(const Tensor *t) { return dtype_info[t->dtype].legacy; }
+typedef long long Shown; /* an int64_t as %lld takes it */
+
 /* --- element-wise ops: declared from their rows --- */
 #define UNARY(flags, name, Node_, domain, value, keep, grad) Tensor *t_##name(Tensor *x);
 #define UNARY_P(flags, name, Node_, schema, domain, value, keep, grad) \

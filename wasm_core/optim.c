@@ -81,8 +81,7 @@ static bool check_lists(const Lists *l) {
       if (!check_member(l, list, k)) return false;
       Tensor *t = l->lists[list][k];
       if (list != 1 && !check_inplace(t)) return false;
-      if (!dtype_is_float((DType)t->dtype))
-        return fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", l->op, dtype_info[t->dtype].legacy), false;
+      if (!check_float_kernel(l->op, tensor_dtype(t))) return false;
     }
   return !failed();
 }

@@ -13,8 +13,6 @@
 #include "op.h"
 #include "view.h"
 
-typedef long long Shown;
-
 /* Gives `count` results their node, which saves them in order. */
 static void finish(Node *n, int count, Tensor **out) {
   set_histories(out, n, count);
@@ -117,7 +115,7 @@ static void qr_values(Tensor *a, char mode, Tensor *out[2]) {
 
 void t_qr(Tensor *a, const char *mode, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (blocked(a, a) || !mode || !check_matrix(a, "linalg.qr", "A") || !check_float(a, "linalg.qr")) return;
+  if (blocked(a) || !mode || !check_matrix(a, "linalg.qr", "A") || !check_float(a, "linalg.qr")) return;
   int which = 0;
   while (which < 3 && strcmp(mode, qr_modes[which]) != 0) which++;
   if (which == 3) {
@@ -240,7 +238,7 @@ GRAD(LinalgSvdBackward0, "U S Vh | full_matrices:b S_sym_argsize_minus_1:i") {
 static const char *const not_finite = "%s: %sThe algorithm failed to converge because the input matrix contained non-finite values.";
 
 static bool check_finite(Tensor *x) {
-  Tensor *info = blocked(x, x) ? NULL : empty_vectors(x, -1, DT_I32);
+  Tensor *info = blocked(x) ? NULL : empty_vectors(x, -1, DT_I32);
   int64_t each = x ? rows_of(x) * cols_of(x) : 0;
   for (int64_t b = 0; info && b < info->numel; b++) {
     int32_t bad = 0;
@@ -274,7 +272,7 @@ static void svd_values(Tensor *a, bool full, Tensor *out[3]) {
 
 void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]) {
   out[0] = out[1] = out[2] = NULL;
-  if (blocked(a, a) || !check_matrix(a, "linalg.svd", "A") || !check_float(a, "linalg.svd")) return;
+  if (blocked(a) || !check_matrix(a, "linalg.svd", "A") || !check_float(a, "linalg.svd")) return;
   if (driver) {
     fail(ERR_RUNTIME, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
     return;
@@ -336,10 +334,10 @@ static Tensor *pinv_values(Tensor *a, Tensor *atol, Tensor *rtol) {
 }
 
 Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
-  if (blocked(a, a)) return NULL;
+  if (blocked(a)) return NULL;
   if (a->ndim < 2 || !dtype_is_float((DType)a->dtype)) {
     return fail(ERR_RUNTIME, "linalg.pinv(%s{%s}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types",
-                dtype_info[a->dtype].legacy, shape_text(a));
+                legacy(a), shape_text(a));
   }
   Node *n = node_new(&LinalgPinvBackward0, 2, 0, a, NULL);
   save(n, 0, a);
@@ -375,7 +373,7 @@ static bool check_norm_type(const Tensor *a, DType dtype) {
   if (!dtype_is_float(dtype)) return fail(ERR_RUNTIME, "%s: dtype should be floating point or complex, but got %s", op, dtype_info[dtype].legacy), false;
   if (dtype_promote((DType)a->dtype, dtype) == dtype) return true;
   fail(ERR_RUNTIME, "%s: the dtype of the input (%s) should be convertible without narrowing to the specified dtype (%s)", op,
-       dtype_info[a->dtype].legacy, dtype_info[dtype].legacy);
+       legacy(a), dtype_info[dtype].legacy);
   return false;
 }
 
@@ -392,14 +390,14 @@ static Tensor *values_along(Tensor *a, const int64_t pair[2]) {
 
 /* The largest number along dim, 0 of none; or the least. */
 static Tensor *extreme(Tensor *x, int64_t dim, bool keepdim, bool least) {
-  if (blocked(x, x)) return NULL;
+  if (blocked(x)) return NULL;
   if (least) return t_amin(x, ONE_DIM(dim), keepdim);
   return x->sizes[dim] ? t_amax(x, ONE_DIM(dim), keepdim) : t_sum(x, ONE_DIM(dim), keepdim, DT_NONE);
 }
 
 Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool keepdim, DType dtype) {
   int64_t pair[2];
-  if (blocked(a, a) || !check_matrix(a, "linalg.matrix_norm", "A")) return NULL;
+  if (blocked(a) || !check_matrix(a, "linalg.matrix_norm", "A")) return NULL;
   bool nuclear = name && strcmp(name, "nuc") == 0;
   if (name && !nuclear && strcmp(name, "fro") != 0) return fail(ERR_RUNTIME, "linalg.matrix_norm: Order %s not supported.", name);
   double size = fabs(p);
@@ -407,7 +405,7 @@ Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool kee
   if (!check_norm_type(a, dtype) || !check_norm_dims(a, dims, pair)) return NULL;
   if (name && !nuclear) return t_vector_norm(a, 2, (Ints){2, pair}, keepdim, dtype);
   if (dtype != DT_NONE) a = t_to(a, dtype);
-  if (blocked(a, a)) return NULL;
+  if (blocked(a)) return NULL;
   if (!name && size != 2) {
     int64_t summed = pair[isinf(p)], other = pair[!isinf(p)];
     Tensor *sums = t_vector_norm(a, 1, ONE_DIM(summed), keepdim, DT_NONE);
@@ -424,7 +422,7 @@ Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool kee
 
 /* The norm of a matrix or of a vector, as the order and the dims say. */
 Tensor *t_linalg_norm(Tensor *a, const char *name, const double *p, Ints dims, bool keepdim, DType dtype) {
-  if (blocked(a, a)) return NULL;
+  if (blocked(a)) return NULL;
   if (dims.n >= 0 && dims.n != 1 && dims.n != 2 && (p || name))
     return fail(ERR_RUNTIME, "linalg.norm: If dim is specified, it must be of length 1 or 2. Got %s", sizes_text(dims.n, dims.v));
   if (dims.n < 0 && (p || name) && a->ndim != 1 && a->ndim != 2)

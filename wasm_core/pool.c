@@ -385,9 +385,7 @@ static bool pool_fit(Pool *p, const Tensor *x) {
 }
 
 static bool check_dtype(const char *op, const Tensor *x, bool integers) {
-  if (dtype_is_float((DType)x->dtype) || (integers && x->dtype != DT_BOOL)) return true;
-  fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", op, dtype_info[x->dtype].legacy);
-  return false;
+  return dtype_is_float((DType)x->dtype) || (integers && x->dtype != DT_BOOL) || no_kernel(op, tensor_dtype(x));
 }
 
 static const int64_t one_number = 1;

@@ -18,9 +18,6 @@
 #include "memory.h"
 #include "op.h"
 
-static bool blocked(const Tensor *x) { return failed() || !x; }
-static const char *legacy(const Tensor *x) { return dtype_info[x->dtype].legacy; }
-
 /* ------------------------------------------------------------ generators */
 
 static Rng default_rng;
@@ -164,16 +161,12 @@ static void fill_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
   }
 }
 
-static Tensor *no_kernel(const Tensor *x, const char *kernel) {
-  return fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", kernel, legacy(x));
-}
-
 /* Fills x from a distribution's table; `kernel` is what PyTorch's error names for a dtype without an entry. */
 static Tensor *fill(Tensor *x, Fill *const *fills, const char *kernel, int32_t gen, Draw d) {
   if (blocked(x) || !check_overlap_internal(x)) return NULL;
   d.fill = fills[x->dtype];
   d.width = dtype_bytes(tensor_dtype(x));
-  if (!d.fill) return no_kernel(x, kernel);
+  if (!d.fill) return no_kernel(kernel, tensor_dtype(x));
   d.rng = source(gen);
   if (!d.rng || !tensor_write_begin(x, true)) return NULL;
   iterate(1, &x, fill_loop, &d);
@@ -221,25 +214,24 @@ static Tensor *random_exponential(Tensor *x, double lambda, int32_t gen) {
   return fill(x, exponential_fills, "exponential_cpu", gen, (Draw){.a = lambda});
 }
 
-/* How C++ calls the types, which some messages do; the integers that a type holds without a gap. */
+/* The integers that a type holds without a gap. */
 static const struct {
-  const char *name;
   int64_t min, max;
-} native[DT_COUNT] = {[DT_U8] = {"unsigned char", 0, UINT8_MAX},
-                      [DT_I8] = {"signed char", INT8_MIN, INT8_MAX},
-                      [DT_I16] = {"short int", INT16_MIN, INT16_MAX},
-                      [DT_I32] = {"int", INT32_MIN, INT32_MAX},
-                      [DT_I64] = {"long int", INT64_MIN, INT64_MAX},
-                      [DT_F32] = {"float", -(INT64_C(1) << 24), INT64_C(1) << 24},
-                      [DT_F64] = {"double", -(INT64_C(1) << 53), INT64_C(1) << 53},
-                      [DT_BOOL] = {"bool", 0, 1}};
+} native[DT_COUNT] = {[DT_U8] = {0, UINT8_MAX},
+                      [DT_I8] = {INT8_MIN, INT8_MAX},
+                      [DT_I16] = {INT16_MIN, INT16_MAX},
+                      [DT_I32] = {INT32_MIN, INT32_MAX},
+                      [DT_I64] = {INT64_MIN, INT64_MAX},
+                      [DT_F32] = {-(INT64_C(1) << 24), INT64_C(1) << 24},
+                      [DT_F64] = {-(INT64_C(1) << 53), INT64_C(1) << 53},
+                      [DT_BOOL] = {0, 1}};
 
 static Tensor *random_cauchy(Tensor *x, double median, double sigma, int32_t gen) {
   if (blocked(x)) return NULL;
   if (!(sigma > 0)) return fail(ERR_RUNTIME, "cauchy_ expects sigma > 0.0, but found sigma=%g", sigma);
   if (!dtype_is_float(tensor_dtype(x)))
     return fail(ERR_RUNTIME, "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but "
-                             "you specified %s", native[x->dtype].name);
+                             "you specified %s", dtype_c_name(tensor_dtype(x)));
   return fill(x, cauchy_fills, "cauchy_cpu", gen, (Draw){.a = median, .b = sigma});
 }
 
@@ -254,7 +246,8 @@ static Tensor *random_log_normal(Tensor *x, double mean, double std, int32_t gen
 static Tensor *random_geometric(Tensor *x, double p, int32_t gen) {
   if (blocked(x)) return NULL;
   if (!(p > 0 && p < 1)) return fail(ERR_RUNTIME, "geometric_ expects p to be in (0, 1), but got p=%g", p);
-  return x->dtype == DT_BOOL ? no_kernel(x, "geometric_cpu") : fill(x, geometric_fills, "geometric_cpu", gen, (Draw){.a = p});
+  if (x->dtype == DT_BOOL) return no_kernel("geometric_cpu", DT_BOOL);
+  return fill(x, geometric_fills, "geometric_cpu", gen, (Draw){.a = p});
 }
 
 Tensor *random_bernoulli(Tensor *x, double p, int32_t gen) {
@@ -266,7 +259,7 @@ Tensor *random_bernoulli(Tensor *x, double p, int32_t gen) {
 /* A bound that an integer type lacks is an error; one past what a float holds exactly, a warning. */
 static bool check_bound(const Tensor *x, int64_t bound, const char *which) {
   if (bound >= native[x->dtype].min && bound <= native[x->dtype].max) return true;
-  const char *name = native[x->dtype].name;
+  const char *name = dtype_c_name(tensor_dtype(x));
   if (!dtype_is_float(tensor_dtype(x))) return fail(ERR_RUNTIME, "%s is out of bounds for %s", which, name), false;
   int digits = x->dtype == DT_F32 ? 24 : 53;
   warn_user("%s is out of bounds [-(2^%d), 2^%d]. Due to precision limitations %s can support discrete uniform "
@@ -319,7 +312,7 @@ int64_t random_high(Tensor *high) {
 }
 
 static bool check_count(const Tensor *x, int64_t n) {
-  if (x->dtype == DT_BOOL) return no_kernel(x, "randperm"), false;
+  if (x->dtype == DT_BOOL) return no_kernel("randperm", DT_BOOL), false;
   if (n == 0 || n - 1 <= native[x->dtype].max) return true;
   if (dtype_is_float(tensor_dtype(x)))
     fail(ERR_RUNTIME, "n cannot be greater than 2^%d+1 for %s type.", x->dtype == DT_F32 ? 24 : 53, legacy(x));
@@ -377,7 +370,7 @@ static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
   if (overlap == OVERLAP_PARTIAL || overlap == OVERLAP_PERHAPS) wide = t_clone(wide);
   grad_mode = was;
   if (!wide) return NULL;
-  if (!dtype_is_float(tensor_dtype(p))) return no_kernel(p, "bernoulli_tensor_cpu_p_");
+  if (!check_float_kernel("bernoulli_tensor_cpu_p_", tensor_dtype(p))) return NULL;
   Coins coins = {source(gen), tensor_dtype(x), tensor_dtype(p)};
   iterate(1, &p, range_loop, p);
   if (!coins.rng || !tensor_write_begin(x, x->storage != wide->storage)) return NULL;
@@ -687,7 +680,7 @@ static double next_poisson(Rng *r, double rate) {
 
 Tensor *t_poisson(Tensor *rate, int32_t gen) {
   if (blocked(rate)) return NULL;
-  if (!dtype_is_float(tensor_dtype(rate))) return no_kernel(rate, "poisson_cpu");
+  if (!check_float_kernel("poisson_cpu", tensor_dtype(rate))) return NULL;
   Node *n = node_new(&PoissonBackward0, 0, 0, rate, NULL);
   Rng *r = source(gen);
   Tensor *x = plain(rate), *y = tensor_empty(rate->ndim, rate->sizes, tensor_dtype(rate));

@@ -328,8 +328,7 @@ GRAD(LogcumsumexpBackward0, "self result | dim:i") {
 
 static Tensor *logcumsumexp(Tensor *x, int64_t dim, bool backwards) {
   if (failed() || !x || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
-  if (!dtype_is_float((DType)x->dtype))
-    return fail(ERR_NOT_IMPLEMENTED, "\"logcumsumexp_out_cpu\" not implemented for '%s'", dtype_info[x->dtype].legacy);
+  if (!check_float_kernel("logcumsumexp_out_cpu", tensor_dtype(x))) return NULL;
   Node *n = node_new(&LogcumsumexpBackward0, 2, 2, x, NULL);
   num_i(n, 0, dim);
   num_i(n, 1, backwards);

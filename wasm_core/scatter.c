@@ -10,8 +10,6 @@
 #include "index.h"
 #include "view.h"
 
-static bool stopped(const Tensor *a, const Tensor *b, const Tensor *c) { return failed() || !a || !b || !c; }
-
 /* ------------------------------------------------------------ targets */
 
 typedef struct {
@@ -49,7 +47,7 @@ static Tensor *part_named(Target to, Tensor *src) {
 
 /* y (a fresh copy) at the targets (op)= src. */
 static bool write_at(Tensor *y, Target to, Put put, Tensor *src) {
-  if (stopped(y, to.index, src)) return false;
+  if (blocked(y, to.index, src)) return false;
   if (to.index->numel == 0) return true;
   OutOfBounds bad = {0, false};
   Places p = places_of(y, to, &bad);
@@ -89,7 +87,7 @@ static Tensor *empty_rows(const Tensor *x, int64_t n) {
 }
 
 Tensor *t_index_select(Tensor *x, int64_t dim, Tensor *index) {
-  if (stopped(x, index, index) || (dim = dim_wrap(dim, x->ndim)) < 0 || !select_fits(x, dim, index)) return NULL;
+  if (blocked(x, index) || (dim = dim_wrap(dim, x->ndim)) < 0 || !select_fits(x, dim, index)) return NULL;
   Node *n = node_new(&IndexSelectBackward0, 1, 2 + x->ndim, x, NULL);
   save(n, 0, index);
   if (n) num_list(n, 0, x->ndim, x->sizes);
@@ -109,7 +107,7 @@ Tensor *t_index_select(Tensor *x, int64_t dim, Tensor *index) {
 
 /* What index_add and index_reduce ask of their arguments. */
 static bool source_fits(const char *op, const Tensor *x, int64_t dim, const Tensor *index, const Tensor *source) {
-  const char *dtype = dtype_info[index->dtype].legacy;
+  const char *dtype = legacy(index);
   if (index->ndim > 1)
     return REFUSE(ERR_INDEX, "%s(): Index is supposed to be a vector, but got dim: %d with type: %s and size: %s", op,
                 index->ndim, dtype, shape_text(index));
@@ -117,7 +115,7 @@ static bool source_fits(const char *op, const Tensor *x, int64_t dim, const Tens
     return REFUSE(ERR_RUNTIME, "%s(): Expected dtype int32/int64 for index but got: %s", op, dtype);
   if (x->dtype != source->dtype)
     return REFUSE(ERR_RUNTIME, "%s(): self (%s) and source (%s) must have the same scalar type", op,
-                dtype_info[x->dtype].legacy, dtype_info[source->dtype].legacy);
+                legacy(x), legacy(source));
   bool same = x->ndim == source->ndim;
   for (int d = 0; same && d < x->ndim; d++) same = d == dim || x->sizes[d] == source->sizes[d];
   if (!same)
@@ -148,7 +146,7 @@ static Tensor *scaled(Tensor *source, double alpha) {
 }
 
 static Tensor *index_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index, Tensor *source, double alpha) {
-  if (stopped(x, index, source) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
+  if (blocked(x, index, source) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   if (!source_fits("index_add_", x, dim, index, source)) return NULL;
   Node *n = node_new(&IndexAddBackward0, 2, 3, x, source, NULL);
   if (needs(n, 1)) save(n, 0, index), save(n, 1, source);
@@ -184,10 +182,10 @@ static bool copy_fits(const Tensor *x, int64_t dim, const Tensor *index, const T
                            "Source dimensionality (%d), destination dimensionality (%d)", source->ndim, x->ndim);
   if (index->dtype != DT_I64)
     return REFUSE(ERR_RUNTIME, "index_copy_(): Expected a long tensor for index, but got %s",
-                  dtype_info[index->dtype].legacy);
+                  legacy(index));
   if (x->dtype != source->dtype)
     return REFUSE(ERR_RUNTIME, "index_copy_(): self and source expected to have the same dtype, but got (self) %s and "
-                               "(source) %s", dtype_info[x->dtype].legacy, dtype_info[source->dtype].legacy);
+                               "(source) %s", legacy(x), legacy(source));
   bool same = source->ndim == x->ndim || (x->ndim <= 1 && source->ndim <= 1);
   for (int d = 0; same && d < x->ndim && d < source->ndim; d++) same = d == dim || x->sizes[d] == source->sizes[d];
   char a[MAX_DIM * 21], b[MAX_DIM * 21];
@@ -217,7 +215,7 @@ static Tensor *as_vector(Tensor *x) {
 }
 
 Tensor *t_index_copy(Tensor *x, int64_t dim, Tensor *index, Tensor *source) {
-  if (stopped(x, index, source) || (dim = dim_wrap(dim, x->ndim)) < 0 || !copy_fits(x, dim, index, source)) return NULL;
+  if (blocked(x, index, source) || (dim = dim_wrap(dim, x->ndim)) < 0 || !copy_fits(x, dim, index, source)) return NULL;
   Node *n = node_new(&IndexCopyBackward0, 2, 2, x, source, NULL);
   if (needs(n, 1)) save(n, 1, source);
   save(n, 0, index);
@@ -248,7 +246,7 @@ GRAD(IndexFillBackward1, "index | dim:i") {
 }
 
 Tensor *t_index_fill(Tensor *x, int64_t dim, Tensor *index, Tensor *value) {
-  if (stopped(x, index, value) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
+  if (blocked(x, index, value) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   if (value->ndim)
     return fail(ERR_RUNTIME, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
                 value->ndim);
@@ -294,7 +292,7 @@ GRAD(GatherBackward0, "index self | -:l dim:i sparse_grad:F") {
 }
 
 Tensor *t_gather(Tensor *x, int64_t dim, Tensor *index) {
-  if (stopped(x, index, index) || (dim = dim_wrap(dim, x->ndim)) < 0 || !gather_fits(x, dim, index)) return NULL;
+  if (blocked(x, index) || (dim = dim_wrap(dim, x->ndim)) < 0 || !gather_fits(x, dim, index)) return NULL;
   Node *n = node_new(&GatherBackward0, 2, 2 + x->ndim, x, NULL);
   save(n, 1, x);
   save(n, 0, index);
@@ -364,7 +362,7 @@ static bool scatter_put(const char *reduce, bool number, Put *put) {
 }
 
 Tensor *t_scatter_with(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const char *reduce) {
-  if (stopped(x, index, src) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
+  if (blocked(x, index, src) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   bool number = is_wrapped(src);
   Put put;
   if (!scatter_fits(x, dim, index, number ? NULL : src) || !scatter_put(reduce, number, &put)) return NULL;
@@ -385,7 +383,7 @@ GRAD(ScatterAddBackward0, "index | dim:i") {
 }
 
 static Tensor *scatter_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index, Tensor *src) {
-  if (stopped(x, index, src) || (dim = dim_wrap(dim, x->ndim)) < 0 || !scatter_fits(x, dim, index, src)) return NULL;
+  if (blocked(x, index, src) || (dim = dim_wrap(dim, x->ndim)) < 0 || !scatter_fits(x, dim, index, src)) return NULL;
   Node *n = node_new(&ScatterAddBackward0, 1, 1, x, src, NULL);
   if (needs(n, 1)) save(n, 0, index);
   num_i(n, 0, dim);
@@ -432,7 +430,7 @@ static bool divide_by_counts(Tensor *y, Target to, bool include_self) {
 
 static Tensor *reduce_plain(Tensor *x, Target to, Tensor *src, Reduction r, bool include_self) {
   Tensor *y = index_clone_contiguous(x);
-  if (stopped(y, to.index, src)) return NULL;
+  if (blocked(y, to.index, src)) return NULL;
   if (!include_self && !write_at(y, to, PUT_SET, identity(r, (DType)x->dtype))) return NULL;
   if (!write_at(y, to, reduction_puts[r], src)) return NULL;
   return r != REDUCE_MEAN || divide_by_counts(y, to, include_self) ? y : NULL;
@@ -543,7 +541,7 @@ static Reduction reduction_named(const char *name) {
 }
 
 Tensor *t_scatter_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const char *reduce, bool include_self) {
-  if (stopped(x, index, src) || (dim = dim_wrap(dim, x->ndim)) < 0 || !scatter_fits(x, dim, index, src)) return NULL;
+  if (blocked(x, index, src) || (dim = dim_wrap(dim, x->ndim)) < 0 || !scatter_fits(x, dim, index, src)) return NULL;
   Reduction r = reduction_named(reduce);
   if (r == REDUCTIONS)
     return fail(ERR_RUNTIME, "reduce argument must be either sum, prod, mean, amax or amin, got %s", reduce);
@@ -553,7 +551,7 @@ Tensor *t_scatter_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *src, con
 }
 
 Tensor *t_index_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *source, const char *reduce, bool include_self) {
-  if (stopped(x, index, source) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
+  if (blocked(x, index, source) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   Reduction r = reduction_named(reduce);
   if (r == REDUCTIONS || r == REDUCE_SUM)
     return fail(ERR_RUNTIME, "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got %s.", reduce);

@@ -191,7 +191,7 @@ static bool check_sorter(const Tensor *edges, const Tensor *sorter) {
     fail(ERR_RUNTIME, "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor %sand got "
          "sorter tensor %s", shape_text(edges), shape_text(sorter));
   else if (sorter->dtype != DT_I64)
-    fail(ERR_RUNTIME, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype %s", dtype_info[sorter->dtype].legacy);
+    fail(ERR_RUNTIME, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype %s", legacy(sorter));
   else if (sorter->numel) {
     Tensor *s = t_detach((Tensor *)(uintptr_t)sorter), *low = t_min(s), *high = t_max(s);
     if (low && high && (tensor_get_i(low, 0) < 0 || tensor_get_i(high, 0) >= edges->sizes[edges->ndim - 1]))
@@ -258,8 +258,7 @@ NO_DERIVATIVE(bincount)
 Tensor *t_bincount(Tensor *x, Tensor *weights, int64_t least) {
   if (failed() || !x) return NULL;
   if (least < 0) return fail(ERR_RUNTIME, "minlength should be >= 0");
-  if (x->dtype == DT_BOOL || dtype_is_float((DType)x->dtype))
-    return fail(ERR_NOT_IMPLEMENTED, "\"bincount_cpu\" not implemented for '%s'", dtype_info[x->dtype].legacy);
+  if (x->dtype == DT_BOOL || dtype_is_float(tensor_dtype(x))) return no_kernel("bincount_cpu", tensor_dtype(x));
   Tensor *low = x->numel ? t_min(x) : NULL, *high = x->numel ? t_max(x) : NULL;
   if (x->ndim != 1 || (low && tensor_get_i(low, 0) < 0))
     return fail(ERR_RUNTIME, "bincount only supports 1-d non-negative integral inputs.");
@@ -309,8 +308,7 @@ Tensor *t_histc(Tensor *x, int64_t bins, double low, double high) {
   if (failed() || !x) return NULL;
   if (x->dtype == DT_U8 && (low < 0 || high < 0 || low > 255 || high > 255))
     return fail(ERR_RUNTIME, "value cannot be converted to type uint8_t without overflow");
-  if (!dtype_is_float((DType)x->dtype))
-    return fail(ERR_NOT_IMPLEMENTED, "\"histogram_cpu\" not implemented for '%s'", dtype_info[x->dtype].legacy);
+  if (!check_float_kernel("histogram_cpu", tensor_dtype(x))) return NULL;
   if (bins <= 0) return fail(ERR_RUNTIME, "torch.histogram(): bins must be > 0, but got %lld for dimension 0", (long long)bins);
   if (!histogram_range(x, &low, &high)) return NULL;
   x = t_contiguous(x);

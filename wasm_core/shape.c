@@ -13,8 +13,6 @@
 #include "op.h"
 #include "view.h"
 
-static bool blocked(const Tensor *a) { return failed() || !a; }
-
 /* ------------------------------------------------------------ one view */
 
 Tensor *t_reshape_ints(Tensor *x, Ints sizes) { return t_reshape(x, sizes.n, sizes.v); }
@@ -139,7 +137,7 @@ void op_atleast(Call *c, Tensors ts, int ndim) {
 /* ------------------------------------------------------------ other types over the same bytes */
 
 static bool check_retype(const Tensor *x, DType d, int64_t ratio) {
-  const char *from = dtype_info[x->dtype].legacy, *to = dtype_info[d].legacy;
+  const char *from = legacy(x), *to = dtype_info[d].legacy;
   bool wider = dtype_bytes(d) > dtype_bytes((DType)x->dtype);
 #define RETYPE_ERROR(what, got)                                                                          \
   return fail(ERR_RUNTIME, "self." what " to view %s as %s (different element sizes), but got %lld", from, to, \
@@ -348,7 +346,7 @@ void op_tensor_split_by(Call *c, Tensor *x, Tensor *where, int64_t dim) {
   if (!check_tensor_split(x) || blocked(where)) return;
   if (where->dtype != DT_I64)
     return (void)fail(ERR_RUNTIME, "tensor_split expected tensor_indices_or_sections to have dtype of long, but got %s",
-                      dtype_info[where->dtype].legacy);
+                      legacy(where));
   if (where->ndim > 1)
     return (void)fail(ERR_RUNTIME,
                       "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
@@ -575,8 +573,8 @@ static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
   if (blocked(x) || !v) return NULL;
   Node *n = node_new_list(&node_set, 0, 0, 2, (Tensor *[]){x, source});
   if (x->dtype != v->dtype)
-    return fail(ERR_RUNTIME, "Could not set tensor of type %s to a tensor of type %s", dtype_info[v->dtype].legacy,
-                dtype_info[x->dtype].legacy);
+    return fail(ERR_RUNTIME, "Could not set tensor of type %s to a tensor of type %s", legacy(v),
+                legacy(x));
   if (!tensor_set_geometry(x, v->ndim, v->sizes, v->strides, v->offset)) return NULL;
   Storage *old = x->storage;
   x->storage = v->storage;

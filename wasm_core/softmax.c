@@ -183,8 +183,7 @@ static Tensor *forward(const NodeType *type, SpanLoop *const loops[3], const cha
   if (failed() || !x) return NULL;
   if (dtype != DT_NONE) x = t_to(x, dtype);
   if (failed() || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
-  if (!dtype_is_float((DType)x->dtype))
-    return fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", name, dtype_info[x->dtype].legacy);
+  if (!check_float_kernel(name, tensor_dtype(x))) return NULL;
   Node *n = node_new(type, 2, 1, x, NULL);
   num_i(n, 0, dim);
   Tensor *kept = n && loops == log_softmax_loops ? powers_for(x, dim) : NULL, *y = set_history(run_spans(loops, x, NULL, dim, kept), n);

@@ -101,7 +101,7 @@ static bool check_weights(const Tensor *x, const Tensor *w, const char *name, bo
     fail(ERR_RUNTIME, "cov(): expected %s to have one or fewer dimensions but got %s with %d dimensions", name, name, w->ndim);
   } else if (whole == dtype_is_float((DType)w->dtype)) {
     fail(ERR_RUNTIME, "cov(): expected %s to have %s dtype but got %s with %s dtype", name,
-         whole ? "integral" : "floating point", name, dtype_info[w->dtype].legacy);
+         whole ? "integral" : "floating point", name, legacy(w));
   } else if (w->numel != observations) {
     fail(ERR_RUNTIME, "cov(): expected %s to have the same numel as there are observations in the input but got %lld != %lld",
          name, (long long)w->numel, (long long)observations);

@@ -46,8 +46,6 @@ static bool next_item(Ints index, int *at, Item *item) {
   return !failed();
 }
 
-static bool is_mask(const Tensor *t) { return t->dtype == DT_BOOL || t->dtype == DT_U8; }
-
 /* How many dimensions of x an item takes. */
 static int dims_taken(const Item *item) {
   if (item->kind == ITEM_TENSOR) return is_mask(item->tensor) ? item->tensor->ndim : 1;

@@ -131,7 +131,7 @@ Tensor *t_nanmean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   if (failed() || !x) return NULL;
   if (!dtype_is_float((DType)x->dtype))
     return fail(ERR_RUNTIME, "nanmean(): expected input to have floating point or complex dtype but got %s",
-                dtype_info[x->dtype].legacy);
+                legacy(x));
   Tensor *count = t_sum(t_eq(t_detach(x), t_detach(x)), dims, keepdim, DT_NONE);
   return t_div(t_nansum(x, dims, keepdim, dtype), count);
 }

@@ -12,8 +12,6 @@
 #include "memory.h"
 #include "op.h"
 
-static bool blocked(const Tensor *a) { return failed() || !a; }
-
 /* ------------------------------------------------------------ recording geometry */
 
 void num_list(Node *n, int at, int count, const int64_t *v) {
@@ -98,7 +96,7 @@ static bool accumulate(Tensor *dst, Tensor *src) {
   static Loop *const loops[DT_COUNT] = {[DT_F32] = add_f32, [DT_F64] = add_f64, [DT_I64] = add_i64};
   if (failed() || !dst || !src) return false;
   if (!loops[src->dtype] || dst->dtype != src->dtype) {
-    fail(ERR_RUNTIME, "\"as_strided_backward\" not implemented for '%s'", dtype_info[src->dtype].legacy);
+    fail(ERR_RUNTIME, "\"as_strided_backward\" not implemented for '%s'", legacy(src));
     return false;
   }
   iterate(2, (Tensor *[]){dst, src}, loops[src->dtype], NULL);
@@ -318,7 +316,7 @@ Tensor *t_expand(Tensor *x, int ndim, const int64_t *sizes) {
     return fail(ERR_RUNTIME,
                 "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must be greater or equal to the "
                 "number of dimensions in the tensor (%d)",
-                dtype_info[x->dtype].legacy, shape_text(x), sizes_text(ndim, sizes), ndim, x->ndim);
+                legacy(x), shape_text(x), sizes_text(ndim, sizes), ndim, x->ndim);
   if (ndim > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, ndim);
   Geometry g;
   g.ndim = ndim;

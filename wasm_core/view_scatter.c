@@ -32,7 +32,6 @@ static Node *window_node(const NodeType *type, Tensor *x, Tensor *src, int n_p, 
   return n;
 }
 
-static bool stopped(const Tensor *x, const Tensor *src) { return failed() || !x || !src; }
 #define NUM(k) (n->numbers[k].i)
 
 static Tensor *select_window(Tensor *y, const void *p) {
@@ -46,7 +45,7 @@ GRAD(SelectScatterBackward0, "| dim:i index:i -:l") {
 }
 
 Tensor *t_select_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t index) {
-  if (stopped(x, src)) return NULL;
+  if (blocked(x, src)) return NULL;
   int64_t p[2] = {dim, index};
   return write_window(index_clone(x), src, select_window, p, window_node(&SelectScatterBackward0, x, src, 2, p));
 }
@@ -62,7 +61,7 @@ GRAD(SliceScatterBackward0, "| dim:i start:o end:o step:i -:l") {
 }
 
 Tensor *t_slice_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t start, int64_t end, int64_t step) {
-  if (stopped(x, src)) return NULL;
+  if (blocked(x, src)) return NULL;
   int64_t p[4] = {dim, start, end, step};
   return write_window(index_clone(x), src, slice_window, p, window_node(&SliceScatterBackward0, x, src, 4, p));
 }
@@ -78,7 +77,7 @@ GRAD(DiagonalScatterBackward0, "| offset:i dim1:i dim2:i -:l") {
 }
 
 Tensor *t_diagonal_scatter(Tensor *x, Tensor *src, int64_t offset, int64_t d0, int64_t d1) {
-  if (stopped(x, src)) return NULL;
+  if (blocked(x, src)) return NULL;
   int64_t p[3] = {offset, d0, d1};
   return write_window(index_clone(x), src, diagonal_window, p, window_node(&DiagonalScatterBackward0, x, src, 3, p));
 }
@@ -117,7 +116,7 @@ GRAD(AsStridedScatterBackward0, "| storage_offset:o- size:l stride:l -:l") {
 }
 
 Tensor *t_as_strided_scatter(Tensor *x, Tensor *src, Ints sizes, Ints strides, int64_t offset) {
-  if (stopped(x, src)) return NULL;
+  if (blocked(x, src)) return NULL;
   if (tensor_requires_grad(x) && !tensor_is_contiguous(x))
     return fail(ERR_RUNTIME, "as_strided_scatter is currently only supported for contiguous inputs");
   Node *n = node_new(&AsStridedScatterBackward0, 0, 4 + sizes.n + strides.n + src->ndim, x, src, NULL);
