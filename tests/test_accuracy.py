@@ -76,7 +76,7 @@ STATED: list[tuple[str, Exact, float, float, float, float | None]] = [
     (NN + "logsigmoid", lambda x: -_softplus(-x), -100, 104, 1.4, None),
     (NN + "logsigmoid", lambda x: -_softplus(-x), -3, 3, 1.4, None),
     (NN + "elu", _elu, -25, 10, 1.1, None),
-    (NN + "gelu", _each(_gelu), -2, 2, 4.7, None),
+    (NN + "gelu", _each(_gelu), -2, 2, 3.9, None),
     (NN + "gelu", _each(_gelu), -14, -2, 2.7, None),
     ("gelu by tanh", _gelu_tanh, -1, 20, 3, None),
     ("gelu by tanh", _gelu_tanh, -4, -1, 25, None),

@@ -6,6 +6,8 @@
 
 #define PATHS(X) \
   X(GELU_NEAR)  \
+  X(GELU_SLOPE_NEAR) \
+  X(SIGMOID_NEAR) \
   X(SOFTMAX_ROW) \
   X(TRANSPOSE_VECTORS) \
   X(GATHER_ROWS) \

@@ -53,6 +53,17 @@ static inline f32x4 f32x4_splat(float x) { return (f32x4){x, x, x, x}; }
 static inline f64x2 f64x2_splat(double x) { return (f64x2){x, x}; }
 static inline i32x4 i32x4_splat(int32_t x) { return (i32x4){x, x, x, x}; }
 
+/* By lanes a < b ? b : a and b < a ? b : a, so that a NaN in a stays, in one instruction: what compilers make of the
+ * operators is up to eight, if b is constant. */
+static inline f32x4 f32x4_larger(f32x4 a, f32x4 b) {
+#ifdef __wasm_simd128__
+  return __builtin_wasm_pmax_f32x4(a, b);
+#else
+  i32x4 less = a < b;
+  return (f32x4)(((i32x4)b & less) | ((i32x4)a & ~less));
+#endif
+}
+
 /* Turns rows into columns in place. */
 static inline void f32x4_transpose(f32x4 rows[4]) {
   f32x4 low01 = SIMD_SHUFFLE(rows[0], rows[1], 0, 4, 1, 5);

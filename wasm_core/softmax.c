@@ -255,13 +255,6 @@ static void finish_logsumexp(Tensor *y, const Tensor *shift) {
   })
 }
 
-static void exp_in_place(Tensor *t) {
-  char *at = tensor_data(t);
-  double *v = (double *)(void *)at;
-  if (t->dtype == DT_F32) value_exp_f32((char *const[2]){at, at}, (size_t)t->numel, NULL);
-  else for (int64_t i = 0; i < t->numel; i++) v[i] = exp(v[i]);
-}
-
 /* Infinite maxima are no shift: exp(inf - inf) would be NaN. */
 static void clear_infinite(Tensor *shift) {
   char *at = tensor_data(shift);
@@ -283,9 +276,7 @@ Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim) {
   if (shift) clear_infinite(shift);
   bool was = grad_mode;
   grad_mode = false;
-  Tensor *shifted = t_sub(x, shift);
-  if (shifted) exp_in_place(shifted);
-  Tensor *y = fold(sum_folds, sum_folds, shifted, mask, NULL, NULL);
+  Tensor *y = fold(sum_folds, sum_folds, t_exp(t_sub(x, shift)), mask, NULL, NULL);
   grad_mode = was;
   if (y) finish_logsumexp(y, shift);
   y = set_history(keepdim ? y : drop_dims(y, mask), n);
