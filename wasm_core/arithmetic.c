@@ -416,12 +416,15 @@ GRAD(ClampMinBackward1, "self min") { clamp_vjp(n, g[0], gi, 1, 0); }
 GRAD(ClampMaxBackward0, "self - max#") { clamp_vjp(n, g[0], gi, 0, 0); }
 GRAD(ClampMaxBackward1, "self - max") { clamp_vjp(n, g[0], gi, 0, 1); }
 
+static bool is_number(const Tensor *edge) { return edge && is_wrapped(edge); }
+
+/* x between min and max, of which one may be NULL; `one_edge`: by a node that knows the other alone. */
 static Tensor *bounded(const NodeType *by_tensor, const NodeType *by_number, Tensor *x, Tensor *min, Tensor *max, bool one_edge) {
   Tensor *in[3] = {x, min ? min : max, min && max ? max : NULL};
   DType d = result_dtype(3, in);
-  if (d == DT_BOOL && ((min && is_wrapped(min)) || (max && is_wrapped(max))))
-    return fail(ERR_NOT_IMPLEMENTED, "\"clamp%s_scalar_cpu\" not implemented for 'Bool'", !max ? "_min" : !min ? "_max" : "");
-  if ((min && is_wrapped(min) && !number_fits(min, d)) || (max && is_wrapped(max) && !number_fits(max, d))) return NULL;
+  if (d == DT_BOOL && (is_number(min) || is_number(max)))
+    return no_kernel(!max ? "clamp_min_scalar_cpu" : !min ? "clamp_max_scalar_cpu" : "clamp_scalar_cpu", d);
+  if ((is_number(min) && !number_fits(min, d)) || (is_number(max) && !number_fits(max, d))) return NULL;
   bool numbers = (!min || is_wrapped(min)) && (!max || is_wrapped(max));
   Tensor *edges[3] = {x, one_edge && !min ? max : min, max};
   Node *n = node_new_list(numbers ? by_number : by_tensor, 3, 0, numbers ? 1 : one_edge ? 2 : 3, edges);

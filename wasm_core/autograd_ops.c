@@ -379,10 +379,26 @@ static void ret_sizes(Call *c, const Node *n, int input, bool count) {
   else if (m) ret_ints(c, m->ndim, output_sizes(m));
 }
 
+/* Of three numbers the last so many as the node's first number says. */
+static void ret_last(Call *c, const Node *n, const Number *three, bool given) {
+  int64_t nd = n->numbers[0].i;
+  ret_list(c, given ? nd : 0, three + 3 - nd);
+}
+
+/* Dimensions that are bits: a list, or else the only one, if there is just one. */
+static void ret_dims(Call *c, int64_t mask, bool list) {
+  int64_t dims[64];
+  int n = 0;
+  for (int i = 0; i < 64; i++)
+    if (mask >> i & 1) dims[n++] = i;
+  if (list) ret_ints(c, n, dims);
+  else if (n == 1) ret_int(c, dims[0]);
+}
+
 /* The k-th field after the | of a node's fields: NodeType in graph.h says what the letters mean. */
 void op_node_number(Call *c) {
   const Node *n = arg_node(c);
-  int k = (int)arg_int(c, 1), at = 0, n_bits = 0;
+  int k = (int)arg_int(c, 1), at = 0;
   const char *field = n ? strchr(n->type->fields, '|') : NULL;
   if (!field) return;
   if (strchr(field, '(')) {
@@ -392,32 +408,24 @@ void op_node_number(Call *c) {
   for (field = strchr(field, ':'); field && k > 0; field = strchr(field + 1, ':'), k--) at += width_of(n, field, at);
   if (!field) return;
   char letter = field[1];
-  int64_t bits[64], width = width_of(n, field, at);
+  int64_t width = width_of(n, field, at);
   if (at + width > n->n_numbers) return;
   const Number *v = n->numbers + at;
-  if (letter == 's' || letter == 'n') ret_sizes(c, n, field[2] - '0', letter == 'n');
-  else if (letter == 'F') ret_bool(c, false);
-  else if (letter == 't') ret_text(c, field + 2, width ? v->i : 0);
-  else if (letter == 'l') ret_ints(c, (int)v->i, &v[1].i);
-  else if (letter == 'r') ret_ints(c, (int)width, &v->i);
-  else if (letter >= '1' && letter <= '9') ret_list(c, width, v);
-  else if (letter == 'd' || letter == 'D') {
-    int64_t nd = n->numbers[0].i;
-    ret_list(c, letter == 'd' || n->numbers[1].i ? nd : 0, v + 3 - nd);
-  } else if (letter == 'o') {
-    if (field[2] == '-' ? v->i >= 0 : v->i != INT64_MAX) ret_int(c, v->i);
-  } else if (letter == 'e') {
-    if (v->f != 0) ret_float(c, v->f);
-  }
-  else if (letter == 'b') ret_bool(c, v->i != 0);
-  else if (letter == 'f') ret_float(c, v->f);
-  else if (letter == 'x') ret_scalar(c, v->f);
-  else if (letter == 'i') ret_int(c, v->i);
-  else {
-    for (int i = 0; i < 64; i++)
-      if (v->i >> i & 1) bits[n_bits++] = i;
-    if (letter == 'm') ret_ints(c, n_bits, bits);
-    else if (n_bits == 1) ret_int(c, bits[0]);
+  switch (letter) {
+    case 's': case 'n': ret_sizes(c, n, field[2] - '0', letter == 'n'); break;
+    case 'F': ret_bool(c, false); break;
+    case 't': ret_text(c, field + 2, width ? v->i : 0); break;
+    case 'l': ret_ints(c, (int)v->i, &v[1].i); break;
+    case 'r': ret_ints(c, (int)width, &v->i); break;
+    case 'd': case 'D': ret_last(c, n, v, letter == 'd' || n->numbers[1].i); break;
+    case 'o': if (field[2] == '-' ? v->i >= 0 : v->i != INT64_MAX) ret_int(c, v->i); break;
+    case 'e': if (v->f != 0) ret_float(c, v->f); break;
+    case 'b': ret_bool(c, v->i != 0); break;
+    case 'f': ret_float(c, v->f); break;
+    case 'x': ret_scalar(c, v->f); break;
+    case 'i': ret_int(c, v->i); break;
+    case 'm': case 'M': ret_dims(c, v->i, letter == 'm'); break;
+    default: ret_list(c, width, v); /* a digit */
   }
 }
 

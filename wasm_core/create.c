@@ -285,24 +285,28 @@ static void triangle_row(int64_t i, int64_t cols, int64_t offset, bool lower, in
   *to = lower ? within(i + offset + 1, cols) : cols;
 }
 
-Tensor *t_triangle_indices(int64_t rows, int64_t cols, int64_t offset, DType dtype, bool lower) {
-  if (failed()) return NULL;
-  if (rows < 0) return fail(ERR_RUNTIME, "row must be non-negative, got%lld", (long long)rows);
-  if (cols < 0) return fail(ERR_RUNTIME, "col must be non-negative, got%lld", (long long)cols);
-  if (dtype != DT_I64 && dtype != DT_I32 && dtype != DT_I16 && dtype != DT_I8 && dtype != DT_U8)
-    return no_kernel(lower ? "tril_indices" : "triu_indices", dtype);
-  offset = offset < -rows ? -rows : offset > cols ? cols : offset;
-  int64_t first = lower && offset < 0 ? -offset : 0;
-  int64_t last = cols == 0 ? first : lower || rows < cols - offset ? rows : cols - offset;
-  int64_t count = 0, from, to, at = 0;
-  for (int64_t i = first, run; i < last && count < UINT32_MAX; i += run) { /* more than that is too much anyway */
+/* The elements of rows first .. last; no more are counted than would be too many anyway. */
+static int64_t triangle_count(int64_t first, int64_t last, int64_t cols, int64_t offset, bool lower) {
+  int64_t count = 0, from, to;
+  for (int64_t i = first, run; i < last && count < UINT32_MAX; i += run) {
     triangle_row(i, cols, offset, lower, &from, &to);
     run = to - from < cols ? 1 : lower ? last - i : (last < 1 - offset ? last : 1 - offset) - i; /* full rows stand together */
     count = run > UINT32_MAX ? UINT32_MAX : count + run * (to - from);
   }
+  return count;
+}
+
+Tensor *t_triangle_indices(int64_t rows, int64_t cols, int64_t offset, DType dtype, bool lower) {
+  if (failed()) return NULL;
+  if (rows < 0) return fail(ERR_RUNTIME, "row must be non-negative, got%lld", (Shown)rows);
+  if (cols < 0) return fail(ERR_RUNTIME, "col must be non-negative, got%lld", (Shown)cols);
+  if (dtype_kind(dtype) != KIND_INT) return no_kernel(lower ? "tril_indices" : "triu_indices", dtype);
+  offset = offset < -rows ? -rows : offset > cols ? cols : offset;
+  int64_t first = lower && offset < 0 ? -offset : 0;
+  int64_t last = cols == 0 ? first : lower || rows < cols - offset ? rows : cols - offset;
+  int64_t count = triangle_count(first, last, cols, offset, lower), width = dtype_bytes(dtype), at = 0, from, to;
   Tensor *y = tensor_empty(2, (int64_t[]){2, count}, dtype);
   char *out = y ? tensor_data(y) : NULL;
-  int64_t width = dtype_bytes(dtype);
   for (int64_t i = first; y && i < last; i++) {
     triangle_row(i, cols, offset, lower, &from, &to);
     for (int64_t j = from; j < to; j++, at++) {

@@ -404,6 +404,16 @@ static Tensor *even_offsets(int64_t n_bags, int64_t width) {
   return t;
 }
 
+/* Where the bags of b begin: given, or a row of the input each. `ends`: the last offset is the end of the last bag. */
+static bool divide(Bags *b, Tensor *input, Tensor *offsets, bool ends) {
+  int64_t n = offsets ? offsets->numel : input->sizes[0];
+  if (ends && n == 0) return REFUSE(ERR_RUNTIME, "include_last_offset: number of offset should be at least 1");
+  b->n_bags = ends ? n - 1 : n;
+  b->offsets = offsets ? offsets : even_offsets(n, input->sizes[1]);
+  const int64_t *starts = b->offsets ? index_numbers(b->offsets) : NULL;
+  return b->v && starts && bag_values_fit(b, starts, n) && assign_bags(b, starts);
+}
+
 /* input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
  * include_last_offset, padding_idx */
 void op_embedding_bag(Call *c) {
@@ -419,15 +429,6 @@ void op_embedding_bag(Call *c) {
   if (failed() || !b.indices) return;
   b.n = b.indices->numel;
   b.v = index_numbers(b.indices);
-  int64_t n_offsets = offsets ? offsets->numel : input->sizes[0];
-  bool include_last = arg_bool(c, 9) && offsets;
-  if (include_last && n_offsets == 0) {
-    fail(ERR_RUNTIME, "include_last_offset: number of offset should be at least 1");
-    return;
-  }
-  b.n_bags = include_last ? n_offsets - 1 : n_offsets;
-  b.offsets = offsets ? offsets : even_offsets(n_offsets, input->sizes[1]);
-  const int64_t *starts = b.offsets ? index_numbers(b.offsets) : NULL;
-  if (!b.v || !starts || !bag_values_fit(&b, starts, n_offsets) || !assign_bags(&b, starts)) return;
+  if (!divide(&b, input, offsets, offsets && arg_bool(c, 9))) return;
   ret_tensor(c, embedding_bag(&b));
 }

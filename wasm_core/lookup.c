@@ -120,48 +120,51 @@ Tensor *t_take_along_dim(Tensor *x, Tensor *index, int64_t dim, bool flat) {
 
 /* ------------------------------------------------------------ unravel_index, one_hot */
 
+static bool check_unravel(const Tensor *indices, Ints shape) {
+  if (dtype_kind(tensor_dtype(indices)) != KIND_INT)
+    return REFUSE(ERR_TYPE, "expected 'indices' to be integer dtype, but got torch.%s", dtype_info[indices->dtype].name);
+  for (int i = 0; i < shape.n; i++) {
+    if (shape.v[i] >= 0) continue;
+    const char *text = sizes_text(shape.n, shape.v) + 1; /* without its brackets */
+    return REFUSE(ERR_VALUE, "'shape' cannot have negative values, but got (%.*s%s)", (int)strcspn(text, "]"), text,
+                  shape.n == 1 ? "," : "");
+  }
+  return true;
+}
+
+/* out[i * step] = the index in a dimension of `size`, of whose entries each spans `below` elements. */
+static bool unravel(const Tensor *numbers, int64_t below, int64_t size, int64_t *out, int64_t step) {
+  const int64_t *in = (const int64_t *)(const void *)tensor_data(numbers);
+  if (numbers->numel && (!below || !size)) return REFUSE(ERR_ZERO_DIVISION, "ZeroDivisionError");
+  for (int64_t i = 0; i < numbers->numel; i++) {
+    int64_t q = in[i] / below - (in[i] % below < 0), r = q % size;
+    out[i * step] = r < 0 ? r + size : r;
+  }
+  return true;
+}
+
+/* `all`, of columns that stand together, in a layout whose columns are laid out like `like`. */
+static Tensor *columns_like(Tensor *all, const Tensor *like, int64_t columns) {
+  if (tensor_is_contiguous(like)) return all;
+  int64_t strides[MAX_DIM + 1] = {0};
+  for (int i = 0; i < like->ndim; i++) strides[i] = like->strides[i] * columns;
+  strides[like->ndim] = 1;
+  Tensor *placed = tensor_empty_strided(like->ndim + 1, all->sizes, strides, DT_I64);
+  return placed && tensor_copy_data(placed, all) ? placed : NULL;
+}
+
 /* The indices in `shape` of the elements numbered; a column of one tensor for each dimension. */
 void t_unravel_index(Tensor *indices, Ints shape, Tensor **columns) {
-  if (blocked(indices)) return;
-  if (dtype_kind((DType)indices->dtype) != KIND_INT) {
-    fail(ERR_TYPE, "expected 'indices' to be integer dtype, but got torch.%s", dtype_info[indices->dtype].name);
-    return;
-  }
-  for (int i = 0; i < shape.n; i++)
-    if (shape.v[i] < 0) {
-      char text[256];
-      strncpy(text, sizes_text(shape.n, shape.v) + 1, sizeof text - 1);
-      text[sizeof text - 1] = 0;
-      text[strcspn(text, "]")] = 0;
-      fail(ERR_VALUE, "'shape' cannot have negative values, but got (%s%s)", text, shape.n == 1 ? "," : "");
-      return;
-    }
-  if (shape.n == 0) return;
+  if (blocked(indices) || !check_unravel(indices, shape) || shape.n == 0) return;
   int64_t sizes[MAX_DIM + 1], below = 1;
   memcpy(sizes, indices->sizes, (size_t)indices->ndim * sizeof *sizes);
   sizes[indices->ndim] = shape.n;
   Tensor *all = tensor_empty(indices->ndim + 1, sizes, DT_I64), *flat = plain_contiguous(t_to(indices, DT_I64));
   Tensor *like = tensor_empty_like(indices, DT_I64);
-  if (blocked(all, flat) || !like) return;
-  const int64_t *in = (const int64_t *)(const void *)tensor_data(flat);
-  for (int64_t d = shape.n; d-- > 0; below *= shape.v[d]) {
-    int64_t *out = (int64_t *)(void *)tensor_data(all) + d, size = shape.v[d];
-    for (int64_t i = 0; i < flat->numel; i++) {
-      if (!below || !size) {
-        fail(ERR_ZERO_DIVISION, "ZeroDivisionError");
-        return;
-      }
-      int64_t q = in[i] / below - (in[i] % below < 0), r = q % size;
-      out[i * shape.n] = r < 0 ? r + size : r;
-    }
-  }
-  if (!tensor_is_contiguous(like)) { /* the columns are laid out as the indices are */
-    int64_t strides[MAX_DIM + 1] = {0};
-    for (int i = 0; i < like->ndim; i++) strides[i] = like->strides[i] * shape.n;
-    strides[like->ndim] = 1;
-    Tensor *placed = tensor_empty_strided(like->ndim + 1, sizes, strides, DT_I64);
-    all = placed && tensor_copy_data(placed, all) ? placed : NULL;
-  }
+  if (blocked(all, flat, like)) return;
+  for (int64_t d = shape.n; d-- > 0; below *= shape.v[d])
+    if (!unravel(flat, below, shape.v[d], (int64_t *)(void *)tensor_data(all) + d, shape.n)) return;
+  all = columns_like(all, like, shape.n);
   for (int64_t d = 0; d < shape.n; d++) columns[d] = t_select(all, -1, d);
 }
 

@@ -395,29 +395,36 @@ static Tensor *extreme(Tensor *x, int64_t dim, bool keepdim, bool least) {
   return x->sizes[dim] ? t_amax(x, ONE_DIM(dim), keepdim) : t_sum(x, ONE_DIM(dim), keepdim, DT_NONE);
 }
 
+/* Orders 1 and inf: the largest sum of a column or row, or with a negative order the least. */
+static Tensor *norm_by_sums(Tensor *a, double p, const int64_t pair[2], bool keepdim) {
+  int64_t summed = pair[isinf(p)], other = pair[!isinf(p)];
+  Tensor *sums = t_vector_norm(a, 1, ONE_DIM(summed), keepdim, DT_NONE);
+  if (!keepdim && other > summed) other--;
+  return extreme(sums, other, keepdim, p < 0);
+}
+
+/* The nuclear norm, and orders 2 and -2: of the singular values the sum, the largest, the least. */
+static Tensor *norm_by_values(Tensor *a, bool nuclear, double p, const int64_t pair[2], bool keepdim) {
+  Tensor *s = values_along(a, pair);
+  Tensor *y = nuclear ? t_sum(s, ONE_DIM(-1), false, DT_NONE) : extreme(s, a->ndim - 2, false, p < 0);
+  if (!keepdim) return y;
+  bool swap = pair[0] > pair[1];
+  return t_unsqueeze(t_unsqueeze(y, pair[swap]), pair[!swap]);
+}
+
+/* By name, "fro" or "nuc", or without one by the order p. */
 Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool keepdim, DType dtype) {
   int64_t pair[2];
   if (blocked(a) || !check_matrix(a, "linalg.matrix_norm", "A")) return NULL;
   bool nuclear = name && strcmp(name, "nuc") == 0;
   if (name && !nuclear && strcmp(name, "fro") != 0) return fail(ERR_RUNTIME, "linalg.matrix_norm: Order %s not supported.", name);
-  double size = fabs(p);
-  if (!name && size != 1 && size != 2 && !isinf(p)) return fail(ERR_RUNTIME, "linalg.matrix_norm: Order %g not supported.", p);
+  bool by_sums = !name && (fabs(p) == 1 || isinf(p));
+  if (!name && !by_sums && fabs(p) != 2) return fail(ERR_RUNTIME, "linalg.matrix_norm: Order %g not supported.", p);
   if (!check_norm_type(a, dtype) || !check_norm_dims(a, dims, pair)) return NULL;
   if (name && !nuclear) return t_vector_norm(a, 2, (Ints){2, pair}, keepdim, dtype);
   if (dtype != DT_NONE) a = t_to(a, dtype);
   if (blocked(a)) return NULL;
-  if (!name && size != 2) {
-    int64_t summed = pair[isinf(p)], other = pair[!isinf(p)];
-    Tensor *sums = t_vector_norm(a, 1, ONE_DIM(summed), keepdim, DT_NONE);
-    if (!keepdim && other > summed) other--;
-    return extreme(sums, other, keepdim, p < 0);
-  }
-  Tensor *s = values_along(a, pair), *y;
-  if (nuclear) y = t_sum(s, ONE_DIM(-1), false, DT_NONE);
-  else y = extreme(s, a->ndim - 2, false, p < 0);
-  if (!keepdim) return y;
-  bool swap = pair[0] > pair[1];
-  return t_unsqueeze(t_unsqueeze(y, pair[swap]), pair[!swap]);
+  return by_sums ? norm_by_sums(a, p, pair, keepdim) : norm_by_values(a, nuclear, p, pair, keepdim);
 }
 
 /* The norm of a matrix or of a vector, as the order and the dims say. */

@@ -207,34 +207,40 @@ static bool check_amounts(const Lines *l, const Tensor *x, Ints pad) {
   return !failed();
 }
 
-Tensor *t_pad(Tensor *x, Ints pad, const char *mode, Tensor *value) {
+/* The mode named and the sizes before and after, checked in PyTorch's order. */
+static bool lines_make(Lines *l, const Tensor *x, Ints pad, const char *mode) {
   static const char *const names[] = {"reflect", "replicate", "circular"};
-  if (failed() || !x || !mode) return NULL;
+  *l = (Lines){.mode = 3, .nd = pad.n / 2};
+  for (int i = 0; i < 3; i++)
+    if (strcmp(mode, names[i]) == 0) l->mode = i;
+  if (l->mode == 3) return fail(ERR_NOT_IMPLEMENTED, "Unrecognised padding mode %s", mode), false;
+  if (pad.n < 2 || pad.n > 6 || (x->ndim != l->nd + 1 && x->ndim != l->nd + 2))
+    return fail(ERR_NOT_IMPLEMENTED, "Padding size %d is not supported for %dD input tensor.\nSupported combinations for non-constant padding:\n"
+                                     "  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D input: padding size = 4 (pads "
+                                     "last 2 dimensions)\n  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)", pad.n, x->ndim), false;
+  if (!check_amounts(l, x, pad)) return false;
+  memcpy(l->pad, pad.v, (size_t)pad.n * sizeof *l->pad);
+  for (int i = 0; i < 3; i++) {
+    bool padded_dim = i >= 3 - l->nd;
+    l->in[i] = padded_dim ? x->sizes[x->ndim - 3 + i] : 1;
+    l->before[i] = padded_dim ? pad.v[2 * (2 - i)] : 0;
+    l->out[i] = padded_dim ? l->in[i] + l->before[i] + pad.v[2 * (2 - i) + 1] : 1;
+  }
+  return true;
+}
+
+Tensor *t_pad(Tensor *x, Ints pad, const char *mode, Tensor *value) {
+  Lines l;
+  if (blocked(x) || !mode) return NULL;
   if (strcmp(mode, "constant") == 0) return t_constant_pad(x, pad, value ? value : tensor_wrapped_f(0));
   if (pad.n % 2) return fail(ERR_RUNTIME, "Padding length must be divisible by 2");
   if (pad.n > 2 * x->ndim)
     return fail(ERR_RUNTIME, "Padding length should be less than or equal to two times the input dimension but got padding length %d and "
                              "input of dimension %d", pad.n, x->ndim);
   if (value && tensor_get_f(value, 0) != 0) return fail(ERR_RUNTIME, "Padding mode \"%s\" doesn't take in value argument", mode);
-  Lines l = {.mode = 3, .nd = pad.n / 2};
-  for (int i = 0; i < 3; i++)
-    if (strcmp(mode, names[i]) == 0) l.mode = i;
-  if (l.mode == 3) return fail(ERR_NOT_IMPLEMENTED, "Unrecognised padding mode %s", mode);
-  if (pad.n < 2 || pad.n > 6 || (x->ndim != l.nd + 1 && x->ndim != l.nd + 2))
-    return fail(ERR_NOT_IMPLEMENTED, "Padding size %d is not supported for %dD input tensor.\nSupported combinations for non-constant padding:\n"
-                                     "  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D input: padding size = 4 (pads "
-                                     "last 2 dimensions)\n  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)", pad.n, x->ndim);
-  if (!check_amounts(&l, x, pad)) return NULL;
+  if (!lines_make(&l, x, pad, mode)) return NULL;
   if (x->dtype == DT_BOOL && l.mode != CIRCULAR)
     return fail(ERR_NOT_IMPLEMENTED, "\"%s_pad%dd\" not implemented for 'Bool'", l.mode == REFLECT ? "reflection" : "replication", (int)l.nd);
-  memcpy(l.pad, pad.v, (size_t)pad.n * sizeof *l.pad);
-  for (int i = 0; i < 3; i++) {
-    int d = x->ndim - 3 + i;
-    bool padded_dim = i >= 3 - l.nd;
-    l.in[i] = padded_dim ? x->sizes[d] : 1;
-    l.before[i] = padded_dim ? pad.v[2 * (2 - i)] : 0;
-    l.out[i] = padded_dim ? l.in[i] + l.before[i] + pad.v[2 * (2 - i) + 1] : 1;
-  }
   return gather_lines(&l, x);
 }
 

@@ -255,24 +255,29 @@ Tensor *t_bucketize(Tensor *values, Tensor *edges, bool int32, bool right) {
 
 NO_DERIVATIVE(bincount)
 
-Tensor *t_bincount(Tensor *x, Tensor *weights, int64_t least) {
-  if (failed() || !x) return NULL;
-  if (least < 0) return fail(ERR_RUNTIME, "minlength should be >= 0");
-  if (x->dtype == DT_BOOL || dtype_is_float(tensor_dtype(x))) return no_kernel("bincount_cpu", tensor_dtype(x));
+/* How many bins the values of x fill, at least `least`; -1 with the error. */
+static int64_t bins_of(Tensor *x, Tensor *weights, int64_t least) {
+  if (least < 0) return fail(ERR_RUNTIME, "minlength should be >= 0"), -1;
+  if (x->dtype == DT_BOOL || dtype_is_float(tensor_dtype(x))) return no_kernel("bincount_cpu", tensor_dtype(x)), -1;
   Tensor *low = x->numel ? t_min(x) : NULL, *high = x->numel ? t_max(x) : NULL;
   if (x->ndim != 1 || (low && tensor_get_i(low, 0) < 0))
-    return fail(ERR_RUNTIME, "bincount only supports 1-d non-negative integral inputs.");
+    return fail(ERR_RUNTIME, "bincount only supports 1-d non-negative integral inputs."), -1;
   if (weights && (weights->ndim != 1 || weights->numel != x->numel))
-    return fail(ERR_RUNTIME, "weights should be 1-d and have the same length as input");
-  int64_t bins = high ? tensor_get_i(high, 0) + 1 : 0;
-  bins = bins > least ? bins : least;
+    return fail(ERR_RUNTIME, "weights should be 1-d and have the same length as input"), -1;
+  int64_t filled = high ? tensor_get_i(high, 0) + 1 : 0;
+  return filled > least ? filled : least;
+}
+
+Tensor *t_bincount(Tensor *x, Tensor *weights, int64_t least) {
+  int64_t bins = blocked(x) ? -1 : bins_of(x, weights, least);
+  if (bins < 0) return NULL;
+  if (weights && !x->numel) weights = NULL;
   DType d = !weights ? DT_I64 : weights->dtype == DT_F32 ? DT_F32 : DT_F64;
-  if (weights && !x->numel) d = DT_I64;
-  Node *n = weights && dtype_is_float(d) ? node_new(&node_bincount, 0, 0, weights, NULL) : NULL;
+  Node *n = weights ? node_new(&node_bincount, 0, 0, weights, NULL) : NULL;
   x = t_contiguous(cast_plain(x, DT_I64));
   if (weights) weights = t_contiguous(cast_plain(weights, d));
   Tensor *y = tensor_zeros(1, &bins, d);
-  if (failed() || !x || !y) return NULL;
+  if (blocked(x, y)) return NULL;
   const int64_t *at = (const int64_t *)(const void *)tensor_data(x);
   const char *w = weights ? tensor_data(weights) : NULL;
   char *out = tensor_data(y);

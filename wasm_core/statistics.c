@@ -183,45 +183,50 @@ Tensor *t_diff(Tensor *x, int64_t order, int64_t dim, Tensor *prepend, Tensor *a
   return x;
 }
 
+/* The positions x of the samples of y along dim, as a view that broadcasts against y: of a vector, along dim. */
+static Tensor *positions(Tensor *x, const Tensor *y, int64_t dim, const char *name) {
+  int64_t sizes[MAX_DIM];
+  int missing = y->ndim - x->ndim;
+  if (x->ndim == 1) {
+    if (x->numel != y->sizes[dim]) return fail(ERR_RUNTIME, "%s: There must be one `x` value for each sample point", name);
+    for (int i = 0; i < y->ndim; i++) sizes[i] = i == dim ? x->numel : 1;
+    return t_view(x, y->ndim, sizes);
+  }
+  if (missing <= 0) return x;
+  for (int i = 0; i < y->ndim; i++) sizes[i] = i < missing ? 1 : x->sizes[i - missing];
+  return t_view(x, y->ndim, sizes);
+}
+
+static Tensor *sum_along(Tensor *x, int64_t dim) { return t_sum(x, ONE_DIM(dim), false, DT_NONE); }
+
 /* The sum, or the running sums, of the areas between neighbours; x NULL: spacing dx. */
 static Tensor *areas(Tensor *y, Tensor *x, double dx, int64_t dim, bool running) {
   int64_t given = dim;
-  if (failed() || !y || (dim = dim_wrap(dim, y->ndim)) < 0) return NULL;
+  if (blocked(y) || (dim = dim_wrap(dim, y->ndim)) < 0) return NULL;
   const char *name = running ? "cumulative_trapezoid" : "trapezoid";
   if (y->dtype == DT_BOOL || (x && x->dtype == DT_BOOL))
     return fail(ERR_RUNTIME, x ? "%s: received a bool input for `x` or `y`, but bool is not supported"
                                : "%s: received a bool input for `y`, but bool is not supported", name);
-  int64_t n = y->ndim ? y->sizes[dim] : 1, gaps = n > 0 ? n - 1 : 0;
   if (y->ndim == 0)
     return running ? fail(ERR_INDEX, "slice() cannot be applied to a 0-dim tensor.")
-                   : fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)given);
+                   : fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (Shown)given);
+  int64_t n = y->sizes[dim], gaps = n > 0 ? n - 1 : 0;
   if (n == 0 && !running) {
-    Tensor *like = t_sum(t_detach(y), ONE_DIM(dim), false, DT_NONE);
+    Tensor *like = sum_along(t_detach(y), dim);
     return like ? t_zeros_like(like) : NULL;
   }
-  if (x && x->ndim == 1) {
-    if (x->numel != n)
-      return fail(ERR_RUNTIME, "%s: There must be one `x` value for each sample point", name);
-    int64_t sizes[MAX_DIM];
-    for (int i = 0; i < y->ndim; i++) sizes[i] = i == dim ? n : 1;
-    x = t_view(x, y->ndim, sizes);
-  }
-  if (x && x->ndim < y->ndim) {
-    int64_t sizes[MAX_DIM];
-    for (int i = 0; i < y->ndim; i++) sizes[i] = i < y->ndim - x->ndim ? 1 : x->sizes[i - (y->ndim - x->ndim)];
-    x = t_view(x, y->ndim, sizes);
-  }
+  if (x) x = positions(x, y, dim, name);
   if (failed()) return NULL;
   Tensor *later = t_narrow(y, dim, n - gaps, gaps), *earlier = t_narrow(y, dim, 0, gaps);
   if (x) {
     int64_t of_x = x->sizes[dim] - 1;
     Tensor *width = t_sub(t_narrow(x, dim, 1, of_x), t_narrow(x, dim, 0, of_x));
     Tensor *product = t_mul(t_add(later, earlier), width);
-    return t_div_f(running ? t_cumsum(product, dim, DT_NONE) : t_sum(product, ONE_DIM(dim), false, DT_NONE), 2);
+    return t_div_f(running ? t_cumsum(product, dim, DT_NONE) : sum_along(product, dim), 2);
   }
   if (running) return t_cumsum(t_mul(tensor_wrapped_f(dx / 2), t_add(later, earlier)), dim, DT_NONE);
   Tensor *ends = t_mul(t_add(t_select(y, dim, 0), t_select(y, dim, -1)), tensor_wrapped_f(0.5));
-  return t_mul_f(t_sub(t_sum(y, ONE_DIM(dim), false, DT_NONE), ends), dx);
+  return t_mul_f(t_sub(sum_along(y, dim), ends), dx);
 }
 
 Tensor *t_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim) { return areas(y, x, dx, dim, false); }

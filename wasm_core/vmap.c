@@ -313,6 +313,18 @@ static Tensor *stacked(const Batch *b, Tensor **parts) {
   return t_view(y, b->n + y->ndim - 1, sizes);
 }
 
+/* The call c for the i-th slice of its batched arguments. */
+static void slice_call(const Call *c, const Batch *b, int64_t i, Call *inner) {
+  Slice s = {b, i};
+  *inner = *c;
+  inner->inplace = false;
+  inner->result = (Result){.tag = TAG_NONE};
+  for (int k = 0; k < c->n_args; k++) {
+    inner->v[k] = value_map(c->v[k], slice_of, &s);
+    if (i + 1 < b->total && strcmp(row_arg_name(c->row, k), "retain_graph") == 0) inner->v[k].i = true;
+  }
+}
+
 /* Leaves values in inner->result; a row that writes to its first argument writes to the slices. */
 static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
   Parts p = {0, false, NULL};
@@ -320,14 +332,7 @@ static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
   if (b->total == 0) no_rule(c, "; the fallback path does not support vmap over dims of size 0");
   if (draws) draws->before = scratch_array(b->total + 1, sizeof *draws->before);
   for (int64_t i = 0; i < b->total && !failed(); i++) {
-    Slice s = {b, i};
-    *inner = *c;
-    inner->inplace = false;
-    inner->result = (Result){.tag = TAG_NONE};
-    for (int k = 0; k < c->n_args; k++) {
-      inner->v[k] = value_map(c->v[k], slice_of, &s);
-      if (i + 1 < b->total && strcmp(row_arg_name(c->row, k), "retain_graph") == 0) inner->v[k].i = true;
-    }
+    slice_call(c, b, i, inner);
     if (draws) before_draw(draws, b, i);
     call_plain(inner);
     if (draws && first_alike(b, draws->same, i) == i) draws->after = random_state(draws->generator);
