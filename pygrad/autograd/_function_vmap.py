@@ -242,31 +242,23 @@ def _generated(cls: Any, in_dims: tuple[Any, ...], info: VmapInfo) -> Any:
         # One Function inherits from none of the others: each level has attributes of its own.
         setattr(ctx, _key, (kept["saved"], kept["shapes"], _as_tuple(dims)))
 
+    def through(method: Any, ctx: Any, saved_dims: Any, values: Any, dims: Any) -> Any:
+        """The map of a method of `cls` over what its forward saved and one value for each dim."""
+        given_dims = tuple(None if v is None else d for v, d in zip(values, dims, strict=True))
+
+        def inner(saved: Any, values: Any) -> Any:
+            return method(_Ctx(ctx, saved=saved), *values)
+
+        return _mapped(inner, (saved_dims, given_dims), info)(tuple(ctx.saved_tensors), values)
+
     def backward(ctx: Any, *grads: Any) -> Any:
         saved_dims, shapes, out_dims = getattr(ctx, _key)
-        given = grads[: len(out_dims)]
-        grad_dims = tuple(
-            None if g is None else dim for g, dim in zip(given, out_dims, strict=True)
-        )
-
-        def inner(saved: Any, grads: Any) -> Any:
-            return cls.backward(_Ctx(ctx, saved=saved), *grads)
-
-        saved = tuple(ctx.saved_tensors)
-        found, dims = _mapped(inner, (saved_dims, grad_dims), info)(saved, given)
+        found, dims = through(cls.backward, ctx, saved_dims, grads[: len(out_dims)], out_dims)
         return _fit_all(found, dims, in_dims, info.batch_size, shapes)
 
     def jvp(ctx: Any, *tangents: Any) -> Any:
         saved_dims, _, out_dims = getattr(ctx, _key)
-        tangent_dims = tuple(
-            None if t is None else dim for t, dim in zip(tangents, in_dims, strict=True)
-        )
-
-        def inner(saved: Any, tangents: Any) -> Any:
-            return cls.jvp(_Ctx(ctx, saved=saved), *tangents)
-
-        saved = tuple(ctx.saved_tensors)
-        found, dims = _mapped(inner, (saved_dims, tangent_dims), info)(saved, tangents)
+        found, dims = through(cls.jvp, ctx, saved_dims, tangents, in_dims)
         return (*_fit_all(found, dims, out_dims, info.batch_size), None)
 
     methods = {f.__name__: staticmethod(f) for f in (forward, setup_context, backward, jvp)}

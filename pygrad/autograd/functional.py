@@ -138,31 +138,21 @@ def _check_vector(v: Tensors, like: Tensors, is_tuple: bool) -> None:
             )
 
 
-def _input_vector(v: Any, inputs: Tensors, is_tuple: bool, create_graph: bool, name: str) -> Any:
-    """`v` as a tuple shaped like the inputs; None, of which autograd makes ones, for one number."""
+_THE_INPUT = "the input to the user-provided function is a single Tensor"
+_THE_OUTPUT = "the user-provided function returns a single Tensor"
+
+
+def _vector(
+    v: Any, like: Tensors, is_tuple: bool, create_graph: bool, name: str, optional_if: str
+) -> Any:
+    """`v` as a tuple shaped like others; None, of which autograd makes ones, for one number."""
     if v is not None:
         _, given = _tuple_of(v, "v", name)
         vector = _fresh(given, create_graph, False)
-        _check_vector(vector, inputs, is_tuple)
+        _check_vector(vector, like, is_tuple)
         return vector
-    if len(inputs) != 1 or inputs[0].numel() != 1:
-        end = "to the user-provided function is a single Tensor with a single element."
-        raise RuntimeError(f"The vector v can only be None if the input {end}")
-    return None
-
-
-def _output_vector(v: Any, outputs: Tensors, is_tuple: bool, create_graph: bool, name: str) -> Any:
-    """`v` as a tuple shaped like the outputs; None for one number."""
-    if v is not None:
-        _, given = _tuple_of(v, "v", name)
-        vector = _fresh(given, create_graph, False)
-        _check_vector(vector, outputs, is_tuple)
-        return vector
-    if len(outputs) != 1 or outputs[0].numel() != 1:
-        raise RuntimeError(
-            "The vector v can only be None if the user-provided function returns a single Tensor "
-            "with a single element."
-        )
+    if len(like) != 1 or like[0].numel() != 1:
+        raise RuntimeError(f"The vector v can only be None if {optional_if} with a single element.")
     return None
 
 
@@ -264,7 +254,7 @@ def vjp(
         points = _fresh(given, create_graph, True)
         outputs_are_tuple, outputs = _outputs_of(func(*points), "vjp")
         _demand_history(outputs, "outputs", strict)
-        vector = _output_vector(v, outputs, outputs_are_tuple, create_graph, "vjp")
+        vector = _vector(v, outputs, outputs_are_tuple, create_graph, "vjp", _THE_OUTPUT)
     with _recording(create_graph):
         grads = _pull_back(outputs, points, vector, create_graph=create_graph)
         product = _completed(grads, points, strict, create_graph, "back")
@@ -309,7 +299,7 @@ def jvp(
     with enable_grad():
         inputs_are_tuple, given = _tuple_of(inputs, "inputs", "jvp")
         points = _fresh(given, create_graph, True)
-        vector = _input_vector(v, points, inputs_are_tuple, create_graph, "jvp")
+        vector = _vector(v, points, inputs_are_tuple, create_graph, "jvp", _THE_INPUT)
         outputs_are_tuple, outputs = _outputs_of(func(*points), "jvp")
         _demand_history(outputs, "outputs", strict)
         probes = tuple(pygrad.zeros_like(y, requires_grad=True) for y in outputs)
@@ -330,7 +320,7 @@ def _first_backward(
     """What vhp and hvp begin with: inputs, vector, the one output, and its recorded gradients."""
     is_tuple, given = _tuple_of(inputs, "inputs", name)
     points = _fresh(given, create_graph, True)
-    vector = _input_vector(v, points, is_tuple, create_graph, name)
+    vector = _vector(v, points, is_tuple, create_graph, name, _THE_INPUT)
     outputs_are_tuple, outputs = _outputs_of(func(*points), name)
     _demand_history(outputs, "outputs", strict)
     _demand_one_number(outputs_are_tuple, outputs, name)
@@ -544,17 +534,17 @@ def _columns(func: Function, inputs: Any, strict: bool, vectorize: bool, batched
         columns = [
             pygrad.stack(each) for each in zip(*(push_forward(row) for row in rows), strict=True)
         ]
-    sizes = [x.numel() for x in points]
-    table = []
-    for column, shape in zip(columns, shapes, strict=True):
-        pieces = column.split(sizes, dim=0)
-        table.append(
-            [
-                p.permute(*range(1, p.ndim), 0).reshape((*shape, *x.shape))
-                for p, x in zip(pieces, points, strict=True)
-            ]
-        )
+    table = [_row(column, shape, points) for column, shape in zip(columns, shapes, strict=True)]
     return _in_shape_2(table, outputs_are_tuple, inputs_are_tuple)
+
+
+def _row(columns: Tensor, shape: tuple[int, ...], inputs: Tensors) -> list[Tensor]:
+    """The Jacobians of one output by each input, of the columns that stand one behind the other."""
+    pieces = columns.split([x.numel() for x in inputs], dim=0)
+    return [
+        p.permute(*range(1, p.ndim), 0).reshape((*shape, *x.shape))
+        for p, x in zip(pieces, inputs, strict=True)
+    ]
 
 
 def _refuse_graph(create_graph: bool) -> None:

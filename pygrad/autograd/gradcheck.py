@@ -7,8 +7,9 @@ says which output, which input, and both Jacobians.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pygrad
@@ -132,26 +133,28 @@ class _Check:
         """One random combination of each Jacobian's elements."""
         generator = pygrad.Generator()
         all_u = [_random_direction(x, generator) for x in self.wanted]
-        recorded = self.recorded
-        all_v = None if forward else [_random_direction(y, generator) for y in recorded]
+        all_v = None if forward else [_random_direction(y, generator) for y in self.recorded]
         table = self._numerical_products(all_u, all_v)
-        if forward:
-            floating = [y for y in self.outputs if is_differentiable(y)]
-            kept = [k for k, y in enumerate(floating) if y.requires_grad]
-            analytical = [[of_input[k] for k in kept] for of_input in self._forward(all_u)]
-        else:
-            if not recorded:
-                self._expect_zero_products(all_u)
-            columns = [self._backward(y, v) for y, v in zip(recorded, all_v or (), strict=True)]
-            analytical = [
-                [column[i].reshape(-1).dot(u) for column in columns] for i, u in enumerate(all_u)
-            ]
+        analytical = (
+            self._forward_products(all_u) if all_v is None else self._products(all_u, all_v)
+        )
         for i, u in enumerate(all_u):
             for j, (a, n) in enumerate(zip(analytical[i], table[i], strict=True)):
                 sum_v = float(all_v[j].sum()) if all_v is not None else 1.0
                 if not _close(a, n, self.rtol, self.atol * float(u.sum()) * sum_v):
                     message = _mismatch(a, n, j, i, forward)
                     raise GradcheckError(message + self._in_full_after_all(i, j, forward))
+
+    def _forward_products(self, all_u: list[Any]) -> list[list[Any]]:
+        floating = [y for y in self.outputs if is_differentiable(y)]
+        kept = [k for k, y in enumerate(floating) if y.requires_grad]
+        return [[of_input[k] for k in kept] for of_input in self._forward(all_u)]
+
+    def _products(self, all_u: list[Any], all_v: list[Any]) -> list[list[Any]]:
+        if not all_v:
+            self._expect_zero_products(all_u)
+        columns = [self._backward(y, v) for y, v in zip(self.recorded, all_v, strict=True)]
+        return [[column[i].reshape(-1).dot(u) for column in columns] for i, u in enumerate(all_u)]
 
     def _numerical_products(self, all_u: list[Any], all_v: list[Any] | None) -> list[list[Any]]:
         table = []
@@ -225,15 +228,10 @@ class _Check:
                     for grad, x in zip(grads, self.wanted, strict=True)
                 ]
 
-            singles = [pull_back(g) for g in cotangents]
-            expected = [pygrad.stack(grads) for grads in zip(*singles, strict=True)]
-            try:
-                got = pull_back(pygrad.stack(cotangents), batched=True)
-            except RuntimeError as error:
-                raise GradcheckError(
-                    f"While computing batched gradients, got: {error}\n\n{_BATCHED}"
-                ) from error
-            for j, (mine, right) in enumerate(zip(got, expected, strict=True)):
+            pairs = _batched_and_single(
+                pull_back, partial(pull_back, batched=True), cotangents, _BATCHED
+            )
+            for j, (mine, right) in enumerate(pairs):
                 if not pygrad.allclose(mine, right):
                     raise GradcheckError(_batch_mismatch(i, j, _BATCHED, mine, right))
 
@@ -250,15 +248,8 @@ class _Check:
                 parts = jac.push_forward(self.func, inputs, given)
                 return tuple(pygrad.zeros_like(p) if t is None else t for p, t in parts)
 
-            singles = [push(t) for t in tangents]
-            expected = [pygrad.stack(ts) for ts in zip(*singles, strict=True)]
-            try:
-                got = pygrad.vmap(push)(pygrad.stack(tangents))
-            except RuntimeError as error:
-                raise GradcheckError(
-                    f"While computing batched gradients, got: {error}\n\n{_BATCHED_FORWARD}"
-                ) from error
-            for k, (mine, right) in enumerate(zip(got, expected, strict=True)):
+            pairs = _batched_and_single(push, pygrad.vmap(push), tangents, _BATCHED_FORWARD)
+            for k, (mine, right) in enumerate(pairs):
                 if not pygrad.allclose(mine, right):
                     raise GradcheckError(_batch_mismatch(k, k, _BATCHED_FORWARD, mine, right))
 
@@ -360,6 +351,21 @@ def _mismatch(analytical: Any, numerical: Any, output: int, input_: int, forward
         f"Jacobian {mode}mismatch for output {output} with respect to input {input_},\n"
         f"numerical:{numerical}\nanalytical:{analytical}\n"
     )
+
+
+def _batched_and_single(
+    single: Callable[[Any], Any], batched: Callable[[Any], Any], given: list[Any], note: str
+) -> Iterator[tuple[Any, Any]]:
+    """What a function gives of a batch, each result beside the batch of those of single calls."""
+    singles = [single(each) for each in given]
+    expected = [pygrad.stack(results) for results in zip(*singles, strict=True)]
+    try:
+        got = batched(pygrad.stack(given))
+    except RuntimeError as error:
+        raise GradcheckError(
+            f"While computing batched gradients, got: {error}\n\n{note}"
+        ) from error
+    return zip(got, expected, strict=True)
 
 
 def _batch_mismatch(output: int, input_: int, note: str, got: Any, expected: Any) -> str:

@@ -139,13 +139,8 @@ class LBFGS(Optimizer):
             if search is not None:
                 if search != "strong_wolfe":
                     raise RuntimeError("only 'strong_wolfe' is supported")
-                origin = [p.clone() for p in self._params]
                 here = _Point(0, loss, gradient.clone(), slope)
-
-                def at(length: Any, origin: Any = origin, along: Tensor = along) -> _Point:
-                    return self._evaluated(closure, origin, along, length)
-
-                found, made = _strong_wolfe(at, here, length, along.abs().max())
+                found, made = self._searched(closure, here, along, length)
                 loss, gradient, length = found.loss, found.gradient, found.length
                 self._move(length, along)
             else:
@@ -164,6 +159,17 @@ class LBFGS(Optimizer):
             ):
                 break
         return first
+
+    def _searched(
+        self, closure: Callable[[], Any], here: _Point, along: Tensor, length: Any
+    ) -> tuple[_Point, int]:
+        """A point found by strong Wolfe search, and how often the closure was called."""
+        origin = [p.clone() for p in self._params]
+
+        def at(length: Any) -> _Point:
+            return self._evaluated(closure, origin, along, length)
+
+        return _strong_wolfe(at, here, length, along.abs().max())
 
     def _direction(self, state: dict[str, Any], gradient: Tensor, size: int) -> Tensor:
         """Downhill, as the past updates see it: the two loops of L-BFGS."""
@@ -254,6 +260,19 @@ def _too_high(point: _Point, here: _Point) -> bool:
     return bool(point.loss > here.loss + _ENOUGH * point.length * here.slope)
 
 
+def _between(bracket: list[_Point], stuck: bool) -> tuple[Any, bool]:
+    """Where to look next, and whether that is close to an end, which it is not twice running."""
+    length = _cubic(bracket[0], bracket[1])
+    lengths = [point.length for point in bracket]
+    top, bottom = max(lengths), min(lengths)
+    margin = 0.1 * (top - bottom)
+    close = min(top - length, length - bottom) < margin
+    if close and (stuck or length >= top or length <= bottom):
+        nearer_top = abs(length - top) < abs(length - bottom)
+        return top - margin if nearer_top else bottom + margin, False
+    return length, bool(close)
+
+
 def _zoom(
     at: Callable[[Any], _Point], here: _Point, bracket: list[_Point], largest: Tensor, turns: int
 ) -> tuple[_Point, int]:
@@ -262,19 +281,9 @@ def _zoom(
     stuck = done = False
     low = 0 if bracket[0].loss <= bracket[1].loss else 1
     while not done and turns < _MOST:
-        lengths = [point.length for point in bracket]
-        if abs(lengths[1] - lengths[0]) * largest < 1e-9:
+        if abs(bracket[1].length - bracket[0].length) * largest < 1e-9:
             break
-        length = _cubic(bracket[0], bracket[1])
-        top, bottom = max(lengths), min(lengths)
-        margin = 0.1 * (top - bottom)
-        close = min(top - length, length - bottom) < margin
-        if close and (stuck or length >= top or length <= bottom):
-            nearer_top = abs(length - top) < abs(length - bottom)
-            length = top - margin if nearer_top else bottom + margin
-            stuck = False
-        else:
-            stuck = bool(close)
+        length, stuck = _between(bracket, stuck)
         new = at(length)
         looked += 1
         turns += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -293,15 +293,18 @@ class ModuleState(ModuleTree):
             self.set_extra_state(state_dict[extra_key])
         elif has_extra and strict:
             missing_keys.append(extra_key)
-        if not strict:
-            return
-        if not has_extra and extra_key in state_dict:
-            unexpected_keys.append(extra_key)
+        if strict:
+            if not has_extra and extra_key in state_dict:
+                unexpected_keys.append(extra_key)
+            unexpected_keys.extend(self._unknown_keys(state_dict, prefix, own))
+
+    def _unknown_keys(self, state_dict: Any, prefix: str, own: Any) -> Iterator[str]:
+        """Those below the prefix that are neither this module's own nor of a child."""
         for key in state_dict:
-            if key.startswith(prefix) and key != extra_key:
+            if key.startswith(prefix) and key != prefix + _EXTRA_STATE_KEY_SUFFIX:
                 name, dot, _ = key[len(prefix) :].partition(".")
                 if name not in (self._modules if dot else own):
-                    unexpected_keys.append(key)
+                    yield key
 
     def _own_state(self) -> dict[str, Tensor]:
         """This module's own parameters and persistent buffers, those that are not ``None``."""

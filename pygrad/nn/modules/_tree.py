@@ -350,6 +350,18 @@ _TO_FORMS = (
 _PYTHON_DTYPES: dict[Any, str] = {float: "float64", complex: "complex128"}
 
 
+def _wrong_call_of_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    got = ", ".join(type(arg).__name__ for arg in args)
+    named = "".join(f"{name}={type(value).__name__}, " for name, value in kwargs.items())
+    forms = "".join(f"\n * {form}" for form in _TO_FORMS)
+    separator = ", " if got and named else ""
+    named = named if not got else named[:-2]
+    return (
+        f"to() received an invalid combination of arguments - got ({got}{separator}{named}), "
+        f"but expected one of:{forms}\n"
+    )
+
+
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """The device, dtype, non_blocking and memory format that a call of ``to`` means."""
     first = "device"
@@ -363,15 +375,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     if len(args) > 4:
         raise TypeError(f"to() takes from 0 to 4 positional arguments but {len(args)} were given")
     if wrong or len(args) > len(names):
-        got = ", ".join(type(arg).__name__ for arg in args)
-        named = "".join(f"{name}={type(value).__name__}, " for name, value in kwargs.items())
-        forms = "".join(f"\n * {form}" for form in _TO_FORMS)
-        separator = ", " if got and named else ""
-        named = named if not got else named[:-2]
-        raise TypeError(
-            f"to() received an invalid combination of arguments - got ({got}{separator}{named}), "
-            f"but expected one of:{forms}\n"
-        )
+        raise TypeError(_wrong_call_of_to(args, kwargs))
     given.update(kwargs)
     if "copy" in given:
         raise RuntimeError(".to() does not accept copy argument")

@@ -235,20 +235,8 @@ class RNNBase(Module):
                 pygrad.zeros(rows, batch, size, dtype=x.dtype, device=x.device) for size in sizes
             )
         given = tuple(hx) if self.mode == "LSTM" else (hx,)
-        rank = 3 if batched else 2
-        for each in given:
-            if each.dim() == rank or packed:
-                continue
-            if self.mode == "LSTM":
-                dims = f"({given[0].dim()}-D, {given[1].dim()}-D) tensors"
-                kind = "batched 3-D" if batched else "unbatched 2-D"
-                raise RuntimeError(
-                    f"For {kind} input, hx and cx should also be {rank}-D but got {dims}"
-                )
-            kind = "batched 3-D" if batched else "unbatched 2-D"
-            raise RuntimeError(
-                f"For {kind} input, hx should also be {rank}-D but got {each.dim()}-D tensor"
-            )
+        if not packed:
+            self._check_ranks(given, batched)
         states = given if batched else tuple(each.unsqueeze(1) for each in given)
         for number, (each, size) in enumerate(zip(states, sizes, strict=True)):
             expected = (rows, batch, size)
@@ -258,6 +246,18 @@ class RNNBase(Module):
                     f"Expected hidden{which} size {expected}, got {list(each.shape)}"
                 )
         return states
+
+    def _check_ranks(self, given: State, batched: bool) -> None:
+        rank = 3 if batched else 2
+        if all(each.dim() == rank for each in given):
+            return
+        names, got = "hx", f"{given[0].dim()}-D tensor"
+        if self.mode == "LSTM":
+            names, got = "hx and cx", f"({given[0].dim()}-D, {given[1].dim()}-D) tensors"
+        kind = "batched" if batched else "unbatched"
+        raise RuntimeError(
+            f"For {kind} {rank}-D input, {names} should also be {rank}-D but got {got}"
+        )
 
     def _run(
         self, x: Tensor, states: State, sizes: list[int] | None = None

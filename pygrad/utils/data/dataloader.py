@@ -133,20 +133,9 @@ class DataLoader(Generic[T_co]):
         self._streams = isinstance(dataset, IterableDataset)
         if self._streams:
             _refuse_order(shuffle, sampler, batch_sampler)
-        if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
+        _check_exclusive(batch_size, shuffle, sampler, batch_sampler, drop_last)
         if batch_sampler is not None:
-            if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError(
-                    "batch_sampler option is mutually exclusive "
-                    "with batch_size, shuffle, sampler, and drop_last"
-                )
             batch_size = None
-        elif batch_size is None and drop_last:
-            raise ValueError(
-                "batch_size=None option disables auto-batching "
-                "and is mutually exclusive with drop_last"
-            )
         if sampler is None:
             sampler = self._default_sampler(bool(shuffle))
         if batch_size is not None:
@@ -224,6 +213,24 @@ def _check_workers(
         raise ValueError(
             "multiprocessing_context can only be used with "
             "multi-process loading (num_workers > 0), but got num_workers=0"
+        )
+
+
+def _check_exclusive(
+    batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any, drop_last: bool
+) -> None:
+    """Refuse options that decide the same twice."""
+    if sampler is not None and shuffle:
+        raise ValueError("sampler option is mutually exclusive with shuffle")
+    if batch_sampler is not None:
+        if batch_size != 1 or shuffle or sampler is not None or drop_last:
+            raise ValueError(
+                "batch_sampler option is mutually exclusive "
+                "with batch_size, shuffle, sampler, and drop_last"
+            )
+    elif batch_size is None and drop_last:
+        raise ValueError(
+            "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
         )
 
 
