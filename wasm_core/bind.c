@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "number.h"
 #include "vmap.h"
 
 /* ------------------------------------------------------------ names */
@@ -142,7 +143,7 @@ static void parse_default(const char *s, int n, Value *v) {
   else if (*s == '[') parse_list_default(s, v);
   else if (*s == '"' || *s == '\'') *v = (Value){.tag = TAG_STR, .s = name_text(name_intern(s + 1, n - 2))};
   else if (memchr(s, '.', (size_t)n) || (memchr(s, 'e', (size_t)n) && *s != 'M') || strncmp(s, "inf", 3) == 0)
-    *v = (Value){.tag = TAG_FLOAT, .f = strtod(s, &end)};
+    *v = (Value){.tag = TAG_FLOAT, .f = number_value(s)};
   else if (is_name_char(*s) && !(*s >= '0' && *s <= '9')) *v = (Value){.tag = TAG_STR, .s = name_text(name_intern(s, n))};
   else *v = (Value){.tag = TAG_INT, .i = strtoll(s, &end, 10)};
 }

@@ -6,6 +6,7 @@
 
 #include "elementwise.h"
 #include "nn.h"
+#include "number.h"
 #include "random.h"
 #include "view.h"
 

@@ -4,7 +4,7 @@
 
 #include "forward.h"
 #include "iter.h"
-#include "nn.h"
+#include "number.h"
 #include "op.h"
 #include "ops_private.h"
 #include "print.h"

@@ -4,8 +4,6 @@
  * Each keeps its operands and gives one number an element (or row) before it reduces, so the reductions
  * share one path. Losses that PyTorch composes of other ops are in margin_loss.c. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "elementwise.h"
@@ -60,20 +58,6 @@ Reduction arg_kl_reduction(const Call *c) {
 
 Tensor *loss_reduced(Tensor *loss, Reduction r) {
   return r == REDUCE_MEAN ? t_mean(loss, ALL_DIMS, false, DT_NONE) : r == REDUCE_NONE ? loss : t_sum_all(loss);
-}
-
-const char *number_text(double v) {
-  static char texts[4][40];
-  static int turn;
-  char *text = texts[turn++ & 3];
-  if (!isfinite(v)) return isnan(v) ? "nan" : v < 0 ? "-inf" : "inf";
-  int digits = 0;
-  do snprintf(text, sizeof texts[0], "%.*e", digits, v);
-  while (strtod(text, NULL) != v && ++digits < 17);
-  int exponent = atoi(strchr(text, 'e') + 1);
-  int decimals = digits - exponent > 1 ? digits - exponent : 1;
-  if (exponent >= -4 && exponent < 16) snprintf(text, sizeof texts[0], "%.*f", decimals, v);
-  return text;
 }
 
 bool check_constant(const char *op, const char *argument, const Tensor *t) {

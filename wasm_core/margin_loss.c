@@ -6,6 +6,7 @@
 #include "elementwise.h"
 #include "memory.h"
 #include "nn.h"
+#include "number.h"
 
 static Tensor *number(double v) { return tensor_wrapped_f(v); }
 static Tensor *hinge(Tensor *x) { return t_clamp_min(x, tensor_wrapped_i(0)); }

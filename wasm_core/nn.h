@@ -12,7 +12,6 @@ typedef enum { REDUCE_NONE, REDUCE_MEAN, REDUCE_SUM, REDUCE_BATCH_MEAN, REDUCE_B
 Reduction arg_reduction(const Call *c, int size_average, int reduce, int reduction);
 Reduction arg_short_reduction(const Call *c, int size_average, int reduce, int reduction); /* with a shorter refusal */
 Reduction arg_kl_reduction(const Call *c); /* of kl_div's arguments 2 to 4 */
-const char *number_text(double v); /* as Python prints it, into a rotating static buffer */
 Tensor *loss_reduced(Tensor *loss, Reduction r); /* with history */
 /* Refuses t as an argument that op has no gradient for. */
 bool check_constant(const char *op, const char *argument, const Tensor *t);

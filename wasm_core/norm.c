@@ -10,6 +10,7 @@
 #include "elementwise.h"
 #include "memory.h"
 #include "nn.h"
+#include "number.h"
 #include "paths.h"
 #include "simd.h"
 

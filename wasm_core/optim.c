@@ -11,7 +11,7 @@
 #include "elementwise.h"
 #include "iter.h"
 #include "memory.h"
-#include "nn.h"
+#include "number.h"
 #include "op.h"
 #include "ops_private.h"
 #include "paths.h"

@@ -10,6 +10,7 @@
 #include "elementwise.h"
 #include "memory.h"
 #include "nn.h"
+#include "number.h"
 
 typedef enum { NEAREST, NEAREST_EXACT, LINEAR, CUBIC } Mode;
 

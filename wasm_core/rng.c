@@ -17,6 +17,10 @@
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
 #endif
+
+/* For what many fills call: one copy of it. */
+#define NOINLINE static __attribute__((noinline))
+
 /* ---- the generator ---- */
 
 enum { MT_SHIFT = 397, CHUNK = 256 };
@@ -65,7 +69,7 @@ uint64_t rng_u64(Rng *r) {
 }
 
 /* The next min(n, CHUNK) 32-bit draws; returns how many. */
-static int64_t draw32(Rng *r, uint32_t out[CHUNK], int64_t n) {
+NOINLINE int64_t draw32(Rng *r, uint32_t out[CHUNK], int64_t n) {
   int m = n < CHUNK ? (int)n : CHUNK;
   for (int done = 0; done < m;) {
     if (r->left == 1) renew(r);
@@ -79,10 +83,11 @@ static int64_t draw32(Rng *r, uint32_t out[CHUNK], int64_t n) {
   return m;
 }
 
-/* The next min(n, CHUNK) 64-bit draws; returns how many. */
-static int64_t draw64(Rng *r, uint64_t out[CHUNK], int64_t n) {
-  int64_t m = n < CHUNK ? n : CHUNK;
-  for (int64_t i = 0; i < m; i++) out[i] = rng_u64(r);
+/* The next 64-bit draws, at most n and CHUNK / 2; returns how many. */
+NOINLINE int64_t draw64(Rng *r, uint64_t out[CHUNK], int64_t n) {
+  uint32_t words[CHUNK];
+  int64_t m = draw32(r, words, n < CHUNK / 2 ? 2 * n : CHUNK) / 2;
+  for (int64_t i = 0; i < m; i++) out[i] = (uint64_t)words[2 * i] << 32 | words[2 * i + 1];
   return m;
 }
 
@@ -96,7 +101,7 @@ enum { AT_SEED = 0, AT_LEFT = 8, AT_SEEDED = 12, AT_NEXT = 16, AT_WORDS = 24, AT
 typedef union { double value; uint64_t bits; } Bits64;
 typedef union { float value; uint32_t bits; } Bits32;
 
-static void put(uint8_t *at, uint64_t value, int bytes) {
+NOINLINE void put(uint8_t *at, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; i++) at[i] = (uint8_t)(value >> (8 * i));
 }
 
