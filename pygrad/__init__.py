@@ -113,7 +113,7 @@ globals().update(_ops.namespace("f"))
 return_types = _Namespace(**_ops.return_types)
 _C = _Namespace(**_ops.C)
 
-from . import _composed, _methods, autograd, func, linalg, nn, optim, special, utils
+from . import _composed, _matrices, _methods, autograd, func, linalg, nn, optim, special, utils
 from ._composed import *
 from ._functions import (
     are_deterministic_algorithms_enabled,
@@ -134,7 +134,7 @@ from ._functions import (
     typename,
     use_deterministic_algorithms,
 )
-from ._linalg import matrix_exp, svd
+from ._matrices import *
 from ._vmap import vmap
 from .autograd.anomaly_mode import is_anomaly_detection_enabled
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -243,7 +243,6 @@ __all__ = [
     "load",
     "long",
     "manual_seed",
-    "matrix_exp",
     "memory_format",
     "nan",
     "nn",
@@ -270,7 +269,6 @@ __all__ = [
     "short",
     "special",
     "strided",
-    "svd",
     "tensor",
     "tensordot",
     "typename",
@@ -280,6 +278,6 @@ __all__ = [
     "vmap",
 ]
 globals().update(_composed.COPIES)
-__all__ += [*_composed.__all__, *_composed.COPIES]
+__all__ += [*_composed.__all__, *_composed.COPIES, *_matrices.__all__]
 __all__ += [name for name in _ops.SPACES["f"] if name not in __all__]
 __all__.sort()

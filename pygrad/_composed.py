@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _ops
 from ._dtypes import contiguous_format, int64, uint8
-from ._out import into
+from ._out import into, legacy_name
 from ._tensor import Tensor
 
 __all__ = [
@@ -260,13 +260,8 @@ def _check_count(count: int, d: int) -> None:
         )
 
 
-def _legacy(x: Tensor) -> str:
-    """The dtype as in the tensor's legacy type: Float of torch.FloatTensor."""
-    return str(x.type()).rpartition(".")[2].removesuffix("Tensor")
-
-
 def _short(x: Tensor) -> str:
-    return _legacy(x).lower()
+    return legacy_name(x).lower()
 
 
 def _counted(
@@ -338,7 +333,7 @@ def histogramdd(
     if weight is not None:
         _check_weight(input, weight)
     if not input.is_floating_point():
-        raise NotImplementedError(f"\"histogramdd\" not implemented for '{_legacy(input)}'")
+        raise NotImplementedError(f"\"histogramdd\" not implemented for '{legacy_name(input)}'")
     points = input.detach().reshape(math.prod(input.shape[:-1]), n)
     edges = _edges(points, counts, range)
     weights = None if weight is None else weight.detach().reshape(-1)

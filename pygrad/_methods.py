@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import _composed, _linalg
+from . import _composed, _matrices
 from ._tensor import Tensor
 
 METHODS: Final = {
@@ -17,8 +17,12 @@ METHODS: Final = {
         _composed.unsafe_chunk,
         _composed.unsafe_split,
         _composed.unsafe_split_with_sizes,
-        _linalg.matrix_exp,
-        _linalg.svd,
+        _matrices.cholesky_inverse,
+        _matrices.lu,
+        _matrices.lu_solve,
+        _matrices.matrix_exp,
+        _matrices.svd,
+        _matrices.triangular_solve,
     )
 }
 for _name, _function in METHODS.items():

@@ -1,5 +1,5 @@
-"""``out=`` of the functions that Python composes; those of the op table have theirs from the
-engine.
+"""What functions that Python composes share: ``out=``, and names of dtypes in their messages. Those
+of the op table have theirs from the engine.
 """
 
 from __future__ import annotations
@@ -28,3 +28,8 @@ def into(name: str, result: Any, out: Any) -> Any:
             "but one of the arguments requires grad."
         )
     return _ops.SPACES["f"]["conj_physical"](result, out=out)
+
+
+def legacy_name(x: Tensor) -> str:
+    """The dtype as in the tensor's legacy type: Float of torch.FloatTensor."""
+    return str(x.type()).rpartition(".")[2].removesuffix("Tensor")

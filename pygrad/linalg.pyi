@@ -30,11 +30,20 @@ class _Svd(NamedTuple):
     S: Tensor
     Vh: Tensor
 from pygrad._linalg import cond as cond
+from pygrad._linalg import diagonal as diagonal
 from pygrad._linalg import eigh as eigh
 from pygrad._linalg import eigvalsh as eigvalsh
+from pygrad._linalg import householder_product as householder_product
 from pygrad._linalg import lstsq as lstsq
+from pygrad._linalg import lu as lu
+from pygrad._linalg import lu_factor as lu_factor
+from pygrad._linalg import lu_factor_ex as lu_factor_ex
+from pygrad._linalg import lu_solve as lu_solve
 from pygrad._linalg import matrix_exp as matrix_exp
 from pygrad._linalg import matrix_rank as matrix_rank
+from pygrad._linalg import tensorinv as tensorinv
+from pygrad._linalg import tensorsolve as tensorsolve
+from pygrad._linalg import vander as vander
 def cholesky(A: Tensor, *, upper: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: ...
 def cholesky_ex(A: Tensor, *, upper: builtins.bool = ..., check_errors: builtins.bool = ..., out: Any = ...) -> _CholeskyEx: ...
 def cross(input: Tensor, other: Tensor, *, dim: builtins.int = ..., out: Tensor | None = ...) -> Tensor: ...

@@ -73,6 +73,7 @@ def _exempt(reason: str, names: str) -> dict[str, str]:
 
 
 EXEMPT = {
+    **_exempt("behind lu_unpack: parity/test_composed.py", "_C._lu_permutation"),
     **_exempt("counts what others do: test_paths.py", "_C._path_count"),
     **_exempt(
         "the forward mode's own entry points: test_forward.py",
@@ -872,6 +873,7 @@ rows("nn.functional.hardtanh", call(S), call(S, -0.5, 0.75))
 DEFINITE = x(3, 3, kind="definite")
 rows("linalg.inv_ex linalg.cholesky_ex linalg.pinv pinverse", call(DEFINITE))
 rows("linalg.solve_ex", call(DEFINITE, x(3, 2)))
+rows("_C._lu_factor", call(DEFINITE), call(x(2, 2, 3)), call(x(4, 2)))
 rows(
     "cholesky_solve",
     *(call(x(3, 2), constant(3, 3, kind="definite"), upper=upper) for upper in (False, True)),

@@ -27,31 +27,35 @@ static const char *const not_positive =
 
 typedef struct {
   Tensor *lu;      /* unit lower L below the diagonal, U on and above it; in double */
-  int32_t *pivots; /* of each matrix and column: the row it was exchanged with */
+  int32_t *pivots; /* of each matrix and column, of no more than there are rows: the row it was exchanged with */
   Tensor *info;    /* 1 + the first column without a pivot, 0 if none */
 } Factors;
 
+static int32_t *ints(Tensor *x) { return (int32_t *)(void *)tensor_data(x); }
+
+static int64_t least_dim(const Tensor *x) { return rows_of(x) < cols_of(x) ? rows_of(x) : cols_of(x); }
+
 static double rounded(double x, bool to_float) { return to_float ? (double)(float)x : x; }
 
-/* Gaussian elimination of one matrix with the largest element of a column as its pivot; the info. */
-static int32_t eliminate(double *v, int32_t *pivots, int64_t n, bool to_float) {
+/* Gaussian elimination of one matrix, m x n, with the largest element of a column as its pivot; the info. */
+static int32_t eliminate(double *v, int32_t *pivots, int64_t m, int64_t n, bool to_float) {
   int32_t info = 0;
-  for (int64_t k = 0; k < n; k++) {
-    double *column = v + k * n;
+  for (int64_t k = 0; k < n && k < m; k++) {
+    double *column = v + k * m;
     int64_t best = k;
-    for (int64_t i = k + 1; i < n; i++)
+    for (int64_t i = k + 1; i < m; i++)
       if (fabs(column[i]) > fabs(column[best])) best = i;
     pivots[k] = (int32_t)best;
-    for (int64_t j = 0; j < n; j++) exchange(v + k + j * n, v + best + j * n);
+    for (int64_t j = 0; j < n; j++) exchange(v + k + j * m, v + best + j * m);
     if (column[k] == 0) {
       if (info == 0) info = (int32_t)k + 1;
       continue;
     }
     double inverse = rounded(1 / column[k], to_float);
-    for (int64_t i = k + 1; i < n; i++) column[i] = rounded(column[i] * inverse, to_float);
+    for (int64_t i = k + 1; i < m; i++) column[i] = rounded(column[i] * inverse, to_float);
     for (int64_t j = k + 1; j < n; j++) {
-      double *other = v + j * n, times = other[k];
-      for (int64_t i = k + 1; i < n; i++) other[i] = rounded(other[i] - rounded(times * column[i], to_float), to_float);
+      double *other = v + j * m, times = other[k];
+      for (int64_t i = k + 1; i < m; i++) other[i] = rounded(other[i] - rounded(times * column[i], to_float), to_float);
     }
   }
   return info;
@@ -60,22 +64,27 @@ static int32_t eliminate(double *v, int32_t *pivots, int64_t n, bool to_float) {
 static Factors factor(Tensor *a) {
   Factors f = {NULL, NULL, NULL};
   if (blocked(a)) return f;
-  int64_t n = rows_of(a), batch = batch_of(a);
+  int64_t m = rows_of(a), n = cols_of(a), batch = batch_of(a), least = least_dim(a);
   f.lu = columns(a, DT_F64);
-  f.pivots = scratch_array(n * batch + 1, sizeof *f.pivots);
+  f.pivots = scratch_array(least * batch + 1, sizeof *f.pivots);
   f.info = empty_vectors(a, -1, DT_I32);
   for (int64_t b = 0; b < batch && !failed(); b++)
-    ((int32_t *)(void *)tensor_data(f.info))[b] = eliminate(doubles(f.lu) + b * n * n, f.pivots + b * n, n, a->dtype == DT_F32);
+    ints(f.info)[b] = eliminate(doubles(f.lu) + b * m * n, f.pivots + b * least, m, n, a->dtype == DT_F32);
   return f;
 }
 
-/* Keeps the factors of a matrix of type d in the slots of LU and pivots, which count from 1 there. */
+/* The pivots as a tensor: they count from 1 there. */
+static Tensor *counted_pivots(Factors f) {
+  Tensor *pivots = f.lu ? empty_vectors(f.lu, least_dim(f.lu), DT_I32) : NULL;
+  for (int64_t i = 0; pivots && i < pivots->numel; i++) ints(pivots)[i] = f.pivots[i] + 1;
+  return pivots;
+}
+
+/* Keeps the factors of a matrix of type d in the slots of LU and pivots. */
 static void save_factors(Node *n, int slot, Factors f, DType d) {
-  Tensor *pivots = n && f.lu ? empty_vectors(f.lu, rows_of(f.lu), DT_I32) : NULL;
-  if (!pivots) return;
-  for (int64_t i = 0; i < pivots->numel; i++) ((int32_t *)(void *)tensor_data(pivots))[i] = f.pivots[i] + 1;
+  if (!n || !f.lu) return;
   save(n, slot, columns(f.lu, d));
-  save(n, slot + 1, pivots);
+  save(n, slot + 1, counted_pivots(f));
 }
 
 /* Solves A x = b in place, A triangular; both in double. */
@@ -102,6 +111,63 @@ static Tensor *solve_factored(Factors f, Tensor *x, DType d) {
   for (int64_t c = 0, all = count * batch_of(x); c < all; c++, y += n)
     for (int64_t k = 0; k < n; k++) exchange(y + k, y + f.pivots[c / count * n + k]);
   return columns(substitute(f.lu, substitute(f.lu, x, false, true), true, false), d);
+}
+
+/* ------------------------------------------------------------ the factors themselves */
+
+/* P of A = P L U: the exchanges of rows by pivots, made on ones. A pivot that is no row exchanges nothing. */
+Tensor *t_lu_permutation(Tensor *lu, Tensor *pivots) {
+  if (blocked(lu, pivots) || !check_matrix(lu, "lu_unpack", "LU_data")) return NULL;
+  int64_t m = rows_of(lu), batch = batch_of(lu), count = batch ? pivots->numel / batch : 0;
+  Tensor *p = identity_columns(lu, m);
+  pivots = t_contiguous(t_to(pivots, DT_I32));
+  if (blocked(p, pivots)) return NULL;
+  double *v = doubles(p);
+  for (int64_t b = 0; b < batch; b++, v += m * m)
+    for (int64_t k = count - 1; k >= 0; k--) {
+      int64_t to = ints(pivots)[b * count + k] - 1;
+      for (int64_t j = 0; k < m && to >= 0 && to < m && j < m; j++) exchange(v + k + j * m, v + to + j * m);
+    }
+  return t_to(p, (DType)lu->dtype);
+}
+
+static Tensor *block(Tensor *x, int64_t row, int64_t col, int64_t rows, int64_t cols) {
+  return t_narrow(t_narrow(x, -2, row, rows), -1, col, cols);
+}
+
+static Tensor *beside(Tensor *a, Tensor *b, int64_t dim) { return t_cat((Tensors){2, (Tensor *[]){a, b}}, dim); }
+
+/* With B = P^T A in blocks of k, the lesser of its dims, B = [L1; L2] [U1 U2] and
+ * M = tril(L1^T L1' - U2' U2^T, -1) + triu(U1' U1^T - L2^T L2'):  B' = [L1^-T [M U2']; L2'] [U1^-T 0; 0 1]. */
+GRAD(LinalgLuFactorExBackward0, "LU pivots | pivot:b") {
+  Tensor *lu = saved(n, 0), *dlu = g[0], *pivots = saved(n, 1);
+  if (!dlu || blocked(lu, pivots)) return;
+  int64_t k = least_dim(lu), m = rows_of(lu) - k, c = cols_of(lu) - k;
+  Tensor *first = block(lu, 0, 0, k, k), *dfirst = block(dlu, 0, 0, k, k);
+  Tensor *lower = t_add(t_tril(first, -1), t_eye(k, k, (DType)lu->dtype)), *upper = t_triu(first, 0);
+  Tensor *low = t_matmul(t_t(lower), t_tril(dfirst, -1)), *high = t_matmul(t_triu(dfirst, 0), t_t(upper));
+  if (c > 0) low = t_sub(low, t_matmul(block(dlu, 0, k, k, c), t_t(block(lu, 0, k, k, c))));
+  if (m > 0) high = t_sub(high, t_matmul(t_t(block(lu, k, 0, m, k)), block(dlu, k, 0, m, k)));
+  Tensor *top = t_add(t_tril(low, -1), t_triu(high, 0));
+  if (c > 0) top = beside(top, block(dlu, 0, k, k, c), -1);
+  top = t_solve_triangular(t_t(lower), top, true, true, true);
+  if (m > 0) top = beside(top, block(dlu, k, 0, m, k), -2);
+  Tensor *left = t_solve_triangular(t_t(upper), block(top, 0, 0, m + k, k), false, false, false);
+  if (c > 0) left = beside(left, block(top, 0, k, k, c), -1);
+  gi[0] = t_matmul(t_lu_permutation(lu, pivots), left);
+}
+
+void t_lu_factor(Tensor *a, Tensor *out[3]) {
+  out[0] = out[1] = out[2] = NULL;
+  if (blocked(a) || !check_matrix(a, "lu_factor", "A") || !check_float_kernel("lu_cpu", tensor_dtype(a))) return;
+  Node *n = node_new(&LinalgLuFactorExBackward0, 2, 1, a, NULL);
+  num_i(n, 0, true);
+  Factors f = factor(a);
+  out[0] = set_history(columns(f.lu, (DType)a->dtype), n);
+  out[1] = counted_pivots(f);
+  out[2] = f.info;
+  if (out[0]) save_output(n, 0, out[0]);
+  save(n, 1, out[1]);
 }
 
 /* ------------------------------------------------------------ inverse */

@@ -6,6 +6,8 @@
 
 #include "call.h"
 
+void t_lu_factor(Tensor *a, Tensor *out[3]); /* LU, pivots, info */
+Tensor *t_lu_permutation(Tensor *lu, Tensor *pivots);
 Tensor *t_inverse(Tensor *a);
 void t_inv_ex(Tensor *a, bool check, Tensor *out[2]); /* inverse, info */
 Tensor *t_det(Tensor *a);

@@ -6,6 +6,7 @@ A sample that PyTorch refuses must be refused in the same words.
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import Any
 
 import pytest
@@ -98,14 +99,135 @@ SAMPLES = {
     "unsafe_split": [call(x(5, 2), 2), call(x(5, 2), -1)],
     "unsafe_split_with_sizes": [call(x(5, 2), [1, 4]), call(x(5, 2), [1, 3])],
 }
+MATRICES = [call(x(*shape)) for shape in ((3, 3), (2, 3, 4), (4, 2), (0, 3), (2, 0, 0))]
+DEFINITE = x(3, 3, kind="definite")
+PIVOTS = X((3,), "sizes", "int32", 3)
+FLAGS = list(itertools.product((False, True), repeat=3))
+SAMPLES |= {
+    "linalg.lu_factor_ex": [
+        *MATRICES,
+        call(x(3)),
+        call(x(2, 2), pivot=False),
+        call(X((2, 2), "index", "float64", 0), check_errors=True),
+        call(X((2, 2), "index", "float64", 0)),
+        call(index(4, 2, 2)),
+    ],
+    "linalg.lu_factor": [*MATRICES, call(X((2, 3, 3), "index", "float64", 0)), call(x(3))],
+    "linalg.lu": [*MATRICES, call(x(3))],
+    "lu": [*MATRICES, call(x(3, 3), True, True)],
+    "lu_unpack of lu_factor": MATRICES,
+    "lu_unpack": [
+        call(x(3, 3), PIVOTS),
+        call(x(3, 3), PIVOTS, unpack_data=False),
+        call(x(3, 3), PIVOTS, unpack_pivots=False),
+        call(x(3), PIVOTS),
+        call(x(3, 3), x(3)),
+        call(x(3, 3), X((3,), "index", "int32")),
+    ],
+    "linalg.lu_solve of lu_factor": [
+        call(x(3, 3), x(2, 3, 2)),
+        call(x(2, 3, 3), x(3, 2), adjoint=True),
+        call(x(3, 3), x(2, 3), left=False),
+        call(x(3, 3), x(2, 3), left=False, adjoint=True),
+        call(x(3, 3), x(3)),
+        call(x(3, 3), x(2, 2)),
+        call(x(3, 3), x(2, 2), left=False),
+        call(x(3, 3), X((3, 2), dtype="float32")),
+        call(x(3, 2), x(3, 2)),
+    ],
+    "linalg.lu_solve": [
+        call(index(3, 3, 3), PIVOTS, index(3, 3, 2)),
+        call(x(3, 3), index(3, 3), x(3, 2)),
+        call(x(3, 3), X((2,), "index", "int32"), x(3, 2)),
+    ],
+    "lu_solve of lu_factor": [call(x(3, 3), x(3, 2))],
+    "cholesky_inverse": [
+        *(call(x(2, 3, 3), upper) for upper in (False, True)),
+        call(DEFINITE),
+        call(x(3)),
+        call(x(3, 2)),
+        call(index(4, 2, 2)),
+    ],
+    "triangular_solve": [
+        *(call(x(3, 2), x(3, 3), *flags) for flags in FLAGS),
+        call(x(2, 3, 2), x(3, 3)),
+        call(x(3), x(3, 3)),
+        call(x(3, 2), x(3)),
+        call(x(3, 2), x(3, 2)),
+        call(x(2, 2), x(3, 3)),
+        call(X((3, 2), dtype="float32"), x(3, 3)),
+    ],
+    "linalg.diagonal": [call(x(2, 3, 4)), call(x(2, 3, 4), offset=1, dim1=0), call(x(3))],
+    "linalg.vander": [
+        call(x(3)),
+        call(x(2, 3), N=4),
+        call(x(), N=3),
+        call(index(4, 3)),
+        call(x(3), N=1),
+        call(X((3,), "bool", "bool")),
+    ],
+    "linalg.tensorinv": [
+        call(x(2, 3, 6)),
+        call(x(6, 2, 3), ind=1),
+        call(x(2, 3, 5)),
+        call(x(2, 3), ind=0),
+    ],
+    "linalg.tensorsolve": [
+        call(x(2, 3, 6), x(2, 3)),
+        call(x(6, 4, 4, 3, 2), x(4, 3, 2), dims=(0, 2)),
+        call(x(2, 3, 5), x(2, 3)),
+        call(x(2, 3, 6), X((2, 3), dtype="float32")),
+    ],
+    "linalg.householder_product": [
+        call(x(4, 3), x(3)),
+        call(x(2, 4, 3), x(2, 2)),
+        call(x(4, 3), x(0)),
+        call(x(2, 3), x(2)),
+        call(x(3, 2), x(3)),
+        call(x(3), x(1)),
+        call(x(3, 2), X((2,), dtype="float32")),
+        call(x(2, 3, 2), x(3, 2)),
+        call(x(3, 2), x(1, 2)),
+    ],
+    "low rank of svd_lowrank": [
+        call(x(4, 6), q=2),
+        call(x(7, 5), 3, 1),
+        call(x(2, 5, 4), M=x(1, 4)),
+    ],
+    "low rank of pca_lowrank": [
+        call(x(4, 6), q=2),
+        call(x(7, 5), center=False),
+        call(x(3, 2), q=3),
+        call(x(3, 2), niter=-1),
+    ],
+}
+AFTER: dict[str, Any] = {
+    "lu_factor": lambda t, op: lambda a, *b, **c: op(*t.linalg.lu_factor(a), *b, **c),
+    "svd_lowrank": lambda t, _: lambda *a, **k: product(*t.svd_lowrank(*a, **k)),
+    "pca_lowrank": lambda t, _: lambda *a, **k: product(*t.pca_lowrank(*a, **k)),
+}
+"""What the arguments go through first: factors are given, signs of vectors are anybody's choice."""
 CASES = [(name, sample) for name, samples in SAMPLES.items() for sample in samples]
-NO_DERIVATIVE = {"histogram", "histogramdd"}
-"""In PyTorch, too."""
-HAS_OUT = {name for name in SAMPLES if name.endswith("_copy")} | {"renorm", "histogram"}
+NO_DERIVATIVE = {"histogram", "histogramdd", "lu_unpack"}
+"""In PyTorch, too, or by what goes through factors first."""
+HAS_OUT = {name for name in SAMPLES if name.endswith("_copy")} | set(
+    "renorm histogram cholesky_inverse triangular_solve linalg.lu linalg.lu_factor lu_unpack "
+    "linalg.lu_factor_ex linalg.tensorinv linalg.tensorsolve linalg.householder_product".split()
+)
+
+
+def product(u: Any, s: Any, v: Any) -> Any:
+    return s, (u * s.unsqueeze(-2)) @ v.mT
 
 
 def function(t: Any, name: str) -> Any:
-    return functools.reduce(getattr, name.split("."), t)
+    name, _, after = name.partition(" of ")
+    if name == "low rank":
+        return AFTER[after](t, None)
+    op = functools.reduce(getattr, name.split("."), t)
+    if name == "lu_solve":
+        return lambda a, b: op(b, *t.linalg.lu_factor(a))
+    return AFTER[after](t, op) if after else op
 
 
 def arguments(t: Any, sample: Any, grad: bool) -> Any:
@@ -127,11 +249,13 @@ def test_results_and_gradients(name: str, sample: Any) -> None:
         total = sum((y**3).sum() for y in leaves(result) if y.requires_grad)
         if not is_tensor(total):
             return result
-        first = t.autograd.grad(total, inputs, create_graph=True)
-        again = t.autograd.grad(sum((g**2).sum() for g in first), inputs)
-        return result, [y.stride() for y in leaves(result)], first, again
+        strides = [y.stride() for y in leaves(result)] if name.endswith("_copy") else []
+        first = t.autograd.grad(total, inputs, create_graph=True, materialize_grads=True)
+        squares = sum((g**2).sum() for g in first)
+        again = t.autograd.grad(squares, inputs, materialize_grads=True)
+        return result, strides, first, again
 
-    both(script)
+    both(script, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", sorted(HAS_OUT))

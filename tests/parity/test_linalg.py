@@ -64,6 +64,10 @@ SCRIPTS: dict[str, Callable[[Any], Any]] = {
         t.linalg.matrix_rank(t.eye(3) * t.tensor([1.0, 0.1, 0.01]), rtol=0.5),
         t.linalg.matrix_rank(t.eye(3) * t.tensor([1.0, 0.1, 0.01]), 0.05),
     ],
+    "matrix_rank_tensors": lambda t: [
+        t.linalg.matrix_rank(matrix(t, 2, 3, 3), atol=t.tensor([0.5, 1.0]).double()),
+        t.linalg.matrix_rank(matrix(t, 2, 3, 3), rtol=t.tensor([0.5, 0.1]).double()),
+    ],
     "cond": lambda t: [t.linalg.cond(matrix(t, 3, 3), p) for p in (None, 2, -2, "fro", 1)],
     "matrix_exp": lambda t: (lambda a: summed(t.linalg.matrix_exp(a), a))(matrix(t, 3, 3)),
     "matrix_exp_large": lambda t: t.matrix_exp(matrix(t, 2, 3, 3) * 5),
