@@ -18,7 +18,7 @@ from typing import Final
 import pygrad
 from pygrad import _composed, _linalg, _methods, _ops, _tensor
 from pygrad._schema import Argument, arguments, python_name, results
-from pygrad.nn import _functional, _sampling
+from pygrad.nn import functional
 
 FOLDER: Final = Path(__file__).parent
 FILES: Final = {
@@ -238,11 +238,9 @@ def stub(letter: str) -> str:
     """The text of one namespace's stub."""
     lines = [_HEAD, *_result_classes(letter)]
     if letter == "n":
-        for name in _functional.__all__:
-            lines.append(f"from pygrad.nn._functional import {name} as {name}")
-        lines.append("from pygrad.nn._ctc import ctc_loss as ctc_loss")
-        for name in _sampling.__all__:
-            lines.append(f"from pygrad.nn._sampling import {name} as {name}")
+        lines.append("COMPOSED: tuple[Any, ...]")
+        for module in functional.COMPOSED:
+            lines += [f"from {module.__name__} import {name} as {name}" for name in module.__all__]
     if letter == "l":
         for name in _linalg.__all__:
             lines.append(f"from pygrad._linalg import {name} as {name}")

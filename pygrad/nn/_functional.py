@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import pygrad
+from pygrad import _ops
 from pygrad._tensor import Tensor
 
-__all__ = ["gumbel_softmax", "triplet_margin_with_distance_loss"]
+__all__ = [
+    "gumbel_softmax",
+    "triplet_margin_with_distance_loss",
+    "upsample_bilinear",
+    "upsample_nearest",
+]
 
 
 def triplet_margin_with_distance_loss(
@@ -90,3 +97,37 @@ def gumbel_softmax(
         return soft
     best = soft.max(dim, keepdim=True)[1]
     return pygrad.zeros_like(logits).scatter_(dim, best, 1.0) - soft.detach() + soft
+
+
+def _upsampled(name: str, input: Tensor, size: Any, scale_factor: Any, **options: Any) -> Tensor:
+    warnings.warn(
+        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=3,
+    )
+    resized: Tensor = _ops.SPACES["n"]["interpolate"](input, size, scale_factor, **options)
+    return resized
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` by its older name, of mode "nearest".
+
+    Example:
+        >>> import pygrad, warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     pygrad.nn.functional.upsample_nearest(pygrad.ones(1, 1, 1), 2)
+        tensor([[[1., 1.]]])
+    """
+    return _upsampled("upsample_nearest", input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` by its older name, of mode "bilinear" with aligned corners.
+
+    Example:
+        >>> import pygrad, warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     pygrad.nn.functional.upsample_bilinear(pygrad.ones(1, 1, 1, 1), (1, 2))
+        tensor([[[[1., 1.]]]])
+    """
+    options = {"mode": "bilinear", "align_corners": True}
+    return _upsampled("upsample_bilinear", input, size, scale_factor, **options)

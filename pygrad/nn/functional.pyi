@@ -10,11 +10,17 @@ from pygrad.random import Generator
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.bool
 
+COMPOSED: tuple[Any, ...]
+from pygrad.nn._ctc import ctc_loss as ctc_loss
 from pygrad.nn._functional import gumbel_softmax as gumbel_softmax
 from pygrad.nn._functional import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
-from pygrad.nn._ctc import ctc_loss as ctc_loss
+from pygrad.nn._functional import upsample_bilinear as upsample_bilinear
+from pygrad.nn._functional import upsample_nearest as upsample_nearest
 from pygrad.nn._sampling import affine_grid as affine_grid
 from pygrad.nn._sampling import grid_sample as grid_sample
+from pygrad.nn._unpool import max_unpool1d as max_unpool1d
+from pygrad.nn._unpool import max_unpool2d as max_unpool2d
+from pygrad.nn._unpool import max_unpool3d as max_unpool3d
 def adaptive_avg_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int]) -> Tensor: ...
 def adaptive_avg_pool2d(input: Tensor, output_size: builtins.int | Sequence[builtins.int]) -> Tensor: ...
 def adaptive_avg_pool3d(input: Tensor, output_size: builtins.int | Sequence[builtins.int]) -> Tensor: ...

@@ -201,8 +201,49 @@ SAMPLES |= {
         call(x(3, 2), niter=-1),
     ],
 }
+
+
+def unpooled(n: int) -> list[Any]:
+    """Samples of max_unpool, from pooled places and from others."""
+    shape, places = (2, 2, 5, 6, 4)[: n + 2], (1, 2, 2, 2, 2)[: n + 2]
+    name = f"max_pool{n}d"
+    return [
+        (f"nn.functional.max_unpool{n}d of {name}", call(x(*shape), 2)),
+        (f"nn.functional.max_unpool{n}d of {name}", call(x(*shape[1:]), 2)),
+        *(
+            (f"nn.functional.max_unpool{n}d", sample)
+            for sample in (
+                call(x(*places), X(places, "index", "int64", 4), 3, 2, 1),
+                call(x(*places), X(places, "index", "int64", 2), 2, output_size=[5] * n),
+                call(x(*places), X(places, "index", "int64", 2), 2, output_size=[1, 2, *[5] * n]),
+                call(x(*places), X(places, "index", "int64", 2), 2, output_size=[9] * n),
+                call(x(*places), X(places, "index", "int64", 2), 2, output_size=[5] * (n + 1)),
+                call(x(*places), X(places, "index", "int64", 9**n), 2, 1),
+                call(x(*places), X(places, "index", "int32", 2), 2),
+                call(x(*places), X(places[1:], "index", "int64", 2), 2),
+                call(x(2), index(2, 2), 2),
+                call(index(2, *places), X(places, "index", "int64", 2), 2),
+            )
+        ),
+    ]
+
+
+for _name, _sample in itertools.chain(*map(unpooled, (1, 2, 3))):
+    SAMPLES.setdefault(_name, []).append(_sample)
+SAMPLES |= {
+    "nn.functional.upsample_nearest": [call(x(1, 2, 3), 5), call(x(1, 2, 3, 2), scale_factor=2)],
+    "nn.functional.upsample_bilinear": [call(x(1, 2, 3, 2), (4, 5)), call(x(1, 2, 3), 2)],
+}
 AFTER: dict[str, Any] = {
     "lu_factor": lambda t, op: lambda a, *b, **c: op(*t.linalg.lu_factor(a), *b, **c),
+    **{
+        f"max_pool{n}d": lambda t, op, n=n: (
+            lambda a, k: op(
+                *getattr(t.nn.functional, f"max_pool{n}d")(a, k, return_indices=True), k
+            )
+        )
+        for n in (1, 2, 3)
+    },
     "svd_lowrank": lambda t, _: lambda *a, **k: product(*t.svd_lowrank(*a, **k)),
     "pca_lowrank": lambda t, _: lambda *a, **k: product(*t.pca_lowrank(*a, **k)),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygrad._tensor import Tensor
@@ -28,6 +29,9 @@ __all__ = [
     "MaxPool1d",
     "MaxPool2d",
     "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
 ]
 
 
@@ -427,3 +431,82 @@ class LPPool3d(_LPPoolNd):
 
     def forward(self, input: Tensor) -> Tensor:
         return self._pool(F.lp_pool3d, input)
+
+
+class _MaxUnpoolNd(Module):
+    _rank: int
+
+    def __init__(
+        self, kernel_size: SizeAny, stride: SizeAny | None = None, padding: SizeAny = 0
+    ) -> None:
+        super().__init__()
+        self.kernel_size = ntuple(kernel_size, self._rank)
+        self.stride = ntuple(kernel_size if stride is None else stride, self._rank)
+        self.padding = ntuple(padding, self._rank)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None
+    ) -> Tensor:
+        """The input's elements at the places of the indices."""
+        unpool = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[self._rank - 1]
+        return unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool1d(_MaxUnpoolNd):
+    """What :class:`MaxPool1d` took, put back at its places; zeros between.
+
+    Args:
+        kernel_size: of the pooling.
+        stride: of the pooling, by default `kernel_size`.
+        padding: of the pooling.
+
+    Shape: (N, C, L) or (C, L), and as many indices
+        -> (N, C, (L - 1) * stride - 2 * padding + kernel_size), or the `output_size` given.
+
+    Example:
+        >>> import pygrad
+        >>> pool = pygrad.nn.MaxPool1d(2, return_indices=True)
+        >>> pygrad.nn.MaxUnpool1d(2)(*pool(pygrad.tensor([[1.0, 3.0, 2.0, 0.0]])))
+        tensor([[0., 3., 2., 0.]])
+    """
+
+    _rank = 1
+
+
+class MaxUnpool2d(_MaxUnpoolNd):
+    """What :class:`MaxPool2d` took, put back at its places; zeros between.
+
+    Arguments as :class:`MaxUnpool1d`, each size an int or a pair.
+
+    Shape: (N, C, H, W) or (C, H, W), and as many indices -> (N, C, H_out, W_out), each length as
+        in :class:`MaxUnpool1d`.
+
+    Example:
+        >>> import pygrad
+        >>> pool = pygrad.nn.MaxPool2d(2, return_indices=True)
+        >>> pygrad.nn.MaxUnpool2d(2)(*pool(pygrad.ones(1, 1, 4, 6))).shape
+        torch.Size([1, 1, 4, 6])
+    """
+
+    _rank = 2
+
+
+class MaxUnpool3d(_MaxUnpoolNd):
+    """What :class:`MaxPool3d` took, put back at its places; zeros between.
+
+    Arguments as :class:`MaxUnpool1d`, each size an int or three.
+
+    Shape: (N, C, D, H, W) or (C, D, H, W), and as many indices -> (N, C, D_out, H_out, W_out), each
+        length as in :class:`MaxUnpool1d`.
+
+    Example:
+        >>> import pygrad
+        >>> pool = pygrad.nn.MaxPool3d(2, return_indices=True)
+        >>> pygrad.nn.MaxUnpool3d(2)(*pool(pygrad.ones(1, 1, 2, 4, 6))).shape
+        torch.Size([1, 1, 2, 4, 6])
+    """
+
+    _rank = 3
