@@ -89,6 +89,8 @@ TAKEN: list[tuple[str, int, Callable[[], object]]] = [
     ("CONV_TILES", 2, lambda: convolve((1, 3, 10, 10), (8, 3, 3, 3))),
     ("CONV_TILES", 0, lambda: convolve((1, 3, 10, 10), (4, 3, 3, 3), dtype=np.float64)),
     ("CONV_TILES", 0, lambda: convolve((1, 3, 10, 5), (4, 3, 3, 3))),
+    ("CONV_TILES", 3, lambda: convolve((1, 3, 10, 10), (3, 1, 3, 3), groups=3)),
+    ("CONV_TILES", 0, lambda: convolve((1, 3, 4, 10), (3, 1, 3, 3), groups=3)),
     ("CONV_LINES", 3, lambda: convolve((1, 3, 8, 8), (3, 1, 3, 3), groups=3)),
     ("CONV_LINES", 0, lambda: convolve((1, 3, 8, 8), (3, 3, 3, 3))),
     ("CONV_PRODUCTS", 0, lambda: convolve((1, 3, 8, 8), (4, 3, 3, 3))),

@@ -75,7 +75,7 @@ typedef struct {
   void (*gather)(void *records, int64_t tile, int64_t rows, bool masked, int64_t n, const Place *groups, const void *y, int64_t row_step);
   void (*multiply[2][2])(ptrdiff_t n, const void *records, const char *box, const Place *places, void *sums); /* [masked][one row] */
   void (*write)(const void *sums, int64_t rows, int64_t n, const Place *groups, const Target *target);
-  int64_t (*write_tiles)(ptrdiff_t n, const void *records, const char *box, const Place *groups, int64_t n_groups, const Target *target);
+  int64_t (*write_whole)(int64_t tile, ptrdiff_t n, const void *records, const char *box, const Place *groups, int64_t n_groups, const Target *target);
   void (*add)(const void *sums, int64_t rows, int64_t n, const Place *taps, void *to, int64_t row_step);
   void (*product)(int64_t m, int64_t n, int64_t k, const void *a, int64_t a_rs, int64_t a_cs, const void *b, int64_t b_rs, int64_t b_cs,
                   bool add, void *c, int64_t c_rs, void *scratch);
@@ -99,6 +99,7 @@ typedef struct {
   int64_t cells[2], length, line, plane, image; /* in elements; a line is `step` pieces of a length */
 } Box;
 
+static int64_t places_of(int64_t tile) { return tile == 1 ? LINE_PLACES : TILE_PLACES; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t ceiling(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -273,7 +274,6 @@ static const Loops *const loops[DT_COUNT] = {[DT_F32] = &loops_f32, [DT_F64] = &
 
 /* Rows are done four at a time, the last one or two by themselves. */
 static int64_t tile_of(const Plan *p, int64_t rows) { return rows > 2 || !p->loops->multiply[0][1] ? TILE_ROWS : 1; }
-static int64_t places_of(int64_t tile) { return tile == 1 ? LINE_PLACES : TILE_PLACES; }
 
 SMALL static void *records_room(const Plan *p, int64_t n) {
   return scratch_array(n, (size_t)((TILE_ROWS + 1) * VECTOR_BYTES + p->loops->bytes));
@@ -301,8 +301,8 @@ SMALL static void multiply_strip(const Plan *p, const Block *k, int64_t tile, in
   char sums[SUM_VECTORS * VECTOR_BYTES] = {0};
   Target t = {o->to + row * p->row_step * bytes, o->bias ? o->bias + row * bytes : NULL, p->row_step, p->to_step[3], k->first == 0};
   p->loops->splat(k->records, tile, rows, k->n, k->taps, o->weights + row * p->w_row * bytes, p->w_row);
-  if (p->loops->write_tiles && k->n && rows == TILE_ROWS && t.lane_step == 1)
-    g = p->loops->write_tiles((ptrdiff_t)k->n, k->records, k->room, k->groups, groups, &t);
+  if (p->loops->write_whole && k->n && rows == tile && t.lane_step == 1)
+    g = p->loops->write_whole(tile, (ptrdiff_t)k->n, k->records, k->room, k->groups, groups, &t);
   if (g > 0) TOOK(CONV_TILES);
   if (tile == 1) TOOK(CONV_LINES);
   for (; g < groups; g += places) {
@@ -620,9 +620,8 @@ SMALL static void NAME(gather)(void *records, int64_t tile, int64_t rows, bool m
   REAL *record = records;
   for (int64_t g = 0; g < n; g++, record += size) {
     const REAL *from = (const REAL *)y + groups[g].to;
-    if (rows == TILE_ROWS && groups[g].count == LANES) {
-      UNROLLED
-      for (int i = 0; i < TILE_ROWS; i++) STORE(record + i * LANES, LOAD(from + i * row_step));
+    if (rows == tile && groups[g].count == LANES) {
+      for (int64_t i = 0; i < rows; i++) STORE(record + i * LANES, LOAD(from + i * row_step));
     } else {
       for (int64_t i = 0; i < tile * LANES; i++)
         record[i] = i / LANES < rows && i % LANES < groups[g].count ? from[i / LANES * row_step + i % LANES] : 0;
@@ -677,12 +676,25 @@ static __attribute__((noinline)) void NAME(write_tile)(ptrdiff_t n, const REAL *
   }
 }
 
-/* Tiles as long as they are whole; how many groups that were. */
-static int64_t NAME(write_tiles)(ptrdiff_t n, const void *records, const char *box, const Place *groups, int64_t n_groups, const Target *t) {
-  int64_t g = 0;
-  for (; g + 2 <= n_groups && groups[g].count == LANES && groups[g + 1].count == LANES; g += 2)
-    NAME(write_tile)(n, records, box, groups + g, t);
-  return g;
+/* The same of one row. */
+static __attribute__((noinline)) void NAME(write_line)(ptrdiff_t n, const REAL *records, const char *box, const Place *groups, const Target *t) {
+  VEC sum[LINE_PLACES] = {{0}};
+  NAME(add_records)(1, LINE_PLACES, 0, n, records, box, groups, sum);
+  const REAL bias = t->bias ? *(const REAL *)(const void *)t->bias : 0;
+  UNROLLED
+  for (int v = 0; v < LINE_PLACES; v++) NAME(write_vector)((REAL *)(void *)t->to + groups[v].to, sum[v], t->first, bias);
+}
+
+/* Tiles or lines as long as they are whole; how many groups that were. */
+static int64_t NAME(write_whole)(int64_t tile, ptrdiff_t n, const void *records, const char *box, const Place *groups, int64_t n_groups,
+                                 const Target *t) {
+  int64_t g = 0, places = places_of(tile), whole = 0;
+  for (;; g += places) {
+    while (whole < n_groups && whole < g + places && groups[whole].count == LANES) whole++;
+    if (whole < g + places) return g;
+    if (tile == 1) NAME(write_line)(n, records, box, groups + g, t);
+    else NAME(write_tile)(n, records, box, groups + g, t);
+  }
 }
 #endif
 
@@ -767,7 +779,7 @@ static const Loops NAME(loops) = {
 #else
     .product = NAME(product), .fill = NAME(fill), .patches = NAME(patches),
 #ifdef LINES
-    .write_tiles = NAME(write_tiles), .multiply = {{NAME(tile), NAME(line)}, {NAME(masked_tile), NAME(masked_line)}},
+    .write_whole = NAME(write_whole), .multiply = {{NAME(tile), NAME(line)}, {NAME(masked_tile), NAME(masked_line)}},
 #else
     .multiply = {{NAME(tile)}, {NAME(masked_tile)}},
 #endif
