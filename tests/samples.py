@@ -637,7 +637,7 @@ rows("tensordot", call(S, MATRIX, 1), call(BATCH, x(4, 3), ([1, 2], [1, 0])))
 rows("chain_matmul", call(S, MATRIX, x(4, 2)))
 rows("linalg.multi_dot", call([S, MATRIX, x(4, 2)]))
 rows("matrix_power linalg.matrix_power", call(SQUARE, 2), call(SQUARE, 0), call(SQUARE, 3))
-rows("cdist", call(S, x(4, 3)), call(S, x(4, 3), 1.0))
+rows("cdist", call(S, x(4, 3)), call(S, x(4, 3), 1.0), call(CUBE, x(2, 4), 3.0))
 rows("cross linalg.cross", call(S, S, dim=1), call(x(3, 2), x(3, 2), dim=0))
 rows("det linalg.det logdet slogdet linalg.slogdet", call(x(3, 3, kind="definite")))
 rows("inverse linalg.inv", call(x(3, 3, kind="definite")), call(x(2, 2, 2, kind="definite")))
@@ -723,7 +723,11 @@ rows("nn.functional.gaussian_nll_loss", call(S, S, x(2, 3, kind="positive")))
 rows("nn.functional.triplet_margin_loss", call(S, S, S))
 rows("cosine_similarity", call(S, S), call(S, x(3), 0))
 rows("pairwise_distance", call(S, S), call(S, S, 1.0))
-rows("nn.functional.multi_margin_loss", call(S, LABELS))
+rows(
+    "nn.functional.multi_margin_loss",
+    call(S, LABELS),
+    call(S, LABELS, 2, 0.5, constant(3, kind="positive"), reduction="none"),
+)
 rows("nn.functional.multilabel_margin_loss", call(S, index(3, 2, 3)))
 rows("nn.functional.multilabel_soft_margin_loss", call(S, x(2, 3, kind="probability")))
 rows(

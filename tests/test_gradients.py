@@ -50,10 +50,6 @@ NOT_BY_DIFFERENCES = {
 }
 
 
-NO_SECOND_DERIVATIVE = {"cdist", "pdist", "multi_margin_loss", "multilabel_margin_loss"}
-"""Ops whose gradient has no derivative in PyTorch either; asking for it raises."""
-
-
 def inputs(sample: Call) -> list[Array]:
     """The sample's arrays; salts as in `sampling.build`."""
     return [numbers(what, "float64", salt) for salt, what in enumerate(sample.tensors(), 1)]
@@ -130,7 +126,7 @@ def test_gradient(entry: Entry, sample: Call) -> None:
     assert_slopes(sample, value, arrays, got, 1e-6)
 
 
-@swept(lambda entry: differentiable(entry) and entry.name not in NO_SECOND_DERIVATIVE)
+@swept(differentiable)
 @leaves_nothing
 def test_second_order_gradient(entry: Entry, sample: Call) -> None:
     arrays = inputs(sample)
@@ -146,13 +142,6 @@ def test_second_order_gradient(entry: Entry, sample: Call) -> None:
         return float(contracted(gradients(entry, sample, arrays)[0], 2).item())
 
     assert_slopes(sample, value, arrays, got, 1e-5)
-
-
-@swept(lambda entry: entry.name in NO_SECOND_DERIVATIVE)
-def test_missing_second_derivative_raises(entry: Entry, sample: Call) -> None:
-    first, wanted = gradients(entry, sample, inputs(sample))
-    with pytest.raises(RuntimeError, match="is not implemented"):
-        pygrad.autograd.grad(contracted(first, 2), wanted, materialize_grads=True)
 
 
 @swept(lambda entry: differentiable(entry) and not entry.mutates)

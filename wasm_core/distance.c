@@ -1,10 +1,11 @@
 /* Distances between rows (cdist, pdist) and between vectors side by side (pairwise_distance, cosine_similarity).
  *
- * cdist and pdist are one loop forward and one back, for every p. Their gradient is not differentiable again,
- * as in PyTorch. Terms are added up in double, in the order of the columns. */
+ * cdist and pdist are one loop forward and one back, for every p; terms are added up in double, in the order of the
+ * columns. A gradient that is to be differentiated in turn, which PyTorch does not do, is composed of other ops. */
 #include <math.h>
 #include <string.h>
 
+#include "create.h"
 #include "elementwise.h"
 #include "memory.h"
 #include "op.h"
@@ -119,22 +120,33 @@ static Tensor *cdist_gradient(Tensor *g, Tensor *a, Tensor *b, Tensor *y, double
   return out;
 }
 
-GRAD(CdistBackwardBackward0, "") { fail(ERR_NOT_IMPLEMENTED, "the derivative for '_cdist_backward' is not implemented."); }
-GRAD(PdistBackwardBackward0, "") { fail(ERR_NOT_IMPLEMENTED, "the derivative for '_pdist_backward' is not implemented."); }
+/* Whether a gradient made of these has a gradient or a tangent in turn. */
+static bool differentiated(const Tensor *g, const Tensor *a, const Tensor *b) {
+  return tensor_tracked(g) || tensor_tracked(a) || tensor_tracked(b);
+}
+
+/* The gradient by the differences d, of which y are the lengths along the last dimension. */
+static Tensor *composed_pull(Tensor *g, Tensor *d, Tensor *y, double p) {
+  Tensor *pull = norm_gradient(t_unsqueeze(g, -1), d, t_unsqueeze(y, -1), p, ONE_DIM(-1));
+  return pull ? pull : t_zeros_like(d);
+}
 
 /* y_ij = |a_i - b_j|_p:  a_i' = sum_j g_ij |a_i - b_j|^(p-1) sign(a_i - b_j) / y_ij^(p-1), and for b likewise. */
 GRAD(CdistBackward0, "x1 x2 result | p:f") {
   Tensor *a = saved(n, 0), *b = saved(n, 1), *y = saved(n, 2);
   double p = n->numbers[0].f;
-  bool was = grad_mode;
-  for (int k = 0; k < 2 && !failed() && a && b && y; k++) {
-    if (!needs(n, k)) continue;
-    Node *second = node_new(&CdistBackwardBackward0, 0, 0, g[0], a, b, NULL);
-    grad_mode = false;
-    gi[k] = k == 0 ? cdist_gradient(g[0], a, b, y, p) : cdist_gradient(t_t(g[0]), b, a, t_t(y), p);
-    grad_mode = was;
-    gi[k] = set_history(gi[k], second);
+  if (blocked(a, b) || !y) return;
+  if (differentiated(g[0], a, b)) {
+    Tensor *pull = composed_pull(g[0], t_sub(t_unsqueeze(a, -2), t_unsqueeze(b, -3)), y, p);
+    if (needs(n, 0)) gi[0] = t_sum(pull, ONE_DIM(-2), false, DT_NONE);
+    if (needs(n, 1)) gi[1] = t_neg(t_sum(pull, ONE_DIM(-3), false, DT_NONE));
+    return;
   }
+  bool was = grad_mode;
+  grad_mode = false;
+  if (needs(n, 0)) gi[0] = cdist_gradient(g[0], a, b, y, p);
+  if (needs(n, 1)) gi[1] = cdist_gradient(t_t(g[0]), b, a, t_t(y), p);
+  grad_mode = was;
 }
 
 static bool check_cdist(const Tensor *a, const Tensor *b, double p) {
@@ -198,16 +210,26 @@ static Tensor *pdist_gradient(Tensor *g, Tensor *x, Tensor *y, double p) {
   return out;
 }
 
+static Tensor *pdist_composed(Tensor *g, Tensor *x, Tensor *y, double p) {
+  Tensor *pairs = t_triangle_indices(x->sizes[0], x->sizes[0], 1, DT_I64, false);
+  Tensor *first = t_select(pairs, 0, 0), *second = t_select(pairs, 0, 1);
+  Tensor *pull = composed_pull(g, t_sub(t_index_select(x, 0, first), t_index_select(x, 0, second)), y, p);
+  return t_index_add(t_index_add(t_zeros_like(x), 0, first, pull, 1), 0, second, pull, -1);
+}
+
 /* As of cdist, for the pairs of rows of one matrix. */
 GRAD(PdistBackward0, "self result | p:f") {
   Tensor *x = saved(n, 0), *y = saved(n, 1);
   if (blocked(x, y)) return;
-  Node *second = node_new(&PdistBackwardBackward0, 0, 0, g[0], x, NULL);
+  double p = n->numbers[0].f;
+  if (differentiated(g[0], x, x)) {
+    gi[0] = pdist_composed(g[0], x, y, p);
+    return;
+  }
   bool was = grad_mode;
   grad_mode = false;
-  gi[0] = pdist_gradient(g[0], x, y, n->numbers[0].f);
+  gi[0] = pdist_gradient(g[0], x, y, p);
   grad_mode = was;
-  gi[0] = set_history(gi[0], second);
 }
 
 Tensor *t_pdist(Tensor *x, double p) {

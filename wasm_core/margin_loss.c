@@ -1,5 +1,5 @@
 /* Losses composed of other ops, as PyTorch composes them, and the two margin losses over classes, which are
- * kernels with a gradient of first order. */
+ * kernels with a kernel for a gradient. */
 #include <math.h>
 #include <string.h>
 
@@ -198,26 +198,58 @@ static void margins_run(const Margins *m, DType d, const char *x, char *value, c
                    scale, listed);
 }
 
-/* PyTorch has no derivative of these gradients. */
-GRAD(MultiMarginLossBackwardBackward0, "") { fail(ERR_RUNTIME, "derivative for aten::multi_margin_loss_backward is not implemented"); }
-GRAD(MultilabelMarginLossBackwardBackward0, "") { fail(ERR_RUNTIME, "derivative for aten::multilabel_margin_loss_backward is not implemented"); }
+/* The pairs that count: `index` is (rows, n) of targets, 0 where there are fewer, and `factor` (rows, n, classes) is
+ * the target's weight where x[j] counts against it, else 0. */
+static bool margin_pairs(const Margins *m, DType d, int64_t n, Tensor **index, Tensor **factor, unsigned char *listed) {
+  *index = tensor_zeros(2, (const int64_t[]){m->rows, n}, DT_I64);
+  *factor = tensor_zeros(3, (const int64_t[]){m->rows, n, m->classes}, d);
+  if (failed()) return false;
+  int64_t *at = (int64_t *)(void *)tensor_data(*index);
+  char *to = tensor_data(*factor);
+  for (int64_t r = 0; r < m->rows; r++) {
+    const int64_t *t = m->target + r * n;
+    memset(listed, 0, (size_t)m->classes);
+    for (int64_t i = 0; i < n && t[i] >= 0; i++) listed[t[i]] = 1;
+    for (int64_t i = 0; i < n && t[i] >= 0; i++) {
+      at[r * n + i] = t[i];
+      double weight = m->weight ? element_load_f(m->weight + t[i] * dtype_bytes(d), d) : 1;
+      for (int64_t j = 0; j < m->classes; j++)
+        if (!listed[j]) element_store_f(to + ((r * n + i) * m->classes + j) * dtype_bytes(d), d, weight);
+    }
+  }
+  return true;
+}
+
+/* The gradient by x, composed of other ops: for one that is differentiated in turn, as PyTorch's is not. */
+static Tensor *margins_composed(const Margins *m, Tensor *x, Tensor *index, Tensor *factor, Tensor *g, double scale) {
+  Tensor *rows = t_reshape(x, 2, (const int64_t[]){m->rows, m->classes});
+  Tensor *z = t_sub(t_add_f(t_unsqueeze(rows, 1), m->margin), t_unsqueeze(t_gather(rows, 1, index), 2));
+  Tensor *slope = t_mul(factor, m->p == 1 ? t_gt(z, number(0)) : t_mul(hinge(z), number(2)));
+  if (g->ndim) g = t_reshape(g, 3, (const int64_t[]){g->numel, 1, 1});
+  slope = t_mul(slope, t_mul(g, number(scale / (double)m->classes)));
+  Tensor *gx = t_scatter_add(t_sum(slope, ONE_DIM(1), false, DT_NONE), 1, index, t_neg(t_sum(slope, ONE_DIM(2), false, DT_NONE)));
+  return t_reshape(gx, x->ndim, x->sizes);
+}
 
 static Tensor *margins_gradient(Node *n, Tensor *g) {
   Margins m = {.multi = n->numbers[1].i, .p = n->numbers[2].f, .margin = n->numbers[3].f};
-  Tensor *x = saved(n, 0), *target = saved(n, 1), *weight = m.multi ? saved(n, 2) : NULL;
+  Tensor *x = saved(n, 0), *rows = x, *target = saved(n, 1), *weight = m.multi ? saved(n, 2) : NULL;
   if (blocked(x, target) || !g) return NULL;
-  Node *back = node_new(m.multi ? &MultiMarginLossBackwardBackward0 : &MultilabelMarginLossBackwardBackward0, 0, 0, g, x, NULL);
   unsigned char *listed;
-  bool was = grad_mode;
+  bool was = grad_mode, composed = tensor_tracked(g) || tensor_tracked(x);
   grad_mode = false;
-  Tensor *gx = NULL;
-  g = t_contiguous(g);
-  if (margins_of(&m, &x, &target, &weight, &listed)) gx = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
-  grad_mode = was;
+  Tensor *gx = NULL, *index = NULL, *factor = NULL;
+  bool ready = margins_of(&m, &rows, &target, &weight, &listed);
   double scale = n->numbers[0].i == REDUCE_MEAN ? 1 / (double)m.rows : 1;
-  if (gx && g)
-    margins_run(&m, (DType)x->dtype, tensor_data(x), NULL, tensor_data(gx), tensor_data(g), n->numbers[0].i == REDUCE_NONE ? 1 : 0, scale, listed);
-  return set_history(gx, back);
+  if (ready && composed) ready = margin_pairs(&m, (DType)x->dtype, m.multi ? 1 : m.classes, &index, &factor, listed);
+  else if (ready) {
+    g = t_contiguous(g);
+    gx = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
+    if (gx && g)
+      margins_run(&m, (DType)x->dtype, tensor_data(rows), NULL, tensor_data(gx), tensor_data(g), n->numbers[0].i == REDUCE_NONE ? 1 : 0, scale, listed);
+  }
+  grad_mode = was;
+  return ready && composed ? margins_composed(&m, x, index, factor, g, scale) : gx;
 }
 GRAD(MultiMarginLossBackward0, "self target weight | reduction:i -:i p:x margin:x") { gi[0] = margins_gradient(n, g[0]); }
 GRAD(MultilabelMarginLossBackward0, "self target is_target | reduction:i") { gi[0] = margins_gradient(n, g[0]); }

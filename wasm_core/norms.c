@@ -44,7 +44,7 @@ static Tensor *raised(Tensor *x, double p) { return t_pow(x, tensor_wrapped_f(p)
 
 /* y = |x|_p, all operands with the reduced dims at size 1: dx = g sgn(x) (|x| / y)^(p-1), 0 where y is. For
  * p infinite, g is shared evenly by the elements of that magnitude. */
-static Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
+Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
   Tensor *zero = tensor_wrapped_f(0);
   if (p == 0) return NULL;
   if (p == 1) return t_mul(t_sgn(x), g);

@@ -150,6 +150,7 @@ Tensor *t_argmin(Tensor *x, const int64_t *dim, bool keepdim);
 typedef enum { SPREAD_VAR, SPREAD_STD, SPREAD_VAR_MEAN, SPREAD_STD_MEAN } SpreadKind;
 void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool keepdim, Tensor *out[2]); /* and the mean */
 Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype);
+Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims); /* NULL: zeros */
 Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dtype); /* "fro" */
 Tensor *t_dist(Tensor *a, Tensor *b, double p);
 Tensor *t_normalize(Tensor *x, double p, Ints dims, double eps);
