@@ -11,6 +11,7 @@ from pygrad.random import Generator
 Number: TypeAlias = builtins.int | builtins.float | builtins.bool
 
 COMPOSED: tuple[Any, ...]
+from pygrad.nn._attention import multi_head_attention_forward as multi_head_attention_forward
 from pygrad.nn._ctc import ctc_loss as ctc_loss
 from pygrad.nn._functional import gumbel_softmax as gumbel_softmax
 from pygrad.nn._functional import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss

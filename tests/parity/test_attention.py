@@ -103,3 +103,60 @@ def test_mixed_masks_warn() -> None:
         return [str(each.message) for each in itertools.islice(caught, 1)]
 
     both(run)
+
+
+FORWARDS: dict[str, Any] = {
+    "plain": lambda t: {},
+    "no_weights": lambda t: {"need_weights": False},
+    "not_averaged": lambda t: {"average_attn_weights": False},
+    "separate": lambda t: {
+        "use_separate_proj_weight": True,
+        **{f"{name}_proj_weight": numbers(t, 8, 8) for name in "qkv"},
+    },
+    "added": lambda t: {"bias_k": numbers(t, 1, 1, 8), "bias_v": numbers(t, 1, 1, 8)},
+    "static": lambda t: {"static_k": numbers(t, 4, 5, 4), "static_v": numbers(t, 4, 5, 4)},
+    "zeros": lambda t: {"add_zero_attn": True, "static_k": numbers(t, 4, 4, 4)},
+    "static_heads": lambda t: {"static_k": numbers(t, 3, 5, 4)},
+    "static_width": lambda t: {"static_v": numbers(t, 4, 5, 3)},
+    "static_and_added": lambda t: {
+        "bias_k": numbers(t, 1, 1, 8),
+        "bias_v": numbers(t, 1, 1, 8),
+        "static_k": numbers(t, 4, 5, 4),
+    },
+    "half_added": lambda t: {"bias_k": numbers(t, 1, 1, 8)},
+    "other_half_added": lambda t: {"bias_v": numbers(t, 1, 1, 8)},
+    "no_weight": lambda t: {"in_proj_weight": None},
+    "no_part": lambda t: {"use_separate_proj_weight": True, "q_proj_weight": numbers(t, 8, 8)},
+    "part": lambda t: {
+        "use_separate_proj_weight": True,
+        **{f"{name}_proj_weight": numbers(t, 8, 6) for name in "qkv"},
+    },
+    "heads": lambda t: {"num_heads": 3},
+    "width": lambda t: {"embed_dim_to_check": 4},
+    "value": lambda t: {"value": numbers(t, 3, 2, 8)},
+}
+
+
+@pytest.mark.parametrize("name", FORWARDS)
+def test_forward_of_given_weights(name: str) -> None:
+    def run(t: Any) -> Any:
+        options = {
+            **{each: numbers(t, 4, 2, 8) for each in ("query", "key", "value")},
+            "embed_dim_to_check": 8,
+            "num_heads": 2,
+            "in_proj_weight": numbers(t, 24, 8),
+            "in_proj_bias": numbers(t, 24),
+            "bias_k": None,
+            "bias_v": None,
+            "add_zero_attn": False,
+            "dropout_p": 0.0,
+            "out_proj_weight": numbers(t, 8, 8),
+            "out_proj_bias": None,
+            **FORWARDS[name](t),
+        }
+        output, weights = t.nn.functional.multi_head_attention_forward(**options)
+        (output**2).sum().backward()
+        given = [each for each in options.values() if isinstance(each, t.Tensor)]
+        return output, weights, [each.grad for each in given]
+
+    both(run, rtol=1e-6, atol=1e-9)
