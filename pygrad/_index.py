@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from . import _call
@@ -77,10 +78,33 @@ def _long() -> Any:
     return int64
 
 
-def encode_index(index: Any) -> Index:
-    """The engine's form of any index that PyTorch takes; keeps the tensors in it alive."""
+def _stands_for_tuple(index: list[Any]) -> bool:
+    """Whether PyTorch takes a list for the tuple of what is in it: short, and not of numbers."""
+    return len(index) < 32 and any(
+        item is None
+        or item is Ellipsis
+        or isinstance(item, (list, tuple, range, slice, str, _call._tensor_type))
+        or getattr(item, "ndim", 0)
+        for item in index
+    )
+
+
+def encode_index(index: Any, level: int = 3) -> Index:
+    """The engine's form of any index that PyTorch takes; keeps the tensors in it alive.
+
+    The index of a user's line is `level` calls up, for a warning.
+    """
     words: list[int] = []
     keep: list[Any] = []
+    if type(index) is list and _stands_for_tuple(index):
+        warnings.warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be "
+            "changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will "
+            "be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an "
+            "error or a different result",
+            stacklevel=level,
+        )
+        index = tuple(index)
     if type(index) is tuple:
         for item in index:
             _add(item, words, keep)

@@ -857,7 +857,7 @@ _GETITEM = _ROW["_getitem"]
 _SETITEM = _ROW["_setitem"]
 _get_items = subscript(_GETITEM)
 Tensor.__getitem__ = indexed(  # type: ignore[method-assign]
-    _GETITEM, lambda self, index: _get_items(self, encode_index(index))
+    _GETITEM, lambda self, index: _get_items(self, encode_index(index, 4))
 )
 Tensor.__getitem__.__name__ = "__getitem__"
 Tensor.__getitem__.__qualname__ = "Tensor.__getitem__"

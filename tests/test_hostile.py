@@ -115,6 +115,42 @@ def test_counts_beyond_all_memory_are_errors_after_which_all_works() -> None:
     assert (x + 1).tolist() == [[1.0]]
 
 
+@pytest.mark.parametrize("size", [2**k for k in (20, 28, 29, 30, 31, 32, 40, 62)])
+def test_windows_beyond_all_memory_are_errors_after_which_all_works(size: int) -> None:
+    f = pygrad.nn.functional
+    image, kernel = pygrad.ones(1, 2, 6, 6, requires_grad=True), pygrad.ones(2, 2, 3, 3)
+    for call in (f.conv2d, f.conv_transpose2d):
+        for options in (
+            {"stride": size},
+            {"dilation": size},
+            {"padding": size},
+            {"padding": size, "stride": 2 * size},
+            {"padding": size, "dilation": size},
+            {"padding": size, "dilation": size, "stride": size},
+        ):
+            if size > 2**20 or list(options) == ["stride"]:
+                with no_breakdown():
+                    result = call(image, kernel, **options)
+                    if result.numel() < 1000:
+                        result.sum().backward()
+    for columns in (pygrad.ones(1, 8, 9), pygrad.ones(1, 0, 9)):
+        for window in (size, (size, 2), (2, size)):
+            with pytest.raises(PROPER_ERRORS):
+                f.fold(columns, (4, 4), window)
+    with pytest.raises(PROPER_ERRORS):
+        f.unfold(image, size, padding=size // 2)
+    assert pygrad.ones(3).sum().item() == 3
+
+
+@pytest.mark.parametrize("stride", [7, 2**20, 2**31 - 1])
+def test_stride_beyond_the_image_costs_nothing(stride: int) -> None:
+    image = pygrad.arange(36.0).view(1, 1, 6, 6).requires_grad_()
+    result = pygrad.nn.functional.conv2d(image, pygrad.ones(1, 1, 3, 3), stride=stride)
+    result.sum().backward()
+    assert result.tolist() == [[[[63.0]]]]
+    assert image.grad.sum().item() == 9
+
+
 def test_pieces_and_lists_may_be_many() -> None:
     n = 70_000
     x = pygrad.zeros(n, requires_grad=True)

@@ -133,17 +133,25 @@ static bool check_ranges(const Conv *c) {
     if (c->padding[i] < 0) fail(ERR_RUNTIME, "negative padding is not supported");
     if (c->stride[i] <= 0) fail(ERR_RUNTIME, "non-positive stride is not supported");
     if (c->dilation[i] <= 0) fail(ERR_RUNTIME, "non-positive dilation is not supported");
+    if ((c->padding[i] | c->stride[i] | c->dilation[i]) > INT32_MAX)
+      fail(ERR_RUNTIME, "stride, padding and dilation must be less than 2147483648");
   }
   if (c->groups <= 0) fail(ERR_RUNTIME, "non-positive groups is not supported");
   return !failed();
 }
 
-static bool check_types(Tensor *x, Tensor *w, Tensor *bias) {
-  if (x->dtype != w->dtype)
+static bool check_bias_type(const Tensor *x, const Tensor *bias) {
+  if (bias && bias->dtype != x->dtype)
+    fail(ERR_RUNTIME, "Input type (%s) and bias type (%s) should be the same", dtype_c_name((DType)x->dtype), dtype_c_name((DType)bias->dtype));
+  return !failed();
+}
+
+static bool check_types(Tensor *x, Tensor *w) {
+  if (x->dtype == DT_F32 && w->dtype != DT_F32)
     fail(ERR_RUNTIME, "Input type (torch.%sTensor) and weight type (torch.%sTensor) should be the same or input should be a MKLDNN tensor "
                       "and weight is a dense tensor", legacy(x), legacy(w));
-  else if (bias && bias->dtype != x->dtype)
-    fail(ERR_RUNTIME, "Input type (%s) and bias type (%s) should be the same", dtype_c_name((DType)x->dtype), dtype_c_name((DType)bias->dtype));
+  else if (x->dtype != w->dtype)
+    fail(ERR_RUNTIME, "expected scalar type %s but found %s", legacy(x), legacy(w));
   else if (x->dtype == DT_BOOL)
     no_kernel("slow_conv2d_cpu", tensor_dtype(x));
   return !failed();
@@ -198,6 +206,13 @@ static const char *times_text(int64_t nd, const int64_t v[3]) {
   return text;
 }
 
+/* Whether the bytes of any box, whose cells are among those of the padded `in`, can be counted. */
+static bool countable(const Conv *c) {
+  int64_t sizes[5] = {c->in_channels + c->out_channels + 1, 64};
+  for (int i = 0; i < 3; i++) sizes[2 + i] = c->in[i] + 2 * c->padding[i];
+  return !failed() && sizes_numel(5, sizes) >= 0;
+}
+
 static bool fit_forward(Conv *c) {
   int64_t padded[3];
   bool small = false;
@@ -213,7 +228,7 @@ static bool fit_forward(Conv *c) {
     fail(ERR_RUNTIME, "Calculated padded input size per channel: (%s). Kernel size: (%s). Kernel size can't be greater than actual "
                       "input size", times_text(c->nd, padded), times_text(c->nd, span));
   }
-  return !failed();
+  return countable(c);
 }
 
 /* Input without a batch gets one for the while. */
@@ -255,7 +270,7 @@ Tensor *t_conv(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints
   if (!x || !conv_make(&c, w, nd, stride, padding, dilation, groups) || !check_forward(&c, x, w, bias)) return NULL;
   c.samples = x->sizes[0], c.in_channels = x->sizes[1], c.out_channels = w->sizes[0];
   for (int i = 0; i < 3; i++) c.in[i] = i < 3 - nd ? 1 : x->sizes[2 + i - (3 - nd)];
-  if (!fit_forward(&c) || !check_types(x, w, bias)) return NULL;
+  if (!fit_forward(&c) || !check_bias_type(x, bias) || !check_types(x, w)) return NULL;
   if (c.dilation[0] * c.dilation[1] * c.dilation[2] > 1 && !check_whole(x, "slow_conv_dilated<>")) return NULL;
   return unbatched(convolve_any(&c, x, w, bias), x == input);
 }
@@ -308,7 +323,7 @@ Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints st
   int64_t *extra = c.output_padding;
   Tensor *x = batched(input, nd, "conv_transpose");
   if (!x || !conv_make(&c, w, nd, stride, padding, dilation, groups) || !spread(output_padding, nd, 0, "output_padding", extra) ||
-      !check_transposed(&c, x, w, bias, extra) || !check_types(x, w, bias) ||
+      !check_transposed(&c, x, w, bias, extra) || !check_types(x, w) || !check_bias_type(x, bias) ||
       !check_whole(x, nd == 3 ? "slow_conv_transpose3d_out_cpu" : "slow_conv_transpose2d_out_cpu"))
     return NULL;
   bool small = false;
@@ -322,7 +337,7 @@ Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints st
   if (small)
     return fail(ERR_RUNTIME, "Given input size per channel: (%s). Calculated output size per channel: (%s). Output size is too small",
                 times_text(nd, c.out), times_text(nd, c.in));
-  return unbatched(convolve_any(&c, x, w, bias), x == input);
+  return !countable(&c) ? NULL : unbatched(convolve_any(&c, x, w, bias), x == input);
 }
 
 /* ------------------------------------------------------------ unfold, fold */
@@ -398,11 +413,18 @@ static Tensor *windowed(Tensor *op(const Conv *c, Tensor *x), const Conv *c, Ten
   return x->dtype == DT_BOOL ? t_to(op(c, t_to(x, DT_F32)), DT_BOOL) : op(c, x);
 }
 
+/* Whether one of the last n dimensions has no elements. */
+static bool empty_below_batch(const Tensor *x, int n) {
+  bool empty = false;
+  for (int i = x->ndim - n; i < x->ndim; i++) empty = empty || x->sizes[i] == 0;
+  return empty;
+}
+
 Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, Ints stride) {
   if (failed() || !x) return NULL;
   Conv c;
   if (!window_make(&c, kernel, dilation, padding, stride) || tensor_size(x, 1) < 0 || tensor_size(x, 2) < 0) return NULL;
-  if (x->ndim != 3 && x->ndim != 4)
+  if ((x->ndim != 3 && x->ndim != 4) || empty_below_batch(x, 3))
     return fail(ERR_RUNTIME, "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but "
                              "got: %s", shape_text(x));
   const int64_t *sizes = x->sizes + (x->ndim - 3);
@@ -414,6 +436,7 @@ Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, In
                              "%lld), calculated shape of the array of sliding blocks as (%lld, %lld), but its components must be at least one.",
                 (long long)c.in[1], (long long)c.in[2], (long long)c.kernel[1], (long long)c.kernel[2], (long long)c.dilation[1],
                 (long long)c.dilation[2], (long long)c.padding[1], (long long)c.padding[2], (long long)c.out[1], (long long)c.out[2]);
+  if (sizes_numel(5, (int64_t[]){c.in_channels, c.kernel[1], c.kernel[2], c.out[1], c.out[2]}) < 0) return NULL;
   return check_window_dtype(x, "im2col_out_cpu") ? windowed(unfold_op, &c, x) : NULL;
 }
 
@@ -421,11 +444,11 @@ Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, 
   if (failed() || !x) return NULL;
   Conv c;
   if (!window_make(&c, kernel, dilation, padding, stride) || !pair(output_size, "output_size", c.in, 1)) return NULL;
-  if (x->ndim != 2 && x->ndim != 3)
+  if ((x->ndim != 2 && x->ndim != 3) || empty_below_batch(x, 2))
     return fail(ERR_RUNTIME, "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, "
                              "but got: %s", shape_text(x));
   int64_t spots = volume(c.kernel), rows = x->sizes[x->ndim - 2], count = x->sizes[x->ndim - 1];
-  if (rows % spots)
+  if (c.kernel[1] > rows || c.kernel[2] > rows || rows % spots) /* spots may have overflowed if a side is longer */
     return fail(ERR_RUNTIME, "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)=%lld "
                              "and kernel_size=(%lld, %lld).", (long long)rows, (long long)c.kernel[1], (long long)c.kernel[2]);
   c.unbatched = x->ndim == 2;

@@ -432,7 +432,7 @@ SMALL static Plan plan_forward(const Conv *c, DType d) {
   p.count[0] = c->samples;
   p.to_step[0] = c->out_channels * volume(c->out), p.to_step[1] = c->out[1] * c->out[2], p.to_step[2] = c->out[2], p.to_step[3] = 1;
   for (int i = 0; i < 3; i++) {
-    p.size[i] = c->in[i], p.step[i] = c->stride[i], p.low[i] = c->padding[i], p.count[1 + i] = c->out[i];
+    p.size[i] = c->in[i], p.step[i] = c->out[i] == 1 ? 1 : c->stride[i], p.low[i] = c->padding[i], p.count[1 + i] = c->out[i];
     p.span[i] = (c->kernel[i] - 1) * c->dilation[i] + 1;
   }
   p.spot = scratch_array(p.spots, sizeof *p.spot);

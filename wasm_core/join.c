@@ -452,9 +452,9 @@ Tensor *t_repeat_interleave(Tensor *x, Tensor *repeats, const int64_t *dim_, int
   if (repeats->numel == 1) repeats = t_expand(t_reshape(repeats, 1, (int64_t[]){1}), 1, &size);
   else if (repeats->sizes[0] != size)
     return fail(ERR_RUNTIME,
-                "repeats must have the same size as input along dim, but got repeats.size(0) = %lld and input.size(0) = "
+                "repeats must have the same size as input along dim, but got repeats.size(0) = %lld and input.size(%lld) = "
                 "%lld",
-                (long long)repeats->sizes[0], (long long)size);
+                (long long)repeats->sizes[0], (long long)(dim_ ? *dim_ : 0), (long long)size);
   return t_index_select(x, dim, t_repeat_indices(repeats, output_size));
 }
 

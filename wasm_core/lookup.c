@@ -135,7 +135,7 @@ static bool check_unravel(const Tensor *indices, Ints shape) {
 /* out[i * step] = the index in a dimension of `size`, of whose entries each spans `below` elements. */
 static bool unravel(const Tensor *numbers, int64_t below, int64_t size, int64_t *out, int64_t step) {
   const int64_t *in = (const int64_t *)(const void *)tensor_data(numbers);
-  if (numbers->numel && (!below || !size)) return REFUSE(ERR_ZERO_DIVISION, "ZeroDivisionError");
+  if (numbers->numel && (!below || !size)) return REFUSE(ERR_RUNTIME, "ZeroDivisionError");
   for (int64_t i = 0; i < numbers->numel; i++) {
     int64_t q = in[i] / below - (in[i] % below < 0), r = q % size;
     out[i * step] = r < 0 ? r + size : r;

@@ -163,7 +163,8 @@ static void *data_or_null(Tensor *t) { return t ? tensor_data(t) : NULL; }
 
 static bool check_parameter(Tensor *x, Tensor *p) {
   if (p && p->dtype != x->dtype)
-    fail(ERR_RUNTIME, "mixed dtype (CPU): expect parameter to have scalar type of %s", legacy(x));
+    fail(ERR_RUNTIME, "mixed dtype (CPU): %s", p->dtype == DT_F32 ? "all inputs must share same datatype."
+                                                                  : "expect parameter to have scalar type of Float");
   return !failed();
 }
 

@@ -54,3 +54,33 @@ def test_whole_message_of_overloads(call: str) -> None:
         tried(lambda t=t: eval(call, {"torch": t, "x": t.ones(2, 3)})) for t in (pygrad, torch)
     ]
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "nn.Conv2d(3, 8, 3)(image.double())",
+        "nn.Conv2d(3, 8, 3)(image.long())",
+        "nn.Conv2d(3, 8, 3, bias=False)(image.double())",
+        "nn.Conv2d(3, 8, 3).double()(image)",
+        "nn.Conv2d(3, 8, 3, bias=False).double()(image)",
+        "nn.Conv1d(3, 8, 3)(image[:, :, 0].double())",
+        "nn.ConvTranspose2d(3, 8, 3)(image.double())",
+        "nn.BatchNorm2d(3)(image.double())",
+        "nn.BatchNorm2d(3).double()(image)",
+        "nn.LayerNorm(16)(image.double())",
+        "nn.LayerNorm(16).double()(image)",
+        "nn.GroupNorm(1, 3)(image.double())",
+        "nn.functional.unfold(image[:, :0], 2)",
+        "nn.functional.fold(image[0, :, :0], (4, 4), 2)",
+        "image.repeat_interleave(torch.tensor([1, 2]), dim=-1)",
+        "torch.unravel_index(torch.tensor([1]), (2, 0))",
+    ],
+)
+def test_words_of_layers_for_other_inputs(call: str) -> None:
+    texts = [
+        tried(lambda t=t: eval(call, {"torch": t, "nn": t.nn, "image": t.ones(4, 3, 16, 16)}))
+        for t in (pygrad, torch)
+    ]
+    assert isinstance(texts[1], str)
+    assert texts[0] == texts[1]

@@ -112,6 +112,8 @@ REFUSED: dict[str, Any] = {
     "rank": lambda t: t.nn.LSTM(4, 3)(t.ones(4)),
     "rank_gru": lambda t: t.nn.GRU(4, 3)(t.ones(1, 1, 1, 4)),
     "width": lambda t: t.nn.LSTM(4, 3)(t.ones(2, 2, 5)),
+    "dtype": lambda t: t.nn.LSTM(4, 3)(t.ones(2, 2, 5).double()),
+    "dtype_gru": lambda t: t.nn.GRU(4, 3).double()(t.ones(2, 4)),
     "state_rank": lambda t: t.nn.GRU(4, 3)(t.ones(2, 2, 4), t.ones(2, 3)),
     "state_rank_unbatched": lambda t: t.nn.RNN(4, 3)(t.ones(2, 4), t.ones(1, 2, 3)),
     "states_rank": lambda t: t.nn.LSTM(4, 3)(t.ones(2, 2, 4), (t.ones(2, 3), t.ones(2, 3))),

@@ -204,6 +204,50 @@ def test_warning_of_lists_of_arrays_comes_once() -> None:
     assert mine == [theirs[:1], []]
 
 
+LISTS: list[Callable[[Any], Any]] = [
+    lambda t: [[0, 1], [1, 0]],
+    lambda t: [[0, 1]],
+    lambda t: [slice(None), 0],
+    lambda t: [None, 0],
+    lambda t: [..., 0],
+    lambda t: [t.tensor(0), 1],
+    lambda t: [t.tensor([0]), t.tensor([1])],
+    lambda t: [ARRAY.astype(int) - 1, range(2)],
+    lambda t: [0, [1]],
+    lambda t: [[]],
+    lambda t: [True, False],
+    lambda t: [1, 0],
+    lambda t: [],
+    lambda t: [[0, 1]] * 40,
+    lambda t: ([0, 1], [[0]]),
+    lambda t: range(2),
+    lambda t: ["a"],
+]
+
+
+@pytest.mark.parametrize("make", LISTS)
+def test_list_as_an_index(make: Callable[[Any], Any]) -> None:
+    def script(t: Any) -> Any:
+        x = t.arange(24).view(2, 3, 4)
+        index = make(t)
+        got = x[index]
+        x[index] = 7
+        return got, x
+
+    both(script)
+    texts = [warned(lambda t=t: tried(lambda: script(t))) for t in (pygrad, torch)]
+    assert texts[0] == texts[1]
+
+
+def test_warning_of_a_list_as_an_index_names_the_line() -> None:
+    x = pygrad.zeros(2, 2)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        x[[[0], [1]]]
+        x[[[0], [1]]] = 1
+    assert [each.filename for each in caught] == [__file__] * 2
+
+
 @pytest.mark.parametrize("requires_grad", [True, False])
 def test_shallow_copy_shares_memory(requires_grad: bool) -> None:
     def script(t: Any) -> Any:

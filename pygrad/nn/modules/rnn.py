@@ -197,14 +197,20 @@ class RNNBase(Module):
         time = 1 if self.batch_first and batched else 0
         x = input if batched else input.unsqueeze(1)
         x = x.transpose(0, 1) if time else x
-        self._check_features(x)
+        self._check_input(x)
         output, last = self._run(x, self._states(x, hx, batched))
         output = output.transpose(0, 1) if time else output
         if not batched:
             output, last = output.squeeze(1), tuple(each.squeeze(1) for each in last)
         return output, last if self.mode == "LSTM" else last[0]
 
-    def _check_features(self, x: Tensor) -> None:
+    def _check_input(self, x: Tensor) -> None:
+        kind = self.all_weights[0][0].dtype
+        if x.dtype != kind:
+            raise ValueError(
+                f"RNN input dtype ({x.dtype}) does not match weight dtype ({kind}). Convert input: "
+                f"input.to({kind}), or convert model: model.to({x.dtype})"
+            )
         if x.size(-1) != self.input_size:
             raise RuntimeError(
                 "input.size(-1) must be equal to input_size. "
@@ -215,7 +221,7 @@ class RNNBase(Module):
         x, sizes = packed.data, packed.batch_sizes.tolist()
         if x.dim() != 2:
             raise RuntimeError(f"input must have 2 dimensions, got {x.dim()}")
-        self._check_features(x)
+        self._check_input(x)
         states = self._states(x, hx, True, sizes[0])
         if hx is not None and packed.sorted_indices is not None:
             states = tuple(each.index_select(1, packed.sorted_indices) for each in states)
