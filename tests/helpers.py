@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from samples import Entry, entries, samples
-from sampling import Array, Call, Dtype
+from sampling import Array, Call
 
 import pygrad
 
@@ -156,14 +156,3 @@ def with_grad(sample: Call, arrays_: list[Array]) -> list[Any]:
     for tensor, what in zip(made, sample.tensors(), strict=True):
         tensor.requires_grad_(tensor.is_floating_point() and not what.constant)
     return made
-
-
-def choose(sample: Call, tensors: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of a sample with these tensors in place of its own, in order."""
-    rest = iter(tensors)
-    made = sample.map(lambda _: next(rest))
-
-    def named(value: Any) -> Any:
-        return getattr(pygrad, value.name) if isinstance(value, Dtype) else value
-
-    return [named(v) for v in made.args], {k: named(v) for k, v in made.kwargs.items()}

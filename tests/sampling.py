@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -169,6 +169,17 @@ def _in_dtype(made: Array, kind: str, dtype: str) -> Array:
 Make = Callable[[Array], Any]
 
 
+def filled(sample: Call, tensors: Iterable[Any], library: Any = pygrad) -> Any:
+    """The arguments and keywords of a sample with these tensors in place of its own, in order."""
+    rest = iter(tensors)
+    made = sample.map(lambda _: next(rest))
+
+    def named(value: Any) -> Any:
+        return getattr(library, value.name) if isinstance(value, Dtype) else value
+
+    return [named(v) for v in made.args], {k: named(v) for k, v in made.kwargs.items()}
+
+
 def build(
     sample: Call, dtype: str = "float64", make: Make | None = None, torch: Any = pygrad
 ) -> Any:
@@ -176,13 +187,8 @@ def build(
     default).
     """
     make = make or (lambda array: torch.from_numpy(array.copy()))
-    salts = iter(range(1, 100))
-    made = sample.map(lambda what: make(numbers(what, dtype, next(salts))))
-
-    def named(value: Any) -> Any:
-        return getattr(torch, value.name) if isinstance(value, Dtype) else value
-
-    return [named(value) for value in made.args], {k: named(v) for k, v in made.kwargs.items()}
+    arrays = (numbers(what, dtype, salt) for salt, what in enumerate(sample.tensors(), 1))
+    return filled(sample, map(make, arrays), torch)
 
 
 # ------------------------------------------------------------------ what a schema suggests

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import choose, leaves, leaves_nothing, run, swept, with_grad
+from helpers import leaves, leaves_nothing, run, swept, with_grad
 from samples import Entry
-from sampling import Array, Call
+from sampling import Array, Call, filled
 from test_gradients import STEP, contracted, differentiable, inputs, weights
 
 import pygrad
@@ -57,7 +57,7 @@ def tensors(arrays: dict[int, Array], grad: bool = False) -> dict[int, Any]:
 
 def results(entry: Entry, sample: Call, made: list[Any]) -> list[Any]:
     """The floating outputs of a call."""
-    return [t for t in leaves(run(entry, *choose(sample, made))) if t.is_floating_point()]
+    return [t for t in leaves(run(entry, *filled(sample, made))) if t.is_floating_point()]
 
 
 def value(entry: Entry, sample: Call, arrays: list[Array]) -> float:

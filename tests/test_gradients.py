@@ -11,7 +11,6 @@ import pytest
 from helpers import (
     PROPER_ERRORS,
     UNINITIALISED,
-    choose,
     leaves,
     leaves_nothing,
     run,
@@ -19,7 +18,7 @@ from helpers import (
     with_grad,
 )
 from samples import Entry
-from sampling import Array, Call, numbers
+from sampling import Array, Call, filled, numbers
 
 import pygrad
 
@@ -72,7 +71,7 @@ def contracted(tensors: list[Any], seed: int) -> Any:
 def outputs(entry: Entry, sample: Call, arrays: list[Array]) -> tuple[list[Any], list[Any]]:
     """The differentiable outputs, and the inputs that require grad."""
     made = with_grad(sample, arrays)
-    result = run(entry, *choose(sample, made))
+    result = run(entry, *filled(sample, made))
     return [t for t in leaves(result) if t.requires_grad], [t for t in made if t.requires_grad]
 
 
@@ -154,7 +153,7 @@ def test_gradient_of_expanded_input_has_its_shape(entry: Entry, sample: Call) ->
     made = with_grad(sample, small)
     try:
         result = run(
-            entry, *choose(sample, [t.expand(a.shape) for t, a in zip(made, arrays, strict=True)])
+            entry, *filled(sample, [t.expand(a.shape) for t, a in zip(made, arrays, strict=True)])
         )
     except PROPER_ERRORS:
         return

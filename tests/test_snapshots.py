@@ -15,7 +15,6 @@ import pytest
 from helpers import (
     PROPER_ERRORS,
     UNINITIALISED,
-    choose,
     leaves,
     leaves_nothing,
     run,
@@ -23,7 +22,7 @@ from helpers import (
     with_grad,
 )
 from samples import Entry
-from sampling import Call
+from sampling import Call, filled
 from test_gradients import (
     NO_DERIVATIVE,
     NOT_BY_DIFFERENCES,
@@ -116,7 +115,7 @@ def program(
         for base in bases:
             base.exported = base.detach().numpy()
     xs = [base[0] for base in bases]
-    result = run(entry, *choose(sample, xs))
+    result = run(entry, *filled(sample, xs))
     found = [t for t in leaves(result) if t.requires_grad]
     wanted = [t for t in roots if t.requires_grad]
     if not found or not wanted:
@@ -167,7 +166,7 @@ def retained(entry: Entry, sample: Call, write_: bool) -> list[Any]:
     """Two backwards through one retained graph, with a write between them."""
     roots = with_grad(sample, inputs(sample))
     xs = [t.clone() for t in roots]
-    found = [t for t in leaves(run(entry, *choose(sample, xs))) if t.requires_grad]
+    found = [t for t in leaves(run(entry, *filled(sample, xs))) if t.requires_grad]
     wanted = [t for t in roots if t.requires_grad]
     if not found or not wanted:
         return []
@@ -201,7 +200,7 @@ def saved_fields(node: Any) -> list[str]:
 def test_saved_tensor_handed_out_may_be_written_to(entry: Entry, sample: Call) -> None:
     roots = with_grad(sample, inputs(sample))
     xs = [t.clone() for t in roots]
-    found = [t for t in leaves(run(entry, *choose(sample, xs))) if t.requires_grad]
+    found = [t for t in leaves(run(entry, *filled(sample, xs))) if t.requires_grad]
     wanted = [t for t in roots if t.requires_grad]
     if not found or not wanted:
         return
@@ -228,7 +227,7 @@ def test_check_mode_raises_if_and_only_if_a_saved_tensor_was_written_to(
     roots = with_grad(sample, inputs(sample))
     with pygrad.autograd.graph.set_saved_tensor_mode("check"):
         xs = [t.clone() for t in roots]
-        found = [t for t in leaves(run(entry, *choose(sample, xs))) if t.requires_grad]
+        found = [t for t in leaves(run(entry, *filled(sample, xs))) if t.requires_grad]
         wanted = [t for t in roots if t.requires_grad]
         if not found or not wanted or entry.mutates:
             return

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import PROPER_ERRORS, RANDOM, UNINITIALISED, choose, leaves, leaves_nothing, swept
+from helpers import PROPER_ERRORS, RANDOM, UNINITIALISED, leaves, leaves_nothing, swept
 from samples import Entry
-from sampling import Array, Call, numbers
+from sampling import Array, Call, filled, numbers
 
 import pygrad
 from pygrad import _ops, vmap
@@ -68,7 +68,7 @@ def caller(function: Callable[..., Any], sample: Call, mutates: bool) -> Callabl
     """A function of the sample's tensors alone."""
 
     def call(*tensors: Any) -> Any:
-        args, kwargs = choose(sample, list(tensors))
+        args, kwargs = filled(sample, list(tensors))
         if mutates and isinstance(args[0], pygrad.Tensor):
             args[0] = args[0].clone()
         return function(*args, **kwargs)

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 import pygrad
 from pygrad._dtypes import Size
 from pygrad._tensor import Tensor
 from pygrad.distributions import constraints
-from pygrad.distributions.distribution import Distribution
-from pygrad.distributions.utils import (
-    broadcast_all,
-    exactly_one,
-    logits_to_probs,
-    probs_to_logits,
-)
+from pygrad.distributions._odds import Odds
+from pygrad.distributions.utils import broadcast_all
 from pygrad.nn import functional as F
 
 __all__ = ["Bernoulli"]
 
 
-class Bernoulli(Distribution):
+class Bernoulli(Odds):
     """Distributions over 0 and 1.
 
     Args:
@@ -39,38 +33,13 @@ class Bernoulli(Distribution):
         tensor(0.2500)
     """
 
-    arg_constraints = {  # noqa: RUF012
-        "probs": constraints.unit_interval,
-        "logits": constraints.real,
-    }
     support: Any = constraints.boolean
     has_enumerate_support = True
-
-    def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
-        exactly_one(probs, logits)
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
-        super().__init__(self.param_shape, validate_args=validate_args)
-
-    @cached_property
-    def logits(self) -> Tensor:
-        """Logarithms of the odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @cached_property
-    def probs(self) -> Tensor:
-        """Probabilities of 1."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def param_shape(self) -> Size:
         """The shape of the parameter."""
-        given = self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-        return given.size()  # type: ignore[no-any-return]
+        return self._given_shape()
 
     @property
     def mean(self) -> Tensor:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import pygrad
 from pygrad._tensor import Tensor
 from pygrad.distributions import constraints
-from pygrad.distributions.distribution import Distribution
-from pygrad.distributions.utils import (
-    broadcast_all,
-    exactly_one,
-    logits_to_probs,
-    probs_to_logits,
-)
+from pygrad.distributions._odds import Odds
+from pygrad.distributions.utils import broadcast_all
 from pygrad.nn import functional as F
 
 __all__ = ["Geometric"]
 
 
-class Geometric(Distribution):
+class Geometric(Odds):
     """Distributions of the number of failures before the first success.
 
     Args:
@@ -37,33 +31,7 @@ class Geometric(Distribution):
         tensor(3.)
     """
 
-    arg_constraints = {  # noqa: RUF012
-        "probs": constraints.unit_interval,
-        "logits": constraints.real,
-    }
     support = constraints.nonnegative_integer
-
-    def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
-        exactly_one(probs, logits)
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-            shape = self.probs.size()
-        else:
-            (self.logits,) = broadcast_all(logits)
-            shape = self.logits.size()
-        super().__init__(shape, validate_args=validate_args)
-
-    @cached_property
-    def logits(self) -> Tensor:
-        """Logarithms of the odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @cached_property
-    def probs(self) -> Tensor:
-        """Probabilities of success."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def mean(self) -> Tensor:

@@ -6,16 +6,15 @@ import math
 from typing import Any
 
 import pygrad
-from pygrad._dtypes import Size
 from pygrad._tensor import Tensor
 from pygrad.distributions import constraints
-from pygrad.distributions.distribution import Distribution
+from pygrad.distributions._of_normal import OfNormal
 from pygrad.distributions.normal import Normal
 
 __all__ = ["HalfNormal"]
 
 
-class HalfNormal(Distribution):
+class HalfNormal(OfNormal):
     """Distributions of \\|x\\| with x normal of mean 0.
 
     Args:
@@ -33,19 +32,13 @@ class HalfNormal(Distribution):
 
     arg_constraints = {"scale": constraints.positive}  # noqa: RUF012
     support = constraints.nonnegative
-    has_rsample = True
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        self.base_dist = Normal(0, scale, validate_args=False)
-        super().__init__(self.base_dist.batch_shape, validate_args=validate_args)
+        super().__init__(Normal(0, scale, validate_args=False), validate_args)
 
-    def _expand_more(self, new: Any, batch_shape: Size) -> None:
-        new.base_dist = self.base_dist.expand(batch_shape)
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation of the normal value."""
-        return self.base_dist.scale
+    @staticmethod
+    def _of(x: Tensor) -> Tensor:
+        return x.abs()
 
     @property
     def mean(self) -> Tensor:
@@ -58,12 +51,6 @@ class HalfNormal(Distribution):
     @property
     def variance(self) -> Tensor:
         return self.scale.pow(2) * (1 - 2 / math.pi)
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.base_dist.rsample(sample_shape).abs()
-
-    def sample(self, sample_shape: Any = ()) -> Tensor:
-        return self.base_dist.sample(sample_shape).abs()
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check(value)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from pygrad._dtypes import Size
 from pygrad._tensor import Tensor
 from pygrad.distributions import constraints
-from pygrad.distributions.distribution import Distribution
+from pygrad.distributions._of_normal import OfNormal
 from pygrad.distributions.normal import Normal
 
 __all__ = ["LogNormal"]
 
 
-class LogNormal(Distribution):
+class LogNormal(OfNormal):
     """Distributions of exp(x) with x normal.
 
     Args:
@@ -32,24 +31,18 @@ class LogNormal(Distribution):
 
     arg_constraints = Normal.arg_constraints
     support = constraints.positive
-    has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.base_dist = Normal(loc, scale, validate_args)
-        super().__init__(self.base_dist.batch_shape, validate_args=validate_args)
+        super().__init__(Normal(loc, scale, validate_args), validate_args)
 
-    def _expand_more(self, new: Any, batch_shape: Size) -> None:
-        new.base_dist = self.base_dist.expand(batch_shape)
+    @staticmethod
+    def _of(x: Tensor) -> Tensor:
+        return x.exp()
 
     @property
     def loc(self) -> Tensor:
         """The mean of the logarithm."""
         return self.base_dist.loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation of the logarithm."""
-        return self.base_dist.scale
 
     @property
     def mean(self) -> Tensor:
@@ -63,12 +56,6 @@ class LogNormal(Distribution):
     def variance(self) -> Tensor:
         square = self.scale.pow(2)
         return square.expm1() * (2 * self.loc + square).exp()
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.base_dist.rsample(sample_shape).exp()
-
-    def sample(self, sample_shape: Any = ()) -> Tensor:
-        return self.base_dist.sample(sample_shape).exp()
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check(value)

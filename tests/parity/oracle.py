@@ -128,3 +128,12 @@ def both(script: Callable[[Any], Any], **tolerance: float) -> None:
     mine = outcome(lambda: script(pygrad))
     torch.manual_seed(0)
     assert_same_outcome(mine, outcome(lambda: script(torch)), **tolerance)
+
+
+class Scripts(dict[str, Callable[[Any], Any]]):
+    """Programs by name, each a function of the library that it runs in."""
+
+    def add(self, script: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A decorator."""
+        self[script.__name__] = script
+        return script

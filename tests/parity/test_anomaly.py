@@ -8,16 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import assert_equal, both, leaf, torch
+from oracle import Scripts, assert_equal, both, leaf, torch
 
 import pygrad
 
-SCRIPTS: dict[str, Callable[[Any], Any]] = {}
-
-
-def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    SCRIPTS[function.__name__] = function
-    return function
+SCRIPTS = Scripts()
+script = SCRIPTS.add
 
 
 def normalised(text: str) -> str:

@@ -11,16 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oracle import both, leaf
+from oracle import Scripts, both, leaf
 
 import pygrad
 
-SCRIPTS: dict[str, Callable[[Any], Any]] = {}
-
-
-def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    SCRIPTS[function.__name__] = function
-    return function
+SCRIPTS = Scripts()
+script = SCRIPTS.add
 
 
 def module(t: Any) -> Any:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from oracle import assert_same_outcome, leaf, outcome, tried
+from oracle import Scripts, assert_same_outcome, leaf, outcome, tried
 
 import pygrad.torch
 
-SCRIPTS: dict[str, Callable[[Any], Any]] = {}
-
-
-def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    SCRIPTS[function.__name__] = function
-    return function
+SCRIPTS = Scripts()
+script = SCRIPTS.add
 
 
 def scope(t: Any) -> Any:

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import types
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both, leaf, tried, warned
+from oracle import Scripts, both, leaf, tried, warned
 
-SCRIPTS: dict[str, Callable[[Any], Any]] = {}
-
-
-def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    SCRIPTS[function.__name__] = function
-    return function
+SCRIPTS = Scripts()
+script = SCRIPTS.add
 
 
 def ones(t: Any, *shape: int) -> Any:

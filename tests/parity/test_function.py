@@ -7,14 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both, leaf
+from oracle import Scripts, both, leaf
 
-SCRIPTS: dict[str, Callable[[Any], Any]] = {}
-
-
-def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    SCRIPTS[function.__name__] = function
-    return function
+SCRIPTS = Scripts()
+script = SCRIPTS.add
 
 
 def make(t: Any, forward: Any, backward: Any = None, **members: Any) -> Any:

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import assert_equal, torch
+from oracle import Scripts, assert_equal, torch
 
 import pygrad
 
-SCRIPTS: dict[str, Callable[[Any], Any]] = {}
+SCRIPTS = Scripts()
+script = SCRIPTS.add
 NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?")
 NOTES = (
     "\n\nNOTE",
@@ -24,11 +25,6 @@ NOTES = (
     "\n\nCall gradcheck/gradgradcheck",
 )
 """Where the advice begins that each library gives in its own words."""
-
-
-def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    SCRIPTS[function.__name__] = function
-    return function
 
 
 def leaf(t: Any, *values: float, dtype: str = "float64") -> Any:

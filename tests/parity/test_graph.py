@@ -11,16 +11,12 @@ from typing import Any
 
 import pytest
 from graphs import name, said
-from oracle import both, leaf, torch
+from oracle import Scripts, both, leaf, torch
 
 import pygrad
 
-SCRIPTS: dict[str, Callable[[Any], Any]] = {}
-
-
-def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    SCRIPTS[function.__name__] = function
-    return function
+SCRIPTS = Scripts()
+script = SCRIPTS.add
 
 
 # ------------------------------------------------------------------ nodes

@@ -9,14 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both, leaf, tried
+from oracle import Scripts, both, leaf, tried
 
-SCRIPTS: dict[str, Callable[[Any], Any]] = {}
-
-
-def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    SCRIPTS[function.__name__] = function
-    return function
+SCRIPTS = Scripts()
+script = SCRIPTS.add
 
 
 def state(t: Any) -> tuple[bool, bool]:

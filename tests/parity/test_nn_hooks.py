@@ -12,16 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import assert_equal, torch
+from oracle import Scripts, assert_equal, torch
 
 import pygrad
 
-SCRIPTS: dict[str, Callable[[Any], Any]] = {}
-
-
-def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    SCRIPTS[function.__name__] = function
-    return function
+SCRIPTS = Scripts()
+script = SCRIPTS.add
 
 
 def modules(t: Any) -> Any:

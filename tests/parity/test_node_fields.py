@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import choose, with_grad
+from helpers import with_grad
 from oracle import torch
 from samples import Entry, entries, samples
-from sampling import Call, Dtype
+from sampling import Call, filled
 from test_gradients import inputs
 
 import pygrad
@@ -33,13 +33,7 @@ def torch_arguments(sample: Call, leaves: set[int]) -> tuple[list[Any], dict[str
     made = [torch.from_numpy(array.copy()) for array in inputs(sample)]
     for place in leaves:
         made[place].requires_grad_()
-    rest = iter(made)
-    filled = sample.map(lambda _: next(rest))
-
-    def named(value: Any) -> Any:
-        return getattr(torch, value.name) if isinstance(value, Dtype) else value
-
-    return [named(v) for v in filled.args], {k: named(v) for k, v in filled.kwargs.items()}
+    return filled(sample, made, torch)
 
 
 def node_of(result: Any) -> Any:
@@ -123,7 +117,7 @@ def disagreements(entry: Entry, sample: Call, chosen: set[int]) -> set[str]:
     tensors = with_grad(sample, inputs(sample))
     for place, tensor in enumerate(tensors):
         tensor.requires_grad_(place in chosen)
-    mine = called(entry.function, entry, *choose(sample, tensors))
+    mine = called(entry.function, entry, *filled(sample, tensors))
     other = called(theirs(entry), entry, *torch_arguments(sample, chosen))
     found = set()
     for x, y in together(mine, other):

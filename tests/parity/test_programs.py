@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -278,22 +279,29 @@ def watch(step: tuple[Any, ...], library: Any, tensors: list[Any], seen: list[An
     return None
 
 
-@given(st.lists(HOOKED, min_size=1, max_size=14))
-@settings(
-    max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
-def test_hooks_see_the_same_in_both(steps: list[tuple[Any, ...]]) -> None:
-    """Hooks of every kind, retained gradients, second and third order: the same events in order."""
+def follow(
+    steps: list[tuple[Any, ...]],
+    do: Callable[[tuple[Any, ...], Any, list[Any], list[Any]], Any],
+    skips: Callable[[tuple[Any, ...], list[Any]], bool],
+) -> None:
+    """Runs a program in both libraries, up to its first error: the same events, values, gradients.
+
+    Args:
+        do: one step: (step, library, tensors, events) -> a new tensor or None.
+        skips: whether a step is left out: (step, PyTorch's tensors) -> bool.
+    """
     with pygrad.autograd.graph.set_saved_tensor_mode("check"):
         mine, theirs = pool(pygrad), pool(torch)
         my_events: list[Any] = []
         their_events: list[Any] = []
         for step in steps:
-            if clashes(step, theirs):
+            if skips(step, theirs):
                 continue
-            a = outcome(lambda step=step: watch(step, pygrad, mine, my_events))
-            b = outcome(lambda step=step: watch(step, torch, theirs, their_events))
+            a = outcome(lambda step=step: do(step, pygrad, mine, my_events))
+            b = outcome(lambda step=step: do(step, torch, theirs, their_events))
             assert (a.error, in_words(a.message)) == (b.error, in_words(b.message)), step
+            if a.error and step[0] == "saved_hooks":
+                return  # PyTorch packs for an op before it finds that shapes do not fit
             assert repr(my_events) == repr(their_events), step
             if a.error:
                 return
@@ -306,6 +314,15 @@ def test_hooks_see_the_same_in_both(steps: list[tuple[Any, ...]]) -> None:
                     assert (x.grad is None) == (y.grad is None)
                     if y.grad is not None:
                         assert_close(x.grad, y.grad)
+
+
+@given(st.lists(HOOKED, min_size=1, max_size=14))
+@settings(
+    max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+def test_hooks_see_the_same_in_both(steps: list[tuple[Any, ...]]) -> None:
+    """Hooks of every kind, retained gradients, second and third order: the same events in order."""
+    follow(steps, watch, clashes)
 
 
 # ------------------------------------------------------------------ custom functions, checkpoints
@@ -432,27 +449,4 @@ def refused(step: tuple[Any, ...], tensors: list[Any]) -> bool:
 )
 def test_custom_functions_and_checkpoints_do_the_same(steps: list[tuple[Any, ...]]) -> None:
     """With hooks, views, writes and higher orders between."""
-    with pygrad.autograd.graph.set_saved_tensor_mode("check"):
-        mine, theirs = pool(pygrad), pool(torch)
-        my_events: list[Any] = []
-        their_events: list[Any] = []
-        for step in steps:
-            if clashes(step, theirs) or refused(step, theirs):
-                continue
-            a = outcome(lambda step=step: perform(step, pygrad, mine, my_events))
-            b = outcome(lambda step=step: perform(step, torch, theirs, their_events))
-            assert (a.error, in_words(a.message)) == (b.error, in_words(b.message)), step
-            if a.error and step[0] == "saved_hooks":
-                return  # PyTorch packs for an op before it finds that shapes do not fit
-            assert repr(my_events) == repr(their_events), step
-            if a.error:
-                return
-            if b.values[0] is not None:
-                mine.append(a.values[0])
-                theirs.append(b.values[0])
-            for x, y in zip(mine, theirs, strict=True):
-                assert_close(x, y)
-                if y.is_leaf or y.retains_grad:
-                    assert (x.grad is None) == (y.grad is None)
-                    if y.grad is not None:
-                        assert_close(x.grad, y.grad)
+    follow(steps, perform, lambda step, theirs: clashes(step, theirs) or refused(step, theirs))

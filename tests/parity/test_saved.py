@@ -12,16 +12,12 @@ from typing import Any
 
 import pytest
 from graphs import Pair, check, name, said
-from oracle import both, leaf
+from oracle import Scripts, both, leaf
 
 import pygrad
 
-SCRIPTS: dict[str, Callable[[Any], Any]] = {}
-
-
-def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    SCRIPTS[function.__name__] = function
-    return function
+SCRIPTS = Scripts()
+script = SCRIPTS.add
 
 
 # ------------------------------------------------------------------ what nodes saved

@@ -8,10 +8,10 @@ import warnings
 from typing import Any
 
 import pytest
-from helpers import choose, with_grad
+from helpers import with_grad
 from oracle import torch
 from samples import Entry, samples
-from sampling import Call
+from sampling import Call, filled
 from test_gradients import inputs
 from test_node_fields import compared, leaves, theirs, torch_arguments
 
@@ -63,7 +63,7 @@ def both(entry: Entry, sample: Call, chosen: set[int]) -> tuple[Any, Any]:
     tensors = with_grad(sample, inputs(sample))
     for place, tensor in enumerate(tensors):
         tensor.requires_grad_(place in chosen)
-    mine = seen(pygrad, entry.function, entry, *choose(sample, tensors))
+    mine = seen(pygrad, entry.function, entry, *filled(sample, tensors))
     return mine, seen(torch, theirs(entry), entry, *torch_arguments(sample, chosen))
 
 

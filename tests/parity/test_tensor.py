@@ -6,18 +6,13 @@ import copy
 import gc
 import pickle
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import both, leaf, tried, warned
+from oracle import Scripts, both, leaf, tried, warned
 
-SCRIPTS: dict[str, Callable[[Any], Any]] = {}
-
-
-def script(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    SCRIPTS[function.__name__] = function
-    return function
+SCRIPTS = Scripts()
+script = SCRIPTS.add
 
 
 def put(tensor: Any, name: str, value: Any) -> Any:

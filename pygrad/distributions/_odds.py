@@ -1,0 +1,50 @@
+"""What distributions with one probability have in common."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from pygrad._dtypes import Size
+from pygrad._tensor import Tensor
+from pygrad.distributions import constraints
+from pygrad.distributions.distribution import Distribution
+from pygrad.distributions.utils import (
+    broadcast_all,
+    exactly_one,
+    logits_to_probs,
+    probs_to_logits,
+)
+
+
+class Odds(Distribution):
+    """A distribution given by the probability of success, or by the logarithm of its odds."""
+
+    arg_constraints = {  # noqa: RUF012
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        exactly_one(probs, logits)
+        if probs is not None:
+            (self.probs,) = broadcast_all(probs)
+        else:
+            (self.logits,) = broadcast_all(logits)
+        super().__init__(self._given_shape(), validate_args=validate_args)
+
+    @cached_property
+    def logits(self) -> Tensor:
+        """Logarithms of the odds."""
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @cached_property
+    def probs(self) -> Tensor:
+        """Probabilities of success."""
+        return logits_to_probs(self.logits, is_binary=True)
+
+    def _given_shape(self) -> Size:
+        given = self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
+        return given.size()  # type: ignore[no-any-return]
