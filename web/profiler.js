@@ -93,6 +93,21 @@ class EventList extends Array {
       header: null, top_level_events_only: false, time_unit: null }, rest);
     if (!((o.time_unit ?? 's') in TIMES)) throw new ValueError(`time_unit is one of ${Object.keys(TIMES)}, not '${o.time_unit}'`);
     if (!this.length) return '';
+    const columns = this.#columns(o);
+    const row = (cell) => Object.entries(columns).map(([title, [width, text]]) => `${cell(title, text).padStart(width)}  `).join('');
+    const rule = Object.values(columns).map(([width]) => `${'-'.repeat(width)}  `).join('');
+    const events = [...this].filter((e) => !o.top_level_events_only || !e.cpu_parent);
+    if (o.sort_by !== null) events.sort((a, b) => b[o.sort_by] - a[o.sort_by]);
+    const shown = o.row_limit < 0 ? events : events.slice(0, o.row_limit);
+    return [
+      ...(o.header === null ? [] : ['='.repeat(rule.length - 2), o.header]), rule, row((title) => title), rule,
+      ...shown.map((e) => row((_, text) => text(e))), rule,
+      `Self CPU time total: ${formatTime(this.self_cpu_time_total, o.time_unit)}`, '',
+    ].join('\n');
+  }
+
+  /** Of a table with these options the columns: title -> [width, event -> text]. */
+  #columns(o) {
     const total = this.self_cpu_time_total;
     const time = (name) => [12, (e) => formatTime(e[name], o.time_unit)];
     const share = (name) => [12, (e) => `${(total ? (100 * e[name]) / total : NaN).toFixed(2)}%`];
@@ -110,15 +125,7 @@ class EventList extends Array {
     };
     addText('Input Shapes', (e) => formatShapes(e.input_shapes), o.max_shapes_column_width);
     addText('Source Location', (e) => e.stack[0] ?? '', o.max_src_column_width);
-    const row = (cell) => Object.entries(columns).map(([title, [width, text]]) => `${cell(title, text).padStart(width)}  `).join('');
-    const rule = Object.values(columns).map(([width]) => `${'-'.repeat(width)}  `).join('');
-    const events = [...this].filter((e) => !o.top_level_events_only || !e.cpu_parent);
-    if (o.sort_by !== null) events.sort((a, b) => b[o.sort_by] - a[o.sort_by]);
-    const shown = o.row_limit < 0 ? events : events.slice(0, o.row_limit);
-    return [
-      ...(o.header === null ? [] : ['='.repeat(rule.length - 2), o.header]), rule, row((title) => title), rule,
-      ...shown.map((e) => row((_, text) => text(e))), rule, `Self CPU time total: ${formatTime(total, o.time_unit)}`, '',
-    ].join('\n');
+    return columns;
   }
 
   /** The events as JSON that trace viewers show, arrows from each op to its backward node included. @returns {string} */

@@ -6,7 +6,7 @@
  * numbers as float32 unless told otherwise, bigints as int64 and booleans as bool.
  */
 import {
-  ABSENT, bind, Coded, IndexError, isOptions, MODE, MODES, PENDING, RuntimeError, TAG, ValueError, within, Words,
+  ABSENT, bind, Coded, IndexError, isOptions, MODE, PENDING, RuntimeError, TAG, ValueError, within, Words,
 } from './engine.js';
 import { makeHooks } from './hooks.js';
 

@@ -1,7 +1,7 @@
 /** Small images on canvases, in the page's colours. */
 
 /** The red, green and blue of a custom property of the page's style. */
-export function colour(name) {
+function colour(name) {
   const probe = new OffscreenCanvas(1, 1).getContext('2d');
   probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   probe.fillRect(0, 0, 1, 1);

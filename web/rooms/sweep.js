@@ -6,7 +6,7 @@
 import { Coded, EngineError, TAG } from '../engine.js';
 
 const FLOATS = ['float64', 'float32'];
-export const DTYPES = [...FLOATS, 'int64', 'int32', 'int16', 'int8', 'uint8', 'bool'];
+const DTYPES = [...FLOATS, 'int64', 'int32', 'int16', 'int8', 'uint8', 'bool'];
 /** What is done with a call, and in which dtypes. */
 export const MODES = { forward: DTYPES, backward: FLOATS, 'second order': FLOATS, 'in-place': DTYPES, view: DTYPES };
 

@@ -127,24 +127,30 @@ export function makeDrawing(host, chosen) {
     pill.setAttribute('x', middles[i][0] - width / 2);
   }
 
+  function updateEdge({ edges, event }, i) {
+    const grad = edges.get(i);
+    labelEdge(i, grad);
+    const now = event?.kind === 'leave' && edgeOf(event.node, pass.edges[i].slot) === i;
+    arrows[i].setAttribute('class', `edge${grad ? ' lit' : ''}${now ? ' now' : ''}`);
+  }
+
+  function updateNode(state, id) {
+    const { event } = state;
+    const { leaf } = pass.nodes[id];
+    const shown = (grads, before) => (grads.has(id) ? before + label(grads.get(id)) : '');
+    const now = event && (event.node === id || (event.kind === 'seed' && state.seeds.has(id)));
+    const freed = state.over && !pass.retain;
+    boxes[id].setAttribute('class', `node${leaf ? ' leaf' : ''} ${state.nodes[id]}${now ? ` now ${event.kind}` : ''}${freed ? ' freed' : ''}`);
+    seeds[id].textContent = shown(state.seeds, '↓ ');
+    catches[id].textContent = shown(state.captured, 'asked for: ');
+    if (leaf) boxes[id].querySelector('.grad').textContent = `.grad = ${state.leaves.get(id) ? label(state.leaves.get(id)) : 'none'}`;
+  }
+
   /** Shows a state of the replay. */
   function update(state) {
-    const { event } = state;
-    arrows.forEach((made, i) => {
-      const grad = state.edges.get(i);
-      labelEdge(i, grad);
-      made.setAttribute('class', `edge${grad ? ' lit' : ''}${event?.kind === 'leave' && edgeOf(event.node, pass.edges[i].slot) === i ? ' now' : ''}`);
-    });
-    boxes.forEach((made, id) => {
-      const node = pass.nodes[id];
-      const now = event && (event.node === id || (event.kind === 'seed' && state.seeds.has(id)));
-      const freed = state.over && !pass.retain ? ' freed' : '';
-      made.setAttribute('class', `node${node.leaf ? ' leaf' : ''} ${state.nodes[id]}${now ? ` now ${event.kind}` : ''}${freed}`);
-      seeds[id].textContent = state.seeds.has(id) ? `↓ ${label(state.seeds.get(id))}` : '';
-      catches[id].textContent = state.captured.has(id) ? `asked for: ${label(state.captured.get(id))}` : '';
-      if (node.leaf) made.querySelector('.grad').textContent = `.grad = ${state.leaves.get(id) ? label(state.leaves.get(id)) : 'none'}`;
-    });
-    if (event?.node !== undefined) reveal(event.node);
+    arrows.forEach((_, i) => updateEdge(state, i));
+    boxes.forEach((_, id) => updateNode(state, id));
+    if (state.event?.node !== undefined) reveal(state.event.node);
   }
 
   /** Scrolls the host, and never the page, until a node is seen. */
