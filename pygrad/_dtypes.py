@@ -91,13 +91,6 @@ BY_CODE: Final[list[dtype | None]] = [None] * 128
 for _each in ALL:
     BY_CODE[_each.code] = _each
 BY_NAME: Final = {each.name: each for each in ALL}
-ALIASES: Final = {
-    "float": float32,
-    "double": float64,
-    "long": int64,
-    "int": int32,
-    "short": int16,
-}
 
 
 _DEVICE_TYPES: Final = (

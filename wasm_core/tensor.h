@@ -148,7 +148,7 @@ bool tensor_write_begin(Tensor *t, bool whole);
 /* Gives dst the bytes of src when no one can tell (same dtype, both contiguous and covering their
  * storage, dst not exported). False: nothing done, copy instead. */
 bool tensor_steal_bytes(Tensor *dst, Tensor *src);
-/* For a writable array of the host: its bytes stay in place until tensor_unexport. */
+/* For a writable array of the host: its bytes stay in place until the host releases the export. */
 bool tensor_export(Tensor *t);
 void tensor_share_version(Tensor *t, Tensor *with);
 void tensor_bump_version(Tensor *t);
