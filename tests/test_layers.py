@@ -91,6 +91,15 @@ def test_public_header_needs_no_other() -> None:
     assert includes(ENGINE / "pg.h") == []
 
 
+def test_op_header_says_where_each_function_is() -> None:
+    place = ""
+    for line in (ENGINE / "op.h").read_text().splitlines():
+        if heading := re.match(r"/\* ---.*\((\w+\.c)\)", line):
+            place = (ENGINE / heading[1]).read_text()
+        elif name := place and re.match(r"\w[^(=]*\b(\w+)\([^;]*\);", line):
+            assert re.search(rf"^\w[^;=]*\b{name[1]}\([^;]*?\) \{{", place, re.M), line
+
+
 @pytest.mark.parametrize("path", sorted(ENGINE.glob("*.c")), ids=lambda p: p.name)
 def test_public_header_is_for_the_boundary_alone(path: Path) -> None:
     assert ("pg.h" in includes(path)) <= (path.stem in {"api", "bind", "host", "call", "engine"})

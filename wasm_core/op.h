@@ -29,7 +29,7 @@ typedef long long Shown; /* an int64_t as %lld takes it */
 #define PREDICATE(flags, name, value) Tensor *t_##name(Tensor *x);
 #include "ops/elementwise.def"
 
-/* --- arithmetic with options (elementwise.c) --- */
+/* --- arithmetic with options (arithmetic.c) --- */
 Tensor *t_add_scaled(Tensor *a, Tensor *b, Tensor *alpha); /* a + alpha * b; alpha NULL: 1 */
 Tensor *t_sub_scaled(Tensor *a, Tensor *b, Tensor *alpha);
 Tensor *t_add(Tensor *a, Tensor *b);
@@ -81,6 +81,7 @@ Tensor *t_rrelu(Tensor *x, double lower, double upper, bool training);
 Tensor *t_prelu(Tensor *x, Tensor *weight);
 Tensor *t_glu(Tensor *x, int64_t dim);
 
+/* --- the types of results (elementwise.c) --- */
 DType result_dtype(int n, Tensor *const *t);  /* PyTorch's promotion; NULL entries are skipped */
 DType float_dtype(DType d);                   /* itself if floating, else the default */
 
@@ -112,8 +113,10 @@ Tensor *t_unsqueeze(Tensor *x, int64_t dim);
 Tensor *t_as_strided(Tensor *x, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset); /* -1: x's */
 Tensor *t_diagonal(Tensor *x, int64_t offset, int64_t d0, int64_t d1);
 Tensor *t_unfold(Tensor *x, int64_t dim, int64_t size, int64_t step);
+/* Zeros laid out like a base, and g added where the base's view of this geometry lies. */
+Tensor *t_spread_strided(Tensor *g, Ints sizes, Ints strides, int64_t offset, Ints base_sizes, Ints base_strides);
 
-/* --- reductions (reduce.c); dims.n == -1 or 0: all --- */
+/* --- sums, products, truth (sums.c); dims.n == -1 or 0: all --- */
 #define ALL_DIMS ((Ints){-1, 0})
 #define ONE_DIM(d) ((Ints){1, (const int64_t[]){d}})
 static inline Ints listed_dims(Ints d) { return d.n < 0 ? (Ints){0, 0} : d; } /* as from a row with dims, given or not */
@@ -123,23 +126,16 @@ Tensor *t_sum_to(Tensor *x, int ndim, const int64_t *sizes); /* undoes a broadca
 Tensor *t_nansum(Tensor *x, Ints dims, bool keepdim, DType dtype);
 Tensor *t_nanmean(Tensor *x, Ints dims, bool keepdim, DType dtype);
 Tensor *t_mean(Tensor *x, Ints dims, bool keepdim, DType dtype);
-Tensor *t_amax(Tensor *x, Ints dims, bool keepdim);
-Tensor *t_amin(Tensor *x, Ints dims, bool keepdim);
-Tensor *t_cumsum(Tensor *x, int64_t dim, DType dtype);
-Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim);
-Tensor *t_softmax(Tensor *x, int64_t dim, DType dtype);
-Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype);
-int64_t softmax_dim(const Tensor *x, const int64_t *dim, const char *name); /* dim NULL: the old default, with a warning */
 Tensor *t_sum_to_size(Tensor *x, Ints size);
 Tensor *t_prod(Tensor *x, DType dtype);
 Tensor *t_prod_dim(Tensor *x, int64_t dim, bool keepdim, DType dtype);
 Tensor *t_any(Tensor *x, Ints dims, bool keepdim); /* dims.n == 0 reduces none */
 Tensor *t_all(Tensor *x, Ints dims, bool keepdim);
 Tensor *t_count_nonzero(Tensor *x, Ints dims);
-Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype);
-void t_cummax(Tensor *x, int64_t dim, Tensor *out[2]); /* values, indices */
-void t_cummin(Tensor *x, int64_t dim, Tensor *out[2]);
-Tensor *t_logcumsumexp(Tensor *x, int64_t dim);
+
+/* --- extrema (extrema.c) --- */
+Tensor *t_amax(Tensor *x, Ints dims, bool keepdim);
+Tensor *t_amin(Tensor *x, Ints dims, bool keepdim);
 void t_aminmax(Tensor *x, const int64_t *dim, bool keepdim, Tensor *out[2]); /* dim NULL: all; min, max */
 Tensor *t_max(Tensor *x);
 Tensor *t_min(Tensor *x);
@@ -147,20 +143,37 @@ void t_max_dim(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]); /* values,
 void t_min_dim(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]);
 Tensor *t_argmax(Tensor *x, const int64_t *dim, bool keepdim); /* dim NULL: of the flattened tensor */
 Tensor *t_argmin(Tensor *x, const int64_t *dim, bool keepdim);
+
+/* --- running sums, products and extrema (scan.c) --- */
+Tensor *t_cumsum(Tensor *x, int64_t dim, DType dtype);
+Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype);
+void t_cummax(Tensor *x, int64_t dim, Tensor *out[2]); /* values, indices */
+void t_cummin(Tensor *x, int64_t dim, Tensor *out[2]);
+Tensor *t_logcumsumexp(Tensor *x, int64_t dim);
+
+/* --- softmax (softmax.c) --- */
+Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim);
+Tensor *t_softmax(Tensor *x, int64_t dim, DType dtype);
+Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype);
+int64_t softmax_dim(const Tensor *x, const int64_t *dim, const char *name); /* dim NULL: the old default, with a warning */
+
+/* --- statistics (statistics.c) --- */
 typedef enum { SPREAD_VAR, SPREAD_STD, SPREAD_VAR_MEAN, SPREAD_STD_MEAN } SpreadKind;
 void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool keepdim, Tensor *out[2]); /* and the mean */
-Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype);
-Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims); /* NULL: zeros */
-Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dtype); /* "fro" */
-Tensor *t_dist(Tensor *a, Tensor *b, double p);
-Tensor *t_normalize(Tensor *x, double p, Ints dims, double eps);
 Tensor *t_cov(Tensor *x, double correction, Tensor *fweights, Tensor *aweights);
 Tensor *t_corrcoef(Tensor *x);
 Tensor *t_diff(Tensor *x, int64_t order, int64_t dim, Tensor *prepend, Tensor *append);
 Tensor *t_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim); /* x may be NULL */
 Tensor *t_cumulative_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim);
 
-/* --- order (sort.c, search.c) --- */
+/* --- norms (norms.c) --- */
+Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype);
+Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims); /* NULL: zeros */
+Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dtype); /* "fro" */
+Tensor *t_dist(Tensor *a, Tensor *b, double p);
+Tensor *t_normalize(Tensor *x, double p, Ints dims, double eps);
+
+/* --- order (sort.c) --- */
 void t_sort(Tensor *x, int64_t dim, bool descending, Tensor *out[2]); /* values, indices; stable */
 void t_sort_stable(Tensor *x, int64_t dim, bool descending, Tensor *out[2]);
 Tensor *t_argsort(Tensor *x, int64_t dim, bool descending);
@@ -170,6 +183,8 @@ void t_kthvalue(Tensor *x, int64_t k, int64_t dim, bool keepdim, Tensor *out[2])
 void t_mode(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]);
 Tensor *t_median(Tensor *x, bool skip_nan);
 void t_median_dim(Tensor *x, int64_t dim, bool keepdim, bool skip_nan, Tensor *out[2]);
+
+/* --- search, counts, quantiles (search.c) --- */
 void t_unique(Tensor *x, bool sorted, const int64_t *along, Tensor *out[3]); /* values, inverse, counts; or consecutive */
 Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, const char *side, Tensor *sorter);
 Tensor *t_bucketize(Tensor *values, Tensor *edges, bool int32, bool right);
@@ -194,7 +209,7 @@ Tensor *t_addmv(Tensor *self, Tensor *mat, Tensor *vec, Factor beta, Factor alph
 Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha);
 Tensor *t_addbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha);
 
-/* --- made of matrix products (linalg.c, einsum.c, distance.c) --- */
+/* --- made of matrix products (linalg.c) --- */
 Tensor *t_outer(Tensor *a, Tensor *b);
 Tensor *t_addr(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alpha); /* wrapped numbers */
 Tensor *t_inner(Tensor *a, Tensor *b);
@@ -207,7 +222,11 @@ Tensor *t_matrix_power(Tensor *x, int64_t n);
 Tensor *t_bilinear(Tensor *a, Tensor *b, Tensor *w, Tensor *bias); /* bias may be NULL */
 Tensor *t_linalg_cross(Tensor *a, Tensor *b, int64_t dim);
 Tensor *t_cross(Tensor *a, Tensor *b, const int64_t *dim); /* dim NULL: the first of size three */
+
+/* --- sums over named dims (einsum.c) --- */
 Tensor *t_einsum(const char *equation, Tensors ts);
+
+/* --- distances (distance.c) --- */
 Tensor *t_cdist(Tensor *a, Tensor *b, double p, const char *mode);
 Tensor *t_pdist(Tensor *x, double p);
 Tensor *t_pairwise_distance(Tensor *a, Tensor *b, double p, double eps, bool keepdim);
@@ -220,50 +239,58 @@ void op_zero_grads(Call *c);
 Tensor *op_grad_norm(Tensors ts, double p, bool finite);
 Tensor *op_clip_grads(Tensors params, double max_norm, double p, bool finite, Tensor *total);
 
-/* --- indexing (index.c), joining (join.c) --- */
+/* --- places along a dim (scatter.c) --- */
 Tensor *t_index_select(Tensor *x, int64_t dim, Tensor *index);
 Tensor *t_index_add(Tensor *x, int64_t dim, Tensor *index, Tensor *source, double alpha);
 Tensor *t_gather(Tensor *x, int64_t dim, Tensor *index);
 Tensor *t_scatter(Tensor *x, int64_t dim, Tensor *index, Tensor *src);
 Tensor *t_scatter_add(Tensor *x, int64_t dim, Tensor *index, Tensor *src);
-Tensor *t_index(Tensor *x, Tensors indices); /* NULL: a whole dim; masks allowed */
-Tensor *t_index_put(Tensor *x, Tensors indices, Tensor *value, bool accumulate);
-Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate);
-Tensor *t_getitem(Tensor *x, Ints index); /* index: see subscript.c */
-bool t_setitem(Tensor *x, Ints index, Tensor *value);
-Ints arg_index(const Call *c, int k); /* the words of an Index argument */
-Tensor *t_nonzero(Tensor *x);
-Tensor *t_nonzero_static(Tensor *x, int64_t size, int64_t fill);
-void t_nonzero_tuple(Tensor *x, int *n, Tensor **columns);
-Tensor *t_masked_select(Tensor *x, Tensor *mask);
-Tensor *t_masked_scatter(Tensor *x, Tensor *mask, Tensor *source);
 Tensor *t_index_copy(Tensor *x, int64_t dim, Tensor *index, Tensor *source);
 Tensor *t_index_fill(Tensor *x, int64_t dim, Tensor *index, Tensor *value);
 Tensor *t_index_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *source, const char *reduce, bool include_self);
 Tensor *t_scatter_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const char *reduce, bool include_self);
 /* src a tensor, or a wrapped number; reduce NULL, "add" or "multiply" */
 Tensor *t_scatter_with(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const char *reduce);
+
+/* --- places of many dims (index.c) --- */
+Tensor *t_index(Tensor *x, Tensors indices); /* NULL: a whole dim; masks allowed */
+Tensor *t_index_put(Tensor *x, Tensors indices, Tensor *value, bool accumulate);
+Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate);
+Tensor *t_nonzero(Tensor *x);
+Tensor *t_nonzero_static(Tensor *x, int64_t size, int64_t fill);
+void t_nonzero_tuple(Tensor *x, int *n, Tensor **columns);
+Tensor *t_masked_select(Tensor *x, Tensor *mask);
+Tensor *t_masked_scatter(Tensor *x, Tensor *mask, Tensor *source);
+
+/* --- subscripts (subscript.c) --- */
+Tensor *t_getitem(Tensor *x, Ints index); /* index: see subscript.c */
+bool t_setitem(Tensor *x, Ints index, Tensor *value);
+Ints arg_index(const Call *c, int k); /* the words of an Index argument */
+
+/* --- places in the flattened tensor (lookup.c) --- */
 Tensor *t_take(Tensor *x, Tensor *index);
 Tensor *t_put(Tensor *x, Tensor *index, Tensor *source, bool accumulate);
 Tensor *t_take_along_dim(Tensor *x, Tensor *index, int64_t dim, bool flat); /* flat: over all of x */
-Tensor *t_select_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t index);
-Tensor *t_slice_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t start, int64_t end, int64_t step);
-Tensor *t_diagonal_scatter(Tensor *x, Tensor *src, int64_t offset, int64_t d0, int64_t d1);
-/* Zeros laid out like a base, and g added where the base's view of this geometry lies. */
-Tensor *t_spread_strided(Tensor *g, Ints sizes, Ints strides, int64_t offset, Ints base_sizes, Ints base_strides);
-Tensor *t_as_strided_scatter(Tensor *x, Tensor *src, Ints sizes, Ints strides, int64_t offset);
 void t_unravel_index(Tensor *indices, Ints shape, Tensor **columns);
 Tensor *t_one_hot(Tensor *x, int64_t classes);
 Tensor *t_isin(Tensor *elements, Tensor *tests, bool invert);
+
+/* --- writing through views (view_scatter.c) --- */
+Tensor *t_select_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t index);
+Tensor *t_slice_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t start, int64_t end, int64_t step);
+Tensor *t_diagonal_scatter(Tensor *x, Tensor *src, int64_t offset, int64_t d0, int64_t d1);
+Tensor *t_as_strided_scatter(Tensor *x, Tensor *src, Ints sizes, Ints strides, int64_t offset);
+
+/* --- embeddings (embedding.c) --- */
 Tensor *t_embedding(Tensor *weight, Tensor *indices, int64_t padding_idx, bool scale_grad_by_freq);
 Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, double norm_type);
 void op_embedding(Call *c); /* nn.functional.embedding */
 Tensor *op_embedding_plain(Call *c); /* torch.embedding */
 void op_embedding_bag(Call *c);
+
+/* --- joining (join.c) --- */
 Tensor *t_cat(Tensors ts, int64_t dim);
 Tensor *t_stack(Tensors ts, int64_t dim);
 Tensor *t_flip(Tensor *x, Ints dims);
-
-/* --- for kernels: element-wise iteration (iter.h) is separate --- */
 
 #endif
