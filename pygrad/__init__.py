@@ -90,7 +90,11 @@ e = _math.e
 newaxis = None
 
 _LATE = (
-    "accelerator amp backends cpu cuda datasets distributions mps ops testing version xpu".split()
+    "accelerator amp backends cpu cuda datasets distributions mps ops signal testing version xpu"
+).split()
+_LATE_NAMES = {"autocast": "amp", "GradScaler": "amp"} | dict.fromkeys(
+    "bartlett_window blackman_window hamming_window hann_window kaiser_window".split(),
+    "signal.windows",
 )
 
 if TYPE_CHECKING:
@@ -104,11 +108,19 @@ if TYPE_CHECKING:
         distributions,
         mps,
         ops,
+        signal,
         testing,
         version,
         xpu,
     )
     from ._functions_table import *
+    from .signal.windows import (
+        bartlett_window,
+        blackman_window,
+        hamming_window,
+        hann_window,
+        kaiser_window,
+    )
 globals().update(_ops.namespace("f"))
 return_types = _Namespace(**_ops.return_types)
 _C = _Namespace(**_ops.C)
@@ -163,14 +175,12 @@ if not TYPE_CHECKING:
         """Modules that few programs ask for, when first asked for: `datasets` needs NumPy, which
         takes long to import.
         """
+        import importlib
+
         if name in _LATE:
-            import importlib
-
             return importlib.import_module(f".{name}", __name__)
-        if name in ("autocast", "GradScaler"):
-            from . import amp
-
-            return getattr(amp, name)
+        if name in _LATE_NAMES:
+            return getattr(importlib.import_module(f".{_LATE_NAMES[name]}", __name__), name)
         raise AttributeError(f"module 'pygrad' has no attribute '{name}'")
 
 
