@@ -317,7 +317,8 @@ Tensor *t_float_power(Tensor *a, Tensor *b, bool inplace) {
 
 /* ------------------------------------------------------------ selection */
 
-/* By width alone: the condition, then the two values; or what is filled, where, with what. */
+/* By width alone: the condition, then the two values; or what is filled, where, with what. Compilers make few
+ * vectors of a choice by bytes, but many of bits. */
 #define SELECT(fn, BITS, C, A, B)                                          \
   static void fn##_##BITS(char *const *q, size_t n, const double *k) {     \
     uint##BITS##_t *o = (uint##BITS##_t *)(void *)q[0];                    \
@@ -325,7 +326,8 @@ Tensor *t_float_power(Tensor *a, Tensor *b, bool inplace) {
     const uint##BITS##_t *a = (const uint##BITS##_t *)(const void *)q[A];  \
     const uint##BITS##_t *b = (const uint##BITS##_t *)(const void *)q[B];  \
     (void)k;                                                               \
-    VECTOR_LOOP for (size_t i = 0; i < n; i++) o[i] = c[i] ? a[i] : b[i];  \
+    BYTES_LOOP for (size_t i = 0; i < n; i++)                              \
+      o[i] = b[i] ^ ((a[i] ^ b[i]) & (uint##BITS##_t) - (c[i] != 0));      \
   }
 #define SELECTS(fn, C, A, B)                                                                   \
   SELECT(fn, 8, C, A, B) SELECT(fn, 16, C, A, B) SELECT(fn, 32, C, A, B) SELECT(fn, 64, C, A, B) \
