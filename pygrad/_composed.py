@@ -18,6 +18,7 @@ __all__ = [
     "gradient",
     "histogram",
     "histogramdd",
+    "native_group_norm",
     "renorm",
     "unsafe_chunk",
     "unsafe_split",
@@ -401,19 +402,36 @@ def histogram(
 # ---------------------------------------------------------------- copies of views
 
 
-def _copy_of(view: str) -> Callable[..., Any]:
-    """The op that copies what a view would show."""
+def slice_of(
+    self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """A view of every `step`-th place of a dimension from `start` up to `end`.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.ops.aten.slice(pygrad.arange(6), 0, 1, 5, 2)
+        tensor([1, 3])
+    """
+    if not self.dim():
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    self.size(dim)  # raises for a dim that is not there
+    return self[(slice(None),) * (dim % self.dim()) + (slice(start, end, step),)]
+
+
+def _copy_of(name: str, view: Callable[..., Any]) -> Callable[..., Any]:
+    """The op that copies what a view shows."""
 
     def function(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        shown = getattr(input, view)(*args, **kwargs)
+        shown = view(input, *args, **kwargs)
         if isinstance(shown, Tensor):
             return into(name, shown.clone(memory_format=contiguous_format), out)
         copies = tuple(each.clone(memory_format=contiguous_format) for each in shown)
         return into(name, copies, out)
 
-    name = f"{view}_copy"
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"What Tensor.{view} shows, copied: no view of `input`."
+    function.__doc__ = f"What {name.removesuffix('_copy')} shows, copied: no view of `input`."
     return function
 
 
@@ -421,7 +439,13 @@ _VIEWS = (
     "as_strided diagonal expand narrow permute select split split_with_sizes squeeze t transpose "
     "unbind unfold unsqueeze view"
 )
-COPIES: dict[str, Callable[..., Any]] = {f"{view}_copy": _copy_of(view) for view in _VIEWS.split()}
+COPIES: dict[str, Callable[..., Any]] = {
+    f"{name}_copy": _copy_of(f"{name}_copy", view)
+    for name, view in [
+        ("slice", slice_of),
+        *((name, _ops.SPACES["m"][name]) for name in _VIEWS.split()),
+    ]
+}
 """The ops of PyTorch that copy what a view shows."""
 
 
@@ -475,3 +499,37 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
     """
     sizes = [part.size(dim) for part in input.detach().chunk(chunks, dim)]
     return unsafe_split_with_sizes(input, sizes, dim)
+
+
+# ---------------------------------------------------------------- parts of layers
+
+
+def native_group_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`group_norm`, and the means and one over the deviations by which it norms, (N, group) each.
+
+    Args:
+        input: of N samples, C channels and HxW places.
+        weight: (C,), by which the channels are scaled.
+        bias: (C,), added to them.
+        group: of how many groups the channels are.
+        eps: added to the variances.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.tensor([[1.0, 3.0]])
+        >>> pygrad.native_group_norm(x, None, None, 1, 2, 1, 1, 0.0)[:2]
+        (tensor([[-1.,  1.]]), tensor([[2.]]))
+    """
+    normed = _F["group_norm"](input, group, weight, bias, eps)
+    groups = input.reshape(N, group, C // group * HxW)
+    var, mean = _F["var_mean"](groups, -1, correction=0)
+    return normed, mean, (var + eps).rsqrt()

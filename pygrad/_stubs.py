@@ -242,6 +242,7 @@ def stub(letter: str) -> str:
         for module in functional.COMPOSED:
             lines += [f"from {module.__name__} import {name} as {name}" for name in module.__all__]
     if letter == "l":
+        lines.append("from pygrad._errors import LinAlgError as LinAlgError")
         for name in _linalg.__all__:
             lines.append(f"from pygrad._linalg import {name} as {name}")
     if letter == "f":

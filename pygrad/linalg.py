@@ -6,8 +6,9 @@ Type checkers read linalg.pyi, which `make stubs` writes from the same table.
 from __future__ import annotations
 
 from . import _linalg, _ops
+from ._errors import LinAlgError as LinAlgError
 from ._linalg import *  # noqa: F403
 
 globals().update(_ops.namespace("l"))
 
-__all__ = sorted([*_ops.namespace("l"), *_linalg.__all__])
+__all__ = sorted(["LinAlgError", *_ops.namespace("l"), *_linalg.__all__])

@@ -29,6 +29,7 @@ class _Svd(NamedTuple):
     U: Tensor
     S: Tensor
     Vh: Tensor
+from pygrad._errors import LinAlgError as LinAlgError
 from pygrad._linalg import cond as cond
 from pygrad._linalg import diagonal as diagonal
 from pygrad._linalg import eigh as eigh

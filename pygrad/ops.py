@@ -16,10 +16,11 @@ Example:
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from . import _engine, _index, _ops
+from . import _composed, _engine, _index, _linalg, _matrices, _ops
 from ._tensor import Tensor
 
 __all__ = ["OpOverload", "OpOverloadPacket", "aten"]
@@ -90,17 +91,6 @@ class OpOverloadPacket:
         return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
 
 
-def _slice(
-    self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Tensor:
-    if not self.dim():
-        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-    if step <= 0:
-        raise RuntimeError("slice step must be positive")
-    self.size(dim)  # raises for a dim that is not there
-    return self[(slice(None),) * (dim % self.dim()) + (slice(start, end, step),)]
-
-
 def _index_by(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     return self[tuple(slice(None) if each is None else each for each in indices)]
 
@@ -139,24 +129,22 @@ def _convolution(
     )
 
 
-def _native_group_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    N: int,
-    C: int,
-    HxW: int,
-    group: int,
-    eps: float,
-) -> Any:
-    normed = _ops.SPACES["f"]["group_norm"](input, group, weight, bias, eps)
-    groups = input.reshape(N, group, C // group * HxW)
-    var, mean = _ops.SPACES["f"]["var_mean"](groups, -1, correction=0)
-    return normed, mean, (var + eps).rsqrt()
+def _safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Any:
+    nothing = (self == -math.inf).all(dim, keepdim=True)
+    shares = self.masked_fill(nothing, 0.0).softmax(dim, dtype=dtype)
+    return shares.masked_fill(nothing, 0.0)
+
+
+def _softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    mean = (grad_output * output).sum(dim, keepdim=True)
+    return (output * (grad_output - mean)).to(input_dtype)
 
 
 _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
-    "slice": _slice,
+    **{name: getattr(each, name) for each in (_composed, _matrices) for name in each.__all__},
+    **_composed.COPIES,
+    **{f"linalg_{name}": getattr(_linalg, name) for name in _linalg.__all__},
+    "slice": _composed.slice_of,
     "index": _index_by,
     "alias": lambda self: self.view_as(self),
     "_to_copy": lambda self, **options: self.to(**{"dtype": self.dtype} | options, copy=True),
@@ -164,9 +152,11 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     "_log_softmax": _softmax_by("log_softmax"),
     "_adaptive_avg_pool2d": _ops.SPACES["n"]["adaptive_avg_pool2d"],
     "convolution": _convolution,
-    "native_group_norm": _native_group_norm,
+    "_safe_softmax": _safe_softmax,
+    "_softmax_backward_data": _softmax_backward,
+    "native_dropout_backward": lambda grad_output, mask, scale: grad_output * mask * scale,
 }
-"""Ops that only the dispatcher has."""
+"""Ops that have no row: what Python composes, and what only the dispatcher has."""
 
 
 _OPERAND: Final = {
@@ -251,7 +241,7 @@ _PREFIX: Final = {"s": "special_", "l": "linalg_"}
 def _known() -> frozenset[str]:
     names = {_PREFIX.get(k, "") + name for k in "fmnsl" for name in _ops.SPACES[k]}
     names |= {called.partition(".")[0] for called in _CALLED}
-    return frozenset(names | set(_ELSEWHERE.split()))
+    return frozenset(names | _COMPOSED.keys() | set(_ELSEWHERE.split()))
 
 
 class _Namespace:

@@ -86,6 +86,8 @@ SAMPLES = {
     "narrow_copy": [call(x(3, 2), 0, 1, 2), call(x(3, 2), 0, 2, 2)],
     "permute_copy": [call(x(3, 2, 1), (2, 0, 1))],
     "select_copy": [call(x(3, 2), 0, 1)],
+    "slice_copy": [call(x(4, 3)), call(x(4, 3), 1, 0, 9, 2), call(x(4), 0, -2), call(x())],
+    "native_group_norm": [call(x(2, 4, 3), x(4), None, 2, 4, 3, 2, 0.5)],
     "split_copy": [call(x(3, 2), 2)],
     "split_with_sizes_copy": [call(x(3, 2), [1, 2]), call(x(3, 2), [1, 1])],
     "squeeze_copy": [call(x(3, 1, 1)), call(x(3, 1, 1), 1), call(x(3, 1, 1), (0, 1))],

@@ -95,3 +95,14 @@ SCRIPTS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script(name: str) -> None:
     both(SCRIPTS[name], rtol=1e-7, atol=1e-9)
+
+
+def test_error_has_its_name_in_the_namespace() -> None:
+    def script(t: Any) -> str:
+        try:
+            t.linalg.inv(t.zeros(2, 2))
+        except t.linalg.LinAlgError as error:
+            return str(error)
+        return "no error"
+
+    both(script)

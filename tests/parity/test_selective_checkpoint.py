@@ -279,6 +279,7 @@ def test_names_of_ops() -> None:
     both(script)
 
 
+INF = float("inf")
 OF_THE_DISPATCHER: dict[str, Callable[[Any, Any], Any]] = {
     "slice": lambda aten, x: aten.slice.Tensor(x, 1, 0, 4, 2),
     "slice_from_the_end": lambda aten, x: aten.slice(x, -2, -2, 9),
@@ -298,6 +299,13 @@ OF_THE_DISPATCHER: dict[str, Callable[[Any, Any], Any]] = {
     "convolution_transposed": lambda aten, x: aten.convolution(
         x[None], x[:, None], x[0, :2], [2], [1], [1], True, [1], 2
     ),
+    "_safe_softmax": lambda aten, x: aten._safe_softmax(
+        x.log().masked_fill(x[:, :1] < 0.5, -INF), 1
+    ),
+    "_softmax_backward_data": lambda aten, x: aten._softmax_backward_data(x, x.sin(), 1, x.dtype),
+    "native_dropout_backward": lambda aten, x: aten.native_dropout_backward(x, x > 0.5, 2.0),
+    "of_the_torch_namespace": lambda aten, x: aten.renorm(x, 2, 0, 0.5),
+    "of_linalg": lambda aten, x: aten.linalg_lu_factor_ex(x)[0],
     "native_group_norm": lambda aten, x: aten.native_group_norm(x, x[0], None, 4, 4, 1, 2, 0.5),
 }
 
