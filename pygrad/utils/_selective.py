@@ -17,8 +17,6 @@ from .. import _call, _engine, _ops, ops
 from .._tensor import Tensor
 from .._tree import flatten, unflatten
 
-Seen = Callable[[ops.OpOverload, int, int, Sequence[Any], dict[str, Any]], Any]
-
 _C = _ops.C
 _RECOMPUTE, _CONSUMED = object(), object()
 _MISMATCH = (
