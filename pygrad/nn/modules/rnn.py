@@ -451,26 +451,27 @@ class RNNCellBase(Module):
         name = type(self).__name__
         if input.dim() not in (1, 2):
             raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
-        count = 2 if mode == "LSTM" else 1
-        given = (None,) * count if hx is None else tuple(hx) if count == 2 else (hx,)
-        for number, each in enumerate(given):
-            if each is not None and each.dim() not in (1, 2):
-                which = f"hx[{number}]" if count == 2 else "hidden"
-                raise ValueError(
-                    f"{name}: Expected {which} to be 1D or 2D, got {each.dim()}D instead"
-                )
-        x = input if input.dim() == 2 else input.unsqueeze(0)
-        state = tuple(
-            pygrad.zeros(x.size(0), self.hidden_size, dtype=x.dtype, device=x.device)
-            if each is None
-            else each
-            if input.dim() == 2
-            else each.unsqueeze(0)
-            for each in given
-        )
+        batched = input.dim() == 2
+        x = input if batched else input.unsqueeze(0)
+        state = self._states(x, hx, batched, 2 if mode == "LSTM" else 1)
         gates = F.linear(x, self.weight_ih, self.bias_ih)
         after = _STEPS[mode][1](gates, F.linear(state[0], self.weight_hh, self.bias_hh), state)
-        return after if input.dim() == 2 else tuple(each.squeeze(0) for each in after)
+        return after if batched else tuple(each.squeeze(0) for each in after)
+
+    def _states(self, x: Tensor, hx: Any, batched: bool, count: int) -> State:
+        """The states before the step, (batch, hidden_size) each."""
+        if hx is None:
+            size = (x.size(0), self.hidden_size)
+            return tuple(pygrad.zeros(size, dtype=x.dtype, device=x.device) for _ in range(count))
+        given = tuple(hx) if count == 2 else (hx,)
+        for number, each in enumerate(given):
+            if each.dim() not in (1, 2):
+                which = f"hx[{number}]" if count == 2 else "hidden"
+                raise ValueError(
+                    f"{type(self).__name__}: Expected {which} to be 1D or 2D, "
+                    f"got {each.dim()}D instead"
+                )
+        return given if batched else tuple(each.unsqueeze(0) for each in given)
 
     def extra_repr(self) -> str:
         shown = f"{self.input_size}, {self.hidden_size}"

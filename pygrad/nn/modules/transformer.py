@@ -72,7 +72,10 @@ def _is_causal(mask: Tensor | None, given: bool | None, size: int) -> bool:
     return mask.size() == causal.size() and bool((mask == causal).all())
 
 
-def _length(x: Tensor, batch_first: bool) -> int:
+def _length(x: Tensor, layers: ModuleList) -> int:
+    """How many positions x has, laid out as the first of the layers takes it."""
+    first = layers[0] if len(layers) else None
+    batch_first = getattr(getattr(first, "self_attn", None), "batch_first", False)
     return int(x.size(1 if x.dim() == 3 and batch_first else 0))
 
 
@@ -342,9 +345,7 @@ class TransformerEncoder(Module):
         padded = self._left_out(src, mask, src_key_padding_mask)
         padding = _added(src_key_padding_mask, "src_key_padding_mask", src, mask, "mask")
         mask = _added(mask, "mask", src)
-        first = self.layers[0] if len(self.layers) else None
-        batch_first = bool(getattr(getattr(first, "self_attn", None), "batch_first", False))
-        causal = _is_causal(mask, is_causal, _length(src, batch_first))
+        causal = _is_causal(mask, is_causal, _length(src, self.layers))
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
@@ -401,9 +402,7 @@ class TransformerDecoder(Module):
         memory_is_causal: bool = False,
     ) -> Tensor:
         """The sequence through all layers; arguments as of the layer."""
-        first = self.layers[0] if len(self.layers) else None
-        batch_first = bool(getattr(getattr(first, "self_attn", None), "batch_first", False))
-        causal = _is_causal(tgt_mask, tgt_is_causal, _length(tgt, batch_first))
+        causal = _is_causal(tgt_mask, tgt_is_causal, _length(tgt, self.layers))
         output = tgt
         for layer in self.layers:
             output = layer(
