@@ -84,9 +84,9 @@ Tensor *t_rsub(Tensor *a, Tensor *b, Tensor *alpha) {
 
 Tensor *t_add(Tensor *a, Tensor *b) { return t_add_scaled(a, b, NULL); }
 Tensor *t_sub(Tensor *a, Tensor *b) { return t_sub_scaled(a, b, NULL); }
-Tensor *t_mul_f(Tensor *a, double b) { return failed() || !a ? NULL : renamed_with(t_mul(a, tensor_wrapped_f(b)), "MulBackward1", "- other#"); }
-Tensor *t_div_f(Tensor *a, double b) { return failed() || !a ? NULL : renamed_with(t_div(a, tensor_wrapped_f(b)), "DivBackward1", "- other#"); }
-Tensor *t_add_f(Tensor *a, double b) { return failed() || !a ? NULL : renamed_with(t_add(a, tensor_wrapped_f(b)), "AddBackward1", ""); }
+Tensor *t_mul_f(Tensor *a, double b) { return blocked(a) ? NULL : renamed_with(t_mul(a, tensor_wrapped_f(b)), "MulBackward1", "- other#"); }
+Tensor *t_div_f(Tensor *a, double b) { return blocked(a) ? NULL : renamed_with(t_div(a, tensor_wrapped_f(b)), "DivBackward1", "- other#"); }
+Tensor *t_add_f(Tensor *a, double b) { return blocked(a) ? NULL : renamed_with(t_add(a, tensor_wrapped_f(b)), "AddBackward1", ""); }
 
 /* ------------------------------------------------------------ division */
 
@@ -288,7 +288,7 @@ Tensor *t_pow(Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
   DType d = common_dtype(a, b);
   if (d == DT_BOOL && is_wrapped(b)) return tensor_get_i(b, 0) ? t_clone(a) : t_ones_like(a);
-  if (d == DT_BOOL) return fail(ERR_NOT_IMPLEMENTED, "\"pow\" not implemented for 'Bool'");
+  if (d == DT_BOOL) return no_kernel("pow", DT_BOOL);
   if (is_wrapped(b)) return pow_number(a, b, d);
   Node *n = is_wrapped(a) ? node_new(&PowBackward2, 3, 0, b, NULL) : node_new(&PowBackward1, 3, 0, a, b, NULL);
   save(n, 0, a);
@@ -298,7 +298,7 @@ Tensor *t_pow(Tensor *a, Tensor *b) {
   return y;
 }
 
-Tensor *t_square(Tensor *x) { return failed() || !x ? NULL : t_pow(x, tensor_wrapped_i(2)); }
+Tensor *t_square(Tensor *x) { return blocked(x) ? NULL : t_pow(x, tensor_wrapped_i(2)); }
 
 /* Both in double; in place only what is double already. */
 Tensor *t_float_power(Tensor *a, Tensor *b, bool inplace) {
@@ -520,7 +520,7 @@ static Tensor *weighted(const NodeType *type, const Loops *loops, DType d, Tenso
 Tensor *t_addcmul(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
   if (blocked(a, b) || blocked(c, value)) return NULL;
   DType d = result_dtype(3, (Tensor *[]){a, b, c});
-  if (d == DT_BOOL) return fail(ERR_NOT_IMPLEMENTED, "\"addcmul_cpu_out\" not implemented for 'Bool'");
+  if (d == DT_BOOL) return no_kernel("addcmul_cpu_out", DT_BOOL);
   return weighted(&AddcmulBackward0, addcmul_loops, d, a, b, c, value);
 }
 
@@ -556,7 +556,7 @@ Tensor *t_heaviside(Tensor *x, Tensor *values) {
 Tensor *t_ldexp(Tensor *x, Tensor *other) {
   if (blocked(x, other)) return NULL;
   if (dtype_is_float((DType)x->dtype) && other->dtype == DT_BOOL)
-    return fail(ERR_NOT_IMPLEMENTED, "\"ldexp_cpu_exp\" not implemented for 'Bool'");
+    return no_kernel("ldexp_cpu_exp", DT_BOOL);
   return t_ldexp_of(x, other);
 }
 

@@ -23,7 +23,7 @@ static bool check_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, bool 
 
 /* Each head of x repeated n times. */
 static Tensor *repeat_heads(Tensor *x, int64_t n) {
-  if (failed() || !x || n == 1) return x;
+  if (blocked(x) || n == 1) return x;
   int64_t sizes[MAX_DIM];
   int d = x->ndim - 3;
   Tensor *wide = t_unsqueeze(x, d + 1);

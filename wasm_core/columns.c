@@ -81,7 +81,7 @@ Tensor *identity_columns(const Tensor *like, int64_t n) {
 }
 
 bool check_info(const Tensor *info, const char *op, const char *message) {
-  if (failed() || !info) return false;
+  if (blocked(info)) return false;
   const int32_t *v = (const int32_t *)(const void *)tensor_data(info);
   for (int64_t i = 0; i < info->numel; i++) {
     if (v[i] == 0) continue;

@@ -349,7 +349,7 @@ GRAD(Im2ColBackward0, "| -:8 self_sym_argsize_minus_2:i self_sym_argsize_minus_1
 GRAD(Col2ImBackward0, "| -:9 -:1 " WINDOW_FIELDS) { Conv c = noted_conv(n); gi[0] = unfold_op(&c, g[0]); }
 
 static Tensor *unfold_op(const Conv *c, Tensor *x) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   Node *n = node_new(&Im2ColBackward0, 0, CONV_NUMBERS, x, NULL);
   note_conv(n, c);
   int64_t sizes[3] = {c->samples, patch_size(c), volume(c->out)};
@@ -360,7 +360,7 @@ static Tensor *unfold_op(const Conv *c, Tensor *x) {
 }
 
 static Tensor *fold_op(const Conv *c, Tensor *windows) {
-  if (failed() || !windows) return NULL;
+  if (blocked(windows)) return NULL;
   Node *n = node_new(&Col2ImBackward0, 0, CONV_NUMBERS, windows, NULL);
   note_conv(n, c);
   int64_t sizes[4] = {c->samples, c->in_channels, c->in[1], c->in[2]};
@@ -421,7 +421,7 @@ static bool empty_below_batch(const Tensor *x, int n) {
 }
 
 Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, Ints stride) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   Conv c;
   if (!window_make(&c, kernel, dilation, padding, stride) || tensor_size(x, 1) < 0 || tensor_size(x, 2) < 0) return NULL;
   if ((x->ndim != 3 && x->ndim != 4) || empty_below_batch(x, 3))
@@ -441,7 +441,7 @@ Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, In
 }
 
 Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, Ints padding, Ints stride) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   Conv c;
   if (!window_make(&c, kernel, dilation, padding, stride) || !pair(output_size, "output_size", c.in, 1)) return NULL;
   if ((x->ndim != 2 && x->ndim != 3) || empty_below_batch(x, 2))

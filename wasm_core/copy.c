@@ -289,7 +289,7 @@ Tensor *tensor_empty_format(int ndim, const int64_t *sizes, DType dtype, MemoryF
 }
 
 Tensor *tensor_empty_like_format(const Tensor *like, DType dtype, MemoryFormat format) {
-  if (failed() || !like) return NULL;
+  if (blocked(like)) return NULL;
   if (format == FORMAT_PRESERVE) return tensor_empty_like(like, dtype);
   return tensor_empty_format(like->ndim, like->sizes, dtype, format);
 }

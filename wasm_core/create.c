@@ -190,7 +190,7 @@ Tensor *t_arange(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
   if (blocked(start) || blocked(step)) return NULL;
   double from = tensor_get_f(start, 0), to = tensor_get_f(end, 0), by = tensor_get_f(step, 0);
   if (!check_range(from, to, by)) return NULL;
-  if (dtype == DT_BOOL) return fail(ERR_NOT_IMPLEMENTED, "\"arange_cpu\" not implemented for 'Bool'");
+  if (dtype == DT_BOOL) return no_kernel("arange_cpu", DT_BOOL);
   int64_t length;
   if (dtype == DT_I64) {
     if (tensor_get_i(step, 0) == 0) return fail(ERR_VALUE, "step must be nonzero");
@@ -219,7 +219,7 @@ Tensor *t_range(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
             "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).");
   double from = tensor_get_f(start, 0), to = tensor_get_f(end, 0), by = tensor_get_f(step, 0);
   if (!check_range(from, to, by)) return NULL;
-  if (dtype == DT_BOOL) return fail(ERR_NOT_IMPLEMENTED, "\"range_cpu\" not implemented for 'Bool'");
+  if (dtype == DT_BOOL) return no_kernel("range_cpu", DT_BOOL);
   double n = floor((to - from) / by) + 1;
   if (!(n >= 0 && n < 9007199254740992.0)) return fail(ERR_RUNTIME, "invalid size, possible overflow?");
   int64_t length = (int64_t)n;

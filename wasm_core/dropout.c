@@ -29,7 +29,7 @@ static Tensor *alpha_parts(Tensor *noise, double p, Tensor **offset) {
 }
 
 static Tensor *drop(Tensor *x, double p, bool training, int kind) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   if (p < 0 || p > 1) return fail(ERR_RUNTIME, "dropout probability has to be between 0 and 1, but got %s", number_text(p));
   if (p == 0 || !training || x->numel == 0) return x;
   if (p == 1) return t_mul(x, tensor_number(0, (DType)x->dtype));
@@ -60,7 +60,7 @@ Tensor *t_functional_dropout(Tensor *x, double p, bool training, int kind) {
 }
 
 Tensor *t_dropout1d(Tensor *x, double p, bool training) {
-  if (failed() || !x || !check_probability(p)) return NULL;
+  if (blocked(x) || !check_probability(p)) return NULL;
   if (x->ndim != 2 && x->ndim != 3)
     return fail(ERR_RUNTIME, "dropout1d: Expected 2D or 3D input, but received a %dD input. Note that dropout1d exists to provide "
                              "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension "
@@ -76,7 +76,7 @@ static void warn_rank(const Tensor *x, int nd) {
 }
 
 Tensor *t_dropout2d(Tensor *x, double p, bool training) {
-  if (failed() || !x || !check_probability(p)) return NULL;
+  if (blocked(x) || !check_probability(p)) return NULL;
   if (x->ndim != 3 && x->ndim != 4) warn_rank(x, 2);
   if (x->ndim == 3)
     warn_user("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is "
@@ -87,7 +87,7 @@ Tensor *t_dropout2d(Tensor *x, double p, bool training) {
 }
 
 Tensor *t_dropout3d(Tensor *x, double p, bool training) {
-  if (failed() || !x || !check_probability(p)) return NULL;
+  if (blocked(x) || !check_probability(p)) return NULL;
   if (x->ndim != 4 && x->ndim != 5) warn_rank(x, 3);
   return x->ndim == 5 ? drop(x, p, training, CHANNELS) : t_squeeze_dim(drop(t_unsqueeze(x, 0), p, training, CHANNELS), 0);
 }
@@ -103,7 +103,7 @@ GRAD(NativeDropoutBackward0, "result1 | p:f -:i") {
 /* The result and the mask; training NULL counts as true. */
 void t_native_dropout(Tensor *x, double p, const bool *training, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (failed() || !x) return;
+  if (blocked(x)) return;
   bool on = !training || *training;
   if (p < 0 || p > 1) {
     fail(ERR_RUNTIME, "dropout probability has to be between 0 and 1, but got %s", number_text(p));

@@ -252,7 +252,7 @@ static Ints joined(const Group *const *groups, int64_t *out) {
 static Tensor *sum_marked(Tensor *x, const bool *marked) {
   int64_t dims[MAX_DIM];
   int n = 0;
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   for (int i = 0; i < x->ndim; i++)
     if (marked[i]) dims[n++] = i;
   return n ? t_sum(x, (Ints){n, dims}, true, DT_NONE) : x;
@@ -307,7 +307,7 @@ static Tensor *contract(const Plan *p, Tensor *a, Tensor *b, int *left) {
 }
 
 static Tensor *finish(const Plan *p, Tensor *x) {
-  if (failed() || !x || p->n_out == p->n_all) return x;
+  if (blocked(x) || p->n_out == p->n_all) return x;
   bool rest = false;
   int64_t dims[MAX_DIM];
   for (int d = p->n_out; d < p->n_all; d++) {

@@ -272,7 +272,7 @@ static bool assign_bags(Bags *b, const int64_t *offsets) {
 /* One row for each index: g of its bag, times its factor. */
 static Tensor *bag_rows(Tensor *g, Tensor *bag, Tensor *factors) { return t_mul(t_index_select(g, 0, bag), factors); }
 
-static Tensor *as_column(Tensor *weights) { return failed() || !weights ? NULL : t_unsqueeze(weights, 1); }
+static Tensor *as_column(Tensor *weights) { return blocked(weights) ? NULL : t_unsqueeze(weights, 1); }
 
 /* sum, mean: dweight[index] += factor * weight of the index * g of its bag; dweights = factor * (g . row).
  * max: dweight at the largest of each bag and column += g. Saved: indices, bags, factors, weight, weights, places

@@ -40,7 +40,7 @@ GRAD(AminBackward0, "self result | dim:m keepdim:b") { gi[0] = share_evenly(n, g
 
 static Tensor *extreme(const Reducer *folds, const NodeType *type, const char *name, Tensor *x, Ints dims, bool keepdim) {
   DimMask mask;
-  if (failed() || !x || !dims_mask(x, dims, &mask) || !check_empty(name, x, mask, dims.n <= 0)) return NULL;
+  if (blocked(x) || !dims_mask(x, dims, &mask) || !check_empty(name, x, mask, dims.n <= 0)) return NULL;
   Node *n = NULL;
   if (dtype_is_float((DType)x->dtype)) n = node_new(type, 2, SHAPE_NUMBERS + x->ndim, x, NULL);
   note_shape(n, 0, x, mask, keepdim);
@@ -64,7 +64,7 @@ GRAD(AminmaxBackward0, "self min max | dim:M keepdim:b") {
 void t_aminmax(Tensor *x, const int64_t *dim, bool keepdim, Tensor *out[2]) {
   DimMask mask;
   out[0] = out[1] = NULL;
-  if (failed() || !x || !dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return;
+  if (blocked(x) || !dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return;
   if (!dim && x->numel == 0) {
     fail(ERR_RUNTIME, "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
     return;
@@ -93,7 +93,7 @@ Tensor *select_gradient(Node *n, Tensor *g) {
   int64_t dim = n->numbers[0].i, sizes[MAX_DIM];
   int ndim = n->n_numbers - SHAPE_NUMBERS;
   for (int i = 0; i < ndim; i++) sizes[i] = n->numbers[SHAPE_NUMBERS + i].i;
-  if (failed() || !g || !index || ndim == 0) return g;
+  if (blocked(g, index) || ndim == 0) return g;
   if (!n->numbers[1].i) g = t_unsqueeze(g, dim), index = t_unsqueeze(index, dim);
   return g ? t_scatter(tensor_zeros(ndim, sizes, (DType)g->dtype), dim, index, g) : NULL;
 }
@@ -120,7 +120,7 @@ static bool fold_indexed(const Reducer *folds, Tensor *x, DimMask mask, Tensor *
 static void extreme_dim(const Reducer *folds, const NodeType *type, const char *name, Tensor *x, int64_t dim, bool keepdim,
                         Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (failed() || !x || (dim = dim_wrap(dim, x->ndim)) < 0) return;
+  if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   DimMask mask = ((DimMask)1 << dim) & dims_all(x);
   if (!check_empty(name, x, mask, false)) return;
   Node *n = select_node(type, x, dim, keepdim);
@@ -140,7 +140,7 @@ void t_min_dim(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
 /* y = extreme of all: g is shared evenly by the elements equal to y, NaNs being equal here. */
 Tensor *whole_gradient(Node *n, Tensor *g) {
   Tensor *x = saved(n, 0), *y = saved(n, 1);
-  if (failed() || !g || !x || !y) return NULL;
+  if (blocked(g, x, y)) return NULL;
   double value = tensor_get_f(y, 0);
   Tensor *mask = value != value ? t_isnan(x) : t_eq(x, y);
   return t_mul(mask, t_div(g, t_sum_all(mask)));
@@ -149,7 +149,7 @@ GRAD(MaxBackward1, "self result") { gi[0] = whole_gradient(n, g[0]); }
 GRAD(MinBackward1, "self result") { gi[0] = whole_gradient(n, g[0]); }
 
 static Tensor *extreme_all(const Reducer *folds, const NodeType *type, const char *name, Tensor *x) {
-  if (failed() || !x || !check_empty(name, x, 0, true)) return NULL;
+  if (blocked(x) || !check_empty(name, x, 0, true)) return NULL;
   Node *n = dtype_is_float((DType)x->dtype) ? node_new(type, 2, 0, x, NULL) : NULL;
   save(n, 0, x);
   DimMask mask = dims_all(x);
@@ -166,7 +166,7 @@ Tensor *t_min(Tensor *x) { return extreme_all(min_folds, &MinBackward1, "min", x
 static Tensor *arg_extreme(const Reducer *folds, const char *name, Tensor *x, const int64_t *dim, bool keepdim) {
   DimMask mask;
   Tensor *out[2];
-  if (failed() || !x || !dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return NULL;
+  if (blocked(x) || !dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return NULL;
   if (x->dtype == DT_BOOL) return fail(ERR_RUNTIME, "%s(): does not support bool input", name);
   if (!dim && x->numel == 0)
     return fail(ERR_INDEX, "%s(): Expected reduction dim to be specified for input.numel() == 0.", name);

@@ -386,7 +386,7 @@ void forward_view(Tensor *self, Tensor *v) {
 
 void forward_share(Tensor *from, Tensor *to) {
   Tensor *t = forward_tangent(from);
-  if (!t || failed() || !to) return;
+  if (!t || blocked(to)) return;
   Modes was = aside();
   bool recorded = recording;
   grad_mode = recording = true;

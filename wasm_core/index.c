@@ -316,14 +316,14 @@ static Tensor *put_value(const Plan *plan, const Tensor *x, Tensors indices, Ten
 /* x[indices] (+)= value, the history apart. */
 static bool put(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
   Plan plan;
-  if (failed() || !x || !value || !plan_shape(&plan, x, indices)) return false;
+  if (blocked(x, value) || !plan_shape(&plan, x, indices)) return false;
   value = put_value(&plan, x, indices, value, accumulate);
   return value && plan_places(&plan, x) && places_write(x, plan.places, accumulate ? PUT_ADD : PUT_SET, value);
 }
 
 /* The same on y, which holds x's elements and is nobody else's. */
 static Tensor *put_fresh(Tensor *y, Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
-  if (failed() || !x || !value) return NULL;
+  if (blocked(x, value)) return NULL;
   Node *n = put_node(x, indices, value, accumulate);
   return set_history(put(y, indices, value, accumulate) ? y : NULL, n);
 }
@@ -372,7 +372,7 @@ Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate)
 /* Rows of indices of the elements that are not zero, as many as there are and y has room for; -1 on failure. Offsets
  * under strides that count one dimension each, of the whole mask, give the columns one after the other. */
 static int64_t nonzero_rows(Tensor *x, Tensor *mask, int64_t count, Tensor *y) {
-  if (failed() || !y) return -1;
+  if (blocked(y)) return -1;
   int64_t rows = count < y->sizes[0] ? count : y->sizes[0];
   bool straight = y->strides[0] == 1;
   int64_t *column = straight ? NULL : scratch_array(rows, sizeof *column);

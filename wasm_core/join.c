@@ -521,7 +521,7 @@ GRAD(TraceBackward0, "| self_sym_sizes:l") {
 Tensor *t_trace(Tensor *x) {
   if (blocked(x)) return NULL;
   if (x->ndim != 2) return fail(ERR_RUNTIME, "trace: expected a matrix, but got tensor with dim %d", x->ndim);
-  if (x->dtype == DT_BOOL) return fail(ERR_NOT_IMPLEMENTED, "\"trace\" not implemented for 'Bool'");
+  if (x->dtype == DT_BOOL) return no_kernel("trace", DT_BOOL);
   Node *n = node_new(&TraceBackward0, 0, 3, x, NULL);
   num_list(n, 0, 2, x->sizes);
   bool was = grad_mode;

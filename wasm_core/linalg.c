@@ -50,7 +50,7 @@ static Tensor *addr_values(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Ten
   }
   Tensor *column = t_reshape(a, 2, (int64_t[]){a->sizes[0], 1});
   Tensor *y = t_to(t_mul(t_mul(column, alpha), b), d);
-  if (failed() || !beta || !y) return NULL;
+  if (blocked(beta, y)) return NULL;
   self = t_expand(self, 2, y->sizes);
   return tensor_get_f(beta, 0) == 0 ? y : t_add(t_mul(self, beta), y);
 }
@@ -409,7 +409,7 @@ Tensor *t_linalg_cross(Tensor *a, Tensor *b, int64_t dim) {
   if (a->sizes[d] != 3 || b->sizes[d] != 3)
     return fail(ERR_RUNTIME, "linalg.cross: inputs dimension %lld must have length 3. Got %lld and %lld", (Shown)dim, (Shown)a->sizes[d],
                 (Shown)b->sizes[d]);
-  if (a->dtype == DT_BOOL) return fail(ERR_NOT_IMPLEMENTED, "\"cross\" not implemented for 'Bool'");
+  if (a->dtype == DT_BOOL) return no_kernel("cross", DT_BOOL);
   if (a->dtype != b->dtype) return fail(ERR_RUNTIME, "expected scalar type %s but found %s", legacy(a), legacy(b));
   Node *n = node_new(&LinalgCrossBackward0, 2, 1, a, b, NULL);
   if (needs(n, 0)) save(n, 0, b);

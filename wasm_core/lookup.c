@@ -25,7 +25,7 @@ static Places flat_places(Tensor *x, Tensor *index) {
 }
 
 static Tensor *plain_contiguous(Tensor *x) {
-  return failed() || !x || tensor_is_contiguous(x) ? x : index_clone_contiguous(x);
+  return blocked(x) || tensor_is_contiguous(x) ? x : index_clone_contiguous(x);
 }
 
 /* dx = 0, then dx[index] += g for each index in order. */

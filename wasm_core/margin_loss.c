@@ -56,7 +56,7 @@ Tensor *t_gaussian_nll_loss(Tensor *x, Tensor *target, Tensor *var, bool full, d
   if (any_negative(var)) return fail(ERR_VALUE, "var has negative entry/entries");
   if (is_wrapped(var)) var = t_full_like(x, tensor_get_f(var, 0));
   var = variance_for(x, var);
-  if (failed() || !var) return NULL;
+  if (blocked(var)) return NULL;
   if (!dtype_is_float((DType)var->dtype))
     return fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s", dtype_c_name((DType)var->dtype));
   Tensor *v = t_clone(var);

@@ -117,7 +117,7 @@ static void (*const spreads[9])(const Matrices *, const Matrices *) = {
 
 /* y = x broadcast to y's shape; nothing is copied when beta is zero, for then it is never read. */
 static bool spread(Tensor *y, Tensor *x, Factor beta) {
-  if (failed() || !y) return false;
+  if (blocked(y)) return false;
   if (!sizes_expandable(x->ndim, x->sizes, y->ndim, y->sizes)) return t_expand(x, y->ndim, y->sizes), false;
   if ((dtype_is_float((DType)y->dtype) ? beta.f == 0 : beta.i == 0) || y->numel == 0) return true;
   int64_t sizes[3] = {1, 1, 1}, strides[3] = {0, 0, 0};
@@ -142,7 +142,7 @@ static Tensor *matrix_product(Tensor *a, Tensor *b) {
 
 /* Whether g may stand beside a saved operand; a hook may have replaced it. */
 static Tensor *checked_gradient(Tensor *g, const Tensor *operand, int ndim) {
-  if (failed() || !g || !operand) return NULL;
+  if (blocked(g, operand)) return NULL;
   if (g->ndim != ndim) return fail(ERR_RUNTIME, "the gradient of a product has shape %s", shape_text(g));
   return g->dtype == operand->dtype ? g : t_to(g, (DType)operand->dtype);
 }

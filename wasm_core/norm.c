@@ -207,7 +207,7 @@ static Layer layer_of(Tensor *x, int64_t count, Tensor *weight, Tensor *bias, do
 
 ONCE static void layer_tape(Node *n, Tensor *g, Tensor **gi) {
   Tensor *x = saved(n, 0), *weight = saved(n, 1), *rstd;
-  if (failed() || !x) return;
+  if (blocked(x)) return;
   Ints dims = last_dims(x, n->numbers[0].i);
   Tensor *unit = normalised(x, dims, n->numbers[1].f, &rstd);
   if (needs(n, 0)) gi[0] = tape_dx(weight ? t_mul(g, weight) : g, unit, rstd, dims);
@@ -219,7 +219,7 @@ ONCE static void layer_plain(Node *n, Tensor *g, Tensor **gi) {
   Tensor *x = t_contiguous(saved(n, 0)), *weight = saved(n, 1), *mean = saved(n, 2), *rstd = saved(n, 3);
   if (weight) weight = t_contiguous(weight);
   g = t_contiguous(g);
-  if (failed() || !x || !g) return;
+  if (blocked(x, g)) return;
   int64_t count = n->numbers[0].i;
   DType d = (DType)x->dtype;
   Layer l = layer_of(x, count, weight, NULL, n->numbers[1].f);
@@ -269,7 +269,7 @@ ONCE static bool check_normalized(Tensor *x, Ints shape, const char *star, Tenso
 
 void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, double eps, Tensor *out[3]) {
   out[0] = out[1] = out[2] = NULL;
-  if (failed() || !x || !check_normalized(x, shape, ", ", weight, bias)) return;
+  if (blocked(x) || !check_normalized(x, shape, ", ", weight, bias)) return;
   if (!check_parameter(x, weight) || !check_parameter(x, bias)) return;
   if (!check_float_kernel("LayerNormKernelImpl", tensor_dtype(x))) return;
   Tensor *inputs[3] = {x, weight, bias};
@@ -419,7 +419,7 @@ enum { BN_X, BN_WEIGHT, BN_RUNNING_MEAN, BN_RUNNING_VAR, BN_MEAN, BN_RSTD, BN_SA
 
 ONCE static void batch_tape(Node *n, Tensor *g, Tensor **gi) {
   Tensor *x = saved(n, BN_X), *weight = saved(n, BN_WEIGHT), *rstd, *unit;
-  if (failed() || !x) return;
+  if (blocked(x)) return;
   Ints dims = batch_dims(x);
   Tensor *gw = weight ? t_mul(g, as_channels(weight, x)) : g;
   if (n->numbers[0].i) {
@@ -440,7 +440,7 @@ ONCE static void batch_plain(Node *n, Tensor *g, Tensor **gi) {
   bool training = n->numbers[0].i;
   Tensor *mean = saved(n, training ? BN_MEAN : BN_RUNNING_MEAN), *rstd = saved(n, training ? BN_RSTD : BN_RUNNING_VAR);
   g = t_contiguous(g);
-  if (failed() || !x || !g || !mean || !rstd) return;
+  if (blocked(x, g, mean) || !rstd) return;
   DType d = (DType)x->dtype;
   if (!training) mean = t_contiguous(cast_plain(mean, d));
   Rows s = channel_rows(x);
@@ -487,7 +487,7 @@ ONCE static bool check_channels(Tensor *x, Tensor *v, const char *name) {
 
 /* Moves running statistics towards those of the batch; like PyTorch's, unseen by version counters. */
 ONCE static void move_running(Tensor *t, const double *batch, double momentum, double correction) {
-  if (failed() || !t || !tensor_write_begin(t, false)) return;
+  if (blocked(t) || !tensor_write_begin(t, false)) return;
   DType d = (DType)t->dtype;
   for (int64_t k = 0; k < t->numel; k++) {
     char *at = tensor_data(t) + k * (t->ndim ? t->strides[0] : 0) * dtype_bytes(d);
@@ -547,7 +547,7 @@ ONCE static bool check_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tenso
 void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean, Tensor *running_var, bool training,
                          double momentum, double eps, Tensor *out[3]) {
   out[0] = out[1] = out[2] = NULL;
-  if (failed() || !x || !check_batch_norm(x, weight, bias, running_mean, running_var, training)) return;
+  if (blocked(x) || !check_batch_norm(x, weight, bias, running_mean, running_var, training)) return;
   Tensor *inputs[3] = {x, weight, bias};
   Node *n = node_new_list(&NativeBatchNormBackward0, BN_SAVES, 2, 3, inputs);
   save(n, BN_X, x);
@@ -595,7 +595,7 @@ ONCE static bool more_than_one(int ndim, const int64_t *sizes, const char *forma
 
 Tensor *t_functional_batch_norm(Tensor *x, Tensor *running_mean, Tensor *running_var, Tensor *weight, Tensor *bias, bool training,
                                 double momentum, double eps) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   if (training && x->ndim == 0) return fail(ERR_INDEX, "tuple index out of range");
   if (training && !more_than_one(x->ndim, x->sizes, "torch.Size(")) return NULL;
   if (training && eps <= 0) return fail(ERR_VALUE, "batch_norm eps must be positive during training, but got %s", number_text(eps));
@@ -608,7 +608,7 @@ Tensor *t_functional_batch_norm(Tensor *x, Tensor *running_mean, Tensor *running
 /* Numbers of a node: 0 groups, 1 eps. Rows are (sample, channel); groups of rows share statistics. */
 ONCE static void group_tape(Node *n, Tensor *g, Tensor **gi) {
   Tensor *x = saved(n, 0), *weight = saved(n, 1), *rstd;
-  if (failed() || !x || x->numel == 0) return;
+  if (blocked(x) || x->numel == 0) return;
   int64_t groups = n->numbers[0].i, dim = 2;
   Ints over = {1, &dim}, dims = batch_dims(x);
   const int64_t split[3] = {x->sizes[0], groups, -1};
@@ -679,7 +679,7 @@ ONCE static Tensor *rows_run(Rows *s, RowsMap *map, Tensor *x, double *const num
 ONCE static void group_plain(Node *n, Tensor *g, Tensor **gi) {
   Tensor *x = t_contiguous(saved(n, 0)), *weight = saved(n, 1), *centres = saved(n, 2), *kept = saved(n, 3);
   g = t_contiguous(g);
-  if (failed() || !x || !g || !centres || !kept) return;
+  if (blocked(x, g, centres) || !kept) return;
   DType d = (DType)x->dtype;
   Rows s = group_rows(x);
   int64_t channels = x->sizes[1], per_group = channels / n->numbers[0].i;
@@ -748,7 +748,7 @@ ONCE static Tensor *group_values(Tensor *kept[2], Tensor *x, int64_t groups, Ten
 }
 
 Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, double eps, bool functional) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   if (functional && x->ndim >= 2) {
     int64_t sizes[MAX_DIM];
     if (groups == 0) return fail(ERR_ZERO_DIVISION, "integer division or modulo by zero");
@@ -781,12 +781,12 @@ Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, do
 
 /* x / sqrt(mean x^2 + eps), times the weight. */
 Tensor *t_rms_norm(Tensor *x, Ints shape, Tensor *weight, const double *eps) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   if (x->ndim < shape.n && (!weight || sizes_equal(weight->ndim, weight->sizes, shape.n, shape.v)))
     return fail(ERR_VALUE, "Input tensor must have at least %d dimensions, but got %d", shape.n, x->ndim);
   if (!check_normalized(x, shape, "", weight, NULL)) return NULL;
   x = t_contiguous(x);
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   if (!check_float_kernel("rms_norm", tensor_dtype(x))) return NULL;
   DType d = (DType)x->dtype;
   double small = eps ? *eps : d == DT_F32 ? (double)FLT_EPSILON : DBL_EPSILON;

@@ -6,21 +6,21 @@
 
 /* (C) repeated for each sample. */
 static Tensor *repeated(Tensor *v, int64_t samples) {
-  if (failed() || !v) return NULL;
+  if (blocked(v)) return NULL;
   return t_reshape(t_expand(t_reshape(v, 2, (const int64_t[]){1, v->numel}), 2, (const int64_t[]){samples, v->numel}), 1,
                    (const int64_t[]){samples * v->numel});
 }
 
 /* Each sample moved a copy of the running statistics; they become the mean of the copies. */
 static void average_running(Tensor *running, Tensor *copies, int64_t samples) {
-  if (failed() || !running) return;
+  if (blocked(running)) return;
   Tensor *mean = t_mean(t_reshape(copies, 2, (const int64_t[]){samples, running->numel}), ONE_DIM(0), false, DT_NONE);
   if (mean && tensor_write_begin(running, false)) tensor_copy_data(running, mean);
 }
 
 Tensor *t_instance_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean, Tensor *running_var, bool use_input_stats,
                         double momentum, double eps, bool functional) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   int64_t count = 1;
   for (int i = 2; i < x->ndim; i++) count *= x->sizes[i];
   if (functional && use_input_stats && count == 1)
@@ -48,7 +48,7 @@ Tensor *t_instance_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running
 
 /* x / (k + alpha * mean of x^2 over `size` neighbouring channels)^beta */
 Tensor *t_local_response_norm(Tensor *x, int64_t size, double alpha, double beta, double k) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   if (x->ndim < 3) return fail(ERR_VALUE, "Expected 3D or higher dimensionality                          input (got %d dimensions)", x->ndim);
   if (x->numel == 0) return x;
   const int64_t around[4] = {0, 0, size / 2, (size - 1) / 2}, flat[4] = {x->sizes[0], 1, x->sizes[1], -1};

@@ -105,7 +105,7 @@ static bool check_norm(const Tensor *x, Ints dims, DimMask mask, double p, DType
 
 Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype) {
   DimMask mask;
-  if (failed() || !x || !dims_mask(x, dims, &mask) || !check_norm(x, dims, mask, p, dtype)) return NULL;
+  if (blocked(x) || !dims_mask(x, dims, &mask) || !check_norm(x, dims, mask, p, dtype)) return NULL;
   if (dtype != DT_NONE) x = t_to(x, dtype);
   if (failed()) return NULL;
   Node *n = node_new(&LinalgVectorNormBackward0, 2, 1 + SHAPE_NUMBERS + x->ndim, x, NULL);
@@ -120,7 +120,7 @@ Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype)
 
 /* torch.norm's orders by name. */
 Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dtype) {
-  if (failed() || !x || !p) return NULL;
+  if (blocked(x) || !p) return NULL;
   if (strcmp(p, "fro") == 0 && dims.n <= 2) return t_vector_norm(x, 2, dims, keepdim, dtype);
   int64_t all[MAX_DIM];
   for (int i = 0; i < x->ndim; i++) all[i] = i;
@@ -128,7 +128,7 @@ Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dt
 }
 
 Tensor *t_dist(Tensor *a, Tensor *b, double p) {
-  if (failed() || !a || !b) return NULL;
+  if (blocked(a, b)) return NULL;
   Node *n = node_new(&DistBackward0, 3, 1, a, b, NULL);
   num_f(n, 0, p);
   save(n, 0, a);

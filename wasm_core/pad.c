@@ -153,7 +153,7 @@ static Node *lines_node(const NodeType *type, const Lines *l, Tensor *x) {
 }
 
 static Tensor *gather_lines(const Lines *l, Tensor *x) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   Node *n = lines_node(nodes[l->mode][l->nd - 1], l, x);
   save(n, 0, x);
   Maps m;
@@ -172,7 +172,7 @@ static Tensor *gather_lines(const Lines *l, Tensor *x) {
 }
 
 static Tensor *add_lines(const Lines *l, Tensor *g) {
-  if (failed() || !g) return NULL;
+  if (blocked(g)) return NULL;
   Node *n = lines_node(back_nodes[l->mode][l->nd - 1], l, g);
   Maps m;
   g = t_contiguous(t_detach(g));
@@ -276,7 +276,7 @@ static bool check_factor(const Tensor *x, const char *op, const char *name, int6
 }
 
 Tensor *t_pixel_shuffle(Tensor *x, int64_t r) {
-  if (failed() || !x || !check_factor(x, "pixel_shuffle", "upscale_factor", r)) return NULL;
+  if (blocked(x) || !check_factor(x, "pixel_shuffle", "upscale_factor", r)) return NULL;
   int lead = x->ndim - 3;
   int64_t c = x->sizes[lead], h = x->sizes[lead + 1], w = x->sizes[lead + 2];
   if (r > 1 << 15 || c % (r * r))
@@ -289,7 +289,7 @@ Tensor *t_pixel_shuffle(Tensor *x, int64_t r) {
 }
 
 Tensor *t_pixel_unshuffle(Tensor *x, int64_t r) {
-  if (failed() || !x || !check_factor(x, "pixel_unshuffle", "downscale_factor", r)) return NULL;
+  if (blocked(x) || !check_factor(x, "pixel_unshuffle", "downscale_factor", r)) return NULL;
   int lead = x->ndim - 3;
   int64_t c = x->sizes[lead], h = x->sizes[lead + 1], w = x->sizes[lead + 2];
   if (h % r)
@@ -305,7 +305,7 @@ Tensor *t_pixel_unshuffle(Tensor *x, int64_t r) {
 }
 
 Tensor *t_channel_shuffle(Tensor *x, int64_t groups) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   if (x->ndim <= 2) return fail(ERR_RUNTIME, "channel_shuffle expects input with > 2 dims, but got input with sizes %s", shape_text(x));
   if (groups <= 0) return fail(ERR_RUNTIME, "Number of groups to divide channels in must be positive. Value of groups:%lld", (long long)groups);
   int64_t c = x->sizes[1], rest = 1;

@@ -39,14 +39,14 @@ OFFSETS_LOOP(offsets_i64, int64_t)
 OFFSETS_LOOP(offsets_i32, int32_t)
 
 void places_add(Tensor *at, Tensor *index, int64_t size, int64_t stride, bool wrap, OutOfBounds *bad) {
-  if (failed() || !at || !index) return;
+  if (blocked(at, index)) return;
   Bounds b = {size, stride, wrap, bad};
   iterate(2, (Tensor *[]){at, index}, index->dtype == DT_I32 ? offsets_i32 : offsets_i64, &b);
 }
 
 Places places_slices(Tensor *x, int64_t dim, Tensor *index, bool wrap, OutOfBounds *bad) {
   Places none = {NULL, NULL};
-  if (failed() || !x || !index) return none;
+  if (blocked(x, index)) return none;
   Tensor *offsets = tensor_zeros(1, &index->numel, DT_I64);
   places_add(offsets, index, x->ndim ? x->sizes[dim] : 1, x->ndim ? x->strides[dim] : 0, wrap, bad);
   if (!offsets || bad->found) return none;
@@ -63,7 +63,7 @@ Places places_slices(Tensor *x, int64_t dim, Tensor *index, bool wrap, OutOfBoun
 
 Places places_elements(Tensor *x, int64_t dim, Tensor *index, OutOfBounds *bad) {
   Places none = {NULL, NULL};
-  if (failed() || !x || !index) return none;
+  if (blocked(x, index)) return none;
   Tensor *at = tensor_zeros(index->ndim, index->sizes, DT_I64);
   places_add(at, index, x->ndim ? x->sizes[dim] : 1, x->ndim ? x->strides[dim] : 0, false, bad);
   if (!at || bad->found) return none;
@@ -233,7 +233,7 @@ static void copy_four_rows(char *to, const char *a, const char *b, const char *c
 }
 
 bool places_read_rows(const Tensor *x, const Tensor *index, Tensor *out, OutOfBounds *bad) {
-  if (failed() || !x || !index || !out || index->dtype != DT_I64 || !tensor_is_contiguous(index) || !rows_contiguous(x)) return false;
+  if (blocked(x, index, out) || index->dtype != DT_I64 || !tensor_is_contiguous(index) || !rows_contiguous(x)) return false;
   const int64_t *at = (const int64_t *)(const void *)tensor_data(index);
   const int64_t n = index->numel, rows = x->sizes[0], bytes = dtype_bytes((DType)x->dtype);
   const size_t size = n ? (size_t)(out->numel / n * bytes) : 0, step = (size_t)(x->strides[0] * bytes);
@@ -276,7 +276,7 @@ bool places_write(Tensor *x, Places p, Put put, Tensor *value) {
 /* ------------------------------------------------------------ masks */
 
 Tensor *mask_plain(Tensor *mask) {
-  if (failed() || !mask) return NULL;
+  if (blocked(mask)) return NULL;
   if (mask->dtype == DT_BOOL && tensor_is_contiguous(mask)) return mask;
   Tensor *m = tensor_empty(mask->ndim, mask->sizes, DT_BOOL);
   return tensor_copy_data(m, mask) ? m : NULL;
@@ -312,13 +312,13 @@ void mask_offsets(const Tensor *mask, const int64_t *strides, int64_t n, int64_t
 /* ------------------------------------------------------------ small things */
 
 Tensor *index_clone(Tensor *x) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   Tensor *y = tensor_empty_like(x, (DType)x->dtype);
   return tensor_copy_data(y, x) ? y : NULL;
 }
 
 Tensor *index_clone_contiguous(Tensor *x) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   Tensor *y = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
   return tensor_copy_data(y, x) ? y : NULL;
 }
@@ -352,7 +352,7 @@ static bool number_fits(const Tensor *number, DType d) {
 }
 
 Tensor *index_number(Tensor *number, DType d) {
-  if (failed() || !number) return NULL;
+  if (blocked(number)) return NULL;
   if (!number_fits(number, d))
     return fail(ERR_RUNTIME, "value cannot be converted to type %s without overflow", ranges[d].name);
   Tensor *v = tensor_empty(0, NULL, d);

@@ -219,7 +219,7 @@ static const NodeType *const average_back_nodes[2][2] = {
     {&AdaptiveAvgPool2DBackwardBackward0, &AdaptiveAvgPool3DBackwardBackward0}};
 
 static Tensor *average(const Pool *p, Tensor *x) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   Node *n = node_new(average_nodes[p->adaptive][p->nd - 2], 1, POOL_NUMBERS, x, NULL);
   save(n, 0, x);
   note_pool(n, p);
@@ -231,7 +231,7 @@ static Tensor *average(const Pool *p, Tensor *x) {
 }
 
 static Tensor *average_back(const Pool *p, Tensor *g) {
-  if (failed() || !g) return NULL;
+  if (blocked(g)) return NULL;
   Node *n = node_new(average_back_nodes[p->adaptive][p->nd - 2], 0, POOL_NUMBERS, g, NULL);
   note_pool(n, p);
   Windows w;
@@ -274,7 +274,7 @@ static const NodeType *const maxima_back_nodes[2][2] = {
     {&AdaptiveMaxPool2DBackwardBackward0, &AdaptiveMaxPool3DBackwardBackward0}};
 
 static void maxima(const Pool *p, Tensor *x, Tensor *out[2]) {
-  if (failed() || !x) return;
+  if (blocked(x)) return;
   Node *n = node_new(maxima_nodes[p->adaptive][p->nd - 2], 2, POOL_NUMBERS, x, NULL);
   note_pool(n, p);
   save(n, 0, x);
@@ -393,7 +393,7 @@ static const int64_t one_number = 1;
 
 void t_max_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (failed() || !x) return;
+  if (blocked(x)) return;
   const char *op = nd == 2 ? "max_pool2d" : "max_pool3d";
   Pool p = {.nd = nd, .ceil_mode = ceil_mode};
   if (!pool_lists(&p, op, kernel, stride, padding, dilation) || !check_windows(&p) || !check_space(&p, x) || !pool_fit(&p, x) ||
@@ -406,7 +406,7 @@ void t_max_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, Ints 
 
 Tensor *t_avg_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, bool ceil_mode, bool count_include_pad,
                    const int64_t *divisor) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   const char *op = nd == 2 ? "avg_pool2d" : "avg_pool3d";
   Pool p = {.nd = nd, .ceil_mode = ceil_mode, .count_include_pad = count_include_pad, .divisor = divisor ? *divisor : INT64_MAX};
   if (!pool_lists(&p, op, kernel, stride, padding, ONES)) return NULL;
@@ -450,7 +450,7 @@ static bool adaptive_make(Pool *p, const Tensor *x, Ints size, const char *op, c
 }
 
 Tensor *t_adaptive_avg_pool(Tensor *x, int nd, Ints size) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   const char *op = nd == 2 ? "adaptive_avg_pool2d" : "adaptive_avg_pool3d";
   Pool p = {.nd = nd, .adaptive = 1, .divisor = INT64_MAX};
   bool whole = size.n == nd;
@@ -462,7 +462,7 @@ Tensor *t_adaptive_avg_pool(Tensor *x, int nd, Ints size) {
 
 void t_adaptive_max_pool(Tensor *x, int nd, Ints size, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (failed() || !x) return;
+  if (blocked(x)) return;
   const char *op = nd == 2 ? "adaptive_max_pool2d" : "adaptive_max_pool3d";
   Pool p = {.nd = nd, .adaptive = 1, .divisor = INT64_MAX};
   if (adaptive_make(&p, x, size, op, ":") && check_dtype(op, x, false)) maxima(&p, x, out);
@@ -518,7 +518,7 @@ void t_max_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, Ints dilati
   out[0] = out[1] = NULL;
   const Ints lists[4] = {kernel, stride, padding, dilation};
   int64_t two[4][2];
-  if (failed() || !x || !check_max_line(x, lists)) return;
+  if (blocked(x) || !check_max_line(x, lists)) return;
   Pool p = {.nd = 1, .ceil_mode = ceil_mode, .kernel = {1, 1, kernel.v[0]}, .padding = {0, 0, padding.v[0]}, .dilation = {1, 1, dilation.v[0]}};
   p.in[2] = x->sizes[x->ndim - 1];
   p.stride[2] = stride.n > 0 ? stride.v[0] : kernel.v[0];
@@ -535,7 +535,7 @@ void t_max_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, Ints dilati
 
 Tensor *t_avg_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, bool ceil_mode, bool count_include_pad) {
   int64_t two[3][2];
-  if (failed() || !x || !check_line(x, "avg_pool1d") || !check_single(kernel, "avg_pool1d", "kernel_size") ||
+  if (blocked(x) || !check_line(x, "avg_pool1d") || !check_single(kernel, "avg_pool1d", "kernel_size") ||
       !check_single(stride, "avg_pool1d", "stride") || !check_single(padding, "avg_pool1d", "padding"))
     return NULL;
   return as_line(t_avg_pool(as_plane(x), 2, flat(kernel, 1, two[0]), flat(stride.n > 0 ? stride : kernel, 1, two[1]), flat(padding, 0, two[2]), ceil_mode,
@@ -544,14 +544,14 @@ Tensor *t_avg_pool1d(Tensor *x, Ints kernel, Ints stride, Ints padding, bool cei
 
 Tensor *t_adaptive_avg_pool1d(Tensor *x, Ints size) {
   int64_t two[2];
-  if (failed() || !x || !check_line(x, "adaptive_avg_pool1d") || !check_single(size, "adaptive_avg_pool1d", "output_size")) return NULL;
+  if (blocked(x) || !check_line(x, "adaptive_avg_pool1d") || !check_single(size, "adaptive_avg_pool1d", "output_size")) return NULL;
   return as_line(t_adaptive_avg_pool(as_plane(x), 2, flat(size, 1, two)));
 }
 
 void t_adaptive_max_pool1d(Tensor *x, Ints size, Tensor *out[2]) {
   int64_t two[2];
   out[0] = out[1] = NULL;
-  if (failed() || !x || !check_line(x, "adaptive_max_pool1d") || !check_single(size, "adaptive_max_pool1d", "output_size")) return;
+  if (blocked(x) || !check_line(x, "adaptive_max_pool1d") || !check_single(size, "adaptive_max_pool1d", "output_size")) return;
   t_adaptive_max_pool(as_plane(x), 2, flat(size, 1, two), out);
   for (int i = 0; i < 2; i++) out[i] = as_line(out[i]);
 }
@@ -562,7 +562,7 @@ void t_adaptive_max_pool1d(Tensor *x, Ints size, Tensor *out[2]) {
 Tensor *t_lp_pool(Tensor *x, int nd, double p, Ints kernel, Ints stride, bool ceil_mode) {
   const int64_t zero = 0;
   Ints none = {1, &zero};
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   if (isinf(p)) {
     Tensor *out[2], *size = p > 0 ? t_abs(x) : t_neg(t_abs(x));
     if (nd == 1) t_max_pool1d(size, kernel, stride, none, ONES, ceil_mode, false, out);

@@ -426,15 +426,8 @@ DRAWN(RandomBackward1)
 DRAWN(RandomBackward2)
 DRAWN(PoissonBackward0)
 
-/* Ops that PyTorch records without a gradient. */
-#define UNDERIVED(op)                                                      \
-  static void refuse_##op(Node *n, Tensor **g, Tensor **gi) {              \
-    (void)n, (void)g, (void)gi;                                            \
-    fail(ERR_RUNTIME, "derivative for aten::" #op " is not implemented");  \
-  }                                                                        \
-  static const NodeType underived_##op = {"torch::autograd::NotImplemented", refuse_##op, ""};
-UNDERIVED(bernoulli)
-UNDERIVED(binomial)
+NO_DERIVATIVE(bernoulli)
+NO_DERIVATIVE(binomial)
 
 /* The node of an op in place on x, whose values may depend on p (or NULL). */
 static Node *drawn_node(const NodeType *type, Tensor *x, Tensor *p) {
@@ -539,7 +532,7 @@ Tensor *t_bernoulli(Tensor *p, int32_t gen, Tensor *out) {
 
 Tensor *t_bernoulli_like(Tensor *x, double p, int32_t gen) {
   if (blocked(x)) return NULL;
-  Node *n = node_new(&underived_bernoulli, 0, 0, x, NULL);
+  Node *n = node_new(&node_bernoulli, 0, 0, x, NULL);
   return set_history(random_bernoulli(tensor_empty(x->ndim, x->sizes, tensor_dtype(x)), p, gen), n);
 }
 
@@ -773,7 +766,7 @@ Tensor *t_binomial(Tensor *count, Tensor *prob, int32_t gen) {
   int64_t sizes[MAX_DIM];
   memcpy(sizes, count->sizes, (size_t)ndim * sizeof *sizes);
   if (!sizes_broadcast(&ndim, sizes, prob->ndim, prob->sizes)) return NULL;
-  Node *n = node_new(&underived_binomial, 0, 0, count, prob, NULL);
+  Node *n = node_new(&node_binomial, 0, 0, count, prob, NULL);
   Rng *r = source(gen);
   Tensor *x = expanded_plain(count, ndim, sizes), *p = expanded_plain(prob, ndim, sizes);
   Tensor *y = tensor_empty(ndim, sizes, tensor_dtype(count));

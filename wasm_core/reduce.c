@@ -40,7 +40,7 @@ int64_t fold_count(const Tensor *x, DimMask mask) {
 }
 
 Tensor *drop_dims(Tensor *y, DimMask mask) {
-  if (failed() || !y || !mask) return y;
+  if (blocked(y) || !mask) return y;
   int64_t sizes[MAX_DIM], strides[MAX_DIM];
   int n = 0;
   for (int i = 0; i < y->ndim; i++) {
@@ -68,7 +68,7 @@ Ints noted_dims(const Node *n, int at, int64_t *buffer) {
 }
 
 Tensor *restore_dims(Tensor *g, const Node *n, int at) {
-  if (failed() || !g || n->numbers[at + 1].i) return g;
+  if (blocked(g) || n->numbers[at + 1].i) return g;
   int64_t sizes[MAX_DIM];
   int ndim = n->n_numbers - at - SHAPE_NUMBERS, from = 0;
   for (int i = 0; i < ndim; i++) sizes[i] = noted_mask(n, at) >> i & 1 ? 1 : g->sizes[from++];
@@ -79,7 +79,7 @@ Tensor *expand_back(Tensor *g, const Node *n, int at) {
   int64_t sizes[MAX_DIM];
   int ndim = n->n_numbers - at - SHAPE_NUMBERS;
   for (int i = 0; i < ndim; i++) sizes[i] = n->numbers[at + SHAPE_NUMBERS + i].i;
-  if (failed() || !g) return NULL;
+  if (blocked(g)) return NULL;
   return t_expand(g->ndim ? restore_dims(g, n, at) : g, ndim, sizes);
 }
 
@@ -264,7 +264,7 @@ static const Reducer *reducer_for(const Reducer *folds, Tensor **x) {
 }
 
 Tensor *fold(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask, Tensor *param, Tensor *index) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   const Reducer *r = reducer_for(folds, &x);
   Tensor *y = x;
   do {

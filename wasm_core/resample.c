@@ -237,7 +237,7 @@ static const NodeType *const types[4][3][2] = {
 static const NodeType *const wide_types[2][2] = {TYPES(UpsampleBilinear2DAa), TYPES(UpsampleBicubic2DAa)};
 
 static Tensor *resize(const Resize *r, Tensor *x, bool back) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   Node *n = node_new(r->antialias ? wide_types[r->mode == CUBIC][back] : types[r->mode][r->nd - 1][back], 0, RESIZE_NUMBERS, x, NULL);
   if (n) memcpy(n->numbers, r, sizeof *r);
   return set_history(resized(r, x, back), n);
@@ -352,7 +352,7 @@ static Tensor *resized_bytes(const Resize *r, Tensor *x) {
 Tensor *t_interpolate(Call *c) {
   Tensor *x = arg_tensor(c, 0);
   const char *mode = arg_str(c, 3);
-  if (failed() || !x || !mode || !check_align(mode, arg_given(c, 4))) return NULL;
+  if (blocked(x) || !mode || !check_align(mode, arg_given(c, 4))) return NULL;
   Resize r = {.nd = x->ndim - 2, .align_corners = arg_given(c, 4) && arg_bool(c, 4), .antialias = c->n_args > 6 && arg_bool(c, 6)};
   int64_t wanted[3] = {1, 1, 1};
   if (!resize_sizes(c, x, mode, &r, wanted)) return NULL;

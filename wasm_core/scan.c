@@ -65,7 +65,7 @@ SCAN_SUMS(cumprod, 1, FOLD_MUL)
 /* Scans contiguous x into fresh y (and index, int64) along dim. */
 static Tensor *run_scan(ScanLoop *const loops[DT_COUNT], Tensor *x, int64_t dim, bool backwards, Tensor *index) {
   x = t_contiguous(x);
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   Tensor *y = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
   if (!y || y->numel == 0) return y;
   int64_t inner = 1, outer = 1, bytes = dtype_bytes((DType)x->dtype);
@@ -87,7 +87,7 @@ static Tensor *run_scan(ScanLoop *const loops[DT_COUNT], Tensor *x, int64_t dim,
 
 /* The tensor as the scan takes it: dtype given, or int64 for integers, but in place its own. */
 static Tensor *scan_input(Tensor *x, int64_t dim, DType dtype, const char *name) {
-  if (failed() || !x || dim_wrap(dim, x->ndim) < 0) return NULL;
+  if (blocked(x) || dim_wrap(dim, x->ndim) < 0) return NULL;
   if (dtype == DT_NONE) dtype = dtype_is_float((DType)x->dtype) || x == inplace_self ? (DType)x->dtype : DT_I64;
   if (x == inplace_self && dtype != (DType)x->dtype)
     return fail(ERR_RUNTIME, "Bad in-place call: input tensor dtype %s and output tensor dtype %s should match",
@@ -104,7 +104,7 @@ static Tensor *cumsum(Tensor *x, int64_t dim, bool backwards);
 GRAD(CumsumBackward0, "| dim:i") { gi[0] = cumsum(g[0], n->numbers[0].i, !n->numbers[1].i); }
 
 static Tensor *cumsum(Tensor *x, int64_t dim, bool backwards) {
-  if (failed() || !x || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
+  if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   Node *n = dtype_is_float((DType)x->dtype) ? node_new(&CumsumBackward0, 0, 2, x, NULL) : NULL;
   num_i(n, 0, dim);
   num_i(n, 1, backwards);
@@ -142,7 +142,7 @@ CUMPROD_GRADIENT(double)
 static Tensor *cumprod_gradient(Tensor *g, Tensor *x, int64_t dim) {
   g = t_contiguous(g);
   x = t_contiguous(x);
-  if (failed() || !g || !x) return NULL;
+  if (blocked(g, x)) return NULL;
   Tensor *dx = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
   if (!dx || !x->numel) return dx;
   int64_t n = x->ndim ? x->sizes[dim] : 1, inner = 1;
@@ -180,13 +180,13 @@ static Tensor *cumprod_gradient_tape(Tensor *g, Tensor *x, int64_t dim) {
 
 GRAD(CumprodBackward0, "self result | dim:i") {
   Tensor *x = saved(n, 0);
-  if (failed() || !x || !g[0]) return;
+  if (blocked(x) || !g[0]) return;
   gi[0] = (grad_mode ? cumprod_gradient_tape : cumprod_gradient)(g[0], x, n->numbers[0].i);
 }
 
 Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype) {
   x = scan_input(x, dim, dtype, "cumprod");
-  if (failed() || !x || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
+  if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   Node *n = dtype_is_float((DType)x->dtype) ? node_new(&CumprodBackward0, 2, 1, x, NULL) : NULL;
   num_i(n, 0, dim);
   save(n, 0, x);
@@ -242,7 +242,7 @@ SCAN_EXTREMES(cummin, <=)
 /* y_i = x_(index_i): each g_i goes to x_(index_i). */
 static Tensor *send_back(Node *n, Tensor *g) {
   Tensor *index = saved(n, 0);
-  if (failed() || !g || !index || g->ndim == 0) return g;
+  if (blocked(g, index) || g->ndim == 0) return g;
   return t_scatter_add(t_zeros_like(t_detach(g)), n->numbers[0].i, index, g);
 }
 GRAD(CummaxBackward0, "indices self | dim:i") { gi[0] = send_back(n, g[0]); }
@@ -250,7 +250,7 @@ GRAD(CumminBackward0, "indices self | dim:i") { gi[0] = send_back(n, g[0]); }
 
 static void scan_extreme(const NodeType *type, ScanLoop *const loops[DT_COUNT], Tensor *x, int64_t dim, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (failed() || !x || (dim = dim_wrap(dim, x->ndim)) < 0) return;
+  if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   Node *n = dtype_is_float((DType)x->dtype) ? node_new(type, 2, 1, x, NULL) : NULL;
   num_i(n, 0, dim);
   out[1] = tensor_empty(x->ndim, x->sizes, DT_I64);
@@ -304,7 +304,7 @@ GRAD(WeightedSumsBackward, "w p q result | dim:i") {
   if (needs(n, 2)) gi[2] = t_mul(saved(n, 0), dw);
 }
 static Tensor *weighted_sums(Tensor *w, Tensor *p, Tensor *q, int64_t dim, bool backwards) {
-  if (failed() || !w || !p || !q) return NULL;
+  if (blocked(w, p, q)) return NULL;
   Node *n = node_new(&WeightedSumsBackward, 4, 2, w, p, q, NULL);
   num_i(n, 0, dim);
   num_i(n, 1, backwards);
@@ -327,7 +327,7 @@ GRAD(LogcumsumexpBackward0, "self result | dim:i") {
 }
 
 static Tensor *logcumsumexp(Tensor *x, int64_t dim, bool backwards) {
-  if (failed() || !x || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
+  if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   if (!check_float_kernel("logcumsumexp_out_cpu", tensor_dtype(x))) return NULL;
   Node *n = node_new(&LogcumsumexpBackward0, 2, 2, x, NULL);
   num_i(n, 0, dim);

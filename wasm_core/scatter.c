@@ -211,7 +211,7 @@ GRAD(IndexCopyBackward0, "index source | dim:i source_dim:i") {
 
 /* A scalar x takes its slices one after the other: it is a vector of one element meanwhile. */
 static Tensor *as_vector(Tensor *x) {
-  return failed() || !x || x->ndim ? x : tensor_alias(x, 1, (int64_t[]){1}, (int64_t[]){1}, x->offset);
+  return blocked(x) || x->ndim ? x : tensor_alias(x, 1, (int64_t[]){1}, (int64_t[]){1}, x->offset);
 }
 
 Tensor *t_index_copy(Tensor *x, int64_t dim, Tensor *index, Tensor *source) {
@@ -341,11 +341,7 @@ GRAD(ScatterBackward0, "index | dim:i") {
 GRAD(ScatterBackward1, "index | dim:i") {
   gi[0] = t_scatter_with(g[0], n->numbers[0].i, saved(n, 0), tensor_wrapped_f(0), NULL);
 }
-static void grad_scatter_reduced(Node *n, Tensor **g, Tensor **gi) {
-  (void)n, (void)g, (void)gi;
-  fail(ERR_RUNTIME, "derivative for aten::scatter is not implemented");
-}
-static const NodeType ScatterReduced = {"torch::autograd::NotImplemented", grad_scatter_reduced, ""};
+NO_DERIVATIVE(scatter)
 
 static bool scatter_put(const char *reduce, bool number, Put *put) {
   static bool warned;
@@ -366,7 +362,7 @@ Tensor *t_scatter_with(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const
   bool number = is_wrapped(src);
   Put put;
   if (!scatter_fits(x, dim, index, number ? NULL : src) || !scatter_put(reduce, number, &put)) return NULL;
-  const NodeType *type = reduce ? &ScatterReduced : number ? &ScatterBackward1 : &ScatterBackward0;
+  const NodeType *type = reduce ? &node_scatter : number ? &ScatterBackward1 : &ScatterBackward0;
   Node *n = number ? node_new(type, 1, 1, x, NULL) : node_new(type, 1, 1, x, src, NULL);
   if (!reduce) save(n, 0, index);
   num_i(n, 0, dim);
@@ -546,7 +542,7 @@ Tensor *t_scatter_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *src, con
   if (r == REDUCTIONS)
     return fail(ERR_RUNTIME, "reduce argument must be either sum, prod, mean, amax or amin, got %s", reduce);
   if (r == REDUCE_MEAN && x->dtype == DT_BOOL)
-    return fail(ERR_NOT_IMPLEMENTED, "\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'");
+    return no_kernel("scatter_gather_tensor_cpu_reduce_mean", DT_BOOL);
   return reduce_recorded(&ScatterReduceBackward0, x, elements(dim, index), src, r, include_self);
 }
 
@@ -558,7 +554,7 @@ Tensor *t_index_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *source, co
   if (!source_fits("index_reduce_", x, dim, index, source)) return NULL;
   const char *kernel = !include_self ? "index_reduce_func_exclude_input_init"
                        : r != REDUCE_MEAN ? NULL : x->ndim > 1 ? "div_floor_cpu" : "index_func_";
-  if (x->dtype == DT_BOOL && kernel) return fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for 'Bool'", kernel);
+  if (x->dtype == DT_BOOL && kernel) return no_kernel(kernel, DT_BOOL);
   static bool warned;
   if (!warned) warn_user("index_reduce() is in beta and the API may change at any time.");
   warned = true;

@@ -139,7 +139,7 @@ static bool check_unique_dim(const Tensor *x, int64_t dim) {
 
 void t_unique(Tensor *x, bool sorted, const int64_t *along, Tensor *out[3]) {
   out[0] = out[1] = out[2] = NULL;
-  if (failed() || !x) return;
+  if (blocked(x)) return;
   int64_t dim = 0;
   if (along && ((x->ndim && (dim = dim_wrap(*along, x->ndim)) < 0) || !check_unique_dim(x, dim))) return;
   const NodeType *type = !sorted ? &UniqueConsecutiveBackward0 : along ? &UniqueDimBackward0 : &Unique2Backward0;
@@ -219,13 +219,13 @@ static bool check_search(const Tensor *edges, const Tensor *values, bool right, 
 }
 
 Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, const char *side, Tensor *sorter) {
-  if (failed() || !edges || !values || !check_search(edges, values, right, side)) return NULL;
+  if (blocked(edges, values) || !check_search(edges, values, right, side)) return NULL;
   if (sorter && !check_sorter(edges, sorter)) return NULL;
   right = right || (side && strcmp(side, "right") == 0);
   if (!search_types(&edges, &values, "searchsorted")) return NULL;
   if (sorter) sorter = t_contiguous(sorter);
   Tensor *y = tensor_empty(values->ndim, values->sizes, int32 ? DT_I32 : DT_I64);
-  if (failed() || !y) return NULL;
+  if (blocked(y)) return NULL;
   int64_t n = edges->sizes[edges->ndim - 1], each = edges->ndim == 1 ? values->numel : values->sizes[values->ndim - 1];
   const char *edges_at = tensor_data(edges), *values_at = tensor_data(values);
   const int64_t *order = sorter ? (const int64_t *)(const void *)tensor_data(sorter) : NULL;
@@ -246,7 +246,7 @@ Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, co
 }
 
 Tensor *t_bucketize(Tensor *values, Tensor *edges, bool int32, bool right) {
-  if (failed() || !edges || !values) return NULL;
+  if (blocked(edges, values)) return NULL;
   if (edges->ndim != 1) return fail(ERR_RUNTIME, "boundaries tensor must be 1 dimension, but got dim(%d)", edges->ndim);
   return t_searchsorted(edges, values, int32, right, NULL, NULL);
 }
@@ -310,7 +310,7 @@ static bool histogram_range(Tensor *x, double *low, double *high) {
 }
 
 Tensor *t_histc(Tensor *x, int64_t bins, double low, double high) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   if (x->dtype == DT_U8 && (low < 0 || high < 0 || low > 255 || high > 255))
     return fail(ERR_RUNTIME, "value cannot be converted to type uint8_t without overflow");
   if (!check_float_kernel("histogram_cpu", tensor_dtype(x))) return NULL;
@@ -387,7 +387,7 @@ static Tensor *interpolate(Tensor *sorted, Tensor *ranks, Interpolation how) {
 }
 
 Tensor *t_quantile(Tensor *x, Tensor *q, const int64_t *dim, bool keepdim, const char *interpolation, bool skip_nan) {
-  if (failed() || !x || !q || !check_quantile(x, q)) return NULL;
+  if (blocked(x, q) || !check_quantile(x, q)) return NULL;
   Interpolation how = interpolation_named(interpolation);
   int64_t wrapped = dim ? dim_wrap(*dim, x->ndim) : 0, sizes[MAX_DIM + 1];
   if (failed()) return NULL;
@@ -399,7 +399,7 @@ Tensor *t_quantile(Tensor *x, Tensor *q, const int64_t *dim, bool keepdim, const
   Tensor *points = is_wrapped(q) ? tensor_number(tensor_get_f(q, 0), (DType)x->dtype) : q;
   points = t_reshape(points, 1, (const int64_t[]){-1});
   Tensor *sorted = t_sort_values(lanes, -1);
-  if (failed() || !sorted) return NULL;
+  if (blocked(sorted)) return NULL;
   Tensor *y = interpolate(sorted, quantile_ranks(sorted, points, lanes->sizes[lanes->ndim - 1], skip_nan), how);
   if (q->ndim) y = geometry_inplace(y, t_unsqueeze(y, 0)), y = geometry_inplace(y, t_transpose(y, 0, -1));
   return geometry_inplace(y, t_squeeze_dim(y, -1));

@@ -249,7 +249,15 @@ static void first_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
   })
 }
 
-/* out[0], out[1] are made, of one layout; gives out[0] its history. */
+/* Values and indices of x's sizes, but `size` along dim. */
+static void make_pair(Tensor *x, int64_t dim, int64_t size, Tensor *out[2]) {
+  int64_t sizes[MAX_DIM];
+  for (int i = 0; i < x->ndim; i++) sizes[i] = i == dim ? size : x->sizes[i];
+  out[0] = tensor_empty(x->ndim, sizes, (DType)x->dtype);
+  out[1] = tensor_empty(x->ndim, sizes, DT_I64);
+}
+
+/* out[0], out[1] are made, of one layout; gives out[0] its history. Without keepdim dim, of size 1, is dropped. */
 static void ordered(const NodeType *type, LaneLoop *loop, Tensor *x, int64_t dim, bool keepdim, Lanes lanes, Tensor *out[2]) {
   if (failed() || !out[0] || !out[1]) return;
   Node *n = select_node(type, x, dim, keepdim);
@@ -257,13 +265,15 @@ static void ordered(const NodeType *type, LaneLoop *loop, Tensor *x, int64_t dim
   lanes.x = x, lanes.values = out[0], lanes.indices = out[1], lanes.dim = dim;
   each_lane(&lanes, loop);
   scratch_release(mark);
+  DimMask mask = ((DimMask)1 << dim) & dims_all(x);
+  for (int i = 0; i < 2 && !keepdim; i++) out[i] = drop_dims(out[i], mask);
   save(n, 0, out[1]);
   set_history_at(out[0], n, 0);
 }
 
 static void sort(const NodeType *type, Tensor *x, int64_t dim, bool descending, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (failed() || !x || (dim = dim_wrap(dim, x->ndim)) < 0) return;
+  if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   out[0] = tensor_empty_like(x, (DType)x->dtype);
   out[1] = out[0] ? tensor_empty_strided(x->ndim, x->sizes, out[0]->strides, DT_I64) : NULL;
   ordered(type, first_of_order, x, dim, true, (Lanes){.flag = descending}, out);
@@ -288,9 +298,8 @@ Tensor *t_argsort(Tensor *x, int64_t dim, bool descending) {
 Tensor *t_msort(Tensor *x) { return t_sort_values(x, 0); }
 
 void t_topk(Tensor *x, int64_t k, int64_t dim, bool largest, Tensor *out[2]) {
-  int64_t sizes[MAX_DIM];
   out[0] = out[1] = NULL;
-  if (failed() || !x || (dim = dim_wrap(dim, x->ndim)) < 0) return;
+  if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   if (k < 0 || k > (x->ndim ? x->sizes[dim] : 1)) {
     fail(ERR_RUNTIME, "selected index k out of range");
     return;
@@ -299,9 +308,7 @@ void t_topk(Tensor *x, int64_t k, int64_t dim, bool largest, Tensor *out[2]) {
     fail(ERR_RUNTIME, "topk does not support bool dtypes on CPU");
     return;
   }
-  for (int i = 0; i < x->ndim; i++) sizes[i] = i == dim ? k : x->sizes[i];
-  out[0] = tensor_empty(x->ndim, sizes, (DType)x->dtype);
-  out[1] = tensor_empty(x->ndim, sizes, DT_I64);
+  make_pair(x, dim, k, out);
   ordered(&TopkBackward0, first_of_order, x, dim, true, (Lanes){.flag = largest}, out);
 }
 
@@ -353,57 +360,41 @@ static void mode_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
 /* Results of size 1 along dim, dropped afterwards without keepdim. */
 static void one_of_order(const NodeType *type, LaneLoop *loop, const char *name, Tensor *x, int64_t dim, bool keepdim,
                          Lanes lanes, Tensor *out[2]) {
-  int64_t sizes[MAX_DIM];
-  DimMask mask = ((DimMask)1 << dim) & dims_all(x);
   if (x->ndim && x->sizes[dim] == 0) {
     fail(ERR_INDEX, "%s(): Expected reduction dim %d to have non-zero size.", name, (int)dim);
     return;
   }
-  for (int i = 0; i < x->ndim; i++) sizes[i] = i == dim ? 1 : x->sizes[i];
-  out[0] = tensor_empty(x->ndim, sizes, (DType)x->dtype);
-  out[1] = tensor_empty(x->ndim, sizes, DT_I64);
-  if (failed()) return;
-  Node *n = select_node(type, x, dim, keepdim);
-  size_t mark = scratch_mark();
-  lanes.x = x, lanes.values = out[0], lanes.indices = out[1], lanes.dim = dim;
-  each_lane(&lanes, loop);
-  scratch_release(mark);
-  for (int i = 0; i < 2 && !keepdim; i++) out[i] = drop_dims(out[i], mask);
-  save(n, 0, out[1]);
-  set_history_at(out[0], n, 0);
+  make_pair(x, dim, 1, out);
+  ordered(type, loop, x, dim, keepdim, lanes, out);
 }
 
-static bool refuse_bool(const Tensor *x, const char *name) {
-  if (x->dtype != DT_BOOL) return false;
-  fail(ERR_NOT_IMPLEMENTED, "\"%s_cpu\" not implemented for 'Bool'", name);
-  return true;
-}
+static bool refuse_bool(const Tensor *x, const char *kernel) { return x->dtype == DT_BOOL && !no_kernel(kernel, DT_BOOL); }
 
 void t_kthvalue(Tensor *x, int64_t k, int64_t dim, bool keepdim, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (failed() || !x || (dim = dim_wrap(dim, x->ndim)) < 0) return;
+  if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   int64_t n = x->ndim ? x->sizes[dim] : 1;
   if (n && (k < 1 || k > n))
     fail(ERR_RUNTIME, "kthvalue(): selected number k out of range for dimension %lld", (long long)dim);
-  else if (!refuse_bool(x, "kthvalue"))
+  else if (!refuse_bool(x, "kthvalue_cpu"))
     one_of_order(&KthvalueBackward0, kth_of_order, "kthvalue", x, dim, keepdim, (Lanes){.k = k - 1}, out);
 }
 
 void t_mode(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (failed() || !x || (dim = dim_wrap(dim, x->ndim)) < 0) return;
+  if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   one_of_order(&ModeBackward0, mode_of_order, "mode", x, dim, keepdim, (Lanes){0}, out);
 }
 
 void t_median_dim(Tensor *x, int64_t dim, bool keepdim, bool skip_nan, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (failed() || !x || (dim = dim_wrap(dim, x->ndim)) < 0 || refuse_bool(x, "median")) return;
+  if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0 || refuse_bool(x, "median_cpu")) return;
   one_of_order(skip_nan ? &NanmedianBackward1 : &MedianBackward1, median_of_order, "median", x, dim, keepdim,
                (Lanes){.flag = skip_nan}, out);
 }
 
 Tensor *t_median(Tensor *x, bool skip_nan) {
-  if (failed() || !x || refuse_bool(x, "median")) return NULL;
+  if (blocked(x) || refuse_bool(x, "median_cpu")) return NULL;
   Node *n = dtype_is_float((DType)x->dtype) ? node_new(skip_nan ? &NanmedianBackward0 : &MedianBackward0, 2, 0, x, NULL) : NULL;
   save(n, 0, x);
   bool was = grad_mode;

@@ -32,7 +32,7 @@ static bool moments(Tensor *x, DimMask mask, double correction, bool root, Tenso
 static Tensor *var_gradient(Node *n, Tensor *g, Tensor *x) {
   int64_t dims[MAX_DIM];
   g = restore_dims(g, n, 1);
-  if (failed() || !g || !x) return NULL;
+  if (blocked(g, x)) return NULL;
   double freedom = (double)fold_count(x, noted_mask(n, 1)) - n->numbers[0].f;
   Ints over = noted_dims(n, 1, dims);
   Tensor *centred = t_sub(x, t_mean(x, over, true, DT_NONE));
@@ -48,7 +48,7 @@ static Tensor *std_gradient(Node *n, Tensor *g, Tensor *x, Tensor *y) {
 /* The gradient of the mean that comes with it. */
 static Tensor *with_mean(Node *n, Tensor *dx, Tensor *g) {
   Tensor *x = saved(n, 0);
-  if (failed() || !g || !x) return dx;
+  if (blocked(g, x)) return dx;
   Tensor *mean = t_div(expand_back(g, n, 1), tensor_wrapped_f((double)fold_count(x, noted_mask(n, 1))));
   return dx ? t_add(dx, mean) : mean;
 }
@@ -74,7 +74,7 @@ void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool kee
   const Spread *s = &spreads[kind];
   DimMask mask;
   out[0] = out[1] = NULL;
-  if (failed() || !x) return;
+  if (blocked(x)) return;
   if (!dtype_is_float((DType)x->dtype)) {
     fail(ERR_RUNTIME, "%s only support floating point and complex dtypes", s->pair ? s->name : "std and var");
     return;
@@ -121,7 +121,7 @@ static Tensor *weighted_cov(Tensor *x, Tensor *w, Tensor *aweights, double corre
   Tensor *taken = tensor_wrapped_i((int64_t)correction);
   if (w && aweights && correction != 0) taken = t_mul_f(t_div(t_sum_all(t_mul(w, aweights)), w_sum), correction);
   Tensor *norm = t_sub(w_sum, taken);
-  if (failed() || !norm) return NULL;
+  if (blocked(norm)) return NULL;
   if (tensor_get_f(norm, 0) <= 0) {
     warn_user("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.");
     norm = tensor_wrapped_f(0);
@@ -131,7 +131,7 @@ static Tensor *weighted_cov(Tensor *x, Tensor *w, Tensor *aweights, double corre
 }
 
 Tensor *t_cov(Tensor *x, double correction, Tensor *fweights, Tensor *aweights) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   if (x->ndim > 2)
     return fail(ERR_RUNTIME, "cov(): expected input to have two or fewer dimensions but got an input with %d dimensions", x->ndim);
   if (x->dtype == DT_BOOL) return fail(ERR_RUNTIME, "cov(): bool dtype is not supported for input");
@@ -144,11 +144,11 @@ Tensor *t_cov(Tensor *x, double correction, Tensor *fweights, Tensor *aweights) 
 }
 
 Tensor *t_corrcoef(Tensor *x) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   if (x->ndim > 2)
     return fail(ERR_RUNTIME, "corrcoef(): expected input to have two or fewer dimensions but got an input with %d dimensions", x->ndim);
   Tensor *c = t_cov(x, 1, NULL, NULL);
-  if (failed() || !c) return NULL;
+  if (blocked(c)) return NULL;
   if (c->ndim == 0) return t_div(c, c);
   Tensor *scale = t_sqrt(t_diagonal(c, 0, 0, 1));
   c = t_div(t_div(c, t_unsqueeze(scale, 1)), t_unsqueeze(scale, 0));
@@ -164,7 +164,7 @@ static Tensor *difference(Tensor *x, int64_t dim) {
 }
 
 Tensor *t_diff(Tensor *x, int64_t order, int64_t dim, Tensor *prepend, Tensor *append) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_RUNTIME, "diff expects input to be at least one-dimensional");
   if (order < 0) return fail(ERR_RUNTIME, "order must be non-negative but got %lld", (long long)order);
   if ((dim = dim_wrap(dim, x->ndim)) < 0) return NULL;

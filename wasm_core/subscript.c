@@ -119,7 +119,7 @@ static bool apply_tensor_item(Subscript *s, Tensor *t, int position) {
 /* Takes all items; s->view == x if none of them made a view. `reading`: x[:] is a view, not x. */
 static bool apply(Subscript *s, Tensor *x, Ints index, bool reading) {
   int n_items, dims;
-  if (failed() || !x || !count_items(index, &n_items, &dims)) return false;
+  if (blocked(x) || !count_items(index, &n_items, &dims)) return false;
   s->view = x;
   if (dims > x->ndim && !(n_items == 1 && x->ndim == 0 && index.v[0] != ITEM_TENSOR)) {
     fail(ERR_INDEX, "too many indices for tensor of dimension %d", x->ndim);
@@ -184,7 +184,7 @@ static Tensor *strip_ones(Tensor *v, bool always) {
 }
 
 static bool assign(Tensor *dst, Tensor *value) {
-  if (failed() || !dst) return false;
+  if (blocked(dst)) return false;
   if (is_wrapped(value)) value = index_number(value, (DType)dst->dtype);
   if (!value) return false;
   if (!tensor_same_shape(dst, value)) {

@@ -12,7 +12,7 @@ static DType sum_dtype(const Tensor *x, DType dtype) {
 /* As PyTorch, a result type is taken by the elements before they are combined; integers wrap alike after. */
 static Tensor *fold_as(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask, bool keepdim, DType dtype) {
   if (dtype_is_float(dtype) || dtype_is_float((DType)x->dtype)) x = cast_plain(x, dtype);
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   Tensor *y = cast_plain(fold(folds, rest, x, mask, NULL, NULL), dtype);
   return keepdim ? y : drop_dims(y, mask);
 }
@@ -37,7 +37,7 @@ GRAD(SumBackward1, "| dim:m keepdim:b self_sym_sizes:r") { gi[0] = expand_back(g
 
 Tensor *t_sum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   DimMask mask;
-  if (failed() || !x || !dims_mask(x, dims, &mask)) return NULL;
+  if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
   Node *n = shape_node(dims.n < 0 ? &SumBackward0 : &SumBackward1, 0, x, mask, keepdim, dtype);
   return set_history(fold_as(sum_folds, sum_folds, x, mask, keepdim, dtype), n);
@@ -61,7 +61,7 @@ static bool broadcast_mask(const Tensor *x, int ndim, const int64_t *sizes, DimM
 Tensor *t_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
   DimMask mask;
   int64_t dims[MAX_DIM], strides[MAX_DIM];
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   if (sizes_equal(x->ndim, x->sizes, ndim, sizes)) return x;
   if (!broadcast_mask(x, ndim, sizes, &mask)) return NULL;
   if (tensor_tracked(x)) {
@@ -73,7 +73,7 @@ Tensor *t_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
     return x->ndim == ndim ? y : t_view(y, ndim, sizes);
   }
   Tensor *y = fold_as(sum_folds, sum_folds, x, mask, true, sum_dtype(x, DT_NONE));
-  if (failed() || !y) return NULL;
+  if (blocked(y)) return NULL;
   sizes_contiguous_strides(ndim, sizes, strides);
   return tensor_set_geometry(y, ndim, sizes, strides, 0) ? y : NULL;
 }
@@ -83,7 +83,7 @@ GRAD(NansumBackward0, "self | dim:m keepdim:b") { gi[0] = t_mul(expand_back(g[0]
 
 Tensor *t_nansum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   DimMask mask;
-  if (failed() || !x || !dims_mask(x, dims, &mask)) return NULL;
+  if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
   Node *n = shape_node(&NansumBackward0, 1, x, mask, keepdim, dtype);
   save(n, 0, x);
@@ -114,7 +114,7 @@ static void divide_by(Tensor *y, double count) {
 
 Tensor *t_mean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   DimMask mask;
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   DType d = dtype != DT_NONE ? dtype : (DType)x->dtype;
   if (!dtype_is_float(d))
     return fail(ERR_RUNTIME,
@@ -128,7 +128,7 @@ Tensor *t_mean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
 }
 
 Tensor *t_nanmean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
-  if (failed() || !x) return NULL;
+  if (blocked(x)) return NULL;
   if (!dtype_is_float((DType)x->dtype))
     return fail(ERR_RUNTIME, "nanmean(): expected input to have floating point or complex dtype but got %s",
                 legacy(x));
@@ -171,7 +171,7 @@ GRAD(ProdBackward0, "self result") {
 GRAD(ProdBackward1, "self result | dim:i keepdim:b") {
   Tensor *x = saved(n, 0), *gy = g[0], *y = saved(n, 1);
   int64_t dim = n->numbers[0].i;
-  if (failed() || !gy || x->ndim == 0) {
+  if (blocked(gy) || x->ndim == 0) {
     gi[0] = gy;
     return;
   }
@@ -181,7 +181,7 @@ GRAD(ProdBackward1, "self result | dim:i keepdim:b") {
 
 static Tensor *prod(Tensor *x, const int64_t *dim, bool keepdim, DType dtype) {
   DimMask mask;
-  if (failed() || !x || !dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return NULL;
+  if (blocked(x) || !dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
   if (!check_recorded(x, dtype)) return NULL;
   x = t_to(x, dtype_is_float(dtype) || dtype_is_float((DType)x->dtype) ? dtype : (DType)x->dtype);
@@ -204,7 +204,7 @@ Tensor *t_prod_dim(Tensor *x, int64_t dim, bool keepdim, DType dtype) { return p
 
 Tensor *t_count_nonzero(Tensor *x, Ints dims) {
   DimMask mask;
-  if (failed() || !x || !dims_mask(x, dims, &mask)) return NULL;
+  if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
   return drop_dims(fold(count_folds, sum_folds, x, mask, NULL, NULL), mask);
 }
 
@@ -212,7 +212,7 @@ Tensor *t_count_nonzero(Tensor *x, Ints dims) {
  * none here, unlike elsewhere. uint8 stays uint8. */
 static Tensor *truth(Tensor *x, Ints dims, bool keepdim, bool every) {
   DimMask mask;
-  if (failed() || !x || !dims_mask(x, dims, &mask)) return NULL;
+  if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
   if (dims.n == 0) mask = 0;
   int64_t least = every ? fold_count(x, mask) : 1;
   Tensor *count = fold(count_folds, sum_folds, x, mask, NULL, NULL);

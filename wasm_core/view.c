@@ -94,7 +94,7 @@ ADD_LOOP(add_i64, int64_t)
 /* dst += src, one element after the other: dst's elements may share memory. */
 static bool accumulate(Tensor *dst, Tensor *src) {
   static Loop *const loops[DT_COUNT] = {[DT_F32] = add_f32, [DT_F64] = add_f64, [DT_I64] = add_i64};
-  if (failed() || !dst || !src) return false;
+  if (blocked(dst, src)) return false;
   if (!loops[src->dtype] || dst->dtype != src->dtype) {
     fail(ERR_RUNTIME, "\"as_strided_backward\" not implemented for '%s'", legacy(src));
     return false;

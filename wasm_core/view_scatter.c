@@ -22,7 +22,7 @@ static Tensor *write_window(Tensor *y, Tensor *src, Window *window, const void *
 
 /* Zeros for the window, of the shape that is kept as a list from number k on. */
 static Tensor *window_zeros(Node *n, int k, const Tensor *g) {
-  return failed() || !g ? NULL : index_zeros(n, k, (DType)g->dtype);
+  return blocked(g) ? NULL : index_zeros(n, k, (DType)g->dtype);
 }
 
 static Node *window_node(const NodeType *type, Tensor *x, Tensor *src, int n_p, const int64_t *p) {

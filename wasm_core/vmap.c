@@ -65,7 +65,7 @@ bool vmap_may_draw(void) {
 
 static Tensor *batched(Tensor *value, uint32_t bits) {
   int n = count(bits);
-  if (failed() || !value || !bits) return value;
+  if (blocked(value) || !bits) return value;
   Tensor *t = tensor_alias(value, value->ndim - n, value->sizes + n, value->strides + n, value->offset);
   Meta *m = t ? tensor_meta(t) : NULL;
   if (!m) return NULL;
@@ -92,7 +92,7 @@ static Tensor *moved(Tensor *v, int from, int to) {
 Tensor *vmap_add(Tensor *t, int64_t dim, int32_t level) {
   uint32_t bits = levels_of(t);
   int n = count(bits);
-  if (failed() || !t) return NULL;
+  if (blocked(t)) return NULL;
   Tensor *made = batched(moved(bits ? t->meta->value : t, n + (int)dim, n), bits | bit_of(level));
   if (made) made->meta->batch_dim = (uint8_t)dim;
   return made;
@@ -101,7 +101,7 @@ Tensor *vmap_add(Tensor *t, int64_t dim, int32_t level) {
 int32_t vmap_dim(const Tensor *t, int32_t level) { return levels_of(t) & bit_of(level) ? t->meta->batch_dim : -1; }
 
 Tensor *vmap_remove(Tensor *t, int32_t level, int64_t size, int64_t dim) {
-  if (failed() || !t || (dim = dim_wrap(dim, t->ndim + 1)) < 0) return NULL;
+  if (blocked(t) || (dim = dim_wrap(dim, t->ndim + 1)) < 0) return NULL;
   uint32_t bits = levels_of(t), bit = bit_of(level);
   Tensor *v = bits ? t->meta->value : t;
   int rest = count(bits & ~bit);
@@ -182,7 +182,7 @@ static Batch batch_of(uint32_t bits) {
 
 Tensor *batch_align(const Batch *b, Tensor *t, int rank) {
   uint32_t own = levels_of(t);
-  if (failed() || !t || !own) return t;
+  if (blocked(t) || !own) return t;
   Tensor *v = t->meta->value;
   if (own == b->levels && rank <= t->ndim) return v;
   int64_t sizes[2 * MAX_DIM];
@@ -194,7 +194,7 @@ Tensor *batch_align(const Batch *b, Tensor *t, int rank) {
 }
 
 Tensor *batch_full(const Batch *b, Tensor *t) {
-  if (failed() || !t) return NULL;
+  if (blocked(t)) return NULL;
   int64_t sizes[2 * MAX_DIM];
   if (levels_of(t) == b->levels) return t->meta->value;
   memcpy(sizes, b->sizes, (size_t)b->n * sizeof *sizes);
