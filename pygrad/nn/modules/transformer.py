@@ -79,6 +79,16 @@ def _length(x: Tensor, layers: ModuleList) -> int:
     return int(x.size(1 if x.dim() == 3 and batch_first else 0))
 
 
+def _attended(
+    attention: Module, x: Tensor, source: Tensor, padding: Any, mask: Any, is_causal: bool
+) -> Tensor:
+    """What x takes from the source."""
+    found, _ = attention(
+        x, source, source, padding, need_weights=False, attn_mask=mask, is_causal=is_causal
+    )
+    return found  # type: ignore[no-any-return]
+
+
 class _Layer(Module):
     """What the layers of encoder and decoder share: attention to themselves, and the linear maps
     between which the activation stands.
@@ -187,10 +197,7 @@ class TransformerEncoderLayer(_Layer):
         mask = _added(src_mask, "src_mask", src)
 
         def attend(x: Tensor) -> Tensor:
-            found, _ = self.self_attn(
-                x, x, x, padding, need_weights=False, attn_mask=mask, is_causal=is_causal
-            )
-            return found  # type: ignore[no-any-return]
+            return _attended(self.self_attn, x, x, padding, mask, is_causal)
 
         return self._through(src, [attend, self._feed_forward])
 
@@ -254,28 +261,11 @@ class TransformerDecoderLayer(_Layer):
         """
 
         def attend(x: Tensor) -> Tensor:
-            found, _ = self.self_attn(
-                x,
-                x,
-                x,
-                tgt_key_padding_mask,
-                need_weights=False,
-                attn_mask=tgt_mask,
-                is_causal=tgt_is_causal,
-            )
-            return found  # type: ignore[no-any-return]
+            return _attended(self.self_attn, x, x, tgt_key_padding_mask, tgt_mask, tgt_is_causal)
 
         def remember(x: Tensor) -> Tensor:
-            found, _ = self.multihead_attn(
-                x,
-                memory,
-                memory,
-                memory_key_padding_mask,
-                need_weights=False,
-                attn_mask=memory_mask,
-                is_causal=memory_is_causal,
-            )
-            return found  # type: ignore[no-any-return]
+            attention, padding = self.multihead_attn, memory_key_padding_mask
+            return _attended(attention, x, memory, padding, memory_mask, memory_is_causal)
 
         return self._through(tgt, [attend, remember, self._feed_forward])
 
