@@ -12,11 +12,12 @@ from __future__ import annotations
 import inspect
 import keyword
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pygrad
-from pygrad import _composed, _linalg, _methods, _ops, _tensor
+from pygrad import _composed, _linalg, _methods, _ops, _special, _tensor
 from pygrad._schema import Argument, arguments, python_name, results
 from pygrad.nn import functional
 
@@ -207,19 +208,20 @@ def _operators() -> list[str]:
     return lines
 
 
-_COPY: Final = "(input: Tensor, *args: Any, out: Any = ..., **kwargs: Any) -> Any: ..."
+def _signature(function: Callable[..., Any], method: bool = False) -> str:
+    """The signature of a function that Python composes; as a method without its `out`."""
+    signature = inspect.signature(function)
+    given = list(signature.parameters.values())
+    if method:
+        first = given[0].replace(name="self", annotation=inspect.Parameter.empty)
+        given = [first, *(each for each in given[1:] if each.name != "out")]
+    shown = str(signature.replace(parameters=given)).replace("'", "")
+    return re.sub(r"\b(bool|float|int|str)\b", r"builtins.\1", shown) + ": ..."
 
 
 def _composed_methods() -> list[str]:
-    """What `_methods` puts on the class: the functions' signatures, which are of Python's types."""
-    lines = []
-    for name, function in _methods.METHODS.items():
-        signature = inspect.signature(function)
-        given = list(signature.parameters.values())[1:]
-        shown = str(signature.replace(parameters=[each for each in given if each.name != "out"]))
-        shown = re.sub(r"\b(bool|float|int|str)\b", r"builtins.\1", shown.replace("'", ""))
-        lines.append(f"def {name}(self, {shown[1:]}: ...".replace("(self, )", "(self)"))
-    return lines
+    """What `_methods` puts on the class."""
+    return [f"def {name}{_signature(each, True)}" for name, each in _methods.METHODS.items()]
 
 
 def _result_classes(letter: str) -> list[str]:
@@ -246,7 +248,9 @@ def stub(letter: str) -> str:
         for name in _linalg.__all__:
             lines.append(f"from pygrad._linalg import {name} as {name}")
     if letter == "f":
-        lines += [f"def {name}{_COPY}" for name in _composed.COPIES]
+        lines += [f"def {name}{_signature(each)}" for name, each in _composed.COPIES.items()]
+    if letter == "s":
+        lines += [f"def {name}{_signature(each)}" for name, each in _special.FUNCTIONS.items()]
     if letter == "m":
         lines.append("class Methods:")
         methods = _operators() + _composed_methods() + _definitions(letter)

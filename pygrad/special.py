@@ -1,12 +1,12 @@
-"""torch.special: functions made from the op table's rows of this namespace.
+"""torch.special: functions made from the op table's rows of this namespace, and of those functions.
 
 Type checkers read special.pyi, which `make stubs` writes from the same table.
 """
 
 from __future__ import annotations
 
-from . import _ops
+from . import _ops, _special
 
-globals().update(_ops.namespace("s"))
+globals().update(_ops.namespace("s") | _special.FUNCTIONS)
 
-__all__ = sorted(_ops.namespace("s"))
+__all__ = sorted([*_ops.namespace("s"), *_special.FUNCTIONS])

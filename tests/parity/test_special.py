@@ -1,0 +1,58 @@
+"""Functions of torch.special that are composed in Python, beside PyTorch's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from oracle import both, tried
+
+from pygrad import _special
+
+NAN, INF = float("nan"), float("inf")
+POLYNOMIALS = [name for name in _special.FUNCTIONS if "polynomial" in name]
+BESSEL = [name for name in _special.FUNCTIONS if "bessel" in name]
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials(name: str) -> None:
+    def script(t: Any) -> Any:
+        op = getattr(t.special, name)
+        x = t.linspace(-1.5, 1.5, 7, dtype=t.float64)
+        degrees = t.tensor([-1.0, 0.0, 1.0, 2.5, 3.0, 6.0, 12.0], dtype=t.float64)
+        return [
+            *(op(x, n) for n in (-2, 0, 1, 2, 5, 9)),
+            op(x, degrees),
+            op(x[:, None], degrees),
+            op(0.25, degrees),
+            op(x.float(), 3),
+            op(t.tensor([1, 2]), 2),
+            op(t.tensor([1, 2]), t.tensor(3)),
+            op(x, 3, out=t.empty(7, dtype=t.float64)),
+            op(x.clone().requires_grad_(), 2).requires_grad,
+            op(t.ones(0), 3),
+            tried(lambda: op(1.0, 2)).partition(":")[0],
+        ]
+
+    both(script, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", BESSEL)
+def test_bessel(name: str) -> None:
+    values = [*np.linspace(0.01, 40, 200), *10.0 ** np.arange(-12.0, 2.7, 0.7), 0.0, NAN]
+    special = [] if "modified" in name and "_i" in name else [INF, -1.0]
+
+    def script(t: Any) -> Any:
+        op = getattr(t.special, name)
+        x = t.tensor([*values, *special], dtype=t.float64)
+        return [
+            op(x),
+            op(x.float()[20:100]),
+            op(t.tensor([1, 2])),
+            op(x, out=t.empty_like(x)),
+            op(x.clone().requires_grad_()).requires_grad,
+            tried(lambda: op(1.0)),
+        ]
+
+    both(script, rtol=1e-6, atol=1e-12)
