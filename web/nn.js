@@ -68,6 +68,13 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
     eval() { return this.train(false); }
 
     zero_grad() { for (const parameter of this.parameters()) parameter.grad = null; }
+
+    /** The layers by name. @returns {string} */
+    toString() {
+      const layers = Object.entries(this).filter(([, child]) => child instanceof Module);
+      const rows = layers.map(([name, child]) => `  (${name}): ${child}`.replaceAll('\n', '\n  '));
+      return `${this.constructor.name}(${rows.length ? `\n${rows.join('\n')}\n` : ''})`;
+    }
   }
 
   /** A layer with a weight of these sizes, outputs first, and perhaps a bias: uniform on (-b, b), b = 1 / sqrt(fan_in), by the

@@ -294,6 +294,12 @@ export function makeTensors(engine) {
     /** @returns {string} */
     toString() { return C._repr(this, 'tensor'); }
 
+    /** The tensors along the first dimension. @returns {IterableIterator<Tensor>} */
+    [Symbol.iterator]() {
+      if (!this.dim()) throw new TypeError('iteration over a 0-d tensor');
+      return this.unbind(0).values();
+    }
+
     [Symbol.for('nodejs.util.inspect.custom')]() { return this.handle ? this.toString() : 'tensor(disposed)'; }
   }
 

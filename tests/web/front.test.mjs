@@ -166,6 +166,14 @@ test('modules name, save and restore their parameters', () => {
   const x = torch.ones([4, 2]);
   assert.deepEqual(a.call(x).tolist(), b.call(x).tolist());
   assert.throws(() => b.load_state_dict({}), /missing/);
+  assert.equal(String(a), 'Sequential(\n  (0): Linear()\n  (1): ReLU()\n  (2): Linear()\n)');
+});
+
+test('a tensor is iterated over its first dimension', () => {
+  assert.deepEqual([...torch.eye(2)].map((row) => row.tolist()), [[1, 0], [0, 1]]);
+  const [x, y] = leaf(3, 4);
+  x.mul(y).backward();
+  assert.throws(() => [...torch.tensor(1)], { name: 'TypeError', message: 'iteration over a 0-d tensor' });
 });
 
 test('each optimizer descends', () => {
