@@ -16,8 +16,6 @@ from ._tensor import Tensor
 __all__ = [
     "cond",
     "diagonal",
-    "eigh",
-    "eigvalsh",
     "householder_product",
     "lstsq",
     "lu",
@@ -33,7 +31,6 @@ __all__ = [
 
 _L = _ops.SPACES["l"]
 _F = _ops.SPACES["f"]
-_Eigh = _ops.named_result("linalg_eigh", ("eigenvalues", "eigenvectors"))
 _Lstsq = _ops.named_result("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
 _Lu = _ops.named_result("linalg_lu", ("P", "L", "U"))
 _LuFactor = _ops.named_result("linalg_lu_factor", ("LU", "pivots"))
@@ -49,56 +46,6 @@ def _check_square(name: str, A: Tensor) -> None:
             f"{name}: A must be batches of square matrices, but they are {A.size(-2)} by "
             f"{A.size(-1)} matrices"
         )
-
-
-def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
-    """The eigenvalues of symmetric matrices, the least first, and their vectors.
-
-    They are the singular values and vectors of the matrix moved up until it is positive definite.
-    The sign of a vector is not determined: it may differ from PyTorch's.
-
-    Args:
-        A: (*, n, n), of which one triangle is read.
-        UPLO: which one: "L" or "U".
-        out: where to put the result.
-
-    Raises:
-        RuntimeError: matrices that are not square, another UPLO.
-
-    Example:
-        >>> import pygrad
-        >>> values, vectors = pygrad.linalg.eigh(pygrad.tensor([[2.0, 1.0], [1.0, 2.0]]))
-        >>> [round(value, 4) for value in values.tolist()]
-        [1.0, 3.0]
-    """
-    _check_square("linalg.eigh", A)
-    side = UPLO.upper()
-    if side not in ("L", "U"):
-        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    if not A.size(-1):
-        return into("linalg_eigh", _Eigh((A.sum(-1), A.clone())), out)
-    plain = A.detach()
-    part = plain.tril() if side == "L" else plain.triu()
-    read = part + part.mT - _F["diag_embed"](plain.diagonal(dim1=-2, dim2=-1))
-    mean = (A + A.mT) / 2  # the gradient is symmetric, whichever triangle is read
-    whole = mean + (read - mean.detach())
-    shift = read.abs().sum(-1).amax(-1)
-    identity = _F["eye"](A.size(-1), dtype=A.dtype)
-    _, values, vectors = _L["svd"](whole + shift[..., None, None] * identity)
-    found = _Eigh(((values - shift[..., None]).flip(-1), vectors.mT.flip(-1)))
-    return into("linalg_eigh", found, out)
-
-
-def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
-    """The eigenvalues of symmetric matrices; see :func:`eigh`.
-
-    Example:
-        >>> import pygrad
-        >>> pygrad.linalg.eigvalsh(pygrad.eye(2))
-        tensor([1., 1.])
-    """
-    values: Tensor = into("linalg_eigvalsh", eigh(A, UPLO)[0], out)
-    return values
 
 
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:

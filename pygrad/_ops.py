@@ -101,13 +101,14 @@ return_types: Final[dict[str, type[_NamedResult]]] = {}
 
 
 def _learn_results(op: Op) -> None:
+    name = f"linalg_{op.name}" if "l" in op.flags and "f" not in op.flags else op.name
     for offset, schema in enumerate(op.schemas):
         found = _RESULTS.search(schema)
         parts = found.group(1).split(", ") if found and found.group(1) else []
         fields = [part.partition(" ")[2] for part in parts]
         if len(fields) > 1 and all(fields):
-            kind = return_types.get(op.name) or named_result(op.name, fields)
-            return_types[op.name] = kind
+            kind = return_types.get(name) or named_result(name, fields)
+            return_types[name] = kind
             _call.NAMED_RESULTS[op.row + offset] = kind
             _call.NAMED_RESULTS.setdefault(op.row, kind)
 

@@ -13,6 +13,9 @@ Number: TypeAlias = builtins.int | builtins.float | builtins.bool
 class _CholeskyEx(NamedTuple):
     L: Tensor
     info: Tensor
+class _Eigh(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 class _InvEx(NamedTuple):
     inverse: Tensor
     info: Tensor
@@ -32,8 +35,6 @@ class _Svd(NamedTuple):
 from pygrad._errors import LinAlgError as LinAlgError
 from pygrad._linalg import cond as cond
 from pygrad._linalg import diagonal as diagonal
-from pygrad._linalg import eigh as eigh
-from pygrad._linalg import eigvalsh as eigvalsh
 from pygrad._linalg import householder_product as householder_product
 from pygrad._linalg import lstsq as lstsq
 from pygrad._linalg import lu as lu
@@ -49,6 +50,8 @@ def cholesky(A: Tensor, *, upper: builtins.bool = ..., out: Tensor | None = ...)
 def cholesky_ex(A: Tensor, *, upper: builtins.bool = ..., check_errors: builtins.bool = ..., out: Any = ...) -> _CholeskyEx: ...
 def cross(input: Tensor, other: Tensor, *, dim: builtins.int = ..., out: Tensor | None = ...) -> Tensor: ...
 def det(A: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
+def eigh(A: Tensor, UPLO: builtins.str = ..., *, out: Any = ...) -> _Eigh: ...
+def eigvalsh(A: Tensor, UPLO: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor: ...
 def inv(A: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def inv_ex(A: Tensor, *, check_errors: builtins.bool = ..., out: Any = ...) -> _InvEx: ...
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: ...

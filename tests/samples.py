@@ -649,6 +649,11 @@ rows(
 )
 rows("linalg.svd", call(S, full_matrices=False), call(x(3, 2), False))
 rows("cholesky linalg.cholesky", call(x(3, 3, kind="definite")))
+rows(
+    "linalg.eigh linalg.eigvalsh",
+    call(x(3, 3, kind="definite")),
+    call(x(2, 2, 2, kind="definite"), "U"),
+)
 rows("linalg.solve", call(x(3, 3, kind="definite"), x(3, 2)), call(x(3, 3, kind="definite"), x(3)))
 rows("linalg.norm", call(S), call(S, 1), call(x(3), 3))
 rows("linalg.matrix_norm", call(S), call(S, 1), call(S, float("inf")))

@@ -1,4 +1,4 @@
-/* QR and singular values, and what follows from them: pseudo-inverses and norms of matrices.
+/* QR, singular values and the eigenvalues of symmetric matrices; pseudo-inverses and norms of matrices.
  *
  * Kernels work in place on columns, in double. Gradients are composed of ops, so they can be differentiated again. */
 #include <math.h>
@@ -294,6 +294,128 @@ Tensor *t_svdvals(Tensor *a, const char *driver) {
   Tensor *out[3];
   t_linalg_svd(a, false, driver, out);
   return out[1];
+}
+
+/* ------------------------------------------------------------ eigenvalues of symmetric matrices */
+
+/* w (n x n) = Q T Q^T, T with the diagonal d and e beside it; the reflectors stay below w's diagonal. `room` has n. */
+static void tridiagonalize(double *w, int64_t n, double *d, double *e, double *taus, double *room) {
+  for (int64_t k = 0; k < n; k++) {
+    d[k] = w[k * n + k];
+    int64_t m = n - k - 1;
+    if (!m) break;
+    double *v = w + k * n + k + 1, *rest = w + (k + 1) * n + k + 1, tau = taus[k] = reflector(v, m, &e[k]);
+    for (int64_t j = 0; j < m; j++) room[j] = tau * dot(rest + j * n, v, m);
+    add_scaled(room, -tau / 2 * dot(room, v, m), v, m);
+    for (int64_t j = 0; j < m; j++) {
+      add_scaled(rest + j * n, -room[j], v, m);
+      add_scaled(rest + j * n, -v[j], room, m);
+    }
+  }
+}
+
+/* One step of the implicit QR iteration on rows lo to hi of T, with the columns of q turned along. */
+static void chase(double *d, double *e, int64_t lo, int64_t hi, double *q, int64_t n) {
+  double half = (d[hi - 1] - d[hi]) / 2, last = e[hi - 1];
+  double x = d[lo] - (d[hi] - last * (last / (half + copysign(hypot(half, last), half)))), z = e[lo];
+  for (int64_t k = lo; k < hi; k++) {
+    double r = hypot(x, z), c = r > 0 ? x / r : 1, s = r > 0 ? z / r : 0, a = d[k], b = e[k], f = d[k + 1];
+    if (k > lo) e[k - 1] = r;
+    d[k] = c * c * a + 2 * c * s * b + s * s * f;
+    d[k + 1] = s * s * a - 2 * c * s * b + c * c * f;
+    x = e[k] = (c * c - s * s) * b + c * s * (f - a);
+    if (k + 1 < hi) {
+      z = s * e[k + 1];
+      e[k + 1] *= c;
+    }
+    if (q) turn(q + k * n, q + (k + 1) * n, c, -s, n);
+  }
+}
+
+/* d becomes the eigenvalues of T. False if they do not settle. */
+static bool diagonalize(double *d, double *e, double *q, int64_t n) {
+  int64_t steps = MAX_SWEEPS * n;
+  for (int64_t hi = n - 1; hi > 0;) {
+    int64_t lo = hi;
+    while (lo > 0 && fabs(e[lo - 1]) > 0x1p-53 * (fabs(d[lo - 1]) + fabs(d[lo]))) lo--;
+    if (lo == hi) hi--;
+    else if (!steps--) return false;
+    else chase(d, e, lo, hi, q, n);
+  }
+  return true;
+}
+
+/* w (n x n, columns), of which the triangle is read, becomes its vectors, in the order of the values, the least first. */
+static void eigh_one(double *w, double *values, int64_t n, bool upper, bool vectors, double *room) {
+  double *e = room, *taus = room + n, *spare = room + 2 * n, *q = vectors ? room + 3 * n : NULL;
+  bool sound = true;
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = j; i < n; i++) {
+      double *low = w + j * n + i, *high = w + i * n + j;
+      *low = *high = upper ? *high : *low;
+      sound = sound && isfinite(*low);
+    }
+  if (sound) tridiagonalize(w, n, values, e, taus, spare);
+  for (int64_t c = 0; q && c < n; c++) {
+    memset(q + c * n, 0, (size_t)n * sizeof *q);
+    q[c * n + c] = 1;
+    for (int64_t k = c - 1; sound && k >= 0; k--) reflect(q + c * n + k + 1, w + k * n + k + 1, taus[k], n - k - 1);
+  }
+  sound = sound && diagonalize(values, e, q, n);
+  for (int64_t i = 0; i < n; i++) values[i] = sound ? -values[i] : (double)NAN;
+  if (sound) sort_columns(values, w, 0, q ? q : w, n);
+  for (int64_t i = 0; i < n; i++) values[i] = -values[i];
+  for (int64_t i = 0; q && i < n * n; i++) w[i] = sound ? q[i] : (double)NAN;
+}
+
+/* A = V diag(L) V^T, E = L_j - L_i:  A' = V (diag(L') + sym(V^T V' / E)) V^T, symmetric as A is. */
+GRAD(LinalgEighBackward0, "eigenvalues eigenvectors") {
+  Tensor *values = saved(n, 0), *v = saved(n, 1), *left = NULL;
+  if (blocked(values, v)) return;
+  if (g[0]) left = scale_columns(v, g[0]);
+  if (g[1]) {
+    Tensor *e = t_sub(t_unsqueeze(values, -2), t_unsqueeze(values, -1)), *diagonal = eye_mask(cols_of(v));
+    Tensor *x = t_div(t_matmul(t_t(v), g[1]), t_masked_fill(e, diagonal, tensor_wrapped_f(1)));
+    x = t_matmul(v, t_masked_fill(t_mul_f(t_add(x, t_t(x)), .5), diagonal, tensor_wrapped_f(0)));
+    left = left ? t_add(left, x) : x;
+  }
+  if (left) gi[0] = t_matmul(left, t_t(v));
+}
+
+/* Values and vectors, which are left out if nobody asks for them, now or in a gradient. */
+static void eigh(Tensor *a, const char *uplo, bool vectors, Tensor *out[2]) {
+  out[0] = out[1] = NULL;
+  if (blocked(a) || !uplo || !check_square(a, "linalg.eigh", "A")) return;
+  bool upper = strcmp(uplo, "U") == 0 || strcmp(uplo, "u") == 0;
+  if (!upper && strcmp(uplo, "L") != 0 && strcmp(uplo, "l") != 0) {
+    fail(ERR_RUNTIME, "Expected UPLO argument to be 'L' or 'U', but got %s", uplo);
+    return;
+  }
+  DType d = (DType)a->dtype;
+  if (!dtype_is_float(d)) {
+    no_kernel("linalg_eigh_cpu", d);
+    return;
+  }
+  Node *node = node_new(&LinalgEighBackward0, 2, 0, a, NULL);
+  vectors = vectors || node;
+  int64_t n = rows_of(a);
+  Tensor *w = columns(a, DT_F64), *values = empty_vectors(a, n, DT_F64);
+  double *room = scratch_array(3 * n + (vectors ? n * n : 0), sizeof *room);
+  for (int64_t b = 0, batch = failed() ? 0 : batch_of(a); b < batch; b++)
+    eigh_one(doubles(w) + b * n * n, doubles(values) + b * n, n, upper, vectors, room);
+  if (!failed()) {
+    out[0] = d == DT_F64 ? values : t_to(values, d);
+    out[1] = vectors ? columns(w, d) : NULL;
+  }
+  finish(node, vectors ? 2 : 1, out);
+}
+
+void t_eigh(Tensor *a, const char *uplo, Tensor *out[2]) { eigh(a, uplo, true, out); }
+
+Tensor *t_eigvalsh(Tensor *a, const char *uplo) {
+  Tensor *out[2];
+  eigh(a, uplo, false, out);
+  return out[0];
 }
 
 /* ------------------------------------------------------------ pseudo-inverse */

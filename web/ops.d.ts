@@ -2497,6 +2497,10 @@ export interface Linalg {
   cholesky_ex(A: Tensor, options?: { upper?: boolean; check_errors?: boolean; out?: Tensor[] }): Named<['L', 'info']>;
   cross(input: Tensor, other: Tensor, options?: { dim?: number; out?: Tensor }): Tensor;
   det(A: Tensor, options?: { out?: Tensor }): Tensor;
+  eigh(A: Tensor, UPLO?: string, options?: { out?: Tensor[] }): Named<['eigenvalues', 'eigenvectors']>;
+  eigh(A: Tensor, options: { UPLO?: string; out?: Tensor[] }): Named<['eigenvalues', 'eigenvectors']>;
+  eigvalsh(A: Tensor, UPLO?: string, options?: { out?: Tensor }): Tensor;
+  eigvalsh(A: Tensor, options: { UPLO?: string; out?: Tensor }): Tensor;
   inv(A: Tensor, options?: { out?: Tensor }): Tensor;
   inv_ex(A: Tensor, options?: { check_errors?: boolean; out?: Tensor[] }): Named<['inverse', 'info']>;
   matmul(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
