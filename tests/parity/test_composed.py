@@ -236,6 +236,36 @@ SAMPLES |= {
     "nn.functional.upsample_nearest": [call(x(1, 2, 3), 5), call(x(1, 2, 3, 2), scale_factor=2)],
     "nn.functional.upsample_bilinear": [call(x(1, 2, 3, 2), (4, 5)), call(x(1, 2, 3), 2)],
 }
+PLANES = x(2, 3, 6, 7)
+DRAWN = x(2, 3, 2, kind="probability")
+VOLUMES = x(2, 3, 4, 5, 6)
+DRAWN_THRICE = x(2, 3, 3, kind="probability")
+SAMPLES |= {
+    "nn.functional.fractional_max_pool2d": [
+        call(PLANES, 2, 3),
+        call(PLANES, (2, 3), (4, 2), return_indices=True, _random_samples=DRAWN),
+        call(x(3, 6, 7), 2, output_ratio=(0.5, 0.4), _random_samples=DRAWN),
+        call(PLANES, 2, (1, 2), _random_samples=DRAWN),
+        call(PLANES, 2, 5),
+        call(PLANES, 2),
+        call(PLANES, 7, 3),
+        call(PLANES, 2, 3, _random_samples=x(2, 3, 3)),
+        call(PLANES, 2, 3, _random_samples=x(1, 3, 2)),
+        call(PLANES, 2, 3, _random_samples=x(2, 2, 2)),
+        call(PLANES, 2, 3, _random_samples=x(2, 3)),
+        call(PLANES, 2, 3, _random_samples=X((2, 3, 2), dtype="float32")),
+        call(index(3, 1, 1, 4, 4), 2, 2, _random_samples=index(1, 1, 1, 2)),
+    ],
+    "nn.functional.fractional_max_pool2d_with_indices": [call(PLANES, 2, 3)],
+    "nn.functional.fractional_max_pool3d": [
+        call(VOLUMES, 2, 3),
+        call(VOLUMES, 2, (1, 2, 3), return_indices=True, _random_samples=DRAWN_THRICE),
+        call(VOLUMES, 2, 2, _random_samples=DRAWN_THRICE),
+        call(VOLUMES, 5, 2),
+        call(VOLUMES, 2),
+    ],
+    "nn.functional.fractional_max_pool3d_with_indices": [call(VOLUMES, 2, 2)],
+}
 AFTER: dict[str, Any] = {
     "lu_factor": lambda t, op: lambda a, *b, **c: op(*t.linalg.lu_factor(a), *b, **c),
     **{
@@ -278,7 +308,10 @@ def arguments(t: Any, sample: Any, grad: bool) -> Any:
         made = t.from_numpy(array.copy())
         return made.requires_grad_(grad and made.is_floating_point())
 
-    return build(sample, "float64", make, t)
+    args, kwargs = build(sample, "float64", make, t)
+    if "_random_samples" in kwargs:
+        kwargs["_random_samples"] = kwargs["_random_samples"].detach()
+    return args, kwargs
 
 
 @pytest.mark.parametrize(("name", "sample"), CASES, ids=lambda each: str(each)[:60])

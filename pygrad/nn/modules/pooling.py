@@ -23,6 +23,8 @@ __all__ = [
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "LPPool1d",
     "LPPool2d",
     "LPPool3d",
@@ -507,6 +509,88 @@ class MaxUnpool3d(_MaxUnpoolNd):
         >>> pool = pygrad.nn.MaxPool3d(2, return_indices=True)
         >>> pygrad.nn.MaxUnpool3d(2)(*pool(pygrad.ones(1, 1, 2, 4, 6))).shape
         torch.Size([1, 1, 2, 4, 6])
+    """
+
+    _rank = 3
+
+
+class _FractionalMaxPoolNd(Module):
+    _rank: int
+    _random_samples: Tensor | None
+
+    def __init__(
+        self,
+        kernel_size: SizeAny,
+        output_size: SizeAny | None = None,
+        output_ratio: float | tuple[float, ...] | None = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        n = self._rank
+        self.kernel_size = ntuple(kernel_size, n)
+        if n == 3 and min(self.kernel_size) <= 0:
+            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        if output_size is None and output_ratio is None:
+            raise ValueError(
+                f"FractionalMaxPool{n}d requires specifying either an output size, or a pooling "
+                "ratio"
+            )
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        self.output_size = None if output_size is None else ntuple(output_size, n)
+        shares = (output_ratio,) * n if isinstance(output_ratio, (int, float)) else output_ratio
+        self.output_ratio = shares
+        if shares is not None and not all(0 < share < 1 for share in shares):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input: Tensor) -> Any:
+        """The maxima of windows at random steps, and their places if the layer returns them."""
+        pool = F.fractional_max_pool2d if self._rank == 2 else F.fractional_max_pool3d
+        return pool(
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            _random_samples=self._random_samples,
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPoolNd):
+    """The maxima of windows that begin at random steps (Graham, 2014).
+
+    Args:
+        kernel_size: of the windows, an int or a pair.
+        output_size: how many windows along each dimension; or
+        output_ratio: which share of the input's places, between 0 and 1.
+        return_indices: return the places of the maxima, too.
+
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out).
+
+    Raises:
+        ValueError: both a size and a ratio, or neither; a ratio that is none.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.nn.FractionalMaxPool2d(2, output_ratio=0.5)(pygrad.ones(1, 6, 8)).shape
+        torch.Size([1, 3, 4])
+    """
+
+    _rank = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPoolNd):
+    """:class:`FractionalMaxPool2d` of volumes: each size is an int or three.
+
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> the same with as many places as there are windows.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.nn.FractionalMaxPool3d(2, output_size=2)(pygrad.ones(1, 4, 4, 4)).shape
+        torch.Size([1, 2, 2, 2])
     """
 
     _rank = 3
