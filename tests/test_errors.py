@@ -46,6 +46,17 @@ SHAPES = [
         RuntimeError,
         "shape '[4]' is invalid for input of size 6",
     ),
+    (
+        lambda torch: torch.einsum("i...,i...", t(torch, 3, 2, 2), t(torch, 3, 5, 2)),
+        RuntimeError,
+        "einsum(): dimension 1 covered by ellipsis in operand 1has size 5 which does not broadcast "
+        "with previously seen ellipsis with size 2 for the respective dimension",
+    ),
+    (
+        lambda torch: torch.linalg.norm(t(torch, 2, 3, 4), dim=(0, 1, 2)),
+        RuntimeError,
+        "linalg.norm: If dim is specified, it must be of length 1 or 2. Got [0, 1, 2]",
+    ),
     (lambda torch: t(torch, 2, 3).view(-1, -1), RuntimeError, "only one dimension can be inferred"),
     (
         lambda torch: t(torch, 2, 3).t().view(6),

@@ -164,6 +164,26 @@ static bool merge_size(int64_t *size, int64_t own) {
   return true;
 }
 
+static bool check_letter(Plan *p, int label, int64_t own, int64_t *seen, int operand) {
+  int64_t *size = &p->sizes[p->at[label]];
+  if (*seen >= 0 && *seen != own)
+    return fail(ERR_RUNTIME, "einsum(): subscript %c is repeated for operand %d but the sizes don't match, %lld != %lld",
+                letter(label), operand, (Shown)own, (Shown)*seen), false;
+  *seen = own;
+  if (merge_size(size, own)) return true;
+  return fail(ERR_RUNTIME, "einsum(): subscript %c has size %lld for operand %d which does not broadcast with previously seen size %lld",
+              letter(label), (Shown)own, operand, (Shown)*size), false;
+}
+
+/* Dim of an operand: of those that its ellipsis stands for the last but `after`. */
+static bool check_hidden(Plan *p, int after, int dim, int64_t own, int operand) {
+  int64_t *size = &p->sizes[p->at[ELLIPSIS] + p->ellipsis_dims - 1 - after];
+  if (merge_size(size, own)) return true;
+  return fail(ERR_RUNTIME,
+              "einsum(): dimension %d covered by ellipsis in operand %dhas size %lld which does not broadcast with previously seen "
+              "ellipsis with size %lld for the respective dimension", dim, operand, (Shown)own, (Shown)*size), false;
+}
+
 static bool check_sizes(Plan *p, const Tensor *x, int operand) {
   const Term *t = &p->terms[operand];
   int hidden = x->ndim - (t->n - t->ellipsis);
@@ -171,29 +191,9 @@ static bool check_sizes(Plan *p, const Tensor *x, int operand) {
   memset(seen, -1, sizeof seen);
   for (int i = 0, dim = 0; i < t->n; i++) {
     int label = t->labels[i];
-    if (label != ELLIPSIS) {
-      int64_t *size = &p->sizes[p->at[label]], own = x->sizes[dim++];
-      if (seen[label] >= 0 && seen[label] != own) {
-        fail(ERR_RUNTIME, "einsum(): subscript %c is repeated for operand %d but the sizes don't match, %lld != %lld", letter(label),
-             operand, (Shown)own, (Shown)seen[label]);
-        return false;
-      }
-      seen[label] = own;
-      if (merge_size(size, own)) continue;
-      fail(ERR_RUNTIME,
-           "einsum(): subscript %c has size %lld for operand %d which does not broadcast with previously seen size %lld",
-           letter(label), (Shown)own, operand, (Shown)*size);
-      return false;
-    }
-    for (int k = 0; k < hidden; k++) {
-      int64_t *size = &p->sizes[p->at[ELLIPSIS] + p->ellipsis_dims - hidden + k], own = x->sizes[dim++];
-      if (merge_size(size, own)) continue;
-      fail(ERR_RUNTIME,
-           "einsum(): dimension %d covered by ellipsis in operand %dhas size %lld which does not broadcast with previously seen "
-           "ellipsis with size %lld for the respective dimension",
-           k, operand, (Shown)own, (Shown)*size);
-      return false;
-    }
+    if (label != ELLIPSIS && !check_letter(p, label, x->sizes[dim++], &seen[label], operand)) return false;
+    for (int after = hidden - 1; label == ELLIPSIS && after >= 0; after--, dim++)
+      if (!check_hidden(p, after, dim, x->sizes[dim], operand)) return false;
   }
   return true;
 }

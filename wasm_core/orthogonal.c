@@ -552,10 +552,12 @@ Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool kee
 /* The norm of a matrix or of a vector, as the order and the dims say. */
 Tensor *t_linalg_norm(Tensor *a, const char *name, const double *p, Ints dims, bool keepdim, DType dtype) {
   if (blocked(a)) return NULL;
-  if (dims.n >= 0 && dims.n != 1 && dims.n != 2 && (p || name))
+  bool ordered = p || name, all = dims.n < 0;
+  if (!all && dims.n != 1 && dims.n != 2)
     return fail(ERR_RUNTIME, "linalg.norm: If dim is specified, it must be of length 1 or 2. Got %s", sizes_text(dims.n, dims.v));
-  if (dims.n < 0 && (p || name) && a->ndim != 1 && a->ndim != 2)
+  if (ordered && all && a->ndim != 1 && a->ndim != 2)
     return fail(ERR_RUNTIME, "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got %dD.", a->ndim);
-  if (name || (p && (dims.n == 2 || (dims.n < 0 && a->ndim == 2)))) return t_matrix_norm(a, name, p ? *p : 0, dims, keepdim, dtype);
+  bool matrix = name || (p && (all ? a->ndim : dims.n) == 2);
+  if (matrix) return t_matrix_norm(a, name, p ? *p : 0, dims, keepdim, dtype);
   return t_vector_norm(a, p ? *p : 2, dims, keepdim, dtype);
 }
