@@ -5,6 +5,7 @@ pg.h.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -38,6 +39,7 @@ def includes(path: Path) -> list[str]:
     return re.findall(r'^#include "([^"]+\.h)"', path.read_text(), re.MULTILINE)
 
 
+@functools.cache
 def imports(path: Path) -> set[str]:
     """The absolute names that a module imports, at any depth of it."""
     found = set()

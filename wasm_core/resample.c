@@ -273,24 +273,30 @@ static bool check_count(const Tensor *x, const Value *list, const char *what, co
   return false;
 }
 
+/* One of size and scale_factor, whole or for each spatial dimension. */
+static bool check_size_or_scale(const Call *c, const Tensor *x) {
+  bool size = arg_given(c, 1), scale = arg_given(c, 2);
+  if (size && scale) fail(ERR_VALUE, "only one of size or scale_factor should be defined");
+  else if (!size && !scale) fail(ERR_VALUE, "either size or scale_factor should be defined");
+  else if (size && arg_given(c, 5) && arg_bool(c, 5)) fail(ERR_VALUE, "recompute_scale_factor is not meaningful with an explicit size.");
+  if (failed()) return false;
+  if (c->v[1].tag == TAG_INTS) return check_count(x, &c->v[1], "output", "output size of ", "output size in (o1, o2, ...,oK) format");
+  if (c->v[2].tag != TAG_FLOATS && c->v[2].tag != TAG_INTS) return true;
+  return check_count(x, &c->v[2], "scale_factor", "scale_factor of shape ", "scale_factor in (s1, s2, ...,sK) format");
+}
+
 /* Output sizes from size or scale_factor; `wanted` gets them, r->scale the factors that the ratio keeps. */
 static bool resize_sizes(const Call *c, const Tensor *x, const char *mode, Resize *r, int64_t wanted[3]) {
   int nd = x->ndim - 2;
-  bool recompute = (arg_given(c, 5) && arg_bool(c, 5)) || strcmp(mode, "area") == 0;
-  if (arg_given(c, 1) && arg_given(c, 2)) fail(ERR_VALUE, "only one of size or scale_factor should be defined");
-  else if (!arg_given(c, 1) && !arg_given(c, 2)) fail(ERR_VALUE, "either size or scale_factor should be defined");
-  else if (arg_given(c, 1) && arg_given(c, 5) && arg_bool(c, 5))
-    fail(ERR_VALUE, "recompute_scale_factor is not meaningful with an explicit size.");
-  bool list = c->v[2].tag == TAG_FLOATS || c->v[2].tag == TAG_INTS;
-  if (failed() || (c->v[1].tag == TAG_INTS && !check_count(x, &c->v[1], "output", "output size of ", "output size in (o1, o2, ...,oK) format")) ||
-      (list && !check_count(x, &c->v[2], "scale_factor", "scale_factor of shape ", "scale_factor in (s1, s2, ...,sK) format")))
-    return false;
+  if (!check_size_or_scale(c, x)) return false;
   if (nd < 1 || nd > 3) return true;
   if (arg_given(c, 1)) {
     Ints size = arg_ints(c, 1);
     for (int i = 0; i < nd; i++) wanted[i] = size.v[size.n == 1 ? 0 : i];
     return true;
   }
+  bool list = c->v[2].tag == TAG_FLOATS || c->v[2].tag == TAG_INTS;
+  bool recompute = (arg_given(c, 5) && arg_bool(c, 5)) || strcmp(mode, "area") == 0;
   Floats scale = list ? arg_floats(c, 2) : (Floats){1, NULL};
   for (int i = 0; i < nd; i++) {
     double s = list ? scale.v[i] : arg_float(c, 2);

@@ -430,6 +430,15 @@ static Tensor *of_one_slice(Tensor *x, const Value *index) {
   return y;
 }
 
+/* x[index] of one batched index: a row of x, which is not, for each of its elements. */
+static bool rows_of_table(const Call *c, const Batch *b, Call *inner) {
+  const Tensor *index = value_first(&c->v[1]);
+  if (index->meta->levels != b->levels) return false;
+  int64_t words[2] = {ITEM_TENSOR, (int64_t)(uintptr_t)index->meta->value};
+  ret_tensor(inner, t_getitem(c->v[0].t, (Ints){2, words}));
+  return true;
+}
+
 static bool subscripts(const Call *c, const Batch *b, Call *inner) {
   int counts[3] = {0};
   bool writes = row_named(c->row, "_setitem");
@@ -441,13 +450,7 @@ static bool subscripts(const Call *c, const Batch *b, Call *inner) {
     return true;
   }
   copy_call(c, inner);
-  if (counts[0] == 1 && counts[2] && !writes && !is_batched(x) && c->v[1].n == 2) { /* rows of a table */
-    const Tensor *index = value_first(&c->v[1]);
-    if (index->meta->levels != b->levels) return false;
-    int64_t words[2] = {ITEM_TENSOR, (int64_t)(uintptr_t)index->meta->value};
-    ret_tensor(inner, t_getitem(x, (Ints){2, words}));
-    return true;
-  }
+  if (counts[0] == 1 && counts[2] && !writes && !is_batched(x) && c->v[1].n == 2) return rows_of_table(c, b, inner);
   if (!is_batched(x) || counts[0] > 1 || counts[2] || (counts[0] && (writes || x->numel == 0))) return false;
   Tensor *one = counts[0] ? NULL : of_one_slice(x, &c->v[1]);
   if (failed()) return true;
