@@ -9,14 +9,24 @@
 #include "elementwise.h"
 #include "memory.h"
 #include "op.h"
+#include "simd.h"
 
 /* ------------------------------------------------------------ kernels */
 
-/* Rows of one matrix, `step` elements apart, their elements one behind the other. */
+/* The terms of rows a and b in `part`, in four sums as long as there are four. */
+#define ADD_TERMS(TERM)                                                                                   \
+  for (; i + 4 <= n; i += 4)                                                                              \
+    UNROLLED for (int k = 0; k < 4; k++) {                                                                \
+      double d = fabs((double)a[i + k] - (double)b[i + k]);                                               \
+      part[k] += TERM;                                                                                    \
+    }
 #define DISTANCE_KERNELS(suffix, T)                                                                       \
   static double distance_##suffix(const T *a, const T *b, int64_t n, double p) {                          \
-    double sum = 0;                                                                                       \
-    for (int64_t i = 0; i < n; i++) {                                                                     \
+    double part[4] = {0}, sum;                                                                            \
+    int64_t i = 0;                                                                                        \
+    if (p == 2) ADD_TERMS(d * d)                                                                          \
+    if (p == 1) ADD_TERMS(d)                                                                              \
+    for (sum = (part[0] + part[1]) + (part[2] + part[3]); i < n; i++) {                                   \
       double d = fabs((double)a[i] - (double)b[i]);                                                       \
       if (p == 2) sum += d * d;                                                                           \
       else if (p == 1) sum += d;                                                                          \
