@@ -70,9 +70,9 @@ static int reads_in_place(int64_t m, int64_t k, int64_t b_rs_bytes) {
 
 /* Estimated quarter cycles of the packed product with the operands in this
  * order: tiles with their padding, splatting A, copying B, scattered writes. */
-static int64_t tiled_cost(int64_t m, int64_t n, int64_t k, int64_t lanes, int64_t c_cs) {
-  int64_t tiles = round_up(m, TILE_ROWS) * round_up(n, 2 * lanes);
-  return tiles * k * 2 / lanes + 3 * m * k + n * k + (c_cs == 1 ? 0 : 5 * m * n);
+static int64_t tiled_cost(int64_t m, int64_t n, int64_t k, int64_t lanes, int64_t c_rs, int64_t c_cs) {
+  int64_t tiles = round_up(m, TILE_ROWS) * round_up(n, 2 * lanes), scattered = c_rs == 1 ? m * n / 2 : 5 * m * n;
+  return tiles * k * 2 / lanes + 3 * m * k + n * k + (c_cs == 1 ? 0 : scattered);
 }
 
 #define GEMM_BODY
@@ -177,40 +177,72 @@ static void NAME(scale)(int64_t m, int64_t n, TARGET c) {
 
 /* ---- large products: packed tiles ---------------------------------------- */
 
-/* c[TILE_ROWS][TILE_COLS] = strip * panel, merged with scale = {alpha, beta}.
+INLINE void NAME(add_step)(const REAL *strip, const REAL *panel, VEC sum[TILE_ROWS][2]) {
+  VEC left = LOAD(panel), right = LOAD(panel + LANES);
+  UNROLL
+  for (int i = 0; i < TILE_ROWS; i++) {
+    VEC x = LOAD(strip + i * LANES);
+    sum[i][0] += x * left;
+    sum[i][1] += x * right;
+  }
+}
+
+/* sum[TILE_ROWS][TILE_COLS] += strip * panel, for k > 0.
  * strip[k][TILE_ROWS][LANES] holds each element of A splatted over the lanes,
  * for a load is cheaper than a broadcast; panel[k] is a row of B, `ld` apart.
- * One step a round: engines hoist the loads of a basic block above its
- * arithmetic, and those of two steps no longer fit the registers. The scale is
- * behind a pointer so that it holds none across the loop. */
-NOINLINE void NAME(multiply_tile)(ptrdiff_t k, const REAL *strip, const REAL *panel, ptrdiff_t ld,
-                                  REAL *c, ptrdiff_t c_rs, const REAL *scale) {
-  VEC sum[TILE_ROWS][2] = {{{0}}};
+ * Engines hoist the loads of a basic block above its arithmetic, and those of
+ * two steps do not fit the registers: a way out stands between. */
+INLINE void NAME(sum_tile)(ptrdiff_t k, const REAL *strip, const REAL *panel, ptrdiff_t ld, VEC sum[TILE_ROWS][2]) {
   const REAL *end = strip + k * STEP;
-  KEEP_ROLLED
-  for (; strip != end; strip += STEP, panel += ld) {
-    VEC left = LOAD(panel), right = LOAD(panel + LANES);
-    UNROLL
-    for (int i = 0; i < TILE_ROWS; i++) {
-      VEC x = LOAD(strip + i * LANES);
-      sum[i][0] += x * left;
-      sum[i][1] += x * right;
-    }
+  for (;; strip += 2 * STEP, panel += 2 * ld) {
+    NAME(add_step)(strip, panel, sum);
+    if (strip + STEP == end) return;
+    NAME(add_step)(strip + STEP, panel + ld, sum);
+    if (strip + 2 * STEP == end) return;
   }
-  REAL alpha = scale[0], beta = scale[1];
-  UNROLL
-  for (int i = 0; i < TILE_ROWS; i++, c += c_rs) {
-    NAME(merge_vector)(c, sum[i][0], alpha, beta);
-    NAME(merge_vector)(c + LANES, sum[i][1], alpha, beta);
+}
+
+/* The sums of whole tiles side by side, whose panels are `panel_step` apart, merged with c, whose rows or columns are
+ * contiguous. The target is behind a pointer so that it holds no registers across the sums. */
+NOINLINE void NAME(multiply_tiles)(ptrdiff_t tiles, ptrdiff_t k, const REAL *strip, const REAL *panel, ptrdiff_t panel_step, ptrdiff_t ld,
+                                   const TARGET *to) {
+  REAL *c = to->at;
+  for (; tiles > 0; tiles--, panel += panel_step, c += TILE_COLS * (ptrdiff_t)to->cs) {
+    VEC sum[TILE_ROWS][2] = {{{0}}};
+    NAME(sum_tile)(k, strip, panel, ld, sum);
+    ptrdiff_t rs = (ptrdiff_t)to->rs, cs = (ptrdiff_t)to->cs;
+    REAL alpha = to->alpha, beta = to->beta;
+    UNROLL
+    for (int v = 0; v < 2; v++) {
+      if (cs == 1) {
+        UNROLL
+        for (int i = 0; i < TILE_ROWS; i++) NAME(merge_vector)(c + i * rs + v * LANES, sum[i][v], alpha, beta);
+        continue;
+      }
+      UNROLL
+      for (int i = 0; i < TILE_ROWS; i += LANES) {
+        VEC square[LANES];
+        UNROLL
+        for (int l = 0; l < LANES; l++) square[l] = sum[i + l][v];
+        TRANSPOSE(square);
+        UNROLL
+        for (int l = 0; l < LANES; l++) NAME(merge_vector)(c + (v * LANES + l) * cs + i, square[l], alpha, beta);
+      }
+    }
   }
 }
 
 /* The same for a tile that is cut off, or whose columns are not contiguous. */
-static void NAME(multiply_odd_tile)(int64_t rows, int64_t cols, ptrdiff_t k, const REAL *strip,
-                                    const REAL *panel, ptrdiff_t ld, TARGET c) {
-  static const REAL plain[2] = {1, 0};
+NOINLINE void NAME(multiply_odd_tile)(int64_t rows, int64_t cols, ptrdiff_t k, const REAL *strip,
+                                      const REAL *panel, ptrdiff_t ld, TARGET c) {
+  VEC sum[TILE_ROWS][2] = {{{0}}};
   REAL tile[TILE_ROWS * TILE_COLS];
-  NAME(multiply_tile)(k, strip, panel, ld, tile, TILE_COLS, plain);
+  NAME(sum_tile)(k, strip, panel, ld, sum);
+  UNROLL
+  for (int i = 0; i < TILE_ROWS; i++) {
+    STORE(tile + i * TILE_COLS, sum[i][0]);
+    STORE(tile + i * TILE_COLS + LANES, sum[i][1]);
+  }
   for (int64_t i = 0; i < rows; i++)
     for (int64_t j = 0; j < cols; j++)
       NAME(merge)(c.at + i * c.rs + j * c.cs, tile[i * TILE_COLS + j], c.alpha, c.beta);
@@ -287,18 +319,21 @@ static void NAME(multiply_block)(int64_t m, int64_t n, ptrdiff_t k, OPERAND a, O
   int64_t n_in_place = in_place ? n / TILE_COLS * TILE_COLS : 0;
   for (int64_t j = n_in_place; j < n; j += TILE_COLS)
     NAME(pack_panel)(panels + j * k, n - j, k, NAME(operand_at)(b, 0, j));
+  int64_t whole = c.cs == 1 || c.rs == 1 ? n / TILE_COLS * TILE_COLS : 0;
   for (int64_t i = 0; i < m; i += TILE_ROWS) {
-    int64_t rows = min64(m - i, TILE_ROWS);
+    int64_t rows = min64(m - i, TILE_ROWS), j = 0;
+    TARGET to = NAME(target_at)(c, i, 0);
     NAME(pack_strip)(strip, rows, k, NAME(operand_at)(a, i, 0));
-    for (int64_t j = 0; j < n; j += TILE_COLS) {
-      int64_t cols = min64(n - j, TILE_COLS);
+    if (rows == TILE_ROWS) {
+      ptrdiff_t tiles = (ptrdiff_t)(whole / TILE_COLS);
+      if (in_place) NAME(multiply_tiles)(tiles, k, strip, b.at, TILE_COLS, (ptrdiff_t)b.rs, &to);
+      else NAME(multiply_tiles)(tiles, k, strip, panels, TILE_COLS * k, TILE_COLS, &to);
+      j = whole;
+    }
+    for (; j < n; j += TILE_COLS) {
       const REAL *panel = j < n_in_place ? b.at + j : panels + j * k;
       ptrdiff_t ld = j < n_in_place ? (ptrdiff_t)b.rs : TILE_COLS;
-      TARGET to = NAME(target_at)(c, i, j);
-      if (rows == TILE_ROWS && cols == TILE_COLS && c.cs == 1)
-        NAME(multiply_tile)(k, strip, panel, ld, to.at, (ptrdiff_t)c.rs, (REAL[2]){c.alpha, c.beta});
-      else
-        NAME(multiply_odd_tile)(rows, cols, k, strip, panel, ld, to);
+      NAME(multiply_odd_tile)(rows, min64(n - j, TILE_COLS), k, strip, panel, ld, NAME(target_at)(to, 0, j));
     }
   }
 }
@@ -510,7 +545,7 @@ void NAME(gemm)(int64_t m, int64_t n, int64_t k, REAL alpha, const REAL *a, int6
     NAME(multiply_vector)(m, k, x, b, b_rs, to, room);
   else if (m == 1)
     NAME(multiply_vector)(n, k, y_turned, a, a_cs, to_turned, room);
-  else if (tiled_cost(m, n, k, LANES, c_cs) <= tiled_cost(n, m, k, LANES, c_rs))
+  else if (tiled_cost(m, n, k, LANES, c_rs, c_cs) <= tiled_cost(n, m, k, LANES, c_cs, c_rs))
     NAME(multiply_tiled)(m, n, k, x, y, to, room);
   else
     NAME(multiply_tiled)(n, m, k, y_turned, x_turned, to_turned, room);
