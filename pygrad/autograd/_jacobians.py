@@ -254,13 +254,11 @@ def forward_columns(
         steps = _units(x) if all_u is None else [all_u[n].reshape(x.shape)]
         matrices = [y.new_zeros((len(steps), y.numel())) for y in shaped]
         for row, step in enumerate(steps):
-            tangents = [
-                (step if i == place else pygrad.zeros_like(a)) if i in places else None
-                for i, a in enumerate(inputs)
-            ]
-            for matrix, (primal, tangent) in zip(
-                matrices, push_forward(func, inputs, tangents), strict=True
-            ):
+            tangents: list[Any] = [None] * len(inputs)
+            for i in places:
+                tangents[i] = step if i == place else pygrad.zeros_like(inputs[i])
+            pushed = push_forward(func, inputs, tangents)
+            for matrix, (primal, tangent) in zip(matrices, pushed, strict=True):
                 if tangent is None:
                     continue
                 if check_grad_dtypes and primal.is_complex() != tangent.is_complex():

@@ -57,6 +57,19 @@ def _losses(
     return found + extra
 
 
+def _check_lengths(log_probs: Tensor, inputs: Tensor, targets: Tensor) -> None:
+    longest, batch = log_probs.size(0), log_probs.size(1)
+    if inputs.numel() != batch:
+        raise RuntimeError("input_lengths must be of size batch_size")
+    if targets.numel() != batch:
+        raise RuntimeError("target_lengths must be of size batch_size")
+    if int(inputs.max()) > longest:
+        raise RuntimeError(
+            f"Expected input_lengths to have value at most {longest}, but got value "
+            f"{int(inputs.max())}"
+        )
+
+
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
@@ -100,15 +113,7 @@ def ctc_loss(
     )
     if not batched and targets.dim() == 1:
         targets = targets.unsqueeze(0)
-    if inputs.numel() != given.size(1):
-        raise RuntimeError("input_lengths must be of size batch_size")
-    if lengths.numel() != given.size(1):
-        raise RuntimeError("target_lengths must be of size batch_size")
-    if int(inputs.max()) > given.size(0):
-        raise RuntimeError(
-            f"Expected input_lengths to have value at most {given.size(0)}, but got value "
-            f"{int(inputs.max())}"
-        )
+    _check_lengths(given, inputs, lengths)
     found = _losses(given, _padded(targets, lengths.tolist()), inputs, lengths, blank)
     found = found.masked_fill(found.detach() > -_NEVER / 2, 0.0 if zero_infinity else float("inf"))
     if reduction == "mean":
