@@ -43,6 +43,19 @@ def test_training_step_leaves_nothing_behind() -> None:
 
 
 @leaves_nothing
+def test_hook_on_several_results_dies_with_them() -> None:
+    x = pygrad.ones(3, requires_grad=True)
+    calls: list[list[bool]] = []
+    for _ in range(3):
+        y, z = x * 2, x.exp()
+        pygrad.autograd.graph.register_multi_grad_hook(
+            [y, z], lambda grads: calls.append([g is not None for g in grads])
+        )
+        y.sum().backward()
+    assert calls == [[True, False]] * 3
+
+
+@leaves_nothing
 def test_failed_calls_leave_nothing_behind() -> None:
     x = pygrad.ones(2, 3, requires_grad=True)
     for bad in (

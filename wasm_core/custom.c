@@ -155,6 +155,9 @@ static Tensor *modified_output(const Finish *f, Tensor *y, int k, bool is_input)
                 "not a view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it "
                 "into two Functions: one doing the inplace that returns a single Tensor and a second one that does the other "
                 "operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do this change.");
+  Tensor *base = tensor_is_view(y) ? y->meta->base : NULL;
+  if (base && tensor_is_leaf(base) && tensor_requires_grad(base))
+    return fail(ERR_RUNTIME, "a view of a leaf Variable that requires grad is being used in an in-place operation.");
   node_retain(f->n);
   rebase_output(y, f->n, k);
   return y;

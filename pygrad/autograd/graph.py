@@ -665,24 +665,37 @@ class _MultiHandle(RemovableHandle):
 
 
 class _Collector:
-    """Gathers the gradients of several tensors in one backward, then calls the user's function."""
+    """Gathers the gradients of several tensors in one backward, then calls the user's function.
+
+    Nodes hold their hooks, which hold this: it knows nodes by their addresses, good for as long as
+    the hooks live, and holds but the accumulators of leaves, which nothing else might hold.
+    """
 
     def __init__(self, fn: Callable[..., Any], tensors: Sequence[Any]) -> None:
         self.fn = fn
-        self.nodes = [_node_or_accumulator(tensor) for tensor in tensors]
+        self.addresses: list[int] = []
+        self.accumulators: list[Node] = []
+        for tensor in tensors:
+            node = _node_or_accumulator(tensor)
+            if node is None:
+                raise AssertionError("Expected gradient function to be set")
+            self.addresses.append(node._address)
+            if tensor.is_leaf:
+                self.accumulators.append(node)
+        self.hooks: list[weakref.ref[Callable[[Any], None]]] = []
         self.gathered: dict[int, list[Any]] = {}
         self.left: dict[int, int] = {}
         self.lock = threading.Lock()
 
     def hook(self, index: int) -> Callable[[Any], None]:
-        """The hook of one of the tensors."""
+        """The hook of one of the tensors, of the first first."""
 
         def inner_hook(grad: Any) -> None:
             task = _task()
             with self.lock:
                 if task not in self.left:
-                    self.left[task] = sum(_will_run(node) for node in self.nodes)
-                    self.gathered[task] = [None] * len(self.nodes)
+                    self.left[task] = self._expected()
+                    self.gathered[task] = [None] * len(self.addresses)
                 self.gathered[task][index] = grad
                 self.left[task] -= 1
                 last = self.left[task] == 0
@@ -690,7 +703,16 @@ class _Collector:
                 self.fn(self.gathered[task])
                 del self.left[task], self.gathered[task]
 
+        self.hooks.append(weakref.ref(inner_hook))
         return inner_hook
+
+    def _expected(self) -> int:
+        """How many of the gradients this backward will compute."""
+        return sum(
+            bool(_C["_will_run"](address))
+            for address, hook in zip(self.addresses, self.hooks, strict=True)
+            if hook() is not None
+        )
 
 
 def _task() -> int:
@@ -698,12 +720,6 @@ def _task() -> int:
     if task == -1:
         raise AssertionError("expected this hook to be called inside a backward call")
     return task
-
-
-def _will_run(node: Node | None) -> bool:
-    if node is None:
-        raise AssertionError("Expected gradient function to be set")
-    return bool(_C["_will_run"](node._address))
 
 
 def register_multi_grad_hook(
@@ -731,9 +747,6 @@ def register_multi_grad_hook(
         [True, False, True, False]
     """
     if mode == "all":
-        for tensor in tensors:
-            if not tensor.requires_grad:
-                raise AssertionError("Expected gradient function to be set")
         collector = _Collector(fn, tensors)
         return _MultiHandle(
             tuple(t.register_hook(collector.hook(i)) for i, t in enumerate(tensors))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from oracle import Scripts, both, leaf
+from oracle import Scripts, both, leaf, tried
 
 SCRIPTS = Scripts()
 script = SCRIPTS.add
@@ -346,6 +346,15 @@ def dirty_view(t: Any) -> Any:
     y = f.apply(v)
     grads = t.autograd.grad((b * leaf(t, 3.0, 5.0)).sum(), x, retain_graph=True)
     return y is v, y, b, v._version, v.grad_fn.name(), b.grad_fn.name(), grads
+
+
+@script
+def dirty_view_of_a_leaf(t: Any) -> Any:
+    x = leaf(t, 1.0, 2.0)
+    f = make(t, lambda ctx, a: (ctx.mark_dirty(a), a.add_(1))[1], lambda ctx, g: g * 10)
+    error = tried(lambda: f.apply(x[:1]))
+    (x * 3).sum().backward()
+    return error, x.is_leaf, x.grad_fn, x.grad
 
 
 @script
