@@ -55,6 +55,11 @@ APART = {
         "as_strided_scatter",
     ),
     **_apart(
+        "the signs of eigenvectors are anybody's choice",
+        "forward,backward,second order,view",
+        "linalg.eigh",
+    ),
+    **_apart(
         "PyTorch's second derivative drops scale_grad_by_freq",
         "second order",
         "nn.functional.embedding",

@@ -24,6 +24,7 @@ SCRIPTS: dict[str, Callable[[Any, Any], Any]] = {}
 
 OTHERWISE_IN_PYTORCH = {
     "scatter_reduce": "it has no tangent for one kind of reduction, and does not say so",
+    "eigh": "the signs of eigenvectors are anybody's choice",
 }
 
 

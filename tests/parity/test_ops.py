@@ -50,6 +50,10 @@ APART = {
 """Test and op -> why pygrad and PyTorch differ for good."""
 
 
+OF_FREE_SIGNS = {"linalg.eigh"}
+"""Ops whose results have signs that are anybody's choice: test_linalg compares the rest."""
+
+
 def function(entry: Entry, library: Any) -> Any:
     """The op as the library offers it to users; None where it has none of that name."""
     path = entry.id.split(".")
@@ -62,7 +66,7 @@ def function(entry: Entry, library: Any) -> Any:
 
 
 def compared(entry: Entry) -> bool:
-    return function(entry, torch) is not None
+    return function(entry, torch) is not None and entry.id not in OF_FREE_SIGNS
 
 
 def call(
