@@ -44,6 +44,11 @@ static size_t part_size(size_t at, size_t n) { return n - at < PART ? n - at : P
 
 static inline float magnitude(float x) { return bits_to_f32(f32_to_bits(x) & INT32_MAX); }
 static inline f32x4 f32x4_magnitude(f32x4 x) { return (f32x4)((i32x4)x & INT32_MAX); }
+/* By lanes chosen ? a : b, with the sign of x. */
+static inline f32x4 choose_signed(i32x4 chosen, f32x4 a, f32x4 b, f32x4 x) {
+  i32x4 bits = ((i32x4)a & chosen) | ((i32x4)b & ~chosen);
+  return (f32x4)((bits & INT32_MAX) | ((i32x4)x & INT32_MIN));
+}
 
 /* 2^k for a float that ends in the bits of 127 + k: what else was in the bits is shifted out. */
 static inline float power_of(float shifted) { return bits_to_f32((int32_t)((uint32_t)f32_to_bits(shifted) << 23)); }
@@ -297,11 +302,14 @@ void value_tanh_f32(char *const *p, size_t n, const double *k) {
       part[1][i] = shifted;
     }
     EACH(m) {
-      float power = power_of(part[1][i]), above = (power + 1) + power * expm1_part(i);
-      float v = magnitude(x[i]), z = v * v, square = z * z;
-      float high = ((0.00252761273f * z - 0.0082083717f) - 0.000434485526f * square) * square + (0.0216355864f * z - 0.0539223589f);
-      float q = (high * z + 0.133329004f) * z - 0.333333194f;
-      y[i] = copysign_f32(v > 0.9f ? 1 - 2 / above : v + v * z * q, x[i]);
+      float power = power_of(part[1][i]);
+      part[0][i] = 1 - 2 / ((power + 1) + power * expm1_part(i));
+    }
+    for (size_t i = 0; i < m; i += LANES) FOUR_VECTORS {
+      f32x4 v = f32x4_load(x + i + l), t = f32x4_magnitude(v), z = t * t, square = z * z;
+      f32x4 high = ((0.00252761273f * z - 0.0082083717f) - 0.000434485526f * square) * square + (0.0216355864f * z - 0.0539223589f);
+      f32x4 small = t + t * z * ((high * z + 0.133329004f) * z - 0.333333194f);
+      f32x4_store(y + i + l, choose_signed(t > 0.9f, f32x4_load(part[0] + i + l), small, v));
     }
   }
 }
@@ -327,11 +335,11 @@ void value_erf_f32(char *const *p, size_t n, const double *k) {
       float power = power_of(part[1][i]);
       part[0][i] = (1 - power) - power * expm1_part(i);
     }
-    EACH(m) {
-      float v = x[i], z = v * v - 0.5f;
-      float high = (7.85052252e-5f * z - 0.000565581373f) * (z * z) + (0.00348018087f * z - 0.018283302f);
-      float small = v + v * (((high * z + 0.0794100091f) * z - 0.281072199f) * z - 0.0345312618f);
-      y[i] = magnitude(v) > ERF_NEAR ? copysign_f32(part[0][i], v) : small;
+    for (size_t i = 0; i < m; i += LANES) FOUR_VECTORS {
+      f32x4 v = f32x4_load(x + i + l), z = v * v - 0.5f;
+      f32x4 high = (7.85052252e-5f * z - 0.000565581373f) * (z * z) + (0.00348018087f * z - 0.018283302f);
+      f32x4 small = v + v * (((high * z + 0.0794100091f) * z - 0.281072199f) * z - 0.0345312618f);
+      f32x4_store(y + i + l, choose_signed(f32x4_magnitude(v) > ERF_NEAR, f32x4_load(part[0] + i + l), small, v));
     }
   }
 }
