@@ -69,43 +69,37 @@ void dtype_set_default(DType d);
     typedef CTYPE T;                 \
     __VA_ARGS__;                     \
   } break;
-#define DISPATCH_FLOAT(d, ...)           \
-  switch (d) {                           \
-    DTYPE_CASE(DT_F32, float, __VA_ARGS__) \
-    DTYPE_CASE(DT_F64, double, __VA_ARGS__) \
-    default: break;                      \
+#define FLOAT_CASES(...)                 \
+  DTYPE_CASE(DT_F32, float, __VA_ARGS__) \
+  DTYPE_CASE(DT_F64, double, __VA_ARGS__)
+#define INT_CASES(...)                    \
+  DTYPE_CASE(DT_U8, uint8_t, __VA_ARGS__) \
+  DTYPE_CASE(DT_I8, int8_t, __VA_ARGS__)  \
+  DTYPE_CASE(DT_I16, int16_t, __VA_ARGS__) \
+  DTYPE_CASE(DT_I32, int32_t, __VA_ARGS__) \
+  DTYPE_CASE(DT_I64, int64_t, __VA_ARGS__)
+#define DISPATCH_FLOAT(d, ...)  \
+  switch (d) {                  \
+    FLOAT_CASES(__VA_ARGS__)    \
+    default: break;             \
   }
-#define DISPATCH_INT(d, ...)               \
-  switch (d) {                             \
-    DTYPE_CASE(DT_U8, uint8_t, __VA_ARGS__) \
-    DTYPE_CASE(DT_I8, int8_t, __VA_ARGS__) \
-    DTYPE_CASE(DT_I16, int16_t, __VA_ARGS__) \
-    DTYPE_CASE(DT_I32, int32_t, __VA_ARGS__) \
-    DTYPE_CASE(DT_I64, int64_t, __VA_ARGS__) \
-    default: break;                        \
+#define DISPATCH_INT(d, ...)    \
+  switch (d) {                  \
+    INT_CASES(__VA_ARGS__)      \
+    default: break;             \
   }
-#define DISPATCH_NUMBER(d, ...)            \
-  switch (d) {                             \
-    DTYPE_CASE(DT_U8, uint8_t, __VA_ARGS__) \
-    DTYPE_CASE(DT_I8, int8_t, __VA_ARGS__) \
-    DTYPE_CASE(DT_I16, int16_t, __VA_ARGS__) \
-    DTYPE_CASE(DT_I32, int32_t, __VA_ARGS__) \
-    DTYPE_CASE(DT_I64, int64_t, __VA_ARGS__) \
-    DTYPE_CASE(DT_F32, float, __VA_ARGS__) \
-    DTYPE_CASE(DT_F64, double, __VA_ARGS__) \
-    default: break;                        \
+#define DISPATCH_NUMBER(d, ...) \
+  switch (d) {                  \
+    INT_CASES(__VA_ARGS__)      \
+    FLOAT_CASES(__VA_ARGS__)    \
+    default: break;             \
   }
-#define DISPATCH_ALL(d, ...)               \
-  switch (d) {                             \
-    DTYPE_CASE(DT_U8, uint8_t, __VA_ARGS__) \
-    DTYPE_CASE(DT_I8, int8_t, __VA_ARGS__) \
-    DTYPE_CASE(DT_I16, int16_t, __VA_ARGS__) \
-    DTYPE_CASE(DT_I32, int32_t, __VA_ARGS__) \
-    DTYPE_CASE(DT_I64, int64_t, __VA_ARGS__) \
-    DTYPE_CASE(DT_F32, float, __VA_ARGS__) \
-    DTYPE_CASE(DT_F64, double, __VA_ARGS__) \
+#define DISPATCH_ALL(d, ...)    \
+  switch (d) {                  \
+    INT_CASES(__VA_ARGS__)      \
+    FLOAT_CASES(__VA_ARGS__)    \
     DTYPE_CASE(DT_BOOL, bool, __VA_ARGS__) \
-    default: break;                        \
+    default: break;             \
   }
 /* The same by width alone, for code that only moves elements. */
 #define DISPATCH_WIDTH(d, ...)               \
