@@ -90,7 +90,8 @@ e = _math.e
 newaxis = None
 
 _LATE = (
-    "accelerator amp backends cpu cuda datasets distributions mps ops signal testing version xpu"
+    "accelerator amp backends compiler cpu cuda datasets distributed distributions jit mps ops "
+    "signal testing types version xpu"
 ).split()
 _LATE_NAMES = {"autocast": "amp", "GradScaler": "amp"} | dict.fromkeys(
     "bartlett_window blackman_window hamming_window hann_window kaiser_window".split(),
@@ -102,14 +103,18 @@ if TYPE_CHECKING:
         accelerator,
         amp,
         backends,
+        compiler,
         cpu,
         cuda,
         datasets,
+        distributed,
         distributions,
+        jit,
         mps,
         ops,
         signal,
         testing,
+        types,
         version,
         xpu,
     )

@@ -1,4 +1,4 @@
-"""`DataParallel`, for scripts that wrap their model in it: there is one device."""
+"""For scripts that wrap their model: there is one device, and one process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from pygrad.nn.modules.module import Module
 
-__all__ = ["DataParallel"]
+__all__ = ["DataParallel", "DistributedDataParallel"]
 
 
 class DataParallel(Module):
@@ -34,3 +34,21 @@ class DataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         return self.module(*inputs, **kwargs)
+
+
+class DistributedDataParallel(Module):
+    """Would share a batch among processes.
+
+    Raises:
+        NotImplementedError: always: there is one process. Scripts ask ``distributed.is_available``
+            or count processes before.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.nn.parallel.DistributedDataParallel(pygrad.nn.Linear(2, 1))
+        Traceback (most recent call last):
+        NotImplementedError: DistributedDataParallel: pygrad runs in one process
+    """
+
+    def __init__(self, module: Module, *_: Any, **__: Any) -> None:
+        raise NotImplementedError("DistributedDataParallel: pygrad runs in one process")

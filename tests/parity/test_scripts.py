@@ -109,6 +109,19 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "delete": lambda t: t.ones(2).__delitem__(0),
     "pickled_result": lambda t: pickle.loads(pickle.dumps(t.ones(2, requires_grad=True) * 2)),
     "pickled_dtypes": lambda t: pickle.loads(pickle.dumps([t.bool, t.float16])),
+    "jit": lambda t: [t.jit.is_scripting(), t.jit.is_tracing(), t.jit.ignore(lambda: 3)()],
+    "jit_ignore": lambda t: t.jit.ignore(drop=True)(lambda: 3)(),
+    "compiler": lambda t: [
+        t.compiler.is_compiling(),
+        t.compiler.disable(lambda: 3)(),
+        t.compiler.disable(recursive=False)(lambda: 3)(),
+        t.compiler.reset(),
+    ],
+    "distributed": lambda t: [t.distributed.is_initialized(), t.distributed.is_nccl_available()],
+    "distributed_rank": lambda t: t.distributed.get_rank(),
+    "distributed_barrier": lambda t: t.distributed.barrier(),
+    "pairs": lambda t: [t.nn.modules.utils._pair(3), t.nn.modules.utils._triple([1, 2, 3])],
+    "types": lambda t: [t.types.Number, t.types.Device],
     "scaler_off": lambda t: [
         t.amp.GradScaler("cpu", enabled=False).state_dict(),
         t.amp.GradScaler().is_enabled(),
@@ -279,6 +292,27 @@ def test_absent_dtype_says_so(use: Callable[[], Any]) -> None:
     with pytest.raises(NotImplementedError, match=r"pygrad has no (float16|bfloat16|complex)"):
         use()
     assert pygrad.ones(2).sum().item() == 2
+
+
+def test_what_many_processes_need_says_so() -> None:
+    for use in (
+        lambda: pygrad.distributed.init_process_group("gloo"),
+        lambda: pygrad.nn.parallel.DistributedDataParallel(pygrad.nn.Linear(1, 1)),
+    ):
+        with pytest.raises(NotImplementedError, match="one process"):
+            use()
+
+
+def test_scripted_function_is_itself() -> None:
+    @pygrad.jit.script
+    def double(x: Any) -> Any:
+        return x * 2
+
+    assert double(pygrad.ones(1)).tolist() == [2.0]
+    model = pygrad.nn.Linear(1, 1)
+    assert pygrad.jit.script(model) is model
+    with pytest.raises(NotImplementedError, match=r"jit\.trace"):
+        pygrad.jit.trace(model, pygrad.ones(1))
 
 
 def test_autocast_that_would_change_dtypes_is_refused() -> None:

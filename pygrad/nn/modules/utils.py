@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,6 +34,10 @@ def ntuple(value: int | Iterable[int], count: int) -> tuple[int, ...]:
         ((3, 3), (1, 2))
     """
     return tuple(value) if isinstance(value, Iterable) else (value,) * count
+
+
+_single, _pair, _triple, _quadruple = (functools.partial(ntuple, count=n) for n in range(1, 5))
+"""PyTorch's names of it, which layers of others' making import."""
 
 
 def addindent(text: str, n_spaces: int) -> str:

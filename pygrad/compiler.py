@@ -1,0 +1,41 @@
+"""What scripts ask of PyTorch's compiler, which is not here; `pygrad.compile` gives back what it
+is given.
+
+Example:
+    >>> import pygrad as torch
+    >>> torch.compiler.is_compiling()
+    False
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._absent import answers
+
+
+def disable(fn: Any = None, recursive: bool = True, **_: Any) -> Any:
+    """The function itself; a decorator, with or without arguments."""
+    return (lambda function: function) if fn is None else fn
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """The function itself."""
+    return fn
+
+
+_functions = answers(
+    __name__,
+    {
+        **dict.fromkeys("is_compiling is_dynamo_compiling is_exporting".split(), False),
+        **dict.fromkeys("reset cudagraph_mark_step_begin".split()),
+    },
+)
+globals().update(_functions)
+
+__all__ = ["allow_in_graph", "disable"]
+__all__ += _functions
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
