@@ -93,10 +93,16 @@ _LATE = (
     "accelerator amp backends compiler cpu cuda datasets distributed distributions jit mps ops "
     "signal testing types version xpu"
 ).split()
-_LATE_NAMES = {"autocast": "amp", "GradScaler": "amp"} | dict.fromkeys(
-    "bartlett_window blackman_window hamming_window hann_window kaiser_window".split(),
-    "signal.windows",
-)
+_LATE_NAMES = {
+    name: module
+    for module, names in {
+        "amp": "autocast GradScaler",
+        "nn._sampling": "grid_sampler grid_sampler_2d grid_sampler_3d",
+        "signal.windows": "bartlett_window blackman_window hamming_window hann_window "
+        "kaiser_window",
+    }.items()
+    for name in names.split()
+}
 
 if TYPE_CHECKING:
     from . import (
@@ -119,6 +125,7 @@ if TYPE_CHECKING:
         xpu,
     )
     from ._functions_table import *
+    from .nn._sampling import grid_sampler, grid_sampler_2d, grid_sampler_3d
     from .signal.windows import (
         bartlett_window,
         blackman_window,

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from . import _composed, _engine, _index, _linalg, _matrices, _ops
+from ._dtypes import bool_
 from ._tensor import Tensor
 
 __all__ = ["OpOverload", "OpOverloadPacket", "aten"]
@@ -140,6 +141,28 @@ def _softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype
     return (output * (grad_output - mean)).to(input_dtype)
 
 
+def _batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor | None, *args: Any) -> Any:
+    """native_batch_norm; the two running statistics may be left out."""
+    statistics = (None, None) if len(args) == 3 else ()
+    return _ops.SPACES["f"]["native_batch_norm"](input, weight, bias, *statistics, *args)
+
+
+def _max_pool_backward(
+    grad_output: Tensor,
+    self: Tensor,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    indices: Tensor,
+) -> Tensor:
+    """The gradient of max_pool2d, all of which the indices say."""
+    planes = self.masked_fill(self.new_ones((), dtype=bool_), 0.0).flatten(-2)  # in the graph
+    grad: Tensor = planes.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2))
+    return grad.reshape(self.shape)
+
+
 _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     **{name: getattr(each, name) for each in (_composed, _matrices) for name in each.__all__},
     **_composed.COPIES,
@@ -154,6 +177,8 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     "convolution": _convolution,
     "_safe_softmax": _safe_softmax,
     "_softmax_backward_data": _softmax_backward,
+    "_native_batch_norm_legit": _batch_norm_legit,
+    "max_pool2d_with_indices_backward": _max_pool_backward,
     "native_dropout_backward": lambda grad_output, mask, scale: grad_output * mask * scale,
 }
 """Ops that have no row: what Python composes, and what only the dispatcher has."""

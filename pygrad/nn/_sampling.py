@@ -135,7 +135,7 @@ def _taps(
     if mode == "bicubic":
         pixels = [_padded(each, size, padding_mode, aligned) for each in pixels]
     return [
-        (at.clamp(0, size - 1).long(), weight * ((at >= 0) & (at <= size - 1)))
+        (at.nan_to_num(0.0).clamp(0, size - 1).long(), weight * ((at >= 0) & (at <= size - 1)))
         for at, weight in zip(pixels, weights, strict=True)
     ]
 
@@ -223,3 +223,42 @@ def grid_sample(
         total = total + found * weight.unsqueeze(1)
     result: Tensor = total.reshape(*flat.shape[:2], *grid.shape[1:-1])
     return result
+
+
+_MODES = ("bilinear", "nearest", "bicubic")
+_PADDINGS = ("zeros", "border", "reflection")
+
+
+def grid_sampler(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """:func:`grid_sample`, whose modes are numbers: their places in its lists of them.
+
+    Example:
+        >>> import pygrad
+        >>> image = pygrad.arange(4.0).reshape(1, 1, 2, 2)
+        >>> pygrad.grid_sampler(image, pygrad.zeros(1, 1, 1, 2), 0, 0, True).item()
+        1.5
+    """
+    mode, padding = _MODES[interpolation_mode], _PADDINGS[padding_mode]
+    return grid_sample(input, grid, mode, padding, align_corners)
+
+
+def _sampler_of_rank(n: int) -> Callable[[Tensor, Tensor, int, int, bool], Tensor]:
+    def function(
+        input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+    ) -> Tensor:
+        if not input.dim() == grid.dim() == n + 2:
+            raise RuntimeError(
+                f"grid_sampler(): expected {n + 2}D input and grid with same number of dimensions, "
+                f"but got input with sizes {list(input.shape)} and grid with sizes "
+                f"{list(grid.shape)}"
+            )
+        return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+    function.__name__ = function.__qualname__ = f"grid_sampler_{n}d"
+    function.__doc__ = f"`grid_sampler` of {'images' if n == 2 else 'volumes'} alone."
+    return function
+
+
+grid_sampler_2d, grid_sampler_3d = _sampler_of_rank(2), _sampler_of_rank(3)

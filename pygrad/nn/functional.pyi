@@ -15,8 +15,6 @@ from pygrad.nn._attention import multi_head_attention_forward as multi_head_atte
 from pygrad.nn._ctc import ctc_loss as ctc_loss
 from pygrad.nn._fractional import fractional_max_pool2d as fractional_max_pool2d
 from pygrad.nn._fractional import fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices
-from pygrad.nn._fractional import fractional_max_pool3d as fractional_max_pool3d
-from pygrad.nn._fractional import fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices
 from pygrad.nn._functional import gumbel_softmax as gumbel_softmax
 from pygrad.nn._functional import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 from pygrad.nn._functional import upsample_bilinear as upsample_bilinear

@@ -238,8 +238,6 @@ SAMPLES |= {
 }
 PLANES = x(2, 3, 6, 7)
 DRAWN = x(2, 3, 2, kind="probability")
-VOLUMES = x(2, 3, 4, 5, 6)
-DRAWN_THRICE = x(2, 3, 3, kind="probability")
 SAMPLES |= {
     "nn.functional.fractional_max_pool2d": [
         call(PLANES, 2, 3),
@@ -257,14 +255,6 @@ SAMPLES |= {
         call(index(3, 1, 1, 4, 4), 2, 2, _random_samples=index(1, 1, 1, 2)),
     ],
     "nn.functional.fractional_max_pool2d_with_indices": [call(PLANES, 2, 3)],
-    "nn.functional.fractional_max_pool3d": [
-        call(VOLUMES, 2, 3),
-        call(VOLUMES, 2, (1, 2, 3), return_indices=True, _random_samples=DRAWN_THRICE),
-        call(VOLUMES, 2, 2, _random_samples=DRAWN_THRICE),
-        call(VOLUMES, 5, 2),
-        call(VOLUMES, 2),
-    ],
-    "nn.functional.fractional_max_pool3d_with_indices": [call(VOLUMES, 2, 2)],
 }
 AFTER: dict[str, Any] = {
     "lu_factor": lambda t, op: lambda a, *b, **c: op(*t.linalg.lu_factor(a), *b, **c),

@@ -55,6 +55,27 @@ def test_second_order_of_bicubic() -> None:
     assert pygrad.autograd.gradgradcheck(sampled, (image, grid))
 
 
+@pytest.mark.parametrize("name", ["grid_sampler", "grid_sampler_2d", "grid_sampler_3d"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_modes_by_number(name: str, shape: str) -> None:
+    def script(t: Any) -> Any:
+        image, grid = (drawn(t, k, *sizes) for k, sizes in enumerate(SHAPES[shape]))
+        return [getattr(t, name)(image, grid, mode, 3 % (mode + 2), True) for mode in (0, 1)]
+
+    both(script)
+
+
+@pytest.mark.parametrize("align_corners", [True, False])
+def test_places_that_are_none(align_corners: bool) -> None:
+    def script(t: Any) -> Any:
+        image = drawn(t, 0, 1, 1, 3, 3)
+        ends = [float("nan"), 0.3, float("inf"), 0.2, 1e30, -1e30, 0.1, 0.2]
+        grid = t.tensor(ends, dtype=t.float64).reshape(1, 1, 4, 2)
+        return t.nn.functional.grid_sample(image, grid, align_corners=align_corners)
+
+    both(script)
+
+
 REFUSED: dict[str, Callable[[Any, Any], Any]] = {
     "mode": lambda t, F: F.grid_sample(t.ones(1, 1, 2, 2), t.ones(1, 1, 1, 2), "x"),
     "padding": lambda t, F: F.grid_sample(t.ones(1, 1, 2, 2), t.ones(1, 1, 1, 2), padding_mode="x"),

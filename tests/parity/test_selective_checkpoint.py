@@ -303,6 +303,16 @@ OF_THE_DISPATCHER: dict[str, Callable[[Any, Any], Any]] = {
         x.log().masked_fill(x[:, :1] < 0.5, -INF), 1
     ),
     "_softmax_backward_data": lambda aten, x: aten._softmax_backward_data(x, x.sin(), 1, x.dtype),
+    "max_pool2d_with_indices_backward": lambda aten, x: aten.max_pool2d_with_indices_backward(
+        x[None, :3, :3],
+        x[None],
+        [2, 2],
+        [1, 1],
+        [0, 0],
+        [1, 1],
+        False,
+        aten.max_pool2d_with_indices(x[None], [2, 2], [1, 1])[1],
+    ),
     "native_dropout_backward": lambda aten, x: aten.native_dropout_backward(x, x > 0.5, 2.0),
     "of_the_torch_namespace": lambda aten, x: aten.renorm(x, 2, 0, 0.5),
     "of_linalg": lambda aten, x: aten.linalg_lu_factor_ex(x)[0],

@@ -24,7 +24,6 @@ __all__ = [
     "AvgPool2d",
     "AvgPool3d",
     "FractionalMaxPool2d",
-    "FractionalMaxPool3d",
     "LPPool1d",
     "LPPool2d",
     "LPPool3d",
@@ -514,52 +513,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
     _rank = 3
 
 
-class _FractionalMaxPoolNd(Module):
-    _rank: int
-    _random_samples: Tensor | None
-
-    def __init__(
-        self,
-        kernel_size: SizeAny,
-        output_size: SizeAny | None = None,
-        output_ratio: float | tuple[float, ...] | None = None,
-        return_indices: bool = False,
-        _random_samples: Tensor | None = None,
-    ) -> None:
-        super().__init__()
-        n = self._rank
-        self.kernel_size = ntuple(kernel_size, n)
-        if n == 3 and min(self.kernel_size) <= 0:
-            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
-        self.return_indices = return_indices
-        self.register_buffer("_random_samples", _random_samples)
-        if output_size is None and output_ratio is None:
-            raise ValueError(
-                f"FractionalMaxPool{n}d requires specifying either an output size, or a pooling "
-                "ratio"
-            )
-        if output_size is not None and output_ratio is not None:
-            raise ValueError("only one of output_size and output_ratio may be specified")
-        self.output_size = None if output_size is None else ntuple(output_size, n)
-        shares = (output_ratio,) * n if isinstance(output_ratio, (int, float)) else output_ratio
-        self.output_ratio = shares
-        if shares is not None and not all(0 < share < 1 for share in shares):
-            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
-
-    def forward(self, input: Tensor) -> Any:
-        """The maxima of windows at random steps, and their places if the layer returns them."""
-        pool = F.fractional_max_pool2d if self._rank == 2 else F.fractional_max_pool3d
-        return pool(
-            input,
-            self.kernel_size,
-            self.output_size,
-            self.output_ratio,
-            self.return_indices,
-            _random_samples=self._random_samples,
-        )
-
-
-class FractionalMaxPool2d(_FractionalMaxPoolNd):
+class FractionalMaxPool2d(Module):
     """The maxima of windows that begin at random steps (Graham, 2014).
 
     Args:
@@ -579,18 +533,39 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
         torch.Size([1, 3, 4])
     """
 
-    _rank = 2
+    _random_samples: Tensor | None
 
+    def __init__(
+        self,
+        kernel_size: Size2,
+        output_size: Size2 | None = None,
+        output_ratio: float | tuple[float, float] | None = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = ntuple(kernel_size, 2)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        if output_size is None and output_ratio is None:
+            raise ValueError(
+                "FractionalMaxPool2d requires specifying either an output size, or a pooling ratio"
+            )
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        self.output_size = None if output_size is None else ntuple(output_size, 2)
+        shares = (output_ratio,) * 2 if isinstance(output_ratio, (int, float)) else output_ratio
+        self.output_ratio = shares
+        if shares is not None and not all(0 < share < 1 for share in shares):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
-class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """:class:`FractionalMaxPool2d` of volumes: each size is an int or three.
-
-    Shape: (N, C, D, H, W) or (C, D, H, W) -> the same with as many places as there are windows.
-
-    Example:
-        >>> import pygrad
-        >>> pygrad.nn.FractionalMaxPool3d(2, output_size=2)(pygrad.ones(1, 4, 4, 4)).shape
-        torch.Size([1, 2, 2, 2])
-    """
-
-    _rank = 3
+    def forward(self, input: Tensor) -> Any:
+        """The maxima, and their places if the layer returns them."""
+        return F.fractional_max_pool2d(
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            _random_samples=self._random_samples,
+        )
