@@ -54,6 +54,8 @@ NN = "nn.functional."
 STATED: list[tuple[str, Exact, float, float, float, float | None]] = [
     ("exp", np.exp, -103, 88.7, 1, 1),
     ("exp", np.exp, -2, 2, 1, 1),
+    ("exp2", np.exp2, -149, 127.9, 1.1, 1),
+    ("exp2", np.exp2, -2, 2, 1.1, 1),
     ("expm1", np.expm1, -25, 88.7, 1.1, 1),
     ("expm1", np.expm1, -2, 2, 1.1, 1),
     ("log", np.log, 1e-40, 3e38, 1, 1),
@@ -124,7 +126,7 @@ def test_stated_error(
 
 @pytest.mark.parametrize(
     "name",
-    ["exp", "log", "log1p", "expm1", "tanh", "sigmoid", "erf", "sin", "cos", "gelu by tanh"]
+    ["exp", "exp2", "log", "log1p", "expm1", "tanh", "sigmoid", "erf", "sin", "cos", "gelu by tanh"]
     + [NN + name for name in ("gelu", "silu", "softplus", "logsigmoid", "elu")],
 )
 def test_limits(name: str) -> None:
@@ -139,6 +141,7 @@ def test_limits(name: str) -> None:
 def test_infinities() -> None:
     x = np.array([-np.inf, np.inf], dtype=np.float32)
     assert value("exp", x).tolist() == [0.0, np.inf]
+    assert value("exp2", x).tolist() == [0.0, np.inf]
     assert value("sigmoid", x).tolist() == [0.0, 1.0]
     assert value("tanh", x).tolist() == [-1.0, 1.0]
     assert value("erf", x).tolist() == [-1.0, 1.0]

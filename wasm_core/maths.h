@@ -15,7 +15,7 @@
 #define MATHS1(name, x) _Generic((x), float: name##f, default: name)(x)
 #define MATHS2(name, x, y) _Generic((x), float: name##f, default: name)(x, y)
 #define m_exp(x) _Generic((x), float: exp_f32, default: exp)(x)
-#define m_exp2(x) MATHS1(exp2, x)
+#define m_exp2(x) _Generic((x), float: exp2_f32, default: exp2)(x)
 #define m_expm1(x) _Generic((x), float: expm1_f32, default: expm1)(x)
 #define m_log(x) _Generic((x), float: log_f32, default: log)(x)
 #define m_log2(x) MATHS1(log2, x)

@@ -31,24 +31,39 @@ static inline float copysign_f32(float size, float sign) {
 /* max(x, 0), where -0 and NaN stay: no float is between 0 and the number here. */
 static inline float relu_f32(float x) { return x <= -1.40129846e-45f ? 0 : x; }
 
-/* x = n log 2 + r with |r| <= log(2) / 2: exp(r), and n, which stands in the low bits of a float too large for others. */
-static inline float exp_parts_f32(float x, int32_t *n) {
-  float shifted = x * 1.44269504f + 12582912.0f, whole = shifted - 12582912.0f;
-  float r = (x - whole * 0.693145752f) - whole * 1.42860677e-6f;
+/* exp(r) for |r| <= log(2) / 2. */
+static inline float exp_rest_f32(float r) {
   float square = r * r;
   float p = (0.166665182f * r + 0.5f) + square * ((0.00836895406f * r + 0.0416662060f) + square * 0.00139505998f);
-  *n = f32_to_bits(shifted) - 0x4b400000;
   return p * square + r + 1;
 }
 
-/* 2^n exp(r); the power in two factors, for subnormal results. */
+/* x = n log 2 + r: exp(r), and n, which stands in the low bits of a float too large for others. */
+static inline float exp_parts_f32(float x, int32_t *n) {
+  float shifted = x * 1.44269504f + 12582912.0f, whole = shifted - 12582912.0f;
+  *n = f32_to_bits(shifted) - 0x4b400000;
+  return exp_rest_f32((x - whole * 0.693145752f) - whole * 1.42860677e-6f);
+}
+
+/* 2^n p; the power in two factors, for subnormal results. */
+static inline float times_power_f32(float p, int32_t n) {
+  int32_t half = n >> 1;
+  return p * bits_to_f32((half + 127) * 8388608) * bits_to_f32((n - half + 127) * 8388608);
+}
+
 static inline float exp_f32(float x) {
   int32_t n;
   float v = x > 89 ? 89.5f : x;
   v = v < -104 ? -104.5f : v;
   float p = exp_parts_f32(v, &n);
-  int32_t half = n >> 1;
-  return p * bits_to_f32((half + 127) * 8388608) * bits_to_f32((n - half + 127) * 8388608);
+  return times_power_f32(p, n);
+}
+
+static inline float exp2_f32(float x) {
+  float v = x > 128 ? 128.5f : x;
+  v = v < -150 ? -150.5f : v;
+  float shifted = v + 12582912.0f, whole = shifted - 12582912.0f;
+  return times_power_f32(exp_rest_f32((v - whole) * 0.693147181f), f32_to_bits(shifted) - 0x4b400000);
 }
 
 /* exp(x) for |x| <= 87, where no result is subnormal or infinite. */
