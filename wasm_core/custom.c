@@ -143,7 +143,8 @@ static Tensor *constant_output(const Finish *f, Tensor *y, bool is_input, bool m
 
 /* The graph of an input that forward wrote to goes on from this node. */
 static Tensor *modified_output(const Finish *f, Tensor *y, int k, bool is_input) {
-  if (tensor_is_leaf(y) && tensor_requires_grad(y))
+  /* A view's own node is that of before the write: asking for it anew would take the write for that of another. */
+  if (!y->grad_fn && tensor_requires_grad(y))
     return fail(ERR_RUNTIME, "a leaf Variable that requires grad has been used in an in-place operation.");
   if (!is_input)
     warn_user("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be "
@@ -155,6 +156,7 @@ static Tensor *modified_output(const Finish *f, Tensor *y, int k, bool is_input)
                 "not a view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it "
                 "into two Functions: one doing the inplace that returns a single Tensor and a second one that does the other "
                 "operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do this change.");
+  if (!check_rebase(y)) return NULL;
   Tensor *base = tensor_is_view(y) ? y->meta->base : NULL;
   if (base && tensor_is_leaf(base) && tensor_requires_grad(base))
     return fail(ERR_RUNTIME, "a view of a leaf Variable that requires grad is being used in an in-place operation.");

@@ -349,6 +349,20 @@ def dirty_view(t: Any) -> Any:
 
 
 @script
+def gradient_through_a_dirty_view(t: Any) -> Any:
+    found = []
+    for take in (lambda b: b[1:], lambda b: b.flip(0).view(3), lambda b: b.view(3, 1)):
+        x = leaf(t, 1.0, 2.0, 3.0)
+        b = x * 1
+        v = take(b)
+        f = make(t, lambda ctx, a: (ctx.mark_dirty(a), a.mul_(2))[1], lambda ctx, g: g * 10)
+        y = f.apply(v)
+        found += [*t.autograd.grad(y.exp().sum(), x, retain_graph=True), v.grad_fn.name()]
+        found += t.autograd.grad((b * b).sum() + (v * v).sum(), x)
+    return found
+
+
+@script
 def dirty_view_of_a_leaf(t: Any) -> Any:
     x = leaf(t, 1.0, 2.0)
     f = make(t, lambda ctx, a: (ctx.mark_dirty(a), a.add_(1))[1], lambda ctx, g: g * 10)
