@@ -1,8 +1,8 @@
 """From Python values to a frame and back: one crossing a call.
 
-`invoke` takes any op and any arguments; `binary` and `unary` make faster functions for the
-operators. What an argument may be, which overload it selects and what an error says is the
-engine's business: this module only says of each value what it is.
+`invoke` takes any op and any arguments; `binary`, `function` and their like make faster functions
+for what is called most. What an argument may be, which overload it selects and what an error says
+is the engine's business.
 """
 
 from __future__ import annotations
@@ -15,67 +15,34 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _engine as e
-from ._dtypes import BY_CODE, Size, device, dtype, layout, memory_format, uint8
+from ._arguments import (
+    I64_MAX,
+    I64_MIN,
+    K_BOOL,
+    K_DTYPE,
+    K_FLOAT,
+    K_INDEX,
+    K_INT,
+    K_LIST,
+    K_NONE,
+    K_STR,
+    K_TENSOR,
+    KINDS,
+    WORDS,
+    Blob,
+    Index,
+    encode,
+    kind_of,
+)
+from ._dtypes import BY_CODE, dtype
 
 if TYPE_CHECKING:
     from ._tensor import Tensor
-
-(
-    K_TENSOR,
-    K_INT,
-    K_FLOAT,
-    K_BOOL,
-    K_NONE,
-    K_STR,
-    K_LIST,
-    K_DTYPE,
-    K_NAME,
-    K_INDEX,
-    K_GENERATOR,
-    K_OTHER,
-) = range(12)
-
-KINDS: Final[dict[type, int]] = {
-    int: K_INT,
-    float: K_FLOAT,
-    bool: K_BOOL,
-    type(None): K_NONE,
-    str: K_STR,
-    list: K_LIST,
-    tuple: K_LIST,
-    Size: K_LIST,
-    dtype: K_DTYPE,
-    device: K_NAME,
-    layout: K_NAME,
-    memory_format: K_NAME,
-}
-"""What each type is to the engine; subclasses are added when first seen."""
 
 new_tensor: Callable[[int], Tensor]
 _tensor_type: Any = object
 _new: Callable[..., Any] = object.__new__
 _keywords: dict[str, int] = {}
-_I64_MIN, _I64_MAX = -(1 << 63), (1 << 63) - 1
-
-
-class Index:
-    """An argument of ``__getitem__`` as the engine's words; see ops/index.def."""
-
-    __slots__ = ("keep", "words")
-
-    def __init__(self, items: list[int], keep: list[Any]) -> None:
-        self.words = items
-        self.keep = keep
-
-
-class GeneratorArgument:
-    """What a Generator shows of itself to the engine."""
-
-    __slots__ = ()
-    _id: int
-
-
-KINDS[Index] = K_INDEX
 
 
 def adopt_tensor(kind: type) -> None:
@@ -84,166 +51,6 @@ def adopt_tensor(kind: type) -> None:
     _tensor_type = kind
     _make = functools.partial(object.__new__, kind)
     KINDS[kind] = K_TENSOR
-
-
-def _kind_of(value: Any) -> int:
-    """The kind of a value whose exact type is new; remembered."""
-    kind = type(value)
-    found = K_OTHER
-    if isinstance(value, _tensor_type):
-        found = K_TENSOR
-    elif isinstance(value, GeneratorArgument):
-        found = K_GENERATOR
-    elif isinstance(value, bool):
-        found = K_BOOL
-    elif isinstance(value, int):
-        found = K_INT
-    elif isinstance(value, float):
-        found = K_FLOAT
-    elif isinstance(value, str):
-        found = K_STR
-    elif isinstance(value, (tuple, list)):
-        found = K_LIST
-    elif (
-        type(value).__module__ == "numpy"
-        and hasattr(value, "dtype")
-        and not hasattr(value, "__len__")
-    ):
-        found = {"i": K_INT, "u": K_INT, "f": K_FLOAT, "b": K_BOOL}.get(value.dtype.kind, K_OTHER)
-    KINDS[kind] = found
-    return found
-
-
-_as_double = struct.Struct("<d").pack
-_as_word = struct.Struct("<q").unpack
-
-
-_WORDS = [struct.Struct(f"<{n}q") for n in range(33)]
-
-
-class _Blob:
-    """Lists and texts of a call on their way to the frame's data area; what is too long for it
-    goes into a block of the engine's memory that lives as long as this.
-    """
-
-    __slots__ = ("apart", "at", "parts")
-
-    def __init__(self) -> None:
-        self.at = e.DATA
-        self.parts: list[bytes] = []
-        self.apart: list[Any] = []
-
-    def add(self, raw: bytes) -> int:
-        """The address that these bytes will have."""
-        at = self.at
-        if len(raw) & 7:
-            raw += bytes(-len(raw) & 7)
-        if at + len(raw) > e.DATA + e.DATA_BYTES:
-            return self._add_apart(raw)
-        self.at = at + len(raw)
-        self.parts.append(raw)
-        return at
-
-    def _add_apart(self, raw: bytes) -> int:
-        from ._creation import empty_for_host
-
-        block, at = empty_for_host((len(raw),), uint8)
-        _memory[at : at + len(raw)] = raw
-        self.apart.append(block)
-        return at
-
-    def words(self, values: Sequence[int]) -> int:
-        """A list of integers as a slot: its address and count."""
-        n = len(values)
-        try:
-            raw = _WORDS[n].pack(*values) if n < 33 else struct.pack(f"<{n}q", *values)
-        except struct.error:
-            raise _does_not_fit(values) from None
-        return self.add(raw) | n << 32 | (type(values) is list) << 62
-
-    def text(self, text: str) -> int:
-        """A text as a slot."""
-        return self.add(text.encode() + b"\0")
-
-
-def _does_not_fit(values: Sequence[int]) -> TypeError:
-    place = next(k for k, v in enumerate(values, 1) if not _I64_MIN <= v <= _I64_MAX)
-    return TypeError(f'failed to unpack the object at pos {place} with error "{_OVERFLOW}"')
-
-
-_OVERFLOW = "Overflow when unpacking long long"
-_INT_ALONE = {int}
-
-
-def _encode_list(value: Sequence[Any], blob: _Blob) -> tuple[int, int]:
-    """A list of one kind of thing; anything else is OTHER, with a name for the error message."""
-    types = set(map(type, value))
-    if types == _INT_ALONE:
-        return e.INTS, blob.words(value)
-    get = KINDS.get
-    kinds = set(map(get, types))
-    if None in kinds:
-        kinds = {_kind_of(item) for item in value}
-    if kinds <= {K_INT}:
-        return e.INTS, blob.words(value)
-    if kinds <= {K_TENSOR, K_NONE}:
-        handles = [0 if item is None else item._h for item in value]
-        return e.TENSORS, blob.words(handles if type(value) is list else tuple(handles))
-    if kinds <= {K_INT, K_NONE}:
-        return e.INTS, blob.words([_I64_MIN if item is None else item for item in value])
-    if kinds <= {K_INT, K_FLOAT}:
-        n = len(value)
-        return e.FLOATS, blob.add(struct.pack(f"<{n}d", *value)) | n << 32 | (
-            type(value) is list
-        ) << 62
-    if kinds <= {K_BOOL}:
-        return e.BOOLS, blob.words([int(item) for item in value])
-    if kinds <= {K_INT, K_TENSOR, K_BOOL}:
-        try:
-            return e.INTS, blob.words([item.__index__() for item in value])
-        except TypeError:
-            pass
-    shown = next(
-        (type(item).__name__ for item in value if get(type(item)) in (None, K_OTHER, K_STR)),
-        "object",
-    )
-    return e.OTHER, blob.text(f"{type(value).__name__} of {shown}")
-
-
-def _encode(value: Any, kind: int | None, blob: _Blob) -> tuple[int, int]:
-    """The tag and slot of one value."""
-    if kind is None:
-        kind = _kind_of(value)
-    if kind == K_TENSOR:
-        return e.TENSOR, value._h
-    if kind == K_INT:
-        value = int(value)
-        if not _I64_MIN <= value <= _I64_MAX:
-            raise ValueError(_OVERFLOW)
-        return e.INT, value
-    if kind == K_FLOAT:
-        return e.FLOAT, _as_word(_as_double(value))[0]
-    if kind == K_BOOL:
-        return e.BOOL, int(value)
-    if kind == K_NONE:
-        return e.NONE, 0
-    if kind == K_LIST:
-        return _encode_list(value, blob)
-    if kind == K_STR:
-        return e.STR, blob.text(value)
-    if kind == K_DTYPE:
-        return e.DTYPE, value.code
-    if kind == K_NAME:
-        return e.STR, blob.text(
-            value.name if isinstance(value, (layout, memory_format)) else str(value)
-        )
-    if kind == K_INDEX:
-        return e.INDEX, blob.words(value.words)
-    if kind == K_GENERATOR:
-        return e.GENERATOR, value._id
-    if value in (float, int, bool):
-        return e.DTYPE, 7 if value is float else 4 if value is int else 11
-    return e.OTHER, blob.text(type(value).__qualname__)
 
 
 ROWS: Final[dict[str, int]] = {}
@@ -330,7 +137,7 @@ _plans: Final[dict[tuple[Any, ...], _Plan | None]] = {}
 def _plan(key: tuple[Any, ...], args: Sequence[Any], kwargs: dict[str, Any]) -> _Plan | None:
     """Makes and keeps the plan for arguments like these."""
     values = (*args, *kwargs.values())
-    kinds = [_kind_of(v) if (kind := _get_kind(type(v))) is None else kind for v in values]
+    kinds = [kind_of(v) if (kind := _get_kind(type(v))) is None else kind for v in values]
     known = len(kinds) <= 16 and _PLAIN.keys() >= set(kinds) and not kwargs.keys() & _OUTER
     made = None
     if known and sum(not _PLAIN[kind][0] for kind in kinds) <= 1:
@@ -352,14 +159,14 @@ def _laid_out(value: Any) -> tuple[int, int, bytes]:
     elif kind is Index:
         n = len(value.words)
         if n <= 32:
-            return e.INDEX, _DATA | n << 32, _WORDS[n].pack(*value.words)
+            return e.INDEX, _DATA | n << 32, WORDS[n].pack(*value.words)
     elif (n := len(value)) <= 32:
         slot = _DATA | n << 32 | (kind is list) << 62
         kinds = {_get_kind(found) for found in set(map(type, value))}
         if kinds == _TENSORS_ALONE:
-            return e.TENSORS, slot, _WORDS[n].pack(*[item._h for item in value])
+            return e.TENSORS, slot, WORDS[n].pack(*[item._h for item in value])
         if kinds == _INTS_ALONE:
-            return e.INTS, slot, _WORDS[n].pack(*value)
+            return e.INTS, slot, WORDS[n].pack(*value)
     raise struct.error
 
 
@@ -447,8 +254,8 @@ def _invoke_any(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]
             tags |= 1 << shift
         else:
             if blob is None:
-                blob = _Blob()
-            tag, slot = _encode(value, kind, blob)
+                blob = Blob()
+            tag, slot = encode(value, kind, blob)
             slots.append(slot)
             tags |= tag << shift
         shift += 4
@@ -509,8 +316,8 @@ def prepare(
     Args:
         long: let other threads run meanwhile.
     """
-    blob = _Blob()
-    encoded = [_encode(v, KINDS.get(type(v)), blob) for v in (*args, *kwargs.values())]
+    blob = Blob()
+    encoded = [encode(v, KINDS.get(type(v)), blob) for v in (*args, *kwargs.values())]
     tags = sum(tag << (4 * i) for i, (tag, _) in enumerate(encoded))
     names = [_keywords.get(name) or _intern(name) for name in kwargs]
     scratch = bytearray(_IMAGE)
@@ -717,9 +524,9 @@ def _pair(row: int, mode: int) -> tuple[Callable[[Any, Any], Any], Callable[[Any
 
     def with_number(self: Any, other: Any) -> Any:
         kind = type(other)
-        if kind is not float and (kind is not int or not _I64_MIN <= other <= _I64_MAX):
+        if kind is not float and (kind is not int or not I64_MIN <= other <= I64_MAX):
             known = _get_kind(kind)
-            if (_kind_of(other) if known is None else known) > K_BOOL:
+            if (kind_of(other) if known is None else known) > K_BOOL:
                 if row == ROWS["eq"] and hasattr(other, "__array__"):
                     return invoke(row, mode, (self, self.__array_wrap__(other.__array__())), {})
                 return NotImplemented
@@ -838,7 +645,7 @@ def indexed(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, An
     def call_indexed(self: Any, index: Any) -> Any:
         if type(index) is not int:
             return otherwise(self, index)
-        if _I64_MIN <= index <= _I64_MAX and not _owner.busy:
+        if I64_MIN <= index <= I64_MAX and not _owner.busy:
             _owner.busy = True
             try:
                 if _mine():
@@ -883,7 +690,7 @@ def subscript(row: int) -> Callable[[Any, Index], Any]:
                         dead = _pop()
                         if _released:
                             _hand_over_rest()
-                    _WORDS[n].pack_into(_memory, at, *words)
+                    WORDS[n].pack_into(_memory, at, *words)
                     _slot[0] = head
                     _slot[2] = dead
                     _slot[4] = self._h
@@ -921,7 +728,7 @@ def maker(row: int) -> Callable[[Sequence[int], dtype | None], Any]:
                         dead = _pop()
                         if _released:
                             _hand_over_rest()
-                    _WORDS[n].pack_into(_memory, _DATA, *sizes)
+                    WORDS[n].pack_into(_memory, _DATA, *sizes)
                     _slot[2] = dead
                     _slot[4] = _DATA | n << 32
                     if kind is None:

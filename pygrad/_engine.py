@@ -41,7 +41,6 @@ FAILED: Final = 1 << 36
 HEAD: Final = 1 << 62
 HOOK: Final = 0  # HOST_HOOK in wasm_core/host.h
 CLOCK: Final = 100  # HOST_CLOCK there
-_PAGE: Final = 65536
 
 # How a value travels: Tag in wasm_core/call.h.
 (
@@ -480,7 +479,6 @@ RELEASE_AT: Final = frame + layout["frame_release"]
 _RELEASE_WORD: Final = RELEASE_AT >> 3
 _N_RELEASE: Final = frame + 7
 FIRST_RELEASE: Final = (frame + 16) >> 3
-SLOTS: Final = (frame + layout["frame_slots"]) >> 3
 DATA: Final = frame + layout["frame_data"]
 DATA_BYTES: Final = layout["data_bytes"]
 KEYWORDS: Final = (frame + layout["frame_keywords"]) >> 2

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from . import _call
-from ._call import Index
+from ._arguments import K_TENSOR, KINDS, Index
 
 _ABSENT, _SMALL = -(1 << 63), 1 << 62
 NONE, ELLIPSIS, INT, SLICE, TENSOR, BOOL = range(6)
@@ -40,7 +40,7 @@ def _add(item: Any, words: list[int], keep: list[Any]) -> None:
         words.append(ELLIPSIS)
     elif kind is bool:
         words += (BOOL, int(item))
-    elif _call.KINDS.get(kind) == _call.K_TENSOR:
+    elif KINDS.get(kind) == K_TENSOR:
         words += (TENSOR, item._h)
         keep.append(item)
     else:

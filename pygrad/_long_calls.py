@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _engine as e
+from ._arguments import WORDS
 from ._call import (
     _DATA,
     _ONE_RELEASED,
     _PACK,
-    _WORDS,
     LONG,
     _call,
     _call2,
@@ -98,7 +98,7 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
                 return invoke(row, 0, (what, values), {})
             pack = struct.Struct(f"<{n}q")
         else:
-            pack = _WORDS[n]
+            pack = WORDS[n]
         saved: bytes | None = None
         slow = long and ints[work] > _SHORT_WORK
         if locked := slow or _ident() != _owner.ident or _owner.busy:
@@ -171,7 +171,7 @@ def gradient(row: int) -> Callable[..., Any]:
             if _released:
                 dead = _pop()
                 now += _ONE_RELEASED * (e.hand_over(1) if _released else 1)
-            _WORDS[n].pack_into(_memory, _DATA, *words)
+            WORDS[n].pack_into(_memory, _DATA, *words)
             pack(
                 _memory,
                 _frame,

@@ -1,0 +1,216 @@
+"""What a Python value is as an argument of an op: its kind, and a tag and a slot of the frame.
+
+What an argument may be is the engine's business: it is told what each value is, and of what it
+cannot know, the name for an error.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, Final
+
+from . import _engine as e
+from ._dtypes import Size, device, dtype, layout, memory_format, uint8
+
+(
+    K_TENSOR,
+    K_INT,
+    K_FLOAT,
+    K_BOOL,
+    K_NONE,
+    K_STR,
+    K_LIST,
+    K_DTYPE,
+    K_NAME,
+    K_INDEX,
+    K_GENERATOR,
+    K_OTHER,
+) = range(12)
+
+KINDS: Final[dict[type, int]] = {
+    int: K_INT,
+    float: K_FLOAT,
+    bool: K_BOOL,
+    type(None): K_NONE,
+    str: K_STR,
+    list: K_LIST,
+    tuple: K_LIST,
+    Size: K_LIST,
+    dtype: K_DTYPE,
+    device: K_NAME,
+    layout: K_NAME,
+    memory_format: K_NAME,
+}
+"""What each type is to the engine; subclasses are added when first seen."""
+
+I64_MIN, I64_MAX = -(1 << 63), (1 << 63) - 1
+
+
+class Index:
+    """An argument of ``__getitem__`` as the engine's words; see ops/index.def."""
+
+    __slots__ = ("keep", "words")
+
+    def __init__(self, items: list[int], keep: list[Any]) -> None:
+        self.words = items
+        self.keep = keep
+
+
+class GeneratorArgument:
+    """What a Generator shows of itself to the engine."""
+
+    __slots__ = ()
+    _id: int
+
+
+KINDS.update({Index: K_INDEX, GeneratorArgument: K_GENERATOR})
+
+
+def kind_of(value: Any) -> int:
+    """The kind of a value whose exact type is new: that of its nearest base; remembered."""
+    kind = type(value)
+    found = next((KINDS[base] for base in kind.__mro__ if base in KINDS), K_OTHER)
+    if found == K_OTHER and _is_numpy_scalar(value):
+        found = {"i": K_INT, "u": K_INT, "f": K_FLOAT, "b": K_BOOL}.get(value.dtype.kind, K_OTHER)
+    KINDS[kind] = found
+    return found
+
+
+def _is_numpy_scalar(value: Any) -> bool:
+    return (
+        type(value).__module__ == "numpy"
+        and hasattr(value, "dtype")
+        and not hasattr(value, "__len__")
+    )
+
+
+_as_double = struct.Struct("<d").pack
+_as_word = struct.Struct("<q").unpack
+WORDS: Final = [struct.Struct(f"<{n}q") for n in range(33)]
+"""By their number: integers in a row."""
+
+
+class Blob:
+    """Lists and texts of a call on their way to the frame's data area; what is too long for it
+    goes into a block of the engine's memory that lives as long as this.
+    """
+
+    __slots__ = ("apart", "at", "parts")
+
+    def __init__(self) -> None:
+        self.at = e.DATA
+        self.parts: list[bytes] = []
+        self.apart: list[Any] = []
+
+    def add(self, raw: bytes) -> int:
+        """The address that these bytes will have."""
+        at = self.at
+        if len(raw) & 7:
+            raw += bytes(-len(raw) & 7)
+        if at + len(raw) > e.DATA + e.DATA_BYTES:
+            return self._add_apart(raw)
+        self.at = at + len(raw)
+        self.parts.append(raw)
+        return at
+
+    def _add_apart(self, raw: bytes) -> int:
+        from ._creation import empty_for_host
+
+        block, at = empty_for_host((len(raw),), uint8)
+        e.memory[at : at + len(raw)] = raw
+        self.apart.append(block)
+        return at
+
+    def words(self, values: Sequence[int]) -> int:
+        """A list of integers as a slot: its address and count."""
+        n = len(values)
+        try:
+            raw = WORDS[n].pack(*values) if n < 33 else struct.pack(f"<{n}q", *values)
+        except struct.error:
+            raise _does_not_fit(values) from None
+        return self.add(raw) | n << 32 | (type(values) is list) << 62
+
+    def text(self, text: str) -> int:
+        """A text as a slot."""
+        return self.add(text.encode() + b"\0")
+
+
+def _does_not_fit(values: Sequence[int]) -> TypeError:
+    place = next(k for k, v in enumerate(values, 1) if not I64_MIN <= v <= I64_MAX)
+    return TypeError(f'failed to unpack the object at pos {place} with error "{_OVERFLOW}"')
+
+
+_OVERFLOW = "Overflow when unpacking long long"
+_INT_ALONE = {int}
+
+
+def _encode_list(value: Sequence[Any], blob: Blob) -> tuple[int, int]:
+    """A list of one kind of thing; anything else is OTHER, with a name for the error message."""
+    types = set(map(type, value))
+    if types == _INT_ALONE:
+        return e.INTS, blob.words(value)
+    get = KINDS.get
+    kinds = set(map(get, types))
+    if None in kinds:
+        kinds = {kind_of(item) for item in value}
+    if kinds <= {K_INT}:
+        return e.INTS, blob.words(value)
+    if kinds <= {K_TENSOR, K_NONE}:
+        handles = [0 if item is None else item._h for item in value]
+        return e.TENSORS, blob.words(handles if type(value) is list else tuple(handles))
+    if kinds <= {K_INT, K_NONE}:
+        return e.INTS, blob.words([I64_MIN if item is None else item for item in value])
+    if kinds <= {K_INT, K_FLOAT}:
+        n = len(value)
+        return e.FLOATS, blob.add(struct.pack(f"<{n}d", *value)) | n << 32 | (
+            type(value) is list
+        ) << 62
+    if kinds <= {K_BOOL}:
+        return e.BOOLS, blob.words([int(item) for item in value])
+    if kinds <= {K_INT, K_TENSOR, K_BOOL}:
+        try:
+            return e.INTS, blob.words([item.__index__() for item in value])
+        except TypeError:
+            pass
+    shown = next(
+        (type(item).__name__ for item in value if get(type(item)) in (None, K_OTHER, K_STR)),
+        "object",
+    )
+    return e.OTHER, blob.text(f"{type(value).__name__} of {shown}")
+
+
+def encode(value: Any, kind: int | None, blob: Blob) -> tuple[int, int]:
+    """The tag and slot of one value."""
+    if kind is None:
+        kind = kind_of(value)
+    if kind == K_TENSOR:
+        return e.TENSOR, value._h
+    if kind == K_INT:
+        value = int(value)
+        if not I64_MIN <= value <= I64_MAX:
+            raise ValueError(_OVERFLOW)
+        return e.INT, value
+    if kind == K_FLOAT:
+        return e.FLOAT, _as_word(_as_double(value))[0]
+    if kind == K_BOOL:
+        return e.BOOL, int(value)
+    if kind == K_NONE:
+        return e.NONE, 0
+    if kind == K_LIST:
+        return _encode_list(value, blob)
+    if kind == K_STR:
+        return e.STR, blob.text(value)
+    if kind == K_DTYPE:
+        return e.DTYPE, value.code
+    if kind == K_NAME:
+        return e.STR, blob.text(
+            value.name if isinstance(value, (layout, memory_format)) else str(value)
+        )
+    if kind == K_INDEX:
+        return e.INDEX, blob.words(value.words)
+    if kind == K_GENERATOR:
+        return e.GENERATOR, value._id
+    if value in (float, int, bool):
+        return e.DTYPE, 7 if value is float else 4 if value is int else 11
+    return e.OTHER, blob.text(type(value).__qualname__)
