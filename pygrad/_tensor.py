@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from . import _call, _engine, _ops
 from ._call import binary, indexed, invoke, share, subscript
 from ._dtypes import BY_CODE, Size, bfloat16, device, dtype, float16, layout, size_of, strided
+from ._errors import AbsentError
 from ._index import encode_index
 from ._long_calls import command
 from ._modes import GRAD
@@ -44,11 +45,17 @@ else:
     Methods = object  # `_install` puts the table's methods on the class itself
 
 
-class _TensorType(type):
-    """Tensor's class, which answers isinstance for handles of any subclass as usual."""
+class _Conversion:
+    """A method that would convert to a dtype which there is not."""
+
+    def __init__(self, kind: dtype) -> None:
+        self._kind = kind
+
+    def __get__(self, *_: object) -> Callable[..., Tensor]:
+        raise AbsentError(f"pygrad has no {self._kind.name} yet")
 
 
-class Tensor(Methods, metaclass=_TensorType):
+class Tensor(Methods):
     """A multi-dimensional array that records what is done with it.
 
     Made by `pygrad.tensor`, `pygrad.zeros` and the other creation functions, and by every op.
@@ -729,13 +736,7 @@ class Tensor(Methods, metaclass=_TensorType):
 
         return legacy_name(self) if dtype is None else self.to(dtype_named(dtype))
 
-    def half(self) -> Tensor:
-        """Would convert to float16, which there is not."""
-        return self.to(float16)
-
-    def bfloat16(self) -> Tensor:
-        """Would convert to bfloat16, which there is not."""
-        return self.to(bfloat16)
+    half, bfloat16 = _Conversion(float16), _Conversion(bfloat16)
 
     def untyped_storage(self) -> Any:
         """The storage, as far as its identity and size go."""

@@ -489,6 +489,11 @@ def test_dtype_that_does_not_exist_is_an_error(run: Callable[[], Any]) -> None:
         run()
 
 
+def test_conversions_to_absent_dtypes_are_no_attributes() -> None:
+    assert not hasattr(pygrad.Tensor, "half")
+    assert not hasattr(t(pygrad, 2), "bfloat16")
+
+
 def test_range_is_deprecated() -> None:
     with pytest.warns(UserWarning, match="torch.range is deprecated"):
         assert pygrad.range(1, 3).tolist() == [1, 2, 3]
