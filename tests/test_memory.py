@@ -66,6 +66,7 @@ def test_failed_calls_leave_nothing_behind() -> None:
         lambda: x[3],
         lambda: pygrad.nn.functional.cross_entropy(x, pygrad.tensor([0, 7])),
         lambda: (x * x).backward(),
+        lambda: pygrad.ones(2, 3).double().set_(x),
     ):
         for _ in range(3):
             with pytest.raises((RuntimeError, IndexError)):

@@ -571,11 +571,14 @@ static const NodeType node_set = {"torch::autograd::NotImplemented", refuse_set,
 /* x becomes another name for v's elements; v is an alias nobody else has. */
 static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
   if (blocked(x) || !v) return NULL;
-  Node *n = node_new_list(&node_set, 0, 0, 2, (Tensor *[]){x, source});
   if (x->dtype != v->dtype)
     return fail(ERR_RUNTIME, "Could not set tensor of type %s to a tensor of type %s", legacy(v),
                 legacy(x));
-  if (!tensor_set_geometry(x, v->ndim, v->sizes, v->strides, v->offset)) return NULL;
+  Node *n = node_new_list(&node_set, 0, 0, 2, (Tensor *[]){x, source});
+  if (!tensor_set_geometry(x, v->ndim, v->sizes, v->strides, v->offset)) {
+    node_drop(n);
+    return NULL;
+  }
   Storage *old = x->storage;
   x->storage = v->storage;
   v->storage = old;
