@@ -111,7 +111,7 @@ def test_path_is_taken(name: str, times: int, run: Callable[[], object]) -> None
     assert _C._path_count(name) - before == times
 
 
-EACH = ("EACH_PLAIN", "EACH_SIMPLE", "EACH_WALKED", "GRADIENT_FUSED")
+EACH = ("EACH_PLAIN", "EACH_SIMPLE", "EACH_WALKED", "EACH_ROWS", "GRADIENT_FUSED")
 GEMM = ("GEMM_TINY", "GEMM_VECTOR", "GEMM_PACKED", "GEMM_BATCHED", "LINEAR_PLAIN")
 
 
@@ -132,9 +132,11 @@ def gradient(f: Callable[..., Tensor], *operands: Tensor, create_graph: bool = F
 
 
 def test_elementwise_paths() -> None:
-    """Contiguous and of one shape; single elements, other types, results in place; the rest."""
+    """Contiguous and of one shape; single elements, other types, results in place; long rows one
+    by one; short ones together.
+    """
     x, y, row, column = ramp(6, 8), ramp(6, 8, low=1.0), ramp(8), ramp(6, 1)
-    plain, simple, walked = ({name: 1} for name in EACH[:3])
+    plain, simple, walked, rows = ({name: 1} for name in EACH[:4])
     add = pygrad.add
     assert taken(EACH, add, x, y) == plain
     assert taken(EACH, pygrad.relu, x) == plain
@@ -144,8 +146,9 @@ def test_elementwise_paths() -> None:
     assert taken(EACH, add, x, y.double()) == simple
     assert taken(EACH, add, x, pygrad.ones(()).expand(6, 8)) == simple
     assert taken(EACH, lambda: x.clone().add_(y)) == simple
-    assert taken(EACH, add, x, row) == walked
-    assert taken(EACH, add, column, x) == walked
+    assert taken(EACH, add, x, row) == rows
+    assert taken(EACH, add, column, x) == rows
+    assert taken(EACH, add, ramp(6, 256), column) == walked
     assert taken(EACH, add, x.t(), y.t()) == walked
     assert taken(EACH, pygrad.exp, x[:, ::2]) == walked
 

@@ -200,7 +200,7 @@ Tensor *result_for(int n, Tensor *const *t, DType dtype) {
 
 /* ------------------------------------------------------------ running */
 
-enum { BLOCK = 512 };
+enum { BLOCK = 1024, SHORT = 256 /* a row below this is run together with others */ };
 
 /* An operand between memory and the loop. */
 typedef struct {
@@ -275,6 +275,74 @@ static void run_blocks(char **p, const int64_t *strides, int64_t n, const void *
   }
 }
 
+/* Blocks of rows that are too short to be run one by one. */
+typedef struct {
+  Blocks *blocks;
+  int64_t n, strides[ITER_MAX]; /* of a row */
+} Rows;
+
+/* Fills each of the rows with the element that stands for it. */
+#define SPREAD_ROWS(T)                                                                                   \
+  static void spread_rows_##T(char *to, const char *from, int64_t outer, int64_t rows, int64_t n) {      \
+    for (int64_t r = 0; r < rows; r++) {                                                                 \
+      T v = *(const T *)(const void *)(from + r * outer), *row = (T *)(void *)to + r * n;                \
+      VECTOR_LOOP for (int64_t i = 0; i < n; i++) row[i] = v;                                            \
+    }                                                                                                    \
+  }
+SPREAD_ROWS(int32_t)
+SPREAD_ROWS(int64_t)
+
+/* Brings `rows` rows of n elements to a buffer; one that is broadcast to all rows is there from the block before. */
+static void gather_rows(Side *s, char *buffer, char *from, int64_t outer, int64_t inner, int64_t rows, int64_t n) {
+  if (outer == 0 && s->splat == from && s->splat_n >= rows * n) return;
+  if (inner == 0 && s->same && s->bytes == 4) spread_rows_int32_t(buffer, from, outer, rows, n);
+  else if (inner == 0 && s->same && s->bytes == 8) spread_rows_int64_t(buffer, from, outer, rows, n);
+  else for (int64_t r = 0; r < rows; r++)
+    s->cast((char *[]){buffer + r * n * s->bytes, from + r * outer}, (const int64_t[]){s->bytes, inner}, n, NULL);
+  s->splat = outer == 0 ? from : NULL;
+  s->splat_n = rows * n;
+}
+
+/* A Loop of iter.h over rows: as run_blocks, with a whole number of rows for a block. */
+static void run_rows(char **p, const int64_t *outer, int64_t n_rows, const void *ctx) {
+  const Rows *rows = ctx;
+  Blocks *b = rows->blocks;
+  int64_t n = rows->n, most = BLOCK / n / LANES * LANES;
+  if (!most) most = BLOCK / n;
+  bool dense[ITER_MAX];
+  for (int i = 0; i < b->n; i++)
+    dense[i] = b->side[i].same && rows->strides[i] == b->side[i].bytes && (outer[i] == n * rows->strides[i] || n_rows == 1);
+  for (int64_t at = 0; at < n_rows; at += most) {
+    int64_t m = n_rows - at < most ? n_rows - at : most;
+    char *q[ITER_MAX];
+    for (int i = 0; i < b->n; i++) {
+      q[i] = p[i] + at * outer[i];
+      if (dense[i]) continue;
+      if (i) gather_rows(&b->side[i], buffers[i], q[i], outer[i], rows->strides[i], m, n);
+      q[i] = buffers[i];
+    }
+    run_block(b, q, (size_t)(m * n));
+    Side *s = &b->side[0];
+    for (int64_t r = 0; r < m && !dense[0]; r++)
+      s->cast((char *[]){p[0] + (at + r) * outer[0], q[0] + r * n * s->bytes}, (const int64_t[]){rows->strides[0], s->bytes}, n, NULL);
+  }
+}
+
+/* Operands that have to be walked, with short innermost rows several at a time. */
+static void run_walked(Blocks *b, Iter *it) {
+  int last = it->ndim - 1;
+  if (last < 1 || it->sizes[last] >= SHORT) {
+    iter_run(it, run_blocks, b);
+    TOOK(EACH_WALKED);
+    return;
+  }
+  Rows rows = {.blocks = b, .n = it->sizes[last]};
+  for (int i = 0; i < b->n; i++) rows.strides[i] = it->strides[i][last];
+  it->ndim = last;
+  if (rows.n) iter_run(it, run_rows, &rows);
+  TOOK(EACH_ROWS);
+}
+
 /* One element, or many places that are one, as sums' gradients are. */
 static bool is_one(const Tensor *t) {
   if (t->numel == 1) return true;
@@ -329,8 +397,7 @@ static Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DTyp
   if (run_simple(&b, t)) return t[0];
   Iter it;
   iter_build(&it, n + 1, t);
-  iter_run(&it, run_blocks, &b);
-  TOOK(EACH_WALKED);
+  run_walked(&b, &it);
   return t[0];
 }
 
