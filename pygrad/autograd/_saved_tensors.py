@@ -1,0 +1,136 @@
+"""Hooks on what is saved for backward: by default for all of a scope."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from .. import _ops
+from .._dtypes import device
+from ..utils.hooks import drop_object, keep_object
+
+_C = _ops.C
+
+
+class saved_tensors_hooks:
+    """Within the scope, what is saved for backward passes through a pair of hooks.
+
+    Args:
+        pack_hook: called with each tensor that is saved, without recording; returns anything.
+        unpack_hook: called with that when the tensor is used; returns a tensor like it.
+
+    Raises:
+        RuntimeError: hooks are disabled. Where the hooks run: what they raise; RuntimeError if
+            `pack_hook` mutates its argument; TypeError if `unpack_hook` returns no tensor.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.ones(2, requires_grad=True)
+        >>> with pygrad.autograd.graph.saved_tensors_hooks(lambda t: t.tolist(), pygrad.tensor):
+        ...     y = x.exp()
+        >>> y.grad_fn._raw_saved_result.data
+        [2.7182817459106445, 2.7182817459106445]
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([2.7183, 2.7183])
+    """
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        if not callable(self.pack_hook) or not callable(self.unpack_hook):
+            raise TypeError(
+                "_push_saved_tensors_default_hooks(): incompatible function arguments. The "
+                "following argument types are supported:\n    1. (arg0: collections.abc.Callable, "
+                "arg1: collections.abc.Callable) -> None\n\nInvoked with: "
+                f"{self.pack_hook!r}, {self.unpack_hook!r}"
+            )
+        pair = keep_object((self.pack_hook, self.unpack_hook))
+        try:
+            _C["_saved_hooks_push"](pair)
+        except BaseException:
+            drop_object(pair)
+            raise
+
+    def __exit__(self, *args: object) -> None:
+        _C["_saved_hooks_pop"]()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Within the scope, saved tensors live outside the engine's memory, in arrays of the host, and
+    come back for backward. So they do not count towards the 4 GiB that the engine can address.
+
+    Args:
+        pin_memory: accepted as in PyTorch, where it matters for GPUs.
+        device_type: accepted as in PyTorch: the device whose memory is pinned.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.ones(2, requires_grad=True)
+        >>> with pygrad.autograd.graph.save_on_cpu():
+        ...     y = x.exp()
+        >>> type(y.grad_fn._raw_saved_result.data[1]).__name__
+        'ndarray'
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([2.7183, 2.7183])
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        def pack_to_host(tensor: Any) -> tuple[device, Any]:
+            return tensor.device, tensor.detach().numpy().copy(order="K")
+
+        def unpack_from_host(packed: tuple[device, Any]) -> Any:
+            from .._creation import from_numpy
+
+            return from_numpy(packed[1])
+
+        super().__init__(pack_to_host, unpack_from_host)
+
+
+class disable_saved_tensors_hooks(contextlib.ContextDecorator):
+    """Within the scope, or the function it decorates, saved tensors hooks are refused or bypassed.
+
+    Args:
+        error_message: what the RuntimeError says that `saved_tensors_hooks` raises within, and
+            this scope itself if there are hooks where it begins. Without a message nothing is
+            raised: within the scope tensors are saved as if there were no hooks around it.
+
+    Example:
+        >>> import pygrad
+        >>> with pygrad.autograd.graph.disable_saved_tensors_hooks("no hooks here"):
+        ...     with pygrad.autograd.graph.save_on_cpu():
+        ...         pass
+        Traceback (most recent call last):
+        ...
+        RuntimeError: no hooks here
+    """
+
+    def __init__(self, error_message: str | None = None) -> None:
+        self.error_message = error_message
+
+    def _recreate_cm(self) -> disable_saved_tensors_hooks:
+        return type(self)(self.error_message)
+
+    def __enter__(self) -> None:
+        message = self.error_message
+        if message is None:
+            _C["_saved_hooks_push"](0)
+            return
+        if not isinstance(message, str):
+            raise TypeError(
+                "_saved_tensors_hooks_disable(): incompatible function arguments. The following "
+                "argument types are supported:\n    1. (error_message: str, fail_if_non_empty: "
+                f"bool = True) -> None\n\nInvoked with: {message!r}"
+            )
+        self._outer = _C["_saved_hooks_disabled"]()
+        _C["_saved_hooks_disable"](message)
+
+    def __exit__(self, *args: object) -> None:
+        if self.error_message is None:
+            _C["_saved_hooks_pop"]()
+        else:
+            _C["_saved_hooks_disable"](self._outer)
