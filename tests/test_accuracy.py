@@ -195,3 +195,43 @@ def test_gradient_of_gelu() -> None:
         for v in wide
     ]
     np.testing.assert_allclose(t.grad.numpy(), exact, rtol=2e-6, atol=2e-7)
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+@pytest.mark.parametrize("name", ["fmod", "remainder", "floor_divide"])
+def test_rests_are_exact(name: str) -> None:
+    """Whatever the quotient, in a block of small ones, among large ones, in place and in a view."""
+    rng = np.random.default_rng(3)
+    special = np.array([0, -0.0, 1, -3, np.inf, -np.inf, np.nan, 1e-45, -3e38], dtype=np.float32)
+    pairs = np.array(np.meshgrid(special, special)).reshape(2, -1)
+    near = rng.uniform(-50, 50, (2, 1000))
+    far = rng.integers(0, 1 << 32, (2, 1000), dtype=np.uint32).view(np.float32)
+    a, b = np.concatenate([near, pairs, far], axis=1).astype(np.float32)
+    expected = getattr(np, name)(a, b)
+    x, y = pygrad.from_numpy(a.copy()), pygrad.from_numpy(b)
+    f = getattr(pygrad, name)
+    np.testing.assert_array_equal(f(x, y).numpy(), expected)
+    np.testing.assert_array_equal(f(x[1::2], y[1::2]).numpy(), expected[1::2])
+    np.testing.assert_array_equal(getattr(x, name + "_")(y).numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bounds(dtype: type) -> None:
+    """NaN stays, be it the value or a bound; the upper bound wins; -0 is not below 0."""
+    x = np.linspace(-3, 3, 700).astype(dtype)
+    x[[0, 300, 699]] = np.nan
+    x[[1, 400]] = -0.0
+    t = pygrad.from_numpy(x)
+    for low, high in [(-1.0, 2.0), (0.0, 6.0), (2.0, -1.0), (-np.inf, 0.5)]:
+        expected = np.minimum(np.maximum(x, low), high)
+        for y in (t.clamp(low, high), t.clamp(pygrad.tensor(low, dtype=t.dtype), high)):
+            np.testing.assert_array_equal(y.numpy(), expected)
+        if low <= high:
+            y = pygrad.nn.functional.hardtanh(t, low, high)
+            np.testing.assert_array_equal(y.numpy(), expected)
+    assert np.signbit(t.clamp(0, 1).numpy()[[1, 400]]).all()
+    assert np.isnan(t.clamp(math.nan, 1).numpy()).all()
+    assert np.isnan(t.clamp(0, math.nan).numpy()).all()
+    np.testing.assert_array_equal(t.clamp(max=1).numpy(), np.minimum(x, 1))
+    np.testing.assert_array_equal(pygrad.maximum(t, t.flip(0)).numpy(), np.maximum(x, x[::-1]))
+    np.testing.assert_array_equal(pygrad.minimum(t, t.flip(0)).numpy(), np.minimum(x, x[::-1]))

@@ -6,6 +6,7 @@
 
 #include "elementwise.h"
 #include "memory.h"
+#include "transcendental.h"
 
 static DType common_dtype(Tensor *a, Tensor *b) { return result_dtype(2, (Tensor *[]){a, b}); }
 static double number_f(const Tensor *t) { return tensor_get_f(t, 0); }
@@ -90,22 +91,22 @@ Tensor *t_add_f(Tensor *a, double b) { return blocked(a) ? NULL : renamed_with(t
 
 /* ------------------------------------------------------------ division */
 
-/* Division and remainder that round down, as Python's. */
-#define FLOOR_DIV(T)                                        \
-  static T floor_div_##T(T a, T b) {                        \
-    if (b == 0) return a / b;                               \
-    T mod = m_fmod(a, b), div = (a - mod) / b;              \
-    if (mod != 0 && (b < 0) != (mod < 0)) div -= 1;         \
-    if (div == 0) return m_copysign((T)0, a / b);           \
-    T whole = m_floor(div);                                 \
-    return div - whole > (T)0.5 ? whole + 1 : whole;        \
-  }                                                         \
-  static T remainder_##T(T a, T b) {                        \
-    T mod = m_fmod(a, b);                                   \
-    return mod != 0 && (b < 0) != (mod < 0) ? mod + b : mod; \
+/* Division and remainder that round down, as Python's, of mod = fmod(a, b); without branches, for vectors. */
+#define FLOOR_DIV(T)                                                                \
+  static inline T floor_div_##T(T a, T b, T mod) {                                  \
+    T div = (a - mod) / b - (((mod != 0) & ((b < 0) != (mod < 0))) ? (T)1 : (T)0);  \
+    T whole = m_floor(div), quotient = a / b;                                       \
+    whole = div - whole > (T)0.5 ? whole + 1 : whole;                               \
+    whole = div == 0 ? m_copysign((T)0, quotient) : whole;                          \
+    return b == 0 ? quotient : whole;                                               \
+  }                                                                                 \
+  static inline T remainder_##T(T b, T mod) {                                       \
+    return ((mod != 0) & ((b < 0) != (mod < 0))) ? mod + b : mod;                   \
   }
 FLOOR_DIV(float)
 FLOOR_DIV(double)
+static double round_down(double a, double b) { return floor_div_double(a, b, fmod(a, b)); }
+static double modulus(double a, double b) { return remainder_double(b, fmod(a, b)); }
 
 /* b is not 0 here; INT64_MIN / -1 wraps around. */
 static int64_t int_div(int64_t a, int64_t b) { return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b; }
@@ -121,9 +122,27 @@ static double trunc_div_double(double a, double b) { return trunc(a / b); }
 
 LOOPS_BEGIN
 LOOPS(NUMBER, 2, trunc_div, BY_TYPE(trunc_div_float, trunc_div_double, int_div, a, b))
-LOOPS(SERIAL, 2, floor_div, BY_TYPE(floor_div_float, floor_div_double, int_floor_div, a, b))
-LOOPS(SERIAL, 2, fmod_loops, BY_TYPE(fmod_f32, fmod, int_mod, a, b))
-LOOPS(SERIAL, 2, remainder_loops, BY_TYPE(remainder_float, remainder_double, int_floor_mod, a, b))
+/* The loop of float over blocks: `mod` is fmod(a, b). */
+#define MODULO(fn, VALUE)                                                                            \
+  static void fn##_f32(char *const *p, size_t n, const double *k) {                                  \
+    float *y = (float *)(void *)p[0];                                                                \
+    const float *x1 = (const float *)(const void *)p[1], *x2 = (const float *)(const void *)p[2];    \
+    (void)k;                                                                                         \
+    for (size_t m; n; n -= m, y += m, x1 += m, x2 += m) {                                            \
+      const float *mods = fmod_part_f32(x1, x2, n, &m);                                              \
+      FLAT_FOR_float for (size_t i = 0; i < FLAT_COUNT_float(m); i++) {                              \
+        float a = x1[i], b = x2[i], mod = mods[i];                                                   \
+        (void)a, (void)b;                                                                            \
+        y[i] = VALUE;                                                                                \
+      }                                                                                              \
+    }                                                                                                \
+  }
+MODULO(floor_div, floor_div_float(a, b, mod))
+MODULO(fmod_loops, mod)
+MODULO(remainder_loops, remainder_float(b, mod))
+LOOPS(NUMBER_OWN, 2, floor_div, BY_TYPE(round_down, round_down, int_floor_div, a, b))
+LOOPS(NUMBER_OWN, 2, fmod_loops, BY_TYPE(fmod, fmod, int_mod, a, b))
+LOOPS(NUMBER_OWN, 2, remainder_loops, BY_TYPE(modulus, modulus, int_floor_mod, a, b))
 LOOPS_END
 
 static bool has_zero(Tensor *b, DType d) {
@@ -395,6 +414,7 @@ LOOPS_BEGIN
 LOOPS(ANY, 2, at_least, AT_LEAST(a, b))
 LOOPS(ANY, 2, at_most, AT_MOST(a, b))
 LOOPS(ANY, 3, between, AT_MOST(AT_LEAST(a, b), c))
+static const Loops within[1] = {{.f32 = value_hardtanh_f32}};
 LOOPS_END
 
 /* y = min(max(x, lo), hi):  x' = g where lo <= x <= hi,  lo' = g where x < lo < hi,  hi' = g where x > hi or lo > hi. */
@@ -433,6 +453,10 @@ static Tensor *bounded(const NodeType *by_tensor, const NodeType *by_number, Ten
   save(n, 0, x);
   save(n, 1, min);
   save(n, 2, max);
+  if (numbers && d == DT_F32) {
+    const double bounds[] = {min ? number_f(min) : -INFINITY, max ? number_f(max) : INFINITY, 0};
+    return set_history(run(within, 1, &x, d, bounds), n);
+  }
   const Loops *loops = min && max ? between : min ? at_least : at_most;
   return set_history(run(loops, min && max ? 3 : 2, in, d, NULL), n);
 }

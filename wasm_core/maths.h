@@ -28,7 +28,6 @@
 #define m_tanh(x) _Generic((x), float: tanh_f32, default: tanh)(x)
 #define m_erf erf
 #define m_pow(x, y) MATHS2(pow, x, y)
-#define m_fmod(x, y) _Generic((x), float: fmod_f32, default: fmod)(x, y)
 #define m_copysign(x, y) _Generic((x), float: copysign_f32, default: copysign)(x, y)
 #define m_nextafter(x, y) MATHS2(nextafter, x, y)
 #define m_asin asin

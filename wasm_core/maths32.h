@@ -131,13 +131,4 @@ static inline float tanh_f32(float x) {
   return copysign_f32(size > 0.625f ? large : small, x);
 }
 
-/* Exact, and quick while the quotient is below 2^28: then it, its product with b, and the rest fit a double. */
-static inline float fmod_f32(float a, float b) {
-  double whole = trunc((double)a / (double)b);
-  if (!(fabs(whole) < 268435456.0) || isinf(b)) return fmodf(a, b);
-  double rest = (double)a - whole * (double)b;
-  if ((a < 0) != (rest < 0) && rest != 0) rest += a < 0 ? -fabs((double)b) : fabs((double)b);
-  return rest == 0 ? copysignf(0, a) : (float)rest;
-}
-
 #endif

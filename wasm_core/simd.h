@@ -64,6 +64,15 @@ static inline f32x4 f32x4_larger(f32x4 a, f32x4 b) {
 #endif
 }
 
+static inline f32x4 f32x4_smaller(f32x4 a, f32x4 b) {
+#ifdef __wasm_simd128__
+  return __builtin_wasm_pmin_f32x4(a, b);
+#else
+  i32x4 less = b < a;
+  return (f32x4)(((i32x4)b & less) | ((i32x4)a & ~less));
+#endif
+}
+
 /* Turns rows into columns in place. */
 static inline void f32x4_transpose(f32x4 rows[4]) {
   f32x4 low01 = SIMD_SHUFFLE(rows[0], rows[1], 0, 4, 1, 5);

@@ -118,6 +118,49 @@ void value_relu_f32(char *const *p, size_t n, const double *k) {
     }
 }
 
+/* --- hardtanh, clamp: NaN stays, be it the value or a bound --- */
+
+/* k: the bounds. */
+void value_hardtanh_f32(char *const *p, size_t n, const double *k) {
+  const f32x4 low = f32x4_splat((float)k[0]), high = f32x4_splat((float)k[1]);
+  float *y = (float *)(void *)p[0];
+  const float *x = (const float *)(const void *)p[1], *end = x + n;
+  if (isnan(k[0]) || isnan(k[1])) {
+    EACH(n) y[i] = isnan(k[0]) ? low[0] : high[0];
+    return;
+  }
+  for (; x < end; x += LANES, y += LANES) FOUR_VECTORS f32x4_store(y + l, f32x4_smaller(f32x4_larger(f32x4_load(x + l), low), high));
+}
+
+/* --- fmod: in double a quotient below 2^28, its product with b and the rest are exact --- */
+
+#define QUOTIENT_FAR 268435456.0
+
+/* wide = the rests; whether all quotients are near. */
+static NOINLINE bool divide_near(const float *a, const float *b, size_t n) {
+  const double far = QUOTIENT_FAR;
+  int64_t limit, below = -1;
+  memcpy(&limit, &far, sizeof limit);
+  VECTOR_LOOP for (size_t i = 0; i < n; i++) {
+    double x = (double)a[i], whole = trunc(x / (double)b[i]), rest = x - whole * (double)b[i];
+    int64_t bits;
+    memcpy(&bits, &whole, sizeof bits);
+    below &= (bits & INT64_MAX) - limit;
+    wide[i] = whole == 0 ? x : rest;
+  }
+  return below < 0;
+}
+
+const float *fmod_part_f32(const float *a, const float *b, size_t n, size_t *m) {
+  size_t size = *m = part_size(0, n);
+  bool near = divide_near(a, b, size);
+  narrow(part[0], size);
+  EACH(size) part[0][i] = copysign_f32(part[0][i], a[i]);
+  for (size_t i = 0; !near && i < size; i++)
+    if (!(fabs((double)a[i] / (double)b[i]) < QUOTIENT_FAR)) part[0][i] = fmodf(a[i], b[i]);
+  return part[0];
+}
+
 /* --- exp: the power in two factors, for subnormal and infinite results --- */
 
 void value_exp_f32(char *const *p, size_t n, const double *k) {

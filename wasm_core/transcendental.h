@@ -6,6 +6,7 @@
 
 #define OWN_LOOP(name) void name(char *const *p, size_t n, const double *k);
 OWN_LOOP(value_relu_f32)
+OWN_LOOP(value_hardtanh_f32)
 OWN_LOOP(value_exp_f32)
 OWN_LOOP(value_sigmoid_f32)
 OWN_LOOP(value_tanh_f32)
@@ -24,6 +25,8 @@ OWN_LOOP(grad_gelu_erf_f32)
 OWN_LOOP(grad_gelu_tanh_f32)
 #undef OWN_LOOP
 
+/* fmod of the first *m of n pairs, which is a block or all; good until the next call. */
+const float *fmod_part_f32(const float *a, const float *b, size_t n, size_t *m);
 /* Rows, of any length. y = exp(x - shift), where no x is above shift, and the sum of them; y may be NULL. On the way, the
  * largest of the row `next`, as max_row_f32 has it. */
 float exp_row_f32(float *y, const float *x, size_t n, float shift, const float *next, float *next_most);
