@@ -399,16 +399,36 @@ static void sum_f32_combine(void *y_, const void *later_, int64_t w) {
   SHORT_LOOP for (int64_t j = 0; j < w; j++) y[j] += later[j];
 }
 
-static void sum_f32_strip(const void *x_, int64_t n, int64_t step, int64_t w, const void *param, void *y_) {
-  float acc[4][FOLD_COLUMNS], *y = y_;
+/* y[j] = the accumulators' sum at j, to which the n last rows go in turn; acc is NULL if there were no others. */
+static void sum_f32_last_rows(float (*acc)[FOLD_COLUMNS], const float *x, int64_t n, int64_t step, int64_t w, float *y) {
+  int64_t j = 0, fours = n & ~(int64_t)3;
+  for (; j + 4 <= w; j += 4) {
+    const float *at = x + j;
+    f32x4 a[4];
+    UNROLLED for (int l = 0; l < 4; l++) a[l] = acc ? f32x4_load(acc[l] + j) : (f32x4){0};
+    for (int64_t i = 0; i < fours; i += 4, at += 4 * step)
+      UNROLLED for (int l = 0; l < 4; l++) a[l] += f32x4_load(at + l * step);
+    UNROLLED for (int l = 0; l < 3; l++)
+      if (fours + l < n) a[l] += f32x4_load(at + l * step);
+    f32x4_store(y + j, (a[0] + a[1]) + (a[2] + a[3]));
+  }
+  for (; j < w; j++) {
+    float a[4];
+    for (int l = 0; l < 4; l++) a[l] = acc ? acc[l][j] : 0;
+    for (int64_t i = 0; i < n; i++) a[i & 3] += x[i * step + j];
+    y[j] = (a[0] + a[1]) + (a[2] + a[3]);
+  }
+}
+
+static void sum_f32_strip(const void *x_, int64_t n, int64_t step, int64_t w, const void *param, void *y) {
+  float acc[4][FOLD_COLUMNS];
   const float *x = x_;
   int64_t i = 0;
   (void)param;
-  for (int l = 0; l < 4; l++) memset(acc[l], 0, (size_t)w * sizeof(float));
+  for (int l = 0; n >= FOLD_GROUP && l < 4; l++) memset(acc[l], 0, (size_t)w * sizeof(float));
   for (; i + FOLD_GROUP <= n; i += FOLD_GROUP, x += FOLD_GROUP * step)
     for (int l = 0; l < 4; l++) sum_f32_eight_rows(acc[l], x + l * step, 4 * step, w);
-  for (; i < n; i++, x += step) sum_f32_combine(acc[i & 3], x, w);
-  SHORT_LOOP for (int64_t j = 0; j < w; j++) y[j] = (acc[0][j] + acc[1][j]) + (acc[2][j] + acc[3][j]);
+  sum_f32_last_rows(i ? acc : NULL, x, n - i, step, w, y);
   TOOK(SUM_COLUMNS);
 }
 const Reducer sum_folds[DT_COUNT] = {
