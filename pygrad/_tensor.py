@@ -248,7 +248,7 @@ class Tensor(Methods):
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, bool):
             raise RuntimeError("requires_grad must be a bool")
-        if value and not self.is_leaf:
+        if value and _unsigned[(self._h + _GRAD_FN) >> 2]:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         if value and not self.dtype.is_floating_point:
             raise RuntimeError(

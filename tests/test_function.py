@@ -173,6 +173,15 @@ def test_errors_leave_nothing() -> None:
 
 
 @leaves_nothing
+def test_refused_argument_leaves_nothing() -> None:
+    x = pygrad.ones(2, 3)
+    view = x.unbind()[0]
+    x.mul_(leaf(1.0, 2.0, 3.0))
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        Square.apply(view)
+
+
+@leaves_nothing
 def test_forward_that_is_not_recorded_keeps_nothing() -> None:
     with pygrad.no_grad():
         assert Square.apply(leaf(2.0)).grad_fn is None

@@ -235,7 +235,7 @@ Tensor *op_set_grad(Tensor *t, Tensor *g) {
 }
 
 static bool check_leaf(Tensor *t, const char *done) {
-  if (tensor_is_leaf(t)) return true;
+  if (!tensor_grad_fn(t)) return true;
   fail(ERR_RUNTIME, "grad_dtype can only be %s on leaf tensors.", done);
   return false;
 }

@@ -85,6 +85,10 @@ void op_custom_begin(Call *c) {
   forward_on = false; /* its tangents are the host's affair */
   Node *n = node_new_list(type, 0, CUSTOM_TENSORS + (in.n + 63) / 64, count, tensors);
   forward_on = forward;
+  if (failed()) { /* an argument is a view that may have no history */
+    node_drop(n);
+    return;
+  }
   out[0] = (int64_t)(uintptr_t)n;
   if (n) {
     n->kind = NODE_HOST;

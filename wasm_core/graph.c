@@ -289,7 +289,7 @@ bool tensor_tracked(const Tensor *t) {
   return grad_mode && ((recording && tensor_requires_grad(t)) || (forward_on && t->meta && (t->meta->dual || t->meta->base)));
 }
 
-bool tensor_is_leaf(Tensor *t) { return !tensor_grad_fn(t); }
+bool tensor_is_leaf(const Tensor *t) { return !t->grad_fn; }
 
 bool tensor_is_view(const Tensor *t) { return t->meta && t->meta->base; }
 
@@ -475,8 +475,7 @@ bool check_rebase(Tensor *t) {
   Meta *m = t->meta;
   if (failed()) return false;
   if (!m || !m->base || m->view_origin == VIEW_PLAIN) return true;
-  tensor_grad_fn(t);
-  if (!failed()) refuse_view(t, false);
+  refuse_view(t, false);
   return false;
 }
 
@@ -580,7 +579,7 @@ bool tensor_retain_grad(Tensor *t) {
     fail(ERR_RUNTIME, "can't retain_grad on Tensor that has requires_grad=False");
     return false;
   }
-  Node *fn = tensor_grad_fn(t);
+  Node *fn = tensor_is_leaf(t) ? NULL : tensor_grad_fn(t);
   Meta *m = tensor_meta(t);
   if (!fn || !m || m->retains_grad) return !failed();
   NodeHook *h = node_add_hook(fn, AT_RETAIN, 0, t->output_nr);

@@ -194,7 +194,7 @@ const char *saved_hooks_disabled(void); /* NULL: not disabled */
 /* Borrowed; regenerates the one of a view whose base changed, and fails if that view allows none. */
 Node *tensor_grad_fn(Tensor *t);
 Edge tensor_edge(Tensor *t);     /* owned reference; the accumulator of a leaf; {NULL} if none */
-bool tensor_is_leaf(Tensor *t);
+bool tensor_is_leaf(const Tensor *t); /* going by the node it has, which for a view may be of before a write */
 bool tensor_is_view(const Tensor *t);
 /* Before an in-place write: leaf and view rules of PyTorch. False with the error set. */
 bool check_inplace(Tensor *t);

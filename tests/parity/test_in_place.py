@@ -106,3 +106,45 @@ def test_errors_of_a_scan_come_in_order() -> None:
         ]
 
     both(script)
+
+
+def stale(t: Any, kind: str) -> tuple[Any, ...]:
+    """A view that may have no history, made before its base was given one; and the base."""
+    base = t.ones(2, 3, dtype=t.float64)
+    if kind == "Unbind of a history":
+        base = leaf(t, 1, 2, 3) * base
+    if "Unbind" in kind:
+        view = base.unbind()[0]
+    elif kind == "no_grad":
+        with t.no_grad():
+            view = base[0]
+    else:
+        view = base[0]
+    base.mul_(leaf(t, 1, 2, 3))
+    return view, base
+
+
+def marked(view: Any, value: bool) -> bool:
+    view.requires_grad = value
+    return bool(view.requires_grad)
+
+
+STALE: dict[str, Any] = {
+    "is_leaf": lambda t, x: x.is_leaf,
+    "requires_grad": lambda t, x: x.requires_grad,
+    "requires_grad_()": lambda t, x: x.requires_grad_().requires_grad,
+    "requires_grad_(False)": lambda t, x: x.requires_grad_(False).requires_grad,
+    "requires_grad = True": lambda t, x: marked(x, True),
+    "requires_grad = False": lambda t, x: marked(x, False),
+    "retain_grad": lambda t, x: x.retain_grad(),
+    "detach_": lambda t, x: x.detach_(),
+    "grad_dtype": lambda t, x: x.grad_dtype,
+    "mul_": lambda t, x: x.mul_(2),
+    "mul": lambda t, x: x * 2,
+}
+
+
+@pytest.mark.parametrize("kind", ["plain", "no_grad", "Unbind", "Unbind of a history"])
+@pytest.mark.parametrize("act", STALE)
+def test_stale_view(act: str, kind: str) -> None:
+    both(lambda t: tried(lambda: STALE[act](t, stale(t, kind)[0])))
