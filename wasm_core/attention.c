@@ -4,7 +4,7 @@
 #include "elementwise.h"
 #include "nn.h"
 
-static bool check_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, bool is_causal) {
+static bool check_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask) {
   if (q->ndim < 2 || k->ndim < 2 || v->ndim < 2)
     fail(ERR_RUNTIME, "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: %d key.dim: %d and value.dim: %d "
                       "instead.", q->ndim, k->ndim, v->ndim);
@@ -14,11 +14,23 @@ static bool check_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, bool 
   else if (mask && mask->dtype != DT_BOOL && mask->dtype != DT_F32 && mask->dtype != q->dtype)
     fail(ERR_RUNTIME, "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: %s and  query.dtype: %s "
                       "instead.", dtype_c_name((DType)mask->dtype), dtype_c_name((DType)q->dtype));
-  else if (mask && is_causal)
-    fail(ERR_RUNTIME, "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
   else if (!dtype_is_float((DType)q->dtype))
     fail(ERR_RUNTIME, "expected scalar type Float but found %s", legacy(q));
   return !failed();
+}
+
+static bool is_one_or(int64_t size, int64_t wanted) { return size == 1 || size == wanted; }
+
+/* Whether PyTorch's fused kernel, which alone takes a mask besides is_causal, would have these. Of nothing, all goes. */
+static bool may_mask_causal(const Tensor *q, const Tensor *k, const Tensor *v, const Tensor *mask, double dropout_p) {
+  if (!q->numel || !k->numel) return true;
+  if (q->ndim != 4 || k->ndim != 4 || v->ndim != 4 || dropout_p > 0 || tensor_requires_grad(mask)) return false;
+  for (int d = 0; d < 4; d++)
+    if (d != 2 && (q->sizes[d] != k->sizes[d] || q->sizes[d] != v->sizes[d])) return false;
+  if (q->strides[3] != 1 || k->strides[3] != 1 || v->strides[3] != 1) return false;
+  int m = mask->ndim;
+  if ((m != 2 && m != 4) || !is_one_or(mask->sizes[m - 2], q->sizes[2]) || !is_one_or(mask->sizes[m - 1], k->sizes[2])) return false;
+  return m == 2 || (is_one_or(mask->sizes[0], q->sizes[0]) && is_one_or(mask->sizes[1], q->sizes[1]));
 }
 
 /* Each head of x repeated n times. */
@@ -72,8 +84,10 @@ static Tensor *attention_weights(Tensor *scores, bool masked) {
 /* softmax(scale q k^T + mask) v; scale NULL: 1 / sqrt of the last size of q. */
 Tensor *t_scaled_dot_product_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, double dropout_p, bool is_causal, const double *scale,
                                        bool enable_gqa) {
-  if (blocked(q, k) || !v || !check_attention(q, k, v, mask, is_causal)) return NULL;
+  if (blocked(q, k) || !v || !check_attention(q, k, v, mask)) return NULL;
   if (enable_gqa && !share_heads(q, &k, &v)) return NULL;
+  if (mask && is_causal && !may_mask_causal(q, k, v, mask, dropout_p))
+    return fail(ERR_RUNTIME, "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
   double factor = scale ? *scale : 1 / sqrt((double)q->sizes[q->ndim - 1]);
   int64_t queries = q->sizes[q->ndim - 2], keys = k->sizes[k->ndim - 2];
   Tensor *hidden = tensor_wrapped_f(-(double)INFINITY), *scores = t_matmul(t_mul_f(q, factor), t_t(k));

@@ -160,3 +160,43 @@ def test_forward_of_given_weights(name: str) -> None:
         return output, weights, [each.grad for each in given]
 
     both(run, rtol=1e-6, atol=1e-9)
+
+
+def ones(t: Any, *sizes: int) -> Any:
+    return t.ones(*sizes, dtype=t.bool)
+
+
+MASKS: dict[str, Any] = {
+    "all": lambda t: ones(t, 4, 5),
+    "row": lambda t: ones(t, 1, 5),
+    "column": lambda t: ones(t, 4, 1),
+    "three": lambda t: ones(t, 2, 4, 5),
+    "four": lambda t: ones(t, 2, 1, 4, 5),
+    "nothing": lambda t: ~ones(t, 4, 5),
+    "numbers": lambda t: numbers(t, 4, 5).detach(),
+    "recorded": lambda t: numbers(t, 4, 5),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_causal_beside_a_mask(mask: str) -> None:
+    def run(t: Any) -> Any:
+        q, k, v = (numbers(t, 2, 2, size, 3) for size in (4, 5, 5))
+        attend = t.nn.functional.scaled_dot_product_attention
+        y = attend(q, k, v, attn_mask=MASKS[mask](t), is_causal=True)
+        (y * y).sum().backward()
+        return y, q.grad, k.grad, v.grad
+
+    both(run, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("width", [3, 2])
+@pytest.mark.parametrize("shape", [(2, 2, 5), (1, 2, 5), (2, 5), (2, 2, 0)], ids=str)
+@pytest.mark.parametrize("options", [{}, {"dropout_p": 0.5}, {"enable_gqa": True}], ids=str)
+def test_causal_beside_a_mask_where(options: Any, shape: tuple[int, ...], width: int) -> None:
+    def run(t: Any) -> Any:
+        q, k, v = numbers(t, 2, 2, 4, 3), numbers(t, *shape, 3), numbers(t, *shape, width)
+        attend = t.nn.functional.scaled_dot_product_attention
+        return attend(q, k, v, attn_mask=ones(t, 4, shape[-1]), is_causal=True, **options)
+
+    both(run, rtol=1e-6, atol=1e-9)
