@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import string
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import _ops
@@ -195,6 +196,55 @@ def set_printoptions(
     _ops.C["_printoptions"](
         o["precision"], float(o["threshold"]), o["edgeitems"], float(o["linewidth"]), sci
     )
+
+
+def _subscripts(labels: Iterable[Any]) -> str:
+    """The letters of an equation that stand for a list of labels."""
+    letters = string.ascii_uppercase + string.ascii_lowercase
+    text = ""
+    for label in labels:
+        if label is not ... and not (label >= 0 and label < len(letters)):
+            raise ValueError(
+                "einsum(): subscript in subscript list is not within the valid range [0, 52)"
+            )
+        text += "..." if label is ... else letters[label]
+    return text
+
+
+def einsum(*args: Any) -> Tensor:
+    """The sum of products that an equation tells, as ``einsum("ij,jk->ik", a, b)``.
+
+    Without an equation each operand is followed by the list of its labels, numbers below 52 or
+    ``...``; the last list, if one is left, has those of the result.
+
+    Args:
+        args: the equation and the operands, singly or in a list; or operands with their labels.
+
+    Raises:
+        ValueError: no operand, or a label that is out of range.
+        RuntimeError: the equation does not fit the operands.
+
+    Example:
+        >>> import pygrad
+        >>> a = pygrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> pygrad.einsum("ij,j->i", a, pygrad.ones(2))
+        tensor([3., 7.])
+        >>> pygrad.einsum(a, [0, 1], [1, 0])
+        tensor([[1., 3.],
+                [2., 4.]])
+    """
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one "
+            "operand and its subscripts list"
+        )
+    if isinstance(args[0], Tensor):
+        equation = ",".join(map(_subscripts, args[1::2]))
+        if len(args) % 2:
+            equation += "->" + _subscripts(args[-1])
+        args = (equation, *args[: len(args) // 2 * 2 : 2])
+    product: Tensor = _ops.SPACES["f"]["einsum"](*args)
+    return product
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:

@@ -371,3 +371,31 @@ def test_parts_may_be_written_to(name: str) -> None:
         return parts, t.autograd.grad((parts[0] ** 2).sum(), made)
 
     both(script)
+
+
+EINSUMS: dict[str, Any] = {
+    "result": lambda t, a, b: t.einsum(a, [0, 1], b, [1, 2], [0, 2]),
+    "no result": lambda t, a, b: t.einsum(a, [0, 1], b, [1, 2]),
+    "far labels": lambda t, a, b: t.einsum(a, [0, 51], b, [51, 26], [26, 0]),
+    "dots": lambda t, a, b: t.einsum(a, [..., 1], b.t(), [..., 1][::-1], [..., 1]),
+    "one": lambda t, a, b: t.einsum(a, (0, 1), (1, 0)),
+    "out of range": lambda t, a, b: t.einsum(a, [0, 52]),
+    "negative": lambda t, a, b: t.einsum(a, [-1, 0]),
+    "text": lambda t, a, b: t.einsum(a, [0, "a"]),
+    "no labels": lambda t, a, b: t.einsum(a, [0, 1], b),
+    "operand alone": lambda t, a, b: t.einsum(a),
+    "equation alone": lambda t, a, b: t.einsum("ij"),
+    "nothing": lambda t, a, b: t.einsum(),
+    "equation": lambda t, a, b: t.einsum("ij,jk", [a, b]),
+    "too few": lambda t, a, b: t.einsum(a, [0]),
+}
+
+
+@pytest.mark.parametrize("name", EINSUMS)
+def test_einsum(name: str) -> None:
+    def script(t: Any) -> Any:
+        a, b = (t.arange(float(n * m)).view(n, m).requires_grad_() for n, m in ((2, 3), (3, 4)))
+        y = EINSUMS[name](t, a, b)
+        return y, t.autograd.grad((y * y).sum(), [a, b], allow_unused=True)
+
+    both(script)
