@@ -17,6 +17,13 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
+def is_storage(obj: Any, /) -> bool:
+    """Whether `obj` is the storage of a tensor."""
+    from ._host_data import Storage
+
+    return isinstance(obj, Storage)
+
+
 def is_floating_point(input: Tensor) -> bool:
     """Whether the tensor's dtype is a floating one."""
     if not isinstance(input, Tensor):
@@ -64,6 +71,19 @@ def set_num_threads(num: int) -> None:
     """Accepts any positive number; the engine has one thread all the same."""
     if not isinstance(num, int) or num < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
+
+
+def get_num_interop_threads() -> int:
+    """1: ops run one after the other."""
+    return 1
+
+
+def set_num_interop_threads(num: int) -> None:
+    """Accepts any positive number; ops run one after the other all the same."""
+    if not isinstance(num, int):
+        raise RuntimeError(f"set_num_interop_threads expects an int, but got {type(num).__name__}")
+    if num < 1:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

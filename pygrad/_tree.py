@@ -21,13 +21,13 @@ class Spec:
     A leaf has no kind. Printed as PyTorch prints its TreeSpec, since messages show it.
     """
 
-    __slots__ = ("children", "context", "kind", "leaves")
+    __slots__ = ("children", "context", "kind", "num_leaves")
 
     def __init__(self, kind: type | None, context: Any, children: Sequence[Spec]) -> None:
         self.kind = kind
         self.context = context
         self.children = children
-        self.leaves: int = sum(child.leaves for child in children) if kind else 1
+        self.num_leaves: int = sum(child.num_leaves for child in children) if kind else 1
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Spec) and (self.kind, self.context, list(self.children)) == (
@@ -37,6 +37,32 @@ class Spec:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    def flatten_up_to(self, tree: Any) -> list[Any]:
+        """What a tree has in the places of this one's leaves.
+
+        Raises:
+            ValueError: it has other containers.
+        """
+        if self.kind is None:
+            return [tree]
+        kind, context, children = _parts(tree)
+        mapping = issubclass(self.kind, dict)
+        if kind is not self.kind and not (mapping and kind and issubclass(kind, dict)):
+            raise ValueError(f"Node type mismatch; expected {self.kind!r}, but got {type(tree)!r}.")
+        if len(children) != len(self.children):
+            raise ValueError(
+                f"Node arity mismatch; expected {len(self.children)}, but got {len(children)}."
+            )
+        if mapping:
+            missing, extra = set(self.context) - set(context), set(context) - set(self.context)
+            if missing:
+                raise ValueError(
+                    f"Node keys mismatch; missing key(s): {missing}; extra key(s): {extra}."
+                )
+            children = [tree[key] for key in self.context]
+        pairs = zip(self.children, children, strict=True)
+        return [leaf for spec, child in pairs for leaf in spec.flatten_up_to(child)]
 
     def __repr__(self) -> str:
         return self._text(0)
@@ -65,8 +91,8 @@ def _parts(tree: Any) -> tuple[type | None, Any, list[Any]]:
     return None, None, []
 
 
-def flatten(tree: Any) -> tuple[list[Any], Spec]:
-    """The leaves of a tree in order, and its structure.
+def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Spec]:
+    """The leaves of a tree in order, and its structure; `is_leaf` tells what more is a leaf.
 
     Example:
         >>> from pygrad._tree import flatten
@@ -74,12 +100,12 @@ def flatten(tree: Any) -> tuple[list[Any], Spec]:
         [1, 2, 3]
     """
     kind, context, children = _parts(tree)
-    if kind is None:
+    if kind is None or (is_leaf and is_leaf(tree)):
         return [tree], _LEAF
     leaves: list[Any] = []
     specs = []
     for child in children:
-        found, spec = flatten(child)
+        found, spec = flatten(child, is_leaf)
         leaves += found
         specs.append(spec)
     return leaves, Spec(kind, context, specs)
@@ -123,7 +149,7 @@ def spread(prefix: Any, spec: Spec) -> list[Any] | None:
     """
     kind, context, children = _parts(prefix)
     if kind is None:
-        return [prefix] * spec.leaves
+        return [prefix] * spec.num_leaves
     ordered = spec.kind in (dict, OrderedDict) and kind in (dict, OrderedDict)
     if ordered:
         if set(context) != set(spec.context):

@@ -21,7 +21,7 @@ from typing import Any
 import pygrad
 from pygrad._tensor import Tensor
 
-__all__ = ["GradScaler", "autocast", "is_autocast_available"]
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -95,6 +95,42 @@ class autocast:
                 return func(*args, **kwargs)
 
         return inside
+
+
+def _of_device(method: Any, device_type: str) -> Any:
+    """The method itself, or a decorator that gives it back: `autocast` is never on."""
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    return method if method is not None else lambda given: given
+
+
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+    """Decorates ``forward`` of a Function for use with `autocast`, which is never on: the method
+    itself, and `cast_inputs` is of no effect, as in PyTorch outside of `autocast`.
+
+    Example:
+        >>> import pygrad
+        >>> class Double(pygrad.autograd.Function):
+        ...     @staticmethod
+        ...     @pygrad.amp.custom_fwd(device_type="cpu")
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...
+        ...     @staticmethod
+        ...     @pygrad.amp.custom_bwd(device_type="cpu")
+        ...     def backward(ctx, g):
+        ...         return g * 2
+        >>> Double.apply(pygrad.ones(1))
+        tensor([2.])
+    """
+    return _of_device(fwd, device_type)
+
+
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+    """Decorates ``backward`` of a Function for use with `autocast`, which is never on: the method
+    itself.
+    """
+    return _of_device(bwd, device_type)
 
 
 class GradScaler:

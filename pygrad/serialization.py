@@ -23,7 +23,14 @@ from pygrad.nn.parameter import Parameter
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["load", "save"]
+__all__ = [
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_safe_globals",
+    "load",
+    "safe_globals",
+    "save",
+]
 
 Path: TypeAlias = "str | os.PathLike[str]"
 File: TypeAlias = "Path | IO[bytes]"
@@ -360,3 +367,46 @@ def _dtype(name: str) -> pygrad.dtype:
     if not isinstance(found, pygrad.dtype):
         raise ValueError(f"unknown dtype {name}")
     return found
+
+
+# ------------------------------------------------------------------ classes that may be unpickled
+
+_safe: list[Any] = []
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Notes classes that `load` may make, for `get_safe_globals`: `load` never makes any."""
+    _safe.extend(each for each in safe_globals if each not in _safe)
+
+
+def get_safe_globals() -> list[Any]:
+    """What `add_safe_globals` was given."""
+    return list(_safe)
+
+
+def clear_safe_globals() -> None:
+    """Forgets what `add_safe_globals` was given."""
+    _safe.clear()
+
+
+class safe_globals:
+    """A scope in which `get_safe_globals` has these classes too.
+
+    Example:
+        >>> from pygrad.serialization import get_safe_globals, safe_globals
+        >>> with safe_globals([complex]):
+        ...     get_safe_globals()
+        [<class 'complex'>]
+        >>> get_safe_globals()
+        []
+    """
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self._added = safe_globals
+
+    def __enter__(self) -> None:
+        self._before = get_safe_globals()
+        add_safe_globals(self._added)
+
+    def __exit__(self, *_: object) -> None:
+        _safe[:] = self._before

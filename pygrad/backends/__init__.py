@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from . import cuda as cuda
 from . import cudnn as cudnn
+from . import mkl as mkl
+from . import mkldnn as mkldnn
 from . import mps as mps
+from . import openmp as openmp
 
-__all__ = ["cuda", "cudnn", "mps"]
+__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]

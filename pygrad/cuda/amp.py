@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import amp
 
-__all__ = ["GradScaler", "autocast"]
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
 def _deprecated(name: str) -> None:
@@ -47,3 +47,15 @@ class GradScaler(amp.GradScaler):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _deprecated("GradScaler")
         super().__init__("cuda", *args, **kwargs)
+
+
+def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
+    """`amp.custom_fwd` for "cuda", with PyTorch's warning."""
+    _deprecated("custom_fwd")
+    return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
+
+
+def custom_bwd(bwd: Any) -> Any:
+    """`amp.custom_bwd` for "cuda", with PyTorch's warning."""
+    _deprecated("custom_bwd")
+    return amp.custom_bwd(bwd, device_type="cuda")

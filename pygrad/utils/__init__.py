@@ -4,7 +4,7 @@ saves memory.
 
 from typing import TYPE_CHECKING
 
-from pygrad.utils import data
+from pygrad.utils import _pytree, data
 
 if TYPE_CHECKING:
     from pygrad.utils import checkpoint
@@ -19,4 +19,4 @@ else:
         raise AttributeError(f"module 'pygrad.utils' has no attribute '{name}'")
 
 
-__all__ = ["checkpoint", "data"]
+__all__ = ["_pytree", "checkpoint", "data"]

@@ -73,6 +73,73 @@ def what_a_tensor_is(t: Any) -> Any:
     return x.ndimension(), x.nelement(), x.element_size(), *kinds, x[t.newaxis].shape
 
 
+@script
+def nested_containers(t: Any) -> Any:
+    from collections import OrderedDict
+
+    import torch.utils._pytree
+
+    import pygrad.utils._pytree
+
+    p = (pygrad if t is pygrad else torch).utils._pytree
+    tree = {"a": [1, (2, None)], "b": OrderedDict(x=4)}
+    leaves, spec = p.tree_flatten(tree)
+    uneven = [([1], [1, 2]), ([1], (1,)), ({"a": 1}, {"b": 1}), ([[1]], [1])]
+    uneven += [({"a": 1}, {"a": 1, "b": 2}), ({"a": 1}, OrderedDict(a=2)), ([1], None)]
+    return (
+        leaves,
+        repr(spec),
+        spec.num_leaves,
+        p.tree_structure(tree) == spec,
+        p.tree_unflatten([5, 6, 7, 8], spec),
+        p.tree_map(lambda a, b: (a, b), [1, {"a": 2, "b": 3}], [3, {"b": (4,), "a": 5}]),
+        p.tree_map_only(int, lambda n: n + 1, [1, 2.0, "a"]),
+        p.tree_map_only((int, float), lambda n: n + 1, [1, 2.0, "a"]),
+        p.tree_map_only(lambda n: n == 1, lambda n: n + 1, [1, 2.0]),
+        p.tree_leaves([1, [2]], is_leaf=lambda each: each == [2]),
+        p.tree_all(bool, [1, (0,)]),
+        p.tree_any(bool, [1, (0,)]),
+        tried(lambda: p.tree_unflatten([1], spec)),
+        [tried(lambda pair=pair: p.tree_map(lambda a, b: a, *pair)) for pair in uneven],
+    )
+
+
+@script
+def functions_made_for_autocast(t: Any) -> Any:
+    class Double(t.autograd.Function):
+        @staticmethod
+        @t.amp.custom_fwd(device_type="cpu", cast_inputs=t.float32)
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        @t.amp.custom_bwd(device_type="cpu")
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 3
+
+    x = leaf(t, 1, 2)
+    y = Double.apply(x)
+    y.sum().backward()
+    wrong = [tried(lambda f=f: f(device_type=1)) for f in (t.amp.custom_fwd, t.amp.custom_bwd)]
+    return y, x.grad, wrong
+
+
+@script
+def questions_to_the_library(t: Any) -> Any:
+    x = t.ones(2)
+    storages = [t.is_storage(each) for each in (x, x.untyped_storage(), [1])]
+    wrong = [tried(lambda n=n: t.set_num_interop_threads(n)) for n in (0, -1, "a")]
+    known = t.serialization.get_safe_globals
+    t.serialization.clear_safe_globals()
+    t.serialization.add_safe_globals([complex])
+    with t.serialization.safe_globals([range]):
+        inside = range in known(), len(known())
+    after = known()
+    t.serialization.clear_safe_globals()
+    kinds = [type(getattr(t.backends, n).is_available()) for n in ("mkl", "mkldnn", "openmp")]
+    return storages, wrong, inside, after, known(), kinds
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script_does_the_same(name: str) -> None:
     both(SCRIPTS[name])
