@@ -66,6 +66,25 @@ STATED: list[tuple[str, Exact, float, float, float, float | None]] = [
     ("sin", np.sin, -3e6, 3e6, 0.6, 1),
     ("cos", np.cos, -1000, 1000, 0.6, 1),
     ("cos", np.cos, -3e6, 3e6, 0.6, 1),
+    ("log2", np.log2, 1e-40, 3e38, 1, None),
+    ("log2", np.log2, 0.4, 2.5, 1, None),
+    ("log10", np.log10, 1e-40, 3e38, 1, None),
+    ("log10", np.log10, 0.4, 2.5, 1, None),
+    ("sinh", np.sinh, -89, 89, 1.6, None),
+    ("sinh", np.sinh, -2, 2, 1.6, None),
+    ("cosh", np.cosh, -89, 89, 1.6, None),
+    ("cosh", np.cosh, -2, 2, 1.6, None),
+    ("tan", np.tan, -1.5, 1.5, 0.51, None),
+    ("tan", np.tan, -3e6, 3e6, 0.8, None),
+    ("asin", np.arcsin, -1, 1, 0.51, None),
+    ("acos", np.arccos, -1, 1, 0.51, None),
+    ("atan", np.arctan, -2, 2, 0.51, None),
+    ("atan", np.arctan, -1e9, 1e9, 0.51, None),
+    ("asinh", np.arcsinh, -2, 2, 0.51, None),
+    ("asinh", np.arcsinh, -3e38, 3e38, 0.51, None),
+    ("acosh", np.arccosh, 1, 3, 0.51, None),
+    ("acosh", np.arccosh, 1, 3e38, 0.51, None),
+    ("atanh", np.arctanh, -0.999, 0.999, 0.51, None),
     ("tanh", np.tanh, -20, 20, 1, 2.2),
     ("tanh", np.tanh, -1.5, 1.5, 1, 2.2),
     ("sigmoid", _sigmoid, -104, 104, 2, 2),
@@ -127,6 +146,7 @@ def test_stated_error(
 @pytest.mark.parametrize(
     "name",
     ["exp", "exp2", "log", "log1p", "expm1", "tanh", "sigmoid", "erf", "sin", "cos", "gelu by tanh"]
+    + ["log2", "log10", "sinh", "cosh", "tan", "atan", "asinh"]
     + [NN + name for name in ("gelu", "silu", "softplus", "logsigmoid", "elu")],
 )
 def test_limits(name: str) -> None:
@@ -155,19 +175,45 @@ def test_infinities() -> None:
         assert value(name, x)[1] == np.inf
 
 
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+def test_where_functions_end() -> None:
+    """Zeros with their signs, the ends of domains and beyond, the largest and smallest numbers."""
+    x = np.array([0, 1, 1.5, 90, 3.4e38, 1e-45, np.inf, np.nan], dtype=np.float32)
+    x = np.concatenate([x, -x])
+    names = ["log2", "log10", "sinh", "cosh", "tan", "atan"]
+    inverse = {name: "arc" + name[1:] for name in ("asin", "acos", "asinh", "acosh", "atanh")}
+    for name, exact in ({name: name for name in names} | {"atan": "arctan"} | inverse).items():
+        expected = getattr(np, exact)(x.astype(np.float64)).astype(np.float32)
+        result = value(name, x)
+        np.testing.assert_allclose(result, expected, rtol=2e-7, atol=0, err_msg=name)
+        number = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(result[number]), np.signbit(expected[number]))
+    a, b = np.array(np.meshgrid(x, x)).reshape(2, -1)
+    angle = pygrad.atan2(pygrad.from_numpy(a), pygrad.from_numpy(b)).numpy()
+    expected = np.arctan2(a.astype(np.float64), b.astype(np.float64)).astype(np.float32)
+    np.testing.assert_allclose(angle, expected, rtol=2e-7, atol=0)
+    assert (np.signbit(angle) == np.signbit(expected))[~np.isnan(expected)].all()
+    assert value("log2", np.exp2(np.arange(-149, 128, dtype=np.float32))).tolist() == list(
+        range(-149, 128)
+    )
+
+
 def test_far_from_zero_and_near_it_in_one_block() -> None:
-    """What is too large for the vectors of sin and cos is done apart, its neighbours as ever."""
+    """What is too large for the vectors of sin, cos, tan is done apart, its neighbours as ever."""
     x = np.linspace(-1e6, 1e6, 700, dtype=np.float32)
     y = x.copy()
     y[[3, 257, 699]] = [1.5e6, -3e38, np.inf]
-    for name in ("sin", "cos"):
+    for name in ("sin", "cos", "tan"):
         same = value(name, x) == value(name, y)
         assert np.flatnonzero(~same).tolist() == [3, 257, 699]
         in_place = getattr(pygrad.from_numpy(y.copy()), name + "_")().numpy()
         np.testing.assert_array_equal(in_place, value(name, y))
 
 
-@pytest.mark.parametrize("name", ["sin", "cos", "nn.functional.silu", "gelu by tanh"])
+@pytest.mark.parametrize(
+    "name",
+    ["sin", "cos", "tan", "sinh", "cosh", "atan", "asinh", "nn.functional.silu", "gelu by tanh"],
+)
 def test_gradients_of_vectors(name: str) -> None:
     """By the size of their terms, beside the float64 gradient."""
     x = samples(-80, 80, np.float32)

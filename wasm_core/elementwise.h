@@ -19,7 +19,7 @@ enum { KEEP_X_NONE = KEEP_X, KEEP_X_TANH = KEEP_X, KEEP_X_EPS = KEEP_X, KEEP_X_A
  * computes in double; REAL refuses integers, REAL_WIDE too and computes in double; NUMBER takes all but bool, ANY
  * all; INTEGER and INTEGRAL refuse floating types, INTEGER bool as well; TRUTH takes all as true or false. Integers are
  * computed in int64. OWN: the loop of float, REAL_OWN and FLOAT_OWNS that of its gradient too, is in transcendental.c. */
-typedef enum { FLOAT, WIDE, REAL, REAL_WIDE, NUMBER, ANY, TRUTH, INTEGER, INTEGRAL, FLOAT_OWN = FLOAT, FLOAT_OWNS = FLOAT, REAL_OWN = REAL, REAL_VALUE_OWN = REAL, NUMBER_OWN = NUMBER, ANY_QUICK = ANY } Domain;
+typedef enum { FLOAT, WIDE, REAL, REAL_WIDE, NUMBER, ANY, TRUTH, INTEGER, INTEGRAL, FLOAT_OWN = FLOAT, WIDE_OWN = WIDE, FLOAT_OWNS = FLOAT, REAL_OWN = REAL, REAL_VALUE_OWN = REAL, NUMBER_OWN = NUMBER, ANY_QUICK = ANY } Domain;
 
 enum { LANES = 16 };
 typedef float single, quick; /* a float whose loops are not vectorised; one whose loops take four vectors at a time */
@@ -119,6 +119,7 @@ Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
 /* The loops of a domain, and the table of them. M(function, T, W, value) makes one. */
 #define LOOPS_FLOAT(M, fn, V) M(fn##_f32, float, float, V) SMALL M(fn##_f64, double, double, V)
 #define LOOPS_FLOAT_OWN(M, fn, V) SMALL M(fn##_f64, double, double, V)
+#define LOOPS_WIDE_OWN LOOPS_FLOAT_OWN
 #define LOOPS_REAL_OWN LOOPS_FLOAT_OWN
 #define LOOPS_REAL_VALUE_OWN LOOPS_FLOAT_OWN
 #define LOOPS_FLOAT_OWNS LOOPS_FLOAT_OWN
@@ -138,6 +139,7 @@ Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
 #define LOOPS_TRUTH(M, fn, V) LOOPS_ANY(M, fn, V) M(fn##_u8, uint8_t, uint32_t, V)
 #define TABLE_FLOAT(fn) .f32 = fn##_f32, .f64 = fn##_f64
 #define TABLE_FLOAT_OWN TABLE_FLOAT
+#define TABLE_WIDE_OWN TABLE_FLOAT
 #define TABLE_REAL_OWN TABLE_FLOAT
 #define TABLE_REAL_VALUE_OWN TABLE_FLOAT
 #define TABLE_FLOAT_OWNS TABLE_FLOAT
@@ -163,6 +165,7 @@ Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
 #define LOOPS_GRAD_ANY LOOPS_FLOAT
 #define LOOPS_GRAD_ANY_QUICK LOOPS_FLOAT
 #define LOOPS_GRAD_WIDE LOOPS_WIDE
+#define LOOPS_GRAD_WIDE_OWN LOOPS_WIDE
 #define LOOPS_GRAD_REAL_WIDE LOOPS_WIDE
 #define LOOPS_GRAD_INTEGER(M, fn, V)
 #define LOOPS_GRAD_INTEGRAL(M, fn, V)
@@ -177,6 +180,7 @@ Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
 #define TABLE_GRAD_ANY TABLE_FLOAT
 #define TABLE_GRAD_ANY_QUICK TABLE_FLOAT
 #define TABLE_GRAD_WIDE TABLE_WIDE
+#define TABLE_GRAD_WIDE_OWN TABLE_WIDE
 #define TABLE_GRAD_REAL_WIDE TABLE_WIDE
 #define TABLE_GRAD_INTEGER(fn) 0
 #define TABLE_GRAD_INTEGRAL(fn) 0

@@ -85,12 +85,16 @@ static inline float expm1_f32(float x) {
   return fabsf(x) < 1e-18f ? x : 2 * (sum + (rest + power * (square * q + lost)));
 }
 
-/* log(2^e (1 + f)) + lost. */
-static inline float log_parts_f32(float e, float f, float lost) {
-  float square = f * f, fourth = square * square;
+/* (log(1 + f) - f + f^2 / 2) / f^3 */
+static inline float log_rest_f32(float f, float square) {
   float low = (0.333333164f - 0.250008106f * f) + square * (0.200022861f - 0.166245535f * f);
   float high = (0.141811967f - 0.131287679f * f) + square * (0.128816217f - 0.0785954595f * f);
-  float p = low + fourth * high;
+  return low + square * square * high;
+}
+
+/* log(2^e (1 + f)) + lost. */
+static inline float log_parts_f32(float e, float f, float lost) {
+  float square = f * f, p = log_rest_f32(f, square);
   return (f - (0.5f * square - (square * f * p + (e * 1.42860677e-6f + lost)))) + e * 0.693145752f;
 }
 
@@ -105,6 +109,23 @@ static inline float log_f32(float x) {
   y = x == 0 ? -INFINITY : y;
   return x >= 0 ? y : NAN;
 }
+
+/* As log_f32, of another base: log(x) = e unit + log(m) scale, high and low, where products of the high ones are exact. */
+static inline float log_scaled_f32(float x, float unit, float unit_low, float scale, float scale_low) {
+  float tiny = x < 1.17549435e-38f ? 8388608.0f : 1;
+  uint32_t i = (uint32_t)f32_to_bits(x * tiny);
+  int32_t e = (int32_t)(i - 0x3f3504f3) >> 23;
+  float f = bits_to_f32((int32_t)(i - (uint32_t)e * 8388608)) - 1, exponent = (float)e - (tiny == 1 ? 0 : 23);
+  float square = f * f, half = 0.5f * square, high = bits_to_f32(f32_to_bits(f - half) & -4096);
+  float low = ((f - high) - half) + square * f * log_rest_f32(f, square), whole = exponent * unit, part = high * scale;
+  float sum = whole + part, lost = part - (sum - whole);
+  float y = sum + (lost + ((low * scale + (low + high) * scale_low) + exponent * unit_low));
+  y = x == INFINITY ? x : y;
+  y = x == 0 ? -INFINITY : y;
+  return x >= 0 ? y : NAN;
+}
+static inline float log2_f32(float x) { return log_scaled_f32(x, 1, 0, 1.44287109f, -0.000176052854f); }
+static inline float log10_f32(float x) { return log_scaled_f32(x, 0.301025391f, 4.60503907e-06f, 0.434326172f, -3.16899714e-05f); }
 
 /* log(u + lost) for normal u. */
 static inline float log_sum_f32(float u, float lost) {
