@@ -281,3 +281,18 @@ def test_bounds(dtype: type) -> None:
     np.testing.assert_array_equal(t.clamp(max=1).numpy(), np.minimum(x, 1))
     np.testing.assert_array_equal(pygrad.maximum(t, t.flip(0)).numpy(), np.maximum(x, x[::-1]))
     np.testing.assert_array_equal(pygrad.minimum(t, t.flip(0)).numpy(), np.minimum(x, x[::-1]))
+
+
+def test_float_to_integer() -> None:
+    """In chunks of what fits 32 bits, around what does not, and by strides."""
+    x = np.linspace(-3e9, 3e9, 1000, dtype=np.float32)
+    x[:200] = np.linspace(-2.5, 2.5, 200)
+    x[500:516] = [-(2.0**31), 2.0**31, 2147483520, -0.99, *[7.9] * 12]
+    expected = [int(v) for v in x.tolist()]
+    x[[3, 517, 999]] = [math.nan, math.inf, -1e19]
+    for at in (3, 517, 999):
+        expected[at] = -(2**63)
+    t = pygrad.from_numpy(x)
+    assert t.long().tolist() == expected
+    assert t[5:].long().tolist() == expected[5:]
+    assert t[::3].long().tolist() == expected[::3]

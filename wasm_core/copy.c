@@ -74,6 +74,32 @@ static Loop *const casts[DT_COUNT][DT_COUNT] = {
 #undef ROW
 };
 
+/* As f32_to_i64, by way of 32 bits where those are enough for a whole chunk. */
+static void truncate_f32(char **ptr, const int64_t *st, int64_t n, const void *ctx) {
+  enum { CHUNK = 16 };
+  const i32x4 limit = i32x4_splat(0x4f000000); /* the bits of 2^31 */
+  char *o = ptr[0], *a = ptr[1];
+  for (int64_t m; n > 0; n -= m, o += m * st[0], a += m * st[1]) {
+    const float *x = (const float *)(const void *)a;
+    i32x4 near = {0};
+    m = n < CHUNK ? n : CHUNK;
+    bool dense = m == CHUNK && st[0] == sizeof(int64_t) && st[1] == sizeof *x;
+    if (dense) {
+      near = ~near;
+      UNROLLED for (int l = 0; l < CHUNK; l += 4) near &= ((i32x4)f32x4_load(x + l) & INT32_MAX) < limit;
+    }
+    if (!(near[0] & near[1] & near[2] & near[3])) {
+      f32_to_i64((char *[]){o, a}, st, m, ctx);
+      continue;
+    }
+    UNROLLED for (int l = 0; l < CHUNK; l += 4) {
+      i32x4 whole = __builtin_convertvector(f32x4_load(x + l), i32x4), sign = whole >> 31;
+      i32x4_store((int32_t *)(void *)o + 2 * l, SIMD_SHUFFLE(whole, sign, 0, 4, 1, 5));
+      i32x4_store((int32_t *)(void *)o + 2 * l + 4, SIMD_SHUFFLE(whole, sign, 2, 6, 3, 7));
+    }
+  }
+}
+
 /* The same type on both sides: only the width matters, NaN payloads survive. One value for all is common. */
 #define MOVE_LOOP(FN, T, GENERAL)                                                                 \
   static void FN(char **ptr, const int64_t *st, int64_t n, const void *ctx) {                     \
@@ -92,6 +118,7 @@ MOVE_LOOP(move_8, int64_t, i64_to_i64)
 static Loop *const moves[9] = {[1] = move_1, [2] = move_2, [4] = move_4, [8] = move_8};
 
 Loop *cast_loop(DType to, DType from) {
+  if (to == DT_I64 && from == DT_F32) return truncate_f32;
   return to == from ? moves[dtype_bytes(to)] : casts[from][to];
 }
 
