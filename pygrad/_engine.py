@@ -437,6 +437,26 @@ def resume(was: bool) -> None:
     lock.release()
 
 
+_held_for_fork: Final[list[bytes | None]] = []
+
+
+def _before_fork() -> None:
+    """Waits for other threads, which a child does not have: its engine must not be in use."""
+    if unusable is None:
+        _held_for_fork.append(enter())
+
+
+def _after_fork() -> None:
+    if _held_for_fork:
+        leave(_held_for_fork.pop())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )
+
+
 class _Entered:
     """`enter` and `leave` as a scope."""
 

@@ -270,5 +270,6 @@ def fork_rng(
 
 
 def thread_safe_generator() -> Generator | None:
-    """The generator of the loader's worker thread that this runs in: None, there are no workers."""
+    """The generator of the loader's worker thread that this runs in: None, workers are
+    processes."""
     return None

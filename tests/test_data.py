@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -49,9 +55,164 @@ def test_tensor_dataset_and_split() -> None:
     assert sorted(x.item() for part in (first, second) for x, _ in part) == list(range(10))
 
 
-def test_workers_are_refused() -> None:
-    with pytest.raises((NotImplementedError, ValueError)):
-        list(DataLoader(Squares(), num_workers=2))
+# ------------------------------------------------------------------ workers
+
+needs_fork = pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="no fork here"
+)
+
+
+def forked(dataset: Any, n: int = 2, **options: Any) -> DataLoader[Any]:
+    """A loader with workers that need nothing pickled."""
+    return DataLoader(dataset, num_workers=n, multiprocessing_context="fork", **options)
+
+
+def ended(workers: list[Any]) -> bool:
+    return not any(process.is_alive() for process in workers)
+
+
+class Each(Dataset):
+    """What a function makes of the numbers below 8."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, k: int) -> Any:
+        return self.function(k)
+
+
+@needs_fork
+def test_workers_give_the_batches_in_order() -> None:
+    here = [(x.tolist(), y.tolist()) for x, y in DataLoader(Squares(), batch_size=3)]
+    for options in ({}, {"prefetch_factor": 1}, {"persistent_workers": True}):
+        loader = forked(Squares(), batch_size=3, **options)
+        for _ in range(2):
+            assert [(x.tolist(), y.tolist()) for x, y in loader] == here
+
+
+def test_workers_may_be_spawned() -> None:
+    data = TensorDataset(pygrad.arange(5))
+    loader = DataLoader(data, batch_size=2, num_workers=1, multiprocessing_context="spawn")
+    assert [x.tolist() for (x,) in loader] == [[0, 1], [2, 3], [4]]
+
+
+@needs_fork
+def test_workers_end_with_the_pass_or_the_iterator() -> None:
+    loader = forked(Squares())
+    for _ in loader:
+        children = multiprocessing.active_children()
+    assert len(children) == 2
+    assert ended(children)
+    for _ in loader:
+        children = multiprocessing.active_children()
+        break
+    gc.collect()
+    assert len(children) == 2
+    assert ended(children)
+
+
+@needs_fork
+def test_persistent_workers_stay_until_the_loader_goes() -> None:
+    loader = forked(Each(lambda k: os.getpid()), batch_size=None, persistent_workers=True)
+    first = [next(iter(loader)) for _ in range(3)]  # passes that are not finished
+    assert len({*first, *loader, *loader}) == 2
+    children = multiprocessing.active_children()
+    assert not ended(children)
+    del loader
+    gc.collect()
+    assert ended(children)
+
+
+@needs_fork
+@pytest.mark.parametrize("end", ["pass", "raise OSError", "os.kill(os.getpid(), 9)"])
+def test_no_worker_outlives_the_program(end: str) -> None:
+    code = f"""
+import os
+from pygrad.utils.data import DataLoader
+batches = iter(DataLoader(range(99), num_workers=2, multiprocessing_context="fork"))
+print(next(batches).item(), flush=True)
+{end}
+"""
+    # It has the output to its end only when no process is left that could write to it.
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert run.stdout == "0\n", run.stderr
+
+
+@needs_fork
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [(lambda: os._exit(3), "exit code 3"), (lambda: os.kill(os.getpid(), 9), "signal: Killed")],
+)
+def test_worker_that_dies(end: Any, words: str) -> None:
+    batches = iter(forked(Each(lambda k: end() if k == 0 else k), batch_size=None))
+    with pytest.raises(
+        RuntimeError, match=r"worker \(pid\(s\) \d+\) exited unexpectedly"
+    ) as caught:
+        next(batches)
+    assert words in str(caught.value.__cause__)
+    assert next(batches) == 1
+
+
+@needs_fork
+def test_worker_that_takes_too_long() -> None:
+    batches = iter(forked(Each(lambda k: time.sleep(k)), 1, batch_size=None, timeout=0.4))
+    next(batches)
+    with pytest.raises(RuntimeError, match="timed out after 0.4 seconds"):
+        next(batches)
+
+
+def test_prefetching_nothing_is_refused() -> None:
+    with pytest.raises(AssertionError, match="prefetch_factor must be greater than 0"):
+        iter(DataLoader(Squares(), num_workers=1, prefetch_factor=0))
+
+
+@needs_fork
+def test_out_of_order_takes_what_is_ready() -> None:
+    data = Each(lambda k: time.sleep(0.5 * (k == 0)) or k)
+    loader = forked(data, batch_size=None, in_order=False)
+    seen = list(loader)
+    assert sorted(seen) == list(range(8))
+    assert seen[0] == 1
+    assert list(forked(data, batch_size=None)) == list(range(8))
+
+
+@needs_fork
+def test_large_batches_and_indices_pass_the_pipes() -> None:
+    class Rows(Dataset):
+        def __getitem__(self, k: int) -> Any:
+            return pygrad.full((200,), float(k % 7))
+
+    loader = forked(Rows(), 1, batch_sampler=[list(range(k, k + 20_000)) for k in (10**9, 10**9)])
+    (first, second) = loader
+    assert first.shape == (20_000, 200)
+    assert bool((first == second).all())
+
+
+@needs_fork
+def test_graphs_do_not_leave_a_worker() -> None:
+    leaf = pygrad.ones(2, requires_grad=True)
+    (first, *_) = forked(Each(lambda k: leaf), 1, batch_size=None)
+    assert first.requires_grad
+    with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf tensor"):
+        next(iter(forked(Each(lambda k: leaf * k), 1, batch_size=None)))
+
+
+@needs_fork
+def test_exception_of_a_type_without_a_name() -> None:
+    class OddError(Exception):
+        pass
+
+    def fail(k: int) -> None:
+        raise OddError("so")
+
+    with pytest.raises(RuntimeError, match=r"Caught OddError in DataLoader worker process 0"):
+        next(iter(forked(Each(fail))))
+
+
+# ------------------------------------------------------------------ the digits
 
 
 def test_digits_are_the_ones_of_uci() -> None:

@@ -414,6 +414,26 @@ print("both")
     assert python(code) == "both"
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_child_of_a_fork_has_an_engine_that_no_thread_was_in() -> None:
+    code = """
+import os, signal, threading, time, pygrad
+a = pygrad.ones(900, 900, requires_grad=True)
+y = (a @ a).sum()
+thread = threading.Thread(target=y.backward)  # which lets other threads run meanwhile
+thread.start()
+time.sleep(0.01)
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    os._exit(0 if (pygrad.ones(3) * 2).sum().item() == 6 else 1)
+assert os.waitpid(child, 0)[1] == 0
+thread.join()
+print("both")
+"""
+    assert python(code) == "both"
+
+
 # ------------------------------------------------------------------ the process
 
 SCRIPT = """

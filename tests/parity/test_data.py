@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 import inspect
+import os
+import random
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -279,9 +281,147 @@ def test_case(name: str) -> None:
     assert seen[1] == seen[0]
 
 
-def test_workers_are_refused() -> None:
-    with pytest.raises(NotImplementedError, match="num_workers"):
-        ours.DataLoader(range(3), num_workers=2)
+def shard(d: Any, n: int) -> Any:
+    """An iterable dataset of which each worker gives its share."""
+
+    class Shard(d.IterableDataset):
+        def __iter__(self) -> Any:
+            info = d.get_worker_info()
+            yield from range(info.id, n, info.num_workers)
+
+        def __len__(self) -> int:
+            return n // 2
+
+        def __str__(self) -> str:
+            return "shard"
+
+    return Shard()
+
+
+def drawn(t: Any, d: Any) -> Any:
+    """A dataset of what every generator draws, and the worker's number."""
+
+    class Drawn(d.Dataset):
+        def __len__(self) -> int:
+            return 7
+
+        def __getitem__(self, k: int) -> Any:
+            info = d.get_worker_info()
+            assert info.dataset is self
+            own = [info.id, info.num_workers, info.seed, info.rng is None, info.worker_method]
+            return [k, t.rand(2), random.random(), float(np.random.rand()), *own]
+
+    return Drawn()
+
+
+def failing(d: Any, error: Callable[[], Exception]) -> Any:
+    class Failing(d.Dataset):
+        def __len__(self) -> int:
+            return 4
+
+        def __getitem__(self, k: int) -> Any:
+            if k == 1:
+                raise error()
+            return k
+
+    return Failing()
+
+
+class EagerOrder:
+    """A sampler that draws as soon as it is asked for an iterator."""
+
+    def __init__(self, t: Any) -> None:
+        self.t = t
+
+    def __iter__(self) -> Any:
+        return iter(self.t.randperm(6).tolist())
+
+
+class TwoArgumentsError(Exception):
+    def __init__(self, a: int, b: int) -> None:
+        super().__init__(a, b)
+
+
+def two_passes(loader: Any) -> Any:
+    return [list(loader), list(loader)]
+
+
+def stepwise(loader: Any, n: int) -> Any:
+    """What each of n steps gave; of an exception only its words before the worker's traceback."""
+    batches, seen = iter(loader), []
+    for _ in range(n):
+        try:
+            seen.append(next(batches))
+        except Exception as error:
+            seen.append([type(error).__name__, str(error).partition("\n")[0]])
+            seen.append(str(error).rstrip().rpartition("\n")[2])
+    return seen
+
+
+def many(d: Any, dataset: Any, n: int = 2, **options: Any) -> Any:
+    """A loader with workers that need nothing pickled."""
+    return d.DataLoader(dataset, num_workers=n, multiprocessing_context="fork", **options)
+
+
+WORKERS: dict[str, Callable[[Any, Any], Any]] = {
+    "map": lambda t, d: two_passes(
+        many(d, d.TensorDataset(images(t), labels(t)), batch_size=3, shuffle=True)
+    ),
+    "draws": lambda t, d: two_passes(many(d, drawn(t, d), batch_size=None)),
+    "draws_persistent": lambda t, d: two_passes(
+        many(d, drawn(t, d), batch_size=2, shuffle=True, persistent_workers=True)
+    ),
+    "draws_generator": lambda t, d: list(
+        many(d, drawn(t, d), generator=t.Generator().manual_seed(5), shuffle=True)
+    ),
+    "eager_sampler": lambda t, d: two_passes(
+        many(d, range(6), sampler=EagerOrder(t), batch_size=None)
+    ),
+    "custom_collate": lambda t, d: list(many(d, range(5), batch_size=2, collate_fn=sum)),
+    "tensor_sampler": lambda t, d: list(many(d, range(5), sampler=t.tensor([3, 1]))),
+    "iterable": lambda t, d: list(many(d, shard(d, 9), batch_size=2)),
+    "iterable_drop": lambda t, d: list(many(d, shard(d, 9), batch_size=2, drop_last=True)),
+    "iterable_single": lambda t, d: list(many(d, shard(d, 5), 1, batch_size=None)),
+    "iterable_persistent": lambda t, d: two_passes(many(d, shard(d, 5), persistent_workers=True)),
+    "iterable_length": lambda t, d: [
+        (len(loader), str(len(list(loader)))) for loader in [many(d, shard(d, 6), batch_size=None)]
+    ],
+    "init": lambda t, d: list(
+        many(d, drawn(t, d), worker_init_fn=lambda k: t.manual_seed(k), batch_size=None)
+    ),
+    "init_fails": lambda t, d: stepwise(many(d, range(4), worker_init_fn=lambda k: 1 // 0), 1),
+    "key": lambda t, d: stepwise(many(d, failing(d, lambda: KeyError("so")), batch_size=None), 5),
+    "index": lambda t, d: stepwise(many(d, failing(d, lambda: IndexError(2)), batch_size=None), 5),
+    "arguments": lambda t, d: stepwise(
+        many(d, failing(d, lambda: TwoArgumentsError(1, 2)), batch_size=None), 5
+    ),
+    "stop": lambda t, d: list(many(d, failing(d, lambda: StopIteration(1)), batch_size=None)),
+    "empty": lambda t, d: list(many(d, [])),
+    "fields": lambda t, d: [
+        (w.prefetch_factor, w.multiprocessing_context.get_start_method(), w.in_order, len(w))
+        for w in [many(d, range(3), batch_size=2)]
+    ],
+    "iterator": lambda t, d: [len(i) for i in [iter(many(d, range(3), batch_size=2))]],
+    "pin": lambda t, d: list(many(d, range(3), pin_memory=True)),
+    "bad_context": lambda t, d: d.DataLoader(
+        range(3), num_workers=1, multiprocessing_context="thread"
+    ),
+    "bad_context2": lambda t, d: d.DataLoader(range(3), num_workers=1, multiprocessing_context=3),
+    "bad_prefetch": lambda t, d: d.DataLoader(range(3), num_workers=1, prefetch_factor=-1),
+    "bad_timeout": lambda t, d: d.DataLoader(range(3), num_workers=1, timeout=-1),
+    "too_many": lambda t, d: d.DataLoader(range(3), num_workers=9999).num_workers,
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("name", WORKERS)
+def test_workers(name: str) -> None:
+    seen = []
+    for t, d in ((torch, theirs), (pygrad, ours)):
+        t.manual_seed(3)
+        result = outcome(lambda t=t, d=d: WORKERS[name](t, d))
+        seen.append((result, t.rand(2).tolist()))
+    assert seen[1] == seen[0]
 
 
 @pytest.mark.parametrize(

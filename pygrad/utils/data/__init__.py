@@ -3,7 +3,7 @@
 Everything here is bookkeeping over Python lists of indices: numbers are drawn, gathered and stacked
 by the engine. The order in which a loader draws from a generator is PyTorch's (first the seed that
 workers would get, then the sampler's), so that one `manual_seed` shuffles alike in both.
-Batches are loaded in the calling process; there are no worker processes.
+Batches are loaded in the calling process, or by `num_workers` processes with engines of their own.
 """
 
 from __future__ import annotations

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
-from typing import Any, Generic, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
 import pygrad
-from pygrad._tensor import Tensor
 from pygrad.utils._collate import default_collate, default_convert
-from pygrad.utils.data.dataset import Dataset, IterableDataset, Subset, TensorDataset, _samples
+from pygrad.utils.data._fetch import Fetcher, get_worker_info
+from pygrad.utils.data.dataset import Dataset, IterableDataset
 from pygrad.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -19,13 +20,13 @@ from pygrad.utils.data.sampler import (
     _draw_seed,
 )
 
+if TYPE_CHECKING:
+    from pygrad.utils.data._workers import Workers
+
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
-
-
-# Datasets
 
 
 class _EndlessSampler(Sampler[None]):
@@ -33,35 +34,6 @@ class _EndlessSampler(Sampler[None]):
 
     def __iter__(self) -> Iterator[None]:
         return itertools.repeat(None)
-
-
-# Loading
-
-
-def _gather(dataset: Any, indices: list[Any]) -> list[Tensor] | None:
-    """The collated batch of a TensorDataset or subsets of one, in one indexing op a tensor.
-
-    None where that could differ from collating samples: an overridden method, an index that is no
-    plain int, a tensor whose gradient is recorded.
-    """
-    if not all(type(index) is int for index in indices):
-        return None
-    while type(dataset) is Subset:
-        indices = [dataset.indices[index] for index in indices]
-        dataset = dataset.dataset
-    if (
-        not isinstance(dataset, TensorDataset)
-        or type(dataset).__getitem__ is not TensorDataset.__getitem__
-        or hasattr(dataset, "__getitems__")
-        or any(tensor.requires_grad for tensor in dataset.tensors)
-    ):
-        return None
-    rows = pygrad.tensor(indices)
-    return [tensor[rows].contiguous() for tensor in dataset.tensors]
-
-
-def get_worker_info() -> None:
-    """None, as in the main process of PyTorch: there are no worker processes."""
 
 
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
@@ -73,12 +45,24 @@ class DataLoader(Generic[T_co]):
     A loop over it is one pass; `len` is the number of batches. `batch_size=None` yields single
     samples. With `shuffle` the order is that of PyTorch after the same `manual_seed`.
 
-    Raises ValueError for options that exclude each other, as PyTorch does, and
-    NotImplementedError for `num_workers` above 0. `worker_init_fn` and `in_order` concern workers
-    only. `pin_memory` warns that there is nothing to pin for.
+    With `num_workers` as many processes load batches ahead, `prefetch_factor` each (2 unless told),
+    for one pass, or with `persistent_workers` for all. Their generators are seeded from the
+    loader's draw and their number, then `worker_init_fn(number)` runs. `multiprocessing_context`
+    says how they start: a context, or "fork", "spawn" or "forkserver"; otherwise as
+    `multiprocessing` does. With "fork" they have the dataset without a copy; otherwise it, like
+    `collate_fn`, must be picklable. `in_order=False` takes what is ready first. A worker's
+    exception is raised here, with its traceback in the text. Tensors come by value: those with a
+    graph are refused.
 
+    Raises ValueError for options that exclude each other, as PyTorch does, and RuntimeError in a
+    pass when a worker dies or keeps the loader waiting for `timeout` seconds. `pin_memory` warns
+    that there is nothing to pin for.
+
+    >>> from pygrad.utils.data import TensorDataset
     >>> data = TensorDataset(pygrad.arange(5))
     >>> [x.tolist() for (x,) in DataLoader(data, batch_size=2)]
+    [[0, 1], [2, 3], [4]]
+    >>> [x.tolist() for (x,) in DataLoader(data, batch_size=2, num_workers=1)]
     [[0, 1], [2, 3], [4]]
     """
 
@@ -115,9 +99,9 @@ class DataLoader(Generic[T_co]):
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
-        _check_workers(
-            num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context
-        )
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        if num_workers > 0 and prefetch_factor is None:
+            prefetch_factor = 2
         self.dataset = dataset
         self.num_workers = num_workers
         self.prefetch_factor = prefetch_factor
@@ -148,7 +132,9 @@ class DataLoader(Generic[T_co]):
             collate_fn = default_convert if batch_sampler is None else default_collate
         self.collate_fn = collate_fn
         self._reported_length: int | None = None
+        self._iterator: _LoaderIterator | None = None
         self._initialized = True
+        _warn_of_too_many(num_workers)
 
     def _default_sampler(self, shuffle: bool) -> Sampler[Any]:
         if self._streams:
@@ -168,11 +154,35 @@ class DataLoader(Generic[T_co]):
         super().__setattr__(name, value)
 
     @property
+    def multiprocessing_context(self) -> Any:
+        """The context that workers start by; None: `multiprocessing`'s own."""
+        return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, value: Any) -> None:
+        if value is not None:
+            if self.num_workers == 0:
+                raise ValueError(
+                    "multiprocessing_context can only be used with "
+                    "multi-process loading (num_workers > 0), but got num_workers=0"
+                )
+            from pygrad.utils.data._workers import context_of
+
+            value = context_of(value)
+        self._context = value
+
+    @property
     def _index_sampler(self) -> Any:
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def __iter__(self) -> Iterator[Any]:
-        return _LoaderIterator(self)
+        if not self.persistent_workers or self.num_workers == 0:
+            return _LoaderIterator(self)
+        if self._iterator is None:
+            self._iterator = _LoaderIterator(self)
+        else:
+            self._iterator._begin(self)
+        return self._iterator
 
     def __len__(self) -> int:
         if not self._streams:
@@ -188,7 +198,6 @@ def _check_workers(
     timeout: float,
     prefetch_factor: int | None,
     persistent_workers: bool,
-    multiprocessing_context: Any,
 ) -> None:
     if num_workers < 0:
         raise ValueError(
@@ -197,23 +206,41 @@ def _check_workers(
         )
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
-    if num_workers > 0:
-        raise NotImplementedError(
-            f"DataLoader: num_workers={num_workers} is not supported; use num_workers=0"
-        )
     if prefetch_factor is not None:
-        raise ValueError(
-            "prefetch_factor option could only be specified in multiprocessing."
-            "let num_workers > 0 to enable multiprocessing, "
-            "otherwise set prefetch_factor to None."
-        )
-    if persistent_workers:
+        if num_workers == 0:
+            raise ValueError(
+                "prefetch_factor option could only be specified in multiprocessing."
+                "let num_workers > 0 to enable multiprocessing, "
+                "otherwise set prefetch_factor to None."
+            )
+        if prefetch_factor < 0:
+            raise ValueError("prefetch_factor option should be non-negative")
+    if persistent_workers and num_workers == 0:
         raise ValueError("persistent_workers option needs num_workers > 0")
-    if multiprocessing_context is not None:
-        raise ValueError(
-            "multiprocessing_context can only be used with "
-            "multi-process loading (num_workers > 0), but got num_workers=0"
+
+
+def _warn_of_too_many(num_workers: int) -> None:
+    """Warns where more workers are to start than can run at once."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    n_most = len(affinity(0)) if affinity is not None else os.cpu_count()
+    if num_workers == 0 or (n_most is not None and num_workers <= n_most):
+        return
+    if n_most is None:
+        advice = (
+            "DataLoader is not able to compute a suggested max number of worker in current system."
         )
+    else:
+        unsure = "" if affinity is not None else " (`cpuset` is not taken into account)"
+        advice = (
+            f"Our suggested max number of worker in current system is {n_most}{unsure}, which is "
+            "smaller than what this DataLoader is going to create."
+        )
+    warnings.warn(
+        f"This DataLoader will create {num_workers} worker processes in total. {advice} Please be "
+        "aware that excessive worker creation might get DataLoader running slow or even freeze, "
+        "lower the worker number to avoid potential slowness/freeze if necessary.",
+        stacklevel=3,
+    )
 
 
 def _check_exclusive(
@@ -250,63 +277,81 @@ def _refuse_order(shuffle: bool | None, sampler: Any, batch_sampler: Any) -> Non
 
 
 class _LoaderIterator(Iterator[Any]):
-    """One pass over a loader."""
+    """One pass over a loader, or with persistent workers one after the other."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
+        _warn_of_too_many(loader.num_workers)
         if loader.pin_memory:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, "
                 "then device pinned memory won't be used.",
                 stacklevel=3,
             )
-        self._loader = loader
-        self._collate = loader.collate_fn
-        self._batched = loader.batch_sampler is not None
-        self._indices = iter(loader._index_sampler)
-        # Nobody uses this seed, but PyTorch draws it here, before the sampler draws its own.
-        self._base_seed = _draw_seed(loader.generator)
+        self._index_sampler = loader._index_sampler
+        self._indices = iter(self._index_sampler)
+        # PyTorch draws the seed here, with workers or without, before the sampler draws its own.
+        base_seed = _draw_seed(loader.generator)
+        self._fetcher = Fetcher(
+            loader.dataset,
+            loader._streams,
+            loader.batch_sampler is not None,
+            loader.collate_fn,
+            loader.drop_last,
+        )
+        self._workers: Workers | None = None
+        if loader.num_workers > 0:
+            from pygrad.utils.data._workers import Workers
+
+            self._workers = Workers(loader, self._fetcher, base_seed)
+            self._begin(loader)
+            return
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
-        self._stream = iter(cast("Iterable[Any]", loader.dataset)) if loader._streams else None
+        self._fetcher.begin()
+        self._count_from_here(loader)
+
+    def _begin(self, loader: DataLoader[Any]) -> None:
+        """A pass of the workers. Even for the first PyTorch asks the sampler once more."""
+        assert self._workers is not None
+        self._indices = iter(self._index_sampler)
+        self._count_from_here(loader)
+        self._workers.begin(self._indices)
+
+    def _count_from_here(self, loader: DataLoader[Any]) -> None:
         self._n_yielded = 0
+        self._reported = loader._reported_length
 
     def __next__(self) -> Any:
-        index = next(self._indices)
-        data = self._map(index) if self._stream is None else self._take(self._stream, index)
+        if self._workers is None:
+            data = self._fetcher.fetch(next(self._indices))
+        else:
+            data = self._workers.next_batch()
         self._n_yielded += 1
-        reported = self._loader._reported_length
-        if self._stream is not None and reported is not None and self._n_yielded > reported:
-            warnings.warn(
-                f"Length of IterableDataset {self._loader.dataset} was reported to be {reported}"
-                f"(when accessing len(dataloader)), but {self._n_yielded} samples "
-                "have been fetched. ",
-                stacklevel=2,
-            )
+        if (
+            self._fetcher.streams
+            and self._reported is not None
+            and self._n_yielded > self._reported
+        ):
+            self._warn_of_length()
         return data
 
-    def _map(self, index: Any) -> Any:
-        dataset = self._loader.dataset
-        if not self._batched:
-            return self._collate(dataset[index])
-        if self._collate is default_collate:
-            batch = _gather(dataset, index)
-            if batch is not None:
-                return batch
-        return self._collate(_samples(dataset, index))
-
-    def _take(self, stream: Iterator[Any], index: Any) -> Any:
-        if not self._batched:
-            return self._collate(next(stream))
-        batch = list(itertools.islice(stream, len(index)))
-        if len(batch) < len(index):
-            # Not asked again: a stream may have more to give after it said that it was over.
-            self._indices = iter(())
-            if not batch or self._loader.drop_last:
-                raise StopIteration
-        return self._collate(batch)
+    def _warn_of_length(self) -> None:
+        message = (
+            f"Length of IterableDataset {self._fetcher.dataset} was reported to be "
+            f"{self._reported}(when accessing len(dataloader)), but {self._n_yielded} samples "
+            "have been fetched. "
+        )
+        if self._workers is not None:
+            message += (
+                "For multiprocessing data-loading, this could be caused by not properly "
+                "configuring the IterableDataset replica at each worker. Please see "
+                "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for "
+                "examples."
+            )
+        warnings.warn(message, stacklevel=3)
 
     def __len__(self) -> int:
-        return len(self._loader._index_sampler)
+        return len(self._index_sampler)
 
     def __getstate__(self) -> NoReturn:
         raise NotImplementedError("a DataLoader's iterator cannot be pickled")
