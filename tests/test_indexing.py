@@ -117,3 +117,14 @@ def test_gradient_of_assignment() -> None:
     (y * pygrad.tensor([1.0, 10.0, 100.0])).sum().backward()
     assert x.grad.tolist() == [0, 20, 0]
     assert v.grad.tolist() == [3, 300]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "int16"])
+def test_flips_of_long_rows(dtype: str) -> None:
+    """By vectors, whose rest is done apart, out of the middle of a tensor, and of none at all."""
+    x = np.arange(3 * 37).reshape(3, 37).astype(dtype)
+    t = pygrad.from_numpy(x)
+    for dims in ((0,), (1,), (0, 1)):
+        np.testing.assert_array_equal(t.flip(dims).numpy(), np.flip(x, dims))
+        np.testing.assert_array_equal(t[:, 2:].flip(dims).numpy(), np.flip(x[:, 2:], dims))
+        assert t[:, :0].flip(dims).shape == (3, 0)

@@ -100,15 +100,19 @@ static void truncate_f32(char **ptr, const int64_t *st, int64_t n, const void *c
   }
 }
 
-/* The same type on both sides: only the width matters, NaN payloads survive. One value for all is common. */
+/* The same type on both sides: only the width matters, NaN payloads survive. One value for all is common, and
+ * backwards is what flips are made of. */
 #define MOVE_LOOP(FN, T, GENERAL)                                                                 \
   static void FN(char **ptr, const int64_t *st, int64_t n, const void *ctx) {                     \
-    if (st[1] != 0 || st[0] != sizeof(T)) {                                                       \
-      GENERAL(ptr, st, n, ctx);                                                                   \
-      return;                                                                                     \
-    }                                                                                             \
-    T v = *(const T *)(const void *)ptr[1], *o = (T *)(void *)ptr[0];                             \
-    VECTOR_LOOP for (int64_t i = 0; i < n; i++) o[i] = v;                                         \
+    const int64_t step = sizeof(T);                                                               \
+    const T *a = (const T *)(const void *)ptr[1];                                                 \
+    T *o = (T *)(void *)ptr[0];                                                                   \
+    if (st[0] == step && st[1] == 0) {                                                            \
+      const T v = *a;                                                                             \
+      VECTOR_LOOP for (int64_t i = 0; i < n; i++) o[i] = v;                                       \
+    } else if (st[0] == step && st[1] == -step) {                                                 \
+      VECTOR_LOOP for (int64_t i = 0; i < n; i++) o[i] = a[-i];                                   \
+    } else GENERAL(ptr, st, n, ctx);                                                              \
   }
 MOVE_LOOP(move_1, uint8_t, u8_to_u8)
 MOVE_LOOP(move_2, int16_t, i16_to_i16)
