@@ -263,7 +263,7 @@ def _invoke_any(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]
     head = _header(row, len(args), len(names), mode)
     long = row in LONG and _is_long(args)
     saved: bytes | None = None
-    if locked := long or _ident() != _owner.ident or _owner.busy:
+    if locked := long or _owner.busy or _owner.waiting or _ident() != _owner.ident:
         saved = e.enter()
     else:
         _owner.busy = True
@@ -330,7 +330,7 @@ def prepare(
 
     def run() -> None:
         saved: bytes | None = None
-        if locked := long or _ident() != _owner.ident or _owner.busy:
+        if locked := long or _owner.busy or _owner.waiting or _ident() != _owner.ident:
             saved = e.enter()
         else:
             _owner.busy = True

@@ -352,18 +352,19 @@ released: Final[list[int]] = []
 
 
 class _Owner:
-    """The thread whose short calls need no lock and whose modes are in the frame, and whether the
-    engine is in use: a frame being written, or a call that runs.
+    """The thread whose short calls need no lock and whose modes are in the frame, whether the
+    engine is in use: a frame being written, or a call that runs; and how many threads wait for it.
 
     Between the test of a field and the write after it no call may come: only there does CPython
     let another thread run.
     """
 
-    __slots__ = ("busy", "ident")
+    __slots__ = ("busy", "ident", "waiting")
 
     def __init__(self) -> None:
         self.ident = get_ident()
         self.busy = False
+        self.waiting = 0
 
 
 owner: Final = _Owner()
@@ -375,12 +376,17 @@ mine: Final[Callable[[], bool]] = _turn._is_owned  # type: ignore[attr-defined]
 _turn.acquire()
 
 
-def own(ident: int, owner: Any = owner, lock: Any = lock, turn: Any = _turn) -> None:
+def _turn_to(ident: int, turn: Any = _turn) -> None:
+    """Says whose short calls need no lock. The caller has the lock."""
+    turn._release_save()
+    turn._acquire_restore((1, ident))
+
+
+def own(ident: int, owner: Any = owner, lock: Any = lock) -> None:
     """Makes a thread the engine's owner; 0: none."""
     with lock:
         owner.ident = ident
-        turn._release_save()
-        turn._acquire_restore((1, ident))
+        _turn_to(ident)
 
 
 on_new_owner: Callable[[], None] = lambda: None  # noqa: E731
@@ -396,21 +402,38 @@ def enter() -> bytes | None:
     if unusable is not None:
         raise trapped()
     me = get_ident()
-    while True:
-        lock.acquire()
-        if not owner.busy:
-            owner.busy = True
-            if owner.ident != me:
-                owner.ident = me  # before any call: a finalizer that runs in one must not wait
-                own(me)
-                on_new_owner()
-            return None
-        if owner.ident == me:
-            saved = bytes(slots) + bytes(memory[frame : DATA + DATA_BYTES])
-            memory[_N_RELEASE] = 0
-            return saved
-        lock.release()
-        time.sleep(0)  # the owner, in a short call, runs on
+    _let_others_pass(me)
+    waits = False
+    try:
+        while True:
+            lock.acquire()
+            if not owner.busy:
+                owner.busy = True
+                if owner.ident != me or not mine():
+                    owner.ident = me  # before any call: a finalizer that runs in one must not wait
+                    own(me)
+                    on_new_owner()
+                return None
+            if owner.ident == me:
+                saved = bytes(slots) + bytes(memory[frame : DATA + DATA_BYTES])
+                memory[_N_RELEASE] = 0
+                return saved
+            if not waits:
+                waits = True
+                owner.waiting += 1
+                _turn_to(0)  # so that the owner's next call comes by here
+            lock.release()
+            time.sleep(0)  # the owner, in a short call, runs on
+    finally:
+        owner.waiting -= waits
+
+
+def _let_others_pass(me: int) -> None:
+    """Waits until one of those who wait has the engine, if this thread was the last to have it: a
+    thread gives up the GIL in calls that take long, and would else be back before they can look.
+    """
+    while owner.waiting and owner.ident == me and not owner.busy and not lock._is_owned():  # type: ignore[attr-defined]
+        time.sleep(0)
 
 
 def leave(saved: bytes | None) -> None:
@@ -451,9 +474,14 @@ def _after_fork() -> None:
         leave(_held_for_fork.pop())
 
 
+def _after_fork_in_child() -> None:
+    owner.waiting = 0
+    _after_fork()
+
+
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
     )
 
 

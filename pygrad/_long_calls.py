@@ -52,7 +52,12 @@ def command(row: int) -> Callable[[Any], Any]:
 
     def run_command(self: Any) -> Any:
         saved: bytes | None = None
-        if locked := ints[work] > _SHORT_WORK or _ident() != _owner.ident or _owner.busy:
+        if (
+            locked := ints[work] > _SHORT_WORK
+            or _owner.busy
+            or _owner.waiting
+            or _ident() != _owner.ident
+        ):
             saved = e.enter()
         else:
             _owner.busy = True
@@ -101,7 +106,7 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
             pack = WORDS[n]
         saved: bytes | None = None
         slow = long and ints[work] > _SHORT_WORK
-        if locked := slow or _ident() != _owner.ident or _owner.busy:
+        if locked := slow or _owner.busy or _owner.waiting or _ident() != _owner.ident:
             saved = e.enter()
         else:
             _owner.busy = True
@@ -162,7 +167,12 @@ def gradient(row: int) -> Callable[..., Any]:
         at_grads = at_inputs + 8 * len(inputs)
         at_edges = at_grads + 8 * len(grads)
         saved: bytes | None = None
-        if locked := ints[work] > _SHORT_WORK or _ident() != _owner.ident or _owner.busy:
+        if (
+            locked := ints[work] > _SHORT_WORK
+            or _owner.busy
+            or _owner.waiting
+            or _ident() != _owner.ident
+        ):
             saved = e.enter()
         else:
             _owner.busy = True
