@@ -58,7 +58,7 @@ static inline double wide_incline(double a, double b) {
 static inline double wide_angle(double a, double b, double part) {
   double angle = fabs(a) > fabs(b) ? WIDE_HALF_PI - part : part;
   angle = copysign(1, b) < 0 ? 2 * WIDE_HALF_PI - angle : angle;
-  return (a == a) & (b == b) ? copysign(angle, a) : NAN;
+  return ((a == a) & (b == b)) ? copysign(angle, a) : NAN;
 }
 
 /* x = 2^e m and sqrt(1/2) <= m < sqrt(2): log by s = (m - 1) / (m + 1). */
