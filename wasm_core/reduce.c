@@ -400,7 +400,7 @@ static void sum_f32_combine(void *y_, const void *later_, int64_t w) {
 }
 
 /* y[j] = the accumulators' sum at j, to which the n last rows go in turn; acc is NULL if there were no others. */
-static void sum_f32_last_rows(float (*acc)[FOLD_COLUMNS], const float *x, int64_t n, int64_t step, int64_t w, float *y) {
+__attribute__((noinline)) static void sum_f32_last_rows(float (*acc)[FOLD_COLUMNS], const float *x, int64_t n, int64_t step, int64_t w, float *y) {
   int64_t j = 0, fours = n & ~(int64_t)3;
   for (; j + 4 <= w; j += 4) {
     const float *at = x + j;
