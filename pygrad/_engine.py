@@ -343,6 +343,8 @@ ints[(frame + layout["frame_most_nested"]) >> 2] = MOST_NESTED
 # ------------------------------------------------------------------ calls
 
 lock: Final = threading.RLock()
+_PATIENCE: Final = 0.1
+"""Seconds."""
 queued_warnings: Final[list[str]] = []
 """What callbacks have to warn of: raised when the crossing ends, with the engine's own."""
 kept: Final[list[Any]] = []
@@ -431,8 +433,12 @@ def enter() -> bytes | None:
 def _let_others_pass(me: int) -> None:
     """Waits until one of those who wait has the engine, if this thread was the last to have it: a
     thread gives up the GIL in calls that take long, and would else be back before they can look.
+    Not for ever: a daemon thread may end while it waits.
     """
-    while owner.waiting and owner.ident == me and not owner.busy and not lock._is_owned():  # type: ignore[attr-defined]
+    if not owner.waiting or lock._is_owned():  # type: ignore[attr-defined]
+        return
+    end = time.monotonic() + _PATIENCE
+    while owner.waiting and owner.ident == me and not owner.busy and time.monotonic() < end:
         time.sleep(0)
 
 

@@ -9,6 +9,7 @@ for one comparison.
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 from _thread import get_ident as get_ident
 from typing import Any, Final
@@ -36,8 +37,10 @@ class _Farewell:
     def __init__(self) -> None:
         self.ident = get_ident()
 
-    def __del__(self, owner: Any = owner, own: Any = _engine.own) -> None:
-        if owner.ident == self.ident:
+    def __del__(
+        self, owner: Any = owner, own: Any = _engine.own, at_end: Any = sys.is_finalizing
+    ) -> None:
+        if owner.ident == self.ident and not at_end():  # when a daemon thread may hold the lock
             own(0)
 
 
