@@ -53,7 +53,7 @@ def test_rooms_are_reached_by_keyboard(room: Room) -> None:
         page.keyboard.press("Enter")
         page.wait_for_selector(f"#{name}-title", state="visible")
         assert not page.is_visible("#train-title")
-        assert page.get_attribute(f"nav a[href='#{name}']", "aria-current") == "page"
+        page.wait_for_selector(f"nav a[href='#{name}'][aria-current='page']")
     page.go_back()
     page.wait_for_selector("#graph-title", state="visible")
 
