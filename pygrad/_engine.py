@@ -372,7 +372,7 @@ class _Owner:
 owner: Final = _Owner()
 _turn: Final = threading.RLock()
 mine: Final[Callable[[], bool]] = _turn._is_owned  # type: ignore[attr-defined]
-"""Whether this thread is the owner: faster to ask than its ident. `own` keeps the two together."""
+"""Whether this thread is the owner, and nobody waits: faster to ask than its ident and a count."""
 
 
 _turn.acquire()

@@ -17,17 +17,16 @@ def _many(value: int | Sequence[int], n: int) -> tuple[int, ...]:
 
 
 def _output_size(
+    n: int,
     input: Tensor,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None,
+    padding: int | Sequence[int],
     wanted: Sequence[int] | None,
 ) -> list[int]:
-    """The lengths that max_pool shortens to those of the input, or the wanted ones among them."""
-    n = len(kernel_size)
-    default = [
-        (input.shape[d - n] - 1) * stride[d] + kernel_size[d] - 2 * padding[d] for d in range(n)
-    ]
+    """The n lengths that max_pool shortens to those of the input, or the wanted ones among them."""
+    kernel, step, pad = (_many(each, n) for each in (kernel_size, stride or kernel_size, padding))
+    default = [(input.shape[d - n] - 1) * step[d] + kernel[d] - 2 * pad[d] for d in range(n)]
     if wanted is None:
         return default
     if len(wanted) == n + 2:
@@ -38,7 +37,7 @@ def _output_size(
             f"length of '{len(wanted)}'"
         )
     for d in range(n):
-        low, high = default[d] - stride[d], default[d] + stride[d]
+        low, high = default[d] - step[d], default[d] + step[d]
         if not low < wanted[d] < high:
             raise ValueError(
                 f'invalid output_size "{wanted}" (dim {d} must be between {low} and {high})'
@@ -111,8 +110,7 @@ def max_unpool1d(
         >>> F.max_unpool1d(*F.max_pool1d(x, 2, return_indices=True), 2)
         tensor([[0., 3., 2., 0.]])
     """
-    kernel, step, pad = (_many(each, 1) for each in (kernel_size, stride or kernel_size, padding))
-    (length,) = _output_size(input, kernel, step, pad, output_size)
+    (length,) = _output_size(1, input, kernel_size, stride, padding, output_size)
     column = _unpooled(input.unsqueeze(-1), indices.unsqueeze(-1), [length, 1])
     return column.squeeze(-1)
 
@@ -136,8 +134,8 @@ def max_unpool2d(
         >>> pygrad.nn.functional.max_unpool2d(pygrad.ones(1, 1, 2, 2), places, 2).shape
         torch.Size([1, 1, 4, 4])
     """
-    kernel, step, pad = (_many(each, 2) for each in (kernel_size, stride or kernel_size, padding))
-    return _unpooled(input, indices, _output_size(input, kernel, step, pad, output_size))
+    size = _output_size(2, input, kernel_size, stride, padding, output_size)
+    return _unpooled(input, indices, size)
 
 
 def max_unpool3d(
@@ -159,5 +157,5 @@ def max_unpool3d(
         >>> pygrad.nn.functional.max_unpool3d(pygrad.ones(1, 1, 1, 2, 2), places, 2).shape
         torch.Size([1, 1, 2, 4, 4])
     """
-    kernel, step, pad = (_many(each, 3) for each in (kernel_size, stride or kernel_size, padding))
-    return _unpooled(input, indices, _output_size(input, kernel, step, pad, output_size))
+    size = _output_size(3, input, kernel_size, stride, padding, output_size)
+    return _unpooled(input, indices, size)
