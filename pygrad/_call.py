@@ -438,29 +438,35 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any]) -> An
 
 
 def _read_result(row: int, kwargs: dict[str, Any]) -> Any:
-    tag, n = e.ints[e.RESULT_TAG], e.ints[e.RESULT_TAG + 1]
-    value = e.words[e.RESULT]
+    tag, value = _ints[_TAG], _words[_RESULT]
+    if tag in (_TENSORS, _INTS):
+        value >>= 3
+        found = _words[value : value + _ints[_TAG + 1]].tolist()
+        return found if tag == _INTS else _tensors(found, row, kwargs)
     if tag == e.NONE:
         return None
     if tag == e.INT:
         return value
     if tag == e.FLOAT:
-        return e.doubles[e.RESULT]
+        return e.doubles[_RESULT]
     if tag == e.BOOL:
         return value != 0
     if tag == e.DTYPE:
         return BY_CODE[value]
-    if tag == e.STR:
-        return e.text_at(value)
-    handles = e.words[value >> 3 : (value >> 3) + n].tolist()
-    if tag == e.INTS:
-        return handles
-    outs = kwargs.get("out")
-    known = {t._h: t for t in outs} if isinstance(outs, (tuple, list)) else {}
-    items = []
+    return e.text_at(value)
+
+
+_words, _RESULT, _TAG, _TENSORS, _INTS = e.words, e.RESULT, e.RESULT_TAG, e.TENSORS, e.INTS
+
+
+def _tensors(handles: list[int], row: int, kwargs: dict[str, Any]) -> Any:
+    """Several results: a tuple, named if the schema has names for them."""
+    outs = kwargs.get("out") if kwargs else None
+    known = {t._h: t for t in outs} if isinstance(outs, (tuple, list)) else None
+    items: list[Any] = []
     for handle in handles:
-        if handle in known:
-            e.released.append(handle)
+        if known and handle in known:
+            _released.append(handle)
             items.append(known[handle])
         else:
             items.append(wrap(handle) if handle else None)

@@ -70,7 +70,7 @@ _LAYOUT_NAMES = (
     "frame_result frame_message frame_host_in frame_host_out frame_host_n_out frame_data "
     "data_bytes max_release "
     "storage_exports frame_modes frame_host_cap frame_work frame_thread frame_host_kind "
-    "frame_most_nested"
+    "frame_most_nested frame_n_warnings frame_n_dropped frame_dropped"
 ).split()
 
 
@@ -216,7 +216,6 @@ _public: dict[str, wasmtime.Func] = {
     "pg_layout": _export("pg_layout", ["i32"], "i32"),
     "pg_status_name": _export("pg_status_name", ["i32"], "i32"),
     "pg_warning": _export("pg_warning", [], "i32"),
-    "pg_dropped": _export("pg_dropped", [], "i32"),
     "pg_live_count": _export("pg_live_count", [], "i64"),
     "pg_release": _export("pg_release", [], ""),
 }
@@ -309,7 +308,7 @@ def _asking(name: str) -> Callable[..., int]:
     return ask
 
 
-_next_dropped, _next_warning = _asking("pg_dropped"), _asking("pg_warning")
+_next_warning = _asking("pg_warning")
 _release, _describe = _asking("pg_release"), _asking("pg_describe")
 _ask_layout, _ask_status_name = _asking("pg_layout"), _asking("pg_status_name")
 
@@ -594,11 +593,19 @@ def live_count() -> int:
         return int(_public["pg_live_count"](_store))
 
 
+_N_WARNINGS: Final = (frame + layout["frame_n_warnings"]) >> 2
+_N_DROPPED: Final = (frame + layout["frame_n_dropped"]) >> 2
+_DROPPED: Final = (frame + layout["frame_dropped"]) >> 2
+
+
 def _forget_dropped() -> None:
-    """Lets go of what the engine needs no more of ours. The lock is held."""
-    while ident := _next_dropped():
-        if on_dropped is not None:
-            on_dropped(ident)
+    """Lets go of what the engine needs no more of ours. The engine is taken."""
+    while n := ints[_N_DROPPED]:
+        at = unsigned[_DROPPED] >> 2
+        idents = ints[at : at + n].tolist()
+        ints[_N_DROPPED] = 0
+        for ident in idents:
+            on_dropped(ident)  # type: ignore[misc]
 
 
 def collect_pending(beside_an_error: bool = False) -> None:
@@ -607,9 +614,13 @@ def collect_pending(beside_an_error: bool = False) -> None:
     Args:
         beside_an_error: print what a filter makes an error of: another error is to be raised.
     """
+    mine = owner.busy and owner.ident == get_ident()
+    if mine and not ints[_N_WARNINGS] and not queued_warnings:
+        _forget_dropped()
+        return
     texts = queued_warnings[:]
     queued_warnings.clear()
-    with lock if owner.busy and owner.ident == get_ident() else _Entered():
+    with lock if mine else _Entered():
         _forget_dropped()
         while address := _next_warning():
             texts.append(text_at(address))

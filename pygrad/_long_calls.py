@@ -40,6 +40,7 @@ from ._call import (
 
 _SHORT_WORK = 1 << 15
 _call2_long, _DESCRIBED, _NONE = e.call2_long, e.DESCRIBED, e.NONE
+_PENDING_LIST = e.DESCRIBED | e.PENDING
 _TAG, _RESULT = e.RESULT_TAG, e.RESULT
 
 
@@ -123,9 +124,12 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
             _slot[6] = at | n << 32
             (_call2_long if slow else _call2)(*_call2_places)
             r = _result[0]
-            if r == _DESCRIBED and ints[_TAG] in lists:
+            if r | e.PENDING == _PENDING_LIST and ints[_TAG] in lists:
                 start = words[_RESULT] >> 3
-                return words[start : start + ints[_TAG + 1]].tolist()
+                found = words[start : start + ints[_TAG + 1]].tolist()
+                if r != _DESCRIBED:
+                    e.collect_pending()
+                return found
             return _other(r, row, (what, values))
         finally:
             if locked:

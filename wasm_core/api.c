@@ -36,7 +36,6 @@ PG_EXPORT(pg_describe) const char *pg_describe(int32_t i) {
 PG_EXPORT(pg_intern) int32_t pg_intern(void) { return name_intern(frame->data, (int)strlen(frame->data)); }
 PG_EXPORT(pg_status_name) const char *pg_status_name(int32_t s) { return status_name((Status)s); }
 PG_EXPORT(pg_warning) const char *pg_warning(void) { return warning_take(); }
-PG_EXPORT(pg_dropped) int32_t pg_dropped(void) { return host_dropped_take(); }
 PG_EXPORT(pg_live_count) int64_t pg_live_count(void) { return tensor_live_count() + node_live_count(); }
 
 static const int32_t layout[] = {
@@ -53,7 +52,8 @@ static const int32_t layout[] = {
     (int32_t)offsetof(PgFrame, data), PG_DATA_BYTES, PG_MAX_RELEASE, (int32_t)offsetof(Storage, exports),
     (int32_t)offsetof(PgFrame, modes), (int32_t)offsetof(PgFrame, host_cap),
     (int32_t)offsetof(PgFrame, work), (int32_t)offsetof(PgFrame, thread), (int32_t)offsetof(PgFrame, host_kind),
-    (int32_t)offsetof(PgFrame, most_nested)};
+    (int32_t)offsetof(PgFrame, most_nested), (int32_t)offsetof(PgFrame, n_warnings), (int32_t)offsetof(PgFrame, n_dropped),
+    (int32_t)offsetof(PgFrame, dropped)};
 
 PG_EXPORT(pg_layout) int32_t pg_layout(int32_t k) {
   return k >= 0 && k < (int32_t)(sizeof layout / sizeof *layout) ? layout[k] : -1;
@@ -124,7 +124,9 @@ static int64_t end(const Crossing *x, Call *c) {
   inplace_self = x->inplace_self;
   pool_release(x->mark, NULL);
   scratch_release(x->scratch);
-  return result >= 0 && host_pending() ? result | PG_PENDING : result;
+  frame->n_warnings = warnings_waiting();
+  bool pending = frame->n_warnings || frame->n_dropped;
+  return result >= 0 && pending ? result | PG_PENDING : result;
 }
 
 static void run_profiled(Call *call) {

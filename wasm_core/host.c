@@ -9,24 +9,21 @@
 #include "vmap.h"
 
 enum { DROPPED_CAP = 256 };
-static int32_t *dropped;
-static int32_t n_dropped, cap_dropped;
 
 void host_drop(int32_t id) {
+  static int32_t *dropped, cap;
+  PgFrame *f = pg_frame();
   if (!id) return;
-  if (n_dropped == cap_dropped) {
-    int32_t cap = cap_dropped ? 2 * cap_dropped : DROPPED_CAP;
-    int32_t *grown = mem_permanent((size_t)cap * sizeof *grown);
+  if (f->n_dropped == cap) {
+    int32_t more = cap ? 2 * cap : DROPPED_CAP;
+    int32_t *grown = mem_permanent((size_t)more * sizeof *grown);
     if (!grown) return; /* the host keeps an object too many */
-    for (int32_t i = 0; i < n_dropped; i++) grown[i] = dropped[i];
-    dropped = grown;
-    cap_dropped = cap;
+    for (int32_t i = 0; i < f->n_dropped; i++) grown[i] = dropped[i];
+    f->dropped = dropped = grown;
+    cap = more;
   }
-  dropped[n_dropped++] = id;
+  dropped[f->n_dropped++] = id;
 }
-
-int32_t host_dropped_take(void) { return n_dropped ? dropped[--n_dropped] : 0; }
-bool host_pending(void) { return n_dropped || warning_waiting(); }
 
 bool host_grad_enabled(void) { return pg_frame()->modes & PG_MODE_GRAD; }
 int32_t host_thread(void) { return pg_frame()->thread; }

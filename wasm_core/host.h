@@ -45,8 +45,6 @@ const char *host_line(int32_t trace);
 int64_t host_clock(int32_t event);
 /* The host's object is not needed any more; told to the host after the crossing. */
 void host_drop(int32_t id);
-int32_t host_dropped_take(void); /* the next one, or 0 */
-bool host_pending(void);         /* dropped ids or warnings wait for the host */
 
 /* For the host, which keeps its lock over a backward as long as the last one was. */
 void host_note_work(int64_t work);

@@ -66,6 +66,9 @@ typedef struct {
   int32_t host_kind, host_id, host_n; /* the parameters of pg_host once more, for hosts that read memory faster, */
   int32_t host_first; /* and the first handle */
   int32_t most_nested; /* callbacks that may run within each other, as many as the host's stack holds: the host writes it once */
+  int32_t n_warnings; /* that pg_warning has to give, as of the end of the last call */
+  int32_t n_dropped; /* ids of callbacks that are needed no more, and where: the host takes them and writes 0 */
+  const int32_t *dropped;
   _Alignas(16) char data[PG_DATA_BYTES];       /* lists and texts of arguments */
 } PgFrame;
 
@@ -89,8 +92,6 @@ int32_t pg_layout(int32_t k);
 const char *pg_status_name(int32_t status);
 /* The oldest pending warning, or NULL. */
 const char *pg_warning(void);
-/* The next callback id that the engine has dropped, or 0. */
-int32_t pg_dropped(void);
 /* Live tensors and nodes; for tests. Releases nothing. */
 int64_t pg_live_count(void);
 /* Releases what is in the frame's list: tensors, nodes, and (the handle plus one) exports. */

@@ -51,4 +51,4 @@ const char *warning_take(void) {
   return w;
 }
 
-bool warning_waiting(void) { return warning_count > 0; }
+int warnings_waiting(void) { return warning_count; }

@@ -47,6 +47,6 @@ void status_clear(void);
 /* Warnings are queued for the host, which raises them after the crossing. */
 void warn_user(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *warning_take(void); /* the oldest one, or NULL */
-bool warning_waiting(void);
+int warnings_waiting(void);
 
 #endif

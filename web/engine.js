@@ -40,7 +40,8 @@ const LAYOUT = (
   'meta_grad meta_base storage_bytes bytes_data bytes_size version_value frame_slots ' +
   'frame_keywords frame_release frame_result_tag frame_result frame_message frame_host_in ' +
   'frame_host_out frame_host_n_out frame_data data_bytes max_release storage_exports ' +
-  'frame_modes frame_host_cap frame_work frame_thread frame_host_kind frame_most_nested'
+  'frame_modes frame_host_cap frame_work frame_thread frame_host_kind frame_most_nested ' +
+  'frame_n_warnings frame_n_dropped frame_dropped'
 ).split(' ');
 
 /** The engine did not survive a call; nothing works any more in this instance. */
@@ -471,7 +472,12 @@ export class Engine {
   }
 
   collectPending() {
-    for (let id; (id = this.exports.pg_dropped()); ) this.onDropped(id);
+    const { frame_n_dropped, frame_dropped } = this.layout;
+    const { i32 } = this.view;
+    const at = this.u32(frame_dropped) / 4;
+    const dropped = i32.slice(at, at + i32[frame_n_dropped / 4]);
+    i32[frame_n_dropped / 4] = 0;
+    dropped.forEach((id) => this.onDropped(id));
     this.warnings.push(...this.texts(this.exports.pg_warning));
     while (this.warnings.length) this.onWarning(this.warnings.shift());
   }

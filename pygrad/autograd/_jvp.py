@@ -17,8 +17,8 @@ class _Dual:
     jvp after that, with the tangents of the arguments.
     """
 
-    def __init__(self, tensors: list[Any]) -> None:
-        self.tensors = tensors
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        self.tensors = tensors = [a if isinstance(a, Tensor) else None for a in args]
         self.tangents: list[Any] = [t if t is None else _C["_fw_grad"](t) for t in tensors]
         self.versions = [t if t is None else t._version for t in self.tangents]
         self.any = any(t is not None for t in self.tangents)
@@ -72,10 +72,6 @@ class _Dual:
         return [result._h, int(dirty), 0, 0]
 
 
-def suspend(tensors: list[Any]) -> _Dual | None:
-    """Prepares the call of a Function with these arguments (None: no tensor); None where forward
-    mode is off.
-    """
-    if forward_ad._current_level < 0 or not forward_ad._is_fwd_grad_enabled():
-        return None
-    return _Dual(tensors)
+def suspend(args: tuple[Any, ...]) -> _Dual | None:
+    """Prepares the call of a Function with these arguments; None where forward mode is off."""
+    return _Dual(args) if forward_ad._is_fwd_grad_enabled() else None

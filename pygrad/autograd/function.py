@@ -20,7 +20,7 @@ from .._modes import GRAD, get, put, switch
 from .._tensor import Tensor
 from .._vmap import levels
 from ..utils import hooks
-from . import _function_vmap, _jvp, graph
+from . import _function_vmap, _jvp, forward_ad, graph
 from .grad_mode import no_grad
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
     "once_differentiable",
 ]
 
-_C = _ops.C
+_C, _new, _ref = _ops.C, object.__new__, weakref.ref
 _begin = _long_calls.resumption(_call.ROWS["_custom_begin"])
 _end = _long_calls.resumption(_call.ROWS["_custom_finish"], handles=True)
 
@@ -399,14 +399,13 @@ def _in_order(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tu
 def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
     """Two crossings around forward: the node first, then its outputs."""
     kind = cls._backward_cls
-    ctx = object.__new__(kind)
+    ctx = _new(kind)
     ctx._address = 0
-    tensors = [a if isinstance(a, Tensor) else None for a in args]
-    handles = [0 if t is None else t._h for t in tensors]
-    begun = _begin(ident := hooks.new_id(), [kind._type or _name_type(kind), *handles])
-    ctx._address = begun[0]
+    handles = [a._h if isinstance(a, Tensor) else 0 for a in args]
+    begun = _begin(ident := next(hooks._ids), [kind._type or _name_type(kind), *handles])
+    ctx._address = address = begun[0]
     ctx.needs_input_grad = tuple(map(bool, begun[1:]))
-    dual = _jvp.suspend(tensors)
+    dual = _jvp.suspend(args) if forward_ad._current_level >= 0 else None
     was = switch(GRAD, False)
     try:
         if separate:
@@ -424,8 +423,12 @@ def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
     results = _finish(ctx, handles, outputs, separate)
     if dual:
         dual.carry(ctx, results)
-    if begun[0]:
-        _keep(ctx, ident, results)
+    if address:
+        ctx._ident = ident
+        ctx._outputs = [_ref(r) for r in results if isinstance(r, Tensor)]
+        if _engine.ints[address >> 2] > 1:  # something holds the node, which holds its ctx
+            hooks.objects[ident] = ctx
+        graph.adopt(ctx)
     return results if isinstance(output, tuple) else results[0]
 
 
@@ -435,22 +438,27 @@ def _name_type(kind: Any) -> int:
     return kind._type  # type: ignore[no-any-return]
 
 
-def _marked(
-    ctx: Any, attribute: str, marked: Any, message: str, check: bool = True
-) -> Sequence[int]:
+_NOTHING: Sequence[int] = ()
+_REFUSED = {
+    "to_save": "save_for_backward can only save variables, but argument ",
+    "non_differentiable": "mark_non_differentiable only accepts variable arguments, but got ",
+    "dirty_tensors": "mark_dirty can only accept variables, but argument ",
+}
+
+
+def _marked(ctx: Any, attribute: str, marked: Any) -> Sequence[int]:
     """The handles of the tensors that an attribute of ctx names, which is forgotten."""
-    if marked is None:
-        return ()
     if not isinstance(marked, tuple):
         raise RuntimeError(
             f"autograd internal error: {attribute} attribute is expected to be a tuple but is "
         )
+    saves = attribute == "to_save"
     for place, each in enumerate(marked):
-        if check and not isinstance(each, Tensor):
-            if attribute != "to_save":
-                raise RuntimeError(message)
-            if each is not None:
-                raise TypeError(f"{message}{place} is of type {type(each).__name__}")
+        if isinstance(each, Tensor) or (saves and (each is None or not ctx._address)):
+            continue
+        if saves:
+            raise TypeError(f"{_REFUSED[attribute]}{place} is of type {type(each).__name__}")
+        raise RuntimeError(_REFUSED[attribute])
     delattr(ctx, attribute)
     return [each._h if isinstance(each, Tensor) else 0 for each in marked]
 
@@ -460,22 +468,13 @@ def _finish(
 ) -> tuple[Any, ...]:
     """The outputs with their history; those that are no tensors as they are."""
     alive = ctx.to_save, ctx.non_differentiable, ctx.dirty_tensors  # until the engine has them
-    saves = _marked(
-        ctx,
-        "to_save",
-        alive[0],
-        "save_for_backward can only save variables, but argument ",
-        ctx._address != 0,
-    )
-    constant = _marked(
-        ctx,
-        "non_differentiable",
-        alive[1],
-        "mark_non_differentiable only accepts variable arguments, but got ",
-    )
-    dirty = _marked(
-        ctx, "dirty_tensors", alive[2], "mark_dirty can only accept variables, but argument "
-    )
+    saves = constant = dirty = _NOTHING
+    if alive[0] is not None:
+        saves = _marked(ctx, "to_save", alive[0])
+    if alive[1] is not None:
+        constant = _marked(ctx, "non_differentiable", alive[1])
+    if alive[2] is not None:
+        dirty = _marked(ctx, "dirty_tensors", alive[2])
     given = [o._h if isinstance(o, Tensor) else 0 for o in outputs]
     counts = len(inputs), len(given), len(dirty), len(constant), len(saves)
     flags = separate, ctx._materialize
@@ -493,15 +492,6 @@ def _same_object(old: Any, made: int) -> Any:
     new: Any = _call.wrap(made)
     new._b = old  # an input stands as a view of itself
     return new
-
-
-def _keep(ctx: Any, ident: int, results: tuple[Any, ...]) -> None:
-    """Lets the node hold its ctx, for as long as anything else holds the node."""
-    ctx._ident = ident
-    ctx._outputs = [weakref.ref(r) for r in results if isinstance(r, Tensor)]
-    if _engine.ints[ctx._address >> 2] > 1:
-        hooks.objects[ident] = ctx
-    graph.adopt(ctx)
 
 
 # ------------------------------------------------------------------ cycles through the engine
