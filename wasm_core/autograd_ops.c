@@ -490,13 +490,12 @@ void op_will_run(Call *c) {
 
 /* ------------------------------------------------------------ hooks */
 
-static void leaf_hook_add(Tensor *t, Hook **list, int32_t id) {
+static void leaf_hook_add(Hook **list, int32_t id) {
   Hook *h = mem_alloc(sizeof *h);
   if (!h) return;
   *h = (Hook){NULL, id, 0};
   while (*list) list = &(*list)->next;
   *list = h;
-  (void)t;
 }
 
 void op_hook_add(Call *c) {
@@ -504,8 +503,7 @@ void op_hook_add(Call *c) {
   int32_t id = (int32_t)arg_int(c, 1);
   bool post = arg_bool(c, 2);
   if (!tensor_requires_grad(t)) {
-    fail(ERR_RUNTIME, post ? "cannot register a hook on a tensor that doesn't require gradient"
-                           : "cannot register a hook on a tensor that doesn't require gradient");
+    fail(ERR_RUNTIME, "cannot register a hook on a tensor that doesn't require gradient");
     return;
   }
   Node *fn = tensor_grad_fn(t);
@@ -518,7 +516,7 @@ void op_hook_add(Call *c) {
     return;
   }
   Meta *m = tensor_meta(t);
-  if (m) leaf_hook_add(t, post ? &m->post_hooks : &m->hooks, id);
+  if (m) leaf_hook_add(post ? &m->post_hooks : &m->hooks, id);
 }
 
 static bool leaf_hook_remove(Hook **list, int32_t id) {
@@ -539,4 +537,66 @@ void op_hook_remove(Call *c) {
   Meta *m = t->meta;
   if (m && (leaf_hook_remove(&m->hooks, id) || leaf_hook_remove(&m->post_hooks, id))) return;
   if (t->grad_fn) node_remove_hook(t->grad_fn, id);
+}
+
+/* ------------------------------------------------------------ torch.autograd.functional */
+
+#define NOT_STRICT " This is not allowed in strict mode"
+
+/* What strict mode says of tensor %d of a stage if it did not arrive, and if it has no history: all of it, or one word,
+ * what is independent of the input. */
+static const struct {
+  const char *stage, *absent, *constant;
+} strict_texts[] = {
+    {"outputs", "", "Output %d of the user-provided function does not require gradients. The outputs must be computed in a "
+                    "differentiable manner from the input when running in strict mode."},
+    {"grad_inputs", "output", "The gradient with respect to input %d is independent of the inputs of the user-provided function." NOT_STRICT "."},
+    {"jacobian", "output", "While computing the hessian, found that the jacobian of the user-provided function with respect to input %d is "
+                           "independent of the input." NOT_STRICT ". You should ensure that your function is twice differentiable and that "
+                           "the jacobian depends on the inputs (this would be violated by a linear function for example)."},
+    {"back", "output", "jacobian"},
+    {"back_trick", "The gradient with respect to the input is independent of entry %d in the grad_outputs when using the double backward "
+                   "trick to compute forward mode gradients." NOT_STRICT ".", "jacobian"},
+    {"double_back", "jacobian", "hessian"},
+    {"double_back_trick", "The hessian of the user-provided function is independent of entry %d in the grad_jacobian." NOT_STRICT
+                          " as it prevents from using the double backward trick to replace forward mode AD.", "hessian"},
+    {"row", "Output %d of the user-provided function is independent of input %d." NOT_STRICT ".", "jacobian"},
+};
+
+static void strict_error(const char *text, const char *after, int first, int second) {
+  if (strchr(text, '%')) fail(ERR_RUNTIME, text, first, second);
+  else fail(ERR_RUNTIME, "The %s of the user-provided function is independent of input %d." NOT_STRICT "%s.", text, first, after);
+}
+
+/* The error of a stage unless all tensors are there, and (with `history`) recorded; `output` is whose row they are. */
+void op_strict(Call *c) {
+  Tensors found = arg_tensors(c, 0);
+  const char *stage = arg_str(c, 1);
+  bool history = arg_bool(c, 2);
+  int64_t output = arg_int(c, 3);
+  size_t k = 0;
+  while (k + 1 < sizeof strict_texts / sizeof *strict_texts && strcmp(strict_texts[k].stage, stage) != 0) k++;
+  for (int i = 0; i < found.n && !failed(); i++) {
+    int first = output < 0 ? i : (int)output;
+    if (!found.v[i]) strict_error(strict_texts[k].absent, "", first, i);
+    else if (history && !tensor_requires_grad(found.v[i])) strict_error(strict_texts[k].constant, " when create_graph=True", first, i);
+  }
+}
+
+/* Whether a vector fits what it multiplies; to be absent that must be one number. */
+void op_check_vector(Call *c) {
+  Tensors v = arg_tensors(c, 0), like = arg_tensors(c, 1);
+  bool many = arg_bool(c, 2);
+  if (v.n < 0 && (like.n != 1 || like.v[0]->numel != 1))
+    fail(ERR_RUNTIME, "The vector v can only be None if the %s a single Tensor with a single element.",
+         arg_bool(c, 3) ? "user-provided function returns" : "input to the user-provided function is");
+  else if (v.n >= 0 && v.n != like.n)
+    fail(ERR_RUNTIME, many ? "v is a tuple of invalid length: should be %d but got %d." : "The given v should contain a single Tensor.", like.n,
+         v.n);
+  for (int i = 0; i < v.n && !failed(); i++) {
+    if (tensor_same_shape(v.v[i], like.v[i])) continue;
+    const char *wanted = shape_text(like.v[i]), *got = shape_text(v.v[i]);
+    if (many) fail(ERR_RUNTIME, "Entry %d in v has invalid size: should be torch.Size(%s) but got torch.Size(%s).", i, wanted, got);
+    else fail(ERR_RUNTIME, "v has invalid size: should be torch.Size(%s) but got torch.Size(%s).", wanted, got);
+  }
 }

@@ -55,6 +55,8 @@ void op_running_node(Call *c);
 void op_will_run(Call *c);
 void op_hook_add(Call *c);
 void op_hook_remove(Call *c);
+void op_strict(Call *c);
+void op_check_vector(Call *c);
 
 void op_is_contiguous(Call *c);
 void op_set_default_dtype(DType d);

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import pygrad
 
+from .. import _ops
 from .._tensor import Tensor
 from . import forward_ad
 from .grad_mode import enable_grad, set_grad_enabled
@@ -22,53 +23,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 Tensors: TypeAlias = tuple[Any, ...]
 Function: TypeAlias = Callable[..., Any]
 
-_NOT_STRICT = " This is not allowed in strict mode"
-
-_NEEDS_GRAD = {
-    "outputs": (
-        "Output {i} of the user-provided function does not require gradients. The outputs must be "
-        "computed in a differentiable manner from the input when running in strict mode."
-    ),
-    "grad_inputs": (
-        "The gradient with respect to input {i} is independent of the inputs of the user-provided "
-        "function." + _NOT_STRICT + "."
-    ),
-    "jacobian": (
-        "While computing the hessian, found that the jacobian of the user-provided function with "
-        "respect to input {i} is independent of the input." + _NOT_STRICT + ". You should ensure "
-        "that your function is twice differentiable and that the jacobian depends on the inputs "
-        "(this would be violated by a linear function for example)."
-    ),
-    "hessian": (
-        "The hessian of the user-provided function with respect to input {i} is independent of the "
-        "input." + _NOT_STRICT + ". You should ensure that your function is thrice differentiable "
-        "and that the hessian depends on the inputs."
-    ),
-}
-"""What strict mode says of a tensor without history, by what the tensor is."""
-
-_ABSENT = {
-    "back": (
-        "The output of the user-provided function is independent of input {i}." + _NOT_STRICT + "."
-    ),
-    "back_trick": (
-        "The gradient with respect to the input is independent of entry {i} in the grad_outputs "
-        "when using the double backward trick to compute forward mode gradients."
-        + _NOT_STRICT
-        + "."
-    ),
-    "double_back": (
-        "The jacobian of the user-provided function is independent of input {i}."
-        + _NOT_STRICT
-        + "."
-    ),
-    "double_back_trick": (
-        "The hessian of the user-provided function is independent of entry {i} in the "
-        "grad_jacobian." + _NOT_STRICT + " as it prevents from using the double backward trick to "
-        "replace forward mode AD."
-    ),
-}
-"""What strict mode says of a gradient that did not arrive, by the backward it was asked from."""
+_C = _ops.C
 
 
 # ------------------------------------------------------------------ in and out
@@ -123,45 +78,19 @@ def _in_shape_2(rows: Sequence[Any], outer: bool, inner: bool) -> Any:
 # ------------------------------------------------------------------ checks
 
 
-def _check_vector(v: Tensors, like: Tensors, is_tuple: bool) -> None:
-    if len(v) != len(like):
-        raise RuntimeError(
-            f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}."
-            if is_tuple
-            else "The given v should contain a single Tensor."
-        )
-    for i, (mine, theirs) in enumerate(zip(v, like, strict=True)):
-        if mine.shape != theirs.shape:
-            entry = f"Entry {i} in " if is_tuple else ""
-            raise RuntimeError(
-                f"{entry}v has invalid size: should be {theirs.size()} but got {mine.size()}."
-            )
-
-
-_THE_INPUT = "the input to the user-provided function is a single Tensor"
-_THE_OUTPUT = "the user-provided function returns a single Tensor"
-
-
 def _vector(
-    v: Any, like: Tensors, is_tuple: bool, create_graph: bool, name: str, optional_if: str
+    v: Any, like: Tensors, is_tuple: bool, create_graph: bool, name: str, of_outputs: bool
 ) -> Any:
     """`v` as a tuple shaped like others; None, of which autograd makes ones, for one number."""
-    if v is not None:
-        _, given = _tuple_of(v, "v", name)
-        vector = _fresh(given, create_graph, False)
-        _check_vector(vector, like, is_tuple)
-        return vector
-    if len(like) != 1 or like[0].numel() != 1:
-        raise RuntimeError(f"The vector v can only be None if {optional_if} with a single element.")
-    return None
+    vector = None if v is None else _fresh(_tuple_of(v, "v", name)[1], create_graph, False)
+    _C["_check_vector"](vector, like, is_tuple, of_outputs)
+    return vector
 
 
-def _demand_history(tensors: Tensors, what: str, strict: bool) -> None:
-    for i, tensor in enumerate(tensors if strict else ()):
-        if tensor is None:
-            raise RuntimeError(_ABSENT["back"].format(i=i))
-        if not tensor.requires_grad:
-            raise RuntimeError(_NEEDS_GRAD[what].format(i=i))
+def _demand_history(tensors: Tensors, stage: str, strict: bool) -> None:
+    """In strict mode the error of this stage, unless all tensors are there and recorded."""
+    if strict:
+        _C["_strict"](tensors, stage, True)
 
 
 def _demand_one_number(is_tuple: bool, outputs: Tensors, name: str) -> None:
@@ -192,23 +121,11 @@ def _completed(
     grads: Tensors, like: Tensors, strict: bool, create_graph: bool, stage: str
 ) -> Tensors:
     """The gradients with zeros for those that did not arrive; strict mode raises instead."""
-    out = []
-    for i, (grad, tensor) in enumerate(zip(grads, like, strict=True)):
-        if grad is None:
-            if strict:
-                raise RuntimeError(_ABSENT[stage].format(i=i))
-            grad = pygrad.zeros_like(tensor)
-        elif strict and create_graph and not grad.requires_grad:
-            matrix = "hessian" if stage.startswith("double") else "jacobian"
-            raise RuntimeError(_constant_matrix(matrix, i))
-        out.append(grad)
-    return tuple(out)
-
-
-def _constant_matrix(matrix: str, i: int) -> str:
-    return (
-        f"The {matrix} of the user-provided function is independent of input {i}."
-        f"{_NOT_STRICT} when create_graph=True."
+    if strict:
+        _C["_strict"](grads, stage, create_graph)
+    return tuple(
+        pygrad.zeros_like(tensor) if grad is None else grad
+        for grad, tensor in zip(grads, like, strict=True)
     )
 
 
@@ -254,7 +171,7 @@ def vjp(
         points = _fresh(given, create_graph, True)
         outputs_are_tuple, outputs = _outputs_of(func(*points), "vjp")
         _demand_history(outputs, "outputs", strict)
-        vector = _vector(v, outputs, outputs_are_tuple, create_graph, "vjp", _THE_OUTPUT)
+        vector = _vector(v, outputs, outputs_are_tuple, create_graph, "vjp", True)
     with _recording(create_graph):
         grads = _pull_back(outputs, points, vector, create_graph=create_graph)
         product = _completed(grads, points, strict, create_graph, "back")
@@ -299,7 +216,7 @@ def jvp(
     with enable_grad():
         inputs_are_tuple, given = _tuple_of(inputs, "inputs", "jvp")
         points = _fresh(given, create_graph, True)
-        vector = _vector(v, points, inputs_are_tuple, create_graph, "jvp", _THE_INPUT)
+        vector = _vector(v, points, inputs_are_tuple, create_graph, "jvp", False)
         outputs_are_tuple, outputs = _outputs_of(func(*points), "jvp")
         _demand_history(outputs, "outputs", strict)
         probes = tuple(pygrad.zeros_like(y, requires_grad=True) for y in outputs)
@@ -320,7 +237,7 @@ def _first_backward(
     """What vhp and hvp begin with: inputs, vector, the one output, and its recorded gradients."""
     is_tuple, given = _tuple_of(inputs, "inputs", name)
     points = _fresh(given, create_graph, True)
-    vector = _vector(v, points, is_tuple, create_graph, name, _THE_INPUT)
+    vector = _vector(v, points, is_tuple, create_graph, name, False)
     outputs_are_tuple, outputs = _outputs_of(func(*points), name)
     _demand_history(outputs, "outputs", strict)
     _demand_one_number(outputs_are_tuple, outputs, name)
@@ -425,28 +342,16 @@ def _unit_vectors(like: Tensors) -> Tensors:
 
     Shape: tensor k of n_k elements -> (sum of all n, n_k).
     """
-    total, first = sum(t.numel() for t in like), 0
-    pieces = []
-    for tensor in like:
-        piece = tensor.new_zeros((total, tensor.numel()))
-        piece.diagonal(-first).fill_(1)
-        first += tensor.numel()
-        pieces.append(piece)
-    return tuple(pieces)
+    sizes = [t.numel() for t in like]
+    pieces = pygrad.eye(sum(sizes)).split(sizes, 1)
+    return tuple(piece.to(t.dtype) for piece, t in zip(pieces, like, strict=True))
 
 
 def _strict_rows(i: int, output: Any, inputs: Tensors, create_graph: bool) -> Iterator[Tensors]:
     """The gradients of each element of output i, which strict mode must not find independent."""
     for element in output.reshape(-1).unbind(0):
         grads = _pull_back((element,), inputs, retain_graph=True, create_graph=create_graph)
-        for k, grad in enumerate(grads):
-            if grad is None:
-                raise RuntimeError(
-                    f"Output {i} of the user-provided function is independent of input {k}."
-                    f"{_NOT_STRICT}."
-                )
-            if create_graph and not grad.requires_grad:
-                raise RuntimeError(_constant_matrix("jacobian", i))
+        _C["_strict"](grads, "row", create_graph, i)
         yield grads
 
 

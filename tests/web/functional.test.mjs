@@ -69,6 +69,9 @@ test('products: v J, J v, v H, H v', () => {
   assert.deepEqual(vhp(cubes, x, { v: ones }).map((t) => t.tolist()), [9, [6, 12]]);
   assert.deepEqual(hvp(cubes, x, ones, { create_graph: false }).map((t) => t.tolist()), [9, [6, 12]]);
   assert.equal(vjp((a) => a.sum(), x)[1].requires_grad, false);
+  assert.deepEqual(hvp((a, b) => cubes(a), [x, x], [ones, ones])[1].map((t) => t.tolist()), [[6, 12], [0, 0]]);
+  const y = leaf(1, 2);
+  assert.equal(torch.no_grad(() => vjp(cubes, y, { create_graph: true }))[1].requires_grad, true);
 });
 
 test('create_graph lets results be differentiated', () => {
@@ -88,7 +91,7 @@ test('strict mode and wrong arguments have the words of PyTorch', () => {
     [() => vjp((a, b) => a.sum(), [x, x], { strict: true }), 'RuntimeError', /output of the user-provided function is independent of input 1/],
     [() => hvp((a) => a.sum(), x, ones, false, true), 'RuntimeError', /jacobian of the user-provided function with respect to input 0 is independent/],
     [() => vjp((a) => a, x), 'RuntimeError', /The vector v can only be None if the user-provided function returns a single Tensor/],
-    [() => jvp((a) => a, x, torch.ones([3])), 'RuntimeError', /v has invalid size: should be \[2\] but got \[3\]/],
+    [() => jvp((a) => a, x, torch.ones([3])), 'RuntimeError', /v has invalid size: should be torch.Size\(\[2\]\) but got torch.Size\(\[3\]\)/],
     [() => hessian((a) => a, x), 'RuntimeError', /should contain a single element/],
     [() => jacobian(() => 1, x), 'TypeError', /outputs of the user-provided function given to jacobian must be either a Tensor or a tuple of Tensors but the given .* has type Number/],
     [() => jacobian((a) => a, x, { strategy: 'forward-mode' }), 'NotImplementedError', /vectorize=True/],
