@@ -105,6 +105,7 @@ test('gradcheck agrees with finite differences, and says where not', () => {
     for (const fast_mode of [false, true])
       for (const check_forward_ad of [false, true])
         assert.equal(gradcheck(f, [leaf(1, 2), leaf(3, 4)], { fast_mode, check_forward_ad, check_grad_dtypes: true }), true);
+    assert.equal(gradcheck((a) => a.mul(2), torch.zeros([0, 2], { dtype: torch.float64, requires_grad: true }), { check_forward_ad: true }), true);
     assert.equal(gradcheck((a) => a.t().sum(0), torch.randn([2, 3], { dtype: torch.float64 }).t().requires_grad_()), true);
   });
   class Bad extends Function {
