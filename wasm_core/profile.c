@@ -3,6 +3,7 @@
  * Names are those of rows, node types and callers' ranges. Memory is counted without what the profile itself holds. */
 #include "profile.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "host.h"
@@ -18,7 +19,7 @@ typedef struct {
   char name[NAME_BYTES];
   int64_t start, end, sequence, bytes; /* nanoseconds; the node's number; what it left allocated */
   int64_t out_numel;                   /* elements of an op's result */
-  int64_t shapes_at, n_shapes;         /* in `shapes`: rank, then sizes; rank -1 for what is no tensor */
+  int64_t shapes_at, n_shapes;         /* in `shapes`: rank, then sizes; rank 0 for what is no tensor */
   int32_t parent;
   uint8_t kind;
 } Event;
@@ -67,7 +68,7 @@ static void note_shape(Event *e, const Tensor *t) {
   int rank = t ? t->ndim : 0;
   if (!with_shapes || !grow(&grown, &cap_shapes, n_shapes + 1 + rank, sizeof *shapes)) return;
   shapes = grown;
-  shapes[n_shapes++] = t ? rank : -1;
+  shapes[n_shapes++] = rank;
   for (int i = 0; i < rank; i++) shapes[n_shapes++] = t->sizes[i];
   e->n_shapes++;
 }
@@ -139,22 +140,39 @@ void op_profile_begin_range(Call *c) {
   ret_int(c, profiling && name && event_begin(PROFILE_RANGE, name, strlen(name)) ? open_event : -1);
 }
 
-/* kind, parent, start, end, sequence, bytes, elements of the result, then the shapes. */
-void op_profile_event(Call *c) {
-  enum { HEAD = 7 };
+/* By kind: PyTorch's number of the scope, and what stands before the name. */
+static const struct {
+  int scope;
+  const char *prefix;
+} kinds[] = {{0, "aten::"}, {7, ""}, {0, "autograd::engine::evaluate_function: "}, {1, ""}};
+
+static const Event *arg_event(const Call *c) {
   int64_t i = arg_int(c, 0);
-  if (i < 0 || i >= n_events) return;
-  const Event *e = &events[i];
-  int64_t count = 0;
-  for (int64_t k = 0; k < e->n_shapes; k++) count += 1 + (shapes[e->shapes_at + count] > 0 ? shapes[e->shapes_at + count] : 0);
-  int64_t *out = scratch_array(HEAD + count, sizeof *out);
-  if (!out) return;
-  memcpy(out, (int64_t[HEAD]){e->kind, e->parent, e->start, e->end, e->sequence, e->bytes, e->out_numel}, HEAD * sizeof *out);
-  if (count) memcpy(out + HEAD, shapes + e->shapes_at, (size_t)count * sizeof *out);
-  ret_ints(c, (int)(HEAD + count), out);
+  return i < 0 || i >= n_events ? NULL : &events[i];
+}
+
+/* scope, parent, start and end since the first event, sequence, bytes, elements of the result. */
+void op_profile_event(Call *c) {
+  const Event *e = arg_event(c);
+  if (!e) return;
+  int64_t began = events[0].start;
+  int64_t out[] = {kinds[e->kind].scope, e->parent, e->start - began, e->end - began, e->sequence, e->bytes, e->out_numel};
+  ret_ints(c, sizeof out / sizeof *out, out);
 }
 
 void op_profile_name(Call *c) {
-  int64_t i = arg_int(c, 0);
-  if (i >= 0 && i < n_events) ret_str(c, events[i].name);
+  const Event *e = arg_event(c);
+  char text[2 * NAME_BYTES];
+  if (!e) return;
+  snprintf(text, sizeof text, "%s%s", kinds[e->kind].prefix, e->name);
+  ret_str(c, text);
+}
+
+void op_profile_shape(Call *c) {
+  const Event *e = arg_event(c);
+  int64_t k = arg_int(c, 1);
+  if (!e || k < 0 || k >= e->n_shapes) return;
+  const int64_t *at = shapes + e->shapes_at;
+  for (; k > 0; k--) at += 1 + *at;
+  ret_ints(c, (int)*at, at + 1);
 }

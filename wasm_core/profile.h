@@ -24,5 +24,6 @@ void op_profile_toggle(bool on); /* of the profile that runs; nothing without on
 void op_profile_begin_range(Call *c);
 void op_profile_event(Call *c); /* numbers of event i: see profile.c; none past the end */
 void op_profile_name(Call *c);
+void op_profile_shape(Call *c); /* of an argument of event i, [] for what is no tensor; none past the last */
 
 #endif

@@ -14,28 +14,17 @@ import { bind, HOST, NotImplementedError, RuntimeError, ValueError, within } fro
 /** @typedef {{id: number, name: string, time_range: {start: number, end: number}, input_shapes: number[][], stack: string[],
  *   scope: number, cpu_memory_usage: number, sequence_nr: number, is_user_annotation: boolean}} EventFields */
 
-/** By kind of event (ProfileKind in wasm_core/profile.h): an op, a range, the evaluation of a node, the node. */
-const PREFIX = ['aten::', '', 'autograd::engine::evaluate_function: ', ''];
-const SCOPE = [0, 7, 0, 1];
-const RANGE = 1;
-const HEAD = 7; // numbers of an event before its shapes
+const RANGE = 7; // PyTorch's number of the scope
 const TIMES = { s: 1e6, ms: 1e3, us: 1 };
 const SIZES = { GB: 2 ** 30, MB: 2 ** 20, KB: 2 ** 10, B: 1 };
 
 /** The largest of some units that a number reaches, or their last. */
 const unitOf = (number, units) => Object.keys(units).find((name) => Math.abs(number) >= units[name]) ?? Object.keys(units).at(-1);
-
-function formatTime(us, wanted) {
-  const unit = wanted ?? unitOf(us, TIMES);
-  return `${(us / TIMES[unit]).toFixed(3)}${unit}`;
-}
-
-function formatMemory(bytes) {
-  const unit = unitOf(bytes, SIZES);
-  return `${unit === 'B' ? bytes : (bytes / SIZES[unit]).toFixed(2)} ${unit}`;
-}
-
+const formatTime = (us, unit) => (unit ? `${(us / TIMES[unit]).toFixed(3)}${unit}` : formatTime(us, unitOf(us, TIMES)));
+const formatMemory = (bytes, unit = unitOf(bytes, SIZES)) => `${unit === 'B' ? bytes : (bytes / SIZES[unit]).toFixed(2)} ${unit}`;
 const formatShapes = (shapes) => (shapes?.length ? JSON.stringify(shapes).replaceAll(',', ', ') : '');
+/** @returns {number} */
+const sum = (events, name) => events.reduce((total, event) => total + event[name], 0);
 const cut = (text, width) => (width > 0 && text.length > width ? `${text.slice(0, width - 3)}...` : text);
 
 /** One call of an op, one run of a backward node, or one range that a caller named. @implements {EventFields} */
@@ -51,14 +40,11 @@ class FunctionEvent {
 
   /** By what averages are taken: the name. @returns {string} */
   get key() { return this.name; }
-
   get cpu_time_total() { return this.time_range.end - this.time_range.start; }
   get cpu_time() { return this.cpu_time_total; }
-
   /** Its time without that of the events inside of it. */
-  get self_cpu_time_total() { return this.cpu_time_total - this.cpu_children.reduce((sum, child) => sum + child.cpu_time_total, 0); }
-
-  get self_cpu_memory_usage() { return this.cpu_memory_usage - this.cpu_children.reduce((sum, child) => sum + child.cpu_memory_usage, 0); }
+  get self_cpu_time_total() { return this.cpu_time_total - sum(this.cpu_children, 'cpu_time_total'); }
+  get self_cpu_memory_usage() { return this.cpu_memory_usage - sum(this.cpu_children, 'cpu_memory_usage'); }
 }
 
 const SUMS = ['count', 'cpu_time_total', 'self_cpu_time_total', 'cpu_memory_usage', 'self_cpu_memory_usage'];
@@ -68,7 +54,7 @@ class EventList extends Array {
   options = {};
 
   /** The time of all events, each moment counted once. @returns {number} */
-  get self_cpu_time_total() { return this.reduce((sum, event) => sum + event.self_cpu_time_total, 0); }
+  get self_cpu_time_total() { return sum(this, 'self_cpu_time_total'); }
 
   /** Sums by name; by shapes of the inputs and the innermost calls of the stack too if asked for.
    * @param {...Given<AverageOptions>} rest @returns {EventList} */
@@ -76,15 +62,16 @@ class EventList extends Array {
     const { group_by_input_shape, group_by_stack_n } = bind('key_averages', { group_by_input_shape: false, group_by_stack_n: 0 }, rest);
     const groups = new Map();
     for (const event of this) {
-      const stack = event.stack.slice(0, group_by_stack_n);
-      const key = [event.key, group_by_input_shape && formatShapes(event.input_shapes), ...stack].join('\n');
-      if (!groups.has(key)) {
-        groups.set(key, { key: event.key, input_shapes: group_by_input_shape ? event.input_shapes : [], stack, cpu_parent: event.cpu_parent,
-          ...Object.fromEntries(SUMS.map((name) => [name, 0])), get cpu_time() { return this.cpu_time_total / this.count; } });
-      }
-      for (const name of SUMS) groups.get(key)[name] += event[name];
+      const key = [event.key, group_by_input_shape && formatShapes(event.input_shapes), ...event.stack.slice(0, group_by_stack_n)].join('\n');
+      groups.get(key)?.push(event) ?? groups.set(key, [event]);
     }
-    return Object.assign(EventList.from(groups.values()), { options: this.options });
+    const averages = Array.from(groups.values(), (events) => {
+      const { key, input_shapes, stack, cpu_parent } = events[0];
+      const sums = Object.fromEntries(SUMS.map((name) => [name, sum(events, name)]));
+      return { key, input_shapes: group_by_input_shape ? input_shapes : [], stack: stack.slice(0, group_by_stack_n), cpu_parent,
+        ...sums, cpu_time: sums.cpu_time_total / sums.count };
+    });
+    return Object.assign(EventList.from(averages), { options: this.options });
   }
 
   /** The events as a text table. @param {...Given<ProfilerTableOptions>} rest @returns {string} */
@@ -94,38 +81,39 @@ class EventList extends Array {
     if (!((o.time_unit ?? 's') in TIMES)) throw new ValueError(`time_unit is one of ${Object.keys(TIMES)}, not '${o.time_unit}'`);
     if (!this.length) return '';
     const columns = this.#columns(o);
-    const row = (cell) => Object.entries(columns).map(([title, [width, text]]) => `${cell(title, text).padStart(width)}  `).join('');
-    const rule = Object.values(columns).map(([width]) => `${'-'.repeat(width)}  `).join('');
+    const row = (cell) => columns.map((column) => `${cell(column).padStart(column.width)}  `).join('');
+    const rule = row(({ width }) => '-'.repeat(width));
     const events = [...this].filter((e) => !o.top_level_events_only || !e.cpu_parent);
     if (o.sort_by !== null) events.sort((a, b) => b[o.sort_by] - a[o.sort_by]);
     const shown = o.row_limit < 0 ? events : events.slice(0, o.row_limit);
     return [
-      ...(o.header === null ? [] : ['='.repeat(rule.length - 2), o.header]), rule, row((title) => title), rule,
-      ...shown.map((e) => row((_, text) => text(e))), rule,
+      ...(o.header === null ? [] : ['='.repeat(rule.length - 2), o.header]), rule, row(({ title }) => title), rule,
+      ...shown.map((e) => row(({ text }) => text(e))), rule,
       `Self CPU time total: ${formatTime(this.self_cpu_time_total, o.time_unit)}`, '',
     ].join('\n');
   }
 
-  /** Of a table with these options the columns: title -> [width, event -> text]. */
+  /** The columns of a table with these options. */
   #columns(o) {
     const total = this.self_cpu_time_total;
-    const time = (name) => [12, (e) => formatTime(e[name], o.time_unit)];
-    const share = (name) => [12, (e) => `${(total ? (100 * e[name]) / total : NaN).toFixed(2)}%`];
-    const wide = (texts, most) => Math.min(Math.max(12, ...texts.map((text) => text.length + 4)), most < 0 ? Infinity : most);
-    const columns = {
-      Name: [wide([...this].map((e) => e.key), o.max_name_column_width), (e) => cut(e.key, o.max_name_column_width)],
-      'Self CPU %': share('self_cpu_time_total'), 'Self CPU': time('self_cpu_time_total'), 'CPU total %': share('cpu_time_total'),
-      'CPU total': time('cpu_time_total'), 'CPU time avg': time('cpu_time'),
-      ...(this.options.profile_memory && { 'CPU Mem': [12, (e) => formatMemory(e.cpu_memory_usage)], 'Self CPU Mem': [12, (e) => formatMemory(e.self_cpu_memory_usage)] }),
-      '# of Calls': [12, (e) => String(e.count)],
+    const column = (title, text, width = 12) => ({ title, text, width });
+    const time = (title, name) => column(title, (e) => formatTime(e[name], o.time_unit));
+    const share = (title, name) => column(title, (e) => `${(total ? (100 * e[name]) / total : NaN).toFixed(2)}%`);
+    const memory = (title, name) => (this.options.profile_memory ? [column(title, (e) => formatMemory(e[name]))] : []);
+    /** As wide as its texts, within limits; left out if all are empty. */
+    const texts = (title, text, most) => {
+      const widest = Math.max(0, ...[...this].map((e) => text(e).length));
+      return widest ? [column(title, (e) => cut(text(e), most), Math.min(Math.max(12, widest + 4), most < 0 ? Infinity : most))] : [];
     };
-    const addText = (title, text, most) => {
-      const texts = [...this].map(text);
-      if (texts.some(Boolean)) columns[title] = [wide(texts, most), (e) => cut(text(e), most)];
-    };
-    addText('Input Shapes', (e) => formatShapes(e.input_shapes), o.max_shapes_column_width);
-    addText('Source Location', (e) => e.stack[0] ?? '', o.max_src_column_width);
-    return columns;
+    return [
+      ...texts('Name', (e) => e.key, o.max_name_column_width),
+      share('Self CPU %', 'self_cpu_time_total'), time('Self CPU', 'self_cpu_time_total'),
+      share('CPU total %', 'cpu_time_total'), time('CPU total', 'cpu_time_total'), time('CPU time avg', 'cpu_time'),
+      ...memory('CPU Mem', 'cpu_memory_usage'), ...memory('Self CPU Mem', 'self_cpu_memory_usage'),
+      column('# of Calls', (e) => String(e.count)),
+      ...texts('Input Shapes', (e) => formatShapes(e.input_shapes), o.max_shapes_column_width),
+      ...texts('Source Location', (e) => e.stack[0] ?? '', o.max_src_column_width),
+    ];
   }
 
   /** The events as JSON that trace viewers show, arrows from each op to its backward node included. @returns {string} */
@@ -137,20 +125,13 @@ class EventList extends Array {
       const flow = { cat: 'fwdbwd', name: 'fwdbwd', id: e.sequence_nr, ...place };
       const args = { 'External id': e.id, 'Sequence number': e.sequence_nr, 'Input Dims': e.input_shapes, 'Call stack': e.stack };
       return [
-        { ph: 'X', cat: e.scope === 7 ? 'user_annotation' : 'cpu_op', name: e.name, ts: e.time_range.start, dur: e.cpu_time_total, args, ...place },
+        { ph: 'X', cat: e.is_user_annotation ? 'user_annotation' : 'cpu_op', name: e.name, ts: e.time_range.start, dur: e.cpu_time_total, args, ...place },
         ...(from ? [{ ph: 's', ts: from.time_range.start, ...flow }, { ph: 'f', bp: 'e', ts: e.time_range.start, ...flow }] : []),
       ];
     });
     const name = { ph: 'M', name: 'process_name', pid: 0, tid: 0, args: { name: 'pygrad' } };
     return JSON.stringify({ schemaVersion: 1, displayTimeUnit: 'ms', traceEvents: [name, ...events] });
   }
-}
-
-/** Rank and sizes of each argument, as the engine lists them, unfolded. */
-function unfold(numbers) {
-  const shapes = [];
-  for (let at = 0; at < numbers.length; at += 1 + Math.max(numbers[at], 0)) shapes.push(numbers.slice(at + 1, at + 1 + Math.max(numbers[at], 0)));
-  return shapes;
 }
 
 /** torch.autograd.profiler over a library of tensors. */
@@ -204,15 +185,14 @@ export function makeProfiler({ C, hooks }) {
     /** The engine's events, in the order in which they began. */
     #read() {
       const found = [];
-      let first;
       for (let fields; (fields = C._profile_event(found.length)); ) {
-        const [kind, parent, start, end, sequence_nr, bytes] = fields;
-        first ??= start;
+        const [scope, parent, start, end, sequence_nr, bytes] = fields;
+        const input_shapes = [];
+        for (let shape; (shape = C._profile_shape(found.length, input_shapes.length)); ) input_shapes.push(shape);
         const event = new FunctionEvent({
-          id: found.length + 1, name: PREFIX[kind] + C._profile_name(found.length),
-          time_range: { start: (start - first) / 1e3, end: (end - first) / 1e3 }, input_shapes: unfold(fields.slice(HEAD)),
-          stack: this.stacks.get(found.length) ?? [], scope: SCOPE[kind], cpu_memory_usage: this.options.profile_memory ? bytes : 0,
-          sequence_nr, is_user_annotation: kind === RANGE,
+          id: found.length + 1, name: C._profile_name(found.length), time_range: { start: start / 1e3, end: end / 1e3 }, input_shapes,
+          stack: this.stacks.get(found.length) ?? [], scope, cpu_memory_usage: this.options.profile_memory ? bytes : 0,
+          sequence_nr, is_user_annotation: scope === RANGE,
         });
         event.cpu_parent = found[parent] ?? null;
         event.cpu_parent?.cpu_children.push(event);
@@ -230,13 +210,10 @@ export function makeProfiler({ C, hooks }) {
 
     /** See EventList. @param {...Given<AverageOptions>} rest @returns {EventList} */
     key_averages(...rest) { return this.function_events.key_averages(...rest); }
-
     /** See EventList. @param {...Given<ProfilerTableOptions>} rest @returns {string} */
     table(...rest) { return this.function_events.table(...rest); }
-
     /** See EventList. */
     export_chrome_trace() { return this.function_events.export_chrome_trace(); }
-
     get self_cpu_time_total() { return this.function_events.self_cpu_time_total; }
   }
 

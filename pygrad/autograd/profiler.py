@@ -30,8 +30,7 @@ __all__ = [
 ]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_OP, _RANGE, _EVALUATION, _NODE = range(4)
-_HEAD = 7
+_OP, _RANGE = 0, 7  # scopes, as PyTorch numbers them
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PRODUCTS = {"mm", "matmul", "bmm", "addmm", "baddbmm", "mv", "linear"}
 
@@ -201,27 +200,27 @@ class profile:
         """The engine's events, in the order in which they began."""
         found = EventList(profile_memory=self.profile_memory, with_flops=self.with_flops)
         began = time.monotonic()
-        first = 0
         while (fields := _C["_profile_event"](len(found))) is not None:
-            kind, parent, start, end, sequence, n_bytes, out_numel = fields[:_HEAD]
-            first = first or start
+            scope, parent, start, end, sequence, n_bytes, out_numel = fields
             name = _C["_profile_name"](len(found))
             if self._deadline is not None and time.monotonic() - began > self._deadline:
                 break
-            shapes = _shapes(fields[_HEAD:])
+            shapes: list[list[int]] = []
+            while (shape := _C["_profile_shape"](len(found), len(shapes))) is not None:
+                shapes.append(shape)
             event = FunctionEvent(
                 len(found) + 1,
-                _PREFIX[kind] + name,
+                name,
                 1,
-                (start - first) / 1000,
-                (end - first) / 1000,
+                start / 1000,
+                end / 1000,
                 input_shapes=shapes,
                 stack=self._stacks.get(len(found)),
-                scope=_SCOPE[kind],
+                scope=scope,
                 cpu_memory_usage=n_bytes if self.profile_memory else 0,
                 sequence_nr=sequence,
-                flops=_flops(name, shapes, out_numel) if self.with_flops else 0,
-                is_user_annotation=kind == _RANGE,
+                flops=_flops(name, shapes, out_numel) if self.with_flops and scope == _OP else 0,
+                is_user_annotation=scope == _RANGE,
             )
             if parent >= 0:
                 found[parent].append_cpu_child(event)
@@ -321,38 +320,19 @@ class profile:
         return repr(self.function_events)
 
 
-_PREFIX = {
-    _OP: "aten::",
-    _RANGE: "",
-    _EVALUATION: "autograd::engine::evaluate_function: ",
-    _NODE: "",
-}
-_SCOPE = {_OP: 0, _RANGE: 7, _EVALUATION: 0, _NODE: 1}
-
-
-def _shapes(numbers: list[int]) -> list[list[int]]:
-    """Rank and sizes of each argument, as the engine lists them, unfolded."""
-    shapes = []
-    at = 0
-    while at < len(numbers):
-        rank = max(numbers[at], 0)
-        shapes.append(numbers[at + 1 : at + 1 + rank])
-        at += 1 + rank
-    return shapes
-
-
 def _flops(name: str, shapes: list[list[int]], out_numel: int) -> int:
     """Estimates by PyTorch's rule: two for each product of a matrix product or convolution, one
     an element of ``add`` and ``mul``.
     """
-    if name in _PRODUCTS:
+    op = name.removeprefix("aten::")
+    if op in _PRODUCTS:
         factors = [shape for shape in shapes if len(shape) >= 1]
-        left = factors[-2] if name in ("addmm", "baddbmm") else factors[0]
+        left = factors[-2] if op in ("addmm", "baddbmm") else factors[0]
         return 2 * out_numel * left[-1]
-    if name == "conv2d" and len(shapes) > 1 and len(shapes[1]) == 4:
+    if op == "conv2d" and len(shapes) > 1 and len(shapes[1]) == 4:
         _, channels, height, width = shapes[1]
         return 2 * out_numel * channels * height * width
-    return out_numel if name in ("add", "mul") else 0
+    return out_numel if op in ("add", "mul") else 0
 
 
 class record_function:
