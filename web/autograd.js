@@ -24,16 +24,10 @@ const CYCLE =
   'memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to ' +
   'reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.';
 
-const BACKWARD = { grad_tensors: null, retain_graph: null, create_graph: false, inputs: null };
-const GRAD = { grad_outputs: null, retain_graph: null, create_graph: false, only_inputs: true, allow_unused: null, is_grads_batched: false,
-  materialize_grads: false };
-
 /** torch.autograd over a library of tensors. */
 export function makeAutograd(library, engine) {
-  const { C, Tensor, spaces } = library;
-  const { zeros_like } = spaces.f;
+  const { C, Tensor } = library;
   let warned = false;
-
   const graph = makeGraph(library, engine);
   const forward_ad = makeForwardAd(library);
   const modes = makeModes(library, engine);
@@ -41,9 +35,8 @@ export function makeAutograd(library, engine) {
   const isPlace = (it) => it instanceof Tensor || it instanceof GradientEdge;
 
   function roots(tensors) {
-    const given = each(tensors);
-    if (!given.every(isPlace)) throw new TypeError('Expected output to be a torch.Tensor');
-    return given;
+    if (each(tensors).every(isPlace)) return each(tensors);
+    throw new TypeError('Expected output to be a torch.Tensor');
   }
 
   /** What to differentiate by: a tensor, several, or an object of them. */
@@ -79,7 +72,8 @@ export function makeAutograd(library, engine) {
   /** Adds the gradients of the sum of `tensors` to the `grad` of the graph's leaves, or of `inputs` alone.
    * @param {Places} tensors the roots @param {...Given<BackwardOptions>} rest @returns {void} */
   function backward(tensors, ...rest) {
-    const { grad_tensors, create_graph, inputs, retain_graph } = bind('backward', BACKWARD, rest);
+    const { grad_tensors, create_graph, inputs, retain_graph } =
+      bind('backward', { grad_tensors: null, retain_graph: null, create_graph: false, inputs: null }, rest);
     const wanted = inputs === null ? [] : places(inputs, 'backward');
     const outputs = roots(tensors);
     const grads = seeds(outputs, grad_tensors);
@@ -88,31 +82,18 @@ export function makeAutograd(library, engine) {
     walk(outputs, wanted, (of, at, edges) => C._backward(of, grads, retain_graph ?? create_graph, create_graph, at, edges));
   }
 
-  /** `grad` for each gradient of a batch; the results stacked. Zeros for an unused input have no batch dimension. */
-  function batched(outputs, inputs, grads, { retain_graph, create_graph, allow_unused, materialize_grads }) {
-    const found = walk(outputs, inputs, (of, at, edges) =>
-      C._grad(of, at, grads, retain_graph, create_graph, allow_unused, false, edges, -1));
-    return found.map((rows, k) => {
-      if (rows || !materialize_grads) return rows;
-      if (inputs[k] instanceof Tensor) return zeros_like(inputs[k], { requires_grad: create_graph });
-      throw new RuntimeError('materialize_grads cannot be used when the given input is a GradientEdge');
-    });
-  }
-
   /** The gradients of the sum of `outputs` with respect to `inputs`, without touching `grad`.
    * @template {Inputs} I @param {Places} outputs the roots @param {I} inputs @param {...Given<GradOptions>} rest
    * @returns {I extends Tensor | GradientEdge | any[] ? Tensor[] : {[Name in keyof I]: Tensor}} null where allow_unused allows it */
   function grad(outputs, inputs, ...rest) {
-    const options = bind('grad', GRAD, rest);
-    const { create_graph, materialize_grads } = options;
+    const { create_graph, materialize_grads, ...options } = bind('grad', { grad_outputs: null, retain_graph: null, create_graph: false,
+      only_inputs: true, allow_unused: null, is_grads_batched: false, materialize_grads: false }, rest);
     if (materialize_grads && options.allow_unused === false)
       throw new ValueError('Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.');
     const [of, at] = [roots(outputs), places(inputs, 'grad')];
-    const grads = seeds(of, options.grad_outputs);
-    const retain_graph = options.retain_graph ?? create_graph;
-    const allow_unused = options.allow_unused ?? materialize_grads;
-    const found = options.is_grads_batched ? batched(of, at, grads, { retain_graph, create_graph, allow_unused, materialize_grads })
-      : walk(of, at, (ys, xs, edges) => C._grad(ys, xs, grads, retain_graph, create_graph, allow_unused, materialize_grads, edges));
+    const found = walk(of, at, (ys, xs, edges) =>
+      C._grad(ys, xs, seeds(of, options.grad_outputs), options.retain_graph ?? create_graph, create_graph,
+        options.allow_unused ?? materialize_grads, materialize_grads, edges, options.is_grads_batched ? -1 : 0));
     return isOptions(inputs) ? Object.fromEntries(Object.keys(inputs).map((name, i) => [name, found[i]])) : found;
   }
 

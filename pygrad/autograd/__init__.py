@@ -66,7 +66,6 @@ _C = _ops.C
 _engine_grad = _long_calls.gradient(_call.ROWS["_grad"])
 is_grad_enabled = _ops.SPACES["f"]["is_grad_enabled"]
 is_inference_mode_enabled = _ops.SPACES["f"]["is_inference_mode_enabled"]
-_stack, _zeros_like = _ops.SPACES["f"]["stack"], _ops.SPACES["f"]["zeros_like"]
 
 
 def _tensors(tensors: Any) -> tuple[Any, ...]:
@@ -245,37 +244,6 @@ def backward(
     )
 
 
-def _batched_grad(
-    outputs: tuple[Any, ...],
-    inputs: tuple[Any, ...],
-    grads: tuple[Any, ...],
-    retain: bool,
-    create_graph: bool,
-    allow_unused: bool,
-    materialize: bool,
-) -> list[Any]:
-    """`_grad` for each gradient of a batch; the results stacked. Zeros for an unused input have no
-    batch dimension.
-    """
-    for root, grad in zip(outputs, grads, strict=True):
-        if grad is None and not isinstance(root, GradientEdge) and root.numel() != 1:
-            raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    flags = retain, create_graph, allow_unused, False
-    stacked = list(_grad(outputs, inputs, grads, *flags, rows=-1))
-    if not materialize:
-        return stacked
-    if any(
-        f is None and isinstance(at, GradientEdge) for f, at in zip(stacked, inputs, strict=True)
-    ):
-        raise RuntimeError(
-            "materialize_grads cannot be used when the given input is a GradientEdge"
-        )
-    return [
-        _zeros_like(at, requires_grad=create_graph) if found is None else found
-        for found, at in zip(stacked, inputs, strict=True)
-    ]
-
-
 def grad(
     outputs: Tensor | GradientEdge | Iterable[Tensor | GradientEdge],
     inputs: Tensor | GradientEdge | Iterable[Tensor | GradientEdge] | dict[Any, Tensor],
@@ -328,8 +296,7 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    run = _batched_grad if is_grads_batched else _grad
-    result = run(
+    result = _grad(
         roots,
         wanted,
         _grads_for(roots, grad_outputs),
@@ -337,6 +304,7 @@ def grad(
         create_graph,
         materialize_grads if allow_unused is None else allow_unused,
         materialize_grads,
+        rows=-1 if is_grads_batched else 0,
     )
     return dict(zip(inputs, result, strict=True)) if type(inputs) is dict else tuple(result)
 
