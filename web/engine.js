@@ -63,12 +63,8 @@ export function errorClass(name) {
   return errors.get(name);
 }
 
-export const RuntimeError = errorClass('RuntimeError');
-export const ValueError = errorClass('ValueError');
-export const IndexError = errorClass('IndexError');
-export const NotImplementedError = errorClass('NotImplementedError');
-export const OutOfMemoryError = errorClass('OutOfMemoryError');
-export const LinAlgError = errorClass('LinAlgError');
+export const [RuntimeError, ValueError, IndexError, NotImplementedError, OutOfMemoryError, LinAlgError] =
+  ['RuntimeError', 'ValueError', 'IndexError', 'NotImplementedError', 'OutOfMemoryError', 'LinAlgError'].map(errorClass);
 
 /** A list that is words already: what stands between the brackets of x[...] (ops/index.def), or handles that somebody else owns. */
 export class Words {
@@ -106,8 +102,7 @@ export const each = (value) => (Array.isArray(value) ? value : [value]);
  * @param {any[]} given positional ones, then perhaps an object @returns {Record<string, any>} */
 export function bind(name, defaults, given) {
   const names = Object.keys(defaults);
-  const options = isOptions(given.at(-1)) ? given.at(-1) : {};
-  const positional = given.slice(0, given.length - Number(options === given.at(-1)));
+  const [positional, options] = isOptions(given.at(-1)) ? [given.slice(0, -1), given.at(-1)] : [given, {}];
   if (positional.length > names.length)
     throw new TypeError(`${name}() takes at most ${names.length} such arguments but ${positional.length} were given`);
   const bound = { ...defaults };
@@ -149,20 +144,15 @@ async function readBinary(source) {
 /** Loads the engine. @param {string | URL | BufferSource} [source] the binary; the package's own by default.
  * @returns {Promise<Engine>} an instance with memory of its own. */
 export async function loadEngine(source = BINARY) {
-  const bytes = await readBinary(source);
-  let module;
-  try {
-    module = await WebAssembly.compile(bytes);
-  } catch (error) {
+  const module = await WebAssembly.compile(await readBinary(source)).catch((error) => {
     throw new EngineError(`pygrad: this is no engine, or WebAssembly SIMD is missing: ${error.message}`);
-  }
+  });
   const wanted = WebAssembly.Module.imports(module).map((i) => `${i.module}.${i.name}`).sort();
   if (wanted.join() !== 'env.memory,env.pg_host')
     throw new EngineError(`pygrad: the engine imports ${wanted}, not what this version offers`);
   const memory = new WebAssembly.Memory(PAGES);
-  let engine;
   const env = { memory, pg_host: (kind, id, n) => engine.host(kind, id, n) };
-  engine = new Engine(await WebAssembly.instantiate(module, { env }), memory);
+  const engine = new Engine(await WebAssembly.instantiate(module, { env }), memory);
   return engine;
 }
 
@@ -235,7 +225,7 @@ export class Engine {
     return Number.isSafeInteger(value) ? value : i64[k];
   }
 
-  /** The integers in n words from word k of memory on. */
+  /** Those in n words from word k of memory on. */
   words(k, n) {
     const found = [];
     for (let i = 0; i < n; i++) found.push(this.word(k + i));
@@ -245,12 +235,11 @@ export class Engine {
   /** Writes an integer to word k of memory. */
   setWord(k, value) {
     const { u32, i64 } = this.view;
-    if (typeof value === 'bigint') {
-      i64[k] = value;
-      return;
+    if (typeof value === 'bigint') i64[k] = value;
+    else {
+      u32[2 * k] = value;
+      u32[2 * k + 1] = Math.floor(value / WORD);
     }
-    u32[2 * k] = value;
-    u32[2 * k + 1] = Math.floor(value / WORD);
   }
 
   // ---------------------------------------------------------------- callbacks

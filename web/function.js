@@ -17,7 +17,7 @@ const MOST_NESTED = 400;
 
 /** torch.autograd.Function and what belongs to it, over a library of tensors. */
 export function makeFunction(library, engine) {
-  const { C, Tensor, Node, hooks, withModes, remember, known, find } = library;
+  const { C, Tensor, Node, hooks, withModes, remember, remembered } = library;
   const handleOf = (value) => (value instanceof Tensor ? value.alive() : 0);
   const withGrad = (on, fn) => withModes(on ? 0 : MODES.GRAD, on ? MODES.GRAD : 0, fn);
 
@@ -207,7 +207,7 @@ export function makeFunction(library, engine) {
 
   /** The ctx of a custom node; the engine holds it, or somebody else does. */
   function ctxOf(id) {
-    const found = hooks.objects.get(id) ?? Array.from(known.keys(), find).find((object) => object?.id === id);
+    const found = hooks.objects.get(id) ?? remembered().find((object) => object?.id === id);
     if (!found) throw new RuntimeError('pygrad: the ctx of a custom function is gone');
     return found;
   }

@@ -5,10 +5,9 @@
  * Numbers that are integers travel as integers, all others as floats; `tensor()` alone takes
  * numbers as float32 unless told otherwise, bigints as int64 and booleans as bool.
  */
-import {
-  ABSENT, bind, Coded, IndexError, isOptions, MODE, PENDING, RuntimeError, TAG, ValueError, within, Words,
-} from './engine.js';
+import { ABSENT, bind, Coded, IndexError, isOptions, MODE, PENDING, RuntimeError, TAG, ValueError, within, Words } from './engine.js';
 import { makeHooks } from './hooks.js';
+import { makeOwners } from './owner.js';
 
 /** @typedef {InstanceType<ReturnType<typeof makeTensors>['Tensor']>} Tensor */
 /** @import { Given } from './engine.js'
@@ -56,80 +55,74 @@ export class Slice {
 /** What `...` is in a subscript. @type {symbol} */
 export const ellipsis = Symbol('...');
 
+// ---------------------------------------------------------------- the table
+
+/** The ops in table order with their flags and the names of their results; rows of one name that stand together are overloads. */
+function readTable(engine) {
+  const table = [];
+  engine.texts(engine.exports.pg_describe).forEach((text, row) => {
+    const [, flags, name, rest] = /^(\S*) (\w+)(.*)$/.exec(text);
+    if (table.at(-1)?.name !== name) table.push({ name, row, flags: '', results: undefined });
+    table.at(-1).flags += flags;
+    table.at(-1).results ??= /-> \((\w+ \w+(?:, \w+ \w+)+)\)$/.exec(rest)?.[1].match(/\w+(?=,|$)/g);
+  });
+  return table;
+}
+
+/** The functions of the table by namespace, which are letters of the flags; a method takes its receiver as `this`.
+ * @param {import('./engine.js').Engine} engine @param {(handle: number) => any} wrap makes a tensor @param {(made: any) => any} remember */
+function makeSpaces(engine, wrap, remember) {
+  /** The tensor of a handle: the first argument or one of `out`, which come back as themselves, or a new one. */
+  function own(handle, first, out) {
+    const given = first?.handle === handle ? first : out && [out].flat().find((t) => t.handle === handle);
+    if (!given) return wrap(handle);
+    engine.released.push(handle);
+    return given;
+  }
+
+  function make(row, mode, names) {
+    const invoke = (self, args) => {
+      const options = args.length && isOptions(args[args.length - 1]) ? args.pop() : null;
+      const r = engine.call(row, mode, self, args, options);
+      const handle = r % PENDING;
+      let result;
+      if (handle) result = own(handle, self ?? args[0], options?.out);
+      else {
+        result = engine.described((each) => own(each, self ?? args[0], options?.out), dtypeOf);
+        if (names && Array.isArray(result)) names.forEach((name, i) => { result[name] = result[i]; });
+      }
+      if (r >= PENDING) engine.collectPending();
+      if (options?.requires_grad && result?.handle) remember(result);
+      return result;
+    };
+    if (mode & MODE.METHOD) return function method(...args) { return invoke(this, args); };
+    return (...args) => invoke(undefined, args);
+  }
+
+  const spaces = { f: {}, m: {}, n: {}, s: {}, l: {}, c: {} };
+  for (const { name, row, flags, results } of readTable(engine)) {
+    for (const [letter, space] of Object.entries(spaces)) {
+      const withInplace = letter === 'n' && flags.includes('N');
+      if (!flags.includes(letter) && !withInplace) continue;
+      const mode = letter === 'm' ? MODE.METHOD : 0;
+      space[name] = make(row, mode, results);
+      if (withInplace || (flags.includes('i') && 'fmn'.includes(letter))) space[`${name}_`] = make(row, mode | MODE.INPLACE, results);
+    }
+  }
+  return spaces;
+}
+
+// ---------------------------------------------------------------- tensors
+
 /** A library over one engine: tensors, functions by namespace, modes, scopes. */
 export function makeTensors(engine) {
-  const library = {};
+  const { layout } = engine;
+  const owners = makeOwners(engine);
+  const { Owner, remember, recall, original, outside, scope } = owners;
+  const spaces = makeSpaces(engine, (handle) => new Tensor(handle), remember);
+  const C = spaces.c;
+  const library = { ...owners, spaces, C };
   const hooks = makeHooks(engine, library);
-  const known = new Map(); // objects by reference; those that no scope disposes of as WeakRefs
-  let scope = null;
-
-  const finalizers = new FinalizationRegistry((reference) => {
-    engine.released.push(reference);
-    if (!find(reference)) known.delete(reference);
-  });
-
-  function watch(object) {
-    object.watched = true;
-    finalizers.register(object, object.reference, object);
-    if (known.get(object.reference) === object) known.set(object.reference, new WeakRef(object));
-  }
-
-  /** Makes `recall` find this very object for what it refers to: a node, or a tensor that the engine may hand back. */
-  function remember(object) {
-    known.set(object.reference, object.watched ? new WeakRef(object) : object);
-    return object;
-  }
-
-  function find(reference) {
-    const found = known.get(reference);
-    return found instanceof WeakRef ? found.deref() : found;
-  }
-
-  function recall(reference) {
-    const found = find(reference);
-    return found?.reference === reference ? found : undefined;
-  }
-
-  /** The remembered object of what an object refers to, or itself. */
-  const original = (object) => recall(object.reference) ?? object;
-
-  /** The object of a tensor: the remembered one, or one that takes over the reference of the handle. */
-  function adopt(handle) {
-    const found = recall(handle);
-    if (found) engine.released.push(handle);
-    return found ?? new Tensor(handle);
-  }
-
-  /** The owner of a reference to a tensor or node, until it dies, its scope ends, or it is disposed of. */
-  class Owner {
-    /** @private @param {number} reference owned by this object from now on; 0: none */
-    constructor(reference) {
-      /** @private */
-      this.reference = reference;
-      /** @private */
-      this.watched = false;
-      if (!reference) return;
-      if (scope === null) watch(this);
-      else scope.push(this); // which lets go by itself
-    }
-
-    get disposed() { return !this.reference; }
-
-    /** @private The reference, unless it was disposed of. */
-    alive() {
-      if (!this.reference) throw new RuntimeError(`pygrad: this ${this instanceof Tensor ? 'tensor' : 'node'} was disposed of`);
-      return this.reference;
-    }
-
-    /** Lets go of the tensor or node now; any later use raises. */
-    dispose() {
-      if (!this.reference) return;
-      if (this.watched) finalizers.unregister(this);
-      if (find(this.reference) === this) known.delete(this.reference);
-      engine.released.push(this.reference);
-      this.reference = 0;
-    }
-  }
 
   class Tensor extends Owner {
     /** @private @param {number} handle owned by this object from now on */
@@ -141,33 +134,51 @@ export function makeTensors(engine) {
 
     /** The engine's number for it; 0 once it was disposed of. @returns {number} */
     get handle() { return this.reference; }
-
-    get #at() { return this.alive(); }
-
     /** @returns {DType} */
-    get dtype() { return dtypeOf(engine.view.u8[this.#at + engine.layout.dtype]); }
-
+    get dtype() { return dtypeOf(engine.view.u8[this.alive() + layout.dtype]); }
     /** How many dimensions there are. @returns {number} */
-    get ndim() { return engine.view.u8[this.#at + engine.layout.ndim]; }
-
+    get ndim() { return engine.view.u8[this.alive() + layout.ndim]; }
+    /** @returns {number} */
+    dim() { return this.ndim; }
     /** Sizes, one a dimension. @returns {number[]} */
     get shape() { return this.#numbers('sizes'); }
+    /** Steps between elements, one a dimension. @returns {number[]} */
+    stride() { return this.#numbers('strides'); }
+    #numbers(field) { return engine.words(engine.u32(this.alive() + layout[field]) / 8, this.ndim); }
 
-    #numbers(field) {
-      const from = engine.u32(this.#at + engine.layout[field]) / 8;
-      return engine.words(from, this.ndim);
+    /** All sizes, or that of one dimension. @type {{(): number[]; (dim: number): number}} */
+    size(dim) {
+      const { shape } = this;
+      const found = dim === undefined ? shape : shape.at(dim);
+      if (found === undefined)
+        throw new IndexError(`Dimension out of range (expected to be in range of [${-shape.length}, ${shape.length - 1}], but got ${dim})`);
+      return found;
     }
+
+    /** How many elements there are. @returns {number} */
+    numel() { return engine.word((this.alive() + layout.numel) / 8); }
+    /** The legacy name of the type, such as 'torch.FloatTensor'. @returns {string} */
+    type() { return `torch.${this.dtype.legacy}Tensor`; }
+    /** With its dimensions reversed. @returns {Tensor} */
+    get T() { return C.numpy_T(this); }
+    /** With its last two dimensions exchanged. @returns {Tensor} */
+    get mT() { return C.mT(this); }
+    /** The tensor that this is a view of, or null. @returns {Tensor | null} */
+    get _base() { return original(C._get_base(this) ?? null); }
 
     /** How often the memory was written to. @returns {number} */
     get _version() {
       if (this.is_inference()) throw new RuntimeError('Inference tensors do not track version counter.');
-      const at = engine.u32(this.#at + engine.layout.version);
-      return at ? engine.u32(at + engine.layout.version_value) : 0;
+      const at = engine.u32(this.alive() + layout.version);
+      return at ? engine.u32(at + layout.version_value) : 0;
     }
 
+    /** Whether the tensor was made in inference mode. @returns {boolean} */
+    is_inference() { return Boolean(engine.view.u8[this.alive() + layout.flags] & 4); }
+    /** Whether no recorded operation made it. @returns {boolean} */
+    get is_leaf() { return C._is_leaf(this); }
     /** Whether what is done with the tensor is recorded. @returns {boolean} */
     get requires_grad() { return C._requires_grad(this); }
-
     /** @param {boolean} on */
     set requires_grad(on) { this.requires_grad_(on); }
 
@@ -179,30 +190,13 @@ export function makeTensors(engine) {
 
     /** Whether retain_grad was called on this tensor. @returns {boolean} */
     get retains_grad() { return C._retains_grad(this); }
-
     /** Which output of its grad_fn this tensor is. @returns {number} */
-    get output_nr() { return engine.view.i32[(this.#at + engine.layout.output_nr) / 4]; }
-
-    /** The tensor that this is a view of, or null. @returns {Tensor | null} */
-    get _base() {
-      const base = C._get_base(this) ?? null;
-      return base && original(base);
-    }
-
-    /** Whether the tensor was made in inference mode. @returns {boolean} */
-    is_inference() { return Boolean(engine.view.u8[this.#at + engine.layout.flags] & 4); }
-
-    /** The legacy name of the type, such as 'torch.FloatTensor'. @returns {string} */
-    type() { return `torch.${this.dtype.legacy}Tensor`; }
-
-    /** Whether no recorded operation made it. @returns {boolean} */
-    get is_leaf() { return C._is_leaf(this); }
-
-    /** With its dimensions reversed. @returns {Tensor} */
-    get T() { return C.numpy_T(this); }
-
-    /** With its last two dimensions exchanged. @returns {Tensor} */
-    get mT() { return C.mT(this); }
+    get output_nr() { return engine.view.i32[(this.alive() + layout.output_nr) / 4]; }
+    /** The node that made it, or null for a leaf. @returns {import('./graph.js').Node | null} */
+    get grad_fn() { return library.wrapNode(C._node_of(this)); }
+    /** The same elements, outside of the graph; shares memory. @returns {Tensor} */
+    get data() { return C._data(this); }
+    set data(value) { C._set_data(this, value); }
 
     /** The gradient that backward accumulated, or null. @returns {Tensor | null} */
     get grad() {
@@ -218,44 +212,19 @@ export function makeTensors(engine) {
       this.gradient = value ?? null;
     }
 
-    /** The node that made it, or null for a leaf. @returns {import('./graph.js').Node | null} */
-    get grad_fn() { return library.wrapNode(C._node_of(this)); }
-
-    /** The same elements, outside of the graph; shares memory. @returns {Tensor} */
-    get data() { return C._data(this); }
-    set data(value) { C._set_data(this, value); }
-
-    /** All sizes, or that of one dimension. @type {{(): number[]; (dim: number): number}} */
-    size(dim) {
-      const { shape } = this;
-      const found = dim === undefined ? shape : shape.at(dim);
-      if (found === undefined)
-        throw new IndexError(`Dimension out of range (expected to be in range of [${-shape.length}, ${shape.length - 1}], but got ${dim})`);
-      return found;
-    }
-
-    /** @returns {number} */
-    dim() { return this.ndim; }
-
-    /** Steps between elements, one a dimension. @returns {number[]} */
-    stride() { return this.#numbers('strides'); }
-
-    /** How many elements there are. @returns {number} */
-    numel() { return engine.word((this.#at + engine.layout.numel) / 8); }
-
     /** x[a, b, ...]: integers, null, ellipsis, slices, tensors, booleans. @param {...Subscript} items @returns {Tensor} */
     index(...items) { return C._getitem(this, subscript(items)); }
 
     /** x[a, b, ...] = value. @param {Subscript} items one, or several in an array
      * @param {Tensor | number | boolean | bigint} value @returns {this} */
     index_set(items, value) {
-      C._setitem(this, subscript(Array.isArray(items) ? items : [items]), value);
+      C._setitem(this, subscript([items].flat()), value);
       return this;
     }
 
     /** The elements in order, copied, as a typed array (int64: BigInt64Array). @returns {TypedArray} */
     toTypedArray() {
-      return runScope(() => {
+      return scope(() => {
         const at = C._elements(this).data_ptr();
         return new (this.dtype.array)(engine.memory.buffer.slice(at, at + this.numel() * this.dtype.itemsize));
       });
@@ -263,15 +232,15 @@ export function makeTensors(engine) {
 
     /** The elements as nested arrays; a number of a tensor without dimensions. @returns {any} */
     tolist() {
-      const { dtype } = this;
-      const flat = Array.from(this.toTypedArray(), (v) => (dtype === dtypes.bool ? v !== 0 : typeof v === 'bigint' ? small(v) : v));
-      const fold = (shape, from, step) => {
-        if (!shape.length) return flat[from];
-        if (shape.length === 1) return flat.slice(from, from + shape[0]);
-        const inner = step / shape[0] || 0;
-        return Array.from({ length: shape[0] }, (_, i) => fold(shape.slice(1), from + i * inner, inner));
-      };
-      return fold(this.shape, 0, flat.length);
+      const { dtype, shape } = this;
+      const read = (v) => (dtype === dtypes.bool ? v !== 0 : typeof v === 'bigint' ? small(v) : v);
+      let found = Array.from(this.toTypedArray(), read);
+      while (shape.length > 1) {
+        const size = shape.pop();
+        const rows = shape.reduce((a, b) => a * b);
+        found = Array.from({ length: rows }, (_, i) => found.slice(i * size, (i + 1) * size));
+      }
+      return shape.length ? found : found[0];
     }
 
     /** @returns {any} */
@@ -293,84 +262,37 @@ export function makeTensors(engine) {
 
     /** @returns {string} */
     toString() { return C._repr(this, 'tensor'); }
+    [Symbol.for('nodejs.util.inspect.custom')]() { return this.handle ? this.toString() : 'tensor(disposed)'; }
 
     /** The tensors along the first dimension. @returns {IterableIterator<Tensor>} */
     [Symbol.iterator]() {
       if (!this.dim()) throw new TypeError('iteration over a 0-d tensor');
       return this.unbind(0).values();
     }
-
-    [Symbol.for('nodejs.util.inspect.custom')]() { return this.handle ? this.toString() : 'tensor(disposed)'; }
   }
+
+  for (const [name, value] of Object.entries(spaces.m))
+    if (!(name in Tensor.prototype)) Object.defineProperty(Tensor.prototype, name, { value, writable: true, configurable: true });
 
   function hookOn(tensor, hook, post) {
     tensor.alive();
     return hooks.register(remember(tensor), hook, (id) => C._hook_add(tensor, id, post), (owner, id) => C._hook_remove(owner, id));
   }
 
-  // ---------------------------------------------------------------- the table
-
-  /** The row's function; a method takes its receiver as `this`. An argument that is the result comes back as itself. */
-  function make(row, mode, names) {
-    const invoke = (self, args) => {
-      const options = args.length && isOptions(args[args.length - 1]) ? args.pop() : null;
-      const r = engine.call(row, mode, self, args, options);
-      const handle = r % PENDING;
-      let result;
-      if (handle) result = own(handle, self ?? args[0], options?.out);
-      else {
-        result = engine.described((each) => own(each, self ?? args[0], options?.out), dtypeOf);
-        if (names && Array.isArray(result)) names.forEach((name, i) => { result[name] = result[i]; });
-      }
-      if (r >= PENDING) engine.collectPending();
-      if (options?.requires_grad && result?.handle) remember(result);
-      return result;
-    };
-    if (mode & MODE.METHOD) return function method(...args) { return invoke(this, args); };
-    return (...args) => invoke(undefined, args);
-  }
-
-  /** The tensor of a handle: the first argument or one of `out`, or a new one. */
-  function own(handle, first, out) {
-    const given = first?.handle === handle ? first : out && [out].flat().find((t) => t.handle === handle);
-    if (!given) return new Tensor(handle);
-    engine.released.push(handle);
-    return given;
-  }
-
   /** The handle of a tensor's gradient, or 0; owned by the tensor. */
   function gradOf(tensor) {
-    const meta = engine.u32(tensor.alive() + engine.layout.meta);
-    return meta ? engine.u32(meta + engine.layout.meta_grad) : 0;
+    const meta = engine.u32(tensor.alive() + layout.meta);
+    return meta ? engine.u32(meta + layout.meta_grad) : 0;
   }
 
-  const spaces = { f: {}, m: {}, n: {}, s: {}, l: {}, c: {} };
-  /** The ops in table order with the names of their results; rows of one name that stand together are overloads of one op. */
-  const table = [];
-  engine.texts(engine.exports.pg_describe).forEach((text, row) => {
-    const [, flags, name, rest] = /^(\S*) (\w+)(.*)$/.exec(text);
-    if (table.at(-1)?.name !== name) table.push({ name, row, flags: '', results: undefined });
-    table.at(-1).flags += flags;
-    table.at(-1).results ??= /-> \((\w+ \w+(?:, \w+ \w+)+)\)$/.exec(rest)?.[1].match(/\w+(?=,|$)/g);
-  });
-  for (const op of table) {
-    for (const [letter, space] of Object.entries(spaces)) {
-      const withInplace = letter === 'n' && op.flags.includes('N');
-      if (!op.flags.includes(letter) && !withInplace) continue;
-      const mode = letter === 'm' ? MODE.METHOD : 0;
-      space[op.name] = make(op.row, mode, op.results);
-      if (withInplace || (op.flags.includes('i') && 'fmn'.includes(letter)))
-        space[`${op.name}_`] = make(op.row, mode | MODE.INPLACE, op.results);
-    }
-  }
-  const C = spaces.c;
-  for (const [name, value] of Object.entries(spaces.m)) {
-    if (!(name in Tensor.prototype))
-      Object.defineProperty(Tensor.prototype, name, { value, writable: true, configurable: true });
+  /** The object of a tensor: the remembered one, or one that takes over the reference of the handle. */
+  function adopt(handle) {
+    const found = recall(handle);
+    if (found) engine.released.push(handle);
+    return found ?? new Tensor(handle);
   }
 
-  // ---------------------------------------------------------------- subscripts, creation
-
+  /** What stands between brackets, in words: ops/index.def. */
   function subscript(items) {
     const words = [];
     for (const item of items) {
@@ -391,13 +313,13 @@ export function makeTensors(engine) {
    * @returns {Tensor} */
   function tensor(data, { dtype, requires_grad = false, shape } = {}) {
     if (data instanceof Tensor) return data.detach().clone();
-    const sizes = shape ?? (ArrayBuffer.isView(data) ? [data.length] : sizesOf(data));
-    const flat = ArrayBuffer.isView(data) ? data : Array.isArray(data) ? flatten(data, []) : [data];
-    const count = sizes.reduce((a, b) => a * b, 1);
-    if (flat.length !== count) throw new ValueError(`expected ${count} elements for the shape [${sizes}], got ${flat.length}`);
+    const { flat, sizes } = ArrayBuffer.isView(data) ? { flat: data, sizes: [data.length] } : unnest(data);
     const kind = dtype ?? kindOf(flat);
-    const made = C._empty(sizes, kind);
-    const array = new kind.array(engine.memory.buffer, made.data_ptr(), flat.length);
+    const wanted = shape ?? sizes;
+    const count = wanted.reduce((a, b) => a * b, 1);
+    if (flat.length !== count) throw new ValueError(`expected ${count} elements for the shape [${wanted}], got ${flat.length}`);
+    const made = C._empty(wanted, kind);
+    const array = new kind.array(engine.memory.buffer, made.data_ptr(), count);
     const whole = (v) => (typeof v === 'bigint' ? v : BigInt(Math.trunc(Number(v))));
     const convert = kind === dtypes.int64 ? whole : kind === dtypes.bool ? (v) => Number(Boolean(v)) : Number;
     array.set(flat instanceof kind.array && kind !== dtypes.bool ? flat : Array.from(flat, convert));
@@ -411,46 +333,13 @@ export function makeTensors(engine) {
     return room.data_ptr();
   });
 
-  // ---------------------------------------------------------------- modes and scopes
-
   /** Runs fn with some mode bits cleared and set; puts them back, also if fn throws. */
   function withModes(clear, set, fn) {
     const was = engine.modes;
     return within(() => { engine.modes = (was & ~clear) | set; }, () => { engine.modes = was; }, fn);
   }
 
-  /** Makes another scope the one that new objects belong to; gives back which it was. */
-  function swapScope(next) {
-    const was = scope;
-    scope = next;
-    return was;
-  }
-
-  /** Runs fn outside of any scope: what it makes lives on. */
-  const outside = (fn) => within(() => swapScope(null), swapScope, fn);
-
-  /** Runs fn and disposes of all tensors and nodes made meanwhile but those that it returns (in arrays, Maps and plain objects too)
-   * or that were passed to `keep`. @template T @param {(keep: <K>(value: K) => K) => T} fn @returns {T} */
-  function runScope(fn) {
-    const kept = new Set();
-    const keep = (value) => {
-      if (value?.disposed === false) kept.add(value);
-      else if (Array.isArray(value) || value instanceof Map) value.forEach(keep);
-      else if (value && isOptions(value)) Object.values(value).forEach(keep);
-      return value;
-    };
-    return within(() => swapScope([]), (outer) => {
-      for (const each of swapScope(outer)) {
-        if (!kept.has(each)) each.dispose();
-        else if (outer) outer.push(each);
-        else if (!each.disposed) watch(each);
-      }
-    }, () => keep(fn(keep)));
-  }
-
-  return Object.assign(library, {
-    Owner, Tensor, gradOf, spaces, C, hooks, tensor, known, find, remember, recall, original, adopt, withModes, outside, scope: runScope,
-  });
+  return Object.assign(library, { Tensor, tensor, hooks, gradOf, adopt, withModes });
 }
 
 /** An integer as a number where that is exact. */
@@ -459,25 +348,23 @@ export const small = (word) => (Number.isSafeInteger(Number(word)) ? Number(word
 /** A word of the engine without its sign. */
 export const unsigned = (word) => (word < 0 ? 2n ** 64n + BigInt(word) : word);
 
-/** Appends what nested arrays hold to `out`, which it returns; far faster than flat(). */
-function flatten(data, out) {
-  for (const each of data) {
-    if (Array.isArray(each)) flatten(each, out);
-    else out.push(each);
-  }
-  return out;
-}
-
-/** The sizes of nested arrays. */
-function sizesOf(data) {
-  if (!Array.isArray(data)) return [];
-  if (!data.some(Array.isArray)) return [data.length];
-  const inner = data.map(sizesOf);
-  inner.forEach((sizes) => {
-    if (sizes.join() !== inner[0].join())
-      throw new ValueError(`expected sequence of length ${inner[0][0] ?? 1} at dim 1 (got ${sizes[0] ?? 1})`);
-  });
-  return [data.length, ...(inner[0] ?? [])];
+/** What nested arrays hold in order, and their sizes. */
+function unnest(data) {
+  const sizes = [];
+  for (let inner = data; Array.isArray(inner); inner = inner[0]) sizes.push(inner.length);
+  const flat = [];
+  const gather = (rows, dim) => {
+    if (!Array.isArray(rows)) throw new TypeError(`not a sequence at dim ${dim}`);
+    if (rows.length !== sizes[dim]) throw new ValueError(`expected sequence of length ${sizes[dim]} at dim ${dim} (got ${rows.length})`);
+    for (const each of rows) {
+      if (dim + 1 < sizes.length) gather(each, dim + 1);
+      else if (Array.isArray(each)) throw new TypeError('only numbers can be nested here, not Array');
+      else flat.push(each);
+    }
+  };
+  if (sizes.length) gather(data, 0);
+  else flat.push(data);
+  return { flat, sizes };
 }
 
 /** The type that plain values suggest. */
