@@ -483,6 +483,12 @@ void op_running_node(Call *c) {
   ret_int(c, node_handle(node_running));
 }
 
+void op_task_id(Call *c) {
+  int64_t id = engine_task_id();
+  if (id < 0 && arg_bool(c, 0)) fail(ERR_ASSERTION, "expected this hook to be called inside a backward call");
+  else ret_int(c, id);
+}
+
 void op_will_run(Call *c) {
   Node *n = arg_node(c);
   if (n) ret_bool(c, engine_will_run(n));

@@ -120,11 +120,10 @@ int64_t forward_enter(void) {
 }
 
 void forward_exit(int64_t level) {
-  if (!level_entered || level != 0) {
-    fail(ERR_RUNTIME, "Exiting a forward AD level that is not the last that was created is not support. Ensure they are "
-                      "released in the reverse order they were created.");
-    return;
-  }
+  if (level != (level_entered ? 0 : -1))
+    fail(ERR_RUNTIME, "Trying to exit a forward AD level that was not the last one that was created. This is not supported.");
+  else if (level < 0) fail(ERR_RUNTIME, "Dual level must be a positive number.");
+  if (failed()) return;
   level_entered = forward_on = false;
   while (waiting.next != &waiting) forward_forget(waiting.next->owner);
   while (known.next != &known) forward_forget(known.next->owner);
@@ -457,6 +456,9 @@ void forward_set(Tensor *t, Tensor *tangent) {
 }
 
 Tensor *forward_make_dual(Tensor *primal, Tensor *tangent, int64_t level) {
+  if (level < 0)
+    return fail(ERR_RUNTIME, "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() "
+                             "first.");
   if (level != 0) return fail(ERR_RUNTIME, "Invalid level given to _make_dual");
   if (!level_entered)
     return fail(ERR_RUNTIME, "Trying to access a forward AD level with an invalid index. This index was either not created or "
@@ -480,6 +482,7 @@ static void grad_identity(Node *n, Tensor **g, Tensor **gi) {
 static const NodeType Identity = {"Identity", grad_identity, ""};
 
 Tensor *forward_primal(Tensor *t, int64_t level) {
+  if (level < 0) return t;
   if (level != 0 && forward_tangent(t)) return fail(ERR_RUNTIME, "Invalid level given to _fw_primal");
   Modes was = aside();
   Node *n = node_new(&Identity, 0, 0, t, NULL);

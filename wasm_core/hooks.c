@@ -63,11 +63,32 @@ static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
 
 /* ------------------------------------------------------------ hooks */
 
+/* Whether a hook's result may stand in the place of a gradient. */
+static bool check_replacement(int32_t hook, const Tensor *old, const Tensor *made) {
+  if (!made) return true;
+  if (!old) fail(ERR_RUNTIME, "can't replace a None gradient with a non-None value");
+  else if (made->dtype != old->dtype)
+    fail(ERR_RUNTIME, "hook '%s' has changed the type of value (was torch.%sTensor got torch.%sTensor)", host_name(hook),
+         dtype_info[old->dtype].legacy, dtype_info[made->dtype].legacy);
+  else if (!tensor_same_shape(old, made)) fail(ERR_RUNTIME, "hook '%s' has changed the size of value", host_name(hook));
+  return !failed();
+}
+
 Tensor *run_hook(int32_t id, Tensor *g) {
   Tensor *out = NULL;
   int n_out = 0;
   if (!host_call(HOST_HOOK, id, 1, &g, 1, &out, &n_out)) return NULL;
-  return n_out ? out : g;
+  if (!n_out) return g;
+  return check_replacement(id, g, out) ? out : NULL;
+}
+
+static bool run_post_hook(int32_t id, Tensor *leaf) {
+  Tensor *out = NULL;
+  int n_out = 0;
+  if (!host_call(HOST_POST_HOOK, id, 1, &leaf, 1, &out, &n_out)) return false;
+  if (out && out != leaf && check_replacement(id, leaf, out))
+    fail(ERR_RUNTIME, "Tensor post accumulate grad hooks should return None.");
+  return !failed();
 }
 
 /* The hooks at a point, listed before the first runs, since hooks add and remove hooks. */
@@ -108,6 +129,8 @@ bool run_node_hooks(Node *n, HookPoint point, int n_v, Tensor **v, int n_more, T
   for (int i = 0; i < n_due && out; i++) {
     if (!host_node_hook(point == AT_PRE ? HOST_NODE_PRE_HOOK : HOST_NODE_HOOK, due[i].id, n_v, v, n_more, more, out, &replaced))
       return false;
+    for (int k = 0; k < n_v && replaced; k++)
+      if (!check_replacement(due[i].id, v[k], out[k])) return false;
     if (replaced) memcpy(v, out, (size_t)n_v * sizeof *v);
   }
   return !failed();
@@ -143,7 +166,7 @@ bool run_accumulator(Node *n, Tensor *held) {
   ok = ok && (!g || accumulate(leaf, g, g == held ? 1 : 1 + (pool_mark() > mark)));
   Due *due;
   int n_due = ok && leaf->meta && leaf->meta->post_hooks ? due_leaf_hooks(leaf->meta->post_hooks, &due) : 0;
-  for (int i = 0, n_out; i < n_due && ok; i++) ok = host_call(HOST_POST_HOOK, due[i].id, 1, &leaf, 0, NULL, &n_out);
+  for (int i = 0; i < n_due && ok; i++) ok = run_post_hook(due[i].id, leaf);
   ok = ok && run_node_hooks(n, AT_POST, 0, NULL, 1, &g);
   pool_release(mark, NULL);
   return ok && !failed();

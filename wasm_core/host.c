@@ -167,13 +167,16 @@ void host_report(int32_t trace, const char *heading) {
   enter(HOST_REPORT, trace, 1, &word, 0, NULL);
 }
 
-const char *host_line(int32_t trace) {
+static const char *ask_text(HostCall kind, int32_t id) {
   PgFrame *f = pg_frame();
   f->data[0] = 0;
-  if (trace) enter(HOST_LINE, trace, 0, NULL, 0, NULL);
+  if (id) enter((int32_t)kind, id, 0, NULL, 0, NULL);
   f->data[PG_DATA_BYTES - 1] = 0;
   return f->data;
 }
+
+const char *host_line(int32_t trace) { return ask_text(HOST_LINE, trace); }
+const char *host_name(int32_t hook) { return ask_text(HOST_NAME, hook); }
 
 int64_t host_clock(int32_t event) {
   int64_t nanoseconds = 0;

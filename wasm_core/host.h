@@ -9,7 +9,7 @@
 
 typedef enum {
   HOST_HOOK,      /* tensor hook: one gradient in, a replacement or none out */
-  HOST_POST_HOOK, /* after accumulation: the leaf in, nothing out */
+  HOST_POST_HOOK, /* after accumulation: the leaf in, what the hook returned out, which must be nothing or that leaf */
   HOST_NODE_PRE_HOOK, /* gradients of the outputs in, all replacements or none out */
   HOST_NODE_HOOK, /* gradients of the inputs, 256 times their number added to the kind, then those of the outputs in; the
                    * first replaced or not */
@@ -18,6 +18,7 @@ typedef enum {
   HOST_UNPACK, /* nothing in, a tensor out; the id is that of what was packed */
   HOST_CAPTURE,
   HOST_TRACE = 32, HOST_REPORT, HOST_LINE,
+  HOST_NAME, /* of a hook: see host_name */
   HOST_CLOCK = 100 /* the event that begins, or -1: nanoseconds out */
 } HostCall;
 
@@ -41,6 +42,8 @@ int32_t host_trace(void);
 void host_report(int32_t trace, const char *heading);
 /* The last line of a trace, or "" (also of 0); it lies in the frame's data, so only once all there was read. */
 const char *host_line(int32_t trace);
+/* What a hook is called, in the same place. */
+const char *host_name(int32_t hook);
 /* The host's clock in nanoseconds; a profile's event that begins, or -1, for hosts that note more about it. */
 int64_t host_clock(int32_t event);
 /* The host's object is not needed any more; told to the host after the crossing. */

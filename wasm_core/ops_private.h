@@ -52,6 +52,7 @@ void op_node_call(Call *c);
 void op_node_hook_add(Call *c);
 void op_node_hook_remove(Call *c);
 void op_running_node(Call *c);
+void op_task_id(Call *c);
 void op_will_run(Call *c);
 void op_hook_add(Call *c);
 void op_hook_remove(Call *c);

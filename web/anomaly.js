@@ -28,8 +28,7 @@ export function makeAnomaly({ hooks, spaces }, engine) {
     return [];
   };
   hooks.runners[HOST.LINE] = (id) => {
-    const line = hooks.objects.get(id)?.[0] ?? '';
-    engine.view.u8.set(new TextEncoder().encode(`${line.slice(0, 1024)}\0`), engine.layout.frame_data);
+    engine.tell(hooks.objects.get(id)?.[0] ?? '');
     return [];
   };
 

@@ -27,11 +27,11 @@ export const MODES = Object.freeze({ GRAD: 1, INFERENCE: 2, ONE_THREAD: 8 });
 /** What the engine asks of a callback: HostCall in wasm_core/host.h. */
 export const HOST = Object.freeze({
   HOOK: 0, POST_HOOK: 1, NODE_PRE_HOOK: 2, NODE_HOOK: 3, FUNCTION: 4, PACK: 5, UNPACK: 6,
-  TRACE: 32, REPORT: 33, LINE: 34, CLOCK: 100,
+  TRACE: 32, REPORT: 33, LINE: 34, NAME: 35, CLOCK: 100,
 });
 /** Callbacks within each other: the stack of V8 holds twice as many. */
 const MOST_NESTED = 96;
-const MOST_NAME = 256; // characters of an option's name: those of the table are shorter
+const MOST_TEXT = 1024; // characters of a text in the frame: names of options, which are shorter in the table, and lines of traces
 /** Thrown by the encoder when the lists and texts of a call need more room. */
 const FULL = new Error('full');
 
@@ -204,9 +204,7 @@ export class Engine {
   /** The text at an address. */
   text(address) {
     const { u8 } = this.view;
-    let end = address;
-    while (u8[end]) end++;
-    return decoder.decode(u8.subarray(address, end));
+    return decoder.decode(u8.subarray(address, u8.indexOf(0, address)));
   }
 
   /** The texts that an export gives, by number or one after the other. */
@@ -264,10 +262,13 @@ export class Engine {
 
   // ---------------------------------------------------------------- calls
 
+  /** Leaves a text in the frame for the engine to read. */
+  tell(text) { this.view.u8.set(encoder.encode(`${text.slice(0, MOST_TEXT)}\0`), this.layout.frame_data); }
+
   intern(name) {
     let id = this.keywords.get(name);
     if (id === undefined) {
-      this.view.u8.set(encoder.encode(`${name.slice(0, MOST_NAME)}\0`), this.layout.frame_data);
+      this.tell(name);
       id = this.exports.pg_intern();
       this.keywords.set(name, id);
     }
@@ -364,9 +365,9 @@ export class Engine {
 
   /** Writes one value into its slot; returns its tag. */
   encode(value, slot) {
+    if (value === null || value === undefined) return this.put(TAG.NONE, 0, slot);
     switch (typeof value) {
-      case 'object': return value === null ? this.put(TAG.NONE, 0, slot) : this.encodeObject(value, slot);
-      case 'undefined': return this.put(TAG.NONE, 0, slot);
+      case 'object': return this.encodeObject(value, slot);
       case 'number':
         if (Number.isSafeInteger(value) && !Object.is(value, -0)) return this.put(TAG.INT, value, slot);
         this.view.f64[slot] = value;

@@ -1,9 +1,7 @@
 /** Forward mode: tangents that are computed beside values, and so directional derivatives. */
-import { bind, RuntimeError, ValueError, within } from './engine.js';
+import { bind, ValueError, within } from './engine.js';
 
-/** @import { Given } from './engine.js'
- * @import { Tensor } from './tensor.js'
- * @typedef {{level?: number}} LevelOptions */
+/** @import { Given } from './engine.js' @import { Tensor } from './tensor.js' @typedef {{level?: number}} LevelOptions */
 
 /** torch.autograd.forward_ad over a library of tensors. */
 export function makeForwardAd(library) {
@@ -16,7 +14,6 @@ export function makeForwardAd(library) {
   /** Leaves the level, which forgets every tangent made in it. @param {...Given<LevelOptions>} rest */
   function exit_dual_level(...rest) {
     const { level } = bind('exit_dual_level', { level: current }, rest);
-    if (level !== current) throw new RuntimeError('Trying to exit a forward AD level that was not the last one that was created.');
     C._exit_dual_level(level);
     current = level - 1;
   }
@@ -27,12 +24,9 @@ export function makeForwardAd(library) {
   /** A view of a tensor that carries a tangent, as functions of it then do: the directional derivative.
    * @param {Tensor} tensor @param {Tensor} tangent of its shape @param {...Given<LevelOptions>} rest @returns {Tensor} */
   function make_dual(tensor, tangent, ...rest) {
-    const { level } = bind('make_dual', { level: current }, rest);
-    if (level < 0)
-      throw new RuntimeError('Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.');
     for (const [name, { dtype }] of Object.entries({ primal: tensor, tangent }))
       if (!dtype.is_floating_point) throw new ValueError(`Expected ${name} to be floating point or complex, but got: ${dtype}`);
-    const made = spaces.f._make_dual(tensor, tangent, level);
+    const made = spaces.f._make_dual(tensor, tangent, bind('make_dual', { level: current }, rest).level);
     remember(tangent);
     return made;
   }
@@ -40,13 +34,9 @@ export function makeForwardAd(library) {
   /** The parts of a dual tensor: a view of it without tangent, and the tangent itself or null.
    * @param {Tensor} tensor @param {...Given<LevelOptions>} rest @returns {{primal: Tensor, tangent: Tensor | null}} */
   function unpack_dual(tensor, ...rest) {
-    const { level } = bind('unpack_dual', { level: current }, rest);
-    if (level < 0) return { primal: tensor, tangent: null };
-    const [primal, tangent] = spaces.f._unpack_dual(tensor, level);
+    const [primal, tangent] = spaces.f._unpack_dual(tensor, bind('unpack_dual', { level: current }, rest).level);
     return { primal, tangent: tangent && remember(original(tangent)) };
   }
-
-  // ---------------------------------------------------------------- through custom functions
 
   /** Prepares the call of a Function with these arguments (null: no tensor): its forward runs with forward
    * mode off, its jvp after that. Null where forward mode is off. */

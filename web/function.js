@@ -9,7 +9,6 @@ import { errorClass, HOST, MODES, NotImplementedError, RuntimeError, within } fr
 import { typeName } from './hooks.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
-
 /** @type {any[]} */
 const NONE = [];
 /** Backwards of custom functions within each other: half of what the host's stack holds. */
@@ -43,6 +42,10 @@ export function makeFunction(library, engine) {
 
     /** Saves tensors (or null) for `backward`; what is saved is a snapshot. @param {...(Tensor | null)} tensors */
     save_for_backward(...tensors) { this.#saves = tensors; }
+    /** Says which inputs `forward` wrote to; each must be an output too. @param {...Tensor} tensors */
+    mark_dirty(...tensors) { this.#dirty = tensors; }
+    /** Says which outputs have no gradient. @param {...Tensor} tensors */
+    mark_non_differentiable(...tensors) { this.#constant = tensors; }
 
     /** Saves tensors (or null) for `jvp`. @param {...(Tensor | null)} tensors */
     save_for_forward(...tensors) {
@@ -50,12 +53,6 @@ export function makeFunction(library, engine) {
         throw new TypeError('save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx.');
       this.#forward = tensors;
     }
-
-    /** Says which inputs `forward` wrote to; each must be an output too. @param {...Tensor} tensors */
-    mark_dirty(...tensors) { this.#dirty = tensors; }
-
-    /** Says which outputs have no gradient. @param {...Tensor} tensors */
-    mark_non_differentiable(...tensors) { this.#constant = tensors; }
 
     /** Whether a missing gradient reaches `backward` as zeros (the default) or as null. @param {boolean} value */
     set_materialize_grads(value) {
@@ -66,8 +63,7 @@ export function makeFunction(library, engine) {
     /** What was saved, each time as fresh copy-on-write copies with the history of the originals. @returns {(Tensor | null)[]} */
     get saved_tensors() {
       if (this.#forward) return [...this.#forward];
-      if (!this.address) return [];
-      return C._custom_saved(this.alive());
+      return this.address ? C._custom_saved(this.address) : [];
     }
 
     /** What was saved, as it is kept: each takes hooks. @returns {SavedTensor[]} */
@@ -76,7 +72,6 @@ export function makeFunction(library, engine) {
     }
 
     name() { return `${this.kind.name}Backward`; }
-
     /** @returns {[Node | null, number][]} */
     get next_functions() { return this.address ? super.next_functions : []; }
 
@@ -85,7 +80,6 @@ export function makeFunction(library, engine) {
       if (hooks.objects.get(this.id) === this) this.ended = true;
       else super.dispose();
     }
-
     /** @private */
     dropped() { if (this.ended) this.dispose(); }
 
@@ -107,10 +101,9 @@ export function makeFunction(library, engine) {
         (i, type) => new TypeError(`save_for_backward can only save variables, but argument ${i} is of type ${type}`), null) : [];
       const constant = marked(this.#constant, () => new RuntimeError('mark_non_differentiable only accepts variable arguments, but got '));
       const dirty = marked(this.#dirty, () => new RuntimeError('mark_dirty can only accept variables, but argument '));
-      const counts = [inputs.length, outputs.length, dirty.length, constant.length, saves.length];
-      const made = C._custom_finish(this.address, [
-        ...counts, Number(separate), Number(this.materialize_grads), ...inputs.map(handleOf), ...outputs.map(handleOf), ...dirty, ...constant, ...saves,
-      ]);
+      const lists = [inputs.map(handleOf), outputs.map(handleOf), dirty, constant, saves];
+      const flags = [Number(separate), Number(this.materialize_grads)];
+      const made = C._custom_finish(this.address, [...lists.map((list) => list.length), ...flags, ...lists.flat()]);
       const dual = { saved: this.#forward, dirty, constant };
       this.#forward = null;
       return [outputs.map((old, i) => made[i] ?? old), dual];

@@ -3,8 +3,7 @@ import { bind, RuntimeError, ValueError, within } from './engine.js';
 import { RemovableHandle } from './hooks.js';
 import { dtypeOf, unsigned } from './tensor.js';
 
-/** @import { Given } from './engine.js'
- * @import { Tensor } from './tensor.js' */
+/** @import { Given } from './engine.js' @import { Tensor } from './tensor.js' */
 /** @typedef {(tensor: Tensor) => any} PackHook called with each tensor that is saved */
 /** @typedef {(packed: any) => Tensor} UnpackHook gives it back in backward */
 
@@ -34,9 +33,12 @@ export function makeGraph(library, engine) {
 
     /** The engine's number for it; 0 for none. @returns {number} */
     get address() { return this.reference; }
-
     /** The node's name, such as 'MulBackward0'. @returns {string} */
     name() { return C._node_name(this.alive()); }
+    /** True: only what needs a gradient is recorded. */
+    get requires_grad() { return true; }
+    /** Grows with every node that is recorded. @returns {number | bigint} */
+    _sequence_nr() { return unsigned(C._node_sequence(this.alive())); }
 
     /** The nodes of the inputs, each with the number of the output that was used. @returns {[Node | null, number][]} */
     get next_functions() {
@@ -53,12 +55,6 @@ export function makeGraph(library, engine) {
       C._node_metadata(this.address, hooks.keep(made));
       return made;
     }
-
-    /** True: only what needs a gradient is recorded. */
-    get requires_grad() { return true; }
-
-    /** Grows with every node that is recorded. @returns {number | bigint} */
-    _sequence_nr() { return unsigned(C._node_sequence(this.alive())); }
 
     /** What the gradient of each output must look like. @returns {{dtype: any, shape: number[]}[]} */
     get _input_metadata() {
@@ -106,7 +102,7 @@ export function makeGraph(library, engine) {
     /** Packs the saved tensor at once, and unpacks it whenever it is used.
      * @param {PackHook} pack_hook @param {UnpackHook} unpack_hook */
     register_hooks(pack_hook, unpack_hook) {
-      withPair(pack_hook, unpack_hook, 'register_hooks', (id) => C._node_saved_hooks(this.node.alive(), this.slot, id), true);
+      hooks.drop(keepPair(pack_hook, unpack_hook, 'register_hooks', (id) => C._node_saved_hooks(this.node.alive(), this.slot, id)));
     }
 
     /** What is kept: a tensor without history, or what the pack hook returned. @returns {any} */
@@ -119,7 +115,6 @@ export function makeGraph(library, engine) {
 
     /** The unpack hook, or null. @returns {((packed: any) => Tensor) | null} */
     get unpack_hook() { return this.#packed?.[1] ?? null; }
-
     /** The saved tensor, by way of the unpack hook if there is one. @returns {Tensor | null} */
     unpack() { return saved(this.node, this.slot); }
   }
@@ -135,36 +130,40 @@ export function makeGraph(library, engine) {
     return found;
   };
 
-  const readers = { '*': [all(saved), all(raw)], '#': [(node, slot) => saved(node, slot)?.item() ?? null] };
-
-  function number(node, field, isInt) {
+  /** A number or a list that a node saved; integers are shown as unsigned ones. */
+  function number(node, field) {
     const found = C._node_number(node.alive(), field) ?? null;
-    return Array.isArray(found) ? found.map(unsigned) : isInt && found !== null ? unsigned(found) : found;
+    return Array.isArray(found) ? found.map(unsigned) : found;
+  }
+  const integer = (node, field) => unsigned(number(node, field));
+
+  /** How a saved tensor is read, and what `_raw` takes hooks of, by the mark behind its name. */
+  const readers = { '': [saved, raw], '*': [all(saved), all(raw)], '#': [(node, slot) => saved(node, slot)?.item() ?? null] };
+
+  /** The fields of a kind of nodes as [name, place, readers]; NodeType in wasm_core/graph.h says how they are written. */
+  function fieldsOf(text) {
+    const [tensors, numbers = ''] = text.split('|');
+    const form = numbers.includes('(') ? /(?:Scalar|float) (\w+)()/g : /([-\w]+)(?::(\S+))?/g;
+    return [
+      ...Array.from(tensors.matchAll(/([-\w]+)([*#]?)/g), ([, name, mark], slot) => [name, slot, readers[mark]]),
+      ...Array.from(numbers.matchAll(form), ([, name, letters], k) => [name, k, [/^[ioM]/.test(letters) ? integer : number]]),
+    ];
   }
 
   const classes = new Map();
 
-  /** The class of one kind of nodes, made when the first is seen; NodeType in wasm_core/graph.h says how the fields are written. */
+  /** The class of one kind of nodes, made when the first is seen. */
   function classOf(name, fields) {
     const key = `${name} ${fields}`;
     if (classes.has(key)) return classes.get(key);
     const short = name.slice(name.lastIndexOf(':') + 1);
     const made = { [short]: class extends Node {} }[short];
-    const define = (field, get) => Object.defineProperty(made.prototype, field, { get() { return get(this); } });
-    const [tensors, numbers = ''] = fields.split('|');
-    tensors.split(' ').filter(Boolean).forEach((field, slot) => {
-      if (field === '-') return;
-      const plain = field.replace(/[*#]$/, '');
-      const [get, getRaw] = readers[field.at(-1)] ?? [saved, raw];
-      define(`_saved_${plain}`, (node) => get(node, slot));
-      if (getRaw) define(`_raw_saved_${plain}`, (node) => getRaw(node, slot));
-    });
-    const named = numbers.includes('(') ? Array.from(numbers.matchAll(/(?:Scalar|float) (\w+)/g), ([, field]) => `${field}:x`)
-      : numbers.split(' ').filter(Boolean);
-    named.forEach((text, k) => {
-      const [field, letter] = text.split(':');
-      if (field !== '-') define(`_saved_${field}`, (node) => number(node, k, letter[0] === 'i'));
-    });
+    const define = (field, get, place) => Object.defineProperty(made.prototype, field, { get() { return get(this, place); } });
+    for (const [field, place, [get, getRaw]] of fieldsOf(fields)) {
+      if (field === '-') continue;
+      define(`_saved_${field}`, get, place);
+      if (getRaw) define(`_raw_saved_${field}`, getRaw, place);
+    }
     if (short === 'AccumulateGrad') define('variable', (node) => library.original(C._node_variable(node.alive())));
     classes.set(key, made);
     return made;
@@ -202,24 +201,17 @@ export function makeGraph(library, engine) {
 
   // ---------------------------------------------------------------- hooks for saved tensors
 
-  /** Calls `use` with the engine's number of a pair of hooks; lets go of them if it fails, or always. */
-  function withPair(pack, unpack, name, use, once = false) {
+  /** Keeps a pair of hooks, whose number `tell` gives to the engine. */
+  function keepPair(pack, unpack, name, tell) {
     if (typeof pack !== 'function' || typeof unpack !== 'function')
       throw new TypeError(`${name}(): incompatible function arguments: two functions are wanted`);
-    const pair = hooks.keep([pack, unpack]);
-    try {
-      use(pair);
-    } catch (error) {
-      hooks.drop(pair);
-      throw error;
-    }
-    if (once) hooks.drop(pair);
+    return hooks.keep([pack, unpack], tell);
   }
 
   /** Runs fn; what is saved for backward meanwhile passes through a pair of hooks, the innermost alone.
    * @template T @param {PackHook} pack @param {UnpackHook} unpack @param {() => T} fn @returns {T} */
   function saved_tensors_hooks(pack, unpack, fn) {
-    return within(() => withPair(pack, unpack, 'saved_tensors_hooks', (id) => C._saved_hooks_push(id)), () => C._saved_hooks_pop(), fn);
+    return within(() => keepPair(pack, unpack, 'saved_tensors_hooks', C._saved_hooks_push), () => C._saved_hooks_pop(), fn);
   }
 
   /** Runs fn; tensors saved meanwhile live outside the engine's memory, in arrays of the host. The options matter for GPUs alone.
@@ -235,12 +227,7 @@ export function makeGraph(library, engine) {
   function disable_saved_tensors_hooks(...args) {
     const [message, fn] = args.length === 1 ? [null, args[0]] : args;
     if (message === null) return within(() => C._saved_hooks_push(0), () => C._saved_hooks_pop(), fn);
-    const before = () => {
-      const outer = C._saved_hooks_disabled() ?? null;
-      C._saved_hooks_disable(message);
-      return outer;
-    };
-    return within(before, (outer) => C._saved_hooks_disable(outer), fn);
+    return within(() => C._saved_hooks_disable(message) ?? null, C._saved_hooks_disable, fn);
   }
 
   /** What happens to a saved tensor that was mutated: "snapshot" (the default) gives gradients as if
@@ -254,12 +241,6 @@ export function makeGraph(library, engine) {
 
   // ---------------------------------------------------------------- hooks on several tensors
 
-  function task() {
-    const id = C._task_id();
-    if (id === -1) throw new RuntimeError('expected this hook to be called inside a backward call');
-    return id;
-  }
-
   /** Calls a function once a backward, with the gradients of several tensors: in mode "all" with an array of them once the last is
    * known, null for those that this backward does not compute; in mode "any" with the first that is known.
    * @param {Tensor[]} tensors @param {(grads: any) => void} fn @param {...Given<{mode?: 'all' | 'any'}>} rest
@@ -271,7 +252,7 @@ export function makeGraph(library, engine) {
     const nodes = mode === 'all' ? tensors.map(arrival) : [];
     const runs = new Map(); // by backward: the gradients so far, and how many are to come
     const gather = (index, grad) => {
-      const id = task();
+      const id = C._task_id(true);
       if (!runs.has(id)) runs.set(id, { grads: tensors.map(() => null), left: nodes.filter((n) => C._will_run(n.alive())).length });
       const run = runs.get(id);
       run.grads[index] = grad;
@@ -281,11 +262,10 @@ export function makeGraph(library, engine) {
     };
     let latest = -1;
     const first = (grad) => {
-      if (latest === (latest = task())) return;
-      fn(grad);
+      if (latest !== (latest = C._task_id(true))) fn(grad);
     };
     const handles = tensors.filter((t) => t.requires_grad)
-      .map((t, i) => t.register_hook(mode === 'any' ? (g) => { first(g); } : (g) => { gather(i, g); }));
+      .map((t, i) => t.register_hook(mode === 'any' ? first : (grad) => gather(i, grad)));
     return new RemovableHandle(handles[0]?.id ?? 0, () => handles.forEach((handle) => handle.remove()));
   }
 

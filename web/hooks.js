@@ -4,6 +4,9 @@ import { HOST, RuntimeError } from './engine.js';
 /** What an error message calls a value. */
 export const typeName = (value) => (value === null || value === undefined ? 'NoneType' : value.constructor?.name ?? typeof value);
 
+/** What a hook is called. */
+const nameOf = (hook) => hook?.name || '<unknown>';
+
 /** Takes a hook away again. */
 export class RemovableHandle {
   /** @param {number} id @param {() => void} remove */
@@ -22,10 +25,17 @@ export function makeHooks(engine, library) {
   let last = 0;
   const newId = () => ++last;
 
-  /** A number by which the engine knows an object; the object lives until the engine drops it. */
-  function keep(thing) {
-    objects.set(newId(), thing);
-    return last;
+  /** A number by which the engine knows an object, and is told of it by `tell`; the object lives until the engine drops it, or that fails. */
+  function keep(thing, tell = () => {}) {
+    const id = newId();
+    objects.set(id, thing);
+    try {
+      tell(id);
+    } catch (error) {
+      drop(id);
+      throw error;
+    }
+    return id;
   }
 
   function drop(id) {
@@ -36,13 +46,7 @@ export function makeHooks(engine, library) {
 
   /** Keeps a hook on a tensor or node: `add(id)` and `remove(owner, id)` tell the engine. */
   function register(owner, hook, add, remove) {
-    const id = keep(hook);
-    try {
-      add(id);
-    } catch (error) {
-      objects.delete(id);
-      throw error;
-    }
+    const id = keep(hook, add);
     const held = new WeakRef(owner);
     return new RemovableHandle(id, () => {
       const target = held.deref();
@@ -50,59 +54,47 @@ export function makeHooks(engine, library) {
     });
   }
 
-  // ---------------------------------------------------------------- what hooks give back
-
-  const name = (hook) => hook.name || '<unknown>';
-
-  /** PyTorch's rules for what a hook returns in place of a gradient. */
-  function check(old, made, hook) {
-    if (made === null || made === undefined) return;
-    if (old === null) throw new RuntimeError("can't replace a None gradient with a non-None value");
-    if (!(made instanceof library.Tensor)) throw new TypeError(`expected Variable, but hook returned '${typeName(made)}'`);
-    if (made.dtype !== old.dtype)
-      throw new RuntimeError(`hook '${name(hook)}' has changed the type of value (was ${old.type()} got ${made.type()})`);
-    if (made.shape.join() !== old.shape.join()) throw new RuntimeError(`hook '${name(hook)}' has changed the size of value`);
-  }
-
-  /** The handles of gradients that stand in place of the old ones; none if the hook returned nothing. */
-  function replacements(made, old, hook) {
-    if (made === null || made === undefined) return [];
-    if (!Array.isArray(made)) throw new TypeError(`expected tuple, but hook returned '${typeName(made)}'`);
-    if (made.length !== old.length)
-      throw new RuntimeError(`hook '${name(hook)}' has returned an incorrect number of values (got ${made.length}, but expected ${old.length})`);
-    made.forEach((each, i) => check(old[i], each, hook));
-    return made.map((each) => each?.alive() ?? 0);
-  }
+  // ---------------------------------------------------------------- callbacks
 
   const tensors = (handles) => handles.map((handle) => (handle ? library.adopt(handle) : null));
   const hookOf = (id) => objects.get(id) ?? (() => null); // it may have been removed
 
+  /** The handle of what a hook returned in the place of a gradient, which the engine looks at. */
+  function handleOf(made) {
+    if (made === null || made === undefined) return 0;
+    if (!(made instanceof library.Tensor)) throw new TypeError(`expected Variable, but hook returned '${typeName(made)}'`);
+    return made.alive();
+  }
+
+  /** A hook on one tensor. */
+  function runOne(id, handles) {
+    const made = hookOf(id)(...tensors(handles)) ?? null;
+    return made === null ? [] : [handleOf(made)];
+  }
+
+  /** A hook on several, of which it may replace the first `old`: all of them, or none if it returns nothing. */
+  function runSeveral(id, old, ...more) {
+    const hook = hookOf(id);
+    const made = hook(old, ...more) ?? null;
+    if (made === null) return [];
+    if (!Array.isArray(made)) throw new TypeError(`expected tuple, but hook returned '${typeName(made)}'`);
+    if (made.length !== old.length)
+      throw new RuntimeError(`hook '${nameOf(hook)}' has returned an incorrect number of values (got ${made.length}, but expected ${old.length})`);
+    return made.map(handleOf);
+  }
+
   /** By the kind of callback: (id, handles, number of grad_inputs) -> handles. */
   const runners = {
-    [HOST.HOOK](id, handles) {
-      const grads = tensors(handles);
-      const made = hookOf(id)(grads[0]) ?? null;
-      return made === null ? [] : replacements([made], grads, hookOf(id));
-    },
-    [HOST.POST_HOOK](id, handles) {
-      const [leaf] = tensors(handles);
-      const made = hookOf(id)(leaf) ?? null;
-      if (made === null || made === leaf) return [];
-      check(leaf, made, hookOf(id));
-      throw new RuntimeError('Tensor post accumulate grad hooks should return None.');
-    },
-    [HOST.NODE_PRE_HOOK](id, handles) {
-      const grads = tensors(handles);
-      return replacements(hookOf(id)(grads), grads, hookOf(id));
-    },
+    [HOST.HOOK]: runOne,
+    [HOST.POST_HOOK]: runOne,
+    [HOST.NODE_PRE_HOOK]: (id, handles) => runSeveral(id, tensors(handles)),
     [HOST.NODE_HOOK](id, handles, count) {
       const all = tensors(handles);
-      const inputs = all.slice(0, count);
-      return replacements(hookOf(id)(inputs, all.slice(count)), inputs, hookOf(id));
+      return runSeveral(id, all.slice(0, count), all.slice(count));
     },
     [HOST.PACK](id, handles) {
       const [pack, unpack] = objects.get(id);
-      return [keep([pack(tensors(handles)[0]), unpack])];
+      return [keep([pack(...tensors(handles)), unpack])];
     },
     [HOST.UNPACK](id) {
       const [packed, unpack] = objects.get(id);
@@ -110,6 +102,10 @@ export function makeHooks(engine, library) {
       if (!(made instanceof library.Tensor))
         throw new TypeError(`Output of saved tensor unpack_hook expected to be a Tensor but got result of type ${typeName(made)}`);
       return [made.alive()];
+    },
+    [HOST.NAME](id) {
+      engine.tell(nameOf(objects.get(id)));
+      return [];
     },
   };
 

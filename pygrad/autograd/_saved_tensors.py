@@ -126,8 +126,7 @@ class disable_saved_tensors_hooks(contextlib.ContextDecorator):
                 "argument types are supported:\n    1. (error_message: str, fail_if_non_empty: "
                 f"bool = True) -> None\n\nInvoked with: {message!r}"
             )
-        self._outer = _C["_saved_hooks_disabled"]()
-        _C["_saved_hooks_disable"](message)
+        self._outer = _C["_saved_hooks_disable"](message)
 
     def __exit__(self, *args: object) -> None:
         if self.error_message is None:

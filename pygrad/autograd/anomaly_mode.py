@@ -61,12 +61,10 @@ def _report(ident: int, words: list[int]) -> list[int]:
 def _write_line(ident: int, _words: list[int]) -> list[int]:
     """The innermost line of a trace as text, for the engine to read from the frame."""
     stack = hooks.held(ident)
-    if stack:
-        last = stack[-1]
-        text = f"{last.filename}:{last.lineno}, in {last.name}: {last.line}"
-        raw = text.encode()[:1024] + b"\0"
-        _engine.memory[_engine.DATA : _engine.DATA + len(raw)] = raw
-    return []
+    if not stack:
+        return []
+    last = stack[-1]
+    return hooks.tell_text(f"{last.filename}:{last.lineno}, in {last.name}: {last.line}")
 
 
 hooks.services.update({_TRACE: _note_trace, _REPORT: _report, _LINE: _write_line})

@@ -67,13 +67,6 @@ def exit_dual_level(*, level: int | None = None) -> None:
     """
     global _current_level
     level = _current_level if level is None else level
-    if level != _current_level:
-        raise RuntimeError(
-            "Trying to exit a forward AD level that was not the last one that was created. This is "
-            "not supported."
-        )
-    if level < 0:
-        raise RuntimeError("Dual level must be a positive number.")
     _C["_exit_dual_level"](level)
     _current_level = level - 1
 
@@ -102,11 +95,6 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         tensor([4., 0.])
     """
     level = _current_level if level is None else level
-    if level < 0:
-        raise RuntimeError(
-            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
-            "enter_dual_level() first."
-        )
     for name, given in (("primal", tensor), ("tangent", tangent)):
         if not given.is_floating_point():
             raise ValueError(
@@ -147,8 +135,6 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         UnpackedDualTensor(primal=tensor(3.), tangent=tensor(1.5000))
     """
     level = _current_level if level is None else level
-    if level < 0:
-        return UnpackedDualTensor(tensor, None)
     primal, tangent = _ops.SPACES["f"]["_unpack_dual"](tensor, level)
     if tangent is not None:
         tangent = _call.remember(_call.known(tangent))

@@ -565,7 +565,7 @@ class _Collector:
         """The hook of one of the tensors, of the first first."""
 
         def inner_hook(grad: Any) -> None:
-            task = _task()
+            task = _C["_task_id"](needed=True)
             with self.lock:
                 if task not in self.left:
                     self.left[task] = self._expected()
@@ -587,13 +587,6 @@ class _Collector:
             for address, hook in zip(self.addresses, self.hooks, strict=True)
             if hook() is not None
         )
-
-
-def _task() -> int:
-    task = int(_C["_task_id"]())
-    if task == -1:
-        raise AssertionError("expected this hook to be called inside a backward call")
-    return task
 
 
 def register_multi_grad_hook(
@@ -630,7 +623,7 @@ def register_multi_grad_hook(
     ran: set[int] = set()
 
     def first(grad: Any) -> None:
-        task = _task()
+        task = _C["_task_id"](needed=True)
         if task not in ran:
             ran.add(task)
             fn(grad)
