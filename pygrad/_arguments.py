@@ -77,6 +77,15 @@ def kind_of(value: Any) -> int:
     return found
 
 
+def name_of(kind: type) -> str:
+    """The name of a type as errors tell it: of one written in C with its module."""
+    builtin = kind.__flags__ & _MADE_AT_RUN_TIME or kind.__module__ == "builtins"
+    return kind.__qualname__ if builtin else f"{kind.__module__}.{kind.__qualname__}"
+
+
+_MADE_AT_RUN_TIME = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+
+
 def _is_numpy_scalar(value: Any) -> bool:
     return (
         type(value).__module__ == "numpy"
@@ -146,7 +155,9 @@ _INT_ALONE = {int}
 
 
 def _encode_list(value: Sequence[Any], blob: Blob) -> tuple[int, int]:
-    """A list of one kind of thing; anything else is OTHER, with a name for the error message."""
+    """A list of one kind of thing; anything else is OTHER with names for an error message: the
+    list's type and that of its first odd item, whose place, from 1, the slot tells too.
+    """
     types = set(map(type, value))
     if types == _INT_ALONE:
         return e.INTS, blob.words(value)
@@ -173,11 +184,10 @@ def _encode_list(value: Sequence[Any], blob: Blob) -> tuple[int, int]:
             return e.INTS, blob.words([item.__index__() for item in value])
         except TypeError:
             pass
-    shown = next(
-        (type(item).__name__ for item in value if get(type(item)) in (None, K_OTHER, K_STR)),
-        "object",
-    )
-    return e.OTHER, blob.text(f"{type(value).__name__} of {shown}")
+    usual = K_TENSOR if K_TENSOR in kinds else K_INT
+    at = next(k for k, item in enumerate(value) if get(type(item)) != usual)
+    shown = f"{type(value).__name__}\0{name_of(type(value[at]))}"
+    return e.OTHER, blob.text(shown) | (at + 1) << 32 | 1 << 62
 
 
 def encode(value: Any, kind: int | None, blob: Blob) -> tuple[int, int]:
@@ -211,6 +221,6 @@ def encode(value: Any, kind: int | None, blob: Blob) -> tuple[int, int]:
         return e.INDEX, blob.words(value.words)
     if kind == K_GENERATOR:
         return e.GENERATOR, value._id
-    if value in (float, int, bool):
+    if value is float or value is int or value is bool:
         return e.DTYPE, 7 if value is float else 4 if value is int else 11
-    return e.OTHER, blob.text(type(value).__qualname__)
+    return e.OTHER, blob.text(name_of(type(value)))

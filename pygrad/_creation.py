@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any, Final
 
 from . import _call, _engine, _ops
+from ._arguments import name_of
 from ._dtypes import ALL, BY_NAME, bool_, device, dtype, float32, float64, int64, uint8
 from ._tensor import Tensor, address_of, as_leaf
 from ._warnings import once
@@ -36,17 +37,14 @@ def from_buffer(data: Any, shape: Sequence[int], kind: dtype) -> Tensor:
 # ------------------------------------------------------------------ nested Python data
 
 
-def _shape_of(data: Any) -> list[int]:
-    """The sizes of nested lists, by their first elements."""
-    shape: list[int] = []
-    while isinstance(data, (list, tuple)):
-        shape.append(len(data))
-        if not data:
-            break
-        data = data[0]
-    if _is_array(data):
-        shape.extend(data.shape)
-    return shape
+def _is_sequence(data: Any) -> bool:
+    """Whether it can be gone through by numbers, as a range or an ``array.array``."""
+    kind = type(data)
+    return (
+        hasattr(kind, "__len__")
+        and hasattr(kind, "__getitem__")
+        and not isinstance(data, (str, bytes, dict))
+    )
 
 
 def _is_array(value: Any) -> bool:
@@ -54,53 +52,74 @@ def _is_array(value: Any) -> bool:
     return hasattr(value, "__array__") and not isinstance(value, Tensor)
 
 
+def _shape_of(data: Any) -> list[int]:
+    """The sizes of nested sequences, by their first elements."""
+    shape: list[int] = []
+    while _is_sequence(data) and not hasattr(data, "__array__"):
+        shape.append(len(data))
+        if not len(data):
+            break
+        data = data[0]
+        if isinstance(data, str):
+            raise ValueError("too many dimensions 'str'")
+    if _is_array(data):
+        shape.extend(data.shape)
+    return shape
+
+
 def _flatten(data: Any, shape: Sequence[int], level: int, out: list[Any]) -> None:
     """Appends the elements of anything that can be nested, and says what cannot."""
     if level == len(shape):
-        if isinstance(data, (list, tuple)):
-            raise TypeError(f"only number-like data can be nested here, not {type(data).__name__}")
         if isinstance(data, Tensor) and data.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         out.append(data)
         return
-    if _is_array(data) or isinstance(data, Tensor):
-        data = list(data)  # rows, and at last numbers that know their dtype
+    if not _is_sequence(data):
+        raise TypeError("not a sequence")
     if not isinstance(data, (list, tuple)):
-        raise TypeError(f"not a sequence at dim {level}")
+        data = list(data)  # of arrays and tensors rows, and at last numbers that know their dtype
     if len(data) != shape[level]:
         raise ValueError(
             f"expected sequence of length {shape[level]} at dim {level} (got {len(data)})"
         )
-    if level == len(shape) - 1 and not any(isinstance(v, (list, tuple, Tensor)) for v in data):
+    if level == len(shape) - 1 and not any(isinstance(v, Tensor) for v in data):
         out.extend(data)
         return
     for item in data:
         _flatten(item, shape, level + 1, out)
 
 
-def _infer(flat: list[Any]) -> dtype:
-    """PyTorch's inference: the default float type, else int64, else bool."""
-    kinds = {value.dtype for value in flat if isinstance(value, Tensor)}
-    for value in {type(value): value for value in flat}.values():
-        if isinstance(value, Tensor):
-            continue
-        if isinstance(value, bool):
-            kinds.add(bool_)
-        elif hasattr(value, "dtype"):
-            kinds.add(_numpy_dtype(value.dtype))
-        elif isinstance(value, int):
-            kinds.add(int64)
-        elif isinstance(value, float):
-            kinds.add(_default_dtype())
-        elif isinstance(value, complex):
-            raise NotImplementedError("pygrad has no complex tensors yet")
-        elif hasattr(value, "__index__"):
-            kinds.add(int64)
-        elif hasattr(value, "__float__"):
-            kinds.add(_default_dtype())
-        else:
-            raise _cannot_infer(value)
-    best = kinds.pop()
+def _collect_dtypes(data: Any, into: set[dtype]) -> None:
+    """Adds the dtypes of all that is nested in `data`."""
+    if isinstance(data, Tensor):
+        into.add(data.dtype)
+    elif isinstance(data, bool):
+        into.add(bool_)
+    elif hasattr(data, "dtype"):
+        into.add(_numpy_dtype(data.dtype))
+    elif isinstance(data, int):
+        into.add(int64)
+    elif isinstance(data, float):
+        into.add(_default_dtype())
+    elif isinstance(data, complex):
+        raise NotImplementedError("pygrad has no complex tensors yet")
+    elif _is_sequence(data):
+        samples = {type(item): item for item in data}.values()
+        for item in data if any(map(_is_sequence, samples)) else samples:
+            _collect_dtypes(item, into)
+    elif hasattr(data, "__index__"):
+        into.add(int64)
+    elif hasattr(data, "__float__"):
+        into.add(_default_dtype())
+    else:
+        raise _cannot_infer(data)
+
+
+def _infer(data: Any) -> dtype | None:
+    """PyTorch's inference: the default float type, else int64, else bool; None of no elements."""
+    kinds: set[dtype] = set()
+    _collect_dtypes(data, kinds)
+    best = kinds.pop() if kinds else None
     for other in kinds:
         best = _call.invoke(_call.ROWS["promote_types"], 0, (best, other), {})
     return best
@@ -117,10 +136,11 @@ def _default_dtype() -> dtype:
 
 
 def _as_number(value: Any, kind: dtype) -> Any:
-    if isinstance(value, (str, bytes)):
-        raise TypeError("new(): invalid data type 'str'")
-    if value is None:
-        raise TypeError("must be real number, not NoneType")
+    if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+        name = type(value).__name__
+        if kind.is_floating_point:
+            raise TypeError(f"must be real number, not {name}")
+        raise TypeError(f"'{name}' object cannot be interpreted as an integer")
     if kind.is_floating_point:
         return float(value)
     if kind is bool_:
@@ -188,10 +208,12 @@ def _from_nested(data: Any, kind: dtype | None) -> Tensor:
         if kind is None and float not in types:
             kind = int64 if int in types else bool_
     else:
+        if isinstance(data, (str, bytes)):
+            raise _cannot_infer(data)
         shape, flat = _shape_of(data), []
-        _flatten(data, shape, 0, flat)
-        if kind is None and flat:
-            kind = _infer(flat)
+        if 0 not in shape:
+            kind = kind or _infer(data)
+            _flatten(data, shape, 0, flat)
     out, at = empty_for_host(shape, kind)
     if flat:
         raw = _pack(flat, kind or out.dtype).tobytes()
@@ -241,7 +263,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     import numpy as np
 
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+        raise TypeError(f"expected np.ndarray (got {name_of(type(ndarray))})")
     kind = _numpy_dtype(ndarray.dtype)
     if ndarray.base is not None:
         from ._host_data import shared_again
@@ -317,10 +339,8 @@ def made_of(data: Any, dtype: Any, device: Any, requires_grad: bool, caller: str
 def _as_dtype(kind: Any) -> dtype | None:
     if kind is None or isinstance(kind, dtype):
         return kind
-    if kind is float:
-        return _default_dtype()
-    if kind in (int, bool):
-        return int64 if kind is int else bool_
+    if kind in (float, int, bool):
+        return float64 if kind is float else int64 if kind is int else bool_
     raise TypeError(f"tensor(): argument 'dtype' must be torch.dtype, not {type(kind).__name__}")
 
 
@@ -352,19 +372,7 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
                 "converting to a tensor.",
                 stacklevel=4,
             )
-    elif _is_sequence(data):
-        data = list(data)
     return _from_nested(data, kind)
-
-
-def _is_sequence(data: Any) -> bool:
-    """Whether it can be gone through by numbers, as a range or an ``array.array``."""
-    kind = type(data)
-    return (
-        hasattr(kind, "__len__")
-        and hasattr(kind, "__getitem__")
-        and not isinstance(data, (str, bytes, dict))
-    )
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:

@@ -215,18 +215,16 @@ void rebind(const Call *from, const Row *to, Call *c) {
 
 static int tag_of(const PgFrame *f, int k) { return (int)(f->tags >> (4 * k) & 15); }
 
+/* OTHER may be a list too: of the text, its type and after it that of its first odd item, and in place of n that one's place, from 1. */
 static Value value_of(const PgFrame *f, int tag, int64_t slot) {
-  Value v = {.tag = (uint8_t)tag};
-  switch (v.tag) {
-    case TAG_INTS: case TAG_FLOATS: case TAG_TENSORS: case TAG_INDEX: case TAG_BOOLS:
-      v.n = (int32_t)(slot >> 32 & 0x3fffffff);
-      v.from_list = slot >> 62 & 1;
-      /* The slot has 32 bits of the address; where addresses have more, the frame's are the same. */
-      v.p = (const char *)f + ((uint32_t)slot - (uint32_t)(uintptr_t)f);
-      break;
-    case TAG_TENSOR: v.t = (Tensor *)(uintptr_t)slot; break;
-    case TAG_STR: case TAG_OTHER: v.s = (const char *)(uintptr_t)slot; break;
-    default: v.i = slot;
+  Value v = {.tag = (uint8_t)tag, .i = slot};
+  if (tag == TAG_OTHER ? slot >> 62 & 1 : tag >= TAG_INTS && tag <= TAG_BOOLS) {
+    v.n = (int32_t)(slot >> 32 & 0x3fffffff);
+    v.from_list = slot >> 62 & 1;
+    /* The slot has 32 bits of the address; where addresses have more, the frame's are the same. */
+    v.p = (const char *)f + ((uint32_t)slot - (uint32_t)(uintptr_t)f);
+  } else if (tag == TAG_TENSOR || tag == TAG_STR || tag == TAG_OTHER) {
+    v.p = (const void *)(uintptr_t)slot;
   }
   return v;
 }
@@ -295,15 +293,8 @@ static int32_t id_out, id_axis, id_dim, id_keepdims, id_keepdim, id_input, id_se
 
 static void know_names(void) {
   if (id_out) return;
-#define KNOW(id, text) id = name_intern(text, (int)sizeof text - 1)
-  KNOW(id_axis, "axis");
-  KNOW(id_dim, "dim");
-  KNOW(id_keepdims, "keepdims");
-  KNOW(id_keepdim, "keepdim");
-  KNOW(id_input, "input");
-  KNOW(id_self, "self");
-  KNOW(id_x2, "x2");
-  KNOW(id_out, "out");
+#define KNOW(name) id_##name = name_intern(#name, (int)sizeof #name - 1)
+  KNOW(axis), KNOW(dim), KNOW(keepdims), KNOW(keepdim), KNOW(input), KNOW(self), KNOW(x2), KNOW(out);
 #undef KNOW
 }
 
@@ -440,6 +431,22 @@ static const char *shown_type(const Value *v) {
 
 static const char *shown_name(int32_t name, bool method) { return name == id_self && !method ? "input" : name_text(name); }
 
+/* An argument that should be a list of tensors or ints: the type of an item that is neither, and its place, from 0. */
+static const char *odd_item(const Schema *s, const PgFrame *f, const Verdict *v, const Value *given, int *place) {
+  ArgType type = s->args[v->arg].type;
+  int at = v->position, first = f->mode & PG_METHOD ? 1 : 0;
+  *place = v->why == NO_TENSOR ? at - v->arg : given->tag == TAG_OTHER ? given->n - 1 : 0;
+  if (v->why == NO_TENSOR) return shown_type(given);
+  if (type != ARG_TENSORS && type != ARG_INTS) return NULL;
+  if (given->tag == TAG_OTHER) return given->n ? given->s + strlen(given->s) + 1 : NULL;
+  if (type == ARG_TENSORS) return given->tag == TAG_INTS ? "int" : given->tag == TAG_FLOATS ? "float" : given->tag == TAG_BOOLS ? "bool" : NULL;
+  if (at != first || v->arg != s->n_positional - 1) return NULL;
+  while (at < f->n_positional - 1 && tag_of(f, at) == TAG_INT) at++;
+  *place = at - first;
+  Value item = frame_value(f, at);
+  return *place && item.tag != TAG_INT ? shown_type(&item) : NULL;
+}
+
 static int n_needed(const Schema *s) {
   int n = 0;
   for (int i = 0; i < s->n_args; i++) n += !s->args[i].has_default;
@@ -456,13 +463,9 @@ static void explain_one(const Schema *s, const PgFrame *f, const Verdict *v, con
       return;
     }
     char least[32] = "";
-    int needed = n_needed(s);
-    if (needed - shift != most) snprintf(least, sizeof least, "from %d to ", needed - shift);
+    if (n_needed(s) - shift != most) snprintf(least, sizeof least, "from %d to ", n_needed(s) - shift);
     fail(ERR_TYPE, "%s() takes %s%d positional argument%s but %d %s given", op, least, most, most == 1 && !*least ? "" : "s", given,
          given == 1 ? "was" : "were");
-  } else if (v->why == NO_TENSOR) {
-    Value given = frame_value(f, v->position);
-    fail(ERR_TYPE, "expected Tensor as element %d in argument %d, but got %s", v->position - v->arg, v->arg, shown_type(&given));
   } else if (v->why == MISSING) {
     char list[512] = "";
     int n = 0;
@@ -482,10 +485,14 @@ static void explain_one(const Schema *s, const PgFrame *f, const Verdict *v, con
     for (int k = 0; k < f->n_keyword; k++)
       if (find_arg(s, f->keywords[k]) == v->arg) given = frame_value(f, f->n_positional + k);
     if (v->position >= 0) given = frame_value(f, v->position);
+    int place;
+    const char *item = odd_item(s, f, v, &given, &place), *name = shown_name(v->name, method), *shown = arg_types[s->args[v->arg].kind].shown;
     char position[32] = "";
     if (v->position >= 0) snprintf(position, sizeof position, " (position %d)", v->position + 1 - shift);
-    fail(ERR_TYPE, "%s(): argument '%s'%s must be %s, not %s", op, shown_name(v->name, method), position,
-         arg_types[s->args[v->arg].kind].shown, shown_type(&given));
+    if (item && s->args[v->arg].type == ARG_TENSORS) fail(ERR_TYPE, "expected Tensor as element %d in argument %d, but got %s", place, v->arg, item);
+    else if (item && place) fail(ERR_TYPE, "%s(): argument '%s' failed to unpack the object at pos %d with error \"type must be %s,but got %s\"", op, name, place + 1, shown, item);
+    else if (item) fail(ERR_TYPE, "%s(): argument '%s'%s must be %s, but found element of type %s at pos 0", op, name, position, shown, item);
+    else fail(ERR_TYPE, "%s(): argument '%s'%s must be %s, not %s", op, name, position, shown, shown_type(&given));
   }
 }
 
@@ -624,8 +631,7 @@ static bool keep_values(Call *c) {
 static bool index_of(Value *v) {
   int64_t *words = scratch_alloc(2 * sizeof *words);
   if (!words) return false;
-  words[0] = 2;
-  words[1] = v->i;
+  words[0] = 2, words[1] = v->i;
   *v = (Value){.tag = TAG_INDEX, .n = 2, .p = words};
   return true;
 }

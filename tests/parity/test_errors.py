@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from array import array
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from oracle import torch, tried
 from test_errors import CASES
@@ -83,4 +86,77 @@ def test_words_of_layers_for_other_inputs(call: str) -> None:
         for t in (pygrad, torch)
     ]
     assert isinstance(texts[1], str)
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "nn.Linear(2, 3)(array)",
+        "nn.functional.max_pool2d(array, 2)",
+        "torch.matmul(x, array)",
+        "torch.mean(array)",
+        "torch.zeros(array)",
+        "torch.from_numpy(array[0])",
+        "torch.cat([array, array])",
+        "torch.cat([1, 2])",
+        "torch.cat([x, 2.0])",
+        "torch.cat(tensors=[x, [1]])",
+        'torch.cat(["a", "b"])',
+        "torch.stack([True, False])",
+        "torch.vstack([x, [1]])",
+        "torch.meshgrid([x, 3])",
+        "torch.zeros(3, 4 / 2)",
+        "torch.zeros(2, None)",
+        'torch.zeros(2, "a")',
+        "torch.ones(2, [3])",
+        "torch.zeros([[2]])",
+        "torch.zeros((2, (3,)))",
+        "x.reshape(-1, 4 / 2)",
+        "x.expand(2, 2.0)",
+        "x.repeat(1, 2.0)",
+        'x.flip([0, "a"])',
+        'nn.functional.pad(x, [1, "a"])',
+        'nn.functional.pad(x, 1, "a")',
+        'x.permute("a")',
+    ],
+)
+def test_words_of_arrays_and_of_odd_items_of_lists(call: str) -> None:
+    names = {"array": np.ones(2)}
+    texts = [
+        tried(lambda t=t: eval(call, {"torch": t, "nn": t.nn, "x": t.ones(2), **names}))
+        for t in (pygrad, torch)
+    ]
+    assert isinstance(texts[1], str)
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("dtype", [None, "float32", "int64", "uint8"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        ["a"],
+        ["a", 1],
+        [1, "a"],
+        [[1, 2], ["a", "b"]],
+        [1, b"a"],
+        [1, None],
+        [[1], None],
+        [1, [2]],
+        [1.0, (2,)],
+        [[1], 2],
+        [1, {}],
+        [1, object],
+        [range(2), range(2)],
+        [deque([1, 2]), (3, 4.5)],
+        [array("i", [1, 2])],
+        [[], [1]],
+    ],
+    ids=repr,
+)
+def test_tensor_of_odd_data(data: Any, dtype: str | None) -> None:
+    texts = [
+        tried(lambda t=t: repr(t.tensor(data, dtype=dtype and getattr(t, dtype))))
+        for t in (pygrad, torch)
+    ]
     assert texts[0] == texts[1]

@@ -67,6 +67,8 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "class": lambda t: [type(t.ones(1)), type(t.float32), type(t.ones(1).shape), t.FloatTensor],
     "list_of_one_element": lambda t: t.tensor([t.ones(1), t.ones(1, 1), 2.0]),
     "list_of_float64": lambda t: t.tensor([t.ones(()).double(), 2.0]),
+    "tensor_as_float": lambda t: [t.tensor([1, True], dtype=k) for k in (float, int, bool)],
+    "range_as_data": lambda t: [t.Tensor(range(3)), t.LongTensor([range(2)])],
     "list_of_longer": lambda t: t.tensor([t.ones(2), t.ones(2)]),
     "list_of_none": lambda t: t.tensor([t.ones(0)]),
     "list_before_tensor": lambda t: t.tensor([[1, 2], t.ones(2)]),
