@@ -20,7 +20,6 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
 
     /** What the layer makes of its inputs; each kind of layer has its own. @param {...any} inputs @returns {any} */
     forward() { throw new Error(`Module [${this.constructor.name}] is missing the required "forward" function`); }
-
     /** Runs the layer. @param {...any} args @returns {any} */
     call(...args) { return this.forward(...args); }
 
@@ -41,10 +40,9 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
 
     /** @returns {[string, Tensor][]} */
     named_parameters() { return [...this.named_tensors(true)]; }
-
     /** @returns {Tensor[]} */
     parameters() { return this.named_parameters().map(([, value]) => value); }
-
+    zero_grad() { for (const parameter of this.parameters()) parameter.grad = null; }
     /** Parameters and buffers by name; they share memory with the module's. @returns {Record<string, Tensor>} */
     state_dict() { return Object.fromEntries([...this.named_tensors()].map(([name, value]) => [name, value.detach()])); }
 
@@ -66,8 +64,6 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
 
     /** @returns {this} */
     eval() { return this.train(false); }
-
-    zero_grad() { for (const parameter of this.parameters()) parameter.grad = null; }
 
     /** The layers by name. @returns {string} */
     toString() {
@@ -97,7 +93,6 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
   class Linear extends Weighted {
     /** @param {number} in_features @param {number} out_features @param {{bias?: boolean}} [options] */
     constructor(in_features, out_features, { bias = true } = {}) { super([out_features, in_features], bias); }
-
     /** @param {Tensor} x @returns {Tensor} */
     forward(x) { return F.linear(x, this.weight, this.bias); }
   }
@@ -166,18 +161,17 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
     }
   }
 
-  /** A layer without parameters: a function of the table with its options. */
-  const layer = (name, apply) =>
+  /** A layer without parameters: a function of the table, given the inputs and then the layer's own arguments. */
+  const plain = (name, fn) =>
     ({ [name]: class extends Module {
       constructor(...args) {
         super();
         this.args = args;
       }
 
-      forward(...inputs) { return apply(inputs, this.args); }
+      forward(...inputs) { return fn(...inputs, ...this.args); }
     } })[name];
 
-  const plain = (name, fn) => layer(name, (inputs, args) => fn(...inputs, ...args));
   return {
     Module, Parameter, Linear, Conv2d, Embedding, LayerNorm, Dropout, Sequential,
     /** @type {Plain} */ ReLU: plain('ReLU', F.relu),
@@ -191,7 +185,7 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
     /** @type {new (kernel_size: Sizes, options?: {stride?: Sizes, padding?: Sizes, ceil_mode?: boolean, count_include_pad?: boolean}) => Module} */
     AvgPool2d: plain('AvgPool2d', F.avg_pool2d),
     /** @type {new (start_dim?: number, end_dim?: number) => Module} */
-    Flatten: layer('Flatten', ([x], [start = 1, end = -1]) => f.flatten(x, start, end)),
+    Flatten: plain('Flatten', (x, start = 1, end = -1) => f.flatten(x, start, end)),
     /** @type {new (options?: {reduction?: string}) => Module} */ MSELoss: plain('MSELoss', F.mse_loss),
     /** @type {new (options?: {weight?: Tensor | null, ignore_index?: number, reduction?: string, label_smoothing?: number}) => Module} */
     CrossEntropyLoss: plain('CrossEntropyLoss', F.cross_entropy),

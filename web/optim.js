@@ -1,5 +1,5 @@
-/** Optimizers: each step is one call of the engine over all parameters of a group. */
-import { MODES, NotImplementedError, TAG, ValueError, Words } from './engine.js';
+/** Optimizers: each step is one call of the engine over all parameters of a group, whose gradients it finds itself. */
+import { MODES, NotImplementedError, ValueError } from './engine.js';
 import { dtypes } from './tensor.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
@@ -13,7 +13,6 @@ import { dtypes } from './tensor.js';
 export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
   const zeros = (p) => outside(() => spaces.f.zeros_like(p.detach()));
   const counter = () => outside(() => spaces.f.zeros([]));
-  const gradsOf = (params) => new Words(TAG.TENSORS, params.map(gradOf));
 
   /** A loaded value in the dtype that it has beside this parameter; the counter of steps is a float32. */
   function cast(parameter, [key, value]) {
@@ -92,9 +91,8 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
       this.param_groups = groups;
     }
 
-    /** @private The states of some parameters, each made when first asked for.
-     * @param {any[]} params @param {Record<string, (p: any) => any>} makers what makes each entry
-     * @returns {any[][]} for each entry the values of all parameters */
+    /** @private The states of some parameters by entry, each made when first asked for.
+     * @param {any[]} params @param {Record<string, (p: any) => any>} makers @returns {any[][]} */
     states(params, makers) {
       for (const p of params) {
         const own = this.state.get(p) ?? {};
@@ -118,7 +116,7 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
         const chosen = params.filter((p) => begun.has(p) !== is_first_step);
         if (!chosen.length) continue;
         const [buffers = []] = this.states(chosen, momentum ? { momentum_buffer: zeros } : {});
-        C._fused_sgd_(chosen, gradsOf(chosen), buffers, { weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step });
+        C._fused_sgd_(chosen, [], buffers, { weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step });
       }
     }
   }
@@ -126,10 +124,8 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
   class Adam extends Optimizer {
     /** @param {Parameters} params @param {AdamOptions} [options] */
     constructor(params, options = {}) {
-      super(params, {
-        lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0, amsgrad: false, maximize: false,
-        decoupled_weight_decay: false, ...options,
-      });
+      super(params, { lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0, amsgrad: false, maximize: false,
+        decoupled_weight_decay: false, ...options });
     }
 
     /** @private */
@@ -137,7 +133,7 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
       const [steps, means, squares, largest = []] = this.states(params,
         { step: counter, exp_avg: zeros, exp_avg_sq: zeros, ...(amsgrad && { max_exp_avg_sq: zeros }) });
       const op = decoupled_weight_decay ? C._fused_adamw_ : C._fused_adam_;
-      op(params, gradsOf(params), means, squares, largest, steps, { lr, beta1, beta2, weight_decay, eps, amsgrad, maximize });
+      op(params, [], means, squares, largest, steps, { lr, beta1, beta2, weight_decay, eps, amsgrad, maximize });
     }
   }
 
