@@ -18,9 +18,7 @@ export function callers() {
 }
 
 /** torch.autograd.detect_anomaly and its like over a library of tensors. */
-export function makeAnomaly({ hooks, spaces }, engine) {
-  const f = spaces.f;
-
+export function makeAnomaly({ hooks, spaces: { f } }, engine) {
   hooks.runners[HOST.TRACE] = () => [hooks.keep(callers())];
   hooks.runners[HOST.REPORT] = (id, [heading]) => {
     const trace = hooks.objects.get(id);
@@ -49,9 +47,7 @@ export function makeAnomaly({ hooks, spaces }, engine) {
     return set_detect_anomaly(true, ...rest, fn);
   }
 
-  return {
-    detect_anomaly, set_detect_anomaly,
-    /** @returns {boolean} */
-    is_anomaly_detection_enabled: () => f.is_anomaly_enabled(),
-  };
+  /** @returns {boolean} */
+  const is_anomaly_detection_enabled = () => f.is_anomaly_enabled();
+  return { detect_anomaly, set_detect_anomaly, is_anomaly_detection_enabled };
 }

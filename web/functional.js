@@ -1,10 +1,8 @@
-/**
- * Products with Jacobians and Hessians, and the matrices themselves, of functions of tensors.
+/** Products with Jacobians and Hessians, and the matrices themselves, of functions of tensors.
  *
  * Every entry point works on copies of its inputs (views of them, if the result is to be differentiated
  * further), so what the function captures by other means is a constant. Answers come back as the questions
- * were put: a tensor for a tensor, an array for an array.
- */
+ * were put: a tensor for a tensor, an array for an array. */
 import { bind, each, NotImplementedError, RuntimeError } from './engine.js';
 import { typeName } from './hooks.js';
 

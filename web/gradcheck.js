@@ -1,11 +1,9 @@
-/**
- * Gradients checked against finite differences: of functions, and of their gradients.
+/** Gradients checked against finite differences: of functions, and of their gradients.
  *
  * A Jacobian here is a matrix with a row an element of the input and a column an element of the output.
  * Inputs are perturbed where they lie, since a function may reach them by other ways than its arguments;
  * they are put back exactly. Outputs are the floating ones. The first check that fails raises, and says
- * which output and input.
- */
+ * which output and input. */
 import { bind, each, errorClass, NotImplementedError, RuntimeError, ValueError } from './engine.js';
 
 /** @import { Given } from './engine.js'

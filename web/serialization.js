@@ -1,11 +1,9 @@
-/**
- * `save` and `load`: tensors, and plain containers of them, as the bytes of safetensors files.
+/** `save` and `load`: tensors, and plain containers of them, as the bytes of safetensors files.
  *
  * The same files as Python's `pygrad.save` writes and `pygrad.load` reads. A flat dict of tensors is a
  * plain safetensors file; anything else has its outline as JSON in the header, under `__metadata__`.
  * JSON for one value is: a finite number, a string, true, false or null, for itself; else a list whose
- * first entry names a kind. An object stands for a dict with names as keys, a Map for any other.
- */
+ * first entry names a kind. An object stands for a dict with names as keys, a Map for any other. */
 import { errorClass, isOptions, NotImplementedError, RuntimeError } from './engine.js';
 import { dtypes, small } from './tensor.js';
 
@@ -13,11 +11,8 @@ const FORMAT = 1;
 const MOST_HEADER_BYTES = 1e8;
 /** In the order in which a file has them: the widest elements first. */
 const NAMES = { I64: 'int64', F64: 'float64', F32: 'float32', I32: 'int32', I16: 'int16', I8: 'int8', U8: 'uint8', BOOL: 'bool' };
-const CONVERT =
-  '. To convert a file of tensors, in PyTorch: safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)';
-
+const CONVERT = '. To convert a file of tensors, in PyTorch: safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)';
 const refused = (reason) => new RuntimeError(`pygrad.load reads safetensors files and never unpickles. This one: ${reason}`);
-const join = (path, key) => (path ? `${path}.${key}` : String(key));
 const ODD_FLOATS = ['nan', 'inf', '-inf', '-0.0'];
 const asFloat = (text) => Number(text.replace('inf', 'Infinity'));
 const byName = ([a], [b]) => (a < b ? -1 : Number(a > b));
@@ -45,7 +40,7 @@ export function makeSerialization({ Tensor, tensor }) {
     if (dtypes[value.name] === value) return ['dtype', value.name];
     if (open.has(value)) throw new TypeError(`save: the container at '${path}' contains itself`);
     const inside = new Set(open).add(value);
-    const of = (item, key) => outline(item, join(path, key), tensors, inside);
+    const of = (item, key) => outline(item, path ? `${path}.${key}` : String(key), tensors, inside);
     if (Array.isArray(value)) return ['list', value.map(of)];
     if (value instanceof Set) return ['set', [...value].map(of)];
     if (value instanceof Map) return ['dict', Array.from(value, ([key, item]) => [outline(key, path, tensors, inside), of(item, key)])];
@@ -61,14 +56,16 @@ export function makeSerialization({ Tensor, tensor }) {
    * Python. @returns {Uint8Array} the bytes of a safetensors file: for `load`, or for Python's `pygrad.load` */
   function save(obj) {
     const tensors = new Map();
-    const text = ascii({ version: FORMAT, object: outline(obj, '', tensors, new Set()) });
-    const order = Object.values(NAMES);
-    const sorted = [...tensors].sort(byName).sort(([, a], [, b]) => order.indexOf(a.dtype.name) - order.indexOf(b.dtype.name));
-    const parts = sorted.map(([, value]) => new Uint8Array(value.toTypedArray().buffer));
+    const entries = [['__metadata__', { format: 'pt', pygrad: ascii({ version: FORMAT, object: outline(obj, '', tensors, new Set()) }) }]];
+    const inOrder = [...tensors].sort(byName);
+    const parts = [];
     let end = 0;
-    const entries = sorted.map(([name, { dtype, shape }], i) =>
-      [name, { data_offsets: [end, (end += parts[i].length)], dtype: Object.keys(NAMES)[order.indexOf(dtype.name)], shape }]);
-    entries.push(['__metadata__', { format: 'pt', pygrad: text }]);
+    for (const [dtype, name] of Object.entries(NAMES)) {
+      for (const [key, value] of inOrder.filter(([, t]) => t.dtype.name === name)) {
+        parts.push(new Uint8Array(value.toTypedArray().buffer));
+        entries.push([key, { data_offsets: [end, (end += parts.at(-1).length)], dtype, shape: value.shape }]);
+      }
+    }
     const header = new TextEncoder().encode(`{${entries.sort(byName).map(([k, v]) => `${JSON.stringify(k)}:${JSON.stringify(v)}`)}}`);
     const start = 8 + Math.ceil(header.length / 8) * 8;
     const bytes = new Uint8Array(start + end).fill(32, 0, start);
@@ -105,7 +102,8 @@ export function makeSerialization({ Tensor, tensor }) {
     for (const [name, { dtype, shape, data_offsets: [from, to] }] of entries.sort(([, a], [, b]) => a.data_offsets[0] - b.data_offsets[0])) {
       const kind = dtypes[NAMES[dtype]];
       if (!kind) throw new NotImplementedError(`load: tensor '${name}' has unsupported dtype ${dtype}`);
-      if (from !== end || to > data.length || to - from !== shape.reduce((a, b) => a * b, kind.itemsize)) throw refused(`it is damaged: the place of tensor '${name}'`);
+      if (from !== end || to > data.length || to - from !== shape.reduce((a, b) => a * b, kind.itemsize))
+        throw refused(`it is damaged: the place of tensor '${name}'`);
       end = to;
       const elements = new kind.array(data.slice(from, to).buffer);
       read[name] = () => tensor(elements, { dtype: kind, shape });
@@ -118,9 +116,9 @@ export function makeSerialization({ Tensor, tensor }) {
   function value(of, tensors) {
     if (!Array.isArray(of)) return of;
     const [kind, first, flags] = of;
-    const list = () => first.map((item) => value(item, tensors));
+    const list = (items = first) => items.map((item) => value(item, tensors));
     const dict = () => {
-      const pairs = first.map(([key, item]) => [value(key, tensors), value(item, tensors)]);
+      const pairs = first.map((pair) => list(pair));
       return pairs.every(([key]) => typeof key === 'string') ? Object.fromEntries(pairs) : new Map(pairs);
     };
     const kinds = {
