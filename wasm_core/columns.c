@@ -98,3 +98,15 @@ bool check_info(const Tensor *info, const char *op, const char *message) {
 Tensor *eye_mask(int64_t n) { return t_eye(n, n, DT_BOOL); }
 Tensor *scale_columns(Tensor *m, Tensor *v) { return t_mul(m, t_unsqueeze(v, -2)); }
 Tensor *scale_rows(Tensor *v, Tensor *m) { return t_mul(t_unsqueeze(v, -1), m); }
+
+bool check_norm_type(const Tensor *x, DType dtype, const char *op) {
+  if (!check_float(x, op)) return false;
+  if (dtype == DT_NONE) return true;
+  if (!dtype_is_float(dtype)) {
+    fail(ERR_RUNTIME, "%s: dtype should be floating point or complex, but got %s", op, dtype_info[dtype].legacy);
+  } else if (dtype_promote((DType)x->dtype, dtype) != dtype) {
+    fail(ERR_RUNTIME, "%s: the dtype of the input (%s) should be convertible without narrowing to the specified dtype (%s)", op, legacy(x),
+         dtype_info[dtype].legacy);
+  }
+  return !failed();
+}

@@ -34,6 +34,7 @@ Tensor *flipped(Tensor *x);          /* the same matrices transposed, without hi
 bool check_matrix(const Tensor *x, const char *op, const char *name);
 bool check_square(const Tensor *x, const char *op, const char *name);
 bool check_float(const Tensor *x, const char *op);
+bool check_norm_type(const Tensor *x, DType dtype, const char *op); /* dtype: of the norm, DT_NONE if it was left open */
 /* `message` has places for the op, the batch element and what the first info that is not 0 says. */
 bool check_info(const Tensor *info, const char *op, const char *message);
 

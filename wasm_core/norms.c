@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "columns.h"
 #include "decompose.h"
 #include "reduce.h"
 
@@ -83,23 +84,15 @@ static const char *order_text(double p) {
 
 /* Orders without an identity have no norm of nothing. */
 static bool check_norm(const Tensor *x, Ints dims, DimMask mask, double p, DType dtype) {
-  if (!dtype_is_float((DType)x->dtype)) {
-    fail(ERR_RUNTIME, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s",
-         legacy(x));
-  } else if (dtype != DT_NONE && !dtype_is_float(dtype)) {
-    fail(ERR_RUNTIME, "linalg.vector_norm: dtype should be floating point or complex, but got %s", dtype_info[dtype].legacy);
-  } else if (dtype != DT_NONE && dtype_promote((DType)x->dtype, dtype) != dtype) {
-    fail(ERR_RUNTIME, "linalg.vector_norm: the dtype of the input (%s) should be convertible without narrowing to the "
-         "specified dtype (%s)", legacy(x), dtype_info[dtype].legacy);
-  } else if (x->numel == 0 && (p < 0 || p == INFINITY)) {
-    if (dims.n <= 0)
-      fail(ERR_RUNTIME, "linalg.vector_norm cannot compute the %s norm on an empty tensor because the operation does not "
-           "have an identity", order_text(p));
-    for (int i = 0; i < x->ndim && dims.n > 0; i++)
-      if (mask >> i & 1 && x->sizes[i] == 0)
-        fail(ERR_RUNTIME, "linalg.vector_norm cannot compute the %s norm on the dimension %dbecause this dimension is empty "
-             "and the operation does not have an identity", order_text(p), i);
-  }
+  if (!check_norm_type(x, dtype, "linalg.vector_norm")) return false;
+  if (x->numel != 0 || !(p < 0 || p == INFINITY)) return true;
+  if (dims.n <= 0)
+    fail(ERR_RUNTIME, "linalg.vector_norm cannot compute the %s norm on an empty tensor because the operation does not "
+         "have an identity", order_text(p));
+  for (int i = 0; i < x->ndim && dims.n > 0; i++)
+    if (mask >> i & 1 && x->sizes[i] == 0)
+      fail(ERR_RUNTIME, "linalg.vector_norm cannot compute the %s norm on the dimension %dbecause this dimension is empty "
+           "and the operation does not have an identity", order_text(p), i);
   return !failed();
 }
 

@@ -488,17 +488,6 @@ static bool check_norm_dims(const Tensor *a, Ints dims, int64_t pair[2]) {
   return false;
 }
 
-static bool check_norm_type(const Tensor *a, DType dtype) {
-  const char *op = "linalg.matrix_norm";
-  if (!check_float(a, op)) return false;
-  if (dtype == DT_NONE) return true;
-  if (!dtype_is_float(dtype)) return fail(ERR_RUNTIME, "%s: dtype should be floating point or complex, but got %s", op, dtype_info[dtype].legacy), false;
-  if (dtype_promote((DType)a->dtype, dtype) == dtype) return true;
-  fail(ERR_RUNTIME, "%s: the dtype of the input (%s) should be convertible without narrowing to the specified dtype (%s)", op,
-       legacy(a), dtype_info[dtype].legacy);
-  return false;
-}
-
 /* Singular values along a last dim, the pair of dims gone. */
 static Tensor *values_along(Tensor *a, const int64_t pair[2]) {
   int64_t order[MAX_DIM];
@@ -542,7 +531,7 @@ Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool kee
   if (name && !nuclear && strcmp(name, "fro") != 0) return fail(ERR_RUNTIME, "linalg.matrix_norm: Order %s not supported.", name);
   bool by_sums = !name && (fabs(p) == 1 || isinf(p));
   if (!name && !by_sums && fabs(p) != 2) return fail(ERR_RUNTIME, "linalg.matrix_norm: Order %g not supported.", p);
-  if (!check_norm_type(a, dtype) || !check_norm_dims(a, dims, pair)) return NULL;
+  if (!check_norm_type(a, dtype, "linalg.matrix_norm") || !check_norm_dims(a, dims, pair)) return NULL;
   if (name && !nuclear) return t_vector_norm(a, 2, (Ints){2, pair}, keepdim, dtype);
   if (dtype != DT_NONE) a = t_to(a, dtype);
   if (blocked(a)) return NULL;

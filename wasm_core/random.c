@@ -205,12 +205,17 @@ Tensor *random_normal(Tensor *x, double mean, double std, int32_t gen) {
   return blocked(x) ? NULL : fill_normal(x, tensor_is_contiguous(x), mean, std, gen);
 }
 
+static bool check_continuous(const Tensor *x, const char *distribution, const char *type) {
+  if (dtype_is_float(tensor_dtype(x))) return true;
+  fail(ERR_RUNTIME, "%s distribution is a continuous probability distribution. dtype must be a floating point but you specified %s",
+       distribution, type);
+  return false;
+}
+
 static Tensor *random_exponential(Tensor *x, double lambda, int32_t gen) {
   if (blocked(x)) return NULL;
   if (!(lambda > 0)) return fail(ERR_RUNTIME, "exponential_ expects lambda > 0.0, but found lambda=%g", lambda);
-  if (!dtype_is_float(tensor_dtype(x)))
-    return fail(ERR_RUNTIME, "Exponential distribution is a continuous probability distribution. dtype must be a floating "
-                             "point but you specified %s", legacy(x));
+  if (!check_continuous(x, "Exponential", legacy(x))) return NULL;
   return fill(x, exponential_fills, "exponential_cpu", gen, (Draw){.a = lambda});
 }
 
@@ -229,9 +234,7 @@ static const struct {
 static Tensor *random_cauchy(Tensor *x, double median, double sigma, int32_t gen) {
   if (blocked(x)) return NULL;
   if (!(sigma > 0)) return fail(ERR_RUNTIME, "cauchy_ expects sigma > 0.0, but found sigma=%g", sigma);
-  if (!dtype_is_float(tensor_dtype(x)))
-    return fail(ERR_RUNTIME, "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but "
-                             "you specified %s", dtype_c_name(tensor_dtype(x)));
+  if (!check_continuous(x, "Cauchy", dtype_c_name(tensor_dtype(x)))) return NULL;
   return fill(x, cauchy_fills, "cauchy_cpu", gen, (Draw){.a = median, .b = sigma});
 }
 

@@ -146,7 +146,7 @@ static bool check_retype(const Tensor *x, DType d, int64_t ratio) {
 #define RETYPE_DIVISIBLE(what, got)                                                                      \
   if ((got) % ratio)                                                                                     \
     return fail(ERR_RUNTIME,                                                                            \
-                "self." what " must be divisible by %lld to view %s as %s (different element sizes), but got %lld", \
+                "self.%s must be divisible by %lld to view %s as %s (different element sizes), but got %lld", what, \
                 (long long)ratio, from, to, (long long)(got)),                                           \
            false
   if (x->ndim == 0)

@@ -130,10 +130,13 @@ static Tensor *weighted_cov(Tensor *x, Tensor *w, Tensor *aweights, double corre
   return t_div(t_mm(centred, t_t(w ? t_mul(centred, w) : centred)), norm);
 }
 
+static bool check_observations(const Tensor *x, const char *op) {
+  if (x->ndim > 2) fail(ERR_RUNTIME, "%s(): expected input to have two or fewer dimensions but got an input with %d dimensions", op, x->ndim);
+  return !failed();
+}
+
 Tensor *t_cov(Tensor *x, double correction, Tensor *fweights, Tensor *aweights) {
-  if (blocked(x)) return NULL;
-  if (x->ndim > 2)
-    return fail(ERR_RUNTIME, "cov(): expected input to have two or fewer dimensions but got an input with %d dimensions", x->ndim);
+  if (blocked(x) || !check_observations(x, "cov")) return NULL;
   if (x->dtype == DT_BOOL) return fail(ERR_RUNTIME, "cov(): bool dtype is not supported for input");
   if (fweights && !check_weights(x, fweights, "fweights", true)) return NULL;
   if (aweights && !check_weights(x, aweights, "aweights", false)) return NULL;
@@ -144,9 +147,7 @@ Tensor *t_cov(Tensor *x, double correction, Tensor *fweights, Tensor *aweights) 
 }
 
 Tensor *t_corrcoef(Tensor *x) {
-  if (blocked(x)) return NULL;
-  if (x->ndim > 2)
-    return fail(ERR_RUNTIME, "corrcoef(): expected input to have two or fewer dimensions but got an input with %d dimensions", x->ndim);
+  if (blocked(x) || !check_observations(x, "corrcoef")) return NULL;
   Tensor *c = t_cov(x, 1, NULL, NULL);
   if (blocked(c)) return NULL;
   if (c->ndim == 0) return t_div(c, c);
