@@ -302,7 +302,7 @@ static Tensor *put_value(const Plan *plan, const Tensor *x, Tensors indices, Ten
   if (fills)
     for (int i = 0; i < indices.n; i++)
       if (indices.v[i] && indices.v[i]->dtype == DT_U8)
-        return fail(ERR_RUNTIME, "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char");
+        return fail(ERR_RUNTIME, "masked_fill_ only supports boolean masks, but got mask with dtype %s", dtype_c_name(DT_U8));
   if (is_wrapped(value) || fills)
     return index_number(tensor_alias(value, 0, NULL, NULL, value->offset), (DType)x->dtype);
   if (!sizes_expandable(value->ndim, value->sizes, plan->ndim, plan->sizes))

@@ -92,10 +92,9 @@ Tensor *t_hinge_embedding_loss(Tensor *x, Tensor *target, double margin, Reducti
 
 static bool check_cosine(Tensor *a, Tensor *b, Tensor *target) {
   if (target->ndim > 1) fail(ERR_RUNTIME, "0D or 1D target tensor expected, multi-target not supported");
-  else if (target->ndim == 1 && a->ndim != 2)
-    fail(ERR_RUNTIME, "1D target tensor expects 2D input tensors, but found inputs with sizes %s and %s.", shape_text(a), shape_text(b));
-  else if (target->ndim == 0 && a->ndim != 1)
-    fail(ERR_RUNTIME, "0D target tensor expects 1D input tensors, but found inputs with sizes %s and %s.", shape_text(a), shape_text(b));
+  else if (a->ndim != target->ndim + 1)
+    fail(ERR_RUNTIME, "%dD target tensor expects %dD input tensors, but found inputs with sizes %s and %s.", target->ndim, target->ndim + 1,
+         shape_text(a), shape_text(b));
   return !failed();
 }
 

@@ -58,6 +58,7 @@ void op_hook_add(Call *c);
 void op_hook_remove(Call *c);
 void op_strict(Call *c);
 void op_check_vector(Call *c);
+void op_check_inputs(Call *c);
 
 void op_is_contiguous(Call *c);
 void op_set_default_dtype(DType d);

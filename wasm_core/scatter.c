@@ -270,11 +270,14 @@ Tensor *t_index_fill(Tensor *x, int64_t dim, Tensor *index, Tensor *value) {
 static int rank(const Tensor *t) { return t->ndim ? t->ndim : 1; }
 static int64_t size_at(const Tensor *t, int d) { return t->ndim ? t->sizes[d] : 1; }
 
+static bool same_rank(const Tensor *index, const Tensor *t, const char *name) {
+  return rank(index) == rank(t) || REFUSE(ERR_RUNTIME, "Index tensor must have the same number of dimensions as %s tensor", name);
+}
+
 static bool gather_fits(const Tensor *x, int64_t dim, const Tensor *index) {
   if (index->numel == 0) return true;
   if (!index_dtype(index)) return REFUSE(ERR_RUNTIME, "gather(): Expected dtype int32/int64 for index");
-  if (rank(x) != rank(index))
-    return REFUSE(ERR_RUNTIME, "Index tensor must have the same number of dimensions as input tensor");
+  if (!same_rank(index, x, "input")) return false;
   for (int d = 0; d < rank(x); d++)
     if (d != dim && size_at(index, d) > size_at(x, d))
       return REFUSE(ERR_RUNTIME, "Size does not match at dimension %d expected index %s to be no larger than self %s apart from "
@@ -313,10 +316,7 @@ static bool scatter_fits(const Tensor *x, int64_t dim, const Tensor *index, cons
     return REFUSE(ERR_RUNTIME, "scatter(): Expected dtype int32/int64 for index");
   if (src && x->dtype != src->dtype) return REFUSE(ERR_RUNTIME, "scatter(): Expected self.dtype to be equal to src.dtype");
   if (index->numel == 0) return true;
-  if (rank(x) != rank(index))
-    return REFUSE(ERR_RUNTIME, "Index tensor must have the same number of dimensions as self tensor");
-  if (src && rank(src) != rank(index))
-    return REFUSE(ERR_RUNTIME, "Index tensor must have the same number of dimensions as src tensor");
+  if (!same_rank(index, x, "self") || (src && !same_rank(index, src, "src"))) return false;
   bool fits = true;
   for (int d = 0; d < rank(x); d++) {
     fits = fits && (d == dim || size_at(index, d) <= size_at(x, d));

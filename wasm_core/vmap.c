@@ -363,6 +363,12 @@ bool vmap_item_error(void) {
   return false;
 }
 
+/* For `return unsupported(...)` from what says whether a call was refused. */
+static bool unsupported(const char *what, const char *op) {
+  fail(ERR_RUNTIME, "%s%s. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.", what, op);
+  return true;
+}
+
 /* X(op, the name in PyTorch's message): as many results as the values say. */
 #define DYNAMIC_ROWS(X) \
   X("nonzero", "nonzero") X("where", "where") X("_where_nonzero", "where") X("unique", "_unique2") \
@@ -377,9 +383,8 @@ static bool dynamic_shape(const Call *c) {
   if (is_named(c, "where") && c->n_args > 1) return false;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (is_named(c, rows[i][0]))
-      return !fail(ERR_RUNTIME, "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-                                "aten::%s. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
-                                "feature.", rows[i][1]);
+      return unsupported("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::",
+                         rows[i][1]);
   return false;
 }
 
@@ -408,12 +413,10 @@ static bool refused(const Call *c) {
   if (c->out.tag != TAG_MISSING) no_rule(c, ".out; the fallback path doesn't work on out= or view ops.");
   else if (is_named(c, "item")) vmap_item_error();
   else if (is_named(c, "allclose"))
-    fail(ERR_RUNTIME, "vmap over torch.allclose isn't supported yet. Please file an issue at "
-                      "https://github.com/pytorch/pytorch/issues if you need this feature.");
+    unsupported("vmap over torch.allclose isn't supported yet", "");
   else if (is_named(c, "masked_select") && levels_of(c->v[1].t))
-    fail(ERR_RUNTIME, "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for "
-                      "each batch this would return a differently shaped Tensor. Please file an issue at "
-                      "https://github.com/pytorch/pytorch/issues if you need this feature.");
+    unsupported("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch "
+                "this would return a differently shaped Tensor", "");
   else if (is_named(c, "_data")) fail(ERR_RUNTIME, "accessing `data` under vmap transform is not allowed");
   else if (is_named(c, "one_hot") && arg_int(c, 1) <= 0)
     fail(ERR_RUNTIME, "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument.");
