@@ -2,7 +2,10 @@
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
 /** @typedef {number | readonly number[]} Sizes one number for all dimensions, or one a dimension */
-/** @typedef {new () => Module} Plain a layer without options */
+/** @template Own @typedef {{forward(x: Tensor): Tensor} & Module & Own} Layer a module of one tensor, with what it keeps */
+/** @typedef {new () => Layer<{}>} Plain a layer without options */
+/** @typedef {{weight: Tensor, bias: Tensor | null}} Weights */
+/** @typedef {{stride?: Sizes, padding?: Sizes | string, dilation?: Sizes, groups?: number, bias?: boolean}} ConvOptions */
 
 /** torch.nn over a library of tensors. */
 export function makeNn({ Tensor, spaces, outside }, autograd) {
@@ -73,77 +76,18 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
     }
   }
 
-  /** A layer with a weight of these sizes, outputs first, and perhaps a bias: uniform on (-b, b), b = 1 / sqrt(fan_in), by the
-   * steps of PyTorch's formula. */
-  class Weighted extends Module {
-    /** @private */
-    constructor(sizes, bias) {
-      super();
-      this.weight = Parameter(f.empty(sizes));
-      this.bias = bias ? Parameter(f.empty([sizes[0]])) : null;
-      const fanIn = this.weight.numel() / sizes[0];
-      const bound = Math.sqrt(3) * (Math.sqrt(2 / (1 + Math.sqrt(5) ** 2)) / Math.sqrt(fanIn));
-      autograd.no_grad(() => {
-        this.weight.uniform_(-bound, bound);
-        this.bias?.uniform_(-1 / Math.sqrt(fanIn), 1 / Math.sqrt(fanIn));
-      });
-    }
-  }
-
-  class Linear extends Weighted {
-    /** @param {number} in_features @param {number} out_features @param {{bias?: boolean}} [options] */
-    constructor(in_features, out_features, { bias = true } = {}) { super([out_features, in_features], bias); }
-    /** @param {Tensor} x @returns {Tensor} */
-    forward(x) { return F.linear(x, this.weight, this.bias); }
-  }
-
-  class Conv2d extends Weighted {
-    /** @param {number} in_channels @param {number} out_channels @param {Sizes} kernel_size
-     * @param {{stride?: Sizes, padding?: Sizes | string, dilation?: Sizes, groups?: number, bias?: boolean}} [options] */
-    constructor(in_channels, out_channels, kernel_size, { stride = 1, padding = 0, dilation = 1, groups = 1, bias = true } = {}) {
-      const [h, w] = Array.isArray(kernel_size) ? kernel_size : [kernel_size, kernel_size];
-      super([out_channels, in_channels / groups, h, w], bias);
-      this.options = { stride, padding, dilation, groups };
-    }
-
-    /** @param {Tensor} x @returns {Tensor} */
-    forward(x) { return F.conv2d(x, this.weight, this.bias, this.options); }
-  }
-
-  class Embedding extends Module {
-    /** @param {number} num_embeddings @param {number} embedding_dim */
-    constructor(num_embeddings, embedding_dim) {
-      super();
-      this.weight = Parameter(f.empty([num_embeddings, embedding_dim]));
-      autograd.no_grad(() => this.weight.normal_());
-    }
-
-    /** @param {Tensor} x @returns {Tensor} */
-    forward(x) { return F.embedding(x, this.weight); }
-  }
-
-  class LayerNorm extends Module {
-    /** @param {Sizes} normalized_shape @param {{eps?: number}} [options] */
-    constructor(normalized_shape, { eps = 1e-5 } = {}) {
-      super();
-      this.normalized_shape = [normalized_shape].flat();
-      this.eps = eps;
-      this.weight = Parameter(f.ones(this.normalized_shape));
-      this.bias = Parameter(f.zeros(this.normalized_shape));
-    }
-
-    /** @param {Tensor} x @returns {Tensor} */
-    forward(x) { return F.layer_norm(x, this.normalized_shape, this.weight, this.bias, this.eps); }
-  }
-
-  class Dropout extends Module {
-    constructor(p = 0.5) {
-      super();
-      this.p = p;
-    }
-
-    /** @param {Tensor} x @returns {Tensor} */
-    forward(x) { return F.dropout(x, this.p, this.training); }
+  /** A weight of these sizes, outputs first, and perhaps a bias: uniform on (-b, b), b = 1 / sqrt(fan_in), by the steps of PyTorch's
+   * formula. */
+  function weights(sizes, hasBias) {
+    const weight = Parameter(f.empty(sizes));
+    const bias = hasBias ? Parameter(f.empty([sizes[0]])) : null;
+    const fanIn = weight.numel() / sizes[0];
+    const bound = Math.sqrt(3) * (Math.sqrt(2 / (1 + Math.sqrt(5) ** 2)) / Math.sqrt(fanIn));
+    autograd.no_grad(() => {
+      weight.uniform_(-bound, bound);
+      bias?.uniform_(-1 / Math.sqrt(fanIn), 1 / Math.sqrt(fanIn));
+    });
+    return { weight, bias };
   }
 
   class Sequential extends Module {
@@ -161,19 +105,37 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
     }
   }
 
-  /** A layer without parameters: a function of the table, given the inputs and then the layer's own arguments. */
-  const plain = (name, fn) =>
+  /** A kind of layer: what it keeps, made of the constructor's arguments, and what it makes of itself and its inputs. */
+  const layer = (name, make, forward) =>
     ({ [name]: class extends Module {
       constructor(...args) {
         super();
-        this.args = args;
+        Object.assign(this, make(...args));
       }
 
-      forward(...inputs) { return fn(...inputs, ...this.args); }
+      forward(...inputs) { return forward(this, ...inputs); }
     } })[name];
+  /** A function of the table that is given the inputs and then the constructor's arguments. */
+  const plain = (name, fn) => layer(name, (...args) => ({ args }), ({ args }, ...inputs) => fn(...inputs, ...args));
 
   return {
-    Module, Parameter, Linear, Conv2d, Embedding, LayerNorm, Dropout, Sequential,
+    Module, Parameter, Sequential,
+    /** @type {new (in_features: number, out_features: number, options?: {bias?: boolean}) => Layer<Weights>} */
+    Linear: layer('Linear', (n_in, n_out, { bias = true } = {}) => weights([n_out, n_in], bias), (own, x) => F.linear(x, own.weight, own.bias)),
+    /** @type {new (in_channels: number, out_channels: number, kernel_size: Sizes, options?: ConvOptions) => Layer<Weights>} */
+    Conv2d: layer('Conv2d', (n_in, n_out, kernel_size, { bias = true, groups = 1, ...options } = {}) => {
+      const kernel = Array.isArray(kernel_size) ? kernel_size : [kernel_size, kernel_size];
+      return { ...weights([n_out, n_in / groups, ...kernel], bias), options: { stride: 1, padding: 0, dilation: 1, groups, ...options } };
+    }, (own, x) => F.conv2d(x, own.weight, own.bias, own.options)),
+    /** @type {new (num_embeddings: number, embedding_dim: number) => Layer<{weight: Tensor}>} */
+    Embedding: layer('Embedding', (rows, width) => ({ weight: Parameter(f.randn([rows, width])) }), (own, x) => F.embedding(x, own.weight)),
+    /** @type {new (normalized_shape: Sizes, options?: {eps?: number}) => Layer<Weights & {normalized_shape: number[], eps: number}>} */
+    LayerNorm: layer('LayerNorm', (sizes, { eps = 1e-5 } = {}) => {
+      const normalized_shape = [sizes].flat();
+      return { normalized_shape, eps, weight: Parameter(f.ones(normalized_shape)), bias: Parameter(f.zeros(normalized_shape)) };
+    }, (own, x) => F.layer_norm(x, own.normalized_shape, own.weight, own.bias, own.eps)),
+    /** @type {new (p?: number) => Layer<{p: number}>} */
+    Dropout: layer('Dropout', (p = 0.5) => ({ p }), (own, x) => F.dropout(x, own.p, own.training)),
     /** @type {Plain} */ ReLU: plain('ReLU', F.relu),
     /** @type {Plain} */ Tanh: plain('Tanh', F.tanh),
     /** @type {Plain} */ Sigmoid: plain('Sigmoid', F.sigmoid),
