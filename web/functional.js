@@ -60,8 +60,6 @@ export function makeFunctional({ C, Tensor, spaces, rowsOf }, { grad, enable_gra
     return grad(pairs.map(([y]) => y), inputs, pairs.map(([, g]) => g), { allow_unused: true, ...options });
   }
 
-  // ---------------------------------------------------------------- products
-
   /** What the function returned, and a product of its derivatives and v: the gradients that start from v of and by what `chain`
    * makes of the outputs. They are recorded if the caller records or asked for a graph. */
   const product = (name, stage, chain) => (func, inputs, ...rest) => {
@@ -114,8 +112,6 @@ export function makeFunctional({ C, Tensor, spaces, rowsOf }, { grad, enable_gra
   /** The same with H v: equal to `vhp`, which is faster, wherever the second derivatives are continuous.
    * @type {<I extends Tensors, O>(func: Of<O>, inputs: I, ...rest: Given<HVPOptions>[]) => [O, Like<I>]} */
   const hvp = product('hvp', 'double_back_trick', (...begun) => linear(...gradient(...begun)));
-
-  // ---------------------------------------------------------------- matrices
 
   /** The identity over all elements of several tensors, cut by tensor: (sum of all n, n_k) for each. */
   function units(given) {

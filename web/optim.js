@@ -6,8 +6,7 @@ import { dtypes } from './tensor.js';
 /** @typedef {{lr?: number, momentum?: number, dampening?: number, weight_decay?: number, nesterov?: boolean, maximize?: boolean}} SGDOptions */
 /** @typedef {{lr?: number, betas?: readonly [number, number], eps?: number, weight_decay?: number, amsgrad?: boolean,
  *   maximize?: boolean, decoupled_weight_decay?: boolean}} AdamOptions */
-/** @typedef {Iterable<Tensor> | Iterable<{params: Tensor[], [option: string]: any}>} Parameters tensors, or groups
- *   of them with options of their own */
+/** @typedef {Iterable<Tensor> | Iterable<{params: Tensor[], [option: string]: any}>} Parameters tensors, or groups with own options */
 
 /** torch.optim over a library of tensors. */
 export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
@@ -111,9 +110,8 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
 
     /** @private */
     update({ lr, momentum, dampening, weight_decay, nesterov, maximize }, params) {
-      const begun = new Set(params.filter((p) => !momentum || this.state.get(p)?.momentum_buffer));
-      for (const is_first_step of [true, false]) {
-        const chosen = params.filter((p) => begun.has(p) !== is_first_step);
+      const begun = (p) => !momentum || this.state.get(p)?.momentum_buffer;
+      for (const [is_first_step, chosen] of [[true, params.filter((p) => !begun(p))], [false, params.filter(begun)]]) {
         if (!chosen.length) continue;
         const [buffers = []] = this.states(chosen, momentum ? { momentum_buffer: zeros } : {});
         C._fused_sgd_(chosen, [], buffers, { weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step });
@@ -124,8 +122,8 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
   class Adam extends Optimizer {
     /** @param {Parameters} params @param {AdamOptions} [options] */
     constructor(params, options = {}) {
-      super(params, { lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0, amsgrad: false, maximize: false,
-        decoupled_weight_decay: false, ...options });
+      const defaults = { lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0, amsgrad: false, maximize: false, decoupled_weight_decay: false };
+      super(params, { ...defaults, ...options });
     }
 
     /** @private */

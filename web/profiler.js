@@ -228,8 +228,7 @@ export function makeProfiler({ C, hooks }) {
   profile.prototype = Profile.prototype;
 
   /** Runs fn as a range of this name in the running profile. @template T @param {string} name @param {() => T} fn @returns {T} */
-  const record_function = (name, fn) =>
-    within(() => (running ? C._profile_begin(name) : -1), (event) => { if (event >= 0 && running) C._profile_end(event); }, fn);
+  const record_function = (name, fn) => within(() => C._profile_begin(name), (event) => C._profile_end(event), fn);
 
   /** Accepted for scripts written for NVIDIA's tools: in a profile the ranges are in its trace anyway; outside of one nobody would
    * receive them, which is an error. @template T @param {() => T} fn @param {...Given<EmitNvtxOptions>} rest @returns {T} */

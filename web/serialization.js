@@ -22,8 +22,6 @@ const ascii = (value) =>
 
 /** torch.save and torch.load over a library of tensors. */
 export function makeSerialization({ Tensor, tensor }) {
-  // ---------------------------------------------------------------- saving
-
   /** Makes the outline of a value, and collects its tensors by name. */
   function outline(value, path, tensors, open) {
     if (value === null || value === undefined) return null;
@@ -74,8 +72,6 @@ export function makeSerialization({ Tensor, tensor }) {
     for (const part of parts.reverse()) bytes.set(part, (end -= part.length) + start);
     return bytes;
   }
-
-  // ---------------------------------------------------------------- loading
 
   /** The header of a safetensors file; clear errors for what is none. */
   function readHeader(bytes) {
