@@ -8,8 +8,7 @@ import { bind, each, errorClass, NotImplementedError, RuntimeError } from './eng
 
 /** @import { Given } from './engine.js'
  * @import { Tensor } from './tensor.js' */
-/** @typedef {{eps?: number, atol?: number, rtol?: number, raise_exception?: boolean, nondet_tol?: number, check_undefined_grad?: boolean,
- *   check_grad_dtypes?: boolean, check_batched_grad?: boolean, fast_mode?: boolean, masked?: boolean}} CheckOptions what both checks take */
+/** @typedef {Partial<typeof COMMON>} CheckOptions what both checks take */
 /** @typedef {CheckOptions & {check_batched_forward_grad?: boolean, check_forward_ad?: boolean, check_backward_ad?: boolean}} GradcheckOptions */
 /** @typedef {CheckOptions & {grad_outputs?: Tensor | Tensor[] | null, gen_non_contig_grad_outputs?: boolean, check_fwd_over_rev?: boolean,
  *   check_rev_over_rev?: boolean}} GradgradcheckOptions grad_outputs: what the first backward starts from; random if left out */
@@ -19,7 +18,6 @@ import { bind, each, errorClass, NotImplementedError, RuntimeError } from './eng
 export class GradcheckError extends RuntimeError { name = 'GradcheckError'; }
 
 const UNDEFINED = 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"';
-/** What both functions take. */
 const COMMON = {
   eps: 1e-6, atol: 1e-5, rtol: 1e-3, raise_exception: true, nondet_tol: 0, check_undefined_grad: true, check_grad_dtypes: false,
   check_batched_grad: false, fast_mode: false, masked: false,

@@ -6,14 +6,15 @@ import { bind, HOST, NotImplementedError, RuntimeError, ValueError, within } fro
 /** @import { Given } from './engine.js' */
 /** @typedef {{enabled?: boolean, record_shapes?: boolean}} EmitNvtxOptions */
 /** @typedef {{group_by_input_shape?: boolean, group_by_stack_n?: number}} AverageOptions */
-/** @typedef {{enabled?: boolean, record_shapes?: boolean, profile_memory?: boolean, with_stack?: boolean,
- *   use_cpu?: boolean, acc_events?: boolean}} ProfilerOptions */
+/** @typedef {Partial<typeof OPTIONS>} ProfilerOptions */
 /** @typedef {{sort_by?: string | null, row_limit?: number, max_name_column_width?: number, max_shapes_column_width?: number,
  *   max_src_column_width?: number, header?: string | null, top_level_events_only?: boolean, time_unit?: 's' | 'ms' | 'us' | null}} ProfilerTableOptions */
 
 /** @typedef {{id: number, name: string, time_range: {start: number, end: number}, input_shapes: number[][], stack: string[],
  *   scope: number, cpu_memory_usage: number, sequence_nr: number, is_user_annotation: boolean}} EventFields */
 
+const OPTIONS = { enabled: true, use_cuda: false, use_device: /** @type {string | null} */ (null), record_shapes: false, with_flops: false,
+  profile_memory: false, with_stack: false, with_modules: false, use_kineto: false, use_cpu: true, acc_events: false };
 const RANGE = 7; // PyTorch's number of the scope
 const TIMES = { s: 1e6, ms: 1e3, us: 1 };
 const SIZES = { GB: 2 ** 30, MB: 2 ** 20, KB: 2 ** 10, B: 1 };
@@ -151,10 +152,9 @@ export function makeProfiler({ C, hooks }) {
     /** @private Those of events, by number. */
     stacks = new Map();
 
-    /** @param {ProfilerOptions & Record<string, any>} [options] */
+    /** @param {ProfilerOptions} [options] */
     constructor(options = {}) {
-      this.options = bind('profile', { enabled: true, use_cuda: false, use_device: null, record_shapes: false, with_flops: false,
-        profile_memory: false, with_stack: false, with_modules: false, use_kineto: false, use_cpu: true, acc_events: false }, [options]);
+      this.options = bind('profile', OPTIONS, [options]);
       const { use_cuda, use_device, use_cpu, with_flops } = this.options;
       if (use_cuda || !use_cpu || ![null, 'cpu'].includes(use_device)) throw new NotImplementedError('profile: there is no device but the CPU');
       if (with_flops) throw new NotImplementedError('profile: with_flops is not supported');

@@ -193,7 +193,12 @@ function classOf(node) {
 
 const names = (list) => [...new Set(list)].map((name) => `'${name}'`).join(' | ');
 
-const alias = (tag, tags) => `type ${tag.name.text}${generics(tags)} = ${textOf(tag.typeExpression.type)};`;
+/** A typedef word for word; of the type of a constant, what that is. */
+function alias(tag, tags) {
+  const { type } = tag.typeExpression;
+  const text = /\btypeof\b/.test(type.getText()) ? inferred(checker.getTypeFromTypeNode(type)) : textOf(type);
+  return `type ${tag.name.text}${generics(tags)} = ${text};`;
+}
 
 /** Classes and typedefs of all modules, by name. */
 function declared() {
