@@ -53,15 +53,18 @@ const decoder = new TextDecoder();
 /** Python's exception types, as PyTorch raises them, by the names that the engine uses. */
 const errors = new Map([['TypeError', TypeError]]);
 
-/** The class of errors of a name. @param {string} name @returns {new (message?: string) => Error} */
-export function errorClass(name) {
-  if (!errors.has(name)) {
-    const made = { [name]: class extends Error {} }[name];
-    Object.defineProperty(made.prototype, 'name', { value: name });
-    errors.set(name, made);
-  }
-  return errors.get(name);
+/** What a map holds for a key, made when it is first asked for. */
+export function held(map, key, make) {
+  if (!map.has(key)) map.set(key, make());
+  return map.get(key);
 }
+
+/** The class of errors of a name. @param {string} name @returns {new (message?: string) => Error} */
+export const errorClass = (name) => held(errors, name, () => {
+  const made = { [name]: class extends Error {} }[name];
+  Object.defineProperty(made.prototype, 'name', { value: name });
+  return made;
+});
 
 export const [RuntimeError, ValueError, IndexError, NotImplementedError, OutOfMemoryError, LinAlgError] =
   ['RuntimeError', 'ValueError', 'IndexError', 'NotImplementedError', 'OutOfMemoryError', 'LinAlgError'].map(errorClass);
@@ -87,6 +90,7 @@ const LISTS = [
   [TAG.TENSORS, (v) => (v === null ? 0 : v?.handle === undefined ? undefined : v.alive())],
   [TAG.INTS, (v) => (v === null ? ABSENT : Number.isSafeInteger(v) ? v : undefined)],
   [TAG.BOOLS, (v) => (typeof v === 'boolean' ? Number(v) : undefined)],
+  [TAG.FLOATS, (v) => (typeof v === 'number' ? v : undefined)],
 ];
 
 /** Whether a value is a trailing options object: `{dim: 1}`. */
@@ -183,6 +187,7 @@ export class Engine {
     /** Set by tensor.js. @type {(bytes: number) => number} the address of that much memory, which stays */
     this.allocate = () => 0;
     this.keywords = new Map();
+    this.names = []; // of the options of a call, by number
     this.hostError = null;
     this.view.i32[this.layout.frame_most_nested / 4] = MOST_NESTED;
   }
@@ -265,14 +270,13 @@ export class Engine {
   /** Leaves a text in the frame for the engine to read. */
   tell(text) { this.view.u8.set(encoder.encode(`${text.slice(0, MOST_TEXT)}\0`), this.layout.frame_data); }
 
+  /** The engine's number for the name of an option. */
   intern(name) {
-    let id = this.keywords.get(name);
-    if (id === undefined) {
+    if (!this.keywords.has(name)) {
       this.tell(name);
-      id = this.exports.pg_intern();
-      this.keywords.set(name, id);
+      this.keywords.set(name, this.exports.pg_intern());
     }
-    return id;
+    return this.keywords.get(name);
   }
 
   /** Calls the op whose first row is `row`. @param {number} row @param {number} mode bits of MODE
@@ -293,11 +297,13 @@ export class Engine {
 
   /** Writes a call to the frame. */
   write(row, mode, self, args, options) {
-    const named = options === null ? 0 : this.encodeNames(options);
-    const { frame } = this;
-    const slots = this.layout.frame_slots / 8;
-    let k = 0;
-    let low = 0, high = 0;
+    const { frame, layout, names } = this;
+    let named = 0;
+    for (const name in options) if (options[name] !== undefined) names[named++] = this.intern(name); // which uses memory
+    const count = args.length + (self === undefined ? 0 : 1);
+    if (count + named > 16) throw new TypeError(`pygrad: a call takes at most 16 arguments, not ${count + named}`);
+    const slots = layout.frame_slots / 8;
+    let k = 0, low = 0, high = 0;
     const add = (value) => {
       const tag = this.encode(value, slots + k);
       if (k < 8) low |= tag << (4 * k);
@@ -305,8 +311,6 @@ export class Engine {
       k++;
     };
     this.dataAt = this.lists;
-    const count = args.length + (self === undefined ? 0 : 1);
-    if (count + named > 16) throw new TypeError(`pygrad: a call takes at most 16 arguments, not ${count + named}`);
     if (self !== undefined) add(self);
     for (let i = 0; i < args.length; i++) add(args[i]);
     if (named) for (const name in options) if (options[name] !== undefined) add(options[name]);
@@ -314,22 +318,11 @@ export class Engine {
     i32[frame / 4] = row;
     u8[frame + 4] = count;
     u8[frame + 5] = named;
+    for (let i = 0; i < named; i++) i32[layout.frame_keywords / 4 + i] = names[i];
     u8[frame + 6] = mode;
     u8[frame + 7] = this.handOver();
     u32[frame / 4 + 2] = low;
     u32[frame / 4 + 3] = high;
-  }
-
-  /** Writes the ids of the names of keyword arguments; returns how many. */
-  encodeNames(options) {
-    let n = 0;
-    for (const name in options) {
-      if (options[name] === undefined) continue;
-      const id = this.intern(name); // the first time, this uses memory
-      if (n < 16) this.view.i32[this.layout.frame_keywords / 4 + n] = id;
-      n++;
-    }
-    return n;
   }
 
   enter() {
@@ -388,9 +381,7 @@ export class Engine {
     if (value.handle !== undefined) return this.put(TAG.TENSOR, value.alive(), slot);
     if (Array.isArray(value)) return this.encodeList(value, slot);
     if (value instanceof Coded) return this.put(value.tag, value.code, slot);
-    if (!(value instanceof Words)) return this.encodeOther(value, slot);
-    this.putWords(value.words, (word) => word, slot);
-    return value.tag;
+    return value instanceof Words ? this.putList(value.tag, value.words, (word) => word, slot) : this.encodeOther(value, slot);
   }
 
   /** What no op takes: its name, for the error. */
@@ -399,33 +390,19 @@ export class Engine {
   }
 
   encodeList(list, slot) {
-    for (const [tag, word] of LISTS) if (this.putWords(list, word, slot)) return tag;
-    const odd = list.findIndex((v) => typeof v !== 'number');
-    if (odd >= 0) return this.encodeOther(list[odd], slot, 'list of ');
-    const at = this.room(8 * list.length);
-    this.view.f64.set(list, at / 8);
-    this.setList(slot, at, list.length);
-    return TAG.FLOATS;
+    for (const [tag, word] of LISTS)
+      if (list.findIndex((value) => word(value) === undefined) < 0) return this.putList(tag, list, word, slot);
+    return this.encodeOther(list.find((v) => typeof v !== 'number'), slot, 'list of ');
   }
 
-  /** Writes a list by its elements' words, and to the slot where it stands; false if `word` refuses. */
-  putWords(list, word, slot) {
+  /** Writes a list by the words of its elements (floats by themselves), and to the slot where it stands; returns its tag. */
+  putList(tag, list, word, slot) {
     const at = this.room(8 * list.length);
-    for (let i = 0; i < list.length; i++) {
-      const value = word(list[i]);
-      if (value === undefined) {
-        this.dataAt = at;
-        return false;
-      }
-      this.setWord(at / 8 + i, value);
-    }
-    this.setList(slot, at, list.length);
-    return true;
-  }
-
-  setList(slot, at, count) {
+    if (tag === TAG.FLOATS) this.view.f64.set(list, at / 8);
+    else for (let i = 0; i < list.length; i++) this.setWord(at / 8 + i, word(list[i]));
     this.view.u32[2 * slot] = at;
-    this.view.u32[2 * slot + 1] = count | LIST;
+    this.view.u32[2 * slot + 1] = list.length | LIST;
+    return tag;
   }
 
   /** Writes a text; returns its address. */

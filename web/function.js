@@ -5,7 +5,7 @@
  * what is saved. Here is the protocol: classes, ctx, the calls of forward and backward. The engine stops
  * at a custom node and says what to run, so the function runs with nothing of the engine on the stack.
  */
-import { errorClass, HOST, MODES, NotImplementedError, RuntimeError, within } from './engine.js';
+import { errorClass, held, HOST, MODES, NotImplementedError, RuntimeError, within } from './engine.js';
 import { typeName } from './hooks.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
@@ -19,8 +19,6 @@ export function makeFunction(library, engine) {
   const { C, Tensor, Node, hooks, withModes, remember, remembered } = library;
   const handleOf = (value) => (value instanceof Tensor ? value.alive() : 0);
   const withGrad = (on, fn) => withModes(on ? 0 : MODES.GRAD, on ? MODES.GRAD : 0, fn);
-
-  // ---------------------------------------------------------------- ctx
 
   /** What `forward`, `setup_context`, `backward` and `jvp` tell each other by, and the call's node. Takes any other attribute. */
   class FunctionCtx extends Node {
@@ -115,18 +113,13 @@ export function makeFunction(library, engine) {
     }
   }
 
-  // ---------------------------------------------------------------- Function
-
   const classes = new WeakMap();
 
   /** The class of a Function's nodes, and the engine's type of them. */
-  function nodesOf(kind) {
-    if (!classes.has(kind)) {
-      const name = `${kind.name}Backward`;
-      classes.set(kind, { made: { [name]: class extends FunctionCtx {} }[name], type: C._custom_type(name) });
-    }
-    return classes.get(kind);
-  }
+  const nodesOf = (kind) => held(classes, kind, () => {
+    const name = `${kind.name}Backward`;
+    return { made: { [name]: class extends FunctionCtx {} }[name], type: C._custom_type(name) };
+  });
 
   /** Base class of functions with gradients of their own: subclass it with static `forward` and `backward`, call `apply`. */
   class Function {

@@ -1,5 +1,5 @@
 /** The graph as objects: nodes, edges, what nodes saved, and hooks on all of these. */
-import { bind, RuntimeError, ValueError, within } from './engine.js';
+import { bind, held, RuntimeError, ValueError, within } from './engine.js';
 import { RemovableHandle } from './hooks.js';
 import { dtypeOf, unsigned } from './tensor.js';
 
@@ -153,9 +153,7 @@ export function makeGraph(library, engine) {
   const classes = new Map();
 
   /** The class of one kind of nodes, made when the first is seen. */
-  function classOf(name, fields) {
-    const key = `${name} ${fields}`;
-    if (classes.has(key)) return classes.get(key);
+  const classOf = (name, fields) => held(classes, `${name} ${fields}`, () => {
     const short = name.slice(name.lastIndexOf(':') + 1);
     const made = { [short]: class extends Node {} }[short];
     const define = (field, get, place) => Object.defineProperty(made.prototype, field, { get() { return get(this, place); } });
@@ -165,9 +163,8 @@ export function makeGraph(library, engine) {
       if (getRaw) define(`_raw_saved_${field}`, getRaw, place);
     }
     if (short === 'AccumulateGrad') define('variable', (node) => library.original(C._node_variable(node.alive())));
-    classes.set(key, made);
     return made;
-  }
+  });
 
   /** The object of a node; takes over the reference that came with the address. */
   function wrap(address) {
@@ -176,8 +173,6 @@ export function makeGraph(library, engine) {
     if (found) engine.released.push(address);
     return found ?? remember(new (classOf(C._node_name(address), C._node_fields(address)))(address));
   }
-
-  // ---------------------------------------------------------------- edges
 
   /** The node at which the gradient of a tensor or an edge arrives. */
   const arrival = (place) => (place instanceof GradientEdge ? place.node : wrap(C._edge_of(place)));
@@ -198,8 +193,6 @@ export function makeGraph(library, engine) {
       if (!each.is_inference()) C._bump_version(each);
     }
   }
-
-  // ---------------------------------------------------------------- hooks for saved tensors
 
   /** Keeps a pair of hooks, whose number `tell` gives to the engine. */
   function keepPair(pack, unpack, name, tell) {

@@ -97,7 +97,12 @@ test('errors have the types and words of PyTorch', () => {
     [() => torch.add(torch.ones([2]), 'a'), 'TypeError', /add\(\)/],
     [() => torch.ones([3]).sum(4), 'IndexError', /Dimension out of range/],
     [() => torch.empty([1e9, 1e9]), 'OutOfMemoryError', /can't allocate memory/],
-    [() => torch.tensor([[1], [1, 2]]), 'ValueError', /expected sequence of length/],
+    [() => torch.tensor([[1], [1, 2]]), 'ValueError', /expected sequence of length 1 at dim 1 \(got 2\)/],
+    [() => torch.tensor([[[1, 2], [3, 4]], [[1, 2], [3]]]), 'ValueError', /expected sequence of length 2 at dim 2 \(got 1\)/],
+    [() => torch.tensor([[1], 2]), 'TypeError', /not a sequence/],
+    [() => torch.tensor([1, [2]]), 'TypeError', /only numbers/],
+    [() => torch.ones([2]).reshape(Array(1)), 'TypeError', /reshape\(\)/],
+    [() => torch.ones([2]).reshape([1, 'a']), 'TypeError', /reshape\(\)/],
     [() => torch.tensor([1]).backward(), 'RuntimeError', /does not require grad/],
   ];
   for (const [call, name, message] of cases) assert.throws(call, { name, message });

@@ -136,7 +136,7 @@ test('what a hook returns must fit', () => {
   const cases = [
     [(y) => y.register_hook(() => 1), 'TypeError', /expected Variable, but hook returned 'Number'/],
     [(y) => y.register_hook((g) => g.float()), 'RuntimeError', /has changed the type of value \(was torch.DoubleTensor got torch.FloatTensor\)/],
-    [(y) => y.register_hook((g) => g.sum()), 'RuntimeError', /has changed the size of value/],
+    [(y) => y.register_hook(function total(g) { return g.sum(); }), 'RuntimeError', /hook 'total' has changed the size of value/],
     [(y) => y.grad_fn.register_hook(() => [1, 2, 3]), 'RuntimeError', /returned an incorrect number of values \(got 3, but expected/],
     [(y) => y.grad_fn.register_prehook((grads) => grads[0]), 'TypeError', /expected tuple, but hook returned 'Tensor'/],
   ];
