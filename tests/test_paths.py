@@ -54,7 +54,8 @@ def convolve(
 
 
 TAKEN: list[tuple[str, int, Callable[[], object]]] = [
-    ("GELU_NEAR", 2, lambda: F.gelu(ramp(512))),
+    ("GELU_NEAR", 2, lambda: F.gelu(ramp(512, low=-1.99, high=1.99))),
+    ("GELU_NEAR", 1, lambda: F.gelu(ramp(512, low=-2.0, high=1.99))),
     ("GELU_NEAR", 1, lambda: F.gelu(ramp(512, low=-3.0, high=1.0))),
     ("GELU_NEAR", 0, lambda: F.gelu(ramp(512, dtype=np.float64))),
     ("GELU_SLOPE_NEAR", 2, lambda: gradient(F.gelu, ramp(512, low=-4.0, high=4.0))),

@@ -4,7 +4,7 @@
  * is cut into passes over blocks that stay in the first-level cache. Each element's bits follow from that element
  * alone: where a whole block allows a shorter way, the shorter way is what each of its elements would take among
  * others too. Errors in units in the last place, proven by tests/test_accuracy.py: what is computed in double 0.51, sin
- * and cos 0.6, exp and tanh 1, erf 1.1, sinh and cosh 1.6, sigmoid 2, silu 2.4, gelu 3.9 (near -2 PyTorch's has 38, and beyond -6 no digit). */
+ * and cos 0.6, exp and tanh 1, erf 1.1, sinh and cosh 1.6, sigmoid 2, silu 2.4, gelu 3.5 (near -2 PyTorch's has 38, and beyond -6 no digit). */
 #include "transcendental.h"
 
 #include <stdint.h>
@@ -388,28 +388,34 @@ void value_erf_f32(char *const *p, size_t n, const double *k) {
   }
 }
 
-/* --- gelu: x Phi(x); with q = Phi(-|x|), max(x, 0) - |x| q --- */
+/* --- gelu: x Phi(x) --- */
 
-/* q is a quotient of polynomials where |x| <= GELU_NEAR: that of the numerator is about |x| = 2, where it adds up what is
- * positive. part[0] = |x| / the denominator; whether all x are near. */
-#define GELU_NEAR 2
-static NOINLINE bool gelu_divide(const float *x, size_t n) {
-  float *quotient = part[0];
-  i32x4 most = {0};
-  for (const float *end = x + n; x < end; x += LANES, quotient += LANES) FOUR_VECTORS {
-    f32x4 v = f32x4_load(x + l), t = f32x4_magnitude(v);
-    most = larger_size(most, v);
-    f32x4_store(quotient + l, t / ((((t - 2.49391627f) * t + 17.1089859f) * t - 19.0810356f) * t + 76.5431442f));
+/* Where |x| < 2, Phi(x) = (x + 2) / 4 + x r, r a polynomial in w = 4 - x^2: near -2, where Phi is small, both are. By
+ * vectors of x: w, its square, (x + 2) / 4 and the upper half of r. */
+static _Alignas(16) float gelu_parts[4 * PART];
+
+/* Whether all x are near, of which a bit tells; two at a time, by the units for integers, which are idle here. */
+static NOINLINE bool gelu_begin(const float *x, size_t n) {
+  uint64_t bits = 0, pairs[2];
+  float *to = gelu_parts;
+  for (const float *end = x + n; x < end; x += LANES, to += 4 * LANES) FOUR_VECTORS {
+    memcpy(pairs, x + l, sizeof pairs);
+    bits |= pairs[0] | pairs[1];
+    f32x4 v = f32x4_load(x + l), above = v + 2, w = above * (2 - v), square = w * w;
+    f32x4_store(to + 4 * l, w);
+    f32x4_store(to + 4 * l + 4, square);
+    f32x4_store(to + 4 * l + 8, 0.25f * above);
+    f32x4_store(to + 4 * l + 12, (w + 4.69577122f) * (1.53183333e-08f * square + 1.95068469e-06f) + 1.42783138e-05f);
   }
-  return is_within(most, GELU_NEAR);
+  return !(bits & 0x4000000040000000);
 }
 
 static NOINLINE void gelu_near(float *y, const float *x, size_t n) {
-  const float *quotient = part[0];
-  for (const float *end = x + n; x < end; x += LANES, y += LANES, quotient += LANES) FOUR_VECTORS {
-    f32x4 v = f32x4_load(x + l), u = GELU_NEAR - f32x4_magnitude(v), square = u * u;
-    f32x4 above = ((1.28662145f * u + 3.37200546f) + 0.211420238f * square) * square + (4.38382339f * u + 2.34020805f);
-    f32x4_store(y + l, f32x4_larger(v, f32x4_splat(0)) - above * f32x4_load(quotient + l));
+  const float *from = gelu_parts;
+  for (const float *end = x + n; x < end; x += LANES, y += LANES, from += 4 * LANES) FOUR_VECTORS {
+    f32x4 v = f32x4_load(x + l), w = f32x4_load(from + 4 * l), square = f32x4_load(from + 4 * l + 4);
+    f32x4 high = (0.00264008436f + 0.000268993608f * w) + square * f32x4_load(from + 4 * l + 12);
+    f32x4_store(y + l, v * (f32x4_load(from + 4 * l + 8) + v * ((0.0230792519f * w - 0.0113750659f) + square * high)));
   }
 }
 
@@ -440,7 +446,7 @@ static inline float tail_below(float t, float square) {
   return high * square + (1.67323664f * t + 1);
 }
 
-/* The power times a polynomial in 1 / |x| that is |x| Phi(-|x|) exp(x^2 / 2) for |x| > 2. */
+/* The power times a polynomial in 1 / |x| that is |x| Phi(-|x|) exp(x^2 / 2) for |x| >= 2. */
 static NOINLINE void gelu_far(float *y, const float *x, size_t n) {
   reduce_gauss(x, n);
   EACH(n) {
@@ -452,13 +458,12 @@ static NOINLINE void gelu_far(float *y, const float *x, size_t n) {
   }
 }
 
-/* Those beyond GELU_NEAR, which are few, are done apart. */
+/* Those that are not near, which are few, are done apart. */
 static size_t gelu_pick_far(uint16_t *places, const float *x, size_t n) {
-  const int32_t near = f32_to_bits(GELU_NEAR);
   size_t far = 0;
   for (size_t i = 0; i < n; i++) {
     places[far] = (uint16_t)i;
-    far += (f32_to_bits(x[i]) & INT32_MAX) > near;
+    far += (size_t)(f32_to_bits(x[i]) >> 30 & 1);
   }
   for (size_t i = 0; i < far; i++) part[2][i] = x[places[i]];
   return far;
@@ -471,7 +476,7 @@ void value_gelu_erf_f32(char *const *p, size_t n, const double *k) {
   (void)k;
   for (size_t at = 0, m; at < n; at += m, x += m, y += m) {
     m = part_size(at, n);
-    size_t far = gelu_divide(x, m) ? 0 : gelu_pick_far(places, x, m);
+    size_t far = gelu_begin(x, m) ? 0 : gelu_pick_far(places, x, m);
     gelu_near(y, x, m);
     if (far) gelu_far(part[2], part[2], (far + LANES - 1) & ~(size_t)(LANES - 1));
     else TOOK(GELU_NEAR);
