@@ -305,55 +305,6 @@ def _invoke_any(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]
             _owner.busy = False
 
 
-_IMAGE = e.KEYWORDS * 4 + 4 * 16 - e.frame
-
-
-def prepare(
-    row: int, args: Sequence[Any], kwargs: dict[str, Any], long: bool
-) -> Callable[[], None]:
-    """A call with arguments that stay the same, encoded once; for ops that return nothing.
-
-    Args:
-        long: let other threads run meanwhile.
-    """
-    blob = Blob()
-    encoded = [encode(v, KINDS.get(type(v)), blob) for v in (*args, *kwargs.values())]
-    tags = sum(tag << (4 * i) for i, (tag, _) in enumerate(encoded))
-    names = [_keywords.get(name) or _intern(name) for name in kwargs]
-    scratch = bytearray(_IMAGE)
-    head = _header(row, len(args), len(names), 0)
-    _PACK[len(encoded)](scratch, 0, head, tags, 0, *(slot for _, slot in encoded))
-    struct.pack_into(f"<{len(names)}i", scratch, e.KEYWORDS * 4 - e.frame, *names)
-    image, raw = bytes(scratch), b"".join(blob.parts)
-    frame_end, data_end = _frame + _IMAGE, e.DATA + len(raw)
-    call = _call_long if long else _call
-
-    def run() -> None:
-        saved: bytes | None = None
-        if locked := long or _owner.busy or _owner.waiting or _ident() != _owner.ident:
-            saved = e.enter()
-        else:
-            _owner.busy = True
-        try:
-            _memory[_frame:frame_end] = image
-            _memory[e.DATA : data_end] = raw
-            if _released:
-                _hand_over_rest()
-            call()
-            if _trap[0]:
-                raise e.trapped()
-            r = _result[0]
-            if r:
-                _finish(r, row, (), {})
-        finally:
-            if locked:
-                e.leave(saved)
-            else:
-                _owner.busy = False
-
-    return run
-
-
 _META, _NUMEL = e.layout["meta"], e.layout["numel"]
 _BASE = e.layout["meta_base"]
 

@@ -33,6 +33,7 @@ BINARY: Final = Path(__file__).with_name("core.wasm")
 ABI: Final = 1
 INPLACE: Final = 1
 METHOD: Final = 2
+PREPARED: Final = 4
 PENDING: Final = 1 << 32
 DESCRIBED: Final = 1 << 33
 VIEW: Final = 1 << 34

@@ -5,13 +5,14 @@ parity/test_nn.py.
 from __future__ import annotations
 
 import copy
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pygrad
-from pygrad import _call, optim
+from pygrad import _call, _prepared, optim
 
 MAKERS: dict[str, Any] = {
     "SGD": lambda p: optim.SGD(p, lr=0.1),
@@ -44,31 +45,76 @@ def test_sgd_step_is_its_formula() -> None:
     assert (p._version, p.is_leaf) == (1, True)
 
 
+@pytest.mark.parametrize("has_all", [True, False])
 @pytest.mark.parametrize("name", MAKERS)
-def test_step_is_one_crossing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_is_one_crossing(name: str, has_all: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     ps = [pygrad.ones(3, requires_grad=True) for _ in range(6)]
     optimizer = MAKERS[name](ps)
-
-    def step() -> None:
-        for p in ps:
-            p.grad = pygrad.ones(3)
-        optimizer.step()
-
-    crossings: list[int] = []
-    for attribute in ("_call", "_call_long"):
-        kept = getattr(_call, attribute)
-
-        def counted(kept: Any = kept) -> object:
-            crossings.append(1)
-            return kept()
-
-        monkeypatch.setattr(_call, attribute, counted)
-    step()  # makes the state, and prepares the call
-    for p in ps:
+    for p in ps[has_all ^ 1 :]:
         p.grad = pygrad.ones(3)
+    crossings: list[int] = []
+    for module, attribute in (
+        (_call, "_call"),
+        (_call, "_call_long"),
+        (_call, "_call2"),
+        (_prepared, "_call2"),
+    ):
+        kept = getattr(module, attribute)
+
+        def counted(*places: Any, kept: Any = kept) -> object:
+            crossings.append(1)
+            return kept(*places)
+
+        monkeypatch.setattr(module, attribute, counted)
+    optimizer.step()
+    optimizer.step()  # what the first began is in the call that this one prepares
     crossings.clear()
     optimizer.step()
     assert len(crossings) == 1
+    crossings.clear()
+    optimizer.param_groups[0]["lr"] = 0.5  # only a number is written anew
+    optimizer.step()
+    assert len(crossings) == 1
+    assert ps[0].grad is not None or ps[0].tolist() == [1, 1, 1]
+    assert ps[1].tolist() != [1, 1, 1]
+
+
+@pytest.mark.parametrize("n", [3, 70_000])
+@pytest.mark.parametrize("name", MAKERS)
+def test_step_in_another_thread(name: str, n: int) -> None:
+    def three_steps(p: Any, optimizer: Any) -> None:
+        for _ in range(3):
+            p.grad = pygrad.ones(n)
+            optimizer.step()
+
+    found = []
+    for is_apart in (False, True):
+        p = pygrad.ones(n, requires_grad=True)
+        optimizer = MAKERS[name]([p])
+        three_steps(p, optimizer)
+        if is_apart:
+            thread = threading.Thread(target=three_steps, args=(p, optimizer))
+            thread.start()
+            thread.join()
+        else:
+            three_steps(p, optimizer)
+        three_steps(p, optimizer)
+        found.append(p.tolist())
+    assert found[0] == found[1]
+
+
+def test_step_that_cannot_be_made_changes_nothing() -> None:
+    p, q = pygrad.ones(2, requires_grad=True), pygrad.ones(2, requires_grad=True)
+    optimizer = optim.Adam([p, q], lr=0.1)
+    for parameter in (p, q):
+        parameter.grad = pygrad.ones(2)
+    optimizer.step()
+    before = p.tolist()
+    optimizer.state[q]["exp_avg"] = pygrad.ones(3)
+    with pytest.raises(RuntimeError, match=r"exp_avgs\[1\] is float32 of shape \[3\]"):
+        optimizer.step()
+    assert p.tolist() == before
+    assert optimizer.state[p]["step"].item() == 1
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -215,14 +215,18 @@ void rebind(const Call *from, const Row *to, Call *c) {
 
 static int tag_of(const PgFrame *f, int k) { return (int)(f->tags >> (4 * k) & 15); }
 
+/* A slot has 32 bits of an address; where addresses have more, the frame's are the same. */
+static const void *address_of(const PgFrame *f, int64_t slot) {
+  return (const char *)f + ((uint32_t)slot - (uint32_t)(uintptr_t)f);
+}
+
 /* OTHER may be a list too: of the text, its type and after it that of its first odd item, and in place of n that one's place, from 1. */
 static Value value_of(const PgFrame *f, int tag, int64_t slot) {
   Value v = {.tag = (uint8_t)tag, .i = slot};
   if (tag == TAG_OTHER ? slot >> 62 & 1 : tag >= TAG_INTS && tag <= TAG_BOOLS) {
     v.n = (int32_t)(slot >> 32 & 0x3fffffff);
     v.from_list = slot >> 62 & 1;
-    /* The slot has 32 bits of the address; where addresses have more, the frame's are the same. */
-    v.p = (const char *)f + ((uint32_t)slot - (uint32_t)(uintptr_t)f);
+    v.p = address_of(f, slot);
   } else if (tag == TAG_TENSOR || tag == TAG_STR || tag == TAG_OTHER) {
     v.p = (const void *)(uintptr_t)slot;
   }
@@ -644,7 +648,7 @@ static bool take_quickly(const PgFrame *f, const Schema *s, const Arg *a, int64_
   const int64_t *handles = v->p;
   for (int k = 0; list && k < v->n; k++)
     if (handles[k] && !tensor_is((const Tensor *)(uintptr_t)handles[k])) return false;
-  return keep_list(v);
+  return f->mode & PG_PREPARED || keep_list(v); /* a prepared frame stays as it is */
 }
 
 static inline bool bind_value(const PgFrame *f, const Schema *s, int i, int tag, int64_t slot, Value *v) {
@@ -743,6 +747,7 @@ static bool bind_quickly(const PgFrame *f, const Given *g, Call *c) {
 }
 
 bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
+  if (head >> 48 & PG_PREPARED) return bind(address_of(f, a), c);
   int64_t slots[2] = {a, b};
   int n = (int)(head >> 32 & 3);
   uint64_t tags = (uint64_t)head >> 40 & 255;
@@ -757,7 +762,7 @@ bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
   return bind(f, c);
 }
 
-bool bind(PgFrame *f, Call *c) {
+bool bind(const PgFrame *f, Call *c) {
   know_names();
   if (f->n_positional + f->n_keyword <= PG_MAX_ARGS &&
       bind_quickly(f, &(Given){f->row, f->n_positional, f->n_keyword, f->tags, f->slots, f->mode}, c)) return true;

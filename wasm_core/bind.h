@@ -10,7 +10,7 @@ int32_t name_intern(const char *text, int length);
 const char *name_text(int32_t id);
 
 /* Fills *call from the first overload that the arguments fit. False with the error set. */
-bool bind(PgFrame *frame, Call *call);
+bool bind(const PgFrame *frame, Call *call);
 /* The same for the head and the arguments of pg_call2. */
 bool bind2(PgFrame *frame, Call *call, int64_t head, int64_t a, int64_t b);
 

@@ -5,7 +5,6 @@
  * operation in the dtype of the parameter. Nothing is recorded; saved tensors keep their values, because
  * writes begin with tensor_write_begin. */
 #include <math.h>
-#include <string.h>
 
 #include "copy.h"
 #include "elementwise.h"
@@ -26,6 +25,7 @@ enum { MAX_LISTS = 5 };
 typedef struct {
   const char *op;
   int n, n_lists;
+  bool finds_gradients; /* none were given: list 1 are the parameters' own, some of them NULL */
   const char *names[MAX_LISTS];
   Tensor **lists[MAX_LISTS];
 } Lists;
@@ -42,19 +42,25 @@ static bool add_list(Lists *l, const char *name, Tensors ts) {
   return true;
 }
 
-/* The gradients: those given, or with an empty list each parameter's own. */
-static Tensors gradients(Tensors params, Tensors given) {
-  if (given.n != 0 || params.n <= 0) return given;
-  Tensor **own = scratch_array(params.n, sizeof *own);
+/* Each parameter's own gradient, or NULL. */
+static Tensors gradients(Tensors params) {
+  Tensor **own = params.n > 0 ? scratch_array(params.n, sizeof *own) : NULL;
   for (int i = 0; own && i < params.n; i++) own[i] = params.v[i] && params.v[i]->meta ? params.v[i]->meta->grad : NULL;
   return (Tensors){own ? params.n : 0, own};
 }
 
-/* Drops the parameters that have no gradient, where the gradients were not given but are their own; `more` is a list
- * beside l's. */
-static void drop_without_gradient(Lists *l, Tensors given, Tensors *more) {
+/* The first two lists: parameters, and the gradients given, or with an empty list their own. */
+static void add_parameters(Lists *l, Call *c) {
+  Tensors params = arg_tensors(c, 0), given = arg_tensors(c, 1);
+  l->finds_gradients = given.n == 0;
+  add_list(l, "self", params);
+  add_list(l, "grads", l->finds_gradients ? gradients(params) : given);
+}
+
+/* Drops the parameters whose gradient was looked for and not found; `more` is a list beside l's. */
+static void drop_without_gradient(Lists *l, Tensors *more) {
   int n = 0;
-  if (failed() || given.n != 0) return;
+  if (failed() || !l->finds_gradients) return;
   for (int k = 0; k < l->n; k++) {
     if (!l->lists[1][k]) continue;
     for (int list = 0; list < l->n_lists; list++) l->lists[list][n] = l->lists[list][k];
@@ -65,23 +71,32 @@ static void drop_without_gradient(Lists *l, Tensors given, Tensors *more) {
   l->n = n;
 }
 
+/* What is asked of every tensor of a step is inlined: most of these are small. */
+static inline bool equal_dims(int n, const int64_t *a, const int64_t *b) {
+  for (int i = 0; i < n; i++)
+    if (a[i] != b[i]) return false;
+  return true;
+}
+
+static inline bool may_write(const Tensor *t) { return !(t->flags & FLAG_INFERENCE) || check_inference_write(t); }
+static inline bool begin_write(Tensor *t) { return t->storage->bytes->refs == 1 || tensor_write_begin(t, false); }
+
 static bool check_member(const Lists *l, int list, int k) {
   const Tensor *p = l->lists[0][k], *t = l->lists[list][k];
   if (!p || !t) return fail(ERR_RUNTIME, "%s: %s[%d] is None", l->op, l->names[list], k), false;
-  if (t->dtype == p->dtype && tensor_same_shape(t, p)) return true;
+  if (t->dtype == p->dtype && t->ndim == p->ndim && equal_dims(p->ndim, t->sizes, p->sizes)) return true;
   fail(ERR_RUNTIME, "%s: %s[%d] is %s of shape %s, but the parameter is %s of shape %s", l->op, l->names[list], k,
        dtype_info[t->dtype].name, shape_text(t), dtype_info[p->dtype].name, shape_text(p));
   return false;
 }
 
-/* Whether all fit, and all but the gradients (list 1) may be written. */
+/* Whether all fit, and all but the gradients (list 1) may be written. Nothing is recorded here. */
 static bool check_lists(const Lists *l) {
   for (int k = 0; k < l->n && !failed(); k++)
     for (int list = 0; list < l->n_lists; list++) {
       if (!check_member(l, list, k)) return false;
-      Tensor *t = l->lists[list][k];
-      if (list != 1 && !check_inplace(t)) return false;
-      if (!check_float_kernel(l->op, tensor_dtype(t))) return false;
+      if (list != 1 && !may_write(l->lists[list][k])) return false;
+      if (list == 0 && !check_float_kernel(l->op, tensor_dtype(l->lists[0][k]))) return false;
     }
   return !failed();
 }
@@ -90,7 +105,7 @@ static bool check_lists(const Lists *l) {
 static bool begin_writes(const Lists *l) {
   for (int k = 0; k < l->n; k++)
     for (int list = 0; list < l->n_lists; list++)
-      if (list != 1 && !tensor_write_begin(l->lists[list][k], false)) return false;
+      if (list != 1 && !begin_write(l->lists[list][k])) return false;
   return true;
 }
 
@@ -100,8 +115,7 @@ static void run_loop(const Lists *l, int k, Loop *loop, const void *ctx) {
   bool alike = true;
   for (int i = 0; i < l->n_lists; i++) {
     t[i] = l->lists[i][k];
-    size_t n_bytes = (size_t)t[0]->ndim * sizeof(int64_t);
-    alike = alike && (n_bytes == 0 || memcmp(t[i]->strides, t[0]->strides, n_bytes) == 0);
+    alike = alike && equal_dims(t[0]->ndim, t[i]->strides, t[0]->strides);
   }
   if (alike && tensor_is_dense(t[0])) {
     char *at[MAX_LISTS];
@@ -179,13 +193,11 @@ static Loop *const sgd_loops[3][2] = {
 void op_fused_sgd(Call *c) {
   grad_mode = false; /* until the crossing ends: parameters are leaves, and this is no op to record */
   Lists l = {.op = "_fused_sgd_"};
-  Tensors buffers = arg_tensors(c, 2);
   Sgd k = {arg_bool(c, 8) ? -1 : 1, arg_float(c, 3), arg_float(c, 4), arg_float(c, 5), 1 - arg_float(c, 6), arg_bool(c, 7)};
   int kind = k.momentum == 0 ? PLAIN : arg_bool(c, 9) ? FIRST : LATER;
-  add_list(&l, "self", arg_tensors(c, 0));
-  add_list(&l, "grads", gradients(arg_tensors(c, 0), arg_tensors(c, 1)));
-  if (kind != PLAIN) add_list(&l, "momentum_buffers", buffers);
-  drop_without_gradient(&l, arg_tensors(c, 1), NULL);
+  add_parameters(&l, c);
+  if (kind != PLAIN) add_list(&l, "momentum_buffers", arg_tensors(c, 2));
+  drop_without_gradient(&l, NULL);
   if (failed() || !check_lists(&l) || !begin_writes(&l)) return;
   for (int i = 0; i < l.n; i++) run_loop(&l, i, sgd_loops[kind][l.lists[0][i]->dtype == DT_F64], &k);
 }
@@ -240,10 +252,10 @@ static bool check_steps(const Lists *l, Tensors steps) {
   for (int i = 0; i < steps.n; i++) {
     if (!steps.v[i] || steps.v[i]->numel != 1 || !dtype_is_float((DType)steps.v[i]->dtype))
       return fail(ERR_RUNTIME, "%s: state_steps[%d] is not a floating tensor of one element", l->op, i), false;
-    if (!check_inplace(steps.v[i])) return false;
+    if (!may_write(steps.v[i])) return false;
   }
   for (int i = 0; i < steps.n; i++)
-    if (!tensor_write_begin(steps.v[i], false)) return false;
+    if (!begin_write(steps.v[i])) return false;
   return true;
 }
 
@@ -259,13 +271,12 @@ void op_fused_adam(Call *c, bool decoupled) {
   Lists l = {.op = decoupled ? "_fused_adamw_" : "_fused_adam_"};
   double lr = arg_float(c, 6), beta1 = arg_float(c, 7), beta2 = arg_float(c, 8), decay = arg_float(c, 9), eps = arg_float(c, 10);
   bool ams = arg_bool(c, 11);
-  Tensors steps = arg_tensors(c, 5), greatest = arg_tensors(c, 4);
-  add_list(&l, "self", arg_tensors(c, 0));
-  add_list(&l, "grads", gradients(arg_tensors(c, 0), arg_tensors(c, 1)));
+  Tensors steps = arg_tensors(c, 5);
+  add_parameters(&l, c);
   add_list(&l, "exp_avgs", arg_tensors(c, 2));
   add_list(&l, "exp_avg_sqs", arg_tensors(c, 3));
-  if (ams) add_list(&l, "max_exp_avg_sqs", greatest);
-  drop_without_gradient(&l, arg_tensors(c, 1), &steps);
+  if (ams) add_list(&l, "max_exp_avg_sqs", arg_tensors(c, 4));
+  drop_without_gradient(&l, &steps);
   if (failed() || !check_lists(&l) || !check_steps(&l, steps) || !begin_writes(&l)) return;
   Adam k = {.sign = arg_bool(c, 12) ? -1 : 1, .add_decay = decoupled ? 0 : decay, .mul_decay = decoupled ? 1 - lr * decay : 1,
             .w1 = 1 - beta1, .beta2 = beta2, .w2 = 1 - beta2, .eps = eps};
@@ -346,7 +357,7 @@ SCALE_LOOP(f64, double)
  * their norm, computed unless it is given, and the result. */
 Tensor *op_clip_grads(Tensors params, double max_norm, double p, bool finite, Tensor *total) {
   Lists l = {.op = "_clip_grads_"};
-  Tensors own = gradients(params, (Tensors){0, NULL});
+  Tensors own = gradients(params);
   int n = 0;
   for (int i = 0; i < own.n; i++)
     if (own.v[i]) own.v[n++] = own.v[i];

@@ -33,6 +33,7 @@ enum {
   PG_DATA_BYTES = 1 << 16,
   PG_INPLACE = 1, /* mode bits */
   PG_METHOD = 2,
+  PG_PREPARED = 4, /* of pg_call2 alone */
   PG_MODE_GRAD = 1, /* bits of `modes`: calls are recorded, */
   PG_MODE_INFERENCE = 2, /* but not in inference mode; */
   PG_MODE_ANY_LAYOUT = 4, /* a gradient is kept in whatever layout it came; */
@@ -75,7 +76,8 @@ typedef struct {
 PgFrame *pg_frame(void);
 int64_t pg_call(void);
 /* head: row | arguments << 32 | their two tags << 40 | mode << 48 | PG_HEAD. `dead` is a handle to release first, or 0;
- * those in the frame's list are released too. Returns the handle of a fresh tensor that is no view, or
+ * those in the frame's list are released too. With the mode PG_PREPARED, `a` is the address of a frame, up to its
+ * keywords, that says all else; it has this mode too, stays as it is during the call, and may serve many. Returns the handle of a fresh tensor that is no view, or
  *   PG_SELF   for the first argument, without a reference;
  *   PG_DESCRIBED | what pg_call would have returned, when that is 0 or has PG_PENDING;
  *   PG_VIEW | handle  for a fresh differentiable view;

@@ -7,15 +7,13 @@ something else, which is not offered, and are refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import pygrad
-from pygrad._call import ROWS, prepare
 from pygrad._tensor import Tensor
 from pygrad.optim.optimizer import Closure, Group, Optimizer
 
-Arguments: TypeAlias = tuple[list[Any], dict[str, Any]]
 State: TypeAlias = dict[str, Any]
 
 
@@ -24,23 +22,6 @@ class BuiltinOptimizer(Optimizer):
 
     _without_recording = False
     """Whether `_update` records nothing of itself."""
-    _plans: dict[int, tuple[Any, Callable[[], None]]] | None = None
-
-    def _run(self, group: Group, key: Any, op: str, arguments: Callable[[], Arguments]) -> None:
-        """Calls an engine op over the group's lists; encodes its arguments if they changed.
-
-        Args:
-            key: equal as long as `arguments` would give the same.
-            op: a name of the op table; it takes the parameters first and returns nothing.
-        """
-        if self._plans is None:
-            self._plans = {}
-        plan = self._plans.get(id(group))
-        if plan is None or plan[0] != key:
-            args, kwargs = arguments()
-            long = sum(parameter.numel() for parameter in args[0]) > 1 << 16
-            plan = self._plans[id(group)] = key, prepare(ROWS[op], args, kwargs, long)
-        plan[1]()
 
     def step(self, closure: Closure | None = None) -> Any:
         """Update the parameters that have a gradient, once.

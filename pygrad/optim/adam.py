@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from operator import itemgetter
 
 import pygrad
 from pygrad._tensor import Tensor
-from pygrad.optim._builtin import (
-    Arguments,
-    BuiltinOptimizer,
-    check_choice,
-    check_not_negative,
-    new_step,
-)
-from pygrad.optim.optimizer import Group, Params
+from pygrad.optim._builtin import check_choice, check_not_negative, new_step
+from pygrad.optim._fused import Form, FusedOptimizer, Lists, Numbers, Options, Plan, Rows
+from pygrad.optim.optimizer import Params
 
 __all__ = ["Adam"]
 
 
-class Adam(BuiltinOptimizer):
+class Adam(FusedOptimizer):
     """Adam (Kingma and Ba, 2014).
 
     With g the gradient (negated to maximize) plus weight_decay * p, at step t:
@@ -99,67 +94,62 @@ class Adam(BuiltinOptimizer):
         check_choice(defaults)
         super().__init__(params, defaults)
 
-    _without_recording = True
+    _options = itemgetter(
+        "lr", "betas", "weight_decay", "eps", "maximize", "amsgrad", "decoupled_weight_decay"
+    )
+    _names = ("lr", "beta1", "beta2", "weight_decay", "eps", "maximize", "amsgrad")
 
-    def _update(self, group: Group) -> None:
-        params = group["params"]
-        state = self.state
-        amsgrad = group["amsgrad"]
-        beta1, beta2 = group["betas"]
-        numbers = (
-            float(group["lr"]),
-            float(beta1),
-            float(beta2),
-            float(group["weight_decay"]),
-            float(group["eps"]),
-            amsgrad,
-            group["maximize"],
-        )
-        handles: Any = [p._h for p in params]
+    def _read(self, options: Options) -> tuple[Form, Numbers]:
+        lr, (beta1, beta2), decay, eps, maximize, amsgrad, decoupled = options
+        numbers = (float(lr), float(beta1), float(beta2), float(decay), float(eps))
+        op = "_fused_adamw_" if decoupled else "_fused_adam_"
+        return (op, bool(amsgrad)), (*numbers, bool(maximize), bool(amsgrad))
+
+    def _is_current(self, plan: Plan, params: list[Tensor]) -> bool:
+        rows, state_of = plan.rows, self.state.get
+        if len(params) != len(rows):
+            return False
         try:
-            for p in params:
-                own = state.get(p)
-                handles += (own["step"]._h, own["exp_avg"]._h, own["exp_avg_sq"]._h)  # type: ignore[index]
-                if amsgrad:
-                    handles.append(own["max_exp_avg_sq"]._h)  # type: ignore[index]
-        except (TypeError, KeyError):
-            params = self._make_states(group)  # of some parameter nothing was known so far
-            handles = None
-            if not params:
-                return
+            for p, (handle, step, mean, square, greatest) in zip(params, rows):  # noqa: B905
+                if p._h != handle:
+                    return False
+                own = state_of(p)
+                if not own:
+                    if step or p._has_grad():
+                        return False
+                elif (
+                    own["step"]._h != step
+                    or own["exp_avg"]._h != mean
+                    or own["exp_avg_sq"]._h != square
+                    or (greatest and own["max_exp_avg_sq"]._h != greatest)
+                ):
+                    return False
+        except KeyError:
+            return False  # a state is not complete
+        return True
 
-        def arguments() -> Arguments:
-            states = [state[p] for p in params]
-            lists = [
-                params,
-                [],  # the engine finds the gradients, and leaves out who has none
-                [own["exp_avg"] for own in states],
-                [own["exp_avg_sq"] for own in states],
-                [own["max_exp_avg_sq"] for own in states] if amsgrad else [],
-                [own["step"] for own in states],  # it adds one before it uses them
-            ]
-            return lists, dict(zip(_NUMBERS, numbers, strict=True))
+    def _lists(self, params: list[Tensor], form: Form, numbers: Numbers) -> tuple[Rows, Lists]:
+        _, amsgrad = form
+        rows = [self._row(p, amsgrad) for p in params]
+        taking = [row for row in rows if row[1] > 0]
+        handles, steps, means, squares, greatest = zip(*taking, strict=True) if taking else [()] * 5
+        return rows, [handles, (), means, squares, greatest if amsgrad else (), steps]
 
-        op = "_fused_adamw_" if group["decoupled_weight_decay"] else "_fused_adam_"
-        self._run(group, (op, numbers, handles), op, arguments)
-
-    def _make_states(self, group: Group) -> list[Tensor]:
-        """Begins the state of parameters that have their first gradient; returns all that have
-        one.
+    def _row(self, p: Tensor, amsgrad: bool) -> tuple[int, ...]:
+        """The handles of a parameter and its state, which begins with its first gradient: 0 before.
+        -1 if it has no gradient and its state is not complete.
         """
-        params = [p for p in group["params"] if p._has_grad()]
-        for p in params:
+        names = ("step", "exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if amsgrad else ()))
+        own = self.state.get(p)
+        if not p._has_grad() and not (own and all(name in own for name in names)):
+            return p._h, -1 if own else 0, 0, 0, 0
+        if not own:
             own = self.state[p]
-            if not own:
-                own["step"] = new_step()
-                own["exp_avg"] = pygrad.zeros_like(p)
-                own["exp_avg_sq"] = pygrad.zeros_like(p)
-                if group["amsgrad"]:
-                    own["max_exp_avg_sq"] = pygrad.zeros_like(p)
-        return params
-
-
-_NUMBERS = ("lr", "beta1", "beta2", "weight_decay", "eps", "amsgrad", "maximize")
+            own["step"] = new_step()
+            for name in names[1:]:
+                own[name] = pygrad.zeros_like(p)
+        handles = [own[name]._h for name in names]
+        return p._h, *handles, *(() if amsgrad else (0,))
 
 
 def _check_betas(betas: tuple[float | Tensor, float | Tensor], foreach: bool) -> None:

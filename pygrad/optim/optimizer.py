@@ -88,7 +88,7 @@ def _with_hooks(step: _F) -> _F:
             or _global_optimizer_pre_hooks
             or _global_optimizer_post_hooks
         ):
-            return step(self, *args, **kwargs)
+            return step(self, *args, **kwargs) if args or kwargs else step(self)
         all_args: Any = (self, *args)
         pre_hooks = (_global_optimizer_pre_hooks, self._optimizer_step_pre_hooks)
         for hook in chain.from_iterable(table.values() for table in pre_hooks):

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from operator import itemgetter
 
 import pygrad
 from pygrad._tensor import Tensor
-from pygrad.optim._builtin import (
-    BuiltinOptimizer,
-    check_choice,
-    check_learning_rate,
-)
-from pygrad.optim.optimizer import Group, Params
+from pygrad.optim._builtin import check_choice, check_learning_rate
+from pygrad.optim._fused import Form, FusedOptimizer, Lists, Numbers, Options, Plan, Rows
+from pygrad.optim.optimizer import Params
 
 __all__ = ["SGD"]
 
 
-class SGD(BuiltinOptimizer):
+class SGD(FusedOptimizer):
     """Stochastic gradient descent.
 
     With g the gradient (negated to maximize) plus weight_decay * p, and with momentum m:
@@ -85,58 +82,55 @@ class SGD(BuiltinOptimizer):
         check_choice(defaults)
         super().__init__(params, defaults)
 
-    _without_recording = True
+    _options = itemgetter("weight_decay", "momentum", "lr", "dampening", "nesterov", "maximize")
+    _names = (
+        "weight_decay",
+        "momentum",
+        "lr",
+        "dampening",
+        "nesterov",
+        "maximize",
+        "is_first_step",
+    )
 
-    def _update(self, group: Group) -> None:
-        params = group["params"]
-        if group["momentum"] == 0:
-            self._step(group, params, [], False)
-            return
-        state = self.state
-        try:
-            buffers: Any = [state.get(p)["momentum_buffer"] for p in params]  # type: ignore[index]
-            self._step(group, params, buffers, False)
-            return
-        except (TypeError, KeyError, AttributeError):
-            pass  # some parameter's first gradient is still to come, or just came
-        params = [p for p in params if p._has_grad()]
-        buffers = [state[p].get("momentum_buffer") for p in params]
-        fresh = {i for i, buffer in enumerate(buffers) if buffer is None}
-        for i in fresh:
-            state[params[i]]["momentum_buffer"] = buffers[i] = pygrad.empty_like(params[i])
-        for is_first in (True, False):
-            chosen = [i for i in range(len(params)) if (i in fresh) is is_first]
-            if chosen:
-                few = [params[i] for i in chosen]
-                self._step(group, few, [buffers[i] for i in chosen], is_first)
+    def _read(self, options: Options) -> tuple[Form, Numbers]:
+        decay, momentum, lr, dampening, nesterov, maximize = options
+        numbers = (float(decay), float(momentum), float(lr), float(dampening))
+        return ("_fused_sgd_", momentum != 0), (*numbers, bool(nesterov), bool(maximize), False)
 
-    def _step(
-        self, group: Group, params: list[Tensor], buffers: list[Any], is_first_step: bool
-    ) -> None:
-        """One engine call. Gradients are found there, and who has none is left out."""
-        numbers = (
-            float(group["weight_decay"]),
-            float(group["momentum"]),
-            float(group["lr"]),
-            float(group["dampening"]),
-            group["nesterov"],
-            group["maximize"],
-            is_first_step,
+    def _is_current(self, plan: Plan, params: list[Tensor]) -> bool:
+        _, has_momentum = plan.form
+        if not has_momentum:
+            return [p._h for p in params] == plan.rows
+        rows, state_of = plan.rows, self.state.get
+        if len(params) != len(rows):
+            return False
+        for p, (handle, buffer) in zip(params, rows):  # noqa: B905
+            own = state_of(p)
+            found = own.get("momentum_buffer") if own else None
+            if p._h != handle or (p._has_grad() if found is None else found._h != buffer):
+                return False
+        return True
+
+    def _lists(self, params: list[Tensor], form: Form, numbers: Numbers) -> tuple[Rows, Lists]:
+        handles = [p._h for p in params]
+        _, has_momentum = form
+        if not has_momentum:
+            return handles, [handles, (), ()]
+        buffers = [self.state.get(p, {}).get("momentum_buffer") for p in params]
+        rows = [(p._h, b._h if b is not None else 0) for p, b in zip(params, buffers, strict=True)]
+        self._step_first(
+            [p for p, b in zip(params, buffers, strict=True) if b is None and p._has_grad()],
+            numbers,
         )
-        self._run(
-            group,
-            (numbers, [p._h for p in params], [b._h for b in buffers]),
-            "_fused_sgd_",
-            lambda: ([params, [], buffers], dict(zip(_NUMBERS, numbers, strict=True))),
-        )
+        later = [row for row in rows if row[1]]
+        return rows, [[row[0] for row in later], (), [row[1] for row in later]]
 
-
-_NUMBERS = (
-    "weight_decay",
-    "momentum",
-    "lr",
-    "dampening",
-    "nesterov",
-    "maximize",
-    "is_first_step",
-)
+    def _step_first(self, params: list[Tensor], numbers: Numbers) -> None:
+        """The step of parameters that have their first gradient, which begins their state."""
+        for p in params:
+            self.state[p]["momentum_buffer"] = pygrad.empty_like(p)
+        if params:
+            buffers = [self.state[p]["momentum_buffer"] for p in params]
+            keywords = dict(zip(self._names, numbers, strict=True))
+            pygrad._C._fused_sgd_(params, [], buffers, **{**keywords, "is_first_step": True})

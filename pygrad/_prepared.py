@@ -1,0 +1,112 @@
+"""Calls that are made again and again with the same lists of tensors, as an optimizer's step is."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+from . import _engine as e
+from ._call import (
+    _PACK,
+    _call2,
+    _call2_places,
+    _hand_over_rest,
+    _header,
+    _intern,
+    _keywords,
+    _memory,
+    _other,
+    _owner,
+    _pop,
+    _released,
+    _slot,
+)
+from ._creation import empty_for_host
+from ._dtypes import uint8
+
+_mine, _DESCRIBED = e.mine, e.DESCRIBED
+_HEAD: Final = e.HEAD | e.PREPARED << 48
+_SLOTS: Final = e.layout["frame_slots"]
+_NAMES: Final = e.layout["frame_keywords"]
+_END: Final = _NAMES + 16 * 4
+
+
+class Prepared:
+    """A call of an op that returns nothing, its frame written once in memory of its own: the lists
+    stay, the numbers may be set anew.
+    """
+
+    __slots__ = ("_at", "_block", "_long", "_numbers_at", "_pack_numbers", "_row")
+
+    def __init__(
+        self,
+        row: int,
+        lists: Sequence[Sequence[int]],
+        names: Sequence[str],
+        numbers: Sequence[float],
+        long: bool = False,
+    ) -> None:
+        """Writes the frame.
+
+        Args:
+            lists: the positional arguments, each of handles, which the caller keeps alive.
+            names, numbers: the keywords. What is a float or a bool now must be so later.
+            long: let other threads run meanwhile.
+        """
+        handles = [handle for items in lists for handle in items]
+        self._row, self._long = row, long
+        self._block, self._at = empty_for_host((_END + 8 * len(handles),), uint8)
+        slots, at = [], self._at + _END
+        for items in lists:
+            slots.append(at | len(items) << 32)
+            at += 8 * len(items)
+        kinds = [e.TENSORS] * len(lists)
+        kinds += [e.FLOAT if isinstance(number, float) else e.BOOL for number in numbers]
+        tags = sum(kind << (4 * i) for i, kind in enumerate(kinds))
+        head = _header(row, len(lists), len(names), e.PREPARED)
+        _PACK[len(lists)](_memory, self._at, head, tags, 0, *slots)
+        ids = [_keywords.get(name) or _intern(name) for name in names]
+        struct.pack_into(f"<{len(ids)}i", _memory, self._at + _NAMES, *ids)
+        struct.pack_into(f"<{len(handles)}q", _memory, self._at + _END, *handles)
+        self._numbers_at = self._at + _SLOTS + 8 * len(lists)
+        forms = "".join("d" if kind == e.FLOAT else "q" for kind in kinds[len(lists) :])
+        self._pack_numbers = struct.Struct("<" + forms).pack_into
+        self.set(numbers)
+
+    def set(self, numbers: Sequence[float]) -> None:
+        """Gives later calls other numbers."""
+        self._pack_numbers(_memory, self._numbers_at, *numbers)
+
+    def run(self) -> None:
+        """Calls the op."""
+        if not self._long and not _owner.busy:
+            _owner.busy = True
+            try:
+                if _mine():
+                    dead = 0
+                    if _released:
+                        dead = _pop()
+                        if _released:
+                            _hand_over_rest()
+                    _slot[0] = _HEAD
+                    _slot[2] = dead
+                    _slot[4] = self._at
+                    _call2(*_call2_places)
+                    r = _slot[0]
+                    if r != _DESCRIBED:
+                        _other(r, self._row, ())
+                    return
+            finally:
+                _owner.busy = False
+        saved = e.enter()
+        try:
+            if _released:
+                _hand_over_rest()
+            _slot[0] = _HEAD
+            _slot[2] = 0
+            _slot[4] = self._at
+            (e.call2_long if self._long else _call2)(*_call2_places)
+            _other(_slot[0], self._row, ())
+        finally:
+            e.leave(saved)

@@ -1,0 +1,113 @@
+"""Optimizers whose step is one engine call a group: prepared once, used while nothing changes.
+
+A group's plan is only ever a copy of what its options and the state say. Each step compares it with
+them, parameter by parameter, and tells the engine what differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from pygrad._call import ROWS
+from pygrad._prepared import Prepared
+from pygrad._tensor import Tensor
+from pygrad.optim._builtin import BuiltinOptimizer
+from pygrad.optim.optimizer import Group, Params
+
+Options: TypeAlias = tuple[Any, ...]
+Numbers: TypeAlias = tuple[float, ...]
+Form: TypeAlias = tuple[str, bool]
+"""An op, and whether it has the list that it may do without."""
+Rows: TypeAlias = list[Any]
+Lists: TypeAlias = list[Sequence[int]]
+
+_LONG = 1 << 16
+
+
+class Plan:
+    """The step of a group as a prepared call, and what it was prepared from.
+
+    Attributes:
+        form: which op and lists.
+        rows: for each parameter of the group, its handle and those of its state.
+        call: of the lists, which have those parameters that may have a gradient.
+        options: whose numbers the call has; None if they must be read each time.
+        hash: of the options. A tensor may equal a number, but hashes as none.
+    """
+
+    __slots__ = ("call", "form", "hash", "options", "rows")
+
+    def __init__(self, form: Form, rows: Rows, call: Prepared) -> None:
+        self.form, self.rows, self.call = form, rows, call
+        self.options: Options | None = None
+        self.hash = 0
+
+    def know(self, options: Options) -> None:
+        """Remembers options, if only another object can be another number."""
+        self.options = options if _is_plain(options) else None
+        self.hash = hash(self.options)
+
+
+class FusedOptimizer(BuiltinOptimizer):
+    """An optimizer with an engine op for the step of a group, which finds the gradients itself,
+    leaves out who has none, and records nothing.
+    """
+
+    _without_recording = True
+    _options: Callable[[Group], Options]
+    """Reads from a group what `_read` needs."""
+    _names: tuple[str, ...]
+    """The op's keywords, in the order of `_read`."""
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        self._plans: dict[int, Plan] = {}  # by the id of the group
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._plans = {}
+        super().__setstate__(state)
+
+    def _update(self, group: Group) -> None:
+        options = self._options(group)
+        plan = self._plans.get(id(group))
+        if (
+            plan is None
+            or options != plan.options
+            or hash(options) != plan.hash
+            or not self._is_current(plan, group["params"])
+        ):
+            plan = self._renew(plan, group, options)
+        plan.call.run()
+
+    def _renew(self, plan: Plan | None, group: Group, options: Options) -> Plan:
+        """A plan of what there is now: the same with other numbers, if that will do."""
+        form, numbers = self._read(options)
+        params = group["params"]
+        if plan is not None and plan.form == form and self._is_current(plan, params):
+            plan.call.set(numbers)
+        else:
+            rows, lists = self._lists(params, form, numbers)
+            long = sum(p.numel() for p in params) > _LONG
+            call = Prepared(ROWS[form[0]], lists, self._names, numbers, long)
+            plan = self._plans[id(group)] = Plan(form, rows, call)
+        plan.know(options)
+        return plan
+
+    def _read(self, options: Options) -> tuple[Form, Numbers]:
+        """The form of the call, and its keywords: floats and bools."""
+        raise NotImplementedError
+
+    def _is_current(self, plan: Plan, params: list[Tensor]) -> bool:
+        """Whether the plan's lists are still those of these parameters and their state."""
+        raise NotImplementedError
+
+    def _lists(self, params: list[Tensor], form: Form, numbers: Numbers) -> tuple[Rows, Lists]:
+        """A plan's rows, and the op's lists of handles. Begins the state of who has a gradient."""
+        raise NotImplementedError
+
+
+def _is_plain(options: Any) -> bool:
+    if isinstance(options, tuple):
+        return all(map(_is_plain, options))
+    return isinstance(options, (int, float))
