@@ -34,9 +34,11 @@ class Constraint:
 class _Bounded(Constraint):
     """A condition with bounds, which are shown."""
 
-    def __init__(self, **bounds: Any) -> None:
-        self.__dict__.update(bounds)
-        self._bounds = bounds
+    _names: tuple[str, ...]
+
+    def __init__(self, *values: Any, **bounds: Any) -> None:
+        self._bounds = dict(zip(self._names, values, strict=False)) | bounds
+        self.__dict__.update(self._bounds)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value}" for name, value in self._bounds.items())
@@ -49,6 +51,7 @@ class _Real(Constraint):
 
 
 class _GreaterThan(_Bounded):
+    _names = ("lower_bound",)
     lower_bound: Any
 
     def check(self, value: Tensor) -> Tensor:
@@ -57,6 +60,7 @@ class _GreaterThan(_Bounded):
 
 
 class _GreaterThanEq(_Bounded):
+    _names = ("lower_bound",)
     lower_bound: Any
 
     def check(self, value: Tensor) -> Tensor:
@@ -65,6 +69,7 @@ class _GreaterThanEq(_Bounded):
 
 
 class _LessThan(_Bounded):
+    _names = ("upper_bound",)
     upper_bound: Any
 
     def check(self, value: Tensor) -> Tensor:
@@ -73,6 +78,7 @@ class _LessThan(_Bounded):
 
 
 class _Interval(_Bounded):
+    _names = ("lower_bound", "upper_bound")
     lower_bound: Any
     upper_bound: Any
 
@@ -108,6 +114,20 @@ class _OneHot(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         return ((value == 0) | (value == 1)).all(-1) & value.sum(-1).eq(1)
+
+
+class _Multinomial(Constraint):
+    """Counts that add up to `upper_bound`."""
+
+    is_discrete = True
+    event_dim = 1
+
+    def __init__(self, upper_bound: Any) -> None:
+        self.upper_bound = upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        found: Tensor = (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
+        return found
 
 
 class _Simplex(Constraint):
@@ -182,4 +202,6 @@ mixture = _MixtureSameFamilyConstraint
 interval = _Interval
 integer_interval = _IntegerInterval
 greater_than = _GreaterThan
+greater_than_eq = _GreaterThanEq
 less_than = _LessThan
+multinomial = _Multinomial

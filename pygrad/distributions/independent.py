@@ -7,6 +7,7 @@ from typing import Any
 from pygrad._tensor import Tensor
 from pygrad.distributions import constraints
 from pygrad.distributions.distribution import Distribution
+from pygrad.distributions.utils import sum_rightmost
 
 __all__ = ["Independent"]
 
@@ -99,8 +100,3 @@ class Independent(Distribution):
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"
-
-
-def sum_rightmost(value: Tensor, dims: int) -> Tensor:
-    """The sum over the last dimensions."""
-    return value.flatten(value.dim() - dims).sum(-1) if dims else value

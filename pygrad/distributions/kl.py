@@ -8,20 +8,23 @@ from typing import Any
 
 from pygrad._tensor import Tensor
 from pygrad.distributions.bernoulli import Bernoulli
+from pygrad.distributions.binomial import Binomial
 from pygrad.distributions.categorical import Categorical
 from pygrad.distributions.cauchy import Cauchy
 from pygrad.distributions.distribution import Distribution
 from pygrad.distributions.exponential import Exponential
 from pygrad.distributions.geometric import Geometric
-from pygrad.distributions.half_normal import HalfNormal
-from pygrad.distributions.independent import Independent, sum_rightmost
+from pygrad.distributions.gumbel import EULER, Gumbel
+from pygrad.distributions.independent import Independent
 from pygrad.distributions.laplace import Laplace
-from pygrad.distributions.log_normal import LogNormal
 from pygrad.distributions.multivariate_normal import MultivariateNormal, log_det, mahalanobis
 from pygrad.distributions.normal import Normal
 from pygrad.distributions.one_hot_categorical import OneHotCategorical
+from pygrad.distributions.pareto import Pareto
 from pygrad.distributions.poisson import Poisson
+from pygrad.distributions.transformed_distribution import TransformedDistribution
 from pygrad.distributions.uniform import Uniform
+from pygrad.distributions.utils import sum_rightmost
 from pygrad.nn import functional as F
 
 __all__ = ["kl_divergence", "register_kl"]
@@ -84,9 +87,35 @@ def _normal(p: Normal, q: Normal) -> Any:
     return 0.5 * (ratio + distance - 1 - ratio.log())
 
 
-@register_kl(LogNormal, LogNormal)
-def _log_normal(p: LogNormal, q: LogNormal) -> Tensor:
-    return _normal(p.base_dist, q.base_dist)
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError
+    return kl_divergence(p.base_dist, q.base_dist)
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbel(p: Gumbel, q: Gumbel) -> Any:
+    ratio, distance = p.scale / q.scale, (p.loc - q.loc) / q.scale
+    tail = ((1 + ratio).lgamma() - distance).exp()
+    return distance - ratio.log() + EULER * (ratio - 1) + tail - 1
+
+
+@register_kl(Pareto, Pareto)
+def _pareto(p: Pareto, q: Pareto) -> Any:
+    ratio = q.alpha / p.alpha
+    found = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return found.masked_fill(p.scale < q.scale, math.inf)
+
+
+@register_kl(Binomial, Binomial)
+def _binomial(p: Binomial, q: Binomial) -> Tensor:
+    if bool((p.total_count < q.total_count).any()):
+        raise NotImplementedError(
+            "KL between Binomials where q.total_count > p.total_count is not implemented"
+        )
+    once = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
+    return (p.total_count * once).masked_fill(p.total_count > q.total_count, math.inf)
 
 
 @register_kl(Categorical, Categorical)
@@ -126,11 +155,6 @@ def _exponential(p: Exponential, q: Exponential) -> Any:
 def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
     apart = ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log()
     return apart - (4 * p.scale * q.scale).log()
-
-
-@register_kl(HalfNormal, HalfNormal)
-def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
-    return _normal(p.base_dist, q.base_dist)
 
 
 @register_kl(Laplace, Laplace)

@@ -6,13 +6,14 @@ from typing import Any
 
 from pygrad._tensor import Tensor
 from pygrad.distributions import constraints
-from pygrad.distributions._of_normal import OfNormal
 from pygrad.distributions.normal import Normal
+from pygrad.distributions.transformed_distribution import TransformedDistribution
+from pygrad.distributions.transforms import ExpTransform
 
 __all__ = ["LogNormal"]
 
 
-class LogNormal(OfNormal):
+class LogNormal(TransformedDistribution):
     """Distributions of exp(x) with x normal.
 
     Args:
@@ -33,16 +34,17 @@ class LogNormal(OfNormal):
     support = constraints.positive
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(Normal(loc, scale, validate_args), validate_args)
-
-    @staticmethod
-    def _of(x: Tensor) -> Tensor:
-        return x.exp()
+        super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
 
     @property
     def loc(self) -> Tensor:
         """The mean of the logarithm."""
-        return self.base_dist.loc
+        return self.base_dist.loc  # type: ignore[no-any-return]
+
+    @property
+    def scale(self) -> Tensor:
+        """The standard deviation of the logarithm."""
+        return self.base_dist.scale  # type: ignore[no-any-return]
 
     @property
     def mean(self) -> Tensor:
@@ -57,15 +59,5 @@ class LogNormal(OfNormal):
         square = self.scale.pow(2)
         return square.expm1() * (2 * self.loc + square).exp()
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._check(value)
-        return self.base_dist.log_prob(value.log()) - value.log()
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.cdf(value.log())
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.icdf(value).exp()
-
     def entropy(self) -> Tensor:
-        return self.base_dist.entropy() + self.loc
+        return self.base_dist.entropy() + self.loc  # type: ignore[no-any-return]

@@ -12,7 +12,7 @@ from pygrad.distributions.categorical import Categorical
 from pygrad.distributions.distribution import Distribution
 from pygrad.nn import functional as F
 
-__all__ = ["OneHotCategorical"]
+__all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class OneHotCategorical(Distribution):
@@ -85,3 +85,21 @@ class OneHotCategorical(Distribution):
         values = pygrad.eye(n, dtype=self.probs.dtype)
         values = values.view((n,) + (1,) * len(self._batch_shape) + (n,))
         return values.expand((n, *self._batch_shape, n)) if expand else values
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """One-hot vectors whose gradient is that of the probabilities.
+
+    Example:
+        >>> import pygrad
+        >>> logits = pygrad.zeros(2, requires_grad=True)
+        >>> made = pygrad.distributions.OneHotCategoricalStraightThrough(logits=logits)
+        >>> made.rsample()[0].backward()
+        >>> logits.grad
+        tensor([ 0.2500, -0.2500])
+    """
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.sample(sample_shape) + (self.probs - self.probs.detach())

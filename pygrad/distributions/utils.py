@@ -9,7 +9,7 @@ import pygrad
 from pygrad._tensor import Tensor
 from pygrad.nn import functional as F
 
-__all__ = ["broadcast_all", "clamp_probs", "logits_to_probs", "probs_to_logits"]
+__all__ = ["broadcast_all", "clamp_probs", "logits_to_probs", "probs_to_logits", "sum_rightmost"]
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
@@ -73,3 +73,14 @@ def exactly_one(probs: Any, logits: Any) -> None:
     """Raise ``ValueError`` unless one of the two is given."""
     if (probs is None) == (logits is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+
+
+def sum_rightmost(value: Tensor, dims: int) -> Tensor:
+    """The sum over the last dimensions.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.distributions.utils.sum_rightmost(pygrad.ones(2, 3), 1)
+        tensor([3., 3.])
+    """
+    return value.flatten(value.dim() - dims).sum(-1) if dims else value

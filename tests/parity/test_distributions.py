@@ -46,6 +46,34 @@ MADE: dict[str, Callable[[Any], Any]] = {
     "mixture": lambda t: t.distributions.MixtureSameFamily(
         t.distributions.Categorical(vector(t, 1, 3)), MADE["normal"](t)
     ),
+    "half_cauchy": lambda t: t.distributions.HalfCauchy(vector(t, 0.3, 0.9)),
+    "gumbel": lambda t: t.distributions.Gumbel(vector(t, 0.3, 0.9), 2.0),
+    "gumbel_number": lambda t: t.distributions.Gumbel(0.5, 2.0),
+    "pareto": lambda t: t.distributions.Pareto(vector(t, 1, 2), vector(t, 3, 0.5)),
+    "weibull": lambda t: t.distributions.Weibull(vector(t, 1, 2), vector(t, 3, 0.5)),
+    "multivariate_logistic": lambda t: t.distributions.LogisticNormal(vector(t, 0.3, 2), 0.5),
+    "ind_relaxed": lambda t: t.distributions.RelaxedBernoulli(
+        t.tensor(0.5, dtype=t.float64), vector(t, 0.2, 0.6)
+    ),
+    "one_hot_relaxed": lambda t: t.distributions.RelaxedOneHotCategorical(
+        t.tensor(0.5, dtype=t.float64), logits=vector(t, 0.2, 0.6, -1)
+    ),
+    "one_hot_straight": lambda t: t.distributions.OneHotCategoricalStraightThrough(
+        vector(t, 1, 2, 3)
+    ),
+    "poi_binomial": lambda t: t.distributions.Binomial(5, t.tensor([0.2, 0.7])),
+    "poi_binomial_logits": lambda t: t.distributions.Binomial(
+        t.tensor([2.0, 3.0]), logits=t.tensor([0.2, 0.0])
+    ),
+    "multinomial": lambda t: t.distributions.Multinomial(4, vector(t, 1, 2, 0)),
+    "transformed": lambda t: t.distributions.TransformedDistribution(
+        MADE["normal"](t),
+        [t.distributions.TanhTransform(), t.distributions.AffineTransform(1.0, -2.0)],
+    ),
+    "multivariate_transformed": lambda t: t.distributions.TransformedDistribution(
+        MADE["multivariate"](t),
+        t.distributions.IndependentTransform(t.distributions.ExpTransform(), 1),
+    ),
 }
 
 
@@ -98,6 +126,13 @@ PAIRS: dict[str, Callable[[Any], Any]] = {
     "exponential": lambda t: (t.distributions.Exponential(2.0), t.distributions.Exponential(3.0)),
     "geometric": lambda t: (t.distributions.Geometric(0.2), t.distributions.Geometric(0.3)),
     "poisson": lambda t: (t.distributions.Poisson(2.0), t.distributions.Poisson(3.0)),
+    "gumbel": lambda t: (t.distributions.Gumbel(0.0, 1.0), t.distributions.Gumbel(1.0, 2.0)),
+    "pareto": lambda t: (t.distributions.Pareto(2.0, 1.0), t.distributions.Pareto(1.0, 2.0)),
+    "binomial": lambda t: (t.distributions.Binomial(2, 0.2), t.distributions.Binomial(2, 0.4)),
+    "counts": lambda t: (t.distributions.Binomial(2, 0.2), t.distributions.Binomial(3, 0.4)),
+    "log_normal": lambda t: (MADE["log_normal"](t), t.distributions.LogNormal(1.0, 2.0)),
+    "half": lambda t: (MADE["half_normal"](t), t.distributions.HalfNormal(2.0)),
+    "half_and_log": lambda t: (MADE["half_normal"](t), MADE["log_normal"](t)),
     "none": lambda t: (MADE["categorical"](t), t.distributions.Normal(3.0, 1.0)),
     "multivariate": lambda t: (MADE["multivariate"](t), MADE["multivariate_precision"](t)),
 }
@@ -113,7 +148,11 @@ def test_divergence_of_pair(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["normal", "uniform", "exponential", "laplace", "cauchy", "log_normal", "categorical"]
+    "name",
+    [
+        *("normal", "uniform", "exponential", "laplace", "cauchy", "log_normal", "categorical"),
+        *("gumbel", "pareto", "weibull"),
+    ],
 )
 def test_gradients(name: str) -> None:
     def script(t: Any) -> Any:
@@ -125,6 +164,9 @@ def test_gradients(name: str) -> None:
             "laplace": "Laplace",
             "cauchy": "Cauchy",
             "log_normal": "LogNormal",
+            "gumbel": "Gumbel",
+            "pareto": "Pareto",
+            "weibull": "Weibull",
         }.get(name)
         if kind:
             made = getattr(t.distributions, kind)(a, b)
@@ -135,6 +177,61 @@ def test_gradients(name: str) -> None:
         drawn = made.rsample() if made.has_rsample else made.sample()
         (made.log_prob(drawn).sum() + drawn.double().sum() + made.entropy().sum()).backward()
         return a.grad, b.grad
+
+    both(script, rtol=1e-6)
+
+
+TRANSFORMS: dict[str, Callable[[Any], Any]] = {
+    "exp": lambda d: d.ExpTransform(),
+    "exp_cached": lambda d: d.ExpTransform(cache_size=1),
+    "power": lambda d: d.PowerTransform(2.0),
+    "sigmoid": lambda d: d.SigmoidTransform(),
+    "softplus": lambda d: d.SoftplusTransform(),
+    "tanh": lambda d: d.TanhTransform(),
+    "abs": lambda d: d.AbsTransform(),
+    "affine": lambda d: d.AffineTransform(1.0, -2.0),
+    "affine_event": lambda d: d.AffineTransform(1.0, 3.0, event_dim=1),
+    "softmax": lambda d: d.SoftmaxTransform(),
+    "sticks": lambda d: d.StickBreakingTransform(),
+    "cholesky": lambda d: d.LowerCholeskyTransform(),
+    "definite": lambda d: d.PositiveDefiniteTransform(),
+    "cumulative": lambda d: d.CumulativeDistributionTransform(d.Normal(0.0, 1.0)),
+    "reshape": lambda d: d.ReshapeTransform((2, 2), (4,)),
+    "independent": lambda d: d.IndependentTransform(d.TanhTransform(), 1),
+    "compose": lambda d: d.ComposeTransform([d.ExpTransform(), d.AffineTransform(0.0, 2.0)]),
+    "compose_mixed": lambda d: d.ComposeTransform(
+        [d.SigmoidTransform(), d.StickBreakingTransform(), d.AffineTransform(0.0, 2.0)]
+    ),
+    "identity": lambda d: d.identity_transform,
+    "inverse": lambda d: d.SigmoidTransform().inv,
+    "biject": lambda d: d.biject_to(d.constraints.interval(1.0, 3.0)),
+    "biject_vector": lambda d: d.biject_to(d.constraints.independent(d.constraints.positive, 1)),
+    "to_simplex": lambda d: d.transform_to(d.constraints.simplex),
+    "to_less": lambda d: d.transform_to(d.constraints.less_than(2.0)),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transform(name: str) -> None:
+    def script(t: Any) -> Any:
+        made = TRANSFORMS[name](t.distributions)
+        x = t.tensor([[0.3, 0.9], [0.2, 0.5]], dtype=t.float64, requires_grad=True)
+        y = made(x)
+        back = made.inv(y)
+        y.sum().backward()
+        tries = [
+            lambda: made.log_abs_det_jacobian(x, y),
+            lambda: made.inv.log_abs_det_jacobian(y, x),
+            lambda: made.sign,
+            lambda: made.event_dim,
+            lambda: repr(made.domain),
+            lambda: repr(made.codomain),
+            lambda: made.forward_shape(t.Size((3, 2, 2))),
+            lambda: made.with_cache(0 if name == "exp_cached" else 1) == made,
+            lambda: TRANSFORMS[name](t.distributions) == made,
+            lambda: made.inv.inv is made,
+        ]
+        return [y, back, back is x, x.grad, repr(made), repr(made.inv), *map(tried, tries)]
 
     both(script, rtol=1e-6)
 
@@ -163,6 +260,17 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "event": lambda t: MADE["multivariate"](t).log_prob(t.zeros(3)),
     "indefinite": lambda t: t.distributions.MultivariateNormal(t.zeros(2), -t.eye(2)),
     "matrices": lambda t: t.distributions.MultivariateNormal(t.zeros(2)),
+    "cache": lambda t: t.distributions.ExpTransform(cache_size=2),
+    "elements": lambda t: t.distributions.ReshapeTransform((2, 3), (5,)),
+    "shape": lambda t: t.distributions.ReshapeTransform((2, 3), (6,)).forward_shape((3,)),
+    "no_transform": lambda t: t.distributions.TransformedDistribution(MADE["normal"](t), 3),
+    "no_transforms": lambda t: t.distributions.TransformedDistribution(MADE["normal"](t), [3]),
+    "base": lambda t: t.distributions.TransformedDistribution(
+        MADE["normal_number"](t), t.distributions.StickBreakingTransform()
+    ),
+    "constraint": lambda t: t.distributions.biject_to(t.distributions.constraints.one_hot),
+    "register": lambda t: t.distributions.biject_to.register(3, abs),
+    "counts": lambda t: t.distributions.Multinomial(t.tensor([2]), t.ones(2)),
     "components": lambda t: t.distributions.MixtureSameFamily(
         t.distributions.Categorical(t.ones(3)), MADE["normal"](t)
     ),

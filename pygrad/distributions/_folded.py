@@ -1,0 +1,47 @@
+"""What the distributions of the size of a symmetric value have in common."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.distributions import constraints
+from pygrad.distributions.distribution import Distribution
+from pygrad.distributions.transformed_distribution import TransformedDistribution
+from pygrad.distributions.transforms import AbsTransform
+
+
+class Folded(TransformedDistribution):
+    """The distribution of \\|x\\|, x symmetric about 0 with a `scale`."""
+
+    arg_constraints = {"scale": constraints.positive}  # noqa: RUF012
+    support = constraints.nonnegative
+
+    def __init__(self, base: Distribution, validate_args: bool | None) -> None:
+        super().__init__(base, AbsTransform(), validate_args)
+
+    @property
+    def scale(self) -> Tensor:
+        """How wide the distribution of x is."""
+        return self.base_dist.scale  # type: ignore[no-any-return]
+
+    @property
+    def mode(self) -> Tensor:
+        return pygrad.zeros_like(self.scale)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check(value)
+        found = self.base_dist.log_prob(value) + math.log(2)
+        return pygrad.where(value >= 0, found, -math.inf)
+
+    def cdf(self, value: Tensor) -> Any:
+        self._check(value)
+        return 2 * self.base_dist.cdf(value) - 1
+
+    def icdf(self, value: Tensor) -> Any:
+        return self.base_dist.icdf((value + 1) / 2)
+
+    def entropy(self) -> Any:
+        return self.base_dist.entropy() - math.log(2)

@@ -1,0 +1,108 @@
+"""The binomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pygrad
+from pygrad._dtypes import Size
+from pygrad._tensor import Tensor
+from pygrad.distributions import constraints
+from pygrad.distributions._odds import Odds
+from pygrad.distributions.utils import broadcast_all, exactly_one
+
+__all__ = ["Binomial"]
+
+
+def _positive_part(x: Tensor) -> Tensor:
+    """max(x, 0), of gradient 1/2 at 0."""
+    return (x.clamp(min=0) + x - x.clamp(max=0)) / 2
+
+
+class Binomial(Odds):
+    """Distributions of how often, of `total_count` times, something happens.
+
+    Args:
+        total_count: how many times.
+        probs: the probability that it happens.
+        logits: the logarithm of the odds; one of the two is given.
+        validate_args: check parameters and values.
+
+    Raises:
+        ValueError: both or none given, or out of range.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.distributions.Binomial(2, 0.5).log_prob(pygrad.tensor(1.0)).exp()
+        tensor(0.5000)
+    """
+
+    arg_constraints = {  # noqa: RUF012
+        "total_count": constraints.nonnegative_integer,
+        **Odds.arg_constraints,
+    }
+    has_enumerate_support = True
+
+    def __init__(
+        self,
+        total_count: Any = 1,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        exactly_one(probs, logits)
+        self.total_count, given = broadcast_all(total_count, probs if logits is None else logits)
+        self.total_count = self.total_count.type_as(given)
+        probs, logits = (given, None) if logits is None else (None, given)
+        super().__init__(probs, logits, validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """From 0 to the total count."""
+        return constraints.integer_interval(lower_bound=0, upper_bound=self.total_count)
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the parameter."""
+        return self._given_shape()
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        with pygrad.no_grad():
+            return pygrad.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check(value)
+        n, logits = self.total_count, self.logits
+        ways = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
+        whole = n * _positive_part(logits) + n * (-logits.abs()).exp().log1p()
+        return ways + value * logits - whole
+
+    def entropy(self) -> Tensor:
+        count = int(self.total_count.max())
+        if not bool((self.total_count == count).all()):
+            raise NotImplementedError("Inhomogeneous total count not supported by `entropy`.")
+        found = self.log_prob(self.enumerate_support(False))
+        return -(found.exp() * found).sum(0)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        count = int(self.total_count.max())
+        if not bool((self.total_count == count).all()):
+            raise NotImplementedError(
+                "Inhomogeneous total count not supported by `enumerate_support`."
+            )
+        values = pygrad.arange(1 + count, dtype=self.total_count.dtype)
+        values = values.view((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1, *self._batch_shape)) if expand else values

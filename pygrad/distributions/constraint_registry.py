@@ -1,0 +1,100 @@
+"""Transforms from all numbers to what satisfies a constraint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from pygrad.distributions import constraints
+from pygrad.distributions import transforms as tr
+from pygrad.distributions.constraints import Constraint
+from pygrad.distributions.transforms import Transform
+
+__all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
+
+Rule = Callable[[Any], Transform]
+
+
+class ConstraintRegistry:
+    """Constraint -> a transform to it from all numbers; new kinds are registered.
+
+    Example:
+        >>> import pygrad
+        >>> from pygrad.distributions import constraints, transform_to
+        >>> transform_to(constraints.unit_interval)(pygrad.zeros(1))
+        tensor([0.5000])
+    """
+
+    def __init__(self) -> None:
+        self._registry: dict[type[Constraint], Rule] = {}
+
+    def register(self, constraint: Any, factory: Rule | None = None) -> Any:
+        """Says how the transform to constraints of a class, or of one's class, is made."""
+        if factory is None:
+            return lambda made: self.register(constraint, made)
+        kind = type(constraint) if isinstance(constraint, Constraint) else constraint
+        if not (isinstance(kind, type) and issubclass(kind, Constraint)):
+            raise TypeError(
+                "Expected constraint to be either a Constraint subclass or instance, "
+                f"but got {constraint}"
+            )
+        self._registry[kind] = factory
+        return factory
+
+    def __call__(self, constraint: Constraint) -> Transform:
+        """The transform to a constraint.
+
+        Raises:
+            NotImplementedError: none is known.
+        """
+        try:
+            factory = self._registry[type(constraint)]
+        except KeyError:
+            kind = type(constraint).__name__
+            raise NotImplementedError(f"Cannot transform {kind} constraints") from None
+        return factory(constraint)
+
+
+biject_to: Final = ConstraintRegistry()
+transform_to: Final = ConstraintRegistry()
+
+
+def _above(constraint: Any) -> Transform:
+    return tr.ComposeTransform([tr.ExpTransform(), tr.AffineTransform(constraint.lower_bound, 1)])
+
+
+def _below(constraint: Any) -> Transform:
+    return tr.ComposeTransform([tr.ExpTransform(), tr.AffineTransform(constraint.upper_bound, -1)])
+
+
+def _between(constraint: Any) -> Transform:
+    low, high = constraint.lower_bound, constraint.upper_bound
+    if isinstance(low, (int, float)) and isinstance(high, (int, float)) and (low, high) == (0, 1):
+        return tr.SigmoidTransform()
+    return tr.ComposeTransform([tr.SigmoidTransform(), tr.AffineTransform(low, high - low)])
+
+
+for _registry in (biject_to, transform_to):
+    _registry.register(constraints.real, lambda _: tr.identity_transform)
+    _registry.register(constraints.greater_than, _above)
+    _registry.register(constraints.greater_than_eq, _above)
+    _registry.register(constraints.less_than, _below)
+    _registry.register(constraints.interval, _between)
+
+
+@biject_to.register(constraints.independent)  # type: ignore[untyped-decorator]
+def _biject_to_independent(constraint: Any) -> Transform:
+    base = biject_to(constraint.base_constraint)
+    return tr.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
+
+
+@transform_to.register(constraints.independent)  # type: ignore[untyped-decorator]
+def _transform_to_independent(constraint: Any) -> Transform:
+    base = transform_to(constraint.base_constraint)
+    return tr.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
+
+
+biject_to.register(constraints.simplex, lambda _: tr.StickBreakingTransform())
+transform_to.register(constraints.simplex, lambda _: tr.SoftmaxTransform())
+transform_to.register(constraints.lower_cholesky, lambda _: tr.LowerCholeskyTransform())
+transform_to.register(constraints.positive_definite, lambda _: tr.PositiveDefiniteTransform())

@@ -1,0 +1,75 @@
+"""The Gumbel distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.distributions import constraints
+from pygrad.distributions.transformed_distribution import TransformedDistribution
+from pygrad.distributions.transforms import AffineTransform, ExpTransform
+from pygrad.distributions.uniform import Uniform
+from pygrad.distributions.utils import broadcast_all
+
+__all__ = ["Gumbel"]
+
+EULER: Final = 0.57721566490153286060
+
+
+class Gumbel(TransformedDistribution):
+    """Gumbel distributions: those of -log(-log(u)), u uniform, stretched and shifted.
+
+    Args:
+        loc: the mode.
+        scale: how wide.
+        validate_args: check parameters and values.
+
+    Raises:
+        ValueError: a scale that is not positive.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.distributions.Gumbel(0.0, 1.0).mean
+        tensor(0.5772)
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
+    support = constraints.real
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        limits = pygrad.finfo(self.loc.dtype)
+        low, high = (pygrad.full_like(self.loc, v) for v in (limits.tiny, 1 - limits.eps))
+        transforms = [
+            ExpTransform().inv,
+            AffineTransform(0, -pygrad.ones_like(self.scale)),
+            ExpTransform().inv,
+            AffineTransform(self.loc, -self.scale),
+        ]
+        super().__init__(Uniform(low, high, validate_args), transforms, validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc + self.scale * EULER
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.scale * (math.pi / math.sqrt(6))
+
+    @property
+    def variance(self) -> Tensor:
+        return self.stddev.pow(2)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check(value)
+        below = (self.loc - value) / self.scale
+        return below - below.exp() - self.scale.log()
+
+    def entropy(self) -> Tensor:
+        return self.scale.log() + (1 + EULER)

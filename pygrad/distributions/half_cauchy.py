@@ -1,0 +1,41 @@
+"""The distribution of the size of a Cauchy value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pygrad
+from pygrad._tensor import Tensor
+from pygrad.distributions._folded import Folded
+from pygrad.distributions.cauchy import Cauchy
+
+__all__ = ["HalfCauchy"]
+
+
+class HalfCauchy(Folded):
+    """Distributions of \\|x\\| with x of a Cauchy distribution about 0.
+
+    Args:
+        scale: half the width of that one at half its height.
+        validate_args: check parameters and values.
+
+    Raises:
+        ValueError: a scale that is not positive.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.distributions.HalfCauchy(1.0).cdf(pygrad.tensor(1.0))
+        tensor(0.5000)
+    """
+
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        super().__init__(Cauchy(0, scale, validate_args=False), validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return pygrad.full(self._extended_shape(), math.inf, dtype=self.scale.dtype)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance  # type: ignore[no-any-return]

@@ -1,0 +1,114 @@
+"""The multinomial distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pygrad
+from pygrad._dtypes import Size
+from pygrad._tensor import Tensor
+from pygrad.distributions import constraints
+from pygrad.distributions.binomial import Binomial
+from pygrad.distributions.categorical import Categorical
+from pygrad.distributions.distribution import Distribution
+from pygrad.distributions.utils import broadcast_all
+
+__all__ = ["Multinomial"]
+
+
+class Multinomial(Distribution):
+    """Distributions of how often each of C classes comes in `total_count` draws.
+
+    Args:
+        total_count: how many draws.
+        probs: probabilities of the classes, (\\*batch, C).
+        logits: their logarithms; one of the two is given.
+        validate_args: check parameters and values.
+
+    Raises:
+        NotImplementedError: a total_count for each of a batch.
+        ValueError: both or none given, or no probabilities.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.distributions.Multinomial(4, pygrad.tensor([0.0, 1.0])).sample()
+        tensor([0., 4.])
+    """
+
+    arg_constraints = Categorical.arg_constraints
+
+    def __init__(
+        self,
+        total_count: int = 1,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        if not isinstance(total_count, int):
+            raise NotImplementedError("inhomogeneous total_count is not supported")
+        self.total_count = total_count
+        self._categorical = Categorical(probs, logits)
+        self._binomial = Binomial(total_count, probs=self.probs)
+        shape = self._categorical.param_shape
+        super().__init__(shape[:-1], shape[-1:], validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Multinomial:
+        new = type(self).__new__(type(self))
+        new.total_count = self.total_count
+        new._categorical = self._categorical.expand(batch_shape)
+        new._binomial = self._binomial.expand(Size(batch_shape) + self._event_shape)
+        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """Counts that add up to the total."""
+        return constraints.multinomial(self.total_count)
+
+    @property
+    def logits(self) -> Tensor:
+        """Logarithms of the probabilities."""
+        return self._categorical.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities."""
+        return self._categorical.probs
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the parameter."""
+        return self._categorical.param_shape
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs * self.total_count
+
+    @property
+    def variance(self) -> Tensor:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        classes = self._categorical.sample(Size((self.total_count,)) + Size(sample_shape))
+        shape = self._extended_shape(sample_shape)
+        classes = classes.permute(*range(1, classes.dim()), 0)
+        ones = pygrad.ones_like(classes)
+        counts = classes.new_zeros(shape).scatter_add_(-1, classes, ones)
+        return counts.type_as(self.probs)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check(value)
+        logits, value = broadcast_all(self.logits, value)
+        ways = (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
+        logits = logits.masked_fill((value == 0) & (logits == -math.inf), 0)
+        return ways + (logits * value).sum(-1)
+
+    def entropy(self) -> Tensor:
+        n = pygrad.tensor(self.total_count)
+        classes = self._categorical.entropy()
+        counts = self._binomial.enumerate_support(expand=False)[1:]
+        weights = self._binomial.log_prob(counts).exp()
+        ways = (weights * (counts + 1).lgamma()).sum((0, -1))
+        return n * classes - (n + 1).lgamma() + ways

@@ -1,0 +1,61 @@
+"""The Pareto distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pygrad._tensor import Tensor
+from pygrad.distributions import constraints
+from pygrad.distributions.exponential import Exponential
+from pygrad.distributions.transformed_distribution import TransformedDistribution
+from pygrad.distributions.transforms import AffineTransform, ExpTransform
+from pygrad.distributions.utils import broadcast_all
+
+__all__ = ["Pareto"]
+
+
+class Pareto(TransformedDistribution):
+    """Pareto distributions: of values from `scale` on, by a power.
+
+    Args:
+        scale: the least value.
+        alpha: the power.
+        validate_args: check parameters and values.
+
+    Raises:
+        ValueError: a parameter that is not positive.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.distributions.Pareto(1.0, 3.0).mean
+        tensor(1.5000)
+    """
+
+    arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}  # noqa: RUF012
+
+    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
+        self.scale, self.alpha = broadcast_all(scale, alpha)
+        transforms = [ExpTransform(), AffineTransform(0, self.scale)]
+        super().__init__(Exponential(self.alpha, validate_args), transforms, validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """From the scale on."""
+        return constraints.greater_than_eq(lower_bound=self.scale)
+
+    @property
+    def mean(self) -> Tensor:
+        alpha = self.alpha.clamp(min=1)  # without a mean it is infinite
+        return alpha * self.scale / (alpha - 1)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        alpha = self.alpha.clamp(min=2)
+        return self.scale.pow(2) * alpha / ((alpha - 1).pow(2) * (alpha - 2))
+
+    def entropy(self) -> Tensor:
+        return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())

@@ -1,0 +1,131 @@
+"""A distribution over vectors that are nearly one-hot, with gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pygrad
+from pygrad._dtypes import Size
+from pygrad._tensor import Tensor
+from pygrad.distributions import constraints
+from pygrad.distributions.categorical import Categorical
+from pygrad.distributions.distribution import Distribution
+from pygrad.distributions.transformed_distribution import TransformedDistribution
+from pygrad.distributions.transforms import ExpTransform
+from pygrad.distributions.utils import broadcast_all, clamp_probs
+
+__all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
+
+
+class ExpRelaxedCategorical(Distribution):
+    """Distributions of the logarithm of what :class:`RelaxedOneHotCategorical` draws. Arguments
+    as there.
+
+    Example:
+        >>> import pygrad
+        >>> from pygrad.distributions.relaxed_categorical import ExpRelaxedCategorical
+        >>> ExpRelaxedCategorical(pygrad.tensor(1.0), pygrad.ones(3)).sample().shape
+        torch.Size([3])
+    """
+
+    arg_constraints = Categorical.arg_constraints
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._categorical = Categorical(probs, logits)
+        self.temperature = temperature
+        shape = self._categorical.param_shape
+        super().__init__(shape[:-1], shape[-1:], validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> ExpRelaxedCategorical:
+        new = type(self).__new__(type(self))
+        new.temperature = self.temperature
+        new._categorical = self._categorical.expand(batch_shape)
+        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the parameter."""
+        return self._categorical.param_shape
+
+    @property
+    def logits(self) -> Tensor:
+        """Logarithms of the probabilities."""
+        return self._categorical.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities."""
+        return self._categorical.probs
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        drawn = clamp_probs(pygrad.rand(shape, dtype=self.logits.dtype))
+        scores = (self.logits - (-drawn.log()).log()) / self.temperature
+        return scores - scores.logsumexp(dim=-1, keepdim=True)
+
+    def log_prob(self, value: Tensor) -> Any:
+        self._check(value)
+        n = self._event_shape[0]
+        logits, value = broadcast_all(self.logits, value)
+        scale = pygrad.full_like(self.temperature, float(n)).lgamma()
+        scale = scale - self.temperature.log().mul(-(n - 1))
+        score = logits - value.mul(self.temperature)
+        return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + scale
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """Distributions over vectors that add up to 1; near to one-hot ones for a low temperature.
+
+    Args:
+        temperature: a tensor.
+        probs: probabilities, (\\*batch, C).
+        logits: their logarithms; one of the two is given.
+        validate_args: check parameters and values.
+
+    Raises:
+        ValueError: both or none given, or no probabilities.
+
+    Example:
+        >>> import pygrad
+        >>> from pygrad.distributions import RelaxedOneHotCategorical
+        >>> RelaxedOneHotCategorical(pygrad.tensor(0.5), pygrad.ones(3)).rsample().shape
+        torch.Size([3])
+    """
+
+    arg_constraints = Categorical.arg_constraints
+    support = constraints.simplex
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
+        super().__init__(base, ExpTransform(), validate_args)
+
+    @property
+    def temperature(self) -> Any:
+        """How far from one-hot vectors values are."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """Logarithms of the probabilities."""
+        return self.base_dist.logits  # type: ignore[no-any-return]
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities."""
+        return self.base_dist.probs  # type: ignore[no-any-return]
