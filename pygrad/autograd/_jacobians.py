@@ -143,57 +143,6 @@ def numerical_products(func: Function, inputs: Tensors, x: Any, u: Any, eps: flo
 # ------------------------------------------------------------------ backward mode
 
 
-def _pull_back(inputs: Any, output: Any) -> Callable[[Any], Tensors]:
-    wanted = list(tensors_in(inputs))
-
-    def run(cotangent: Any) -> Tensors:
-        grads: Tensors = pygrad.autograd.grad(
-            output, wanted, cotangent, retain_graph=True, allow_unused=True
-        )
-        return tuple(None if g is None else g.clone() for g in grads)
-
-    return run
-
-
-def backward_rows(inputs: Any, output: Any) -> list[list[Any]]:
-    """``rows[input][j]``: the gradient of element j of the output."""
-    run = _pull_back(inputs, output)
-    cotangent = pygrad.zeros(tuple(output.shape), dtype=output.dtype)
-    flat = cotangent.view(-1)
-    rows: list[list[Any]] = [[] for _ in tensors_in(inputs)]
-    for j in range(flat.numel()):
-        flat.zero_()
-        flat[j] = 1.0
-        for kept, grad in zip(rows, run(cotangent), strict=True):
-            kept.append(grad)
-    return rows
-
-
-def _stacked(
-    rows: Sequence[Sequence[Any]], inputs: Any, width: int
-) -> tuple[tuple[Any, ...], bool, bool]:
-    """The rows as matrices; whether their dtypes, and whether their sizes, were the inputs'."""
-    types_ok = sizes_ok = True
-    matrices = []
-    for x, of_input in zip(tensors_in(inputs), rows, strict=True):
-        matrix = x.new_zeros((x.numel(), width))
-        for j, grad in enumerate(of_input):
-            if grad is None:
-                continue
-            if grad.shape != x.shape:
-                sizes_ok = False
-            elif grad.dtype != x.dtype:
-                types_ok = False
-            if grad.numel() != x.numel():
-                raise AssertionError(
-                    f"Expected out_jacobian column to have {grad.numel()} elements, but got "
-                    f"{x.numel()}"
-                )
-            matrix[:, j] = grad.reshape(-1)
-        matrices.append(matrix)
-    return tuple(matrices), types_ok, sizes_ok
-
-
 def _within(first: Tensors, second: Tensors, tolerance: float) -> bool:
     return not any(
         a.numel() != 0 and bool((a - b).abs().max() > tolerance)
@@ -203,24 +152,33 @@ def _within(first: Tensors, second: Tensors, tolerance: float) -> bool:
 
 def backward_twice(
     inputs: Any, output: Any, nondet_tol: float, v: Any = None
-) -> tuple[Tensors, bool, bool, bool]:
+) -> tuple[Tensors, bool]:
     """The Jacobian by every input, or its product with `v`, from a backward that is run twice.
 
+    Gradients have the dtypes and sizes of the inputs: the engine sees to that.
+
     Returns:
-        The matrices, and whether both runs agreed, the sizes and the dtypes were right.
+        The matrices, and whether both runs agreed.
     """
-
-    def rows() -> list[list[Any]]:
-        if v is None:
-            return backward_rows(inputs, output)
-        grads = _pull_back(inputs, output)(v.reshape(output.shape))
-        return [[g] for g in grads]
-
-    first, second = rows(), rows()
+    wanted = tuple(tensors_in(inputs))
     width = output.numel() if v is None else 1
-    matrices, types_ok, sizes_ok = _stacked(first, inputs, width)
-    again, _, _ = _stacked(second, inputs, width)
-    return matrices, _within(matrices, again, nondet_tol), sizes_ok, types_ok
+    cotangents = () if v is None else (v.reshape(output.shape),)
+
+    def run() -> Tensors:
+        if width == 0:
+            return tuple(x.new_zeros((x.numel(), 0)) for x in wanted)
+        grads = pygrad.autograd._grad(
+            (output,), wanted, cotangents, True, False, True, False, rows=width if v is None else 0
+        )
+        return tuple(
+            x.new_zeros((x.numel(), width))
+            if grad is None
+            else grad.reshape(width, x.numel()).t().contiguous()
+            for grad, x in zip(grads, wanted, strict=True)
+        )
+
+    first = run()
+    return first, _within(first, run(), nondet_tol)
 
 
 # ------------------------------------------------------------------ forward mode
