@@ -53,11 +53,11 @@ export function makeFunctional({ C, Tensor, spaces, rowsOf }, { grad, enable_gra
     throw new RuntimeError(`The Tensor returned by the function given to ${name} should contain a single element`);
   }
 
-  /** `grad` that passes over outputs without history: their gradient is null. */
-  function pullBack(outputs, inputs, cotangents, options) {
+  /** `grad` that passes over outputs that are absent or without history: their gradient is null. */
+  function pullBack(outputs, inputs, cotangents = null, create_graph = true) {
     const pairs = outputs.map((y, i) => [y, cotangents?.[i] ?? null]).filter(([y]) => y?.requires_grad);
     if (!pairs.length) return inputs.map(() => null);
-    return grad(pairs.map(([y]) => y), inputs, pairs.map(([, g]) => g), { allow_unused: true, ...options });
+    return grad(pairs.map(([y]) => y), inputs, pairs.map(([, g]) => g), { allow_unused: true, create_graph });
   }
 
   /** What the function returned, and a product of its derivatives and v: the gradients that start from v of and by what `chain`
@@ -78,24 +78,25 @@ export function makeFunctional({ C, Tensor, spaces, rowsOf }, { grad, enable_gra
     });
     const question = name === 'jvp' ? output : inputs;
     const found = grad_mode(create_graph || is_grad_enabled(), () => {
-      const grads = pullBack(ys, xs, v, { create_graph });
+      const grads = pullBack(ys, xs, v, create_graph);
       demand(options, stage, grads, create_graph);
       return grads.map((g, i) => g ?? zeros_like(each(question)[i]));
     });
     return [finished(output, create_graph), like(question, finished(found, create_graph))];
   };
 
-  /** Gradients, and the zeros that they start from: linear in those, so that their derivative by them is a product from the right. */
+  /** Gradients, and the zeros that they start from: they are linear in those, so their derivative by them is a product from the right.
+   * An absent output, which is a gradient itself, has the shape of its point. */
   function linear(outputs, points, options, stage) {
     const start = outputs.map((y, i) => zeros_like(y ?? points[i], { requires_grad: true }));
-    const grads = pullBack(outputs, points, start, { create_graph: true });
+    const grads = pullBack(outputs, points, start);
     if (stage) demand(options, stage, grads);
     return [grads, start];
   }
 
   /** The recorded gradient of a function with one number for output, and by what. */
   function gradient(outputs, points, options) {
-    const grads = pullBack(outputs, points, null, { create_graph: true });
+    const grads = pullBack(outputs, points);
     demand(options, 'jacobian', grads);
     return [grads, points];
   }
@@ -153,8 +154,8 @@ export function makeFunctional({ C, Tensor, spaces, rowsOf }, { grad, enable_gra
   function jacobian(func, inputs, ...rest) {
     const options = bind('jacobian', { create_graph: false, strict: false, vectorize: false, strategy: 'reverse-mode' }, rest);
     const { create_graph, strict, vectorize, strategy } = options;
-    if (!['forward-mode', 'reverse-mode'].includes(strategy)) throw new RuntimeError('Expected strategy to be either "forward-mode" or "reverse-mode".');
     if (strategy === 'forward-mode') return columns(func, inputs, options);
+    if (strategy !== 'reverse-mode') throw new RuntimeError('Expected strategy to be either "forward-mode" or "reverse-mode".');
     return enable_grad(() => {
       const points = fresh(tensors(inputs, 'inputs', 'jacobian'), create_graph, true);
       const output = run('jacobian', func, points, options);

@@ -23,12 +23,12 @@ const COMMON = {
   check_batched_grad: false, fast_mode: false, masked: false,
 };
 
-function demand(holds, message, kind = GradcheckError) { if (!holds) throw new kind(message); }
+const demand = (holds, message, kind = GradcheckError) => { if (!holds) throw new kind(message); };
+const assert = (holds, message) => demand(holds, message, errorClass('AssertionError'));
 
 /** torch.autograd.gradcheck and gradgradcheck over a library of tensors and its torch.autograd. */
 export function makeGradcheck({ C, Tensor, spaces, rowsOf }, { grad, forward_ad, no_grad }) {
   const { stack, zeros, zeros_like, allclose } = spaces.f;
-  const AssertionError = errorClass('AssertionError');
   const floats = (value) => value instanceof Tensor && value.dtype.is_floating_point;
   const wantsGrad = (value) => value instanceof Tensor && value.requires_grad;
   const flat = (t) => t.detach().reshape([-1]);
@@ -53,8 +53,8 @@ export function makeGradcheck({ C, Tensor, spaces, rowsOf }, { grad, forward_ad,
     }
     return below.map((a, k) => {
       for (const kind of ['shape', 'dtype'])
-        demand(String(a[kind]) === String(above[k][kind]), `Expected \`func\` to return outputs with the same ${kind} when inputs are perturbed ` +
-          `by ${eps}, but got: ${kind}s ${a[kind]} and ${above[k][kind]}.`, AssertionError);
+        assert(String(a[kind]) === String(above[k][kind]), `Expected \`func\` to return outputs with the same ${kind} when inputs are perturbed ` +
+          `by ${eps}, but got: ${kind}s ${a[kind]} and ${above[k][kind]}.`);
       return above[k].sub(a).div(2 * eps);
     });
   }
@@ -169,7 +169,7 @@ export function makeGradcheck({ C, Tensor, spaces, rowsOf }, { grad, forward_ad,
   function gradcheck(func, inputs, given = {}) {
     const options = bind('gradcheck', { ...COMMON, check_batched_forward_grad: false, check_forward_ad: false, check_backward_ad: true }, [given]);
     const { check_forward_ad, check_backward_ad } = options;
-    demand(check_forward_ad || check_backward_ad, 'Expected at least one of check_forward_ad or check_backward_ad to be True', AssertionError);
+    assert(check_forward_ad || check_backward_ad, 'Expected at least one of check_forward_ad or check_backward_ad to be True');
     for (const name of ['check_batched_grad', 'check_batched_forward_grad'])
       if (options[name]) throw new NotImplementedError(`gradcheck: ${name} is not supported`);
     const points = each(inputs);
@@ -197,8 +197,8 @@ export function makeGradcheck({ C, Tensor, spaces, rowsOf }, { grad, forward_ad,
   function gradgradcheck(func, inputs, ...rest) {
     const { grad_outputs, gen_non_contig_grad_outputs, check_fwd_over_rev, check_rev_over_rev, ...options } = bind('gradgradcheck',
       { grad_outputs: null, gen_non_contig_grad_outputs: false, check_fwd_over_rev: false, check_rev_over_rev: true, ...COMMON }, rest);
-    demand(check_fwd_over_rev || check_rev_over_rev, 'Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True', AssertionError);
-    demand(check_rev_over_rev || !options.check_undefined_grad, 'Setting check_undefined_grad=True requires check_rev_over_rev to be True', AssertionError);
+    assert(check_fwd_over_rev || check_rev_over_rev, 'Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True');
+    assert(check_rev_over_rev || !options.check_undefined_grad, 'Setting check_undefined_grad=True requires check_rev_over_rev to be True');
     const points = each(inputs);
     const random = (y) => {
       const spread = gen_non_contig_grad_outputs && y.numel() > 1 && y.ndim > 0;
@@ -211,9 +211,11 @@ export function makeGradcheck({ C, Tensor, spaces, rowsOf }, { grad, forward_ad,
       args.forEach((x, i) => { if (restored[i]) x.requires_grad_(); });
       const given = args.slice(0, points.length);
       const outputs = each(func(...given)).filter(wantsGrad);
-      return grad(outputs, given.filter((_, i) => restored[i]), args.slice(points.length), { create_graph: true, allow_unused: true }).filter(Boolean);
+      const wanted = given.filter((_, i) => restored[i]);
+      return grad(outputs, wanted, args.slice(points.length), { create_graph: true, allow_unused: true }).filter(Boolean);
     };
-    return gradcheck(gradient, [...points, ...cotangents], { ...options, check_forward_ad: check_fwd_over_rev, check_backward_ad: check_rev_over_rev });
+    const modes = { check_forward_ad: check_fwd_over_rev, check_backward_ad: check_rev_over_rev };
+    return gradcheck(gradient, [...points, ...cotangents], { ...options, ...modes });
   }
 
   return { gradcheck, gradgradcheck, GradcheckError };

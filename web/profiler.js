@@ -8,8 +8,8 @@ import { bind, HOST, NotImplementedError, RuntimeError, ValueError, within } fro
 /** @typedef {{group_by_input_shape?: boolean, group_by_stack_n?: number}} AverageOptions */
 /** @typedef {Partial<typeof OPTIONS>} ProfilerOptions */
 /** @typedef {{sort_by?: string | null, row_limit?: number, max_name_column_width?: number, max_shapes_column_width?: number,
- *   max_src_column_width?: number, header?: string | null, top_level_events_only?: boolean, time_unit?: 's' | 'ms' | 'us' | null}} ProfilerTableOptions */
-
+ *   max_src_column_width?: number, header?: string | null, top_level_events_only?: boolean, time_unit?: 's' | 'ms' | 'us' | null
+ *   }} ProfilerTableOptions */
 /** @typedef {{id: number, name: string, time_range: {start: number, end: number}, input_shapes: number[][], stack: string[],
  *   scope: number, cpu_memory_usage: number, sequence_nr: number, is_user_annotation: boolean}} EventFields */
 
@@ -125,8 +125,9 @@ class EventList extends Array {
       const from = e.scope === 1 ? makers.get(e.sequence_nr) : undefined;
       const flow = { cat: 'fwdbwd', name: 'fwdbwd', id: e.sequence_nr, ...place };
       const args = { 'External id': e.id, 'Sequence number': e.sequence_nr, 'Input Dims': e.input_shapes, 'Call stack': e.stack };
+      const cat = e.is_user_annotation ? 'user_annotation' : 'cpu_op';
       return [
-        { ph: 'X', cat: e.is_user_annotation ? 'user_annotation' : 'cpu_op', name: e.name, ts: e.time_range.start, dur: e.cpu_time_total, args, ...place },
+        { ph: 'X', cat, name: e.name, ts: e.time_range.start, dur: e.cpu_time_total, args, ...place },
         ...(from ? [{ ph: 's', ts: from.time_range.start, ...flow }, { ph: 'f', bp: 'e', ts: e.time_range.start, ...flow }] : []),
       ];
     });
