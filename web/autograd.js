@@ -10,8 +10,7 @@ import { typeName } from './hooks.js';
 import { makeModes } from './modes.js';
 import { makeProfiler } from './profiler.js';
 
-/** @import { Given } from './engine.js'
- * @import { Tensor } from './tensor.js' */
+/** @import { Given } from './engine.js' @import { Tensor } from './tensor.js' */
 /** @typedef {Tensor | GradientEdge | (Tensor | GradientEdge)[]} Places */
 /** @typedef {Places | Record<string, Tensor>} Inputs */
 /** @typedef {Tensor | (Tensor | null)[] | null} Gradients */

@@ -6,8 +6,7 @@
 import { bind, each, NotImplementedError, RuntimeError } from './engine.js';
 import { typeName } from './hooks.js';
 
-/** @import { Given } from './engine.js'
- * @import { Tensor } from './tensor.js' */
+/** @import { Given } from './engine.js' @import { Tensor } from './tensor.js' */
 /** @typedef {Tensor | Tensor[]} Tensors */
 /** @template I @typedef {I extends any[] ? Tensor[] : Tensor} Like shaped as inputs (or outputs) are */
 /** @template O @typedef {(...inputs: Tensor[]) => O} Of a function that returns O */

@@ -6,8 +6,7 @@
  * which output and input. */
 import { bind, each, errorClass, NotImplementedError, RuntimeError } from './engine.js';
 
-/** @import { Given } from './engine.js'
- * @import { Tensor } from './tensor.js' */
+/** @import { Given } from './engine.js' @import { Tensor } from './tensor.js' */
 /** @typedef {Partial<typeof COMMON>} CheckOptions what both checks take */
 /** @typedef {CheckOptions & {check_batched_forward_grad?: boolean, check_forward_ad?: boolean, check_backward_ad?: boolean}} GradcheckOptions */
 /** @typedef {CheckOptions & {grad_outputs?: Tensor | Tensor[] | null, gen_non_contig_grad_outputs?: boolean, check_fwd_over_rev?: boolean,

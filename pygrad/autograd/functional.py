@@ -8,7 +8,7 @@ tuple for a tuple.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import pygrad
@@ -347,28 +347,19 @@ def _unit_vectors(like: Tensors) -> Tensors:
     return tuple(piece.to(t.dtype) for piece, t in zip(pieces, like, strict=True))
 
 
-def _strict_rows(i: int, output: Any, inputs: Tensors, create_graph: bool) -> Iterator[Tensors]:
-    """The gradients of each element of output i, which strict mode must not find independent."""
-    for element in output.reshape(-1).unbind(0):
-        grads = _pull_back((element,), inputs, retain_graph=True, create_graph=create_graph)
-        _C["_strict"](grads, "row", create_graph, i)
-        yield grads
-
-
 def _rows(outputs: Tensors, inputs: Tensors, create_graph: bool, strict: bool) -> Any:
     """The Jacobian by one backward a number of the outputs, those of an output in one call."""
     table = []
-    columns: Tensors
     for i, output in enumerate(outputs):
         n = output.numel()
-        if strict or n == 0:
-            rows = zip(*_strict_rows(i, output, inputs, create_graph), strict=True)
-            columns = tuple(pygrad.stack(row, 0) for row in rows) or (pygrad.stack(()),)
+        columns: Tensors = (None,) * len(inputs)
+        if n == 0:
+            columns = (pygrad.stack(()),)
         elif output.requires_grad:
             flags = (True, create_graph, True, False)
             columns = pygrad.autograd._grad((output,), inputs, (), *flags, rows=n)
-        else:
-            columns = (None,) * len(inputs)
+        if strict:
+            _C["_strict"](columns, "row", create_graph, i)
         shapes = [(*output.shape, *x.shape) for x in inputs]
         table.append(
             tuple(
