@@ -6,7 +6,7 @@ import { bind, HOST, within } from './engine.js';
  * @typedef {{check_nan?: boolean}} AnomalyOptions */
 
 const HERE = new URL('.', import.meta.url).href;
-const PLUMBING = ['anomaly', 'autograd', 'engine', 'function', 'hooks', 'modes', 'profiler', 'tensor'].map((name) => `${HERE}${name}.js`);
+const PLUMBING = ['anomaly', 'autograd', 'engine', 'function', 'hooks', 'modes', 'owner', 'profiler', 'tensor'].map((name) => `${HERE}${name}.js`);
 
 /** The stack as it is now, innermost call first, without what leads from the user's call to the engine. */
 export function callers() {

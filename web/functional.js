@@ -34,11 +34,9 @@ export function makeFunctional({ C, Tensor, spaces, rowsOf }, { grad, enable_gra
   /** New tensors of the same values: views where the result is to reach the given ones. */
   const fresh = (given, create_graph, requires_grad) =>
     given.map((t) => (create_graph && t.requires_grad ? t.view_as(t) : t.detach().requires_grad_(requires_grad)));
-
   /** The results (of any nesting) without history, unless it was asked for. */
   const finished = (value, create_graph) =>
     (create_graph ? value : Array.isArray(value) ? value.map((v) => finished(v, false)) : value.detach());
-
   /** In strict mode the error of a stage, unless all tensors are there and (with `history`) recorded. */
   const demand = ({ strict }, stage, found, history = true, output = -1) => { if (strict) C._strict(found, stage, history, output); };
 
