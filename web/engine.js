@@ -23,7 +23,7 @@ export const TAG = Object.freeze({
   INDEX: 11, OTHER: 12, BOOLS: 13, GENERATOR: 15,
 });
 export const MODE = Object.freeze({ INPLACE: 1, METHOD: 2 });
-export const MODES = Object.freeze({ GRAD: 1, INFERENCE: 2, ONE_THREAD: 8 });
+export const MODES = Object.freeze({ GRAD: 1, INFERENCE: 2, ONE_THREAD: 8, NO_FORWARD: 16 });
 /** What the engine asks of a callback: HostCall in wasm_core/host.h. */
 export const HOST = Object.freeze({
   HOOK: 0, POST_HOOK: 1, NODE_PRE_HOOK: 2, NODE_HOOK: 3, FUNCTION: 4, PACK: 5, UNPACK: 6,

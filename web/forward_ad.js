@@ -1,11 +1,11 @@
 /** Forward mode: tangents that are computed beside values, and so directional derivatives. */
-import { bind, ValueError, within } from './engine.js';
+import { bind, MODES, ValueError, within } from './engine.js';
 
 /** @import { Given } from './engine.js' @import { Tensor } from './tensor.js' @typedef {{level?: number}} LevelOptions */
 
 /** torch.autograd.forward_ad over a library of tensors. */
 export function makeForwardAd(library) {
-  const { C, Tensor, spaces, remember, original } = library;
+  const { C, Tensor, spaces, remember, original, withModes } = library;
   let current = -1;
 
   /** Enters a level, within which dual tensors may be made: one at a time, as in PyTorch. @returns {number} */
@@ -38,20 +38,12 @@ export function makeForwardAd(library) {
     return { primal, tangent: tangent && remember(original(tangent)) };
   }
 
-  /** Prepares the call of a Function with these arguments (null: no tensor): its forward runs with forward
-   * mode off, its jvp after that. Null where forward mode is off. */
-  library.suspendTangents = (inputs) => {
+  /** For a call of a Function with these arguments (null: no tensor), whose forward then runs with forward mode off: what calls its jvp
+   * after that and gives the results to those of forward. Null where forward mode is off. */
+  library.tangentsOf = (inputs) => {
     if (current < 0 || !C._is_fwd_grad_enabled()) return null;
     const tangents = inputs.map((t) => (t && C._fw_grad(t)) ?? null);
     const versions = tangents.map((t) => t?._version);
-    const resume = () => C._set_fwd_grad_enabled(true);
-    C._set_fwd_grad_enabled(false);
-
-    /** What jvp gets for an argument. */
-    const argument = (ctx) => (tensor, i) => {
-      if (tangents[i]) return original(tangents[i]);
-      return tensor && ctx.materialize_grads && tensor.dtype.is_floating_point ? spaces.f.zeros_like(tensor) : null;
-    };
 
     /** What the engine has to know of an output, which forward returned as `raw`: Carried in wasm_core/custom.c. */
     function place(raw, result, { constant, dirty }) {
@@ -60,15 +52,15 @@ export function makeForwardAd(library) {
       return [result.handle, Number(dirty.includes(raw.handle)), tangents[at]?.handle ?? 0, versions[at] ?? 0];
     }
 
-    /** Calls jvp if an argument has a tangent, and gives its results to those of forward. */
-    function carry(ctx, outputs, results, marks) {
+    return (ctx, outputs, results, marks) => {
       if (!tangents.some(Boolean)) return;
-      const given = inputs.map(argument(ctx));
-      const made = within(() => C._set_fwd_grad_enabled(false), resume, () => ctx.push(marks.saved, given));
+      const given = inputs.map((tensor, i) => {
+        if (tangents[i]) return original(tangents[i]);
+        return tensor && ctx.materialize_grads && tensor.dtype.is_floating_point ? spaces.f.zeros_like(tensor) : null;
+      });
+      const made = withModes(0, MODES.NO_FORWARD, () => ctx.push(marks.saved, given));
       C._custom_tangents(outputs.flatMap((raw, i) => place(raw, results[i], marks)), ...library.encode(made));
-    }
-
-    return { resume, carry };
+    };
   };
 
   return { enter_dual_level, exit_dual_level, dual_level, make_dual, unpack_dual };

@@ -5,7 +5,7 @@
  * what is saved. Here is the protocol: classes, ctx, the calls of forward and backward. The engine stops
  * at a custom node and says what to run, so the function runs with nothing of the engine on the stack.
  */
-import { errorClass, held, HOST, MODES, NotImplementedError, RuntimeError, within } from './engine.js';
+import { each, errorClass, held, HOST, MODES, NotImplementedError, RuntimeError, within } from './engine.js';
 import { typeName } from './hooks.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
@@ -91,9 +91,9 @@ export function makeFunction(library, engine) {
 
     /** @private What forward gave, with its history; says what was saved and marked. */
     finish(inputs, outputs, separate) {
-      const marked = (list, refuse, none) => list.map((each, i) => {
-        if (!(each instanceof Tensor) && each !== none) throw refuse(i, typeName(each));
-        return handleOf(each);
+      const marked = (list, refuse, none) => list.map((item, i) => {
+        if (!(item instanceof Tensor) && item !== none) throw refuse(i, typeName(item));
+        return handleOf(item);
       });
       const saves = this.address ? marked(this.#saves,
         (i, type) => new TypeError(`save_for_backward can only save variables, but argument ${i} is of type ${type}`), null) : [];
@@ -158,20 +158,19 @@ export function makeFunction(library, engine) {
     const [address, ...needs] = C._custom_begin(id, [type, ...inputs.map(handleOf)]);
     const ctx = new made(address, id, kind);
     ctx.needs_input_grad = needs.map(Boolean);
-    const dual = library.suspendTangents(inputs);
+    const carry = library.tangentsOf(inputs);
     const was = engine.modes;
     let output;
     try {
-      engine.modes = was & ~MODES.GRAD;
+      engine.modes = (was & ~MODES.GRAD) | (carry ? MODES.NO_FORWARD : 0);
       output = separate ? kind.forward(...args) : kind.forward(ctx, ...args);
       if (separate) kind.setup_context(ctx, args, output);
     } finally {
       engine.modes = was;
-      dual?.resume();
     }
-    const outputs = Array.isArray(output) ? output : [output];
+    const outputs = each(output);
     const [results, marks] = ctx.finish(inputs, outputs, separate);
-    dual?.carry(ctx, outputs, results, marks);
+    carry?.(ctx, outputs, results, marks);
     if (address && engine.u32(address) > 1) hooks.objects.set(id, ctx);
     if (address) remember(ctx);
     return Array.isArray(output) ? results : results[0];
@@ -184,7 +183,7 @@ export function makeFunction(library, engine) {
     return function once(ctx, ...args) {
       const outputs = withGrad(false, () => fn.call(this, ctx, ...args));
       if (!(engine.modes & MODES.GRAD) || !args.some((a) => a instanceof Tensor && a.requires_grad)) return outputs;
-      const made = C._delayed_error(Array.isArray(outputs) ? outputs : [outputs]);
+      const made = C._delayed_error(each(outputs));
       return made.length === 1 ? made[0] : made;
     };
   }
@@ -200,13 +199,12 @@ export function makeFunction(library, engine) {
 
   /** A function's result for the engine: the handles of its gradients (0 null, 1 no tensor), and the type of what is none. */
   function encode(given) {
-    const each = Array.isArray(given) ? given : [given ?? null];
-    const handles = each.map((g) => (g instanceof Tensor ? g.alive() : Number(g !== null && g !== undefined)));
-    return [handles, handles.includes(1) ? typeName(each[handles.indexOf(1)]) : ''];
+    const list = each(given ?? null);
+    const handles = list.map((g) => (g instanceof Tensor ? g.alive() : Number(g !== null && g !== undefined)));
+    return [handles, handles.includes(1) ? typeName(list[handles.indexOf(1)]) : ''];
   }
 
-  const run = (id, handles) => encode(ctxOf(id).run(handles.map((handle) => (handle ? library.adopt(handle) : null))));
-
+  const run = (id, handles) => encode(ctxOf(id).run(hooks.tensors(handles)));
   let depth = 0;
 
   /** Carries a backward to its end: what the engine gave first, and then gives last. */

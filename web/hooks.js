@@ -56,6 +56,7 @@ export function makeHooks(engine, library) {
 
   // ---------------------------------------------------------------- callbacks
 
+  /** The tensors of handles whose references are ours; null for none. */
   const tensors = (handles) => handles.map((handle) => (handle ? library.adopt(handle) : null));
   const hookOf = (id) => objects.get(id) ?? (() => null); // it may have been removed
 
@@ -111,5 +112,5 @@ export function makeHooks(engine, library) {
 
   engine.onDropped = drop;
   engine.onHostCall = (kind, id, handles) => runners[kind & 255](id, handles, kind >> 8);
-  return { objects, runners, newId, keep, drop, register };
+  return { objects, runners, tensors, newId, keep, drop, register };
 }
