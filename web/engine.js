@@ -381,7 +381,9 @@ export class Engine {
     if (value.handle !== undefined) return this.put(TAG.TENSOR, value.alive(), slot);
     if (Array.isArray(value)) return this.encodeList(value, slot);
     if (value instanceof Coded) return this.put(value.tag, value.code, slot);
-    return value instanceof Words ? this.putList(value.tag, value.words, (word) => word, slot) : this.encodeOther(value, slot);
+    if (!(value instanceof Words)) return this.encodeOther(value, slot);
+    this.putList(value.tag, value.words, (word) => word, slot);
+    return value.tag;
   }
 
   /** What no op takes: its name, for the error. */
@@ -390,19 +392,25 @@ export class Engine {
   }
 
   encodeList(list, slot) {
-    for (const [tag, word] of LISTS)
-      if (list.findIndex((value) => word(value) === undefined) < 0) return this.putList(tag, list, word, slot);
+    for (const [tag, word] of LISTS) if (this.putList(tag, list, word, slot)) return tag;
     return this.encodeOther(list.find((v) => typeof v !== 'number'), slot, 'list of ');
   }
 
-  /** Writes a list by the words of its elements (floats by themselves), and to the slot where it stands; returns its tag. */
+  /** Writes a list by the words of its elements (floats by themselves), and to the slot where it stands; false if `word` refuses one. */
   putList(tag, list, word, slot) {
     const at = this.room(8 * list.length);
-    if (tag === TAG.FLOATS) this.view.f64.set(list, at / 8);
-    else for (let i = 0; i < list.length; i++) this.setWord(at / 8 + i, word(list[i]));
+    for (let i = 0; i < list.length; i++) {
+      const value = word(list[i]);
+      if (value === undefined) {
+        this.dataAt = at;
+        return false;
+      }
+      if (tag === TAG.FLOATS) this.view.f64[at / 8 + i] = value;
+      else this.setWord(at / 8 + i, value);
+    }
     this.view.u32[2 * slot] = at;
     this.view.u32[2 * slot + 1] = list.length | LIST;
-    return tag;
+    return true;
   }
 
   /** Writes a text; returns its address. */

@@ -99,9 +99,10 @@ export function makeFunction(library, engine) {
         (i, type) => new TypeError(`save_for_backward can only save variables, but argument ${i} is of type ${type}`), null) : [];
       const constant = marked(this.#constant, () => new RuntimeError('mark_non_differentiable only accepts variable arguments, but got '));
       const dirty = marked(this.#dirty, () => new RuntimeError('mark_dirty can only accept variables, but argument '));
-      const lists = [inputs.map(handleOf), outputs.map(handleOf), dirty, constant, saves];
-      const flags = [Number(separate), Number(this.materialize_grads)];
-      const made = C._custom_finish(this.address, [...lists.map((list) => list.length), ...flags, ...lists.flat()]);
+      const made = C._custom_finish(this.address, [
+        inputs.length, outputs.length, dirty.length, constant.length, saves.length, Number(separate), Number(this.materialize_grads),
+        ...inputs.map(handleOf), ...outputs.map(handleOf), ...dirty, ...constant, ...saves,
+      ]);
       const dual = { saved: this.#forward, dirty, constant };
       this.#forward = null;
       return [outputs.map((old, i) => made[i] ?? old), dual];
