@@ -76,6 +76,16 @@ def test_graph_that_saved_nothing_may_be_walked_again() -> None:
     assert x.grad.tolist() == [4.0]
 
 
+def test_write_into_a_view_is_walked_once_though_it_saved_nothing() -> None:
+    x = leaf(1.0, 2.0)
+    y = pygrad.zeros(3)
+    y[1:] = x
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        y.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
 def test_saved_tensor_of_a_freed_node_is_gone() -> None:
     y = leaf(1.0).exp().sum()
     node = y.grad_fn.next_functions[0][0]

@@ -236,6 +236,7 @@ LOOPS_BEGIN
 LOOPS(SERIAL, 2, pow_loops, BY_TYPE(powf, pow, m_int_pow, a, b))
 LOOPS(FLOAT, 1, square_loop, x * x)
 LOOPS(FLOAT, 1, cube_loop, x * x * x)
+LOOPS(FLOAT, 1, fourth_loop, (x * x) * (x * x))
 LOOPS(FLOAT, 1, root_loop, m_sqrt(x))
 LOOPS(FLOAT, 1, unroot_loop, m_rsqrt(x))
 LOOPS(FLOAT, 1, inverse_loop, 1 / x)
@@ -246,7 +247,8 @@ LOOPS_END
 static const struct {
   double exponent;
   const Loops *loops;
-} easy_powers[] = {{2, square_loop}, {3, cube_loop}, {.5, root_loop}, {-.5, unroot_loop}, {-1, inverse_loop}, {-2, unsquare_loop}};
+} easy_powers[] = {{2, square_loop},   {3, cube_loop},     {4, fourth_loop},    {.5, root_loop},
+                   {-.5, unroot_loop}, {-1, inverse_loop}, {-2, unsquare_loop}};
 
 static Tensor *pow_values(Tensor *a, Tensor *b, DType d) {
   Tensor *in[2] = {a, b};

@@ -388,6 +388,10 @@ const NodeType AsStridedView = {"AsStridedBackward0", grad_as_strided_view, ""};
  * slice; inside it, whatever inner says of its inputs. If its first input is the slice's own old value
  * (inner_first), that part is written into the slice and saves an addition. */
 static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
+  if (n->freed) {
+    saved_freed();
+    return;
+  }
   Geometry geo = geometry_load(n->numbers);
   Tensor *result = g[0] ? base_like(&geo, (DType)g[0]->dtype) : NULL;
   t_copy_(result, g[0], true);

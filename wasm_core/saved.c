@@ -40,7 +40,7 @@ void saved_release(Saved *s) {
 
 void node_release_saved(Node *n) {
   for (int i = 0; i < n->n_saves; i++) saved_release(&n->saves[i]);
-  n->freed = n->freed || n->n_saves > 0 || n->kind == NODE_HOST;
+  n->freed = n->freed || n->n_saves > 0 || n->kind == NODE_HOST || n->inner;
   if (n->inner && n->inner->refs == 1) node_release_saved(n->inner); /* else it is run by itself too */
 }
 

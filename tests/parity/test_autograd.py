@@ -116,6 +116,17 @@ def backward_twice(t: Any) -> Any:
 
 
 @script
+def backward_twice_through_a_write_that_saved_nothing(t: Any) -> Any:
+    x = leaf(t, 1.0, 2.0)
+    y = t.zeros(3, dtype=t.float64)
+    y[1:] = x
+    first, second = y.sum(), y[1:].sum()
+    first.backward(retain_graph=True)
+    second.backward()
+    second.backward(t.zeros((), dtype=t.float64))
+
+
+@script
 def backward_of_a_vector(t: Any) -> Any:
     leaf(t, 1.0, 2.0).exp().backward()
 
