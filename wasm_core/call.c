@@ -251,7 +251,7 @@ static bool put_out(const Call *c, Tensor *out, Tensor *r) {
                 "elements with t.resize_(0).", shape_text(out), shape_text(r));
     if (!tensor_resize(out, r->ndim, r->sizes)) return false;
   }
-  return move_result(out, r);
+  return check_overlap_internal(out) && move_result(out, r);
 }
 
 static bool has_float_result(const Call *c) {

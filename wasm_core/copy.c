@@ -495,7 +495,7 @@ static Node *fill_node(Tensor *x, Tensor *value, bool inplace) {
 }
 
 Tensor *t_fill_(Tensor *x, Tensor *value) {
-  if (!check_fill(x, value) || !check_inplace(x)) return NULL;
+  if (!check_fill(x, value) || !check_inplace(x) || !(is_wrapped(value) || check_overlap_internal(x))) return NULL;
   return fill_inplace(x, value, fill_node(x, value, true));
 }
 

@@ -112,6 +112,7 @@ static State *state_new(Task *task, Node *n) {
   if (task->capture_bits & capture_bit(n))
     for (int i = 0; i < task->n_captures; i++)
       if (task->captures[i].node == n) s->needed = s->captures = true;
+  s->runs = s->runs || (s->captures && task->accumulate); /* the node of an input too, as in PyTorch */
   node_retain(n);
   n->state = s;
   s->next = task->states;
@@ -584,11 +585,11 @@ static bool find_captures(Task *task, const GraphWalk *w) {
       return false;
     }
     Edge e = end_edge(&w->inputs[i]);
-    if (!e.node) return false;
+    if (failed()) return false;
     tensor_retain(t);
     task->captures[i] = (Capture){e.node, e.input_nr, NULL, t};
     task->capture_bits |= capture_bit(e.node);
-    if (t && task->accumulate && e.node->kind != NODE_ACCUMULATE && !tensor_retain_grad(t)) return false;
+    if (t && task->accumulate && e.node && e.node->kind != NODE_ACCUMULATE && !tensor_retain_grad(t)) return false;
   }
   return true;
 }

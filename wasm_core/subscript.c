@@ -198,7 +198,7 @@ static bool assign(Tensor *dst, Tensor *value) {
 bool t_setitem(Tensor *x, Ints index, Tensor *value) {
   Subscript s = {.dim = 0};
   if (!value || !apply(&s, x, index, false)) return false;
-  if (s.nothing && s.n_slots == 1 && index.n == 2) return true;
+  if (s.nothing && s.n_slots == 1 && index.n == 2 && index.v[0] == ITEM_BOOL) return true;
   if (!s.n_slots || (index.n == 2 && index.v[0] == ITEM_BOOL)) return assign(s.view, value);
   return t_index_put_(s.view, slot_list(&s), is_wrapped(value) ? value : strip_ones(value, false), false);
 }

@@ -164,8 +164,8 @@ static Tensor *product_of_others(Tensor *x, int64_t dim) {
 GRAD(ProdBackward0, "self result") {
   Tensor *x = saved(n, 0);
   if (failed() || !g[0] || !x) return;
-  if (!has_zero(x)) gi[0] = t_div(t_mul(g[0], saved(n, 1)), x);
-  else if (x->ndim == 0) gi[0] = g[0];
+  if (x->ndim == 0) gi[0] = g[0];
+  else if (!has_zero(x)) gi[0] = t_div(t_mul(g[0], saved(n, 1)), x);
   else gi[0] = t_view_as(t_mul(g[0], product_of_others(t_flatten(x, 0, -1), 0)), x);
 }
 GRAD(ProdBackward1, "self result | dim:i keepdim:b") {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from oracle import Scripts, both, leaf
+from oracle import Scripts, both, leaf, tried
 
 SCRIPTS = Scripts()
 script = SCRIPTS.add
@@ -124,6 +124,51 @@ def backward_twice_through_a_write_that_saved_nothing(t: Any) -> Any:
     first.backward(retain_graph=True)
     second.backward()
     second.backward(t.zeros((), dtype=t.float64))
+
+
+@script
+def gradient_by_a_view_that_was_not_recorded(t: Any) -> Any:
+    x = leaf(t, 1.0, 2.0)
+    y = x * 1
+    with t.no_grad():
+        views = y.view(-1), x.view(2, 1), y[0]
+    unused = [t.autograd.grad(y.sum(), v, allow_unused=True, retain_graph=True) for v in views]
+    y.sum().backward(inputs=list(views), retain_graph=True)
+    return unused, [v.grad for v in views], t.autograd.grad(y.sum(), views[0])
+
+
+@script
+def inputs_of_backward_have_their_own_nodes_run(t: Any) -> Any:
+    seen = []
+
+    class Double(t.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            seen.append(("backward", g.tolist()))
+            return g * 2
+
+    x = leaf(t, 1.0, 2.0)
+    y, z = Double.apply(x), x.exp()
+    for made in (y, z):
+        made.grad_fn.register_hook(lambda gi, go: seen.append([g.tolist() for g in gi]))
+    (y * z).sum().backward(inputs=[y, z], retain_graph=True)
+    seen.append([x.grad, y.grad, z.grad])
+    t.autograd.grad((y * z).sum(), [y, z], retain_graph=True)
+    z.sum().backward(inputs=[z])
+    seen.append(z.grad)
+    seen.append(tried(lambda: z.sum().backward(inputs=[z])))
+    return seen
+
+
+@script
+def product_of_a_number_is_the_number(t: Any) -> Any:
+    x = t.tensor(3.0, requires_grad=True)
+    (g,) = t.autograd.grad(x.prod(), x, create_graph=True)
+    return g, g.requires_grad
 
 
 @script

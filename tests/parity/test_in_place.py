@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -148,3 +149,43 @@ STALE: dict[str, Any] = {
 @pytest.mark.parametrize("act", STALE)
 def test_stale_view(act: str, kind: str) -> None:
     both(lambda t: tried(lambda: STALE[act](t, stale(t, kind)[0])))
+
+
+WRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "fill_ by a number": lambda t, x: x.fill_(1),
+    "fill_ by a tensor": lambda t, x: x.fill_(t.tensor(2.0)),
+    "zero_": lambda t, x: x.zero_(),
+    "copy_": lambda t, x: x.copy_(t.ones(2, 3)),
+    "out=": lambda t, x: t.add(t.ones(2, 3), 1, out=x),
+    "[...] = number": lambda t, x: x.__setitem__(Ellipsis, 0.0),
+    "[:] = number": lambda t, x: x.__setitem__(slice(None), 0.0),
+    "[True] = number": lambda t, x: x.__setitem__(True, 0.0),
+    "[:, 0] = number": lambda t, x: x.__setitem__((slice(None), 0), 0.0),
+    "[0] = number": lambda t, x: x.__setitem__(0, 0.0),
+    "[...] = tensor": lambda t, x: x.__setitem__(Ellipsis, t.ones(2, 3)),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_write_to_an_expanded_tensor(write: str) -> None:
+    def script(t: Any) -> Any:
+        x = t.arange(1.0, 4.0).expand(2, 3)
+        return tried(lambda: WRITES[write](t, x)), x
+
+    both(script)
+
+
+@pytest.mark.parametrize("value", [1.0, [5.0], [[1.0, 2.0]] * 3])
+@pytest.mark.parametrize("sizes", [(), (2,)])
+def test_assignment_where_nothing_is_true(sizes: tuple[int, ...], value: Any) -> None:
+    def script(t: Any) -> Any:
+        told = []
+        for index in (False, t.tensor(False)):
+            for make in (lambda x: x, lambda x: x * 1, lambda x: x.detach()):
+                x = make(t.ones(sizes, requires_grad=True))
+                to = value if isinstance(value, float) else t.tensor(value)
+                said = tried(lambda x=x, index=index, to=to: x.__setitem__(index, to))
+                told.append((said, x, x.grad_fn and x.grad_fn.name()))
+        return told
+
+    both(script)
