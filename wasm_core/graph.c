@@ -435,12 +435,12 @@ static void refuse_view(const Tensor *t, bool by_others) {
   int origin = t->meta->view_origin;
   bool inference = origin == VIEW_INFERENCE, ambiguous = inference || origin == VIEW_NO_GRAD;
   const char *what = by_others ? "its base or another view of its base has been" : "is being";
-  char subject[400];
+  char view[120] = "A view was", subject[400];
+  if (fn) snprintf(view, sizeof view, "Output %d of %s is a view", (int)t->output_nr, node_stem(fn));
   if (ambiguous || !fn)
-    snprintf(subject, sizeof subject, "A view was created in %s mode and %s modified inplace %s.", inference ? "inference" : "no_grad",
-             what, inference ? "in normal mode" : "with grad mode enabled");
-  else
-    snprintf(subject, sizeof subject, "Output %d of %s is a view and %s modified inplace.", (int)t->output_nr, node_stem(fn), what);
+    snprintf(subject, sizeof subject, "%s%s created in %s mode and %s modified inplace %s.", view, fn ? " of a view which was" : "",
+             inference ? "inference" : "no_grad", what, inference ? "in normal mode" : "with grad mode enabled");
+  else snprintf(subject, sizeof subject, "%s and %s modified inplace.", view, what);
   if (ambiguous)
     fail(ERR_RUNTIME,
          "%s Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "

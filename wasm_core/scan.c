@@ -181,7 +181,8 @@ static Tensor *cumprod_gradient_tape(Tensor *g, Tensor *x, int64_t dim) {
 GRAD(CumprodBackward0, "self result | dim:i") {
   Tensor *x = saved(n, 0);
   if (blocked(x) || !g[0]) return;
-  gi[0] = (grad_mode ? cumprod_gradient_tape : cumprod_gradient)(g[0], x, n->numbers[0].i);
+  if (x->numel <= 1) gi[0] = g[0];
+  else gi[0] = (grad_mode ? cumprod_gradient_tape : cumprod_gradient)(g[0], x, n->numbers[0].i);
 }
 
 Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype) {
@@ -323,7 +324,8 @@ static Tensor *weighted_sums(Tensor *w, Tensor *p, Tensor *q, int64_t dim, bool 
 
 /* dx_k = exp(x_k) (g_k exp(-y_k) + ...); a scan that ran backwards has its sums run forwards. */
 GRAD(LogcumsumexpBackward0, "self result | dim:i") {
-  gi[0] = weighted_sums(g[0], saved(n, 0), t_neg(saved(n, 1)), n->numbers[0].i, !n->numbers[1].i);
+  if (g[0] && g[0]->ndim == 0) gi[0] = g[0];
+  else gi[0] = weighted_sums(g[0], saved(n, 0), t_neg(saved(n, 1)), n->numbers[0].i, !n->numbers[1].i);
 }
 
 static Tensor *logcumsumexp(Tensor *x, int64_t dim, bool backwards) {

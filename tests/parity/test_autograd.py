@@ -165,10 +165,30 @@ def inputs_of_backward_have_their_own_nodes_run(t: Any) -> Any:
 
 
 @script
-def product_of_a_number_is_the_number(t: Any) -> Any:
-    x = t.tensor(3.0, requires_grad=True)
-    (g,) = t.autograd.grad(x.prod(), x, create_graph=True)
-    return g, g.requires_grad
+def writes_to_views_of_views_that_were_not_recorded(t: Any) -> Any:
+    said = []
+    for mode in (t.no_grad, t.inference_mode):
+        y = t.ones(2, 3, requires_grad=True) * 1
+        with mode():
+            v = y.view(-1)
+        said.append(tried(lambda v=v: v.mul_(2)))
+        said.append(tried(lambda v=v: v[0:2].mul_(2)))
+        w = v[0:2]
+        said.append(tried(lambda y=y, w=w: (y.mul_(2), w.grad_fn)))
+        with mode():
+            u = y.unbind(0)[0][0:2]
+        said.append(tried(lambda u=u: u.mul_(2)))
+    return said
+
+
+@script
+def scans_of_a_number_give_the_number(t: Any) -> Any:
+    found = []
+    for scan in (t.prod, lambda x: t.cumprod(x, 0), lambda x: t.logcumsumexp(x, 0)):
+        x = t.tensor(3.0, requires_grad=True)
+        (g,) = t.autograd.grad(scan(x), x, create_graph=True)
+        found += [g, g.requires_grad]
+    return found
 
 
 @script
