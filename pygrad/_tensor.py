@@ -27,7 +27,6 @@ _DTYPE, _NDIM, _FLAGS = _L["dtype"], _L["ndim"], _L["flags"]
 _SIZES, _STRIDES, _OFFSET, _NUMEL = _L["sizes"], _L["strides"], _L["offset"], _L["numel"]
 _STORAGE, _BYTES, _DATA = _L["storage"], _L["storage_bytes"], _L["bytes_data"]
 _META, _GRAD, _BASE, _GRAD_FN = _L["meta"], _L["meta_grad"], _L["meta_base"], _L["grad_fn"]
-_VERSION, _VALUE = _L["version"], _L["version_value"]
 _released = _engine.released
 _ROW = _call.ROWS
 _CPU: Final = device("cpu")
@@ -393,10 +392,7 @@ class Tensor(Methods):
 
     @property
     def _version(self) -> int:
-        if _memory[self._h + _FLAGS] & 4:
-            raise RuntimeError("Inference tensors do not track version counter.")
-        version = _unsigned[(self._h + _VERSION) >> 2]
-        return _unsigned[(version + _VALUE) >> 2] if version else 0
+        return int(_C["_version"](self))
 
     @property
     def _base(self) -> Tensor | None:

@@ -263,6 +263,20 @@ void op_set_grad_dtype(Call *c) {
   if (m->accumulator) m->accumulator->outputs[0].dtype = (uint8_t)d;
 }
 
+void op_version(Call *c) {
+  const Tensor *t = arg_tensor(c, 0);
+  if (t->flags & FLAG_INFERENCE) fail(ERR_RUNTIME, "Inference tensors do not track version counter.");
+  else ret_int(c, tensor_version(t));
+}
+
+void op_size(Call *c) {
+  const Tensor *t = arg_tensor(c, 0);
+  int64_t dim = dim_wrap(arg_int(c, 1), t->ndim);
+  if (failed()) return;
+  if (!t->ndim) fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)arg_int(c, 1));
+  else ret_int(c, t->sizes[dim]);
+}
+
 bool op_is_set_to(const Tensor *a, const Tensor *b) {
   return a->storage == b->storage && a->offset == b->offset && tensor_same_shape(a, b) &&
          (a->ndim == 0 || memcmp(a->strides, b->strides, a->ndim * sizeof(int64_t)) == 0);

@@ -30,6 +30,8 @@ Tensor *op_detach_(Tensor *t);
 Tensor *op_data(Tensor *t);
 Tensor *op_set_data(Tensor *t, Tensor *from);
 Tensor *op_set_grad(Tensor *t, Tensor *g);
+void op_version(Call *c);
+void op_size(Call *c);
 bool op_is_set_to(const Tensor *a, const Tensor *b);
 void op_grad_dtype(Call *c);
 void op_set_grad_dtype(Call *c);

@@ -161,18 +161,18 @@ export async function loadEngine(source = BINARY) {
 }
 
 export class Engine {
-  /** Set by hooks.js. @type {(kind: number, id: number, words: number[]) => number[]} */
-  onHostCall = () => [];
-  /** @type {(id: number) => void} */
-  onDropped = () => {};
-  /** @type {(text: string) => void} */
+  /** Set by hooks.js: what runs the callback of a kind and an id on words, and lets go of one. */
+  onHostCall = (_kind, _id, _words) => [];
+  onDropped = (_id) => {};
+  /** Set by tensor.js: the address of that much memory, which stays. */
+  allocate = (_bytes) => 0;
   onWarning = (text) => console.warn(text);
-  /** What callbacks have to warn of, with the engine's own warnings. @type {string[]} */
-  warnings = [];
-  /** Handles whose objects are gone; the next crossing hands them over. @type {number[]} */
-  released = [];
-  /** Why nothing works any more, or null. @type {string | null} */
-  unusable = null;
+  warnings = []; // of callbacks, which come with the engine's own
+  released = []; // handles whose objects are gone; the next crossing hands them over
+  unusable = null; // or why nothing works any more
+  hostError = null; // what a callback threw
+  keywords = new Map(); // the engine's numbers of names of options
+  names = []; // those of a call
 
   constructor(instance, memory) {
     this.exports = instance.exports;
@@ -184,11 +184,6 @@ export class Engine {
     if (this.layout.abi !== ABI) throw new EngineError(`pygrad: the engine speaks version ${this.layout.abi}, this front ${ABI}`);
     this.lists = this.dataAt = this.layout.frame_data; // where the lists and texts of a call go, and the next of them
     this.listsEnd = this.lists + this.layout.data_bytes;
-    /** Set by tensor.js. @type {(bytes: number) => number} the address of that much memory, which stays */
-    this.allocate = () => 0;
-    this.keywords = new Map();
-    this.names = []; // of the options of a call, by number
-    this.hostError = null;
     this.view.i32[this.layout.frame_most_nested / 4] = MOST_NESTED;
   }
 

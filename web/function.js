@@ -189,8 +189,6 @@ export function makeFunction(library, engine) {
     };
   }
 
-  // ---------------------------------------------------------------- in backward
-
   /** The ctx of a custom node; the engine holds it, or somebody else does. */
   function ctxOf(id) {
     const found = hooks.objects.get(id) ?? remembered().find((object) => object?.id === id);

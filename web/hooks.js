@@ -54,8 +54,6 @@ export function makeHooks(engine, library) {
     });
   }
 
-  // ---------------------------------------------------------------- callbacks
-
   /** The tensors of handles whose references are ours; null for none. */
   const tensors = (handles) => handles.map((handle) => (handle ? library.adopt(handle) : null));
   const hookOf = (id) => objects.get(id) ?? (() => null); // it may have been removed

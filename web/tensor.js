@@ -5,7 +5,7 @@
  * Numbers that are integers travel as integers, all others as floats; `tensor()` alone takes
  * numbers as float32 unless told otherwise, bigints as int64 and booleans as bool.
  */
-import { ABSENT, bind, Coded, IndexError, isOptions, MODE, PENDING, RuntimeError, TAG, ValueError, within, Words } from './engine.js';
+import { ABSENT, bind, Coded, IndexError, isOptions, MODE, PENDING, TAG, ValueError, within, Words } from './engine.js';
 import { makeHooks } from './hooks.js';
 import { makeOwners } from './owner.js';
 
@@ -145,16 +145,8 @@ export function makeTensors(engine) {
     /** Steps between elements, one a dimension. @returns {number[]} */
     stride() { return this.#numbers('strides'); }
     #numbers(field) { return engine.words(engine.u32(this.alive() + layout[field]) / 8, this.ndim); }
-
     /** All sizes, or that of one dimension. @type {{(): number[]; (dim: number): number}} */
-    size(dim) {
-      const { shape } = this;
-      const found = dim === undefined ? shape : shape.at(dim);
-      if (found === undefined)
-        throw new IndexError(`Dimension out of range (expected to be in range of [${-shape.length}, ${shape.length - 1}], but got ${dim})`);
-      return found;
-    }
-
+    size(dim) { return dim === undefined ? this.shape : C._size(this, dim); }
     /** How many elements there are. @returns {number} */
     numel() { return engine.word((this.alive() + layout.numel) / 8); }
     /** The legacy name of the type, such as 'torch.FloatTensor'. @returns {string} */
@@ -167,12 +159,7 @@ export function makeTensors(engine) {
     get _base() { return original(C._get_base(this) ?? null); }
 
     /** How often the memory was written to. @returns {number} */
-    get _version() {
-      if (this.is_inference()) throw new RuntimeError('Inference tensors do not track version counter.');
-      const at = engine.u32(this.alive() + layout.version);
-      return at ? engine.u32(at + layout.version_value) : 0;
-    }
-
+    get _version() { return C._version(this); }
     /** Whether the tensor was made in inference mode. @returns {boolean} */
     is_inference() { return Boolean(engine.view.u8[this.alive() + layout.flags] & 4); }
     /** Whether no recorded operation made it. @returns {boolean} */
