@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from . import _engine as e
 from ._arguments import (
-    I64_MAX,
-    I64_MIN,
     K_BOOL,
     K_DTYPE,
     K_FLOAT,
@@ -437,7 +435,7 @@ _mine = e.mine
 _make: Callable[[], Any]
 """A Tensor without a handle."""
 _SELF = e.SELF
-_FRESH = 1 << 30  # below it a result needs no second look, and comparing is fastest
+_FRESH = (1 << 30) - 1  # below it a result needs no second look, and comparing is fastest
 
 
 @functools.cache
@@ -481,7 +479,7 @@ def _pair(row: int, mode: int) -> tuple[Callable[[Any, Any], Any], Callable[[Any
 
     def with_number(self: Any, other: Any) -> Any:
         kind = type(other)
-        if kind is not float and (kind is not int or not I64_MIN <= other <= I64_MAX):
+        if kind is not float and (kind is not int or not -_FRESH < other < _FRESH):
             known = _get_kind(kind)
             if (kind_of(other) if known is None else known) > K_BOOL:
                 if row == ROWS["eq"] and hasattr(other, "__array__"):
@@ -602,7 +600,7 @@ def indexed(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, An
     def call_indexed(self: Any, index: Any) -> Any:
         if type(index) is not int:
             return otherwise(self, index)
-        if I64_MIN <= index <= I64_MAX and not _owner.busy:
+        if -_FRESH < index < _FRESH and not _owner.busy:
             _owner.busy = True
             try:
                 if _mine():

@@ -14,7 +14,7 @@ from ._dtypes import ALL, BY_NAME, bool_, device, dtype, float32, float64, int64
 from ._tensor import Tensor, address_of, as_leaf
 from ._warnings import once
 
-_memory = _engine.memory
+_memory, _doubles, _floats = _engine.memory, _engine.doubles, _engine.memory.cast("f")
 _empty = _call.maker(_call.ROWS["_empty"])
 
 
@@ -221,6 +221,16 @@ def _from_nested(data: Any, kind: dtype | None) -> Tensor:
     return out
 
 
+def _from_float(value: float, kind: dtype | None) -> Tensor:
+    """What is made most, with as little as it takes."""
+    out, at = empty_for_host((), kind)
+    if out.dtype is float64:
+        _doubles[at >> 3] = value
+    else:
+        _floats[at >> 2] = value
+    return out
+
+
 # ------------------------------------------------------------------ NumPy
 
 
@@ -332,7 +342,10 @@ def made_of(data: Any, dtype: Any, device: Any, requires_grad: bool, caller: str
             UserWarning,
             stacklevel=3,
         )
-    out = _tensor_from(data, kind, copy=True)
+    if type(data) is float and (kind is None or kind.is_floating_point):
+        out = _from_float(data, kind)
+    else:
+        out = _tensor_from(data, kind, copy=True)
     return as_leaf(out) if requires_grad else out
 
 

@@ -20,6 +20,7 @@ import time
 import traceback
 import warnings
 from _thread import get_ident
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -349,7 +350,7 @@ queued_warnings: Final[list[str]] = []
 """What callbacks have to warn of: raised when the crossing ends, with the engine's own."""
 kept: Final[list[Any]] = []
 """What the last callback returned: the engine takes its own references when the callback ends."""
-released: Final[list[int]] = []
+released: Final[deque[int]] = deque()
 """Handles whose Python objects died; the next crossing hands them over."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _call, _engine, _ops
@@ -270,8 +270,9 @@ class Tensor(Methods):
 
     def _mark(self, requires_grad: bool) -> Tensor:
         """The same where a function mapped by vmap may do it: for a tensor that was just made."""
-        _C["_mark_requires_grad"](self, requires_grad)
-        return _call.remember(self) if requires_grad else self
+        if not requires_grad:
+            return _C["_mark_requires_grad"](self, False)  # type: ignore[no-any-return]
+        return _call.remember(_C["_mark_requires_grad"](self))  # type: ignore[no-any-return]
 
     @property
     def is_leaf(self) -> bool:
@@ -668,9 +669,6 @@ class Tensor(Methods):
             )
         return self.bitwise_not()
 
-    def __rsub__(self, other: Any) -> Tensor:
-        return invoke(_ROW["rsub"], 0, (self, other), {})  # type: ignore[no-any-return]
-
     def __rdiv__(self, other: Any) -> Tensor:
         scaled: Tensor = self.reciprocal() * other
         return scaled
@@ -763,6 +761,20 @@ def address_of(tensor: Tensor) -> int:
     return data + _words[(h + _OFFSET) >> 3] * BY_CODE[_memory[h + _DTYPE]].itemsize  # type: ignore[union-attr]
 
 
+def drop_grads(tensors: Iterable[Tensor]) -> None:
+    """`_drop_grad` of many, which takes the lock once."""
+    tensors = list(tensors)
+    with _engine.lock:
+        for tensor in tensors:
+            tensor._g = None
+            meta = _unsigned[(tensor._h + _META) >> 2]
+            if meta:
+                at = (meta + _GRAD) >> 2
+                if _unsigned[at]:
+                    _released.append(_unsigned[at])
+                    _unsigned[at] = 0
+
+
 def as_leaf(tensor: Any) -> Any:
     """A tensor that was just made, marked as one that requires grad."""
     if not tensor.dtype.is_floating_point:
@@ -782,6 +794,7 @@ _call.adopt_tensor(Tensor)
 _OPERATORS: Final = {
     "add": "__add__ __radd__",
     "sub": "__sub__",
+    "rsub": "__rsub__",
     "mul": "__mul__ __rmul__",
     "div": "__truediv__ __div__",
     "floor_divide": "__floordiv__",

@@ -257,6 +257,11 @@ TYPES = [
         "unsupported operand type(s) for +: 'Tensor' and 'NoneType'",
     ),
     (
+        lambda torch: "a" - t(torch, 2),
+        TypeError,
+        "unsupported operand type(s) for -: 'str' and 'Tensor'",
+    ),
+    (
         lambda torch: t(torch, 2).view("a"),
         TypeError,
         "view() received an invalid combination of arguments",

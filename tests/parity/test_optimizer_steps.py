@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from parity.oracle import both
+from oracle import both
 
 KINDS: dict[str, Callable[[Any, Any], Any]] = {
     "SGD": lambda t, ps: t.optim.SGD(ps, lr=0.1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import math
 import pickle
 import weakref
 from typing import Any
@@ -807,6 +808,17 @@ def accumulation_in_place_and_not(t: Any) -> Any:
     seen += [x.grad is first, first, x.grad, x.grad.requires_grad]
     x.grad = None
     return seen
+
+
+@script
+def tensors_of_one_float(t: Any) -> Any:
+    found = []
+    for value in (3.14, -0.0, 1e300, 1e-300, math.inf, math.nan):
+        for kind in (None, t.float32, t.float64, t.bool):
+            x = t.tensor(value, dtype=kind)
+            found += [x, str(x.dtype), x.requires_grad, x.shape]
+    x = t.tensor(2.5, requires_grad=True)
+    return [*found, x.is_leaf, x.requires_grad, 2**40 - x, 3 - x, 2.5 - x, True - x]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pygrad
-from pygrad._tensor import Tensor
+from pygrad._tensor import Tensor, drop_grads
 from pygrad.nn.modules._attributes import ModuleAttributes
 from pygrad.nn.parameter import Parameter
 
@@ -331,8 +331,7 @@ def zero_grads_of(tensors: Iterable[Tensor], set_to_none: bool) -> None:
     most.
     """
     if set_to_none:
-        for tensor in tensors:
-            tensor._drop_grad()
+        drop_grads(tensors)
         return
     having = [tensor for tensor in tensors if tensor._has_grad()]
     if having:
