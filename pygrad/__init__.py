@@ -34,6 +34,7 @@ from ._dtypes import (
     Size,
     bfloat16,
     channels_last,
+    channels_last_3d,
     complex64,
     complex128,
     contiguous_format,
@@ -91,13 +92,14 @@ newaxis = None
 
 _LATE = (
     "accelerator amp backends compiler cpu cuda datasets distributed distributions jit mps ops "
-    "signal testing types version xpu"
+    "signal storage testing types version xpu"
 ).split()
 _LATE_NAMES = {
     name: module
     for module, names in {
         "amp": "autocast GradScaler",
         "nn._sampling": "grid_sampler grid_sampler_2d grid_sampler_3d",
+        "storage": "TypedStorage UntypedStorage",
         "signal.windows": "bartlett_window blackman_window hamming_window hann_window "
         "kaiser_window",
     }.items()
@@ -119,6 +121,7 @@ if TYPE_CHECKING:
         mps,
         ops,
         signal,
+        storage,
         testing,
         types,
         version,
@@ -133,6 +136,7 @@ if TYPE_CHECKING:
         hann_window,
         kaiser_window,
     )
+    from .storage import TypedStorage, UntypedStorage
 globals().update(_ops.namespace("f"))
 return_types = _Namespace(**_ops.return_types)
 _C = _Namespace(**_ops.C)
@@ -144,17 +148,27 @@ from ._functions import (
     broadcast_shapes,
     compile,
     einsum,
+    get_deterministic_debug_mode,
+    get_device,
     get_float32_matmul_precision,
     get_num_interop_threads,
     get_num_threads,
+    is_autocast_enabled,
     is_complex,
+    is_conj,
+    is_deterministic_algorithms_warn_only_enabled,
     is_floating_point,
+    is_inference,
+    is_neg,
     is_nonzero,
+    is_signed,
     is_storage,
     is_tensor,
     numel,
     set_default_dtype,
+    set_deterministic_debug_mode,
     set_float32_matmul_precision,
+    set_flush_denormal,
     set_num_interop_threads,
     set_num_threads,
     set_printoptions,
@@ -215,6 +229,8 @@ __all__ = [
     "ShortTensor",
     "Size",
     "Tensor",
+    "TypedStorage",
+    "UntypedStorage",
     "are_deterministic_algorithms_enabled",
     "as_tensor",
     "asarray",
@@ -225,6 +241,7 @@ __all__ = [
     "cdouble",
     "cfloat",
     "channels_last",
+    "channels_last_3d",
     "compile",
     "complex64",
     "complex128",
@@ -246,6 +263,8 @@ __all__ = [
     "frombuffer",
     "func",
     "get_default_device",
+    "get_deterministic_debug_mode",
+    "get_device",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
     "get_num_threads",
@@ -261,9 +280,15 @@ __all__ = [
     "int32",
     "int64",
     "is_anomaly_detection_enabled",
+    "is_autocast_enabled",
     "is_complex",
+    "is_conj",
+    "is_deterministic_algorithms_warn_only_enabled",
     "is_floating_point",
+    "is_inference",
+    "is_neg",
     "is_nonzero",
+    "is_signed",
     "is_storage",
     "is_tensor",
     "is_warn_always_enabled",
@@ -289,7 +314,9 @@ __all__ = [
     "set_default_device",
     "set_default_dtype",
     "set_default_tensor_type",
+    "set_deterministic_debug_mode",
     "set_float32_matmul_precision",
+    "set_flush_denormal",
     "set_grad_enabled",
     "set_num_interop_threads",
     "set_num_threads",
@@ -298,6 +325,7 @@ __all__ = [
     "set_warn_always",
     "short",
     "special",
+    "storage",
     "strided",
     "tensor",
     "tensordot",

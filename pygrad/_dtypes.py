@@ -237,6 +237,7 @@ strided: Final = layout("strided")
 contiguous_format: Final = memory_format("contiguous_format")
 preserve_format: Final = memory_format("preserve_format")
 channels_last: Final = memory_format("channels_last")
+channels_last_3d: Final = memory_format("channels_last_3d")
 
 
 class Size(tuple[int, ...]):

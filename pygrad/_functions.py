@@ -19,9 +19,9 @@ def is_tensor(obj: Any) -> bool:
 
 def is_storage(obj: Any, /) -> bool:
     """Whether `obj` is the storage of a tensor."""
-    from ._host_data import Storage
+    from .storage import TypedStorage, UntypedStorage
 
-    return isinstance(obj, Storage)
+    return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
 def is_floating_point(input: Tensor) -> bool:
@@ -37,6 +37,31 @@ def is_floating_point(input: Tensor) -> bool:
 def is_complex(input: Tensor) -> bool:
     """Whether the tensor's dtype is a complex one."""
     return input.is_complex()
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the tensor's dtype has negative numbers."""
+    return input.is_signed()
+
+
+def is_conj(input: Tensor) -> bool:
+    """False: there are no complex tensors."""
+    return input.is_conj()
+
+
+def is_neg(input: Tensor) -> bool:
+    """False: negation is never lazy here."""
+    return input.is_neg()
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made under inference mode."""
+    return input.is_inference()
+
+
+def get_device(input: Tensor) -> int:
+    """-1, as for every CPU tensor."""
+    return input.get_device()
 
 
 def is_nonzero(input: Tensor) -> bool:
@@ -86,18 +111,55 @@ def set_num_interop_threads(num: int) -> None:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
 
 
+_DEBUG_MODES = ("default", "warn", "error")
+_debug_mode = 0
+
+
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Noted, for the question whether it is on: every algorithm here is deterministic."""
-    global _deterministic
-    _deterministic = bool(mode)
-
-
-_deterministic = False
+    set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """What `use_deterministic_algorithms` was given last."""
-    return _deterministic
+    return _debug_mode > 0
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether `use_deterministic_algorithms` was last told to warn only."""
+    return _debug_mode == 1
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """`use_deterministic_algorithms` by 0 or "default", 1 or "warn", 2 or "error"."""
+    global _debug_mode
+    if isinstance(debug_mode, str):
+        if debug_mode not in _DEBUG_MODES:
+            raise RuntimeError(
+                "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+                f"{debug_mode}"
+            )
+        debug_mode = _DEBUG_MODES.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"
+        )
+    _debug_mode = debug_mode
+
+
+def get_deterministic_debug_mode() -> int:
+    """What `set_deterministic_debug_mode` was given last, as a number."""
+    return _debug_mode
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: numbers too small for a full significand are never taken for zero here."""
+    return False
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """False: nothing is computed in a smaller dtype."""
+    return False
 
 
 _precision = "highest"

@@ -185,28 +185,6 @@ def reduce_tensor(tensor: Tensor) -> Any:
 # ------------------------------------------------------------------ the rest
 
 
-class Storage:
-    """What ``untyped_storage()`` tells: identity and size of the memory behind a tensor."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        if _is_batched(tensor):
-            raise NotImplementedError("Cannot access storage of BatchedTensorImpl")
-        self._tensor = tensor
-        layout = _engine.layout
-        storage = _engine.unsigned[(tensor._h + layout["storage"]) >> 2]
-        self._bytes = _engine.unsigned[(storage + layout["storage_bytes"]) >> 2]
-
-    def data_ptr(self) -> int:
-        """The address of the first byte in the engine's memory."""
-        return _engine.unsigned[(self._bytes + _engine.layout["bytes_data"]) >> 2]
-
-    def nbytes(self) -> int:
-        """The size in bytes."""
-        return _engine.words[(self._bytes + _engine.layout["bytes_size"]) >> 3]
-
-    size = __len__ = nbytes
-
-
 def apply_(tensor: Tensor, function: Callable[[Any], Any]) -> Tensor:
     """Replaces every element by what the function makes of it."""
     from ._creation import from_buffer

@@ -733,10 +733,26 @@ class Tensor(Methods):
     half, bfloat16 = _Conversion(float16), _Conversion(bfloat16)
 
     def untyped_storage(self) -> Any:
-        """The storage, as far as its identity and size go."""
-        return _host().Storage(self)
+        """The memory behind the tensor, as bytes."""
+        from .storage import UntypedStorage
 
-    storage = typed_storage = untyped_storage
+        return UntypedStorage(self)
+
+    def storage(self) -> Any:
+        """The memory behind the tensor, as numbers."""
+        from .storage import typed_storage
+
+        return typed_storage(self)
+
+    typed_storage = storage
+
+    def is_shared(self) -> bool:
+        """False: processes share no memory of the engine."""
+        return False
+
+    def share_memory_(self) -> Tensor:
+        """Itself: accepted, without effect."""
+        return self
 
     def apply_(self, function: Callable[[Any], Any]) -> Tensor:
         """Replaces each element by ``function(element)``. Slow, for CPU tensors, as in PyTorch."""

@@ -10,13 +10,8 @@
 #include "print.h"
 
 void op_is_contiguous(Call *c) {
-  const Tensor *t = arg_tensor(c, 0);
-  const char *format = arg_str(c, 1);
-  if (format && strcmp(format, "contiguous_format") != 0 && strcmp(format, "torch.contiguous_format") != 0) {
-    fail(ERR_NOT_IMPLEMENTED, "is_contiguous: memory_format=%s is not supported", format);
-    return;
-  }
-  ret_bool(c, tensor_is_contiguous(t));
+  MemoryFormat format = format_named(arg_str(c, 1), FORMAT_CONTIGUOUS);
+  ret_bool(c, tensor_has_format(arg_tensor(c, 0), format));
 }
 
 void op_set_default_dtype(DType d) {

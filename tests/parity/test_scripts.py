@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import copy
+import importlib
 import io
 import pickle
 import warnings
@@ -19,6 +20,21 @@ import pygrad
 from pygrad import _warnings
 
 ARRAY = np.array([1.0, 3.0])
+
+
+def storages(t: Any) -> list[Any]:
+    x = t.arange(4.0).view(2, 2)
+    made = [t.tensor([True]), t.tensor([], dtype=t.int8), x.t(), x[1:]]
+    return [each.storage() for each in made] + [x[1].untyped_storage(), x.untyped_storage()[:2]]
+
+
+def written(x: Any) -> list[Any]:
+    storage, raw = x[1].storage(), x.untyped_storage()
+    storage[0], storage[2:4] = 3.0, 2.0
+    raw[7] = 64
+    sizes = [len(storage), storage.nbytes(), storage.type(), storage.dtype, raw.size(), raw.device]
+    return [x, *sizes, list(storage), storage.clone().fill_(1).tolist(), storage.untyped()[7]]
+
 
 EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "float_of_two": lambda t: float(t.ones(2)),
@@ -67,6 +83,29 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "class": lambda t: [type(t.ones(1)), type(t.float32), type(t.ones(1).shape), t.FloatTensor],
     "list_of_one_element": lambda t: t.tensor([t.ones(1), t.ones(1, 1), 2.0]),
     "list_of_float64": lambda t: t.tensor([t.ones(()).double(), 2.0]),
+    "storage": lambda t: [repr(each) for each in storages(t)],
+    "storage_written": lambda t: written(t.zeros(2, 2)),
+    "storage_wrong": lambda t: [tried(lambda i=i: t.ones(2).storage()[i]) for i in (2, "a", 1.5)],
+    "storage_slice": lambda t: t.ones(2).storage()[0:2],
+    "channels_last": lambda t: [
+        each.is_contiguous(memory_format=kind)
+        for kind in (t.channels_last, t.contiguous_format, t.preserve_format)
+        for each in (t.ones(2), t.ones(1, 2, 3, 4), t.ones(1, 2, 3, 4).to(memory_format=kind))
+    ],
+    "questions": lambda t: [
+        *(f(t.ones(1)) for f in (t.is_signed, t.is_conj, t.is_neg, t.is_inference, t.get_device)),
+        *(t.ones(1).is_shared(), t.ones(1).share_memory_(), t.is_autocast_enabled()),
+    ],
+    "debug_mode": lambda t: [
+        t.set_deterministic_debug_mode("warn"),
+        t.get_deterministic_debug_mode(),
+        t.use_deterministic_algorithms(True),
+        t.get_deterministic_debug_mode(),
+        t.set_deterministic_debug_mode(0),
+        t.is_deterministic_algorithms_warn_only_enabled(),
+        t.are_deterministic_algorithms_enabled(),
+    ],
+    "debug_mode_text": lambda t: t.set_deterministic_debug_mode("foo"),
     "tensor_as_float": lambda t: [t.tensor([1, True], dtype=k) for k in (float, int, bool)],
     "range_as_data": lambda t: [t.Tensor(range(3)), t.LongTensor([range(2)])],
     "list_of_longer": lambda t: t.tensor([t.ones(2), t.ones(2)]),
@@ -342,3 +381,37 @@ def test_shares_of_a_dataset(shuffle: bool, drop_last: bool, count: int) -> None
 def test_shares_without_a_process_group() -> None:
     both(lambda t: t.utils.data.DistributedSampler(range(5), 2))
     both(lambda t: t.utils.data.DistributedSampler(range(5), 2, 2))
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("nn.modules.utils", "_ntuple _single _pair _triple _quadruple"),
+        ("nn.modules.upsampling", "Upsample UpsamplingNearest2d UpsamplingBilinear2d"),
+        ("nn.modules.pixelshuffle", "PixelShuffle PixelUnshuffle"),
+        ("nn.modules.channelshuffle", "ChannelShuffle"),
+        ("nn.modules.fold", "Fold Unfold"),
+        ("nn.common_types", "_size_2_t _size_any_t _ratio_3_t _tensor_list_t"),
+        ("nn.attention", "SDPBackend sdpa_kernel"),
+        ("utils.data._utils.collate", "default_collate default_convert"),
+        ("utils.dlpack", "to_dlpack from_dlpack"),
+        ("storage", "TypedStorage UntypedStorage"),
+    ],
+)
+def test_names_are_where_programs_import_them_from(module: str, names: str) -> None:
+    for library in ("torch", "pygrad"):
+        found = importlib.import_module(f"{library}.{module}")
+        assert all(hasattr(found, name) for name in names.split()), library
+
+
+def test_kernels_of_attention() -> None:
+    def run(t: Any) -> Any:
+        attention = importlib.import_module(f"{t.__name__}.nn.attention")
+        kinds, seen = attention.SDPBackend, []
+        for chosen in (kinds.MATH, [kinds.MATH, kinds.FLASH_ATTENTION], "a"):
+            with attention.sdpa_kernel(chosen) as given:
+                x = t.ones(1, 1, 2, 2)
+                seen += [given, t.nn.functional.scaled_dot_product_attention(x, x, x)]
+        return seen
+
+    both(run)

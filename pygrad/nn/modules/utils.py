@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pygrad._tensor import Tensor
@@ -36,8 +36,12 @@ def ntuple(value: int | Iterable[int], count: int) -> tuple[int, ...]:
     return tuple(value) if isinstance(value, Iterable) else (value,) * count
 
 
-_single, _pair, _triple, _quadruple = (functools.partial(ntuple, count=n) for n in range(1, 5))
-"""PyTorch's names of it, which layers of others' making import."""
+def _ntuple(n: int) -> Callable[[Any], tuple[int, ...]]:
+    """`ntuple` of one count: PyTorch's name of it, which layers of others' making import."""
+    return functools.partial(ntuple, count=n)
+
+
+_single, _pair, _triple, _quadruple = map(_ntuple, range(1, 5))
 
 
 def addindent(text: str, n_spaces: int) -> str:

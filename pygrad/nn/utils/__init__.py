@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pygrad.nn.utils import rnn, stateless
+from pygrad.nn.utils import prune, rnn, stateless
 from pygrad.nn.utils.clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
@@ -11,6 +11,12 @@ from pygrad.nn.utils.clip_grad import (
     get_total_norm,
 )
 from pygrad.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from pygrad.nn.utils.fusion import (
+    fuse_conv_bn_eval,
+    fuse_conv_bn_weights,
+    fuse_linear_bn_eval,
+    fuse_linear_bn_weights,
+)
 from pygrad.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from pygrad.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
@@ -19,8 +25,13 @@ __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
+    "fuse_conv_bn_eval",
+    "fuse_conv_bn_weights",
+    "fuse_linear_bn_eval",
+    "fuse_linear_bn_weights",
     "get_total_norm",
     "parameters_to_vector",
+    "prune",
     "remove_spectral_norm",
     "remove_weight_norm",
     "rnn",

@@ -1,0 +1,7 @@
+"""The layers that take images apart into blocks, where PyTorch has them."""
+
+from __future__ import annotations
+
+from pygrad.nn.modules.resampling import Fold, Unfold
+
+__all__ = ["Fold", "Unfold"]

@@ -1,0 +1,7 @@
+"""The layers that exchange channels and places, where PyTorch has them."""
+
+from __future__ import annotations
+
+from pygrad.nn.modules.resampling import PixelShuffle, PixelUnshuffle
+
+__all__ = ["PixelShuffle", "PixelUnshuffle"]

@@ -1,0 +1,22 @@
+"""Tensors to and from other libraries, by the array protocol of DLPack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pygrad._creation import from_dlpack
+from pygrad._tensor import Tensor
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """The capsule of a tensor, which another library reads once.
+
+    Example:
+        >>> import pygrad
+        >>> from pygrad.utils.dlpack import to_dlpack
+        >>> type(to_dlpack(pygrad.ones(2))).__name__
+        'PyCapsule'
+    """
+    return tensor.__dlpack__()
