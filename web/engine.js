@@ -274,10 +274,8 @@ export class Engine {
     return this.keywords.get(name);
   }
 
-  /** Calls the op whose first row is `row`. @param {number} row @param {number} mode bits of MODE
-   * @param {any} self the receiver of a method, or undefined @param {unknown[]} args the other arguments
-   * @param {Record<string, unknown> | null} options keyword arguments @returns {number} the handle of a tensor that the caller
-   *   owns; 0 for a result to be read by `described`; either plus PENDING if `collectPending` has something to do. */
+  /** Calls the op whose first row is `row`; `self` is the receiver of a method, or undefined, and `options` may be null. Gives the handle of
+   * a tensor that the caller owns, or 0 for a result that `described` reads; plus PENDING if `collectPending` has something to do. */
   call(row, mode, self, args, options) {
     if (this.unusable) throw new EngineError(`pygrad: the engine is unusable: ${this.unusable}`);
     try {
@@ -452,8 +450,7 @@ export class Engine {
     while (this.warnings.length) this.onWarning(this.warnings.shift());
   }
 
-  /** The result of the last call if it is not one tensor, of host values that are made of handles and codes.
-   * @param {(handle: number) => any} tensor @param {(code: number) => any} dtype */
+  /** The result of the last call if it is not one tensor; `tensor` makes one of a handle, `dtype` finds one by its code. */
   described(tensor, dtype) {
     const { frame_result_tag, frame_result } = this.layout;
     const value = this.word(frame_result / 8);

@@ -17,8 +17,7 @@ export class RemovableHandle {
   }
 }
 
-/** What the host keeps for the engine, and how each kind of callback is run. @param {import('./engine.js').Engine} engine
- * @param {any} library the library of tensors, whole when the first callback comes */
+/** What the host keeps for the engine, and how each kind of callback is run. The library is whole when the first callback comes. */
 export function makeHooks(engine, library) {
   /** Hooks, pairs of hooks, what was packed, contexts of custom functions, by the engine's number. */
   const objects = new Map();

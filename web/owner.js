@@ -1,8 +1,7 @@
 /** Objects that own references to what the engine holds, and when they let go of them. */
 import { isOptions, RuntimeError, within } from './engine.js';
 
-/** What tensors and nodes have in common, the scopes they belong to, and those that the engine may hand back.
- * @param {import('./engine.js').Engine} engine */
+/** What tensors and nodes have in common, the scopes they belong to, and those that the engine may hand back. */
 export function makeOwners(engine) {
   const known = new Map(); // objects by reference; those that no scope disposes of as WeakRefs
   let scope = null;

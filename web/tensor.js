@@ -69,8 +69,7 @@ function readTable(engine) {
   return table;
 }
 
-/** The functions of the table by namespace, which are letters of the flags; a method takes its receiver as `this`.
- * @param {import('./engine.js').Engine} engine @param {(handle: number) => any} wrap makes a tensor @param {(made: any) => any} remember */
+/** The functions of the table by namespace, which are letters of the flags; a method takes its receiver as `this`. */
 function makeSpaces(engine, wrap, remember) {
   /** The tensor of a handle: the first argument or one of `out`, which come back as themselves, or a new one. */
   function own(handle, first, out) {
