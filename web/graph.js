@@ -16,9 +16,9 @@ export class GradientEdge {
   }
 }
 
-/** torch.autograd.graph over a library of tensors. */
-export function makeGraph(library, engine) {
-  const { C, Owner, Tensor, hooks, recall, remember } = library;
+/** The nodes of the graph as objects, and what they saved. */
+function makeNodes(library, engine) {
+  const { C, Owner, hooks, recall, remember } = library;
 
   /** One recorded operation; the same object each time while somebody holds it. Its class is named for the operation, and what that
    * saved for its gradient are the attributes `_saved_*`; `_raw_saved_*` take hooks. */
@@ -84,8 +84,6 @@ export function makeGraph(library, engine) {
   const hookOn = (node, fn, pre) => hooks.register(node, fn,
     (id) => C._node_hook_add(node.alive(), id, pre), (owner, id) => C._node_hook_remove(owner.address, id));
 
-  // ---------------------------------------------------------------- what nodes saved
-
   /** One tensor that a node saved, as it is kept. */
   class SavedTensor {
     /** @private */
@@ -117,6 +115,13 @@ export function makeGraph(library, engine) {
     get unpack_hook() { return this.#packed?.[1] ?? null; }
     /** The saved tensor, by way of the unpack hook if there is one. @returns {Tensor | null} */
     unpack() { return saved(this.node, this.slot); }
+  }
+
+  /** Keeps a pair of hooks, whose number `tell` gives to the engine. */
+  function keepPair(pack, unpack, name, tell) {
+    if (typeof pack !== 'function' || typeof unpack !== 'function')
+      throw new TypeError(`${name}(): incompatible function arguments: two functions are wanted`);
+    return hooks.keep([pack, unpack], tell);
   }
 
   const saved = (node, slot) => C._node_saved(node.alive(), slot) ?? null;
@@ -174,6 +179,14 @@ export function makeGraph(library, engine) {
     return found ?? remember(new (classOf(C._node_name(address), C._node_fields(address)))(address));
   }
 
+  return { Node, SavedTensor, wrap, raw, keepPair };
+}
+
+/** torch.autograd.graph over a library of tensors. */
+export function makeGraph(library, engine) {
+  const { C, Tensor } = library;
+  const { Node, SavedTensor, wrap, raw, keepPair } = makeNodes(library, engine);
+
   /** The node at which the gradient of a tensor or an edge arrives. */
   const arrival = (place) => (place instanceof GradientEdge ? place.node : wrap(C._edge_of(place)));
 
@@ -192,13 +205,6 @@ export function makeGraph(library, engine) {
       if (!(each instanceof Tensor)) throw new RuntimeError('increment_version expects each element of the iterable to be a tensor');
       if (!each.is_inference()) C._bump_version(each);
     }
-  }
-
-  /** Keeps a pair of hooks, whose number `tell` gives to the engine. */
-  function keepPair(pack, unpack, name, tell) {
-    if (typeof pack !== 'function' || typeof unpack !== 'function')
-      throw new TypeError(`${name}(): incompatible function arguments: two functions are wanted`);
-    return hooks.keep([pack, unpack], tell);
   }
 
   /** Runs fn; what is saved for backward meanwhile passes through a pair of hooks, the innermost alone.
@@ -231,8 +237,6 @@ export function makeGraph(library, engine) {
     const set = () => C._set_saved_check(mode === 'check');
     return fn === undefined ? void set() : within(set, (was) => C._set_saved_check(was), fn);
   }
-
-  // ---------------------------------------------------------------- hooks on several tensors
 
   /** Calls a function once a backward, with the gradients of several tensors: in mode "all" with an array of them once the last is
    * known, null for those that this backward does not compute; in mode "any" with the first that is known.
