@@ -299,6 +299,11 @@ void op_node_name(Call *c) {
   if (n) ret_str(c, n->type->name);
 }
 
+void op_node_kind(Call *c) {
+  const Node *n = arg_node(c);
+  if (n) ret_int(c, (int64_t)(uintptr_t)n->type);
+}
+
 void op_node_sequence(Call *c) {
   Node *n = arg_node(c);
   if (n) ret_int(c, (int64_t)n->sequence);

@@ -37,6 +37,7 @@ void op_grad_dtype(Call *c);
 void op_set_grad_dtype(Call *c);
 void op_node_of(Call *c);
 void op_node_name(Call *c);
+void op_node_kind(Call *c); /* a number that stands for its name and fields */
 void op_node_sequence(Call *c);
 void op_node_set_sequence(Call *c);
 void op_node_next(Call *c);

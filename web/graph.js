@@ -156,6 +156,7 @@ function makeNodes(library, engine) {
   }
 
   const classes = new Map();
+  const kinds = new Map(); // the same by the engine's number of the kind
 
   /** The class of one kind of nodes, made when the first is seen. */
   const classOf = (name, fields) => held(classes, `${name} ${fields}`, () => {
@@ -171,12 +172,14 @@ function makeNodes(library, engine) {
     return made;
   });
 
+  const kindOf = (address) => held(kinds, C._node_kind(address), () => classOf(C._node_name(address), C._node_fields(address)));
+
   /** The object of a node; takes over the reference that came with the address. */
   function wrap(address) {
     if (!address) return null;
     const found = recall(address);
     if (found) engine.released.push(address);
-    return found ?? remember(new (classOf(C._node_name(address), C._node_fields(address)))(address));
+    return found ?? remember(new (kindOf(address))(address));
   }
 
   return { Node, SavedTensor, wrap, raw, keepPair };

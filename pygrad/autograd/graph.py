@@ -289,6 +289,8 @@ def _raw_saved(node: Node, slot: int) -> SavedTensor:
 
 
 _classes: dict[tuple[str, str], type[Node]] = {}
+_kinds: dict[int, type[Node]] = {}
+"""The same by the engine's number of the kind."""
 
 
 def _variable(self: Node) -> Any:
@@ -381,7 +383,11 @@ def _wrap(address: int) -> Node | None:
     if found is not None:
         _engine.released.append(address)
         return found
-    kind = _class_of(_C["_node_name"](address), _C["_node_fields"](address))
+    number = _C["_node_kind"](address)
+    kind = _kinds.get(number)
+    if kind is None:
+        kind = _class_of(_C["_node_name"](address), _C["_node_fields"](address))
+        _kinds[number] = kind
     node = object.__new__(kind)
     node._address = address
     adopt(node)
