@@ -70,7 +70,7 @@ typedef struct {
 /* Sums are [rows][TILE_PLACES], or of one row [LINE_PLACES]. */
 typedef struct {
   int64_t bytes, lanes;
-  void (*lay_line)(void *to, const void *line, int64_t at, int64_t size, int64_t step, int64_t length);
+  void (*lay_lines)(void *to, const void *lines, int64_t n, int64_t at, int64_t size, int64_t step, int64_t length);
   void (*splat)(void *records, int64_t tile, int64_t rows, int64_t n, const Place *taps, const void *w, int64_t row_step);
   void (*gather)(void *records, int64_t tile, int64_t rows, bool masked, int64_t n, const Place *groups, const void *y, int64_t row_step);
   void (*multiply[2][2])(ptrdiff_t n, const void *records, const char *box, const Place *places, void *sums); /* [masked][one row] */
@@ -153,17 +153,21 @@ SMALL static char *box_room(const Plan *p, const Box *b) {
 
 /* Lays out channels [first, first + n) of the images that x begins with. */
 SMALL static void box_lay(const Plan *p, const Box *b, const char *x, int64_t first, int64_t n, char *to) {
-  const int64_t *size = p->size, bytes = p->loops->bytes;
+  const int64_t *size = p->size, bytes = p->loops->bytes, line = b->line * bytes;
   int64_t at[3];
   for (int d = 0; d < 3; d++) at[d] = b->from[1 + d] * p->step[d] - p->low[d];
+  int64_t above = least(most(-at[1], 0), b->cells[1]), inside = most(least(size[1] - at[1], b->cells[1]) - above, 0);
   for (int64_t i = 0; i < b->n[0] * n; i++) {
-    const char *plane = x + ((b->from[0] + i / n) * p->image_step + (first + i % n) * volume(size)) * bytes;
-    char *line = to + i * b->plane * bytes;
-    for (int64_t z = at[0]; z < at[0] + b->cells[0]; z++)
-      for (int64_t y = at[1]; y < at[1] + b->cells[1]; y++, line += b->line * bytes) {
-        bool inside = z >= 0 && z < size[0] && y >= 0 && y < size[1];
-        p->loops->lay_line(line, inside ? plane + (z * size[1] + y) * size[2] * bytes : NULL, at[2], size[2], p->step[2], b->length);
-      }
+    const char *image = x + ((b->from[0] + i / n) * p->image_step + (first + i % n) * volume(size)) * bytes;
+    char *plane = to + i * b->plane * bytes;
+    for (int64_t z = at[0]; z < at[0] + b->cells[0]; z++, plane += b->cells[1] * line) {
+      int64_t lines = z >= 0 && z < size[0] ? inside : 0;
+      char *begin = plane + above * line, *end = begin + lines * line;
+      const char *read = image + (z * size[1] + at[1] + above) * size[2] * bytes;
+      memset(plane, 0, (size_t)(above * line));
+      memset(end, 0, (size_t)((b->cells[1] - above - lines) * line));
+      if (lines) p->loops->lay_lines(begin, read, lines, at[2], size[2], p->step[2], b->length);
+    }
   }
 }
 
@@ -333,8 +337,10 @@ SMALL static void map_block(const Plan *p, Block *k, const Box *whole, int64_t n
   k->n = n;
   k->channel = n ? k->first / p->spots : 0;
   k->channels = n ? (k->first + n - 1) / p->spots + 1 - k->channel : 0;
-  for (int64_t i = 0; box_at(p, whole, k->channels, i, &k->box); i++) {
-    list_taps(p, &k->box, k->channel, k->first, n, k->taps);
+  Box last = {0};
+  for (int64_t i = 0; box_at(p, whole, k->channels, i, &k->box); i++, last = k->box) {
+    if (last.plane != k->box.plane || last.line != k->box.line || last.cells[1] != k->box.cells[1])
+      list_taps(p, &k->box, k->channel, k->first, n, k->taps);
     int64_t groups = list_groups(p, &k->box, k->groups);
     for (int64_t g = 0; g < p->groups; g++) {
       Operands o = {all->read + g * p->read_group * bytes, all->bias ? all->bias + g * p->rows * bytes : NULL,
@@ -529,16 +535,13 @@ INLINE void NAME(add_record)(int rows, int places, int masked, VEC *sum, const R
   int32_t offset;
   VEC x[LINE_PLACES];
   memcpy(&offset, record + NAME(record_size)(rows, masked) - 1, sizeof offset);
-  UNROLLED
-  for (int v = 0; v < places; v++) {
+  UNROLLED for (int v = 0; v < places; v++) {
     memcpy(&x[v], place[v] + offset, sizeof x[v]);
     if (masked) x[v] = (VEC)((MASK)x[v] & (MASK)LOAD(record + rows * LANES));
   }
-  UNROLLED
-  for (int i = 0; i < rows; i++) {
+  UNROLLED for (int i = 0; i < rows; i++) {
     VEC lanes = LOAD(record + i * LANES);
-    UNROLLED
-    for (int v = 0; v < places; v++) sum[i * places + v] += lanes * x[v];
+    UNROLLED for (int v = 0; v < places; v++) sum[i * places + v] += lanes * x[v];
   }
 }
 
@@ -548,8 +551,7 @@ INLINE void NAME(add_records)(int rows, int places, int masked, ptrdiff_t n, con
   const char *place[LINE_PLACES];
   ptrdiff_t size = NAME(record_size)(rows, masked);
   const REAL *end = record + n * size;
-  UNROLLED
-  for (int v = 0; v < places; v++) place[v] = box + at[v].offset;
+  UNROLLED for (int v = 0; v < places; v++) place[v] = box + at[v].offset;
   for (;; record += 2 * size) {
     NAME(add_record)(rows, places, masked, sum, record, place);
     if (record + size == end) break;
@@ -561,8 +563,7 @@ INLINE void NAME(add_records)(int rows, int places, int masked, ptrdiff_t n, con
 INLINE void NAME(multiply)(int rows, int places, int masked, ptrdiff_t n, const REAL *record, const char *box, const Place *at, REAL *sums) {
   VEC sum[SUM_VECTORS] = {{0}};
   NAME(add_records)(rows, places, masked, n, record, box, at, sum);
-  UNROLLED
-  for (int i = 0; i < rows * places; i++) STORE(sums + i * LANES, sum[i]);
+  UNROLLED for (int i = 0; i < rows * places; i++) STORE(sums + i * LANES, sum[i]);
 }
 
 #define MULTIPLY(name, rows, places, masked)                                                               \
@@ -580,19 +581,29 @@ MULTIPLY(masked_line, 1, LINE_PLACES, 1)
 #undef MULTIPLY
 
 #ifndef MOVED
-/* Cell 0 of `to`, which has `step` pieces of a length, is element `at` of the line; without a line all is zero. */
-PLAIN static void NAME(lay_line)(void *to, const void *line, int64_t at, int64_t size, int64_t step, int64_t length) {
+/* Zeros, by whole vectors: perhaps some more. */
+INLINE void NAME(lay_zeros)(REAL *to, ptrdiff_t n) {
+  const VEC none = {0};
+  if (n > 0) STORE(to, none);
+  for (ptrdiff_t i = LANES; i < n; i += LANES) STORE(to + i, none);
+}
+
+/* Of n lines: cell 0 of each in `to`, where they have `step` pieces of a length, is its element `at`; zeros around. What
+ * is written too much is written again with the next piece. */
+SMALL static void NAME(lay_lines)(void *to, const void *lines, int64_t n, int64_t at, int64_t size, int64_t step, int64_t length) {
   REAL *piece = to;
-  for (int64_t r = 0; r < step; r++, at++, piece += length) {
-    int64_t low = -at, high = line ? size - at : 0;
-    if (step > 1) low = ceiling(low, step), high = ceiling(high, step);
-    ptrdiff_t first = (ptrdiff_t)least(most(low, 0), length), end = (ptrdiff_t)most(least(high, length), first), i = first;
-    const REAL *read = (const REAL *)line + (line ? at : 0);
-    for (ptrdiff_t k = 0; k < first; k++) piece[k] = 0;
-    for (; step == 1 && i + LANES <= end; i += LANES) STORE(piece + i, LOAD(read + i));
-    for (; i < end; i++) piece[i] = read[i * (ptrdiff_t)step];
-    for (; i < length; i++) piece[i] = 0;
-  }
+  const REAL *line = lines;
+  for (ptrdiff_t k = (ptrdiff_t)n; k; k--, line += size)
+    for (int64_t r = at; r < at + step; r++, piece += length) {
+      int64_t low = -r, high = size - r;
+      if (step > 1) low = ceiling(low, step), high = ceiling(high, step);
+      ptrdiff_t first = (ptrdiff_t)least(most(low, 0), length), end = (ptrdiff_t)most(least(high, length), first), i = first;
+      const REAL *read = line + r;
+      NAME(lay_zeros)(piece, first);
+      for (; step == 1 && i + LANES <= end; i += LANES) STORE(piece + i, LOAD(read + i));
+      for (; i < end; i++) piece[i] = read[i * (ptrdiff_t)step];
+      NAME(lay_zeros)(piece + end, (ptrdiff_t)length - end);
+    }
 }
 
 INLINE void NAME(put_offset)(REAL *record, ptrdiff_t size, int32_t offset) { memcpy(record + size - 1, &offset, sizeof offset); }
@@ -604,8 +615,7 @@ PLAIN static void NAME(splat)(void *records, int64_t tile, int64_t rows, int64_t
   for (int64_t t = 0; t < n; t++, record += size) {
     const REAL *from = (const REAL *)w + (ptrdiff_t)taps[t].to;
     if (rows == TILE_ROWS) {
-      UNROLLED
-      for (int i = 0; i < TILE_ROWS; i++) STORE(record + i * LANES, SPLAT(from[i * step]));
+      UNROLLED for (int i = 0; i < TILE_ROWS; i++) STORE(record + i * LANES, SPLAT(from[i * step]));
     } else {
       for (ptrdiff_t i = 0; i < tile; i++) STORE(record + i * LANES, SPLAT(i < rows ? from[i * step] : 0));
     }
@@ -614,14 +624,14 @@ PLAIN static void NAME(splat)(void *records, int64_t tile, int64_t rows, int64_t
 }
 
 /* A record of each group of positions, zeros in lanes that are not there. */
-SMALL static void NAME(gather)(void *records, int64_t tile, int64_t rows, bool masked, int64_t n, const Place *groups, const void *y,
+PLAIN static void NAME(gather)(void *records, int64_t tile, int64_t rows, bool masked, int64_t n, const Place *groups, const void *y,
                                int64_t row_step) {
-  ptrdiff_t size = NAME(record_size)(tile, masked);
+  ptrdiff_t size = NAME(record_size)(tile, masked), step = (ptrdiff_t)row_step;
   REAL *record = records;
   for (int64_t g = 0; g < n; g++, record += size) {
     const REAL *from = (const REAL *)y + groups[g].to;
-    if (rows == tile && groups[g].count == LANES) {
-      for (int64_t i = 0; i < rows; i++) STORE(record + i * LANES, LOAD(from + i * row_step));
+    if (rows == TILE_ROWS && groups[g].count == LANES) {
+      UNROLLED for (int i = 0; i < TILE_ROWS; i++) STORE(record + i * LANES, LOAD(from + i * step));
     } else {
       for (int64_t i = 0; i < tile * LANES; i++)
         record[i] = i / LANES < rows && i % LANES < groups[g].count ? from[i / LANES * row_step + i % LANES] : 0;
@@ -663,14 +673,11 @@ static __attribute__((noinline)) void NAME(write_tile)(ptrdiff_t n, const REAL *
   REAL *left = (REAL *)(void *)t->to + groups[0].to, *right = (REAL *)(void *)t->to + groups[1].to;
   const REAL *bias = (const REAL *)(const void *)t->bias;
   if (!t->first) {
-    UNROLLED
-    for (int i = 0; i < TILE_ROWS; i++) sum[i * 2] += LOAD(left + i * step), sum[i * 2 + 1] += LOAD(right + i * step);
+    UNROLLED for (int i = 0; i < TILE_ROWS; i++) sum[i * 2] += LOAD(left + i * step), sum[i * 2 + 1] += LOAD(right + i * step);
   } else if (bias) {
-    UNROLLED
-    for (int i = 0; i < TILE_ROWS; i++) sum[i * 2] += SPLAT(bias[i]), sum[i * 2 + 1] += SPLAT(bias[i]);
+    UNROLLED for (int i = 0; i < TILE_ROWS; i++) sum[i * 2] += SPLAT(bias[i]), sum[i * 2 + 1] += SPLAT(bias[i]);
   }
-  UNROLLED
-  for (int i = 0; i < TILE_ROWS; i++, left += step, right += step) {
+  UNROLLED for (int i = 0; i < TILE_ROWS; i++, left += step, right += step) {
     STORE(left, sum[i * 2]);
     STORE(right, sum[i * 2 + 1]);
   }
@@ -681,8 +688,7 @@ static __attribute__((noinline)) void NAME(write_line)(ptrdiff_t n, const REAL *
   VEC sum[LINE_PLACES] = {{0}};
   NAME(add_records)(1, LINE_PLACES, 0, n, records, box, groups, sum);
   const REAL bias = t->bias ? *(const REAL *)(const void *)t->bias : 0;
-  UNROLLED
-  for (int v = 0; v < LINE_PLACES; v++) NAME(write_vector)((REAL *)(void *)t->to + groups[v].to, sum[v], t->first, bias);
+  UNROLLED for (int v = 0; v < LINE_PLACES; v++) NAME(write_vector)((REAL *)(void *)t->to + groups[v].to, sum[v], t->first, bias);
 }
 
 /* Tiles or lines as long as they are whole; how many groups that were. */
@@ -706,12 +712,10 @@ PLAIN static void NAME(add)(const void *sums, int64_t rows, int64_t n, const Pla
 #ifdef LINES
     if (rows == TILE_ROWS) {
       VEC square[LANES];
-      UNROLLED
-      for (int i = 0; i < LANES; i++) square[i] = LOAD(sum + i * TILE_PLACES * LANES);
+      UNROLLED for (int i = 0; i < LANES; i++) square[i] = LOAD(sum + i * TILE_PLACES * LANES);
       TRANSPOSE(square);
       square[0] = (square[0] + square[2]) + (square[1] + square[3]);
-      UNROLLED
-      for (int i = 0; i < LANES; i++) at[i * (ptrdiff_t)row_step] += square[0][i];
+      UNROLLED for (int i = 0; i < LANES; i++) at[i * (ptrdiff_t)row_step] += square[0][i];
       continue;
     }
 #endif
@@ -773,7 +777,7 @@ PLAIN static void NAME(patches)(const Conv *c, void *image, void *patches, bool 
 
 static const Loops NAME(loops) = {
     .bytes = sizeof(REAL), .lanes = LANES, .write = NAME(write), .add = NAME(add),
-    .lay_line = CAT(lay_line, MOVES), .splat = CAT(splat, MOVES), .gather = CAT(gather, MOVES),
+    .lay_lines = CAT(lay_lines, MOVES), .splat = CAT(splat, MOVES), .gather = CAT(gather, MOVES),
 #ifdef WHOLE
     .multiply = {{NAME(tile)}},
 #else
