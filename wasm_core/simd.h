@@ -73,6 +73,15 @@ static inline f32x4 f32x4_smaller(f32x4 a, f32x4 b) {
 #endif
 }
 
+/* The lanes below zero, as bits. */
+static inline uint32_t i32x4_signs(i32x4 v) {
+#ifdef __wasm_simd128__
+  return (uint32_t)__builtin_wasm_bitmask_i32x4(v);
+#else
+  return (uint32_t)((v[0] < 0) | (v[1] < 0) << 1 | (v[2] < 0) << 2 | (v[3] < 0) << 3);
+#endif
+}
+
 /* Turns rows into columns in place. */
 static inline void f32x4_transpose(f32x4 rows[4]) {
   f32x4 low01 = SIMD_SHUFFLE(rows[0], rows[1], 0, 4, 1, 5);

@@ -461,11 +461,15 @@ static NOINLINE void gelu_far(float *y, const float *x, size_t n) {
 /* Those that are not near, which are few, are done apart. */
 static size_t gelu_pick_far(uint16_t *places, const float *x, size_t n) {
   size_t far = 0;
-  for (size_t i = 0; i < n; i++) {
-    places[far] = (uint16_t)i;
-    far += (size_t)(f32_to_bits(x[i]) >> 30 & 1);
+  for (size_t i = 0; i < n; i += 64) {
+    uint64_t found = 0;
+    for (size_t l = 0; l < 64 && i + l < n; l += 4) found |= (uint64_t)i32x4_signs((i32x4)f32x4_load(x + i + l) << 1) << l;
+    for (; found; found &= found - 1) {
+      places[far] = (uint16_t)(i + (size_t)__builtin_ctzll(found));
+      part[2][far] = x[places[far]];
+      far++;
+    }
   }
-  for (size_t i = 0; i < far; i++) part[2][i] = x[places[i]];
   return far;
 }
 
