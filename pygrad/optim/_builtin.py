@@ -20,9 +20,6 @@ State: TypeAlias = dict[str, Any]
 class BuiltinOptimizer(Optimizer):
     """An optimizer that updates each group by ``_update``, without recording gradients."""
 
-    _without_recording = False
-    """Whether `_update` records nothing of itself."""
-
     def step(self, closure: Closure | None = None) -> Any:
         """Update the parameters that have a gradient, once.
 
@@ -36,14 +33,13 @@ class BuiltinOptimizer(Optimizer):
         if closure is not None:
             with pygrad.enable_grad():
                 loss = closure()
-        if self._without_recording:
-            for group in self.param_groups:
-                self._update(group)
-            return loss
+        self._update_all()
+        return loss
+
+    def _update_all(self) -> None:
         with pygrad.no_grad():
             for group in self.param_groups:
                 self._update(group)
-        return loss
 
     def _update(self, group: Group) -> None:
         raise NotImplementedError

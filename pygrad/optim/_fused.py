@@ -54,7 +54,6 @@ class FusedOptimizer(BuiltinOptimizer):
     leaves out who has none, and records nothing.
     """
 
-    _without_recording = True
     _options: Callable[[Group], Options]
     """Reads from a group what `_read` needs."""
     _names: tuple[str, ...]
@@ -68,17 +67,19 @@ class FusedOptimizer(BuiltinOptimizer):
         self._plans = {}
         super().__setstate__(state)
 
-    def _update(self, group: Group) -> None:
-        options = self._options(group)
-        plan = self._plans.get(id(group))
-        if (
-            plan is None
-            or options != plan.options
-            or hash(options) != plan.hash
-            or not self._is_current(plan, group["params"])
-        ):
-            plan = self._renew(plan, group, options)
-        plan.call.run()
+    def _update_all(self) -> None:
+        read = self._options
+        for group in self.param_groups:
+            options = read(group)
+            plan = self._plans.get(id(group))
+            if (
+                plan is None
+                or options != plan.options
+                or hash(options) != plan.hash
+                or not self._is_current(plan, group["params"])
+            ):
+                plan = self._renew(plan, group, options)
+            plan.call.run()
 
     def _renew(self, plan: Plan | None, group: Group, options: Options) -> Plan:
         """A plan of what there is now: the same with other numbers, if that will do."""

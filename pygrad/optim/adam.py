@@ -111,18 +111,17 @@ class Adam(FusedOptimizer):
             return False
         try:
             for p, (handle, step, mean, square, greatest) in zip(params, rows):  # noqa: B905
-                if p._h != handle:
-                    return False
                 own = state_of(p)
-                if not own:
-                    if step or p._has_grad():
+                if own:
+                    if (
+                        p._h != handle
+                        or own["step"]._h != step
+                        or own["exp_avg"]._h != mean
+                        or own["exp_avg_sq"]._h != square
+                        or (greatest and own["max_exp_avg_sq"]._h != greatest)
+                    ):
                         return False
-                elif (
-                    own["step"]._h != step
-                    or own["exp_avg"]._h != mean
-                    or own["exp_avg_sq"]._h != square
-                    or (greatest and own["max_exp_avg_sq"]._h != greatest)
-                ):
+                elif p._h != handle or step or p._has_grad():
                     return False
         except KeyError:
             return False  # a state is not complete

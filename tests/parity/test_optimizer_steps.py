@@ -17,6 +17,14 @@ KINDS: dict[str, Callable[[Any, Any], Any]] = {
     "momentum": lambda t, ps: t.optim.SGD(ps, lr=0.1, momentum=0.9),
     "Adam": lambda t, ps: t.optim.Adam(ps, lr=0.1),
     "amsgrad": lambda t, ps: t.optim.Adam(ps, lr=0.1, amsgrad=True),
+    "RMSprop": lambda t, ps: t.optim.RMSprop(ps, lr=0.1, momentum=0.5, centered=True),
+    "Adagrad": lambda t, ps: t.optim.Adagrad(ps, lr=0.1),
+    "Adadelta": lambda t, ps: t.optim.Adadelta(ps, lr=0.1),
+    "Adamax": lambda t, ps: t.optim.Adamax(ps, lr=0.1),
+    "NAdam": lambda t, ps: t.optim.NAdam(ps, lr=0.1),
+    "RAdam": lambda t, ps: t.optim.RAdam(ps, lr=0.1),
+    "ASGD": lambda t, ps: t.optim.ASGD(ps, lr=0.1),
+    "Rprop": lambda t, ps: t.optim.Rprop(ps, lr=0.1),
     "AdamW": lambda t, ps: t.optim.AdamW(ps, lr=0.1, weight_decay=0.3),
 }
 
@@ -202,12 +210,16 @@ OF_ADAM = {
     "greatest of equal value": equal_tensors("max_exp_avg_sq"),
     "no averages": in_state(lambda t, own: own.pop("exp_avg")),
 }
+MORE = {
+    **dict.fromkeys(("SGD", "momentum"), OF_SGD),
+    **dict.fromkeys(("Adam", "amsgrad", "AdamW"), OF_ADAM),
+}
 CASES = [
     (kind, name, edit)
     for kind in KINDS
     for name, edit in {
         **EDITS,
-        **(OF_SGD if kind in ("SGD", "momentum") else OF_ADAM),
+        **MORE.get(kind, {}),
     }.items()
 ]
 
