@@ -751,8 +751,8 @@ class Tensor(Methods):
         return False
 
     def share_memory_(self) -> Tensor:
-        """Itself: accepted, without effect."""
-        return self
+        """Raises NotImplementedError: a copy in another process would not see what is written."""
+        raise NotImplementedError("share_memory_: storages cannot be shared by processes")
 
     def apply_(self, function: Callable[[Any], Any]) -> Tensor:
         """Replaces each element by ``function(element)``. Slow, for CPU tensors, as in PyTorch."""

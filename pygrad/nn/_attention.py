@@ -173,6 +173,14 @@ def _attend(
     return output.reshape(rows, length, width), None
 
 
+def _check_padding(padding: Tensor, wanted: tuple[int, int]) -> None:
+    for dim, size in enumerate(wanted):
+        if padding.size(dim) != size:
+            raise AssertionError(
+                f"Expected key_padded_mask.shape[{dim}] to be {size}, but got {padding.size(dim)}"
+            )
+
+
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,
@@ -257,7 +265,10 @@ def multi_head_attention_forward(
     if add_zero_attn:
         zeros = k.new_zeros(k.size(0), 1, k.size(2))
         k, v = pygrad.cat([k, zeros], 1), pygrad.cat([v, zeros], 1)
-    bias = _bias(padding, mask, num_heads, int(bias_k is not None) + int(add_zero_attn))
+    extra = int(bias_k is not None) + int(add_zero_attn)
+    if padding is not None:
+        _check_padding(padding, (query.size(1), k.size(1) - extra))
+    bias = _bias(padding, mask, num_heads, extra)
     dropout = dropout_p if training else 0.0
     output, shown = _attend(q, k, v, bias, num_heads, dropout, need_weights, causal)
     output = output.transpose(0, 1).reshape(query.shape)

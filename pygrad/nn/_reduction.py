@@ -14,10 +14,9 @@ def legacy_get_string(
         >>> legacy_get_string(False, None, emit_warning=False)
         'sum'
     """
-    if reduce is False:
-        name = "none"
-    else:
-        name = "sum" if size_average is False else "mean"
+    average = size_average is None or bool(size_average)
+    joined = reduce is None or bool(reduce)
+    name = ("mean" if average else "sum") if joined else "none"
     if emit_warning:
         warnings.warn(
             "size_average and reduce args will be deprecated, "

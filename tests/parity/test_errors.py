@@ -160,3 +160,48 @@ def test_tensor_of_odd_data(data: Any, dtype: str | None) -> None:
         for t in (pygrad, torch)
     ]
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "nn.GRUCell(3, 4)(x(2, 5))",
+        "nn.GRUCell(3, 4)(x(2, 3), x(3, 4))",
+        "nn.GRUCell(3, 4)(x(2, 3), x(2, 5))",
+        "nn.GRUCell(3, 4)(x(2, 3), x(4))",
+        "nn.GRUCell(3, 4)(x(3), x(5))",
+        "nn.RNNCell(3, 4)(x(5))",
+        "nn.RNNCell(3, 4)(x(3), x(2, 4))",
+        "nn.RNNCell(3, 4)(x(2, 3), x(2, 2, 4))",
+        "nn.LSTMCell(3, 4)(x(2, 3), x(2, 4))",
+        "nn.LSTMCell(3, 4)(x(2, 3), (x(2, 4), x(3, 4)))",
+        "nn.LSTMCell(3, 4)(x(2, 3), (x(2, 4), x(2, 5)))",
+        "nn.LSTMCell(3, 4)(x(2, 3), (x(4), x(4)))",
+        "attention(3, 2)",
+        "attention(2, 4)",
+        "attention(2, 4, need_weights=False)",
+        "nn.TransformerEncoderLayer(8, 2)(x(3, 2, 8), src_key_padding_mask=x(3, 2).bool())",
+        "nn.MSELoss(x(2), x(2))",
+        "nn.CrossEntropyLoss(x(4, 3), x(4).long())",
+        "nn.BCELoss(x(2), x(2))",
+        "nn.Linear(1, 1).to(dtype='float')",
+        "nn.Linear(1, 1).to(dtype=3)",
+        "nn.L1Loss(0).reduction",
+        "nn.L1Loss(1, 0).reduction",
+        "nn.L1Loss(None, False).reduction",
+    ],
+)
+def test_words_of_layers_for_what_does_not_fit(call: str) -> None:
+    def run(t: Any) -> Any:
+        def attention(*shape: int, **options: Any) -> Any:
+            x = t.ones(3, 2, 8)
+            mask = t.zeros(*shape).bool()
+            return t.nn.MultiheadAttention(8, 2)(x, x, x, key_padding_mask=mask, **options)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return tried(lambda: eval(call, {"nn": t.nn, "x": t.ones, "attention": attention}))
+
+    texts = [run(t) for t in (pygrad, torch)]
+    assert isinstance(texts[1], str)
+    assert texts[0] == texts[1]

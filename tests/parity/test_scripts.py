@@ -94,7 +94,7 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     ],
     "questions": lambda t: [
         *(f(t.ones(1)) for f in (t.is_signed, t.is_conj, t.is_neg, t.is_inference, t.get_device)),
-        *(t.ones(1).is_shared(), t.ones(1).share_memory_(), t.is_autocast_enabled()),
+        *(t.ones(1).is_shared(), t.is_autocast_enabled()),
     ],
     "debug_mode": lambda t: [
         t.set_deterministic_debug_mode("warn"),

@@ -388,4 +388,6 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
         device = pygrad.device(device)
     if dtype in _PYTHON_DTYPES:
         dtype = getattr(pygrad, _PYTHON_DTYPES[dtype])
+    if dtype is not None and not isinstance(dtype, pygrad.dtype):
+        raise TypeError(_wrong_call_of_to(args, kwargs))
     return device, dtype, non_blocking, memory_format

@@ -460,9 +460,17 @@ class RNNCellBase(Module):
 
     def _states(self, x: Tensor, hx: Any, batched: bool, count: int) -> State:
         """The states before the step, (batch, hidden_size) each."""
+        if x.size(1) != self.input_size:
+            raise RuntimeError(
+                f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}"
+            )
         if hx is None:
             size = (x.size(0), self.hidden_size)
             return tuple(pygrad.zeros(size, dtype=x.dtype, device=x.device) for _ in range(count))
+        if count == 2 and isinstance(hx, Tensor):
+            raise TypeError(
+                "lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not Tensor"
+            )
         given = tuple(hx) if count == 2 else (hx,)
         for number, each in enumerate(given):
             if each.dim() not in (1, 2):
@@ -471,7 +479,22 @@ class RNNCellBase(Module):
                     f"{type(self).__name__}: Expected {which} to be 1D or 2D, "
                     f"got {each.dim()}D instead"
                 )
-        return given if batched else tuple(each.unsqueeze(0) for each in given)
+        states = given if batched else tuple(each.unsqueeze(0) for each in given)
+        for number, each in enumerate(states):
+            self._check_state(x, each, number)
+        return states
+
+    def _check_state(self, x: Tensor, state: Tensor, number: int) -> None:
+        if state.size(0) != x.size(0):
+            raise RuntimeError(
+                f"Input batch size {x.size(0)} doesn't match hidden{number} batch size "
+                f"{state.size(0)}"
+            )
+        if state.size(1) != self.hidden_size:
+            raise RuntimeError(
+                f"hidden{number} has inconsistent hidden_size: got {state.size(1)}, "
+                f"expected {self.hidden_size}"
+            )
 
     def extra_repr(self) -> str:
         shown = f"{self.input_size}, {self.hidden_size}"
