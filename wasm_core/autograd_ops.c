@@ -1,5 +1,6 @@
 /* Autograd as a host sees it: backward and grad, attributes of tensors, nodes by address, hooks. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "anomaly.h"
@@ -338,9 +339,34 @@ void op_node_trace(Call *c) {
   ret_ints(c, 2, out);
 }
 
+/* The named fields of a node for its host, each "name:kind place ". Kinds: t a tensor, * all of them from this slot on, # a number
+ * kept as a tensor; i an integer shown without a sign, x any other number. What they are made from: NodeType in graph.h. */
 void op_node_fields(Call *c) {
-  Node *n = arg_node(c);
-  if (n) ret_str(c, n->type->fields);
+  enum { LONGEST = 12 }; /* ":k 123 " */
+  const Node *n = arg_node(c);
+  const char *at = n ? n->type->fields : "";
+  bool schema = strchr(at, '('), numbers = false, wanted = false;
+  size_t cap = (LONGEST + 1) * strlen(at) + 1;
+  char *text = scratch_alloc(cap);
+  int place = 0, end = 0;
+  if (!text) return;
+  for (text[0] = 0; *at; at += strspn(at, " ")) {
+    if (*at == '|') {
+      numbers = true;
+      place = 0;
+      at++;
+      continue;
+    }
+    int length = (int)strcspn(at, " |*#:=,()");
+    char mark = at[length], kind = numbers ? mark == ':' && strchr("ioM", at[length + 1]) ? 'i' : 'x' : mark == '*' || mark == '#' ? mark : 't';
+    if (!(numbers && schema) || wanted) {
+      if (*at != '-') end += snprintf(text + end, cap - (size_t)end, "%.*s:%c%d ", length, at, kind, place);
+      place++;
+    }
+    wanted = strncmp(at, "Scalar ", 7) == 0 || strncmp(at, "float ", 6) == 0;
+    at += strcspn(at, " |");
+  }
+  ret_str(c, text);
 }
 
 void op_node_saved(Call *c) {

@@ -64,7 +64,7 @@ static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
 /* ------------------------------------------------------------ hooks */
 
 /* Whether a hook's result may stand in the place of a gradient. */
-static bool check_replacement(int32_t hook, const Tensor *old, const Tensor *made) {
+static __attribute__((noinline)) bool check_replacement(int32_t hook, const Tensor *old, const Tensor *made) {
   if (!made) return true;
   if (!old) fail(ERR_RUNTIME, "can't replace a None gradient with a non-None value");
   else if (made->dtype != old->dtype)
@@ -74,20 +74,19 @@ static bool check_replacement(int32_t hook, const Tensor *old, const Tensor *mad
   return !failed();
 }
 
-Tensor *run_hook(int32_t id, Tensor *g) {
+/* What a hook makes of t: t itself if it returns nothing. */
+static Tensor *ask_hook(HostCall kind, int32_t id, Tensor *t) {
   Tensor *out = NULL;
   int n_out = 0;
-  if (!host_call(HOST_HOOK, id, 1, &g, 1, &out, &n_out)) return NULL;
-  if (!n_out) return g;
-  return check_replacement(id, g, out) ? out : NULL;
+  if (!host_call(kind, id, 1, &t, 1, &out, &n_out) || !check_replacement(id, t, out)) return NULL;
+  return n_out ? out : t;
 }
 
+Tensor *run_hook(int32_t id, Tensor *g) { return ask_hook(HOST_HOOK, id, g); }
+
 static bool run_post_hook(int32_t id, Tensor *leaf) {
-  Tensor *out = NULL;
-  int n_out = 0;
-  if (!host_call(HOST_POST_HOOK, id, 1, &leaf, 1, &out, &n_out)) return false;
-  if (out && out != leaf && check_replacement(id, leaf, out))
-    fail(ERR_RUNTIME, "Tensor post accumulate grad hooks should return None.");
+  Tensor *out = ask_hook(HOST_POST_HOOK, id, leaf);
+  if (out && out != leaf) fail(ERR_RUNTIME, "Tensor post accumulate grad hooks should return None.");
   return !failed();
 }
 

@@ -142,18 +142,10 @@ function makeNodes(library, engine) {
   }
   const integer = (node, field) => unsigned(number(node, field));
 
-  /** How a saved tensor is read, and what `_raw` takes hooks of, by the mark behind its name. */
-  const readers = { '': [saved, raw], '*': [all(saved), all(raw)], '#': [(node, slot) => saved(node, slot)?.item() ?? null] };
-
-  /** The fields of a kind of nodes as [name, place, readers]; NodeType in wasm_core/graph.h says how they are written. */
-  function fieldsOf(text) {
-    const [tensors, numbers = ''] = text.split('|');
-    const form = numbers.includes('(') ? /(?:Scalar|float) (\w+)()/g : /([-\w]+)(?::(\S+))?/g;
-    return [
-      ...Array.from(tensors.matchAll(/([-\w]+)([*#]?)/g), ([, name, mark], slot) => [name, slot, readers[mark]]),
-      ...Array.from(numbers.matchAll(form), ([, name, letters], k) => [name, k, [/^[ioM]/.test(letters) ? integer : number]]),
-    ];
-  }
+  /** How a field is read and what `_raw` takes hooks of, by its kind: op_node_fields in wasm_core/autograd_ops.c. */
+  const readers = {
+    t: [saved, raw], '*': [all(saved), all(raw)], '#': [(node, slot) => saved(node, slot)?.item() ?? null], i: [integer], x: [number],
+  };
 
   const classes = new Map();
   const kinds = new Map(); // the same by the engine's number of the kind
@@ -163,10 +155,10 @@ function makeNodes(library, engine) {
     const short = name.slice(name.lastIndexOf(':') + 1);
     const made = { [short]: class extends Node {} }[short];
     const define = (field, get, place) => Object.defineProperty(made.prototype, field, { get() { return get(this, place); } });
-    for (const [field, place, [get, getRaw]] of fieldsOf(fields)) {
-      if (field === '-') continue;
-      define(`_saved_${field}`, get, place);
-      if (getRaw) define(`_raw_saved_${field}`, getRaw, place);
+    for (const [, field, kind, place] of fields.matchAll(/(\w+):(.)(\d+)/g)) {
+      const [get, getRaw] = readers[kind];
+      define(`_saved_${field}`, get, Number(place));
+      if (getRaw) define(`_raw_saved_${field}`, getRaw, Number(place));
     }
     if (short === 'AccumulateGrad') define('variable', (node) => library.original(C._node_variable(node.alive())));
     return made;

@@ -318,53 +318,45 @@ def _saved_number(node: Node, slot: int) -> Any:
     return None if found is None else found.item()
 
 
-def _number(node: Node, field: int, unsigned: bool) -> Any:
-    """A number or list that a node saved; PyTorch shows its integers as unsigned ones."""
-    found = _C["_node_number"](node._address, field)
-    if isinstance(found, list):
-        return tuple(each % (1 << 64) for each in found)
-    return found % (1 << 64) if unsigned and found is not None else found
+def _number(node: Node, slot: int) -> Any:
+    """A number or a list that a node saved; PyTorch shows integers as unsigned ones."""
+    found = _C["_node_number"](node._address, slot)
+    return tuple(each % (1 << 64) for each in found) if isinstance(found, list) else found
+
+
+def _integer(node: Node, slot: int) -> Any:
+    found = _number(node, slot)
+    return None if found is None else found % (1 << 64)
 
 
 _READERS: Final[dict[str, tuple[Any, Any]]] = {
+    "t": (_saved, _raw_saved),
     "*": (_saved_list, _raw_saved_list),
     "#": (_saved_number, None),
+    "i": (_integer, None),
+    "x": (_number, None),
 }
+"""How a field is read and what `_raw` takes hooks of, by its kind: op_node_fields in
+wasm_core/autograd_ops.c.
+"""
 
 
-def _tensor_fields(names: Sequence[str]) -> dict[str, Any]:
-    """The attributes of a node class for the tensors that it saves."""
+def _members(fields: str) -> dict[str, Any]:
+    """The attributes of a node class for what its nodes save."""
     members: dict[str, Any] = {}
-    for slot, name in enumerate(names):
-        if name == "-":
-            continue
-        kind, plain = name[-1], name.rstrip("*#")
-        get, raw = _READERS.get(kind, (_saved, _raw_saved))
-        members["_saved_" + plain] = property(functools.partial(get, slot=slot))
+    for field, kind, place in re.findall(r"(\w+):(.)(\d+)", fields):
+        get, raw = _READERS[kind]
+        members["_saved_" + field] = property(functools.partial(get, slot=int(place)))
         if raw is not None:
-            members["_raw_saved_" + plain] = property(functools.partial(raw, slot=slot))
+            members["_raw_saved_" + field] = property(functools.partial(raw, slot=int(place)))
     return members
-
-
-def _number_fields(text: str) -> dict[str, Any]:
-    """The attributes for the numbers: NodeType in wasm_core/graph.h says how they are written."""
-    if "(" in text:
-        fields = [(name, "x") for name in re.findall(r"(?:Scalar|float) (\w+)", text)]
-    else:
-        fields = [(name, letter[0]) for name, _, letter in (f.partition(":") for f in text.split())]
-    return {
-        "_saved_" + name: property(functools.partial(_number, field=k, unsigned=letter in "ioM"))
-        for k, (name, letter) in enumerate(fields)
-        if name != "-"
-    }
 
 
 def _class_of(name: str, fields: str) -> type[Node]:
     """The class of the nodes of one kind, made when the first is seen."""
     found = _classes.get((name, fields))
     if found is None:
-        tensors, _, numbers = fields.partition("|")
-        members = _tensor_fields(tensors.split()) | _number_fields(numbers)
+        members = _members(fields)
         if name.endswith("::AccumulateGrad"):
             members["variable"] = property(_variable)
         members |= {"__slots__": (), "__module__": "builtins", "__doc__": Node.__doc__}
