@@ -72,6 +72,7 @@ _call, _call_long, _result, _trap = e.call, e.call_long, e.result_slot, e.trap_s
 _released, _pop, _get_kind = e.released, e.released.pop, KINDS.get
 _hand_over_rest = e.hand_over_rest
 _memory, _frame, _ints, _unsigned = e.memory, e.frame, e.ints, e.unsigned
+_N_RELEASE = e.N_RELEASE
 _KEYWORDS, _NAMES, _DATA = e.KEYWORDS, e.KEYWORDS << 2, e.DATA
 
 
@@ -199,20 +200,24 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
                 slots[i] = 0
             for i in plan.dtypes:
                 slots[i] = slots[i].code
+            dead = n_dead = 0
             try:
                 if (i := plan.apart) >= 0:
                     tag, slots[i], raw = _laid_out(slots[i])
                     tags |= tag << (4 * i)
                     _memory[_DATA : _DATA + len(raw)] = raw
-                plan.pack(_memory, _frame, row, plan.counts, mode, 0, tags, 0, *slots)
-            except struct.error:
-                pass  # another list than those, or an int too large for the engine
+                if _released:
+                    dead, n_dead = _pop(), 1
+                plan.pack(_memory, _frame, row, plan.counts, mode, n_dead, tags, dead, *slots)
+            except struct.error:  # another list than those, or an int too large for the engine
+                if n_dead:
+                    _released.append(dead)
             else:
                 if kwargs:
                     raw = plan.names
                     _memory[_NAMES : _NAMES + len(raw)] = raw
                 if _released:
-                    _hand_over_rest()
+                    _memory[_N_RELEASE] = e.hand_over(n_dead)
                 _call()
                 if _trap[0]:
                     raise e.trapped()

@@ -419,7 +419,7 @@ def enter() -> bytes | None:
                 return None
             if owner.ident == me:
                 saved = bytes(slots) + bytes(memory[frame : DATA + DATA_BYTES])
-                memory[_N_RELEASE] = 0
+                memory[N_RELEASE] = 0
                 return saved
             if not waits:
                 waits = True
@@ -532,7 +532,7 @@ def trapped() -> _errors.EngineError:
 
 RELEASE_AT: Final = frame + layout["frame_release"]
 _RELEASE_WORD: Final = RELEASE_AT >> 3
-_N_RELEASE: Final = frame + 7
+N_RELEASE: Final = frame + 7
 FIRST_RELEASE: Final = (frame + 16) >> 3
 DATA: Final = frame + layout["frame_data"]
 DATA_BYTES: Final = layout["data_bytes"]
@@ -563,7 +563,7 @@ def hand_over(first: int) -> int:
 
 def hand_over_rest() -> None:
     """Writes released handles into the frame for `call2`. The engine is taken."""
-    memory[_N_RELEASE] = hand_over(0)
+    memory[N_RELEASE] = hand_over(0)
 
 
 def drain() -> None:
@@ -572,7 +572,7 @@ def drain() -> None:
         kept.clear()
     with _Entered():
         while released:
-            memory[_N_RELEASE] = hand_over(0)
+            memory[N_RELEASE] = hand_over(0)
             _release()
             if not released:
                 _forget_dropped()
