@@ -211,6 +211,7 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
                 plan.pack(_memory, _frame, row, plan.counts, mode, n_dead, tags, dead, *slots)
             except struct.error:  # another list than those, or an int too large for the engine
                 if n_dead:
+                    _memory[_N_RELEASE] = 0
                     _released.append(dead)
             else:
                 if kwargs:

@@ -73,6 +73,17 @@ def test_failed_calls_leave_nothing_behind() -> None:
                 bad()
 
 
+def test_handle_that_waits_while_a_call_is_refused_is_released() -> None:
+    x = pygrad.ones(3)
+    before = pygrad.pg_live_count()
+    for _ in range(20):
+        pygrad.ones(3)
+        with pytest.raises(ValueError, match="Overflow"):
+            x.sum(2**70)
+        x + 1
+    assert pygrad.pg_live_count() == before
+
+
 @leaves_nothing
 def test_abandoned_graph_is_freed() -> None:
     x = pygrad.ones(10, requires_grad=True)
