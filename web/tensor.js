@@ -298,7 +298,8 @@ export function makeTensors(engine) {
    * @param {{dtype?: DType | null, requires_grad?: boolean, shape?: readonly number[]}} [options] `shape`: of a flat array
    * @returns {Tensor} */
   function tensor(data, { dtype, requires_grad = false, shape } = {}) {
-    if (data instanceof Tensor) return data.detach().clone();
+    const leaf = (made) => (requires_grad ? made.requires_grad_() : made);
+    if (data instanceof Tensor) return leaf(data.detach().to(dtype ?? data.dtype, { copy: true }));
     const { flat, sizes } = ArrayBuffer.isView(data) ? { flat: data, sizes: [data.length] } : unnest(data);
     const kind = dtype ?? kindOf(flat);
     const wanted = shape ?? sizes;
@@ -309,7 +310,7 @@ export function makeTensors(engine) {
     const whole = (v) => (typeof v === 'bigint' ? v : BigInt(Math.trunc(Number(v))));
     const convert = kind === dtypes.int64 ? whole : kind === dtypes.bool ? (v) => Number(Boolean(v)) : Number;
     array.set(flat instanceof kind.array && kind !== dtypes.bool ? flat : Array.from(flat, convert));
-    return requires_grad ? made.requires_grad_() : made;
+    return leaf(made);
   }
 
   let room; // for lists too long for the frame

@@ -10,6 +10,12 @@ test('values travel both ways', () => {
   assert.equal(torch.tensor([1n, 2n]).dtype, torch.int64);
   assert.deepEqual(torch.tensor(new Float64Array([0.1, 0.2])).toTypedArray(), new Float64Array([0.1, 0.2]));
   assert.equal(torch.tensor(3).item(), 3);
+  const x = torch.tensor([1.5, 2]);
+  const y = torch.tensor(x, { dtype: torch.int64, requires_grad: false });
+  assert.deepEqual([y.dtype, y.tolist()], [torch.int64, [1, 2]]);
+  const z = torch.tensor(x, { requires_grad: true });
+  x.zero_();
+  assert.deepEqual([z.requires_grad, z.is_leaf, z.tolist()], [true, true, [1.5, 2]]);
   assert.deepEqual(torch.zeros([0, 3]).tolist(), []);
   assert.deepEqual(torch.empty([2, 0]).shape, [2, 0]);
 });
