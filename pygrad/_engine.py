@@ -31,7 +31,7 @@ from wasmtime import _bindings
 from . import _errors
 
 BINARY: Final = Path(__file__).with_name("core.wasm")
-ABI: Final = 1
+ABI: Final = 2
 INPLACE: Final = 1
 METHOD: Final = 2
 PREPARED: Final = 4
@@ -63,17 +63,6 @@ CLOCK: Final = 100  # HOST_CLOCK there
     COMPLEX,
     GENERATOR,
 ) = range(16)
-
-_LAYOUT_NAMES = (
-    "abi dtype ndim flags output_nr storage grad_fn version meta sizes strides offset numel "
-    "meta_grad meta_base "
-    "storage_bytes bytes_data bytes_size version_value frame_slots frame_keywords frame_release "
-    "frame_result_tag "
-    "frame_result frame_message frame_host_in frame_host_out frame_host_n_out frame_data "
-    "data_bytes max_release "
-    "storage_exports frame_modes frame_host_cap frame_work frame_thread frame_host_kind "
-    "frame_most_nested frame_n_warnings frame_n_dropped frame_dropped"
-).split()
 
 
 def _make_engine() -> wasmtime.Engine:
@@ -200,8 +189,9 @@ _exports = _instance.exports(_store)
 
 def _export(name: str, arguments: list[str], result: str) -> wasmtime.Func:
     """The exported function, its signature checked once so that calls need no check."""
-    func = _exports[name]
-    assert isinstance(func, wasmtime.Func)
+    func = _exports.get(name)
+    if not isinstance(func, wasmtime.Func):
+        raise ImportError(f"pygrad: the engine has no {name}, which this version calls")
     kind = func.type(_store)
     given = [str(p) for p in kind.params], [str(r) for r in kind.results]
     if given != (arguments, [result] if result else []):
@@ -216,6 +206,7 @@ _public: dict[str, wasmtime.Func] = {
     "pg_describe": _export("pg_describe", ["i32"], "i32"),
     "pg_intern": _export("pg_intern", [], "i32"),
     "pg_layout": _export("pg_layout", ["i32"], "i32"),
+    "pg_layout_names": _export("pg_layout_names", [], "i32"),
     "pg_status_name": _export("pg_status_name", ["i32"], "i32"),
     "pg_warning": _export("pg_warning", [], "i32"),
     "pg_live_count": _export("pg_live_count", [], "i64"),
@@ -312,7 +303,8 @@ def _asking(name: str) -> Callable[..., int]:
 
 _next_warning = _asking("pg_warning")
 _release, _describe = _asking("pg_release"), _asking("pg_describe")
-_ask_layout, _ask_status_name = _asking("pg_layout"), _asking("pg_status_name")
+_ask_layout, _ask_layout_names = _asking("pg_layout"), _asking("pg_layout_names")
+_ask_status_name = _asking("pg_status_name")
 
 # ------------------------------------------------------------------ the frame
 
@@ -322,12 +314,10 @@ _frame: int = 0
 
 def _read_layout() -> None:
     global _frame
-    for k, name in enumerate(_LAYOUT_NAMES):
+    if (abi := _ask_layout(0)) != ABI:
+        raise ImportError(f"pygrad: the engine speaks version {abi}, this package version {ABI}")
+    for k, name in enumerate(text_at(_ask_layout_names()).split()):
         layout[name] = _ask_layout(k)
-    if layout["abi"] != ABI:
-        raise ImportError(
-            f"pygrad: the engine speaks version {layout['abi']}, this package version {ABI}"
-        )
     _frame = _public["pg_frame"](_store)
 
 

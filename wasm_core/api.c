@@ -38,22 +38,28 @@ PG_EXPORT(pg_status_name) const char *pg_status_name(int32_t s) { return status_
 PG_EXPORT(pg_warning) const char *pg_warning(void) { return warning_take(); }
 PG_EXPORT(pg_live_count) int64_t pg_live_count(void) { return tensor_live_count() + node_live_count(); }
 
-static const int32_t layout[] = {
-    PG_ABI,
-    (int32_t)offsetof(Tensor, dtype), (int32_t)offsetof(Tensor, ndim), (int32_t)offsetof(Tensor, flags),
-    (int32_t)offsetof(Tensor, output_nr), (int32_t)offsetof(Tensor, storage), (int32_t)offsetof(Tensor, grad_fn),
-    (int32_t)offsetof(Tensor, version), (int32_t)offsetof(Tensor, meta), (int32_t)offsetof(Tensor, sizes),
-    (int32_t)offsetof(Tensor, strides), (int32_t)offsetof(Tensor, offset), (int32_t)offsetof(Tensor, numel),
-    (int32_t)offsetof(Meta, grad), (int32_t)offsetof(Meta, base), (int32_t)offsetof(Storage, bytes),
-    (int32_t)offsetof(Bytes, data), (int32_t)offsetof(Bytes, n_bytes), (int32_t)offsetof(Version, value),
-    (int32_t)offsetof(PgFrame, slots), (int32_t)offsetof(PgFrame, keywords), (int32_t)offsetof(PgFrame, release),
-    (int32_t)offsetof(PgFrame, result_tag), (int32_t)offsetof(PgFrame, result), (int32_t)offsetof(PgFrame, message),
-    (int32_t)offsetof(PgFrame, host_in), (int32_t)offsetof(PgFrame, host_out), (int32_t)offsetof(PgFrame, host_n_out),
-    (int32_t)offsetof(PgFrame, data), PG_DATA_BYTES, PG_MAX_RELEASE, (int32_t)offsetof(Storage, exports),
-    (int32_t)offsetof(PgFrame, modes), (int32_t)offsetof(PgFrame, host_cap),
-    (int32_t)offsetof(PgFrame, work), (int32_t)offsetof(PgFrame, thread), (int32_t)offsetof(PgFrame, host_kind),
-    (int32_t)offsetof(PgFrame, most_nested), (int32_t)offsetof(PgFrame, n_warnings), (int32_t)offsetof(PgFrame, n_dropped),
-    (int32_t)offsetof(PgFrame, dropped)};
+/* What a host has to know, by name: X(name, value), TENSOR(field), and FRAME(field) as frame_field. */
+#define LAYOUT(X, TENSOR, FRAME)                                                                                    \
+  X(abi, PG_ABI) X(data_bytes, PG_DATA_BYTES) X(max_release, PG_MAX_RELEASE)                                        \
+  TENSOR(dtype) TENSOR(ndim) TENSOR(flags) TENSOR(output_nr) TENSOR(storage) TENSOR(grad_fn) TENSOR(version)        \
+  TENSOR(meta) TENSOR(sizes) TENSOR(strides) TENSOR(offset) TENSOR(numel)                                           \
+  X(meta_grad, OF(Meta, grad)) X(meta_base, OF(Meta, base)) X(storage_bytes, OF(Storage, bytes))                    \
+  X(storage_exports, OF(Storage, exports)) X(bytes_data, OF(Bytes, data)) X(bytes_size, OF(Bytes, n_bytes))         \
+  X(version_value, OF(Version, value))                                                                              \
+  FRAME(slots) FRAME(keywords) FRAME(release) FRAME(result_tag) FRAME(result) FRAME(message) FRAME(host_in)         \
+  FRAME(host_out) FRAME(host_n_out) FRAME(host_cap) FRAME(host_kind) FRAME(data) FRAME(modes) FRAME(work)           \
+  FRAME(thread) FRAME(most_nested) FRAME(n_warnings) FRAME(n_dropped) FRAME(dropped)
+
+#define OF(type, field) (int32_t)offsetof(type, field)
+#define VALUE(name, value) value,
+#define TENSOR_VALUE(field) OF(Tensor, field),
+#define FRAME_VALUE(field) OF(PgFrame, field),
+static const int32_t layout[] = {LAYOUT(VALUE, TENSOR_VALUE, FRAME_VALUE)};
+
+#define NAME(name, value) " " #name
+#define TENSOR_NAME(field) " " #field
+#define FRAME_NAME(field) " frame_" #field
+PG_EXPORT(pg_layout_names) const char *pg_layout_names(void) { return &LAYOUT(NAME, TENSOR_NAME, FRAME_NAME)[1]; }
 
 PG_EXPORT(pg_layout) int32_t pg_layout(int32_t k) {
   return k >= 0 && k < (int32_t)(sizeof layout / sizeof *layout) ? layout[k] : -1;

@@ -27,7 +27,7 @@
 #endif
 
 enum {
-  PG_ABI = 1,
+  PG_ABI = 2,
   PG_MAX_ARGS = 16,
   PG_MAX_RELEASE = 62,
   PG_DATA_BYTES = 1 << 16,
@@ -88,8 +88,10 @@ int64_t pg_call2(int64_t head, int64_t dead, int64_t a, int64_t b);
 const char *pg_describe(int32_t i);
 /* The id of the name (of a keyword) that stands at the start of the frame's data. */
 int32_t pg_intern(void);
-/* Field k of the layout of a tensor and the frame, in the order documented in api.c; -1 past the end. */
+/* Value k of the layout of a tensor and the frame, the first of them PG_ABI, -1 past the end; and the names of all, in order, with
+ * a space between. */
 int32_t pg_layout(int32_t k);
+const char *pg_layout_names(void);
 /* The name of a Status, or NULL. */
 const char *pg_status_name(int32_t status);
 /* The oldest pending warning, or NULL. */

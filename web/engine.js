@@ -8,7 +8,7 @@
 
 const BINARY = new URL('../pygrad/core.wasm', import.meta.url);
 const FILES = ['node', 'fs/promises'].join(':'); // a name that bundlers for a page do not look for
-const ABI = 1;
+const ABI = 2;
 const WORD = 2 ** 32;
 /** Added to the result of a call after which something waits to be collected. */
 export const PENDING = WORD;
@@ -34,15 +34,6 @@ const MOST_NESTED = 96;
 const MOST_TEXT = 1024; // characters of a text in the frame: names of options, which are shorter in the table, and lines of traces
 /** Thrown by the encoder when the lists and texts of a call need more room. */
 const FULL = new Error('full');
-
-const LAYOUT = (
-  'abi dtype ndim flags output_nr storage grad_fn version meta sizes strides offset numel ' +
-  'meta_grad meta_base storage_bytes bytes_data bytes_size version_value frame_slots ' +
-  'frame_keywords frame_release frame_result_tag frame_result frame_message frame_host_in ' +
-  'frame_host_out frame_host_n_out frame_data data_bytes max_release storage_exports ' +
-  'frame_modes frame_host_cap frame_work frame_thread frame_host_kind frame_most_nested ' +
-  'frame_n_warnings frame_n_dropped frame_dropped'
-).split(' ');
 
 /** The engine did not survive a call; nothing works any more in this instance. */
 export class EngineError extends Error { name = 'EngineError'; }
@@ -178,10 +169,12 @@ export class Engine {
     this.exports = instance.exports;
     this.memory = memory;
     this.exports._initialize();
+    const abi = this.exports.pg_layout(0);
+    if (abi !== ABI) throw new EngineError(`pygrad: the engine speaks version ${abi}, this front ${ABI}`);
     this.frame = this.exports.pg_frame();
     /** Offsets in a tensor's header and the like; of what is named frame_..., addresses. */
-    this.layout = Object.fromEntries(LAYOUT.map((name, k) => [name, this.exports.pg_layout(k) + (name.startsWith('frame_') ? this.frame : 0)]));
-    if (this.layout.abi !== ABI) throw new EngineError(`pygrad: the engine speaks version ${this.layout.abi}, this front ${ABI}`);
+    this.layout = Object.fromEntries(this.text(this.exports.pg_layout_names()).split(' ')
+      .map((name, k) => [name, this.exports.pg_layout(k) + (name.startsWith('frame_') ? this.frame : 0)]));
     this.lists = this.dataAt = this.layout.frame_data; // where the lists and texts of a call go, and the next of them
     this.listsEnd = this.lists + this.layout.data_bytes;
     this.view.i32[this.layout.frame_most_nested / 4] = MOST_NESTED;

@@ -129,14 +129,14 @@ def test_missing_engine_is_said(blank: Any, origin: str, name: str) -> None:
 
 def test_old_engine_is_said(blank: Any, origin: str) -> None:
     source = (ROOT / "web" / "engine.js").read_text(encoding="utf-8")
-    newer = source.replace("const ABI = 1;", "const ABI = 2;")
+    newer = source.replace("const ABI = 2;", "const ABI = 3;")
     assert newer != source
     blank.route(
         "**/engine.js", lambda route: route.fulfill(body=newer, content_type="text/javascript")
     )
     blank.goto(f"{origin}/web/index.html")
     blank.wait_for_selector("#status.bad")
-    assert "speaks version 1, this front 2" in blank.text_content("#status")
+    assert "speaks version 2, this front 3" in blank.text_content("#status")
 
 
 def test_browser_without_simd_is_said(blank: Any, origin: str) -> None:
