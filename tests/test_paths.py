@@ -77,6 +77,8 @@ TAKEN: list[tuple[str, int, Callable[[], object]]] = [
     ("GATHER_ROWS", 1, lambda: F.embedding(pygrad.tensor([3, 1, 1]), ramp(5, 16))),
     ("GATHER_ROWS", 1, lambda: ramp(5, 16).index_select(0, pygrad.tensor([4, 0]))),
     ("GATHER_ROWS", 1, lambda: ramp(5, 16)[pygrad.tensor([4, -1])]),
+    ("GATHER_ELEMENTS", 1, lambda: pygrad.gather(ramp(2, 2), 1, pygrad.tensor([[0], [1]]))),
+    ("GATHER_ELEMENTS", 0, lambda: pygrad.gather(ramp(2).bool(), 0, pygrad.tensor([0]))),
     ("GATHER_ROWS", 0, lambda: ramp(5, 16).index_select(1, pygrad.tensor([4, 0]))),
     ("FOLD_ROWS", 1, lambda: ramp(30, 1024).sum(1)),
     ("FOLD_ROWS", 1, lambda: ramp(30, 1000)[::2, :999].amax(1)),

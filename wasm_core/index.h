@@ -39,6 +39,10 @@ bool places_read(Places p, Tensor *out);
 /* out (contiguous) = x[index] for whole rows, without places; bad->found if an index is not one. False if x's rows or
  * the index are not contiguous, and nothing was done. */
 bool places_read_rows(const Tensor *x, const Tensor *index, Tensor *out, OutOfBounds *bad);
+/* out (contiguous, of index's shape) = the elements of x that an index of its rank names along dim, without places;
+ * bad->found if an index is none. False, and nothing was done, if it is not of int64 or x's elements are of one or
+ * two bytes. */
+bool places_read_elements(Tensor *x, int64_t dim, Tensor *index, Tensor *out, OutOfBounds *bad);
 /* The elements there (op)= value, which broadcasts to the full shape and has the same dtype. x is the tensor
  * the places are of. False with the error set if it cannot be written. */
 bool places_write(Tensor *x, Places p, Put put, Tensor *value);

@@ -61,15 +61,19 @@ Places places_slices(Tensor *x, int64_t dim, Tensor *index, bool wrap, OutOfBoun
   return (Places){tensor_alias(offsets, x->ndim, sizes, at, 0), tensor_alias(x, x->ndim, sizes, strides, x->offset)};
 }
 
+/* x under the shape of an index of its rank, which decides along dim. */
+static Tensor *elements_view(Tensor *x, int64_t dim, const Tensor *index) {
+  int64_t strides[MAX_DIM] = {0};
+  for (int d = 0; d < x->ndim && d < index->ndim; d++) strides[d] = d == dim ? 0 : x->strides[d];
+  return tensor_alias(x, index->ndim, index->sizes, strides, x->offset);
+}
+
 Places places_elements(Tensor *x, int64_t dim, Tensor *index, OutOfBounds *bad) {
   Places none = {NULL, NULL};
   if (blocked(x, index)) return none;
   Tensor *at = tensor_zeros(index->ndim, index->sizes, DT_I64);
   places_add(at, index, x->ndim ? x->sizes[dim] : 1, x->ndim ? x->strides[dim] : 0, false, bad);
-  if (!at || bad->found) return none;
-  int64_t strides[MAX_DIM] = {0};
-  for (int d = 0; d < x->ndim && d < index->ndim; d++) strides[d] = d == dim ? 0 : x->strides[d];
-  return (Places){at, tensor_alias(x, index->ndim, index->sizes, strides, x->offset)};
+  return at && !bad->found ? (Places){at, elements_view(x, dim, index)} : none;
 }
 
 /* ------------------------------------------------------------ the walks */
@@ -262,6 +266,37 @@ bool places_read(Places p, Tensor *out) {
   int64_t size = dtype_bytes((DType)out->dtype);
   iter_build(&it, 3, (Tensor *[]){p.at, out, p.view});
   if (!read_rows(&it, size)) iter_run(&it, read_loops[size], NULL);
+  return true;
+}
+
+/* Operands: destination, index, indexed tensor. */
+#define PICK_LOOP(FN, T)                                                                    \
+  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {                 \
+    const Bounds *b = ctx;                                                                  \
+    const ptrdiff_t out_step = (ptrdiff_t)st[0], index_step = (ptrdiff_t)st[1], in_step = (ptrdiff_t)st[2]; \
+    const size_t stride = (size_t)b->stride;                                                \
+    const uint64_t size = (uint64_t)b->size;                                                \
+    char *out = p[0];                                                                       \
+    const char *index = p[1], *in = p[2];                                                   \
+    for (ptrdiff_t i = (ptrdiff_t)n; i; i--, out += out_step, index += index_step, in += in_step) { \
+      const int64_t k = *(const int64_t *)(const void *)index;                              \
+      if ((uint64_t)k >= size) {                                                            \
+        if (!b->bad->found) *b->bad = (OutOfBounds){k, true};                               \
+        return;                                                                             \
+      }                                                                                     \
+      *(T *)(void *)out = ((const T *)(const void *)in)[(size_t)k * stride];                \
+    }                                                                                       \
+  }
+PICK_LOOP(pick_4, uint32_t)
+PICK_LOOP(pick_8, uint64_t)
+
+bool places_read_elements(Tensor *x, int64_t dim, Tensor *index, Tensor *out, OutOfBounds *bad) {
+  const int64_t bytes = out ? dtype_bytes((DType)out->dtype) : 0;
+  if (blocked(x, index, out) || index->dtype != DT_I64 || bytes < 4) return false;
+  Bounds b = {x->ndim ? x->sizes[dim] : 1, x->ndim ? x->strides[dim] : 0, false, bad};
+  Tensor *view = elements_view(x, dim, index);
+  if (view) iterate(3, (Tensor *[]){out, index, view}, bytes == 4 ? pick_4 : pick_8, &b);
+  TOOK(GATHER_ELEMENTS);
   return true;
 }
 

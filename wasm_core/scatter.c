@@ -304,8 +304,10 @@ Tensor *t_gather(Tensor *x, int64_t dim, Tensor *index) {
   Tensor *y = tensor_empty(index->ndim, index->sizes, (DType)x->dtype);
   if (index->numel == 0) return set_history(y, n);
   OutOfBounds bad = {0, false};
-  Places p = places_elements(x, dim, index, &bad);
-  return set_history(in_bounds(x, elements(dim, index), PUT_SET, bad) && places_read(p, y) ? y : NULL, n);
+  bool done = places_read_elements(x, dim, index, y, &bad);
+  Places p = {NULL, NULL};
+  if (!done) p = places_elements(x, dim, index, &bad);
+  return set_history(in_bounds(x, elements(dim, index), PUT_SET, bad) && (done || places_read(p, y)) ? y : NULL, n);
 }
 
 /* ------------------------------------------------------------ elements: scatter, scatter_add */
