@@ -77,6 +77,8 @@ TAKEN: list[tuple[str, int, Callable[[], object]]] = [
     ("GATHER_ROWS", 1, lambda: F.embedding(pygrad.tensor([3, 1, 1]), ramp(5, 16))),
     ("GATHER_ROWS", 1, lambda: ramp(5, 16).index_select(0, pygrad.tensor([4, 0]))),
     ("GATHER_ROWS", 1, lambda: ramp(5, 16)[pygrad.tensor([4, -1])]),
+    ("EACH_SPLAT", 2, lambda: ramp(2, 512) + ramp(2, 1)),
+    ("EACH_SPLAT", 0, lambda: ramp(2, 512, dtype=np.float64) + ramp(2, 1, dtype=np.float64)),
     ("GATHER_ELEMENTS", 1, lambda: pygrad.gather(ramp(2, 2), 1, pygrad.tensor([[0], [1]]))),
     ("GATHER_ELEMENTS", 0, lambda: pygrad.gather(ramp(2).bool(), 0, pygrad.tensor([0]))),
     ("GATHER_ROWS", 0, lambda: ramp(5, 16).index_select(1, pygrad.tensor([4, 0]))),

@@ -9,6 +9,7 @@
 
 #include "copy.h"
 #include "paths.h"
+#include "simd.h"
 #include "transcendental.h"
 
 /* For what many rows call: one copy of it. */
@@ -239,10 +240,19 @@ static void run_block(const Blocks *b, char *const *p, size_t n) {
   run_flat(b->loop, b->k, b->by_lanes, b->n, p, (size_t)b->side[0].bytes, (size_t)b->side[b->n - 1].bytes, n);
 }
 
+/* Fills a buffer with n times an element of four bytes, and some more. */
+static void splat_4(char *buffer, const char *from, int64_t n) {
+  const i32x4 v = i32x4_splat(*(const int32_t *)(const void *)from);
+  TOOK(EACH_SPLAT);
+  for (char *end = buffer + 4 * n; buffer < end; buffer += 64)
+    UNROLLED for (int l = 0; l < 64; l += 16) memcpy(buffer + l, &v, sizeof v);
+}
+
 /* Brings m elements to a buffer; a broadcast element is brought once. */
 static void gather(Side *s, char *buffer, char *from, int64_t stride, int64_t m) {
   if (stride == 0 && s->splat == from && s->splat_n >= m) return;
-  s->cast((char *[]){buffer, from}, (const int64_t[]){s->bytes, stride}, m, NULL);
+  if (stride == 0 && s->same && s->bytes == 4) splat_4(buffer, from, m);
+  else s->cast((char *[]){buffer, from}, (const int64_t[]){s->bytes, stride}, m, NULL);
   s->splat = stride == 0 ? from : NULL;
   s->splat_n = m;
 }
