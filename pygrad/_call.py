@@ -339,19 +339,33 @@ def wrap(handle: int) -> Tensor:
     return out  # type: ignore[no-any-return]
 
 
-_known: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-"""Tensors that the engine may hand back: leaves that require grad, tensors with hooks."""
+known_refs: Final[dict[int, weakref.ref[Any]]] = {}
+"""Tensors that the engine may hand back, by handle: leaves that require grad, tensors with hooks.
+Those of the dead go when there are many: a `WeakValueDictionary` takes five times as long.
+"""
+_many = 1024
 
 
 def remember(tensor: Any) -> Any:
     """Makes `known` find this very object; returns it."""
-    _known[tensor._h] = tensor
+    known_refs[tensor._h] = weakref.ref(tensor)
+    if len(known_refs) > _many:
+        _forget_the_dead()
     return tensor
+
+
+def _forget_the_dead() -> None:
+    global _many
+    for handle, ref in list(known_refs.items()):
+        if ref() is None and known_refs.get(handle) is ref:
+            del known_refs[handle]
+    _many = 2 * len(known_refs) + 1024
 
 
 def known(tensor: Any) -> Any:
     """The remembered object of the same engine tensor, or this one."""
-    found = _known.get(tensor._h)
+    ref = known_refs.get(tensor._h)
+    found = None if ref is None else ref()
     return tensor if found is None or found._h != tensor._h else found
 
 

@@ -12,6 +12,7 @@ import pytest
 from helpers import leaves_nothing
 
 import pygrad
+from pygrad import _call
 
 GIBIBYTE = 1 << 30
 
@@ -89,6 +90,18 @@ def test_abandoned_graph_is_freed() -> None:
     x = pygrad.ones(10, requires_grad=True)
     for _ in range(50):
         (x * x).exp().sum()
+
+
+def test_leaves_that_died_are_forgotten() -> None:
+    kept = [pygrad.ones(1, requires_grad=True) for _ in range(100)]
+    for _ in range(3000):
+        pygrad.ones(1, requires_grad=True)
+    more = [pygrad.ones(1, requires_grad=True) for _ in range(3000)]
+    alive = sum(ref() is not None for ref in _call.known_refs.values())
+    assert len(_call.known_refs) <= 2 * alive + 1024
+    (kept[7] * 2 + more[9]).sum().backward()
+    assert kept[7].grad_fn is None
+    assert _call.known(_call.share(kept[7]._h)) is kept[7]
 
 
 def test_released_memory_is_used_again() -> None:

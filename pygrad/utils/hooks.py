@@ -26,7 +26,6 @@ _ids = itertools.count(1)
 _keep: Final = _engine.kept
 _lock, _owner, _new, _tensor_type = _engine.lock, _engine.owner, _call._new, _call._tensor_type
 _result, _HEAD = _engine.result_slot, _engine.HEAD
-_known_refs: Final[Any] = _call._known.data  # type: ignore[attr-defined]
 
 services: dict[int, Callable[[int, list[int]], list[int]]] = {}
 """By the kind of a callback that runs nothing of the user's: a function of the id and the
@@ -97,7 +96,7 @@ def _run_hook(ident: int, handle: int) -> int:
     if handle:
         gradient = _new(_tensor_type)
         gradient._h = handle
-        if handle in _known_refs:
+        if handle in _call.known_refs:
             gradient = _call.known(gradient)
     if ident not in objects:
         return 0  # removed
