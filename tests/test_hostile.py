@@ -166,3 +166,23 @@ def test_names_of_keywords_may_be_long() -> None:
     with pytest.raises(TypeError, match="sum.*xxx"):
         pygrad.ones(2).sum(**{"x" * 200_000: 1})
     assert pygrad.ones(2).sum().item() == 2
+
+
+@pytest.mark.parametrize(("offsets", "last"), [([], False), ([0], True)])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_indices_without_bags_are_in_none(offsets: list[int], last: bool, mode: str) -> None:
+    weight = pygrad.ones(4, 2, requires_grad=True)
+    share = pygrad.ones(5, requires_grad=True) if mode == "sum" else None
+    found = pygrad.nn.functional.embedding_bag(
+        pygrad.tensor([0, 1, 2, 3, 0]),
+        weight,
+        pygrad.tensor(offsets, dtype=pygrad.int64),
+        mode=mode,
+        include_last_offset=last,
+        per_sample_weights=share,
+    )
+    found.sum().backward()
+    assert found.shape == (0, 2)
+    assert weight.grad is not None
+    assert not weight.grad.any()
+    assert share is None or not share.grad.any()  # type: ignore[union-attr]

@@ -411,7 +411,13 @@ static bool divide(Bags *b, Tensor *input, Tensor *offsets, bool ends) {
   b->n_bags = ends ? n - 1 : n;
   b->offsets = offsets ? offsets : even_offsets(n, input->sizes[1]);
   const int64_t *starts = b->offsets ? index_numbers(b->offsets) : NULL;
-  return b->v && starts && bag_values_fit(b, starts, n) && assign_bags(b, starts);
+  if (!b->v || !starts || !bag_values_fit(b, starts, n)) return false;
+  if (!b->n_bags) { /* nothing takes the indices */
+    b->n = 0;
+    b->indices = t_narrow(b->indices, 0, 0, 0);
+    if (b->weights) b->weights = t_narrow(b->weights, 0, 0, 0);
+  }
+  return assign_bags(b, starts);
 }
 
 /* input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
