@@ -482,6 +482,7 @@ ONCE static bool check_channels(Tensor *x, Tensor *v, const char *name) {
   int64_t channels = x->ndim > 1 ? x->sizes[1] : 0;
   if (v->numel != channels)
     fail(ERR_RUNTIME, "%s should contain %lld elements not %lld", name, (long long)channels, (long long)v->numel);
+  else if (v->ndim != 1) fail(ERR_RUNTIME, "TensorAccessor expected 1 dims but tensor has %d", v->ndim);
   return check_parameter(x, v);
 }
 

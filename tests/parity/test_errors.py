@@ -205,3 +205,17 @@ def test_words_of_layers_for_what_does_not_fit(call: str) -> None:
     texts = [run(t) for t in (pygrad, torch)]
     assert isinstance(texts[1], str)
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("shape", [(1, 2), (2, 1), (3,)])
+@pytest.mark.parametrize("which", [0, 1])
+def test_running_statistics_are_vectors(which: int, shape: tuple[int, ...], training: bool) -> None:
+    def run(t: Any) -> Any:
+        statistics = [t.zeros(2), t.ones(2)]
+        statistics[which] = t.ones(shape)
+        normalised = t.nn.functional.batch_norm
+        return tried(lambda: normalised(t.ones(3, 2), *statistics, training=training))
+
+    texts = [str(run(t)).split("\n")[0] for t in (pygrad, torch)]
+    assert texts[0] == texts[1]
