@@ -139,3 +139,17 @@ def test_divisor_of_an_average_may_be_negative() -> None:
     y.sum().backward()
     assert (y.item(), x.grad.tolist()) == (-2.0, [[[[-0.5, -0.5], [-0.5, -0.5]]]])
     assert nn.functional.avg_pool2d(x, 2).grad_fn._saved_divisor_override is None
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_rows_after_the_last_bag_count_for_nothing(mode: str) -> None:
+    rows, table = pygrad.tensor([1, 2, 3]), pygrad.arange(8.0).reshape(4, 2).requires_grad_()
+    bags = [
+        nn.functional.embedding_bag(
+            rows, table, pygrad.tensor(ends), mode=mode, include_last_offset=True
+        )
+        for ends in ([0], [0, 1], [0, 1, 1])
+    ]
+    assert [bag.tolist() for bag in bags] == [[], [[2.0, 3.0]], [[2.0, 3.0], [0.0, 0.0]]]
+    pygrad.cat(bags).sum().backward()
+    assert table.grad.tolist() == [[0.0, 0.0], [2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]

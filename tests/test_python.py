@@ -36,6 +36,13 @@ def python(code: str, **environment: str) -> str:
 # ------------------------------------------------------------------ calls
 
 
+def test_the_first_list_that_a_call_gives_may_be_empty() -> None:
+    assert (
+        python("import pygrad; print(list(pygrad.zeros(0, 3)), pygrad.zeros(0).unbind())")
+        == "[] ()"
+    )
+
+
 @pytest.mark.parametrize(
     ("short", "same"),
     [

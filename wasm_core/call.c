@@ -92,7 +92,7 @@ void ret_none(Call *c) { c->result = (Result){.tag = TAG_NONE}; }
 static void *result_space(size_t n_bytes) {
   static char *space;
   static size_t cap;
-  if (n_bytes > cap) {
+  if (!space || n_bytes > cap) { /* a list of none has a place as well */
     size_t want = n_bytes + 4096;
     char *grown = mem_alloc(want);
     if (!grown) return NULL;

@@ -404,6 +404,15 @@ static Tensor *even_offsets(int64_t n_bags, int64_t width) {
   return t;
 }
 
+/* Indices after the last bag count for nothing. */
+static bool leave_out(Bags *b, int64_t n) {
+  if (n == b->n) return true;
+  b->n = n;
+  b->indices = t_narrow(b->indices, 0, 0, n);
+  if (b->weights) b->weights = t_narrow(b->weights, 0, 0, n);
+  return !failed();
+}
+
 /* Where the bags of b begin: given, or a row of the input each. `ends`: the last offset is the end of the last bag. */
 static bool divide(Bags *b, Tensor *input, Tensor *offsets, bool ends) {
   int64_t n = offsets ? offsets->numel : input->sizes[0];
@@ -412,12 +421,7 @@ static bool divide(Bags *b, Tensor *input, Tensor *offsets, bool ends) {
   b->offsets = offsets ? offsets : even_offsets(n, input->sizes[1]);
   const int64_t *starts = b->offsets ? index_numbers(b->offsets) : NULL;
   if (!b->v || !starts || !bag_values_fit(b, starts, n)) return false;
-  if (!b->n_bags) { /* nothing takes the indices */
-    b->n = 0;
-    b->indices = t_narrow(b->indices, 0, 0, 0);
-    if (b->weights) b->weights = t_narrow(b->weights, 0, 0, 0);
-  }
-  return assign_bags(b, starts);
+  return leave_out(b, ends ? starts[n - 1] : n ? b->n : 0) && assign_bags(b, starts);
 }
 
 /* input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,

@@ -9,9 +9,9 @@ static DType sum_dtype(const Tensor *x, DType dtype) {
   return dtype != DT_NONE ? dtype : dtype_is_float((DType)x->dtype) ? (DType)x->dtype : DT_I64;
 }
 
-/* As PyTorch, a result type is taken by the elements before they are combined; integers wrap alike after. */
+/* As PyTorch, a result type is taken by the elements before they are combined; wider integers wrap alike after. */
 static Tensor *fold_as(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask, bool keepdim, DType dtype) {
-  if (dtype_is_float(dtype) || dtype_is_float((DType)x->dtype)) x = cast_plain(x, dtype);
+  if (dtype == DT_BOOL || dtype_is_float(dtype) || dtype_is_float((DType)x->dtype)) x = cast_plain(x, dtype);
   if (blocked(x)) return NULL;
   Tensor *y = cast_plain(fold(folds, rest, x, mask, NULL, NULL), dtype);
   return keepdim ? y : drop_dims(y, mask);

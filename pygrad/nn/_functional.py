@@ -91,7 +91,8 @@ def gumbel_softmax(
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
-    noise = -pygrad.empty_like(logits).exponential_().log()
+    drawn = pygrad.empty_like(logits, memory_format=pygrad.contiguous_format).exponential_()
+    noise = -drawn.log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
         return soft

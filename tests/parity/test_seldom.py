@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -138,6 +139,34 @@ def questions_to_the_library(t: Any) -> Any:
     t.serialization.clear_safe_globals()
     kinds = [type(getattr(t.backends, n).is_available()) for n in ("mkl", "mkldnn", "openmp")]
     return storages, wrong, inside, after, known(), kinds
+
+
+@script
+def numbers_before_tensors(t: Any) -> Any:
+    x, whole = leaf(t, 1.0, 2.0), t.tensor([1, 2])
+    names = "add sub subtract mul multiply div divide true_divide floor_divide".split()
+    found = [getattr(t, n)(a, b) for n in names for a, b in ((2.5, whole), (2, x), (2, 3))]
+    t.sub(1, x, alpha=2).sum().backward()
+    strange = [tried(lambda n=n: getattr(t, n)("x", whole)) for n in ("add", "sub", "mul")]
+    return *found, x.grad, strange
+
+
+@script
+def sums_of_truth(t: Any) -> Any:
+    rows = t.tensor([[-1, 1, 0], [0, 0, 0], [256, 0, 0]])
+    return rows.sum(1, dtype=t.bool), rows.T.sum(0, dtype=t.bool), rows[0].sum(dtype=t.bool)
+
+
+@script
+def noise_for_columns(t: Any) -> Any:
+    return t.nn.functional.gumbel_softmax(t.zeros(3, 2).t(), dim=0)
+
+
+@script
+def rows_after_the_last_bag(t: Any) -> Any:
+    table, rows = t.arange(8.0).reshape(4, 2), t.tensor([1, 2, 3])
+    bags = functools.partial(t.nn.functional.embedding_bag, rows, table, mode="sum")
+    return [bags(t.tensor(ends), include_last_offset=True) for ends in ([0, 1], [0, 2], [0, 1, 1])]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
