@@ -140,7 +140,8 @@ class LBFGS(Optimizer):
                 if search != "strong_wolfe":
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 here = _Point(0, loss, gradient.clone(), slope)
-                found, made = self._searched(closure, here, along, length)
+                most = group["max_eval"] - calls
+                found, made = self._searched(closure, here, along, length, most)
                 loss, gradient, length = found.loss, found.gradient, found.length
                 self._move(length, along)
             else:
@@ -161,15 +162,17 @@ class LBFGS(Optimizer):
         return first
 
     def _searched(
-        self, closure: Callable[[], Any], here: _Point, along: Tensor, length: Any
+        self, closure: Callable[[], Any], here: _Point, along: Tensor, length: Any, most: int
     ) -> tuple[_Point, int]:
-        """A point found by strong Wolfe search, and how often the closure was called."""
+        """A point found by strong Wolfe search of `most` turns, and how often the closure was
+        called.
+        """
         origin = [p.clone() for p in self._params]
 
         def at(length: Any) -> _Point:
             return self._evaluated(closure, origin, along, length)
 
-        return _strong_wolfe(at, here, length, along.abs().max())
+        return _strong_wolfe(at, here, length, along.abs().max(), most)
 
     def _direction(self, state: dict[str, Any], gradient: Tensor, size: int) -> Tensor:
         """Downhill, as the past updates see it: the two loops of L-BFGS."""
@@ -213,7 +216,6 @@ class _Point(NamedTuple):
 
 _ENOUGH, _FLAT = 1e-4, 0.9
 """The constants of the Wolfe conditions."""
-_MOST = 25
 
 
 def _cubic(a: _Point, b: _Point, bounds: tuple[Any, Any] | None = None) -> Any:
@@ -231,13 +233,13 @@ def _cubic(a: _Point, b: _Point, bounds: tuple[Any, Any] | None = None) -> Any:
 
 
 def _strong_wolfe(
-    at: Callable[[Any], _Point], here: _Point, length: Any, largest: Tensor
+    at: Callable[[Any], _Point], here: _Point, length: Any, largest: Tensor, most: int
 ) -> tuple[_Point, int]:
     """A point that is low and flat enough, and how many were looked at (Nocedal and Wright)."""
     last, new = here, at(length)
     looked, turns = 1, 0
     bracket: list[_Point] = []
-    while turns < _MOST:
+    while turns < most:
         if _too_high(new, here) or (turns > 1 and new.loss >= last.loss):
             bracket = [last, new]
             break
@@ -252,7 +254,7 @@ def _strong_wolfe(
         turns += 1
     else:
         bracket = [here, new]
-    best, more = _zoom(at, here, bracket, largest, turns)
+    best, more = _zoom(at, here, bracket, largest, most - turns)
     return best, looked + more
 
 
@@ -274,19 +276,18 @@ def _between(bracket: list[_Point], stuck: bool) -> tuple[Any, bool]:
 
 
 def _zoom(
-    at: Callable[[Any], _Point], here: _Point, bracket: list[_Point], largest: Tensor, turns: int
+    at: Callable[[Any], _Point], here: _Point, bracket: list[_Point], largest: Tensor, most: int
 ) -> tuple[_Point, int]:
     """Narrows a bracket around a point that will do; the lower end when it has become too small."""
     looked = 0
     stuck = done = False
     low = 0 if bracket[0].loss <= bracket[1].loss else 1
-    while not done and turns < _MOST:
+    while not done and looked < most:
         if abs(bracket[1].length - bracket[0].length) * largest < 1e-9:
             break
         length, stuck = _between(bracket, stuck)
         new = at(length)
         looked += 1
-        turns += 1
         if _too_high(new, here) or new.loss >= bracket[low].loss:
             bracket[1 - low] = new
             low = 0 if bracket[0].loss <= bracket[1].loss else 1

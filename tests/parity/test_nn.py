@@ -299,6 +299,7 @@ def test_optimizer(name: str, options: Any, dtype: str) -> None:
         {},
         {"lr": 0.3, "max_iter": 7, "history_size": 2},
         {"line_search_fn": "strong_wolfe"},
+        {"line_search_fn": "strong_wolfe", "max_iter": 1, "lr": 0.1},
         {"line_search_fn": "strong_wolfe", "max_iter": 3, "lr": 5.0, "history_size": 3},
         {"line_search_fn": "other"},
         {"max_eval": 3},
