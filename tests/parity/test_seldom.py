@@ -158,6 +158,15 @@ def sums_of_truth(t: Any) -> Any:
 
 
 @script
+def all_dimensions_as_none(t: Any) -> Any:
+    x = leaf(t, 1.0, 3.0, 2.0, 3.0)
+    square = x.reshape(2, 2)
+    found = t.amax(square, None), square.amin(dim=None, keepdim=True), square.roll(1, None)
+    found[0].backward()
+    return *found, x.grad, tried(lambda: square.roll((1, 2), None))
+
+
+@script
 def noise_for_columns(t: Any) -> Any:
     return t.nn.functional.gumbel_softmax(t.zeros(3, 2).t(), dim=0)
 
