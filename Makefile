@@ -25,6 +25,7 @@ help:
 	@echo 'make stubs   write type stubs and TypeScript declarations from the op table'
 	@echo 'make repro   build it twice elsewhere and compare with the shipped one'
 	@echo 'make native  the C tests, natively, under sanitizers'
+	@echo 'make guarded  sweeps over all ops with guarded memory'
 	@echo 'make size    bytes, lines and longest functions, against the budget'
 	@echo 'make web     the demo page, on 127.0.0.1'
 	@echo 'make web-test  the JavaScript front under Node, its types and package, the page in browsers'
@@ -161,6 +162,17 @@ repro: need-emcc
 size: wasm-build
 	@$(PYTHON) wasm_core/report.py size --budget=$(BUDGET) pygrad/core.wasm $(INPUTS)
 
+# The engine with guarded memory (see memory.c), under the tests that give every op all that it may
+# be given: what has written past a block, or reads one that was freed, traps or gives nonsense.
+
+GUARDED_TESTS := hostile ops gradients errors autograd forward function indexing nn snapshots vmap
+.PHONY: guarded
+guarded: $(VENV)/.dev wasm-build
+	@mkdir -p build/guarded && cp -R pygrad build/guarded
+	emcc $(WASM_CFLAGS) -O2 $(WARNINGS) -DPG_GUARDED -c wasm_core/memory.c -o build/guarded/memory.o
+	emcc $(WASM_LDFLAGS) $(filter-out %/memory.o,$(OBJECTS)) build/guarded/memory.o -o build/guarded/pygrad/core.wasm
+	cd build/guarded && $(abspath $(VENV))/bin/python -m pytest -n 2 $(GUARDED_TESTS:%=$(CURDIR)/tests/test_%.py)
+
 # The same C for this machine, with the sanitizers; each tests/core/*.c is a program with its own main.
 
 NATIVE_CFLAGS := -std=c11 -g -O1 $(ARITHMETIC) -fsanitize=address,undefined \
@@ -260,7 +272,7 @@ ci: test
 	@$(MAKE) ci-beyond-test
 
 ci-beyond-test:
-	@for target in check parity native repro size demo bits web-test bench; do \
+	@for target in check parity native guarded repro size demo bits web-test bench; do \
 	  echo "== make $$target"; $(MAKE) "$$target"; \
 	done
 

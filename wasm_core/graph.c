@@ -24,7 +24,14 @@ static size_t node_bytes(int n_edges, int n_saves, int n_numbers) {
          (size_t)n_numbers * sizeof(Number);
 }
 
+static bool countable(int n, const char *what) {
+  if (n <= UINT16_MAX) return true;
+  fail(ERR_NOT_IMPLEMENTED, "pygrad: a node of the graph has at most %d %s, not %d", UINT16_MAX, what, n);
+  return false;
+}
+
 static Node *node_bare(const NodeType *type, int n_edges, int n_saves, int n_numbers) {
+  if (!countable(n_edges, "inputs") || !countable(n_saves, "saved tensors") || !countable(n_numbers, "numbers")) return NULL;
   Node *n = mem_alloc_zero(node_bytes(n_edges, n_saves, n_numbers));
   if (!n) return NULL;
   n->refs = 1;
@@ -170,6 +177,7 @@ Node *node_beside(const NodeType *type, const Node *n) {
 
 bool node_make_saves(Node *n, int n_saves) {
   if (!n_saves) return true;
+  if (!countable(n_saves, "saved tensors")) return false;
   n->saves = mem_alloc_zero((size_t)n_saves * sizeof *n->saves);
   if (n->saves) n->n_saves = (uint16_t)n_saves;
   return n->saves != NULL;
@@ -195,6 +203,7 @@ static bool grow_outputs(Node *n, int count) {
     if (n->n_outputs < count) n->n_outputs = (uint16_t)count;
     return true;
   }
+  if (!countable(count, "outputs")) return false;
   OutputMeta *grown = mem_alloc_zero((size_t)count * sizeof *grown);
   if (!grown) return false;
   memcpy(grown, n->outputs, n->n_outputs * sizeof *grown);

@@ -114,15 +114,30 @@ bool mem_recycles;
 #define IMMORTAL(p) (void)(p)
 #endif
 
+#ifdef PG_GUARDED /* a build whose blocks end in a pattern that must still stand when they are freed */
+enum { GUARD = ALIGN, GUARD_BYTE = 0xA5, FREED_BYTE = 0xDB };
+static void guard_begin(char *p, size_t n_bytes) { memset(p + n_bytes, GUARD_BYTE, GUARD); }
+static void guard_end(char *p, size_t n_bytes) {
+  for (int i = 0; i < GUARD; i++)
+    if ((uint8_t)p[n_bytes + (size_t)i] != GUARD_BYTE) __builtin_trap();
+  memset(p, FREED_BYTE, n_bytes + GUARD);
+}
+#else
+enum { GUARD = 0 };
+#define guard_begin(p, n_bytes) (void)(p)
+#define guard_end(p, n_bytes) (void)(p)
+#endif
+
 static size_t class_of(size_t n_bytes) {
-  return RECYCLES() ? ((n_bytes ? n_bytes : 1) + ALIGN - 1) / ALIGN : N_CLASSES + 1;
+  return RECYCLES() ? ((n_bytes ? n_bytes : 1) + GUARD + ALIGN - 1) / ALIGN : N_CLASSES + 1;
 }
 
 void *mem_alloc(size_t n_bytes) {
   if (REFUSED()) return out_of_memory(n_bytes);
   size_t class_ = class_of(n_bytes);
-  void *p = class_ <= N_CLASSES ? small_alloc(class_) : large_alloc(n_bytes);
+  void *p = class_ <= N_CLASSES ? small_alloc(class_) : large_alloc(n_bytes + GUARD);
   if (!p) return out_of_memory(n_bytes);
+  guard_begin(p, n_bytes);
   live_blocks++;
   live_bytes += (int64_t)n_bytes;
   if (live_bytes > peak_bytes) peak_bytes = live_bytes;
@@ -137,6 +152,7 @@ void *mem_alloc_zero(size_t n_bytes) {
 
 void mem_free(void *p, size_t n_bytes) {
   if (!p) return;
+  guard_end(p, n_bytes);
   live_blocks--;
   live_bytes -= (int64_t)n_bytes;
   size_t class_ = class_of(n_bytes);

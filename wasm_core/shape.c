@@ -185,11 +185,14 @@ Tensor *t_view_dtype(Tensor *x, DType d) {
 
 /* ------------------------------------------------------------ several views */
 
+/* More outputs, or numbers of them, than a node can have: each is a view by itself. */
+static bool too_many_for_a_node(const Tensor *x, int64_t count) { return count > UINT16_MAX - 2 * MAX_DIM && tensor_tracked(x); }
+
 /* Views of x along dim, of the given lengths one after the other, all outputs of n. */
 static Tensor **pieces(Tensor *x, int64_t dim, int count, const int64_t *lengths, Node *n) {
   Tensor **out = scratch_array(count ? count : 1, sizeof *out);
   int64_t sizes[MAX_DIM], at = 0;
-  bool apart = count > UINT16_MAX && n; /* more outputs than a node can have */
+  bool apart = too_many_for_a_node(x, count);
   if (!out || !count || apart) node_drop(n);
   if (!out) return NULL;
   if (apart) {
@@ -286,7 +289,8 @@ void op_split_sizes(Call *c, Tensor *x, Ints lengths, int64_t dim) {
                       "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension %lld), but "
                       "got split_sizes=%s",
                       (long long)x->sizes[dim], (long long)dim, sizes_text(lengths.n, lengths.v));
-  Node *n = split_node(&SplitWithSizesBackward0, x, dim, lengths.n + 1, rest);
+  bool apart = too_many_for_a_node(x, lengths.n);
+  Node *n = apart ? NULL : split_node(&SplitWithSizesBackward0, x, dim, lengths.n + 1, rest);
   ret_pieces(c, lengths.n, pieces(x, dim, lengths.n, lengths.v, n));
 }
 
@@ -406,7 +410,7 @@ Tensor **t_unbind(Tensor *x, int64_t dim, int64_t *count) {
   Tensor **out = scratch_array(*count ? *count : 1, sizeof *out);
   int64_t sizes[MAX_DIM], strides[MAX_DIM];
   if (!out) return NULL;
-  if (*count > UINT16_MAX && tensor_tracked(x)) { /* more outputs than a node can have */
+  if (too_many_for_a_node(x, *count)) {
     for (int64_t k = 0; k < *count && !failed(); k++) out[k] = t_select(x, dim, k);
     return failed() ? NULL : out;
   }
