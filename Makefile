@@ -104,7 +104,7 @@ ARITHMETIC := -ffp-contract=off -fno-math-errno -fwrapv
 WASM_CFLAGS := -std=c11 -msimd128 $(ARITHMETIC) -DNDEBUG -Iwasm_core
 # Files whose loops people wait for are built for speed, all others for size.
 FAST := api arithmetic bind call conv_maps copy dropout elementwise engine gemm graph hooks iter loss matmul memory \
-  norm optim places pool reduce resample rng scan softmax sort tensor transcendental
+  norm optim places pool reduce resample rng scan schema softmax sort tensor transcendental
 OPTIMIZE = $(if $(filter $(notdir $(basename $<)),$(FAST)),-O3 -fno-unroll-loops,-Oz)
 # The stack comes first in memory, so that overflowing it traps rather than overwrites data.
 WASM_LDFLAGS := -Os -msimd128 -sSTANDALONE_WASM --no-entry -sIMPORTED_MEMORY=1 \

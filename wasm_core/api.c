@@ -11,6 +11,7 @@
 #include "host.h"
 #include "memory.h"
 #include "profile.h"
+#include "schema.h"
 
 static PgFrame *frame; /* allocated, since zeros of a static one would be shipped in the binary */
 

@@ -1,21 +1,15 @@
-/* From a frame to a bound Call: schemas, overloads, keywords, and the TypeErrors when nothing fits. */
+/* From a frame to a bound Call: overloads, keywords, and the TypeErrors when nothing fits. */
 #ifndef PG_BIND_H
 #define PG_BIND_H
 
 #include "call.h"
 #include "pg.h"
 
-/* Ids of names, stable for the life of the engine; equal names have equal ids. */
-int32_t name_intern(const char *text, int length);
-const char *name_text(int32_t id);
-
 /* Fills *call from the first overload that the arguments fit. False with the error set. */
 bool bind(const PgFrame *frame, Call *call);
 /* The same for the head and the arguments of pg_call2. */
 bool bind2(PgFrame *frame, Call *call, int64_t head, int64_t a, int64_t b);
 
-/* The name of argument k of a row, "" past the end. */
-const char *row_arg_name(const Row *row, int k);
 /* The arguments of a call for another row, by name; defaults for the rest. */
 void rebind(const Call *from, const Row *to, Call *c);
 

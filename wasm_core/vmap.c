@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bind.h"
+#include "schema.h"
 #include "memory.h"
 #include "random.h"
 

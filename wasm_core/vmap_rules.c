@@ -7,6 +7,7 @@
 
 #include "bind.h"
 #include "memory.h"
+#include "schema.h"
 #include "shape.h"
 #include "view.h"
 #include "vmap_private.h"

@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include "bind.h"
+#include "schema.h"
 
 static void expect_failure(Status status, const char *message) {
   int64_t r = pg_call();
