@@ -9,15 +9,15 @@ import pygrad
 from pygrad._dtypes import Size
 from pygrad._tensor import Tensor
 from pygrad.distributions import constraints
+from pygrad.distributions._classes import Classes
 from pygrad.distributions.binomial import Binomial
 from pygrad.distributions.categorical import Categorical
-from pygrad.distributions.distribution import Distribution
 from pygrad.distributions.utils import broadcast_all
 
 __all__ = ["Multinomial"]
 
 
-class Multinomial(Distribution):
+class Multinomial(Classes):
     """Distributions of how often each of C classes comes in `total_count` draws.
 
     Args:
@@ -36,8 +36,6 @@ class Multinomial(Distribution):
         tensor([0., 4.])
     """
 
-    arg_constraints = Categorical.arg_constraints
-
     def __init__(
         self,
         total_count: int = 1,
@@ -48,39 +46,19 @@ class Multinomial(Distribution):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
-        self._categorical = Categorical(probs, logits)
-        self._binomial = Binomial(total_count, probs=self.probs)
-        shape = self._categorical.param_shape
-        super().__init__(shape[:-1], shape[-1:], validate_args)
+        categorical = Categorical(probs, logits)
+        self._binomial = Binomial(total_count, probs=categorical.probs)
+        super().__init__(categorical, validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Multinomial:
-        new = type(self).__new__(type(self))
+    def _expand_more(self, new: Any, batch_shape: Size) -> None:
+        super()._expand_more(new, batch_shape)
         new.total_count = self.total_count
-        new._categorical = self._categorical.expand(batch_shape)
-        new._binomial = self._binomial.expand(Size(batch_shape) + self._event_shape)
-        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        new._binomial = self._binomial.expand(batch_shape + self._event_shape)
 
     @property
     def support(self) -> constraints.Constraint:
         """Counts that add up to the total."""
         return constraints.multinomial(self.total_count)
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of the probabilities."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities."""
-        return self._categorical.probs
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        return self._categorical.param_shape
 
     @property
     def mean(self) -> Tensor:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pygrad
-from pygrad._dtypes import Size
 from pygrad._tensor import Tensor
 from pygrad.distributions import constraints
+from pygrad.distributions._classes import Classes
 from pygrad.distributions.categorical import Categorical
-from pygrad.distributions.distribution import Distribution
 from pygrad.nn import functional as F
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
-class OneHotCategorical(Distribution):
+class OneHotCategorical(Classes):
     """Distributions over the C vectors with a one and zeros. Arguments as :class:`Categorical`.
 
     Example:
@@ -24,38 +23,13 @@ class OneHotCategorical(Distribution):
         tensor([0., 1.])
     """
 
-    arg_constraints = Categorical.arg_constraints
     support = constraints.one_hot
     has_enumerate_support = True
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        self._categorical = Categorical(probs, logits, validate_args)
-        shape = self._categorical.param_shape
-        super().__init__(shape[:-1], shape[-1:], validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> OneHotCategorical:
-        new = OneHotCategorical.__new__(type(self))
-        new._categorical = self._categorical.expand(batch_shape)
-        Distribution.__init__(new, batch_shape, self._event_shape, False)
-        new._validate_args = self._validate_args
-        return new
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of the probabilities."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        return self._categorical.param_shape
+        super().__init__(Categorical(probs, logits, validate_args), validate_args)
 
     @property
     def mean(self) -> Tensor:

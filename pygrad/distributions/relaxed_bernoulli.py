@@ -9,7 +9,7 @@ from pygrad._dtypes import Size
 from pygrad._tensor import Tensor
 from pygrad.distributions import constraints
 from pygrad.distributions._odds import Odds
-from pygrad.distributions.transformed_distribution import TransformedDistribution
+from pygrad.distributions._relaxed import Relaxed
 from pygrad.distributions.transforms import SigmoidTransform
 from pygrad.distributions.utils import broadcast_all, clamp_probs
 
@@ -61,7 +61,7 @@ class LogitRelaxedBernoulli(Odds):
         return self.temperature.log() + apart - 2 * apart.exp().log1p()
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class RelaxedBernoulli(Relaxed):
     """Distributions over (0, 1); near 0 and 1 for a low temperature.
 
     Args:
@@ -92,18 +92,3 @@ class RelaxedBernoulli(TransformedDistribution):
     ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args)
-
-    @property
-    def temperature(self) -> Any:
-        """How far from 0 and 1 values are."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of the odds."""
-        return self.base_dist.logits  # type: ignore[no-any-return]
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self.base_dist.probs  # type: ignore[no-any-return]

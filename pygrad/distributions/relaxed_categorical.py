@@ -8,16 +8,16 @@ import pygrad
 from pygrad._dtypes import Size
 from pygrad._tensor import Tensor
 from pygrad.distributions import constraints
+from pygrad.distributions._classes import Classes
+from pygrad.distributions._relaxed import Relaxed
 from pygrad.distributions.categorical import Categorical
-from pygrad.distributions.distribution import Distribution
-from pygrad.distributions.transformed_distribution import TransformedDistribution
 from pygrad.distributions.transforms import ExpTransform
 from pygrad.distributions.utils import broadcast_all, clamp_probs
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(Classes):
     """Distributions of the logarithm of what :class:`RelaxedOneHotCategorical` draws. Arguments
     as there.
 
@@ -28,7 +28,6 @@ class ExpRelaxedCategorical(Distribution):
         torch.Size([3])
     """
 
-    arg_constraints = Categorical.arg_constraints
     support = constraints.real_vector
     has_rsample = True
 
@@ -39,33 +38,12 @@ class ExpRelaxedCategorical(Distribution):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        self._categorical = Categorical(probs, logits)
         self.temperature = temperature
-        shape = self._categorical.param_shape
-        super().__init__(shape[:-1], shape[-1:], validate_args)
+        super().__init__(Categorical(probs, logits), validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> ExpRelaxedCategorical:
-        new = type(self).__new__(type(self))
+    def _expand_more(self, new: Any, batch_shape: Size) -> None:
+        super()._expand_more(new, batch_shape)
         new.temperature = self.temperature
-        new._categorical = self._categorical.expand(batch_shape)
-        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        return self._categorical.param_shape
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of the probabilities."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities."""
-        return self._categorical.probs
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
@@ -83,7 +61,7 @@ class ExpRelaxedCategorical(Distribution):
         return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + scale
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(Relaxed):
     """Distributions over vectors that add up to 1; near to one-hot ones for a low temperature.
 
     Args:
@@ -114,18 +92,3 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
         super().__init__(base, ExpTransform(), validate_args)
-
-    @property
-    def temperature(self) -> Any:
-        """How far from one-hot vectors values are."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of the probabilities."""
-        return self.base_dist.logits  # type: ignore[no-any-return]
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities."""
-        return self.base_dist.probs  # type: ignore[no-any-return]
