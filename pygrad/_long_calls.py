@@ -128,7 +128,12 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
                 start = words[_RESULT] >> 3
                 found = words[start : start + ints[_TAG + 1]].tolist()
                 if r != _DESCRIBED:
-                    e.collect_pending()
+                    try:
+                        e.collect_pending()
+                    except UserWarning:  # made an error by a filter: nobody gets the results
+                        if handles:
+                            _released.extend(filter(None, found))
+                        raise
                 return found
             return _other(r, row, (what, values))
         finally:

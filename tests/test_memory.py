@@ -5,6 +5,7 @@ alive.
 from __future__ import annotations
 
 import gc
+import warnings
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,22 @@ def test_handle_that_waits_while_a_call_is_refused_is_released() -> None:
 
 
 @leaves_nothing
+@leaves_nothing
+def test_function_whose_warning_is_an_error_leaves_nothing_behind() -> None:
+    class Same(pygrad.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            copy = x.clone()
+            ctx.mark_dirty(copy)  # which is no input
+            return x, copy
+
+    x = pygrad.ones(3, requires_grad=True) * 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="mark_dirty"):
+            Same.apply(x)
+
+
 def test_abandoned_graph_is_freed() -> None:
     x = pygrad.ones(10, requires_grad=True)
     for _ in range(50):
