@@ -606,13 +606,13 @@ def collect_pending(beside_an_error: bool = False) -> None:
     Args:
         beside_an_error: print what a filter makes an error of: another error is to be raised.
     """
-    mine = owner.busy and owner.ident == get_ident()
-    if mine and not ints[_N_WARNINGS] and not queued_warnings:
+    taken = owner.busy and owner.ident == get_ident()
+    if taken and not ints[_N_WARNINGS] and not queued_warnings:
         _forget_dropped()
         return
     texts = queued_warnings[:]
     queued_warnings.clear()
-    with lock if mine else _Entered():
+    with lock if taken else _Entered():
         _forget_dropped()
         while address := _next_warning():
             texts.append(text_at(address))
