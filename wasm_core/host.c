@@ -138,6 +138,17 @@ bool host_node_hook(HostCall kind, int32_t id, int n_replaced, Tensor *const *in
   return take_in(n_out, words, out);
 }
 
+bool host_apply(int32_t id, int n, Tensor *const *in, int *n_out, Tensor ***out) {
+  int64_t *words = failed() ? NULL : scratch_array(n + 1, sizeof *words);
+  *n_out = 0;
+  if (!words) return false;
+  hand_out(n, in, words);
+  if (!call_words(HOST_APPLY, id, n, words, 1, words, n_out)) return false;
+  int count = (int)words[0];
+  *out = scratch_array(count + 1, sizeof **out);
+  return *out && host_call(HOST_RETURNED, id, 0, NULL, count, *out, n_out);
+}
+
 int32_t host_pack(int32_t hooks, Tensor *t) {
   int64_t word;
   int n_out;

@@ -17,8 +17,10 @@ typedef enum {
   HOST_PACK,   /* a tensor in, the id of what was made of it out */
   HOST_UNPACK, /* nothing in, a tensor out; the id is that of what was packed */
   HOST_CAPTURE,
+  HOST_APPLY, /* any function: see host_apply; tensors in, the number of results out */
   HOST_TRACE = 32, HOST_REPORT, HOST_LINE,
   HOST_NAME, /* of a hook: see host_name */
+  HOST_RETURNED, /* the results of the function that was applied last, which the host then forgets */
   HOST_CLOCK = 100 /* the event that begins, or -1: nanoseconds out */
 } HostCall;
 
@@ -29,6 +31,10 @@ bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Ten
  * comes back in `out`, which holds n_replaced. */
 bool host_node_hook(HostCall kind, int32_t id, int n_replaced, Tensor *const *in, int n_more, Tensor *const *more, Tensor **out,
                     bool *replaced);
+/* Calls the host's function `id` with n tensors (NULL: none there), which may return any number of them: *out, NULL where there
+ * is none, which the pool owns. What else the function takes and returns is the affair of the host, which puts the tensors among
+ * it. False with ERR_HOST set if it raised. */
+bool host_apply(int32_t id, int n, Tensor *const *in, int *n_out, Tensor ***out);
 /* Calls the pack hook of a pair; the id of what it returned together with the unpack hook, and back. */
 int32_t host_pack(int32_t hooks, Tensor *t);
 Tensor *host_unpack(int32_t packed);

@@ -21,6 +21,7 @@ export class RemovableHandle {
 export function makeHooks(engine, library) {
   /** Hooks, pairs of hooks, what was packed, contexts of custom functions, by the engine's number. */
   const objects = new Map();
+  const returned = new Map(); // what functions that were applied returned, until the engine asks for it
   let last = 0;
   const newId = () => ++last;
 
@@ -100,6 +101,16 @@ export function makeHooks(engine, library) {
       if (!(made instanceof library.Tensor))
         throw new TypeError(`Output of saved tensor unpack_hook expected to be a Tensor but got result of type ${typeName(made)}`);
       return [made.alive()];
+    },
+    [HOST.APPLY](id, handles) {
+      const results = objects.get(id)(...tensors(handles));
+      returned.set(id, results);
+      return [results.length];
+    },
+    [HOST.RETURNED](id) {
+      const results = returned.get(id);
+      returned.delete(id);
+      return results.map((t) => t?.alive() ?? 0);
     },
     [HOST.NAME](id) {
       engine.tell(nameOf(objects.get(id)));

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from .. import _call, _engine, _ops
 
 HOOK, POST_HOOK, NODE_PRE_HOOK, NODE_HOOK, FUNCTION, PACK, UNPACK = range(7)
-NAME = 35
+APPLY = 8
+NAME, RETURNED = 35, 36
 """What the engine asks of a callback: HostCall in wasm_core/host.h."""
 
 Runner = Callable[[int, list[int], int], list[int]]
@@ -170,6 +171,17 @@ def _run_unpack(ident: int, handles: list[int], _: int) -> list[int]:
     return handles_of([result])
 
 
+_returned: Final[dict[int, list[Any]]] = {}
+"""What functions that were applied returned, until the engine asks for it."""
+
+
+def _run_apply(ident: int, handles: list[int], _: int) -> list[int]:
+    results = _returned[ident] = list(objects[ident](*tensors_of(handles)))
+    return [len(results)]
+
+
+services[RETURNED] = lambda ident, _: handles_of(_returned.pop(ident))
+
 runners.update(
     {
         POST_HOOK: _run_post_hook,
@@ -177,6 +189,7 @@ runners.update(
         NODE_HOOK: _run_node_hook,
         PACK: _run_pack,
         UNPACK: _run_unpack,
+        APPLY: _run_apply,
     }
 )
 
