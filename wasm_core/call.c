@@ -210,10 +210,10 @@ static void run_inplace(Call *c) {
   Tensor *self = c->v[0].tag == TAG_TENSOR ? c->v[0].t : NULL;
   if (!self || !check_inplace(self) || !check_overlap_internal(self)) return;
   if (any_requires_grad(c) && !check_rebase(self)) return;
-  destination = c->row->direct || strchr(c->row->flags, 'd') ? self : NULL;
+  destination = row_is_direct(c->row) ? self : NULL;
   inplace_self = self;
   inplace_type = NULL;
-  row_run(c);
+  c->row->run(c);
   inplace_self = NULL;
   destination = NULL;
   if (failed() || c->result.tag != TAG_TENSOR) return;
@@ -298,8 +298,8 @@ static void run_out(Call *c) {
   if (forward_on && !check_no_tangent(c, n, outs)) return;
   bool was = grad_mode;
   grad_mode = false;
-  destination = n == 1 && !tracked && outs[0] && !(outs[0]->flags & FLAG_INFERENCE) && (c->row->direct || strchr(c->row->flags, 'd')) ? outs[0] : NULL;
-  row_run(c);
+  destination = n == 1 && !tracked && outs[0] && !(outs[0]->flags & FLAG_INFERENCE) && row_is_direct(c->row) ? outs[0] : NULL;
+  c->row->run(c);
   destination = NULL;
   grad_mode = was;
   if (tracked && has_float_result(c))
@@ -319,11 +319,6 @@ static void run_out(Call *c) {
   }
 }
 
-void row_run(Call *c) {
-  if (c->row->tensor) ret_tensor(c, c->row->tensor(c));
-  else c->row->run(c);
-}
-
 void call_run(Call *c) {
   if (__builtin_expect(vmap_concerns == 0, 1) || !vmap_run(c)) call_plain(c);
 }
@@ -331,5 +326,5 @@ void call_run(Call *c) {
 void call_plain(Call *c) {
   if (c->out.tag != TAG_MISSING) run_out(c);
   else if (c->inplace) run_inplace(c);
-  else row_run(c);
+  else c->row->run(c);
 }

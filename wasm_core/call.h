@@ -5,6 +5,8 @@
 #ifndef PG_CALL_H
 #define PG_CALL_H
 
+#include <string.h>
+
 #include "graph.h"
 
 typedef enum { /* how a host value travels; see api.c for the frame */
@@ -73,11 +75,10 @@ void ret_item(Call *c, const Tensor *t);
 struct Row {
   const char *flags;  /* where the host offers it, see ops.def */
   const char *schema; /* "add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor" */
-  Tensor *(*tensor)(Call *c); /* OP rows: the result */
-  void (*run)(Call *c);       /* OPX rows: says its results itself */
-  bool direct; /* element-wise: may write its result straight into its destination */
+  void (*run)(Call *c);
 };
-void row_run(Call *c);
+/* Whether it may write its result straight into its destination. */
+static inline bool row_is_direct(const Row *row) { return strchr(row->flags, 'd') != NULL; }
 /* Runs the row, in place or into out= as the call says. Failure is the status. */
 void call_run(Call *c);
 extern const Row op_rows[];

@@ -22,7 +22,7 @@
 #define RUN PASTE(FAMILY, __LINE__)
 
 #define OP(flags, schema, expression) \
-  static Tensor *RUN(Call *c) { return (void)c, expression; }
+  static void RUN(Call *c) { ret_tensor(c, expression); }
 #define OPX(flags, schema, ...) \
   static void RUN(Call *c) { (void)c; __VA_ARGS__; }
 #define UNARY(flags, name, ...) OP(flags, "", t_##name(T(0)))
@@ -32,13 +32,13 @@
 #define PREDICATE(flags, name, ...) OP(flags, "", t_##name(T(0)))
 #include "ops.def"
 
-#define OP(flags, schema, ...) {flags, schema, RUN, NULL, false},
-#define OPX(flags, schema, ...) {flags, schema, NULL, RUN, false},
-#define UNARY(flags, name, ...) {flags, #name "(Tensor self) -> Tensor", RUN, NULL, true},
-#define UNARY_P(flags, name, Node_, schema, ...) {flags, schema, RUN, NULL, true},
-#define BINARY(flags, name, Node_, schema, ...) {flags, schema, RUN, NULL, true},
-#define COMPARE(flags, name, schema, ...) {flags, schema, RUN, NULL, true},
-#define PREDICATE(flags, name, ...) {flags, #name "(Tensor self) -> Tensor", RUN, NULL, true},
+#define OP(flags, schema, ...) {flags, schema, RUN},
+#define OPX(flags, schema, ...) {flags, schema, RUN},
+#define UNARY(flags, name, ...) {"d" flags, #name "(Tensor self) -> Tensor", RUN},
+#define UNARY_P(flags, name, Node_, schema, ...) {"d" flags, schema, RUN},
+#define BINARY(flags, name, Node_, schema, ...) {"d" flags, schema, RUN},
+#define COMPARE(flags, name, schema, ...) {"d" flags, schema, RUN},
+#define PREDICATE(flags, name, ...) {"d" flags, #name "(Tensor self) -> Tensor", RUN},
 const Row op_rows[] = {
 #include "ops.def"
 };

@@ -498,7 +498,7 @@ static bool is_service(const Call *c) {
     return bits;
   }
   if (strchr(f, 'X')) return true;
-  return strchr(f, 'c') && !c->row->direct && !strpbrk(f, "EDRGHYWPTSAILKM") && !strstr(c->row->schema, "-> Tensor");
+  return strchr(f, 'c') && !row_is_direct(c->row) && !strpbrk(f, "EDRGHYWPTSAILKM") && !strstr(c->row->schema, "-> Tensor");
 }
 
 static void run_on(Call *c, uint32_t bits, Draws *draws) {

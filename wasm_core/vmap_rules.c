@@ -493,7 +493,7 @@ static Rule *rule_of(const Row *row) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (strchr(row->flags, kinds[i].letter)) return kinds[i].rule;
   if (strstr(row->schema, "Generator")) return draws;
-  return row->direct || strchr(row->flags, 'd') ? elementwise : NULL;
+  return row_is_direct(row) ? elementwise : NULL;
 }
 
 bool rule_run(const Call *c, const Batch *b, Call *inner) {
