@@ -531,6 +531,7 @@ RESULT: Final = (frame + layout["frame_result"]) >> 3
 RESULT_TAG: Final = (frame + layout["frame_result_tag"]) >> 2
 MESSAGE: Final = (frame + layout["frame_message"]) >> 2
 WORK: Final = (frame + layout["frame_work"]) >> 2
+DUAL_LEVELS: Final = (frame + layout["frame_dual_levels"]) >> 2
 MAX_RELEASE: Final = layout["max_release"]
 
 

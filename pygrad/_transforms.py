@@ -128,7 +128,7 @@ def _alias(whole: Tensor) -> Tensor:
 
 def _with_tangent(whole: Tensor, leaf: Tensor) -> Tensor:
     """The alias with the tangent that the tensor has, where forward mode is under way."""
-    if forward_ad._current_level < 0:
+    if forward_ad.current_level() < 0:
         return leaf
     tangent = forward_ad.unpack_dual(whole).tangent
     if tangent is None or not leaf.is_leaf:
@@ -146,7 +146,7 @@ def _released(value: Any, outside: bool) -> Any:
 
 def _detached(tensor: Tensor) -> Tensor:
     """Without its graph, but with its tangent."""
-    if forward_ad._current_level < 0:
+    if forward_ad.current_level() < 0:
         return tensor.detach()
     tangent = forward_ad.unpack_dual(tensor).tangent
     plain = tensor.detach()
@@ -469,7 +469,7 @@ def jvp(
     for leaves, what in ((inputs, "primals"), (given, "tangents")):
         if not all(isinstance(leaf, Tensor) for leaf in leaves):
             raise RuntimeError(f"{name}: Expected {what} to only contain Tensors")
-    push = _push if forward_ad._current_level < 0 else _push_by_reverse
+    push = _push if forward_ad.current_level() < 0 else _push_by_reverse
     values, pushed, out_spec, aux = push(func, primals, given, has_aux)
     if strict and any(t is None for t in pushed):
         raise RuntimeError(

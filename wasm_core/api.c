@@ -49,7 +49,7 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) { return tensor_live_count(
   X(version_value, OF(Version, value))                                                                              \
   FRAME(slots) FRAME(keywords) FRAME(release) FRAME(result_tag) FRAME(result) FRAME(message) FRAME(host_in)         \
   FRAME(host_out) FRAME(host_n_out) FRAME(host_cap) FRAME(host_kind) FRAME(data) FRAME(modes) FRAME(work)           \
-  FRAME(thread) FRAME(most_nested) FRAME(n_warnings) FRAME(n_dropped) FRAME(dropped)
+  FRAME(thread) FRAME(most_nested) FRAME(n_warnings) FRAME(n_dropped) FRAME(dropped) FRAME(dual_levels)
 
 #define OF(type, field) (int32_t)offsetof(type, field)
 #define VALUE(name, value) value,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "anomaly.h"
+#include "host.h"
 #include "memory.h"
 #include "op.h"
 #include "profile.h"
@@ -116,6 +117,7 @@ static void keep_tangent(Dual *d, Tensor *tangent) {
 int64_t forward_enter(void) {
   if (level_entered) fail(ERR_RUNTIME, "Nested forward mode AD is not supported at the moment");
   level_entered = true;
+  host_note_levels(1);
   return 0;
 }
 
@@ -125,6 +127,7 @@ void forward_exit(int64_t level) {
   else if (level < 0) fail(ERR_RUNTIME, "Dual level must be a positive number.");
   if (failed()) return;
   level_entered = forward_on = false;
+  host_note_levels(0);
   while (waiting.next != &waiting) forward_forget(waiting.next->owner);
   while (known.next != &known) forward_forget(known.next->owner);
 }

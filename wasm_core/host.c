@@ -196,3 +196,4 @@ int64_t host_clock(int32_t event) {
 }
 
 void host_note_work(int64_t work) { pg_frame()->work = work > INT32_MAX ? INT32_MAX : (int32_t)work; }
+void host_note_levels(int32_t n) { pg_frame()->dual_levels = n; }

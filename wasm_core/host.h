@@ -55,7 +55,8 @@ int64_t host_clock(int32_t event);
 /* The host's object is not needed any more; told to the host after the crossing. */
 void host_drop(int32_t id);
 
-/* For the host, which keeps its lock over a backward as long as the last one was. */
+/* For the host: it keeps its lock over a backward as long as the last one was. */
 void host_note_work(int64_t work);
+void host_note_levels(int32_t n); /* of forward mode, that are entered */
 
 #endif

@@ -70,6 +70,7 @@ typedef struct {
   int32_t n_warnings; /* that pg_warning has to give, as of the end of the last call */
   int32_t n_dropped; /* ids of callbacks that are needed no more, and where: the host takes them and writes 0 */
   const int32_t *dropped;
+  int32_t dual_levels; /* of forward mode, that are entered: 0 or 1 */
   _Alignas(16) char data[PG_DATA_BYTES];       /* lists and texts of arguments */
 } PgFrame;
 

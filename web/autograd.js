@@ -28,7 +28,7 @@ export function makeAutograd(library, engine) {
   const { C, Tensor } = library;
   let warned = false;
   const graph = makeGraph(library, engine);
-  const forward_ad = makeForwardAd(library);
+  const forward_ad = makeForwardAd(library, engine);
   const modes = makeModes(library, engine);
   const fn = makeFunction(library, engine);
   const isPlace = (it) => it instanceof Tensor || it instanceof GradientEdge;

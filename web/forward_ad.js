@@ -4,29 +4,27 @@ import { bind, MODES, ValueError, within } from './engine.js';
 /** @import { Given } from './engine.js' @import { Tensor } from './tensor.js' @typedef {{level?: number}} LevelOptions */
 
 /** torch.autograd.forward_ad over a library of tensors. */
-export function makeForwardAd(library) {
+export function makeForwardAd(library, engine) {
   const { C, Tensor, spaces, remember, original, withModes } = library;
-  let current = -1;
+  const current = () => engine.view.i32[engine.layout.frame_dual_levels / 4] - 1;
 
   /** Enters a level, within which dual tensors may be made: one at a time, as in PyTorch. @returns {number} */
-  const enter_dual_level = () => (current = C._enter_dual_level());
+  const enter_dual_level = () => C._enter_dual_level();
 
   /** Leaves the level, which forgets every tangent made in it. @param {...Given<LevelOptions>} rest */
   function exit_dual_level(...rest) {
-    const { level } = bind('exit_dual_level', { level: current }, rest);
-    C._exit_dual_level(level);
-    current = level - 1;
+    C._exit_dual_level(bind('exit_dual_level', { level: current() }, rest).level);
   }
 
   /** Runs fn, which is given the level, within a level of its own. @template T @param {(level: number) => T} fn @returns {T} */
-  const dual_level = (fn) => within(enter_dual_level, () => exit_dual_level(), () => fn(current));
+  const dual_level = (fn) => within(enter_dual_level, () => exit_dual_level(), () => fn(current()));
 
   /** A view of a tensor that carries a tangent, as functions of it then do: the directional derivative.
    * @param {Tensor} tensor @param {Tensor} tangent of its shape @param {...Given<LevelOptions>} rest @returns {Tensor} */
   function make_dual(tensor, tangent, ...rest) {
     for (const [name, { dtype }] of Object.entries({ primal: tensor, tangent }))
       if (!dtype.is_floating_point) throw new ValueError(`Expected ${name} to be floating point or complex, but got: ${dtype}`);
-    const made = spaces.f._make_dual(tensor, tangent, bind('make_dual', { level: current }, rest).level);
+    const made = spaces.f._make_dual(tensor, tangent, bind('make_dual', { level: current() }, rest).level);
     remember(tangent);
     return made;
   }
@@ -34,14 +32,14 @@ export function makeForwardAd(library) {
   /** The parts of a dual tensor: a view of it without tangent, and the tangent itself or null.
    * @param {Tensor} tensor @param {...Given<LevelOptions>} rest @returns {{primal: Tensor, tangent: Tensor | null}} */
   function unpack_dual(tensor, ...rest) {
-    const [primal, tangent] = spaces.f._unpack_dual(tensor, bind('unpack_dual', { level: current }, rest).level);
+    const [primal, tangent] = spaces.f._unpack_dual(tensor, bind('unpack_dual', { level: current() }, rest).level);
     return { primal, tangent: tangent && remember(original(tangent)) };
   }
 
   /** For a call of a Function with these arguments (null: no tensor), whose forward then runs with forward mode off: what calls its jvp
    * after that and gives the results to those of forward. Null where forward mode is off. */
   library.tangentsOf = (inputs) => {
-    if (current < 0 || !C._is_fwd_grad_enabled()) return null;
+    if (current() < 0 || !C._is_fwd_grad_enabled()) return null;
     const tangents = inputs.map((t) => (t && C._fw_grad(t)) ?? null);
     const versions = tangents.map((t) => t?._version);
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .. import _call, _ops
+from .. import _call, _engine, _ops
 from .._tensor import Tensor
 from ..utils._contextlib import _DecoratorContextManager
 
@@ -18,7 +18,11 @@ __all__ = [
 ]
 
 _C = _ops.C
-_current_level = -1
+
+
+def current_level() -> int:
+    """The level that is entered, or -1."""
+    return _engine.ints[_engine.DUAL_LEVELS] - 1
 
 
 def enter_dual_level() -> int:
@@ -36,15 +40,7 @@ def enter_dual_level() -> int:
         0
         >>> forward_ad.exit_dual_level()
     """
-    global _current_level
-    level = int(_C["_enter_dual_level"]())
-    if level != _current_level + 1:
-        raise RuntimeError(
-            "Entering a new forward AD level but the current level is not valid. Make sure you did "
-            "not modify it directly."
-        )
-    _current_level = level
-    return level
+    return int(_C["_enter_dual_level"]())
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
@@ -65,10 +61,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
         >>> forward_ad.unpack_dual(dual).tangent is None
         True
     """
-    global _current_level
-    level = _current_level if level is None else level
-    _C["_exit_dual_level"](level)
-    _current_level = level - 1
+    _C["_exit_dual_level"](current_level() if level is None else level)
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
@@ -94,7 +87,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         ...     forward_ad.unpack_dual(x ** 2).tangent
         tensor([4., 0.])
     """
-    level = _current_level if level is None else level
+    level = current_level() if level is None else level
     for name, given in (("primal", tensor), ("tangent", tangent)):
         if not given.is_floating_point():
             raise ValueError(
@@ -134,7 +127,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         ...     forward_ad.unpack_dual(3 * x)
         UnpackedDualTensor(primal=tensor(3.), tangent=tensor(1.5000))
     """
-    level = _current_level if level is None else level
+    level = current_level() if level is None else level
     primal, tangent = _ops.SPACES["f"]["_unpack_dual"](tensor, level)
     if tangent is not None:
         tangent = _call.remember(_call.known(tangent))

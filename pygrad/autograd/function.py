@@ -405,7 +405,7 @@ def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
     begun = _begin(ident := next(hooks._ids), [kind._type or _name_type(kind), *handles])
     ctx._address = address = begun[0]
     ctx.needs_input_grad = tuple(map(bool, begun[1:]))
-    dual = _jvp.suspend(args) if forward_ad._current_level >= 0 else None
+    dual = _jvp.suspend(args) if forward_ad.current_level() >= 0 else None
     was = switch(GRAD, False)
     try:
         if separate:
