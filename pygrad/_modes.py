@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from . import _engine
 
-GRAD, INFERENCE, ANY_LAYOUT, ONE_THREAD = 1, 2, 4, 8
+GRAD, INFERENCE, ANY_LAYOUT, ONE_THREAD, NO_FORWARD = 1, 2, 4, 8, 16
 """PG_MODE_ bits of wasm_core/pg.h."""
 LEVELS: Final = 7
 """Level k of vmap is the bit k places above this one."""
@@ -98,4 +98,13 @@ def switch(bit: int, on: object) -> int:
         _own_frame()
     was = _ints[_AT]
     _ints[_AT] = was | bit if on else was & ~bit
+    return was
+
+
+def replace(clear: int, add: int) -> int:
+    """Clears some bits and sets others; returns all the modes as they were."""
+    while get_ident() != owner.ident:
+        _own_frame()
+    was = _ints[_AT]
+    _ints[_AT] = was & ~clear | add
     return was

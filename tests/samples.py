@@ -78,7 +78,7 @@ EXEMPT = {
     **_exempt(
         "the forward mode's own entry points: test_forward.py",
         "_C._enter_dual_level _C._exit_dual_level _C._is_fwd_grad_enabled _C._set_fwd_grad_enabled"
-        " _make_dual _unpack_dual _C._fw_grad _C._custom_tangents",
+        " _make_dual _unpack_dual _C._custom_tangents _C._custom_carry",
     ),
     **_exempt(
         "autograd's own entry points: test_autograd.py",

@@ -55,30 +55,32 @@ const NodeType *custom_type(const char *name) {
 
 /* ------------------------------------------------------------ before forward */
 
-/* Tensors by their handles, 0 for none, which hosts pass as plain words to save time. */
+/* Tensors by their handles, which hosts pass as plain words to save time: 0 for none, 1 for anything else. */
 static Tensors tensors_at(const int64_t *handles, int64_t n) {
   Tensors list = {(int32_t)n, scratch_array((int64_t)n + 1, sizeof *list.v)};
   for (int i = 0; list.v && i < n; i++) {
-    list.v[i] = (Tensor *)(uintptr_t)handles[i];
+    list.v[i] = handles[i] == 1 ? NULL : (Tensor *)(uintptr_t)handles[i];
     if (list.v[i] && !tensor_is(list.v[i])) fail(ERR_RUNTIME, "pygrad: a handle is not that of a live tensor");
   }
   if (!list.v) list.n = 0;
   return list;
 }
 
-/* Of the host's object, and the node's type with the arguments of forward (0: no tensor): [the node, or 0 if nothing is
- * recorded; for each argument whether it requires grad] */
+/* Of the host's object, and the node's type with the arguments of forward: [the node, or 0 if nothing is recorded; whether
+ * an argument has a tangent; for each whether it requires grad] */
 void op_custom_begin(Call *c) {
   Ints words = arg_ints(c, 1);
   const NodeType *type = (const NodeType *)(uintptr_t)words.v[0];
   Tensors in = tensors_at(words.v + 1, words.n - 1);
   if (failed()) return;
-  int64_t *out = scratch_array((int64_t)in.n + 1, sizeof *out);
+  int64_t *out = scratch_array((int64_t)in.n + 2, sizeof *out);
   Tensor **tensors = scratch_array((int64_t)in.n + 1, sizeof *tensors);
   int count = 0;
   if (!out || !tensors) return;
+  out[1] = 0;
   for (int i = 0; i < in.n; i++) {
-    out[i + 1] = in.v[i] && tensor_requires_grad(in.v[i]);
+    out[i + 2] = in.v[i] && tensor_requires_grad(in.v[i]);
+    out[1] |= forward_tangent(in.v[i]) != NULL;
     if (in.v[i]) tensors[count++] = in.v[i];
   }
   bool forward = forward_on;
@@ -97,7 +99,7 @@ void op_custom_begin(Call *c) {
     for (int i = 0; i < in.n; i++)
       if (in.v[i]) n->numbers[CUSTOM_TENSORS + i / 64].i |= (int64_t)(1ull << (i & 63));
   }
-  ret_ints(c, in.n + 1, out);
+  ret_ints(c, in.n + 2, out);
 }
 
 /* ------------------------------------------------------------ after forward */
@@ -212,21 +214,35 @@ static void finish_saves(const Finish *f) {
   }
 }
 
-/* Of the node, and how many inputs, outputs, written inputs, constant outputs and tensors to save there are, whether
- * setup_context was used, whether missing gradients become zeros, then all of these tensors: the outputs, NULL where the
- * tensor itself stays. */
+/* What hosts tell of a call: how many inputs, outputs, written inputs, constant outputs and tensors to save there are, whether
+ * setup_context was used, whether missing gradients become zeros, then all of these tensors; `odd`: the type of what is to be
+ * saved and is no tensor. */
+static void read_finish(Finish *f, const int64_t *words, const char *odd) {
+  enum { SAVES = 4, LISTS, HEAD = LISTS + 2 };
+  static const char *const refusals[LISTS] = {
+      NULL, NULL, "mark_dirty can only accept variables, but argument ",
+      "mark_non_differentiable only accepts variable arguments, but got ",
+      "save_for_backward can only save variables, but argument %d is of type %s"};
+  Tensors *lists[LISTS] = {&f->inputs, &f->outputs, &f->dirty, &f->constant, &f->saves};
+  const int64_t *at = words + HEAD;
+  for (int i = 0; i < LISTS && !failed(); at += words[i++]) {
+    *lists[i] = tensors_at(at, words[i]);
+    for (int k = 0; refusals[i] && (i < SAVES || f->n) && k < words[i]; k++)
+      if (at[k] == 1 || (!at[k] && i < SAVES)) {
+        fail(i < SAVES ? ERR_RUNTIME : ERR_TYPE, refusals[i], k, odd);
+        break;
+      }
+  }
+  f->separate = words[LISTS] != 0;
+  num_i(f->n, CUSTOM_MATERIALIZE, words[LISTS + 1]);
+}
+
+/* The outputs with their history, NULL where the tensor itself stays. */
 void op_custom_finish(Call *c) {
-  enum { LISTS = 5, HEAD = 7 };
   Finish f = {.n = (Node *)(uintptr_t)arg_int(c, 0)};
-  Tensors *lists[LISTS] = {&f.inputs, &f.outputs, &f.dirty, &f.constant, &f.saves};
-  Ints words = arg_ints(c, 1);
-  const int64_t *at = words.v + HEAD;
-  for (int i = 0; i < LISTS; at += words.v[i++]) *lists[i] = tensors_at(at, words.v[i]);
-  f.separate = words.v[LISTS] != 0;
-  Tensor **out = scratch_array((int64_t)f.outputs.n + 1, sizeof *out);
-  if (!out || failed()) return;
-  num_i(f.n, CUSTOM_MATERIALIZE, words.v[LISTS + 1]);
-  if (!finish_outputs(&f, out)) return;
+  read_finish(&f, arg_ints(c, 1).v, arg_str(c, 2));
+  Tensor **out = failed() ? NULL : scratch_array((int64_t)f.outputs.n + 1, sizeof *out);
+  if (!out || !finish_outputs(&f, out)) return;
   finish_saves(&f);
   for (int i = 0; i < f.outputs.n; i++)
     if (out[i] == f.outputs.v[i]) out[i] = NULL;
@@ -302,20 +318,27 @@ void op_custom_given(Call *c) {
 
 /* ------------------------------------------------------------ forward mode */
 
-typedef struct {
-  int64_t output;  /* with its history; 0 for what is no tensor or was marked as without gradient */
-  int64_t dirty;   /* whether forward wrote to it, */
-  int64_t tangent; /* as to an argument with this one, or 0, */
-  int64_t version; /* which had this version before jvp */
-} Carried;
+/* What jvp gets for the arguments of forward: their tangents, and zeros if missing ones become zeros. */
+void op_custom_tangents(Call *c) {
+  Ints words = arg_ints(c, 0);
+  Tensors in = tensors_at(words.v, words.n);
+  Tensor **out = scratch_array((int64_t)in.n + 1, sizeof *out);
+  for (int i = 0; out && i < in.n; i++) {
+    out[i] = forward_noted(in.v[i]);
+    if (!out[i] && in.v[i] && arg_bool(c, 1) && dtype_is_float((DType)in.v[i]->dtype)) out[i] = t_zeros_like(in.v[i]);
+  }
+  if (out && !failed()) ret_tensors(c, in.n, out);
+}
 
-/* Gives an output what jvp returned for it, unless jvp had to write to the tangent that there is. */
-static void *carry(int place, const Carried *to, Tensor *grad) {
-  Tensor *y = (Tensor *)(uintptr_t)to->output, *written = (Tensor *)(uintptr_t)to->tangent;
-  if (!y || !dtype_is_float((DType)y->dtype))
+/* Gives an output, which forward returned as `raw`, what jvp returned for it, unless jvp had to write to the tangent that there is. */
+static void *carry(const Finish *f, int place, Tensor *y, Tensor *grad) {
+  Tensor *raw = f->outputs.v[place];
+  bool dirty = among(&f->dirty, raw);
+  Tensor *written = dirty && among(&f->inputs, raw) ? forward_tangent(raw) : NULL;
+  if (!raw || among(&f->constant, raw) || !dtype_is_float((DType)y->dtype))
     return !grad ? NULL : fail(ERR_RUNTIME, "Function's jvp returned a gradient at position %d, but  the corresponding forward output "
                                             "is not a differentiable Tensor.You should return None at that position instead.", place);
-  if (written && tensor_version(written) == to->version)
+  if (written && !forward_was_written(raw))
     return fail(ERR_RUNTIME, "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
                              "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace.");
   if (written && grad != written)
@@ -323,22 +346,23 @@ static void *carry(int place, const Carried *to, Tensor *grad) {
                              "modifying an input inplace, then the jvp function must modify the gradient inplace and return it as-is.");
   if (written) return NULL;
   if (!grad) return fail(ERR_RUNTIME, "Expected both tensor and its forward grad to be floating point or complex");
-  if (tensor_is_view(y) && !to->dirty && !tensor_is_view(grad))
+  if (tensor_is_view(y) && !dirty && !tensor_is_view(grad))
     return fail(ERR_RUNTIME, "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.");
   forward_set(y, grad);
   return NULL;
 }
 
-/* Outputs as Carried, and what jvp returned as custom_given's. */
-void op_custom_tangents(Call *c) {
-  Ints outputs = arg_ints(c, 0), grads = arg_ints(c, 1);
-  const Carried *to = (const Carried *)(const void *)outputs.v;
-  int n = outputs.n / (int)(sizeof *to / sizeof *outputs.v);
+/* Of what op_custom_finish was told, the outputs with their history, and what jvp returned as custom_given takes it. */
+void op_custom_carry(Call *c) {
+  Finish f = {0};
+  Ints outputs = arg_ints(c, 1), grads = arg_ints(c, 2);
+  read_finish(&f, arg_ints(c, 0).v, NULL);
   for (int i = 0; i < grads.n; i++)
-    if (grads.v[i] == 1) fail(ERR_RUNTIME, "expected Variable or None (got %s) for grad output %d.", arg_str(c, 2), i);
-  if (grads.n != n)
-    fail(ERR_RUNTIME, "Function's jvp returned an invalid number of forward gradients (expected %d but got %d)", n, grads.n);
-  for (int i = 0; i < n && !failed(); i++) carry(i, to + i, (Tensor *)(uintptr_t)grads.v[i]);
+    if (grads.v[i] == 1) fail(ERR_RUNTIME, "expected Variable or None (got %s) for grad output %d.", arg_str(c, 3), i);
+  if (grads.n != outputs.n)
+    fail(ERR_RUNTIME, "Function's jvp returned an invalid number of forward gradients (expected %d but got %d)", outputs.n, grads.n);
+  Tensors results = tensors_at(outputs.v, outputs.n);
+  for (int i = 0; i < results.n && !failed(); i++) carry(&f, i, results.v[i], (Tensor *)(uintptr_t)grads.v[i]);
 }
 
 /* ------------------------------------------------------------ functions that cannot be differentiated twice */

@@ -18,6 +18,7 @@ void op_custom_saved(Call *c);
 void op_custom_saves(Call *c);
 void op_custom_given(Call *c);
 void op_custom_tangents(Call *c);
+void op_custom_carry(Call *c);
 void op_delayed_error(Call *c);
 void op_save_tensor(Call *c);
 

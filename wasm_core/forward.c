@@ -20,6 +20,7 @@ struct Dual {
   Node *waits_for; /* owned: whose output the tensor is, until the tangent is known */
   int32_t output_nr;
   bool recorded; /* whether it was when the op ran */
+  uint32_t version; /* of the tangent when it was noted */
 };
 
 struct Tangents {
@@ -30,7 +31,7 @@ struct Tangents {
 bool forward_on;
 static const Node *producing; /* whose product is being worked out */
 static bool level_entered;
-static Dual waiting = {&waiting, &waiting, NULL, NULL, NULL, 0, 0}, known = {&known, &known, NULL, NULL, NULL, 0, 0};
+static Dual waiting = {.prev = &waiting, .next = &waiting}, known = {.prev = &known, .next = &known};
 
 void forward_begin(bool allowed) { forward_on = level_entered && allowed; }
 
@@ -331,6 +332,14 @@ Tensor *forward_tangent(Tensor *t) {
   back(was);
   return dual_of(t) ? dual_of(t)->tangent : NULL;
 }
+
+Tensor *forward_noted(Tensor *t) {
+  Tensor *tangent = forward_tangent(t);
+  if (tangent) dual_of(t)->version = tensor_version(tangent);
+  return tangent;
+}
+
+bool forward_was_written(const Tensor *t) { return tensor_version(dual_of(t)->tangent) != dual_of(t)->version; }
 
 bool forward_attach(Node *n, int count, Tensor *const *inputs) {
   Tangents *all = NULL;

@@ -25,6 +25,9 @@ Tensor *forward_make_dual(Tensor *primal, Tensor *tangent, int64_t level);
 Tensor *forward_primal(Tensor *t, int64_t level); /* a view of t without tangent */
 /* Gives t, which a custom function made, a tangent. */
 void forward_set(Tensor *t, Tensor *tangent);
+/* The tangent, as forward_tangent gives it, whose version is noted; whether it was written to since. */
+Tensor *forward_noted(Tensor *t);
+bool forward_was_written(const Tensor *t);
 
 /* --- for the engine; each does nothing while forward_on is false --- */
 Tensor *forward_tangent(Tensor *t); /* borrowed; NULL: none */

@@ -1,11 +1,11 @@
 /** Forward mode: tangents that are computed beside values, and so directional derivatives. */
-import { bind, MODES, ValueError, within } from './engine.js';
+import { bind, ValueError, within } from './engine.js';
 
 /** @import { Given } from './engine.js' @import { Tensor } from './tensor.js' @typedef {{level?: number}} LevelOptions */
 
 /** torch.autograd.forward_ad over a library of tensors. */
 export function makeForwardAd(library, engine) {
-  const { C, Tensor, spaces, remember, original, withModes } = library;
+  const { C, spaces, remember, original } = library;
   const current = () => engine.view.i32[engine.layout.frame_dual_levels / 4] - 1;
 
   /** Enters a level, within which dual tensors may be made: one at a time, as in PyTorch. @returns {number} */
@@ -35,31 +35,6 @@ export function makeForwardAd(library, engine) {
     const [primal, tangent] = spaces.f._unpack_dual(tensor, bind('unpack_dual', { level: current() }, rest).level);
     return { primal, tangent: tangent && remember(original(tangent)) };
   }
-
-  /** For a call of a Function with these arguments (null: no tensor), whose forward then runs with forward mode off: what calls its jvp
-   * after that and gives the results to those of forward. Null where forward mode is off. */
-  library.tangentsOf = (inputs) => {
-    if (current() < 0 || !C._is_fwd_grad_enabled()) return null;
-    const tangents = inputs.map((t) => (t && C._fw_grad(t)) ?? null);
-    const versions = tangents.map((t) => t?._version);
-
-    /** What the engine has to know of an output, which forward returned as `raw`: Carried in wasm_core/custom.c. */
-    function place(raw, result, { constant, dirty }) {
-      if (!(raw instanceof Tensor) || constant.includes(raw.handle)) return [0, 0, 0, 0];
-      const at = dirty.includes(raw.handle) ? inputs.findIndex((t) => t?.handle === raw.handle) : -1;
-      return [result.handle, Number(dirty.includes(raw.handle)), tangents[at]?.handle ?? 0, versions[at] ?? 0];
-    }
-
-    return (ctx, outputs, results, marks) => {
-      if (!tangents.some(Boolean)) return;
-      const given = inputs.map((tensor, i) => {
-        if (tangents[i]) return original(tangents[i]);
-        return tensor && ctx.materialize_grads && tensor.dtype.is_floating_point ? spaces.f.zeros_like(tensor) : null;
-      });
-      const made = withModes(0, MODES.NO_FORWARD, () => ctx.push(marks.saved, given));
-      C._custom_tangents(outputs.flatMap((raw, i) => place(raw, results[i], marks)), ...library.encode(made));
-    };
-  };
 
   return { enter_dual_level, exit_dual_level, dual_level, make_dual, unpack_dual };
 }

@@ -16,7 +16,8 @@ const MOST_NESTED = 400;
 
 /** torch.autograd.Function and what belongs to it, over a library of tensors. */
 export function makeFunction(library, engine) {
-  const { C, Tensor, Node, hooks, withModes, remember, remembered } = library;
+  const { C, Tensor, Node, hooks, original, withModes, remember, remembered } = library;
+  const { encode } = hooks;
   const handleOf = (value) => (value instanceof Tensor ? value.alive() : 0);
   const withGrad = (on, fn) => withModes(on ? 0 : MODES.GRAD, on ? MODES.GRAD : 0, fn);
 
@@ -89,28 +90,23 @@ export function makeFunction(library, engine) {
       return this.kind.vjp(this, ...grads);
     }
 
-    /** @private What forward gave, with its history; says what was saved and marked. */
-    finish(inputs, outputs, separate) {
-      const marked = (list, refuse, none) => list.map((item, i) => {
-        if (!(item instanceof Tensor) && item !== none) throw refuse(i, typeName(item));
-        return handleOf(item);
-      });
-      const saves = this.address ? marked(this.#saves,
-        (i, type) => new TypeError(`save_for_backward can only save variables, but argument ${i} is of type ${type}`), null) : [];
-      const constant = marked(this.#constant, () => new RuntimeError('mark_non_differentiable only accepts variable arguments, but got '));
-      const dirty = marked(this.#dirty, () => new RuntimeError('mark_dirty can only accept variables, but argument '));
-      const made = C._custom_finish(this.address, [
+    /** @private What forward gave, with its history and, if an argument has one (`dual`), its tangent; says what was saved and marked. */
+    finish(inputs, outputs, separate, dual) {
+      const [saves, odd] = encode(this.#saves);
+      const [[dirty], [constant]] = [encode(this.#dirty), encode(this.#constant)];
+      const words = [
         inputs.length, outputs.length, dirty.length, constant.length, saves.length, Number(separate), Number(this.materialize_grads),
-        ...inputs.map(handleOf), ...outputs.map(handleOf), ...dirty, ...constant, ...saves,
-      ]);
-      const dual = { saved: this.#forward, dirty, constant };
+        ...inputs, ...outputs.map(handleOf), ...dirty, ...constant, ...saves,
+      ];
+      const made = C._custom_finish(this.address, words, odd);
+      const results = outputs.map((old, i) => made[i] ?? old);
+      if (dual) {
+        const tangents = C._custom_tangents(inputs, this.materialize_grads).map(original);
+        const given = withModes(0, MODES.NO_FORWARD, () => this.kind.jvp(this, ...tangents));
+        C._custom_carry(words, results.map(handleOf), ...encode(each(given ?? null)));
+      }
       this.#forward = null;
-      return [outputs.map((old, i) => made[i] ?? old), dual];
-    }
-
-    /** @private The tangents of forward's outputs, with what save_for_forward kept. */
-    push(saved, tangents) {
-      return within(() => { this.#forward = saved; }, () => { this.#forward = null; }, () => this.kind.jvp(this, ...tangents));
+      return results;
     }
   }
 
@@ -153,25 +149,22 @@ export function makeFunction(library, engine) {
 
   function apply(kind, args) {
     const separate = kind.setup_context !== Function.setup_context;
-    const inputs = args.map((a) => (a instanceof Tensor ? a : null));
     const { made, type } = nodesOf(kind);
     const id = hooks.newId();
-    const [address, ...needs] = C._custom_begin(id, [type, ...inputs.map(handleOf)]);
+    const inputs = args.map(handleOf);
+    const [address, dual, ...needs] = C._custom_begin(id, [type, ...inputs]);
     const ctx = new made(address, id, kind);
     ctx.needs_input_grad = needs.map(Boolean);
-    const carry = library.tangentsOf(inputs);
     const was = engine.modes;
     let output;
     try {
-      engine.modes = (was & ~MODES.GRAD) | (carry ? MODES.NO_FORWARD : 0);
+      engine.modes = (was & ~MODES.GRAD) | MODES.NO_FORWARD;
       output = separate ? kind.forward(...args) : kind.forward(ctx, ...args);
       if (separate) kind.setup_context(ctx, args, output);
     } finally {
       engine.modes = was;
     }
-    const outputs = each(output);
-    const [results, marks] = ctx.finish(inputs, outputs, separate);
-    carry?.(ctx, outputs, results, marks);
+    const results = ctx.finish(inputs, each(output), separate, dual);
     if (address && engine.u32(address) > 1) hooks.objects.set(id, ctx);
     if (address) remember(ctx);
     return Array.isArray(output) ? results : results[0];
@@ -196,14 +189,7 @@ export function makeFunction(library, engine) {
     return found;
   }
 
-  /** A function's result for the engine: the handles of its gradients (0 null, 1 no tensor), and the type of what is none. */
-  function encode(given) {
-    const list = each(given ?? null);
-    const handles = list.map((g) => (g instanceof Tensor ? g.alive() : Number(g !== null && g !== undefined)));
-    return [handles, handles.includes(1) ? typeName(list[handles.indexOf(1)]) : ''];
-  }
-
-  const run = (id, handles) => encode(ctxOf(id).run(hooks.tensors(handles)));
+  const run = (id, handles) => encode(each(ctxOf(id).run(hooks.tensors(handles)) ?? null));
   let depth = 0;
 
   /** Carries a backward to its end: what the engine gave first, and then gives last. */
@@ -228,6 +214,6 @@ export function makeFunction(library, engine) {
 
   hooks.runners[HOST.FUNCTION] = (id, handles) => C._custom_given(ctxOf(id).alive(), ...run(id, handles));
 
-  Object.assign(library, { walk, encode });
+  library.walk = walk;
   return { Function, FunctionCtx, once_differentiable };
 }

@@ -54,6 +54,13 @@ export function makeHooks(engine, library) {
     });
   }
 
+  /** Values for the engine: the handles of tensors (0 null, 1 anything else), and the type of the first that is no tensor, if any. */
+  function encode(values) {
+    const handles = values.map((it) => (it instanceof library.Tensor ? it.alive() : it === null || it === undefined ? 0 : 1));
+    const odd = handles.indexOf(1);
+    return odd < 0 ? [handles] : [handles, typeName(values[odd])];
+  }
+
   /** The tensors of handles whose references are ours; null for none. */
   const tensors = (handles) => handles.map((handle) => (handle ? library.adopt(handle) : null));
   const hookOf = (id) => objects.get(id) ?? (() => null); // it may have been removed
@@ -120,5 +127,5 @@ export function makeHooks(engine, library) {
 
   engine.onDropped = drop;
   engine.onHostCall = (kind, id, handles) => runners[kind & 255](id, handles, kind >> 8);
-  return { objects, runners, tensors, newId, keep, drop, register };
+  return { objects, runners, tensors, encode, newId, keep, drop, register };
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextvars
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from .. import _call, _engine, _long_calls, _ops, _tensor
@@ -96,29 +96,18 @@ def _run(step: list[int]) -> Any:
     finally:
         level.depth = depth
         put(was)
-    return (given, (given._h,), "") if type(given) is _call._tensor_type else encode(given)
-
-
-def encode(given: Any) -> tuple[Any, list[int], str]:
-    """A function's result, the handles of its gradients, and the type of what is none of them.
-
-    The handle of None is 0, that of anything but a tensor 1.
-    """
-    each: Sequence[Any] = given if isinstance(given, tuple) else (given,)
-    tensor = _call._tensor_type
-    handles = [g._h if isinstance(g, tensor) else 0 if g is None else 1 for g in each]
-    odd = ""
-    if 1 in handles:
-        odd = type(each[handles.index(1)]).__name__
-    return given, handles, odd
+    if type(given) is _call._tensor_type:
+        return given, (given._h,), ""
+    return given, *hooks.encode(given if isinstance(given, tuple) else (given,))
 
 
 def _nested(ident: int, handles: list[int], _: int) -> list[int]:
     """Runs a custom function that stands inside another node, where the engine calls for it."""
     node = _node(ident)
-    given, gradients, odd = encode(node.apply(*hooks.tensors_of(handles)))
+    given = node.apply(*hooks.tensors_of(handles))
     hooks._keep.append(given)
-    kept: list[int] = _C["_custom_given"](node._address, gradients, odd)
+    gradients = hooks.encode(given if isinstance(given, tuple) else (given,))
+    kept: list[int] = _C["_custom_given"](node._address, *gradients)
     return kept
 
 

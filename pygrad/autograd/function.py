@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import _call, _engine, _long_calls, _ops
-from .._modes import GRAD, get, put, switch
+from .._modes import GRAD, NO_FORWARD, get, put, replace, switch
 from .._tensor import Tensor
 from .._vmap import levels
 from ..utils import hooks
-from . import _function_vmap, _jvp, forward_ad, graph
+from . import _function_vmap, graph
 from .grad_mode import no_grad
 
 __all__ = [
@@ -404,9 +404,8 @@ def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
     handles = [a._h if isinstance(a, Tensor) else 0 for a in args]
     begun = _begin(ident := next(hooks._ids), [kind._type or _name_type(kind), *handles])
     ctx._address = address = begun[0]
-    ctx.needs_input_grad = tuple(map(bool, begun[1:]))
-    dual = _jvp.suspend(args) if forward_ad.current_level() >= 0 else None
-    was = switch(GRAD, False)
+    ctx.needs_input_grad = tuple(map(bool, begun[2:]))
+    was = replace(GRAD, NO_FORWARD)
     try:
         if separate:
             output = cls.forward(*args)
@@ -415,14 +414,8 @@ def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
             output = cls.forward(ctx, *args)
     finally:
         put(was)
-        if dual:
-            dual.resume()
     outputs = output if isinstance(output, tuple) else (output,)
-    if dual:
-        dual.note(ctx, outputs)
-    results = _finish(ctx, handles, outputs, separate)
-    if dual:
-        dual.carry(ctx, results)
+    results = _finish(ctx, handles, outputs, separate, begun[1])
     if address:
         ctx._ident = ident
         ctx._outputs = [_ref(r) for r in results if isinstance(r, Tensor)]
@@ -439,50 +432,60 @@ def _name_type(kind: Any) -> int:
 
 
 _NOTHING: Sequence[int] = ()
-_REFUSED = {
-    "to_save": "save_for_backward can only save variables, but argument ",
-    "non_differentiable": "mark_non_differentiable only accepts variable arguments, but got ",
-    "dirty_tensors": "mark_dirty can only accept variables, but argument ",
-}
 
 
-def _marked(ctx: Any, attribute: str, marked: Any) -> Sequence[int]:
-    """The handles of the tensors that an attribute of ctx names, which is forgotten."""
+def _marked(ctx: Any, attribute: str, marked: Any) -> tuple[Sequence[int], str]:
+    """What an attribute of ctx names, which is forgotten, as the engine takes it."""
     if not isinstance(marked, tuple):
         raise RuntimeError(
             f"autograd internal error: {attribute} attribute is expected to be a tuple but is "
         )
-    saves = attribute == "to_save"
-    for place, each in enumerate(marked):
-        if isinstance(each, Tensor) or (saves and (each is None or not ctx._address)):
-            continue
-        if saves:
-            raise TypeError(f"{_REFUSED[attribute]}{place} is of type {type(each).__name__}")
-        raise RuntimeError(_REFUSED[attribute])
     delattr(ctx, attribute)
-    return [each._h if isinstance(each, Tensor) else 0 for each in marked]
+    return hooks.encode(marked)
 
 
 def _finish(
-    ctx: Any, inputs: list[int], outputs: tuple[Any, ...], separate: bool
+    ctx: Any, inputs: list[int], outputs: tuple[Any, ...], separate: bool, dual: int
 ) -> tuple[Any, ...]:
-    """The outputs with their history; those that are no tensors as they are."""
+    """The outputs with their history and, if an argument has one (`dual`), their tangents; those
+    that are no tensors as they are.
+    """
     alive = ctx.to_save, ctx.non_differentiable, ctx.dirty_tensors  # until the engine has them
     saves = constant = dirty = _NOTHING
+    odd = ""
     if alive[0] is not None:
-        saves = _marked(ctx, "to_save", alive[0])
+        saves, odd = _marked(ctx, "to_save", alive[0])
     if alive[1] is not None:
-        constant = _marked(ctx, "non_differentiable", alive[1])
+        constant, _ = _marked(ctx, "non_differentiable", alive[1])
     if alive[2] is not None:
-        dirty = _marked(ctx, "dirty_tensors", alive[2])
+        dirty, _ = _marked(ctx, "dirty_tensors", alive[2])
     given = [o._h if isinstance(o, Tensor) else 0 for o in outputs]
     counts = len(inputs), len(given), len(dirty), len(constant), len(saves)
     flags = separate, ctx._materialize
-    made = _end(ctx._address, [*counts, *flags, *inputs, *given, *dirty, *constant, *saves])
+    words = [*counts, *flags, *inputs, *given, *dirty, *constant, *saves]
+    if odd and ctx._address:
+        _C["_custom_finish"](ctx._address, words, odd)  # which raises
+    made = _end(ctx._address, words)
+    results = tuple(map(_same_object, outputs, made)) if any(made) else outputs
+    if dual:
+        _carry(ctx, inputs, words, results)
     del alive
     if ctx.saved_for_forward is not None:
         ctx.saved_for_forward = None
-    return tuple(map(_same_object, outputs, made)) if any(made) else outputs
+    return results
+
+
+def _carry(ctx: Any, inputs: list[int], words: list[int], results: tuple[Any, ...]) -> None:
+    """Calls jvp with the tangents of the arguments, and gives what it returns to the outputs."""
+    tangents = _C["_custom_tangents"](inputs, ctx.materialize_grads)
+    known = [t if t is None else _call.remember(_call.known(t)) for t in tangents]
+    was = switch(NO_FORWARD, True)
+    try:
+        made = ctx.apply_jvp(*known)
+    finally:
+        put(was)
+    handles = hooks.encode(results)[0]
+    _C["_custom_carry"](words, handles, *hooks.encode(made if isinstance(made, tuple) else (made,)))
 
 
 def _same_object(old: Any, made: int) -> Any:

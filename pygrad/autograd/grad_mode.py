@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._modes import ANY_LAYOUT, GRAD, INFERENCE, ONE_THREAD, get, put, switch
+from .._modes import ANY_LAYOUT, GRAD, INFERENCE, ONE_THREAD, put, replace, switch
 from ..utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager
 
 __all__ = [
@@ -145,11 +145,8 @@ class inference_mode(_DecoratorContextManager):
         self._before: list[int] = []
 
     def __enter__(self) -> None:
-        if self.mode:
-            set_, clear = INFERENCE | ONE_THREAD, GRAD
-        else:
-            set_, clear = GRAD, INFERENCE | ONE_THREAD
-        self._before.append(put(get() & ~clear | set_))
+        inside = INFERENCE | ONE_THREAD
+        self._before.append(replace(GRAD, inside) if self.mode else replace(inside, GRAD))
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         put(self._before.pop())

@@ -70,6 +70,15 @@ def handles_of(tensors: Sequence[Any]) -> list[int]:
     return [0 if tensor is None else tensor._h for tensor in tensors]
 
 
+def encode(values: Sequence[Any]) -> tuple[list[int], str]:
+    """Values for the engine: the handles of tensors (0 None, 1 anything else), and the type of the
+    first that is none.
+    """
+    tensor = _tensor_type
+    handles = [v._h if isinstance(v, tensor) else 0 if v is None else 1 for v in values]
+    return handles, type(values[handles.index(1)]).__name__ if 1 in handles else ""
+
+
 def tell_text(text: str) -> list[int]:
     """Leaves a text in the frame for the engine to read."""
     raw = text.encode()[:1024] + b"\0"
