@@ -106,9 +106,9 @@ WASM_CFLAGS := -std=c11 -msimd128 $(ARITHMETIC) -DNDEBUG -Iwasm_core
 FAST := api arithmetic bind call conv_maps copy dropout elementwise engine gemm graph hooks iter loss matmul memory \
   norm optim places pool reduce resample rng scan schema softmax sort tensor transcendental
 OPTIMIZE = $(if $(filter $(notdir $(basename $<)),$(FAST)),-O3 -fno-unroll-loops,-Oz)
-# The stack comes first in memory, so that overflowing it traps rather than overwrites data. Functions that are called
-# most have the smallest numbers, which are the shortest in the binary.
-WASM_LDFLAGS := -Os -msimd128 -sSTANDALONE_WASM --no-entry -sIMPORTED_MEMORY=1 -sBINARYEN_EXTRA_PASSES=reorder-functions \
+# The stack comes first in memory, so that overflowing it traps rather than overwrites data. Functions that differ in
+# constants alone are made one: rows mostly, and loops of rare functions.
+WASM_LDFLAGS := -Os -msimd128 -sSTANDALONE_WASM --no-entry -sIMPORTED_MEMORY=1 -sBINARYEN_EXTRA_PASSES=merge-similar-functions \
   -sALLOW_MEMORY_GROWTH=1 -sINITIAL_MEMORY=16MB -sMAXIMUM_MEMORY=4GB -sTOTAL_STACK=1MB \
   -sERROR_ON_UNDEFINED_SYMBOLS=0 -sWARN_ON_UNDEFINED_SYMBOLS=0 -Wl,--stack-first
 

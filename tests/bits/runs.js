@@ -1,8 +1,8 @@
 // The programs of runs.py on the JavaScript front, in Node and in browsers.
-import { digits, shuffled } from '../../web/data.js';
+import { digits, shuffled } from '../../web/rooms/data.js';
 import { load } from '../../web/index.js';
 import { encode, MODES, run } from '../../web/rooms/sweep.js';
-import { hash, makeNetwork, train } from '../../web/train.js';
+import { hash, makeNetwork, train } from '../../web/rooms/network.js';
 
 const DIGITS = new URL('../../pygrad/datasets/digits.npz', import.meta.url);
 const CALLS = new URL('../../build/bits/calls.json', import.meta.url);

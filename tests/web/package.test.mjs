@@ -34,7 +34,7 @@ test('the package holds the library, its types and the binary, and nothing of th
   assert.ok(binary.equals(readFileSync(path.join(ROOT, 'pygrad/core.wasm'))), 'the package is of another binary: make npm');
   const files = readdirSync(path.join(installed, 'web'));
   for (const wanted of ['index.js', 'engine.js', 'index.d.ts', 'ops.d.ts']) assert.ok(files.includes(wanted), wanted);
-  for (const odd of ['index.html', 'page.js', 'rooms', 'npm']) assert.ok(!files.includes(odd), odd);
+  for (const odd of ['index.html', 'offline.js', 'rooms', 'npm']) assert.ok(!files.includes(odd), odd);
 });
 
 test('every public name of the library is declared', { skip }, async () => {

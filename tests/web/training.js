@@ -1,5 +1,5 @@
 // A training that can stop and go on elsewhere: the twin of test_continuation.py's.
-import { makeNetwork } from '../../web/train.js';
+import { makeNetwork } from '../../web/rooms/network.js';
 
 const OPTIMIZERS = {
   SGD: (torch, parameters) => new torch.optim.SGD(parameters, { lr: 0.1, momentum: 0.9, nesterov: true }),

@@ -1,7 +1,7 @@
 /** The Train room's engine: training, predictions, the drawn digit. */
-import { digits } from '../data.js';
+import { digits } from './data.js';
 import { load } from '../index.js';
-import { makeNetwork, predict, train } from '../train.js';
+import { makeNetwork, predict, train } from './network.js';
 import { breathe, serve, tell } from './serve.js';
 
 const DATA = new URL('../../pygrad/datasets/digits.npz', import.meta.url);

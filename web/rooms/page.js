@@ -6,13 +6,13 @@
  * visible is decided by style.css alone, so that the first paint waits for no script.
  */
 
-import { listen } from './rooms/link.js';
+import { listen } from './link.js';
 
 const ROOMS = {
-  train: () => import('./rooms/train.js'),
-  mutate: () => import('./rooms/mutate.js'),
-  graph: () => import('./rooms/graph.js'),
-  conformance: () => import('./rooms/conformance.js'),
+  train: () => import('./train.js'),
+  mutate: () => import('./mutate.js'),
+  graph: () => import('./graph.js'),
+  conformance: () => import('./conformance.js'),
 };
 const TITLE = document.title;
 const mounted = new Set();
@@ -61,7 +61,7 @@ const loaded = () => performance.getEntriesByType('resource').map(({ name }) => 
 async function prepare() {
   await Promise.allSettled(Object.values(ROOMS).map((fetched) => fetched()));
   if (!('serviceWorker' in navigator)) return;
-  await navigator.serviceWorker.register(new URL('offline.js', import.meta.url));
+  await navigator.serviceWorker.register(new URL('../offline.js', import.meta.url));
   const { active } = await navigator.serviceWorker.ready;
   const keep = (urls) => active.postMessage(urls);
   keep([location.href.split('#')[0], ...loaded()]);
