@@ -171,4 +171,8 @@ def declarations() -> str:
         for name in sorted(named):
             lines += _overloads(named[name], name, letter)
         lines.append("}\n")
+    properties = sorted((op.name, _result(op.schemas[0])) for op in _ops.TABLE if "p" in op.flags)
+    lines.append("export interface Properties {")
+    lines += [f"  readonly {name}: {kind};" for name, kind in properties]
+    lines.append("}\n")
     return "\n".join(lines)

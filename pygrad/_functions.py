@@ -24,54 +24,9 @@ def is_storage(obj: Any, /) -> bool:
     return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
-def is_floating_point(input: Tensor) -> bool:
-    """Whether the tensor's dtype is a floating one."""
-    if not isinstance(input, Tensor):
-        raise TypeError(
-            "is_floating_point(): argument 'input' (position 1) must be Tensor, not "
-            f"{type(input).__name__}"
-        )
-    return input.is_floating_point()
-
-
-def is_complex(input: Tensor) -> bool:
-    """Whether the tensor's dtype is a complex one."""
-    return input.is_complex()
-
-
-def is_signed(input: Tensor) -> bool:
-    """Whether the tensor's dtype has negative numbers."""
-    return input.is_signed()
-
-
-def is_conj(input: Tensor) -> bool:
-    """False: there are no complex tensors."""
-    return input.is_conj()
-
-
-def is_neg(input: Tensor) -> bool:
-    """False: negation is never lazy here."""
-    return input.is_neg()
-
-
-def is_inference(input: Tensor) -> bool:
-    """Whether the tensor was made under inference mode."""
-    return input.is_inference()
-
-
-def get_device(input: Tensor) -> int:
-    """-1, as for every CPU tensor."""
-    return input.get_device()
-
-
 def is_nonzero(input: Tensor) -> bool:
     """Whether a one-element tensor is not zero."""
     return bool(input)
-
-
-def numel(input: Tensor) -> int:
-    """The number of elements."""
-    return input.numel()
 
 
 def typename(obj: Any) -> str:

@@ -20,6 +20,7 @@ Function = Callable[..., Any]
 NAMESPACES: Final = {
     "f": "torch",
     "m": "torch.Tensor",
+    "p": "torch.Tensor",
     "n": "torch.nn.functional",
     "s": "torch.special",
     "l": "torch.linalg",
@@ -122,7 +123,7 @@ def _make(op: Op, mode: int, name: str, letter: str) -> Function:
     if len(rows) == 1:
         flags, schema = rows[0]
         function.__signature__ = Signature.of(  # type: ignore[attr-defined]
-            schema, letter == "m", "o" in flags and letter != "m" and name == op.name
+            schema, letter in "mp", "o" in flags and letter != "m" and name == op.name
         )
     return function
 
@@ -135,7 +136,7 @@ def _derive() -> dict[str, dict[str, Function]]:
         if "h" in op.flags:
             _call.LONG.add(op.row)
         for letter, space in spaces.items():
-            mode = e.METHOD if letter == "m" else 0
+            mode = e.METHOD if letter in "mp" else 0
             for name in op.names(letter):
                 in_place = e.INPLACE if name != op.name else 0
                 space[name] = _make(op, mode | in_place, name, letter)

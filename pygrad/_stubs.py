@@ -146,7 +146,7 @@ def _result_class(op: str) -> str:
 
 
 def _signatures(op: _ops.Op, letter: str) -> list[str]:
-    method = letter == "m"
+    method = letter in "mp"
     found: list[str] = []
     for flags, schema in op.offered(letter):
         given = arguments(schema)
@@ -189,6 +189,8 @@ def _definitions(letter: str) -> list[str]:
         for signature in signatures[name]:
             if len(signatures[name]) > 1:
                 lines.append("@overload")
+            if letter == "p":
+                lines.append("@property")
             lines.append(f"def {name}{signature}")
     return lines
 
@@ -253,7 +255,7 @@ def stub(letter: str) -> str:
         lines += [f"def {name}{_signature(each)}" for name, each in _special.FUNCTIONS.items()]
     if letter == "m":
         lines.append("class Methods:")
-        methods = _operators() + _composed_methods() + _definitions(letter)
+        methods = _operators() + _composed_methods() + _definitions("m") + _definitions("p")
         lines += ["    " + line for line in methods]
     else:
         lines += _definitions(letter)

@@ -21,7 +21,7 @@ from ._modes import GRAD
 from ._modes import get as get_modes
 from ._warnings import warn_of_conversion
 
-_memory, _ints, _unsigned, _words = _engine.memory, _engine.ints, _engine.unsigned, _engine.words
+_memory, _unsigned, _words = _engine.memory, _engine.unsigned, _engine.words
 _L = _engine.layout
 _DTYPE, _NDIM, _FLAGS = _L["dtype"], _L["ndim"], _L["flags"]
 _SIZES, _STRIDES, _OFFSET, _NUMEL = _L["sizes"], _L["strides"], _L["offset"], _L["numel"]
@@ -35,7 +35,7 @@ _log: Final = logging.getLogger("pygrad.autograd.graph")
 _DEBUG: Final = logging.DEBUG
 _walk: Callable[[Any], Any] | None = None
 """What autograd/_walk.py, which needs this module, does when a backward comes to a custom node."""
-_C = _ops.C
+_C, _M = _ops.C, _ops.SPACES["m"]
 
 
 if TYPE_CHECKING:
@@ -111,25 +111,17 @@ class Tensor(Methods):
         shape = self.shape
         if dim is None:
             return shape
-        return shape[self._dim(dim)]
-
-    def _dim(self, dim: int) -> int:
-        n = max(self.ndim, 1)
-        if not -n <= dim < n:
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got "
-                f"{dim})"
-            )
-        if self.ndim == 0:
-            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-        return dim + n if dim < 0 else dim
+        try:
+            return shape[dim]
+        except (IndexError, TypeError):
+            return _M["size"](self, dim)  # which says what is wrong
 
     def stride(self, dim: int | None = None) -> Any:
         """The strides in elements, all or of one dimension."""
         h = self._h
         at = _unsigned[(h + _STRIDES) >> 2] >> 3
         strides = tuple(_words[at : at + _memory[h + _NDIM]].tolist())
-        return strides if dim is None else strides[self._dim(dim)]
+        return strides if dim is None else _M["stride"](self, dim)
 
     def storage_offset(self) -> int:
         """The place of the first element in the storage, in elements."""
@@ -185,33 +177,9 @@ class Tensor(Methods):
         """Whether the dtype is a floating one."""
         return self.dtype.is_floating_point
 
-    def is_complex(self) -> bool:
-        """Whether the dtype is a complex one: never so far."""
-        return False
-
-    def is_signed(self) -> bool:
-        """Whether the dtype has negative numbers."""
-        return self.dtype.is_signed
-
     is_cuda = is_sparse = is_quantized = is_meta = is_mps = is_nested = is_xpu = False
     is_cpu = True
     names = property(lambda self: (None,) * self.ndim)
-
-    def is_conj(self) -> bool:
-        """False: there are no complex tensors."""
-        return False
-
-    def is_neg(self) -> bool:
-        """False: negation is never lazy here."""
-        return False
-
-    def is_inference(self) -> bool:
-        """Whether the tensor was made under inference mode."""
-        return bool(_memory[self._h + _FLAGS] & 4)
-
-    def get_device(self) -> int:
-        """-1, as for every CPU tensor."""
-        return -1
 
     def cuda(self, device: Any = None, *_: Any, **__: Any) -> Tensor:
         """Raises AssertionError, as PyTorch built without CUDA does."""
@@ -273,11 +241,6 @@ class Tensor(Methods):
         if not requires_grad:
             return _C["_mark_requires_grad"](self, False)  # type: ignore[no-any-return]
         return _call.remember(_C["_mark_requires_grad"](self))  # type: ignore[no-any-return]
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether no recorded op made this tensor."""
-        return bool(_C["_is_leaf"](self))
 
     @property
     def grad(self) -> Tensor | None:
@@ -380,20 +343,6 @@ class Tensor(Methods):
     @property
     def _grad_fn(self) -> Any:
         return self.grad_fn
-
-    @property
-    def retains_grad(self) -> bool:
-        """Whether retain_grad was called on this non-leaf tensor."""
-        return bool(_C["_retains_grad"](self))
-
-    @property
-    def output_nr(self) -> int:
-        """Which output of its grad_fn this tensor is."""
-        return _ints[(self._h + _L["output_nr"]) >> 2]
-
-    @property
-    def _version(self) -> int:
-        return int(_C["_version"](self))
 
     @property
     def _base(self) -> Tensor | None:
@@ -698,12 +647,7 @@ class Tensor(Methods):
         """The tensor with its dimensions reversed."""
         return invoke(_ROW["numpy_T"], _engine.METHOD, (self,), {})  # type: ignore[no-any-return]
 
-    @property
-    def mT(self) -> Tensor:
-        """The last two dimensions swapped."""
-        return invoke(_ROW["mT"], _engine.METHOD, (self,), {})  # type: ignore[no-any-return]
-
-    H = mH = mT
+    H = property(lambda self: _C["matrix_H"](self), doc="A matrix transposed.")
 
     @property
     def real(self) -> Tensor:
@@ -861,9 +805,11 @@ def _install() -> None:
     for name, found in list(vars(Tensor).items()):
         if isinstance(found, property) and found.fset is None:
             setattr(Tensor, name, property(found.fget, _refuse(name), doc=found.__doc__))
-    for name, method in _ops.SPACES["m"].items():
+    for name, method in _M.items():
         if name not in Tensor.__dict__:
             setattr(Tensor, name, method)
+    for name, get in _ops.SPACES["p"].items():
+        setattr(Tensor, name, property(get, _refuse(name), doc=get.__doc__))
     for table, mode in (
         (_OPERATORS, _engine.METHOD),
         (_INPLACE_OPERATORS, _engine.METHOD | _engine.INPLACE),
@@ -878,7 +824,7 @@ def _install() -> None:
 
 
 _install()
-_require_grad = _ops.SPACES["m"]["requires_grad_"]
+_require_grad = _M["requires_grad_"]
 _GETITEM = _ROW["_getitem"]
 _SETITEM = _ROW["_setitem"]
 _get_items = subscript(_GETITEM)
@@ -887,5 +833,5 @@ Tensor.__getitem__ = indexed(  # type: ignore[method-assign]
 )
 Tensor.__getitem__.__name__ = "__getitem__"
 Tensor.__getitem__.__qualname__ = "Tensor.__getitem__"
-_ITEM = _ops.SPACES["m"]["item"]
+_ITEM = _M["item"]
 _backward = command(_ROW["_backward_of"])

@@ -22,6 +22,12 @@ PG_EXPORT(pg_frame) PgFrame *pg_frame(void) {
   return frame;
 }
 
+PG_EXPORT(pg_room) void *pg_room(uint32_t n_bytes) {
+  void *room = mem_permanent(n_bytes);
+  status_clear();
+  return room;
+}
+
 PG_EXPORT(pg_describe) const char *pg_describe(int32_t i) {
   static char text[1024];
   if (i < 0 || i >= n_op_rows) return NULL;
@@ -142,10 +148,10 @@ static void run_profiled(Call *call) {
   profile_op_end(event, call);
 }
 
-/* Services of the engine, whose names begin with a low line, are no events of a profile. */
+/* Services of the engine, whose names begin with a low line, are no events of a profile; the flag e says the opposite. */
 static void run_call(Call *call) {
   const Row *row = call->row;
-  bool recorded = profiling && (row->schema[0] != '_' || strchr(row->flags, 'e'));
+  bool recorded = profiling && (row->schema[0] == '_') == (strchr(row->flags, 'e') != NULL);
   (recorded ? run_profiled : call_run)(call);
 }
 

@@ -270,12 +270,12 @@ void op_version(Call *c) {
   else ret_int(c, tensor_version(t));
 }
 
-void op_size(Call *c) {
+void op_number_of_dim(Call *c, const int64_t *numbers) {
   const Tensor *t = arg_tensor(c, 0);
   int64_t dim = dim_wrap(arg_int(c, 1), t->ndim);
   if (failed()) return;
   if (!t->ndim) fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)arg_int(c, 1));
-  else ret_int(c, t->sizes[dim]);
+  else ret_int(c, numbers[dim]);
 }
 
 bool op_is_set_to(const Tensor *a, const Tensor *b) {

@@ -24,6 +24,14 @@ void op_set_default_dtype(DType d) {
 
 /* ------------------------------------------------------------ text */
 
+/* The legacy name of t's type, such as torch.FloatTensor. */
+void op_type(Call *c) {
+  char *text = scratch_alloc(32);
+  if (!text) return;
+  strcat(strcat(strcpy(text, "torch."), dtype_info[arg_tensor(c, 0)->dtype].legacy), "Tensor");
+  ret_str(c, text);
+}
+
 static PrintOptions options = {.precision = 4, .sci_mode = -1, .threshold = 1000, .linewidth = 80, .edgeitems = 3};
 
 void op_printoptions(Call *c) {

@@ -31,7 +31,8 @@ Tensor *op_data(Tensor *t);
 Tensor *op_set_data(Tensor *t, Tensor *from);
 Tensor *op_set_grad(Tensor *t, Tensor *g);
 void op_version(Call *c);
-void op_size(Call *c);
+void op_number_of_dim(Call *c, const int64_t *numbers); /* one of those of each dimension */
+void op_type(Call *c);
 bool op_is_set_to(const Tensor *a, const Tensor *b);
 void op_grad_dtype(Call *c);
 void op_set_grad_dtype(Call *c);

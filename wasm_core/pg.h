@@ -93,6 +93,8 @@ int32_t pg_intern(void);
  * a space between. */
 int32_t pg_layout(int32_t k);
 const char *pg_layout_names(void);
+/* Memory that stays the host's: for lists and texts of calls that are longer than the frame's data. NULL: there is no more. */
+void *pg_room(uint32_t n_bytes);
 /* The name of a Status, or NULL. */
 const char *pg_status_name(int32_t status);
 /* The oldest pending warning, or NULL. */

@@ -32,8 +32,6 @@ export const HOST = Object.freeze({
 /** Callbacks within each other: the stack of V8 holds twice as many. */
 const MOST_NESTED = 96;
 const MOST_TEXT = 1024; // characters of a text in the frame: names of options, which are shorter in the table, and lines of traces
-/** Thrown by the encoder when the lists and texts of a call need more room. */
-const FULL = new Error('full');
 
 /** The engine did not survive a call; nothing works any more in this instance. */
 export class EngineError extends Error { name = 'EngineError'; }
@@ -60,14 +58,9 @@ export const errorClass = (name) => held(errors, name, () => {
 export const [RuntimeError, ValueError, IndexError, NotImplementedError, OutOfMemoryError, LinAlgError] =
   ['RuntimeError', 'ValueError', 'IndexError', 'NotImplementedError', 'OutOfMemoryError', 'LinAlgError'].map(errorClass);
 
-/** A list that is words already: what stands between the brackets of x[...] (ops/index.def), or handles that somebody else owns. */
-export class Words {
-  constructor(tag, words) { Object.assign(this, { tag, words }); }
-}
-
-/** A value that the engine knows by a number: a dtype or a generator. */
+/** A value that the engine knows by a number, a dtype or a generator; or by words: what stands between the brackets of x[...]. */
 export class Coded {
-  /** @private @param {number} tag @param {number} code */
+  /** @private @param {number} tag @param {number | (number | bigint)[]} code */
   constructor(tag, code) {
     /** @private */
     this.tag = tag;
@@ -100,14 +93,13 @@ export function bind(name, defaults, given) {
   const [positional, options] = isOptions(given.at(-1)) ? [given.slice(0, -1), given.at(-1)] : [given, {}];
   if (positional.length > names.length)
     throw new TypeError(`${name}() takes at most ${names.length} such arguments but ${positional.length} were given`);
-  const bound = { ...defaults };
-  positional.forEach((value, i) => { bound[names[i]] = value ?? defaults[names[i]]; });
-  for (const [key, value] of Object.entries(options)) {
+  const bound = {};
+  for (const [key, value] of [...positional.map((value, i) => [names[i], value]), ...Object.entries(options)]) {
     if (!(key in defaults)) throw new TypeError(`${name}() got an unexpected keyword argument '${key}'`);
-    if (names.indexOf(key) < positional.length) throw new TypeError(`${name}() got multiple values for argument '${key}'`);
+    if (key in bound) throw new TypeError(`${name}() got multiple values for argument '${key}'`);
     bound[key] = value ?? defaults[key];
   }
-  return bound;
+  return { ...defaults, ...bound };
 }
 
 /** Runs fn between `enter` and `leave`, which is given what enter returned, also if fn throws. */
@@ -155,8 +147,6 @@ export class Engine {
   /** Set by hooks.js: what runs the callback of a kind and an id on words, and lets go of one. */
   onHostCall = (_kind, _id, _words) => [];
   onDropped = (_id) => {};
-  /** Set by tensor.js: the address of that much memory, which stays. */
-  allocate = (_bytes) => 0;
   onWarning = (text) => console.warn(text);
   warnings = []; // of callbacks, which come with the engine's own
   released = []; // handles whose objects are gone; the next crossing hands them over
@@ -271,13 +261,7 @@ export class Engine {
    * a tensor that the caller owns, or 0 for a result that `described` reads; plus PENDING if `collectPending` has something to do. */
   call(row, mode, self, args, options) {
     if (this.unusable) throw new EngineError(`pygrad: the engine is unusable: ${this.unusable}`);
-    try {
-      this.write(row, mode, self, args, options);
-    } catch (error) {
-      if (error !== FULL) throw error;
-      this.makeRoom();
-      return this.call(row, mode, self, args, options);
-    }
+    this.write(row, mode, self, args, options);
     return this.enter();
   }
 
@@ -366,9 +350,9 @@ export class Engine {
   encodeObject(value, slot) {
     if (value.handle !== undefined) return this.put(TAG.TENSOR, value.alive(), slot);
     if (Array.isArray(value)) return this.encodeList(value, slot);
-    if (value instanceof Coded) return this.put(value.tag, value.code, slot);
-    if (!(value instanceof Words)) return this.encodeOther(value, slot);
-    this.putList(value.tag, value.words, (word) => word, slot);
+    if (!(value instanceof Coded)) return this.encodeOther(value, slot);
+    if (!Array.isArray(value.code)) return this.put(value.tag, value.code, slot);
+    this.putList(value.tag, value.code, (word) => word, slot);
     return value.tag;
   }
 
@@ -407,19 +391,18 @@ export class Engine {
     return at;
   }
 
-  /** The address of room for some bytes, behind what the call has written. */
+  /** The address of room for some bytes: behind what the call has written, or else in a block of its own, kept for later calls. */
   room(bytes) {
+    if (this.dataAt + bytes > this.listsEnd) {
+      const more = 2 * (this.listsEnd - this.lists + bytes);
+      const block = this.exports.pg_room(more) >>> 0;
+      if (!block) throw new OutOfMemoryError(`pygrad: can't allocate memory: you tried to allocate ${more} bytes`);
+      this.lists = this.dataAt = block;
+      this.listsEnd = block + more;
+    }
     const at = this.dataAt;
     this.dataAt = at + ((bytes + 7) & ~7);
-    if (this.dataAt > this.listsEnd) throw FULL;
     return at;
-  }
-
-  /** Twice the room that was too little: a block of the engine's memory, kept for later calls. */
-  makeRoom() {
-    const bytes = 2 * (this.dataAt - this.lists);
-    this.lists = this.allocate(bytes);
-    this.listsEnd = this.lists + bytes;
   }
 
   failure(status) {

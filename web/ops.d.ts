@@ -459,6 +459,7 @@ export interface Functions {
   ge_(input: Tensor, other: Tensor | Scalar): Tensor;
   ger(input: Tensor, vec2: Tensor, options?: { out?: Tensor }): Tensor;
   get_default_dtype(): DType;
+  get_device(input: Tensor): number;
   greater(input: Tensor, other: Tensor | Scalar, options?: { out?: Tensor }): Tensor;
   greater_(input: Tensor, other: Tensor | Scalar): Tensor;
   greater_equal(input: Tensor, other: Tensor | Scalar, options?: { out?: Tensor }): Tensor;
@@ -517,10 +518,16 @@ export interface Functions {
   inverse(input: Tensor, options?: { out?: Tensor }): Tensor;
   is_anomaly_check_nan_enabled(): boolean;
   is_anomaly_enabled(): boolean;
+  is_complex(input: Tensor): boolean;
+  is_conj(input: Tensor): boolean;
+  is_floating_point(input: Tensor): boolean;
   is_grad_enabled(): boolean;
+  is_inference(input: Tensor): boolean;
   is_inference_mode_enabled(): boolean;
+  is_neg(input: Tensor): boolean;
   is_same_size(input: Tensor, other: Tensor): boolean;
   is_set_to(input: Tensor, tensor: Tensor): boolean;
+  is_signed(input: Tensor): boolean;
   isclose(input: Tensor, other: Tensor, rtol?: number, atol?: number, equal_nan?: boolean): Tensor;
   isclose(input: Tensor, other: Tensor, rtol: number, atol: number, options: { equal_nan?: boolean }): Tensor;
   isclose(input: Tensor, other: Tensor, rtol: number, options: { atol?: number; equal_nan?: boolean }): Tensor;
@@ -753,6 +760,7 @@ export interface Functions {
   normal(options: { mean: number; std: number; size: readonly number[]; generator?: Generator | null; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   not_equal(input: Tensor, other: Tensor | Scalar, options?: { out?: Tensor }): Tensor;
   not_equal_(input: Tensor, other: Tensor | Scalar): Tensor;
+  numel(input: Tensor): number;
   ones(size: readonly number[], options?: { dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   ones(options: { size: readonly number[]; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }): Tensor;
   ones(...size: number[]): Tensor;
@@ -1330,6 +1338,7 @@ export interface Methods {
   diff(options: { n?: number; dim?: number; prepend?: Tensor | null; append?: Tensor | null }): Tensor;
   digamma(): Tensor;
   digamma_(): Tensor;
+  dim(): number;
   dist(other: Tensor, p?: Scalar): Tensor;
   dist(other: Tensor, options: { p?: Scalar }): Tensor;
   div(other: Tensor | Scalar): Tensor;
@@ -1405,6 +1414,7 @@ export interface Methods {
   geometric_(p: number, options?: { generator?: Generator | null }): Tensor;
   geometric_(options: { p: number; generator?: Generator | null }): Tensor;
   ger(vec2: Tensor): Tensor;
+  get_device(): number;
   greater(other: Tensor | Scalar): Tensor;
   greater_(other: Tensor | Scalar): Tensor;
   greater_equal(other: Tensor | Scalar): Tensor;
@@ -1450,9 +1460,15 @@ export interface Methods {
   inner(other: Tensor): Tensor;
   int(options?: { memory_format?: MemoryFormat | null }): Tensor;
   inverse(): Tensor;
+  is_complex(): boolean;
+  is_conj(): boolean;
   is_contiguous(options?: { memory_format?: MemoryFormat }): boolean;
+  is_floating_point(): boolean;
+  is_inference(): boolean;
+  is_neg(): boolean;
   is_same_size(other: Tensor): boolean;
   is_set_to(tensor: Tensor): boolean;
+  is_signed(): boolean;
   isclose(other: Tensor, rtol?: number, atol?: number, equal_nan?: boolean): Tensor;
   isclose(other: Tensor, rtol: number, atol: number, options: { equal_nan?: boolean }): Tensor;
   isclose(other: Tensor, rtol: number, options: { atol?: number; equal_nan?: boolean }): Tensor;
@@ -1646,6 +1662,7 @@ export interface Methods {
   normal_(options: { mean?: number; std?: number; generator?: Generator | null }): Tensor;
   not_equal(other: Tensor | Scalar): Tensor;
   not_equal_(other: Tensor | Scalar): Tensor;
+  numel(): number;
   outer(vec2: Tensor): Tensor;
   permute(dims: readonly number[]): Tensor;
   permute(options: { dims: readonly number[] }): Tensor;
@@ -1764,6 +1781,9 @@ export interface Methods {
   sinc_(): Tensor;
   sinh(): Tensor;
   sinh_(): Tensor;
+  size(): number[];
+  size(dim: number): number;
+  size(options: { dim: number }): number;
   slice_scatter(src: Tensor, dim?: number, start?: number | null, end?: number | null, step?: number): Tensor;
   slice_scatter(src: Tensor, dim: number, start: number | null, end: number | null, options: { step?: number }): Tensor;
   slice_scatter(src: Tensor, dim: number, start: number | null, options: { end?: number | null; step?: number }): Tensor;
@@ -1816,6 +1836,9 @@ export interface Methods {
   std(options: { dim: number | readonly number[] | null; unbiased?: boolean; keepdim?: boolean }): Tensor;
   std(dim?: number | readonly number[] | null, options?: { correction?: Scalar | null; keepdim?: boolean }): Tensor;
   std(options: { dim?: number | readonly number[] | null; correction?: Scalar | null; keepdim?: boolean }): Tensor;
+  stride(): number[];
+  stride(dim: number): number;
+  stride(options: { dim: number }): number;
   sub(other: Tensor | Scalar, options?: { alpha?: Scalar }): Tensor;
   sub_(other: Tensor | Scalar, options?: { alpha?: Scalar }): Tensor;
   subtract(other: Tensor | Scalar, options?: { alpha?: Scalar }): Tensor;
@@ -1895,6 +1918,7 @@ export interface Methods {
   true_divide_(other: Tensor | Scalar): Tensor;
   trunc(): Tensor;
   trunc_(): Tensor;
+  type(): string;
   type_as(other: Tensor): Tensor;
   unbind(dim?: number): Tensor[];
   unbind(options: { dim?: number }): Tensor[];
@@ -2539,4 +2563,13 @@ export interface Linalg {
   vector_norm(input: Tensor, ord: Scalar, dim: number | readonly number[] | null, options: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
   vector_norm(input: Tensor, ord: Scalar, options: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
   vector_norm(input: Tensor, options: { ord?: Scalar; dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
+}
+
+export interface Properties {
+  readonly _version: number;
+  readonly is_leaf: boolean;
+  readonly mH: Tensor;
+  readonly mT: Tensor;
+  readonly output_nr: number;
+  readonly retains_grad: boolean;
 }

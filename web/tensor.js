@@ -5,7 +5,7 @@
  * Numbers that are integers travel as integers, all others as floats; `tensor()` alone takes
  * numbers as float32 unless told otherwise, bigints as int64 and booleans as bool.
  */
-import { ABSENT, bind, Coded, IndexError, isOptions, MODE, PENDING, TAG, ValueError, within, Words } from './engine.js';
+import { ABSENT, bind, Coded, IndexError, isOptions, MODE, PENDING, TAG, ValueError, within } from './engine.js';
 import { makeHooks } from './hooks.js';
 import { makeOwners } from './owner.js';
 
@@ -13,10 +13,11 @@ import { makeOwners } from './owner.js';
 /** @import { Given } from './engine.js'
  * @typedef {{gradient?: Tensor | null, retain_graph?: boolean | null, create_graph?: boolean, inputs?: Places | null}} TensorBackwardOptions */
 
-/** Element types: the engine's code, the array of a host, PyTorch's legacy name. */
+const whole = (v) => (typeof v === 'bigint' ? v : BigInt(Math.trunc(Number(v))));
+/** Element types: the engine's code, the array of a host, and how an element is made of a number. */
 const KINDS = {
-  uint8: [0, Uint8Array, 'Byte'], int8: [1, Int8Array, 'Char'], int16: [2, Int16Array, 'Short'], int32: [3, Int32Array, 'Int'],
-  int64: [4, BigInt64Array, 'Long'], float32: [6, Float32Array, 'Float'], float64: [7, Float64Array, 'Double'], bool: [11, Uint8Array, 'Bool'],
+  uint8: [0, Uint8Array, Number], int8: [1, Int8Array, Number], int16: [2, Int16Array, Number], int32: [3, Int32Array, Number],
+  int64: [4, BigInt64Array, whole], float32: [6, Float32Array, Number], float64: [7, Float64Array, Number], bool: [11, Uint8Array, Boolean],
 };
 
 /** @typedef {Uint8Array | Int8Array | Int16Array | Int32Array | BigInt64Array | Float32Array | Float64Array} TypedArray */
@@ -27,13 +28,13 @@ const KINDS = {
 export class DType extends Coded {
   /** @private @param {keyof typeof KINDS} name */
   constructor(name) {
-    const [code, array, legacy] = KINDS[name];
+    const [code, array, from] = KINDS[name];
     super(TAG.DTYPE, code);
     this.name = name;
     this.array = array;
     /** @private */
-    this.legacy = legacy;
-    this.itemsize = this.array.BYTES_PER_ELEMENT;
+    this.from = from;
+    this.itemsize = array.BYTES_PER_ELEMENT;
     this.is_floating_point = name.startsWith('float');
   }
 
@@ -98,12 +99,12 @@ function makeSpaces(engine, wrap, remember) {
     return (...args) => invoke(undefined, args);
   }
 
-  const spaces = { f: {}, m: {}, n: {}, s: {}, l: {}, c: {} };
+  const spaces = { f: {}, m: {}, p: {}, n: {}, s: {}, l: {}, c: {} };
   for (const { name, row, flags, results } of readTable(engine)) {
     for (const [letter, space] of Object.entries(spaces)) {
       const withInplace = letter === 'n' && flags.includes('N');
       if (!flags.includes(letter) && !withInplace) continue;
-      const mode = letter === 'm' ? MODE.METHOD : 0;
+      const mode = 'mp'.includes(letter) ? MODE.METHOD : 0;
       space[name] = make(row, mode, results);
       if (withInplace || (flags.includes('i') && 'fmn'.includes(letter))) space[`${name}_`] = make(row, mode | MODE.INPLACE, results);
     }
@@ -117,7 +118,7 @@ function makeSpaces(engine, wrap, remember) {
 export function makeTensors(engine) {
   const { layout } = engine;
   const owners = makeOwners(engine);
-  const { Owner, remember, recall, original, outside, scope } = owners;
+  const { Owner, remember, recall, original, scope } = owners;
   const spaces = makeSpaces(engine, (handle) => new Tensor(handle), remember);
   const C = spaces.c;
   const library = { ...owners, spaces, C };
@@ -137,32 +138,12 @@ export function makeTensors(engine) {
     get dtype() { return dtypeOf(engine.view.u8[this.alive() + layout.dtype]); }
     /** How many dimensions there are. @returns {number} */
     get ndim() { return engine.view.u8[this.alive() + layout.ndim]; }
-    /** @returns {number} */
-    dim() { return this.ndim; }
     /** Sizes, one a dimension. @returns {number[]} */
-    get shape() { return this.#numbers('sizes'); }
-    /** Steps between elements, one a dimension. @returns {number[]} */
-    stride() { return this.#numbers('strides'); }
-    #numbers(field) { return engine.words(engine.u32(this.alive() + layout[field]) / 8, this.ndim); }
-    /** All sizes, or that of one dimension. @type {{(): number[]; (dim: number): number}} */
-    size(dim) { return dim === undefined ? this.shape : C._size(this, dim); }
-    /** How many elements there are. @returns {number} */
-    numel() { return engine.word((this.alive() + layout.numel) / 8); }
-    /** The legacy name of the type, such as 'torch.FloatTensor'. @returns {string} */
-    type() { return `torch.${this.dtype.legacy}Tensor`; }
+    get shape() { return engine.words(engine.u32(this.alive() + layout.sizes) / 8, this.ndim); }
     /** With its dimensions reversed. @returns {Tensor} */
     get T() { return C.numpy_T(this); }
-    /** With its last two dimensions exchanged. @returns {Tensor} */
-    get mT() { return C.mT(this); }
     /** The tensor that this is a view of, or null. @returns {Tensor | null} */
     get _base() { return original(C._get_base(this) ?? null); }
-
-    /** How often the memory was written to. @returns {number} */
-    get _version() { return C._version(this); }
-    /** Whether the tensor was made in inference mode. @returns {boolean} */
-    is_inference() { return Boolean(engine.view.u8[this.alive() + layout.flags] & 4); }
-    /** Whether no recorded operation made it. @returns {boolean} */
-    get is_leaf() { return C._is_leaf(this); }
     /** Whether what is done with the tensor is recorded. @returns {boolean} */
     get requires_grad() { return C._requires_grad(this); }
     /** @param {boolean} on */
@@ -174,10 +155,6 @@ export function makeTensors(engine) {
       return on ? remember(this) : this;
     }
 
-    /** Whether retain_grad was called on this tensor. @returns {boolean} */
-    get retains_grad() { return C._retains_grad(this); }
-    /** Which output of its grad_fn this tensor is. @returns {number} */
-    get output_nr() { return engine.view.i32[(this.alive() + layout.output_nr) / 4]; }
     /** The node that made it, or null for a leaf. @returns {import('./graph.js').Node | null} */
     get grad_fn() { return library.wrapNode(C._node_of(this)); }
     /** The same elements, outside of the graph; shares memory. @returns {Tensor} */
@@ -219,14 +196,10 @@ export function makeTensors(engine) {
     /** The elements as nested arrays; a number of a tensor without dimensions. @returns {any} */
     tolist() {
       const { dtype, shape } = this;
-      const read = (v) => (dtype === dtypes.bool ? v !== 0 : typeof v === 'bigint' ? small(v) : v);
-      let found = Array.from(this.toTypedArray(), read);
-      while (shape.length > 1) {
-        const size = shape.pop();
-        const rows = shape.reduce((a, b) => a * b);
-        found = Array.from({ length: rows }, (_, i) => found.slice(i * size, (i + 1) * size));
-      }
-      return shape.length ? found : found[0];
+      const flat = Array.from(this.toTypedArray(), (v) => (dtype === dtypes.bool ? v !== 0 : typeof v === 'bigint' ? small(v) : v));
+      const nest = (row, [size, ...rest]) => (rest.length
+        ? Array.from({ length: size }, (_, i) => nest(row * size + i, rest)) : flat.slice(row * size, (row + 1) * size));
+      return shape.length ? nest(0, shape) : flat[0];
     }
 
     /** @returns {any} */
@@ -252,13 +225,14 @@ export function makeTensors(engine) {
 
     /** The tensors along the first dimension. @returns {IterableIterator<Tensor>} */
     [Symbol.iterator]() {
-      if (!this.dim()) throw new TypeError('iteration over a 0-d tensor');
+      if (!this.ndim) throw new TypeError('iteration over a 0-d tensor');
       return this.unbind(0).values();
     }
   }
 
   for (const [name, value] of Object.entries(spaces.m))
     if (!(name in Tensor.prototype)) Object.defineProperty(Tensor.prototype, name, { value, writable: true, configurable: true });
+  for (const [name, get] of Object.entries(spaces.p)) Object.defineProperty(Tensor.prototype, name, { get, configurable: true });
 
   function hookOn(tensor, hook, post) {
     tensor.alive();
@@ -291,7 +265,7 @@ export function makeTensors(engine) {
       else if (Array.isArray(item)) words.push(4, tensor(item, { dtype: dtypes.int64 }).alive());
       else throw new IndexError('only integers, slices, ellipsis, null and tensors are valid indices');
     }
-    return new Words(TAG.INDEX, words);
+    return new Coded(TAG.INDEX, words);
   }
 
   /** A tensor of nested arrays, a typed array, or a number. @param {Data | Tensor} data
@@ -307,18 +281,9 @@ export function makeTensors(engine) {
     if (flat.length !== count) throw new ValueError(`expected ${count} elements for the shape [${wanted}], got ${flat.length}`);
     const made = C._empty(wanted, kind);
     const array = new kind.array(engine.memory.buffer, made.data_ptr(), count);
-    const whole = (v) => (typeof v === 'bigint' ? v : BigInt(Math.trunc(Number(v))));
-    const convert = kind === dtypes.int64 ? whole : kind === dtypes.bool ? (v) => Number(Boolean(v)) : Number;
-    array.set(flat instanceof kind.array && kind !== dtypes.bool ? flat : Array.from(flat, convert));
+    array.set(flat instanceof kind.array && kind !== dtypes.bool ? flat : Array.from(flat, kind.from));
     return leaf(made);
   }
-
-  let room; // for lists too long for the frame
-  engine.allocate = (bytes) => outside(() => {
-    room?.dispose();
-    room = C._empty([bytes], dtypes.uint8);
-    return room.data_ptr();
-  });
 
   /** Runs fn with some mode bits cleared and set; puts them back, also if fn throws. */
   function withModes(clear, set, fn) {
@@ -338,19 +303,18 @@ export const unsigned = (word) => (word < 0 ? 2n ** 64n + BigInt(word) : word);
 /** What nested arrays hold in order, and their sizes. */
 function unnest(data) {
   const sizes = [];
-  for (let inner = data; Array.isArray(inner); inner = inner[0]) sizes.push(inner.length);
-  const flat = [];
-  const gather = (rows, dim) => {
-    if (!Array.isArray(rows)) throw new TypeError(`not a sequence at dim ${dim}`);
-    if (rows.length !== sizes[dim]) throw new ValueError(`expected sequence of length ${sizes[dim]} at dim ${dim} (got ${rows.length})`);
-    for (const each of rows) {
-      if (dim + 1 < sizes.length) gather(each, dim + 1);
-      else if (Array.isArray(each)) throw new TypeError('only numbers can be nested here, not Array');
-      else flat.push(each);
+  let flat = [data];
+  for (let dim = 0; Array.isArray(flat[0]); dim++) {
+    const outer = flat;
+    sizes.push(outer[0].length);
+    flat = [];
+    for (const rows of outer) {
+      if (!Array.isArray(rows)) throw new TypeError(`not a sequence at dim ${dim}`);
+      if (rows.length !== sizes[dim]) throw new ValueError(`expected sequence of length ${sizes[dim]} at dim ${dim} (got ${rows.length})`);
+      for (const each of rows) flat.push(each);
     }
-  };
-  if (sizes.length) gather(data, 0);
-  else flat.push(data);
+  }
+  if (flat.some(Array.isArray)) throw new TypeError('only numbers can be nested here, not Array');
   return { flat, sizes };
 }
 

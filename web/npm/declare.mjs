@@ -16,7 +16,7 @@ const OPTIONS = {
   module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext,
 };
 const HEAD = `// Made from the JSDoc of the modules and, by way of ops.d.ts, from the op table.
-import type { Functional, Functions, Linalg, MemoryFormat, Methods, Scalar, Special } from './ops.js';
+import type { Functional, Functions, Linalg, MemoryFormat, Methods, Properties, Scalar, Special } from './ops.js';
 
 /** An interface without some of its names, which are declared anew. */
 type Without<Type, Names> = { [Name in keyof Type as Name extends Names ? never : Name]: Type[Name] };
@@ -186,7 +186,7 @@ function classOf(node) {
   const lines = [...assigned(node), ...node.members.map((m) => member(m, name))].filter(Boolean);
   const parts = [`${comment(node, '')}declare class ${name}${generics(ts.getJSDocTags(node))}${base ? ` extends ${base}` : ''} {\n${lines.join('\n')}\n}`];
   const own = node.members.map((m) => m.name?.getText()).filter((n) => /^\w+$/.test(n ?? ''));
-  if (name === 'Tensor') parts.push(`interface Tensor extends Without<Methods, ${names(own)}> {}`);
+  if (name === 'Tensor') parts.push(`interface Tensor extends Without<Methods, ${names(own)}>, Properties {}`);
   for (const tag of ts.getJSDocImplementsTags(node)) parts.push(`interface ${name} extends ${plain(tag.class.getText())} {}`);
   return parts.join('\n');
 }
