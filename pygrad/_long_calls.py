@@ -146,35 +146,26 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
 
 
 def gradient(row: int) -> Callable[..., Any]:
-    """A function for the op behind `grad`: lists of tensors and flags, encoded without a detour.
-
-    Its arguments are those of the op; roots, inputs and gradients may be None.
+    """A function for the op behind `grad` and `backward`: words, flags and a number, encoded
+    without a detour.
     """
-    lists, flags = (e.TENSORS, e.TENSORS, e.TENSORS), (e.BOOL, e.BOOL, e.BOOL, e.BOOL)
-    tags = sum(tag << (4 * i) for i, tag in enumerate((*lists, *flags, e.INTS, e.INT)))
-    head = _header(row, 9, 0, 0)
-    pack, ints, work = _PACK[9], e.ints, e.WORK
+    tags = sum(t << (4 * i) for i, t in enumerate((e.INTS, *[e.BOOL] * 4, e.INT, e.BOOL)))
+    head = _header(row, 7, 0, 0)
+    pack, ints, work = _PACK[7], e.ints, e.WORK
 
     def run_gradient(
-        roots: Sequence[Any],
-        inputs: Sequence[Any],
-        grads: Sequence[Any],
+        words: Sequence[int],
         retain: bool,
         create: bool,
         unused: bool,
         zeros: bool,
-        edges: Sequence[int],
-        rows: int = 0,
+        rows: int,
+        accumulate: bool,
     ) -> Any:
-        words = [0 if t is None else t._h for t in (*roots, *inputs, *grads)]
-        words += edges
         n = len(words)
         if n > 32:
-            flags = (retain, create, unused, zeros)
-            return invoke(row, 0, (roots, inputs, grads, *flags, edges, rows), {})
-        at_inputs = _DATA + 8 * len(roots)
-        at_grads = at_inputs + 8 * len(inputs)
-        at_edges = at_grads + 8 * len(grads)
+            flags = (bool(retain), bool(create), bool(unused), bool(zeros))
+            return invoke(row, 0, (words, *flags, rows, accumulate), {})
         saved: bytes | None = None
         if (
             locked := ints[work] > _SHORT_WORK
@@ -197,15 +188,13 @@ def gradient(row: int) -> Callable[..., Any]:
                 now,
                 tags,
                 dead,
-                _DATA | len(roots) << 32,
-                at_inputs | len(inputs) << 32,
-                at_grads | len(grads) << 32,
+                _DATA | n << 32,
                 retain,
                 create,
                 unused,
                 zeros,
-                at_edges | len(edges) << 32,
                 rows,
+                accumulate,
             )
             (_call_long if locked else _call)()
             if _trap[0]:

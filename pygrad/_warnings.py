@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+from . import _ops
+
 _always = False
 _given: set[str] = set()
 
@@ -22,6 +24,7 @@ def set_warn_always(b: bool, /) -> None:
     if not isinstance(b, bool):
         raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
     _always = b
+    _ops.C["_set_warn_always"](b)
 
 
 def is_warn_always_enabled() -> bool:

@@ -19,26 +19,29 @@ static Node *live_node(int64_t address) {
   return fail(ERR_RUNTIME, "pygrad: not the address of a live node");
 }
 
-/* Where a tensor is missing stands the next edge of a list of node, output, node, output, ... */
-static const GraphEnd *ends(const Tensors *t, Ints *edges) {
-  GraphEnd *out = scratch_array(t->n > 0 ? t->n : 1, sizeof *out);
-  for (int i = 0; out && i < t->n; i++) {
-    out[i] = (GraphEnd){t->v[i], {NULL, 0}};
-    if (t->v[i]) continue;
-    if (edges->n < 2) return fail(ERR_TYPE, "pygrad: a root or input is neither a tensor nor an edge");
-    out[i].edge = (Edge){live_node(edges->v[0]), (int32_t)edges->v[1]};
-    edges->v += 2;
-    edges->n -= 2;
+/* Roots or inputs as hosts tell them, two words each: a tensor and -1; a node and the number of its output; 1 and 0 for what is
+ * neither, 1 and 1 for an edge of another node than that. `odd`: the type of the first such, of inputs or gradients. */
+static const GraphEnd *ends(const int64_t *words, int n, bool roots, const char *odd) {
+  GraphEnd *out = scratch_array((int64_t)n + 1, sizeof *out);
+  for (int i = 0; out && i < n && !failed(); i++, words += 2) {
+    if (words[0] == 1 && !words[1] && roots) fail(ERR_ASSERTION, "Expected output to be a torch.Tensor");
+    else if (words[0] == 1 && !words[1]) fail(ERR_RUNTIME, "all inputs have to be Tensors or GradientEdges, but got %s", odd);
+    else if (words[0] == 1 && roots) fail(ERR_ATTRIBUTE, "'%s' object has no attribute '_input_metadata'", odd);
+    else if (words[0] == 1) fail(ERR_RUNTIME, "GradientEdge's first object must be an autograd.graph.Node but got %s", odd);
+    else if (words[1] < 0) out[i] = (GraphEnd){tensors_at(words, 1).v[0], {NULL, 0}};
+    else out[i] = (GraphEnd){NULL, {live_node(words[0]), (int32_t)words[1]}};
   }
   return failed() ? NULL : out;
 }
 
-static GraphWalk walk_of(Call *c, int inputs_at, int grads_at, int edges_at) {
-  Tensors roots = arg_tensors(c, 0), inputs = arg_tensors(c, inputs_at), grads = arg_tensors(c, grads_at);
-  Ints edges = arg_ints(c, edges_at);
-  const GraphEnd *from = ends(&roots, &edges);
-  return (GraphWalk){.n_roots = roots.n, .roots = from, .grads = grads.n > 0 ? grads.v : NULL, .n_inputs = inputs.n > 0 ? inputs.n : 0,
-                .inputs = ends(&inputs, &edges)};
+/* The gradients at the roots, NULL if there are none. Those that are too many do not matter. */
+static Tensor *const *seeds(const int64_t *handles, int64_t n, int n_roots, bool rows, const char *odd) {
+  if (n < 0 || (rows && !n)) return NULL;
+  if (n > n_roots) n = n_roots;
+  for (int i = 0; i < n; i++)
+    if (handles[i] == 1) fail(ERR_TYPE, "gradients can be either Tensors or None, but got %s", odd);
+  if (n != n_roots) fail(ERR_RUNTIME, "got %d tensors and %d gradients", n_roots, (int)n);
+  return failed() ? NULL : tensors_at(handles, n).v;
 }
 
 /* Lets the host run a custom node's function: [the task, the host's object, whether to record, a gradient an output]. */
@@ -74,14 +77,6 @@ static void go_on(Call *c, Task *task, Tensor **gi) {
   if (ok && count > 0 && (captured = scratch_array(count, sizeof *captured)) && task_results(task, captured) >= 0)
     ret_tensors(c, count, captured);
   task_end(task);
-}
-
-void op_backward(Call *c) {
-  GraphWalk w = walk_of(c, 4, 1, 5);
-  w.retain_graph = arg_bool(c, 2);
-  w.create_graph = arg_bool(c, 3);
-  w.accumulate = w.allow_unused = true;
-  go_on(c, task_start(&w), NULL);
 }
 
 /* The common backward: one root, into every leaf, not recorded. */
@@ -120,14 +115,31 @@ static int batch_of(const GraphWalk *w) {
   return failed() ? 0 : (int)found[0];
 }
 
-/* `rows` backwards whose results come stacked: one for each element of the one root, or for each gradient of a batch (-1). */
+static void warn_of_cycle(void) {
+  static bool warned;
+  if (warn_first(&warned))
+    warn_user("Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause "
+              "a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, "
+              "make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.");
+}
+
+/* `grad`, or to accumulate into inputs or all leaves, `backward`. The words: how many roots, inputs (-1: not named) and gradients (-1:
+ * none) there are, then all of these. With `rows`, so many backwards whose results come stacked: one for each element of the one
+ * root, or for each gradient of a batch (-1). */
 void op_grad(Call *c) {
-  GraphWalk w = walk_of(c, 1, 2, 7);
-  w.retain_graph = arg_bool(c, 3);
-  w.create_graph = arg_bool(c, 4);
-  w.allow_unused = arg_bool(c, 5);
-  w.materialize = arg_bool(c, 6);
-  w.n_rows = (int)arg_int(c, 8);
+  const int64_t *words = arg_ints(c, 0).v, *roots = words + 3, *inputs = roots + 2 * words[0];
+  int n_roots = (int)words[0], n_inputs = words[1] < 0 ? 0 : (int)words[1];
+  const char *odd = arg_str(c, 7);
+  GraphWalk w = {.n_roots = n_roots, .n_inputs = n_inputs, .retain_graph = arg_bool(c, 1), .create_graph = arg_bool(c, 2),
+                 .allow_unused = arg_bool(c, 3), .materialize = arg_bool(c, 4), .n_rows = (int)arg_int(c, 5), .accumulate = arg_bool(c, 6)};
+  if (w.materialize && !w.allow_unused)
+    fail(ERR_VALUE, "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.");
+  if (!words[1]) fail(ERR_RUNTIME, "`inputs` argument to `%s()` cannot be empty.", w.accumulate ? "backward" : "grad");
+  w.inputs = w.accumulate ? ends(inputs, n_inputs, false, odd) : NULL;
+  w.roots = ends(roots, n_roots, true, odd);
+  if (!w.accumulate) w.inputs = ends(inputs, n_inputs, false, odd);
+  w.grads = seeds(inputs + 2 * n_inputs, words[2], n_roots, w.n_rows > 0, odd);
+  if (w.accumulate && w.create_graph && !failed()) warn_of_cycle();
   bool batched = w.n_rows < 0 && !failed();
   if (batched) w.n_rows = batch_of(&w);
   if (batched && !w.n_rows && !failed()) ret_tensors(c, 0, NULL);

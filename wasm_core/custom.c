@@ -55,8 +55,7 @@ const NodeType *custom_type(const char *name) {
 
 /* ------------------------------------------------------------ before forward */
 
-/* Tensors by their handles, which hosts pass as plain words to save time: 0 for none, 1 for anything else. */
-static Tensors tensors_at(const int64_t *handles, int64_t n) {
+Tensors tensors_at(const int64_t *handles, int64_t n) {
   Tensors list = {(int32_t)n, scratch_array((int64_t)n + 1, sizeof *list.v)};
   for (int i = 0; list.v && i < n; i++) {
     list.v[i] = handles[i] == 1 ? NULL : (Tensor *)(uintptr_t)handles[i];

@@ -18,7 +18,6 @@
 #include "vmap.h"
 #include "memory.h"
 
-void op_backward(Call *c);
 void op_backward_of(Call *c);
 void op_grad(Call *c);
 void op_backward_resume(Call *c);

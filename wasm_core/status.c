@@ -35,6 +35,13 @@ enum { WARNINGS = 4, WARNING_CAP = 768 };
 static char warnings[WARNINGS][WARNING_CAP];
 static int warning_first, warning_count;
 
+bool warn_always;
+bool warn_first(bool *given) {
+  bool due = !*given || warn_always;
+  *given = true;
+  return due;
+}
+
 void warn_user(const char *format, ...) {
   if (warning_count == WARNINGS) return;
   va_list args;

@@ -45,6 +45,8 @@ const char *status_name(Status s); /* NULL past the table */
 void status_clear(void);
 
 /* Warnings are queued for the host, which raises them after the crossing. */
+extern bool warn_always; /* what is warned of once a process comes every time */
+bool warn_first(bool *given); /* whether such a warning is due; notes that it was given */
 void warn_user(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *warning_take(void); /* the oldest one, or NULL */
 int warnings_waiting(void);

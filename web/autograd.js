@@ -1,6 +1,6 @@
 /** Differentiation: backward and grad, and all that torch.autograd holds. */
 import { makeAnomaly } from './anomaly.js';
-import { bind, each, isOptions, RuntimeError, ValueError } from './engine.js';
+import { bind, each, isOptions } from './engine.js';
 import { makeForwardAd } from './forward_ad.js';
 import { makeFunctional } from './functional.js';
 import { makeFunction } from './function.js';
@@ -18,54 +18,35 @@ import { makeProfiler } from './profiler.js';
 /** @typedef {{grad_outputs?: Gradients, retain_graph?: boolean | null, create_graph?: boolean, only_inputs?: boolean,
  *   allow_unused?: boolean | null, is_grads_batched?: boolean, materialize_grads?: boolean}} GradOptions */
 
-const CYCLE =
-  'Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a ' +
-  'memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to ' +
-  'reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.';
-
 /** torch.autograd over a library of tensors. */
 export function makeAutograd(library, engine) {
   const { C, Tensor } = library;
-  let warned = false;
   const graph = makeGraph(library, engine);
   const forward_ad = makeForwardAd(library, engine);
   const modes = makeModes(library, engine);
   const fn = makeFunction(library, engine);
   const isPlace = (it) => it instanceof Tensor || it instanceof GradientEdge;
 
-  function roots(tensors) {
-    if (each(tensors).every(isPlace)) return each(tensors);
-    throw new TypeError('Expected output to be a torch.Tensor');
+  /** Several places, or one; of an object, its values. */
+  const listed = (places) => (isOptions(places) ? Object.values(places) : each(places));
+
+  /** Adds roots or inputs to the words for the engine: `ends` in wasm_core/autograd_ops.c. */
+  function add(words, places) {
+    for (const it of places)
+      if (it instanceof Tensor) words.push(it.alive(), -1);
+      else words.push(...(it instanceof GradientEdge ? [it.node.alive(), it.output_nr] : [1, 0]));
   }
 
-  /** What to differentiate by: a tensor, several, or an object of them. */
-  function places(inputs, caller) {
-    const given = inputs && isOptions(inputs) ? Object.values(inputs) : each(inputs);
-    if (!given.length) throw new RuntimeError(`\`inputs\` argument to \`${caller}()\` cannot be empty.`);
-    const odd = given.find((it) => !isPlace(it));
-    if (odd !== undefined) throw new RuntimeError(`all inputs have to be Tensors or GradientEdges, but got ${typeName(odd)}`);
-    return given;
-  }
-
-  /** One gradient (or null) a root. */
-  function seeds(outputs, grads) {
-    if (grads === null) return outputs.map(() => null);
-    const given = each(grads).slice(0, outputs.length).map((it) => it ?? null);
-    const odd = given.find((it) => it !== null && !(it instanceof Tensor));
-    if (odd !== undefined) throw new TypeError(`gradients can be either Tensors or None, but got ${typeName(odd)}`);
-    if (given.length !== outputs.length) throw new RuntimeError(`got ${outputs.length} tensors and ${given.length} gradients`);
-    return given;
-  }
-
-  /** Calls run(outputs, inputs, edges) as the engine takes them: null where an edge stands, edges as node and output number. */
-  function walk(outputs, inputs, run) {
-    const edges = [];
-    const split = (given) => given.map((place) => {
-      if (place instanceof Tensor) return place;
-      edges.push(place.node.alive(), place.output_nr);
-      return null;
-    });
-    return library.walk(run(split(outputs), split(inputs), edges));
+  /** Runs the engine's `_grad`, to which `how` goes as it is. @param {any[] | null} inputs all leaves if null */
+  function walk(outputs, inputs, grads, ...how) {
+    if (!outputs.every(isPlace)) throw new TypeError('Expected output to be a torch.Tensor');
+    const [seeds, type] = grads === null ? [[]] : library.hooks.encode(each(grads));
+    const odd = inputs?.find((it) => !isPlace(it));
+    const words = [outputs.length, inputs ? inputs.length : -1, grads === null ? -1 : seeds.length];
+    add(words, outputs);
+    if (inputs) add(words, inputs);
+    words.push(...seeds);
+    return library.walk(C._grad(words, ...how, odd === undefined ? type : typeName(odd)));
   }
 
   /** Adds the gradients of the sum of `tensors` to the `grad` of the graph's leaves, or of `inputs` alone.
@@ -73,33 +54,24 @@ export function makeAutograd(library, engine) {
   function backward(tensors, ...rest) {
     const { grad_tensors, create_graph, inputs, retain_graph } =
       bind('backward', { grad_tensors: null, retain_graph: null, create_graph: false, inputs: null }, rest);
-    const wanted = inputs === null ? [] : places(inputs, 'backward');
-    const outputs = roots(tensors);
-    const grads = seeds(outputs, grad_tensors);
-    if (create_graph && !warned) engine.onWarning(CYCLE);
-    warned ||= create_graph;
-    walk(outputs, wanted, (of, at, edges) => C._backward(of, grads, retain_graph ?? create_graph, create_graph, at, edges));
+    walk(each(tensors), inputs && listed(inputs), grad_tensors, retain_graph ?? create_graph, create_graph, true, false, 0, true);
   }
 
   /** The gradients of the sum of `outputs` with respect to `inputs`, without touching `grad`.
    * @template {Inputs} I @param {Places} outputs the roots @param {I} inputs @param {...Given<GradOptions>} rest
    * @returns {I extends Tensor | GradientEdge | any[] ? Tensor[] : {[Name in keyof I]: Tensor}} null where allow_unused allows it */
   function grad(outputs, inputs, ...rest) {
-    const { create_graph, materialize_grads, ...options } = bind('grad', { grad_outputs: null, retain_graph: null, create_graph: false,
-      only_inputs: true, allow_unused: null, is_grads_batched: false, materialize_grads: false }, rest);
-    if (materialize_grads && options.allow_unused === false)
-      throw new ValueError('Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.');
-    const [of, at] = [roots(outputs), places(inputs, 'grad')];
-    const found = walk(of, at, (ys, xs, edges) =>
-      C._grad(ys, xs, seeds(of, options.grad_outputs), options.retain_graph ?? create_graph, create_graph,
-        options.allow_unused ?? materialize_grads, materialize_grads, edges, options.is_grads_batched ? -1 : 0));
+    const { grad_outputs, retain_graph, create_graph, allow_unused, is_grads_batched, materialize_grads } = bind('grad', { grad_outputs: null,
+      retain_graph: null, create_graph: false, only_inputs: true, allow_unused: null, is_grads_batched: false, materialize_grads: false }, rest);
+    const found = walk(each(outputs), listed(inputs), grad_outputs, retain_graph ?? create_graph, create_graph,
+      allow_unused ?? materialize_grads, materialize_grads, is_grads_batched ? -1 : 0, false);
     return isOptions(inputs) ? Object.fromEntries(Object.keys(inputs).map((name, i) => [name, found[i]])) : found;
   }
 
   library.backward = backward;
   /** The gradients of every element of a tensor, stacked. */
   library.rowsOf = (output, inputs, create_graph) =>
-    walk([output], inputs, (of, at, edges) => C._grad(of, at, [], true, create_graph, true, false, edges, output.numel()));
+    walk([output], inputs, null, true, create_graph, true, false, output.numel(), false);
   const autograd = {
     backward, grad, ...modes, ...makeAnomaly(library, engine), graph, forward_ad, function: fn, Function: fn.Function,
     once_differentiable: fn.once_differentiable, allow_mutation_on_saved_tensors: graph.allow_mutation_on_saved_tensors,

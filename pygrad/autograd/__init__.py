@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .. import _call, _long_calls, _ops
 from .._tensor import Tensor
-from .._warnings import once
+from ..utils import hooks
 from . import anomaly_mode as anomaly_mode
 from . import forward_ad as forward_ad
 from . import function as function
@@ -68,30 +68,9 @@ is_grad_enabled = _ops.SPACES["f"]["is_grad_enabled"]
 is_inference_mode_enabled = _ops.SPACES["f"]["is_inference_mode_enabled"]
 
 
-def _tensors(tensors: Any) -> tuple[Any, ...]:
-    """The roots of a backward, one or several."""
-    given = (tensors,) if isinstance(tensors, (Tensor, GradientEdge)) else tuple(tensors)
-    for each in given:
-        if isinstance(each, GradientEdge):
-            _ = each.node._input_metadata[each.output_nr]
-        elif not isinstance(each, Tensor):
-            raise AssertionError("Expected output to be a torch.Tensor")
-    return given
-
-
-def _grads_for(outputs: tuple[Any, ...], grads: Any) -> tuple[Any, ...]:
-    """One gradient (or None) an output."""
-    if grads is None:
-        return (None,) * len(outputs)
-    given = ((grads,) if isinstance(grads, Tensor) else tuple(grads))[: len(outputs)]
-    for each in given:
-        if each is not None and not isinstance(each, Tensor):
-            raise TypeError(
-                f"gradients can be either Tensors or None, but got {type(each).__name__}"
-            )
-    if len(given) != len(outputs):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
-    return given
+def _listed(places: Any) -> tuple[Any, ...]:
+    """One place or several, as a tuple."""
+    return (places,) if isinstance(places, (Tensor, GradientEdge)) else tuple(places)
 
 
 def _inputs(inputs: Any, caller: str) -> tuple[Any, ...]:
@@ -103,86 +82,67 @@ def _inputs(inputs: Any, caller: str) -> tuple[Any, ...]:
             f"`inputs` argument to `{caller}()` must be a dict, not {type(inputs).__name__}. "
             "Other Mapping types are not supported."
         )
-    given = (inputs,) if isinstance(inputs, (Tensor, GradientEdge)) else tuple(inputs)
-    if not given:
-        raise RuntimeError(f"`inputs` argument to `{caller}()` cannot be empty.")
-    for each in given:
-        if not isinstance(each, (Tensor, GradientEdge)):
-            raise RuntimeError(
-                f"all inputs have to be Tensors or GradientEdges, but got {type(each).__name__}"
-            )
-        if isinstance(each, GradientEdge) and not isinstance(each.node, graph.Node):
-            raise RuntimeError(
-                "GradientEdge's first object must be an autograd.graph.Node but got "
-                f"{type(each.node).__name__}"
-            )
-    return given
+    return _listed(inputs)
 
 
-def _split(places: tuple[Any, ...], edges: list[int]) -> tuple[Any, ...]:
-    """The tensors, None where an edge stands; edges go to the list as node and output number."""
-    tensors: list[Tensor | None] = []
+def _ends(places: tuple[Any, ...], odd: list[Any]) -> list[int]:
+    """Roots or inputs in words for the engine, `ends` in wasm_core/autograd_ops.c; what is neither
+    goes to the list.
+    """
+    words: list[int] = []
     for place in places:
         if isinstance(place, Tensor):
-            tensors.append(place)
+            words += place._h, -1
+        elif not isinstance(place, GradientEdge):
+            words += 1, 0
+            odd.append(place)
+        elif not isinstance(place.node, graph.Node):
+            words += 1, 1
+            odd.append(place.node)
         else:
-            tensors.append(None)
-            edges += place.node._address, place.output_nr
-    return tuple(tensors)
-
-
-def _walk(outputs: tuple[Any, ...], inputs: tuple[Any, ...], run: Callable[..., Any]) -> Any:
-    """Calls ``run(outputs, inputs, edges)`` as the engine takes them, logging each node if
-    somebody listens.
-    """
-    edges: list[int] = []
-    of, at = _split(outputs, edges), _split(inputs, edges)
-    if not graph.log.isEnabledFor(logging.DEBUG):
-        return walk(run(of, at, edges))
-    unregister = graph._register_logging_hooks_on_whole_graph(outputs)
-    try:
-        return walk(run(of, at, edges))
-    finally:
-        unregister()
+            words += place.node._address, place.output_nr
+    return words
 
 
 def _grad(
     outputs: tuple[Any, ...],
-    inputs: tuple[Any, ...],
-    grads: tuple[Any, ...],
+    inputs: tuple[Any, ...] | None,
+    grads: tuple[Any, ...] | None,
     retain: bool,
     create_graph: bool,
     allow_unused: bool,
     materialize: bool,
     rows: int = 0,
+    accumulate: bool = False,
 ) -> Any:
-    """The engine's `_grad`, of tensors and edges.
+    """The engine's `_grad`, of tensors and edges, logging each node if somebody listens.
 
     Args:
+        inputs: all leaves if None.
         rows: so many backwards, one for each row of `grads` (-1: as many as those have, which then
             have to fit), or without those for each
             element of the one output; their results come stacked.
+        accumulate: into the inputs, instead of returning the gradients.
     """
-    return _walk(
-        outputs,
-        inputs,
-        lambda of, at, edges: _engine_grad(
-            of, at, grads, retain, create_graph, allow_unused, materialize, edges, rows
-        ),
-    )
-
-
-def _warn_of_cycle() -> None:
-    if once("create_graph"):
-        warnings.warn(
-            "Using backward() with create_graph=True will create a reference cycle between the "
-            "parameter and its gradient which can cause a memory leak. We recommend using "
-            "autograd.grad when creating the graph to avoid this. If you have to use this "
-            "function, make sure to reset the .grad fields of your parameters to None after use to "
-            "break the cycle and avoid the leak.",
-            UserWarning,
-            stacklevel=4,
-        )
+    odd: list[Any] = []
+    words = [len(outputs), -1, -1, *_ends(outputs, odd)]
+    if inputs is not None:
+        words[1] = len(inputs)
+        words += _ends(inputs, odd)
+    if grads is not None:
+        words[2] = len(grads)
+        handles, other = hooks.encode(grads)
+        words += handles
+    how = (words, retain, create_graph, allow_unused, materialize, rows, accumulate)
+    if odd or (grads and other):
+        return walk(_C["_grad"](*how, type(odd[0]).__name__ if odd else other))
+    if not graph.log.isEnabledFor(logging.DEBUG):
+        return walk(_engine_grad(*how))
+    unregister = graph._register_logging_hooks_on_whole_graph(outputs)
+    try:
+        return walk(_engine_grad(*how))
+    finally:
+        unregister()
 
 
 def backward(
@@ -231,16 +191,15 @@ def backward(
                 "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    wanted = () if inputs is None else _inputs(inputs, "backward")
-    roots = _tensors(tensors)
-    grads = _grads_for(roots, grad_tensors)
-    if create_graph:
-        _warn_of_cycle()
-    retain = create_graph if retain_graph is None else retain_graph
-    _walk(
-        roots,
-        wanted,
-        lambda of, at, edges: _C["_backward"](of, grads, retain, create_graph, at, edges),
+    _grad(
+        _listed(tensors),
+        None if inputs is None else _inputs(inputs, "backward"),
+        grad_tensors if grad_tensors is None else _listed(grad_tensors),
+        create_graph if retain_graph is None else retain_graph,
+        create_graph,
+        allow_unused=True,
+        materialize=False,
+        accumulate=True,
     )
 
 
@@ -283,12 +242,6 @@ def grad(
         >>> pygrad.autograd.grad(first, {"x": x})
         {'x': tensor(12.)}
     """
-    if materialize_grads and allow_unused is False:
-        raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
-            "allow_unused=False."
-        )
-    roots, wanted = _tensors(outputs), _inputs(inputs, "grad")
     if not only_inputs:
         warnings.warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To "
@@ -297,9 +250,9 @@ def grad(
             stacklevel=2,
         )
     result = _grad(
-        roots,
-        wanted,
-        _grads_for(roots, grad_outputs),
+        _listed(outputs),
+        _inputs(inputs, "grad"),
+        grad_outputs if grad_outputs is None else _listed(grad_outputs),
         create_graph if retain_graph is None else retain_graph,
         create_graph,
         materialize_grads if allow_unused is None else allow_unused,
