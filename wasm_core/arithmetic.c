@@ -404,6 +404,7 @@ Tensor *t_masked_fill(Tensor *x, Tensor *mask, Tensor *value) {
   save(n, 0, mask);
   Tensor *in[3] = {destination ? x : plain_contiguous(x), mask, cast_plain(value, d)};
   if (blocked(in[0], in[2])) return NULL;
+  if (destination && in[2]->storage == destination->storage) in[2] = tensor_snapshot(in[2]); /* an element that may be written */
   return set_history(run_raw(fill[dtype_bytes(d)], 3, in, d), n);
 }
 

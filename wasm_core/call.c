@@ -206,9 +206,27 @@ void inplace_finish(Tensor *self, Tensor *r) {
   forward_write(self, tangent);
 }
 
+/* Rows marked a do not write where an argument lies, except where the first has the very same elements in a row with an
+ * in-place form; those marked q not where a part of one does. */
+static bool check_arguments_apart(const Call *c, const Tensor *out) {
+  const char *flags = c->row->flags;
+  bool may_be_same = strchr(flags, 'q') != NULL;
+  if (!may_be_same && !strchr(flags, 'a')) return true;
+  for (int i = 0; i < c->n_args; i++) {
+    const Value *v = &c->v[i];
+    bool same = may_be_same || (i == 0 && strchr(flags, 'i'));
+    if (v->tag == TAG_TENSOR && !check_apart(out, v->t, same)) return false;
+    for (int k = 0; v->tag == TAG_TENSORS && k < v->n; k++) {
+      const Tensor *t = (const Tensor *)(uintptr_t)((const int64_t *)v->p)[k];
+      if (t && !check_apart(out, t, same)) return false;
+    }
+  }
+  return true;
+}
+
 static void run_inplace(Call *c) {
   Tensor *self = c->v[0].tag == TAG_TENSOR ? c->v[0].t : NULL;
-  if (!self || !check_inplace(self) || !check_overlap_internal(self)) return;
+  if (!self || !check_inplace(self) || !check_overlap_internal(self) || !check_arguments_apart(c, self)) return;
   if (any_requires_grad(c) && !check_rebase(self)) return;
   destination = row_is_direct(c->row) ? self : NULL;
   inplace_self = self;
@@ -295,6 +313,8 @@ static void run_out(Call *c) {
   if (failed()) return;
   bool tracked = any_requires_grad(c);
   for (int i = 0; i < n; i++) tracked = tracked || (recording && outs[i] && tensor_requires_grad(outs[i]));
+  for (int i = 0; i < n; i++)
+    if (outs[i] && !check_arguments_apart(c, outs[i])) return;
   if (forward_on && !check_no_tangent(c, n, outs)) return;
   bool was = grad_mode;
   grad_mode = false;

@@ -381,9 +381,9 @@ bool check_overlap_internal(const Tensor *t) {
   return true;
 }
 
-static bool check_overlap(const Tensor *dst, const Tensor *src) {
-  if (!check_overlap_internal(dst)) return false;
-  if (tensor_overlap(dst, src) != OVERLAP_PARTIAL) return true;
+bool check_apart(const Tensor *dst, const Tensor *src, bool may_be_same) {
+  Overlap overlap = tensor_overlap(dst, src);
+  if (overlap != OVERLAP_PARTIAL && (overlap != OVERLAP_FULL || may_be_same)) return true;
   fail(ERR_RUNTIME,
        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
        "location. Please clone() the tensor before performing the operation.");
@@ -408,7 +408,7 @@ static bool check_expands(const Tensor *dst, const Tensor *src) {
 
 Tensor *t_copy_(Tensor *dst, Tensor *src, bool record) {
   if (blocked(dst, src) || (record && !check_inplace(dst))) return NULL;
-  if (!check_expands(dst, src) || !check_overlap(dst, src)) return NULL;
+  if (!check_expands(dst, src) || !check_overlap_internal(dst) || !check_apart(dst, src, true)) return NULL;
   Node *n = record && dtype_is_float((DType)dst->dtype) ? node_new(&CopyBackwards, 0, 0, dst, src, NULL) : NULL;
   if (!tensor_copy_data(dst, src)) {
     node_drop(n);

@@ -29,6 +29,8 @@ typedef enum { OVERLAP_NONE, OVERLAP_FULL, OVERLAP_PARTIAL, OVERLAP_PERHAPS } Ov
 Overlap tensor_overlap(const Tensor *a, const Tensor *b);
 /* PyTorch's error, and false, if elements of t surely share memory: t cannot be written. */
 bool check_overlap_internal(const Tensor *t);
+/* The same if what is to be written surely shares memory with src, but perhaps for being just that. */
+bool check_apart(const Tensor *dst, const Tensor *src, bool may_be_same);
 /* Every element of x becomes the (cast) value of a 0-dim tensor: no history, no version. */
 bool tensor_fill_data(Tensor *x, Tensor *value);
 /* The loop (iter.h) that moves elements of one type to another: p[0] from p[1]. */

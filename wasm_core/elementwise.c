@@ -379,10 +379,7 @@ static bool run_simple(Blocks *b, Tensor *const *t) {
 static bool by_lanes(DType inner) { return inner == DT_F32 || inner == DT_U8 || inner == DT_BOOL; }
 
 static bool overlaps_destination(const Tensor *t) {
-  if (!destination || t->storage != destination->storage || tensor_overlap(destination, t) != OVERLAP_PARTIAL) return false;
-  fail(ERR_RUNTIME, "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-                    "memory location. Please clone() the tensor before performing the operation.");
-  return true;
+  return destination && t->storage == destination->storage && !check_apart(destination, t, true);
 }
 
 /* Runs a loop whose operands have the type `inner` and whose result the type `outer` (DT_NONE: as in memory).

@@ -334,14 +334,6 @@ Tensor *t_index_put(Tensor *x, Tensors indices, Tensor *value, bool accumulate) 
   return put_fresh(index_clone(x), x, indices, value, accumulate);
 }
 
-static bool check_put_overlap(const Tensor *x, const Tensor *t) {
-  if (!t || tensor_overlap(x, t) == OVERLAP_NONE || tensor_overlap(x, t) == OVERLAP_PERHAPS) return true;
-  fail(ERR_RUNTIME,
-       "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-       "location. Please clone() the tensor before performing the operation.");
-  return false;
-}
-
 static void warn_expanded(const Tensor *x) {
   bool expanded = false;
   for (int d = 0; d < x->ndim; d++) expanded = expanded || (x->strides[d] == 0 && x->sizes[d] > 1);
@@ -353,8 +345,8 @@ static void warn_expanded(const Tensor *x) {
 Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
   if (blocked(x) || blocked(value) || too_many(indices) || !check_inplace(x)) return NULL;
   for (int i = 0; i < indices.n; i++)
-    if (!check_put_overlap(x, indices.v[i])) return NULL;
-  if (!accumulate && !check_put_overlap(x, value)) return NULL;
+    if (indices.v[i] && !check_apart(x, indices.v[i], false)) return NULL;
+  if (!accumulate && !check_apart(x, value, false)) return NULL;
   warn_expanded(x);
   Tensor *from = value->storage == x->storage ? index_clone(value) : value;
   Node *n = dtype_is_float((DType)x->dtype) ? put_node(x, indices, value, accumulate) : NULL;

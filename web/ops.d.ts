@@ -90,10 +90,10 @@ export interface Functions {
   argmin(input: Tensor, dim?: number | null, keepdim?: boolean, options?: { out?: Tensor }): Tensor;
   argmin(input: Tensor, dim: number | null, options: { keepdim?: boolean; out?: Tensor }): Tensor;
   argmin(input: Tensor, options: { dim?: number | null; keepdim?: boolean; out?: Tensor }): Tensor;
-  argsort(input: Tensor, options: { stable: boolean; dim: number; descending?: boolean; out?: Tensor }): Tensor;
-  argsort(input: Tensor, dim?: number, descending?: boolean, options?: { out?: Tensor }): Tensor;
-  argsort(input: Tensor, dim: number, options: { descending?: boolean; out?: Tensor }): Tensor;
-  argsort(input: Tensor, options: { dim?: number; descending?: boolean; out?: Tensor }): Tensor;
+  argsort(input: Tensor, options: { stable: boolean; dim: number; descending?: boolean }): Tensor;
+  argsort(input: Tensor, dim?: number, descending?: boolean): Tensor;
+  argsort(input: Tensor, dim: number, options: { descending?: boolean }): Tensor;
+  argsort(input: Tensor, options: { dim?: number; descending?: boolean }): Tensor;
   argwhere(input: Tensor): Tensor;
   as_strided(input: Tensor, size: readonly number[], stride: readonly number[], storage_offset?: number | null): Tensor;
   as_strided(input: Tensor, size: readonly number[], stride: readonly number[], options: { storage_offset?: number | null }): Tensor;

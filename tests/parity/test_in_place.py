@@ -189,3 +189,50 @@ def test_assignment_where_nothing_is_true(sizes: tuple[int, ...], value: Any) ->
         return told
 
     both(script)
+
+
+# ------------------------------------------------------------------ writing where an argument lies
+
+WRITES_TO_ITSELF: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "index_add_": lambda t, x, k: x.index_add_(0, k, x[:1]),
+    "index_copy_": lambda t, x, k: x.index_copy_(0, k, x[1:2]),
+    "index_reduce_": lambda t, x, k: x.index_reduce_(0, k, x[:1], "prod"),
+    "index_put_": lambda t, x, k: x.index_put_((k,), x[1]),
+    "index_put_ of indices": lambda t, x, k: k.expand(4).clone().index_put_((k,), k[0] + 1),
+    "put_": lambda t, x, k: x.put_(k, x[0, :1]),
+    "scatter_": lambda t, x, k: x.scatter_(0, k.expand(1, 4), x),
+    "scatter_add_": lambda t, x, k: x.scatter_add_(0, k.expand(1, 4), x),
+    "scatter_reduce_": lambda t, x, k: x.scatter_reduce_(0, k.expand(1, 4), x, "sum"),
+    "addr_": lambda t, x, k: x.addr_(x[0], x[1]),
+    "masked_fill_": lambda t, x, k: x.masked_fill_(x > 5, x[1, 1]),
+    "masked_fill_ by its mask": lambda t, x, k: (x > 5).masked_fill_(x > 5, False),
+    "index_fill_": lambda t, x, k: x.index_fill_(0, k, x[1, 1]),
+    "masked_fill_ of a part": lambda t, x, k: (lambda m: m[:2].masked_fill_(m[1:3], value=True))(
+        x > 5
+    ),
+    "scatter_add out": lambda t, x, k: t.scatter_add(x * 1, 0, k.expand(1, 4), x, out=x),
+    "index_add out is itself": lambda t, x, k: t.index_add(x, 0, k, t.ones(1, 4), out=x),
+    "gather out": lambda t, x, k: t.gather(x, 0, k.expand(1, 4), out=x[1:2]),
+    "index_select out": lambda t, x, k: t.index_select(x, 0, k, out=x[:1]),
+    "take out": lambda t, x, k: t.take(x, k, out=x[0, :1]),
+    "cat out": lambda t, x, k: t.cat([x[:1], x[1:2]], out=x[:2]),
+    "stack out": lambda t, x, k: t.stack([x[0], x[1]], out=x[1:3]),
+    "cumsum out": lambda t, x, k: t.cumsum(x[:2], 0, out=x[1:3]),
+    "cumsum out is itself": lambda t, x, k: t.cumsum(x, 0, out=x),
+    "sort out": lambda t, x, k: t.sort(x[:2], 0, out=(x[1:3], k.new_empty(2, 4))),
+    "topk out": lambda t, x, k: t.topk(x, 2, 0, out=(x[:2], k.new_empty(2, 4))),
+    "max out": lambda t, x, k: t.max(x, 0, out=(x[0], k.new_empty(4))),
+    "outer out": lambda t, x, k: t.outer(x[0], x[1], out=x),
+    "addmm out": lambda t, x, k: t.addmm(x[:2], x[:2, :2], x[:2], out=x[1:3]),
+    "nan_to_num out": lambda t, x, k: t.nan_to_num(x[:2], out=x[1:3]),
+}
+
+
+@pytest.mark.parametrize("name", WRITES_TO_ITSELF)
+@pytest.mark.filterwarnings("ignore:index_reduce")
+def test_where_an_argument_lies(name: str) -> None:
+    def script(t: Any) -> Any:
+        x, first = t.arange(16.0).reshape(4, 4), t.tensor([0])
+        return tried(lambda: WRITES_TO_ITSELF[name](t, x, first)), x
+
+    both(script)
