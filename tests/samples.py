@@ -109,7 +109,7 @@ EXEMPT = {
         " _C._node_variable _C._node_fields _C._node_saved _C._node_saved_state _C._node_number"
         " _C._node_saved_hooks _C._node_metadata _C._node_outputs _C._node_call"
         " _C._node_kind _C._node_hook_add _C._node_hook_remove _C._edge_of _C._running_node"
-        " _C._task_id _C._will_run _C._set_warn_always",
+        " _C._task_id _C._several_hooks_add _C._several_hooks_remove _C._set_warn_always",
     ),
     **_exempt(
         "a switch of the engine: test_autograd.py, test_python.py",

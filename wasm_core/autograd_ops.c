@@ -7,6 +7,7 @@
 #include "custom.h"
 #include "forward.h"
 #include "graph.h"
+#include "hooks.h"
 #include "host.h"
 #include "op.h"
 #include "ops_private.h"
@@ -546,43 +547,30 @@ void op_task_id(Call *c) {
   else ret_int(c, id);
 }
 
-void op_will_run(Call *c) {
-  Node *n = arg_node(c);
-  if (n) ret_bool(c, engine_will_run(n));
-}
-
 /* ------------------------------------------------------------ hooks */
 
-static void leaf_hook_add(Hook **list, int32_t id) {
+static bool leaf_hook_add(Hook **list, int32_t id) {
   Hook *h = mem_alloc(sizeof *h);
-  if (!h) return;
+  if (!h) return false;
   *h = (Hook){NULL, id, 0};
   while (*list) list = &(*list)->next;
   *list = h;
+  return true;
 }
 
-void op_hook_add(Call *c) {
-  Tensor *t = arg_tensor(c, 0);
-  int32_t id = (int32_t)arg_int(c, 1);
-  bool post = arg_bool(c, 2);
-  if (!tensor_requires_grad(t)) {
-    fail(ERR_RUNTIME, "cannot register a hook on a tensor that doesn't require gradient");
-    return;
-  }
-  Node *fn = tensor_grad_fn(t);
-  if (post && fn) {
-    fail(ERR_RUNTIME, "post accumulate grad hooks cannot be registered on non-leaf tensors");
-    return;
-  }
-  if (fn) {
-    node_add_hook(fn, AT_TENSOR, id, t->output_nr);
-    return;
-  }
+bool tensor_hook_add(Tensor *t, int32_t id, bool post) {
+  Node *fn = tensor_requires_grad(t) ? tensor_grad_fn(t) : NULL;
+  if (!tensor_requires_grad(t)) fail(ERR_RUNTIME, "cannot register a hook on a tensor that doesn't require gradient");
+  else if (post && fn) fail(ERR_RUNTIME, "post accumulate grad hooks cannot be registered on non-leaf tensors");
+  if (failed()) return false;
+  if (fn) return node_add_hook(fn, AT_TENSOR, id, t->output_nr) != NULL;
   Meta *m = tensor_meta(t);
-  if (m) leaf_hook_add(post ? &m->post_hooks : &m->hooks, id);
+  return m && leaf_hook_add(post ? &m->post_hooks : &m->hooks, id);
 }
 
-static bool leaf_hook_remove(Hook **list, int32_t id) {
+void op_hook_add(Call *c) { tensor_hook_add(arg_tensor(c, 0), (int32_t)arg_int(c, 1), arg_bool(c, 2)); }
+
+bool leaf_hook_remove(Hook **list, int32_t id) {
   for (; *list; list = &(*list)->next) {
     if ((*list)->id != id) continue;
     Hook *h = *list;

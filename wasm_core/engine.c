@@ -770,6 +770,8 @@ bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bo
 bool engine_runs_whole(void) { return !running_task || running_task->whole; }
 int64_t engine_task_id(void) { return running_task ? running_task->id : -1; }
 
+bool engine_is_nested(void) { return depth > 1 || waiting; }
+
 bool engine_will_run(const Node *n) {
   if (!running_task) {
     fail(ERR_RUNTIME, "_get_should_execute_nodes should only be called during the backward pass");

@@ -253,6 +253,7 @@ void task_abort(Task *task); /* the host's function failed */
 bool engine_walk(const GraphWalk *w, Tensor **captured);
 bool engine_runs_whole(void);          /* no backward that is running was given inputs */
 int64_t engine_task_id(void);          /* of the backward that is running, -1: none */
+bool engine_is_nested(void);           /* whether it is not the only one */
 bool engine_will_run(const Node *n);   /* in the backward that is running */
 /* Backward from roots with gradients (NULL: ones). `inputs`: accumulate only there; `capture`
  * non-NULL: return gradients of inputs there instead (retained by the pool). */

@@ -12,6 +12,9 @@ typedef struct {
 /* The hooks at a point, listed before the first runs, since hooks add and remove hooks. */
 int due_hooks(const Node *n, HookPoint point, Due **due);
 bool has_hooks(const Node *n, HookPoint point);
+/* Registers a hook on a tensor's gradient, or after its accumulation; false with PyTorch's error. */
+bool tensor_hook_add(Tensor *t, int32_t id, bool post);
+bool leaf_hook_remove(Hook **list, int32_t id);
 /* The gradient that a tensor's hook leaves; NULL for none, or with the error set. */
 Tensor *run_hook(int32_t id, Tensor *g);
 Tensor *run_leaf_hooks(const Tensor *leaf, Tensor *g);
@@ -23,5 +26,9 @@ bool run_prehooks(Node *n, int n_grads, Tensor **grads);
 bool run_accumulator(Node *n, Tensor *held);
 /* retain_grad: a later backward adds to what an earlier one left. */
 bool retain_into(Tensor *t, Tensor *g);
+
+/* A hook on one of several tensors (multi_hooks.c), which have ids below 0: runs it; forgets it, as its tensor does. */
+Tensor *run_several(int32_t hook, Tensor *g);
+void several_drop(int32_t hook);
 
 #endif

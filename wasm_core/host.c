@@ -2,7 +2,7 @@
 #include "host.h"
 
 #include "forward.h"
-#include "graph.h"
+#include "hooks.h"
 #include "memory.h"
 #include "pg.h"
 #include "status.h"
@@ -13,7 +13,10 @@ enum { DROPPED_CAP = 256 };
 void host_drop(int32_t id) {
   static int32_t *dropped, cap;
   PgFrame *f = pg_frame();
-  if (!id) return;
+  if (id <= 0) {
+    several_drop(id);
+    return;
+  }
   if (f->n_dropped == cap) {
     int32_t more = cap ? 2 * cap : DROPPED_CAP;
     int32_t *grown = mem_permanent((size_t)more * sizeof *grown);

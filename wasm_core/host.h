@@ -16,7 +16,7 @@ typedef enum {
   HOST_FUNCTION,
   HOST_PACK,   /* a tensor in, the id of what was made of it out */
   HOST_UNPACK, /* nothing in, a tensor out; the id is that of what was packed */
-  HOST_CAPTURE,
+  HOST_SEVERAL, /* see multi_hooks.c: gradients of several tensors in; 256 is added to the kind for the first of them alone */
   HOST_APPLY, /* any function: see host_apply; tensors in, the number of results out */
   HOST_TRACE = 32, HOST_REPORT, HOST_LINE,
   HOST_NAME, /* of a hook: see host_name */

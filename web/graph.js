@@ -179,7 +179,7 @@ function makeNodes(library, engine) {
 
 /** torch.autograd.graph over a library of tensors. */
 export function makeGraph(library, engine) {
-  const { C, Tensor } = library;
+  const { C, Tensor, hooks } = library;
   const { Node, SavedTensor, wrap, raw, keepPair } = makeNodes(library, engine);
 
   /** The node at which the gradient of a tensor or an edge arrives. */
@@ -239,26 +239,7 @@ export function makeGraph(library, engine) {
    * @returns {RemovableHandle} */
   function register_multi_grad_hook(tensors, fn, ...rest) {
     const { mode } = bind('register_multi_grad_hook', { mode: 'all' }, rest);
-    if (mode !== 'all' && mode !== 'any') throw new ValueError(`Expects mode to be one of ('all', 'any') but got ${mode}`);
-    if (mode === 'all' && !tensors.every((t) => t.requires_grad)) throw new RuntimeError('Expected gradient function to be set');
-    const nodes = mode === 'all' ? tensors.map(arrival) : [];
-    const runs = new Map(); // by backward: the gradients so far, and how many are to come
-    const gather = (index, grad) => {
-      const id = C._task_id(true);
-      if (!runs.has(id)) runs.set(id, { grads: tensors.map(() => null), left: nodes.filter((n) => C._will_run(n.alive())).length });
-      const run = runs.get(id);
-      run.grads[index] = grad;
-      if (--run.left > 0) return;
-      runs.delete(id);
-      fn(run.grads);
-    };
-    let latest = -1;
-    const first = (grad) => {
-      if (latest !== (latest = C._task_id(true))) fn(grad);
-    };
-    const handles = tensors.filter((t) => t.requires_grad)
-      .map((t, i) => t.register_hook(mode === 'any' ? first : (grad) => gather(i, grad)));
-    return new RemovableHandle(handles[0]?.id ?? 0, () => handles.forEach((handle) => handle.remove()));
+    return hooks.register(Node, fn, (id) => C._several_hooks_add(tensors, id, mode), (_, id) => C._several_hooks_remove(id));
   }
 
   Object.assign(library, { Node, wrapNode: wrap, rawSaved: raw });

@@ -109,6 +109,11 @@ export function makeHooks(engine, library) {
         throw new TypeError(`Output of saved tensor unpack_hook expected to be a Tensor but got result of type ${typeName(made)}`);
       return [made.alive()];
     },
+    [HOST.SEVERAL](id, handles, first) {
+      const grads = tensors(handles);
+      hookOf(id)(first ? grads[0] : grads);
+      return [];
+    },
     [HOST.APPLY](id, handles) {
       const results = objects.get(id)(...tensors(handles));
       returned.set(id, results);

@@ -6,7 +6,6 @@ import functools
 import itertools
 import logging
 import re
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from ..utils.hooks import (
     held,
     keep_object,
     objects,
+    register_hook_of_several,
     register_node_hook,
 )
 from ._saved_tensors import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
@@ -518,75 +518,6 @@ def increment_version(tensor: Any) -> None:
 # ------------------------------------------------------------------ hooks on several tensors
 
 
-class _MultiHandle(RemovableHandle):
-    """The handle of one hook on several tensors."""
-
-    def __init__(self, handles: tuple[RemovableHandle, ...]) -> None:
-        self.handles = handles
-
-    def remove(self) -> None:
-        """Removes the hook from every tensor."""
-        for handle in self.handles:
-            handle.remove()
-
-    def __getstate__(self) -> tuple[RemovableHandle, ...]:
-        return self.handles
-
-    def __setstate__(self, state: tuple[RemovableHandle, ...]) -> None:
-        self.handles = state
-
-
-class _Collector:
-    """Gathers the gradients of several tensors in one backward, then calls the user's function.
-
-    Nodes hold their hooks, which hold this: it knows nodes by their addresses, good for as long as
-    the hooks live, and holds but the accumulators of leaves, which nothing else might hold.
-    """
-
-    def __init__(self, fn: Callable[..., Any], tensors: Sequence[Any]) -> None:
-        self.fn = fn
-        self.addresses: list[int] = []
-        self.accumulators: list[Node] = []
-        for tensor in tensors:
-            node = _node_or_accumulator(tensor)
-            if node is None:
-                raise AssertionError("Expected gradient function to be set")
-            self.addresses.append(node._address)
-            if tensor.is_leaf:
-                self.accumulators.append(node)
-        self.hooks: list[weakref.ref[Callable[[Any], None]]] = []
-        self.gathered: dict[int, list[Any]] = {}
-        self.left: dict[int, int] = {}
-        self.lock = threading.Lock()
-
-    def hook(self, index: int) -> Callable[[Any], None]:
-        """The hook of one of the tensors, of the first first."""
-
-        def inner_hook(grad: Any) -> None:
-            task = _C["_task_id"](needed=True)
-            with self.lock:
-                if task not in self.left:
-                    self.left[task] = self._expected()
-                    self.gathered[task] = [None] * len(self.addresses)
-                self.gathered[task][index] = grad
-                self.left[task] -= 1
-                last = self.left[task] == 0
-            if last:
-                self.fn(self.gathered[task])
-                del self.left[task], self.gathered[task]
-
-        self.hooks.append(weakref.ref(inner_hook))
-        return inner_hook
-
-    def _expected(self) -> int:
-        """How many of the gradients this backward will compute."""
-        return sum(
-            bool(_C["_will_run"](address))
-            for address, hook in zip(self.addresses, self.hooks, strict=True)
-            if hook() is not None
-        )
-
-
 def register_multi_grad_hook(
     tensors: Sequence[Any], fn: Callable[..., Any], *, mode: str = "all"
 ) -> RemovableHandle:
@@ -611,22 +542,7 @@ def register_multi_grad_hook(
         >>> c.sum().backward(inputs=(a,), retain_graph=True)
         [True, False, True, False]
     """
-    if mode == "all":
-        collector = _Collector(fn, tensors)
-        return _MultiHandle(
-            tuple(t.register_hook(collector.hook(i)) for i, t in enumerate(tensors))
-        )
-    if mode != "any":
-        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    ran: set[int] = set()
-
-    def first(grad: Any) -> None:
-        task = _C["_task_id"](needed=True)
-        if task not in ran:
-            ran.add(task)
-            fn(grad)
-
-    return _MultiHandle(tuple(t.register_hook(first) for t in tensors if t.requires_grad))
+    return register_hook_of_several(tensors, fn, mode)
 
 
 # ------------------------------------------------------------------ logging

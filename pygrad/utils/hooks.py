@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .. import _call, _engine, _ops
 
-HOOK, POST_HOOK, NODE_PRE_HOOK, NODE_HOOK, FUNCTION, PACK, UNPACK = range(7)
-APPLY = 8
+HOOK, POST_HOOK, NODE_PRE_HOOK, NODE_HOOK, FUNCTION, PACK, UNPACK, SEVERAL, APPLY = range(9)
 NAME, RETURNED = 35, 36
 """What the engine asks of a callback: HostCall in wasm_core/host.h."""
 
@@ -169,6 +168,13 @@ def _run_pack(ident: int, handles: list[int], _: int) -> list[int]:
     return [keep_object((pack(*tensors_of(handles)), unpack))]
 
 
+def _run_several(ident: int, handles: list[int], first: int) -> list[int]:
+    grads, hook = tensors_of(handles), objects.get(ident)
+    if hook is not None:
+        hook(grads[0] if first else grads)
+    return []
+
+
 def _run_unpack(ident: int, handles: list[int], _: int) -> list[int]:
     packed, unpack = objects[ident]
     result = unpack(packed)
@@ -198,6 +204,7 @@ runners.update(
         NODE_HOOK: _run_node_hook,
         PACK: _run_pack,
         UNPACK: _run_unpack,
+        SEVERAL: _run_several,
         APPLY: _run_apply,
     }
 )
@@ -333,6 +340,20 @@ def register_node_hook(node: Any, hook: Callable[..., Any], pre: bool) -> Engine
 
 def _add_node_hook(node: Any, pre: bool, ident: int) -> None:
     _ops.C["_node_hook_add"](node._address, ident, pre)
+
+
+def register_hook_of_several(tensors: Sequence[Any], hook: Any, mode: str) -> EngineHandle:
+    """Registers one hook on the gradients of several tensors."""
+    add = functools.partial(_add_hook_of_several, tuple(tensors), mode)
+    return _register(EngineHandle, hook, add, _remove_hook_of_several)
+
+
+def _add_hook_of_several(tensors: tuple[Any, ...], mode: str, ident: int) -> None:
+    _ops.C["_several_hooks_add"](tensors, ident, mode)
+
+
+def _remove_hook_of_several(_: Any, ident: int) -> None:
+    _ops.C["_several_hooks_remove"](ident)
 
 
 def unserializable_hook(f: Callable[..., Any]) -> Callable[..., Any]:
