@@ -590,7 +590,7 @@ void op_hook_remove(Call *c) {
   if (t->grad_fn) node_remove_hook(t->grad_fn, id);
 }
 
-/* ------------------------------------------------------------ functional, gradcheck */
+/* ------------------------------------------------------------ functional */
 
 #define NOT_STRICT " This is not allowed in strict mode"
 
@@ -650,24 +650,4 @@ void op_check_vector(Call *c) {
     if (many) fail(ERR_RUNTIME, "Entry %d in v has invalid size: should be torch.Size(%s) but got torch.Size(%s).", i, wanted, got);
     else fail(ERR_RUNTIME, "v has invalid size: should be torch.Size(%s) but got torch.Size(%s).", wanted, got);
   }
-}
-
-/* gradcheck's demands of its inputs, of which those that are no tensors are missing. */
-void op_check_inputs(Call *c) {
-  Tensors inputs = arg_tensors(c, 0);
-  bool any = false;
-  for (int i = 0; i < inputs.n; i++) {
-    const Tensor *t = inputs.v[i];
-    if (!t || !tensor_requires_grad(t)) continue;
-    any = true;
-    if (t->dtype != DT_F64)
-      warn_user("Input #%d requires gradient and is not a double precision floating point or complex. This check will likely fail if all "
-                "the inputs are not of double precision floating point or complex. ", i);
-    for (int d = 0; d < t->ndim; d++)
-      if (t->strides[d] <= 0 && t->sizes[d] > 1)
-        fail(ERR_RUNTIME, "The %dth input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able "
-                          "to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to "
-                          "gradcheck.", i);
-  }
-  if (!any) fail(ERR_VALUE, "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.");
 }

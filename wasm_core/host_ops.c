@@ -52,16 +52,16 @@ static const char *text_of(Tensor *t, const char *tangent) {
   return text;
 }
 
-/* A tangent stands beside its tensor as Python formats it: of one value, the number alone. */
-static const char *text_of_tangent(Tensor *tangent) {
-  if (!tangent || tangent->ndim) return tangent ? text_of(tangent, NULL) : NULL;
-  const void *value = tensor_data(tangent);
-  return number_text(tangent->dtype == DT_F32 ? (double)*(const float *)value : *(const double *)value);
+/* Beside a tensor stands its tangent, as Python formats it. */
+const char *tensor_text(Tensor *t, bool whole) {
+  if (blocked(t)) return NULL;
+  if (!t->ndim && !whole) return number_text(tensor_get_f(t, 0));
+  Tensor *tangent = whole ? forward_tangent(t) : NULL;
+  return failed() ? NULL : text_of(t, tensor_text(tangent, false));
 }
 
 void op_repr(Call *c) {
-  Tensor *t = arg_tensor(c, 0), *tangent = forward_tangent(t);
-  const char *text = failed() ? NULL : text_of(t, text_of_tangent(tangent));
+  const char *text = tensor_text(arg_tensor(c, 0), true);
   if (text) ret_str(c, text);
 }
 

@@ -62,11 +62,15 @@ void op_several_hooks_add(Call *c);
 void op_several_hooks_remove(Call *c);
 void op_strict(Call *c);
 void op_check_vector(Call *c);
-void op_check_inputs(Call *c);
+void op_gradcheck(Call *c);
+void op_gradcheck_note(Call *c);
+void op_numerical_jacobian(Call *c);
+void op_analytical_jacobian(Call *c);
 
 void op_is_contiguous(Call *c);
 void op_set_default_dtype(DType d);
 void op_repr(Call *c);
+const char *tensor_text(Tensor *t, bool whole); /* as Python prints it, in scratch; of one value the number alone unless `whole`; NULL of NULL */
 void op_printoptions(Call *c);
 Tensor *op_export(Tensor *t);
 Tensor *op_elements(Tensor *t); /* in order and without history, for a host that copies them out */

@@ -77,6 +77,6 @@ export function makeAutograd(library, engine) {
     once_differentiable: fn.once_differentiable, allow_mutation_on_saved_tensors: graph.allow_mutation_on_saved_tensors,
   };
   return Object.assign(autograd, {
-    functional: makeFunctional(library, autograd), ...makeGradcheck(library, autograd), profiler: makeProfiler(library),
+    functional: makeFunctional(library, autograd), ...makeGradcheck(library), profiler: makeProfiler(library),
   });
 }

@@ -1,21 +1,25 @@
 """Gradients checked against finite differences: of functions, and of their gradients.
 
-Each check compares what autograd says with what the function does; the first that fails raises, and
-says which output, which input, and both Jacobians.
+The engine does the checks (wasm_core/gradcheck.c): the first that fails raises, and says which
+output, which input, and both Jacobians. What is here calls the functions for it.
 """
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import pygrad
 
-from . import _jacobians as jac
-from ._jacobians import Function, GradcheckError, Tensors, as_tuple, is_differentiable, wants_grad
+from .. import _ops
+from .._tensor import Tensor
+from ..utils import hooks
+from . import forward_ad
 
 __all__ = [
     "GradcheckError",
@@ -26,13 +30,8 @@ __all__ = [
     "gradgradcheck",
 ]
 
-_NONDETERMINISM = (
-    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple "
-    "times gives different values, although analytical gradient matches numerical gradient."
-    "The tolerance for nondeterminism was {}.\n\n"
-    "NOTE: If the function is not deterministic by nature, this may be expected: call "
-    "gradcheck/gradgradcheck\nwith `nondet_tol=<tol>` as a keyword argument.\n"
-)
+_C = _ops.C
+_requires_grad = attrgetter("requires_grad")
 _BATCHED = (
     "gradcheck or gradgradcheck failed while testing batched gradient computation.\n"
     "It computes several gradients by one backward over a batch (vmap), and compares them with "
@@ -44,304 +43,136 @@ _BATCHED_FORWARD = (
     "It pushes several tangents forward as one batch (vmap), and compares them with single ones. "
     "\n`check_batched_forward_grad=False` turns the test off.\n"
 )
-_FAST_FAILED_SLOW_PASSED = (
-    "Fast gradcheck failed but element-wise differences are small. This means that the\n"
-    "test might've passed in slow_mode!\n\n"
-    "Call gradcheck/gradgradcheck with `fast_mode=False` as a keyword argument to compare element "
-    "by element."
-)
-_UNDEFINED_NOTE = (
-    'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
-)
 
 
-@dataclass(frozen=True)
-class _Check:
-    """One function at one point, and how exact its gradients must be."""
+class GradcheckError(RuntimeError):
+    """What `gradcheck` and `gradgradcheck` found to be wrong.
 
-    func: Function
-    inputs: Tensors
-    outputs: Tensors
-    """All that the function returned."""
-    eps: float
-    atol: float
-    rtol: float
-    nondet_tol: float
-    check_grad_dtypes: bool
-    masked: bool | None
+    Example:
+        >>> from pygrad.autograd.gradcheck import GradcheckError
+        >>> issubclass(GradcheckError, RuntimeError)
+        True
+    """
 
-    @property
-    def recorded(self) -> Tensors:
-        """The outputs that have a gradient."""
-        return tuple(y for y in self.outputs if y.requires_grad)
 
-    @property
-    def wanted(self) -> list[Any]:
-        """The inputs that require grad."""
-        return [x for x in self.inputs if wants_grad(x)]
+# ------------------------------------------------------------------ functions for the engine
 
-    # -------------------------------------------------------------- Jacobians in full
 
-    def compare_in_full(self, forward: bool) -> None:
-        """Every element of every Jacobian."""
-        recorded = self.recorded
-        if not recorded:
-            self._expect_zero_in_full()
-            return
-        table = jac.numerical(self.func, self.inputs, self.outputs, eps=self.eps)
-        floating = [y for y in self.outputs if is_differentiable(y)]
-        kept = [k for k, y in enumerate(floating) if y.requires_grad]
-        by_forward = self._forward(None) if forward else None
-        for i, k in enumerate(kept):
-            if by_forward is None:
-                analytical = self._backward(recorded[i])
-            else:
-                analytical = tuple(of_input[k] for of_input in by_forward)
-            for j, (a, of_input) in enumerate(zip(analytical, table, strict=True)):
-                if not _close(a, of_input[k], self.rtol, self.atol):
-                    raise GradcheckError(_mismatch(a, of_input[k], i, j, forward))
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
-    def _expect_zero_in_full(self) -> None:
-        for of_input in jac.numerical(self.func, self.inputs, self.outputs, eps=self.eps):
-            if any(bool((matrix != 0).any()) for matrix in of_input):
-                raise GradcheckError("Numerical gradient for function expected to be zero")
 
-    def _forward(self, all_u: list[Any] | None) -> list[list[Any]]:
-        return jac.forward_columns(
-            self.func,
-            self.inputs,
-            self.outputs,
-            check_grad_dtypes=self.check_grad_dtypes,
-            all_u=all_u,
+def _tensors(values: Iterable[Any]) -> list[Any]:
+    return [value if isinstance(value, Tensor) else None for value in values]
+
+
+@contextmanager
+def _known(function: Callable[..., Any] | None) -> Iterator[int]:
+    """The engine's number for a function meanwhile; 0 for none."""
+    ident = 0 if function is None else hooks.keep_object(function)
+    try:
+        yield ident
+    finally:
+        hooks.drop_object(ident)
+
+
+def _caller(func: Callable[..., Any], points: tuple[Any, ...]) -> Callable[..., tuple[Any, ...]]:
+    """A function of what the engine puts in the places of the points; None: the point itself."""
+
+    def call(*tensors: Any) -> tuple[Any, ...]:
+        pairs = zip(points, tensors, strict=True)
+        results = _as_tuple(func(*(x if t is None else t for x, t in pairs)))
+        list(map(_requires_grad, results))  # what is no tensor has no such attribute
+        return results
+
+    return call
+
+
+def _check(
+    func: Callable[..., Any],
+    points: tuple[Any, ...],
+    raise_exception: bool,
+    *options: Any,
+    batched: Callable[..., Any] | None = None,
+    batched_forward: Callable[..., Any] | None = None,
+) -> bool:
+    """Runs the engine's check; raises or returns what it found."""
+    try:
+        verdict = _verdict(
+            _caller(func, points), batched, batched_forward, _tensors(points), *options
         )
+        if verdict is not None:
+            raise GradcheckError(verdict)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
 
-    def _backward(self, output: Any, v: Any = None) -> Tensors:
-        matrices, same = jac.backward_twice(self.inputs, output, self.nondet_tol, v)
-        if not same:
-            raise GradcheckError(_NONDETERMINISM.format(self.nondet_tol))
-        return matrices
 
-    # -------------------------------------------------------------- one random product each
+def _verdict(func: Any, batched: Any, batched_forward: Any, *options: Any) -> str | None:
+    try:
+        with _known(func) as ident, _known(batched) as check, _known(batched_forward) as forward:
+            verdict: str | None = _C["_gradcheck"](ident, *options, check, forward)
+            return verdict
+    except RuntimeError as error:
+        note = _C["_gradcheck_note"]()  # what the error means to the check
+        if note is None:
+            raise
+        raise GradcheckError(note) from error
 
-    def compare_products(self, forward: bool) -> None:
-        """One random combination of each Jacobian's elements."""
-        generator = pygrad.Generator()
-        all_u = [_random_direction(x, generator) for x in self.wanted]
-        all_v = None if forward else [_random_direction(y, generator) for y in self.recorded]
-        table = self._numerical_products(all_u, all_v)
-        analytical = (
-            self._forward_products(all_u) if all_v is None else self._products(all_u, all_v)
-        )
-        for i, u in enumerate(all_u):
-            for j, (a, n) in enumerate(zip(analytical[i], table[i], strict=True)):
-                sum_v = float(all_v[j].sum()) if all_v is not None else 1.0
-                if not _close(a, n, self.rtol, self.atol * float(u.sum()) * sum_v):
-                    message = _mismatch(a, n, j, i, forward)
-                    raise GradcheckError(message + self._in_full_after_all(i, j, forward))
 
-    def _forward_products(self, all_u: list[Any]) -> list[list[Any]]:
-        floating = [y for y in self.outputs if is_differentiable(y)]
-        kept = [k for k, y in enumerate(floating) if y.requires_grad]
-        return [[of_input[k] for k in kept] for of_input in self._forward(all_u)]
+# ------------------------------------------------------------------ batches
 
-    def _products(self, all_u: list[Any], all_v: list[Any]) -> list[list[Any]]:
-        if not all_v:
-            self._expect_zero_products(all_u)
-        columns = [self._backward(y, v) for y, v in zip(self.recorded, all_v, strict=True)]
-        return [[column[i].reshape(-1).dot(u) for column in columns] for i, u in enumerate(all_u)]
 
-    def _numerical_products(self, all_u: list[Any], all_v: list[Any] | None) -> list[list[Any]]:
-        table = []
-        for x, u in zip(self.wanted, all_u, strict=True):
-            products = jac.numerical_products(self.func, self.inputs, x, u, self.eps)
-            if len(products) != len(self.outputs):
-                raise AssertionError(
-                    f"Expected all_Ju and func_out to have the same length, but got "
-                    f"{len(products)} and {len(self.outputs)}"
-                )
-            kept = [p for y, p in zip(self.outputs, products, strict=True) if y.requires_grad]
-            if all_v is not None:
-                kept = [(v * p).sum() for v, p in zip(all_v, kept, strict=True)]
-            table.append(kept)
-        return table
+def _compare_batched_backward(*given: Any) -> tuple[Any, ...]:
+    """Two gradients by one batched backward, beside two by single ones: of the outputs that come
+    before a None by the inputs behind it.
+    """
+    at = next(i for i, t in enumerate(given) if t is None)
+    recorded, wanted = given[:at], given[at + 1 :]
+    for i, output in enumerate(recorded):
 
-    def _expect_zero_products(self, all_u: list[Any]) -> None:
-        for x, u in zip(self.wanted, all_u, strict=True):
-            for product in jac.numerical_products(self.func, self.inputs, x, u, self.eps):
-                if product.numel() and bool(product.abs().max() > self.nondet_tol):
-                    raise GradcheckError("Numerical gradient for function expected to be zero")
-
-    def _in_full_after_all(self, i: int, j: int, forward: bool) -> str:
-        """What the full Jacobian of output j by input i says, for the message of a failure."""
-        outputs = self.recorded
-        position = next(k for k, y in enumerate(self.outputs) if y is outputs[j])
-        x = self.wanted[i]
-        numerical = jac.numerical_for_input(
-            lambda *inputs: as_tuple(self.func(*inputs))[position],
-            self.inputs,
-            (outputs[j],),
-            x,
-            self.eps,
-        )[0]
-        if forward:
-            floating = [k for k, y in enumerate(self.outputs) if is_differentiable(y)]
-            analytical = self._forward(None)[i][floating.index(position)]
-        else:
-            analytical = jac.backward_twice(self.inputs, outputs[j], float("inf"))[0][i]
-        text = (
-            "\nThe above quantities relating the numerical and analytical jacobians are computed \n"
-            "in fast mode. See: https://github.com/pytorch/pytorch/issues/53876 for more "
-            "background \nabout fast mode. Below, we recompute numerical and analytical jacobians "
-            f"in slow mode:\n\nNumerical:\n {numerical}\nAnalytical:\n{analytical}\n\n"
-            "The max per-element difference (slow mode) is: "
-            f"{(numerical - analytical).abs().max()}.\n"
-        )
-        if pygrad.allclose(analytical, numerical, self.rtol, self.atol):
-            text += _FAST_FAILED_SLOW_PASSED
-        return text
-
-    # -------------------------------------------------------------- batches
-
-    def compare_batched_backward(self) -> None:
-        """Two gradients by one batched backward, beside two by single ones."""
-        for i, output in enumerate(self.recorded):
-            cotangents = [pygrad.randn_like(output) for _ in range(2)]
-
-            def pull_back(g: Any, batched: bool = False, output: Any = output) -> list[Any]:
-                grads = pygrad.autograd.grad(
-                    output,
-                    self.wanted,
-                    g,
-                    retain_graph=True,
-                    allow_unused=True,
-                    is_grads_batched=batched,
-                )
-                lead = (2,) if batched else ()
-                return [
-                    x.new_zeros((*lead, *x.shape)) if grad is None else grad
-                    for grad, x in zip(grads, self.wanted, strict=True)
-                ]
-
-            pairs = _batched_and_single(
-                pull_back, partial(pull_back, batched=True), cotangents, _BATCHED
+        def pull_back(g: Any, batched: bool = False, output: Any = output) -> list[Any]:
+            grads = pygrad.autograd.grad(
+                output, wanted, g, retain_graph=True, allow_unused=True, is_grads_batched=batched
             )
-            for j, (mine, right) in enumerate(pairs):
-                if not pygrad.allclose(mine, right):
-                    raise GradcheckError(_batch_mismatch(i, j, _BATCHED, mine, right))
+            lead = (2,) if batched else ()
+            return [
+                x.new_zeros((*lead, *x.shape)) if grad is None else grad
+                for grad, x in zip(grads, wanted, strict=True)
+            ]
 
-    def compare_batched_forward(self) -> None:
-        """Two tangents pushed forward as one batch, beside two single ones."""
-        for place, x in enumerate(self.inputs):
-            if not wants_grad(x) or not is_differentiable(x):
-                continue
-            tangents = [pygrad.randn_like(x) for _ in range(2)]
-
-            def push(tangent: Any, place: int = place) -> Tensors:
-                inputs = [a.detach() if isinstance(a, pygrad.Tensor) else a for a in self.inputs]
-                given = [tangent if i == place else None for i in range(len(inputs))]
-                parts = jac.push_forward(self.func, inputs, given)
-                return tuple(pygrad.zeros_like(p) if t is None else t for p, t in parts)
-
-            pairs = _batched_and_single(push, pygrad.vmap(push), tangents, _BATCHED_FORWARD)
-            for k, (mine, right) in enumerate(pairs):
-                if not pygrad.allclose(mine, right):
-                    raise GradcheckError(_batch_mismatch(k, k, _BATCHED_FORWARD, mine, right))
-
-    # -------------------------------------------------------------- zero and absent gradients
-
-    def expect_zero_of_zero(self) -> None:
-        """A backward that starts from zeros must give zeros."""
-        recorded, wanted = self.recorded, self.wanted
-        if not wanted:
-            raise GradcheckError("no Tensors requiring grad found in input")
-        zeros = [pygrad.zeros(tuple(y.shape), dtype=y.dtype) for y in recorded]
-        grads = pygrad.autograd.grad(recorded, wanted, zeros, allow_unused=True)
-        for grad in (g for g in grads if g is not None):
-            nothing = pygrad.zeros_like(grad)
-            right = pygrad.allclose(grad, nothing) if self.masked else bool(grad.eq(0).all())
-            if not right:
-                raise GradcheckError("backward not multiplied by grad_output")
-
-    def expect_zero_of_absent(self) -> None:
-        """Gradients that do not arrive must count as zeros: all of them, then one at a time."""
-        if not self.wanted:
-            raise GradcheckError("no Tensors requiring grad found in input")
-        undefined = pygrad._C._undefined_grad
-
-        def fresh() -> Tensors:
-            return tuple(y for y in as_tuple(self.func(*self.inputs)) if y.requires_grad)
-
-        outputs = fresh()
-        runs = [[undefined(y) for y in outputs]]
-        if len(outputs) > 1:
-            for k in range(len(outputs)):
-                runs.append([undefined(y) if i == k else y for i, y in enumerate(fresh())])
-        for run in runs:
-            self._expect_zero(run)
-
-    def _expect_zero(self, outputs: list[Any]) -> None:
-        zeros = [pygrad.zeros(tuple(y.shape), dtype=y.dtype) for y in outputs]
-        try:
-            grads = pygrad.autograd.grad(outputs, self.wanted, zeros, allow_unused=True)
-        except RuntimeError as error:
-            _warn_of_undefined()
-            raise GradcheckError(
-                f"Expected backward function to handle undefined output grads. {_UNDEFINED_NOTE}"
-            ) from error
-        if any(grad is not None and not bool(grad.eq(0).all()) for grad in grads):
-            _warn_of_undefined()
-            raise GradcheckError(
-                "Expected all input grads to be undefined or zero when all output grads are "
-                f"undefined or zero. {_UNDEFINED_NOTE}"
-            )
-
-    def compare_absent_tangents(self) -> None:
-        """An input without a tangent must do what one with a tangent of zeros does."""
-        generator = pygrad.Generator()
-        places = jac.places_of(self.inputs)
-        tangents: list[Any] = [None] * len(self.inputs)
-        for place in places:
-            x = self.inputs[place]
-            tangents[place] = _random_direction(x, generator).reshape(x.shape)
-        for place in places:
-            x = self.inputs[place]
-            zero, absent = list(tangents), list(tangents)
-            zero[place], absent[place] = pygrad.zeros_like(x), None
-            inputs = [x.detach() if i == place else a for i, a in enumerate(self.inputs)]
-            first = jac.push_forward(self.func, inputs, zero)
-            second = jac.push_forward(self.func, inputs, absent)
-            for k, ((_, a), (_, b)) in enumerate(zip(first, second, strict=True)):
-                if a is not None and b is not None and not pygrad.allclose(a, b):
-                    raise GradcheckError(
-                        "Mismatch in tangent values for output with index: ",
-                        k,
-                        " when input: ",
-                        x,
-                        " has an undefined tangent value. ",
-                        " Got: ",
-                        a,
-                        " but expected: ",
-                        b,
-                    )
+        cotangents = [pygrad.randn_like(output) for _ in range(2)]
+        pull_batch = partial(pull_back, batched=True)
+        for j, results in enumerate(_pairs(pull_back, pull_batch, cotangents, _BATCHED)):
+            _expect_close(i, j, _BATCHED, *results)
+    return ()
 
 
-# ------------------------------------------------------------------ parts
+def _compare_batched_forward(
+    func: Callable[..., Any], inputs: tuple[Any, ...], *_: Any
+) -> tuple[Any, ...]:
+    """Two tangents pushed forward as one batch, beside two single ones."""
+    for place, x in enumerate(inputs):
+        if not isinstance(x, Tensor) or not x.requires_grad:
+            continue
+
+        def push(tangent: Any, place: int = place) -> list[Any]:
+            given = [a.detach() if isinstance(a, Tensor) else a for a in inputs]
+            with forward_ad.dual_level():
+                given[place] = forward_ad.make_dual(given[place], tangent)
+                outputs = [y for y in _as_tuple(func(*given)) if y.is_floating_point()]
+                parts = map(forward_ad.unpack_dual, outputs)
+                return [pygrad.zeros_like(p) if t is None else t for p, t in parts]
+
+        tangents = [pygrad.randn_like(x) for _ in range(2)]
+        for k, results in enumerate(_pairs(push, pygrad.vmap(push), tangents, _BATCHED_FORWARD)):
+            _expect_close(k, k, _BATCHED_FORWARD, *results)
+    return ()
 
 
-def _close(a: Any, b: Any, rtol: float, atol: float) -> bool:
-    kind = pygrad.promote_types(a.dtype, b.dtype)
-    return bool(pygrad.allclose(a.to(kind), b.to(kind), rtol, atol))
-
-
-def _mismatch(analytical: Any, numerical: Any, output: int, input_: int, forward: bool) -> str:
-    mode = "computed with forward mode " if forward else ""
-    return (
-        f"Jacobian {mode}mismatch for output {output} with respect to input {input_},\n"
-        f"numerical:{numerical}\nanalytical:{analytical}\n"
-    )
-
-
-def _batched_and_single(
+def _pairs(
     single: Callable[[Any], Any], batched: Callable[[Any], Any], given: list[Any], note: str
 ) -> Iterator[tuple[Any, Any]]:
     """What a function gives of a batch, each result beside the batch of those of single calls."""
@@ -356,31 +187,12 @@ def _batched_and_single(
     return zip(got, expected, strict=True)
 
 
-def _batch_mismatch(output: int, input_: int, note: str, got: Any, expected: Any) -> str:
-    return (
-        f"For output {output} and input {input_}:\n\n{note}\n\nGot:\n{got}\n\nExpected:\n{expected}"
-    )
-
-
-def _random_direction(x: Any, generator: Any) -> Any:
-    """A random vector of length one with an element for each of x's, none of them negative."""
-    vector = pygrad.rand(x.numel(), generator=generator).to(x.dtype)
-    vector /= vector.norm()
-    return vector
-
-
-def _warn_of_undefined() -> None:
-    warnings.warn(
-        "Backwards compatibility: New undefined gradient support checking feature is enabled by "
-        "default, but it may break existing callers of this function. If this is true for you, you "
-        'can call this function with "check_undefined_grad=False" to disable the feature',
-        stacklevel=2,
-    )
-
-
-def _demand(holds: bool, message: str) -> None:
-    if not holds:
-        raise AssertionError(message)
+def _expect_close(output: int, input_: int, note: str, got: Any, expected: Any) -> None:
+    if not pygrad.allclose(got, expected):
+        raise GradcheckError(
+            f"For output {output} and input {input_}:\n\n{note}\n\nGot:\n{got}\n\n"
+            f"Expected:\n{expected}"
+        )
 
 
 # ------------------------------------------------------------------ the checks
@@ -440,59 +252,28 @@ def gradcheck(
         >>> pygrad.autograd.gradcheck(lambda x: (x.exp() * x).sum(), x)
         True
     """
-    _demand(
-        check_forward_ad or check_backward_ad,
-        "Expected at least one of check_forward_ad or check_backward_ad to be True",
+    points = _as_tuple(inputs)
+    return _check(
+        func,
+        points,
+        raise_exception,
+        False,
+        None,
+        False,
+        eps,
+        atol,
+        rtol,
+        nondet_tol,
+        check_undefined_grad,
+        check_forward_ad,
+        check_backward_ad,
+        fast_mode,
+        bool(masked),
+        batched=_compare_batched_backward if check_batched_grad else None,
+        batched_forward=(
+            partial(_compare_batched_forward, func, points) if check_batched_forward_grad else None
+        ),
     )
-    _demand(
-        check_backward_ad or not check_batched_grad,
-        "Setting check_batched_grad=True requires check_backward_ad to be True",
-    )
-    _demand(
-        check_forward_ad or not check_batched_forward_grad,
-        "Setting check_batched_forward_grad=True requires check_forward_ad to be True",
-    )
-    points = as_tuple(inputs)
-
-    def run() -> None:
-        pygrad._C._check_inputs([x if isinstance(x, pygrad.Tensor) else None for x in points])
-        outputs = as_tuple(func(*points))
-        check = _Check(
-            func, points, outputs, eps, atol, rtol, nondet_tol, check_grad_dtypes, masked
-        )
-        compare = check.compare_products if fast_mode else check.compare_in_full
-        if check_backward_ad:
-            compare(False)
-        if check_forward_ad:
-            compare(True)
-            if check_undefined_grad:
-                check.compare_absent_tangents()
-        if check_batched_forward_grad:
-            check.compare_batched_forward()
-        if not check_backward_ad:
-            return
-        if check_batched_grad:
-            check.compare_batched_backward()
-        check.expect_zero_of_zero()
-        if check_undefined_grad:
-            check.expect_zero_of_absent()
-
-    try:
-        run()
-    except GradcheckError:
-        if raise_exception:
-            raise
-        return False
-    return True
-
-
-def _random_gradient(like: Any, noncontiguous: bool) -> Any:
-    """Uniform in [-1, 1), of the shape of `like`, requiring grad."""
-    shape = tuple(like.shape)
-    spread = noncontiguous and like.numel() > 1
-    wide = (*shape[:-1], 2 * shape[-1]) if spread else shape
-    values = pygrad.empty(wide, dtype=like.dtype).uniform_(-1, 1)
-    return (values[..., 1::2] if spread else values).requires_grad_(True)
 
 
 def gradgradcheck(
@@ -548,51 +329,23 @@ def gradgradcheck(
         >>> pygrad.autograd.gradgradcheck(lambda x: x.exp() * x, x)
         True
     """
-    _demand(
-        check_fwd_over_rev or check_rev_over_rev,
-        "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True",
-    )
-    for name, asked in (
-        ("check_undefined_grad", check_undefined_grad),
-        ("check_batched_grad", check_batched_grad),
-    ):
-        _demand(
-            check_rev_over_rev or not asked,
-            f"Setting {name}=True requires check_rev_over_rev to be True",
-        )
-    points = as_tuple(inputs)
-    if grad_outputs is None:
-        outputs = [y for y in as_tuple(func(*points)) if y.requires_grad]
-        cotangents: Tensors = tuple(
-            _random_gradient(y, gen_non_contig_grad_outputs) for y in outputs
-        )
-    else:
-        cotangents = as_tuple(grad_outputs)
-    n = len(points)
-    restored = {i for i, x in enumerate((*points, *cotangents)) if wants_grad(x)}
-
-    def gradient(*args: Any) -> Tensors:
-        given = [x.requires_grad_() if i in restored else x for i, x in enumerate(args)]
-        ys = tuple(y for y in as_tuple(func(*given[:n])) if y.requires_grad)
-        wanted = tuple(x for i, x in enumerate(given[:n]) if i in restored)
-        grads = pygrad.autograd.grad(ys, wanted, given[n:], create_graph=True, allow_unused=True)
-        return tuple(g for g in grads if g is not None)
-
-    return gradcheck(
-        gradient,
-        (*points, *cotangents),
-        eps=eps,
-        atol=atol,
-        rtol=rtol,
-        raise_exception=raise_exception,
-        nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad,
-        check_grad_dtypes=check_grad_dtypes,
-        check_batched_grad=check_batched_grad,
-        fast_mode=fast_mode,
-        check_forward_ad=check_fwd_over_rev,
-        check_backward_ad=check_rev_over_rev,
-        masked=masked,
+    return _check(
+        func,
+        _as_tuple(inputs),
+        raise_exception,
+        True,
+        None if grad_outputs is None else _tensors(_as_tuple(grad_outputs)),
+        gen_non_contig_grad_outputs,
+        eps,
+        atol,
+        rtol,
+        nondet_tol,
+        check_undefined_grad,
+        check_fwd_over_rev,
+        check_rev_over_rev,
+        fast_mode,
+        masked,
+        batched=_compare_batched_backward if check_batched_grad else None,
     )
 
 
@@ -617,8 +370,28 @@ def _demand_one(name: str, grad_out: float) -> None:
         )
 
 
+def _tensors_in(value: Any) -> Iterator[Tensor]:
+    """The tensors that require grad in nested lists, in order."""
+    if isinstance(value, Tensor):
+        if value.requires_grad:
+            yield value
+    elif isinstance(value, Iterable) and not isinstance(value, str):
+        for item in value:
+            yield from _tensors_in(item)
+
+
+def _numerical(fn: Any, inputs: Any, outputs: Any, x: Any, eps: float) -> tuple[Any, ...]:
+    points = _as_tuple(inputs)
+    with _known(_caller(fn, points)) as ident:
+        return tuple(_C["_numerical_jacobian"](ident, _tensors(points), _tensors(outputs), x, eps))
+
+
 def get_numerical_jacobian(
-    fn: Function, inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
+    fn: Callable[..., Any],
+    inputs: Any,
+    target: Any = None,
+    eps: float = 1e-3,
+    grad_out: float = 1.0,
 ) -> tuple[Any, ...]:
     """The Jacobians of a function's first output by finite differences. Deprecated in PyTorch.
 
@@ -642,12 +415,17 @@ def get_numerical_jacobian(
     """
     _deprecated("get_numerical_jacobian")
     _demand_one("get_numerical_jacobian", grad_out)
-    found = jac.numerical(lambda *args: fn(args), inputs, None, target, eps)
-    return tuple(of_input[0] for of_input in found)
+    outputs = _as_tuple(fn(_as_tuple(inputs)))
+    wanted = inputs if target is None else target
+    n = sum(isinstance(x, Tensor) and x.requires_grad for x in wanted)  # lists are searched for n
+    return tuple(
+        _numerical(lambda *args: fn(args), inputs, outputs, x, eps)[0]
+        for x in itertools.islice(_tensors_in(wanted), n)
+    )
 
 
 def get_numerical_jacobian_wrt_specific_input(
-    fn: Function,
+    fn: Callable[..., Any],
     input_idx: int,
     inputs: Any,
     outputs: Any,
@@ -675,7 +453,7 @@ def get_numerical_jacobian_wrt_specific_input(
         (tensor([[3.0000]], dtype=torch.float64),)
     """
     x = inputs[input_idx] if input is None else input
-    return jac.numerical_for_input(fn, inputs, outputs, x, eps)
+    return _numerical(fn, inputs, outputs, x, eps)
 
 
 def get_analytical_jacobian(
@@ -703,9 +481,6 @@ def get_analytical_jacobian(
     """
     _deprecated("get_analytical_jacobian")
     _demand_one("get_analytical_jacobian", grad_out)
-    if output.is_complex():
-        raise ValueError(
-            "Expected output to be non-complex. get_analytical_jacobian no longer supports "
-            "functions that return complex outputs."
-        )
-    return *jac.backward_twice(inputs, output, nondet_tol), True, True
+    wanted = list(_tensors_in(inputs))
+    *found, same = _C["_analytical_jacobian"](wanted, output, nondet_tol)
+    return tuple(found), bool(same), True, True
