@@ -78,6 +78,12 @@ def test_shapes_are_those_of_the_arguments() -> None:
     assert len(prof.key_averages(group_by_input_shape=True)) == 2
 
 
+def test_long_name_of_a_range_ends_with_a_whole_character() -> None:
+    with profiler.profile() as prof, profiler.record_function("a" + "é" * 99):
+        pass
+    assert names(prof) == ["a" + "é" * 47]
+
+
 def test_memory_is_that_of_the_engine() -> None:
     gc.collect()
     _engine.drain()  # what other tests left is not to be freed in this profile
@@ -125,6 +131,8 @@ def test_trace_is_a_list_of_events(tmp_path: Path) -> None:
     assert all(event["dur"] >= 0 for event in drawn)
     starts = [e["id"] for e in trace if e["ph"] == "s"]
     assert starts == [e["id"] for e in trace if e["ph"] == "f"] != []
+    ops = {event["ts"] for event in drawn if event["name"].startswith("aten::")}
+    assert {event["ts"] for event in trace if event["ph"] == "s"} <= ops
 
 
 def test_profile_while_another_thread_has_one() -> None:

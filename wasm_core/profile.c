@@ -8,6 +8,8 @@
 
 #include "host.h"
 #include "memory.h"
+#include "op.h"
+#include "text.h"
 
 bool profiling;
 int32_t profiled_thread = -1;
@@ -28,7 +30,7 @@ static Event *events;
 static int64_t *shapes;
 static int64_t n_events, cap_events, n_shapes, cap_shapes;
 static int32_t open_event = -1;
-static bool with_shapes;
+static bool with_shapes, with_memory, with_flops;
 
 /* Room for one more, by doubling. */
 static bool grow(void **array, int64_t *cap, int64_t needed, size_t size) {
@@ -52,7 +54,8 @@ static Event *event_begin(ProfileKind kind, const char *name, size_t length) {
   if (!grow(&grown, &cap_events, n_events + 1, sizeof *events)) return NULL;
   events = grown;
   Event *e = &events[n_events];
-  if (length >= NAME_BYTES) length = NAME_BYTES - 1;
+  if (length >= NAME_BYTES)
+    for (length = NAME_BYTES - 1; ((unsigned char)name[length] & 0xC0) == 0x80; length--) continue; /* no half character */
   *e = (Event){.sequence = -1, .parent = open_event, .kind = (uint8_t)kind, .shapes_at = n_shapes, .bytes = others_bytes()};
   memcpy(e->name, name, length);
   e->name[length] = 0;
@@ -118,9 +121,14 @@ void op_profile_clear(void) {
   open_event = -1;
 }
 
-void op_profile_start(bool shapes_too) {
+void op_profile_start(bool shapes_too, bool memory_too, bool flops_too) {
+  if (owner == host_thread()) fail(ERR_RUNTIME, "Profiler is already enabled on this thread");
+  else if (owner >= 0) fail(ERR_RUNTIME, "pygrad: a profile runs on another thread, and there can be but one");
+  if (failed()) return;
   op_profile_clear();
-  with_shapes = shapes_too;
+  with_shapes = shapes_too || flops_too;
+  with_memory = memory_too;
+  with_flops = flops_too;
   owner = host_thread();
   op_profile_toggle(true);
 }
@@ -146,33 +154,55 @@ static const struct {
   const char *prefix;
 } kinds[] = {{0, "aten::"}, {7, ""}, {0, "autograd::engine::evaluate_function: "}, {1, ""}};
 
-static const Event *arg_event(const Call *c) {
-  int64_t i = arg_int(c, 0);
-  return i < 0 || i >= n_events ? NULL : &events[i];
-}
-
-/* scope, parent, start and end since the first event, sequence, bytes, elements of the result. */
-void op_profile_event(Call *c) {
-  const Event *e = arg_event(c);
-  if (!e) return;
-  int64_t began = events[0].start;
-  int64_t out[] = {kinds[e->kind].scope, e->parent, e->start - began, e->end - began, e->sequence, e->bytes, e->out_numel};
-  ret_ints(c, sizeof out / sizeof *out, out);
-}
-
-void op_profile_name(Call *c) {
-  const Event *e = arg_event(c);
-  char text[2 * NAME_BYTES];
-  if (!e) return;
-  snprintf(text, sizeof text, "%s%s", kinds[e->kind].prefix, e->name);
-  ret_str(c, text);
-}
-
-void op_profile_shape(Call *c) {
-  const Event *e = arg_event(c);
-  int64_t k = arg_int(c, 1);
-  if (!e || k < 0 || k >= e->n_shapes) return;
+/* The shape of argument k of an event: its rank, then its sizes. */
+static const int64_t *shape_at(const Event *e, int64_t k) {
   const int64_t *at = shapes + e->shapes_at;
   for (; k > 0; k--) at += 1 + *at;
-  ret_ints(c, (int)*at, at + 1);
+  return at;
+}
+
+/* What each element of a result sums over: the last sizes of an operand, so many; none where it is one operation. */
+static const struct {
+  const char *name;
+  uint8_t operand, n_sizes;
+} counted[] = {
+    {"mm", 0, 1},      {"matmul", 0, 1}, {"bmm", 0, 1}, {"mv", 0, 1}, {"linear", 0, 1}, {"addmm", 1, 1},
+    {"baddbmm", 1, 1}, {"conv2d", 1, 3}, {"add", 0, 0}, {"mul", 0, 0},
+};
+
+/* Floating point operations, estimated by PyTorch's rule: two for each product of a matrix product or convolution. */
+static int64_t flops(const Event *e) {
+  for (size_t k = 0; with_flops && e->kind == PROFILE_OP && k < sizeof counted / sizeof *counted; k++) {
+    if (strcmp(e->name, counted[k].name) != 0) continue;
+    int n = counted[k].n_sizes;
+    const int64_t *shape = shape_at(e, counted[k].operand);
+    if (e->n_shapes <= counted[k].operand || *shape < n) return 0;
+    int64_t count = n ? 2 * e->out_numel : e->out_numel;
+    for (int i = 0; i < n; i++) count *= shape[*shape - i];
+    return count;
+  }
+  return 0;
+}
+
+void op_profile_event(Call *c) {
+  int64_t i = arg_int(c, 0);
+  if (i < 0 || i >= n_events) return;
+  const Event *e = &events[i];
+  char name[2 * NAME_BYTES];
+  Text t = {0};
+  text_format(&t, "{\"id\": %lld, \"name\": ", (Shown)i + 1);
+  text_json(&t, name, snprintf(name, sizeof name, "%s%s", kinds[e->kind].prefix, e->name));
+  Shown start = e->start - events[0].start, end = e->end - events[0].start;
+  text_format(&t, ", \"start_us\": %lld.%03d, \"end_us\": %lld.%03d, \"parent\": %d, \"scope\": %d, \"is_user_annotation\": %s, "
+                  "\"sequence_nr\": %lld, \"cpu_memory_usage\": %lld, \"flops\": %lld, \"input_shapes\": [",
+              start / 1000, (int)(start % 1000), end / 1000, (int)(end % 1000), (int)e->parent, kinds[e->kind].scope,
+              e->kind == PROFILE_RANGE ? "true" : "false", (Shown)e->sequence, (Shown)(with_memory ? e->bytes : 0), (Shown)flops(e));
+  for (int64_t k = 0; k < e->n_shapes; k++) {
+    const int64_t *shape = shape_at(e, k);
+    text_format(&t, k ? ", [" : "[");
+    for (int64_t d = 1; d <= *shape; d++) text_format(&t, d > 1 ? ", %lld" : "%lld", (Shown)shape[d]);
+    text_format(&t, "]");
+  }
+  text_format(&t, "]}");
+  ret_text(c, &t);
 }

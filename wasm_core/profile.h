@@ -1,5 +1,5 @@
 /* What ran, when and for how long, while a profile is on: calls of ops, ranges that the user names, and the nodes of
- * a backward. The host owns the clock and reads the events one by one. */
+ * a backward. The host owns the clock and reads the events one by one; reports are made of lists of such (profile_report.c). */
 #ifndef PG_PROFILE_H
 #define PG_PROFILE_H
 
@@ -17,13 +17,14 @@ int32_t profile_node_begin(ProfileKind kind, const Node *n, int n_grads, Tensor 
 void profile_end(int32_t event);
 void profile_op_end(int32_t event, const Call *c);
 
-void op_profile_start(bool shapes);
+void op_profile_start(bool shapes, bool memory, bool flops);
 void op_profile_stop(void);
 void op_profile_clear(void); /* lets the events go */
 void op_profile_toggle(bool on); /* of the profile that runs; nothing without one */
 void op_profile_begin_range(Call *c);
-void op_profile_event(Call *c); /* numbers of event i: see profile.c; none past the end */
-void op_profile_name(Call *c);
-void op_profile_shape(Call *c); /* of an argument of event i, [] for what is no tensor; none past the last */
+void op_profile_event(Call *c); /* event i as an object of JSON; none past the end */
+void op_profile_quantity(Call *c); /* microseconds or bytes in words */
+void op_profile_table(Call *c);
+void op_profile_trace(Call *c);
 
 #endif

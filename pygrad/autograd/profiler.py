@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import enum
 import functools
+import json
 import os
 import sys
 import time
 import warnings
-from _thread import get_ident
 from collections.abc import Callable, Iterable
-from typing import Any, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from .. import _engine, _ops
-from .profiler_util import EventList, FunctionEvent, FunctionEventAvg
+from .profiler_util import EventList, FunctionEvent
+from .profiler_util import FunctionEventAvg as FunctionEventAvg
 
 __all__ = [
     "EventList",
@@ -30,9 +31,9 @@ __all__ = [
 ]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_OP, _RANGE = 0, 7  # scopes, as PyTorch numbers them
+_T = TypeVar("_T")
+_P = ParamSpec("_P")
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_PRODUCTS = {"mm", "matmul", "bmm", "addmm", "baddbmm", "mv", "linear"}
 
 _C = _ops.C
 _plain_clock = _engine.clock
@@ -76,6 +77,18 @@ def _warn_of_device(name: str | None, use_cuda: bool) -> None:
         warnings.warn(text, stacklevel=3)
     elif name is not None:
         warnings.warn(f"The {name} is not a valid device option.", stacklevel=3)
+
+
+def _of_events(
+    report: Callable[Concatenate[EventList, _P], _T],
+) -> Callable[Concatenate[profile, _P], _T]:
+    """A report of an EventList as a method of a profile."""
+
+    @functools.wraps(report)
+    def of_profile(self: profile, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return report(self.function_events, *args, **kwargs)
+
+    return of_profile
 
 
 class profile:
@@ -145,7 +158,6 @@ class profile:
         self._new_trace_id = custom_trace_id_callback
         self._deadline = post_processing_timeout_s
         self._stacks: dict[int, list[str]] = {}
-        self._thread = 0
         self._events: EventList | None = None
 
     def __enter__(self) -> profile | None:
@@ -154,17 +166,12 @@ class profile:
             return None
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
-        if _running is not None:
-            if _running._thread == get_ident():
-                raise RuntimeError("Profiler is already enabled on this thread")
-            raise RuntimeError("pygrad: a profile runs on another thread, and there can be but one")
-        self._thread = get_ident()
-        self.entered = True
         self.trace_id = self._new_trace_id() if self._new_trace_id else ""
-        self._stacks.clear()
-        _engine.clock = self._clock
+        _C["_profile_start"](self.record_shapes, self.profile_memory, self.with_flops)
         _running = self
-        _C["_profile_start"](self.record_shapes)
+        _engine.clock = self._clock
+        self._stacks.clear()
+        self.entered = True
         return self
 
     def start(self) -> None:
@@ -200,28 +207,12 @@ class profile:
         """The engine's events, in the order in which they began."""
         found = EventList(profile_memory=self.profile_memory, with_flops=self.with_flops)
         began = time.monotonic()
-        while (fields := _C["_profile_event"](len(found))) is not None:
-            scope, parent, start, end, sequence, n_bytes, out_numel = fields
-            name = _C["_profile_name"](len(found))
+        while (text := _C["_profile_event"](len(found))) is not None:
             if self._deadline is not None and time.monotonic() - began > self._deadline:
                 break
-            shapes: list[list[int]] = []
-            while (shape := _C["_profile_shape"](len(found), len(shapes))) is not None:
-                shapes.append(shape)
-            event = FunctionEvent(
-                len(found) + 1,
-                name,
-                1,
-                start / 1000,
-                end / 1000,
-                input_shapes=shapes,
-                stack=self._stacks.get(len(found)),
-                scope=scope,
-                cpu_memory_usage=n_bytes if self.profile_memory else 0,
-                sequence_nr=sequence,
-                flops=_flops(name, shapes, out_numel) if self.with_flops and scope == _OP else 0,
-                is_user_annotation=scope == _RANGE,
-            )
+            fields = json.loads(text)
+            parent = fields.pop("parent")
+            event = FunctionEvent(thread=1, stack=self._stacks.get(len(found)), **fields)
             if parent >= 0:
                 found[parent].append_cpu_child(event)
             found.append(event)
@@ -243,30 +234,9 @@ class profile:
             group_by_input_shape, group_by_stack_n, group_by_overload_name
         )
 
-    def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int = 100,
-        max_src_column_width: int = 75,
-        max_name_column_width: int = 55,
-        max_shapes_column_width: int = 80,
-        header: str | None = None,
-        top_level_events_only: bool = False,
-    ) -> str:
-        """The events as a text table (see :meth:`EventList.table`)."""
-        return self.function_events.table(
-            sort_by,
-            row_limit,
-            max_src_column_width,
-            max_name_column_width,
-            max_shapes_column_width,
-            header,
-            top_level_events_only,
-        )
-
-    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes a JSON file for trace viewers."""
-        self.function_events.export_chrome_trace(path)
+    table = _of_events(EventList.table)
+    total_average = _of_events(EventList.total_average)
+    export_chrome_trace = _of_events(EventList.export_chrome_trace)
 
     def export_stacks(
         self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
@@ -275,10 +245,6 @@ class profile:
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
         self.function_events.export_stacks(path, metric)
-
-    def total_average(self) -> FunctionEventAvg:
-        """The sum over all events."""
-        return self.function_events.total_average()
 
     @property
     def self_cpu_time_total(self) -> float:
@@ -318,21 +284,6 @@ class profile:
 
     def __repr__(self) -> str:
         return repr(self.function_events)
-
-
-def _flops(name: str, shapes: list[list[int]], out_numel: int) -> int:
-    """Estimates by PyTorch's rule: two for each product of a matrix product or convolution, one
-    an element of ``add`` and ``mul``.
-    """
-    op = name.removeprefix("aten::")
-    if op in _PRODUCTS:
-        factors = [shape for shape in shapes if len(shape) >= 1]
-        left = factors[-2] if op in ("addmm", "baddbmm") else factors[0]
-        return 2 * out_numel * left[-1]
-    if op == "conv2d" and len(shapes) > 1 and len(shapes[1]) == 4:
-        _, channels, height, width = shapes[1]
-        return 2 * out_numel * channels * height * width
-    return out_numel if op in ("add", "mul") else 0
 
 
 class record_function:

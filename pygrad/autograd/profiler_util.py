@@ -6,11 +6,13 @@ The layout of the tables is PyTorch's. Times are in microseconds, memory in byte
 from __future__ import annotations
 
 import json
-import math
+import operator
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from .. import _ops
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
 
@@ -20,7 +22,16 @@ _METRICS = (
     "self_xpu_time_total",
     "self_privateuse1_time_total",
 )
-_UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
+_COMMON = (
+    *("key", "node_id", "is_async", "is_remote", "is_legacy", "overload_name"),
+    *("input_shapes", "stack", "scope", "cpu_parent"),
+)
+_SUMS = (
+    *("self_cpu_time_total", "cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage"),
+    *("count", "flops"),
+)
+
+_C = _ops.C
 
 
 class Interval(NamedTuple):
@@ -38,23 +49,14 @@ class Interval(NamedTuple):
         return self.end - self.start
 
 
-def _format_time(time_us: float, unit: str | None = None) -> str:
-    if unit is None:
-        unit = next((name for name, size in _UNITS.items() if time_us >= size), "us")
-    elif unit not in _UNITS:
-        raise ValueError(f"time_unit is one of {', '.join(_UNITS)}, not {unit!r}")
-    return f"{time_us / _UNITS[unit]:.3f}{unit}"
-
-
-def _format_share(time_us: float, total_us: float) -> str:
-    return f"{100.0 * time_us / total_us if total_us else math.nan:.2f}%"
+def _format_time(time_us: float) -> str:
+    text: str = _C["_profile_quantity"](time_us, False)
+    return text
 
 
 def _format_memory(n_bytes: float) -> str:
-    for name, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
-        if abs(n_bytes) >= size:
-            return f"{n_bytes / size:.2f} {name}"
-    return f"{n_bytes} B"
+    text: str = _C["_profile_quantity"](n_bytes, True)
+    return text
 
 
 class _Timed:
@@ -222,24 +224,12 @@ class FunctionEventAvg(_Timed):
     def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
         """Adds an event, or a sum of the same key, to this one; returns this one."""
         if self.key is None:  # the first gives what they have in common
-            self.key = other.key
-            self.node_id = other.node_id
-            self.is_async = other.is_async
-            self.is_remote = other.is_remote
-            self.is_legacy = other.is_legacy
-            self.overload_name = other.overload_name
-            self.input_shapes = other.input_shapes
-            self.stack = other.stack
-            self.scope = other.scope
-            self.cpu_parent = other.cpu_parent
+            for name in _COMMON:
+                setattr(self, name, getattr(other, name))
         elif self.key != other.key:
             raise ValueError(f"cannot add an event of {other.key!r} to those of {self.key!r}")
-        self.cpu_time_total += other.cpu_time_total
-        self.self_cpu_time_total += other.self_cpu_time_total
-        self.cpu_memory_usage += other.cpu_memory_usage
-        self.self_cpu_memory_usage += other.self_cpu_memory_usage
-        self.count += other.count
-        self.flops += other.flops
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
 
     __iadd__ = add
@@ -345,26 +335,27 @@ class EventList(list[Any]):
             top_level_events_only: leave out what ran inside of another event.
             time_unit: ``"s"``, ``"ms"`` or ``"us"`` for all times; each its own by default.
         """
-        if not self:
-            return ""
-        events = list(self)
+        events: Iterable[Any] = self
         if sort_by is not None:
             metric = sort_by.replace("cuda", "device").replace("xpu", "device")
-            events.sort(key=lambda event: getattr(event, metric), reverse=True)
-        columns = _columns(
-            self, max_src_column_width, max_name_column_width, max_shapes_column_width, time_unit
+            events = sorted(self, key=operator.attrgetter(metric), reverse=True)
+        text: str = _C["_profile_table"](
+            _texts(events, str),
+            [float(n) for e in events for n in (*_tabulated(e), e.cpu_parent is not None)],
+            self.self_cpu_time_total,
+            [
+                self._profile_memory,
+                self._with_flops,
+                row_limit,
+                max_src_column_width,
+                max_name_column_width,
+                max_shapes_column_width,
+                top_level_events_only,
+            ],
+            header,
+            time_unit,
         )
-        rule = "".join("-" * column.width + "  " for column in columns)
-        double = "=" * (len(rule) - 2)
-        lines = [double, header] if header is not None else []
-        if top_level_events_only:
-            lines += [double, "This report only display top-level ops statistics"]
-        lines += [rule, _row(columns, [column.title for column in columns]), rule]
-        shown = [e for e in events if not (top_level_events_only and e.cpu_parent is not None)]
-        for event in shown if row_limit < 0 else shown[:row_limit]:
-            lines += _rows(columns, event)
-        lines += [rule, f"Self CPU time total: {_format_time(self.self_cpu_time_total, time_unit)}"]
-        return "\n".join(lines) + "\n"
+        return text
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
         """Writes one line a stack, outermost call first, and its microseconds: the input of
@@ -386,124 +377,29 @@ class EventList(list[Any]):
         """Writes the events as JSON that trace viewers show, arrows from each op to its backward
         node included.
         """
-        Path(path).write_text(
-            json.dumps(
-                {"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": [*self._trace()]}
-            ),
-            encoding="utf-8",
-        )
-
-    def _trace(self) -> Iterator[dict[str, Any]]:
-        pid = os.getpid()
-        yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": "pygrad"}}
-        makers = {e.sequence_nr: e for e in self if e.sequence_nr >= 0 and e.scope == 0}
-        for event in self:
-            place = {"pid": pid, "tid": event.thread}
-            start = event.time_range.start
-            yield {
-                "ph": "X",
-                "cat": "user_annotation" if event.is_user_annotation else "cpu_op",
-                "name": event.name,
-                "ts": start,
-                "dur": event.cpu_time_total,
-                "args": {
-                    "External id": event.id,
-                    "Sequence number": event.sequence_nr,
-                    "Input Dims": event.input_shapes,
-                    "Call stack": event.stack,
-                },
-                **place,
-            }
-            maker = makers.get(event.sequence_nr) if event.scope == 1 else None
-            if maker is not None:
-                flow = {"cat": "fwdbwd", "name": "fwdbwd", "id": event.sequence_nr}
-                yield {"ph": "s", "ts": maker.time_range.start, **flow, **place}
-                yield {"ph": "f", "bp": "e", "ts": start, **flow, **place}
+        texts = _texts(self, json.dumps)
+        numbers = [float(number) for event in self for number in _traced(event)]
+        trace = _C["_profile_trace"](texts, numbers, os.getpid())
+        Path(path).write_text(trace, encoding="utf-8")
 
 
 _NO_SEPARATORS = str.maketrans(";\t\n ", "____")
 
 
-class _Column(NamedTuple):
-    title: str
-    width: int
-    align: str
-    text: Callable[[Any], str]
+def _texts(events: Iterable[Any], shown: Callable[[Any], str]) -> str:
+    """What the engine's reports show of events: a record for each of its key, shapes and stack."""
+    return "\x1e".join(
+        "\x1f".join((event.key, shown(event.input_shapes), *event.stack)) for event in events
+    )
 
 
-def _cut(text: str, width: int) -> str:
-    return text[: width - 3] + "..." if width > 0 and len(text) > width else text
-
-
-def _row(columns: list[_Column], cells: list[str]) -> str:
-    pairs = zip(columns, cells, strict=True)
-    return "".join(f"{cell:{column.align}{column.width}}  " for column, cell in pairs)
-
-
-def _rows(columns: list[_Column], event: Any) -> Iterator[str]:
-    """The row of an event, one more for each further call of its stack, then an empty one."""
-    yield _row(columns, [column.text(event) for column in columns])
-    source = next((k for k, c in enumerate(columns) if c.title == "Source Location"), None)
-    if source is None:
-        return
-    for call in event.stack[1:]:
-        cells = [""] * len(columns)
-        cells[source] = _cut_path(call, columns[source].width)
-        yield _row(columns, cells)
-    yield _row(columns, [""] * len(columns))
-
-
-def _cut_path(call: str, width: int) -> str:
-    return "..." + call[3 - width :] if len(call) > width else call
-
-
-def _widest(texts: Iterable[str], least: int, most: int) -> int:
-    width = max(map(len, texts)) + 4
-    return max(least, width if most < 0 else min(width, most))
-
-
-def _columns(
-    events: EventList, most_source: int, most_name: int, most_shapes: int, unit: str | None
-) -> list[_Column]:
-    total = sum(event.self_cpu_time_total for event in events)
-    name = _widest([event.key for event in events], 0, most_name)
-    columns = [
-        _Column("Name", name, ">", lambda e: _cut(e.key, most_name)),
-        _Column("Self CPU %", 12, ">", lambda e: _format_share(e.self_cpu_time_total, total)),
-        _Column("Self CPU", 12, ">", lambda e: _format_time(e.self_cpu_time_total, unit)),
-        _Column("CPU total %", 12, ">", lambda e: _format_share(e.cpu_time_total, total)),
-        _Column("CPU total", 12, ">", lambda e: _format_time(e.cpu_time_total, unit)),
-        _Column("CPU time avg", 12, ">", lambda e: _format_time(e.cpu_time, unit)),
-    ]
-    if events._profile_memory:
-        columns += [
-            _Column("CPU Mem", 12, ">", lambda e: _format_memory(e.cpu_memory_usage)),
-            _Column("Self CPU Mem", 12, ">", lambda e: _format_memory(e.self_cpu_memory_usage)),
-        ]
-    columns.append(_Column("# of Calls", 12, ">", lambda e: str(e.count)))
-    shapes = [str(event.input_shapes) for event in events if event.input_shapes]
-    if shapes:
-        width = _widest(shapes, 12, most_shapes)
-        columns.append(
-            _Column("Input Shapes", width, ">", lambda e: _cut(str(e.input_shapes), width))
-        )
-    stacks = [call for event in events for call in event.stack]
-    if stacks:
-        source = _widest(stacks, 0, most_source)
-        columns.append(
-            _Column(
-                "Source Location",
-                source,
-                "<",
-                lambda e: _cut_path(e.stack[0], source) if e.stack else "",
-            )
-        )
-    flops = [event.flops for event in events if event.flops > 0]
-    if events._with_flops and flops:
-        power = min(int(math.log10(min(flops)) // 3), 6)
-        title = "Total " + ("", "K", "M", "G", "T", "P", "E")[power] + "FLOPs"
-        scale = 1000.0**power
-        columns.append(
-            _Column(title, 12, ">", lambda e: f"{e.flops / scale:.3f}" if e.flops > 0 else "--")
-        )
-    return columns
+_tabulated = operator.attrgetter(*_SUMS, "cpu_time")
+_traced = operator.attrgetter(
+    "id",
+    "time_range.start",
+    "cpu_time_total",
+    "sequence_nr",
+    "scope",
+    "is_user_annotation",
+    "thread",
+)

@@ -44,6 +44,14 @@ test('averages, tables and traces', () => {
   assert.ok(from > 0 && from === to);
 });
 
+test('memory, operations and callers have columns', () => {
+  const prof = profile(step, { profile_memory: true, with_flops: true, with_stack: true });
+  assert.equal(prof.function_events.find((event) => event.name === 'aten::matmul').flops, 2 * 4 * 4 * 4);
+  assert.match(prof.table(), / CPU Mem  Self CPU Mem    # of Calls  +Input Shapes  Source Location +Total FLOPs  \n/);
+  assert.match(prof.table({ top_level_events_only: true, time_unit: 'ms' }), /^=+\nThis report only display top-level ops statistics\n-+/);
+  assert.throws(() => prof.table({ time_unit: 'h' }), { name: 'ValueError', message: /time_unit is one of s, ms, us, not 'h'/ });
+});
+
 test('a profile that fails ends all the same', () => {
   assert.throws(() => profile(() => { throw new Error('mine'); }), /mine/);
   leavesNothing(() => { profile(step); });

@@ -1,0 +1,23 @@
+/* Texts of any length, built piece by piece in scratch: they live until the crossing ends. */
+#ifndef PG_TEXT_H
+#define PG_TEXT_H
+
+#include <stddef.h>
+
+#include "call.h"
+
+typedef struct {
+  char *at; /* NULL as long as it is empty; no final NUL */
+  size_t length, room;
+} Text;
+
+/* Each adds to the end, and nothing once memory has run out (ERR_MEMORY). */
+void text_add(Text *t, const char *bytes, size_t n);
+void text_repeat(Text *t, char what, int64_t n);
+void text_format(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_json(Text *t, const char *bytes, int n); /* as a string of JSON, in ASCII */
+
+/* The result of a call that did not fail. */
+void ret_text(Call *c, Text *t);
+
+#endif
