@@ -149,23 +149,23 @@ def gradient(row: int) -> Callable[..., Any]:
     """A function for the op behind `grad` and `backward`: words, flags and a number, encoded
     without a detour.
     """
-    tags = sum(t << (4 * i) for i, t in enumerate((e.INTS, *[e.BOOL] * 4, e.INT, e.BOOL)))
-    head = _header(row, 7, 0, 0)
-    pack, ints, work = _PACK[7], e.ints, e.WORK
+    tags = sum(t << (4 * i) for i, t in enumerate((e.INTS, e.NONE, *[e.BOOL] * 5, e.INT)))
+    head = _header(row, 8, 0, 0)
+    pack, ints, work = _PACK[8], e.ints, e.WORK
 
     def run_gradient(
         words: Sequence[int],
         retain: bool,
         create: bool,
+        accumulate: bool,
         unused: bool,
         zeros: bool,
         rows: int,
-        accumulate: bool,
     ) -> Any:
         n = len(words)
         if n > 32:
-            flags = (bool(retain), bool(create), bool(unused), bool(zeros))
-            return invoke(row, 0, (words, *flags, rows, accumulate), {})
+            flags = map(bool, (retain, create, accumulate, unused, zeros))
+            return invoke(row, 0, (words, None, *flags, rows), {})
         saved: bytes | None = None
         if (
             locked := ints[work] > _SHORT_WORK
@@ -189,12 +189,13 @@ def gradient(row: int) -> Callable[..., Any]:
                 tags,
                 dead,
                 _DATA | n << 32,
+                0,
                 retain,
                 create,
+                accumulate,
                 unused,
                 zeros,
                 rows,
-                accumulate,
             )
             (_call_long if locked else _call)()
             if _trap[0]:

@@ -130,17 +130,19 @@ static void warn_of_cycle(void) {
 void op_grad(Call *c) {
   const int64_t *words = arg_ints(c, 0).v, *roots = words + 3, *inputs = roots + 2 * words[0];
   int n_roots = (int)words[0], n_inputs = words[1] < 0 ? 0 : (int)words[1];
-  const char *odd = arg_str(c, 7);
-  GraphWalk w = {.n_roots = n_roots, .n_inputs = n_inputs, .retain_graph = arg_bool(c, 1), .create_graph = arg_bool(c, 2),
-                 .allow_unused = arg_bool(c, 3), .materialize = arg_bool(c, 4), .n_rows = (int)arg_int(c, 5), .accumulate = arg_bool(c, 6)};
+  const char *odd = arg_str(c, 1);
+  bool accumulate = arg_bool(c, 4);
+  GraphWalk w = {.n_roots = n_roots, .n_inputs = n_inputs, .retain_graph = arg_bool(c, 2), .create_graph = arg_bool(c, 3),
+                 .accumulate = accumulate, .allow_unused = accumulate || arg_bool(c, 5), .materialize = arg_bool(c, 6),
+                 .n_rows = (int)arg_int(c, 7)};
   if (w.materialize && !w.allow_unused)
     fail(ERR_VALUE, "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.");
-  if (!words[1]) fail(ERR_RUNTIME, "`inputs` argument to `%s()` cannot be empty.", w.accumulate ? "backward" : "grad");
-  w.inputs = w.accumulate ? ends(inputs, n_inputs, false, odd) : NULL;
+  if (!words[1]) fail(ERR_RUNTIME, "`inputs` argument to `%s()` cannot be empty.", accumulate ? "backward" : "grad");
+  w.inputs = accumulate ? ends(inputs, n_inputs, false, odd) : NULL;
   w.roots = ends(roots, n_roots, true, odd);
-  if (!w.accumulate) w.inputs = ends(inputs, n_inputs, false, odd);
+  if (!accumulate) w.inputs = ends(inputs, n_inputs, false, odd);
   w.grads = seeds(inputs + 2 * n_inputs, words[2], n_roots, w.n_rows > 0, odd);
-  if (w.accumulate && w.create_graph && !failed()) warn_of_cycle();
+  if (accumulate && w.create_graph && !failed()) warn_of_cycle();
   bool batched = w.n_rows < 0 && !failed();
   if (batched) w.n_rows = batch_of(&w);
   if (batched && !w.n_rows && !failed()) ret_tensors(c, 0, NULL);

@@ -76,6 +76,12 @@ static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap
   return count;
 }
 
+static void wrong_count(int32_t kind, int32_t id, int got, int wanted) {
+  if ((kind & 255) == HOST_NODE_PRE_HOOK || (kind & 255) == HOST_NODE_HOOK)
+    fail(ERR_RUNTIME, "hook '%s' has returned an incorrect number of values (got %d, but expected %d)", host_name(id), got - 1, wanted - 1);
+  else fail(ERR_RUNTIME, "a callback returned %d values where at most %d are wanted", got, wanted);
+}
+
 static bool call_words(int32_t kind, int32_t id, int n, const int64_t *in, int cap, int64_t *out, int *n_out) {
   static int32_t depth;
   if (failed()) return false;
@@ -87,7 +93,7 @@ static bool call_words(int32_t kind, int32_t id, int n, const int64_t *in, int c
   *n_out = enter(kind, id, n, in, cap, out);
   depth--;
   if (*n_out < 0) fail(ERR_HOST, "a callback raised");
-  else if (*n_out > cap) fail(ERR_RUNTIME, "a callback returned %d values where at most %d are wanted", *n_out, cap);
+  else if (*n_out > cap) wrong_count(kind, id, *n_out, cap);
   return !failed();
 }
 
@@ -99,9 +105,11 @@ static void hand_out(int n, Tensor *const *in, int64_t *words) {
   }
 }
 
+/* What hosts return as 1 is no tensor, but of a type that they told. */
 static bool take_in(int n, const int64_t *words, Tensor **out) {
-  for (int i = 0; i < n; i++) {
-    Tensor *t = (Tensor *)(uintptr_t)words[i];
+  for (int i = 0; i < n && !failed(); i++) {
+    if (words[i] == 1) fail(ERR_TYPE, "expected Variable, but hook returned '%s'", pg_frame()->data);
+    Tensor *t = failed() ? NULL : (Tensor *)(uintptr_t)words[i];
     if (t && !tensor_is(t)) {
       fail(ERR_RUNTIME, "a callback returned a handle that is not a tensor's");
       return false;
@@ -109,7 +117,7 @@ static bool take_in(int n, const int64_t *words, Tensor **out) {
     tensor_retain(t);
     out[i] = pool_push(t);
   }
-  return true;
+  return !failed();
 }
 
 enum { FEW_WORDS = 16 };
@@ -132,13 +140,11 @@ bool host_node_hook(HostCall kind, int32_t id, int n_replaced, Tensor *const *in
   hand_out(n_replaced, in, words);
   hand_out(n_more, more, words + n_replaced);
   int32_t split = kind == HOST_NODE_HOOK ? n_replaced << 8 : 0;
-  if (!call_words((int32_t)kind | split, id, n_replaced + n_more, words, n_replaced, words, &n_out)) return false;
+  int cap = n_replaced + 1;
+  if (!call_words((int32_t)kind | split, id, n_replaced + n_more, words, cap, words, &n_out)) return false;
   *replaced = n_out > 0;
-  if (n_out && n_out != n_replaced) {
-    fail(ERR_RUNTIME, "a hook returned %d values where %d are wanted", n_out, n_replaced);
-    return false;
-  }
-  return take_in(n_out, words, out);
+  if (n_out && n_out != cap) wrong_count((int32_t)kind, id, n_out, cap);
+  return !n_out || take_in(n_replaced, words + 1, out);
 }
 
 bool host_apply(int32_t id, int n, Tensor *const *in, int *n_out, Tensor ***out) {
@@ -164,9 +170,13 @@ int32_t host_pack(int32_t hooks, Tensor *t) {
 
 Tensor *host_unpack(int32_t packed) {
   Tensor *t = NULL;
+  int64_t word = 0;
   int n_out;
-  if (!host_call(HOST_UNPACK, packed, 0, NULL, 1, &t, &n_out)) return NULL;
-  return t ? t : fail(ERR_TYPE, "Output of saved tensor unpack_hook expected to be a Tensor but got nothing");
+  if (failed() || !call_words(HOST_UNPACK, packed, 0, NULL, 1, &word, &n_out)) return NULL;
+  if (word <= 1)
+    return fail(ERR_TYPE, "Output of saved tensor unpack_hook expected to be a Tensor but got result of type %s",
+                word ? pg_frame()->data : "NoneType");
+  return take_in(1, &word, &t) ? t : NULL;
 }
 
 int32_t host_trace(void) {

@@ -10,9 +10,9 @@
 typedef enum {
   HOST_HOOK,      /* tensor hook: one gradient in, a replacement or none out */
   HOST_POST_HOOK, /* after accumulation: the leaf in, what the hook returned out, which must be nothing or that leaf */
-  HOST_NODE_PRE_HOOK, /* gradients of the outputs in, all replacements or none out */
+  HOST_NODE_PRE_HOOK, /* gradients of the outputs in; none, or any word and all replacements out */
   HOST_NODE_HOOK, /* gradients of the inputs, 256 times their number added to the kind, then those of the outputs in; the
-                   * first replaced or not */
+                   * first replaced so or not */
   HOST_FUNCTION,
   HOST_PACK,   /* a tensor in, the id of what was made of it out */
   HOST_UNPACK, /* nothing in, a tensor out; the id is that of what was packed */

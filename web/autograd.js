@@ -46,7 +46,7 @@ export function makeAutograd(library, engine) {
     add(words, outputs);
     if (inputs) add(words, inputs);
     words.push(...seeds);
-    return library.walk(C._grad(words, ...how, odd === undefined ? type : typeName(odd)));
+    return library.walk(C._grad(words, odd === undefined ? type : typeName(odd), ...how));
   }
 
   /** Adds the gradients of the sum of `tensors` to the `grad` of the graph's leaves, or of `inputs` alone.
@@ -54,24 +54,25 @@ export function makeAutograd(library, engine) {
   function backward(tensors, ...rest) {
     const { grad_tensors, create_graph, inputs, retain_graph } =
       bind('backward', { grad_tensors: null, retain_graph: null, create_graph: false, inputs: null }, rest);
-    walk(each(tensors), inputs && listed(inputs), grad_tensors, retain_graph ?? create_graph, create_graph, true, false, 0, true);
+    walk(each(tensors), inputs && listed(inputs), grad_tensors, retain_graph ?? create_graph, create_graph, true);
   }
 
   /** The gradients of the sum of `outputs` with respect to `inputs`, without touching `grad`.
    * @template {Inputs} I @param {Places} outputs the roots @param {I} inputs @param {...Given<GradOptions>} rest
    * @returns {I extends Tensor | GradientEdge | any[] ? Tensor[] : {[Name in keyof I]: Tensor}} null where allow_unused allows it */
   function grad(outputs, inputs, ...rest) {
-    const { grad_outputs, retain_graph, create_graph, allow_unused, is_grads_batched, materialize_grads } = bind('grad', { grad_outputs: null,
-      retain_graph: null, create_graph: false, only_inputs: true, allow_unused: null, is_grads_batched: false, materialize_grads: false }, rest);
-    const found = walk(each(outputs), listed(inputs), grad_outputs, retain_graph ?? create_graph, create_graph,
-      allow_unused ?? materialize_grads, materialize_grads, is_grads_batched ? -1 : 0, false);
+    const given = bind('grad', { grad_outputs: null, retain_graph: null, create_graph: false, only_inputs: true, allow_unused: null,
+      is_grads_batched: false, materialize_grads: false }, rest);
+    const { create_graph, materialize_grads } = given;
+    const found = walk(each(outputs), listed(inputs), given.grad_outputs, given.retain_graph ?? create_graph, create_graph, false,
+      given.allow_unused ?? materialize_grads, materialize_grads, given.is_grads_batched ? -1 : 0);
     return isOptions(inputs) ? Object.fromEntries(Object.keys(inputs).map((name, i) => [name, found[i]])) : found;
   }
 
   library.backward = backward;
   /** The gradients of every element of a tensor, stacked. */
   library.rowsOf = (output, inputs, create_graph) =>
-    walk([output], inputs, null, true, create_graph, true, false, output.numel(), false);
+    walk([output], inputs, null, true, create_graph, false, true, false, output.numel());
   const autograd = {
     backward, grad, ...modes, ...makeAnomaly(library, engine), graph, forward_ad, function: fn, Function: fn.Function,
     once_differentiable: fn.once_differentiable, allow_mutation_on_saved_tensors: graph.allow_mutation_on_saved_tensors,

@@ -226,11 +226,12 @@ export class Engine {
   // ---------------------------------------------------------------- callbacks
 
   host(kind, id, n) {
-    const { frame_host_in, frame_host_out, frame_host_n_out } = this.layout;
+    const { frame_host_in, frame_host_out, frame_host_n_out, frame_host_cap } = this.layout;
     try {
       const results = this.onHostCall(kind, id, this.words(this.u32(frame_host_in) / 8, n));
       const to = this.u32(frame_host_out) / 8;
-      results.forEach((word, i) => this.setWord(to + i, word));
+      const most = this.view.i32[frame_host_cap / 4]; // there is room for; the engine is told of any that are too many
+      for (let i = 0; i < results.length && i < most; i++) this.setWord(to + i, results[i]);
       this.view.i32[frame_host_n_out / 4] = results.length;
       return 0;
     } catch (error) {

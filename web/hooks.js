@@ -1,5 +1,5 @@
 /** Hooks: callables that the engine knows by a number, and the handles that take them away again. */
-import { HOST, RuntimeError } from './engine.js';
+import { HOST } from './engine.js';
 
 /** What an error message calls a value. */
 export const typeName = (value) => (value === null || value === undefined ? 'NoneType' : value.constructor?.name ?? typeof value);
@@ -65,38 +65,29 @@ export function makeHooks(engine, library) {
   const tensors = (handles) => handles.map((handle) => (handle ? library.adopt(handle) : null));
   const hookOf = (id) => objects.get(id) ?? (() => null); // it may have been removed
 
-  /** The handle of what a hook returned in the place of a gradient, which the engine looks at. */
-  function handleOf(made) {
-    if (made === null || made === undefined) return 0;
-    if (!(made instanceof library.Tensor)) throw new TypeError(`expected Variable, but hook returned '${typeName(made)}'`);
-    return made.alive();
+  /** What a callback returned, for the engine, which is told the type of what is no tensor. */
+  function answer(values) {
+    const [handles, odd] = encode(values);
+    if (odd) engine.tell(odd);
+    return handles;
   }
 
-  /** A hook on one tensor. */
-  function runOne(id, handles) {
-    const made = hookOf(id)(...tensors(handles)) ?? null;
-    return made === null ? [] : [handleOf(made)];
-  }
-
-  /** A hook on several, of which it may replace the first `old`: all of them, or none if it returns nothing. */
-  function runSeveral(id, old, ...more) {
-    const hook = hookOf(id);
-    const made = hook(old, ...more) ?? null;
+  /** Calls a hook: what it puts in the place of its tensor or, after any word, of `several` in an array; nothing if it returns nothing. */
+  function runHook(id, given, several = false) {
+    const made = hookOf(id)(...given) ?? null;
     if (made === null) return [];
-    if (!Array.isArray(made)) throw new TypeError(`expected tuple, but hook returned '${typeName(made)}'`);
-    if (made.length !== old.length)
-      throw new RuntimeError(`hook '${nameOf(hook)}' has returned an incorrect number of values (got ${made.length}, but expected ${old.length})`);
-    return made.map(handleOf);
+    if (several && !Array.isArray(made)) throw new TypeError(`expected tuple, but hook returned '${typeName(made)}'`);
+    return several ? [0, ...answer(made)] : answer([made]);
   }
 
   /** By the kind of callback: (id, handles, number of grad_inputs) -> handles. */
   const runners = {
-    [HOST.HOOK]: runOne,
-    [HOST.POST_HOOK]: runOne,
-    [HOST.NODE_PRE_HOOK]: (id, handles) => runSeveral(id, tensors(handles)),
+    [HOST.HOOK]: (id, handles) => runHook(id, tensors(handles)),
+    [HOST.POST_HOOK]: (id, handles) => runHook(id, tensors(handles)),
+    [HOST.NODE_PRE_HOOK]: (id, handles) => runHook(id, [tensors(handles)], true),
     [HOST.NODE_HOOK](id, handles, count) {
       const all = tensors(handles);
-      return runSeveral(id, all.slice(0, count), all.slice(count));
+      return runHook(id, [all.slice(0, count), all.slice(count)], true);
     },
     [HOST.PACK](id, handles) {
       const [pack, unpack] = objects.get(id);
@@ -104,10 +95,7 @@ export function makeHooks(engine, library) {
     },
     [HOST.UNPACK](id) {
       const [packed, unpack] = objects.get(id);
-      const made = unpack(packed);
-      if (!(made instanceof library.Tensor))
-        throw new TypeError(`Output of saved tensor unpack_hook expected to be a Tensor but got result of type ${typeName(made)}`);
-      return [made.alive()];
+      return answer([unpack(packed)]);
     },
     [HOST.SEVERAL](id, handles, first) {
       const grads = tensors(handles);

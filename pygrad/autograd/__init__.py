@@ -133,14 +133,14 @@ def _grad(
         words[2] = len(grads)
         handles, other = hooks.encode(grads)
         words += handles
-    how = (words, retain, create_graph, allow_unused, materialize, rows, accumulate)
+    how = (retain, create_graph, accumulate, allow_unused, materialize, rows)
     if odd or (grads and other):
-        return walk(_C["_grad"](*how, type(odd[0]).__name__ if odd else other))
+        return walk(_C["_grad"](words, type(odd[0]).__name__ if odd else other, *how))
     if not graph.log.isEnabledFor(logging.DEBUG):
-        return walk(_engine_grad(*how))
+        return walk(_engine_grad(words, *how))
     unregister = graph._register_logging_hooks_on_whole_graph(outputs)
     try:
-        return walk(_engine_grad(*how))
+        return walk(_engine_grad(words, *how))
     finally:
         unregister()
 

@@ -92,9 +92,13 @@ def _name(hook: Any) -> str:
 services[NAME] = lambda ident, _: tell_text(_name(held(ident)))
 
 
-def _need_tensor(result: Any) -> None:
-    if not isinstance(result, _call._tensor_type):
-        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+def _answer(values: Sequence[Any]) -> list[int]:
+    """What a callback returned, for the engine, which is told the type of what is no tensor."""
+    _keep.extend(values)
+    handles, odd = encode(values)
+    if odd:
+        tell_text(odd)
+    return handles
 
 
 def _run_hook(ident: int, handle: int) -> int:
@@ -116,7 +120,8 @@ def _run_hook(ident: int, handle: int) -> int:
         result = hook(gradient)
         if result is None:
             return 0
-        _need_tensor(result)
+        if type(result) is not _tensor_type:
+            return _answer([result])[0]
         _keep.append(result)
         return result._h  # type: ignore[no-any-return]
     finally:
@@ -128,39 +133,29 @@ def _run_hook(ident: int, handle: int) -> int:
 def _run_post_hook(ident: int, handles: list[int], _: int) -> list[int]:
     tensors, hook = tensors_of(handles), objects.get(ident)
     result = None if hook is None else hook(*tensors)
-    if result is None:
-        return []
-    _need_tensor(result)
-    return handles_of([result])
+    return [] if result is None else _answer([result])
 
 
-def _replacements(result: Any, old: Sequence[Any], hook: Any) -> list[int]:
+def _run_node_hook(ident: int, *given: tuple[Any, ...]) -> list[int]:
+    """A hook on several gradients: nothing, or any word and what takes the place of the first
+    given.
+    """
+    hook = objects.get(ident)
+    result = None if hook is None else hook(*given)
     if result is None:
         return []
     if not isinstance(result, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
-    if len(result) != len(old):
-        raise RuntimeError(
-            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(result)}, "
-            f"but expected {len(old)})"
-        )
-    for each in result:
-        if each is not None:
-            _need_tensor(each)
-    return handles_of(result)
+    return [0, *_answer(result)]
 
 
 def _run_node_prehook(ident: int, handles: list[int], _: int) -> list[int]:
-    tensors, hook = tuple(tensors_of(handles)), objects.get(ident)
-    return [] if hook is None else _replacements(hook(tensors), tensors, hook)
+    return _run_node_hook(ident, tuple(tensors_of(handles)))
 
 
-def _run_node_hook(ident: int, handles: list[int], n_inputs: int) -> list[int]:
-    tensors, hook = tuple(tensors_of(handles)), objects.get(ident)
-    if hook is None:
-        return []
-    grad_inputs, grad_outputs = tensors[:n_inputs], tensors[n_inputs:]
-    return _replacements(hook(grad_inputs, grad_outputs), grad_inputs, hook)
+def _run_node_posthook(ident: int, handles: list[int], n_inputs: int) -> list[int]:
+    tensors = tuple(tensors_of(handles))
+    return _run_node_hook(ident, tensors[:n_inputs], tensors[n_inputs:])
 
 
 def _run_pack(ident: int, handles: list[int], _: int) -> list[int]:
@@ -177,13 +172,7 @@ def _run_several(ident: int, handles: list[int], first: int) -> list[int]:
 
 def _run_unpack(ident: int, handles: list[int], _: int) -> list[int]:
     packed, unpack = objects[ident]
-    result = unpack(packed)
-    if not isinstance(result, _call._tensor_type):
-        raise TypeError(
-            "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
-            f"{type(result).__name__}"
-        )
-    return handles_of([result])
+    return _answer([unpack(packed)])
 
 
 _returned: Final[dict[int, list[Any]]] = {}
@@ -201,7 +190,7 @@ runners.update(
     {
         POST_HOOK: _run_post_hook,
         NODE_PRE_HOOK: _run_node_prehook,
-        NODE_HOOK: _run_node_hook,
+        NODE_HOOK: _run_node_posthook,
         PACK: _run_pack,
         UNPACK: _run_unpack,
         SEVERAL: _run_several,
