@@ -148,10 +148,11 @@ static const char *where(const Tensor *x, int64_t element) {
 static void check_alike(const Check *k, const Tensor *a, const Tensor *b, const Tensor *x, int64_t element) {
   bool shapes = !tensor_same_shape(a, b);
   if (!shapes && a->dtype == b->dtype) return;
-  fail(ERR_ASSERTION, "Expected `func` to return outputs with the same %s when inputs are perturbed %sby %s, but got: %s%s and %s%s%s.",
-       shapes ? "shape" : "dtype", where(x, element), number_text(k->eps), shapes ? "shapes torch.Size(" : "dtypes torch.",
-       shapes ? textf("%s)", shape_text(a)) : dtype_info[a->dtype].name, shapes ? "torch.Size(" : "torch.",
-       shapes ? shape_text(b) : dtype_info[b->dtype].name, shapes ? ")" : "");
+  const char *kind = shapes ? "shape" : "dtype";
+  const char *first = shapes ? textf("Size(%s)", shape_text(a)) : dtype_info[a->dtype].name;
+  const char *second = shapes ? textf("Size(%s)", shape_text(b)) : dtype_info[b->dtype].name;
+  fail(ERR_ASSERTION, "Expected `func` to return outputs with the same %s when inputs are perturbed %sby %s, but got: %ss torch.%s and "
+                      "torch.%s.", kind, where(x, element), number_text(k->eps), kind, first, second);
 }
 
 static Tensor *element_of(Tensor *x, int64_t element) {
@@ -265,8 +266,8 @@ static Tensor **backward_checked(Check *k, Tensor *output, Tensor *v) {
   if (!same && !failed())
     k->verdict = textf("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
                        "values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was %s.\n\n"
-                       "NOTE: If the function is not deterministic by nature, this may be expected: call gradcheck/gradgradcheck\nwith "
-                       "`nondet_tol=<tol>` as a keyword argument.\n", number_text(k->nondet_tol));
+                       "NOTE: If the function is not deterministic by nature, call gradcheck/gradgradcheck with `nondet_tol=<tol>`.\n",
+                       number_text(k->nondet_tol));
   return found;
 }
 
@@ -292,7 +293,7 @@ static const char *in_full(Check *k, int input, int output, bool is_forward) {
       tensor_text(number, false), tensor_text(gradient, false), number_text(largest(t_sub(number, gradient))),
       !agree(gradient, number, k->rtol, k->atol) ? ""
           : "Fast gradcheck failed but element-wise differences are small. This means that the\ntest might've passed in slow_mode!\n\nCall "
-            "gradcheck/gradgradcheck with `fast_mode=False` as a keyword argument to compare element by element.");
+            "gradcheck/gradgradcheck with `fast_mode=False` to compare element by element.");
 }
 
 /* Random vectors of length one with an element for each of a tensor's, none of them negative. */
@@ -482,12 +483,13 @@ static void check_function(Check *k, const Wanted *w) {
 }
 
 static bool check_options(const Wanted *w, bool second) {
-  static const char *const names[2][2] = {{"check_forward_ad", "check_backward_ad"}, {"check_fwd_over_rev", "check_rev_over_rev"}};
-  static const char text[] = "Setting %s=True requires %s to be True";
-  if (!w->forward && !w->backward) fail(ERR_ASSERTION, "Expected at least one of %s or %s to be True", names[second][0], names[second][1]);
-  else if (!w->backward && second && w->undefined) fail(ERR_ASSERTION, text, "check_undefined_grad", names[second][1]);
-  else if (!w->backward && w->batched) fail(ERR_ASSERTION, text, "check_batched_grad", names[second][1]);
-  else if (!w->forward && w->batched_forward) fail(ERR_ASSERTION, text, "check_batched_forward_grad", names[second][0]);
+  const char *forward = second ? "check_fwd_over_rev" : "check_forward_ad", *backward = second ? "check_rev_over_rev" : "check_backward_ad";
+  const char *odd = w->backward || (!w->batched && !(second && w->undefined)) ? NULL
+                    : second && w->undefined                                  ? "check_undefined_grad"
+                                                                              : "check_batched_grad";
+  if (!w->forward && !w->backward) fail(ERR_ASSERTION, "Expected at least one of %s or %s to be True", forward, backward);
+  else if (odd || (w->batched_forward && !w->forward))
+    fail(ERR_ASSERTION, "Setting %s=True requires %s to be True", odd ? odd : "check_batched_forward_grad", odd ? backward : forward);
   return !failed();
 }
 

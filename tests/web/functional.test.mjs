@@ -129,6 +129,45 @@ test('gradcheck puts its inputs back, also if the function throws', () => {
   assert.deepEqual(y.tolist(), [1, 2]);
 });
 
+test('gradcheck leaves all as it was, whichever call of the function fails', () => {
+  const runs = [
+    (f, y) => gradcheck(f, y, { check_forward_ad: true }), (f, y) => gradcheck(f, y, { check_forward_ad: true, fast_mode: true }),
+    (f, y) => gradgradcheck(f, y, { check_fwd_over_rev: true }),
+  ];
+  for (const run of runs) {
+    let calls = 0;
+    const f = (limit) => (a) => {
+      if (++calls === limit) throw new RangeError('mine');
+      return [a.exp().mul(a), a.sum()];
+    };
+    assert.equal(run(f(0), leaf(1, 2)), true);
+    for (let limit = calls; limit > 0; limit--)
+      leavesNothing(() => {
+        const y = leaf(1, 2);
+        calls = 0;
+        assert.throws(() => run(f(limit), y), RangeError);
+        assert.deepEqual([y.tolist(), y.grad, torch.is_grad_enabled()], [[1, 2], null, true]);
+        torch.autograd.forward_ad.dual_level(() => {});
+      });
+  }
+});
+
+test('gradcheck takes functions of other things too, and says what a result must be', () => {
+  assert.equal(gradcheck((a, k) => Array.from({ length: 20 }, (_, i) => a.mul(k * i)), [leaf(1, 2), 3]), true);
+  assert.throws(() => gradcheck(() => 2, leaf(1)), { name: 'AttributeError', message: "'Number' object has no attribute 'requires_grad'" });
+});
+
+test('the error of a backward without a gradient is the cause of that of gradcheck', () => {
+  const error = new torch.errors.RuntimeError('mine');
+  class Strict extends Function {
+    static forward = (ctx, a) => { ctx.set_materialize_grads(false); return a.mul(2); };
+
+    static backward = (_, g) => { if (g === null) throw error; return g.mul(2); };
+  }
+  assert.throws(() => gradcheck(Strict.apply, leaf(1)), (e) => e.name === 'GradcheckError' && e.cause === error && /undefined output grads/.test(e.message));
+  assert.equal(gradcheck(Strict.apply, leaf(1), { raise_exception: false }), false);
+});
+
 test('gradgradcheck checks second derivatives', () => {
   leavesNothing(() => {
     assert.equal(gradgradcheck((a) => a.exp().mul(a), leaf(1, 2)), true);
