@@ -251,19 +251,27 @@ export class Engine {
 
   /** The engine's number for the name of an option. */
   intern(name) {
-    if (!this.keywords.has(name)) {
+    return held(this.keywords, name, () => {
       this.tell(name);
-      this.keywords.set(name, this.exports.pg_intern());
-    }
-    return this.keywords.get(name);
+      return this.exports.pg_intern();
+    });
   }
 
   /** Calls the op whose first row is `row`; `self` is the receiver of a method, or undefined, and `options` may be null. Gives the handle of
    * a tensor that the caller owns, or 0 for a result that `described` reads; plus PENDING if `collectPending` has something to do. */
   call(row, mode, self, args, options) {
+    let r = 0;
+    if (!this.unusable) {
+      this.write(row, mode, self, args, options);
+      try {
+        r = Number(this.exports.pg_call());
+      } catch (error) {
+        this.unusable = String(error.message ?? error);
+      }
+    }
     if (this.unusable) throw new EngineError(`pygrad: the engine is unusable: ${this.unusable}`);
-    this.write(row, mode, self, args, options);
-    return this.enter();
+    if (r < 0) throw this.failure(-r);
+    return r;
   }
 
   /** Writes a call to the frame. */
@@ -294,18 +302,6 @@ export class Engine {
     u8[frame + 7] = this.handOver();
     u32[frame / 4 + 2] = low;
     u32[frame / 4 + 3] = high;
-  }
-
-  enter() {
-    let r;
-    try {
-      r = Number(this.exports.pg_call());
-    } catch (error) {
-      this.unusable = String(error.message ?? error);
-      throw new EngineError(`pygrad: the engine is unusable: ${this.unusable}`);
-    }
-    if (r < 0) throw this.failure(-r);
-    return r;
   }
 
   /** Writes released handles into the frame; returns how many. */

@@ -18,7 +18,7 @@ export class GradientEdge {
 
 /** The nodes of the graph as objects, and what they saved. */
 function makeNodes(library, engine) {
-  const { C, Owner, hooks, recall, remember } = library;
+  const { C, Owner, hooks, claim, remember } = library;
 
   /** One recorded operation; the same object each time while somebody holds it. Its class is named for the operation, and what that
    * saved for its gradient are the attributes `_saved_*`; `_raw_saved_*` take hooks. */
@@ -167,12 +167,7 @@ function makeNodes(library, engine) {
   const kindOf = (address) => held(kinds, C._node_kind(address), () => classOf(C._node_name(address), C._node_fields(address)));
 
   /** The object of a node; takes over the reference that came with the address. */
-  function wrap(address) {
-    if (!address) return null;
-    const found = recall(address);
-    if (found) engine.released.push(address);
-    return found ?? remember(new (kindOf(address))(address));
-  }
+  const wrap = (address) => (address ? claim(address, () => remember(new (kindOf(address))(address))) : null);
 
   return { Node, SavedTensor, wrap, raw, keepPair };
 }

@@ -1,5 +1,5 @@
 /** Optimizers: each step is one call of the engine over all parameters of a group, whose gradients it finds itself. */
-import { MODES, NotImplementedError, ValueError } from './engine.js';
+import { held, MODES, NotImplementedError, ValueError } from './engine.js';
 import { dtypes } from './tensor.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
@@ -10,7 +10,7 @@ import { dtypes } from './tensor.js';
 
 /** torch.optim over a library of tensors. */
 export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
-  const zeros = (p) => outside(() => spaces.f.zeros_like(p.detach()));
+  const zeros = (p) => outside(() => spaces.f.zeros_like(p));
   const counter = () => outside(() => spaces.f.zeros([]));
 
   /** A loaded value in the dtype that it has beside this parameter; the counter of steps is a float32. */
@@ -20,14 +20,14 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
     return [key, outside(() => value.detach().to(wanted))];
   }
 
-  /** Base of all optimizers: parameter groups, and a state for each parameter. */
+  /** Base of all optimizers: parameter groups, and a state for each parameter. @template [Options=object] */
   class Optimizer {
-    /** @param {Parameters} params @param {object} defaults */
-    constructor(params, defaults) {
+    /** @param {Parameters} params @param {Options} [options] beside the defaults of the kind of optimizer */
+    constructor(params, options) {
       const groups = [...params];
       if (!groups.length) throw new ValueError('optimizer got an empty parameter list');
       /** @type {Record<string, any>} */
-      this.defaults = defaults;
+      this.defaults = { ...new.target.defaults, ...options };
       /** @type {{params: Tensor[], [option: string]: any}[]} */
       this.param_groups = (groups[0]?.params ? groups : [{ params: groups }]).map((group) => this.#complete(group));
       /** @type {Map<Tensor, Record<string, any>>} */
@@ -43,10 +43,7 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
 
     /** Drops the gradient of every parameter, or fills it with zeros. @param {{set_to_none?: boolean}} [options] */
     zero_grad({ set_to_none = true } = {}) {
-      for (const group of this.param_groups) {
-        C._zero_grads(group.params, set_to_none);
-        if (set_to_none) for (const parameter of group.params) parameter.gradient = null;
-      }
+      for (const { params } of this.param_groups) C._zero_grads(params, set_to_none);
     }
 
     /** Updates the parameters that have a gradient. */
@@ -74,17 +71,16 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
     load_state_dict({ state, param_groups }) {
       if (param_groups.length !== this.param_groups.length)
         throw new ValueError('loaded state dict has a different number of parameter groups');
-      const owner = new Map();
+      const owners = new Map();
       const groups = param_groups.map((saved, i) => {
         const { params } = this.param_groups[i];
         if (saved.params.length !== params.length)
           throw new ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group");
-        saved.params.forEach((position, k) => owner.set(Number(position), params[k]));
+        saved.params.forEach((position, k) => owners.set(String(position), params[k]));
         return this.#complete({ ...saved, params });
       });
-      const entries = state instanceof Map ? [...state] : Object.entries(state);
-      this.state = new Map(entries.map(([position, own]) => {
-        const parameter = owner.get(Number(position));
+      this.state = new Map((state instanceof Map ? [...state] : Object.entries(state)).map(([position, own]) => {
+        const parameter = owners.get(String(position));
         return [parameter, Object.fromEntries(Object.entries(own).map((entry) => cast(parameter, entry)))];
       }));
       this.param_groups = groups;
@@ -93,20 +89,15 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
     /** @private The states of some parameters by entry, each made when first asked for.
      * @param {any[]} params @param {Record<string, (p: any) => any>} makers @returns {any[][]} */
     states(params, makers) {
-      for (const p of params) {
-        const own = this.state.get(p) ?? {};
-        this.state.set(p, own);
-        for (const [name, make] of Object.entries(makers)) own[name] ??= make(p);
-      }
-      return Object.keys(makers).map((name) => params.map((p) => this.state.get(p)[name]));
+      const states = params.map((p) => held(this.state, p, () => ({})));
+      return Object.entries(makers).map(([name, make]) => states.map((own, i) => (own[name] ??= make(params[i]))));
     }
   }
 
+  /** @extends {Optimizer<SGDOptions>} */
   class SGD extends Optimizer {
-    /** @param {Parameters} params @param {SGDOptions} [options] */
-    constructor(params, options = {}) {
-      super(params, { lr: 1e-3, momentum: 0, dampening: 0, weight_decay: 0, nesterov: false, maximize: false, ...options });
-    }
+    /** @private */
+    static defaults = { lr: 1e-3, momentum: 0, dampening: 0, weight_decay: 0, nesterov: false, maximize: false };
 
     /** @private */
     update({ lr, momentum, dampening, weight_decay, nesterov, maximize }, params) {
@@ -119,12 +110,11 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
     }
   }
 
+  /** @extends {Optimizer<AdamOptions>} */
   class Adam extends Optimizer {
-    /** @param {Parameters} params @param {AdamOptions} [options] */
-    constructor(params, options = {}) {
-      const defaults = { lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0, amsgrad: false, maximize: false, decoupled_weight_decay: false };
-      super(params, { ...defaults, ...options });
-    }
+    /** @private */
+    static defaults =
+      { lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0, amsgrad: false, maximize: false, decoupled_weight_decay: false };
 
     /** @private */
     update({ lr, betas: [beta1, beta2], weight_decay, eps, amsgrad, maximize, decoupled_weight_decay }, params) {
@@ -136,8 +126,8 @@ export function makeOptim({ C, Tensor, gradOf, spaces, outside, withModes }) {
   }
 
   class AdamW extends Adam {
-    /** @param {Parameters} params @param {AdamOptions} [options] */
-    constructor(params, options = {}) { super(params, { weight_decay: 1e-2, decoupled_weight_decay: true, ...options }); }
+    /** @private */
+    static defaults = { ...Adam.defaults, weight_decay: 1e-2, decoupled_weight_decay: true };
   }
 
   return { Optimizer, SGD, Adam, AdamW };

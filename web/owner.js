@@ -29,6 +29,13 @@ export function makeOwners(engine) {
     return found instanceof WeakRef ? found.deref() : found;
   }
 
+  /** The remembered object of a reference that we own, to which that is one too many; or else the object that `make` gives it. */
+  function claim(reference, make) {
+    const found = recall(reference);
+    if (found) engine.released.push(reference);
+    return found ?? make();
+  }
+
   /** The remembered object of what an object refers to, or itself; null of null. */
   const original = (object) => recall(object?.reference) ?? object;
 
@@ -95,5 +102,5 @@ export function makeOwners(engine) {
   /** All objects that are remembered. */
   const remembered = () => Array.from(known.keys(), recall);
 
-  return { Owner, remember, recall, remembered, original, outside, scope: runScope };
+  return { Owner, remember, recall, claim, remembered, original, outside, scope: runScope };
 }

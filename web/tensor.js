@@ -118,20 +118,13 @@ function makeSpaces(engine, wrap, remember) {
 export function makeTensors(engine) {
   const { layout } = engine;
   const owners = makeOwners(engine);
-  const { Owner, remember, recall, original, scope } = owners;
+  const { Owner, remember, recall, claim, original, scope } = owners;
   const spaces = makeSpaces(engine, (handle) => new Tensor(handle), remember);
   const C = spaces.c;
   const library = { ...owners, spaces, C };
   const hooks = makeHooks(engine, library);
 
   class Tensor extends Owner {
-    /** @private @param {number} handle owned by this object from now on */
-    constructor(handle) {
-      super(handle);
-      /** @private what `grad` gave last */
-      this.gradient = null;
-    }
-
     /** The engine's number for it; 0 once it was disposed of. @returns {number} */
     get handle() { return this.reference; }
     /** @returns {DType} */
@@ -164,15 +157,16 @@ export function makeTensors(engine) {
     /** The gradient that backward accumulated, or null. @returns {Tensor | null} */
     get grad() {
       const handle = gradOf(this);
-      if (!handle || this.gradient?.handle === handle) return handle ? this.gradient : null;
+      const found = handle ? recall(handle) : null;
+      if (found !== undefined) return found;
       engine.view.i32[handle / 4]++; // a reference of our own, see pg.h
-      return (this.gradient = new Tensor(handle));
+      return remember(new Tensor(handle));
     }
 
     /** @param {Tensor | null} value */
     set grad(value) {
       C._set_grad(this, value);
-      this.gradient = value ?? null;
+      if (value) remember(value);
     }
 
     /** x[a, b, ...]: integers, null, ellipsis, slices, tensors, booleans. @param {...Subscript} items @returns {Tensor} */
@@ -245,12 +239,8 @@ export function makeTensors(engine) {
     return meta ? engine.u32(meta + layout.meta_grad) : 0;
   }
 
-  /** The object of a tensor: the remembered one, or one that takes over the reference of the handle. */
-  function adopt(handle) {
-    const found = recall(handle);
-    if (found) engine.released.push(handle);
-    return found ?? new Tensor(handle);
-  }
+  /** The object of a handle whose reference is ours. */
+  const adopt = (handle) => claim(handle, () => new Tensor(handle));
 
   /** What stands between brackets, in words: ops/index.def. */
   function subscript(items) {
