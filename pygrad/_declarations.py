@@ -171,8 +171,10 @@ def declarations() -> str:
         for name in sorted(named):
             lines += _overloads(named[name], name, letter)
         lines.append("}\n")
-    properties = sorted((op.name, _result(op.schemas[0])) for op in _ops.TABLE if "p" in op.flags)
+    properties = {name: op.schemas[0] for op in _ops.TABLE for name in op.names("p")}
     lines.append("export interface Properties {")
-    lines += [f"  readonly {name}: {kind};" for name, kind in properties]
+    for name, schema in sorted(properties.items()):
+        mark = "" if f"_set_{name}" in _ops.C else "readonly "
+        lines.append(f"  {mark}{name}: {_result(schema)};")
     lines.append("}\n")
     return "\n".join(lines)

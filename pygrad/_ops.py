@@ -52,6 +52,8 @@ class Op:
         """
         if letter not in self.flags and not (letter == "n" and "N" in self.flags):
             return []
+        if letter == "p":
+            return [self.name.removeprefix("numpy_").removeprefix("matrix_")]
         inplace = ("i" in self.flags and letter in "fmn") or ("N" in self.flags and letter == "n")
         return [self.name, self.name + "_"] if inplace else [self.name]
 
@@ -138,7 +140,7 @@ def _derive() -> dict[str, dict[str, Function]]:
         for letter, space in spaces.items():
             mode = e.METHOD if letter in "mp" else 0
             for name in op.names(letter):
-                in_place = e.INPLACE if name != op.name else 0
+                in_place = e.INPLACE if name == op.name + "_" else 0
                 space[name] = _make(op, mode | in_place, name, letter)
     return spaces
 

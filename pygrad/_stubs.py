@@ -175,6 +175,8 @@ def is_the_tables(name: str, letter: str) -> bool:
         return vars(pygrad).get(name) is _ops.SPACES["f"][name]
     if letter == "m":
         return vars(_tensor.Tensor).get(name) is _ops.SPACES["m"][name]
+    if letter == "p":
+        return vars(_tensor.Tensor)[name].fget is _ops.SPACES["p"][name]
     return True
 
 

@@ -209,7 +209,7 @@ class Tensor(Methods):
         h = self._h
         if _unsigned[(h + _GRAD_FN) >> 2] or _memory[h + _FLAGS] & 1:
             return True
-        return bool(_unsigned[(h + _META) >> 2]) and bool(_C["_requires_grad"](self))
+        return bool(_unsigned[(h + _META) >> 2]) and bool(_C["requires_grad"](self))
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -239,8 +239,8 @@ class Tensor(Methods):
     def _mark(self, requires_grad: bool) -> Tensor:
         """The same where a function mapped by vmap may do it: for a tensor that was just made."""
         if not requires_grad:
-            return _C["_mark_requires_grad"](self, False)  # type: ignore[no-any-return]
-        return _call.remember(_C["_mark_requires_grad"](self))  # type: ignore[no-any-return]
+            return _C["_set_requires_grad"](self, False)  # type: ignore[no-any-return]
+        return _call.remember(_C["_set_requires_grad"](self))  # type: ignore[no-any-return]
 
     @property
     def grad(self) -> Tensor | None:
@@ -290,7 +290,7 @@ class Tensor(Methods):
         """The dtype that ``.grad`` must have, and to which backward casts: this tensor's, unless
         set. None: any. Of leaves alone.
         """
-        return _C["_grad_dtype"](self)
+        return _C["grad_dtype"](self)
 
     @grad_dtype.setter
     def grad_dtype(self, value: Any) -> None:
@@ -355,7 +355,7 @@ class Tensor(Methods):
             if kept._h == handle:
                 return kept
             kept = getattr(kept, "_b", None)
-        self._b = base = _C["_get_base"](self)
+        self._b = base = _C["_base"](self)
         return base  # type: ignore[no-any-return]
 
     @property
@@ -643,13 +643,6 @@ class Tensor(Methods):
         return invoke(_ROW["bitwise_right_shift"], 0, (_as_tensor(other), self), {})  # type: ignore[no-any-return]
 
     @property
-    def T(self) -> Tensor:
-        """The tensor with its dimensions reversed."""
-        return invoke(_ROW["numpy_T"], _engine.METHOD, (self,), {})  # type: ignore[no-any-return]
-
-    H = property(lambda self: _C["matrix_H"](self), doc="A matrix transposed.")
-
-    @property
     def real(self) -> Tensor:
         """The tensor itself."""
         return self
@@ -809,7 +802,8 @@ def _install() -> None:
         if name not in Tensor.__dict__:
             setattr(Tensor, name, method)
     for name, get in _ops.SPACES["p"].items():
-        setattr(Tensor, name, property(get, _refuse(name), doc=get.__doc__))
+        if name not in Tensor.__dict__:
+            setattr(Tensor, name, property(get, _refuse(name), doc=get.__doc__))
     for table, mode in (
         (_OPERATORS, _engine.METHOD),
         (_INPLACE_OPERATORS, _engine.METHOD | _engine.INPLACE),

@@ -98,12 +98,12 @@ EXEMPT = {
     ),
     **_exempt(
         "behind an attribute of Tensor: test_autograd.py, test_memory.py",
-        "_C._mark_requires_grad _C._data _C._set_data _C._set_grad _C._get_base _C.retains_grad"
-        " _C._requires_grad _C.is_leaf _C._bump_version _C._version Tensor.type Tensor.dim"
+        "_C._set_requires_grad _C._data _C._set_data _C._set_grad _C._base _C.retains_grad"
+        " _C.requires_grad _C.is_leaf _C._bump_version _C._version Tensor.type Tensor.dim"
         " Tensor.size Tensor.stride numel is_inference is_floating_point is_signed is_complex"
         " is_conj is_neg get_device"
         " Tensor.data_ptr _C._export _C._memory _C._reset_peak_memory _C._empty _C._snapshot"
-        " _C._grad_dtype _C._set_grad_dtype",
+        " _C.grad_dtype _C._set_grad_dtype",
     ),
     **_exempt(
         "behind an attribute of Node: test_autograd.py, test_snapshots.py, parity/test_graph.py",

@@ -2566,10 +2566,15 @@ export interface Linalg {
 }
 
 export interface Properties {
+  readonly H: Tensor;
+  readonly T: Tensor;
+  readonly _base: Tensor | null;
   readonly _version: number;
+  grad_dtype: DType | null;
   readonly is_leaf: boolean;
   readonly mH: Tensor;
   readonly mT: Tensor;
   readonly output_nr: number;
+  requires_grad: boolean;
   readonly retains_grad: boolean;
 }

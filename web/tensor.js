@@ -53,6 +53,9 @@ export class Slice {
   constructor(start = null, stop = null, step = null) { Object.assign(this, { start, stop, step }); }
 }
 
+/** A flag in a tensor's header: a leaf that requires grad. */
+const REQUIRES_GRAD = 1;
+
 /** What `...` is in a subscript. @type {symbol} */
 export const ellipsis = Symbol('...');
 
@@ -71,13 +74,14 @@ function readTable(engine) {
 }
 
 /** The functions of the table by namespace, which are letters of the flags; a method takes its receiver as `this`. */
-function makeSpaces(engine, wrap, remember) {
-  /** The tensor of a handle: the first argument or one of `out`, which come back as themselves, or a new one. */
+function makeSpaces(engine, wrap, { claim, remember }) {
+  /** The tensor of a handle: the first argument or one of `out`, which come back as themselves, or a new one. A leaf that requires grad
+   * is remembered, as the engine may hand it back. */
   function own(handle, first, out) {
     const given = first?.handle === handle ? first : out && [out].flat().find((t) => t.handle === handle);
-    if (!given) return wrap(handle);
-    engine.released.push(handle);
-    return given;
+    if (given) engine.released.push(handle);
+    if (!(engine.view.u8[handle + engine.layout.flags] & REQUIRES_GRAD)) return given ?? wrap(handle);
+    return remember(given ?? claim(handle, () => wrap(handle)));
   }
 
   function make(row, mode, names) {
@@ -92,7 +96,6 @@ function makeSpaces(engine, wrap, remember) {
         if (names && Array.isArray(result)) names.forEach((name, i) => { result[name] = result[i]; });
       }
       if (r >= PENDING) engine.collectPending();
-      if (options?.requires_grad && result?.handle) remember(result);
       return result;
     };
     if (mode & MODE.METHOD) return function method(...args) { return invoke(this, args); };
@@ -105,7 +108,7 @@ function makeSpaces(engine, wrap, remember) {
       const withInplace = letter === 'n' && flags.includes('N');
       if (!flags.includes(letter) && !withInplace) continue;
       const mode = 'mp'.includes(letter) ? MODE.METHOD : 0;
-      space[name] = make(row, mode, results);
+      space[letter === 'p' ? name.replace(/^(numpy|matrix)_/, '') : name] = make(row, mode, results);
       if (withInplace || (flags.includes('i') && 'fmn'.includes(letter))) space[`${name}_`] = make(row, mode | MODE.INPLACE, results);
     }
   }
@@ -119,7 +122,7 @@ export function makeTensors(engine) {
   const { layout } = engine;
   const owners = makeOwners(engine);
   const { Owner, remember, recall, claim, original, scope } = owners;
-  const spaces = makeSpaces(engine, (handle) => new Tensor(handle), remember);
+  const spaces = makeSpaces(engine, (handle) => new Tensor(handle), owners);
   const C = spaces.c;
   const library = { ...owners, spaces, C };
   const hooks = makeHooks(engine, library);
@@ -133,21 +136,6 @@ export function makeTensors(engine) {
     get ndim() { return engine.view.u8[this.alive() + layout.ndim]; }
     /** Sizes, one a dimension. @returns {number[]} */
     get shape() { return engine.words(engine.u32(this.alive() + layout.sizes) / 8, this.ndim); }
-    /** With its dimensions reversed. @returns {Tensor} */
-    get T() { return C.numpy_T(this); }
-    /** The tensor that this is a view of, or null. @returns {Tensor | null} */
-    get _base() { return original(C._get_base(this) ?? null); }
-    /** Whether what is done with the tensor is recorded. @returns {boolean} */
-    get requires_grad() { return C._requires_grad(this); }
-    /** @param {boolean} on */
-    set requires_grad(on) { this.requires_grad_(on); }
-
-    /** Starts (or for a leaf ends) the recording of what is done with it. @param {boolean} [on] @returns {this} */
-    requires_grad_(on = true) {
-      spaces.m.requires_grad_.call(this, on);
-      return on ? remember(this) : this;
-    }
-
     /** The node that made it, or null for a leaf. @returns {import('./graph.js').Node | null} */
     get grad_fn() { return library.wrapNode(C._node_of(this)); }
     /** The same elements, outside of the graph; shares memory. @returns {Tensor} */
@@ -226,7 +214,11 @@ export function makeTensors(engine) {
 
   for (const [name, value] of Object.entries(spaces.m))
     if (!(name in Tensor.prototype)) Object.defineProperty(Tensor.prototype, name, { value, writable: true, configurable: true });
-  for (const [name, get] of Object.entries(spaces.p)) Object.defineProperty(Tensor.prototype, name, { get, configurable: true });
+  for (const [name, get] of Object.entries(spaces.p)) {
+    const put = C[`_set_${name}`];
+    const set = put && function set(value) { put(this, value); };
+    Object.defineProperty(Tensor.prototype, name, { get() { return original(get.call(this) ?? null); }, set, configurable: true });
+  }
 
   function hookOn(tensor, hook, post) {
     tensor.alive();
