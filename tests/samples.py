@@ -85,6 +85,7 @@ EXEMPT = {
         "_C._backward_of _C._backward_resume _C._grad _C._hook_add _C._hook_remove"
         " Tensor.retain_grad",
     ),
+    **_exempt("tells the Graph room of backwards: web/record.test.mjs", "_C._watch_walks"),
     **_exempt(
         "what functional and gradcheck demand: parity/test_functional.py, test_gradcheck.py",
         "_C._strict _C._check_vector _C._gradcheck _C._gradcheck_note _C._numerical_jacobian"

@@ -641,9 +641,9 @@ Task *task_start(const GraphWalk *w) {
   if (!task) return NULL;
   *task = (Task){.retain_graph = w->retain_graph, .create_graph = w->create_graph, .accumulate = w->accumulate,
                  .allow_unused = w->allow_unused, .materialize = w->materialize, .pruned = w->n_inputs > 0, .id = n_tasks++,
-                 .since = product_since, 
-                 .n_roots = w->n_roots, .n_inputs = w->n_inputs, .whole = w->n_inputs == 0 && engine_runs_whole()};
+                 .since = product_since, .n_roots = w->n_roots, .n_inputs = w->n_inputs, .whole = w->n_inputs == 0 && engine_runs_whole()};
   product_since = 0;
+  if (host_watcher && !task->since) host_walk_begins(w);
   bool ok = check_roots(w) && find_captures(task, w);
   Before was = task_enter(task);
   ok = ok && start(task, w);
@@ -702,10 +702,12 @@ int task_results(Task *task, Tensor **captured) {
            "the desired behavior.", i);
     }
   }
+  if (captured && host_watcher && !task->accumulate && !task->since) host_walk_found(task->n_captures, captured);
   return failed() ? -1 : task->accumulate ? 0 : task->n_captures;
 }
 
 void task_end(Task *task) {
+  if (host_watcher && !task->since) host_walk_ends(failed() || task->asks);
   stop_waiting(task);
   host_note_work(task->work);
   while (task->states) {

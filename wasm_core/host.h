@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tensor.h"
+#include "graph.h"
 
 typedef enum {
   HOST_HOOK,      /* tensor hook: one gradient in, a replacement or none out */
@@ -18,6 +18,7 @@ typedef enum {
   HOST_UNPACK, /* nothing in, a tensor out; the id is that of what was packed */
   HOST_SEVERAL, /* see multi_hooks.c: gradients of several tensors in; 256 is added to the kind for the first of them alone */
   HOST_APPLY, /* any function: see host_apply; tensors in, the number of results out */
+  HOST_WALK,  /* tells the watcher of a walk, 256 times one of these added to the kind: see host_watcher */
   HOST_TRACE = 32, HOST_REPORT, HOST_LINE,
   HOST_NAME, /* of a hook: see host_name */
   HOST_RETURNED, /* the results of the function that was applied last, which the host then forgets */
@@ -44,6 +45,14 @@ bool host_grad_enabled(void);
 int32_t host_thread(void); /* the number of the thread that calls */
 /* The host's id for the place that its program is at, until host_drop; 0 with ERR_HOST set if the host raised. */
 int32_t host_trace(void);
+/* Whether walks back are told to a function of the host, of words: (WALK_BEGINS) how many roots and inputs there are, whether the
+ * graph is retained, is made, and leaves accumulate, and how many rows there are, then the roots, their gradients, and the inputs, 0
+ * where there is none; (WALK_FOUND) what was found for the inputs, if that is returned; (WALK_ENDS) whether it failed. */
+enum { WALK_BEGINS, WALK_FOUND, WALK_ENDS };
+extern int32_t host_watcher; /* its id, 0: none */
+void host_walk_begins(const GraphWalk *w);
+void host_walk_found(int n, Tensor *const *found);
+void host_walk_ends(bool thrown);
 /* Warns of a failure with this heading, and the lines of the trace, or 0, below it. */
 void host_report(int32_t trace, const char *heading);
 /* The last line of a trace, or "" (also of 0); it lies in the frame's data, so only once all there was read. */

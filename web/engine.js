@@ -26,7 +26,7 @@ export const MODE = Object.freeze({ INPLACE: 1, METHOD: 2 });
 export const MODES = Object.freeze({ GRAD: 1, INFERENCE: 2, ONE_THREAD: 8, NO_FORWARD: 16 });
 /** What the engine asks of a callback: HostCall in wasm_core/host.h. */
 export const HOST = Object.freeze({
-  HOOK: 0, POST_HOOK: 1, NODE_PRE_HOOK: 2, NODE_HOOK: 3, FUNCTION: 4, PACK: 5, UNPACK: 6, SEVERAL: 7, APPLY: 8,
+  HOOK: 0, POST_HOOK: 1, NODE_PRE_HOOK: 2, NODE_HOOK: 3, FUNCTION: 4, PACK: 5, UNPACK: 6, SEVERAL: 7, APPLY: 8, WALK: 9,
   TRACE: 32, REPORT: 33, LINE: 34, NAME: 35, RETURNED: 36, CLOCK: 100,
 });
 /** Callbacks within each other: the stack of V8 holds twice as many. */

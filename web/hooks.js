@@ -107,6 +107,10 @@ export function makeHooks(engine, library) {
       returned.set(id, results);
       return [results.length];
     },
+    [HOST.WALK](id, words, what) {
+      objects.get(id)(what, words, tensors);
+      return [];
+    },
     [HOST.RETURNED](id) {
       const results = returned.get(id);
       returned.delete(id);

@@ -10,6 +10,7 @@ import { summarise, versionOf } from './summary.js';
 const MOST_PASSES = 24;
 const MOST_NODES = 200;
 const MOST_EVENTS = 4000;
+const WATCHER = -1; // the engine's number for what it tells of walks back
 let torch;
 /** The record that is being made, or null. */
 let run = null;
@@ -237,30 +238,20 @@ function end(result, thrown = false) {
 
 const raw = {};
 
-/** The engine's own doors to backward: it begins at one of two, and may stop at custom functions. */
-function watchBackward(C) {
-  const { _backward, _grad, _backward_resume, _backward_abort } = C;
-  const guard = (started, fn) => {
-    let step;
-    try {
-      step = fn();
-    } catch (error) {
-      if (started) end(null, true);
-      throw error;
-    }
-    if (started && typeof step?.[0] !== 'number') end(step);
-    return step;
-  };
-  C._backward = (roots, seeds, retain, create, inputs, ...rest) =>
-    guard(begin('backward', roots, seeds, inputs, retain, create), () => _backward(roots, seeds, retain, create, inputs, ...rest));
-  C._grad = (roots, wanted, seeds, retain, create, ...rest) => {
-    const rows = rest[3]; // so many backwards in one, whose results are not those of one
-    return guard(begin('grad', roots, seeds, rows ? [] : wanted, retain, create), () => _grad(roots, wanted, seeds, retain, create, ...rest));
-  };
-  C._backward_resume = (...args) => guard(Boolean(current()), () => _backward_resume(...args));
-  C._backward_abort = (task) => {
-    if (current()) end(null, true);
-    return _backward_abort(task);
+/** What the engine tells of walks back: see host_watcher in wasm_core/host.h. */
+function watcher() {
+  const started = [];
+  let found = null;
+  return (what, words, tensors) => {
+    if (what === 0) {
+      const [count, , retain, create, accumulate, rows, ...handles] = words;
+      const all = tensors(handles);
+      const wanted = rows ? [] : all.slice(2 * count); // the results of many backwards in one are not those of one
+      started.push(begin(accumulate ? 'backward' : 'grad', all.slice(0, count), all.slice(count, 2 * count), wanted, Boolean(retain), Boolean(create)));
+      found = null;
+    } else if (what === 1) {
+      found = tensors(words);
+    } else if (started.pop()) end(found, words[0] === 1);
   };
 }
 
@@ -313,7 +304,6 @@ export function instrument(library) {
   Error.stackTraceLimit = 60; // the program's frame lies under those of modules and hooks
   watchHooks();
   watchUnpacking(torch.autograd.graph);
-  watchBackward(torch._C);
   for (const space of [torch, torch.nn.functional, torch.linalg, torch.special, torch.Tensor.prototype]) noteAll(space);
   const { get } = Object.getOwnPropertyDescriptor(torch.autograd.Function, 'apply');
   Object.defineProperty(torch.autograd.Function, 'apply', { get() { return noted(get.call(this)); } });
@@ -325,6 +315,8 @@ export function instrument(library) {
 export function record(source, program) {
   run = { made: new Map(), passes: [], open: [], names: identifiers(source), look: () => undefined, label: () => null };
   let failure = null;
+  torch._hooks.set(WATCHER, watcher());
+  torch._C._watch_walks(WATCHER);
   try {
     torch.scope(() => {
       try {
@@ -336,6 +328,8 @@ export function record(source, program) {
     });
     return { ...run.result, failure };
   } finally {
+    torch._C._watch_walks(0);
+    torch._hooks.delete(WATCHER);
     run = null;
   }
 }
