@@ -146,26 +146,37 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
 
 
 def gradient(row: int) -> Callable[..., Any]:
-    """A function for the op behind `grad` and `backward`: words, flags and a number, encoded
-    without a detour.
+    """A function for the op behind `grad` and `backward`: lists of tensors, flags and numbers,
+    encoded without a detour.
+
+    Its arguments are those of the op but for `odd`; roots, inputs and gradients may be None.
     """
-    tags = sum(t << (4 * i) for i, t in enumerate((e.INTS, e.NONE, *[e.BOOL] * 5, e.INT)))
-    head = _header(row, 8, 0, 0)
-    pack, ints, work = _PACK[8], e.ints, e.WORK
+    kinds = (*[e.TENSORS] * 3, e.INTS, e.NONE, e.BOOL, e.BOOL, e.INT, e.BOOL, e.BOOL, e.INT)
+    tags = sum(tag << (4 * i) for i, tag in enumerate(kinds))
+    head = _header(row, 11, 0, 0)
+    pack, ints, work = _PACK[11], e.ints, e.WORK
 
     def run_gradient(
-        words: Sequence[int],
+        roots: Sequence[Any],
+        inputs: Sequence[Any],
+        grads: Sequence[Any],
+        places: Sequence[int],
         retain: bool,
         create: bool,
-        accumulate: bool,
+        accumulate: int,
         unused: bool,
         zeros: bool,
         rows: int,
     ) -> Any:
+        words = [0 if t is None else t._h for t in (*roots, *inputs, *grads)]
+        words += places
         n = len(words)
         if n > 32:
-            flags = map(bool, (retain, create, accumulate, unused, zeros))
-            return invoke(row, 0, (words, None, *flags, rows), {})
+            how = (bool(retain), bool(create), accumulate, bool(unused), bool(zeros), rows)
+            return invoke(row, 0, (roots, inputs, grads, places, None, *how), {})
+        at_inputs = _DATA + 8 * len(roots)
+        at_grads = at_inputs + 8 * len(inputs)
+        at_places = at_grads + 8 * len(grads)
         saved: bytes | None = None
         if (
             locked := ints[work] > _SHORT_WORK
@@ -188,7 +199,10 @@ def gradient(row: int) -> Callable[..., Any]:
                 now,
                 tags,
                 dead,
-                _DATA | n << 32,
+                _DATA | len(roots) << 32,
+                at_inputs | len(inputs) << 32,
+                at_grads | len(grads) << 32,
+                at_places | len(places) << 32,
                 0,
                 retain,
                 create,

@@ -20,29 +20,23 @@ static Node *live_node(int64_t address) {
   return fail(ERR_RUNTIME, "pygrad: not the address of a live node");
 }
 
-/* Roots or inputs as hosts tell them, two words each: a tensor and -1; a node and the number of its output; 1 and 0 for what is
- * neither, 1 and 1 for an edge of another node than that. `odd`: the type of the first such, of inputs or gradients. */
-static const GraphEnd *ends(const int64_t *words, int n, bool roots, const char *odd) {
-  GraphEnd *out = scratch_array((int64_t)n + 1, sizeof *out);
-  for (int i = 0; out && i < n && !failed(); i++, words += 2) {
-    if (words[0] == 1 && !words[1] && roots) fail(ERR_ASSERTION, "Expected output to be a torch.Tensor");
-    else if (words[0] == 1 && !words[1]) fail(ERR_RUNTIME, "all inputs have to be Tensors or GradientEdges, but got %s", odd);
-    else if (words[0] == 1 && roots) fail(ERR_ATTRIBUTE, "'%s' object has no attribute '_input_metadata'", odd);
-    else if (words[0] == 1) fail(ERR_RUNTIME, "GradientEdge's first object must be an autograd.graph.Node but got %s", odd);
-    else if (words[1] < 0) out[i] = (GraphEnd){tensors_at(words, 1).v[0], {NULL, 0}};
-    else out[i] = (GraphEnd){NULL, {live_node(words[0]), (int32_t)words[1]}};
+/* Roots or inputs. For each that is no tensor a host tells two words: a node and the number of its output; 1 and 0 for what is no
+ * edge, 1 and 1 for an edge of another node than that. `odd`: the type of the first such, of inputs or gradients. */
+static const GraphEnd *ends(Tensors t, Ints words, bool roots, const char *odd) {
+  GraphEnd *out = scratch_array((int64_t)t.n + 1, sizeof *out);
+  for (int i = 0; out && i < t.n && !failed(); i++) {
+    out[i] = (GraphEnd){t.v[i], {NULL, 0}};
+    if (t.v[i]) continue;
+    if (words.n < 2) return fail(ERR_TYPE, "pygrad: a root or input is neither a tensor nor an edge");
+    int64_t node = words.v[0], nr = words.v[1];
+    words = (Ints){words.n - 2, words.v + 2};
+    if (node == 1 && !nr && roots) fail(ERR_ASSERTION, "Expected output to be a torch.Tensor");
+    else if (node == 1 && !nr) fail(ERR_RUNTIME, "all inputs have to be Tensors or GradientEdges, but got %s", odd);
+    else if (node == 1 && roots) fail(ERR_ATTRIBUTE, "'%s' object has no attribute '_input_metadata'", odd);
+    else if (node == 1) fail(ERR_RUNTIME, "GradientEdge's first object must be an autograd.graph.Node but got %s", odd);
+    else out[i].edge = (Edge){live_node(node), (int32_t)nr};
   }
   return failed() ? NULL : out;
-}
-
-/* The gradients at the roots, NULL if there are none. Those that are too many do not matter. */
-static Tensor *const *seeds(const int64_t *handles, int64_t n, int n_roots, bool rows, const char *odd) {
-  if (n < 0 || (rows && !n)) return NULL;
-  if (n > n_roots) n = n_roots;
-  for (int i = 0; i < n; i++)
-    if (handles[i] == 1) fail(ERR_TYPE, "gradients can be either Tensors or None, but got %s", odd);
-  if (n != n_roots) fail(ERR_RUNTIME, "got %d tensors and %d gradients", n_roots, (int)n);
-  return failed() ? NULL : tensors_at(handles, n).v;
 }
 
 /* Lets the host run a custom node's function: [the task, the host's object, whether to record, a gradient an output]. */
@@ -124,24 +118,27 @@ static void warn_of_cycle(void) {
               "make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.");
 }
 
-/* `grad`, or to accumulate into inputs or all leaves, `backward`. The words: how many roots, inputs (-1: not named) and gradients (-1:
- * none) there are, then all of these. With `rows`, so many backwards whose results come stacked: one for each element of the one
- * root, or for each gradient of a batch (-1). */
+/* `grad`, or `backward`, which accumulates into inputs (1) or all leaves (2). The places: how many gradients there are (-1: none),
+ * then what `ends` reads of roots and inputs. With `rows`, so many backwards whose results come stacked: one for each element of the
+ * one root, or for each gradient of a batch (-1). */
 void op_grad(Call *c) {
-  const int64_t *words = arg_ints(c, 0).v, *roots = words + 3, *inputs = roots + 2 * words[0];
-  int n_roots = (int)words[0], n_inputs = words[1] < 0 ? 0 : (int)words[1];
-  const char *odd = arg_str(c, 1);
-  bool accumulate = arg_bool(c, 4);
-  GraphWalk w = {.n_roots = n_roots, .n_inputs = n_inputs, .retain_graph = arg_bool(c, 2), .create_graph = arg_bool(c, 3),
-                 .accumulate = accumulate, .allow_unused = accumulate || arg_bool(c, 5), .materialize = arg_bool(c, 6),
-                 .n_rows = (int)arg_int(c, 7)};
+  Tensors roots = arg_tensors(c, 0), inputs = arg_tensors(c, 1);
+  Ints places = arg_ints(c, 3), of_roots = {places.n - 1, places.v + 1}, of_inputs = of_roots;
+  const char *odd = arg_str(c, 4);
+  int64_t given = places.v[0], accumulate = arg_int(c, 7);
+  GraphWalk w = {.n_roots = roots.n, .n_inputs = inputs.n, .grads = given > 0 ? arg_tensors(c, 2).v : NULL, .retain_graph = arg_bool(c, 5),
+                 .create_graph = arg_bool(c, 6), .accumulate = accumulate, .allow_unused = accumulate || arg_bool(c, 8),
+                 .materialize = arg_bool(c, 9), .n_rows = (int)arg_int(c, 10)};
+  for (int i = 0; i < roots.n; i++)
+    if (!roots.v[i]) of_inputs = (Ints){of_inputs.n - 2, of_inputs.v + 2};
   if (w.materialize && !w.allow_unused)
     fail(ERR_VALUE, "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.");
-  if (!words[1]) fail(ERR_RUNTIME, "`inputs` argument to `%s()` cannot be empty.", accumulate ? "backward" : "grad");
-  w.inputs = accumulate ? ends(inputs, n_inputs, false, odd) : NULL;
-  w.roots = ends(roots, n_roots, true, odd);
-  if (!accumulate) w.inputs = ends(inputs, n_inputs, false, odd);
-  w.grads = seeds(inputs + 2 * n_inputs, words[2], n_roots, w.n_rows > 0, odd);
+  if (!inputs.n && accumulate != 2) fail(ERR_RUNTIME, "`inputs` argument to `%s()` cannot be empty.", accumulate ? "backward" : "grad");
+  if (accumulate) w.inputs = ends(inputs, of_inputs, false, odd);
+  w.roots = ends(roots, of_roots, true, odd);
+  if (!accumulate) w.inputs = ends(inputs, of_inputs, false, odd);
+  if (given >= 0 && odd) fail(ERR_TYPE, "gradients can be either Tensors or None, but got %s", odd);
+  if (given >= 0 && given != roots.n && !(w.n_rows > 0 && !given)) fail(ERR_RUNTIME, "got %d tensors and %d gradients", roots.n, (int)given);
   if (accumulate && w.create_graph && !failed()) warn_of_cycle();
   bool batched = w.n_rows < 0 && !failed();
   if (batched) w.n_rows = batch_of(&w);

@@ -91,7 +91,7 @@ static Round **round_of(Several *s) {
 /* What the host's function returns does not matter; it may take the hook away. */
 static Tensor *tell(const Several *s, int n, Tensor *const *grads, Tensor *g) {
   int n_out;
-  return host_call(HOST_SEVERAL | s->any << 8, s->id, n, grads, 0, NULL, &n_out) ? g : NULL;
+  return host_call((HostCall)(HOST_SEVERAL | s->any << 8), s->id, n, grads, 0, NULL, &n_out) ? g : NULL;
 }
 
 Tensor *run_several(int32_t hook, Tensor *g) {

@@ -432,7 +432,7 @@ static bool refused_inside(const Call *c) {
                       "of a function being transformed by a functorch transform. This is unsupported, please attempt to use the "
                       "functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a "
                       "function being transformed instead.");
-  else if (strncmp(c->row->schema, "_backward", 9) == 0)
+  else if (strncmp(c->row->schema, "_backward", 9) == 0 || (is_named(c, "_grad") && arg_int(c, 7)))
     fail(ERR_RUNTIME, "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
                       "functorch.vjp instead or call backward() outside of functorch transforms.");
   return failed();

@@ -30,23 +30,21 @@ export function makeAutograd(library, engine) {
   /** Several places, or one; of an object, its values. */
   const listed = (places) => (isOptions(places) ? Object.values(places) : each(places));
 
-  /** Adds roots or inputs to the words for the engine: `ends` in wasm_core/autograd_ops.c. */
-  function add(words, places) {
-    for (const it of places)
-      if (it instanceof Tensor) words.push(it.alive(), -1);
-      else words.push(...(it instanceof GradientEdge ? [it.node.alive(), it.output_nr] : [1, 0]));
-  }
+  /** The tensors, null where anything else stands, whose places the engine is told: `ends` in wasm_core/autograd_ops.c. */
+  const split = (ends, places) => ends.map((it) => {
+    if (it instanceof Tensor) return it;
+    places.push(...(it instanceof GradientEdge ? [it.node.alive(), it.output_nr] : [1, 0]));
+    return null;
+  });
 
   /** Runs the engine's `_grad`, to which `how` goes as it is. @param {any[] | null} inputs all leaves if null */
   function walk(outputs, inputs, grads, ...how) {
     if (!outputs.every(isPlace)) throw new TypeError('Expected output to be a torch.Tensor');
-    const [seeds, type] = grads === null ? [[]] : library.hooks.encode(each(grads));
-    const odd = inputs?.find((it) => !isPlace(it));
-    const words = [outputs.length, inputs ? inputs.length : -1, grads === null ? -1 : seeds.length];
-    add(words, outputs);
-    if (inputs) add(words, inputs);
-    words.push(...seeds);
-    return library.walk(C._grad(words, odd === undefined ? type : typeName(odd), ...how));
+    const seeds = grads === null ? [] : each(grads).slice(0, outputs.length).map((it) => it ?? null);
+    const odd = [...(inputs ?? []).filter((it) => !isPlace(it)), ...seeds.filter((it) => it !== null && !(it instanceof Tensor))];
+    const places = [grads === null ? -1 : seeds.length];
+    const [of, at] = [split(outputs, places), split(inputs ?? [], places)];
+    return library.walk(odd.length ? C._grad(of, at, [], places, typeName(odd[0]), ...how) : C._grad(of, at, seeds, places, null, ...how));
   }
 
   /** Adds the gradients of the sum of `tensors` to the `grad` of the graph's leaves, or of `inputs` alone.
@@ -54,7 +52,7 @@ export function makeAutograd(library, engine) {
   function backward(tensors, ...rest) {
     const { grad_tensors, create_graph, inputs, retain_graph } =
       bind('backward', { grad_tensors: null, retain_graph: null, create_graph: false, inputs: null }, rest);
-    walk(each(tensors), inputs && listed(inputs), grad_tensors, retain_graph ?? create_graph, create_graph, true);
+    walk(each(tensors), inputs && listed(inputs), grad_tensors, retain_graph ?? create_graph, create_graph, inputs ? 1 : 2);
   }
 
   /** The gradients of the sum of `outputs` with respect to `inputs`, without touching `grad`.
@@ -64,7 +62,7 @@ export function makeAutograd(library, engine) {
     const given = bind('grad', { grad_outputs: null, retain_graph: null, create_graph: false, only_inputs: true, allow_unused: null,
       is_grads_batched: false, materialize_grads: false }, rest);
     const { create_graph, materialize_grads } = given;
-    const found = walk(each(outputs), listed(inputs), given.grad_outputs, given.retain_graph ?? create_graph, create_graph, false,
+    const found = walk(each(outputs), listed(inputs), given.grad_outputs, given.retain_graph ?? create_graph, create_graph, 0,
       given.allow_unused ?? materialize_grads, materialize_grads, given.is_grads_batched ? -1 : 0);
     return isOptions(inputs) ? Object.fromEntries(Object.keys(inputs).map((name, i) => [name, found[i]])) : found;
   }
@@ -72,7 +70,7 @@ export function makeAutograd(library, engine) {
   library.backward = backward;
   /** The gradients of every element of a tensor, stacked. */
   library.rowsOf = (output, inputs, create_graph) =>
-    walk([output], inputs, null, true, create_graph, false, true, false, output.numel());
+    walk([output], inputs, null, true, create_graph, 0, true, false, output.numel());
   const autograd = {
     backward, grad, ...modes, ...makeAnomaly(library, engine), graph, forward_ad, function: fn, Function: fn.Function,
     once_differentiable: fn.once_differentiable, allow_mutation_on_saved_tensors: graph.allow_mutation_on_saved_tensors,

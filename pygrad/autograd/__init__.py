@@ -9,7 +9,6 @@ from typing import Any
 
 from .. import _call, _long_calls, _ops
 from .._tensor import Tensor
-from ..utils import hooks
 from . import anomaly_mode as anomaly_mode
 from . import forward_ad as forward_ad
 from . import function as function
@@ -85,23 +84,25 @@ def _inputs(inputs: Any, caller: str) -> tuple[Any, ...]:
     return _listed(inputs)
 
 
-def _ends(places: tuple[Any, ...], odd: list[Any]) -> list[int]:
-    """Roots or inputs in words for the engine, `ends` in wasm_core/autograd_ops.c; what is neither
-    goes to the list.
+def _split(ends: tuple[Any, ...], places: list[int], odd: list[Any]) -> list[Any]:
+    """The tensors, None where anything else stands; edges go to the places as node and output
+    number, and what is neither to the list: `ends` in wasm_core/autograd_ops.c.
     """
-    words: list[int] = []
-    for place in places:
-        if isinstance(place, Tensor):
-            words += place._h, -1
-        elif not isinstance(place, GradientEdge):
-            words += 1, 0
-            odd.append(place)
-        elif not isinstance(place.node, graph.Node):
-            words += 1, 1
-            odd.append(place.node)
+    tensors: list[Tensor | None] = []
+    for end in ends:
+        if isinstance(end, Tensor):
+            tensors.append(end)
+            continue
+        tensors.append(None)
+        if not isinstance(end, GradientEdge):
+            places += 1, 0
+            odd.append(end)
+        elif not isinstance(end.node, graph.Node):
+            places += 1, 1
+            odd.append(end.node)
         else:
-            words += place.node._address, place.output_nr
-    return words
+            places += end.node._address, end.output_nr
+    return tensors
 
 
 def _grad(
@@ -120,27 +121,25 @@ def _grad(
     Args:
         inputs: all leaves if None.
         rows: so many backwards, one for each row of `grads` (-1: as many as those have, which then
-            have to fit), or without those for each
-            element of the one output; their results come stacked.
+            have to fit), or without those for each element of the one output; their results come
+            stacked.
         accumulate: into the inputs, instead of returning the gradients.
     """
     odd: list[Any] = []
-    words = [len(outputs), -1, -1, *_ends(outputs, odd)]
-    if inputs is not None:
-        words[1] = len(inputs)
-        words += _ends(inputs, odd)
-    if grads is not None:
-        words[2] = len(grads)
-        handles, other = hooks.encode(grads)
-        words += handles
-    how = (retain, create_graph, accumulate, allow_unused, materialize, rows)
-    if odd or (grads and other):
-        return walk(_C["_grad"](words, type(odd[0]).__name__ if odd else other, *how))
+    seeds = () if grads is None else grads[: len(outputs)]
+    places = [-1 if grads is None else len(seeds)]
+    of = _split(outputs, places, odd)
+    at = [] if inputs is None else _split(inputs, places, odd)
+    into = accumulate + (inputs is None)
+    odd += [seed for seed in seeds if seed is not None and not isinstance(seed, Tensor)]
+    how = (retain, create_graph, into, allow_unused, materialize, rows)
+    if odd:
+        _C["_grad"](of, at, (), places, type(odd[0]).__name__, *how)  # which raises
     if not graph.log.isEnabledFor(logging.DEBUG):
-        return walk(_engine_grad(words, *how))
+        return walk(_engine_grad(of, at, seeds, places, *how))
     unregister = graph._register_logging_hooks_on_whole_graph(outputs)
     try:
-        return walk(_engine_grad(words, *how))
+        return walk(_engine_grad(of, at, seeds, places, *how))
     finally:
         unregister()
 
