@@ -42,7 +42,7 @@ typedef struct {
 static bool stopped(const Check *k) { return failed() || k->verdict; }
 
 /* A text of any length, in scratch. */
-static const char *textf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static const char *textf(const char *format, ...) __attribute__((format(printf, 1, 2), nonnull(1)));
 static const char *textf(const char *format, ...) {
   va_list args, again;
   va_start(args, format);
@@ -428,11 +428,13 @@ static void set_inputs(Check *k, Tensors inputs) {
 
 /* What a backward may start from: uniform in [-1, 1), with a history of its own to come. */
 static Tensor *random_gradient(const Tensor *y, bool spread) {
-  int64_t sizes[MAX_DIM];
-  spread = spread && y->numel > 1;
-  for (int d = 0; d < y->ndim; d++) sizes[d] = y->sizes[d] << (spread && d == y->ndim - 1);
-  Tensor *t = random_uniform(tensor_empty(y->ndim, sizes, (DType)y->dtype), -1, 1, 0);
-  return t ? op_requires_grad_(spread ? t_slice(t, -1, 1, INT64_MAX, 2) : t, true) : NULL;
+  int64_t sizes[MAX_DIM + 1];
+  memcpy(sizes, y->sizes, y->ndim * sizeof *sizes);
+  sizes[y->ndim] = 2;
+  spread = spread && y->numel > 1 && y->ndim < MAX_DIM;
+  Tensor *t = random_uniform(tensor_empty(y->ndim + spread, sizes, (DType)y->dtype), -1, 1, 0);
+  if (spread) t = t_select(t, -1, 1);
+  return t ? op_requires_grad_(t, true) : NULL;
 }
 
 /* The inputs of the function whose gradient is checked: with what its backward starts from. */
