@@ -100,7 +100,7 @@ EXEMPT = {
     **_exempt(
         "behind an attribute of Tensor: test_autograd.py, test_memory.py",
         "_C._set_requires_grad _C._data _C._set_data _C._set_grad _C._base _C.retains_grad"
-        " _C.requires_grad _C.is_leaf _C._bump_version _C._version Tensor.type Tensor.dim"
+        " _C.requires_grad _C.is_leaf _C._increment_version _C._version Tensor.type Tensor.dim"
         " Tensor.size Tensor.stride numel is_inference is_floating_point is_signed is_complex"
         " is_conj is_neg get_device"
         " Tensor.data_ptr _C._export _C._memory _C._reset_peak_memory _C._empty _C._snapshot"
@@ -109,7 +109,8 @@ EXEMPT = {
     **_exempt(
         "behind an attribute of Node: test_autograd.py, test_snapshots.py, parity/test_graph.py",
         "_C._node_of _C._node_name _C._node_sequence _C._node_set_sequence _C._node_next"
-        " _C._node_variable _C._node_fields _C._node_saved _C._node_saved_state _C._node_number"
+        " _C._node_variable _C._node_fields _C._node_saved"
+        " _C._node_saved_data _C._node_packed _C._node_field"
         " _C._node_saved_hooks _C._node_metadata _C._node_outputs _C._node_call"
         " _C._node_kind _C._node_hook_add _C._node_hook_remove _C._edge_of _C._running_node"
         " _C._task_id _C._several_hooks_add _C._several_hooks_remove _C._set_warn_always",
@@ -118,14 +119,14 @@ EXEMPT = {
         "a switch of the engine: test_autograd.py, test_python.py",
         "_C._save_tensor _C._is_checkpoint_valid _C._saved_hooks_push _C._saved_hooks_pop"
         " _C._saved_hooks_disable"
-        " _C._set_saved_check _C._set_default_dtype"
-        " _C._repr _C._printoptions is_grad_enabled _C._node_trace is_anomaly_enabled"
+        " _C._set_saved_mode _C._set_default_dtype"
+        " _C._repr _C._printoptions is_grad_enabled is_anomaly_enabled"
         " is_anomaly_check_nan_enabled set_anomaly_enabled _C._undefined_grad",
     ),
     **_exempt(
         "parts of custom functions and of pickling: test_function.py, parity/test_graph.py",
         "_C._save_tensor _C._delayed_error _C._backward_abort _C._custom_begin _C._custom_finish"
-        " _C._custom_saved _C._custom_given _C._custom_type _C._custom_saves",
+        " _C._custom_saved _C._custom_given _C._custom_type _C._node_saves",
     ),
     **_exempt("takes an encoded subscript: test_indexing.py", "_C._getitem _C._setitem"),
     **_exempt(

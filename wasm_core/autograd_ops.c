@@ -170,6 +170,26 @@ Tensor *op_undefined_grad(Tensor *t) {
   return set_history(tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset), n);
 }
 
+/* ------------------------------------------------------------ saved tensors */
+
+void op_increment_version(Call *c) {
+  Tensors t = arg_tensors(c, 0); /* none: what is no tensor */
+  if (t.n < 0) fail(ERR_RUNTIME, "increment_version expect a Iterable[Tensor] as input");
+  for (int i = 0; i < t.n && !failed(); i++)
+    if (!t.v[i]) fail(ERR_RUNTIME, "increment_version expects each element of the iterable to be a tensor");
+    else if (!(t.v[i]->flags & FLAG_INFERENCE)) tensor_bump_version(t.v[i]);
+}
+
+/* What becomes of saved tensors that are mutated; what did before. */
+void op_set_saved_mode(Call *c) {
+  const char *mode = arg_str(c, 0), *was = saved_check_mode ? "check" : "snapshot";
+  bool check = strcmp(mode, "check") == 0;
+  if (!check && strcmp(mode, "snapshot") != 0) fail(ERR_VALUE, "the mode of saved tensors is 'snapshot' or 'check', not '%s'", mode);
+  if (failed()) return;
+  saved_check_mode = check;
+  ret_str(c, was);
+}
+
 /* ------------------------------------------------------------ attributes */
 
 Tensor *op_requires_grad_(Tensor *t, bool on) {
@@ -343,14 +363,6 @@ Tensor *op_node_variable(Call *c) {
   return n ? n->variable : NULL;
 }
 
-/* The host's id of where it was made (0: not recorded), and the node whose backward made it. */
-void op_node_trace(Call *c) {
-  const Node *n = arg_node(c);
-  if (!n) return;
-  int64_t out[2] = {n->origin ? n->origin->trace : 0, n->origin && n->origin->parent ? node_handle(n->origin->parent) : 0};
-  ret_ints(c, 2, out);
-}
-
 /* The named fields of a node for its host, each "name:kind place ". Kinds: t a tensor, * all of them from this slot on, # a number
  * kept as a tensor; i an integer shown without a sign, x any other number. What they are made from: NodeType in graph.h. */
 void op_node_fields(Call *c) {
@@ -386,14 +398,19 @@ void op_node_saved(Call *c) {
   if (n) ret_tensor(c, saved_for_host(n, (int)arg_int(c, 1)));
 }
 
-/* What the host must know of a saved value to make an object of it: whether there is one and the id of what was packed;
- * -1 if it was freed, -2 if there is no such slot. */
-void op_node_saved_state(Call *c) {
+/* As it is kept: without history; none if it was freed. */
+Tensor *op_node_saved_data(Call *c) {
   Node *n = arg_node(c);
   int slot = (int)arg_int(c, 1);
-  if (!n) return;
-  const Saved *s = slot < n->n_saves ? &n->saves[slot] : NULL;
-  ret_int(c, !s ? -2 : !s->set ? 0 : s->packed ? s->packed : s->value ? 0 : -1);
+  Tensor *t = n && slot < n->n_saves && (n->saves[slot].packed || n->saves[slot].value) ? saved_for_host(n, slot) : NULL;
+  return t && !tensor_is_leaf(t) ? t_detach(t) : t;
+}
+
+/* The id of what a hook packed, or 0. */
+void op_node_packed(Call *c) {
+  const Node *n = arg_node(c);
+  int slot = (int)arg_int(c, 1);
+  if (n) ret_int(c, slot < n->n_saves ? n->saves[slot].packed : 0);
 }
 
 void op_node_saved_hooks(Call *c) {
@@ -453,10 +470,9 @@ static void ret_dims(Call *c, int64_t mask, bool list) {
 }
 
 /* The k-th field after the | of a node's fields: NodeType in graph.h says what the letters mean. */
-void op_node_number(Call *c) {
-  const Node *n = arg_node(c);
-  int k = (int)arg_int(c, 1), at = 0;
-  const char *field = n ? strchr(n->type->fields, '|') : NULL;
+static void ret_number(Call *c, const Node *n, int k) {
+  int at = 0;
+  const char *field = strchr(n->type->fields, '|');
   if (!field) return;
   if (strchr(field, '(')) {
     if (k < n->n_numbers) ret_scalar(c, n->numbers[k].f);
@@ -486,16 +502,33 @@ void op_node_number(Call *c) {
   }
 }
 
+/* A field of this kind and place: see op_node_fields. */
+void op_node_field(Call *c) {
+  Node *n = arg_node(c);
+  int kind = (int)arg_int(c, 1), place = (int)arg_int(c, 2), count = n && kind == '*' && place < n->n_saves ? n->n_saves - place : 0;
+  Tensor **list = scratch_array((int64_t)count + 1, sizeof *list);
+  if (!n || !list) return;
+  for (int i = 0; i < count; i++) list[i] = saved_for_host(n, place + i);
+  if (kind == '*') ret_tensors(c, count, list);
+  else if (kind == '#') ret_item(c, saved_for_host(n, place));
+  else if (kind == 't') ret_tensor(c, saved_for_host(n, place));
+  else ret_number(c, n, place);
+}
+
 void op_edge_of(Call *c) {
   Edge e = tensor_edge(arg_tensor(c, 0)); /* the reference is the host's */
   ret_int(c, (int64_t)(uintptr_t)e.node);
 }
 
+/* The host's object for the node's users, which is `id` if there was none; else with 0, what that one tells: where the node was made (the
+ * host's id, 0: not recorded), and the node whose backward made it. */
 void op_node_metadata(Call *c) {
   Node *n = arg_node(c);
   if (!n) return;
   if (!n->metadata) n->metadata = (int32_t)arg_int(c, 1);
-  ret_int(c, n->metadata);
+  struct Origin *from = n->metadata ? NULL : n->origin;
+  int64_t out[3] = {n->metadata, from ? from->trace : 0, from && from->parent ? node_handle(from->parent) : 0};
+  ret_ints(c, 3, out);
 }
 
 /* Of each output: dtype, rank, sizes. */

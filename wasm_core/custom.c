@@ -266,7 +266,7 @@ void op_custom_saved(Call *c) {
 
 void op_custom_saves(Call *c) {
   const Node *n = (const Node *)(uintptr_t)arg_int(c, 0);
-  if (n->freed) saved_freed();
+  if (n->freed && n->kind == NODE_HOST) saved_freed();
   else ret_int(c, n->n_saves);
 }
 

@@ -122,8 +122,10 @@ int64_t forward_enter(void) {
   return 0;
 }
 
+int64_t forward_level(void) { return level_entered ? 0 : -1; }
+
 void forward_exit(int64_t level) {
-  if (level != (level_entered ? 0 : -1))
+  if (level != forward_level())
     fail(ERR_RUNTIME, "Trying to exit a forward AD level that was not the last one that was created. This is not supported.");
   else if (level < 0) fail(ERR_RUNTIME, "Dual level must be a positive number.");
   if (failed()) return;
@@ -467,7 +469,14 @@ void forward_set(Tensor *t, Tensor *tangent) {
   back(was);
 }
 
+static bool check_float(const char *name, const Tensor *t) {
+  if (t && !dtype_is_float((DType)t->dtype))
+    fail(ERR_VALUE, "Expected %s to be floating point or complex, but got: torch.%s", name, dtype_info[t->dtype].name);
+  return !failed();
+}
+
 Tensor *forward_make_dual(Tensor *primal, Tensor *tangent, int64_t level) {
+  if (!check_float("primal", primal) || !check_float("tangent", tangent)) return NULL;
   if (level < 0)
     return fail(ERR_RUNTIME, "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() "
                              "first.");

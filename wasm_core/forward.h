@@ -18,6 +18,7 @@ extern bool forward_on;
 bool forward_enabled(void);
 void forward_enable(bool on);
 int64_t forward_enter(void);       /* the new level; PyTorch's error if there is one */
+int64_t forward_level(void);       /* the one that is entered, or -1 */
 void forward_exit(int64_t level);  /* forgets every tangent */
 void forward_begin(bool allowed);  /* at the start of a call: sets forward_on */
 void forward_settle(void);         /* at its end: works out what waits */

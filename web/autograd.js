@@ -22,7 +22,7 @@ import { makeProfiler } from './profiler.js';
 export function makeAutograd(library, engine) {
   const { C, Tensor } = library;
   const graph = makeGraph(library, engine);
-  const forward_ad = makeForwardAd(library, engine);
+  const forward_ad = makeForwardAd(library);
   const modes = makeModes(library, engine);
   const fn = makeFunction(library, engine);
   const isPlace = (it) => it instanceof Tensor || it instanceof GradientEdge;
@@ -52,7 +52,10 @@ export function makeAutograd(library, engine) {
   function backward(tensors, ...rest) {
     const { grad_tensors, create_graph, inputs, retain_graph } =
       bind('backward', { grad_tensors: null, retain_graph: null, create_graph: false, inputs: null }, rest);
-    walk(each(tensors), inputs && listed(inputs), grad_tensors, retain_graph ?? create_graph, create_graph, inputs ? 1 : 2);
+    const outputs = each(tensors);
+    const common = outputs.length === 1 && outputs[0] instanceof Tensor && !create_graph && grad_tensors === null && inputs === null;
+    if (common) library.walk(C._backward_of(outputs[0], retain_graph ?? false));
+    else walk(outputs, inputs && listed(inputs), grad_tensors, retain_graph ?? create_graph, create_graph, inputs ? 1 : 2);
   }
 
   /** The gradients of the sum of `outputs` with respect to `inputs`, without touching `grad`.

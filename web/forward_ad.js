@@ -1,30 +1,26 @@
 /** Forward mode: tangents that are computed beside values, and so directional derivatives. */
-import { bind, ValueError, within } from './engine.js';
+import { bind, within } from './engine.js';
 
 /** @import { Given } from './engine.js' @import { Tensor } from './tensor.js' @typedef {{level?: number}} LevelOptions */
 
 /** torch.autograd.forward_ad over a library of tensors. */
-export function makeForwardAd(library, engine) {
+export function makeForwardAd(library) {
   const { C, spaces, remember, original } = library;
-  const current = () => engine.view.i32[engine.layout.frame_dual_levels / 4] - 1;
+  const levelOf = (name, rest) => bind(name, { level: null }, rest).level;
 
   /** Enters a level, within which dual tensors may be made: one at a time, as in PyTorch. @returns {number} */
   const enter_dual_level = () => C._enter_dual_level();
 
-  /** Leaves the level, which forgets every tangent made in it. @param {...Given<LevelOptions>} rest */
-  function exit_dual_level(...rest) {
-    C._exit_dual_level(bind('exit_dual_level', { level: current() }, rest).level);
-  }
+  /** Leaves the level, which forgets every tangent made in it. @type {(...rest: Given<LevelOptions>[]) => void} */
+  const exit_dual_level = (...rest) => C._exit_dual_level(levelOf('exit_dual_level', rest));
 
   /** Runs fn, which is given the level, within a level of its own. @template T @param {(level: number) => T} fn @returns {T} */
-  const dual_level = (fn) => within(enter_dual_level, () => exit_dual_level(), () => fn(current()));
+  const dual_level = (fn) => within(enter_dual_level, () => exit_dual_level(), () => fn(0));
 
   /** A view of a tensor that carries a tangent, as functions of it then do: the directional derivative.
    * @param {Tensor} tensor @param {Tensor} tangent of its shape @param {...Given<LevelOptions>} rest @returns {Tensor} */
   function make_dual(tensor, tangent, ...rest) {
-    for (const [name, { dtype }] of Object.entries({ primal: tensor, tangent }))
-      if (!dtype.is_floating_point) throw new ValueError(`Expected ${name} to be floating point or complex, but got: ${dtype}`);
-    const made = spaces.f._make_dual(tensor, tangent, bind('make_dual', { level: current() }, rest).level);
+    const made = spaces.f._make_dual(tensor, tangent, levelOf('make_dual', rest));
     remember(tangent);
     return made;
   }
@@ -32,7 +28,7 @@ export function makeForwardAd(library, engine) {
   /** The parts of a dual tensor: a view of it without tangent, and the tangent itself or null.
    * @param {Tensor} tensor @param {...Given<LevelOptions>} rest @returns {{primal: Tensor, tangent: Tensor | null}} */
   function unpack_dual(tensor, ...rest) {
-    const [primal, tangent] = spaces.f._unpack_dual(tensor, bind('unpack_dual', { level: current() }, rest).level);
+    const [primal, tangent] = spaces.f._unpack_dual(tensor, levelOf('unpack_dual', rest));
     return { primal, tangent: tangent && remember(original(tangent)) };
   }
 

@@ -66,9 +66,7 @@ export function makeFunction(library, engine) {
     }
 
     /** What was saved, as it is kept: each takes hooks. @returns {SavedTensor[]} */
-    get _raw_saved_tensors() {
-      return this.address ? Array.from({ length: C._custom_saves(this.address) }, (_, k) => library.rawSaved(this, k)) : [];
-    }
+    get _raw_saved_tensors() { return this.address ? library.rawFrom(this, 0) : []; }
 
     name() { return `${this.kind.name}Backward`; }
     /** @returns {[Node | null, number][]} */

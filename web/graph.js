@@ -1,5 +1,5 @@
 /** The graph as objects: nodes, edges, what nodes saved, and hooks on all of these. */
-import { bind, held, RuntimeError, ValueError, within } from './engine.js';
+import { bind, held, RuntimeError, within } from './engine.js';
 import { RemovableHandle } from './hooks.js';
 import { dtypeOf, unsigned } from './tensor.js';
 
@@ -48,9 +48,8 @@ function makeNodes(library, engine) {
 
     /** For the node's users: lives as long as it does; in anomaly mode tells where it was made. @returns {Record<string, any>} */
     get metadata() {
-      const id = C._node_metadata(this.alive(), 0);
+      const [id, trace, parent] = C._node_metadata(this.alive(), 0);
       if (id) return hooks.objects.get(id);
-      const [trace, parent] = C._node_trace(this.address);
       const made = { ...(trace && { traceback_: hooks.objects.get(trace) }), ...(parent && { parent_: wrap(parent) }) };
       C._node_metadata(this.address, hooks.keep(made));
       return made;
@@ -92,10 +91,7 @@ function makeNodes(library, engine) {
       this.slot = slot;
     }
 
-    get #packed() {
-      const id = C._node_saved_state(this.node.alive(), this.slot);
-      return id > 0 ? hooks.objects.get(id) : null;
-    }
+    get #packed() { return hooks.objects.get(C._node_packed(this.node.alive(), this.slot)); }
 
     /** Packs the saved tensor at once, and unpacks it whenever it is used.
      * @param {PackHook} pack_hook @param {UnpackHook} unpack_hook */
@@ -104,17 +100,11 @@ function makeNodes(library, engine) {
     }
 
     /** What is kept: a tensor without history, or what the pack hook returned. @returns {any} */
-    get data() {
-      if (C._node_saved_state(this.node.alive(), this.slot) < 0) return null;
-      if (this.#packed) return this.#packed[0];
-      const found = this.unpack();
-      return found && !found.is_leaf ? found.detach() : found;
-    }
-
+    get data() { return this.#packed ? this.#packed[0] : C._node_saved_data(this.node.alive(), this.slot) ?? null; }
     /** The unpack hook, or null. @returns {((packed: any) => Tensor) | null} */
     get unpack_hook() { return this.#packed?.[1] ?? null; }
     /** The saved tensor, by way of the unpack hook if there is one. @returns {Tensor | null} */
-    unpack() { return saved(this.node, this.slot); }
+    unpack() { return C._node_saved(this.node.alive(), this.slot) ?? null; }
   }
 
   /** Keeps a pair of hooks, whose number `tell` gives to the engine. */
@@ -124,28 +114,17 @@ function makeNodes(library, engine) {
     return hooks.keep([pack, unpack], tell);
   }
 
-  const saved = (node, slot) => C._node_saved(node.alive(), slot) ?? null;
   /** What a node keeps in a slot: the same object each time. */
   const raw = (node, slot) => (node.raws[slot] ??= new SavedTensor(node, slot));
+  /** What it keeps from a slot on. */
+  const rawFrom = (node, slot) => Array.from({ length: C._node_saves(node.alive()) - slot }, (_, k) => raw(node, slot + k));
 
-  /** What `read` finds in the slots from one on, as many as there are. */
-  const all = (read) => (node, slot) => {
-    const found = [];
-    for (let k = slot; C._node_saved_state(node.alive(), k) > -2; k++) found.push(read(node, k));
-    return found;
-  };
-
-  /** A number or a list that a node saved; integers are shown as unsigned ones. */
-  function number(node, field) {
-    const found = C._node_number(node.alive(), field) ?? null;
-    return Array.isArray(found) ? found.map(unsigned) : found;
+  /** What a node saved, by kind and place: op_node_fields in wasm_core/autograd_ops.c. Integers are shown as unsigned ones. */
+  function saved(node, kind, place) {
+    const found = C._node_field(node.alive(), kind.charCodeAt(0), place) ?? null;
+    if (kind === 'i') return unsigned(found);
+    return kind === 'x' && Array.isArray(found) ? found.map(unsigned) : found;
   }
-  const integer = (node, field) => unsigned(number(node, field));
-
-  /** How a field is read and what `_raw` takes hooks of, by its kind: op_node_fields in wasm_core/autograd_ops.c. */
-  const readers = {
-    t: [saved, raw], '*': [all(saved), all(raw)], '#': [(node, slot) => saved(node, slot)?.item() ?? null], i: [integer], x: [number],
-  };
 
   const classes = new Map();
   const kinds = new Map(); // the same by the engine's number of the kind
@@ -154,11 +133,11 @@ function makeNodes(library, engine) {
   const classOf = (name, fields) => held(classes, `${name} ${fields}`, () => {
     const short = name.slice(name.lastIndexOf(':') + 1);
     const made = { [short]: class extends Node {} }[short];
-    const define = (field, get, place) => Object.defineProperty(made.prototype, field, { get() { return get(this, place); } });
-    for (const [, field, kind, place] of fields.matchAll(/(\w+):(.)(\d+)/g)) {
-      const [get, getRaw] = readers[kind];
-      define(`_saved_${field}`, get, Number(place));
-      if (getRaw) define(`_raw_saved_${field}`, getRaw, Number(place));
+    const define = (field, get) => Object.defineProperty(made.prototype, field, { get() { return get(this); } });
+    for (const [, field, kind, digits] of fields.matchAll(/(\w+):(.)(\d+)/g)) {
+      const place = Number(digits);
+      define(`_saved_${field}`, (node) => saved(node, kind, place));
+      if ('t*'.includes(kind)) define(`_raw_saved_${field}`, (node) => (kind === 't' ? raw : rawFrom)(node, place));
     }
     if (short === 'AccumulateGrad') define('variable', (node) => library.original(C._node_variable(node.alive())));
     return made;
@@ -169,32 +148,26 @@ function makeNodes(library, engine) {
   /** The object of a node; takes over the reference that came with the address. */
   const wrap = (address) => (address ? claim(address, () => remember(new (kindOf(address))(address))) : null);
 
-  return { Node, SavedTensor, wrap, raw, keepPair };
+  return { Node, SavedTensor, wrap, rawFrom, keepPair };
 }
 
 /** torch.autograd.graph over a library of tensors. */
 export function makeGraph(library, engine) {
   const { C, Tensor, hooks } = library;
-  const { Node, SavedTensor, wrap, raw, keepPair } = makeNodes(library, engine);
-
-  /** The node at which the gradient of a tensor or an edge arrives. */
-  const arrival = (place) => (place instanceof GradientEdge ? place.node : wrap(C._edge_of(place)));
+  const { Node, SavedTensor, wrap, rawFrom, keepPair } = makeNodes(library, engine);
 
   /** The edge through which the gradient of a tensor passes. @param {Tensor} tensor @returns {GradientEdge} */
   function get_gradient_edge(tensor) {
     if (!tensor.requires_grad)
       throw new RuntimeError('It is not possible to get the gradient edge for a Tensor that does not require gradients');
-    return new GradientEdge(arrival(tensor), tensor.output_nr);
+    return new GradientEdge(wrap(C._edge_of(tensor)), tensor.output_nr);
   }
 
   /** Adds one to the version of a tensor, or of several, that was mutated unseen. @param {Tensor | Iterable<Tensor>} tensor */
   function increment_version(tensor) {
     const given = tensor instanceof Tensor ? [tensor] : tensor;
-    if (typeof given?.[Symbol.iterator] !== 'function') throw new RuntimeError('increment_version expect a Iterable[Tensor] as input');
-    for (const each of given) {
-      if (!(each instanceof Tensor)) throw new RuntimeError('increment_version expects each element of the iterable to be a tensor');
-      if (!each.is_inference()) C._bump_version(each);
-    }
+    const several = typeof given?.[Symbol.iterator] === 'function';
+    C._increment_version(several ? Array.from(given, (it) => (it instanceof Tensor ? it : null)) : null);
   }
 
   /** Runs fn; what is saved for backward meanwhile passes through a pair of hooks, the innermost alone.
@@ -223,9 +196,8 @@ export function makeGraph(library, engine) {
    * nothing had been, "check" raises, as PyTorch. At once, or while fn runs.
    * @template T @param {'snapshot' | 'check'} mode @param {() => T} [fn] @returns {T | undefined} */
   function set_saved_tensor_mode(mode, fn) {
-    if (mode !== 'snapshot' && mode !== 'check') throw new ValueError(`the mode of saved tensors is 'snapshot' or 'check', not '${mode}'`);
-    const set = () => C._set_saved_check(mode === 'check');
-    return fn === undefined ? void set() : within(set, (was) => C._set_saved_check(was), fn);
+    const set = () => C._set_saved_mode(mode);
+    return fn === undefined ? void set() : within(set, C._set_saved_mode, fn);
   }
 
   /** Calls a function once a backward, with the gradients of several tensors: in mode "all" with an array of them once the last is
@@ -237,7 +209,7 @@ export function makeGraph(library, engine) {
     return hooks.register(Node, fn, (id) => C._several_hooks_add(tensors, id, mode), (_, id) => C._several_hooks_remove(id));
   }
 
-  Object.assign(library, { Node, wrapNode: wrap, rawSaved: raw });
+  Object.assign(library, { Node, wrapNode: wrap, rawFrom });
   return {
     Node, GradientEdge, SavedTensor, get_gradient_edge, increment_version, saved_tensors_hooks, save_on_cpu, disable_saved_tensors_hooks,
     set_saved_tensor_mode, register_multi_grad_hook,

@@ -61,7 +61,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
         >>> forward_ad.unpack_dual(dual).tangent is None
         True
     """
-    _C["_exit_dual_level"](current_level() if level is None else level)
+    _C["_exit_dual_level"](level)
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
@@ -87,12 +87,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         ...     forward_ad.unpack_dual(x ** 2).tangent
         tensor([4., 0.])
     """
-    level = current_level() if level is None else level
-    for name, given in (("primal", tensor), ("tangent", tangent)):
-        if not given.is_floating_point():
-            raise ValueError(
-                f"Expected {name} to be floating point or complex, but got: {given.dtype}"
-            )
+    _ = tensor.is_floating_point, tangent.is_floating_point  # AttributeError: it is no tensor
     result: Tensor = _ops.SPACES["f"]["_make_dual"](tensor, tangent, level)
     _call.remember(tangent)
     return result
@@ -127,7 +122,6 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         ...     forward_ad.unpack_dual(3 * x)
         UnpackedDualTensor(primal=tensor(3.), tangent=tensor(1.5000))
     """
-    level = current_level() if level is None else level
     primal, tangent = _ops.SPACES["f"]["_unpack_dual"](tensor, level)
     if tangent is not None:
         tangent = _call.remember(_call.known(tangent))

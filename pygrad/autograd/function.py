@@ -171,7 +171,7 @@ class _FunctionBase:
         """What was saved, as it is kept: each takes hooks."""
         if not self._address:
             return ()
-        return tuple(graph._raw_saved(self, k) for k in range(_C["_custom_saves"](self._address)))  # type: ignore[arg-type]
+        return graph._raw_saved_from(self, 0)  # type: ignore[arg-type]
 
     def maybe_clear_saved_tensors(self) -> None:
         """Frees what was saved if the class says that it is looked at once only."""

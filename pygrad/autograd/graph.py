@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import logging
 import re
 import weakref
@@ -14,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from .. import _call, _engine, _ops
 from .._dtypes import BY_CODE, device, dtype
 from ..utils.hooks import (
+    EngineHandle,
     RemovableHandle,
     drop_object,
     held,
@@ -104,20 +104,16 @@ class Node:
         """A dictionary that lives as long as the node, for its users. In anomaly mode it tells
         where the node was made.
         """
-        ident = _C["_node_metadata"](self._address, 0)
+        ident, trace, parent = _C["_node_metadata"](self._address, 0)
         if not ident:
-            ident = _C["_node_metadata"](self._address, keep_object(self._origin()))
+            made: dict[Any, Any] = {}
+            if trace:
+                made["traceback_"] = held(trace).format()
+            if parent:
+                made["parent_"] = _wrap(parent)
+            ident = keep_object(made)
+            _C["_node_metadata"](self._address, ident)
         found: dict[Any, Any] = objects[ident]
-        return found
-
-    def _origin(self) -> dict[Any, Any]:
-        """What anomaly mode knows of the node's making, as PyTorch calls it."""
-        trace, parent = _C["_node_trace"](self._address)
-        found: dict[Any, Any] = {}
-        if trace:
-            found["traceback_"] = held(trace).format()
-        if parent:
-            found["parent_"] = _wrap(parent)
         return found
 
     @property
@@ -244,19 +240,15 @@ class SavedTensor:
 
     def _packed(self) -> Any:
         """What the hooks made of the tensor, with the unpack hook; None without hooks."""
-        ident = _C["_node_saved_state"](self._node._address, self._slot)
-        return objects[ident] if ident > 0 else None
+        return objects.get(_C["_node_packed"](self._node._address, self._slot))
 
     @property
     def data(self) -> Any:
         """What is kept: a tensor without history, or what the pack hook returned."""
-        if _C["_node_saved_state"](self._node._address, self._slot) < 0:
-            return None
         packed = self._packed()
         if packed is not None:
             return packed[0]
-        found = self.unpack()
-        return None if found is None else found.detach() if not found.is_leaf else found
+        return _C["_node_saved_data"](self._node._address, self._slot)
 
     @property
     def unpack_hook(self) -> Any:
@@ -266,14 +258,10 @@ class SavedTensor:
 
     def unpack(self) -> Any:
         """The saved tensor, by way of the unpack hook if there is one."""
-        return _saved(self._node, self._slot)
+        return _C["_node_saved"](self._node._address, self._slot)
 
     def __repr__(self) -> str:
         return f"<pygrad._C._autograd.SavedTensor object at {id(self):#x}>"
-
-
-def _saved(node: Node, slot: int) -> Any:
-    return _C["_node_saved"](node._address, slot)
 
 
 _raw: weakref.WeakValueDictionary[tuple[int, int], SavedTensor] = weakref.WeakValueDictionary()
@@ -298,57 +286,32 @@ def _variable(self: Node) -> Any:
     return _call.known(_C["_node_variable"](self._address))
 
 
-def _saved_list(node: Node, slot: int) -> tuple[Any, ...]:
+def _raw_saved_from(node: Node, slot: int) -> tuple[SavedTensor, ...]:
     """What stands in a slot and all after it."""
-    return tuple(_saved(node, k) for k in _slots(node, slot))
+    return tuple(_raw_saved(node, k) for k in range(slot, _C["_node_saves"](node._address)))
 
 
-def _raw_saved_list(node: Node, slot: int) -> tuple[SavedTensor, ...]:
-    return tuple(_raw_saved(node, k) for k in _slots(node, slot))
-
-
-def _slots(node: Node, first: int) -> Iterator[int]:
-    state = _C["_node_saved_state"]
-    return itertools.takewhile(lambda k: state(node._address, k) > -2, itertools.count(first))
-
-
-def _saved_number(node: Node, slot: int) -> Any:
-    """A number of the host that is kept as a tensor."""
-    found = _saved(node, slot)
-    return None if found is None else found.item()
-
-
-def _number(node: Node, slot: int) -> Any:
-    """A number or a list that a node saved; PyTorch shows integers as unsigned ones."""
-    found = _C["_node_number"](node._address, slot)
+def _saved(node: Node, kind: str, place: int) -> Any:
+    """What a node saved, by kind and place: op_node_fields in wasm_core/autograd_ops.c. PyTorch
+    shows integers as unsigned ones.
+    """
+    found = _C["_node_field"](node._address, ord(kind), place)
+    if kind == "i":
+        return None if found is None else found % (1 << 64)
     return tuple(each % (1 << 64) for each in found) if isinstance(found, list) else found
 
 
-def _integer(node: Node, slot: int) -> Any:
-    found = _number(node, slot)
-    return None if found is None else found % (1 << 64)
-
-
-_READERS: Final[dict[str, tuple[Any, Any]]] = {
-    "t": (_saved, _raw_saved),
-    "*": (_saved_list, _raw_saved_list),
-    "#": (_saved_number, None),
-    "i": (_integer, None),
-    "x": (_number, None),
-}
-"""How a field is read and what `_raw` takes hooks of, by its kind: op_node_fields in
-wasm_core/autograd_ops.c.
-"""
+_RAW: Final[dict[str, Any]] = {"t": _raw_saved, "*": _raw_saved_from}
 
 
 def _members(fields: str) -> dict[str, Any]:
     """The attributes of a node class for what its nodes save."""
     members: dict[str, Any] = {}
     for field, kind, place in re.findall(r"(\w+):(.)(\d+)", fields):
-        get, raw = _READERS[kind]
-        members["_saved_" + field] = property(functools.partial(get, slot=int(place)))
-        if raw is not None:
-            members["_raw_saved_" + field] = property(functools.partial(raw, slot=int(place)))
+        at = int(place)
+        members["_saved_" + field] = property(functools.partial(_saved, kind=kind, place=at))
+        if kind in _RAW:
+            members["_raw_saved_" + field] = property(functools.partial(_RAW[kind], slot=at))
     return members
 
 
@@ -479,16 +442,14 @@ class set_saved_tensor_mode:
     """
 
     def __init__(self, mode: str) -> None:
-        if mode not in ("snapshot", "check"):
-            raise ValueError(f"the mode of saved tensors is 'snapshot' or 'check', not {mode!r}")
         self.mode = mode
-        self._before = _C["_set_saved_check"](mode == "check")
+        self._before = _C["_set_saved_mode"](mode)
 
     def __enter__(self) -> set_saved_tensor_mode:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        _C["_set_saved_check"](self._before)
+        _C["_set_saved_mode"](self._before)
 
 
 def increment_version(tensor: Any) -> None:
@@ -504,18 +465,16 @@ def increment_version(tensor: Any) -> None:
     """
     if isinstance(tensor, _call._tensor_type):
         tensor = (tensor,)
-    if not isinstance(tensor, Iterable):
-        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
-    for each in tensor:
-        if not isinstance(each, _call._tensor_type):
-            raise RuntimeError(
-                "increment_version expects each element of the iterable to be a tensor"
-            )
-        if not each.is_inference():
-            _C["_bump_version"](each)
+    kind, several = _call._tensor_type, isinstance(tensor, Iterable)
+    given = [each if isinstance(each, kind) else None for each in tensor] if several else None
+    _C["_increment_version"](given)
 
 
 # ------------------------------------------------------------------ hooks on several tensors
+
+
+class _MultiHandle(EngineHandle):
+    """The handle of one hook on several tensors."""
 
 
 def register_multi_grad_hook(
@@ -542,7 +501,7 @@ def register_multi_grad_hook(
         >>> c.sum().backward(inputs=(a,), retain_graph=True)
         [True, False, True, False]
     """
-    return register_hook_of_several(tensors, fn, mode)
+    return register_hook_of_several(tensors, fn, mode, _MultiHandle)
 
 
 # ------------------------------------------------------------------ logging

@@ -115,10 +115,11 @@ class _Entry:
 
     def __init__(self, inputs: Any, out: Any, saved: list[Tensor], keep: Any) -> None:
         leaves, self._spec = flatten(out)
-        checked = _C["_set_saved_check"](False)
-        _C["_set_saved_check"](checked)
+        mode = _C["_set_saved_mode"]("snapshot")
+        _C["_set_saved_mode"](mode)
         self._leaves = [
-            _Result(each, keep, checked) if isinstance(each, Tensor) else each for each in leaves
+            _Result(each, keep, mode == "check") if isinstance(each, Tensor) else each
+            for each in leaves
         ]
         known = [*_tensors(inputs), *_tensors(out)]
         # By place among what came in and went out; what is neither is kept.

@@ -292,14 +292,20 @@ class EngineHandle(RemovableHandle):
 EngineHandle.__name__ = EngineHandle.__qualname__ = "RemovableHandle"  # as which it prints
 
 
-def _register(owner: Any, hook: Any, add: Callable[..., Any], remove: Any) -> EngineHandle:
+def _register(
+    owner: Any,
+    hook: Any,
+    add: Callable[..., Any],
+    remove: Any,
+    handle: type[EngineHandle] = EngineHandle,
+) -> EngineHandle:
     ident = keep_object(hook)
     try:
         add(ident)
     except BaseException:
         drop_object(ident)
         raise
-    return EngineHandle(owner, ident, remove)
+    return handle(owner, ident, remove)
 
 
 def _remove_tensor_hook(tensor: Any, ident: int) -> None:
@@ -331,10 +337,12 @@ def _add_node_hook(node: Any, pre: bool, ident: int) -> None:
     _ops.C["_node_hook_add"](node._address, ident, pre)
 
 
-def register_hook_of_several(tensors: Sequence[Any], hook: Any, mode: str) -> EngineHandle:
+def register_hook_of_several(
+    tensors: Sequence[Any], hook: Any, mode: str, handle: type[EngineHandle]
+) -> EngineHandle:
     """Registers one hook on the gradients of several tensors."""
     add = functools.partial(_add_hook_of_several, tuple(tensors), mode)
-    return _register(EngineHandle, hook, add, _remove_hook_of_several)
+    return _register(EngineHandle, hook, add, _remove_hook_of_several, handle)
 
 
 def _add_hook_of_several(tensors: tuple[Any, ...], mode: str, ident: int) -> None:
