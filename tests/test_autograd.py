@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import gc
 import warnings
 from collections.abc import Callable, Iterator
@@ -673,6 +674,62 @@ def test_rows_are_what_calls_one_by_one_give(create_graph: bool) -> None:
             grad(pygrad.stack(rows).square().sum(), x),
         )
         assert first.tolist() == second.tolist()
+
+
+def test_products_nest_in_custom_functions_as_deep_as_python_can() -> None:
+    class Within(pygrad.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, left: int) -> Any:
+            ctx.save_for_backward(x)
+            ctx.left = left
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,), left = ctx.saved_tensors, ctx.left
+            if not left:
+                return g * 2, None
+            vjp = pygrad.autograd.functional.vjp
+            return vjp(lambda x: Within.apply(x, left - 1), x, g)[1], None
+
+    x = leaf(1.0)
+    _, product = pygrad.autograd.functional.vjp(lambda x: Within.apply(x, 250), x)
+    assert product.tolist() == [2.0]
+
+
+def test_threads_may_compute_inside_a_product() -> None:
+    class InThread(pygrad.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                return pool.submit(lambda: g * 2).result(timeout=60)
+
+    x = leaf(1.0, 2.0)
+    found = pygrad.autograd.functional.jacobian(InThread.apply, x)
+    assert found.tolist() == [[2.0, 0.0], [0.0, 2.0]]
+
+
+@pytest.mark.parametrize("name", ["vjp", "jvp", "vhp", "hvp", "jacobian", "hessian"])
+@leaves_nothing
+def test_functional_leaves_nothing_behind_a_backward_that_fails(name: str) -> None:
+    class Fails(pygrad.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            raise ValueError("mine")
+
+    entry = getattr(pygrad.autograd.functional, name)
+    args = () if name in ("jacobian", "hessian") else (leaf(1.0),)
+    with pytest.raises(ValueError, match="mine"):
+        entry(Fails.apply, leaf(1.0), *args)
+    assert pygrad.is_grad_enabled()
 
 
 def test_the_last_row_frees_the_graph() -> None:

@@ -58,27 +58,33 @@ static void ask(Call *c, Task *task, Node *n, Tensor *const *grads) {
   ret_ints(c, 3 + count, out);
 }
 
-/* To the end, or to the next custom node. */
-static void go_on(Call *c, Task *task, Tensor **gi) {
-  Tensor **grads, **captured = NULL;
-  if (!task) return;
-  bool ok = task_run(task, gi);
-  Node *n = ok ? task_asks(task, &grads) : NULL;
-  if (n) {
-    ask(c, task, n, grads);
+void task_go_on(Call *c, Task *task, Tensor **gi) {
+  for (; task; gi = NULL) {
+    Tensor **grads, **captured = NULL;
+    bool ok = task_run(task, gi);
+    Node *n = ok ? task_asks(task, &grads) : NULL;
+    if (n) {
+      ask(c, task, n, grads);
+      return;
+    }
+    Course *course = ok ? task_course(task, NULL) : NULL;
+    if (course) {
+      task = course_next(c, course, task);
+      continue;
+    }
+    int count = ok ? task_results(task, NULL) : 0;
+    if (ok && count > 0 && (captured = scratch_array(count, sizeof *captured)) && task_results(task, captured) >= 0)
+      ret_tensors(c, count, captured);
+    task_end(task);
     return;
   }
-  int count = ok ? task_results(task, NULL) : 0;
-  if (ok && count > 0 && (captured = scratch_array(count, sizeof *captured)) && task_results(task, captured) >= 0)
-    ret_tensors(c, count, captured);
-  task_end(task);
 }
 
 /* The common backward: one root, into every leaf, not recorded. */
 void op_backward_of(Call *c) {
   GraphEnd root = {arg_tensor(c, 0), {NULL, 0}};
   Tensor *gradient = arg_tensor(c, 2);
-  go_on(c, task_start(&(GraphWalk){.n_roots = 1, .roots = &root, .grads = gradient ? &gradient : NULL, .retain_graph = arg_bool(c, 1),
+  task_go_on(c, task_start(&(GraphWalk){.n_roots = 1, .roots = &root, .grads = gradient ? &gradient : NULL, .retain_graph = arg_bool(c, 1),
                                    .accumulate = true, .allow_unused = true}), NULL);
 }
 
@@ -143,7 +149,7 @@ void op_grad(Call *c) {
   bool batched = w.n_rows < 0 && !failed();
   if (batched) w.n_rows = batch_of(&w);
   if (batched && !w.n_rows && !failed()) ret_tensors(c, 0, NULL);
-  else go_on(c, task_start(&w), NULL);
+  else task_go_on(c, task_start(&w), NULL);
 }
 
 /* The host ran the function that a task asked for, and got these gradients; `odd`: what those that are 1 really were. */
@@ -151,7 +157,7 @@ void op_backward_resume(Call *c) {
   Task *task = (Task *)(uintptr_t)arg_int(c, 0);
   Ints given = arg_ints(c, 1);
   Tensor **grads, **gi = custom_given(task_asks(task, &grads), &given, arg_str(c, 2));
-  if (gi) go_on(c, task, gi);
+  if (gi) task_go_on(c, task, gi);
   else task_abort(task);
 }
 
@@ -620,66 +626,4 @@ void op_hook_remove(Call *c) {
   Meta *m = t->meta;
   if (m && (leaf_hook_remove(&m->hooks, id) || leaf_hook_remove(&m->post_hooks, id))) return;
   if (t->grad_fn) node_remove_hook(t->grad_fn, id);
-}
-
-/* ------------------------------------------------------------ functional */
-
-#define NOT_STRICT " This is not allowed in strict mode"
-
-/* What strict mode says of tensor %d of a stage if it did not arrive, and if it has no history: all of it, or one word,
- * what is independent of the input. */
-static const struct {
-  const char *stage, *absent, *constant;
-} strict_texts[] = {
-    {"outputs", "", "Output %d of the user-provided function does not require gradients. The outputs must be computed in a "
-                    "differentiable manner from the input when running in strict mode."},
-    {"grad_inputs", "output", "The gradient with respect to input %d is independent of the inputs of the user-provided function." NOT_STRICT "."},
-    {"jacobian", "output", "While computing the hessian, found that the jacobian of the user-provided function with respect to input %d is "
-                           "independent of the input." NOT_STRICT ". You should ensure that your function is twice differentiable and that "
-                           "the jacobian depends on the inputs (this would be violated by a linear function for example)."},
-    {"back", "output", "jacobian"},
-    {"back_trick", "The gradient with respect to the input is independent of entry %d in the grad_outputs when using the double backward "
-                   "trick to compute forward mode gradients." NOT_STRICT ".", "jacobian"},
-    {"double_back", "jacobian", "hessian"},
-    {"double_back_trick", "The hessian of the user-provided function is independent of entry %d in the grad_jacobian." NOT_STRICT
-                          " as it prevents from using the double backward trick to replace forward mode AD.", "hessian"},
-    {"row", "Output %d of the user-provided function is independent of input %d." NOT_STRICT ".", "jacobian"},
-};
-
-static void strict_error(const char *text, const char *after, int first, int second) {
-  if (strchr(text, '%')) fail(ERR_RUNTIME, text, first, second);
-  else fail(ERR_RUNTIME, "The %s of the user-provided function is independent of input %d." NOT_STRICT "%s.", text, first, after);
-}
-
-/* The error of a stage unless all tensors are there, and (with `history`) recorded; `output` is whose row they are. */
-void op_strict(Call *c) {
-  Tensors found = arg_tensors(c, 0);
-  const char *stage = arg_str(c, 1);
-  bool history = arg_bool(c, 2);
-  int64_t output = arg_int(c, 3);
-  size_t k = 0;
-  while (k + 1 < sizeof strict_texts / sizeof *strict_texts && strcmp(strict_texts[k].stage, stage) != 0) k++;
-  for (int i = 0; i < found.n && !failed(); i++) {
-    int first = output < 0 ? i : (int)output;
-    if (!found.v[i]) strict_error(strict_texts[k].absent, "", first, i);
-    else if (history && !tensor_requires_grad(found.v[i])) strict_error(strict_texts[k].constant, " when create_graph=True", first, i);
-  }
-}
-
-/* Whether a vector fits what it multiplies; to be absent that must be one number. */
-void op_check_vector(Call *c) {
-  Tensors v = arg_tensors(c, 0), like = arg_tensors(c, 1);
-  bool many = arg_bool(c, 2);
-  if (v.n < 0 && (like.n != 1 || like.v[0]->numel != 1))
-    fail(ERR_RUNTIME, "The vector v can only be None if the %s a single Tensor with a single element.",
-         arg_bool(c, 3) ? "user-provided function returns" : "input to the user-provided function is");
-  else if (v.n >= 0 && v.n != like.n)
-    fail(ERR_RUNTIME, many ? "v is a tuple of invalid length: should be %d but got %d." : "The given v should contain a single Tensor.", like.n,
-         v.n);
-  for (int i = 0; i < v.n && !failed(); i++) {
-    if (tensor_same_shape(v.v[i], like.v[i])) continue;
-    const char *wanted = shape_text(like.v[i]), *got = shape_text(v.v[i]);
-    if (many) fail(ERR_RUNTIME, "Entry %d in v has invalid size: should be torch.Size(%s) but got torch.Size(%s).", i, wanted, got);
-    else fail(ERR_RUNTIME, "v has invalid size: should be torch.Size(%s) but got torch.Size(%s).", wanted, got);
-  }
 }

@@ -66,6 +66,7 @@ struct Task {
   uint64_t capture_bits; /* a filter: the capture_bit of each captured node */
   int64_t id;
   Rows *rows; /* NULL: one walk */
+  Course *course; /* to go on with after it; owned */
   bool whole; /* neither it nor those it is nested in leave parts of their graphs out */
 };
 
@@ -706,9 +707,16 @@ int task_results(Task *task, Tensor **captured) {
   return failed() ? -1 : task->accumulate ? 0 : task->n_captures;
 }
 
+Course *task_course(Task *task, Course *other) {
+  Course *course = task->course;
+  task->course = other;
+  return course;
+}
+
 void task_end(Task *task) {
   if (host_watcher && !task->since) host_walk_ends(failed() || task->asks);
   stop_waiting(task);
+  if (task->course) course_drop(task->course);
   host_note_work(task->work);
   while (task->states) {
     State *s = task->states;

@@ -247,6 +247,10 @@ Node *task_asks(const Task *task, Tensor ***grads);
 bool task_creates_graph(const Task *task);
 /* What was collected, owned by the pool; how many, or -1 if it failed. */
 int task_results(Task *task, Tensor **captured);
+/* Several walks, one after the other (functional.c); a task owns the one that it belongs to. Gives it, and takes another. */
+typedef struct Course Course;
+Course *task_course(Task *task, Course *other);
+void course_drop(Course *k);
 void task_end(Task *task);
 void task_abort(Task *task); /* the host's function failed */
 /* All of it in one go, custom nodes by callbacks from within. */

@@ -18,6 +18,10 @@
 #include "vmap.h"
 #include "memory.h"
 
+/* To the end of a task and of its course, or to the next custom node. */
+void task_go_on(Call *c, Task *task, Tensor **gi);
+/* Goes on after a walk, which it ends (NULL: at the start), with the next of the course; NULL: the result is given, or it failed. */
+Task *course_next(Call *c, Course *k, Task *done);
 void op_backward_of(Call *c);
 void op_grad(Call *c);
 void op_backward_resume(Call *c);
@@ -60,10 +64,13 @@ void op_running_node(Call *c);
 void op_task_id(Call *c);
 void op_hook_add(Call *c);
 void op_hook_remove(Call *c);
+void op_functional_points(Call *c);
+void op_functional_answer(Call *c);
+void op_functional_units(Call *c);
+void op_functional_columns(Call *c);
+void op_functional_strategy(Call *c);
 void op_several_hooks_add(Call *c);
 void op_several_hooks_remove(Call *c);
-void op_strict(Call *c);
-void op_check_vector(Call *c);
 void op_gradcheck(Call *c);
 void op_gradcheck_note(Call *c);
 void op_numerical_jacobian(Call *c);

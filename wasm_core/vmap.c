@@ -425,13 +425,18 @@ static bool refused(const Call *c) {
   return failed() || hidden_storage(c) || dynamic_shape(c) || shared_statistics(c);
 }
 
-/* What PyTorch refuses inside a mapped function, batched or not. */
-static bool refused_inside(const Call *c) {
-  if (is_named(c, "requires_grad_"))
+bool vmap_refuses_leaf(void) {
+  if (active())
     fail(ERR_RUNTIME, "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside "
                       "of a function being transformed by a functorch transform. This is unsupported, please attempt to use the "
                       "functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a "
                       "function being transformed instead.");
+  return failed();
+}
+
+/* What PyTorch refuses inside a mapped function, batched or not. */
+static bool refused_inside(const Call *c) {
+  if (is_named(c, "requires_grad_")) vmap_refuses_leaf();
   else if (strncmp(c->row->schema, "_backward", 9) == 0 || (is_named(c, "_grad") && arg_int(c, 7)))
     fail(ERR_RUNTIME, "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
                       "functorch.vjp instead or call backward() outside of functorch transforms.");

@@ -30,6 +30,8 @@ int32_t vmap_dim(const Tensor *t, int32_t level); /* where vmap_add found the ba
 int32_t vmap_level(const Tensor *t); /* the highest level t is batched at, or 0 */
 /* Whether numbers may be drawn now; sets the error if not. */
 bool vmap_may_draw(void);
+/* Whether this is a mapped function, where no leaf may be made to require gradients; sets the error if so. */
+bool vmap_refuses_leaf(void);
 bool vmap_item_error(void); /* sets PyTorch's error for a batched tensor used as a number; false */
 
 #endif

@@ -71,9 +71,6 @@ export function makeAutograd(library, engine) {
   }
 
   library.backward = backward;
-  /** The gradients of every element of a tensor, stacked. */
-  library.rowsOf = (output, inputs, create_graph) =>
-    walk([output], inputs, null, true, create_graph, 0, true, false, output.numel());
   const autograd = {
     backward, grad, ...modes, ...makeAnomaly(library, engine), graph, forward_ad, function: fn, Function: fn.Function,
     once_differentiable: fn.once_differentiable, allow_mutation_on_saved_tensors: graph.allow_mutation_on_saved_tensors,

@@ -3,7 +3,7 @@
 A function here takes tensors and returns one, or a tuple. Every entry point works on copies of its
 inputs (views of them, if the result is to be differentiated further), so what the function captures
 by other means is a constant. Answers come back as the questions were put: a tensor for a tensor, a
-tuple for a tuple.
+tuple for a tuple. The engine makes the copies, and the answer of what the function returned.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any, TypeAlias
 
 import pygrad
 
-from .. import _ops
+from .. import _call, _long_calls, _ops
 from .._tensor import Tensor
-from . import forward_ad
-from .grad_mode import enable_grad, set_grad_enabled
+from . import forward_ad, graph
+from ._walk import walk
+from .grad_mode import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -24,13 +25,18 @@ Tensors: TypeAlias = tuple[Any, ...]
 Function: TypeAlias = Callable[..., Any]
 
 _C = _ops.C
+_make_points = _long_calls.resumption(_call.ROWS["_functional_points"])
+_find_derivative = _long_calls.resumption(_call.ROWS["_functional_answer"])
+_ANSWERS = ["vjp", "jvp", "vhp", "hvp", "jacobian", "hessian"]
+"""By number: `answers` in wasm_core/functional.c."""
+_OUTPUTS = "outputs of the user-provided function"
 
 
 # ------------------------------------------------------------------ in and out
 
 
-def _tuple_of(value: Any, what: str, name: str | None) -> tuple[bool, Tensors]:
-    """Whether `value` is a tuple, and its tensors as one."""
+def _tuple_of(value: Any, what: str, name: str | None) -> Tensors:
+    """One tensor or a tuple of them, as a tuple."""
     is_tuple = isinstance(value, tuple)
     items: Tensors = value if is_tuple else (value,)
     for i, item in enumerate(items):
@@ -40,98 +46,114 @@ def _tuple_of(value: Any, what: str, name: str | None) -> tuple[bool, Tensors]:
                 f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the "
                 f"{where} has type {type(item)}."
             )
-    return is_tuple, items
+    return items
 
 
-def _outputs_of(value: Any, name: str) -> tuple[bool, Tensors]:
-    return _tuple_of(value, "outputs of the user-provided function", name)
+def _like(question: Any, values: Sequence[Any]) -> Any:
+    """Values as the question was put: a tuple of tensors, or one."""
+    return values if isinstance(question, tuple) else values[0]
 
 
-def _fresh(tensors: Tensors, create_graph: bool, requires_grad: bool) -> Tensors:
-    """New tensors of the same values: views where the result is to reach the given ones."""
-    return tuple(
-        t.view_as(t)
-        if create_graph and t.requires_grad
-        else t.detach().requires_grad_(requires_grad)
-        for t in tensors
-    )
+def _derivative(
+    name: str,
+    func: Function,
+    inputs: Any,
+    v: Any,
+    create_graph: bool,
+    strict: bool,
+    vectorize: bool = False,
+) -> tuple[Any, Tensors]:
+    """What a function returned, and what the engine finds of that: one tensor behind the other."""
+
+    def ask(service: Any, many: bool, outputs: Tensors, vector: Tensors | None) -> Any:
+        head = -1 if vector is None else len(vector), many, create_graph, strict, vectorize
+        tensors = (*outputs, *points, *(vector or ()))
+        words = [*head, len(outputs), *[t._h for t in tensors]]
+        return service(_ANSWERS.index(name), words)
+
+    def vector() -> Tensors | None:
+        return None if v is None else _tuple_of(v, "v", name)
+
+    points = _tuple_of(inputs, "inputs", name)
+    early = None if name == "vjp" else vector()
+    points = ask(_make_points, isinstance(inputs, tuple), (), early)
+    with enable_grad():
+        output = func(*map(_call.remember, points))
+    outputs, many = _tuple_of(output, _OUTPUTS, name), isinstance(output, tuple)
+    late = vector()
+    recorded = [y for y in outputs if y.requires_grad]
+    found = graph._logged(recorded, lambda: walk(ask(_find_derivative, many, outputs, late)))
+    return output, found
 
 
-def _finished(tensors: Any, create_graph: bool) -> Any:
-    """The results (of any nesting) without history, unless it was asked for."""
-    if create_graph:
-        return tensors
-    if isinstance(tensors, Tensor):
-        return tensors.detach()
-    return tuple(_finished(t, False) for t in tensors)
+def _product(
+    name: str, func: Function, inputs: Any, v: Any, create_graph: bool, strict: bool
+) -> tuple[Any, Any]:
+    """What a function returned, without history unless that was asked for, and the product."""
+    output, found = _derivative(name, func, inputs, v, create_graph, strict)
+    product = _like(output if name == "jvp" else inputs, found)
+    if not create_graph:
+        is_tuple = isinstance(output, tuple)
+        output = tuple(y.detach() for y in output) if is_tuple else output.detach()
+    return output, product
 
 
-def _in_shape(values: Sequence[Any], is_tuple: bool) -> Any:
-    return values if is_tuple else values[0]
+def _columns(name: str, func: Function, points: Tensors, batched: bool) -> tuple[Any, Tensors]:
+    """What a function returned, and its Jacobian by the unit vectors of the points.
+
+    Args:
+        batched: push them forward as one batch; a function that makes its inputs require grad
+            cannot take one.
+    """
+    output: Any = ()
+
+    def push_forward(*tangents: Tensor) -> Tensors:
+        nonlocal output
+        with forward_ad.dual_level():
+            pairs = zip(points, tangents, strict=True)
+            output = func(*(forward_ad.make_dual(x, t.view_as(x)) for x, t in pairs))
+            parts = map(forward_ad.unpack_dual, _tuple_of(output, "outputs", None))
+            return tuple(
+                pygrad.zeros_like(p.primal) if p.tangent is None else p.tangent for p in parts
+            )
+
+    units = _C["_functional_units"](points)
+    if batched:
+        columns: Any = pygrad.vmap(push_forward)(*units)
+    else:
+        rows = map(push_forward, *(unit.unbind(0) for unit in units))
+        columns = [pygrad.stack(each) for each in zip(*rows, strict=True)]
+    return output, _C["_functional_columns"](columns, points)
 
 
-def _in_shape_2(rows: Sequence[Any], outer: bool, inner: bool) -> Any:
-    """A table of results without the levels that the caller's arguments did not have."""
-    return _in_shape(rows if inner else tuple(row[0] for row in rows), outer)
-
-
-# ------------------------------------------------------------------ checks
-
-
-def _vector(
-    v: Any, like: Tensors, is_tuple: bool, create_graph: bool, name: str, of_outputs: bool
+def _matrix(
+    name: str,
+    func: Function,
+    inputs: Any,
+    create_graph: bool,
+    strict: bool,
+    vectorize: bool,
+    strategy: str,
 ) -> Any:
-    """`v` as a tuple shaped like others; None, of which autograd makes ones, for one number."""
-    vector = None if v is None else _fresh(_tuple_of(v, "v", name)[1], create_graph, False)
-    _C["_check_vector"](vector, like, is_tuple, of_outputs)
-    return vector
+    """The Jacobian of a function, or (its Hessian) of its gradient: [output][input], as these
+    were.
+    """
+    points, of_gradient = _tuple_of(inputs, "inputs", name), name == "hessian"
 
+    def gradient(*xs: Tensor) -> Tensors:
+        return _derivative(name, func, xs, None, True, strict)[1]
 
-def _demand_history(tensors: Tensors, stage: str, strict: bool) -> None:
-    """In strict mode the error of this stage, unless all tensors are there and recorded."""
-    if strict:
-        _C["_strict"](tensors, stage, True)
-
-
-def _demand_one_number(is_tuple: bool, outputs: Tensors, name: str) -> None:
-    if is_tuple:
-        raise RuntimeError(f"The function given to {name} should return a single Tensor")
-    if outputs[0].numel() != 1:
-        raise RuntimeError(
-            f"The Tensor returned by the function given to {name} should contain a single element"
-        )
-
-
-# ------------------------------------------------------------------ gradients
-
-
-def _pull_back(outputs: Tensors, inputs: Tensors, cotangents: Any = None, **options: Any) -> Any:
-    """autograd.grad that passes over outputs without history: their gradient is None."""
-    given = (None,) * len(outputs) if cotangents is None else cotangents
-    pairs = [
-        (y, g) for y, g in zip(outputs, given, strict=True) if y is not None and y.requires_grad
-    ]
-    if not pairs:
-        return (None,) * len(inputs)
-    roots, grads = zip(*pairs, strict=True)
-    return pygrad.autograd.grad(roots, inputs, grads, allow_unused=True, **options)
-
-
-def _completed(
-    grads: Tensors, like: Tensors, strict: bool, create_graph: bool, stage: str
-) -> Tensors:
-    """The gradients with zeros for those that did not arrive; strict mode raises instead."""
-    if strict:
-        _C["_strict"](grads, stage, create_graph)
-    return tuple(
-        pygrad.zeros_like(tensor) if grad is None else grad
-        for grad, tensor in zip(grads, like, strict=True)
+    of = gradient if of_gradient else func
+    forward = strategy != "reverse-mode" and _C["_functional_strategy"](
+        name, strategy, create_graph, strict, vectorize
     )
-
-
-def _recording(create_graph: bool) -> Any:
-    """The scope of the last backward: recorded if the caller records, or asked for a graph."""
-    return set_grad_enabled(create_graph or pygrad.is_grad_enabled())
+    if forward:
+        output, found = _columns("jacobian", of, points, batched=not of_gradient)
+    else:
+        output, found = _derivative("jacobian", of, points, None, create_graph, strict, vectorize)
+    n, kind = len(points), list if forward and isinstance(inputs, tuple) else tuple
+    rows = kind(_like(inputs, kind(found[i : i + n])) for i in range(0, len(found), n or 1))
+    return _like(inputs if of_gradient else output, rows)
 
 
 # ------------------------------------------------------------------ products
@@ -166,19 +188,7 @@ def vjp(
         >>> pygrad.autograd.functional.vjp(lambda x: x * x, x, pygrad.ones(2))
         (tensor([1., 4.]), tensor([2., 4.]))
     """
-    with enable_grad():
-        inputs_are_tuple, given = _tuple_of(inputs, "inputs", "vjp")
-        points = _fresh(given, create_graph, True)
-        outputs_are_tuple, outputs = _outputs_of(func(*points), "vjp")
-        _demand_history(outputs, "outputs", strict)
-        vector = _vector(v, outputs, outputs_are_tuple, create_graph, "vjp", True)
-    with _recording(create_graph):
-        grads = _pull_back(outputs, points, vector, create_graph=create_graph)
-        product = _completed(grads, points, strict, create_graph, "back")
-    return (
-        _in_shape(_finished(outputs, create_graph), outputs_are_tuple),
-        _in_shape(_finished(product, create_graph), inputs_are_tuple),
-    )
+    return _product("vjp", func, inputs, v, create_graph, strict)
 
 
 def jvp(
@@ -213,37 +223,7 @@ def jvp(
         >>> pygrad.autograd.functional.jvp(lambda x: x * x, x, v)
         (tensor([1., 4.]), tensor([ 2., 40.]))
     """
-    with enable_grad():
-        inputs_are_tuple, given = _tuple_of(inputs, "inputs", "jvp")
-        points = _fresh(given, create_graph, True)
-        vector = _vector(v, points, inputs_are_tuple, create_graph, "jvp", False)
-        outputs_are_tuple, outputs = _outputs_of(func(*points), "jvp")
-        _demand_history(outputs, "outputs", strict)
-        probes = tuple(pygrad.zeros_like(y, requires_grad=True) for y in outputs)
-        grads = _pull_back(outputs, points, probes, create_graph=True)
-        _demand_history(grads, "grad_inputs", strict)
-    with _recording(create_graph):
-        again = _pull_back(grads, probes, vector, create_graph=create_graph)
-        product = _completed(again, outputs, strict, create_graph, "back_trick")
-    return (
-        _in_shape(_finished(outputs, create_graph), outputs_are_tuple),
-        _in_shape(_finished(product, create_graph), outputs_are_tuple),
-    )
-
-
-def _first_backward(
-    func: Function, inputs: Any, v: Any, create_graph: bool, strict: bool, name: str
-) -> tuple[bool, Tensors, Any, Tensors, Tensors]:
-    """What vhp and hvp begin with: inputs, vector, the one output, and its recorded gradients."""
-    is_tuple, given = _tuple_of(inputs, "inputs", name)
-    points = _fresh(given, create_graph, True)
-    vector = _vector(v, points, is_tuple, create_graph, name, False)
-    outputs_are_tuple, outputs = _outputs_of(func(*points), name)
-    _demand_history(outputs, "outputs", strict)
-    _demand_one_number(outputs_are_tuple, outputs, name)
-    grads = _pull_back(outputs, points, create_graph=True)
-    _demand_history(grads, "jacobian", strict)
-    return is_tuple, points, vector, outputs, grads
+    return _product("jvp", func, inputs, v, create_graph, strict)
 
 
 def vhp(
@@ -275,17 +255,7 @@ def vhp(
         >>> pygrad.autograd.functional.vhp(lambda x: (x ** 3).sum(), x, v)
         (tensor(9.), tensor([  6., 120.]))
     """
-    with enable_grad():
-        is_tuple, points, vector, outputs, grads = _first_backward(
-            func, inputs, v, create_graph, strict, "vhp"
-        )
-    with _recording(create_graph):
-        again = _pull_back(grads, points, vector, create_graph=create_graph)
-        product = _completed(again, points, strict, create_graph, "double_back")
-    return (
-        _finished(outputs, create_graph)[0],
-        _in_shape(_finished(product, create_graph), is_tuple),
-    )
+    return _product("vhp", func, inputs, v, create_graph, strict)
 
 
 def hvp(
@@ -319,137 +289,10 @@ def hvp(
         >>> pygrad.autograd.functional.hvp(lambda x: (x ** 3).sum(), x, v)
         (tensor(9.), tensor([  6., 120.]))
     """
-    with enable_grad():
-        is_tuple, points, vector, outputs, grads = _first_backward(
-            func, inputs, v, create_graph, strict, "hvp"
-        )
-        probes = tuple(pygrad.zeros_like(x, requires_grad=True) for x in points)
-        twice = _pull_back(grads, points, probes, create_graph=True)
-    with _recording(create_graph):
-        again = _pull_back(twice, probes, vector, create_graph=create_graph)
-        product = _completed(again, points, strict, create_graph, "double_back_trick")
-    return (
-        _finished(outputs, create_graph)[0],
-        _in_shape(_finished(product, create_graph), is_tuple),
-    )
+    return _product("hvp", func, inputs, v, create_graph, strict)
 
 
 # ------------------------------------------------------------------ matrices
-
-
-def _unit_vectors(like: Tensors) -> Tensors:
-    """The identity over all elements of several tensors, cut by tensor.
-
-    Shape: tensor k of n_k elements -> (sum of all n, n_k).
-    """
-    sizes = [t.numel() for t in like]
-    pieces = pygrad.eye(sum(sizes)).split(sizes, 1)
-    return tuple(piece.to(t.dtype) for piece, t in zip(pieces, like, strict=True))
-
-
-def _rows(outputs: Tensors, inputs: Tensors, create_graph: bool, strict: bool) -> Any:
-    """The Jacobian by one backward a number of the outputs, those of an output in one call."""
-    table = []
-    for i, output in enumerate(outputs):
-        n = output.numel()
-        columns: Tensors = (None,) * len(inputs)
-        if n == 0:
-            columns = (pygrad.stack(()),)
-        elif output.requires_grad:
-            flags = (True, create_graph, True, False)
-            columns = pygrad.autograd._grad((output,), inputs, (), *flags, rows=n)
-        if strict:
-            _C["_strict"](columns, "row", create_graph, i)
-        shapes = [(*output.shape, *x.shape) for x in inputs]
-        table.append(
-            tuple(
-                pygrad.zeros(shape, dtype=x.dtype) if column is None else column.view(shape)
-                for column, shape, x in zip(columns, shapes, inputs, strict=True)
-            )
-        )
-    return tuple(table)
-
-
-def _rows_at_once(outputs: Tensors, inputs: Tensors, create_graph: bool) -> Any:
-    """The Jacobian by one backward of a batch: every unit vector of the outputs together."""
-    sizes = [y.numel() for y in outputs]
-    flat = tuple(y.reshape(-1) for y in outputs)
-    batches = _pull_back(
-        flat, inputs, _unit_vectors(outputs), create_graph=create_graph, is_grads_batched=True
-    )
-    by_input = []
-    for batch, x in zip(batches, inputs, strict=True):
-        if batch is None:
-            batch = pygrad.zeros_like(x).expand((sum(sizes), *x.shape))
-        pieces = batch.split(sizes, dim=0)
-        by_input.append(
-            [p.view((*y.shape, *x.shape)) for p, y in zip(pieces, outputs, strict=True)]
-        )
-    return tuple(zip(*by_input, strict=True))
-
-
-def _columns(func: Function, inputs: Any, strict: bool, vectorize: bool, batched: bool) -> Any:
-    """The Jacobian in forward mode, by the unit vectors of the inputs.
-
-    Args:
-        batched: push them forward as one batch; a function that makes its inputs require grad
-            cannot take one.
-    """
-    if strict:
-        raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and "
-            '`strategy="forward-mode"` are not supported together (yet). Please either set '
-            '`strict=False` or `strategy="reverse-mode"`.'
-        )
-    inputs_are_tuple, points = _tuple_of(inputs, "inputs", "jacobian")
-    if not vectorize:
-        raise NotImplementedError(
-            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is"
-            "only implemented for `vectorize=True`."
-        )
-    outputs_are_tuple, shapes = False, []
-
-    def push_forward(tangents: Tensors) -> Tensors:
-        nonlocal outputs_are_tuple, shapes
-        with forward_ad.dual_level():
-            duals = [
-                forward_ad.make_dual(x, t.view_as(x)) for x, t in zip(points, tangents, strict=True)
-            ]
-            outputs_are_tuple, outputs = _tuple_of(func(*duals), "outputs", None)
-            parts = [forward_ad.unpack_dual(y) for y in outputs]
-            shapes = [tuple(p.primal.shape) for p in parts]
-            return tuple(
-                pygrad.zeros_like(p.primal) if p.tangent is None else p.tangent for p in parts
-            )
-
-    units = _unit_vectors(points)
-    if batched:
-        columns: Any = pygrad.vmap(push_forward)(units)
-    else:
-        rows = zip(*(unit.unbind(0) for unit in units), strict=True)
-        columns = [
-            pygrad.stack(each) for each in zip(*(push_forward(row) for row in rows), strict=True)
-        ]
-    table = [_row(column, shape, points) for column, shape in zip(columns, shapes, strict=True)]
-    return _in_shape_2(table, outputs_are_tuple, inputs_are_tuple)
-
-
-def _row(columns: Tensor, shape: tuple[int, ...], inputs: Tensors) -> list[Tensor]:
-    """The Jacobians of one output by each input, of the columns that stand one behind the other."""
-    pieces = columns.split([x.numel() for x in inputs], dim=0)
-    return [
-        p.permute(*range(1, p.ndim), 0).reshape((*shape, *x.shape))
-        for p, x in zip(pieces, inputs, strict=True)
-    ]
-
-
-def _refuse_graph(create_graph: bool) -> None:
-    if create_graph:
-        raise NotImplementedError(
-            "torch.autograd.functional.jacobian: `create_graph=True` and "
-            '`strategy="forward-mode"` are not supported together (yet). Please either set '
-            '`create_graph=False` or `strategy="reverse-mode"`.'
-        )
 
 
 def jacobian(
@@ -487,31 +330,7 @@ def jacobian(
         tensor([[2., 0.],
                 [0., 4.]])
     """
-    if strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError(
-            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your '
-            'function has more outputs than inputs, "forward-mode" tends to be more performant. '
-            'Otherwise, prefer to use "reverse-mode".'
-        )
-    if strategy == "forward-mode":
-        _refuse_graph(create_graph)
-        return _columns(func, inputs, strict, vectorize, batched=True)
-    with enable_grad():
-        inputs_are_tuple, given = _tuple_of(inputs, "inputs", "jacobian")
-        points = _fresh(given, create_graph, True)
-        outputs_are_tuple, outputs = _outputs_of(func(*points), "jacobian")
-        _demand_history(outputs, "outputs", strict)
-        if vectorize:
-            if strict:
-                raise RuntimeError(
-                    "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are "
-                    "not supported together. Please either set `strict=False` or "
-                    "`vectorize=False`."
-                )
-            table = _rows_at_once(outputs, points, create_graph)
-        else:
-            table = _rows(outputs, points, create_graph, strict)
-        return _in_shape_2(_finished(table, create_graph), outputs_are_tuple, inputs_are_tuple)
+    return _matrix("jacobian", func, inputs, create_graph, strict, vectorize, strategy)
 
 
 def hessian(
@@ -548,26 +367,5 @@ def hessian(
         tensor([[4., 2.],
                 [2., 0.]])
     """
-    is_tuple, given = _tuple_of(inputs, "inputs", "hessian")
-    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
-
-    def one_number(*points: Any) -> Any:
-        outputs_are_tuple, outputs = _outputs_of(func(*points), "hessian")
-        _demand_history(outputs, "outputs", strict)
-        _demand_one_number(outputs_are_tuple, outputs, "hessian")
-        return outputs[0].squeeze()
-
-    def gradient(*points: Any) -> Any:
-        if outer_jacobian_strategy == "forward-mode":
-            points = tuple(x.requires_grad_(True) for x in points)
-        grads = jacobian(one_number, points, create_graph=True)
-        _demand_history(grads, "jacobian", strict)
-        return grads
-
-    if outer_jacobian_strategy == "forward-mode":
-        _refuse_graph(create_graph)
-        table = _columns(gradient, given, strict, vectorize, batched=False)
-    else:
-        table = jacobian(gradient, given, create_graph, strict, vectorize)
-    return _in_shape_2(table, is_tuple, is_tuple)
+    strategy = outer_jacobian_strategy
+    return _matrix("hessian", func, inputs, create_graph, strict, vectorize, strategy)

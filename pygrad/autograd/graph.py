@@ -555,3 +555,14 @@ def _register_logging_hooks_on_whole_graph(outputs: Sequence[Any]) -> Callable[[
             handle.remove()
 
     return unregister_hooks
+
+
+def _logged(outputs: Sequence[Any], run: Callable[[], Any]) -> Any:
+    """What ``run()`` gives; every node of the graph is logged meanwhile, if somebody listens."""
+    if not log.isEnabledFor(logging.DEBUG):
+        return run()
+    unregister = _register_logging_hooks_on_whole_graph(outputs)
+    try:
+        return run()
+    finally:
+        unregister()

@@ -266,3 +266,58 @@ def test_captured_tensors_are_constants() -> None:
         return t.autograd.functional.jacobian(lambda y: y * x, x, create_graph=True)
 
     both(call)
+
+
+def cube(t: Any) -> Any:
+    """A custom function whose backward is a product with a Jacobian itself."""
+
+    class Cube(t.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            recorded = t.is_grad_enabled()
+            vjp = t.autograd.functional.vjp
+            return vjp(lambda x: x * x * x, x, g, create_graph=recorded)[1]
+
+    return Cube.apply
+
+
+@pytest.mark.parametrize("no_grad", [False, True])
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_of_a_custom_function(name: str, create_graph: bool, no_grad: bool) -> None:
+    def call(t: Any) -> Any:
+        x, function = point(t, 0.5, -1.5, 2.0, grad=True), cube(t)
+        entry = getattr(t.autograd.functional, name)
+        args = () if name in ("jacobian", "hessian") else (point(t, 1.0, 2.0, 3.0),)
+        whole = name in ("vjp", "jvp", "jacobian")
+        with t.set_grad_enabled(not no_grad):
+            result = entry(
+                lambda x: function(x) if whole else function(x).sum(),
+                x,
+                *args,
+                create_graph=create_graph,
+            )
+        return described([result])
+
+    compare(call)
+
+
+@pytest.mark.parametrize("vectorize", [False, True])
+def test_jacobian_of_a_jacobian(vectorize: bool) -> None:
+    def call(t: Any) -> Any:
+        jacobian, function = t.autograd.functional.jacobian, cube(t)
+
+        def inner(x: Any) -> Any:
+            return jacobian(lambda y: (y**3 * x, x.sum() * y), x, create_graph=True)
+
+        x = point(t, 0.5, -1.5)
+        first = jacobian(inner, x, vectorize=vectorize)
+        return first, jacobian(lambda x: jacobian(function, x, create_graph=True), x)
+
+    both(call)
