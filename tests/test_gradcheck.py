@@ -201,7 +201,12 @@ def test_error_of_an_absent_gradient_is_the_cause() -> None:
 
 
 @leaves_nothing
-def test_dimension_of_a_gradient_may_be_given() -> None:
+def test_function_without_gradients_has_none_to_check() -> None:
+    assert gradgradcheck(lambda x: x.detach() * 2, leaf(1.0))
+
+
+@leaves_nothing
+def test_number_of_given_gradients_must_be_that_of_outputs() -> None:
     with pytest.raises(RuntimeError, match="got 1 tensors and 2 gradients"):
         gradgradcheck(lambda x: x.exp(), leaf(1.0), (leaf(1.0), leaf(2.0)))
 

@@ -21,7 +21,8 @@
 
 typedef struct {
   int32_t function;  /* the host's */
-  int n_points;      /* of the inputs it takes so many; the others are what its backward starts from */
+  int n_points;      /* of the inputs it takes so many; */
+  bool second;       /* its gradient is checked: the others are what its backward starts from */
   Tensors inputs;    /* NULL: no tensor */
   Tensor **wanted;   /* those that require grad, */
   int *places;       /* where they stand, */
@@ -109,13 +110,12 @@ static Tensor **differentiated(Check *k, Tensor *const *given, Tensors ys) {
 /* What the function gives of the inputs, with others in the places of some; n_given is 0 after a failure. */
 static Tensor **evaluate(Check *k, Tensor *const *given) {
   Tensors out = {0, NULL};
-  bool second = k->inputs.n > k->n_points;
-  for (int i = 0; second && i < k->n_wanted && !failed(); i++)
+  for (int i = 0; k->second && i < k->n_wanted && !failed(); i++)
     if (given[k->places[i]]) op_requires_grad_(given[k->places[i]], true);
   grad_mode = k->grad_mode;
   host_apply(k->function, k->n_points, given, &out.n, &out.v);
   k->n_given = out.n;
-  if (second && !failed()) out.v = differentiated(k, given, out);
+  if (k->second && !failed()) out.v = differentiated(k, given, out);
   grad_mode = false;
   if (failed()) k->n_given = 0;
   return out.v;
@@ -450,6 +450,7 @@ static void add_gradients(Check *k, Tensors gradients, bool spread) {
   memcpy(all, k->inputs.v, (size_t)k->inputs.n * sizeof *all);
   memcpy(all + k->inputs.n, gradients.v, (size_t)gradients.n * sizeof *all);
   set_inputs(k, (Tensors){k->inputs.n + gradients.n, all});
+  k->second = true;
 }
 
 /* A check of the host's own: of the outputs that have a history, and behind a NULL the inputs that require grad. */

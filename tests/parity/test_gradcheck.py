@@ -151,6 +151,21 @@ def wrong_second_derivative(t: Any) -> Any:
 
 
 @script
+def second_derivatives_of_parts_without_any(t: Any) -> Any:
+    x, y = leaf(t, 0.5, 1.5), leaf(t, 2.0, 3.0)
+    check = t.autograd.gradgradcheck
+    return [
+        result_of(lambda f=f, fast=fast: check(f, (x, y), fast_mode=fast))
+        for f in (
+            lambda x, y: (x * 2, y.argsort()),
+            lambda x, y: (x.detach() * 2, x + y),
+            lambda x, y: x * 0,
+        )
+        for fast in (False, True)
+    ]
+
+
+@script
 def random_gradients_of_gradgradcheck(t: Any) -> Any:
     t.manual_seed(3)
     return t.autograd.gradgradcheck(lambda x: scaled(x.exp(), x.detach()), leaf(t, 2.0, 1.0))
