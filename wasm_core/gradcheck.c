@@ -178,7 +178,7 @@ static Tensor **difference(Check *k, Tensor *x, int64_t element, Tensor *step) {
   }
   put_back(place, here);
   if (element < 0 && n != wanted) fail(ERR_ASSERTION, "Expected all_Ju and func_out to have the same length, but got %d and %d", n, wanted);
-  return n < wanted ? fail(ERR_INDEX, "tuple index out of range") : below;
+  return n < wanted ? fail(ERR_INDEX, "list index out of range") : below;
 }
 
 /* ------------------------------------------------------------ forward mode */

@@ -487,6 +487,68 @@ def test_forward_mode_of_custom_functions(fast_mode: bool) -> None:
         assert NUMBER.sub("#", str(a)) == NUMBER.sub("#", str(b))
 
 
+def with_tangent(t: Any, jvp: Callable[..., Any]) -> Any:
+    """A custom function (x, y) -> x y with this jvp and no gradient."""
+
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        return x * y
+
+    members = {
+        "forward": staticmethod(forward),
+        "backward": staticmethod(lambda ctx, g: (None, None)),
+        "jvp": staticmethod(jvp),
+    }
+    return type("Product", (t.autograd.Function,), members).apply
+
+
+@script
+def absent_tangents_that_count_for_something(t: Any) -> Any:
+    def jvp(ctx: Any, a: Any, b: Any) -> Any:
+        return b * 5 if a is None else a * 7 if b is None else a + b
+
+    inputs = leaf(t, 1.0, 2.0), leaf(t, 3.0, 4.0)
+    options = {"check_forward_ad": True, "check_backward_ad": False, "atol": 1e6}
+    return result_of(lambda: t.autograd.gradcheck(with_tangent(t, jvp), inputs, **options))
+
+
+@script
+def wrong_tangents_of_numbers(t: Any) -> Any:
+    product = with_tangent(t, lambda ctx, a, b: a)
+    options = {"check_forward_ad": True, "check_backward_ad": False}
+    return [
+        result_of(
+            lambda y=y, fast=fast: t.autograd.gradcheck(
+                lambda x, y: product(x, y).sum(), (leaf(t, 1.0, 2.0), y), fast_mode=fast, **options
+            )
+        )
+        for y in (leaf(t, 3.0, 4.0), t.tensor(3.0, requires_grad=True))
+        for fast in (False, True)
+    ]
+
+
+@script
+def results_that_depend_on_the_values(t: Any) -> Any:
+    one = t.tensor(1.0, dtype=t.float64, requires_grad=True)
+    row = t.tensor([[0.5, 1.0]], dtype=t.float64, requires_grad=True)
+    cases = [
+        (lambda x: x[x > 1.0], row),
+        (lambda x: x if x > 1.0 else x.reshape(1), one),
+        (lambda x: x if x > 1.0 else x.float(), one),
+        (lambda x: (x, x) if x >= 1.0 else (x,), one),
+        (lambda x: (x * 2, x > 1), one),
+        (lambda x: (x * 2, x.long()), one),
+        (lambda x: x / 0 * 0, one),
+        (lambda x: (), one),
+        (lambda x: None, one),
+    ]
+    return [
+        result_of(lambda f=f, x=x, fast=fast: t.autograd.gradcheck(f, x, fast_mode=fast))
+        for f, x in cases
+        for fast in (False, True)
+    ]
+
+
 @script
 def custom_functions_that_meet_none(t: Any) -> Any:
     check, x = t.autograd.gradcheck, leaf(t, 0.5, 1.5)
