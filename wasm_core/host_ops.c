@@ -45,11 +45,9 @@ static const char *text_of(Tensor *t, const char *tangent) {
   bool invalid = failed(); /* a view whose base was written to */
   if (invalid) status_clear();
   PrintNames names = {.grad_fn = invalid ? "Invalid" : fn ? node_short_name(fn) : NULL, .tangent = tangent};
-  int64_t n = print_tensor(t, &names, &options, NULL, 0);
-  char *text = n >= 0 ? scratch_alloc((size_t)n + 1) : NULL;
-  if (n < 0) fail(ERR_RUNTIME, "print options are out of range");
-  if (text) print_tensor(t, &names, &options, text, n + 1);
-  return text;
+  Text text = {0};
+  if (!print_tensor(&text, t, &names, &options)) return fail(ERR_RUNTIME, "print options are out of range");
+  return text_end(&text);
 }
 
 /* Beside a tensor stands its tangent, as Python formats it. */

@@ -1,8 +1,6 @@
 /* Renders a tensor as PyTorch's repr does. One walk over the elements that will be shown settles
  * the number format and the column width; a second walk writes. Both walks recurse once a
- * dimension and skip the same middles, so the width is right by construction. All text goes
- * through a sink that counts everything and keeps what fits, so measuring is writing to an empty
- * sink. Digits come from snprintf, which is exact in musl and in glibc alike; a NaN prints the
+ * dimension and skip the same middles, so the width is right by construction. Digits come from snprintf, which is exact in musl and in glibc alike; a NaN prints the
  * same whatever its bits. */
 #include "print.h"
 
@@ -21,24 +19,16 @@
  * what snprintf counts in. A double has no nonzero digit after the 1074th. */
 #define PRECISION_MAX 1000000
 
-/* ---- The sink: bounded output that counts what it cannot keep ------------------------------- */
+/* ---- The sink: text that knows its column -------------------------------------------------- */
 
 typedef struct {
-  char *out;
-  int64_t cap;
-  int64_t len;    /* bytes so far, kept or not */
+  Text *text;
   int64_t column; /* characters since the last line break */
 } Sink;
 
-static int64_t sink_room(const Sink *sink) {
-  return sink->len < sink->cap ? sink->cap - sink->len : 0;
-}
-
 /* A byte 10xxxxxx continues a UTF-8 character, so it takes no column of its own. */
 static void sink_bytes(Sink *sink, const char *text, int64_t n) {
-  const int64_t room = sink_room(sink), kept = n < room ? n : room;
-  if (kept > 0) memcpy(sink->out + sink->len, text, (size_t)kept);
-  sink->len += n;
+  text_add(sink->text, text, (size_t)n);
   for (int64_t i = 0; i < n; i++) {
     if (text[i] == '\n') {
       sink->column = 0;
@@ -54,11 +44,6 @@ static void sink_text(Sink *sink, const char *text) {
 
 static void sink_spaces(Sink *sink, int64_t n) {
   for (; n > 0; n--) sink_bytes(sink, " ", 1);
-}
-
-/* The terminator takes the place of the last byte when the text fills the buffer. */
-static void sink_close(Sink *sink) {
-  if (sink->cap > 0) sink->out[sink->len < sink->cap ? sink->len : sink->cap - 1] = '\0';
 }
 
 /* ---- Numbers ------------------------------------------------------------------------------- */
@@ -191,9 +176,9 @@ static void put_element(Job *job, int64_t offset) {
     sink_bytes(sink, text, n);
     return;
   }
-  const int64_t room = sink_room(sink);
-  if (room > 0) element_text(sink->out + sink->len, (size_t)(room <= n ? room : n + 1), &job->format, at);
-  sink->len += n;
+  if (!text_has_room(sink->text, (size_t)n + 1)) return;
+  element_text(sink->text->at + sink->text->length, (size_t)n + 1, &job->format, at);
+  sink->text->length += (size_t)n;
   sink->column += n;
 }
 
@@ -364,9 +349,10 @@ static int64_t suffix_length(const Job *job, Suffix suffix) {
   if (suffix == SUFFIX_TANGENT) {
     return (int64_t)strlen("tangent=") + n_characters(job->names->tangent);
   }
-  Sink empty = {NULL, 0, 0, 0};
-  put_suffix(&empty, job, suffix);
-  return empty.column;
+  Text text = {0};
+  Sink apart = {&text, 0};
+  put_suffix(&apart, job, suffix);
+  return apart.column;
 }
 
 /* Each suffix goes on the line if it fits, counting two characters for its separator and, on the
@@ -395,17 +381,15 @@ static bool is_possible(const PrintOptions *options) {
          isfinite(options->linewidth);
 }
 
-int64_t print_tensor(const Tensor *tensor, const PrintNames *names, const PrintOptions *options, char *out,
-                     int64_t cap) {
-  if (!is_possible(options)) return PRINT_BAD_OPTION;
+bool print_tensor(Text *text, const Tensor *tensor, const PrintNames *names, const PrintOptions *options) {
+  if (!is_possible(options)) return false;
   PrintOptions bounded = *options;
   bounded.linewidth = fmin(bounded.linewidth, LINEWIDTH_MAX);
-  Job job = {.tensor = tensor, .names = names, .options = &bounded, .sink = {out, cap, 0, 0}};
+  Job job = {.tensor = tensor, .names = names, .options = &bounded, .sink = {text, 0}};
   sink_text(&job.sink, "tensor(");
   const int64_t indent = job.sink.column;
   put_values(&job, indent);
   put_suffixes(&job, indent);
   sink_bytes(&job.sink, ")", 1);
-  sink_close(&job.sink);
-  return job.sink.len;
+  return true;
 }

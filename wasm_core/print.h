@@ -1,10 +1,11 @@
 /* The text of a tensor, character for character what PyTorch's repr gives: number formats, column
  * widths, summaries, line breaks and the suffixes (size, dtype, grad_fn, requires_grad, tangent).
- * Allocates nothing: the caller hands over the buffer; stack use grows with the rank alone. */
+ * Stack use grows with the rank alone. */
 #ifndef PG_PRINT_H
 #define PG_PRINT_H
 
 #include "tensor.h"
+#include "text.h"
 
 /* What torch.set_printoptions controls. threshold and linewidth are doubles since PyTorch takes
  * any number there (threshold infinity is the profile "full"). */
@@ -22,13 +23,7 @@ typedef struct {
   const char *tangent; /* the text of its forward-mode tangent, or NULL */
 } PrintNames;
 
-/* What print_tensor returns when an option is out of range. */
-#define PRINT_BAD_OPTION ((int64_t)-1)
-
-/* Writes repr(tensor), as UTF-8 if the given names are, into out[0 .. cap) with a final NUL, cut
- * short if it does not fit; out may be NULL if cap is 0 or less. Returns the length of the whole,
- * in bytes without the NUL, or PRINT_BAD_OPTION, which leaves out untouched. */
-int64_t print_tensor(const Tensor *tensor, const PrintNames *names, const PrintOptions *options, char *out,
-                     int64_t cap);
+/* Adds repr(tensor), as UTF-8 if the given names are; nothing and false when an option is out of range. */
+bool print_tensor(Text *text, const Tensor *tensor, const PrintNames *names, const PrintOptions *options);
 
 #endif

@@ -188,20 +188,21 @@ void op_profile_event(Call *c) {
   int64_t i = arg_int(c, 0);
   if (i < 0 || i >= n_events) return;
   const Event *e = &events[i];
+  Shown start = e->start - events[0].start, end = e->end - events[0].start;
   char name[2 * NAME_BYTES];
   Text t = {0};
-  text_format(&t, "{\"id\": %lld, \"name\": ", (Shown)i + 1);
-  text_json(&t, name, snprintf(name, sizeof name, "%s%s", kinds[e->kind].prefix, e->name));
-  Shown start = e->start - events[0].start, end = e->end - events[0].start;
-  text_format(&t, ", \"start_us\": %lld.%03d, \"end_us\": %lld.%03d, \"parent\": %d, \"scope\": %d, \"is_user_annotation\": %s, "
+  snprintf(name, sizeof name, "%s%s", kinds[e->kind].prefix, e->name);
+  text_format(&t, "{\"name\": ");
+  text_json(&t, name);
+  text_format(&t, ", \"id\": %lld, \"parent\": %d, \"start_us\": %lld.%03d, \"end_us\": %lld.%03d, \"scope\": %d, \"is_user_annotation\": %s, "
                   "\"sequence_nr\": %lld, \"cpu_memory_usage\": %lld, \"flops\": %lld, \"input_shapes\": [",
-              start / 1000, (int)(start % 1000), end / 1000, (int)(end % 1000), (int)e->parent, kinds[e->kind].scope,
+              (Shown)i + 1, (int)e->parent, start / 1000, (int)(start % 1000), end / 1000, (int)(end % 1000), kinds[e->kind].scope,
               e->kind == PROFILE_RANGE ? "true" : "false", (Shown)e->sequence, (Shown)(with_memory ? e->bytes : 0), (Shown)flops(e));
   for (int64_t k = 0; k < e->n_shapes; k++) {
     const int64_t *shape = shape_at(e, k);
     text_format(&t, k ? ", [" : "[");
     for (int64_t d = 1; d <= *shape; d++) text_format(&t, d > 1 ? ", %lld" : "%lld", (Shown)shape[d]);
-    text_format(&t, "]");
+    text_repeat(&t, ']', 1);
   }
   text_format(&t, "]}");
   ret_text(c, &t);

@@ -1,7 +1,7 @@
 /* What can be made of a list of profiled events: PyTorch's table, and a trace for viewers.
  *
  * A host's list may have been filtered, sorted and averaged, so both are made of what it says of its events: so many numbers for
- * each, and a record of fields: a key, the shapes of the inputs, and the calls of the stack, innermost first. */
+ * each, and a record of fields. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,6 @@
 #include "text.h"
 
 enum { FIELD_END = '\x1f', RECORD_END = '\x1e' };
-enum { SHAPES = 1, CALL }; /* fields of a record, after the key; further calls follow */
 
 /* A field ends where the next begins, or with the text. */
 static int length(const char *field) {
@@ -50,9 +49,8 @@ typedef struct {
   const char *name;
   double size;
 } Unit;
-static const Unit times[] = {{"s", 1e6}, {"ms", 1e3}, {"us", 1}};
-static const Unit sizes[] = {{" GB", 1 << 30}, {" MB", 1 << 20}, {" KB", 1 << 10}, {" B", 1}};
-enum { N_TIMES = sizeof times / sizeof *times, N_SIZES = sizeof sizes / sizeof *sizes, BY_SIZE = -1 };
+static const Unit units[] = {{"s", 1e6}, {"ms", 1e3}, {"us", 1}, {" GB", 1 << 30}, {" MB", 1 << 20}, {" KB", 1 << 10}, {" B", 1}};
+enum { MICROSECONDS = 2, MOST_BYTES, BYTES = sizeof units / sizeof *units - 1, BY_SIZE = -1 };
 enum { CELL_CAP = 360 }; /* a double may have 309 digits before its point */
 
 static void fixed_text(char *out, double v, int decimals, const char *unit) {
@@ -62,22 +60,22 @@ static void fixed_text(char *out, double v, int decimals, const char *unit) {
 /* In the unit of this number, or in the largest that the time reaches. */
 static void time_text(char *out, double us, int unit) {
   if (unit == BY_SIZE)
-    for (unit = 0; unit < N_TIMES - 1 && !(us >= times[unit].size);) unit++;
-  fixed_text(out, us / times[unit].size, 3, times[unit].name);
+    for (unit = 0; unit < MICROSECONDS && !(us >= units[unit].size);) unit++;
+  fixed_text(out, us / units[unit].size, 3, units[unit].name);
+}
+
+static void memory_text(char *out, double bytes) {
+  int unit = MOST_BYTES;
+  while (unit < BYTES && !(fabs(bytes) >= units[unit].size)) unit++;
+  fixed_text(out, bytes / units[unit].size, unit < BYTES ? 2 : 0, units[unit].name);
 }
 
 /* The number of the unit of this name. */
 static int time_unit(const char *name) {
-  for (int k = 0; name && k < N_TIMES; k++)
-    if (strcmp(name, times[k].name) == 0) return k;
+  for (int k = 0; name && k <= MICROSECONDS; k++)
+    if (strcmp(name, units[k].name) == 0) return k;
   if (name) fail(ERR_VALUE, "time_unit is one of s, ms, us, not '%s'", name);
   return BY_SIZE;
-}
-
-static void memory_text(char *out, double bytes) {
-  int k = 0;
-  while (k < N_SIZES - 1 && !(fabs(bytes) >= sizes[k].size)) k++;
-  fixed_text(out, bytes / sizes[k].size, k < N_SIZES - 1 ? 2 : 0, sizes[k].name);
 }
 
 void op_profile_quantity(Call *c) {
@@ -87,6 +85,8 @@ void op_profile_quantity(Call *c) {
 }
 
 /* ------------------------------------------------------------ the table */
+
+enum { SHAPES = 1, CALL }; /* fields of a record, after the key: as text, and the calls of the stack, innermost first */
 
 enum { SELF_TIME, TIME, MEMORY, SELF_MEMORY, COUNT, FLOPS, TIME_AVERAGE, IS_INSIDE, N_NUMBERS }; /* of an event */
 typedef enum { AS_NAME, AS_SHARE, AS_TIME, AS_MEMORY, AS_COUNT, AS_SHAPES, AS_SOURCE, AS_FLOPS } Form;
@@ -279,75 +279,59 @@ void op_profile_table(Call *c) {
 
 /* ------------------------------------------------------------ the trace */
 
-enum { ID, START, DURATION, SEQUENCE, SCOPE, IS_ANNOTATION, THREAD, N_TRACED }; /* of an event */
+/* Of an event. Its record is of JSON: the name, the shapes, the stack. */
+enum { ID, START, DURATION, SEQUENCE, SCOPE, IS_ANNOTATION, THREAD, N_TRACED, PROCESS = N_TRACED, MAKER_START, N_FILLED };
 enum { OF_OP, OF_NODE }; /* scopes */
 
-/* A table of the first event of each sequence number, as 1 + its place among the numbers; a power of two long. */
-typedef struct {
-  Floats numbers;
-  int32_t *places;
-  size_t mask;
-} Makers;
+/* An event, and an arrow to it from the op that made it; @ and # stand before the place of a number, $ before that of a field. */
+static const char head[] = "{\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\", \"traceEvents\": [{\"ph\": \"M\", \"name\": \"process_name\", "
+                           "\"pid\": @7, \"tid\": 0, \"args\": {\"name\": \"pygrad\"}}";
+static const char op[] = ", {\"ph\": \"X\", \"cat\": \"cpu_op", annotation[] = ", {\"ph\": \"X\", \"cat\": \"user_annotation";
+static const char rest[] = "\", \"name\": $0, \"ts\": #1, \"dur\": #2, \"args\": {\"External id\": @0, \"Sequence number\": @3, "
+                           "\"Input Dims\": $1, \"Call stack\": $2}, \"pid\": @7, \"tid\": @6}";
+static const char arrow[] = ", {\"ph\": \"s\", \"ts\": #8, \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\", \"id\": @3, \"pid\": @7, \"tid\": @6}"
+                            ", {\"ph\": \"f\", \"bp\": \"e\", \"ts\": #1, \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\", \"id\": @3, \"pid\": @7, \"tid\": @6}";
 
-/* Where in the table that of this sequence number stands, or would. */
-static int32_t *maker(const Makers *m, double sequence) {
-  size_t k = (size_t)(int64_t)sequence & m->mask;
-  for (; m->places[k]; k = (k + 1) & m->mask)
-    if (m->numbers.v[m->places[k] - 1 + SEQUENCE] == sequence) break;
-  return &m->places[k];
-}
-
-static bool find_makers(Makers *m, Floats numbers) {
-  size_t size = 2;
-  while (size <= (size_t)numbers.n / 4) size *= 2; /* more than there are events */
-  *m = (Makers){numbers, scratch_array((int64_t)size, sizeof *m->places), size - 1};
-  if (!m->places) return false;
-  memset(m->places, 0, size * sizeof *m->places);
-  for (int i = 0; i < numbers.n; i += N_TRACED) {
-    if (numbers.v[i + SEQUENCE] < 0 || numbers.v[i + SCOPE] != OF_OP) continue;
-    int32_t *place = maker(m, numbers.v[i + SEQUENCE]);
-    if (!*place) *place = i + 1; /* the op, not its evaluation in a backward, which has the same number */
+static void fill(Text *t, const char *form, const char *record, const double *v) {
+  for (; *form; form++) {
+    int place = form[1] - '0';
+    const char *text = form;
+    if (*form == '#') text = number_text(v[place]);
+    else if (*form == '$') text = field(record, place);
+    if (*form == '@') text_format(t, "%lld", (Shown)v[place]);
+    else if (text) text_add(t, text, text == form ? 1 : (size_t)length(text));
+    form += *form == '@' || text != form;
   }
-  return true;
 }
 
-/* One end of an arrow from an op to its node. */
-static void put_arrow(Text *t, const char *end, double time, double sequence, const char *place) {
-  text_format(t, ", {\"ph\": \"%s\", \"ts\": %s, \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\", \"id\": %lld%s", end, number_text(time),
-              (Shown)sequence, place);
-}
-
-static void put_traced(Text *t, const char *record, const double *v, const char *place) {
-  const char *shown = field(record, SHAPES);
-  text_format(t, ", {\"ph\": \"X\", \"cat\": \"%s\", \"name\": ", v[IS_ANNOTATION] != 0 ? "user_annotation" : "cpu_op");
-  text_json(t, record, length(record));
-  text_format(t, ", \"ts\": %s, \"dur\": %s, \"args\": {\"External id\": %lld, \"Sequence number\": %lld, \"Input Dims\": %.*s, \"Call stack\": [",
-              number_text(v[START]), number_text(v[DURATION]), (Shown)v[ID], (Shown)v[SEQUENCE], shown ? length(shown) : 0, shown);
-  for (int k = CALL; (shown = field(record, k)); k++) {
-    text_add(t, ", ", k > CALL ? 2 : 0);
-    text_json(t, shown, length(shown));
-  }
-  text_format(t, "]}%s", place);
+/* Where in a table of makers, as 1 + their places among the numbers, that of a sequence number stands or would. */
+static int32_t *maker(int32_t *makers, size_t mask, Floats numbers, double sequence) {
+  size_t k = (size_t)(int64_t)sequence & mask;
+  while (makers[k] && numbers.v[makers[k] - 1 + SEQUENCE] != sequence) k = (k + 1) & mask;
+  return &makers[k];
 }
 
 void op_profile_trace(Call *c) {
   const char *record = arg_str(c, 0);
   Floats numbers = numbers_of(c, N_TRACED);
-  Shown pid = arg_int(c, 2);
-  Makers makers;
+  size_t size = 2;
+  while (size <= (size_t)numbers.n / 4) size *= 2; /* more than there are events */
+  int32_t *makers = scratch_array((int64_t)size, sizeof *makers);
   Text t = {0};
-  if (failed() || !find_makers(&makers, numbers)) return;
-  text_format(&t, "{\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\", \"traceEvents\": [{\"ph\": \"M\", \"name\": \"process_name\", "
-                  "\"pid\": %lld, \"tid\": 0, \"args\": {\"name\": \"pygrad\"}}", pid);
+  if (failed()) return;
+  memset(makers, 0, size * sizeof *makers);
+  for (int i = numbers.n - N_TRACED; i >= 0; i -= N_TRACED) /* the first is the op; its evaluation in a backward has the same number */
+    if (numbers.v[i + SEQUENCE] >= 0 && numbers.v[i + SCOPE] == OF_OP) *maker(makers, size - 1, numbers, numbers.v[i + SEQUENCE]) = i + 1;
+  double v[N_FILLED] = {[PROCESS] = arg_float(c, 2)};
+  fill(&t, head, record, v);
   for (int i = 0; i < numbers.n; i += N_TRACED, record = next_record(record)) {
-    const double *v = numbers.v + i;
-    int32_t from = v[SCOPE] == OF_NODE ? *maker(&makers, v[SEQUENCE]) : 0;
-    char place[64];
-    snprintf(place, sizeof place, ", \"pid\": %lld, \"tid\": %lld}", pid, (Shown)v[THREAD]);
-    put_traced(&t, record, v, place);
+    memcpy(v, numbers.v + i, N_TRACED * sizeof *v);
+    fill(&t, v[IS_ANNOTATION] != 0 ? annotation : op, record, v);
+    fill(&t, rest, record, v);
+    int32_t from = v[SCOPE] == OF_NODE ? *maker(makers, size - 1, numbers, v[SEQUENCE]) : 0;
     if (!from) continue;
-    put_arrow(&t, "s", numbers.v[from - 1 + START], v[SEQUENCE], place);
-    put_arrow(&t, "f\", \"bp\": \"e", v[START], v[SEQUENCE], place);
+    v[MAKER_START] = numbers.v[from - 1 + START];
+    fill(&t, arrow, record, v);
   }
   text_add(&t, "]}", 2);
   ret_text(c, &t);

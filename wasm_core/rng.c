@@ -579,18 +579,25 @@ CONTINUOUS_FILLS(f64, double)
 /* ---- discrete distributions ---- */
 
 /* The next min(n, CHUNK) values of base + draw % range; range 0 stands for 2^64. Returns how many. */
-static int64_t draw_range(Rng *r, int64_t out[CHUNK], int64_t n, int64_t base, uint64_t range,
-                          bool wide) {
+NOINLINE int64_t draw_range(Rng *r, int64_t out[CHUNK], int64_t n, int64_t base, uint64_t range,
+                            bool wide) {
   if (!wide) {
+    /* draw * inverse is draw / range in units of 2^-64: the fraction times range is the remainder, exactly for 32 bits. */
+    const uint64_t inverse = UINT64_MAX / range + 1;
     uint32_t w[CHUNK];
     int64_t m = draw32(r, w, n);
-    for (int64_t i = 0; i < m; i++) out[i] = (int64_t)(w[i] % (uint32_t)range + (uint64_t)base);
+    for (int64_t i = 0; i < m; i++) {
+      uint64_t left = inverse * w[i];
+      out[i] = (int64_t)((((left >> 32) * range + ((left & UINT32_MAX) * range >> 32)) >> 32) + (uint64_t)base);
+    }
     return m;
   }
   uint64_t w[CHUNK];
   int64_t m = draw64(r, w, n);
-  for (int64_t i = 0; i < m; i++)
-    out[i] = (int64_t)((range == 0 ? w[i] : w[i] % range) + (uint64_t)base);
+  if ((range & (range - 1)) == 0)
+    for (int64_t i = 0; i < m; i++) out[i] = (int64_t)((w[i] & (range - 1)) + (uint64_t)base);
+  else
+    for (int64_t i = 0; i < m; i++) out[i] = (int64_t)(w[i] % range + (uint64_t)base);
   return m;
 }
 

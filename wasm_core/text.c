@@ -8,8 +8,7 @@
 #include "memory.h"
 #include "status.h"
 
-/* Whether there is room for n bytes more. */
-static bool has_room(Text *t, size_t n) {
+bool text_has_room(Text *t, size_t n) {
   if (t->length + n <= t->room) return true;
   size_t room = 2 * (t->length + n) + 256;
   char *grown = failed() ? NULL : scratch_alloc(room);
@@ -21,7 +20,7 @@ static bool has_room(Text *t, size_t n) {
 }
 
 void text_add(Text *t, const char *bytes, size_t n) {
-  if (!has_room(t, n)) return;
+  if (!n || !text_has_room(t, n)) return;
   memcpy(t->at + t->length, bytes, n);
   t->length += n;
 }
@@ -32,7 +31,7 @@ void text_repeat(Text *t, char what, int64_t n) {
 
 void text_format(Text *t, const char *format, ...) {
   for (size_t n = 100;;) {
-    if (!has_room(t, n)) return;
+    if (!text_has_room(t, n)) return;
     va_list values;
     va_start(values, format);
     size_t length = (size_t)vsnprintf(t->at + t->length, t->room - t->length, format, values);
@@ -45,31 +44,22 @@ void text_format(Text *t, const char *format, ...) {
   }
 }
 
-/* The character that begins at *at, in UTF-8, whose rest is skipped. */
-static uint32_t character(const unsigned char **at, const unsigned char *end) {
-  uint32_t c = *(*at)++;
-  if (c >= 0xC0) c &= c < 0xE0 ? 0x1F : c < 0xF0 ? 0x0F : 0x07;
-  for (; *at < end && (**at & 0xC0) == 0x80; ++*at) c = c << 6 | (**at & 0x3F);
-  return c;
+void text_json(Text *t, const char *text) {
+  text_repeat(t, '"', 1);
+  for (; *text; text++) {
+    if (*text == '"' || *text == '\\') text_repeat(t, '\\', 1);
+    if ((unsigned char)*text < ' ') text_format(t, "\\u%04x", (unsigned)*text);
+    else text_repeat(t, *text, 1);
+  }
+  text_repeat(t, '"', 1);
 }
 
-void text_json(Text *t, const char *bytes, int n) {
-  static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* what is escaped, and how */
-  const unsigned char *at = (const unsigned char *)bytes, *end = at + n;
-  text_add(t, "\"", 1);
-  while (at < end) {
-    uint32_t c = character(&at, end);
-    const char *letter = letters;
-    while (*letter && (unsigned char)*letter != c) letter += 2;
-    if (*letter) text_format(t, "\\%c", letter[1]);
-    else if (c >= ' ' && c <= '~') text_repeat(t, (char)c, 1);
-    else if (c < 0x10000) text_format(t, "\\u%04x", (unsigned)c);
-    else text_format(t, "\\u%04x\\u%04x", 0xD7C0 + (unsigned)(c >> 10), 0xDC00 + (unsigned)(c & 0x3FF));
-  }
-  text_add(t, "\"", 1);
+const char *text_end(Text *t) {
+  text_add(t, "", 1);
+  return failed() ? NULL : t->at;
 }
 
 void ret_text(Call *c, Text *t) {
-  text_add(t, "", 1);
-  if (!failed()) ret_str(c, t->at);
+  const char *text = text_end(t);
+  if (text) ret_str(c, text);
 }

@@ -15,9 +15,12 @@ typedef struct {
 void text_add(Text *t, const char *bytes, size_t n);
 void text_repeat(Text *t, char what, int64_t n);
 void text_format(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void text_json(Text *t, const char *bytes, int n); /* as a string of JSON, in ASCII */
+void text_json(Text *t, const char *text); /* as a string of JSON */
 
-/* The result of a call that did not fail. */
+/* Whether n bytes may be written behind the end, by whoever then counts them in. */
+bool text_has_room(Text *t, size_t n);
+/* The whole with a final NUL, in scratch; NULL once memory has run out. */
+const char *text_end(Text *t);
 void ret_text(Call *c, Text *t);
 
 #endif

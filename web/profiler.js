@@ -20,11 +20,9 @@ const TABLE = { sort_by: /** @type {string | null} */ (null), row_limit: 100, ma
   time_unit: /** @type {'s' | 'ms' | 'us' | null} */ (null) };
 const SUMS = ['self_cpu_time_total', 'cpu_time_total', 'cpu_memory_usage', 'self_cpu_memory_usage', 'count', 'flops'];
 
-/** What the engine's reports are made of: a record for each event, of its key, shapes and stack; and numbers. */
-const told = (events, numbers) => [
-  Array.from(events, (e) => [e.key, JSON.stringify(e.input_shapes).replaceAll(',', ', '), ...e.stack].join('\x1f')).join('\x1e'),
-  Array.from(events, numbers).flat(),
-];
+/** What the engine makes reports of: fields of each event, as text, and numbers. */
+const told = (events, fields, numbers) =>
+  [Array.from(events, (e) => fields(e).join('\x1f')).join('\x1e'), Array.from(events, numbers).flat()];
 
 /** One call of an op, one run of a backward node, or one range that a caller named. @implements {EventFields} */
 class FunctionEvent {
@@ -77,16 +75,18 @@ export function makeProfiler({ C, hooks }) {
     /** The events as a text table. @param {...Given<ProfilerTableOptions>} rest @returns {string} */
     table(...rest) {
       const { sort_by, header, time_unit, ...limits } = bind('table', TABLE, rest);
-      const events = sort_by === null ? this : [...this].sort((a, b) => b[sort_by] - a[sort_by]);
-      const numbers = (e) => [...SUMS.map((name) => e[name]), e.cpu_time, Number(e.cpu_parent !== null)];
       const options = [this.options.profile_memory, this.options.with_flops, ...Object.values(limits)].map(Number);
-      return C._profile_table(...told(events, numbers), this.self_cpu_time_total, options, header, time_unit);
+      const events = sort_by === null ? this : [...this].sort((a, b) => b[sort_by] - a[sort_by]);
+      const fields = (e) => [e.key, JSON.stringify(e.input_shapes).replaceAll(',', ', '), ...e.stack];
+      const numbers = (e) => [...SUMS.map((name) => e[name]), e.cpu_time, Number(e.cpu_parent !== null)];
+      return C._profile_table(...told(events, fields, numbers), this.self_cpu_time_total, options, header, time_unit);
     }
 
     /** The events as JSON that trace viewers show, arrows from each op to its backward node included. @returns {string} */
     export_chrome_trace() {
+      const fields = (e) => [e.name, e.input_shapes, e.stack].map((field) => JSON.stringify(field));
       const numbers = (e) => [e.id, e.time_range.start, e.cpu_time_total, e.sequence_nr, e.scope, Number(e.is_user_annotation), 1];
-      return C._profile_trace(...told(this, numbers), 0);
+      return C._profile_trace(...told(this, fields, numbers), 0);
     }
   }
 

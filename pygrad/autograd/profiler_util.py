@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import operator
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -339,8 +339,9 @@ class EventList(list[Any]):
         if sort_by is not None:
             metric = sort_by.replace("cuda", "device").replace("xpu", "device")
             events = sorted(self, key=operator.attrgetter(metric), reverse=True)
+        shown = ((e.key, str(e.input_shapes), *e.stack) for e in events)
         text: str = _C["_profile_table"](
-            _texts(events, str),
+            "\x1e".join(map("\x1f".join, shown)),
             [float(n) for e in events for n in (*_tabulated(e), e.cpu_parent is not None)],
             self.self_cpu_time_total,
             [
@@ -377,20 +378,14 @@ class EventList(list[Any]):
         """Writes the events as JSON that trace viewers show, arrows from each op to its backward
         node included.
         """
-        texts = _texts(self, json.dumps)
+        shown = ([e.name, e.input_shapes, e.stack] for e in self)
+        texts = "\x1e".join("\x1f".join(map(json.dumps, fields)) for fields in shown)
         numbers = [float(number) for event in self for number in _traced(event)]
         trace = _C["_profile_trace"](texts, numbers, os.getpid())
         Path(path).write_text(trace, encoding="utf-8")
 
 
 _NO_SEPARATORS = str.maketrans(";\t\n ", "____")
-
-
-def _texts(events: Iterable[Any], shown: Callable[[Any], str]) -> str:
-    """What the engine's reports show of events: a record for each of its key, shapes and stack."""
-    return "\x1e".join(
-        "\x1f".join((event.key, shown(event.input_shapes), *event.stack)) for event in events
-    )
 
 
 _tabulated = operator.attrgetter(*_SUMS, "cpu_time")
