@@ -17,6 +17,9 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
   /** A tensor that a module learns. @param {Tensor} tensor @returns {Tensor} */
   const Parameter = (tensor) => outside(() => tensor.detach().requires_grad_());
 
+  /** The modules that a module has, with the names of its fields. */
+  const layersOf = (module) => Object.entries(module).filter(([, child]) => child instanceof Module);
+
   /** Base of all layers: names its parameters, buffers and modules by its fields. */
   class Module {
     training = true;
@@ -29,8 +32,7 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
     /** [name, module], depth first, this one included. @param {string} [prefix] @returns {IterableIterator<[string, Module]>} */
     *named_modules(prefix = '') {
       yield [prefix, this];
-      for (const [name, child] of Object.entries(this))
-        if (child instanceof Module) yield* child.named_modules(prefix ? `${prefix}.${name}` : name);
+      for (const [name, child] of layersOf(this)) yield* child.named_modules(prefix ? `${prefix}.${name}` : name);
     }
 
     /** [name, tensor]: those that are learned, those that are not, or all.
@@ -70,39 +72,28 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
 
     /** The layers by name. @returns {string} */
     toString() {
-      const layers = Object.entries(this).filter(([, child]) => child instanceof Module);
-      const rows = layers.map(([name, child]) => `  (${name}): ${child}`.replaceAll('\n', '\n  '));
+      const rows = layersOf(this).map(([name, child]) => `  (${name}): ${child}`.replaceAll('\n', '\n  '));
       return `${this.constructor.name}(${rows.length ? `\n${rows.join('\n')}\n` : ''})`;
     }
   }
 
-  /** A weight of these sizes, outputs first, and perhaps a bias: uniform on (-b, b), b = 1 / sqrt(fan_in), by the steps of PyTorch's
-   * formula. */
-  function weights(sizes, hasBias) {
-    const weight = Parameter(f.empty(sizes));
-    const bias = hasBias ? Parameter(f.empty([sizes[0]])) : null;
-    const fanIn = weight.numel() / sizes[0];
-    const bound = Math.sqrt(3) * (Math.sqrt(2 / (1 + Math.sqrt(5) ** 2)) / Math.sqrt(fanIn));
-    autograd.no_grad(() => {
-      weight.uniform_(-bound, bound);
-      bias?.uniform_(-1 / Math.sqrt(fanIn), 1 / Math.sqrt(fanIn));
-    });
-    return { weight, bias };
+  /** A weight of these sizes and perhaps a bias: uniform on (-b, b), b = 1 / sqrt(fan_in), by the steps of PyTorch's formula. */
+  function weights([n_out, ...n_in], hasBias) {
+    const root = Math.sqrt(n_in.reduce((a, b) => a * b));
+    const drawn = (sizes, bound) => Parameter(f.empty(sizes).uniform_(-bound, bound));
+    const weight = drawn([n_out, ...n_in], Math.sqrt(3) * (Math.sqrt(2 / (1 + Math.sqrt(5) ** 2)) / root));
+    return { weight, bias: hasBias ? drawn([n_out], 1 / root) : null };
   }
 
   class Sequential extends Module {
     /** @param {...Module} layers */
     constructor(...layers) {
       super();
-      layers.forEach((layer, i) => { this[i] = layer; });
+      Object.assign(this, layers);
     }
 
     /** @param {Tensor} x @returns {Tensor} */
-    forward(x) {
-      let y = x;
-      for (const layer of Object.values(this)) if (layer instanceof Module) y = layer.call(y);
-      return y;
-    }
+    forward(x) { return layersOf(this).reduce((y, [, layer]) => layer.call(y), x); }
   }
 
   /** A kind of layer: what it keeps, made of the constructor's arguments, and what it makes of itself and its inputs. */
@@ -130,10 +121,9 @@ export function makeNn({ Tensor, spaces, outside }, autograd) {
     /** @type {new (num_embeddings: number, embedding_dim: number) => Layer<{weight: Tensor}>} */
     Embedding: layer('Embedding', (rows, width) => ({ weight: Parameter(f.randn([rows, width])) }), (own, x) => F.embedding(x, own.weight)),
     /** @type {new (normalized_shape: Sizes, options?: {eps?: number}) => Layer<Weights & {normalized_shape: number[], eps: number}>} */
-    LayerNorm: layer('LayerNorm', (sizes, { eps = 1e-5 } = {}) => {
-      const normalized_shape = [sizes].flat();
-      return { normalized_shape, eps, weight: Parameter(f.ones(normalized_shape)), bias: Parameter(f.zeros(normalized_shape)) };
-    }, (own, x) => F.layer_norm(x, own.normalized_shape, own.weight, own.bias, own.eps)),
+    LayerNorm: layer('LayerNorm', (sizes, { eps = 1e-5 } = {}) =>
+      ({ normalized_shape: [sizes].flat(), eps, weight: Parameter(f.ones(sizes)), bias: Parameter(f.zeros(sizes)) }),
+    (own, x) => F.layer_norm(x, own.normalized_shape, own.weight, own.bias, own.eps)),
     /** @type {new (p?: number) => Layer<{p: number}>} */
     Dropout: layer('Dropout', (p = 0.5) => ({ p }), (own, x) => F.dropout(x, own.p, own.training)),
     /** @type {Plain} */ ReLU: plain('ReLU', F.relu),

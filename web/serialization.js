@@ -13,8 +13,7 @@ const MOST_HEADER_BYTES = 1e8;
 const NAMES = { I64: 'int64', F64: 'float64', F32: 'float32', I32: 'int32', I16: 'int16', I8: 'int8', U8: 'uint8', BOOL: 'bool' };
 const CONVERT = '. To convert a file of tensors, in PyTorch: safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)';
 const refused = (reason) => new RuntimeError(`pygrad.load reads safetensors files and never unpickles. This one: ${reason}`);
-const ODD_FLOATS = ['nan', 'inf', '-inf', '-0.0'];
-const asFloat = (text) => Number(text.replace('inf', 'Infinity'));
+const ODD_FLOATS = { nan: NaN, inf: Infinity, '-inf': -Infinity, '-0.0': -0 };
 const byName = ([a], [b]) => (a < b ? -1 : Number(a > b));
 /** JSON as Python writes it, by ASCII alone. */
 const ascii = (value) =>
@@ -28,7 +27,7 @@ export function makeSerialization({ Tensor, tensor }) {
     if (typeof value === 'boolean' || typeof value === 'string') return value;
     if (typeof value === 'bigint') return ['int', String(value)];
     if (Number.isFinite(value) && !Object.is(value, -0)) return value;
-    if (typeof value === 'number') return ['float', ODD_FLOATS.find((text) => Object.is(asFloat(text), value))];
+    if (typeof value === 'number') return ['float', Object.keys(ODD_FLOATS).find((text) => Object.is(ODD_FLOATS[text], value))];
     if (value instanceof Tensor) {
       let name = path || 'tensor';
       while (tensors.has(name) || name === '__metadata__') name += '_';
@@ -40,9 +39,9 @@ export function makeSerialization({ Tensor, tensor }) {
     const inside = new Set(open).add(value);
     const of = (item, key) => outline(item, path ? `${path}.${key}` : String(key), tensors, inside);
     if (Array.isArray(value)) return ['list', value.map(of)];
-    if (value instanceof Set) return ['set', [...value].map(of)];
-    if (value instanceof Map) return ['dict', Array.from(value, ([key, item]) => [outline(key, path, tensors, inside), of(item, key)])];
-    if (isOptions(value)) return ['dict', Object.entries(value).map(([key, item]) => [key, of(item, key)])];
+    if (value instanceof Set) return ['set', Array.from(value, of)];
+    const pairs = value instanceof Map ? [...value] : isOptions(value) && Object.entries(value);
+    if (pairs) return ['dict', pairs.map(([key, item]) => [outline(key, path, tensors, inside), of(item, key)])];
     const hint = typeof value.state_dict === 'function' ? '; save its state_dict() instead' : '';
     throw new TypeError(
       `save: cannot store an object of type ${value.constructor?.name ?? typeof value}${path ? ` at '${path}'` : ''}${hint}. Tensors, ` +
@@ -79,10 +78,8 @@ export function makeSerialization({ Tensor, tensor }) {
     const starts = (...codes) => codes.every((code, i) => bytes[i] === code);
     if (starts(0x50, 0x4b, 3, 4)) throw refused(`it is a zip archive, as torch.save writes${CONVERT}`);
     const length = bytes.length < 8 ? Infinity : Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
-    if (length > MOST_HEADER_BYTES || 8 + length > bytes.length || bytes[8] !== 0x7b) {
-      if (starts(0x80)) throw refused(`it is a pickle, as older versions of torch.save write${CONVERT}`);
-      throw refused('it has no safetensors header');
-    }
+    if (length > MOST_HEADER_BYTES || 8 + length > bytes.length || bytes[8] !== 0x7b)
+      throw refused(starts(0x80) ? `it is a pickle, as older versions of torch.save write${CONVERT}` : 'it has no safetensors header');
     try {
       const { __metadata__: metadata, ...entries } = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));
       return { metadata, entries: Object.entries(entries), data: bytes.subarray(8 + length) };
@@ -119,7 +116,7 @@ export function makeSerialization({ Tensor, tensor }) {
     };
     const kinds = {
       tensor: () => (flags.includes('g') ? tensors[first]().requires_grad_() : tensors[first]()),
-      int: () => small(BigInt(first)), float: () => asFloat(first), dtype: () => dtypes[first],
+      int: () => small(BigInt(first)), float: () => ODD_FLOATS[first], dtype: () => dtypes[first],
       list, tuple: list, set: () => new Set(list()), dict, odict: dict, counter: dict,
     };
     return kinds[kind]();
