@@ -91,7 +91,7 @@ class Tensor(Methods):
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
         """A tensor of another class over the data of one: what Parameter is made with."""
-        alias = _C["_data"](data)
+        alias = _C["data"](data)
         out: Any = object.__new__(cls)
         out._h = alias._h
         alias._h = 0
@@ -361,7 +361,7 @@ class Tensor(Methods):
     @property
     def data(self) -> Tensor:
         """The same elements, without history and with a version counter of its own."""
-        return _C["_data"](self)  # type: ignore[no-any-return]
+        return _C["data"](self)  # type: ignore[no-any-return]
 
     @data.setter
     def data(self, value: Tensor) -> None:

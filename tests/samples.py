@@ -100,7 +100,7 @@ EXEMPT = {
     ),
     **_exempt(
         "behind an attribute of Tensor: test_autograd.py, test_memory.py",
-        "_C._set_requires_grad _C._data _C._set_data _C._set_grad _C._base _C.retains_grad"
+        "_C._set_requires_grad _C.data _C._set_data _C._set_grad _C._base _C.retains_grad"
         " _C.requires_grad _C.is_leaf _C._increment_version _C._version Tensor.type Tensor.dim"
         " Tensor.size Tensor.stride numel is_inference is_floating_point is_signed is_complex"
         " is_conj is_neg get_device"

@@ -417,7 +417,7 @@ static bool refused(const Call *c) {
   else if (is_named(c, "masked_select") && levels_of(c->v[1].t))
     unsupported("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch "
                 "this would return a differently shaped Tensor", "");
-  else if (is_named(c, "_data")) fail(ERR_RUNTIME, "accessing `data` under vmap transform is not allowed");
+  else if (is_named(c, "data")) fail(ERR_RUNTIME, "accessing `data` under vmap transform is not allowed");
   else if (is_named(c, "one_hot") && arg_int(c, 1) <= 0)
     fail(ERR_RUNTIME, "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument.");
   else if (is_named(c, "as_strided_") || strncmp(c->row->schema, "resize_", 7) == 0 || is_named(c, "set_"))
@@ -544,7 +544,7 @@ bool vmap_run(Call *c) {
   if (active() && refused_inside(c)) return true;
   bool random = active() && is_random(c->row) && c->out.tag == TAG_MISSING;
   if (!bits && !random) return false;
-  if (bits && is_service(c)) return hidden_storage(c) || (is_named(c, "_data") && refused(c));
+  if (bits && is_service(c)) return hidden_storage(c) || (is_named(c, "data") && refused(c));
   if (bits & ~active()) {
     fail(ERR_RUNTIME, "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
                       "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in "

@@ -345,7 +345,8 @@ export class Engine {
   }
 
   encodeObject(value, slot) {
-    if (value.handle !== undefined) return this.put(TAG.TENSOR, value.alive(), slot);
+    const { handle } = value;
+    if (handle !== undefined) return this.put(TAG.TENSOR, handle || value.alive(), slot);
     if (Array.isArray(value)) return this.encodeList(value, slot);
     if (!(value instanceof Coded)) return this.encodeOther(value, slot);
     if (!Array.isArray(value.code)) return this.put(value.tag, value.code, slot);

@@ -2570,6 +2570,8 @@ export interface Properties {
   readonly T: Tensor;
   readonly _base: Tensor | null;
   readonly _version: number;
+  data: Tensor;
+  grad: Tensor | null;
   grad_dtype: DType | null;
   readonly is_leaf: boolean;
   readonly mH: Tensor;

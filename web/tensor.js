@@ -53,9 +53,6 @@ export class Slice {
   constructor(start = null, stop = null, step = null) { Object.assign(this, { start, stop, step }); }
 }
 
-/** A flag in a tensor's header: a leaf that requires grad. */
-const REQUIRES_GRAD = 1;
-
 /** What `...` is in a subscript. @type {symbol} */
 export const ellipsis = Symbol('...');
 
@@ -75,22 +72,24 @@ function readTable(engine) {
 
 /** The functions of the table by namespace, which are letters of the flags; a method takes its receiver as `this`. */
 function makeSpaces(engine, wrap, { claim, remember }) {
-  /** The tensor of a handle: the first argument or one of `out`, which come back as themselves, or a new one. A leaf that requires grad
-   * is remembered, as the engine may hand it back. */
-  function own(handle, first, out) {
+  const flagsAt = engine.layout.flags;
+
+  /** The tensor of a handle: the first argument or one of `out`, which come back as themselves, or a new one. What the engine may hand
+   * back is remembered: leaves that require grad, and what a property tells of that others hold too (see pg.h). */
+  function own(handle, first, out, isProperty) {
     const given = first?.handle === handle ? first : out && [out].flat().find((t) => t.handle === handle);
     if (given) engine.released.push(handle);
-    if (!(engine.view.u8[handle + engine.layout.flags] & REQUIRES_GRAD)) return given ?? wrap(handle);
+    if (isProperty ? engine.view.i32[handle / 4] === 1 : !(engine.view.u8[handle + flagsAt] & 1)) return given ?? wrap(handle);
     return remember(given ?? claim(handle, () => wrap(handle)));
   }
 
-  function make(row, mode, names) {
+  function make(row, mode, names, isProperty) {
     const invoke = (self, args) => {
       const options = args.length && isOptions(args[args.length - 1]) ? args.pop() : null;
       const r = engine.call(row, mode, self, args, options);
       const handle = r % PENDING;
       let result;
-      if (handle) result = own(handle, self ?? args[0], options?.out);
+      if (handle) result = own(handle, self ?? args[0], options?.out, isProperty);
       else {
         result = engine.described((each) => own(each, self ?? args[0], options?.out), dtypeOf);
         if (names && Array.isArray(result)) names.forEach((name, i) => { result[name] = result[i]; });
@@ -108,7 +107,7 @@ function makeSpaces(engine, wrap, { claim, remember }) {
       const withInplace = letter === 'n' && flags.includes('N');
       if (!flags.includes(letter) && !withInplace) continue;
       const mode = 'mp'.includes(letter) ? MODE.METHOD : 0;
-      space[letter === 'p' ? name.replace(/^(numpy|matrix)_/, '') : name] = make(row, mode, results);
+      space[letter === 'p' ? name.replace(/^(numpy|matrix)_/, '') : name] = make(row, mode, results, letter === 'p');
       if (withInplace || (flags.includes('i') && 'fmn'.includes(letter))) space[`${name}_`] = make(row, mode | MODE.INPLACE, results);
     }
   }
@@ -121,7 +120,7 @@ function makeSpaces(engine, wrap, { claim, remember }) {
 export function makeTensors(engine) {
   const { layout } = engine;
   const owners = makeOwners(engine);
-  const { Owner, remember, recall, claim, original, scope } = owners;
+  const { Owner, remember, claim, scope } = owners;
   const spaces = makeSpaces(engine, (handle) => new Tensor(handle), owners);
   const C = spaces.c;
   const library = { ...owners, spaces, C };
@@ -138,25 +137,6 @@ export function makeTensors(engine) {
     get shape() { return engine.words(engine.u32(this.alive() + layout.sizes) / 8, this.ndim); }
     /** The node that made it, or null for a leaf. @returns {import('./graph.js').Node | null} */
     get grad_fn() { return library.wrapNode(C._node_of(this)); }
-    /** The same elements, outside of the graph; shares memory. @returns {Tensor} */
-    get data() { return C._data(this); }
-    set data(value) { C._set_data(this, value); }
-
-    /** The gradient that backward accumulated, or null. @returns {Tensor | null} */
-    get grad() {
-      const handle = gradOf(this);
-      const found = handle ? recall(handle) : null;
-      if (found !== undefined) return found;
-      engine.view.i32[handle / 4]++; // a reference of our own, see pg.h
-      return remember(new Tensor(handle));
-    }
-
-    /** @param {Tensor | null} value */
-    set grad(value) {
-      C._set_grad(this, value);
-      if (value) remember(value);
-    }
-
     /** x[a, b, ...]: integers, null, ellipsis, slices, tensors, booleans. @param {...Subscript} items @returns {Tensor} */
     index(...items) { return C._getitem(this, subscript(items)); }
 
@@ -216,8 +196,8 @@ export function makeTensors(engine) {
     if (!(name in Tensor.prototype)) Object.defineProperty(Tensor.prototype, name, { value, writable: true, configurable: true });
   for (const [name, get] of Object.entries(spaces.p)) {
     const put = C[`_set_${name}`];
-    const set = put && function set(value) { put(this, value); };
-    Object.defineProperty(Tensor.prototype, name, { get() { return original(get.call(this) ?? null); }, set, configurable: true });
+    const set = put && function set(value) { put(this, value?.handle ? remember(value) : value); };
+    Object.defineProperty(Tensor.prototype, name, { get() { return get.call(this) ?? null; }, set, configurable: true });
   }
 
   function hookOn(tensor, hook, post) {
