@@ -59,4 +59,6 @@ def test_schema_is_in_the_grammar(op: _ops.Op) -> None:
 
 @pytest.mark.parametrize("op", _ops.TABLE, ids=lambda op: op.name)
 def test_flags_are_known(op: _ops.Op) -> None:
-    assert set(op.flags) <= set("fmionNslcphdvVe" + "EDRGHYWPTSAILKMXZzu")  # and the kinds for vmap
+    assert set(op.flags) <= set(
+        "fmionNslcphdvVeaq" + "EDRGHYWPTSAILKMXZzu"
+    )  # and the kinds for vmap

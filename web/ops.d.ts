@@ -9,10 +9,10 @@ export type Named<Names extends readonly string[]> =
   { [I in keyof Names]: Tensor } & { [Name in Names[number]]: Tensor };
 
 export interface Functions {
-  _make_dual(primal: Tensor, tangent: Tensor, level: number): Tensor;
-  _make_dual(primal: Tensor, tangent: Tensor, options: { level: number }): Tensor;
-  _unpack_dual(dual: Tensor, level: number): Named<['primal', 'tangent']>;
-  _unpack_dual(dual: Tensor, options: { level: number }): Named<['primal', 'tangent']>;
+  _make_dual(primal: Tensor, tangent: Tensor, level?: number | null): Tensor;
+  _make_dual(primal: Tensor, tangent: Tensor, options: { level?: number | null }): Tensor;
+  _unpack_dual(dual: Tensor, level?: number | null): Named<['primal', 'tangent']>;
+  _unpack_dual(dual: Tensor, options: { level?: number | null }): Named<['primal', 'tangent']>;
   abs(input: Tensor, options?: { out?: Tensor }): Tensor;
   abs_(input: Tensor): Tensor;
   absolute(input: Tensor, options?: { out?: Tensor }): Tensor;
