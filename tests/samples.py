@@ -112,7 +112,7 @@ EXEMPT = {
         "_C._node_of _C._node_name _C._node_sequence _C._node_set_sequence _C._node_next"
         " _C._node_variable _C._node_fields _C._node_saved"
         " _C._node_saved_data _C._node_packed _C._node_field"
-        " _C._node_saved_hooks _C._node_metadata _C._node_outputs _C._node_call"
+        " _C._node_saved_hooks _C._node_metadata _C._node_output _C._node_call"
         " _C._node_kind _C._node_hook_add _C._node_hook_remove _C._edge_of _C._running_node"
         " _C._task_id _C._several_hooks_add _C._several_hooks_remove _C._set_warn_always",
     ),

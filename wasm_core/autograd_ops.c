@@ -39,7 +39,7 @@ static const GraphEnd *ends(Tensors t, Ints words, bool roots, const char *odd) 
   return failed() ? NULL : out;
 }
 
-/* Lets the host run a custom node's function: [the task, the host's object, whether to record, a gradient an output]. */
+/* Lets the host run a custom node's function: [the task, the node, whether to record, a gradient an output]. */
 static void ask(Call *c, Task *task, Node *n, Tensor *const *grads) {
   int count = n->n_outputs;
   int64_t *out = scratch_array(3 + (int64_t)count, sizeof *out);
@@ -49,7 +49,7 @@ static void ask(Call *c, Task *task, Node *n, Tensor *const *grads) {
     return;
   }
   out[0] = (int64_t)(uintptr_t)task;
-  out[1] = n->host;
+  out[1] = (int64_t)(uintptr_t)n;
   out[2] = task_creates_graph(task);
   for (int i = 0; i < count; i++) {
     tensor_retain(g[i]); /* the host's own reference */
@@ -522,7 +522,11 @@ void op_node_field(Call *c) {
 }
 
 void op_edge_of(Call *c) {
-  Edge e = tensor_edge(arg_tensor(c, 0)); /* the reference is the host's */
+  Tensor *t = arg_tensor(c, 0);
+  if (!tensor_requires_grad(t))
+    fail(ERR_RUNTIME, "It is not possible to get the gradient edge for a Tensor that does not require gradients");
+  if (failed()) return;
+  Edge e = tensor_edge(t); /* the reference is the host's */
   ret_int(c, (int64_t)(uintptr_t)e.node);
 }
 
@@ -537,20 +541,16 @@ void op_node_metadata(Call *c) {
   ret_ints(c, 3, out);
 }
 
-/* Of each output: dtype, rank, sizes. */
-void op_node_outputs(Call *c) {
+/* What a gradient of the k-th output must look like: its dtype (-1: any) and sizes; nothing if there are fewer. */
+void op_node_output(Call *c) {
   Node *n = arg_node(c);
-  int n_words = 0;
-  for (int i = 0; n && i < n->n_outputs; i++) n_words += 2 + n->outputs[i].ndim;
-  int64_t *out = n ? scratch_array(n_words + 1, sizeof *out) : NULL, *at = out;
+  int64_t k = arg_int(c, 1);
+  const OutputMeta *m = n && k >= 0 && k < n->n_outputs ? &n->outputs[k] : NULL;
+  int64_t *out = m ? scratch_array((int64_t)m->ndim + 1, sizeof *out) : NULL;
   if (!out) return;
-  for (int i = 0; i < n->n_outputs; i++) {
-    const OutputMeta *m = &n->outputs[i];
-    *at++ = m->defined ? m->dtype : -1;
-    *at++ = m->ndim;
-    for (int k = 0; k < m->ndim; k++) *at++ = output_sizes(m)[k];
-  }
-  ret_ints(c, n_words, out);
+  out[0] = m->defined ? m->dtype : -1;
+  memcpy(out + 1, output_sizes(m), m->ndim * sizeof *out);
+  ret_ints(c, m->ndim + 1, out);
 }
 
 /* The gradient function by itself, without hooks. */

@@ -56,7 +56,7 @@ void op_node_saved_hooks(Call *c);
 void op_node_field(Call *c);
 void op_edge_of(Call *c);
 void op_node_metadata(Call *c);
-void op_node_outputs(Call *c);
+void op_node_output(Call *c);
 void op_node_call(Call *c);
 void op_node_hook_add(Call *c);
 void op_node_hook_remove(Call *c);

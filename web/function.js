@@ -16,10 +16,9 @@ const MOST_NESTED = 400;
 
 /** torch.autograd.Function and what belongs to it, over a library of tensors. */
 export function makeFunction(library, engine) {
-  const { C, Tensor, Node, hooks, original, withModes, remember, remembered } = library;
+  const { C, Tensor, Node, hooks, original, recall, remember, withModes } = library;
   const { encode } = hooks;
   const handleOf = (value) => (value instanceof Tensor ? value.alive() : 0);
-  const withGrad = (on, fn) => withModes(on ? 0 : MODES.GRAD, on ? MODES.GRAD : 0, fn);
 
   /** What `forward`, `setup_context`, `backward` and `jvp` tell each other by, and the call's node. Takes any other attribute. */
   class FunctionCtx extends Node {
@@ -113,7 +112,7 @@ export function makeFunction(library, engine) {
   /** The class of a Function's nodes, and the engine's type of them. */
   const nodesOf = (kind) => held(classes, kind, () => {
     const name = `${kind.name}Backward`;
-    return { made: { [name]: class extends FunctionCtx {} }[name], type: C._custom_type(name) };
+    return { nodes: { [name]: class extends FunctionCtx {} }[name], type: C._custom_type(name) };
   });
 
   /** Base class of functions with gradients of their own: subclass it with static `forward` and `backward`, call `apply`. */
@@ -147,21 +146,17 @@ export function makeFunction(library, engine) {
 
   function apply(kind, args) {
     const separate = kind.setup_context !== Function.setup_context;
-    const { made, type } = nodesOf(kind);
+    const { nodes, type } = nodesOf(kind);
     const id = hooks.newId();
     const inputs = args.map(handleOf);
     const [address, dual, ...needs] = C._custom_begin(id, [type, ...inputs]);
-    const ctx = new made(address, id, kind);
+    const ctx = new nodes(address, id, kind);
     ctx.needs_input_grad = needs.map(Boolean);
-    const was = engine.modes;
-    let output;
-    try {
-      engine.modes = (was & ~MODES.GRAD) | MODES.NO_FORWARD;
-      output = separate ? kind.forward(...args) : kind.forward(ctx, ...args);
-      if (separate) kind.setup_context(ctx, args, output);
-    } finally {
-      engine.modes = was;
-    }
+    const output = withModes(MODES.GRAD, MODES.NO_FORWARD, () => {
+      const made = separate ? kind.forward(...args) : kind.forward(ctx, ...args);
+      if (separate) kind.setup_context(ctx, args, made);
+      return made;
+    });
     const results = ctx.finish(inputs, each(output), separate, dual);
     if (address && engine.u32(address) > 1) hooks.objects.set(id, ctx);
     if (address) remember(ctx);
@@ -173,32 +168,26 @@ export function makeFunction(library, engine) {
   function once_differentiable(fn, _context, descriptor) {
     if (descriptor) return { ...descriptor, value: once_differentiable(descriptor.value) };
     return function once(ctx, ...args) {
-      const outputs = withGrad(false, () => fn.call(this, ctx, ...args));
+      const outputs = withModes(MODES.GRAD, 0, () => fn.call(this, ctx, ...args));
       if (!(engine.modes & MODES.GRAD) || !args.some((a) => a instanceof Tensor && a.requires_grad)) return outputs;
       const made = C._delayed_error(each(outputs));
       return made.length === 1 ? made[0] : made;
     };
   }
 
-  /** The ctx of a custom node; the engine holds it, or somebody else does. */
-  function ctxOf(id) {
-    const found = hooks.objects.get(id) ?? remembered().find((object) => object?.id === id);
-    if (!found) throw new RuntimeError('pygrad: the ctx of a custom function is gone');
-    return found;
-  }
-
-  const run = (id, handles) => encode(each(ctxOf(id).run(hooks.tensors(handles)) ?? null));
+  /** What a ctx makes of the gradients of its outputs, for the engine. */
+  const run = (ctx, handles) => encode(each(ctx.run(hooks.tensors(handles)) ?? null));
   let depth = 0;
 
   /** Carries a backward to its end: what the engine gave first, and then gives last. */
   function walk(first) {
     let step = first;
     while (typeof step?.[0] === 'number') {
-      const [task, id, records, ...handles] = step;
+      const [task, node, records, ...handles] = step;
       let given;
       try {
         if (++depth > MOST_NESTED) throw new (errorClass('RecursionError'))(`pygrad: ${MOST_NESTED} backwards within each other`);
-        given = withGrad(records, () => run(id, handles));
+        given = withModes(MODES.GRAD, records && MODES.GRAD, () => run(recall(node), handles));
       } catch (error) {
         C._backward_abort(task);
         throw error;
@@ -210,8 +199,10 @@ export function makeFunction(library, engine) {
     return step;
   }
 
-  hooks.runners[HOST.FUNCTION] = (id, handles) => C._custom_given(ctxOf(id).alive(), ...run(id, handles));
-
+  hooks.runners[HOST.FUNCTION] = (id, handles) => {
+    const ctx = hooks.objects.get(id);
+    return C._custom_given(ctx.alive(), ...run(ctx, handles));
+  };
   library.walk = walk;
   return { Function, FunctionCtx, once_differentiable };
 }

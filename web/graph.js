@@ -1,5 +1,5 @@
 /** The graph as objects: nodes, edges, what nodes saved, and hooks on all of these. */
-import { bind, held, RuntimeError, within } from './engine.js';
+import { bind, held, within } from './engine.js';
 import { RemovableHandle } from './hooks.js';
 import { dtypeOf, unsigned } from './tensor.js';
 
@@ -57,10 +57,9 @@ function makeNodes(library, engine) {
 
     /** What the gradient of each output must look like. @returns {{dtype: any, shape: number[]}[]} */
     get _input_metadata() {
-      const flat = C._node_outputs(this.alive());
       const found = [];
-      for (let at = 0; at < flat.length; at += 2 + flat[at + 1])
-        found.push({ dtype: dtypeOf(flat[at]) ?? null, shape: flat.slice(at + 2, at + 2 + flat[at + 1]) });
+      for (let each; (each = C._node_output(this.alive(), found.length)); )
+        found.push({ dtype: dtypeOf(each[0]) ?? null, shape: each.slice(1) });
       return found;
     }
 
@@ -157,11 +156,7 @@ export function makeGraph(library, engine) {
   const { Node, SavedTensor, wrap, rawFrom, keepPair } = makeNodes(library, engine);
 
   /** The edge through which the gradient of a tensor passes. @param {Tensor} tensor @returns {GradientEdge} */
-  function get_gradient_edge(tensor) {
-    if (!tensor.requires_grad)
-      throw new RuntimeError('It is not possible to get the gradient edge for a Tensor that does not require gradients');
-    return new GradientEdge(wrap(C._edge_of(tensor)), tensor.output_nr);
-  }
+  const get_gradient_edge = (tensor) => new GradientEdge(wrap(C._edge_of(tensor)), tensor.output_nr);
 
   /** Adds one to the version of a tensor, or of several, that was mutated unseen. @param {Tensor | Iterable<Tensor>} tensor */
   function increment_version(tensor) {

@@ -98,8 +98,7 @@ export function makeHooks(engine, library) {
       return answer([unpack(packed)]);
     },
     [HOST.SEVERAL](id, handles, first) {
-      const grads = tensors(handles);
-      hookOf(id)(first ? grads[0] : grads);
+      hookOf(id)(first ? tensors(handles)[0] : tensors(handles));
       return [];
     },
     [HOST.APPLY](id, handles) {

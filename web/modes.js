@@ -1,5 +1,5 @@
 /** Whether and how operations are recorded: switches, and scopes that take the function to run in them. */
-import { MODES, within } from './engine.js';
+import { MODES } from './engine.js';
 
 const mustBeBool = (name, value) => {
   if (typeof value !== 'boolean') throw new TypeError(`${name}(): argument 'enabled' (position 1) must be bool, not ${typeof value}`);
@@ -9,13 +9,12 @@ const mustBeBool = (name, value) => {
 /** torch.no_grad and its like over a library of tensors. */
 export function makeModes({ withModes }, engine) {
   const { GRAD, INFERENCE, ONE_THREAD } = MODES;
-  const put = (bit, on) => { engine.modes = on ? engine.modes | bit : engine.modes & ~bit; };
 
   /** A mode that is set at once and for good, or while fn runs. */
   const switchOf = (name, bit, meaning) => (mode, fn) => {
-    const before = engine.modes;
-    const set = () => put(bit, mustBeBool(name, mode) === meaning);
-    return fn === undefined ? set() : within(set, () => put(bit, before & bit), fn);
+    const on = mustBeBool(name, mode) === meaning;
+    if (fn !== undefined) return withModes(bit, on ? bit : 0, fn);
+    engine.modes = on ? engine.modes | bit : engine.modes & ~bit;
   };
 
   /** Sets recording for all that follows, or while fn runs. @type {<T>(mode: boolean, fn?: () => T) => T | undefined} */

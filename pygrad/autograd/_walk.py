@@ -72,21 +72,10 @@ def in_fresh_thread(function: Callable[[], Any]) -> Any:
     return result
 
 
-def _node(ident: int) -> Any:
-    """The ctx of a custom node; the engine holds it, or somebody else does."""
-    found = hooks.objects.get(ident)
-    if found is None:
-        alive = (ref() for ref in list(graph._nodes.values()))
-        found = next((n for n in alive if getattr(n, "_ident", 0) == ident), None)
-    if found is None:
-        raise RuntimeError("pygrad: the ctx of a custom function is gone")
-    return found
-
-
 def _run(step: list[int]) -> Any:
     """What the node's function gave, as the engine takes it."""
     grads = [_call.wrap(handle) if handle else None for handle in step[3:]]
-    node = hooks.objects.get(step[1]) or _node(step[1])
+    node: Any = graph._nodes[step[1]]()
     was = switch(GRAD, step[2])
     level = _level
     depth = level.depth
@@ -103,7 +92,7 @@ def _run(step: list[int]) -> Any:
 
 def _nested(ident: int, handles: list[int], _: int) -> list[int]:
     """Runs a custom function that stands inside another node, where the engine calls for it."""
-    node = _node(ident)
+    node = hooks.objects[ident]
     given = node.apply(*hooks.tensors_of(handles))
     hooks._keep.append(given)
     gradients = hooks.encode(given if isinstance(given, tuple) else (given,))

@@ -130,12 +130,9 @@ class Node:
     @property
     def _input_metadata(self) -> tuple[_InputMetadata, ...]:
         """What the gradient of each output must look like."""
-        flat = _C["_node_outputs"](self._address)
-        found, at = [], 0
-        while at < len(flat):
-            end = at + 2 + flat[at + 1]
-            found.append(_InputMetadata(flat[at], flat[at + 2 : end]))
-            at = end
+        found: list[_InputMetadata] = []
+        while each := _C["_node_output"](self._address, len(found)):
+            found.append(_InputMetadata(each[0], each[1:]))
         return tuple(found)
 
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
@@ -389,18 +386,14 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
         >>> pygrad.autograd.grad((y * y).sum(), edge)
         (tensor([6., 6.]),)
     """
-    if not tensor.requires_grad:
-        raise RuntimeError(
-            "It is not possible to get the gradient edge for a Tensor that does not require "
-            "gradients"
-        )
-    node = _node_or_accumulator(tensor)
+    _ = tensor.requires_grad  # AttributeError: it is no tensor
+    node = _arrival(tensor)
     assert node is not None
     return GradientEdge(node, tensor.output_nr)
 
 
-def _node_or_accumulator(place: Any) -> Node | None:
-    """The node at which the gradient of a tensor or an edge arrives; None if none does."""
+def _arrival(place: Any) -> Node | None:
+    """The node at which the gradient of a tensor or an edge arrives."""
     if isinstance(place, GradientEdge):
         return place.node
     return _wrap(_C["_edge_of"](place))
@@ -547,7 +540,8 @@ def _register_logging_hooks_on_whole_graph(outputs: Sequence[Any]) -> Callable[[
         shown = ",".join(_short(tensor) for tensor in grad_outputs)
         log.debug("Executing: %s with grad_outputs: [%s]", node, shown)
 
-    nodes = _nodes_below([_node_or_accumulator(each) for each in outputs])
+    roots = [root for root in outputs if isinstance(root, GradientEdge) or root.requires_grad]
+    nodes = _nodes_below(map(_arrival, roots))
     handles = [node.register_prehook(prehook) for node in list(nodes)]
 
     def unregister_hooks() -> None:
