@@ -7,6 +7,7 @@
 
 #include "memory.h"
 #include "schema.h"
+#include "simd.h"
 #include "vmap.h"
 
 void rebind(const Call *from, const Row *to, Call *c) {
@@ -273,7 +274,7 @@ static int n_needed(const Schema *s) {
   return n;
 }
 
-static void explain_one(const Schema *s, const PgFrame *f, const Verdict *v, const char *op) {
+SMALL static void explain_one(const Schema *s, const PgFrame *f, const Verdict *v, const char *op) {
   bool method = f->mode & PG_METHOD;
   int shift = method ? 1 : 0;
   if (v->why == TOO_MANY) {
@@ -316,12 +317,12 @@ static void explain_one(const Schema *s, const PgFrame *f, const Verdict *v, con
   }
 }
 
-static size_t append(char *out, size_t at, size_t cap, const char *text) {
+SMALL static size_t append(char *out, size_t at, size_t cap, const char *text) {
   int n = snprintf(out + at, cap - at, "%s", text);
   return n < 0 || at + (size_t)n >= cap ? cap - 1 : at + (size_t)n;
 }
 
-static size_t append_default(char *out, size_t at, size_t cap, const Arg *a) {
+SMALL static size_t append_default(char *out, size_t at, size_t cap, const Arg *a) {
   bool quoted = *a->default_text == '\'';
   int n = a->default_length - 2 * quoted;
   char text[64];
@@ -329,7 +330,7 @@ static size_t append_default(char *out, size_t at, size_t cap, const Arg *a) {
   return append(out, at, cap, text);
 }
 
-static size_t append_schema(char *out, size_t at, size_t cap, int row, bool method) {
+SMALL static size_t append_schema(char *out, size_t at, size_t cap, int row, bool method) {
   const Schema *s = schema_of(row);
   if (!s) return at;
   bool star = false, any = false;
@@ -355,7 +356,7 @@ static size_t append_schema(char *out, size_t at, size_t cap, int row, bool meth
 
 /* Why a schema of as many pieces (a * is one) as arguments did not match: PyTorch's line for it, which takes a piece with a
  * default, or of a Number, for another type. Of lists it shows the items, which are not known here. */
-static size_t append_mismatch(char *out, size_t from, size_t at, size_t cap, const PgFrame *f, const Schema *s) {
+SMALL static size_t append_mismatch(char *out, size_t from, size_t at, size_t cap, const PgFrame *f, const Schema *s) {
   int shift = f->mode & PG_METHOD ? 1 : 0, given = f->n_positional + f->n_keyword - shift, pieces = 1;
   char *piece = out + from + strlen(" * (");
   for (const char *p = piece; (p = strstr(p, ", ")); p++) pieces++;
@@ -381,7 +382,7 @@ static size_t append_mismatch(char *out, size_t from, size_t at, size_t cap, con
   return append(out, at, cap, ")\n");
 }
 
-static void explain_overloads(int first, int last, const PgFrame *f, const char *op) {
+SMALL static void explain_overloads(int first, int last, const PgFrame *f, const char *op) {
   enum { CAP = 4096 };
   char *text = scratch_alloc(CAP);
   if (!text) return;

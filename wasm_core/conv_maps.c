@@ -40,13 +40,6 @@ enum {
   WEIGHT_TAPS = 320      /* the taps whose channels are laid at once for gradients of weights */
 };
 
-/* Code around the loops is small. */
-#ifdef __clang__
-#define SMALL __attribute__((minsize))
-#else
-#define SMALL
-#endif
-
 /* A vector of positions, or a tap: its place in a box, the lanes it has, and the element of the output (of the weight)
  * that is its first. */
 typedef struct {

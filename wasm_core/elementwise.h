@@ -10,6 +10,7 @@
 #include "iter.h"
 #include "maths.h"
 #include "op.h"
+#include "simd.h"
 
 enum { NOTHING = 0, KEEP_X = 1, KEEP_A = 1, KEEP_B = 2, KEEP_Y = 4, REFUSED = 8, CALLED_WEIGHT = 16, ROOM = 32, KEEP_XY = KEEP_X | KEEP_Y };
 /* KEEP_X whose numbers are shown in another way; see FIELDS_. */
@@ -55,11 +56,9 @@ Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
 #if defined(__clang__)
 #define FLAT_FOR_float _Pragma("clang loop vectorize(assume_safety) interleave_count(1)")
 #define FLAT_FOR_quick _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")
-#define SMALL __attribute__((minsize))
 #else
 #define FLAT_FOR_float _Pragma("GCC ivdep")
 #define FLAT_FOR_quick FLAT_FOR_float
-#define SMALL
 #endif
 #define FLAT_FOR_uint8_t FLAT_FOR_float
 #define FLAT_FOR_double

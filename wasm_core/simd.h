@@ -17,6 +17,13 @@ typedef int32_t i32x4 __attribute__((vector_size(16)));
 /* Lanes of a then b, picked by constant indices. */
 #define SIMD_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 
+/* Before a function that is to be small, in a file that is built for speed. */
+#ifdef __clang__
+#define SMALL __attribute__((minsize))
+#else
+#define SMALL
+#endif
+
 /* Before a loop over few vectors: one after the other, so that they stay in registers. */
 #ifdef __clang__
 #define UNROLLED _Pragma("clang loop unroll(full)")
