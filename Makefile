@@ -102,10 +102,12 @@ OBJECTS := $(SOURCES:wasm_core/%.c=build/wasm/%.o)
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 ARITHMETIC := -ffp-contract=off -fno-math-errno -fwrapv
 WASM_CFLAGS := -std=c11 -msimd128 $(ARITHMETIC) -DNDEBUG -Iwasm_core
-# Files whose loops people wait for are built for speed, all others for size.
-FAST := api arithmetic bind call conv_maps copy dropout elementwise engine gemm graph hooks iter loss matmul memory \
-  norm optim places pool reduce resample rng scan schema softmax sort tensor transcendental
-OPTIMIZE = $(if $(filter $(notdir $(basename $<)),$(FAST)),-O3 -fno-unroll-loops,-Oz)
+# Files whose loops people wait for are built for speed (-O3 where it is faster than -O2), all others for size.
+FASTEST := elementwise places reduce
+FAST := api arithmetic bind call conv_maps copy dropout engine gemm graph hooks iter loss matmul memory norm optim \
+  pool resample rng scan schema softmax sort tensor transcendental
+level = $(if $(filter $(1),$(FASTEST)),-O3 -fno-unroll-loops,$(if $(filter $(1),$(FAST)),-O2 -fno-unroll-loops,-Oz))
+OPTIMIZE = $(call level,$(notdir $(basename $<)))
 # The stack comes first in memory, so that overflowing it traps rather than overwrites data. Functions that differ in
 # constants alone are made one: rows mostly, and loops of rare functions.
 WASM_LDFLAGS := -Os -msimd128 -sSTANDALONE_WASM --no-entry -sIMPORTED_MEMORY=1 -sBINARYEN_EXTRA_PASSES=merge-similar-functions \
