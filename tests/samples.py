@@ -127,7 +127,7 @@ EXEMPT = {
     **_exempt(
         "parts of custom functions and of pickling: test_function.py, parity/test_graph.py",
         "_C._save_tensor _C._delayed_error _C._backward_abort _C._custom_begin _C._custom_finish"
-        " _C._custom_saved _C._custom_given _C._custom_type _C._node_saves",
+        " _C._custom_saved _C._custom_type _C._node_saves",
     ),
     **_exempt("takes an encoded subscript: test_indexing.py", "_C._getitem _C._setitem"),
     **_exempt(

@@ -30,14 +30,19 @@ typedef struct Named {
 static Named *named;
 
 static void grad_custom(Node *n, Tensor **g, Tensor **gi) {
-  Tensor *in[MOST_NESTED], *out[MOST_NESTED];
-  int n_out = 0;
+  Tensor *in[MOST_NESTED];
+  int64_t words[MOST_NESTED];
+  Ints given = {0, words};
   if (n->n_outputs > MOST_NESTED || n->n_edges > MOST_NESTED) {
     fail(ERR_NOT_IMPLEMENTED, "pygrad: a custom function done in place on a view may have %d tensors", MOST_NESTED);
     return;
   }
-  if (custom_gradients(n, g, in) && host_call(HOST_FUNCTION, n->host, n->n_outputs, in, MOST_NESTED, out, &n_out))
-    for (int i = 0; i < n_out && i < n->n_edges; i++) gi[i] = out[i];
+  if (!custom_gradients(n, g, in) || !host_function(n->host, n->n_outputs, in, MOST_NESTED, words, &given.n)) return;
+  Tensor **made = custom_given(n, &given, host_told());
+  for (int i = 0; made && i < n->n_edges; i++) {
+    tensor_retain(made[i]);
+    gi[i] = pool_push(made[i]);
+  }
 }
 
 const NodeType *custom_type(const char *name) {
@@ -302,17 +307,6 @@ Tensor **custom_given(Node *n, const Ints *given, const char *odd) {
     gi[at++] = g;
   }
   return gi;
-}
-
-/* The same for a function that was called from within: [a handle an edge]. */
-void op_custom_given(Call *c) {
-  Node *n = (Node *)(uintptr_t)arg_int(c, 0);
-  Ints given = arg_ints(c, 1);
-  Tensor **gi = custom_given(n, &given, arg_str(c, 2));
-  int64_t *out = gi ? scratch_array((int64_t)n->n_edges + 1, sizeof *out) : NULL;
-  if (!out) return;
-  for (int i = 0; i < n->n_edges; i++) out[i] = (int64_t)(uintptr_t)gi[i];
-  ret_ints(c, n->n_edges, out);
 }
 
 /* ------------------------------------------------------------ forward mode */

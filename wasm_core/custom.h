@@ -18,7 +18,6 @@ void op_custom_begin(Call *c);
 void op_custom_finish(Call *c);
 void op_custom_saved(Call *c);
 void op_custom_saves(Call *c);
-void op_custom_given(Call *c);
 void op_custom_tangents(Call *c);
 void op_custom_carry(Call *c);
 void op_delayed_error(Call *c);

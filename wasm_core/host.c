@@ -105,10 +105,12 @@ static void hand_out(int n, Tensor *const *in, int64_t *words) {
   }
 }
 
+const char *host_told(void) { return pg_frame()->data; }
+
 /* What hosts return as 1 is no tensor, but of a type that they told. */
 static bool take_in(int n, const int64_t *words, Tensor **out) {
   for (int i = 0; i < n && !failed(); i++) {
-    if (words[i] == 1) fail(ERR_TYPE, "expected Variable, but hook returned '%s'", pg_frame()->data);
+    if (words[i] == 1) fail(ERR_TYPE, "expected Variable, but hook returned '%s'", host_told());
     Tensor *t = failed() ? NULL : (Tensor *)(uintptr_t)words[i];
     if (t && !tensor_is(t)) {
       fail(ERR_RUNTIME, "a callback returned a handle that is not a tensor's");
@@ -130,6 +132,12 @@ bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Ten
   if (most > FEW_WORDS && !(words = scratch_array(most, sizeof *words))) return false;
   hand_out(n, in, words);
   return call_words((int32_t)kind, id, n, words, cap, words, n_out) && take_in(*n_out, words, out);
+}
+
+bool host_function(int32_t id, int n, Tensor *const *in, int cap, int64_t *words, int *n_out) {
+  if (failed()) return false;
+  hand_out(n, in, words);
+  return call_words(HOST_FUNCTION, id, n, words, cap, words, n_out);
 }
 
 bool host_node_hook(HostCall kind, int32_t id, int n_replaced, Tensor *const *in, int n_more, Tensor *const *more, Tensor **out,
@@ -212,7 +220,7 @@ Tensor *host_unpack(int32_t packed) {
   if (failed() || !call_words(HOST_UNPACK, packed, 0, NULL, 1, &word, &n_out)) return NULL;
   if (word <= 1)
     return fail(ERR_TYPE, "Output of saved tensor unpack_hook expected to be a Tensor but got result of type %s",
-                word ? pg_frame()->data : "NoneType");
+                word ? host_told() : "NoneType");
   return take_in(1, &word, &t) ? t : NULL;
 }
 

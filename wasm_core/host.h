@@ -28,6 +28,9 @@ typedef enum {
 /* Calls the host's object `id` with n tensors; up to cap results come back in out (owned by the
  * pool, NULL: none), their number in *n_out. False with ERR_HOST set if the host raised. */
 bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Tensor **out, int *n_out);
+/* Calls a custom function, for at most cap words: those of custom_given. */
+bool host_function(int32_t id, int n, Tensor *const *in, int cap, int64_t *words, int *n_out);
+const char *host_told(void); /* the type of what was returned and is no tensor, which the host tells */
 /* A hook of a node: n_replaced tensors that it may replace, all or none, then n_more to look at. What it puts in their place
  * comes back in `out`, which holds n_replaced. */
 bool host_node_hook(HostCall kind, int32_t id, int n_replaced, Tensor *const *in, int n_more, Tensor *const *more, Tensor **out,

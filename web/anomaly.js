@@ -23,12 +23,8 @@ export function makeAnomaly({ hooks, spaces: { f } }, engine) {
   hooks.runners[HOST.REPORT] = (id, [heading]) => {
     const trace = hooks.objects.get(id);
     engine.warnings.push(engine.text(heading) + (trace ? `  ${trace.join('\n  ')}` : ''));
-    return [];
   };
-  hooks.runners[HOST.LINE] = (id) => {
-    engine.tell(hooks.objects.get(id)?.[0] ?? '');
-    return [];
-  };
+  hooks.runners[HOST.LINE] = (id) => engine.tell(hooks.objects.get(id)?.[0] ?? '');
 
   /** Turns anomaly mode on or off, at once or while fn (the last argument) runs; with `check_nan` a gradient that is not a number
    * is a failure. @param {boolean} mode @param {...(Given<AnomalyOptions> | (() => any))} rest @returns {any} what fn returned */

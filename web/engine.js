@@ -228,7 +228,7 @@ export class Engine {
   host(kind, id, n) {
     const { frame_host_in, frame_host_out, frame_host_n_out, frame_host_cap } = this.layout;
     try {
-      const results = this.onHostCall(kind, id, this.words(this.u32(frame_host_in) / 8, n));
+      const results = this.onHostCall(kind, id, this.words(this.u32(frame_host_in) / 8, n)) ?? [];
       const to = this.u32(frame_host_out) / 8;
       const most = this.view.i32[frame_host_cap / 4]; // there is room for; the engine is told of any that are too many
       for (let i = 0; i < results.length && i < most; i++) this.setWord(to + i, results[i]);

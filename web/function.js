@@ -175,8 +175,8 @@ export function makeFunction(library, engine) {
     };
   }
 
-  /** What a ctx makes of the gradients of its outputs, for the engine. */
-  const run = (ctx, handles) => encode(each(ctx.run(hooks.tensors(handles)) ?? null));
+  /** What a ctx makes of the gradients of its outputs: one or several. */
+  const run = (ctx, handles) => each(ctx.run(hooks.tensors(handles)) ?? null);
   let depth = 0;
 
   /** Carries a backward to its end: what the engine gave first, and then gives last. */
@@ -187,7 +187,7 @@ export function makeFunction(library, engine) {
       let given;
       try {
         if (++depth > MOST_NESTED) throw new (errorClass('RecursionError'))(`pygrad: ${MOST_NESTED} backwards within each other`);
-        given = withModes(MODES.GRAD, records && MODES.GRAD, () => run(recall(node), handles));
+        given = withModes(MODES.GRAD, records && MODES.GRAD, () => encode(run(recall(node), handles)));
       } catch (error) {
         C._backward_abort(task);
         throw error;
@@ -199,10 +199,7 @@ export function makeFunction(library, engine) {
     return step;
   }
 
-  hooks.runners[HOST.FUNCTION] = (id, handles) => {
-    const ctx = hooks.objects.get(id);
-    return C._custom_given(ctx.alive(), ...run(ctx, handles));
-  };
+  hooks.runners[HOST.FUNCTION] = (id, handles) => hooks.answer(run(hooks.objects.get(id), handles));
   library.walk = walk;
   return { Function, FunctionCtx, once_differentiable };
 }

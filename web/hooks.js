@@ -97,31 +97,22 @@ export function makeHooks(engine, library) {
       const [packed, unpack] = objects.get(id);
       return answer([unpack(packed)]);
     },
-    [HOST.SEVERAL](id, handles, first) {
-      hookOf(id)(first ? tensors(handles)[0] : tensors(handles));
-      return [];
-    },
+    [HOST.SEVERAL]: (id, handles, first) => void hookOf(id)(first ? tensors(handles)[0] : tensors(handles)),
     [HOST.APPLY](id, handles) {
       const results = objects.get(id)(...tensors(handles));
       returned.set(id, results);
       return [results.length];
     },
-    [HOST.WALK](id, words, what) {
-      objects.get(id)(what, words, tensors);
-      return [];
-    },
+    [HOST.WALK]: (id, words, what) => void objects.get(id)(what, words, tensors),
     [HOST.RETURNED](id) {
       const results = returned.get(id);
       returned.delete(id);
       return results.map((t) => t?.alive() ?? 0);
     },
-    [HOST.NAME](id) {
-      engine.tell(nameOf(objects.get(id)));
-      return [];
-    },
+    [HOST.NAME]: (id) => engine.tell(nameOf(objects.get(id))),
   };
 
   engine.onDropped = drop;
   engine.onHostCall = (kind, id, handles) => runners[kind & 255](id, handles, kind >> 8);
-  return { objects, runners, tensors, encode, newId, keep, drop, register };
+  return { objects, runners, tensors, encode, answer, newId, keep, drop, register };
 }

@@ -99,8 +99,5 @@ export function makeOwners(engine) {
     }, () => keep(fn(keep)));
   }
 
-  /** All objects that are remembered. */
-  const remembered = () => Array.from(known.keys(), recall);
-
-  return { Owner, remember, recall, claim, remembered, original, outside, scope: runScope };
+  return { Owner, remember, recall, claim, original, outside, scope: runScope };
 }

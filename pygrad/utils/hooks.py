@@ -92,7 +92,7 @@ def _name(hook: Any) -> str:
 services[NAME] = lambda ident, _: tell_text(_name(held(ident)))
 
 
-def _answer(values: Sequence[Any]) -> list[int]:
+def answer(values: Sequence[Any]) -> list[int]:
     """What a callback returned, for the engine, which is told the type of what is no tensor."""
     _keep.extend(values)
     handles, odd = encode(values)
@@ -121,7 +121,7 @@ def _run_hook(ident: int, handle: int) -> int:
         if result is None:
             return 0
         if type(result) is not _tensor_type:
-            return _answer([result])[0]
+            return answer([result])[0]
         _keep.append(result)
         return result._h  # type: ignore[no-any-return]
     finally:
@@ -133,7 +133,7 @@ def _run_hook(ident: int, handle: int) -> int:
 def _run_post_hook(ident: int, handles: list[int], _: int) -> list[int]:
     tensors, hook = tensors_of(handles), objects.get(ident)
     result = None if hook is None else hook(*tensors)
-    return [] if result is None else _answer([result])
+    return [] if result is None else answer([result])
 
 
 def _run_node_hook(ident: int, *given: tuple[Any, ...]) -> list[int]:
@@ -146,7 +146,7 @@ def _run_node_hook(ident: int, *given: tuple[Any, ...]) -> list[int]:
         return []
     if not isinstance(result, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
-    return [0, *_answer(result)]
+    return [0, *answer(result)]
 
 
 def _run_node_prehook(ident: int, handles: list[int], _: int) -> list[int]:
@@ -172,7 +172,7 @@ def _run_several(ident: int, handles: list[int], first: int) -> list[int]:
 
 def _run_unpack(ident: int, handles: list[int], _: int) -> list[int]:
     packed, unpack = objects[ident]
-    return _answer([unpack(packed)])
+    return answer([unpack(packed)])
 
 
 _returned: Final[dict[int, list[Any]]] = {}
