@@ -139,6 +139,21 @@ def test_names_of_a_training_step() -> None:
     assert "MulBackward0" in mine
 
 
+def test_what_describes_a_tensor_is_no_event() -> None:
+    def script(t: Any) -> list[str]:
+        x = t.ones(2, 3)
+        with t.autograd.profiler.profile() as prof:
+            x.requires_grad_()
+            _ = x.is_leaf, x.retains_grad, x.output_nr, x._version, x.requires_grad, x.grad, x.data
+            _ = x.dim(), x.size(0), x.stride(), x.numel(), x.type(), x.is_contiguous()
+            _ = x.is_floating_point(), x.is_inference(), x.is_signed(), x.get_device()
+            _ = t.numel(x), t.is_grad_enabled(), t.get_default_dtype()
+            x.mul(x).retain_grad()
+        return [event.name for event in prof.function_events]
+
+    both(script)
+
+
 def test_profile_is_not_reentrant() -> None:
     def script(t: Any) -> None:
         with t.autograd.profiler.profile() as prof:

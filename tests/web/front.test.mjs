@@ -56,6 +56,33 @@ test('functions and methods are those of the op table', () => {
   assert.deepEqual(torch.ones([2, 3]).sum(1, { keepdim: true }).shape, [2, 1]);
 });
 
+test('what describes a tensor is of the op table', () => {
+  const x = torch.ones([2, 3]);
+  assert.deepEqual([x.dim(), x.numel(), torch.numel(x), x.size(), x.size(-1), x.stride(), x.stride(0)], [2, 6, 6, [2, 3], 3, [3, 1], 3]);
+  assert.deepEqual([x.type(), x.is_floating_point(), x.is_inference(), x._version, x.output_nr], ['torch.FloatTensor', true, false, 0, 0]);
+  assert.deepEqual([x.T, x.mT, x.H, x.data].map((t) => t.shape), [[3, 2], [3, 2], [3, 2], [2, 3]]);
+  assert.deepEqual([x.is_leaf, x.retains_grad, x._base, x.grad], [true, false, null, null]);
+  assert.throws(() => { x.is_leaf = false; }, TypeError);
+});
+
+test('properties of a tensor can be set, and give the same objects back', () => {
+  const x = torch.ones([2]);
+  x.requires_grad = true;
+  assert.equal(x.view([2, 1])._base, x);
+  assert.equal(x.mul(2).grad_fn.next_functions[0][0].variable, x);
+  const grad = torch.zeros([2]);
+  x.grad = grad;
+  assert.equal(x.grad, grad);
+  torch.scope(() => x.sum().backward());
+  assert.equal(x.grad, grad);
+  assert.deepEqual(grad.tolist(), [1, 1]);
+  x.grad = null;
+  assert.equal(x.grad, null);
+  x.data = torch.zeros([3]);
+  assert.deepEqual(x.tolist(), [0, 0, 0]);
+  assert.throws(() => { torch.tensor([1n]).requires_grad = true; }, { name: 'RuntimeError', message: /floating point/ });
+});
+
 test('named results have their names', () => {
   const { values, indices } = torch.max(torch.tensor([[1, 5], [3, 2]]), 1);
   assert.deepEqual([values.tolist(), indices.tolist()], [[5, 3], [1, 0]]);
