@@ -7,13 +7,11 @@
  */
 
 const BINARY = new URL('../pygrad/core.wasm', import.meta.url);
-const FILES = ['node', 'fs/promises'].join(':'); // a name that bundlers for a page do not look for
 const ABI = 2;
 const WORD = 2 ** 32;
 /** Added to the result of a call after which something waits to be collected. */
 export const PENDING = WORD;
 const LIST = 2 ** 30; // in the upper half of a slot: its address is that of a list
-const PAGES = { initial: 256, maximum: 65536 };
 /** A bound or an element that is not there, among words. */
 export const ABSENT = -(2n ** 63n);
 
@@ -120,7 +118,7 @@ async function readBinary(source) {
   if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return source;
   const url = new URL(source, import.meta.url);
   if (url.protocol === 'file:') {
-    const { readFile } = await import(/* @vite-ignore */ FILES);
+    const { readFile } = await import(/* @vite-ignore */ ['node', 'fs/promises'].join(':')); // which bundlers for a page do not look for
     return readFile(url);
   }
   const response = await fetch(url);
@@ -137,7 +135,7 @@ export async function loadEngine(source = BINARY) {
   const wanted = WebAssembly.Module.imports(module).map((i) => `${i.module}.${i.name}`).sort();
   if (wanted.join() !== 'env.memory,env.pg_host')
     throw new EngineError(`pygrad: the engine imports ${wanted}, not what this version offers`);
-  const memory = new WebAssembly.Memory(PAGES);
+  const memory = new WebAssembly.Memory({ initial: 256, maximum: 65536 });
   const env = { memory, pg_host: (kind, id, n) => engine.host(kind, id, n) };
   const engine = new Engine(await WebAssembly.instantiate(module, { env }), memory);
   return engine;
@@ -345,8 +343,7 @@ export class Engine {
   }
 
   encodeObject(value, slot) {
-    const { handle } = value;
-    if (handle !== undefined) return this.put(TAG.TENSOR, handle || value.alive(), slot);
+    if (value.handle !== undefined) return this.put(TAG.TENSOR, value.alive(), slot);
     if (Array.isArray(value)) return this.encodeList(value, slot);
     if (!(value instanceof Coded)) return this.encodeOther(value, slot);
     if (!Array.isArray(value.code)) return this.put(value.tag, value.code, slot);
@@ -406,11 +403,10 @@ export class Engine {
   failure(status) {
     const name = this.text(this.exports.pg_status_name(status));
     const message = this.text(this.u32(this.layout.frame_message));
-    this.collectPending();
-    if (name !== 'host') return new (errorClass(name))(message);
-    const error = this.hostError;
+    const { hostError } = this;
     this.hostError = null;
-    return error ?? new RuntimeError('pygrad: a callback failed');
+    this.collectPending();
+    return name === 'host' ? hostError ?? new RuntimeError('pygrad: a callback failed') : new (errorClass(name))(message);
   }
 
   collectPending() {

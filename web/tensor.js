@@ -53,6 +53,8 @@ export class Slice {
   constructor(start = null, stop = null, step = null) { Object.assign(this, { start, stop, step }); }
 }
 
+const REQUIRES_GRAD = 1; // of a tensor's flags: it is a leaf that does
+
 /** What `...` is in a subscript. @type {symbol} */
 export const ellipsis = Symbol('...');
 
@@ -79,7 +81,8 @@ function makeSpaces(engine, wrap, { claim, remember }) {
   function own(handle, first, out, isProperty) {
     const given = first?.handle === handle ? first : out && [out].flat().find((t) => t.handle === handle);
     if (given) engine.released.push(handle);
-    if (isProperty ? engine.view.i32[handle / 4] === 1 : !(engine.view.u8[handle + flagsAt] & 1)) return given ?? wrap(handle);
+    const isOurs = isProperty ? engine.view.i32[handle / 4] === 1 : !(engine.view.u8[handle + flagsAt] & REQUIRES_GRAD);
+    if (isOurs) return given ?? wrap(handle);
     return remember(given ?? claim(handle, () => wrap(handle)));
   }
 
