@@ -89,7 +89,7 @@ EXEMPT = {
     **_exempt(
         "what functional and gradcheck demand: parity/test_functional.py, test_gradcheck.py",
         "_C._functional_points _C._functional_answer _C._functional_units _C._functional_columns"
-        " _C._functional_strategy _C._gradcheck _C._gradcheck_note _C._numerical_jacobian"
+        " _C._gradcheck _C._gradcheck_note _C._numerical_jacobian"
         " _C._analytical_jacobian",
     ),
     **_exempt(

@@ -54,28 +54,26 @@ struct Course {
 static Course asked(Call *c) {
   enum { HEAD = 6 };
   Ints words = arg_ints(c, 1);
-  const int64_t *head = words.v, n_v = head[0] < 0 ? 0 : head[0], n_outputs = head[5];
-  const Answer *answer = &answers[arg_int(c, 0)];
-  Course k = {.answer = answer, .many = head[1], .create_graph = head[2], .strict = head[3], .vectorize = head[4], .left = answer->walks};
-  k.outputs = tensors_at(head + HEAD, n_outputs);
-  k.points = tensors_at(head + HEAD + n_outputs, words.n - HEAD - n_outputs - n_v);
-  k.v = tensors_at(head + words.n - n_v, n_v);
-  if (head[0] < 0) k.v.n = -1;
+  const int64_t *head = words.v;
+  int n_v = (int)head[0], n_outputs = (int)head[5];
+  Tensors all = tensors_at(head + HEAD, words.n - HEAD), v = {n_v, all.v + (all.n - n_v)};
+  Course k = {.answer = &answers[arg_int(c, 0)], .v = v, .many = head[1], .create_graph = head[2], .strict = head[3], .vectorize = head[4]};
+  k.outputs = (Tensors){n_outputs, all.v};
+  k.points = (Tensors){all.n - n_outputs - (n_v < 0 ? 0 : n_v), all.v + n_outputs};
+  k.left = k.answer->walks;
   return k;
 }
 
 /* Room for n tensors. */
-static Tensors blank(int64_t n) {
-  Tensors list = {(int32_t)n, scratch_array(n + 1, sizeof *list.v)};
+static Tensors blank(int n) {
+  Tensors list = {n, scratch_array((int64_t)n + 1, sizeof *list.v)};
   if (list.v) memset(list.v, 0, (size_t)n * sizeof *list.v);
   else list.n = 0;
   return list;
 }
 
-static const Tensors none = {-1, NULL};
-
-static void record(bool on) {
-  recording = on && !inference_mode;
+static void record(void) {
+  recording = !inference_mode;
   grad_mode = recording || forward_on;
 }
 
@@ -111,11 +109,11 @@ static void strict_error(const char *text, const char *after, int first, int sec
 
 /* In strict mode the error of a stage, unless all tensors are there and (with `history`) recorded; `output` is whose row they
  * are, or -1. */
-static void demand(const Course *k, Stage stage, Tensors found, bool history, int output) {
-  for (int i = 0; k->strict && i < found.n && !failed(); i++) {
+static void demand(const Course *k, Stage stage, const Tensors *found, bool history, int output) {
+  for (int i = 0; k->strict && i < found->n && !failed(); i++) {
     int first = output < 0 ? i : output;
-    if (!found.v[i]) strict_error(strict_texts[stage].absent, "", first, i);
-    else if (history && !tensor_requires_grad(found.v[i])) strict_error(strict_texts[stage].constant, " when create_graph=True", first, i);
+    if (!found->v[i]) strict_error(strict_texts[stage].absent, "", first, i);
+    else if (history && !tensor_requires_grad(found->v[i])) strict_error(strict_texts[stage].constant, " when create_graph=True", first, i);
   }
 }
 
@@ -128,27 +126,25 @@ static Tensor *fresh(Tensor *t, bool create_graph, bool requires_grad) {
   return made && requires_grad ? op_requires_grad_(made, true) : made;
 }
 
-static Tensors all_fresh(Tensors given, bool create_graph, bool requires_grad) {
-  Tensors made = blank(given.n < 0 ? 0 : given.n);
-  for (int i = 0; i < made.n; i++) made.v[i] = fresh(given.v[i], create_graph, requires_grad);
-  made.n = given.n;
-  return made;
+static void all_fresh(Tensors *list, bool create_graph, bool requires_grad) {
+  Tensor *const *given = list->v;
+  if (list->n > 0) *list = blank(list->n);
+  for (int i = 0; i < list->n; i++) list->v[i] = fresh(given[i], create_graph, requires_grad);
 }
 
-/* Whether a vector fits what it multiplies; to be absent that must be one number. */
-static void check_vector(const Course *k, Tensors like) {
-  const Tensors v = k->v;
-  bool many = k->many;
-  if (v.n < 0 && (like.n != 1 || like.v[0]->numel != 1))
+/* Whether the vector fits what it multiplies; to be absent that must be one number. */
+static void check_vector(const Course *k, const Tensors *like) {
+  int n = k->v.n;
+  if (n < 0 && (like->n != 1 || like->v[0]->numel != 1))
     fail(ERR_RUNTIME, "The vector v can only be None if the %s a single Tensor with a single element.",
          k->answer == vjp ? "user-provided function returns" : "input to the user-provided function is");
-  else if (v.n >= 0 && v.n != like.n)
-    fail(ERR_RUNTIME, many ? "v is a tuple of invalid length: should be %d but got %d." : "The given v should contain a single Tensor.", like.n,
-         v.n);
-  for (int i = 0; i < v.n && !failed(); i++) {
-    if (tensor_same_shape(v.v[i], like.v[i])) continue;
-    const char *wanted = shape_text(like.v[i]), *got = shape_text(v.v[i]);
-    if (many) fail(ERR_RUNTIME, "Entry %d in v has invalid size: should be torch.Size(%s) but got torch.Size(%s).", i, wanted, got);
+  else if (n >= 0 && n != like->n)
+    fail(ERR_RUNTIME, k->many ? "v is a tuple of invalid length: should be %d but got %d." : "The given v should contain a single Tensor.",
+         like->n, n);
+  for (int i = 0; i < n && !failed(); i++) {
+    if (tensor_same_shape(k->v.v[i], like->v[i])) continue;
+    const char *wanted = shape_text(like->v[i]), *got = shape_text(k->v.v[i]);
+    if (k->many) fail(ERR_RUNTIME, "Entry %d in v has invalid size: should be torch.Size(%s) but got torch.Size(%s).", i, wanted, got);
     else fail(ERR_RUNTIME, "v has invalid size: should be torch.Size(%s) but got torch.Size(%s).", wanted, got);
   }
 }
@@ -156,12 +152,12 @@ static void check_vector(const Course *k, Tensors like) {
 /* What the function is to be called with. */
 void op_functional_points(Call *c) {
   Course k = asked(c);
-  record(true);
+  record();
   for (int i = 0; k.answer->walks == GRADIENT && i < k.points.n && !failed(); i++)
     op_requires_grad_(k.points.v[i], true); /* duals, too, are to be reached */
-  Tensors points = all_fresh(k.points, k.create_graph, true);
-  if (k.answer->walks & PRODUCT && k.answer != vjp && !failed()) check_vector(&k, k.points);
-  if (!failed()) ret_tensors(c, points.n, points.v);
+  all_fresh(&k.points, k.create_graph, true);
+  if (k.answer->walks & PRODUCT && k.answer != vjp && !failed()) check_vector(&k, &k.points);
+  if (!failed()) ret_tensors(c, k.points.n, k.points.v);
 }
 
 /* ------------------------------------------------------------ matrices */
@@ -177,33 +173,26 @@ static Tensors units(Tensors like) {
   return pieces;
 }
 
-/* Gradients of all elements of y by x, one behind the other, as their Jacobian; NULL: zeros. */
-static Tensor *shaped(Tensor *gradients, const Tensor *y, const Tensor *x) {
+/* Gradients by x, one behind the other for all elements of what has these sizes, as its Jacobian; NULL: zeros. */
+static Tensor *shaped(Tensor *gradients, int n, const int64_t *y, const Tensor *x) {
   int64_t sizes[2 * MAX_DIM];
-  int n = y->ndim + x->ndim;
-  memcpy(sizes, y->sizes, y->ndim * sizeof *sizes);
-  memcpy(sizes + y->ndim, x->sizes, x->ndim * sizeof *sizes);
-  return gradients ? t_view(gradients, n, sizes) : tensor_zeros(n, sizes, (DType)x->dtype);
-}
-
-/* The unit vectors for what is pushed forward. */
-void op_functional_units(Call *c) {
-  Tensors made = units(arg_tensors(c, 0));
-  if (!failed()) ret_tensors(c, made.n, made.v);
+  memcpy(sizes, y, (size_t)n * sizeof *sizes);
+  memcpy(sizes + n, x->sizes, x->ndim * sizeof *sizes);
+  n += x->ndim;
+  return gradients ? t_reshape(gradients, n, sizes) : tensor_zeros(n, sizes, (DType)x->dtype);
 }
 
 /* What came forward from each unit vector, stacked, as Jacobians: for each output by each input. */
 void op_functional_columns(Call *c) {
-  Tensors columns = arg_tensors(c, 0), inputs = arg_tensors(c, 1), table = blank((int64_t)columns.n * inputs.n);
+  Tensors columns = arg_tensors(c, 0), inputs = arg_tensors(c, 1), table = blank(columns.n * inputs.n);
+  Tensor **to = table.v;
   for (int i = 0; i < columns.n; i++) {
+    Tensor *column = columns.v[i];
     int64_t at = 0;
     for (int k = 0; k < inputs.n && !failed(); at += inputs.v[k++]->numel) {
-      Tensor *piece = t_narrow(columns.v[i], 0, at, inputs.v[k]->numel), *last = t_movedim(piece, (Ints){1, (int64_t[]){0}}, (Ints){1, (int64_t[]){-1}});
-      int n = last ? last->ndim - 1 : 0;
-      int64_t sizes[2 * MAX_DIM];
-      if (n) memcpy(sizes, last->sizes, (size_t)n * sizeof *sizes);
-      memcpy(sizes + n, inputs.v[k]->sizes, inputs.v[k]->ndim * sizeof *sizes);
-      table.v[i * inputs.n + k] = t_reshape(last, n + inputs.v[k]->ndim, sizes);
+      Tensor *piece = t_narrow(column, 0, at, inputs.v[k]->numel);
+      piece = t_movedim(piece, (Ints){1, (int64_t[]){0}}, (Ints){1, (int64_t[]){-1}});
+      if (piece) *to++ = shaped(piece, column->ndim - 1, column->sizes + 1, inputs.v[k]);
     }
   }
   if (!failed()) ret_tensors(c, table.n, table.v);
@@ -212,29 +201,30 @@ void op_functional_columns(Call *c) {
 #define NOT_FORWARD "torch.autograd.functional.jacobian: `%s=True` and `strategy=\"forward-mode\"` are not supported together (yet). " \
                     "Please either set `%s=False` or `strategy=\"reverse-mode\"`."
 
-/* Whether it is the way forward, and whether the other options allow it. */
-void op_functional_strategy(Call *c) {
-  const char *strategy = arg_str(c, 1), *hint = strcmp(arg_str(c, 0), "jacobian") == 0 ? " Hint: If your function has more outputs than "
-      "inputs, \"forward-mode\" tends to be more performant. Otherwise, prefer to use \"reverse-mode\"." : "";
-  bool forward = strcmp(strategy, "forward-mode") == 0;
-  if (!forward && strcmp(strategy, "reverse-mode") != 0)
+/* The unit vectors to push forward, if that is the strategy and the other options allow it. */
+void op_functional_units(Call *c) {
+  const char *strategy = arg_str(c, 1), *hint = arg_bool(c, 2) ? "" : " Hint: If your function has more outputs than inputs, \"forward-mode\" "
+                                                                     "tends to be more performant. Otherwise, prefer to use \"reverse-mode\".";
+  if (strcmp(strategy, "forward-mode") != 0)
     fail(ERR_ASSERTION, "Expected strategy to be either \"forward-mode\" or \"reverse-mode\".%s", hint);
-  if (forward && arg_bool(c, 2)) fail(ERR_NOT_IMPLEMENTED, NOT_FORWARD, "create_graph", "create_graph");
-  if (forward && arg_bool(c, 3)) fail(ERR_RUNTIME, NOT_FORWARD, "strict", "strict");
-  if (forward && !arg_bool(c, 4))
+  else if (arg_bool(c, 3)) fail(ERR_NOT_IMPLEMENTED, NOT_FORWARD, "create_graph", "create_graph");
+  else if (arg_bool(c, 4)) fail(ERR_RUNTIME, NOT_FORWARD, "strict", "strict");
+  else if (!arg_bool(c, 5))
     fail(ERR_NOT_IMPLEMENTED, "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`.");
-  ret_bool(c, forward);
+  Tensors made = units(arg_tensors(c, 0));
+  if (!failed()) ret_tensors(c, made.n, made.v);
 }
 
 /* ------------------------------------------------------------ walks */
 
-/* Outputs, points, vector, and what each of three walks starts from or finds: gradients, zeros, their derivatives, products. */
+/* Outputs, points, vector, gradients, zeros, their derivatives, products: each as long as the outputs or the points. Or a table. */
 enum { MOST_LISTS = 7 };
 
-static Tensors keep(Course *k, Tensors given) {
-  Tensors list = {given.n, k->held + k->n_held};
-  for (int i = 0; i < given.n; i++) tensor_retain(k->held[k->n_held++] = given.v[i]);
-  return list;
+/* Moves a list to where it outlives the crossing. */
+static void keep(Course *k, Tensors *list) {
+  Tensor **to = k->held + k->n_held;
+  for (int i = 0; i < list->n; i++) tensor_retain(k->held[k->n_held++] = list->v[i]);
+  list->v = to;
 }
 
 void course_drop(Course *k) {
@@ -243,136 +233,143 @@ void course_drop(Course *k) {
 }
 
 static Course *course_new(const Course *given) {
-  int64_t outputs = given->outputs.n, points = given->points.n, most = outputs > points ? outputs : points;
-  int64_t cap = MOST_LISTS * most + (given->answer->walks & ROWS ? outputs * points : 0);
-  Course *k = failed() || cap > INT32_MAX ? NULL : mem_alloc_zero(sizeof *k + (size_t)cap * sizeof *k->held);
+  int64_t cap = (int64_t)(given->outputs.n + MOST_LISTS) * (given->points.n + MOST_LISTS);
+  Course *k = failed() || cap > INT32_MAX / 8 ? NULL : mem_alloc(sizeof *k + (size_t)cap * sizeof *k->held);
   if (!k) return NULL;
   *k = *given;
   k->cap = (int32_t)cap;
-  k->outputs = k->roots = keep(k, given->outputs);
-  k->points = k->by = keep(k, given->points);
-  if (k->v.n > 0) k->v = keep(k, given->v);
-  if (k->answer->walks & ROWS) k->roots = (Tensors){0, k->held + k->n_held};
-  if (!outputs) k->left &= (uint8_t)~ROWS;
+  keep(k, &k->outputs);
+  keep(k, &k->points);
+  keep(k, &k->v);
+  k->by = k->points;
+  k->roots = k->outputs;
+  if (k->left & ROWS) k->roots = (Tensors){0, k->held + k->n_held};
+  if (!k->outputs.n) k->left &= (uint8_t)~ROWS;
   return k;
 }
 
-/* The walk from the roots that are there and have a history, to `by`; NULL if there are none. What they start from is `with`
- * (n <= 0: ones; `rows` above 0: see GraphWalk). */
-static Task *pull(const Course *k, Tensors roots, Tensors with, bool retain, bool create_graph, int rows) {
-  Tensors seeds = blank(roots.n);
-  GraphEnd *ends = scratch_array((int64_t)roots.n + k->by.n + 1, sizeof *ends);
+/* The walk from those of the roots that are there and have a history, to `by`; NULL if there are none. What they start from is
+ * `with` (NULL or n <= 0: ones). `rows` above 0: see GraphWalk. */
+static Task *pull(const Course *k, const Tensors *roots, const Tensors *with, bool create_graph, int rows) {
+  Tensor **seeds = scratch_array((int64_t)roots->n + 1, sizeof *seeds);
+  GraphEnd *ends = scratch_array((int64_t)roots->n + k->by.n + 1, sizeof *ends);
+  bool given = with && with->n > 0;
   int n = 0;
-  for (int i = 0; i < roots.n && !failed(); i++)
-    if (roots.v[i] && tensor_requires_grad(roots.v[i])) {
-      seeds.v[n] = with.n > 0 ? with.v[i] : NULL;
-      ends[n++] = (GraphEnd){roots.v[i], {NULL, 0}};
+  if (failed()) return NULL;
+  memset(ends, 0, (size_t)(roots->n + k->by.n) * sizeof *ends);
+  for (int i = 0; i < roots->n; i++)
+    if (roots->v[i] && tensor_requires_grad(roots->v[i])) {
+      if (given) seeds[n] = with->v[i];
+      ends[n++].tensor = roots->v[i];
     }
-  for (int i = 0; i < k->by.n && !failed(); i++) ends[n + i] = (GraphEnd){k->by.v[i], {NULL, 0}};
-  if (n && !k->by.n) fail(ERR_RUNTIME, "`inputs` argument to `grad()` cannot be empty.");
+  for (int i = 0; i < k->by.n; i++) ends[n + i].tensor = k->by.v[i];
+  if (n && !k->by.n) fail(ERR_RUNTIME, "`inputs` argument to `%s()` cannot be empty.", "grad");
   if (!n || failed()) return NULL;
-  return task_start(&(GraphWalk){.n_roots = n, .roots = ends, .grads = with.n > 0 ? seeds.v : NULL, .n_inputs = k->by.n, .inputs = ends + n,
+  bool retain = create_graph || (rows && !given); /* for the rows of the other outputs */
+  return task_start(&(GraphWalk){.n_roots = n, .roots = ends, .grads = given ? seeds : NULL, .n_inputs = k->by.n, .inputs = ends + n,
                                  .retain_graph = retain, .create_graph = create_graph, .allow_unused = true, .n_rows = rows});
 }
 
-/* The zeros that gradients start from, whose derivative by them is wanted. */
-static Tensors zeros_to_start(const Course *k) {
-  Tensors start = blank(k->roots.n);
-  for (int i = 0; i < start.n; i++) {
-    Tensor *zeros = start.v[i] = t_zeros_like(k->roots.v[i] ? k->roots.v[i] : k->by.v[i]);
-    if (zeros && !dtype_is_float((DType)zeros->dtype)) fail(ERR_RUNTIME, "Only Tensors of floating point and complex dtype can require gradients");
-    if (failed()) return (Tensors){0, NULL};
-    zeros->flags |= FLAG_REQUIRES_GRAD;
+/* Zeros for the gradients of roots to start from, by which their derivative is wanted. */
+static void start_from_zeros(Course *k) {
+  k->start = blank(k->roots.n);
+  for (int i = 0; i < k->start.n; i++) {
+    Tensor *zeros = k->start.v[i] = t_zeros_like(k->roots.v[i] ? k->roots.v[i] : k->by.v[i]);
+    if (zeros && dtype_is_float((DType)zeros->dtype)) zeros->flags |= FLAG_REQUIRES_GRAD;
+    else fail(ERR_RUNTIME, "Only Tensors of floating point and complex dtype can require gradients");
   }
-  return start;
+  keep(k, &k->start);
 }
 
-/* A backward for each number of one output. */
-static Task *walk_rows(const Course *k) {
-  Tensor *y = k->outputs.v[k->row];
-  if (!y->numel) t_stack((Tensors){0, NULL}, 0); /* fails as PyTorch does */
-  return pull(k, (Tensors){1, &y}, none, true, k->create_graph, (int)y->numel);
-}
-
-/* A batch of them: the unit vectors of all outputs together. */
+/* A backward of a batch: the unit vectors of all outputs together. */
 static Task *walk_batch(const Course *k) {
   if (k->strict)
     fail(ERR_RUNTIME, "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
                       "`strict=False` or `vectorize=False`.");
   Tensors flat = blank(k->outputs.n), start = units(k->outputs);
-  if (failed()) return NULL;
-  if (!start.v[0]->sizes[0]) fail(ERR_INDEX, "index 0 is out of bounds for dimension 0 with size 0");
   for (int i = 0; i < flat.n; i++) flat.v[i] = t_reshape(k->outputs.v[i], 1, (int64_t[]){-1});
-  return pull(k, flat, start, k->create_graph, k->create_graph, failed() ? 0 : (int)start.v[0]->sizes[0]);
+  if (failed()) return NULL;
+  if (!start.v[0]->sizes[0]) return fail(ERR_INDEX, "index 0 is out of bounds for dimension 0 with size 0");
+  return pull(k, &flat, &start, k->create_graph, (int)start.v[0]->sizes[0]);
 }
 
-static uint8_t next_of(const Course *k) { return (uint8_t)(k->left & -k->left); }
+/* A backward for each number of the next output. */
+static Task *walk_rows(const Course *k) {
+  Tensors one = {1, k->outputs.v + k->row};
+  int64_t n = one.v[0]->numel;
+  if (!n) t_stack((Tensors){0, NULL}, 0); /* fails as PyTorch does */
+  return pull(k, &one, NULL, k->create_graph, (int)n);
+}
+
+/* The walk that is next, or under way. */
+static int current(const Course *k) { return k->left & -k->left; }
 
 static Task *begin(Course *k) {
-  switch (next_of(k)) {
-    case GRADIENT: return pull(k, k->roots, none, true, true, 0);
-    case SWAPPED:
-      k->start = keep(k, zeros_to_start(k));
-      return pull(k, k->roots, k->start, true, true, 0);
-    case PRODUCT: return pull(k, k->roots, k->v, k->create_graph, k->create_graph, 0);
-    default: return k->vectorize ? walk_batch(k) : walk_rows(k);
-  }
+  int walk = current(k);
+  if (walk == ROWS) return k->vectorize ? walk_batch(k) : walk_rows(k);
+  if (walk == SWAPPED) start_from_zeros(k);
+  return pull(k, &k->roots, walk == SWAPPED ? &k->start : walk == PRODUCT ? &k->v : NULL, walk != PRODUCT || k->create_graph, 0);
 }
 
-/* Zeros for gradients that did not arrive. */
-static void complete(Tensors found, Tensors like) {
-  for (int i = 0; i < found.n; i++)
-    if (!found.v[i]) found.v[i] = t_zeros_like(like.v[i]);
+/* Takes the Jacobians of the next output, by gradients that stand from row `at` on. */
+static void take_rows(Course *k, const Tensors *found, int64_t at) {
+  Tensors row = blank(found->n);
+  const Tensor *y = k->outputs.v[k->row];
+  demand(k, ROW, found, k->create_graph, k->row++);
+  for (int i = 0; i < row.n && !failed(); i++) {
+    Tensor *rows = found->v[i] && k->vectorize ? t_narrow(found->v[i], 0, at, y->numel) : found->v[i];
+    if (!failed()) row.v[i] = shaped(rows, y->ndim, y->sizes, k->points.v[i]);
+  }
+  keep(k, &row);
+  k->roots.n += row.n;
 }
 
-/* The Jacobians of output i, of gradients that stand from row `at` on. */
-static void take_rows(Course *k, Tensors found, int i, int64_t at) {
-  Tensors row = blank(found.n);
-  demand(k, ROW, found, k->create_graph, i);
-  for (int j = 0; j < row.n && !failed(); j++) {
-    Tensor *y = k->outputs.v[i], *rows = found.v[j] && k->vectorize ? t_narrow(found.v[j], 0, at, y->numel) : found.v[j];
-    if (!failed()) row.v[j] = shaped(rows, y, k->points.v[j]);
-  }
-  k->roots.n += keep(k, row).n;
-}
-
-/* What a walk found; NULL: it did not arrive. */
-static void take(Course *k, Tensors found) {
-  uint8_t walk = next_of(k);
-  int64_t at = 0;
-  if (walk == PRODUCT || k->answer->walks == GRADIENT) {
-    if (walk == PRODUCT) demand(k, k->answer->last, found, k->create_graph, -1);
-    complete(found, k->answer == jvp ? k->outputs : k->points);
-  }
+/* Takes what a walk found; NULL: it did not arrive. */
+static void take(Course *k, Tensors *found) {
+  int walk = current(k);
+  const Tensors *like = k->answer == jvp ? &k->outputs : &k->points;
+  if (walk == PRODUCT) demand(k, k->answer->last, found, k->create_graph, -1);
+  for (int i = 0; i < found->n && k->left == walk && walk != ROWS; i++) /* of the last walk zeros for those */
+    if (!found->v[i]) found->v[i] = t_zeros_like(like->v[i]);
   if (walk == GRADIENT) demand(k, JACOBIAN, found, true, -1);
   if (walk == SWAPPED && k->answer == jvp) demand(k, GRAD_INPUTS, found, true, -1);
   if (walk == SWAPPED) k->by = k->start;
-  if (walk != ROWS) k->roots = keep(k, found);
-  else
-    do take_rows(k, found, k->row, at);
-    while (at += k->outputs.v[k->row]->numel, ++k->row < k->outputs.n && k->vectorize);
-  if (walk != ROWS || k->row == k->outputs.n) k->left = (uint8_t)(k->left & ~walk);
+  if (walk == ROWS) {
+    int64_t at = 0;
+    do take_rows(k, found, at);
+    while (at += k->outputs.v[k->row - 1]->numel, k->vectorize && k->row < k->outputs.n);
+    if (k->row < k->outputs.n) return;
+  } else {
+    keep(k, found);
+    k->roots = *found;
+  }
+  k->left = (uint8_t)(k->left & ~walk);
 }
 
 static void give(Call *c, const Course *k) {
   Tensors made = blank(k->roots.n);
   for (int i = 0; i < made.n; i++) {
     made.v[i] = k->create_graph ? k->roots.v[i] : t_detach(k->roots.v[i]);
-    if (k->create_graph) tensor_retain(pool_push(made.v[i]));
+    tensor_retain(made.v[i]);
+    pool_push(made.v[i]);
   }
   if (!failed()) ret_tensors(c, made.n, made.v);
 }
 
 Task *course_next(Call *c, Course *k, Task *done) {
   Task *task = NULL;
-  record(true);
-  if (done) {
-    Tensors found = blank(k->by.n);
-    if (task_results(done, found.v) >= 0) take(k, found);
-    task_end(done);
+  bool walked = done;
+  record();
+  for (;; walked = true) { /* also where there was nothing to walk back from */
+    Tensors found = blank(walked ? k->by.n : 0);
+    if (done) {
+      task_results(done, found.v);
+      task_end(done);
+      done = NULL;
+    }
+    if (walked && !failed()) take(k, &found);
+    if (failed() || !k->left || (task = begin(k))) break;
   }
-  while (!failed() && k->left && !(task = begin(k)))
-    if (!failed()) take(k, blank(k->by.n));
   if (task) task_course(task, k);
   else {
     if (!failed()) give(c, k);
@@ -391,12 +388,12 @@ static void demand_one_number(const Course *k) {
 /* The derivative of the function that made these outputs of those points, or what the host must run first (op_backward_resume). */
 void op_functional_answer(Call *c) {
   Course given = asked(c);
-  record(true);
-  demand(&given, OUTPUTS, given.outputs, true, -1);
+  record();
+  demand(&given, OUTPUTS, &given.outputs, true, -1);
   demand_one_number(&given);
   if (given.left & PRODUCT && !failed()) {
-    given.v = all_fresh(given.v, given.create_graph, false);
-    check_vector(&given, given.answer == vjp ? given.outputs : given.points);
+    all_fresh(&given.v, given.create_graph, false);
+    check_vector(&given, given.answer == vjp ? &given.outputs : &given.points);
   }
   Course *k = course_new(&given);
   if (k) task_go_on(c, course_next(c, k, NULL), NULL);

@@ -68,7 +68,6 @@ void op_functional_points(Call *c);
 void op_functional_answer(Call *c);
 void op_functional_units(Call *c);
 void op_functional_columns(Call *c);
-void op_functional_strategy(Call *c);
 void op_several_hooks_add(Call *c);
 void op_several_hooks_remove(Call *c);
 void op_gradcheck(Call *c);

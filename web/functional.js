@@ -47,24 +47,24 @@ export function makeFunctional({ C, Tensor, spaces, remember, walk }, { enable_g
   };
 
   /** What the function returned, and its Jacobian by the unit vectors of the points, pushed forward one after the other. */
-  function columns(name, func, points) {
+  function columns(func, points, units) {
     const push = (...tangents) => forward_ad.dual_level(() => {
       const output = func(...points.map((x, k) => forward_ad.make_dual(x, tangents[k].view_as(x))));
-      const parts = tensors(name, output).map((y) => forward_ad.unpack_dual(y));
+      const parts = tensors('jacobian', output).map((y) => forward_ad.unpack_dual(y));
       return [output, parts.map(({ primal, tangent }) => tangent ?? spaces.f.zeros_like(primal))];
     });
-    const units = C._functional_units(points).map((unit) => unit.unbind(0));
-    const rows = units[0].map((_, row) => push(...units.map((unit) => unit[row])));
+    const vectors = units.map((unit) => unit.unbind(0));
+    const rows = vectors[0].map((_, row) => push(...vectors.map((vector) => vector[row])));
     return [rows[0][0], C._functional_columns(rows[0][1].map((_, i) => spaces.f.stack(rows.map(([, row]) => row[i]))), points)];
   }
 
   /** The Jacobian of a function, or (its Hessian) of its gradient: [output][input], as these were. */
-  const matrix = (name, strategy) => (func, inputs, ...rest) => {
-    const options = bind(name, { create_graph: false, strict: false, vectorize: false, [strategy]: 'reverse-mode' }, rest);
+  const matrix = (name, way) => (func, inputs, ...rest) => {
+    const { [way]: how, ...options } = bind(name, { create_graph: false, strict: false, vectorize: false, [way]: 'reverse-mode' }, rest);
     const points = tensors(name, inputs, 'inputs');
-    const gradient = (...xs) => derivative(name, func, xs, { ...options, create_graph: true })[1];
-    const forward = C._functional_strategy(name, options[strategy], options.create_graph, options.strict, options.vectorize);
-    const [output, found] = (forward ? columns : derivative)('jacobian', name === 'hessian' ? gradient : func, points, options);
+    const of = name === 'hessian' ? (...xs) => derivative(name, func, xs, { ...options, create_graph: true })[1] : func;
+    const [output, found] = how === 'reverse-mode' ? derivative('jacobian', of, points, options)
+      : columns(of, points, C._functional_units(points, { ...options, strategy: how, hessian: name === 'hessian' }));
     const rows = each(output).map((_, i) => like(inputs, found.slice(i * points.length, (i + 1) * points.length)));
     return like(name === 'hessian' ? inputs : output, rows);
   };

@@ -66,9 +66,9 @@ def _derivative(
     """What a function returned, and what the engine finds of that: one tensor behind the other."""
 
     def ask(service: Any, many: bool, outputs: Tensors, vector: Tensors | None) -> Any:
-        head = -1 if vector is None else len(vector), many, create_graph, strict, vectorize
-        tensors = (*outputs, *points, *(vector or ()))
-        words = [*head, len(outputs), *[t._h for t in tensors]]
+        flags = map(bool, (many, create_graph, strict, vectorize))
+        words = [-1 if vector is None else len(vector), *flags, len(outputs)]
+        words += [t._h for t in (*outputs, *points, *(vector or ()))]
         return service(_ANSWERS.index(name), words)
 
     def vector() -> Tensors | None:
@@ -98,13 +98,12 @@ def _product(
     return output, product
 
 
-def _columns(name: str, func: Function, points: Tensors, batched: bool) -> tuple[Any, Tensors]:
-    """What a function returned, and its Jacobian by the unit vectors of the points.
-
-    Args:
-        batched: push them forward as one batch; a function that makes its inputs require grad
-            cannot take one.
+def _columns(func: Function, points: Tensors, strategy: str, hessian: bool, *flags: bool) -> Any:
+    """What a function returned, and its Jacobian by the unit vectors of the points. These are
+    pushed forward as one batch; but a function that makes its inputs require grad, as for a
+    Hessian, cannot take one.
     """
+    units = _C["_functional_units"](points, strategy, hessian, *map(bool, flags))
     output: Any = ()
 
     def push_forward(*tangents: Tensor) -> Tensors:
@@ -117,8 +116,7 @@ def _columns(name: str, func: Function, points: Tensors, batched: bool) -> tuple
                 pygrad.zeros_like(p.primal) if p.tangent is None else p.tangent for p in parts
             )
 
-    units = _C["_functional_units"](points)
-    if batched:
+    if not hessian:
         columns: Any = pygrad.vmap(push_forward)(*units)
     else:
         rows = map(push_forward, *(unit.unbind(0) for unit in units))
@@ -143,14 +141,12 @@ def _matrix(
     def gradient(*xs: Tensor) -> Tensors:
         return _derivative(name, func, xs, None, True, strict)[1]
 
-    of = gradient if of_gradient else func
-    forward = strategy != "reverse-mode" and _C["_functional_strategy"](
-        name, strategy, create_graph, strict, vectorize
-    )
+    of, forward = gradient if of_gradient else func, strategy != "reverse-mode"
+    flags = create_graph, strict, vectorize
     if forward:
-        output, found = _columns("jacobian", of, points, batched=not of_gradient)
+        output, found = _columns(of, points, strategy, of_gradient, *flags)
     else:
-        output, found = _derivative("jacobian", of, points, None, create_graph, strict, vectorize)
+        output, found = _derivative("jacobian", of, points, None, *flags)
     n, kind = len(points), list if forward and isinstance(inputs, tuple) else tuple
     rows = kind(_like(inputs, kind(found[i : i + n])) for i in range(0, len(found), n or 1))
     return _like(inputs if of_gradient else output, rows)
