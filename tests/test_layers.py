@@ -158,11 +158,7 @@ def javascript(module: str = "index.js", found: dict[str, str] | None = None) ->
 
 
 def test_javascript_front_is_small() -> None:
-    """Lines of code: neither blank nor of a comment."""
-    comments = re.compile(r"^ *(/\*((?!\*/).)*\*/|//[^\n]*)$", re.DOTALL | re.MULTILINE)
-    lines = {
-        name: sum(bool(line.strip()) for line in comments.sub("", text).splitlines())
-        for name, text in javascript().items()
-    }
+    """All lines count, those of comments and blank ones too."""
+    lines = {name: len(text.splitlines()) for name, text in javascript().items()}
     assert {"engine.js", "tensor.js", "nn.js", "profiler.js"} <= lines.keys()
     assert sum(lines.values()) < MOST_LINES_OF_JAVASCRIPT, lines
