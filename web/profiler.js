@@ -4,9 +4,8 @@ import { callers } from './anomaly.js';
 import { bind, held, HOST, NotImplementedError, RuntimeError, within } from './engine.js';
 
 /** @import { Given } from './engine.js' */
-/** @typedef {{enabled?: boolean, record_shapes?: boolean}} EmitNvtxOptions */
-/** @typedef {{group_by_input_shape?: boolean, group_by_stack_n?: number}} AverageOptions */
-/** @typedef {Partial<typeof OPTIONS>} ProfilerOptions @typedef {Partial<typeof TABLE>} ProfilerTableOptions */
+/** @typedef {Partial<typeof OPTIONS>} ProfilerOptions @typedef {Pick<ProfilerOptions, 'enabled' | 'record_shapes'>} EmitNvtxOptions */
+/** @typedef {Partial<typeof TABLE>} ProfilerTableOptions @typedef {Partial<typeof AVERAGE>} AverageOptions */
 /** The key is by what averages are taken; what begins with self_ is without the cpu_children.
  * @typedef {{id: number, key: string, name: string, count: number, time_range: {start: number, end: number}, cpu_time: number,
  *   cpu_time_total: number, self_cpu_time_total: number, cpu_memory_usage: number, self_cpu_memory_usage: number, flops: number,
@@ -18,6 +17,7 @@ const OPTIONS = { enabled: true, use_cuda: false, use_device: /** @type {string 
 const TABLE = { sort_by: /** @type {string | null} */ (null), row_limit: 100, max_src_column_width: 75, max_name_column_width: 55,
   max_shapes_column_width: 80, header: /** @type {string | null} */ (null), top_level_events_only: false,
   time_unit: /** @type {'s' | 'ms' | 'us' | null} */ (null) };
+const AVERAGE = { group_by_input_shape: false, group_by_stack_n: 0 };
 const SUMS = ['self_cpu_time_total', 'cpu_time_total', 'cpu_memory_usage', 'self_cpu_memory_usage', 'count', 'flops'];
 
 /** What the engine makes reports of: fields of each event, as text, and numbers. */
@@ -60,7 +60,7 @@ export function makeProfiler({ C, hooks }) {
     /** Sums by name; by shapes of the inputs and the innermost calls of the stack too if asked for.
      * @param {...Given<AverageOptions>} rest @returns {EventList} */
     key_averages(...rest) {
-      const { group_by_input_shape, group_by_stack_n } = bind('key_averages', { group_by_input_shape: false, group_by_stack_n: 0 }, rest);
+      const { group_by_input_shape, group_by_stack_n } = bind('key_averages', AVERAGE, rest);
       const groups = new Map();
       for (const event of this) {
         const input_shapes = group_by_input_shape ? event.input_shapes : [], stack = event.stack.slice(0, group_by_stack_n);
