@@ -21,7 +21,7 @@ static int length(const char *field) {
   return (int)strcspn(field, ends);
 }
 
-/* NULL if the record has no such field. */
+/* The k-th after a field, or of a record; NULL if it has no such. */
 static const char *field(const char *record, int k) {
   for (; k > 0; k--) {
     record += length(record);
@@ -113,8 +113,9 @@ enum { N_COLUMNS = sizeof columns / sizeof *columns, N_FORMS = AS_FLOPS + 1, USU
 typedef struct {
   Text text;
   int64_t widths[N_FORMS], most[N_FORMS]; /* NEVER for a column that is not there, and for one where nothing is cut */
-  double total, flops_unit;               /* the time of all events */
-  int flops_power, time_unit;             /* of a thousand */
+  double total; /* the time of all events */
+  int time_unit, flops_power; /* the unit of operations is a thousand to this power */
+  double flops_unit;
 } Table;
 
 static bool begins_character(char byte) { return ((unsigned char)byte & 0xC0) != 0x80; }
@@ -166,16 +167,16 @@ static const char *content(const Table *t, Form form, const char *record, double
   return text;
 }
 
-/* The row of titles, which has no record, or one of an event: the first, or that of a further call of its stack alone. */
-static void put_row(Table *t, const char *record, const double *v, int call) {
+/* The row of titles, which has no record; that of an event; or, without numbers, that of a further call of its stack, if any. */
+static void put_row(Table *t, const char *record, const double *v, const char *call) {
   char text[CELL_CAP];
   for (int k = 0; k < N_COLUMNS; k++) {
     Form form = (Form)columns[k].form;
     const char *shown = text;
     if (t->widths[form] < 0) continue;
     if (!record) snprintf(text, sizeof text, columns[k].title, t->flops_power > 0, &" KMGTPE"[t->flops_power]);
-    else if (call == 0) shown = content(t, form, record, v[columns[k].number], text);
-    else shown = form == AS_SOURCE ? field(record, CALL + call) : NULL;
+    else if (v) shown = content(t, form, record, v[columns[k].number], text);
+    else shown = form == AS_SOURCE ? call : NULL;
     put_cell(t, form, shown ? shown : "", record ? t->most[form] : NEVER);
   }
   text_repeat(&t->text, '\n', 1);
@@ -188,17 +189,19 @@ static void put_rule(Table *t, char line) {
     text_repeat(&t->text, line, width);
     text_repeat(&t->text, line == '=' ? line : ' ', width < 0 ? 0 : 2);
   }
-  if (line == '=') t->text.length -= 2;
+  if (line == '=' && t->text.length > 1) t->text.length -= 2;
   text_repeat(&t->text, '\n', 1);
 }
 
 /* A row for each call of the stack, and an empty one, where there are stacks. */
 static void put_event(Table *t, const char *record, const double *v) {
-  put_row(t, record, v, 0);
-  for (int call = 1; t->widths[AS_SOURCE] >= 0; call++) {
-    put_row(t, record, v, call);
-    if (!field(record, CALL + call)) return;
-  }
+  put_row(t, record, v, NULL);
+  if (t->widths[AS_SOURCE] < 0) return;
+  const char *call = field(record, CALL);
+  do {
+    call = call ? field(call, 1) : NULL;
+    put_row(t, record, NULL, call);
+  } while (call);
 }
 
 static void widen(Table *t, Form form, const char *field) {
@@ -236,7 +239,7 @@ static void choose_widths(Table *t, const int64_t *options, const char *record, 
     widen(t, AS_NAME, record);
     const char *shown = field(record, SHAPES);
     if (shown && length(shown) > 2) widen(t, AS_SHAPES, shown); /* not [] */
-    for (int k = CALL; (shown = field(record, k)); k++) widen(t, AS_SOURCE, shown);
+    for (shown = field(record, CALL); shown; shown = field(shown, 1)) widen(t, AS_SOURCE, shown);
   }
   limit(t, AS_SOURCE, 0, options[MOST_SOURCE]);
   limit(t, AS_NAME, 0, options[MOST_NAME]);
@@ -262,7 +265,7 @@ void op_profile_table(Call *c) {
   put_header(&t, arg_str(c, 4));
   put_header(&t, options.v[TOP_LEVEL] ? "This report only display top-level ops statistics" : NULL);
   put_rule(&t, '-');
-  put_row(&t, NULL, NULL, 0);
+  put_row(&t, NULL, NULL, NULL);
   put_rule(&t, '-');
   int64_t n_rows = options.v[ROW_LIMIT];
   for (int i = 0; i < numbers.n && n_rows; i += N_NUMBERS, record = next_record(record)) {
@@ -292,6 +295,7 @@ static const char rest[] = "\", \"name\": $0, \"ts\": #1, \"dur\": #2, \"args\":
 static const char arrow[] = ", {\"ph\": \"s\", \"ts\": #8, \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\", \"id\": @3, \"pid\": @7, \"tid\": @6}"
                             ", {\"ph\": \"f\", \"bp\": \"e\", \"ts\": #1, \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\", \"id\": @3, \"pid\": @7, \"tid\": @6}";
 
+/* Adds such a text, filled in. */
 static void fill(Text *t, const char *form, const char *record, const double *v) {
   for (; *form; form++) {
     int place = form[1] - '0';
