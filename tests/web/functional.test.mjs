@@ -83,6 +83,29 @@ test('create_graph lets results be differentiated', () => {
   assert.deepEqual(grad(product.sum(), y)[0].tolist(), [6, 12]);
 });
 
+test('custom functions run inside, and one that fails leaves nothing', () => {
+  class Cube extends Function {
+    static forward(ctx, a) { ctx.save_for_backward(a); return a.pow(3); }
+    static backward(ctx, g) { return vjp((a) => a.pow(3), ctx.saved_tensors[0], g, { create_graph: torch.is_grad_enabled() })[1]; }
+  }
+  class Fails extends Function {
+    static forward(ctx, a) { return a.mul(2); }
+    static backward() { throw new RangeError('mine'); }
+  }
+  const [cube, whole] = [(a) => Cube.apply(a), (a) => Cube.apply(a).sum()];
+  leavesNothing(() => {
+    for (const vectorize of [false, true]) {
+      assert.deepEqual(jacobian((a, b) => [cube(a), b.mul(2)], [x, ones], { vectorize })[0][0].tolist(), [[3, 0], [0, 12]]);
+      assert.deepEqual(hessian(whole, x, { vectorize }).tolist(), [[6, 0], [0, 12]]);
+    }
+    assert.deepEqual([vjp, jvp].map((product) => product(cube, x, ones)[1].tolist()), [[3, 12], [3, 12]]);
+    assert.deepEqual([vhp, hvp].map((product) => product(whole, x, ones)[1].tolist()), [[6, 12], [6, 12]]);
+    for (const entry of [vjp, jvp, vhp, hvp]) assert.throws(() => entry((a) => Fails.apply(a).sum(), x, entry === vjp ? null : ones), /mine/);
+    for (const entry of [jacobian, hessian]) assert.throws(() => entry((a) => Fails.apply(a).sum(), x), /mine/);
+  });
+  assert.equal(torch.is_grad_enabled(), true);
+});
+
 test('strict mode and wrong arguments have the words of PyTorch', () => {
   const constant = () => torch.ones([1]);
   const cases = [
