@@ -21,7 +21,7 @@ from ._modes import GRAD
 from ._modes import get as get_modes
 from ._warnings import warn_of_conversion
 
-_memory, _unsigned, _words = _engine.memory, _engine.unsigned, _engine.words
+_memory, _ints, _unsigned, _words = _engine.memory, _engine.ints, _engine.unsigned, _engine.words
 _L = _engine.layout
 _DTYPE, _NDIM, _FLAGS = _L["dtype"], _L["ndim"], _L["flags"]
 _SIZES, _STRIDES, _OFFSET, _NUMEL = _L["sizes"], _L["strides"], _L["offset"], _L["numel"]
@@ -180,6 +180,10 @@ class Tensor(Methods):
     is_cuda = is_sparse = is_quantized = is_meta = is_mps = is_nested = is_xpu = False
     is_cpu = True
     names = property(lambda self: (None,) * self.ndim)
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made under inference mode."""
+        return bool(_memory[self._h + _FLAGS] & 4)
 
     def cuda(self, device: Any = None, *_: Any, **__: Any) -> Tensor:
         """Raises AssertionError, as PyTorch built without CUDA does."""
@@ -343,6 +347,11 @@ class Tensor(Methods):
     @property
     def _grad_fn(self) -> Any:
         return self.grad_fn
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its grad_fn this tensor is."""
+        return _ints[(self._h + _L["output_nr"]) >> 2]
 
     @property
     def _base(self) -> Tensor | None:
