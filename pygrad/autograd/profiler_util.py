@@ -386,15 +386,7 @@ class EventList(list[Any]):
 
 
 _NO_SEPARATORS = str.maketrans(";\t\n ", "____")
-
+_TRACED = "id time_range.start cpu_time_total sequence_nr scope is_user_annotation thread"
 
 _tabulated = operator.attrgetter(*_SUMS, "cpu_time")
-_traced = operator.attrgetter(
-    "id",
-    "time_range.start",
-    "cpu_time_total",
-    "sequence_nr",
-    "scope",
-    "is_user_annotation",
-    "thread",
-)
+_traced = operator.attrgetter(*_TRACED.split())
