@@ -41,10 +41,11 @@ export function makeAutograd(library, engine) {
   function walk(outputs, inputs, grads, ...how) {
     if (!outputs.every(isPlace)) throw new TypeError('Expected output to be a torch.Tensor');
     const seeds = grads === null ? [] : each(grads).slice(0, outputs.length).map((it) => it ?? null);
-    const odd = [...(inputs ?? []).filter((it) => !isPlace(it)), ...seeds.filter((it) => it !== null && !(it instanceof Tensor))];
+    const others = [...(inputs ?? []).filter((it) => !isPlace(it)), ...seeds.filter((it) => it !== null && !(it instanceof Tensor))];
+    const odd = others.length ? typeName(others[0]) : null;
     const places = [grads === null ? -1 : seeds.length];
     const [of, at] = [split(outputs, places), split(inputs ?? [], places)];
-    return library.walk(odd.length ? C._grad(of, at, [], places, typeName(odd[0]), ...how) : C._grad(of, at, seeds, places, null, ...how));
+    return library.walk(C._grad(of, at, odd ? [] : seeds, places, odd, ...how));
   }
 
   /** Adds the gradients of the sum of `tensors` to the `grad` of the graph's leaves, or of `inputs` alone.
