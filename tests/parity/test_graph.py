@@ -480,6 +480,31 @@ def order_and_results_of_multi_grad_hooks(t: Any) -> Any:
 
 
 @script
+def multi_grad_hooks_across_backwards(t: Any) -> Any:
+    """A backward within another, one that fails halfway, and a hook that takes itself away."""
+    hook, seen = t.autograd.graph.register_multi_grad_hook, []
+    a, b = leaf(t, 1.0, 2.0), leaf(t, 3.0, 4.0)
+    c, d = a * b, b * 2
+    keep = {"retain_graph": True}
+    for mode in ("all", "any"):
+        hook((c, d), lambda gs, mode=mode: seen.append((mode, str(gs))), mode=mode)
+
+    def nested(_: Any) -> None:
+        inner.remove()
+        (d * 3).sum().backward(**keep)
+
+    inner = c.register_hook(nested)
+    (c + d).sum().backward(**keep)
+    failing = d.register_hook(lambda g: g[0])
+    seen.append(said(lambda: (c + d).sum().backward(**keep)))
+    failing.remove()
+    once = hook((c, a), lambda gs: (seen.append(len(gs)), once.remove()))
+    for _ in range(2):
+        (c + d).sum().backward(**keep)
+    return seen, a.grad, b.grad
+
+
+@script
 def errors_of_multi_grad_hooks(t: Any) -> Any:
     def raises(_: Any) -> None:
         raise KeyError("mine")
