@@ -25,27 +25,28 @@ export function makeAutograd(library, engine) {
   const forward_ad = makeForwardAd(library);
   const modes = makeModes(library, engine);
   const fn = makeFunction(library, engine);
-  const isPlace = (it) => it instanceof Tensor || it instanceof GradientEdge;
 
   /** Several places, or one; of an object, its values. */
   const listed = (places) => (isOptions(places) ? Object.values(places) : each(places));
 
   /** The tensors, null where anything else stands, whose places the engine is told: `ends` in wasm_core/autograd_ops.c. */
-  const split = (ends, places) => ends.map((it) => {
+  const split = (ends, places, odd) => ends.map((it) => {
     if (it instanceof Tensor) return it;
-    places.push(...(it instanceof GradientEdge ? [it.node.alive(), it.output_nr] : [1, 0]));
+    const isEdge = it instanceof GradientEdge;
+    places.push(...(isEdge ? [it.node.alive(), it.output_nr] : [1, 0]));
+    if (!isEdge) odd.push(typeName(it));
     return null;
   });
 
   /** Runs the engine's `_grad`, to which `how` goes as it is. @param {any[] | null} inputs all leaves if null */
   function walk(outputs, inputs, grads, ...how) {
-    if (!outputs.every(isPlace)) throw new TypeError('Expected output to be a torch.Tensor');
     const seeds = grads === null ? [] : each(grads).slice(0, outputs.length).map((it) => it ?? null);
-    const others = [...(inputs ?? []).filter((it) => !isPlace(it)), ...seeds.filter((it) => it !== null && !(it instanceof Tensor))];
-    const odd = others.length ? typeName(others[0]) : null;
-    const places = [grads === null ? -1 : seeds.length];
-    const [of, at] = [split(outputs, places), split(inputs ?? [], places)];
-    return library.walk(C._grad(of, at, odd ? [] : seeds, places, odd, ...how));
+    const [places, odd] = [[grads === null ? -1 : seeds.length], []];
+    const of = split(outputs, places, odd);
+    if (odd.length) throw new TypeError('Expected output to be a torch.Tensor');
+    const at = inputs ? split(inputs, places, odd) : [];
+    const type = odd[0] ?? library.hooks.encode(seeds)[1];
+    return library.walk(C._grad(of, at, type ? [] : seeds, places, type, ...how));
   }
 
   /** Adds the gradients of the sum of `tensors` to the `grad` of the graph's leaves, or of `inputs` alone.

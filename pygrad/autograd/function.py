@@ -190,7 +190,7 @@ class _FunctionBase:
 class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin, graph.Node):
     """The node of a custom function in the graph, which is the ctx of its methods too."""
 
-    __slots__ = ("_ident", "_outputs")
+    __slots__ = ("_outputs",)
     _forward_cls: Any
     _type = 0
 
@@ -417,7 +417,6 @@ def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
     outputs = output if isinstance(output, tuple) else (output,)
     results = _finish(ctx, handles, outputs, separate, begun[1])
     if address:
-        ctx._ident = ident
         ctx._outputs = [_ref(r) for r in results if isinstance(r, Tensor)]
         if _engine.ints[address >> 2] > 1:  # something holds the node, which holds its ctx
             hooks.objects[ident] = ctx
@@ -469,7 +468,6 @@ def _finish(
     results = tuple(map(_same_object, outputs, made)) if any(made) else outputs
     if dual:
         _carry(ctx, inputs, words, results)
-    del alive
     if ctx.saved_for_forward is not None:
         ctx.saved_for_forward = None
     return results
