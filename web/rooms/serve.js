@@ -3,13 +3,15 @@
 /** Tells the page something. */
 export const tell = (event, value) => postMessage({ event, value });
 
-/** Answers the page's calls by functions of these names; what they throw reaches the caller. After
- * `start` the page is told what files the worker has loaded. */
+/** Answers the page's calls by functions of these names; what they throw reaches the caller. The page
+ * is told what files the worker loads, of which a browser may know some time after they are there. */
 export function serve(answers) {
+  tell('loaded', [location.href]);
+  const observer = new PerformanceObserver((list) => tell('loaded', list.getEntries().map(({ name }) => name)));
+  observer.observe({ type: 'resource', buffered: true });
   globalThis.onmessage = async ({ data: { id, name, value } }) => {
     try {
       postMessage({ id, value: await answers[name](value) });
-      if (name === 'start') tell('loaded', [location.href, ...performance.getEntriesByType('resource').map((entry) => entry.name)]);
     } catch (error) {
       postMessage({ id, error: { name: error.name, message: error.message } });
     }
