@@ -226,9 +226,10 @@ static bool check_arguments_apart(const Call *c, const Tensor *out) {
 
 static void run_inplace(Call *c) {
   Tensor *self = c->v[0].tag == TAG_TENSOR ? c->v[0].t : NULL;
-  if (!self || !check_inplace(self) || !check_overlap_internal(self) || !check_arguments_apart(c, self)) return;
+  bool direct = row_is_direct(c->row); /* whose loop looks at its arguments itself */
+  if (!self || !check_inplace(self) || !check_overlap_internal(self) || !(direct || check_arguments_apart(c, self))) return;
   if (any_requires_grad(c) && !check_rebase(self)) return;
-  destination = row_is_direct(c->row) ? self : NULL;
+  destination = direct ? self : NULL;
   inplace_self = self;
   inplace_type = NULL;
   c->row->run(c);

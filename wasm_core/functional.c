@@ -66,9 +66,8 @@ static Course asked(Call *c) {
 
 /* Room for n tensors. */
 static Tensors blank(int n) {
-  Tensors list = {n, scratch_array((int64_t)n + 1, sizeof *list.v)};
-  if (list.v) memset(list.v, 0, (size_t)n * sizeof *list.v);
-  else list.n = 0;
+  Tensors list = {n, scratch_array_zero((int64_t)n + 1, sizeof *list.v)};
+  if (!list.v) list.n = 0;
   return list;
 }
 
@@ -252,11 +251,10 @@ static Course *course_new(const Course *given) {
  * `with` (NULL or n <= 0: ones). `rows` above 0: see GraphWalk. */
 static Task *pull(const Course *k, const Tensors *roots, const Tensors *with, bool create_graph, int rows) {
   Tensor **seeds = scratch_array((int64_t)roots->n + 1, sizeof *seeds);
-  GraphEnd *ends = scratch_array((int64_t)roots->n + k->by.n + 1, sizeof *ends);
+  GraphEnd *ends = scratch_array_zero((int64_t)roots->n + k->by.n + 1, sizeof *ends);
   bool given = with && with->n > 0;
   int n = 0;
   if (failed()) return NULL;
-  memset(ends, 0, (size_t)(roots->n + k->by.n) * sizeof *ends);
   for (int i = 0; i < roots->n; i++)
     if (roots->v[i] && tensor_requires_grad(roots->v[i])) {
       if (given) seeds[n] = with->v[i];

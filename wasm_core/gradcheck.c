@@ -6,8 +6,6 @@
  * it fails. For gradgradcheck the function is the user's with a recorded backward behind it, and what that starts from is among
  * the inputs. The engine's own arithmetic here is never recorded. */
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "create.h"
@@ -18,6 +16,7 @@
 #include "op.h"
 #include "ops_private.h"
 #include "random.h"
+#include "text.h"
 
 typedef struct {
   int32_t function;  /* the host's */
@@ -42,26 +41,8 @@ typedef struct {
 
 static bool stopped(const Check *k) { return failed() || k->verdict; }
 
-/* A text of any length, in scratch. */
-static const char *textf(const char *format, ...) __attribute__((format(printf, 1, 2), nonnull(1)));
-static const char *textf(const char *format, ...) {
-  va_list args, again;
-  va_start(args, format);
-  va_copy(again, args);
-  size_t n = (size_t)vsnprintf(NULL, 0, format, args) + 1;
-  char *text = scratch_alloc(n);
-  if (text) vsnprintf(text, n, format, again);
-  va_end(again);
-  va_end(args);
-  return text;
-}
-
 /* Room for n pointers, which are NULL; NULL itself if there is none. */
-static void *list_new(int n) {
-  void **list = scratch_array(n + 1, sizeof *list);
-  if (list) memset(list, 0, (size_t)(n + 1) * sizeof *list);
-  return list;
-}
+static void *list_new(int n) { return scratch_array_zero(n + 1, sizeof(void *)); }
 
 /* Those of n tensors that require grad, how many they are, and where they stand (`at` may be NULL). */
 static Tensor **tracked(Tensors t, int *n, int **at) {

@@ -202,6 +202,12 @@ void *scratch_array(int64_t count, size_t size) {
   return fits ? scratch_alloc((size_t)count * size) : out_of_memory((uint64_t)count * size);
 }
 
+void *scratch_array_zero(int64_t count, size_t size) {
+  void *array = scratch_array(count, size);
+  if (array) memset(array, 0, (size_t)count * size);
+  return array;
+}
+
 size_t scratch_mark(void) { return scratch_top ? scratch_top->depth : 0; }
 
 void scratch_release(size_t mark) {

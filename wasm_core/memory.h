@@ -32,6 +32,7 @@ extern bool mem_recycles; /* free lists after all; set before the first allocati
 /* Scratch lives until the crossing (or the backward node) that asked for it ends. */
 void *scratch_alloc(size_t n_bytes);
 void *scratch_array(int64_t count, size_t size); /* ERR_MEMORY too where the product is more than can be addressed */
+void *scratch_array_zero(int64_t count, size_t size);
 size_t scratch_mark(void);
 void scratch_release(size_t mark);
 

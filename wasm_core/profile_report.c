@@ -320,10 +320,9 @@ void op_profile_trace(Call *c) {
   Floats numbers = numbers_of(c, N_TRACED);
   size_t size = 2;
   while (size <= (size_t)numbers.n / 4) size *= 2; /* more than there are events */
-  int32_t *makers = scratch_array((int64_t)size, sizeof *makers);
+  int32_t *makers = scratch_array_zero((int64_t)size, sizeof *makers);
   Text t = {0};
   if (failed()) return;
-  memset(makers, 0, size * sizeof *makers);
   for (int i = numbers.n - N_TRACED; i >= 0; i -= N_TRACED) /* the first is the op; its evaluation in a backward has the same number */
     if (numbers.v[i + SEQUENCE] >= 0 && numbers.v[i + SCOPE] == OF_OP) *maker(makers, size - 1, numbers, numbers.v[i + SEQUENCE]) = i + 1;
   double v[N_FILLED] = {[PROCESS] = arg_float(c, 2)};

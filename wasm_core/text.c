@@ -29,11 +29,11 @@ void text_repeat(Text *t, char what, int64_t n) {
   for (; n > 0; n--) text_add(t, &what, 1);
 }
 
-void text_format(Text *t, const char *format, ...) {
+static void add_format(Text *t, const char *format, va_list given) {
   for (size_t n = 100;;) {
     if (!text_has_room(t, n)) return;
     va_list values;
-    va_start(values, format);
+    va_copy(values, given);
     size_t length = (size_t)vsnprintf(t->at + t->length, t->room - t->length, format, values);
     va_end(values);
     if (length < t->room - t->length) {
@@ -42,6 +42,22 @@ void text_format(Text *t, const char *format, ...) {
     }
     n = length + 1;
   }
+}
+
+void text_format(Text *t, const char *format, ...) {
+  va_list values;
+  va_start(values, format);
+  add_format(t, format, values);
+  va_end(values);
+}
+
+const char *textf(const char *format, ...) {
+  Text t = {0};
+  va_list values;
+  va_start(values, format);
+  add_format(&t, format, values);
+  va_end(values);
+  return text_end(&t);
 }
 
 void text_json(Text *t, const char *text) {

@@ -21,6 +21,8 @@ void text_json(Text *t, const char *text); /* as a string of JSON */
 bool text_has_room(Text *t, size_t n);
 /* The whole with a final NUL, in scratch; NULL once memory has run out. */
 const char *text_end(Text *t);
+/* A text of this format at once. */
+const char *textf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void ret_text(Call *c, Text *t);
 
 #endif
