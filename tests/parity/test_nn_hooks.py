@@ -73,6 +73,44 @@ def flat(value: Any) -> list[Any]:
 
 
 @script
+def tables_of_global_hooks_are_seen(t: Any) -> Any:
+    m = modules(t)
+    handles = [
+        m.register_module_forward_hook(lambda *_: None, with_kwargs=True, always_call=True),
+        m.register_module_forward_pre_hook(lambda *_: None),
+        m.register_module_full_backward_pre_hook(lambda *_: None),
+        m.register_module_full_backward_hook(lambda *_: None),
+        m.register_module_buffer_registration_hook(lambda *_: None),
+        m.register_module_module_registration_hook(lambda *_: None),
+        m.register_module_parameter_registration_hook(lambda *_: None),
+    ]
+    names = sorted(name for name in vars(m) if name.startswith("_global_"))
+    sizes = [len(table) for name in names if isinstance(table := getattr(m, name), dict)]
+    full = m._global_is_full_backward_hook
+    for handle in handles:
+        handle.remove()
+    # PyTorch forgets to remove what it noted of keyword arguments.
+    cleared = [n for n in names if not n.endswith(("full_backward_hook", "with_kwargs"))]
+    return names, sizes, full, [len(getattr(m, name)) for name in cleared]
+
+
+@script
+def tables_of_global_hooks_are_replaced(t: Any) -> Any:
+    seen: list[str] = []
+    m = modules(t)
+    m.register_module_forward_hook(lambda *_: seen.append("gone"))
+    m.register_module_forward_pre_hook(lambda *_: seen.append("gone"))
+    m.register_module_full_backward_hook(lambda *_: seen.append("gone"))
+    m._global_forward_hooks = OrderedDict({7: lambda *_: seen.append("new")})
+    m._global_forward_pre_hooks = OrderedDict()
+    m._global_backward_hooks = OrderedDict()
+    m._global_is_full_backward_hook = None
+    m.register_module_backward_hook(lambda *_: seen.append("older form"))
+    linear(t)(data(t)).sum().backward()
+    return seen
+
+
+@script
 def order_of_forward_hooks(t: Any) -> Any:
     seen: list[str] = []
     model = net(t)
@@ -862,9 +900,7 @@ def compare(run: Callable[[Any], Any]) -> None:
 def no_global_hooks() -> Any:
     yield
     for t in (pygrad, torch):
-        m = importlib.import_module(
-            f"{t.__name__}.nn.modules." + ("_calls" if t is pygrad else "module")
-        )
+        m = modules(t)
         for name in vars(m):
             if name.startswith("_global_") and isinstance(getattr(m, name), dict):
                 getattr(m, name).clear()

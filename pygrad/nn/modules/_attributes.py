@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-buffer_registration_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
-module_registration_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
-parameter_registration_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_global_buffer_registration_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_global_module_registration_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_global_parameter_registration_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
 
 def _add_hook(table: OrderedDict[int, Callable[..., Any]], hook: Any) -> RemovableHandle:
@@ -34,17 +34,17 @@ def _add_hook(table: OrderedDict[int, Callable[..., Any]], hook: Any) -> Removab
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(module, name, buffer)`` whenever any module registers a buffer."""
-    return _add_hook(buffer_registration_hooks, hook)
+    return _add_hook(_global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(module, name, submodule)`` whenever any module registers a submodule."""
-    return _add_hook(module_registration_hooks, hook)
+    return _add_hook(_global_module_registration_hooks, hook)
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(module, name, parameter)`` whenever any module registers a parameter."""
-    return _add_hook(parameter_registration_hooks, hook)
+    return _add_hook(_global_parameter_registration_hooks, hook)
 
 
 def _through_hooks(
@@ -99,7 +99,7 @@ class ModuleAttributes:
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
             )
-        self._buffers[name] = _through_hooks(buffer_registration_hooks, self, name, tensor)
+        self._buffers[name] = _through_hooks(_global_buffer_registration_hooks, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -130,7 +130,9 @@ class ModuleAttributes:
                 f"created explicitly. To express '{name}' as a function of another Tensor, "
                 "compute the value in the forward() method."
             )
-        self._parameters[name] = _through_hooks(parameter_registration_hooks, self, name, param)
+        self._parameters[name] = _through_hooks(
+            _global_parameter_registration_hooks, self, name, param
+        )
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a submodule under ``name``.
@@ -149,7 +151,7 @@ class ModuleAttributes:
             raise KeyError(f'module name can\'t contain ".", got: {name}')
         if name == "":
             raise KeyError('module name can\'t be empty string ""')
-        self._modules[name] = _through_hooks(module_registration_hooks, self, name, module)
+        self._modules[name] = _through_hooks(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Alias for :meth:`add_module`."""
@@ -202,7 +204,7 @@ class ModuleAttributes:
                 f"cannot assign '{typename(value)}' as child module '{name}' "
                 "(torch.nn.Module or None expected)"
             )
-        modules[name] = _through_hooks(module_registration_hooks, self, name, value)
+        modules[name] = _through_hooks(_global_module_registration_hooks, self, name, value)
         return True
 
     def _set_buffer(self, name: str, value: Any) -> bool:

@@ -1,34 +1,41 @@
-"""``Module``, the base of every layer and model.
+"""``Module``, the base of every layer and model, and what happens when one is called.
 
 The class is put together from parts that build on each other: what a module owns, the tree of its
-submodules, its state dict, its calls. Here are its construction, copying and printing.
+submodules, its state dict. Here are its construction, calls, copying and printing, and the hooks
+of all modules, in tables of this file.
+
+Without hooks a call is one test and ``forward``. With hooks the order is PyTorch's: pre-hooks,
+gates for backward hooks, forward, forward hooks; hooks for every module come before a module's
+own. Hooks registered with ``always_call`` run even when forward raises.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
+from pygrad._tensor import Tensor
+from pygrad.nn._hooks import BackwardHook
 from pygrad.nn.modules._attributes import (
+    _global_buffer_registration_hooks,
+    _global_module_registration_hooks,
+    _global_parameter_registration_hooks,
     register_module_buffer_registration_hook,
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from pygrad.nn.modules._calls import (
-    ModuleCalls,
-    register_module_backward_hook,
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-    register_module_full_backward_hook,
-    register_module_full_backward_pre_hook,
-)
-from pygrad.nn.modules._state import _IncompatibleKeys
+from pygrad.nn.modules._state import ModuleState, _BoundHook, _IncompatibleKeys
 from pygrad.nn.modules.utils import addindent
+from pygrad.utils.hooks import RemovableHandle
 
 __all__ = [
     "Module",
     "_IncompatibleKeys",
+    "_global_buffer_registration_hooks",
+    "_global_module_registration_hooks",
+    "_global_parameter_registration_hooks",
     "register_module_backward_hook",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",
@@ -38,6 +45,85 @@ __all__ = [
     "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
 ]
+
+HookTable: TypeAlias = OrderedDict[int, Callable[..., Any]]
+
+_global_forward_pre_hooks: HookTable = OrderedDict()
+_global_forward_hooks: HookTable = OrderedDict()
+_global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
+_global_forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
+_global_backward_pre_hooks: HookTable = OrderedDict()
+_global_backward_hooks: HookTable = OrderedDict()
+_global_is_full_backward_hook: bool | None = None
+
+
+def _has_any_global_hook() -> bool:
+    return bool(
+        _global_backward_pre_hooks
+        or _global_backward_hooks
+        or _global_forward_hooks
+        or _global_forward_pre_hooks
+    )
+
+
+def _register(
+    table: HookTable,
+    hook: Callable[..., Any],
+    prepend: bool = False,
+    notes: tuple[tuple[OrderedDict[int, bool], bool], ...] = (),
+) -> RemovableHandle:
+    """Put a hook in its table, and its id in each table of notes that is asked for."""
+    handle = RemovableHandle(table, extra_dict=[note for note, _ in notes])
+    table[handle.id] = hook
+    for note, wanted in notes:
+        if wanted:
+            note[handle.id] = True
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    return handle
+
+
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, args)`` before the forward of every module."""
+    return _register(_global_forward_pre_hooks, hook)
+
+
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Call ``hook(module, args[, kwargs], output)`` after the forward of every module."""
+    notes = (
+        (_global_forward_hooks_with_kwargs, with_kwargs),
+        (_global_forward_hooks_always_called, always_call),
+    )
+    return _register(_global_forward_hooks, hook, notes=notes)
+
+
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, grad_output)`` before the backward of every module."""
+    return _register(_global_backward_pre_hooks, hook)
+
+
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, grad_input, grad_output)`` after the backward of every module."""
+    return _register_global_backward(hook, full=True)
+
+
+def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """The older form of :func:`register_module_full_backward_hook`, on one graph node only."""
+    return _register_global_backward(hook, full=False)
+
+
+def _register_global_backward(hook: Callable[..., Any], *, full: bool) -> RemovableHandle:
+    global _global_is_full_backward_hook
+    if _global_is_full_backward_hook is not None and _global_is_full_backward_hook is not full:
+        raise RuntimeError(
+            "Cannot use both regular backward hooks and full backward hooks as a global Module "
+            "hook. Please use only one of them."
+        )
+    _global_is_full_backward_hook = full
+    return _register(_global_backward_hooks, hook)
+
 
 # Every table of hooks a module has; all are needed after unpickling too.
 _HOOK_TABLES = (
@@ -61,7 +147,7 @@ def _forward_unimplemented(self: Module, *input: Any) -> None:
     )
 
 
-class Module(ModuleCalls):
+class Module(ModuleState):
     """Base of all layers and models: subclass it, assign layers in ``__init__``, add ``forward``.
 
     Parameters, buffers and modules that are assigned as attributes are found by
@@ -87,6 +173,15 @@ class Module(ModuleCalls):
           (out): Linear(in_features=8, out_features=2, bias=True)
         )
     """
+
+    _backward_pre_hooks: HookTable
+    _backward_hooks: HookTable
+    _is_full_backward_hook: bool | None
+    _forward_hooks: HookTable
+    _forward_hooks_with_kwargs: OrderedDict[int, bool]
+    _forward_hooks_always_called: OrderedDict[int, bool]
+    _forward_pre_hooks: HookTable
+    _forward_pre_hooks_with_kwargs: OrderedDict[int, bool]
 
     dump_patches: bool = False
     call_super_init: bool = False
@@ -117,6 +212,104 @@ class Module(ModuleCalls):
 
     forward: Callable[..., Any] = _forward_unimplemented
 
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args)`` before forward; what it returns replaces the arguments.
+
+        Args:
+            prepend: run before the hooks already there.
+            with_kwargs: call ``hook(module, args, kwargs)``; it may return both anew.
+
+        Example:
+            >>> import pygrad
+            >>> relu = pygrad.nn.ReLU()
+            >>> handle = relu.register_forward_pre_hook(lambda module, args: (-args[0],))
+            >>> relu(pygrad.tensor([-2.0, 3.0])).tolist()
+            [2.0, 0.0]
+            >>> handle.remove()
+        """
+        notes = ((self._forward_pre_hooks_with_kwargs, with_kwargs),)
+        return _register(self._forward_pre_hooks, hook, prepend, notes)
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Call ``hook(module, args, output)`` after forward; what it returns replaces the output.
+
+        Args:
+            prepend: run before the hooks already there.
+            with_kwargs: call ``hook(module, args, kwargs, output)``.
+            always_call: run even if forward, or another hook, raises.
+        """
+        notes = (
+            (self._forward_hooks_with_kwargs, with_kwargs),
+            (self._forward_hooks_always_called, always_call),
+        )
+        return _register(self._forward_hooks, hook, prepend, notes)
+
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, grad_output)`` when the gradients of the outputs are known.
+
+        A tuple that it returns replaces them.
+        """
+        return _register(self._backward_pre_hooks, hook, prepend)
+
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, grad_input, grad_output)`` when backward has passed the module.
+
+        A tuple that it returns replaces the gradients of the inputs; ``None`` in it is zero.
+        """
+        self._require_kind_of_backward_hook(full=True)
+        return _register(self._backward_hooks, hook, prepend)
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """The older form of :meth:`register_full_backward_hook`: a hook on the last graph node."""
+        self._require_kind_of_backward_hook(full=False)
+        return _register(self._backward_hooks, hook)
+
+    def _require_kind_of_backward_hook(self, *, full: bool) -> None:
+        if self._is_full_backward_hook is not None and self._is_full_backward_hook is not full:
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single "
+                "Module. Please use only one of them."
+            )
+        self._is_full_backward_hook = full
+
+    def _get_backward_hooks(
+        self,
+    ) -> tuple[list[Callable[..., Any]], list[Callable[..., Any]]]:
+        """The full backward hooks of this call, and those of the older form."""
+        kinds: dict[bool | None, list[Callable[..., Any]]] = {True: [], False: [], None: []}
+        kinds[_global_is_full_backward_hook].extend(_global_backward_hooks.values())
+        kinds[self._is_full_backward_hook].extend(self._backward_hooks.values())
+        return kinds[True], kinds[False]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or _global_forward_hooks
+            or _global_forward_pre_hooks
+            or _global_backward_hooks
+            or _global_backward_pre_hooks
+        ):
+            if len(args) == 1 and not kwargs:
+                return self.forward(args[0])  # most of them, and faster so
+            return self.forward(*args, **kwargs)
+        return _HookedCall(self, args, kwargs).run()
+
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Not offered: there is no compiler behind ``forward``."""
         raise NotImplementedError("Module.compile: pygrad has no compiler")
@@ -146,3 +339,153 @@ class Module(ModuleCalls):
         own.setdefault("_is_full_backward_hook", None)
         for table in _HOOK_TABLES:
             own.setdefault(table, OrderedDict())
+
+
+class _HookedCall:
+    """One call of a module that has hooks."""
+
+    def __init__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.module = module
+        self.args = args
+        self.kwargs = kwargs
+        self.result: Any = None
+        self.ran: set[int] = set()
+
+    def run(self) -> Any:
+        try:
+            self._run_pre_hooks()
+            return self._run_forward()
+        except Exception:
+            self._run_always_called()
+            raise
+
+    def _run_pre_hooks(self) -> None:
+        module = self.module
+        hooks = (*_global_forward_pre_hooks.items(), *module._forward_pre_hooks.items())
+        for hook_id, hook in hooks:
+            if hook_id in module._forward_pre_hooks_with_kwargs:
+                both = hook(module, self.args, self.kwargs)
+                if both is None:
+                    continue
+                if not (isinstance(both, tuple) and len(both) == 2):
+                    raise RuntimeError(
+                        "forward pre-hook must return None or a tuple of (new_args, "
+                        f"new_kwargs), but got {both}."
+                    )
+                self.args, self.kwargs = both
+            else:
+                args = hook(module, self.args)
+                if args is not None:
+                    self.args = args if isinstance(args, tuple) else (args,)
+
+    def _run_forward(self) -> Any:
+        module = self.module
+        full_hooks, old_hooks = module._get_backward_hooks()
+        pre_hooks = [*_global_backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
+        gates = None
+        if full_hooks or pre_hooks:
+            gates = BackwardHook(module, full_hooks, pre_hooks)
+            self.args = gates.setup_input_hook(self.args)
+        self.result = module.forward(*self.args, **self.kwargs)
+        for hook_id, hook in (*_global_forward_hooks.items(), *module._forward_hooks.items()):
+            self.ran.add(hook_id)
+            self._run_forward_hook(hook_id, hook)
+        if gates is not None:
+            if not isinstance(self.result, (Tensor, tuple)):
+                warnings.warn(
+                    "For backward hooks to be called, module output should be a Tensor or a "
+                    f"tuple of Tensors but received {type(self.result)}",
+                    stacklevel=5,
+                )
+            self.result = gates.setup_output_hook(self.result)
+        if old_hooks:
+            _hook_last_node(module, self.args, self.result, old_hooks)
+        return self.result
+
+    def _run_forward_hook(self, hook_id: int, hook: Callable[..., Any]) -> None:
+        module = self.module
+        if (
+            hook_id in module._forward_hooks_with_kwargs
+            or hook_id in _global_forward_hooks_with_kwargs
+        ):
+            replacement = hook(module, self.args, self.kwargs, self.result)
+        else:
+            replacement = hook(module, self.args, self.result)
+        if replacement is not None:
+            self.result = replacement
+
+    def _run_always_called(self) -> None:
+        """After an exception: run the hooks that are due even now, and let none hide it."""
+        module = self.module
+        due = [
+            ("global module", _global_forward_hooks, _global_forward_hooks_always_called),
+            ("module", module._forward_hooks, module._forward_hooks_always_called),
+        ]
+        for kind, hooks, always in due:
+            for hook_id, hook in hooks.items():
+                if hook_id not in always or hook_id in self.ran:
+                    continue
+                try:
+                    self._run_forward_hook(hook_id, hook)
+                except Exception as error:
+                    warnings.warn(
+                        f"{kind} forward hook with ``always_call=True`` raised an exception "
+                        f"that was silenced as another error was raised in forward: {error}",
+                        stacklevel=4,
+                    )
+
+
+def _hook_last_node(module: Any, args: Any, result: Any, hooks: list[Callable[..., Any]]) -> None:
+    """Put backward hooks of the older form on the graph node of the first tensor of a result."""
+    first = result
+    while not isinstance(first, Tensor):
+        if isinstance(first, dict):
+            first = next(value for value in first.values() if isinstance(value, Tensor))
+        else:
+            first = first[0]
+    node = first.grad_fn
+    if node is None:
+        return
+    for hook in hooks:
+        node.register_hook(_BoundHook(hook, module))
+    why = _shortcoming(args, result, node)
+    if why:
+        warnings.warn(f"Using {why}", FutureWarning, stacklevel=5)
+
+
+_GONE = "is deprecated and will be removed in future versions. This hook will be missing some"
+_INSTEAD = " Please use register_full_backward_hook to get the documented behavior."
+
+
+def _shortcoming(args: Any, result: Any, node: Any) -> str | None:
+    """What of the gradients a hook on the last node will not see, in PyTorch's words."""
+    for value, does, what in (
+        (result, "return", "grad_output"),
+        (args, "take as input", "grad_input"),
+    ):
+        if isinstance(value, Tensor):
+            continue
+        if not (isinstance(value, tuple) and all(isinstance(v, Tensor) for v in value)):
+            return (
+                f"non-full backward hooks on a Module that does not {does} a single Tensor or a "
+                f"tuple of Tensors {_GONE} of the {what}.{_INSTEAD}"
+            )
+    outputs = (result,) if isinstance(result, Tensor) else result
+    nodes = {y.grad_fn for y in outputs if y.grad_fn is not None}
+    if not nodes or (len(nodes) == 1 and node not in nodes):
+        return (
+            "a non-full backward hook when outputs are nested in python data structure "
+            f"{_GONE} grad_output."
+        )
+    if len(nodes) > 1:
+        return (
+            "a non-full backward hook when outputs are generated by different autograd Nodes "
+            f"{_GONE} grad_output.{_INSTEAD}"
+        )
+    before = {x.grad_fn for x in args if x.grad_fn is not None}
+    if before != {each for each, _ in node.next_functions}:
+        return (
+            "a non-full backward hook when the forward contains multiple autograd Nodes "
+            f"{_GONE} grad_input.{_INSTEAD}"
+        )
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pygrad.nn.utils import prune, rnn, stateless
+from pygrad.nn.utils import parametrizations, parametrize, prune, rnn, stateless
 from pygrad.nn.utils.clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
@@ -31,6 +31,8 @@ __all__ = [
     "fuse_linear_bn_weights",
     "get_total_norm",
     "parameters_to_vector",
+    "parametrizations",
+    "parametrize",
     "prune",
     "remove_spectral_norm",
     "remove_weight_norm",
