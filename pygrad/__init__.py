@@ -99,7 +99,8 @@ _LATE_NAMES = {
     for module, names in {
         "amp": "autocast GradScaler",
         "nn._sampling": "grid_sampler grid_sampler_2d grid_sampler_3d",
-        "storage": "TypedStorage UntypedStorage",
+        "storage": "BoolStorage ByteStorage CharStorage DoubleStorage FloatStorage IntStorage "
+        "LongStorage ShortStorage Storage StorageBase TypedStorage UntypedStorage from_file",
         "signal.windows": "bartlett_window blackman_window hamming_window hann_window "
         "kaiser_window",
     }.items()
@@ -136,7 +137,21 @@ if TYPE_CHECKING:
         hann_window,
         kaiser_window,
     )
-    from .storage import TypedStorage, UntypedStorage
+    from .storage import (
+        BoolStorage,
+        ByteStorage,
+        CharStorage,
+        DoubleStorage,
+        FloatStorage,
+        IntStorage,
+        LongStorage,
+        ShortStorage,
+        Storage,
+        StorageBase,
+        TypedStorage,
+        UntypedStorage,
+        from_file,
+    )
 globals().update(_ops.namespace("f"))
 return_types = _Namespace(**_ops.return_types)
 _C = _Namespace(**_ops.C)
@@ -207,19 +222,29 @@ if not TYPE_CHECKING:
 
 
 __all__ = [
+    "BoolStorage",
     "BoolTensor",
+    "ByteStorage",
     "ByteTensor",
+    "CharStorage",
     "CharTensor",
+    "DoubleStorage",
     "DoubleTensor",
     "EngineError",
+    "FloatStorage",
     "FloatTensor",
     "Generator",
+    "IntStorage",
     "IntTensor",
     "LinAlgError",
+    "LongStorage",
     "LongTensor",
     "OutOfMemoryError",
+    "ShortStorage",
     "ShortTensor",
     "Size",
+    "Storage",
+    "StorageBase",
     "Tensor",
     "TypedStorage",
     "UntypedStorage",
@@ -251,6 +276,7 @@ __all__ = [
     "float32",
     "float64",
     "from_dlpack",
+    "from_file",
     "from_numpy",
     "frombuffer",
     "func",

@@ -121,7 +121,7 @@ def shared_again(array: Any, kind: dtype) -> Tensor | None:
         return None
     start = array.__array_interface__["data"][0] - _engine.base_address
     tensor = owner.tensor
-    offset = (start - tensor.data_ptr()) // kind.itemsize + tensor.storage_offset()
+    offset = (start - address_of(tensor)) // kind.itemsize + tensor.storage_offset()
     strides = [s // kind.itemsize for s in array.strides]
     return tensor.as_strided(array.shape, strides, offset).detach()
 
@@ -135,10 +135,17 @@ def to_bytes(tensor: Tensor) -> bytes:
 
 
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A leaf with copied elements, gradient and attributes."""
+    """A leaf with copied memory, gradient and attributes; what shared memory does so again."""
     import copy
 
-    made = tensor.detach().clone()
+    from .storage import UntypedStorage
+
+    if _is_batched(tensor):
+        made = tensor.detach().clone()
+    else:
+        untyped = UntypedStorage.of(tensor).__deepcopy__(memo)
+        geometry = tensor.storage_offset(), tensor.shape, tensor.stride()
+        made = _ops.SPACES["f"]["empty"](0, dtype=tensor.dtype).set_(untyped, *geometry)
     if type(tensor) is not Tensor:
         made = type(tensor)._make_subclass(type(tensor), made)
     made._mark(tensor.requires_grad)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from . import _ops
 from ._creation import _default_dtype, _is_sequence, _tensor_from, empty_for_host
 from ._dtypes import BY_NAME, Size, dtype
+from ._functions import is_storage
 from ._tensor import Tensor
 
 
@@ -28,6 +29,10 @@ def legacy_tensor(*args: Any, kind: dtype | None = None, **kwargs: Any) -> Tenso
         return args[0].to(kind).detach()
     if len(args) == 1 and isinstance(args[0], Size):
         return empty_for_host(args[0], kind)[0]
+    if len(args) == 1 and is_storage(args[0]):
+        from .storage import elements_of
+
+        return elements_of(args[0], kind, legacy=True)
     if len(args) == 1 and (_is_sequence(args[0]) or hasattr(args[0], "__array__")):
         return _tensor_from(args[0], kind, copy=True)
     raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _call, _engine, _ops
@@ -682,7 +683,7 @@ class Tensor(Methods):
         """The memory behind the tensor, as bytes."""
         from .storage import UntypedStorage
 
-        return UntypedStorage(self)
+        return UntypedStorage.of(self)
 
     def storage(self) -> Any:
         """The memory behind the tensor, as numbers."""
@@ -691,6 +692,42 @@ class Tensor(Methods):
         return typed_storage(self)
 
     typed_storage = storage
+
+    def _typed_storage(self) -> Any:
+        from .storage import typed_storage
+
+        return typed_storage(self, warn=False)
+
+    def storage_type(self) -> Any:
+        """The legacy class of its storage."""
+        from .storage import storage_class
+
+        return storage_class(self.dtype)
+
+    def set_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Makes this tensor show the memory of another tensor, or of a storage; of none without an
+        argument.
+
+        Args:
+            source: the tensor or storage; a storage grows to what is asked for.
+            storage_offset: the place of the first element, in elements.
+            size, stride: the geometry; all of a storage by default.
+
+        Raises:
+            RuntimeError: another dtype, or a storage that cannot grow.
+        """
+        given = args[0] if args else kwargs.get("source")
+        if not isinstance(given, (Tensor, int, float, NoneType)):
+            from ._functions import is_storage
+            from .storage import elements_of
+
+            if is_storage(given):
+                given = elements_of(given, self.dtype, legacy=False)
+                if args:
+                    args = (given, *args[1:])
+                else:
+                    kwargs["source"] = given
+        return _M["set_"](self, *args, **kwargs)  # type: ignore[no-any-return]
 
     def is_shared(self) -> bool:
         """False: processes share no memory of the engine."""

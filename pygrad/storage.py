@@ -2,55 +2,85 @@
 
 from __future__ import annotations
 
+import operator
+import sys
 import warnings
-from collections.abc import Iterator
-from typing import Any
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
-from . import _engine
-from ._dtypes import device, dtype, uint8
-from ._host_data import _is_batched
+from . import _engine, _ops
+from ._dtypes import BY_NAME, complex64, complex128, dtype, uint8
+from ._dtypes import bfloat16 as _bfloat16
+from ._dtypes import device as _device
+from ._dtypes import dtype as _Kind
+from ._dtypes import float16 as _float16
+from ._errors import AbsentError
+from ._host_data import _is_batched, to_bytes
+from ._raw_bytes import bytes_of, check_buffer, read_file
 from ._tensor import Tensor
 from ._warnings import once
 
-__all__ = ["TypedStorage", "UntypedStorage"]
+__all__ = ["StorageBase", "TypedStorage", "UntypedStorage"]
+
+_F, _M, _C = _ops.SPACES["f"], _ops.SPACES["m"], _ops.C
+_CASTS: Final = {
+    "double": "float64",
+    "float": "float32",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+    "char": "int8",
+    "byte": "uint8",
+    "bool": "bool",
+}
+_ABSENT: Final = {
+    "half": _float16,
+    "bfloat16": _bfloat16,
+    "complex_float": complex64,
+    "complex_double": complex128,
+}
+_INVALID: Final = " received an invalid combination of arguments"
+_UNTYPED_FORMS: Final = """ - got {}, but expected one of:
+ * (*, int allocator = None, torch.device device = None)
+ * (int size, *, int allocator = None, torch.device device = None)
+ * (object sequence, *, int allocator = None, torch.device device = None)
+"""
+_TYPED_FORMS: Final = f"""TypedStorage.__init__{_INVALID}. Expected one of:
+ * (*, torch.device device, torch.dtype dtype)
+ * (int size, *, torch.device device, torch.dtype dtype)
+ * (Sequence data, *, torch.device device, torch.dtype dtype)
+ * (*, UntypedStorage wrap_storage, torch.dtype dtype)
+"""
+_LEGACY_FORMS: Final = f"""{{}}.__new__{_INVALID}. Expected one of:
+ * no arguments
+ * (int size)
+ * (Sequence data)
+ * (*, UntypedStorage wrap_storage)
+"""
 
 
 class _Storage:
-    """What is behind a tensor; all views of it have the same."""
+    """What the two kinds share."""
 
-    is_cuda = False
+    is_cuda = is_sparse = is_sparse_csr = is_hpu = False
+    device: _device
 
-    def __init__(self, tensor: Tensor) -> None:
-        if _is_batched(tensor):
-            raise NotImplementedError("Cannot access storage of BatchedTensorImpl")
-        self._tensor = tensor.detach()
-        layout = _engine.layout
-        storage = _engine.unsigned[(tensor._h + layout["storage"]) >> 2]
-        self._bytes = _engine.unsigned[(storage + layout["storage_bytes"]) >> 2]
-
-    _element: Any
-
-    def _flat(self) -> Tensor:
-        """All elements, as a tensor of the same memory."""
-        n = self.nbytes() // self._tensor.element_size()
-        return self._tensor.as_strided((n,), (1,), 0).view(self._element)
-
-    @property
-    def device(self) -> device:
-        """Where it is: on the CPU."""
-        return self._tensor.device
+    def untyped(self) -> UntypedStorage:
+        """The memory as bytes."""
+        raise NotImplementedError
 
     def data_ptr(self) -> int:
-        """The address of the first byte in the engine's memory."""
-        return _engine.unsigned[(self._bytes + _engine.layout["bytes_data"]) >> 2]
+        """The address of the first byte in the engine's memory, 0 if there is none."""
+        return self.untyped().data_ptr()
 
     def nbytes(self) -> int:
         """The size in bytes."""
-        return _engine.words[(self._bytes + _engine.layout["bytes_size"]) >> 3]
+        return self.untyped().nbytes()
 
     def element_size(self) -> int:
         """The bytes of one element."""
-        return int(self._element.itemsize)
+        raise NotImplementedError
 
     def size(self) -> int:
         """How many elements there are."""
@@ -59,51 +89,114 @@ class _Storage:
     def __len__(self) -> int:
         return self.size()
 
+    @property
+    def _cdata(self) -> int:
+        return self.untyped()._cdata
+
+    @property
+    def filename(self) -> str | None:
+        """None: no storage is the memory of a file."""
+        return None
+
     def is_shared(self) -> bool:
         """False: processes share no memory of the engine."""
         return False
 
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        """False: there is no accelerator that could pin memory."""
+        return False
+
+    def pin_memory(self, device: Any = "cuda") -> Any:
+        """Raises RuntimeError, as PyTorch without an accelerator does."""
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+
+    def share_memory_(self) -> Any:
+        """Raises NotImplementedError: a copy in another process would not see what is written."""
+        raise NotImplementedError("share_memory_: storages cannot be shared by processes")
+
+    def cpu(self) -> Any:
+        """Itself."""
+        return self
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> Any:
+        """Itself: there is only the CPU."""
+        _F["empty"](0, device=device)
+        return self
+
+    def resizable(self) -> bool:
+        """Whether it may grow: not while a NumPy array shows it."""
+        return self.untyped().resizable()
+
+    def _view(self, kind: dtype) -> Tensor:
+        """All elements, as a tensor of the same memory."""
+        return self.untyped()._view(kind)
+
+    _element: Any
+
     def tolist(self) -> list[Any]:
         """The elements."""
-        return list(self._flat().tolist())
+        return list(self._view(self._element).tolist())
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
-    def _place(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return index
-        if not isinstance(index, int):
-            kind = str(type(self)).replace("pygrad", "torch")
-            raise RuntimeError(f"can't index a {kind} with {type(index)}")
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"index {index} out of range for storage of size {len(self)}")
-        return index
-
-    def __getitem__(self, index: Any) -> Any:
-        place = self._place(index)
-        found = self._flat()[place]
-        return type(self)(found.clone()) if isinstance(index, slice) else found.item()
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self._flat()[self._place(index)] = value
-
-    def fill_(self, value: Any) -> Any:
-        """Sets all elements to one value."""
-        self._flat().fill_(value)
-        return self
-
-    def _described(self) -> str:
-        return f"device={self.device}"
+    def _cast(self, kind: dtype) -> TypedStorage:
+        """The elements as another type, in new memory unless that is theirs."""
+        if kind is self._element and isinstance(self, TypedStorage):
+            return self
+        return _typed(self._view(self._element).to(kind, copy=True))
 
     def __repr__(self) -> str:
         rows = "\n ".join(map(str, self.tolist()))
-        kind = f"torch.storage.{type(self).__name__}({self._described()})"
-        return f" {rows}\n[{kind} of size {len(self)}]"
+        return f" {rows}\n[{self._described()} of size {len(self)}]"
+
+    def _described(self) -> str:
+        raise NotImplementedError
+
+    def __copy__(self) -> Any:
+        return self.clone()
+
+    def clone(self) -> Any:
+        """A copy of the memory."""
+        raise NotImplementedError
 
 
-class UntypedStorage(_Storage):
-    """Bytes, what ``Tensor.untyped_storage()`` gives.
+def _caster(name: str, kind: dtype) -> Callable[[_Storage], TypedStorage]:
+    def cast(self: _Storage) -> TypedStorage:
+        if name in _ABSENT:
+            raise AbsentError(f"pygrad has no {kind.name} yet")
+        return self._cast(kind)
+
+    cast.__name__ = name
+    cast.__doc__ = f"The elements as {kind.name}: in new memory, unless they are."
+    return cast
+
+
+for _name, _kind in [*((n, BY_NAME[k]) for n, k in _CASTS.items()), *_ABSENT.items()]:
+    setattr(_Storage, _name, _caster(_name, _kind))
+
+
+class StorageBase(_Storage):
+    """The base of `UntypedStorage`."""
+
+    def __new__(cls, *_: Any, **__: Any) -> Any:
+        if cls is StorageBase:
+            raise RuntimeError(
+                "Cannot directly construct StorageBase; subclass it and then construct that"
+            )
+        return object.__new__(cls)
+
+
+_alive: Final[weakref.WeakValueDictionary[int, UntypedStorage]] = weakref.WeakValueDictionary()
+"""The object of each of the engine's storages that has one."""
+
+
+class UntypedStorage(StorageBase):
+    """Bytes, what ``Tensor.untyped_storage()`` gives; all views of a tensor have the same object.
+
+    Args:
+        size: how many bytes, uninitialised; or the bytes themselves, a sequence of ints.
+        device: only the CPU.
 
     Example:
         >>> import pygrad
@@ -114,53 +207,577 @@ class UntypedStorage(_Storage):
     """
 
     _element = uint8
+    device = _device("cpu")
+    _holder: Tensor
+
+    def __init__(self, *args: Any, allocator: Any = None, device: Any = None, **more: Any) -> None:
+        if len(args) > 1 or more or allocator is not None:
+            kinds = [type(each).__name__ for each in args]
+            kinds += [f"{name}={type(each).__name__}" for name, each in more.items()]
+            got = ", ".join(kinds) + (", " if more else "")
+            raise TypeError(f"torch.UntypedStorage(){_INVALID}" + _UNTYPED_FORMS.format(f"({got})"))
+        if device is not None:
+            _F["empty"](0, device=device)
+        self._adopt(bytes_of(args[0]) if args else _F["empty"](0, dtype=uint8))
+        _alive[self._cdata] = self
+
+    def _adopt(self, tensor: Tensor) -> None:
+        self._holder = _C["data"](tensor).as_strided((0,), (1,), 0).view(uint8)
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> UntypedStorage:
+        """The storage of a tensor: the same object for all its views, as long as it is alive."""
+        if _is_batched(tensor):
+            raise NotImplementedError("Cannot access storage of BatchedTensorImpl")
+        found = _alive.get(_address(tensor))
+        if found is None:
+            found = object.__new__(cls)
+            found._adopt(tensor)
+            _alive[found._cdata] = found
+        return found
+
+    @property
+    def _cdata(self) -> int:
+        return _address(self._holder)
+
+    @property
+    def _bytes(self) -> int:
+        return _engine.unsigned[(self._cdata + _engine.layout["storage_bytes"]) >> 2]
 
     def untyped(self) -> UntypedStorage:
         """Itself."""
         return self
 
+    def data_ptr(self) -> int:
+        """The address of the first byte in the engine's memory, 0 if there is none."""
+        if not self.nbytes():
+            return 0
+        return _engine.unsigned[(self._bytes + _engine.layout["bytes_data"]) >> 2]
+
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return _engine.words[(self._bytes + _engine.layout["bytes_size"]) >> 3]
+
+    size = nbytes
+
+    def element_size(self) -> int:
+        """1."""
+        return 1
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
+    def get_device(self) -> None:
+        """None: on the CPU, as in PyTorch."""
+
+    def _view(self, kind: dtype) -> Tensor:
+        size = kind.itemsize
+        flat = self._holder.as_strided((self.nbytes() // size * size,), (1,), 0)
+        return flat if kind is uint8 else flat.view(kind)
+
+    def resizable(self) -> bool:
+        """Whether it may grow: not while a NumPy array shows it."""
+        return not _engine.ints[(self._cdata + _engine.layout["storage_exports"]) >> 2]
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Grows to so many bytes; what is new is uninitialised. Tensors of it stay as they are.
+
+        Raises:
+            RuntimeError: a NumPy array shows the memory.
+            NotImplementedError: it would shrink, while tensors may show what is cut off.
+        """
+        if not isinstance(size, int):
+            raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
+        if size < self.nbytes() and self.resizable():
+            raise NotImplementedError("resize_: a storage cannot shrink")
+        self._holder.as_strided((0,), (1,), 0).resize_(size)
+        return self
+
+    def new(self) -> UntypedStorage:
+        """One of no bytes."""
+        return UntypedStorage()
+
+    def clone(self) -> UntypedStorage:
+        """A copy of the memory."""
+        return UntypedStorage.of(self._view(uint8).clone())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
+        copies = memo.setdefault("torch", {})  # type: ignore[call-overload]
+        if self._cdata not in copies:
+            copies[self._cdata] = self.clone()
+            memo.setdefault(id(memo), []).append(self)  # its address stays taken meanwhile
+        return copies[self._cdata]  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> Any:
+        return UntypedStorage._from_bytes, (to_bytes(self._view(uint8)),)
+
+    @staticmethod
+    def _from_bytes(raw: bytes) -> UntypedStorage:
+        from ._creation import from_buffer
+
+        return UntypedStorage.of(from_buffer(raw, (len(raw),), uint8))
+
+    def copy_(self, src: Any, non_blocking: bool | None = None) -> UntypedStorage:
+        """Takes the bytes of another storage of the same size."""
+        if not isinstance(src, _Storage):
+            raise TypeError(
+                "copy_(): argument 'src' (position 1) must be torch.Storage, not "
+                f"{type(src).__name__}"
+            )
+        if src.nbytes() != self.nbytes():
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was "
+                f"{src.nbytes()} bytes"
+            )
+        self._view(uint8).copy_(src._view(uint8))
+        return self
+
+    def byteswap(self, dtype: dtype) -> None:
+        """Turns the bytes of each element of a type round, in place."""
+        size = dtype.itemsize
+        if self.nbytes() % size:
+            raise RuntimeError(f"the length of data is not a multiple of {size}")
+        if size > 1:
+            rows = self._view(uint8).view(-1, size)
+            rows.copy_(rows.flip(1))
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of its class; or the bytes as numbers of another type, given by its storage's
+        class or name.
+        """
+        if dtype is None:
+            return _full_name(self)
+        return self if dtype == _full_name(self) else self._cast(_legacy_dtype(dtype))
+
+    def _place(self, index: Any) -> slice | int:
+        if isinstance(index, slice):
+            step = 1 if index.step is None else index.step
+            if step != 1:
+                raise RuntimeError(
+                    f"Trying to slice with a step of {step}, but only a step of 1 is supported"
+                )
+            return index
+        if not isinstance(index, int):
+            raise TypeError(f"can't index a torch.UntypedStorage with {type(index).__name__}")
+        if not -self.nbytes() <= index < self.nbytes():
+            raise IndexError(f"index {index} out of range for storage of size {self.nbytes()}")
+        return index
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self._view(uint8)[self._place(index)]
+        return UntypedStorage.of(found.clone()) if isinstance(index, slice) else found.item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if not isinstance(value, int):
+            raise RuntimeError(
+                "can only set storage content with a int types, but got "
+                f"{type(value).__name__} instead"
+            )
+        if isinstance(index, int) and not 0 <= index < self.nbytes():
+            raise RuntimeError("out of bounds")
+        self._view(uint8)[self._place(index)] = value & 255
+
+    def fill_(self, value: Any) -> UntypedStorage:
+        """Sets all bytes to one value."""
+        if not isinstance(value, int):
+            raise RuntimeError(f"fill_ expects int, but got {type(value).__name__}")
+        self._view(uint8).fill_(value & 255)
+        return self
+
+    @classmethod
+    def from_buffer(
+        cls,
+        buffer: Any,
+        byte_order: str | None = None,
+        count: int = -1,
+        offset: int = 0,
+        dtype: Any = None,
+    ) -> UntypedStorage:
+        """A copy of a buffer's bytes, each element's turned round if their order is not this
+        machine's.
+
+        Args:
+            buffer: bytes, or what has Python's buffer interface.
+            byte_order: 'native', 'little' or 'big'; needed unless elements have one byte.
+            count: how many elements, -1 for all; offset: how many bytes are left out before.
+            dtype: of the elements.
+        """
+        if dtype is None:
+            raise RuntimeError("argument 'dtype' cannot be None")
+        raw = memoryview(buffer).cast("B")
+        size = dtype.itemsize
+        check_buffer(len(raw), byte_order, count, offset, size)
+        end = len(raw) if count < 0 else offset + count * size
+        made = cls._from_bytes(raw[offset:end].tobytes())
+        if byte_order not in (None, "native", sys.byteorder):
+            made.byteswap(dtype)
+        if dtype is BY_NAME["bool"]:
+            made.copy_(UntypedStorage.of(made._view(uint8) != 0))
+        return made
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The first bytes of a file, read once: what is written to the storage stays in memory.
+
+        Raises:
+            NotImplementedError: `shared`, as the file would have to be the memory itself.
+        """
+        if shared:
+            raise NotImplementedError("from_file: shared=True is not supported")
+        return cls._from_bytes(read_file(filename, nbytes))
+
+    def _described(self) -> str:
+        return f"{_full_name(self)}(device={self.device})"
+
+
+def _address(tensor: Tensor) -> int:
+    """Where the engine keeps the tensor's storage."""
+    return _engine.unsigned[(tensor._h + _engine.layout["storage"]) >> 2]
+
+
+def _full_name(storage: Any) -> str:
+    kind = type(storage)
+    module = str(kind.__module__).replace("pygrad", "torch")
+    return f"{module}.{kind.__name__}"
+
+
+def from_file(
+    filename: str,
+    shared: bool | None = None,
+    size: int | None = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of the first elements of a file, which is read once: what is written to the tensor
+    stays in memory.
+
+    Args:
+        filename: where; size: how many elements.
+        shared: only False, as the file would have to be the memory itself.
+        dtype: of the elements; the default dtype unless given.
+        device: only the CPU.
+
+    Raises:
+        RuntimeError: the file cannot be read, or is too short. NotImplementedError: `shared`.
+    """
+    kind = _F["get_default_dtype"]() if dtype is None else dtype
+    made: Tensor = _F["empty"](0, dtype=kind, layout=layout, device=device, pin_memory=pin_memory)
+    made.set_(UntypedStorage.from_file(filename, bool(shared), (size or 0) * kind.itemsize))
+    return made._mark(requires_grad)
+
 
 class TypedStorage(_Storage):
     """Numbers, what ``Tensor.storage()`` gives.
 
+    Args:
+        args: how many, uninitialised; or the numbers.
+        dtype: of the numbers; the default dtype unless given.
+        device: only the CPU.
+        wrap_storage: an `UntypedStorage` whose bytes to show, with `dtype`.
+
     Example:
-        >>> import pygrad
+        >>> import pygrad, warnings
+        >>> warnings.simplefilter("ignore")
         >>> x = pygrad.zeros(1, 2)
-        >>> pygrad.storage.TypedStorage(x)[1] = 3.0
+        >>> x.storage()[1] = 3.0
         >>> x
         tensor([[0., 3.]])
     """
 
+    dtype: Any
+    _untyped_storage: UntypedStorage
+
+    def __init__(
+        self,
+        *args: Any,
+        device: Any = None,
+        dtype: Any = None,
+        wrap_storage: Any = None,
+        _internal: bool = False,
+    ) -> None:
+        if not _internal:
+            _warn(3)
+        if wrap_storage is None:
+            self._make(args, device, dtype)
+            return
+        if args:
+            raise RuntimeError(_TYPED_FORMS + _NONE_BESIDE)
+        if dtype is None:
+            raise RuntimeError(_TYPED_FORMS + "Argument 'dtype' must be specified")
+        if not isinstance(dtype, _Kind):
+            raise TypeError(
+                _TYPED_FORMS + f"Argument 'dtype' must be torch.dtype, not {type(dtype)}"
+            )
+        if device is not None:
+            raise RuntimeError(
+                _TYPED_FORMS
+                + "Argument 'device' should not be specified when 'wrap_storage' is given"
+            )
+        if not isinstance(wrap_storage, UntypedStorage):
+            raise TypeError(_TYPED_FORMS + _must_be_untyped(wrap_storage))
+        self.dtype, self._untyped_storage = dtype, wrap_storage
+
+    def _make(self, args: tuple[Any, ...], device: Any, kind: Any) -> None:
+        """Takes new memory."""
+        from ._creation import tensor
+
+        self.dtype = kind = _F["get_default_dtype"]() if kind is None else kind
+        if len(args) > 1:
+            raise RuntimeError(_TYPED_FORMS + "Too many positional arguments")
+        if args and _is_int(args[0]):
+            made = _F["empty"](int(args[0]), dtype=kind, device=device)
+        elif args and not isinstance(args[0], Sequence):
+            raise TypeError(_TYPED_FORMS + f"Argument type not recognized: {_type(args[0])}")
+        else:
+            made = tensor(args[0] if args else [], dtype=kind, device=device)
+        self._untyped_storage = UntypedStorage.of(made)
+
     @property
-    def dtype(self) -> dtype:
-        """That of the elements."""
-        return self._tensor.dtype
+    def device(self) -> _device:  # type: ignore[override]
+        """Where it is: on the CPU."""
+        return self._untyped_storage.device
 
-    _element = dtype
+    @property
+    def _dtype(self) -> _Kind:
+        return self.dtype  # type: ignore[no-any-return]
 
-    def type(self) -> str:
-        """The legacy name of its type."""
-        return str(self._tensor.type()).replace("Tensor", "Storage")
+    @property
+    def _element(self) -> _Kind:
+        return self.dtype  # type: ignore[no-any-return]
 
     def untyped(self) -> UntypedStorage:
         """The same memory as bytes."""
-        return UntypedStorage(self._tensor)
+        return self._untyped_storage
 
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
-        return super().__getitem__(index)
+    def element_size(self) -> int:
+        """The bytes of one element."""
+        return int(self.dtype.itemsize)
+
+    def get_device(self) -> None:
+        """None: on the CPU, as in PyTorch."""
+
+    def resize_(self, size: int) -> None:
+        """Grows to so many elements; see `UntypedStorage.resize_`."""
+        if not isinstance(size, int):
+            raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
 
     def clone(self) -> TypedStorage:
         """A copy of the memory."""
-        return TypedStorage(self._flat().clone())
+        return self._over(self._untyped_storage.clone())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
+        return self._over(self._untyped_storage.__deepcopy__(memo))
+
+    def _over(self, untyped: UntypedStorage) -> TypedStorage:
+        return TypedStorage(wrap_storage=untyped, dtype=self.dtype, _internal=True)
+
+    def __reduce__(self) -> Any:
+        return _wrapped, (self._untyped_storage, self.dtype)
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
+        """Takes the bytes of another storage of the same size."""
+        self._untyped_storage.copy_(source)
+        return self
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The legacy name of its type; or the numbers as another, given by its storage's class or
+        name.
+        """
+        if dtype is None:
+            return f"torch.{self.pickle_storage_type()}"
+        return self._cast(_legacy_dtype(dtype))
+
+    def pickle_storage_type(self) -> str:
+        """The name of its legacy class."""
+        return str(_classes[self.dtype].__name__)
+
+    def _get_legacy_storage_class(self) -> Any:
+        return _classes[self.dtype]
+
+    def _place(self, index: Any) -> int:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        if not isinstance(index, int):
+            kind = "<class 'torch.storage.TypedStorage'>"
+            raise RuntimeError(f"can't index a {kind} with {_type(index)}")
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} out of range for storage of size {len(self)}")
+        return index
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._view(self.dtype)[self._place(index)].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        place = index if isinstance(index, slice) else self._place(index)
+        self._view(self.dtype)[place] = value
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Sets all elements to one value."""
+        self._view(self.dtype).fill_(value)
+        return self
+
+    @classmethod
+    def from_buffer(cls, *args: Any, **kwargs: Any) -> Any:
+        """A copy of a buffer's elements: see `UntypedStorage.from_buffer`."""
+        kwargs["dtype"] = kind = kwargs.get("dtype") or _F["get_default_dtype"]()
+        made = UntypedStorage.from_buffer(*args, **kwargs)
+        return TypedStorage(wrap_storage=made, dtype=kind, _internal=True)
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> Any:
+        """Raises RuntimeError: a type is needed, as `FloatStorage` has one."""
+        raise RuntimeError("from_file can only be called on derived classes")
+
+    _nbytes, _size, _element_size = _Storage.nbytes, _Storage.size, element_size
+    _data_ptr, _is_shared, _resize_ = _Storage.data_ptr, _Storage.is_shared, resize_
 
     def _described(self) -> str:
-        return f"dtype={self.dtype}, {super()._described()}"
+        return f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})"
 
 
-def typed_storage(tensor: Tensor) -> TypedStorage:
-    """What ``Tensor.storage()`` gives, with PyTorch's warning the first time."""
+_NONE_BESIDE: Final = "No positional arguments should be given when using 'wrap_storage'"
+
+
+def _must_be_untyped(value: Any) -> str:
+    return f"Argument 'wrap_storage' must be UntypedStorage, but got {_type(value)}"
+
+
+def _type(value: Any) -> str:
+    """The class of a value, under the name that it has in PyTorch."""
+    if isinstance(value, Tensor):
+        return "<class 'torch.Tensor'>"
+    return str(type(value)).replace("pygrad", "torch")
+
+
+def _is_int(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _wrapped(untyped: UntypedStorage, kind: dtype) -> TypedStorage:
+    return TypedStorage(wrap_storage=untyped, dtype=kind, _internal=True)
+
+
+def _typed(tensor: Tensor) -> TypedStorage:
+    return _wrapped(UntypedStorage.of(tensor), tensor.dtype)
+
+
+# ------------------------------------------------------------------ the legacy classes
+
+
+class _LegacyStorageMeta(type):
+    """A storage is an instance of the class of its dtype."""
+
+    dtype: dtype
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, TypedStorage) and instance.dtype is getattr(cls, "dtype", None)
+
+
+class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
+    dtype = None
+
+    def __new__(cls, *args: Any, wrap_storage: Any = None, **options: Any) -> Any:
+        _warn(3)
+        if cls is _LegacyStorage:
+            raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
+        forms = _LEGACY_FORMS.format(f"<class 'torch.{cls.__name__}'>")
+        for name in ("device", "dtype"):
+            if options.get(name) is not None:
+                raise RuntimeError(forms + f"Keyword argument '{name}' cannot be specified")
+        if wrap_storage is None:
+            if len(args) > 1:
+                raise RuntimeError(forms + "Too many positional arguments")
+            if args and not _is_int(args[0]) and not isinstance(args[0], Sequence):
+                raise TypeError(forms + f"Argument type not recognized: {_type(args[0])}")
+            return TypedStorage(*args, dtype=cls.dtype, _internal=True)
+        if args:
+            raise RuntimeError(forms + _NONE_BESIDE)
+        if not isinstance(wrap_storage, UntypedStorage):
+            raise TypeError(forms + _must_be_untyped(wrap_storage))
+        return _wrapped(wrap_storage, cls.dtype)
+
+    @classmethod
+    def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
+        """A copy of a buffer's elements: see `UntypedStorage.from_buffer`."""
+        kwargs["dtype"] = cls.dtype
+        return _wrapped(UntypedStorage.from_buffer(*args, **kwargs), cls.dtype)
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
+        """The first elements of a file: see `UntypedStorage.from_file`."""
+        untyped = UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize)
+        return _wrapped(untyped, cls.dtype)
+
+
+def _class(name: str, kind: dtype) -> Any:
+    doc = f"Legacy: makes a `TypedStorage` of {kind.name}, and is the class of all of them."
+    body = {"__doc__": doc, "__module__": "pygrad", "dtype": kind}
+    return _classes.setdefault(kind, _LegacyStorageMeta(name, (_LegacyStorage,), body))
+
+
+_classes: Final[dict[dtype, Any]] = {}
+FloatStorage = Storage = _class("FloatStorage", BY_NAME["float32"])
+DoubleStorage = _class("DoubleStorage", BY_NAME["float64"])
+LongStorage = _class("LongStorage", BY_NAME["int64"])
+IntStorage = _class("IntStorage", BY_NAME["int32"])
+ShortStorage = _class("ShortStorage", BY_NAME["int16"])
+CharStorage = _class("CharStorage", BY_NAME["int8"])
+ByteStorage = _class("ByteStorage", BY_NAME["uint8"])
+BoolStorage = _class("BoolStorage", BY_NAME["bool"])
+_C_NAMES: Final = {
+    "FloatStorage": "float",
+    "DoubleStorage": "double",
+    "LongStorage": "long int",
+    "IntStorage": "int",
+    "ShortStorage": "short int",
+    "CharStorage": "signed char",
+    "ByteStorage": "unsigned char",
+    "BoolStorage": "bool",
+}
+
+
+def storage_class(kind: dtype) -> Any:
+    """The legacy class of a dtype's storages."""
+    return _classes[kind]
+
+
+def _legacy_dtype(kind: Any) -> dtype:
+    """The dtype of a storage's class or of the class's name."""
+    for found, each in _classes.items():
+        if kind is each or kind == f"torch.{each.__name__}":
+            return found
+    raise ValueError(f"invalid type: '{kind}'")
+
+
+def elements_of(storage: _Storage, kind: dtype, legacy: bool) -> Tensor:
+    """All elements of a storage, which must have the dtype or none, in the same memory.
+
+    Raises:
+        RuntimeError: it has another; the words are those of a legacy constructor or of `set_`.
+    """
+    if isinstance(storage, TypedStorage) and storage.dtype is not kind:
+        wanted = storage_class(kind).__name__
+        given = storage.pickle_storage_type().removesuffix("Storage")
+        name = wanted.removesuffix("Storage") if legacy else _C_NAMES[wanted]
+        raise RuntimeError(
+            f"Expected a Storage of type {name} or an UntypedStorage, but got type {given} for "
+            "argument 1 'storage'"
+        )
+    return storage._view(kind)
+
+
+def _warn(level: int) -> None:
     if once("typed storage"):
         warnings.warn(
             "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will "
@@ -168,6 +785,12 @@ def typed_storage(tensor: Tensor) -> TypedStorage:
             "directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of "
             "tensor.storage()",
             UserWarning,
-            stacklevel=3,
+            stacklevel=level + 1,
         )
-    return TypedStorage(tensor)
+
+
+def typed_storage(tensor: Tensor, warn: bool = True) -> TypedStorage:
+    """What ``Tensor.storage()`` gives, with PyTorch's warning the first time."""
+    if warn:
+        _warn(3)
+    return _typed(tensor)

@@ -254,6 +254,14 @@ static bool is_given(const Call *c, const Tensor *r) {
   return false;
 }
 
+/* Whether the op fills a tensor of as many elements without a change of its shape. */
+static bool fills(const Call *c) {
+  static const char *const names[] = {"arange(", "range(", "linspace(", "logspace("};
+  for (int i = 0; i < 4; i++)
+    if (strncmp(c->row->schema, names[i], strlen(names[i])) == 0) return true;
+  return false;
+}
+
 static bool put_out(const Call *c, Tensor *out, Tensor *r) {
   if (r && r->storage != out->storage && is_given(c, r)) r = t_clone(r);
   if (!r || failed() || !check_inference_write(out)) return false;
@@ -262,6 +270,7 @@ static bool put_out(const Call *c, Tensor *out, Tensor *r) {
          dtype_info[out->dtype].legacy);
     return false;
   }
+  if (out->numel == r->numel && fills(c)) r = t_view(r, out->ndim, out->sizes);
   if (!tensor_same_shape(out, r)) {
     if (out->numel)
       warn_user("An output with one or more elements was resized since it had shape %s, which does not match the required "

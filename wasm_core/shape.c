@@ -547,6 +547,7 @@ Tensor *t_resize_(Tensor *x, Ints sizes, const char *format_name) {
   if (sizes.n > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, sizes.n);
   if (format == FORMAT_PRESERVE) return fail(ERR_RUNTIME, "Unsupported memory format for resize_: Preserve");
   bool same = sizes_equal(x->ndim, x->sizes, sizes.n, sizes.v);
+  if (same && !format_name) return x;
   if (!tensor_resize(x, sizes.n, sizes.v)) return NULL;
   int64_t strides[MAX_DIM];
   if (format != FORMAT_CONTIGUOUS) {
@@ -598,16 +599,17 @@ Tensor *t_set_(Tensor *x, Tensor *source) {
 }
 
 Tensor *t_set_strided_(Tensor *x, Tensor *source, int64_t offset, Ints sizes, Ints strides) {
-  int64_t dense[MAX_DIM];
+  int64_t dense[MAX_DIM], need;
   if (blocked(x) || blocked(source) || !check_inplace(x)) return NULL;
   if (sizes.n > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);
   if (strides.n <= 0) {
     sizes_contiguous_strides(sizes.n, sizes.v, dense);
     strides = (Ints){sizes.n, dense};
   }
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *v = t_as_strided_ints(source, sizes, strides, offset);
-  grad_mode = was;
-  return adopt(x, NULL, v ? tensor_alias(v, v->ndim, v->sizes, v->strides, v->offset) : NULL);
+  if (offset < 0) return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (long long)offset);
+  if (sizes.n != strides.n)
+    return fail(ERR_RUNTIME, "unequal size length (%d) and stride length (%d)", sizes.n, strides.n);
+  need = sizes_numel(sizes.n, sizes.v) < 0 ? -1 : storage_need(sizes.n, sizes.v, strides.v, offset, (DType)source->dtype);
+  if (need < 0 || !storage_grow(source->storage, need)) return NULL;
+  return adopt(x, NULL, tensor_alias(source, sizes.n, sizes.v, strides.v, offset));
 }

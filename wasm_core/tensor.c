@@ -12,8 +12,9 @@
 
 /* ------------------------------------------------------------------ sizes */
 
-int64_t sizes_numel(int ndim, const int64_t *sizes) {
-  int64_t n = 1;
+/* The message is for more than can be counted; it may show the sizes. */
+static int64_t count(int ndim, const int64_t *sizes, const char *message) {
+  int64_t n = 1; /* of one row */
   bool zero = false, overflow = false;
   for (int i = 0; i < ndim; i++) {
     if (sizes[i] < 0) {
@@ -21,14 +22,25 @@ int64_t sizes_numel(int ndim, const int64_t *sizes) {
            sizes_text(ndim, sizes));
       return -1;
     }
-    zero = zero || sizes[i] == 0;
-    if ((n | sizes[i]) >> 31 == 0) n *= sizes[i]; /* the 128-bit check below is slow on wasm32 */
+    if (sizes[i] == 0) zero = true;
+    else if (i == 0) continue;
+    else if ((n | sizes[i]) >> 31 == 0) n *= sizes[i]; /* the 128-bit check below is slow on wasm32 */
     else overflow = overflow || __builtin_mul_overflow(n, sizes[i], &n);
   }
-  if (zero) return 0;
+  if (zero && !overflow) return 0;
+  if (!zero && ndim) {
+    if ((n | sizes[0]) >> 31 == 0) n *= sizes[0];
+    else overflow = overflow || __builtin_mul_overflow(n, sizes[0], &n);
+  }
   if (!overflow) return n;
-  fail(ERR_RUNTIME, "numel: integer multiplication overflow");
+  fail(ERR_RUNTIME, zero ? "Stride calculation overflowed" : message, sizes_text(ndim, sizes));
   return -1;
+}
+
+int64_t sizes_numel(int ndim, const int64_t *sizes) { return count(ndim, sizes, "numel: integer multiplication overflow"); }
+
+static int64_t storage_numel(int ndim, const int64_t *sizes) {
+  return count(ndim, sizes, "Storage size calculation overflowed with sizes=%s");
 }
 
 void sizes_contiguous_strides(int ndim, const int64_t *sizes, int64_t *strides) {
@@ -296,12 +308,13 @@ void tensor_release(Tensor *t) {
   burying = false;
 }
 
-static int64_t storage_need(int ndim, const int64_t *sizes, const int64_t *strides, DType dtype) {
-  int64_t last = 0;
+int64_t storage_need(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset, DType dtype) {
+  int64_t last = offset;
   for (int i = 0; i < ndim; i++) {
     int64_t reach;
     if (sizes[i] == 0) return 0;
-    if ((sizes[i] | strides[i] | last) >> 30 == 0) { /* as in sizes_numel */
+    if (strides[i] < 0) goto overflow;
+    if ((sizes[i] | strides[i] | last) >> 30 == 0) { /* as in `count` */
       last += (sizes[i] - 1) * strides[i];
       continue;
     }
@@ -309,7 +322,7 @@ static int64_t storage_need(int ndim, const int64_t *sizes, const int64_t *strid
   }
   int64_t n;
   if (last >> 31 == 0) return (last + 1) * dtype_bytes(dtype);
-  if (!__builtin_mul_overflow(last + 1, dtype_bytes(dtype), &n)) return n;
+  if (last < INT64_MAX && !__builtin_mul_overflow(last + 1, dtype_bytes(dtype), &n)) return n;
 overflow:
   fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s and strides=%s", sizes_text(ndim, sizes),
        sizes_text(ndim, strides));
@@ -338,13 +351,13 @@ static bool rank_fits(int ndim) {
 Tensor *tensor_empty_strided(int ndim, const int64_t *sizes, const int64_t *strides, DType dtype) {
   if (failed() || !rank_fits(ndim)) return NULL;
   int64_t numel = sizes_numel(ndim, sizes);
-  return numel < 0 ? NULL : tensor_over(storage_need(ndim, sizes, strides, dtype), numel, ndim, sizes, strides, dtype);
+  return numel < 0 ? NULL : tensor_over(storage_need(ndim, sizes, strides, 0, dtype), numel, ndim, sizes, strides, dtype);
 }
 
 Tensor *tensor_empty(int ndim, const int64_t *sizes, DType dtype) {
   int64_t strides[MAX_DIM], n_bytes;
   if (failed() || !rank_fits(ndim)) return NULL;
-  int64_t numel = sizes_numel(ndim, sizes);
+  int64_t numel = storage_numel(ndim, sizes);
   if (numel < 0) return NULL;
   if (numel >> 31 == 0) n_bytes = numel * dtype_bytes(dtype);
   else if (__builtin_mul_overflow(numel, dtype_bytes(dtype), &n_bytes))
@@ -516,26 +529,30 @@ bool tensor_set_geometry(Tensor *t, int ndim, const int64_t *sizes, const int64_
   return true;
 }
 
+bool storage_grow(Storage *s, int64_t n_bytes) {
+  Bytes *old = s->bytes;
+  if (n_bytes <= old->n_bytes) return true;
+  if (s->exports) {
+    fail(ERR_RUNTIME, "Trying to resize storage that is not resizable");
+    return false;
+  }
+  Bytes *fresh = bytes_new(n_bytes);
+  if (!fresh) return false;
+  memcpy(fresh->data, old->data, (size_t)old->n_bytes);
+  bytes_release(old);
+  s->bytes = fresh;
+  return true;
+}
+
 bool tensor_resize(Tensor *t, int ndim, const int64_t *sizes) {
-  int64_t strides[MAX_DIM], numel = sizes_numel(ndim, sizes), end;
+  int64_t strides[MAX_DIM], numel = storage_numel(ndim, sizes), end;
   if (failed() || numel < 0) return false;
   sizes_contiguous_strides(ndim, sizes, strides);
-  Bytes *old = t->storage->bytes;
   if (__builtin_add_overflow(numel, t->offset, &end) || __builtin_mul_overflow(end, dtype_bytes((DType)t->dtype), &end)) {
     fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s", sizes_text(ndim, sizes));
     return false;
   }
-  if (numel && end > old->n_bytes) {
-    if (t->storage->exports) {
-      fail(ERR_RUNTIME, "cannot resize a storage whose memory is shared with an array of the host");
-      return false;
-    }
-    Bytes *fresh = bytes_new(end);
-    if (!fresh) return false;
-    memcpy(fresh->data, old->data, (size_t)old->n_bytes);
-    bytes_release(old);
-    t->storage->bytes = fresh;
-  }
+  if (numel && !storage_grow(t->storage, end)) return false;
   return tensor_set_geometry(t, ndim, sizes, strides, t->offset);
 }
 

@@ -157,7 +157,11 @@ uint32_t tensor_version(const Tensor *t);
 /* --- geometry --- */
 Meta *tensor_meta(Tensor *t); /* makes it if needed; NULL on OOM */
 bool tensor_set_geometry(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
-/* Contiguous with these sizes; the storage grows if it must, keeping its bytes. */
+/* The bytes that a geometry reaches to, 0 without elements; -1 and an error if they cannot be counted. */
+int64_t storage_need(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset, DType dtype);
+/* Makes room, keeping what is there; fails where an array of the host shows the memory. */
+bool storage_grow(Storage *s, int64_t n_bytes);
+/* Contiguous with these sizes; the storage grows if it must. */
 bool tensor_resize(Tensor *t, int ndim, const int64_t *sizes);
 bool tensor_is_contiguous(const Tensor *t);
 bool tensor_is_dense(const Tensor *t); /* non-overlapping and dense */

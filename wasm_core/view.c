@@ -701,13 +701,13 @@ static bool check_strided(const Tensor *x, const Layout *l) {
                   sizes_text(l->strides.n, l->strides.v)),
              false;
   if (l->offset < 0) return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (long long)l->offset), false;
-  int64_t width = dtype_bytes((DType)x->dtype), need = layout_end(l);
-  if (need == l->offset || need * width <= x->storage->bytes->n_bytes) return true;
+  int64_t need = storage_need(l->sizes.n, l->sizes.v, l->strides.v, l->offset, (DType)x->dtype);
+  if (need <= x->storage->bytes->n_bytes) return need >= 0;
   fail(ERR_RUNTIME,
        "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %lld requiring a storage size of %lld are out "
        "of bounds for storage of size %lld",
        sizes_text(l->sizes.n, l->sizes.v), sizes_text(l->strides.n, l->strides.v), (long long)l->offset,
-       (long long)width, (long long)(need * width), (long long)x->storage->bytes->n_bytes);
+       (long long)dtype_bytes((DType)x->dtype), (long long)need, (long long)x->storage->bytes->n_bytes);
   return false;
 }
 

@@ -54,6 +54,12 @@ _functions |= refusals(
     TypeError,
     "type torch.cuda.{} not available. Torch not compiled with CUDA enabled.",
 )
+_functions |= refusals(
+    __name__,
+    " ".join(f"{name}Storage" for name in _TYPES.split()),
+    AssertionError,
+    "Torch not compiled with CUDA enabled",
+)
 for _names, _error, _message in (
     ("Stream", RuntimeError, "torch.cuda.{} requires CUDA support"),
     ("Event CUDAGraph", RuntimeError, "Tried to instantiate dummy base class {}"),
