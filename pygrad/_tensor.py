@@ -763,15 +763,18 @@ def address_of(tensor: Tensor) -> int:
 def drop_grads(tensors: Iterable[Tensor]) -> None:
     """`_drop_grad` of many, which takes the lock once."""
     tensors = list(tensors)
-    with _engine.lock:
-        for tensor in tensors:
-            tensor._g = None
-            meta = _unsigned[(tensor._h + _META) >> 2]
-            if meta:
-                at = (meta + _GRAD) >> 2
-                if _unsigned[at]:
-                    _released.append(_unsigned[at])
-                    _unsigned[at] = 0
+    try:
+        with _engine.lock:
+            for tensor in tensors:
+                tensor._g = None
+                meta = _unsigned[(tensor._h + _META) >> 2]
+                if meta:
+                    at = (meta + _GRAD) >> 2
+                    if _unsigned[at]:
+                        _released.append(_unsigned[at])
+                        _unsigned[at] = 0
+    except ValueError:  # one is uninitialized, and has no gradient either
+        drop_grads([tensor for tensor in tensors if tensor._has_grad()])
 
 
 def as_leaf(tensor: Any) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers import leaves_nothing
 
 import pygrad
 from pygrad import nn
@@ -153,3 +155,26 @@ def test_rows_after_the_last_bag_count_for_nothing(mode: str) -> None:
     assert [bag.tolist() for bag in bags] == [[], [[2.0, 3.0]], [[2.0, 3.0], [0.0, 0.0]]]
     pygrad.cat(bags).sum().backward()
     assert table.grad.tolist() == [[0.0, 0.0], [2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]
+
+
+@leaves_nothing
+def test_layers_that_were_lazy_leave_nothing() -> None:
+    layer = pygrad.nn.Sequential(pygrad.nn.LazyLinear(3), pygrad.nn.LazyBatchNorm1d())
+    layer(pygrad.ones(2, 4)).sum().backward()
+    pygrad.nn.LazyConv2d(3, 2)
+
+
+@leaves_nothing
+def test_copies_of_uninitialized_buffers() -> None:
+    layer = copy.deepcopy(pygrad.nn.LazyBatchNorm1d(dtype=pygrad.float64))
+    assert layer(pygrad.ones(2, 4, dtype=pygrad.float64)).dtype == pygrad.float64
+
+
+@leaves_nothing
+def test_parametrized_layers_leave_nothing() -> None:
+    layer = pygrad.nn.utils.parametrizations.orthogonal(pygrad.nn.Linear(3, 4))
+    layer(pygrad.ones(2, 3)).sum().backward()
+    layer.weight = pygrad.eye(4, 3)
+    with pygrad.nn.utils.parametrize.cached():
+        layer(pygrad.ones(2, 3))
+    pygrad.nn.utils.parametrize.remove_parametrizations(layer, "weight")

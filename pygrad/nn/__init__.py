@@ -15,12 +15,19 @@ from __future__ import annotations
 from pygrad.nn import functional, init, modules, parallel, parameter, utils
 from pygrad.nn.modules import *  # noqa: F403
 from pygrad.nn.parallel import DataParallel
-from pygrad.nn.parameter import Buffer, Parameter
+from pygrad.nn.parameter import (
+    Buffer,
+    Parameter,
+    UninitializedBuffer,
+    UninitializedParameter,
+)
 
 __all__ = [
     "Buffer",
     "DataParallel",
     "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
     "functional",
     "init",
     "modules",

@@ -2,18 +2,29 @@
 
 A ``Parameter`` is a leaf tensor that training changes; a ``Buffer`` is state that is saved but not
 trained. Neither computes anything: they are tensors with a mark, and sharing the storage of the
-tensor they were made from is part of the contract.
+tensor they were made from is part of the contract. Of the uninitialized ones nothing but dtype and
+device is known yet: they have no engine tensor, and whatever needs one raises.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import pygrad
 from pygrad._tensor import Tensor
 
-__all__ = ["Buffer", "Parameter"]
+if TYPE_CHECKING:
+    from pygrad.nn._types import DeviceLike, DTypeLike
+
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "UninitializedTensorMixin",
+    "is_lazy",
+]
 
 _P = TypeVar("_P", bound="Parameter")
 _TensorMeta: type[type] = type(Tensor)
@@ -87,12 +98,25 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return _rebuild_parameter, (self.data, self.requires_grad, OrderedDict(), extra)
 
 
-class Buffer(Tensor):
+class _BufferMeta(_TensorMeta):  # type: ignore[valid-type,misc]
+    """Lets what ``Buffer(...)`` made, a tensor with a mark, pass ``isinstance``."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if cls is Buffer and isinstance(instance, Tensor):
+            if getattr(instance, "_is_buffer", False):
+                return True
+        return bool(super().__instancecheck__(instance))
+
+
+class Buffer(Tensor, metaclass=_BufferMeta):
     """A tensor that a module registers as a buffer when it is assigned as an attribute.
 
     Args:
         data: the tensor to wrap; its storage is shared. ``None`` gives an empty one.
         persistent: whether the buffer is part of the module's ``state_dict``.
+
+    Returns:
+        A tensor of the class of ``data``, a plain one for a parameter, with a mark.
 
     Example:
         >>> import pygrad
@@ -103,30 +127,15 @@ class Buffer(Tensor):
     """
 
     persistent: bool
+    _is_buffer: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         if data is None:
             data = pygrad.empty(0)
-        buffer: Buffer = Tensor._make_subclass(cls, data.detach(), data.requires_grad)
+        buffer = cast(Buffer, data.detach()._mark(data.requires_grad))
         buffer.persistent = persistent
+        buffer._is_buffer = True
         return buffer
-
-    def __init__(self, data: Tensor | None = None, *, persistent: bool = True) -> None:
-        pass
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Buffer:
-        if id(self) in memo:
-            return cast(Buffer, memo[id(self)])
-        copy = Buffer(self.data.clone(), persistent=self.persistent)
-        copy._mark(self.requires_grad)
-        memo[id(self)] = copy
-        return copy
-
-    def __repr__(self) -> str:
-        return repr(self.detach()._mark(self.requires_grad))
-
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return _rebuild_buffer, (self.data, self.requires_grad, self.persistent)
 
 
 def _rebuild_parameter(
@@ -138,7 +147,239 @@ def _rebuild_parameter(
     return parameter
 
 
-def _rebuild_buffer(data: Tensor, requires_grad: bool, persistent: bool) -> Buffer:
-    buffer = Buffer(data, persistent=persistent)
-    buffer.requires_grad_(requires_grad)
-    return buffer
+# ------------------------------------------------------------------ without a shape yet
+
+
+def is_lazy(param: object) -> bool:
+    """Whether a parameter or buffer is uninitialized.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.nn.parameter.is_lazy(pygrad.nn.LazyLinear(3).weight)
+        True
+    """
+    return isinstance(param, UninitializedTensorMixin)
+
+
+class UninitializedTensorMixin:
+    """A tensor whose shape is not known: :meth:`materialize` makes it one of another class.
+
+    It has a dtype and a device, which can be converted, and no elements: every use of them raises
+    ValueError.
+    """
+
+    __slots__ = ()
+
+    cls_to_become: ClassVar[type[Tensor]]
+    layout = pygrad.strided
+    grad: Any = None
+    grad_fn = None
+    is_leaf = True
+    __dict__: dict[str, Any]
+
+    def _begin(self, requires_grad: bool, device: DeviceLike, dtype: DTypeLike) -> None:
+        empty = pygrad.empty(0, device=device, dtype=dtype)
+        self.__dict__["_wanted"] = (requires_grad, empty.device, empty.dtype)
+
+    def materialize(self, shape: Any, device: DeviceLike = None, dtype: DTypeLike = None) -> None:
+        """Become a tensor of that shape, with elements of any value.
+
+        Args:
+            shape: its sizes.
+            device, dtype: by default those it has.
+
+        Example:
+            >>> import pygrad
+            >>> weight = pygrad.nn.UninitializedParameter()
+            >>> weight.materialize((2, 3))
+            >>> type(weight).__name__, tuple(weight.shape)
+            ('Parameter', (2, 3))
+        """
+        requires_grad, own_device, own_dtype = self.__dict__["_wanted"]
+        made = pygrad.empty(
+            shape,
+            device=own_device if device is None else device,
+            dtype=own_dtype if dtype is None else dtype,
+        )
+        del self.__dict__["_wanted"]
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+        tensor = cast(Tensor, self)
+        tensor._h, made._h = made._h, 0
+        tensor._mark(requires_grad)
+
+    @property
+    def _h(self) -> int:
+        kind = type(self).__name__
+        raise ValueError(
+            "Attempted to use an uninitialized parameter in an operation. This error happens when "
+            f"you are using a `LazyModule` or explicitly manipulating `torch.nn.parameter.{kind}` "
+            "objects. When using LazyModules Call `forward` with a dummy batch to initialize the "
+            "parameters before calling torch functions"
+        )
+
+    def __del__(self) -> None:
+        """Nothing of the engine's is held."""
+
+    @property
+    def shape(self) -> Any:
+        """There is none.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
+            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+            "initialized one. Call `forward` to initialize the parameters before accessing their "
+            "attributes."
+        )
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether it will require grad."""
+        return bool(self.__dict__["_wanted"][0])
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.__dict__["_wanted"] = (bool(value), self.device, self.dtype)
+
+    @property
+    def device(self) -> Any:
+        """Where it will be."""
+        return self.__dict__["_wanted"][1]
+
+    @property
+    def dtype(self) -> Any:
+        """What its elements will be."""
+        return self.__dict__["_wanted"][2]
+
+    @property
+    def data(self) -> Tensor:
+        """An empty tensor of that dtype; what is assigned gives its own dtype and device."""
+        return pygrad.empty(0, device=self.device, dtype=self.dtype)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        self.__dict__["_wanted"] = (self.requires_grad, value.device, value.dtype)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The sizes of a tensor without elements."""
+        return self.data.size(dim)
+
+    def _has_grad(self) -> bool:
+        return False
+
+    def is_floating_point(self) -> bool:
+        """Whether its elements will be floating point numbers."""
+        return bool(self.dtype.is_floating_point)
+
+    def is_complex(self) -> bool:
+        """Whether its elements will be complex."""
+        return bool(self.dtype.is_complex)
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """One of another dtype or device, itself uninitialized."""
+        return self._like(self.data.to(*args, **kwargs))
+
+    def _like(self, data: Tensor) -> Any:
+        if data.dtype == self.dtype and data.device == self.device:
+            return self
+        return type(self)(self.requires_grad, data.device, data.dtype)  # type: ignore[call-arg]
+
+    def share_memory_(self) -> None:
+        """There is no memory to share.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+            "initialize the parameters before calling `module.share_memory()`."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(*self.__dict__["_wanted"])
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return type(self), self.__dict__["_wanted"]
+
+
+def _conversion(name: str) -> Any:
+    def convert(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._like(getattr(self.data, name)(*args, **kwargs))
+
+    convert.__name__ = name
+    convert.__doc__ = f"One of another dtype or device, itself uninitialized: ``Tensor.{name}``."
+    return convert
+
+
+for _name in "half float double bfloat16 char short int long type cuda cpu".split():
+    setattr(UninitializedTensorMixin, _name, _conversion(_name))
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc, override]
+    """A parameter whose shape is not known yet, as lazy modules have before their first call.
+
+    Args:
+        requires_grad: whether backward accumulates into ``.grad``.
+        device, dtype: as for :func:`pygrad.empty`.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.nn.UninitializedParameter(dtype=pygrad.float64)
+        <UninitializedParameter>
+    """
+
+    cls_to_become = Parameter
+
+    def __new__(
+        cls, requires_grad: bool = True, device: DeviceLike = None, dtype: DTypeLike = None
+    ) -> UninitializedParameter:
+        made = object.__new__(cls)
+        made._begin(requires_grad, device, dtype)
+        return made
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc, override]
+    """A buffer whose shape is not known yet, as lazy modules have before their first call.
+
+    Args:
+        requires_grad: whether it will require grad.
+        device, dtype: as for :func:`pygrad.empty`.
+        persistent: whether the buffer is part of the module's ``state_dict``.
+
+    Example:
+        >>> import pygrad
+        >>> buffer = pygrad.nn.UninitializedBuffer()
+        >>> buffer.materialize(4)
+        >>> tuple(buffer.shape)
+        (4,)
+    """
+
+    cls_to_become = Tensor
+    persistent: bool
+    _is_buffer: bool
+
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: DeviceLike = None,
+        dtype: DTypeLike = None,
+        persistent: bool = True,
+    ) -> UninitializedBuffer:
+        made = object.__new__(cls)
+        made._begin(requires_grad, device, dtype)
+        made.persistent = persistent
+        made._is_buffer = True
+        return made
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass

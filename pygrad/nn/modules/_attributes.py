@@ -209,15 +209,16 @@ class ModuleAttributes:
 
     def _set_buffer(self, name: str, value: Any) -> bool:
         buffers = self.__dict__.get("_buffers")
-        if not (isinstance(value, Buffer) or (buffers is not None and name in buffers)):
+        is_buffer = isinstance(value, Tensor) and isinstance(value, Buffer)
+        if not (is_buffer or (buffers is not None and name in buffers)):
             return False
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(
                 f"cannot assign '{typename(value)}' as buffer '{name}' "
                 "(torch.nn.Buffer, torch.Tensor or None expected)"
             )
-        if isinstance(value, Buffer):
-            persistent = value.persistent
+        if is_buffer:
+            persistent = bool(value.persistent)  # type: ignore[union-attr]
         else:
             persistent = name not in self._non_persistent_buffers_set
         if _takes_persistent(type(self).register_buffer):

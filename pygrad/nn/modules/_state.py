@@ -16,7 +16,7 @@ from weakref import ref
 import pygrad
 from pygrad._tensor import Tensor
 from pygrad.nn.modules._tree import ModuleTree
-from pygrad.nn.parameter import Parameter
+from pygrad.nn.parameter import Parameter, is_lazy
 from pygrad.utils.hooks import RemovableHandle
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
@@ -326,10 +326,12 @@ class ModuleState(ModuleTree):
                 f'While copying the parameter named "{key}", expected torch.Tensor or '
                 f"Tensor-like object from checkpoint but received {type(value)}"
             )
+        if is_lazy(target) and is_lazy(value):
+            return None  # neither has elements
         # Scalars were saved with one dimension before PyTorch had tensors without any.
-        if target.dim() == 0 and tuple(value.shape) == (1,):
+        if tuple(value.shape) == (1,) and target.dim() == 0:
             value = value[0]
-        if value.shape != target.shape:
+        if not is_lazy(target) and value.shape != target.shape:
             return (
                 f"size mismatch for {key}: copying a param with shape {value.shape} from "
                 f"checkpoint, the shape in current model is {target.shape}."

@@ -314,8 +314,8 @@ class ModuleTree(ModuleAttributes):
         return self._apply(convert)
 
     def share_memory(self) -> Self:
-        """Not offered: storages live in the engine's own memory, which no process shares."""
-        raise NotImplementedError("Module.share_memory: storages cannot be shared by processes")
+        """Not offered: each tensor says that storages, which lie in the engine, are not shared."""
+        return self._apply(lambda t: t.share_memory_())
 
     # --- implemented by Module ---
 

@@ -9,7 +9,7 @@ from pygrad._tensor import Tensor
 from pygrad.nn import functional as F
 from pygrad.nn.modules.conv_transpose import _ConvTransposeNd
 from pygrad.nn.modules.module import Module
-from pygrad.nn.parameter import Parameter
+from pygrad.nn.parameter import Parameter, is_lazy
 from pygrad.nn.utils.weight_norm import _hook_of
 
 __all__ = ["remove_spectral_norm", "spectral_norm"]
@@ -90,6 +90,11 @@ def spectral_norm(
         dim = 1 if isinstance(module, _ConvTransposeNd) else 0
     hook = SpectralNorm(name, n_power_iterations, dim, eps)
     weight = module._parameters[name]
+    if is_lazy(weight):
+        raise ValueError(
+            "The module passed to `SpectralNorm` can't have uninitialized parameters. "
+            "Make sure to run the dummy forward before applying spectral normalization"
+        )
     assert weight is not None
     with pygrad.no_grad():
         height, width = hook.matrix(weight).shape

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pygrad._tensor import Tensor
 from pygrad.nn.modules.module import Module
-from pygrad.nn.parameter import Parameter
+from pygrad.nn.parameter import Parameter, is_lazy
 
 __all__ = ["remove_weight_norm", "weight_norm"]
 
@@ -78,6 +78,11 @@ def weight_norm(module: T, name: str = "weight", dim: int | None = 0) -> T:
     dim = None if dim is not None and dim == -1 else dim
     hook = WeightNorm(name, dim)
     weight = getattr(module, name)
+    if is_lazy(weight):
+        raise ValueError(
+            "The module passed to `WeightNorm` can't have uninitialized parameters. "
+            "Make sure to run the dummy forward before applying weight normalization"
+        )
     del module._parameters[name]
     module.register_parameter(name + "_g", Parameter(_lengths(weight, dim).data))
     module.register_parameter(name + "_v", Parameter(weight.data))
