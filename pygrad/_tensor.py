@@ -365,7 +365,7 @@ class Tensor(Methods):
             if kept._h == handle:
                 return kept
             kept = getattr(kept, "_b", None)
-        self._b = base = _C["_base"](self)
+        self._b = base = _call.known(_C["_base"](self))
         return base  # type: ignore[no-any-return]
 
     @property

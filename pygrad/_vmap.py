@@ -28,6 +28,7 @@ class _Levels(threading.local):
 
     def __init__(self) -> None:
         self.stack: list[tuple[int, int, str]] = []
+        self.plain = False  # custom Functions need no rule
 
 
 levels: Final = _Levels()

@@ -570,9 +570,10 @@ void op_node_hook_add(Call *c) {
   if (n) node_add_hook(n, arg_bool(c, 2) ? AT_PRE : AT_POST, (int32_t)arg_int(c, 1), 0);
 }
 
+/* Of a node that may be gone, and its hooks with it. */
 void op_node_hook_remove(Call *c) {
-  Node *n = arg_node(c);
-  if (n) node_remove_hook(n, (int32_t)arg_int(c, 1));
+  Node *n = (Node *)(uintptr_t)arg_int(c, 0);
+  if (node_is(n)) node_remove_hook(n, (int32_t)arg_int(c, 1));
 }
 
 void op_running_node(Call *c) {
@@ -613,7 +614,7 @@ bool leaf_hook_remove(Hook **list, int32_t id) {
     if ((*list)->id != id) continue;
     Hook *h = *list;
     *list = h->next;
-    host_drop(id);
+    hook_drop(id);
     mem_free(h, sizeof *h);
     return true;
   }

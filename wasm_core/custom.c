@@ -14,8 +14,8 @@
 #include "op.h"
 #include "ops_private.h"
 
-/* The numbers of a custom node: how many arguments forward had, whether missing gradients become zeros, and which of the
- * arguments were tensors, a bit each. */
+/* The numbers of a custom node: how many arguments forward had, whether missing gradients become zeros (1: all, 2:
+ * those of differentiable outputs), and which of the arguments were tensors, a bit each. */
 enum { CUSTOM_ARGS, CUSTOM_MATERIALIZE, CUSTOM_TENSORS, MOST_NESTED = 64 };
 
 static bool was_tensor(const Node *n, int arg) { return n->numbers[CUSTOM_TENSORS + arg / 64].i >> (arg & 63) & 1; }
@@ -219,7 +219,7 @@ static void finish_saves(const Finish *f) {
 }
 
 /* What hosts tell of a call: how many inputs, outputs, written inputs, constant outputs and tensors to save there are, whether
- * setup_context was used, whether missing gradients become zeros, then all of these tensors; `odd`: the type of what is to be
+ * setup_context was used, which missing gradients become zeros, then all of these tensors; `odd`: the type of what is to be
  * saved and is no tensor. */
 static void read_finish(Finish *f, const int64_t *words, const char *odd) {
   enum { SAVES = 4, LISTS, HEAD = LISTS + 2 };
@@ -279,7 +279,8 @@ bool custom_gradients(const Node *n, Tensor *const *grads, Tensor **out) {
   for (int i = 0; i < n->n_outputs; i++) {
     const OutputMeta *m = &n->outputs[i];
     out[i] = grads[i];
-    if (!grads[i] && m->described && n->numbers[CUSTOM_MATERIALIZE].i)
+    int64_t zeros = n->numbers[CUSTOM_MATERIALIZE].i;
+    if (!grads[i] && m->described && (zeros == 1 || (zeros && m->defined)))
       out[i] = tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype);
   }
   return !failed();
@@ -323,6 +324,15 @@ void op_custom_tangents(Call *c) {
   if (out && !failed()) ret_tensors(c, in.n, out);
 }
 
+static const Tensor *base_of(const Tensor *t) { return tensor_is_view(t) ? t->meta->base : t; }
+
+/* The first input that a view has its elements from. */
+static Tensor *sharer(const Finish *f, const Tensor *view) {
+  for (int i = 0; i < f->inputs.n; i++)
+    if (f->inputs.v[i] && base_of(f->inputs.v[i]) == base_of(view)) return f->inputs.v[i];
+  return NULL;
+}
+
 /* Gives an output, which forward returned as `raw`, what jvp returned for it, unless jvp had to write to the tangent that there is. */
 static void *carry(const Finish *f, int place, Tensor *y, Tensor *grad) {
   Tensor *raw = f->outputs.v[place];
@@ -339,9 +349,14 @@ static void *carry(const Finish *f, int place, Tensor *y, Tensor *grad) {
                              "modifying an input inplace, then the jvp function must modify the gradient inplace and return it as-is.");
   if (written) return NULL;
   if (!grad) return fail(ERR_RUNTIME, "Expected both tensor and its forward grad to be floating point or complex");
-  if (tensor_is_view(y) && !dirty && !tensor_is_view(grad))
+  Tensor *x = dirty || !tensor_is_view(y) ? NULL : sharer(f, y), *t = forward_tangent(x);
+  if (t && !tensor_is_view(grad))
     return fail(ERR_RUNTIME, "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.");
-  forward_set(y, grad);
+  if (t && base_of(grad) != base_of(t))
+    return fail(ERR_RUNTIME, "A custom Function is returning a view but the jvp is not returning a view of the %sgiven grad input.",
+                tensor_is_view(t) ? "same base as the " : "");
+  if (x && !t) forward_write(y, grad); /* and so x has a tangent too */
+  else forward_set(y, grad);
   return NULL;
 }
 

@@ -295,21 +295,29 @@ static bool capture(Task *task, Node *n, int slot, Tensor *g) {
   return true;
 }
 
+static bool has_hook(const Node *n, int32_t id) {
+  const NodeHook *h = n->hooks;
+  while (h && h->id != id) h = h->next;
+  return h;
+}
+
 /* Hooks on the outputs' gradients, in order; then what retain_grad and the caller asked for. */
 static bool before_node(Task *task, State *s) {
   Node *n = s->node;
   Due *due;
   int n_due = n->hooks ? due_hooks(n, AT_TENSOR, &due) : 0;
-  for (int i = 0; i < n_due; i++) {
-    Tensor **at = due[i].slot < s->n_grads ? &s->grads[due[i].slot] : NULL;
+  for (int i = 0; i < n_due && !failed(); i++) {
+    for (int k = i; k < n_due && (i == 0 || due[i].slot != due[i - 1].slot) && due[k].slot == due[i].slot; k++)
+      if (i && !has_hook(n, due[k].id)) due[k].id = 0; /* removed before the hooks of its output began */
+    Tensor **at = due[i].id && due[i].slot < s->n_grads ? &s->grads[due[i].slot] : NULL;
     if (!at) continue;
     Tensor *g = run_hook(due[i].id, *at); /* hooks see an undefined gradient too: None */
-    if (failed()) return false;
-    if (g == *at) continue;
+    if (g == *at || failed()) continue;
     tensor_retain(g);
     tensor_release(*at);
     *at = g;
   }
+  if (!hooks_done(n_due)) return false;
   for (NodeHook *h = n->hooks; h; h = h->next) { /* no host runs between these */
     Tensor *g = h->point == AT_RETAIN && h->slot < s->n_grads ? s->grads[h->slot] : NULL;
     if (g && h->retained && !retain_into(h->retained, g)) return false;

@@ -137,10 +137,12 @@ void forward_exit(int64_t level) {
 
 /* ------------------------------------------------------------ layouts */
 
+/* Strides count where there is a second element, the offset where there is a first. */
 static bool same_layout(const Tensor *a, const Tensor *b) {
-  return tensor_same_shape(a, b) && a->offset == b->offset &&
-         (a->ndim == 0 || memcmp(a->strides, b->strides, a->ndim * sizeof(int64_t)) == 0) &&
-         a->storage->bytes->n_bytes / dtype_bytes((DType)a->dtype) >= b->storage->bytes->n_bytes / dtype_bytes((DType)b->dtype);
+  bool same = tensor_same_shape(a, b) && (a->offset == b->offset || !a->numel) &&
+              a->storage->bytes->n_bytes / dtype_bytes((DType)a->dtype) == b->storage->bytes->n_bytes / dtype_bytes((DType)b->dtype);
+  for (int i = 0; same && i < a->ndim; i++) same = a->sizes[i] < 2 || a->strides[i] == b->strides[i];
+  return same;
 }
 
 /* Zeros in a storage as large as t's, laid out as t. */

@@ -6,6 +6,7 @@
 
 #include "anomaly.h"
 #include "forward.h"
+#include "hooks.h"
 #include "host.h"
 #include "memory.h"
 #include "op.h"
@@ -568,8 +569,10 @@ NodeHook *node_add_hook(Node *n, HookPoint point, int32_t id, int32_t slot) {
   NodeHook *h = mem_alloc_zero(sizeof *h);
   if (!h) return NULL;
   *h = (NodeHook){NULL, id, slot, (uint8_t)point, NULL};
-  NodeHook **at = &n->hooks;
-  while (*at && (*at)->point <= point) at = &(*at)->next;
+  NodeHook **at = &n->hooks, **same = NULL;
+  for (; *at && (*at)->point <= point; at = &(*at)->next)
+    if ((*at)->point == point && (*at)->slot == slot) same = &(*at)->next;
+  if (same) at = same;
   h->next = *at;
   *at = h;
   return h;
@@ -580,7 +583,7 @@ bool node_remove_hook(Node *n, int32_t id) {
     if ((*at)->id != id || !id) continue;
     NodeHook *h = *at;
     *at = h->next;
-    host_drop(h->id);
+    hook_drop(h->id);
     mem_free(h, sizeof *h);
     return true;
   }

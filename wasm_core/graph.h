@@ -75,7 +75,7 @@ typedef struct {
 } OutputMeta;
 static inline const int64_t *output_sizes(const OutputMeta *m) { return m->ndim <= 4 ? m->near : m->far; }
 
-/* Hooks of a node, run in the order of HookPoint, then of registration. */
+/* Hooks of a node, run in the order of HookPoint, then of the outputs' first hooks, then of registration. */
 typedef enum { AT_TENSOR, AT_RETAIN, AT_CAPTURE, AT_PRE, AT_POST } HookPoint;
 typedef struct NodeHook {
   struct NodeHook *next;

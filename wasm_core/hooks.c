@@ -65,7 +65,7 @@ static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
 
 /* Whether a hook's result may stand in the place of a gradient. */
 static __attribute__((noinline)) bool check_replacement(int32_t hook, const Tensor *old, const Tensor *made) {
-  if (!made) return true;
+  if (!made || failed()) return true;
   if (!old) fail(ERR_RUNTIME, "can't replace a None gradient with a non-None value");
   else if (made->dtype != old->dtype)
     fail(ERR_RUNTIME, "hook '%s' has changed the type of value (was torch.%sTensor got torch.%sTensor)", host_name(hook),
@@ -90,12 +90,35 @@ static bool run_post_hook(int32_t id, Tensor *leaf) {
   return !failed();
 }
 
+static int lists_running; /* of hooks */
+static Hook *removed;     /* by hooks that run: the host's callables stay, since they may be on a list */
+
+void hook_drop(int32_t id) {
+  Hook *h = lists_running ? mem_alloc(sizeof *h) : NULL;
+  if (h) {
+    *h = (Hook){removed, id, 0};
+    removed = h;
+  } else host_drop(id);
+}
+
+bool hooks_done(int n_due) {
+  lists_running -= n_due > 0;
+  while (removed && !lists_running) {
+    Hook *h = removed;
+    removed = h->next;
+    host_drop(h->id);
+    mem_free(h, sizeof *h);
+  }
+  return !failed();
+}
+
 /* The hooks at a point, listed before the first runs, since hooks add and remove hooks. */
 int due_hooks(const Node *n, HookPoint point, Due **due) {
   int count = 0;
   for (const NodeHook *h = n->hooks; h; h = h->next) count += h->point == point;
   *due = count ? scratch_array(count, sizeof **due) : NULL;
   if (!*due) return 0;
+  lists_running++;
   count = 0;
   for (const NodeHook *h = n->hooks; h; h = h->next)
     if (h->point == point) (*due)[count++] = (Due){h->id, h->slot};
@@ -107,6 +130,7 @@ static int due_leaf_hooks(const Hook *first, Due **due) {
   for (const Hook *h = first; h; h = h->next) count++;
   *due = count ? scratch_array(count, sizeof **due) : NULL;
   if (!*due) return 0;
+  lists_running++;
   count = 0;
   for (const Hook *h = first; h; h = h->next) (*due)[count++] = (Due){h->id, 0};
   return count;
@@ -116,7 +140,7 @@ Tensor *run_leaf_hooks(const Tensor *leaf, Tensor *g) {
   Due *due;
   int n = leaf->meta && leaf->meta->hooks ? due_leaf_hooks(leaf->meta->hooks, &due) : 0;
   for (int i = 0; i < n && !failed(); i++) g = run_hook(due[i].id, g);
-  return failed() ? NULL : g;
+  return hooks_done(n) ? g : NULL;
 }
 
 /* Hooks that see all of v, which they may replace, and all of `more`. What v holds is the pool's. */
@@ -126,13 +150,12 @@ bool run_node_hooks(Node *n, HookPoint point, int n_v, Tensor **v, int n_more, T
   int n_due = n->hooks ? due_hooks(n, point, &due) : 0;
   Tensor **out = n_due ? scratch_array(n_v + 1, sizeof *out) : NULL;
   for (int i = 0; i < n_due && out; i++) {
-    if (!host_node_hook(point == AT_PRE ? HOST_NODE_PRE_HOOK : HOST_NODE_HOOK, due[i].id, n_v, v, n_more, more, out, &replaced))
-      return false;
-    for (int k = 0; k < n_v && replaced; k++)
-      if (!check_replacement(due[i].id, v[k], out[k])) return false;
+    if (!host_node_hook(point == AT_PRE ? HOST_NODE_PRE_HOOK : HOST_NODE_HOOK, due[i].id, n_v, v, n_more, more, out, &replaced)) break;
+    for (int k = 0; k < n_v && replaced; k++) check_replacement(due[i].id, v[k], out[k]);
+    if (failed()) break;
     if (replaced) memcpy(v, out, (size_t)n_v * sizeof *v);
   }
-  return !failed();
+  return hooks_done(n_due);
 }
 
 bool has_hooks(const Node *n, HookPoint point) {
@@ -166,6 +189,7 @@ bool run_accumulator(Node *n, Tensor *held) {
   Due *due;
   int n_due = ok && leaf->meta && leaf->meta->post_hooks ? due_leaf_hooks(leaf->meta->post_hooks, &due) : 0;
   for (int i = 0; i < n_due && ok; i++) ok = run_post_hook(due[i].id, leaf);
+  hooks_done(n_due);
   ok = ok && run_node_hooks(n, AT_POST, 0, NULL, 1, &g);
   pool_release(mark, NULL);
   return ok && !failed();

@@ -9,8 +9,12 @@ typedef struct {
   int32_t id, slot;
 } Due;
 
-/* The hooks at a point, listed before the first runs, since hooks add and remove hooks. */
+/* The hooks at a point, listed before the first runs, since hooks add and remove hooks: those on the list run all the same. */
 int due_hooks(const Node *n, HookPoint point, Due **due);
+/* The list, of which n were due, has run or failed; false if it failed. */
+bool hooks_done(int n_due);
+/* The user has removed a hook: host_drop, as soon as no list of hooks runs. */
+void hook_drop(int32_t id);
 bool has_hooks(const Node *n, HookPoint point);
 /* Registers a hook on a tensor's gradient, or after its accumulation; false with PyTorch's error. */
 bool tensor_hook_add(Tensor *t, int32_t id, bool post);

@@ -577,8 +577,8 @@ static const NodeType node_set = {"torch::autograd::NotImplemented", refuse_set,
 static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
   if (blocked(x) || !v) return NULL;
   if (x->dtype != v->dtype)
-    return fail(ERR_RUNTIME, "Could not set tensor of type %s to a tensor of type %s", legacy(v),
-                legacy(x));
+    return fail(ERR_RUNTIME, "Could not set tensor of type %s to a tensor of type %s", dtype_c_name((DType)v->dtype),
+                dtype_c_name((DType)x->dtype));
   Node *n = node_new_list(&node_set, 0, 0, 2, (Tensor *[]){x, source});
   if (!tensor_set_geometry(x, v->ndim, v->sizes, v->strides, v->offset)) {
     node_drop(n);
@@ -588,6 +588,7 @@ static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
   x->storage = v->storage;
   v->storage = old;
   tensor_bump_version(x);
+  if (x->meta && !x->meta->owns_accumulator) x->meta->accumulator = NULL; /* gradients of what it was go to that one */
   if (n) rebase_history(x, n);
   return x;
 }

@@ -50,7 +50,8 @@ export function makeHooks(engine, library) {
     const held = new WeakRef(owner);
     return new RemovableHandle(id, () => {
       const target = held.deref();
-      if (objects.delete(id) && target && !target.disposed) remove(target, id);
+      if (!target || target.disposed) drop(id);
+      else if (objects.has(id)) remove(target, id); // the engine drops it, once no hooks run that it may be one of
     });
   }
 

@@ -90,6 +90,8 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], separate: boo
     """
     from .function import Function
 
+    if levels.plain and not kwargs:
+        return _by_generated_rule(cls, args, separate)
     if not separate:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
@@ -151,7 +153,7 @@ class _Ctx:
     """The ctx that the first Function sees, inside a level: attributes go to the real one."""
 
     def __init__(self, ctx: Any, number: int = 0, saved: Sequence[Any] | None = None) -> None:
-        vars(self).update(_real=ctx, _number=number, _saved=saved, _dims=())
+        vars(self).update(_real=ctx, _number=number, _saved=saved, _dims={})
 
     def __getattr__(self, name: str) -> Any:
         return getattr(vars(self)["_real"], name)
@@ -183,7 +185,7 @@ class _Ctx:
 
     def _save(self, method: str, tensors: tuple[Any, ...]) -> None:
         values, dims = _unbatch(tensors, vars(self)["_number"])
-        vars(self)["_dims"] = dims
+        vars(self)["_dims"][method] = dims
         getattr(vars(self)["_real"], method)(*values)
 
 
@@ -220,7 +222,7 @@ def _shapes(values: Sequence[Any]) -> list[Any]:
     return [value.shape if isinstance(value, Tensor) else None for value in values]
 
 
-def _generated(cls: Any, in_dims: tuple[Any, ...], info: VmapInfo) -> Any:
+def _generated(cls: Any, in_dims: tuple[Any, ...], info: VmapInfo, separate: bool) -> Any:
     """The Function of a batch. Its last output is no tensor: the dimensions of the others."""
     from .function import Function
 
@@ -231,16 +233,28 @@ def _generated(cls: Any, in_dims: tuple[Any, ...], info: VmapInfo) -> Any:
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         several, dims = output[-1]
         whole = output[:-1] if several else output[0]
-        kept: dict[str, Any] = {}
 
         def inner(inputs: Any, outputs: Any) -> None:
-            seen = _Ctx(ctx, levels.stack[-1][0])
-            cls.setup_context(seen, inputs, outputs)
-            kept.update(saved=vars(seen)["_dims"], shapes=_shapes(inputs))
+            prepare(ctx, inputs, lambda seen: cls.setup_context(seen, inputs, outputs))
 
         _mapped(inner, (in_dims, dims), info)(inputs, whole)
         # One Function inherits from none of the others: each level has attributes of its own.
-        setattr(ctx, _key, (kept["saved"], kept["shapes"], _as_tuple(dims)))
+        getattr(ctx, _key)["out_dims"] = _as_tuple(dims)
+
+    def forward_with_ctx(ctx: Any, *args: Any) -> Any:
+        def inner(*inputs: Any) -> Any:
+            return prepare(ctx, inputs, lambda seen: cls.forward(seen, *inputs))
+
+        outputs, dims = _mapped(inner, in_dims, info)(*args)
+        getattr(ctx, _key)["out_dims"] = _as_tuple(dims)
+        return (*_as_tuple(outputs), (isinstance(outputs, tuple), dims))
+
+    def prepare(ctx: Any, inputs: Any, method: Callable[[Any], Any]) -> Any:
+        """What the method does with ctx, which then knows the dimensions of what is saved."""
+        seen = _Ctx(ctx, levels.stack[-1][0])
+        made = method(seen)
+        setattr(ctx, _key, {"saved": vars(seen)["_dims"], "shapes": _shapes(inputs)})
+        return made
 
     def through(method: Any, ctx: Any, saved_dims: Any, values: Any, dims: Any) -> Any:
         """The map of a method of `cls` over what its forward saved and one value for each dim."""
@@ -252,26 +266,33 @@ def _generated(cls: Any, in_dims: tuple[Any, ...], info: VmapInfo) -> Any:
         return _mapped(inner, (saved_dims, given_dims), info)(tuple(ctx.saved_tensors), values)
 
     def backward(ctx: Any, *grads: Any) -> Any:
-        saved_dims, shapes, out_dims = getattr(ctx, _key)
-        found, dims = through(cls.backward, ctx, saved_dims, grads[: len(out_dims)], out_dims)
-        return _fit_all(found, dims, in_dims, info.batch_size, shapes)
+        known = getattr(ctx, _key)
+        out_dims, saved_dims = known["out_dims"], known["saved"].get("save_for_backward", ())
+        found, dims = through(gradients, ctx, saved_dims, grads[: len(out_dims)], out_dims)
+        return _fit_all(found, dims, in_dims, info.batch_size, known["shapes"])
 
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        saved_dims, _, out_dims = getattr(ctx, _key)
+        known = getattr(ctx, _key)
+        saved_dims = known["saved"].get("save_for_forward", ())
         found, dims = through(cls.jvp, ctx, saved_dims, tangents, in_dims)
-        return (*_fit_all(found, dims, out_dims, info.batch_size), None)
+        return (*_fit_all(found, dims, known["out_dims"], info.batch_size), None)
 
-    methods = {f.__name__: staticmethod(f) for f in (forward, setup_context, backward, jvp)}
+    gradients = cls.backward if cls.vjp is Function.vjp else cls.vjp
+    methods: dict[str, Any] = {f.__name__: staticmethod(f) for f in (forward, backward, jvp)}
+    if separate:
+        methods["setup_context"] = staticmethod(setup_context)
+    else:
+        methods["forward"] = staticmethod(forward_with_ctx)
     kind: Any = type(Function)
     made = kind(f"Vmapped{cls.__name__}", (Function,), {**methods, "generate_vmap_rule": True})
     _key = f"_vmapped_{id(made)}"
     return made
 
 
-def _by_generated_rule(cls: Any, args: tuple[Any, ...]) -> Any:
+def _by_generated_rule(cls: Any, args: tuple[Any, ...], separate: bool = True) -> Any:
     number = levels.stack[-1][0]
     values, dims = _unbatch(args, number)
     with _lowered() as info:
-        outputs = _generated(cls, dims, info).apply(*values)
+        outputs = _generated(cls, dims, info, separate).apply(*values)
     several, out_dims = outputs[-1]
     return _batch(outputs[:-1] if several else outputs[0], out_dims, number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _call, _engine, _ops
 from .._tensor import Tensor
@@ -23,6 +23,15 @@ _C = _ops.C
 def current_level() -> int:
     """The level that is entered, or -1."""
     return _engine.ints[_engine.DUAL_LEVELS] - 1
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        """`_current_level`, by its old name."""
+        if name == "_current_level":
+            return current_level()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def enter_dual_level() -> int:

@@ -124,7 +124,7 @@ class _FunctionBase:
     """What a ctx and a Function have in common: attributes that the engine reads or writes."""
 
     _address: int
-    _materialize = True
+    _materialize = _materialize_constant = True
     _cleared = False
     needs_input_grad: Any = None
 
@@ -141,6 +141,20 @@ class _FunctionBase:
                 "expected (bool)"
             )
         self._materialize = value
+
+    @property
+    def _materialize_non_diff_grads(self) -> bool:
+        """Whether that is so of outputs which have no gradient, too."""
+        return self._materialize_constant
+
+    @_materialize_non_diff_grads.setter
+    def _materialize_non_diff_grads(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise TypeError(
+                "set_materialize_non_diff_grads received an invalid combination of arguments - got "
+                "(), but expected (bool)"
+            )
+        self._materialize_constant = value
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -460,7 +474,7 @@ def _finish(
         dirty, _ = _marked(ctx, "dirty_tensors", alive[2])
     given = [o._h if isinstance(o, Tensor) else 0 for o in outputs]
     counts = len(inputs), len(given), len(dirty), len(constant), len(saves)
-    flags = separate, ctx._materialize
+    flags = separate, 2 if ctx._materialize and not ctx._materialize_constant else ctx._materialize
     words = [*counts, *flags, *inputs, *given, *dirty, *constant, *saves]
     if odd and ctx._address:
         _C["_custom_finish"](ctx._address, words, odd)  # which raises
@@ -475,6 +489,8 @@ def _finish(
 
 def _carry(ctx: Any, inputs: list[int], words: list[int], results: tuple[Any, ...]) -> None:
     """Calls jvp with the tangents of the arguments, and gives what it returns to the outputs."""
+    if ctx.saved_for_forward is None:
+        ctx.saved_for_forward = ()
     tangents = _C["_custom_tangents"](inputs, ctx.materialize_grads)
     known = [t if t is None else _call.remember(_call.known(t)) for t in tangents]
     was = switch(NO_FORWARD, True)
@@ -490,7 +506,13 @@ def _same_object(old: Any, made: int) -> Any:
     """The object that forward returned, unless the engine made another tensor of it."""
     if not made:
         return old
-    new: Any = _call.wrap(made)
+    kind = type(old)
+    if hasattr(kind, "__torch_function__"):  # a user's class, with what its objects know
+        new = _new(kind)
+        new._h = made
+        vars(new).update(vars(old))
+    else:
+        new = _call.wrap(made)
     new._b = old  # an input stands as a view of itself
     return new
 

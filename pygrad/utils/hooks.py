@@ -269,13 +269,14 @@ class EngineHandle(RemovableHandle):
     manager.
 
     Args:
-        owner: the tensor or node that the hook is on.
+        owner: the tensor or node that the hook is on, or what else `remove` knows it by.
         ident: the hook's number.
-        remove: tells the engine, given the owner and the number.
+        remove: tells the engine, given the owner and the number; the engine keeps a hook that a
+            running hook removes until the hooks of that tensor or node have run.
     """
 
     def __init__(self, owner: Any, ident: int, remove: Callable[[Any, int], None]) -> None:
-        self._owner = weakref.ref(owner)
+        self._owner = (lambda: owner) if isinstance(owner, int) else weakref.ref(owner)
         self._remove = remove
         self.id = ident
 
@@ -283,9 +284,10 @@ class EngineHandle(RemovableHandle):
         """Removes the hook; a second time does nothing."""
         if self.id not in objects:
             return
-        del objects[self.id]
         owner = self._owner()
-        if owner is not None:
+        if owner is None:
+            drop_object(self.id)
+        else:
             self._remove(owner, self.id)
 
 
@@ -312,8 +314,8 @@ def _remove_tensor_hook(tensor: Any, ident: int) -> None:
     _ops.C["_hook_remove"](tensor, ident)
 
 
-def _remove_node_hook(node: Any, ident: int) -> None:
-    _ops.C["_node_hook_remove"](node._address, ident)
+def _remove_node_hook(address: int, ident: int) -> None:
+    _ops.C["_node_hook_remove"](address, ident)
 
 
 def register_tensor_hook(tensor: Any, hook: Callable[..., Any], post: bool) -> EngineHandle:
@@ -330,7 +332,7 @@ def _add_tensor_hook(tensor: Any, post: bool, ident: int) -> None:
 def register_node_hook(node: Any, hook: Callable[..., Any], pre: bool) -> EngineHandle:
     """Registers a hook that runs after a node (or before it)."""
     add = functools.partial(_add_node_hook, node, pre)
-    return _register(node, hook, add, _remove_node_hook)
+    return _register(node._address, hook, add, _remove_node_hook)
 
 
 def _add_node_hook(node: Any, pre: bool, ident: int) -> None:

@@ -515,6 +515,107 @@ def custom_jvp_that_is_wrong(t: Any, fw: Any) -> Any:
 
 
 @script
+def custom_jvp_of_views(t: Any, fw: Any) -> Any:
+    """What a view's tangent must be: a view of the tangent, or of what that is a view of."""
+    x, v = numbers(t)
+    part = lambda ctx, a: a.narrow(0, 0, 2)  # noqa: E731
+    jvps: list[Any] = [
+        lambda ctx, g: g.narrow(0, 0, 2),
+        lambda ctx, g: g.narrow(0, 0, 2).clone(),
+        lambda ctx, g: g.clone().narrow(0, 0, 2),
+        lambda ctx, g: (g * 1)[:2],
+    ]
+    makers: list[Any] = [
+        lambda: fw.make_dual(x, v),
+        lambda: fw.make_dual(x, v).view_as(x),
+        lambda: fw.make_dual(x, v.view_as(v)),
+    ]
+    with fw.dual_level():
+        return [
+            refused(lambda m=m, j=j: fw.unpack_dual(custom(t, part, j).apply(m())).tangent)
+            for m in makers
+            for j in jvps
+        ]
+
+
+@script
+def custom_view_of_what_has_no_tangent(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    both_of = lambda ctx, a, b: (b * 2, a[:2])  # noqa: E731
+    with fw.dual_level():
+        plain = x.clone()
+        f = custom(t, both_of, lambda ctx, ta, tb: (tb * 2, ta[:2] + 1))
+        made = f.apply(plain, fw.make_dual(x, v))
+        return halves(fw, *made, plain, plain[1:])
+
+
+@script
+def tangent_is_a_view_where_the_value_is(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    with fw.dual_level():
+        d = fw.make_dual(x, v)
+        tangents = [fw.unpack_dual(y).tangent for y in (d.view_as(d), d[1:], d.view(3, 1).t())]
+        return [tangent._base is v for tangent in tangents]
+
+
+@script
+def custom_jvp_sees_what_is_saved_for_it(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    seen: list[Any] = []
+
+    def forward(ctx: Any, a: Any, kept: bool) -> Any:
+        ctx.save_for_backward(a, a * 2)
+        if kept:
+            ctx.save_for_forward(a)
+        return a * 3
+
+    def jvp(ctx: Any, ta: Any, _: Any) -> Any:
+        seen.append(len(ctx.saved_tensors))
+        return ta * 3
+
+    f = custom(t, forward, jvp)
+    f.backward = staticmethod(lambda ctx, g: (g * len(ctx.saved_tensors), None))
+    leaf = x.clone().requires_grad_()
+    with fw.dual_level():
+        for kept in (False, True):
+            f.apply(fw.make_dual(leaf, v), kept).sum().backward()
+    return [*seen, leaf.grad]
+
+
+@script
+def tangents_that_are_kept_as_they_are(t: Any, fw: Any) -> Any:
+    """Where the layouts agree: strides count where there is more than one element."""
+    z = t.zeros
+    pairs = [
+        (z(5)[:4], z(4)),
+        (z(4), z(5)[:4]),
+        (z(5)[:4], z(5)[:4]),
+        (z(5)[1:], z(5)[:4]),
+        (z(5)[5:], z(5)[:0]),
+        (z(5)[5:], z(0)),
+        (z(4, 1), z(4, 1).as_strided((4, 1), (1, 7))),
+        (z(2, 3).t(), z(3, 2)),
+        (z(2), z(2).double()),
+        (z(3)[0], z(3)[1]),
+        (z(3)[1], z(3)[1]),
+    ]
+    said = []
+    for primal, tangent in pairs:
+        with fw.dual_level():
+            found = fw.unpack_dual(fw.make_dual(primal, tangent)).tangent
+            said.append((found is tangent, found.stride(), found.storage_offset()))
+    return said
+
+
+@script
+def the_level_that_is_entered(t: Any, fw: Any) -> Any:
+    seen = [fw._current_level]
+    with fw.dual_level():
+        seen.append(fw._current_level)
+    return [*seen, fw._current_level, refused(lambda: fw._no_such_name)]
+
+
+@script
 def overlapping_views_are_zeroed(t: Any, fw: Any) -> Any:
     x, v = numbers(t)
     with fw.dual_level():

@@ -928,6 +928,42 @@ def accumulated_from_many(t: Any) -> Any:
 
 
 @script
+def gradients_of_outputs_without_one(t: Any) -> Any:
+    seen: list[Any] = []
+
+    def forward(ctx: Any, x: Any, zeros: Any, constant_too: Any) -> Any:
+        ctx.set_materialize_grads(zeros)
+        ctx._materialize_non_diff_grads = constant_too
+        constant = x.clone()
+        ctx.mark_non_differentiable(constant)
+        return x * 2, constant, x * 3, x.long()
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        seen.append([None if g is None else g.tolist() for g in grads])
+        return grads[0], None, None
+
+    f = make(t, forward, backward)
+    for zeros in (True, False):
+        for constant_too in (True, False):
+            f.apply(leaf(t, 1.0), zeros, constant_too)[0].backward()
+    return (*seen, tried(lambda: f.apply(leaf(t, 1.0), True, 3)))
+
+
+@script
+def object_of_a_class_returned_as_it_is(t: Any) -> Any:
+    class Known(t.Tensor):  # type: ignore[misc,name-defined]
+        @classmethod
+        def __torch_function__(cls, f: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return super().__torch_function__(f, _, args, kwargs)  # type: ignore[misc]
+
+    f = make(t, lambda ctx, x: x, lambda ctx, g: g * 2)
+    x = Known(t.ones(2, dtype=t.float64))
+    y = f.apply(x)
+    z = f.apply(t.nn.Parameter(t.ones(1)))
+    return type(y).__name__, y is x, y.tolist(), type(z).__name__
+
+
+@script
 def custom_in_a_hook(t: Any) -> Any:
     f = make(t, doubled, lambda ctx, g: g * 2)
     x, w = leaf(t, 1.0), leaf(t, 5.0)

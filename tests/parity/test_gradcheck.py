@@ -265,6 +265,72 @@ def batched_gradients(t: Any) -> Any:
     ]
 
 
+def without_a_rule(t: Any, jvp: Any, backward: Any) -> Any:
+    """x * y by a Function that knows nothing of vmap."""
+
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.save_for_backward(y, x)
+        ctx.save_for_forward(x, y)
+        return x * y, x.sum()
+
+    members = {"forward": forward, "jvp": jvp, "backward": backward}
+    methods = {name: staticmethod(method) for name, method in members.items()}
+    return type("F", (t.autograd.Function,), methods).apply
+
+
+def right_jvp(ctx: Any, tx: Any, ty: Any) -> Any:
+    x, y = ctx.saved_tensors
+    return tx * y + x * ty, tx.sum()
+
+
+def right_backward(ctx: Any, g: Any, total: Any) -> Any:
+    y, x = ctx.saved_tensors
+    return g * y + total, g * x
+
+
+@script
+def batches_of_tangents_through_a_function_without_a_rule(t: Any) -> Any:
+    calls: list[int] = []
+
+    def counting(ctx: Any, *tangents: Any) -> Any:
+        calls.append(1)
+        return right_jvp(ctx, *tangents)
+
+    f = without_a_rule(t, counting, right_backward)
+    options = {"check_forward_ad": True, "check_undefined_grad": False}
+    found = [
+        t.autograd.gradcheck(f, (leaf(t, 0.5), y), check_batched_forward_grad=batched, **options)
+        for batched in (False, True)
+        for y in (leaf(t, 2.0), t.tensor([2.0], dtype=t.float64))
+    ]
+    return found, len(calls)
+
+
+@script
+def batches_through_random_tangents(t: Any) -> Any:
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        t.randn_like(tangents[0])
+        return right_jvp(ctx, *tangents)
+
+    f = without_a_rule(t, jvp, right_backward)
+    points = (leaf(t, 0.5), leaf(t, 2.0))
+    return t.autograd.gradcheck(f, points, check_forward_ad=True, check_batched_forward_grad=True)
+
+
+@script
+def the_vmap_of_before(t: Any) -> Any:
+    old = importlib.import_module(f"{t.__name__}._vmap_internals")
+    f = without_a_rule(t, right_jvp, right_backward)
+    x, y = leaf(t, 1.0, 2.0, 3.0), leaf(t, 4.0, 5.0, 6.0)
+    product, total = old._vmap(f)(x, y)
+    mixed = old._vmap(lambda v, w: (v + w, None), (0, None), 0, True)(x, y)
+    said = []
+    for body in (lambda v: None, lambda v: (v, None), lambda v: [v], lambda v: t.randn(2)):
+        said.append(result_of(lambda body=body: old._vmap(body)(x))[0])
+    warns = result_of(lambda: old.vmap(lambda v: v * 2)(x).detach())
+    return product.detach(), total.detach(), mixed[0].detach(), mixed[1], said, warns
+
+
 @script
 def unused_input(t: Any) -> Any:
     return t.autograd.gradcheck(lambda x, y: x * 2, (leaf(t, 1.0), leaf(t, 2.0)))

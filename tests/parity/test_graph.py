@@ -547,6 +547,111 @@ def logging_of_the_graph(t: Any) -> Any:
     return lines
 
 
+@script
+def hooks_that_running_hooks_remove(t: Any) -> Any:
+    lines: list[Any] = []
+    handles: dict[str, Any] = {}
+
+    def hook(own: str, *removes: str) -> Callable[..., None]:
+        def run(*_: Any) -> None:
+            lines.append(own)
+            for other in removes:
+                handles[other].remove()
+
+        return run
+
+    def graph() -> Any:
+        x = leaf(t, 1.0, 2.0)
+        return x, x * 2
+
+    def twice(y: Any) -> None:
+        y.sum().backward(retain_graph=True)
+        lines.append("again")
+        y.sum().backward()
+
+    x, y = graph()
+    for each, removes in {"t1": ("t1", "t2"), "t2": (), "t3": ()}.items():
+        handles[each] = y.register_hook(hook(each, *removes))
+    twice(y)
+    x, y = graph()
+    for each, removes in {"l1": ("l1", "l2"), "l2": ()}.items():
+        handles[each] = x.register_hook(hook(each, *removes))
+    for each, removes in {"p1": ("p1", "p2"), "p2": ()}.items():
+        handles[each] = x.register_post_accumulate_grad_hook(hook(each, *removes))
+    twice(y)
+    x, y = graph()
+    for each, removes in {"n1": ("n1", "n2"), "n2": ("q2",)}.items():
+        handles[each] = y.grad_fn.register_prehook(hook(each, *removes))
+    for each in ("q1", "q2", "q3"):
+        handles[each] = y.grad_fn.register_hook(hook(each, "q3"))
+    twice(y)
+    x, y = graph()
+    handles["m1"] = t.autograd.graph.register_multi_grad_hook((x, y), hook("m1"))
+    handles["m2"] = y.register_hook(hook("m2", "m1"))
+    twice(y)
+    return lines
+
+
+@script
+def hooks_of_several_outputs_run_output_by_output(t: Any) -> Any:
+    lines: list[str] = []
+    a, b = leaf(t, 1.0, 2.0, 3.0, 4.0).split(2)
+    b.register_hook(lambda g: lines.append("b1"))
+    a.register_hook(lambda g: (lines.append("a1"), late.remove())[0])
+    b.register_hook(lambda g: (lines.append("b2"), gone.remove())[0])
+    gone = a.register_hook(lambda g: lines.append("gone before the hooks of a"))
+    late = a.register_hook(lambda g: lines.append("a2"))
+    (a + b).sum().backward()
+    return lines
+
+
+@script
+def removing_twice_and_of_a_node_that_is_gone(t: Any) -> Any:
+    x = leaf(t, 1.0)
+    lines: list[str] = []
+    handle = (x * 2).grad_fn.register_prehook(lambda g: lines.append("never"))
+    gc.collect()
+    handle.remove()
+    handle.remove()
+    y = x * 3
+    handle = y.grad_fn.register_hook(lambda i, o: lines.append("removed"))
+    other = y.grad_fn.register_hook(lambda i, o: lines.append("stays"))
+    handle.remove()
+    handle.remove()
+    y.backward(retain_graph=True)
+    other.remove()
+    y.backward()
+    return lines
+
+
+@script
+def leaf_that_is_set_has_a_new_edge(t: Any) -> Any:
+    edge = t.autograd.graph.get_gradient_edge
+    x = leaf(t, 1.0, 2.0)
+    old, y = edge(x), x.clone()
+    x.register_hook(lambda g: g * 10)
+    with t.no_grad():
+        x.set_(t.ones(3, dtype=t.float64))
+    said_of_the_leaf = said(lambda: t.autograd.grad(y.sum(), x, retain_graph=True))
+    grads = t.autograd.grad(y.sum(), old, retain_graph=True)
+    same = edge(x).node is old.node
+    (x * 2).sum().backward()
+    return same, said_of_the_leaf, grads, x.grad, edge(x).node.variable is x
+
+
+@script
+def parameter_that_is_set_to_less_between_backwards(t: Any) -> Any:
+    p = t.nn.Parameter(t.ones(4, dtype=t.float64))
+    grads = []
+    for _ in range(3):
+        with t.no_grad():
+            p.set_(p[1:])
+            p.grad = None
+        t.cat((p, p * 2)).sum().backward()
+        grads.append(p.grad)
+    return (*grads, said(lambda: t.zeros(1).set_(t.zeros(1, dtype=t.float64))))
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script(name: str) -> None:
     both(SCRIPTS[name])
