@@ -9,17 +9,20 @@ only where the function, or an argument, was.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeAlias
 
 from . import _ops
 from ._modes import GRAD, LEVELS, get, put
 from ._tensor import Tensor
-from ._tree import Spec, flatten, unflatten
-from ._vmap import levels
+from ._tree import Spec, flatten, map_leaves, unflatten
+from ._vmap import levels, vmap, without_draws
 from .autograd import forward_ad
 from .autograd import grad as _gradients
+from .autograd.graph import disable_saved_tensors_hooks
+from .random import get_rng_state, set_rng_state
 
 _C = _ops.C
 _F = _ops.SPACES["f"]
@@ -32,56 +35,106 @@ Function: TypeAlias = Callable[..., Any]
 
 
 @contextmanager
-def _recording(mapped: bool = True) -> Iterator[None]:
+def _recording(mapped: bool = True, grad: int = GRAD) -> Iterator[None]:
     """Calls are recorded; where not `mapped`, they see whole batches and not slices."""
     was = get()
-    put((was if mapped else was & _UNMAPPED) | GRAD)
+    put((was if mapped else was & _UNMAPPED) | grad)
     try:
         yield
     finally:
         put(was)
 
 
-def _whole(tensor: Tensor) -> Tensor:
-    """All slices of a tensor, the dimension of the outermost vmap first."""
-    for number, size, _ in reversed(levels.stack):
+_Levels: TypeAlias = "Sequence[tuple[int, int, str]]"
+
+
+def _whole(tensor: Tensor, of: _Levels) -> Tensor:
+    """All slices of a tensor at these levels, the dimension of the outermost first."""
+    for number, size, _ in reversed(of):
         tensor = _C["_vmap_remove"](tensor, number, size, 0)
     return tensor
 
 
-def _slices(whole: Tensor) -> Tensor:
+def _slices(whole: Tensor, of: _Levels) -> Tensor:
     """The inverse of `_whole`."""
-    for number, _, _ in levels.stack:
+    for number, _, _ in of:
         whole = _C["_vmap_add"](whole, 0, number)
     return whole
+
+
+def _batched_at(tensors: Sequence[Tensor], of: _Levels) -> list[tuple[int, int, str]]:
+    """Those levels at which any of the tensors is batched."""
+    dim = _C["_vmap_dim"]
+    return [each for each in of if any(dim(tensor, each[0]) >= 0 for tensor in tensors)]
+
+
+@contextmanager
+def _inside(reverse: bool) -> Iterator[dict[int, Tensor]]:
+    """Inside a transform, where `apply` of a custom function is stricter and, if the transform is
+    one of `reverse` mode, saved tensors have no hooks. Gives what is to hold the leaves that this
+    transform, and those inside it, made: no part of anyone's graph but theirs.
+    """
+    own: dict[int, Tensor] = {}
+    levels.transforms.append(own)
+    try:
+        if reverse:
+            with disable_saved_tensors_hooks(_HOOKS):
+                yield own
+        else:
+            yield own
+    finally:
+        levels.transforms.pop()
+        _owned(own)
+
+
+def _owned(own: dict[int, Tensor]) -> None:
+    """Tells the transform around about leaves."""
+    if levels.transforms:
+        levels.transforms[-1].update(own)
+
+
+_HOOKS = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
+    "issue with your use case."
+)
 
 
 # ------------------------------------------------------------------ aliases and graphs
 
 
+def _check_leaves(leaves: Sequence[Any]) -> None:
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
+
+
 class _Aliases:
     """What a function gets for the tensors it is differentiated by, and their gradients."""
 
-    def __init__(self, tensors: Sequence[Any]) -> None:
-        for tensor in tensors:
-            if not isinstance(tensor, Tensor):
-                raise ValueError(
-                    f"Thing passed to transform API must be Tensor, got {type(tensor)}"
-                )
+    def __init__(self, tensors: Sequence[Any], own: dict[int, Tensor]) -> None:
+        _check_leaves(tensors)
+        self.levels = list(levels.stack)
         self.inner: list[Tensor] = []
         with _recording(mapped=False):
-            wholes = [_whole(tensor) for tensor in tensors]
+            wholes = [_whole(tensor, self.levels) for tensor in tensors]
             self.leaves = [_alias(whole) for whole in wholes]
             for whole, leaf in zip(wholes, self.leaves, strict=True):
                 self.inner.append(_with_tangent(whole, leaf))
-        self.inner = [_slices(whole) for whole in self.inner]
-        self.own = {leaf._h for leaf in self.leaves if leaf.is_leaf}
+        self.inner = [_slices(whole, self.levels) for whole in self.inner]
+        self.nested = not all(leaf.is_leaf for leaf in self.leaves)
+        self.own = own
+        own.update((leaf._h, leaf) for leaf in self.leaves if leaf.is_leaf)
 
-    def recorded_outside(self, outputs: Sequence[Tensor]) -> bool:
+    def whole(self, outputs: Sequence[Tensor]) -> list[Tensor]:
+        """All slices of each output."""
+        with _recording(mapped=False):
+            return [_whole(output, self.levels) for output in outputs]
+
+    def recorded_outside(self, wholes: Sequence[Tensor]) -> bool:
         """Whether outputs depend on what requires grad outside the transform."""
-        if len(self.own) < len(self.leaves):
+        if self.nested:
             return True
-        todo = [_whole(output).grad_fn for output in outputs]
+        todo = [whole.grad_fn for whole in wholes]
         seen: set[Any] = set()  # which keeps them alive, so that none has the address of another
         while todo:
             node = todo.pop()
@@ -95,27 +148,54 @@ class _Aliases:
         return False
 
     def gradients(
-        self, outputs: Sequence[Tensor], given: Sequence[Tensor], keep: bool, record: bool
+        self, wholes: Sequence[Tensor], given: Sequence[Tensor], keep: bool, record: bool
     ) -> list[Tensor]:
-        """The vector-Jacobian product, zeros where nothing depends."""
+        """The vector-Jacobian products, zeros where nothing depends: as many as there are slices
+        of the cotangents at levels of vmap that were entered since.
+        """
+        later = _batched_at(given, [each for each in levels.stack if each not in self.levels])
+        sizes = [size for _, size, _ in later]
         with _recording(mapped=False):
-            pairs = [(_whole(y), _whole(g)) for y, g in zip(outputs, given, strict=True)]
-            pairs = [(y, g) for y, g in pairs if y.requires_grad]
-            found: Sequence[Any] = [None] * len(self.leaves)
-            if pairs:
-                found = _gradients(
-                    [y for y, _ in pairs],
-                    self.leaves,
-                    [g for _, g in pairs],
-                    retain_graph=keep or record,
-                    create_graph=record,
-                    allow_unused=True,
-                )
-            zeros = _F["zeros_like"]
-            made = [
-                zeros(leaf) if g is None else g for g, leaf in zip(found, self.leaves, strict=True)
-            ]
-        return [_slices(g) for g in made]
+            fronts = [_whole(_whole(g, self.levels), later) for g in given]
+            if not later:
+                found = self.product(wholes, fronts, keep, record)
+            else:
+                n, e, c = math.prod(sizes), len(later), len(self.levels)
+                rows = [g.reshape((n, *g.shape[e:])) for g in fronts]
+                found = [
+                    g.reshape((*sizes, *g.shape[1:])).permute(
+                        *range(e, e + c), *range(e), *range(e + c, e + g.ndim - 1)
+                    )
+                    for g in self.product(wholes, rows, keep, record, n)
+                ]
+        return [_slices(g, [*self.levels, *later]) for g in found]
+
+    def product(
+        self,
+        wholes: Sequence[Tensor],
+        given: Sequence[Tensor],
+        keep: bool,
+        record: bool,
+        n: int = -1,
+    ) -> list[Tensor]:
+        """The same of whole tensors; those of `n` rows of cotangents come stacked."""
+        pairs = [(y, g) for y, g in zip(wholes, given, strict=True) if y.requires_grad]
+        found: Sequence[Any] = [None] * len(self.leaves)
+        if pairs and n:
+            found = _gradients(
+                [y for y, _ in pairs],
+                self.leaves,
+                [g for _, g in pairs],
+                retain_graph=keep or record,
+                create_graph=record,
+                allow_unused=True,
+                is_grads_batched=n > 0,
+            )
+        shapes = [leaf.shape if n < 0 else (n, *leaf.shape) for leaf in self.leaves]
+        return [
+            _F["zeros"](shape, dtype=leaf.dtype) if g is None else g
+            for g, shape, leaf in zip(found, shapes, self.leaves, strict=True)
+        ]
 
 
 def _alias(whole: Tensor) -> Tensor:
@@ -148,9 +228,9 @@ def _detached(tensor: Tensor) -> Tensor:
     """Without its graph, but with its tangent."""
     if forward_ad.current_level() < 0:
         return tensor.detach()
-    tangent = forward_ad.unpack_dual(tensor).tangent
+    tangent = _parts(tensor)[1]
     plain = tensor.detach()
-    return plain if tangent is None else forward_ad.make_dual(plain, tangent.detach())
+    return plain if tangent is None else _dual(plain, tangent.detach())
 
 
 def _selected(args: tuple[Any, ...], argnums: Any) -> tuple[list[int], Any]:
@@ -161,6 +241,8 @@ def _selected(args: tuple[Any, ...], argnums: Any) -> tuple[list[int], Any]:
     if not places:
         raise RuntimeError("argnums must be non-empty")
     for place in places:
+        if not isinstance(place, int):
+            raise RuntimeError(f"argnum must be int, got: {type(place)}")
         if not -len(args) <= place < len(args):
             raise RuntimeError(f"Got argnum={place}, but only {len(args)} positional inputs")
     places = [place % len(args) for place in places]
@@ -190,7 +272,18 @@ def _with_aux(name: str, made: Any, has_aux: bool) -> tuple[Any, Any]:
     return made
 
 
+def _check_aux(aux: Any, has_aux: bool) -> None:
+    for leaf in flatten(aux)[0] if has_aux else ():
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}")
+
+
 def _check_tensors(name: str, leaves: Sequence[Any]) -> None:
+    if not leaves or (len(leaves) == 1 and leaves[0] is None):
+        raise RuntimeError(
+            f"{name}: Expected f to be a function that has non-empty output (got output = "
+            f"{list(leaves)})"
+        )
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise RuntimeError(
@@ -225,9 +318,10 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         places, chosen = _selected(args, argnums)
         leaves, spec = flatten(chosen)
-        aliases = _Aliases(leaves)
-        inner = unflatten(aliases.inner, spec)
-        made = _call_with(func, args, places, inner, isinstance(argnums, int), kwargs)
+        with _inside(reverse=True) as own:
+            aliases = _Aliases(leaves, own)
+            inner = unflatten(aliases.inner, spec)
+            made = _call_with(func, args, places, inner, isinstance(argnums, int), kwargs)
         output, aux = _with_aux(name, made, has_aux)
         if not isinstance(output, Tensor):
             raise RuntimeError(f"{name}: Expected f(*args) to return a Tensor, got {type(output)}")
@@ -236,8 +330,10 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
                 f"{name}: Expected f(*args) to return a scalar Tensor, got tensor with "
                 f"{output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
             )
-        outside = aliases.recorded_outside([output])
-        found = aliases.gradients([output], [_F["ones_like"](output)], False, outside)
+        wholes = aliases.whole([output])
+        outside = aliases.recorded_outside(wholes)
+        found = aliases.gradients(wholes, [_F["ones_like"](output)], False, outside)
+        _check_aux(aux, has_aux)
         keep = outside and bool(get() & GRAD)
         value = _released((output, aux) if has_aux else output, keep)
         return _released(unflatten(found, spec), keep), value
@@ -276,35 +372,64 @@ class _Product:
 
     def __init__(self, func: Function, primals: Any, has_aux: bool, name: str) -> None:
         leaves, self.primals = flatten(primals)
-        self.aliases = _Aliases(leaves)
-        with _recording():
-            made = func(*unflatten(self.aliases.inner, self.primals))
+        with _inside(reverse=True) as own:
+            self.aliases = _Aliases(leaves, own)
+            with _recording():
+                made = func(*unflatten(self.aliases.inner, self.primals))
         output, aux = _with_aux(name, made, has_aux)
         self.outputs, self.spec = flatten(output)
         _check_tensors(name, self.outputs)
-        self.outside = self.aliases.recorded_outside(self.outputs)
-        self.keep = self.outside and bool(get() & GRAD)
-        self.output, self.aux = _released(output, self.keep), _released(aux, self.keep)
+        for y in self.outputs:
+            if not y.is_floating_point():
+                raise RuntimeError(
+                    "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
+                    f"Tensor with dtype {y.dtype}"
+                )
+        _check_aux(aux, has_aux)
+        self.wholes = self.aliases.whole(self.outputs)
+        self.outside = self.aliases.recorded_outside(self.wholes)
+        keep = self.outside and bool(get() & GRAD)
+        self.output, self.aux = _released(output, keep), _released(aux, keep)
 
     def leaves_of(self, given: Sequence[Tensor]) -> list[Tensor]:
         """The gradients for one cotangent, the input's leaves in order."""
-        found = self.aliases.gradients(self.outputs, given, True, self.outside)
-        return list(_released(found, self.keep))
+        _owned(self.aliases.own)
+        with _recording(mapped=False):
+            outside = self.outside or any(
+                _whole(g, levels.stack).requires_grad for g in given if isinstance(g, Tensor)
+            )
+        found = self.aliases.gradients(self.wholes, given, True, outside)
+        return list(_released(found, outside and bool(get() & GRAD)))
 
     def __call__(self, cotangents: Any, retain_graph: Any = None, create_graph: Any = None) -> Any:
         given, spec = flatten(cotangents)
         if spec != self.spec:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of "
-                f"outputs to the function. cotangents: {spec!r}, primal output: {self.spec!r}"
+                f"outputs to the function. cotangents: {_shape_of(spec)}, primal output: "
+                f"{_shape_of(self.spec)}"
             )
         for place, (g, y) in enumerate(zip(given, self.outputs, strict=True)):
+            if not isinstance(g, Tensor):
+                raise TypeError(
+                    f"gradients can be either Tensors or None, but got {type(g).__name__}"
+                )
             if g.shape != y.shape:
                 raise RuntimeError(
                     f"Mismatch in shape: grad_output[{place}] has a shape of {g.shape} and "
                     f"output[{place}] has a shape of {y.shape}."
                 )
         return unflatten(self.leaves_of(given), self.primals)
+
+
+class _Star:
+    def __repr__(self) -> str:
+        return "*"
+
+
+def _shape_of(spec: Spec) -> str:
+    """A structure as a tree of stars."""
+    return repr(unflatten([_Star()] * spec.num_leaves, spec))
 
 
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
@@ -325,13 +450,18 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (product.output, product, product.aux) if has_aux else (product.output, product)
 
 
-def _rows(leaf: Tensor) -> Iterator[Tensor]:
-    """The tensors of the leaf's shape with a one in one place."""
-    n = leaf.numel()
-    for k in range(n):
-        row = _F["zeros"](n, dtype=leaf.dtype, device=leaf.device)
-        row[k] = 1
-        yield row.reshape(leaf.shape)
+def _bases(leaves: Sequence[Tensor], first: int, last: int) -> list[Tensor]:
+    """Rows `first` to `last` of the standard basis of all leaves together, as one batch each."""
+    n, found = last - first, []
+    for leaf in leaves:
+        rows = _F["zeros"]((n, leaf.numel()), dtype=leaf.dtype)
+        start, end = max(first, 0), min(last, leaf.numel())
+        if start < end:
+            places = _F["arange"](start, end)
+            rows[places - first, places] = 1
+        found.append(rows.reshape((n, *leaf.shape)))
+        first, last = first - leaf.numel(), last - leaf.numel()
+    return found
 
 
 def _arranged(blocks: list[list[Tensor]], outputs: Spec, inputs: Spec) -> Any:
@@ -353,7 +483,7 @@ def jacrev(
         func: takes and returns tensors, or nested containers of them.
         argnums: by which positional argument, or arguments.
         has_aux: `func` returns its outputs and anything else, which comes second.
-        chunk_size: accepted; rows are computed one after the other.
+        chunk_size: for how many output elements memory is taken at once; all by default.
 
     Example:
         >>> import pygrad
@@ -375,46 +505,70 @@ def jacrev(
 
         primals = (chosen,) if one else chosen
         product = _Product(partial, primals, has_aux, "vjp(f, *primals)")
-        inputs, spec = flatten(chosen)
-        blocks = []
-        for k, output in enumerate(product.outputs):
-            rows = []
-            for row in _rows(output):
-                given = [_F["zeros_like"](y) for y in product.outputs]
-                given[k] = row
-                rows.append(product.leaves_of(given))
-            blocks.append(_stacked(rows, output.shape, inputs))
-        jacobian = _arranged(blocks, product.spec, spec)
+        sizes = [y.numel() for y in product.outputs]
+        total = sum(sizes)
+        step = chunk_size or max(total, 1)
+        parts = [
+            _mapped_leaves(product, _bases(product.outputs, at, min(at + step, total)))
+            for at in range(0, max(total, 1), step)
+        ]
+        rows = [_F["cat"](list(column)) for column in zip(*parts, strict=True)]
+        columns = [row.split(sizes) for row in rows]
+        blocks = [
+            [column[k].reshape((*y.shape, *column[k].shape[1:])) for column in columns]
+            for k, y in enumerate(product.outputs)
+        ]
+        jacobian = _arranged(blocks, product.spec, flatten(chosen)[1])
         return (jacobian, product.aux) if has_aux else jacobian
 
     return wrapped
 
 
-def _stacked(rows: list[list[Tensor]], shape: Any, inputs: list[Tensor]) -> list[Tensor]:
-    if not rows:
-        return [_F["zeros"]((*shape, *x.shape), dtype=x.dtype) for x in inputs]
-    columns = zip(*rows, strict=True)
-    return [
-        _F["stack"](list(column)).reshape((*shape, *x.shape))
-        for column, x in zip(columns, inputs, strict=True)
-    ]
+def _mapped_leaves(product: _Product, rows: list[Tensor]) -> list[Tensor]:
+    """The gradients for a batch of cotangents, as one batch each."""
+    found: list[Tensor] = vmap(lambda *given: product.leaves_of(given))(*rows)
+    return found
 
 
 # ------------------------------------------------------------------ forward mode
 
 
+def _dual(primal: Tensor, tangent: Tensor) -> Tensor:
+    """A dual tensor. Inside `vmap` it is an alias of all slices, as it is of one tensor outside,
+    so that what is written to it is written to the primal.
+    """
+    own = _batched_at([primal], levels.stack)
+    if not own or own != _batched_at([primal, tangent], levels.stack):
+        return forward_ad.make_dual(primal, tangent)
+    with _recording(mapped=False, grad=get() & GRAD):
+        whole = forward_ad.make_dual(_whole(primal, own), _whole(tangent, own))
+    return _slices(whole, own)
+
+
+def _parts(tensor: Tensor) -> tuple[Tensor, Tensor | None]:
+    """The primal, an alias, and the tangent of a dual tensor; inside `vmap`, of all slices."""
+    own = _batched_at([tensor], levels.stack)
+    if not own:
+        return forward_ad.unpack_dual(tensor)
+    with _recording(mapped=False, grad=get() & GRAD):
+        primal, tangent = forward_ad.unpack_dual(_whole(tensor, own))
+    return _slices(primal, own), None if tangent is None else _slices(tangent, own)
+
+
 def _push(func: Function, primals: Any, tangents: Sequence[Tensor], has_aux: bool) -> Any:
     """Outputs, their tangents by leaf (None where there is none), structure, what is beside."""
     leaves, spec = flatten(primals)
-    with forward_ad.dual_level():
-        duals = [forward_ad.make_dual(x, t) for x, t in zip(leaves, tangents, strict=True)]
-        output, aux = _with_aux("jvp(f, primals, tangents)", func(*unflatten(duals, spec)), has_aux)
+    with forward_ad._set_fwd_grad_enabled(True), forward_ad.dual_level():
+        duals = [_dual(x, t) for x, t in zip(leaves, tangents, strict=True)]
+        with _inside(reverse=False):
+            made = func(*unflatten(duals, spec))
+        output, aux = _with_aux("jvp(f, primals, tangents)", made, has_aux)
         made, out_spec = flatten(output)
         _check_tensors("jvp(f, primals, tangents)", made)
-        pairs = [forward_ad.unpack_dual(y) for y in made]
+        _check_aux(aux, has_aux)
+        values, pushed = zip(*map(_parts, made), strict=True)
         beside, aux_spec = flatten(aux)
-        beside = [forward_ad.unpack_dual(x).primal if isinstance(x, Tensor) else x for x in beside]
-    values, pushed = [p.primal for p in pairs], [p.tangent for p in pairs]
+        beside = [_parts(x)[0] if isinstance(x, Tensor) else x for x in beside]
     return values, pushed, out_spec, unflatten(beside, aux_spec)
 
 
@@ -426,12 +580,13 @@ def _push_by_reverse(func: Function, primals: Any, tangents: Sequence[Tensor], a
     zeros = [_F["zeros_like"](y) for y in product.outputs]
 
     def pulled(*cotangents: Tensor) -> list[Tensor]:
-        return product.aliases.gradients(product.outputs, cotangents, True, True)
+        return product.aliases.gradients(product.wholes, cotangents, True, True)
 
     again = _Product(pulled, tuple(zeros), False, "vjp")
     pushed = again.leaves_of(list(tangents))
     values, spec = flatten(product.output)
-    return values, _released(pushed, product.keep), spec, product.aux
+    keep = product.outside and bool(get() & GRAD)
+    return values, _released(pushed, keep), spec, product.aux
 
 
 def jvp(
@@ -467,8 +622,13 @@ def jvp(
             f"structure {spec!r} and tangents with structure {given_spec!r}"
         )
     for leaves, what in ((inputs, "primals"), (given, "tangents")):
-        if not all(isinstance(leaf, Tensor) for leaf in leaves):
-            raise RuntimeError(f"{name}: Expected {what} to only contain Tensors")
+        if not leaves:
+            raise RuntimeError(f"{name}: Expected {what} to contain at least one Tensor.")
+        for leaf in leaves:
+            if not isinstance(leaf, Tensor):
+                raise RuntimeError(
+                    f"{name}: Expected {what} to only contain Tensors, got {type(leaf)}"
+                )
     push = _push if forward_ad.current_level() < 0 else _push_by_reverse
     values, pushed, out_spec, aux = push(func, primals, given, has_aux)
     if strict and any(t is None for t in pushed):
@@ -481,6 +641,31 @@ def jvp(
     return (*result, aux) if has_aux else result
 
 
+def _mapped(
+    push: Function, tangents: Sequence[Tensor], primals: Sequence[Tensor], randomness: str
+) -> Any:
+    """What `push` makes of a batch of tangents: of all at once, which makes batches of the primals
+    too, or of one after the other if the function refuses those, say since it branches on them.
+    """
+    mapped = vmap(push, randomness=randomness)
+    versions = [x._version for x in primals]
+    try:
+        return mapped(*tangents)
+    except RuntimeError:
+        if not tangents or not len(tangents[0]) or versions != [x._version for x in primals]:
+            raise
+    state = get_rng_state() if randomness == "same" else None
+    columns, spec = [], None
+    for row in zip(*tangents, strict=True):
+        if state is not None:
+            set_rng_state(state)
+        with without_draws() if randomness == "error" else nullcontext():
+            column, spec = flatten(push(*row))
+        columns.append(column)
+    assert spec is not None
+    return unflatten([_F["stack"](list(each)) for each in zip(*columns, strict=True)], spec)
+
+
 def jacfwd(
     func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Function:
@@ -490,10 +675,7 @@ def jacfwd(
         func: takes and returns tensors, or nested containers of them.
         argnums: by which positional argument, or arguments.
         has_aux: `func` returns its outputs and anything else, which comes second.
-        randomness: only "error".
-
-    Raises:
-        NotImplementedError: another randomness.
+        randomness: what random ops in `func` do for the directions: see `vmap`.
 
     Example:
         >>> import pygrad
@@ -501,42 +683,34 @@ def jacfwd(
         tensor([[2., 0.],
                 [0., 4.]])
     """
-    if randomness != "error":
-        raise NotImplementedError(f"jacfwd: randomness='{randomness}' is not supported")
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         places, chosen = _selected(args, argnums)
         one = isinstance(argnums, int)
         inputs, spec = flatten((chosen,) if one else chosen)
+        _check_leaves(inputs)
 
         def partial(*primals: Any) -> Any:
             inner = primals[0] if one else primals
             return _call_with(func, args, places, inner, one, kwargs)
 
-        columns: list[list[list[Tensor]]] = []
-        outputs: Any = None
-        for k, leaf in enumerate(inputs):
-            part = []
-            for row in _rows(leaf):
-                given = [_F["zeros_like"](x) for x in inputs]
-                given[k] = row
-                outputs = jvp(
-                    partial, unflatten(inputs, spec), unflatten(given, spec), has_aux=has_aux
-                )
-                part.append(flatten(outputs[1])[0])
-            columns.append(part)
-        values, out_spec = flatten(outputs[0])
-        blocks = []
-        for k, value in enumerate(values):
-            blocks.append(
-                [
-                    _F["stack"]([each[k] for each in part], -1).reshape((*value.shape, *leaf.shape))
-                    for part, leaf in zip(columns, inputs, strict=True)
-                ]
-            )
+        def push(*tangents: Tensor) -> Any:
+            primals = unflatten(inputs, spec)
+            return jvp(partial, primals, unflatten(tangents, spec), has_aux=has_aux)[1:]
+
+        sizes = [leaf.numel() for leaf in inputs]
+        pushed, *beside = _mapped(push, _bases(inputs, 0, sum(sizes)), inputs, randomness)
+        columns, out_spec = flatten(pushed)
+        blocks = [
+            [
+                part.reshape((*column.shape[1:], *leaf.shape))
+                for part, leaf in zip(column.movedim(0, -1).split(sizes, -1), inputs, strict=True)
+            ]
+            for column in columns
+        ]
         jacobian = _arranged(blocks, out_spec, flatten(chosen)[1])
-        return (jacobian, outputs[2]) if has_aux else jacobian
+        return (jacobian, map_leaves(lambda x: x[0], beside[0])) if has_aux else jacobian
 
     return wrapped
 
@@ -562,10 +736,25 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
         >>> push(pygrad.tensor(1.0))
         tensor(6.)
     """
+    leaves, spec = flatten(primals)
+    _check_leaves(leaves)
     with _recording():
         output = func(*primals)
 
     def push(*tangents: Any) -> Any:
+        given, given_spec = flatten(tangents)
+        if given_spec != spec:
+            raise RuntimeError(
+                f"Expected the tangents {given_spec} to have the same argspec as the primals {spec}"
+            )
+        for place, (x, t) in enumerate(zip(leaves, given, strict=True)):
+            for what in ("shape", "dtype"):
+                had, wanted = getattr(t, what), getattr(x, what)
+                if had != wanted:
+                    raise RuntimeError(
+                        f"tangent:{place} with {what} {had} in flattened pytree doesn't match the "
+                        f"{what} {wanted} of the corresponding primal."
+                    )
         return jvp(func, primals, tangents)[1]
 
     return _released(output, bool(get() & GRAD)), push

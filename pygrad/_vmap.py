@@ -29,6 +29,7 @@ class _Levels(threading.local):
     def __init__(self) -> None:
         self.stack: list[tuple[int, int, str]] = []
         self.plain = False  # custom Functions need no rule
+        self.transforms: list[dict[int, Tensor]] = []  # the leaves of grad, vjp and their like
 
 
 levels: Final = _Levels()
@@ -84,17 +85,32 @@ def vmap(
 
 
 @contextmanager
-def level(batch_size: int, randomness: str) -> Iterator[int]:
-    """A level of vmap: entered in the engine, and left whatever happens."""
-    number = _C["_vmap_enter"](batch_size, randomness)
+def _entered(batch_size: int, kind: str) -> Iterator[int]:
+    number = _C["_vmap_enter"](batch_size, kind)
     switch(1 << (LEVELS + number), True)
-    levels.stack.append((number, batch_size, randomness))
     try:
         yield number
     finally:
-        levels.stack.pop()
         switch(1 << (LEVELS + number), False)
         _C["_vmap_exit"](number)
+
+
+@contextmanager
+def level(batch_size: int, randomness: str) -> Iterator[int]:
+    """A level of vmap: entered in the engine, and left whatever happens."""
+    with _entered(batch_size, randomness) as number:
+        levels.stack.append((number, batch_size, randomness))
+        try:
+            yield number
+        finally:
+            levels.stack.pop()
+
+
+@contextmanager
+def without_draws() -> Iterator[None]:
+    """Random ops are refused, as in a level of vmap, but nothing is mapped."""
+    with _entered(1, "error"):
+        yield
 
 
 class _Mapped:
@@ -296,8 +312,20 @@ def _outputs(
     made = [
         _unbatched(name, leaf, dim, number, size) for leaf, dim in zip(leaves, dims, strict=True)
     ]
-    found = [given.get(t._h, t) if isinstance(t, Tensor) else t for t in made]
-    return unflatten(found, spec)
+    return unflatten([_of_given(t, given) for t in made], spec)
+
+
+def _of_given(value: Any, given: dict[int, Tensor]) -> Any:
+    """An output as the caller knows it: the very tensor given, or a view of that."""
+    if not isinstance(value, Tensor) or value._h in given:
+        return given[value._h] if isinstance(value, Tensor) else value
+    base = value._base
+    if base is not None:
+        for leaf in given.values():
+            if base._h == leaf._h or (leaf._base is not None and leaf._base._h == base._h):
+                value._b = leaf
+                break
+    return value
 
 
 def show(tensor: Tensor) -> str:

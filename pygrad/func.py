@@ -105,7 +105,10 @@ def stack_module_state(
     stack = _ops.SPACES["f"]["stack"]
     parameters, buffers = {}, {}
     for name, first in models[0].named_parameters():
-        column = [dict(m.named_parameters())[name].detach() for m in models]
+        given = [dict(m.named_parameters())[name] for m in models]
+        if any(p.requires_grad != first.requires_grad for p in given):
+            raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
+        column = [p.detach() for p in given]
         parameters[name] = stack(column).requires_grad_(first.requires_grad)
     for name, _ in models[0].named_buffers():
         buffers[name] = stack([dict(m.named_buffers())[name] for m in models])

@@ -82,15 +82,15 @@ def _mapped(function: Callable[..., Any], dims: Any, info: VmapInfo) -> Callable
 
 
 def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], separate: bool) -> Any:
-    """``cls.apply`` inside a mapped function.
+    """``cls.apply`` inside a mapped or otherwise transformed function.
 
     Raises:
         RuntimeError: `cls` has no `setup_context`, no rule, or two; or its `vmap` does not return
             what it must.
     """
-    from .function import Function
+    from .function import Function, _apply
 
-    if levels.plain and not kwargs:
+    if levels.stack and levels.plain and not kwargs:
         return _by_generated_rule(cls, args, separate)
     if not separate:
         raise RuntimeError(
@@ -98,6 +98,8 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], separate: boo
             "jacrev, ...), it must override the setup_context staticmethod. For more details, "
             "please see https://pytorch.org/docs/main/notes/extending.func.html"
         )
+    if not levels.stack:
+        return _apply(cls, args, separate)
     if any(isinstance(leaf, Tensor) for leaf in flatten(kwargs)[0]):
         raise NotImplementedError(
             "Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass "

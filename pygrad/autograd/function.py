@@ -377,7 +377,7 @@ class Function(_SingleLevelFunction):
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
-        if levels.stack:
+        if levels.stack or levels.transforms:
             return _function_vmap.apply(cls, args, kwargs, separate)
         if kwargs:
             args = _in_order(cls.forward, args, kwargs)

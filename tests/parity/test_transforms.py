@@ -69,7 +69,56 @@ SCRIPTS: dict[str, Callable[[Any], Any]] = {
     "vmap_of_jacrev": lambda t: t.vmap(t.func.jacrev(t.sin))(matrix(t)),
     "vmap_of_hessian": lambda t: t.vmap(t.func.hessian(cube))(matrix(t)),
     "grad_of_vmap": lambda t: t.func.grad(lambda x: t.vmap(cube)(x).sum())(matrix(t)),
+    "by_cotangent": lambda t: t.func.grad(lambda g: t.func.vjp(t.sin, vector(t)[0])[1](g)[0])(
+        vector(t)[1]
+    ),
+    "mixed": lambda t: t.func.grad(
+        lambda y: t.func.grad(lambda x: (x * y).sin().sum())(vector(t)).sum()
+    )(vector(t) * 2),
+    "jacrev_chunks": lambda t: t.func.jacrev(outer, (0, 1), chunk_size=2)(vector(t), vector(t)),
+    "vmap_of_jacrev_chunks": lambda t: t.vmap(t.func.jacrev(t.sin, chunk_size=2))(matrix(t)),
+    "vmap_of_jacfwd": lambda t: t.vmap(t.func.jacfwd(t.sin))(matrix(t)),
+    "jacfwd_dict": lambda t: t.func.jacfwd(lambda d: {"y": d["a"] * d["b"].sum()})(
+        {"a": vector(t), "b": vector(t)}
+    ),
+    "jacrev_dict": lambda t: t.func.jacrev(lambda d: {"y": d["a"] * d["b"].sum()})(
+        {"a": vector(t), "b": vector(t)}
+    ),
+    "jacrev_aux": lambda t: t.func.jacrev(lambda x: (x.sin(), {"x": x}), has_aux=True)(vector(t)),
+    "jacrev_number": lambda t: t.func.jacrev(cube)(vector(t)),
+    "jacrev_of_nothing": lambda t: t.func.jacrev(lambda x: x[:0])(vector(t)),
+    "linear_rows": lambda t: t.vmap(t.func.linearize(t.sin, vector(t))[1])(matrix(t)),
+    "linear_tree": lambda t: t.func.linearize(lambda d: d["a"] * d["b"][0], tree(t))[1](tree(t)),
+    "jacfwd_assigned": lambda t: t.func.jacfwd(assigned)(vector(t)),
+    "hessian_assigned": lambda t: t.func.hessian(lambda x: assigned(x).prod())(vector(t)),
+    "jacfwd_branch": lambda t: t.func.jacfwd(lambda x: x * 2 if x.sum() > 0 else -x)(vector(t)),
+    "hessian_branch": lambda t: t.func.hessian(lambda x: cube(x) if x[0] > 0 else x.sum())(
+        vector(t)
+    ),
+    "jacfwd_item": lambda t: t.func.jacfwd(lambda x: (x * x.sum().item(), x), has_aux=True)(
+        vector(t)
+    ),
+    "jacfwd_mask": lambda t: t.func.jacfwd(lambda x: x[x > 0] * 3)(vector(t)),
+    "forward_off_outside": lambda t: without_forward(
+        t, lambda: t.func.jvp(t.sin, (vector(t),), (vector(t),))
+    ),
 }
+
+
+def assigned(x: Any) -> Any:
+    y = x.new_zeros(2)
+    y[0] = x[0] * x[1]
+    y[1] = x[2]
+    return y
+
+
+def tree(t: Any) -> Any:
+    return {"a": vector(t), "b": [vector(t) * 2]}
+
+
+def without_forward(t: Any, function: Callable[[], Any]) -> Any:
+    with t.autograd.forward_ad._set_fwd_grad_enabled(False):
+        return function()
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -93,7 +142,42 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "tangents": lambda t: t.func.jvp(t.sin, (vector(t),), (vector(t), vector(t))),
     "jvp": lambda t: t.func.jvp(lambda x: 3, (vector(t),), (vector(t),)),
     "strict": lambda t: t.func.jvp(lambda x: t.ones(2), (vector(t),), (vector(t),), strict=True),
+    "aux": lambda t: t.func.grad(lambda x: (x.sum(), 1), has_aux=True)(vector(t)),
+    "aux_inside": lambda t: t.func.jacrev(lambda x: (x, [x, "a"]), has_aux=True)(vector(t)),
+    "aux_none": lambda t: t.func.jvp(lambda x: (x, None), (vector(t),), (vector(t),), has_aux=True),
+    "argnum_text": lambda t: t.func.grad(cube, ("0",))(vector(t)),
+    "argnum_float": lambda t: t.func.jacfwd(t.mul, (1, 0.0))(vector(t), vector(t)),
+    "jacfwd_argnum": lambda t: t.func.jacfwd(t.mul, 2)(vector(t), vector(t)),
+    "vjp_none": lambda t: t.func.vjp(lambda x: None, vector(t)),
+    "vjp_nothing": lambda t: t.func.vjp(lambda x: (), vector(t)),
+    "vjp_integers": lambda t: t.func.vjp(lambda x: x.argmax(), vector(t)),
+    "jvp_nothing": lambda t: t.func.jvp(lambda x: [], (vector(t),), (vector(t),)),
+    "jacfwd_none": lambda t: t.func.jacfwd(lambda x: None)(vector(t)),
+    "no_primals": lambda t: t.func.jvp(t.sin, (), ()),
+    "odd_primal": lambda t: t.func.jvp(t.mul, (vector(t), 1), (vector(t), 1)),
+    "odd_tangent": lambda t: t.func.jvp(t.sin, (vector(t),), (1.0,)),
+    "odd_cotangent": lambda t: t.func.vjp(t.sum, vector(t))[1](1.0),
+    "cotangent_tree": lambda t: t.func.vjp(lambda x: (x, {"a": x}), vector(t))[1](vector(t)),
+    "linear_shape": lambda t: t.func.linearize(t.sin, vector(t))[1](vector(t)[0]),
+    "linear_dtype": lambda t: t.func.linearize(t.sin, vector(t))[1](vector(t).float()),
+    "linear_tree": lambda t: t.func.linearize(t.sin, vector(t))[1](vector(t), vector(t)),
+    "jacfwd_draws": lambda t: t.func.jacfwd(lambda x: x * t.rand(3))(vector(t)),
+    "jacfwd_branch_draws": lambda t: t.func.jacfwd(lambda x: x * t.rand(3) if x.sum() > 0 else x)(
+        vector(t)
+    ),
+    "jacfwd_randomness": lambda t: t.func.jacfwd(t.sin, randomness="some")(vector(t)),
+    "hooks_around": lambda t: with_hooks(t, lambda: t.func.grad(cube)(vector(t))),
+    "hooks_inside": lambda t: t.func.vjp(lambda x: with_hooks(t, lambda: x.sin()), vector(t)),
+    "hooks_hessian": lambda t: with_hooks(t, lambda: t.func.hessian(cube)(vector(t))),
+    "states": lambda t: t.func.stack_module_state(
+        [t.nn.Linear(1, 1), t.nn.Linear(1, 1).requires_grad_(False)]
+    ),
 }
+
+
+def with_hooks(t: Any, function: Callable[[], Any]) -> Any:
+    with t.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+        return function()
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -115,6 +199,134 @@ def test_result_is_recorded_where_its_inputs_were(recording: bool) -> None:
         if recording:
             (given.sum() + captured.sum()).backward()
         return made, flags, w.grad is None or w.grad
+
+    both(run)
+
+
+def test_cotangents_of_levels_entered_later() -> None:
+    """A function from cotangents that was made outside takes batches of them."""
+
+    def run(t: Any) -> Any:
+        pull = t.func.vjp(outer, vector(t), vector(t) * 2)[1]
+        rows = {"a": matrix(t), "b": (vector(t)[:2],)}
+        nested = {"a": matrix(t).expand(4, 2, 3), "b": (t.ones(4, 2, dtype=t.float64),)}
+        same = t.vmap(lambda _: pull({"a": vector(t), "b": (vector(t)[0],)}))(matrix(t))
+
+        def inside(x: Any) -> Any:
+            own = t.func.vjp(t.sin, x)[1]
+            return t.vmap(lambda g: own(g)[0], 1)(matrix(t).t())
+
+        return t.vmap(pull)(rows), t.vmap(t.vmap(pull))(nested), same, t.vmap(inside)(matrix(t))
+
+    both(run)
+
+
+@pytest.mark.parametrize("around", [True, False])
+@pytest.mark.parametrize("later", [True, False])
+def test_gradient_of_a_product_in_the_mode_of_its_call(around: bool, later: bool) -> None:
+    def run(t: Any) -> Any:
+        x = vector(t).requires_grad_()
+        with t.set_grad_enabled(around):
+            y, pull = t.func.vjp(t.square, x)
+        with t.set_grad_enabled(later):
+            (g,) = pull(t.ones(3, dtype=t.float64))
+        return y, g, y.requires_grad, g.requires_grad and t.autograd.grad(g.sum(), x)
+
+    both(run)
+
+
+def test_leaves_of_inner_transforms_do_not_make_results_require_grad() -> None:
+    def run(t: Any) -> Any:
+        x, y = vector(t), vector(t) * 2
+        pull = t.func.vjp(t.sin, x)[1]
+        made = [
+            t.func.grad(lambda y: t.func.grad(lambda x: (x * y).sin().sum())(x).sum())(y),
+            t.func.grad(lambda g: pull(g)[0].sum())(y),
+            t.func.jacrev(lambda y: t.func.vjp(lambda x: x * y, x)[1](y)[0])(y),
+        ]
+        return made, [each.requires_grad for each in made]
+
+    both(run)
+
+
+@pytest.mark.parametrize("randomness", ["same", "different"])
+@pytest.mark.parametrize("branches", [True, False])
+def test_draws_for_the_directions_of_jacfwd(randomness: str, branches: bool) -> None:
+    def run(t: Any) -> Any:
+        def shifted(x: Any) -> Any:
+            return x * t.randn(3, dtype=t.float64) if not branches or x[0] > 0 else x
+
+        t.manual_seed(0)
+        jacobian = t.func.jacfwd(shifted, randomness=randomness)(vector(t))
+        draws = jacobian.diagonal()
+        return jacobian.shape, bool((jacobian == draws.diag()).all()), bool((draws != 0).all())
+
+    both(run)
+
+
+def test_duals_of_slices_are_the_slices() -> None:
+    """What a mapped and pushed function writes to its argument is written."""
+
+    def run(t: Any) -> Any:
+        def push(x: Any, dx: Any, y: Any, dy: Any) -> Any:
+            def write(x: Any, y: Any) -> Any:
+                part = x[::2]
+                part.mul_(y)
+                return part, x
+
+            return t.func.jvp(write, (x, y), (dx, dy))
+
+        x = t.arange(8.0, dtype=t.float64).reshape(4, 2)
+        y = x[:2] + 1
+        made = t.vmap(push, 1)(x, x + 10, y, y * 2)
+        single = t.vmap(push, (1, 1, None, None))(x, x + 10, y[0], y[1])
+        return made, single, x
+
+    both(run)
+
+
+def test_transforms_inside_custom_functions() -> None:
+    def run(t: Any) -> Any:
+        def slope(function: Any, x: Any) -> Any:
+            return t.func.jvp(function, (x,), (t.ones_like(x),))[1]
+
+        class Sine(t.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                ctx.save_for_backward(x)
+                return -slope(t.cos, x)
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                return g * slope(t.sin, ctx.saved_tensors[0])
+
+        x = vector(t).requires_grad_()
+        y = Sine.apply(x)
+        return y, t.autograd.grad(y.sum(), x)
+
+    both(run)
+
+
+@pytest.mark.parametrize("transform", ["grad", "vjp", "jvp", "jacrev", "jacfwd", "untracked"])
+def test_custom_functions_of_one_method_are_refused(transform: str) -> None:
+    def run(t: Any) -> Any:
+        class Twice(t.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                return x * 2
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                return g * 2
+
+        x = vector(t)
+        calls = {
+            "grad": lambda: t.func.grad(lambda x: Twice.apply(x).sum())(x),
+            "vjp": lambda: t.func.vjp(Twice.apply, x),
+            "jvp": lambda: t.func.jvp(Twice.apply, (x,), (x,)),
+            "untracked": lambda: t.func.grad(lambda x: (x * Twice.apply(t.ones(3))).sum())(x),
+        }
+        return calls.get(transform, lambda: getattr(t.func, transform)(Twice.apply)(x))()
 
     both(run)
 

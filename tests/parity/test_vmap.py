@@ -509,3 +509,14 @@ def test_random_programs(seed: int) -> None:
         return y, t.autograd.grad(total, [a, b], allow_unused=True)
 
     both(script)
+
+
+def test_views_know_the_tensor_they_are_of() -> None:
+    def run(t: Any) -> Any:
+        x = t.arange(24.0).reshape(2, 3, 4).clone()
+        made = t.vmap(lambda v: (v.t(), v[1:], v + 1, v), 1)(x)
+        part = x[1]
+        of_part = t.vmap(lambda v: v[1:])(part)
+        return [each._base is x for each in (*made, of_part)], [of_part._base is part, made[3] is x]
+
+    both(run)
