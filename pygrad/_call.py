@@ -484,14 +484,16 @@ def _other(r: int, row: int, args: tuple[Any, ...]) -> Any:
     return _finish(r & ~e.DESCRIBED, row, args, {})
 
 
-def binary(row: int, mode: int = e.METHOD) -> Callable[[Any, Any], Any]:
-    """A function (tensor, tensor or number) -> tensor for an op, with as little Python as it
-    takes.
+def binary(row: int, mode: int = e.METHOD, numbers: bool = True) -> Callable[[Any, Any], Any]:
+    """A function (tensor, tensor or number) -> tensor for an operator, with as little Python as it
+    takes; `numbers`: whether it takes them.
     """
-    return _pair(row, mode)[0]
+    return _pair(row, mode, numbers)[0]
 
 
-def _pair(row: int, mode: int) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+def _pair(
+    row: int, mode: int, numbers: bool = True
+) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """`binary`, and what it uses for other things than tensors."""
     tensors = _head(row, mode, e.TENSOR, e.TENSOR)
     with_int = _head(row, mode, e.TENSOR, e.INT)
@@ -535,6 +537,11 @@ def _pair(row: int, mode: int) -> tuple[Callable[[Any, Any], Any], Callable[[Any
             finally:
                 _owner.busy = False
         return invoke(row, mode, (self, other), {})
+
+    if not numbers:
+
+        def with_number(self: Any, other: Any) -> Any:
+            return NotImplemented
 
     def call_binary(self: Any, other: Any) -> Any:
         if type(other) is not _tensor_type and _get_kind(type(other)) != 0:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import array
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import _engine, _ops
@@ -194,17 +196,58 @@ def reduce_tensor(tensor: Tensor) -> Any:
 
 def apply_(tensor: Tensor, function: Callable[[Any], Any]) -> Tensor:
     """Replaces every element by what the function makes of it."""
-    from ._creation import from_buffer
-
     if tensor.requires_grad:
-        raise TypeError(
+        raise RuntimeError(
             "Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead."
         )
-    plain = tensor.contiguous()
-    import array
+    return _replaced(tensor, map(function, _flat(tensor)))
 
-    flat = [function(v) for v in (_elements(plain).tolist() if plain.numel() else [])]
-    code = {"?": "b"}.get(tensor.dtype._format, tensor.dtype._format)
+
+def map_(tensor: Tensor, others: Sequence[Tensor], name: str, function: Any) -> Tensor:
+    """Replaces every element by what the function makes of it and those in its place in others,
+    which are expanded.
+    """
+    for other, word in zip(others, ("argument 'x'", "argument 'y'"), strict=False):
+        if not isinstance(other, Tensor):
+            word = word.split()[-1] if len(others) > 1 else "'other'"
+            at, got = 1 + (word == "'y'"), type(other).__name__
+            raise TypeError(f"{name}(): argument {word} (position {at}) must be Tensor, not {got}")
+        if other.dtype is not tensor.dtype:
+            word = word if len(others) > 1 else "'other'"
+            raise TypeError(f"{name}: expected {tensor.type()} for {word} (got {other.type()})")
+    if any(each.requires_grad for each in (tensor, *others)):
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. "
+            f"Use var.detach().{name}() instead."
+        )
+    columns = [_flat(tensor), *(_flat(other.expand(tensor.shape)) for other in others)]
+    return _replaced(tensor, map(function, *columns))
+
+
+def _flat(tensor: Tensor) -> list[Any]:
+    """All elements in order."""
+    _refuse_batched(tensor)
+    return list(_elements(tensor.contiguous()).tolist()) if tensor.numel() else []
+
+
+def _replaced(tensor: Tensor, values: Iterable[Any]) -> Tensor:
+    """The tensor with other elements: floats lose their fraction where it has integers."""
+    from ._creation import from_buffer
+
+    kind = tensor.dtype
+    code = {"?": "b"}.get(kind._format, kind._format)
+    if kind.is_floating_point:
+        flat = list(values)
+    elif code == kind._format:
+        flat = [int(v) if isinstance(v, float) else operator.index(v) for v in values]
+    else:
+        flat = [bool(value) for value in values]
     if flat:
-        tensor.copy_(from_buffer(array.array(code, flat), tensor.shape, tensor.dtype))
+        try:
+            raw = array.array(code, flat)
+        except OverflowError:
+            name = str(kind).rpartition(".")[2]
+            message = f"value cannot be converted to type {name} without overflow"
+            raise RuntimeError(message) from None
+        tensor.copy_(from_buffer(raw, tensor.shape, kind))
     return tensor

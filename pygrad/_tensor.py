@@ -13,6 +13,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _call, _engine, _ops
+from ._arguments import K_BOOL, K_TENSOR, kind_of
 from ._call import binary, indexed, invoke, share, subscript
 from ._dtypes import BY_CODE, Size, bfloat16, device, dtype, float16, layout, size_of, strided
 from ._errors import AbsentError
@@ -628,29 +629,34 @@ class Tensor(Methods):
             )
         return self.bitwise_not()
 
+    # What is neither a tensor nor a number may know what to do with a tensor: Python asks it then.
+
     def __rdiv__(self, other: Any) -> Tensor:
-        scaled: Tensor = self.reciprocal() * other
+        try:
+            scaled: Tensor = self.reciprocal() * other
+        except TypeError:
+            return NotImplemented
         return scaled
 
     __rtruediv__ = __rdiv__
 
     def __rpow__(self, other: Any) -> Tensor:
-        return invoke(_ROW["pow"], 0, (other, self), {})  # type: ignore[no-any-return]
+        return _reflected("pow", self, other)
 
     def __rfloordiv__(self, other: Any) -> Tensor:
-        return invoke(_ROW["floor_divide"], 0, (other, self), {})  # type: ignore[no-any-return]
+        return _reflected("floor_divide", self, other)
 
     def __rmod__(self, other: Any) -> Tensor:
-        return invoke(_ROW["remainder"], 0, (other, self), {})  # type: ignore[no-any-return]
+        return _reflected("remainder", self, other)
 
     def __rmatmul__(self, other: Any) -> Tensor:
-        return invoke(_ROW["matmul"], 0, (other, self), {})  # type: ignore[no-any-return]
+        return _reflected("matmul", self, other)
 
     def __rlshift__(self, other: Any) -> Tensor:
-        return invoke(_ROW["bitwise_left_shift"], 0, (_as_tensor(other), self), {})  # type: ignore[no-any-return]
+        return _reflected("bitwise_left_shift", self, other)
 
     def __rrshift__(self, other: Any) -> Tensor:
-        return invoke(_ROW["bitwise_right_shift"], 0, (_as_tensor(other), self), {})  # type: ignore[no-any-return]
+        return _reflected("bitwise_right_shift", self, other)
 
     @property
     def real(self) -> Tensor:
@@ -741,6 +747,21 @@ class Tensor(Methods):
         """Replaces each element by ``function(element)``. Slow, for CPU tensors, as in PyTorch."""
         return _host().apply_(self, function)  # type: ignore[no-any-return]
 
+    def map_(self, other: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+        """Replaces each element by ``callable(element, element of other)``; slow."""
+        return _host().map_(self, [other], "map_", callable)  # type: ignore[no-any-return]
+
+    def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+        """Replaces each element by ``callable(element, element of x, element of y)``."""
+        return _host().map_(self, [x, y], "map2_", callable)  # type: ignore[no-any-return]
+
+
+def _reflected(op: str, self: Tensor, other: Any) -> Tensor:
+    """The op with `other` first; NotImplemented if it takes no such thing."""
+    if kind_of(other) > (K_BOOL if op != "matmul" else K_TENSOR):
+        return NotImplemented  # type: ignore[no-any-return]
+    return invoke(_ROW[op], 0, (other, self), {})  # type: ignore[no-any-return]
+
 
 def _host() -> Any:
     """_host_data.py, which needs this module."""
@@ -782,12 +803,6 @@ def as_leaf(tensor: Any) -> Any:
     if not tensor.dtype.is_floating_point:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return tensor._mark(True)
-
-
-def _as_tensor(value: Any) -> Tensor:
-    from ._creation import tensor
-
-    return value if isinstance(value, Tensor) else tensor(value)
 
 
 _floats = _engine.memory.cast("f")
@@ -861,7 +876,7 @@ def _install() -> None:
             if op not in _ROW:
                 continue
             for name in names.split():
-                function = binary(_ROW[op], mode)
+                function = binary(_ROW[op], mode, op != "matmul")
                 function.__name__ = function.__qualname__ = name
                 setattr(Tensor, name, function)
 

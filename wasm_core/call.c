@@ -262,9 +262,37 @@ static bool fills(const Call *c) {
   return false;
 }
 
+/* Rows marked x with words of their own for another dtype: of the row's name or the result's dtype, then of that of out=. */
+static const char *const exact_words[][2] = {
+    {" any all ", "%s only supports bool tensor for result, got: %s"},
+    {" isposinf isneginf signbit ", "%s does not support non-boolean outputs."},
+    {" quantile nanquantile ", "quantile() out tensor must be same dtype as the input tensor"},
+    {" amax amin ", "Expected the dtype for input and out to match, but got %s for input's dtype and %s for out's dtype."},
+    {" cummax cummin logcumsumexp ", "expected scalar_type %s but found %s"},
+};
+
+SMALL static void fail_exact(const Call *c, const Tensor *out, const Tensor *r) {
+  const char *wanted = dtype_info[r->dtype].legacy, *found = dtype_info[out->dtype].legacy;
+  char name[32];
+  int n = snprintf(name, sizeof name, " %.*s ", (int)strcspn(c->row->schema, "("), c->row->schema);
+  for (int i = 0; i < 5; i++) {
+    if (!strstr(exact_words[i][0], name)) continue;
+    name[n - 1] = '\0';
+    fail(ERR_RUNTIME, exact_words[i][1], i < 2 ? name + 1 : wanted, found);
+    return;
+  }
+  if (strpbrk(c->row->flags, "dE")) fail(ERR_RUNTIME, "Found dtype %s but expected %s", found, wanted);
+  else fail(ERR_RUNTIME, "Expected out tensor to have dtype %s, but got %s instead", dtype_c_name((DType)r->dtype), dtype_c_name((DType)out->dtype));
+}
+
 static bool put_out(const Call *c, Tensor *out, Tensor *r) {
   if (r && r->storage != out->storage && is_given(c, r)) r = t_clone(r);
   if (!r || failed() || !check_inference_write(out)) return false;
+  bool mask = r->dtype == DT_BOOL && out->dtype == DT_U8 && strchr(c->row->flags, 'R'); /* of any, all */
+  if (r->dtype != out->dtype && strchr(c->row->flags, 'x') && !mask) {
+    fail_exact(c, out, r);
+    return false;
+  }
   if (!dtype_can_cast((DType)r->dtype, (DType)out->dtype)) {
     fail(ERR_RUNTIME, "result type %s can't be cast to the desired output type %s", dtype_info[r->dtype].legacy,
          dtype_info[out->dtype].legacy);
@@ -326,6 +354,8 @@ static void run_out(Call *c) {
   for (int i = 0; i < n; i++)
     if (outs[i] && !check_arguments_apart(c, outs[i])) return;
   if (forward_on && !check_no_tangent(c, n, outs)) return;
+  Value *dtype = &c->v[c->n_args - 1];
+  if (strchr(c->row->flags, 't') && n == 1 && outs[0] && dtype->tag == TAG_NONE) *dtype = (Value){.tag = TAG_DTYPE, .i = outs[0]->dtype};
   bool was = grad_mode;
   grad_mode = false;
   destination = n == 1 && !tracked && outs[0] && !(outs[0]->flags & FLAG_INFERENCE) && row_is_direct(c->row) ? outs[0] : NULL;

@@ -8,5 +8,6 @@ from . import mkl as mkl
 from . import mkldnn as mkldnn
 from . import mps as mps
 from . import openmp as openmp
+from . import opt_einsum as opt_einsum
 
-__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from helpers import UNINITIALISED, swept
 from oracle import (
+    Outcome,
     assert_equal,
     assert_same_outcome,
     describe,
@@ -186,3 +188,61 @@ def test_strides_of_a_transposed_input(entry: Entry, sample: Call) -> None:
         assert_equal(a, b)
         if is_tensor(a):
             assert layout(a) == layout(b)
+
+
+# ------------------------------------------------------------------ out=
+
+PLACES = ["float64", "float32", "int64", "int32", "bool"]
+
+LENIENT = {
+    "lerp": "a number as weight",
+    "clamp": "numbers as bounds",
+    "clip": "numbers as bounds",
+    "clamp_min": "a number as bound",
+    "clamp_max": "a number as bound",
+    "where": "PyTorch's has no numbers beside out=",
+    "matrix_power": "PyTorch's takes what the power 0 gives",
+    "linalg.matrix_power": "PyTorch's takes what the power 0 gives",
+    "nansum": "PyTorch's has no kernel for integers",
+    "nanmean": "PyTorch's has no kernel for integers, nor for two dtypes",
+    **dict.fromkeys(["sum", "prod", "median", "nanmedian", "var", "std"], "PyTorch's needs a dim"),
+    "remainder": "PyTorch's of a number has no out=",
+    "normal": "PyTorch's has the shape of out=",
+    "linspace": "PyTorch's gives a bool if there is one",
+    "nonzero": "PyTorch's has no out= beside as_tuple=True",
+}
+"""Ops that take, or do not take, another dtype where PyTorch's does not, or does."""
+
+
+def has_out(entry: Entry) -> bool:
+    return "o" in entry.flags and compared(entry) and not entry.mutates and entry.id not in LENIENT
+
+
+@swept(has_out)
+@pytest.mark.parametrize("dtype", ["float64", "int64"])
+def test_other_dtypes_are_taken_where_pytorch_takes_them(
+    entry: Entry, sample: Call, dtype: str
+) -> None:
+    found = outcome(lambda: call(entry, torch, sample, dtype)[3])
+    if found.error or not all(map(is_tensor, found.values)):
+        pytest.skip("there is no result to put anywhere")
+    kinds = [str(value.dtype).split(".")[-1] for value in found.values]
+
+    def run(t: Any, places: list[str]) -> Any:
+        def make(array: Any) -> Any:
+            return t.from_numpy(array.copy()) if array.size else t.zeros(array.shape)
+
+        args, kwargs = build(sample, dtype, make, t)
+        out = [t.empty(0, dtype=getattr(t, name)) for name in places]
+        one = len(found.values) == 1
+        return function(entry, t)(*args, **kwargs, out=out[0] if one else out)
+
+    for i, other in product(range(len(kinds)), PLACES):
+        places = [*kinds[:i], other, *kinds[i + 1 :]]
+        mine, theirs = (outcome(lambda t=t, p=places: run(t, p)) for t in (pygrad, torch))
+        assert described(mine) == described(theirs), places
+
+
+def described(found: Outcome) -> Any:
+    """The dtypes, or whether it is refused."""
+    return bool(found.error) or [str(v.dtype).split(".")[-1] for v in leaves(found.values)]
