@@ -103,8 +103,8 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-pr
 ARITHMETIC := -ffp-contract=off -fno-math-errno -fwrapv
 WASM_CFLAGS := -std=c11 -msimd128 $(ARITHMETIC) -DNDEBUG -Iwasm_core
 # Files whose loops people wait for are built for speed (-O3 where it is faster than -O2), all others for size.
-FASTEST := elementwise gemm places reduce
-FAST := api arithmetic bind call conv_maps copy dropout engine graph hooks iter loss matmul memory norm optim \
+FASTEST := elementwise places reduce
+FAST := api arithmetic bind call conv_maps copy dropout engine gemm graph hooks iter loss matmul memory norm optim \
   pool resample rng scan schema softmax sort tensor transcendental
 level = $(if $(filter $(1),$(FASTEST)),-O3 -fno-unroll-loops,$(if $(filter $(1),$(FAST)),-O2 -fno-unroll-loops,-Oz))
 OPTIMIZE = $(call level,$(notdir $(basename $<)))

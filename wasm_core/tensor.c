@@ -33,7 +33,8 @@ static int64_t count(int ndim, const int64_t *sizes, const char *message) {
     else overflow = overflow || __builtin_mul_overflow(n, sizes[0], &n);
   }
   if (!overflow) return n;
-  fail(ERR_RUNTIME, zero ? "Stride calculation overflowed" : message, sizes_text(ndim, sizes));
+  if (zero) fail(ERR_RUNTIME, "Stride calculation overflowed");
+  else fail(ERR_RUNTIME, message, sizes_text(ndim, sizes));
   return -1;
 }
 
