@@ -154,7 +154,7 @@ if TYPE_CHECKING:
     )
 globals().update(_ops.namespace("f"))
 return_types = _Namespace(**_ops.return_types)
-_C = _Namespace(**_ops.C)
+_C = _Namespace(**_ops.C, has_lapack=True)
 
 from . import _composed, _matrices, _methods, autograd, func, linalg, nn, optim, special, utils
 from ._composed import *

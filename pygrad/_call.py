@@ -224,7 +224,7 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
                     raise e.trapped()
                 r = _result[0]
                 if not 0 < r < _FRESH:
-                    return _finish(r, row, args, kwargs)
+                    return _finish(r, row, args, kwargs, mode)
                 out = _make()
                 out._h = r
                 if tensors and not tensors[0] and args:
@@ -301,7 +301,7 @@ def _invoke_any(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]
                 if meta and _unsigned[(meta + _BASE) >> 2]:
                     out._b = first
             return out
-        return _finish(r, row, args, kwargs)
+        return _finish(r, row, args, kwargs, mode)
     finally:
         if locked:
             e.leave(saved)
@@ -381,12 +381,16 @@ def share(handle: int) -> Tensor:
     return wrap(handle)
 
 
-def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any], mode: int = 0) -> Any:
     """Results that are not one plain tensor, failures, and what waits for the host."""
     if r < 0:
         error = e.failure(r)
         e.collect_pending(beside_an_error=True)
         try:
+            if type(error) is TypeError and row in _old_rows():
+                found = _rearranged(row, mode, args, kwargs)
+                if found is not None:
+                    return invoke(row, mode, *found)
             raise error
         finally:
             del error  # its traceback refers to this frame
@@ -404,6 +408,20 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any]) -> An
     if pending:
         e.collect_pending()
     return result
+
+
+@functools.cache
+def _old_rows() -> dict[int, str]:
+    from . import _old_forms
+
+    return {ROWS[name]: name for name in _old_forms.names()}
+
+
+def _rearranged(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    from . import _old_forms
+
+    method, inplace = bool(mode & e.METHOD), bool(mode & e.INPLACE)
+    return _old_forms.rearranged(_old_rows()[row], method, inplace, args, kwargs)
 
 
 def _read_result(row: int, kwargs: dict[str, Any]) -> Any:

@@ -270,7 +270,7 @@ def einsum(*args: Any) -> Tensor:
         tensor([[1., 3.],
                 [2., 4.]])
     """
-    if len(args) < 2:
+    if len(args) < 2 or args[1] == []:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one "
             "operand and its subscripts list"

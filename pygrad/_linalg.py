@@ -48,6 +48,27 @@ def _check_square(name: str, A: Tensor) -> None:
         )
 
 
+def _check_least_squares(A: Tensor, B: Tensor, vector: bool) -> None:
+    name = "torch.linalg.lstsq"
+    if not B.dim():
+        raise RuntimeError(f"{name}: other must have at least 1 dimension.")
+    if A.dtype is not B.dtype:
+        raise RuntimeError(
+            f"{name}: Expected input and other to have the same dtype, but got input's dtype "
+            f"{legacy_name(A)} and other's dtype {legacy_name(B)}"
+        )
+    if not 0 <= A.dim() - B.dim() <= 1:
+        raise RuntimeError(
+            f"{name}: input.dim() must be greater or equal to other.dim() and "
+            "(input.dim() - other.dim()) <= 1"
+        )
+    last = -1 if vector else -2
+    if B.size(last) != A.size(-2):
+        raise RuntimeError(f"{name}: input.size(-2) should match other.size({last})")
+    if not A.is_floating_point():
+        raise RuntimeError("This function doesn't handle types other than float and double")
+
+
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
     """The least x for which A x is nearest to B, by the pseudoinverse.
 
@@ -79,10 +100,9 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         )
     if A.dim() < 2:
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
-    vector = B.dim() == A.dim() - 1 and B.shape == A.shape[:-1]
+    vector = B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
+    _check_least_squares(A, B, vector)
     columns = B.unsqueeze(-1) if vector else B
-    if columns.dim() < 2 or columns.size(-2) != A.size(-2):
-        raise RuntimeError("torch.linalg.lstsq: input.size(-2) should match other.size(-2)")
     m, n = A.size(-2), A.size(-1)
     least = finfo(A.dtype).eps * max(m, n) if rcond is None else rcond
     solution = _L["pinv"](A, rtol=least) @ columns
@@ -122,6 +142,10 @@ def matrix_rank(
         >>> pygrad.linalg.matrix_rank(pygrad.ones(3, 3))
         tensor(1)
     """
+    if A.dim() < 2:
+        raise RuntimeError(
+            "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions."
+        )
     if tol is not None:
         atol, rtol = tol, 0.0
     values = _L["svdvals"](A.detach())
@@ -155,15 +179,36 @@ def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     found: Tensor
     if p in (None, 2, -2):
         values = _L["svdvals"](A)
-        found = values[..., 0] / values[..., -1]
-        if p == -2:
-            found = values[..., -1] / values[..., 0]
+        if not values.size(-1):
+            found = values.sum(-1)
+        else:
+            largest, least = values[..., 0], values[..., -1]
+            found = least / largest if p == -2 else largest / least
     else:
-        _check_square("linalg.cond", A)
-        norm = _L["matrix_norm"]
-        found = norm(A, p) * norm(_L["inv"](A), p)
+        found = _norm_by_norm_of_inverse(A, p)
     found = into("linalg_cond", found, out)
     return found
+
+
+def _norm_by_norm_of_inverse(A: Tensor, p: Any) -> Tensor:
+    """Infinite where there is no inverse."""
+    if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {_number(p)}")
+    _check_square(f"linalg.cond(ord={_number(p)})", A)
+    found: Tensor
+    if p == "nuc":  # the norm itself refuses matrices that are not finite
+        values = _L["svdvals"](A)
+        found = values.sum(-1) * values.reciprocal().sum(-1)
+        return found
+    inverse, info = _L["inv_ex"](A)
+    inverse = inverse.masked_fill((info > 0)[..., None, None], math.inf)
+    norm = _L["matrix_norm"]
+    found = (norm(A, p) * norm(inverse, p)).nan_to_num(math.inf, math.inf, -math.inf)
+    return found
+
+
+def _number(p: Any) -> str:
+    return p if isinstance(p, str) else f"{p:g}"
 
 
 _TERMS = 18
@@ -174,7 +219,7 @@ def matrix_exp(A: Tensor) -> Tensor:
     """The exponential of square matrices, by its series for the matrix halved often enough.
 
     Raises:
-        RuntimeError: matrices that are not square.
+        RuntimeError: matrices that are not square, integers.
 
     Example:
         >>> import pygrad
@@ -183,8 +228,15 @@ def matrix_exp(A: Tensor) -> Tensor:
                 [0., 1.]])
     """
     _check_square("linalg.matrix_exp", A)
+    if not A.is_floating_point():
+        raise RuntimeError(
+            "linalg.matrix_exp: Expected a floating point or complex tensor as input. Got "
+            f"{legacy_name(A)}"
+        )
     if not A.numel():
         return A.clone()
+    if A.size(-1) == 1:
+        return _F["exp"](A)  # type: ignore[no-any-return]
     largest = A.detach().abs().sum(-2).amax().item()
     if not math.isfinite(largest):
         return A * math.nan
@@ -481,8 +533,9 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return found
 
 
-def _check_products(A: Tensor, k: int, names: str) -> None:
-    left, right = math.prod(A.shape[:k]), math.prod(A.shape[k:])
+def _check_products(A: Tensor, k: int, names: str, left: int | None = None) -> None:
+    left = math.prod(A.shape[:k]) if left is None else left
+    right = math.prod(A.shape[k:])
     if left != right:
         raise RuntimeError(
             f"Expected self to satisfy the requirement prod(self.shape[{names}:]) == "
@@ -537,7 +590,7 @@ def tensorsolve(
     """
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(A.dim() - len(dims), A.dim())))
-    _check_products(A, B.dim(), "other.ndim")
+    _check_products(A, B.dim(), "other.ndim", B.numel())
     n = math.prod(A.shape[B.dim() :])
     solution = _L["solve"](A.reshape(n, n), B.flatten()).reshape(A.shape[B.dim() :])
     found: Tensor = into("linalg_tensorsolve", solution, out)

@@ -13,10 +13,13 @@ from ._warnings import once
 
 __all__ = [
     "cholesky_inverse",
+    "frobenius_norm",
     "lu",
     "lu_solve",
     "lu_unpack",
     "matrix_exp",
+    "nuclear_norm",
+    "orgqr",
     "pca_lowrank",
     "svd",
     "svd_lowrank",
@@ -124,6 +127,66 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = No
         "X = torch.linalg.lu_solve(LU, pivots, B)",
     )
     return _linalg.lu_solve(LU_data, LU_pivots, input, out=out)
+
+
+def nuclear_norm(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None
+) -> Tensor:
+    """The sum of a matrix's singular values; `linalg.matrix_norm` with "nuc" by its older name.
+
+    Args:
+        input: (*, m, n).
+        dim: the two dimensions of the matrix, the last two by default; or, alone, `keepdim`.
+        keepdim: these stay, with size 1.
+        out: where to put the result.
+
+    Example:
+        >>> import pygrad, warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     pygrad.nuclear_norm(pygrad.eye(3))
+        tensor(3.)
+    """
+    _warn_once(
+        "nuclear_norm",
+        "at::nuclear_norm is deprecated and it is just left for JIT compatibility. It will be "
+        "removed in a future PyTorch release. Please use `linalg.matrix_norm(A, 'nuc', dim, "
+        "keepdim)` instead",
+    )
+    if dim is None or isinstance(dim, bool):
+        dim, keepdim = (-2, -1), bool(dim) or keepdim
+    norm: Tensor = into("nuclear_norm", _L["matrix_norm"](input, "nuc", dim, keepdim), out)
+    return norm
+
+
+def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False, *, out: Any = None) -> Tensor:
+    """The root of the sum of squares; `linalg.vector_norm` by its older name.
+
+    Example:
+        >>> import pygrad, warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     pygrad.frobenius_norm(pygrad.tensor([[3.0, 4.0]]), (0, 1))
+        tensor(5.)
+    """
+    _warn_once(
+        "frobenius_norm",
+        "at::frobenius_norm is deprecated and it is just left for JIT compatibility. It will be "
+        "removed in a future PyTorch release. Please use `linalg.vector_norm(A, 2., dim, keepdim)` "
+        "instead",
+    )
+    norm: Tensor = into("frobenius_norm", _L["vector_norm"](input, 2, dim, keepdim), out)
+    return norm
+
+
+def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
+    """`linalg.householder_product` by its older name.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.orgqr(pygrad.zeros(2, 1), pygrad.tensor([2.0]))
+        tensor([[-1.],
+                [ 0.]])
+    """
+    return _linalg.householder_product(input, input2, out=out)
 
 
 def triangular_solve(

@@ -21,6 +21,7 @@ METHODS: Final = {
         _matrices.lu,
         _matrices.lu_solve,
         _matrices.matrix_exp,
+        _matrices.orgqr,
         _matrices.svd,
         _matrices.triangular_solve,
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from oracle import both
+
+import pygrad
 
 
 def matrix(t: Any, *shape: int) -> Any:
@@ -69,6 +72,42 @@ SCRIPTS: dict[str, Callable[[Any], Any]] = {
         t.linalg.matrix_rank(matrix(t, 2, 3, 3), rtol=t.tensor([0.5, 0.1]).double()),
     ],
     "cond": lambda t: [t.linalg.cond(matrix(t, 3, 3), p) for p in (None, 2, -2, "fro", 1)],
+    "cond_singular": lambda t: [
+        t.linalg.cond(t.zeros(3, 3), p) for p in ("fro", 1, -1, math.inf, -math.inf)
+    ],
+    "cond_batch": lambda t: t.linalg.cond(t.stack([t.zeros(2, 2), 2 * t.eye(2)]), 1),
+    "cond_nuc": lambda t: t.linalg.cond(matrix(t, 3, 3), "nuc"),
+    "cond_empty": lambda t: [t.linalg.cond(t.zeros(*s)) for s in ((0, 0), (2, 0, 0), (0, 2, 2))],
+    "cond_rows": lambda t: t.linalg.cond(t.ones(2, 3), 1),
+    "cond_order": lambda t: t.linalg.cond(t.ones(2, 2), "bad"),
+    "cond_number": lambda t: t.linalg.cond(t.ones(2, 2), 3),
+    "lstsq_scalar": lambda t: t.linalg.lstsq(t.eye(2), t.tensor(1.0)),
+    "lstsq_vector": lambda t: t.linalg.lstsq(t.eye(2), t.ones(3)),
+    "lstsq_rows": lambda t: t.linalg.lstsq(t.eye(2), t.ones(3, 2)),
+    "lstsq_dtypes": lambda t: t.linalg.lstsq(t.eye(2), t.ones(2, 2).double()),
+    "lstsq_dims": lambda t: t.linalg.lstsq(t.eye(2), t.ones(2, 2, 2)),
+    "lstsq_integers": lambda t: t.linalg.lstsq(t.eye(2).long(), t.ones(2, 2).long()),
+    "matrix_rank_vector": lambda t: t.linalg.matrix_rank(t.ones(2)),
+    "tensorsolve_sizes": lambda t: t.linalg.tensorsolve(t.eye(2), t.ones(3)),
+    "matrix_exp_integers": lambda t: t.linalg.matrix_exp(t.eye(2).long()),
+    "matrix_exp_numbers": lambda t: t.linalg.matrix_exp(
+        t.tensor([[[math.inf]], [[-math.inf]], [[math.nan]], [[30.0]]])
+    ),
+    "orgqr": lambda t: [
+        t.orgqr(matrix(t, 3, 2), t.ones(2).double()),
+        t.ones(1, 1).orgqr(t.ones(1)),
+    ],
+    "norms": lambda t: [
+        t.nuclear_norm(matrix(t, 3, 2)),
+        t.nuclear_norm(matrix(t, 3, 2), True),
+        t.nuclear_norm(matrix(t, 2, 3, 2), (0, 2)),
+        t.nuclear_norm(matrix(t, 2, 3, 2).detach(), out=t.empty(0).double()),
+        t.frobenius_norm(matrix(t, 3, 2), (0, 1)),
+        t.frobenius_norm(matrix(t, 3, 2), 1, True),
+    ],
+    "nuclear_norm_vector": lambda t: t.nuclear_norm(t.ones(2)),
+    "einsum_nothing": lambda t: t.einsum("", []),
+    "lapack": lambda t: int(t._C.has_lapack),
     "matrix_exp": lambda t: (lambda a: summed(t.linalg.matrix_exp(a), a))(matrix(t, 3, 3)),
     "matrix_exp_large": lambda t: t.matrix_exp(matrix(t, 2, 3, 3) * 5),
     "matrix_exp_rows": lambda t: t.linalg.matrix_exp(matrix(t, 2, 3)),
@@ -106,3 +145,10 @@ def test_error_has_its_name_in_the_namespace() -> None:
         return "no error"
 
     both(script)
+
+
+def test_gradient_of_cond() -> None:
+    """PyTorch's fails: it writes over what it saved."""
+    a = matrix(pygrad, 3, 3)
+    assert pygrad.autograd.gradcheck(lambda a: pygrad.linalg.cond(a, 1), a)
+    assert pygrad.autograd.gradgradcheck(lambda a: pygrad.linalg.cond(a, "fro"), a)

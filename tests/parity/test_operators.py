@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
-from oracle import torch, tried
+from oracle import torch, tried, warned
 
 import pygrad
 
@@ -105,3 +107,67 @@ def test_paths_of_einsum_are_those_of_pytorch_alone() -> None:
         )
 
     assert run(pygrad) == run(torch)
+
+
+OLD = """
+x.add(2,y) x.add_(2.5,y) torch.add(x,2,y) torch.add(x,1,2) x.sub(2,y) x.sub_(0.5,y) torch.sub(x,2,y)
+x.add(2,other=y) torch.add(x,2,y,out=torch.empty(0)) x.add_(torch.tensor(2.),y) x.addcmul(2.,y,z)
+x.addcmul_(-0.5,y,z) x.addcmul_(2.,tensor1=y,tensor2=z) torch.addcmul(x,2,y,z) x.addcdiv(2.,y,z)
+x.addcdiv_(-0.5,y,z) torch.addcdiv(x,2,y,z) torch.addmm(2,a,a,a) torch.addmm(2,a,3,a,a)
+torch.addmm(2,a,3,a,a,out=torch.empty(0)) a.addmm(2,a,a) a.addmm(2,3,a,a) a.clone().addmm_(2,a,a)
+a.clone().addmm_(2,3,a,a) torch.addbmm(2,a,3,b,b) a.addbmm(2,b,b) a.addbmm_(2,3,b,b)
+torch.baddbmm(2,b,b,b) torch.baddbmm(2,b,3,b,b) b.baddbmm(2,b,b) b.clone().baddbmm_(2,3,b,b)
+torch.addmv(2,x,3,a,y) x.addmv(2,a,y) x.addmv_(2,3,a,y) torch.addr(2,a,3,x,y) a.addr(2,x,y) a.addr_(2,3,x,y)
+""".split()
+"""Calls as they were before numbers became keywords."""
+
+
+@pytest.mark.parametrize("call", OLD)
+def test_old_forms(call: str) -> None:
+    def run(t: Any) -> Any:
+        x, y, z = t.tensor([1.0, 2.0]), t.tensor([3.0, -1.0]), t.tensor([0.5, 4.0])
+        a, b = t.arange(4.0).view(2, 2), t.arange(12.0).view(3, 2, 2)
+        names = {"torch": t, "x": x, "y": y, "z": z, "a": a, "b": b}
+        before = t.is_warn_always_enabled()
+        t.set_warn_always(True)
+        found: list[Any] = []
+        try:
+            warnings = warned(lambda: found.append(eval(call, names)))
+        finally:
+            t.set_warn_always(before)
+        return warnings, found[0].tolist(), x.tolist(), a.tolist()
+
+    assert run(pygrad) == run(torch)
+
+
+def test_old_forms_warn_once_where_they_are_called_and_have_gradients() -> None:
+    code = (
+        "import warnings, pygrad\n"
+        "x = pygrad.ones(2, requires_grad=True)\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    y = x.mul(2).add_(3, x)\n"
+        "    x.add(2, x)\n"
+        "y.sum().backward()\n"
+        "assert len(caught) == 1 and caught[0].filename == '<string>', caught\n"
+        "assert x.grad.tolist() == [5.0, 5.0]\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_has_no_old_form() -> None:
+    x = pygrad.ones(2)
+    before = pygrad.pg_live_count()
+    for call in [
+        lambda: x.mul(2, x),
+        lambda: x.add(x, 2),
+        lambda: x.add(x, x),
+        lambda: x.add("2", x),
+        lambda: x.addcmul(x, 2, x),
+        lambda: pygrad.addmm(x, 2, x, x),
+        lambda: x.add(2, x, 3),
+        lambda: x.add(2, x, foo=1),
+    ]:
+        with pytest.raises(TypeError):
+            call()
+    assert pygrad.pg_live_count() == before
