@@ -178,3 +178,33 @@ def test_reverse_over_forward(entry: Entry, sample: Call) -> None:
         gradient_along(entry, sample, moved(arrays, other, s), way) for s in (STEP, -STEP)
     )
     np.testing.assert_allclose(by_input, (above - below) / (2 * STEP), rtol=1e-4, atol=1e-5)
+
+
+WRITES = {
+    "whole": lambda x: x,
+    "view": lambda x: x.view(2, 2),
+    "transposed": lambda x: x.t(),
+    "part": lambda x: x[1:],
+}
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("part", WRITES)
+def test_tangents_of_writes_in_check_mode(part: str, recorded: bool) -> None:
+    """What an op saves for its tangent is of before its own write, which is no mutation of it."""
+
+    def tangents() -> list[Any]:
+        x = pygrad.full((2, 2), 2.0, dtype=pygrad.float64, requires_grad=recorded)
+        v = pygrad.arange(4.0, dtype=pygrad.float64).view(2, 2)
+        with fw.dual_level():
+            base = fw.make_dual(x * 1, v)
+            dual = fw.make_dual(WRITES[part](x.detach() + 1), WRITES[part](v * 10))
+            to = WRITES[part](base)
+            to.mul_(dual)
+            to.sigmoid_()
+            to.pow_(3)
+            return [fw.unpack_dual(each).tangent.detach().tolist() for each in (base, to)]
+
+    expected = tangents()
+    with pygrad.autograd.graph.set_saved_tensor_mode("check"):
+        assert tangents() == expected

@@ -259,6 +259,12 @@ def test_allow_mutation_on_saved_tensors_is_true() -> None:
     assert pygrad.autograd.allow_mutation_on_saved_tensors() is True
 
 
+@pytest.mark.parametrize("mode", [3, None, "snapshots", b"check"])
+def test_modes_of_saved_tensors(mode: Any) -> None:
+    with pytest.raises(ValueError, match='the mode is "snapshot" or "check", not'):
+        pygrad.autograd.graph.set_saved_tensor_mode(mode)
+
+
 def test_first_example_of_the_page() -> None:
     """Safe to perform in-place mutations on saved tensors."""
     saved = pygrad.tensor([1.0, 2.0, 3.0], requires_grad=True) * 1

@@ -152,11 +152,16 @@ void op_grad(Call *c) {
   else task_go_on(c, task_start(&w), NULL);
 }
 
-/* The host ran the function that a task asked for, and got these gradients; `odd`: what those that are 1 really were. */
+/* The host ran the function that a task asked for, and got these gradients; `odd`: what those that are 1 really were. With
+ * the task below 0 the host gives away a reference to each. */
 void op_backward_resume(Call *c) {
-  Task *task = (Task *)(uintptr_t)arg_int(c, 0);
+  int64_t word = arg_int(c, 0);
+  Task *task = (Task *)(uintptr_t)(word < 0 ? -word : word);
   Ints given = arg_ints(c, 1);
-  Tensor **grads, **gi = custom_given(task_asks(task, &grads), &given, arg_str(c, 2));
+  Tensor **grads;
+  Node *n = task_asks(task, &grads);
+  for (int i = 0; word < 0 && i < given.n; i++) pool_push((Tensor *)(uintptr_t)given.v[i]);
+  Tensor **gi = custom_given(n, &given, arg_str(c, 2));
   if (gi) task_go_on(c, task, gi);
   else task_abort(task);
 }

@@ -186,8 +186,17 @@ static Node *node_without_gradient(Tensor *self) {
   return inplace_type ? node_new(inplace_type, 0, 0, self, inplace_other, NULL) : node_new(&ZeroBackward0, 0, 0, self, NULL);
 }
 
+/* Forms in place that PyTorch counts apart. */
+static void rename_inplace(Tensor *y) {
+  static const char *const names[] = {"AcoshBackward1", "AsinhBackward1", "AtanhBackward1", "CeluBackward1", "EluBackward1", "LeakyReluBackward1",
+                                      "PolygammaBackward1", "RreluWithNoiseBackward1", "ThresholdBackward1"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strncmp(y->grad_fn->type->name, names[i], strlen(names[i]) - 1) == 0) renamed(y, names[i]);
+}
+
 void inplace_finish(Tensor *self, Tensor *r) {
   if (failed() || !r || !check_result(self, r)) return;
+  if (r != self && r->grad_fn) rename_inplace(r);
   Node *n = r == self ? NULL : r->grad_fn;
   Tensor *tangent = forward_tangent(r); /* before what it depends on is written to */
   node_retain(n);
@@ -227,8 +236,10 @@ static bool check_arguments_apart(const Call *c, const Tensor *out) {
 static void run_inplace(Call *c) {
   Tensor *self = c->v[0].tag == TAG_TENSOR ? c->v[0].t : NULL;
   bool direct = row_is_direct(c->row); /* whose loop looks at its arguments itself */
-  if (!self || !check_inplace(self) || !check_overlap_internal(self) || !(direct || check_arguments_apart(c, self))) return;
-  if (any_requires_grad(c) && !check_rebase(self)) return;
+  bool logic = strncmp(c->row->schema, "logical_", 8) == 0; /* of which no history knows */
+  if (!self || !(logic ? check_inference_write(self) : check_inplace(self)) || !check_overlap_internal(self)) return;
+  if (!direct && !check_arguments_apart(c, self)) return;
+  if (!logic && any_requires_grad(c) && !check_rebase(self)) return;
   destination = direct ? self : NULL;
   inplace_self = self;
   inplace_type = NULL;

@@ -60,6 +60,7 @@ struct Task {
   bool pruned; /* inputs were named */
   bool retain_graph, create_graph, accumulate, allow_unused, materialize;
   uint64_t since; /* older nodes lead nowhere */
+  int32_t mark; /* of the pool before what the host's function gave */
   int n_captures, n_roots, n_inputs;
   Capture *captures;
   int64_t work; /* elements of gradients, and some for each node */
@@ -394,6 +395,8 @@ static bool run_state(Task *task, State *s) {
   size_t scratch = scratch_mark();
   if (n->kind == NODE_ACCUMULATE) {
     bool done = run_leaf(task, s);
+    tensor_release(s->grads[0]); /* another leaf that gets the same may steal it */
+    s->grads[0] = NULL;
     scratch_release(scratch);
     return done;
   }
@@ -670,6 +673,7 @@ bool task_run(Task *task, Tensor **gi) {
   if (s) {
     node_running = s->node;
     ok = resume_state(task, s, gi);
+    pool_release(task->mark, NULL);
   }
   while (ok && !task->asks && (task->heap_n || next_row(task))) {
     s = heap_pop(task);
@@ -685,8 +689,9 @@ bool task_run(Task *task, Tensor **gi) {
   return ok && !failed();
 }
 
-Node *task_asks(const Task *task, Tensor ***grads) {
+Node *task_asks(Task *task, Tensor ***grads) {
   if (!task->asks) return NULL;
+  task->mark = pool_mark();
   *grads = task->asks->grads;
   return task->asks->node;
 }

@@ -411,6 +411,7 @@ static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
   if (geo.inner_first && inner_gi[0]) t_copy_(slice, inner_gi[0], true);
   else t_fill_(slice, tensor_wrapped_f(0));
   gi[0] = result;
+  if (geo.inner_first && !inner_gi[0] && n->inner->kind == NODE_HOST) gi[0] = NULL; /* it has nothing for the base */
   int shift = geo.inner_first ? 0 : 1;
   for (int i = 1 - shift; i < n->inner->n_edges; i++) gi[i + shift] = inner_gi[i];
 }

@@ -243,7 +243,7 @@ Task *task_start(const GraphWalk *w); /* NULL if it failed; otherwise task_end i
 /* Walks to the end, or to a custom node, which task_asks then names: its function, which the host runs, gives `gi` (one
  * an edge, NULL: none) for the next task_run. False if it failed. */
 bool task_run(Task *task, Tensor **gi);
-Node *task_asks(const Task *task, Tensor ***grads);
+Node *task_asks(Task *task, Tensor ***grads);
 bool task_creates_graph(const Task *task);
 /* What was collected, owned by the pool; how many, or -1 if it failed. */
 int task_results(Task *task, Tensor **captured);

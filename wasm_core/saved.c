@@ -315,7 +315,7 @@ static bool usable(const Node *n, const Saved *s, bool running) {
                       "please use out-of-place `.detach()` instead");
     return false;
   }
-  return !s->version || s->version->value == s->version_saved || modified(n, s);
+  return !s->version || s->version->value == s->version_saved || forward_produces(n) || modified(n, s);
 }
 
 static void adopt_version(Tensor *t, Version *v) {

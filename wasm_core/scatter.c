@@ -116,16 +116,20 @@ static bool source_fits(const char *op, const Tensor *x, int64_t dim, const Tens
   if (x->dtype != source->dtype)
     return REFUSE(ERR_RUNTIME, "%s(): self (%s) and source (%s) must have the same scalar type", op,
                 legacy(x), legacy(source));
+  if (dim && dim >= source->ndim)
+    return REFUSE(ERR_RUNTIME, "%s(): Indexing dim %lld is out of bounds of the source tensor with dim %d", op, (long long)dim, source->ndim);
+  int64_t count = source->ndim ? source->sizes[dim] : 1;
+  if (!source->ndim && index->numel != 1)
+    return REFUSE(ERR_INDEX, "Dimension specified as 0 but tensor has no dimensions");
+  if (index->numel != count)
+    return REFUSE(ERR_RUNTIME, "%s(): Number of indices (%lld) should be equal to source.size(dim): (%lld), for dim: %lld", op,
+                  (long long)index->numel, (long long)count, (long long)dim);
   bool same = x->ndim == source->ndim;
   for (int d = 0; same && d < x->ndim; d++) same = d == dim || x->sizes[d] == source->sizes[d];
   if (!same)
-    return REFUSE(ERR_RUNTIME, "source tensor shape must match self tensor shape, excluding the specified dimension. Got "
-                             "self.shape = %s source.shape = %s", shape_text(x), shape_text(source));
-  int64_t count = source->ndim ? source->sizes[dim] : 1;
-  if (index->numel == count) return true;
-  fail(ERR_RUNTIME, "%s(): Number of indices (%lld) should be equal to source.size(dim): (%lld), for dim: %lld", op,
-       (long long)index->numel, (long long)count, (long long)dim);
-  return false;
+    fail(ERR_RUNTIME, "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = %s "
+                      "source.shape = %s", shape_text(x), shape_text(source));
+  return same;
 }
 
 /* y = x; y[index] += alpha * source: dx = g, dsource = alpha * g[index]. */

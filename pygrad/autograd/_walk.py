@@ -11,7 +11,8 @@ from __future__ import annotations
 import contextvars
 import functools
 import threading
-from collections.abc import Callable
+from _thread import get_ident as _ident
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _call, _engine, _long_calls, _ops, _tensor
@@ -19,7 +20,7 @@ from .._modes import GRAD, get, put, switch
 from ..utils import hooks
 from . import graph
 
-_C = _ops.C
+_C, _owner, _ints = _ops.C, _engine.owner, _engine.ints
 resume = _long_calls.resumption(_call.ROWS["_backward_resume"])
 LEVELS = 16
 """Backwards that nest on one thread."""
@@ -46,9 +47,25 @@ def walk(step: Any) -> Any:
             _C["_backward_abort"](task)
             _engine.collect_pending(beside_an_error=True)
             raise
-        step = _C["_backward_resume"](task, handles, odd) if odd else resume(task, handles)
-        del given  # alive until the engine has taken its references
+        if odd:
+            step = _C["_backward_resume"](task, handles, odd)
+            continue
+        _give_away(handles)
+        del given  # and so leaves may take what nobody else has
+        step = resume(-task, handles)
     return step
+
+
+def _give_away(handles: Sequence[int]) -> None:
+    """References of the engine's own to tensors, which the next crossing takes over."""
+    if _ident() == _owner.ident and not _owner.busy:
+        for handle in handles:
+            if handle:
+                _ints[handle >> 2] += 1
+    else:
+        with _engine.lock:
+            for handle in filter(None, handles):
+                _ints[handle >> 2] += 1
 
 
 def in_fresh_thread(function: Callable[[], Any]) -> Any:

@@ -435,6 +435,10 @@ class set_saved_tensor_mode:
     """
 
     def __init__(self, mode: str) -> None:
+        if mode not in ("snapshot", "check"):
+            raise ValueError(
+                f'set_saved_tensor_mode: the mode is "snapshot" or "check", not {mode!r}'
+            )
         self.mode = mode
         self._before = _C["_set_saved_mode"](mode)
 

@@ -219,3 +219,25 @@ def test_running_statistics_are_vectors(which: int, shape: tuple[int, ...], trai
 
     texts = [str(run(t)).split("\n")[0] for t in (pygrad, torch)]
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("name", ["index_add_", "index_reduce_"])
+@pytest.mark.parametrize("shape", [(), (3,), (3, 2)])
+def test_order_of_what_index_add_looks_at(shape: tuple[int, ...], name: str) -> None:
+    def run(t: Any) -> Any:
+        told = []
+        more = () if name == "index_add_" else ("prod",)
+        for index in (t.tensor([0, 1]), t.tensor(0)):
+            for source in ((), (1,), (2,), (1, 1), (3, 2), (2, 3), (3, 1)):
+                for dim in (0, -1, len(shape) - 1):
+                    x, y = t.zeros(shape), t.ones(source)
+                    told.append(
+                        str(
+                            tried(lambda x=x, y=y, d=dim, i=index: getattr(x, name)(d, i, y, *more))
+                        )
+                    )
+        return told
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert run(pygrad) == run(torch)

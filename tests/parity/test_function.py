@@ -964,6 +964,53 @@ def object_of_a_class_returned_as_it_is(t: Any) -> Any:
 
 
 @script
+def no_gradient_for_a_slice_written_to(t: Any) -> Any:
+    def forward(ctx: Any, x: Any, some: bool) -> Any:
+        ctx.some = some
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    f = make(t, forward, lambda ctx, g: (g * 2 if ctx.some else None, None))
+    grads = []
+    for some in (False, True):
+        x = leaf(t, 1.0, 2.0, 3.0)
+        y = x * 1
+        z = y * 3
+        f.apply(y[1:], some)
+        y.sum().backward(retain_graph=True)
+        grads.append(x.grad if x.grad is None else x.grad.clone())
+        (y.sum() + z.sum()).backward()
+        grads.append(x.grad)
+    return grads
+
+
+@script
+def gradient_that_nobody_else_has_is_taken(t: Any) -> Any:
+    """By the last of the leaves that it goes to; the values of all stay their own."""
+    addresses: list[int] = []
+
+    def backward(ctx: Any, g: Any) -> Any:
+        made = g * 2 if ctx.kept is None else ctx.kept
+        addresses.append(made.data_ptr())
+        return made, made, None
+
+    def forward(ctx: Any, x: Any, y: Any, kept: Any) -> Any:
+        ctx.kept = kept
+        return x + y
+
+    f, said = make(t, forward, backward), []
+    for kept in (None, t.ones(2, dtype=t.float64)):
+        x, y = leaf(t, 1.0, 2.0), leaf(t, 3.0, 4.0)
+        z = f.apply(x, y, kept)
+        z.sum().backward(retain_graph=True)
+        taken = [leaf.grad.data_ptr() == addresses[-1] for leaf in (x, y)]
+        said.append((taken, x.grad.data_ptr() == y.grad.data_ptr()))
+        z.sum().backward()
+        said.append((x.grad.tolist(), y.grad.tolist(), kept))
+    return said
+
+
+@script
 def custom_in_a_hook(t: Any) -> Any:
     f = make(t, doubled, lambda ctx, g: g * 2)
     x, w = leaf(t, 1.0), leaf(t, 5.0)

@@ -109,6 +109,51 @@ def test_errors_of_a_scan_come_in_order() -> None:
     both(script)
 
 
+@pytest.mark.parametrize("part", [False, True])
+@pytest.mark.parametrize("name", [*LOGIC, "logical_not_"])
+def test_logic_on_a_leaf(name: str, part: bool) -> None:
+    def script(t: Any) -> Any:
+        x = leaf(t, 1, 0, -3)
+        to = x[:2] if part else x
+        getattr(to, name)(
+            *([] if name == "logical_not_" else [t.tensor([1.0, 0.0, 1.0])[: len(to)]])
+        )
+        return [x, x._version, x.is_leaf, x.requires_grad, x.grad_fn]
+
+    both(script)
+
+
+NAMED_APART = {
+    "acosh_": (),
+    "arctanh_": (),
+    "asinh_": (),
+    "polygamma_": (2,),
+    "sinh_": (),
+    "elu_": (),
+    "selu_": (),
+    "celu_": (),
+    "leaky_relu_": (0.1,),
+    "threshold_": (0.5, 3.0),
+    "rrelu_": (),
+    "hardtanh_": (),
+    "relu_": (),
+}
+
+
+@pytest.mark.parametrize("name", NAMED_APART)
+def test_names_of_nodes(name: str) -> None:
+    def script(t: Any) -> Any:
+        x = leaf(t, 0.5, 2)
+        y = x * 1
+        function = getattr(t.Tensor, name, None) or getattr(t.nn.functional, name)
+        function(y, *NAMED_APART[name])
+        out = getattr(t, name[:-1], None) or getattr(t.nn.functional, name[:-1])
+        order = (2, x) if name == "polygamma_" else (x, *NAMED_APART[name])
+        return y.grad_fn.name(), y._version, out(*order).grad_fn.name()
+
+    both(script)
+
+
 def stale(t: Any, kind: str) -> tuple[Any, ...]:
     """A view that may have no history, made before its base was given one; and the base."""
     base = t.ones(2, 3, dtype=t.float64)
