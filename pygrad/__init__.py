@@ -92,7 +92,7 @@ newaxis = None
 
 _LATE = (
     "accelerator amp backends compiler cpu cuda datasets distributed distributions jit mps ops "
-    "signal storage testing types version xpu"
+    "profiler signal storage testing types version xpu"
 ).split()
 _LATE_NAMES = {
     name: module
@@ -121,6 +121,7 @@ if TYPE_CHECKING:
         jit,
         mps,
         ops,
+        profiler,
         signal,
         storage,
         testing,
@@ -154,8 +155,8 @@ if TYPE_CHECKING:
     )
 globals().update(_ops.namespace("f"))
 return_types = _Namespace(**_ops.return_types)
-_C = _Namespace(**_ops.C, has_lapack=True)
 
+from . import _C as _C
 from . import _composed, _matrices, _methods, autograd, func, linalg, nn, optim, special, utils
 from ._composed import *
 from ._functions import (

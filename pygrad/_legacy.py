@@ -10,32 +10,103 @@ from typing import Any, Final
 from . import _ops
 from ._creation import _default_dtype, _is_sequence, _tensor_from, empty_for_host
 from ._dtypes import BY_NAME, Size, dtype
+from ._dtypes import device as as_device
 from ._functions import is_storage
 from ._tensor import Tensor
 
+_CPP: Final = {
+    "float32": "float",
+    "float64": "double",
+    "int64": "long int",
+    "int32": "int",
+    "int16": "short int",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "bool": "bool",
+}
 
-def legacy_tensor(*args: Any, kind: dtype | None = None, **kwargs: Any) -> Tensor:
-    """``Tensor(2, 3)`` (sizes, uninitialised) and ``Tensor([1.0, 2.0])`` (data), as PyTorch still
-    has them.
+
+def _options(kind: dtype) -> str:
+    return (
+        f"TensorOptions(dtype={_CPP[str(kind).rpartition('.')[2]]}, device=cpu, layout=Strided, "
+        "requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt))"
+    )
+
+
+def _no_combination(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
+    given = [type(each).__name__ for each in args]
+    given += [
+        f"{name}={'torch.dtype' if isinstance(value, dtype) else type(value).__name__}"
+        for name, value in kwargs.items()
+    ]
+    wrong = f"      didn't match because some of the keywords were incorrect: {', '.join(kwargs)}\n"
+    return TypeError(
+        f"new() received an invalid combination of arguments - got ({', '.join(given)}), but "
+        f"expected one of:\n * (*, torch.device device = None)\n{wrong if kwargs else ''}"
+        " * (torch.Storage storage)\n * (Tensor other)\n"
+        " * (tuple of ints size, *, torch.device device = None)\n"
+        " * (object data, *, torch.device device = None)\n"
+    )
+
+
+def _sizes(args: tuple[Any, ...]) -> list[int]:
+    """Sizes given one by one, each a number or a tensor of one."""
+    sizes = []
+    for i, size in enumerate(args):
+        if isinstance(size, bool) or not hasattr(size, "__index__"):
+            raise TypeError(
+                f"new(): argument 'size' failed to unpack the object at pos {i + 1} with error "
+                f'"type must be tuple of ints,but got {type(size).__name__}"'
+            )
+        sizes.append(size.__index__())
+    return sizes
+
+
+def legacy_tensor(
+    *args: Any, kind: dtype | None = None, device: Any = None, **kwargs: Any
+) -> Tensor:
+    """``Tensor(2, 3)`` (sizes, uninitialised), ``Tensor([1.0, 2.0])`` (data) and ``Tensor(other)``
+    (an alias), as PyTorch still has them.
+
+    Args:
+        kind: the dtype; that of another tensor, or the default one, if None.
+
+    Raises:
+        TypeError: other arguments, or a tensor of another dtype.
     """
-    kind = kind or _default_dtype()
+    if len(kwargs) == 1 and not args and next(iter(kwargs)) in ("size", "data", "other"):
+        (value,) = kwargs.values()
+        args, kwargs = (Size(value) if "size" in kwargs else value,), {}
     if kwargs:
-        raise TypeError(f"new() received unexpected keyword arguments {sorted(kwargs)}")
-    if args and all(isinstance(a, int) for a in args):
-        return empty_for_host(args, kind)[0]
-    if not args:
-        return empty_for_host((0,), kind)[0]
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        return args[0].to(kind).detach()
-    if len(args) == 1 and isinstance(args[0], Size):
-        return empty_for_host(args[0], kind)[0]
-    if len(args) == 1 and is_storage(args[0]):
+        raise _no_combination(args, kwargs)
+    if device is not None and as_device(device).type != "cpu":
+        raise RuntimeError(
+            "legacy constructor expects device type: cpu but device type: "
+            f"{as_device(device).type} was passed"
+        )
+    wanted = kind or _default_dtype()
+    first: Any = args[0] if args else ()
+    is_number = hasattr(first, "__index__") and not isinstance(first, bool)
+    is_array = bool(getattr(first, "ndim", 0))
+    if len(args) == 1 and isinstance(first, Tensor):
+        if kind is not None and first.dtype is not kind:
+            raise TypeError(f"expected {_options(kind)} (got {_options(first.dtype)})")
+        return first[...]
+    if is_number and not is_array:
+        return empty_for_host(_sizes(args), wanted)[0]
+    if len(args) > 1:
+        raise _no_combination(args, {})
+    if not args or isinstance(first, Size):
+        return empty_for_host(first if args else (0,), wanted)[0]
+    if is_storage(first):
         from .storage import elements_of
 
-        return elements_of(args[0], kind, legacy=True)
-    if len(args) == 1 and (_is_sequence(args[0]) or hasattr(args[0], "__array__")):
-        return _tensor_from(args[0], kind, copy=True)
-    raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
+        return elements_of(first, wanted, legacy=True)
+    if isinstance(first, str | bytes):
+        raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
+    if _is_sequence(first) or is_array:
+        return _tensor_from(first, wanted, copy=True)
+    raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
 
 
 class tensortype(type):
@@ -45,8 +116,8 @@ class tensortype(type):
 
     dtype: dtype
 
-    def __call__(cls, *args: Any) -> Tensor:
-        return legacy_tensor(*args, kind=cls.dtype)
+    def __call__(cls, *args: Any, **kwargs: Any) -> Tensor:
+        return legacy_tensor(*args, kind=cls.dtype, **kwargs)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype

@@ -233,6 +233,19 @@ class Tensor(Methods):
     def requires_grad(self) -> None:
         raise RuntimeError("requires_grad must be a bool")
 
+    def new(self, *args: Any, **kwargs: Any) -> Tensor:
+        """A tensor of this one's dtype: of sizes, uninitialised, or of data, as the legacy
+        constructor `Tensor` makes it.
+
+        Example:
+            >>> import pygrad
+            >>> pygrad.ones(1, dtype=pygrad.int64).new([1, 2])
+            tensor([1, 2])
+        """
+        from ._legacy import legacy_tensor
+
+        return legacy_tensor(*args, kind=self.dtype, **kwargs)
+
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Starts (or for a leaf ends) the recording of what is done with this tensor; returns it.
 
@@ -349,6 +362,24 @@ class Tensor(Methods):
     @property
     def _grad_fn(self) -> Any:
         return self.grad_fn
+
+    @_grad_fn.setter
+    def _grad_fn(self, value: None) -> None:
+        if value is not None:
+            raise RuntimeError("_grad_fn can be only set to None")
+        _M["detach_"](self)
+
+    @_grad_fn.deleter
+    def _grad_fn(self) -> None:
+        raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+
+    @property
+    def name(self) -> None:
+        """None: what tensors are called is the affair of variables."""
+
+    @property
+    def _cdata(self) -> int:
+        return self._h
 
     @property
     def output_nr(self) -> int:
@@ -846,10 +877,10 @@ _INPLACE_OPERATORS: Final = {
 }
 
 
-def _refuse(name: str) -> Callable[[Tensor, Any], None]:
-    """The setter of an attribute that has none, with PyTorch's words."""
+def _refuse(name: str) -> Callable[..., None]:
+    """The setter, or deleter, of an attribute that has none, with PyTorch's words."""
 
-    def refuse(self: Tensor, value: Any) -> None:
+    def refuse(self: Tensor, value: Any = None) -> None:
         raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
 
     return refuse
@@ -860,14 +891,20 @@ def _install() -> None:
     stays.
     """
     for name, found in list(vars(Tensor).items()):
-        if isinstance(found, property) and found.fset is None:
-            setattr(Tensor, name, property(found.fget, _refuse(name), doc=found.__doc__))
+        if isinstance(found, property) and found.fdel is None:
+            refuse = _refuse(name)
+            setattr(
+                Tensor,
+                name,
+                property(found.fget, found.fset or refuse, refuse, doc=found.__doc__),
+            )
     for name, method in _M.items():
         if name not in Tensor.__dict__:
             setattr(Tensor, name, method)
     for name, get in _ops.SPACES["p"].items():
         if name not in Tensor.__dict__:
-            setattr(Tensor, name, property(get, _refuse(name), doc=get.__doc__))
+            refuse = _refuse(name)
+            setattr(Tensor, name, property(get, refuse, refuse, doc=get.__doc__))
     for table, mode in (
         (_OPERATORS, _engine.METHOD),
         (_INPLACE_OPERATORS, _engine.METHOD | _engine.INPLACE),

@@ -105,7 +105,7 @@ EXEMPT = {
         " Tensor.size Tensor.stride numel is_inference is_floating_point is_signed is_complex"
         " is_conj is_neg get_device"
         " Tensor.data_ptr _C._export _C._memory _C._reset_peak_memory _C._empty _C._snapshot"
-        " _C.grad_dtype _C._set_grad_dtype",
+        " _C.grad_dtype _C._set_grad_dtype _C._set_version",
     ),
     **_exempt(
         "behind an attribute of Node: test_autograd.py, test_snapshots.py, parity/test_graph.py",
@@ -114,12 +114,13 @@ EXEMPT = {
         " _C._node_saved_data _C._node_packed _C._node_field"
         " _C._node_saved_hooks _C._node_metadata _C._node_output _C._node_call"
         " _C._node_kind _C._node_hook_add _C._node_hook_remove _C._edge_of _C._running_node"
-        " _C._task_id _C._several_hooks_add _C._several_hooks_remove _C._set_warn_always",
+        " _C._task_id _C._task_order _C._task_retains _C._will_run _C._queue_callback"
+        " _C._several_hooks_add _C._several_hooks_remove _C._set_warn_always",
     ),
     **_exempt(
         "a switch of the engine: test_autograd.py, test_python.py",
         "_C._save_tensor _C._is_checkpoint_valid _C._saved_hooks_push _C._saved_hooks_pop"
-        " _C._saved_hooks_disable"
+        " _C._saved_hooks_disable _C._saved_hooks_disabled"
         " _C._set_saved_mode _C._set_default_dtype"
         " _C._repr _C._printoptions is_grad_enabled is_anomaly_enabled"
         " is_anomaly_check_nan_enabled set_anomaly_enabled _C._undefined_grad",

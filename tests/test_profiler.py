@@ -78,10 +78,18 @@ def test_shapes_are_those_of_the_arguments() -> None:
     assert len(prof.key_averages(group_by_input_shape=True)) == 2
 
 
-def test_long_name_of_a_range_ends_with_a_whole_character() -> None:
-    with profiler.profile() as prof, profiler.record_function("a" + "é" * 99):
-        pass
-    assert names(prof) == ["a" + "é" * 47]
+def test_names_of_ranges_are_whole() -> None:
+    name = "a" + "é" * 99 + '"\n' + "b" * 500
+    gc.collect()
+    _engine.drain()
+    before = pygrad._C._memory()[0]
+    with profiler.profile() as prof:
+        with profiler.record_function(name):
+            pass
+        with profiler.record_function(""):
+            pass
+    assert names(prof) == [name, ""]
+    assert pygrad._C._memory()[0] == before
 
 
 def test_memory_is_that_of_the_engine() -> None:

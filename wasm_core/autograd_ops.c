@@ -191,6 +191,17 @@ void op_increment_version(Call *c) {
     else if (!(t.v[i]->flags & FLAG_INFERENCE)) tensor_bump_version(t.v[i]);
 }
 
+/* For whoever counts by other means. */
+void op_set_version(Call *c) {
+  Tensor *t = arg_tensor(c, 0);
+  int64_t version = arg_int(c, 1);
+  if (t->flags & FLAG_INFERENCE)
+    fail(ERR_RUNTIME, "Tried to call torch.autograd._unsafe_set_version() on a tensor that does not have a version counter. Was it "
+                      "created in inference mode?");
+  else if (version < 0) fail(ERR_RUNTIME, "Cannot set a version_counter to a value below 0: %lld", (long long)version);
+  else tensor_set_version(t, (uint32_t)version);
+}
+
 /* What becomes of saved tensors that are mutated; what did before. */
 void op_set_saved_mode(Call *c) {
   const char *mode = arg_str(c, 0), *was = saved_check_mode ? "check" : "snapshot";
@@ -348,9 +359,10 @@ void op_node_kind(Call *c) {
   if (n) ret_int(c, (int64_t)(uintptr_t)n->type);
 }
 
+/* That of the next node instead of none. */
 void op_node_sequence(Call *c) {
-  Node *n = arg_node(c);
-  if (n) ret_int(c, (int64_t)n->sequence);
+  Node *n = arg_int(c, 0) ? arg_node(c) : NULL;
+  if (!failed()) ret_int(c, (int64_t)(n ? n->sequence : node_sequence()));
 }
 
 void op_node_set_sequence(Call *c) {
@@ -591,9 +603,22 @@ void op_task_id(Call *c) {
   else ret_int(c, id);
 }
 
+void op_task_order(Call *c) {
+  Node **nodes;
+  int n = engine_order(&nodes);
+  int64_t *out = failed() ? NULL : scratch_array((int64_t)n + 1, sizeof *out);
+  for (int i = 0; out && i < n; i++) out[i] = node_handle(nodes[i]);
+  if (out) ret_ints(c, n, out);
+}
+
+void op_will_run(Call *c) {
+  const Node *n = arg_node(c);
+  if (n) ret_bool(c, engine_will_run(n));
+}
+
 /* ------------------------------------------------------------ hooks */
 
-static bool leaf_hook_add(Hook **list, int32_t id) {
+bool leaf_hook_add(Hook **list, int32_t id) {
   Hook *h = mem_alloc(sizeof *h);
   if (!h) return false;
   *h = (Hook){NULL, id, 0};

@@ -376,24 +376,26 @@ void op_custom_carry(Call *c) {
 /* ------------------------------------------------------------ functions that cannot be differentiated twice */
 
 static void grad_error(Node *n, Tensor **g, Tensor **gi) {
-  (void)n;
   (void)g;
   (void)gi;
-  fail(ERR_RUNTIME, "trying to differentiate twice a function that was marked with @once_differentiable");
+  const Tensor *message = n->n_saves ? n->saves[0].value : NULL;
+  fail(ERR_RUNTIME, "%s", message ? tensor_data(message) : "trying to differentiate twice a function that was marked with @once_differentiable");
 }
-static const NodeType Error = {"torch::autograd::Error", grad_error, ""};
+static const NodeType Error = {"torch::autograd::Error", grad_error, "-"};
 
-/* Aliases of these leaves whose gradient is an error. */
+/* Aliases of these whose gradient is an error, and comes from leaves; with a message (bytes to a 0) from where they come from. */
 void op_delayed_error(Call *c) {
   Tensors in = arg_tensors(c, 0);
   Tensor **out = scratch_array((int64_t)in.n + 1, sizeof *out);
   if (!out) return;
   Node *n = NULL;
-  for (int i = 0; i < in.n; i++) {
+  Tensor *message = arg_tensor(c, 1);
+  for (int i = 0; i < in.n && !message; i++) {
     out[i] = t_detach(in.v[i]);
     if (out[i]) out[i]->flags |= FLAG_REQUIRES_GRAD;
   }
-  n = node_new_list(&Error, 0, 0, in.n, out);
+  n = node_new_list(&Error, message != NULL, 0, in.n, message ? in.v : out);
+  if (n && message) tensor_retain(n->saves[0].value = message); /* without hooks */
   for (int i = 0; i < in.n; i++) {
     out[i] = t_detach(in.v[i]);
     if (!n || !out[i] || !node_describe(n, i, out[i], true)) continue;

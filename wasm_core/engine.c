@@ -68,6 +68,7 @@ struct Task {
   int64_t id;
   Rows *rows; /* NULL: one walk */
   Course *course; /* to go on with after it; owned */
+  Hook *callbacks; /* the host's functions to be called at its end, the first one first */
   bool whole; /* neither it nor those it is nested in leave parts of their graphs out */
 };
 
@@ -639,6 +640,17 @@ static void stop_waiting(Task *task) {
   task->asks = NULL;
 }
 
+/* Calls what was queued; a callback may queue more. */
+static bool run_callbacks(Task *task) {
+  node_running = NULL;
+  while (task->callbacks && !failed()) {
+    int n_out;
+    host_call(HOST_SEVERAL, task->callbacks->id, 0, NULL, 0, NULL, &n_out);
+    leaf_hook_remove(&task->callbacks, task->callbacks->id);
+  }
+  return !failed();
+}
+
 static uint64_t product_since; /* of the next task */
 
 static bool start(Task *task, const GraphWalk *w) {
@@ -681,6 +693,7 @@ bool task_run(Task *task, Tensor **gi) {
     ok = (profiling ? run_profiled : run_state)(task, s);
   }
   if (!ok && anomaly_mode) anomaly_report(s->node);
+  ok = ok && (task->asks || run_callbacks(task));
   if (task->asks) {
     task->next_waiting = waiting;
     waiting = task;
@@ -731,6 +744,7 @@ void task_end(Task *task) {
   stop_waiting(task);
   if (task->course) course_drop(task->course);
   host_note_work(task->work);
+  while (task->callbacks) leaf_hook_remove(&task->callbacks, task->callbacks->id);
   while (task->states) {
     State *s = task->states;
     task->states = s->next;
@@ -792,6 +806,39 @@ bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bo
 
 bool engine_runs_whole(void) { return !running_task || running_task->whole; }
 int64_t engine_task_id(void) { return running_task ? running_task->id : -1; }
+
+bool engine_retains(void) { return !running_task || running_task->retain_graph; }
+
+bool engine_queue(int32_t callback) {
+  if (running_task) return leaf_hook_add(&running_task->callbacks, callback);
+  fail(ERR_RUNTIME, "Final callbacks can only be installed during backward pass.");
+  return false;
+}
+
+static State *next_state(const State *s, int edge) { return s->node->edges[edge].node ? state_of(s->task, s->node->edges[edge].node) : NULL; }
+
+/* Counts arrivals in next_edge, which no search needs any more. */
+int engine_order(Node ***order) {
+  int n = 0;
+  Task plan = {0};
+  State *all = running_task ? running_task->states : NULL, *t;
+  if (!running_task) fail(ERR_RUNTIME, "_current_graph_task_execution_order should only be called during the backward pass");
+  for (State *s = all; s; s = s->next, n++) s->next_edge = 0;
+  *order = scratch_array(n + 1, sizeof **order);
+  for (State *s = all; s; s = s->next)
+    for (int i = 0; i < s->node->n_edges; i++)
+      if ((t = next_state(s, i))) t->next_edge++;
+  for (State *s = all; s; s = s->next)
+    if (!s->next_edge) heap_push(&plan, s);
+  for (n = 0; plan.heap_n && !failed();) {
+    State *s = heap_pop(&plan);
+    if (s->needed) (*order)[n++] = s->node;
+    for (int i = 0; i < s->node->n_edges; i++)
+      if ((t = next_state(s, i)) && !--t->next_edge) heap_push(&plan, t);
+  }
+  mem_free(plan.heap, (size_t)plan.heap_cap * sizeof *plan.heap);
+  return n;
+}
 
 bool engine_is_nested(void) { return depth > 1 || waiting; }
 

@@ -259,6 +259,11 @@ bool engine_runs_whole(void);          /* no backward that is running was given 
 int64_t engine_task_id(void);          /* of the backward that is running, -1: none */
 bool engine_is_nested(void);           /* whether it is not the only one */
 bool engine_will_run(const Node *n);   /* in the backward that is running */
+bool engine_retains(void);             /* whether that, if any, keeps saved tensors */
+/* Lets the host's function be called, without arguments, once that one has walked its graph; false outside of any. */
+bool engine_queue(int32_t callback);
+/* All nodes that it runs, in their order, borrowed, in scratch; how many. */
+int engine_order(Node ***order);
 /* Backward from roots with gradients (NULL: ones). `inputs`: accumulate only there; `capture`
  * non-NULL: return gradients of inputs there instead (retained by the pool). */
 bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bool retain_graph,

@@ -18,6 +18,8 @@ void hook_drop(int32_t id);
 bool has_hooks(const Node *n, HookPoint point);
 /* Registers a hook on a tensor's gradient, or after its accumulation; false with PyTorch's error. */
 bool tensor_hook_add(Tensor *t, int32_t id, bool post);
+/* Adds to the end of such a list; takes from it, and tells the host. */
+bool leaf_hook_add(Hook **list, int32_t id);
 bool leaf_hook_remove(Hook **list, int32_t id);
 /* The gradient that a tensor's hook leaves; NULL for none, or with the error set. */
 Tensor *run_hook(int32_t id, Tensor *g);

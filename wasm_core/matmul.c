@@ -438,7 +438,7 @@ Tensor *t_addbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) 
 /* ------------------------------------------------------------ matmul */
 
 /* y = x without its first dimension, of size one, taken away in place. */
-GRAD(SqueezeBackward4, "| dim:i self_sym_sizes:s0") { gi[0] = t_unsqueeze(g[0], n->numbers[0].i); }
+GRAD(SqueezeBackward4, "| self_sym_sizes:s0 dim:i") { gi[0] = t_unsqueeze(g[0], n->numbers[0].i); }
 
 /* A vector times a matrix: the one row of a product. */
 static Tensor *vector_matrix(Tensor *v, Tensor *m) {

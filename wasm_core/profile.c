@@ -3,7 +3,6 @@
  * Names are those of rows, node types and callers' ranges. Memory is counted without what the profile itself holds. */
 #include "profile.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "host.h"
@@ -15,20 +14,20 @@ bool profiling;
 int32_t profiled_thread = -1;
 static int32_t owner = -1; /* the thread that started the profile */
 
-enum { NAME_BYTES = 96 };
-
 typedef struct {
-  char name[NAME_BYTES];
+  char *name;     /* a range's is owned; others belong to the table or to a type of nodes */
+  int32_t length; /* of it */
   int64_t start, end, sequence, bytes; /* nanoseconds; the node's number; what it left allocated */
   int64_t out_numel;                   /* elements of an op's result */
   int64_t shapes_at, n_shapes;         /* in `shapes`: rank, then sizes; rank 0 for what is no tensor */
   int32_t parent;
   uint8_t kind;
+  bool inplace;
 } Event;
 
 static Event *events;
 static int64_t *shapes;
-static int64_t n_events, cap_events, n_shapes, cap_shapes;
+static int64_t n_events, cap_events, n_shapes, cap_shapes, n_name_bytes;
 static int32_t open_event = -1;
 static bool with_shapes, with_memory, with_flops;
 
@@ -46,19 +45,24 @@ static bool grow(void **array, int64_t *cap, int64_t needed, size_t size) {
 }
 
 static int64_t others_bytes(void) {
-  return mem_live_bytes() - cap_events * (int64_t)sizeof *events - cap_shapes * (int64_t)sizeof *shapes;
+  return mem_live_bytes() - cap_events * (int64_t)sizeof *events - cap_shapes * (int64_t)sizeof *shapes - n_name_bytes;
 }
 
+/* Gives NULL too where the name, of which it keeps a copy if it is a range's, found no room. */
 static Event *event_begin(ProfileKind kind, const char *name, size_t length) {
   void *grown = events;
+  char *kept = (char *)(uintptr_t)name;
   if (!grow(&grown, &cap_events, n_events + 1, sizeof *events)) return NULL;
   events = grown;
+  if (kind == PROFILE_RANGE) {
+    kept = mem_alloc(length + 1);
+    if (!kept) return NULL;
+    memcpy(kept, name, length + 1);
+    n_name_bytes += (int64_t)length + 1;
+  }
   Event *e = &events[n_events];
-  if (length >= NAME_BYTES)
-    for (length = NAME_BYTES - 1; ((unsigned char)name[length] & 0xC0) == 0x80; length--) continue; /* no half character */
-  *e = (Event){.sequence = -1, .parent = open_event, .kind = (uint8_t)kind, .shapes_at = n_shapes, .bytes = others_bytes()};
-  memcpy(e->name, name, length);
-  e->name[length] = 0;
+  *e = (Event){.name = kept, .length = (int32_t)length, .sequence = -1, .parent = open_event, .kind = (uint8_t)kind, .shapes_at = n_shapes,
+               .bytes = others_bytes()};
   open_event = (int32_t)n_events++;
   e->start = host_clock(open_event);
   e->end = e->start;
@@ -77,12 +81,8 @@ static void note_shape(Event *e, const Tensor *t) {
 }
 
 int32_t profile_op_begin(const Call *c) {
-  char name[NAME_BYTES];
-  size_t length = strcspn(c->row->schema, "(");
-  if (length > NAME_BYTES - 2) length = NAME_BYTES - 2;
-  memcpy(name, c->row->schema, length);
-  if (c->inplace) name[length++] = '_';
-  Event *e = event_begin(PROFILE_OP, name, length);
+  Event *e = event_begin(PROFILE_OP, c->row->schema, strcspn(c->row->schema, "("));
+  if (e) e->inplace = c->inplace;
   for (int i = 0; e && i < c->n_args; i++) note_shape(e, c->v[i].tag == TAG_TENSOR ? c->v[i].t : NULL);
   return e ? open_event : -1;
 }
@@ -113,11 +113,13 @@ void profile_op_end(int32_t event, const Call *c) {
 }
 
 void op_profile_clear(void) {
+  for (int64_t i = 0; i < n_events; i++)
+    if (events[i].kind == PROFILE_RANGE) mem_free(events[i].name, (size_t)events[i].length + 1);
   mem_free(events, (size_t)cap_events * sizeof *events);
   mem_free(shapes, (size_t)cap_shapes * sizeof *shapes);
   events = NULL;
   shapes = NULL;
-  n_events = cap_events = n_shapes = cap_shapes = 0;
+  n_events = cap_events = n_shapes = cap_shapes = n_name_bytes = 0;
   open_event = -1;
 }
 
@@ -173,7 +175,7 @@ static const struct {
 /* Floating point operations, estimated by PyTorch's rule: two for each product of a matrix product or convolution. */
 static int64_t flops(const Event *e) {
   for (size_t k = 0; with_flops && e->kind == PROFILE_OP && k < sizeof counted / sizeof *counted; k++) {
-    if (strcmp(e->name, counted[k].name) != 0) continue;
+    if (e->inplace || (size_t)e->length != strlen(counted[k].name) || memcmp(e->name, counted[k].name, (size_t)e->length) != 0) continue;
     int n = counted[k].n_sizes;
     const int64_t *shape = shape_at(e, counted[k].operand);
     if (e->n_shapes <= counted[k].operand || *shape < n) return 0;
@@ -189,9 +191,9 @@ void op_profile_event(Call *c) {
   if (i < 0 || i >= n_events) return;
   const Event *e = &events[i];
   Shown start = e->start - events[0].start, end = e->end - events[0].start;
-  char name[2 * NAME_BYTES];
   Text t = {0};
-  snprintf(name, sizeof name, "%s%s", kinds[e->kind].prefix, e->name);
+  const char *name = textf("%s%.*s%s", kinds[e->kind].prefix, (int)e->length, e->name, e->inplace ? "_" : "");
+  if (!name) return;
   text_format(&t, "{\"name\": ");
   text_json(&t, name);
   text_format(&t, ", \"id\": %lld, \"parent\": %d, \"start_us\": %lld.%03d, \"end_us\": %lld.%03d, \"scope\": %d, \"is_user_annotation\": %s, "

@@ -504,6 +504,11 @@ void tensor_bump_version(Tensor *t) {
   if (anomaly_mode && saved_check_mode) anomaly_write(v);
 }
 
+void tensor_set_version(Tensor *t, uint32_t version) {
+  Version *v = version_of(t);
+  if (v) v->value = version;
+}
+
 uint32_t tensor_version(const Tensor *t) { return t->version ? t->version->value : 0; }
 
 /* ------------------------------------------------------------ geometry */

@@ -152,6 +152,7 @@ bool tensor_steal_bytes(Tensor *dst, Tensor *src);
 bool tensor_export(Tensor *t);
 void tensor_share_version(Tensor *t, Tensor *with);
 void tensor_bump_version(Tensor *t);
+void tensor_set_version(Tensor *t, uint32_t version);
 uint32_t tensor_version(const Tensor *t);
 
 /* --- geometry --- */

@@ -20,6 +20,9 @@ from ._walk import walk
 from .anomaly_mode import detect_anomaly, is_anomaly_detection_enabled, set_detect_anomaly
 from .function import Function, NestedIOFunction
 from .grad_mode import (
+    _unsafe_preserve_version_counter as _unsafe_preserve_version_counter,
+)
+from .grad_mode import (
     enable_grad,
     enforce_grad_layout_policy,
     inference_mode,
@@ -27,9 +30,19 @@ from .grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from .grad_mode import is_multithreading_enabled as is_multithreading_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .graph import GradientEdge, allow_mutation_on_saved_tensors
+from .graph import SavedTensor as SavedTensor
+from .graph import _engine_run_backward as _engine_run_backward
+from .graph import _get_sequence_nr as _get_sequence_nr
+from .profiler import DeviceType as DeviceType
+from .profiler import ProfilerActivity as ProfilerActivity
+from .profiler import _profiler_enabled as _profiler_enabled
+from .profiler import _supported_activities as _supported_activities
+from .profiler import kineto_available as kineto_available
 from .variable import Variable
+from .variable import _is_checkpoint_valid as _is_checkpoint_valid
 
 __all__ = [
     "Function",

@@ -13,6 +13,28 @@ from ..utils.hooks import drop_object, keep_object
 _C = _ops.C
 
 
+def push_default_hooks(pack_hook: Any, unpack_hook: Any) -> None:
+    """Makes a pair of hooks that of what is saved from now on."""
+    if not callable(pack_hook) or not callable(unpack_hook):
+        raise TypeError(
+            "_push_saved_tensors_default_hooks(): incompatible function arguments. The "
+            "following argument types are supported:\n    1. (arg0: collections.abc.Callable, "
+            "arg1: collections.abc.Callable) -> None\n\nInvoked with: "
+            f"{pack_hook!r}, {unpack_hook!r}"
+        )
+    pair = keep_object((pack_hook, unpack_hook))
+    try:
+        _C["_saved_hooks_push"](pair)
+    except BaseException:
+        drop_object(pair)
+        raise
+
+
+def pop_default_hooks() -> None:
+    """Takes the last pair away."""
+    _C["_saved_hooks_pop"]()
+
+
 class saved_tensors_hooks:
     """Within the scope, what is saved for backward passes through a pair of hooks.
 
@@ -41,22 +63,10 @@ class saved_tensors_hooks:
         self.unpack_hook = unpack_hook
 
     def __enter__(self) -> None:
-        if not callable(self.pack_hook) or not callable(self.unpack_hook):
-            raise TypeError(
-                "_push_saved_tensors_default_hooks(): incompatible function arguments. The "
-                "following argument types are supported:\n    1. (arg0: collections.abc.Callable, "
-                "arg1: collections.abc.Callable) -> None\n\nInvoked with: "
-                f"{self.pack_hook!r}, {self.unpack_hook!r}"
-            )
-        pair = keep_object((self.pack_hook, self.unpack_hook))
-        try:
-            _C["_saved_hooks_push"](pair)
-        except BaseException:
-            drop_object(pair)
-            raise
+        push_default_hooks(self.pack_hook, self.unpack_hook)
 
     def __exit__(self, *args: object) -> None:
-        _C["_saved_hooks_pop"]()
+        pop_default_hooks()
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -201,7 +201,7 @@ class _FunctionBase:
         return self.saved_tensors
 
 
-class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin, graph.Node):
+class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin, graph._Recorded):
     """The node of a custom function in the graph, which is the ctx of its methods too."""
 
     __slots__ = ("_outputs",)
@@ -226,7 +226,7 @@ class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin, graph.Node):
     @property
     def next_functions(self) -> tuple[tuple[graph.Node | None, int], ...]:
         """The nodes of forward's tensors; none if nothing was recorded."""
-        return graph.Node.next_functions.fget(self) if self._address else ()  # type: ignore[attr-defined]
+        return graph._Recorded.next_functions.fget(self) if self._address else ()  # type: ignore[attr-defined]
 
     def _get_user_fn(self) -> Callable[..., Any]:
         """The `backward` or `vjp` of the class."""

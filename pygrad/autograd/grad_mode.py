@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._modes import ANY_LAYOUT, GRAD, INFERENCE, ONE_THREAD, put, replace, switch
+from .._modes import ANY_LAYOUT, GRAD, INFERENCE, ONE_THREAD, get, put, replace, switch
+from .._ops import C
+from .._tensor import Tensor
 from ..utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager
 
 __all__ = [
@@ -182,6 +184,55 @@ class set_multithreading_enabled(_DecoratorContextManager):
     def clone(self) -> set_multithreading_enabled:
         """A scope of the same mode."""
         return type(self)(self.mode)
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` says in this thread: True by default.
+
+    Example:
+        >>> import pygrad
+        >>> with pygrad.autograd.set_multithreading_enabled(False):
+        ...     pygrad.autograd.is_multithreading_enabled()
+        False
+    """
+    return not get() & ONE_THREAD
+
+
+class _unsafe_preserve_version_counter(_DecoratorContextManager):
+    """What is written to tensors inside does not change their versions: at the end they are what
+    they were.
+
+    Args:
+        tensors: one tensor, or a tuple of them.
+
+    Raises:
+        AssertionError: anything else.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.ones(2)
+        >>> with pygrad.autograd._unsafe_preserve_version_counter(x):
+        ...     _ = x.add_(1)
+        >>> x._version
+        0
+    """
+
+    def __init__(self, tensors: Tensor | tuple[Tensor, ...]) -> None:
+        self.tensors = (tensors,) if isinstance(tensors, Tensor) else tensors
+        if not isinstance(self.tensors, tuple):
+            raise AssertionError("Expected tensors to be a tuple")
+        self.prev_versions = tuple(tensor._version for tensor in self.tensors)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        for tensor, version in zip(self.tensors, self.prev_versions, strict=True):
+            C["_set_version"](tensor, version)
+
+    def clone(self) -> _unsafe_preserve_version_counter:
+        """A scope of the same tensors, from their present versions on."""
+        return type(self)(self.tensors)
 
 
 class enforce_grad_layout_policy(_DecoratorContextManager):

@@ -8,7 +8,7 @@ import re
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from .. import _call, _engine, _ops
 from .._dtypes import BY_CODE, device, dtype
@@ -48,31 +48,13 @@ _nodes: dict[int, weakref.ref[Node]] = {}
 """The objects that stand for nodes, by address; each takes its own entry away."""
 
 
-class Node:
-    """One recorded operation. The same object each time while somebody holds it.
-
-    Its class is named for the operation, such as ExpBackward0. What the operation saved for its
-    gradient are the attributes ``_saved_*``; ``_raw_saved_*`` take hooks.
-
-    Example:
-        >>> import pygrad
-        >>> y = pygrad.ones(2, requires_grad=True).exp()
-        >>> isinstance(y.grad_fn, pygrad.autograd.graph.Node), y.grad_fn.name()
-        (True, 'ExpBackward0')
-        >>> y.grad_fn._saved_result
-        tensor([2.7183, 2.7183], grad_fn=<ExpBackward0>)
-    """
+class _Recorded:
+    """What every node is, though users know it as a `Node`."""
 
     __slots__ = ("__weakref__", "_address")
     _address: int
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Node:
-        if cls is Node:
-            raise TypeError(
-                "Can't instantiate abstract class Node with abstract methods _input_metadata, "
-                "_register_hook_dict, _sequence_nr, metadata, name, next_functions, register_hook, "
-                "register_prehook"
-            )
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"cannot create '{cls.__name__}' instances")
 
     def __del__(
@@ -182,6 +164,43 @@ class Node:
         return f"<{type(self).__name__} object at {self._address:#x}>"
 
 
+class _Virtual(type):
+    """All nodes are instances of `Node`, though none is made of it."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return issubclass(type(instance), _Recorded if cls is Node else cls)
+
+    def __subclasscheck__(cls, subclass: Any) -> bool:
+        return (
+            issubclass(subclass, _Recorded) if cls is Node else super().__subclasscheck__(subclass)
+        )
+
+
+class Node(_Recorded, metaclass=_Virtual):
+    """One recorded operation. The same object each time while somebody holds it.
+
+    Its class is named for the operation, such as ExpBackward0. What the operation saved for its
+    gradient are the attributes ``_saved_*``; ``_raw_saved_*`` take hooks.
+
+    Example:
+        >>> import pygrad
+        >>> y = pygrad.ones(2, requires_grad=True).exp()
+        >>> isinstance(y.grad_fn, pygrad.autograd.graph.Node), y.grad_fn.name()
+        (True, 'ExpBackward0')
+        >>> y.grad_fn._saved_result
+        tensor([2.7183, 2.7183], grad_fn=<ExpBackward0>)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            f"Can't instantiate abstract class {cls.__name__} with abstract methods "
+            "_input_metadata, _register_hook_dict, _sequence_nr, metadata, name, next_functions, "
+            "register_hook, register_prehook"
+        )
+
+
 class _InputMetadata:
     """The dtype, shape and device of a gradient that arrives at a node."""
 
@@ -273,8 +292,9 @@ def _raw_saved(node: Node, slot: int) -> SavedTensor:
     return found
 
 
-_classes: dict[tuple[str, str], type[Node]] = {}
-_kinds: dict[int, type[Node]] = {}
+_classes: dict[str, type[_Recorded]] = {}
+"""The classes of nodes, by the engine's names without their namespaces."""
+_kinds: dict[int, type[_Recorded]] = {}
 """The same by the engine's number of the kind."""
 
 
@@ -312,15 +332,23 @@ def _members(fields: str) -> dict[str, Any]:
     return members
 
 
-def _class_of(name: str, fields: str) -> type[Node]:
-    """The class of the nodes of one kind, made when the first is seen."""
-    found = _classes.get((name, fields))
+def class_named(name: str) -> type[_Recorded]:
+    """The class of the nodes of this name, which may not have been seen."""
+    found = _classes.get(name)
     if found is None:
-        members = _members(fields)
-        if name.endswith("::AccumulateGrad"):
-            members["variable"] = property(_variable)
-        members |= {"__slots__": (), "__module__": "builtins", "__doc__": Node.__doc__}
-        found = _classes[name, fields] = type(name.rpartition(":")[2], (Node,), members)
+        members = {"__slots__": (), "__module__": "builtins", "__doc__": Node.__doc__}
+        found = _classes[name] = type(name, (_Recorded,), members)
+    return found
+
+
+def _class_of(name: str, fields: str) -> type[_Recorded]:
+    """The class of the nodes of one kind, which has attributes for what they save."""
+    found = class_named(name.rpartition(":")[2])
+    members = _members(fields)
+    if name.endswith("::AccumulateGrad"):
+        members["variable"] = property(_variable)
+    for each, member in members.items():
+        setattr(found, each, member)
     return found
 
 
@@ -340,7 +368,7 @@ def _wrap(address: int) -> Node | None:
     if kind is None:
         kind = _class_of(_C["_node_name"](address), _C["_node_fields"](address))
         _kinds[number] = kind
-    node = object.__new__(kind)
+    node = cast(Node, object.__new__(kind))
     node._address = address
     adopt(node)
     return node
@@ -357,6 +385,11 @@ def node_of(tensor: Any) -> Node | None:
     if not _engine.unsigned[(h + _GRAD_FN) >> 2] and not _engine.unsigned[(h + _META) >> 2]:
         return None
     return _wrap(_C["_node_of"](tensor))
+
+
+def _get_sequence_nr() -> int:
+    """The number that the next node gets."""
+    return int(_C["_node_sequence"](0))
 
 
 # ------------------------------------------------------------------ edges
@@ -564,3 +597,10 @@ def _logged(outputs: Sequence[Any], run: Callable[[], Any]) -> Any:
         return run()
     finally:
         unregister()
+
+
+def _engine_run_backward(t_outputs: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """`Variable._execution_engine.run_backward`, and each node is logged if somebody listens."""
+    from .variable import Variable
+
+    return Variable._execution_engine.run_backward(t_outputs, *args, **kwargs)

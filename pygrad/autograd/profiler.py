@@ -14,9 +14,10 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from .. import _engine, _ops
+from .profiler_util import DeviceType as DeviceType
 from .profiler_util import EventList, FunctionEvent
 from .profiler_util import FunctionEventAvg as FunctionEventAvg
 
@@ -35,6 +36,9 @@ _T = TypeVar("_T")
 _P = ParamSpec("_P")
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
+STEP = "ProfilerStep"
+_EVALUATION = "autograd::engine::evaluate_function: "
+
 _C = _ops.C
 _plain_clock = _engine.clock
 _running: profile | None = None
@@ -49,6 +53,27 @@ class ProfilerActivity(enum.Enum):
     CUDA = 3
     HPU = 4
     PrivateUse1 = 5
+
+
+def kineto_available() -> bool:
+    """True: a profile has what PyTorch's has with its library of that name.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.autograd.kineto_available()
+        True
+    """
+    return True
+
+
+def _supported_activities() -> set[ProfilerActivity]:
+    """What a profile can record."""
+    return {ProfilerActivity.CPU}
+
+
+def _profiler_enabled() -> bool:
+    """Whether a profile is running."""
+    return _running is not None
 
 
 def _stack() -> list[str]:
@@ -212,7 +237,17 @@ class profile:
                 break
             fields = json.loads(text)
             parent = fields.pop("parent")
-            event = FunctionEvent(thread=1, stack=self._stacks.get(len(found)), **fields)
+            name = fields["name"]
+            if name.startswith(STEP + "#"):  # the steps of a loop are one line of a table
+                fields["name"] = STEP + "*"
+            is_of_backward = fields["scope"] == 1 or name.startswith(_EVALUATION)
+            event = FunctionEvent(
+                thread=1,
+                fwd_thread=int(is_of_backward and fields["sequence_nr"] >= 0),
+                stack=self._stacks.get(len(found)),
+                trace_name=name,
+                **fields,
+            )
             if parent >= 0:
                 found[parent].append_cpu_child(event)
             found.append(event)
@@ -236,7 +271,17 @@ class profile:
 
     table = _of_events(EventList.table)
     total_average = _of_events(EventList.total_average)
-    export_chrome_trace = _of_events(EventList.export_chrome_trace)
+
+    def export_chrome_trace(
+        self,
+        path: str | os.PathLike[str],
+        metadata: dict[str, str] | None = None,
+        use_python_export: bool = False,
+    ) -> None:
+        """Writes the events as JSON (see :meth:`EventList.export_chrome_trace`), by Python's part
+        whatever `use_python_export` says.
+        """
+        self.function_events.export_chrome_trace(path, metadata)
 
     def export_stacks(
         self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
@@ -402,3 +447,12 @@ def load_nvprof(path: str | os.PathLike[str]) -> EventList:
         f"load_nvprof({os.fspath(path)!r}): nvprof records CUDA events, pygrad runs on the CPU; "
         "use profile() and export_chrome_trace()"
     )
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        """`_is_profiler_enabled`: whether a profile is running now."""
+        if name == "_is_profiler_enabled":
+            return _profiler_enabled()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,6 +5,8 @@ The layout of the tables is PyTorch's. Times are in microseconds, memory in byte
 
 from __future__ import annotations
 
+import enum
+import gzip
 import json
 import operator
 import os
@@ -14,7 +16,7 @@ from typing import Any, NamedTuple
 
 from .. import _ops
 
-__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
+__all__ = ["DeviceType", "EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
 
 _METRICS = (
     "self_cpu_time_total",
@@ -32,6 +34,16 @@ _SUMS = (
 )
 
 _C = _ops.C
+
+
+DeviceType = enum.Enum(
+    "DeviceType",
+    "CPU CUDA MKLDNN OPENGL OPENCL IDEEP HIP FPGA MAIA XLA Vulkan Metal XPU MPS Meta HPU VE Lazy "
+    "IPU MTIA PrivateUse1",
+    module=__name__,
+    start=0,
+)
+DeviceType.__doc__ = "Kinds of devices. The events of a profile are of `DeviceType.CPU`."
 
 
 class Interval(NamedTuple):
@@ -127,9 +139,14 @@ class FunctionEvent(_Timed):
         is_remote: bool = False,
         sequence_nr: int = -1,
         node_id: int = -1,
+        device_type: DeviceType = DeviceType.CPU,
+        device_index: int = 0,
+        device_resource_id: int | None = None,
         is_legacy: bool = False,
         flops: int | None = 0,
         trace_name: str | None = None,
+        concrete_inputs: list[Any] | None = None,
+        kwinputs: dict[str, Any] | None = None,
         is_user_annotation: bool = False,
     ) -> None:
         self.id = id
@@ -149,9 +166,15 @@ class FunctionEvent(_Timed):
         self.is_remote = is_remote
         self.sequence_nr = sequence_nr
         self.node_id = node_id
+        self.device_type = device_type
+        self.device_index = device_index
+        self.device_resource_id = thread if device_resource_id is None else device_resource_id
         self.is_legacy = is_legacy
         self.flops = flops or 0
+        self.concrete_inputs = [] if concrete_inputs is None else concrete_inputs
+        self.kwinputs = {} if kwinputs is None else kwinputs
         self.is_user_annotation = is_user_annotation
+        self.kernels: list[Any] = []
         self.count = 1
         self.cpu_children: list[FunctionEvent] = []
         self.cpu_parent: FunctionEvent | None = None
@@ -273,6 +296,23 @@ class EventList(list[Any]):
         total: float = sum(event.self_cpu_time_total for event in self)
         return total
 
+    def _populate_cpu_children(self) -> None:
+        """Makes each event the child of that event of its thread and node in whose time its own
+        lies, of the innermost. Events of other devices, and asynchronous ones, stand alone.
+        """
+        whole = [e for e in self if not e.is_async and e.device_type is DeviceType.CPU]
+        open_events: dict[tuple[int, int], list[FunctionEvent]] = {}
+        for event in sorted(whole, key=lambda e: (e.time_range.start, -e.time_range.end)):
+            around = open_events.setdefault((event.thread, event.node_id), [])
+            time = event.time_range
+            while around and not (
+                time.start < around[-1].time_range.end and time.end <= around[-1].time_range.end
+            ):
+                around.pop()
+            if around:
+                around[-1].append_cpu_child(event)
+            around.append(event)
+
     def key_averages(
         self,
         group_by_input_shapes: bool = False,
@@ -374,15 +414,24 @@ class EventList(list[Any]):
                     calls = (call.translate(_NO_SEPARATORS) for call in reversed(event.stack))
                     file.write(f"{';'.join(calls)} {value}\n")
 
-    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+    def export_chrome_trace(
+        self, path: str | os.PathLike[str], metadata: dict[str, str] | None = None
+    ) -> None:
         """Writes the events as JSON that trace viewers show, arrows from each op to its backward
         node included.
+
+        Args:
+            path: the file; compressed if its name ends with ".gz".
+            metadata: more members of the JSON, each a text of JSON itself.
         """
-        shown = ([e.name, e.input_shapes, e.stack] for e in self)
+        shown = ([e.trace_name or e.name, e.input_shapes, e.stack] for e in self)
         texts = "\x1e".join("\x1f".join(map(json.dumps, fields)) for fields in shown)
         numbers = [float(number) for event in self for number in _traced(event)]
         trace = _C["_profile_trace"](texts, numbers, os.getpid())
-        Path(path).write_text(trace, encoding="utf-8")
+        more = "".join(f", {json.dumps(key)}: {value}" for key, value in (metadata or {}).items())
+        written = (trace[:-1] + more + "}").encode()
+        is_compressed = os.fspath(path).endswith(".gz")
+        Path(path).write_bytes(gzip.compress(written) if is_compressed else written)
 
 
 _NO_SEPARATORS = str.maketrans(";\t\n ", "____")

@@ -7,8 +7,73 @@ from typing import Any
 
 from .. import _ops
 from .._tensor import Tensor, as_leaf
+from ..utils.hooks import drop_object, keep_object
 
 __all__ = ["Variable", "VariableMeta"]
+
+
+_C = _ops.C
+
+
+class _EngineBase:
+    """The engine as `Variable._execution_engine` shows it."""
+
+    def queue_callback(self, callback: Any, /) -> None:
+        """Calls a function, without arguments, when the backward that is running has walked its
+        graph. A callback may queue others; if one raises, so does the backward, at once.
+
+        Raises:
+            RuntimeError: outside of any backward.
+
+        Example:
+            >>> import pygrad
+            >>> engine = pygrad.autograd.Variable._execution_engine
+            >>> x = pygrad.ones(1, requires_grad=True)
+            >>> y = x * 2
+            >>> handle = y.register_hook(
+            ...     lambda g: engine.queue_callback(lambda: print("all done", x.grad))
+            ... )
+            >>> y.backward()
+            all done tensor([2.])
+        """
+        ident = keep_object(lambda _: callback())
+        try:
+            _C["_queue_callback"](ident)
+        except BaseException:
+            drop_object(ident)
+            raise
+
+    def run_backward(
+        self,
+        tensors: Any,
+        grad_tensors: Any,
+        keep_graph: bool,
+        create_graph: bool,
+        inputs: Any = (),
+        allow_unreachable: bool = False,
+        accumulate_grad: bool = False,
+    ) -> tuple[Any, ...]:
+        """The common part of `backward` (`accumulate_grad`) and `grad`; what the latter gives."""
+        from . import _grad
+
+        found = _grad(
+            tuple(tensors),
+            tuple(inputs) or None,
+            tuple(grad_tensors),
+            keep_graph,
+            create_graph,
+            allow_unused=allow_unreachable,
+            materialize=False,
+            accumulate=accumulate_grad,
+        )
+        return tuple(found or ())
+
+    def is_checkpoint_valid(self) -> bool:
+        """Whether no backward that is running was given inputs."""
+        return bool(_C["_is_checkpoint_valid"]())
+
+
+ImperativeEngine = _EngineBase
 
 
 class VariableMeta(type):
@@ -36,6 +101,8 @@ class Variable(metaclass=VariableMeta):
         tensor([1., 1.], requires_grad=True)
     """
 
+    _execution_engine = ImperativeEngine()
+
     def __new__(
         cls,
         data: Any = None,
@@ -59,3 +126,8 @@ class Variable(metaclass=VariableMeta):
         elif not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         return as_leaf(data.detach()) if requires_grad else data.detach()
+
+
+def _is_checkpoint_valid() -> bool:
+    """Whether no backward that is running was given inputs."""
+    return Variable._execution_engine.is_checkpoint_valid()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
-from oracle import both, torch
+from oracle import both, torch, tried, warned
 
 import pygrad
 
@@ -179,5 +183,245 @@ def test_before_the_end_there_are_no_events() -> None:
             t.ones(2)
             found += shown()
         return [*found, len(prof.function_events) > 0]
+
+    both(script)
+
+
+# ------------------------------------------------------------------ events made by hand
+
+
+def nested(library: Any, spans: list[tuple[int, int, int]], **more: Any) -> Any:
+    """The places of the children of each event, of spans (thread, start, end)."""
+    util = library.autograd.profiler_util
+    found = util.EventList(
+        util.FunctionEvent(
+            id=i, name="", node_id=0, thread=thread, start_us=start, end_us=end, **more
+        )
+        for i, (thread, start, end) in enumerate(spans)
+    )
+    found._populate_cpu_children()
+    return [[child.id for child in event.cpu_children] for event in found]
+
+
+SPANS = {
+    "two threads": [(1, 0, 1), (1, 1, 2), (0, 0, 2), (0, 1, 2), (0, 1, 3)],
+    "inside each other": [(0, 0, 10), (0, 1, 5), (0, 2, 3), (0, 3, 4), (0, 6, 9), (0, 11, 12)],
+    "the same time": [(0, 0, 5), (0, 0, 5), (0, 0, 3)],
+    "they overlap": [(0, 0, 5), (0, 3, 8), (0, 4, 5), (0, 6, 7)],
+    "of no length": [(0, 2, 2), (0, 0, 4), (0, 4, 4), (0, 0, 0)],
+    "in no order": [(0, 6, 9), (0, 1, 5), (0, 0, 10), (0, 2, 3)],
+}
+
+
+@pytest.mark.parametrize("how", ["plain", "asynchronous", "elsewhere"])
+@pytest.mark.parametrize("name", SPANS)
+def test_events_are_put_into_each_other(name: str, how: str) -> None:
+    def found(library: Any) -> Any:
+        kinds = {
+            "plain": {},
+            "asynchronous": {"is_async": True},
+            "elsewhere": {"device_type": library.autograd.DeviceType.CUDA},
+        }
+        return nested(library, SPANS[name], **kinds[how])
+
+    assert found(pygrad) == found(torch)
+
+
+def test_fields_of_an_event() -> None:
+    def fields(library: Any) -> Any:
+        with library.autograd.profiler.profile(use_kineto=True) as prof:
+            x = library.ones(2, requires_grad=True)
+            (x * 2).sum().backward()
+        found = {}
+        for event in prof.function_events:
+            if (
+                event.name in ("aten::mul", "MulBackward0", "SumBackward0")
+                and event.sequence_nr >= 0
+            ):
+                found[event.name] = (
+                    event.thread,
+                    event.fwd_thread,
+                    event.scope,
+                    str(event.device_type),
+                    event.is_async,
+                    event.is_legacy,
+                    event.node_id,
+                    event.kernels,
+                    event.concrete_inputs,
+                    event.kwinputs,
+                    event.trace_name,
+                )
+        return sorted(found.items())
+
+    assert fields(pygrad) == fields(torch)
+
+
+def test_whether_a_profile_runs() -> None:
+    def script(t: Any) -> Any:
+        seen = [t.autograd._profiler_enabled(), t.autograd.profiler._is_profiler_enabled]
+        with t.autograd.profiler.profile():
+            seen += [t.autograd._profiler_enabled(), t.autograd.profiler._is_profiler_enabled]
+        seen += [t.autograd._profiler_enabled(), t.autograd.profiler._is_profiler_enabled]
+        activities = [each.name for each in t.autograd._supported_activities()]
+        devices = list(t.autograd.DeviceType.__members__)
+        return seen, activities, t.autograd.kineto_available(), sorted(devices)
+
+    both(script)
+
+
+# ------------------------------------------------------------------ steps
+
+
+def run(t: Any, steps: int = 9, **options: Any) -> Any:
+    """What becomes ready when, and what it holds."""
+    seen: list[Any] = []
+
+    def ready(prof: Any) -> None:
+        ranges = [e.name for e in prof.events() if e.name.startswith("Prof")]
+        seen.append((prof.step_num, ranges, str(prof.current_action)))
+
+    plan = options.pop("plan", None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", "Warning: Profiler clears")  # once a process
+        if isinstance(plan, dict):
+            options["schedule"] = t.profiler.schedule(**plan)
+        elif plan is not None:
+            actions = [getattr(t.profiler.ProfilerAction, name) for name in plan]
+            options["schedule"] = lambda step: actions[min(step, len(actions) - 1)]
+        with t.profiler.profile(on_trace_ready=ready, **options) as prof:
+            for _ in range(steps):
+                t.ones(2) + 1
+                prof.step()
+        names = {e.name for e in prof.events()} if prof.profiler else None
+        kept = sorted(names & {"aten::add", "aten::ones"}) if names is not None else None
+    return seen, kept, prof.step_num, [str(w.message) for w in caught]
+
+
+PLANS: dict[str, Any] = {
+    "no plan": None,
+    "cycles": {"wait": 1, "warmup": 1, "active": 2},
+    "one cycle": {"wait": 1, "warmup": 1, "active": 2, "repeat": 1},
+    "two cycles": {"wait": 0, "warmup": 1, "active": 1, "repeat": 2},
+    "no warmup": {"wait": 0, "warmup": 0, "active": 2},
+    "some are skipped": {"wait": 2, "warmup": 1, "active": 2, "skip_first": 3},
+    "the first does not wait": {
+        "wait": 4,
+        "warmup": 1,
+        "active": 1,
+        "skip_first": 2,
+        "skip_first_wait": 1,
+    },
+    "ends in a warmup": {"wait": 5, "warmup": 5, "active": 1},
+    "ends in a wait": {"wait": 20, "warmup": 1, "active": 1},
+    "by hand": ["WARMUP", "RECORD", "RECORD_AND_SAVE", "RECORD_AND_SAVE", "NONE"],
+    "warmup, then none": ["WARMUP", "NONE", "NONE"],
+    "record, then none": ["RECORD", "NONE", "NONE"],
+    "record, then warmup": ["RECORD", "WARMUP", "RECORD_AND_SAVE", "NONE"],
+    "never": ["NONE"],
+}
+
+
+@pytest.mark.parametrize("accumulates", [False, True])
+@pytest.mark.parametrize("name", PLANS)
+def test_steps_of_a_plan(name: str, accumulates: bool) -> None:
+    plan = PLANS[name]
+    if name == "record, then warmup":
+        pytest.skip("PyTorch starts a recording there that it never made ready")
+    mine = run(pygrad, plan=plan, acc_events=accumulates)
+    theirs = run(torch, plan=plan, acc_events=accumulates)
+    assert mine == theirs
+
+
+def test_cycles_forget_the_last_one_and_say_so() -> None:
+    run(pygrad, plan={"wait": 0, "warmup": 1, "active": 1})
+    pygrad.set_warn_always(True)
+    try:
+        profile = pygrad.profiler.profile()
+        profile.prepare_trace()
+        with pytest.warns(UserWarning, match="set acc_events=True"):
+            profile.prepare_trace()
+    finally:
+        pygrad.set_warn_always(False)
+
+
+@pytest.mark.parametrize("options", [{}, {"skip_first_wait": 1}, {"repeat": 2}, {"skip_first": 3}])
+def test_plan_by_itself(options: dict[str, int]) -> None:
+    def actions(t: Any) -> list[str]:
+        plan = t.profiler.schedule(wait=2, warmup=1, active=3, **options)
+        return [str(plan(step)) for step in range(40)]
+
+    assert actions(pygrad) == actions(torch)
+    both(lambda t: t.profiler.schedule(wait=1, warmup=1, active=1)(-1))
+
+
+@pytest.mark.parametrize("plan", [{"wait": -1}, {"active": 0}, {"warmup": -1}, {"repeat": -1}])
+def test_plan_that_is_none(plan: dict[str, int]) -> None:
+    both(lambda t: t.profiler.schedule(**({"wait": 1, "warmup": 1, "active": 1} | plan)))
+
+
+def test_errors_of_a_stepped_profile() -> None:
+    def script(t: Any) -> Any:
+        p = t.profiler
+        cpu = p.ProfilerActivity.CPU
+        stops = lambda step: p.ProfilerAction.DEVICE_STOPPED  # noqa: E731
+        fresh = p.profile(schedule=lambda step: p.ProfilerAction.NONE)
+        return (
+            tried(lambda: p.profile(activities=[])),
+            tried(lambda: p.profile(activities=[cpu, cpu])),
+            tried(lambda: p.profile(activities=[cpu, 1])),
+            tried(lambda: p.profile(schedule=stops)),
+            tried(fresh.start_trace),
+            tried(fresh.stop_trace),
+            tried(fresh.events),
+            fresh.get_trace_id(),
+            [each.name for each in p.supported_activities()],
+        )
+
+    both(script)
+
+
+def test_devices_that_are_not_there() -> None:
+    def script(t: Any) -> Any:
+        p = t.profiler
+
+        def both_of_them() -> None:
+            with p.profile(activities=[p.ProfilerActivity.CPU, p.ProfilerActivity.CUDA]):
+                pass
+
+        return warned(both_of_them), warned(lambda: p.profile(use_cuda=False))
+
+    both(script)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_trace_files(compressed: bool, tmp_path: Path) -> None:
+    def script(t: Any) -> Any:
+        folder = tmp_path / t.__name__ / "deep"
+        handler = t.profiler.tensorboard_trace_handler(
+            str(folder), worker_name="me", use_gzip=compressed
+        )
+        plan = t.profiler.schedule(wait=0, warmup=1, active=1)
+        with t.profiler.profile(schedule=plan, on_trace_ready=handler) as prof:
+            prof.preset_metadata_json("early", '{"a": [1]}')
+            for k in range(4):
+                if k % 2:
+                    prof.add_metadata("late", "a word")
+                    prof.add_metadata_json("number", "3")
+                t.ones(2) + 1
+                prof.step()
+        found = []
+        for path in sorted(folder.iterdir()):
+            raw = path.read_bytes()
+            trace = json.loads(gzip.decompress(raw) if compressed else raw)
+            names = {event["name"] for event in trace["traceEvents"]}
+            found.append(
+                (
+                    re.sub(r"\d{5,}", "N", path.name),
+                    [trace[key] for key in ("early", "late", "number")],
+                    sorted(names & {"aten::add", "ProfilerStep#1", "ProfilerStep#3"}),
+                )
+            )
+        return found
 
     both(script)

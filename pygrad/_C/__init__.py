@@ -1,0 +1,139 @@
+"""Names of PyTorch's C++ part that programs use: the engine's services, each by its row's name, and
+what tells about the backward that is running.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import _ops
+from .._dtypes import Size, device, dtype, finfo, iinfo, layout, memory_format
+from .._modes import GRAD, ONE_THREAD, switch
+from .._tensor import Tensor
+from ..autograd import graph
+from ..autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
+from ..autograd.variable import _EngineBase as _EngineBase
+from . import _autograd as _autograd
+from . import _functions as _functions
+
+globals().update(_ops.C)
+
+TensorBase = _TensorBase = Tensor
+_ImperativeEngine = _EngineBase
+has_lapack = True
+
+_SPACES = _ops.SPACES
+_ENGINE = _ops.C
+is_grad_enabled = _SPACES["f"]["is_grad_enabled"]
+is_inference_mode_enabled = _SPACES["f"]["is_inference_mode_enabled"]
+is_anomaly_enabled = _SPACES["f"]["is_anomaly_enabled"]
+is_anomaly_check_nan_enabled = _SPACES["f"]["is_anomaly_check_nan_enabled"]
+set_anomaly_enabled = _SPACES["f"]["set_anomaly_enabled"]
+
+__all__ = [
+    "Size",
+    "TensorBase",
+    "device",
+    "dtype",
+    "finfo",
+    "iinfo",
+    "layout",
+    "memory_format",
+]
+
+
+class _Functions:
+    """The functions of a namespace as attributes."""
+
+    def __init__(self, functions: dict[str, Any]) -> None:
+        self.__dict__.update(functions)
+
+
+_nn = _Functions(_SPACES["n"])
+_special = _Functions({f"special_{name}": found for name, found in _SPACES["s"].items()})
+_linalg = _Functions({f"linalg_{name}": found for name, found in _SPACES["l"].items()})
+_VariableFunctions = _Functions(_SPACES["f"])
+
+
+# ------------------------------------------------------------------ modes
+
+
+def _set_grad_enabled(enabled: bool) -> None:
+    """Turns recording on or off, as `pygrad.set_grad_enabled` does."""
+    switch(GRAD, enabled)
+
+
+def _set_multithreading_enabled(enabled: bool) -> None:
+    switch(ONE_THREAD, not enabled)
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Nobody is told, as in PyTorch unless a logger is set."""
+
+
+def _get_tracing_state() -> None:
+    """None: nothing is ever traced."""
+
+
+# ------------------------------------------------------------------ the backward that is running
+
+
+def _current_graph_task_id() -> int:
+    """A number of the backward that is running, -1 outside of any.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad._C._current_graph_task_id()
+        -1
+    """
+    return int(_ENGINE["_task_id"]())
+
+
+def _current_autograd_node() -> graph.Node | None:
+    """The node that is running, or None.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.ones(1, requires_grad=True)
+        >>> y = x * 2
+        >>> handle = y.register_hook(lambda g: print(pygrad._C._current_autograd_node().name()))
+        >>> y.backward()
+        MulBackward0
+    """
+    return graph._wrap(_ENGINE["_running_node"]())
+
+
+def _current_graph_task_execution_order() -> list[graph.Node]:
+    """All nodes of the backward that is running, in the order in which they run.
+
+    Raises:
+        RuntimeError: outside of any; where more threads might be used.
+    """
+    addresses = _ENGINE["_task_order"]()
+    nodes = [node for node in map(graph._wrap, addresses) if node is not None]
+    if _is_multithreading_enabled():
+        raise RuntimeError(
+            "get_current_graph_task_execution_order expects the current backward to be executed "
+            "with multithreading disabled, e.g. by running:\n\n"
+            ">>> with torch.autograd.set_multithreading_enabled(False):\n"
+            "...     torch.autograd.grad(...)\n"
+        )
+    return nodes
+
+
+def _will_engine_execute_node(node: Any) -> bool:
+    """Whether the backward that is running runs a node.
+
+    Raises:
+        RuntimeError: outside of any; for what is no node; for a leaf of a running `grad`.
+    """
+    if not isinstance(node, graph.Node):
+        raise RuntimeError(
+            f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}"
+        )
+    return bool(_ENGINE["_will_run"](node._address))
+
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...

@@ -1,0 +1,69 @@
+"""`torch._C._autograd`: what saved tensors are kept in, and the state of hooks on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import _ops
+from .._tensor import Tensor
+from ..autograd import graph
+from ..autograd._saved_tensors import pop_default_hooks, push_default_hooks
+from ..autograd.graph import SavedTensor, _InputMetadata
+
+__all__ = ["SavedTensor", "_InputMetadata"]
+
+_C = _ops.C
+_push_saved_tensors_default_hooks = push_default_hooks
+_pop_saved_tensors_default_hooks = pop_default_hooks
+_get_sequence_nr = graph._get_sequence_nr
+
+
+def _saved_tensors_hooks_get_disabled_error_message() -> str | None:
+    """What those are told who would use hooks now; None: they may."""
+    message: str | None = _C["_saved_hooks_disabled"]()
+    return message
+
+
+def _saved_tensors_hooks_is_enabled() -> bool:
+    """Whether hooks on saved tensors may be used.
+
+    Example:
+        >>> import pygrad
+        >>> with pygrad.autograd.graph.disable_saved_tensors_hooks("not now"):
+        ...     pygrad._C._autograd._saved_tensors_hooks_is_enabled()
+        False
+    """
+    return _saved_tensors_hooks_get_disabled_error_message() is None
+
+
+def _saved_tensors_hooks_disable(error_message: str, fail_if_non_empty: bool = True) -> None:
+    """Refuses hooks with this message until they are enabled; and at once, if there are some."""
+    if not fail_if_non_empty:
+        raise NotImplementedError("_saved_tensors_hooks_disable: fail_if_non_empty=False")
+    _C["_saved_hooks_disable"](error_message)
+
+
+def _saved_tensors_hooks_enable() -> None:
+    """Allows them again."""
+    _C["_saved_hooks_disable"](None)
+
+
+def _get_current_graph_task_keep_graph() -> bool:
+    """Whether the backward that is running keeps what its graph saved; True outside of any."""
+    return bool(_C["_task_retains"]())
+
+
+def _unsafe_set_version_counter(tensors: Sequence[Tensor], versions: Sequence[int]) -> None:
+    """Sets the versions of tensors, which need not have been written to.
+
+    Raises:
+        RuntimeError: an inference tensor; a version below 0; not one version a tensor.
+    """
+    if len(tensors) != len(versions):
+        raise RuntimeError(f"tensors_len={len(tensors)}, versions_len={len(versions)}")
+    for tensor, version in zip(tensors, versions, strict=True):
+        _C["_set_version"](tensor, version)
+
+
+def _get_data_attr(tensor: Tensor) -> Tensor:
+    return tensor.data

@@ -1,0 +1,37 @@
+"""Ranges of Intel's tools, which are not here: `is_available()` says so."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from .._absent import answers, refusals
+
+__all__ = ["range"]
+
+_refused = refusals(
+    __name__,
+    "mark range_pop range_push",
+    RuntimeError,
+    "ITT functions not installed. Are you sure you have a ITT build?",
+)
+_answered = answers(__name__, {"is_available": False})
+globals().update(_refused | _answered)
+__all__ += [*_refused, *_answered]
+
+
+@contextlib.contextmanager
+def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
+    """Would be a range of this name.
+
+    Raises:
+        RuntimeError: on entering, as there is no such tool.
+    """
+    _refused["range_push"](msg.format(*args, **kwargs))
+    yield
+
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
