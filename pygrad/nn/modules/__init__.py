@@ -33,6 +33,7 @@ from pygrad.nn.modules.activation import (
     Tanhshrink,
     Threshold,
 )
+from pygrad.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss
 from pygrad.nn.modules.attention import MultiheadAttention
 from pygrad.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from pygrad.nn.modules.container import ModuleDict, ModuleList, Sequential
@@ -169,6 +170,7 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
