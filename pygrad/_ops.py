@@ -120,7 +120,11 @@ def _make(op: Op, mode: int, name: str, letter: str) -> Function:
     function = _call.function(op.row, mode)
     rows = op.offered(letter)
     schemas = "\n    ".join(schema for _, schema in rows)
-    function.__name__ = function.__qualname__ = name
+    function.__name__ = name
+    # Where it is found, so that it can be pickled.
+    home = NAMESPACES[letter].replace("torch", "pygrad").partition(".Tensor")[0]
+    function.__module__ = home
+    function.__qualname__ = f"Tensor.{name}" if letter in "mp" else name
     function.__doc__ = f"As {NAMESPACES[letter]}.{name} in PyTorch.\n\n    {schemas}"
     if len(rows) == 1:
         flags, schema = rows[0]

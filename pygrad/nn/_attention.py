@@ -163,12 +163,18 @@ def _attend(
         weights = _N["softmax"](scores if bias is None else bias + scores, dim=-1)
         weights = _N["dropout"](weights, p=dropout) if dropout > 0 else weights
         return weights @ v, weights.reshape(rows // heads, heads, length, k.size(1))
-    shape = (rows // heads, heads, -1, width)
+    batch, sources = rows // heads, k.size(1)
     split = None
     if bias is not None:
-        split = bias.expand(rows, length, k.size(1)).reshape(*shape[:2], length, k.size(1))
+        split = bias.expand(rows, length, sources).reshape(batch, heads, length, sources)
+    # All sizes in full: of an empty batch none could be found.
     output = _N["scaled_dot_product_attention"](
-        q.reshape(shape), k.reshape(shape), v.reshape(shape), split, dropout, causal
+        q.reshape(batch, heads, length, width),
+        k.reshape(batch, heads, sources, width),
+        v.reshape(batch, heads, sources, width),
+        split,
+        dropout,
+        causal,
     )
     return output.reshape(rows, length, width), None
 

@@ -49,6 +49,8 @@ def _losses(
     before = alpha.gather(1, (2 * lengths - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
     before = pygrad.where(lengths > 0, before, _NEVER)
     found = -pygrad.logaddexp(last, before)
+    empty = pygrad.where(lengths > 0, -_NEVER, 0.0).to(found.dtype)  # of inputs without a step
+    found = pygrad.where(inputs > 0, found, empty)
     # PyTorch's gradient takes for granted that the input is a log_softmax: this adds what that
     # would take away again, and nothing to the value.
     probs = log_probs.exp()
@@ -57,16 +59,34 @@ def _losses(
     return found + extra
 
 
-def _check_lengths(log_probs: Tensor, inputs: Tensor, targets: Tensor) -> None:
+_WHILE = "(while checking arguments for ctc_loss_allocate_outputs)"
+
+
+def _check_lengths(log_probs: Tensor, labels: Tensor, inputs: Tensor, targets: Tensor) -> None:
     longest, batch = log_probs.size(0), log_probs.size(1)
+    named = (("input", inputs), ("target", targets))
+    for name, lengths in named:
+        if lengths.is_floating_point():
+            raise RuntimeError(f"{name}_lengths must be integral")
     if inputs.numel() != batch:
         raise RuntimeError("input_lengths must be of size batch_size")
     if targets.numel() != batch:
         raise RuntimeError("target_lengths must be of size batch_size")
+    for name, lengths in named:
+        if batch and int(lengths.min()) < 0:
+            raise RuntimeError(
+                f"Expected {name}_lengths to have value at least 0, but got value "
+                f"{int(lengths[lengths < 0][0])} {_WHILE}"
+            )
     if int(inputs.max()) > longest:
         raise RuntimeError(
             f"Expected input_lengths to have value at most {longest}, but got value "
-            f"{int(inputs.max())}"
+            f"{int(inputs.max())} {_WHILE}"
+        )
+    if labels.dim() == 2 and int(targets.max()) > labels.size(1):
+        raise RuntimeError(
+            f"Expected tensor to have size at least {int(targets.max())} at dimension 1, but got "
+            f"size {labels.size(1)} for argument #2 'targets' {_WHILE}"
         )
 
 
@@ -108,12 +128,13 @@ def ctc_loss(
     if not 0 <= blank < given.size(2):
         raise RuntimeError("blank must be in label range")
     inputs, lengths = (
-        (x if isinstance(x, Tensor) else pygrad.tensor(x)).long().reshape(-1)
+        (x if isinstance(x, Tensor) else pygrad.tensor(x)).reshape(-1)
         for x in (input_lengths, target_lengths)
     )
     if not batched and targets.dim() == 1:
         targets = targets.unsqueeze(0)
-    _check_lengths(given, inputs, lengths)
+    _check_lengths(given, targets, inputs, lengths)
+    inputs, lengths = inputs.long(), lengths.long()
     found = _losses(given, _padded(targets, lengths.tolist()), inputs, lengths, blank)
     found = found.masked_fill(found.detach() > -_NEVER / 2, 0.0 if zero_infinity else float("inf"))
     if reduction == "mean":

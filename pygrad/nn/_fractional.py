@@ -27,6 +27,11 @@ def _output_size(input: Tensor, size: Size | None, ratio: Ratio | None) -> tuple
         raise ValueError(
             "fractional_max_pool2d requires specifying either an output_size or an output_ratio"
         )
+    if isinstance(ratio, Sequence) and len(ratio) != 2:
+        raise ValueError(
+            "fractional_max_pool2d requires output_ratio to either be a single Int or tuple of "
+            "Ints."
+        )
     rows, columns = _pair(ratio)
     return int(input.size(-2) * rows), int(input.size(-1) * columns)
 
@@ -35,6 +40,13 @@ def _check(input: Tensor, kernel: Sequence[int], size: Sequence[int]) -> None:
     if not input.is_floating_point():
         name = "fractional_max_pool2d_out_frame"
         raise NotImplementedError(f"\"{name}\" not implemented for '{legacy_name(input)}'")
+    for dim in range(-3, 0):
+        if input.size(dim) == 0:
+            raise RuntimeError(
+                "fractional_max_pool2d(): Expected input to have non-zero size for non-batch "
+                f"dimensions, but got{list(input.shape)} with dimension {input.dim() + dim} "
+                "being empty."
+            )
     sides = zip(("height", "width"), kernel, size, input.shape[-2:], strict=True)
     for name, k, wanted, length in sides:
         if wanted + k - 1 > length:
@@ -60,7 +72,7 @@ def _check_samples(samples: Tensor, input: Tensor) -> None:
 
 def _places(sample: Tensor, length: int, kernel: int, wanted: int) -> Tensor:
     """Where the windows lie along a dimension: (N, C) samples to (N, C, wanted, kernel) places."""
-    begin = pygrad.full((*sample.shape, 1), length - kernel)
+    begin = pygrad.full((*sample.shape, min(wanted, 1)), length - kernel)
     if wanted > 1:
         step = (length - kernel) / (wanted - 1)
         steps = pygrad.arange(wanted - 1, dtype=sample.dtype) + sample[..., None]

@@ -59,6 +59,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got "
             f"{theta.shape}."
         )
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     axes = []
     for count in size[2:]:
         axis = pygrad.linspace(-1, 1, count, dtype=theta.dtype)

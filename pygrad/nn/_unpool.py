@@ -12,6 +12,9 @@ from pygrad._tensor import Tensor
 __all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
 
 
+_SIDES = {2: "two elements (height, width)", 3: "three elements (depth, height, width)"}
+
+
 def _many(value: int | Sequence[int], n: int) -> tuple[int, ...]:
     return tuple(value) if isinstance(value, Iterable) else (value,) * n
 
@@ -26,6 +29,10 @@ def _output_size(
 ) -> list[int]:
     """The n lengths that max_pool shortens to those of the input, or the wanted ones among them."""
     kernel, step, pad = (_many(each, n) for each in (kernel_size, stride or kernel_size, padding))
+    if (given := len(kernel)) < n:
+        raise RuntimeError(
+            f"There should be exactly {_SIDES[n]} in output_size, but got {given} elements."
+        )
     default = [(input.shape[d - n] - 1) * step[d] + kernel[d] - 2 * pad[d] for d in range(n)]
     if wanted is None:
         return default

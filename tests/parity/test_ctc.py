@@ -57,3 +57,32 @@ def test_unknown_reduction() -> None:
             t.zeros(2, 1, 3), t.tensor([[1]]), (2,), (1,), reduction="x"
         )
     )
+
+
+@pytest.mark.parametrize("lengths", [(0, 0, 0), (2, 0, 1)])
+def test_inputs_without_a_step(lengths: tuple[int, ...]) -> None:
+    def script(t: Any) -> Any:
+        x = t.arange(36.0, dtype=t.float64).reshape(4, 3, 3).sin().requires_grad_()
+        options = {"reduction": "none", "zero_infinity": True}
+        ends, targets = (0, 4, 0), t.tensor([[1, 2], [2, 1], [1, 1]])
+        found = t.nn.functional.ctc_loss(x.log_softmax(2), targets, ends, lengths, **options)
+        found.sum().backward()
+        options["zero_infinity"] = False
+        return found, x.grad, t.nn.functional.ctc_loss(x, targets, ends, lengths, **options)
+
+    both(script, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "targets"),
+    [([4.0, 4], [1, 1]), ([4, 4], [1.0, 1]), ([-1, 4], [1, 1]), ([4, 4], [1, -2])]
+    + [([5, 4], [1, 1]), ([4, 4], [1, 3]), ([4], [1, 1]), ([4, 4], [1])],
+)
+def test_lengths_that_cannot_be(inputs: list[float], targets: list[float]) -> None:
+    def script(t: Any) -> Any:
+        labels = t.tensor([[1, 2], [2, 1]])
+        return t.nn.functional.ctc_loss(
+            t.zeros(4, 2, 3).log_softmax(2), labels, t.tensor(inputs), t.tensor(targets)
+        )
+
+    both(script)

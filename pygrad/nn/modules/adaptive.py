@@ -45,11 +45,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     Example:
         >>> import pygrad
-        >>> layer = pygrad.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4, 10])
-        >>> result = layer(pygrad.zeros(3, 8), pygrad.tensor([0, 5, 19]))
+        >>> layer = pygrad.nn.AdaptiveLogSoftmaxWithLoss(16, 20, [4, 10])
+        >>> result = layer(pygrad.zeros(3, 16), pygrad.tensor([0, 5, 19]))
         >>> tuple(result.output.shape), tuple(result.loss.shape)
         ((3,), ())
-        >>> tuple(layer.log_prob(pygrad.zeros(3, 8)).shape)
+        >>> tuple(layer.log_prob(pygrad.zeros(3, 16)).shape)
         (3, 20)
     """
 

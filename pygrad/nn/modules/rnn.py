@@ -183,6 +183,15 @@ class RNNBase(Module):
         """The parameters of each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_names]
 
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._all_names for name in names]
+
+    @property
+    def _flat_weights(self) -> list[Parameter]:
+        """The parameters in order; a new list, so that what replaces one is seen."""
+        return [getattr(self, name) for name in self._flat_weights_names]
+
     # -------------------------------------------------------------- running
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:

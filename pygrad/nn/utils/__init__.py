@@ -17,6 +17,7 @@ from pygrad.nn.utils.fusion import (
     fuse_linear_bn_eval,
     fuse_linear_bn_weights,
 )
+from pygrad.nn.utils.init import skip_init
 from pygrad.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from pygrad.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
@@ -37,6 +38,7 @@ __all__ = [
     "remove_spectral_norm",
     "remove_weight_norm",
     "rnn",
+    "skip_init",
     "spectral_norm",
     "stateless",
     "vector_to_parameters",
