@@ -19,7 +19,7 @@ from ._dtypes import BY_CODE, Size, bfloat16, device, dtype, float16, layout, si
 from ._errors import AbsentError
 from ._index import encode_index
 from ._long_calls import command
-from ._modes import GRAD
+from ._modes import GRAD, LEVELS
 from ._modes import get as get_modes
 from ._warnings import warn_of_conversion
 
@@ -409,6 +409,9 @@ class Tensor(Methods):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if get_modes() >> (LEVELS + 1):
+            where = "under vmap" if _memory[self._h + _FLAGS] >= _BATCHED else "inside functorch"
+            raise RuntimeError(f"mutating directly with `.data` {where} transform is not allowed.")
         _C["_set_data"](self, value)
 
     @data.deleter
@@ -603,8 +606,8 @@ class Tensor(Methods):
     # ------------------------------------------------------------ text, copies
 
     def __repr__(self) -> str:
-        if _memory[self._h + _FLAGS] >= _BATCHED:
-            from ._vmap import show
+        if _memory[self._h + _FLAGS] >= _BATCHED or get_modes() >> (LEVELS + 1):
+            from ._transforms import show
 
             return show(self)
         return str(_C["_repr"](self, "tensor"))

@@ -18,7 +18,7 @@ from . import _ops
 from ._modes import GRAD, LEVELS, get, put
 from ._tensor import Tensor
 from ._tree import Spec, flatten, map_leaves, unflatten
-from ._vmap import levels, vmap, without_draws
+from ._vmap import entered, levels, vmap, without_draws
 from .autograd import forward_ad
 from .autograd import grad as _gradients
 from .autograd.graph import disable_saved_tensors_hooks
@@ -68,35 +68,134 @@ def _batched_at(tensors: Sequence[Tensor], of: _Levels) -> list[tuple[int, int, 
     return [each for each in of if any(dim(tensor, each[0]) >= 0 for tensor in tensors)]
 
 
+class _Frame:
+    """A transform under way, and what tells which tensors it tracks."""
+
+    def __init__(self, number: int, reverse: bool) -> None:
+        self.number = number
+        self.reverse = reverse
+        # By their handles, those that it and the transforms inside it made. They live as long as
+        # it runs, so that no other tensor gets such a handle.
+        self.leaves: dict[int, Tensor] = {}
+        self.nodes: set[Any] = set()  # of its aliases that are no leaves
+
+    def tracks(self, whole: Tensor) -> bool:
+        """Whether the transform differentiates through a tensor (all its slices)."""
+        if not self.reverse:
+            return forward_ad.unpack_dual(whole).tangent is not None
+        return whole._h in self.leaves or any(
+            node in self.nodes or _leaf_of(node) in self.leaves for node in _graph_of([whole])
+        )
+
+
 @contextmanager
-def _inside(reverse: bool) -> Iterator[dict[int, Tensor]]:
-    """Inside a transform, where `apply` of a custom function is stricter and, if the transform is
-    one of `reverse` mode, saved tensors have no hooks. Gives what is to hold the leaves that this
-    transform, and those inside it, made: no part of anyone's graph but theirs.
+def _inside(reverse: bool) -> Iterator[_Frame]:
+    """Inside a transform: a level, in which some things are refused; where the transform is one
+    of `reverse` mode, hooks for saved tensors too.
     """
-    own: dict[int, Tensor] = {}
-    levels.transforms.append(own)
-    try:
-        if reverse:
-            with disable_saved_tensors_hooks(_HOOKS):
-                yield own
-        else:
-            yield own
-    finally:
-        levels.transforms.pop()
-        _owned(own)
+    with entered(0, "transform") as number:
+        frame = _Frame(number, reverse)
+        levels.transforms.append(frame)
+        try:
+            if reverse:
+                with disable_saved_tensors_hooks(_HOOKS):
+                    yield frame
+            else:
+                yield frame
+        finally:
+            levels.transforms.pop()
+            _owned(frame.leaves)
 
 
-def _owned(own: dict[int, Tensor]) -> None:
-    """Tells the transform around about leaves."""
+def _owned(leaves: dict[int, Tensor]) -> None:
+    """Tells the transform around about leaves: no part of anyone's graph but their own's."""
     if levels.transforms:
-        levels.transforms[-1].update(own)
+        levels.transforms[-1].leaves.update(leaves)
+
+
+def _graph_of(wholes: Sequence[Tensor]) -> Iterator[Any]:
+    """The nodes that tensors depend on."""
+    todo = [whole.grad_fn for whole in wholes]
+    seen: set[Any] = set()  # which keeps them alive, so that none has the address of another
+    while todo:
+        node = todo.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            yield node
+            todo += [parent for parent, _ in node.next_functions]
+
+
+def _leaf_of(node: Any) -> int | None:
+    """The handle of the leaf that a node accumulates into, if any."""
+    variable = getattr(node, "variable", None)
+    return variable._h if isinstance(variable, Tensor) else None
 
 
 _HOOKS = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
     "issue with your use case."
 )
+
+
+# ------------------------------------------------------------------ text
+
+
+def _wrapping(tensor: Tensor) -> Iterator[tuple[str, Tensor]]:
+    """What a tensor is inside transforms, level by level from the highest: how the level shows,
+    and the tensor without it.
+    """
+    with _recording(mapped=False, grad=0):
+        peeled = {}
+        whole = tensor
+        while number := _C["_vmap_level"](whole):
+            dim = _C["_vmap_dim"](whole, number)
+            whole = _C["_vmap_remove"](whole, number, 0, dim)
+            peeled[number] = f"BatchedTensor(lvl={number}, bdim={dim}, value=", whole
+        tracking = [frame.number for frame in levels.transforms if frame.tracks(whole)]
+        for number in sorted([*peeled, *tracking], reverse=True):
+            if number in peeled:
+                head, tensor = peeled[number]
+            else:
+                head = f"GradTrackingTensor(lvl={number}, value="
+            yield head, tensor
+
+
+def show(tensor: Tensor) -> str:
+    """How a tensor prints inside transforms."""
+    layers = list(_wrapping(tensor))
+    inner = layers[-1][1] if layers else tensor
+    with _recording(mapped=False):
+        if any(head.startswith("Grad") for head, _ in layers):
+            inner = forward_ad.unpack_dual(inner).primal.detach()
+        text = str(_C["_repr"](inner, "tensor"))
+    for head, _ in reversed(layers):
+        text = head + "\n    " + text.replace("\n", "\n    ") + "\n)"
+    return text
+
+
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """What a tensor inside transforms stands for, to be looked at: all slices of one inside
+    `vmap`, outside the graph of `grad` and its like. Results must not depend on it.
+
+    Args:
+        tensor: any.
+        recurse: without all levels, else without the innermost alone.
+
+    Example:
+        >>> import pygrad
+        >>> seen = []
+        >>> def double(x):
+        ...     seen.append(pygrad.func.debug_unwrap(x))
+        ...     return x * 2
+        >>> pygrad.vmap(double)(pygrad.arange(3))
+        tensor([0, 2, 4])
+        >>> seen
+        [tensor([0, 1, 2])]
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"debug_unwrap(): argument must be Tensor, not {type(tensor).__name__}")
+    found = [each for _, each in _wrapping(tensor)]
+    return (found[-1] if recurse else found[0]).detach() if found else tensor
 
 
 # ------------------------------------------------------------------ aliases and graphs
@@ -111,7 +210,7 @@ def _check_leaves(leaves: Sequence[Any]) -> None:
 class _Aliases:
     """What a function gets for the tensors it is differentiated by, and their gradients."""
 
-    def __init__(self, tensors: Sequence[Any], own: dict[int, Tensor]) -> None:
+    def __init__(self, tensors: Sequence[Any], frame: _Frame) -> None:
         _check_leaves(tensors)
         self.levels = list(levels.stack)
         self.inner: list[Tensor] = []
@@ -121,9 +220,13 @@ class _Aliases:
             for whole, leaf in zip(wholes, self.leaves, strict=True):
                 self.inner.append(_with_tangent(whole, leaf))
         self.inner = [_slices(whole, self.levels) for whole in self.inner]
-        self.nested = not all(leaf.is_leaf for leaf in self.leaves)
-        self.own = own
-        own.update((leaf._h, leaf) for leaf in self.leaves if leaf.is_leaf)
+        self.own = frame.leaves
+        for leaf in self.leaves:
+            if leaf.is_leaf:
+                self.own[leaf._h] = leaf
+            else:
+                frame.nodes.add(leaf.grad_fn)
+        self.nested = bool(frame.nodes)
 
     def whole(self, outputs: Sequence[Tensor]) -> list[Tensor]:
         """All slices of each output."""
@@ -132,20 +235,8 @@ class _Aliases:
 
     def recorded_outside(self, wholes: Sequence[Tensor]) -> bool:
         """Whether outputs depend on what requires grad outside the transform."""
-        if self.nested:
-            return True
-        todo = [whole.grad_fn for whole in wholes]
-        seen: set[Any] = set()  # which keeps them alive, so that none has the address of another
-        while todo:
-            node = todo.pop()
-            if node is None or node in seen:
-                continue
-            seen.add(node)
-            variable = getattr(node, "variable", None)
-            if isinstance(variable, Tensor) and variable._h not in self.own:
-                return True
-            todo += [parent for parent, _ in node.next_functions]
-        return False
+        found = map(_leaf_of, _graph_of(wholes))
+        return self.nested or any(leaf is not None and leaf not in self.own for leaf in found)
 
     def gradients(
         self, wholes: Sequence[Tensor], given: Sequence[Tensor], keep: bool, record: bool
@@ -318,8 +409,8 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         places, chosen = _selected(args, argnums)
         leaves, spec = flatten(chosen)
-        with _inside(reverse=True) as own:
-            aliases = _Aliases(leaves, own)
+        with _inside(reverse=True) as frame:
+            aliases = _Aliases(leaves, frame)
             inner = unflatten(aliases.inner, spec)
             made = _call_with(func, args, places, inner, isinstance(argnums, int), kwargs)
         output, aux = _with_aux(name, made, has_aux)
@@ -372,8 +463,8 @@ class _Product:
 
     def __init__(self, func: Function, primals: Any, has_aux: bool, name: str) -> None:
         leaves, self.primals = flatten(primals)
-        with _inside(reverse=True) as own:
-            self.aliases = _Aliases(leaves, own)
+        with _inside(reverse=True) as frame:
+            self.aliases = _Aliases(leaves, frame)
             with _recording():
                 made = func(*unflatten(self.aliases.inner, self.primals))
         output, aux = _with_aux(name, made, has_aux)

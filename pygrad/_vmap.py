@@ -29,7 +29,7 @@ class _Levels(threading.local):
     def __init__(self) -> None:
         self.stack: list[tuple[int, int, str]] = []
         self.plain = False  # custom Functions need no rule
-        self.transforms: list[dict[int, Tensor]] = []  # the leaves of grad, vjp and their like
+        self.transforms: list[Any] = []  # grad, vjp and their like: see _transforms
 
 
 levels: Final = _Levels()
@@ -85,7 +85,8 @@ def vmap(
 
 
 @contextmanager
-def _entered(batch_size: int, kind: str) -> Iterator[int]:
+def entered(batch_size: int, kind: str) -> Iterator[int]:
+    """A level in the engine, of `vmap` with a randomness or of another "transform"."""
     number = _C["_vmap_enter"](batch_size, kind)
     switch(1 << (LEVELS + number), True)
     try:
@@ -98,7 +99,7 @@ def _entered(batch_size: int, kind: str) -> Iterator[int]:
 @contextmanager
 def level(batch_size: int, randomness: str) -> Iterator[int]:
     """A level of vmap: entered in the engine, and left whatever happens."""
-    with _entered(batch_size, randomness) as number:
+    with entered(batch_size, randomness) as number:
         levels.stack.append((number, batch_size, randomness))
         try:
             yield number
@@ -109,7 +110,7 @@ def level(batch_size: int, randomness: str) -> Iterator[int]:
 @contextmanager
 def without_draws() -> Iterator[None]:
     """Random ops are refused, as in a level of vmap, but nothing is mapped."""
-    with _entered(1, "error"):
+    with entered(1, "error"):
         yield
 
 
@@ -326,13 +327,3 @@ def _of_given(value: Any, given: dict[int, Tensor]) -> Any:
                 value._b = leaf
                 break
     return value
-
-
-def show(tensor: Tensor) -> str:
-    """How a batched tensor prints: what it is a slice of, level by level."""
-    number = _C["_vmap_level"](tensor)
-    if not number:
-        return repr(tensor)
-    dim = _C["_vmap_dim"](tensor, number)
-    value = show(_C["_vmap_remove"](tensor, number, 0, dim)).replace("\n", "\n    ")
-    return f"BatchedTensor(lvl={number}, bdim={dim}, value=\n    {value}\n)"

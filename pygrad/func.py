@@ -9,18 +9,33 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _ops
+from . import _engine, _ops
 from . import nn as _nn
+from ._rearrange import rearrange
 from ._tensor import Tensor
-from ._transforms import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
+from ._transforms import (
+    debug_unwrap,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    vjp,
+)
+from ._tree import flatten, map_leaves
 from ._vmap import vmap
 from .nn.utils import stateless as _stateless
 
 __all__ = [
+    "debug_unwrap",
     "functional_call",
+    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",
@@ -28,6 +43,8 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "rearrange",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",
@@ -113,3 +130,72 @@ def stack_module_state(
     for name, _ in models[0].named_buffers():
         buffers[name] = stack([dict(m.named_buffers())[name] for m in models])
     return parameters, buffers
+
+
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """A function whose results do not lie where it wrote.
+
+    The function runs as it is, and what it writes to its arguments is written; but of results
+    that would share memory with an argument written to, the caller gets copies.
+
+    Args:
+        func: any.
+        remove: "mutations", or "mutations_and_views": copies of all that are views of arguments.
+
+    Raises:
+        RuntimeError: another `remove`.
+
+    Example:
+        >>> import pygrad
+        >>> x = pygrad.ones(2)
+        >>> y = pygrad.func.functionalize(lambda x: x.view(2, 1).add_(1))(x)
+        >>> x.zero_(), y.T
+        (tensor([0., 0.]), tensor([[2., 2.]]))
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. "
+            "Valid options are:\n     remove='mutations': all inplace and out= operators will be "
+            "removed from the program, and replaced with their out-of-place equivalents.\n     "
+            "remove='mutations_and_views': In addition to the above, all aliasing operators "
+            "{view} will be replaced with their non-aliasing counterparts, {view}_copy.\n"
+        )
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        given = [leaf for leaf in flatten((args, kwargs))[0] if isinstance(leaf, Tensor)]
+        before = [tensor._version for tensor in given]
+        result = func(*args, **kwargs)
+        written = [t for t, version in zip(given, before, strict=True) if t._version != version]
+
+        def apart(value: Any) -> Any:
+            if not isinstance(value, Tensor):
+                return value
+            viewed = remove != "mutations" and all(value is not t for t in given)
+            shared = any(_storage(value) == _storage(t) for t in (given if viewed else written))
+            return value.clone() if shared else value
+
+        return map_leaves(apart, result)
+
+    return wrapped
+
+
+def _storage(tensor: Tensor) -> int:
+    return _engine.ints[(tensor._h + _engine.layout["storage"]) >> 2]
+
+
+def replace_all_batch_norm_modules_(root: _nn.Module) -> _nn.Module:
+    """The module, its batch norms changed to normalise by the batch alone: without running
+    statistics, which mapped functions could not write to.
+
+    Example:
+        >>> import pygrad
+        >>> layer = pygrad.func.replace_all_batch_norm_modules_(pygrad.nn.BatchNorm1d(2))
+        >>> layer.track_running_stats, list(layer.buffers())
+        (False, [])
+    """
+    for module in root.modules():
+        if isinstance(module, _nn.modules.batchnorm._BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

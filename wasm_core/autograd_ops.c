@@ -82,6 +82,7 @@ void task_go_on(Call *c, Task *task, Tensor **gi) {
 
 /* The common backward: one root, into every leaf, not recorded. */
 void op_backward_of(Call *c) {
+  if (vmap_refuses_backward()) return;
   GraphEnd root = {arg_tensor(c, 0), {NULL, 0}};
   Tensor *gradient = arg_tensor(c, 2);
   task_go_on(c, task_start(&(GraphWalk){.n_roots = 1, .roots = &root, .grads = gradient ? &gradient : NULL, .retain_graph = arg_bool(c, 1),
@@ -132,6 +133,7 @@ void op_grad(Call *c) {
   Ints places = arg_ints(c, 3), of_roots = {places.n - 1, places.v + 1}, of_inputs = of_roots;
   const char *odd = arg_str(c, 4);
   int64_t given = places.v[0], accumulate = arg_int(c, 7);
+  if (accumulate && vmap_refuses_backward()) return;
   GraphWalk w = {.n_roots = roots.n, .n_inputs = inputs.n, .grads = given > 0 ? arg_tensors(c, 2).v : NULL, .retain_graph = arg_bool(c, 5),
                  .create_graph = arg_bool(c, 6), .accumulate = accumulate, .allow_unused = accumulate || arg_bool(c, 8),
                  .materialize = arg_bool(c, 9), .n_rows = (int)arg_int(c, 10)};
@@ -213,6 +215,10 @@ void op_set_saved_mode(Call *c) {
 }
 
 /* ------------------------------------------------------------ attributes */
+
+void op_retain_grad(Tensor *t) {
+  if (!tensor_requires_grad(t) || !vmap_refuses("retain_grad", "")) tensor_retain_grad(t);
+}
 
 Tensor *op_requires_grad_(Tensor *t, bool on) {
   if (!tensor_is_leaf(t) && !on)

@@ -28,6 +28,7 @@ void op_backward_resume(Call *c);
 void op_backward_abort(const Call *c);
 Tensor *op_undefined_grad(Tensor *t);
 Tensor *op_requires_grad_(Tensor *t, bool on);
+void op_retain_grad(Tensor *t);
 Tensor *op_detach(Tensor *t);
 Tensor *op_detach_(Tensor *t);
 Tensor *op_data(Tensor *t);

@@ -12,7 +12,7 @@
 #include "random.h"
 
 enum { MAX_LEVELS = 23 }; /* what the modes of a thread have room for */
-typedef enum { RANDOM_ERROR, RANDOM_DIFFERENT, RANDOM_SAME } Randomness;
+typedef enum { RANDOM_ERROR, RANDOM_DIFFERENT, RANDOM_SAME, TRANSFORM } Randomness;
 
 uint32_t vmap_levels;
 static uint32_t taken; /* by any thread */
@@ -38,18 +38,19 @@ int32_t vmap_enter(int64_t size, const char *randomness) {
   while (level <= MAX_LEVELS && taken & bit_of(level)) level++;
   if (level > MAX_LEVELS) fail(ERR_RUNTIME, "vmap: at most %d levels can be nested", MAX_LEVELS);
   if (failed()) return 0;
-  bool same = strcmp(randomness, "same") == 0, different = strcmp(randomness, "different") == 0;
+  static const char initials[] = "edst"; /* of the kinds in order */
+  const char *kind = strchr(initials, randomness[0]);
   levels[level - 1].size = size;
-  levels[level - 1].randomness = same ? RANDOM_SAME : different ? RANDOM_DIFFERENT : RANDOM_ERROR;
+  levels[level - 1].randomness = kind && *kind ? (Randomness)(kind - initials) : RANDOM_ERROR;
   taken |= bit_of(level);
-  vmap_concerns++;
+  vmap_concerns += levels[level - 1].randomness != TRANSFORM;
   return level;
 }
 
 void vmap_exit(int32_t level) {
   if (level < 1 || level > MAX_LEVELS || !(taken & bit_of(level))) return;
   taken &= ~bit_of(level);
-  vmap_concerns--;
+  vmap_concerns -= levels[level - 1].randomness != TRANSFORM;
 }
 
 int32_t vmap_level(const Tensor *t) { return highest(levels_of(t)); }
@@ -425,19 +426,21 @@ static bool refused(const Call *c) {
   return failed() || hidden_storage(c) || dynamic_shape(c) || shared_statistics(c);
 }
 
-bool vmap_refuses_leaf(void) {
+/* PyTorch's two refusals inside a transformed function, batched or not. */
+bool vmap_refuses(const char *method, const char *more) {
   if (active())
-    fail(ERR_RUNTIME, "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside "
-                      "of a function being transformed by a functorch transform. This is unsupported, please attempt to use the "
-                      "functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a "
-                      "function being transformed instead.");
+    fail(ERR_RUNTIME, "You are attempting to call Tensor.%s()%s inside of a function being transformed by a functorch transform. This "
+                      "is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+                      "%s() outside of a function being transformed instead.", method, more, method);
   return failed();
 }
 
-/* What PyTorch refuses inside a mapped function, batched or not. */
-static bool refused_inside(const Call *c) {
-  if (is_named(c, "requires_grad_")) vmap_refuses_leaf();
-  else if (strncmp(c->row->schema, "_backward", 9) == 0 || (is_named(c, "_grad") && arg_int(c, 7)))
+bool vmap_refuses_leaf(void) {
+  return vmap_refuses("requires_grad_", " (or perhaps using torch.autograd.functional.* APIs)");
+}
+
+bool vmap_refuses_backward(void) {
+  if (active())
     fail(ERR_RUNTIME, "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
                       "functorch.vjp instead or call backward() outside of functorch transforms.");
   return failed();
@@ -541,7 +544,6 @@ static void run_random(Call *c, uint32_t bits) {
 
 bool vmap_run(Call *c) {
   uint32_t bits = levels_of_call(c);
-  if (active() && refused_inside(c)) return true;
   bool random = active() && is_random(c->row) && c->out.tag == TAG_MISSING;
   if (!bits && !random) return false;
   if (bits && is_service(c)) return hidden_storage(c) || (is_named(c, "data") && refused(c));

@@ -18,7 +18,8 @@ bool vmap_run(Call *c);
 /* The levels that the calling thread is in, a bit each, the outermost lowest: the host says so with its modes. */
 extern uint32_t vmap_levels;
 /* A level for the host to enter, counted from 1 and inside those it is in; 0 with the error set. `randomness`: "error",
- * "different" or "same". The host gives it back with vmap_exit. */
+ * "different" or "same"; or "transform", a level of another transform, where nothing is batched but what is refused inside
+ * transformed functions is refused. The host gives it back with vmap_exit. */
 int32_t vmap_enter(int64_t size, const char *randomness);
 void vmap_exit(int32_t level);
 /* t batched along a dimension at a level that is higher than those it is batched at already. */
@@ -30,8 +31,11 @@ int32_t vmap_dim(const Tensor *t, int32_t level); /* where vmap_add found the ba
 int32_t vmap_level(const Tensor *t); /* the highest level t is batched at, or 0 */
 /* Whether numbers may be drawn now; sets the error if not. */
 bool vmap_may_draw(void);
-/* Whether this is a mapped function, where no leaf may be made to require gradients; sets the error if so. */
+/* Whether this is a transformed function, where no leaf may be made to require gradients, no gradient retained, and nothing
+ * accumulated by a backward; sets the error if so. */
+bool vmap_refuses(const char *method, const char *more);
 bool vmap_refuses_leaf(void);
+bool vmap_refuses_backward(void);
 bool vmap_item_error(void); /* sets PyTorch's error for a batched tensor used as a number; false */
 
 #endif

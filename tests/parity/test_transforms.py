@@ -166,6 +166,27 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
         vector(t)
     ),
     "jacfwd_randomness": lambda t: t.func.jacfwd(t.sin, randomness="some")(vector(t)),
+    "requires_grad": lambda t: t.func.grad(lambda x: x.requires_grad_().sum())(vector(t)),
+    "requires_no_grad": lambda t: t.func.jvp(
+        lambda x: x.requires_grad_(False), (vector(t),), (vector(t),)
+    ),
+    "mapped_requires_grad": lambda t: t.vmap(t.func.grad(lambda x: x.requires_grad_().sum()))(
+        matrix(t)
+    ),
+    "retain_grad": lambda t: t.func.grad(lambda x: x.sin().retain_grad())(vector(t)),
+    "retain_grad_of_none": lambda t: t.vmap(lambda x: x.retain_grad())(matrix(t)),
+    "backward": lambda t: t.func.grad(lambda x: x.sum().backward())(vector(t)),
+    "backward_with_gradient": lambda t: t.func.jacrev(lambda x: x.backward(x))(vector(t)),
+    "backward_of_others": lambda t: t.vmap(
+        lambda x: t.autograd.backward(vector(t).requires_grad_().sum())
+    )(matrix(t)),
+    "functional": lambda t: t.func.grad(
+        lambda x: t.autograd.functional.jvp(cube, (x,), (vector(t),))[1]
+    )(vector(t)),
+    "jacobian": lambda t: t.func.vjp(lambda x: t.autograd.functional.jacobian(t.sin, x), vector(t)),
+    "data": lambda t: t.func.grad(lambda x: setattr(x, "data", vector(t)))(vector(t)),
+    "mapped_data": lambda t: t.vmap(lambda x: setattr(x, "data", vector(t)))(matrix(t)),
+    "remove": lambda t: t.func.functionalize(t.sin, remove="views"),
     "hooks_around": lambda t: with_hooks(t, lambda: t.func.grad(cube)(vector(t))),
     "hooks_inside": lambda t: t.func.vjp(lambda x: with_hooks(t, lambda: x.sin()), vector(t)),
     "hooks_hessian": lambda t: with_hooks(t, lambda: t.func.hessian(cube)(vector(t))),
@@ -380,5 +401,108 @@ def test_functional_call_of_tied_weights() -> None:
         call, x = t.func.functional_call, t.ones(3)
         given = {"0.weight": t.eye(3)}
         return call(net, given, x), call(net, given, x, tie_weights=False)
+
+    both(run)
+
+
+def printed(t: Any, wrap: Callable[[Any], Any], x: Any) -> list[str]:
+    """What a function so transformed sees of its argument, of what it computes and captures."""
+    seen: list[str] = []
+
+    def look(v: Any) -> Any:
+        seen.extend([repr(v), str(v * 2), repr(x)])
+        return v.sum()
+
+    wrap(look)(x)
+    return seen
+
+
+WRAPPED: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
+    "grad": lambda t: lambda f: t.func.grad(f),
+    "jvp": lambda t: lambda f: lambda x: t.func.jvp(f, (x,), (x,)),
+    "grad_of_grad": lambda t: lambda f: t.func.grad(lambda x: t.func.grad(f)(x).sum()),
+    "vmap_of_grad": lambda t: lambda f: t.vmap(t.func.grad(f)),
+    "grad_of_vmap": lambda t: lambda f: t.func.grad(lambda x: t.vmap(f)(x).sum()),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_tensors_inside_transforms_print_level_by_level(name: str) -> None:
+    def run(t: Any) -> Any:
+        x = t.arange(6.0).reshape(2, 3) / 4
+        return printed(t, WRAPPED[name](t), x)
+
+    both(run)
+
+
+def test_tensors_print_plainly_outside_transforms() -> None:
+    both(lambda t: printed(t, lambda f: f, t.ones(2, requires_grad=True)))
+
+
+def test_debug_unwrap() -> None:
+    def run(t: Any) -> Any:
+        seen = []
+
+        def look(x: Any) -> Any:
+            whole, part = t.func.debug_unwrap(x * 2), t.func.debug_unwrap(x, recurse=False)
+            seen.append((whole, part.shape, whole.requires_grad))
+            return x.sum()
+
+        t.vmap(t.vmap(look))(t.arange(24.0).reshape(2, 3, 4))
+        t.func.grad(look)(vector(t))
+        t.vmap(t.func.grad(look))(matrix(t))
+        t.func.jvp(look, (vector(t),), (vector(t),))
+        plain = vector(t)
+        return seen, t.func.debug_unwrap(plain) is plain
+
+    both(run)
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "view": lambda x: x.view(2, 2),
+    "written_view": lambda x: x.view(2, 2).mul_(2),
+    "view_of_written": lambda x: (x.mul_(2), x.view(2, 2))[1],
+    "same": lambda x: x,
+    "written": lambda x: x.mul_(2),
+    "part": lambda x: [x[1:], x],
+    "detached": lambda x: {"x": x.detach()},
+    "own": lambda x: x.clone().view(2, 2).add_(1),
+    "number": lambda x: (x + 1, 3, None),
+}
+
+
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functionalize(name: str, remove: str) -> None:
+    def run(t: Any) -> Any:
+        x = t.arange(4.0)
+        made = t.func.functionalize(FUNCTIONS[name], remove=remove)(x)
+        x.add_(10)
+        return x, made, made is x
+
+    both(run)
+
+
+def test_functionalize_in_transforms() -> None:
+    def run(t: Any) -> Any:
+        def written(x: Any) -> Any:
+            y = x.sin()
+            return y.mul_(x).t_()
+
+        f = t.func.functionalize(written)
+        mapped, slope = t.vmap(f)(matrix(t)), t.func.grad(lambda x: f(x).sum())(vector(t))
+        return mapped, slope, f.__name__
+
+    both(run)
+
+
+def test_batch_norms_without_running_statistics() -> None:
+    def run(t: Any) -> Any:
+        net = t.nn.Sequential(
+            t.nn.BatchNorm1d(3), t.nn.ModuleList([t.nn.BatchNorm2d(2, affine=False)]), t.nn.ReLU()
+        )
+        same = t.func.replace_all_batch_norm_modules_(net) is net
+        made = t.vmap(net[0])(t.arange(24.0).reshape(2, 4, 3) ** 2)
+        return same, str(net), list(net.state_dict()), made
 
     both(run)
