@@ -12,6 +12,7 @@ flag is enough (`owner.busy`). All else takes the lock (`enter`): other threads,
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
 import os
@@ -561,6 +562,10 @@ def drain() -> None:
     """Releases every handle whose object is gone, without waiting for the next call."""
     if not owner.busy:
         kept.clear()
+    _release_all()
+
+
+def _release_all() -> None:
     with _Entered():
         while released:
             memory[N_RELEASE] = hand_over(0)
@@ -569,14 +574,35 @@ def drain() -> None:
                 _forget_dropped()
 
 
+def hold_if_idle() -> bool:
+    """Takes the lock, and the engine for this thread, unless the engine is in use: other threads
+    wait until the caller releases the lock. Handles whose objects are gone are released.
+
+    Returns: whether it did.
+    """
+    in_callback = lock._is_owned()  # type: ignore[attr-defined]
+    if not lock.acquire(blocking=False):
+        return False
+    if owner.busy or trap_slot[0]:
+        lock.release()
+        return False
+    if not in_callback:  # else it may be about to return what is kept
+        kept.clear()
+    _release_all()
+    return True
+
+
 def drain_if_idle() -> None:
-    """The same, unless the engine is in use."""
-    if lock.acquire(blocking=False):
-        try:
-            if not owner.busy and not trap_slot[0]:
-                drain()
-        finally:
-            lock.release()
+    """`drain`, unless the engine is in use."""
+    if hold_if_idle():
+        lock.release()
+
+
+watched: Final[set[int]] = set()
+"""Numbers of objects that nodes hold: while there are some, whoever may have held the last
+reference to a node calls `drain_if_idle`, so that these objects go when they would in PyTorch.
+"""
+atexit.register(watched.clear)  # then nobody looks into memory that may be gone
 
 
 def live_count() -> int:

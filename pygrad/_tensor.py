@@ -84,11 +84,17 @@ class Tensor(Methods):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """The work is done in __new__, as for PyTorch's legacy constructor."""
 
-    def __del__(self, append: Callable[[int], None] = _released.append) -> None:
+    def __del__(
+        self,
+        append: Callable[[int], None] = _released.append,
+        watched: set[int] = _engine.watched,
+    ) -> None:
         try:
             append(self._h)
         except AttributeError:
-            pass  # never got a handle
+            return  # never got a handle
+        if watched:
+            _look_at_last(self._h)
 
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
@@ -813,6 +819,16 @@ def address_of(tensor: Tensor) -> int:
     h = tensor._h
     data = _unsigned[(_unsigned[(_unsigned[(h + _STORAGE) >> 2] + _BYTES) >> 2] + _DATA) >> 2]
     return data + _words[(h + _OFFSET) >> 3] * BY_CODE[_memory[h + _DTYPE]].itemsize  # type: ignore[union-attr]
+
+
+def _look_at_last(h: int) -> None:
+    """Lets a node go at once if the handle that was just released, of a tensor, may have held the
+    last reference to it.
+    """
+    node = _unsigned[(h + _GRAD_FN) >> 2] if h else 0
+    n = len(_released)
+    if node and _ints[h >> 2] <= n and _ints[node >> 2] <= n:
+        _engine.drain_if_idle()
 
 
 def drop_grads(tensors: Iterable[Tensor]) -> None:

@@ -62,6 +62,11 @@ void several_drop(int32_t hook) {
   if (--s->left == 0) end(s);
 }
 
+int64_t several_share(int32_t hook) {
+  const Several *s = several_of(hook);
+  return s ? s->id + ((int64_t)s->left << 32) : 0;
+}
+
 /* How many of the gradients this backward computes. */
 static int32_t expected(const Several *s) {
   int32_t count = 0;

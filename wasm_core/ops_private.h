@@ -59,6 +59,7 @@ void op_edge_of(Call *c);
 void op_node_metadata(Call *c);
 void op_node_output(Call *c);
 void op_node_call(Call *c);
+void op_owned(Call *c);
 void op_node_hook_add(Call *c);
 void op_node_hook_remove(Call *c);
 void op_running_node(Call *c);

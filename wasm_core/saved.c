@@ -384,14 +384,19 @@ void saves_done(Node *n) {
   }
 }
 
-/* A copy-on-write copy of what was saved: writing to it reaches neither the graph nor the original. What an unpack hook
- * gave is the hook's. */
+/* A copy-on-write copy of what was saved: writing to it reaches neither the graph nor the original. In check mode an input
+ * itself. What an unpack hook gave is the hook's. */
 Tensor *saved_for_host(Node *n, int slot) {
   if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
   Saved *s = &n->saves[slot];
   if (s->packed) return unpack(n, s, false);
-  Tensor *copy = usable(n, s, false) ? tensor_snapshot(s->value) : NULL;
+  if (!usable(n, s, false)) return NULL;
   bool detached = s->original && s->grad_fn && !s->original->grad_fn;
+  if (s->original && s->version && s->version->value == s->version_saved && !detached) {
+    tensor_retain(s->original); /* in case what was saved is let go */
+    return pool_push(s->original);
+  }
+  Tensor *copy = tensor_snapshot(s->value);
   return copy && !detached ? with_history(n, s, copy) : copy;
 }
 

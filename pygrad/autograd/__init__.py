@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _call, _long_calls, _ops
 from .._tensor import Tensor
+from . import _cycles as _cycles
 from . import anomaly_mode as anomaly_mode
 from . import forward_ad as forward_ad
 from . import function as function

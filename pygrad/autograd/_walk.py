@@ -109,7 +109,7 @@ def _run(step: list[int]) -> Any:
 
 def _nested(ident: int, handles: list[int], _: int) -> list[int]:
     """Runs a custom function that stands inside another node, where the engine calls for it."""
-    given = hooks.objects[ident].apply(*hooks.tensors_of(handles))
+    given = hooks.held(ident).apply(*hooks.tensors_of(handles))
     return hooks.answer(given if isinstance(given, tuple) else (given,))
 
 

@@ -7,10 +7,8 @@ says, what is saved. Here is the protocol: classes, ctx, the calls of forward an
 from __future__ import annotations
 
 import functools
-import gc
 import inspect
 import warnings
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -33,7 +31,7 @@ __all__ = [
     "once_differentiable",
 ]
 
-_C, _new, _ref = _ops.C, object.__new__, weakref.ref
+_C, _new = _ops.C, object.__new__
 _begin = _long_calls.resumption(_call.ROWS["_custom_begin"])
 _end = _long_calls.resumption(_call.ROWS["_custom_finish"], handles=True)
 
@@ -178,6 +176,8 @@ class _FunctionBase:
             )
         found = _C["_custom_saved"](self._address, clear)
         self._cleared = True
+        if graph.checked:
+            found = [t if t is None else _call.known(t) for t in found]
         return tuple(found)
 
     @property
@@ -204,7 +204,6 @@ class _FunctionBase:
 class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin, graph._Recorded):
     """The node of a custom function in the graph, which is the ctx of its methods too."""
 
-    __slots__ = ("_outputs",)
     _forward_cls: Any
     _type = 0
 
@@ -431,7 +430,6 @@ def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
     outputs = output if isinstance(output, tuple) else (output,)
     results = _finish(ctx, handles, outputs, separate, begun[1])
     if address:
-        ctx._outputs = [_ref(r) for r in results if isinstance(r, Tensor)]
         if _engine.ints[address >> 2] > 1:  # something holds the node, which holds its ctx
             hooks.objects[ident] = ctx
         graph.adopt(ctx)
@@ -468,6 +466,9 @@ def _finish(
     odd = ""
     if alive[0] is not None:
         saves, odd = _marked(ctx, "to_save", alive[0])
+        if graph.checked:
+            for tensor in filter(_is_tensor, alive[0]):
+                _call.remember(tensor)
     if alive[1] is not None:
         constant, _ = _marked(ctx, "non_differentiable", alive[1])
     if alive[2] is not None:
@@ -515,59 +516,6 @@ def _same_object(old: Any, made: int) -> Any:
         new = _call.wrap(made)
     new._b = old  # an input stands as a view of itself
     return new
-
-
-# ------------------------------------------------------------------ cycles through the engine
-
-_GRAD_FN = _engine.layout["grad_fn"]
-_moved: list[tuple[int, Any, Any]] = []
-
-
-def _sole_owners(ctx: Any) -> list[Any]:
-    """The outputs whose objects alone keep the node alive; none if anything else does."""
-    owners = [
-        output
-        for output in (ref() for ref in ctx._outputs)
-        if output is not None
-        and _engine.ints[output._h >> 2] == 1
-        and _engine.unsigned[(output._h + _GRAD_FN) >> 2] == ctx._address
-    ]
-    return owners if _engine.ints[ctx._address >> 2] == 1 + len(owners) else []
-
-
-def _show_cycles(phase: str, info: dict[str, int]) -> None:
-    """Shows the garbage collector what the engine hides: that outputs hold their ctx.
-
-    While a full collection runs, the outputs' objects hold the ctx in the engine's stead wherever
-    they alone hold the node; so a ctx that holds its own output is seen to be garbage.
-    """
-    if info["generation"] != 2:
-        return
-    if phase == "start":
-        _engine.drain_if_idle()
-        for ident, ctx in list(hooks.objects.items()):
-            if not isinstance(ctx, BackwardCFunction) or not any(
-                map(gc.is_tracked, vars(ctx).values())
-            ):
-                continue
-            owners = _sole_owners(ctx)
-            for owner in owners:
-                owner.__dict__["_ctx"] = ctx
-            if owners:
-                _moved.append((ident, weakref.ref(ctx), [weakref.ref(o) for o in owners]))
-                del hooks.objects[ident]
-        return
-    while _moved:
-        ident, ref, refs = _moved.pop()
-        ctx = ref()
-        if ctx is not None:
-            hooks.objects[ident] = ctx
-            for owner in (r() for r in refs):
-                if owner is not None:
-                    owner.__dict__.pop("_ctx", None)
-
-
-gc.callbacks.append(_show_cycles)
 
 
 # ------------------------------------------------------------------ once

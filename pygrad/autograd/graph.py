@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import logging
 import re
 import weakref
@@ -18,7 +19,7 @@ from ..utils.hooks import (
     drop_object,
     held,
     keep_object,
-    objects,
+    keep_watched,
     register_hook_of_several,
     register_node_hook,
 )
@@ -51,24 +52,30 @@ _nodes: dict[int, weakref.ref[Node]] = {}
 class _Recorded:
     """What every node is, though users know it as a `Node`."""
 
-    __slots__ = ("__weakref__", "_address")
+    __slots__ = ("__weakref__", "_address", "_held")
     _address: int
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"cannot create '{cls.__name__}' instances")
 
     def __del__(
-        self, append: Callable[[int], None] = _engine.released.append, nodes: Any = _nodes
+        self,
+        released: deque[int] = _engine.released,
+        nodes: Any = _nodes,
+        watched: set[int] = _engine.watched,
+        ints: memoryview = _engine.ints,
     ) -> None:
         address = self._address
         if address:
             ref = nodes.get(address)
             if ref is not None and ref() in (self, None):
                 del nodes[address]
-            append(address)
+            released.append(address)
+            if watched and ints[address >> 2] <= len(released):
+                _engine.drain_if_idle()
 
     def __dir__(self) -> list[str]:
-        hidden = "__annotations__ __del__ __module__ __slots__ __weakref__ _address _origin".split()
+        hidden = "__annotations__ __del__ __module__ __slots__ __weakref__ _address _held".split()
         return sorted({*object.__dir__(self)} - {*hidden})
 
     def name(self) -> str:
@@ -93,9 +100,9 @@ class _Recorded:
                 made["traceback_"] = held(trace).format()
             if parent:
                 made["parent_"] = _wrap(parent)
-            ident = keep_object(made)
+            ident = keep_watched(made)
             _C["_node_metadata"](self._address, ident)
-        found: dict[Any, Any] = objects[ident]
+        found: dict[Any, Any] = held(ident)
         return found
 
     @property
@@ -256,7 +263,7 @@ class SavedTensor:
 
     def _packed(self) -> Any:
         """What the hooks made of the tensor, with the unpack hook; None without hooks."""
-        return objects.get(_C["_node_packed"](self._node._address, self._slot))
+        return held(_C["_node_packed"](self._node._address, self._slot))
 
     @property
     def data(self) -> Any:
@@ -274,7 +281,8 @@ class SavedTensor:
 
     def unpack(self) -> Any:
         """The saved tensor, by way of the unpack hook if there is one."""
-        return _C["_node_saved"](self._node._address, self._slot)
+        found = _C["_node_saved"](self._node._address, self._slot)
+        return _itself(found) if checked else found
 
     def __repr__(self) -> str:
         return f"<pygrad._C._autograd.SavedTensor object at {id(self):#x}>"
@@ -313,9 +321,33 @@ def _saved(node: Node, kind: str, place: int) -> Any:
     shows integers as unsigned ones.
     """
     found = _C["_node_field"](node._address, ord(kind), place)
+    if checked:
+        found = _itself(found)
     if kind == "i":
         return None if found is None else found % (1 << 64)
     return tuple(each % (1 << 64) for each in found) if isinstance(found, list) else found
+
+
+checked = False
+"""Whether tensors were ever saved in "check" mode: then inputs come back themselves."""
+
+
+def _itself(value: Any) -> Any:
+    """The very object that stands for a tensor of which the engine has given no copy. Slow where
+    only the garbage collector knows it.
+    """
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(_itself, value))
+    if not isinstance(value, _call._tensor_type) or _engine.ints[value._h >> 2] == 1:
+        return value
+    found = _call.known(value)
+    if found is not value:
+        return found
+    for each in gc.get_objects():
+        if isinstance(each, type(value)) and each is not value:
+            if getattr(each, "_h", 0) == value._h:
+                return each
+    return value
 
 
 _RAW: Final[dict[str, Any]] = {"t": _raw_saved, "*": _raw_saved_from}
@@ -450,8 +482,8 @@ class set_saved_tensor_mode:
     """What happens to a saved tensor that was mutated: "snapshot" (the default) or "check".
 
     "snapshot" gives gradients as if nothing had been mutated. "check" is PyTorch's rule: backward
-    raises a RuntimeError. Takes effect at once for tensors saved from then on; as a context
-    manager it ends with the scope.
+    raises a RuntimeError; and an input that was saved is shown itself, not as a copy. Takes effect
+    at once for tensors saved from then on; as a context manager it ends with the scope.
 
     Example:
         >>> import pygrad
@@ -468,11 +500,13 @@ class set_saved_tensor_mode:
     """
 
     def __init__(self, mode: str) -> None:
+        global checked
         if mode not in ("snapshot", "check"):
             raise ValueError(
                 f'set_saved_tensor_mode: the mode is "snapshot" or "check", not {mode!r}'
             )
         self.mode = mode
+        checked = checked or mode == "check"
         self._before = _C["_set_saved_mode"](mode)
 
     def __enter__(self) -> set_saved_tensor_mode:

@@ -21,11 +21,17 @@ Runner = Callable[[int, list[int], int], list[int]]
 
 objects: Final[dict[int, Any]] = {}
 """What the engine knows by a number: hooks, pairs of hooks, what was packed, dictionaries."""
+shown: Final[dict[int, Any]] = {}
+"""Those that are elsewhere while the garbage collector looks at them, by weak references to what
+has them as its `thing`: autograd/_cycles.py.
+"""
 runners: Final[dict[int, Runner]] = {}
 _ids = itertools.count(1)
 _keep: Final = _engine.kept
+_watched: Final = _engine.watched
 _lock, _owner, _new, _tensor_type = _engine.lock, _engine.owner, _call._new, _call._tensor_type
 _result, _HEAD = _engine.result_slot, _engine.HEAD
+_GRAD_FN: Final = _engine.layout["grad_fn"]
 
 services: dict[int, Callable[[int, list[int]], list[int]]] = {}
 """By the kind of a callback that runs nothing of the user's: a function of the id and the
@@ -48,14 +54,30 @@ def keep_object(thing: Any) -> int:
 add_callable = keep_object
 
 
+def keep_watched(thing: Any) -> int:
+    """The same for an object that a node will hold, and which goes as soon as the node does."""
+    ident = next(_ids)
+    objects[ident] = thing
+    _watched.add(ident)
+    return ident
+
+
 def drop_object(ident: int) -> None:
     """Forgets an object that the engine needs no more."""
     objects.pop(ident, None)
+    if _watched:
+        _watched.discard(ident)
+    if shown:
+        shown.pop(ident, None)
 
 
 def held(ident: int) -> Any:
     """What `keep_object` was given, until the engine lets go of the number; then None."""
-    return objects.get(ident)
+    found = objects.get(ident)
+    if found is None and ident in shown:
+        box = shown[ident]()
+        return None if box is None else box.thing
+    return found
 
 
 def tensors_of(handles: Sequence[int]) -> list[Any]:
@@ -111,9 +133,12 @@ def _run_hook(ident: int, handle: int) -> int:
         gradient._h = handle
         if handle in _call.known_refs:
             gradient = _call.known(gradient)
-    if ident not in objects:
-        return 0  # removed
-    hook = objects[ident]
+    try:
+        hook = objects[ident]
+    except KeyError:
+        hook = held(ident)
+        if hook is None:
+            return 0  # removed
     _lock.acquire()
     _owner.busy = False
     try:
@@ -131,7 +156,7 @@ def _run_hook(ident: int, handle: int) -> int:
 
 
 def _run_post_hook(ident: int, handles: list[int], _: int) -> list[int]:
-    tensors, hook = tensors_of(handles), objects.get(ident)
+    tensors, hook = tensors_of(handles), held(ident)
     result = None if hook is None else hook(*tensors)
     return [] if result is None else answer([result])
 
@@ -140,7 +165,7 @@ def _run_node_hook(ident: int, *given: tuple[Any, ...]) -> list[int]:
     """A hook on several gradients: nothing, or any word and what takes the place of the first
     given.
     """
-    hook = objects.get(ident)
+    hook = held(ident)
     result = None if hook is None else hook(*given)
     if result is None:
         return []
@@ -159,19 +184,19 @@ def _run_node_posthook(ident: int, handles: list[int], n_inputs: int) -> list[in
 
 
 def _run_pack(ident: int, handles: list[int], _: int) -> list[int]:
-    pack, unpack = objects[ident]
-    return [keep_object((pack(*tensors_of(handles)), unpack))]
+    pack, unpack = held(ident)
+    return [keep_watched((pack(*tensors_of(handles)), unpack))]
 
 
 def _run_several(ident: int, handles: list[int], first: int) -> list[int]:
-    grads, hook = tensors_of(handles), objects.get(ident)
+    grads, hook = tensors_of(handles), held(ident)
     if hook is not None:
         hook(grads[0] if first else grads)
     return []
 
 
 def _run_unpack(ident: int, handles: list[int], _: int) -> list[int]:
-    packed, unpack = objects[ident]
+    packed, unpack = held(ident)
     return answer([unpack(packed)])
 
 
@@ -282,7 +307,7 @@ class EngineHandle(RemovableHandle):
 
     def remove(self) -> None:
         """Removes the hook; a second time does nothing."""
-        if self.id not in objects:
+        if self.id not in objects and self.id not in shown:
             return
         owner = self._owner()
         if owner is None:
@@ -322,7 +347,10 @@ def register_tensor_hook(tensor: Any, hook: Callable[..., Any], post: bool) -> E
     """Registers a hook on a tensor's gradient (or after its accumulation)."""
     _call.remember(tensor)
     add = functools.partial(_add_tensor_hook, tensor, post)
-    return _register(tensor, hook, add, _remove_tensor_hook)
+    handle = _register(tensor, hook, add, _remove_tensor_hook)
+    if _engine.unsigned[(tensor._h + _GRAD_FN) >> 2]:
+        _watched.add(handle.id)
+    return handle
 
 
 def _add_tensor_hook(tensor: Any, post: bool, ident: int) -> None:
@@ -332,7 +360,10 @@ def _add_tensor_hook(tensor: Any, post: bool, ident: int) -> None:
 def register_node_hook(node: Any, hook: Callable[..., Any], pre: bool) -> EngineHandle:
     """Registers a hook that runs after a node (or before it)."""
     add = functools.partial(_add_node_hook, node, pre)
-    return _register(node._address, hook, add, _remove_node_hook)
+    handle = _register(node._address, hook, add, _remove_node_hook)
+    if type(node).__name__ != "AccumulateGrad":  # of which there is one a leaf, and may be many
+        _watched.add(handle.id)
+    return handle
 
 
 def _add_node_hook(node: Any, pre: bool, ident: int) -> None:

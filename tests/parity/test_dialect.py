@@ -74,6 +74,37 @@ def saved_twice_and_written_twice(t: Any) -> Any:
 
 
 @script
+def which_tensors_have_handles(t: Any) -> Any:
+    seen = []
+    with scope(t) as ctx:
+
+        def note() -> None:
+            sizes = len(ctx.tid_to_weakhandle), len(ctx.sid_to_tid)
+            seen.append((*counts(ctx), *sizes, sum(map(len, ctx.sid_to_tid.values()))))
+
+        a = leaf(t, 1.0, 2.0).clone()
+        out = (a * a).sum()
+        ((_, place, version),) = ctx.tid_to_weakhandle
+        known = (place, version) == (a.data_ptr(), 0), (place, version) in ctx.sid_to_tid
+        part = a[:1].sin()
+        note()
+        a.mul_(2)
+        note()
+        other, more = a.exp(), a.view(2, 1).sin()
+        note()
+        a.zero_()
+        note()
+        out.backward(retain_graph=True)
+        del out, part, other
+        note()
+        kept = ctx.cloned
+        first = len(kept)
+        del more
+        note()
+    return known, seen, first, len(kept), len(ctx.sid_to_tid), len(ctx.tid_to_weakhandle)
+
+
+@script
 def an_output_that_its_node_saved(t: Any) -> Any:
     with scope(t) as ctx:
         x = leaf(t, 1.0, 2.0)

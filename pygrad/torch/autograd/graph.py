@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import pygrad.autograd.graph as _original
-from pygrad import _ops
+from pygrad import _engine, _ops
 from pygrad.autograd.graph import saved_tensors_hooks
 
 from ..._dialect import forward
@@ -40,37 +41,51 @@ class _Saved:
 class _AllowMutationOnSavedContext:
     """What `allow_mutation_on_saved_tensors` keeps: which saved tensors are still as they were, and
     which were written to.
+
+    Attributes:
+        tid_to_weakhandle: the handle that stands for a tensor, which is known by its place in the
+            engine, the address of its first element and its version. It lives as long as a graph
+            holds it.
+        sid_to_tid: by address and version, which tensors were saved.
     """
 
     def __init__(self) -> None:
         self._saved: WeakKeyDictionary[_Handle, _Saved] = WeakKeyDictionary()
-        self._handles: WeakValueDictionary[tuple[int, int], _Handle] = WeakValueDictionary()
+        self.tid_to_weakhandle: WeakValueDictionary[_Tid, _Handle] = WeakValueDictionary()
+        self.sid_to_tid: defaultdict[tuple[int, int], set[_Tid]] = defaultdict(set)
 
     @property
-    def cloned(self) -> dict[_Handle, Any]:
+    def cloned(self) -> WeakKeyDictionary[_Handle, Any]:
         """The old values of saved tensors that were written to."""
-        return {handle: s.values for handle, s in self._saved.items() if s.mutated()}
+        _engine.drain_if_idle()  # and with what is gone go its handles
+        saved = self._saved.items()
+        return WeakKeyDictionary({handle: s.values for handle, s in saved if s.mutated()})
 
     @property
-    def original(self) -> dict[_Handle, Any]:
+    def original(self) -> WeakKeyDictionary[_Handle, Any]:
         """The saved tensors that were not."""
-        return {handle: s.tensor for handle, s in self._saved.items() if not s.mutated()}
+        _engine.drain_if_idle()
+        saved = self._saved.items()
+        return WeakKeyDictionary({handle: s.tensor for handle, s in saved if not s.mutated()})
 
     def clear(self) -> None:
         """Forgets all of them, after which their graph is of no use."""
         self._saved.clear()
-        self._handles.clear()
+        self.tid_to_weakhandle.clear()
+        self.sid_to_tid.clear()
 
-    def pack(self, tensor: Any) -> _Handle:
+    def _pack(self, tensor: Any) -> _Handle:
         """A handle for a tensor, the same one as long as the tensor is not written to."""
-        place = (tensor._h, tensor._version)
-        handle = self._handles.get(place)
+        place, version = tensor.data_ptr(), tensor._version
+        tid = (tensor._h, place, version)
+        self.sid_to_tid[place, version].add(tid)
+        handle = self.tid_to_weakhandle.get(tid)
         if handle is None:
-            self._handles[place] = handle = _Handle()
+            self.tid_to_weakhandle[tid] = handle = _Handle()
             self._saved[handle] = _Saved(tensor)
         return handle
 
-    def unpack(self, handle: _Handle) -> Any:
+    def _unpack(self, handle: _Handle) -> Any:
         """The values as they were saved."""
         if not _enabled or handle not in self._saved:
             raise AssertionError(
@@ -80,6 +95,7 @@ class _AllowMutationOnSavedContext:
         return self._saved[handle].values
 
 
+_Tid = tuple[int, int, int]
 _enabled = False
 
 
@@ -116,7 +132,7 @@ def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
     if _enabled:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
     ctx = _AllowMutationOnSavedContext()
-    with saved_tensors_hooks(ctx.pack, ctx.unpack):
+    with saved_tensors_hooks(ctx._pack, ctx._unpack):
         _enabled = True
         try:
             yield ctx

@@ -1,0 +1,260 @@
+"""What the engine hides from Python's garbage collector: that tensors and nodes hold hooks.
+
+A hook, a dictionary of a node, what a pack hook returned, the ctx of a custom function: each is an
+object that the engine keeps alive by a number, for a tensor or node of its own. If the object leads
+back there, nothing that counts references ever frees the two.
+
+While a full collection runs, such an object is held by the Python objects of the tensors and nodes
+through which it is reached, instead of by its number; so the collector finds out whether anything
+else reaches it. This is done only where the references from Python, and from what they lead to,
+are all that there are: whatever has one more, such as of a backward that runs, is alive, and so is
+all that it reaches.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+import traceback
+import weakref
+from collections.abc import Iterable, Sequence
+from types import FunctionType
+from typing import Any, Final
+
+from .. import _engine, _ops, _tensor
+from ..utils import hooks
+from . import graph
+from .function import BackwardCFunction
+
+_FEW: Final = 1 << 12
+_MOST: Final = 1 << 21
+"""Words for the engine to describe itself in; above the second nothing is shown."""
+_ID: Final = (1 << 32) - 1
+_LARGE: Final = 1 << 17
+"""Words from which on showing them may take a tenth of the time at most."""
+
+
+class _Box:
+    """An object that the engine holds by a number."""
+
+    __slots__ = ("__weakref__", "thing")
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+
+
+class _Canary:
+    """Garbage, so that the collector tells when it has found all garbage."""
+
+    __slots__ = ("__weakref__", "itself")
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+_places: Final[list[weakref.ref[Any]]] = []
+"""Whose `_held` shows what they hold, while a collection runs."""
+_holding: Final[list[weakref.ref[_Canary]]] = []
+"""Not empty while this module holds the engine's lock."""
+
+
+def _ignore(_: Any) -> None:
+    """For weak references that are to be cleared before finalizers run, which those with a callback
+    always are.
+    """
+
+
+def _leads_on(thing: Any, depth: int = 3) -> bool:
+    """Whether a tensor or node may be reached from an object, other than by the globals of a
+    module: not from a function without a closure, nor from numbers.
+    """
+    kind = type(thing)
+    if kind is FunctionType:
+        return bool(thing.__closure__ or thing.__defaults__ or thing.__kwdefaults__)
+    if kind is traceback.StackSummary or not gc.is_tracked(thing):
+        return False
+    if not depth:
+        return True
+    if issubclass(kind, (tuple, list)):
+        return any(_leads_on(item, depth - 1) for item in thing)
+    if kind is dict:
+        return any(_leads_on(item, depth - 1) for item in thing.values())
+    if issubclass(kind, BackwardCFunction):
+        if "<locals>" in thing._forward_cls.__qualname__:
+            return True  # a class with closures
+        return any(_leads_on(item, depth - 1) for item in vars(thing).values())
+    return True
+
+
+def _kinds(kind: type) -> set[type]:
+    """A class and all that are derived from it."""
+    found = {kind}
+    below: type
+    for below in kind.__subclasses__():
+        found |= _kinds(below)
+    return found
+
+
+def _objects_of_the_engine() -> dict[int, list[Any]]:
+    """Every Python object of a tensor or node, by address: each has one reference."""
+    found: dict[int, list[Any]] = {}
+    for address, ref in list(graph._nodes.items()):
+        node = ref()
+        if node is not None:
+            found.setdefault(address, []).append(node)
+    tensors = _kinds(_tensor.Tensor)
+    for each in gc.get_objects():
+        if type(each) in tensors and (address := getattr(each, "_h", 0)):
+            found.setdefault(address, []).append(each)
+    return found
+
+
+def _ask(addresses: Sequence[int]) -> list[int]:
+    """The records of op_owned in wasm_core/owned.c; none if there are too many."""
+    most = _FEW
+    words: list[int] = []
+    while not words and most <= _MOST:
+        words = _ops.C["_owned"](addresses, most)
+        most <<= 3
+    return words
+
+
+class _Graph:
+    """What the objects of Python reach in the engine.
+
+    Attributes:
+        words, at: the records, and where that of an address begins.
+        above: by address, those who hold a reference to it, one for each.
+        holders: those who hold an object, by its number and 2^32 times how many there should be.
+    """
+
+    __slots__ = ("above", "at", "holders", "words")
+
+    def __init__(self, addresses: Sequence[int]) -> None:
+        self.words = words = _ask(addresses)
+        self.at: dict[int, int] = {}
+        self.holders: dict[int, list[int]] = {}
+        k = 0
+        while k < len(words):
+            self.at[words[k]] = k
+            k = words.index(0, k) + 1
+        self.above: dict[int, list[int]] = {address: [] for address in self.at}
+        above = self.above
+        for address in self.at:
+            for item in self.owned(address):
+                if item in above:
+                    above[item].append(address)
+                elif item < 0:
+                    self.holders.setdefault(-item, []).append(address)
+
+    def owned(self, address: int) -> list[int]:
+        """What an address owns: references, and objects below 0."""
+        k = self.at[address] + 2
+        return self.words[k : self.words.index(0, k)]
+
+    def alive(self, faces: dict[int, list[Any]]) -> set[int]:
+        """What is held by more than these objects and each other, and all that it reaches."""
+        words, above = self.words, self.above
+        none: list[Any] = []
+        found = {
+            address
+            for address, k in self.at.items()
+            if words[k + 1] != len(above[address]) + len(faces.get(address, none))
+        }
+        waiting = list(found)
+        while waiting:
+            for item in self.owned(waiting.pop()):
+                if item in above and item not in found:
+                    found.add(item)
+                    waiting.append(item)
+        return found
+
+    def all_above(self, addresses: Iterable[int]) -> set[int]:
+        """These and all that reach one of them."""
+        found = set(addresses)
+        waiting = list(found)
+        while waiting:
+            for item in self.above[waiting.pop()]:
+                if item not in found:
+                    found.add(item)
+                    waiting.append(item)
+        return found
+
+
+def _hold(faces: dict[int, list[Any]], wanted: set[int]) -> bool:
+    """Lets the Python objects hold what the engine holds through them alone.
+
+    Returns: whether that was much.
+    """
+    graph = _Graph(list(faces))
+    alive = graph.alive(faces)
+    held = {
+        word & _ID: holders
+        for word, holders in graph.holders.items()
+        if word & _ID in wanted and len(holders) == (word >> 32 or 1) and alive.isdisjoint(holders)
+    }
+    reaching = graph.all_above(at for holders in held.values() for at in holders)
+    links: dict[int, list[Any]] = {at: [] for at in reaching}
+    for at, link in links.items():
+        for above in graph.above[at]:
+            links[above].append(link)
+        for face in faces.get(at, ()):
+            object.__setattr__(face, "_held", link)
+            _places.append(weakref.ref(face, _ignore))
+    for ident, holders in held.items():
+        if ident in hooks.objects:
+            box = _Box(hooks.objects[ident])
+            for at in holders:
+                links[at].append(box)
+            hooks.shown[ident] = weakref.ref(box, _ignore)
+            hooks.objects.pop(ident, None)
+    return len(graph.words) > _LARGE
+
+
+def _show() -> None:
+    global _rest_until
+    if _engine.released:
+        _engine.drain_if_idle()
+    begun = time.monotonic()
+    if begun < _rest_until:
+        return
+    wanted = {ident for ident, thing in list(hooks.objects.items()) if _leads_on(thing)}
+    if not wanted or not _engine.hold_if_idle():
+        return
+    _holding.append(weakref.ref(_Canary(), _hide))
+    wanted &= hooks.objects.keys()
+    if wanted and _hold(_objects_of_the_engine(), wanted):
+        end = time.monotonic()
+        _rest_until = end + 9 * (end - begun)
+
+
+_rest_until = 0.0
+
+
+def _hide(_: Any = None) -> None:
+    """Ends what `_show` began, before any finalizer runs, as weak references to garbage are cleared
+    first: what is alive is the engine's again.
+    """
+    for ident, ref in list(hooks.shown.items()):
+        box = ref()
+        if box is not None and ident in hooks.shown:
+            hooks.objects[ident] = box.thing
+    hooks.shown.clear()
+    while _places:
+        face = _places.pop()()
+        if face is not None:
+            object.__delattr__(face, "_held")
+    if _holding:
+        _holding.clear()
+        _engine.lock.release()
+
+
+def _on_collection(phase: str, info: dict[str, int]) -> None:
+    if info["generation"] == 2:
+        if phase == "start":
+            _show()
+        else:
+            _hide()
+
+
+gc.callbacks.append(_on_collection)
