@@ -157,7 +157,20 @@ globals().update(_ops.namespace("f"))
 return_types = _Namespace(**_ops.return_types)
 
 from . import _C as _C
-from . import _composed, _matrices, _methods, autograd, func, linalg, nn, optim, special, utils
+from . import (
+    _checks,
+    _composed,
+    _matrices,
+    _methods,
+    autograd,
+    func,
+    linalg,
+    nn,
+    optim,
+    special,
+    utils,
+)
+from ._checks import *
 from ._composed import *
 from ._functions import (
     are_deterministic_algorithms_enabled,
@@ -347,6 +360,6 @@ __all__ = [
     "vmap",
 ]
 globals().update(_composed.COPIES)
-__all__ += [*_composed.__all__, *_composed.COPIES, *_matrices.__all__]
+__all__ += [*_checks.__all__, *_composed.__all__, *_composed.COPIES, *_matrices.__all__]
 __all__ += [name for name in _ops.SPACES["f"] if name not in __all__]
 __all__.sort()

@@ -179,10 +179,10 @@ def _encode_list(value: Sequence[Any], blob: Blob) -> tuple[int, int]:
         ) << 62
     if kinds <= {K_BOOL}:
         return e.BOOLS, blob.words([int(item) for item in value])
-    if kinds <= {K_INT, K_TENSOR, K_BOOL}:
+    if kinds <= {K_INT, K_TENSOR, K_BOOL, K_OTHER}:  # NumPy's arrays of one int, say
         try:
             return e.INTS, blob.words([item.__index__() for item in value])
-        except TypeError:
+        except (TypeError, AttributeError):
             pass
     usual = K_TENSOR if K_TENSOR in kinds else K_INT
     at = next(k for k, item in enumerate(value) if get(type(item)) != usual)

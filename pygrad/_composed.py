@@ -20,6 +20,7 @@ __all__ = [
     "histogramdd",
     "native_group_norm",
     "renorm",
+    "unravel_index",
     "unsafe_chunk",
     "unsafe_split",
     "unsafe_split_with_sizes",
@@ -28,6 +29,43 @@ __all__ = [
 _F = _ops.SPACES["f"]
 _Histogram = _ops.named_result("histogram", ("hist", "bin_edges"))
 _Histogramdd = _ops.named_result("histogramdd", ("hist", "bin_edges"))
+
+# ---------------------------------------------------------------- places
+
+
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The places that indices into a flattened tensor of a shape stand for.
+
+    Args:
+        indices: of an integer dtype.
+        shape: an int or a sequence of ints, none of them negative.
+
+    Returns:
+        A tensor of the shape of `indices` for each dimension.
+
+    Raises:
+        TypeError: `shape` is none. ValueError: it is negative, or an index lies beyond it.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.unravel_index(pygrad.tensor(5), (2, 3))
+        (tensor(1), tensor(2))
+    """
+    if not isinstance(shape, (int, Sequence)) or isinstance(shape, bool):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {_type(shape)}")
+    for each in shape if isinstance(shape, Sequence) else ():
+        if not isinstance(each, int):
+            raise TypeError(
+                f"expected 'shape' sequence to only contain ints, but got {_type(each)}"
+            )
+    found: tuple[Tensor, ...] = _F["unravel_index"](indices, shape)
+    return found
+
+
+def _type(value: Any) -> str:
+    """The class of a value, under its name in PyTorch."""
+    return "<class 'torch.Tensor'>" if isinstance(value, Tensor) else str(type(value))
+
 
 # ---------------------------------------------------------------- differences and norms
 

@@ -59,7 +59,11 @@ def _shape_of(data: Any) -> list[int]:
         shape.append(len(data))
         if not len(data):
             break
-        data = data[0]
+        try:
+            data = data[0]
+        except (TypeError, LookupError):
+            name = type(data).__name__
+            raise ValueError(f"could not determine the shape of object type '{name}'") from None
         if isinstance(data, str):
             raise ValueError("too many dimensions 'str'")
     if _is_array(data):
@@ -106,6 +110,8 @@ def _collect_dtypes(data: Any, into: set[dtype]) -> None:
     elif _is_sequence(data):
         samples = {type(item): item for item in data}.values()
         for item in data if any(map(_is_sequence, samples)) else samples:
+            if item is data:
+                raise TypeError("new(): self-referential lists are incompatible")
             _collect_dtypes(item, into)
     elif hasattr(data, "__index__"):
         into.add(int64)
@@ -282,7 +288,10 @@ def from_numpy(ndarray: Any) -> Tensor:
         if shared is not None:
             return shared
     if not ndarray.dtype.isnative:
-        raise ValueError("given numpy array has byte order different from the native byte order.")
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion "
+            "between byte orders is currently not supported."
+        )
     out, at = empty_for_host(ndarray.shape, kind)
     if ndarray.nbytes <= 4096:
         _memory[at : at + ndarray.nbytes] = ndarray.tobytes()
@@ -408,25 +417,107 @@ def asarray(
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`obj` as a tensor; see PyTorch's asarray. A copy unless it is a tensor and `copy` allows
-    sharing.
+    """`obj` as a tensor, which shares memory with it where that is the engine's.
+
+    Args:
+        obj: a tensor, a DLPack capsule, an array, bytes or another buffer, which is read as
+            elements of `dtype`, a number, or nested sequences of them.
+        dtype: of the result.
+        device: only the CPU.
+        copy: True for memory of its own; False to raise rather than convert; None for either.
+        requires_grad: whether operations on the result are recorded.
+
+    Raises:
+        ValueError: `copy` is False for what has another dtype, or no memory.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.asarray(bytes([1, 2]), dtype=pygrad.int8)
+        tensor([1, 2], dtype=torch.int8)
     """
+    kind = _as_dtype(dtype)
+    found = _with_memory(obj, kind, copy)
+    if copy is False:
+        if found is None:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        if device is not None and str(device) != "cpu":
+            raise ValueError(f"can't alias tensor from device 'cpu' to '{device}'.")
+        if kind is not None and kind is not found.dtype:
+            names = (
+                each.type().rpartition(".")[2] for each in (found, found.new_empty(0).to(kind))
+            )
+            mine, wanted = (name.removesuffix("Tensor") for name in names)
+            raise ValueError(f"can't alias tensor with dtype '{mine}' into dtype '{wanted}'.")
     _check_device(device)
-    out = as_tensor(obj, dtype)
-    if copy and out is obj:
+    out = as_tensor(obj if found is None else found, kind)
+    if copy and out is found:
         out = out.clone()
     if requires_grad != out.requires_grad:
         out = as_leaf(out.detach()) if requires_grad else out.detach()
     return out
 
 
+def _with_memory(obj: Any, kind: dtype | None, copy: bool | None) -> Tensor | None:
+    """What `asarray` is given, as a tensor; None of a sequence or a number."""
+    if isinstance(obj, Tensor):
+        return obj
+    if type(obj).__name__ == "PyCapsule":
+        return from_dlpack(obj)
+    if type(obj).__module__ == "numpy" and hasattr(obj, "dtype"):
+        if type(obj).__name__ == "ndarray":
+            return from_numpy(obj)
+        if copy is False:
+            raise RuntimeError(
+                "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "
+            )
+        return _tensor_from(obj, None, copy=False)
+    if isinstance(obj, (list, tuple, int, float, str)):
+        return None
+    try:
+        memoryview(obj)
+    except TypeError:
+        return None
+    return frombuffer(obj, dtype=kind or _default_dtype())
+
+
+class _OfCapsule:
+    """What NumPy takes for a DLPack capsule."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
 def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor from any object with ``__dlpack__`` on the CPU: shared if it is pygrad's own
-    memory, else copied.
+    """A tensor from any object with ``__dlpack__`` on the CPU, or from its capsule: shared if it
+    is pygrad's own memory, else copied.
+
+    Raises:
+        RuntimeError: the capsule has been read before.
     """
     import numpy as np
 
-    return from_numpy(np.from_dlpack(ext_tensor))
+    if isinstance(ext_tensor, Tensor):
+        return ext_tensor.__class__.detach(ext_tensor)
+    if hasattr(ext_tensor, "__dlpack__"):
+        array = np.from_dlpack(ext_tensor)
+    else:
+        try:
+            array = np.from_dlpack(_OfCapsule(ext_tensor))
+        except (ValueError, RuntimeError, TypeError):
+            raise RuntimeError(
+                "from_dlpack received an invalid capsule. Note that DLTensor capsules can be "
+                "consumed only once, so you might have already constructed a tensor from it once."
+            ) from None
+    from ._host_data import lent_again
+
+    shared = lent_again(array, _numpy_dtype(array.dtype))
+    return from_numpy(array) if shared is None else shared
 
 
 def frombuffer(

@@ -16,6 +16,7 @@ import atexit
 import ctypes
 import functools
 import os
+import sys
 import threading
 import time
 import traceback
@@ -627,6 +628,17 @@ def _forget_dropped() -> None:
             on_dropped(ident)  # type: ignore[misc]
 
 
+_FOLDER: Final = os.path.dirname(__file__) + os.sep
+
+
+def user_level() -> int:
+    """The `stacklevel` with which the caller's warning points out of this package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_FOLDER):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def collect_pending(beside_an_error: bool = False) -> None:
     """Warnings to raise and callbacks to forget that the engine has queued.
 
@@ -645,7 +657,7 @@ def collect_pending(beside_an_error: bool = False) -> None:
             texts.append(text_at(address))
     for text in texts:
         try:
-            warnings.warn(text, UserWarning, stacklevel=4)
+            warnings.warn(text, UserWarning, stacklevel=user_level())
         except UserWarning:
             if not beside_an_error:
                 raise

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import array
+import itertools
 import operator
+import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from . import _engine, _ops
 from ._dtypes import BY_NAME, dtype
@@ -68,7 +70,7 @@ class _Exported:
     array over it.
     """
 
-    __slots__ = ("__array_interface__", "exported", "tensor")
+    __slots__ = ("__array_interface__", "__weakref__", "exported", "tensor")
 
     tensor: Tensor
 
@@ -112,9 +114,31 @@ def _owner(array: Any) -> _Exported | None:
     return array
 
 
+_lent: Final[weakref.WeakValueDictionary[int, _Exported]] = weakref.WeakValueDictionary()
+"""The owners of memory that capsules show, by its address: a capsule does not tell."""
+
+
+def to_dlpack(tensor: Tensor, **options: Any) -> Any:
+    """A capsule of the tensor's own memory, by way of NumPy."""
+    array = to_numpy(tensor, force=False)
+    owner = _owner(array)
+    if owner is not None:
+        _lent[array.__array_interface__["data"][0]] = owner
+    return array.__dlpack__(**options)
+
+
+def lent_again(array: Any, kind: dtype) -> Tensor | None:
+    """The tensor over the memory of an array made of a capsule from `to_dlpack`, or None."""
+    owner = _lent.get(array.__array_interface__["data"][0])
+    return None if owner is None else _shared(array, kind, owner)
+
+
 def shared_again(array: Any, kind: dtype) -> Tensor | None:
     """The tensor over the memory of an array that came from `to_numpy`, or None."""
-    owner = _owner(array)
+    return _shared(array, kind, _owner(array))
+
+
+def _shared(array: Any, kind: dtype, owner: _Exported | None) -> Tensor | None:
     if (
         owner is None
         or owner.tensor.dtype is not kind
@@ -251,3 +275,33 @@ def _replaced(tensor: Tensor, values: Iterable[Any]) -> Tensor:
             raise RuntimeError(message) from None
         tensor.copy_(from_buffer(raw, tensor.shape, kind))
     return tensor
+
+
+def dim_order(tensor: Tensor, ambiguity_check: bool | list[Any]) -> tuple[int, ...]:
+    """The dimensions from the outermost in memory to the innermost; see `Tensor.dim_order`."""
+    from ._dtypes import memory_format
+
+    formats: Any = [] if isinstance(ambiguity_check, bool) else ambiguity_check
+    if not isinstance(formats, list) or not all(isinstance(f, memory_format) for f in formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    sizes, strides = tensor.shape, tensor.stride()
+    several = 1 in sizes or any(a == b for a, b in itertools.pairwise(strides))
+    fits = sum(bool(tensor.is_contiguous(memory_format=each)) for each in formats)
+    if ambiguity_check is not False and several and fits != 1:
+        raise RuntimeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of the given "
+            "memory formats."
+        )
+    order: list[int] = []  # from the innermost; a dimension of stride 0 stays where it was
+    for dim in reversed(range(tensor.ndim)):
+        at = place = len(order)
+        while at:
+            at -= 1
+            other = order[at]
+            if 0 in (strides[dim], strides[other]):
+                continue
+            if (strides[dim], sizes[dim]) >= (strides[other], sizes[other]):
+                break
+            place = at
+        order.insert(place, dim)
+    return tuple(reversed(order))

@@ -604,7 +604,7 @@ class Tensor(Methods):
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, **options: Any) -> Any:
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        return self.numpy().__dlpack__(**options)
+        return _host().to_dlpack(self, **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
@@ -782,6 +782,22 @@ class Tensor(Methods):
     def share_memory_(self) -> Tensor:
         """Raises NotImplementedError: a copy in another process would not see what is written."""
         raise NotImplementedError("share_memory_: storages cannot be shared by processes")
+
+    def is_nonzero(self) -> bool:
+        """Whether the one element is not zero."""
+        return bool(self)
+
+    def dim_order(self, *, ambiguity_check: bool | list[Any] = False) -> tuple[int, ...]:
+        """The dimensions from the outermost in memory to the innermost.
+
+        Args:
+            ambiguity_check: True to raise where there are several such orders; or the memory
+                formats of which exactly one must be this tensor's.
+
+        Raises:
+            RuntimeError: the order is ambiguous. TypeError: anything else to check.
+        """
+        return _host().dim_order(self, ambiguity_check)  # type: ignore[no-any-return]
 
     def apply_(self, function: Callable[[Any], Any]) -> Tensor:
         """Replaces each element by ``function(element)``. Slow, for CPU tensors, as in PyTorch."""

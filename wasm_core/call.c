@@ -280,13 +280,14 @@ static const char *const exact_words[][2] = {
     {" quantile nanquantile ", "quantile() out tensor must be same dtype as the input tensor"},
     {" amax amin ", "Expected the dtype for input and out to match, but got %s for input's dtype and %s for out's dtype."},
     {" cummax cummin logcumsumexp ", "expected scalar_type %s but found %s"},
+    {" nonzero ", "nonzero: Expected out tensor to have scalar type %s but got scalar type%s"},
 };
 
 SMALL static void fail_exact(const Call *c, const Tensor *out, const Tensor *r) {
   const char *wanted = dtype_info[r->dtype].legacy, *found = dtype_info[out->dtype].legacy;
   char name[32];
   int n = snprintf(name, sizeof name, " %.*s ", (int)strcspn(c->row->schema, "("), c->row->schema);
-  for (int i = 0; i < 5; i++) {
+  for (int i = 0; i < 6; i++) {
     if (!strstr(exact_words[i][0], name)) continue;
     name[n - 1] = '\0';
     fail(ERR_RUNTIME, exact_words[i][1], i < 2 ? name + 1 : wanted, found);

@@ -50,12 +50,6 @@ static Tensor *offsets_of_mask(Tensor *x, Tensor *mask, int dim) {
   return offsets;
 }
 
-static void warn_byte_mask(void) {
-  static bool warned;
-  if (!warned) warn_user("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
-  warned = true;
-}
-
 /* Fills plan->entries. Every mask and every number takes its dims of x from the left. */
 static bool take_entries(Plan *plan, Tensor *x, Tensors indices) {
   int dims = 0;
@@ -68,7 +62,8 @@ static bool take_entries(Plan *plan, Tensor *x, Tensors indices) {
     Tensor *t = indices.v[i];
     bool mask = t && is_mask(t);
     int span = mask ? t->ndim : 1;
-    if (mask && t->dtype == DT_U8) warn_byte_mask();
+    if (mask && t->dtype == DT_U8)
+      warn_user("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
     if (mask && (!mask_fits(x, t, dim) || !(t = offsets_of_mask(x, t, dim)))) return false;
     if (t && !mask && !index_dtype(t)) {
       fail(ERR_INDEX, "tensors used as indices must be long, int, byte or bool tensors");

@@ -255,10 +255,9 @@ Tensor *t_multi_dot(Tensors given) {
 Tensor *t_chain_matmul(Tensors ts) {
   static bool warned;
   if (failed()) return NULL;
-  if (!warned)
+  if (warn_first(&warned))
     warn_user("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
               "instead, which accepts a list of two or more tensors rather than multiple parameters.");
-  warned = true;
   if (ts.n < 1) return fail(ERR_RUNTIME, "chain_matmul(): Expected one or more matrices");
   for (int i = 0; i < ts.n; i++)
     if (ts.v[i]->ndim != 2) return fail(ERR_RUNTIME, "Tensor dimension is %d, expected 2 instead.", ts.v[i]->ndim);
@@ -427,10 +426,9 @@ Tensor *t_cross(Tensor *a, Tensor *b, const int64_t *dim) {
   static bool warned;
   if (blocked(a, b)) return NULL;
   if (dim) return t_linalg_cross(a, b, *dim);
-  if (!warned)
+  if (warn_first(&warned))
     warn_user("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
               "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release.");
-  warned = true;
   for (int i = 0; i < a->ndim; i++)
     if (a->sizes[i] == 3) return t_linalg_cross(a, b, i);
   return fail(ERR_RUNTIME, "no dimension of size 3 in input");

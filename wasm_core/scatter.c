@@ -355,7 +355,7 @@ static bool scatter_put(const char *reduce, bool number, Put *put) {
   if (!reduce) return true;
   if (strcmp(reduce, "add") != 0 && strcmp(reduce, "multiply") != 0)
     return REFUSE(ERR_RUNTIME, "reduce argument must be either add or multiply.");
-  if (!number && !warned)
+  if (!number && warn_first(&warned))
     warn_user("The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch "
               "release. Use torch.scatter_reduce instead for more reduction options.");
   warned = warned || !number;
@@ -562,8 +562,7 @@ Tensor *t_index_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *source, co
                        : r != REDUCE_MEAN ? NULL : x->ndim > 1 ? "div_floor_cpu" : "index_func_";
   if (x->dtype == DT_BOOL && kernel) return no_kernel(kernel, DT_BOOL);
   static bool warned;
-  if (!warned) warn_user("index_reduce() is in beta and the API may change at any time.");
-  warned = true;
+  if (warn_first(&warned)) warn_user("index_reduce() is in beta and the API may change at any time.");
   Target to = {.slicewise = true, .dim = dim, .index = index};
   return reduce_recorded(&IndexReduceBackward0, x, to, source, r, include_self);
 }

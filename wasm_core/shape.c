@@ -56,8 +56,7 @@ Tensor *t_reversed(Tensor *x) {
   int64_t dims[MAX_DIM];
   static bool warned;
   if (blocked(x)) return NULL;
-  if (x->ndim != 2 && !warned) {
-    warned = true;
+  if (x->ndim != 2 && warn_first(&warned)) {
     if (x->ndim == 0) warn_user("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.");
     else
       warn_user("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw "
@@ -466,8 +465,7 @@ static bool check_grid(Tensors ts) {
 Tensor **t_meshgrid(Tensors ts, const char *indexing) {
   static bool warned;
   if (!check_grid(ts)) return NULL;
-  if (!indexing && !warned) {
-    warned = true;
+  if (!indexing && warn_first(&warned)) {
     warn_user("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.");
   }
   bool xy = indexing && strcmp(indexing, "xy") == 0;
@@ -607,7 +605,6 @@ Tensor *t_set_strided_(Tensor *x, Tensor *source, int64_t offset, Ints sizes, In
     sizes_contiguous_strides(sizes.n, sizes.v, dense);
     strides = (Ints){sizes.n, dense};
   }
-  if (offset < 0) return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (long long)offset);
   if (sizes.n != strides.n)
     return fail(ERR_RUNTIME, "unequal size length (%d) and stride length (%d)", sizes.n, strides.n);
   need = sizes_numel(sizes.n, sizes.v) < 0 ? -1 : storage_need(sizes.n, sizes.v, strides.v, offset, (DType)source->dtype);

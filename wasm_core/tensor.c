@@ -311,10 +311,11 @@ void tensor_release(Tensor *t) {
 
 int64_t storage_need(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset, DType dtype) {
   int64_t last = offset;
+  if (offset < 0) return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (long long)offset), -1;
   for (int i = 0; i < ndim; i++) {
     int64_t reach;
     if (sizes[i] == 0) return 0;
-    if (strides[i] < 0) goto overflow;
+    if ((sizes[i] | strides[i]) < 0) goto overflow;
     if ((sizes[i] | strides[i] | last) >> 30 == 0) { /* as in `count` */
       last += (sizes[i] - 1) * strides[i];
       continue;

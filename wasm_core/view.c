@@ -689,18 +689,12 @@ bool elements_share_memory(const Tensor *t) {
 
 static bool check_strided(const Tensor *x, const Layout *l) {
   if (l->sizes.n != l->strides.n) return fail(ERR_RUNTIME, "mismatch in length of strides and shape"), false;
-  for (int i = 0; i < l->sizes.n; i++)
-    if (l->sizes.v[i] < 0)
-      return fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s and strides=%s",
-                  sizes_text(l->sizes.n, l->sizes.v), sizes_text(l->strides.n, l->strides.v)),
-             false;
   for (int i = 0; i < l->strides.n; i++)
     if (l->strides.v[i] < 0)
       return fail(ERR_RUNTIME,
                   "as_strided: Negative strides are not supported at the moment, got strides: %s",
                   sizes_text(l->strides.n, l->strides.v)),
              false;
-  if (l->offset < 0) return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (long long)l->offset), false;
   int64_t need = storage_need(l->sizes.n, l->sizes.v, l->strides.v, l->offset, (DType)x->dtype);
   if (need <= x->storage->bytes->n_bytes) return need >= 0;
   fail(ERR_RUNTIME,

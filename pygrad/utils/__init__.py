@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from pygrad.utils import _pytree, data
 
 if TYPE_CHECKING:
-    from pygrad.utils import checkpoint
+    from pygrad.utils import checkpoint, dlpack
 else:
 
     def __getattr__(name):
-        """`checkpoint` when first asked for: it needs autograd, which needs this package."""
-        if name == "checkpoint":
+        """Modules when first asked for: they need autograd or tensors, which need this package."""
+        if name in ("checkpoint", "dlpack"):
             import importlib
 
-            return importlib.import_module("pygrad.utils.checkpoint")
+            return importlib.import_module(f"pygrad.utils.{name}")
         raise AttributeError(f"module 'pygrad.utils' has no attribute '{name}'")
 
 
-__all__ = ["_pytree", "checkpoint", "data"]
+__all__ = ["_pytree", "checkpoint", "data", "dlpack"]
