@@ -442,13 +442,15 @@ class Tensor(Methods):
         Raises:
             RuntimeError: no history, no scalar, or a graph that was freed.
         """
-        if inputs is None and not create_graph and not _log.isEnabledFor(_DEBUG):
-            if gradient is None and not retain_graph:
-                step = _backward(self)
-            elif gradient is None or type(gradient) is Tensor:
-                step = _C["_backward_of"](self, bool(retain_graph), gradient)
-            else:
-                step = False
+        if inputs is None and create_graph is False and not _log.isEnabledFor(_DEBUG):
+            step: Any = False
+            if retain_graph is None or retain_graph is False:
+                if gradient is None:
+                    step = _backward(self)
+                elif type(gradient) is Tensor:
+                    step = _C["_backward_of"](self, False, gradient)
+            elif retain_graph is True and (gradient is None or type(gradient) is Tensor):
+                step = _C["_backward_of"](self, True, gradient)
             if step is None:
                 return
             if step:

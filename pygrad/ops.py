@@ -23,8 +23,9 @@ from typing import Any, Final
 from . import _composed, _engine, _index, _linalg, _matrices, _ops
 from ._dtypes import bool_
 from ._tensor import Tensor
+from .autograd import profiler as _profiler
 
-__all__ = ["OpOverload", "OpOverloadPacket", "aten"]
+__all__ = ["OpOverload", "OpOverloadPacket", "aten", "profiler"]
 
 
 class OpOverload:
@@ -368,3 +369,19 @@ def told(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Op
         second = args[1] if len(args) > 1 else next(iter(kwargs.values()), None)
         overload = plain if second is None or not (by_dim or isinstance(second, Tensor)) else other
     return _named(f"{base}{write}.{overload}")
+
+
+class _Ranges:
+    """Ranges of a profile without a scope: `torch.ops.profiler` in old programs."""
+
+    def _record_function_enter_new(self, name: str, args: str | None = None) -> Any:
+        """Begins a range; what it returns ends it."""
+        return _profiler.record_function(name, args).__enter__()
+
+    _record_function_enter = _record_function_enter_new
+
+    def _record_function_exit(self, handle: Any) -> None:
+        handle.__exit__(None, None, None)
+
+
+profiler: Final = _Ranges()

@@ -120,7 +120,7 @@ EXEMPT = {
     **_exempt(
         "a switch of the engine: test_autograd.py, test_python.py",
         "_C._save_tensor _C._is_checkpoint_valid _C._saved_hooks_push _C._saved_hooks_pop"
-        " _C._saved_hooks_disable _C._saved_hooks_disabled"
+        " _C._saved_hooks_disable"
         " _C._set_saved_mode _C._set_default_dtype"
         " _C._repr _C._printoptions is_grad_enabled is_anomaly_enabled"
         " is_anomaly_check_nan_enabled set_anomaly_enabled _C._undefined_grad",

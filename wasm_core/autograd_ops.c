@@ -193,17 +193,6 @@ void op_increment_version(Call *c) {
     else if (!(t.v[i]->flags & FLAG_INFERENCE)) tensor_bump_version(t.v[i]);
 }
 
-/* For whoever counts by other means. */
-void op_set_version(Call *c) {
-  Tensor *t = arg_tensor(c, 0);
-  int64_t version = arg_int(c, 1);
-  if (t->flags & FLAG_INFERENCE)
-    fail(ERR_RUNTIME, "Tried to call torch.autograd._unsafe_set_version() on a tensor that does not have a version counter. Was it "
-                      "created in inference mode?");
-  else if (version < 0) fail(ERR_RUNTIME, "Cannot set a version_counter to a value below 0: %lld", (long long)version);
-  else tensor_set_version(t, (uint32_t)version);
-}
-
 /* What becomes of saved tensors that are mutated; what did before. */
 void op_set_saved_mode(Call *c) {
   const char *mode = arg_str(c, 0), *was = saved_check_mode ? "check" : "snapshot";

@@ -140,7 +140,7 @@ static void state_drop(State *s) {
 
 static bool before(const State *a, const State *b) { return a->node->sequence > b->node->sequence; }
 
-static bool heap_push(Task *task, State *s) {
+__attribute__((noinline)) static bool heap_push(Task *task, State *s) {
   if (task->heap_n == task->heap_cap) {
     int32_t cap = task->heap_cap ? 2 * task->heap_cap : 32;
     State **grown = mem_alloc((size_t)cap * sizeof *grown);
@@ -156,7 +156,7 @@ static bool heap_push(Task *task, State *s) {
   return true;
 }
 
-static State *heap_pop(Task *task) {
+__attribute__((noinline)) static State *heap_pop(Task *task) {
   State *top = task->heap[0], *last = task->heap[--task->heap_n];
   int32_t at = 0;
   for (;;) {
@@ -641,7 +641,7 @@ static void stop_waiting(Task *task) {
 }
 
 /* Calls what was queued; a callback may queue more. */
-static bool run_callbacks(Task *task) {
+__attribute__((cold)) static bool run_callbacks(Task *task) {
   node_running = NULL;
   while (task->callbacks && !failed()) {
     int n_out;
@@ -818,7 +818,7 @@ bool engine_queue(int32_t callback) {
 static State *next_state(const State *s, int edge) { return s->node->edges[edge].node ? state_of(s->task, s->node->edges[edge].node) : NULL; }
 
 /* Counts arrivals in next_edge, which no search needs any more. */
-int engine_order(Node ***order) {
+__attribute__((cold)) int engine_order(Node ***order) {
   int n = 0;
   Task plan = {0};
   State *all = running_task ? running_task->states : NULL, *t;

@@ -66,7 +66,6 @@ void op_running_node(Call *c);
 void op_task_id(Call *c);
 void op_task_order(Call *c);
 void op_will_run(Call *c);
-void op_set_version(Call *c);
 void op_hook_add(Call *c);
 void op_hook_remove(Call *c);
 void op_functional_points(Call *c);

@@ -20,7 +20,9 @@ _get_sequence_nr = graph._get_sequence_nr
 
 def _saved_tensors_hooks_get_disabled_error_message() -> str | None:
     """What those are told who would use hooks now; None: they may."""
-    message: str | None = _C["_saved_hooks_disabled"]()
+    message: str | None = _C["_saved_hooks_disable"](None)
+    if message is not None:
+        _C["_saved_hooks_disable"](message)  # as it was
     return message
 
 
@@ -62,6 +64,13 @@ def _unsafe_set_version_counter(tensors: Sequence[Tensor], versions: Sequence[in
     if len(tensors) != len(versions):
         raise RuntimeError(f"tensors_len={len(tensors)}, versions_len={len(versions)}")
     for tensor, version in zip(tensors, versions, strict=True):
+        if tensor.is_inference():
+            raise RuntimeError(
+                "Tried to call torch.autograd._unsafe_set_version() on a tensor that does not have "
+                "a version counter. Was it created in inference mode?"
+            )
+        if version < 0:
+            raise RuntimeError(f"Cannot set a version_counter to a value below 0: {version}")
         _C["_set_version"](tensor, version)
 
 

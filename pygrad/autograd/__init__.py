@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import operator
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -40,6 +41,12 @@ from .graph import _get_sequence_nr as _get_sequence_nr
 from .profiler import DeviceType as DeviceType
 from .profiler import ProfilerActivity as ProfilerActivity
 from .profiler import _profiler_enabled as _profiler_enabled
+from .profiler import (
+    _record_function_with_args_enter as _record_function_with_args_enter,
+)
+from .profiler import (
+    _record_function_with_args_exit as _record_function_with_args_exit,
+)
 from .profiler import _supported_activities as _supported_activities
 from .profiler import kineto_available as kineto_available
 from .variable import Variable
@@ -139,6 +146,9 @@ def _grad(
             stacked.
         accumulate: into the inputs, instead of returning the gradients.
     """
+    for flag in (retain, create_graph, allow_unused, materialize):
+        if flag is not True and flag is not False:
+            operator.index(flag)  # or TypeError
     odd: list[Any] = []
     seeds = () if grads is None else grads[: len(outputs)]
     places = [-1 if grads is None else len(seeds)]

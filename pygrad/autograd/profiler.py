@@ -374,6 +374,15 @@ class record_function:
         return recorded  # type: ignore[return-value]
 
 
+def _record_function_with_args_enter(name: str, *args: Any) -> record_function:
+    """Begins a range without a scope; what it returns ends it."""
+    return record_function(name).__enter__()
+
+
+def _record_function_with_args_exit(handle: record_function) -> None:
+    handle.__exit__()
+
+
 class emit_itt:
     """Accepted for scripts written for Intel's tools. Without them, as in PyTorch, nobody receives
     the ranges; those of a running :class:`profile` are in its trace.

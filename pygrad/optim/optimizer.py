@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import pygrad
 from pygrad._tensor import Tensor
+from pygrad.autograd import profiler
 from pygrad.nn.modules._tree import zero_grads_of
 from pygrad.nn.modules.utils import typename
 from pygrad.utils.hooks import RemovableHandle
@@ -78,7 +79,9 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
 
 
 def _with_hooks(step: _F) -> _F:
-    """A ``step`` that runs the hooks around it; without hooks it costs one test."""
+    """A ``step`` that runs the hooks around it and is a range of a profile; without those it
+    costs one test.
+    """
 
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
@@ -87,8 +90,13 @@ def _with_hooks(step: _F) -> _F:
             or self._optimizer_step_post_hooks
             or _global_optimizer_pre_hooks
             or _global_optimizer_post_hooks
+            or profiler._running is not None
         ):
             return step(self, *args, **kwargs) if args or kwargs else step(self)
+        with profiler.record_function(f"Optimizer.step#{type(self).__name__}.step"):
+            return run(self, args, kwargs)
+
+    def run(self: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         all_args: Any = (self, *args)
         pre_hooks = (_global_optimizer_pre_hooks, self._optimizer_step_pre_hooks)
         for hook in chain.from_iterable(table.values() for table in pre_hooks):
@@ -299,6 +307,14 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradient of every parameter, or fill it with zeros."""
+        if profiler._running is not None:
+            name = type(self).__name__
+            with profiler.record_function(f"Optimizer.zero_grad#{name}.zero_grad"):
+                self._zero_grad(set_to_none)
+        else:
+            self._zero_grad(set_to_none)
+
+    def _zero_grad(self, set_to_none: bool) -> None:
         for group in self.param_groups:
             zero_grads_of(group["params"], set_to_none)
 

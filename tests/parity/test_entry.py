@@ -17,6 +17,38 @@ def ones(t: Any, *shape: int) -> Any:
     return t.ones(shape, dtype=t.float64)
 
 
+FLAGS: dict[str, Any] = {
+    "a text": lambda t: "a",
+    "one": lambda t: 1,
+    "zero": lambda t: 0,
+    "a float": lambda t: 1.5,
+    "None": lambda t: None,
+    "a list": lambda t: [],
+    "a tensor": lambda t: t.tensor(True),
+}
+GRAD_FLAGS = ("retain_graph", "create_graph", "allow_unused", "materialize_grads")
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_flags_that_are_no_flags(flag: str) -> None:
+    def script(t: Any) -> Any:
+        x, value = leaf(t, 1.0, 2.0), FLAGS[flag](t)
+
+        def y() -> Any:
+            return (x * 2).sum()
+
+        found = []
+        for name in GRAD_FLAGS:
+            found.append(tried(lambda: t.autograd.grad(y(), x, **{name: value})))  # noqa: B023
+        for name in ("retain_graph", "create_graph"):
+            found.append(tried(lambda: t.autograd.backward(y(), **{name: value})))  # noqa: B023
+            found.append(tried(lambda: y().backward(**{name: value})))  # noqa: B023
+        found.append(tried(lambda: y().backward(ones(t), retain_graph=value)))
+        return found, x.grad
+
+    both(script)
+
+
 # ------------------------------------------------------------ backward
 
 

@@ -425,3 +425,50 @@ def test_trace_files(compressed: bool, tmp_path: Path) -> None:
         return found
 
     both(script)
+
+
+def ranges(t: Any, run: Any) -> list[str]:
+    """The names of what a profile shows of a function beside operators and nodes, in order."""
+    with t.autograd.profiler.profile() as prof:
+        run()
+    return [e.name for e in prof.function_events if e.is_user_annotation]
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+def test_ranges_of_a_training_loop(kind: str) -> None:
+    def script(t: Any) -> Any:
+        weight = t.nn.Parameter(t.ones(2))
+        optimizer = getattr(t.optim, kind)([weight], lr=0.1)
+        seen: list[str] = []
+        optimizer.register_step_post_hook(lambda *_: seen.append("hook"))
+        data = t.utils.data.TensorDataset(t.ones(4, 2))
+        loader = t.utils.data.DataLoader(data, batch_size=2)
+
+        def run() -> None:
+            for (batch,) in loader:
+                optimizer.zero_grad()
+                (weight * batch).sum().backward()
+                optimizer.step()
+
+        return ranges(t, run), seen, weight.detach()
+
+    both(script)
+
+
+def test_ranges_without_a_scope() -> None:
+    def script(t: Any) -> Any:
+        def run() -> None:
+            for enter in (
+                t.ops.profiler._record_function_enter,
+                t.ops.profiler._record_function_enter_new,
+            ):
+                t.ops.profiler._record_function_exit(enter("a", "args"))
+            handle = t.autograd._record_function_with_args_enter("b", 1, t.ones(2))
+            t.autograd._record_function_with_args_exit(handle)
+
+        run()
+        with t.autograd.profiler.profile() as prof:
+            run()
+        return [e.name for e in prof.function_events if e.name in ("a", "b")]
+
+    both(script)

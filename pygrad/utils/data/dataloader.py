@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
 import pygrad
+from pygrad.autograd import profiler
 from pygrad.utils._collate import default_collate, default_convert
 from pygrad.utils.data._fetch import Fetcher, get_worker_info
 from pygrad.utils.data.dataset import Dataset, IterableDataset
@@ -322,6 +323,13 @@ class _LoaderIterator(Iterator[Any]):
         self._reported = loader._reported_length
 
     def __next__(self) -> Any:
+        if profiler._running is None:
+            return self._next()
+        kind = "_SingleProcess" if self._workers is None else "_MultiProcessing"
+        with profiler.record_function(f"enumerate(DataLoader)#{kind}DataLoaderIter.__next__"):
+            return self._next()
+
+    def _next(self) -> Any:
         if self._workers is None:
             data = self._fetcher.fetch(next(self._indices))
         else:
