@@ -314,6 +314,33 @@ static Tensor *stacked(const Batch *b, Tensor **parts) {
   return t_view(y, b->n + y->ndim - 1, sizes);
 }
 
+/* The batched arguments: how many, and which of them a slice's result is a view of. */
+typedef struct { const Tensor *view; Tensor *of; int n; } Origin;
+
+static Tensor *find_origin(Tensor *t, const void *context) {
+  Origin *o = (Origin *)(uintptr_t)context;
+  if (levels_of(t)) o->n++, o->of = t->storage == o->view->storage ? t : NULL;
+  return t;
+}
+
+/* The view of all slices that goes with a view of the first, where there is one batched argument: then nothing but its elements
+ * differ, and a view does not depend on those. NULL if it is no view. */
+static Tensor *view_of_all(const Call *c, const Batch *b, const Tensor *r) {
+  Origin o = {r, NULL, 0};
+  int64_t sizes[2 * MAX_DIM], strides[2 * MAX_DIM];
+  for (int k = 0; r && k < c->n_args; k++) value_map(c->v[k], find_origin, &o);
+  if (!o.of || o.n > 1 || r->dtype != o.of->dtype || b->n + r->ndim > MAX_DIM) return NULL;
+  Tensor *full = batch_full(b, o.of);
+  bool same = r->offset == o.of->offset && sizes_equal(r->ndim, r->sizes, o.of->ndim, o.of->sizes) &&
+              sizes_equal(r->ndim, r->strides, o.of->ndim, o.of->strides);
+  if (!full || same) return full;
+  memcpy(sizes, full->sizes, (size_t)b->n * sizeof *sizes);
+  memcpy(strides, full->strides, (size_t)b->n * sizeof *strides);
+  memcpy(sizes + b->n, r->sizes, r->ndim * sizeof *sizes);
+  memcpy(strides + b->n, r->strides, r->ndim * sizeof *strides);
+  return t_as_strided(full, b->n + r->ndim, sizes, strides, r->offset);
+}
+
 /* The call c for the i-th slice of its batched arguments. */
 static void slice_call(const Call *c, const Batch *b, int64_t i, Call *inner) {
   Slice s = {b, i};
@@ -330,6 +357,8 @@ static void slice_call(const Call *c, const Batch *b, int64_t i, Call *inner) {
 static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
   Parts p = {0, false, NULL};
   bool writes = writes_itself(c) || strstr(c->row->schema, "-> ()");
+  /* Not of what writes otherwise than by its name, nor of what has a history of its own. */
+  bool views = !c->inplace && c->row->schema[0] != '_' && !strstr(c->row->schema, "inplace") && !is_named(c, "detach");
   if (b->total == 0) no_rule(c, "; the fallback path does not support vmap over dims of size 0");
   if (draws) draws->before = scratch_array(b->total + 1, sizeof *draws->before);
   for (int64_t i = 0; i < b->total && !failed(); i++) {
@@ -340,6 +369,9 @@ static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
     if (failed() || writes) continue;
     if (inner->result.tag != TAG_TENSOR && inner->result.tag != TAG_TENSORS) no_rule(c, ". We could not generate a fallback.");
     else collect(&p, &inner->result, i, b->total);
+    bool first = views && i == 0; /* whether its results are enough */
+    for (int k = 0; first && k < p.n; k++) first = !failed() && view_of_all(c, b, p.parts[k * b->total]);
+    if (first) break;
   }
   if (draws && draws->after) random_set_state(draws->generator, draws->after);
   if (failed()) return;
@@ -349,7 +381,11 @@ static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
     return;
   }
   Tensor **made = scratch_array(p.n + 1, sizeof *made);
-  for (int i = 0; made && i < p.n; i++) made[i] = stacked(b, p.parts + i * b->total);
+  for (int i = 0; made && i < p.n; i++) {
+    Tensor **parts = p.parts + i * b->total;
+    made[i] = views ? view_of_all(c, b, parts[0]) : NULL;
+    if (!made[i]) made[i] = stacked(b, parts);
+  }
   if (!made || failed()) return;
   if (p.listed) ret_tensors(inner, p.n, made);
   else ret_tensor(inner, made[0]);
@@ -538,6 +574,7 @@ static void run_random(Call *c, uint32_t bits) {
   else if (given && writes && !bits && all)
     fail(ERR_RUNTIME, "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
                       "randomness. If this is necessary for your usage, please file an issue with functorch.");
+  else if (given && writes && !vmap_may_draw()) return;
   else if (!all) call_plain(c);
   else run_on(c, all, bits & draws.same ? &draws : NULL);
 }

@@ -520,3 +520,50 @@ def test_views_know_the_tensor_they_are_of() -> None:
         return [each._base is x for each in (*made, of_part)], [of_part._base is part, made[3] is x]
 
     both(run)
+
+
+VIEWS: dict[str, Callable[[Any, Any], Any]] = {
+    "T": lambda t, v: v.T,
+    "hsplit": lambda t, v: v.hsplit(1)[0],
+    "vsplit": lambda t, v: v.vsplit(2)[1],
+    "dsplit": lambda t, v: v.dsplit(3)[1],
+    "atleast_1d": lambda t, v: t.atleast_1d(v[0, 0, 0]),
+    "atleast_2d": lambda t, v: t.atleast_2d(v[0, 1]),
+    "atleast_3d": lambda t, v: t.atleast_3d(v[1]),
+    "broadcast_tensors": lambda t, v: t.broadcast_tensors(v, t.ones(1))[0],
+    "ravel": lambda t, v: v.ravel(),
+    "squeeze": lambda t, v: v[:1].squeeze(),
+    "squeeze_number": lambda t, v: v[1, 0, 0].squeeze(),
+    "transpose_number": lambda t, v: v[1, 0, 0].transpose(0, 0),
+    "flatten_number": lambda t, v: v[1, 0, 0].flatten(),
+    "unfold_number": lambda t, v: v[1, 0, 0].unfold(0, 1, 1),
+}
+
+
+@pytest.mark.parametrize("dim", [0, 2])
+@pytest.mark.parametrize("name", VIEWS)
+def test_what_is_written_to_views_is_written(name: str, dim: int) -> None:
+    """A view of a slice is a view in a mapped function, too, and its gradient goes through."""
+
+    def run(t: Any) -> Any:
+        make = VIEWS[name]
+        whole = t.arange(48.0).reshape(2, 4, 2, 3).movedim(0, dim).clone()
+        kept = whole.clone().requires_grad_()
+        t.vmap(lambda v: (make(t, v).mul_(-2), v.sum())[1], dim)(whole)
+        y = t.vmap(lambda v: make(t, v).sin(), dim)(kept)
+        tangent = t.vmap(lambda v: t.func.jvp(lambda u: make(t, u) * 3, (v,), (v,))[1], dim)(
+            kept.detach()
+        )
+        twice = t.vmap(t.vmap(lambda v: make(t, v)))(t.stack([whole.movedim(dim, 0)] * 2))
+        return whole, y, t.autograd.grad((y * y).sum(), kept), tangent, twice
+
+    both(run)
+
+
+@pytest.mark.parametrize("randomness", ["error", "same"])
+def test_draws_by_batched_probabilities_in_place(randomness: str) -> None:
+    def run(t: Any) -> Any:
+        p = t.tensor([0.0, 1.0])
+        return t.vmap(lambda q: t.ones(3).bernoulli_(q), randomness=randomness)(p)
+
+    both(run)
