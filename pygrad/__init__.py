@@ -173,6 +173,7 @@ from . import (
 from ._checks import *
 from ._composed import *
 from ._functions import (
+    _assert,
     are_deterministic_algorithms_enabled,
     broadcast_shapes,
     compile,

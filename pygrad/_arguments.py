@@ -71,7 +71,7 @@ def kind_of(value: Any) -> int:
     """The kind of a value whose exact type is new: that of its nearest base; remembered."""
     kind = type(value)
     found = next((KINDS[base] for base in kind.__mro__ if base in KINDS), K_OTHER)
-    if found == K_OTHER and _is_numpy_scalar(value):
+    if found == K_OTHER and is_numpy_scalar(value):
         found = {"i": K_INT, "u": K_INT, "f": K_FLOAT, "b": K_BOOL}.get(value.dtype.kind, K_OTHER)
     KINDS[kind] = found
     return found
@@ -86,7 +86,8 @@ def name_of(kind: type) -> str:
 _MADE_AT_RUN_TIME = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
-def _is_numpy_scalar(value: Any) -> bool:
+def is_numpy_scalar(value: Any) -> bool:
+    """Whether it is a number that NumPy made, and no array."""
     return (
         type(value).__module__ == "numpy"
         and hasattr(value, "dtype")

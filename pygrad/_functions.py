@@ -29,6 +29,16 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(input)
 
 
+def _assert(condition: Any, message: str) -> None:
+    """``assert condition, message`` as a call.
+
+    Raises:
+        AssertionError: the condition is false.
+    """
+    if not condition:
+        raise AssertionError(message)
+
+
 def typename(obj: Any) -> str:
     """The legacy type name of a tensor, or the qualified name of another object's type."""
     if isinstance(obj, Tensor):

@@ -79,9 +79,9 @@ def functional_call(
         >>> pygrad.func.functional_call(layer, {"weight": pygrad.ones(1, 2)}, pygrad.ones(2))
         tensor([2.])
     """
-    given: dict[str, Any] = {}
+    given: Any = {}
     if isinstance(parameter_and_buffer_dicts, Mapping):
-        given = dict(parameter_and_buffer_dicts)
+        given = parameter_and_buffer_dicts
     else:
         for each in parameter_and_buffer_dicts:
             if not isinstance(each, Mapping):

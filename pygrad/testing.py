@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import _ops
+from ._arguments import is_numpy_scalar
+from ._creation import as_tensor
 from ._dtypes import bool_, dtype, finfo, float32, float64, iinfo, int64
 from ._tensor import Tensor
 from .autograd.grad_mode import no_grad
@@ -51,7 +53,7 @@ def assert_close(
     """Raises unless ``|actual - expected| <= atol + rtol * |expected|`` in every element.
 
     Args:
-        actual, expected: tensors, numbers, None, or sequences and mappings of them.
+        actual, expected: tensors, NumPy's arrays, numbers, None, or sequences and mappings of them.
         allow_subclasses: whether tensors of different classes may be compared.
         rtol, atol: both or neither; 1.3e-6 and 1e-5 for float32, 1e-7 for float64 and Python's
             floats, 0 for all else by default.
@@ -86,7 +88,8 @@ def assert_close(
 
 
 def _has_tolerance(value: Any) -> bool:
-    return isinstance(value, (Tensor, int, float))
+    kind = getattr(getattr(value, "dtype", None), "kind", "")  # of what NumPy made
+    return isinstance(value, (Tensor, int, float, complex)) or kind in tuple("iufcb")
 
 
 def _incomparable(mine: Any, theirs: Any) -> TypeError:
@@ -130,20 +133,33 @@ def _difference(mine: Any, theirs: Any, rules: _Rules) -> str | None:
     """What is wrong with a pair, or None."""
     if mine is None or theirs is None:
         return None if mine is theirs else f"None mismatch: {mine} is not {theirs}"
+    given = mine, theirs
+    mine, theirs = _number(mine), _number(theirs)
+    if type(mine) is type(theirs) and hasattr(mine, "__array_interface__"):
+        try:
+            mine, theirs = as_tensor(mine), as_tensor(theirs)
+        except TypeError:
+            raise _incomparable(*given) from None
     if isinstance(mine, Tensor) and isinstance(theirs, Tensor):
         with no_grad():
             return _of_tensors(mine.detach(), theirs.detach(), rules)
-    if isinstance(mine, (int, float)) and isinstance(theirs, (int, float)):
+    numbers = (int, float, complex)
+    if isinstance(mine, numbers) and isinstance(theirs, numbers):
         if rules.check_dtype and type(mine) is not type(theirs):
             return f"The (d)types do not match: {type(mine)} != {type(theirs)}."
-        floating = isinstance(mine, float) or isinstance(theirs, float)
+        floating = not (isinstance(mine, int) and isinstance(theirs, int))
         tolerances = rules.tolerances(float64 if floating else None)
         return _of_numbers(mine, theirs, *tolerances, rules.equal_nan)
-    raise _incomparable(mine, theirs)
+    raise _incomparable(*given)
+
+
+def _number(value: Any) -> Any:
+    """A scalar of NumPy's as a number, anything else as it is."""
+    return value.item() if is_numpy_scalar(value) else value
 
 
 def _of_numbers(
-    mine: float, theirs: float, rtol: float, atol: float, equal_nan: bool
+    mine: complex, theirs: complex, rtol: float, atol: float, equal_nan: bool
 ) -> str | None:
     difference = abs(mine - theirs)
     if mine == theirs or difference <= atol + rtol * abs(theirs) < math.inf:

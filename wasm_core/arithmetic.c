@@ -705,7 +705,7 @@ Tensor *t_isclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan
   if (atol < 0) return fail(ERR_RUNTIME, "atol must be greater than or equal to zero, but got %g", atol);
   bool was = grad_mode;
   grad_mode = false;
-  if (a->dtype == DT_BOOL) {
+  if (a->dtype == DT_BOOL || a->dtype == DT_U8) { /* which have no differences below 0 */
     a = cast_plain(a, DT_I64);
     b = cast_plain(b, DT_I64);
   }

@@ -117,7 +117,8 @@ x.addcdiv_(-0.5,y,z) torch.addcdiv(x,2,y,z) torch.addmm(2,a,a,a) torch.addmm(2,a
 torch.addmm(2,a,3,a,a,out=torch.empty(0)) a.addmm(2,a,a) a.addmm(2,3,a,a) a.clone().addmm_(2,a,a)
 a.clone().addmm_(2,3,a,a) torch.addbmm(2,a,3,b,b) a.addbmm(2,b,b) a.addbmm_(2,3,b,b)
 torch.baddbmm(2,b,b,b) torch.baddbmm(2,b,3,b,b) b.baddbmm(2,b,b) b.clone().baddbmm_(2,3,b,b)
-torch.addmv(2,x,3,a,y) x.addmv(2,a,y) x.addmv_(2,3,a,y) torch.addr(2,a,3,x,y) a.addr(2,x,y) a.addr_(2,3,x,y)
+torch.addmv(2,x,3,a,y) x.addmv(2,a,y) x.addmv_(2,3,a,y)
+torch.addr(2,a,3,x,y) a.addr(2,x,y) a.addr_(2,3,x,y)
 """.split()
 """Calls as they were before numbers became keywords."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from oracle import both
 
@@ -31,6 +32,16 @@ PAIRS: dict[str, Callable[[Any], tuple[Any, Any]]] = {
     "nans": lambda t: (t.tensor([NAN, 1.0]), t.tensor([NAN, 1.0])),
     "infinities": lambda t: (t.tensor([INF, 1.0]), t.tensor([INF, 2.0])),
     "strides": lambda t: (t.ones(2, 3).t(), t.ones(3, 2)),
+    "arrays": lambda t: (np.ones(2), np.array([1.0, 1.0 + 1e-6])),
+    "arrays, shapes": lambda t: (np.ones(2), np.ones(3)),
+    "arrays, dtypes": lambda t: (np.ones(2, dtype=np.float32), np.ones(2)),
+    "arrays of ints": lambda t: ({"a": np.ones(2, dtype=np.int64)}, {"a": np.array([1, 2])}),
+    "arrays of text": lambda t: (np.array("a"), np.array("a")),
+    "scalars of NumPy": lambda t: (np.float32(1), 1.5),
+    "scalars of ints": lambda t: (np.int64(1), np.int64(2)),
+    "complex": lambda t: (1 + 2j, 1 + 1j),
+    "complex and int": lambda t: (1, 1 + 0j),
+    "complex nans": lambda t: (complex("nan"), complex("nan")),
     "empty": lambda t: (t.ones(0), t.ones(0)),
 }
 OPTIONS: list[dict[str, Any]] = [
@@ -55,5 +66,17 @@ def test_assert_close(pair: Any, options: dict[str, Any]) -> None:
         except AssertionError as error:  # all lines of it
             return str(error).split("\n")
         return []
+
+    both(script)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "bool"])
+@pytest.mark.parametrize("tolerances", [(0, 0), (0.5, 0.5), (1.5, 0.5), (1, 0), (0, 0.1)])
+def test_isclose_of_integers(tolerances: tuple[float, float], dtype: str) -> None:
+    def script(t: Any) -> Any:
+        values = t.tensor([0, 1, 2, 3, 10, 11, 100, 127]).to(getattr(t, dtype))
+        atol, rtol = tolerances
+        a, b = t.meshgrid(values, values, indexing="ij")
+        return t.isclose(a, b, atol=atol, rtol=rtol)
 
     both(script)

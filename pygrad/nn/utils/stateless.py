@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
+from pygrad._tensor import Tensor
 from pygrad.nn.modules.module import Module
 
 __all__ = ["functional_call"]
@@ -51,23 +52,65 @@ def _check(module: Module, places: Any, given: dict[str, Any]) -> None:
         raise RuntimeError(f"Error(s) in reparametrizing for {name}:\n\t" + "\n\t".join(lines))
 
 
+_MISSING: Final = object()
+
+
+def _owner(module: Module, path: str) -> tuple[Module, str]:
+    """The module that has what a full name names, and its own name for that."""
+    *names, last = path.split(".")
+    for name in names:
+        if not hasattr(module, name):
+            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+        module = getattr(module, name)
+        if not isinstance(module, Module):
+            raise TypeError(f"submodule `{name}`: {module} is not an instance of torch.nn.Module")
+    return module, last
+
+
+def _swap(owner: Module, name: str, value: Any) -> Any:
+    """Puts a tensor, None or nothing at all where a parameter, buffer or attribute stands, which it
+    returns.
+    """
+    if value is not None and value is not _MISSING and not isinstance(value, Tensor):
+        raise TypeError(f"{value} is not an instance of torch.Tensor")
+    before: Any
+    tables: tuple[dict[str, Any], ...] = (owner._parameters, owner._buffers)
+    for table in tables:
+        if name in table:
+            before = table[name]
+            if value is _MISSING:
+                del table[name]
+            else:
+                table[name] = value
+            return before
+    before = getattr(owner, name, _MISSING)
+    if before is not _MISSING and not isinstance(before, Tensor):
+        raise TypeError(f"attribute `{name}`: {before} is not an instance of torch.Tensor")
+    if value is not _MISSING:
+        setattr(owner, name, value)
+    elif before is not _MISSING:
+        delattr(owner, name)
+    return before
+
+
 @contextmanager
-def _replaced(module: Module, given: dict[str, Any], tie: bool, strict: bool) -> Iterator[None]:
-    places = _places(module)
+def _replaced(
+    module: Module, given: dict[str, Any], tie: bool, strict: bool, found: dict[str, Any]
+) -> Iterator[None]:
+    """Gives the module other tensors for a while; `found` gets what stands there at the end."""
     if tie:
-        given = _tied(places, given)
+        given = _tied(_places(module), given)
     if strict:
-        _check(module, places, given)
-    kept = [(table, key, table[key]) for table, key in places.values()]
-    for name, value in given.items():
-        if name in places:
-            table, key = places[name]
-            table[key] = value
+        _check(module, _places(module), given)
+    kept: list[tuple[str, Module, str, Any]] = []
     try:
+        for path, value in given.items():
+            owner, name = _owner(module, path)
+            kept.append((path, owner, name, _swap(owner, name, value)))
         yield
     finally:
-        for table, key, value in kept:
-            table[key] = value
+        for path, owner, name, before in reversed(kept):
+            found[path] = _swap(owner, name, before)
 
 
 def call_with(
@@ -84,7 +127,8 @@ def call_with(
     Args:
         module: what to call.
         parameters_and_buffers: tensors by the names that ``named_parameters`` gives; those that
-            are not named stay the module's own.
+            are not named stay the module's own. Where the module sets one of these, or any other
+            attribute that is named, the dictionary has the new tensor afterwards.
         args: a tuple of positional arguments, or one argument.
         kwargs: keyword arguments.
         tie_weights: a tensor given for one name stands for all names that share one.
@@ -94,10 +138,19 @@ def call_with(
         RuntimeError: names that do not fit, if ``strict``.
         ValueError: different tensors for names that are tied.
     """
-    given = dict(parameters_and_buffers)
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _replaced(module, given, tie_weights, strict):
-        return module(*arguments, **(kwargs or {}))
+    now: dict[str, Any] = {}
+    try:
+        with _replaced(module, dict(parameters_and_buffers), tie_weights, strict, now):
+            return module(*arguments, **(kwargs or {}))
+    finally:
+        if isinstance(parameters_and_buffers, MutableMapping):
+            for name in parameters_and_buffers.keys() & now.keys():
+                parameters_and_buffers[name] = now[name]
+
+
+_functional_call = call_with
+"""PyTorch's own name for it."""
 
 
 def functional_call(
