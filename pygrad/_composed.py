@@ -12,6 +12,7 @@ from . import _ops
 from ._dtypes import contiguous_format, int64, uint8
 from ._out import into, legacy_name
 from ._tensor import Tensor
+from ._vmap import levels
 
 __all__ = [
     "alias_copy",
@@ -499,6 +500,13 @@ def alias_copy(input: Tensor, *, out: Any = None) -> Tensor:
     return copy
 
 
+def _apart(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Views that autograd takes for no views: they have histories and versions of their own."""
+    for part in parts if not levels.stack else ():
+        _ops.C["_set_apart"](part)
+    return parts
+
+
 def unsafe_split_with_sizes(
     input: Tensor, split_sizes: Sequence[int], dim: int = 0
 ) -> tuple[Tensor, ...]:
@@ -509,10 +517,7 @@ def unsafe_split_with_sizes(
         >>> pygrad.unsafe_split_with_sizes(pygrad.arange(3), [1, 2])
         (tensor([0]), tensor([1, 2]))
     """
-    starts = [sum(split_sizes[:k]) for k in range(len(split_sizes))]
-    parts = zip(starts, split_sizes, strict=True)
-    input.detach().split_with_sizes(split_sizes, dim)  # raises for sizes that do not fit
-    return tuple(input.narrow(dim, *part) for part in parts)
+    return _apart(input.split_with_sizes(split_sizes, dim))
 
 
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -523,8 +528,7 @@ def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, 
         >>> pygrad.unsafe_split(pygrad.arange(3), 2)
         (tensor([0, 1]), tensor([2]))
     """
-    sizes = [part.size(dim) for part in input.detach().split(split_size, dim)]
-    return unsafe_split_with_sizes(input, sizes, dim)
+    return _apart(input.split(split_size, dim))
 
 
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -535,8 +539,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
         >>> pygrad.unsafe_chunk(pygrad.arange(4), 2)
         (tensor([0, 1]), tensor([2, 3]))
     """
-    sizes = [part.size(dim) for part in input.detach().chunk(chunks, dim)]
-    return unsafe_split_with_sizes(input, sizes, dim)
+    return _apart(input.chunk(chunks, dim))
 
 
 # ---------------------------------------------------------------- parts of layers

@@ -105,7 +105,7 @@ EXEMPT = {
         " Tensor.size Tensor.stride numel is_inference is_floating_point is_signed is_complex"
         " is_conj is_neg get_device"
         " Tensor.data_ptr _C._export _C._memory _C._reset_peak_memory _C._empty _C._snapshot"
-        " _C.grad_dtype _C._set_grad_dtype _C._set_version",
+        " _C.grad_dtype _C._set_grad_dtype _C._set_version _C._set_apart",
     ),
     **_exempt(
         "behind an attribute of Node: test_autograd.py, test_snapshots.py, parity/test_graph.py",

@@ -48,7 +48,7 @@ static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
   Tensor *old = leaf->meta ? leaf->meta->grad : NULL;
   if (!old) {
     bool sole = g->refs <= refs && g->storage->refs == 1 && g->storage->bytes->refs == 1;
-    return set_grad(leaf, !recording && sole && !g->grad_fn && !forward_on && (any_layout || obeys_layout(g, leaf)) ? g : copy_in_layout(g, leaf));
+    return set_grad(leaf, !recording && sole && !tensor_requires_grad(g) && !forward_on && (any_layout || obeys_layout(g, leaf)) ? g : copy_in_layout(g, leaf));
   }
   if (recording) return set_grad(leaf, t_add(old, g));
   if (old->dtype == g->dtype && tensor_is_dense(old) && tensor_same_shape(old, g)) {

@@ -33,6 +33,7 @@ Tensor *op_detach(Tensor *t);
 Tensor *op_detach_(Tensor *t);
 Tensor *op_data(Tensor *t);
 Tensor *op_set_data(Tensor *t, Tensor *from);
+Tensor *op_set_apart(Tensor *t);
 Tensor *op_set_grad(Tensor *t, Tensor *g);
 void op_version(Call *c);
 void op_number_of_dim(Call *c, const int64_t *numbers); /* one of those of each dimension */

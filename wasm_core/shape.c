@@ -534,9 +534,9 @@ Tensor *inplace(Tensor *x) { return !blocked(x) && check_inplace(x) ? x : NULL; 
 
 static bool check_resize(Tensor *x) {
   if (blocked(x)) return false;
-  if (!tensor_requires_grad(x)) return true;
-  fail(ERR_RUNTIME, "cannot resize variables that require grad");
-  return false;
+  if (tensor_requires_grad(x)) fail(ERR_RUNTIME, "cannot resize variables that require grad");
+  else if (forward_tangent(x)) fail(ERR_RUNTIME, "cannot resize variables that has a forward grad");
+  return !failed();
 }
 
 Tensor *t_resize_(Tensor *x, Ints sizes, const char *format_name) {

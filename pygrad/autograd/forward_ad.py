@@ -132,6 +132,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         UnpackedDualTensor(primal=tensor(3.), tangent=tensor(1.5000))
     """
     primal, tangent = _ops.SPACES["f"]["_unpack_dual"](tensor, level)
+    if primal is not tensor:
+        primal._b = tensor
     if tangent is not None:
         tangent = _call.remember(_call.known(tangent))
     return UnpackedDualTensor(primal, tangent)

@@ -13,6 +13,8 @@ import pytest
 from oracle import both, is_tensor, leaves
 from sampling import X, build, call, index, x
 
+import pygrad
+
 NAN = float("nan")
 SAMPLES = {
     "gradient": [
@@ -371,6 +373,36 @@ def test_parts_may_be_written_to(name: str) -> None:
         return parts, t.autograd.grad((parts[0] ** 2).sum(), made)
 
     both(script)
+
+
+UNSAFE: dict[str, Any] = {"unsafe_split": 1, "unsafe_split_with_sizes": [1, 2], "unsafe_chunk": 3}
+
+
+@pytest.mark.parametrize("checked", [False, True])
+@pytest.mark.parametrize("name", UNSAFE)
+def test_parts_are_no_views(name: str, checked: bool) -> None:
+    """They share memory, and nothing else; so one may be written to that another op has saved."""
+
+    def script(t: Any) -> Any:
+        leaf = t.arange(6.0).view(3, 2).requires_grad_()
+        made = leaf + leaf
+        one, two, *_ = parts = getattr(made, name)(UNSAFE[name])
+        node = one.grad_fn
+        said: list[Any] = [
+            (part._is_view(), part._base is None, part._version, part.grad_fn is node)
+            for part in parts
+        ]
+        said += [node.name(), sorted(d for d in dir(node) if d.startswith("_saved"))]
+        one.mul_(two[:1])
+        said += [made._version, one._version, two._version, made, one.grad_fn.name()]
+        (one.sum() + two.sum() * 3).backward()
+        plain = t.ones(3)
+        getattr(plain, name)(UNSAFE[name])[0].add_(1)
+        written = getattr(leaf, name)(UNSAFE[name])[0].add_(1)
+        return [*said, leaf.grad, plain, plain._version, written, leaf._version]
+
+    with pygrad.autograd.graph.set_saved_tensor_mode("check" if checked else "snapshot"):
+        both(script)
 
 
 EINSUMS: dict[str, Any] = {

@@ -608,6 +608,16 @@ def tangents_that_are_kept_as_they_are(t: Any, fw: Any) -> Any:
 
 
 @script
+def dual_tensors_keep_their_size(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    with fw.dual_level():
+        d = fw.make_dual(x, v)
+        said = [refused(lambda y=y: y.resize_(2)) for y in (d, d[:], d * 2, d.detach())]
+        said += [refused(lambda: d.resize_as_(x)), fw.unpack_dual(d).primal._base is x]
+    return [*said, refused(lambda: d.resize_(3))]
+
+
+@script
 def the_level_that_is_entered(t: Any, fw: Any) -> Any:
     seen = [fw._current_level]
     with fw.dual_level():

@@ -1011,6 +1011,14 @@ def gradient_that_nobody_else_has_is_taken(t: Any) -> Any:
 
 
 @script
+def gradient_that_requires_grad_itself(t: Any) -> Any:
+    f = make(t, doubled, lambda ctx, g: g.clone().requires_grad_())
+    x = leaf(t, 1.0, 2.0)
+    f.apply(x).sum().backward()
+    return x.grad, x.grad.requires_grad, x.grad.is_leaf
+
+
+@script
 def custom_in_a_hook(t: Any) -> Any:
     f = make(t, doubled, lambda ctx, g: g * 2)
     x, w = leaf(t, 1.0), leaf(t, 5.0)
