@@ -318,6 +318,7 @@ static bool put_out(const Call *c, Tensor *out, Tensor *r) {
                 "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero "
                 "elements with t.resize_(0).", shape_text(out), shape_text(r));
     if (!tensor_resize(out, r->ndim, r->sizes)) return false;
+    if (tensor_is_dense(r)) tensor_set_geometry(out, r->ndim, r->sizes, r->strides, out->offset);
   }
   return check_overlap_internal(out) && move_result(out, r);
 }

@@ -371,20 +371,24 @@ Tensor *tensor_empty(int ndim, const int64_t *sizes, DType dtype) {
 Tensor *tensor_empty_like(const Tensor *like, DType dtype) {
   if (failed() || !like) return NULL;
   if (tensor_is_dense(like)) return tensor_empty_strided(like->ndim, like->sizes, like->strides, dtype);
-  /* Not dense: keep the order of the strides, as PyTorch's preserve_format does. */
-  int order[MAX_DIM];
-  int n = like->ndim;
+  /* Not dense: keep the order of the strides, as PyTorch does. Dimensions of stride 0 stay where they were, of equal ones
+   * the smaller is the inner one. */
+  int order[MAX_DIM], n = like->ndim; /* from the innermost */
+  const int64_t *s = like->strides;
   for (int i = 0; i < n; i++) {
-    int at = i;
-    for (; at > 0 && like->strides[order[at - 1]] < like->strides[i] && like->strides[i] != 0; at--)
-      order[at] = order[at - 1];
-    order[at] = i;
+    order[i] = n - 1 - i;
+    for (int to = i, at = i - 1; at >= 0; at--) {
+      int a = order[at], b = order[to];
+      if (s[a] == 0 || s[b] == 0) continue;
+      if (s[a] < s[b]) break;
+      if (s[a] == s[b] && like->sizes[a] <= like->sizes[b]) continue;
+      order[at] = b;
+      order[to] = a;
+      to = at;
+    }
   }
   int64_t strides[MAX_DIM], step = 1;
-  bool overlapping = false;
-  for (int i = 0; i < n; i++) overlapping = overlapping || (like->strides[i] == 0 && like->sizes[i] > 1);
-  if (overlapping) return tensor_empty(n, like->sizes, dtype);
-  for (int i = n - 1; i >= 0; i--) {
+  for (int i = 0; i < n; i++) {
     strides[order[i]] = step;
     step *= like->sizes[order[i]] > 1 ? like->sizes[order[i]] : 1;
   }

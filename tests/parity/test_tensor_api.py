@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import pickle
 import warnings
 from collections.abc import Callable
@@ -114,6 +115,29 @@ def sizes_that_are_arrays(t: Any) -> Any:
         lambda: t.ones(2, 3).reshape((np.array(3), t.tensor(2))).shape,
         lambda: t.ones((np.array(3.0), 4)),
     )
+
+
+@script
+def strides_of_results(t: Any) -> Any:
+    made = [
+        t.ones(4, 3, 2),
+        t.ones(4, 3, 4)[:, :, ::2],
+        t.empty_strided((4, 3, 2), (10, 3, 1)).fill_(1),
+        t.empty_strided((4, 3, 2), (10, 0, 3)).fill_(1),
+        t.empty_strided((4, 3, 2), (10, 1, 1)).fill_(1),
+        t.empty_strided((4, 1, 1, 2), (10, 0, 0, 2)).fill_(1),
+        t.empty_strided((4, 2, 3), (10, 3, 3)).fill_(1),
+        t.ones(1, 1, 4, 12)[:, :, :, ::2],
+    ]
+    found = []
+    for x in made:
+        for dims in itertools.permutations(range(x.dim())):
+            p = x.permute(dims)
+            results = [t.zeros_like(p), t.rand_like(p), p.clone(), p.double(), t.exp(p), p + p]
+            results += [t.exp(p, out=t.empty(0)), t.add(p, p[0], out=t.empty(0))]
+            results += [t.add(p, p, out=t.ones(2)[:0]), p.contiguous()]
+            found += [each.stride() for each in results]
+    return found
 
 
 @script
