@@ -732,8 +732,8 @@ def jvp(
     return (*result, aux) if has_aux else result
 
 
-def _mapped(
-    push: Function, tangents: Sequence[Tensor], primals: Sequence[Tensor], randomness: str
+def mapped_or_one_by_one(
+    push: Function, tangents: Sequence[Tensor], primals: Sequence[Tensor], randomness: str = "error"
 ) -> Any:
     """What `push` makes of a batch of tangents: of all at once, which makes batches of the primals
     too, or of one after the other if the function refuses those, say since it branches on them.
@@ -791,7 +791,9 @@ def jacfwd(
             return jvp(partial, primals, unflatten(tangents, spec), has_aux=has_aux)[1:]
 
         sizes = [leaf.numel() for leaf in inputs]
-        pushed, *beside = _mapped(push, _bases(inputs, 0, sum(sizes)), inputs, randomness)
+        pushed, *beside = mapped_or_one_by_one(
+            push, _bases(inputs, 0, sum(sizes)), inputs, randomness
+        )
         columns, out_spec = flatten(pushed)
         blocks = [
             [

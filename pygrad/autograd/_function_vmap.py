@@ -58,9 +58,10 @@ def _batch(tree: Any, dims: Any, number: int) -> Any:
     leaves, spec = flatten(tree)
     each = spread(dims, spec)
     if each is None:
-        raise ValueError(
-            f"out_dims is not compatible with the structure of the output: {flatten(dims)[1]} for "
-            f"{spec}"
+        raise RuntimeError(
+            "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) "
+            f"tuple. Expected out_dims={dims} to be compatible with the structure of `output`. "
+            f"out_dims has structure {flatten(dims)[1]} but output has structure {spec}. {_SEE}"
         )
     batched = [
         leaf if dim is None else _C["_vmap_add"](leaf, dim % leaf.dim(), number)

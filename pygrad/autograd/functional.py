@@ -9,6 +9,7 @@ tuple for a tuple. The engine makes the copies, and the answer of what the funct
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 import pygrad
@@ -117,11 +118,33 @@ def _columns(func: Function, points: Tensors, strategy: str, hessian: bool, *fla
             )
 
     if not hessian:
-        columns: Any = pygrad.vmap(push_forward)(*units)
+        from .._transforms import mapped_or_one_by_one
+
+        columns: Any = mapped_or_one_by_one(push_forward, units, points)
     else:
         rows = map(push_forward, *(unit.unbind(0) for unit in units))
         columns = [pygrad.stack(each) for each in zip(*rows, strict=True)]
     return output, _C["_functional_columns"](columns, points)
+
+
+def _construct_standard_basis_for(
+    tensors: Sequence[Tensor], tensor_numels: Sequence[int]
+) -> tuple[Tensor, ...]:
+    """The standard basis of the numbers of all tensors together, a row each, cut in columns that
+    go with the tensors: of shapes ``(total, numel)``, each of its tensor's dtype.
+    """
+    assert len(tensors) == len(tensor_numels), (
+        "Expected tensors and tensor_numels to have the same length, but got "
+        f"{len(tensors)} and {len(tensor_numels)}"
+    )
+    assert len(tensors) > 0, "Expected at least one tensor"
+    chunks = [
+        tensor.new_zeros(sum(tensor_numels), n)
+        for tensor, n in zip(tensors, tensor_numels, strict=True)
+    ]
+    for chunk, end in zip(chunks, accumulate(tensor_numels), strict=True):
+        chunk.diagonal(chunk.size(1) - end).fill_(1)
+    return tuple(chunks)
 
 
 def _matrix(

@@ -183,3 +183,22 @@ def test_method(case: str) -> None:
 @pytest.mark.parametrize("case", ERRORS)
 def test_errors(case: str) -> None:
     both(ERRORS[case])
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        lambda v: (v, (0,)),
+        lambda v: (v, [None]),
+        lambda v: ((v, v), (0,)),
+        lambda v: ([v], (0,)),
+        lambda v: ((v, v), 0),
+        lambda v: ([v], 0),
+    ],
+)
+def test_dimensions_that_do_not_fit_what_vmap_returned(returned: Any) -> None:
+    def run(t: Any) -> Any:
+        f = make(t, vmap=lambda info, dims, v: returned(v))
+        return t.vmap(f.apply)(x(t))
+
+    both(run)

@@ -321,3 +321,44 @@ def test_jacobian_of_a_jacobian(vectorize: bool) -> None:
         return first, jacobian(lambda x: jacobian(function, x, create_graph=True), x)
 
     both(call)
+
+
+@pytest.mark.parametrize("name", ["branch", "assigned", "item"])
+def test_forward_mode_of_functions_that_take_no_batches(name: str) -> None:
+    """The directions are one batch in PyTorch, but not what the function sees of its input."""
+
+    def run(t: Any) -> Any:
+        def assigned(x: Any) -> Any:
+            y = t.zeros(2, dtype=t.float64)
+            y[0] = x[0] * x[1]
+            return y
+
+        functions = {
+            "branch": lambda x: x.sin() if x.sum() > 0 else -x,
+            "assigned": assigned,
+            "item": lambda x: x * x.sum().item(),
+        }
+        x = t.tensor([0.5, 1.0, 2.0], dtype=t.float64)
+        return t.autograd.functional.jacobian(
+            functions[name], x, vectorize=True, strategy="forward-mode"
+        )
+
+    both(run)
+
+
+def test_standard_basis() -> None:
+    def run(t: Any) -> Any:
+        basis = t.autograd.functional._construct_standard_basis_for
+        tensors = t.zeros(2, 2), t.zeros((), dtype=t.float64), t.zeros(0)
+        return basis(tensors, (4, 1, 0)), basis(tensors[1:2], [1])
+
+    both(run)
+
+
+@pytest.mark.parametrize(("count", "numels"), [(0, ()), (1, (2, 3))])
+def test_standard_basis_refuses(count: int, numels: tuple[int, ...]) -> None:
+    def run(t: Any) -> Any:
+        tensors = tuple(t.zeros(2) for _ in range(count))
+        return t.autograd.functional._construct_standard_basis_for(tensors, numels)
+
+    both(run)
