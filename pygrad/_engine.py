@@ -23,7 +23,7 @@ import traceback
 import warnings
 from _thread import get_ident
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -117,43 +117,72 @@ functions do not count: they run outside of the engine.
 """
 
 
-def _host() -> int:
-    """Runs a callback for the engine, whose frame says which. An exception waits in `_host_error`
-    until the crossing ends.
+def _hosting() -> Generator[int, Any, None]:
+    """Runs a callback for the engine each time it is resumed; the engine's frame says which. An
+    exception waits in `_host_error` until the crossing ends.
 
     What the engine passed as parameters stands in the frame too, and reading it there takes less
     than ctypes needs for four arguments.
+
+    No function, but a generator, because a function cannot catch what a handler of a signal, say
+    of Ctrl-C, raises before its first line; that is where handlers run of signals which came while
+    the engine was busy. An exception that escapes to ctypes leaves the engine with a random
+    address for an answer. A generator is resumed where it stopped, within `try`.
     """
     global _host_error
-    kind = ints[_HOST_KIND]
-    try:
-        if kind == HOOK:
-            result = on_hook(ints[_HOST_ID], unsigned[_HOST_FIRST])  # type: ignore[misc]
-            if result:
-                words[words[_HOST_OUT] >> 3] = result
-                ints[_HOST_N_OUT] = 1
-            return 0
-        ident = ints[_HOST_ID]
-        if kind == CLOCK:
-            words[words[_HOST_OUT] >> 3] = clock(ident)
-            return 0
-        at = words[_HOST_IN] >> 3
-        handles = words[at : at + ints[_HOST_N]].tolist()
-        results = on_host_call(kind, ident, handles)  # type: ignore[misc]
-        if results:
-            at = words[_HOST_OUT] >> 3
-            for handle in results[: ints[_HOST_CAP]]:
-                words[at] = handle
-                at += 1
-            ints[_HOST_N_OUT] = len(results)
-    except BaseException as error:
-        _host_error = error
-        ints[_HOST_N_OUT] = -1
-    return 0
+    me = yield 0
+    while True:
+        try:
+            while True:
+                _idle.append(me)
+                yield 0
+                if not _idle:
+                    _make_host()
+                kind = ints[_HOST_KIND]
+                if kind == HOOK:
+                    result = on_hook(ints[_HOST_ID], unsigned[_HOST_FIRST])  # type: ignore[misc]
+                    if result:
+                        words[words[_HOST_OUT] >> 3] = result
+                        ints[_HOST_N_OUT] = 1
+                    continue
+                ident = ints[_HOST_ID]
+                if kind == CLOCK:
+                    words[words[_HOST_OUT] >> 3] = clock(ident)
+                    continue
+                at = words[_HOST_IN] >> 3
+                handles = words[at : at + ints[_HOST_N]].tolist()
+                results = on_host_call(kind, ident, handles)  # type: ignore[misc]
+                if results:
+                    at = words[_HOST_OUT] >> 3
+                    for handle in results[: ints[_HOST_CAP]]:
+                        words[at] = handle
+                        at += 1
+                    ints[_HOST_N_OUT] = len(results)
+        except GeneratorExit:
+            return
+        except BaseException as error:
+            _host_error = error
+            ints[_HOST_N_OUT] = -1
+            if me in _idle:  # what a signal's handler raised came between the call and `yield`
+                _idle.remove(me)
+
+
+def _make_host() -> None:
+    """Adds a generator to those that wait."""
+    made = _hosting()
+    next(made)
+    made.send(made)
+
+
+_idle: list[Generator[int, Any, None]] = []
+"""Generators that wait for a callback: those of outer ones are busy while inner ones run."""
+_make_host()
+_resumed: Iterator[int] = map(next, iter(_idle.pop, None))
+"""Each item is an answer to the engine. Nothing here but the generators is Python code."""
 
 
 _I32 = wasmtime.ValType.i32()
-_host_callback = ctypes.CFUNCTYPE(ctypes.c_void_p)(_host)
+_host_callback = ctypes.CFUNCTYPE(ctypes.c_void_p)(functools.partial(next, _resumed))
 """Of C's four parameters it takes none: the caller is who clears them away."""
 _host_unchecked_c = ctypes.cast(_host_callback, _bindings.wasmtime_func_unchecked_callback_t)
 

@@ -6,6 +6,7 @@ import copy
 import gc
 import os
 import pickle
+import signal
 import struct
 import subprocess
 import sys
@@ -538,3 +539,33 @@ def test_public_names_are_sorted_and_exist() -> None:
     assert list(pygrad.__all__) == sorted(set(pygrad.__all__))
     for name in pygrad.__all__:
         assert hasattr(pygrad, name)
+
+
+INTERRUPTED = """
+import signal, pygrad
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+x = pygrad.rand(900, 900, requires_grad=True)
+for delay in (0.001, 0.01, 0.03):
+    y = x @ x
+    y.register_hook(lambda g: g)  # the engine is busy before it calls this, and after
+    z = (y @ x).sum()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, delay)
+        z.backward()
+        signal.pause()
+    except KeyboardInterrupt:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+w = pygrad.ones(2, requires_grad=True)
+w.register_hook(lambda g: 2 * g)
+w.sum().backward()
+print(w.grad.tolist())
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such timer here")
+def test_handlers_of_signals_may_raise_while_the_engine_is_busy() -> None:
+    assert python(INTERRUPTED).strip() == "[2.0, 2.0]"
