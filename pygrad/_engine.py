@@ -163,6 +163,9 @@ def _hosting() -> Generator[int, Any, None]:
         except BaseException as error:
             _host_error = error
             ints[_HOST_N_OUT] = -1
+            # Not this frame: who clears the frames of a traceback, as `assertRaises` does, would
+            # close this generator.
+            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             if me in _idle:  # what a signal's handler raised came between the call and `yield`
                 _idle.remove(me)
 

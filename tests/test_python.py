@@ -569,3 +569,29 @@ print(w.grad.tolist())
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such timer here")
 def test_handlers_of_signals_may_raise_while_the_engine_is_busy() -> None:
     assert python(INTERRUPTED).strip() == "[2.0, 2.0]"
+
+
+CLEARED = """
+import traceback, pygrad
+
+def wrong(g):
+    raise ValueError(len(seen))
+
+seen = []
+for _ in range(4):
+    x = pygrad.ones(2, requires_grad=True)
+    y = x * 2
+    y.register_hook(wrong)
+    y.register_hook(wrong)
+    try:
+        y.sum().backward()
+    except ValueError as error:
+        names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+        seen.append((str(error), names[0], names[-1]))
+        traceback.clear_frames(error.__traceback__)
+print(seen == [(str(i), "<module>", "wrong") for i in range(4)])
+"""
+
+
+def test_frames_of_errors_from_hooks_may_be_cleared() -> None:
+    assert python(CLEARED) == "True"
