@@ -18,6 +18,7 @@ from pygrad.distributions.binomial import Binomial
 from pygrad.distributions.categorical import Categorical
 from pygrad.distributions.cauchy import Cauchy
 from pygrad.distributions.constraint_registry import biject_to, transform_to
+from pygrad.distributions.continuous_bernoulli import ContinuousBernoulli
 from pygrad.distributions.distribution import Distribution
 from pygrad.distributions.exponential import Exponential
 from pygrad.distributions.geometric import Geometric
@@ -26,6 +27,7 @@ from pygrad.distributions.half_cauchy import HalfCauchy
 from pygrad.distributions.half_normal import HalfNormal
 from pygrad.distributions.independent import Independent
 from pygrad.distributions.kl import kl_divergence, register_kl
+from pygrad.distributions.kumaraswamy import Kumaraswamy
 from pygrad.distributions.laplace import Laplace
 from pygrad.distributions.log_normal import LogNormal
 from pygrad.distributions.logistic_normal import LogisticNormal
@@ -72,6 +74,7 @@ __all__ = [
     "Categorical",
     "Cauchy",
     "ComposeTransform",
+    "ContinuousBernoulli",
     "CumulativeDistributionTransform",
     "Distribution",
     "ExpTransform",
@@ -82,6 +85,7 @@ __all__ = [
     "HalfNormal",
     "Independent",
     "IndependentTransform",
+    "Kumaraswamy",
     "Laplace",
     "LogNormal",
     "LogisticNormal",

@@ -87,6 +87,12 @@ class _Interval(_Bounded):
         return found
 
 
+class _HalfOpenInterval(_Interval):
+    def check(self, value: Tensor) -> Tensor:
+        found: Tensor = (value >= self.lower_bound) & (value < self.upper_bound)
+        return found
+
+
 class _IntegerInterval(_Interval):
     is_discrete = True
 
@@ -135,6 +141,47 @@ class _Simplex(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+
+
+class _LowerTriangular(Constraint):
+    event_dim = 2
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value.tril() == value).flatten(-2).all(-1)
+
+
+class _CorrCholesky(Constraint):
+    """The Cholesky factor of a correlation matrix: rows of length 1."""
+
+    event_dim = 2
+
+    def check(self, value: Tensor) -> Tensor:
+        allowed = pygrad.finfo(value.dtype).eps * value.size(-1) * 10
+        unit = (value.norm(dim=-1) - 1).abs().le(allowed).all(-1)
+        return lower_cholesky.check(value) & unit
+
+
+class _Square(Constraint):
+    event_dim = 2
+
+    def check(self, value: Tensor) -> Tensor:
+        return pygrad.full(value.shape[:-2], value.size(-2) == value.size(-1), dtype=pygrad.bool)
+
+
+class _Symmetric(_Square):
+    def check(self, value: Tensor) -> Tensor:
+        square = super().check(value)
+        if not bool(square.all()):
+            return square
+        return pygrad.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
+
+
+class _PositiveSemidefinite(_Symmetric):
+    def check(self, value: Tensor) -> Tensor:
+        symmetric = super().check(value)
+        if not bool(symmetric.all()):
+            return symmetric
+        return pygrad.linalg.eigvalsh(value).ge(0).all(-1)
 
 
 class _LowerCholesky(Constraint):
@@ -190,16 +237,23 @@ real = _Real()
 boolean = _Boolean()
 simplex = _Simplex()
 one_hot = _OneHot()
+square = _Square()
+symmetric = _Symmetric()
+lower_triangular = _LowerTriangular()
+corr_cholesky = _CorrCholesky()
+positive_semidefinite = _PositiveSemidefinite()
 lower_cholesky = _LowerCholesky()
 positive_definite = _PositiveDefinite()
 positive = _GreaterThan(lower_bound=0.0)
 nonnegative = _GreaterThanEq(lower_bound=0.0)
 unit_interval = _Interval(lower_bound=0.0, upper_bound=1.0)
 nonnegative_integer = _IntegerGreaterThan(lower_bound=0)
+positive_integer = _IntegerGreaterThan(lower_bound=1)
 real_vector = _IndependentConstraint(real, 1)
 independent = _IndependentConstraint
 mixture = _MixtureSameFamilyConstraint
 interval = _Interval
+half_open_interval = _HalfOpenInterval
 integer_interval = _IntegerInterval
 greater_than = _GreaterThan
 greater_than_eq = _GreaterThanEq

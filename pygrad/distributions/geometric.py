@@ -33,6 +33,17 @@ class Geometric(Odds):
 
     support = constraints.nonnegative_integer
 
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        super().__init__(probs, logits, validate_args)
+        if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
+            raise ValueError(
+                f"Expected parameter probs ({type(self.probs).__name__} of shape "
+                f"{tuple(self.probs.shape)}) of distribution {self!r} to be positive but found "
+                f"invalid values:\n{self.probs[self.probs <= 0]}"
+            )
+
     @property
     def mean(self) -> Tensor:
         return 1 / self.probs - 1

@@ -11,6 +11,7 @@ from pygrad.distributions.bernoulli import Bernoulli
 from pygrad.distributions.binomial import Binomial
 from pygrad.distributions.categorical import Categorical
 from pygrad.distributions.cauchy import Cauchy
+from pygrad.distributions.continuous_bernoulli import ContinuousBernoulli
 from pygrad.distributions.distribution import Distribution
 from pygrad.distributions.exponential import Exponential
 from pygrad.distributions.geometric import Geometric
@@ -137,6 +138,12 @@ def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
     zeros = (1 - p.probs) * (F.softplus(q.logits) - F.softplus(p.logits))
     zeros = zeros.masked_fill(q.probs == 1, math.inf).masked_fill(p.probs == 1, 0)
     return ones + zeros
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
+    norms = p._log_norm() + (-p.probs).log1p() - q._log_norm() - (-q.probs).log1p()
+    return p.mean * (p.logits - q.logits) + norms
 
 
 @register_kl(Uniform, Uniform)

@@ -51,6 +51,11 @@ MADE: dict[str, Callable[[Any], Any]] = {
     "gumbel_number": lambda t: t.distributions.Gumbel(0.5, 2.0),
     "pareto": lambda t: t.distributions.Pareto(vector(t, 1, 2), vector(t, 3, 0.5)),
     "weibull": lambda t: t.distributions.Weibull(vector(t, 1, 2), vector(t, 3, 0.5)),
+    "kumaraswamy": lambda t: t.distributions.Kumaraswamy(vector(t, 1.5, 2), vector(t, 3, 0.5)),
+    "continuous": lambda t: t.distributions.ContinuousBernoulli(vector(t, 0, 0.3, 0.4999, 0.9)),
+    "continuous_logits": lambda t: t.distributions.ContinuousBernoulli(
+        logits=vector(t, -2, 0, 0.3), lims=(0.45, 0.55)
+    ),
     "multivariate_logistic": lambda t: t.distributions.LogisticNormal(vector(t, 0.3, 2), 0.5),
     "ind_relaxed": lambda t: t.distributions.RelaxedBernoulli(
         t.tensor(0.5, dtype=t.float64), vector(t, 0.2, 0.6)
@@ -134,6 +139,10 @@ PAIRS: dict[str, Callable[[Any], Any]] = {
     "half": lambda t: (MADE["half_normal"](t), t.distributions.HalfNormal(2.0)),
     "half_and_log": lambda t: (MADE["half_normal"](t), MADE["log_normal"](t)),
     "none": lambda t: (MADE["categorical"](t), t.distributions.Normal(3.0, 1.0)),
+    "continuous": lambda t: (
+        t.distributions.ContinuousBernoulli(vector(t, 0.2, 0.5, 0.9)),
+        t.distributions.ContinuousBernoulli(vector(t, 0.5, 0.1, 0.95)),
+    ),
     "multivariate": lambda t: (MADE["multivariate"](t), MADE["multivariate_precision"](t)),
 }
 
@@ -258,6 +267,11 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "outside": lambda t: t.distributions.Uniform(0.0, 1.0).log_prob(t.tensor(2.0)),
     "dimensions": lambda t: t.distributions.Independent(MADE["normal"](t), 2),
     "event": lambda t: MADE["multivariate"](t).log_prob(t.zeros(3)),
+    "never": lambda t: t.distributions.Geometric(t.tensor([0.0, 0.5])),
+    "never_unchecked": lambda t: t.distributions.Geometric(0.0, validate_args=False),
+    "concentration": lambda t: t.distributions.Kumaraswamy(1.0, -1.0),
+    "continuous": lambda t: t.distributions.ContinuousBernoulli(1.5, validate_args=True),
+    "continuous_value": lambda t: t.distributions.ContinuousBernoulli(0.5).log_prob(t.tensor(1.5)),
     "indefinite": lambda t: t.distributions.MultivariateNormal(t.zeros(2), -t.eye(2)),
     "matrices": lambda t: t.distributions.MultivariateNormal(t.zeros(2)),
     "cache": lambda t: t.distributions.ExpTransform(cache_size=2),
@@ -290,3 +304,42 @@ def test_submodules_by_name() -> None:
         pygrad.distributions.Categorical,
         pygrad.distributions.Normal,
     )
+
+
+MATRICES = [
+    [[1.0, 0.0], [0.0, 1.0]],
+    [[1.0, 0.5], [0.5, 1.0]],
+    [[1.0, 2.0], [2.0, 1.0]],
+    [[1.0, 0.0], [0.6, 0.8]],
+    [[2.0, 0.0], [1.0, 3.0]],
+    [[-1.0, 0.0], [0.0, 1.0]],
+    [[0.0, 1.0], [-1.0, 0.0]],
+]
+
+
+@pytest.mark.parametrize(
+    "name",
+    "square symmetric lower_triangular corr_cholesky lower_cholesky positive_definite "
+    "positive_semidefinite".split(),
+)
+def test_constraints_of_matrices(name: str) -> None:
+    def script(t: Any) -> Any:
+        constraint = getattr(t.distributions.constraints, name)
+        values = [constraint.check(t.tensor(rows)) for rows in MATRICES]
+        values.append(constraint.check(t.tensor(MATRICES[:2])))
+        if name != "corr_cholesky":
+            values.append(tried(lambda: constraint.check(t.ones(2, 3)[:, :2])))
+        return [*values, repr(constraint), constraint.event_dim, constraint.is_discrete]
+
+    both(script)
+
+
+def test_constraints_of_numbers() -> None:
+    def script(t: Any) -> Any:
+        c, x = t.distributions.constraints, t.tensor([-1.0, 0.0, 0.5, 1.0, 2.0])
+        found = []
+        for constraint in (c.half_open_interval(0.0, 1.0), c.positive_integer, c.less_than(1.0)):
+            found += [constraint.check(x), repr(constraint), constraint.is_discrete]
+        return [*found, c.square.check(t.ones(3, 2, 4))]
+
+    both(script)
