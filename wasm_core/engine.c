@@ -742,6 +742,7 @@ Course *task_course(Task *task, Course *other) {
 void task_end(Task *task) {
   if (host_watcher && !task->since) host_walk_ends(failed() || task->asks);
   stop_waiting(task);
+  saved_hooks_end(task->id);
   if (task->course) course_drop(task->course);
   host_note_work(task->work);
   while (task->callbacks) leaf_hook_remove(&task->callbacks, task->callbacks->id);
@@ -806,6 +807,7 @@ bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bo
 
 bool engine_runs_whole(void) { return !running_task || running_task->whole; }
 int64_t engine_task_id(void) { return running_task ? running_task->id : -1; }
+int64_t engine_inner_task(void) { return depth ? engine_task_id() : -1; }
 
 bool engine_retains(void) { return !running_task || running_task->retain_graph; }
 

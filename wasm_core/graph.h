@@ -186,6 +186,7 @@ bool saved_register_hooks(Node *n, int slot, int32_t hooks);
 /* The pairs of hooks for what is saved from now on; the innermost counts, 0 is a pair that does nothing. */
 bool saved_hooks_push(int32_t id);
 void saved_hooks_pop(void);
+void saved_hooks_end(int64_t task); /* what was pushed and popped in a backward is as it was before */
 /* Until enabled (NULL), hooks are refused with this message; fails with it at once if there are some now. */
 bool saved_hooks_disable(const char *text);
 const char *saved_hooks_disabled(void); /* NULL: not disabled */
@@ -257,6 +258,7 @@ void task_abort(Task *task); /* the host's function failed */
 bool engine_walk(const GraphWalk *w, Tensor **captured);
 bool engine_runs_whole(void);          /* no backward that is running was given inputs */
 int64_t engine_task_id(void);          /* of the backward that is running, -1: none */
+int64_t engine_inner_task(void);       /* the same, but -1 too while it waits for the host */
 bool engine_is_nested(void);           /* whether it is not the only one */
 bool engine_will_run(const Node *n);   /* in the backward that is running */
 bool engine_retains(void);             /* whether that, if any, keeps saved tensors */

@@ -47,10 +47,12 @@ void node_release_saved(Node *n) {
 /* ------------------------------------------------------------ default hooks */
 
 enum { HOOKS_CAP = 512 }; /* scopes within scopes */
-/* Of one thread, while it has some. */
+/* Of one thread, while it has some. What the hooks of a backward change is changed in a copy, which goes with the backward. */
 typedef struct Hooks {
   struct Hooks *next;
+  int64_t task;   /* whose copy it is; below 0: it is none */
   int32_t thread, n;
+  int32_t floor;  /* of a copy: the ids below are those of what it was copied from */
   char *disabled; /* the message for those who would use hooks now; NULL: they may */
   int32_t ids[HOOKS_CAP];
 } Hooks;
@@ -62,19 +64,50 @@ static Hooks *own_hooks(void) {
   return h;
 }
 
+static void disable(Hooks *h, const char *text) {
+  size_t size = text ? strlen(text) + 1 : 0;
+  char *copy = size ? mem_alloc(size) : NULL;
+  if (copy) memcpy(copy, text, size);
+  h->disabled = copy;
+}
+
+/* Those to be changed now. */
 static Hooks *make_hooks(void) {
-  Hooks *h = own_hooks();
-  if (h || !(h = mem_alloc(sizeof *h))) return h;
-  *h = (Hooks){.next = all_hooks, .thread = host_thread()};
+  int64_t task = engine_inner_task();
+  Hooks *from = own_hooks(), *h = from;
+  if ((from && (task < 0 || from->task == task)) || !(h = mem_alloc(sizeof *h))) return h;
+  *h = from ? *from : (Hooks){.thread = host_thread()};
+  disable(h, h->disabled);
+  h->next = all_hooks;
+  h->task = task;
+  h->floor = h->n;
   return all_hooks = h;
 }
 
+static void pop(Hooks *h) {
+  if (--h->n >= h->floor) host_drop(h->ids[h->n]);
+  else h->floor = h->n;
+}
+
 static void drop_hooks(Hooks *h) {
-  if (h->n || h->disabled) return;
+  if (h->task >= 0 || h->n || h->disabled) return;
   Hooks **at = &all_hooks;
   while (*at != h) at = &(*at)->next;
   *at = h->next;
   mem_free(h, sizeof *h);
+}
+
+void saved_hooks_end(int64_t task) {
+  for (Hooks **at = &all_hooks, *h; (h = *at);) {
+    if (h->task != task) {
+      at = &h->next;
+      continue;
+    }
+    *at = h->next;
+    while (h->n > h->floor) pop(h);
+    if (h->disabled) mem_free(h->disabled, strlen(h->disabled) + 1);
+    mem_free(h, sizeof *h);
+  }
 }
 
 bool saved_hooks_push(int32_t id) {
@@ -92,7 +125,9 @@ void saved_hooks_pop(void) {
     fail(ERR_RUNTIME, "there are no saved tensor hooks to take away");
     return;
   }
-  host_drop(h->ids[--h->n]);
+  h = make_hooks();
+  if (!h) return;
+  pop(h);
   drop_hooks(h);
 }
 
@@ -102,16 +137,15 @@ const char *saved_hooks_disabled(void) {
 }
 
 bool saved_hooks_disable(const char *text) {
-  Hooks *h = text ? make_hooks() : own_hooks();
+  Hooks *h = text || own_hooks() ? make_hooks() : NULL;
   if (!h) return !failed();
-  char *copy = NULL;
+  char *old = h->disabled;
   if (text && h->n && h->ids[h->n - 1]) fail(ERR_RUNTIME, "%s", text);
-  else if (text && (copy = mem_alloc(strlen(text) + 1))) memcpy(copy, text, strlen(text) + 1);
-  if (failed()) return false;
-  if (h->disabled) mem_free(h->disabled, strlen(h->disabled) + 1);
-  h->disabled = copy;
+  else disable(h, text);
+  if (failed()) h->disabled = old;
+  else if (old) mem_free(old, strlen(old) + 1);
   drop_hooks(h);
-  return true;
+  return !failed();
 }
 
 /* ------------------------------------------------------------ saving */

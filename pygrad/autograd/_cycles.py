@@ -30,8 +30,8 @@ _FEW: Final = 1 << 12
 _MOST: Final = 1 << 21
 """Words for the engine to describe itself in; above the second nothing is shown."""
 _ID: Final = (1 << 32) - 1
-_LARGE: Final = 1 << 17
-"""Words from which on showing them may take a tenth of the time at most."""
+_LARGE: Final = 1 << 20
+"""Words from which on showing them may take a quarter of the time at most."""
 
 
 class _Box:
@@ -78,11 +78,11 @@ def _leads_on(thing: Any, depth: int = 3) -> bool:
     if issubclass(kind, (tuple, list)):
         return any(_leads_on(item, depth - 1) for item in thing)
     if kind is dict:
-        return any(_leads_on(item, depth - 1) for item in thing.values())
+        return any(_leads_on(item, depth - 1) for item in list(thing.values()))
     if issubclass(kind, BackwardCFunction):
         if "<locals>" in thing._forward_cls.__qualname__:
             return True  # a class with closures
-        return any(_leads_on(item, depth - 1) for item in vars(thing).values())
+        return any(_leads_on(item, depth - 1) for item in list(vars(thing).values()))
     return True
 
 
@@ -225,7 +225,7 @@ def _show() -> None:
     wanted &= hooks.objects.keys()
     if wanted and _hold(_objects_of_the_engine(), wanted):
         end = time.monotonic()
-        _rest_until = end + 9 * (end - begun)
+        _rest_until = end + 3 * (end - begun)
 
 
 _rest_until = 0.0

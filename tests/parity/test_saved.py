@@ -632,6 +632,47 @@ def inputs_are_shown_themselves_in_check_mode(t: Any) -> Any:
     return seen, x.grad, len(pair), index.shape
 
 
+@script
+def default_hooks_are_after_a_backward_what_they_were_before(t: Any) -> Any:
+    graph = t.autograd.graph
+
+    def pair(name: str) -> Any:
+        return graph.saved_tensors_hooks(lambda x: (calls.append(name), x)[1], lambda x: x)
+
+    @t.enable_grad()  # type: ignore[untyped-decorator]
+    def ran(hook: Callable[[Any], Any]) -> list[Any]:
+        """Whose hooks pack after a backward with this hook."""
+        y = leaf(t, 1.0, 2.0).sin()
+        y.register_hook(lambda grad: hook(grad) and None)
+        y.sum().backward()
+        calls.clear()
+        leaf(t, 1.0).cos()
+        return [*calls]
+
+    calls: list[str] = []
+    inner, other = pair("inner"), pair("other")
+    seen = [ran(lambda g: inner.__enter__())]
+    with pair("outer"):
+        seen.append(ran(lambda g: inner.__enter__()))
+        seen.append(ran(lambda g: inner.__exit__()))
+        seen.append(ran(lambda g: (inner.__exit__(), other.__enter__())))
+        seen.append(ran(lambda g: (ran(lambda g: inner.__exit__()), inner.__enter__())))
+        with pair("within"):
+            seen.append(ran(lambda g: (inner.__exit__(), inner.__exit__())))
+        seen.append(ran(lambda g: None))
+
+    disabled = graph.disable_saved_tensors_hooks("not now")
+
+    def disables(_: Any) -> None:
+        disabled.__enter__()
+        seen.append(said(other.__enter__))
+
+    seen.append(ran(disables))
+    with other:
+        seen.append(ran(lambda g: None))
+    return seen
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script(name: str) -> None:
     both(SCRIPTS[name])
