@@ -360,6 +360,13 @@ static void *carry(const Finish *f, int place, Tensor *y, Tensor *grad) {
   return NULL;
 }
 
+/* An output that was saved has a tangent now. */
+static void share_with_saved(Tensor *y) {
+  Node *n = y ? y->grad_fn : NULL;
+  for (int i = 0; n && n->kind == NODE_HOST && i < n->n_saves && !failed(); i++)
+    if (n->saves[i].is_output && n->saves[i].value && n->saves[i].output_nr == y->output_nr) forward_share(y, n->saves[i].value);
+}
+
 /* Of what op_custom_finish was told, the outputs with their history, and what jvp returned as custom_given takes it. */
 void op_custom_carry(Call *c) {
   Finish f = {0};
@@ -370,7 +377,10 @@ void op_custom_carry(Call *c) {
   if (grads.n != outputs.n)
     fail(ERR_RUNTIME, "Function's jvp returned an invalid number of forward gradients (expected %d but got %d)", outputs.n, grads.n);
   Tensors results = tensors_at(outputs.v, outputs.n);
-  for (int i = 0; i < results.n && !failed(); i++) carry(&f, i, results.v[i], (Tensor *)(uintptr_t)grads.v[i]);
+  for (int i = 0; i < results.n && !failed(); i++) {
+    carry(&f, i, results.v[i], (Tensor *)(uintptr_t)grads.v[i]);
+    share_with_saved(results.v[i]);
+  }
 }
 
 /* ------------------------------------------------------------ functions that cannot be differentiated twice */

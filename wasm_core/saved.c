@@ -431,7 +431,9 @@ Tensor *saved_for_host(Node *n, int slot) {
     return pool_push(s->original);
   }
   Tensor *copy = tensor_snapshot(s->value);
-  return copy && !detached ? with_history(n, s, copy) : copy;
+  if (copy && !detached) copy = with_history(n, s, copy);
+  if (copy && forward_on) forward_share(s->value, copy);
+  return copy;
 }
 
 bool saved_register_hooks(Node *n, int slot, int32_t hooks) {

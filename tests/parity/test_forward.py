@@ -625,6 +625,121 @@ def the_level_that_is_entered(t: Any, fw: Any) -> Any:
     return [*seen, fw._current_level, refused(lambda: fw._no_such_name)]
 
 
+def squared(t: Any) -> Any:
+    """A Function that saves an input."""
+
+    def forward(ctx: Any, a: Any) -> Any:
+        ctx.save_for_backward(a)
+        ctx.save_for_forward(a)
+        return a * a
+
+    f = custom(t, forward, lambda ctx, g: 2 * ctx.saved_tensors[0] * g)
+    f.backward = staticmethod(lambda ctx, g: g * 2 * ctx.saved_tensors[0])
+    return f
+
+
+def exponential(t: Any) -> Any:
+    """A Function that saves its output."""
+
+    def forward(ctx: Any, a: Any) -> Any:
+        y = a.exp()
+        ctx.save_for_backward(y)
+        ctx.save_for_forward(y)
+        return y
+
+    f = custom(t, forward, lambda ctx, g: ctx.saved_tensors[0] * g)
+    f.backward = staticmethod(lambda ctx, g: g * ctx.saved_tensors[0])
+    return f
+
+
+def doubled_in_place(t: Any) -> Any:
+    """A Function that saves what it has written to, and squares it."""
+
+    def forward(ctx: Any, a: Any) -> Any:
+        ctx.mark_dirty(a.pow_(2))
+        ctx.root = a.sqrt()
+        ctx.save_for_backward(a)
+        return a
+
+    f = custom(t, forward, lambda ctx, g: g.mul_(2 * ctx.root))
+    f.backward = staticmethod(lambda ctx, g: g * ctx.saved_tensors[0])
+    return f
+
+
+def two_outputs(t: Any) -> Any:
+    """A Function that saves both outputs, in another order."""
+
+    def forward(ctx: Any, a: Any) -> Any:
+        y, z = a * 2, a * 3
+        ctx.save_for_backward(z, None, y)
+        return y, z
+
+    f = custom(t, forward, lambda ctx, g: (g * 2, g * 3))
+
+    def backward(ctx: Any, gy: Any, gz: Any) -> Any:
+        z, _, y = ctx.saved_tensors
+        return gy * y + gz * z * 5
+
+    f.backward = staticmethod(backward)
+    return f
+
+
+@script
+def forward_over_the_backward_of_custom_functions(t: Any, fw: Any) -> Any:
+    x, v = numbers(t)
+    leaf = x.clone().requires_grad_()
+    found: list[Any] = []
+    with fw.dual_level():
+        for make in (squared, exponential, doubled_in_place, two_outputs):
+            for create_graph in (False, True):
+                outputs = make(t).apply(fw.make_dual(leaf, v) * 1)
+                total = sum((y * (k + 1)).sum() for k, y in enumerate(parts([outputs])))
+                (g,) = t.autograd.grad(total, leaf, create_graph=create_graph)
+                found += halves(fw, g.clone())
+        y = exponential(t).apply(fw.make_dual(leaf, v))
+        found += halves(fw, *t.autograd.grad(fw.unpack_dual(y).tangent.sum(), leaf))
+    return found
+
+
+@script
+def second_derivatives_of_custom_functions(t: Any, fw: Any) -> Any:
+    x, _ = numbers(t)
+
+    class Product(t.autograd.Function):  # type: ignore[misc,name-defined]
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(a: Any, b: Any) -> Any:
+            return a * b
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*reversed(inputs))
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, b = ctx.saved_tensors
+            return g * b, g * a
+
+        @staticmethod
+        def jvp(ctx: Any, ta: Any, tb: Any) -> Any:
+            b, a = ctx.saved_tensors
+            return ta * b + a * tb
+
+    def cubed(a: Any) -> Any:
+        return Product.apply(Product.apply(a, a), a).sum()
+
+    functional = t.autograd.functional
+    return [
+        t.func.hessian(cubed)(x),
+        t.func.jacfwd(t.func.grad(cubed))(x),
+        functional.hessian(cubed, x, vectorize=True, outer_jacobian_strategy="forward-mode"),
+        functional.jacobian(squared(t).apply, x, vectorize=True, strategy="forward-mode"),
+        functional.jacobian(exponential(t).apply, x, vectorize=True),
+    ]
+
+
 @script
 def overlapping_views_are_zeroed(t: Any, fw: Any) -> Any:
     x, v = numbers(t)
