@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -234,3 +235,27 @@ def test_ranges_of_other_tools_are_those_of_a_profile() -> None:
 def test_no_cpu_is_refused() -> None:
     with pytest.raises(AssertionError):
         profiler.profile(use_cpu=False)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
+def test_signal_while_a_profile_runs_is_not_lost() -> None:
+    class Alarm(Exception):
+        pass
+
+    def ring(*_: object) -> None:
+        raise Alarm
+
+    was = signal.signal(signal.SIGALRM, ring)
+    try:
+        for _ in range(4):
+            x = y = pygrad.ones(500, 500, requires_grad=True)
+            for _ in range(4):
+                y = y @ x
+            with pytest.raises(Alarm), profiler.profile() as prof:
+                signal.setitimer(signal.ITIMER_REAL, 0.004)
+                y.sum().backward()
+            assert prof.function_events[0].name == "aten::sum"
+            assert all(event.cpu_time_total >= 0 for event in prof.function_events)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, was)

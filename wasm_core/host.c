@@ -248,8 +248,8 @@ const char *host_line(int32_t trace) { return ask_text(HOST_LINE, trace); }
 const char *host_name(int32_t hook) { return ask_text(HOST_NAME, hook); }
 
 int64_t host_clock(int32_t event) {
-  int64_t nanoseconds = 0;
-  enter(HOST_CLOCK, event, 0, NULL, 1, &nanoseconds);
+  static int64_t nanoseconds; /* the last it told, if it fails now */
+  if (enter(HOST_CLOCK, event, 0, NULL, 1, &nanoseconds) < 0) fail(ERR_HOST, "a callback raised");
   return nanoseconds;
 }
 
