@@ -222,6 +222,11 @@ def encode(value: Any, kind: int | None, blob: Blob) -> tuple[int, int]:
         return e.INDEX, blob.words(value.words)
     if kind == K_GENERATOR:
         return e.GENERATOR, value._id
+    if type(value).__module__ == "numpy" and not getattr(value, "ndim", 1):
+        try:
+            return e.INT, value.__index__()  # an array of one int
+        except (TypeError, AttributeError):
+            pass
     if value is float or value is int or value is bool:
         return e.DTYPE, 7 if value is float else 4 if value is int else 11
     return e.OTHER, blob.text(name_of(type(value)))

@@ -405,6 +405,10 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any], mode:
             result = _out_or(wrap(r), kwargs)
     else:
         result = _read_result(row, kwargs)
+        if type(result) is tuple:
+            first = args[0] if args else kwargs.get("input")
+            if KINDS.get(type(first)) == K_TENSOR:
+                _tell_base(result, first)
     if pending:
         e.collect_pending()
     return result
@@ -422,6 +426,17 @@ def _rearranged(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]
 
     method, inplace = bool(mode & e.METHOD), bool(mode & e.INPLACE)
     return _old_forms.rearranged(_old_rows()[row], method, inplace, args, kwargs)
+
+
+def _tell_base(views: Sequence[Any], base: Any) -> None:
+    """Views of a tensor know its very object; of an op either all results are views or none."""
+    for view in views:
+        if view is None:
+            return
+        meta = _unsigned[(view._h + _META) >> 2]
+        if not meta or not _unsigned[(meta + _BASE) >> 2]:
+            return
+        view._b = base
 
 
 def _read_result(row: int, kwargs: dict[str, Any]) -> Any:

@@ -385,8 +385,10 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
             out = out.clone() if kind is None else out
         return out if kind is None or kind is out.dtype else out.to(kind)
     if not isinstance(data, (list, tuple, int, float)) and hasattr(data, "untyped"):
-        numbers: Tensor = data._view(data._element)  # a storage, which is shared
-        return numbers if kind is None else numbers.to(kind)
+        from .storage import elements_of
+
+        named: Any = kind or getattr(data, "dtype", int64)
+        return elements_of(data, named, legacy=None)
     if not isinstance(data, (list, tuple, int, float)) and hasattr(data, "__array__"):
         return _tensor_from(data.__array__(), kind, copy)
     if isinstance(data, (list, tuple)):

@@ -334,7 +334,7 @@ class UntypedStorage(StorageBase):
 
     def byteswap(self, dtype: dtype) -> None:
         """Turns the bytes of each element of a type round, in place."""
-        size = dtype.itemsize
+        size = dtype.itemsize // (2 if dtype.is_complex else 1)
         if self.nbytes() % size:
             raise RuntimeError(f"the length of data is not a multiple of {size}")
         if size > 1:
@@ -760,20 +760,19 @@ def _legacy_dtype(kind: Any) -> dtype:
     raise ValueError(f"invalid type: '{kind}'")
 
 
-def elements_of(storage: _Storage, kind: dtype, legacy: bool) -> Tensor:
+def elements_of(storage: _Storage, kind: dtype, legacy: bool | None) -> Tensor:
     """All elements of a storage, which must have the dtype or none, in the same memory.
 
     Raises:
-        RuntimeError: it has another; the words are those of a legacy constructor or of `set_`.
+        RuntimeError: it has another; the words are those of a legacy constructor, of `set_` or, by
+            None, of `tensor`.
     """
     if isinstance(storage, TypedStorage) and storage.dtype is not kind:
         wanted = storage_class(kind).__name__
         given = storage.pickle_storage_type().removesuffix("Storage")
-        name = wanted.removesuffix("Storage") if legacy else _C_NAMES[wanted]
-        raise RuntimeError(
-            f"Expected a Storage of type {name} or an UntypedStorage, but got type {given} for "
-            "argument 1 'storage'"
-        )
+        name = _C_NAMES[wanted] if legacy is False else wanted.removesuffix("Storage")
+        got = given if legacy is None else f"type {given} for argument 1 'storage'"
+        raise RuntimeError(f"Expected a Storage of type {name} or an UntypedStorage, but got {got}")
     return storage._view(kind)
 
 

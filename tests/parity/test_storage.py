@@ -154,7 +154,9 @@ def tensors_of_storages(t: Any) -> Any:
     made[0] = 5
     copied = t.tensor(x.storage())
     copied[1] = 7
-    return x, made, t.FloatTensor(x.untyped_storage()), copied, t.as_tensor(x.storage())
+    found = [x, made, t.FloatTensor(x.untyped_storage()), copied, t.as_tensor(x.storage())]
+    found.append(t.tensor(x.untyped_storage(), dtype=t.int32))
+    return [*found, tried(lambda: t.tensor(x.storage(), dtype=t.float64))]
 
 
 @script
@@ -242,7 +244,9 @@ def bytes_turned_round(t: Any) -> Any:
     raw = t.tensor([1, 2, 3], dtype=t.int16).untyped_storage()
     raw.byteswap(t.int16)
     raw.byteswap(t.bool)
-    return raw, tried(lambda: raw.byteswap(t.int64))
+    wide = t.arange(2).untyped_storage()
+    wide.byteswap(t.complex128)
+    return raw, wide, tried(lambda: raw.byteswap(t.int64))
 
 
 @script

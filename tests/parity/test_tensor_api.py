@@ -113,8 +113,21 @@ def sizes_that_are_arrays(t: Any) -> Any:
         lambda: t.ones((np.array(3), np.int64(4))).shape,
         lambda: t.ones(np.array([3, 4])).shape,
         lambda: t.ones(2, 3).reshape((np.array(3), t.tensor(2))).shape,
+        lambda: t.ones(np.array(3), np.int64(4)).shape,
+        lambda: t.ones(6).view(np.array(3), 2).shape,
         lambda: t.ones((np.array(3.0), 4)),
     )
+
+
+@script
+def parts_know_their_base(t: Any) -> Any:
+    x, cube = t.ones(4, 4), t.ones(2, 2, 4)
+    found = [x.tensor_split(3), x.tensor_split((1, 2)), x.split(3), x.chunk(2), x.unbind(), list(x)]
+    found += [t.split(x, [1, 3]), x.hsplit(2), x.vsplit(2), cube.dsplit(2), t.max(x, 0)]
+    found += [x.t().unbind(1), t.unbind(input=x), x.sort(), x[1:].split(1)]
+    leaf = t.ones(2, 2, requires_grad=True)
+    found.append(leaf.unbind())
+    return [[(y._is_view(), y._base is x, y._base is leaf) for y in parts] for parts in found]
 
 
 @script
