@@ -319,17 +319,20 @@ typedef struct { const Tensor *view; Tensor *of; int n; } Origin;
 
 static Tensor *find_origin(Tensor *t, const void *context) {
   Origin *o = (Origin *)(uintptr_t)context;
-  if (levels_of(t)) o->n++, o->of = t->storage == o->view->storage ? t : NULL;
+  if (levels_of(t)) {
+    o->n++;
+    if (t->storage == o->view->storage) o->of = t;
+  }
   return t;
 }
 
-/* The view of all slices that goes with a view of the first, where there is one batched argument: then nothing but its elements
- * differ, and a view does not depend on those. NULL if it is no view. */
+/* The view of all slices that goes with a view of the first, where there is one batched argument (or others give their sizes, as to
+ * view_as): then nothing but its elements differ, and a view does not depend on those. NULL if it is no view. */
 static Tensor *view_of_all(const Call *c, const Batch *b, const Tensor *r) {
   Origin o = {r, NULL, 0};
   int64_t sizes[2 * MAX_DIM], strides[2 * MAX_DIM];
   for (int k = 0; r && k < c->n_args; k++) value_map(c->v[k], find_origin, &o);
-  if (!o.of || o.n > 1 || r->dtype != o.of->dtype || b->n + r->ndim > MAX_DIM) return NULL;
+  if (!o.of || (o.n > 1 && !strstr(c->row->schema, "_as(")) || r->dtype != o.of->dtype || b->n + r->ndim > MAX_DIM) return NULL;
   Tensor *full = batch_full(b, o.of);
   bool same = r->offset == o.of->offset && sizes_equal(r->ndim, r->sizes, o.of->ndim, o.of->sizes) &&
               sizes_equal(r->ndim, r->strides, o.of->ndim, o.of->strides);
