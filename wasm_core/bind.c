@@ -103,7 +103,7 @@ typedef struct {
   int32_t name;
 } Verdict;
 
-static int32_t id_out, id_axis, id_dim, id_keepdims, id_keepdim, id_input, id_self, id_x2;
+static int32_t id_out, id_axis, id_dim, id_keepdims, id_keepdim, id_input, id_self, id_other, id_x, id_a, id_x1, id_x2;
 
 static void know_names(void) {
   if (id_out) return;
@@ -114,14 +114,21 @@ static void know_names(void) {
   KNOW(keepdim);
   KNOW(input);
   KNOW(self);
+  KNOW(other);
+  KNOW(x);
+  KNOW(a);
+  KNOW(x1);
   KNOW(x2);
   KNOW(out);
 #undef KNOW
 }
 
 static int32_t other_spelling(int32_t name) {
-  return name == id_axis ? id_dim : name == id_keepdims ? id_keepdim : name == id_input ? id_self : name;
+  return name == id_axis ? id_dim : name == id_keepdims ? id_keepdim : name == id_input ? id_self : name == id_x2 ? id_other : name;
 }
+
+/* NumPy's names of what PyTorch calls input. */
+static bool names_input(int32_t name) { return name == id_x || name == id_a || name == id_x1; }
 
 static int find_arg(const Schema *s, int32_t name) {
   for (int i = 0; i < s->n_args; i++)
@@ -129,7 +136,8 @@ static int find_arg(const Schema *s, int32_t name) {
   int32_t other = other_spelling(name);
   for (int i = 0; i < s->n_args && other != name; i++)
     if (s->args[i].name == other) return i;
-  return -1;
+  bool first = names_input(name) && s->n_args && (s->args[0].name == id_self || s->args[0].name == id_input);
+  return first ? 0 : -1;
 }
 
 /* x.view(2, 3): ints from position k on that stand for one list, the only positional argument. */

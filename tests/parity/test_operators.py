@@ -172,3 +172,41 @@ def test_what_has_no_old_form() -> None:
         with pytest.raises(TypeError):
             call()
     assert pygrad.pg_live_count() == before
+
+
+NAMED = """
+torch.sum(NAME=x) torch.add(NAME=x,other=x) torch.exp(NAME=x)
+torch.mm(NAME=x.view(1,2),mat2=x.view(2,1))
+torch.max(NAME=x,axis=0,keepdims=True) torch.reshape(NAME=x,shape=(2,1)) torch.linalg.norm(NAME=x)
+torch.special.expit(NAME=x) torch.mul(NAME=x,x2=x) torch.atan2(x,x2=x) x.mul(x2=x)
+torch.eq(NAME=x,x2=2) torch.matmul(NAME=x,x2=x)
+""".split()
+"""Arguments by NumPy's names."""
+
+
+@pytest.mark.parametrize("name", ["x", "a", "x1"])
+@pytest.mark.parametrize("call", NAMED)
+def test_names_of_numpy(call: str, name: str) -> None:
+    def run(t: Any) -> Any:
+        found = eval(call.replace("NAME", name), {"torch": t, "x": t.tensor([1.0, 2.0])})
+        found = found.values if isinstance(found, tuple) else found
+        return found.shape, found.flatten().tolist()
+
+    (shape, values), (wanted, others) = run(pygrad), run(torch)
+    assert tuple(shape) == tuple(wanted)
+    assert values == pytest.approx(others)
+
+
+@pytest.mark.parametrize(
+    "call", ["torch.cat(x=[y])", "torch.sum(y, x=y)", "torch.add(x1=y, x=y)", "torch.sum(q=y)"]
+)
+def test_names_of_numpy_that_do_not_fit(call: str) -> None:
+    for t in (pygrad, torch):
+        with pytest.raises(TypeError):
+            eval(call, {"torch": t, "y": t.ones(2)})
+
+
+def test_results_of_composed_functions_are_cast_to_their_places() -> None:
+    out = pygrad.linalg.cond(pygrad.eye(2), out=pygrad.empty(0, dtype=pygrad.float64))
+    assert out.dtype is pygrad.float64
+    assert out.item() == 1
