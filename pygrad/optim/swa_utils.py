@@ -265,7 +265,8 @@ class SWALR(LRScheduler):
                 f"{len(rates)} values, param_groups has {len(groups)}."
             )
         for rate, group in zip(rates, groups, strict=True):
-            group["swa_lr"] = rate
+            # A copy, as one may be changed in place.
+            group["swa_lr"] = rate.clone() if isinstance(rate, Tensor) else rate
         if anneal_strategy not in _SHAPES:
             raise ValueError(
                 f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"

@@ -115,3 +115,20 @@ def test_layers_with_functions_are_pickled() -> None:
     twin = pickle.loads(pickle.dumps(layer.eval()))
     x = pygrad.rand(2, 1, 4)
     assert pygrad.equal(twin(x), layer(x))
+
+
+def test_rates_that_are_tensors_are_copied() -> None:
+    def script(t: Any) -> Any:
+        rate, end = t.tensor(0.1), t.tensor(0.05)
+        optimizer = t.optim.SGD([t.ones(1, requires_grad=True)], lr=rate)
+        schedule = t.optim.swa_utils.SWALR(optimizer, swa_lr=end, anneal_epochs=2)
+        seen = []
+        for _ in range(3):
+            end.mul_(0.5)
+            optimizer.step()
+            schedule.step()
+            group = optimizer.param_groups[0]
+            seen.append([float(group[name]) for name in ("lr", "initial_lr", "swa_lr")])
+        return seen
+
+    both(script)
