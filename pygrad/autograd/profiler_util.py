@@ -26,7 +26,7 @@ _METRICS = (
 )
 _COMMON = (
     *("key", "node_id", "is_async", "is_remote", "is_legacy", "overload_name"),
-    *("input_shapes", "stack", "scope", "cpu_parent"),
+    *("input_shapes", "stack", "scope", "cpu_parent", "is_user_annotation"),
 )
 _SUMS = (
     *("self_cpu_time_total", "cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage"),
@@ -232,6 +232,7 @@ class FunctionEventAvg(_Timed):
         self.is_async = False
         self.is_remote = False
         self.is_legacy = False
+        self.is_user_annotation: bool | None = None
         self.overload_name: str | None = None
         self.cpu_time_total = 0.0
         self.self_cpu_time_total = 0.0

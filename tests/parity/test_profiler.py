@@ -472,3 +472,14 @@ def test_ranges_without_a_scope() -> None:
         return [e.name for e in prof.function_events if e.name in ("a", "b")]
 
     both(script)
+
+
+def test_averages_know_ranges() -> None:
+    def script(t: Any) -> Any:
+        with t.autograd.profiler.profile() as prof, t.autograd.profiler.record_function("mine"):
+            t.ones(2) + 1
+        kept = ("mine", "aten::add")
+        found = {a.key: a.is_user_annotation for a in prof.key_averages() if a.key in kept}
+        return sorted(found.items())
+
+    both(script)
