@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ._arguments import K_BOOL, K_TENSOR, kind_of
+from ._engine import user_level
 from ._warnings import once
 
 _OPERANDS: Final = {
@@ -62,7 +63,7 @@ def rearranged(
             continue
         if all(_fits(name, value) for name, value in places.items()):
             if once("old form"):
-                warnings.warn(_message(op + "_" * inplace, words, method), stacklevel=6)
+                warnings.warn(_message(op + "_" * inplace, words, method), stacklevel=user_level())
             tensors = [value for name, value in places.items() if name not in _NUMBERS]
             numbers = {name: value for name, value in places.items() if name in _NUMBERS}
             return [*args[:method], *tensors], {**numbers, **rest}

@@ -504,6 +504,7 @@ def test_range_is_deprecated() -> None:
         assert pygrad.range(1, 3).tolist() == [1, 2, 3]
 
 
+@pytest.mark.filterwarnings("ignore:This overload of add is deprecated")
 @pytest.mark.parametrize("value", [None, 1, 1.5, "a", b"a", [], [1], {}, object(), float, int, ...])
 @pytest.mark.parametrize(
     "name",

@@ -245,15 +245,20 @@ def test_signal_while_a_profile_runs_is_not_lost() -> None:
     def ring(*_: object) -> None:
         raise Alarm
 
+    def interrupted(result: pygrad.Tensor, prof: profiler.profile) -> None:
+        with prof:
+            signal.setitimer(signal.ITIMER_REAL, 0.004)
+            result.sum().backward()
+
     was = signal.signal(signal.SIGALRM, ring)
     try:
         for _ in range(4):
             x = y = pygrad.ones(500, 500, requires_grad=True)
             for _ in range(4):
                 y = y @ x
-            with pytest.raises(Alarm), profiler.profile() as prof:
-                signal.setitimer(signal.ITIMER_REAL, 0.004)
-                y.sum().backward()
+            prof = profiler.profile()
+            with pytest.raises(Alarm):
+                interrupted(y, prof)
             assert prof.function_events[0].name == "aten::sum"
             assert all(event.cpu_time_total >= 0 for event in prof.function_events)
     finally:
