@@ -247,10 +247,10 @@ def test_signal_while_a_profile_runs_is_not_lost() -> None:
 
     def interrupted(result: pygrad.Tensor, prof: profiler.profile) -> None:
         with prof:
-            signal.setitimer(signal.ITIMER_REAL, 0.004)
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0.004)
             result.sum().backward()
 
-    was = signal.signal(signal.SIGALRM, ring)
+    was = signal.signal(signal.SIGVTALRM, ring)
     try:
         for _ in range(4):
             x = y = pygrad.ones(500, 500, requires_grad=True)
@@ -262,5 +262,5 @@ def test_signal_while_a_profile_runs_is_not_lost() -> None:
             assert prof.function_events[0].name == "aten::sum"
             assert all(event.cpu_time_total >= 0 for event in prof.function_events)
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, was)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, was)

@@ -31,11 +31,11 @@ def flags(
 
     Example:
         >>> import pygrad
-        >>> with pygrad.backends.cudnn.flags(enabled=False, deterministic=True):
-        ...     pygrad.backends.cudnn.deterministic
-        True
-        >>> pygrad.backends.cudnn.deterministic
-        False
+        >>> with pygrad.backends.cudnn.flags(depthwise_kernel="custom"):
+        ...     pygrad.backends.cudnn.depthwise_kernel
+        'custom'
+        >>> pygrad.backends.cudnn.depthwise_kernel
+        'auto'
     """
     switches = globals()
     wanted = {

@@ -36,8 +36,9 @@ class ModuleTracker:
         >>> class Inner(pygrad.nn.Module):
         ...     def forward(self, x):
         ...         print(sorted(tracker.parents), tracker.is_bw)
-        ...         x.register_hook(lambda g: print(sorted(tracker.parents), tracker.is_bw))
-        ...         return x * 2
+        ...         y = x * 2
+        ...         y.register_hook(lambda g: print(sorted(tracker.parents), tracker.is_bw))
+        ...         return y + 1
         >>> model = pygrad.nn.Sequential(Inner())
         >>> with ModuleTracker() as tracker:
         ...     model(pygrad.ones(2, requires_grad=True) * 1).sum().backward()
