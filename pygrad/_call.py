@@ -358,7 +358,7 @@ def _forget_the_dead() -> None:
     global _many
     for handle, ref in list(known_refs.items()):
         if ref() is None and known_refs.get(handle) is ref:
-            del known_refs[handle]
+            known_refs.pop(handle, None)  # another thread may do the same
     _many = 2 * len(known_refs) + 1024
 
 

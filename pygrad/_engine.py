@@ -136,7 +136,7 @@ def _hosting() -> Generator[int, Any, None]:
             while True:
                 _idle.append(me)
                 yield 0
-                if not _idle:
+                if len(_idle) < 2:  # one more waits in case a signal's handler calls the engine
                     _make_host()
                 kind = ints[_HOST_KIND]
                 if kind == HOOK:
@@ -179,6 +179,7 @@ def _make_host() -> None:
 
 _idle: list[Generator[int, Any, None]] = []
 """Generators that wait for a callback: those of outer ones are busy while inner ones run."""
+_make_host()
 _make_host()
 _resumed: Iterator[int] = map(next, iter(_idle.pop, None))
 """Each item is an answer to the engine. Nothing here but the generators is Python code."""
@@ -436,10 +437,7 @@ def enter() -> bytes | None:
             lock.acquire()
             if not owner.busy:
                 owner.busy = True
-                if owner.ident != me or not mine():
-                    owner.ident = me  # before any call: a finalizer that runs in one must not wait
-                    own(me)
-                    on_new_owner()
+                _become_owner(me)
                 return None
             if owner.ident == me:
                 saved = bytes(slots) + bytes(memory[frame : DATA + DATA_BYTES])
@@ -453,6 +451,23 @@ def enter() -> bytes | None:
             time.sleep(0)  # the owner, in a short call, runs on
     finally:
         owner.waiting -= waits
+
+
+def _become_owner(me: int) -> None:
+    if owner.ident != me or not mine():
+        _users.add(me)
+        owner.ident = me  # before any call: a finalizer that runs in one must not wait
+        own(me)
+        on_new_owner()
+
+
+_users: Final = {get_ident()}
+"""The threads that have called the engine."""
+
+
+def used_by_one() -> bool:
+    """Whether of the threads that run one alone has called the engine."""
+    return len(_users) == 1 or len(_users & sys._current_frames().keys()) < 2
 
 
 def _let_others_pass(me: int) -> None:
@@ -595,16 +610,16 @@ def drain() -> None:
     """Releases every handle whose object is gone, without waiting for the next call."""
     if not owner.busy:
         kept.clear()
-    _release_all()
+    with _Entered():
+        _release_all()
 
 
 def _release_all() -> None:
-    with _Entered():
-        while released:
-            memory[N_RELEASE] = hand_over(0)
-            _release()
-            if not released:
-                _forget_dropped()
+    while released:
+        memory[N_RELEASE] = hand_over(0)
+        _release()
+        if not released:
+            _forget_dropped()
 
 
 def hold_if_idle() -> bool:
@@ -613,15 +628,24 @@ def hold_if_idle() -> bool:
 
     Returns: whether it did.
     """
+    me = get_ident()
     in_callback = lock._is_owned()  # type: ignore[attr-defined]
-    if not lock.acquire(blocking=False):
+    if trap_slot[0] or not lock.acquire(blocking=False):
         return False
-    if owner.busy or trap_slot[0]:
+    if owner.busy:
         lock.release()
         return False
-    if not in_callback:  # else it may be about to return what is kept
-        kept.clear()
-    _release_all()
+    owner.busy = True  # at once, as the owner's calls do without the lock: there is no waiting here
+    try:
+        _become_owner(me)
+        if not in_callback:  # else it may be about to return what is kept
+            kept.clear()
+        _release_all()
+    except BaseException:
+        lock.release()
+        raise
+    finally:
+        owner.busy = False
     return True
 
 

@@ -90,11 +90,13 @@ class Tensor(Methods):
         watched: set[int] = _engine.watched,
     ) -> None:
         try:
-            append(self._h)
+            h = self._h
         except AttributeError:
             return  # never got a handle
+        self._h = 0  # first: the garbage collector may come while this object is going
+        append(h)
         if watched:
-            _look_at_last(self._h)
+            _look_at_last(h)
 
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:

@@ -213,6 +213,8 @@ def _hold(faces: dict[int, list[Any]], wanted: set[int]) -> bool:
 
 def _show() -> None:
     global _rest_until
+    if not _engine.used_by_one():
+        return  # the objects of others may be on their way into the engine, or out of it
     if _engine.released:
         _engine.drain_if_idle()
     begun = time.monotonic()
