@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import struct
 import weakref
-from _thread import get_ident
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,7 +66,7 @@ _ONE_RELEASED = 1 << 56
 
 
 # Globals of this module are the fastest to load; attributes of another cost a little more.
-_owner, _ident = e.owner, get_ident
+_lock, _mine = e.lock, e.mine
 _call, _call_long, _result, _trap = e.call, e.call_long, e.result_slot, e.trap_slot
 _released, _pop, _get_kind = e.released, e.released.pop, KINDS.get
 _hand_over_rest = e.hand_over_rest
@@ -188,12 +187,12 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
         plan = _plans[key]
     except KeyError:
         plan = _plan(key, args, kwargs)
-    if plan is None or _owner.busy or (row in LONG and _is_long(args)):
+    if plan is None or (row in LONG and _is_long(args)):
         return _invoke_any(row, mode, args, kwargs)
     tensors, tags = plan.tensors, plan.tags
-    _owner.busy = True
-    try:
-        if _mine():
+    if (key := _lock.free) and _mine() and _lock.free is key:
+        _lock.free = None
+        try:
             for i in tensors:
                 slots[i] = slots[i]._h
             for i in plan.nones:
@@ -219,24 +218,38 @@ def invoke(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> 
                     _memory[_NAMES : _NAMES + len(raw)] = raw
                 if _released:
                     _memory[_N_RELEASE] = e.hand_over(n_dead)
-                _call()
+                try:
+                    _call()
+                    r = _result[0]
+                    if 0 < r < _FRESH and not _trap[0]:
+                        out = _make()
+                        out._h = r
+                        if tensors and not tensors[0] and args:
+                            if r == slots[0]:  # of an in-place op: the reference goes with `out`
+                                return args[0]
+                            meta = _unsigned[(r + _META) >> 2]
+                            if meta and _unsigned[(meta + _BASE) >> 2]:
+                                out._b = args[0]
+                        return out
+                except BaseException:
+                    _unclaimed()
+                    raise
                 if _trap[0]:
                     raise e.trapped()
-                r = _result[0]
-                if not 0 < r < _FRESH:
-                    return _finish(r, row, args, kwargs, mode)
-                out = _make()
-                out._h = r
-                if tensors and not tensors[0] and args:
-                    if r == slots[0]:  # of an in-place op: the reference goes with `out`
-                        return args[0]
-                    meta = _unsigned[(r + _META) >> 2]
-                    if meta and _unsigned[(meta + _BASE) >> 2]:
-                        out._b = args[0]
-                return out
-    finally:
-        _owner.busy = False
+                return _finish(r, row, args, kwargs, mode)
+        finally:
+            _lock.free = key
     return _invoke_any(row, mode, args, kwargs)
+
+
+def _unclaimed() -> None:
+    """Lets go of a result that no object was made for: a signal's handler raised as a call ended,
+    or there is no memory. The engine is taken.
+    """
+    r = _result[0] & ~_VIEW
+    if 0 < r < _FRESH:
+        _result[0] = e.HEAD
+        _released.append(r)
 
 
 def _invoke_any(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -265,33 +278,43 @@ def _invoke_any(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]
         shift += 4
     names = [_keywords.get(name) or _intern(name) for name in kwargs]
     head = _header(row, len(args), len(names), mode)
-    long = row in LONG and _is_long(args)
-    saved: bytes | None = None
-    if locked := long or _owner.busy or _owner.waiting or _ident() != _owner.ident:
-        saved = e.enter()
-    else:
-        _owner.busy = True
+    parts = blob.parts if blob is not None else None
+    frame = head, tags, slots, names, b"".join(parts) if parts else b""
+    call = _call_long if row in LONG and _is_long(args) else _call
+    return e.holding(_cross, call, frame, row, args, kwargs)
+
+
+def _cross(
+    call: Callable[[], None],
+    frame: tuple[int, int, list[Any], list[int], bytes],
+    row: int,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Writes a frame, calls the engine and makes the result. The engine is taken.
+
+    Args:
+        frame: header, tags, slots, the ids of keywords, and what lies in the frame's data.
+    """
+    head, tags, slots, names, data = frame
+    dead = 0
+    if _released:
+        dead = _pop()
+        head += _ONE_RELEASED * (e.hand_over(1) if _released else 1)
+    at = _KEYWORDS
+    for ident in names:
+        _ints[at] = ident
+        at += 1
+    if data:
+        _memory[_DATA : _DATA + len(data)] = data
+    _PACK[len(slots)](_memory, _frame, head, tags, dead, *slots)
     try:
-        dead = 0
-        if _released:
-            dead = _pop()
-            head += _ONE_RELEASED * (e.hand_over(1) if _released else 1)
-        if names:
-            at = _KEYWORDS
-            for ident in names:
-                _ints[at] = ident
-                at += 1
-        if blob is not None and blob.parts:
-            raw = b"".join(blob.parts)
-            _memory[_DATA : _DATA + len(raw)] = raw
-        _PACK[len(slots)](_memory, _frame, head, tags, dead, *slots)
-        (_call_long if long else _call)()
-        if _trap[0]:
-            raise e.trapped()
+        call()
         r = _result[0]
-        if 0 < r < 4294967296 and not (kwargs and kwargs.keys() & _OUTER):
-            first = args[0] if args and get(type(args[0])) == 0 else None
+        if 0 < r < 4294967296 and not (kwargs and kwargs.keys() & _OUTER) and not _trap[0]:
+            first = args[0] if args and _get_kind(type(args[0])) == 0 else None
             if first is not None and r == first._h:
+                _result[0] = e.HEAD
                 _released.append(r)
                 return first
             out = _new(_tensor_type)
@@ -301,12 +324,12 @@ def _invoke_any(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]
                 if meta and _unsigned[(meta + _BASE) >> 2]:
                     out._b = first
             return out
-        return _finish(r, row, args, kwargs, mode)
-    finally:
-        if locked:
-            e.leave(saved)
-        else:
-            _owner.busy = False
+    except BaseException:
+        _unclaimed()
+        raise
+    if _trap[0]:
+        raise e.trapped()
+    return _finish(r, row, args, kwargs)
 
 
 _META, _NUMEL = e.layout["meta"], e.layout["numel"]
@@ -373,12 +396,19 @@ def share(handle: int) -> Tensor:
     """A Tensor for a handle that somebody else owns: with a reference of its own, counted without
     a call.
     """
-    if _ident() == _owner.ident and not _owner.busy:
-        e.ints[handle >> 2] += 1
-    else:
-        with e.lock:
-            e.ints[handle >> 2] += 1
+    retain((handle,))
     return wrap(handle)
+
+
+def retain(handles: Sequence[int]) -> None:
+    """Counts one more reference to each tensor of some handles, 0 for none, without a call."""
+    e.holding(_retain, handles)
+
+
+def _retain(handles: Sequence[int]) -> None:
+    for handle in handles:
+        if handle:
+            _ints[handle >> 2] += 1
 
 
 def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any], mode: int = 0) -> Any:
@@ -478,13 +508,12 @@ def _tensors(handles: list[int], row: int, kwargs: dict[str, Any]) -> Any:
 
 # ------------------------------------------------------------------ fast operators
 
-# Whoever finds the engine free takes it, then looks whether it is this thread's, in this order: a
-# call may let other threads run, and those must find it taken. The slow way is for all else.
+# Whose thread owns the engine and finds it free takes it, in this order: asking is a call, after
+# which other threads may run; reading and writing a field is none. The slow way is for all else.
 
 # The parameters of call2 stand 16 bytes apart: head, released handle, two arguments.
 _slot, _double_slot = e.result_slot, e.double_slot
 _call2, _call2_places = e.call2, e.call2_places
-_mine = e.mine
 _make: Callable[[], Any]
 """A Tensor without a handle."""
 _SELF = e.SELF
@@ -541,34 +570,37 @@ def _pair(
                     return invoke(row, mode, (self, self.__array_wrap__(other.__array__())), {})
                 return NotImplemented
             return invoke(row, mode, (self, other), {})
-        if not _owner.busy:
-            _owner.busy = True
+        if (key := _lock.free) and _mine() and _lock.free is key:
+            _lock.free = None
             try:
-                if _mine():
-                    dead = 0
+                dead = 0
+                if _released:
+                    dead = _pop()
                     if _released:
-                        dead = _pop()
-                        if _released:
-                            _hand_over_rest()
-                    if kind is float:
-                        _slot[0] = with_float
-                        _slot[2] = dead
-                        _slot[4] = self._h
-                        _double_slot[6] = other
-                    else:
-                        _slot[0] = with_int
-                        _slot[2] = dead
-                        _slot[4] = self._h
-                        _slot[6] = other
+                        _hand_over_rest()
+                if kind is float:
+                    _slot[0] = with_float
+                    _slot[2] = dead
+                    _slot[4] = self._h
+                    _double_slot[6] = other
+                else:
+                    _slot[0] = with_int
+                    _slot[2] = dead
+                    _slot[4] = self._h
+                    _slot[6] = other
+                try:
                     _call2(*_call2_places)
                     r = _slot[0]
                     if r < _FRESH:
                         out = _make()
                         out._h = r
                         return out
-                    return self if r == _SELF else _other(r, row, (self, other))
+                except BaseException:
+                    _unclaimed()
+                    raise
+                return self if r == _SELF else _other(r, row, (self, other))
             finally:
-                _owner.busy = False
+                _lock.free = key
         return invoke(row, mode, (self, other), {})
 
     if not numbers:
@@ -579,28 +611,31 @@ def _pair(
     def call_binary(self: Any, other: Any) -> Any:
         if type(other) is not _tensor_type and _get_kind(type(other)) != 0:
             return with_number(self, other)
-        if not _owner.busy:
-            _owner.busy = True
+        if (key := _lock.free) and _mine() and _lock.free is key:
+            _lock.free = None
             try:
-                if _mine():
-                    dead = 0
+                dead = 0
+                if _released:
+                    dead = _pop()
                     if _released:
-                        dead = _pop()
-                        if _released:
-                            _hand_over_rest()
-                    _slot[0] = tensors
-                    _slot[2] = dead
-                    _slot[4] = self._h
-                    _slot[6] = other._h
+                        _hand_over_rest()
+                _slot[0] = tensors
+                _slot[2] = dead
+                _slot[4] = self._h
+                _slot[6] = other._h
+                try:
                     _call2(*_call2_places)
                     r = _slot[0]
                     if r < _FRESH:
                         out = _make()
                         out._h = r
                         return out
-                    return _other(r, row, (self, other))
+                except BaseException:
+                    _unclaimed()
+                    raise
+                return _other(r, row, (self, other))
             finally:
-                _owner.busy = False
+                _lock.free = key
         return invoke(row, mode, (self, other), {})
 
     return call_binary, with_number
@@ -624,28 +659,31 @@ def function(row: int, mode: int) -> Callable[..., Any]:
             if kind is _tensor_type:
                 return with_tensor(*args)
             return invoke(row, mode, args, kwargs)
-        if not _owner.busy:
-            _owner.busy = True
+        if (key := _lock.free) and _mine() and _lock.free is key:
+            _lock.free = None
             try:
-                if _mine():
-                    dead = 0
+                dead = 0
+                if _released:
+                    dead = _pop()
                     if _released:
-                        dead = _pop()
-                        if _released:
-                            _hand_over_rest()
-                    _slot[0] = head
-                    _slot[2] = dead
-                    _slot[4] = args[0]._h
-                    _slot[6] = 0
+                        _hand_over_rest()
+                _slot[0] = head
+                _slot[2] = dead
+                _slot[4] = args[0]._h
+                _slot[6] = 0
+                try:
                     _call2(*_call2_places)
                     r = _slot[0]
                     if r < _FRESH:
                         out = _make()
                         out._h = r
                         return out
-                    return _other(r, row, args)
+                except BaseException:
+                    _unclaimed()
+                    raise
+                return _other(r, row, args)
             finally:
-                _owner.busy = False
+                _lock.free = key
         return invoke(row, mode, args, kwargs)
 
     return call
@@ -660,19 +698,19 @@ def indexed(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, An
     def call_indexed(self: Any, index: Any) -> Any:
         if type(index) is not int:
             return otherwise(self, index)
-        if -_FRESH < index < _FRESH and not _owner.busy:
-            _owner.busy = True
+        if -_FRESH < index < _FRESH and (key := _lock.free) and _mine() and _lock.free is key:
+            _lock.free = None
             try:
-                if _mine():
-                    dead = 0
+                dead = 0
+                if _released:
+                    dead = _pop()
                     if _released:
-                        dead = _pop()
-                        if _released:
-                            _hand_over_rest()
-                    _slot[0] = head
-                    _slot[2] = dead
-                    _slot[4] = self._h
-                    _slot[6] = index
+                        _hand_over_rest()
+                _slot[0] = head
+                _slot[2] = dead
+                _slot[4] = self._h
+                _slot[6] = index
+                try:
                     _call2(*_call2_places)
                     r = _slot[0] ^ _VIEW
                     if r < _FRESH:
@@ -680,9 +718,12 @@ def indexed(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, An
                         out._h = r
                         out._b = self
                         return out
-                    return _other(r ^ _VIEW, row, (self, index))
+                except BaseException:
+                    _unclaimed()
+                    raise
+                return _other(r ^ _VIEW, row, (self, index))
             finally:
-                _owner.busy = False
+                _lock.free = key
         return invoke(row, e.METHOD, (self, Index([2, index], [])), {})
 
     return call_indexed
@@ -696,20 +737,20 @@ def subscript(row: int) -> Callable[[Any, Index], Any]:
     def call_subscript(self: Any, index: Index) -> Any:
         words = index.words
         n = len(words)
-        if n <= 32 and not _owner.busy:
-            _owner.busy = True
+        if n <= 32 and (key := _lock.free) and _mine() and _lock.free is key:
+            _lock.free = None
             try:
-                if _mine():
-                    dead = 0
+                dead = 0
+                if _released:
+                    dead = _pop()
                     if _released:
-                        dead = _pop()
-                        if _released:
-                            _hand_over_rest()
-                    WORDS[n].pack_into(_memory, at, *words)
-                    _slot[0] = head
-                    _slot[2] = dead
-                    _slot[4] = self._h
-                    _slot[6] = at | n << 32
+                        _hand_over_rest()
+                WORDS[n].pack_into(_memory, at, *words)
+                _slot[0] = head
+                _slot[2] = dead
+                _slot[4] = self._h
+                _slot[6] = at | n << 32
+                try:
                     _call2(*_call2_places)
                     r = _slot[0] ^ _VIEW
                     if r < _FRESH:
@@ -717,9 +758,12 @@ def subscript(row: int) -> Callable[[Any, Index], Any]:
                         out._h = r
                         out._b = self
                         return out
-                    return _other(r ^ _VIEW, row, (self,))
+                except BaseException:
+                    _unclaimed()
+                    raise
+                return _other(r ^ _VIEW, row, (self,))
             finally:
-                _owner.busy = False
+                _lock.free = key
         return invoke(row, e.METHOD, (self, index), {})
 
     return call_subscript
@@ -734,31 +778,34 @@ def maker(row: int) -> Callable[[Sequence[int], dtype | None], Any]:
 
     def make(sizes: Sequence[int], kind: dtype | None) -> Any:
         n = len(sizes)
-        if n <= 32 and not _owner.busy:
-            _owner.busy = True
+        if n <= 32 and (key := _lock.free) and _mine() and _lock.free is key:
+            _lock.free = None
             try:
-                if _mine():
-                    dead = 0
+                dead = 0
+                if _released:
+                    dead = _pop()
                     if _released:
-                        dead = _pop()
-                        if _released:
-                            _hand_over_rest()
-                    WORDS[n].pack_into(_memory, _DATA, *sizes)
-                    _slot[2] = dead
-                    _slot[4] = _DATA | n << 32
-                    if kind is None:
-                        _slot[0], _slot[6] = heads[0], 0
-                    else:
-                        _slot[0], _slot[6] = heads[1], kind.code
+                        _hand_over_rest()
+                WORDS[n].pack_into(_memory, _DATA, *sizes)
+                _slot[2] = dead
+                _slot[4] = _DATA | n << 32
+                if kind is None:
+                    _slot[0], _slot[6] = heads[0], 0
+                else:
+                    _slot[0], _slot[6] = heads[1], kind.code
+                try:
                     _call2(*_call2_places)
                     r = _slot[0]
                     if r < _FRESH:
                         out = _make()
                         out._h = r
                         return out
-                    return _other(r, row, (None,))
+                except BaseException:
+                    _unclaimed()
+                    raise
+                return _other(r, row, (None,))
             finally:
-                _owner.busy = False
+                _lock.free = key
         return invoke(row, 0, (tuple(sizes), kind), {})
 
     return make

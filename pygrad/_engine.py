@@ -5,9 +5,8 @@ wasmtime's own `Func.__call__` takes fifty. The signatures it would check were c
 load. Set ``PYGRAD_PUBLIC_CALL=1`` to use `Func.__call__` instead.
 
 The store must not be entered by two threads at once, from writing the frame to reading the
-result. The thread that used the engine last owns it: for its short calls, which keep the GIL, a
-flag is enough (`owner.busy`). All else takes the lock (`enter`): other threads, long calls
-(`call_long`, which let other threads run), and callbacks while they last.
+result. `lock` sees to that. It is made of plain fields, because an exception of a signal's handler
+may come between any two lines: see `_Lock`.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ import time
 import traceback
 import warnings
 from _thread import get_ident
-from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 import wasmtime
@@ -119,36 +118,38 @@ functions do not count: they run outside of the engine.
 
 def _hosting() -> Generator[int, Any, None]:
     """Runs a callback for the engine each time it is resumed; the engine's frame says which. An
-    exception waits in `_host_error` until the crossing ends.
+    exception waits in `_host_error` until the crossing ends, and ends the generator.
 
     What the engine passed as parameters stands in the frame too, and reading it there takes less
     than ctypes needs for four arguments.
 
     No function, but a generator, because a function cannot catch what a handler of a signal, say
     of Ctrl-C, raises before its first line; that is where handlers run of signals which came while
-    the engine was busy. An exception that escapes to ctypes leaves the engine with a random
-    address for an answer. A generator is resumed where it stopped, within `try`.
+    the engine was busy. A generator is resumed where it stopped, within `try`. Outside of it, and
+    from putting itself among the idle to waiting, it calls nothing and does not jump back: there
+    no handler runs. An exception that escaped all the same would end in `_host_callback`.
     """
     global _host_error
     me = yield 0
-    while True:
-        try:
-            while True:
-                _idle.append(me)
-                yield 0
-                if len(_idle) < 2:  # one more waits in case a signal's handler calls the engine
-                    _make_host()
-                kind = ints[_HOST_KIND]
-                if kind == HOOK:
-                    result = on_hook(ints[_HOST_ID], unsigned[_HOST_FIRST])  # type: ignore[misc]
-                    if result:
-                        words[words[_HOST_OUT] >> 3] = result
-                        ints[_HOST_N_OUT] = 1
-                    continue
-                ident = ints[_HOST_ID]
-                if kind == CLOCK:
-                    words[words[_HOST_OUT] >> 3] = clock(ident)
-                    continue
+    itself, held, waits = (me,), me, True
+    try:
+        while True:
+            held, waits = me, True
+            _idle[:0] = itself
+            yield 0
+            waits = False
+            held, lock.held = lock.held, me
+            if len(_idle) < FEW_IDLE:
+                _make_host()
+            kind, ident, n_out = ints[_HOST_KIND], ints[_HOST_ID], 0
+            if kind == HOOK:
+                result = on_hook(ident, unsigned[_HOST_FIRST])  # type: ignore[misc]
+                if result:
+                    words[words[_HOST_OUT] >> 3] = result
+                    n_out = 1
+            elif kind == CLOCK:
+                words[words[_HOST_OUT] >> 3] = clock(ident)
+            else:
                 at = words[_HOST_IN] >> 3
                 handles = words[at : at + ints[_HOST_N]].tolist()
                 results = on_host_call(kind, ident, handles)  # type: ignore[misc]
@@ -157,17 +158,19 @@ def _hosting() -> Generator[int, Any, None]:
                     for handle in results[: ints[_HOST_CAP]]:
                         words[at] = handle
                         at += 1
-                    ints[_HOST_N_OUT] = len(results)
-        except GeneratorExit:
-            return
-        except BaseException as error:
-            _host_error = error
-            ints[_HOST_N_OUT] = -1
-            # Not this frame: who clears the frames of a traceback, as `assertRaises` does, would
-            # close this generator.
-            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-            if me in _idle:  # what a signal's handler raised came between the call and `yield`
-                _idle.remove(me)
+                    n_out = len(results)
+            ints[_HOST_N_OUT] = n_out
+            lock.held = held
+    except BaseException as error:
+        if waits and error.__class__ is GeneratorExit:
+            return  # the generator is closed
+        if held is not me:
+            lock.held = held
+        lock.free = None
+        _host_error = error
+        ints[_HOST_N_OUT] = -1
+        # Not this frame: users' own come first.
+        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
 
 
 def _make_host() -> None:
@@ -179,15 +182,24 @@ def _make_host() -> None:
 
 _idle: list[Generator[int, Any, None]] = []
 """Generators that wait for a callback: those of outer ones are busy while inner ones run."""
-_make_host()
-_make_host()
+FEW_IDLE: Final = 4
+"""So many wait, in case handlers of signals call the engine, or raise, before there are more."""
+for _ in range(FEW_IDLE):
+    _make_host()
 _resumed: Iterator[int] = map(next, iter(_idle.pop, None))
-"""Each item is an answer to the engine. Nothing here but the generators is Python code."""
+"""Resumes a generator for each item. Nothing here but the generators is Python code."""
 
 
 _I32 = wasmtime.ValType.i32()
-_host_callback = ctypes.CFUNCTYPE(ctypes.c_void_p)(functools.partial(next, _resumed))
-"""Of C's four parameters it takes none: the caller is who clears them away."""
+_resume_host = ctypes.PYFUNCTYPE(None)(functools.partial(next, _resumed, 0))
+"""Prints what escapes from a generator, as ctypes does with exceptions in callbacks; the engine was
+told in advance that the callback failed.
+"""
+_host_callback = ctypes.CFUNCTYPE(ctypes.c_void_p)(_resume_host)
+"""What wasmtime calls: always answers NULL, no trap, because `_resume_host` cannot raise. After an
+exception ctypes would leave a random address there. Of C's four parameters it takes none: the
+caller is who clears them away.
+"""
 _host_unchecked_c = ctypes.cast(_host_callback, _bindings.wasmtime_func_unchecked_callback_t)
 
 
@@ -368,97 +380,192 @@ ints[(frame + layout["frame_most_nested"]) >> 2] = MOST_NESTED
 
 # ------------------------------------------------------------------ calls
 
-lock: Final = threading.RLock()
-_PATIENCE: Final = 0.1
-"""Seconds."""
 queued_warnings: Final[list[str]] = []
 """What callbacks have to warn of: raised when the crossing ends, with the engine's own."""
 kept: Final[list[Any]] = []
 """What the last callback returned: the engine takes its own references when the callback ends."""
-released: Final[deque[int]] = deque()
+released: Final[list[int]] = []
 """Handles whose Python objects died; the next crossing hands them over."""
 
 
-class _Owner:
-    """The thread whose short calls need no lock and whose modes are in the frame, whether the
-    engine is in use: a frame being written, or a call that runs; and how many threads wait for it.
+class _Lock:
+    """Who may use the engine: one thread at a time, and that one within its own calls too.
 
-    Between the test of a field and the write after it no call may come: only there does CPython
-    let another thread run.
+    CPython lets other threads and the handlers of signals run after calls, at jumps back and where
+    a function begins. A line that reads and writes these fields and calls nothing is therefore
+    whole; and as a handler may raise, no state depends on a second line being reached: `held` says
+    by what it is held, so that whoever waits sees when that is no more.
+
+    Attributes:
+        free: None while a frame is written or a call runs. Else `key`: the owner's calls need not
+            ask; or False: they do.
+        key: an object that each new owner makes, so that a thread sees whether it has been the
+            owner all the time since it looked.
+        held: what keeps other threads out beyond a short call: a frame of `holding`, or the
+            generator that runs a callback. None: nothing does.
+        user: the thread that holds it, or held it last.
+        ident: the thread whose modes are in the engine's frame.
+        waiting: threads that wait.
     """
 
-    __slots__ = ("busy", "ident", "waiting")
+    __slots__ = ("free", "held", "ident", "key", "user", "waiting")
 
     def __init__(self) -> None:
-        self.ident = get_ident()
-        self.busy = False
-        self.waiting = 0
+        self.ident = self.user = get_ident()
+        self.free: Any = False
+        self.key: Any = object()
+        self.held: Any = None
+        self.waiting: set[int] = set()
+
+    def __repr__(self) -> str:
+        count = int(self.free is None) + (self.held is not None)
+        return f"<pygrad engine lock user={self.user} count={count} waiting={len(self.waiting)}>"
+
+    def is_mine(self) -> bool:
+        """Whether this thread is inside of the engine: in a callback, say."""
+        return self.held is not None and self.user == get_ident()
 
 
-owner: Final = _Owner()
+lock: Final = _Lock()
 _turn: Final = threading.RLock()
 mine: Final[Callable[[], bool]] = _turn._is_owned  # type: ignore[attr-defined]
-"""Whether this thread is the owner, and nobody waits: faster to ask than its ident and a count."""
-
-
+"""Whether this thread owns the engine: the fastest way to ask."""
 _turn.acquire()
 
 
 def _turn_to(ident: int, turn: Any = _turn) -> None:
-    """Says whose short calls need no lock. The caller has the lock."""
-    turn._release_save()
+    """Says whose short calls are quick; 0: nobody's. The engine is held."""
+    try:
+        turn._release_save()
+    except RuntimeError:
+        pass  # an exception came between these two
     turn._acquire_restore((1, ident))
 
 
-def own(ident: int, owner: Any = owner, lock: Any = lock) -> None:
-    """Makes a thread the engine's owner; 0: none."""
-    with lock:
-        owner.ident = ident
-        _turn_to(ident)
-
-
 on_new_owner: Callable[[], None] = lambda: None  # noqa: E731
-"""Called when another thread than before has taken the engine."""
+"""Called when another thread than before has taken the engine; if interrupted, once more."""
+before_use: Final[list[Callable[[], None]]] = []
+"""What is to be called before the engine is used again; each takes itself away when it is done."""
+
+_Before = tuple[Any, Any, tuple[bytes, bytes] | None]
+"""What `holding` puts back: `held`, `free`, and what this thread was writing, if a finalizer or a
+signal's handler has come in the middle of that.
+"""
+_IN_USE: Final = object()
+_FORK: Final = object()
+_PATIENCE: Final = 0.1
+"""Seconds."""
 
 
-def enter() -> bytes | None:
-    """Takes the engine for this thread, with the lock, when whoever uses it is done.
+def holding(run: Callable[..., Any], *args: Any, wait: bool = True) -> Any:
+    """Calls a function with the engine taken for this thread, when whoever uses it is done.
 
-    Returns: for `leave`: what this thread was writing, if a finalizer that the garbage collector
-        runs has come in the middle of that.
+    Args:
+        wait: False: if another thread uses the engine, return `_IN_USE` at once.
     """
+    if not lock.waiting and (key := lock.free) and mine() and lock.free is key:
+        lock.free = None
+        try:
+            return run(*args)
+        finally:
+            lock.free = key
+    before = _take(sys._getframe(), wait)
+    if before is None:
+        return _IN_USE
+    try:
+        return run(*args)
+    finally:  # nothing is called here, so that no handler of a signal runs
+        held, free, saved = before
+        if saved is not None:
+            slots[:] = saved[0]
+            memory[frame:_FRAME_END] = saved[1]
+        lock.free = None if free is None else lock.key
+        lock.held = held
+
+
+def _give_back(before: _Before) -> None:
+    lock.free = None if before[1] is None else lock.key
+    lock.held = before[0]
+
+
+def _take(token: Any, wait: bool = True) -> _Before | None:
+    """Takes the engine for this thread and whatever the token is of; None: another has it."""
     if unusable is not None:
         raise trapped()
     me = get_ident()
-    _let_others_pass(me)
-    waits = False
+    if lock.waiting and lock.user == me and wait:
+        _let_others_pass(me)
+    waits = 0
     try:
         while True:
-            lock.acquire()
-            if not owner.busy:
-                owner.busy = True
-                _become_owner(me)
+            if lock.held is None and lock.free is not None:
+                held, free = None, lock.free
+                lock.user, lock.held, lock.free = me, token, None
+                break
+            if lock.user == me:
+                if _left_behind(lock.held):
+                    continue
+                held, free = lock.held, lock.free
+                lock.held, lock.free = token, None
+                break
+            if not wait:
                 return None
-            if owner.ident == me:
-                saved = bytes(slots) + bytes(memory[frame : DATA + DATA_BYTES])
-                memory[N_RELEASE] = 0
-                return saved
-            if not waits:
-                waits = True
-                owner.waiting += 1
-                _turn_to(0)  # so that the owner's next call comes by here
-            lock.release()
-            time.sleep(0)  # the owner, in a short call, runs on
+            waits += 1
+            _wait(me, waits)
     finally:
-        owner.waiting -= waits
-
-
-def _become_owner(me: int) -> None:
-    if owner.ident != me or not mine():
+        if waits:
+            lock.waiting.discard(me)
+    saved = None
+    if free is None:
+        saved = bytes(slots), bytes(memory[frame:_FRAME_END])
+        memory[N_RELEASE] = 0
+    if lock.ident != me or not mine():
         _users.add(me)
-        owner.ident = me  # before any call: a finalizer that runs in one must not wait
-        own(me)
+        lock.key = object()
         on_new_owner()
+        _turn_to(me)
+    while before_use:
+        before_use[-1]()
+    return held, free, saved
+
+
+def _wait(me: int, times: int) -> None:
+    lock.waiting.add(me)
+    if times > 8:
+        _left_behind(lock.held)
+    time.sleep(0 if times < 8 else min(1e-3, times * 1e-5))
+
+
+def _left_behind(token: Any) -> bool:
+    """Frees the engine if it is held for nothing that runs: an exception came before the end.
+
+    Returns: whether it was.
+    """
+    if token is None:
+        user = lock.user
+        if user in sys._current_frames() or lock.user != user:
+            return False
+        lock.free = False  # a thread that ended in the middle of a short call
+        return True
+    if isinstance(token, FrameType):
+        if any(_is_on_stack(token, frame) for frame in sys._current_frames().values()):
+            return False
+        if lock.held is token:
+            lock.held, lock.free = None, False
+        return True
+    if token is _FORK or token.gi_running:
+        return False
+    if lock.held is token and not token.gi_running:
+        lock.held = None
+    return True
+
+
+def _is_on_stack(wanted: FrameType, frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame is wanted:
+            return True
+        frame = frame.f_back
+    return False
 
 
 _users: Final = {get_ident()}
@@ -475,53 +582,39 @@ def _let_others_pass(me: int) -> None:
     thread gives up the GIL in calls that take long, and would else be back before they can look.
     Not for ever: a daemon thread may end while it waits.
     """
-    if not owner.waiting or lock._is_owned():  # type: ignore[attr-defined]
-        return
     end = time.monotonic() + _PATIENCE
-    while owner.waiting and owner.ident == me and not owner.busy and time.monotonic() < end:
+    while lock.waiting and lock.user == me and lock.held is None and lock.free is not None:
+        if time.monotonic() > end:
+            lock.waiting.clear()  # those who do wait will add themselves
         time.sleep(0)
 
 
-def leave(saved: bytes | None) -> None:
-    """Ends what `enter` began."""
-    if saved is None:
-        owner.busy = False
-    else:
-        slots[:] = saved[: len(slots)]
-        memory[frame : DATA + DATA_BYTES] = saved[len(slots) :]
-    lock.release()
+def farewell(ident: int) -> None:
+    """Says that a thread has ended, whose ident the next thread may get."""
+    if lock.ident == ident:
+        lock.ident = 0
+        if lock.free is not None:
+            lock.free = False
 
 
-def pause() -> bool:
-    """Lets this thread call the engine in a callback of its own; returns what `resume` takes."""
-    lock.acquire()
-    was, owner.busy = owner.busy, False
-    return was
-
-
-def resume(was: bool) -> None:
-    """Ends what `pause` began."""
-    owner.busy = was
-    result_slot[0] = HEAD  # as if nothing had been called: see `call2`
-    lock.release()
-
-
-_held_for_fork: Final[list[bytes | None]] = []
+_before_fork_held: Final[list[_Before]] = []
 
 
 def _before_fork() -> None:
     """Waits for other threads, which a child does not have: its engine must not be in use."""
     if unusable is None:
-        _held_for_fork.append(enter())
+        before = _take(_FORK)
+        assert before is not None
+        _before_fork_held.append(before)
 
 
 def _after_fork() -> None:
-    if _held_for_fork:
-        leave(_held_for_fork.pop())
+    if _before_fork_held:
+        _give_back(_before_fork_held.pop())
 
 
 def _after_fork_in_child() -> None:
-    owner.waiting = 0
+    lock.waiting.clear()
     _after_fork()
 
 
@@ -529,18 +622,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
     )
-
-
-class _Entered:
-    """`enter` and `leave` as a scope."""
-
-    __slots__ = ("_saved",)
-
-    def __enter__(self) -> None:
-        self._saved = enter()
-
-    def __exit__(self, *_: Any) -> None:
-        leave(self._saved)
 
 
 if _public_only:
@@ -565,7 +646,7 @@ def trapped() -> _errors.EngineError:
         unusable = "the engine trapped"
         if ctypes.cast(_trap, ctypes.c_void_p).value is not None:
             unusable = str(wasmtime.Trap._from_ptr(_trap))
-    own(0)  # nobody's: every call asks `enter`, which refuses
+    _turn_to(0)  # every call asks `_take`, which refuses
     return _errors.EngineError(f"pygrad: the engine is unusable: {unusable}")
 
 
@@ -575,6 +656,7 @@ N_RELEASE: Final = frame + 7
 FIRST_RELEASE: Final = (frame + 16) >> 3
 DATA: Final = frame + layout["frame_data"]
 DATA_BYTES: Final = layout["data_bytes"]
+_FRAME_END: Final = DATA + DATA_BYTES
 KEYWORDS: Final = (frame + layout["frame_keywords"]) >> 2
 RESULT: Final = (frame + layout["frame_result"]) >> 3
 RESULT_TAG: Final = (frame + layout["frame_result_tag"]) >> 2
@@ -585,8 +667,8 @@ MAX_RELEASE: Final = layout["max_release"]
 
 
 def hand_over(first: int) -> int:
-    """Writes released handles into the frame; returns their number for its header. The lock is
-    held.
+    """Writes released handles into the frame; returns their number for its header. The engine is
+    taken.
 
     Args:
         first: how many the caller has written already, 0 or 1.
@@ -608,10 +690,9 @@ def hand_over_rest() -> None:
 
 def drain() -> None:
     """Releases every handle whose object is gone, without waiting for the next call."""
-    if not owner.busy:
+    if lock.free is not None:
         kept.clear()
-    with _Entered():
-        _release_all()
+    holding(_release_all)
 
 
 def _release_all() -> None:
@@ -622,37 +703,16 @@ def _release_all() -> None:
             _forget_dropped()
 
 
-def hold_if_idle() -> bool:
-    """Takes the lock, and the engine for this thread, unless the engine is in use: other threads
-    wait until the caller releases the lock. Handles whose objects are gone are released.
+def drain_if_idle() -> bool:
+    """`drain`, unless the engine is in use: nothing is waited for.
 
     Returns: whether it did.
     """
-    me = get_ident()
-    in_callback = lock._is_owned()  # type: ignore[attr-defined]
-    if trap_slot[0] or not lock.acquire(blocking=False):
+    if trap_slot[0] or lock.free is None:
         return False
-    if owner.busy:
-        lock.release()
-        return False
-    owner.busy = True  # at once, as the owner's calls do without the lock: there is no waiting here
-    try:
-        _become_owner(me)
-        if not in_callback:  # else it may be about to return what is kept
-            kept.clear()
-        _release_all()
-    except BaseException:
-        lock.release()
-        raise
-    finally:
-        owner.busy = False
-    return True
-
-
-def drain_if_idle() -> None:
-    """`drain`, unless the engine is in use."""
-    if hold_if_idle():
-        lock.release()
+    if lock.held is None:  # else a callback may be about to return what is kept
+        kept.clear()
+    return holding(_release_all, wait=False) is not _IN_USE
 
 
 watched: Final[set[int]] = set()
@@ -665,8 +725,7 @@ atexit.register(watched.clear)  # then nobody looks into memory that may be gone
 def live_count() -> int:
     """Live tensors and nodes of the engine."""
     drain()
-    with _Entered():
-        return int(_public["pg_live_count"](_store))
+    return int(holding(_public["pg_live_count"], _store))
 
 
 _N_WARNINGS: Final = (frame + layout["frame_n_warnings"]) >> 2
@@ -682,6 +741,16 @@ def _forget_dropped() -> None:
         ints[_N_DROPPED] = 0
         for ident in idents:
             on_dropped(ident)  # type: ignore[misc]
+
+
+def _take_warnings() -> list[str]:
+    """What is to be warned of. The engine is taken."""
+    texts = queued_warnings[:]
+    queued_warnings.clear()
+    _forget_dropped()
+    while address := _next_warning():
+        texts.append(text_at(address))
+    return texts
 
 
 _FOLDER: Final = os.path.dirname(__file__) + os.sep
@@ -701,16 +770,11 @@ def collect_pending(beside_an_error: bool = False) -> None:
     Args:
         beside_an_error: print what a filter makes an error of: another error is to be raised.
     """
-    taken = owner.busy and owner.ident == get_ident()
-    if taken and not ints[_N_WARNINGS] and not queued_warnings:
+    if lock.free is None and lock.user == get_ident():
         _forget_dropped()
-        return
-    texts = queued_warnings[:]
-    queued_warnings.clear()
-    with lock if taken else _Entered():
-        _forget_dropped()
-        while address := _next_warning():
-            texts.append(text_at(address))
+        texts = _take_warnings() if ints[_N_WARNINGS] or queued_warnings else []
+    else:
+        texts = holding(_take_warnings)
     for text in texts:
         try:
             warnings.warn(text, UserWarning, stacklevel=user_level())
@@ -721,21 +785,25 @@ def collect_pending(beside_an_error: bool = False) -> None:
 
 
 def failure(code: int) -> BaseException:
-    """The exception for a negative result of pg_call; the lock is held."""
+    """The exception for a negative result of pg_call; the engine is taken."""
     global _host_error
     name = status_names[-code]
     if name == "host":
         error, _host_error = _host_error, None
-        return error if error is not None else RuntimeError("pygrad: a callback failed")
+        while len(_idle) < FEW_IDLE:  # that error ended one
+            _make_host()
+        return error if error is not None else RuntimeError("pygrad: a callback was interrupted")
     return _errors.BY_NAME[name](text_at(unsigned[MESSAGE]))
 
 
 def intern(name: str) -> int:
     """The engine's id for a keyword; those of the table are shorter than the part that it reads."""
-    raw = name[:256].encode() + b"\0"
-    with _Entered():
-        memory[DATA : DATA + len(raw)] = raw
-        return int(_public["pg_intern"](_store))
+    return int(holding(_intern, name[:256].encode() + b"\0"))
+
+
+def _intern(raw: bytes) -> int:
+    memory[DATA : DATA + len(raw)] = raw
+    return int(_public["pg_intern"](_store))
 
 
 def describe() -> list[tuple[str, str]]:

@@ -26,10 +26,8 @@ from ._call import (
     _hand_over_rest,
     _head,
     _header,
-    _ident,
     _memory,
     _other,
-    _owner,
     _pop,
     _released,
     _result,
@@ -51,37 +49,24 @@ def command(row: int) -> Callable[[Any], Any]:
     head = _head(row, 0, e.TENSOR)
     ints, work = e.ints, e.WORK
 
-    def run_command(self: Any) -> Any:
-        saved: bytes | None = None
-        if (
-            locked := ints[work] > _SHORT_WORK
-            or _owner.busy
-            or _owner.waiting
-            or _ident() != _owner.ident
-        ):
-            saved = e.enter()
-        else:
-            _owner.busy = True
-        try:
-            dead = 0
+    def cross(self: Any, call2: Callable[..., None]) -> Any:
+        dead = 0
+        if _released:
+            dead = _pop()
             if _released:
-                dead = _pop()
-                if _released:
-                    _hand_over_rest()
-            _slot[0] = head
-            _slot[2] = dead
-            _slot[4] = self._h
-            _slot[6] = 0
-            (_call2_long if locked else _call2)(*_call2_places)
-            r = _result[0]
-            if r == _DESCRIBED and ints[_TAG] == _NONE:
-                return None
-            return _other(r, row, (self,))
-        finally:
-            if locked:
-                e.leave(saved)
-            else:
-                _owner.busy = False
+                _hand_over_rest()
+        _slot[0] = head
+        _slot[2] = dead
+        _slot[4] = self._h
+        _slot[6] = 0
+        call2(*_call2_places)
+        r = _result[0]
+        if r == _DESCRIBED and ints[_TAG] == _NONE:
+            return None
+        return _other(r, row, (self,))
+
+    def run_command(self: Any) -> Any:
+        return e.holding(cross, self, _call2 if ints[work] <= _SHORT_WORK else _call2_long)
 
     return run_command
 
@@ -97,6 +82,32 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
     if handles:
         lists.add(e.TENSORS)
 
+    def cross(what: int, values: Sequence[int], pack: struct.Struct, call2: Any) -> Any:
+        dead = 0
+        if _released:
+            dead = _pop()
+            if _released:
+                _hand_over_rest()
+        pack.pack_into(_memory, at, *values)
+        _slot[0] = head
+        _slot[2] = dead
+        _slot[4] = what
+        _slot[6] = at | len(values) << 32
+        call2(*_call2_places)
+        r = _result[0]
+        if r | e.PENDING == _PENDING_LIST and ints[_TAG] in lists:
+            start = words[_RESULT] >> 3
+            found = words[start : start + ints[_TAG + 1]].tolist()
+            if r != _DESCRIBED:
+                try:
+                    e.collect_pending()
+                except UserWarning:  # made an error by a filter: nobody gets the results
+                    if handles:
+                        _released.extend(filter(None, found))
+                    raise
+            return found
+        return _other(r, row, (what, values))
+
     def resume(what: int, values: Sequence[int]) -> Any:
         n = len(values)
         if n > 32:
@@ -105,42 +116,8 @@ def resumption(row: int, handles: bool = False) -> Callable[[int, Sequence[int]]
             pack = struct.Struct(f"<{n}q")
         else:
             pack = WORDS[n]
-        saved: bytes | None = None
-        slow = long and ints[work] > _SHORT_WORK
-        if locked := slow or _owner.busy or _owner.waiting or _ident() != _owner.ident:
-            saved = e.enter()
-        else:
-            _owner.busy = True
-        try:
-            dead = 0
-            if _released:
-                dead = _pop()
-                if _released:
-                    _hand_over_rest()
-            pack.pack_into(_memory, at, *values)
-            _slot[0] = head
-            _slot[2] = dead
-            _slot[4] = what
-            _slot[6] = at | n << 32
-            (_call2_long if slow else _call2)(*_call2_places)
-            r = _result[0]
-            if r | e.PENDING == _PENDING_LIST and ints[_TAG] in lists:
-                start = words[_RESULT] >> 3
-                found = words[start : start + ints[_TAG + 1]].tolist()
-                if r != _DESCRIBED:
-                    try:
-                        e.collect_pending()
-                    except UserWarning:  # made an error by a filter: nobody gets the results
-                        if handles:
-                            _released.extend(filter(None, found))
-                        raise
-                return found
-            return _other(r, row, (what, values))
-        finally:
-            if locked:
-                e.leave(saved)
-            else:
-                _owner.busy = False
+        call2 = _call2_long if long and ints[work] > _SHORT_WORK else _call2
+        return e.holding(cross, what, values, pack, call2)
 
     return resume
 
@@ -155,6 +132,18 @@ def gradient(row: int) -> Callable[..., Any]:
     tags = sum(tag << (4 * i) for i, tag in enumerate(kinds))
     head = _header(row, 11, 0, 0)
     pack, ints, work = _PACK[11], e.ints, e.WORK
+
+    def cross(words: Sequence[int], slots: Sequence[int], call: Callable[[], None]) -> Any:
+        dead, now = 0, head
+        if _released:
+            dead = _pop()
+            now += _ONE_RELEASED * (e.hand_over(1) if _released else 1)
+        WORDS[len(words)].pack_into(_memory, _DATA, *words)
+        pack(_memory, _frame, now, tags, dead, *slots)
+        call()
+        if _trap[0]:
+            raise e.trapped()
+        return _finish(_result[0], row, (), {})
 
     def run_gradient(
         roots: Sequence[Any],
@@ -174,51 +163,11 @@ def gradient(row: int) -> Callable[..., Any]:
         if n > 32:
             how = (bool(retain), bool(create), accumulate, bool(unused), bool(zeros), rows)
             return invoke(row, 0, (roots, inputs, grads, places, None, *how), {})
-        at_inputs = _DATA + 8 * len(roots)
-        at_grads = at_inputs + 8 * len(inputs)
-        at_places = at_grads + 8 * len(grads)
-        saved: bytes | None = None
-        if (
-            locked := ints[work] > _SHORT_WORK
-            or _owner.busy
-            or _owner.waiting
-            or _ident() != _owner.ident
-        ):
-            saved = e.enter()
-        else:
-            _owner.busy = True
-        try:
-            dead, now = 0, head
-            if _released:
-                dead = _pop()
-                now += _ONE_RELEASED * (e.hand_over(1) if _released else 1)
-            WORDS[n].pack_into(_memory, _DATA, *words)
-            pack(
-                _memory,
-                _frame,
-                now,
-                tags,
-                dead,
-                _DATA | len(roots) << 32,
-                at_inputs | len(inputs) << 32,
-                at_grads | len(grads) << 32,
-                at_places | len(places) << 32,
-                0,
-                retain,
-                create,
-                accumulate,
-                unused,
-                zeros,
-                rows,
-            )
-            (_call_long if locked else _call)()
-            if _trap[0]:
-                raise e.trapped()
-            return _finish(_result[0], row, (), {})
-        finally:
-            if locked:
-                e.leave(saved)
-            else:
-                _owner.busy = False
+        at, slots = _DATA, []
+        for items in (roots, inputs, grads, places):
+            slots.append(at | len(items) << 32)
+            at += 8 * len(items)
+        slots += (0, retain, create, accumulate, unused, zeros, rows)
+        return e.holding(cross, words, slots, _call if ints[work] <= _SHORT_WORK else _call_long)
 
     return run_gradient

@@ -9,7 +9,6 @@ for one comparison.
 from __future__ import annotations
 
 import itertools
-import sys
 import threading
 from _thread import get_ident as get_ident
 from typing import Any, Final
@@ -22,11 +21,11 @@ LEVELS: Final = 7
 """Level k of vmap is the bit k places above this one."""
 
 _DEFAULT: Final = GRAD
-_AT: Final = (_engine.frame + _engine.layout["frame_modes"]) >> 2
+MODES: Final = (_engine.frame + _engine.layout["frame_modes"]) >> 2
 _THREAD: Final = (_engine.frame + _engine.layout["frame_thread"]) >> 2
 _ints = _engine.ints
 _numbers = itertools.count()
-owner: Final = _engine.owner
+owner: Final = _engine.lock
 
 
 class _Farewell:
@@ -37,11 +36,8 @@ class _Farewell:
     def __init__(self) -> None:
         self.ident = get_ident()
 
-    def __del__(
-        self, owner: Any = owner, own: Any = _engine.own, at_end: Any = sys.is_finalizing
-    ) -> None:
-        if owner.ident == self.ident and not at_end():  # when a daemon thread may hold the lock
-            own(0)
+    def __del__(self, farewell: Any = _engine.farewell) -> None:
+        farewell(self.ident)
 
 
 class _OfThread(threading.local):
@@ -58,20 +54,39 @@ _word_in_frame = _own.word
 
 
 def _swap() -> None:
-    """Puts the modes of the engine's new owner into the frame."""
+    """Puts the modes of the engine's new owner into the frame; where it was interrupted, anew."""
     global _word_in_frame
-    _word_in_frame[0] = _ints[_AT]
-    word = _own.word  # a thread's first look makes its word and its farewell
-    _ints[_AT] = word[0]
-    _ints[_THREAD] = _own.number
-    _word_in_frame = word
+    word, number = _own.word, _own.number  # a thread's first look makes these
+    if _word_in_frame is not word:
+        _word_in_frame[0] = _ints[MODES]
+        _ints[MODES] = word[0]
+        _ints[_THREAD] = number
+        _word_in_frame = word
+    owner.ident = owner.user
 
 
 _engine.on_new_owner = _swap
 
 
 def _own_frame() -> None:
-    _engine.leave(_engine.enter())
+    _engine.holding(get_ident)
+
+
+def here() -> tuple[int, list[int], int]:
+    """What `finally` needs to put the modes of this thread back without a call, before which a
+    signal's handler might raise: the thread, its word, and the modes. ::
+
+        ident, word, was = here()
+        try:
+            switch(...)
+        finally:
+            if lock.ident == ident:
+                ints[MODES] = was
+            else:
+                word[0] = was
+    """
+    was = get()
+    return get_ident(), _own.word, was
 
 
 # In these, no call comes between the comparison and the write: another thread cannot run there.
@@ -81,14 +96,14 @@ def get() -> int:
     """The modes of this thread."""
     while get_ident() != owner.ident:
         _own_frame()
-    return _ints[_AT]
+    return _ints[MODES]
 
 
 def put(word: int) -> int:
     """Sets the modes of this thread; returns what they were."""
     while get_ident() != owner.ident:
         _own_frame()
-    was, _ints[_AT] = _ints[_AT], word
+    was, _ints[MODES] = _ints[MODES], word
     return was
 
 
@@ -96,8 +111,8 @@ def switch(bit: int, on: object) -> int:
     """Sets or clears one bit; returns all the modes as they were."""
     while get_ident() != owner.ident:
         _own_frame()
-    was = _ints[_AT]
-    _ints[_AT] = was | bit if on else was & ~bit
+    was = _ints[MODES]
+    _ints[MODES] = was | bit if on else was & ~bit
     return was
 
 
@@ -105,6 +120,6 @@ def replace(clear: int, add: int) -> int:
     """Clears some bits and sets others; returns all the modes as they were."""
     while get_ident() != owner.ident:
         _own_frame()
-    was = _ints[_AT]
-    _ints[_AT] = was & ~clear | add
+    was = _ints[MODES]
+    _ints[MODES] = was & ~clear | add
     return was

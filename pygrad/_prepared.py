@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from . import _engine as e
@@ -17,7 +17,6 @@ from ._call import (
     _keywords,
     _memory,
     _other,
-    _owner,
     _pop,
     _released,
     _slot,
@@ -25,7 +24,7 @@ from ._call import (
 from ._creation import empty_for_host
 from ._dtypes import uint8
 
-_mine, _DESCRIBED = e.mine, e.DESCRIBED
+_DESCRIBED = e.DESCRIBED
 _HEAD: Final = e.HEAD | e.PREPARED << 48
 _SLOTS: Final = e.layout["frame_slots"]
 _NAMES: Final = e.layout["frame_keywords"]
@@ -80,33 +79,18 @@ class Prepared:
 
     def run(self) -> None:
         """Calls the op."""
-        if not self._long and not _owner.busy:
-            _owner.busy = True
-            try:
-                if _mine():
-                    dead = 0
-                    if _released:
-                        dead = _pop()
-                        if _released:
-                            _hand_over_rest()
-                    _slot[0] = _HEAD
-                    _slot[2] = dead
-                    _slot[4] = self._at
-                    _call2(*_call2_places)
-                    r = _slot[0]
-                    if r != _DESCRIBED:
-                        _other(r, self._row, ())
-                    return
-            finally:
-                _owner.busy = False
-        saved = e.enter()
-        try:
+        e.holding(self._cross, e.call2_long if self._long else _call2)
+
+    def _cross(self, call2: Callable[..., None]) -> None:
+        dead = 0
+        if _released:
+            dead = _pop()
             if _released:
                 _hand_over_rest()
-            _slot[0] = _HEAD
-            _slot[2] = 0
-            _slot[4] = self._at
-            (e.call2_long if self._long else _call2)(*_call2_places)
-            _other(_slot[0], self._row, ())
-        finally:
-            e.leave(saved)
+        _slot[0] = _HEAD
+        _slot[2] = dead
+        _slot[4] = self._at
+        call2(*_call2_places)
+        r = _slot[0]
+        if r != _DESCRIBED:
+            _other(r, self._row, ())

@@ -21,6 +21,7 @@ from ._index import encode_index
 from ._long_calls import command
 from ._modes import GRAD, LEVELS
 from ._modes import get as get_modes
+from ._uninterrupted import uninterrupted
 from ._warnings import warn_of_conversion
 
 _memory, _ints, _unsigned, _words = _engine.memory, _engine.ints, _engine.unsigned, _engine.words
@@ -84,9 +85,10 @@ class Tensor(Methods):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """The work is done in __new__, as for PyTorch's legacy constructor."""
 
+    @uninterrupted
     def __del__(
         self,
-        append: Callable[[int], None] = _released.append,
+        released: list[int] = _released,
         watched: set[int] = _engine.watched,
     ) -> None:
         try:
@@ -94,7 +96,7 @@ class Tensor(Methods):
         except AttributeError:
             return  # never got a handle
         self._h = 0  # first: the garbage collector may come while this object is going
-        append(h)
+        released += (h,)
         if watched:
             _look_at_last(h)
 
@@ -334,9 +336,7 @@ class Tensor(Methods):
         if meta:
             at = (meta + _GRAD) >> 2
             if _unsigned[at]:
-                with _engine.lock:
-                    _released.append(_unsigned[at])
-                    _unsigned[at] = 0
+                _engine.holding(_take_grad, at)
 
     def _has_grad(self) -> bool:
         """Whether there is a gradient, without making an object of it."""
@@ -852,20 +852,28 @@ def _look_at_last(h: int) -> None:
 
 
 def drop_grads(tensors: Iterable[Tensor]) -> None:
-    """`_drop_grad` of many, which takes the lock once."""
+    """`_drop_grad` of many, which takes the engine once."""
     tensors = list(tensors)
     try:
-        with _engine.lock:
-            for tensor in tensors:
-                tensor._g = None
-                meta = _unsigned[(tensor._h + _META) >> 2]
-                if meta:
-                    at = (meta + _GRAD) >> 2
-                    if _unsigned[at]:
-                        _released.append(_unsigned[at])
-                        _unsigned[at] = 0
+        _engine.holding(_take_grads, tensors)
     except ValueError:  # one is uninitialized, and has no gradient either
         drop_grads([tensor for tensor in tensors if tensor._has_grad()])
+
+
+def _take_grads(tensors: list[Tensor]) -> None:
+    for tensor in tensors:
+        tensor._g = None
+        meta = _unsigned[(tensor._h + _META) >> 2]
+        if meta:
+            at = (meta + _GRAD) >> 2
+            if _unsigned[at]:
+                _take_grad(at)
+
+
+def _take_grad(at: int) -> None:
+    """Releases the gradient whose handle stands at a place."""
+    handle, _unsigned[at] = _unsigned[at], 0
+    _released.append(handle)
 
 
 def as_leaf(tensor: Any) -> Any:

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, TypeAlias
 
-from . import _ops
-from ._modes import GRAD, LEVELS, get, put
+from . import _engine, _ops
+from ._modes import GRAD, LEVELS, MODES, get, here, put
 from ._tensor import Tensor
 from ._tree import Spec, flatten, map_leaves, unflatten
 from ._vmap import entered, levels, vmap, without_draws
@@ -37,12 +37,15 @@ Function: TypeAlias = Callable[..., Any]
 @contextmanager
 def _recording(mapped: bool = True, grad: int = GRAD) -> Iterator[None]:
     """Calls are recorded; where not `mapped`, they see whole batches and not slices."""
-    was = get()
-    put((was if mapped else was & _UNMAPPED) | grad)
+    ident, word, was = here()
     try:
+        put((was if mapped else was & _UNMAPPED) | grad)
         yield
-    finally:
-        put(was)
+    finally:  # without a call: see `here`
+        if _engine.lock.ident == ident:
+            _engine.ints[MODES] = was
+        else:
+            word[0] = was
 
 
 _Levels: TypeAlias = "Sequence[tuple[int, int, str]]"

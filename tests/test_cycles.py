@@ -124,7 +124,7 @@ def test_nothing_stays_behind_on_what_lives() -> None:
     assert not hasattr(node, "_held")
     assert hooks.objects == objects
     assert not hooks.shown
-    assert not _engine.lock._is_owned()  # type: ignore[attr-defined]
+    assert _engine.lock.held is None
 
 
 @leaves_nothing

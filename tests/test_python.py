@@ -382,11 +382,12 @@ def test_threads_and_finalizers_in_the_middle_of_a_call() -> None:
 def test_finalizer_may_call_while_the_engine_changes_hands(monkeypatch: Any) -> None:
     x, seen = pygrad.ones(2), []
 
-    def own(ident: int, own: Any = _engine.own) -> None:
+    def turn_to(ident: int, turn_to: Any = _engine._turn_to) -> None:
+        monkeypatch.undo()
         seen.append((x + 1).sum().item())  # as one does that a garbage collection runs here
-        own(ident)
+        turn_to(ident)
 
-    monkeypatch.setattr(_engine, "own", own)
+    monkeypatch.setattr(_engine, "_turn_to", turn_to)
     worker = threading.Thread(target=lambda: seen.append((x * 2).sum().item()), daemon=True)
     worker.start()
     worker.join(20)

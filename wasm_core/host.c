@@ -51,7 +51,7 @@ void modes_enter(int32_t modes) {
 static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap, int64_t *out) {
   PgFrame *f = pg_frame();
   int64_t outer_in = f->host_in, outer_out = f->host_out;
-  int32_t outer_cap = f->host_cap, outer = f->modes;
+  int32_t outer_cap = f->host_cap, outer_n_out = f->host_n_out, outer = f->modes;
   f->host_in = (int64_t)(uintptr_t)in;
   f->host_out = (int64_t)(uintptr_t)out;
   f->host_cap = cap;
@@ -59,6 +59,7 @@ static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap
   f->host_id = id;
   f->host_n = n;
   f->host_first = n ? (int32_t)in[0] : 0;
+  f->host_n_out = -1; /* failed, unless the host says otherwise */
   bool was = grad_mode, recorded = recording, forward = forward_on;
   /* The callback's calls are recorded as the engine's are now. */
   f->modes = (outer & ~PG_MODE_GRAD) | (grad_mode && recording ? PG_MODE_GRAD : 0);
@@ -72,7 +73,7 @@ static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap
   f->host_out = outer_out;
   f->host_cap = outer_cap;
   int32_t count = status < 0 ? -1 : f->host_n_out;
-  f->host_n_out = 0; /* and so it stands when a callback begins */
+  f->host_n_out = outer_n_out;
   return count;
 }
 

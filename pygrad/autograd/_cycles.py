@@ -22,6 +22,7 @@ from types import FunctionType
 from typing import Any, Final
 
 from .. import _engine, _ops, _tensor
+from .._uninterrupted import uninterrupted
 from ..utils import hooks
 from . import graph
 from .function import BackwardCFunction
@@ -54,8 +55,8 @@ class _Canary:
 
 _places: Final[list[weakref.ref[Any]]] = []
 """Whose `_held` shows what they hold, while a collection runs."""
-_holding: Final[list[weakref.ref[_Canary]]] = []
-"""Not empty while this module holds the engine's lock."""
+_canaries: Final[list[weakref.ref[_Canary]]] = []
+"""Of the collection that runs."""
 
 
 def _ignore(_: Any) -> None:
@@ -215,17 +216,25 @@ def _show() -> None:
     global _rest_until
     if not _engine.used_by_one():
         return  # the objects of others may be on their way into the engine, or out of it
-    if _engine.released:
-        _engine.drain_if_idle()
     begun = time.monotonic()
     if begun < _rest_until:
         return
     wanted = {ident for ident, thing in list(hooks.objects.items()) if _leads_on(thing)}
-    if not wanted or not _engine.hold_if_idle():
+    if not wanted or not _engine.drain_if_idle():
         return
-    _holding.append(weakref.ref(_Canary(), _hide))
+    _canaries.append(weakref.ref(_Canary(), _hide))
     wanted &= hooks.objects.keys()
-    if wanted and _hold(_objects_of_the_engine(), wanted):
+    if not wanted:
+        return
+    faces = _objects_of_the_engine()
+    _engine.before_use.append(_hide)
+    try:
+        large = _hold(faces, wanted)
+    except BaseException:
+        _hide()
+        raise
+    _engine.lock.free = False  # and so the next call comes by
+    if large:
         end = time.monotonic()
         _rest_until = end + 3 * (end - begun)
 
@@ -235,7 +244,8 @@ _rest_until = 0.0
 
 def _hide(_: Any = None) -> None:
     """Ends what `_show` began, before any finalizer runs, as weak references to garbage are cleared
-    first: what is alive is the engine's again.
+    first, and before the engine is used: what is alive is the engine's again. Where a signal's
+    handler interrupts it, the next call of the engine begins it anew.
     """
     for ident, ref in list(hooks.shown.items()):
         box = ref()
@@ -243,14 +253,15 @@ def _hide(_: Any = None) -> None:
             hooks.objects[ident] = box.thing
     hooks.shown.clear()
     while _places:
-        face = _places.pop()()
-        if face is not None:
+        face = _places[-1]()
+        if face is not None and hasattr(face, "_held"):
             object.__delattr__(face, "_held")
-    if _holding:
-        _holding.clear()
-        _engine.lock.release()
+        del _places[-1:]
+    _canaries.clear()
+    _engine.before_use.clear()
 
 
+@uninterrupted
 def _on_collection(phase: str, info: dict[str, int]) -> None:
     if info["generation"] == 2:
         if phase == "start":

@@ -25,7 +25,7 @@ def push_default_hooks(pack_hook: Any, unpack_hook: Any) -> None:
     pair = keep_object((pack_hook, unpack_hook))
     try:
         _C["_saved_hooks_push"](pair)
-    except BaseException:
+    except RuntimeError:  # not what a signal's handler raises: the engine may have them by then
         drop_object(pair)
         raise
 

@@ -11,16 +11,15 @@ from __future__ import annotations
 import contextvars
 import functools
 import threading
-from _thread import get_ident as _ident
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from .. import _call, _engine, _long_calls, _ops, _tensor
-from .._modes import GRAD, get, put, switch
+from .._modes import GRAD, MODES, get, here, put, switch
 from ..utils import hooks
 from . import graph
 
-_C, _owner, _ints = _ops.C, _engine.owner, _engine.ints
+_C, _lock, _ints = _ops.C, _engine.lock, _engine.ints
 resume = _long_calls.resumption(_call.ROWS["_backward_resume"])
 LEVELS = 16
 """Backwards that nest on one thread."""
@@ -38,8 +37,8 @@ def walk(step: Any) -> Any:
     while type(step) is list:
         task = step[0]
         try:
-            # Not in another thread while this one is inside the engine: the other needs its lock.
-            if _level.depth < LEVELS or _engine.lock._is_owned():  # type: ignore[attr-defined]
+            # Not in another thread while this one is in the engine, for which the other would wait.
+            if _level.depth < LEVELS or _engine.lock.is_mine():
                 given, handles, odd = _run(step)
             else:
                 given, handles, odd = in_fresh_thread(functools.partial(_run, step))
@@ -50,22 +49,10 @@ def walk(step: Any) -> Any:
         if odd:
             step = _C["_backward_resume"](task, handles, odd)
             continue
-        _give_away(handles)
+        _call.retain(handles)  # for the next crossing, which takes them over
         del given  # and so leaves may take what nobody else has
         step = resume(-task, handles)
     return step
-
-
-def _give_away(handles: Sequence[int]) -> None:
-    """References of the engine's own to tensors, which the next crossing takes over."""
-    if _ident() == _owner.ident and not _owner.busy:
-        for handle in handles:
-            if handle:
-                _ints[handle >> 2] += 1
-    else:
-        with _engine.lock:
-            for handle in filter(None, handles):
-                _ints[handle >> 2] += 1
 
 
 def in_fresh_thread(function: Callable[[], Any]) -> Any:
@@ -93,15 +80,19 @@ def _run(step: list[int]) -> Any:
     """What the node's function gave, as the engine takes it."""
     grads = [_call.wrap(handle) if handle else None for handle in step[3:]]
     node: Any = graph._nodes[step[1]]()
-    was = switch(GRAD, step[2])
     level = _level
     depth = level.depth
-    level.depth = depth + 1
+    ident, word, was = here()
     try:
+        switch(GRAD, step[2])
+        level.depth = depth + 1
         given = node.apply(*grads)
-    finally:
+    finally:  # without a call: see `here`
         level.depth = depth
-        put(was)
+        if _lock.ident == ident:
+            _ints[MODES] = was
+        else:
+            word[0] = was
     if type(given) is _call._tensor_type:
         return given, (given._h,), ""
     return given, *hooks.encode(given if isinstance(given, tuple) else (given,))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import _call, _engine, _long_calls, _ops
-from .._modes import GRAD, NO_FORWARD, get, put, replace, switch
+from .._modes import GRAD, MODES, NO_FORWARD, get, here, replace, switch
 from .._tensor import Tensor
 from .._vmap import levels
 from ..utils import hooks
@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 _C, _new = _ops.C, object.__new__
+_lock, _ints = _engine.lock, _engine.ints
 _begin = _long_calls.resumption(_call.ROWS["_custom_begin"])
 _end = _long_calls.resumption(_call.ROWS["_custom_finish"], handles=True)
 
@@ -418,15 +419,19 @@ def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
     begun = _begin(ident := next(hooks._ids), [kind._type or _name_type(kind), *handles])
     ctx._address = address = begun[0]
     ctx.needs_input_grad = tuple(map(bool, begun[2:]))
-    was = replace(GRAD, NO_FORWARD)
+    ident_here, word, was = here()
     try:
+        replace(GRAD, NO_FORWARD)
         if separate:
             output = cls.forward(*args)
             cls.setup_context(ctx, args, output)
         else:
             output = cls.forward(ctx, *args)
-    finally:
-        put(was)
+    finally:  # without a call: see `here`
+        if _lock.ident == ident_here:
+            _ints[MODES] = was
+        else:
+            word[0] = was
     outputs = output if isinstance(output, tuple) else (output,)
     results = _finish(ctx, handles, outputs, separate, begun[1])
     if address:
@@ -494,11 +499,15 @@ def _carry(ctx: Any, inputs: list[int], words: list[int], results: tuple[Any, ..
         ctx.saved_for_forward = ()
     tangents = _C["_custom_tangents"](inputs, ctx.materialize_grads)
     known = [t if t is None else _call.remember(_call.known(t)) for t in tangents]
-    was = switch(NO_FORWARD, True)
+    ident, word, was = here()
     try:
+        switch(NO_FORWARD, True)
         made = ctx.apply_jvp(*known)
     finally:
-        put(was)
+        if _lock.ident == ident:
+            _ints[MODES] = was
+        else:
+            word[0] = was
     handles = hooks.encode(results)[0]
     _C["_custom_carry"](words, handles, *hooks.encode(made if isinstance(made, tuple) else (made,)))
 

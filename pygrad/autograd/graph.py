@@ -60,7 +60,7 @@ class _Recorded:
 
     def __del__(
         self,
-        released: deque[int] = _engine.released,
+        released: list[int] = _engine.released,
         nodes: Any = _nodes,
         watched: set[int] = _engine.watched,
         ints: memoryview = _engine.ints,

@@ -29,7 +29,7 @@ runners: Final[dict[int, Runner]] = {}
 _ids = itertools.count(1)
 _keep: Final = _engine.kept
 _watched: Final = _engine.watched
-_lock, _owner, _new, _tensor_type = _engine.lock, _engine.owner, _call._new, _call._tensor_type
+_lock, _new, _tensor_type = _engine.lock, _call._new, _call._tensor_type
 _result, _HEAD = _engine.result_slot, _engine.HEAD
 _GRAD_FN: Final = _engine.layout["grad_fn"]
 
@@ -139,8 +139,7 @@ def _run_hook(ident: int, handle: int) -> int:
         hook = held(ident)
         if hook is None:
             return 0  # removed
-    _lock.acquire()
-    _owner.busy = False
+    _lock.free = _lock.key
     try:
         result = hook(gradient)
         if result is None:
@@ -150,9 +149,8 @@ def _run_hook(ident: int, handle: int) -> int:
         _keep.append(result)
         return result._h  # type: ignore[no-any-return]
     finally:
-        _owner.busy = True  # as the engine is while it asks
-        _result[0] = _HEAD
-        _lock.release()
+        _lock.free = None  # as the engine is while it asks
+        _result[0] = _HEAD  # as if nothing had been called: see `call2`
 
 
 def _run_post_hook(ident: int, handles: list[int], _: int) -> list[int]:
@@ -228,11 +226,12 @@ def _dispatch(kind: int, ident: int, handles: list[int]) -> list[int]:
     if kind in services:
         return services[kind](ident, handles)
     _keep.clear()
-    was = _engine.pause()
+    _lock.free = _lock.key
     try:
         return runners[kind & 255](ident, handles, kind >> 8)
     finally:
-        _engine.resume(was)
+        _lock.free = None
+        _result[0] = _HEAD
 
 
 _engine.on_host_call = _dispatch

@@ -1,0 +1,32 @@
+"""Functions in which no handler of a signal runs, for where what it raises would be lost."""
+
+from __future__ import annotations
+
+from opcode import opmap
+from types import FunctionType
+from typing import Final, TypeVar
+
+_F = TypeVar("_F")
+_BEGIN: Final = bytes((opmap["RESUME"], 0))
+_AFTER_YIELD_FROM: Final = bytes((opmap["RESUME"], 2))
+
+
+def uninterrupted(function: _F) -> _F:
+    """Marks a function whose beginning the interpreter shall not take for a place to run handlers
+    of signals, nor to let other threads run. It looks after calls too, so the function makes none
+    where it matters.
+
+    What is raised in a finalizer, or in a callback of the garbage collector, is printed and
+    forgotten: Ctrl-C at the first line of one would stop nothing. CPython marks where a function
+    begins by the instruction RESUME, whose argument tells why; after `yield from` nobody looks.
+    """
+    assert isinstance(function, FunctionType)
+    code = function.__code__
+    instructions = code.co_code
+    at = next(
+        (k for k in range(0, len(instructions), 2) if instructions[k : k + 2] == _BEGIN), None
+    )
+    if at is not None:
+        changed = instructions[:at] + _AFTER_YIELD_FROM + instructions[at + 2 :]
+        function.__code__ = code.replace(co_code=changed)
+    return function
