@@ -36,6 +36,10 @@ _TYPES: Final = {
     "int|int[]": "number | readonly number[]",
     "float": "number",
     "float[]": "readonly number[]",
+    "float|Tensor": "number | Tensor",
+    "str|int[]": "string | number | readonly number[]",
+    "Pair": "readonly [number, number]",
+    "Params": "Parameters",
     "bool": "boolean",
     "str": "string",
     "ScalarType": "DType",
@@ -97,7 +101,7 @@ def _is_left_to_options(argument: Argument) -> bool:
     return argument.default is not None or not argument.type.startswith("Tensor")
 
 
-def _divisions(given: list[Argument], out: str) -> list[str]:
+def divisions(given: list[Argument], out: str) -> list[str]:
     """The parameters, once for each number of arguments that stand before the options object."""
     positional = [each for each in given if not each.keyword_only]
     behind = [each for each in given if each.keyword_only]
@@ -153,7 +157,7 @@ def _overloads(op: _ops.Op, name: str, letter: str) -> list[str]:
         out = ("out?: Tensor" if result == "Tensor" else "out?: Tensor[]") if has_out else ""
         if letter == "m":
             given = [each for each in given if each.name != "self"]
-        parameters = [] if "V" in flags else _divisions(given, out)
+        parameters = [] if "V" in flags else divisions(given, out)
         if "v" in flags or "V" in flags:
             parameters += _gathered(given, "Tensor", out)
         elif spreads(given, method=False) or (letter != "m" and spreads(given, method=True)):

@@ -1,5 +1,5 @@
 """Writes the type stubs that follow from the op table: ``python -m pygrad._stubs`` (``make
-stubs``), and the TypeScript declarations of `_declarations`.
+stubs``), the TypeScript declarations of `_declarations` and the signatures of `_signatures`.
 
 The binary describes its ops; the stubs are only that description in Python's grammar, so that a
 type checker and an editor know what the table makes at import. `__init__.py` and `_tensor.py` take
@@ -268,10 +268,11 @@ def main() -> None:
     """Writes every stub."""
     for letter, name in FILES.items():
         (FOLDER / name).write_text(stub(letter), encoding="utf-8")
-    from pygrad import _declarations  # which takes its reading of schemas from here
+    from pygrad import _declarations, _signatures  # which take their reading of schemas from here
 
     if _declarations.FILE.parent.is_dir():
         _declarations.FILE.write_text(_declarations.declarations(), encoding="utf-8")
+        _signatures.FILE.write_text(_signatures.signatures(), encoding="utf-8")
 
 
 if __name__ == "__main__":

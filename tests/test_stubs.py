@@ -1,4 +1,6 @@
-"""Type stubs, TypeScript declarations and signatures of functions say what the op table says."""
+"""Type stubs, TypeScript declarations and signatures of functions say what the op table says, and
+those of the JavaScript front's layers what the classes here say.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import inspect
 import pytest
 
 import pygrad
-from pygrad import _declarations, _ops, _stubs
+from pygrad import _declarations, _ops, _signatures, _stubs
 from pygrad.nn import functional
 
 
@@ -46,6 +48,22 @@ def test_typescript_divides_arguments_between_positions_and_options() -> None:
         "softmax(dim: number, dtype?: DType | null): Tensor;",
         "softmax(dim: number, options: { dtype?: DType | null }): Tensor;",
     ]
+
+
+def test_javascript_signatures_are_those_of_the_classes() -> None:
+    committed = _signatures.FILE.read_text(encoding="utf-8")
+    assert committed == _signatures.signatures(), "run make stubs"
+
+
+def test_javascript_signature_has_order_types_defaults_and_names() -> None:
+    lines = _signatures.signatures().splitlines()
+    (linear,) = (line.strip() for line in lines if line.startswith("  Linear:"))
+    assert linear == (
+        "Linear: { in_features: ['int'], out_features: ['int'], bias: ['bool', true], "
+        "device: ['Device?', null], dtype: ['ScalarType?', null] },"
+    )
+    (sgd,) = (line for line in lines if line.startswith("  SGD:"))
+    assert "nesterov: ['bool', false], maximize: ['bool', false, 'named']" in sgd
 
 
 def test_signature_of_a_function_method_and_bound_method() -> None:
