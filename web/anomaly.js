@@ -1,8 +1,9 @@
 /** Anomaly mode: a backward that fails says where the forward was that led to it. The engine asks for a
  * trace whenever it records a node while the mode is on, and names it again when that node fails. */
-import { bind, HOST, within } from './engine.js';
+import { bind } from './arguments.js';
+import { HOST, within } from './engine.js';
 
-/** @import { Given } from './engine.js'
+/** @import { Given } from './arguments.js'
  * @typedef {{check_nan?: boolean}} AnomalyOptions */
 
 const HERE = new URL('.', import.meta.url).href;

@@ -1,16 +1,15 @@
 /** Differentiation: backward and grad, and all that torch.autograd holds. */
 import { makeAnomaly } from './anomaly.js';
-import { bind, each, isOptions } from './engine.js';
+import { bind, each, isOptions, typeName } from './arguments.js';
 import { makeForwardAd } from './forward_ad.js';
 import { makeFunctional } from './functional.js';
 import { makeFunction } from './function.js';
 import { makeGradcheck } from './gradcheck.js';
 import { GradientEdge, makeGraph } from './graph.js';
-import { typeName } from './hooks.js';
 import { makeModes } from './modes.js';
 import { makeProfiler } from './profiler.js';
 
-/** @import { Given } from './engine.js' @import { Tensor } from './tensor.js' */
+/** @import { Given } from './arguments.js' @import { Tensor } from './tensor.js' */
 /** @typedef {Tensor | GradientEdge | (Tensor | GradientEdge)[]} Places */
 /** @typedef {Places | Record<string, Tensor>} Inputs */
 /** @typedef {Tensor | (Tensor | null)[] | null} Gradients */
@@ -20,7 +19,7 @@ import { makeProfiler } from './profiler.js';
 
 /** torch.autograd over a library of tensors. */
 export function makeAutograd(library, engine) {
-  const { C, Tensor } = library;
+  const { C, isTensor } = library;
   const graph = makeGraph(library, engine);
   const forward_ad = makeForwardAd(library);
   const modes = makeModes(library, engine);
@@ -31,8 +30,11 @@ export function makeAutograd(library, engine) {
 
   /** The tensors, null where anything else stands, whose places the engine is told: `ends` in wasm_core/autograd_ops.c. */
   const split = (ends, places, odd) => ends.map((it) => {
-    if (it instanceof Tensor) return it;
+    if (isTensor(it)) return it;
     const isEdge = it instanceof GradientEdge;
+    if (isEdge) engine.refuseOthers(it.node);
+    if (isEdge && !(it.node instanceof graph.Node && Number.isSafeInteger(it.output_nr)))
+      throw new TypeError(`GradientEdge(): a node and an int are wanted, not ${typeName(it.node)} and ${typeName(it.output_nr)}`);
     places.push(...(isEdge ? [it.node.alive(), it.output_nr] : [1, 0]));
     if (!isEdge) odd.push(typeName(it));
     return null;
@@ -55,7 +57,7 @@ export function makeAutograd(library, engine) {
     const { grad_tensors, create_graph, inputs, retain_graph } =
       bind('backward', { grad_tensors: null, retain_graph: null, create_graph: false, inputs: null }, rest);
     const outputs = each(tensors);
-    const common = outputs.length === 1 && outputs[0] instanceof Tensor && !create_graph && grad_tensors === null && inputs === null;
+    const common = outputs.length === 1 && isTensor(outputs[0]) && !create_graph && grad_tensors === null && inputs === null;
     if (common) library.walk(C._backward_of(outputs[0], retain_graph ?? false));
     else walk(outputs, inputs && listed(inputs), grad_tensors, retain_graph ?? create_graph, create_graph, inputs ? 1 : 2);
   }
@@ -67,6 +69,9 @@ export function makeAutograd(library, engine) {
     const given = bind('grad', { grad_outputs: null, retain_graph: null, create_graph: false, only_inputs: true, allow_unused: null,
       is_grads_batched: false, materialize_grads: false }, rest);
     const { create_graph, materialize_grads } = given;
+    if (!given.only_inputs)
+      engine.onWarning('only_inputs argument is deprecated and is ignored now (defaults to True). ' +
+        'To accumulate gradient for other parts of the graph, please use torch.autograd.backward.');
     const found = walk(each(outputs), listed(inputs), given.grad_outputs, given.retain_graph ?? create_graph, create_graph, 0,
       given.allow_unused ?? materialize_grads, materialize_grads, given.is_grads_batched ? -1 : 0);
     return isOptions(inputs) ? Object.fromEntries(Object.keys(inputs).map((name, i) => [name, found[i]])) : found;

@@ -35,6 +35,12 @@ const MOST_TEXT = 1024; // characters of a text in the frame: names of options, 
 export class EngineError extends Error { name = 'EngineError'; }
 
 const encoder = new TextEncoder();
+/** The bytes of a text for C, to which it ends with the first zero. */
+function bytesOf(text) {
+  if (text.includes('\0')) throw new ValueError('embedded null character');
+  return encoder.encode(`${text}\0`);
+}
+
 const decoder = new TextDecoder();
 
 /** Python's exception types, as PyTorch raises them, by the names that the engine uses. */
@@ -66,39 +72,17 @@ export class Coded {
   }
 }
 
+/** Under which a class has the engine that its objects belong to: tensors, nodes, generators, modules. */
+export const ENGINE = Symbol.for('pygrad.engine');
+
 /** Lists of one kind of thing: the word of an element, or undefined if it is of another kind. */
 const LISTS = [
   [TAG.INTS, (v) => (Number.isSafeInteger(v) || typeof v === 'bigint' ? v : undefined)],
-  [TAG.TENSORS, (v) => (v === null ? 0 : v?.handle === undefined ? undefined : v.alive())],
+  [TAG.TENSORS, (v, engine) => (v === null ? 0 : v?.handle !== undefined && v[ENGINE] === engine ? v.alive() : undefined)],
   [TAG.INTS, (v) => (v === null ? ABSENT : Number.isSafeInteger(v) ? v : undefined)],
   [TAG.BOOLS, (v) => (typeof v === 'boolean' ? Number(v) : undefined)],
   [TAG.FLOATS, (v) => (typeof v === 'number' ? v : undefined)],
 ];
-
-/** Whether a value is a trailing options object: `{dim: 1}`. */
-export const isOptions = (value) =>
-  value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype;
-
-/** One thing or several, as an array. */
-export const each = (value) => (Array.isArray(value) ? value : [value]);
-
-/** Options in their order, and an object of them in the place of any. @template O @typedef {O | O[keyof O]} Given */
-
-/** Options by name. @param {string} name of the function @param {Record<string, any>} defaults its options in order
- * @param {any[]} given positional ones, then perhaps an object @returns {Record<string, any>} */
-export function bind(name, defaults, given) {
-  const names = Object.keys(defaults);
-  const [positional, options] = isOptions(given.at(-1)) ? [given.slice(0, -1), given.at(-1)] : [given, {}];
-  if (positional.length > names.length)
-    throw new TypeError(`${name}() takes at most ${names.length} such arguments but ${positional.length} were given`);
-  const bound = {};
-  for (const [key, value] of [...positional.map((value, i) => [names[i], value]), ...Object.entries(options)]) {
-    if (!(key in defaults)) throw new TypeError(`${name}() got an unexpected keyword argument '${key}'`);
-    if (key in bound) throw new TypeError(`${name}() got multiple values for argument '${key}'`);
-    bound[key] = value ?? defaults[key];
-  }
-  return { ...defaults, ...bound };
-}
 
 /** Runs fn between `enter` and `leave`, which is given what enter returned, also if fn throws. */
 export function within(enter, leave, fn) {
@@ -214,8 +198,10 @@ export class Engine {
   /** Writes an integer to word k of memory. */
   setWord(k, value) {
     const { u32, i64 } = this.view;
-    if (typeof value === 'bigint') i64[k] = value;
-    else {
+    if (typeof value === 'bigint') {
+      if (BigInt.asIntN(64, value) !== value) throw new ValueError('Overflow when unpacking long long');
+      i64[k] = value;
+    } else {
       u32[2 * k] = value;
       u32[2 * k + 1] = Math.floor(value / WORD);
     }
@@ -245,7 +231,7 @@ export class Engine {
   // ---------------------------------------------------------------- calls
 
   /** Leaves a text in the frame for the engine to read. */
-  tell(text) { this.view.u8.set(encoder.encode(`${text.slice(0, MOST_TEXT)}\0`), this.layout.frame_data); }
+  tell(text) { this.view.u8.set(bytesOf(text.slice(0, MOST_TEXT)), this.layout.frame_data); }
 
   /** The engine's number for the name of an option. */
   intern(name) {
@@ -343,12 +329,20 @@ export class Engine {
   }
 
   encodeObject(value, slot) {
-    if (value.handle !== undefined) return this.put(TAG.TENSOR, value.alive(), slot);
+    if (value.handle !== undefined && value[ENGINE] === this) return this.put(TAG.TENSOR, value.alive(), slot);
     if (Array.isArray(value)) return this.encodeList(value, slot);
+    this.refuseOthers(value);
     if (!(value instanceof Coded)) return this.encodeOther(value, slot);
     if (!Array.isArray(value.code)) return this.put(value.tag, value.code, slot);
     this.putList(value.tag, value.code, (word) => word, slot);
     return value.tag;
+  }
+
+  /** Raises for what belongs to another engine: its handle would be taken for that of something else here. */
+  refuseOthers(value) {
+    const theirs = value?.[ENGINE];
+    if (theirs !== undefined && theirs !== this)
+      throw new RuntimeError(`pygrad: this ${value.constructor.name} is of another engine: each load() makes one of its own, and they share nothing`);
   }
 
   /** What no op takes: its name, for the error. */
@@ -358,6 +352,7 @@ export class Engine {
 
   encodeList(list, slot) {
     for (const [tag, word] of LISTS) if (this.putList(tag, list, word, slot)) return tag;
+    list.forEach((v) => this.refuseOthers(v));
     return this.encodeOther(list.find((v) => typeof v !== 'number'), slot, 'list of ');
   }
 
@@ -365,7 +360,7 @@ export class Engine {
   putList(tag, list, word, slot) {
     const at = this.room(8 * list.length);
     for (let i = 0; i < list.length; i++) {
-      const value = word(list[i]);
+      const value = word(list[i], this);
       if (value === undefined) {
         this.dataAt = at;
         return false;
@@ -380,7 +375,7 @@ export class Engine {
 
   /** Writes a text; returns its address. */
   putText(text) {
-    const bytes = encoder.encode(text + '\0');
+    const bytes = bytesOf(text);
     const at = this.room(bytes.length);
     this.view.u8.set(bytes, at);
     return at;

@@ -1,7 +1,8 @@
 /** Forward mode: tangents that are computed beside values, and so directional derivatives. */
-import { bind, within } from './engine.js';
+import { bind } from './arguments.js';
+import { within } from './engine.js';
 
-/** @import { Given } from './engine.js' @import { Tensor } from './tensor.js' @typedef {{level?: number}} LevelOptions */
+/** @import { Given } from './arguments.js' @import { Tensor } from './tensor.js' @typedef {{level?: number}} LevelOptions */
 
 /** torch.autograd.forward_ad over a library of tensors. */
 export function makeForwardAd(library) {

@@ -5,8 +5,9 @@
  * what is saved. Here is the protocol: classes, ctx, the calls of forward and backward. The engine stops
  * at a custom node and says what to run, so the function runs with nothing of the engine on the stack.
  */
-import { each, errorClass, held, HOST, MODES, NotImplementedError, RuntimeError, within } from './engine.js';
-import { typeName } from './hooks.js';
+import { each, typeName } from './arguments.js';
+import { errorClass, held, HOST, MODES, NotImplementedError, RuntimeError, within } from './engine.js';
+import { OWNED } from './owner.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */
 /** @type {any[]} */
@@ -16,9 +17,9 @@ const MOST_NESTED = 400;
 
 /** torch.autograd.Function and what belongs to it, over a library of tensors. */
 export function makeFunction(library, engine) {
-  const { C, Tensor, Node, hooks, original, recall, remember, withModes } = library;
+  const { C, isTensor, Node, hooks, original, recall, remember, withModes } = library;
   const { encode } = hooks;
-  const handleOf = (value) => (value instanceof Tensor ? value.alive() : 0);
+  const handleOf = (value) => (isTensor(value) ? value.alive() : 0);
 
   /** What `forward`, `setup_context`, `backward` and `jvp` tell each other by, and the call's node. Takes any other attribute. */
   class FunctionCtx extends Node {
@@ -32,8 +33,8 @@ export function makeFunction(library, engine) {
     #forward = null;
 
     /** @private */
-    constructor(address, id, kind) {
-      super(address);
+    constructor(address, id, kind, owned) {
+      super(address, owned);
       this.id = id;
       this.kind = kind;
     }
@@ -47,7 +48,7 @@ export function makeFunction(library, engine) {
 
     /** Saves tensors (or null) for `jvp`. @param {...(Tensor | null)} tensors */
     save_for_forward(...tensors) {
-      if (!tensors.every((t) => t === null || t instanceof Tensor))
+      if (!tensors.every((t) => t === null || isTensor(t)))
         throw new TypeError('save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx.');
       this.#forward = tensors;
     }
@@ -150,7 +151,7 @@ export function makeFunction(library, engine) {
     const id = hooks.newId();
     const inputs = args.map(handleOf);
     const [address, dual, ...needs] = C._custom_begin(id, [type, ...inputs]);
-    const ctx = new nodes(address, id, kind);
+    const ctx = new nodes(address, id, kind, OWNED);
     ctx.needs_input_grad = needs.map(Boolean);
     const output = withModes(MODES.GRAD, MODES.NO_FORWARD, () => {
       const made = separate ? kind.forward(...args) : kind.forward(ctx, ...args);
@@ -167,9 +168,10 @@ export function makeFunction(library, engine) {
    * decorates a static method. @param {any} fn @param {any} [_context] @param {any} [descriptor] @returns {any} */
   function once_differentiable(fn, _context, descriptor) {
     if (descriptor) return { ...descriptor, value: once_differentiable(descriptor.value) };
+    if (typeof fn !== 'function') throw new TypeError(`once_differentiable(): argument 'fn' (position 1) must be a function, not ${typeName(fn)}`);
     return function once(ctx, ...args) {
       const outputs = withModes(MODES.GRAD, 0, () => fn.call(this, ctx, ...args));
-      if (!(engine.modes & MODES.GRAD) || !args.some((a) => a instanceof Tensor && a.requires_grad)) return outputs;
+      if (!(engine.modes & MODES.GRAD) || !args.some((a) => isTensor(a) && a.requires_grad)) return outputs;
       const made = C._delayed_error(each(outputs));
       return made.length === 1 ? made[0] : made;
     };

@@ -2,10 +2,9 @@
  *
  * The function is called with copies of the inputs, so what it captures by other means is a constant. Those, and the answer from
  * what it returned, are the engine's: wasm_core/functional.c. A tensor is answered by a tensor, an array by an array. */
-import { bind, each } from './engine.js';
-import { typeName } from './hooks.js';
+import { bind, each, typeName } from './arguments.js';
 
-/** @import { Given } from './engine.js' @import { Tensor } from './tensor.js' */
+/** @import { Given } from './arguments.js' @import { Tensor } from './tensor.js' */
 /** @typedef {Tensor | Tensor[]} Tensors */
 /** @template I @typedef {I extends any[] ? Tensor[] : Tensor} Like shaped as inputs (or outputs) are */
 /** @template O @typedef {(...inputs: Tensor[]) => O} Of a function that returns O */
@@ -16,13 +15,13 @@ import { typeName } from './hooks.js';
 /** @typedef {<I extends Tensors, O>(func: Of<O>, inputs: I, ...rest: Given<VJPOptions>[]) => [O, Like<I>]} Product */
 
 /** torch.autograd.functional over a library of tensors and its torch.autograd. */
-export function makeFunctional({ C, Tensor, spaces, remember, walk }, { enable_grad, forward_ad }) {
+export function makeFunctional({ C, isTensor, spaces, remember, walk }, { enable_grad, forward_ad }) {
   const ANSWERS = ['vjp', 'jvp', 'vhp', 'hvp', 'jacobian', 'hessian']; // by number: `answers` in wasm_core/functional.c
   const like = (question, values) => (Array.isArray(question) ? values : values[0]);
 
   /** A tensor or several, as an array; for the function of this name. */
   function tensors(name, value, what = 'outputs of the user-provided function') {
-    const odd = each(value).findIndex((item) => !(item instanceof Tensor));
+    const odd = each(value).findIndex((item) => !isTensor(item));
     if (odd < 0) return each(value);
     throw new TypeError(`The ${what} given to ${name} must be either a Tensor or a tuple of Tensors but the ` +
       `${Array.isArray(value) ? `value at index ${odd}` : `given ${what}`} has type ${typeName(each(value)[odd])}.`);

@@ -2,10 +2,10 @@
  *
  * The engine does the checks (wasm_core/gradcheck.c): the first that fails raises, and says which output, which input, and both
  * Jacobians. What is here calls the functions for it. */
-import { bind, each, errorClass, NotImplementedError, RuntimeError } from './engine.js';
-import { typeName } from './hooks.js';
+import { bind, each, typeName } from './arguments.js';
+import { errorClass, NotImplementedError, RuntimeError } from './engine.js';
 
-/** @import { Given } from './engine.js' @import { Tensor } from './tensor.js' */
+/** @import { Given } from './arguments.js' @import { Tensor } from './tensor.js' */
 /** @typedef {Partial<typeof COMMON>} CheckOptions what both checks take */
 /** @typedef {CheckOptions & {check_batched_forward_grad?: boolean, check_forward_ad?: boolean, check_backward_ad?: boolean}} GradcheckOptions */
 /** @typedef {CheckOptions & {grad_outputs?: Tensor | Tensor[] | null, gen_non_contig_grad_outputs?: boolean, check_fwd_over_rev?: boolean,
@@ -21,12 +21,12 @@ const COMMON = {
 };
 
 /** torch.autograd.gradcheck and gradgradcheck over a library of tensors. */
-export function makeGradcheck({ C, Tensor, hooks }) {
-  const tensors = (values) => values.map((value) => (value instanceof Tensor ? value : null));
+export function makeGradcheck({ C, isTensor, hooks }) {
+  const tensors = (values) => values.map((value) => (isTensor(value) ? value : null));
 
   /** The results of a function, which must be tensors. */
   function results(made) {
-    const odd = each(made).find((y) => !(y instanceof Tensor));
+    const odd = each(made).find((y) => !isTensor(y));
     if (odd === undefined) return each(made);
     throw new (errorClass('AttributeError'))(`'${typeName(odd)}' object has no attribute 'requires_grad'`);
   }
@@ -54,9 +54,9 @@ export function makeGradcheck({ C, Tensor, hooks }) {
 
   /** Whether the gradients of a function are what finite differences say. The defaults are for float64.
    * @param {(...inputs: any[]) => any} func @param {any} inputs a tensor or an array; those that require grad are checked
-   * @param {GradcheckOptions} [given] @returns {GradcheckResult} true; false if a check failed and `raise_exception` is false */
-  function gradcheck(func, inputs, given = {}) {
-    const options = bind('gradcheck', { ...COMMON, check_batched_forward_grad: false, check_forward_ad: false, check_backward_ad: true }, [given]);
+   * @param {...Given<GradcheckOptions>} rest @returns {GradcheckResult} true; false if a check failed and `raise_exception` is false */
+  function gradcheck(func, inputs, ...rest) {
+    const options = bind('gradcheck', { ...COMMON, check_batched_forward_grad: false, check_forward_ad: false, check_backward_ad: true }, rest);
     return check(func, each(inputs), options, [false, null, false], options.check_forward_ad, options.check_backward_ad);
   }
 

@@ -1,9 +1,11 @@
 /** The graph as objects: nodes, edges, what nodes saved, and hooks on all of these. */
-import { bind, held, within } from './engine.js';
+import { atMost, bind, typeName } from './arguments.js';
+import { held, within } from './engine.js';
 import { RemovableHandle } from './hooks.js';
+import { OWNED } from './owner.js';
 import { dtypeOf, unsigned } from './tensor.js';
 
-/** @import { Given } from './engine.js' @import { Tensor } from './tensor.js' */
+/** @import { Given } from './arguments.js' @import { Tensor } from './tensor.js' */
 /** @typedef {(tensor: Tensor) => any} PackHook called with each tensor that is saved */
 /** @typedef {(packed: any) => Tensor} UnpackHook gives it back in backward */
 
@@ -23,10 +25,10 @@ function makeNodes(library, engine) {
   /** One recorded operation; the same object each time while somebody holds it. Its class is named for the operation, and what that
    * saved for its gradient are the attributes `_saved_*`; `_raw_saved_*` take hooks. */
   class Node extends Owner {
-    /** @private @param {number} address of a node, with a reference for this object; 0: of none */
-    constructor(address) {
+    /** @private @param {number} address of a node, with a reference for this object; 0: of none @param {symbol} owned OWNED */
+    constructor(address, owned) {
       if (new.target === Node) throw new TypeError("Can't instantiate abstract class Node");
-      super(address);
+      super(address, owned);
       /** @private what `_raw_saved_*` gave */
       this.raws = [];
     }
@@ -85,7 +87,8 @@ function makeNodes(library, engine) {
   /** One tensor that a node saved, as it is kept. */
   class SavedTensor {
     /** @private */
-    constructor(node, slot) {
+    constructor(node, slot, owned) {
+      if (owned !== OWNED) throw new TypeError("SavedTensor has no public constructor: a node's _raw_saved_* are its objects");
       this.node = node;
       this.slot = slot;
     }
@@ -114,7 +117,7 @@ function makeNodes(library, engine) {
   }
 
   /** What a node keeps in a slot: the same object each time. */
-  const raw = (node, slot) => (node.raws[slot] ??= new SavedTensor(node, slot));
+  const raw = (node, slot) => (node.raws[slot] ??= new SavedTensor(node, slot, OWNED));
   /** What it keeps from a slot on. */
   const rawFrom = (node, slot) => Array.from({ length: C._node_saves(node.alive()) - slot }, (_, k) => raw(node, slot + k));
 
@@ -145,14 +148,14 @@ function makeNodes(library, engine) {
   const kindOf = (address) => held(kinds, C._node_kind(address), () => classOf(C._node_name(address), C._node_fields(address)));
 
   /** The object of a node; takes over the reference that came with the address. */
-  const wrap = (address) => (address ? claim(address, () => remember(new (kindOf(address))(address))) : null);
+  const wrap = (address) => (address ? claim(address, () => remember(new (kindOf(address))(address, OWNED))) : null);
 
   return { Node, SavedTensor, wrap, rawFrom, keepPair };
 }
 
 /** torch.autograd.graph over a library of tensors. */
 export function makeGraph(library, engine) {
-  const { C, Tensor, hooks } = library;
+  const { C, isTensor, hooks } = library;
   const { Node, SavedTensor, wrap, rawFrom, keepPair } = makeNodes(library, engine);
 
   /** The edge through which the gradient of a tensor passes. @param {Tensor} tensor @returns {GradientEdge} */
@@ -160,9 +163,9 @@ export function makeGraph(library, engine) {
 
   /** Adds one to the version of a tensor, or of several, that was mutated unseen. @param {Tensor | Iterable<Tensor>} tensor */
   function increment_version(tensor) {
-    const given = tensor instanceof Tensor ? [tensor] : tensor;
+    const given = isTensor(tensor) ? [tensor] : tensor;
     const several = typeof given?.[Symbol.iterator] === 'function';
-    C._increment_version(several ? Array.from(given, (it) => (it instanceof Tensor ? it : null)) : null);
+    C._increment_version(several ? Array.from(given, (it) => (isTensor(it) ? it : null)) : null);
   }
 
   /** Runs fn; what is saved for backward meanwhile passes through a pair of hooks, the innermost alone.
@@ -172,8 +175,9 @@ export function makeGraph(library, engine) {
   }
 
   /** Runs fn; tensors saved meanwhile live outside the engine's memory, in arrays of the host. The options matter for GPUs alone.
-   * @template T @param {() => T} fn @param {{pin_memory?: boolean, device_type?: string}} [_options] @returns {T} */
-  function save_on_cpu(fn, _options) {
+   * @template T @param {() => T} fn @param {...Given<{pin_memory?: boolean, device_type?: string}>} rest @returns {T} */
+  function save_on_cpu(fn, ...rest) {
+    bind('save_on_cpu', { pin_memory: false, device_type: 'cuda' }, rest);
     return saved_tensors_hooks(
       (tensor) => ({ array: tensor.toTypedArray(), shape: tensor.shape, dtype: tensor.dtype }),
       ({ array, shape, dtype }) => library.tensor(array, { shape, dtype }), fn);
@@ -182,7 +186,7 @@ export function makeGraph(library, engine) {
   /** Runs fn without the hooks around it. With a message it raises RuntimeError instead, where hooks are active already or somebody
    * installs some within. @template T @param {[() => T] | [string | null, () => T]} args @returns {T} */
   function disable_saved_tensors_hooks(...args) {
-    const [message, fn] = args.length === 1 ? [null, args[0]] : args;
+    const [message, fn] = args.length === 1 ? [null, args[0]] : atMost(2, 'disable_saved_tensors_hooks', args);
     if (message === null) return within(() => C._saved_hooks_push(0), () => C._saved_hooks_pop(), fn);
     return within(() => C._saved_hooks_disable(message) ?? null, C._saved_hooks_disable, fn);
   }
@@ -200,6 +204,7 @@ export function makeGraph(library, engine) {
    * @param {Tensor[]} tensors @param {(grads: any) => void} fn @param {...Given<{mode?: 'all' | 'any'}>} rest
    * @returns {RemovableHandle} */
   function register_multi_grad_hook(tensors, fn, ...rest) {
+    if (!Array.isArray(tensors)) throw new TypeError(`register_multi_grad_hook(): argument 'tensors' (position 1) must be list, not ${typeName(tensors)}`);
     const { mode } = bind('register_multi_grad_hook', { mode: 'all' }, rest);
     return hooks.register(Node, fn, (id) => C._several_hooks_add(tensors, id, mode), (_, id) => C._several_hooks_remove(id));
   }

@@ -1,8 +1,6 @@
 /** Hooks: callables that the engine knows by a number, and the handles that take them away again. */
+import { typeName } from './arguments.js';
 import { HOST } from './engine.js';
-
-/** What an error message calls a value. */
-export const typeName = (value) => (value === null || value === undefined ? 'NoneType' : value.constructor?.name ?? typeof value);
 
 /** What a hook is called. */
 const nameOf = (hook) => hook?.name || '<unknown>';
@@ -46,6 +44,7 @@ export function makeHooks(engine, library) {
 
   /** Keeps a hook on a tensor or node: `add(id)` and `remove(owner, id)` tell the engine. */
   function register(owner, hook, add, remove) {
+    if (typeof hook !== 'function') throw new TypeError(`a hook must be a function, not ${typeName(hook)}`);
     const id = keep(hook, add);
     const held = new WeakRef(owner);
     return new RemovableHandle(id, () => {
@@ -57,7 +56,7 @@ export function makeHooks(engine, library) {
 
   /** Values for the engine: the handles of tensors (0 null, 1 anything else), and the type of the first that is no tensor, if any. */
   function encode(values) {
-    const handles = values.map((it) => (it instanceof library.Tensor ? it.alive() : it === null || it === undefined ? 0 : 1));
+    const handles = values.map((it) => (library.isTensor(it) ? it.alive() : it === null || it === undefined ? 0 : 1));
     const odd = handles.indexOf(1);
     return odd < 0 ? [handles] : [handles, typeName(values[odd])];
   }

@@ -27,7 +27,7 @@ export async function load(source) {
     ...spaces.f, ...dtypes, Tensor, tensor, scope, ellipsis,
     /** A part of a subscript: `x.index(torch.slice(0, 2))`. @type {(start?: number | null, stop?: number | null, step?: number | null) => Slice} */
     slice: (...bounds) => new Slice(...bounds),
-    ...makeRandom(C), ...makeSerialization(tensors),
+    ...makeRandom(tensors, engine), ...makeSerialization(tensors),
     autograd, no_grad, enable_grad, inference_mode, set_grad_enabled, is_grad_enabled, is_inference_mode_enabled,
     nn: makeNn(tensors, autograd), optim: makeOptim(tensors),
     /** @type {Linalg} */

@@ -1,8 +1,9 @@
 /** Whether and how operations are recorded: switches, and scopes that take the function to run in them. */
+import { atMost, typeName } from './arguments.js';
 import { MODES } from './engine.js';
 
 const mustBeBool = (name, value) => {
-  if (typeof value !== 'boolean') throw new TypeError(`${name}(): argument 'enabled' (position 1) must be bool, not ${typeof value}`);
+  if (typeof value !== 'boolean') throw new TypeError(`${name}(): argument 'enabled' (position 1) must be bool, not ${typeName(value)}`);
   return value;
 };
 
@@ -34,7 +35,7 @@ export function makeModes({ withModes }, engine) {
   /** Runs fn without recording, for good: what is made inside never is recorded. `inference_mode(false, fn)`
    * ends the mode within it. @template T @param {[() => T] | [boolean, () => T]} args @returns {T} */
   function inference_mode(...args) {
-    const [mode, fn] = args.length === 1 ? [true, args[0]] : args;
+    const [mode, fn] = args.length === 1 ? [true, args[0]] : atMost(2, 'inference_mode', args);
     return mustBeBool('inference_mode', mode) ? withModes(GRAD, INFERENCE | ONE_THREAD, fn) : withModes(INFERENCE | ONE_THREAD, GRAD, fn);
   }
 

@@ -1,5 +1,9 @@
 /** Objects that own references to what the engine holds, and when they let go of them. */
-import { isOptions, RuntimeError, within } from './engine.js';
+import { isOptions } from './arguments.js';
+import { ENGINE, RuntimeError, within } from './engine.js';
+
+/** What only the library has: who makes an owner must say where its reference comes from. */
+export const OWNED = Symbol('a reference of the engine');
 
 /** What tensors and nodes have in common, the scopes they belong to, and those that the engine may hand back. */
 export function makeOwners(engine) {
@@ -41,8 +45,9 @@ export function makeOwners(engine) {
 
   /** The owner of a reference to a tensor or node, until it dies, its scope ends, or it is disposed of. */
   class Owner {
-    /** @private @param {number} reference owned by this object from now on; 0: none */
-    constructor(reference) {
+    /** @private @param {number} reference owned by this object from now on; 0: none @param {symbol} owned OWNED */
+    constructor(reference, owned) {
+      if (owned !== OWNED) throw new TypeError(`${new.target.name} has no public constructor: the functions of the library make its objects`);
       /** @private */
       this.reference = reference;
       /** @private */
@@ -60,15 +65,22 @@ export function makeOwners(engine) {
       return this.reference;
     }
 
+    /** @private Gives the reference away, to another object that owns it from now on. */
+    surrender() {
+      const { reference } = this;
+      if (this.watched) finalizers.unregister(this);
+      if (recall(reference) === this) known.delete(reference);
+      this.reference = 0;
+      return reference;
+    }
+
     /** Lets go of the tensor or node now; any later use raises. */
     dispose() {
-      if (!this.reference) return;
-      if (this.watched) finalizers.unregister(this);
-      if (recall(this.reference) === this) known.delete(this.reference);
-      engine.released.push(this.reference);
-      this.reference = 0;
+      if (this.reference) engine.released.push(this.surrender());
     }
   }
+
+  Object.defineProperty(Owner.prototype, ENGINE, { value: engine });
 
   /** Makes another scope the one that new objects belong to; gives back which it was. */
   function swapScope(next) {

@@ -1,9 +1,10 @@
 /** What ran, when, and with what shapes: profiles of the engine's events, and the reports that it makes of them.
  * Times are in microseconds, memory in bytes; the layout of the tables is PyTorch's. */
 import { callers } from './anomaly.js';
-import { bind, held, HOST, NotImplementedError, RuntimeError, within } from './engine.js';
+import { bind } from './arguments.js';
+import { errorClass, held, HOST, NotImplementedError, RuntimeError, within } from './engine.js';
 
-/** @import { Given } from './engine.js' */
+/** @import { Given } from './arguments.js' */
 /** @typedef {Partial<typeof OPTIONS>} ProfilerOptions @typedef {Pick<ProfilerOptions, 'enabled' | 'record_shapes'>} EmitNvtxOptions */
 /** @typedef {Partial<typeof TABLE>} ProfilerTableOptions @typedef {Partial<typeof AVERAGE>} AverageOptions */
 /** The key is by what averages are taken; what begins with self_ is without the cpu_children.
@@ -76,6 +77,8 @@ export function makeProfiler({ C, hooks }) {
     table(...rest) {
       const { sort_by, header, time_unit, ...limits } = bind('table', TABLE, rest);
       const options = [this.options.profile_memory, this.options.with_flops, ...Object.values(limits)].map(Number);
+      if (sort_by !== null && this.some((event) => typeof event[sort_by] !== 'number'))
+        throw new (errorClass('AttributeError'))(`'FunctionEvent' object has no attribute '${sort_by}' to sort by`);
       const events = sort_by === null ? this : [...this].sort((a, b) => b[sort_by] - a[sort_by]);
       const fields = (e) => [e.key, JSON.stringify(e.input_shapes).replaceAll(',', ', '), ...e.stack];
       const numbers = (e) => [...SUMS.map((name) => e[name]), e.cpu_time, Number(e.cpu_parent !== null)];
@@ -97,7 +100,7 @@ export function makeProfiler({ C, hooks }) {
     /** @param {...((() => any) | ProfilerOptions)} args */
     constructor(...args) {
       const fn = typeof args[0] === 'function' ? args.shift() : null;
-      this.options = bind('profile', OPTIONS, args);
+      this.options = { ...bind('profile', OPTIONS, args) };
       const { use_cuda, use_device, use_cpu } = this.options;
       if (use_cuda || !use_cpu || ![null, 'cpu'].includes(use_device))
         throw new NotImplementedError('profile: there is no device but the CPU');

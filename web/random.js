@@ -1,24 +1,28 @@
 /** Generators of random numbers: PyTorch's CPU stream, number for number. */
-import { Coded, TAG, ValueError } from './engine.js';
+import { bind, isOptions, typeName } from './arguments.js';
+import { Coded, ENGINE, RuntimeError, TAG, ValueError } from './engine.js';
 import { unsigned } from './tensor.js';
 
 /** torch.Generator, and the functions of the default generator. */
-export function makeRandom(C) {
+export function makeRandom({ C, spaces }, engine) {
   const unowned = new FinalizationRegistry((id) => C._generator_free(id));
 
   /** A stream of random numbers of its own; pass it as `{generator}`. */
   class Generator extends Coded {
-    /** @param {string} [device] only the CPU @param {number} [id] of a stream that exists */
-    constructor(device = 'cpu', id = C._generator_new()) {
-      super(TAG.GENERATOR, id);
-      if (id) unowned.register(this, id, this);
+    /** @param {string | null | {device?: string | null}} [device] only the CPU */
+    constructor(device = 'cpu') {
+      const place = isOptions(device) ? bind('Generator', { device: null }, [device]).device : device;
+      if (place !== null) spaces.f.empty([0], { device: place }).dispose(); // which says what devices there are
+      super(TAG.GENERATOR, C._generator_new());
+      unowned.register(this, this.code, this);
     }
 
     /** Restarts the stream from a seed in [-2^63, 2^64). @param {number | bigint} seed @returns {this} */
     manual_seed(seed) {
+      if (typeof seed !== 'bigint' && !Number.isInteger(seed)) throw new RuntimeError(`manual_seed expected a long, but got ${typeName(seed)}`);
       const word = BigInt(seed);
       if (word < -(2n ** 63n) || word >= 2n ** 64n) throw new ValueError('Overflow when unpacking long long');
-      C._generator_seed(this, word);
+      C._generator_seed(this, BigInt.asIntN(64, word));
       return this;
     }
 
@@ -43,12 +47,16 @@ export function makeRandom(C) {
 
     /** Lets go of the stream now; any later use raises. */
     free() {
+      if (!this.code) return; // the default one
       unowned.unregister(this);
       C._generator_free(this.code);
+      this.code = -1; // the engine gives the number to the next one
     }
   }
+  Object.defineProperty(Generator.prototype, ENGINE, { value: engine });
 
-  const default_generator = new Generator('cpu', 0);
+  /** The stream that the engine has from the start. @type {Generator} */
+  const default_generator = Object.assign(Object.create(Generator.prototype), { tag: TAG.GENERATOR, code: 0 });
   default_generator.seed();
   return {
     Generator, default_generator,

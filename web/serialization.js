@@ -4,7 +4,8 @@
  * plain safetensors file; anything else has its outline as JSON in the header, under `__metadata__`.
  * JSON for one value is: a finite number, a string, true, false or null, for itself; else a list whose
  * first entry names a kind. An object stands for a dict with names as keys, a Map for any other. */
-import { errorClass, isOptions, NotImplementedError, RuntimeError } from './engine.js';
+import { isOptions } from './arguments.js';
+import { errorClass, NotImplementedError, RuntimeError } from './engine.js';
 import { dtypes, small } from './tensor.js';
 
 const FORMAT = 1;
@@ -20,7 +21,7 @@ const ascii = (value) =>
   JSON.stringify(value).replace(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 /** torch.save and torch.load over a library of tensors. */
-export function makeSerialization({ Tensor, tensor }) {
+export function makeSerialization({ isTensor, tensor }) {
   /** Makes the outline of a value, and collects its tensors by name. */
   function outline(value, path, tensors, open) {
     if (value === null || value === undefined) return null;
@@ -28,7 +29,7 @@ export function makeSerialization({ Tensor, tensor }) {
     if (typeof value === 'bigint') return ['int', String(value)];
     if (Number.isFinite(value) && !Object.is(value, -0)) return value;
     if (typeof value === 'number') return ['float', Object.keys(ODD_FLOATS).find((text) => Object.is(ODD_FLOATS[text], value))];
-    if (value instanceof Tensor) {
+    if (isTensor(value)) {
       let name = path || 'tensor';
       while (tensors.has(name) || name === '__metadata__') name += '_';
       tensors.set(name, value);

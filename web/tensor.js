@@ -5,23 +5,43 @@
  * Numbers that are integers travel as integers, all others as floats; `tensor()` alone takes
  * numbers as float32 unless told otherwise, bigints as int64 and booleans as bool.
  */
-import { ABSENT, bind, Coded, IndexError, isOptions, MODE, PENDING, TAG, ValueError, within } from './engine.js';
+import { atMost, bind, isOptions, makeBinder, typeName } from './arguments.js';
+import { ABSENT, Coded, errorClass, IndexError, MODE, PENDING, RuntimeError, TAG, ValueError, within } from './engine.js';
 import { makeHooks } from './hooks.js';
-import { makeOwners } from './owner.js';
+import { makeOwners, OWNED } from './owner.js';
 
 /** @typedef {InstanceType<ReturnType<typeof makeTensors>['Tensor']>} Tensor */
-/** @import { Given } from './engine.js'
+/** @import { Given } from './arguments.js'
  * @typedef {{gradient?: Tensor | null, retain_graph?: boolean | null, create_graph?: boolean, inputs?: Places | null}} TensorBackwardOptions */
 
-const whole = (v) => (typeof v === 'bigint' ? v : BigInt(Math.trunc(Number(v))));
+/** How an element of integers from `least` to `most` is made of a number: without its fraction, and not if it does not fit. */
+const integer = (name, least, most, of) => (v) => {
+  if (typeof v === 'bigint' && BigInt.asIntN(64, v) !== v) throw new ValueError('Overflow when unpacking long long');
+  const number = Number(v);
+  const lowest = least === 0 && Number.isInteger(number) ? -most : least; // negative integers wrap around, as in PyTorch
+  if (number >= lowest && number <= most) return of(v);
+  throw new RuntimeError(`value cannot be converted to type ${name} without overflow`);
+};
+
+function real(v) {
+  const number = Number(v);
+  if (typeof v === 'bigint' && !Number.isFinite(number)) throw new (errorClass('OverflowError'))('int too large to convert to float');
+  return number;
+}
+
+/** A bigint that fits is one already; of numbers the last below 2^63 is 2^63 - 1024. */
+const long = (v) => (typeof v === 'bigint' && BigInt.asIntN(64, v) === v ? v : wide(v));
+const wide = integer('int64', -(2 ** 63), 2 ** 63 - 1024, (v) => BigInt(Math.trunc(Number(v))));
 /** Element types: the engine's code, the array of a host, and how an element is made of a number. */
 const KINDS = {
-  uint8: [0, Uint8Array, Number], int8: [1, Int8Array, Number], int16: [2, Int16Array, Number], int32: [3, Int32Array, Number],
-  int64: [4, BigInt64Array, whole], float32: [6, Float32Array, Number], float64: [7, Float64Array, Number], bool: [11, Uint8Array, Boolean],
+  uint8: [0, Uint8Array, integer('uint8', 0, 255, Number)], int8: [1, Int8Array, integer('int8', -128, 127, Number)],
+  int16: [2, Int16Array, integer('int16', -(2 ** 15), 2 ** 15 - 1, Number)], int32: [3, Int32Array, integer('int32', -(2 ** 31), 2 ** 31 - 1, Number)],
+  int64: [4, BigInt64Array, long], float32: [6, Float32Array, real], float64: [7, Float64Array, real],
+  bool: [11, Uint8Array, (v) => Number(v) !== 0],
 };
 
 /** @typedef {Uint8Array | Int8Array | Int16Array | Int32Array | BigInt64Array | Float32Array | Float64Array} TypedArray */
-/** @typedef {number | bigint | boolean | TypedArray | readonly Data[]} Data a number, or numbers in arrays of arrays */
+/** @typedef {number | bigint | boolean | TypedArray | Tensor | readonly Data[]} Data a number, or numbers in arrays of arrays */
 /** @typedef {number | bigint | boolean | null | symbol | Slice | Tensor | readonly any[]} Subscript */
 
 /** The element type of a tensor: `torch.float32`. */
@@ -47,10 +67,17 @@ const byCode = new Map(Object.values(dtypes).map((dtype) => [dtype.code, dtype])
 /** The dtype of an engine's code, or undefined. @param {number} code */
 export const dtypeOf = (code) => byCode.get(code);
 
+const isWhole = (value) => Number.isSafeInteger(value) || typeof value === 'bigint';
+
 /** A part of a subscript: `x.index(slice(0, 2), null, 1)`. */
 export class Slice {
   /** @param {number | null} [start] @param {number | null} [stop] @param {number | null} [step] */
-  constructor(start = null, stop = null, step = null) { Object.assign(this, { start, stop, step }); }
+  constructor(start = null, stop = null, step = null) {
+    atMost(3, 'slice', arguments);
+    for (const bound of [start, stop, step])
+      if (bound !== null && !isWhole(bound)) throw new TypeError('slice indices must be integers or null');
+    Object.assign(this, { start, stop, step });
+  }
 }
 
 const REQUIRES_GRAD = 1; // of a tensor's flags: it is a leaf that does
@@ -123,10 +150,18 @@ function makeSpaces(engine, wrap, { claim, remember }) {
 export function makeTensors(engine) {
   const { layout } = engine;
   const owners = makeOwners(engine);
-  const { Owner, remember, claim, scope } = owners;
-  const spaces = makeSpaces(engine, (handle) => new Tensor(handle), owners);
+  const { Owner, remember, claim, outside, scope } = owners;
+  const spaces = makeSpaces(engine, (handle) => new Tensor(handle, OWNED), owners);
   const C = spaces.c;
-  const library = { ...owners, spaces, C };
+  /** Whether a value is a tensor; that of another engine raises, as nothing here can be meant by it. */
+  const isTensor = (value) => {
+    if (value instanceof Tensor) return true;
+    engine.refuseOthers(value);
+    return false;
+  };
+  /** The arguments of a call by their names in signatures.js. */
+  const take = makeBinder({ Tensor: isTensor, ScalarType: (value) => value instanceof DType });
+  const library = { ...owners, spaces, C, isTensor, take };
   const hooks = makeHooks(engine, library);
 
   class Tensor extends Owner {
@@ -199,7 +234,10 @@ export function makeTensors(engine) {
     if (!(name in Tensor.prototype)) Object.defineProperty(Tensor.prototype, name, { value, writable: true, configurable: true });
   for (const [name, get] of Object.entries(spaces.p)) {
     const put = C[`_set_${name}`];
-    const set = put && function set(value) { put(this, value?.handle ? remember(value) : value); };
+    const set = put && function set(value) {
+      put(this, value);
+      if (isTensor(value)) remember(value);
+    };
     Object.defineProperty(Tensor.prototype, name, { get() { return get.call(this) ?? null; }, set, configurable: true });
   }
 
@@ -208,14 +246,33 @@ export function makeTensors(engine) {
     return hooks.register(remember(tensor), hook, (id) => C._hook_add(tensor, id, post), (owner, id) => C._hook_remove(owner, id));
   }
 
+  /** A tensor that a module learns: it shares the memory of another, and lives on when a scope ends. */
+  class Parameter extends Tensor {
+    /** @private By the signature of Python's. @param {...any} args */
+    constructor(...args) {
+      const { data, requires_grad } = take('Parameter', args);
+      outside(() => {
+        const plain = data === null ? spaces.f.empty([0]) : data.detach();
+        super(plain.surrender(), OWNED);
+      });
+      if (requires_grad) this.requires_grad_();
+    }
+
+    /** What tells it from other tensors. @returns {true} */
+    get _is_param() { return true; }
+    /** @returns {string} */
+    toString() { return `Parameter containing:\n${super.toString()}`; }
+  }
+
   /** The handle of a tensor's gradient, or 0; owned by the tensor. */
   function gradOf(tensor) {
+    if (!isTensor(tensor)) throw new TypeError(`a tensor is wanted, not ${typeName(tensor)}`);
     const meta = engine.u32(tensor.alive() + layout.meta);
     return meta ? engine.u32(meta + layout.meta_grad) : 0;
   }
 
   /** The object of a handle whose reference is ours. */
-  const adopt = (handle) => claim(handle, () => new Tensor(handle));
+  const adopt = (handle) => claim(handle, () => new Tensor(handle, OWNED));
 
   /** What stands between brackets, in words: ops/index.def. */
   function subscript(items) {
@@ -223,31 +280,81 @@ export function makeTensors(engine) {
     for (const item of items) {
       if (item === null) words.push(0);
       else if (item === ellipsis) words.push(1);
-      else if (Number.isSafeInteger(item) || typeof item === 'bigint') words.push(2, item);
+      else if (isWhole(item)) words.push(2, item);
       else if (item instanceof Slice) words.push(3, ...[item.start, item.stop, item.step].map((v) => v ?? ABSENT));
-      else if (item instanceof Tensor) words.push(4, item.alive());
+      else if (isTensor(item)) words.push(4, item.alive());
       else if (typeof item === 'boolean') words.push(5, Number(item));
-      else if (Array.isArray(item)) words.push(4, tensor(item, { dtype: dtypes.int64 }).alive());
+      else if (Array.isArray(item)) words.push(4, indices(item).alive());
       else throw new IndexError('only integers, slices, ellipsis, null and tensors are valid indices');
     }
     return new Coded(TAG.INDEX, words);
   }
 
-  /** A tensor of nested arrays, a typed array, or a number. @param {Data | Tensor} data
-   * @param {{dtype?: DType | null, requires_grad?: boolean, shape?: readonly number[]}} [options] `shape`: of a flat array
-   * @returns {Tensor} */
-  function tensor(data, { dtype, requires_grad = false, shape } = {}) {
-    const leaf = (made) => (requires_grad ? made.requires_grad_() : made);
-    if (data instanceof Tensor) return leaf(data.detach().to(dtype ?? data.dtype, { copy: true }));
-    const { flat, sizes } = ArrayBuffer.isView(data) ? { flat: data, sizes: [data.length] } : unnest(data);
-    const kind = dtype ?? kindOf(flat);
-    const wanted = shape ?? sizes;
+  /** The tensor that an array in a subscript stands for: places, or which ones to take. */
+  function indices(item) {
+    const { flat } = unnest(item);
+    if (flat.length && flat.every((v) => typeof v === 'boolean')) return tensor(item);
+    if (flat.every((v) => typeof v === 'boolean' || isWhole(v))) return tensor(item, { dtype: dtypes.int64 });
+    tensor(item); // whose error says more, if it is none of numbers
+    throw new IndexError('tensors used as indices must be long, int, byte or bool tensors');
+  }
+
+  /** The dtype that elements suggest: that of tensors and typed arrays, int64 of bigints, bool of booleans, float32 of other numbers. */
+  function suggested({ flat, kinds, loose }) {
+    const found = new Set(kinds);
+    for (const v of flat) {
+      if (typeof v !== 'number') found.add(typeof v === 'bigint' ? dtypes.int64 : typeof v === 'boolean' ? dtypes.bool : v.dtype);
+      else if (loose) found.add(dtypes.float32);
+    }
+    return found.size ? [...found].reduce((a, b) => spaces.f.promote_types(a, b)) : dtypes.float32;
+  }
+
+  /** A tensor of nested arrays, a typed array, a number, or (a copy) a tensor. @param {Data} data
+   * @param {{dtype?: DType | null, device?: string | null, requires_grad?: boolean, pin_memory?: boolean, shape?: readonly number[] | null}} [options]
+   * `shape`: of a flat array @returns {Tensor} */
+  function tensor(data, options) {
+    if (!arguments.length) throw new TypeError("tensor() missing 1 required positional argument: 'data'");
+    const surplus = arguments.length - (options === undefined || isOptions(options) ? 2 : 1);
+    if (surplus > 0) throw new TypeError(`tensor() takes 1 positional argument but ${surplus + 1} were given`);
+    const { dtype, device, requires_grad, pin_memory, shape } =
+      bind('tensor', { dtype: null, device: null, requires_grad: false, pin_memory: false, shape: null }, options ? [options] : []);
+    if (dtype !== null && !(dtype instanceof DType)) throw new TypeError(`tensor(): argument 'dtype' must be torch.dtype, not ${typeName(dtype)}`);
+    if (shape !== null && !(Array.isArray(shape) && shape.every(Number.isSafeInteger)))
+      throw new TypeError(`tensor(): argument 'shape' must be a list of ints, not ${typeName(shape)}`);
+    if (device !== null || pin_memory) spaces.f.empty([0], { device, pin_memory }).dispose(); // which says what there is
+    const made = isTensor(data) ? data.detach().to(dtype ?? data.dtype, { copy: true }) : filled(data, dtype, shape);
+    const leaf = isTensor(data) && shape ? made.reshape(shape) : made;
+    return requires_grad ? leaf.requires_grad_() : leaf;
+  }
+
+  /** A new tensor of plain data. */
+  function filled(data, dtype, shape) {
+    const own = ArrayBuffer.isView(data) ? kindOfArray(data) : null;
+    const nested = own ? { flat: data, sizes: [data.length] } : unnest(data);
+    const { flat } = nested;
+    const wanted = shape ?? nested.sizes;
     const count = wanted.reduce((a, b) => a * b, 1);
     if (flat.length !== count) throw new ValueError(`expected ${count} elements for the shape [${wanted}], got ${flat.length}`);
+    const elements = own ? flat : flat.map(plain);
+    const kind = own ?? dtype ?? suggested(nested);
+    const converted = own ? elements : elements.map(kind.from);
     const made = C._empty(wanted, kind);
-    const array = new kind.array(engine.memory.buffer, made.data_ptr(), count);
-    array.set(flat instanceof kind.array && kind !== dtypes.bool ? flat : Array.from(flat, kind.from));
-    return leaf(made);
+    new kind.array(engine.memory.buffer, made.data_ptr(), count).set(converted);
+    if (!own || !dtype || dtype === own) return made;
+    const cast = made.to(dtype); // an array is converted as a tensor is
+    made.dispose();
+    return cast;
+  }
+
+  /** The number, bigint or boolean that an element of nested arrays is. */
+  function plain(v) {
+    if (typeof v === 'number' || typeof v === 'bigint' || typeof v === 'boolean') return v;
+    if (isTensor(v)) {
+      if (v.numel() !== 1) throw new ValueError('only one element tensors can be converted to Python scalars');
+      return v.item();
+    }
+    if (typeof v === 'string') throw new TypeError("new(): invalid data type 'str'");
+    throw new TypeError(Array.isArray(v) ? 'must be real number, not list' : `Could not infer dtype of ${v === undefined ? 'undefined' : typeName(v)}`);
   }
 
   /** Runs fn with some mode bits cleared and set; puts them back, also if fn throws. */
@@ -256,7 +363,7 @@ export function makeTensors(engine) {
     return within(() => { engine.modes = (was & ~clear) | set; }, () => { engine.modes = was; }, fn);
   }
 
-  return Object.assign(library, { Tensor, tensor, hooks, gradOf, adopt, withModes });
+  return Object.assign(library, { Tensor, Parameter, tensor, hooks, gradOf, adopt, withModes });
 }
 
 /** An integer as a number where that is exact. */
@@ -265,27 +372,34 @@ export const small = (word) => (Number.isSafeInteger(Number(word)) ? Number(word
 /** A word of the engine without its sign. */
 export const unsigned = (word) => (word < 0 ? 2n ** 64n + BigInt(word) : word);
 
-/** What nested arrays hold in order, and their sizes. */
+/** What nested arrays hold in order, and their sizes; the dtypes of those that are typed, and whether any of the last are not. */
 function unnest(data) {
   const sizes = [];
-  let flat = [data];
-  for (let dim = 0; Array.isArray(flat[0]); dim++) {
+  const kinds = [];
+  const isList = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
+  let [flat, loose] = [[data], true];
+  for (let dim = 0; isList(flat[0]); dim++) {
     const outer = flat;
+    loose = outer.some(Array.isArray);
     sizes.push(outer[0].length);
     flat = [];
     for (const rows of outer) {
-      if (!Array.isArray(rows)) throw new TypeError(`not a sequence at dim ${dim}`);
+      if (typeof rows === 'string') throw new TypeError("new(): invalid data type 'str'");
+      if (!isList(rows)) throw new TypeError(`not a sequence at dim ${dim}`);
       if (rows.length !== sizes[dim]) throw new ValueError(`expected sequence of length ${sizes[dim]} at dim ${dim} (got ${rows.length})`);
+      if (!Array.isArray(rows)) kinds.push(kindOfArray(rows));
       for (const each of rows) flat.push(each);
     }
   }
-  if (flat.some(Array.isArray)) throw new TypeError('only numbers can be nested here, not Array');
-  return { flat, sizes };
+  if (sizes.length && typeof flat[0] === 'string') throw new ValueError("too many dimensions 'str'");
+  return { flat, sizes, kinds, loose };
 }
 
-/** The type that plain values suggest. */
-function kindOf(flat) {
-  const all = (type) => flat.length && flat.every((v) => typeof v === type);
-  const same = Object.values(dtypes).find(({ array }) => flat instanceof array);
-  return same ?? (all('boolean') ? dtypes.bool : all('bigint') ? dtypes.int64 : dtypes.float32);
+/** The dtype of a typed array. */
+function kindOfArray(array) {
+  const found = Object.values(dtypes).find((dtype) => array instanceof dtype.array);
+  if (found) return found;
+  if (array instanceof Uint8ClampedArray) return dtypes.uint8;
+  const names = Object.values(dtypes).map((dtype) => dtype.array.name);
+  throw new TypeError(`can't convert ${array.constructor.name}. The only supported types are: ${[...new Set(names)].join(', ')}.`);
 }

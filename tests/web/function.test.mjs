@@ -133,9 +133,9 @@ test('errors have the words of PyTorch, and leave the engine whole', () => {
   const twice = (_ctx, x) => x.mul(2);
   const cases = [
     [make(twice, (_ctx, g) => [g, g]), 'RuntimeError', /OddBackward returned an incorrect number of gradients \(expected 1, got 2\)/],
-    [make(twice, () => 1), 'RuntimeError', /expected Variable or None \(got Number\)/],
+    [make(twice, () => 1), 'RuntimeError', /expected Variable or None \(got int\)/],
     [make(twice, () => torch.ones([7])), 'RuntimeError', /returned an invalid gradient at index 0 - got \[7\] but expected shape compatible with \[2\]/],
-    [make((ctx, x) => { ctx.save_for_backward(1); return x.mul(2); }), 'TypeError', /save_for_backward can only save variables, but argument 0 is of type Number/],
+    [make((ctx, x) => { ctx.save_for_backward(1); return x.mul(2); }), 'TypeError', /save_for_backward can only save variables, but argument 0 is of type int/],
     [make((ctx, x) => { ctx.mark_dirty(x); return x.mul(2); }), 'RuntimeError', /marked as dirty during the forward method were not returned/],
     [make(() => { throw new RangeError('of forward'); }), 'RangeError', /of forward/],
     [make(twice, () => { throw new RangeError('of backward'); }), 'RangeError', /of backward/],

@@ -73,7 +73,7 @@ test('hooks that go wrong say so', () => {
   const cases = [
     [() => saved_tensors_hooks(() => { throw new RangeError('of pack'); }, (p) => p, () => x.exp()), 'RangeError', /of pack/],
     [() => saved_tensors_hooks((t) => t.mul_(2), (p) => p, () => x.exp()), 'RuntimeError', /pack hook is modifying its input in place/],
-    [() => saved_tensors_hooks((t) => t, () => 1, () => x.exp()).sum().backward(), 'TypeError', /unpack_hook expected to be a Tensor but got result of type Number/],
+    [() => saved_tensors_hooks((t) => t, () => 1, () => x.exp()).sum().backward(), 'TypeError', /unpack_hook expected to be a Tensor but got result of type int/],
     [() => saved_tensors_hooks(1, 2, () => x), 'TypeError', /two functions/],
     [() => saved_tensors_hooks((t) => t, (t) => t, async () => x), 'TypeError', /async/],
     [() => disable_saved_tensors_hooks('none here', () => saved_tensors_hooks((t) => t, (t) => t, () => x)), 'RuntimeError', /none here/],
@@ -134,7 +134,7 @@ test('node hooks see and replace gradients, before and after', () => {
 
 test('what a hook returns must fit', () => {
   const cases = [
-    [(y) => y.register_hook(() => 1), 'TypeError', /expected Variable, but hook returned 'Number'/],
+    [(y) => y.register_hook(() => 1), 'TypeError', /expected Variable, but hook returned 'int'/],
     [(y) => y.register_hook((g) => g.float()), 'RuntimeError', /has changed the type of value \(was torch.DoubleTensor got torch.FloatTensor\)/],
     [(y) => y.register_hook(function total(g) { return g.sum(); }), 'RuntimeError', /hook 'total' has changed the size of value/],
     [(y) => y.grad_fn.register_hook(() => [1, 2, 3]), 'RuntimeError', /returned an incorrect number of values \(got 3, but expected/],

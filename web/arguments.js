@@ -1,0 +1,112 @@
+/** How arguments are given: in order and, behind any of them, the rest by name in an object of options.
+ *
+ * Nothing that is given goes unread: a name that a function does not have, one that is given twice, an argument too many and a
+ * value of another type are each a TypeError, in Python's and PyTorch's words. */
+import { signatures } from './signatures.js';
+
+/** Options in their order, and an object of them in the place of any. @template O @typedef {O | O[keyof O]} Given */
+
+/** Whether a value is a trailing options object: `{dim: 1}`. */
+export const isOptions = (value) =>
+  value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype;
+
+/** One thing or several, as an array. */
+export const each = (value) => (Array.isArray(value) ? value : [value]);
+
+/** What an error message calls the type of a value: the engine's words for what Python has too. */
+export function typeName(value) {
+  if (value === null || value === undefined) return 'NoneType';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'int' : 'float';
+  if (Array.isArray(value)) return 'list';
+  return { string: 'str', boolean: 'bool', bigint: 'int', function: 'function', symbol: 'symbol' }[typeof value]
+    ?? value.constructor?.name ?? 'object';
+}
+
+/** Arguments that stand in order, of which a function has no more than this. */
+export function atMost(most, name, given) {
+  if (given.length > most)
+    throw new TypeError(`${name}() takes at most ${most} positional argument${most === 1 ? '' : 's'} but ${given.length} were given`);
+  return given;
+}
+
+const quoted = (names) => names.map((name) => `'${name}'`).join(names.length > 2 ? ', ' : ' and ').replace(/, (?='[^']*'$)/, ', and ');
+
+/** What a call gives by name; undefined counts as not given.
+ * @param {string} name of the function @param {string[]} names of its arguments @param {number} most how many may stand in order
+ * @param {any[]} given @returns {Record<string, any>} */
+function byName(name, names, most, given) {
+  const [inOrder, options] = isOptions(given.at(-1)) ? [given.slice(0, -1), given.at(-1)] : [given, {}];
+  const bound = Object.create(null);
+  atMost(most, name, inOrder).forEach((value, i) => { bound[names[i]] = value; });
+  for (const key of Object.keys(options)) {
+    if (!names.includes(key)) throw new TypeError(`${name}() got an unexpected keyword argument '${key}'`);
+    if (bound[key] !== undefined) throw new TypeError(`${name}() got multiple values for argument '${key}'`);
+    bound[key] = options[key];
+  }
+  return bound;
+}
+
+const WORDS = { number: 'a number', boolean: 'bool', string: 'str' };
+
+/** Options by name. @param {string} name of the function @param {Record<string, any>} defaults its options in order: what is given
+ * must be of the type of the default, unless that is null; null stands for the default
+ * @param {any[]} given positional ones, then perhaps an object @returns {Record<string, any>} */
+export function bind(name, defaults, given) {
+  if (!given.length) return defaults;
+  const names = Object.keys(defaults);
+  const bound = byName(name, names, names.length, given);
+  const whole = {};
+  for (const key of names) {
+    const value = bound[key] ?? null, standard = defaults[key];
+    if (value !== null && standard !== null && typeof value !== typeof standard)
+      throw new TypeError(`${name}(): argument '${key}' must be ${WORDS[typeof standard] ?? typeName(standard)}, not ${typeName(value)}`);
+    whole[key] = value ?? standard;
+  }
+  return whole;
+}
+
+const areIntegers = (value) => Array.isArray(value) && value.every(Number.isSafeInteger);
+
+/** Makes the function that binds a call's arguments to a signature of signatures.js, whose types it checks.
+ * @param {Record<string, (value: any) => boolean>} more what belongs to the types of the library
+ * @returns {(name: string, given: any[]) => Record<string, any>} by the signature's name, `Linear` or `Module.parameters` */
+export function makeBinder(more) {
+  const types = {
+    int: Number.isSafeInteger,
+    float: (value) => typeof value === 'number',
+    bool: (value) => typeof value === 'boolean',
+    str: (value) => typeof value === 'string',
+    'int[]': (value) => Number.isSafeInteger(value) || areIntegers(value),
+    Pair: (value) => Array.isArray(value) && value.length === 2 && value.every(types.float),
+    Device: (value) => typeof value === 'string',
+    Any: () => true,
+    Params: () => true,
+    ...more,
+  };
+  const words = { 'int[]': 'int or list of ints', Pair: 'list of 2 floats', Device: 'torch.device', ScalarType: 'torch.dtype' };
+  const fits = (type, value) => (value === null
+    ? type.endsWith('?') || type === 'Params' : type.replace('?', '').split('|').some((kind) => types[kind](value)));
+
+  const standards = new Map(); // what calls without arguments are bound to
+
+  return function take(which, given) {
+    if (!given.length && standards.has(which)) return standards.get(which);
+    const signature = signatures[which];
+    const name = which.slice(which.lastIndexOf('.') + 1);
+    const names = Object.keys(signature);
+    const bound = byName(name, names, names.filter((key) => signature[key][2] !== 'named').length, given);
+    const missing = names.filter((key) => signature[key].length === 1 && bound[key] === undefined);
+    if (missing.length)
+      throw new TypeError(`${name}() missing ${missing.length} required positional argument${missing.length > 1 ? 's' : ''}: ${quoted(missing)}`);
+    const taken = Object.fromEntries(names.map((key, i) => {
+      const [type, standard] = signature[key];
+      if (bound[key] === undefined) return [key, Array.isArray(standard) ? [...standard] : standard];
+      const value = bound[key];
+      if (fits(type, value)) return [key, value];
+      const wanted = type.replace('?', '').split('|').map((kind) => words[kind] ?? kind).join(' or ');
+      throw new TypeError(`${name}(): argument '${key}' (position ${i + 1}) must be ${wanted}, not ${typeName(value)}`);
+    }));
+    if (!given.length) standards.set(which, Object.freeze(taken));
+    return taken;
+  };
+}
