@@ -29,7 +29,7 @@ export async function load(source) {
     slice: (...bounds) => new Slice(...bounds),
     ...makeRandom(tensors, engine), ...makeSerialization(tensors),
     autograd, no_grad, enable_grad, inference_mode, set_grad_enabled, is_grad_enabled, is_inference_mode_enabled,
-    nn: makeNn(tensors, autograd), optim: makeOptim(tensors),
+    nn: makeNn(tensors, engine, autograd), optim: makeOptim(tensors, engine),
     /** @type {Linalg} */
     linalg: spaces.l,
     /** @type {Special} */

@@ -1,6 +1,6 @@
 // Calls as they are meant: all of this has the types that it says. `make types` checks it, and package.test.mjs
 // runs it, so that no declared call is one that the engine refuses.
-import { load, type DType, type Module, type Tensor } from 'pygrad';
+import { load, type DType, type Module, type Parameter, type Tensor } from 'pygrad';
 
 export async function sample(): Promise<number> {
   const torch = await load();
@@ -91,21 +91,44 @@ export async function sample(): Promise<number> {
   }
   const net = new Net();
   const convolution: Module = new nn.Sequential(new nn.Conv2d(1, 2, 3, { padding: 1 }), new nn.ReLU(), new nn.MaxPool2d(2), new nn.Flatten());
+  class Scaled extends nn.Module {
+    scale = new nn.Parameter(torch.ones([3]));
+    frozen = new nn.Parameter(torch.ones([3]), { requires_grad: false });
+
+    constructor() {
+      super();
+      this.register_buffer('count', torch.zeros([]), { persistent: false });
+      this.register_parameter('absent', null);
+      this.add_module('inner', new nn.Linear(3, 3, false, { dtype: torch.float32 }));
+    }
+  }
+  const scaled = new Scaled();
+  const names: string[] = scaled.named_parameters({ prefix: 'scaled' }).map(([name]) => name).concat(scaled.named_buffers().map(([name]) => name));
+  const learned: Parameter[] = scaled.requires_grad_(true).parameters(false);
+  const more_layers: Module[] = [
+    new nn.Conv2d(1, 8, 3, 1, 1), new nn.Conv2d(1, 8, [3, 3], 1, { padding: 'same', bias: false }), new nn.Embedding(4, 2, { padding_idx: 0 }),
+    nn.Embedding.from_pretrained(torch.eye(2), { freeze: false }), new nn.LayerNorm([3], 1e-5, { bias: false }), new nn.Dropout(0.5, true),
+    new nn.MaxPool2d(2, { stride: 1 }), new nn.AvgPool2d({ kernel_size: 2 }), new nn.GELU('tanh'), new nn.Softmax({ dim: 1 }), new nn.Flatten(1, -1),
+    new nn.MSELoss({ reduction: 'sum' }), new nn.CrossEntropyLoss(null, { ignore_index: -1 }), new nn.Sequential({ first: new nn.ReLU(true) }),
+  ];
   const images = F.pad(torch.rand([1, 1, 4, 4]), [1, 1, 1, 1], { mode: 'constant', value: 0 });
   const features = F.conv2d(images, torch.rand([1, 1, 3, 3]), { padding: 1 }).add(F.avg_pool2d(images, 3, { stride: 1, padding: 1 }));
   const optimizer = new optim.Adam(net.parameters(), { lr: 1e-2, betas: [0.9, 0.99] });
   const labels = torch.tensor([0n, 1n]);
   const criterion = new nn.CrossEntropyLoss({ label_smoothing: 0.1 });
-  optimizer.zero_grad();
+  optimizer.zero_grad({ set_to_none: false });
   const loss: Tensor = criterion.call(net.call(x.detach()), labels);
   const others = [F.cross_entropy(net.forward(x), labels, { reduction: 'sum' }), F.mse_loss(y, x), F.layer_norm(x, [3]), F.softmax(x, 1),
     F.log_softmax(x, { dim: 1 }), F.gelu(x, { approximate: 'tanh' }), F.one_hot(labels, 2), F.linear(x, torch.eye(3)), F.normalize(x)];
   loss.backward();
   optimizer.step();
-  net.load_state_dict(net.state_dict());
+  const { missing_keys, unexpected_keys } = net.load_state_dict(net.state_dict(), { strict: false });
   const bytes: Uint8Array = torch.save(net.state_dict());
   torch.load(bytes);
-  new optim.SGD([{ params: net.parameters(), momentum: 0.9 }], { lr: 0.1 }).step();
+  const grouped = new optim.SGD([{ params: net.parameters(), momentum: 0.9 }], 0.1, { nesterov: false });
+  grouped.add_param_group({ params: scaled.scale, lr: 1 });
+  const closed: number = grouped.step(() => 1);
+  new optim.AdamW(net.named_parameters(), 1e-3, [0.9, 0.99], 1e-8, { amsgrad: true }).step();
 
   // What went wrong has PyTorch's name.
   try {
@@ -116,5 +139,6 @@ export async function sample(): Promise<number> {
 
   const all = [mixed, more, squared, logical, moved, cut, joined, picked, product, jacobian, features, ...made, ...rows, ...parts, ...pieces, ...grid,
     ...both, ...others];
-  return all.length + node.length + flags.length + shape.length + size + gradient.length + number + Number(always) + convolution.parameters().length;
+  return all.length + node.length + flags.length + shape.length + size + gradient.length + number + Number(always) + convolution.parameters().length
+    + names.length + learned.length + more_layers.length + missing_keys.length + unexpected_keys.length + closed;
 }

@@ -105,6 +105,20 @@ export function wrong(torch: Torch, x: Tensor): void {
   new optim.Adam([x], { rate: 0.1 });
   // @ts-expect-error betas are two
   new optim.Adam([x], { betas: [0.9] });
+  // @ts-expect-error no such option beside one that is
+  new nn.Linear(3, 2, { bias: true, biases: false });
+  // @ts-expect-error an option that was given by position already
+  new nn.Linear(3, 2, true, { bias: false });
+  // @ts-expect-error one argument too many
+  new nn.Dropout(0.5, false, true);
+  // @ts-expect-error an option that cannot stand in order
+  new optim.SGD([x], 0.1, 0, 0, 0, false, true);
+  // @ts-expect-error a parameter is made of a tensor
+  new nn.Parameter([1, 2]);
+  // @ts-expect-error a plain tensor is no parameter
+  new nn.Module().register_parameter('w', x);
+  // @ts-expect-error no such option
+  new nn.Module().load_state_dict({}, { stric: false });
   // @ts-expect-error nobody makes tensors of handles
   new torch.Tensor(3);
 }
