@@ -9,6 +9,7 @@
  */
 import { makeAutograd } from './autograd.js';
 import * as core from './engine.js';
+import { findFiles } from './files.js';
 import { makeNn } from './nn.js';
 import { makeOptim } from './optim.js';
 import { makeRandom } from './random.js';
@@ -17,8 +18,8 @@ import { dtypes, ellipsis, makeTensors, Slice } from './tensor.js';
 
 /** A library over an engine of its own. @param {string | URL | BufferSource} [source] the binary; the package's own by default */
 export async function load(source) {
-  const engine = await core.loadEngine(source);
-  const tensors = makeTensors(engine);
+  const [engine, files] = await Promise.all([core.loadEngine(source), findFiles()]);
+  const tensors = makeTensors(engine, files);
   const { spaces, C, Tensor, tensor, scope } = tensors;
   const autograd = makeAutograd(tensors, engine);
   const { no_grad, enable_grad, inference_mode, set_grad_enabled, is_grad_enabled, is_inference_mode_enabled } = autograd;

@@ -40,7 +40,7 @@ class FunctionEvent {
 }
 
 /** torch.autograd.profiler over a library of tensors. */
-export function makeProfiler({ C, hooks }) {
+export function makeProfiler({ C, files, hooks }) {
   /** @type {Profile | null} */
   let running = null;
   const stacks = new Map(); // of its events, by number
@@ -85,11 +85,17 @@ export function makeProfiler({ C, hooks }) {
       return C._profile_table(...told(events, fields, numbers), this.self_cpu_time_total, options, header, time_unit);
     }
 
-    /** The events as JSON that trace viewers show, arrows from each op to its backward node included. @returns {string} */
-    export_chrome_trace() {
+    /** The events as JSON that trace viewers show, arrows from each op to its backward node included.
+     * @param {string | URL | null} [path] where to write it, under Node @param {Record<string, string> | null} [metadata] more members of
+     * the JSON, each a text of JSON itself @returns {string} */
+    export_chrome_trace(path, metadata) {
+      if (String(path).endsWith('.gz')) throw new NotImplementedError('export_chrome_trace: files are not compressed');
       const fields = (e) => [e.name, e.input_shapes, e.stack].map((field) => JSON.stringify(field));
       const numbers = (e) => [e.id, e.time_range.start, e.cpu_time_total, e.sequence_nr, e.scope, Number(e.is_user_annotation), 1];
-      return C._profile_trace(...told(this, fields, numbers), 0);
+      const more = Object.entries(metadata ?? {}).map(([key, value]) => `, ${JSON.stringify(key)}: ${value}`);
+      const trace = `${C._profile_trace(...told(this, fields, numbers), 0).slice(0, -1)}${more.join('')}}`;
+      files.write('export_chrome_trace', path, trace);
+      return trace;
     }
   }
 
@@ -144,8 +150,8 @@ export function makeProfiler({ C, hooks }) {
     key_averages(...rest) { return this.function_events.key_averages(...rest); }
     /** See EventList. @param {...Given<ProfilerTableOptions>} rest @returns {string} */
     table(...rest) { return this.function_events.table(...rest); }
-    /** See EventList. */
-    export_chrome_trace() { return this.function_events.export_chrome_trace(); }
+    /** See EventList. @param {string | URL | null} [path] @param {Record<string, string> | null} [metadata] @returns {string} */
+    export_chrome_trace(path, metadata) { return this.function_events.export_chrome_trace(path, metadata); }
     get self_cpu_time_total() { return this.function_events.self_cpu_time_total; }
   }
 

@@ -4,9 +4,13 @@
  * plain safetensors file; anything else has its outline as JSON in the header, under `__metadata__`.
  * JSON for one value is: a finite number, a string, true, false or null, for itself; else a list whose
  * first entry names a kind. An object stands for a dict with names as keys, a Map for any other. */
-import { isOptions } from './arguments.js';
+import { bind, isOptions, typeName } from './arguments.js';
 import { errorClass, NotImplementedError, RuntimeError } from './engine.js';
 import { dtypes, small } from './tensor.js';
+
+/** @import { Given } from './arguments.js'
+ * @typedef {{map_location?: string | null, weights_only?: boolean | null, mmap?: boolean}} LoadOptions `weights_only` is of no effect:
+ * nothing but tensors and plain containers is ever made */
 
 const FORMAT = 1;
 const MOST_HEADER_BYTES = 1e8;
@@ -21,7 +25,7 @@ const ascii = (value) =>
   JSON.stringify(value).replace(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 /** torch.save and torch.load over a library of tensors. */
-export function makeSerialization({ isTensor, tensor }) {
+export function makeSerialization({ files, isTensor, Parameter, tensor }) {
   /** Makes the outline of a value, and collects its tensors by name. */
   function outline(value, path, tensors, open) {
     if (value === null || value === undefined) return null;
@@ -33,7 +37,7 @@ export function makeSerialization({ isTensor, tensor }) {
       let name = path || 'tensor';
       while (tensors.has(name) || name === '__metadata__') name += '_';
       tensors.set(name, value);
-      return ['tensor', name, value.requires_grad ? 'g' : ''];
+      return ['tensor', name, (value.requires_grad ? 'g' : '') + (value instanceof Parameter ? 'p' : '')];
     }
     if (dtypes[value.name] === value) return ['dtype', value.name];
     if (open.has(value)) throw new TypeError(`save: the container at '${path}' contains itself`);
@@ -51,8 +55,17 @@ export function makeSerialization({ isTensor, tensor }) {
 
   /** Writes a tensor, a state dict, or nested containers of tensors and numbers. @param {unknown} obj tensors, null, booleans,
    * numbers, bigints, strings, dtypes, and arrays, plain objects, Maps and Sets of them. A number without a fraction is an int to
-   * Python. @returns {Uint8Array} the bytes of a safetensors file: for `load`, or for Python's `pygrad.load` */
-  function save(obj) {
+   * Python. @param {string | URL} [f] where to write the file, under Node
+   * @returns {Uint8Array} the bytes of that safetensors file: for `load`, or for Python's `pygrad.load` */
+  function save(obj, f) {
+    if (arguments.length > 2) throw new NotImplementedError('save: nothing is pickled, so there are no arguments behind the path');
+    const bytes = encoded(obj);
+    files.write('save', f, bytes);
+    return bytes;
+  }
+
+  /** The bytes of the file. */
+  function encoded(obj) {
     const tensors = new Map();
     const entries = [['__metadata__', { format: 'pt', pygrad: ascii({ version: FORMAT, object: outline(obj, '', tensors, new Set()) }) }]];
     const inOrder = [...tensors].sort(byName);
@@ -116,7 +129,11 @@ export function makeSerialization({ isTensor, tensor }) {
       return pairs.every(([key]) => typeof key === 'string') ? Object.fromEntries(pairs) : new Map(pairs);
     };
     const kinds = {
-      tensor: () => (flags.includes('g') ? tensors[first]().requires_grad_() : tensors[first]()),
+      tensor() {
+        const made = tensors[first]();
+        if (flags.includes('p')) return new Parameter(made, flags.includes('g'));
+        return flags.includes('g') ? made.requires_grad_() : made;
+      },
       int: () => small(BigInt(first)), float: () => ODD_FLOATS[first], dtype: () => dtypes[first],
       list, tuple: list, set: () => new Set(list()), dict, odict: dict, counter: dict,
     };
@@ -124,8 +141,15 @@ export function makeSerialization({ isTensor, tensor }) {
   }
 
   /** Reads what `save` or Python's `pygrad.save` wrote, or any other safetensors file as an object of tensors. Lists and tuples
-   * become arrays; dicts objects, or Maps if a key is no string. @param {Uint8Array | ArrayBuffer} file @returns {any} */
-  function load(file) {
+   * become arrays; dicts objects, or Maps if a key is no string. @param {string | URL | ArrayBufferView | ArrayBuffer} f the bytes, or
+   * under Node the path of the file @param {...Given<LoadOptions>} rest @returns {any} */
+  function load(f, ...rest) {
+    const { map_location, mmap } = bind('load', { map_location: null, weights_only: null, mmap: false }, rest);
+    if (mmap) throw new NotImplementedError('load: mmap=True is not supported');
+    if (map_location !== null && map_location !== 'cpu') throw new NotImplementedError(`load: map_location='${map_location}' is not supported`);
+    const file = files.isPath('load', f, 'fetch the file, and give load its bytes') ? files.read(f) : f;
+    if (!ArrayBuffer.isView(file) && Object.prototype.toString.call(file) !== '[object ArrayBuffer]')
+      throw new TypeError(`load(): argument 'f' (position 1) must be a path or bytes, not ${typeName(file)}`);
     const { metadata, entries, data } = readHeader(new Uint8Array(file.buffer ?? file, file.byteOffset ?? 0, file.byteLength));
     const tensors = readTensors(entries, data);
     if (metadata?.pygrad === undefined) return Object.fromEntries(Object.keys(tensors).map((name) => [name, tensors[name]()]));

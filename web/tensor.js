@@ -146,8 +146,8 @@ function makeSpaces(engine, wrap, { claim, remember }) {
 
 // ---------------------------------------------------------------- tensors
 
-/** A library over one engine: tensors, functions by namespace, modes, scopes. */
-export function makeTensors(engine) {
+/** A library over one engine: tensors, functions by namespace, modes, scopes; `files` are the host's. */
+export function makeTensors(engine, files) {
   const { layout } = engine;
   const owners = makeOwners(engine);
   const { Owner, remember, claim, outside, scope } = owners;
@@ -161,7 +161,7 @@ export function makeTensors(engine) {
   };
   /** The arguments of a call by their names in signatures.js. */
   const take = makeBinder({ Tensor: isTensor, ScalarType: (value) => value instanceof DType });
-  const library = { ...owners, spaces, C, isTensor, take };
+  const library = { ...owners, files, spaces, C, isTensor, take };
   const hooks = makeHooks(engine, library);
 
   class Tensor extends Owner {

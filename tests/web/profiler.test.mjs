@@ -1,5 +1,8 @@
 // Profiles: `node --test tests/web`.
 import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 import { leavesNothing, torch } from './helpers.mjs';
 
@@ -42,6 +45,21 @@ test('averages, tables and traces', () => {
   const { traceEvents } = JSON.parse(prof.export_chrome_trace());
   const [from, to] = ['s', 'f'].map((ph) => traceEvents.filter((event) => event.ph === ph).length);
   assert.ok(from > 0 && from === to);
+});
+
+test('a trace goes to the file of a path, with what is told of it', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'pygrad-'));
+  try {
+    const file = path.join(folder, 'trace.json');
+    const text = profile(step).export_chrome_trace(file, { run: '"first"', count: '3' });
+    assert.equal(readFileSync(file, 'utf8'), text);
+    const { run, count, traceEvents } = JSON.parse(text);
+    assert.deepEqual([run, count, traceEvents.length > 0], ['first', 3, true]);
+    assert.throws(() => profile(step).export_chrome_trace(`${file}.gz`), { name: 'NotImplementedError', message: /not compressed/ });
+    assert.throws(() => profile(step).export_chrome_trace(3), { name: 'TypeError', message: /a path is wanted, not int/ });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('memory, operations and callers have columns', () => {

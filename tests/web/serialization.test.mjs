@@ -1,6 +1,11 @@
 // Saving and loading: `node --test tests/web`. Files of Python are in test_exchange.py.
 import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { load } from '../../web/index.js';
 import { torch } from './helpers.mjs';
 
 const again = (value) => torch.load(torch.save(value));
@@ -110,4 +115,50 @@ test('saving and loading leave nothing behind', () => {
   assert.equal(torch.live_count(), before + 1);
   y.dispose();
   assert.equal(torch.live_count(), before);
+});
+
+test('under Node a path is a file, written and read', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'pygrad-'));
+  try {
+    const [file, other] = [path.join(folder, 'net.pt'), pathToFileURL(path.join(folder, 'other.pt'))];
+    const bytes = torch.save({ x: torch.ones([2]) }, file);
+    assert.ok(readFileSync(file).equals(bytes));
+    torch.save({ x: torch.zeros([2]) }, other);
+    assert.deepEqual([torch.load(file).x.tolist(), torch.load(other, { map_location: 'cpu', weights_only: true }).x.tolist()], [[1, 1], [0, 0]]);
+    assert.throws(() => torch.save({}, path.join(folder, 'none', 'net.pt')), { code: 'ENOENT' });
+    assert.throws(() => torch.load(path.join(folder, 'none.pt')), { code: 'ENOENT' });
+    assert.throws(() => torch.save({ odd: () => 1 }, path.join(folder, 'odd.pt')), { name: 'TypeError' });
+    assert.equal(existsSync(path.join(folder, 'odd.pt')), false);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('in a page, which has no files, a path is an error that says so', async () => {
+  const { process } = globalThis;
+  globalThis.process = undefined;
+  const page = await load().finally(() => { globalThis.process = process; });
+  const NO_FILES = { name: 'NotImplementedError', message: /a page has no files, and 'net\.pt' is a path/ };
+  assert.throws(() => page.save({ x: 1 }, 'net.pt'), NO_FILES);
+  assert.throws(() => page.load('net.pt'), NO_FILES);
+  assert.throws(() => page.autograd.profiler.profile(() => page.ones([1])).export_chrome_trace('net.pt'), NO_FILES);
+  assert.deepEqual(page.load(page.save({ x: 1 })), { x: 1 });
+  assert.equal(existsSync('net.pt'), false);
+});
+
+test('what is neither a path nor bytes is refused, and options are those of Python', () => {
+  const bytes = torch.save({});
+  const cases = [
+    [() => torch.load(5), 'TypeError', /must be a path or bytes, not int/], [() => torch.load(), 'TypeError', /not NoneType/], [() => torch.load([1]), 'TypeError', /not list/],
+    [() => torch.save({}, 5), 'TypeError', /a path is wanted, not int/], [() => torch.save({}, 'x', {}), 'NotImplementedError', /nothing is pickled/],
+    [() => torch.load(bytes, { map_loc: 'cpu' }), 'TypeError', /unexpected keyword argument 'map_loc'/],
+    [() => torch.load(bytes, 'cuda'), 'NotImplementedError', /map_location='cuda'/], [() => torch.load(bytes, { mmap: true }), 'NotImplementedError', /mmap/],
+  ];
+  for (const [call, name, message] of cases) assert.throws(call, { name, message });
+});
+
+test('parameters come back as parameters, learned or frozen', () => {
+  const { Parameter } = torch.nn;
+  const { a, b, c } = again({ a: new Parameter(torch.ones([1])), b: new Parameter(torch.ones([1]), false), c: torch.ones([1]) });
+  assert.deepEqual([a, b, c].map((t) => [t instanceof Parameter, t.requires_grad]), [[true, true], [true, false], [false, false]]);
 });

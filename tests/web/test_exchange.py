@@ -56,6 +56,22 @@ def test_tensors(tmp_path: Path) -> None:
     assert (tmp_path / "in").read_bytes() == (tmp_path / "out").read_bytes()
 
 
+def test_parameters(tmp_path: Path) -> None:
+    value = {
+        "learned": torch.nn.Parameter(torch.ones(2)),
+        "frozen": torch.nn.Parameter(torch.ones(2), requires_grad=False),
+        "plain": torch.ones(2, requires_grad=True),
+    }
+    back = through_javascript(value, tmp_path)
+    kinds = {name: (type(t).__name__, t.requires_grad) for name, t in back.items()}
+    assert kinds == {
+        "learned": ("Parameter", True),
+        "frozen": ("Parameter", False),
+        "plain": ("Tensor", True),
+    }
+    assert (tmp_path / "in").read_bytes() == (tmp_path / "out").read_bytes()
+
+
 def test_a_training(tmp_path: Path) -> None:
     """Model, optimizer and generator: the run goes on as if it had never left Python."""
 

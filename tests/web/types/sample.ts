@@ -124,7 +124,7 @@ export async function sample(): Promise<number> {
   optimizer.step();
   const { missing_keys, unexpected_keys } = net.load_state_dict(net.state_dict(), { strict: false });
   const bytes: Uint8Array = torch.save(net.state_dict());
-  torch.load(bytes);
+  torch.load(bytes, { map_location: 'cpu' });
   const grouped = new optim.SGD([{ params: net.parameters(), momentum: 0.9 }], 0.1, { nesterov: false });
   grouped.add_param_group({ params: scaled.scale, lr: 1 });
   const closed: number = grouped.step(() => 1);
