@@ -227,7 +227,7 @@ need-browsers:
 	done
 
 # Types and package need tools from npm; without it or its registry they are skipped, and say so.
-NODE_TOOLS := typescript@5.9.3 esbuild@0.28.2
+NODE_TOOLS := typescript@5.9.3 esbuild@0.28.2 vite@7.3.8 vite8@npm:vite@8.3.8
 
 build/node/.tools: Makefile | need-node
 	@mkdir -p $(@D)

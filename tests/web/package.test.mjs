@@ -1,7 +1,7 @@
 // The npm package as its users have it: `make npm` packs it, here it is installed, imported and bundled.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -33,7 +33,7 @@ test('the package holds the library, its types and the binary, and nothing of th
   const binary = readFileSync(path.join(installed, 'pygrad/core.wasm'));
   assert.ok(binary.equals(readFileSync(path.join(ROOT, 'pygrad/core.wasm'))), 'the package is of another binary: make npm');
   const files = readdirSync(path.join(installed, 'web'));
-  for (const wanted of ['index.js', 'engine.js', 'index.d.ts', 'ops.d.ts']) assert.ok(files.includes(wanted), wanted);
+  for (const wanted of ['index.js', 'engine.js', 'index.d.ts', 'ops.d.ts', 'apart.js', 'apart.jsx']) assert.ok(files.includes(wanted), wanted);
   for (const odd of ['index.html', 'offline.js', 'rooms', 'npm']) assert.ok(!files.includes(odd), odd);
 });
 
@@ -75,15 +75,38 @@ test('what the types allow, the engine does', { skip }, async () => {
   assert.match(run('run.mjs'), /^[0-9.]+$/);
 });
 
-test('a bundle for a page carries all of it in one file', { skip }, async () => {
+const README = readFileSync(path.join(ROOT, 'README.md'), 'utf8');
+const scripts = Array.from(README.matchAll(/^```js\n(.*?)^```/gms), ([, text]) => text);
+const [, recipe] = /^```sh\nesbuild (.*?)\n```/m.exec(README);
+
+test('the first script of the README runs as it is', { skip }, () => {
+  writeFileSync(path.join(home, 'first.mjs'), scripts[0]);
+  assert.equal(run('first.mjs'), '[ 2, 4, 6 ]');
+});
+
+test("esbuild puts all of it into one file by the README's command", { skip }, () => {
+  const [input, ...flags] = recipe.split(' ');
+  const [, output] = /--outfile=(\S+)/.exec(recipe);
+  writeFileSync(path.join(home, input), scripts.find((text) => text.includes('core.wasm')) + PROGRAM);
+  const said = spawnSync(path.join(TOOLS, 'node_modules/.bin/esbuild'), [input, ...flags, '--log-level=warning'], { cwd: home, encoding: 'utf8' });
+  assert.deepEqual([said.status, said.stdout + said.stderr], [0, '']);
+  const binary = path.join(home, 'node_modules/pygrad/pygrad');
+  renameSync(binary, `${binary}-away`);
+  try {
+    assert.equal(run(output), '[2,4,6]');
+  } finally {
+    renameSync(`${binary}-away`, binary);
+  }
+});
+
+test('a bundle that has the address of the binary loads it from there', { skip }, async () => {
   const esbuild = createRequire(TOOLS)('esbuild');
   writeFileSync(path.join(home, 'page.mjs'),
     `import { load } from 'pygrad';\nimport wasm from 'pygrad/core.wasm';\nconst torch = await load(wasm);\n${PROGRAM}`);
   const { warnings } = await esbuild.build({
     absWorkingDir: home, entryPoints: ['page.mjs'], outfile: 'out/page.mjs', bundle: true, format: 'esm',
-    platform: 'browser', target: 'es2022', loader: { '.wasm': 'binary' }, logLevel: 'silent',
+    platform: 'browser', loader: { '.wasm': 'file' }, logLevel: 'silent',
   });
   assert.deepEqual(warnings, []);
-  rmSync(path.join(home, 'node_modules/pygrad/pygrad'), { recursive: true });
   assert.equal(run('out/page.mjs'), '[2,4,6]');
 });

@@ -25,6 +25,7 @@ await rm(to, { recursive: true, force: true });
 await mkdir(path.join(to, 'web'), { recursive: true });
 const files = [...[...await closure('index.js')].sort(), 'ops.d.ts'].map((name) => `web/${name}`);
 for (const file of [...files, 'pygrad/core.wasm', 'LICENSE', 'README.md']) await cp(path.join(ROOT, file), path.join(to, file));
+await cp(path.join(ROOT, 'web/npm/apart'), path.join(to, 'web'), { recursive: true });
 const declare = [path.join(ROOT, 'web/npm/declare.mjs'), path.join(to, 'web/index.d.ts')];
 if (spawnSync(process.execPath, declare, { stdio: 'inherit' }).status !== 0) process.exit(1);
 
