@@ -9,6 +9,7 @@
 const BINARY = new URL('../pygrad/core.wasm', import.meta.url);
 const ABI = 2;
 const WORD = 2 ** 32;
+const MOST_MEMORY = 2 ** 32; // bytes
 /** Added to the result of a call after which something waits to be collected. */
 export const PENDING = WORD;
 const LIST = 2 ** 30; // in the upper half of a slot: its address is that of a list
@@ -386,7 +387,7 @@ export class Engine {
     if (this.dataAt + bytes > this.listsEnd) {
       const more = 2 * (this.listsEnd - this.lists + bytes);
       const block = this.exports.pg_room(more) >>> 0;
-      if (!block) throw new OutOfMemoryError(`pygrad: can't allocate memory: you tried to allocate ${more} bytes`);
+      if (!block) throw new OutOfMemoryError(this.full(`pygrad: can't allocate memory: you tried to allocate ${more} bytes`));
       this.lists = this.dataAt = block;
       this.listsEnd = block + more;
     }
@@ -401,7 +402,15 @@ export class Engine {
     const { hostError } = this;
     this.hostError = null;
     this.collectPending();
+    if (name === 'OutOfMemoryError') return new OutOfMemoryError(this.full(message));
     return name === 'host' ? hostError ?? new RuntimeError('pygrad: a callback failed') : new (errorClass(name))(message);
+  }
+
+  /** The message of an allocation that failed: if memory could hold that much, with what takes it up, and what lets go of that. */
+  full(message) {
+    if (Number(/(\d+) bytes$/.exec(message)?.[1] ?? MOST_MEMORY) >= MOST_MEMORY) return message;
+    return `${message}: ${this.exports.pg_live_count()} tensors and nodes are alive. Put each step into torch.scope(() => ...), ` +
+      'or dispose() of tensors: else they live until the event loop turns and garbage is collected';
   }
 
   collectPending() {

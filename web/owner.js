@@ -10,9 +10,16 @@ export function makeOwners(engine) {
   const known = new Map(); // objects by reference; those that no scope disposes of as WeakRefs
   let scope = null;
 
+  /** Hands over what was released if the next call has no room for all of it: it may need the memory. */
+  function relieve() {
+    if (engine.released.length > engine.layout.max_release && !engine.unusable) engine.liveCount();
+  }
+
+  // Its callbacks run in turns of the event loop alone, never within a program: nothing can tell before then what was collected.
   const finalizers = new FinalizationRegistry((reference) => {
     engine.released.push(reference);
     if (!recall(reference)) known.delete(reference);
+    relieve();
   });
 
   function watch(object) {
@@ -108,6 +115,7 @@ export function makeOwners(engine) {
         else if (outer) outer.push(each);
         else if (!each.disposed) watch(each);
       }
+      relieve();
     }, () => keep(fn(keep)));
   }
 

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import v8 from 'node:v8';
 import vm from 'node:vm';
+import { load } from '../../web/index.js';
 import { leaf, leavesNothing, torch } from './helpers.mjs';
 
 v8.setFlagsFromString('--expose_gc');
@@ -23,13 +24,22 @@ class Scale extends Function {
 }
 
 /** The live tensors and nodes once the collector has nothing more to do. */
-async function settled() {
+async function settled(library = torch) {
   for (let i = 0; i < 5; i++) {
     gc();
     await sleep(5);
-    torch.live_count();
+    library.live_count();
   }
-  return torch.live_count();
+  return library.live_count();
+}
+
+/** A library whose engine has 64 MiB at most. */
+async function confined() {
+  const { Memory } = WebAssembly;
+  WebAssembly.Memory = class extends Memory {
+    constructor(limits) { super({ ...limits, maximum: 1024 }); }
+  };
+  return load().finally(() => { WebAssembly.Memory = Memory; });
 }
 
 const twice = (g) => g.mul(2); // outside of where x is known: a hook that holds its tensor keeps it, until a scope ends
@@ -117,4 +127,40 @@ test('a callback that throws leaves the engine whole, wherever it runs', () => {
   }
   torch._engine.onWarning = was;
   assert.deepEqual(torch.autograd.grad(leaf(3).square(), [leaf(1)], { allow_unused: true }), [null]);
+});
+
+test('a loop without a scope fills the heap, whose error says what lets go, until the event loop turns', async () => {
+  const small = await confined();
+  const steps = (n) => { for (let i = 0; i < n; i++) small.ones([1 << 16]).mul(2); };
+  const full = { name: 'OutOfMemoryError', message: /^pygrad: can't allocate memory: you tried to allocate 262\d+ bytes: \d+ tensors .* torch\.scope\(.* dispose\(\)/ };
+  assert.throws(() => steps(1000), full);
+  assert.throws(() => steps(1), full);
+  gc();
+  await sleep(5);
+  steps(50);
+  for (let i = 0; i < 1000; i++) small.scope(() => steps(1));
+});
+
+test('what a scope or the collector lets go of is there for the next tensor, however much it was', async () => {
+  const small = await confined();
+  const many = () => { for (let i = 0; i < 1000; i++) small.ones([1 << 13]); };
+  const large = () => small.scope(() => { small.ones([1 << 23]); });
+  small.scope(many);
+  large();
+  many();
+  gc();
+  await sleep(5);
+  large();
+});
+
+test('a tensor that no heap could hold is no matter of scopes', () => {
+  const message = /^pygrad: can't allocate memory: you tried to allocate \d+ bytes$/;
+  assert.throws(() => torch.empty([1e9, 1e9]), { name: 'OutOfMemoryError', message });
+  assert.throws(() => torch.empty([2 ** 30]), { name: 'OutOfMemoryError', message });
+});
+
+test('arguments that do not fit into the heap say the same', async () => {
+  const small = await confined();
+  const several = new Array(2 ** 22).fill(small.ones([]));
+  assert.throws(() => small.cat(several), { name: 'OutOfMemoryError', message: /torch\.scope/ });
 });
