@@ -6,9 +6,11 @@ import contextlib
 import functools
 import http.server
 import importlib.metadata
+import io
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -38,13 +40,37 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def served() -> Iterator[str]:
-    """The repository, served to this machine alone."""
-    handler = functools.partial(Quiet, directory=str(ROOT))
-    with Server(("127.0.0.1", 0), handler) as server:
+def served(address: str = "http://127.0.0.1:0", **changed: bytes) -> Iterator[str]:
+    """The repository, served to this machine alone, at an address that was served before; some
+    files of web/ are others, by name.
+    """
+
+    class Handler(Quiet):
+        def send_head(self) -> Any:
+            body = changed.get(self.path.removeprefix("/web/"))
+            if body is None:
+                return super().send_head()
+            self.send_response(200)
+            self.send_header("Content-Type", self.guess_type(self.path))
+            self.end_headers()
+            return io.BytesIO(body)
+
+    handler = functools.partial(Handler, directory=str(ROOT))
+    with bound(int(address.rpartition(":")[2]), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+
+
+def bound(port: int, handler: Any) -> Server:
+    """A server at a port, also if somebody's connection has it for a moment."""
+    for _ in range(100):
+        with contextlib.suppress(OSError):
+            return Server(("127.0.0.1", port), handler)
+        time.sleep(0.1)
+    return Server(("127.0.0.1", port), handler)
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +81,7 @@ def origin() -> Iterator[str]:
 
 
 @pytest.fixture
-def passing() -> Callable[[], contextlib.AbstractContextManager[str]]:
+def passing() -> Callable[..., contextlib.AbstractContextManager[str]]:
     """A server of one's own, which ends with its `with`."""
     return served
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -58,48 +59,164 @@ def test_rooms_are_reached_by_keyboard(room: Room) -> None:
     page.wait_for_selector("#graph-title", state="visible")
 
 
-KEPT = "caches.open('pygrad').then((c) => c.keys()).then((kept) => kept.map(({ url }) => url))"
+def test_the_skip_link_leads_into_the_open_room(blank: Any, origin: str) -> None:
+    for name in ROOMS:
+        blank.goto("about:blank")
+        blank.goto(f"{origin}/web/index.html#{name}")
+        blank.wait_for_selector(f"nav a[href='#{name}'][aria-current='page']")
+        blank.evaluate("document.querySelector('.skip').focus()")
+        blank.keyboard.press("Enter")
+        blank.wait_for_function(f"document.activeElement.id === '{name}'")
+        assert blank.is_visible(f"#{name}-title")
+        blank.keyboard.press("Tab")
+        inside = f"document.activeElement.closest('#{name}') !== null"
+        assert blank.evaluate(f"{inside} && document.activeElement.id !== '{name}'")
 
 
-def loaded(page: Any, *wanted: str) -> list[str]:
-    """All files that the page and its workers keep, once those that are wanted are among them."""
-    urls: list[str] = []
+# ---------------------------------------------------------------- without a network
+
+KEPT = """async () => {
+    const names = await caches.keys();
+    if (names.length !== 1) return [[], []];
+    const cache = await caches.open(names[0]);
+    const kept = (await cache.keys()).map(({ url }) => url);
+    if (!kept.some((url) => url.endsWith('/web/'))) return [[], []];
+    return [kept, await Promise.all(kept.map(async (url) => (await cache.match(url)).text()))];
+}"""
+
+
+def kept(page: Any, until: Callable[[dict[str, str]], bool] = bool) -> dict[str, str]:
+    """What the page keeps, by address, once all of it is there."""
     end = time.monotonic() + 60
-    while not all(any(url.endswith(f"/{name}") for url in urls) for name in wanted):
-        assert time.monotonic() < end, f"of {wanted} only {urls} are kept"
+    while True:
+        found = dict(zip(*page.evaluate(KEPT), strict=True))
+        if found and until(found):
+            return found
+        assert time.monotonic() < end, list(found)
         page.wait_for_timeout(100)
-        urls = page.evaluate(KEPT)  # wait_for_function would not wait for its promise
-    page.wait_for_timeout(500)
-    return list(page.evaluate(KEPT))
+
+
+def visit_all(page: Any) -> None:
+    """Each room opens, and works."""
+    page.click("nav a[href='#train']")
+    page.wait_for_selector("#train-go:enabled", timeout=60_000)
+    page.click("#train-go")
+    wait_for_epochs(page, 1)
+    page.click("nav a[href='#mutate']")
+    page.wait_for_function("document.querySelector('#mutate-calm td').textContent !== ''")
+    page.click("nav a[href='#graph']")
+    page.wait_for_selector("#graph-view .node", timeout=60_000)
+    page.click("nav a[href='#conformance']")
+    page.wait_for_selector("#conformance-go:enabled", timeout=60_000)
+    assert not page.text_content("#problem")
 
 
 def test_all_of_it_is_light(blank: Any, origin: str) -> None:
     blank.goto(f"{origin}/web/index.html")
-    last = {"train": "digits.npz", "mutate": "mutate.js", "graph": "record.js"}
-    for name in ROOMS:  # a room that is left too early loads nothing more
-        blank.click(f"nav a[href='#{name}']")
-        loaded(blank, last.get(name, "conformance.json"))
-    urls = loaded(blank, "index.html", "core.wasm")
-    files = [ROOT / url.removeprefix(f"{origin}/") for url in urls]
-    assert sum(len(gzip.compress(file.read_bytes())) for file in files) < 1_000_000
+    files = [
+        url.removeprefix(f"{origin}/").replace("web/", "web/index.html", url.endswith("/"))
+        for url in kept(blank)
+    ]
+    assert {"pygrad/core.wasm", "web/index.html", "web/rooms/graph/record.js"} <= set(files)
+    assert sum(len(gzip.compress((ROOT / file).read_bytes())) for file in files) < 1_000_000
 
 
-def test_opens_again_and_works_without_a_network(browser: Any, passing: Any) -> None:
+def test_rooms_that_were_never_opened_work_without_a_network(browser: Any, passing: Any) -> None:
     context = browser.new_context()
     page = context.new_page()
     with passing() as origin:
-        page.goto(f"{origin}/web/index.html#graph")
-        page.wait_for_selector("#graph-view .node", timeout=60_000)
-        page.click("nav a[href='#train']")
-        page.wait_for_selector("#train-go:enabled", timeout=60_000)
-        loaded(page, "index.html", "core.wasm", "digits.npz", "record.js")
-    page.reload()
-    page.wait_for_selector("#train-go:enabled", timeout=60_000)
-    page.click("#train-go")
-    wait_for_epochs(page, 1)
-    page.click("nav a[href='#graph']")
-    page.wait_for_selector("#graph-view .node", timeout=60_000)
+        page.goto(f"{origin}/web/#train")
+        kept(page)
+    visit_all(page)
+    page.goto(f"{origin}/web/index.html#mutate")
+    visit_all(page)
     context.close()
+
+
+def test_what_is_kept_is_of_one_time(browser: Any, passing: Any) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    with passing() as origin:
+        page.goto(f"{origin}/web/")
+        old = kept(page)
+    newer = {
+        name: (ROOT / "web" / name).read_bytes() + b"// newer"
+        for name in ("index.js", "rooms/sweep.js")
+    }
+    missing = {
+        "rooms/sweep.js": newer["rooms/sweep.js"],
+        "rooms/chart.js": b"import './missing.js';\n",
+    }
+    with passing(origin, **missing):
+        page.reload()
+        page.wait_for_timeout(3000)
+        assert kept(page) == old
+    with passing(origin, **newer):
+        page.reload()
+        found = kept(page, lambda now: now != old)
+    changed = {url for url, text in found.items() if text != old[url]}
+    assert changed == {f"{origin}/web/{name}" for name in newer}
+    assert found.keys() == old.keys()
+    context.close()
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_a_room_that_could_not_be_opened_opens_once_there_is_a_network(
+    browser: Any, passing: Any, name: str
+) -> None:
+    context = browser.new_context()
+    context.add_init_script("delete Navigator.prototype.serviceWorker")  # which keeps nothing, then
+    page = context.new_page()
+    with passing() as origin:
+        page.goto(f"{origin}/web/index.html#" + ("mutate" if name == "train" else "train"))
+        page.wait_for_function("document.getElementById('status').textContent === 'Engine ready.'")
+    page.click(f"nav a[href='#{name}']")
+    page.wait_for_selector("#problem:not(:empty)")
+    with passing(origin):
+        page.evaluate("dispatchEvent(new Event('online'))")
+        page.wait_for_function("document.getElementById('status').textContent === 'Engine ready.'")
+        visit_all(page)
+    context.close()
+
+
+def test_a_page_that_could_not_be_loaded_whole_says_so_until_it_is(
+    browser: Any, passing: Any
+) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    with passing(**{"rooms/chart.js": b"import './missing.js';\n"}) as origin:
+        page.goto(f"{origin}/web/index.html#graph")
+        page.wait_for_selector("#problem:not(:empty)")
+        assert not page.text_content("#status")
+    with passing(origin):
+        page.evaluate("dispatchEvent(new Event('online'))")
+        page.wait_for_selector("#graph-view .node", timeout=60_000)
+    context.close()
+
+
+# ---------------------------------------------------------------- errors
+
+
+def test_an_error_looks_like_one_and_goes_when_something_succeeds(room: Room) -> None:
+    page = room("mutate")
+    assert page.get_attribute("#problem", "role") == "alert"
+    assert not page.is_visible("#problem")
+    page.evaluate(
+        "() => { const post = Worker.prototype.postMessage;"
+        "Worker.prototype.postMessage = function (message) {"
+        "  Worker.prototype.postMessage = post;"
+        "  post.call(this, { ...message, name: 'nothing' });"
+        "}; }"
+    )
+    page.fill("#mutate-w", "0.25")
+    page.wait_for_selector("#problem:not(:empty)")
+    colours = "(id) => getComputedStyle(document.getElementById(id)).color"
+    assert page.evaluate(colours, "problem") != page.evaluate(colours, "status")
+    red, green, blue = map(int, re.findall(r"\d+", page.evaluate(colours, "problem"))[:3])
+    assert red > 2 * max(green, blue)
+    page.fill("#mutate-w", "0.5")
+    page.wait_for_selector("#problem", state="hidden")
+    assert not page.text_content("#problem")
 
 
 @pytest.mark.parametrize("width", [360, 1280])
@@ -122,8 +239,8 @@ def test_nothing_jumps_while_it_loads(blank: Any, origin: str, name: str, width:
 def test_missing_engine_is_said(blank: Any, origin: str, name: str) -> None:
     blank.route("**/core.wasm", lambda route: route.fulfill(status=404))
     blank.goto(f"{origin}/web/index.html#{name}")
-    blank.wait_for_selector("#status.bad")
-    assert "no engine" in blank.text_content("#status")
+    blank.wait_for_selector("#problem:not(:empty)")
+    assert "no engine" in blank.text_content("#problem")
     blank.complaints.clear()
 
 
@@ -135,15 +252,15 @@ def test_old_engine_is_said(blank: Any, origin: str) -> None:
         "**/engine.js", lambda route: route.fulfill(body=newer, content_type="text/javascript")
     )
     blank.goto(f"{origin}/web/index.html")
-    blank.wait_for_selector("#status.bad")
-    assert "speaks version 2, this front 3" in blank.text_content("#status")
+    blank.wait_for_selector("#problem:not(:empty)")
+    assert "speaks version 2, this front 3" in blank.text_content("#problem")
 
 
 def test_browser_without_simd_is_said(blank: Any, origin: str) -> None:
     blank.add_init_script("WebAssembly.validate = () => false")
     blank.goto(f"{origin}/web/index.html")
-    blank.wait_for_selector("#status.bad")
-    assert "no WebAssembly SIMD" in blank.text_content("#status")
+    blank.wait_for_selector("#problem:not(:empty)")
+    assert "no WebAssembly SIMD" in blank.text_content("#problem")
 
 
 # ---------------------------------------------------------------- Train

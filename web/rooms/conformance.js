@@ -37,9 +37,9 @@ function body(ops, columns) {
   Array.from($('conformance-rows').rows).forEach((row, i) => { Object.assign(row.cells[0].firstChild, { textContent: ops[i], title: ops[i] }); });
 }
 
-/** @param {HTMLElement} section @param {{say: (text: string, tone?: string) => void}} shell */
+/** @param {HTMLElement} section @param {import('./page.js').Shell} shell @returns {() => Promise<void>} what opens the room */
 export function mount(section, shell) {
-  const failed = (message) => shell.say(message, 'bad');
+  const failed = (error) => shell.fail(error.message);
   const totals = {};
   let found = []; // of each op its cells and its time
   let facts = null;
@@ -47,7 +47,13 @@ export function mount(section, shell) {
   let busy = false;
   let asked = 0; // the number of the details that are wanted
 
-  const worker = link(new URL('conformance.worker.js', import.meta.url), { failed, rows: (rows) => { rows.forEach(fill); figures(); } });
+  const worker = link(new URL('conformance.worker.js', import.meta.url), {
+    rows(rows) {
+      rows.forEach(fill);
+      figures();
+      shell.well();
+    },
+  });
 
   function fill([number, cells, milliseconds]) {
     const row = $('conformance-rows').rows[number];
@@ -89,7 +95,8 @@ export function mount(section, shell) {
     try {
       verdict(await worker.ask('sweep'));
     } catch (error) {
-      failed(error.message);
+      failed(error);
+      $('conformance-verdict').textContent = '';
     }
     busy = false;
     $('conformance-go').textContent = 'Run again';
@@ -119,8 +126,9 @@ export function mount(section, shell) {
     const mine = ++asked;
     section.querySelector('[data-open]')?.removeAttribute('data-open');
     $('conformance-rows').rows[number].cells[column + 1].dataset.open = '';
-    const cases = await worker.ask('detail', { number, mode, dtype });
-    if (mine !== asked) return;
+    const cases = await worker.ask('detail', { number, mode, dtype }).catch(failed);
+    if (mine !== asked || !cases) return;
+    shell.well();
     const time = found[number] ? `, ${found[number].milliseconds.toFixed(1)} ms for all of its cases` : '';
     $('conformance-what').textContent = `${facts.ops[number]}: ${mode}, ${dtype}${time}`;
     $('conformance-mode').replaceChildren(...facts.columns.map(([m, d], i) => {
@@ -159,12 +167,11 @@ export function mount(section, shell) {
     target.title = `${facts.ops[target.parentElement.sectionRowIndex]}, ${mode}, ${dtype}: ${WORDS[target.dataset.kind] ?? 'not run yet'}`;
   });
 
-  worker.ask('start').then((answer) => {
-    facts = answer;
+  return async () => {
+    facts = await worker.start();
     head(facts.columns);
     body(facts.ops, facts.columns);
     $('conformance-done').textContent = `0 / ${count(facts.cases)}`;
     $('conformance-go').disabled = false;
-    shell.say('Engine ready.');
-  }, (error) => failed(error.message));
+  };
 }

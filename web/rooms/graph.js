@@ -21,15 +21,12 @@ function passName({ kind, line, create }, i) {
   return `${i + 1}. ${name}${line ? `, line ${line}` : ''}${create ? ', create_graph' : ''}`;
 }
 
-/** @param {HTMLElement} section @param {{say: (text: string, tone?: string) => void}} shell */
+/** @param {HTMLElement} section @param {import('./page.js').Shell} shell @returns {() => Promise<void>} what opens the room */
 export function mount(section, shell) {
   const output = $('graph-output');
   const drawing = makeDrawing($('graph-view'), (what) => player.choose(what));
   const player = makePlayer(drawing, (line) => editor.mark('active', line));
-  const runner = makeRunner({
-    printed: (text) => output.append(make('div', {}, text)),
-    failed: (message) => shell.say(message, 'bad'),
-  });
+  const runner = makeRunner({ printed: (text) => output.append(make('div', {}, text)) });
   let passes = [];
   let busy = false;
   let again = false;
@@ -85,6 +82,7 @@ export function mount(section, shell) {
       clearTimeout(slow);
       await show(source, found);
     }
+    shell.well();
     busy = false;
     section.removeAttribute('aria-busy');
   }
@@ -108,8 +106,8 @@ export function mount(section, shell) {
   new ResizeObserver(() => drawing.zoom(0)).observe($('graph-view'));
   $('graph-example').append(...Object.keys(EXAMPLES).map((name) => make('option', {}, name)));
   editor.value = Object.values(EXAMPLES)[0];
-  runner.start().then(() => {
-    shell.say('Engine ready.');
-    return run();
-  }, (error) => shell.say(error.message, 'bad'));
+  return async () => {
+    await runner.start();
+    run();
+  };
 }

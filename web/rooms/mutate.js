@@ -62,10 +62,9 @@ function show(found) {
   draw({ w: Number($('mutate-w').value), ...found });
 }
 
-/** @param {HTMLElement} section @param {{say: (text: string, tone?: string) => void}} shell */
+/** @param {HTMLElement} section @param {import('./page.js').Shell} shell @returns {() => Promise<void>} what opens the room */
 export function mount(section, shell) {
-  const failed = (error) => shell.say(error.message, 'bad');
-  const worker = link(new URL('mutate.worker.js', import.meta.url), { failed: (message) => failed({ message }) });
+  const worker = link(new URL('mutate.worker.js', import.meta.url));
   let ready = false;
   let busy = false;
   let stale = false;
@@ -92,7 +91,10 @@ export function mount(section, shell) {
     busy = true;
     while (stale) {
       stale = false;
-      await worker.ask('experiment', read()).then(show, failed);
+      await worker.ask('experiment', read()).then((found) => {
+        show(found);
+        shell.well();
+      }, (error) => shell.fail(error.message));
     }
     busy = false;
   }
@@ -103,9 +105,9 @@ export function mount(section, shell) {
     update();
   });
   read();
-  worker.ask('start').then(() => {
+  return async () => {
+    await worker.start();
     ready = true;
-    shell.say('Engine ready.');
     update();
-  }, failed);
+  };
 }

@@ -1,28 +1,31 @@
 /**
  * The page's shell: the address chooses a room, and a room comes alive when it is first shown.
  *
- * A room is a module with `mount(section, shell)`: it fills `<section id=…>` and makes what workers
- * it needs. The shell is {say(text, tone)} for the line at the top of the page. Which section is
- * visible is decided by style.css alone, so that the first paint waits for no script.
+ * A room is a module with `mount(section, shell)`: it fills `<section id=…>` and gives the function that opens
+ * the room, to be called again after it has failed. Which section is visible is decided by style.css alone, so
+ * that the first paint waits for no script.
  */
 
-import { listen } from './link.js';
+import { mount as conformance } from './conformance.js';
+import { mount as graph } from './graph.js';
+import { mount as mutate } from './mutate.js';
+import { mount as train } from './train.js';
 
-const ROOMS = {
-  train: () => import('./train.js'),
-  mutate: () => import('./mutate.js'),
-  graph: () => import('./graph.js'),
-  conformance: () => import('./conformance.js'),
-};
+const ROOMS = { train, mutate, graph, conformance };
 const TITLE = document.title;
-const mounted = new Set();
+const rooms = new Map(); // of those that were shown: what opens it, and the opening unless it failed
+const $ = (id) => document.getElementById(id);
 
+/** What a room may say at the top of the page. @typedef {typeof shell} Shell */
 const shell = {
-  /** Tells the reader how the engine is. @param {'' | 'bad'} [tone] */
-  say(text, tone = '') {
-    const status = document.getElementById('status');
-    status.textContent = text;
-    status.className = tone;
+  /** Tells of an error, until something succeeds. @param {string} text */
+  fail(text) {
+    $('problem').textContent = text;
+  },
+
+  /** Something succeeded. */
+  well() {
+    $('problem').textContent = '';
   },
 };
 
@@ -30,18 +33,32 @@ const shell = {
 const current = () => (location.hash.slice(1) in ROOMS ? location.hash.slice(1) : 'train');
 
 async function show() {
-  const room = current();
+  const name = current();
   for (const link of document.querySelectorAll('nav a')) {
-    if (link.hash === `#${room}`) link.setAttribute('aria-current', 'page');
+    if (link.hash === `#${name}`) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
-  document.title = `${document.querySelector(`nav a[href="#${room}"]`).textContent} · ${TITLE}`;
-  if (mounted.has(room)) return;
-  mounted.add(room);
+  document.querySelector('.skip').hash = name;
+  document.title = `${document.querySelector(`nav a[href="#${name}"]`).textContent} · ${TITLE}`;
+  await open(name);
+}
+
+/** Opens a room, unless it is open. */
+async function open(name) {
+  if (!rooms.has(name)) rooms.set(name, { begin: ROOMS[name]($(name), shell), opening: null });
+  const room = rooms.get(name);
+  if (!room.opening) $('status').textContent = 'Loading the engine …';
+  const mine = room.opening ??= room.begin();
   try {
-    (await ROOMS[room]()).mount(document.getElementById(room), shell);
+    await mine;
+    if (current() !== name) return;
+    $('status').textContent = 'Engine ready.';
+    shell.well();
   } catch (error) {
-    shell.say(`This room could not be opened: ${error.message}`, 'bad');
+    if (room.opening === mine) room.opening = null;
+    if (current() !== name) return;
+    $('status').textContent = '';
+    shell.fail(error.message);
   }
 }
 
@@ -54,25 +71,21 @@ function lacking() {
   return null;
 }
 
-/** What this page or a worker has loaded, by its own account. */
-const loaded = () => performance.getEntriesByType('resource').map(({ name }) => name).filter((url) => url.startsWith(location.origin));
-
-/** Fetches the other rooms ahead, and keeps all that was loaded for a time without a network. */
-async function prepare() {
-  await Promise.allSettled(Object.values(ROOMS).map((fetched) => fetched()));
+/** Has all files of the page kept for a time without a network: see offline.js. */
+async function keep() {
   if (!('serviceWorker' in navigator)) return;
   await navigator.serviceWorker.register(new URL('../offline.js', import.meta.url));
   const { active } = await navigator.serviceWorker.ready;
-  const keep = (urls) => active.postMessage(urls);
-  keep([location.href.split('#')[0], ...loaded()]);
-  listen(keep);
+  active.postMessage('keep');
 }
 
 const lack = lacking();
 if (lack) {
-  shell.say(lack, 'bad');
+  $('status').textContent = '';
+  shell.fail(lack);
 } else {
+  const kept = () => keep().catch(() => {}); // without, the page needs a network
   addEventListener('hashchange', show);
-  show();
-  addEventListener('load', () => setTimeout(() => prepare().catch(() => {}), 1500));
+  addEventListener('online', () => Promise.all([open(current()), kept()]));
+  show().then(kept);
 }

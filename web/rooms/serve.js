@@ -3,12 +3,8 @@
 /** Tells the page something. */
 export const tell = (event, value) => postMessage({ event, value });
 
-/** Answers the page's calls by functions of these names; what they throw reaches the caller. The page
- * is told what files the worker loads, of which a browser may know some time after they are there. */
+/** Answers the page's calls by functions of these names; what they throw reaches the caller. */
 export function serve(answers) {
-  tell('loaded', [location.href]);
-  const observer = new PerformanceObserver((list) => tell('loaded', list.getEntries().map(({ name }) => name)));
-  observer.observe({ type: 'resource', buffered: true });
   globalThis.onmessage = async ({ data: { id, name, value } }) => {
     try {
       postMessage({ id, value: await answers[name](value) });

@@ -11,7 +11,7 @@ const text = (id, value, className = '') => Object.assign($(id), { textContent: 
 
 const logarithm = (low, high) => (value) => Math.log(Math.max(value, low) / low) / Math.log(high / low);
 
-/** @param {HTMLElement} section @param {{say: (text: string, tone?: string) => void}} shell */
+/** @param {HTMLElement} section @param {import('./page.js').Shell} shell @returns {() => Promise<void>} what opens the room */
 export function mount(section, shell) {
   const loss = chart($('train-loss'), {
     label: 'Training loss of every step, on a logarithmic scale', span: EPOCHS, ticks: [0.01, 0.03, 0.1, 0.3, 1, 3], at: logarithm(0.01, 3),
@@ -73,6 +73,7 @@ export function mount(section, shell) {
 
   const worker = link(new URL('train.worker.js', import.meta.url), {
     steps({ losses: more, rate }) {
+      shell.well();
       losses.push(...more);
       drawLoss();
       text('train-rate', Math.round(rate).toLocaleString('en'));
@@ -87,13 +88,9 @@ export function mount(section, shell) {
       showHash(epoch, sha256);
       showShares(shares);
     },
-    failed: (message) => failed({ message }),
   });
 
-  function failed(error) {
-    shell.say(error.message, 'bad');
-    $('train-go').disabled = true;
-  }
+  const failed = (error) => shell.fail(`${error.name}: ${error.message}`);
 
   let running = false;
   $('train-go').onclick = async () => {
@@ -105,7 +102,7 @@ export function mount(section, shell) {
     try {
       await worker.ask('run', seed);
     } catch (error) {
-      shell.say(`${error.name}: ${error.message}`, 'bad');
+      failed(error);
     }
     running = false;
     $('train-go').textContent = 'Train again';
@@ -134,6 +131,7 @@ export function mount(section, shell) {
       $('pad-verdict').textContent = 'Nothing is drawn.';
     }
     const shares = await worker.ask('classify', pixels).catch(failed);
+    if (shares !== undefined) shell.well();
     if (shares) showShares(shares);
     else if (pixels) $('pad-verdict').textContent = 'Train, and it is read after every epoch.';
   });
@@ -160,14 +158,11 @@ export function mount(section, shell) {
 
   reset([]);
   drawTiles($('train-weights'), Array.from({ length: 32 }, () => new Array(64).fill(0)), 8);
-  const begun = Promise.all([worker.ask('start'), fetch(RECORDED).then((response) => response.json())]);
-  begun.then(([found, python]) => {
-    images = found;
-    recorded = python;
-    stepsAnEpoch = Math.ceil(found.training / 32);
-    reset(python.hashes);
+  return async () => {
+    [images, recorded] = await Promise.all([worker.start(), fetch(RECORDED).then((response) => response.json())]);
+    stepsAnEpoch = Math.ceil(images.training / 32);
+    reset(recorded.hashes);
     showImages();
-    shell.say('Engine ready.');
     $('train-go').disabled = false;
-  }, failed);
+  };
 }

@@ -9,29 +9,21 @@ const STOPPED = {
   failure: { name: 'Stopped', line: null, message: `the program did not end within ${PATIENCE / 1000} seconds. It was stopped, and the engine started anew.` },
 };
 
-/** @param {{printed: (text: string) => void, failed: (message: string) => void}} told
+/** @param {{printed: (text: string) => void}} told
  * @returns {{start: () => Promise<void>, run: (source: string) => Promise<any>}} */
 export function makeRunner(told) {
-  let worker = null;
-
-  async function start() {
-    worker ??= link(new URL('worker.js', import.meta.url), told);
-    worker.started ??= worker.ask('start');
-    await worker.started;
-  }
+  const worker = link(new URL('worker.js', import.meta.url), told);
 
   async function run(source) {
-    await start();
+    await worker.start();
     let timer;
     const patience = new Promise((resolve) => { timer = setTimeout(resolve, PATIENCE, null); });
-    const found = await Promise.race([worker.ask('run', source), patience]);
-    clearTimeout(timer);
+    const found = await Promise.race([worker.ask('run', source), patience]).finally(() => clearTimeout(timer));
     if (found && found.memory < PLENTY && !found.unusable) return found;
     worker.end();
-    worker = null;
-    start().catch(() => {}); // told again by the next run
+    worker.start().catch(() => {}); // told again by the next run
     return found ?? STOPPED;
   }
 
-  return { start, run };
+  return { start: worker.start, run };
 }
