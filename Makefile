@@ -27,7 +27,7 @@ help:
 	@echo 'make native  the C tests, natively, under sanitizers'
 	@echo 'make guarded  sweeps over all ops with guarded memory'
 	@echo 'make size    bytes, lines and longest functions, against the budget'
-	@echo 'make web     the demo page, on 127.0.0.1'
+	@echo 'make web     the demo page, on 127.0.0.1 (PORT=9000: at that port)'
 	@echo 'make web-test  the JavaScript front under Node, its types and package, the page in browsers'
 	@echo 'make npm     the npm package of the JavaScript front, in build'
 	@echo 'make types   its TypeScript declarations, checked'
@@ -209,8 +209,7 @@ native: need-native-cc
 
 .PHONY: web web-test bits need-browsers npm types
 web:
-	@echo 'http://127.0.0.1:8000/web/'
-	@$(PYTHON) -m http.server --bind 127.0.0.1 8000
+	@$(PYTHON) web/serve.py
 
 need-node:
 	@command -v node >/dev/null || $(call apt_install,nodejs)
