@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import array
 import itertools
+import math
 import operator
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from . import _engine, _ops
@@ -224,7 +225,7 @@ def apply_(tensor: Tensor, function: Callable[[Any], Any]) -> Tensor:
         raise RuntimeError(
             "Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead."
         )
-    return _replaced(tensor, map(function, _flat(tensor)))
+    return _replaced(tensor, function, [_flat(tensor)])
 
 
 def map_(tensor: Tensor, others: Sequence[Tensor], name: str, function: Any) -> Tensor:
@@ -245,7 +246,7 @@ def map_(tensor: Tensor, others: Sequence[Tensor], name: str, function: Any) -> 
             f"Use var.detach().{name}() instead."
         )
     columns = [_flat(tensor), *(_flat(other.expand(tensor.shape)) for other in others)]
-    return _replaced(tensor, map(function, *columns))
+    return _replaced(tensor, function, columns)
 
 
 def _flat(tensor: Tensor) -> list[Any]:
@@ -254,27 +255,64 @@ def _flat(tensor: Tensor) -> list[Any]:
     return list(_elements(tensor.contiguous()).tolist()) if tensor.numel() else []
 
 
-def _replaced(tensor: Tensor, values: Iterable[Any]) -> Tensor:
-    """The tensor with other elements: floats lose their fraction where it has integers."""
+def _replaced(tensor: Tensor, function: Callable[..., Any], columns: Sequence[Any]) -> Tensor:
+    """The tensor with each element replaced by what a function makes of those in its place. What
+    was replaced before an error stays so, as in PyTorch.
+    """
+    kind, shape = tensor.dtype, tensor.shape
+    made = array.array({"?": "b"}.get(kind._format, kind._format))
+    convert = _element_of(kind)
+    try:
+        # No `map`: that takes a function's StopIteration for the end of the elements.
+        for values in zip(*columns, strict=True):
+            value = function(*values)
+            made.append(convert(value) if convert else value)
+    finally:
+        if made:
+            _write_first(tensor, made, shape)
+    return tensor
+
+
+def _write_first(tensor: Tensor, made: array.array[Any], shape: Sequence[int]) -> None:
+    """Replaces the first elements of a tensor, which may be all."""
     from ._creation import from_buffer
 
-    kind = tensor.dtype
-    code = {"?": "b"}.get(kind._format, kind._format)
+    kind, n, count = tensor.dtype, len(made), math.prod(shape)
+    if n < count:
+        made.frombytes(bytes((count - n) * kind.itemsize))
+    values = from_buffer(made, shape, kind)
+    if n < count:
+        first = _ops.SPACES["f"]["arange"](count).view(shape) < n
+        values = values.where(first, tensor)
+    tensor.copy_(values)
+
+
+def _element_of(kind: dtype) -> Callable[[Any], int] | None:
+    """Makes an element of what a function returned: floats lose their fraction for integers. None
+    where an array does so itself.
+    """
     if kind.is_floating_point:
-        flat = list(values)
-    elif code == kind._format:
-        flat = [int(v) if isinstance(v, float) else operator.index(v) for v in values]
-    else:
-        flat = [bool(value) for value in values]
-    if flat:
-        try:
-            raw = array.array(code, flat)
-        except OverflowError:
-            name = str(kind).rpartition(".")[2]
-            message = f"value cannot be converted to type {name} without overflow"
-            raise RuntimeError(message) from None
-        tensor.copy_(from_buffer(raw, tensor.shape, kind))
-    return tensor
+        return None
+    if kind.name == "bool":
+        return lambda value: bool(value if isinstance(value, float) else operator.index(value))
+    high = (1 << (8 * kind.itemsize - kind.is_signed)) - 1
+    low = -high - kind.is_signed  # of uint8 too, whose negative numbers are counted from the end
+    too_large = f"value cannot be converted to type {kind.name} without overflow"
+
+    def element(value: Any) -> int:
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise RuntimeError(too_large)
+            value = int(value)
+        else:
+            value = operator.index(value)
+            if not -(1 << 63) <= value < 1 << 63:
+                raise ValueError("Overflow when unpacking long long")
+        if not low <= value <= high:
+            raise RuntimeError(too_large)
+        return int(value) if kind.is_signed else value & 255
+
+    return element
 
 
 def dim_order(tensor: Tensor, ambiguity_check: bool | list[Any]) -> tuple[int, ...]:

@@ -122,7 +122,8 @@ def _columns(func: Function, points: Tensors, strategy: str, hessian: bool, *fla
 
         columns: Any = mapped_or_one_by_one(push_forward, units, points)
     else:
-        rows = map(push_forward, *(unit.unbind(0) for unit in units))
+        each_unit = zip(*(unit.unbind(0) for unit in units), strict=True)
+        rows = [push_forward(*tangents) for tangents in each_unit]
         columns = [pygrad.stack(each) for each in zip(*rows, strict=True)]
     return output, _C["_functional_columns"](columns, points)
 

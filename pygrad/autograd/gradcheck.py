@@ -419,10 +419,8 @@ def get_numerical_jacobian(
     outputs = _as_tuple(fn(_as_tuple(inputs)))
     wanted = inputs if target is None else target
     n = sum(isinstance(x, Tensor) and x.requires_grad for x in wanted)  # lists are searched for n
-    return tuple(
-        _numerical(lambda *args: fn(args), inputs, outputs, x, eps)[0]
-        for x in itertools.islice(_tensors_in(wanted), n)
-    )
+    found = list(itertools.islice(_tensors_in(wanted), n))
+    return tuple([_numerical(lambda *a: fn(a), inputs, outputs, x, eps)[0] for x in found])
 
 
 def get_numerical_jacobian_wrt_specific_input(

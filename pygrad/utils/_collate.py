@@ -51,9 +51,9 @@ def default_collate(batch: Any) -> Any:
         columns = {key: default_collate([row[key] for row in batch]) for key in sample}
         return _mapping_like(sample, columns)
     if isinstance(sample, tuple) and hasattr(sample, "_fields"):
-        return type(sample)(*map(default_collate, zip(*batch, strict=False)))
+        return type(sample)(*[default_collate(column) for column in zip(*batch, strict=False)])
     if isinstance(sample, Sequence):
-        if any(len(row) != len(sample) for row in batch):
+        if {len(row) for row in batch} != {len(sample)}:
             raise RuntimeError("each element in list of batch should be of equal size")
         joined = [default_collate(column) for column in zip(*batch, strict=True)]
         return _sequence_like(sample, joined)
@@ -76,9 +76,9 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, Mapping):
         return _mapping_like(data, {key: default_convert(data[key]) for key in data})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*map(default_convert, data))
+        return type(data)(*[default_convert(item) for item in data])
     if isinstance(data, Sequence):
-        return _sequence_like(data, list(map(default_convert, data)))
+        return _sequence_like(data, [default_convert(item) for item in data])
     return data
 
 

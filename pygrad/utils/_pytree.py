@@ -81,9 +81,12 @@ def tree_map_only(
 
 def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
     """Whether the predicate holds for every leaf."""
-    return all(map(pred, tree_leaves(tree, is_leaf)))
+    for leaf in tree_leaves(tree, is_leaf):  # noqa: SIM110 (a generator changes StopIteration)
+        if not pred(leaf):
+            return False
+    return True
 
 
 def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
     """Whether the predicate holds for a leaf."""
-    return any(map(pred, tree_leaves(tree, is_leaf)))
+    return not tree_all(lambda leaf: not pred(leaf), tree, is_leaf)

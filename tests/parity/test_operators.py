@@ -93,6 +93,44 @@ def test_elements_by_functions(name: str) -> None:
     assert run(pygrad) == run(torch)
 
 
+ODD = [300, -1, -200, -256, 1 << 40, 1 << 63, 10**400, 1e39, float("nan"), "text", None, True, 2.7]
+
+
+@pytest.mark.parametrize("dtype", "float32 float64 int64 int32 int16 int8 uint8 bool".split())
+@pytest.mark.parametrize("value", ODD, ids=lambda v: str(v)[:9])
+def test_what_a_function_of_elements_may_return(value: Any, dtype: str) -> None:
+    def run(t: Any) -> Any:
+        x, values = t.zeros(3, dtype=getattr(t, dtype)), iter([1, value, 1])
+        found = tried(lambda: x.apply_(lambda _: next(values)))
+        return str(x.tolist()), None if isinstance(found, t.Tensor) else found
+
+    assert run(pygrad) == run(torch)
+
+
+@pytest.mark.parametrize("error", [StopIteration, GeneratorExit, ValueError])
+@pytest.mark.parametrize("layout", ["dense", "transposed", "strided", "integers"])
+@pytest.mark.parametrize(("name", "n_others"), [("apply_", 0), ("map_", 1), ("map2_", 2)])
+def test_elements_before_an_error_are_replaced(
+    name: str, n_others: int, layout: str, error: type[BaseException]
+) -> None:
+    def run(t: Any) -> Any:
+        x = t.arange(6.0).view(2, 3)
+        x = {"dense": x, "transposed": x.t(), "strided": x[:, ::2], "integers": x.long()}[layout]
+        calls: list[Any] = []
+
+        def function(*values: Any) -> Any:
+            calls.append(values)
+            if len(calls) > 3:
+                raise error("by the user")
+            return sum(values) + 10
+
+        with pytest.raises(error, match="by the user"):
+            getattr(x, name)(*[x.clone()] * n_others, function)
+        return x.tolist(), calls
+
+    assert run(pygrad) == run(torch)
+
+
 def test_paths_of_einsum_are_those_of_pytorch_alone() -> None:
     def run(t: Any) -> Any:
         switches = t.backends.opt_einsum

@@ -216,7 +216,8 @@ class ModuleList(_Numbered):
 
     def __repr__(self) -> str:
         runs: list[tuple[int, int, str]] = []
-        for index, text in enumerate(map(repr, self)):
+        for index, module in enumerate(self):
+            text = repr(module)
             if runs and runs[-1][2] == text:
                 runs[-1] = (runs[-1][0], index, text)
             else:

@@ -146,7 +146,7 @@ class ConcatDataset(Dataset[T_co]):
             raise AssertionError("datasets should not be an empty iterable")
         if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset")
-        sizes = (len(cast(Sized, dataset)) for dataset in self.datasets)
+        sizes = [len(cast(Sized, dataset)) for dataset in self.datasets]
         self.cumulative_sizes = list(itertools.accumulate(sizes))
 
     def __len__(self) -> int:
@@ -178,7 +178,8 @@ class ChainDataset(IterableDataset[T_co]):
         return itertools.chain.from_iterable(self._streams())
 
     def __len__(self) -> int:
-        return sum(len(cast(Sized, stream)) for stream in self._streams())
+        sizes = [len(cast(Sized, stream)) for stream in self._streams()]
+        return sum(sizes)
 
 
 class Subset(Dataset[T_co]):
