@@ -633,7 +633,9 @@ SECOND(gelu_tanh, "Gelu", "grad_output self | approximate:ttanh", 0,
     double p[3];                                                                            \
     Tensor *s = saved(n, 0);                                                                \
     node_params(n, p);                                                                      \
-    gi[0] = grad_mode ? tape_##name(g[0], s, s, p) : unary_grad(&unary_##name, g[0], s, p); \
+    const bool same = sizeof #GRADIENT == sizeof "g"; /* passed on, nothing is computed */  \
+    gi[0] = grad_mode || same ? tape_##name(g[0], s, s, p)                                  \
+                              : unary_grad(&unary_##name, g[0], s, p);                      \
   }
 #define UNARY(flags, name, Node_, domain, value, keep, grad) UNARY_VJP(name, grad)
 #define UNARY_P(flags, name, Node_, schema, domain, value, keep, grad) UNARY_VJP(name, grad)

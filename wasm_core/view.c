@@ -257,7 +257,7 @@ static Tensor *swapped(Tensor *x, int64_t d0, int64_t d1, Node *n) {
 }
 
 GRAD(TransposeBackward0, "| dim0:i dim1:i") { gi[0] = t_transpose(g[0], NUM(0), NUM(1)); }
-GRAD(TBackward0, "") { gi[0] = t_t(g[0]); }
+GRAD(TBackward0, "") { gi[0] = t_t2(g[0]); }
 
 Tensor *t_transpose(Tensor *x, int64_t d0, int64_t d1) {
   if (blocked(x) || (d0 = dim_wrap(d0, x->ndim)) < 0 || (d1 = dim_wrap(d1, x->ndim)) < 0) return NULL;
@@ -457,7 +457,7 @@ Tensor *t_flatten(Tensor *x, int64_t from, int64_t to) {
 
 static void unsqueeze_back(const Node *n, Tensor **g, Tensor **gi) {
   Ints sizes = num_list_at(n, 0);
-  gi[0] = t_reshape(g[0], sizes.n, sizes.v);
+  gi[0] = g[0]->ndim == sizes.n ? g[0] : t_reshape(g[0], sizes.n, sizes.v);
 }
 GRAD(SqueezeBackward0, "| self_sym_sizes:l") { unsqueeze_back(n, g, gi); }
 GRAD(SqueezeBackward1, "| self_sym_sizes:l dim:i") { unsqueeze_back(n, g, gi); }

@@ -15,6 +15,7 @@ from oracle import (
     assert_equal,
     assert_same_outcome,
     describe,
+    function,
     in_words,
     is_tensor,
     layout,
@@ -56,17 +57,6 @@ APART = {
 
 OF_FREE_SIGNS = {"linalg.eigh"}
 """Ops whose results have signs that are anybody's choice: test_linalg compares the rest."""
-
-
-def function(entry: Entry, library: Any) -> Any:
-    """The op as the library offers it to users; None where it has none of that name."""
-    path = entry.id.split(".")
-    if path[0] == "_C":
-        return None
-    found = library
-    for name in path:
-        found = getattr(found, name, None)
-    return found
 
 
 def compared(entry: Entry) -> bool:
