@@ -332,7 +332,7 @@ def _cross(
     return _finish(r, row, args, kwargs)
 
 
-_META, _NUMEL = e.layout["meta"], e.layout["numel"]
+_META, _NUMEL, _NOTED = e.layout["meta"], e.layout["numel"], e.layout["noted"]
 _BASE = e.layout["meta_base"]
 
 
@@ -363,8 +363,9 @@ def wrap(handle: int) -> Tensor:
 
 
 known_refs: Final[dict[int, weakref.ref[Any]]] = {}
-"""Tensors that the engine may hand back, by handle: leaves that require grad, tensors with hooks.
-Those of the dead go when there are many: a `WeakValueDictionary` takes five times as long.
+"""Tensors that the engine may hand back, by handle: leaves that require grad, tensors with hooks,
+gradients that hooks keep. Those of the dead go when there are many: a `WeakValueDictionary` takes
+five times as long.
 """
 _many = 1024
 
@@ -386,10 +387,24 @@ def _forget_the_dead() -> None:
 
 
 def known(tensor: Any) -> Any:
-    """The remembered object of the same engine tensor, or this one."""
+    """The remembered object of the same engine tensor; else this one, with what was noted on an
+    object that is gone.
+    """
     ref = known_refs.get(tensor._h)
-    found = None if ref is None else ref()
-    return tensor if found is None or found._h != tensor._h else found
+    if ref is None:
+        return tensor
+    found = ref()
+    if found is not None and found._h == tensor._h:
+        return found
+    if _ints[(tensor._h + _NOTED) >> 2]:
+        return revived(tensor)
+    if known_refs.get(tensor._h) is ref:
+        known_refs.pop(tensor._h, None)
+    return tensor
+
+
+revived: Callable[[Any], Any] = lambda tensor: tensor  # noqa: E731
+"""In utils/hooks.py, which needs this module."""
 
 
 def share(handle: int) -> Tensor:

@@ -717,7 +717,8 @@ def drain_if_idle() -> bool:
 
 watched: Final[set[int]] = set()
 """Numbers of objects that nodes hold: while there are some, whoever may have held the last
-reference to a node calls `drain_if_idle`, so that these objects go when they would in PyTorch.
+reference to a node calls `drain_if_idle`, so that these objects go when they would in PyTorch. And
+of what is noted on tensors of the engine, for which those who have one look when they go.
 """
 atexit.register(watched.clear)  # then nobody looks into memory that may be gone
 

@@ -29,6 +29,7 @@ _L = _engine.layout
 _DTYPE, _NDIM, _FLAGS = _L["dtype"], _L["ndim"], _L["flags"]
 _SIZES, _STRIDES, _OFFSET, _NUMEL = _L["sizes"], _L["strides"], _L["offset"], _L["numel"]
 _STORAGE, _BYTES, _DATA = _L["storage"], _L["storage_bytes"], _L["bytes_data"]
+_NOTED = _L["noted"]
 _META, _GRAD, _BASE, _GRAD_FN = _L["meta"], _L["meta_grad"], _L["meta_base"], _L["grad_fn"]
 _released = _engine.released
 _ROW = _call.ROWS
@@ -36,6 +37,10 @@ _CPU: Final = device("cpu")
 _BATCHED: Final = 128  # the flag of a tensor that vmap has batched, which is the highest
 _log: Final = logging.getLogger("pygrad.autograd.graph")
 _DEBUG: Final = logging.DEBUG
+_last_words: Any = None
+_keep_face: Any = None
+_held_objects: Any = ()
+"""In utils/hooks.py, which needs this module."""
 _walk: Callable[[Any], Any] | None = None
 """What autograd/_walk.py, which needs this module, does when a backward comes to a custom node."""
 _C, _M = _ops.C, _ops.SPACES["m"]
@@ -96,9 +101,10 @@ class Tensor(Methods):
         except AttributeError:
             return  # never got a handle
         self._h = 0  # first: the garbage collector may come while this object is going
-        released += (h,)
         if watched:
-            _look_at_last(h)
+            _look_at_last(self, h)
+        else:
+            released += (h,)  # without a call: see `uninterrupted`
 
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
@@ -446,6 +452,8 @@ class Tensor(Methods):
         """
         if inputs is None and create_graph is False and not _log.isEnabledFor(_DEBUG):
             step: Any = False
+            if _held_objects and type(gradient) is Tensor:
+                _keep_face(gradient)  # which hooks on this tensor get
             if retain_graph is None or retain_graph is False:
                 if gradient is None:
                     step = _backward(self)
@@ -841,10 +849,13 @@ def address_of(tensor: Tensor) -> int:
     return data + _words[(h + _OFFSET) >> 3] * BY_CODE[_memory[h + _DTYPE]].itemsize  # type: ignore[union-attr]
 
 
-def _look_at_last(h: int) -> None:
-    """Lets a node go at once if the handle that was just released, of a tensor, may have held the
-    last reference to it.
+def _look_at_last(tensor: Tensor, h: int) -> None:
+    """Releases the handle of an object that goes. What callbacks noted on it stays as long as the
+    engine's tensor; a node goes at once if this may have been the last reference to it.
     """
+    if h and _ints[(h + _NOTED) >> 2]:
+        _last_words(tensor, h)
+    _released.append(h)
     node = _unsigned[(h + _GRAD_FN) >> 2] if h else 0
     n = len(_released)
     if node and _ints[h >> 2] <= n and _ints[node >> 2] <= n:

@@ -49,7 +49,7 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) { return tensor_live_count(
 #define LAYOUT(X, TENSOR, FRAME)                                                                                    \
   X(abi, PG_ABI) X(data_bytes, PG_DATA_BYTES) X(max_release, PG_MAX_RELEASE)                                        \
   TENSOR(dtype) TENSOR(ndim) TENSOR(flags) TENSOR(output_nr) TENSOR(storage) TENSOR(grad_fn) TENSOR(version)        \
-  TENSOR(meta) TENSOR(sizes) TENSOR(strides) TENSOR(offset) TENSOR(numel)                                           \
+  TENSOR(meta) TENSOR(sizes) TENSOR(strides) TENSOR(offset) TENSOR(numel) TENSOR(noted)                             \
   X(meta_grad, OF(Meta, grad)) X(meta_base, OF(Meta, base)) X(storage_bytes, OF(Storage, bytes))                    \
   X(storage_exports, OF(Storage, exports)) X(bytes_data, OF(Bytes, data)) X(bytes_size, OF(Bytes, n_bytes))         \
   X(version_value, OF(Version, value))                                                                              \

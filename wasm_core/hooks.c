@@ -36,10 +36,16 @@ static bool set_grad(Tensor *leaf, Tensor *g) {
   return true;
 }
 
+/* A tensor of its own, contiguous: nobody copies until somebody writes, if that can be. */
+static Tensor *retained(Tensor *g) {
+  bool shared = !recording && !forward_on && tensor_is_contiguous(g) && tensor_covers_storage(g);
+  return shared ? tensor_snapshot(g) : t_clone_format(g, FORMAT_CONTIGUOUS);
+}
+
 /* retain_grad: a later backward adds to what an earlier one left. */
 bool retain_into(Tensor *t, Tensor *g) {
   Tensor *old = t->meta ? t->meta->grad : NULL;
-  return set_grad(t, old ? t_add(old, g) : recording ? g : t_detach(g));
+  return set_grad(t, old ? t_add(old, g) : retained(g));
 }
 
 /* `g` may be stolen if only the caller's `refs` references and the pool's know it. */
@@ -48,7 +54,9 @@ static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
   Tensor *old = leaf->meta ? leaf->meta->grad : NULL;
   if (!old) {
     bool sole = g->refs <= refs && g->storage->refs == 1 && g->storage->bytes->refs == 1;
-    return set_grad(leaf, !recording && sole && !tensor_requires_grad(g) && !forward_on && (any_layout || obeys_layout(g, leaf)) ? g : copy_in_layout(g, leaf));
+    if (recording || !sole || tensor_requires_grad(g) || forward_on || !(any_layout || obeys_layout(g, leaf)))
+      return set_grad(leaf, copy_in_layout(g, leaf));
+    return set_grad(leaf, g->noted ? t_detach(g) : g);
   }
   if (recording) return set_grad(leaf, t_add(old, g));
   if (old->dtype == g->dtype && tensor_is_dense(old) && tensor_same_shape(old, g)) {

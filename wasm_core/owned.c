@@ -32,6 +32,7 @@ static void put_object(Words *w, int32_t id) {
 static void put_tensor(Words *w, const Tensor *t) {
   const Meta *m = t->meta;
   put_owned(w, t->grad_fn);
+  put_object(w, t->noted);
   if (!m) return;
   put_owned(w, m->grad);
   put_owned(w, m->base);

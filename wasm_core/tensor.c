@@ -282,6 +282,7 @@ static void bury(Tensor *t) {
     hooks_release(m->post_hooks);
     mem_free(m, sizeof *m);
   }
+  if (t->noted) host_drop(t->noted);
   version_release(t->version);
   storage_release(t->storage);
   if (t->sizes != t->dims) mem_free(t->sizes, (size_t)t->cap * 2 * sizeof(int64_t));

@@ -95,6 +95,7 @@ struct Tensor {
   Version *version; /* NULL: 0 and unshared */
   Meta *meta;
   int64_t *sizes, *strides; /* in elements; in the block, or apart when the rank grew */
+  int32_t noted;            /* 0, or the id of what the host has noted on it, which goes with it */
   int64_t offset;           /* in elements */
   int64_t numel;
   int64_t dims[];

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _call, _long_calls, _ops
 from .._tensor import Tensor
+from ..utils import hooks
 from . import _cycles as _cycles
 from . import anomaly_mode as anomaly_mode
 from . import forward_ad as forward_ad
@@ -155,7 +156,12 @@ def _grad(
     of = _split(outputs, places, odd)
     at = [] if inputs is None else _split(inputs, places, odd)
     into = accumulate + (inputs is None)
-    odd += [seed for seed in seeds if seed is not None and not isinstance(seed, Tensor)]
+    for seed in seeds:
+        if isinstance(seed, Tensor):
+            if hooks.objects:
+                hooks.keep_face(seed)  # which hooks on the roots get
+        elif seed is not None:
+            odd.append(seed)
     how = (retain, create_graph, into, allow_unused, materialize, rows)
     if odd:
         _C["_grad"](of, at, (), places, type(odd[0]).__name__, *how)  # which raises
@@ -282,6 +288,7 @@ def grad(
         materialize_grads,
         rows=-1 if is_grads_batched else 0,
     )
+    result = [t if t is None else _call.known(t) for t in result]  # hooks may have seen them
     return dict(zip(inputs, result, strict=True)) if type(inputs) is dict else tuple(result)
 
 

@@ -78,7 +78,7 @@ def in_fresh_thread(function: Callable[[], Any]) -> Any:
 
 def _run(step: list[int]) -> Any:
     """What the node's function gave, as the engine takes it."""
-    grads = [_call.wrap(handle) if handle else None for handle in step[3:]]
+    grads = hooks.lend(step[3:])
     node: Any = graph._nodes[step[1]]()
     level = _level
     depth = level.depth
@@ -93,15 +93,20 @@ def _run(step: list[int]) -> Any:
             _ints[MODES] = was
         else:
             word[0] = was
-    if type(given) is _call._tensor_type:
-        return given, (given._h,), ""
-    return given, *hooks.encode(given if isinstance(given, tuple) else (given,))
+    results = given if isinstance(given, tuple) else (given,)
+    del given
+    hooks.take_back(grads, results, _engine.released.append)
+    return results, *hooks.encode(results)
 
 
 def _nested(ident: int, handles: list[int], _: int) -> list[int]:
     """Runs a custom function that stands inside another node, where the engine calls for it."""
-    given = hooks.held(ident).apply(*hooks.tensors_of(handles))
-    return hooks.answer(given if isinstance(given, tuple) else (given,))
+    grads = hooks.lend(handles)
+    given = hooks.held(ident).apply(*grads)
+    results = given if isinstance(given, tuple) else (given,)
+    del given
+    hooks.take_back(grads, results)
+    return hooks.answer(results)
 
 
 hooks.runners[hooks.FUNCTION] = _nested

@@ -8,9 +8,10 @@ import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Final
 
-from .. import _call, _engine, _ops
+from .. import _call, _engine, _ops, _tensor
 
 HOOK, POST_HOOK, NODE_PRE_HOOK, NODE_HOOK, FUNCTION, PACK, UNPACK, SEVERAL, APPLY = range(9)
 NAME, RETURNED = 35, 36
@@ -31,7 +32,11 @@ _keep: Final = _engine.kept
 _watched: Final = _engine.watched
 _lock, _new, _tensor_type = _engine.lock, _call._new, _call._tensor_type
 _result, _HEAD = _engine.result_slot, _engine.HEAD
+_ints, _released, _known_refs = _engine.ints, _engine.released, _call.known_refs
+_weak: Final = weakref.ref
 _GRAD_FN: Final = _engine.layout["grad_fn"]
+_N_DROPPED, _forget_dropped = _engine._N_DROPPED, _engine._forget_dropped
+_NOTED: Final = _engine.layout["noted"]
 
 services: dict[int, Callable[[int, list[int]], list[int]]] = {}
 """By the kind of a callback that runs nothing of the user's: a function of the id and the
@@ -80,11 +85,6 @@ def held(ident: int) -> Any:
     return found
 
 
-def tensors_of(handles: Sequence[int]) -> list[Any]:
-    """The tensors of handles whose references are ours, each the very object if it is known."""
-    return [_call.known(_call.wrap(handle)) if handle else None for handle in handles]
-
-
 def handles_of(tensors: Sequence[Any]) -> list[int]:
     """Handles that stay valid until the engine has taken references of its own."""
     _keep.extend(tensors)
@@ -107,6 +107,171 @@ def tell_text(text: str) -> list[int]:
     return []
 
 
+# ------------------------------------------------------------------ one object a tensor
+
+# In PyTorch a tensor has one object as long as anybody has the tensor, the engine included. Here it
+# is one as long as somebody has the object; what callbacks noted on it, its attributes, stays as
+# long as the engine has the tensor: under a number that the tensor knows, `objects` has the
+# attributes while there is no object, else (). An object with which a callback did nothing serves
+# for another tensor, which takes less time than to make one and to let it go.
+
+_spares: Final[list[Any]] = []
+"""Objects that wait: of `_nothing`, so that who finds one among Python's objects may look at it."""
+_nothing: Final = _ops.C["_empty"]([0], None)
+_NOTHING: Final = _nothing._h
+_ints[_NOTHING >> 2] += 1 << 30  # one for each that ever waits, which so need not be counted
+
+
+def _alone() -> int:
+    """The references that are counted of what a local variable has and nobody else."""
+    only = object()
+    return getrefcount(only)
+
+
+_ALONE: Final = _alone()
+
+
+def lend(handles: Sequence[int]) -> list[Any]:
+    """The tensors of handles whose references are ours, each the very object if there is one."""
+    lent: list[Any] = []
+    for handle in handles:
+        ref = _known_refs.get(handle)
+        made = None if ref is None else _known(ref, handle)
+        if made is None and handle:
+            try:
+                made = _spares.pop()
+            except IndexError:
+                made = _new(_tensor_type)
+            made._h = handle
+        lent.append(made)
+    return lent
+
+
+def _known(ref: Any, handle: int) -> Any:
+    """The object of a tensor that was remembered, alive or with what was noted on it, or None."""
+    found = ref()
+    if found is not None and found._h == handle:
+        _released.append(handle)  # it has a reference
+        return found
+    if _ints[(handle + _NOTED) >> 2]:
+        return _revived(_call.wrap(handle))
+    if _known_refs.get(handle) is ref:
+        _known_refs.pop(handle, None)
+    return None
+
+
+def _release(handle: int) -> None:
+    """Gives a reference back, at once if it is not the last: where the engine waits for us."""
+    if _ints[handle >> 2] > 1:
+        _ints[handle >> 2] -= 1
+    else:
+        _released.append(handle)
+
+
+def take_back(
+    lent: list[Any], results: Sequence[Any] = (), release: Callable[[int], None] = _release
+) -> None:
+    """Ends what `lend` began: what others keep they keep, and for the engine it is known.
+
+    Args:
+        lent: the list, which has our only references; it is emptied.
+        results: what the callback returned, which the engine has after it.
+        release: takes the handles of objects that are not needed.
+    """
+    while lent:
+        each = lent.pop()
+        if each is None:
+            continue
+        others = getrefcount(each) - _ALONE
+        if others:
+            for result in results:
+                others -= result is each
+            result = None  # which would be one more reference
+            if others and (each.__weakref__ is None or each.__dict__):
+                keep_face(each)
+        elif each.__dict__:
+            _put_aside(each, release)
+        elif each.__weakref__ is None and type(each) is _tensor_type:
+            handle, each._h = each._h, _NOTHING
+            each._b = each._g = None
+            release(handle)
+            _spares.append(each)
+    for each in results:
+        if isinstance(each, _tensor_type) and (
+            each.__dict__ or (getrefcount(each) > _ALONE + 1 and each.__weakref__ is None)
+        ):
+            keep_face(each)
+
+
+def keep_face(tensor: Any) -> None:
+    """Sees to it that callbacks to come get this object of an engine's tensor, or, when it is gone,
+    one with its attributes.
+    """
+    handle = tensor._h
+    if tensor.__dict__ and not _ints[(handle + _NOTED) >> 2]:
+        _ints[(handle + _NOTED) >> 2] = keep_watched(())
+    ref = _known_refs.get(handle)
+    if ref is None or ref() is not tensor:
+        _call.remember(tensor)
+
+
+def _put_aside(tensor: Any, release: Callable[[int], None]) -> None:
+    """Keeps the attributes of an object that is about to go, if the engine has its tensor."""
+    keep_face(tensor)
+    handle = tensor._h
+    if _ints[handle >> 2] > 1:
+        objects[_ints[(handle + _NOTED) >> 2]] = tensor.__dict__
+        tensor._h = 0
+        release(handle)
+
+
+def _last_words(tensor: Any, handle: int) -> None:
+    """Keeps the attributes of an object that goes before its tensor. Not where it goes as garbage
+    in a cycle, to which its attributes may lead.
+    """
+    ident, notes = _ints[(handle + _NOTED) >> 2], tensor.__dict__
+    if notes and ident in objects and _ints[handle >> 2] > 1 and getrefcount(tensor) == _DYING:
+        objects[ident] = notes
+
+
+class _Dying:
+    """Counts references as `_last_words` does."""
+
+    count = 0
+
+    def __del__(self) -> None:
+        self._look(self, 0)
+
+    @staticmethod
+    def _look(dying: Any, handle: int) -> None:
+        _Dying._count(dying, handle)
+
+    @staticmethod
+    def _count(tensor: Any, handle: int) -> None:
+        _Dying.count = getrefcount(tensor)
+
+
+_Dying()
+_DYING: Final = _Dying.count
+
+
+def _revived(tensor: Any) -> Any:
+    """The tensor, with the attributes of an object that it had."""
+    ident = _ints[(tensor._h + _NOTED) >> 2]
+    notes = held(ident)
+    if notes:
+        tensor.__dict__ = notes
+        objects[ident] = ()
+        shown.pop(ident, None)
+    return _call.remember(tensor)
+
+
+_call.revived, _tensor._last_words, _tensor._keep_face = _revived, _last_words, keep_face
+_tensor._held_objects = objects
+
+# ------------------------------------------------------------------ running callbacks
+
+
 def _name(hook: Any) -> str:
     return str(getattr(hook, "__name__", "<unknown>"))
 
@@ -127,12 +292,15 @@ def _run_hook(ident: int, handle: int) -> int:
     """A hook on one gradient: what `_dispatch` does, in one piece to save time."""
     if _keep:
         _keep.clear()
-    gradient = None
+    gradient: Any = None
     if handle:
-        gradient = _new(_tensor_type)
-        gradient._h = handle
-        if handle in _call.known_refs:
-            gradient = _call.known(gradient)
+        ref = _known_refs.get(handle)
+        if ref is not None and (ref() is not None or _ints[(handle + _NOTED) >> 2]):
+            gradient = _known(ref, handle)
+        if gradient is None:  # as `lend` does
+            ref = None
+            gradient = _spares.pop() if _spares else _new(_tensor_type)
+            gradient._h = handle
     try:
         hook = objects[ident]
     except KeyError:
@@ -141,11 +309,32 @@ def _run_hook(ident: int, handle: int) -> int:
             return 0  # removed
     _lock.free = _lock.key
     try:
+        if _ints[_N_DROPPED]:
+            _forget_dropped()  # what was noted on gradients that are gone by now
         result = hook(gradient)
+        if handle:  # as `take_back` does
+            if getrefcount(gradient) > _ALONE:
+                if gradient.__dict__:
+                    keep_face(gradient)
+                elif ref is None:
+                    _known_refs[handle] = _weak(gradient)
+                    if len(_known_refs) > _call._many:
+                        _call._forget_the_dead()
+            elif gradient.__dict__:
+                _put_aside(gradient, _release)
+            elif gradient.__weakref__ is None and type(gradient) is _tensor_type:
+                gradient._h = _NOTHING
+                gradient._b = gradient._g = None
+                _release(handle)
+                _spares.append(gradient)
         if result is None:
             return 0
         if type(result) is not _tensor_type:
-            return answer([result])[0]
+            result = (result,)
+            take_back([], result)
+            return answer(result)[0]
+        if getrefcount(result) > _ALONE or result.__dict__:
+            keep_face(result)
         _keep.append(result)
         return result._h  # type: ignore[no-any-return]
     finally:
@@ -154,42 +343,48 @@ def _run_hook(ident: int, handle: int) -> int:
 
 
 def _run_post_hook(ident: int, handles: list[int], _: int) -> list[int]:
-    tensors, hook = tensors_of(handles), held(ident)
+    tensors, hook = lend(handles), held(ident)
     result = None if hook is None else hook(*tensors)
+    leaf = tensors.pop()
+    if getrefcount(leaf) == _ALONE and leaf.__dict__:
+        _put_aside(leaf, _release)
     return [] if result is None else answer([result])
 
 
-def _run_node_hook(ident: int, *given: tuple[Any, ...]) -> list[int]:
-    """A hook on several gradients: nothing, or any word and what takes the place of the first
-    given.
+def _answered(result: Any, grads: list[Any]) -> list[int]:
+    """What a hook on several gradients returned: nothing, or any word and what takes the place of
+    the first given.
     """
-    hook = held(ident)
-    result = None if hook is None else hook(*given)
     if result is None:
+        take_back(grads)
         return []
     if not isinstance(result, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
+    take_back(grads, result)
     return [0, *answer(result)]
 
 
 def _run_node_prehook(ident: int, handles: list[int], _: int) -> list[int]:
-    return _run_node_hook(ident, tuple(tensors_of(handles)))
+    grads, hook = lend(handles), held(ident)
+    return _answered(None if hook is None else hook(tuple(grads)), grads)
 
 
 def _run_node_posthook(ident: int, handles: list[int], n_inputs: int) -> list[int]:
-    tensors = tuple(tensors_of(handles))
-    return _run_node_hook(ident, tensors[:n_inputs], tensors[n_inputs:])
+    grads, hook = lend(handles), held(ident)
+    result = None if hook is None else hook(tuple(grads[:n_inputs]), tuple(grads[n_inputs:]))
+    return _answered(result, grads)
 
 
 def _run_pack(ident: int, handles: list[int], _: int) -> list[int]:
     pack, unpack = held(ident)
-    return [keep_watched((pack(*tensors_of(handles)), unpack))]
+    return [keep_watched((pack(*lend(handles)), unpack))]
 
 
 def _run_several(ident: int, handles: list[int], first: int) -> list[int]:
-    grads, hook = tensors_of(handles), held(ident)
+    grads, hook = lend(handles), held(ident)
     if hook is not None:
-        hook(grads[0] if first else grads)
+        hook(grads[0] if first else [*grads])
+    take_back(grads)
     return []
 
 
@@ -203,7 +398,7 @@ _returned: Final[dict[int, list[Any]]] = {}
 
 
 def _run_apply(ident: int, handles: list[int], _: int) -> list[int]:
-    results = _returned[ident] = list(objects[ident](*tensors_of(handles)))
+    results = _returned[ident] = list(objects[ident](*lend(handles)))
     return [len(results)]
 
 
@@ -228,6 +423,8 @@ def _dispatch(kind: int, ident: int, handles: list[int]) -> list[int]:
     _keep.clear()
     _lock.free = _lock.key
     try:
+        if _ints[_N_DROPPED]:
+            _forget_dropped()
         return runners[kind & 255](ident, handles, kind >> 8)
     finally:
         _lock.free = None
