@@ -737,6 +737,36 @@ class Tensor(Methods):
 
     half, bfloat16 = _Conversion(float16), _Conversion(bfloat16)
 
+    def data_ptr(self) -> int:
+        """The address of the first element in this process, 0 without elements: for code outside
+        of Python, ctypes and the like. It holds as long as the tensor's storage lives and does not
+        grow.
+
+        Whether the address will be used to write is not to be known, nor when. So from the first
+        call on, for good, the storage is treated as one that a NumPy array shows: it stays in
+        place, and what is saved of it for backward is copied at once instead of at the first write
+        (one copy serves as long as its bytes are the same). What was saved before keeps the bytes
+        of then. Hence no write through the address reaches a gradient, and programs that compare
+        addresses pay for that copy alone.
+
+        Not seen: the version counter does not count such writes, so that "check" mode does not
+        raise; and whoever writes to a gradient or to what hooks packed writes there.
+
+        Example:
+            >>> import ctypes, pygrad
+            >>> x = pygrad.arange(3.0, requires_grad=True)
+            >>> elements = (ctypes.c_float * 3).from_address(x.data_ptr())
+            >>> loss = (x * x).sum()
+            >>> elements[0] = 7
+            >>> loss.backward()
+            >>> x.tolist(), x.grad.tolist()
+            ([7.0, 1.0, 2.0], [0.0, 2.0, 4.0])
+        """
+        if not self.numel():
+            return 0
+        _C["_pin"](self)
+        return _engine.base_address + address_of(self)
+
     def untyped_storage(self) -> Any:
         """The memory behind the tensor, as bytes."""
         from .storage import UntypedStorage

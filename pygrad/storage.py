@@ -71,7 +71,7 @@ class _Storage:
         raise NotImplementedError
 
     def data_ptr(self) -> int:
-        """The address of the first byte in the engine's memory, 0 if there is none."""
+        """The address of the first byte in this process; see `UntypedStorage.data_ptr`."""
         return self.untyped().data_ptr()
 
     def nbytes(self) -> int:
@@ -187,6 +187,8 @@ class StorageBase(_Storage):
         return object.__new__(cls)
 
 
+_PINNED: Final = 1 << 30
+"""Of a storage's exports: its address was given away."""
 _alive: Final[weakref.WeakValueDictionary[int, UntypedStorage]] = weakref.WeakValueDictionary()
 """The object of each of the engine's storages that has one."""
 
@@ -249,10 +251,22 @@ class UntypedStorage(StorageBase):
         return self
 
     def data_ptr(self) -> int:
-        """The address of the first byte in the engine's memory, 0 if there is none."""
+        """The address of the first byte in this process, 0 if there is none, which holds as long
+        as the storage lives and does not grow. See `Tensor.data_ptr` for what follows from it.
+
+        Example:
+            >>> import ctypes, pygrad
+            >>> storage = pygrad.tensor([1, 2], dtype=pygrad.int8).untyped_storage()
+            >>> ctypes.string_at(storage.data_ptr(), storage.nbytes())
+            b'\\x01\\x02'
+        """
         if not self.nbytes():
             return 0
-        return _engine.unsigned[(self._bytes + _engine.layout["bytes_data"]) >> 2]
+        _C["_pin"](self._holder)
+        return (
+            _engine.base_address
+            + _engine.unsigned[(self._bytes + _engine.layout["bytes_data"]) >> 2]
+        )
 
     def nbytes(self) -> int:
         """The size in bytes."""
@@ -277,7 +291,7 @@ class UntypedStorage(StorageBase):
 
     def resizable(self) -> bool:
         """Whether it may grow: not while a NumPy array shows it."""
-        return not _engine.ints[(self._cdata + _engine.layout["storage_exports"]) >> 2]
+        return not _engine.ints[(self._cdata + _engine.layout["storage_exports"]) >> 2] & ~_PINNED
 
     def resize_(self, size: int) -> UntypedStorage:
         """Grows to so many bytes; what is new is uninitialised. Tensors of it stay as they are.

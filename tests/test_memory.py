@@ -4,6 +4,7 @@ alive.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import warnings
 from typing import Any
@@ -224,6 +225,58 @@ def test_array_stays_valid_when_memory_grows() -> None:
     array += 1
     del large
     assert array.sum() == 4000
+
+
+def test_address_is_one_of_this_process_and_stays() -> None:
+    x = pygrad.arange(4.0, requires_grad=True)
+    loss = (x * x).sum()  # shares the memory with what is saved
+    address = x.data_ptr()
+    elements = (ctypes.c_float * 4).from_address(address)
+    assert list(elements) == [0, 1, 2, 3]
+    saved = (x * x).sum()
+    with pygrad.no_grad():
+        x.add_(1)
+        x[1:].copy_(pygrad.zeros(3))
+    large = pygrad.zeros(50_000_000)
+    assert (x.data_ptr(), list(elements)) == (address, [1, 0, 0, 0])
+    del large
+    elements[3] = 9
+    assert x.tolist() == [1, 0, 0, 9]
+    (loss + saved).backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [0, 4, 8, 12]
+
+
+def test_addresses_tell_what_shares_memory() -> None:
+    x = pygrad.arange(6.0)
+    part = x.view(2, 3)[1:, 1:]
+    assert part.data_ptr() == x.data_ptr() + 4 * 4
+    assert x.detach().data_ptr() == x.data_ptr() != x.clone().data_ptr()
+    assert x.numpy().__array_interface__["data"][0] == x.data_ptr()
+    for each in (x, part):
+        for storage in (each.untyped_storage(), each._typed_storage()):
+            assert storage.data_ptr() == x.data_ptr()
+
+
+def test_storage_whose_address_is_known_may_grow() -> None:
+    x = pygrad.ones(2)
+    x.data_ptr()
+    assert x.untyped_storage().resizable()
+    assert x.resize_(1000)[:2].tolist() == [1, 1]
+    array = x.numpy()
+    with pytest.raises(RuntimeError, match="not resizable"):
+        x.resize_(5000)
+    assert array[0] == 1
+
+
+def test_saves_of_a_tensor_whose_address_is_known_share_one_copy() -> None:
+    x = pygrad.ones(100_000, requires_grad=True)
+    x.data_ptr()
+    before = in_use()
+    made = [x * x for _ in range(10)]
+    assert in_use() - before < 11.5 * 400_000  # ten results and one copy
+    del made
+    assert in_use() - before < 1000
 
 
 def test_numpy_of_a_tensor_that_requires_grad_is_refused() -> None:

@@ -125,11 +125,20 @@ static Bytes *bytes_new(int64_t n_bytes) {
   b->refs = 1;
   b->n_bytes = n_bytes;
   b->data = (char *)b + BYTES_HEAD;
+  b->copied = NULL;
   return b;
 }
 
 static void bytes_release(Bytes *b) {
-  if (b && --b->refs == 0) mem_free(b, (size_t)b->n_bytes + BYTES_HEAD);
+  if (!b || --b->refs > 0) return;
+  if (b->copied) b->copied->copy = NULL;
+  mem_free(b, (size_t)b->n_bytes + BYTES_HEAD);
+}
+
+static Bytes *bytes_copy(const char *from, int64_t n_bytes) {
+  Bytes *b = bytes_new(n_bytes);
+  if (b) memcpy(b->data, from, (size_t)n_bytes);
+  return b;
 }
 
 /* Takes the reference to b. */
@@ -140,12 +149,13 @@ static Storage *storage_new(Bytes *b) {
     bytes_release(b);
     return NULL;
   }
-  *s = (Storage){.refs = 1, .exports = 0, .bytes = b};
+  *s = (Storage){.refs = 1, .bytes = b};
   return s;
 }
 
 static void storage_release(Storage *s) {
   if (s && --s->refs == 0) {
+    if (s->copy) s->copy->copied = NULL;
     bytes_release(s->bytes);
     mem_free(s, sizeof *s);
   }
@@ -452,24 +462,40 @@ Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *s
   return v;
 }
 
+/* A copy of an exported storage for a snapshot: the one that another has, if nobody has written since. Whether the host
+ * has, only the bytes tell. */
+static Bytes *copy_of_exported(Storage *s) {
+  const Bytes *b = s->bytes;
+  Bytes *known = s->copy;
+  if (known && known->n_bytes == b->n_bytes && memcmp(known->data, b->data, (size_t)b->n_bytes) == 0) {
+    known->refs++;
+    return known;
+  }
+  Bytes *fresh = bytes_copy(b->data, b->n_bytes);
+  if (!fresh) return NULL;
+  if (known) known->copied = NULL;
+  s->copy = fresh;
+  fresh->copied = s;
+  return fresh;
+}
+
 Tensor *tensor_snapshot(Tensor *t) {
   if (failed() || !t) return NULL;
-  Storage *s = t->storage, *own;
-  if (s->exports) {
-    Bytes *copy = bytes_new(s->bytes->n_bytes);
-    if (!copy) return NULL;
-    memcpy(copy->data, s->bytes->data, (size_t)copy->n_bytes);
-    own = storage_new(copy);
-  } else {
-    s->bytes->refs++;
-    own = storage_new(s->bytes);
+  Storage *s = t->storage;
+  Bytes *b = s->bytes;
+  int64_t offset = t->offset;
+  if (!s->exports) b->refs++;
+  else if (tensor_covers_storage(t)) b = copy_of_exported(s);
+  else { /* of a part, no more than that */
+    b = bytes_copy(tensor_data(t), storage_need(t->ndim, t->sizes, t->strides, 0, (DType)t->dtype));
+    offset = 0;
   }
-  Tensor *v = tensor_bare(t->ndim, (DType)t->dtype, own);
+  Tensor *v = tensor_bare(t->ndim, (DType)t->dtype, storage_new(b));
   if (!v) return NULL;
   memcpy(v->sizes, t->sizes, (size_t)t->ndim * sizeof(int64_t));
   memcpy(v->strides, t->strides, (size_t)t->ndim * sizeof(int64_t));
   v->numel = t->numel;
-  v->offset = t->offset;
+  v->offset = offset;
   v->flags = t->flags & FLAG_WRAPPED;
   return v;
 }
@@ -477,6 +503,12 @@ Tensor *tensor_snapshot(Tensor *t) {
 bool tensor_export(Tensor *t) {
   if (!tensor_write_begin(t, false)) return false;
   t->storage->exports++;
+  return true;
+}
+
+bool tensor_pin(Tensor *t) {
+  if (!tensor_write_begin(t, false)) return false;
+  t->storage->exports |= PINNED;
   return true;
 }
 
@@ -544,7 +576,7 @@ bool tensor_set_geometry(Tensor *t, int ndim, const int64_t *sizes, const int64_
 bool storage_grow(Storage *s, int64_t n_bytes) {
   Bytes *old = s->bytes;
   if (n_bytes <= old->n_bytes) return true;
-  if (s->exports) {
+  if (s->exports & ~PINNED) {
     fail(ERR_RUNTIME, "Trying to resize storage that is not resizable");
     return false;
   }
@@ -553,6 +585,7 @@ bool storage_grow(Storage *s, int64_t n_bytes) {
   memcpy(fresh->data, old->data, (size_t)old->n_bytes);
   bytes_release(old);
   s->bytes = fresh;
+  s->exports = 0; /* the addresses that were given away are no more */
   return true;
 }
 

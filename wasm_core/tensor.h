@@ -6,8 +6,9 @@
  *
  * Bytes are copy-on-write. A Storage is what aliases share; the Bytes behind it may be shared with
  * snapshots. Whoever writes calls tensor_write_begin first, which leaves the old bytes to the
- * snapshots. While an array is exported to the host (`exports > 0`) the bytes stay where they are
- * and a snapshot is a real copy. */
+ * snapshots. While the memory is the host's too (`exports`: of arrays over it, or since a program
+ * got its address) the bytes stay where they are and a snapshot is a real copy, one for all
+ * snapshots between two writes. */
 #ifndef PG_TENSOR_H
 #define PG_TENSOR_H
 
@@ -20,17 +21,23 @@ typedef struct Node Node;
 typedef struct Tensor Tensor;
 typedef struct Dual Dual; /* a tangent, see forward.h */
 
+typedef struct Storage Storage;
+
 typedef struct {
   int32_t refs;
   int64_t n_bytes;
   char *data;
+  Storage *copied; /* an exported storage whose latest copy this is */
 } Bytes;
 
-typedef struct {
+struct Storage {
   int32_t refs;
-  int32_t exports;
+  int32_t exports; /* how many, and PINNED */
   Bytes *bytes;
-} Storage;
+  Bytes *copy; /* not owned: what snapshots have, while it is exported */
+};
+
+enum { PINNED = 1 << 30 }; /* its address was given away; the host knows this number too */
 
 /* Shared by a tensor, its views and detach(); not by `.data`. */
 typedef struct {
@@ -151,6 +158,8 @@ bool tensor_write_begin(Tensor *t, bool whole);
 bool tensor_steal_bytes(Tensor *dst, Tensor *src);
 /* For a writable array of the host: its bytes stay in place until the host releases the export. */
 bool tensor_export(Tensor *t);
+/* For programs that get the address of elements: the bytes stay in place as long as the storage lives, unless it grows. */
+bool tensor_pin(Tensor *t);
 void tensor_share_version(Tensor *t, Tensor *with);
 void tensor_bump_version(Tensor *t);
 void tensor_set_version(Tensor *t, uint32_t version);

@@ -429,7 +429,7 @@ static bool dynamic_shape(const Call *c) {
 }
 
 static bool hidden_storage(const Call *c) {
-  return (is_named(c, "_export") || is_named(c, "data_ptr")) &&
+  return (is_named(c, "_export") || is_named(c, "_pin") || is_named(c, "data_ptr")) &&
          !fail(ERR_RUNTIME, "Cannot access data pointer of Tensor that doesn't have storage");
 }
 

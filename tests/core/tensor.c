@@ -83,6 +83,38 @@ static void a_snapshot_of_an_exported_tensor_is_a_copy(void) {
   t->storage->exports--;
 }
 
+static void snapshots_of_an_exported_tensor_share_one_copy_until_a_write(void) {
+  Tensor *t = VECTOR(DT_F32, 1, 2);
+  CHECK(tensor_export(t));
+  Tensor *one = tensor_snapshot(t), *same = tensor_snapshot(t);
+  CHECK(one->storage->bytes == same->storage->bytes);
+  element_store_f(tensor_data(t), DT_F32, 5);
+  Tensor *other = tensor_snapshot(t), *part = tensor_snapshot(t_narrow(t, 0, 1, 1));
+  CHECK(other->storage->bytes != one->storage->bytes);
+  CHECK(part->storage->bytes->n_bytes == 4);
+  CHECK_VALUES(one, 1, 2);
+  CHECK_VALUES(other, 5, 2);
+  CHECK_VALUES(part, 2);
+  t_fill_(other, tensor_number(7, DT_F32)); /* the latest copy itself */
+  CHECK_VALUES(tensor_snapshot(t), 5, 2);
+  t->storage->exports--;
+}
+
+static void pinned_bytes_stay_until_the_storage_grows(void) {
+  Tensor *t = VECTOR(DT_F32, 1, 2), *before = tensor_snapshot(t);
+  CHECK(tensor_pin(t) && tensor_pin(t));
+  char *address = tensor_data(t);
+  element_store_f(address, DT_F32, 5);
+  Tensor *kept = tensor_snapshot(t);
+  t_fill_(t, tensor_number(8, DT_F32));
+  CHECK(tensor_data(t) == address);
+  CHECK_VALUES(before, 1, 2);
+  CHECK_VALUES(kept, 5, 2);
+  CHECK(tensor_resize(t, 1, (int64_t[]){100}));
+  CHECK(tensor_data(t) != address);
+  CHECK(!t->storage->exports);
+}
+
 static void exporting_a_tensor_with_snapshots_gives_it_bytes_of_its_own(void) {
   Tensor *t = VECTOR(DT_F32, 1, 2), *kept = tensor_snapshot(t);
   CHECK(tensor_export(t));
@@ -152,6 +184,8 @@ int main(void) {
   RUN(views_share_elements_and_the_version);
   RUN(a_snapshot_shares_bytes_until_the_first_write);
   RUN(a_snapshot_of_an_exported_tensor_is_a_copy);
+  RUN(snapshots_of_an_exported_tensor_share_one_copy_until_a_write);
+  RUN(pinned_bytes_stay_until_the_storage_grows);
   RUN(exporting_a_tensor_with_snapshots_gives_it_bytes_of_its_own);
   RUN(bytes_are_stolen_only_where_no_one_can_tell);
   RUN(resizing_keeps_the_bytes_that_fit);

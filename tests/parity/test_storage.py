@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import pickle
 import warnings
 import weakref
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from oracle import both, tried
 
@@ -271,6 +273,47 @@ def addresses_of_nothing(t: Any) -> Any:
         part.numpy().shape,
         t.from_numpy(part.numpy()).shape,
     ]
+
+
+def bytes_of(tensor: Any) -> bytes:
+    """What lies where a tensor says that its elements are, as writers of files find it."""
+    return ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size())
+
+
+@script
+def memory_is_found_by_its_address(t: Any) -> Any:
+    kinds = [t.float32, t.float64, t.int64, t.int32, t.int16, t.int8, t.uint8]
+    whole = [t.tensor([[0, 1, 2], [3, 4, 5]], dtype=kind) for kind in kinds]
+    whole.append(whole[0] > 1)
+    shared: dict[Any, list[int]] = {}
+    for i, x in enumerate([*whole, *(x[1] for x in whole)]):
+        storage = x.untyped_storage()
+        key = (x.device.type, storage.data_ptr(), storage.nbytes())
+        shared.setdefault(key, []).append(i)
+    pointer = ctypes.cast(whole[0].data_ptr(), ctypes.POINTER(ctypes.c_ubyte))
+    storages = [ctypes.string_at(x[1:]._typed_storage().data_ptr(), x.nbytes) for x in whole]
+    return [
+        [bytes_of(x) for x in whole],
+        [bytes_of(x[1]) for x in whole],
+        [bytes_of(x.t().contiguous()) for x in whole],
+        storages == [bytes_of(x) for x in whole],
+        np.ctypeslib.as_array(pointer, (24,)).tobytes(),
+        list(shared.values()),
+    ]
+
+
+@script
+def memory_is_written_to_by_its_address(t: Any) -> Any:
+    x = t.ones(2, 3, requires_grad=True)
+    y = x.detach().view(6)[2:]
+    version = x._version
+    ctypes.memset(y.data_ptr(), 0, 8)
+    source = t.arange(3.0)
+    ctypes.memmove(x[1].data_ptr(), source.data_ptr(), 12)
+    (x * x).sum().backward()
+    grad = x.grad.clone()
+    ctypes.memset(x.grad.data_ptr(), 0, 4)
+    return x, y, x._version - version, grad, x.grad
 
 
 @script

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import pygrad.autograd.graph as _original
 from pygrad import _engine, _ops
+from pygrad._tensor import address_of
 from pygrad.autograd.graph import saved_tensors_hooks
 
 from ..._dialect import forward
@@ -76,7 +77,8 @@ class _AllowMutationOnSavedContext:
 
     def _pack(self, tensor: Any) -> _Handle:
         """A handle for a tensor, the same one as long as the tensor is not written to."""
-        place, version = tensor.data_ptr(), tensor._version
+        # Not `data_ptr`: nobody will read there.
+        place, version = _engine.base_address + address_of(tensor), tensor._version
         tid = (tensor._h, place, version)
         self.sid_to_tid[place, version].add(tid)
         handle = self.tid_to_weakhandle.get(tid)
