@@ -160,6 +160,7 @@ def well():
     torch.set_grad_enabled(True)  # `no_grad` of an optimizer is Python's, as PyTorch's is
     goes_on()
 
+work()  # the optimizer's state is made piece by piece
 storm(work, well)
 """,
 }
