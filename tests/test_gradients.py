@@ -11,6 +11,7 @@ import pytest
 from helpers import (
     PROPER_ERRORS,
     UNINITIALISED,
+    assert_same,
     leaves,
     leaves_nothing,
     run,
@@ -18,7 +19,7 @@ from helpers import (
     with_grad,
 )
 from samples import Entry
-from sampling import Array, Call, filled, numbers
+from sampling import Array, Call, X, filled, numbers
 
 import pygrad
 
@@ -163,6 +164,41 @@ def test_gradient_of_expanded_input_has_its_shape(entry: Entry, sample: Call) ->
     contracted(found, 1).backward()
     for tensor in made:
         assert tensor.grad is None or tensor.grad.shape == tensor.shape
+
+
+WRITES_NOTHING = {"transpose_", "swapaxes_", "swapdims_", "t_", "as_strided_", "detach_"}
+"""In place, but what changes is which part of the base a view is; or that it is one."""
+
+
+def writes(entry: Entry) -> bool:
+    named = entry.name in WRITES_NOTHING | UNINITIALISED
+    return not named and (entry.mutates or "i" in entry.flags)
+
+
+@swept(writes)
+@leaves_nothing
+def test_write_to_a_view_has_the_gradient_of_a_write_to_a_whole(entry: Entry, sample: Call) -> None:
+    """Whether the op has a gradient, one of zero, or none; the rest of the base keeps its own."""
+    write = getattr(pygrad.Tensor, entry.name.removesuffix("_") + "_", None)
+    if write is None or not isinstance(sample.args[0], X):
+        pytest.skip("no such method for these arguments")
+
+    def gradients(of_a_view: bool) -> Any:
+        made = with_grad(sample, inputs(sample))
+        args, kwargs = filled(sample, made)
+        whole = args[0] * 1
+        base = pygrad.stack([whole, whole])
+        args[0] = base[1] if of_a_view else whole
+        pygrad.manual_seed(0)
+        try:
+            write(*args, **kwargs)
+            found = [base[0], base[1], args[0]] if of_a_view else [made[0] * 1, whole, whole]
+            wanted = [each for each in made if each.requires_grad]
+            return pygrad.autograd.grad(contracted(found, 1), wanted, materialize_grads=True)
+        except PROPER_ERRORS as error:
+            return type(error)
+
+    assert_same(gradients(True), gradients(False), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

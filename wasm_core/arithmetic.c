@@ -215,8 +215,10 @@ Tensor *t_remainder(Tensor *a, Tensor *b) {
 }
 
 NO_DERIVATIVE(floor_divide)
+NO_DERIVATIVE(floor_divide_)
 NO_DERIVATIVE(remainder)
 NO_DERIVATIVE(heaviside)
+NO_DERIVATIVE(heaviside_)
 
 Tensor *t_remainder_of_number(Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
@@ -226,7 +228,7 @@ Tensor *t_remainder_of_number(Tensor *a, Tensor *b) {
 
 Tensor *t_floor_divide(Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
-  Node *n = node_new(&node_floor_divide, 0, 0, a, b, NULL);
+  Node *n = node_new(inplace_self == a ? &node_floor_divide_ : &node_floor_divide, 0, 0, a, b, NULL);
   return set_history(divide(floor_div, "div_floor", a, b), n);
 }
 
@@ -576,7 +578,7 @@ Tensor *t_heaviside(Tensor *x, Tensor *values) {
   if (x->dtype != values->dtype)
     return fail(ERR_RUNTIME, "heaviside is not yet implemented for tensors with different dtypes.");
   Tensor *in[2] = {x, values};
-  Node *n = node_new(&node_heaviside, 0, 0, x, values, NULL);
+  Node *n = node_new(inplace_self == x ? &node_heaviside_ : &node_heaviside, 0, 0, x, values, NULL);
   return set_history(run(heaviside_loops, 2, in, (DType)x->dtype, NULL), n);
 }
 

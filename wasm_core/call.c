@@ -151,9 +151,11 @@ static bool any_requires_grad(const Call *c) {
   return false;
 }
 
-static bool check_result(const Tensor *self, const Tensor *r) {
+static bool check_result(const Call *c, const Tensor *self, const Tensor *r) {
   if (!tensor_same_shape(self, r)) {
-    fail(ERR_RUNTIME, "output with shape %s doesn't match the broadcast shape %s", shape_text(self), shape_text(r));
+    bool product = strncmp(c->row->schema, "addmm(", 6) == 0 || strncmp(c->row->schema, "baddbmm(", 8) == 0;
+    fail(ERR_RUNTIME, product ? "Bad in-place call: input tensor size %s and output tensor size %s should match"
+                              : "output with shape %s doesn't match the broadcast shape %s", shape_text(self), shape_text(r));
     return false;
   }
   if (!dtype_can_cast((DType)r->dtype, (DType)self->dtype)) {
@@ -176,15 +178,19 @@ static bool move_result(Tensor *self, Tensor *r) {
   return true;
 }
 
-const NodeType *inplace_type;
-Tensor *inplace_other;
-
 /* An op without a gradient, done in place on a tensor that has one, cuts it off. */
 GRAD(ZeroBackward0, "") { gi[0] = NULL; }
 
-static Node *node_without_gradient(Tensor *self) {
-  return inplace_type ? node_new(inplace_type, 0, 0, self, inplace_other, NULL) : node_new(&ZeroBackward0, 0, 0, self, NULL);
+static Node *node_without_gradient(const Call *c, Tensor *self, const Tensor *r) {
+  if (r->dtype != DT_BOOL) return node_new(&ZeroBackward0, 0, 0, self, NULL);
+  bool by_tensor = c->n_args > 1 && c->v[1].tag == TAG_TENSOR;
+  const NodeType *comparison = comparison_in_place(c->row->schema, by_tensor);
+  Tensor *other = by_tensor && self == c->v[0].t ? c->v[1].t : NULL; /* under vmap it may not be of self's rank */
+  return comparison ? node_new(comparison, 0, 0, self, other, NULL) : node_new(&ZeroBackward0, 0, 0, self, NULL);
 }
+
+/* Of logic no history knows, nor a tangent: they stay as if nothing had been written, as in PyTorch. */
+static bool is_logic(const Row *row) { return strncmp(row->schema, "logical_", 8) == 0; }
 
 /* Forms in place that PyTorch counts apart. */
 static void rename_inplace(Tensor *y) {
@@ -194,25 +200,24 @@ static void rename_inplace(Tensor *y) {
     if (strncmp(y->grad_fn->type->name, names[i], strlen(names[i]) - 1) == 0) renamed(y, names[i]);
 }
 
-void inplace_finish(Tensor *self, Tensor *r) {
-  if (failed() || !r || !check_result(self, r)) return;
+void inplace_finish(const Call *c, Tensor *self, Tensor *r) {
+  if (failed() || !r || !check_result(c, self, r)) return;
   if (r != self && r->grad_fn) rename_inplace(r);
   Node *n = r == self ? NULL : r->grad_fn;
   Tensor *tangent = forward_tangent(r); /* before what it depends on is written to */
-  node_retain(n);
-  if (!move_result(self, r)) {
-    node_release(n);
-    return;
-  }
-  /* Logic leaves the history, and the tangent, as if nothing had been written; as in PyTorch. */
-  if (r == self || (!n && r->dtype == DT_BOOL && !inplace_type)) return;
-  bool forward = forward_on;
+  bool kept = r == self || is_logic(c->row), forward = forward_on;
   forward_on = false;
-  if (!n) n = node_without_gradient(self);
-  saves_written(n, self);
-  rebase_history(self, n);
+  if (n) node_retain(n);
+  else if (!kept) n = node_without_gradient(c, self, r); /* of what self was: before the write, too */
+  if (!move_result(self, r)) {
+    node_drop(n);
+    n = NULL;
+  } else if (!kept) {
+    saves_written(n, self);
+    rebase_history(self, n);
+  }
   forward_on = forward;
-  forward_write(self, tangent);
+  if (!kept && !failed()) forward_write(self, tangent);
 }
 
 /* Rows marked a do not write where an argument lies, except where the first has the very same elements in a row with an
@@ -233,21 +238,31 @@ static bool check_arguments_apart(const Call *c, const Tensor *out) {
   return true;
 }
 
+bool drops_nothing(const Call *c) {
+  const char *flags = c->row->flags;
+  if ((!strchr(flags, 'z') && !strchr(flags, 'Z')) || !strstr(c->row->schema, "dropout(") || c->v[0].tag != TAG_TENSOR) return false;
+  double p = arg_float(c, 1);
+  return p == 0 || (p > 0 && p <= 1 && (!arg_bool(c, 2) || !c->v[0].t->numel));
+}
+
 static void run_inplace(Call *c) {
   Tensor *self = c->v[0].tag == TAG_TENSOR ? c->v[0].t : NULL;
   bool direct = row_is_direct(c->row); /* whose loop looks at its arguments itself */
-  bool logic = strncmp(c->row->schema, "logical_", 8) == 0; /* of which no history knows */
+  bool logic = is_logic(c->row);
+  if (drops_nothing(c)) {
+    ret_tensor(c, self);
+    return;
+  }
   if (!self || !(logic ? check_inference_write(self) : check_inplace(self)) || !check_overlap_internal(self)) return;
   if (!direct && !check_arguments_apart(c, self)) return;
   if (!logic && any_requires_grad(c) && !check_rebase(self)) return;
   destination = direct ? self : NULL;
   inplace_self = self;
-  inplace_type = NULL;
   c->row->run(c);
   inplace_self = NULL;
   destination = NULL;
   if (failed() || c->result.tag != TAG_TENSOR) return;
-  inplace_finish(self, (Tensor *)(uintptr_t)c->result.value);
+  inplace_finish(c, self, (Tensor *)(uintptr_t)c->result.value);
   ret_tensor(c, self);
 }
 

@@ -81,6 +81,10 @@ struct Row {
 static inline bool row_is_direct(const Row *row) { return strchr(row->flags, 'd') != NULL; }
 /* Runs the row, in place or into out= as the call says. Failure is the status. */
 void call_run(Call *c);
+/* After an in-place call computed r, of self's shape: moves the values and the history. */
+void inplace_finish(const Call *c, Tensor *self, Tensor *r);
+/* Dropout that drops nothing gives back its input, which it does not touch: in place no rule holds for it. */
+bool drops_nothing(const Call *c);
 extern const Row op_rows[];
 extern const int n_op_rows;
 

@@ -407,7 +407,7 @@ static bool check_expands(const Tensor *dst, const Tensor *src) {
 }
 
 Tensor *t_copy_(Tensor *dst, Tensor *src, bool record) {
-  if (blocked(dst, src) || (record && !check_inplace(dst))) return NULL;
+  if (blocked(dst, src) || (record && !check_inplace_by(dst, src))) return NULL;
   if (!check_expands(dst, src) || !check_overlap_internal(dst) || !check_apart(dst, src, true)) return NULL;
   Node *n = record && dtype_is_float((DType)dst->dtype) ? node_new(&CopyBackwards, 0, 0, dst, src, NULL) : NULL;
   if (!tensor_copy_data(dst, src)) {
@@ -495,7 +495,7 @@ static Node *fill_node(Tensor *x, Tensor *value, bool inplace) {
 }
 
 Tensor *t_fill_(Tensor *x, Tensor *value) {
-  if (!check_fill(x, value) || !check_inplace(x) || !(is_wrapped(value) || check_overlap_internal(x))) return NULL;
+  if (!check_fill(x, value) || !check_inplace_by(x, value) || !(is_wrapped(value) || check_overlap_internal(x))) return NULL;
   return fill_inplace(x, value, fill_node(x, value, true));
 }
 

@@ -737,23 +737,25 @@ LOOPS_END
 static void grad_compare(Node *n, Tensor **g, Tensor **gi) {
   for (int k = 0; k < n->n_edges; k++) gi[k] = t_zeros_like(g[0]);
 }
-/* Of the in-place forms: with a number, and with a tensor. */
-static const NodeType comparisons[][2] = {
-#define IN_PLACE(Name) {{Name "Backward0", grad_compare, ""}, {Name "Backward1", grad_compare, ""}},
-    IN_PLACE("Eq") IN_PLACE("Ne") IN_PLACE("Lt") IN_PLACE("Le") IN_PLACE("Gt") IN_PLACE("Ge")};
+/* The names of a comparison; the nodes of its in-place form, with a number and with a tensor. */
+static const struct {
+  const char *names[2];
+  NodeType types[2];
+} comparisons[] = {
+#define IN_PLACE(name, other_name, Name) \
+  {{name "(", other_name "("}, {{Name "Backward0", grad_compare, ""}, {Name "Backward1", grad_compare, ""}}},
+    IN_PLACE("eq", "eq", "Eq") IN_PLACE("ne", "not_equal", "Ne") IN_PLACE("lt", "less", "Lt") IN_PLACE("le", "less_equal", "Le")
+    IN_PLACE("gt", "greater", "Gt") IN_PLACE("ge", "greater_equal", "Ge")};
 
-static void name_in_place(const char *name, Tensor *other) {
-  for (size_t k = 0; k < sizeof comparisons / sizeof *comparisons; k++) {
-    const char *stem = comparisons[k]->name;
-    if (name[0] != (stem[0] | 32) || name[1] != stem[1] || name[2] != '\0') continue;
-    inplace_type = &comparisons[k][!is_wrapped(other)];
-    inplace_other = is_wrapped(other) ? NULL : other;
-  }
+const NodeType *comparison_in_place(const char *schema, bool with_tensor) {
+  for (size_t k = 0; k < sizeof comparisons / sizeof *comparisons; k++)
+    for (int i = 0; i < 2; i++)
+      if (strncmp(schema, comparisons[k].names[i], strlen(comparisons[k].names[i])) == 0) return &comparisons[k].types[with_tensor];
+  return NULL;
 }
 
 static NOINLINE Tensor *compare(const char *name, Domain domain, const Loops *loops, Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
-  if (inplace_self == a) name_in_place(name, b);
   Tensor *in[2] = {a, b};
   DType d = domain_dtype(domain, result_dtype(2, in), name);
   return d == DT_NONE ? NULL : run_bool(loops, 2, in, d);

@@ -35,6 +35,8 @@ typedef struct {
 
 /* Where an in-place or out= call wants the result; taken by the first element-wise op of a `direct` row. */
 extern Tensor *destination;
+/* The type of the node of a comparison done in place, with a number or with a tensor; NULL if the schema is of another op. */
+const NodeType *comparison_in_place(const char *schema, bool with_tensor);
 
 /* The dtype an op of this domain computes in for operands of common type d; DT_NONE with an error. */
 DType domain_dtype(Domain domain, DType d, const char *op);

@@ -182,6 +182,7 @@ Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, do
     if (v[i] < 0 || v[i] >= weight->sizes[0]) return fail(ERR_INDEX, "index out of range in self");
   memset(seen, 0, (size_t)weight->sizes[0]);
   if (!tensor_write_begin(weight, false)) return NULL;
+  Node *n = node_new(&EmbeddingRenormBackward0, 0, 0, weight, NULL);
   for (int64_t i = 0; i < indices->numel; i++) {
     if (seen[v[i]]) continue;
     seen[v[i]] = true;
@@ -189,7 +190,7 @@ Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, do
     if (norm > max_norm) scale_row(weight, v[i], max_norm / (norm + 1e-7));
   }
   tensor_bump_version(weight);
-  rebase_history(weight, node_new(&EmbeddingRenormBackward0, 0, 0, weight, NULL));
+  rebase_history(weight, n);
   return weight;
 }
 

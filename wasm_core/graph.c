@@ -460,15 +460,9 @@ static void refuse_view(const Tensor *t, bool by_others) {
   else fail(ERR_RUNTIME, "%s %s", subject, origin_texts[origin]);
 }
 
-Node *tensor_grad_fn(Tensor *t) {
+/* A view takes its history from its base, as it is now. */
+static Node *renew_view(Tensor *t) {
   Meta *m = t->meta;
-  if (!m || !m->base) return t->grad_fn;
-  if (!t->grad_fn && !tensor_requires_grad(m->base)) return NULL;
-  if (m->view_version == tensor_version(t)) return t->grad_fn;
-  if (m->view_origin != VIEW_PLAIN) {
-    refuse_view(t, true);
-    return NULL;
-  }
   Node *n = node_bare(&AsStridedView, 1, 0, geometry_count(m->base, t));
   if (!n) return t->grad_fn;
   n->edges[0] = tensor_edge(m->base);
@@ -482,6 +476,16 @@ Node *tensor_grad_fn(Tensor *t) {
   move_retain_hook(t, old);
   node_release(old);
   return n;
+}
+
+Node *tensor_grad_fn(Tensor *t) {
+  const Meta *m = t->meta;
+  if (!m || !m->base) return t->grad_fn;
+  if (!t->grad_fn && !tensor_requires_grad(m->base)) return NULL;
+  if (m->view_version == tensor_version(t)) return t->grad_fn;
+  if (m->view_origin == VIEW_PLAIN) return renew_view(t);
+  refuse_view(t, true);
+  return NULL;
 }
 
 /* ------------------------------------------------------------ in place */
@@ -519,6 +523,10 @@ bool check_inplace(Tensor *t) {
   return true;
 }
 
+bool check_inplace_by(Tensor *x, const Tensor *value) {
+  return check_inplace(x) && (!value || !grad_mode || !recording || !tensor_requires_grad(value) || check_rebase(x));
+}
+
 static void rebase_plain(Tensor *t, Node *n, int output_nr) {
   Node *old = t->grad_fn;
   t->grad_fn = n;
@@ -547,7 +555,7 @@ static void rebase_view(Tensor *t, Node *inner) {
     node_retain(inner->edges[i].node);
   }
   rebase_plain(base, n, 0);
-  tensor_grad_fn(t);
+  renew_view(t); /* whether or not its version tells: the node may have been made after the write */
 }
 
 void rebase_output(Tensor *t, Node *n, int output_nr) {

@@ -175,9 +175,6 @@ void saves_done(Node *n); /* after it ran: lets go of what was unpacked */
 /* After an in-place op on self whose node is n: its outputs are self, its input is what self was. */
 void saves_written(Node *n, Tensor *self);
 extern Tensor *inplace_self; /* what the running in-place op writes to; NULL if none does */
-/* Of an in-place op whose result has no history: the type of its node, and its second operand if a tensor. */
-extern const NodeType *inplace_type;
-extern Tensor *inplace_other;
 void saved_release(Saved *s);
 Tensor *saved_for_host(Node *n, int slot);
 void *saved_freed(void); /* sets the error of a graph that was freed */
@@ -205,8 +202,8 @@ const char *node_stem(const Node *n); /* its name without "Backward0", or withou
 /* After an in-place op on t whose node is n (NULL when nothing needs a gradient). Consumes n. */
 void rebase_history(Tensor *t, Node *n);
 void rebase_output(Tensor *t, Node *n, int output_nr); /* t is output output_nr of n */
-/* Both, after self's new values were computed as r (same shape): moves the values and the history. */
-void inplace_finish(Tensor *self, Tensor *r);
+/* Whether writing to x what depends on `value` (NULL: nothing) keeps to those rules. */
+bool check_inplace_by(Tensor *x, const Tensor *value);
 /* Makes v (just made by tensor_alias from self) a view of self: version, base, origin. */
 Tensor *make_view(Tensor *self, Tensor *v, Node *n, ViewOrigin origin);
 Tensor *t_detach(Tensor *t);

@@ -338,7 +338,7 @@ static void warn_expanded(const Tensor *x) {
 }
 
 Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
-  if (blocked(x) || blocked(value) || too_many(indices) || !check_inplace(x)) return NULL;
+  if (blocked(x) || blocked(value) || too_many(indices) || !check_inplace_by(x, value)) return NULL;
   for (int i = 0; i < indices.n; i++)
     if (indices.v[i] && !check_apart(x, indices.v[i], false)) return NULL;
   if (!accumulate && !check_apart(x, value, false)) return NULL;

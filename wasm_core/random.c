@@ -467,8 +467,7 @@ IN_PLACE(t_random_from_(Tensor *x, int64_t low, const int64_t *high, int32_t gen
          high ? random_integers(x, low, *high, gen) : random_integers_from(x, low, gen))
 
 Tensor *t_bernoulli_each_(Tensor *x, Tensor *p, int32_t gen) {
-  if (blocked(x) || !p || !check_inplace(x)) return NULL;
-  if (grad_mode && recording && tensor_requires_grad(p) && !check_rebase(x)) return NULL;
+  if (blocked(x) || !p || !check_inplace_by(x, p)) return NULL;
   return drawn(x, drawn_node(&BernoulliBackward1, x, p), random_bernoulli_each(x, p, gen));
 }
 

@@ -64,15 +64,28 @@ static void check_mode_reports_the_write(void) {
   status_clear();
 }
 
+/* As by an in-place row of this schema. */
+static void write_result(const char *schema, Tensor *self, Tensor *r) {
+  const Row row = {"fmi", schema, NULL};
+  inplace_finish(&(Call){.row = &row}, self, r);
+}
+
 static void writing_in_place_gives_the_tensor_a_new_history(void) {
   Tensor *x = leaf(VECTOR(DT_F64, 1, 2)), *y = t_mul_f(x, 3);
-  inplace_finish(y, t_exp(y));
+  write_result("exp(Tensor self) -> Tensor", y, t_exp(y));
   CHECK_TEXT(y->grad_fn->type->name, "ExpBackward0");
   Tensor *half = t_narrow(y, 0, 0, 1);
-  inplace_finish(half, t_mul_f(half, 5)); /* of a view: the base's history changes */
+  write_result("mul(Tensor self, Tensor|Scalar other) -> Tensor", half, t_mul_f(half, 5)); /* the base's history changes */
   CHECK_TEXT(node_short_name(y->grad_fn), "CopySlices");
   backward(t_sum_all(y));
   CHECK_VALUES(x->meta->grad, 5 * 3 * exp(3), 3 * exp(6));
+}
+
+static void writing_what_has_no_gradient_cuts_the_view_off_what_it_was(void) {
+  Tensor *x = leaf(VECTOR(DT_F64, 1, 2)), *y = t_mul_f(x, 3), *half = t_narrow(y, 0, 0, 1);
+  write_result("le(Tensor self, Tensor|Scalar other) -> Tensor", half, t_le(half, tensor_number(4, DT_F64)));
+  backward(t_add(t_sum_all(half), t_sum_all(y)));
+  CHECK_VALUES(x->meta->grad, 0, 3);
 }
 
 static void a_leaf_must_not_be_written(void) {
@@ -134,6 +147,7 @@ int main(void) {
   RUN(saving_copies_nothing);
   RUN(check_mode_reports_the_write);
   RUN(writing_in_place_gives_the_tensor_a_new_history);
+  RUN(writing_what_has_no_gradient_cuts_the_view_off_what_it_was);
   RUN(a_leaf_must_not_be_written);
   RUN(an_op_that_fails_leaves_no_node);
   RUN(a_million_nodes_are_walked_and_freed);

@@ -1,12 +1,23 @@
-"""In-place ops without a gradient: the nodes and the errors that PyTorch has for them."""
+"""In-place ops: on every kind of view; those without a gradient; the nodes and the errors that
+PyTorch has for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from functools import reduce
 from typing import Any
 
+import numpy as np
 import pytest
-from oracle import both, leaf, tried
+from helpers import UNINITIALISED, swept
+from oracle import assert_same_outcome, both, in_words, leaf, outcome, torch, tried
+from samples import Entry
+from sampling import Array, Call, build
+
+import pygrad
+from pygrad import _ops
 
 COMPARISONS = "eq_ ne_ lt_ le_ gt_ ge_ greater_ greater_equal_ less_ less_equal_ not_equal_".split()
 LOGIC = "logical_and_ logical_or_ logical_xor_".split()
@@ -68,6 +79,43 @@ def test_where_it_is_refused_or_is_a_view(name: str) -> None:
         grad = t.autograd.grad(whole.sum(), x, create_graph=True)[0]
         error = tried(lambda: getattr(y, name)(x))
         return [whole, part.grad_fn.name(), whole.grad_fn.name(), plain.requires_grad, grad, error]
+
+    both(script)
+
+
+@pytest.mark.parametrize("name", [*COMPARISONS, *LOGIC])
+def test_under_vmap(name: str) -> None:
+    def script(t: Any) -> Any:
+        x = leaf(t, 1, 2, -3)
+        rows = x.expand(2, 3) * 1
+        second = t.tensor([1.0, 5.0, -3.0], dtype=t.float64)
+        whole = t.vmap(lambda row: getattr(row, name)(second))(rows)
+        return [whole, rows, *t.autograd.grad((whole + rows).sum(), x)]
+
+    both(script)
+
+
+@pytest.mark.parametrize("name", ["dropout", "alpha_dropout", "feature_alpha_dropout"])
+@pytest.mark.parametrize("module", ["function", "nn.functional"])
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("training", [False, True])
+def test_dropout_that_drops_nothing(name: str, module: str, p: float, training: bool) -> None:
+    """It leaves its input alone, whatever that is."""
+
+    def script(t: Any) -> Any:
+        def run(x: Any) -> Any:
+            if module == "function":
+                return getattr(t, name + "_")(x, p, training)
+            return getattr(t.nn.functional, name)(x, p, training, inplace=True)
+
+        def said(x: Any) -> Any:
+            t.manual_seed(0)
+            written = tried(lambda: run(x) is x)
+            told = in_words(written) if isinstance(written, str) else written
+            return told, x, p in (0.0, 1.0) and x._version, x.grad_fn and x.grad_fn.name()
+
+        whole = t.ones(2, 3, dtype=t.float64, requires_grad=True)
+        return [said(x) for x in (whole, whole[:1], whole * 1, t.ones(2, 3), t.ones(2, 0))]
 
     both(script)
 
@@ -281,3 +329,112 @@ def test_where_an_argument_lies(name: str) -> None:
         return tried(lambda: WRITES_TO_ITSELF[name](t, x, first)), x
 
     both(script)
+
+
+# ------------------------------------------------------------------ views
+
+
+def without_grad_mode(t: Any, base: Any) -> Any:
+    with t.no_grad():
+        return base[1]
+
+
+VIEWS: dict[str, Callable[[Any, Any], Any]] = {
+    "select": lambda t, base: base[1],
+    "slice of a slice": lambda t, base: base[:, ...][1:].squeeze(0),
+    "permuted": lambda t, base: base.mT.mT[1] if base.dim() > 2 else base.t()[..., 1],
+    "strided": lambda t, base: base.as_strided(base.shape[1:], base.stride()[1:], base.stride(0)),
+    "reshaped": lambda t, base: base.view(2, -1)[1].view(base.shape[1:]),
+    "unbound": lambda t, base: base.unbind()[1],
+    "part of a split": lambda t, base: base.split(1)[1][0],
+    "without grad mode": without_grad_mode,
+}
+"""Views of a base of two rows: of its second row."""
+
+BASES: dict[str, Callable[[Any], Any]] = {
+    "computed": lambda leaf: leaf * 1,
+    "leaf": lambda leaf: leaf,
+    "plain": lambda leaf: leaf.detach(),
+}
+
+HAS_NONE_IN_PLACE = r"the derivative for 'inplace version of \w+' is not implemented"
+"""PyTorch's asinh_, acosh_ and atanh_ have no derivative; pygrad's are those of the functions."""
+
+APART = {
+    "conj_physical": "PyTorch has a node for what changes nothing",
+    "alpha_dropout": "PyTorch counts two writes",
+    "feature_alpha_dropout": "PyTorch counts two writes",
+    "floor_divide": "PyTorch's node lets the engine leave it out, where no input needs it",
+}
+"""Why these differ for good."""
+
+
+def in_place_name(entry: Entry) -> str | None:
+    """The op's in-place form, as users call it."""
+    if entry.name.endswith("_"):
+        return entry.id
+    if entry.name + "_" in {op.name for op in _ops.TABLE}:
+        return None
+    letters = (letter for letter in "mfn" if entry.name + "_" in _ops.SPACES[letter])
+    where = {"m": "Tensor.", "f": "", "n": "nn.functional."}
+    return next((where[letter] + entry.name + "_" for letter in letters), None)
+
+
+def found(t: Any, path: str) -> Any:
+    return reduce(lambda value, name: getattr(value, name, None), path.split("."), t)
+
+
+def is_compared(entry: Entry) -> bool:
+    path = None if entry.letter == "c" else in_place_name(entry)
+    return path is not None and entry.name not in UNINITIALISED and found(torch, path) is not None
+
+
+def left_behind(t: Any, path: str, sample: Call, view_of: Any, base_of: Any) -> Iterator[Any]:
+    """What a write to a view leaves of it, of another view and of their base: values, versions,
+    nodes, gradients.
+    """
+    leaves: list[Any] = []
+
+    def make(values: Array) -> Any:
+        made = t.from_numpy(values.copy() if leaves else np.stack([values, values]))
+        leaves.append(made.requires_grad_(made.is_floating_point()))
+        return made
+
+    args, kwargs = build(sample, "float64", make, t)
+    base = base_of(args[0])
+    other = base.view_as(base)
+    view = view_of(t, base)
+    t.default_generator.manual_seed(0)
+    yield tried(lambda: found(t, path)(view, *args[1:], **kwargs) is view)
+    wanted = [each for each in leaves if each.requires_grad]
+
+    def gradients(of: Any) -> Any:
+        weights = t.arange(1.0, of.numel() + 1, dtype=t.float64).reshape(of.shape)
+        total = (of * weights).sum()
+        return t.autograd.grad(total, wanted, retain_graph=True, allow_unused=True)
+
+    for each in (view, other, base):
+        yield each.detach().clone()
+        yield each._version
+        yield tried(lambda each=each: each.grad_fn and each.grad_fn.name())
+        yield tried(lambda each=each: gradients(each) if each.requires_grad else None)
+
+
+@swept(is_compared)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_write_to_a_view(entry: Entry, sample: Call, view: str, base: str) -> None:
+    path = in_place_name(entry)
+    assert path is not None
+    if entry.name in APART or not all(sample.tensors()[0].shape):
+        pytest.skip("PyTorch differs, or the base would be empty")
+
+    def run(t: Any) -> Any:
+        said = left_behind(t, path, sample, VIEWS[view], BASES[base])
+        return [in_words(each) if isinstance(each, str) else each for each in said]
+
+    theirs = outcome(lambda: run(torch))
+    if re.search(HAS_NONE_IN_PLACE, str(theirs.values)):
+        pytest.skip("PyTorch has no derivative")
+    assert_same_outcome(outcome(lambda: run(pygrad)), theirs)
