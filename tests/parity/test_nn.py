@@ -393,3 +393,23 @@ def test_state_dicts_go_from_one_library_to_the_other() -> None:
     np.testing.assert_allclose(
         array(mine(pygrad.from_numpy(x))), array(theirs(torch.from_numpy(x))), rtol=1e-5, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("distance", ["default", "module", "function"])
+@pytest.mark.parametrize("options", [{}, {"margin": 1e-6}, {"margin": 10.0}, {"swap": True}])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_triplets_with_a_distance(distance: str, options: dict[str, Any], reduction: str) -> None:
+    def script(t: Any) -> Any:
+        t.manual_seed(0)
+        triplet = [t.randn(5, 10, dtype=t.float64, requires_grad=True) for _ in range(3)]
+        given: dict[str, Any] = {
+            "default": {},
+            "module": {"distance_function": t.nn.PairwiseDistance()},
+            "function": {"distance_function": lambda a, b: (a - b).abs().amax(-1)},
+        }[distance]
+        function = t.nn.functional.triplet_margin_with_distance_loss
+        loss = function(*triplet, **given, **options, reduction=reduction)
+        layer = t.nn.TripletMarginWithDistanceLoss(**given, **options, reduction=reduction)
+        return [loss, layer(*triplet), *t.autograd.grad(loss.sum(), triplet)]
+
+    both(script)
