@@ -3,6 +3,7 @@
  * Each is the view, written into a fresh copy; so the gradient of src is the same view of g, and that of x
  * is g with zeros there. */
 #include "copy.h"
+#include "forward.h"
 #include "index.h"
 #include "view.h"
 
@@ -108,23 +109,26 @@ static Strided strided_at(Node *n) {
   return s;
 }
 
-GRAD(AsStridedScatterBackward0, "| storage_offset:o- size:l stride:l -:l") {
+/* PyTorch's: the gradient of x is what arrives inside the window and zero beside it, not the other way round as its tangent
+ * has it. */
+GRAD(AsStridedScatterBackward0, "| storage_offset:o- size:l stride:l") {
   Strided s = strided_at(n);
-  if (needs(n, 0))
-    gi[0] = t_as_strided_scatter(g[0], window_zeros(n, 3 + s.sizes.n + s.strides.n, g[0]), s.sizes, s.strides, s.offset);
-  if (needs(n, 1)) gi[1] = t_as_strided_ints(t_contiguous(g[0]), s.sizes, s.strides, s.offset);
+  Tensor *all = t_contiguous(g[0]), *inside = t_as_strided_ints(all, s.sizes, s.strides, s.offset);
+  bool forward = forward_produces(n);
+  Tensor *kept = t_as_strided_scatter(t_zeros_like(all), forward ? t_ones_like(inside) : inside, s.sizes, s.strides, s.offset);
+  if (needs(n, 0)) gi[0] = forward ? t_masked_fill(all, t_to(kept, DT_BOOL), tensor_wrapped_f(0)) : kept;
+  if (needs(n, 1)) gi[1] = inside;
 }
 
 Tensor *t_as_strided_scatter(Tensor *x, Tensor *src, Ints sizes, Ints strides, int64_t offset) {
   if (blocked(x, src)) return NULL;
   if (tensor_requires_grad(x) && !tensor_is_contiguous(x))
     return fail(ERR_RUNTIME, "as_strided_scatter is currently only supported for contiguous inputs");
-  Node *n = node_new(&AsStridedScatterBackward0, 0, 4 + sizes.n + strides.n + src->ndim, x, src, NULL);
+  Node *n = node_new(&AsStridedScatterBackward0, 0, 3 + sizes.n + strides.n, x, src, NULL);
   if (n) {
     num_i(n, 0, offset);
     num_list(n, 1, sizes.n, sizes.v);
     num_list(n, 2 + sizes.n, strides.n, strides.v);
-    num_list(n, 3 + sizes.n + strides.n, src->ndim, src->sizes);
   }
   return write_window(clone_storage(x), src, strided_window, &(Strided){sizes, strides, offset}, n);
 }

@@ -50,11 +50,6 @@ APART = {
     **_apart("PyTorch refuses a layout, by mistake", "view", "take_along_dim isin Tensor.set_"),
     **_apart("PyTorch takes what it else refuses", "view", "inner tensordot", ("bool",)),
     **_apart(
-        "PyTorch's gradient fails PyTorch's own gradcheck",
-        "backward,second order,view",
-        "as_strided_scatter",
-    ),
-    **_apart(
         "the signs of eigenvectors are anybody's choice",
         "forward,backward,second order,view",
         "linalg.eigh",

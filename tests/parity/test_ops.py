@@ -35,7 +35,6 @@ NO_DERIVATIVE = r"derivative for \S+ is not implemented|modified by an inplace o
 """PyTorch differentiates less than pygrad does, and its vander writes over what it saved."""
 
 APART = {
-    "gradient as_strided_scatter": "PyTorch's gradient fails PyTorch's own gradcheck",
     "gradient nn.functional.embedding": "PyTorch's second derivative drops scale_grad_by_freq",
     "gradient nn.functional.pad": "one node here, in PyTorch a chain of copies into slices",
     "scalar cov": "one observation: 0 / 0, or what rounding leaves of the first 0",
