@@ -656,9 +656,9 @@ def _pair(
     return call_binary, with_number
 
 
-def function(row: int, mode: int) -> Callable[..., Any]:
+def function(row: int, mode: int, bound: bool = False) -> Callable[..., Any]:
     """A function of any arguments for an op: quick for one tensor, or for a tensor with another,
-    a float or an int.
+    a float or an int. If `bound` one argument more comes before them, which means nothing.
     """
     head = _head(row, mode, e.TENSOR)
     with_tensor, with_number = _pair(row, mode)
@@ -701,7 +701,46 @@ def function(row: int, mode: int) -> Callable[..., Any]:
                 _lock.free = key
         return invoke(row, mode, args, kwargs)
 
-    return call
+    if not bound:
+        return call
+
+    # The same again: to call that one, or to cut the argument off, would take time.
+    def call_bound(_: Any, /, *args: Any, **kwargs: Any) -> Any:
+        n = len(args)
+        if kwargs or not 0 < n < 3 or _get_kind(type(args[0])) != K_TENSOR:
+            return invoke(row, mode, args, kwargs)
+        if n == 2:
+            kind = type(args[1])
+            if kind is float or kind is int:
+                return with_number(*args)
+            if kind is _tensor_type:
+                return with_tensor(*args)
+            return invoke(row, mode, args, kwargs)
+        if not _owner.busy:
+            _owner.busy = True
+            try:
+                if _mine():
+                    dead = 0
+                    if _released:
+                        dead = _pop()
+                        if _released:
+                            _hand_over_rest()
+                    _slot[0] = head
+                    _slot[2] = dead
+                    _slot[4] = args[0]._h
+                    _slot[6] = 0
+                    _call2(*_call2_places)
+                    r = _slot[0]
+                    if r < _FRESH:
+                        out = _make()
+                        out._h = r
+                        return out
+                    return _other(r, row, args)
+            finally:
+                _owner.busy = False
+        return invoke(row, mode, args, kwargs)
+
+    return call_bound
 
 
 def indexed(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _ops
+from ._builtins import builtin
 from ._dtypes import contiguous_format, int64, uint8
 from ._out import into, legacy_name
 from ._tensor import Tensor
@@ -137,6 +138,7 @@ def _differences(f: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
     return found
 
 
+@builtin
 def gradient(
     input: Tensor,
     *,
@@ -182,6 +184,7 @@ def gradient(
     return tuple(_differences(input, *pair, edge_order) for pair in pairs)
 
 
+@builtin
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None) -> Tensor:
     """Each part of the tensor along a dimension, shortened to a norm of at most `maxnorm`.
 
@@ -219,6 +222,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None
     return found
 
 
+@builtin
 def renorm_(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """:func:`renorm`, in place.
 
@@ -326,6 +330,7 @@ def _counted(
     return found
 
 
+@builtin
 def histogramdd(
     input: Tensor,
     bins: Any,
@@ -395,6 +400,7 @@ def _check_weight(input: Tensor, weight: Tensor) -> None:
         )
 
 
+@builtin
 def histogram(
     input: Tensor,
     bins: int | Tensor = 100,
@@ -470,8 +476,9 @@ def _copy_of(name: str, view: Callable[..., Any]) -> Callable[..., Any]:
         return into(name, copies, out)
 
     function.__name__ = function.__qualname__ = name
+    function.__module__ = "pygrad"
     function.__doc__ = f"What {name.removesuffix('_copy')} shows, copied: no view of `input`."
-    return function
+    return builtin(function)
 
 
 _VIEWS = (
@@ -488,6 +495,7 @@ COPIES: dict[str, Callable[..., Any]] = {
 """The ops of PyTorch that copy what a view shows."""
 
 
+@builtin
 def alias_copy(input: Tensor, *, out: Any = None) -> Tensor:
     """A copy of the whole tensor.
 
@@ -507,6 +515,7 @@ def _apart(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     return parts
 
 
+@builtin
 def unsafe_split_with_sizes(
     input: Tensor, split_sizes: Sequence[int], dim: int = 0
 ) -> tuple[Tensor, ...]:
@@ -520,6 +529,7 @@ def unsafe_split_with_sizes(
     return _apart(input.split_with_sizes(split_sizes, dim))
 
 
+@builtin
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`split`, whose parts may each be written to in place.
 
@@ -531,6 +541,7 @@ def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, 
     return _apart(input.split(split_size, dim))
 
 
+@builtin
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`chunk`, whose parts may each be written to in place.
 
@@ -545,6 +556,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 # ---------------------------------------------------------------- parts of layers
 
 
+@builtin
 def native_group_norm(
     input: Tensor,
     weight: Tensor | None,

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from . import _call, _engine, _ops
 from ._arguments import name_of
+from ._builtins import builtin
 from ._dtypes import ALL, BY_NAME, bool_, device, dtype, float32, float64, int64, uint8
 from ._tensor import Tensor, address_of, as_leaf
 from ._warnings import once
@@ -261,6 +262,7 @@ def _numpy_dtype(kind: Any) -> dtype:
     )
 
 
+@builtin
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor of an array's elements.
 
@@ -308,6 +310,7 @@ def from_numpy(ndarray: Any) -> Tensor:
 # ------------------------------------------------------------------ public constructors
 
 
+@builtin
 def tensor(
     data: Any,
     *,
@@ -402,6 +405,7 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
     return _from_nested(data, kind)
 
 
+@builtin
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` itself if it is a tensor of that dtype, else a tensor made of it."""
     _check_device(device)
@@ -411,6 +415,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return _tensor_from(data, kind, copy=False)
 
 
+@builtin
 def asarray(
     obj: Any,
     *,
@@ -522,6 +527,7 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     return from_numpy(array) if shared is None else shared
 
 
+@builtin
 def frombuffer(
     buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:

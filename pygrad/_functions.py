@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import _ops
+from ._builtins import builtin
 from ._dtypes import Size, dtype
 from ._tensor import Tensor
 
@@ -24,6 +25,7 @@ def is_storage(obj: Any, /) -> bool:
     return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
+@builtin
 def is_nonzero(input: Tensor) -> bool:
     """Whether a one-element tensor is not zero."""
     return bool(input)
@@ -52,22 +54,26 @@ def set_default_dtype(d: dtype, /) -> None:
     _ops.C["_set_default_dtype"](d)
 
 
+@builtin
 def get_num_threads() -> int:
     """1: the engine runs on the calling thread."""
     return 1
 
 
+@builtin
 def set_num_threads(num: int) -> None:
     """Accepts any positive number; the engine has one thread all the same."""
     if not isinstance(num, int) or num < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
 
 
+@builtin
 def get_num_interop_threads() -> int:
     """1: ops run one after the other."""
     return 1
 
 
+@builtin
 def set_num_interop_threads(num: int) -> None:
     """Accepts any positive number; ops run one after the other all the same."""
     if not isinstance(num, int):
@@ -117,11 +123,13 @@ def get_deterministic_debug_mode() -> int:
     return _debug_mode
 
 
+@builtin
 def set_flush_denormal(mode: bool) -> bool:
     """False: numbers too small for a full significand are never taken for zero here."""
     return False
 
 
+@builtin
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """False: nothing is computed in a smaller dtype."""
     return False

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _ops
+from ._builtins import builtin
 from ._dtypes import finfo, int32
 from ._out import into, legacy_name
 from ._tensor import Tensor
@@ -69,6 +70,7 @@ def _check_least_squares(A: Tensor, B: Tensor, vector: bool) -> None:
         raise RuntimeError("This function doesn't handle types other than float and double")
 
 
+@builtin
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
     """The least x for which A x is nearest to B, by the pseudoinverse.
 
@@ -118,6 +120,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     return _Lstsq((solution, residuals, rank, values))
 
 
+@builtin
 def matrix_rank(
     A: Tensor,
     tol: Any = None,
@@ -163,6 +166,7 @@ def matrix_rank(
     return found
 
 
+@builtin
 def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     """The condition number: the norm times that of the inverse.
 
@@ -215,6 +219,7 @@ _TERMS = 18
 """Of the exponential's series at a norm of one half: enough for float64."""
 
 
+@builtin
 def matrix_exp(A: Tensor) -> Tensor:
     """The exponential of square matrices, by its series for the matrix halved often enough.
 
@@ -279,6 +284,7 @@ def _check_info(info: Tensor, name: str) -> None:
             )
 
 
+@builtin
 def lu_factor_ex(
     A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
 ) -> Any:
@@ -308,6 +314,7 @@ def lu_factor_ex(
     return into("linalg_lu_factor_ex", _LuFactorEx(found), out)
 
 
+@builtin
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """The factors L and U of matrices in one, and which rows were exchanged for them.
 
@@ -335,6 +342,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     return into("linalg_lu_factor", _LuFactor((LU, pivots)), out)
 
 
+@builtin
 def lu_unpack(
     LU_data: Tensor,
     LU_pivots: Tensor,
@@ -394,6 +402,7 @@ def _check_pivots(pivots: Tensor, rows: int) -> None:
         )
 
 
+@builtin
 def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """A = P L U with a permutation, a unit lower and an upper triangle.
 
@@ -444,6 +453,7 @@ def _check_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool) -> None:
         )
 
 
+@builtin
 def lu_solve(
     LU: Tensor,
     pivots: Tensor,
@@ -489,6 +499,7 @@ def lu_solve(
 # ---------------------------------------------------------------- of tensors and vectors
 
 
+@builtin
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonal of matrices: a view.
 
@@ -500,6 +511,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return A.diagonal(offset, dim1, dim2)
 
 
+@builtin
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers of numbers from 0 to N - 1.
 
@@ -543,6 +555,7 @@ def _check_products(A: Tensor, k: int, names: str, left: int | None = None) -> N
         )
 
 
+@builtin
 def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     """The inverse of a tensor as a map of tensors: B with tensordot(A, tensordot(B, x)) = x.
 
@@ -568,6 +581,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     return found
 
 
+@builtin
 def tensorsolve(
     A: Tensor, B: Tensor, dims: Sequence[int] | None = None, *, out: Any = None
 ) -> Tensor:
@@ -625,6 +639,7 @@ def _check_householder(input: Tensor, tau: Tensor) -> None:
         )
 
 
+@builtin
 def householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
     """The first n columns of the product of k reflections I - tau v v.mT.
 

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from . import _linalg, _ops
+from ._builtins import builtin
 from ._linalg import lu_unpack, matrix_exp
 from ._out import into, legacy_name
 from ._tensor import Tensor
@@ -38,6 +39,7 @@ def _warn_once(name: str, text: str) -> None:
         warnings.warn(text, stacklevel=3)
 
 
+@builtin
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """U, S and V with input = U diag(S) V.mT; `linalg.svd` by its older name.
 
@@ -61,6 +63,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
     return into("svd", _Svd((u, values, vh.mT)), out)
 
 
+@builtin
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     """The inverse of A, given its Cholesky factor.
 
@@ -109,6 +112,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     return into("lu", found if get_infos else tuple(found[:2]), out)
 
 
+@builtin
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
     """`linalg.lu_solve` by its older name, with the right side first.
 
@@ -129,6 +133,7 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = No
     return _linalg.lu_solve(LU_data, LU_pivots, input, out=out)
 
 
+@builtin
 def nuclear_norm(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None
 ) -> Tensor:
@@ -158,6 +163,7 @@ def nuclear_norm(
     return norm
 
 
+@builtin
 def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False, *, out: Any = None) -> Tensor:
     """The root of the sum of squares; `linalg.vector_norm` by its older name.
 
@@ -177,6 +183,7 @@ def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False, *, out: Any =
     return norm
 
 
+@builtin
 def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
     """`linalg.householder_product` by its older name.
 
@@ -189,6 +196,7 @@ def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
     return _linalg.householder_product(input, input2, out=out)
 
 
+@builtin
 def triangular_solve(
     b: Tensor,
     A: Tensor,

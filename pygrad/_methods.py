@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Final
 
 from . import _composed, _matrices
@@ -27,4 +28,4 @@ METHODS: Final = {
     )
 }
 for _name, _function in METHODS.items():
-    setattr(Tensor, _name, _function)
+    setattr(Tensor, _name, inspect.unwrap(_function))  # methods bind

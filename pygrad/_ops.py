@@ -9,10 +9,13 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import Any, Final
 
 from . import _call
 from . import _engine as e
+from ._builtins import is_builtin
+from ._builtins import namespace as namespace_of
 from ._schema import Signature
 
 Function = Callable[..., Any]
@@ -117,7 +120,8 @@ def _learn_results(op: Op) -> None:
 
 
 def _make(op: Op, mode: int, name: str, letter: str) -> Function:
-    function = _call.function(op.row, mode)
+    bound = is_builtin(letter, name)
+    function = _call.function(op.row, mode, bound)
     rows = op.offered(letter)
     schemas = "\n    ".join(schema for _, schema in rows)
     function.__name__ = name
@@ -129,9 +133,9 @@ def _make(op: Op, mode: int, name: str, letter: str) -> Function:
     if len(rows) == 1:
         flags, schema = rows[0]
         function.__signature__ = Signature.of(  # type: ignore[attr-defined]
-            schema, letter in "mp", "o" in flags and letter != "m" and name == op.name
+            schema, letter in "mp", "o" in flags and letter != "m" and name == op.name, bound
         )
-    return function
+    return MethodType(function, namespace_of(home)) if bound else function
 
 
 def _derive() -> dict[str, dict[str, Function]]:

@@ -13,6 +13,7 @@ import keyword
 from typing import Any, NamedTuple
 
 _KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
+_BOUND = inspect.Parameter("namespace", inspect.Parameter.POSITIONAL_ONLY)
 
 
 class Argument(NamedTuple):
@@ -89,22 +90,24 @@ class Signature(inspect.Signature):
     Importing the package makes a thousand of these, and hardly any is ever read.
     """
 
-    _source: tuple[str, bool, bool]
+    _source: tuple[str, bool, bool, bool]
 
     @classmethod
-    def of(cls, schema: str, method: bool, has_out: bool) -> Signature:
-        """The signature of one schema, as a function or as a method, with or without ``out=``."""
+    def of(cls, schema: str, method: bool, has_out: bool, bound: bool) -> Signature:
+        """The signature of one schema, as a function or as a method, with or without ``out=``; if
+        `bound` of a function that has one argument more before them.
+        """
         made = object.__new__(cls)
-        made._source = schema, method, has_out
+        made._source = schema, method, has_out, bound
         return made
 
     def __getattr__(self, name: str) -> Any:
         """inspect.Signature's two slots, which are empty at first."""
         if name not in ("_parameters", "_return_annotation"):
             raise AttributeError(name)
-        schema, method, has_out = self._source
+        schema, method, has_out, bound = self._source
         self.__init__(  # type: ignore[misc]
-            _parameters(schema, method, has_out),
+            [_BOUND] * bound + _parameters(schema, method, has_out),
             return_annotation=schema.rpartition("-> ")[2],
             __validate_parameters__=False,
         )

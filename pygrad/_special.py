@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _ops
+from ._builtins import builtin
 from ._dtypes import float64
 from ._out import into
 from ._tensor import Tensor
@@ -93,11 +94,12 @@ def _polynomial(name: str, shifted: bool) -> Function:
         return result
 
     function.__name__ = function.__qualname__ = name
+    function.__module__ = "pygrad.special"
     function.__doc__ = (
         f"The {'shifted ' if shifted else ''}polynomial {which} of degree n at x; 0 where n is "
         "negative.\n\nOne of `x` and `n` may be a number; `out` is where to put the result."
     )
-    return function
+    return builtin(function)
 
 
 FUNCTIONS: dict[str, Function] = {name: _polynomial(name, False) for name in _POLYNOMIALS}
@@ -178,11 +180,12 @@ def _bessel(name: str) -> Function:
 
     function = of_input if name.startswith("modified") else of_x
     function.__name__ = function.__qualname__ = name
+    function.__module__ = "pygrad.special"
     function.__doc__ = (
         f"Bessel's function {which}, of each element.\n\n"
         "Integers become the default floating type; `out` is where to put the result."
     )
-    return function
+    return builtin(function)
 
 
 FUNCTIONS |= {name: _bessel(name) for name in _BESSEL}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from . import _engine, _ops
+from ._builtins import builtin
 from ._dtypes import BY_NAME, complex64, complex128, dtype, uint8
 from ._dtypes import bfloat16 as _bfloat16
 from ._dtypes import device as _device
@@ -455,6 +456,7 @@ def _full_name(storage: Any) -> str:
     return f"{module}.{kind.__name__}"
 
 
+@builtin
 def from_file(
     filename: str,
     shared: bool | None = None,

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import _ops
+from .._builtins import builtin
 from .._dtypes import Size, device, dtype, finfo, iinfo, layout, memory_format
 from .._modes import GRAD, ONE_THREAD, switch
 from .._tensor import Tensor
@@ -58,19 +59,23 @@ _VariableFunctions = _Functions(_SPACES["f"])
 # ------------------------------------------------------------------ modes
 
 
+@builtin
 def _set_grad_enabled(enabled: bool) -> None:
     """Turns recording on or off, as `pygrad.set_grad_enabled` does."""
     switch(GRAD, enabled)
 
 
+@builtin
 def _set_multithreading_enabled(enabled: bool) -> None:
     switch(ONE_THREAD, not enabled)
 
 
+@builtin
 def _log_api_usage_once(event: str) -> None:
     """Nobody is told, as in PyTorch unless a logger is set."""
 
 
+@builtin
 def _get_tracing_state() -> None:
     """None: nothing is ever traced."""
 
@@ -78,6 +83,7 @@ def _get_tracing_state() -> None:
 # ------------------------------------------------------------------ the backward that is running
 
 
+@builtin
 def _current_graph_task_id() -> int:
     """A number of the backward that is running, -1 outside of any.
 
@@ -89,6 +95,7 @@ def _current_graph_task_id() -> int:
     return int(_ENGINE["_task_id"]())
 
 
+@builtin
 def _current_autograd_node() -> graph.Node | None:
     """The node that is running, or None.
 
@@ -103,6 +110,7 @@ def _current_autograd_node() -> graph.Node | None:
     return graph._wrap(_ENGINE["_running_node"]())
 
 
+@builtin
 def _current_graph_task_execution_order() -> list[graph.Node]:
     """All nodes of the backward that is running, in the order in which they run.
 
@@ -121,6 +129,7 @@ def _current_graph_task_execution_order() -> list[graph.Node]:
     return nodes
 
 
+@builtin
 def _will_engine_execute_node(node: Any) -> bool:
     """Whether the backward that is running runs a node.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._builtins import builtin
 from .._modes import ANY_LAYOUT, GRAD, INFERENCE, ONE_THREAD, get, put, replace, switch
 from .._ops import C
 from .._tensor import Tensor
@@ -186,6 +187,7 @@ class set_multithreading_enabled(_DecoratorContextManager):
         return type(self)(self.mode)
 
 
+@builtin
 def is_multithreading_enabled() -> bool:
     """What `set_multithreading_enabled` says in this thread: True by default.
 

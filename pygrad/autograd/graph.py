@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from .. import _call, _engine, _ops
+from .._builtins import builtin
 from .._dtypes import BY_CODE, device, dtype
 from ..utils.hooks import (
     EngineHandle,
@@ -419,6 +420,7 @@ def node_of(tensor: Any) -> Node | None:
     return _wrap(_C["_node_of"](tensor))
 
 
+@builtin
 def _get_sequence_nr() -> int:
     """The number that the next node gets."""
     return int(_C["_node_sequence"](0))

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from .. import _engine, _ops
+from .._builtins import builtin
 from .profiler_util import DeviceType as DeviceType
 from .profiler_util import EventList, FunctionEvent
 from .profiler_util import FunctionEventAvg as FunctionEventAvg
@@ -55,6 +56,7 @@ class ProfilerActivity(enum.Enum):
     PrivateUse1 = 5
 
 
+@builtin
 def kineto_available() -> bool:
     """True: a profile has what PyTorch's has with its library of that name.
 
@@ -66,11 +68,13 @@ def kineto_available() -> bool:
     return True
 
 
+@builtin
 def _supported_activities() -> set[ProfilerActivity]:
     """What a profile can record."""
     return {ProfilerActivity.CPU}
 
 
+@builtin
 def _profiler_enabled() -> bool:
     """Whether a profile is running."""
     return _running is not None
@@ -374,11 +378,13 @@ class record_function:
         return recorded  # type: ignore[return-value]
 
 
+@builtin
 def _record_function_with_args_enter(name: str, *args: Any) -> record_function:
     """Begins a range without a scope; what it returns ends it."""
     return record_function(name).__enter__()
 
 
+@builtin
 def _record_function_with_args_exit(handle: record_function) -> None:
     handle.__exit__()
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 
 import pygrad
+from pygrad._builtins import builtin
 from pygrad._tensor import Tensor
 
 __all__ = ["affine_grid", "grid_sample"]
@@ -231,6 +232,7 @@ _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")
 
 
+@builtin
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
@@ -260,7 +262,7 @@ def _sampler_of_rank(n: int) -> Callable[[Tensor, Tensor, int, int, bool], Tenso
 
     function.__name__ = function.__qualname__ = f"grid_sampler_{n}d"
     function.__doc__ = f"`grid_sampler` of {'images' if n == 2 else 'volumes'} alone."
-    return function
+    return builtin(function)
 
 
 grid_sampler_2d, grid_sampler_3d = _sampler_of_rank(2), _sampler_of_rank(3)

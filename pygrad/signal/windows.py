@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypedDict, Unpack
 
 import pygrad
+from pygrad._builtins import builtin
 from pygrad._tensor import Tensor
 
 __all__ = [
@@ -288,6 +289,7 @@ def _older(
     return window(length, sym=not periodic, **options).requires_grad_(grad)
 
 
+@builtin
 def hann_window(window_length: int, periodic: bool = True, **options: Unpack[Options]) -> Tensor:
     """:func:`hann` by its older name, periodic by default.
 
@@ -299,6 +301,7 @@ def hann_window(window_length: int, periodic: bool = True, **options: Unpack[Opt
     return _older("hann_window", window_length, periodic, hann, options)
 
 
+@builtin
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -320,6 +323,7 @@ def hamming_window(
     return _older("hamming_window", window_length, periodic, window, options)
 
 
+@builtin
 def blackman_window(
     window_length: int, periodic: bool = True, **options: Unpack[Options]
 ) -> Tensor:
@@ -333,6 +337,7 @@ def blackman_window(
     return _older("blackman_window", window_length, periodic, blackman, options)
 
 
+@builtin
 def bartlett_window(
     window_length: int, periodic: bool = True, **options: Unpack[Options]
 ) -> Tensor:
@@ -346,6 +351,7 @@ def bartlett_window(
     return _older("bartlett_window", window_length, periodic, bartlett, options)
 
 
+@builtin
 def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, **options: Unpack[Options]
 ) -> Tensor:

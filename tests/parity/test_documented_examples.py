@@ -99,7 +99,8 @@ def run(sources: list[str], library: Any, adapt: bool) -> list[str]:
             except Exception as error:
                 out.write(f"{type(error).__name__}: {error}")
         text = re.sub(r"0x[0-9a-f]+", "0x", out.getvalue())
-        text = re.sub(r"<built-in method (\w+) of type object at", r"<function \1 at", text)
+        builtin = r"<built-in method (\w+) of type object at 0x>"
+        text = re.sub(builtin, r"<bound method \1 of torch>", text)
         printed.append(re.sub(r"pygrad(\.torch)?\b", "torch", text))
     printed.append(f"recording: {library.is_grad_enabled()}")
     library.set_grad_enabled(True)

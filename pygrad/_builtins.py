@@ -1,0 +1,88 @@
+"""Which functions are builtins in PyTorch, and what makes pygrad's alike: they do not bind.
+
+A class that says ``conv = torch.conv2d`` calls what PyTorch has in C++ with the arguments alone,
+and a function of Python with the object before them. So a function of the op table that is such a
+builtin is a method of its `Namespace`, as PyTorch's are of a type, which costs a call nothing; and
+one that Python composes is a `Builtin`, which makes no frame of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any, Final, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_OF_PYTHON: Final = frozenset(
+    "atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist "
+    "chain_matmul einsum meshgrid norm split tensordot unique unique_consecutive "
+    "unravel_index".split()
+)
+"""What of the table's functions of `torch` is Python there."""
+_OF_NN: Final = frozenset(
+    "adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear channel_shuffle conv1d conv2d "
+    "conv3d conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity gelu hardshrink "
+    "linear logsigmoid native_channel_shuffle one_hot pairwise_distance pdist pixel_shuffle "
+    "pixel_unshuffle prelu scaled_dot_product_attention softplus softshrink".split()
+)
+"""What of those of `nn.functional` is none, beside the in-place ones."""
+
+
+def is_builtin(letter: str, name: str) -> bool:
+    """Whether PyTorch's function of a namespace (a flag letter of ops/elementwise.def) is one."""
+    if letter == "n":
+        return name in _OF_NN or name.endswith("_")
+    return letter in "slc" or (letter == "f" and name not in _OF_PYTHON)
+
+
+class Namespace:
+    """A module whose functions are methods of this object; it is pickled by name, and so are
+    they.
+    """
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._name), name)
+
+    def __repr__(self) -> str:
+        return self._name
+
+    def __reduce__(self) -> Any:
+        return namespace, (self._name,)
+
+    def __deepcopy__(self, _: Any) -> Namespace:
+        return self
+
+
+@functools.cache
+def namespace(name: str) -> Namespace:
+    """The one of that module."""
+    return Namespace(name)
+
+
+class Builtin(staticmethod):  # type: ignore[type-arg]  # it has no parameters when it runs
+    """A function of Python that does not bind."""
+
+    __name__: str
+    __qualname__: str
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<built-in method {self.__name__} of {self.__module__}>"
+
+    def __reduce__(self) -> str:  # where it is found
+        return self.__qualname__
+
+
+def builtin(function: Callable[P, R]) -> Callable[P, R]:
+    """A decorator: PyTorch's function of this name is a builtin."""
+    return Builtin(function)

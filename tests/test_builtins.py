@@ -1,0 +1,100 @@
+"""The functions of torch as objects: what they are called, where they are found, what copies and
+pickles of them are. Which of them bind: parity/test_builtins.py.
+"""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import importlib
+import inspect
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import pygrad
+from pygrad import _composed, _linalg, _matrices, _ops, _special
+from pygrad._schema import arguments, python_name
+
+SPACES: dict[str, Any] = {
+    "f": pygrad,
+    "n": pygrad.nn.functional,
+    "l": pygrad.linalg,
+    "s": pygrad.special,
+}
+
+
+def of_the_table() -> Iterator[tuple[Any, str, _ops.Op, str]]:
+    for op in _ops.TABLE:
+        for letter, space in SPACES.items():
+            for name in op.names(letter):
+                if getattr(space, name) is _ops.SPACES[letter][name]:
+                    yield space, name, op, letter
+
+
+def composed() -> Iterator[tuple[Any, str]]:
+    yield from ((pygrad, name) for name in (*_composed.__all__, *_matrices.__all__, "tensor"))
+    yield from ((pygrad, name) for name in _composed.COPIES)
+    yield from ((pygrad.linalg, name) for name in _linalg.__all__)
+    yield from ((pygrad.special, name) for name in _special.FUNCTIONS)
+
+
+ALL = [*((space, name) for space, name, _, _ in of_the_table()), *composed()]
+
+
+@pytest.mark.parametrize(("space", "name"), ALL, ids=[f"{m.__name__}.{n}" for m, n in ALL])
+def test_function_has_a_name_and_is_found_by_it(space: Any, name: str) -> None:
+    function = getattr(space, name)
+    assert (function.__name__, function.__qualname__) == (name, name)
+    assert function.__doc__
+    assert name in repr(function)
+    assert inspect.isroutine(function)
+    home = importlib.import_module(function.__module__)
+    assert getattr(home, name) is function
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(function, protocol)) is function
+    assert copy.copy(function) is function
+    again = copy.deepcopy(function)
+    assert (again, hash(again)) == (function, hash(function))
+
+
+def test_signature_is_that_of_the_schema() -> None:
+    for space, name, op, letter in of_the_table():
+        found = inspect.signature(getattr(space, name))
+        offered = op.offered(letter)
+        if len(offered) > 1:
+            assert str(found) == "(*args: 'Any', **kwargs: 'Any') -> 'Any'"
+            continue
+        flags, schema = offered[0]
+        wanted = [python_name(each.name, False) for each in arguments(schema)]
+        wanted += ["out"] * ("o" in flags and name == op.name)
+        assert list(found.parameters) == wanted, name
+
+
+def test_functions_print_where_they_belong() -> None:
+    assert repr(pygrad.conv2d) == "<bound method conv2d of pygrad>"
+    assert repr(pygrad.linalg.det) == "<bound method det of pygrad.linalg>"
+    assert repr(pygrad.tensor) == "<built-in method tensor of pygrad._creation>"
+
+
+def test_a_copied_module_calls_the_function_that_it_held() -> None:
+    layer = pygrad.nn.Module()
+    layer.activation = pygrad.tanh
+    for again in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert again.activation == pygrad.tanh
+        assert again.activation(pygrad.zeros(1)).item() == 0.0
+
+
+@pytest.mark.parametrize("module", [_composed, _linalg])
+def test_examples_of_functions_that_do_not_bind_are_found(module: Any) -> None:
+    found = {test.name.rpartition(".")[2] for test in doctest.DocTestFinder().find(module)}
+    assert {name for name in module.__all__ if getattr(module, name).__doc__} <= found
+
+
+def test_methods_of_tensors_bind() -> None:
+    x = pygrad.tensor([[3.0, 4.0]])
+    assert x.renorm(2, 0, 1.0).tolist() == pygrad.renorm(x, 2, 0, 1.0).tolist()
+    assert x.add(1).tolist() == [[4.0, 5.0]]
+    assert pygrad.Tensor.add(x, 1).tolist() == [[4.0, 5.0]]
