@@ -168,7 +168,7 @@ size: wasm-build
 # The engine with guarded memory (see memory.c), under the tests that give every op all that it may
 # be given: what has written past a block, or reads one that was freed, traps or gives nonsense.
 
-GUARDED_TESTS := hostile ops gradients gradcheck errors autograd forward function indexing nn profiler snapshots vmap
+GUARDED_TESTS := hostile hostile_bytes ops gradients gradcheck errors autograd forward function indexing nn profiler snapshots vmap
 .PHONY: guarded
 guarded: $(VENV)/.dev wasm-build
 	@mkdir -p build/guarded && cp -R pygrad build/guarded

@@ -23,7 +23,7 @@
       D *o = (D *)(void *)ptr[0];                                                                 \
       const S *a = (const S *)(const void *)ptr[1];                                               \
       VECTOR_LOOP for (int64_t i = 0; i < n; i++) {                                               \
-        S v = a[i];                                                                               \
+        S v = ELEMENT(a + i);                                                                     \
         o[i] = VALUE;                                                                             \
       }                                                                                           \
       return;                                                                                     \
@@ -31,7 +31,7 @@
     char *o = ptr[0];                                                                             \
     const char *a = ptr[1];                                                                       \
     for (int64_t i = 0; i < n; i++, o += st[0], a += st[1]) {                                     \
-      S v = *(const S *)(const void *)a;                                                          \
+      S v = ELEMENT((const S *)(const void *)a);                                                  \
       *(D *)(void *)o = VALUE;                                                                    \
     }                                                                                             \
   }
@@ -100,29 +100,46 @@ static void truncate_f32(char **ptr, const int64_t *st, int64_t n, const void *c
   }
 }
 
-/* The same type on both sides: only the width matters, NaN payloads survive. One value for all is common, and
- * backwards is what flips are made of. */
+/* As b8_to_i64, a store for two bytes of a vector. */
+static void widen_b8(char **ptr, const int64_t *st, int64_t n, const void *ctx) {
+  int64_t *o = (int64_t *)(void *)ptr[0], i = 0;
+  const uint8_t *a = (const uint8_t *)ptr[1];
+#define TWO(k) \
+  i32x4_store((int32_t *)(void *)(o + i + k), (i32x4)SIMD_SHUFFLE(v, none, k, 16, 16, 16, 16, 16, 16, 16, k + 1, 16, 16, 16, 16, 16, 16, 16))
+  for (const u8x16 none = {0}; st[0] == sizeof *o && st[1] == 1 && i + 16 <= n; i += 16) {
+    const u8x16 v = u8x16_truth(u8x16_load(a + i));
+    TWO(0), TWO(2), TWO(4), TWO(6), TWO(8), TWO(10), TWO(12), TWO(14);
+  }
+#undef TWO
+  b8_to_i64((char *[]){ptr[0] + i * st[0], ptr[1] + i * st[1]}, st, n - i, ctx);
+}
+
+/* The same type on both sides: but for bool, which is made 0 or 1, only the width matters, and NaN payloads survive.
+ * One value for all is common, and backwards is what flips are made of. */
 #define MOVE_LOOP(FN, T, GENERAL)                                                                 \
   static void FN(char **ptr, const int64_t *st, int64_t n, const void *ctx) {                     \
     const int64_t step = sizeof(T);                                                               \
     const T *a = (const T *)(const void *)ptr[1];                                                 \
     T *o = (T *)(void *)ptr[0];                                                                   \
     if (st[0] == step && st[1] == 0) {                                                            \
-      const T v = *a;                                                                             \
+      const T v = ELEMENT(a);                                                                     \
       VECTOR_LOOP for (int64_t i = 0; i < n; i++) o[i] = v;                                       \
     } else if (st[0] == step && st[1] == -step) {                                                 \
-      VECTOR_LOOP for (int64_t i = 0; i < n; i++) o[i] = a[-i];                                   \
+      VECTOR_LOOP for (int64_t i = 0; i < n; i++) o[i] = ELEMENT(a - i);                          \
     } else GENERAL(ptr, st, n, ctx);                                                              \
   }
 MOVE_LOOP(move_1, uint8_t, u8_to_u8)
 MOVE_LOOP(move_2, int16_t, i16_to_i16)
 MOVE_LOOP(move_4, int32_t, i32_to_i32)
 MOVE_LOOP(move_8, int64_t, i64_to_i64)
+MOVE_LOOP(move_b8, bool, b8_to_b8)
 
 static Loop *const moves[9] = {[1] = move_1, [2] = move_2, [4] = move_4, [8] = move_8};
 
 Loop *cast_loop(DType to, DType from) {
   if (to == DT_I64 && from == DT_F32) return truncate_f32;
+  if (to == DT_I64 && from == DT_BOOL) return widen_b8;
+  if (to == DT_BOOL && from == DT_BOOL) return move_b8;
   return to == from ? moves[dtype_bytes(to)] : casts[from][to];
 }
 
@@ -142,7 +159,7 @@ enum { TILE = 16, BAND = 8 };
       for (int64_t j0 = 0; j0 < n_cols; j0 += TILE) {                                             \
         int64_t j1 = j0 + TILE < n_cols ? j0 + TILE : n_cols;                                     \
         for (int64_t i = i0; i < i1; i++)                                                         \
-          for (int64_t j = j0; j < j1; j++) out[i * rows_apart + j] = in[i + j * cols_apart];     \
+          for (int64_t j = j0; j < j1; j++) out[i * rows_apart + j] = ELEMENT(in + i + j * cols_apart); \
       }                                                                                           \
     }                                                                                             \
   }
@@ -167,6 +184,7 @@ enum { TILE = 16, BAND = 8 };
     SLOWLY((char *)(out + rows * rows_apart), (const char *)(in + rows), n_rows - rows, n_cols, rows_apart, cols_apart); \
   }
 TRANSPOSE(transpose_1, uint8_t)
+TRANSPOSE(transpose_b8, bool)
 TRANSPOSE(transpose_2, uint16_t)
 TRANSPOSE(transpose_slowly_4, uint32_t)
 TRANSPOSE(transpose_slowly_8, uint64_t)
@@ -207,10 +225,11 @@ static void remove_dim(Iter *it, int d) {
   }
 }
 
-static bool copy_crossing(Iter *it, int64_t width) {
+static bool copy_crossing(Iter *it, DType dtype) {
+  const int64_t width = dtype_bytes(dtype);
   int d = crossing_dim(it, width);
   if (d < 0 || it->strides[0][d] % width || it->strides[1][it->ndim - 1] % width) return false;
-  Crossing c = {transposes[width], it->sizes[d], it->strides[0][d] / width, width};
+  Crossing c = {dtype == DT_BOOL ? transpose_b8 : transposes[width], it->sizes[d], it->strides[0][d] / width, width};
   remove_dim(it, d);
   iter_run(it, crossing_loop, &c);
   return true;
@@ -255,6 +274,17 @@ static Tensor *apart(Tensor *src) {
   return copy && tensor_copy_data(copy, src) ? copy : NULL;
 }
 
+Tensor *tensor_settled(Tensor *t) { return blocked(t) ? NULL : t->storage->exports ? apart(t) : t; }
+
+void truth_copy(char *to_, const char *from_, size_t n) {
+  uint8_t *to = (uint8_t *)to_;
+  const uint8_t *from = (const uint8_t *)from_;
+  for (; n >= 64; n -= 64, to += 64, from += 64)
+    UNROLLED for (size_t k = 0; k < 64; k += 16) u8x16_store(to + k, u8x16_truth(u8x16_load(from + k)));
+  for (; n >= 16; n -= 16, to += 16, from += 16) u8x16_store(to, u8x16_truth(u8x16_load(from)));
+  for (; n; n--) *to++ = *from++ != 0;
+}
+
 bool tensor_copy_data(Tensor *dst, Tensor *src) {
   if (blocked(dst, src)) return false;
   if (dst->numel == 0) return true;
@@ -265,12 +295,13 @@ bool tensor_copy_data(Tensor *dst, Tensor *src) {
   DType to = (DType)dst->dtype, from = (DType)src->dtype;
   bool alike = to == from && tensor_same_shape(dst, src) && same_strides(dst, src);
   if (alike && tensor_is_dense(dst)) {
-    bytes_copy(tensor_data(dst), tensor_data(src), (size_t)(dst->numel * dtype_bytes(to)));
+    if (to == DT_BOOL) truth_copy(tensor_data(dst), tensor_data(src), (size_t)dst->numel);
+    else bytes_copy(tensor_data(dst), tensor_data(src), (size_t)(dst->numel * dtype_bytes(to)));
     return true;
   }
   Iter it;
   iter_build(&it, 2, (Tensor *[]){dst, src});
-  if (to != from || !copy_crossing(&it, dtype_bytes(to))) iter_run(&it, cast_loop(to, from), NULL);
+  if (to != from || !copy_crossing(&it, to)) iter_run(&it, cast_loop(to, from), NULL);
   return true;
 }
 

@@ -24,6 +24,10 @@ Tensor *t_zero_(Tensor *x);
 bool check_scalar(const Tensor *value, DType to);
 
 void bytes_copy(char *to, const char *from, size_t n); /* memcpy, but faster for many bytes */
+void truth_copy(char *to, const char *from, size_t n); /* of bools, as 0 and 1 */
+/* The elements of t in memory that nobody writes to meanwhile: a copy while an array of the host shows them. From there
+ * is read what is read more than once, first to be checked or counted and then as an address. No history. */
+Tensor *tensor_settled(Tensor *t);
 /* How two tensors lie in one storage. PARTIAL is certain, PERHAPS could not be ruled out. */
 typedef enum { OVERLAP_NONE, OVERLAP_FULL, OVERLAP_PARTIAL, OVERLAP_PERHAPS } Overlap;
 Overlap tensor_overlap(const Tensor *a, const Tensor *b);

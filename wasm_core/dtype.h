@@ -44,6 +44,10 @@ static inline int64_t dtype_bytes(DType d) { return dtype_info[d].bytes; }
 static inline Kind dtype_kind(DType d) { return (Kind)dtype_info[d].kind; }
 static inline bool dtype_is_float(DType d) { return dtype_info[d].kind == KIND_FLOAT; }
 
+/* The element at p, a const T *. Files, buffers and views bring bytes to a bool that are neither 0 nor 1: all but 0 are
+ * true, whoever reads them, and a C bool that holds one must not be read. */
+#define ELEMENT(p) _Generic(*(p), bool: *(const uint8_t *)(const void *)(p) != 0, default: *(p))
+
 /* A float as an integer the way x86 does it, on every host: NaN and what does not fit is INT64_MIN. */
 static inline int64_t int_from_double(double v) {
   return v >= -9223372036854775808.0 && v < 9223372036854775808.0 ? (int64_t)v : INT64_MIN;

@@ -427,11 +427,12 @@ static Tensor *run_plain(Flat *loop, int n, Tensor *const *in, DType d, DType ou
 
 /* The type in which a table computes d. */
 static DType loop_dtype(const Loops *loops, DType d) {
-  if ((d == DT_BOOL || d == DT_U8) && loops->u8) return d;
+  if (d == DT_BOOL ? loops->b8 : d == DT_U8 ? loops->u8 : NULL) return d;
   return !dtype_is_float(d) ? DT_I64 : d == DT_F32 && loops->f32 ? DT_F32 : DT_F64;
 }
 static Flat *loop_of(const Loops *loops, DType type) {
-  if (type == DT_BOOL || type == DT_U8) return loops->u8;
+  if (type == DT_BOOL) return loops->b8;
+  if (type == DT_U8) return loops->u8;
   return type == DT_I64 ? loops->i64 : type == DT_F32 ? loops->f32 : loops->f64;
 }
 
@@ -650,6 +651,20 @@ typedef struct {
   const Loops *value, *grad_a, *grad_b;
   const NodeType *node;
 } Binary;
+
+/* Of bools, which are 0 or 1 to them, whatever their bytes are. */
+#define TRUTH_LOOP(fn, VALUE)                                                                         \
+  static void fn(char *const *p, size_t n, __attribute__((unused)) const double *k) {                 \
+    uint8_t *o = (uint8_t *)p[0];                                                                     \
+    const uint8_t *x = (const uint8_t *)p[1], *y = (const uint8_t *)p[2];                             \
+    for (size_t i = 0; i < n; i += LANES) {                                                           \
+      u8x16 a = u8x16_load(x + i), b = u8x16_load(y + i);                                             \
+      u8x16_store(o + i, VALUE);                                                                      \
+    }                                                                                                 \
+  }
+TRUTH_LOOP(value_bitwise_and_b8, u8x16_truth(u8x16_smaller(a, b)))
+TRUTH_LOOP(value_bitwise_or_b8, u8x16_truth(a | b))
+TRUTH_LOOP(value_bitwise_xor_b8, u8x16_truth(a) ^ u8x16_truth(b))
 
 /* Ops whose forms with a number on one side have nodes of their own. */
 static const struct { const char *op, *left, *right, *of_right; } with_numbers[] = {

@@ -30,7 +30,7 @@ typedef void Flat(char *const *p, size_t n, const double *k);
 
 /* The loops of an op; a type that has none is computed in double or int64. */
 typedef struct {
-  Flat *f32, *f64, *i64, *u8; /* u8: of bytes, for bool and uint8 where they are common */
+  Flat *f32, *f64, *i64, *u8, *b8; /* u8, b8: for uint8 and bool where they are common; bools have any bytes */
 } Loops;
 
 /* Where an in-place or out= call wants the result; taken by the first element-wise op of a `direct` row. */
@@ -149,11 +149,11 @@ Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
 #define TABLE_REAL(fn) TABLE_FLOAT(fn)
 #define TABLE_REAL_WIDE(fn) TABLE_WIDE(fn)
 #define TABLE_INTEGER(fn) .i64 = fn##_i64
-#define TABLE_INTEGRAL(fn) TABLE_INTEGER(fn), .u8 = fn##_u8
+#define TABLE_INTEGRAL(fn) TABLE_INTEGER(fn), .u8 = fn##_u8, .b8 = fn##_b8
 #define TABLE_NUMBER(fn) TABLE_FLOAT(fn), TABLE_INTEGER(fn)
 #define TABLE_SERIAL(fn) TABLE_NUMBER(fn)
 #define TABLE_ANY(fn) TABLE_NUMBER(fn)
-#define TABLE_TRUTH(fn) TABLE_ANY(fn), .u8 = fn##_u8
+#define TABLE_TRUTH(fn) TABLE_ANY(fn), .u8 = fn##_u8, .b8 = fn##_u8
 /* The loops of a domain's gradient: integers have none. */
 #define LOOPS_GRAD_FLOAT LOOPS_FLOAT
 #define LOOPS_GRAD_REAL LOOPS_FLOAT

@@ -65,7 +65,7 @@ void op_repr(Call *c) {
 
 /* ------------------------------------------------------------ elements for the host */
 
-/* NaNs differ between hosts in their bits alone, so one pattern leaves the engine. */
+/* NaNs differ between hosts in their bits alone, so one pattern leaves the engine; and 1 is what is true. */
 static void canonicalise(char **p, const int64_t *strides, int64_t n, const void *dtype) {
   DISPATCH_FLOAT(*(const DType *)dtype, {
     const T quiet = (T)NAN;
@@ -80,7 +80,7 @@ Tensor *op_elements(Tensor *t) {
   const DType dtype = (DType)t->dtype;
   bool was = grad_mode;
   grad_mode = false;
-  Tensor *y = dtype_is_float(dtype) ? t_clone_format(t, FORMAT_CONTIGUOUS) : t_contiguous(t);
+  Tensor *y = dtype_is_float(dtype) || dtype == DT_BOOL ? t_clone_format(t, FORMAT_CONTIGUOUS) : t_contiguous(t);
   grad_mode = was;
   if (y && dtype_is_float(dtype)) iterate(1, &y, canonicalise, &dtype);
   return y;

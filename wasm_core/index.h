@@ -65,7 +65,8 @@ static inline Tensor *index_zero(const Tensor *g) { return failed() || !g ? NULL
 /* Elements of `mask` (contiguous bool) that are true: how many, and the offsets of these n under `strides` in order. */
 int64_t mask_count(const Tensor *mask);
 void mask_offsets(const Tensor *mask, const int64_t *strides, int64_t n, int64_t *out);
-/* mask as contiguous bool, itself if it is that. */
+/* mask as contiguous bool, which it may be itself; but a copy where the host can write to its memory, at any time: those
+ * who fill have to find what those who counted found. */
 Tensor *mask_plain(Tensor *mask);
 
 #endif

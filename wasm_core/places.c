@@ -139,7 +139,7 @@ Places places_elements(Tensor *x, int64_t dim, Tensor *index, OutOfBounds *bad) 
     char *out = p[2];                                                                           \
     for (int64_t i = 0; i < n; i++, at += st[0], in += st[1], out += st[2]) {                   \
       T *o = (T *)(void *)out + *(const int64_t *)(const void *)at;                             \
-      T a = *o, b = *(const T *)(const void *)in;                                               \
+      T a = ELEMENT(o), b = ELEMENT((const T *)(const void *)in);                               \
       *o = (T)(VALUE);                                                                          \
     }                                                                                           \
   }
@@ -250,11 +250,12 @@ bool places_read_rows(const Tensor *x, const Tensor *index, Tensor *out, OutOfBo
     copy_four_rows(to, from + (size_t)a * step, from + (size_t)b * step, from + (size_t)c * step, from + (size_t)d * step, size);
   }
   for (; i < n; i++, to += size) {
-    if (at[i] < 0 || at[i] >= rows) {
-      *bad = (OutOfBounds){at[i], true};
+    const int64_t k = at[i];
+    if (k < 0 || k >= rows) {
+      *bad = (OutOfBounds){k, true};
       return true;
     }
-    bytes_copy(to, from + (size_t)at[i] * step, size);
+    bytes_copy(to, from + (size_t)k * step, size);
   }
   TOOK(GATHER_ROWS);
   return true;
@@ -312,28 +313,40 @@ bool places_write(Tensor *x, Places p, Put put, Tensor *value) {
 
 Tensor *mask_plain(Tensor *mask) {
   if (blocked(mask)) return NULL;
-  if (mask->dtype == DT_BOOL && tensor_is_contiguous(mask)) return mask;
+  if (mask->dtype == DT_BOOL && tensor_is_contiguous(mask)) return tensor_settled(mask);
   Tensor *m = tensor_empty(mask->ndim, mask->sizes, DT_BOOL);
   return tensor_copy_data(m, mask) ? m : NULL;
 }
 
 int64_t mask_count(const Tensor *mask) {
-  const uint8_t *m = (const uint8_t *)tensor_data(mask);
+  const uint8_t *m = (const uint8_t *)tensor_data(mask), *end = m + mask->numel;
   int64_t count = 0;
-  for (int64_t i = 0; i < mask->numel; i++) count += m[i];
+  while (end - m >= 16) {
+    u8x16 sums = {0};
+    for (int k = 0; k < UINT8_MAX && end - m >= 16; k++, m += 16) sums += u8x16_truth(u8x16_load(m));
+    for (int l = 0; l < 16; l++) count += sums[l];
+  }
+  for (; m < end; m++) count += *m != 0;
   return count;
 }
 
+enum { PIECE = 512 };
+
 /* Branch-free inside a row: what is not there is overwritten by what comes next, until all n are found. */
 void mask_offsets(const Tensor *mask, const int64_t *strides, int64_t n, int64_t *out) {
-  const uint8_t *m = (const uint8_t *)tensor_data(mask);
+  uint8_t truth[PIECE];
   int last = mask->ndim - 1;
-  int64_t index[MAX_DIM] = {0}, offset = 0, found = 0;
+  int64_t index[MAX_DIM] = {0}, offset = 0, *const end = out + n;
   int64_t width = last < 0 ? 1 : mask->sizes[last], step = last < 0 ? 0 : strides[last];
-  for (int64_t done = 0; found < n; done += width) {
-    for (int64_t i = 0; i < width && found < n; i++) {
-      out[found] = offset + i * step;
-      found += m[done + i];
+  for (const char *row = tensor_data(mask); out < end; row += width) {
+    int64_t at = offset;
+    for (int64_t from = 0; from < width && out < end; from += PIECE) {
+      const uint8_t *t = truth, *rest = t + (width - from < PIECE ? width - from : PIECE);
+      truth_copy((char *)truth, row + from, (size_t)(rest - t));
+      for (; t < rest && out < end; t++, at += step) {
+        *out = at;
+        out += *t;
+      }
     }
     for (int d = last - 1; d >= 0; d--) {
       offset += strides[d];

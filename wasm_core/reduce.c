@@ -257,7 +257,8 @@ static DimMask innermost_run(const Tensor *x, DimMask mask) {
 
 /* The entry for x, after widening x to a type that has one. */
 static const Reducer *reducer_for(const Reducer *folds, Tensor **x) {
-  if ((*x)->dtype == DT_I8 || (*x)->dtype == DT_I16 || (*x)->dtype == DT_BOOL || (*x)->dtype == DT_U8)
+  if ((*x)->dtype == DT_BOOL && !folds[DT_BOOL].run) *x = cast_plain(*x, DT_U8);
+  if (*x && ((*x)->dtype == DT_I8 || (*x)->dtype == DT_I16 || (*x)->dtype == DT_U8))
     if (!folds[(*x)->dtype].run) *x = cast_plain(*x, DT_I32);
   if (*x && !folds[(*x)->dtype].run) *x = cast_plain(*x, DT_I64);
   return *x ? &folds[(*x)->dtype] : NULL;
@@ -469,10 +470,11 @@ INTEGER_EXTREMA(i32, int32_t, INT32_MIN, INT32_MAX)
 INTEGER_EXTREMA(i64, int64_t, INT64_MIN, INT64_MAX)
 /* int8 and int16 go through int32. */
 #define INTEGER_REDUCERS(NAME)                                                                        \
-  [DT_U8] = PLAIN_REDUCER(NAME##_u8, DT_U8, DT_U8), [DT_BOOL] = PLAIN_REDUCER(NAME##_u8, DT_BOOL, DT_BOOL), \
-  [DT_I32] = PLAIN_REDUCER(NAME##_i32, DT_I32, DT_I32), [DT_I64] = PLAIN_REDUCER(NAME##_i64, DT_I64, DT_I64)
-const Reducer max_folds[DT_COUNT] = {FLOAT_REDUCERS(max), INTEGER_REDUCERS(max)};
-const Reducer min_folds[DT_COUNT] = {FLOAT_REDUCERS(min), INTEGER_REDUCERS(min)};
+  [DT_U8] = PLAIN_REDUCER(NAME##_u8, DT_U8, DT_U8), [DT_I32] = PLAIN_REDUCER(NAME##_i32, DT_I32, DT_I32), \
+  [DT_I64] = PLAIN_REDUCER(NAME##_i64, DT_I64, DT_I64)
+/* Bools by their bytes: the extreme one is 0 if the extreme truth is. */
+const Reducer max_folds[DT_COUNT] = {FLOAT_REDUCERS(max), INTEGER_REDUCERS(max), [DT_BOOL] = PLAIN_REDUCER(max_u8, DT_BOOL, DT_U8)};
+const Reducer min_folds[DT_COUNT] = {FLOAT_REDUCERS(min), INTEGER_REDUCERS(min), [DT_BOOL] = PLAIN_REDUCER(min_u8, DT_BOOL, DT_U8)};
 
 /* The part with the extreme is found by the fold of values, then the element within it. */
 enum { INDEX_PART = 512 };

@@ -203,10 +203,10 @@ Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype) {
   static void NAME(const Scan *s) {                                                   \
     if (s->width == 1) {                                                              \
       const T *from = s->x;                                                           \
-      T *to = s->y, top = s->n ? *from : 0;                                           \
+      T *to = s->y, top = s->n ? ELEMENT(from) : 0;                                   \
       int64_t where = 0;                                                              \
       for (int64_t i = 0; i < s->n; i++) {                                            \
-        T v = from[i * s->step];                                                      \
+        T v = ELEMENT(from + i * s->step);                                            \
         bool better = (v != v) | ((top == top) & (v BETTER top));                     \
         top = better ? v : top;                                                       \
         where = better ? i : where;                                                   \
@@ -220,7 +220,7 @@ Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype) {
     int64_t *index = s->index, at[SCAN_COLUMNS];                                      \
     for (int64_t i = 0; i < s->n; i++, x += s->step, y += s->step, index += s->step)  \
       for (int64_t j = 0; j < s->width; j++) {                                        \
-        T v = x[j];                                                                   \
+        T v = ELEMENT(x + j);                                                         \
         if (i == 0 || v != v || (best[j] == best[j] && v BETTER best[j])) best[j] = v, at[j] = i; \
         y[j] = best[j];                                                               \
         index[j] = at[j];                                                             \
@@ -230,13 +230,14 @@ Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype) {
   SCAN_EXTREME(NAME##_f32, float, BETTER)       \
   SCAN_EXTREME(NAME##_f64, double, BETTER)      \
   SCAN_EXTREME(NAME##_u8, uint8_t, BETTER)      \
+  SCAN_EXTREME(NAME##_b8, bool, BETTER)         \
   SCAN_EXTREME(NAME##_i8, int8_t, BETTER)       \
   SCAN_EXTREME(NAME##_i16, int16_t, BETTER)     \
   SCAN_EXTREME(NAME##_i32, int32_t, BETTER)     \
   SCAN_EXTREME(NAME##_i64, int64_t, BETTER)     \
   static ScanLoop *const NAME##_loops[DT_COUNT] = {                                           \
       [DT_F32] = NAME##_f32, [DT_F64] = NAME##_f64, [DT_U8] = NAME##_u8, [DT_I8] = NAME##_i8, \
-      [DT_I16] = NAME##_i16, [DT_I32] = NAME##_i32, [DT_I64] = NAME##_i64, [DT_BOOL] = NAME##_u8};
+      [DT_I16] = NAME##_i16, [DT_I32] = NAME##_i32, [DT_I64] = NAME##_i64, [DT_BOOL] = NAME##_b8};
 SCAN_EXTREMES(cummax, >=)
 SCAN_EXTREMES(cummin, <=)
 

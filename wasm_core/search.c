@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "copy.h"
 #include "memory.h"
 #include "shape.h"
 #include "sort.h"
@@ -29,9 +30,10 @@ static int compare_slices(const Slices *s, int64_t i, int64_t j) {
   DISPATCH_ALL(s->dtype, {
     const T *a = (const T *)(const void *)at + i * s->width, *b = (const T *)(const void *)at + j * s->width;
     for (int64_t k = 0; k < s->width; k++) {
-      if (a[k] < b[k]) return -1;
-      if (a[k] > b[k]) return 1;
-      if (a[k] != b[k]) return a[k] == a[k] ? -1 : 1;
+      T v = ELEMENT(a + k), w = ELEMENT(b + k);
+      if (v < w) return -1;
+      if (v > w) return 1;
+      if (v != w) return v == v ? -1 : 1;
     }
   })
   return 0;
@@ -220,7 +222,7 @@ static bool check_search(const Tensor *edges, const Tensor *values, bool right, 
 
 Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, const char *side, Tensor *sorter) {
   if (blocked(edges, values) || !check_search(edges, values, right, side)) return NULL;
-  if (sorter && !check_sorter(edges, sorter)) return NULL;
+  if (sorter && (!(sorter = tensor_settled(sorter)) || !check_sorter(edges, sorter))) return NULL;
   right = right || (side && strcmp(side, "right") == 0);
   if (!search_types(&edges, &values, "searchsorted")) return NULL;
   if (sorter) sorter = t_contiguous(sorter);
@@ -264,12 +266,15 @@ static int64_t bins_of(Tensor *x, Tensor *weights, int64_t least) {
     return fail(ERR_RUNTIME, "bincount only supports 1-d non-negative integral inputs."), -1;
   if (weights && (weights->ndim != 1 || weights->numel != x->numel))
     return fail(ERR_RUNTIME, "weights should be 1-d and have the same length as input"), -1;
+  if (high && tensor_get_i(high, 0) == INT64_MAX)
+    return fail(ERR_RUNTIME, "maximum value of input overflowed, it should be < %lld but got %lld", (long long)INT64_MAX, (long long)INT64_MAX), -1;
   int64_t filled = high ? tensor_get_i(high, 0) + 1 : 0;
   return filled > least ? filled : least;
 }
 
 Tensor *t_bincount(Tensor *x, Tensor *weights, int64_t least) {
-  int64_t bins = blocked(x) ? -1 : bins_of(x, weights, least);
+  x = tensor_settled(x);
+  int64_t bins = x ? bins_of(x, weights, least) : -1;
   if (bins < 0) return NULL;
   if (weights && !x->numel) weights = NULL;
   DType d = !weights ? DT_I64 : weights->dtype == DT_F32 ? DT_F32 : DT_F64;

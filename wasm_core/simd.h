@@ -13,6 +13,7 @@
 typedef float f32x4 __attribute__((vector_size(16)));
 typedef double f64x2 __attribute__((vector_size(16)));
 typedef int32_t i32x4 __attribute__((vector_size(16)));
+typedef uint8_t u8x16 __attribute__((vector_size(16)));
 
 /* Lanes of a then b, picked by constant indices. */
 #define SIMD_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -50,10 +51,17 @@ static inline i32x4 i32x4_load(const int32_t *from) {
   return v;
 }
 
+static inline u8x16 u8x16_load(const uint8_t *from) {
+  u8x16 v;
+  memcpy(&v, from, sizeof v);
+  return v;
+}
+
 /* Writes 16 bytes at any alignment. */
 static inline void f32x4_store(float *to, f32x4 v) { memcpy(to, &v, sizeof v); }
 static inline void f64x2_store(double *to, f64x2 v) { memcpy(to, &v, sizeof v); }
 static inline void i32x4_store(int32_t *to, i32x4 v) { memcpy(to, &v, sizeof v); }
+static inline void u8x16_store(uint8_t *to, u8x16 v) { memcpy(to, &v, sizeof v); }
 
 /* The same scalar in every lane. */
 static inline f32x4 f32x4_splat(float x) { return (f32x4){x, x, x, x}; }
@@ -79,6 +87,18 @@ static inline f32x4 f32x4_smaller(f32x4 a, f32x4 b) {
   return (f32x4)(((i32x4)b & less) | ((i32x4)a & ~less));
 #endif
 }
+
+static inline u8x16 u8x16_smaller(u8x16 a, u8x16 b) {
+#ifdef __wasm_simd128__
+  return (u8x16)__builtin_wasm_min_u_i8x16(a, b);
+#else
+  u8x16 less = (u8x16)(a < b);
+  return (a & less) | (b & ~less);
+#endif
+}
+
+/* Bools of any bytes as 0 and 1. */
+static inline u8x16 u8x16_truth(u8x16 v) { return u8x16_smaller(v, (u8x16){1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}); }
 
 /* The lanes below zero, as bits. */
 static inline uint32_t i32x4_signs(i32x4 v) {

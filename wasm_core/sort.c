@@ -29,6 +29,7 @@ static inline uint64_t key_f64(double v) {
   return bits >> 63 ? ~bits : bits | 0x8000000000000000u;
 }
 static inline uint64_t key_u8(uint8_t v) { return v; }
+static inline uint64_t key_b8(bool v) { return v; }
 static inline uint64_t key_i8(int8_t v) { return (uint8_t)((uint8_t)v ^ 0x80u); }
 static inline uint64_t key_i16(int16_t v) { return (uint16_t)((uint16_t)v ^ 0x8000u); }
 static inline uint64_t key_i32(int32_t v) { return (uint32_t)v ^ 0x80000000u; }
@@ -37,7 +38,7 @@ static inline uint64_t key_i64(int64_t v) { return (uint64_t)v ^ 0x8000000000000
 #define FILL_KEYS(D, T, KEY)                                              \
   case D:                                                                 \
     for (int64_t i = 0; i < n; i++) {                                     \
-      to[i].key = (KEY(((const T *)(const void *)x)[i * step]) ^ flip) & width; \
+      to[i].key = (KEY(ELEMENT((const T *)(const void *)x + i * step)) ^ flip) & width; \
       to[i].index = (uint32_t)i;                                          \
     }                                                                     \
     break;
@@ -48,7 +49,7 @@ static void fill_keys(const char *x, DType d, int64_t n, int64_t step, bool desc
     FILL_KEYS(DT_F32, float, key_f32)
     FILL_KEYS(DT_F64, double, key_f64)
     FILL_KEYS(DT_U8, uint8_t, key_u8)
-    FILL_KEYS(DT_BOOL, uint8_t, key_u8)
+    FILL_KEYS(DT_BOOL, bool, key_b8)
     FILL_KEYS(DT_I8, int8_t, key_i8)
     FILL_KEYS(DT_I16, int16_t, key_i16)
     FILL_KEYS(DT_I32, int32_t, key_i32)

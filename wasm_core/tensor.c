@@ -664,7 +664,7 @@ void element_store_i(char *at, DType d, int64_t v) {
 
 double element_load_f(const char *at, DType d) {
   switch (d) {
-#define ROW(code, name, ctype, short_name, text, kind, legacy) case name: return (double)*(const ctype *)(const void *)at;
+#define ROW(code, name, ctype, short_name, text, kind, legacy) case name: return (double)ELEMENT((const ctype *)(const void *)at);
     DTYPE_ROWS(ROW)
 #undef ROW
     default: return 0;
@@ -675,7 +675,7 @@ int64_t element_load_i(const char *at, DType d) {
   switch (d) {
 #define ROW(code, name, ctype, short_name, text, kind, legacy) LOAD_##kind(name, ctype)
 #define LOAD_KIND_INT(name, ctype) case name: return (int64_t)*(const ctype *)(const void *)at;
-#define LOAD_KIND_BOOL(name, ctype) case name: return *(const ctype *)(const void *)at;
+#define LOAD_KIND_BOOL(name, ctype) case name: return ELEMENT((const ctype *)(const void *)at);
 #define LOAD_KIND_FLOAT(name, ctype) case name: return int_from_double((double)*(const ctype *)(const void *)at);
     DTYPE_ROWS(ROW)
 #undef ROW
