@@ -2,7 +2,8 @@
 arguments replaced by tensors of strange shapes and values, numbers beyond all bounds, wrong types.
 
 What comes back is a result, of which a gradient is taken too, or a proper error; the engine keeps
-nothing and goes on.
+nothing and goes on. Then numbers that are addresses or counts; bytes are in
+test_hostile_bytes.py.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 from helpers import PROPER_ERRORS, leaves, leaves_nothing, no_breakdown, swept
 from samples import Entry, samples
-from sampling import DTYPES, build
+from sampling import DTYPES, Array, build
 
 import pygrad
 
@@ -67,14 +68,19 @@ def hostile(chance: random.Random) -> Any:
     return chance.choice(FLOATS + OTHERS)
 
 
-def first_and_second_order(result: Any, args: Any) -> None:
-    """Gradients of all that can have one."""
+def first_order(result: Any, args: Any, create_graph: bool = False) -> list[Any]:
+    """Gradients of all that can have one, by the inputs."""
     outputs = [t for t in leaves(result) if t.requires_grad]
     inputs = [t for t in leaves(args) if t.requires_grad]
     if not outputs or not inputs:
-        return
+        return []
     total = sum(t.sum() for t in outputs)
-    gradients = pygrad.autograd.grad(total, inputs, allow_unused=True, create_graph=True)
+    return list(pygrad.autograd.grad(total, inputs, allow_unused=True, create_graph=create_graph))
+
+
+def first_and_second_order(result: Any, args: Any) -> None:
+    """Gradients of all that can have one, and theirs."""
+    gradients = first_order(result, args, create_graph=True)
     again = [g for g in gradients if g is not None and g.requires_grad]
     if again:
         sum(g.sum() for g in again).backward()  # type: ignore[attr-defined]
@@ -186,3 +192,102 @@ def test_indices_without_bags_are_in_none(offsets: list[int], last: bool, mode: 
     assert weight.grad is not None
     assert not weight.grad.any()
     assert share is None or not share.grad.any()  # type: ignore[union-attr]
+
+
+# ------------------------------------------------------------------ addresses and counts
+
+
+def edge_numbers(chance: random.Random, array: Array) -> Array:
+    """Of the same shape and type, at the edges of the type and of what is small."""
+    if array.dtype.kind == "f":
+        chosen: list[Any] = [*FLOATS, 0.5, 3.0]
+    elif array.dtype.kind in "iu":
+        bounds = np.iinfo(array.dtype)
+        few = [0, 1, -1, 2, -2, 3, 7, bounds.max // 8 + 1, bounds.min + 1, bounds.max - 1]
+        chosen = [v for v in [*few, bounds.min, bounds.max] if bounds.min <= v <= bounds.max]
+    else:
+        return array
+    small = chosen[:3] if chance.random() < 0.5 else chosen
+    drawn = [chance.choice(chosen if chance.random() < 0.5 else small) for _ in range(array.size)]
+    return np.array(drawn, array.dtype).reshape(array.shape)
+
+
+def edge_argument(chance: random.Random, value: Any) -> Any:
+    if isinstance(value, bool) or chance.random() < 0.6:
+        return value
+    if isinstance(value, int):
+        return chance.choice(INTEGERS)
+    if isinstance(value, (list, tuple)) and all(type(each) is int for each in value):
+        return [chance.choice(INTEGERS) if chance.random() < 0.4 else each for each in value]
+    return value
+
+
+@swept(lambda entry: bool(samples(entry)))
+@leaves_nothing
+def test_numbers_at_the_edges_of_their_types_are_no_breakdown(entry: Entry) -> None:
+    for turn, sample in enumerate(samples(entry) * 2):
+        chance = random.Random(f"{entry.id} {turn}")
+        args, kwargs = build(
+            sample,
+            chance.choice(DTYPES),
+            lambda array, chance=chance: pygrad.from_numpy(edge_numbers(chance, array)),  # type: ignore[misc]
+        )
+        args = [edge_argument(chance, value) for value in args]
+        kwargs = {name: edge_argument(chance, value) for name, value in kwargs.items()}
+        if entry.mutates:
+            args[0] = args[0].clone()
+        with no_breakdown():
+            first_and_second_order(entry.function(*args, **kwargs), [args, kwargs])
+    assert pygrad.ones(3).sum().item() == 3
+
+
+LEAST, MOST = -(2**63), 2**63 - 1
+
+
+def integers(*values: int) -> Any:
+    return pygrad.tensor(values, dtype=pygrad.int64)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: pygrad.bincount(integers(MOST, 0)), RuntimeError, "maximum value of input over"),
+        (
+            lambda: pygrad.repeat_interleave(integers(2**62, 2**62, 2**62, 2**62 + 5)),
+            RuntimeError,
+            "more than can be counted",
+        ),
+        (
+            lambda: pygrad.nn.functional.pad(pygrad.ones(3), (MOST, MOST)),
+            RuntimeError,
+            "resulted in a negative output size",
+        ),
+        (
+            lambda: pygrad.nn.functional.pad(pygrad.ones(1, 1, 3), (MOST, MOST), mode="replicate"),
+            RuntimeError,
+            "is too small for padding",
+        ),
+        (
+            lambda: pygrad.unravel_index(integers(LEAST), (1, 3, (2**64 - 1) // 3)),
+            ValueError,
+            "Overflow when unpacking long long",
+        ),
+        (
+            lambda: pygrad.max_pool1d(pygrad.ones(1, 1, 4), MOST),
+            RuntimeError,
+            r"max_pool1d\(\) Invalid computed output size: 0",
+        ),
+        (
+            lambda: pygrad.nn.functional.max_pool2d(pygrad.ones(1, 1, 4, 4), 2**62 + 1, dilation=4),
+            RuntimeError,
+            "Output size is too small",
+        ),
+    ],
+)
+def test_sizes_that_wrap_around_are_errors(
+    call: Callable[[], Any], error: type[Exception], message: str
+) -> None:
+    neighbours = [pygrad.full((n,), 7.0) for n in range(1, 100)]
+    with pytest.raises(error, match=message):
+        call()
+    assert all((each == 7).all() for each in neighbours)

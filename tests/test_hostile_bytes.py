@@ -1,19 +1,21 @@
 """Bytes that the engine did not write: of files, buffers, storages, views, arrays that share them.
 
-A bool is true for every byte but 0, in every op and by every door.
+A bool is true for every byte but 0, in every op and by every door; what is counted or used as an
+address is checked where nobody can change it any more.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import threading
 import zlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import PROPER_ERRORS, UNINITIALISED, leaves, leaves_nothing, plain, swept
+from helpers import PROPER_ERRORS, UNINITIALISED, leaves, leaves_nothing, no_breakdown, plain, swept
 from samples import Entry, samples
 from sampling import DTYPES, Array, Call, build
 
@@ -193,3 +195,45 @@ def test_a_bool_selects_where_it_is_not_0_whatever_door_its_bytes_came_by(door: 
     y.masked_scatter_(m, pygrad.ones(192))
     assert y.sum() == 192 + sum(range(0, 256, 4))
     assert all((each == 7).all() for each in neighbours)
+
+
+# ------------------------------------------------------------------ memory that others write to
+
+
+def test_indices_may_change_while_they_are_read() -> None:
+    n, rows = 4096, 64
+    m, index = pygrad.zeros(n, dtype=pygrad.bool), pygrad.zeros(n, dtype=pygrad.int64)
+    table, stop = pygrad.ones(rows, 2, requires_grad=True), threading.Event()
+    bytes_, numbers_ = m.numpy().view("uint8"), index.numpy()
+
+    def write() -> None:
+        chance = np.random.default_rng(0)
+        while not stop.is_set():
+            bytes_[:] = chance.choice(np.array([0, 0, 1, 255], "uint8"), n)
+            numbers_[:] = chance.choice([0, 5], n)
+            numbers_[chance.integers(n)] = chance.choice([2**63 - 1, -(2**63), 10**9, 3])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        x = pygrad.zeros(n)
+        for _ in range(100):
+            found = m.nonzero().view(-1)
+            assert (found[1:] > found[:-1]).all()
+            x[m] = 1.0
+            assert len(x[m]) <= n
+            for call in (
+                lambda: f.embedding(index, table, scale_grad_by_freq=True).sum().backward(),
+                lambda: f.embedding_bag(index.view(64, 64), table).sum().backward(),
+                lambda: f.multi_margin_loss(pygrad.zeros(n, rows), index),
+                lambda: pygrad.repeat_interleave(index[:16] % 7),
+                lambda: f.one_hot(index[:64], rows),
+                lambda: pygrad.searchsorted(pygrad.arange(float(n)), pygrad.ones(3), sorter=index),
+                lambda: pygrad.arange(n) // index,
+            ):
+                with no_breakdown():
+                    call()
+    finally:
+        stop.set()
+        writer.join()
+    assert pygrad.ones(3).sum().item() == 3

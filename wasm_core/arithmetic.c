@@ -4,6 +4,7 @@
  * exact. Gradients carry their formula. */
 #include <string.h>
 
+#include "copy.h"
 #include "elementwise.h"
 #include "memory.h"
 #include "transcendental.h"
@@ -161,7 +162,8 @@ static Tensor *divide(const Loops *loops, const char *name, Tensor *a, Tensor *b
   if (!dtype_is_float(d)) {
     bool was = grad_mode;
     grad_mode = false;
-    bool zero_found = has_zero(b, d);
+    in[1] = tensor_settled(b);
+    bool zero_found = in[1] && has_zero(in[1], d);
     grad_mode = was;
     if (zero_found) return fail(ERR_RUNTIME, "ZeroDivisionError");
   }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "copy.h"
 #include "forward.h"
 #include "index.h"
 #include "iter.h"
@@ -26,9 +27,21 @@ static bool indices_fit(const Tensor *indices, const char *op) {
 static const int64_t *index_numbers(Tensor *indices) {
   bool was = grad_mode;
   grad_mode = false;
-  Tensor *t = t_contiguous(t_to(indices, DT_I64));
+  Tensor *t = tensor_settled(t_contiguous(t_to(indices, DT_I64)));
   grad_mode = was;
   return t ? (const int64_t *)(const void *)tensor_data(t) : NULL;
+}
+
+static bool within_rows(const int64_t *v, int64_t n, int64_t rows) {
+  for (int64_t i = 0; i < n; i++)
+    if (v[i] < 0 || v[i] >= rows) return REFUSE(ERR_INDEX, "index out of range in self");
+  return true;
+}
+
+/* The same, each one of `rows`; NULL with the error. */
+static const int64_t *row_numbers(Tensor *indices, int64_t rows) {
+  const int64_t *v = index_numbers(indices);
+  return v && within_rows(v, indices->numel, rows) ? v : NULL;
 }
 
 /* How often each of `rows` numbers occurs; NULL without memory. */
@@ -43,7 +56,7 @@ static int64_t *count_rows(const int64_t *v, int64_t n, int64_t rows) {
 /* What the gradient of each looked-up row is multiplied by: 0 for the padding, 1 / frequency if asked for;
  * NULL if it is 1 for all. Shape of the indices, and a last dimension of one. */
 static Tensor *row_factors(Tensor *indices, int64_t rows, int64_t padding, bool by_frequency, DType d) {
-  const int64_t *v = index_numbers(indices);
+  const int64_t *v = row_numbers(indices, rows);
   bool padded = false;
   for (int64_t i = 0; v && i < indices->numel; i++) padded = padded || v[i] == padding;
   if (!v || (!by_frequency && !padded)) return NULL;
@@ -111,7 +124,7 @@ static Tensor *embedding_dense_backward(Tensor *g, Table t) {
   int64_t width = g->sizes[g->ndim - 1];
   Tensor *y = tensor_zeros(2, (int64_t[]){t.rows, width}, d);
   Tensor *from = tensor_is_contiguous(g) ? g : index_clone_contiguous(g);
-  const int64_t *v = index_numbers(t.indices);
+  const int64_t *v = row_numbers(t.indices, t.rows);
   Tensor *factors = row_factors(t.indices, t.rows, t.padding, t.by_frequency, d);
   if (blocked(y, from) || !v) return set_history(NULL, n);
   int64_t row_bytes = width * dtype_bytes(d);
@@ -175,11 +188,9 @@ Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, do
     return fail(ERR_RUNTIME, "norm(): input dtype should be either floating point or complex. Got %s instead.",
                 legacy(weight));
   if (!check_inplace(weight)) return NULL;
-  const int64_t *v = index_numbers(indices);
+  const int64_t *v = row_numbers(indices, weight->sizes[0]);
   bool *seen = scratch_array(weight->sizes[0], sizeof *seen);
   if (!v || !seen) return NULL;
-  for (int64_t i = 0; i < indices->numel; i++)
-    if (v[i] < 0 || v[i] >= weight->sizes[0]) return fail(ERR_INDEX, "index out of range in self");
   memset(seen, 0, (size_t)weight->sizes[0]);
   if (!tensor_write_begin(weight, false)) return NULL;
   Node *n = node_new(&EmbeddingRenormBackward0, 0, 0, weight, NULL);

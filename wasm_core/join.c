@@ -426,11 +426,11 @@ static bool check_repeats(Tensor *repeats) {
 
 Tensor *t_repeat_indices(Tensor *repeats, int64_t output_size) {
   int64_t total = 0, at = 0;
-  if (blocked(repeats) || !check_repeats(repeats)) return NULL;
+  if (blocked(repeats) || !check_repeats(repeats) || !(repeats = tensor_settled(repeats))) return NULL;
   for (int64_t i = 0; i < repeats->numel; i++) {
     int64_t times = tensor_get_i(repeats, i * repeats->strides[0]);
     if (times < 0) return fail(ERR_RUNTIME, "repeats can not be negative");
-    total += times;
+    if (__builtin_add_overflow(total, times, &total)) return fail(ERR_RUNTIME, "repeat_interleave: the repeats are more than can be counted");
   }
   if (output_size >= 0 && output_size != total) return fail(ERR_RUNTIME, "allocated size does not match required size");
   Tensor *y = tensor_empty(1, &total, (DType)repeats->dtype);

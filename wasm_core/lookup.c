@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "copy.h"
 #include "index.h"
 #include "memory.h"
 #include "view.h"
@@ -162,8 +163,10 @@ void t_unravel_index(Tensor *indices, Ints shape, Tensor **columns) {
   Tensor *all = tensor_empty(indices->ndim + 1, sizes, DT_I64), *flat = plain_contiguous(t_to(indices, DT_I64));
   Tensor *like = tensor_empty_like(indices, DT_I64);
   if (blocked(all, flat, like)) return;
-  for (int64_t d = shape.n; d-- > 0; below *= shape.v[d])
+  for (int64_t d = shape.n; d-- > 0;) {
     if (!unravel(flat, below, shape.v[d], (int64_t *)(void *)tensor_data(all) + d, shape.n)) return;
+    if (d && __builtin_mul_overflow(below, shape.v[d], &below)) return (void)fail(ERR_VALUE, "Overflow when unpacking long long");
+  }
   all = columns_like(all, like, shape.n);
   for (int64_t d = 0; d < shape.n; d++) columns[d] = t_select(all, -1, d);
 }
@@ -172,7 +175,7 @@ Tensor *t_one_hot(Tensor *x, int64_t classes) {
   if (blocked(x)) return NULL;
   if (x->dtype != DT_I64) return fail(ERR_RUNTIME, "one_hot is only applicable to index tensor of type LongTensor.");
   if (x->numel == 0 && classes <= 0) return fail(ERR_RUNTIME, "Can not infer total number of classes from empty tensor.");
-  Tensor *flat = plain_contiguous(x);
+  Tensor *flat = tensor_settled(plain_contiguous(x));
   if (!flat) return NULL;
   const int64_t *v = (const int64_t *)(const void *)tensor_data(flat);
   int64_t largest = -1, smallest = 0, sizes[MAX_DIM + 1];

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "copy.h"
 #include "elementwise.h"
 #include "memory.h"
 #include "nn.h"
@@ -173,13 +174,25 @@ typedef struct {
 MARGIN_LOOPS(float)
 MARGIN_LOOPS(double)
 
+/* Whether all targets are classes; -1 too in lists, which it ends. */
+static bool targets_within(Tensor *target, int64_t classes, bool multi) {
+  target = t_contiguous(target);
+  for (int64_t i = 0; !failed() && i < target->numel; i++) {
+    double t = tensor_get_f(target, i);
+    if (t < (multi ? 0 : -1) || t >= (double)classes)
+      fail(ERR_RUNTIME, "%s", multi ? "target out of range" : "argument #2 'target' is out of range");
+  }
+  return !failed();
+}
+
 /* Numbers of a node: 0 reduction, 1 multi, 2 p, 3 margin. Saved: x, target, weight. */
 static bool margins_of(Margins *m, Tensor **x, Tensor **target, Tensor **weight, unsigned char **listed) {
   *x = t_contiguous(*x);
-  *target = t_contiguous(*target);
+  *target = tensor_settled(t_contiguous(*target));
   if (*weight) *weight = t_contiguous(cast_plain(*weight, (DType)(*x)->dtype));
   if (failed()) return false;
   m->classes = (*x)->ndim ? (*x)->sizes[(*x)->ndim - 1] : 1;
+  if (!targets_within(*target, m->classes, m->multi)) return false;
   m->rows = m->classes ? (*x)->numel / m->classes : 0;
   m->target = (const int64_t *)(const void *)tensor_data(*target);
   m->weight = *weight ? tensor_data(*weight) : NULL;
@@ -294,16 +307,6 @@ static bool check_margin_types(const char *kernel, Tensor *x, Tensor *target) {
   return !failed();
 }
 
-/* Whether all targets are classes; -1 too if `ends`. */
-static bool targets_within(Tensor *target, int64_t classes, bool ends, const char *message) {
-  target = t_contiguous(target);
-  for (int64_t i = 0; !failed() && i < target->numel; i++) {
-    double t = tensor_get_f(target, i);
-    if (t < (ends ? -1 : 0) || t >= (double)classes) fail(ERR_RUNTIME, "%s", message);
-  }
-  return !failed();
-}
-
 Tensor *t_multi_margin_loss(Tensor *x, Tensor *target, double p, double margin, Tensor *weight, Reduction r) {
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   if (p != 1 && p != 2) return fail(ERR_VALUE, "only p == 1 and p == 2 supported");
@@ -316,9 +319,7 @@ Tensor *t_multi_margin_loss(Tensor *x, Tensor *target, double p, double margin, 
                              "target size [%lld], but got %s. Input has shape %s.", (long long)rows, shape_text(target), shape_text(x));
   if (weight && weight->numel != classes)
     return fail(ERR_RUNTIME, "inconsistent weight size, expected %lld but got %s", (long long)classes, shape_text(weight));
-  if (!check_margin_types("multi_margin_loss_cpu_kernel", x, target) || !check_constant("multi_margin_loss", "weight", weight) ||
-      !targets_within(target, classes, false, "target out of range"))
-    return NULL;
+  if (!check_margin_types("multi_margin_loss_cpu_kernel", x, target) || !check_constant("multi_margin_loss", "weight", weight)) return NULL;
   Margins m = {.multi = true, .p = p, .margin = margin};
   return margins_loss(&m, x, target, weight, r);
 }
@@ -330,7 +331,7 @@ Tensor *t_multilabel_margin_loss(Tensor *x, Tensor *target, Reduction r) {
   if (!tensor_same_shape(x, target))
     return fail(ERR_RUNTIME, "inconsistent target size: %s for input of size: %s", shape_text(target), shape_text(x));
   int64_t classes = x->ndim ? x->sizes[x->ndim - 1] : 1;
-  if (!targets_within(target, classes, true, "argument #2 'target' is out of range") ||
+  if (!targets_within(target, classes, false) ||
       !check_margin_types("multilabel_margin_loss_forward_out_frame", x, target))
     return NULL;
   Margins m = {.p = 1, .margin = 1};

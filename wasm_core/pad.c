@@ -35,11 +35,15 @@ GRAD(ConstantPadNdBackward0, "| pad:r") {
   gi[0] = t_constant_pad(g[0], pad, tensor_wrapped_f(0));
 }
 
+/* False if it would be negative, as sizes are that are more than can be counted. */
+static bool padded_size(int64_t n, int64_t before, int64_t after, int64_t *size) {
+  return !__builtin_add_overflow(n, before, size) && !__builtin_add_overflow(*size, after, size) && *size >= 0;
+}
+
 static Tensor *padded(Tensor *x, Ints pad, Tensor *value) {
   int64_t sizes[MAX_DIM];
   for (int d = 0; d < x->ndim; d++) {
-    sizes[d] = x->sizes[d] + pad_of(pad, x->ndim, d, 0) + pad_of(pad, x->ndim, d, 1);
-    if (sizes[d] < 0)
+    if (!padded_size(x->sizes[d], pad_of(pad, x->ndim, d, 0), pad_of(pad, x->ndim, d, 1), &sizes[d]))
       return fail(ERR_RUNTIME, "The input size %lld, plus negative padding %lld and %lld resulted in a negative output size, which is "
                                "invalid. Check dimension %d of your input.", (long long)x->sizes[d],
                   (long long)pad_of(pad, x->ndim, d, 0), (long long)pad_of(pad, x->ndim, d, 1), d);
@@ -192,7 +196,7 @@ static Tensor *add_lines(const Lines *l, Tensor *g) {
 static bool check_amounts(const Lines *l, const Tensor *x, Ints pad) {
   for (int i = 0; i < l->nd; i++) {
     int d = x->ndim - 1 - i;
-    int64_t n = x->sizes[d], before = pad.v[2 * i], after = pad.v[2 * i + 1];
+    int64_t n = x->sizes[d], before = pad.v[2 * i], after = pad.v[2 * i + 1], size;
     if (l->mode == REFLECT && (before >= n || after >= n))
       fail(ERR_RUNTIME, "Argument #%d: Padding size should be less than the corresponding input dimension, but got: padding (%lld, %lld) at "
                         "dimension %d of input %s", 4 + 2 * i, (long long)before, (long long)after, d, shape_text(x));
@@ -200,7 +204,7 @@ static bool check_amounts(const Lines *l, const Tensor *x, Ints pad) {
       fail(ERR_RUNTIME, "Padding value causes wrapping around more than once.");
     else if (l->mode == CIRCULAR && n + (before < 0 ? before : 0) + (after < 0 ? after : 0) <= 0)
       fail(ERR_RUNTIME, "Negative padding value is resulting in an empty dimension");
-    else if (n == 0 || n + before + after < 1)
+    else if (n == 0 || !padded_size(n, before, after, &size) || size < 1)
       fail(ERR_RUNTIME, "input (size: %lld) is too small for padding (%lld, %lld) at dimension %d", (long long)n, (long long)before,
            (long long)after, d);
   }

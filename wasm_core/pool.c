@@ -170,7 +170,7 @@ static int64_t divisor_of(const Pool *p, Window a, Window b, Window c) {
       const T *g = (const T *)(const void *)g0_ + i * w->out_size;                                                     \
       T *x = (T *)(void *)x0_ + i * w->in_size;                                                                        \
       for (int64_t k = 0; k < w->out_size; k++, index++)                                                              \
-        if (*index < w->in_size) x[*index] = (T)(x[*index] + g[k]);                                                   \
+        if ((uint64_t)*index < (uint64_t)w->in_size) x[*index] = (T)(x[*index] + g[k]);                                                   \
     }                                                                                                                 \
   }
 POOL_KERNELS(float, double)
@@ -338,6 +338,12 @@ static bool check_space(const Pool *p, const Tensor *x) {
   return !failed();
 }
 
+/* From the first to the last element of a window; what is more than can be counted is more than any input has. */
+static int64_t extent(const Pool *p, int d) {
+  int64_t n;
+  return __builtin_mul_overflow(p->dilation[d], p->kernel[d] - 1, &n) || n > INT64_MAX / 4 ? INT64_MAX / 4 : n + 1;
+}
+
 static bool check_windows(const Pool *p) {
   for (int i = 0; i < 3; i++) {
     if (p->stride[i] == 0) fail(ERR_RUNTIME, "stride should not be zero");
@@ -350,7 +356,7 @@ static bool check_windows(const Pool *p) {
            (long long)p->dilation[2]);
     else if (p->padding[i] < 0)
       fail(ERR_RUNTIME, "pad must be non-negative, but got pad: %lld", (long long)p->padding[i]);
-    else if (p->padding[i] > (p->dilation[i] * (p->kernel[i] - 1) + 1) / 2)
+    else if (p->padding[i] > extent(p, i) / 2)
       fail(ERR_RUNTIME, "pad should be at most half of effective kernel size, but got pad=%lld, kernel_size=%lld and dilation=%lld",
            (long long)p->padding[i], (long long)p->kernel[i], (long long)p->dilation[i]);
   }
@@ -358,8 +364,7 @@ static bool check_windows(const Pool *p) {
 }
 
 static int64_t output_size(const Pool *p, int d) {
-  int64_t s = p->stride[d], room = p->in[d] + 2 * p->padding[d] - p->dilation[d] * (p->kernel[d] - 1) - 1 + (p->ceil_mode ? s - 1 : 0);
-  int64_t n = (room < 0 ? -((-room + s - 1) / s) : room / s) + 1;
+  int64_t s = p->stride[d], room = p->in[d] + 2 * p->padding[d] - extent(p, d), n = room / s + (p->ceil_mode ? room % s > 0 : -(room % s < 0)) + 1;
   return p->ceil_mode && (n - 1) * s >= p->in[d] + p->padding[d] ? n - 1 : n; /* the last window starts inside */
 }
 
