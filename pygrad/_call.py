@@ -716,28 +716,31 @@ def function(row: int, mode: int, bound: bool = False) -> Callable[..., Any]:
             if kind is _tensor_type:
                 return with_tensor(*args)
             return invoke(row, mode, args, kwargs)
-        if not _owner.busy:
-            _owner.busy = True
+        if (key := _lock.free) and _mine() and _lock.free is key:
+            _lock.free = None
             try:
-                if _mine():
-                    dead = 0
+                dead = 0
+                if _released:
+                    dead = _pop()
                     if _released:
-                        dead = _pop()
-                        if _released:
-                            _hand_over_rest()
-                    _slot[0] = head
-                    _slot[2] = dead
-                    _slot[4] = args[0]._h
-                    _slot[6] = 0
+                        _hand_over_rest()
+                _slot[0] = head
+                _slot[2] = dead
+                _slot[4] = args[0]._h
+                _slot[6] = 0
+                try:
                     _call2(*_call2_places)
                     r = _slot[0]
                     if r < _FRESH:
                         out = _make()
                         out._h = r
                         return out
-                    return _other(r, row, args)
+                except BaseException:
+                    _unclaimed()
+                    raise
+                return _other(r, row, args)
             finally:
-                _owner.busy = False
+                _lock.free = key
         return invoke(row, mode, args, kwargs)
 
     return call_bound

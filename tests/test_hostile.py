@@ -2,12 +2,13 @@
 arguments replaced by tensors of strange shapes and values, numbers beyond all bounds, wrong types.
 
 What comes back is a result, of which a gradient is taken too, or a proper error; the engine keeps
-nothing and goes on. Then numbers that are addresses or counts; bytes are in
-test_hostile_bytes.py.
+nothing and goes on. Then what the engine might trust: numbers that are addresses or counts, and
+what hooks give back. Bytes are in test_hostile_bytes.py.
 """
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable
 from typing import Any
@@ -291,3 +292,121 @@ def test_sizes_that_wrap_around_are_errors(
     with pytest.raises(error, match=message):
         call()
     assert all((each == 7).all() for each in neighbours)
+
+
+# ------------------------------------------------------------------ what hooks give back
+
+
+def lie(chance: random.Random, t: Any) -> Any:
+    """Another tensor in the place of t: of other numbers, another shape or type."""
+    t = t.detach()
+    kind = chance.randrange(10)
+    if kind < 3 and t.dtype in (pygrad.int64, pygrad.int32):
+        return pygrad.from_numpy(edge_numbers(chance, t.numpy()))
+    if kind == 3:
+        return t.reshape(-1)
+    if kind == 4:
+        return t.reshape(-1)[:1]
+    if kind in (5, 6):
+        more = chance.choice([-3, -1, 1, 3])
+        return pygrad.zeros([max(size + more, 0) for size in t.shape] or [3], dtype=t.dtype)
+    if kind == 7:
+        return t.to(getattr(pygrad, chance.choice(DTYPES)))
+    if kind == 8:
+        return t.transpose(0, -1) if t.dim() else t.expand(4)
+    return hostile_tensor(chance).detach()
+
+
+@swept(lambda entry: bool(samples(entry)))
+@leaves_nothing
+def test_what_unpack_hooks_give_is_no_breakdown(entry: Entry) -> None:
+    for turn, sample in enumerate(sample for sample in samples(entry) for _ in range(4)):
+        chance = random.Random(f"{entry.id} {turn}")
+        args, kwargs = build(sample, chance.choice(["float64", "float32"]))
+        for tensor in leaves([args, kwargs]):
+            tensor.requires_grad_(tensor.is_floating_point() and not entry.mutates)
+
+        def unpack(t: Any, chance: random.Random = chance) -> Any:
+            return lie(chance, t) if chance.random() < 0.5 else t
+
+        with no_breakdown(), pygrad.autograd.graph.saved_tensors_hooks(lambda t: t, unpack):
+            result = entry.function(*args, **kwargs)
+            (first_order if turn % 2 else first_and_second_order)(result, [args, kwargs])
+    assert pygrad.ones(3).sum().item() == 3
+
+
+f = pygrad.nn.functional
+ROWS = pygrad.tensor([0, 1, 1])
+KERNELS: dict[str, Callable[[], Any]] = {
+    "softmax": lambda: pygrad.rand(2, 3, requires_grad=True).softmax(1),
+    "embedding": lambda: f.embedding(ROWS, pygrad.rand(2, 3, requires_grad=True)),
+    "nll_loss": lambda: f.nll_loss(pygrad.rand(3, 2, requires_grad=True), ROWS, reduction="none"),
+    "multi_margin_loss": lambda: f.multi_margin_loss(
+        pygrad.rand(3, 2, requires_grad=True), ROWS, reduction="none"
+    ),
+    "max_pool2d": lambda: f.max_pool2d(pygrad.rand(1, 1, 4, 4, requires_grad=True), 2),
+    "conv1d": lambda: f.conv1d(pygrad.rand(1, 2, 8, requires_grad=True), pygrad.rand(3, 2, 3)),
+    "layer_norm": lambda: f.layer_norm(pygrad.rand(3, 2, requires_grad=True), (2,)),
+    "cdist": lambda: pygrad.cdist(pygrad.rand(2, 3, requires_grad=True), pygrad.rand(4, 3)),
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_takes_what_was_saved_in_its_shape_and_type_alone(kernel: str) -> None:
+    for change in (lambda t: t.reshape(-1)[:1], lambda t: t.to(pygrad.int32)):
+        with pygrad.autograd.graph.saved_tensors_hooks(lambda t: t, change):
+            y = KERNELS[kernel]()
+        with pytest.raises(
+            RuntimeError, match=r"unpack_hook gave a .* tensor of shape .* which saved"
+        ):
+            y.sum().backward()
+
+
+def test_an_elementwise_gradient_takes_what_broadcasts() -> None:
+    x = pygrad.tensor([1.0, 2.0], requires_grad=True)
+    with pygrad.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: pygrad.tensor([5.0])):
+        (x * x).sum().backward()
+    assert x.grad.tolist() == [10.0, 10.0]
+
+
+@pytest.mark.parametrize("index", [-1, LEAST, 10**6, MOST])
+@pytest.mark.parametrize(
+    ("kernel", "error"),
+    [
+        ("embedding", IndexError),
+        ("multi_margin_loss", RuntimeError),
+        ("max_pool2d", None),
+        ("nll_loss", None),
+    ],
+)
+def test_indices_from_unpack_hooks_are_checked_or_left_out(
+    kernel: str, error: type[Exception] | None, index: int
+) -> None:
+    def unpack(t: Any) -> Any:
+        return t if t.is_floating_point() else pygrad.full_like(t, index)
+
+    with pygrad.autograd.graph.saved_tensors_hooks(lambda t: t, unpack):
+        y = KERNELS[kernel]()
+    with pytest.raises(error) if error else contextlib.nullcontext():
+        y.sum().backward()
+    assert pygrad.ones(3).sum().item() == 3
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "smaller": lambda g: g.resize_(0),
+    "larger": lambda g: g.resize_(2000),
+    "elsewhere": lambda g: g.set_(pygrad.ones(1)),
+    "more dims": lambda g: g.unsqueeze_(0),
+    "other type": lambda g: setattr(g, "data", g.to(pygrad.uint8)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_gradient_that_a_hook_changed_in_place_is_refused(kernel: str, change: str) -> None:
+    y = KERNELS[kernel]()
+    y.grad_fn.register_prehook(
+        lambda gs: [CHANGES[change](g) for g in gs if g is not None] and None
+    )
+    with pytest.raises(RuntimeError, match="was given an invalid gradient at index 0"):
+        y.sum().backward()

@@ -175,7 +175,7 @@ static void zero_vjp(Node *n, Tensor *g, Tensor **gi) {
   for (int i = 0; i < n->n_edges; i++)
     if (needs(n, i)) gi[i] = t_zeros_like(g);
 }
-GRAD(DivBackward2, "self other | rounding_mode:ttrunc,floor") { zero_vjp(n, g[0], gi); }
+GRAD_EACH(DivBackward2, "self other | rounding_mode:ttrunc,floor") { zero_vjp(n, g[0], gi); }
 
 Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode) {
   if (blocked(a, b) || !mode) return renamed_with(t_div(a, b), "DivBackward2", "self other | rounding_mode:t-");
@@ -195,9 +195,9 @@ static void modulo_vjp(Node *n, Tensor *g, Tensor **gi, const char *mode) {
   if (n->n_edges > 1 && needs(n, 1)) gi[1] = t_neg(t_mul(g, t_div_mode(saved(n, 0), saved(n, 1), mode)));
 }
 GRAD(FmodBackward0, "") { modulo_vjp(n, g[0], gi, "trunc"); }
-GRAD(FmodBackward1, "self other") { modulo_vjp(n, g[0], gi, "trunc"); }
+GRAD_EACH(FmodBackward1, "self other") { modulo_vjp(n, g[0], gi, "trunc"); }
 GRAD(RemainderBackward0, "") { modulo_vjp(n, g[0], gi, "floor"); }
-GRAD(RemainderBackward1, "self other") { modulo_vjp(n, g[0], gi, "floor"); }
+GRAD_EACH(RemainderBackward1, "self other") { modulo_vjp(n, g[0], gi, "floor"); }
 
 static Tensor *modulo(const NodeType *by_number, const NodeType *by_tensor, const Loops *loops, const char *name,
                       Tensor *a, Tensor *b) {
@@ -263,7 +263,7 @@ static Tensor *pow_values(Tensor *a, Tensor *b, DType d) {
 }
 
 /* y = a^k: a' = g k a^(k-1), 0 for k = 0. */
-GRAD(PowBackward0, "self | exponent:x") {
+GRAD_EACH(PowBackward0, "self | exponent:x") {
   double k = n->numbers[0].f;
   gi[0] = k == 0 ? t_zeros_like(g[0])
                  : t_mul(g[0], t_mul_f(t_pow(saved(n, 0), tensor_wrapped_f(k - 1)), k));
@@ -280,7 +280,7 @@ static Tensor *pow_grad_exponent(Node *n, Tensor *g) {
   Tensor *flat = t_logical_and(t_eq(a, zero()), t_ge(b, zero()));
   return t_mul(g, t_where(flat, zero(), t_mul(y, logarithm(a, g))));
 }
-GRAD(PowBackward1, "self exponent result") {
+GRAD_EACH(PowBackward1, "self exponent result") {
   if (needs(n, 0)) {
     Tensor *a = saved(n, 0), *b = saved(n, 1);
     Tensor *d = t_mul(g[0], t_mul(b, t_pow(a, t_sub(b, tensor_wrapped_i(1)))));
@@ -288,7 +288,7 @@ GRAD(PowBackward1, "self exponent result") {
   }
   if (needs(n, 1)) gi[1] = pow_grad_exponent(n, g[0]);
 }
-GRAD(PowBackward2, "self# exponent result") { gi[0] = pow_grad_exponent(n, g[0]); }
+GRAD_EACH(PowBackward2, "self# exponent result") { gi[0] = pow_grad_exponent(n, g[0]); }
 
 static Tensor *pow_number(Tensor *a, Tensor *b, DType d) {
   if (!dtype_is_float(d) && tensor_get_i(b, 0) < 0)
@@ -368,7 +368,7 @@ static Tensor *choose(Tensor *condition, Tensor *a, Tensor *b, DType d) {
 }
 
 /* y = c ? a : b:  a' = c ? g : 0,  b' = c ? 0 : g. */
-GRAD(WhereBackward0, "condition") {
+GRAD_EACH(WhereBackward0, "condition") {
   Tensor *c = saved(n, 0);
   if (needs(n, 0)) gi[0] = t_where(c, g[0], zero());
   if (needs(n, 1)) gi[1] = t_where(c, zero(), g[0]);
@@ -392,8 +392,8 @@ static void masked_fill_vjp(Node *n, Tensor *g, Tensor **gi) {
   if (needs(n, 0)) gi[0] = t_masked_fill(g, mask, zero());
   if (n->n_edges > 1 && needs(n, 1)) gi[1] = t_sum_all(t_where(mask, g, zero()));
 }
-GRAD(MaskedFillBackward0, "mask") { masked_fill_vjp(n, g[0], gi); }
-GRAD(MaskedFillBackward1, "mask") { masked_fill_vjp(n, g[0], gi); }
+GRAD_EACH(MaskedFillBackward0, "mask") { masked_fill_vjp(n, g[0], gi); }
+GRAD_EACH(MaskedFillBackward1, "mask") { masked_fill_vjp(n, g[0], gi); }
 
 Tensor *t_masked_fill(Tensor *x, Tensor *mask, Tensor *value) {
   if (blocked(x, mask) || !value) return NULL;
@@ -438,12 +438,12 @@ static void clamp_vjp(Node *n, Tensor *g, Tensor **gi, int lo, int hi) {
     gi[hi] = t_where(min ? t_logical_or(c, t_lt(max, min)) : c, g, zero());
   }
 }
-GRAD(ClampBackward0, "self min max") { clamp_vjp(n, g[0], gi, 1, 2); }
-GRAD(ClampBackward1, "self min# max#") { clamp_vjp(n, g[0], gi, 0, 0); }
-GRAD(ClampMinBackward0, "self min#") { clamp_vjp(n, g[0], gi, 0, 0); }
-GRAD(ClampMinBackward1, "self min") { clamp_vjp(n, g[0], gi, 1, 0); }
-GRAD(ClampMaxBackward0, "self - max#") { clamp_vjp(n, g[0], gi, 0, 0); }
-GRAD(ClampMaxBackward1, "self - max") { clamp_vjp(n, g[0], gi, 0, 1); }
+GRAD_EACH(ClampBackward0, "self min max") { clamp_vjp(n, g[0], gi, 1, 2); }
+GRAD_EACH(ClampBackward1, "self min# max#") { clamp_vjp(n, g[0], gi, 0, 0); }
+GRAD_EACH(ClampMinBackward0, "self min#") { clamp_vjp(n, g[0], gi, 0, 0); }
+GRAD_EACH(ClampMinBackward1, "self min") { clamp_vjp(n, g[0], gi, 1, 0); }
+GRAD_EACH(ClampMaxBackward0, "self - max#") { clamp_vjp(n, g[0], gi, 0, 0); }
+GRAD_EACH(ClampMaxBackward1, "self - max") { clamp_vjp(n, g[0], gi, 0, 1); }
 
 static bool is_number(const Tensor *edge) { return edge && is_wrapped(edge); }
 
@@ -502,8 +502,8 @@ static void lerp_vjp(Node *n, Tensor *g, Tensor **gi) {
   if (needs(n, 1)) gi[1] = t_mul(g, w);
   if (n->n_edges > 2 && needs(n, 2)) gi[2] = t_mul(g, t_sub(saved(n, 1), saved(n, 0)));
 }
-GRAD(LerpBackward0, "- - weight#") { lerp_vjp(n, g[0], gi); }
-GRAD(LerpBackward1, "self end weight") { lerp_vjp(n, g[0], gi); }
+GRAD_EACH(LerpBackward0, "- - weight#") { lerp_vjp(n, g[0], gi); }
+GRAD_EACH(LerpBackward1, "self end weight") { lerp_vjp(n, g[0], gi); }
 
 Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *w) {
   if (blocked(a, b) || !w || !same_dtype(a, b, "end") || !same_dtype(a, w, "weight")) return NULL;
@@ -523,7 +523,7 @@ Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *w) {
 }
 
 /* y = a + k b c:  a' = g,  b' = g c k,  c' = g b k. */
-GRAD(AddcmulBackward0, "tensor1 tensor2 value#") {
+GRAD_EACH(AddcmulBackward0, "tensor1 tensor2 value#") {
   Tensor *b = saved(n, 0), *c = saved(n, 1), *k = saved(n, 2);
   if (needs(n, 0)) gi[0] = g[0];
   if (needs(n, 1)) gi[1] = t_mul(g[0], t_mul(c, k));
@@ -531,7 +531,7 @@ GRAD(AddcmulBackward0, "tensor1 tensor2 value#") {
 }
 
 /* y = a + k b / c:  a' = g,  b' = g k / c,  c' = -g k b / c^2. */
-GRAD(AddcdivBackward0, "tensor1 tensor2 value#") {
+GRAD_EACH(AddcdivBackward0, "tensor1 tensor2 value#") {
   Tensor *b = saved(n, 0), *c = saved(n, 1), *k = saved(n, 2);
   if (needs(n, 0)) gi[0] = g[0];
   if (needs(n, 1)) gi[1] = t_mul(g[0], t_div(k, c));
@@ -616,7 +616,7 @@ LOOPS_BEGIN
 LOOPS(REAL_WIDE, 1, mantissa_loop, mantissa_of(x))
 LOOPS(REAL_WIDE, 1, exponent_loop, exponent_of(x))
 LOOPS_END
-GRAD(FrexpBackward0, "exponent") { gi[0] = t_div(g[0], t_pow(tensor_wrapped_f(2), saved(n, 0))); }
+GRAD_EACH(FrexpBackward0, "exponent") { gi[0] = t_div(g[0], t_pow(tensor_wrapped_f(2), saved(n, 0))); }
 
 void t_frexp(Tensor *x, Tensor **y) {
   y[0] = y[1] = NULL;
@@ -663,7 +663,7 @@ static Tensor *sum_of_shifted(Tensor *f(Tensor *), Tensor *x, int64_t p) {
   for (int64_t k = 1; k < p && !failed(); k++) y = t_add(y, f(t_add_f(x, -0.5 * (double)k)));
   return y;
 }
-GRAD(MvlgammaBackward0, "self | p:i") { gi[0] = t_mul(g[0], sum_of_shifted(t_digamma, saved(n, 0), n->numbers[0].i)); }
+GRAD_EACH(MvlgammaBackward0, "self | p:i") { gi[0] = t_mul(g[0], sum_of_shifted(t_digamma, saved(n, 0), n->numbers[0].i)); }
 
 Tensor *t_mvlgamma(Tensor *x, int64_t p) {
   if (blocked(x)) return NULL;

@@ -425,7 +425,7 @@ static void grad_copy(Node *n, Tensor **g, Tensor **gi) {
   if (needs(n, 0)) gi[0] = t_zeros_like(g[0]);
   gi[1] = g[0];
 }
-static const NodeType CopyBackwards = {"torch::autograd::CopyBackwards", grad_copy, ""};
+static const NodeType CopyBackwards = {"torch::autograd::CopyBackwards", grad_copy, "", false};
 
 static bool check_expands(const Tensor *dst, const Tensor *src) {
   if (sizes_expandable(src->ndim, src->sizes, dst->ndim, dst->sizes)) return true;
@@ -457,8 +457,8 @@ static void grad_fill(Node *n, Tensor **g, Tensor **gi) {
   if (n->n_edges > 1) gi[1] = g[0];
 }
 static const NodeType fill_types[4] = {
-    {"FillBackward0", grad_fill, ""}, {"FillBackward1", grad_fill, ""},
-    {"FillBackward2", grad_fill, ""}, {"FillBackward3", grad_fill, ""}};
+    {"FillBackward0", grad_fill, "", false}, {"FillBackward1", grad_fill, "", false},
+    {"FillBackward2", grad_fill, "", false}, {"FillBackward3", grad_fill, "", false}};
 GRAD(ZeroBackward0, "") { gi[0] = t_zeros_like(g[0]); }
 
 static void fill_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {

@@ -52,7 +52,7 @@ const NodeType *custom_type(const char *name) {
   Named *t = mem_permanent(sizeof *t + length);
   if (!t) return NULL;
   memcpy(t->name, name, length);
-  t->type = (NodeType){t->name, grad_custom, ""};
+  t->type = (NodeType){t->name, grad_custom, "", false};
   t->next = named;
   named = t;
   return &t->type;
@@ -391,7 +391,7 @@ static void grad_error(Node *n, Tensor **g, Tensor **gi) {
   const Tensor *message = n->n_saves ? n->saves[0].value : NULL;
   fail(ERR_RUNTIME, "%s", message ? tensor_data(message) : "trying to differentiate twice a function that was marked with @once_differentiable");
 }
-static const NodeType Error = {"torch::autograd::Error", grad_error, "-"};
+static const NodeType Error = {"torch::autograd::Error", grad_error, "-", false};
 
 /* Aliases of these whose gradient is an error, and comes from leaves; with a message (bytes to a 0) from where they come from. */
 void op_delayed_error(Call *c) {
@@ -417,7 +417,7 @@ void op_delayed_error(Call *c) {
 
 /* ------------------------------------------------------------ tensors kept apart */
 
-static const NodeType SavedTensor = {"torch::autograd::SavedTensor", grad_error, "self"};
+static const NodeType SavedTensor = {"torch::autograd::SavedTensor", grad_error, "self", false};
 
 /* A node that only keeps a tensor, by way of the saved tensor hooks there are. */
 void op_save_tensor(Call *c) {

@@ -444,7 +444,7 @@ GRAD(LinalgCholeskyExBackward0, "L | upper:b") {
   p = t_add(p, t_t(t_tril(p, -1)));
   gi[0] = t_mul_f(t_solve_triangular(l, t_solve_triangular(t_t(l), p, true, true, false), false, false, false), 0.5);
 }
-static const NodeType CholeskyBackward0 = {"CholeskyBackward0", grad_LinalgCholeskyExBackward0, "result | upper:b"};
+static const NodeType CholeskyBackward0 = {"CholeskyBackward0", grad_LinalgCholeskyExBackward0, "result | upper:b", false};
 
 /* In double: the factor L in place of the lower triangle, zeros above it, and the info: the order of the first bad minor. */
 static Tensor *factor_positive(Tensor *a) {

@@ -550,7 +550,7 @@ static const double *node_params(const Node *n, double *p) {
   LOOPS(domain, 1, value_##name, VALUE)                                                              \
   LOOPS_WITH(GRAD1, GRAD_##domain, grad_##name, GRADIENT)                                        \
   static void vjp_##name(Node *n, Tensor **g, Tensor **gi);                                          \
-  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name, fields};                      \
+  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name, fields, true};                \
   static const Unary unary_##name = {#name, domain, keep, value_##name, grad_##name, &node_##name};
 
 LOOPS_BEGIN
@@ -597,10 +597,10 @@ static void vjp_second(Node *n, Tensor **g, Tensor **gi) {
 #define FORMULA_TAPE
 #include "formula.h"
 #define FLAT_SECOND(name, Name, fields, n) \
-  static const Second second_##name = {{Name "BackwardBackward0", vjp_second, fields}, &unary_##name, NULL, n};
+  static const Second second_##name = {{Name "BackwardBackward0", vjp_second, fields, true}, &unary_##name, NULL, n};
 #define SECOND(name, Name, fields, n, CURVE)                                                                   \
   static Tensor *curve_##name(Tensor *g, Tensor *x, __attribute__((unused)) const double *p) { return CURVE; } \
-  static const Second second_##name = {{Name "BackwardBackward0", vjp_second, fields}, &unary_##name, curve_##name, n};
+  static const Second second_##name = {{Name "BackwardBackward0", vjp_second, fields, true}, &unary_##name, curve_##name, n};
 FLAT_SECOND(relu, "Threshold", "- self | threshold:x", 1)
 FLAT_SECOND(leaky_relu, "LeakyRelu", "- self | negative_slope:x", 1)
 FLAT_SECOND(hardtanh, "Hardtanh", "- self | min_val:x max_val:x", 2)
@@ -729,7 +729,7 @@ LOOPS_BEGIN
   LOOPS_WITH(GRAD2, GRAD_##domain, grad_a_##name, ga)                                                 \
   LOOPS_WITH(GRAD2, GRAD_##domain, grad_b_##name, gb)                                                 \
   static void vjp_##name(Node *n, Tensor **g, Tensor **gi);                                                \
-  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name, FIELDS2((keep_a) | (keep_b))};      \
+  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name, FIELDS2((keep_a) | (keep_b)), true}; \
   static const Binary binary_##name = {#name, domain, keep_a, keep_b,                                      \
                                        value_##name, grad_a_##name, grad_b_##name, &node_##name};          \
   Tensor *t_##name(Tensor *a, Tensor *b) { return binary(&binary_##name, a, b); }
@@ -758,7 +758,7 @@ static const struct {
   NodeType types[2];
 } comparisons[] = {
 #define IN_PLACE(name, other_name, Name) \
-  {{name "(", other_name "("}, {{Name "Backward0", grad_compare, ""}, {Name "Backward1", grad_compare, ""}}},
+  {{name "(", other_name "("}, {{Name "Backward0", grad_compare, "", false}, {Name "Backward1", grad_compare, "", false}}},
     IN_PLACE("eq", "eq", "Eq") IN_PLACE("ne", "not_equal", "Ne") IN_PLACE("lt", "less", "Lt") IN_PLACE("le", "less_equal", "Le")
     IN_PLACE("gt", "greater", "Gt") IN_PLACE("ge", "greater_equal", "Ge")};
 

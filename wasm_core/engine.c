@@ -270,6 +270,22 @@ Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m) {
 
 /* ------------------------------------------------------------ running nodes */
 
+/* Gradients have the form of their outputs when they come. But hooks, which see them, may give them another in place, and
+ * the host may call a node with any. */
+static bool still_fit(Node *n, Tensor *const *g) {
+  if (n->type->each || n->kind == NODE_HOST) return true;
+  for (int i = 0; i < n->n_outputs; i++) {
+    const OutputMeta *m = &n->outputs[i];
+    if (!g[i] || !m->defined) continue;
+    bool typed = m->dtype != DT_NONE && dtype_is_float((DType)m->dtype);
+    if (sizes_equal(g[i]->ndim, g[i]->sizes, m->ndim, output_sizes(m)) && (!typed || g[i]->dtype == m->dtype)) continue;
+    fail(ERR_RUNTIME, "Function %s was given an invalid gradient at index %d - got %s of %s but expected %s of %s", n->type->name, i,
+         shape_text(g[i]), dtype_info[g[i]->dtype].name, sizes_text(m->ndim, output_sizes(m)), typed ? dtype_info[m->dtype].name : "any type");
+    return false;
+  }
+  return true;
+}
+
 bool node_apply(Node *n, Tensor **g, Tensor **gi) {
   bool any = false;
   int n_in = n->n_outputs ? n->n_outputs : 1;
@@ -279,7 +295,7 @@ bool node_apply(Node *n, Tensor **g, Tensor **gi) {
   bool guarded = n->kind != NODE_HOST && (n->guarded || n->freed); /* a custom node gets its saved tensors itself */
   bool was = n->running;
   n->running = guarded || was;
-  if (!guarded || saves_ready(n)) n->type->grad(n, g, gi);
+  if ((!guarded || saves_ready(n)) && still_fit(n, g)) n->type->grad(n, g, gi);
   n->running = was;
   if (guarded && !was) saves_done(n);
   profile_end(event);

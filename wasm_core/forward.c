@@ -242,7 +242,7 @@ static void grad_tied(Node *n, Tensor **g, Tensor **gi) {
     gi[i] = tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype);
   }
 }
-static const NodeType Tied = {"AddBackward0", grad_tied, ""};
+static const NodeType Tied = {"AddBackward0", grad_tied, "", false};
 
 /* An input that is added stands by itself: the first of addmm and its like, the bias of convolutions and norms. */
 static bool is_tied(const Node *n) {
@@ -502,7 +502,7 @@ static void grad_identity(Node *n, Tensor **g, Tensor **gi) {
   (void)n;
   gi[0] = g[0];
 }
-static const NodeType Identity = {"Identity", grad_identity, ""};
+static const NodeType Identity = {"Identity", grad_identity, "", false};
 
 Tensor *forward_primal(Tensor *t, int64_t level) {
   if (level < 0) return t;

@@ -29,6 +29,7 @@ typedef struct {
   Tensor *leaf;   /* a leaf that requires grad: kept to find its accumulator */
   Tensor *original; /* check mode: the input, for what became of its history; owned */
   Tensor *unpacked; /* what the unpack hook gave, while the node runs; owned */
+  int64_t *form;    /* dtype, rank and sizes of what was packed; owned */
   Version *version; /* for the check mode */
   uint32_t version_saved;
   int32_t output_nr;
@@ -55,13 +56,16 @@ typedef struct {
    * count of elements of input 0, F false. Those called - have no name. Or, after |, a schema: the arguments behind the first
    * are floats (x). */
   const char *fields;
+  bool each; /* it goes element by element, and takes whatever an unpack hook gives for what was saved */
 } NodeType;
 
-/* Declares a node type and opens its gradient function:
+/* Declares a node type and opens its gradient function; GRAD_EACH one that goes element by element:
  *     GRAD(MulBackward0, "self other") { gi[0] = t_mul(g[0], saved(n, 1)); ... }      */
-#define GRAD(NAME, FIELDS)                                         \
+#define GRAD(NAME, FIELDS) GRAD_OF(NAME, FIELDS, false)
+#define GRAD_EACH(NAME, FIELDS) GRAD_OF(NAME, FIELDS, true)
+#define GRAD_OF(NAME, FIELDS, EACH)                                \
   static void grad_##NAME(Node *n, Tensor **g, Tensor **gi);       \
-  static const NodeType NAME = {#NAME, grad_##NAME, FIELDS};       \
+  static const NodeType NAME = {#NAME, grad_##NAME, FIELDS, EACH}; \
   static void grad_##NAME(__attribute__((unused)) Node *n, __attribute__((unused)) Tensor **g, \
                           __attribute__((unused)) Tensor **gi)
 
@@ -162,7 +166,7 @@ Tensor *renamed_with(Tensor *y, const char *name, const char *fields); /* what i
     (void)n, (void)g, (void)gi;                                                         \
     fail(ERR_RUNTIME, "derivative for aten::" #name " is not implemented");             \
   }                                                                                     \
-  static const NodeType node_##name = {"torch::autograd::NotImplemented", refuse_##name, ""};
+  static const NodeType node_##name = {"torch::autograd::NotImplemented", refuse_##name, "", false};
 void node_drop(Node *n); /* a node that was made but will not be used (after a failure) */
 static inline void num_i(Node *n, int k, int64_t v) { if (n) n->numbers[k].i = v; }
 static inline void num_f(Node *n, int k, double v) { if (n) n->numbers[k].f = v; }

@@ -21,11 +21,41 @@ static const char *const freed_text =
 
 void *saved_freed(void) { return fail(ERR_RUNTIME, "%s", freed_text); }
 
+/* ------------------------------------------------------------ forms */
+
+enum { FORM_DTYPE, FORM_RANK, FORM_SIZES };
+static size_t form_bytes(int64_t rank) { return (size_t)(FORM_SIZES + rank) * sizeof(int64_t); }
+
+static int64_t *form_of(const Tensor *t) {
+  int64_t *form = mem_alloc(form_bytes(t->ndim));
+  if (!form) return NULL;
+  form[FORM_DTYPE] = t->dtype;
+  form[FORM_RANK] = t->ndim;
+  memcpy(form + FORM_SIZES, t->sizes, t->ndim * sizeof *t->sizes);
+  return form;
+}
+
+static void form_release(int64_t *form) {
+  if (form) mem_free(form, form_bytes(form[FORM_RANK]));
+}
+
+/* Gradients read what they saved as what it was: its indices, its rows. Only those that go element by element, and the
+ * host's own, may be given another thing. */
+static bool form_fits(const Node *n, const int64_t *form, const Tensor *t) {
+  if (n->type->each || n->kind == NODE_HOST) return true;
+  int rank = (int)form[FORM_RANK];
+  if (form[FORM_DTYPE] == t->dtype && sizes_equal(rank, form + FORM_SIZES, t->ndim, t->sizes)) return true;
+  fail(ERR_RUNTIME, "pygrad: a saved tensor unpack_hook gave a %s tensor of shape %s to %s, which saved a %s tensor of shape %s",
+       dtype_info[t->dtype].legacy, shape_text(t), n->type->name, dtype_info[form[FORM_DTYPE]].legacy, sizes_text(rank, form + FORM_SIZES));
+  return false;
+}
+
 /* ------------------------------------------------------------ letting go */
 
 void saved_release(Saved *s) {
   Saved old = *s;
   s->value = s->leaf = s->original = s->unpacked = NULL;
+  s->form = NULL;
   s->grad_fn = NULL;
   s->version = NULL;
   s->packed = 0;
@@ -35,6 +65,7 @@ void saved_release(Saved *s) {
   tensor_release(old.leaf);
   tensor_release(old.original);
   tensor_release(old.unpacked);
+  form_release(old.form);
   node_release(old.grad_fn);
 }
 
@@ -163,6 +194,7 @@ static bool pack(Node *n, Saved *s, Tensor *t, int32_t hooks) {
   bool was = grad_mode;
   uint32_t version = tensor_version(t);
   grad_mode = false;
+  s->form = form_of(t);
   s->packed = host_pack(hooks, t);
   grad_mode = was;
   n->guarded = true;
@@ -388,7 +420,8 @@ static Tensor *with_history(Node *n, const Saved *s, Tensor *v) {
 static Tensor *unpack(Node *n, Saved *s, bool running) {
   if (!usable(n, s, running)) return NULL;
   Tensor *v = s->packed ? host_unpack(s->packed) : s->value;
-  if (failed() || !v || (running && !(grad_mode && recording))) return v;
+  if (failed() || !v || (running && s->packed && !form_fits(n, s->form, v))) return NULL;
+  if (running && !(grad_mode && recording)) return v;
   if (!s->requires_grad) return s->packed && tensor_requires_grad(v) ? with_history(n, s, v) : v;
   Tensor *itself = s->original ? s->original : s->leaf;
   if (running && itself && !s->packed && same_elements(itself, v)) return itself;
@@ -398,7 +431,7 @@ static Tensor *unpack(Node *n, Saved *s, bool running) {
 Tensor *saved(Node *n, int slot) {
   if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
   Saved *s = &n->saves[slot];
-  if (s->unpacked) return s->unpacked;
+  if (s->unpacked) return !s->form || form_fits(n, s->form, s->unpacked) ? s->unpacked : NULL; /* as it still is */
   Tensor *v = unpack(n, s, true);
   if (v && s->packed && n->running) tensor_retain(s->unpacked = v); /* hooks run once a node run */
   return v;

@@ -463,7 +463,7 @@ static void grad_twice_zero(Node *n, Tensor **g, Tensor **gi) {
   fail(ERR_RUNTIME, "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src are scattered to the same "
                     "position in self");
 }
-static const NodeType TwiceZero = {"DelayedError", grad_twice_zero, ""};
+static const NodeType TwiceZero = {"DelayedError", grad_twice_zero, "", false};
 
 /* dx = g * (the product without x) and the same for src, where a zero may be the only one of its product:
  * then the others' product is found by taking it for 1. */
