@@ -28,6 +28,25 @@ PROPER_ERRORS = (
 
 Test = Callable[..., None]
 
+STRIDES_ARE_ITS_ARGUMENT = {"view", "view_as", "as_strided", "as_strided_", "as_strided_scatter"}
+STRIDES_ARE_ITS_ARGUMENT |= {"_is_view", "set_", "is_contiguous", "is_set_to", "squeeze_"}
+"""Ops whose result or whose failure depends on the layout of what they are given."""
+
+WITHOUT_HISTORY = {
+    **dict.fromkeys(
+        "zeros_like ones_like full_like rand_like randn_like randint_like Tensor.new_zeros"
+        " Tensor.new_ones Tensor.new_full".split(),
+        "it looks at the sizes alone",
+    ),
+    **dict.fromkeys(["detach", "detach_"], "cuts the graph on purpose"),
+    "histc": "PyTorch has no derivative",
+    "_C._elements": "a service of the page, which shows them",
+}
+"""Ops that give floating tensors that do not depend on their inputs: all others do."""
+
+STATISTICS = {"native_layer_norm", "native_batch_norm"}
+"""Ops whose first result alone depends on their inputs."""
+
 UNINITIALISED = {"empty", "empty_like", "empty_strided", "empty_permuted"}
 UNINITIALISED |= {"new_empty", "new_empty_strided", "resize_", "resize_as_", "data_ptr"}
 """Ops whose values are whatever lies in memory."""
@@ -45,7 +64,7 @@ def swept(keep: Callable[[Entry], bool] = lambda _: True) -> Callable[[Test], Te
     """Parametrises a test of `entry` over the table; if it takes `sample` too, it runs for each of
     the op's.
 
-    A failure names the first sample that failed and how many did.
+    A failure names the first sample that failed and how many did; it is skipped if it was for all.
     """
 
     def decorate(test: Test) -> Test:
@@ -53,18 +72,20 @@ def swept(keep: Callable[[Entry], bool] = lambda _: True) -> Callable[[Test], Te
         chosen = [e for e in entries() if keep(e) and ("sample" not in parameters or samples(e))]
 
         def sweep(entry: Entry, **others: Any) -> None:
-            failures = []
+            failures, skipped = [], []
             for sample in samples(entry):
                 try:
                     test(entry=entry, sample=sample, **others)
-                except pytest.skip.Exception:
-                    continue
+                except pytest.skip.Exception as skip:
+                    skipped.append(skip)
                 except Exception as error:
                     error.add_note(f"sample: {entry.id}({sample})")
                     failures.append(error)
             if failures:
                 failures[0].add_note(f"{len(failures)} samples failed")
                 raise failures[0]
+            if len(skipped) == len(samples(entry)):
+                raise skipped[0]
 
         if "sample" in parameters:
             kept = [p for name, p in parameters.items() if name != "sample"]
@@ -148,6 +169,22 @@ def no_breakdown() -> Iterator[None]:
         raise
     except PROPER_ERRORS:
         pass
+
+
+def with_history(entry: Entry, result: Any, made: list[Any]) -> list[Any]:
+    """What of an op's result gradients come from, where some of the tensors that it was made of
+    require grad: each floating tensor. An op that loses its history fails.
+    """
+    found = [tensor for tensor in leaves(result) if tensor.is_floating_point()]
+    if not any(tensor.requires_grad for tensor in made):
+        return []
+    count = 0 if entry.id in WITHOUT_HISTORY else 1 if entry.name in STATISTICS else len(found)
+    for k, tensor in enumerate(found):
+        if k < count:
+            assert tensor.requires_grad, f"result {k} has lost its history"
+        else:
+            assert tensor.grad_fn is None, f"result {k} has a history"
+    return found[:count]
 
 
 def with_grad(sample: Call, arrays_: list[Array]) -> list[Any]:

@@ -14,7 +14,7 @@ HEADER = (Path(__file__).parent.parent / "wasm_core" / "pg.h").read_text()
 CODE = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.DOTALL)
 DECLARED = set(re.findall(r"^[a-zA-Z][\w *]*?\b(pg_\w+)\(", CODE, re.MULTILINE))
 IMPORTED = set(re.findall(r"^PG_IMPORT\((\w+)\)", CODE, re.MULTILINE))
-BUDGET = 1 << 20
+BUDGET = 2 << 20
 TOOLCHAIN = {"_initialize", "stackSave", "stackRestore", "stackAlloc"}
 TOOLCHAIN |= {"__errno_location", "htons", "ntohs"}
 """What emscripten 3.1.6 exports of its own accord."""

@@ -294,6 +294,14 @@ def test_sizes_that_wrap_around_are_errors(
     assert all((each == 7).all() for each in neighbours)
 
 
+@pytest.mark.parametrize("dtype", [pygrad.float32, pygrad.float64])
+def test_a_histogram_of_the_widest_range_counts_into_its_bins(dtype: pygrad.dtype) -> None:
+    most = pygrad.finfo(dtype).max
+    x = pygrad.tensor([-most, 0.0, most], dtype=dtype)
+    assert pygrad.histc(x, 3).sum() == 3
+    assert pygrad.histc(x[1:2], 3, -1e300, 1e300).sum() == 1
+
+
 # ------------------------------------------------------------------ what hooks give back
 
 

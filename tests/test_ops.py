@@ -15,6 +15,7 @@ import pytest
 from helpers import (
     PROPER_ERRORS,
     RANDOM,
+    STRIDES_ARE_ITS_ARGUMENT,
     UNINITIALISED,
     arrays,
     assert_same,
@@ -30,10 +31,6 @@ from sampling import DTYPES, Array, Call, X, build
 import pygrad
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-STRIDES_ARE_ITS_ARGUMENT = {"view", "view_as", "as_strided", "as_strided_", "as_strided_scatter"}
-STRIDES_ARE_ITS_ARGUMENT |= {"_is_view", "set_", "is_contiguous", "is_set_to", "squeeze_"}
-"""Ops whose result or whose failure depends on the layout of what they are given."""
 
 
 @swept()

@@ -332,9 +332,10 @@ Tensor *t_histc(Tensor *x, int64_t bins, double low, double high) {
     T from = (T)low;
     T to = (T)high;
     for (int64_t i = 0; i < x->numel; i++) {
-      if (!(v[i] >= from && v[i] <= to)) continue;
-      int64_t bin = (int64_t)((v[i] - from) / (to - from) * (T)bins);
-      count[bin < bins ? bin : bins - 1] += 1;
+      T at = v[i];
+      if (!(at >= from && at <= to)) continue;
+      int64_t bin = int_from_double((double)((at - from) / (to - from) * (T)bins)); /* of a range beyond T: below 0 */
+      count[bin < 0 ? 0 : bin < bins ? bin : bins - 1] += 1;
     }
   })
   return y;
