@@ -22,7 +22,7 @@ from pygrad import _engine
 needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 
 SECONDS = float(os.environ.get("PYGRAD_SIGNALS_SECONDS", "3"))
-"""How long each program runs: `make signals` gives it more."""
+"""How long each program runs."""
 
 PRELUDE = """
 import gc, os, random, signal, sys, threading, time
