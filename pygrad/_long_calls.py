@@ -26,7 +26,9 @@ from ._call import (
     _hand_over_rest,
     _head,
     _header,
+    _lock,
     _memory,
+    _mine,
     _other,
     _pop,
     _released,
@@ -49,7 +51,7 @@ def command(row: int) -> Callable[[Any], Any]:
     head = _head(row, 0, e.TENSOR)
     ints, work = e.ints, e.WORK
 
-    def cross(self: Any, call2: Callable[..., None]) -> Any:
+    def write(self: Any) -> None:
         dead = 0
         if _released:
             dead = _pop()
@@ -59,14 +61,29 @@ def command(row: int) -> Callable[[Any], Any]:
         _slot[2] = dead
         _slot[4] = self._h
         _slot[6] = 0
-        call2(*_call2_places)
+
+    def read(self: Any) -> Any:
         r = _result[0]
         if r == _DESCRIBED and ints[_TAG] == _NONE:
             return None
         return _other(r, row, (self,))
 
+    def cross(self: Any, call2: Callable[..., None]) -> Any:
+        write(self)
+        call2(*_call2_places)
+        return read(self)
+
     def run_command(self: Any) -> Any:
-        return e.holding(cross, self, _call2 if ints[work] <= _SHORT_WORK else _call2_long)
+        call2 = _call2 if ints[work] <= _SHORT_WORK else _call2_long
+        if (key := _lock.free) and _mine() and _lock.free is key:
+            _lock.free = None  # `holding`, with fewer frames: hooks may run backwards of their own
+            try:
+                write(self)
+                call2(*_call2_places)
+                return read(self)
+            finally:
+                _lock.free = key
+        return e.holding(cross, self, call2)
 
     return run_command
 
