@@ -104,7 +104,7 @@ class Tensor(Methods):
         if watched:
             _look_at_last(self, h)
         else:
-            released += (h,)  # without a call: see `uninterrupted`
+            released.append(h)  # to a list: the one call after which nobody looks for signals
 
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
