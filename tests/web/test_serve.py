@@ -20,6 +20,11 @@ ROOT = Path(__file__).parents[2]
 SERVE = [sys.executable, str(ROOT / "web" / "serve.py")]
 
 
+def heed_interrupts() -> None:
+    """As a terminal's programs do; those that a shell runs in the background ignore them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextlib.contextmanager
 def serving(command: list[str], port: str = "") -> Iterator[tuple[str, int]]:
     """A server, by what it says and by its port; interrupted as by Ctrl-C, it says nothing more."""
@@ -31,6 +36,7 @@ def serving(command: list[str], port: str = "") -> Iterator[tuple[str, int]]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,  # whose processes all are interrupted
+        preexec_fn=heed_interrupts,
     )
     assert server.stdout
     said = server.stdout.readline()
