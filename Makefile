@@ -21,6 +21,7 @@ help:
 	@echo 'make test    all tests but those that compare with PyTorch'
 	@echo 'make parity  the tests that compare with PyTorch (installs it in .venv-parity)'
 	@echo 'make check   format, lint, types, C warnings, layers'
+	@echo 'make format  Python and C in the form that make check asks for'
 	@echo 'make wasm    build pygrad/core.wasm from wasm_core (installs emscripten)'
 	@echo 'make stubs   write type stubs and TypeScript declarations from the op table'
 	@echo 'make repro   build it twice elsewhere and compare with the shipped one'
@@ -253,7 +254,13 @@ bits: need-node need-browsers $(VENV)/.dev
 
 # What a change must hold to.
 
-.PHONY: check check-python check-c
+C_FILES := $(sort $(filter %.c %.h,$(INPUTS)) $(wildcard tests/core/*.[ch]))
+
+.PHONY: format check check-python check-c
+format: $(VENV)/.dev
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/clang-format -i $(C_FILES)
+
 check: check-python check-c
 	$(VENV)/bin/python -m pytest tests/test_layers.py
 
@@ -262,7 +269,8 @@ check-python: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
-check-c: need-native-cc
+check-c: need-native-cc $(VENV)/.dev
+	$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES)
 	@for source in $(SOURCES); do \
 	  $(NATIVE_CC) -fsyntax-only -std=c11 -O1 $(ARITHMETIC) $(WARNINGS) -Iwasm_core "$$source"; \
 	  ! command -v emcc >/dev/null || emcc -fsyntax-only $(WASM_CFLAGS) $(WARNINGS) "$$source"; \

@@ -1,4 +1,5 @@
-/* Activations with options, checks or structure of their own; plain ones are rows of ops/elementwise.def. */
+/* Activations with options, checks or structure of their own; plain ones are rows of
+ * ops/elementwise.def. */
 #include <string.h>
 
 #include "elementwise.h"
@@ -12,7 +13,9 @@ Tensor *t_gelu(Tensor *x, const char *approximate) {
   return fail(ERR_RUNTIME, "approximate argument must be either none or tanh.");
 }
 
-Tensor *t_selu(Tensor *x) { return t_elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1); }
+Tensor *t_selu(Tensor *x) {
+  return t_elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1);
+}
 
 Tensor *t_celu_checked(Tensor *x, double alpha) {
   if (alpha == 0) return fail(ERR_RUNTIME, "ZeroDivisionError: alpha cannot be 0 for CELU");
@@ -36,13 +39,15 @@ Tensor *t_softshrink_checked(Tensor *x, double lambda) {
   if (blocked(x)) return NULL;
   double most = x->dtype == DT_F32 ? 3.40282346638528859812e38 : 1.79769313486231570815e308;
   if (dtype_is_float((DType)x->dtype) && !(lambda >= 0 && lambda <= most))
-    return fail(ERR_RUNTIME, "lambda must be in range [0, %g] for input dtype %s, but found %g", most,
-                legacy(x), lambda);
+    return fail(ERR_RUNTIME, "lambda must be in range [0, %g] for input dtype %s, but found %g",
+                most, legacy(x), lambda);
   return t_softshrink(x, lambda, 0, 0);
 }
 
 /* x / (1 + |x|) */
-Tensor *t_softsign(Tensor *x) { return failed() || !x ? NULL : t_div(x, t_add(t_abs(x), tensor_wrapped_i(1))); }
+Tensor *t_softsign(Tensor *x) {
+  return failed() || !x ? NULL : t_div(x, t_add(t_abs(x), tensor_wrapped_i(1)));
+}
 
 /* PyTorch's kernel leaves exp(-|x|) to the node. */
 Tensor *t_log_sigmoid(Tensor *x) {
@@ -58,14 +63,18 @@ Tensor *t_log_sigmoid(Tensor *x) {
 /* x - tanh(x) */
 Tensor *t_tanhshrink(Tensor *x) { return failed() || !x ? NULL : t_sub(x, t_tanh(x)); }
 
-/* x' = g where x > 0, r g elsewhere: r is the noise drawn in training, the mean of its bounds otherwise. */
-GRAD(RreluWithNoiseBackward0, "self noise | lower:f upper:f training:b") {
+/* x' = g where x > 0, r g elsewhere: r is the noise drawn in training, the mean of its bounds
+ * otherwise. */
+GRAD(RreluWithNoiseBackward0, "self noise | lower:f upper:f training:b")
+{
   Tensor *x = saved(n, 0), *noise = saved(n, 1);
   double slope = (n->numbers[0].f + n->numbers[1].f) / 2;
-  gi[0] = n->numbers[2].i ? t_mul(g[0], noise) : t_where(t_gt(x, tensor_wrapped_f(0)), g[0], t_mul_f(g[0], slope));
+  gi[0] = n->numbers[2].i ? t_mul(g[0], noise)
+                          : t_where(t_gt(x, tensor_wrapped_f(0)), g[0], t_mul_f(g[0], slope));
 }
 
-/* A factor for each element: 1 where x > 0, else uniform, drawn one after the other as PyTorch does. */
+/* A factor for each element: 1 where x > 0, else uniform, drawn one after the other as PyTorch
+ * does. */
 static Tensor *rrelu_noise(Tensor *x, double lower, double upper) {
   Tensor *noise = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
   Rng *rng = vmap_may_draw() ? random_generator(0) : NULL;
@@ -82,8 +91,11 @@ static Tensor *rrelu_noise(Tensor *x, double lower, double upper) {
 
 Tensor *t_rrelu(Tensor *x, double lower, double upper, bool training) {
   if (blocked(x)) return NULL;
-  if (lower > upper) return fail(ERR_RUNTIME, "Lower bound should be less than or equal to the upper bound");
-  if (!check_float_kernel(training ? "rrelu_with_noise_out_cpu" : "leaky_relu_cpu", tensor_dtype(x))) return NULL;
+  if (lower > upper)
+    return fail(ERR_RUNTIME, "Lower bound should be less than or equal to the upper bound");
+  if (!check_float_kernel(training ? "rrelu_with_noise_out_cpu" : "leaky_relu_cpu",
+                          tensor_dtype(x)))
+    return NULL;
   Node *n = node_new(&RreluWithNoiseBackward0, 2, 3, x, NULL);
   num_f(n, 0, lower);
   num_f(n, 1, upper);
@@ -103,14 +115,19 @@ Tensor *t_rrelu(Tensor *x, double lower, double upper, bool training) {
 Tensor *t_prelu(Tensor *x, Tensor *w) {
   if (blocked(x, w)) return NULL;
   if (x->dtype != w->dtype)
-    return fail(ERR_RUNTIME, "prelu: Type promoting not supported. Got %s and %s", legacy(x), legacy(w));
+    return fail(ERR_RUNTIME, "prelu: Type promoting not supported. Got %s and %s", legacy(x),
+                legacy(w));
   if (w->ndim > 1)
-    return fail(ERR_RUNTIME, "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = %d", w->ndim);
+    return fail(ERR_RUNTIME,
+                "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = %d",
+                w->ndim);
   if (w->numel != 1) {
     if (x->ndim == 0) return fail(ERR_RUNTIME, "Not allow zero-dim input tensor.");
     int64_t channels = x->ndim > 1 ? x->sizes[1] : 1;
     if (w->numel != channels)
-      return fail(ERR_RUNTIME, "Mismatch of parameter numbers and input channel size. Found parameter numbers = %lld and channel size = %lld.",
+      return fail(ERR_RUNTIME,
+                  "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                  "%lld and channel size = %lld.",
                   (long long)w->numel, (long long)channels);
   }
   int64_t sizes[MAX_DIM];
@@ -120,7 +137,8 @@ Tensor *t_prelu(Tensor *x, Tensor *w) {
 }
 
 /* y = a s(b), x = [a, b] along dim, s the sigmoid:  a' = g s(b),  b' = g a s(b) (1 - s(b)). */
-GRAD(GluBackward0, "self | dim:i") {
+GRAD(GluBackward0, "self | dim:i")
+{
   Tensor *x = saved(n, 0);
   int64_t dim = n->numbers[0].i, half = x ? x->sizes[dim] / 2 : 0;
   Tensor *a = t_narrow(x, dim, 0, half), *s = t_sigmoid(t_narrow(x, dim, half, half));
@@ -130,16 +148,18 @@ GRAD(GluBackward0, "self | dim:i") {
 }
 
 LOOPS_BEGIN
-LOOPS(REAL, 2, gate, a * m_sigmoid(b))
+LOOPS(REAL, 2, gate, a *m_sigmoid(b))
 LOOPS_END
 
 Tensor *t_glu(Tensor *x, int64_t dim) {
   if (blocked(x)) return NULL;
-  if (x->ndim == 0) return fail(ERR_RUNTIME, "glu does not support scalars because halving size must be even");
+  if (x->ndim == 0)
+    return fail(ERR_RUNTIME, "glu does not support scalars because halving size must be even");
   dim = dim_wrap(dim, x->ndim);
   if (dim < 0) return NULL;
   if (x->sizes[dim] % 2)
-    return fail(ERR_RUNTIME, "Halving dimension must be even, but dimension %lld is size %lld", (long long)dim, (long long)x->sizes[dim]);
+    return fail(ERR_RUNTIME, "Halving dimension must be even, but dimension %lld is size %lld",
+                (long long)dim, (long long)x->sizes[dim]);
   if (!check_float_kernel("glu_cpu", tensor_dtype(x))) return NULL;
   Node *n = node_new(&GluBackward0, 1, 1, x, NULL);
   save(n, 0, x);

@@ -56,13 +56,21 @@ void anomaly_report(const Node *n) {
     int32_t trace = n->origin ? n->origin->trace : 0;
     const char *name = n->type->name;
     if (!trace)
-      snprintf(heading, sizeof heading, "Error detected in %.300s. No forward pass information available. Enable detect anomaly during "
-                                        "forward pass for more information.", name);
+      snprintf(heading, sizeof heading,
+               "Error detected in %.300s. No forward pass information available. Enable detect "
+               "anomaly during "
+               "forward pass for more information.",
+               name);
     else if (n == failed_in)
-      snprintf(heading, sizeof heading, "Error detected in %.300s. Traceback of forward call that caused the error:\n", name);
+      snprintf(heading, sizeof heading,
+               "Error detected in %.300s. Traceback of forward call that caused the error:\n",
+               name);
     else
-      snprintf(heading, sizeof heading, "\n\nPrevious calculation was induced by %.300s. Traceback of forward call that induced the "
-                                        "previous calculation:\n", name);
+      snprintf(heading, sizeof heading,
+               "\n\nPrevious calculation was induced by %.300s. Traceback of forward call that "
+               "induced the "
+               "previous calculation:\n",
+               name);
     host_report(trace, heading);
   }
 }
@@ -70,7 +78,9 @@ void anomaly_report(const Node *n) {
 const char *anomaly_blame(const Node *n, const Version *v, uint32_t saved) {
   static char text[1024];
   const char *line = host_line(n->origin ? n->origin->trace : 0);
-  int at = *line ? snprintf(text, sizeof text / 2, " It was saved by %.64s at %.380s.", node_short_name(n), line) : 0;
+  int at = *line ? snprintf(text, sizeof text / 2, " It was saved by %.64s at %.380s.",
+                            node_short_name(n), line)
+                 : 0;
   text[at] = 0;
   int k = 0; /* the first write after it was saved */
   while (v->trail && k < v->trail->n && v->trail->value[k] <= saved) k++;
@@ -99,6 +109,8 @@ bool anomaly_has_nan(Node *n, Tensor *const *gi) {
   for (int i = 0; i < n->n_edges && found < 0; i++)
     if (gi[i] && (n->kind == NODE_HOST || needs(n, i)) && holds_nan(gi[i])) found = i;
   grad_mode = was;
-  if (found >= 0) fail(ERR_RUNTIME, "Function '%s' returned nan values in its %dth output.", n->type->name, found);
+  if (found >= 0)
+    fail(ERR_RUNTIME, "Function '%s' returned nan values in its %dth output.", n->type->name,
+         found);
   return found >= 0;
 }

@@ -6,8 +6,8 @@
 
 #include "bind.h"
 #include "call.h"
-#include "forward.h"
 #include "elementwise.h"
+#include "forward.h"
 #include "host.h"
 #include "memory.h"
 #include "profile.h"
@@ -40,22 +40,31 @@ PG_EXPORT(pg_describe) const char *pg_describe(int32_t i) {
   return text;
 }
 
-PG_EXPORT(pg_intern) int32_t pg_intern(void) { return name_intern(frame->data, (int)strlen(frame->data)); }
+PG_EXPORT(pg_intern) int32_t pg_intern(void) {
+  return name_intern(frame->data, (int)strlen(frame->data));
+}
 PG_EXPORT(pg_status_name) const char *pg_status_name(int32_t s) { return status_name((Status)s); }
 PG_EXPORT(pg_warning) const char *pg_warning(void) { return warning_take(); }
-PG_EXPORT(pg_live_count) int64_t pg_live_count(void) { return tensor_live_count() + node_live_count(); }
+PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
+  return tensor_live_count() + node_live_count();
+}
 
-/* What a host has to know, by name: X(name, value), TENSOR(field), and FRAME(field) as frame_field. */
-#define LAYOUT(X, TENSOR, FRAME)                                                                                    \
-  X(abi, PG_ABI) X(data_bytes, PG_DATA_BYTES) X(max_release, PG_MAX_RELEASE)                                        \
-  TENSOR(dtype) TENSOR(ndim) TENSOR(flags) TENSOR(output_nr) TENSOR(storage) TENSOR(grad_fn) TENSOR(version)        \
-  TENSOR(meta) TENSOR(sizes) TENSOR(strides) TENSOR(offset) TENSOR(numel) TENSOR(noted)                             \
-  X(meta_grad, OF(Meta, grad)) X(meta_base, OF(Meta, base)) X(storage_bytes, OF(Storage, bytes))                    \
-  X(storage_exports, OF(Storage, exports)) X(bytes_data, OF(Bytes, data)) X(bytes_size, OF(Bytes, n_bytes))         \
-  X(version_value, OF(Version, value))                                                                              \
-  FRAME(slots) FRAME(keywords) FRAME(release) FRAME(result_tag) FRAME(result) FRAME(message) FRAME(host_in)         \
-  FRAME(host_out) FRAME(host_n_out) FRAME(host_cap) FRAME(host_kind) FRAME(data) FRAME(modes) FRAME(work)           \
-  FRAME(thread) FRAME(most_nested) FRAME(n_warnings) FRAME(n_dropped) FRAME(dropped) FRAME(dual_levels)
+/* What a host has to know, by name: X(name, value), TENSOR(field), and FRAME(field) as
+ * frame_field. */
+/* clang-format off */
+#define LAYOUT(X, TENSOR, FRAME)                                                                 \
+  X(abi, PG_ABI) X(data_bytes, PG_DATA_BYTES) X(max_release, PG_MAX_RELEASE)                     \
+  TENSOR(dtype) TENSOR(ndim) TENSOR(flags) TENSOR(output_nr) TENSOR(storage) TENSOR(grad_fn)     \
+  TENSOR(version) TENSOR(meta) TENSOR(sizes) TENSOR(strides) TENSOR(offset) TENSOR(numel)        \
+  TENSOR(noted)                                                                                  \
+  X(meta_grad, OF(Meta, grad)) X(meta_base, OF(Meta, base)) X(storage_bytes, OF(Storage, bytes)) \
+  X(storage_exports, OF(Storage, exports)) X(bytes_data, OF(Bytes, data))                        \
+  X(bytes_size, OF(Bytes, n_bytes)) X(version_value, OF(Version, value))                         \
+  FRAME(slots) FRAME(keywords) FRAME(release) FRAME(result_tag) FRAME(result) FRAME(message)     \
+  FRAME(host_in) FRAME(host_out) FRAME(host_n_out) FRAME(host_cap) FRAME(host_kind) FRAME(data)  \
+  FRAME(modes) FRAME(work) FRAME(thread) FRAME(most_nested) FRAME(n_warnings) FRAME(n_dropped)   \
+  FRAME(dropped) FRAME(dual_levels)
+/* clang-format on */
 
 #define OF(type, field) (int32_t)offsetof(type, field)
 #define VALUE(name, value) value,
@@ -66,7 +75,9 @@ static const int32_t layout[] = {LAYOUT(VALUE, TENSOR_VALUE, FRAME_VALUE)};
 #define NAME(name, value) " " #name
 #define TENSOR_NAME(field) " " #field
 #define FRAME_NAME(field) " frame_" #field
-PG_EXPORT(pg_layout_names) const char *pg_layout_names(void) { return &LAYOUT(NAME, TENSOR_NAME, FRAME_NAME)[1]; }
+PG_EXPORT(pg_layout_names) const char *pg_layout_names(void) {
+  return &LAYOUT(NAME, TENSOR_NAME, FRAME_NAME)[1];
+}
 
 PG_EXPORT(pg_layout) int32_t pg_layout(int32_t k) {
   return k >= 0 && k < (int32_t)(sizeof layout / sizeof *layout) ? layout[k] : -1;
@@ -78,8 +89,7 @@ static void let_go(int64_t handle) {
   if (tensor_is(p)) {
     if (handle & 1) ((Tensor *)p)->storage->exports--;
     tensor_release(p);
-  }
-  else if (node_is(p)) node_release(p);
+  } else if (node_is(p)) node_release(p);
 }
 
 PG_EXPORT(pg_release) void pg_release(void) {
@@ -114,7 +124,8 @@ static int64_t report_failure(void) {
   return code;
 }
 
-/* What surrounds a call: the modes of the host, the pool, scratch space; a callback may call in its middle. */
+/* What surrounds a call: the modes of the host, the pool, scratch space; a callback may call in
+ * its middle. */
 typedef struct {
   int32_t mark;
   size_t scratch;
@@ -148,7 +159,8 @@ static void run_profiled(Call *call) {
   profile_op_end(event, call);
 }
 
-/* Services of the engine, whose names begin with a low line, are no events of a profile; the flag e says the opposite. */
+/* Services of the engine, whose names begin with a low line, are no events of a profile; the
+ * flag e says the opposite. */
 static void run_call(Call *call) {
   const Row *row = call->row;
   bool recorded = profiling && (row->schema[0] == '_') == (strchr(row->flags, 'e') != NULL);

@@ -1,7 +1,8 @@
-/* Arithmetic with options or with rules of its own: scaled sums, rounding division, powers, bounds, selection.
+/* Arithmetic with options or with rules of its own: scaled sums, rounding division, powers,
+ * bounds, selection.
  *
- * Host numbers that take part (alpha, bounds, values) are 0-dim operands of the loops, so integers stay
- * exact. Gradients carry their formula. */
+ * Host numbers that take part (alpha, bounds, values) are 0-dim operands of the loops, so
+ * integers stay exact. Gradients carry their formula. */
 #include <string.h>
 
 #include "copy.h"
@@ -27,17 +28,22 @@ static bool check_alpha(DType d, const Tensor *alpha) {
   if (alpha->dtype == DT_BOOL && d != DT_BOOL)
     return fail(ERR_RUNTIME, "Boolean alpha only supported for Boolean results.");
   if (dtype_is_float((DType)alpha->dtype) && !dtype_is_float(d))
-    return fail(ERR_RUNTIME, "For integral input tensors, argument alpha must not be a floating point number.");
+    return fail(ERR_RUNTIME,
+                "For integral input tensors, argument alpha must not be a floating point number.");
   return number_fits(alpha, d);
 }
 
 static bool check_sub(const Tensor *a, const Tensor *b) {
   if (a->dtype == DT_BOOL && b->dtype == DT_BOOL)
-    return fail(ERR_RUNTIME, "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-                             "`logical_xor()` operator instead.");
+    return fail(
+        ERR_RUNTIME,
+        "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+        "`logical_xor()` operator instead.");
   if (a->dtype == DT_BOOL || b->dtype == DT_BOOL)
-    return fail(ERR_RUNTIME, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
-                             "to invert a mask, use the `~` or `logical_not()` operator instead.");
+    return fail(
+        ERR_RUNTIME,
+        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+        "to invert a mask, use the `~` or `logical_not()` operator instead.");
   return true;
 }
 
@@ -47,24 +53,30 @@ static void scaled_vjp(Node *n, Tensor *g, Tensor **gi, double sign) {
   if (needs(n, 0)) gi[0] = g;
   if (needs(n, 1)) gi[1] = alpha == 1 ? g : alpha == -1 ? t_neg(g) : t_mul_f(g, alpha);
 }
-GRAD(AddBackward0, "| alpha:x") { scaled_vjp(n, g[0], gi, 1); }
-GRAD(SubBackward0, "| alpha:x") { scaled_vjp(n, g[0], gi, -1); }
+GRAD(AddBackward0, "| alpha:x")
+{ scaled_vjp(n, g[0], gi, 1); }
+GRAD(SubBackward0, "| alpha:x")
+{ scaled_vjp(n, g[0], gi, -1); }
 /* y = b - alpha a, recorded as rsub(a, b); a number b has no edge. */
 static void rsub_vjp(Node *n, Tensor *g, Tensor **gi) {
   double alpha = n->numbers[0].f;
   if (needs(n, 0)) gi[0] = alpha == 1 ? t_neg(g) : t_mul_f(g, -alpha);
   if (n->n_edges > 1 && needs(n, 1)) gi[1] = g;
 }
-GRAD(RsubBackward0, "| alpha:x") { rsub_vjp(n, g[0], gi); }
-GRAD(RsubBackward1, "| alpha:x") { rsub_vjp(n, g[0], gi); }
+GRAD(RsubBackward0, "| alpha:x")
+{ rsub_vjp(n, g[0], gi); }
+GRAD(RsubBackward1, "| alpha:x")
+{ rsub_vjp(n, g[0], gi); }
 
 /* two, three: the loops without and with alpha. */
-static Tensor *scaled(const NodeType *type, const Loops *two, const Loops *three, Tensor *a, Tensor *b, Tensor *alpha,
-                      bool reversed) {
+static Tensor *scaled(const NodeType *type, const Loops *two, const Loops *three, Tensor *a,
+                      Tensor *b, Tensor *alpha, bool reversed) {
   DType d = common_dtype(a, b);
   if (alpha && !check_alpha(d, alpha)) return NULL;
   double f = alpha ? number_f(alpha) : 1;
-  Node *n = !reversed ? node_new(type, 0, 1, a, b, NULL) : is_wrapped(a) ? node_new(type, 0, 1, b, NULL) : node_new(type, 0, 1, b, a, NULL);
+  Node *n = !reversed       ? node_new(type, 0, 1, a, b, NULL)
+            : is_wrapped(a) ? node_new(type, 0, 1, b, NULL)
+                            : node_new(type, 0, 1, b, a, NULL);
   num_f(n, 0, f);
   Tensor *in[3] = {a, b, alpha};
   return set_history(f == 1 ? run(two, 2, in, d, NULL) : run(three, 3, in, d, NULL), n);
@@ -86,23 +98,32 @@ Tensor *t_rsub(Tensor *a, Tensor *b, Tensor *alpha) {
 
 Tensor *t_add(Tensor *a, Tensor *b) { return t_add_scaled(a, b, NULL); }
 Tensor *t_sub(Tensor *a, Tensor *b) { return t_sub_scaled(a, b, NULL); }
-Tensor *t_mul_f(Tensor *a, double b) { return blocked(a) ? NULL : renamed_with(t_mul(a, tensor_wrapped_f(b)), "MulBackward1", "- other#"); }
-Tensor *t_div_f(Tensor *a, double b) { return blocked(a) ? NULL : renamed_with(t_div(a, tensor_wrapped_f(b)), "DivBackward1", "- other#"); }
-Tensor *t_add_f(Tensor *a, double b) { return blocked(a) ? NULL : renamed_with(t_add(a, tensor_wrapped_f(b)), "AddBackward1", ""); }
+Tensor *t_mul_f(Tensor *a, double b) {
+  return blocked(a) ? NULL
+                    : renamed_with(t_mul(a, tensor_wrapped_f(b)), "MulBackward1", "- other#");
+}
+Tensor *t_div_f(Tensor *a, double b) {
+  return blocked(a) ? NULL
+                    : renamed_with(t_div(a, tensor_wrapped_f(b)), "DivBackward1", "- other#");
+}
+Tensor *t_add_f(Tensor *a, double b) {
+  return blocked(a) ? NULL : renamed_with(t_add(a, tensor_wrapped_f(b)), "AddBackward1", "");
+}
 
 /* ------------------------------------------------------------ division */
 
-/* Division and remainder that round down, as Python's, of mod = fmod(a, b); without branches, for vectors. */
-#define FLOOR_DIV(T)                                                                \
-  static inline T floor_div_##T(T a, T b, T mod) {                                  \
-    T div = (a - mod) / b - (((mod != 0) & ((b < 0) != (mod < 0))) ? (T)1 : (T)0);  \
-    T whole = m_floor(div), quotient = a / b;                                       \
-    whole = div - whole > (T)0.5 ? whole + 1 : whole;                               \
-    whole = div == 0 ? m_copysign((T)0, quotient) : whole;                          \
-    return b == 0 ? quotient : whole;                                               \
-  }                                                                                 \
-  static inline T remainder_##T(T b, T mod) {                                       \
-    return ((mod != 0) & ((b < 0) != (mod < 0))) ? mod + b : mod;                   \
+/* Division and remainder that round down, as Python's, of mod = fmod(a, b); without branches,
+ * for vectors. */
+#define FLOOR_DIV(T)                                                               \
+  static inline T floor_div_##T(T a, T b, T mod) {                                 \
+    T div = (a - mod) / b - (((mod != 0) & ((b < 0) != (mod < 0))) ? (T)1 : (T)0); \
+    T whole = m_floor(div), quotient = a / b;                                      \
+    whole = div - whole > (T)0.5 ? whole + 1 : whole;                              \
+    whole = div == 0 ? m_copysign((T)0, quotient) : whole;                         \
+    return b == 0 ? quotient : whole;                                              \
+  }                                                                                \
+  static inline T remainder_##T(T b, T mod) {                                      \
+    return ((mod != 0) & ((b < 0) != (mod < 0))) ? mod + b : mod;                  \
   }
 FLOOR_DIV(float)
 FLOOR_DIV(double)
@@ -110,9 +131,13 @@ static double round_down(double a, double b) { return floor_div_double(a, b, fmo
 static double modulus(double a, double b) { return remainder_double(b, fmod(a, b)); }
 
 /* b is not 0 here; INT64_MIN / -1 wraps around. */
-static int64_t int_div(int64_t a, int64_t b) { return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b; }
+static int64_t int_div(int64_t a, int64_t b) {
+  return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+}
 static int64_t int_mod(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
-static int64_t int_floor_div(int64_t a, int64_t b) { return int_div(a, b) - (int_mod(a, b) != 0 && (a < 0) != (b < 0)); }
+static int64_t int_floor_div(int64_t a, int64_t b) {
+  return int_div(a, b) - (int_mod(a, b) != 0 && (a < 0) != (b < 0));
+}
 static int64_t int_floor_mod(int64_t a, int64_t b) {
   int64_t mod = int_mod(a, b);
   return mod != 0 && (a < 0) != (b < 0) ? mod + b : mod;
@@ -124,19 +149,19 @@ static double trunc_div_double(double a, double b) { return trunc(a / b); }
 LOOPS_BEGIN
 LOOPS(NUMBER, 2, trunc_div, BY_TYPE(trunc_div_float, trunc_div_double, int_div, a, b))
 /* The loop of float over blocks: `mod` is fmod(a, b). */
-#define MODULO(fn, VALUE)                                                                            \
-  static void fn##_f32(char *const *p, size_t n, const double *k) {                                  \
-    float *y = (float *)(void *)p[0];                                                                \
-    const float *x1 = (const float *)(const void *)p[1], *x2 = (const float *)(const void *)p[2];    \
-    (void)k;                                                                                         \
-    for (size_t m; n; n -= m, y += m, x1 += m, x2 += m) {                                            \
-      const float *mods = fmod_part_f32(x1, x2, n, &m);                                              \
-      FLAT_FOR_float for (size_t i = 0; i < FLAT_COUNT_float(m); i++) {                              \
-        float a = x1[i], b = x2[i], mod = mods[i];                                                   \
-        (void)a, (void)b;                                                                            \
-        y[i] = VALUE;                                                                                \
-      }                                                                                              \
-    }                                                                                                \
+#define MODULO(fn, VALUE)                                                                         \
+  static void fn##_f32(char *const *p, size_t n, const double *k) {                               \
+    float *y = (float *)(void *)p[0];                                                             \
+    const float *x1 = (const float *)(const void *)p[1], *x2 = (const float *)(const void *)p[2]; \
+    (void)k;                                                                                      \
+    for (size_t m; n; n -= m, y += m, x1 += m, x2 += m) {                                         \
+      const float *mods = fmod_part_f32(x1, x2, n, &m);                                           \
+      FLAT_FOR_float for (size_t i = 0; i < FLAT_COUNT_float(m); i++) {                           \
+        float a = x1[i], b = x2[i], mod = mods[i];                                                \
+        (void)a, (void)b;                                                                         \
+        y[i] = VALUE;                                                                             \
+      }                                                                                           \
+    }                                                                                             \
   }
 MODULO(floor_div, floor_div_float(a, b, mod))
 MODULO(fmod_loops, mod)
@@ -175,32 +200,42 @@ static void zero_vjp(Node *n, Tensor *g, Tensor **gi) {
   for (int i = 0; i < n->n_edges; i++)
     if (needs(n, i)) gi[i] = t_zeros_like(g);
 }
-GRAD_EACH(DivBackward2, "self other | rounding_mode:ttrunc,floor") { zero_vjp(n, g[0], gi); }
+GRAD_EACH(DivBackward2, "self other | rounding_mode:ttrunc,floor")
+{ zero_vjp(n, g[0], gi); }
 
 Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode) {
-  if (blocked(a, b) || !mode) return renamed_with(t_div(a, b), "DivBackward2", "self other | rounding_mode:t-");
+  if (blocked(a, b) || !mode)
+    return renamed_with(t_div(a, b), "DivBackward2", "self other | rounding_mode:t-");
   bool down = strcmp(mode, "floor") == 0;
   if (!down && strcmp(mode, "trunc") != 0)
-    return fail(ERR_RUNTIME, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", mode);
+    return fail(ERR_RUNTIME,
+                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'",
+                mode);
   Node *n = node_new(&DivBackward2, 2, 1, a, b, NULL);
   if (needs(n, 1)) save(n, 0, a);
   save(n, 1, b);
   num_i(n, 0, down);
-  return set_history(divide(down ? floor_div : trunc_div, down ? "div_floor" : "div_trunc", a, b), n);
+  return set_history(divide(down ? floor_div : trunc_div, down ? "div_floor" : "div_trunc", a, b),
+                     n);
 }
 
 /* y = a - trunc(a / b) b:  a' = g,  b' = -g trunc(a / b); the remainder rounds down instead. */
 static void modulo_vjp(Node *n, Tensor *g, Tensor **gi, const char *mode) {
   if (needs(n, 0)) gi[0] = g;
-  if (n->n_edges > 1 && needs(n, 1)) gi[1] = t_neg(t_mul(g, t_div_mode(saved(n, 0), saved(n, 1), mode)));
+  if (n->n_edges > 1 && needs(n, 1))
+    gi[1] = t_neg(t_mul(g, t_div_mode(saved(n, 0), saved(n, 1), mode)));
 }
-GRAD(FmodBackward0, "") { modulo_vjp(n, g[0], gi, "trunc"); }
-GRAD_EACH(FmodBackward1, "self other") { modulo_vjp(n, g[0], gi, "trunc"); }
-GRAD(RemainderBackward0, "") { modulo_vjp(n, g[0], gi, "floor"); }
-GRAD_EACH(RemainderBackward1, "self other") { modulo_vjp(n, g[0], gi, "floor"); }
+GRAD(FmodBackward0, "")
+{ modulo_vjp(n, g[0], gi, "trunc"); }
+GRAD_EACH(FmodBackward1, "self other")
+{ modulo_vjp(n, g[0], gi, "trunc"); }
+GRAD(RemainderBackward0, "")
+{ modulo_vjp(n, g[0], gi, "floor"); }
+GRAD_EACH(RemainderBackward1, "self other")
+{ modulo_vjp(n, g[0], gi, "floor"); }
 
-static Tensor *modulo(const NodeType *by_number, const NodeType *by_tensor, const Loops *loops, const char *name,
-                      Tensor *a, Tensor *b) {
+static Tensor *modulo(const NodeType *by_number, const NodeType *by_tensor, const Loops *loops,
+                      const char *name, Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
   Tensor *edges[2] = {a, b};
   bool number = is_wrapped(b);
@@ -211,7 +246,9 @@ static Tensor *modulo(const NodeType *by_number, const NodeType *by_tensor, cons
   }
   return set_history(divide(loops, name, a, b), n);
 }
-Tensor *t_fmod(Tensor *a, Tensor *b) { return modulo(&FmodBackward0, &FmodBackward1, fmod_loops, "fmod", a, b); }
+Tensor *t_fmod(Tensor *a, Tensor *b) {
+  return modulo(&FmodBackward0, &FmodBackward1, fmod_loops, "fmod", a, b);
+}
 Tensor *t_remainder(Tensor *a, Tensor *b) {
   return modulo(&RemainderBackward0, &RemainderBackward1, remainder_loops, "remainder", a, b);
 }
@@ -230,7 +267,8 @@ Tensor *t_remainder_of_number(Tensor *a, Tensor *b) {
 
 Tensor *t_floor_divide(Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
-  Node *n = node_new(inplace_self == a ? &node_floor_divide_ : &node_floor_divide, 0, 0, a, b, NULL);
+  Node *n = node_new(inplace_self == a ? &node_floor_divide_ : &node_floor_divide, 0, 0, a, b,
+                     NULL);
   return set_history(divide(floor_div, "div_floor", a, b), n);
 }
 
@@ -238,7 +276,7 @@ Tensor *t_floor_divide(Tensor *a, Tensor *b) {
 
 LOOPS_BEGIN
 LOOPS(SERIAL, 2, pow_loops, BY_TYPE(powf, pow, m_int_pow, a, b))
-LOOPS(FLOAT, 1, square_loop, x * x)
+LOOPS(FLOAT, 1, square_loop, (x * x))
 LOOPS(FLOAT, 1, cube_loop, x * x * x)
 LOOPS(FLOAT, 1, fourth_loop, (x * x) * (x * x))
 LOOPS(FLOAT, 1, root_loop, m_sqrt(x))
@@ -251,7 +289,7 @@ LOOPS_END
 static const struct {
   double exponent;
   const Loops *loops;
-} easy_powers[] = {{2, square_loop},   {3, cube_loop},     {4, fourth_loop},    {.5, root_loop},
+} easy_powers[] = {{2, square_loop},   {3, cube_loop},     {4, fourth_loop},   {.5, root_loop},
                    {-.5, unroot_loop}, {-1, inverse_loop}, {-2, unsquare_loop}};
 
 static Tensor *pow_values(Tensor *a, Tensor *b, DType d) {
@@ -263,7 +301,8 @@ static Tensor *pow_values(Tensor *a, Tensor *b, DType d) {
 }
 
 /* y = a^k: a' = g k a^(k-1), 0 for k = 0. */
-GRAD_EACH(PowBackward0, "self | exponent:x") {
+GRAD_EACH(PowBackward0, "self | exponent:x")
+{
   double k = n->numbers[0].f;
   gi[0] = k == 0 ? t_zeros_like(g[0])
                  : t_mul(g[0], t_mul_f(t_pow(saved(n, 0), tensor_wrapped_f(k - 1)), k));
@@ -280,7 +319,8 @@ static Tensor *pow_grad_exponent(Node *n, Tensor *g) {
   Tensor *flat = t_logical_and(t_eq(a, zero()), t_ge(b, zero()));
   return t_mul(g, t_where(flat, zero(), t_mul(y, logarithm(a, g))));
 }
-GRAD_EACH(PowBackward1, "self exponent result") {
+GRAD_EACH(PowBackward1, "self exponent result")
+{
   if (needs(n, 0)) {
     Tensor *a = saved(n, 0), *b = saved(n, 1);
     Tensor *d = t_mul(g[0], t_mul(b, t_pow(a, t_sub(b, tensor_wrapped_i(1)))));
@@ -288,7 +328,8 @@ GRAD_EACH(PowBackward1, "self exponent result") {
   }
   if (needs(n, 1)) gi[1] = pow_grad_exponent(n, g[0]);
 }
-GRAD_EACH(PowBackward2, "self# exponent result") { gi[0] = pow_grad_exponent(n, g[0]); }
+GRAD_EACH(PowBackward2, "self# exponent result")
+{ gi[0] = pow_grad_exponent(n, g[0]); }
 
 static Tensor *pow_number(Tensor *a, Tensor *b, DType d) {
   if (!dtype_is_float(d) && tensor_get_i(b, 0) < 0)
@@ -315,7 +356,8 @@ Tensor *t_pow(Tensor *a, Tensor *b) {
   if (d == DT_BOOL && is_wrapped(b)) return tensor_get_i(b, 0) ? t_clone(a) : t_ones_like(a);
   if (d == DT_BOOL) return no_kernel("pow", DT_BOOL);
   if (is_wrapped(b)) return pow_number(a, b, d);
-  Node *n = is_wrapped(a) ? node_new(&PowBackward2, 3, 0, b, NULL) : node_new(&PowBackward1, 3, 0, a, b, NULL);
+  Node *n = is_wrapped(a) ? node_new(&PowBackward2, 3, 0, b, NULL)
+                          : node_new(&PowBackward1, 3, 0, a, b, NULL);
   save(n, 0, a);
   save(n, 1, b);
   Tensor *y = set_history(pow_values(a, is_wrapped(a) ? plain_contiguous(b) : b, d), n);
@@ -329,7 +371,9 @@ Tensor *t_square(Tensor *x) { return blocked(x) ? NULL : t_pow(x, tensor_wrapped
 Tensor *t_float_power(Tensor *a, Tensor *b, bool inplace) {
   if (blocked(a, b)) return NULL;
   if (inplace && a->dtype != DT_F64)
-    return fail(ERR_RUNTIME, "the base given to float_power_ has dtype %s but the operation's result requires dtype Double",
+    return fail(ERR_RUNTIME,
+                "the base given to float_power_ has dtype %s but the operation's result requires "
+                "dtype Double",
                 legacy(a));
   Tensor *base = is_wrapped(a) ? tensor_wrapped_f(number_f(a)) : t_to(a, DT_F64);
   Tensor *exponent = is_wrapped(b) ? tensor_wrapped_f(number_f(b)) : t_to(b, DT_F64);
@@ -342,20 +386,23 @@ Tensor *t_float_power(Tensor *a, Tensor *b, bool inplace) {
 
 /* ------------------------------------------------------------ selection */
 
-/* By width alone: the condition, then the two values; or what is filled, where, with what. Compilers make few
- * vectors of a choice by bytes, but many of bits. */
-#define SELECT(fn, BITS, C, A, B)                                          \
-  static void fn##_##BITS(char *const *q, size_t n, const double *k) {     \
-    uint##BITS##_t *o = (uint##BITS##_t *)(void *)q[0];                    \
-    const uint8_t *c = (const uint8_t *)(const void *)q[C];                \
-    const uint##BITS##_t *a = (const uint##BITS##_t *)(const void *)q[A];  \
-    const uint##BITS##_t *b = (const uint##BITS##_t *)(const void *)q[B];  \
-    (void)k;                                                               \
-    BYTES_LOOP for (size_t i = 0; i < n; i++)                              \
-      o[i] = b[i] ^ ((a[i] ^ b[i]) & (uint##BITS##_t) - (c[i] != 0));      \
+/* By width alone: the condition, then the two values; or what is filled, where, with what.
+ * Compilers make few vectors of a choice by bytes, but many of bits. */
+#define SELECT(fn, BITS, C, A, B)                                         \
+  static void fn##_##BITS(char *const *q, size_t n, const double *k) {    \
+    uint##BITS##_t *o = (uint##BITS##_t *)(void *)q[0];                   \
+    const uint8_t *c = (const uint8_t *)(const void *)q[C];               \
+    const uint##BITS##_t *a = (const uint##BITS##_t *)(const void *)q[A]; \
+    const uint##BITS##_t *b = (const uint##BITS##_t *)(const void *)q[B]; \
+    (void)k;                                                              \
+    BYTES_LOOP for (size_t i = 0; i < n; i++)                             \
+        o[i] = b[i] ^ ((a[i] ^ b[i]) & (uint##BITS##_t) - (c[i] != 0));   \
   }
-#define SELECTS(fn, C, A, B)                                                                   \
-  SELECT(fn, 8, C, A, B) SELECT(fn, 16, C, A, B) SELECT(fn, 32, C, A, B) SELECT(fn, 64, C, A, B) \
+#define SELECTS(fn, C, A, B) \
+  SELECT(fn, 8, C, A, B)     \
+  SELECT(fn, 16, C, A, B)    \
+  SELECT(fn, 32, C, A, B)    \
+  SELECT(fn, 64, C, A, B)    \
   static Flat *const fn[9] = {[1] = fn##_8, [2] = fn##_16, [4] = fn##_32, [8] = fn##_64};
 LOOPS_BEGIN
 SELECTS(select, 1, 2, 3)
@@ -368,7 +415,8 @@ static Tensor *choose(Tensor *condition, Tensor *a, Tensor *b, DType d) {
 }
 
 /* y = c ? a : b:  a' = c ? g : 0,  b' = c ? 0 : g. */
-GRAD_EACH(WhereBackward0, "condition") {
+GRAD_EACH(WhereBackward0, "condition")
+{
   Tensor *c = saved(n, 0);
   if (needs(n, 0)) gi[0] = t_where(c, g[0], zero());
   if (needs(n, 1)) gi[1] = t_where(c, zero(), g[0]);
@@ -377,7 +425,8 @@ GRAD_EACH(WhereBackward0, "condition") {
 Tensor *t_where(Tensor *condition, Tensor *a, Tensor *b) {
   if (blocked(a, b) || !condition) return NULL;
   if (condition->dtype != DT_BOOL && condition->dtype != DT_U8)
-    return fail(ERR_RUNTIME, "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
+    return fail(ERR_RUNTIME,
+                "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
                 legacy(condition));
   DType d = common_dtype(a, b);
   if ((is_wrapped(a) && !number_fits(a, d)) || (is_wrapped(b) && !number_fits(b, d))) return NULL;
@@ -392,23 +441,30 @@ static void masked_fill_vjp(Node *n, Tensor *g, Tensor **gi) {
   if (needs(n, 0)) gi[0] = t_masked_fill(g, mask, zero());
   if (n->n_edges > 1 && needs(n, 1)) gi[1] = t_sum_all(t_where(mask, g, zero()));
 }
-GRAD_EACH(MaskedFillBackward0, "mask") { masked_fill_vjp(n, g[0], gi); }
-GRAD_EACH(MaskedFillBackward1, "mask") { masked_fill_vjp(n, g[0], gi); }
+GRAD_EACH(MaskedFillBackward0, "mask")
+{ masked_fill_vjp(n, g[0], gi); }
+GRAD_EACH(MaskedFillBackward1, "mask")
+{ masked_fill_vjp(n, g[0], gi); }
 
 Tensor *t_masked_fill(Tensor *x, Tensor *mask, Tensor *value) {
   if (blocked(x, mask) || !value) return NULL;
   if (value->ndim)
-    return fail(ERR_RUNTIME, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
+    return fail(ERR_RUNTIME,
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with %d "
+                "dimension(s).",
                 value->ndim);
   if (mask->dtype != DT_BOOL)
-    return fail(ERR_RUNTIME, "masked_fill_ only supports boolean masks, but got mask with dtype %s", dtype_c_name((DType)mask->dtype));
+    return fail(ERR_RUNTIME, "masked_fill_ only supports boolean masks, but got mask with dtype %s",
+                dtype_c_name((DType)mask->dtype));
   DType d = (DType)x->dtype;
   if (!number_fits(value, d)) return NULL;
-  Node *n = is_wrapped(value) ? node_new(&MaskedFillBackward0, 1, 0, x, NULL) : node_new(&MaskedFillBackward1, 1, 0, x, value, NULL);
+  Node *n = is_wrapped(value) ? node_new(&MaskedFillBackward0, 1, 0, x, NULL)
+                              : node_new(&MaskedFillBackward1, 1, 0, x, value, NULL);
   save(n, 0, mask);
   Tensor *in[3] = {destination ? x : plain_contiguous(x), mask, cast_plain(value, d)};
   if (blocked(in[0], in[2])) return NULL;
-  if (destination && in[2]->storage == destination->storage) in[2] = tensor_snapshot(in[2]); /* an element that may be written */
+  /* an element that may be written */
+  if (destination && in[2]->storage == destination->storage) in[2] = tensor_snapshot(in[2]);
   return set_history(run_raw(fill[dtype_bytes(d)], 3, in, d), n);
 }
 
@@ -424,11 +480,16 @@ LOOPS(ANY, 3, between, AT_MOST(AT_LEAST(a, b), c))
 static const Loops within[1] = {{.f32 = value_hardtanh_f32}};
 LOOPS_END
 
-/* y = min(max(x, lo), hi):  x' = g where lo <= x <= hi,  lo' = g where x < lo < hi,  hi' = g where x > hi or lo > hi. */
+/* y = min(max(x, lo), hi):  x' = g where lo <= x <= hi,  lo' = g where x < lo < hi,  hi' = g
+ * where x > hi or lo > hi. */
 static void clamp_vjp(Node *n, Tensor *g, Tensor **gi, int lo, int hi) {
   Tensor *x = saved(n, 0), *min = saved(n, 1), *max = saved(n, 2);
   Tensor *above = min ? t_ge(x, min) : NULL, *below = max ? t_le(x, max) : NULL;
-  if (needs(n, 0)) gi[0] = t_where(above && below ? t_logical_and(above, below) : above ? above : below, g, zero());
+  if (needs(n, 0))
+    gi[0] = t_where(above && below ? t_logical_and(above, below)
+                    : above        ? above
+                                   : below,
+                    g, zero());
   if (min && lo && needs(n, lo)) {
     Tensor *c = t_lt(x, min);
     gi[lo] = t_where(max ? t_logical_and(c, t_lt(min, max)) : c, g, zero());
@@ -438,25 +499,41 @@ static void clamp_vjp(Node *n, Tensor *g, Tensor **gi, int lo, int hi) {
     gi[hi] = t_where(min ? t_logical_or(c, t_lt(max, min)) : c, g, zero());
   }
 }
-GRAD_EACH(ClampBackward0, "self min max") { clamp_vjp(n, g[0], gi, 1, 2); }
-GRAD_EACH(ClampBackward1, "self min# max#") { clamp_vjp(n, g[0], gi, 0, 0); }
-GRAD_EACH(ClampMinBackward0, "self min#") { clamp_vjp(n, g[0], gi, 0, 0); }
-GRAD_EACH(ClampMinBackward1, "self min") { clamp_vjp(n, g[0], gi, 1, 0); }
-GRAD_EACH(ClampMaxBackward0, "self - max#") { clamp_vjp(n, g[0], gi, 0, 0); }
-GRAD_EACH(ClampMaxBackward1, "self - max") { clamp_vjp(n, g[0], gi, 0, 1); }
+GRAD_EACH(ClampBackward0, "self min max")
+{ clamp_vjp(n, g[0], gi, 1, 2); }
+GRAD_EACH(ClampBackward1, "self min# max#")
+{ clamp_vjp(n, g[0], gi, 0, 0); }
+GRAD_EACH(ClampMinBackward0, "self min#")
+{ clamp_vjp(n, g[0], gi, 0, 0); }
+GRAD_EACH(ClampMinBackward1, "self min")
+{ clamp_vjp(n, g[0], gi, 1, 0); }
+GRAD_EACH(ClampMaxBackward0, "self - max#")
+{ clamp_vjp(n, g[0], gi, 0, 0); }
+GRAD_EACH(ClampMaxBackward1, "self - max")
+{ clamp_vjp(n, g[0], gi, 0, 1); }
 
 static bool is_number(const Tensor *edge) { return edge && is_wrapped(edge); }
 
-/* x between min and max, of which one may be NULL; `one_edge`: by a node that knows the other alone. */
-static Tensor *bounded(const NodeType *by_tensor, const NodeType *by_number, Tensor *x, Tensor *min, Tensor *max, bool one_edge) {
+/* x between min and max, of which one may be NULL; `one_edge`: by a node that knows the other
+ * alone. */
+static Tensor *bounded(const NodeType *by_tensor, const NodeType *by_number, Tensor *x, Tensor *min,
+                       Tensor *max, bool one_edge) {
   Tensor *in[3] = {x, min ? min : max, min && max ? max : NULL};
   DType d = result_dtype(3, in);
   if (d == DT_BOOL && (is_number(min) || is_number(max)))
-    return no_kernel(!max ? "clamp_min_scalar_cpu" : !min ? "clamp_max_scalar_cpu" : "clamp_scalar_cpu", d);
-  if ((is_number(min) && !number_fits(min, d)) || (is_number(max) && !number_fits(max, d))) return NULL;
+    return no_kernel(!max   ? "clamp_min_scalar_cpu"
+                     : !min ? "clamp_max_scalar_cpu"
+                            : "clamp_scalar_cpu",
+                     d);
+  if ((is_number(min) && !number_fits(min, d)) || (is_number(max) && !number_fits(max, d)))
+    return NULL;
   bool numbers = (!min || is_wrapped(min)) && (!max || is_wrapped(max));
   Tensor *edges[3] = {x, one_edge && !min ? max : min, max};
-  Node *n = node_new_list(numbers ? by_number : by_tensor, 3, 0, numbers ? 1 : one_edge ? 2 : 3, edges);
+  Node *n = node_new_list(numbers ? by_number : by_tensor, 3, 0,
+                          numbers    ? 1
+                          : one_edge ? 2
+                                     : 3,
+                          edges);
   save(n, 0, x);
   save(n, 1, min);
   save(n, 2, max);
@@ -470,14 +547,17 @@ static Tensor *bounded(const NodeType *by_tensor, const NodeType *by_number, Ten
 
 Tensor *t_clamp(Tensor *x, Tensor *min, Tensor *max) {
   if (blocked(x)) return NULL;
-  if (!min && !max) return fail(ERR_RUNTIME, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  if (!min && !max)
+    return fail(ERR_RUNTIME, "torch.clamp: At least one of 'min' or 'max' must not be None");
   return bounded(&ClampBackward0, &ClampBackward1, x, min, max, false);
 }
 Tensor *t_clamp_min(Tensor *x, Tensor *min) {
-  return blocked(x, min) ? NULL : bounded(&ClampMinBackward1, &ClampMinBackward0, x, min, NULL, true);
+  return blocked(x, min) ? NULL
+                         : bounded(&ClampMinBackward1, &ClampMinBackward0, x, min, NULL, true);
 }
 Tensor *t_clamp_max(Tensor *x, Tensor *max) {
-  return blocked(x, max) ? NULL : bounded(&ClampMaxBackward1, &ClampMaxBackward0, x, NULL, max, true);
+  return blocked(x, max) ? NULL
+                         : bounded(&ClampMaxBackward1, &ClampMaxBackward0, x, NULL, max, true);
 }
 
 /* ------------------------------------------------------------ weighted sums */
@@ -491,26 +571,29 @@ LOOPS_END
 
 static bool same_dtype(const Tensor *a, const Tensor *b, const char *name) {
   if (is_wrapped(b) || a->dtype == b->dtype) return true;
-  return fail(ERR_RUNTIME, "expected dtype %s for `%s` but got dtype %s", dtype_c_name(tensor_dtype(a)), name,
-              dtype_c_name(tensor_dtype(b)));
+  return fail(ERR_RUNTIME, "expected dtype %s for `%s` but got dtype %s",
+              dtype_c_name(tensor_dtype(a)), name, dtype_c_name(tensor_dtype(b)));
 }
 
 /* y = a + w (b - a):  a' = g (1 - w),  b' = g w,  w' = g (b - a). */
 static void lerp_vjp(Node *n, Tensor *g, Tensor **gi) {
   Tensor *w = saved(n, 2);
-  if (needs(n, 0)) gi[0] = t_mul(g, w && is_wrapped(w) ? tensor_wrapped_f(1 - number_f(w)) : t_sub(tensor_wrapped_f(1), w));
+  if (needs(n, 0))
+    gi[0] = t_mul(g, w && is_wrapped(w) ? tensor_wrapped_f(1 - number_f(w))
+                                        : t_sub(tensor_wrapped_f(1), w));
   if (needs(n, 1)) gi[1] = t_mul(g, w);
   if (n->n_edges > 2 && needs(n, 2)) gi[2] = t_mul(g, t_sub(saved(n, 1), saved(n, 0)));
 }
-GRAD_EACH(LerpBackward0, "- - weight#") { lerp_vjp(n, g[0], gi); }
-GRAD_EACH(LerpBackward1, "self end weight") { lerp_vjp(n, g[0], gi); }
+GRAD_EACH(LerpBackward0, "- - weight#")
+{ lerp_vjp(n, g[0], gi); }
+GRAD_EACH(LerpBackward1, "self end weight")
+{ lerp_vjp(n, g[0], gi); }
 
 Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *w) {
   if (blocked(a, b) || !w || !same_dtype(a, b, "end") || !same_dtype(a, w, "weight")) return NULL;
   DType d = (DType)a->dtype;
   bool number = is_wrapped(w);
-  if (!dtype_is_float(d))
-    return no_kernel(number ? "lerp_kernel_scalar" : "lerp_kernel_tensor", d);
+  if (!dtype_is_float(d)) return no_kernel(number ? "lerp_kernel_scalar" : "lerp_kernel_tensor", d);
   if (number && !number_fits(w, d)) return NULL;
   Tensor *in[3] = {a, b, w};
   Node *n = node_new_list(number ? &LerpBackward0 : &LerpBackward1, 3, 0, number ? 2 : 3, in);
@@ -523,7 +606,8 @@ Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *w) {
 }
 
 /* y = a + k b c:  a' = g,  b' = g c k,  c' = g b k. */
-GRAD_EACH(AddcmulBackward0, "tensor1 tensor2 value#") {
+GRAD_EACH(AddcmulBackward0, "tensor1 tensor2 value#")
+{
   Tensor *b = saved(n, 0), *c = saved(n, 1), *k = saved(n, 2);
   if (needs(n, 0)) gi[0] = g[0];
   if (needs(n, 1)) gi[1] = t_mul(g[0], t_mul(c, k));
@@ -531,14 +615,16 @@ GRAD_EACH(AddcmulBackward0, "tensor1 tensor2 value#") {
 }
 
 /* y = a + k b / c:  a' = g,  b' = g k / c,  c' = -g k b / c^2. */
-GRAD_EACH(AddcdivBackward0, "tensor1 tensor2 value#") {
+GRAD_EACH(AddcdivBackward0, "tensor1 tensor2 value#")
+{
   Tensor *b = saved(n, 0), *c = saved(n, 1), *k = saved(n, 2);
   if (needs(n, 0)) gi[0] = g[0];
   if (needs(n, 1)) gi[1] = t_mul(g[0], t_div(k, c));
   if (needs(n, 2)) gi[2] = t_neg(t_mul(g[0], t_div(t_mul(k, b), t_mul(c, c))));
 }
 
-static Tensor *weighted(const NodeType *type, const Loops *loops, DType d, Tensor *a, Tensor *b, Tensor *c, Tensor *k) {
+static Tensor *weighted(const NodeType *type, const Loops *loops, DType d, Tensor *a, Tensor *b,
+                        Tensor *c, Tensor *k) {
   if (!number_fits(k, d)) return NULL;
   Tensor *in[4] = {a, b, c, cast_plain(k, d)};
   Node *n = node_new_list(type, 3, 0, 3, in);
@@ -558,20 +644,24 @@ Tensor *t_addcmul(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
 Tensor *t_addcdiv(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
   if (blocked(a, b) || blocked(c, value)) return NULL;
   if (!dtype_is_float((DType)b->dtype) && !dtype_is_float((DType)c->dtype))
-    return fail(ERR_RUNTIME,
-                "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
-                "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
-                "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) "
-                "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / "
-                "tensor2), for all dtypes.");
-  return weighted(&AddcdivBackward0, addcdiv_loops, result_dtype(3, (Tensor *[]){a, b, c}), a, b, c, value);
+    return fail(ERR_RUNTIME, "Integer division with addcdiv is no longer supported, and in a "
+                             "future  release addcdiv will perform a true "
+                             "division of tensor1 and tensor2. The historic addcdiv behavior can "
+                             "be implemented as (input + value * "
+                             "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs "
+                             "and as (input + value * tensor1 / tensor2) "
+                             "for float inputs. The future addcdiv behavior is just the latter "
+                             "implementation: (input + value * tensor1 / "
+                             "tensor2), for all dtypes.");
+  return weighted(&AddcdivBackward0, addcdiv_loops, result_dtype(3, (Tensor *[]){a, b, c}), a, b, c,
+                  value);
 }
 
 /* ------------------------------------------------------------ odd ones */
 
 LOOPS_BEGIN
 LOOPS(ANY, 2, heaviside_loops, a == 0 ? b : (T)(a > 0))
-LOOPS(REAL, 1, round_up_scale, m_rint(x * HOST_NUMBER(p0_)) / HOST_NUMBER(p0_))
+LOOPS(REAL, 1, round_up_scale, m_rint(x *HOST_NUMBER(p0_)) / HOST_NUMBER(p0_))
 LOOPS(REAL, 1, round_down_scale, m_rint(x / HOST_NUMBER(p0_)) * HOST_NUMBER(p0_))
 LOOPS_END
 
@@ -591,7 +681,8 @@ Tensor *t_ldexp(Tensor *x, Tensor *other) {
   return t_ldexp_of(x, other);
 }
 
-GRAD(RoundBackward1, "") { gi[0] = t_zeros_like(g[0]); }
+GRAD(RoundBackward1, "")
+{ gi[0] = t_zeros_like(g[0]); }
 
 Tensor *t_round(Tensor *x, int64_t decimals) {
   if (blocked(x)) return NULL;
@@ -616,7 +707,8 @@ LOOPS_BEGIN
 LOOPS(REAL_WIDE, 1, mantissa_loop, mantissa_of(x))
 LOOPS(REAL_WIDE, 1, exponent_loop, exponent_of(x))
 LOOPS_END
-GRAD_EACH(FrexpBackward0, "exponent") { gi[0] = t_div(g[0], t_pow(tensor_wrapped_f(2), saved(n, 0))); }
+GRAD_EACH(FrexpBackward0, "exponent")
+{ gi[0] = t_div(g[0], t_pow(tensor_wrapped_f(2), saved(n, 0))); }
 
 void t_frexp(Tensor *x, Tensor **y) {
   y[0] = y[1] = NULL;
@@ -642,7 +734,8 @@ Tensor *t_bitwise_not(Tensor *x) {
 
 Tensor *t_positive(Tensor *x) {
   if (blocked(x)) return NULL;
-  if (x->dtype == DT_BOOL) return fail(ERR_RUNTIME, "The `+` operator, on a bool tensor is not supported.");
+  if (x->dtype == DT_BOOL)
+    return fail(ERR_RUNTIME, "The `+` operator, on a bool tensor is not supported.");
   return x;
 }
 
@@ -656,32 +749,37 @@ Tensor *t_polygamma(int64_t order, Tensor *x) {
   return t_polygamma_at(x, (double)order, 0, 0);
 }
 
-/* log of the multivariate gamma function: sum of lgamma(x - k / 2), k < p, and p (p - 1) / 4 log pi;
- * x' = g times the sum of digamma(x - k / 2). */
+/* log of the multivariate gamma function: sum of lgamma(x - k / 2), k < p, and p (p - 1) / 4 log
+ * pi; x' = g times the sum of digamma(x - k / 2). */
 static Tensor *sum_of_shifted(Tensor *f(Tensor *), Tensor *x, int64_t p) {
   Tensor *y = f(x);
   for (int64_t k = 1; k < p && !failed(); k++) y = t_add(y, f(t_add_f(x, -0.5 * (double)k)));
   return y;
 }
-GRAD_EACH(MvlgammaBackward0, "self | p:i") { gi[0] = t_mul(g[0], sum_of_shifted(t_digamma, saved(n, 0), n->numbers[0].i)); }
+GRAD_EACH(MvlgammaBackward0, "self | p:i")
+{ gi[0] = t_mul(g[0], sum_of_shifted(t_digamma, saved(n, 0), n->numbers[0].i)); }
 
 Tensor *t_mvlgamma(Tensor *x, int64_t p) {
   if (blocked(x)) return NULL;
-  if (x->dtype == DT_BOOL) return fail(ERR_RUNTIME, "The input tensor may not be a boolean tensor.");
+  if (x->dtype == DT_BOOL)
+    return fail(ERR_RUNTIME, "The input tensor may not be a boolean tensor.");
   if (p < 1) return fail(ERR_RUNTIME, "p has to be greater than or equal to 1");
-  if (!scratch_array(p, (size_t)dtype_bytes((DType)x->dtype))) return NULL; /* as much as PyTorch takes */
+  /* as much as PyTorch takes */
+  if (!scratch_array(p, (size_t)dtype_bytes((DType)x->dtype))) return NULL;
   Node *n = node_new(&MvlgammaBackward0, 1, 1, x, NULL);
   save(n, 0, x);
   num_i(n, 0, p);
   bool was = grad_mode;
   grad_mode = false;
-  Tensor *y = t_add_f(sum_of_shifted(t_lgamma, t_contiguous(x), p), (double)(p * (p - 1)) / 4 * log(MATHS_PI));
+  Tensor *y = t_add_f(sum_of_shifted(t_lgamma, t_contiguous(x), p),
+                      (double)(p * (p - 1)) / 4 * log(MATHS_PI));
   grad_mode = was;
   return set_history(y, n);
 }
 
 /* Infinities become the largest finite numbers of the type where nothing else is asked for. */
-Tensor *t_nan_to_num(Tensor *x, double nan, bool has_posinf, double posinf, bool has_neginf, double neginf) {
+Tensor *t_nan_to_num(Tensor *x, double nan, bool has_posinf, double posinf, bool has_neginf,
+                     double neginf) {
   if (blocked(x)) return NULL;
   if (!dtype_is_float((DType)x->dtype)) return t_clone(x);
   bool narrow = x->dtype == DT_F32;
@@ -703,10 +801,11 @@ static Tensor *close_values(Tensor *a, Tensor *b, double rtol, double atol, bool
 
 Tensor *t_isclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan) {
   if (blocked(a, b)) return NULL;
-  if (a->dtype != b->dtype)
-    return fail(ERR_RUNTIME, "%s did not match %s", legacy(a), legacy(b));
-  if (rtol < 0) return fail(ERR_RUNTIME, "rtol must be greater than or equal to zero, but got %g", rtol);
-  if (atol < 0) return fail(ERR_RUNTIME, "atol must be greater than or equal to zero, but got %g", atol);
+  if (a->dtype != b->dtype) return fail(ERR_RUNTIME, "%s did not match %s", legacy(a), legacy(b));
+  if (rtol < 0)
+    return fail(ERR_RUNTIME, "rtol must be greater than or equal to zero, but got %g", rtol);
+  if (atol < 0)
+    return fail(ERR_RUNTIME, "atol must be greater than or equal to zero, but got %g", atol);
   bool was = grad_mode;
   grad_mode = false;
   if (a->dtype == DT_BOOL || a->dtype == DT_U8) { /* which have no differences below 0 */

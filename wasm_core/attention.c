@@ -6,14 +6,24 @@
 
 static bool check_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask) {
   if (q->ndim < 2 || k->ndim < 2 || v->ndim < 2)
-    fail(ERR_RUNTIME, "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: %d key.dim: %d and value.dim: %d "
-                      "instead.", q->ndim, k->ndim, v->ndim);
+    fail(ERR_RUNTIME,
+         "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: %d "
+         "key.dim: %d and value.dim: %d "
+         "instead.",
+         q->ndim, k->ndim, v->ndim);
   else if (q->dtype != k->dtype || q->dtype != v->dtype)
-    fail(ERR_RUNTIME, "Expected query, key, and value to have the same dtype, but got query.dtype: %s key.dtype: %s and value.dtype: %s "
-                      "instead.", dtype_c_name((DType)q->dtype), dtype_c_name((DType)k->dtype), dtype_c_name((DType)v->dtype));
+    fail(ERR_RUNTIME,
+         "Expected query, key, and value to have the same dtype, but got query.dtype: %s "
+         "key.dtype: %s and value.dtype: %s "
+         "instead.",
+         dtype_c_name((DType)q->dtype), dtype_c_name((DType)k->dtype),
+         dtype_c_name((DType)v->dtype));
   else if (mask && mask->dtype != DT_BOOL && mask->dtype != DT_F32 && mask->dtype != q->dtype)
-    fail(ERR_RUNTIME, "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: %s and  query.dtype: %s "
-                      "instead.", dtype_c_name((DType)mask->dtype), dtype_c_name((DType)q->dtype));
+    fail(ERR_RUNTIME,
+         "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+         "attn_mask.dtype: %s and  query.dtype: %s "
+         "instead.",
+         dtype_c_name((DType)mask->dtype), dtype_c_name((DType)q->dtype));
   else if (!dtype_is_float((DType)q->dtype))
     fail(ERR_RUNTIME, "expected scalar type Float but found %s", legacy(q));
   return !failed();
@@ -21,16 +31,22 @@ static bool check_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask) {
 
 static bool is_one_or(int64_t size, int64_t wanted) { return size == 1 || size == wanted; }
 
-/* Whether PyTorch's fused kernel, which alone takes a mask besides is_causal, would have these. Of nothing, all goes. */
-static bool may_mask_causal(const Tensor *q, const Tensor *k, const Tensor *v, const Tensor *mask, double dropout_p) {
+/* Whether PyTorch's fused kernel, which alone takes a mask besides is_causal, would have these.
+ * Of nothing, all goes. */
+static bool may_mask_causal(const Tensor *q, const Tensor *k, const Tensor *v, const Tensor *mask,
+                            double dropout_p) {
   if (!q->numel || !k->numel) return true;
-  if (q->ndim != 4 || k->ndim != 4 || v->ndim != 4 || dropout_p > 0 || tensor_requires_grad(mask)) return false;
+  if (q->ndim != 4 || k->ndim != 4 || v->ndim != 4 || dropout_p > 0 || tensor_requires_grad(mask))
+    return false;
   for (int d = 0; d < 4; d++)
     if (d != 2 && (q->sizes[d] != k->sizes[d] || q->sizes[d] != v->sizes[d])) return false;
   if (q->strides[3] != 1 || k->strides[3] != 1 || v->strides[3] != 1) return false;
   int m = mask->ndim;
-  if ((m != 2 && m != 4) || !is_one_or(mask->sizes[m - 2], q->sizes[2]) || !is_one_or(mask->sizes[m - 1], k->sizes[2])) return false;
-  return m == 2 || (is_one_or(mask->sizes[0], q->sizes[0]) && is_one_or(mask->sizes[1], q->sizes[1]));
+  if ((m != 2 && m != 4) || !is_one_or(mask->sizes[m - 2], q->sizes[2]) ||
+      !is_one_or(mask->sizes[m - 1], k->sizes[2]))
+    return false;
+  return m == 2 ||
+         (is_one_or(mask->sizes[0], q->sizes[0]) && is_one_or(mask->sizes[1], q->sizes[1]));
 }
 
 /* Each head of x repeated n times. */
@@ -45,7 +61,8 @@ static Tensor *repeat_heads(Tensor *x, int64_t n) {
 }
 
 static bool share_heads(Tensor *q, Tensor **k, Tensor **v) {
-  int64_t heads = q->ndim > 2 ? q->sizes[q->ndim - 3] : 1, of_k = (*k)->ndim > 2 ? (*k)->sizes[(*k)->ndim - 3] : 1;
+  int64_t heads = q->ndim > 2 ? q->sizes[q->ndim - 3] : 1,
+          of_k = (*k)->ndim > 2 ? (*k)->sizes[(*k)->ndim - 3] : 1;
   int64_t of_v = (*v)->ndim > 2 ? (*v)->sizes[(*v)->ndim - 3] : 1;
   if (q->ndim < 3 || of_k == 0 || of_v == 0 || heads % of_k || heads % of_v) {
     fail(ERR_RUNTIME, "Number of heads in key and value must divide the number of heads in ");
@@ -69,7 +86,8 @@ static Tensor *future(int64_t queries, int64_t keys) {
 static Tensor *blind_rows(Tensor *scores) {
   bool was = grad_mode;
   grad_mode = false;
-  Tensor *rows = t_all(t_isneginf(t_detach(scores)), ONE_DIM(-1), true), *any = t_any(rows, ALL_DIMS, false);
+  Tensor *rows = t_all(t_isneginf(t_detach(scores)), ONE_DIM(-1), true),
+         *any = t_any(rows, ALL_DIMS, false);
   grad_mode = was;
   return any && tensor_get_i(any, 0) ? rows : NULL;
 }
@@ -82,15 +100,19 @@ static Tensor *attention_weights(Tensor *scores, bool masked) {
 }
 
 /* softmax(scale q k^T + mask) v; scale NULL: 1 / sqrt of the last size of q. */
-Tensor *t_scaled_dot_product_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask, double dropout_p, bool is_causal, const double *scale,
+Tensor *t_scaled_dot_product_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask,
+                                       double dropout_p, bool is_causal, const double *scale,
                                        bool enable_gqa) {
   if (blocked(q, k) || !v || !check_attention(q, k, v, mask)) return NULL;
   if (enable_gqa && !share_heads(q, &k, &v)) return NULL;
   if (mask && is_causal && !may_mask_causal(q, k, v, mask, dropout_p))
-    return fail(ERR_RUNTIME, "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
+    return fail(
+        ERR_RUNTIME,
+        "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
   double factor = scale ? *scale : 1 / sqrt((double)q->sizes[q->ndim - 1]);
   int64_t queries = q->sizes[q->ndim - 2], keys = k->sizes[k->ndim - 2];
-  Tensor *hidden = tensor_wrapped_f(-(double)INFINITY), *scores = t_matmul(t_mul_f(q, factor), t_t(k));
+  Tensor *hidden = tensor_wrapped_f(-(double)INFINITY),
+         *scores = t_matmul(t_mul_f(q, factor), t_t(k));
   if (is_causal) scores = t_masked_fill(scores, future(queries, keys), hidden);
   if (mask && mask->dtype == DT_BOOL) scores = t_masked_fill(scores, t_logical_not(mask), hidden);
   else if (mask) scores = t_add(scores, mask);

@@ -30,7 +30,8 @@ static const void *address_of(const PgFrame *f, int64_t slot) {
   return (const char *)f + ((uint32_t)slot - (uint32_t)(uintptr_t)f);
 }
 
-/* OTHER may be a list too: of the text, its type and after it that of its first odd item, and in place of n that one's place, from 1. */
+/* OTHER may be a list too: of the text, its type and after it that of its first odd item, and in
+ * place of n that one's place, from 1. */
 static Value value_of(const PgFrame *f, int tag, int64_t slot) {
   Value v = {.tag = (uint8_t)tag, .i = slot};
   if (tag == TAG_OTHER ? slot >> 62 & 1 : tag >= TAG_INTS && tag <= TAG_BOOLS) {
@@ -49,7 +50,11 @@ static Value frame_value(const PgFrame *f, int k) { return value_of(f, tag_of(f,
 static bool keep_list(Value *v) {
   size_t n_bytes;
   switch (v->tag) {
-    case TAG_INTS: case TAG_FLOATS: case TAG_TENSORS: case TAG_INDEX: case TAG_BOOLS: n_bytes = (size_t)v->n * 8; break;
+    case TAG_INTS:
+    case TAG_FLOATS:
+    case TAG_TENSORS:
+    case TAG_INDEX:
+    case TAG_BOOLS: n_bytes = (size_t)v->n * 8; break;
     case TAG_STR: n_bytes = strlen(v->s) + 1; break;
     default: return true;
   }
@@ -67,9 +72,13 @@ static bool zero_dim(const Value *v) {
   batched_number = batched_number || v->t->flags & FLAG_BATCHED;
   return !(v->t->flags & FLAG_BATCHED);
 }
-static bool is_number(const Value *v) { return v->tag == TAG_INT || v->tag == TAG_FLOAT || v->tag == TAG_BOOL; }
+static bool is_number(const Value *v) {
+  return v->tag == TAG_INT || v->tag == TAG_FLOAT || v->tag == TAG_BOOL;
+}
 static bool is_empty_list(const Value *v) { return v->tag == TAG_INTS && v->n == 0; }
-static bool is_int(const Value *v) { return v->tag == TAG_INT || (zero_dim(v) && !dtype_is_float((DType)v->t->dtype)); }
+static bool is_int(const Value *v) {
+  return v->tag == TAG_INT || (zero_dim(v) && !dtype_is_float((DType)v->t->dtype));
+}
 
 static bool fits(const Arg *a, const Value *v) {
   if (v->tag == TAG_NONE) return a->nullable || (a->has_default && a->fallback.tag == TAG_NONE);
@@ -81,11 +90,14 @@ static bool fits(const Arg *a, const Value *v) {
     case ARG_INT: return is_int(v);
     case ARG_INTS: return v->tag == TAG_INTS || (a->expands && is_int(v));
     case ARG_INT_OR_INTS: return v->tag == TAG_INTS || is_int(v);
-    case ARG_FLOAT: return v->tag == TAG_FLOAT || v->tag == TAG_INT || v->tag == TAG_BOOL || zero_dim(v);
+    case ARG_FLOAT:
+      return v->tag == TAG_FLOAT || v->tag == TAG_INT || v->tag == TAG_BOOL || zero_dim(v);
     case ARG_FLOATS: return v->tag == TAG_FLOATS || v->tag == TAG_INTS;
     case ARG_BOOL: return v->tag == TAG_BOOL;
     case ARG_BOOLS: return v->tag == TAG_BOOLS || is_empty_list(v);
-    case ARG_STR: return v->tag == TAG_STR || (v->tag == TAG_INT && strcmp(arg_kinds[a->kind].spelling, "Device") == 0);
+    case ARG_STR:
+      return v->tag == TAG_STR ||
+             (v->tag == TAG_INT && strcmp(arg_kinds[a->kind].spelling, "Device") == 0);
     case ARG_DTYPE: return v->tag == TAG_DTYPE;
     case ARG_INDEX: return v->tag == TAG_INDEX;
     case ARG_GENERATOR: return v->tag == TAG_GENERATOR;
@@ -103,7 +115,8 @@ typedef struct {
   int32_t name;
 } Verdict;
 
-static int32_t id_out, id_axis, id_dim, id_keepdims, id_keepdim, id_input, id_self, id_other, id_x, id_a, id_x1, id_x2;
+static int32_t id_out, id_axis, id_dim, id_keepdims, id_keepdim, id_input, id_self, id_other, id_x,
+    id_a, id_x1, id_x2;
 
 static void know_names(void) {
   if (id_out) return;
@@ -124,7 +137,11 @@ static void know_names(void) {
 }
 
 static int32_t other_spelling(int32_t name) {
-  return name == id_axis ? id_dim : name == id_keepdims ? id_keepdim : name == id_input ? id_self : name == id_x2 ? id_other : name;
+  return name == id_axis       ? id_dim
+         : name == id_keepdims ? id_keepdim
+         : name == id_input    ? id_self
+         : name == id_x2       ? id_other
+                               : name;
 }
 
 /* NumPy's names of what PyTorch calls input. */
@@ -136,13 +153,16 @@ static int find_arg(const Schema *s, int32_t name) {
   int32_t other = other_spelling(name);
   for (int i = 0; i < s->n_args && other != name; i++)
     if (s->args[i].name == other) return i;
-  bool first = names_input(name) && s->n_args && (s->args[0].name == id_self || s->args[0].name == id_input);
+  bool first = names_input(name) && s->n_args &&
+               (s->args[0].name == id_self || s->args[0].name == id_input);
   return first ? 0 : -1;
 }
 
 /* x.view(2, 3): ints from position k on that stand for one list, the only positional argument. */
 static bool gathers(const Schema *s, const PgFrame *f, int k) {
-  if (k != (f->mode & PG_METHOD ? 1 : 0) || k != s->n_positional - 1 || (s->args[k].type != ARG_INTS && s->args[k].type != ARG_INT_OR_INTS)) return false;
+  if (k != (f->mode & PG_METHOD ? 1 : 0) || k != s->n_positional - 1 ||
+      (s->args[k].type != ARG_INTS && s->args[k].type != ARG_INT_OR_INTS))
+    return false;
   if (s->args[k].expands && s->args[k].count > 1 && f->n_positional - k < 2) return false;
   for (int i = k; i < f->n_positional; i++) {
     Value v = frame_value(f, i);
@@ -156,7 +176,9 @@ static bool gathers(const Schema *s, const PgFrame *f, int k) {
 static bool takes_more(const Row *row, const Schema *s, const PgFrame *f) {
   int last = s->n_positional - 1;
   if (last < 0) return false;
-  return s->args[last].type == ARG_TENSORS ? strpbrk(row->flags, "vV") != NULL : s->args[last].type == ARG_INTS && last == (f->mode & PG_METHOD ? 1 : 0);
+  return s->args[last].type == ARG_TENSORS
+             ? strpbrk(row->flags, "vV") != NULL
+             : s->args[last].type == ARG_INTS && last == (f->mode & PG_METHOD ? 1 : 0);
 }
 
 static Value gather(const PgFrame *f, int k, int64_t *into) {
@@ -174,18 +196,21 @@ static int first_other(const PgFrame *f, int k) {
   return k;
 }
 
-/* meshgrid(a, b): a row flagged v takes its list of tensors as separate arguments too, one flagged V only so. */
+/* meshgrid(a, b): a row flagged v takes its list of tensors as separate arguments too, one
+ * flagged V only so. */
 static bool gathers_tensors(const Row *row, const PgFrame *f, int k) {
   return strchr(row->flags, 'V') || (strchr(row->flags, 'v') && tag_of(f, k) == TAG_TENSOR);
 }
 
-/* Where ints are wanted: a list of integers of one element each. None, which looks like an absent tensor, is INT64_MIN. */
+/* Where ints are wanted: a list of integers of one element each. None, which looks like an
+ * absent tensor, is INT64_MIN. */
 static Value tensors_as_ints(Value v) {
   const int64_t *handles = v.p;
   int64_t *ints = scratch_array(v.n ? v.n : 1, sizeof *ints);
   for (int i = 0; ints && i < v.n; i++) {
     const Tensor *t = (const Tensor *)(uintptr_t)handles[i];
-    if (t && (t->numel != 1 || t->flags & FLAG_BATCHED || dtype_is_float((DType)t->dtype))) return v;
+    if (t && (t->numel != 1 || t->flags & FLAG_BATCHED || dtype_is_float((DType)t->dtype)))
+      return v;
     ints[i] = t ? tensor_get_i(t, 0) : INT64_MIN;
   }
   return ints ? (Value){.tag = TAG_INTS, .n = v.n, .p = ints} : v;
@@ -193,7 +218,9 @@ static Value tensors_as_ints(Value v) {
 
 static Verdict take(const Schema *s, int arg, Value v, int position, Call *c) {
   if (c->v[arg].tag != TAG_MISSING) return (Verdict){REPEATED, arg, position, s->args[arg].name};
-  if (v.tag == TAG_TENSORS && (s->args[arg].type == ARG_INTS || s->args[arg].type == ARG_INT_OR_INTS)) v = tensors_as_ints(v);
+  if (v.tag == TAG_TENSORS &&
+      (s->args[arg].type == ARG_INTS || s->args[arg].type == ARG_INT_OR_INTS))
+    v = tensors_as_ints(v);
   if (!fits(&s->args[arg], &v)) return (Verdict){WRONG_TYPE, arg, position, s->args[arg].name};
   c->v[arg] = v;
   return (Verdict){FIT, 0, 0, 0};
@@ -207,7 +234,8 @@ static Verdict bind_row(int row, const PgFrame *f, Call *c, int64_t *gathered) {
   c->out = (Value){.tag = TAG_MISSING};
   for (int i = 0; i < s->n_args; i++) c->v[i] = (Value){.tag = TAG_MISSING};
   bool first_list = true;
-  if (f->n_positional > s->n_positional && !takes_more(c->row, s, f)) return (Verdict){TOO_MANY, 0, -1, 0};
+  if (f->n_positional > s->n_positional && !takes_more(c->row, s, f))
+    return (Verdict){TOO_MANY, 0, -1, 0};
   for (int i = 0; i < f->n_positional; i++) {
     if (i >= s->n_positional) return (Verdict){TOO_MANY, 0, -1, 0};
     if (first_list && s->args[i].type != ARG_TENSOR && s->args[i].type != ARG_TENSOR_OR_SCALAR) {
@@ -232,13 +260,15 @@ static Verdict bind_row(int row, const PgFrame *f, Call *c, int64_t *gathered) {
       if (value.tag != TAG_NONE) c->out = value;
       continue;
     }
-    if (at < 0 || (s->args[at].type == ARG_TENSORS && strchr(c->row->flags, 'V'))) return (Verdict){UNEXPECTED, 0, -1, f->keywords[k]};
+    if (at < 0 || (s->args[at].type == ARG_TENSORS && strchr(c->row->flags, 'V')))
+      return (Verdict){UNEXPECTED, 0, -1, f->keywords[k]};
     Verdict v = take(s, at, value, -1, c);
     if (v.why != FIT) return v;
   }
   for (int i = 0; i < s->n_args; i++) {
     if (c->v[i].tag != TAG_MISSING) continue;
-    if (s->args[i].type == ARG_TENSORS && strpbrk(c->row->flags, "vV")) c->v[i] = (Value){.tag = TAG_TENSORS, .p = f->slots};
+    if (s->args[i].type == ARG_TENSORS && strpbrk(c->row->flags, "vV"))
+      c->v[i] = (Value){.tag = TAG_TENSORS, .p = f->slots};
     else if (!s->args[i].has_default) return (Verdict){MISSING, i, -1, s->args[i].name};
     else c->v[i] = s->args[i].fallback;
   }
@@ -248,27 +278,45 @@ static Verdict bind_row(int row, const PgFrame *f, Call *c, int64_t *gathered) {
 /* ------------------------------------------------------------ messages */
 
 static const char *shown_type(const Value *v) {
-  static const char *const texts[] = {
-      [TAG_NONE] = "NoneType", [TAG_TENSOR] = "Tensor", [TAG_INT] = "int", [TAG_FLOAT] = "float", [TAG_BOOL] = "bool",
-      [TAG_STR] = "str", [TAG_DTYPE] = "torch.dtype", [TAG_INTS] = "tuple of ints", [TAG_FLOATS] = "tuple of floats",
-      [TAG_TENSORS] = "tuple of Tensors", [TAG_INDEX] = "index", [TAG_BOOLS] = "tuple of bools", [TAG_COMPLEX] = "complex",
-      [TAG_GENERATOR] = "torch.Generator"};
+  static const char *const texts[] = {[TAG_NONE] = "NoneType",
+                                      [TAG_TENSOR] = "Tensor",
+                                      [TAG_INT] = "int",
+                                      [TAG_FLOAT] = "float",
+                                      [TAG_BOOL] = "bool",
+                                      [TAG_STR] = "str",
+                                      [TAG_DTYPE] = "torch.dtype",
+                                      [TAG_INTS] = "tuple of ints",
+                                      [TAG_FLOATS] = "tuple of floats",
+                                      [TAG_TENSORS] = "tuple of Tensors",
+                                      [TAG_INDEX] = "index",
+                                      [TAG_BOOLS] = "tuple of bools",
+                                      [TAG_COMPLEX] = "complex",
+                                      [TAG_GENERATOR] = "torch.Generator"};
   if (v->tag == TAG_OTHER) return v->s;
-  if (v->tag == TAG_INTS || v->tag == TAG_FLOATS || v->tag == TAG_TENSORS || v->tag == TAG_BOOLS) return v->from_list ? "list" : "tuple";
+  if (v->tag == TAG_INTS || v->tag == TAG_FLOATS || v->tag == TAG_TENSORS || v->tag == TAG_BOOLS)
+    return v->from_list ? "list" : "tuple";
   return v->tag < sizeof texts / sizeof *texts && texts[v->tag] ? texts[v->tag] : "object";
 }
 
-static const char *shown_name(int32_t name, bool method) { return name == id_self && !method ? "input" : name_text(name); }
+static const char *shown_name(int32_t name, bool method) {
+  return name == id_self && !method ? "input" : name_text(name);
+}
 
-/* An argument that should be a list of tensors or ints: the type of an item that is neither, and its place, from 0. */
-static const char *odd_item(const Schema *s, const PgFrame *f, const Verdict *v, const Value *given, int *place) {
+/* An argument that should be a list of tensors or ints: the type of an item that is neither, and
+ * its place, from 0. */
+static const char *odd_item(const Schema *s, const PgFrame *f, const Verdict *v, const Value *given,
+                            int *place) {
   ArgType type = s->args[v->arg].type;
   int at = v->position, first = f->mode & PG_METHOD ? 1 : 0;
   *place = v->why == NO_TENSOR ? at - v->arg : given->tag == TAG_OTHER ? given->n - 1 : 0;
   if (v->why == NO_TENSOR) return shown_type(given);
   if (type != ARG_TENSORS && type != ARG_INTS) return NULL;
   if (given->tag == TAG_OTHER) return given->n ? given->s + strlen(given->s) + 1 : NULL;
-  if (type == ARG_TENSORS) return given->tag == TAG_INTS ? "int" : given->tag == TAG_FLOATS ? "float" : given->tag == TAG_BOOLS ? "bool" : NULL;
+  if (type == ARG_TENSORS)
+    return given->tag == TAG_INTS     ? "int"
+           : given->tag == TAG_FLOATS ? "float"
+           : given->tag == TAG_BOOLS  ? "bool"
+                                      : NULL;
   if (at != first || v->arg != s->n_positional - 1) return NULL;
   while (at < f->n_positional - 1 && tag_of(f, at) == TAG_INT) at++;
   *place = at - first;
@@ -292,9 +340,10 @@ SMALL static void explain_one(const Schema *s, const PgFrame *f, const Verdict *
       return;
     }
     char least[32] = "";
-    if (n_needed(s) - shift != most) snprintf(least, sizeof least, "from %d to ", n_needed(s) - shift);
-    fail(ERR_TYPE, "%s() takes %s%d positional argument%s but %d %s given", op, least, most, most == 1 && !*least ? "" : "s", given,
-         given == 1 ? "was" : "were");
+    if (n_needed(s) - shift != most)
+      snprintf(least, sizeof least, "from %d to ", n_needed(s) - shift);
+    fail(ERR_TYPE, "%s() takes %s%d positional argument%s but %d %s given", op, least, most,
+         most == 1 && !*least ? "" : "s", given, given == 1 ? "was" : "were");
   } else if (v->why == MISSING) {
     char list[512] = "";
     int n = 0;
@@ -302,7 +351,8 @@ SMALL static void explain_one(const Schema *s, const PgFrame *f, const Verdict *
       bool given = i < f->n_positional;
       for (int k = 0; k < f->n_keyword; k++) given = given || find_arg(s, f->keywords[k]) == i;
       if (s->args[i].has_default || given) continue;
-      snprintf(list + strlen(list), sizeof list - strlen(list), "%s\"%s\"", n++ ? ", " : "", shown_name(s->args[i].name, method));
+      snprintf(list + strlen(list), sizeof list - strlen(list), "%s\"%s\"", n++ ? ", " : "",
+               shown_name(s->args[i].name, method));
     }
     fail(ERR_TYPE, "%s() missing %d required positional arguments: %s", op, n, list);
   } else if (v->why == UNEXPECTED) {
@@ -315,13 +365,25 @@ SMALL static void explain_one(const Schema *s, const PgFrame *f, const Verdict *
       if (find_arg(s, f->keywords[k]) == v->arg) given = frame_value(f, f->n_positional + k);
     if (v->position >= 0) given = frame_value(f, v->position);
     int place;
-    const char *item = odd_item(s, f, v, &given, &place), *name = shown_name(v->name, method), *shown = arg_kinds[s->args[v->arg].kind].shown;
+    const char *item = odd_item(s, f, v, &given, &place), *name = shown_name(v->name, method),
+               *shown = arg_kinds[s->args[v->arg].kind].shown;
     char position[32] = "";
-    if (v->position >= 0) snprintf(position, sizeof position, " (position %d)", v->position + 1 - shift);
-    if (item && s->args[v->arg].type == ARG_TENSORS) fail(ERR_TYPE, "expected Tensor as element %d in argument %d, but got %s", place, v->arg, item);
-    else if (item && place) fail(ERR_TYPE, "%s(): argument '%s' failed to unpack the object at pos %d with error \"type must be %s,but got %s\"", op, name, place + 1, shown, item);
-    else if (item) fail(ERR_TYPE, "%s(): argument '%s'%s must be %s, but found element of type %s at pos 0", op, name, position, shown, item);
-    else fail(ERR_TYPE, "%s(): argument '%s'%s must be %s, not %s", op, name, position, shown, shown_type(&given));
+    if (v->position >= 0)
+      snprintf(position, sizeof position, " (position %d)", v->position + 1 - shift);
+    if (item && s->args[v->arg].type == ARG_TENSORS)
+      fail(ERR_TYPE, "expected Tensor as element %d in argument %d, but got %s", place, v->arg,
+           item);
+    else if (item && place)
+      fail(ERR_TYPE,
+           "%s(): argument '%s' failed to unpack the object at pos %d with error \"type must be "
+           "%s,but got %s\"",
+           op, name, place + 1, shown, item);
+    else if (item)
+      fail(ERR_TYPE, "%s(): argument '%s'%s must be %s, but found element of type %s at pos 0", op,
+           name, position, shown, item);
+    else
+      fail(ERR_TYPE, "%s(): argument '%s'%s must be %s, not %s", op, name, position, shown,
+           shown_type(&given));
   }
 }
 
@@ -362,13 +424,17 @@ SMALL static size_t append_schema(char *out, size_t at, size_t cap, int row, boo
   return append(out, at, cap, ")\n");
 }
 
-/* Why a schema of as many pieces (a * is one) as arguments did not match: PyTorch's line for it, which takes a piece with a
- * default, or of a Number, for another type. Of lists it shows the items, which are not known here. */
-SMALL static size_t append_mismatch(char *out, size_t from, size_t at, size_t cap, const PgFrame *f, const Schema *s) {
-  int shift = f->mode & PG_METHOD ? 1 : 0, given = f->n_positional + f->n_keyword - shift, pieces = 1;
+/* Why a schema of as many pieces (a * is one) as arguments did not match: PyTorch's line for it,
+ * which takes a piece with a default, or of a Number, for another type. Of lists it shows the
+ * items, which are not known here. */
+SMALL static size_t append_mismatch(char *out, size_t from, size_t at, size_t cap, const PgFrame *f,
+                                    const Schema *s) {
+  int shift = f->mode & PG_METHOD ? 1 : 0, given = f->n_positional + f->n_keyword - shift,
+      pieces = 1;
   char *piece = out + from + strlen(" * (");
   for (const char *p = piece; (p = strstr(p, ", ")); p++) pieces++;
-  if (!s || pieces != given || (f->n_keyword && (given > 1 || find_arg(s, f->keywords[0]) >= 0))) return at;
+  if (!s || pieces != given || (f->n_keyword && (given > 1 || find_arg(s, f->keywords[0]) >= 0)))
+    return at;
   if (f->n_keyword) {
     at = append(out, at, cap, "      didn't match because some of the keywords were incorrect: ");
     return append(out, append(out, at, cap, name_text(f->keywords[0])), cap, "\n");
@@ -377,12 +443,15 @@ SMALL static size_t append_mismatch(char *out, size_t from, size_t at, size_t ca
   size_t n = strlen(line);
   for (int i = 0; i < given; i++) {
     Value v = frame_value(f, i + shift);
-    if (v.tag >= TAG_INTS && v.tag != TAG_STR && v.tag != TAG_DTYPE && v.tag != TAG_OTHER) return at;
+    if (v.tag >= TAG_INTS && v.tag != TAG_STR && v.tag != TAG_DTYPE && v.tag != TAG_OTHER)
+      return at;
     const char *type = shown_type(&v);
     if (strstr(type, " of ")) return at;
     size_t width = strlen(type), length = strcspn(piece, ",)");
-    bool fits = strncmp(piece, type, width) == 0 && piece[width] == ' ' && !memchr(piece, '=', length);
-    n += (size_t)snprintf(line + n, sizeof line - n, "%s%s%s%s", i ? ", " : "", fits ? "" : "!", type, fits ? "" : "!");
+    bool fits = strncmp(piece, type, width) == 0 && piece[width] == ' ' &&
+                !memchr(piece, '=', length);
+    n += (size_t)snprintf(line + n, sizeof line - n, "%s%s%s%s", i ? ", " : "", fits ? "" : "!",
+                          type, fits ? "" : "!");
     if (n >= sizeof line) return at;
     piece += length + 2;
   }
@@ -406,7 +475,8 @@ SMALL static void explain_overloads(int first, int last, const PgFrame *f, const
     }
     at = append(text, at, CAP, shown_type(&v));
   }
-  if (f->n_positional == method && f->n_keyword) at = append(text, at, CAP, ", "); /* so PyTorch ends keywords alone */
+  /* so PyTorch ends keywords alone */
+  if (f->n_positional == method && f->n_keyword) at = append(text, at, CAP, ", ");
   at = append(text, at, CAP, "), but expected one of:\n");
   for (int row = first; row < last; row++) {
     size_t from = at;
@@ -421,8 +491,12 @@ SMALL static void explain_overloads(int first, int last, const PgFrame *f, const
 static const char *call_name(int row, bool inplace) {
   static char text[128];
   const char *schema = op_rows[row].schema;
-  const char *flags = op_rows[row].flags, *space = strpbrk(flags, "fm") ? "" : strchr(flags, 'l') ? "linalg_" : strchr(flags, 's') ? "special_" : "";
-  snprintf(text, sizeof text, "%s%.*s%s", space, (int)strcspn(schema, "("), schema, inplace ? "_" : "");
+  const char *flags = op_rows[row].flags, *space = strpbrk(flags, "fm") ? ""
+                                                   : strchr(flags, 'l') ? "linalg_"
+                                                   : strchr(flags, 's') ? "special_"
+                                                                        : "";
+  snprintf(text, sizeof text, "%s%.*s%s", space, (int)strcspn(schema, "("), schema,
+           inplace ? "_" : "");
   return text;
 }
 
@@ -430,12 +504,14 @@ static const char *call_name(int row, bool inplace) {
 static bool plausible_for(int row, const PgFrame *f) {
   const Schema *s = schema_of(row);
   int given = f->n_positional + f->n_keyword;
-  return s && given >= n_needed(s) && given <= s->n_args + (!(f->mode & PG_METHOD) && strchr(op_rows[row].flags, 'o'));
+  return s && given >= n_needed(s) &&
+         given <= s->n_args + (!(f->mode & PG_METHOD) && strchr(op_rows[row].flags, 'o'));
 }
 
 static bool check_handle(const Tensor *t) {
   if (tensor_is(t)) return true;
-  fail(ERR_RUNTIME, "pygrad: a handle is not that of a live tensor (was it released, or made by another engine?)");
+  fail(ERR_RUNTIME, "pygrad: a handle is not that of a live tensor (was it released, or made by "
+                    "another engine?)");
   return false;
 }
 
@@ -477,7 +553,8 @@ static bool take_quickly(const PgFrame *f, const Schema *s, const Arg *a, int64_
   return f->mode & PG_PREPARED || keep_list(v); /* a prepared frame stays as it is */
 }
 
-static inline bool bind_value(const PgFrame *f, const Schema *s, int i, int tag, int64_t slot, Value *v) {
+static inline bool bind_value(const PgFrame *f, const Schema *s, int i, int tag, int64_t slot,
+                              Value *v) {
   uint8_t type = s->args[i].type;
   v->tag = (uint8_t)tag;
   v->i = slot;
@@ -497,13 +574,15 @@ typedef struct {
   uint8_t mode;
 } Given;
 
-/* NEVER: no conversion can make the arguments fit this row, but the next overload may. UNCLEAR: go the long way. */
+/* NEVER: no conversion can make the arguments fit this row, but the next overload may. UNCLEAR:
+ * go the long way. */
 typedef enum { NEVER, UNCLEAR, BOUND } Quick;
 
 /* Whether positional argument i is where ints one by one may stand for a list. */
 static bool is_gathering(const Schema *s, const Given *g, int i) {
   uint8_t type = s->args[i].type;
-  return i == s->n_positional - 1 && i == (g->mode & PG_METHOD ? 1 : 0) && (type == ARG_INTS || (type == ARG_INT_OR_INTS && g->n - i > 1));
+  return i == s->n_positional - 1 && i == (g->mode & PG_METHOD ? 1 : 0) &&
+         (type == ARG_INTS || (type == ARG_INT_OR_INTS && g->n - i > 1));
 }
 
 /* What `gathers` and `gather` do, for plain ints. */
@@ -526,7 +605,9 @@ static Quick bind_keywords(const PgFrame *f, const Schema *s, int i, Call *c) {
     if (i >= s->n_args || s->args[i].name != f->keywords[k]) i = find_arg(s, f->keywords[k]);
     if (i < 0) return f->keywords[k] == id_out ? UNCLEAR : NEVER;
     if (c->v[i].tag != TAG_MISSING) return UNCLEAR;
-    if (!bind_value(f, s, i, tag_of(f, f->n_positional + k), f->slots[f->n_positional + k], &c->v[i])) return UNCLEAR;
+    if (!bind_value(f, s, i, tag_of(f, f->n_positional + k), f->slots[f->n_positional + k],
+                    &c->v[i]))
+      return UNCLEAR;
   }
   return BOUND;
 }
@@ -534,7 +615,8 @@ static Quick bind_keywords(const PgFrame *f, const Schema *s, int i, Call *c) {
 /* One row, if the values need no conversion. */
 static Quick bind_row_quickly(const PgFrame *f, const Schema *s, const Given *g, Call *c) {
   int i = 0, last = s->n_positional - 1;
-  if (g->n > s->n_positional && (last < 0 || !is_gathering(s, g, last))) return s->gathers ? UNCLEAR : NEVER;
+  if (g->n > s->n_positional && (last < 0 || !is_gathering(s, g, last)))
+    return s->gathers ? UNCLEAR : NEVER;
   uint64_t tags = g->tags;
   for (; i < g->n; i++, tags >>= 4) {
     int tag = (int)(tags & 15);
@@ -554,7 +636,8 @@ static Quick bind_row_quickly(const PgFrame *f, const Schema *s, const Given *g,
   return found;
 }
 
-/* The common call: values that need no conversion, for an overload before which none can fit. False: go the long way. */
+/* The common call: values that need no conversion, for an overload before which none can fit.
+ * False: go the long way. */
 static bool bind_quickly(const PgFrame *f, const Given *g, Call *c) {
   for (int32_t row = g->row; (uint32_t)row < (uint32_t)n_op_rows; row++) {
     const Schema *s = schema_of(row);
@@ -591,11 +674,14 @@ bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
 bool bind(const PgFrame *f, Call *c) {
   know_names();
   if (f->n_positional + f->n_keyword <= PG_MAX_ARGS &&
-      bind_quickly(f, &(Given){f->row, f->n_positional, f->n_keyword, f->tags, f->slots, f->mode}, c)) return true;
+      bind_quickly(f, &(Given){f->row, f->n_positional, f->n_keyword, f->tags, f->slots, f->mode},
+                   c))
+    return true;
   int64_t gathered[PG_MAX_ARGS];
   int first = f->row, last = first + 1;
   if (first < 0 || first >= n_op_rows || f->n_positional + f->n_keyword > PG_MAX_ARGS) {
-    fail(ERR_TYPE, "pygrad: no op number %d takes %d arguments", first, f->n_positional + f->n_keyword);
+    fail(ERR_TYPE, "pygrad: no op number %d takes %d arguments", first,
+         f->n_positional + f->n_keyword);
     return false;
   }
   if (!check_handles(f)) return false;

@@ -62,13 +62,15 @@ bool check_matrix(const Tensor *x, const char *op, const char *name) {
 bool check_square(const Tensor *x, const char *op, const char *name) {
   if (!check_matrix(x, op, name)) return false;
   if (rows_of(x) == cols_of(x)) return true;
-  fail(ERR_RUNTIME, "%s: A must be batches of square matrices, but they are %lld by %lld matrices", op, (Shown)rows_of(x), (Shown)cols_of(x));
+  fail(ERR_RUNTIME, "%s: A must be batches of square matrices, but they are %lld by %lld matrices",
+       op, (Shown)rows_of(x), (Shown)cols_of(x));
   return false;
 }
 
 bool check_float(const Tensor *x, const char *op) {
   if (dtype_is_float((DType)x->dtype)) return true;
-  fail(ERR_RUNTIME, "%s: Expected a floating point or complex tensor as input. Got %s", op, legacy(x));
+  fail(ERR_RUNTIME, "%s: Expected a floating point or complex tensor as input. Got %s", op,
+       legacy(x));
   return false;
 }
 
@@ -103,10 +105,13 @@ bool check_norm_type(const Tensor *x, DType dtype, const char *op) {
   if (!check_float(x, op)) return false;
   if (dtype == DT_NONE) return true;
   if (!dtype_is_float(dtype)) {
-    fail(ERR_RUNTIME, "%s: dtype should be floating point or complex, but got %s", op, dtype_info[dtype].legacy);
-  } else if (dtype_promote((DType)x->dtype, dtype) != dtype) {
-    fail(ERR_RUNTIME, "%s: the dtype of the input (%s) should be convertible without narrowing to the specified dtype (%s)", op, legacy(x),
+    fail(ERR_RUNTIME, "%s: dtype should be floating point or complex, but got %s", op,
          dtype_info[dtype].legacy);
+  } else if (dtype_promote((DType)x->dtype, dtype) != dtype) {
+    fail(ERR_RUNTIME,
+         "%s: the dtype of the input (%s) should be convertible without narrowing to the specified "
+         "dtype (%s)",
+         op, legacy(x), dtype_info[dtype].legacy);
   }
   return !failed();
 }

@@ -22,7 +22,8 @@ static inline void exchange(double *x, double *y) {
 static inline double *doubles(Tensor *x) { return (double *)(void *)tensor_data(x); }
 
 int64_t batch_of(const Tensor *x);
-/* Columns of m x n for each matrix of `like`, uninitialised; ones on the diagonal and zeros beside it, in double. */
+/* Columns of m x n for each matrix of `like`, uninitialised; ones on the diagonal and zeros
+ * beside it, in double. */
 Tensor *empty_columns(const Tensor *like, int64_t m, int64_t n, DType d);
 Tensor *identity_columns(const Tensor *like, int64_t n);
 /* A vector of n for each matrix of `like`; n == -1: a number. */
@@ -34,7 +35,8 @@ Tensor *flipped(Tensor *x);          /* the same matrices transposed, without hi
 bool check_matrix(const Tensor *x, const char *op, const char *name);
 bool check_square(const Tensor *x, const char *op, const char *name);
 bool check_float(const Tensor *x, const char *op);
-bool check_norm_type(const Tensor *x, DType dtype, const char *op); /* dtype: of the norm, DT_NONE if it was left open */
+/* dtype: of the norm, DT_NONE if it was left open */
+bool check_norm_type(const Tensor *x, DType dtype, const char *op);
 /* `message` has places for the op, the batch element and what the first info that is not 0 says. */
 bool check_info(const Tensor *info, const char *op, const char *message);
 

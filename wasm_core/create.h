@@ -18,9 +18,11 @@ Tensor *t_full(Ints sizes, Tensor *value, DType dtype);
 Tensor *t_empty(Ints sizes, DType dtype, const char *format_name);
 Tensor *t_empty_strided(Ints sizes, Ints strides, DType dtype);
 Tensor *t_empty_permuted(Ints sizes, Ints order, DType dtype);
-Tensor *t_like(Tensor *x, Tensor *value, DType dtype, const char *format_name); /* value NULL: uninitialised */
+/* value NULL: uninitialised */
+Tensor *t_like(Tensor *x, Tensor *value, DType dtype, const char *format_name);
 Tensor *t_eye(int64_t rows, int64_t cols, DType dtype);
-Tensor *t_arange(Tensor *start, Tensor *end, Tensor *step, DType dtype); /* start, step may be NULL */
+/* start, step may be NULL */
+Tensor *t_arange(Tensor *start, Tensor *end, Tensor *step, DType dtype);
 DType arange_dtype(const Tensor *start, const Tensor *end, const Tensor *step);
 Tensor *t_range(Tensor *start, Tensor *end, Tensor *step, DType dtype);
 Tensor *t_linspace(Tensor *start, Tensor *end, int64_t steps, DType dtype);

@@ -1,9 +1,11 @@
 /* Custom functions: the graph's side of PyTorch's autograd.Function.
  *
- * The host calls _custom_begin with the arguments of forward, runs forward with recording off, and calls _custom_finish
- * with what came out, which gives the outputs their history and saves what is to be saved. The node holds the host's
- * object (ctx) by id while anything but the object itself holds the node: see node_release. In a backward the engine stops
- * at the node (task_asks) and the host runs the function; inside another node (CopySlices) it is called from within. */
+ * The host calls _custom_begin with the arguments of forward, runs forward with recording off,
+ * and calls _custom_finish with what came out, which gives the outputs their history and saves
+ * what is to be saved. The node holds the host's object (ctx) by id while anything but the
+ * object itself holds the node: see node_release. In a backward the engine stops at the node
+ * (task_asks) and the host runs the function; inside another node (CopySlices) it is called from
+ * within. */
 #include "custom.h"
 
 #include <string.h>
@@ -14,11 +16,14 @@
 #include "op.h"
 #include "ops_private.h"
 
-/* The numbers of a custom node: how many arguments forward had, whether missing gradients become zeros (1: all, 2:
- * those of differentiable outputs), and which of the arguments were tensors, a bit each. */
+/* The numbers of a custom node: how many arguments forward had, whether missing gradients become
+ * zeros (1: all, 2: those of differentiable outputs), and which of the arguments were tensors, a
+ * bit each. */
 enum { CUSTOM_ARGS, CUSTOM_MATERIALIZE, CUSTOM_TENSORS, MOST_NESTED = 64 };
 
-static bool was_tensor(const Node *n, int arg) { return n->numbers[CUSTOM_TENSORS + arg / 64].i >> (arg & 63) & 1; }
+static bool was_tensor(const Node *n, int arg) {
+  return n->numbers[CUSTOM_TENSORS + arg / 64].i >> (arg & 63) & 1;
+}
 
 /* ------------------------------------------------------------ types */
 
@@ -34,10 +39,13 @@ static void grad_custom(Node *n, Tensor **g, Tensor **gi) {
   int64_t words[MOST_NESTED];
   Ints given = {0, words};
   if (n->n_outputs > MOST_NESTED || n->n_edges > MOST_NESTED) {
-    fail(ERR_NOT_IMPLEMENTED, "pygrad: a custom function done in place on a view may have %d tensors", MOST_NESTED);
+    fail(ERR_NOT_IMPLEMENTED,
+         "pygrad: a custom function done in place on a view may have %d tensors", MOST_NESTED);
     return;
   }
-  if (!custom_gradients(n, g, in) || !host_function(n->host, n->n_outputs, in, MOST_NESTED, words, &given.n)) return;
+  if (!custom_gradients(n, g, in) ||
+      !host_function(n->host, n->n_outputs, in, MOST_NESTED, words, &given.n))
+    return;
   Tensor **made = custom_given(n, &given, host_told());
   for (int i = 0; made && i < n->n_edges; i++) {
     tensor_retain(made[i]);
@@ -64,14 +72,15 @@ Tensors tensors_at(const int64_t *handles, int64_t n) {
   Tensors list = {(int32_t)n, scratch_array((int64_t)n + 1, sizeof *list.v)};
   for (int i = 0; list.v && i < n; i++) {
     list.v[i] = handles[i] == 1 ? NULL : (Tensor *)(uintptr_t)handles[i];
-    if (list.v[i] && !tensor_is(list.v[i])) fail(ERR_RUNTIME, "pygrad: a handle is not that of a live tensor");
+    if (list.v[i] && !tensor_is(list.v[i]))
+      fail(ERR_RUNTIME, "pygrad: a handle is not that of a live tensor");
   }
   if (!list.v) list.n = 0;
   return list;
 }
 
-/* Of the host's object, and the node's type with the arguments of forward: [the node, or 0 if nothing is recorded; whether
- * an argument has a tangent; for each whether it requires grad] */
+/* Of the host's object, and the node's type with the arguments of forward: [the node, or 0 if
+ * nothing is recorded; whether an argument has a tangent; for each whether it requires grad] */
 void op_custom_begin(Call *c) {
   Ints words = arg_ints(c, 1);
   const NodeType *type = (const NodeType *)(uintptr_t)words.v[0];
@@ -133,10 +142,11 @@ static void give_edge(Tensor *y, Node *n, int k) {
 /* An input that was returned as it came stands as a view of itself. */
 static Tensor *same_again(const Finish *f, Tensor *x) {
   if (f->separate && among(&f->saves, x))
-    return fail(ERR_RUNTIME,
-                "An input that has been returned as-is as output is being saved for backward. This is not supported if you "
-                "override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or "
-                "setup ctx inside the forward function itself.");
+    return fail(ERR_RUNTIME, "An input that has been returned as-is as output is being saved for "
+                             "backward. This is not supported if you "
+                             "override setup_context. You should return and save a view of the "
+                             "input instead, e.g. with x.view_as(x) or "
+                             "setup ctx inside the forward function itself.");
   bool was = grad_mode;
   grad_mode = false;
   Tensor *v = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
@@ -153,23 +163,32 @@ static Tensor *constant_output(const Finish *f, Tensor *y, bool is_input, bool m
 
 /* The graph of an input that forward wrote to goes on from this node. */
 static Tensor *modified_output(const Finish *f, Tensor *y, int k, bool is_input) {
-  /* A view's own node is that of before the write: asking for it anew would take the write for that of another. */
+  /* A view's own node is that of before the write: asking for it anew would take the write for
+   * that of another. */
   if (!y->grad_fn && tensor_requires_grad(y))
-    return fail(ERR_RUNTIME, "a leaf Variable that requires grad has been used in an in-place operation.");
+    return fail(ERR_RUNTIME,
+                "a leaf Variable that requires grad has been used in an in-place operation.");
   if (!is_input)
-    warn_user("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be "
+    warn_user("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
+              "have been mutated should be "
               "passed to ctx.mark_dirty().");
   if (tensor_is_view(y) && f->outputs.n > 1)
-    return fail(ERR_RUNTIME,
-                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
-                "than one Tensor. This is not supported by the current autograd engine. You should either make sure the input is "
-                "not a view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it "
-                "into two Functions: one doing the inplace that returns a single Tensor and a second one that does the other "
-                "operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do this change.");
+    return fail(ERR_RUNTIME, "If your Function modifies inplace an input that is a view of another "
+                             "Tensor, your Function cannot return more "
+                             "than one Tensor. This is not supported by the current autograd "
+                             "engine. You should either make sure the input is "
+                             "not a view (using .clone() for example) or make your Function only "
+                             "return one Tensor (potentially splitting it "
+                             "into two Functions: one doing the inplace that returns a single "
+                             "Tensor and a second one that does the other "
+                             "operations). You can ask on the forum https://discuss.pytorch.org/ "
+                             "if you need help to do this change.");
   if (!check_rebase(y)) return NULL;
   Tensor *base = tensor_is_view(y) ? y->meta->base : NULL;
   if (base && tensor_is_leaf(base) && tensor_requires_grad(base))
-    return fail(ERR_RUNTIME, "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    return fail(
+        ERR_RUNTIME,
+        "a view of a leaf Variable that requires grad is being used in an in-place operation.");
   node_retain(f->n);
   rebase_output(y, f->n, k);
   return y;
@@ -201,7 +220,8 @@ static bool finish_outputs(Finish *f, Tensor **out) {
     if (out[i] && tensor_is_view(out[i])) out[i]->meta->view_origin = VIEW_MULTI_OUTPUT;
   for (int i = 0; i < f->dirty.n; i++)
     if (!among(&f->outputs, f->dirty.v[i])) {
-      fail(ERR_RUNTIME, "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+      fail(ERR_RUNTIME, "Some elements marked as dirty during the forward method were not returned "
+                        "as output. The inputs that are "
                         "modified inplace must all be outputs of the Function.");
       return false;
     }
@@ -218,9 +238,9 @@ static void finish_saves(const Finish *f) {
   }
 }
 
-/* What hosts tell of a call: how many inputs, outputs, written inputs, constant outputs and tensors to save there are, whether
- * setup_context was used, which missing gradients become zeros, then all of these tensors; `odd`: the type of what is to be
- * saved and is no tensor. */
+/* What hosts tell of a call: how many inputs, outputs, written inputs, constant outputs and
+ * tensors to save there are, whether setup_context was used, which missing gradients become
+ * zeros, then all of these tensors; `odd`: the type of what is to be saved and is no tensor. */
 static void read_finish(Finish *f, const int64_t *words, const char *odd) {
   enum { SAVES = 4, LISTS, HEAD = LISTS + 2 };
   static const char *const refusals[LISTS] = {
@@ -287,21 +307,26 @@ bool custom_gradients(const Node *n, Tensor *const *grads, Tensor **out) {
 }
 
 static void *wrong_count(const Node *n, int given) {
-  return fail(ERR_RUNTIME, "function %s returned an incorrect number of gradients (expected %d, got %d)", n->type->name,
-              (int)n->numbers[CUSTOM_ARGS].i, given);
+  return fail(ERR_RUNTIME,
+              "function %s returned an incorrect number of gradients (expected %d, got %d)",
+              n->type->name, (int)n->numbers[CUSTOM_ARGS].i, given);
 }
 
 Tensor **custom_given(Node *n, const Ints *given, const char *odd) {
   int count = given->n, wanted = (int)n->numbers[CUSTOM_ARGS].i, at = 0;
-  while (count > wanted && !given->v[count - 1]) count--; /* too many are fine while the rest is None */
+  /* too many are fine while the rest is None */
+  while (count > wanted && !given->v[count - 1]) count--;
   if (count != wanted) return wrong_count(n, given->n);
   Tensor **gi = scratch_array((int64_t)n->n_edges + 1, sizeof *gi);
   for (int i = 0; gi && i < count; i++) {
     Tensor *g = (Tensor *)(uintptr_t)given->v[i];
     if (!was_tensor(n, i)) {
       if (g)
-        return fail(ERR_RUNTIME, "function %s returned a gradient different than None at position %d, but the corresponding "
-                                 "forward input was not a Variable", n->type->name, i + 1);
+        return fail(ERR_RUNTIME,
+                    "function %s returned a gradient different than None at position %d, but the "
+                    "corresponding "
+                    "forward input was not a Variable",
+                    n->type->name, i + 1);
       continue;
     }
     if (g && !tensor_is(g)) return fail(ERR_RUNTIME, "expected Variable or None (got %s)", odd);
@@ -312,14 +337,16 @@ Tensor **custom_given(Node *n, const Ints *given, const char *odd) {
 
 /* ------------------------------------------------------------ forward mode */
 
-/* What jvp gets for the arguments of forward: their tangents, and zeros if missing ones become zeros. */
+/* What jvp gets for the arguments of forward: their tangents, and zeros if missing ones become
+ * zeros. */
 void op_custom_tangents(Call *c) {
   Ints words = arg_ints(c, 0);
   Tensors in = tensors_at(words.v, words.n);
   Tensor **out = scratch_array((int64_t)in.n + 1, sizeof *out);
   for (int i = 0; out && i < in.n; i++) {
     out[i] = forward_noted(in.v[i]);
-    if (!out[i] && in.v[i] && arg_bool(c, 1) && dtype_is_float((DType)in.v[i]->dtype)) out[i] = t_zeros_like(in.v[i]);
+    if (!out[i] && in.v[i] && arg_bool(c, 1) && dtype_is_float((DType)in.v[i]->dtype))
+      out[i] = t_zeros_like(in.v[i]);
   }
   if (out && !failed()) ret_tensors(c, in.n, out);
 }
@@ -333,27 +360,42 @@ static Tensor *sharer(const Finish *f, const Tensor *view) {
   return NULL;
 }
 
-/* Gives an output, which forward returned as `raw`, what jvp returned for it, unless jvp had to write to the tangent that there is. */
+/* Gives an output, which forward returned as `raw`, what jvp returned for it, unless jvp had to
+ * write to the tangent that there is. */
 static void *carry(const Finish *f, int place, Tensor *y, Tensor *grad) {
   Tensor *raw = f->outputs.v[place];
   bool dirty = among(&f->dirty, raw);
   Tensor *written = dirty && among(&f->inputs, raw) ? forward_tangent(raw) : NULL;
   if (!raw || among(&f->constant, raw) || !dtype_is_float((DType)y->dtype))
-    return !grad ? NULL : fail(ERR_RUNTIME, "Function's jvp returned a gradient at position %d, but  the corresponding forward output "
-                                            "is not a differentiable Tensor.You should return None at that position instead.", place);
+    return !grad ? NULL
+                 : fail(ERR_RUNTIME,
+                        "Function's jvp returned a gradient at position %d, but  the corresponding "
+                        "forward output "
+                        "is not a differentiable Tensor.You should return None at that position "
+                        "instead.",
+                        place);
   if (written && !forward_was_written(raw))
-    return fail(ERR_RUNTIME, "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
-                             "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace.");
+    return fail(ERR_RUNTIME, "An inplace custom Function is not modifying the forward mode "
+                             "gradients inplace. If the forward is "
+                             "modifying an input inplace, then the jvp function must modify the "
+                             "corresponding gradient inplace.");
   if (written && grad != written)
-    return fail(ERR_RUNTIME, "An inplace custom Function is not returning the forward mode gradients as-is. If the forward is "
-                             "modifying an input inplace, then the jvp function must modify the gradient inplace and return it as-is.");
+    return fail(ERR_RUNTIME, "An inplace custom Function is not returning the forward mode "
+                             "gradients as-is. If the forward is "
+                             "modifying an input inplace, then the jvp function must modify the "
+                             "gradient inplace and return it as-is.");
   if (written) return NULL;
-  if (!grad) return fail(ERR_RUNTIME, "Expected both tensor and its forward grad to be floating point or complex");
+  if (!grad)
+    return fail(ERR_RUNTIME,
+                "Expected both tensor and its forward grad to be floating point or complex");
   Tensor *x = dirty || !tensor_is_view(y) ? NULL : sharer(f, y), *t = forward_tangent(x);
   if (t && !tensor_is_view(grad))
-    return fail(ERR_RUNTIME, "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.");
+    return fail(ERR_RUNTIME, "A custom Function's forward is returning a view (or an input as-is) "
+                             "but the jvp is not returning a view.");
   if (t && base_of(grad) != base_of(t))
-    return fail(ERR_RUNTIME, "A custom Function is returning a view but the jvp is not returning a view of the %sgiven grad input.",
+    return fail(ERR_RUNTIME,
+                "A custom Function is returning a view but the jvp is not returning a view of the "
+                "%sgiven grad input.",
                 tensor_is_view(t) ? "same base as the " : "");
   if (x && !t) forward_write(y, grad); /* and so x has a tangent too */
   else forward_set(y, grad);
@@ -364,18 +406,23 @@ static void *carry(const Finish *f, int place, Tensor *y, Tensor *grad) {
 static void share_with_saved(Tensor *y) {
   Node *n = y ? y->grad_fn : NULL;
   for (int i = 0; n && n->kind == NODE_HOST && i < n->n_saves && !failed(); i++)
-    if (n->saves[i].is_output && n->saves[i].value && n->saves[i].output_nr == y->output_nr) forward_share(y, n->saves[i].value);
+    if (n->saves[i].is_output && n->saves[i].value && n->saves[i].output_nr == y->output_nr)
+      forward_share(y, n->saves[i].value);
 }
 
-/* Of what op_custom_finish was told, the outputs with their history, and what jvp returned as custom_given takes it. */
+/* Of what op_custom_finish was told, the outputs with their history, and what jvp returned as
+ * custom_given takes it. */
 void op_custom_carry(Call *c) {
   Finish f = {0};
   Ints outputs = arg_ints(c, 1), grads = arg_ints(c, 2);
   read_finish(&f, arg_ints(c, 0).v, NULL);
   for (int i = 0; i < grads.n; i++)
-    if (grads.v[i] == 1) fail(ERR_RUNTIME, "expected Variable or None (got %s) for grad output %d.", arg_str(c, 3), i);
+    if (grads.v[i] == 1)
+      fail(ERR_RUNTIME, "expected Variable or None (got %s) for grad output %d.", arg_str(c, 3), i);
   if (grads.n != outputs.n)
-    fail(ERR_RUNTIME, "Function's jvp returned an invalid number of forward gradients (expected %d but got %d)", outputs.n, grads.n);
+    fail(ERR_RUNTIME,
+         "Function's jvp returned an invalid number of forward gradients (expected %d but got %d)",
+         outputs.n, grads.n);
   Tensors results = tensors_at(outputs.v, outputs.n);
   for (int i = 0; i < results.n && !failed(); i++) {
     carry(&f, i, results.v[i], (Tensor *)(uintptr_t)grads.v[i]);
@@ -383,17 +430,22 @@ void op_custom_carry(Call *c) {
   }
 }
 
-/* ------------------------------------------------------------ functions that cannot be differentiated twice */
+/* ------------------------------------------------------------ functions that cannot be
+ * differentiated twice */
 
 static void grad_error(Node *n, Tensor **g, Tensor **gi) {
   (void)g;
   (void)gi;
   const Tensor *message = n->n_saves ? n->saves[0].value : NULL;
-  fail(ERR_RUNTIME, "%s", message ? tensor_data(message) : "trying to differentiate twice a function that was marked with @once_differentiable");
+  fail(ERR_RUNTIME, "%s",
+       message
+           ? tensor_data(message)
+           : "trying to differentiate twice a function that was marked with @once_differentiable");
 }
 static const NodeType Error = {"torch::autograd::Error", grad_error, "-", false};
 
-/* Aliases of these whose gradient is an error, and comes from leaves; with a message (bytes to a 0) from where they come from. */
+/* Aliases of these whose gradient is an error, and comes from leaves; with a message (bytes to a
+ * 0) from where they come from. */
 void op_delayed_error(Call *c) {
   Tensors in = arg_tensors(c, 0);
   Tensor **out = scratch_array((int64_t)in.n + 1, sizeof *out);

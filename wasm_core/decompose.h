@@ -1,4 +1,5 @@
-/* Decompositions of matrices and what is solved with them. Matrices are the last two dims of batches.
+/* Decompositions of matrices and what is solved with them. Matrices are the last two dims of
+ * batches.
  *
  * Functions of several results fill `out`, with NULL on failure. */
 #ifndef PG_DECOMPOSE_H
@@ -28,6 +29,8 @@ Tensor *t_eigvalsh(Tensor *a, const char *uplo);
 Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian); /* tolerances may be NULL */
 /* The order is `name`, or `p` if that is NULL; dims.n == -1: the last two. */
 Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool keepdim, DType dtype);
-Tensor *t_linalg_norm(Tensor *a, const char *name, const double *p, Ints dims, bool keepdim, DType dtype); /* p may be NULL */
+/* p may be NULL */
+Tensor *t_linalg_norm(Tensor *a, const char *name, const double *p, Ints dims, bool keepdim,
+                      DType dtype);
 
 #endif

@@ -1,7 +1,9 @@
-/* Distances between rows (cdist, pdist) and between vectors side by side (pairwise_distance, cosine_similarity).
+/* Distances between rows (cdist, pdist) and between vectors side by side (pairwise_distance,
+ * cosine_similarity).
  *
- * cdist and pdist are one loop forward and one back, for every p; terms are added up in double, in the order of the
- * columns. A gradient that is to be differentiated in turn, which PyTorch does not do, is composed of other ops. */
+ * cdist and pdist are one loop forward and one back, for every p; terms are added up in double,
+ * in the order of the columns. A gradient that is to be differentiated in turn, which PyTorch
+ * does not do, is composed of other ops. */
 #include <math.h>
 #include <string.h>
 
@@ -14,53 +16,63 @@
 /* ------------------------------------------------------------ kernels */
 
 /* The terms of rows a and b in `part`, in four sums as long as there are four. */
-#define ADD_TERMS(TERM)                                                                                   \
-  for (; i + 4 <= n; i += 4)                                                                              \
-    UNROLLED for (int k = 0; k < 4; k++) {                                                                \
-      double d = fabs((double)a[i + k] - (double)b[i + k]);                                               \
-      part[k] += TERM;                                                                                    \
+#define ADD_TERMS(TERM)                                             \
+  for (; i + 4 <= n; i += 4) UNROLLED for (int k = 0; k < 4; k++) { \
+      double d = fabs((double)a[i + k] - (double)b[i + k]);         \
+      part[k] += TERM;                                              \
     }
-#define DISTANCE_KERNELS(suffix, T)                                                                       \
-  static double distance_##suffix(const T *a, const T *b, int64_t n, double p) {                          \
-    double part[4] = {0}, sum;                                                                            \
-    int64_t i = 0;                                                                                        \
-    if (p == 2) ADD_TERMS(d * d)                                                                          \
-    if (p == 1) ADD_TERMS(d)                                                                              \
-    for (sum = (part[0] + part[1]) + (part[2] + part[3]); i < n; i++) {                                   \
-      double d = fabs((double)a[i] - (double)b[i]);                                                       \
-      if (p == 2) sum += d * d;                                                                           \
-      else if (p == 1) sum += d;                                                                          \
-      else if (p == 0) sum += d != 0;                                                                     \
-      else if (p == INFINITY) sum = d > sum || d != d ? d : sum;                                          \
-      else sum += pow(d, p);                                                                              \
-    }                                                                                                     \
-    return p == 2 ? sqrt(sum) : p == 1 || p == 0 || p == INFINITY ? sum : pow(sum, 1 / p);                \
-  }                                                                                                       \
-  /* out += g times the derivative of the distance y by a. */                                             \
-  static void pull_##suffix(const T *a, const T *b, int64_t n, double p, double y, double g, T *out) {    \
-    if (p == 0 || y == 0 || g == 0) return;                                                               \
-    double scale = p == INFINITY || p == 1 ? g : p == 2 ? g / y : g / pow(y, p - 1);                      \
-    for (int64_t i = 0; i < n; i++) {                                                                     \
-      double d = (double)a[i] - (double)b[i], sign = (double)((d > 0) - (d < 0)), far = fabs(d), pull;    \
-      if (p == 2) pull = d * scale;                                                                       \
-      else if (p == 1) pull = sign * scale;                                                               \
-      else if (p == INFINITY) pull = (double)(T)far == y ? sign * scale : 0;                              \
-      else pull = far == 0 ? 0 : sign * pow(far, p - 1) * scale;                                          \
-      out[i] = (T)((double)out[i] + pull);                                                                \
-    }                                                                                                     \
+#define DISTANCE_KERNELS(suffix, T)                                                              \
+  static double distance_##suffix(const T *a, const T *b, int64_t n, double p) {                 \
+    double part[4] = {0}, sum;                                                                   \
+    int64_t i = 0;                                                                               \
+    if (p == 2) ADD_TERMS(d * d)                                                                 \
+    if (p == 1) ADD_TERMS(d)                                                                     \
+    for (sum = (part[0] + part[1]) + (part[2] + part[3]); i < n; i++) {                          \
+      double d = fabs((double)a[i] - (double)b[i]);                                              \
+      if (p == 2) sum += d * d;                                                                  \
+      else if (p == 1) sum += d;                                                                 \
+      else if (p == 0) sum += d != 0;                                                            \
+      else if (p == INFINITY) sum = d > sum || d != d ? d : sum;                                 \
+      else sum += pow(d, p);                                                                     \
+    }                                                                                            \
+    return p == 2 ? sqrt(sum) : p == 1 || p == 0 || p == INFINITY ? sum : pow(sum, 1 / p);       \
+  }                                                                                              \
+  /* out += g times the derivative of the distance y by a. */                                    \
+  static void pull_##suffix(const T *a, const T *b, int64_t n, double p, double y, double g,     \
+                            T *out) {                                                            \
+    if (p == 0 || y == 0 || g == 0) return;                                                      \
+    double scale = p == INFINITY || p == 1 ? g : p == 2 ? g / y : g / pow(y, p - 1);             \
+    for (int64_t i = 0; i < n; i++) {                                                            \
+      double d = (double)a[i] - (double)b[i], sign = (double)((d > 0) - (d < 0)), far = fabs(d), \
+             pull;                                                                               \
+      if (p == 2) pull = d * scale;                                                              \
+      else if (p == 1) pull = sign * scale;                                                      \
+      else if (p == INFINITY) pull = (double)(T)far == y ? sign * scale : 0;                     \
+      else pull = far == 0 ? 0 : sign * pow(far, p - 1) * scale;                                 \
+      out[i] = (T)((double)out[i] + pull);                                                       \
+    }                                                                                            \
   }
 DISTANCE_KERNELS(f32, float)
 DISTANCE_KERNELS(f64, double)
 
 /* The same by dtype; addresses in bytes. */
 static void store_distance(DType d, const char *a, const char *b, int64_t n, double p, char *y) {
-  if (d == DT_F32) *(float *)(void *)y = (float)distance_f32((const float *)(const void *)a, (const float *)(const void *)b, n, p);
-  else *(double *)(void *)y = distance_f64((const double *)(const void *)a, (const double *)(const void *)b, n, p);
+  if (d == DT_F32)
+    *(float *)(void *)y = (float)distance_f32((const float *)(const void *)a,
+                                              (const float *)(const void *)b, n, p);
+  else
+    *(double *)(void *)y = distance_f64((const double *)(const void *)a,
+                                        (const double *)(const void *)b, n, p);
 }
 
-static void add_pull(DType d, const char *a, const char *b, int64_t n, double p, double y, double g, char *out) {
-  if (d == DT_F32) pull_f32((const float *)(const void *)a, (const float *)(const void *)b, n, p, y, g, (float *)(void *)out);
-  else pull_f64((const double *)(const void *)a, (const double *)(const void *)b, n, p, y, g, (double *)(void *)out);
+static void add_pull(DType d, const char *a, const char *b, int64_t n, double p, double y, double g,
+                     char *out) {
+  if (d == DT_F32)
+    pull_f32((const float *)(const void *)a, (const float *)(const void *)b, n, p, y, g,
+             (float *)(void *)out);
+  else
+    pull_f64((const double *)(const void *)a, (const double *)(const void *)b, n, p, y, g,
+             (double *)(void *)out);
 }
 
 static double load(DType d, const char *at) { return element_load_f(at, d); }
@@ -106,7 +118,8 @@ static Tensor *cdist_values(Tensor *a, Tensor *b, double p) {
   const char *x1 = tensor_data(pair.a), *x2 = tensor_data(pair.b);
   for (int64_t k = 0; k < pair.count; k++, x2 += pair.rows_b * row)
     for (int64_t i = 0; i < pair.rows_a; i++, x1 += row)
-      for (int64_t j = 0; j < pair.rows_b; j++, out += width) store_distance(d, x1, x2 + j * row, pair.cols, p, out);
+      for (int64_t j = 0; j < pair.rows_b; j++, out += width)
+        store_distance(d, x1, x2 + j * row, pair.cols, p, out);
   return y;
 }
 
@@ -116,12 +129,14 @@ static Tensor *cdist_gradient(Tensor *g, Tensor *a, Tensor *b, Tensor *y, double
   g = t_contiguous(g);
   y = t_contiguous(y);
   if (blocked(g, y) || blocked(a, b) || !pair_of(&pair, a, b)) return NULL;
-  if (!tensor_same_shape(g, y) || g->dtype != y->dtype) return fail(ERR_RUNTIME, "the gradient of cdist has shape %s", shape_text(g));
+  if (!tensor_same_shape(g, y) || g->dtype != y->dtype)
+    return fail(ERR_RUNTIME, "the gradient of cdist has shape %s", shape_text(g));
   DType d = (DType)a->dtype;
   Tensor *out = tensor_zeros(pair.a->ndim, pair.a->sizes, d);
   if (!out) return NULL;
   int64_t width = dtype_bytes(d), row = pair.cols * width;
-  const char *x1 = tensor_data(pair.a), *x2 = tensor_data(pair.b), *gs = tensor_data(g), *ys = tensor_data(y);
+  const char *x1 = tensor_data(pair.a), *x2 = tensor_data(pair.b), *gs = tensor_data(g),
+             *ys = tensor_data(y);
   char *to = tensor_data(out);
   for (int64_t k = 0; k < pair.count; k++, x2 += pair.rows_b * row)
     for (int64_t i = 0; i < pair.rows_a; i++, x1 += row, to += row)
@@ -141,8 +156,10 @@ static Tensor *composed_pull(Tensor *g, Tensor *d, Tensor *y, double p) {
   return pull ? pull : t_zeros_like(d);
 }
 
-/* y_ij = |a_i - b_j|_p:  a_i' = sum_j g_ij |a_i - b_j|^(p-1) sign(a_i - b_j) / y_ij^(p-1), and for b likewise. */
-GRAD(CdistBackward0, "x1 x2 result | p:f") {
+/* y_ij = |a_i - b_j|_p:  a_i' = sum_j g_ij |a_i - b_j|^(p-1) sign(a_i - b_j) / y_ij^(p-1), and
+ * for b likewise. */
+GRAD(CdistBackward0, "x1 x2 result | p:f")
+{
   Tensor *a = saved(n, 0), *b = saved(n, 1), *y = saved(n, 2);
   double p = n->numbers[0].f;
   if (blocked(a, b) || !y) return;
@@ -163,12 +180,18 @@ static bool check_cdist(const Tensor *a, const Tensor *b, double p) {
   const Tensor *each[2] = {a, b};
   for (int i = 0; i < 2; i++)
     if (each[i]->ndim < 2)
-      return fail(ERR_RUNTIME, "cdist only supports at least 2D tensors, X%d got: %dD", i + 1, each[i]->ndim), false;
+      return fail(ERR_RUNTIME, "cdist only supports at least 2D tensors, X%d got: %dD", i + 1,
+                  each[i]->ndim),
+             false;
   int64_t ca = a->sizes[a->ndim - 1], cb = b->sizes[b->ndim - 1];
-  if (ca != cb) return fail(ERR_RUNTIME, "X1 and X2 must have the same number of columns. X1: %lld X2: %lld", (Shown)ca, (Shown)cb), false;
+  if (ca != cb)
+    return fail(ERR_RUNTIME, "X1 and X2 must have the same number of columns. X1: %lld X2: %lld",
+                (Shown)ca, (Shown)cb),
+           false;
   for (int i = 0; i < 2; i++)
     if (!dtype_is_float((DType)each[i]->dtype)) {
-      fail(ERR_RUNTIME, "cdist only supports floating-point dtypes, X%d got: %s", i + 1, dtype_info[each[i]->dtype].legacy);
+      fail(ERR_RUNTIME, "cdist only supports floating-point dtypes, X%d got: %s", i + 1,
+           dtype_info[each[i]->dtype].legacy);
       return false;
     }
   if (!(p >= 0)) return fail(ERR_RUNTIME, "cdist only supports non-negative p values"), false;
@@ -177,9 +200,11 @@ static bool check_cdist(const Tensor *a, const Tensor *b, double p) {
   return false;
 }
 
-/* `mode` chooses among ways of computing in PyTorch; all of them get the one that loses no digits. */
+/* `mode` chooses among ways of computing in PyTorch; all of them get the one that loses no
+ * digits. */
 Tensor *t_cdist(Tensor *a, Tensor *b, double p, const char *mode) {
-  static const char *const modes[] = {"use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"};
+  static const char *const modes[] = {"use_mm_for_euclid_dist_if_necessary",
+                                      "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"};
   bool known = false;
   if (blocked(a, b) || !mode) return NULL;
   for (int i = 0; i < 3; i++) known = known || strcmp(mode, modes[i]) == 0;
@@ -205,7 +230,8 @@ static Tensor *pdist_gradient(Tensor *g, Tensor *x, Tensor *y, double p) {
   DType d = (DType)x->dtype;
   g = t_contiguous(g);
   x = t_contiguous(x);
-  if (blocked(g, x) || !tensor_same_shape(g, y) || g->dtype != d) return fail(ERR_RUNTIME, "the gradient of pdist has the wrong shape");
+  if (blocked(g, x) || !tensor_same_shape(g, y) || g->dtype != d)
+    return fail(ERR_RUNTIME, "the gradient of pdist has the wrong shape");
   Tensor *out = tensor_zeros(2, x->sizes, d);
   if (!out) return NULL;
   int64_t cols = x->sizes[1], width = dtype_bytes(d), row = cols * width;
@@ -223,12 +249,14 @@ static Tensor *pdist_gradient(Tensor *g, Tensor *x, Tensor *y, double p) {
 static Tensor *pdist_composed(Tensor *g, Tensor *x, Tensor *y, double p) {
   Tensor *pairs = t_triangle_indices(x->sizes[0], x->sizes[0], 1, DT_I64, false);
   Tensor *first = t_select(pairs, 0, 0), *second = t_select(pairs, 0, 1);
-  Tensor *pull = composed_pull(g, t_sub(t_index_select(x, 0, first), t_index_select(x, 0, second)), y, p);
+  Tensor *pull = composed_pull(g, t_sub(t_index_select(x, 0, first), t_index_select(x, 0, second)),
+                               y, p);
   return t_index_add(t_index_add(t_zeros_like(x), 0, first, pull, 1), 0, second, pull, -1);
 }
 
 /* As of cdist, for the pairs of rows of one matrix. */
-GRAD(PdistBackward0, "self result | p:f") {
+GRAD(PdistBackward0, "self result | p:f")
+{
   Tensor *x = saved(n, 0), *y = saved(n, 1);
   if (blocked(x, y)) return;
   double p = n->numbers[0].f;
@@ -245,10 +273,12 @@ GRAD(PdistBackward0, "self result | p:f") {
 Tensor *t_pdist(Tensor *x, double p) {
   if (blocked(x)) return NULL;
   if (x->ndim != 2) return fail(ERR_RUNTIME, "pdist only supports 2D tensors, got: %dD", x->ndim);
-  if (!dtype_is_float((DType)x->dtype)) return fail(ERR_RUNTIME, "pdist only supports floating-point dtypes");
+  if (!dtype_is_float((DType)x->dtype))
+    return fail(ERR_RUNTIME, "pdist only supports floating-point dtypes");
   if (!(p >= 0)) return fail(ERR_RUNTIME, "pdist only supports non-negative p values");
   DType d = (DType)x->dtype;
-  int64_t n_rows = x->sizes[0], cols = x->sizes[1], width = dtype_bytes(d), count = n_rows > 1 ? n_rows * (n_rows - 1) / 2 : 0;
+  int64_t n_rows = x->sizes[0], cols = x->sizes[1], width = dtype_bytes(d),
+          count = n_rows > 1 ? n_rows * (n_rows - 1) / 2 : 0;
   Node *n = node_new(&PdistBackward0, 2, 1, x, NULL);
   save(n, 0, x);
   num_f(n, 0, p);
@@ -273,7 +303,8 @@ Tensor *t_pdist(Tensor *x, double p) {
 Tensor *t_pairwise_distance(Tensor *a, Tensor *b, double p, double eps, bool keepdim) {
   if (blocked(a, b)) return NULL;
   Tensor *d = t_add_f(t_sub(a, b), eps);
-  return renamed_with(t_vector_norm(d, p, ONE_DIM(-1), keepdim, DT_NONE), "NormBackward1", "self result | p:x dim:m keepdim:b");
+  return renamed_with(t_vector_norm(d, p, ONE_DIM(-1), keepdim, DT_NONE), "NormBackward1",
+                      "self result | p:x dim:m keepdim:b");
 }
 
 /* The length of x, held above eps where it divides; the gradient does not see that bound. */
@@ -283,7 +314,9 @@ static Tensor *bounded_length(Tensor *x, int64_t dim, double eps) {
   grad_mode = false;
   Tensor *bounded = t_clamp_min(length, tensor_wrapped_f(eps));
   grad_mode = was;
-  return length && bounded && tensor_write_begin(length, true) && tensor_copy_data(length, bounded) ? length : NULL;
+  return length && bounded && tensor_write_begin(length, true) && tensor_copy_data(length, bounded)
+             ? length
+             : NULL;
 }
 
 /* The cosine of the angle: the product of the vectors made of length one. */
@@ -291,7 +324,8 @@ Tensor *t_cosine_similarity(Tensor *a, Tensor *b, int64_t dim, double eps) {
   if (blocked(a, b)) return NULL;
   DType d = result_dtype(2, (Tensor *[]){a, b});
   if (!dtype_is_float(d))
-    return fail(ERR_RUNTIME, "expected common dtype to be floating point, yet common dtype is %s", dtype_info[d].legacy);
+    return fail(ERR_RUNTIME, "expected common dtype to be floating point, yet common dtype is %s",
+                dtype_info[d].legacy);
   int64_t sizes[MAX_DIM];
   int ndim = a->ndim;
   memcpy(sizes, a->sizes, (size_t)ndim * sizeof *sizes);

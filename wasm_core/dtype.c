@@ -4,7 +4,8 @@
 #include "status.h"
 
 const DTypeInfo dtype_info[DT_COUNT] = {
-#define ROW(code, name, ctype, short_name, text, kind, legacy) [code] = {text, legacy, sizeof(ctype), kind},
+#define ROW(code, name, ctype, short_name, text, kind, legacy) \
+  [code] = {text, legacy, sizeof(ctype), kind},
     DTYPE_ROWS(ROW)
 #undef ROW
 };
@@ -32,9 +33,10 @@ DType dtype_promote(DType a, DType b) {
 bool dtype_can_cast(DType from, DType to) { return dtype_kind(from) <= dtype_kind(to); }
 
 const char *dtype_c_name(DType d) {
-  static const char *const names[DT_COUNT] = {[DT_U8] = "unsigned char", [DT_I8] = "signed char", [DT_I16] = "short int",
-                                              [DT_I32] = "int", [DT_I64] = "long int", [DT_F32] = "float",
-                                              [DT_F64] = "double", [DT_BOOL] = "bool"};
+  static const char *const names[DT_COUNT] = {[DT_U8] = "unsigned char", [DT_I8] = "signed char",
+                                              [DT_I16] = "short int",    [DT_I32] = "int",
+                                              [DT_I64] = "long int",     [DT_F32] = "float",
+                                              [DT_F64] = "double",       [DT_BOOL] = "bool"};
   return names[d];
 }
 
@@ -42,4 +44,6 @@ void *no_kernel(const char *kernel, DType d) {
   return fail(ERR_NOT_IMPLEMENTED, "\"%s\" not implemented for '%s'", kernel, dtype_info[d].legacy);
 }
 
-bool check_float_kernel(const char *kernel, DType d) { return dtype_is_float(d) || no_kernel(kernel, d); }
+bool check_float_kernel(const char *kernel, DType d) {
+  return dtype_is_float(d) || no_kernel(kernel, d);
+}

@@ -10,13 +10,13 @@
 #include <stdint.h>
 
 /* X(code, ENUM, C type, short name, name, kind, kind name) */
-#define DTYPE_ROWS(X)                                    \
-  X(0, DT_U8, uint8_t, u8, "uint8", KIND_INT, "Byte")    \
-  X(1, DT_I8, int8_t, i8, "int8", KIND_INT, "Char")      \
-  X(2, DT_I16, int16_t, i16, "int16", KIND_INT, "Short") \
-  X(3, DT_I32, int32_t, i32, "int32", KIND_INT, "Int")   \
-  X(4, DT_I64, int64_t, i64, "int64", KIND_INT, "Long")  \
-  X(6, DT_F32, float, f32, "float32", KIND_FLOAT, "Float") \
+#define DTYPE_ROWS(X)                                        \
+  X(0, DT_U8, uint8_t, u8, "uint8", KIND_INT, "Byte")        \
+  X(1, DT_I8, int8_t, i8, "int8", KIND_INT, "Char")          \
+  X(2, DT_I16, int16_t, i16, "int16", KIND_INT, "Short")     \
+  X(3, DT_I32, int32_t, i32, "int32", KIND_INT, "Int")       \
+  X(4, DT_I64, int64_t, i64, "int64", KIND_INT, "Long")      \
+  X(6, DT_F32, float, f32, "float32", KIND_FLOAT, "Float")   \
   X(7, DT_F64, double, f64, "float64", KIND_FLOAT, "Double") \
   X(11, DT_BOOL, bool, b8, "bool", KIND_BOOL, "Bool")
 
@@ -24,7 +24,7 @@ typedef enum {
 #define ROW(code, name, ctype, short_name, text, kind, legacy) name = code,
   DTYPE_ROWS(ROW)
 #undef ROW
-  DT_COUNT = 12,
+      DT_COUNT = 12,
   DT_NONE = 127 /* an optional dtype that was not given */
 } DType;
 
@@ -44,11 +44,12 @@ static inline int64_t dtype_bytes(DType d) { return dtype_info[d].bytes; }
 static inline Kind dtype_kind(DType d) { return (Kind)dtype_info[d].kind; }
 static inline bool dtype_is_float(DType d) { return dtype_info[d].kind == KIND_FLOAT; }
 
-/* The element at p, a const T *. Files, buffers and views bring bytes to a bool that are neither 0 nor 1: all but 0 are
- * true, whoever reads them, and a C bool that holds one must not be read. */
+/* The element at p, a const T *. Files, buffers and views bring bytes to a bool that are neither
+ * 0 nor 1: all but 0 are true, whoever reads them, and a C bool that holds one must not be read. */
 #define ELEMENT(p) _Generic(*(p), bool: *(const uint8_t *)(const void *)(p) != 0, default: *(p))
 
-/* A float as an integer the way x86 does it, on every host: NaN and what does not fit is INT64_MIN. */
+/* A float as an integer the way x86 does it, on every host: NaN and what does not fit is
+ * INT64_MIN. */
 static inline int64_t int_from_double(double v) {
   return v >= -9223372036854775808.0 && v < 9223372036854775808.0 ? (int64_t)v : INT64_MIN;
 }
@@ -76,21 +77,21 @@ void dtype_set_default(DType d);
 #define FLOAT_CASES(...)                 \
   DTYPE_CASE(DT_F32, float, __VA_ARGS__) \
   DTYPE_CASE(DT_F64, double, __VA_ARGS__)
-#define INT_CASES(...)                    \
-  DTYPE_CASE(DT_U8, uint8_t, __VA_ARGS__) \
-  DTYPE_CASE(DT_I8, int8_t, __VA_ARGS__)  \
+#define INT_CASES(...)                     \
+  DTYPE_CASE(DT_U8, uint8_t, __VA_ARGS__)  \
+  DTYPE_CASE(DT_I8, int8_t, __VA_ARGS__)   \
   DTYPE_CASE(DT_I16, int16_t, __VA_ARGS__) \
   DTYPE_CASE(DT_I32, int32_t, __VA_ARGS__) \
   DTYPE_CASE(DT_I64, int64_t, __VA_ARGS__)
-#define DISPATCH_FLOAT(d, ...)  \
-  switch (d) {                  \
-    FLOAT_CASES(__VA_ARGS__)    \
-    default: break;             \
+#define DISPATCH_FLOAT(d, ...) \
+  switch (d) {                 \
+    FLOAT_CASES(__VA_ARGS__)   \
+    default: break;            \
   }
-#define DISPATCH_INT(d, ...)    \
-  switch (d) {                  \
-    INT_CASES(__VA_ARGS__)      \
-    default: break;             \
+#define DISPATCH_INT(d, ...) \
+  switch (d) {               \
+    INT_CASES(__VA_ARGS__)   \
+    default: break;          \
   }
 #define DISPATCH_NUMBER(d, ...) \
   switch (d) {                  \
@@ -98,21 +99,21 @@ void dtype_set_default(DType d);
     FLOAT_CASES(__VA_ARGS__)    \
     default: break;             \
   }
-#define DISPATCH_ALL(d, ...)    \
-  switch (d) {                  \
-    INT_CASES(__VA_ARGS__)      \
-    FLOAT_CASES(__VA_ARGS__)    \
+#define DISPATCH_ALL(d, ...)               \
+  switch (d) {                             \
+    INT_CASES(__VA_ARGS__)                 \
+    FLOAT_CASES(__VA_ARGS__)               \
     DTYPE_CASE(DT_BOOL, bool, __VA_ARGS__) \
-    default: break;             \
+    default: break;                        \
   }
 /* The same by width alone, for code that only moves elements. */
-#define DISPATCH_WIDTH(d, ...)               \
-  switch (dtype_bytes(d)) {                  \
-    DTYPE_CASE(1, uint8_t, __VA_ARGS__)      \
-    DTYPE_CASE(2, uint16_t, __VA_ARGS__)     \
-    DTYPE_CASE(4, uint32_t, __VA_ARGS__)     \
-    DTYPE_CASE(8, uint64_t, __VA_ARGS__)     \
-    default: break;                          \
+#define DISPATCH_WIDTH(d, ...)           \
+  switch (dtype_bytes(d)) {              \
+    DTYPE_CASE(1, uint8_t, __VA_ARGS__)  \
+    DTYPE_CASE(2, uint16_t, __VA_ARGS__) \
+    DTYPE_CASE(4, uint32_t, __VA_ARGS__) \
+    DTYPE_CASE(8, uint64_t, __VA_ARGS__) \
+    default: break;                      \
   }
 
 #endif

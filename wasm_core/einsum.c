@@ -1,9 +1,11 @@
-/* Einstein summation: an equation parsed, its operands brought to one order of dimensions, then contracted.
+/* Einstein summation: an equation parsed, its operands brought to one order of dimensions, then
+ * contracted.
  *
- * Every operand becomes a view with a dimension for each label: those of the output in its order, then those
- * summed over; a label that it lacks is a dimension of size one. Operands are contracted from the left, two at
- * a time: a label that no later operand has is summed away as soon as both have it, in a batch of
- * matrix products. Labels are letters; an ellipsis stands for further dimensions, aligned from the last. */
+ * Every operand becomes a view with a dimension for each label: those of the output in its
+ * order, then those summed over; a label that it lacks is a dimension of size one. Operands are
+ * contracted from the left, two at a time: a label that no later operand has is summed away as
+ * soon as both have it, in a batch of matrix products. Labels are letters; an ellipsis stands
+ * for further dimensions, aligned from the last. */
 #include <string.h>
 
 #include "elementwise.h"
@@ -23,46 +25,56 @@ typedef struct {
 typedef struct {
   const char *text;
   int n_terms;
-  Term *terms;  /* one an operand */
+  Term *terms; /* one an operand */
   Term out;
-  int count[LETTERS];        /* in how many places of the operands */
-  int ellipsis_dims;         /* of the operand that has most */
-  int at[LETTERS + 1];       /* where a label's dimensions begin in the common order, -1 if nowhere */
-  int n_out, n_all;          /* dimensions of the output; of the common order */
-  int64_t sizes[MAX_DIM];    /* in the common order, after broadcasting */
+  int count[LETTERS];     /* in how many places of the operands */
+  int ellipsis_dims;      /* of the operand that has most */
+  int at[LETTERS + 1];    /* where a label's dimensions begin in the common order, -1 if nowhere */
+  int n_out, n_all;       /* dimensions of the output; of the common order */
+  int64_t sizes[MAX_DIM]; /* in the common order, after broadcasting */
 } Plan;
 
 static char letter(int label) { return (char)(label < 26 ? 'A' + label : 'a' + label - 26); }
-static int label_of(char c) { return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1; }
+static int label_of(char c) {
+  return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1;
+}
 
 /* ------------------------------------------------------------ parsing */
 
 static bool add_label(Term *t, int label) {
-  if (t->n == MAX_LABELS) return fail(ERR_RUNTIME, "einsum(): more than %d subscripts for one operand", MAX_LABELS), false;
+  if (t->n == MAX_LABELS)
+    return fail(ERR_RUNTIME, "einsum(): more than %d subscripts for one operand", MAX_LABELS),
+           false;
   t->labels[t->n++] = (uint8_t)label;
   return true;
 }
 
 static bool dot_error(const char *problem_of_operand, int operand, const char *problem_of_output) {
-  if (operand >= 0) fail(ERR_RUNTIME, "einsum(): found '.' for operand %d %s", operand, problem_of_operand);
+  if (operand >= 0)
+    fail(ERR_RUNTIME, "einsum(): found '.' for operand %d %s", operand, problem_of_operand);
   else fail(ERR_RUNTIME, "einsum(): found '.' for output %s", problem_of_output);
   return false;
 }
 
-/* Reads the character at *at into t: a letter, or the first dot of an ellipsis, whose others are skipped.
- * operand is -1 for the output. */
+/* Reads the character at *at into t: a letter, or the first dot of an ellipsis, whose others are
+ * skipped. operand is -1 for the output. */
 static bool read_subscript(const Plan *p, int *at, Term *t, int operand) {
   const char *s = p->text + *at;
   if (*s != '.') {
     int label = label_of(*s);
     if (label >= 0) return add_label(t, label);
-    fail(ERR_RUNTIME, "einsum(): invalid subscript given at index %d in the equation string, subscripts must be in [a-zA-Z]", *at);
+    fail(ERR_RUNTIME,
+         "einsum(): invalid subscript given at index %d in the equation string, subscripts must be "
+         "in [a-zA-Z]",
+         *at);
     return false;
   }
   if (t->ellipsis)
-    return dot_error("for which an ellipsis was already found", operand, "but an ellipsis (...) was already found");
+    return dot_error("for which an ellipsis was already found", operand,
+                     "but an ellipsis (...) was already found");
   if (s[1] != '.' || s[2] != '.')
-    return dot_error("that is not part of any ellipsis", operand, "that is not part of any ellipsis (...)");
+    return dot_error("that is not part of any ellipsis", operand,
+                     "that is not part of any ellipsis (...)");
   *at += 2;
   t->ellipsis = true;
   return add_label(t, ELLIPSIS);
@@ -75,7 +87,10 @@ static bool read_operands(Plan *p, int *at) {
     char c = p->text[*at];
     if (c == ' ') continue;
     if (c == ',') {
-      if (++operand == p->n_terms) return fail(ERR_RUNTIME, "einsum(): fewer operands were provided than specified in the equation"), false;
+      if (++operand == p->n_terms)
+        return fail(ERR_RUNTIME,
+                    "einsum(): fewer operands were provided than specified in the equation"),
+               false;
     } else if (!read_subscript(p, at, &p->terms[operand], operand)) {
       return false;
     }
@@ -91,8 +106,11 @@ static bool count_labels(Plan *p, Tensors ts) {
     Term *t = &p->terms[k];
     int letters = t->n - t->ellipsis, ndim = ts.v[k]->ndim;
     if (t->ellipsis ? letters > ndim : letters != ndim) {
-      fail(ERR_RUNTIME, "einsum(): the number of subscripts in the equation (%d) %s the number of dimensions (%d) for operand %d%s", letters,
-           t->ellipsis ? "is more than" : "does not match", ndim, k, t->ellipsis ? "" : " and no ellipsis was given");
+      fail(ERR_RUNTIME,
+           "einsum(): the number of subscripts in the equation (%d) %s the number of dimensions "
+           "(%d) for operand %d%s",
+           letters, t->ellipsis ? "is more than" : "does not match", ndim, k,
+           t->ellipsis ? "" : " and no ellipsis was given");
       return false;
     }
     if (t->ellipsis && ndim - letters > p->ellipsis_dims) p->ellipsis_dims = ndim - letters;
@@ -118,9 +136,14 @@ static bool read_output(Plan *p, int at) {
     if (label == ELLIPSIS) continue;
     for (int i = 0; i + 1 < p->out.n; i++)
       if (p->out.labels[i] == label)
-        return fail(ERR_RUNTIME, "einsum(): output subscript %c appears more than once in the output", letter(label)), false;
+        return fail(ERR_RUNTIME,
+                    "einsum(): output subscript %c appears more than once in the output",
+                    letter(label)),
+               false;
     if (!p->count[label]) {
-      fail(ERR_RUNTIME, "einsum(): output subscript %c does not appear in the equation for any input operand", letter(label));
+      fail(ERR_RUNTIME,
+           "einsum(): output subscript %c does not appear in the equation for any input operand",
+           letter(label));
       return false;
     }
   }
@@ -143,7 +166,8 @@ static bool place_labels(Plan *p) {
   for (int label = 0; label < LETTERS; label++)
     if (p->count[label] && p->at[label] < 0) p->at[label] = n++;
   p->n_all = n;
-  if (n > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, n), false;
+  if (n > MAX_DIM)
+    return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, n), false;
   for (int i = 0; i < n; i++) p->sizes[i] = 1;
   return true;
 }
@@ -167,12 +191,18 @@ static bool merge_size(int64_t *size, int64_t own) {
 static bool check_letter(Plan *p, int label, int64_t own, int64_t *seen, int operand) {
   int64_t *size = &p->sizes[p->at[label]];
   if (*seen >= 0 && *seen != own)
-    return fail(ERR_RUNTIME, "einsum(): subscript %c is repeated for operand %d but the sizes don't match, %lld != %lld",
-                letter(label), operand, (Shown)own, (Shown)*seen), false;
+    return fail(ERR_RUNTIME,
+                "einsum(): subscript %c is repeated for operand %d but the sizes don't match, %lld "
+                "!= %lld",
+                letter(label), operand, (Shown)own, (Shown)*seen),
+           false;
   *seen = own;
   if (merge_size(size, own)) return true;
-  return fail(ERR_RUNTIME, "einsum(): subscript %c has size %lld for operand %d which does not broadcast with previously seen size %lld",
-              letter(label), (Shown)own, operand, (Shown)*size), false;
+  return fail(ERR_RUNTIME,
+              "einsum(): subscript %c has size %lld for operand %d which does not broadcast with "
+              "previously seen size %lld",
+              letter(label), (Shown)own, operand, (Shown)*size),
+         false;
 }
 
 /* Dim of an operand: of those that its ellipsis stands for the last but `after`. */
@@ -180,8 +210,11 @@ static bool check_hidden(Plan *p, int after, int dim, int64_t own, int operand) 
   int64_t *size = &p->sizes[p->at[ELLIPSIS] + p->ellipsis_dims - 1 - after];
   if (merge_size(size, own)) return true;
   return fail(ERR_RUNTIME,
-              "einsum(): dimension %d covered by ellipsis in operand %dhas size %lld which does not broadcast with previously seen "
-              "ellipsis with size %lld for the respective dimension", dim, operand, (Shown)own, (Shown)*size), false;
+              "einsum(): dimension %d covered by ellipsis in operand %dhas size %lld which does "
+              "not broadcast with previously seen "
+              "ellipsis with size %lld for the respective dimension",
+              dim, operand, (Shown)own, (Shown)*size),
+         false;
 }
 
 static bool check_sizes(Plan *p, const Tensor *x, int operand) {
@@ -191,7 +224,8 @@ static bool check_sizes(Plan *p, const Tensor *x, int operand) {
   memset(seen, -1, sizeof seen);
   for (int i = 0, dim = 0; i < t->n; i++) {
     int label = t->labels[i];
-    if (label != ELLIPSIS && !check_letter(p, label, x->sizes[dim++], &seen[label], operand)) return false;
+    if (label != ELLIPSIS && !check_letter(p, label, x->sizes[dim++], &seen[label], operand))
+      return false;
     for (int after = hidden - 1; label == ELLIPSIS && after >= 0; after--, dim++)
       if (!check_hidden(p, after, dim, x->sizes[dim], operand)) return false;
   }
@@ -213,10 +247,8 @@ static Tensor *arrange(Plan *p, Tensor *x, int operand) {
     int label = t->labels[i];
     if (label == ELLIPSIS)
       for (int k = 0; k < hidden; k++) from[p->at[label] + p->ellipsis_dims - hidden + k] = dim++;
-    else if (from[p->at[label]] >= 0)
-      x = take_diagonal(x, from[p->at[label]], dim);
-    else
-      from[p->at[label]] = dim++;
+    else if (from[p->at[label]] >= 0) x = take_diagonal(x, from[p->at[label]], dim);
+    else from[p->at[label]] = dim++;
   }
   int64_t order[MAX_DIM];
   for (int i = 0; i < p->n_all; i++) {
@@ -258,7 +290,8 @@ static Tensor *sum_marked(Tensor *x, const bool *marked) {
   return n ? t_sum(x, (Ints){n, dims}, true, DT_NONE) : x;
 }
 
-/* The product of a and b, summed over `sum` with the dims kept: both have more than one element along them. */
+/* The product of a and b, summed over `sum` with the dims kept: both have more than one element
+ * along them. */
 static Tensor *sum_of_products(Tensor *a, Tensor *b, const bool *sum) {
   if (blocked(a, b)) return NULL;
   Group both = {.size = 1}, left = {.size = 1}, summed = {.size = 1}, right = {.size = 1};
@@ -269,8 +302,10 @@ static Tensor *sum_of_products(Tensor *a, Tensor *b, const bool *sum) {
     else if (in_a) put(&left, i, a->sizes[i]);
     else put(&right, i, b->sizes[i]);
   }
-  /* As PyTorch: where all of b's own dims come before a's, the product is turned, so that the result is in order. */
-  if (left.n && right.n && right.dims[right.n - 1] < left.dims[0]) return sum_of_products(b, a, sum);
+  /* As PyTorch: where all of b's own dims come before a's, the product is turned, so that the
+   * result is in order. */
+  if (left.n && right.n && right.dims[right.n - 1] < left.dims[0])
+    return sum_of_products(b, a, sum);
   int64_t order[MAX_DIM], sizes[MAX_DIM], back[MAX_DIM];
   Tensor *x = t_permute(a, joined((const Group *const[]){&both, &left, &summed, &right}, order));
   x = t_reshape(x, 3, (int64_t[]){both.size, left.size, summed.size});
@@ -285,8 +320,8 @@ static Tensor *sum_of_products(Tensor *a, Tensor *b, const bool *sum) {
   return t_permute(t_view(t_bmm(x, y), out.n, sizes), (Ints){out.n, back});
 }
 
-/* a times b, with what no other operand needs summed away. left[d]: operands still to be contracted that have
- * more than one element along d. */
+/* a times b, with what no other operand needs summed away. left[d]: operands still to be
+ * contracted that have more than one element along d. */
 static Tensor *contract(const Plan *p, Tensor *a, Tensor *b, int *left) {
   bool alone_a[MAX_DIM] = {false}, alone_b[MAX_DIM] = {false}, sum[MAX_DIM] = {false}, any = false;
   if (blocked(a, b)) return NULL;
@@ -322,7 +357,11 @@ Tensor *t_einsum(const char *equation, Tensors ts) {
   if (failed() || !equation) return NULL;
   if (ts.n < 1) return fail(ERR_RUNTIME, "einsum(): must provide at least one operand");
   for (int k = 0; k < ts.n; k++)
-    if (!ts.v[k]) return fail(ERR_TYPE, "einsum(): argument 'operands' must be tuple of Tensors, but found None at position %d", k);
+    if (!ts.v[k])
+      return fail(
+          ERR_TYPE,
+          "einsum(): argument 'operands' must be tuple of Tensors, but found None at position %d",
+          k);
   Plan *p = scratch_alloc(sizeof *p);
   Tensor **x = scratch_array(ts.n, sizeof *x);
   Term *terms = scratch_array(ts.n, sizeof *terms);

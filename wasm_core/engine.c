@@ -1,10 +1,12 @@
 /* The walk back: from roots to leaves, newest node first.
  *
- * A backward (Task) finds every node that its roots reach, counts how many gradients each waits for, and runs
- * those that wait for none in the order of their sequence numbers, so that gradients and hooks come in
- * PyTorch's order. What a node needs while the task runs is its State; several tasks may be under way, each with a State
- * of its own on a node. Nothing recurses on the graph, and at a custom node the walk stops and returns: the host runs the
- * node's function with nothing of the engine's on any stack, so that backwards may nest as deep as the host can. */
+ * A backward (Task) finds every node that its roots reach, counts how many gradients each waits
+ * for, and runs those that wait for none in the order of their sequence numbers, so that
+ * gradients and hooks come in PyTorch's order. What a node needs while the task runs is its
+ * State; several tasks may be under way, each with a State of its own on a node. Nothing
+ * recurses on the graph, and at a custom node the walk stops and returns: the host runs the
+ * node's function with nothing of the engine's on any stack, so that backwards may nest as deep
+ * as the host can. */
 #include <string.h>
 
 #include "anomaly.h"
@@ -28,9 +30,9 @@ typedef struct State {
   int32_t arrivals;    /* all of them, for the next row */
   int32_t next_edge;   /* of the search */
   int32_t n_grads;
-  bool needed;         /* its gradients are wanted: it runs or is captured */
-  bool runs;           /* leads to an input that was asked for; true if none was */
-  bool captures;       /* some of its gradients were asked for */
+  bool needed;               /* its gradients are wanted: it runs or is captured */
+  bool runs;                 /* leads to an input that was asked for; true if none was */
+  bool captures;             /* some of its gradients were asked for */
   int32_t evaluation, event; /* profiled while the host runs its function: 1 + the events */
 } State;
 
@@ -43,10 +45,11 @@ typedef struct {
 
 /* Of a task that walks the same graph several times, from other gradients each time. */
 typedef struct {
-  int32_t n, at;  /* how many walks, and the one under way */
+  int32_t n, at; /* how many walks, and the one under way */
   int32_t n_roots;
-  Edge *roots;    /* owned */
-  Tensor **seeds; /* one a root, owned: a row for each walk (NULL: the one element); NULL: unit vectors */
+  Edge *roots; /* owned */
+  /* one a root, owned: a row for each walk (NULL: the one element); NULL: unit vectors */
+  Tensor **seeds;
   Tensor **found; /* what each walk gave, row by row, owned */
   bool retain_last;
 } Rows;
@@ -60,21 +63,22 @@ struct Task {
   bool pruned; /* inputs were named */
   bool retain_graph, create_graph, accumulate, allow_unused, materialize;
   uint64_t since; /* older nodes lead nowhere */
-  int32_t mark; /* of the pool before what the host's function gave */
+  int32_t mark;   /* of the pool before what the host's function gave */
   int n_captures, n_roots, n_inputs;
   Capture *captures;
-  int64_t work; /* elements of gradients, and some for each node */
+  int64_t work;          /* elements of gradients, and some for each node */
   uint64_t capture_bits; /* a filter: the capture_bit of each captured node */
   int64_t id;
-  Rows *rows; /* NULL: one walk */
-  Course *course; /* to go on with after it; owned */
+  Rows *rows;      /* NULL: one walk */
+  Course *course;  /* to go on with after it; owned */
   Hook *callbacks; /* the host's functions to be called at its end, the first one first */
-  bool whole; /* neither it nor those it is nested in leave parts of their graphs out */
+  bool whole;      /* neither it nor those it is nested in leave parts of their graphs out */
 };
 
-static Task *running_task; /* or, while the host runs a custom function, the one that asked for it */
-static Task *waiting;      /* those that have asked, the last one first */
-static int32_t depth;      /* tasks that run within each other */
+/* or, while the host runs a custom function, the one that asked for it */
+static Task *running_task;
+static Task *waiting; /* those that have asked, the last one first */
+static int32_t depth; /* tasks that run within each other */
 static int64_t n_tasks;
 
 /* ------------------------------------------------------------ states */
@@ -115,7 +119,8 @@ static State *state_new(Task *task, Node *n) {
   if (task->capture_bits & capture_bit(n))
     for (int i = 0; i < task->n_captures; i++)
       if (task->captures[i].node == n) s->needed = s->captures = true;
-  s->runs = s->runs || (s->captures && task->accumulate); /* the node of an input too, as in PyTorch */
+  /* the node of an input too, as in PyTorch */
+  s->runs = s->runs || (s->captures && task->accumulate);
   node_retain(n);
   n->state = s;
   s->next = task->states;
@@ -151,7 +156,8 @@ __attribute__((noinline)) static bool heap_push(Task *task, State *s) {
     task->heap_cap = cap;
   }
   int32_t at = task->heap_n++;
-  for (; at > 0 && before(s, task->heap[(at - 1) / 2]); at = (at - 1) / 2) task->heap[at] = task->heap[(at - 1) / 2];
+  for (; at > 0 && before(s, task->heap[(at - 1) / 2]); at = (at - 1) / 2)
+    task->heap[at] = task->heap[(at - 1) / 2];
   task->heap[at] = s;
   return true;
 }
@@ -217,12 +223,14 @@ static bool search(Task *task, Node *root) {
 /* ------------------------------------------------------------ gradients */
 
 static bool sole_owner(const Tensor *t) {
-  return t->refs == 1 && t->storage->refs == 1 && t->storage->bytes->refs == 1 && !t->storage->exports;
+  return t->refs == 1 && t->storage->refs == 1 && t->storage->bytes->refs == 1 &&
+         !t->storage->exports;
 }
 
 /* a + b into a buffer that owns a. In place when nobody else can see a. */
 static Tensor *accumulated(Tensor *a, Tensor *b) {
-  if (!grad_mode && sole_owner(a) && a->dtype == b->dtype && tensor_same_shape(a, b) && tensor_is_dense(a)) {
+  if (!grad_mode && sole_owner(a) && a->dtype == b->dtype && tensor_same_shape(a, b) &&
+      tensor_is_dense(a)) {
     destination = a;
     Tensor *y = t_add(a, b);
     destination = NULL;
@@ -253,7 +261,8 @@ static bool deliver(State *s, int slot, Tensor *g) {
 
 static Tensor *invalid_gradient(Node *n, int index, const Tensor *g, const OutputMeta *m) {
   return fail(ERR_RUNTIME,
-              "Function %s returned an invalid gradient at index %d - got %s but expected shape compatible with %s",
+              "Function %s returned an invalid gradient at index %d - got %s but expected shape "
+              "compatible with %s",
               n->type->name, index, shape_text(g), sizes_text(m->ndim, output_sizes(m)));
 }
 
@@ -261,26 +270,33 @@ Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m) {
   if (!g || failed() || !m->defined) return g;
   const int64_t *sizes = output_sizes(m);
   if (!sizes_equal(g->ndim, g->sizes, m->ndim, sizes)) {
-    if (!sizes_expandable(m->ndim, sizes, g->ndim, g->sizes)) return invalid_gradient(n, index, g, m);
+    if (!sizes_expandable(m->ndim, sizes, g->ndim, g->sizes))
+      return invalid_gradient(n, index, g, m);
     g = t_sum_to(g, m->ndim, sizes);
   }
-  if (g && g->dtype != m->dtype && m->dtype != DT_NONE && dtype_is_float((DType)m->dtype)) g = t_to(g, (DType)m->dtype);
+  if (g && g->dtype != m->dtype && m->dtype != DT_NONE && dtype_is_float((DType)m->dtype))
+    g = t_to(g, (DType)m->dtype);
   return g;
 }
 
 /* ------------------------------------------------------------ running nodes */
 
-/* Gradients have the form of their outputs when they come. But hooks, which see them, may give them another in place, and
- * the host may call a node with any. */
+/* Gradients have the form of their outputs when they come. But hooks, which see them, may give
+ * them another in place, and the host may call a node with any. */
 static bool still_fit(Node *n, Tensor *const *g) {
   if (n->type->each || n->kind == NODE_HOST) return true;
   for (int i = 0; i < n->n_outputs; i++) {
     const OutputMeta *m = &n->outputs[i];
     if (!g[i] || !m->defined) continue;
     bool typed = m->dtype != DT_NONE && dtype_is_float((DType)m->dtype);
-    if (sizes_equal(g[i]->ndim, g[i]->sizes, m->ndim, output_sizes(m)) && (!typed || g[i]->dtype == m->dtype)) continue;
-    fail(ERR_RUNTIME, "Function %s was given an invalid gradient at index %d - got %s of %s but expected %s of %s", n->type->name, i,
-         shape_text(g[i]), dtype_info[g[i]->dtype].name, sizes_text(m->ndim, output_sizes(m)), typed ? dtype_info[m->dtype].name : "any type");
+    if (sizes_equal(g[i]->ndim, g[i]->sizes, m->ndim, output_sizes(m)) &&
+        (!typed || g[i]->dtype == m->dtype))
+      continue;
+    fail(ERR_RUNTIME,
+         "Function %s was given an invalid gradient at index %d - got %s of %s but expected %s of "
+         "%s",
+         n->type->name, i, shape_text(g[i]), dtype_info[g[i]->dtype].name,
+         sizes_text(m->ndim, output_sizes(m)), typed ? dtype_info[m->dtype].name : "any type");
     return false;
   }
   return true;
@@ -292,7 +308,8 @@ bool node_apply(Node *n, Tensor **g, Tensor **gi) {
   for (int i = 0; i < n_in; i++) any = any || g[i];
   if (!any && n->kind != NODE_HOST) return true;
   int32_t event = profiling ? profile_node_begin(PROFILE_NODE, n, n_in, g) : -1;
-  bool guarded = n->kind != NODE_HOST && (n->guarded || n->freed); /* a custom node gets its saved tensors itself */
+  /* a custom node gets its saved tensors itself */
+  bool guarded = n->kind != NODE_HOST && (n->guarded || n->freed);
   bool was = n->running;
   n->running = guarded || was;
   if ((!guarded || saves_ready(n)) && still_fit(n, g)) n->type->grad(n, g, gi);
@@ -325,8 +342,10 @@ static bool before_node(Task *task, State *s) {
   Due *due;
   int n_due = n->hooks ? due_hooks(n, AT_TENSOR, &due) : 0;
   for (int i = 0; i < n_due && !failed(); i++) {
-    for (int k = i; k < n_due && (i == 0 || due[i].slot != due[i - 1].slot) && due[k].slot == due[i].slot; k++)
-      if (i && !has_hook(n, due[k].id)) due[k].id = 0; /* removed before the hooks of its output began */
+    for (int k = i;
+         k < n_due && (i == 0 || due[i].slot != due[i - 1].slot) && due[k].slot == due[i].slot; k++)
+      /* removed before the hooks of its output began */
+      if (i && !has_hook(n, due[k].id)) due[k].id = 0;
     Tensor **at = due[i].id && due[i].slot < s->n_grads ? &s->grads[due[i].slot] : NULL;
     if (!at) continue;
     Tensor *g = run_hook(due[i].id, *at); /* hooks see an undefined gradient too: None */
@@ -361,7 +380,8 @@ static bool run_posthooks(Task *task, Node *n, Tensor **gi, int n_grads, Tensor 
     const Edge *e = &n->edges[i];
     State *t = e->node ? state_of(task, e->node) : NULL;
     if (t && t->needed) gi[i] = gradient_fit(n, i, gi[i], &e->node->outputs[e->input_nr]);
-    else if (n->kind != NODE_HOST) gi[i] = NULL; /* of a custom function they see all that it returned */
+    /* of a custom function they see all that it returned */
+    else if (n->kind != NODE_HOST) gi[i] = NULL;
   }
   return !failed() && run_node_hooks(n, AT_POST, n->n_edges, gi, n_grads, grads);
 }
@@ -428,7 +448,9 @@ static bool run_state(Task *task, State *s) {
 
 static bool run_profiled(Task *task, State *s) {
   int32_t evaluation = profile_node_begin(PROFILE_EVALUATION, s->node, 0, NULL);
-  int32_t leaf = s->node->kind == NODE_ACCUMULATE ? profile_node_begin(PROFILE_NODE, s->node, 1, s->grads) : -1;
+  int32_t leaf = s->node->kind == NODE_ACCUMULATE
+                     ? profile_node_begin(PROFILE_NODE, s->node, 1, s->grads)
+                     : -1;
   bool ok = run_state(task, s);
   if (ok && task->asks) { /* both events go on while the host runs the function */
     s->evaluation = 1 + evaluation;
@@ -452,8 +474,10 @@ static bool resume_state(Task *task, State *s, Tensor **gi) {
 
 static bool check_root(int index, int ndim, const int64_t *sizes, const Tensor *given) {
   if (given && !sizes_equal(ndim, sizes, given->ndim, given->sizes))
-    fail(ERR_RUNTIME, "Mismatch in shape: grad_output[%d] has a shape of torch.Size(%s) and output[%d] has a shape of torch.Size(%s).", index,
-         shape_text(given), index, sizes_text(ndim, sizes));
+    fail(ERR_RUNTIME,
+         "Mismatch in shape: grad_output[%d] has a shape of torch.Size(%s) and output[%d] has a "
+         "shape of torch.Size(%s).",
+         index, shape_text(given), index, sizes_text(ndim, sizes));
   else if (!given && sizes_numel(ndim, sizes) != 1)
     fail(ERR_RUNTIME, "grad can be implicitly created only for scalar outputs");
   return !failed();
@@ -469,11 +493,14 @@ static Tensor *root_gradient(int index, const OutputMeta *m, Tensor *given) {
 static bool check_roots(const GraphWalk *w) {
   for (int i = 0; i < w->n_roots; i++) {
     const Tensor *t = w->roots[i].tensor, *given = w->grads ? w->grads[i] : NULL;
-    if (t && !w->n_rows && (given || tensor_requires_grad(t)) && !check_root(i, t->ndim, t->sizes, given)) return false;
+    if (t && !w->n_rows && (given || tensor_requires_grad(t)) &&
+        !check_root(i, t->ndim, t->sizes, given))
+      return false;
   }
   for (int i = 0; i < w->n_roots; i++)
     if (w->roots[i].tensor && !tensor_requires_grad(w->roots[i].tensor))
-      fail(ERR_RUNTIME, "element %d of tensors does not require grad and does not have a grad_fn", i);
+      fail(ERR_RUNTIME, "element %d of tensors does not require grad and does not have a grad_fn",
+           i);
   return !failed();
 }
 
@@ -552,9 +579,11 @@ static void rows_drop(Rows *r, int n_roots, int n_captures) {
 /* What a root of the row under way starts from. */
 static Tensor *row_gradient(const Rows *r, int root) {
   const OutputMeta *m = &r->roots[root].node->outputs[r->roots[root].input_nr];
-  if (r->seeds) return root_gradient(root, m, r->seeds[root] ? t_select(r->seeds[root], 0, r->at) : NULL);
+  if (r->seeds)
+    return root_gradient(root, m, r->seeds[root] ? t_select(r->seeds[root], 0, r->at) : NULL);
   Tensor *unit = tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype);
-  if (unit && r->at < unit->numel) element_store_f(tensor_data(unit) + r->at * dtype_bytes((DType)m->dtype), (DType)m->dtype, 1);
+  if (unit && r->at < unit->numel)
+    element_store_f(tensor_data(unit) + r->at * dtype_bytes((DType)m->dtype), (DType)m->dtype, 1);
   return unit;
 }
 
@@ -590,7 +619,8 @@ static bool next_row(Task *task) {
   return begin_row(task);
 }
 
-/* What the walks gave for an input, stacked; zeros stand for what did not arrive; NULL if nothing did. */
+/* What the walks gave for an input, stacked; zeros stand for what did not arrive; NULL if
+ * nothing did. */
 static Tensor *stacked(const Task *task, int input) {
   const Rows *r = task->rows;
   Tensor **v = scratch_array(r->n, sizeof *v), *any = NULL;
@@ -609,8 +639,9 @@ static bool find_captures(Task *task, const GraphWalk *w) {
   for (int i = 0; i < w->n_inputs; i++) {
     Tensor *t = w->inputs[i].tensor;
     if (t && !tensor_requires_grad(t)) {
-      fail(ERR_RUNTIME, task->accumulate ? "can't retain_grad on Tensor that has requires_grad=False"
-                                         : "One of the differentiated Tensors does not require grad");
+      fail(ERR_RUNTIME, task->accumulate
+                            ? "can't retain_grad on Tensor that has requires_grad=False"
+                            : "One of the differentiated Tensors does not require grad");
       return false;
     }
     Edge e = end_edge(&w->inputs[i]);
@@ -618,7 +649,9 @@ static bool find_captures(Task *task, const GraphWalk *w) {
     tensor_retain(t);
     task->captures[i] = (Capture){e.node, e.input_nr, NULL, t};
     task->capture_bits |= capture_bit(e.node);
-    if (t && task->accumulate && e.node && e.node->kind != NODE_ACCUMULATE && !tensor_retain_grad(t)) return false;
+    if (t && task->accumulate && e.node && e.node->kind != NODE_ACCUMULATE &&
+        !tensor_retain_grad(t))
+      return false;
   }
   return true;
 }
@@ -679,9 +712,17 @@ static bool start(Task *task, const GraphWalk *w) {
 Task *task_start(const GraphWalk *w) {
   Task *task = failed() ? NULL : mem_alloc_zero(sizeof *task);
   if (!task) return NULL;
-  *task = (Task){.retain_graph = w->retain_graph, .create_graph = w->create_graph, .accumulate = w->accumulate,
-                 .allow_unused = w->allow_unused, .materialize = w->materialize, .pruned = w->n_inputs > 0, .id = n_tasks++,
-                 .since = product_since, .n_roots = w->n_roots, .n_inputs = w->n_inputs, .whole = w->n_inputs == 0 && engine_runs_whole()};
+  *task = (Task){.retain_graph = w->retain_graph,
+                 .create_graph = w->create_graph,
+                 .accumulate = w->accumulate,
+                 .allow_unused = w->allow_unused,
+                 .materialize = w->materialize,
+                 .pruned = w->n_inputs > 0,
+                 .id = n_tasks++,
+                 .since = product_since,
+                 .n_roots = w->n_roots,
+                 .n_inputs = w->n_inputs,
+                 .whole = w->n_inputs == 0 && engine_runs_whole()};
   product_since = 0;
   if (host_watcher && !task->since) host_walk_begins(w);
   bool ok = check_roots(w) && find_captures(task, w);
@@ -736,16 +777,22 @@ int task_results(Task *task, Tensor **captured) {
       tensor_retain(c->value);
       pool_push(c->value);
     } else if (task->materialize) {
-      captured[i] = c->input ? t_zeros_like(c->input)
-                             : fail(ERR_RUNTIME, "materialize_grads cannot be used when the given input is a GradientEdge");
+      captured[i] =
+          c->input
+              ? t_zeros_like(c->input)
+              : fail(ERR_RUNTIME,
+                     "materialize_grads cannot be used when the given input is a GradientEdge");
       if (captured[i] && task->create_graph) captured[i]->flags |= FLAG_REQUIRES_GRAD;
     } else if (!task->allow_unused) {
       fail(ERR_RUNTIME,
-           "The differentiated Tensor at index %d appears to not have been used in the graph. Set allow_unused=True if this is "
-           "the desired behavior.", i);
+           "The differentiated Tensor at index %d appears to not have been used in the graph. Set "
+           "allow_unused=True if this is "
+           "the desired behavior.",
+           i);
     }
   }
-  if (captured && host_watcher && !task->accumulate && !task->since) host_walk_found(task->n_captures, captured);
+  if (captured && host_watcher && !task->accumulate && !task->since)
+    host_walk_found(task->n_captures, captured);
   return failed() ? -1 : task->accumulate ? 0 : task->n_captures;
 }
 
@@ -809,11 +856,21 @@ static GraphEnd *ends_of(int n, Tensor *const *t) {
   return ends;
 }
 
-bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bool retain_graph, bool create_graph,
-                     int n_inputs, Tensor *const *inputs, bool accumulate_, bool allow_unused, Tensor **captured) {
+bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bool retain_graph,
+                     bool create_graph, int n_inputs, Tensor *const *inputs, bool accumulate_,
+                     bool allow_unused, Tensor **captured) {
   size_t scratch = scratch_mark();
-  GraphWalk w = {n_roots, ends_of(n_roots, roots), grads, n_inputs, ends_of(n_inputs, inputs), retain_graph, create_graph, accumulate_,
-            allow_unused, false, 0};
+  GraphWalk w = {n_roots,
+                 ends_of(n_roots, roots),
+                 grads,
+                 n_inputs,
+                 ends_of(n_inputs, inputs),
+                 retain_graph,
+                 create_graph,
+                 accumulate_,
+                 allow_unused,
+                 false,
+                 0};
   bool ok = engine_walk(&w, captured);
   scratch_release(scratch);
   return ok;
@@ -833,14 +890,18 @@ bool engine_queue(int32_t callback) {
   return false;
 }
 
-static State *next_state(const State *s, int edge) { return s->node->edges[edge].node ? state_of(s->task, s->node->edges[edge].node) : NULL; }
+static State *next_state(const State *s, int edge) {
+  return s->node->edges[edge].node ? state_of(s->task, s->node->edges[edge].node) : NULL;
+}
 
 /* Counts arrivals in next_edge, which no search needs any more. */
 __attribute__((cold)) int engine_order(Node ***order) {
   int n = 0;
   Task plan = {0};
   State *all = running_task ? running_task->states : NULL, *t;
-  if (!running_task) fail(ERR_RUNTIME, "_current_graph_task_execution_order should only be called during the backward pass");
+  if (!running_task)
+    fail(ERR_RUNTIME,
+         "_current_graph_task_execution_order should only be called during the backward pass");
   for (State *s = all; s; s = s->next, n++) s->next_edge = 0;
   *order = scratch_array(n + 1, sizeof **order);
   for (State *s = all; s; s = s->next)
@@ -867,15 +928,16 @@ bool engine_will_run(const Node *n) {
   }
   const State *s = state_of(running_task, n);
   if (s && s->captures && !running_task->accumulate && n->kind == NODE_ACCUMULATE) {
-    fail(ERR_RUNTIME, "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
+    fail(ERR_RUNTIME, "A leaf node was passed to _will_engine_execute_node but we are currently "
+                      "running autograd.grad(). This is "
                       "currently not supported.");
     return false;
   }
   return s && s->needed;
 }
 
-bool engine_product(int n, Tensor *const *roots, Tensor *const *with, bool create_graph, uint64_t since, Tensor *u,
-                    Tensor **out) {
+bool engine_product(int n, Tensor *const *roots, Tensor *const *with, bool create_graph,
+                    uint64_t since, Tensor *u, Tensor **out) {
   product_since = since;
   return engine_backward(n, roots, with, false, create_graph, 1, &u, false, true, out);
 }

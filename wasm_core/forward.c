@@ -1,5 +1,5 @@
-/* Forward mode; see forward.h. Every tangent is in a list, those that wait apart from those that are known, so
- * that a call settles the first and the end of the level forgets both. */
+/* Forward mode; see forward.h. Every tangent is in a list, those that wait apart from those that
+ * are known, so that a call settles the first and the end of the level forgets both. */
 #include "forward.h"
 
 #include <stdio.h>
@@ -12,14 +12,15 @@
 #include "profile.h"
 #include "view.h"
 
-/* The tangent of a tensor. With neither tangent nor node: a view that has none though its base may have. */
+/* The tangent of a tensor. With neither tangent nor node: a view that has none though its base
+ * may have. */
 struct Dual {
   Dual *prev, *next;
-  Tensor *owner; /* weak */
+  Tensor *owner;   /* weak */
   Tensor *tangent; /* owned */
   Node *waits_for; /* owned: whose output the tensor is, until the tangent is known */
   int32_t output_nr;
-  bool recorded; /* whether it was when the op ran */
+  bool recorded;    /* whether it was when the op ran */
   uint32_t version; /* of the tangent when it was noted */
 };
 
@@ -31,7 +32,8 @@ struct Tangents {
 bool forward_on;
 static const Node *producing; /* whose product is being worked out */
 static bool level_entered;
-static Dual waiting = {.prev = &waiting, .next = &waiting}, known = {.prev = &known, .next = &known};
+static Dual waiting = {.prev = &waiting, .next = &waiting},
+            known = {.prev = &known, .next = &known};
 
 void forward_begin(bool allowed) { forward_on = level_entered && allowed; }
 
@@ -126,7 +128,8 @@ int64_t forward_level(void) { return level_entered ? 0 : -1; }
 
 void forward_exit(int64_t level) {
   if (level != forward_level())
-    fail(ERR_RUNTIME, "Trying to exit a forward AD level that was not the last one that was created. This is not supported.");
+    fail(ERR_RUNTIME, "Trying to exit a forward AD level that was not the last one that was "
+                      "created. This is not supported.");
   else if (level < 0) fail(ERR_RUNTIME, "Dual level must be a positive number.");
   if (failed()) return;
   level_entered = forward_on = false;
@@ -140,14 +143,17 @@ void forward_exit(int64_t level) {
 /* Strides count where there is a second element, the offset where there is a first. */
 static bool same_layout(const Tensor *a, const Tensor *b) {
   bool same = tensor_same_shape(a, b) && (a->offset == b->offset || !a->numel) &&
-              a->storage->bytes->n_bytes / dtype_bytes((DType)a->dtype) == b->storage->bytes->n_bytes / dtype_bytes((DType)b->dtype);
-  for (int i = 0; same && i < a->ndim; i++) same = a->sizes[i] < 2 || a->strides[i] == b->strides[i];
+              a->storage->bytes->n_bytes / dtype_bytes((DType)a->dtype) ==
+                  b->storage->bytes->n_bytes / dtype_bytes((DType)b->dtype);
+  for (int i = 0; same && i < a->ndim; i++)
+    same = a->sizes[i] < 2 || a->strides[i] == b->strides[i];
   return same;
 }
 
 /* Zeros in a storage as large as t's, laid out as t. */
 static Tensor *zeros_as(const Tensor *t, DType dtype) {
-  Tensor *z = tensor_zeros(1, (int64_t[]){t->storage->bytes->n_bytes / dtype_bytes((DType)t->dtype)}, dtype);
+  Tensor *z = tensor_zeros(
+      1, (int64_t[]){t->storage->bytes->n_bytes / dtype_bytes((DType)t->dtype)}, dtype);
   return z ? tensor_alias(z, t->ndim, t->sizes, t->strides, t->offset) : NULL;
 }
 
@@ -155,7 +161,8 @@ static Tensor *same_view(Tensor *tangent, const Tensor *v) {
   return t_as_strided(tangent, v->ndim, v->sizes, v->strides, v->offset);
 }
 
-GRAD(AliasBackward0, "") { gi[0] = g[0]; }
+GRAD(AliasBackward0, "")
+{ gi[0] = g[0]; }
 
 /* The values that t has now, and its history: a clone that costs no bytes. */
 static Tensor *frozen(Tensor *t) {
@@ -165,7 +172,8 @@ static Tensor *frozen(Tensor *t) {
 }
 
 static void put_tangent(Tensor *t, Tensor *tangent) {
-  if (tangent && !same_layout(tangent, t)) tangent = t_copy_(zeros_as(t, (DType)tangent->dtype), tangent, true);
+  if (tangent && !same_layout(tangent, t))
+    tangent = t_copy_(zeros_as(t, (DType)tangent->dtype), tangent, true);
   Dual *d = tangent ? dual_new(t) : NULL;
   if (d) keep_tangent(d, tangent);
 }
@@ -203,13 +211,14 @@ static Tensor *owned(Tensor *y, const Tangents *t) {
 
 /* A derivative that there is not, in PyTorch's words for tangents. */
 static void refuse_tangent(void) {
-  static const char *const names[][2] = {{"_cdist_backward", "_cdist_forward"},
-                                         {"_pdist_backward", "_pdist_forward"},
-                                         {"aten::multi_margin_loss_backward", "multi_margin_loss"},
-                                         {"aten::multilabel_margin_loss_backward", "multilabel_margin_loss_forward"},
-                                         {"zeta", "special_zeta"},
-                                         {"embedding_renorm", "embedding_renorm_"},
-                                         {"set_", "set_"}};
+  static const char *const names[][2] = {
+      {"_cdist_backward", "_cdist_forward"},
+      {"_pdist_backward", "_pdist_forward"},
+      {"aten::multi_margin_loss_backward", "multi_margin_loss"},
+      {"aten::multilabel_margin_loss_backward", "multilabel_margin_loss_forward"},
+      {"zeta", "special_zeta"},
+      {"embedding_renorm", "embedding_renorm_"},
+      {"set_", "set_"}};
   const char *text = status_message(), *at = strstr(text, "derivative for ");
   if (!at || at - text > 4) return;
   bool unknown = at == text; /* to PyTorch's table */
@@ -222,17 +231,25 @@ static void refuse_tangent(void) {
   status_clear();
   bool inplace = at[strlen(at) - 1] == '_';
   fail(ERR_NOT_IMPLEMENTED, "Trying to use forward AD with %s that does not support it%s%s", at,
-       unknown ? "." : " because it has not been implemented yet.\nPlease file an issue to PyTorch at "
-                       "https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml so that we can prioritize its "
-                       "implementation", unknown ? "" : inplace ? "." : " or submit a PR adding the implementation to derivatives.yaml");
+       unknown ? "."
+               : " because it has not been implemented yet.\nPlease file an issue to PyTorch at "
+                 "https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml so "
+                 "that we can prioritize its "
+                 "implementation",
+       unknown   ? ""
+       : inplace ? "."
+                 : " or submit a PR adding the implementation to derivatives.yaml");
 }
 
-/* The tangents of these are sums with a term for each input, in PyTorch zeros where the input has no tangent, and so depend
- * on the inputs even where they are constant in them. */
+/* The tangents of these are sums with a term for each input, in PyTorch zeros where the input
+ * has no tangent, and so depend on the inputs even where they are constant in them. */
 static const char *const tied =
-    " Mul Div Addbmm Addcdiv Addcmul Addmm Addmv Addr Baddbmm BinaryCrossEntropy Bmm CholeskySolve Convolution Dot Fmod1 Hardshrink "
-    "Hardsigmoid Hardtanh Ldexp LeakyRelu Lerp1 LinalgCross LinalgSolveEx LinalgSolveTriangular Mm Mv NativeBatchNorm "
-    "NativeGroupNorm NativeLayerNorm PreluKernel Relu Remainder1 RreluWithNoise Softshrink SpecialXlog1Py Threshold Vdot Xlogy ";
+    " Mul Div Addbmm Addcdiv Addcmul Addmm Addmv Addr Baddbmm BinaryCrossEntropy Bmm CholeskySolve "
+    "Convolution Dot Fmod1 Hardshrink "
+    "Hardsigmoid Hardtanh Ldexp LeakyRelu Lerp1 LinalgCross LinalgSolveEx LinalgSolveTriangular Mm "
+    "Mv NativeBatchNorm "
+    "NativeGroupNorm NativeLayerNorm PreluKernel Relu Remainder1 RreluWithNoise Softshrink "
+    "SpecialXlog1Py Threshold Vdot Xlogy ";
 
 static void grad_tied(Node *n, Tensor **g, Tensor **gi) {
   (void)g;
@@ -244,17 +261,21 @@ static void grad_tied(Node *n, Tensor **g, Tensor **gi) {
 }
 static const NodeType Tied = {"AddBackward0", grad_tied, "", false};
 
-/* An input that is added stands by itself: the first of addmm and its like, the bias of convolutions and norms. */
+/* An input that is added stands by itself: the first of addmm and its like, the bias of
+ * convolutions and norms. */
 static bool is_tied(const Node *n) {
   char text[84];
   snprintf(text, sizeof text, " %s ", node_stem(n));
-  bool adds = strncmp(text, " Add", 4) == 0 || strncmp(text, " Badd", 5) == 0, biased = text[1] == 'N' || strncmp(text, " Conv", 5) == 0;
+  bool adds = strncmp(text, " Add", 4) == 0 || strncmp(text, " Badd", 5) == 0,
+       biased = text[1] == 'N' || strncmp(text, " Conv", 5) == 0;
   bool others = false;
-  for (int i = 0; i < n->n_edges; i++) others |= n->tangents->at[i] && i != (adds ? 0 : biased ? 2 : -1);
+  for (int i = 0; i < n->n_edges; i++)
+    others |= n->tangents->at[i] && i != (adds ? 0 : biased ? 2 : -1);
   return others && strstr(tied, text);
 }
 
-/* J t, of the shape and type of y, which is output `output_nr` of n; NULL: zero. Leaves recording on. */
+/* J t, of the shape and type of y, which is output `output_nr` of n; NULL: zero. Leaves
+ * recording on. */
 static Tensor *product(Node *n, int output_nr, Tensor *y) {
   int outputs = output_nr + 1 > n->n_outputs ? output_nr + 1 : n->n_outputs;
   int cells = outputs + 3 * n->n_edges;
@@ -312,7 +333,8 @@ static void settle(Dual *d) {
   stop_waiting(d);
   if (!n->tangents) saves_done(n);
   for (int i = 0; i < n->n_saves && !failed(); i++)
-    if (n->saves[i].is_output && n->saves[i].value && n->saves[i].output_nr == d->output_nr) forward_share(y, n->saves[i].value);
+    if (n->saves[i].is_output && n->saves[i].value && n->saves[i].output_nr == d->output_nr)
+      forward_share(y, n->saves[i].value);
   recording = was_recording;
   node_release(n);
   tensor_release(y);
@@ -343,7 +365,9 @@ Tensor *forward_noted(Tensor *t) {
   return tangent;
 }
 
-bool forward_was_written(const Tensor *t) { return tensor_version(dual_of(t)->tangent) != dual_of(t)->version; }
+bool forward_was_written(const Tensor *t) {
+  return tensor_version(dual_of(t)->tangent) != dual_of(t)->version;
+}
 
 bool forward_attach(Node *n, int count, Tensor *const *inputs) {
   Tangents *all = NULL;
@@ -456,10 +480,13 @@ void forward_written_by(Tensor *self, Node *n, int output_nr) {
 
 static bool check_tangent(const Tensor *t, const Tensor *tangent) {
   if (dual_of(tangent) && dual_of(tangent)->tangent && forward_on)
-    fail(ERR_RUNTIME, "Setting a forward grad that itself has a forward gradient at the same level0 is not supported.");
+    fail(ERR_RUNTIME, "Setting a forward grad that itself has a forward gradient at the same "
+                      "level0 is not supported.");
   else if (!tensor_same_shape(t, tangent))
-    fail(ERR_RUNTIME, "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-                      "supported. Tensor is of size %s while the given forward gradient is of size %s.",
+    fail(ERR_RUNTIME,
+         "Trying to set a forward gradient that has a different size than that of the original "
+         "Tensor, this is not "
+         "supported. Tensor is of size %s while the given forward gradient is of size %s.",
          shape_text(t), shape_text(tangent));
   return !failed();
 }
@@ -473,21 +500,25 @@ void forward_set(Tensor *t, Tensor *tangent) {
 
 static bool check_float(const char *name, const Tensor *t) {
   if (t && !dtype_is_float((DType)t->dtype))
-    fail(ERR_VALUE, "Expected %s to be floating point or complex, but got: torch.%s", name, dtype_info[t->dtype].name);
+    fail(ERR_VALUE, "Expected %s to be floating point or complex, but got: torch.%s", name,
+         dtype_info[t->dtype].name);
   return !failed();
 }
 
 Tensor *forward_make_dual(Tensor *primal, Tensor *tangent, int64_t level) {
   if (!check_float("primal", primal) || !check_float("tangent", tangent)) return NULL;
   if (level < 0)
-    return fail(ERR_RUNTIME, "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() "
+    return fail(ERR_RUNTIME, "Trying to create a dual Tensor for forward AD but no level exists, "
+                             "make sure to enter_dual_level() "
                              "first.");
   if (level != 0) return fail(ERR_RUNTIME, "Invalid level given to _make_dual");
   if (!level_entered)
-    return fail(ERR_RUNTIME, "Trying to access a forward AD level with an invalid index. This index was either not created or "
+    return fail(ERR_RUNTIME, "Trying to access a forward AD level with an invalid index. This "
+                             "index was either not created or "
                              "is already deleted.");
   if (forward_tangent(primal))
-    return fail(ERR_RUNTIME, "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is "
+    return fail(ERR_RUNTIME, "Making a dual Tensor based on a Tensor that already has a forward "
+                             "gradient at the same level 0 is "
                              "not supported.");
   forward_tangent(tangent);
   if (failed() || !check_tangent(primal, tangent)) return NULL;
@@ -506,10 +537,12 @@ static const NodeType Identity = {"Identity", grad_identity, "", false};
 
 Tensor *forward_primal(Tensor *t, int64_t level) {
   if (level < 0) return t;
-  if (level != 0 && forward_tangent(t)) return fail(ERR_RUNTIME, "Invalid level given to _fw_primal");
+  if (level != 0 && forward_tangent(t))
+    return fail(ERR_RUNTIME, "Invalid level given to _fw_primal");
   Modes was = aside();
   Node *n = node_new(&Identity, 0, 0, t, NULL);
-  Tensor *v = make_view(t, tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset), n, VIEW_PLAIN);
+  Tensor *v = make_view(t, tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset), n,
+                        VIEW_PLAIN);
   back(was);
   if (v && level_entered) dual_new(v);
   return v;

@@ -1,9 +1,11 @@
 /* torch.autograd.functional: products with Jacobians and Hessians, and the matrices themselves.
  *
- * The host asks for fresh inputs, calls its user's function on them, and asks for the derivative of what came out: so the
- * function runs with nothing of the engine on the stack. Every answer is made of gradients. Those are linear in what they start
- * from, so that their own derivative by that is the product from the other side: two walks back instead of forward mode. Where a
- * walk comes to a custom function, the host runs that and then goes on with it, as in any backward. */
+ * The host asks for fresh inputs, calls its user's function on them, and asks for the derivative
+ * of what came out: so the function runs with nothing of the engine on the stack. Every answer
+ * is made of gradients. Those are linear in what they start from, so that their own derivative
+ * by that is the product from the other side: two walks back instead of forward mode. Where a
+ * walk comes to a custom function, the host runs that and then goes on with it, as in any
+ * backward. */
 #include <string.h>
 
 #include "create.h"
@@ -13,10 +15,20 @@
 #include "ops_private.h"
 
 /* What strict mode looks at. */
-typedef enum { OUTPUTS, GRAD_INPUTS, JACOBIAN, BACK, BACK_TRICK, DOUBLE_BACK, DOUBLE_BACK_TRICK, ROW } Stage;
+typedef enum {
+  OUTPUTS,
+  GRAD_INPUTS,
+  JACOBIAN,
+  BACK,
+  BACK_TRICK,
+  DOUBLE_BACK,
+  DOUBLE_BACK_TRICK,
+  ROW
+} Stage;
 
-/* The walks that an answer takes, in this order: the GRADIENT of one number; the derivative of what it starts from, with roots and
- * ends SWAPPED; then a PRODUCT with the vector. Or one for the ROWS of each output. */
+/* The walks that an answer takes, in this order: the GRADIENT of one number; the derivative of
+ * what it starts from, with roots and ends SWAPPED; then a PRODUCT with the vector. Or one for
+ * the ROWS of each output. */
 enum { GRADIENT = 1, SWAPPED = 2, PRODUCT = 4, ROWS = 8 };
 
 typedef struct {
@@ -35,29 +47,36 @@ static const Answer answers[] = {
 };
 static const Answer *const vjp = &answers[0], *const jvp = &answers[1];
 
-/* An answer under way. The host may have to run custom functions before the next walk can begin, so all this outlives a crossing. */
+/* An answer under way. The host may have to run custom functions before the next walk can begin,
+ * so all this outlives a crossing. */
 struct Course {
   const Answer *answer;
   bool many; /* the function returned a tuple */
   bool create_graph, strict, vectorize;
-  uint8_t left; /* of the answer's walks */
-  int32_t row;  /* whose output's it is, of ROWS */
+  uint8_t left;               /* of the answer's walks */
+  int32_t row;                /* whose output's it is, of ROWS */
   Tensors outputs, points, v; /* v.n == -1: none */
   Tensors roots, by, start;   /* of the walk under way, and at the end the answer is the roots */
   int32_t n_held, cap;
   Tensor *held[]; /* the tensors of all these lists, owned */
 };
 
-/* What the host asks: the number of the answer, and in words how long the vector is, -1 if there is none, whether (at first) the
- * inputs or (then) the outputs are many, whether to record, to be strict, to go back for all outputs at once, how many outputs there
- * are, and all these tensors. */
+/* What the host asks: the number of the answer, and in words how long the vector is, -1 if there
+ * is none, whether (at first) the inputs or (then) the outputs are many, whether to record, to
+ * be strict, to go back for all outputs at once, how many outputs there are, and all these
+ * tensors. */
 static Course asked(Call *c) {
   enum { HEAD = 6 };
   Ints words = arg_ints(c, 1);
   const int64_t *head = words.v;
   int n_v = (int)head[0], n_outputs = (int)head[5];
   Tensors all = tensors_at(head + HEAD, words.n - HEAD), v = {n_v, all.v + (all.n - n_v)};
-  Course k = {.answer = &answers[arg_int(c, 0)], .v = v, .many = head[1], .create_graph = head[2], .strict = head[3], .vectorize = head[4]};
+  Course k = {.answer = &answers[arg_int(c, 0)],
+              .v = v,
+              .many = head[1],
+              .create_graph = head[2],
+              .strict = head[3],
+              .vectorize = head[4]};
   k.outputs = (Tensors){n_outputs, all.v};
   k.points = (Tensors){all.n - n_outputs - (n_v < 0 ? 0 : n_v), all.v + n_outputs};
   k.left = k.answer->walks;
@@ -80,39 +99,53 @@ static void record(void) {
 
 #define NOT_STRICT " This is not allowed in strict mode"
 
-/* What strict mode says of tensor %d of a stage if it did not arrive, and if it has no history: all of it, or one word,
- * what is independent of the input. */
+/* What strict mode says of tensor %d of a stage if it did not arrive, and if it has no history:
+ * all of it, or one word, what is independent of the input. */
 static const struct {
   const char *absent, *constant;
 } strict_texts[] = {
-    [OUTPUTS] = {"", "Output %d of the user-provided function does not require gradients. The outputs must be computed in a "
+    [OUTPUTS] = {"", "Output %d of the user-provided function does not require gradients. The "
+                     "outputs must be computed in a "
                      "differentiable manner from the input when running in strict mode."},
-    [GRAD_INPUTS] = {"output", "The gradient with respect to input %d is independent of the inputs of the user-provided function."
-                               NOT_STRICT "."},
-    [JACOBIAN] = {"output", "While computing the hessian, found that the jacobian of the user-provided function with respect to input %d "
-                            "is independent of the input." NOT_STRICT ". You should ensure that your function is twice differentiable "
-                            "and that the jacobian depends on the inputs (this would be violated by a linear function for example)."},
+    [GRAD_INPUTS] = {"output", "The gradient with respect to input %d is independent of the inputs "
+                               "of the user-provided function." NOT_STRICT "."},
+    [JACOBIAN] = {"output", "While computing the hessian, found that the jacobian of the "
+                            "user-provided function with respect to input %d "
+                            "is independent of the input." NOT_STRICT
+                            ". You should ensure that your function is twice differentiable "
+                            "and that the jacobian depends on the inputs (this would be violated "
+                            "by a linear function for example)."},
     [BACK] = {"output", "jacobian"},
-    [BACK_TRICK] = {"The gradient with respect to the input is independent of entry %d in the grad_outputs when using the double backward "
-                    "trick to compute forward mode gradients." NOT_STRICT ".", "jacobian"},
+    [BACK_TRICK] = {"The gradient with respect to the input is independent of entry %d in the "
+                    "grad_outputs when using the double backward "
+                    "trick to compute forward mode gradients." NOT_STRICT ".",
+                    "jacobian"},
     [DOUBLE_BACK] = {"jacobian", "hessian"},
-    [DOUBLE_BACK_TRICK] = {"The hessian of the user-provided function is independent of entry %d in the grad_jacobian." NOT_STRICT
-                           " as it prevents from using the double backward trick to replace forward mode AD.", "hessian"},
-    [ROW] = {"Output %d of the user-provided function is independent of input %d." NOT_STRICT ".", "jacobian"},
+    [DOUBLE_BACK_TRICK] =
+        {"The hessian of the user-provided function is independent of entry %d in the "
+         "grad_jacobian." NOT_STRICT
+         " as it prevents from using the double backward trick to replace forward mode AD.",
+         "hessian"},
+    [ROW] = {"Output %d of the user-provided function is independent of input %d." NOT_STRICT ".",
+             "jacobian"},
 };
 
 static void strict_error(const char *text, const char *after, int first, int second) {
   if (strchr(text, '%')) fail(ERR_RUNTIME, text, first, second);
-  else fail(ERR_RUNTIME, "The %s of the user-provided function is independent of input %d." NOT_STRICT "%s.", text, first, after);
+  else
+    fail(ERR_RUNTIME,
+         "The %s of the user-provided function is independent of input %d." NOT_STRICT "%s.", text,
+         first, after);
 }
 
-/* In strict mode the error of a stage, unless all tensors are there and (with `history`) recorded; `output` is whose row they
- * are, or -1. */
+/* In strict mode the error of a stage, unless all tensors are there and (with `history`)
+ * recorded; `output` is whose row they are, or -1. */
 static void demand(const Course *k, Stage stage, const Tensors *found, bool history, int output) {
   for (int i = 0; k->strict && i < found->n && !failed(); i++) {
     int first = output < 0 ? i : output;
     if (!found->v[i]) strict_error(strict_texts[stage].absent, "", first, i);
-    else if (history && !tensor_requires_grad(found->v[i])) strict_error(strict_texts[stage].constant, " when create_graph=True", first, i);
+    else if (history && !tensor_requires_grad(found->v[i]))
+      strict_error(strict_texts[stage].constant, " when create_graph=True", first, i);
   }
 }
 
@@ -135,16 +168,25 @@ static void all_fresh(Tensors *list, bool create_graph, bool requires_grad) {
 static void check_vector(const Course *k, const Tensors *like) {
   int n = k->v.n;
   if (n < 0 && (like->n != 1 || like->v[0]->numel != 1))
-    fail(ERR_RUNTIME, "The vector v can only be None if the %s a single Tensor with a single element.",
-         k->answer == vjp ? "user-provided function returns" : "input to the user-provided function is");
+    fail(ERR_RUNTIME,
+         "The vector v can only be None if the %s a single Tensor with a single element.",
+         k->answer == vjp ? "user-provided function returns"
+                          : "input to the user-provided function is");
   else if (n >= 0 && n != like->n)
-    fail(ERR_RUNTIME, k->many ? "v is a tuple of invalid length: should be %d but got %d." : "The given v should contain a single Tensor.",
+    fail(ERR_RUNTIME,
+         k->many ? "v is a tuple of invalid length: should be %d but got %d."
+                 : "The given v should contain a single Tensor.",
          like->n, n);
   for (int i = 0; i < n && !failed(); i++) {
     if (tensor_same_shape(k->v.v[i], like->v[i])) continue;
     const char *wanted = shape_text(like->v[i]), *got = shape_text(k->v.v[i]);
-    if (k->many) fail(ERR_RUNTIME, "Entry %d in v has invalid size: should be torch.Size(%s) but got torch.Size(%s).", i, wanted, got);
-    else fail(ERR_RUNTIME, "v has invalid size: should be torch.Size(%s) but got torch.Size(%s).", wanted, got);
+    if (k->many)
+      fail(ERR_RUNTIME,
+           "Entry %d in v has invalid size: should be torch.Size(%s) but got torch.Size(%s).", i,
+           wanted, got);
+    else
+      fail(ERR_RUNTIME, "v has invalid size: should be torch.Size(%s) but got torch.Size(%s).",
+           wanted, got);
   }
 }
 
@@ -161,7 +203,8 @@ void op_functional_points(Call *c) {
 
 /* ------------------------------------------------------------ matrices */
 
-/* The identity over all elements of several tensors, cut by tensor: (sum of all n, n_k) for each. */
+/* The identity over all elements of several tensors, cut by tensor: (sum of all n, n_k) for
+ * each. */
 static Tensors units(Tensors like) {
   int64_t total = 0, at = 0;
   for (int i = 0; i < like.n; i++) total += like.v[i]->numel;
@@ -172,7 +215,8 @@ static Tensors units(Tensors like) {
   return pieces;
 }
 
-/* Gradients by x, one behind the other for all elements of what has these sizes, as its Jacobian; NULL: zeros. */
+/* Gradients by x, one behind the other for all elements of what has these sizes, as its
+ * Jacobian; NULL: zeros. */
 static Tensor *shaped(Tensor *gradients, int n, const int64_t *y, const Tensor *x) {
   int64_t sizes[2 * MAX_DIM];
   memcpy(sizes, y, (size_t)n * sizeof *sizes);
@@ -183,7 +227,8 @@ static Tensor *shaped(Tensor *gradients, int n, const int64_t *y, const Tensor *
 
 /* What came forward from each unit vector, stacked, as Jacobians: for each output by each input. */
 void op_functional_columns(Call *c) {
-  Tensors columns = arg_tensors(c, 0), inputs = arg_tensors(c, 1), table = blank(columns.n * inputs.n);
+  Tensors columns = arg_tensors(c, 0), inputs = arg_tensors(c, 1),
+          table = blank(columns.n * inputs.n);
   Tensor **to = table.v;
   for (int i = 0; i < columns.n; i++) {
     Tensor *column = columns.v[i];
@@ -197,26 +242,35 @@ void op_functional_columns(Call *c) {
   if (!failed()) ret_tensors(c, table.n, table.v);
 }
 
-#define NOT_FORWARD "torch.autograd.functional.jacobian: `%s=True` and `strategy=\"forward-mode\"` are not supported together (yet). " \
-                    "Please either set `%s=False` or `strategy=\"reverse-mode\"`."
+#define NOT_FORWARD                                                                        \
+  "torch.autograd.functional.jacobian: `%s=True` and `strategy=\"forward-mode\"` are not " \
+  "supported together (yet). "                                                             \
+  "Please either set `%s=False` or `strategy=\"reverse-mode\"`."
 
 /* The unit vectors to push forward, if that is the strategy and the other options allow it. */
 void op_functional_units(Call *c) {
-  const char *strategy = arg_str(c, 1), *hint = arg_bool(c, 2) ? "" : " Hint: If your function has more outputs than inputs, \"forward-mode\" "
-                                                                     "tends to be more performant. Otherwise, prefer to use \"reverse-mode\".";
+  const char *strategy = arg_str(c, 1),
+             *hint =
+                 arg_bool(c, 2)
+                     ? ""
+                     : " Hint: If your function has more outputs than inputs, \"forward-mode\" "
+                       "tends to be more performant. Otherwise, prefer to use \"reverse-mode\".";
   if (strcmp(strategy, "forward-mode") != 0)
-    fail(ERR_ASSERTION, "Expected strategy to be either \"forward-mode\" or \"reverse-mode\".%s", hint);
+    fail(ERR_ASSERTION, "Expected strategy to be either \"forward-mode\" or \"reverse-mode\".%s",
+         hint);
   else if (arg_bool(c, 3)) fail(ERR_NOT_IMPLEMENTED, NOT_FORWARD, "create_graph", "create_graph");
   else if (arg_bool(c, 4)) fail(ERR_RUNTIME, NOT_FORWARD, "strict", "strict");
   else if (!arg_bool(c, 5))
-    fail(ERR_NOT_IMPLEMENTED, "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`.");
+    fail(ERR_NOT_IMPLEMENTED, "Computing Jacobian using forward-AD or forward-over-reverse Hessian "
+                              "isonly implemented for `vectorize=True`.");
   Tensors made = units(arg_tensors(c, 0));
   if (!failed()) ret_tensors(c, made.n, made.v);
 }
 
 /* ------------------------------------------------------------ walks */
 
-/* Outputs, points, vector, gradients, zeros, their derivatives, products: each as long as the outputs or the points. Or a table. */
+/* Outputs, points, vector, gradients, zeros, their derivatives, products: each as long as the
+ * outputs or the points. Or a table. */
 enum { MOST_LISTS = 7 };
 
 /* Moves a list to where it outlives the crossing. */
@@ -233,7 +287,9 @@ void course_drop(Course *k) {
 
 static Course *course_new(const Course *given) {
   int64_t cap = (int64_t)(given->outputs.n + MOST_LISTS) * (given->points.n + MOST_LISTS);
-  Course *k = failed() || cap > INT32_MAX / 8 ? NULL : mem_alloc(sizeof *k + (size_t)cap * sizeof *k->held);
+  Course *k = failed() || cap > INT32_MAX / 8
+                  ? NULL
+                  : mem_alloc(sizeof *k + (size_t)cap * sizeof *k->held);
   if (!k) return NULL;
   *k = *given;
   k->cap = (int32_t)cap;
@@ -247,9 +303,10 @@ static Course *course_new(const Course *given) {
   return k;
 }
 
-/* The walk from those of the roots that are there and have a history, to `by`; NULL if there are none. What they start from is
- * `with` (NULL or n <= 0: ones). `rows` above 0: see GraphWalk. */
-static Task *pull(const Course *k, const Tensors *roots, const Tensors *with, bool create_graph, int rows) {
+/* The walk from those of the roots that are there and have a history, to `by`; NULL if there are
+ * none. What they start from is `with` (NULL or n <= 0: ones). `rows` above 0: see GraphWalk. */
+static Task *pull(const Course *k, const Tensors *roots, const Tensors *with, bool create_graph,
+                  int rows) {
   Tensor **seeds = scratch_array((int64_t)roots->n + 1, sizeof *seeds);
   GraphEnd *ends = scratch_array_zero((int64_t)roots->n + k->by.n + 1, sizeof *ends);
   bool given = with && with->n > 0;
@@ -264,8 +321,15 @@ static Task *pull(const Course *k, const Tensors *roots, const Tensors *with, bo
   if (n && !k->by.n) fail(ERR_RUNTIME, "`inputs` argument to `%s()` cannot be empty.", "grad");
   if (!n || failed()) return NULL;
   bool retain = create_graph || (rows && !given); /* for the rows of the other outputs */
-  return task_start(&(GraphWalk){.n_roots = n, .roots = ends, .grads = given ? seeds : NULL, .n_inputs = k->by.n, .inputs = ends + n,
-                                 .retain_graph = retain, .create_graph = create_graph, .allow_unused = true, .n_rows = rows});
+  return task_start(&(GraphWalk){.n_roots = n,
+                                 .roots = ends,
+                                 .grads = given ? seeds : NULL,
+                                 .n_inputs = k->by.n,
+                                 .inputs = ends + n,
+                                 .retain_graph = retain,
+                                 .create_graph = create_graph,
+                                 .allow_unused = true,
+                                 .n_rows = rows});
 }
 
 /* Zeros for the gradients of roots to start from, by which their derivative is wanted. */
@@ -274,7 +338,8 @@ static void start_from_zeros(Course *k) {
   for (int i = 0; i < k->start.n; i++) {
     Tensor *zeros = k->start.v[i] = t_zeros_like(k->roots.v[i] ? k->roots.v[i] : k->by.v[i]);
     if (zeros && dtype_is_float((DType)zeros->dtype)) zeros->flags |= FLAG_REQUIRES_GRAD;
-    else fail(ERR_RUNTIME, "Only Tensors of floating point and complex dtype can require gradients");
+    else
+      fail(ERR_RUNTIME, "Only Tensors of floating point and complex dtype can require gradients");
   }
   keep(k, &k->start);
 }
@@ -282,12 +347,14 @@ static void start_from_zeros(Course *k) {
 /* A backward of a batch: the unit vectors of all outputs together. */
 static Task *walk_batch(const Course *k) {
   if (k->strict)
-    fail(ERR_RUNTIME, "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
+    fail(ERR_RUNTIME, "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are "
+                      "not supported together. Please either set "
                       "`strict=False` or `vectorize=False`.");
   Tensors flat = blank(k->outputs.n), start = units(k->outputs);
   for (int i = 0; i < flat.n; i++) flat.v[i] = t_reshape(k->outputs.v[i], 1, (int64_t[]){-1});
   if (failed()) return NULL;
-  if (!start.v[0]->sizes[0]) return fail(ERR_INDEX, "index 0 is out of bounds for dimension 0 with size 0");
+  if (!start.v[0]->sizes[0])
+    return fail(ERR_INDEX, "index 0 is out of bounds for dimension 0 with size 0");
   return pull(k, &flat, &start, k->create_graph, (int)start.v[0]->sizes[0]);
 }
 
@@ -306,7 +373,11 @@ static Task *begin(Course *k) {
   int walk = current(k);
   if (walk == ROWS) return k->vectorize ? walk_batch(k) : walk_rows(k);
   if (walk == SWAPPED) start_from_zeros(k);
-  return pull(k, &k->roots, walk == SWAPPED ? &k->start : walk == PRODUCT ? &k->v : NULL, walk != PRODUCT || k->create_graph, 0);
+  return pull(k, &k->roots,
+              walk == SWAPPED   ? &k->start
+              : walk == PRODUCT ? &k->v
+                                : NULL,
+              walk != PRODUCT || k->create_graph, 0);
 }
 
 /* Takes the Jacobians of the next output, by gradients that stand from row `at` on. */
@@ -315,7 +386,8 @@ static void take_rows(Course *k, const Tensors *found, int64_t at) {
   const Tensor *y = k->outputs.v[k->row];
   demand(k, ROW, found, k->create_graph, k->row++);
   for (int i = 0; i < row.n && !failed(); i++) {
-    Tensor *rows = found->v[i] && k->vectorize ? t_narrow(found->v[i], 0, at, y->numel) : found->v[i];
+    Tensor *rows = found->v[i] && k->vectorize ? t_narrow(found->v[i], 0, at, y->numel)
+                                               : found->v[i];
     if (!failed()) row.v[i] = shaped(rows, y->ndim, y->sizes, k->points.v[i]);
   }
   keep(k, &row);
@@ -327,7 +399,8 @@ static void take(Course *k, Tensors *found) {
   int walk = current(k);
   const Tensors *like = k->answer == jvp ? &k->outputs : &k->points;
   if (walk == PRODUCT) demand(k, k->answer->last, found, k->create_graph, -1);
-  for (int i = 0; i < found->n && k->left == walk && walk != ROWS; i++) /* of the last walk zeros for those */
+  /* of the last walk zeros for those */
+  for (int i = 0; i < found->n && k->left == walk && walk != ROWS; i++)
     if (!found->v[i]) found->v[i] = t_zeros_like(like->v[i]);
   if (walk == GRADIENT) demand(k, JACOBIAN, found, true, -1);
   if (walk == SWAPPED && k->answer == jvp) demand(k, GRAD_INPUTS, found, true, -1);
@@ -378,12 +451,16 @@ Task *course_next(Call *c, Course *k, Task *done) {
 
 static void demand_one_number(const Course *k) {
   if (!(k->answer->walks & GRADIENT)) return;
-  if (k->many || k->outputs.n != 1) fail(ERR_RUNTIME, "The function given to %s should return a single Tensor", k->answer->name);
+  if (k->many || k->outputs.n != 1)
+    fail(ERR_RUNTIME, "The function given to %s should return a single Tensor", k->answer->name);
   else if (k->outputs.v[0]->numel != 1)
-    fail(ERR_RUNTIME, "The Tensor returned by the function given to %s should contain a single element", k->answer->name);
+    fail(ERR_RUNTIME,
+         "The Tensor returned by the function given to %s should contain a single element",
+         k->answer->name);
 }
 
-/* The derivative of the function that made these outputs of those points, or what the host must run first (op_backward_resume). */
+/* The derivative of the function that made these outputs of those points, or what the host must
+ * run first (op_backward_resume). */
 void op_functional_answer(Call *c) {
   Course given = asked(c);
   record();

@@ -70,8 +70,10 @@ static int reads_in_place(int64_t m, int64_t k, int64_t b_rs_bytes) {
 
 /* Estimated quarter cycles of the packed product with the operands in this
  * order: tiles with their padding, splatting A, copying B, scattered writes. */
-static int64_t tiled_cost(int64_t m, int64_t n, int64_t k, int64_t lanes, int64_t c_rs, int64_t c_cs) {
-  int64_t tiles = round_up(m, TILE_ROWS) * round_up(n, 2 * lanes), scattered = c_rs == 1 ? m * n / 2 : 5 * m * n;
+static int64_t tiled_cost(int64_t m, int64_t n, int64_t k, int64_t lanes, int64_t c_rs,
+                          int64_t c_cs) {
+  int64_t tiles = round_up(m, TILE_ROWS) * round_up(n, 2 * lanes),
+          scattered = c_rs == 1 ? m * n / 2 : 5 * m * n;
   return tiles * k * 2 / lanes + 3 * m * k + n * k + (c_cs == 1 ? 0 : scattered);
 }
 
@@ -95,33 +97,33 @@ static int64_t tiled_cost(int64_t m, int64_t n, int64_t k, int64_t lanes, int64_
 
 /* Sums modulo two to the width of the type do not depend on their order, so
  * the loop goes over rows of B, where memory is mostly contiguous. */
-#define GEMM_DEFINE(suffix, type, wide)                                                       \
-  INLINE void add_to_##suffix(type *c, wide x, type b) {                                      \
-    wide y = (wide)b, old = (wide)*c;                                                         \
-    *c = (type)(old + x * y);                                                                 \
-  }                                                                                           \
-  static void add_row_##suffix(int64_t n, wide x, const type *b, int64_t b_cs,                \
-                               type *restrict c, int64_t c_cs) {                              \
-    if (b_cs == 1 && c_cs == 1)                                                               \
-      for (ptrdiff_t j = 0; j < (ptrdiff_t)n; j++) add_to_##suffix(c + j, x, b[j]);           \
-    else                                                                                      \
-      for (int64_t j = 0; j < n; j++) add_to_##suffix(c + j * c_cs, x, b[j * b_cs]);          \
-  }                                                                                           \
-  void gemm_##suffix(int64_t m, int64_t n, int64_t k, type alpha, const type *a,              \
-                     int64_t a_rs, int64_t a_cs, const type *b, int64_t b_rs, int64_t b_cs,   \
-                     type beta, type *c, int64_t c_rs, int64_t c_cs) {                        \
-    for (int64_t i = 0; i < m; i++) {                                                         \
-      for (int64_t j = 0; j < n; j++) {                                                       \
-        type old = beta == 0 ? (type)0 : c[i * c_rs + j * c_cs];                              \
-        c[i * c_rs + j * c_cs] = 0;                                                           \
-        add_to_##suffix(c + i * c_rs + j * c_cs, (wide)beta, old);                            \
-      }                                                                                       \
-      for (int64_t p = 0; alpha != 0 && p < k; p++) {                                         \
-        type x = 0;                                                                           \
-        add_to_##suffix(&x, (wide)alpha, a[i * a_rs + p * a_cs]);                             \
-        add_row_##suffix(n, (wide)x, b + p * b_rs, b_cs, c + i * c_rs, c_cs);                 \
-      }                                                                                       \
-    }                                                                                         \
+#define GEMM_DEFINE(suffix, type, wide)                                                           \
+  INLINE void add_to_##suffix(type *c, wide x, type b) {                                          \
+    wide y = (wide)b, old = (wide) * c;                                                           \
+    *c = (type)(old + x * y);                                                                     \
+  }                                                                                               \
+  static void add_row_##suffix(int64_t n, wide x, const type *b, int64_t b_cs, type *restrict c,  \
+                               int64_t c_cs) {                                                    \
+    if (b_cs == 1 && c_cs == 1)                                                                   \
+      for (ptrdiff_t j = 0; j < (ptrdiff_t)n; j++) add_to_##suffix(c + j, x, b[j]);               \
+    else                                                                                          \
+      for (int64_t j = 0; j < n; j++) add_to_##suffix(c + j * c_cs, x, b[j * b_cs]);              \
+  }                                                                                               \
+  void gemm_##suffix(int64_t m, int64_t n, int64_t k, type alpha, const type *a, int64_t a_rs,    \
+                     int64_t a_cs, const type *b, int64_t b_rs, int64_t b_cs, type beta, type *c, \
+                     int64_t c_rs, int64_t c_cs) {                                                \
+    for (int64_t i = 0; i < m; i++) {                                                             \
+      for (int64_t j = 0; j < n; j++) {                                                           \
+        type old = beta == 0 ? (type)0 : c[i * c_rs + j * c_cs];                                  \
+        c[i * c_rs + j * c_cs] = 0;                                                               \
+        add_to_##suffix(c + i * c_rs + j * c_cs, (wide)beta, old);                                \
+      }                                                                                           \
+      for (int64_t p = 0; alpha != 0 && p < k; p++) {                                             \
+        type x = 0;                                                                               \
+        add_to_##suffix(&x, (wide)alpha, a[i * a_rs + p * a_cs]);                                 \
+        add_row_##suffix(n, (wide)x, b + p * b_rs, b_cs, c + i * c_rs, c_cs);                     \
+      }                                                                                           \
+    }                                                                                             \
   }
 GEMM_INTEGERS(GEMM_DEFINE)
 
@@ -192,7 +194,8 @@ INLINE void NAME(add_step)(const REAL *strip, const REAL *panel, VEC sum[TILE_RO
  * for a load is cheaper than a broadcast; panel[k] is a row of B, `ld` apart.
  * Engines hoist the loads of a basic block above its arithmetic, and those of
  * two steps do not fit the registers: a way out stands between. */
-INLINE void NAME(sum_tile)(ptrdiff_t k, const REAL *strip, const REAL *panel, ptrdiff_t ld, VEC sum[TILE_ROWS][2]) {
+INLINE void NAME(sum_tile)(ptrdiff_t k, const REAL *strip, const REAL *panel, ptrdiff_t ld,
+                           VEC sum[TILE_ROWS][2]) {
   const REAL *end = strip + k * STEP;
   for (;; strip += 2 * STEP, panel += 2 * ld) {
     NAME(add_step)(strip, panel, sum);
@@ -202,9 +205,11 @@ INLINE void NAME(sum_tile)(ptrdiff_t k, const REAL *strip, const REAL *panel, pt
   }
 }
 
-/* The sums of whole tiles side by side, whose panels are `panel_step` apart, merged with c, whose rows or columns are
- * contiguous. The target is behind a pointer so that it holds no registers across the sums. */
-NOINLINE void NAME(multiply_tiles)(ptrdiff_t tiles, ptrdiff_t k, const REAL *strip, const REAL *panel, ptrdiff_t panel_step, ptrdiff_t ld,
+/* The sums of whole tiles side by side, whose panels are `panel_step` apart, merged with c,
+ * whose rows or columns are contiguous. The target is behind a pointer so that it holds no
+ * registers across the sums. */
+NOINLINE void NAME(multiply_tiles)(ptrdiff_t tiles, ptrdiff_t k, const REAL *strip,
+                                   const REAL *panel, ptrdiff_t panel_step, ptrdiff_t ld,
                                    const TARGET *to) {
   REAL *c = to->at;
   for (; tiles > 0; tiles--, panel += panel_step, c += TILE_COLS * (ptrdiff_t)to->cs) {
@@ -216,7 +221,8 @@ NOINLINE void NAME(multiply_tiles)(ptrdiff_t tiles, ptrdiff_t k, const REAL *str
     for (int v = 0; v < 2; v++) {
       if (cs == 1) {
         UNROLL
-        for (int i = 0; i < TILE_ROWS; i++) NAME(merge_vector)(c + i * rs + v * LANES, sum[i][v], alpha, beta);
+        for (int i = 0; i < TILE_ROWS; i++)
+          NAME(merge_vector)(c + i * rs + v * LANES, sum[i][v], alpha, beta);
         continue;
       }
       UNROLL
@@ -226,7 +232,8 @@ NOINLINE void NAME(multiply_tiles)(ptrdiff_t tiles, ptrdiff_t k, const REAL *str
         for (int l = 0; l < LANES; l++) square[l] = sum[i + l][v];
         TRANSPOSE(square);
         UNROLL
-        for (int l = 0; l < LANES; l++) NAME(merge_vector)(c + (v * LANES + l) * cs + i, square[l], alpha, beta);
+        for (int l = 0; l < LANES; l++)
+          NAME(merge_vector)(c + (v * LANES + l) * cs + i, square[l], alpha, beta);
       }
     }
   }
@@ -253,22 +260,20 @@ NOINLINE void NAME(pack_strip)(REAL *strip, int64_t rows, ptrdiff_t k, OPERAND a
   ptrdiff_t rs = (ptrdiff_t)a.rs, cs = (ptrdiff_t)a.cs, p = 0;
   if (rows >= TILE_ROWS && cs == 1) {
     KEEP_ROLLED
-    for (; p + LANES <= k; p += LANES)
+    for (; p + LANES <= k; p += LANES) UNROLL
+    for (int i = 0; i < TILE_ROWS; i++) {
+      VEC x = LOAD(a.at + i * rs + p);
       UNROLL
-      for (int i = 0; i < TILE_ROWS; i++) {
-        VEC x = LOAD(a.at + i * rs + p);
-        UNROLL
-        for (int l = 0; l < LANES; l++) STORE(strip + (p + l) * STEP + i * LANES, SPLAT(x[l]));
-      }
+      for (int l = 0; l < LANES; l++) STORE(strip + (p + l) * STEP + i * LANES, SPLAT(x[l]));
+    }
   } else if (rows >= TILE_ROWS && rs == 1) {
     KEEP_ROLLED
-    for (; p < k; p++)
+    for (; p < k; p++) UNROLL
+    for (int i = 0; i < TILE_ROWS; i += LANES) {
+      VEC x = LOAD(a.at + i + p * cs);
       UNROLL
-      for (int i = 0; i < TILE_ROWS; i += LANES) {
-        VEC x = LOAD(a.at + i + p * cs);
-        UNROLL
-        for (int l = 0; l < LANES; l++) STORE(strip + p * STEP + (i + l) * LANES, SPLAT(x[l]));
-      }
+      for (int l = 0; l < LANES; l++) STORE(strip + p * STEP + (i + l) * LANES, SPLAT(x[l]));
+    }
   }
   for (; p < k; p++)
     for (int i = 0; i < TILE_ROWS; i++)
@@ -292,8 +297,7 @@ static void NAME(pack_columns)(REAL *to, int64_t cols, ptrdiff_t k, OPERAND b) {
     }
   }
   for (; p < k; p++)
-    for (int j = 0; j < LANES; j++)
-      to[p * TILE_COLS + j] = j < cols ? b.at[p * rs + j * cs] : 0;
+    for (int j = 0; j < LANES; j++) to[p * TILE_COLS + j] = j < cols ? b.at[p * rs + j * cs] : 0;
 }
 
 /* panel[k][TILE_COLS] from up to TILE_COLS columns of B, zeros beside them. */
@@ -333,7 +337,8 @@ static void NAME(multiply_block)(int64_t m, int64_t n, ptrdiff_t k, OPERAND a, O
     for (; j < n; j += TILE_COLS) {
       const REAL *panel = j < n_in_place ? b.at + j : panels + j * k;
       ptrdiff_t ld = j < n_in_place ? (ptrdiff_t)b.rs : TILE_COLS;
-      NAME(multiply_odd_tile)(rows, min64(n - j, TILE_COLS), k, strip, panel, ld, NAME(target_at)(to, 0, j));
+      NAME(multiply_odd_tile)(rows, min64(n - j, TILE_COLS), k, strip, panel, ld,
+                              NAME(target_at)(to, 0, j));
     }
   }
 }
@@ -478,9 +483,8 @@ INLINE void NAME(multiply_tiny_tile)(int vectors, ptrdiff_t rows, ptrdiff_t cols
   }
   REAL tile[TILE_ROWS * TILE_COLS];
   UNROLL
-  for (int i = 0; i < TILE_ROWS; i++)
-    UNROLL
-    for (int v = 0; v < vectors; v++) STORE(tile + i * TILE_COLS + v * LANES, sum[i][v]);
+  for (int i = 0; i < TILE_ROWS; i++) UNROLL
+  for (int v = 0; v < vectors; v++) STORE(tile + i * TILE_COLS + v * LANES, sum[i][v]);
   for (ptrdiff_t i = 0; i < rows; i++)
     for (ptrdiff_t j = 0; j < cols; j++)
       NAME(merge)(c.at + i * c_rs + j * c_cs, tile[i * TILE_COLS + j], c.alpha, c.beta);
@@ -503,8 +507,7 @@ static void NAME(multiply_tiny)(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, OPERAND a
       TARGET to = NAME(target_at)(c, i, j);
       if (cols > LANES)
         NAME(multiply_tiny_tile)(2, rows, cols, k, left, columns.at, (ptrdiff_t)columns.rs, to);
-      else
-        NAME(multiply_tiny_tile)(1, rows, cols, k, left, columns.at, (ptrdiff_t)columns.rs, to);
+      else NAME(multiply_tiny_tile)(1, rows, cols, k, left, columns.at, (ptrdiff_t)columns.rs, to);
     }
   }
 }
@@ -541,14 +544,11 @@ void NAME(gemm)(int64_t m, int64_t n, int64_t k, REAL alpha, const REAL *a, int6
   REAL *room = (REAL *)line;
   if (m == 1 || n == 1) TOOK(GEMM_VECTOR);
   else TOOK(GEMM_PACKED);
-  if (n == 1)
-    NAME(multiply_vector)(m, k, x, b, b_rs, to, room);
-  else if (m == 1)
-    NAME(multiply_vector)(n, k, y_turned, a, a_cs, to_turned, room);
+  if (n == 1) NAME(multiply_vector)(m, k, x, b, b_rs, to, room);
+  else if (m == 1) NAME(multiply_vector)(n, k, y_turned, a, a_cs, to_turned, room);
   else if (tiled_cost(m, n, k, LANES, c_rs, c_cs) <= tiled_cost(n, m, k, LANES, c_cs, c_rs))
     NAME(multiply_tiled)(m, n, k, x, y, to, room);
-  else
-    NAME(multiply_tiled)(n, m, k, y_turned, x_turned, to_turned, room);
+  else NAME(multiply_tiled)(n, m, k, y_turned, x_turned, to_turned, room);
 }
 
 /* ---- dot product --------------------------------------------------------- */
@@ -559,16 +559,14 @@ static REAL NAME(dot_block)(ptrdiff_t n, const REAL *x, const REAL *y) {
   REAL total = 0;
   ptrdiff_t i = 0;
   KEEP_ROLLED
-  for (; i + 4 * LANES <= n; i += 4 * LANES)
-    UNROLL
-    for (int v = 0; v < 4; v++) sum[v] += LOAD(x + i + v * LANES) * LOAD(y + i + v * LANES);
+  for (; i + 4 * LANES <= n; i += 4 * LANES) UNROLL
+  for (int v = 0; v < 4; v++) sum[v] += LOAD(x + i + v * LANES) * LOAD(y + i + v * LANES);
   for (; i < n; i++) total += x[i] * y[i];
   REAL lanes[LANES];
   STORE(lanes, (sum[0] + sum[1]) + (sum[2] + sum[3]));
   UNROLL
-  for (int half = LANES / 2; half > 0; half /= 2)
-    UNROLL
-    for (int l = 0; l < half; l++) lanes[l] += lanes[l + half];
+  for (int half = LANES / 2; half > 0; half /= 2) UNROLL
+  for (int l = 0; l < half; l++) lanes[l] += lanes[l + half];
   return lanes[0] + total;
 }
 

@@ -35,17 +35,17 @@ float dot_f32(int64_t n, const float *x, int64_t xs, const float *y, int64_t ys)
 double dot_f64(int64_t n, const double *x, int64_t xs, const double *y, int64_t ys);
 
 /* The same product in wrapping integer arithmetic; needs no scratch. */
-#define GEMM_INTEGERS(X)         \
-  X(i64, int64_t, uint64_t)      \
-  X(i32, int32_t, uint32_t)      \
-  X(i16, int16_t, uint32_t)      \
-  X(i8, int8_t, uint32_t)        \
+#define GEMM_INTEGERS(X)    \
+  X(i64, int64_t, uint64_t) \
+  X(i32, int32_t, uint32_t) \
+  X(i16, int16_t, uint32_t) \
+  X(i8, int8_t, uint32_t)   \
   X(u8, uint8_t, uint32_t)
 
-#define GEMM_DECLARE(suffix, type, wide)                                                     \
-  void gemm_##suffix(int64_t m, int64_t n, int64_t k, type alpha, const type *a, int64_t a_rs, \
-                     int64_t a_cs, const type *b, int64_t b_rs, int64_t b_cs, type beta,       \
-                     type *c, int64_t c_rs, int64_t c_cs);
+#define GEMM_DECLARE(suffix, type, wide)                                                          \
+  void gemm_##suffix(int64_t m, int64_t n, int64_t k, type alpha, const type *a, int64_t a_rs,    \
+                     int64_t a_cs, const type *b, int64_t b_rs, int64_t b_cs, type beta, type *c, \
+                     int64_t c_rs, int64_t c_cs);
 GEMM_INTEGERS(GEMM_DECLARE)
 #undef GEMM_DECLARE
 

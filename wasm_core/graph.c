@@ -11,7 +11,8 @@
 #include "memory.h"
 #include "op.h"
 
-bool grad_mode = true, recording = true, inference_mode = false, any_layout = false, saved_check_mode = false;
+bool grad_mode = true, recording = true, inference_mode = false, any_layout = false,
+     saved_check_mode = false;
 
 static uint64_t next_sequence;
 static int64_t live_nodes;
@@ -27,12 +28,15 @@ static size_t node_bytes(int n_edges, int n_saves, int n_numbers) {
 
 static bool countable(int n, const char *what) {
   if (n <= UINT16_MAX) return true;
-  fail(ERR_NOT_IMPLEMENTED, "pygrad: a node of the graph has at most %d %s, not %d", UINT16_MAX, what, n);
+  fail(ERR_NOT_IMPLEMENTED, "pygrad: a node of the graph has at most %d %s, not %d", UINT16_MAX,
+       what, n);
   return false;
 }
 
 static Node *node_bare(const NodeType *type, int n_edges, int n_saves, int n_numbers) {
-  if (!countable(n_edges, "inputs") || !countable(n_saves, "saved tensors") || !countable(n_numbers, "numbers")) return NULL;
+  if (!countable(n_edges, "inputs") || !countable(n_saves, "saved tensors") ||
+      !countable(n_numbers, "numbers"))
+    return NULL;
   Node *n = mem_alloc_zero(node_bytes(n_edges, n_saves, n_numbers));
   if (!n) return NULL;
   n->refs = 1;
@@ -61,7 +65,8 @@ const char *node_stem(const Node *n) {
   const char *name = n->type->name, *end = NULL;
   for (const char *at = strstr(name, "Backward"); at; at = strstr(at + 1, "Backward")) end = at;
   bool last = end && end[8 + strspn(end + 8, "0123456789")] == 0;
-  snprintf(text, sizeof text, "%.*s%s", (int)(last ? (size_t)(end - name) : strlen(name)), name, last && strcmp(end + 8, "0") != 0 ? end + 8 : "");
+  snprintf(text, sizeof text, "%.*s%s", (int)(last ? (size_t)(end - name) : strlen(name)), name,
+           last && strcmp(end + 8, "0") != 0 ? end + 8 : "");
   return text;
 }
 
@@ -80,7 +85,8 @@ static bool burying;
 
 static void bury(Node *n) {
   Tensor *variable = n->variable;
-  if (variable && variable->meta && variable->meta->accumulator == n) variable->meta->accumulator = NULL;
+  if (variable && variable->meta && variable->meta->accumulator == n)
+    variable->meta->accumulator = NULL;
   while (n->hooks) {
     NodeHook *h = n->hooks;
     n->hooks = h->next;
@@ -143,10 +149,12 @@ void node_drop(Node *n) { node_release(n); }
 
 /* ------------------------------------------------------------ recording */
 
-Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n, Tensor *const *inputs) {
+Node *node_new_list(const NodeType *type, int n_saves, int n_numbers, int n,
+                    Tensor *const *inputs) {
   if (!grad_mode || failed()) return NULL;
   bool any = false;
-  for (int i = 0; recording && i < n; i++) any = any || (inputs[i] && tensor_requires_grad(inputs[i]));
+  for (int i = 0; recording && i < n; i++)
+    any = any || (inputs[i] && tensor_requires_grad(inputs[i]));
   if (!any && !forward_on) return NULL;
   Node *node = node_bare(type, n, n_saves, n_numbers);
   if (!node) return NULL;
@@ -271,7 +279,7 @@ Node *tensor_accumulator(Tensor *t) {
   Node *n = node_bare(&AccumulateGrad, 0, 0, 0);
   if (!n) return NULL;
   n->kind = NODE_ACCUMULATE;
-  next_sequence--; /* it takes none */
+  next_sequence--;          /* it takes none */
   n->sequence = UINT64_MAX; /* gradients are accumulated as soon as they are complete */
   n->n_outputs = 1;
   if (!describe_output(n, 0, t)) {
@@ -296,7 +304,8 @@ Edge tensor_edge(Tensor *t) {
 }
 
 bool tensor_tracked(const Tensor *t) {
-  return grad_mode && ((recording && tensor_requires_grad(t)) || (forward_on && t->meta && (t->meta->dual || t->meta->base)));
+  return grad_mode && ((recording && tensor_requires_grad(t)) ||
+                       (forward_on && t->meta && (t->meta->dual || t->meta->base)));
 }
 
 bool tensor_is_leaf(const Tensor *t) { return !t->grad_fn; }
@@ -338,9 +347,12 @@ Tensor *t_detach(Tensor *t) {
   return d;
 }
 
-/* The geometry of a view inside its base, as numbers of a node: base rank, sizes, strides, view rank, sizes,
- * strides, offset of the view from the base's first element, whether an inner node's first input is the view. */
-static int geometry_count(const Tensor *base, const Tensor *v) { return 4 + 2 * (base->ndim + v->ndim); }
+/* The geometry of a view inside its base, as numbers of a node: base rank, sizes, strides, view
+ * rank, sizes, strides, offset of the view from the base's first element, whether an inner
+ * node's first input is the view. */
+static int geometry_count(const Tensor *base, const Tensor *v) {
+  return 4 + 2 * (base->ndim + v->ndim);
+}
 
 static void geometry_store(Number *at, const Tensor *base, const Tensor *v, bool inner_first) {
   const Tensor *each[2] = {base, v};
@@ -386,17 +398,20 @@ static Tensor *slice_of(const Geometry *geo, Tensor *base) {
   return t_as_strided(base, geo->ndim, geo->sizes, geo->strides, geo->offset);
 }
 
-/* y = view of base, whose base was since modified in place: the gradient of y added to zeros, as y may be expanded. */
+/* y = view of base, whose base was since modified in place: the gradient of y added to zeros, as
+ * y may be expanded. */
 static void grad_as_strided_view(Node *n, Tensor **g, Tensor **gi) {
   Geometry geo = geometry_load(n->numbers);
   Ints sizes = {geo.ndim, geo.sizes}, strides = {geo.ndim, geo.strides};
-  gi[0] = t_spread_strided(g[0], sizes, strides, geo.offset, (Ints){geo.base_ndim, geo.base_sizes}, (Ints){geo.base_ndim, geo.base_strides});
+  gi[0] = t_spread_strided(g[0], sizes, strides, geo.offset, (Ints){geo.base_ndim, geo.base_sizes},
+                           (Ints){geo.base_ndim, geo.base_strides});
 }
 const NodeType AsStridedView = {"AsStridedBackward0", grad_as_strided_view, "", false};
 
-/* The op `inner` was done in place on a slice of the base. The base's old value gets the gradient outside the
- * slice; inside it, whatever inner says of its inputs. If its first input is the slice's own old value
- * (inner_first), that part is written into the slice and saves an addition. */
+/* The op `inner` was done in place on a slice of the base. The base's old value gets the
+ * gradient outside the slice; inside it, whatever inner says of its inputs. If its first input
+ * is the slice's own old value (inner_first), that part is written into the slice and saves an
+ * addition. */
 static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
   if (n->freed) {
     saved_freed();
@@ -411,7 +426,8 @@ static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
   if (geo.inner_first && inner_gi[0]) t_copy_(slice, inner_gi[0], true);
   else t_fill_(slice, tensor_wrapped_f(0));
   gi[0] = result;
-  if (geo.inner_first && !inner_gi[0] && n->inner->kind == NODE_HOST) gi[0] = NULL; /* it has nothing for the base */
+  /* it has nothing for the base */
+  if (geo.inner_first && !inner_gi[0] && n->inner->kind == NODE_HOST) gi[0] = NULL;
   int shift = geo.inner_first ? 0 : 1;
   for (int i = 1 - shift; i < n->inner->n_edges; i++) gi[i + shift] = inner_gi[i];
 }
@@ -432,31 +448,42 @@ static void move_retain_hook(Tensor *t, Node *from) {
 }
 
 static const char *const origin_texts[] = {
-    [VIEW_MULTI_OUTPUT] = "This view is the output of a function that returns multiple views. Such functions do not allow "
-                          "the output views to be modified inplace. You should replace the inplace operation by an "
-                          "out-of-place one.",
-    [VIEW_IN_CUSTOM] = "This view was created inside a custom Function (or because an input was returned as-is) and the "
-                       "autograd logic to handle view+inplace would override the custom backward associated with the "
-                       "custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by "
+    [VIEW_MULTI_OUTPUT] =
+        "This view is the output of a function that returns multiple views. Such functions do not "
+        "allow "
+        "the output views to be modified inplace. You should replace the inplace operation by an "
+        "out-of-place one.",
+    [VIEW_IN_CUSTOM] = "This view was created inside a custom Function (or because an input was "
+                       "returned as-is) and the "
+                       "autograd logic to handle view+inplace would override the custom backward "
+                       "associated with the "
+                       "custom Function, leading to incorrect gradients. This behavior is "
+                       "forbidden. You can fix this by "
                        "cloning the output of the custom Function."};
 
-/* The error for writing to a view that allows no history, or (`by_others`) for having written to what it is a view of. */
+/* The error for writing to a view that allows no history, or (`by_others`) for having written to
+ * what it is a view of. */
 static void refuse_view(const Tensor *t, bool by_others) {
   const Node *fn = t->grad_fn;
   int origin = t->meta->view_origin;
   bool inference = origin == VIEW_INFERENCE, ambiguous = inference || origin == VIEW_NO_GRAD;
   const char *what = by_others ? "its base or another view of its base has been" : "is being";
   char view[120] = "A view was", subject[400];
-  if (fn) snprintf(view, sizeof view, "Output %d of %s is a view", (int)t->output_nr, node_stem(fn));
+  if (fn)
+    snprintf(view, sizeof view, "Output %d of %s is a view", (int)t->output_nr, node_stem(fn));
   if (ambiguous || !fn)
-    snprintf(subject, sizeof subject, "%s%s created in %s mode and %s modified inplace %s.", view, fn ? " of a view which was" : "",
-             inference ? "inference" : "no_grad", what, inference ? "in normal mode" : "with grad mode enabled");
+    snprintf(subject, sizeof subject, "%s%s created in %s mode and %s modified inplace %s.", view,
+             fn ? " of a view which was" : "", inference ? "inference" : "no_grad", what,
+             inference ? "in normal mode" : "with grad mode enabled");
   else snprintf(subject, sizeof subject, "%s and %s modified inplace.", view, what);
   if (ambiguous)
     fail(ERR_RUNTIME,
-         "%s Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
-         "the view and the inplace either both inside the %s block (if you don't want the inplace to be tracked) or both "
-         "outside (if you want the inplace to be tracked).", subject, inference ? "inference_mode" : "no_grad");
+         "%s Given that this use case is ambiguous and error-prone, it is forbidden. You can "
+         "clarify your code by moving both "
+         "the view and the inplace either both inside the %s block (if you don't want the inplace "
+         "to be tracked) or both "
+         "outside (if you want the inplace to be tracked).",
+         subject, inference ? "inference_mode" : "no_grad");
   else fail(ERR_RUNTIME, "%s %s", subject, origin_texts[origin]);
 }
 
@@ -500,8 +527,10 @@ bool check_rebase(Tensor *t) {
 
 bool check_inference_write(const Tensor *t) {
   if (t->flags & FLAG_INFERENCE && !inference_mode) {
-    fail(ERR_RUNTIME, "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get "
-                      "a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more "
+    fail(ERR_RUNTIME, "Inplace update to inference tensor outside InferenceMode is not allowed.You "
+                      "can make a clone to get "
+                      "a normal tensor before doing inplace update.See "
+                      "https://github.com/pytorch/rfcs/pull/17 for more "
                       "details.");
     return false;
   }
@@ -513,7 +542,8 @@ bool check_inplace(Tensor *t) {
   if (!grad_mode || !recording || !tensor_requires_grad(t)) return true;
   if (!check_rebase(t)) return false;
   if (tensor_is_view(t) && tensor_is_leaf(t->meta->base)) {
-    fail(ERR_RUNTIME, "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    fail(ERR_RUNTIME,
+         "a view of a leaf Variable that requires grad is being used in an in-place operation.");
     return false;
   }
   if (tensor_is_leaf(t)) {
@@ -524,7 +554,8 @@ bool check_inplace(Tensor *t) {
 }
 
 bool check_inplace_by(Tensor *x, const Tensor *value) {
-  return check_inplace(x) && (!value || !grad_mode || !recording || !tensor_requires_grad(value) || check_rebase(x));
+  return check_inplace(x) &&
+         (!value || !grad_mode || !recording || !tensor_requires_grad(value) || check_rebase(x));
 }
 
 static void rebase_plain(Tensor *t, Node *n, int output_nr) {
@@ -555,7 +586,8 @@ static void rebase_view(Tensor *t, Node *inner) {
     node_retain(inner->edges[i].node);
   }
   rebase_plain(base, n, 0);
-  renew_view(t); /* whether or not its version tells: the node may have been made after the write */
+  /* whether or not its version tells: the node may have been made after the write */
+  renew_view(t);
 }
 
 void rebase_output(Tensor *t, Node *n, int output_nr) {

@@ -1,4 +1,5 @@
-/* What runs at a node beside its function: hooks, and the accumulation of gradients into leaves; see hooks.h. */
+/* What runs at a node beside its function: hooks, and the accumulation of gradients into leaves;
+ * see hooks.h. */
 #include "hooks.h"
 
 #include <string.h>
@@ -12,7 +13,8 @@
 
 /* ------------------------------------------------------------ leaves */
 
-/* PyTorch's layout contract: a dense leaf has gradients of its own strides, any other contiguous ones. */
+/* PyTorch's layout contract: a dense leaf has gradients of its own strides, any other contiguous
+ * ones. */
 static bool obeys_layout(const Tensor *g, const Tensor *leaf) {
   if (!tensor_is_dense(leaf)) return tensor_is_contiguous(g);
   for (int i = 0; i < leaf->ndim; i++)
@@ -21,8 +23,9 @@ static bool obeys_layout(const Tensor *g, const Tensor *leaf) {
 }
 
 static Tensor *copy_in_layout(Tensor *g, Tensor *leaf) {
-  Tensor *y = tensor_is_dense(leaf) ? tensor_empty_strided(leaf->ndim, leaf->sizes, leaf->strides, (DType)g->dtype)
-                                    : tensor_empty(leaf->ndim, leaf->sizes, (DType)g->dtype);
+  Tensor *y = tensor_is_dense(leaf)
+                  ? tensor_empty_strided(leaf->ndim, leaf->sizes, leaf->strides, (DType)g->dtype)
+                  : tensor_empty(leaf->ndim, leaf->sizes, (DType)g->dtype);
   if (recording) return t_copy_(y, g, true);
   return y && tensor_copy_data(y, g) ? y : NULL;
 }
@@ -54,7 +57,8 @@ static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
   Tensor *old = leaf->meta ? leaf->meta->grad : NULL;
   if (!old) {
     bool sole = g->refs <= refs && g->storage->refs == 1 && g->storage->bytes->refs == 1;
-    if (recording || !sole || tensor_requires_grad(g) || forward_on || !(any_layout || obeys_layout(g, leaf)))
+    if (recording || !sole || tensor_requires_grad(g) || forward_on ||
+        !(any_layout || obeys_layout(g, leaf)))
       return set_grad(leaf, copy_in_layout(g, leaf));
     return set_grad(leaf, g->noted ? t_detach(g) : g);
   }
@@ -72,13 +76,16 @@ static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
 /* ------------------------------------------------------------ hooks */
 
 /* Whether a hook's result may stand in the place of a gradient. */
-static __attribute__((noinline)) bool check_replacement(int32_t hook, const Tensor *old, const Tensor *made) {
+static __attribute__((noinline)) bool check_replacement(int32_t hook, const Tensor *old,
+                                                        const Tensor *made) {
   if (!made || failed()) return true;
   if (!old) fail(ERR_RUNTIME, "can't replace a None gradient with a non-None value");
   else if (made->dtype != old->dtype)
-    fail(ERR_RUNTIME, "hook '%s' has changed the type of value (was torch.%sTensor got torch.%sTensor)", host_name(hook),
-         dtype_info[old->dtype].legacy, dtype_info[made->dtype].legacy);
-  else if (!tensor_same_shape(old, made)) fail(ERR_RUNTIME, "hook '%s' has changed the size of value", host_name(hook));
+    fail(ERR_RUNTIME,
+         "hook '%s' has changed the type of value (was torch.%sTensor got torch.%sTensor)",
+         host_name(hook), dtype_info[old->dtype].legacy, dtype_info[made->dtype].legacy);
+  else if (!tensor_same_shape(old, made))
+    fail(ERR_RUNTIME, "hook '%s' has changed the size of value", host_name(hook));
   return !failed();
 }
 
@@ -90,16 +97,20 @@ static Tensor *ask_hook(HostCall kind, int32_t id, Tensor *t) {
   return n_out ? out : t;
 }
 
-Tensor *run_hook(int32_t id, Tensor *g) { return id < 0 ? run_several(id, g) : ask_hook(HOST_HOOK, id, g); }
+Tensor *run_hook(int32_t id, Tensor *g) {
+  return id < 0 ? run_several(id, g) : ask_hook(HOST_HOOK, id, g);
+}
 
 static bool run_post_hook(int32_t id, Tensor *leaf) {
   Tensor *out = ask_hook(HOST_POST_HOOK, id, leaf);
-  if (out && out != leaf) fail(ERR_RUNTIME, "Tensor post accumulate grad hooks should return None.");
+  if (out && out != leaf)
+    fail(ERR_RUNTIME, "Tensor post accumulate grad hooks should return None.");
   return !failed();
 }
 
 static int lists_running; /* of hooks */
-static Hook *removed;     /* by hooks that run: the host's callables stay, since they may be on a list */
+/* by hooks that run: the host's callables stay, since they may be on a list */
+static Hook *removed;
 
 void hook_drop(int32_t id) {
   Hook *h = lists_running ? mem_alloc(sizeof *h) : NULL;
@@ -151,14 +162,18 @@ Tensor *run_leaf_hooks(const Tensor *leaf, Tensor *g) {
   return hooks_done(n) ? g : NULL;
 }
 
-/* Hooks that see all of v, which they may replace, and all of `more`. What v holds is the pool's. */
-bool run_node_hooks(Node *n, HookPoint point, int n_v, Tensor **v, int n_more, Tensor *const *more) {
+/* Hooks that see all of v, which they may replace, and all of `more`. What v holds is the
+ * pool's. */
+bool run_node_hooks(Node *n, HookPoint point, int n_v, Tensor **v, int n_more,
+                    Tensor *const *more) {
   Due *due;
   bool replaced;
   int n_due = n->hooks ? due_hooks(n, point, &due) : 0;
   Tensor **out = n_due ? scratch_array(n_v + 1, sizeof *out) : NULL;
   for (int i = 0; i < n_due && out; i++) {
-    if (!host_node_hook(point == AT_PRE ? HOST_NODE_PRE_HOOK : HOST_NODE_HOOK, due[i].id, n_v, v, n_more, more, out, &replaced)) break;
+    if (!host_node_hook(point == AT_PRE ? HOST_NODE_PRE_HOOK : HOST_NODE_HOOK, due[i].id, n_v, v,
+                        n_more, more, out, &replaced))
+      break;
     for (int k = 0; k < n_v && replaced; k++) check_replacement(due[i].id, v[k], out[k]);
     if (failed()) break;
     if (replaced) memcpy(v, out, (size_t)n_v * sizeof *v);
@@ -195,7 +210,9 @@ bool run_accumulator(Node *n, Tensor *held) {
   bool ok = !failed() && run_node_hooks(n, AT_PRE, 1, &g, 0, NULL);
   ok = ok && (!g || accumulate(leaf, g, g == held ? 1 : 1 + (pool_mark() > mark)));
   Due *due;
-  int n_due = ok && leaf->meta && leaf->meta->post_hooks ? due_leaf_hooks(leaf->meta->post_hooks, &due) : 0;
+  int n_due = ok && leaf->meta && leaf->meta->post_hooks
+                  ? due_leaf_hooks(leaf->meta->post_hooks, &due)
+                  : 0;
   for (int i = 0; i < n_due && ok; i++) ok = run_post_hook(due[i].id, leaf);
   hooks_done(n_due);
   ok = ok && run_node_hooks(n, AT_POST, 0, NULL, 1, &g);

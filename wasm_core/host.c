@@ -46,8 +46,8 @@ void modes_enter(int32_t modes) {
   vmap_levels = (uint32_t)modes >> PG_MODE_LEVELS;
 }
 
-/* Runs a callback on n words, for at most cap words: how many came, -1 if it raised. The lists stand wherever there is room,
- * one perhaps where the other does. */
+/* Runs a callback on n words, for at most cap words: how many came, -1 if it raised. The lists
+ * stand wherever there is room, one perhaps where the other does. */
 static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap, int64_t *out) {
   PgFrame *f = pg_frame();
   int64_t outer_in = f->host_in, outer_out = f->host_out;
@@ -79,11 +79,14 @@ static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap
 
 static void wrong_count(int32_t kind, int32_t id, int got, int wanted) {
   if ((kind & 255) == HOST_NODE_PRE_HOOK || (kind & 255) == HOST_NODE_HOOK)
-    fail(ERR_RUNTIME, "hook '%s' has returned an incorrect number of values (got %d, but expected %d)", host_name(id), got - 1, wanted - 1);
+    fail(ERR_RUNTIME,
+         "hook '%s' has returned an incorrect number of values (got %d, but expected %d)",
+         host_name(id), got - 1, wanted - 1);
   else fail(ERR_RUNTIME, "a callback returned %d values where at most %d are wanted", got, wanted);
 }
 
-static bool call_words(int32_t kind, int32_t id, int n, const int64_t *in, int cap, int64_t *out, int *n_out) {
+static bool call_words(int32_t kind, int32_t id, int n, const int64_t *in, int cap, int64_t *out,
+                       int *n_out) {
   static int32_t depth;
   if (failed()) return false;
   if (depth >= pg_frame()->most_nested) {
@@ -125,7 +128,8 @@ static bool take_in(int n, const int64_t *words, Tensor **out) {
 
 enum { FEW_WORDS = 16 };
 
-bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Tensor **out, int *n_out) {
+bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Tensor **out,
+               int *n_out) {
   int64_t few[FEW_WORDS], *words = few;
   int most = n > cap ? n : cap;
   *n_out = 0;
@@ -141,8 +145,8 @@ bool host_function(int32_t id, int n, Tensor *const *in, int cap, int64_t *words
   return call_words(HOST_FUNCTION, id, n, words, cap, words, n_out);
 }
 
-bool host_node_hook(HostCall kind, int32_t id, int n_replaced, Tensor *const *in, int n_more, Tensor *const *more, Tensor **out,
-                    bool *replaced) {
+bool host_node_hook(HostCall kind, int32_t id, int n_replaced, Tensor *const *in, int n_more,
+                    Tensor *const *more, Tensor **out, bool *replaced) {
   int64_t *words = failed() ? NULL : scratch_array(n_replaced + n_more + 1, sizeof *words);
   int n_out;
   if (!words) return false;
@@ -150,7 +154,8 @@ bool host_node_hook(HostCall kind, int32_t id, int n_replaced, Tensor *const *in
   hand_out(n_more, more, words + n_replaced);
   int32_t split = kind == HOST_NODE_HOOK ? n_replaced << 8 : 0;
   int cap = n_replaced + 1;
-  if (!call_words((int32_t)kind | split, id, n_replaced + n_more, words, cap, words, &n_out)) return false;
+  if (!call_words((int32_t)kind | split, id, n_replaced + n_more, words, cap, words, &n_out))
+    return false;
   *replaced = n_out > 0;
   if (n_out && n_out != cap) wrong_count((int32_t)kind, id, n_out, cap);
   return !n_out || take_in(n_replaced, words + 1, out);
@@ -181,10 +186,12 @@ void host_walk_begins(const GraphWalk *w) {
   int n = NUMBERS + 2 * w->n_roots + w->n_inputs;
   int64_t *words = failed() ? NULL : scratch_array(n, sizeof *words), *at = words + NUMBERS;
   if (!words) return;
-  const int64_t numbers[NUMBERS] = {w->n_roots, w->n_inputs, w->retain_graph, w->create_graph, w->accumulate, w->n_rows};
+  const int64_t numbers[NUMBERS] = {w->n_roots,      w->n_inputs,   w->retain_graph,
+                                    w->create_graph, w->accumulate, w->n_rows};
   for (int i = 0; i < NUMBERS; i++) words[i] = numbers[i];
   for (int i = 0; i < w->n_roots; i++) hand_out(1, &w->roots[i].tensor, at++);
-  for (int i = 0; i < w->n_roots; i++) hand_out(1, &(Tensor *){w->grads ? w->grads[i] : NULL}, at++);
+  for (int i = 0; i < w->n_roots; i++)
+    hand_out(1, &(Tensor *){w->grads ? w->grads[i] : NULL}, at++);
   for (int i = 0; i < w->n_inputs; i++) hand_out(1, &w->inputs[i].tensor, at++);
   tell_watcher(WALK_BEGINS, n, words);
 }
@@ -220,8 +227,10 @@ Tensor *host_unpack(int32_t packed) {
   int n_out;
   if (failed() || !call_words(HOST_UNPACK, packed, 0, NULL, 1, &word, &n_out)) return NULL;
   if (word <= 1)
-    return fail(ERR_TYPE, "Output of saved tensor unpack_hook expected to be a Tensor but got result of type %s",
-                word ? host_told() : "NoneType");
+    return fail(
+        ERR_TYPE,
+        "Output of saved tensor unpack_hook expected to be a Tensor but got result of type %s",
+        word ? host_told() : "NoneType");
   return take_in(1, &word, &t) ? t : NULL;
 }
 
@@ -254,5 +263,7 @@ int64_t host_clock(int32_t event) {
   return nanoseconds;
 }
 
-void host_note_work(int64_t work) { pg_frame()->work = work > INT32_MAX ? INT32_MAX : (int32_t)work; }
+void host_note_work(int64_t work) {
+  pg_frame()->work = work > INT32_MAX ? INT32_MAX : (int32_t)work;
+}
 void host_note_levels(int32_t n) { pg_frame()->dual_levels = n; }

@@ -32,11 +32,15 @@ void op_type(Call *c) {
   ret_str(c, text);
 }
 
-static PrintOptions options = {.precision = 4, .sci_mode = -1, .threshold = 1000, .linewidth = 80, .edgeitems = 3};
+static PrintOptions options = {
+    .precision = 4, .sci_mode = -1, .threshold = 1000, .linewidth = 80, .edgeitems = 3};
 
 void op_printoptions(Call *c) {
-  options = (PrintOptions){.precision = (int32_t)arg_int(c, 0), .threshold = arg_float(c, 1), .edgeitems = arg_int(c, 2),
-                           .linewidth = arg_float(c, 3), .sci_mode = (int32_t)arg_int(c, 4)};
+  options = (PrintOptions){.precision = (int32_t)arg_int(c, 0),
+                           .threshold = arg_float(c, 1),
+                           .edgeitems = arg_int(c, 2),
+                           .linewidth = arg_float(c, 3),
+                           .sci_mode = (int32_t)arg_int(c, 4)};
 }
 
 /* t as PyTorch prints it, in scratch; with the text of its tangent, if any. */
@@ -44,9 +48,13 @@ static const char *text_of(Tensor *t, const char *tangent) {
   Node *fn = tensor_grad_fn(t);
   bool invalid = failed(); /* a view whose base was written to */
   if (invalid) status_clear();
-  PrintNames names = {.grad_fn = invalid ? "Invalid" : fn ? node_short_name(fn) : NULL, .tangent = tangent};
+  PrintNames names = {.grad_fn = invalid ? "Invalid"
+                                 : fn    ? node_short_name(fn)
+                                         : NULL,
+                      .tangent = tangent};
   Text text = {0};
-  if (!print_tensor(&text, t, &names, &options)) return fail(ERR_RUNTIME, "print options are out of range");
+  if (!print_tensor(&text, t, &names, &options))
+    return fail(ERR_RUNTIME, "print options are out of range");
   return text_end(&text);
 }
 
@@ -65,22 +73,24 @@ void op_repr(Call *c) {
 
 /* ------------------------------------------------------------ elements for the host */
 
-/* NaNs differ between hosts in their bits alone, so one pattern leaves the engine; and 1 is what is true. */
-static void canonicalise(char **p, const int64_t *strides, int64_t n, const void *dtype) {
-  DISPATCH_FLOAT(*(const DType *)dtype, {
-    const T quiet = (T)NAN;
-    for (int64_t i = 0; i < n; i++) {
-      T *x = (T *)(void *)(p[0] + i * strides[0]);
-      if (*x != *x) *x = quiet;
-    }
-  })
-}
+/* NaNs differ between hosts in their bits alone, so one pattern leaves the engine; and 1 is what
+ * is true. */
+static void canonicalise(char **p, const int64_t *strides, int64_t n, const void *dtype){
+    DISPATCH_FLOAT(*(const DType *)dtype,
+                   {
+                     const T quiet = (T)NAN;
+                     for (int64_t i = 0; i < n; i++) {
+                       T *x = (T *)(void *)(p[0] + i * strides[0]);
+                       if (*x != *x) *x = quiet;
+                     }
+                   })}
 
 Tensor *op_elements(Tensor *t) {
   const DType dtype = (DType)t->dtype;
   bool was = grad_mode;
   grad_mode = false;
-  Tensor *y = dtype_is_float(dtype) || dtype == DT_BOOL ? t_clone_format(t, FORMAT_CONTIGUOUS) : t_contiguous(t);
+  Tensor *y = dtype_is_float(dtype) || dtype == DT_BOOL ? t_clone_format(t, FORMAT_CONTIGUOUS)
+                                                        : t_contiguous(t);
   grad_mode = was;
   if (y && dtype_is_float(dtype)) iterate(1, &y, canonicalise, &dtype);
   return y;

@@ -1,8 +1,8 @@
 /* Advanced indexing: x[i, :, j] read and written through index tensors and masks.
  *
- * A Plan says where the indexed dims of x go in the result (PyTorch's and NumPy's rule: where they stood if
- * adjacent, to the front otherwise) and holds the offset of each place. Nothing is written before every
- * index has been checked. Slices, numbers and None are subscript.c's. */
+ * A Plan says where the indexed dims of x go in the result (PyTorch's and NumPy's rule: where
+ * they stood if adjacent, to the front otherwise) and holds the offset of each place. Nothing is
+ * written before every index has been checked. Slices, numbers and None are subscript.c's. */
 #include "index.h"
 
 #include <stdio.h>
@@ -34,7 +34,9 @@ typedef struct {
 static bool mask_fits(const Tensor *x, const Tensor *mask, int dim) {
   for (int i = 0; i < mask->ndim; i++) {
     if (mask->sizes[i] == x->sizes[dim + i]) continue;
-    fail(ERR_INDEX, "The shape of the mask %s at index %d does not match the shape of the indexed tensor %s at index %d",
+    fail(ERR_INDEX,
+         "The shape of the mask %s at index %d does not match the shape of the indexed tensor %s "
+         "at index %d",
          shape_text(mask), i, shape_text(x), dim + i);
     return false;
   }
@@ -53,7 +55,8 @@ static Tensor *offsets_of_mask(Tensor *x, Tensor *mask, int dim) {
 /* Fills plan->entries. Every mask and every number takes its dims of x from the left. */
 static bool take_entries(Plan *plan, Tensor *x, Tensors indices) {
   int dims = 0;
-  for (int i = 0; i < indices.n; i++) dims += indices.v[i] && is_mask(indices.v[i]) ? indices.v[i]->ndim : 1;
+  for (int i = 0; i < indices.n; i++)
+    dims += indices.v[i] && is_mask(indices.v[i]) ? indices.v[i]->ndim : 1;
   if (dims > x->ndim) {
     fail(ERR_INDEX, "too many indices for tensor of dimension %d (got %d)", x->ndim, dims);
     return false;
@@ -63,7 +66,8 @@ static bool take_entries(Plan *plan, Tensor *x, Tensors indices) {
     bool mask = t && is_mask(t);
     int span = mask ? t->ndim : 1;
     if (mask && t->dtype == DT_U8)
-      warn_user("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
+      warn_user("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+                "instead.");
     if (mask && (!mask_fits(x, t, dim) || !(t = offsets_of_mask(x, t, dim)))) return false;
     if (t && !mask && !index_dtype(t)) {
       fail(ERR_INDEX, "tensors used as indices must be long, int, byte or bool tensors");
@@ -98,8 +102,10 @@ static bool broadcast_entries(Plan *plan) {
       size_t at = 0;
       for (int k = 0; k < plan->n_entries; k++)
         for (int m = 0; m < plan->entries[k].span && at < sizeof text; m++)
-          at += (size_t)snprintf(text + at, sizeof text - at, at ? ", %s" : "%s", shape_text(plan->entries[k].index));
-      fail(ERR_INDEX, "shape mismatch: indexing tensors could not be broadcast together with shapes %s", text);
+          at += (size_t)snprintf(text + at, sizeof text - at, at ? ", %s" : "%s",
+                                 shape_text(plan->entries[k].index));
+      fail(ERR_INDEX,
+           "shape mismatch: indexing tensors could not be broadcast together with shapes %s", text);
       return false;
     }
   return true;
@@ -132,11 +138,12 @@ static bool order_dims(Plan *plan, const Tensor *x) {
 
 static Tensor *out_of_bounds(int64_t value, int column, int64_t size) {
   if (size == 0) return fail(ERR_INDEX, "index is out of bounds for dimension with size 0");
-  return fail(ERR_INDEX, "index %lld is out of bounds for dimension %d with size %lld", (long long)value, column,
-              (long long)size);
+  return fail(ERR_INDEX, "index %lld is out of bounds for dimension %d with size %lld",
+              (long long)value, column, (long long)size);
 }
 
-/* The offset of each place from x's first element; PyTorch numbers the indexed dims alone in its message. */
+/* The offset of each place from x's first element; PyTorch numbers the indexed dims alone in its
+ * message. */
 static Tensor *offsets_of(const Plan *plan, const Tensor *x) {
   Tensor *at = tensor_zeros(plan->index_ndim, plan->index_sizes, DT_I64);
   for (int i = 0, column = 0; i < plan->n_entries; column += plan->entries[i++].span) {
@@ -160,7 +167,8 @@ static bool plan_places(Plan *plan, Tensor *x) {
   Tensor *offsets = offsets_of(plan, x);
   if (!offsets) return false;
   int64_t strides[MAX_DIM] = {0};
-  if (plan->index_ndim) memcpy(strides + plan->first, offsets->strides, (size_t)plan->index_ndim * sizeof *strides);
+  if (plan->index_ndim)
+    memcpy(strides + plan->first, offsets->strides, (size_t)plan->index_ndim * sizeof *strides);
   plan->places.at = tensor_alias(offsets, plan->ndim, plan->sizes, strides, 0);
   plan->places.view = tensor_alias(x, plan->ndim, plan->sizes, plan->x_strides, x->offset);
   return plan->places.view;
@@ -168,8 +176,8 @@ static bool plan_places(Plan *plan, Tensor *x) {
 
 /* ------------------------------------------------------------ the layout of a result */
 
-/* The stride of a broadcast index in its dim d. A dim of size one counts as part of the next, and an int32 index is
- * cast, which makes a broadcast one contiguous. */
+/* The stride of a broadcast index in its dim d. A dim of size one counts as part of the next,
+ * and an int32 index is cast, which makes a broadcast one contiguous. */
 static int64_t index_stride(const Plan *plan, const Tensor *t, int d) {
   int64_t inner = 1;
   while (d + 1 < plan->index_ndim && plan->index_sizes[d] == 1) inner = plan->index_sizes[++d];
@@ -182,15 +190,16 @@ static int64_t index_stride(const Plan *plan, const Tensor *t, int d) {
   return t->sizes[own] == 1 && plan->index_sizes[d] != 1 ? 0 : inner * t->strides[own];
 }
 
-/* Stride in dim d of what is read together: x first, then the indices, reshaped to have x's free dims with size
- * one; 0 where it does not vary. */
+/* Stride in dim d of what is read together: x first, then the indices, reshaped to have x's free
+ * dims with size one; 0 where it does not vary. */
 static int64_t operand_stride(const Plan *plan, int operand, int d) {
   if (operand == 0) return plan->x_strides[d];
   const Tensor *t = plan->entries[operand - 1].index;
   int own = d - plan->first;
   if (own >= 0 && own < plan->index_ndim) return index_stride(plan, t, own);
   if (plan->sizes[d] != 1 || plan->index_ndim == 0) return 0;
-  return own < 0 ? index_stride(plan, t, 0) * plan->index_sizes[0] : index_stride(plan, t, plan->index_ndim - 1);
+  return own < 0 ? index_stride(plan, t, 0) * plan->index_sizes[0]
+                 : index_stride(plan, t, plan->index_ndim - 1);
 }
 
 /* Whether dim a should be outside dim b: 1 yes, -1 no, 0 nobody can tell. */
@@ -204,7 +213,8 @@ static int compare_dims(const Plan *plan, int a, int b) {
   return 0;
 }
 
-/* The result lies as its operands do, as after PyTorch's sorting of dimensions: perm from the fastest on. */
+/* The result lies as its operands do, as after PyTorch's sorting of dimensions: perm from the
+ * fastest on. */
 static Tensor *empty_result(const Plan *plan, DType dtype) {
   int perm[MAX_DIM], n = plan->ndim;
   for (int i = 0; i < n; i++) perm[i] = n - 1 - i;
@@ -247,7 +257,8 @@ static bool too_many(Tensors indices) {
 static Tensor *put_fresh(Tensor *y, Tensor *x, Tensors indices, Tensor *value, bool accumulate);
 
 /* dx = 0, then dx[i] += g for each place in order. */
-GRAD(IndexBackward0, "indices* | self_sym_sizes:l") {
+GRAD(IndexBackward0, "indices* | self_sym_sizes:l")
+{
   Tensor *space[MAX_DIM];
   if (blocked(g[0])) return;
   Tensor *zeros = index_zeros(n, 0, (DType)g[0]->dtype);
@@ -256,7 +267,8 @@ GRAD(IndexBackward0, "indices* | self_sym_sizes:l") {
 
 Tensor *t_index(Tensor *x, Tensors indices) {
   Plan plan;
-  if (blocked(x) || too_many(indices) || !plan_shape(&plan, x, indices) || !plan_places(&plan, x)) return NULL;
+  if (blocked(x) || too_many(indices) || !plan_shape(&plan, x, indices) || !plan_places(&plan, x))
+    return NULL;
   Node *n = node_new(&IndexBackward0, indices.n, 1 + x->ndim, x, NULL);
   save_indices(n, indices);
   if (n) num_list(n, 0, x->ndim, x->sizes);
@@ -264,12 +276,15 @@ Tensor *t_index(Tensor *x, Tensors indices) {
   return set_history(places_read(plan.places, y) ? y : NULL, n);
 }
 
-/* y[i] = v: dy passes where nothing was put; v gets what stands at its places. y[i] += v: dy passes whole. */
-GRAD(IndexPutBackward0, "indices* | accumulate:b") {
+/* y[i] = v: dy passes where nothing was put; v gets what stands at its places. y[i] += v: dy
+ * passes whole. */
+GRAD(IndexPutBackward0, "indices* | accumulate:b")
+{
   Tensor *space[MAX_DIM];
   if (blocked(g[0])) return;
   Tensors indices = saved_indices(n, space);
-  if (needs(n, 0)) gi[0] = n->numbers[0].i ? g[0] : t_index_put(g[0], indices, index_zero(g[0]), false);
+  if (needs(n, 0))
+    gi[0] = n->numbers[0].i ? g[0] : t_index_put(g[0], indices, index_zero(g[0]), false);
   if (needs(n, 1)) gi[1] = t_index(g[0], indices);
 }
 
@@ -292,20 +307,28 @@ static bool fills_mask(Tensors indices, const Tensor *value) {
 }
 
 /* The value as x takes it, or the error for one that may not be put there. */
-static Tensor *put_value(const Plan *plan, const Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
+static Tensor *put_value(const Plan *plan, const Tensor *x, Tensors indices, Tensor *value,
+                         bool accumulate) {
   bool fills = !accumulate && fills_mask(indices, value);
   if (fills)
     for (int i = 0; i < indices.n; i++)
       if (indices.v[i] && indices.v[i]->dtype == DT_U8)
-        return fail(ERR_RUNTIME, "masked_fill_ only supports boolean masks, but got mask with dtype %s", dtype_c_name(DT_U8));
+        return fail(ERR_RUNTIME,
+                    "masked_fill_ only supports boolean masks, but got mask with dtype %s",
+                    dtype_c_name(DT_U8));
   if (is_wrapped(value) || fills)
     return index_number(tensor_alias(value, 0, NULL, NULL, value->offset), (DType)x->dtype);
   if (!sizes_expandable(value->ndim, value->sizes, plan->ndim, plan->sizes))
-    return fail(ERR_RUNTIME, "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
+    return fail(ERR_RUNTIME,
+                "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result "
+                "of shape %s",
                 shape_text(value), sizes_text(plan->ndim, plan->sizes));
   if (value->dtype == x->dtype) return value;
-  return fail(ERR_RUNTIME, "Index put requires the source and destination dtypes match, got %s for the destination and %s for "
-                           "the source.", legacy(x), legacy(value));
+  return fail(ERR_RUNTIME,
+              "Index put requires the source and destination dtypes match, got %s for the "
+              "destination and %s for "
+              "the source.",
+              legacy(x), legacy(value));
 }
 
 /* x[indices] (+)= value, the history apart. */
@@ -313,7 +336,8 @@ static bool put(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
   Plan plan;
   if (blocked(x, value) || !plan_shape(&plan, x, indices)) return false;
   value = put_value(&plan, x, indices, value, accumulate);
-  return value && plan_places(&plan, x) && places_write(x, plan.places, accumulate ? PUT_ADD : PUT_SET, value);
+  return value && plan_places(&plan, x) &&
+         places_write(x, plan.places, accumulate ? PUT_ADD : PUT_SET, value);
 }
 
 /* The same on y, which holds x's elements and is nobody else's. */
@@ -325,7 +349,9 @@ static Tensor *put_fresh(Tensor *y, Tensor *x, Tensors indices, Tensor *value, b
 
 Tensor *t_index_put(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
   if (blocked(x) || blocked(value) || too_many(indices)) return NULL;
-  if (indices.n > x->ndim) return fail(ERR_INDEX, "too many indices for tensor of dimension %d (got %d)", x->ndim, indices.n);
+  if (indices.n > x->ndim)
+    return fail(ERR_INDEX, "too many indices for tensor of dimension %d (got %d)", x->ndim,
+                indices.n);
   return put_fresh(index_clone(x), x, indices, value, accumulate);
 }
 
@@ -333,7 +359,8 @@ static void warn_expanded(const Tensor *x) {
   bool expanded = false;
   for (int d = 0; d < x->ndim; d++) expanded = expanded || (x->strides[d] == 0 && x->sizes[d] > 1);
   if (expanded)
-    warn_user("Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+    warn_user("Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor "
+              "before performing this "
               "operation. This also applies to advanced indexing e.g. tensor[indices] = tensor");
 }
 
@@ -356,8 +383,9 @@ Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate)
 
 /* ------------------------------------------------------------ masks */
 
-/* Rows of indices of the elements that are not zero, as many as there are and y has room for; -1 on failure. Offsets
- * under strides that count one dimension each, of the whole mask, give the columns one after the other. */
+/* Rows of indices of the elements that are not zero, as many as there are and y has room for; -1
+ * on failure. Offsets under strides that count one dimension each, of the whole mask, give the
+ * columns one after the other. */
 static int64_t nonzero_rows(Tensor *x, Tensor *mask, int64_t count, Tensor *y) {
   if (blocked(y)) return -1;
   int64_t rows = count < y->sizes[0] ? count : y->sizes[0];
@@ -373,7 +401,8 @@ static int64_t nonzero_rows(Tensor *x, Tensor *mask, int64_t count, Tensor *y) {
   return rows;
 }
 
-/* One row for each element that is not zero, its indices; laid out column by column, as PyTorch does. */
+/* One row for each element that is not zero, its indices; laid out column by column, as PyTorch
+ * does. */
 Tensor *t_nonzero(Tensor *x) {
   Tensor *mask = mask_plain(x);
   if (!mask) return NULL;
@@ -398,7 +427,8 @@ Tensor *t_nonzero_static(Tensor *x, int64_t size, int64_t fill) {
 void t_nonzero_tuple(Tensor *x, int *n, Tensor **columns) {
   if (blocked(x)) return;
   bool number = x->ndim == 0;
-  Tensor *rows = t_nonzero(number ? tensor_alias(x, 1, (int64_t[]){1}, (int64_t[]){1}, x->offset) : x);
+  Tensor *rows = t_nonzero(number ? tensor_alias(x, 1, (int64_t[]){1}, (int64_t[]){1}, x->offset)
+                                  : x);
   *n = number ? 1 : x->ndim;
   for (int d = 0; d < *n; d++) columns[d] = t_select(rows, 1, d);
 }
@@ -410,14 +440,16 @@ static bool broadcast_both(const Tensor *a, const Tensor *b, int *ndim, int64_t 
 }
 
 /* dx = 0 with g's elements where the mask let them through, in order. */
-GRAD(MaskedSelectBackward0, "mask self | -:l") {
+GRAD(MaskedSelectBackward0, "mask self | -:l")
+{
   Tensor *zeros = blocked(g[0]) ? NULL : index_zeros(n, 0, (DType)g[0]->dtype);
   gi[0] = t_masked_scatter(zeros, saved(n, 0), g[0]);
 }
 
 Tensor *t_masked_select(Tensor *x, Tensor *mask) {
   if (blocked(x) || blocked(mask)) return NULL;
-  if (mask->dtype != DT_BOOL) return fail(ERR_RUNTIME, "masked_select: expected BoolTensor for mask");
+  if (mask->dtype != DT_BOOL)
+    return fail(ERR_RUNTIME, "masked_select: expected BoolTensor for mask");
   int64_t sizes[MAX_DIM];
   int ndim;
   if (!broadcast_both(mask, x, &ndim, sizes)) return NULL;
@@ -434,7 +466,8 @@ Tensor *t_masked_select(Tensor *x, Tensor *mask) {
 }
 
 /* The elements of the source that were used get g, in order; the rest nothing. */
-GRAD(MaskedScatterBackward0, "mask | source_sym_sizes:l") {
+GRAD(MaskedScatterBackward0, "mask | source_sym_sizes:l")
+{
   Tensor *mask = saved(n, 0);
   if (blocked(g[0])) return;
   Ints sizes = num_list_at(n, 0);
@@ -451,20 +484,24 @@ GRAD(MaskedScatterBackward0, "mask | source_sym_sizes:l") {
 
 static bool masked_scatter_fits(const Tensor *x, const Tensor *mask, const Tensor *source) {
   if (x->dtype != source->dtype) {
-    fail(ERR_RUNTIME, "masked_scatter: expected self and source to have same dtypes but got%s and %s",
-         legacy(x), legacy(source));
+    fail(ERR_RUNTIME,
+         "masked_scatter: expected self and source to have same dtypes but got%s and %s", legacy(x),
+         legacy(source));
     return false;
   }
   if (mask->dtype == DT_BOOL) return true;
   if (mask->dtype == DT_U8)
-    warn_user("masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask "
+    warn_user("masked_scatter_ received a mask with dtype torch.uint8, this behavior is now "
+              "deprecated,please use a mask "
               "with dtype torch.bool instead.");
-  fail(ERR_RUNTIME, "masked_scatter_ only supports boolean masks, but got mask with dtype %s", legacy(mask));
+  fail(ERR_RUNTIME, "masked_scatter_ only supports boolean masks, but got mask with dtype %s",
+       legacy(mask));
   return false;
 }
 
 Tensor *t_masked_scatter(Tensor *x, Tensor *mask, Tensor *source) {
-  if (blocked(x) || blocked(mask) || blocked(source) || !masked_scatter_fits(x, mask, source)) return NULL;
+  if (blocked(x) || blocked(mask) || blocked(source) || !masked_scatter_fits(x, mask, source))
+    return NULL;
   int64_t sizes[MAX_DIM];
   int ndim;
   if (!broadcast_both(mask, x, &ndim, sizes)) return NULL;
@@ -477,7 +514,8 @@ Tensor *t_masked_scatter(Tensor *x, Tensor *mask, Tensor *source) {
   Tensor *whole = mask_plain(t_expand(mask, ndim, sizes));
   Tensor *from = t_reshape(source, 1, (int64_t[]){-1});
   int64_t count = whole ? mask_count(whole) : 0;
-  if (from && count > from->numel) fail(ERR_RUNTIME, "Number of elements of source < number of ones in mask");
+  if (from && count > from->numel)
+    fail(ERR_RUNTIME, "Number of elements of source < number of ones in mask");
   bool done = whole && put(y, (Tensors){1, &whole}, t_narrow(from, 0, 0, count), false);
   grad_mode = was;
   return set_history(done ? y : NULL, n);

@@ -20,7 +20,8 @@ static void swap_dims(Iter *it, int i, int j) {
   }
 }
 
-/* Whether dimension i should be inside dimension j (i < j): the first operand that can tell decides. */
+/* Whether dimension i should be inside dimension j (i < j): the first operand that can tell
+ * decides. */
 static bool belongs_inside(const Iter *it, int i, int j) {
   for (int k = 0; k < it->n_operands; k++) {
     int64_t a = it->strides[k][i], b = it->strides[k][j];

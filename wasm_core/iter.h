@@ -25,8 +25,8 @@ void iter_run(Iter *it, Loop *loop, const void *ctx);
 /* Both at once. */
 void iterate(int n, Tensor *const *t, Loop *loop, const void *ctx);
 
-/* WIDE_LOOP: four vectors at a time, where people wait for a loop of few operations; BYTES_LOOP: a vector of the bytes
- * that are among its operands. */
+/* WIDE_LOOP: four vectors at a time, where people wait for a loop of few operations; BYTES_LOOP:
+ * a vector of the bytes that are among its operands. */
 #if defined(__clang__)
 #define VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
 #define WIDE_LOOP _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")

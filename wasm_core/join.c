@@ -1,7 +1,8 @@
-/* Ops that put tensors together or elements elsewhere: cat, stack, flip, roll, repeat, triangles, diagonals.
+/* Ops that put tensors together or elements elsewhere: cat, stack, flip, roll, repeat,
+ * triangles, diagonals.
  *
- * All of them move elements and compute nothing, so each is made of tensor_copy_data between pieces of the
- * result and pieces of the operands, and each gradient is a move of the same kind. */
+ * All of them move elements and compute nothing, so each is made of tensor_copy_data between
+ * pieces of the result and pieces of the operands, and each gradient is a move of the same kind. */
 #include "join.h"
 
 #include <string.h>
@@ -19,7 +20,9 @@
 bool check_tensors(Tensors ts) {
   if (failed()) return false;
   for (int i = 0; i < ts.n; i++)
-    if (!ts.v[i]) return fail(ERR_TYPE, "expected Tensor as element %d in argument 0, but got NoneType", i), false;
+    if (!ts.v[i])
+      return fail(ERR_TYPE, "expected Tensor as element %d in argument 0, but got NoneType", i),
+             false;
   return true;
 }
 
@@ -36,11 +39,14 @@ static Tensor *part(Tensor *y, int64_t dim, int64_t start, int64_t length) {
 static bool skipped(const Tensor *t) { return t->ndim == 1 && t->sizes[0] == 0; }
 
 /* Numbers: dim, then the length of each input along it, -1 for a skipped one. */
-GRAD(CatBackward0, "| dim:i") {
+GRAD(CatBackward0, "| dim:i")
+{
   int64_t none = 0, at = 0;
   for (int i = 0; i < n->n_edges; i++) {
     int64_t length = NUM(1 + i);
-    if (needs(n, i)) gi[i] = length < 0 ? tensor_zeros(1, &none, (DType)g[0]->dtype) : t_narrow(g[0], NUM(0), at, length);
+    if (needs(n, i))
+      gi[i] = length < 0 ? tensor_zeros(1, &none, (DType)g[0]->dtype)
+                         : t_narrow(g[0], NUM(0), at, length);
     if (length > 0) at += length;
   }
 }
@@ -50,11 +56,14 @@ static bool check_cat_shapes(Tensors ts, const Tensor *first, int64_t dim) {
     const Tensor *t = ts.v[i];
     if (skipped(t)) continue;
     if (t->ndim != first->ndim)
-      return fail(ERR_RUNTIME, "Tensors must have same number of dimensions: got %d and %d", first->ndim, t->ndim), false;
+      return fail(ERR_RUNTIME, "Tensors must have same number of dimensions: got %d and %d",
+                  first->ndim, t->ndim),
+             false;
     for (int d = 0; d < t->ndim; d++)
       if (d != dim && t->sizes[d] != first->sizes[d])
         return fail(ERR_RUNTIME,
-                    "Sizes of tensors must match except in dimension %lld. Expected size %lld but got size %lld for tensor "
+                    "Sizes of tensors must match except in dimension %lld. Expected size %lld but "
+                    "got size %lld for tensor "
                     "number %d in the list.",
                     (long long)dim, (long long)first->sizes[d], (long long)t->sizes[d], i),
                false;
@@ -67,12 +76,13 @@ static MemoryFormat cat_format(Tensors ts, const Tensor *first) {
   MemoryFormat last = first->ndim == 4 ? FORMAT_CHANNELS_LAST : FORMAT_CHANNELS_LAST_3D;
   if (first->ndim != 4 && first->ndim != 5) return FORMAT_CONTIGUOUS;
   for (int i = 0; i < ts.n; i++)
-    if (!skipped(ts.v[i]) && (tensor_is_contiguous(ts.v[i]) || !tensor_has_format(ts.v[i], last))) return FORMAT_CONTIGUOUS;
+    if (!skipped(ts.v[i]) && (tensor_is_contiguous(ts.v[i]) || !tensor_has_format(ts.v[i], last)))
+      return FORMAT_CONTIGUOUS;
   return last;
 }
 
-/* Where everything is contiguous and of one type, each operand gives a run of bytes to each of the `outer`
- * rows of y. False: not so, nothing done. */
+/* Where everything is contiguous and of one type, each operand gives a run of bytes to each of
+ * the `outer` rows of y. False: not so, nothing done. */
 static bool join_rows(Tensor *y, Tensors ts, int64_t outer) {
   int64_t width = dtype_bytes((DType)y->dtype), row = outer ? y->numel / outer * width : 0, at = 0;
   for (int i = 0; i < ts.n; i++)
@@ -82,7 +92,8 @@ static bool join_rows(Tensor *y, Tensors ts, int64_t outer) {
     int64_t run = outer ? ts.v[i]->numel / outer * width : 0;
     char *to = tensor_data(y) + at;
     const char *from = tensor_data(ts.v[i]);
-    for (int64_t k = 0; run && k < outer; k++) bytes_copy(to + k * row, from + k * run, (size_t)run);
+    for (int64_t k = 0; run && k < outer; k++)
+      bytes_copy(to + k * row, from + k * run, (size_t)run);
     at += run;
   }
   return true;
@@ -126,7 +137,8 @@ Tensor *t_cat(Tensors ts, int64_t dim) {
   Tensor *first = NULL;
   for (int i = 0; i < ts.n; i++) {
     if (ts.v[i]->ndim == 0)
-      return fail(ERR_RUNTIME, "zero-dimensional tensor (at position %d) cannot be concatenated", i);
+      return fail(ERR_RUNTIME, "zero-dimensional tensor (at position %d) cannot be concatenated",
+                  i);
     if (!first && !skipped(ts.v[i])) first = ts.v[i];
   }
   if (!first) {
@@ -142,7 +154,8 @@ Tensor *t_cat(Tensors ts, int64_t dim) {
 
 /* ------------------------------------------------------------ stack and kin */
 
-GRAD(StackBackward0, "| dim:i") {
+GRAD(StackBackward0, "| dim:i")
+{
   int64_t count = 0;
   Tensor **each = t_unbind(g[0], NUM(0), &count);
   for (int i = 0; each && i < n->n_edges; i++)
@@ -152,7 +165,8 @@ GRAD(StackBackward0, "| dim:i") {
 static Tensor *stack_data(Tensors ts, int64_t dim) {
   const Tensor *first = ts.v[0];
   int64_t sizes[MAX_DIM];
-  for (int i = 0; i <= first->ndim; i++) sizes[i] = i == dim ? ts.n : first->sizes[i < dim ? i : i - 1];
+  for (int i = 0; i <= first->ndim; i++)
+    sizes[i] = i == dim ? ts.n : first->sizes[i < dim ? i : i - 1];
   Tensor *y = tensor_empty(first->ndim + 1, sizes, result_dtype(ts.n, ts.v));
   if (y && join_rows(y, ts, sizes_numel((int)dim, sizes))) return y;
   int64_t strides[MAX_DIM];
@@ -167,26 +181,33 @@ static Tensor *stack_data(Tensors ts, int64_t dim) {
 Tensor *t_stack(Tensors ts, int64_t dim) {
   if (!check_tensors(ts)) return NULL;
   if (ts.n <= 0) return fail(ERR_RUNTIME, "stack expects a non-empty TensorList");
-  if (ts.v[0]->ndim == MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);
+  if (ts.v[0]->ndim == MAX_DIM)
+    return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);
   if ((dim = dim_wrap(dim, ts.v[0]->ndim + 1)) < 0) return NULL;
   if (ts.n > MOST_INPUTS) return in_rounds(ts, dim, t_stack);
   for (int i = 1; i < ts.n; i++)
     if (!tensor_same_shape(ts.v[0], ts.v[i]))
-      return fail(ERR_RUNTIME, "stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %d",
-                  shape_text(ts.v[0]), shape_text(ts.v[i]), i);
+      return fail(
+          ERR_RUNTIME,
+          "stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %d",
+          shape_text(ts.v[0]), shape_text(ts.v[i]), i);
   Node *n = node_new_list(&StackBackward0, 0, 1, ts.n, ts.v);
   num_i(n, 0, dim);
   return set_history(stack_data(ts, dim), n);
 }
 
-static Tensor *as_column(Tensor *x) { return x->ndim > 1 ? x : t_reshape(x, 2, (int64_t[]){x->numel, 1}); }
+static Tensor *as_column(Tensor *x) {
+  return x->ndim > 1 ? x : t_reshape(x, 2, (int64_t[]){x->numel, 1});
+}
 
-/* hstack, vstack, dstack: rank at least `ndim`, then cat. `column`: vectors become columns first. */
+/* hstack, vstack, dstack: rank at least `ndim`, then cat. `column`: vectors become columns
+ * first. */
 Tensor *t_stack_side(Tensors ts, int ndim, bool column, const char *name) {
   if (!check_tensors(ts)) return NULL;
   if (ts.n <= 0) return fail(ERR_RUNTIME, "%s expects a non-empty TensorList", name);
   Tensor **each = scratch_array(ts.n, sizeof *each);
-  for (int i = 0; each && i < ts.n; i++) each[i] = column ? as_column(ts.v[i]) : t_atleast(ts.v[i], ndim);
+  for (int i = 0; each && i < ts.n; i++)
+    each[i] = column ? as_column(ts.v[i]) : t_atleast(ts.v[i], ndim);
   if (failed()) return NULL;
   int64_t dim = ndim == 3 ? 2 : ndim == 2 ? 0 : each[0]->ndim != 1;
   return t_cat((Tensors){ts.n, each}, dim);
@@ -195,7 +216,8 @@ Tensor *t_stack_side(Tensors ts, int ndim, bool column, const char *name) {
 /* ------------------------------------------------------------ block_diag */
 
 /* Numbers: rows and columns of each input, and its rank. */
-GRAD(BlockDiagBackward0, "| ") {
+GRAD(BlockDiagBackward0, "| ")
+{
   int64_t row = 0, col = 0;
   for (int i = 0; i < n->n_edges; i++) {
     int64_t rows = NUM(3 * i), cols = NUM(3 * i + 1), ndim = NUM(3 * i + 2);
@@ -216,7 +238,9 @@ Tensor *t_block_diag(Tensors ts) {
     const Tensor *t = ts.v[i];
     if (t->ndim > 2)
       return fail(ERR_RUNTIME,
-                  "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input %d has %d dimensions", i, t->ndim);
+                  "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input %d has "
+                  "%d dimensions",
+                  i, t->ndim);
     total[0] += shapes[3 * i] = t->ndim == 2 ? t->sizes[0] : 1;
     total[1] += shapes[3 * i + 1] = t->ndim ? t->sizes[t->ndim - 1] : 1;
     shapes[3 * i + 2] = t->ndim;
@@ -227,7 +251,8 @@ Tensor *t_block_diag(Tensors ts) {
   Tensor *y = tensor_zeros(2, total, result_dtype(ts.n, ts.v));
   int64_t row = 0, col = 0;
   for (int i = 0; y && i < ts.n; i++) {
-    if (!tensor_copy_data(part(part(y, 0, row, shapes[3 * i]), 1, col, shapes[3 * i + 1]), ts.v[i])) y = NULL;
+    if (!tensor_copy_data(part(part(y, 0, row, shapes[3 * i]), 1, col, shapes[3 * i + 1]), ts.v[i]))
+      y = NULL;
     row += shapes[3 * i];
     col += shapes[3 * i + 1];
   }
@@ -236,7 +261,8 @@ Tensor *t_block_diag(Tensors ts) {
 
 /* ------------------------------------------------------------ flip, roll, rot90 */
 
-GRAD(FlipBackward0, "| dims:l") { gi[0] = t_flip(g[0], num_list_at(n, 0)); }
+GRAD(FlipBackward0, "| dims:l")
+{ gi[0] = t_flip(g[0], num_list_at(n, 0)); }
 
 /* x read backwards along the marked dimensions. */
 static Tensor *backwards(Tensor *x, const bool *marked) {
@@ -265,7 +291,8 @@ Tensor *t_flip_side(Tensor *x, int64_t dim) {
 }
 
 /* Numbers: shifts, then dims. */
-GRAD(RollBackward0, "| shifts:l dims:l") {
+GRAD(RollBackward0, "| shifts:l dims:l")
+{
   Ints shifts = num_list_at(n, 0), dims = num_list_at(n, 1 + shifts.n);
   int64_t *back = scratch_array(shifts.n ? shifts.n : 1, sizeof *back);
   for (int i = 0; back && i < shifts.n; i++) back[i] = -shifts.v[i];
@@ -301,11 +328,13 @@ Tensor *t_roll(Tensor *x, Ints shifts, Ints dims) {
   if (blocked(x)) return NULL;
   if (shifts.n <= 0) return fail(ERR_RUNTIME, "`shifts` required");
   if (n_dims ? n_dims != shifts.n : shifts.n != 1)
-    return fail(ERR_RUNTIME, "shifts and dimensions must align. shifts: %d, dims:%d", shifts.n, n_dims);
+    return fail(ERR_RUNTIME, "shifts and dimensions must align. shifts: %d, dims:%d", shifts.n,
+                n_dims);
   if (n_dims > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);
   for (int i = 0; i < n_dims; i++) {
     if (x->ndim == 0)
-      return fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dims.v[i]);
+      return fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
+                  (long long)dims.v[i]);
     if ((at[i] = dim_wrap(dims.v[i], x->ndim)) < 0) return NULL;
   }
   Node *n = node_new(&RollBackward0, 0, 2 + shifts.n + n_dims, x, NULL);
@@ -314,7 +343,8 @@ Tensor *t_roll(Tensor *x, Ints shifts, Ints dims) {
   return set_history(roll_data(x, shifts, at, n_dims), n);
 }
 
-GRAD(Rot90Backward0, "| k:i dims:l") { gi[0] = t_rot90(g[0], -NUM(0), num_list_at(n, 1)); }
+GRAD(Rot90Backward0, "| k:i dims:l")
+{ gi[0] = t_rot90(g[0], -NUM(0), num_list_at(n, 1)); }
 
 static Tensor *rot90_data(Tensor *x, int64_t k, int64_t d0, int64_t d1) {
   if (k == 0) return t_clone_format(x, FORMAT_CONTIGUOUS);
@@ -326,12 +356,15 @@ static Tensor *rot90_data(Tensor *x, int64_t k, int64_t d0, int64_t d1) {
 
 Tensor *t_rot90(Tensor *x, int64_t k, Ints dims) {
   if (blocked(x)) return NULL;
-  if (dims.n != 2) return fail(ERR_RUNTIME, "expected total rotation dims == 2, but got dims = %d", dims.n);
-  if (x->ndim < 2) return fail(ERR_RUNTIME, "expected total dims >= 2, but got total dims = %d", x->ndim);
+  if (dims.n != 2)
+    return fail(ERR_RUNTIME, "expected total rotation dims == 2, but got dims = %d", dims.n);
+  if (x->ndim < 2)
+    return fail(ERR_RUNTIME, "expected total dims >= 2, but got total dims = %d", x->ndim);
   int64_t d0 = dim_wrap(dims.v[0], x->ndim), d1 = d0 < 0 ? -1 : dim_wrap(dims.v[1], x->ndim);
   if (d1 < 0) return NULL;
   if (d0 == d1)
-    return fail(ERR_RUNTIME, "expected rotation dims to be different, but got dim0 = %lld and dim1 = %lld",
+    return fail(ERR_RUNTIME,
+                "expected rotation dims to be different, but got dim0 = %lld and dim1 = %lld",
                 (long long)dims.v[0], (long long)dims.v[1]);
   Node *n = node_new(&Rot90Backward0, 0, 4, x, NULL);
   num_i(n, 0, k);
@@ -345,8 +378,8 @@ Tensor *t_rot90(Tensor *x, int64_t k, Ints dims) {
 
 /* ------------------------------------------------------------ repeat */
 
-/* Splits each dimension of the result into (times, size) and gives the positions of the times; dimensions that
- * are not repeated are not split. */
+/* Splits each dimension of the result into (times, size) and gives the positions of the times;
+ * dimensions that are not repeated are not split. */
 static int repeated_sizes(Ints repeats, Ints sizes, int64_t *split, int64_t *times, int *n_times) {
   int n = 0, extra = repeats.n - sizes.n;
   *n_times = 0;
@@ -361,7 +394,8 @@ static int repeated_sizes(Ints repeats, Ints sizes, int64_t *split, int64_t *tim
 }
 
 /* Numbers: the sizes of self, the repeats. */
-GRAD(RepeatBackward0, "| self_sym_sizes:l repeats:l") {
+GRAD(RepeatBackward0, "| self_sym_sizes:l repeats:l")
+{
   Ints sizes = num_list_at(n, 0), repeats = num_list_at(n, 1 + sizes.n);
   int64_t split[2 * MAX_DIM], times[MAX_DIM];
   int n_times, n_split = repeated_sizes(repeats, sizes, split, times, &n_times);
@@ -373,7 +407,8 @@ static Tensor *repeat_data(Tensor *x, Ints repeats, const int64_t *total) {
   int64_t split[2 * MAX_DIM], times[MAX_DIM], strides[2 * MAX_DIM];
   int n_times, n = repeated_sizes(repeats, (Ints){x->ndim, x->sizes}, split, times, &n_times);
   Tensor *y = tensor_empty(repeats.n, total, (DType)x->dtype);
-  if (n > MAX_DIM) return fail(ERR_NOT_IMPLEMENTED, "repeat: more than %d dimensions on the way", MAX_DIM);
+  if (n > MAX_DIM)
+    return fail(ERR_NOT_IMPLEMENTED, "repeat: more than %d dimensions on the way", MAX_DIM);
   if (!y || y->numel == 0) return y;
   int own = 0, next = 0;
   for (int i = 0; i < n; i++) {
@@ -391,8 +426,8 @@ Tensor *t_repeat(Tensor *x, Ints repeats) {
   int64_t total[MAX_DIM] = {0};
   if (blocked(x)) return NULL;
   if (repeats.n < x->ndim)
-    return fail(ERR_RUNTIME,
-                "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+    return fail(ERR_RUNTIME, "Number of dimensions of repeat dims can not be smaller than number "
+                             "of dimensions of tensor");
   if (repeats.n > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);
   int extra = repeats.n - x->ndim;
   for (int i = 0; i < repeats.n; i++)
@@ -401,8 +436,8 @@ Tensor *t_repeat(Tensor *x, Ints repeats) {
   if (sizes_numel(repeats.n, total) < 0) return NULL;
   for (int i = 0; i < repeats.n; i++) /* of a dimension without elements */
     if (repeats.v[i] < 0)
-      return fail(ERR_RUNTIME, "Trying to create tensor with negative dimension %lld: %s", (long long)repeats.v[i],
-                  sizes_text(repeats.n, repeats.v));
+      return fail(ERR_RUNTIME, "Trying to create tensor with negative dimension %lld: %s",
+                  (long long)repeats.v[i], sizes_text(repeats.n, repeats.v));
   Node *n = node_new(&RepeatBackward0, 0, 2 + x->ndim + repeats.n, x, NULL);
   num_list(n, 0, x->ndim, x->sizes);
   num_list(n, 1 + x->ndim, repeats.n, repeats.v);
@@ -420,19 +455,24 @@ Tensor *t_tile(Tensor *x, Ints dims) {
 /* ------------------------------------------------------------ repeat_interleave */
 
 static bool check_repeats(Tensor *repeats) {
-  if (repeats->ndim != 1) return fail(ERR_RUNTIME, "repeat_interleave only accept 1D vector as repeat"), false;
-  return repeats->dtype == DT_I64 || repeats->dtype == DT_I32 || no_kernel("repeat_interleave_cpu", tensor_dtype(repeats));
+  if (repeats->ndim != 1)
+    return fail(ERR_RUNTIME, "repeat_interleave only accept 1D vector as repeat"), false;
+  return repeats->dtype == DT_I64 || repeats->dtype == DT_I32 ||
+         no_kernel("repeat_interleave_cpu", tensor_dtype(repeats));
 }
 
 Tensor *t_repeat_indices(Tensor *repeats, int64_t output_size) {
   int64_t total = 0, at = 0;
-  if (blocked(repeats) || !check_repeats(repeats) || !(repeats = tensor_settled(repeats))) return NULL;
+  if (blocked(repeats) || !check_repeats(repeats) || !(repeats = tensor_settled(repeats)))
+    return NULL;
   for (int64_t i = 0; i < repeats->numel; i++) {
     int64_t times = tensor_get_i(repeats, i * repeats->strides[0]);
     if (times < 0) return fail(ERR_RUNTIME, "repeats can not be negative");
-    if (__builtin_add_overflow(total, times, &total)) return fail(ERR_RUNTIME, "repeat_interleave: the repeats are more than can be counted");
+    if (__builtin_add_overflow(total, times, &total))
+      return fail(ERR_RUNTIME, "repeat_interleave: the repeats are more than can be counted");
   }
-  if (output_size >= 0 && output_size != total) return fail(ERR_RUNTIME, "allocated size does not match required size");
+  if (output_size >= 0 && output_size != total)
+    return fail(ERR_RUNTIME, "allocated size does not match required size");
   Tensor *y = tensor_empty(1, &total, (DType)repeats->dtype);
   char *out = y ? tensor_data(y) : NULL;
   int64_t width = dtype_bytes((DType)repeats->dtype);
@@ -452,51 +492,65 @@ Tensor *t_repeat_interleave(Tensor *x, Tensor *repeats, const int64_t *dim_, int
   if (repeats->numel == 1) repeats = t_expand(t_reshape(repeats, 1, (int64_t[]){1}), 1, &size);
   else if (repeats->sizes[0] != size)
     return fail(ERR_RUNTIME,
-                "repeats must have the same size as input along dim, but got repeats.size(0) = %lld and input.size(%lld) = "
+                "repeats must have the same size as input along dim, but got repeats.size(0) = "
+                "%lld and input.size(%lld) = "
                 "%lld",
                 (long long)repeats->sizes[0], (long long)(dim_ ? *dim_ : 0), (long long)size);
   return t_index_select(x, dim, t_repeat_indices(repeats, output_size));
 }
 
-Tensor *t_repeat_interleave_int(Tensor *x, int64_t times, const int64_t *dim_, int64_t output_size) {
+Tensor *t_repeat_interleave_int(Tensor *x, int64_t times, const int64_t *dim_,
+                                int64_t output_size) {
   if (blocked(x)) return NULL;
   if (!dim_) x = t_flatten(x, 0, -1);
   if (times < 0) return fail(ERR_RUNTIME, "Repeats must be non-negative");
   int64_t dim = dim_ && x ? dim_wrap(*dim_, x->ndim) : 0, sizes[MAX_DIM];
   if (!x || dim < 0) return NULL;
-  if (x->ndim == 0) return fail(ERR_INDEX, "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
+  if (x->ndim == 0)
+    return fail(ERR_INDEX,
+                "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
   int64_t total = x->sizes[dim] * times;
   if (output_size >= 0 && output_size != total)
-    return fail(ERR_RUNTIME, "repeat_interleave: Invalid output_size, expected %lld but got %lld", (long long)total,
-                (long long)output_size);
+    return fail(ERR_RUNTIME, "repeat_interleave: Invalid output_size, expected %lld but got %lld",
+                (long long)total, (long long)output_size);
   if (x->ndim == MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);
-  for (int i = 0; i <= x->ndim; i++) sizes[i] = i == dim + 1 ? times : x->sizes[i <= dim ? i : i - 1];
-  Tensor *each = t_clone_format(t_expand(t_unsqueeze(x, dim + 1), x->ndim + 1, sizes), FORMAT_CONTIGUOUS);
+  for (int i = 0; i <= x->ndim; i++)
+    sizes[i] = i == dim + 1 ? times : x->sizes[i <= dim ? i : i - 1];
+  Tensor *each = t_clone_format(t_expand(t_unsqueeze(x, dim + 1), x->ndim + 1, sizes),
+                                FORMAT_CONTIGUOUS);
   return t_flatten(each, dim, dim + 1);
 }
 
 /* ------------------------------------------------------------ triangles */
 
-GRAD(TrilBackward0, "| diagonal:i") { gi[0] = t_tril(g[0], NUM(0)); }
-GRAD(TriuBackward0, "| diagonal:i") { gi[0] = t_triu(g[0], NUM(0)); }
+GRAD(TrilBackward0, "| diagonal:i")
+{ gi[0] = t_tril(g[0], NUM(0)); }
+GRAD(TriuBackward0, "| diagonal:i")
+{ gi[0] = t_triu(g[0], NUM(0)); }
 
-static int64_t clamp(int64_t v, int64_t low, int64_t high) { return v < low ? low : v > high ? high : v; }
+static int64_t clamp(int64_t v, int64_t low, int64_t high) {
+  return v < low ? low : v > high ? high : v;
+}
 
 /* Zeros above (lower) or below the diagonal of each matrix of a contiguous y. */
 static void clear_triangle(Tensor *y, int64_t diagonal, bool lower) {
-  int64_t rows = y->sizes[y->ndim - 2], cols = y->sizes[y->ndim - 1], width = dtype_bytes((DType)y->dtype);
+  int64_t rows = y->sizes[y->ndim - 2], cols = y->sizes[y->ndim - 1],
+          width = dtype_bytes((DType)y->dtype);
   char *row = tensor_data(y);
   int64_t n = y->numel && cols ? y->numel / cols : 0;
   for (int64_t k = 0; k < n; k++, row += cols * width) {
     int64_t i = k % rows;
-    int64_t from = lower ? clamp(i + diagonal, -1, cols - 1) + 1 : 0, to = lower ? cols : clamp(i + diagonal, 0, cols);
+    int64_t from = lower ? clamp(i + diagonal, -1, cols - 1) + 1 : 0,
+            to = lower ? cols : clamp(i + diagonal, 0, cols);
     memset(row + from * width, 0, (size_t)((to - from) * width));
   }
 }
 
 static Tensor *triangle(Tensor *x, int64_t diagonal, bool lower) {
   if (blocked(x)) return NULL;
-  if (x->ndim < 2) return fail(ERR_RUNTIME, "%s: input tensor must have at least 2 dimensions", lower ? "tril" : "triu");
+  if (x->ndim < 2)
+    return fail(ERR_RUNTIME, "%s: input tensor must have at least 2 dimensions",
+                lower ? "tril" : "triu");
   Node *n = node_new(lower ? &TrilBackward0 : &TriuBackward0, 0, 1, x, NULL);
   num_i(n, 0, diagonal);
   Tensor *y = tensor_empty(x->ndim, x->sizes, (DType)x->dtype);
@@ -512,7 +566,8 @@ Tensor *t_triu(Tensor *x, int64_t diagonal) { return triangle(x, diagonal, false
 
 /* ------------------------------------------------------------ diagonals */
 
-GRAD(TraceBackward0, "| self_sym_sizes:l") {
+GRAD(TraceBackward0, "| self_sym_sizes:l")
+{
   Ints sizes = num_list_at(n, 0);
   int64_t length = sizes.v[0] < sizes.v[1] ? sizes.v[0] : sizes.v[1];
   gi[0] = t_diagonal_backward(t_expand(g[0], 1, &length), sizes, 0, 0, 1);
@@ -520,7 +575,8 @@ GRAD(TraceBackward0, "| self_sym_sizes:l") {
 
 Tensor *t_trace(Tensor *x) {
   if (blocked(x)) return NULL;
-  if (x->ndim != 2) return fail(ERR_RUNTIME, "trace: expected a matrix, but got tensor with dim %d", x->ndim);
+  if (x->ndim != 2)
+    return fail(ERR_RUNTIME, "trace: expected a matrix, but got tensor with dim %d", x->ndim);
   if (x->dtype == DT_BOOL) return no_kernel("trace", DT_BOOL);
   Node *n = node_new(&TraceBackward0, 0, 3, x, NULL);
   num_list(n, 0, 2, x->sizes);
@@ -531,7 +587,8 @@ Tensor *t_trace(Tensor *x) {
   return set_history(y, n);
 }
 
-GRAD(DiagEmbedBackward0, "| offset:i dim1:i dim2:i") { gi[0] = t_diagonal(g[0], NUM(0), NUM(1), NUM(2)); }
+GRAD(DiagEmbedBackward0, "| offset:i dim1:i dim2:i")
+{ gi[0] = t_diagonal(g[0], NUM(0), NUM(1), NUM(2)); }
 
 Tensor *t_diag_embed(Tensor *x, int64_t offset, int64_t dim1, int64_t dim2) {
   if (blocked(x)) return NULL;
@@ -540,7 +597,8 @@ Tensor *t_diag_embed(Tensor *x, int64_t offset, int64_t dim1, int64_t dim2) {
   int64_t d1 = dim_wrap(dim1, ndim), d2 = d1 < 0 ? -1 : dim_wrap(dim2, ndim), sizes[MAX_DIM];
   if (d2 < 0) return NULL;
   if (d1 == d2)
-    return fail(ERR_RUNTIME, "diagonal dimensions cannot be identical %lld, %lld", (long long)dim1, (long long)dim2);
+    return fail(ERR_RUNTIME, "diagonal dimensions cannot be identical %lld, %lld", (long long)dim1,
+                (long long)dim2);
   int64_t side = x->sizes[x->ndim - 1] + (offset < 0 ? -offset : offset);
   for (int i = 0, from = 0; i < ndim; i++) sizes[i] = i == d1 || i == d2 ? side : x->sizes[from++];
   Node *n = node_new(&DiagEmbedBackward0, 0, 3, x, NULL);
@@ -555,7 +613,8 @@ Tensor *t_diag_embed(Tensor *x, int64_t offset, int64_t dim1, int64_t dim2) {
 }
 
 /* The copy of a diagonal, as PyTorch names it. */
-GRAD(DiagonalBackward0_copy, "| self_sym_sizes:l offset:i dim1:i dim2:i") {
+GRAD(DiagonalBackward0_copy, "| self_sym_sizes:l offset:i dim1:i dim2:i")
+{
   Ints sizes = num_list_at(n, 0);
   gi[0] = t_diagonal_backward(g[0], sizes, NUM(1 + sizes.n), NUM(2 + sizes.n), NUM(3 + sizes.n));
 }
@@ -581,7 +640,9 @@ Tensor *t_diag(Tensor *x, int64_t offset) {
   return fail(ERR_RUNTIME, "diag(): Supports 1D or 2D tensors. Got %dD", x->ndim);
 }
 
-Tensor *t_diagflat(Tensor *x, int64_t offset) { return t_diag(t_reshape(t_contiguous(x), 1, (int64_t[]){-1}), offset); }
+Tensor *t_diagflat(Tensor *x, int64_t offset) {
+  return t_diag(t_reshape(t_contiguous(x), 1, (int64_t[]){-1}), offset);
+}
 
 static Tensor *fill_apart(Tensor *x, int64_t start, int64_t count, int64_t stride, Tensor *value) {
   return t_fill_(t_as_strided(x, 1, &count, &stride, x->offset + start), value);
@@ -592,7 +653,8 @@ Tensor *t_fill_diagonal_(Tensor *x, Tensor *value, bool wrap) {
   if (x->ndim < 2) return fail(ERR_RUNTIME, "dimensions must larger than 1");
   int64_t stride = 0, rows = x->sizes[0], count = x->sizes[0];
   for (int i = 0; i < x->ndim; i++) {
-    if (x->ndim > 2 && x->sizes[i] != rows) return fail(ERR_RUNTIME, "all dimensions of input must be of equal length");
+    if (x->ndim > 2 && x->sizes[i] != rows)
+      return fail(ERR_RUNTIME, "all dimensions of input must be of equal length");
     stride += x->strides[i];
     count = x->sizes[i] < count ? x->sizes[i] : count;
   }
@@ -601,7 +663,9 @@ Tensor *t_fill_diagonal_(Tensor *x, Tensor *value, bool wrap) {
   /* Wrapping: the diagonal starts again one row below where it left a tall matrix. */
   if (wrap && x->ndim == 2 && rows > cols + 1)
     for (int64_t from = step; from < rows; from += step)
-      if (!fill_apart(x, from * x->strides[0], rows - from < cols ? rows - from : cols, stride, value)) return NULL;
+      if (!fill_apart(x, from * x->strides[0], rows - from < cols ? rows - from : cols, stride,
+                      value))
+        return NULL;
   return x;
 }
 
@@ -675,6 +739,7 @@ Tensor *t_combinations(Tensor *x, int64_t r, bool again) {
   if (r == 0) return tensor_empty(1, (int64_t[]){0}, (DType)x->dtype);
   if (r > INT16_MAX) return fail(ERR_NOT_IMPLEMENTED, "combinations: r is too large");
   Tensor *rows = choice_indices(x->numel, r, again), **each = scratch_array(r, sizeof *each);
-  for (int64_t i = 0; rows && each && i < r; i++) each[i] = t_index_select(x, 0, t_select(rows, 0, i));
+  for (int64_t i = 0; rows && each && i < r; i++)
+    each[i] = t_index_select(x, 0, t_select(rows, 0, i));
   return failed() ? NULL : t_stack((Tensors){(int32_t)r, each}, 1);
 }

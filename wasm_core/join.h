@@ -14,7 +14,8 @@ Tensor *t_rot90(Tensor *x, int64_t k, Ints dims);
 Tensor *t_repeat(Tensor *x, Ints repeats);
 Tensor *t_tile(Tensor *x, Ints dims);
 Tensor *t_repeat_indices(Tensor *repeats, int64_t output_size); /* output_size -1: any */
-Tensor *t_repeat_interleave(Tensor *x, Tensor *repeats, const int64_t *dim, int64_t output_size); /* dim NULL: flat */
+/* dim NULL: flat */
+Tensor *t_repeat_interleave(Tensor *x, Tensor *repeats, const int64_t *dim, int64_t output_size);
 Tensor *t_repeat_interleave_int(Tensor *x, int64_t times, const int64_t *dim, int64_t output_size);
 Tensor *t_tril(Tensor *x, int64_t diagonal);
 Tensor *t_triu(Tensor *x, int64_t diagonal);

@@ -1,5 +1,6 @@
-/* Elements by their number in the flattened tensor (take, put), along a dimension (take_along_dim), and the
- * small relations between numbers and places: unravel_index, one_hot, isin. */
+/* Elements by their number in the flattened tensor (take, put), along a dimension
+ * (take_along_dim), and the small relations between numbers and places: unravel_index, one_hot,
+ * isin. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +20,8 @@ static Places flat_places(Tensor *x, Tensor *index) {
   p.at = tensor_zeros(index->ndim, index->sizes, DT_I64);
   places_add(p.at, index, x->numel, 1, true, &bad);
   if (bad.found)
-    fail(ERR_INDEX, "out of range: tried to access index %lld on a tensor of %lld elements.", (long long)bad.value,
-         (long long)x->numel);
+    fail(ERR_INDEX, "out of range: tried to access index %lld on a tensor of %lld elements.",
+         (long long)bad.value, (long long)x->numel);
   p.view = tensor_alias(x, index->ndim, index->sizes, strides, x->offset);
   return p;
 }
@@ -30,7 +31,8 @@ static Tensor *plain_contiguous(Tensor *x) {
 }
 
 /* dx = 0, then dx[index] += g for each index in order. */
-GRAD(TakeBackward0, "index self | -:l") {
+GRAD(TakeBackward0, "index self | -:l")
+{
   Tensor *zeros = failed() || !g[0] ? NULL : index_zeros(n, 0, (DType)g[0]->dtype);
   gi[0] = t_put(zeros, saved(n, 0), g[0], true);
 }
@@ -39,7 +41,8 @@ Tensor *t_take(Tensor *x, Tensor *index) {
   if (blocked(x, index)) return NULL;
   if (index->dtype != DT_I64)
     return fail(ERR_RUNTIME, "take(): Expected a long tensor for index, but got %s", legacy(index));
-  if (x->numel == 0 && index->numel) return fail(ERR_INDEX, "take(): tried to take from an empty tensor");
+  if (x->numel == 0 && index->numel)
+    return fail(ERR_INDEX, "take(): tried to take from an empty tensor");
   Node *n = node_new(&TakeBackward0, 2, 1 + x->ndim, x, NULL);
   save(n, 1, x);
   save(n, 0, index);
@@ -49,25 +52,37 @@ Tensor *t_take(Tensor *x, Tensor *index) {
 }
 
 /* y = x; y[index] = source: dx = g but 0 there (g if added), dsource = g[index]. */
-GRAD(PutBackward0, "index source | accumulate:b -:l") {
+GRAD(PutBackward0, "index source | accumulate:b -:l")
+{
   Tensor *index = saved(n, 0);
   Ints sizes = num_list_at(n, 1);
   if (failed() || !g[0] || !index) return;
   if (needs(n, 0))
-    gi[0] = n->numbers[0].i ? g[0] : t_put(g[0], index, tensor_zeros(index->ndim, index->sizes, (DType)g[0]->dtype), false);
+    gi[0] = n->numbers[0].i
+                ? g[0]
+                : t_put(g[0], index, tensor_zeros(index->ndim, index->sizes, (DType)g[0]->dtype),
+                        false);
   if (needs(n, 1)) gi[1] = t_reshape(t_take(g[0], index), sizes.n, sizes.v);
 }
 
 static bool put_fits(const Tensor *x, const Tensor *index, const Tensor *source) {
   if (index->dtype != DT_I64)
-    return REFUSE(ERR_RUNTIME, "put_(): Expected a long tensor for index, but got %s", legacy(index));
+    return REFUSE(ERR_RUNTIME, "put_(): Expected a long tensor for index, but got %s",
+                  legacy(index));
   if (x->dtype != source->dtype)
-    return REFUSE(ERR_RUNTIME, "put_(): self and source expected to have the same dtype, but got self.dtype = %s and "
-                               "source.dtype = %s", legacy(x), legacy(source));
+    return REFUSE(
+        ERR_RUNTIME,
+        "put_(): self and source expected to have the same dtype, but got self.dtype = %s and "
+        "source.dtype = %s",
+        legacy(x), legacy(source));
   if (index->numel != source->numel)
-    return REFUSE(ERR_INDEX, "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-                           "%lld, index.numel() = %lld", (long long)source->numel, (long long)index->numel);
-  if (x->numel == 0 && index->numel) return REFUSE(ERR_INDEX, "put_(): Tried to put elements into an empty tensor");
+    return REFUSE(ERR_INDEX,
+                  "put_(): Expected source and index to have the same number of elements, but got "
+                  "source.numel() = "
+                  "%lld, index.numel() = %lld",
+                  (long long)source->numel, (long long)index->numel);
+  if (x->numel == 0 && index->numel)
+    return REFUSE(ERR_INDEX, "put_(): Tried to put elements into an empty tensor");
   return true;
 }
 
@@ -108,12 +123,19 @@ static const char take_along[] = "torch.take_along_dim(): ";
 Tensor *t_take_along_dim(Tensor *x, Tensor *index, int64_t dim, bool flat) {
   if (blocked(x, index)) return NULL;
   if (index->dtype != DT_I64)
-    return fail(ERR_RUNTIME, "%sdtype of indices should be Long but got %s", take_along, legacy(index));
-  if (flat) return t_gather(t_reshape(x, 1, (int64_t[]){-1}), 0, t_reshape(index, 1, (int64_t[]){-1}));
+    return fail(ERR_RUNTIME, "%sdtype of indices should be Long but got %s", take_along,
+                legacy(index));
+  if (flat)
+    return t_gather(t_reshape(x, 1, (int64_t[]){-1}), 0, t_reshape(index, 1, (int64_t[]){-1}));
   if (x->ndim != index->ndim)
-    return fail(ERR_RUNTIME, "%sinput and indices should have the same number of dimensions, but got %d dimensions for input, "
-                             "and %d dimensions for indices", take_along, x->ndim, index->ndim);
-  if (x->ndim == 0) return fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
+    return fail(ERR_RUNTIME,
+                "%sinput and indices should have the same number of dimensions, but got %d "
+                "dimensions for input, "
+                "and %d dimensions for indices",
+                take_along, x->ndim, index->ndim);
+  if (x->ndim == 0)
+    return fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
+                (long long)dim);
   if ((dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   Tensor *from = expand_beside(x, index, dim), *to = expand_beside(index, x, dim);
   return t_gather(from, dim, t_remainder(to, tensor_wrapped_i(x->sizes[dim])));
@@ -123,18 +145,21 @@ Tensor *t_take_along_dim(Tensor *x, Tensor *index, int64_t dim, bool flat) {
 
 static bool check_unravel(const Tensor *indices, Ints shape) {
   if (dtype_kind(tensor_dtype(indices)) != KIND_INT)
-    return REFUSE(ERR_TYPE, "expected 'indices' to be integer dtype, but got torch.%s", dtype_info[indices->dtype].name);
+    return REFUSE(ERR_TYPE, "expected 'indices' to be integer dtype, but got torch.%s",
+                  dtype_info[indices->dtype].name);
   for (int i = 0; i < shape.n; i++) {
     if (shape.v[i] >= 0) continue;
     const char *text = sizes_text(shape.n, shape.v) + 1; /* without its brackets */
-    return REFUSE(ERR_VALUE, "'shape' cannot have negative values, but got (%.*s%s)", (int)strcspn(text, "]"), text,
-                  shape.n == 1 ? "," : "");
+    return REFUSE(ERR_VALUE, "'shape' cannot have negative values, but got (%.*s%s)",
+                  (int)strcspn(text, "]"), text, shape.n == 1 ? "," : "");
   }
   return true;
 }
 
-/* out[i * step] = the index in a dimension of `size`, of whose entries each spans `below` elements. */
-static bool unravel(const Tensor *numbers, int64_t below, int64_t size, int64_t *out, int64_t step) {
+/* out[i * step] = the index in a dimension of `size`, of whose entries each spans `below`
+ * elements. */
+static bool unravel(const Tensor *numbers, int64_t below, int64_t size, int64_t *out,
+                    int64_t step) {
   const int64_t *in = (const int64_t *)(const void *)tensor_data(numbers);
   if (numbers->numel && (!below || !size)) return REFUSE(ERR_RUNTIME, "ZeroDivisionError");
   for (int64_t i = 0; i < numbers->numel; i++) {
@@ -160,12 +185,14 @@ void t_unravel_index(Tensor *indices, Ints shape, Tensor **columns) {
   int64_t sizes[MAX_DIM + 1], below = 1;
   memcpy(sizes, indices->sizes, (size_t)indices->ndim * sizeof *sizes);
   sizes[indices->ndim] = shape.n;
-  Tensor *all = tensor_empty(indices->ndim + 1, sizes, DT_I64), *flat = plain_contiguous(t_to(indices, DT_I64));
+  Tensor *all = tensor_empty(indices->ndim + 1, sizes, DT_I64),
+         *flat = plain_contiguous(t_to(indices, DT_I64));
   Tensor *like = tensor_empty_like(indices, DT_I64);
   if (blocked(all, flat, like)) return;
   for (int64_t d = shape.n; d-- > 0;) {
     if (!unravel(flat, below, shape.v[d], (int64_t *)(void *)tensor_data(all) + d, shape.n)) return;
-    if (d && __builtin_mul_overflow(below, shape.v[d], &below)) return (void)fail(ERR_VALUE, "Overflow when unpacking long long");
+    if (d && __builtin_mul_overflow(below, shape.v[d], &below))
+      return (void)fail(ERR_VALUE, "Overflow when unpacking long long");
   }
   all = columns_like(all, like, shape.n);
   for (int64_t d = 0; d < shape.n; d++) columns[d] = t_select(all, -1, d);
@@ -173,8 +200,10 @@ void t_unravel_index(Tensor *indices, Ints shape, Tensor **columns) {
 
 Tensor *t_one_hot(Tensor *x, int64_t classes) {
   if (blocked(x)) return NULL;
-  if (x->dtype != DT_I64) return fail(ERR_RUNTIME, "one_hot is only applicable to index tensor of type LongTensor.");
-  if (x->numel == 0 && classes <= 0) return fail(ERR_RUNTIME, "Can not infer total number of classes from empty tensor.");
+  if (x->dtype != DT_I64)
+    return fail(ERR_RUNTIME, "one_hot is only applicable to index tensor of type LongTensor.");
+  if (x->numel == 0 && classes <= 0)
+    return fail(ERR_RUNTIME, "Can not infer total number of classes from empty tensor.");
   Tensor *flat = tensor_settled(plain_contiguous(x));
   if (!flat) return NULL;
   const int64_t *v = (const int64_t *)(const void *)tensor_data(flat);
@@ -185,7 +214,8 @@ Tensor *t_one_hot(Tensor *x, int64_t classes) {
   }
   if (smallest < 0) return fail(ERR_RUNTIME, "Class values must be non-negative.");
   if (classes == -1) classes = largest + 1;
-  if (largest >= classes) return fail(ERR_RUNTIME, "Class values must be smaller than num_classes.");
+  if (largest >= classes)
+    return fail(ERR_RUNTIME, "Class values must be smaller than num_classes.");
   memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
   sizes[x->ndim] = classes;
   Tensor *y = tensor_zeros(x->ndim + 1, sizes, DT_I64);
@@ -208,7 +238,8 @@ static int compare_i64(const void *a, const void *b) {
 
 typedef int Compare(const void *, const void *);
 
-/* How many of the n sorted values there are when those that are NaN, equal to nothing, are left out. */
+/* How many of the n sorted values there are when those that are NaN, equal to nothing, are left
+ * out. */
 static int64_t drop_nan(double *v, int64_t n) {
   int64_t kept = 0;
   for (int64_t i = 0; i < n; i++)
@@ -221,13 +252,17 @@ Tensor *t_isin(Tensor *elements, Tensor *tests, bool invert) {
   if (blocked(elements, tests)) return NULL;
   Tensor *both[2] = {elements, tests};
   for (int i = 0; i < 2; i++)
-    if (both[i]->dtype == DT_BOOL) return fail(ERR_RUNTIME, "Unsupported input type encountered for isin(): Bool");
+    if (both[i]->dtype == DT_BOOL)
+      return fail(ERR_RUNTIME, "Unsupported input type encountered for isin(): Bool");
   DType common = result_dtype(2, both), wide = dtype_is_float(common) ? DT_F64 : DT_I64;
-  for (int i = 0; i < 2; i++) both[i] = plain_contiguous(t_to(t_to(t_detach(both[i]), common), wide));
-  Tensor *y = tensor_empty(elements->ndim, elements->sizes, DT_BOOL), *sorted = index_clone_contiguous(both[1]);
+  for (int i = 0; i < 2; i++)
+    both[i] = plain_contiguous(t_to(t_to(t_detach(both[i]), common), wide));
+  Tensor *y = tensor_empty(elements->ndim, elements->sizes, DT_BOOL),
+         *sorted = index_clone_contiguous(both[1]);
   if (blocked(y, sorted) || !both[0]) return NULL;
   Compare *compare = wide == DT_F64 ? compare_f64 : compare_i64;
-  int64_t n = wide == DT_F64 ? drop_nan((double *)(void *)tensor_data(sorted), sorted->numel) : sorted->numel;
+  int64_t n = wide == DT_F64 ? drop_nan((double *)(void *)tensor_data(sorted), sorted->numel)
+                             : sorted->numel;
   qsort(tensor_data(sorted), (size_t)n, 8, compare);
   const char *in = tensor_data(both[0]);
   bool *out = (bool *)(void *)tensor_data(y);
@@ -235,7 +270,8 @@ Tensor *t_isin(Tensor *elements, Tensor *tests, bool invert) {
     double v;
     memcpy(&v, in + 8 * i, sizeof v);
     bool nan = wide == DT_F64 && v != v;
-    out[i] = (!nan && n && bsearch(in + 8 * i, tensor_data(sorted), (size_t)n, 8, compare)) != invert;
+    out[i] = (!nan && n && bsearch(in + 8 * i, tensor_data(sorted), (size_t)n, 8, compare)) !=
+             invert;
   }
   return y;
 }

@@ -1,7 +1,7 @@
 /* The maths functions of element-wise loops, one place for all, by the type of their argument.
  *
- * A float argument takes the float version, all else the double one. What only exists in double (special.c) is
- * for loops that compute in double whatever the tensor's type. */
+ * A float argument takes the float version, all else the double one. What only exists in double
+ * (special.c) is for loops that compute in double whatever the tensor's type. */
 #ifndef PG_MATHS_H
 #define PG_MATHS_H
 
@@ -67,7 +67,8 @@ static inline bool maths_sign_f64(double x) { return signbit(x); }
 static inline bool maths_sign_int(int64_t x) { return x < 0; }
 static inline int64_t maths_abs_int(int64_t x) { return x < 0 ? (int64_t)(0 - (uint64_t)x) : x; }
 #define m_abs(x) _Generic((x), float: fabsf, double: fabs, default: maths_abs_int)(x)
-#define m_signbit(x) _Generic((x), float: maths_sign_f32, double: maths_sign_f64, default: maths_sign_int)(x)
+#define m_signbit(x) \
+  _Generic((x), float: maths_sign_f32, double: maths_sign_f64, default: maths_sign_int)(x)
 
 #define MATHS_PI 3.14159265358979323846
 #define MATHS_LN2 0.69314718055994530942

@@ -1,7 +1,8 @@
 /* The common maths functions in float, without branches, so that loops over them are vectorised.
  *
  * Each is within 2 units in the last place of the true value, and right
- * at infinities, NaN, zeros and subnormal numbers. The polynomials are minimax fits on the ranges named. */
+ * at infinities, NaN, zeros and subnormal numbers. The polynomials are minimax fits on the
+ * ranges named. */
 #ifndef PG_MATHS32_H
 #define PG_MATHS32_H
 
@@ -25,8 +26,9 @@ static inline float copysign_f32(float size, float sign) {
   return bits_to_f32((f32_to_bits(size) & 0x7fffffff) | (f32_to_bits(sign) & INT32_MIN));
 }
 
-/* Limits are written `x > 89 ? 89.5f : x`, not with one number twice: compilers make a minimum of that, which minds
- * signs of zero and NaN and costs eight instructions where x86 runs WebAssembly. */
+/* Limits are written `x > 89 ? 89.5f : x`, not with one number twice: compilers make a minimum
+ * of that, which minds signs of zero and NaN and costs eight instructions where x86 runs
+ * WebAssembly. */
 
 /* max(x, 0), where -0 and NaN stay: no float is between 0 and the number here. */
 static inline float relu_f32(float x) { return x <= -1.40129846e-45f ? 0 : x; }
@@ -34,7 +36,8 @@ static inline float relu_f32(float x) { return x <= -1.40129846e-45f ? 0 : x; }
 /* exp(r) for |r| <= log(2) / 2. */
 static inline float exp_rest_f32(float r) {
   float square = r * r;
-  float p = (0.166665182f * r + 0.5f) + square * ((0.00836895406f * r + 0.0416662060f) + square * 0.00139505998f);
+  float p = (0.166665182f * r + 0.5f) +
+            square * ((0.00836895406f * r + 0.0416662060f) + square * 0.00139505998f);
   return p * square + r + 1;
 }
 
@@ -63,7 +66,8 @@ static inline float exp2_f32(float x) {
   float v = x > 128 ? 128.5f : x;
   v = v < -150 ? -150.5f : v;
   float shifted = v + 12582912.0f, whole = shifted - 12582912.0f;
-  return times_power_f32(exp_rest_f32((v - whole) * 0.693147181f), f32_to_bits(shifted) - 0x4b400000);
+  return times_power_f32(exp_rest_f32((v - whole) * 0.693147181f),
+                         f32_to_bits(shifted) - 0x4b400000);
 }
 
 /* exp(x) for |x| <= 87, where no result is subnormal or infinite. */
@@ -73,14 +77,20 @@ static inline float exp_near_f32(float x) {
   return bits_to_f32(f32_to_bits(p) + n * 8388608);
 }
 
-/* 2^n (1 + r + q) - 1 in halves, so that 2^n does not overflow; what adding 2^n r to 2^n - 1 loses is added to the rest. */
+/* 2^n (1 + r + q) - 1 in halves, so that 2^n does not overflow; what adding 2^n r to 2^n - 1
+ * loses is added to the rest. */
 static inline float expm1_f32(float x) {
   float v = x > 88.75f ? 88.8f : x;
   v = v < -20 ? -20.5f : v;
   float shifted = v * 1.44269504f + 12582912.0f, whole = shifted - 12582912.0f;
-  float high = v - whole * 0.693145752f, low = whole * 1.42860677e-6f, r = high - low, lost = (high - r) - low, square = r * r;
-  float q = ((0.000199079295f * r + 0.00139338837f) * square + (0.00833328534f * r + 0.041666463f)) * square + (0.166666672f * r + 0.5f);
-  float power = bits_to_f32((f32_to_bits(shifted) - 0x4b400000 + 126) * 8388608), part = power * r, whole_part = power - 0.5f;
+  float high = v - whole * 0.693145752f, low = whole * 1.42860677e-6f, r = high - low,
+        lost = (high - r) - low, square = r * r;
+  float q = ((0.000199079295f * r + 0.00139338837f) * square +
+             (0.00833328534f * r + 0.041666463f)) *
+                square +
+            (0.166666672f * r + 0.5f);
+  float power = bits_to_f32((f32_to_bits(shifted) - 0x4b400000 + 126) * 8388608), part = power * r,
+        whole_part = power - 0.5f;
   float sum = whole_part + part, rest = part - (sum - whole_part);
   return fabsf(x) < 1e-18f ? x : 2 * (sum + (rest + power * (square * q + lost)));
 }
@@ -103,29 +113,38 @@ static inline float log_f32(float x) {
   float tiny = x < 1.17549435e-38f ? 8388608.0f : 1;
   uint32_t i = (uint32_t)f32_to_bits(x * tiny);
   int32_t e = (int32_t)(i - 0x3f3504f3) >> 23;
-  float f = bits_to_f32((int32_t)(i - (uint32_t)e * 8388608)) - 1, exponent = (float)e - (tiny == 1 ? 0 : 23);
+  float f = bits_to_f32((int32_t)(i - (uint32_t)e * 8388608)) - 1,
+        exponent = (float)e - (tiny == 1 ? 0 : 23);
   float y = log_parts_f32(exponent, f, 0);
   y = x == INFINITY ? x : y;
   y = x == 0 ? -INFINITY : y;
   return x >= 0 ? y : NAN;
 }
 
-/* As log_f32, of another base: log(x) = e unit + log(m) scale, high and low, where products of the high ones are exact. */
-static inline float log_scaled_f32(float x, float unit, float unit_low, float scale, float scale_low) {
+/* As log_f32, of another base: log(x) = e unit + log(m) scale, high and low, where products of
+ * the high ones are exact. */
+static inline float log_scaled_f32(float x, float unit, float unit_low, float scale,
+                                   float scale_low) {
   float tiny = x < 1.17549435e-38f ? 8388608.0f : 1;
   uint32_t i = (uint32_t)f32_to_bits(x * tiny);
   int32_t e = (int32_t)(i - 0x3f3504f3) >> 23;
-  float f = bits_to_f32((int32_t)(i - (uint32_t)e * 8388608)) - 1, exponent = (float)e - (tiny == 1 ? 0 : 23);
+  float f = bits_to_f32((int32_t)(i - (uint32_t)e * 8388608)) - 1,
+        exponent = (float)e - (tiny == 1 ? 0 : 23);
   float square = f * f, half = 0.5f * square, high = bits_to_f32(f32_to_bits(f - half) & -4096);
-  float low = ((f - high) - half) + square * f * log_rest_f32(f, square), whole = exponent * unit, part = high * scale;
+  float low = ((f - high) - half) + square * f * log_rest_f32(f, square), whole = exponent * unit,
+        part = high * scale;
   float sum = whole + part, lost = part - (sum - whole);
   float y = sum + (lost + ((low * scale + (low + high) * scale_low) + exponent * unit_low));
   y = x == INFINITY ? x : y;
   y = x == 0 ? -INFINITY : y;
   return x >= 0 ? y : NAN;
 }
-static inline float log2_f32(float x) { return log_scaled_f32(x, 1, 0, 1.44287109f, -0.000176052854f); }
-static inline float log10_f32(float x) { return log_scaled_f32(x, 0.301025391f, 4.60503907e-06f, 0.434326172f, -3.16899714e-05f); }
+static inline float log2_f32(float x) {
+  return log_scaled_f32(x, 1, 0, 1.44287109f, -0.000176052854f);
+}
+static inline float log10_f32(float x) {
+  return log_scaled_f32(x, 0.301025391f, 4.60503907e-06f, 0.434326172f, -3.16899714e-05f);
+}
 
 /* log(u + lost) for normal u. */
 static inline float log_sum_f32(float u, float lost) {
@@ -146,7 +165,8 @@ static inline float log1p_f32(float x) {
 /* |x| <= 5/8 by a polynomial; 1 - 2 / (exp(2 |x|) + 1) beyond. */
 static inline float tanh_f32(float x) {
   float z = x * x, square = z * z;
-  float p = (0.133313283f * z - 0.333332777f) + square * ((0.0206019990f * z - 0.0537292287f) - square * 0.00566078024f);
+  float p = (0.133313283f * z - 0.333332777f) +
+            square * ((0.0206019990f * z - 0.0537292287f) - square * 0.00566078024f);
   float size = fabsf(x), small = size + size * z * p;
   float large = 1 - 2 / (exp_near_f32(size > 10 ? 21 : 2 * size) + 1);
   return copysign_f32(size > 0.625f ? large : small, x);

@@ -8,7 +8,13 @@
 #include "status.h"
 
 /* A chunk begins at a multiple of CHUNK, and leaves room for malloc's own words before the next. */
-enum { ALIGN = 16, SMALL_MAX = 1024, N_CLASSES = SMALL_MAX / ALIGN, CHUNK = 64 * 1024, CHUNK_BYTES = CHUNK - 64 };
+enum {
+  ALIGN = 16,
+  SMALL_MAX = 1024,
+  N_CLASSES = SMALL_MAX / ALIGN,
+  CHUNK = 64 * 1024,
+  CHUNK_BYTES = CHUNK - 64
+};
 
 typedef struct Free {
   struct Free *next;
@@ -53,12 +59,15 @@ static void large_free(void *p) {
 
 /* ------------------------------------------------------------ small blocks */
 
-static Chunk *chunk_of(const void *block) { return (Chunk *)((uintptr_t)block & ~(uintptr_t)(CHUNK - 1)); }
+static Chunk *chunk_of(const void *block) {
+  return (Chunk *)((uintptr_t)block & ~(uintptr_t)(CHUNK - 1));
+}
 static bool is_idle(const Chunk *c) { return c->n_cut == CHUNK_HEAD + c->n_free; }
 
 static bool add_chunk(void) {
   void *fresh;
-  if (posix_memalign(&fresh, CHUNK, CHUNK_BYTES) && !(mem_reclaim() && !posix_memalign(&fresh, CHUNK, CHUNK_BYTES)))
+  if (posix_memalign(&fresh, CHUNK, CHUNK_BYTES) &&
+      !(mem_reclaim() && !posix_memalign(&fresh, CHUNK, CHUNK_BYTES)))
     return false;
   chunks = memcpy(fresh, &(Chunk){chunks, CHUNK_HEAD, 0}, sizeof(Chunk));
   return true;
@@ -80,7 +89,8 @@ static void *small_alloc(size_t class_) {
 /* Takes the blocks of idle chunks from the free lists, then gives the chunks back. */
 int64_t mem_reclaim(void) {
   for (int class_ = 1; class_ <= N_CLASSES; class_++)
-    for (Free *f = free_lists[class_]; f; f = f->next) chunk_of(f)->n_free += (uint32_t)(class_ * ALIGN);
+    for (Free *f = free_lists[class_]; f; f = f->next)
+      chunk_of(f)->n_free += (uint32_t)(class_ * ALIGN);
   for (int class_ = 1; class_ <= N_CLASSES; class_++)
     for (Free **f = &free_lists[class_]; *f;) {
       if (is_idle(chunk_of(*f))) *f = (*f)->next;
@@ -114,7 +124,8 @@ bool mem_recycles;
 #define IMMORTAL(p) (void)(p)
 #endif
 
-#ifdef PG_GUARDED /* a build whose blocks end in a pattern that must still stand when they are freed */
+/* A build whose blocks end in a pattern that must still stand when they are freed. */
+#ifdef PG_GUARDED
 enum { GUARD = ALIGN, GUARD_BYTE = 0xA5, FREED_BYTE = 0xDB };
 static void guard_begin(char *p, size_t n_bytes) { memset(p + n_bytes, GUARD_BYTE, GUARD); }
 static void guard_end(char *p, size_t n_bytes) {

@@ -13,8 +13,8 @@
 void *mem_alloc(size_t n_bytes);
 void *mem_alloc_zero(size_t n_bytes);
 void mem_free(void *p, size_t n_bytes);
-/* Gives memory without live blocks back to malloc, for blocks of other sizes; returns how many bytes. Slow: done
- * where malloc has no more. */
+/* Gives memory without live blocks back to malloc, for blocks of other sizes; returns how many
+ * bytes. Slow: done where malloc has no more. */
 int64_t mem_reclaim(void);
 /* For tables that live as long as the engine: not counted, never freed. */
 void *mem_permanent(size_t n_bytes);
@@ -24,14 +24,15 @@ int64_t mem_live_bytes(void);
 int64_t mem_peak_bytes(void);
 void mem_reset_peak(void);
 
-#ifdef PG_CHECK_MEMORY /* the sanitizer build, where every block is the system allocator's own */
+#ifdef PG_CHECK_MEMORY    /* the sanitizer build, where every block is the system allocator's own */
 extern int64_t mem_fuse;  /* the allocation to refuse, counted from 1; 0: none */
 extern bool mem_recycles; /* free lists after all; set before the first allocation */
 #endif
 
 /* Scratch lives until the crossing (or the backward node) that asked for it ends. */
 void *scratch_alloc(size_t n_bytes);
-void *scratch_array(int64_t count, size_t size); /* ERR_MEMORY too where the product is more than can be addressed */
+/* ERR_MEMORY too where the product is more than can be addressed */
+void *scratch_array(int64_t count, size_t size);
 void *scratch_array_zero(int64_t count, size_t size);
 size_t scratch_mark(void);
 void scratch_release(size_t mark);

@@ -1,7 +1,9 @@
-/* One hook of the host on several tensors: called once a backward, with all their gradients or with the first that is known.
+/* One hook of the host on several tensors: called once a backward, with all their gradients or
+ * with the first that is known.
  *
- * Each tensor has a hook of its own, whose id is below 0: those of one call follow each other. The host's function lives as long
- * as one of them. What a backward has brought so far is a round; rounds of backwards that failed go when the next begins. */
+ * Each tensor has a hook of its own, whose id is below 0: those of one call follow each other.
+ * The host's function lives as long as one of them. What a backward has brought so far is a
+ * round; rounds of backwards that failed go when the next begins. */
 #include <string.h>
 
 #include "hooks.h"
@@ -96,7 +98,8 @@ static Round **round_of(Several *s) {
 /* What the host's function returns does not matter; it may take the hook away. */
 static Tensor *tell(const Several *s, int n, Tensor *const *grads, Tensor *g) {
   int n_out;
-  return host_call((HostCall)(HOST_SEVERAL | s->any << 8), s->id, n, grads, 0, NULL, &n_out) ? g : NULL;
+  return host_call((HostCall)(HOST_SEVERAL | s->any << 8), s->id, n, grads, 0, NULL, &n_out) ? g
+                                                                                             : NULL;
 }
 
 Tensor *run_several(int32_t hook, Tensor *g) {
@@ -128,9 +131,11 @@ void op_several_hooks_add(Call *c) {
   Tensors tensors = arg_tensors(c, 0);
   const char *mode = arg_str(c, 2);
   bool any = strcmp(mode, "any") == 0;
-  if (!any && strcmp(mode, "all") != 0) fail(ERR_VALUE, "Expects mode to be one of ('all', 'any') but got %s", mode);
+  if (!any && strcmp(mode, "all") != 0)
+    fail(ERR_VALUE, "Expects mode to be one of ('all', 'any') but got %s", mode);
   for (int i = 0; i < tensors.n && !any; i++)
-    if (!tensor_requires_grad(tensors.v[i])) fail(ERR_ASSERTION, "Expected gradient function to be set");
+    if (!tensor_requires_grad(tensors.v[i]))
+      fail(ERR_ASSERTION, "Expected gradient function to be set");
   Several *s = failed() ? NULL : mem_alloc_zero(sizeof *s + (size_t)tensors.n * sizeof *s->on);
   if (!s) return;
   s->next = all;

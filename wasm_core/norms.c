@@ -13,7 +13,8 @@ static void map_in_place(Tensor *y, double p) {
   char *at = tensor_data(y);
   DISPATCH_FLOAT((DType)y->dtype, {
     T *v = (T *)(void *)at;
-    for (int64_t i = 0; i < y->numel; i++) v[i] = (T)(p == 2 ? sqrt((double)v[i]) : pow((double)v[i], 1 / p));
+    for (int64_t i = 0; i < y->numel; i++)
+      v[i] = (T)(p == 2 ? sqrt((double)v[i]) : pow((double)v[i], 1 / p));
   })
 }
 
@@ -40,11 +41,13 @@ static Tensor *fold_norm(Tensor *x, DimMask mask, double p) {
 
 /* ------------------------------------------------------------ gradient */
 
-static Tensor *zero_where(Tensor *x, Tensor *mask) { return t_masked_fill(x, mask, tensor_wrapped_f(0)); }
+static Tensor *zero_where(Tensor *x, Tensor *mask) {
+  return t_masked_fill(x, mask, tensor_wrapped_f(0));
+}
 static Tensor *raised(Tensor *x, double p) { return t_pow(x, tensor_wrapped_f(p)); }
 
-/* y = |x|_p, all operands with the reduced dims at size 1: dx = g sgn(x) (|x| / y)^(p-1), 0 where y is. For
- * p infinite, g is shared evenly by the elements of that magnitude. */
+/* y = |x|_p, all operands with the reduced dims at size 1: dx = g sgn(x) (|x| / y)^(p-1), 0
+ * where y is. For p infinite, g is shared evenly by the elements of that magnitude. */
 Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
   Tensor *zero = tensor_wrapped_f(0);
   if (p == 0) return NULL;
@@ -52,24 +55,30 @@ Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
   if (p == 2) return t_mul(g, zero_where(t_div(x, y), t_eq(y, zero)));
   Tensor *magnitude = t_abs(x);
   if (isinf(p)) {
-    Tensor *mask = t_to(t_add(t_to(t_eq(magnitude, y), DT_I64), t_to(t_isnan(magnitude), DT_I64)), DT_BOOL);
+    Tensor *mask = t_to(t_add(t_to(t_eq(magnitude, y), DT_I64), t_to(t_isnan(magnitude), DT_I64)),
+                        DT_BOOL);
     return t_mul(t_sgn(x), t_mul(t_div(g, t_sum(mask, dims, true, DT_NONE)), mask));
   }
   if (p < 1)
-    return t_mul(t_mul(t_mul(t_sgn(x), zero_where(raised(magnitude, p - 1), t_eq(x, zero))), g), raised(y, 1 - p));
-  Tensor *scaled = p < 2 ? t_mul(t_sgn(x), raised(magnitude, p - 1)) : t_mul(x, raised(magnitude, p - 2));
+    return t_mul(t_mul(t_mul(t_sgn(x), zero_where(raised(magnitude, p - 1), t_eq(x, zero))), g),
+                 raised(y, 1 - p));
+  Tensor *scaled = p < 2 ? t_mul(t_sgn(x), raised(magnitude, p - 1))
+                         : t_mul(x, raised(magnitude, p - 2));
   return t_mul(scaled, zero_where(t_div(g, raised(y, p - 1)), t_eq(y, zero)));
 }
 
-GRAD(LinalgVectorNormBackward0, "self result | ord:x dim:m keepdim:b") {
+GRAD(LinalgVectorNormBackward0, "self result | ord:x dim:m keepdim:b")
+{
   int64_t dims[MAX_DIM];
-  gi[0] = norm_gradient(restore_dims(g[0], n, 1), saved(n, 0), restore_dims(saved(n, 1), n, 1), n->numbers[0].f,
-                        noted_dims(n, 1, dims));
+  gi[0] = norm_gradient(restore_dims(g[0], n, 1), saved(n, 0), restore_dims(saved(n, 1), n, 1),
+                        n->numbers[0].f, noted_dims(n, 1, dims));
 }
 
 /* y = |a - b|_p. */
-GRAD(DistBackward0, "self other result | p:x") {
-  Tensor *d = norm_gradient(g[0], t_sub(saved(n, 0), saved(n, 1)), saved(n, 2), n->numbers[0].f, ALL_DIMS);
+GRAD(DistBackward0, "self other result | p:x")
+{
+  Tensor *d = norm_gradient(g[0], t_sub(saved(n, 0), saved(n, 1)), saved(n, 2), n->numbers[0].f,
+                            ALL_DIMS);
   if (needs(n, 0)) gi[0] = d;
   if (needs(n, 1)) gi[1] = d ? t_neg(d) : NULL;
 }
@@ -87,12 +96,18 @@ static bool check_norm(const Tensor *x, Ints dims, DimMask mask, double p, DType
   if (!check_norm_type(x, dtype, "linalg.vector_norm")) return false;
   if (x->numel != 0 || !(p < 0 || p == INFINITY)) return true;
   if (dims.n <= 0)
-    fail(ERR_RUNTIME, "linalg.vector_norm cannot compute the %s norm on an empty tensor because the operation does not "
-         "have an identity", order_text(p));
+    fail(ERR_RUNTIME,
+         "linalg.vector_norm cannot compute the %s norm on an empty tensor because the operation "
+         "does not "
+         "have an identity",
+         order_text(p));
   for (int i = 0; i < x->ndim && dims.n > 0; i++)
     if (mask >> i & 1 && x->sizes[i] == 0)
-      fail(ERR_RUNTIME, "linalg.vector_norm cannot compute the %s norm on the dimension %dbecause this dimension is empty "
-           "and the operation does not have an identity", order_text(p), i);
+      fail(ERR_RUNTIME,
+           "linalg.vector_norm cannot compute the %s norm on the dimension %dbecause this "
+           "dimension is empty "
+           "and the operation does not have an identity",
+           order_text(p), i);
   return !failed();
 }
 
@@ -128,7 +143,9 @@ Tensor *t_dist(Tensor *a, Tensor *b, double p) {
   save(n, 1, b);
   Tensor *d = t_sub(t_detach(a), t_detach(b)), *y = NULL;
   if (d && !dtype_is_float((DType)d->dtype))
-    fail(ERR_RUNTIME, "norm(): input dtype should be either floating point or complex. Got %s instead.", legacy(d));
+    fail(ERR_RUNTIME,
+         "norm(): input dtype should be either floating point or complex. Got %s instead.",
+         legacy(d));
   else if (d) y = drop_dims(fold_norm(d, dims_all(d), p), dims_all(d));
   y = set_history(y, n);
   if (n) save_output(n, 2, y);

@@ -1,7 +1,8 @@
 /* Numbers as text: what schemas give as defaults, and what messages show.
  *
- * The C library reads numbers in quadruple precision, whose arithmetic would be software here, and the
- * greater part of the binary's library code; two doubles are precise enough for 17 digits. */
+ * The C library reads numbers in quadruple precision, whose arithmetic would be software here,
+ * and the greater part of the binary's library code; two doubles are precise enough for 17
+ * digits. */
 #include "number.h"
 
 #include <math.h>
@@ -11,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* digits * 10^exponent as high + low: each step keeps what rounding takes from `high`. 8, 2 and their products
- * are exact, and so are differences of numbers within a factor of two. */
+/* digits * 10^exponent as high + low: each step keeps what rounding takes from `high`. 8, 2 and
+ * their products are exact, and so are differences of numbers within a factor of two. */
 static double scaled(uint64_t digits, int exponent) {
   double high = (double)digits, low = (double)(int64_t)(digits - (uint64_t)high);
   for (; exponent > 0; exponent--) {
@@ -34,7 +35,8 @@ double number_value(const char *text) {
   if (*text == 'i') return negative ? -(double)INFINITY : (double)INFINITY;
   uint64_t digits = 0;
   int exponent = 0;
-  for (bool fraction = false; (*text >= '0' && *text <= '9') || (*text == '.' && !fraction); text++) {
+  for (bool fraction = false; (*text >= '0' && *text <= '9') || (*text == '.' && !fraction);
+       text++) {
     if (*text == '.') fraction = true;
     else {
       digits = 10 * digits + (uint64_t)(*text - '0');

@@ -1,9 +1,9 @@
 /* The ops as C functions, for code composed of ops: gradients, composites, rows.
  *
- * Every function checks its arguments, computes, records itself on the tape when grad_mode is on and an
- * argument needs a gradient, and returns tensors of the temporary pool (see tensor.h). With an error
- * set, or a NULL argument where a tensor is required, it returns NULL and does nothing; so calls
- * nest freely: t_mul(g, t_sub(one, t_mul(y, y))). */
+ * Every function checks its arguments, computes, records itself on the tape when grad_mode is on
+ * and an argument needs a gradient, and returns tensors of the temporary pool (see tensor.h).
+ * With an error set, or a NULL argument where a tensor is required, it returns NULL and does
+ * nothing; so calls nest freely: t_mul(g, t_sub(one, t_mul(y, y))). */
 #ifndef PG_OP_H
 #define PG_OP_H
 
@@ -15,7 +15,9 @@
 #define BLOCKED_BY(a, b, c, name, ...) name
 static inline bool blocked1(const Tensor *a) { return failed() || !a; }
 static inline bool blocked2(const Tensor *a, const Tensor *b) { return failed() || !a || !b; }
-static inline bool blocked3(const Tensor *a, const Tensor *b, const Tensor *c) { return failed() || !a || !b || !c; }
+static inline bool blocked3(const Tensor *a, const Tensor *b, const Tensor *c) {
+  return failed() || !a || !b || !c;
+}
 /* "Float": what PyTorch's messages call the type of t. */
 static inline const char *legacy(const Tensor *t) { return dtype_info[t->dtype].legacy; }
 typedef long long Shown; /* an int64_t as %lld takes it */
@@ -24,7 +26,8 @@ typedef long long Shown; /* an int64_t as %lld takes it */
 #define UNARY(flags, name, Node_, domain, value, keep, grad) Tensor *t_##name(Tensor *x);
 #define UNARY_P(flags, name, Node_, schema, domain, value, keep, grad) \
   Tensor *t_##name(Tensor *x, double p0, double p1, double p2);
-#define BINARY(flags, name, Node_, schema, domain, value, keep_a, keep_b, grad_a, grad_b) Tensor *t_##name(Tensor *a, Tensor *b);
+#define BINARY(flags, name, Node_, schema, domain, value, keep_a, keep_b, grad_a, grad_b) \
+  Tensor *t_##name(Tensor *a, Tensor *b);
 #define COMPARE(flags, name, schema, domain, value) Tensor *t_##name(Tensor *a, Tensor *b);
 #define PREDICATE(flags, name, value) Tensor *t_##name(Tensor *x);
 #include "ops/elementwise.def"
@@ -35,7 +38,8 @@ Tensor *t_sub_scaled(Tensor *a, Tensor *b, Tensor *alpha);
 Tensor *t_add(Tensor *a, Tensor *b);
 Tensor *t_sub(Tensor *a, Tensor *b);
 Tensor *t_rsub(Tensor *a, Tensor *b, Tensor *alpha); /* b - alpha * a */
-Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode); /* "trunc", "floor", NULL: true division */
+/* "trunc", "floor", NULL: true division */
+Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode);
 Tensor *t_fmod(Tensor *a, Tensor *b);
 Tensor *t_remainder(Tensor *a, Tensor *b);
 Tensor *t_floor_divide(Tensor *a, Tensor *b);
@@ -63,7 +67,8 @@ Tensor *t_positive(Tensor *x);
 Tensor *t_logit(Tensor *x, bool bounded_, double eps);
 Tensor *t_polygamma(int64_t order, Tensor *x);
 Tensor *t_mvlgamma(Tensor *x, int64_t p);
-Tensor *t_nan_to_num(Tensor *x, double nan, bool has_posinf, double posinf, bool has_neginf, double neginf);
+Tensor *t_nan_to_num(Tensor *x, double nan, bool has_posinf, double posinf, bool has_neginf,
+                     double neginf);
 Tensor *t_isclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan);
 bool t_allclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan);
 bool t_equal(Tensor *a, Tensor *b);
@@ -82,14 +87,15 @@ Tensor *t_prelu(Tensor *x, Tensor *weight);
 Tensor *t_glu(Tensor *x, int64_t dim);
 
 /* --- the types of results (elementwise.c) --- */
-DType result_dtype(int n, Tensor *const *t);  /* PyTorch's promotion; NULL entries are skipped */
-DType float_dtype(DType d);                   /* itself if floating, else the default */
+DType result_dtype(int n, Tensor *const *t); /* PyTorch's promotion; NULL entries are skipped */
+DType float_dtype(DType d);                  /* itself if floating, else the default */
 
 /* --- copies and casts (copy.c) --- */
-Tensor *t_to(Tensor *x, DType dtype);         /* x itself if it has the type already */
-Tensor *t_clone(Tensor *x);                   /* preserves dense strides */
-Tensor *t_contiguous(Tensor *x);              /* x itself if contiguous already */
-Tensor *t_copy_(Tensor *dst, Tensor *src, bool record); /* broadcasts and casts; history if record */
+Tensor *t_to(Tensor *x, DType dtype); /* x itself if it has the type already */
+Tensor *t_clone(Tensor *x);           /* preserves dense strides */
+Tensor *t_contiguous(Tensor *x);      /* x itself if contiguous already */
+/* broadcasts and casts; history if record */
+Tensor *t_copy_(Tensor *dst, Tensor *src, bool record);
 Tensor *t_fill_(Tensor *x, Tensor *value);
 bool tensor_copy_data(Tensor *dst, Tensor *src); /* no history, no version, same shape; casts */
 Tensor *t_zeros_like(Tensor *x);
@@ -98,28 +104,34 @@ Tensor *t_full_like(Tensor *x, double v);
 
 /* --- views (view.c) --- */
 Tensor *t_select(Tensor *x, int64_t dim, int64_t index);
-Tensor *t_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step); /* INT64_MAX: to the end */
+/* INT64_MAX: to the end */
+Tensor *t_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step);
 Tensor *t_narrow(Tensor *x, int64_t dim, int64_t start, int64_t length);
 Tensor *t_permute(Tensor *x, Ints dims);
 Tensor *t_transpose(Tensor *x, int64_t d0, int64_t d1);
 Tensor *t_t(Tensor *x); /* matrix transpose of the last two dims (mT); x itself below rank 2 */
 Tensor *t_expand(Tensor *x, int ndim, const int64_t *sizes); /* -1 keeps a size */
-Tensor *t_view(Tensor *x, int ndim, const int64_t *sizes);   /* one -1 allowed; errors if not viewable */
+/* one -1 allowed; errors if not viewable */
+Tensor *t_view(Tensor *x, int ndim, const int64_t *sizes);
 Tensor *t_reshape(Tensor *x, int ndim, const int64_t *sizes);
 Tensor *t_view_as(Tensor *x, Tensor *like);
 Tensor *t_flatten(Tensor *x, int64_t from, int64_t to);
 Tensor *t_squeeze(Tensor *x, Ints dims); /* n == -1: every dim of size 1 */
 Tensor *t_unsqueeze(Tensor *x, int64_t dim);
-Tensor *t_as_strided(Tensor *x, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset); /* -1: x's */
+/* -1: x's */
+Tensor *t_as_strided(Tensor *x, int ndim, const int64_t *sizes, const int64_t *strides,
+                     int64_t offset);
 Tensor *t_diagonal(Tensor *x, int64_t offset, int64_t d0, int64_t d1);
 Tensor *t_unfold(Tensor *x, int64_t dim, int64_t size, int64_t step);
 /* Zeros laid out like a base, and g added where the base's view of this geometry lies. */
-Tensor *t_spread_strided(Tensor *g, Ints sizes, Ints strides, int64_t offset, Ints base_sizes, Ints base_strides);
+Tensor *t_spread_strided(Tensor *g, Ints sizes, Ints strides, int64_t offset, Ints base_sizes,
+                         Ints base_strides);
 
 /* --- sums, products, truth (sums.c); dims.n == -1 or 0: all --- */
 #define ALL_DIMS ((Ints){-1, 0})
 #define ONE_DIM(d) ((Ints){1, (const int64_t[]){d}})
-static inline Ints listed_dims(Ints d) { return d.n < 0 ? (Ints){0, 0} : d; } /* as from a row with dims, given or not */
+/* As from a row with dims, given or not. */
+static inline Ints listed_dims(Ints d) { return d.n < 0 ? (Ints){0, 0} : d; }
 Tensor *t_sum(Tensor *x, Ints dims, bool keepdim, DType dtype);
 Tensor *t_sum_all(Tensor *x);
 Tensor *t_sum_to(Tensor *x, int ndim, const int64_t *sizes); /* undoes a broadcast */
@@ -136,12 +148,14 @@ Tensor *t_count_nonzero(Tensor *x, Ints dims);
 /* --- extrema (extrema.c) --- */
 Tensor *t_amax(Tensor *x, Ints dims, bool keepdim);
 Tensor *t_amin(Tensor *x, Ints dims, bool keepdim);
-void t_aminmax(Tensor *x, const int64_t *dim, bool keepdim, Tensor *out[2]); /* dim NULL: all; min, max */
+/* dim NULL: all; min, max */
+void t_aminmax(Tensor *x, const int64_t *dim, bool keepdim, Tensor *out[2]);
 Tensor *t_max(Tensor *x);
 Tensor *t_min(Tensor *x);
 void t_max_dim(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]); /* values, indices */
 void t_min_dim(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]);
-Tensor *t_argmax(Tensor *x, const int64_t *dim, bool keepdim); /* dim NULL: of the flattened tensor */
+/* dim NULL: of the flattened tensor */
+Tensor *t_argmax(Tensor *x, const int64_t *dim, bool keepdim);
 Tensor *t_argmin(Tensor *x, const int64_t *dim, bool keepdim);
 
 /* --- running sums, products and extrema (scan.c) --- */
@@ -155,11 +169,14 @@ Tensor *t_logcumsumexp(Tensor *x, int64_t dim);
 Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim);
 Tensor *t_softmax(Tensor *x, int64_t dim, DType dtype);
 Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype);
-int64_t softmax_dim(const Tensor *x, const int64_t *dim, const char *name); /* dim NULL: the old default, with a warning */
+/* dim NULL: the old default, with a warning */
+int64_t softmax_dim(const Tensor *x, const int64_t *dim, const char *name);
 
 /* --- statistics (statistics.c) --- */
 typedef enum { SPREAD_VAR, SPREAD_STD, SPREAD_VAR_MEAN, SPREAD_STD_MEAN } SpreadKind;
-void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool keepdim, Tensor *out[2]); /* and the mean */
+/* and the mean */
+void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool keepdim,
+              Tensor *out[2]);
 Tensor *t_cov(Tensor *x, double correction, Tensor *fweights, Tensor *aweights);
 Tensor *t_corrcoef(Tensor *x);
 Tensor *t_diff(Tensor *x, int64_t order, int64_t dim, Tensor *prepend, Tensor *append);
@@ -185,12 +202,15 @@ Tensor *t_median(Tensor *x, bool skip_nan);
 void t_median_dim(Tensor *x, int64_t dim, bool keepdim, bool skip_nan, Tensor *out[2]);
 
 /* --- search, counts, quantiles (search.c) --- */
-void t_unique(Tensor *x, bool sorted, const int64_t *along, Tensor *out[3]); /* values, inverse, counts; or consecutive */
-Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, const char *side, Tensor *sorter);
+/* values, inverse, counts; or consecutive */
+void t_unique(Tensor *x, bool sorted, const int64_t *along, Tensor *out[3]);
+Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, const char *side,
+                       Tensor *sorter);
 Tensor *t_bucketize(Tensor *values, Tensor *edges, bool int32, bool right);
 Tensor *t_bincount(Tensor *x, Tensor *weights, int64_t least);
 Tensor *t_histc(Tensor *x, int64_t bins, double low, double high);
-Tensor *t_quantile(Tensor *x, Tensor *q, const int64_t *dim, bool keepdim, const char *interpolation, bool skip_nan);
+Tensor *t_quantile(Tensor *x, Tensor *q, const int64_t *dim, bool keepdim,
+                   const char *interpolation, bool skip_nan);
 void ret_unique(Call *c, bool inverse, bool counts, Tensor *r[3]);
 
 /* --- matrix products (matmul.c) --- */
@@ -202,20 +222,26 @@ Tensor *t_mv(Tensor *a, Tensor *v);
 Tensor *t_dot(Tensor *a, Tensor *b);
 Tensor *t_vdot(Tensor *a, Tensor *b);
 /* A host number that scales a product: for floating types, and for integer ones. */
-typedef struct { double f; int64_t i; } Factor;
+typedef struct {
+  double f;
+  int64_t i;
+} Factor;
 Factor arg_factor(const Call *c, int k);
-Tensor *t_addmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha); /* beta self + alpha a b */
+/* beta self + alpha a b */
+Tensor *t_addmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha);
 Tensor *t_addmv(Tensor *self, Tensor *mat, Tensor *vec, Factor beta, Factor alpha);
 Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha);
 Tensor *t_addbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha);
 
 /* --- made of matrix products (linalg.c) --- */
 Tensor *t_outer(Tensor *a, Tensor *b);
-Tensor *t_addr(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alpha); /* wrapped numbers */
+/* wrapped numbers */
+Tensor *t_addr(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alpha);
 Tensor *t_inner(Tensor *a, Tensor *b);
 Tensor *t_vecdot(Tensor *a, Tensor *b, int64_t dim);
 Tensor *t_tensordot(Tensor *a, Tensor *b, Ints dims_a, Ints dims_b);
-Tensor *t_tensordot_count(Tensor *a, Tensor *b, int64_t count); /* the last dims of a, the first of b */
+/* the last dims of a, the first of b */
+Tensor *t_tensordot_count(Tensor *a, Tensor *b, int64_t count);
 Tensor *t_multi_dot(Tensors ts);
 Tensor *t_chain_matmul(Tensors ts);
 Tensor *t_matrix_power(Tensor *x, int64_t n);
@@ -247,8 +273,10 @@ Tensor *t_scatter(Tensor *x, int64_t dim, Tensor *index, Tensor *src);
 Tensor *t_scatter_add(Tensor *x, int64_t dim, Tensor *index, Tensor *src);
 Tensor *t_index_copy(Tensor *x, int64_t dim, Tensor *index, Tensor *source);
 Tensor *t_index_fill(Tensor *x, int64_t dim, Tensor *index, Tensor *value);
-Tensor *t_index_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *source, const char *reduce, bool include_self);
-Tensor *t_scatter_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const char *reduce, bool include_self);
+Tensor *t_index_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *source, const char *reduce,
+                       bool include_self);
+Tensor *t_scatter_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const char *reduce,
+                         bool include_self);
 /* src a tensor, or a wrapped number; reduce NULL, "add" or "multiply" */
 Tensor *t_scatter_with(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const char *reduce);
 
@@ -270,21 +298,23 @@ Ints arg_index(const Call *c, int k); /* the words of an Index argument */
 /* --- places in the flattened tensor (lookup.c) --- */
 Tensor *t_take(Tensor *x, Tensor *index);
 Tensor *t_put(Tensor *x, Tensor *index, Tensor *source, bool accumulate);
-Tensor *t_take_along_dim(Tensor *x, Tensor *index, int64_t dim, bool flat); /* flat: over all of x */
+/* flat: over all of x */
+Tensor *t_take_along_dim(Tensor *x, Tensor *index, int64_t dim, bool flat);
 void t_unravel_index(Tensor *indices, Ints shape, Tensor **columns);
 Tensor *t_one_hot(Tensor *x, int64_t classes);
 Tensor *t_isin(Tensor *elements, Tensor *tests, bool invert);
 
 /* --- writing through views (view_scatter.c) --- */
 Tensor *t_select_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t index);
-Tensor *t_slice_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t start, int64_t end, int64_t step);
+Tensor *t_slice_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t start, int64_t end,
+                        int64_t step);
 Tensor *t_diagonal_scatter(Tensor *x, Tensor *src, int64_t offset, int64_t d0, int64_t d1);
 Tensor *t_as_strided_scatter(Tensor *x, Tensor *src, Ints sizes, Ints strides, int64_t offset);
 
 /* --- embeddings (embedding.c) --- */
 Tensor *t_embedding(Tensor *weight, Tensor *indices, int64_t padding_idx, bool scale_grad_by_freq);
 Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, double norm_type);
-void op_embedding(Call *c); /* nn.functional.embedding */
+void op_embedding(Call *c);          /* nn.functional.embedding */
 Tensor *op_embedding_plain(Call *c); /* torch.embedding */
 void op_embedding_bag(Call *c);
 

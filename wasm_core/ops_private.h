@@ -1,4 +1,5 @@
-/* Functions that only rows of the table call: services of the engine (autograd_ops.c, host_ops.c). */
+/* Functions that only rows of the table call: services of the engine (autograd_ops.c,
+ * host_ops.c). */
 #ifndef PG_OPS_PRIVATE_H
 #define PG_OPS_PRIVATE_H
 
@@ -8,19 +9,20 @@
 #include "create.h"
 #include "custom.h"
 #include "decompose.h"
+#include "elementwise.h"
 #include "host.h"
 #include "join.h"
+#include "memory.h"
 #include "paths.h"
 #include "profile.h"
 #include "shape.h"
 #include "view.h"
-#include "elementwise.h"
 #include "vmap.h"
-#include "memory.h"
 
 /* To the end of a task and of its course, or to the next custom node. */
 void task_go_on(Call *c, Task *task, Tensor **gi);
-/* Goes on after a walk, which it ends (NULL: at the start), with the next of the course; NULL: the result is given, or it failed. */
+/* Goes on after a walk, which it ends (NULL: at the start), with the next of the course; NULL:
+ * the result is given, or it failed. */
 Task *course_next(Call *c, Course *k, Task *done);
 void op_backward_of(Call *c);
 void op_grad(Call *c);
@@ -83,7 +85,8 @@ void op_analytical_jacobian(Call *c);
 void op_is_contiguous(Call *c);
 void op_set_default_dtype(DType d);
 void op_repr(Call *c);
-const char *tensor_text(Tensor *t, bool whole); /* as Python prints it, in scratch; of one value the number alone unless `whole`; NULL of NULL */
+/* as Python prints it, in scratch; of one value the number alone unless `whole`; NULL of NULL */
+const char *tensor_text(Tensor *t, bool whole);
 void op_printoptions(Call *c);
 Tensor *op_export(Tensor *t);
 Tensor *op_elements(Tensor *t); /* in order and without history, for a host that copies them out */

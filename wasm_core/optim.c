@@ -1,9 +1,10 @@
-/* Steps of optimizers over whole lists of parameters, and what training does to gradients between them.
+/* Steps of optimizers over whole lists of parameters, and what training does to gradients
+ * between them.
  *
- * A step is one crossing: everything is checked before the first write, then each parameter is one loop over
- * it, its gradient and its state. The arithmetic is that of PyTorch's loop over tensors, operation by
- * operation in the dtype of the parameter. Nothing is recorded; saved tensors keep their values, because
- * writes begin with tensor_write_begin. */
+ * A step is one crossing: everything is checked before the first write, then each parameter is
+ * one loop over it, its gradient and its state. The arithmetic is that of PyTorch's loop over
+ * tensors, operation by operation in the dtype of the parameter. Nothing is recorded; saved
+ * tensors keep their values, because writes begin with tensor_write_begin. */
 #include <math.h>
 
 #include "copy.h"
@@ -45,7 +46,8 @@ static bool add_list(Lists *l, const char *name, Tensors ts) {
 /* Each parameter's own gradient, or NULL. */
 static Tensors gradients(Tensors params) {
   Tensor **own = params.n > 0 ? scratch_array(params.n, sizeof *own) : NULL;
-  for (int i = 0; own && i < params.n; i++) own[i] = params.v[i] && params.v[i]->meta ? params.v[i]->meta->grad : NULL;
+  for (int i = 0; own && i < params.n; i++)
+    own[i] = params.v[i] && params.v[i]->meta ? params.v[i]->meta->grad : NULL;
   return (Tensors){own ? params.n : 0, own};
 }
 
@@ -78,15 +80,21 @@ static inline bool equal_dims(int n, const int64_t *a, const int64_t *b) {
   return true;
 }
 
-static inline bool may_write(const Tensor *t) { return !(t->flags & FLAG_INFERENCE) || check_inference_write(t); }
-static inline bool begin_write(Tensor *t) { return t->storage->bytes->refs == 1 || tensor_write_begin(t, false); }
+static inline bool may_write(const Tensor *t) {
+  return !(t->flags & FLAG_INFERENCE) || check_inference_write(t);
+}
+static inline bool begin_write(Tensor *t) {
+  return t->storage->bytes->refs == 1 || tensor_write_begin(t, false);
+}
 
 static bool check_member(const Lists *l, int list, int k) {
   const Tensor *p = l->lists[0][k], *t = l->lists[list][k];
   if (!p || !t) return fail(ERR_RUNTIME, "%s: %s[%d] is None", l->op, l->names[list], k), false;
-  if (t->dtype == p->dtype && t->ndim == p->ndim && equal_dims(p->ndim, t->sizes, p->sizes)) return true;
-  fail(ERR_RUNTIME, "%s: %s[%d] is %s of shape %s, but the parameter is %s of shape %s", l->op, l->names[list], k,
-       dtype_info[t->dtype].name, shape_text(t), dtype_info[p->dtype].name, shape_text(p));
+  if (t->dtype == p->dtype && t->ndim == p->ndim && equal_dims(p->ndim, t->sizes, p->sizes))
+    return true;
+  fail(ERR_RUNTIME, "%s: %s[%d] is %s of shape %s, but the parameter is %s of shape %s", l->op,
+       l->names[list], k, dtype_info[t->dtype].name, shape_text(t), dtype_info[p->dtype].name,
+       shape_text(p));
   return false;
 }
 
@@ -109,7 +117,8 @@ static bool begin_writes(const Lists *l) {
   return true;
 }
 
-/* One parameter: the loop runs once over memory if all lie alike in it, else along their strides. */
+/* One parameter: the loop runs once over memory if all lie alike in it, else along their
+ * strides. */
 static void run_loop(const Lists *l, int k, Loop *loop, const void *ctx) {
   Tensor *t[MAX_LISTS];
   bool alike = true;
@@ -133,21 +142,22 @@ static void run_loop(const Lists *l, int k, Loop *loop, const void *ctx) {
     if (i != 1) tensor_bump_version(t[i]);
 }
 
-/* A Loop over N operands of type T whose body, an inline function with strides in elements, is compiled twice:
- * for operands that are contiguous, where it becomes vector code, and for any others. */
-#define STEP_LOOP(NAME, T, N, BODY, ...)                                                     \
-  static void NAME(char **q, const int64_t *st, int64_t n, const void *ctx) {                \
-    int64_t s[N];                                                                            \
-    T *t[N];                                                                                 \
-    bool flat = true;                                                                        \
-    for (int i = 0; i < N; i++) {                                                            \
-      t[i] = (T *)(void *)q[i];                                                              \
-      s[i] = st[i] / (int64_t)sizeof(T);                                                     \
-      flat = flat && s[i] == 1;                                                              \
-    }                                                                                        \
-    static const int64_t ones[MAX_LISTS] = {1, 1, 1, 1, 1};                                  \
-    if (flat) BODY(t, ones, (ptrdiff_t)n, ctx, __VA_ARGS__);                                 \
-    else BODY(t, s, (ptrdiff_t)n, ctx, __VA_ARGS__);                                         \
+/* A Loop over N operands of type T whose body, an inline function with strides in elements, is
+ * compiled twice: for operands that are contiguous, where it becomes vector code, and for any
+ * others. */
+#define STEP_LOOP(NAME, T, N, BODY, ...)                                      \
+  static void NAME(char **q, const int64_t *st, int64_t n, const void *ctx) { \
+    int64_t s[N];                                                             \
+    T *t[N];                                                                  \
+    bool flat = true;                                                         \
+    for (int i = 0; i < N; i++) {                                             \
+      t[i] = (T *)(void *)q[i];                                               \
+      s[i] = st[i] / (int64_t)sizeof(T);                                      \
+      flat = flat && s[i] == 1;                                               \
+    }                                                                         \
+    static const int64_t ones[MAX_LISTS] = {1, 1, 1, 1, 1};                   \
+    if (flat) BODY(t, ones, (ptrdiff_t)n, ctx, __VA_ARGS__);                  \
+    else BODY(t, s, (ptrdiff_t)n, ctx, __VA_ARGS__);                          \
   }
 
 /* ------------------------------------------------------------ SGD */
@@ -159,25 +169,28 @@ typedef struct {
 
 enum { PLAIN, FIRST, LATER }; /* without momentum; its first step; any later one */
 
-/* g = sign g + weight_decay p;  b = g, or momentum b + keep g;  p = p - lr (b, or g + momentum b). */
-#define SGD_BODY(suffix, T)                                                                            \
-  INLINE void sgd_##suffix(T *const *t, const int64_t *s, ptrdiff_t n, const void *ctx, int kind) {    \
-    const Sgd *k = ctx;                                                                                \
-    T sign = (T)k->sign, decay = (T)k->weight_decay, momentum = (T)k->momentum, keep = (T)k->keep;     \
-    T step = (T)-k->lr;                                                                                \
-    bool decays = k->weight_decay != 0, nesterov = k->nesterov;                                        \
-    ptrdiff_t sp = (ptrdiff_t)s[0], sg = (ptrdiff_t)s[1], sb = kind == PLAIN ? 0 : (ptrdiff_t)s[2];    \
-    T *ps = t[0], *gs = t[1], *bs = kind == PLAIN ? NULL : t[2];                                       \
-    VECTOR_LOOP for (ptrdiff_t i = 0; i < n; i++) {                                                    \
-      T p = ps[i * sp], g = sign * gs[i * sg];                                                         \
-      g = decays ? g + decay * p : g;                                                                  \
-      if (kind != PLAIN) {                                                                             \
-        T b = kind == FIRST ? g : momentum * bs[i * sb] + keep * g;                                    \
-        bs[i * sb] = b;                                                                                \
-        g = nesterov ? g + momentum * b : b;                                                           \
-      }                                                                                                \
-      ps[i * sp] = p + step * g;                                                                       \
-    }                                                                                                  \
+/* g = sign g + weight_decay p;  b = g, or momentum b + keep g;  p = p - lr (b, or g + momentum
+ * b). */
+#define SGD_BODY(suffix, T)                                                                        \
+  INLINE void sgd_##suffix(T *const *t, const int64_t *s, ptrdiff_t n, const void *ctx,            \
+                           int kind) {                                                             \
+    const Sgd *k = ctx;                                                                            \
+    T sign = (T)k->sign, decay = (T)k->weight_decay, momentum = (T)k->momentum, keep = (T)k->keep; \
+    T step = (T) - k->lr;                                                                          \
+    bool decays = k->weight_decay != 0, nesterov = k->nesterov;                                    \
+    ptrdiff_t sp = (ptrdiff_t)s[0], sg = (ptrdiff_t)s[1],                                          \
+              sb = kind == PLAIN ? 0 : (ptrdiff_t)s[2];                                            \
+    T *ps = t[0], *gs = t[1], *bs = kind == PLAIN ? NULL : t[2];                                   \
+    VECTOR_LOOP for (ptrdiff_t i = 0; i < n; i++) {                                                \
+      T p = ps[i * sp], g = sign * gs[i * sg];                                                     \
+      g = decays ? g + decay * p : g;                                                              \
+      if (kind != PLAIN) {                                                                         \
+        T b = kind == FIRST ? g : momentum * bs[i * sb] + keep * g;                                \
+        bs[i * sb] = b;                                                                            \
+        g = nesterov ? g + momentum * b : b;                                                       \
+      }                                                                                            \
+      ps[i * sp] = p + step * g;                                                                   \
+    }                                                                                              \
   }
 SGD_BODY(f32, float)
 SGD_BODY(f64, double)
@@ -191,15 +204,18 @@ static Loop *const sgd_loops[3][2] = {
     {sgd_plain_f32, sgd_plain_f64}, {sgd_first_f32, sgd_first_f64}, {sgd_later_f32, sgd_later_f64}};
 
 void op_fused_sgd(Call *c) {
-  grad_mode = false; /* until the crossing ends: parameters are leaves, and this is no op to record */
+  /* until the crossing ends: parameters are leaves, and this is no op to record */
+  grad_mode = false;
   Lists l = {.op = "_fused_sgd_"};
-  Sgd k = {arg_bool(c, 8) ? -1 : 1, arg_float(c, 3), arg_float(c, 4), arg_float(c, 5), 1 - arg_float(c, 6), arg_bool(c, 7)};
+  Sgd k = {arg_bool(c, 8) ? -1 : 1, arg_float(c, 3),     arg_float(c, 4),
+           arg_float(c, 5),         1 - arg_float(c, 6), arg_bool(c, 7)};
   int kind = k.momentum == 0 ? PLAIN : arg_bool(c, 9) ? FIRST : LATER;
   add_parameters(&l, c);
   if (kind != PLAIN) add_list(&l, "momentum_buffers", arg_tensors(c, 2));
   drop_without_gradient(&l, NULL);
   if (failed() || !check_lists(&l) || !begin_writes(&l)) return;
-  for (int i = 0; i < l.n; i++) run_loop(&l, i, sgd_loops[kind][l.lists[0][i]->dtype == DT_F64], &k);
+  for (int i = 0; i < l.n; i++)
+    run_loop(&l, i, sgd_loops[kind][l.lists[0][i]->dtype == DT_F64], &k);
 }
 
 /* ------------------------------------------------------------ Adam */
@@ -210,33 +226,37 @@ typedef struct {
   double eps, root2, step;           /* sqrt(1 - beta2^t), lr / (1 - beta1^t) */
 } Adam;
 
-/* m = m + w1 (g - m);  v = beta2 v + w2 g g;  p = p - step m / (sqrt(v) / root2 + eps); with amsgrad the greatest v
- * so far. As in PyTorch's lerp, m is g - (1 - w1) (g - m) when w1 is at least one half. */
-#define ADAM_BODY(suffix, T)                                                                           \
-  INLINE void adam_##suffix(T *const *t, const int64_t *s, ptrdiff_t n, const void *ctx, bool ams) {   \
-    const Adam *k = ctx;                                                                               \
-    T sign = (T)k->sign, add_decay = (T)k->add_decay, mul_decay = (T)k->mul_decay, w1 = (T)k->w1;      \
-    T beta2 = (T)k->beta2, w2 = (T)k->w2, eps = (T)k->eps, root2 = (T)k->root2, step = (T)-k->step;    \
-    bool decays = k->add_decay != 0, near = w1 < (T)0.5;                                               \
-    T share = near ? w1 : w1 - 1;                                                                      \
-    ptrdiff_t sp = (ptrdiff_t)s[0], sg = (ptrdiff_t)s[1], sm = (ptrdiff_t)s[2], sv = (ptrdiff_t)s[3];  \
-    ptrdiff_t sx = ams ? (ptrdiff_t)s[4] : 0;                                                          \
-    T *ps = t[0], *gs = t[1], *ms = t[2], *vs = t[3], *xs = ams ? t[4] : NULL;                         \
-    VECTOR_LOOP for (ptrdiff_t i = 0; i < n; i++) {                                                    \
-      T p = ps[i * sp], g = sign * gs[i * sg], m = ms[i * sm], v = vs[i * sv];                         \
-      g = decays ? g + add_decay * p : g;                                                              \
-      p = p * mul_decay;                                                                               \
-      m = (near ? m : g) + share * (g - m);                                                            \
-      v = beta2 * v + w2 * g * g;                                                                      \
-      ms[i * sm] = m;                                                                                  \
-      vs[i * sv] = v;                                                                                  \
-      if (ams) {                                                                                       \
-        T x = xs[i * sx];                                                                              \
-        v = ((x < v) | (v != v)) ? v : x;                                                               \
-        xs[i * sx] = v;                                                                                \
-      }                                                                                                \
-      ps[i * sp] = p + step * m / (m_sqrt(v) / root2 + eps);                                           \
-    }                                                                                                  \
+/* m = m + w1 (g - m);  v = beta2 v + w2 g g;  p = p - step m / (sqrt(v) / root2 + eps); with
+ * amsgrad the greatest v so far. As in PyTorch's lerp, m is g - (1 - w1) (g - m) when w1 is at
+ * least one half. */
+#define ADAM_BODY(suffix, T)                                                                      \
+  INLINE void adam_##suffix(T *const *t, const int64_t *s, ptrdiff_t n, const void *ctx,          \
+                            bool ams) {                                                           \
+    const Adam *k = ctx;                                                                          \
+    T sign = (T)k->sign, add_decay = (T)k->add_decay, mul_decay = (T)k->mul_decay, w1 = (T)k->w1; \
+    T beta2 = (T)k->beta2, w2 = (T)k->w2, eps = (T)k->eps, root2 = (T)k->root2,                   \
+      step = (T) - k->step;                                                                       \
+    bool decays = k->add_decay != 0, near = w1 < (T)0.5;                                          \
+    T share = near ? w1 : w1 - 1;                                                                 \
+    ptrdiff_t sp = (ptrdiff_t)s[0], sg = (ptrdiff_t)s[1], sm = (ptrdiff_t)s[2],                   \
+              sv = (ptrdiff_t)s[3];                                                               \
+    ptrdiff_t sx = ams ? (ptrdiff_t)s[4] : 0;                                                     \
+    T *ps = t[0], *gs = t[1], *ms = t[2], *vs = t[3], *xs = ams ? t[4] : NULL;                    \
+    VECTOR_LOOP for (ptrdiff_t i = 0; i < n; i++) {                                               \
+      T p = ps[i * sp], g = sign * gs[i * sg], m = ms[i * sm], v = vs[i * sv];                    \
+      g = decays ? g + add_decay * p : g;                                                         \
+      p = p * mul_decay;                                                                          \
+      m = (near ? m : g) + share * (g - m);                                                       \
+      v = beta2 * v + w2 * g * g;                                                                 \
+      ms[i * sm] = m;                                                                             \
+      vs[i * sv] = v;                                                                             \
+      if (ams) {                                                                                  \
+        T x = xs[i * sx];                                                                         \
+        v = ((x < v) | (v != v)) ? v : x;                                                         \
+        xs[i * sx] = v;                                                                           \
+      }                                                                                           \
+      ps[i * sp] = p + step * m / (m_sqrt(v) / root2 + eps);                                      \
+    }                                                                                             \
   }
 ADAM_BODY(f32, float)
 ADAM_BODY(f64, double)
@@ -244,14 +264,20 @@ STEP_LOOP(adam_plain_f32, float, 4, adam_f32, false)
 STEP_LOOP(adam_plain_f64, double, 4, adam_f64, false)
 STEP_LOOP(adam_ams_f32, float, 5, adam_f32, true)
 STEP_LOOP(adam_ams_f64, double, 5, adam_f64, true)
-static Loop *const adam_loops[2][2] = {{adam_plain_f32, adam_plain_f64}, {adam_ams_f32, adam_ams_f64}};
+static Loop *const adam_loops[2][2] = {{adam_plain_f32, adam_plain_f64},
+                                       {adam_ams_f32, adam_ams_f64}};
 
 /* Counters of steps: numbers of their own dtype, one a parameter. */
 static bool check_steps(const Lists *l, Tensors steps) {
-  if (steps.n != l->n) return fail(ERR_RUNTIME, "%s: there are %d tensors in self but %d in state_steps", l->op, l->n, steps.n), false;
+  if (steps.n != l->n)
+    return fail(ERR_RUNTIME, "%s: there are %d tensors in self but %d in state_steps", l->op, l->n,
+                steps.n),
+           false;
   for (int i = 0; i < steps.n; i++) {
     if (!steps.v[i] || steps.v[i]->numel != 1 || !dtype_is_float((DType)steps.v[i]->dtype))
-      return fail(ERR_RUNTIME, "%s: state_steps[%d] is not a floating tensor of one element", l->op, i), false;
+      return fail(ERR_RUNTIME, "%s: state_steps[%d] is not a floating tensor of one element", l->op,
+                  i),
+             false;
     if (!may_write(steps.v[i])) return false;
   }
   for (int i = 0; i < steps.n; i++)
@@ -269,7 +295,8 @@ static double count_step(Tensor *step) {
 void op_fused_adam(Call *c, bool decoupled) {
   grad_mode = false;
   Lists l = {.op = decoupled ? "_fused_adamw_" : "_fused_adam_"};
-  double lr = arg_float(c, 6), beta1 = arg_float(c, 7), beta2 = arg_float(c, 8), decay = arg_float(c, 9), eps = arg_float(c, 10);
+  double lr = arg_float(c, 6), beta1 = arg_float(c, 7), beta2 = arg_float(c, 8),
+         decay = arg_float(c, 9), eps = arg_float(c, 10);
   bool ams = arg_bool(c, 11);
   Tensors steps = arg_tensors(c, 5);
   add_parameters(&l, c);
@@ -278,8 +305,13 @@ void op_fused_adam(Call *c, bool decoupled) {
   if (ams) add_list(&l, "max_exp_avg_sqs", arg_tensors(c, 4));
   drop_without_gradient(&l, &steps);
   if (failed() || !check_lists(&l) || !check_steps(&l, steps) || !begin_writes(&l)) return;
-  Adam k = {.sign = arg_bool(c, 12) ? -1 : 1, .add_decay = decoupled ? 0 : decay, .mul_decay = decoupled ? 1 - lr * decay : 1,
-            .w1 = 1 - beta1, .beta2 = beta2, .w2 = 1 - beta2, .eps = eps};
+  Adam k = {.sign = arg_bool(c, 12) ? -1 : 1,
+            .add_decay = decoupled ? 0 : decay,
+            .mul_decay = decoupled ? 1 - lr * decay : 1,
+            .w1 = 1 - beta1,
+            .beta2 = beta2,
+            .w2 = 1 - beta2,
+            .eps = eps};
   double last = 0;
   for (int i = 0; i < l.n; i++) {
     double t = count_step(steps.v[i]);
@@ -294,7 +326,8 @@ void op_fused_adam(Call *c, bool decoupled) {
 
 /* ------------------------------------------------------------ gradients */
 
-/* As Optimizer.zero_grad: gradients are dropped, or cut off from their graph and filled with zeros. */
+/* As Optimizer.zero_grad: gradients are dropped, or cut off from their graph and filled with
+ * zeros. */
 void op_zero_grads(Call *c) {
   Tensors ts = arg_tensors(c, 0);
   bool drop = arg_bool(c, 1), was = grad_mode;
@@ -319,7 +352,8 @@ void op_zero_grads(Call *c) {
 static bool check_finite(const Tensor *total, double p) {
   if (failed() || isfinite(tensor_get_f(total, 0))) return !failed();
   return fail(ERR_RUNTIME,
-              "The total norm of order %s for gradients from `parameters` is non-finite, so it cannot be clipped. "
+              "The total norm of order %s for gradients from `parameters` is non-finite, so it "
+              "cannot be clipped. "
               "To disable this error and scale the gradients by the non-finite norm anyway, set "
               "`error_if_nonfinite=False`",
               number_text(p)),
@@ -335,26 +369,28 @@ Tensor *op_grad_norm(Tensors ts, double p, bool finite) {
   bool was = grad_mode;
   grad_mode = false;
   for (int i = 0; i < ts.n; i++) norms[i] = t_vector_norm(ts.v[i], p, ALL_DIMS, false, DT_NONE);
-  Tensor *y = failed() ? NULL : t_vector_norm(t_stack((Tensors){ts.n, norms}, 0), p, ALL_DIMS, false, DT_NONE);
+  Tensor *y = failed()
+                  ? NULL
+                  : t_vector_norm(t_stack((Tensors){ts.n, norms}, 0), p, ALL_DIMS, false, DT_NONE);
   grad_mode = was;
   return !y || (finite && !check_finite(y, p)) ? NULL : y;
 }
 
-#define SCALE_LOOP(suffix, T)                                                                \
-  static void scale_##suffix(char **q, const int64_t *st, int64_t n, const void *ctx) {      \
-    T by = (T) * (const double *)ctx, *x = (T *)(void *)q[0];                                \
-    ptrdiff_t s = (ptrdiff_t)st[0] / (ptrdiff_t)sizeof(T);                                   \
-    if (s == 1) {                                                                            \
-      VECTOR_LOOP for (ptrdiff_t i = 0; i < n; i++) x[i] *= by;                              \
-    } else {                                                                                 \
-      for (ptrdiff_t i = 0; i < n; i++) x[i * s] *= by;                                      \
-    }                                                                                        \
+#define SCALE_LOOP(suffix, T)                                                           \
+  static void scale_##suffix(char **q, const int64_t *st, int64_t n, const void *ctx) { \
+    T by = (T) * (const double *)ctx, *x = (T *)(void *)q[0];                           \
+    ptrdiff_t s = (ptrdiff_t)st[0] / (ptrdiff_t)sizeof(T);                              \
+    if (s == 1) {                                                                       \
+      VECTOR_LOOP for (ptrdiff_t i = 0; i < n; i++) x[i] *= by;                         \
+    } else {                                                                            \
+      for (ptrdiff_t i = 0; i < n; i++) x[i * s] *= by;                                 \
+    }                                                                                   \
   }
 SCALE_LOOP(f32, float)
 SCALE_LOOP(f64, double)
 
-/* Scales the gradients of the parameters by max_norm / (total + 1e-6) where that is less than one; `total` is
- * their norm, computed unless it is given, and the result. */
+/* Scales the gradients of the parameters by max_norm / (total + 1e-6) where that is less than
+ * one; `total` is their norm, computed unless it is given, and the result. */
 Tensor *op_clip_grads(Tensors params, double max_norm, double p, bool finite, Tensor *total) {
   Lists l = {.op = "_clip_grads_"};
   Tensors own = gradients(params);
@@ -368,10 +404,12 @@ Tensor *op_clip_grads(Tensors params, double max_norm, double p, bool finite, Te
   if (total && n > 0) {
     Tensor *below = t_add(total, tensor_number(1e-6, DT_F64));
     Tensor *one = tensor_number(1, DT_F64);
-    Tensor *factor = t_clamp_max(t_div_mode(tensor_number(max_norm, (DType)total->dtype), below, NULL), one);
+    Tensor *factor = t_clamp_max(
+        t_div_mode(tensor_number(max_norm, (DType)total->dtype), below, NULL), one);
     double by = factor ? tensor_get_f(factor, 0) : 0;
     if (add_list(&l, "grads", own) && check_lists(&l) && begin_writes(&l))
-      for (int i = 0; i < n; i++) run_loop(&l, i, own.v[i]->dtype == DT_F64 ? scale_f64 : scale_f32, &by);
+      for (int i = 0; i < n; i++)
+        run_loop(&l, i, own.v[i]->dtype == DT_F64 ? scale_f64 : scale_f32, &by);
   }
   grad_mode = was;
   return failed() ? NULL : total;

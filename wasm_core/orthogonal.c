@@ -1,6 +1,8 @@
-/* QR, singular values and the eigenvalues of symmetric matrices; pseudo-inverses and norms of matrices.
+/* QR, singular values and the eigenvalues of symmetric matrices; pseudo-inverses and norms of
+ * matrices.
  *
- * Kernels work in place on columns, in double. Gradients are composed of ops, so they can be differentiated again. */
+ * Kernels work in place on columns, in double. Gradients are composed of ops, so they can be
+ * differentiated again. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,8 +29,8 @@ static double dot(const double *a, const double *b, int64_t n) {
   return sum;
 }
 
-/* Makes x[0 .. n) the vector v, v[0] == 1, with (1 - tau v v^T) x = (beta, 0, ...); tau, and beta through `beta`.
- * Signs as LAPACK's: nothing is reflected if x has zeros below its head. */
+/* Makes x[0 .. n) the vector v, v[0] == 1, with (1 - tau v v^T) x = (beta, 0, ...); tau, and
+ * beta through `beta`. Signs as LAPACK's: nothing is reflected if x has zeros below its head. */
 static double reflector(double *x, int64_t n, double *beta) {
   double below = n > 1 ? sqrt(dot(x + 1, x + 1, n - 1)) : 0, head = x[0];
   x[0] = 1;
@@ -39,10 +41,13 @@ static double reflector(double *x, int64_t n, double *beta) {
   return (*beta - head) / *beta;
 }
 
-static void reflect(double *y, const double *v, double tau, int64_t n) { add_scaled(y, -tau * dot(v, y, n), v, n); }
+static void reflect(double *y, const double *v, double tau, int64_t n) {
+  add_scaled(y, -tau * dot(v, y, n), v, n);
+}
 
 /* w (m x n) becomes R above its diagonal; q (m x width) the first columns of Q, unless NULL. */
-static void qr_one(double *w, int64_t m, int64_t n, double *q, int64_t width, double *taus, double *betas) {
+static void qr_one(double *w, int64_t m, int64_t n, double *q, int64_t width, double *taus,
+                   double *betas) {
   int64_t k = m < n ? m : n;
   for (int64_t j = 0; j < k; j++) {
     double *v = w + j * m + j;
@@ -71,19 +76,22 @@ static Tensor *top_rows(Tensor *x, int64_t m, DType d) {
 
 static const char *const qr_modes[] = {"reduced", "complete", "r"};
 
-/* A = Q R, A tall or square, M = R R'^T - Q'^T Q:  A' = (Q' + Q (tril(M) + tril(M, -1)^T)) R^-T.  A wide is
- * (X, Y) = Q (U, V): X' as above with U and Q' + Y V'^T for Q', and Y' = Q V'. */
-GRAD(LinalgQrBackward0, "Q R | mode:treduced,complete,r") {
+/* A = Q R, A tall or square, M = R R'^T - Q'^T Q:  A' = (Q' + Q (tril(M) + tril(M, -1)^T)) R^-T.
+ *  A wide is (X, Y) = Q (U, V): X' as above with U and Q' + Y V'^T for Q', and Y' = Q V'. */
+GRAD(LinalgQrBackward0, "Q R | mode:treduced,complete,r")
+{
   Tensor *q = saved(n, 0), *r = saved(n, 1), *dq = g[0], *dr = g[1], *wide = NULL;
   if (blocked(q, r) || (!dq && !dr)) return;
   int64_t rows = rows_of(r), cols = cols_of(r);
   if (n->numbers[0].i == 2) {
-    fail(ERR_RUNTIME, "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
+    fail(ERR_RUNTIME, "The derivative of linalg.qr depends on Q, which is not computed when "
+                      "mode='r'. Please use linalg.qr(A, "
                       "mode='reduced') if you are going to differentiate through linalg.qr.");
     return;
   }
   if (n->numbers[0].i == 1 && rows > cols) {
-    fail(ERR_RUNTIME, "The QR decomposition is not differentiable when mode='complete' and nrows > ncols.");
+    fail(ERR_RUNTIME,
+         "The QR decomposition is not differentiable when mode='complete' and nrows > ncols.");
     return;
   }
   if (!dq) dq = t_zeros_like(q);
@@ -108,18 +116,23 @@ static void qr_values(Tensor *a, char mode, Tensor *out[2]) {
   double *taus = scratch_array(2 * k + 1, sizeof *taus);
   if (failed()) return;
   double *pw = doubles(w), *pq = q ? doubles(q) : NULL;
-  for (int64_t b = 0, batch = batch_of(a); b < batch; b++) qr_one(pw + b * m * n, m, n, pq ? pq + b * m * width : NULL, width, taus, taus + k);
+  for (int64_t b = 0, batch = batch_of(a); b < batch; b++)
+    qr_one(pw + b * m * n, m, n, pq ? pq + b * m * width : NULL, width, taus, taus + k);
   out[0] = q ? columns(q, (DType)a->dtype) : tensor_empty(1, (int64_t[]){0}, (DType)a->dtype);
   out[1] = top_rows(w, mode == 'c' ? m : k, (DType)a->dtype);
 }
 
 void t_qr(Tensor *a, const char *mode, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (blocked(a) || !mode || !check_matrix(a, "linalg.qr", "A") || !check_float(a, "linalg.qr")) return;
+  if (blocked(a) || !mode || !check_matrix(a, "linalg.qr", "A") || !check_float(a, "linalg.qr"))
+    return;
   int which = 0;
   while (which < 3 && strcmp(mode, qr_modes[which]) != 0) which++;
   if (which == 3) {
-    fail(ERR_RUNTIME, "qr received unrecognized mode '%s' but expected one of 'reduced' (default), 'r', or 'complete'", mode);
+    fail(ERR_RUNTIME,
+         "qr received unrecognized mode '%s' but expected one of 'reduced' (default), 'r', or "
+         "'complete'",
+         mode);
     return;
   }
   Node *n = node_new(&LinalgQrBackward0, 2, 1, a, NULL);
@@ -147,7 +160,8 @@ static double diagonalizing(double a, double b, double d) {
   return copysign(1, zeta) / (fabs(zeta) + sqrt(1 + zeta * zeta));
 }
 
-/* Turns pairs of w's columns (m x n, m >= n) until all are orthogonal, and v's (n x n) with them. */
+/* Turns pairs of w's columns (m x n, m >= n) until all are orthogonal, and v's (n x n) with
+ * them. */
 static void orthogonalize(double *w, double *v, int64_t m, int64_t n) {
   bool turned = true;
   for (int sweep = 0; turned && sweep < MAX_SWEEPS; sweep++) {
@@ -193,7 +207,8 @@ static void sort_columns(double *s, double *w, int64_t m, double *v, int64_t n) 
 }
 
 /* w (m x n, m >= n) = u s v^T: singular values in descending order; u is m x width. */
-static void svd_one(double *w, double *s, double *u, double *v, int64_t m, int64_t n, int64_t width) {
+static void svd_one(double *w, double *s, double *u, double *v, int64_t m, int64_t n,
+                    int64_t width) {
   orthogonalize(w, v, m, n);
   for (int64_t j = 0; j < n; j++) s[j] = sqrt(dot(w + j * m, w + j * m, m));
   sort_columns(s, w, m, v, n);
@@ -204,9 +219,12 @@ static void svd_one(double *w, double *s, double *u, double *v, int64_t m, int64
 }
 
 /* A = U S V^T, skew X = X - X^T, E = S_j^2 - S_i^2:
- * A' = U (skew(U^T U') / E S + S skew(V^T V') / E + diag(S')) V^T + (1 - U U^T) U' S^-1 V^T + U S^-1 V'^T (1 - V V^T). */
-GRAD(LinalgSvdBackward0, "U S Vh | full_matrices:b S_sym_argsize_minus_1:i") {
-  Tensor *u = saved(n, 0), *s = saved(n, 1), *vh = saved(n, 2), *du = g[0], *ds = g[1], *dvh = g[2], *y;
+ * A' = U (skew(U^T U') / E S + S skew(V^T V') / E + diag(S')) V^T + (1 - U U^T) U' S^-1 V^T + U
+ * S^-1 V'^T (1 - V V^T). */
+GRAD(LinalgSvdBackward0, "U S Vh | full_matrices:b S_sym_argsize_minus_1:i")
+{
+  Tensor *u = saved(n, 0), *s = saved(n, 1), *vh = saved(n, 2), *du = g[0], *ds = g[1], *dvh = g[2],
+         *y;
   if (blocked(u, s) || !vh || (!du && !ds && !dvh)) return;
   int64_t k = s->sizes[s->ndim - 1], m = rows_of(u), cols = cols_of(vh);
   if (cols_of(u) > k) {
@@ -225,9 +243,11 @@ GRAD(LinalgSvdBackward0, "U S Vh | full_matrices:b S_sym_argsize_minus_1:i") {
   if (!du) du = t_zeros_like(u);
   if (!dvh) dvh = t_zeros_like(vh);
   Tensor *square = t_square(s);
-  Tensor *e = t_masked_fill(t_sub(t_unsqueeze(square, -2), t_unsqueeze(square, -1)), eye_mask(k), tensor_wrapped_f(1));
+  Tensor *e = t_masked_fill(t_sub(t_unsqueeze(square, -2), t_unsqueeze(square, -1)), eye_mask(k),
+                            tensor_wrapped_f(1));
   Tensor *left = t_matmul(t_t(u), du), *right = t_matmul(vh, t_t(dvh)), *inverse = t_reciprocal(s);
-  y = t_add(scale_columns(t_div(t_sub(left, t_t(left)), e), s), scale_rows(s, t_div(t_sub(right, t_t(right)), e)));
+  y = t_add(scale_columns(t_div(t_sub(left, t_t(left)), e), s),
+            scale_rows(s, t_div(t_sub(right, t_t(right)), e)));
   if (ds) y = t_add(y, t_diag_embed(ds, 0, -2, -1));
   y = t_matmul(t_matmul(u, y), vh);
   if (tall) y = t_add(y, t_matmul(scale_columns(t_sub(du, t_matmul(u, left)), inverse), vh));
@@ -235,7 +255,8 @@ GRAD(LinalgSvdBackward0, "U S Vh | full_matrices:b S_sym_argsize_minus_1:i") {
   gi[0] = y;
 }
 
-static const char *const not_finite = "%s: %sThe algorithm failed to converge because the input matrix contained non-finite values.";
+static const char *const not_finite =
+    "%s: %sThe algorithm failed to converge because the input matrix contained non-finite values.";
 
 static bool check_finite(Tensor *x) {
   Tensor *info = blocked(x) ? NULL : empty_vectors(x, -1, DT_I32);
@@ -274,7 +295,8 @@ void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]) {
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || !check_matrix(a, "linalg.svd", "A") || !check_float(a, "linalg.svd")) return;
   if (driver) {
-    fail(ERR_RUNTIME, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
+    fail(ERR_RUNTIME, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA "
+                      "inputs with cuSOLVER backend.");
     return;
   }
   Node *n = node_new(&LinalgSvdBackward0, 3, 2, a, NULL);
@@ -298,13 +320,15 @@ Tensor *t_svdvals(Tensor *a, const char *driver) {
 
 /* ------------------------------------------------------------ eigenvalues of symmetric matrices */
 
-/* w (n x n) = Q T Q^T, T with the diagonal d and e beside it; the reflectors stay below w's diagonal. `room` has n. */
+/* w (n x n) = Q T Q^T, T with the diagonal d and e beside it; the reflectors stay below w's
+ * diagonal. `room` has n. */
 static void tridiagonalize(double *w, int64_t n, double *d, double *e, double *taus, double *room) {
   for (int64_t k = 0; k < n; k++) {
     d[k] = w[k * n + k];
     int64_t m = n - k - 1;
     if (!m) break;
-    double *v = w + k * n + k + 1, *rest = w + (k + 1) * n + k + 1, tau = taus[k] = reflector(v, m, &e[k]);
+    double *v = w + k * n + k + 1, *rest = w + (k + 1) * n + k + 1,
+           tau = taus[k] = reflector(v, m, &e[k]);
     for (int64_t j = 0; j < m; j++) room[j] = tau * dot(rest + j * n, v, m);
     add_scaled(room, -tau / 2 * dot(room, v, m), v, m);
     for (int64_t j = 0; j < m; j++) {
@@ -314,12 +338,15 @@ static void tridiagonalize(double *w, int64_t n, double *d, double *e, double *t
   }
 }
 
-/* One step of the implicit QR iteration on rows lo to hi of T, with the columns of q turned along. */
+/* One step of the implicit QR iteration on rows lo to hi of T, with the columns of q turned
+ * along. */
 static void chase(double *d, double *e, int64_t lo, int64_t hi, double *q, int64_t n) {
   double half = (d[hi - 1] - d[hi]) / 2, last = e[hi - 1];
-  double x = d[lo] - (d[hi] - last * (last / (half + copysign(hypot(half, last), half)))), z = e[lo];
+  double x = d[lo] - (d[hi] - last * (last / (half + copysign(hypot(half, last), half)))),
+         z = e[lo];
   for (int64_t k = lo; k < hi; k++) {
-    double r = hypot(x, z), c = r > 0 ? x / r : 1, s = r > 0 ? z / r : 0, a = d[k], b = e[k], f = d[k + 1];
+    double r = hypot(x, z), c = r > 0 ? x / r : 1, s = r > 0 ? z / r : 0, a = d[k], b = e[k],
+           f = d[k + 1];
     if (k > lo) e[k - 1] = r;
     d[k] = c * c * a + 2 * c * s * b + s * s * f;
     d[k + 1] = s * s * a - 2 * c * s * b + c * c * f;
@@ -345,7 +372,8 @@ static bool diagonalize(double *d, double *e, double *q, int64_t n) {
   return true;
 }
 
-/* w (n x n, columns), of which the triangle is read, becomes its vectors, in the order of the values, the least first. */
+/* w (n x n, columns), of which the triangle is read, becomes its vectors, in the order of the
+ * values, the least first. */
 static void eigh_one(double *w, double *values, int64_t n, bool upper, bool vectors, double *room) {
   double *e = room, *taus = room + n, *spare = room + 2 * n, *q = vectors ? room + 3 * n : NULL;
   bool sound = true;
@@ -359,7 +387,8 @@ static void eigh_one(double *w, double *values, int64_t n, bool upper, bool vect
   for (int64_t c = 0; q && c < n; c++) {
     memset(q + c * n, 0, (size_t)n * sizeof *q);
     q[c * n + c] = 1;
-    for (int64_t k = c - 1; sound && k >= 0; k--) reflect(q + c * n + k + 1, w + k * n + k + 1, taus[k], n - k - 1);
+    for (int64_t k = c - 1; sound && k >= 0; k--)
+      reflect(q + c * n + k + 1, w + k * n + k + 1, taus[k], n - k - 1);
   }
   sound = sound && diagonalize(values, e, q, n);
   for (int64_t i = 0; i < n; i++) values[i] = sound ? -values[i] : (double)NAN;
@@ -369,12 +398,14 @@ static void eigh_one(double *w, double *values, int64_t n, bool upper, bool vect
 }
 
 /* A = V diag(L) V^T, E = L_j - L_i:  A' = V (diag(L') + sym(V^T V' / E)) V^T, symmetric as A is. */
-GRAD(LinalgEighBackward0, "eigenvalues eigenvectors") {
+GRAD(LinalgEighBackward0, "eigenvalues eigenvectors")
+{
   Tensor *values = saved(n, 0), *v = saved(n, 1), *left = NULL;
   if (blocked(values, v)) return;
   if (g[0]) left = scale_columns(v, g[0]);
   if (g[1]) {
-    Tensor *e = t_sub(t_unsqueeze(values, -2), t_unsqueeze(values, -1)), *diagonal = eye_mask(cols_of(v));
+    Tensor *e = t_sub(t_unsqueeze(values, -2), t_unsqueeze(values, -1)),
+           *diagonal = eye_mask(cols_of(v));
     Tensor *x = t_div(t_matmul(t_t(v), g[1]), t_masked_fill(e, diagonal, tensor_wrapped_f(1)));
     x = t_matmul(v, t_masked_fill(t_mul_f(t_add(x, t_t(x)), .5), diagonal, tensor_wrapped_f(0)));
     left = left ? t_add(left, x) : x;
@@ -420,26 +451,31 @@ Tensor *t_eigvalsh(Tensor *a, const char *uplo) {
 
 /* ------------------------------------------------------------ pseudo-inverse */
 
-/* Magnitudes up to this count as zero: max(atol, rtol max s), for each matrix, with a last dim of size 1. */
+/* Magnitudes up to this count as zero: max(atol, rtol max s), for each matrix, with a last dim
+ * of size 1. */
 static Tensor *threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol) {
   DType d = (DType)a->dtype;
   int64_t most = rows_of(a) > cols_of(a) ? rows_of(a) : cols_of(a);
   double standard = (d == DT_F32 ? 0x1p-23 : 0x1p-52) * (double)most;
   if (!rtol && !atol) rtol = tensor_number(standard, d);
-  else if (!rtol) rtol = t_where(t_gt(atol, tensor_wrapped_f(0)), tensor_number(0, d), tensor_number(standard, d));
+  else if (!rtol)
+    rtol = t_where(t_gt(atol, tensor_wrapped_f(0)), tensor_number(0, d),
+                   tensor_number(standard, d));
   Tensor *tolerance = t_mul(t_unsqueeze(rtol, -1), t_amax(s, ONE_DIM(-1), true));
   return atol ? t_maximum(t_unsqueeze(atol, -1), tolerance) : tolerance;
 }
 
-/* A itself, or the symmetric matrix that its lower triangle stands for: the magnitudes of its eigenvalues are its
- * singular values. */
+/* A itself, or the symmetric matrix that its lower triangle stands for: the magnitudes of its
+ * eigenvalues are its singular values. */
 static Tensor *whole(Tensor *a, bool hermitian) {
   if (!hermitian) return a;
   return check_square(a, "linalg.eigh", "A") ? t_add(t_tril(a, 0), t_t(t_tril(a, -1))) : NULL;
 }
 
-/* P = A^+:  A' = -P^T g P^T + (g^T P - A P g^T P) P^T + P^T (P g^T - P g^T P A), with P^T outside of both. */
-GRAD(LinalgPinvBackward0, "self result") {
+/* P = A^+:  A' = -P^T g P^T + (g^T P - A P g^T P) P^T + P^T (P g^T - P g^T P A), with P^T
+ * outside of both. */
+GRAD(LinalgPinvBackward0, "self result")
+{
   Tensor *a = saved(n, 0), *p = saved(n, 1), *gt = t_t(g[0]), *pt = t_t(p);
   Tensor *gp = t_matmul(gt, p), *pg = t_matmul(p, gt);
   Tensor *y = t_neg(t_matmul(pt, t_matmul(g[0], pt)));
@@ -451,21 +487,25 @@ static Tensor *pinv_values(Tensor *a, Tensor *atol, Tensor *rtol) {
   Tensor *r[3];
   t_linalg_svd(a, false, NULL, r);
   if (failed()) return NULL;
-  Tensor *inverse = t_where(t_gt(r[1], threshold(a, r[1], atol, rtol)), t_reciprocal(r[1]), tensor_number(0, (DType)a->dtype));
+  Tensor *inverse = t_where(t_gt(r[1], threshold(a, r[1], atol, rtol)), t_reciprocal(r[1]),
+                            tensor_number(0, (DType)a->dtype));
   return t_matmul(scale_columns(t_t(r[2]), inverse), t_t(r[0]));
 }
 
 Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
   if (blocked(a)) return NULL;
   if (a->ndim < 2 || !dtype_is_float((DType)a->dtype)) {
-    return fail(ERR_RUNTIME, "linalg.pinv(%s{%s}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types",
+    return fail(ERR_RUNTIME,
+                "linalg.pinv(%s{%s}): expected a tensor with 2 or more dimensions of float, "
+                "double, cfloat or cdouble types",
                 legacy(a), shape_text(a));
   }
   Node *n = node_new(&LinalgPinvBackward0, 2, 0, a, NULL);
   save(n, 0, a);
   bool was = grad_mode;
   grad_mode = false;
-  Tensor *y = a->numel == 0 ? tensor_zeros(a->ndim, flipped(a)->sizes, (DType)a->dtype) : pinv_values(whole(a, hermitian), atol, rtol);
+  Tensor *y = a->numel == 0 ? tensor_zeros(a->ndim, flipped(a)->sizes, (DType)a->dtype)
+                            : pinv_values(whole(a, hermitian), atol, rtol);
   grad_mode = was;
   y = set_history(y, n);
   if (y) save_output(n, 1, y);
@@ -477,14 +517,16 @@ Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
 static bool check_norm_dims(const Tensor *a, Ints dims, int64_t pair[2]) {
   if (dims.n >= 0 && dims.n != 2) {
     char list[512] = "";
-    for (int i = 0; i < dims.n; i++) snprintf(list + strlen(list), sizeof list - strlen(list), " %lld", (Shown)dims.v[i]);
+    for (int i = 0; i < dims.n; i++)
+      snprintf(list + strlen(list), sizeof list - strlen(list), " %lld", (Shown)dims.v[i]);
     fail(ERR_RUNTIME, "linalg.matrix_norm: dim must be a 2-tuple. Got%s", list);
     return false;
   }
   for (int i = 0; i < 2; i++)
     if ((pair[i] = dim_wrap(dims.n < 0 ? i - 2 : dims.v[i], a->ndim)) < 0) return false;
   if (pair[0] != pair[1]) return true;
-  fail(ERR_RUNTIME, "linalg.matrix_norm: dims must be different. Got (%lld, %lld)", (Shown)dims.v[0], (Shown)dims.v[1]);
+  fail(ERR_RUNTIME, "linalg.matrix_norm: dims must be different. Got (%lld, %lld)",
+       (Shown)dims.v[0], (Shown)dims.v[1]);
   return false;
 }
 
@@ -503,7 +545,8 @@ static Tensor *values_along(Tensor *a, const int64_t pair[2]) {
 static Tensor *extreme(Tensor *x, int64_t dim, bool keepdim, bool least) {
   if (blocked(x)) return NULL;
   if (least) return t_amin(x, ONE_DIM(dim), keepdim);
-  return x->sizes[dim] ? t_amax(x, ONE_DIM(dim), keepdim) : t_sum(x, ONE_DIM(dim), keepdim, DT_NONE);
+  return x->sizes[dim] ? t_amax(x, ONE_DIM(dim), keepdim)
+                       : t_sum(x, ONE_DIM(dim), keepdim, DT_NONE);
 }
 
 /* Orders 1 and inf: the largest sum of a column or row, or with a negative order the least. */
@@ -515,9 +558,11 @@ static Tensor *norm_by_sums(Tensor *a, double p, const int64_t pair[2], bool kee
 }
 
 /* The nuclear norm, and orders 2 and -2: of the singular values the sum, the largest, the least. */
-static Tensor *norm_by_values(Tensor *a, bool nuclear, double p, const int64_t pair[2], bool keepdim) {
+static Tensor *norm_by_values(Tensor *a, bool nuclear, double p, const int64_t pair[2],
+                              bool keepdim) {
   Tensor *s = values_along(a, pair);
-  Tensor *y = nuclear ? t_sum(s, ONE_DIM(-1), false, DT_NONE) : extreme(s, a->ndim - 2, false, p < 0);
+  Tensor *y = nuclear ? t_sum(s, ONE_DIM(-1), false, DT_NONE)
+                      : extreme(s, a->ndim - 2, false, p < 0);
   if (!keepdim) return y;
   bool swap = pair[0] > pair[1];
   return t_unsqueeze(t_unsqueeze(y, pair[swap]), pair[!swap]);
@@ -528,10 +573,13 @@ Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool kee
   int64_t pair[2];
   if (blocked(a) || !check_matrix(a, "linalg.matrix_norm", "A")) return NULL;
   bool nuclear = name && strcmp(name, "nuc") == 0;
-  if (name && !nuclear && strcmp(name, "fro") != 0) return fail(ERR_RUNTIME, "linalg.matrix_norm: Order %s not supported.", name);
+  if (name && !nuclear && strcmp(name, "fro") != 0)
+    return fail(ERR_RUNTIME, "linalg.matrix_norm: Order %s not supported.", name);
   bool by_sums = !name && (fabs(p) == 1 || isinf(p));
-  if (!name && !by_sums && fabs(p) != 2) return fail(ERR_RUNTIME, "linalg.matrix_norm: Order %g not supported.", p);
-  if (!check_norm_type(a, dtype, "linalg.matrix_norm") || !check_norm_dims(a, dims, pair)) return NULL;
+  if (!name && !by_sums && fabs(p) != 2)
+    return fail(ERR_RUNTIME, "linalg.matrix_norm: Order %g not supported.", p);
+  if (!check_norm_type(a, dtype, "linalg.matrix_norm") || !check_norm_dims(a, dims, pair))
+    return NULL;
   if (name && !nuclear) return t_vector_norm(a, 2, (Ints){2, pair}, keepdim, dtype);
   if (dtype != DT_NONE) a = t_to(a, dtype);
   if (blocked(a)) return NULL;
@@ -539,13 +587,19 @@ Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool kee
 }
 
 /* The norm of a matrix or of a vector, as the order and the dims say. */
-Tensor *t_linalg_norm(Tensor *a, const char *name, const double *p, Ints dims, bool keepdim, DType dtype) {
+Tensor *t_linalg_norm(Tensor *a, const char *name, const double *p, Ints dims, bool keepdim,
+                      DType dtype) {
   if (blocked(a)) return NULL;
   bool ordered = p || name, all = dims.n < 0;
   if (!all && dims.n != 1 && dims.n != 2)
-    return fail(ERR_RUNTIME, "linalg.norm: If dim is specified, it must be of length 1 or 2. Got %s", sizes_text(dims.n, dims.v));
+    return fail(ERR_RUNTIME,
+                "linalg.norm: If dim is specified, it must be of length 1 or 2. Got %s",
+                sizes_text(dims.n, dims.v));
   if (ordered && all && a->ndim != 1 && a->ndim != 2)
-    return fail(ERR_RUNTIME, "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got %dD.", a->ndim);
+    return fail(
+        ERR_RUNTIME,
+        "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got %dD.",
+        a->ndim);
   bool matrix = name || (p && (all ? a->ndim : dims.n) == 2);
   if (matrix) return t_matrix_norm(a, name, p ? *p : 0, dims, keepdim, dtype);
   return t_vector_norm(a, p ? *p : 2, dims, keepdim, dtype);

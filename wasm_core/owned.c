@@ -1,9 +1,10 @@
 /* What tensors and nodes own, told to a host whose garbage collector cannot look into the engine.
  *
- * A record is an address, its count of references, then what it owns: an address of a tensor or node for each reference that
- * it holds, and minus the id of each object of the host that it keeps alive (of a hook on several tensors 2^32 times the number of
- * those that have it is taken off too), and 0. Whatever owns something else is left out, so that it seems to have references from
- * outside: the host then takes it for alive. */
+ * A record is an address, its count of references, then what it owns: an address of a tensor or
+ * node for each reference that it holds, and minus the id of each object of the host that it
+ * keeps alive (of a hook on several tensors 2^32 times the number of those that have it is taken
+ * off too), and 0. Whatever owns something else is left out, so that it seems to have references
+ * from outside: the host then takes it for alive. */
 #include "anomaly.h"
 #include "hooks.h"
 #include "op.h"
@@ -58,7 +59,8 @@ static void put_node(Words *w, const Node *n) {
   if (n->refs > 1) put_object(w, n->host); /* see node_release */
 }
 
-/* While it is listed, the magic of a tensor or node, which stand at the same place, has one bit more. */
+/* While it is listed, the magic of a tensor or node, which stand at the same place, has one bit
+ * more. */
 #define LISTED 0x80000000u
 
 /* Adds the record of what has none yet and owns something. */
@@ -78,7 +80,8 @@ static void put_record(Words *w, int64_t address) {
   if (!w->full) t->magic |= LISTED;
 }
 
-/* The records of all that is reached from these places; nothing if they take more than `most` words. */
+/* The records of all that is reached from these places; nothing if they take more than `most`
+ * words. */
 void op_owned(Call *c) {
   Ints places = arg_ints(c, 0);
   int64_t most = arg_int(c, 1);

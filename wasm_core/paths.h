@@ -4,37 +4,37 @@
 
 #include <stdint.h>
 
-#define PATHS(X) \
-  X(GELU_NEAR)  \
-  X(GELU_SLOPE_NEAR) \
-  X(SIGMOID_NEAR) \
-  X(SOFTMAX_ROW) \
+#define PATHS(X)       \
+  X(GELU_NEAR)         \
+  X(GELU_SLOPE_NEAR)   \
+  X(SIGMOID_NEAR)      \
+  X(SOFTMAX_ROW)       \
   X(TRANSPOSE_VECTORS) \
-  X(GATHER_ROWS) \
-  X(GATHER_ELEMENTS) \
-  X(FOLD_ROWS) \
-  X(SUM_BLOCKS) \
-  X(SUM_COLUMNS) \
-  X(SOFTMAX_KEPT) \
-  X(LAYER_COLUMNS) \
-  X(CONV_BOXES) \
-  X(CONV_TILES) \
-  X(CONV_LINES) \
-  X(CONV_MASKED) \
-  X(CONV_PRODUCTS) \
-  X(LAYER_ROWS) \
-  X(EACH_PLAIN) \
-  X(EACH_SIMPLE) \
-  X(EACH_WALKED) \
-  X(EACH_ROWS) \
-  X(EACH_SPLAT) \
-  X(GRADIENT_FUSED) \
-  X(GEMM_TINY) \
-  X(GEMM_VECTOR) \
-  X(GEMM_PACKED) \
-  X(GEMM_BATCHED) \
-  X(LINEAR_PLAIN) \
-  X(SORT_RADIX) \
+  X(GATHER_ROWS)       \
+  X(GATHER_ELEMENTS)   \
+  X(FOLD_ROWS)         \
+  X(SUM_BLOCKS)        \
+  X(SUM_COLUMNS)       \
+  X(SOFTMAX_KEPT)      \
+  X(LAYER_COLUMNS)     \
+  X(CONV_BOXES)        \
+  X(CONV_TILES)        \
+  X(CONV_LINES)        \
+  X(CONV_MASKED)       \
+  X(CONV_PRODUCTS)     \
+  X(LAYER_ROWS)        \
+  X(EACH_PLAIN)        \
+  X(EACH_SIMPLE)       \
+  X(EACH_WALKED)       \
+  X(EACH_ROWS)         \
+  X(EACH_SPLAT)        \
+  X(GRADIENT_FUSED)    \
+  X(GEMM_TINY)         \
+  X(GEMM_VECTOR)       \
+  X(GEMM_PACKED)       \
+  X(GEMM_BATCHED)      \
+  X(LINEAR_PLAIN)      \
+  X(SORT_RADIX)        \
   X(STEP_FLAT)
 
 #define PATH_ID(name) PATH_##name,

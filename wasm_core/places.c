@@ -1,7 +1,8 @@
 /* The two walks of indexing: reading from and writing to places; see index.h.
  *
- * Three operands are walked together: the offsets, the other side, and the indexed tensor with stride 0
- * wherever the offsets decide. Offsets are operand 0, so that the iteration keeps their order. */
+ * Three operands are walked together: the offsets, the other side, and the indexed tensor with
+ * stride 0 wherever the offsets decide. Offsets are operand 0, so that the iteration keeps their
+ * order. */
 #include <string.h>
 
 #include "copy.h"
@@ -20,25 +21,26 @@ typedef struct {
   OutOfBounds *bad;
 } Bounds;
 
-#define OFFSETS_LOOP(FN, T)                                                       \
-  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {       \
-    const Bounds *b = ctx;                                                        \
-    char *at = p[0];                                                              \
-    const char *index = p[1];                                                     \
-    for (int64_t i = 0; i < n; i++, at += st[0], index += st[1]) {                \
-      int64_t v = *(const T *)(const void *)index, k = v;                         \
-      if (k < 0 && b->wrap) k += b->size;                                         \
-      if (k < 0 || k >= b->size) {                                                \
-        if (!b->bad->found) *b->bad = (OutOfBounds){v, true};                     \
-        return;                                                                   \
-      }                                                                           \
-      *(int64_t *)(void *)at += k * b->stride;                                    \
-    }                                                                             \
+#define OFFSETS_LOOP(FN, T)                                                 \
+  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) { \
+    const Bounds *b = ctx;                                                  \
+    char *at = p[0];                                                        \
+    const char *index = p[1];                                               \
+    for (int64_t i = 0; i < n; i++, at += st[0], index += st[1]) {          \
+      int64_t v = *(const T *)(const void *)index, k = v;                   \
+      if (k < 0 && b->wrap) k += b->size;                                   \
+      if (k < 0 || k >= b->size) {                                          \
+        if (!b->bad->found) *b->bad = (OutOfBounds){v, true};               \
+        return;                                                             \
+      }                                                                     \
+      *(int64_t *)(void *)at += k * b->stride;                              \
+    }                                                                       \
   }
 OFFSETS_LOOP(offsets_i64, int64_t)
 OFFSETS_LOOP(offsets_i32, int32_t)
 
-void places_add(Tensor *at, Tensor *index, int64_t size, int64_t stride, bool wrap, OutOfBounds *bad) {
+void places_add(Tensor *at, Tensor *index, int64_t size, int64_t stride, bool wrap,
+                OutOfBounds *bad) {
   if (blocked(at, index)) return;
   Bounds b = {size, stride, wrap, bad};
   iterate(2, (Tensor *[]){at, index}, index->dtype == DT_I32 ? offsets_i32 : offsets_i64, &b);
@@ -58,7 +60,8 @@ Places places_slices(Tensor *x, int64_t dim, Tensor *index, bool wrap, OutOfBoun
     strides[dim] = 0;
     at[dim] = 1;
   }
-  return (Places){tensor_alias(offsets, x->ndim, sizes, at, 0), tensor_alias(x, x->ndim, sizes, strides, x->offset)};
+  return (Places){tensor_alias(offsets, x->ndim, sizes, at, 0),
+                  tensor_alias(x, x->ndim, sizes, strides, x->offset)};
 }
 
 /* x under the shape of an index of its rank, which decides along dim. */
@@ -78,70 +81,71 @@ Places places_elements(Tensor *x, int64_t dim, Tensor *index, OutOfBounds *bad) 
 
 /* ------------------------------------------------------------ the walks */
 
-/* Operands: offsets, destination or value, indexed tensor. Where the offset does not vary the loop is over a
- * slice; two contiguous slices are the case that is made fast. */
-#define READ_LOOP(FN, T)                                                                        \
-  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {                     \
-    (void)ctx;                                                                                  \
-    const int64_t *at = (const int64_t *)(const void *)p[0];                                    \
-    char *out = p[1];                                                                           \
-    const char *in = p[2];                                                                      \
-    if (st[0] == 0) {                                                                           \
-      in += *at * (int64_t)sizeof(T);                                                           \
-      for (int64_t i = 0; i < n; i++, out += st[1], in += st[2]) *(T *)(void *)out = *(const T *)(const void *)in; \
-      return;                                                                                   \
-    }                                                                                           \
-    for (int64_t i = 0; i < n; i++, out += st[1], in += st[2]) {                                \
-      *(T *)(void *)out = ((const T *)(const void *)in)[*at];                                   \
-      at = (const int64_t *)(const void *)((const char *)at + st[0]);                           \
-    }                                                                                           \
+/* Operands: offsets, destination or value, indexed tensor. Where the offset does not vary the
+ * loop is over a slice; two contiguous slices are the case that is made fast. */
+#define READ_LOOP(FN, T)                                                    \
+  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) { \
+    (void)ctx;                                                              \
+    const int64_t *at = (const int64_t *)(const void *)p[0];                \
+    char *out = p[1];                                                       \
+    const char *in = p[2];                                                  \
+    if (st[0] == 0) {                                                       \
+      in += *at * (int64_t)sizeof(T);                                       \
+      for (int64_t i = 0; i < n; i++, out += st[1], in += st[2])            \
+        *(T *)(void *)out = *(const T *)(const void *)in;                   \
+      return;                                                               \
+    }                                                                       \
+    for (int64_t i = 0; i < n; i++, out += st[1], in += st[2]) {            \
+      *(T *)(void *)out = ((const T *)(const void *)in)[*at];               \
+      at = (const int64_t *)(const void *)((const char *)at + st[0]);       \
+    }                                                                       \
   }
 
-#define WRITE_LOOP(FN, T, VALUE)                                                                \
-  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {                     \
-    (void)ctx;                                                                                  \
-    const int64_t *at = (const int64_t *)(const void *)p[0];                                    \
-    const char *in = p[1];                                                                      \
-    char *out = p[2];                                                                           \
-    if (st[0] == 0) {                                                                           \
-      out += *at * (int64_t)sizeof(T);                                                          \
-      if (st[1] == sizeof(T) && st[2] == sizeof(T)) {                                           \
-        T *o = (T *)(void *)out;                                                                \
-        const T *v = (const T *)(const void *)in;                                               \
-        VECTOR_LOOP for (int64_t i = 0; i < n; i++) {                                           \
-          T a = o[i], b = v[i];                                                                 \
-          (void)a;                                                                              \
-          o[i] = (T)(VALUE);                                                                    \
-        }                                                                                       \
-        return;                                                                                 \
-      }                                                                                         \
-      for (int64_t i = 0; i < n; i++, out += st[2], in += st[1]) {                              \
-        T a = *(const T *)(const void *)out, b = *(const T *)(const void *)in;                  \
-        (void)a;                                                                                \
-        *(T *)(void *)out = (T)(VALUE);                                                         \
-      }                                                                                         \
-      return;                                                                                   \
-    }                                                                                           \
-    for (int64_t i = 0; i < n; i++, out += st[2], in += st[1]) {                                \
-      T *o = (T *)(void *)out + *at;                                                            \
-      T a = *o, b = *(const T *)(const void *)in;                                               \
-      (void)a;                                                                                  \
-      *o = (T)(VALUE);                                                                          \
-      at = (const int64_t *)(const void *)((const char *)at + st[0]);                           \
-    }                                                                                           \
+#define WRITE_LOOP(FN, T, VALUE)                                               \
+  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {    \
+    (void)ctx;                                                                 \
+    const int64_t *at = (const int64_t *)(const void *)p[0];                   \
+    const char *in = p[1];                                                     \
+    char *out = p[2];                                                          \
+    if (st[0] == 0) {                                                          \
+      out += *at * (int64_t)sizeof(T);                                         \
+      if (st[1] == sizeof(T) && st[2] == sizeof(T)) {                          \
+        T *o = (T *)(void *)out;                                               \
+        const T *v = (const T *)(const void *)in;                              \
+        VECTOR_LOOP for (int64_t i = 0; i < n; i++) {                          \
+          T a = o[i], b = v[i];                                                \
+          (void)a;                                                             \
+          o[i] = (T)(VALUE);                                                   \
+        }                                                                      \
+        return;                                                                \
+      }                                                                        \
+      for (int64_t i = 0; i < n; i++, out += st[2], in += st[1]) {             \
+        T a = *(const T *)(const void *)out, b = *(const T *)(const void *)in; \
+        (void)a;                                                               \
+        *(T *)(void *)out = (T)(VALUE);                                        \
+      }                                                                        \
+      return;                                                                  \
+    }                                                                          \
+    for (int64_t i = 0; i < n; i++, out += st[2], in += st[1]) {               \
+      T *o = (T *)(void *)out + *at;                                           \
+      T a = *o, b = *(const T *)(const void *)in;                              \
+      (void)a;                                                                 \
+      *o = (T)(VALUE);                                                         \
+      at = (const int64_t *)(const void *)((const char *)at + st[0]);          \
+    }                                                                          \
   }
 
 /* The same in few bytes, for what is rare. */
-#define SMALL_WRITE_LOOP(FN, T, VALUE)                                                          \
-  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {                     \
-    (void)ctx;                                                                                  \
-    const char *at = p[0], *in = p[1];                                                          \
-    char *out = p[2];                                                                           \
-    for (int64_t i = 0; i < n; i++, at += st[0], in += st[1], out += st[2]) {                   \
-      T *o = (T *)(void *)out + *(const int64_t *)(const void *)at;                             \
-      T a = ELEMENT(o), b = ELEMENT((const T *)(const void *)in);                               \
-      *o = (T)(VALUE);                                                                          \
-    }                                                                                           \
+#define SMALL_WRITE_LOOP(FN, T, VALUE)                                        \
+  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {   \
+    (void)ctx;                                                                \
+    const char *at = p[0], *in = p[1];                                        \
+    char *out = p[2];                                                         \
+    for (int64_t i = 0; i < n; i++, at += st[0], in += st[1], out += st[2]) { \
+      T *o = (T *)(void *)out + *(const int64_t *)(const void *)at;           \
+      T a = ELEMENT(o), b = ELEMENT((const T *)(const void *)in);             \
+      *o = (T)(VALUE);                                                        \
+    }                                                                         \
   }
 
 READ_LOOP(read_1, uint8_t)
@@ -166,11 +170,11 @@ WRITE_LOOP(set_8, uint64_t, b)
 /* NaN wins, whichever side it is on. */
 #define LARGER (a != a ? a : b > a || b != b ? b : a)
 #define SMALLER (a != a ? a : b < a || b != b ? b : a)
-#define ROW(code, name, T, short_name, text, kind, legacy)    \
-  ADD_LOOP_##kind(add_##short_name, T, ADD_##kind)            \
-  SMALL_WRITE_LOOP(mul_##short_name, T, MUL_##kind)           \
-  SMALL_WRITE_LOOP(max_##short_name, T, LARGER)               \
-  SMALL_WRITE_LOOP(min_##short_name, T, SMALLER)
+#define ROW(code, name, T, short_name, text, kind, legacy) \
+  ADD_LOOP_##kind(add_##short_name, T, ADD_##kind)         \
+      SMALL_WRITE_LOOP(mul_##short_name, T, MUL_##kind)    \
+          SMALL_WRITE_LOOP(max_##short_name, T, LARGER)    \
+              SMALL_WRITE_LOOP(min_##short_name, T, SMALLER)
 DTYPE_ROWS(ROW)
 #undef ROW
 
@@ -220,10 +224,12 @@ static inline void copy_line(char *to, const char *from) {
 }
 
 /* Four rows side by side, so that memory is waited for together. */
-static void copy_four_rows(char *to, const char *a, const char *b, const char *c, const char *d, size_t size) {
+static void copy_four_rows(char *to, const char *a, const char *b, const char *c, const char *d,
+                           size_t size) {
   char *to_b = to + size, *to_c = to_b + size, *to_d = to_c + size;
   size_t rest = size & 63;
-  for (const char *end = a + (size - rest); a < end; a += 64, b += 64, c += 64, d += 64, to += 64, to_b += 64, to_c += 64, to_d += 64) {
+  for (const char *end = a + (size - rest); a < end;
+       a += 64, b += 64, c += 64, d += 64, to += 64, to_b += 64, to_c += 64, to_d += 64) {
     copy_line(to, a);
     copy_line(to_b, b);
     copy_line(to_c, c);
@@ -237,17 +243,22 @@ static void copy_four_rows(char *to, const char *a, const char *b, const char *c
 }
 
 bool places_read_rows(const Tensor *x, const Tensor *index, Tensor *out, OutOfBounds *bad) {
-  if (blocked(x, index, out) || index->dtype != DT_I64 || !tensor_is_contiguous(index) || !rows_contiguous(x)) return false;
+  if (blocked(x, index, out) || index->dtype != DT_I64 || !tensor_is_contiguous(index) ||
+      !rows_contiguous(x))
+    return false;
   const int64_t *at = (const int64_t *)(const void *)tensor_data(index);
   const int64_t n = index->numel, rows = x->sizes[0], bytes = dtype_bytes((DType)x->dtype);
-  const size_t size = n ? (size_t)(out->numel / n * bytes) : 0, step = (size_t)(x->strides[0] * bytes);
+  const size_t size = n ? (size_t)(out->numel / n * bytes) : 0,
+               step = (size_t)(x->strides[0] * bytes);
   const char *from = tensor_data(x);
   char *to = tensor_data(out);
   int64_t i = 0;
   for (; i + 4 <= n; i += 4, to += 4 * size) {
-    const uint64_t a = (uint64_t)at[i], b = (uint64_t)at[i + 1], c = (uint64_t)at[i + 2], d = (uint64_t)at[i + 3], end = (uint64_t)rows;
+    const uint64_t a = (uint64_t)at[i], b = (uint64_t)at[i + 1], c = (uint64_t)at[i + 2],
+                   d = (uint64_t)at[i + 3], end = (uint64_t)rows;
     if (a >= end || b >= end || c >= end || d >= end) break;
-    copy_four_rows(to, from + (size_t)a * step, from + (size_t)b * step, from + (size_t)c * step, from + (size_t)d * step, size);
+    copy_four_rows(to, from + (size_t)a * step, from + (size_t)b * step, from + (size_t)c * step,
+                   from + (size_t)d * step, size);
   }
   for (; i < n; i++, to += size) {
     const int64_t k = at[i];
@@ -271,22 +282,24 @@ bool places_read(Places p, Tensor *out) {
 }
 
 /* Operands: destination, index, indexed tensor. */
-#define PICK_LOOP(FN, T)                                                                    \
-  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {                 \
-    const Bounds *b = ctx;                                                                  \
-    const ptrdiff_t out_step = (ptrdiff_t)st[0], index_step = (ptrdiff_t)st[1], in_step = (ptrdiff_t)st[2]; \
-    const size_t stride = (size_t)b->stride;                                                \
-    const uint64_t size = (uint64_t)b->size;                                                \
-    char *out = p[0];                                                                       \
-    const char *index = p[1], *in = p[2];                                                   \
-    for (ptrdiff_t i = (ptrdiff_t)n; i; i--, out += out_step, index += index_step, in += in_step) { \
-      const int64_t k = *(const int64_t *)(const void *)index;                              \
-      if ((uint64_t)k >= size) {                                                            \
-        if (!b->bad->found) *b->bad = (OutOfBounds){k, true};                               \
-        return;                                                                             \
-      }                                                                                     \
-      *(T *)(void *)out = ((const T *)(const void *)in)[(size_t)k * stride];                \
-    }                                                                                       \
+#define PICK_LOOP(FN, T)                                                        \
+  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {     \
+    const Bounds *b = ctx;                                                      \
+    const ptrdiff_t out_step = (ptrdiff_t)st[0], index_step = (ptrdiff_t)st[1], \
+                    in_step = (ptrdiff_t)st[2];                                 \
+    const size_t stride = (size_t)b->stride;                                    \
+    const uint64_t size = (uint64_t)b->size;                                    \
+    char *out = p[0];                                                           \
+    const char *index = p[1], *in = p[2];                                       \
+    for (ptrdiff_t i = (ptrdiff_t)n; i;                                         \
+         i--, out += out_step, index += index_step, in += in_step) {            \
+      const int64_t k = *(const int64_t *)(const void *)index;                  \
+      if ((uint64_t)k >= size) {                                                \
+        if (!b->bad->found) *b->bad = (OutOfBounds){k, true};                   \
+        return;                                                                 \
+      }                                                                         \
+      *(T *)(void *)out = ((const T *)(const void *)in)[(size_t)k * stride];    \
+    }                                                                           \
   }
 PICK_LOOP(pick_4, uint32_t)
 PICK_LOOP(pick_8, uint64_t)
@@ -323,7 +336,8 @@ int64_t mask_count(const Tensor *mask) {
   int64_t count = 0;
   while (end - m >= 16) {
     u8x16 sums = {0};
-    for (int k = 0; k < UINT8_MAX && end - m >= 16; k++, m += 16) sums += u8x16_truth(u8x16_load(m));
+    for (int k = 0; k < UINT8_MAX && end - m >= 16; k++, m += 16)
+      sums += u8x16_truth(u8x16_load(m));
     for (int l = 0; l < 16; l++) count += sums[l];
   }
   for (; m < end; m++) count += *m != 0;
@@ -332,7 +346,8 @@ int64_t mask_count(const Tensor *mask) {
 
 enum { PIECE = 512 };
 
-/* Branch-free inside a row: what is not there is overwritten by what comes next, until all n are found. */
+/* Branch-free inside a row: what is not there is overwritten by what comes next, until all n are
+ * found. */
 void mask_offsets(const Tensor *mask, const int64_t *strides, int64_t n, int64_t *out) {
   uint8_t truth[PIECE];
   int last = mask->ndim - 1;
@@ -376,7 +391,8 @@ Tensor *index_zeros(Node *n, int k, DType d) {
   return failed() ? NULL : tensor_zeros(sizes.n, sizes.v, d);
 }
 
-/* The range of each integer type and its name in PyTorch's message; uint8 takes negatives modulo 256. */
+/* The range of each integer type and its name in PyTorch's message; uint8 takes negatives modulo
+ * 256. */
 typedef struct {
   double low, high;
   const char *name;
@@ -402,7 +418,8 @@ static bool number_fits(const Tensor *number, DType d) {
 Tensor *index_number(Tensor *number, DType d) {
   if (blocked(number)) return NULL;
   if (!number_fits(number, d))
-    return fail(ERR_RUNTIME, "value cannot be converted to type %s without overflow", ranges[d].name);
+    return fail(ERR_RUNTIME, "value cannot be converted to type %s without overflow",
+                ranges[d].name);
   Tensor *v = tensor_empty(0, NULL, d);
   return tensor_copy_data(v, number) ? v : NULL;
 }

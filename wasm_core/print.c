@@ -1,7 +1,7 @@
 /* Renders a tensor as PyTorch's repr does. One walk over the elements that will be shown settles
  * the number format and the column width; a second walk writes. Both walks recurse once a
- * dimension and skip the same middles, so the width is right by construction. Digits come from snprintf, which is exact in musl and in glibc alike; a NaN prints the
- * same whatever its bits. */
+ * dimension and skip the same middles, so the width is right by construction. Digits come from
+ * snprintf, which is exact in musl and in glibc alike; a NaN prints the same whatever its bits. */
 #include "print.h"
 
 #include <math.h>
@@ -184,7 +184,8 @@ static void put_element(Job *job, int64_t offset) {
 
 /* How many elements of a vector go on one line, at least one. */
 static int64_t elements_per_line(const Job *job, int64_t indent) {
-  const double n = floor((job->options->linewidth - (double)indent) / (double)(job->format.width + 2));
+  const double n = floor((job->options->linewidth - (double)indent) /
+                         (double)(job->format.width + 2));
   return n > 1 ? (int64_t)n : 1;
 }
 
@@ -258,8 +259,10 @@ static void put_values(Job *job, int64_t indent) {
     return;
   }
   job->summarize = (double)job->tensor->numel > job->options->threshold;
-  job->format = (Format){
-    .dtype = (DType)job->tensor->dtype, .precision = job->options->precision, .width = 1, .whole = true};
+  job->format = (Format){.dtype = (DType)job->tensor->dtype,
+                         .precision = job->options->precision,
+                         .width = 1,
+                         .whole = true};
   survey(job, 0, 0);
   settle(&job->format, job->options->sci_mode);
   put_block(job, 0, 0, indent);
@@ -285,14 +288,10 @@ static bool shows_dtype(const Job *job) {
 
 static bool shows_suffix(const Job *job, Suffix suffix) {
   switch (suffix) {
-  case SUFFIX_SIZE:
-    return shows_size(job);
-  case SUFFIX_DTYPE:
-    return shows_dtype(job);
-  case SUFFIX_GRAD:
-    return job->names->grad_fn != NULL || tensor_requires_grad(job->tensor);
-  default:
-    return job->names->tangent != NULL;
+    case SUFFIX_SIZE: return shows_size(job);
+    case SUFFIX_DTYPE: return shows_dtype(job);
+    case SUFFIX_GRAD: return job->names->grad_fn != NULL || tensor_requires_grad(job->tensor);
+    default: return job->names->tangent != NULL;
   }
 }
 
@@ -320,20 +319,16 @@ static void put_grad(Sink *sink, const char *grad_fn) {
 
 static void put_suffix(Sink *sink, const Job *job, Suffix suffix) {
   switch (suffix) {
-  case SUFFIX_SIZE:
-    put_size(sink, job->tensor);
-    break;
-  case SUFFIX_DTYPE:
-    sink_text(sink, "dtype=torch.");
-    sink_text(sink, dtype_info[job->tensor->dtype].name);
-    break;
-  case SUFFIX_GRAD:
-    put_grad(sink, job->names->grad_fn);
-    break;
-  default:
-    sink_text(sink, "tangent=");
-    sink_text(sink, job->names->tangent);
-    break;
+    case SUFFIX_SIZE: put_size(sink, job->tensor); break;
+    case SUFFIX_DTYPE:
+      sink_text(sink, "dtype=torch.");
+      sink_text(sink, dtype_info[job->tensor->dtype].name);
+      break;
+    case SUFFIX_GRAD: put_grad(sink, job->names->grad_fn); break;
+    default:
+      sink_text(sink, "tangent=");
+      sink_text(sink, job->names->tangent);
+      break;
   }
 }
 
@@ -377,11 +372,12 @@ static void put_suffixes(Job *job, int64_t indent) {
 /* ---- The whole ------------------------------------------------------------------------------ */
 
 static bool is_possible(const PrintOptions *options) {
-  return options->precision >= 0 && options->precision <= PRECISION_MAX && options->edgeitems >= 0 &&
-         isfinite(options->linewidth);
+  return options->precision >= 0 && options->precision <= PRECISION_MAX &&
+         options->edgeitems >= 0 && isfinite(options->linewidth);
 }
 
-bool print_tensor(Text *text, const Tensor *tensor, const PrintNames *names, const PrintOptions *options) {
+bool print_tensor(Text *text, const Tensor *tensor, const PrintNames *names,
+                  const PrintOptions *options) {
   if (!is_possible(options)) return false;
   PrintOptions bounded = *options;
   bounded.linewidth = fmin(bounded.linewidth, LINEWIDTH_MAX);

@@ -1,6 +1,7 @@
 /* The events of a profile, in the order in which they began; see profile.h.
  *
- * Names are those of rows, node types and callers' ranges. Memory is counted without what the profile itself holds. */
+ * Names are those of rows, node types and callers' ranges. Memory is counted without what the
+ * profile itself holds. */
 #include "profile.h"
 
 #include <string.h>
@@ -19,7 +20,7 @@ typedef struct {
   int32_t length; /* of it */
   int64_t start, end, sequence, bytes; /* nanoseconds; the node's number; what it left allocated */
   int64_t out_numel;                   /* elements of an op's result */
-  int64_t shapes_at, n_shapes;         /* in `shapes`: rank, then sizes; rank 0 for what is no tensor */
+  int64_t shapes_at, n_shapes; /* in `shapes`: rank, then sizes; rank 0 for what is no tensor */
   int32_t parent;
   uint8_t kind;
   bool inplace;
@@ -45,7 +46,8 @@ static bool grow(void **array, int64_t *cap, int64_t needed, size_t size) {
 }
 
 static int64_t others_bytes(void) {
-  return mem_live_bytes() - cap_events * (int64_t)sizeof *events - cap_shapes * (int64_t)sizeof *shapes - n_name_bytes;
+  return mem_live_bytes() - cap_events * (int64_t)sizeof *events -
+         cap_shapes * (int64_t)sizeof *shapes - n_name_bytes;
 }
 
 /* Gives NULL too where the name, of which it keeps a copy if it is a range's, found no room. */
@@ -61,7 +63,12 @@ static Event *event_begin(ProfileKind kind, const char *name, size_t length) {
     n_name_bytes += (int64_t)length + 1;
   }
   Event *e = &events[n_events];
-  *e = (Event){.name = kept, .length = (int32_t)length, .sequence = -1, .parent = open_event, .kind = (uint8_t)kind, .shapes_at = n_shapes,
+  *e = (Event){.name = kept,
+               .length = (int32_t)length,
+               .sequence = -1,
+               .parent = open_event,
+               .kind = (uint8_t)kind,
+               .shapes_at = n_shapes,
                .bytes = others_bytes()};
   open_event = (int32_t)n_events++;
   e->start = host_clock(open_event);
@@ -83,7 +90,8 @@ static void note_shape(Event *e, const Tensor *t) {
 int32_t profile_op_begin(const Call *c) {
   Event *e = event_begin(PROFILE_OP, c->row->schema, strcspn(c->row->schema, "("));
   if (e) e->inplace = c->inplace;
-  for (int i = 0; e && i < c->n_args; i++) note_shape(e, c->v[i].tag == TAG_TENSOR ? c->v[i].t : NULL);
+  for (int i = 0; e && i < c->n_args; i++)
+    note_shape(e, c->v[i].tag == TAG_TENSOR ? c->v[i].t : NULL);
   return e ? open_event : -1;
 }
 
@@ -125,7 +133,8 @@ void op_profile_clear(void) {
 
 void op_profile_start(bool shapes_too, bool memory_too, bool flops_too) {
   if (owner == host_thread()) fail(ERR_RUNTIME, "Profiler is already enabled on this thread");
-  else if (owner >= 0) fail(ERR_RUNTIME, "pygrad: a profile runs on another thread, and there can be but one");
+  else if (owner >= 0)
+    fail(ERR_RUNTIME, "pygrad: a profile runs on another thread, and there can be but one");
   if (failed()) return;
   op_profile_clear();
   with_shapes = shapes_too || flops_too;
@@ -163,19 +172,24 @@ static const int64_t *shape_at(const Event *e, int64_t k) {
   return at;
 }
 
-/* What each element of a result sums over: the last sizes of an operand, so many; none where it is one operation. */
+/* What each element of a result sums over: the last sizes of an operand, so many; none where it
+ * is one operation. */
 static const struct {
   const char *name;
   uint8_t operand, n_sizes;
 } counted[] = {
-    {"mm", 0, 1},      {"matmul", 0, 1}, {"bmm", 0, 1}, {"mv", 0, 1}, {"linear", 0, 1}, {"addmm", 1, 1},
-    {"baddbmm", 1, 1}, {"conv2d", 1, 3}, {"add", 0, 0}, {"mul", 0, 0},
+    {"mm", 0, 1},    {"matmul", 0, 1},  {"bmm", 0, 1},    {"mv", 0, 1},  {"linear", 0, 1},
+    {"addmm", 1, 1}, {"baddbmm", 1, 1}, {"conv2d", 1, 3}, {"add", 0, 0}, {"mul", 0, 0},
 };
 
-/* Floating point operations, estimated by PyTorch's rule: two for each product of a matrix product or convolution. */
+/* Floating point operations, estimated by PyTorch's rule: two for each product of a matrix
+ * product or convolution. */
 static int64_t flops(const Event *e) {
-  for (size_t k = 0; with_flops && e->kind == PROFILE_OP && k < sizeof counted / sizeof *counted; k++) {
-    if (e->inplace || (size_t)e->length != strlen(counted[k].name) || memcmp(e->name, counted[k].name, (size_t)e->length) != 0) continue;
+  for (size_t k = 0; with_flops && e->kind == PROFILE_OP && k < sizeof counted / sizeof *counted;
+       k++) {
+    if (e->inplace || (size_t)e->length != strlen(counted[k].name) ||
+        memcmp(e->name, counted[k].name, (size_t)e->length) != 0)
+      continue;
     int n = counted[k].n_sizes;
     const int64_t *shape = shape_at(e, counted[k].operand);
     if (e->n_shapes <= counted[k].operand || *shape < n) return 0;
@@ -192,18 +206,24 @@ void op_profile_event(Call *c) {
   const Event *e = &events[i];
   Shown start = e->start - events[0].start, end = e->end - events[0].start;
   Text t = {0};
-  const char *name = textf("%s%.*s%s", kinds[e->kind].prefix, (int)e->length, e->name, e->inplace ? "_" : "");
+  const char *name = textf("%s%.*s%s", kinds[e->kind].prefix, (int)e->length, e->name,
+                           e->inplace ? "_" : "");
   if (!name) return;
   text_format(&t, "{\"name\": ");
   text_json(&t, name);
-  text_format(&t, ", \"id\": %lld, \"parent\": %d, \"start_us\": %lld.%03d, \"end_us\": %lld.%03d, \"scope\": %d, \"is_user_annotation\": %s, "
-                  "\"sequence_nr\": %lld, \"cpu_memory_usage\": %lld, \"flops\": %lld, \"input_shapes\": [",
-              (Shown)i + 1, (int)e->parent, start / 1000, (int)(start % 1000), end / 1000, (int)(end % 1000), kinds[e->kind].scope,
-              e->kind == PROFILE_RANGE ? "true" : "false", (Shown)e->sequence, (Shown)(with_memory ? e->bytes : 0), (Shown)flops(e));
+  text_format(
+      &t,
+      ", \"id\": %lld, \"parent\": %d, \"start_us\": %lld.%03d, \"end_us\": %lld.%03d, \"scope\": "
+      "%d, \"is_user_annotation\": %s, "
+      "\"sequence_nr\": %lld, \"cpu_memory_usage\": %lld, \"flops\": %lld, \"input_shapes\": [",
+      (Shown)i + 1, (int)e->parent, start / 1000, (int)(start % 1000), end / 1000,
+      (int)(end % 1000), kinds[e->kind].scope, e->kind == PROFILE_RANGE ? "true" : "false",
+      (Shown)e->sequence, (Shown)(with_memory ? e->bytes : 0), (Shown)flops(e));
   for (int64_t k = 0; k < e->n_shapes; k++) {
     const int64_t *shape = shape_at(e, k);
     text_format(&t, k ? ", [" : "[");
-    for (int64_t d = 1; d <= *shape; d++) text_format(&t, d > 1 ? ", %lld" : "%lld", (Shown)shape[d]);
+    for (int64_t d = 1; d <= *shape; d++)
+      text_format(&t, d > 1 ? ", %lld" : "%lld", (Shown)shape[d]);
     text_repeat(&t, ']', 1);
   }
   text_format(&t, "]}");

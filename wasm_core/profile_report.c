@@ -1,7 +1,7 @@
 /* What can be made of a list of profiled events: PyTorch's table, and a trace for viewers.
  *
- * A host's list may have been filtered, sorted and averaged, so both are made of what it says of its events: so many numbers for
- * each, and a record of fields. */
+ * A host's list may have been filtered, sorted and averaged, so both are made of what it says of
+ * its events: so many numbers for each, and a record of fields. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +49,8 @@ typedef struct {
   const char *name;
   double size;
 } Unit;
-static const Unit units[] = {{"s", 1e6}, {"ms", 1e3}, {"us", 1}, {" GB", 1 << 30}, {" MB", 1 << 20}, {" KB", 1 << 10}, {" B", 1}};
+static const Unit units[] = {{"s", 1e6},       {"ms", 1e3},      {"us", 1}, {" GB", 1 << 30},
+                             {" MB", 1 << 20}, {" KB", 1 << 10}, {" B", 1}};
 enum { MICROSECONDS = 2, MOST_BYTES, BYTES = sizeof units / sizeof *units - 1, BY_SIZE = -1 };
 enum { CELL_CAP = 360 }; /* a double may have 309 digits before its point */
 
@@ -86,10 +87,21 @@ void op_profile_quantity(Call *c) {
 
 /* ------------------------------------------------------------ the table */
 
-enum { SHAPES = 1, CALL }; /* fields of a record, after the key: as text, and the calls of the stack, innermost first */
+/* fields of a record, after the key: as text, and the calls of the stack, innermost first */
+enum { SHAPES = 1, CALL };
 
-enum { SELF_TIME, TIME, MEMORY, SELF_MEMORY, COUNT, FLOPS, TIME_AVERAGE, IS_INSIDE, N_NUMBERS }; /* of an event */
-typedef enum { AS_NAME, AS_SHARE, AS_TIME, AS_MEMORY, AS_COUNT, AS_SHAPES, AS_SOURCE, AS_FLOPS } Form;
+/* of an event */
+enum { SELF_TIME, TIME, MEMORY, SELF_MEMORY, COUNT, FLOPS, TIME_AVERAGE, IS_INSIDE, N_NUMBERS };
+typedef enum {
+  AS_NAME,
+  AS_SHARE,
+  AS_TIME,
+  AS_MEMORY,
+  AS_COUNT,
+  AS_SHAPES,
+  AS_SOURCE,
+  AS_FLOPS
+} Form;
 
 static const struct {
   const char *title; /* a format */
@@ -108,12 +120,18 @@ static const struct {
     {"Source Location", AS_SOURCE, 0},
     {"Total %.*sFLOPs", AS_FLOPS, FLOPS},
 };
-enum { N_COLUMNS = sizeof columns / sizeof *columns, N_FORMS = AS_FLOPS + 1, USUAL_WIDTH = 12, NEVER = -1 };
+enum {
+  N_COLUMNS = sizeof columns / sizeof *columns,
+  N_FORMS = AS_FLOPS + 1,
+  USUAL_WIDTH = 12,
+  NEVER = -1
+};
 
 typedef struct {
   Text text;
-  int64_t widths[N_FORMS], most[N_FORMS]; /* NEVER for a column that is not there, and for one where nothing is cut */
-  double total; /* the time of all events */
+  /* NEVER for a column that is not there, and for one where nothing is cut */
+  int64_t widths[N_FORMS], most[N_FORMS];
+  double total;               /* the time of all events */
   int time_unit, flops_power; /* the unit of operations is a thousand to this power */
   double flops_unit;
 } Table;
@@ -158,23 +176,29 @@ static const char *content(const Table *t, Form form, const char *record, double
     case AS_NAME: return record;
     case AS_SHAPES: return field(record, SHAPES);
     case AS_SOURCE: return field(record, CALL);
-    case AS_SHARE: fixed_text(text, t->total != 0 ? 100 * v / t->total : (double)NAN, 2, "%"); break;
+    case AS_SHARE:
+      fixed_text(text, t->total != 0 ? 100 * v / t->total : (double)NAN, 2, "%");
+      break;
     case AS_TIME: time_text(text, v, t->time_unit); break;
     case AS_MEMORY: memory_text(text, v); break;
     case AS_COUNT: fixed_text(text, v, 0, ""); break;
-    case AS_FLOPS: (v > 0 ? fixed_text(text, v / t->flops_unit, 3, "") : (void)strcpy(text, "--")); break;
+    case AS_FLOPS:
+      (v > 0 ? fixed_text(text, v / t->flops_unit, 3, "") : (void)strcpy(text, "--"));
+      break;
   }
   return text;
 }
 
-/* The row of titles, which has no record; that of an event; or, without numbers, that of a further call of its stack, if any. */
+/* The row of titles, which has no record; that of an event; or, without numbers, that of a
+ * further call of its stack, if any. */
 static void put_row(Table *t, const char *record, const double *v, const char *call) {
   char text[CELL_CAP];
   for (int k = 0; k < N_COLUMNS; k++) {
     Form form = (Form)columns[k].form;
     const char *shown = text;
     if (t->widths[form] < 0) continue;
-    if (!record) snprintf(text, sizeof text, columns[k].title, t->flops_power > 0, &" KMGTPE"[t->flops_power]);
+    if (!record)
+      snprintf(text, sizeof text, columns[k].title, t->flops_power > 0, &" KMGTPE"[t->flops_power]);
     else if (v) shown = content(t, form, record, v[columns[k].number], text);
     else shown = form == AS_SOURCE ? call : NULL;
     put_cell(t, form, shown ? shown : "", record ? t->most[form] : NEVER);
@@ -223,14 +247,25 @@ static void choose_flops_unit(Table *t, Floats numbers) {
   for (int i = 0; i < numbers.n; i += N_NUMBERS)
     if (numbers.v[i + FLOPS] > 0) least = fmin(least, numbers.v[i + FLOPS]);
   if (isinf(least)) t->widths[AS_FLOPS] = NEVER;
-  for (t->flops_unit = 1; t->flops_power < 6 && least >= 1000 * t->flops_unit; t->flops_power++) t->flops_unit *= 1000;
+  for (t->flops_unit = 1; t->flops_power < 6 && least >= 1000 * t->flops_unit; t->flops_power++)
+    t->flops_unit *= 1000;
 }
 
-enum { WITH_MEMORY, WITH_FLOPS, ROW_LIMIT, MOST_SOURCE, MOST_NAME, MOST_SHAPES, TOP_LEVEL, N_OPTIONS };
+enum {
+  WITH_MEMORY,
+  WITH_FLOPS,
+  ROW_LIMIT,
+  MOST_SOURCE,
+  MOST_NAME,
+  MOST_SHAPES,
+  TOP_LEVEL,
+  N_OPTIONS
+};
 
 static void choose_widths(Table *t, const int64_t *options, const char *record, Floats numbers) {
   for (int form = 0; form < N_FORMS; form++) {
-    t->widths[form] = form == AS_NAME || form == AS_SHAPES || form == AS_SOURCE ? NEVER : USUAL_WIDTH;
+    t->widths[form] = form == AS_NAME || form == AS_SHAPES || form == AS_SOURCE ? NEVER
+                                                                                : USUAL_WIDTH;
     t->most[form] = NEVER;
   }
   if (!options[WITH_MEMORY]) t->widths[AS_MEMORY] = NEVER;
@@ -283,17 +318,35 @@ void op_profile_table(Call *c) {
 /* ------------------------------------------------------------ the trace */
 
 /* Of an event. Its record is of JSON: the name, the shapes, the stack. */
-enum { ID, START, DURATION, SEQUENCE, SCOPE, IS_ANNOTATION, THREAD, N_TRACED, PROCESS = N_TRACED, MAKER_START, N_FILLED };
+enum {
+  ID,
+  START,
+  DURATION,
+  SEQUENCE,
+  SCOPE,
+  IS_ANNOTATION,
+  THREAD,
+  N_TRACED,
+  PROCESS = N_TRACED,
+  MAKER_START,
+  N_FILLED
+};
 enum { OF_OP, OF_NODE }; /* scopes */
 
-/* An event, and an arrow to it from the op that made it; @ and # stand before the place of a number, $ before that of a field. */
-static const char head[] = "{\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\", \"traceEvents\": [{\"ph\": \"M\", \"name\": \"process_name\", "
+/* An event, and an arrow to it from the op that made it; @ and # stand before the place of a
+ * number, $ before that of a field. */
+static const char head[] = "{\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\", \"traceEvents\": "
+                           "[{\"ph\": \"M\", \"name\": \"process_name\", "
                            "\"pid\": @7, \"tid\": 0, \"args\": {\"name\": \"pygrad\"}}";
-static const char op[] = ", {\"ph\": \"X\", \"cat\": \"cpu_op", annotation[] = ", {\"ph\": \"X\", \"cat\": \"user_annotation";
-static const char rest[] = "\", \"name\": $0, \"ts\": #1, \"dur\": #2, \"args\": {\"External id\": @0, \"Sequence number\": @3, "
+static const char op[] = ", {\"ph\": \"X\", \"cat\": \"cpu_op",
+                  annotation[] = ", {\"ph\": \"X\", \"cat\": \"user_annotation";
+static const char rest[] = "\", \"name\": $0, \"ts\": #1, \"dur\": #2, \"args\": {\"External id\": "
+                           "@0, \"Sequence number\": @3, "
                            "\"Input Dims\": $1, \"Call stack\": $2}, \"pid\": @7, \"tid\": @6}";
-static const char arrow[] = ", {\"ph\": \"s\", \"ts\": #8, \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\", \"id\": @3, \"pid\": @7, \"tid\": @6}"
-                            ", {\"ph\": \"f\", \"bp\": \"e\", \"ts\": #1, \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\", \"id\": @3, \"pid\": @7, \"tid\": @6}";
+static const char arrow[] = ", {\"ph\": \"s\", \"ts\": #8, \"cat\": \"fwdbwd\", \"name\": "
+                            "\"fwdbwd\", \"id\": @3, \"pid\": @7, \"tid\": @6}"
+                            ", {\"ph\": \"f\", \"bp\": \"e\", \"ts\": #1, \"cat\": \"fwdbwd\", "
+                            "\"name\": \"fwdbwd\", \"id\": @3, \"pid\": @7, \"tid\": @6}";
 
 /* Adds such a text, filled in. */
 static void fill(Text *t, const char *form, const char *record, const double *v) {
@@ -308,7 +361,8 @@ static void fill(Text *t, const char *form, const char *record, const double *v)
   }
 }
 
-/* Where in a table of makers, as 1 + their places among the numbers, that of a sequence number stands or would. */
+/* Where in a table of makers, as 1 + their places among the numbers, that of a sequence number
+ * stands or would. */
 static int32_t *maker(int32_t *makers, size_t mask, Floats numbers, double sequence) {
   size_t k = (size_t)(int64_t)sequence & mask;
   while (makers[k] && numbers.v[makers[k] - 1 + SEQUENCE] != sequence) k = (k + 1) & mask;
@@ -323,8 +377,10 @@ void op_profile_trace(Call *c) {
   int32_t *makers = scratch_array_zero((int64_t)size, sizeof *makers);
   Text t = {0};
   if (failed()) return;
-  for (int i = numbers.n - N_TRACED; i >= 0; i -= N_TRACED) /* the first is the op; its evaluation in a backward has the same number */
-    if (numbers.v[i + SEQUENCE] >= 0 && numbers.v[i + SCOPE] == OF_OP) *maker(makers, size - 1, numbers, numbers.v[i + SEQUENCE]) = i + 1;
+  /* the first is the op; its evaluation in a backward has the same number */
+  for (int i = numbers.n - N_TRACED; i >= 0; i -= N_TRACED)
+    if (numbers.v[i + SEQUENCE] >= 0 && numbers.v[i + SCOPE] == OF_OP)
+      *maker(makers, size - 1, numbers, numbers.v[i + SEQUENCE]) = i + 1;
   double v[N_FILLED] = {[PROCESS] = arg_float(c, 2)};
   fill(&t, head, record, v);
   for (int i = 0; i < numbers.n; i += N_TRACED, record = next_record(record)) {

@@ -1,8 +1,8 @@
 /* Generators, and the fills of rng.h spread over tensors of any layout, dtype and history.
  *
- * Elements are drawn in the order of memory, as rng.h asks, run after run; a fill checks its arguments
- * before the first draw. What the streams are is rng.c's business, but for the two rejection samplers
- * (poisson, binomial), which draw plain uniforms. */
+ * Elements are drawn in the order of memory, as rng.h asks, run after run; a fill checks its
+ * arguments before the first draw. What the streams are is rng.c's business, but for the two
+ * rejection samplers (poisson, binomial), which draw plain uniforms. */
 #include "random.h"
 #include "view.h"
 #include "vmap.h"
@@ -90,9 +90,12 @@ void random_set_state(int32_t id, Tensor *state) {
   if (state->dtype != DT_U8) fail(ERR_TYPE, "RNG state must be a torch.ByteTensor");
   else if (!tensor_is_contiguous(state)) fail(ERR_RUNTIME, "RNG state must be contiguous");
   else if (state->numel != RNG_STATE_BYTES)
-    fail(ERR_RUNTIME, "Expected a CPUGeneratorImplState of size %d but found the input RNG state size to be %lld",
-         RNG_STATE_BYTES, (long long)state->numel);
-  else if (!rng_state_import(r, (const uint8_t *)tensor_data(state))) fail(ERR_RUNTIME, "Invalid mt19937 state");
+    fail(
+        ERR_RUNTIME,
+        "Expected a CPUGeneratorImplState of size %d but found the input RNG state size to be %lld",
+        RNG_STATE_BYTES, (long long)state->numel);
+  else if (!rng_state_import(r, (const uint8_t *)tensor_data(state)))
+    fail(ERR_RUNTIME, "Invalid mt19937 state");
 }
 
 /* ------------------------------------------------------------ filling in memory order */
@@ -112,24 +115,27 @@ struct Draw {
 #define TWO_NUMBERS , d->a, d->b
 #define ONE_BOUND , d->low
 #define TWO_BOUNDS , d->low, d->high
-#define FILL(name, T, C, ...) \
-  static void name##_##T(const Draw *d, void *out, int64_t n) { rng_##name##_##T(d->rng, (C *)out, n __VA_ARGS__); }
+#define FILL(name, T, C, ...)                                   \
+  static void name##_##T(const Draw *d, void *out, int64_t n) { \
+    rng_##name##_##T(d->rng, (C *)out, n __VA_ARGS__);          \
+  }
 #define FLOAT_FILLS(name, ...)         \
   FILL(name, f32, float, __VA_ARGS__)  \
   FILL(name, f64, double, __VA_ARGS__) \
   static Fill *const name##_fills[DT_COUNT] = {[DT_F32] = name##_f32, [DT_F64] = name##_f64};
-#define ALL_FILLS(name, ...)                                                                      \
-  FILL(name, f32, float, __VA_ARGS__)                                                             \
-  FILL(name, f64, double, __VA_ARGS__)                                                            \
-  FILL(name, i64, int64_t, __VA_ARGS__)                                                           \
-  FILL(name, i32, int32_t, __VA_ARGS__)                                                           \
-  FILL(name, i16, int16_t, __VA_ARGS__)                                                           \
-  FILL(name, i8, int8_t, __VA_ARGS__)                                                             \
-  FILL(name, u8, uint8_t, __VA_ARGS__)                                                            \
-  FILL(name, bool, bool, __VA_ARGS__)                                                             \
-  static Fill *const name##_fills[DT_COUNT] = {                                                   \
-      [DT_F32] = name##_f32, [DT_F64] = name##_f64, [DT_I64] = name##_i64, [DT_I32] = name##_i32, \
-      [DT_I16] = name##_i16, [DT_I8] = name##_i8,   [DT_U8] = name##_u8,   [DT_BOOL] = name##_bool};
+#define ALL_FILLS(name, ...)                                                                 \
+  FILL(name, f32, float, __VA_ARGS__)                                                        \
+  FILL(name, f64, double, __VA_ARGS__)                                                       \
+  FILL(name, i64, int64_t, __VA_ARGS__)                                                      \
+  FILL(name, i32, int32_t, __VA_ARGS__)                                                      \
+  FILL(name, i16, int16_t, __VA_ARGS__)                                                      \
+  FILL(name, i8, int8_t, __VA_ARGS__)                                                        \
+  FILL(name, u8, uint8_t, __VA_ARGS__)                                                       \
+  FILL(name, bool, bool, __VA_ARGS__)                                                        \
+  static Fill *const name##_fills[DT_COUNT] = {[DT_F32] = name##_f32, [DT_F64] = name##_f64, \
+                                               [DT_I64] = name##_i64, [DT_I32] = name##_i32, \
+                                               [DT_I16] = name##_i16, [DT_I8] = name##_i8,   \
+                                               [DT_U8] = name##_u8,   [DT_BOOL] = name##_bool};
 
 FLOAT_FILLS(uniform, TWO_NUMBERS)
 FLOAT_FILLS(normal, TWO_NUMBERS)
@@ -157,11 +163,13 @@ static void fill_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
   for (int64_t done = 0; done < n; done += RUN) {
     int64_t m = n - done < RUN ? n - done : RUN;
     d->fill(d, block, m);
-    for (int64_t i = 0; i < m; i++, out += st[0]) memcpy(out, block + i * d->width, (size_t)d->width);
+    for (int64_t i = 0; i < m; i++, out += st[0])
+      memcpy(out, block + i * d->width, (size_t)d->width);
   }
 }
 
-/* Fills x from a distribution's table; `kernel` is what PyTorch's error names for a dtype without an entry. */
+/* Fills x from a distribution's table; `kernel` is what PyTorch's error names for a dtype
+ * without an entry. */
 static Tensor *fill(Tensor *x, Fill *const *fills, const char *kernel, int32_t gen, Draw d) {
   if (blocked(x) || !check_overlap_internal(x)) return NULL;
   d.fill = fills[x->dtype];
@@ -179,13 +187,21 @@ static bool check_uniform(const Tensor *x, double from, double to) {
   bool single = x->dtype == DT_F32;
   const double max = single ? (double)FLT_MAX : DBL_MAX;
   const char *name = single ? "float" : "double";
-  if (!(from >= -max && from <= max)) return fail(ERR_RUNTIME, "from is out of bounds for %s", name), false;
-  if (!(to >= -max && to <= max)) return fail(ERR_RUNTIME, "to is out of bounds for %s", name), false;
+  if (!(from >= -max && from <= max))
+    return fail(ERR_RUNTIME, "from is out of bounds for %s", name), false;
+  if (!(to >= -max && to <= max))
+    return fail(ERR_RUNTIME, "to is out of bounds for %s", name), false;
   if (!(from <= to))
-    return fail(ERR_RUNTIME, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to), false;
+    return fail(ERR_RUNTIME,
+                "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from,
+                to),
+           false;
   if (to - from <= max) return true;
-  fail(ERR_RUNTIME, "uniform_ expects to-from <= std::numeric_limits<%s>::max(), but found to=%g and from=%g which result in "
-                    "to-from to exceed the limit", legacy(x), to, from);
+  fail(ERR_RUNTIME,
+       "uniform_ expects to-from <= std::numeric_limits<%s>::max(), but found to=%g and from=%g "
+       "which result in "
+       "to-from to exceed the limit",
+       legacy(x), to, from);
   return false;
 }
 
@@ -198,7 +214,8 @@ Tensor *random_uniform(Tensor *x, double from, double to, int32_t gen) {
 static Tensor *fill_normal(Tensor *x, bool in_blocks, double mean, double std, int32_t gen) {
   if (blocked(x)) return NULL;
   if (!(std >= 0)) return fail(ERR_RUNTIME, "normal expects std >= 0.0, but found std %g", std);
-  return fill(x, in_blocks ? normal_fills : normal_serial_fills, "normal_kernel_cpu", gen, (Draw){.a = mean, .b = std});
+  return fill(x, in_blocks ? normal_fills : normal_serial_fills, "normal_kernel_cpu", gen,
+              (Draw){.a = mean, .b = std});
 }
 
 Tensor *random_normal(Tensor *x, double mean, double std, int32_t gen) {
@@ -207,14 +224,17 @@ Tensor *random_normal(Tensor *x, double mean, double std, int32_t gen) {
 
 static bool check_continuous(const Tensor *x, const char *distribution, const char *type) {
   if (dtype_is_float(tensor_dtype(x))) return true;
-  fail(ERR_RUNTIME, "%s distribution is a continuous probability distribution. dtype must be a floating point but you specified %s",
+  fail(ERR_RUNTIME,
+       "%s distribution is a continuous probability distribution. dtype must be a floating point "
+       "but you specified %s",
        distribution, type);
   return false;
 }
 
 static Tensor *random_exponential(Tensor *x, double lambda, int32_t gen) {
   if (blocked(x)) return NULL;
-  if (!(lambda > 0)) return fail(ERR_RUNTIME, "exponential_ expects lambda > 0.0, but found lambda=%g", lambda);
+  if (!(lambda > 0))
+    return fail(ERR_RUNTIME, "exponential_ expects lambda > 0.0, but found lambda=%g", lambda);
   if (!check_continuous(x, "Exponential", legacy(x))) return NULL;
   return fill(x, exponential_fills, "exponential_cpu", gen, (Draw){.a = lambda});
 }
@@ -233,7 +253,8 @@ static const struct {
 
 static Tensor *random_cauchy(Tensor *x, double median, double sigma, int32_t gen) {
   if (blocked(x)) return NULL;
-  if (!(sigma > 0)) return fail(ERR_RUNTIME, "cauchy_ expects sigma > 0.0, but found sigma=%g", sigma);
+  if (!(sigma > 0))
+    return fail(ERR_RUNTIME, "cauchy_ expects sigma > 0.0, but found sigma=%g", sigma);
   if (!check_continuous(x, "Cauchy", dtype_c_name(tensor_dtype(x)))) return NULL;
   return fill(x, cauchy_fills, "cauchy_cpu", gen, (Draw){.a = median, .b = sigma});
 }
@@ -248,26 +269,33 @@ static Tensor *random_log_normal(Tensor *x, double mean, double std, int32_t gen
 
 static Tensor *random_geometric(Tensor *x, double p, int32_t gen) {
   if (blocked(x)) return NULL;
-  if (!(p > 0 && p < 1)) return fail(ERR_RUNTIME, "geometric_ expects p to be in (0, 1), but got p=%g", p);
+  if (!(p > 0 && p < 1))
+    return fail(ERR_RUNTIME, "geometric_ expects p to be in (0, 1), but got p=%g", p);
   if (x->dtype == DT_BOOL) return no_kernel("geometric_cpu", DT_BOOL);
   return fill(x, geometric_fills, "geometric_cpu", gen, (Draw){.a = p});
 }
 
 Tensor *random_bernoulli(Tensor *x, double p, int32_t gen) {
   if (blocked(x)) return NULL;
-  if (!(p >= 0 && p <= 1)) return fail(ERR_RUNTIME, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
+  if (!(p >= 0 && p <= 1))
+    return fail(ERR_RUNTIME, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
   return fill(x, bernoulli_fills, "bernoulli_scalar_cpu_", gen, (Draw){.a = p});
 }
 
-/* A bound that an integer type lacks is an error; one past what a float holds exactly, a warning. */
+/* A bound that an integer type lacks is an error; one past what a float holds exactly, a
+ * warning. */
 static bool check_bound(const Tensor *x, int64_t bound, const char *which) {
   if (bound >= native[x->dtype].min && bound <= native[x->dtype].max) return true;
   const char *name = dtype_c_name(tensor_dtype(x));
-  if (!dtype_is_float(tensor_dtype(x))) return fail(ERR_RUNTIME, "%s is out of bounds for %s", which, name), false;
+  if (!dtype_is_float(tensor_dtype(x)))
+    return fail(ERR_RUNTIME, "%s is out of bounds for %s", which, name), false;
   int digits = x->dtype == DT_F32 ? 24 : 53;
-  warn_user("%s is out of bounds [-(2^%d), 2^%d]. Due to precision limitations %s can support discrete uniform "
-            "distribution only within this range. This warning will become an error in version 1.7 release, please fix "
-            "the code in advance", which, digits, digits, name);
+  warn_user("%s is out of bounds [-(2^%d), 2^%d]. Due to precision limitations %s can support "
+            "discrete uniform "
+            "distribution only within this range. This warning will become an error in version 1.7 "
+            "release, please fix "
+            "the code in advance",
+            which, digits, digits, name);
   return true;
 }
 
@@ -279,11 +307,15 @@ static bool round_bounds(const Tensor *x, int64_t *low, int64_t *high) {
 Tensor *random_integers(Tensor *x, int64_t low, int64_t high, int32_t gen) {
   if (blocked(x)) return NULL;
   if (low >= high)
-    return fail(ERR_RUNTIME, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld", (long long)low,
-                (long long)high);
+    return fail(ERR_RUNTIME,
+                "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
+                (long long)low, (long long)high);
   if (dtype_is_float(tensor_dtype(x)) && !round_bounds(x, &low, &high))
-    return fail(ERR_RUNTIME, "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got "
-                             "from=%lld >= to=%lld", (long long)low, (long long)high);
+    return fail(
+        ERR_RUNTIME,
+        "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got "
+        "from=%lld >= to=%lld",
+        (long long)low, (long long)high);
   if (!check_bound(x, low, "from") || !check_bound(x, high - 1, "to - 1")) return NULL;
   return fill(x, randint_fills, "random_from_to_kernel_cpu", gen, (Draw){.low = low, .high = high});
 }
@@ -294,14 +326,19 @@ static Tensor *random_integers_from(Tensor *x, int64_t low, int32_t gen) {
   DType d = tensor_dtype(x);
   if (low == INT64_MIN) {
     if (d != DT_I64 && !dtype_is_float(d))
-      return fail(ERR_RUNTIME, "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16");
+      return fail(
+          ERR_RUNTIME,
+          "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16");
   } else {
     int64_t from = low, unused = INT64_MAX, last = native[d].max;
     if (dtype_is_float(d)) {
       round_bounds(x, &from, &unused);
       if (from >= last)
-        return fail(ERR_RUNTIME, "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to "
-                                 "dtype, but got from=%lld > to_inc=%lld", (long long)from, (long long)last);
+        return fail(
+            ERR_RUNTIME,
+            "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to "
+            "dtype, but got from=%lld > to_inc=%lld",
+            (long long)from, (long long)last);
     }
     if (!check_bound(x, from, "from")) return NULL;
   }
@@ -318,8 +355,11 @@ static bool check_count(const Tensor *x, int64_t n) {
   if (x->dtype == DT_BOOL) return no_kernel("randperm", DT_BOOL), false;
   if (n == 0 || n - 1 <= native[x->dtype].max) return true;
   if (dtype_is_float(tensor_dtype(x)))
-    fail(ERR_RUNTIME, "n cannot be greater than 2^%d+1 for %s type.", x->dtype == DT_F32 ? 24 : 53, legacy(x));
-  else fail(ERR_RUNTIME, "value cannot be converted to type %s_t without overflow", dtype_info[x->dtype].name);
+    fail(ERR_RUNTIME, "n cannot be greater than 2^%d+1 for %s type.", x->dtype == DT_F32 ? 24 : 53,
+         legacy(x));
+  else
+    fail(ERR_RUNTIME, "value cannot be converted to type %s_t without overflow",
+         dtype_info[x->dtype].name);
   return false;
 }
 
@@ -341,8 +381,9 @@ static void range_loop(char **p, const int64_t *st, int64_t n, const void *ctx) 
   for (int64_t i = 0; i < n && !failed(); i++, in += st[0]) {
     double v = element_load_f(in, tensor_dtype(x));
     if (v >= 0 && v <= 1) continue;
-    fail(ERR_RUNTIME, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be "
-                      "improved?  If so, please report an enhancement request to PyTorch.)");
+    fail(ERR_RUNTIME,
+         "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be "
+         "improved?  If so, please report an enhancement request to PyTorch.)");
   }
 }
 
@@ -358,8 +399,9 @@ static void coins_loop(char **p, const int64_t *st, int64_t n, const void *ctx) 
   const char *in = p[1];
   DISPATCH_ALL(coins->to, {
     for (int64_t i = 0; i < n; i++, out += st[0], in += st[1])
-      *(T *)(void *)out = coins->from == DT_F32 ? rng_bernoulli_one_f32(r, *(const float *)(const void *)in)
-                                                : rng_bernoulli_one_f64(r, *(const double *)(const void *)in);
+      *(T *)(void *)out = coins->from == DT_F32
+                              ? rng_bernoulli_one_f32(r, *(const float *)(const void *)in)
+                              : rng_bernoulli_one_f64(r, *(const double *)(const void *)in);
   })
 }
 
@@ -448,21 +490,29 @@ static Tensor *drawn(Tensor *x, Node *n, const Tensor *filled) {
 }
 
 /* An op in place on x: its signature, what it records, and the fill. */
-#define IN_PLACE(signature, Type, filled)                       \
-  Tensor *signature {                                           \
-    if (blocked(x) || !check_inplace(x)) return NULL;           \
-    return drawn(x, drawn_node(&Type, x, NULL), filled);        \
+#define IN_PLACE(signature, Type, filled)                \
+  Tensor *signature {                                    \
+    if (blocked(x) || !check_inplace(x)) return NULL;    \
+    return drawn(x, drawn_node(&Type, x, NULL), filled); \
   }
-IN_PLACE(t_uniform_(Tensor *x, double from, double to, int32_t gen), UniformBackward0, random_uniform(x, from, to, gen))
-IN_PLACE(t_normal_(Tensor *x, double mean, double std, int32_t gen), NormalBackward0, random_normal(x, mean, std, gen))
-IN_PLACE(t_exponential_(Tensor *x, double lambda, int32_t gen), ExponentialBackward0, random_exponential(x, lambda, gen))
-IN_PLACE(t_cauchy_(Tensor *x, double median, double sigma, int32_t gen), CauchyBackward0, random_cauchy(x, median, sigma, gen))
+IN_PLACE(t_uniform_(Tensor *x, double from, double to, int32_t gen), UniformBackward0,
+         random_uniform(x, from, to, gen))
+IN_PLACE(t_normal_(Tensor *x, double mean, double std, int32_t gen), NormalBackward0,
+         random_normal(x, mean, std, gen))
+IN_PLACE(t_exponential_(Tensor *x, double lambda, int32_t gen), ExponentialBackward0,
+         random_exponential(x, lambda, gen))
+IN_PLACE(t_cauchy_(Tensor *x, double median, double sigma, int32_t gen), CauchyBackward0,
+         random_cauchy(x, median, sigma, gen))
 IN_PLACE(t_log_normal_(Tensor *x, double mean, double std, int32_t gen), LogNormalBackward0,
          random_log_normal(x, mean, std, gen))
-IN_PLACE(t_geometric_(Tensor *x, double p, int32_t gen), GeometricBackward0, random_geometric(x, p, gen))
-IN_PLACE(t_bernoulli_(Tensor *x, double p, int32_t gen), BernoulliBackward2, random_bernoulli(x, p, gen))
-IN_PLACE(t_random_(Tensor *x, int32_t gen), RandomBackward2, fill(x, random_fills, "random_kernel_cpu", gen, (Draw){.a = 0}))
-IN_PLACE(t_random_to_(Tensor *x, int64_t high, int32_t gen), RandomBackward1, random_integers(x, 0, high, gen))
+IN_PLACE(t_geometric_(Tensor *x, double p, int32_t gen), GeometricBackward0,
+         random_geometric(x, p, gen))
+IN_PLACE(t_bernoulli_(Tensor *x, double p, int32_t gen), BernoulliBackward2,
+         random_bernoulli(x, p, gen))
+IN_PLACE(t_random_(Tensor *x, int32_t gen), RandomBackward2,
+         fill(x, random_fills, "random_kernel_cpu", gen, (Draw){.a = 0}))
+IN_PLACE(t_random_to_(Tensor *x, int64_t high, int32_t gen), RandomBackward1,
+         random_integers(x, 0, high, gen))
 IN_PLACE(t_random_from_(Tensor *x, int64_t low, const int64_t *high, int32_t gen), RandomBackward0,
          high ? random_integers(x, low, *high, gen) : random_integers_from(x, low, gen))
 
@@ -481,9 +531,11 @@ static bool check_spread(Tensor *std) {
   return false;
 }
 
-/* z * std + mean with z of the standard normal distribution; a factor or summand that is NULL is left out. A result
- * for out= is drawn as out itself would be, but apart from it: it may be one of the operands. */
-static Tensor *spread(Tensor *mean, Tensor *std, double std_number, int32_t gen, const Tensor *out) {
+/* z * std + mean with z of the standard normal distribution; a factor or summand that is NULL is
+ * left out. A result for out= is drawn as out itself would be, but apart from it: it may be one
+ * of the operands. */
+static Tensor *spread(Tensor *mean, Tensor *std, double std_number, int32_t gen,
+                      const Tensor *out) {
   const Tensor *lead = mean && mean->ndim ? mean : std ? std : mean;
   int ndim = lead->ndim;
   int64_t sizes[MAX_DIM];
@@ -498,7 +550,8 @@ static Tensor *spread(Tensor *mean, Tensor *std, double std_number, int32_t gen,
   return mean ? t_to(t_add(z, mean), dtype) : z;
 }
 
-static Tensor *spread_plain(Tensor *mean, Tensor *std, double std_number, int32_t gen, const Tensor *out) {
+static Tensor *spread_plain(Tensor *mean, Tensor *std, double std_number, int32_t gen,
+                            const Tensor *out) {
   bool was = grad_mode;
   grad_mode = false;
   Tensor *y = spread(mean, std, std_number, gen, out);
@@ -521,14 +574,16 @@ Tensor *t_normal_std(double mean, Tensor *std, int32_t gen, const Tensor *out) {
 Tensor *t_normal_both(Tensor *mean, Tensor *std, int32_t gen, const Tensor *out) {
   if (blocked(mean) || !std) return NULL;
   Node *n = node_new(&NormalBackward3, 0, 2 + mean->ndim + std->ndim, mean, std, NULL);
-  if (n) num_list(n, 0, mean->ndim, mean->sizes), num_list(n, 1 + mean->ndim, std->ndim, std->sizes);
+  if (n)
+    num_list(n, 0, mean->ndim, mean->sizes), num_list(n, 1 + mean->ndim, std->ndim, std->sizes);
   return set_history(spread_plain(mean, std, 0, gen, out), n);
 }
 
 Tensor *t_bernoulli(Tensor *p, int32_t gen, Tensor *out) {
   if (blocked(p)) return NULL;
   Node *n = node_new(&BernoulliBackward0, 0, 0, p, NULL);
-  Tensor *y = out ? resized(out, p->ndim, p->sizes) : tensor_empty(p->ndim, p->sizes, tensor_dtype(p));
+  Tensor *y = out ? resized(out, p->ndim, p->sizes)
+                  : tensor_empty(p->ndim, p->sizes, tensor_dtype(p));
   return set_history(random_bernoulli_each(y, p, gen), n);
 }
 
@@ -552,7 +607,9 @@ static Tensor *plain(Tensor *x) {
 static bool check_samples(const Tensor *w, int64_t k, bool replacement, const Tensor *out) {
   const char *why = NULL;
   if (!dtype_is_float(tensor_dtype(w)))
-    return fail(ERR_RUNTIME, "multinomial only supports floating-point dtypes for input, got: %s", legacy(w)), false;
+    return fail(ERR_RUNTIME, "multinomial only supports floating-point dtypes for input, got: %s",
+                legacy(w)),
+           false;
   if (out && out->dtype != DT_I64)
     return fail(ERR_RUNTIME, "multinomial expects Long tensor out, got: %s", legacy(out)), false;
   if (w->ndim != 1 && w->ndim != 2) why = "prob_dist must be 1 or 2 dim";
@@ -560,17 +617,20 @@ static bool check_samples(const Tensor *w, int64_t k, bool replacement, const Te
   else if (!replacement && k > w->sizes[w->ndim - 1])
     why = "cannot sample n_sample > prob_dist.size(-1) samples without replacement";
   else if (k == 1 && w->numel == 0 && (w->ndim == 1 || w->sizes[0]))
-    why = "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.";
+    why = "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+          "identity.";
   if (why) fail(ERR_RUNTIME, "%s", why);
   return !why;
 }
 
 static bool check_weights(RngWeights found, bool unique) {
   static const char *const texts[][2] = {
-      [RNG_WEIGHTS_NEGATIVE] = {"invalid multinomial distribution (encountering probability entry < 0)",
-                                "probability tensor contains either `inf`, `nan` or element < 0"},
-      [RNG_WEIGHTS_INFINITE] = {"invalid multinomial distribution (encountering probability entry = infinity or NaN)",
-                                "probability tensor contains either `inf`, `nan` or element < 0"},
+      [RNG_WEIGHTS_NEGATIVE] =
+          {"invalid multinomial distribution (encountering probability entry < 0)",
+           "probability tensor contains either `inf`, `nan` or element < 0"},
+      [RNG_WEIGHTS_INFINITE] =
+          {"invalid multinomial distribution (encountering probability entry = infinity or NaN)",
+           "probability tensor contains either `inf`, `nan` or element < 0"},
       [RNG_WEIGHTS_ZERO_SUM] = {"invalid multinomial distribution (sum of probabilities <= 0)",
                                 "invalid multinomial distribution (sum of probabilities <= 0)"}};
   if (found != RNG_WEIGHTS_OK) fail(ERR_RUNTIME, "%s", texts[found][unique]);
@@ -579,34 +639,41 @@ static bool check_weights(RngWeights found, bool unique) {
 
 typedef struct {
   RngWeights (*check)(const void *p, int64_t m);
-  void (*draw)(Rng *r, int64_t *out, int64_t k, const void *p, double *scratch, int64_t m, bool unique);
+  void (*draw)(Rng *r, int64_t *out, int64_t k, const void *p, double *scratch, int64_t m,
+               bool unique);
 } Sampler;
 
-#define SAMPLER(T, C)                                                                                           \
-  static RngWeights check_##T(const void *p, int64_t m) { return rng_weights_check_##T((const C *)p, m); }      \
-  static void draw_##T(Rng *r, int64_t *out, int64_t k, const void *p, double *scratch, int64_t m, bool once) { \
-    if (once) rng_multinomial_unique_##T(r, out, k, (const C *)p, scratch, m);                                  \
-    else rng_multinomial_##T(r, out, k, (const C *)p, scratch, m);                                              \
-  }                                                                                                             \
+#define SAMPLER(T, C)                                                                              \
+  static RngWeights check_##T(const void *p, int64_t m) {                                          \
+    return rng_weights_check_##T((const C *)p, m);                                                 \
+  }                                                                                                \
+  static void draw_##T(Rng *r, int64_t *out, int64_t k, const void *p, double *scratch, int64_t m, \
+                       bool once) {                                                                \
+    if (once) rng_multinomial_unique_##T(r, out, k, (const C *)p, scratch, m);                     \
+    else rng_multinomial_##T(r, out, k, (const C *)p, scratch, m);                                 \
+  }                                                                                                \
   static const Sampler sampler_##T = {check_##T, draw_##T};
 SAMPLER(f32, float)
 SAMPLER(f64, double)
 
 /* Faults of single weights come before sums of zero, whatever the row. */
-static bool check_rows(const Sampler *s, const char *p, int64_t rows, int64_t row_bytes, int64_t m) {
+static bool check_rows(const Sampler *s, const char *p, int64_t rows, int64_t row_bytes,
+                       int64_t m) {
   RngWeights worst = RNG_WEIGHTS_OK;
   for (int64_t i = 0; i < rows; i++) {
     RngWeights found = s->check(p + i * row_bytes, m);
-    if (found != RNG_WEIGHTS_OK && (worst == RNG_WEIGHTS_OK || worst == RNG_WEIGHTS_ZERO_SUM)) worst = found;
+    if (found != RNG_WEIGHTS_OK && (worst == RNG_WEIGHTS_OK || worst == RNG_WEIGHTS_ZERO_SUM))
+      worst = found;
   }
   return check_weights(worst, true);
 }
 
-/* Without replacement the k greatest weights over exponential numbers win, and those are drawn in the order of
- * memory of the weights; rng.c does rows that follow each other. */
+/* Without replacement the k greatest weights over exponential numbers win, and those are drawn
+ * in the order of memory of the weights; rng.c does rows that follow each other. */
 static Tensor *draw_unique(Tensor *w, Tensor *y, int64_t k, int32_t gen) {
   Tensor *sorted[2] = {NULL, NULL};
-  Tensor *q = fill(tensor_empty_like(w, tensor_dtype(w)), exponential_fills, "exponential_cpu", gen, (Draw){.a = 1});
+  Tensor *q = fill(tensor_empty_like(w, tensor_dtype(w)), exponential_fills, "exponential_cpu", gen,
+                   (Draw){.a = 1});
   bool was = grad_mode;
   grad_mode = false;
   t_sort_stable(t_div(w, q), -1, true, sorted);
@@ -661,7 +728,9 @@ static double poisson_by_rejection(Rng *r, double rate) {
     double k = floor((2 * a / us + b) * u + rate + 0.43);
     if (us >= 0.07 && v <= v_r) return k;
     if (k < 0 || (us < 0.013 && v > us)) continue;
-    if (m_log(v) + m_log(inverse_alpha) - m_log(a / (us * us) + b) <= -rate + k * log_rate - m_lgamma(k + 1)) return k;
+    if (m_log(v) + m_log(inverse_alpha) - m_log(a / (us * us) + b) <=
+        -rate + k * log_rate - m_lgamma(k + 1))
+      return k;
   }
 }
 
@@ -684,7 +753,8 @@ Tensor *t_poisson(Tensor *rate, int32_t gen) {
     const T *in = (const T *)(const void *)tensor_data(x);
     T *o = (T *)(void *)tensor_data(y);
     for (int64_t i = 0; i < x->numel; i++)
-      if (!(in[i] >= 0)) fail(ERR_RUNTIME, "invalid Poisson rate, expected rate to be non-negative");
+      if (!(in[i] >= 0))
+        fail(ERR_RUNTIME, "invalid Poisson rate, expected rate to be non-negative");
     for (int64_t i = 0; i < x->numel && !failed(); i++) o[i] = (T)next_poisson(r, (double)in[i]);
   })
   return set_history(y, n);
@@ -692,9 +762,10 @@ Tensor *t_poisson(Tensor *rate, int32_t gen) {
 
 /* log k! - [log sqrt(2 pi) + (k + 1/2) log(k + 1) - (k + 1)] */
 static double stirling_rest(double k) {
-  static const double small[] = {0.0810614667953272,  0.0413406959554092,  0.0276779256849983,  0.02079067210376509,
-                                 0.0166446911898211,  0.0138761288230707,  0.0118967099458917,  0.0104112652619720,
-                                 0.00925546218271273, 0.00833056343336287};
+  static const double small[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983,
+                                 0.02079067210376509, 0.0166446911898211, 0.0138761288230707,
+                                 0.0118967099458917,  0.0104112652619720, 0.00925546218271273,
+                                 0.00833056343336287};
   if (k <= 9) return small[(int)k];
   double square = (k + 1) * (k + 1);
   return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
@@ -706,7 +777,8 @@ static double rounded(double v, bool single) { return single ? (double)(float)v 
 /* Transformed rejection, W. Hoermann, 1993 ("BTRS"), for count * p from 10 on, p <= 1/2. */
 static double binomial_by_rejection(Rng *r, double count, double p, bool single) {
   double mean = rounded(count * p, single), miss = rounded(1 - p, single);
-  double deviation = rounded(m_sqrt(rounded(mean * miss, single)), single), odds = rounded(p / miss, single);
+  double deviation = rounded(m_sqrt(rounded(mean * miss, single)), single),
+         odds = rounded(p / miss, single);
   double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p, c = mean + 0.5;
   double v_r = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) * deviation;
   double m = floor(rounded((count + 1) * p, single));
@@ -718,8 +790,8 @@ static double binomial_by_rejection(Rng *r, double count, double p, bool single)
     v = m_log(v * alpha / (a / (us * us) + b));
     double bound = (m + 0.5) * m_log((m + 1) / (odds * (count - m + 1))) +
                    (count + 1) * m_log((count - m + 1) / (count - k + 1)) +
-                   (k + 0.5) * m_log(odds * (count - k + 1) / (k + 1)) + stirling_rest(m) + stirling_rest(count - m) -
-                   stirling_rest(k) - stirling_rest(count - k);
+                   (k + 0.5) * m_log(odds * (count - k + 1) / (k + 1)) + stirling_rest(m) +
+                   stirling_rest(count - m) - stirling_rest(k) - stirling_rest(count - k);
     if (v <= bound) return k;
   }
 }
@@ -739,7 +811,8 @@ static double next_binomial(Rng *r, double count, double p, bool single) {
   if (p != p || count != count) return p + count;
   double rarer = p > 0.5 ? rounded(1 - p, single) : p;
   bool many = rounded(count * rarer, single) >= 10;
-  double k = many ? binomial_by_rejection(r, count, rarer, single) : binomial_by_gaps(r, count, rarer, single);
+  double k = many ? binomial_by_rejection(r, count, rarer, single)
+                  : binomial_by_gaps(r, count, rarer, single);
   return p > 0.5 ? count - k : k;
 }
 
@@ -748,7 +821,9 @@ static bool check_binomial(const Tensor *count, const Tensor *prob) {
   const Tensor *both[] = {count, prob};
   for (int i = 0; i < 2; i++)
     if (!dtype_is_float(tensor_dtype(both[i])))
-      return fail(ERR_VALUE, "binomial only supports floating-point dtypes for %s, got: %s", names[i], legacy(both[i])), false;
+      return fail(ERR_VALUE, "binomial only supports floating-point dtypes for %s, got: %s",
+                  names[i], legacy(both[i])),
+             false;
   if (count->dtype != prob->dtype)
     return fail(ERR_RUNTIME, "Found dtype %s but expected %s", legacy(prob), legacy(count)), false;
   return true;
@@ -777,7 +852,8 @@ Tensor *t_binomial(Tensor *count, Tensor *prob, int32_t gen) {
     const T *in = (const T *)(const void *)tensor_data(x);
     const T *chance = (const T *)(const void *)tensor_data(p);
     T *o = (T *)(void *)tensor_data(y);
-    for (int64_t i = 0; i < y->numel; i++) o[i] = (T)next_binomial(r, (double)in[i], (double)chance[i], sizeof(T) == 4);
+    for (int64_t i = 0; i < y->numel; i++)
+      o[i] = (T)next_binomial(r, (double)in[i], (double)chance[i], sizeof(T) == 4);
   })
   return set_history(y, n);
 }

@@ -1,8 +1,8 @@
 /* Generators and random tensors, for the rows of ops/random.def and for ops that draw (dropout).
  *
- * `gen` is the id of a generator: 0 is the default one, which always exists; others come and go with the
- * host's objects. The random_ functions fill a tensor without history or version and return it; they
- * check their arguments before the first draw. The t_ functions are ops. */
+ * `gen` is the id of a generator: 0 is the default one, which always exists; others come and go
+ * with the host's objects. The random_ functions fill a tensor without history or version and
+ * return it; they check their arguments before the first draw. The t_ functions are ops. */
 #ifndef PG_RANDOM_H
 #define PG_RANDOM_H
 
@@ -10,7 +10,7 @@
 #include "rng.h"
 
 /* --- generators --- */
-Rng *random_generator(int32_t id); /* NULL with the error set if there is none of that id */
+Rng *random_generator(int32_t id);  /* NULL with the error set if there is none of that id */
 int32_t random_generator_new(void); /* seeded as PyTorch's; 0 on OOM */
 void random_generator_free(int32_t id);
 void random_seed(int32_t id, int64_t seed);
@@ -18,7 +18,8 @@ int64_t random_initial_seed(int32_t id);
 Tensor *random_state(int32_t id); /* uint8 of RNG_STATE_BYTES, PyTorch's layout */
 void random_set_state(int32_t id, Tensor *state);
 
-/* --- what factories fill: out=, resized without a word, or a new tensor; options from argument k on --- */
+/* --- what factories fill: out=, resized without a word, or a new tensor; options from argument
+ * k on --- */
 Tensor *random_target(const Call *c, int k, Ints sizes, DType absent);
 Tensor *random_like(Call *c, int k); /* of argument 0; memory_format stands after the options */
 
@@ -41,7 +42,8 @@ Tensor *t_bernoulli_(Tensor *x, double p, int32_t gen);
 Tensor *t_bernoulli_each_(Tensor *x, Tensor *p, int32_t gen); /* p broadcasts to x */
 Tensor *t_random_(Tensor *x, int32_t gen);
 Tensor *t_random_to_(Tensor *x, int64_t high, int32_t gen);
-Tensor *t_random_from_(Tensor *x, int64_t low, const int64_t *high, int32_t gen); /* high NULL: no end */
+/* high NULL: no end */
+Tensor *t_random_from_(Tensor *x, int64_t low, const int64_t *high, int32_t gen);
 
 /* --- ops; `out` is where the result will go, or NULL --- */
 Tensor *t_normal_mean(Tensor *mean, double std, int32_t gen, const Tensor *out);

@@ -1,8 +1,8 @@
 /* Resizing: nearest, linear, cubic, of one to three spatial dimensions.
  *
- * Along one dimension an output element is a weighted sum of a few input elements, its taps, found once a
- * call. A resize is that sum along the last dimension, then along the one before it, and so on; its gradient
- * runs the transposed sums in the same way. */
+ * Along one dimension an output element is a weighted sum of a few input elements, its taps,
+ * found once a call. A resize is that sum along the last dimension, then along the one before
+ * it, and so on; its gradient runs the transposed sums in the same way. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,17 +29,20 @@ typedef struct {
   double *weight;
 } Taps;
 
-/* The distance of input elements that neighbouring output elements mean; rounded to the type of the elements. */
+/* The distance of input elements that neighbouring output elements mean; rounded to the type of
+ * the elements. */
 static double ratio(const Resize *r, int d, bool is_f32) {
   double n = (double)r->in[d], m = (double)r->out[d];
-  if (r->align_corners) return m > 1 ? is_f32 ? (double)((float)(n - 1) / (float)(m - 1)) : (n - 1) / (m - 1) : 0;
+  if (r->align_corners)
+    return m > 1 ? is_f32 ? (double)((float)(n - 1) / (float)(m - 1)) : (n - 1) / (m - 1) : 0;
   if (r->scale[d] > 0) return is_f32 ? (double)(float)(1 / r->scale[d]) : 1 / r->scale[d];
   return is_f32 ? (double)((float)n / (float)m) : n / m;
 }
 
 static double source_of(const Resize *r, double step, int64_t o, bool is_f32) {
   if (r->align_corners) return is_f32 ? (double)((float)step * (float)o) : step * (double)o;
-  double at = is_f32 ? (double)((float)step * ((float)o + 0.5f) - 0.5f) : step * ((double)o + 0.5) - 0.5;
+  double at = is_f32 ? (double)((float)step * ((float)o + 0.5f) - 0.5f)
+                     : step * ((double)o + 0.5) - 0.5;
   return at < 0 && r->mode == LINEAR ? 0 : at;
 }
 
@@ -47,7 +50,8 @@ static int64_t nearest_of(const Resize *r, int d, double step, int64_t o, bool i
   double shifted = r->mode == NEAREST_EXACT ? (double)o + 0.5 : (double)o;
   if (r->mode == NEAREST && r->out[d] == r->in[d]) return o;
   if (r->mode == NEAREST && r->out[d] == 2 * r->in[d]) return o / 2;
-  int64_t i = (int64_t)(is_f32 ? floor((double)((float)shifted * (float)step)) : floor(shifted * step));
+  int64_t i = (int64_t)(is_f32 ? floor((double)((float)shifted * (float)step))
+                               : floor(shifted * step));
   return i < r->in[d] - 1 ? i : r->in[d] - 1;
 }
 
@@ -80,8 +84,10 @@ static void smooth_taps(const Resize *r, int d, double step, int64_t o, bool is_
 
 /* With antialias the kernel is as wide as an output element, and its weights add up to 1. */
 static void wide_taps(const Resize *r, int d, double step, int64_t o, Taps *t) {
-  double half = r->mode == LINEAR ? 1 : 2, wide = step >= 1 ? step : 1, centre = step * ((double)o + 0.5), total = 0;
-  int64_t first = (int64_t)(centre - half * wide + 0.5), end = (int64_t)(centre + half * wide + 0.5);
+  double half = r->mode == LINEAR ? 1 : 2, wide = step >= 1 ? step : 1,
+         centre = step * ((double)o + 0.5), total = 0;
+  int64_t first = (int64_t)(centre - half * wide + 0.5),
+          end = (int64_t)(centre + half * wide + 0.5);
   if (first < 0) first = 0;
   if (end > r->in[d]) end = r->in[d];
   for (int64_t i = 0; i < t->n; i++) {
@@ -96,7 +102,11 @@ static void wide_taps(const Resize *r, int d, double step, int64_t o, Taps *t) {
 
 static bool taps_make(Taps *t, const Resize *r, int d, bool is_f32) {
   double step = ratio(r, d, is_f32), half = r->mode == LINEAR ? 1 : 2;
-  *t = (Taps){.n = r->mode <= NEAREST_EXACT ? 1 : r->mode == LINEAR ? 2 : 4, .in = r->in[d], .out = r->out[d]};
+  *t = (Taps){.n = r->mode <= NEAREST_EXACT ? 1
+                   : r->mode == LINEAR      ? 2
+                                            : 4,
+              .in = r->in[d],
+              .out = r->out[d]};
   if (r->antialias) t->n = (int64_t)ceil(half * (step >= 1 ? step : 1)) * 2 + 1;
   t->from = scratch_array(t->n * t->out + 1, sizeof *t->from);
   t->weight = scratch_array(t->n * t->out + 1, sizeof *t->weight);
@@ -114,57 +124,61 @@ static bool taps_make(Taps *t, const Resize *r, int d, bool is_f32) {
 /* x is (outer, t->in, inner), y is (outer, t->out, inner). `pick` has one tap of weight 1. */
 #define SIZE_float
 #define SIZE_double SMALL
-#define RESIZE_LOOPS(T)                                                                                              \
-  SIZE_##T static void lines_##T(const Taps *t, int64_t outer, const T *x, T *y) {                                   \
-    for (int64_t k = 0; k < outer; k++, x += t->in, y += t->out)                                                     \
-      for (int64_t o = 0; o < t->out; o++) {                                                                         \
-        const int64_t *from = t->from + o * t->n;                                                                    \
-        const double *w = t->weight + o * t->n;                                                                      \
-        T sum = (T)w[0] * x[from[0]];                                                                                \
-        for (int64_t j = 1; j < t->n; j++) sum += (T)w[j] * x[from[j]];                                              \
-        y[o] = sum;                                                                                                  \
-      }                                                                                                              \
-  }                                                                                                                  \
-  SIZE_##T static void lines_back_##T(const Taps *t, int64_t outer, const T *g, T *x) {                              \
-    for (int64_t k = 0; k < outer; k++, x += t->in, g += t->out)                                                     \
-      for (int64_t o = 0; o < t->out; o++)                                                                           \
-        for (int64_t j = 0; j < t->n; j++) x[t->from[o * t->n + j]] += (T)t->weight[o * t->n + j] * g[o];            \
-  }                                                                                                                  \
-  SIZE_##T static void apply_##T(const Taps *t, int64_t outer, int64_t inner, const T *x, T *y) {                             \
-    if (inner == 1) {                                                                                                \
-      lines_##T(t, outer, x, y);                                                                                     \
-      return;                                                                                                        \
-    }                                                                                                                \
-    for (int64_t k = 0; k < outer; k++, x += t->in * inner)                                                          \
-      for (int64_t o = 0; o < t->out; o++, y += inner)                                                               \
-        for (int64_t j = 0; j < t->n; j++) {                                                                         \
-          const T w = (T)t->weight[o * t->n + j], *from = x + t->from[o * t->n + j] * inner;                         \
-          if (j == 0) VECTOR_LOOP for (int64_t i = 0; i < inner; i++) y[i] = w * from[i];                            \
-          else VECTOR_LOOP for (int64_t i = 0; i < inner; i++) y[i] += w * from[i];                                  \
-        }                                                                                                            \
-  }                                                                                                                  \
-  SIZE_##T static void transpose_##T(const Taps *t, int64_t outer, int64_t inner, const T *g, T *x) {                         \
-    if (inner == 1) {                                                                                                \
-      lines_back_##T(t, outer, g, x);                                                                                \
-      return;                                                                                                        \
-    }                                                                                                                \
-    for (int64_t k = 0; k < outer; k++, x += t->in * inner)                                                          \
-      for (int64_t o = 0; o < t->out; o++, g += inner)                                                               \
-        for (int64_t j = 0; j < t->n; j++) {                                                                         \
-          const T w = (T)t->weight[o * t->n + j];                                                                    \
-          T *to = x + t->from[o * t->n + j] * inner;                                                                 \
-          VECTOR_LOOP for (int64_t i = 0; i < inner; i++) to[i] += w * g[i];                                         \
-        }                                                                                                            \
+#define RESIZE_LOOPS(T)                                                                           \
+  SIZE_##T static void lines_##T(const Taps *t, int64_t outer, const T *x, T *y) {                \
+    for (int64_t k = 0; k < outer; k++, x += t->in, y += t->out)                                  \
+      for (int64_t o = 0; o < t->out; o++) {                                                      \
+        const int64_t *from = t->from + o * t->n;                                                 \
+        const double *w = t->weight + o * t->n;                                                   \
+        T sum = (T)w[0] * x[from[0]];                                                             \
+        for (int64_t j = 1; j < t->n; j++) sum += (T)w[j] * x[from[j]];                           \
+        y[o] = sum;                                                                               \
+      }                                                                                           \
+  }                                                                                               \
+  SIZE_##T static void lines_back_##T(const Taps *t, int64_t outer, const T *g, T *x) {           \
+    for (int64_t k = 0; k < outer; k++, x += t->in, g += t->out)                                  \
+      for (int64_t o = 0; o < t->out; o++)                                                        \
+        for (int64_t j = 0; j < t->n; j++)                                                        \
+          x[t->from[o * t->n + j]] += (T)t->weight[o * t->n + j] * g[o];                          \
+  }                                                                                               \
+  SIZE_##T static void apply_##T(const Taps *t, int64_t outer, int64_t inner, const T *x, T *y) { \
+    if (inner == 1) {                                                                             \
+      lines_##T(t, outer, x, y);                                                                  \
+      return;                                                                                     \
+    }                                                                                             \
+    for (int64_t k = 0; k < outer; k++, x += t->in * inner)                                       \
+      for (int64_t o = 0; o < t->out; o++, y += inner)                                            \
+        for (int64_t j = 0; j < t->n; j++) {                                                      \
+          const T w = (T)t->weight[o * t->n + j], *from = x + t->from[o * t->n + j] * inner;      \
+          if (j == 0) VECTOR_LOOP for (int64_t i = 0; i < inner; i++) y[i] = w * from[i];         \
+          else VECTOR_LOOP for (int64_t i = 0; i < inner; i++) y[i] += w * from[i];               \
+        }                                                                                         \
+  }                                                                                               \
+  SIZE_##T static void transpose_##T(const Taps *t, int64_t outer, int64_t inner, const T *g,     \
+                                     T *x) {                                                      \
+    if (inner == 1) {                                                                             \
+      lines_back_##T(t, outer, g, x);                                                             \
+      return;                                                                                     \
+    }                                                                                             \
+    for (int64_t k = 0; k < outer; k++, x += t->in * inner)                                       \
+      for (int64_t o = 0; o < t->out; o++, g += inner)                                            \
+        for (int64_t j = 0; j < t->n; j++) {                                                      \
+          const T w = (T)t->weight[o * t->n + j];                                                 \
+          T *to = x + t->from[o * t->n + j] * inner;                                              \
+          VECTOR_LOOP for (int64_t i = 0; i < inner; i++) to[i] += w * g[i];                      \
+        }                                                                                         \
   }
 RESIZE_LOOPS(float)
 RESIZE_LOOPS(double)
 
 static void pick(const Taps *t, int64_t outer, int64_t bytes, const char *x, char *y) {
   for (int64_t k = 0; k < outer; k++, x += t->in * bytes)
-    for (int64_t o = 0; o < t->out; o++, y += bytes) memcpy(y, x + t->from[o] * bytes, (size_t)bytes);
+    for (int64_t o = 0; o < t->out; o++, y += bytes)
+      memcpy(y, x + t->from[o] * bytes, (size_t)bytes);
 }
 
-/* Weights of bytes are integers of 16 bits over a power of two, the largest that the largest weight allows. */
+/* Weights of bytes are integers of 16 bits over a power of two, the largest that the largest
+ * weight allows. */
 static void quantise(Taps *t) {
   double most = 0, scale = 2;
   for (int64_t i = 0; i < t->out * t->n; i++) most = t->weight[i] > most ? t->weight[i] : most;
@@ -185,19 +199,24 @@ static Tensor *along(const Resize *r, Tensor *x, int d, bool back, bool bytes) {
     sizes[i] = i == dim ? (back ? t.in : t.out) : x->sizes[i];
     if (i != dim) *(i < dim ? &outer : &inner) *= x->sizes[i];
   }
-  Tensor *y = back ? tensor_zeros(x->ndim, sizes, (DType)x->dtype) : tensor_empty(x->ndim, sizes, (DType)x->dtype);
+  Tensor *y = back ? tensor_zeros(x->ndim, sizes, (DType)x->dtype)
+                   : tensor_empty(x->ndim, sizes, (DType)x->dtype);
   if (!y) return NULL;
   char *from = tensor_data(x), *to = tensor_data(y);
   if (!back && t.n == 1) pick(&t, outer, inner * dtype_bytes((DType)x->dtype), from, to);
   else if (x->dtype == DT_F32)
-    (back ? transpose_float : apply_float)(&t, outer, inner, (const float *)(const void *)from, (float *)(void *)to);
-  else (back ? transpose_double : apply_double)(&t, outer, inner, (const double *)(const void *)from, (double *)(void *)to);
+    (back ? transpose_float : apply_float)(&t, outer, inner, (const float *)(const void *)from,
+                                           (float *)(void *)to);
+  else
+    (back ? transpose_double : apply_double)(&t, outer, inner, (const double *)(const void *)from,
+                                             (double *)(void *)to);
   return y;
 }
 
 static Tensor *resized(const Resize *r, Tensor *x, bool back) {
   x = t_contiguous(t_detach(x));
-  for (int i = 0; i < r->nd && x && !failed(); i++) x = along(r, x, back ? 3 - (int)r->nd + i : 2 - i, back, false);
+  for (int i = 0; i < r->nd && x && !failed(); i++)
+    x = along(r, x, back ? 3 - (int)r->nd + i : 2 - i, back, false);
   return failed() ? NULL : x;
 }
 
@@ -210,9 +229,17 @@ static Resize noted_resize(const Node *n) {
   memcpy(&r, n->numbers, sizeof r);
   return r;
 }
-#define RESIZE_NODES(NAME, ALIGN, SCALES)                                                                   \
-  GRAD(NAME##Backward0, "| -:2 " ALIGN ":b -:4 output_size:d " SCALES " self_sym_sizes:s0") { Resize r = noted_resize(n); gi[0] = resize(&r, g[0], true); } \
-  GRAD(NAME##BackwardBackward0, "") { Resize r = noted_resize(n); gi[0] = resize(&r, g[0], false); }
+#define RESIZE_NODES(NAME, ALIGN, SCALES)                                                   \
+  GRAD(NAME##Backward0, "| -:2 " ALIGN ":b -:4 output_size:d " SCALES " self_sym_sizes:s0") \
+  {                                                                                         \
+    Resize r = noted_resize(n);                                                             \
+    gi[0] = resize(&r, g[0], true);                                                         \
+  }                                                                                         \
+  GRAD(NAME##BackwardBackward0, "")                                                         \
+  {                                                                                         \
+    Resize r = noted_resize(n);                                                             \
+    gi[0] = resize(&r, g[0], false);                                                        \
+  }
 #define SCALES_1 "-:2 scales:e"
 #define SCALES_2 "-:1 scales_h:e scales_w:e"
 #define SCALES_3 "scales_d:e scales_h:e scales_w:e"
@@ -234,11 +261,14 @@ static const NodeType *const types[4][3][2] = {
     {TYPES(UpsampleNearestExact1D), TYPES(UpsampleNearestExact2D), TYPES(UpsampleNearestExact3D)},
     {TYPES(UpsampleLinear1D), TYPES(UpsampleBilinear2D), TYPES(UpsampleTrilinear3D)},
     {TYPES(UpsampleBicubic2D), TYPES(UpsampleBicubic2D), TYPES(UpsampleBicubic2D)}};
-static const NodeType *const wide_types[2][2] = {TYPES(UpsampleBilinear2DAa), TYPES(UpsampleBicubic2DAa)};
+static const NodeType *const wide_types[2][2] = {TYPES(UpsampleBilinear2DAa),
+                                                 TYPES(UpsampleBicubic2DAa)};
 
 static Tensor *resize(const Resize *r, Tensor *x, bool back) {
   if (blocked(x)) return NULL;
-  Node *n = node_new(r->antialias ? wide_types[r->mode == CUBIC][back] : types[r->mode][r->nd - 1][back], 0, RESIZE_NUMBERS, x, NULL);
+  Node *n = node_new(r->antialias ? wide_types[r->mode == CUBIC][back]
+                                  : types[r->mode][r->nd - 1][back],
+                     0, RESIZE_NUMBERS, x, NULL);
   if (n) memcpy(n->numbers, r, sizeof *r);
   return set_history(resized(r, x, back), n);
 }
@@ -248,7 +278,8 @@ static Tensor *resize(const Resize *r, Tensor *x, bool back) {
 static bool check_align(const char *mode, bool given) {
   bool nearest = strncmp(mode, "nearest", 7) == 0 || strcmp(mode, "area") == 0;
   if (nearest && given)
-    fail(ERR_VALUE, "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear");
+    fail(ERR_VALUE, "align_corners option can only be set with the interpolating modes: linear | "
+                    "bilinear | bicubic | trilinear");
   return !failed();
 }
 
@@ -257,7 +288,8 @@ static const char *list_text(const Value *v) {
   static char text[512];
   int at = 1;
   for (int i = 0; i < v->n && at < 460; i++) {
-    const char *item = v->tag == TAG_INTS ? sizes_text(1, (const int64_t *)v->p + i) + 1 : number_text(((const double *)v->p)[i]);
+    const char *item = v->tag == TAG_INTS ? sizes_text(1, (const int64_t *)v->p + i) + 1
+                                          : number_text(((const double *)v->p)[i]);
     at += snprintf(text + at, 40, i ? ", %.*s" : "%.*s", (int)strcspn(item, "]"), item);
   }
   text[0] = v->from_list ? '[' : '(';
@@ -265,11 +297,15 @@ static const char *list_text(const Value *v) {
   return text;
 }
 
-static bool check_count(const Tensor *x, const Value *list, const char *what, const char *given, const char *format) {
+static bool check_count(const Tensor *x, const Value *list, const char *what, const char *given,
+                        const char *format) {
   if (list->n == x->ndim - 2) return true;
-  fail(ERR_VALUE, "Input and %s must have the same number of spatial dimensions, but got input with spatial dimensions of %s and %s%s. Please "
-                  "provide input tensor in (N, C, d1, d2, ...,dK) format and %s.", what,
-       sizes_text(x->ndim > 2 ? x->ndim - 2 : 0, x->sizes + 2), given, list_text(list), format);
+  fail(ERR_VALUE,
+       "Input and %s must have the same number of spatial dimensions, but got input with spatial "
+       "dimensions of %s and %s%s. Please "
+       "provide input tensor in (N, C, d1, d2, ...,dK) format and %s.",
+       what, sizes_text(x->ndim > 2 ? x->ndim - 2 : 0, x->sizes + 2), given, list_text(list),
+       format);
   return false;
 }
 
@@ -278,15 +314,21 @@ static bool check_size_or_scale(const Call *c, const Tensor *x) {
   bool size = arg_given(c, 1), scale = arg_given(c, 2);
   if (size && scale) fail(ERR_VALUE, "only one of size or scale_factor should be defined");
   else if (!size && !scale) fail(ERR_VALUE, "either size or scale_factor should be defined");
-  else if (size && arg_given(c, 5) && arg_bool(c, 5)) fail(ERR_VALUE, "recompute_scale_factor is not meaningful with an explicit size.");
+  else if (size && arg_given(c, 5) && arg_bool(c, 5))
+    fail(ERR_VALUE, "recompute_scale_factor is not meaningful with an explicit size.");
   if (failed()) return false;
-  if (c->v[1].tag == TAG_INTS) return check_count(x, &c->v[1], "output", "output size of ", "output size in (o1, o2, ...,oK) format");
+  if (c->v[1].tag == TAG_INTS)
+    return check_count(x, &c->v[1], "output", "output size of ",
+                       "output size in (o1, o2, ...,oK) format");
   if (c->v[2].tag != TAG_FLOATS && c->v[2].tag != TAG_INTS) return true;
-  return check_count(x, &c->v[2], "scale_factor", "scale_factor of shape ", "scale_factor in (s1, s2, ...,sK) format");
+  return check_count(x, &c->v[2], "scale_factor", "scale_factor of shape ",
+                     "scale_factor in (s1, s2, ...,sK) format");
 }
 
-/* Output sizes from size or scale_factor; `wanted` gets them, r->scale the factors that the ratio keeps. */
-static bool resize_sizes(const Call *c, const Tensor *x, const char *mode, Resize *r, int64_t wanted[3]) {
+/* Output sizes from size or scale_factor; `wanted` gets them, r->scale the factors that the
+ * ratio keeps. */
+static bool resize_sizes(const Call *c, const Tensor *x, const char *mode, Resize *r,
+                         int64_t wanted[3]) {
   int nd = x->ndim - 2;
   if (!check_size_or_scale(c, x)) return false;
   if (nd < 1 || nd > 3) return true;
@@ -316,15 +358,23 @@ static Tensor *refuse_mode(const Tensor *x, const char *mode) {
   static const char *const linear[] = {"linear", "bilinear", "trilinear"};
   for (int i = 0; i < 3; i++)
     if (strcmp(mode, linear[i]) == 0 && x->ndim >= 3 && x->ndim <= 5)
-      return fail(ERR_NOT_IMPLEMENTED, "Got %dD input, but %s mode needs %dD input", x->ndim, mode, 3 + i);
-  return fail(ERR_NOT_IMPLEMENTED, "Input Error: Only 3D, 4D and 5D input Tensors supported (got %dD) for the modes: nearest | linear | bilinear | "
-                                   "bicubic | trilinear | lanczos | area | nearest-exact (got %s)", x->ndim, mode);
+      return fail(ERR_NOT_IMPLEMENTED, "Got %dD input, but %s mode needs %dD input", x->ndim, mode,
+                  3 + i);
+  return fail(ERR_NOT_IMPLEMENTED,
+              "Input Error: Only 3D, 4D and 5D input Tensors supported (got %dD) for the modes: "
+              "nearest | linear | bilinear | "
+              "bicubic | trilinear | lanczos | area | nearest-exact (got %s)",
+              x->ndim, mode);
 }
 
 static bool known_mode(Resize *r, const char *mode) {
-  static const struct { const char *name; Mode mode; int nd; } modes[] = {
-      {"nearest", NEAREST, 0}, {"nearest-exact", NEAREST_EXACT, 0}, {"linear", LINEAR, 1},
-      {"bilinear", LINEAR, 2}, {"trilinear", LINEAR, 3},            {"bicubic", CUBIC, 2}};
+  static const struct {
+    const char *name;
+    Mode mode;
+    int nd;
+  } modes[] = {{"nearest", NEAREST, 0},  {"nearest-exact", NEAREST_EXACT, 0},
+               {"linear", LINEAR, 1},    {"bilinear", LINEAR, 2},
+               {"trilinear", LINEAR, 3}, {"bicubic", CUBIC, 2}};
   for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
     if (strcmp(modes[i].name, mode) == 0 && (!modes[i].nd || modes[i].nd == r->nd)) {
       r->mode = modes[i].mode;
@@ -336,13 +386,19 @@ static bool known_mode(Resize *r, const char *mode) {
 static bool check_resize(const Resize *r, const Tensor *x, const char *mode) {
   for (int i = 3 - (int)r->nd; i < 3; i++)
     if (r->in[i] <= 0 || r->out[i] <= 0) {
-      fail(ERR_RUNTIME, "Input and output sizes should be greater than 0, but got input (H: %lld, W: %lld) output (H: %lld, W: %lld)",
+      fail(ERR_RUNTIME,
+           "Input and output sizes should be greater than 0, but got input (H: %lld, W: %lld) "
+           "output (H: %lld, W: %lld)",
            (long long)r->in[1], (long long)r->in[2], (long long)r->out[1], (long long)r->out[2]);
       return false;
     }
-  if (x->sizes[1] == 0) fail(ERR_RUNTIME, "Non-empty %dD data tensor expected but got a tensor with sizes %s", x->ndim, shape_text(x));
-  else if (!dtype_is_float((DType)x->dtype) && !((r->mode <= NEAREST_EXACT || r->nd == 2) && x->dtype == DT_U8))
-    fail(ERR_NOT_IMPLEMENTED, "\"upsample_%s%s\" not implemented for '%s'", mode, r->nd == 2 ? "2d_channels_last" : "", dtype_info[x->dtype].legacy);
+  if (x->sizes[1] == 0)
+    fail(ERR_RUNTIME, "Non-empty %dD data tensor expected but got a tensor with sizes %s", x->ndim,
+         shape_text(x));
+  else if (!dtype_is_float((DType)x->dtype) &&
+           !((r->mode <= NEAREST_EXACT || r->nd == 2) && x->dtype == DT_U8))
+    fail(ERR_NOT_IMPLEMENTED, "\"upsample_%s%s\" not implemented for '%s'", mode,
+         r->nd == 2 ? "2d_channels_last" : "", dtype_info[x->dtype].legacy);
   return !failed();
 }
 
@@ -350,7 +406,8 @@ static bool check_resize(const Resize *r, const Tensor *x, const char *mode) {
 static Tensor *resized_bytes(const Resize *r, Tensor *x) {
   x = t_contiguous(t_to(x, DT_F32));
   for (int d = 2; d > 0 && x && !failed(); d--)
-    x = t_clamp(t_floor(t_add_f(along(r, x, d, false, true), 0.5)), tensor_wrapped_i(0), tensor_wrapped_i(255));
+    x = t_clamp(t_floor(t_add_f(along(r, x, d, false, true), 0.5)), tensor_wrapped_i(0),
+                tensor_wrapped_i(255));
   return t_to(x, DT_U8);
 }
 
@@ -359,15 +416,20 @@ Tensor *t_interpolate(Call *c) {
   Tensor *x = arg_tensor(c, 0);
   const char *mode = arg_str(c, 3);
   if (blocked(x) || !mode || !check_align(mode, arg_given(c, 4))) return NULL;
-  Resize r = {.nd = x->ndim - 2, .align_corners = arg_given(c, 4) && arg_bool(c, 4), .antialias = c->n_args > 6 && arg_bool(c, 6)};
+  Resize r = {.nd = x->ndim - 2,
+              .align_corners = arg_given(c, 4) && arg_bool(c, 4),
+              .antialias = c->n_args > 6 && arg_bool(c, 6)};
   int64_t wanted[3] = {1, 1, 1};
   if (!resize_sizes(c, x, mode, &r, wanted)) return NULL;
-  bool smooth = strcmp(mode, "bilinear") == 0 || strcmp(mode, "bicubic") == 0 || strcmp(mode, "lanczos") == 0;
+  bool smooth = strcmp(mode, "bilinear") == 0 || strcmp(mode, "bicubic") == 0 ||
+                strcmp(mode, "lanczos") == 0;
   if (r.antialias && !(smooth && x->ndim == 4))
-    return fail(ERR_VALUE, "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input");
+    return fail(ERR_VALUE, "Anti-alias option is restricted to bilinear, bicubic, and lanczos "
+                           "modes and requires a 4-D tensor as input");
   if (r.nd < 1 || r.nd > 3) return refuse_mode(x, mode);
   if (strcmp(mode, "area") == 0) return by_area(x, (int)r.nd, wanted);
-  if (strcmp(mode, "lanczos") == 0 && x->ndim == 4) return fail(ERR_NOT_IMPLEMENTED, "interpolate: mode='lanczos'");
+  if (strcmp(mode, "lanczos") == 0 && x->ndim == 4)
+    return fail(ERR_NOT_IMPLEMENTED, "interpolate: mode='lanczos'");
   if (!known_mode(&r, mode)) return refuse_mode(x, mode);
   for (int i = 0; i < 3; i++) {
     r.in[i] = i < 3 - r.nd ? 1 : x->sizes[2 + i - (3 - r.nd)];

@@ -1,15 +1,16 @@
 /* mt19937 and torch's fills, from the words upwards.
  *
  * Equal to torch 2.13 on x86-64 (AVX2, FMA) to the bit: the state, uniform, bernoulli, geometric,
- * random_, randint, randperm, multinomial, exponential, and blocked normal in float32. float32 results
- * that torch rounds from double (serial normal, cauchy, log_normal) are equal but for one in some 2^30.
- * In float64, log, sin, cos, tan and exp are correctly rounded here; torch asks the host's libm, so of
- * its normal, cauchy and log_normal values 2 in 1000 are off (normal with mean 0: 3 ulp at worst seen).
+ * random_, randint, randperm, multinomial, exponential, and blocked normal in float32. float32
+ * results that torch rounds from double (serial normal, cauchy, log_normal) are equal but for
+ * one in some 2^30. In float64, log, sin, cos, tan and exp are correctly rounded here; torch
+ * asks the host's libm, so of its normal, cauchy and log_normal values 2 in 1000 are off (normal
+ * with mean 0: 3 ulp at worst seen).
  *
- * torch's compiler fuses multiply and add, and the places where it does are spelled out here, so build
- * without contraction, and all builds agree. fma, sqrt and ceil are all that comes from libm; the three
- * are exact by definition. Where torch is built to draw from MKL (bernoulli_(p) on Intel CPUs), its
- * stream is another one. */
+ * torch's compiler fuses multiply and add, and the places where it does are spelled out here, so
+ * build without contraction, and all builds agree. fma, sqrt and ceil are all that comes from
+ * libm; the three are exact by definition. Where torch is built to draw from MKL (bernoulli_(p)
+ * on Intel CPUs), its stream is another one. */
 #include "rng.h"
 
 #include <math.h>
@@ -39,7 +40,8 @@ static inline uint32_t twist(uint32_t high, uint32_t low, uint32_t far) {
   return far ^ (mixed >> 1) ^ (UINT32_C(0x9908b0df) & (0 - (low & 1)));
 }
 
-/* Renews the state in place: each word from its right neighbour and the word MT_SHIFT further on. */
+/* Renews the state in place: each word from its right neighbour and the word MT_SHIFT further
+ * on. */
 static void renew(Rng *r) {
   enum { N = RNG_STATE_WORDS, BACK = RNG_STATE_WORDS - MT_SHIFT };
   uint32_t *w = r->words;
@@ -95,11 +97,26 @@ NOINLINE int64_t draw64(Rng *r, uint64_t out[CHUNK], int64_t n) {
  * Seed, left, seeded, next, the words in 64 bits each, normal x, y, rho and valid, float sample and
  * valid. x and rho are unused, and zero. */
 
-enum { AT_SEED = 0, AT_LEFT = 8, AT_SEEDED = 12, AT_NEXT = 16, AT_WORDS = 24, AT_F64 = 5024,
-       AT_HAS_F64 = 5040, AT_F32 = 5048, AT_HAS_F32 = 5052 };
+enum {
+  AT_SEED = 0,
+  AT_LEFT = 8,
+  AT_SEEDED = 12,
+  AT_NEXT = 16,
+  AT_WORDS = 24,
+  AT_F64 = 5024,
+  AT_HAS_F64 = 5040,
+  AT_F32 = 5048,
+  AT_HAS_F32 = 5052
+};
 
-typedef union { double value; uint64_t bits; } Bits64;
-typedef union { float value; uint32_t bits; } Bits32;
+typedef union {
+  double value;
+  uint64_t bits;
+} Bits64;
+typedef union {
+  float value;
+  uint32_t bits;
+} Bits32;
 
 NOINLINE void put(uint8_t *at, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; i++) at[i] = (uint8_t)(value >> (8 * i));
@@ -131,8 +148,8 @@ void rng_state_export(const Rng *r, uint8_t bytes[RNG_STATE_BYTES]) {
 bool rng_state_import(Rng *r, const uint8_t bytes[RNG_STATE_BYTES]) {
   uint32_t left = (uint32_t)get(bytes + AT_LEFT, 4);
   uint32_t next = (uint32_t)get(bytes + AT_NEXT, 8);
-  bool counts = left >= 1 && left <= RNG_STATE_WORDS && next <= RNG_STATE_WORDS
-                  && next + left <= RNG_STATE_WORDS + 1;
+  bool counts = left >= 1 && left <= RNG_STATE_WORDS && next <= RNG_STATE_WORDS &&
+                next + left <= RNG_STATE_WORDS + 1;
   if (!counts || get(bytes + AT_SEEDED, 4) == 0) return false;
   *r = (Rng){.next = next, .left = (int32_t)left, .seed = get(bytes + AT_SEED, 8)};
   for (int i = 0; i < RNG_STATE_WORDS; i++)
@@ -193,10 +210,12 @@ void rng_uniform_f64(Rng *r, double *out, int64_t n, double from, double to) {
 
 /* ---- functions of doubles ----
  * Sums hi + lo of two doubles carry some 105 bits, enough to round log, sin, cos, tan and exp
- * correctly but for about one argument in 10^8. Each reduces its argument until a short Taylor series
- * will do: its first terms in double-double, the rest in double. */
+ * correctly but for about one argument in 10^8. Each reduces its argument until a short Taylor
+ * series will do: its first terms in double-double, the rest in double. */
 
-typedef struct { double hi, lo; } Dd;
+typedef struct {
+  double hi, lo;
+} Dd;
 
 /* a + b exactly, where |a| >= |b| or a is 0. */
 static inline Dd dd_ordered(double a, double b) {
@@ -252,36 +271,47 @@ static inline double horner(double x, const double *c, int n) {
 enum { LOG_STEP = 32, LOG_FIRST = 23, TRIG_STEP = 16 };
 /* -log(k / 32), k = 23 .. 45. */
 static const Dd log_table[] = {
-  {0x1.522ae0738a3d8p-2, -0x1.8f7e9b38a6979p-57}, {0x1.269621134db92p-2, 0x1.e0efadd9db02bp-56},
-  {0x1.f991c6cb3b379p-3, 0x1.f665066f980a2p-57},  {0x1.a93ed3c8ad9e3p-3, 0x1.bcafa9de97203p-57},
-  {0x1.5bf406b543db2p-3, -0x1.1f5b44c0df7e7p-61}, {0x1.1178e8227e47cp-3, -0x1.0e63a5f01c691p-58},
-  {0x1.9335e5d594989p-4, -0x1.478a85704ccb7p-58}, {0x1.08598b59e3a07p-4, -0x1.dd7009902bf32p-58},
-  {0x1.0415d89e74444p-5, 0x1.c05cf1d753622p-59},  {0.0, 0.0},
-  {-0x1.f829b0e7833p-6, -0x1.33e3f04f1ef23p-60},  {-0x1.f0a30c01162a6p-5, -0x1.85f325c5bbacdp-59},
-  {-0x1.6f0d28ae56b4cp-4, 0x1.906d99184b992p-58}, {-0x1.e27076e2af2e6p-4, 0x1.61578001e0162p-60},
-  {-0x1.29552f81ff523p-3, -0x1.301771c407dbfp-57}, {-0x1.5ff3070a793d4p-3, 0x1.bc60efafc6f6ep-58},
-  {-0x1.9525a9cf456b4p-3, -0x1.d904c1d4e2e26p-57}, {-0x1.c8ff7c79a9a22p-3, 0x1.4f689f8434012p-57},
-  {-0x1.fb9186d5e3e2bp-3, 0x1.caaae64f21acbp-57}, {-0x1.1675cababa60ep-2, -0x1.ce63eab883717p-61},
-  {-0x1.2e8e2bae11d31p-2, 0x1.8f4cdb95ebdf9p-56}, {-0x1.4618bc21c5ec2p-2, -0x1.f42decdeccf1dp-56},
-  {-0x1.5d1bdbf5809cap-2, -0x1.4236383dc7fe1p-56},
+    {0x1.522ae0738a3d8p-2, -0x1.8f7e9b38a6979p-57},
+    {0x1.269621134db92p-2, 0x1.e0efadd9db02bp-56},
+    {0x1.f991c6cb3b379p-3, 0x1.f665066f980a2p-57},
+    {0x1.a93ed3c8ad9e3p-3, 0x1.bcafa9de97203p-57},
+    {0x1.5bf406b543db2p-3, -0x1.1f5b44c0df7e7p-61},
+    {0x1.1178e8227e47cp-3, -0x1.0e63a5f01c691p-58},
+    {0x1.9335e5d594989p-4, -0x1.478a85704ccb7p-58},
+    {0x1.08598b59e3a07p-4, -0x1.dd7009902bf32p-58},
+    {0x1.0415d89e74444p-5, 0x1.c05cf1d753622p-59},
+    {0.0, 0.0},
+    {-0x1.f829b0e7833p-6, -0x1.33e3f04f1ef23p-60},
+    {-0x1.f0a30c01162a6p-5, -0x1.85f325c5bbacdp-59},
+    {-0x1.6f0d28ae56b4cp-4, 0x1.906d99184b992p-58},
+    {-0x1.e27076e2af2e6p-4, 0x1.61578001e0162p-60},
+    {-0x1.29552f81ff523p-3, -0x1.301771c407dbfp-57},
+    {-0x1.5ff3070a793d4p-3, 0x1.bc60efafc6f6ep-58},
+    {-0x1.9525a9cf456b4p-3, -0x1.d904c1d4e2e26p-57},
+    {-0x1.c8ff7c79a9a22p-3, 0x1.4f689f8434012p-57},
+    {-0x1.fb9186d5e3e2bp-3, 0x1.caaae64f21acbp-57},
+    {-0x1.1675cababa60ep-2, -0x1.ce63eab883717p-61},
+    {-0x1.2e8e2bae11d31p-2, 0x1.8f4cdb95ebdf9p-56},
+    {-0x1.4618bc21c5ec2p-2, -0x1.f42decdeccf1dp-56},
+    {-0x1.5d1bdbf5809cap-2, -0x1.4236383dc7fe1p-56},
 };
 
 /* sin and cos of k / 16, k = 0 .. 13. */
 static const Dd trig_table[][2] = {
-  {{0.0, 0.0}, {0x1.0p+0, 0.0}},
-  {{0x1.ffaaaeeed4edbp-5, -0x1.2d16d32684b69p-59}, {0x1.ff0015549f4d3p-1, 0x1.328387b99426fp-55}},
-  {{0x1.feaaeee86ee36p-4, -0x1.afcb2bcc6f03bp-59}, {0x1.fc015527d5bd3p-1, 0x1.b68f35094efb8p-55}},
-  {{0x1.7dc102fbaf2b5p-3, 0x1.5ab50e23c97c3p-59}, {0x1.f706bdf9ece1cp-1, -0x1.698c80c36dcb4p-55}},
-  {{0x1.faaeed4f31577p-3, -0x1.15d88508e32b8p-57}, {0x1.f01549f7deea1p-1, 0x1.d3c1e99e5cafdp-55}},
-  {{0x1.3ad129769d3d8p-2, 0x1.03d550487839ap-63}, {0x1.e733ea0193d4p-1, -0x1.6428b3546ce13p-55}},
-  {{0x1.7710255764214p-2, -0x1.6ead7314bb6cep-57}, {0x1.dc6b7eb995912p-1, 0x1.4b364776dcd35p-58}},
-  {{0x1.b1d8305321617p-2, -0x1.ae242cb99f519p-56}, {0x1.cfc6cfa52ad9fp-1, 0x1.8b5b5508f2a0dp-55}},
-  {{0x1.eaee8744b05fp-2, -0x1.789b43c9b027dp-58}, {0x1.c1528065b7d5p-1, -0x1.892111312e828p-55}},
-  {{0x1.110d0c4b69c3bp-1, 0x1.d918998809981p-55}, {0x1.b11d04162a4c6p-1, 0x1.1dd561efbc0c2p-56}},
-  {{0x1.2b91dea88421ep-1, -0x1.fa371db216abp-55}, {0x1.9f368ed912f85p-1, -0x1.1d200c5791606p-55}},
-  {{0x1.44eb381cf386bp-1, -0x1.3ed6c1e6a5505p-55}, {0x1.8bb105a5dc9p-1, 0x1.863e03e9474c1p-55}},
-  {{0x1.5cffc16bf8f0dp-1, 0x1.96cb370eb578ap-55}, {0x1.769fec655211fp-1, -0x1.827d5cf8c68c5p-57}},
-  {{0x1.73b7680dea578p-1, -0x1.2248306dc12a2p-56}, {0x1.6018526f563dfp-1, 0x1.46ca5e0e432dp-55}},
+    {{0.0, 0.0}, {0x1.0p+0, 0.0}},
+    {{0x1.ffaaaeeed4edbp-5, -0x1.2d16d32684b69p-59}, {0x1.ff0015549f4d3p-1, 0x1.328387b99426fp-55}},
+    {{0x1.feaaeee86ee36p-4, -0x1.afcb2bcc6f03bp-59}, {0x1.fc015527d5bd3p-1, 0x1.b68f35094efb8p-55}},
+    {{0x1.7dc102fbaf2b5p-3, 0x1.5ab50e23c97c3p-59}, {0x1.f706bdf9ece1cp-1, -0x1.698c80c36dcb4p-55}},
+    {{0x1.faaeed4f31577p-3, -0x1.15d88508e32b8p-57}, {0x1.f01549f7deea1p-1, 0x1.d3c1e99e5cafdp-55}},
+    {{0x1.3ad129769d3d8p-2, 0x1.03d550487839ap-63}, {0x1.e733ea0193d4p-1, -0x1.6428b3546ce13p-55}},
+    {{0x1.7710255764214p-2, -0x1.6ead7314bb6cep-57}, {0x1.dc6b7eb995912p-1, 0x1.4b364776dcd35p-58}},
+    {{0x1.b1d8305321617p-2, -0x1.ae242cb99f519p-56}, {0x1.cfc6cfa52ad9fp-1, 0x1.8b5b5508f2a0dp-55}},
+    {{0x1.eaee8744b05fp-2, -0x1.789b43c9b027dp-58}, {0x1.c1528065b7d5p-1, -0x1.892111312e828p-55}},
+    {{0x1.110d0c4b69c3bp-1, 0x1.d918998809981p-55}, {0x1.b11d04162a4c6p-1, 0x1.1dd561efbc0c2p-56}},
+    {{0x1.2b91dea88421ep-1, -0x1.fa371db216abp-55}, {0x1.9f368ed912f85p-1, -0x1.1d200c5791606p-55}},
+    {{0x1.44eb381cf386bp-1, -0x1.3ed6c1e6a5505p-55}, {0x1.8bb105a5dc9p-1, 0x1.863e03e9474c1p-55}},
+    {{0x1.5cffc16bf8f0dp-1, 0x1.96cb370eb578ap-55}, {0x1.769fec655211fp-1, -0x1.827d5cf8c68c5p-57}},
+    {{0x1.73b7680dea578p-1, -0x1.2248306dc12a2p-56}, {0x1.6018526f563dfp-1, 0x1.46ca5e0e432dp-55}},
 };
 
 /* log 2 and pi / 2 in parts, the first ones short, so that small multiples of them are exact. */
@@ -310,8 +340,8 @@ static inline double split(double x, int *k) {
 
 /* log x of a normal x > 0, or of 0. log x = k log 2 - log c + log(1 + f), with m c = 1 + f. */
 static double log_of(double x) {
-  static const double tail[] = {-1.0 / 6, 1.0 / 7, -1.0 / 8, 1.0 / 9, -1.0 / 10, 1.0 / 11,
-                                  -1.0 / 12, 1.0 / 13, -1.0 / 14, 1.0 / 15, -1.0 / 16};
+  static const double tail[] = {-1.0 / 6,  1.0 / 7,  -1.0 / 8,  1.0 / 9,  -1.0 / 10, 1.0 / 11,
+                                -1.0 / 12, 1.0 / 13, -1.0 / 14, 1.0 / 15, -1.0 / 16};
   if (x == 0) return -INFINITY;
   int k;
   double m = split(x, &k);
@@ -325,12 +355,13 @@ static double log_of(double x) {
   return dd_plus(dd_ordered(k * LN2_HI, k * LN2_LO), sum).hi;
 }
 
-/* sin and cos of x in [0, 2 pi]: x = q pi / 2 + k / 16 + d, the last two by the addition theorem. */
+/* sin and cos of x in [0, 2 pi]: x = q pi / 2 + k / 16 + d, the last two by the addition
+ * theorem. */
 static void sincos_of(double x, Dd *sine, Dd *cosine) {
   static const double sin_tail[] = {1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800,
-                                      1.0 / 6227020800};
+                                    1.0 / 6227020800};
   static const double cos_tail[] = {-1.0 / 720, 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600,
-                                      -1.0 / 87178291200};
+                                    -1.0 / 87178291200};
   int q = (int)(x * 0x1.45f306dc9c883p-1 + 0.5);
   Dd rest = dd_add(dd_sum(x, -q * HALF_PI_HI), dd_sum(-q * HALF_PI_MID, -q * HALF_PI_LO));
   bool below = rest.hi < 0;
@@ -366,8 +397,8 @@ static double tan_of(double x) {
 
 /* exp x. x = k log 2 + 64 t; exp(t) - 1 squared up six times by e -> 2 e + e e. */
 static double exp_of(double x) {
-  static const double tail[] = {1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320,
-                                  1.0 / 362880, 1.0 / 3628800};
+  static const double tail[] = {1.0 / 24,    1.0 / 120,    1.0 / 720,    1.0 / 5040,
+                                1.0 / 40320, 1.0 / 362880, 1.0 / 3628800};
   if (!(x < 710 && x > -746)) return x != x ? x : x > 0 ? INFINITY : 0;
   int k = (int)(x * 0x1.71547652b82fep+0 + (x < 0 ? -0.5 : 0.5));
   Dd t = dd_add(dd_sum(x, -k * LN2_HI), (Dd){-k * LN2_LO, 0});
@@ -430,7 +461,9 @@ typedef uint32_t U4 __attribute__((vector_size(16)));
 typedef int32_t I4 __attribute__((vector_size(16)));
 typedef double D2 __attribute__((vector_size(16)));
 typedef F4 F4Loose __attribute__((aligned(4), may_alias)); /* in an array of floats */
-typedef struct { D2 low, high; } Wide;                      /* four floats held as doubles */
+typedef struct {
+  D2 low, high;
+} Wide; /* four floats held as doubles */
 
 static inline Wide widen(F4 x) {
   return (Wide){{(double)x[0], (double)x[1]}, {(double)x[2], (double)x[3]}};
@@ -450,8 +483,8 @@ static inline D2 round2(D2 x) {
   return shifted - (shifted - x);
 }
 
-/* a * b + c as torch's fused instruction rounds it. The sum rounds twice here, ties not to even; that
- * this changes no result was checked for all 2^24 uniforms: there are no other arguments. */
+/* a * b + c as torch's fused instruction rounds it. The sum rounds twice here, ties not to even;
+ * that this changes no result was checked for all 2^24 uniforms: there are no other arguments. */
 static inline Wide fused(Wide a, Wide b, Wide c) {
   return (Wide){round2(a.low * b.low + c.low), round2(a.high * b.high + c.high)};
 }
@@ -467,16 +500,18 @@ static inline Wide fused_horner(Wide x, const float *c, int n) {
   return sum;
 }
 
-static inline F4 select4(I4 mask, F4 yes, F4 no) { return (F4)(((I4)yes & mask) | ((I4)no & ~mask)); }
+static inline F4 select4(I4 mask, F4 yes, F4 no) {
+  return (F4)(((I4)yes & mask) | ((I4)no & ~mask));
+}
 
 static inline F4 sqrt4(F4 x) { return (F4){sqrtf(x[0]), sqrtf(x[1]), sqrtf(x[2]), sqrtf(x[3])}; }
 
-/* log of u in [2^-24, 1]. The coefficients are Cephes' for logf, which torch uses: the last bit hangs
- * on them as on the order of the operations. */
+/* log of u in [2^-24, 1]. The coefficients are Cephes' for logf, which torch uses: the last bit
+ * hangs on them as on the order of the operations. */
 static inline F4 log4(F4 u) {
-  static const float c[] = {7.0376836292e-2f, -1.1514610310e-1f, 1.1676998740e-1f,
-                            -1.2420140846e-1f, 1.4249322787e-1f, -1.6668057665e-1f,
-                            2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f};
+  static const float c[] = {7.0376836292e-2f,  -1.1514610310e-1f, 1.1676998740e-1f,
+                            -1.2420140846e-1f, 1.4249322787e-1f,  -1.6668057665e-1f,
+                            2.0000714765e-1f,  -2.4999993993e-1f, 3.3333331174e-1f};
   F4 m = (F4)(((I4)u & 0x7fffff) | 0x3f000000);
   I4 low = m < 0.70710678f;
   F4 k = __builtin_convertvector(((I4)u >> 23) - 126 + low, F4);
@@ -533,24 +568,24 @@ static void normal_block_f64(double *block, double mean, double std) {
 }
 
 /* All uniforms come first, then the blocks; the last 16 are drawn again if they are not a block. */
-#define NORMAL_FILLS(T, C)                                                                         \
-  void rng_normal_serial_##T(Rng *r, C *out, int64_t n, double mean, double std) {                 \
-    for (int64_t i = 0; i < n; i++) {                                                              \
-      double z = next_normal(r);                                                                   \
-      out[i] = (C)(mean == 0 ? z * std + mean : fma(z, std, mean));                                \
-    }                                                                                              \
-  }                                                                                                \
-  void rng_normal_##T(Rng *r, C *out, int64_t n, double mean, double std) {                        \
-    if (n < BLOCK) {                                                                               \
-      rng_normal_serial_##T(r, out, n, mean, std);                                                 \
-      return;                                                                                      \
-    }                                                                                              \
-    rng_uniform_##T(r, out, n, 0, 1);                                                              \
-    for (int64_t i = 0; i + BLOCK <= n; i += BLOCK) normal_block_##T(out + i, (C)mean, (C)std);    \
-    if (n % BLOCK != 0) {                                                                          \
-      rng_uniform_##T(r, out + n - BLOCK, BLOCK, 0, 1);                                            \
-      normal_block_##T(out + n - BLOCK, (C)mean, (C)std);                                          \
-    }                                                                                              \
+#define NORMAL_FILLS(T, C)                                                                      \
+  void rng_normal_serial_##T(Rng *r, C *out, int64_t n, double mean, double std) {              \
+    for (int64_t i = 0; i < n; i++) {                                                           \
+      double z = next_normal(r);                                                                \
+      out[i] = (C)(mean == 0 ? z * std + mean : fma(z, std, mean));                             \
+    }                                                                                           \
+  }                                                                                             \
+  void rng_normal_##T(Rng *r, C *out, int64_t n, double mean, double std) {                     \
+    if (n < BLOCK) {                                                                            \
+      rng_normal_serial_##T(r, out, n, mean, std);                                              \
+      return;                                                                                   \
+    }                                                                                           \
+    rng_uniform_##T(r, out, n, 0, 1);                                                           \
+    for (int64_t i = 0; i + BLOCK <= n; i += BLOCK) normal_block_##T(out + i, (C)mean, (C)std); \
+    if (n % BLOCK != 0) {                                                                       \
+      rng_uniform_##T(r, out + n - BLOCK, BLOCK, 0, 1);                                         \
+      normal_block_##T(out + n - BLOCK, (C)mean, (C)std);                                       \
+    }                                                                                           \
   }
 NORMAL_FILLS(f32, float)
 NORMAL_FILLS(f64, double)
@@ -563,32 +598,35 @@ static double next_cauchy(double u, double median, double sigma) {
   return fma(sigma, tan_of(PI * (u - 0.5)), median);
 }
 
-#define CONTINUOUS_FILLS(T, C)                                                                     \
-  void rng_exponential_##T(Rng *r, C *out, int64_t n, double lambda) {                             \
-    for (int64_t i = 0; i < n; i++) out[i] = (C)next_exponential(unit64(rng_u64(r)), lambda);      \
-  }                                                                                                \
-  void rng_cauchy_##T(Rng *r, C *out, int64_t n, double median, double sigma) {                    \
-    for (int64_t i = 0; i < n; i++) out[i] = (C)next_cauchy(unit64(rng_u64(r)), median, sigma);    \
-  }                                                                                                \
-  void rng_log_normal_##T(Rng *r, C *out, int64_t n, double mean, double std) {                    \
-    for (int64_t i = 0; i < n; i++) out[i] = (C)exp_of(fma(next_normal(r), std, mean));            \
+#define CONTINUOUS_FILLS(T, C)                                                                  \
+  void rng_exponential_##T(Rng *r, C *out, int64_t n, double lambda) {                          \
+    for (int64_t i = 0; i < n; i++) out[i] = (C)next_exponential(unit64(rng_u64(r)), lambda);   \
+  }                                                                                             \
+  void rng_cauchy_##T(Rng *r, C *out, int64_t n, double median, double sigma) {                 \
+    for (int64_t i = 0; i < n; i++) out[i] = (C)next_cauchy(unit64(rng_u64(r)), median, sigma); \
+  }                                                                                             \
+  void rng_log_normal_##T(Rng *r, C *out, int64_t n, double mean, double std) {                 \
+    for (int64_t i = 0; i < n; i++) out[i] = (C)exp_of(fma(next_normal(r), std, mean));         \
   }
 CONTINUOUS_FILLS(f32, float)
 CONTINUOUS_FILLS(f64, double)
 
 /* ---- discrete distributions ---- */
 
-/* The next min(n, CHUNK) values of base + draw % range; range 0 stands for 2^64. Returns how many. */
+/* The next min(n, CHUNK) values of base + draw % range; range 0 stands for 2^64. Returns how
+ * many. */
 NOINLINE int64_t draw_range(Rng *r, int64_t out[CHUNK], int64_t n, int64_t base, uint64_t range,
                             bool wide) {
   if (!wide) {
-    /* draw * inverse is draw / range in units of 2^-64: the fraction times range is the remainder, exactly for 32 bits. */
+    /* draw * inverse is draw / range in units of 2^-64: the fraction times range is the
+     * remainder, exactly for 32 bits. */
     const uint64_t inverse = UINT64_MAX / range + 1;
     uint32_t w[CHUNK];
     int64_t m = draw32(r, w, n);
     for (int64_t i = 0; i < m; i++) {
       uint64_t left = inverse * w[i];
-      out[i] = (int64_t)((((left >> 32) * range + ((left & UINT32_MAX) * range >> 32)) >> 32) + (uint64_t)base);
+      out[i] = (int64_t)((((left >> 32) * range + ((left & UINT32_MAX) * range >> 32)) >> 32) +
+                         (uint64_t)base);
     }
     return m;
   }
@@ -602,9 +640,12 @@ NOINLINE int64_t draw_range(Rng *r, int64_t out[CHUNK], int64_t n, int64_t base,
 }
 
 /* random_ with a bound draws 64 bits as soon as the remainder of 32 would be visibly uneven. */
-static inline bool range_is_wide(uint64_t range) { return range == 0 || range >= UINT64_C(1) << 28; }
+static inline bool range_is_wide(uint64_t range) {
+  return range == 0 || range >= UINT64_C(1) << 28;
+}
 
-/* v rounded to the precision of a float with `digits` bits and back; INT64_MIN where it overflows. */
+/* v rounded to the precision of a float with `digits` bits and back; INT64_MIN where it
+ * overflows. */
 static int64_t rounded(int64_t v, int digits) {
   double value = digits == 24 ? (double)(float)v : (double)v;
   return value < 0x1p63 ? (int64_t)value : INT64_MIN;
@@ -657,37 +698,35 @@ static inline int64_t trials_as_int(double trials) {
 
 #define TRIALS(C, x) (C) _Generic((C)0, float: (x), double: (x), default: trials_as_int(x))
 
-#define DISCRETE_FILLS(T, C, WIDE_DRAW, COUNT)                                                     \
-  static void range_##T(Rng *r, C *out, int64_t n, int64_t base, uint64_t range, bool wide) {      \
-    int64_t v[CHUNK];                                                                              \
-    for (int64_t m; n > 0; n -= m, out += m) {                                                     \
-      m = draw_range(r, v, n, base, range, wide);                                                  \
-      for (int64_t i = 0; i < m; i++) out[i] = (C)v[i];                                            \
-    }                                                                                              \
-  }                                                                                                \
-  void rng_random_##T(Rng *r, C *out, int64_t n) {                                                 \
-    range_##T(r, out, n, 0, COUNT, WIDE_DRAW);                                                     \
-  }                                                                                                \
-  void rng_randint_##T(Rng *r, C *out, int64_t n, int64_t low, int64_t high) {                     \
-    uint64_t range = (uint64_t)high - (uint64_t)low;                                               \
-    range_##T(r, out, n, low, range, range_is_wide(range));                                        \
-  }                                                                                                \
-  void rng_random_from_##T(Rng *r, C *out, int64_t n, int64_t low) {                               \
-    int64_t base = low == INT64_MIN ? low : from_bound(low, COUNT);                                \
-    uint64_t range = low == INT64_MIN ? 0 : (uint64_t)(COUNT) - (uint64_t)base;                    \
-    range_##T(r, out, n, low == INT64_MIN ? 0 : base, range, range_is_wide(range));                \
-  }                                                                                                \
-  void rng_bernoulli_##T(Rng *r, C *out, int64_t n, double p) {                                    \
-    const uint64_t limit = bernoulli_limit(p);                                                     \
-    uint64_t w[CHUNK];                                                                             \
-    for (int64_t m; n > 0; n -= m, out += m) {                                                     \
-      m = draw64(r, w, n);                                                                         \
-      for (int64_t i = 0; i < m; i++) out[i] = (C)((w[i] & UINT64_C(0x1fffffffffffff)) < limit);   \
-    }                                                                                              \
-  }                                                                                                \
-  void rng_geometric_##T(Rng *r, C *out, int64_t n, double p) {                                    \
-    const double miss = log1p_minus(p);                                                            \
-    for (int64_t i = 0; i < n; i++) out[i] = TRIALS(C, ceil(log_of(unit64(rng_u64(r))) / miss));   \
+#define DISCRETE_FILLS(T, C, WIDE_DRAW, COUNT)                                                   \
+  static void range_##T(Rng *r, C *out, int64_t n, int64_t base, uint64_t range, bool wide) {    \
+    int64_t v[CHUNK];                                                                            \
+    for (int64_t m; n > 0; n -= m, out += m) {                                                   \
+      m = draw_range(r, v, n, base, range, wide);                                                \
+      for (int64_t i = 0; i < m; i++) out[i] = (C)v[i];                                          \
+    }                                                                                            \
+  }                                                                                              \
+  void rng_random_##T(Rng *r, C *out, int64_t n) { range_##T(r, out, n, 0, COUNT, WIDE_DRAW); }  \
+  void rng_randint_##T(Rng *r, C *out, int64_t n, int64_t low, int64_t high) {                   \
+    uint64_t range = (uint64_t)high - (uint64_t)low;                                             \
+    range_##T(r, out, n, low, range, range_is_wide(range));                                      \
+  }                                                                                              \
+  void rng_random_from_##T(Rng *r, C *out, int64_t n, int64_t low) {                             \
+    int64_t base = low == INT64_MIN ? low : from_bound(low, COUNT);                              \
+    uint64_t range = low == INT64_MIN ? 0 : (uint64_t)(COUNT) - (uint64_t)base;                  \
+    range_##T(r, out, n, low == INT64_MIN ? 0 : base, range, range_is_wide(range));              \
+  }                                                                                              \
+  void rng_bernoulli_##T(Rng *r, C *out, int64_t n, double p) {                                  \
+    const uint64_t limit = bernoulli_limit(p);                                                   \
+    uint64_t w[CHUNK];                                                                           \
+    for (int64_t m; n > 0; n -= m, out += m) {                                                   \
+      m = draw64(r, w, n);                                                                       \
+      for (int64_t i = 0; i < m; i++) out[i] = (C)((w[i] & UINT64_C(0x1fffffffffffff)) < limit); \
+    }                                                                                            \
+  }                                                                                              \
+  void rng_geometric_##T(Rng *r, C *out, int64_t n, double p) {                                  \
+    const double miss = log1p_minus(p);                                                          \
+    for (int64_t i = 0; i < n; i++) out[i] = TRIALS(C, ceil(log_of(unit64(rng_u64(r))) / miss)); \
   }
 RNG_DTYPES(DISCRETE_FILLS)
 
@@ -765,38 +804,39 @@ static void pick_greatest(int64_t *out, int64_t k, const double *key, int64_t m)
   }
 }
 
-/* Sums and quotients round to the dtype of the weights; `scratch` holds them as doubles. The last sum
- * is 1 whatever rounding did. Without replacement the k greatest p / q win, with q exponential. */
-#define MULTINOMIAL(T, C)                                                                          \
-  RngWeights rng_weights_check_##T(const C *p, int64_t m) {                                        \
-    bool any = false;                                                                              \
-    for (int64_t i = 0; i < m; i++) {                                                              \
-      if (!(p[i] >= 0)) return RNG_WEIGHTS_NEGATIVE;                                               \
-      if (!(p[i] < (C)INFINITY)) return RNG_WEIGHTS_INFINITE;                                      \
-      any |= p[i] > 0;                                                                             \
-    }                                                                                              \
-    return any ? RNG_WEIGHTS_OK : RNG_WEIGHTS_ZERO_SUM;                                            \
-  }                                                                                                \
-  void rng_multinomial_unique_##T(Rng *r, int64_t *out, int64_t k, const C *p, double *scratch,    \
-                                  int64_t m) {                                                     \
-    for (int64_t i = 0; i < m; i++)                                                                \
-      scratch[i] = (double)(p[i] / (C)next_exponential(unit64(rng_u64(r)), 1));                    \
-    pick_greatest(out, k, scratch, m);                                                             \
-  }                                                                                                \
-  void rng_multinomial_##T(Rng *r, int64_t *out, int64_t k, const C *p, double *scratch,           \
-                           int64_t m) {                                                            \
-    if (k == 1) {                                                                                  \
-      rng_multinomial_unique_##T(r, out, k, p, scratch, m);                                        \
-      return;                                                                                      \
-    }                                                                                              \
-    C sum = 0;                                                                                     \
-    for (int64_t i = 0; i < m; i++) {                                                              \
-      sum += p[i];                                                                                 \
-      scratch[i] = (double)sum;                                                                    \
-    }                                                                                              \
-    for (int64_t i = 0; i < m; i++) scratch[i] = (double)((C)scratch[i] / sum);                    \
-    scratch[m - 1] = 1;                                                                            \
-    pick_by_sum(r, out, k, scratch, m);                                                            \
+/* Sums and quotients round to the dtype of the weights; `scratch` holds them as doubles. The
+ * last sum is 1 whatever rounding did. Without replacement the k greatest p / q win, with q
+ * exponential. */
+#define MULTINOMIAL(T, C)                                                                       \
+  RngWeights rng_weights_check_##T(const C *p, int64_t m) {                                     \
+    bool any = false;                                                                           \
+    for (int64_t i = 0; i < m; i++) {                                                           \
+      if (!(p[i] >= 0)) return RNG_WEIGHTS_NEGATIVE;                                            \
+      if (!(p[i] < (C)INFINITY)) return RNG_WEIGHTS_INFINITE;                                   \
+      any |= p[i] > 0;                                                                          \
+    }                                                                                           \
+    return any ? RNG_WEIGHTS_OK : RNG_WEIGHTS_ZERO_SUM;                                         \
+  }                                                                                             \
+  void rng_multinomial_unique_##T(Rng *r, int64_t *out, int64_t k, const C *p, double *scratch, \
+                                  int64_t m) {                                                  \
+    for (int64_t i = 0; i < m; i++)                                                             \
+      scratch[i] = (double)(p[i] / (C)next_exponential(unit64(rng_u64(r)), 1));                 \
+    pick_greatest(out, k, scratch, m);                                                          \
+  }                                                                                             \
+  void rng_multinomial_##T(Rng *r, int64_t *out, int64_t k, const C *p, double *scratch,        \
+                           int64_t m) {                                                         \
+    if (k == 1) {                                                                               \
+      rng_multinomial_unique_##T(r, out, k, p, scratch, m);                                     \
+      return;                                                                                   \
+    }                                                                                           \
+    C sum = 0;                                                                                  \
+    for (int64_t i = 0; i < m; i++) {                                                           \
+      sum += p[i];                                                                              \
+      scratch[i] = (double)sum;                                                                 \
+    }                                                                                           \
+    for (int64_t i = 0; i < m; i++) scratch[i] = (double)((C)scratch[i] / sum);                 \
+    scratch[m - 1] = 1;                                                                         \
+    pick_by_sum(r, out, k, scratch, m);                                                         \
   }
 MULTINOMIAL(f32, float)
 MULTINOMIAL(f64, double)

@@ -1,8 +1,9 @@
 /* Saved values: what a node keeps of tensors for its gradient, and how it gets them back.
  *
- * A value is a snapshot, or what the host's pack hook made of the tensor (an id of the host's); its place in the graph is
- * kept apart, as of the moment of saving. An output is kept without its node, so that nothing owns itself. In "check" mode
- * the versions are kept too, and the input itself, whose history the message of a modified tensor names. */
+ * A value is a snapshot, or what the host's pack hook made of the tensor (an id of the host's);
+ * its place in the graph is kept apart, as of the moment of saving. An output is kept without
+ * its node, so that nothing owns itself. In "check" mode the versions are kept too, and the
+ * input itself, whose history the message of a modified tensor names. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,11 +14,13 @@
 #include "memory.h"
 #include "op.h"
 
-static const char *const freed_text =
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors after "
-    "calling backward.";
+static const char *const freed_text = "Trying to backward through the graph a second time (or "
+                                      "directly access saved tensors after they have already been "
+                                      "freed). Saved intermediate values of the graph are freed "
+                                      "when you call .backward() or autograd.grad(). Specify "
+                                      "retain_graph=True if you need to backward through the graph "
+                                      "a second time or if you need to access saved tensors after "
+                                      "calling backward.";
 
 void *saved_freed(void) { return fail(ERR_RUNTIME, "%s", freed_text); }
 
@@ -39,14 +42,18 @@ static void form_release(int64_t *form) {
   if (form) mem_free(form, form_bytes(form[FORM_RANK]));
 }
 
-/* Gradients read what they saved as what it was: its indices, its rows. Only those that go element by element, and the
- * host's own, may be given another thing. */
+/* Gradients read what they saved as what it was: its indices, its rows. Only those that go
+ * element by element, and the host's own, may be given another thing. */
 static bool form_fits(const Node *n, const int64_t *form, const Tensor *t) {
   if (n->type->each || n->kind == NODE_HOST) return true;
   int rank = (int)form[FORM_RANK];
-  if (form[FORM_DTYPE] == t->dtype && sizes_equal(rank, form + FORM_SIZES, t->ndim, t->sizes)) return true;
-  fail(ERR_RUNTIME, "pygrad: a saved tensor unpack_hook gave a %s tensor of shape %s to %s, which saved a %s tensor of shape %s",
-       dtype_info[t->dtype].legacy, shape_text(t), n->type->name, dtype_info[form[FORM_DTYPE]].legacy, sizes_text(rank, form + FORM_SIZES));
+  if (form[FORM_DTYPE] == t->dtype && sizes_equal(rank, form + FORM_SIZES, t->ndim, t->sizes))
+    return true;
+  fail(ERR_RUNTIME,
+       "pygrad: a saved tensor unpack_hook gave a %s tensor of shape %s to %s, which saved a %s "
+       "tensor of shape %s",
+       dtype_info[t->dtype].legacy, shape_text(t), n->type->name,
+       dtype_info[form[FORM_DTYPE]].legacy, sizes_text(rank, form + FORM_SIZES));
   return false;
 }
 
@@ -72,16 +79,18 @@ void saved_release(Saved *s) {
 void node_release_saved(Node *n) {
   for (int i = 0; i < n->n_saves; i++) saved_release(&n->saves[i]);
   n->freed = n->freed || n->n_saves > 0 || n->kind == NODE_HOST || n->inner;
-  if (n->inner && n->inner->refs == 1) node_release_saved(n->inner); /* else it is run by itself too */
+  /* else it is run by itself too */
+  if (n->inner && n->inner->refs == 1) node_release_saved(n->inner);
 }
 
 /* ------------------------------------------------------------ default hooks */
 
 enum { HOOKS_CAP = 512 }; /* scopes within scopes */
-/* Of one thread, while it has some. What the hooks of a backward change is changed in a copy, which goes with the backward. */
+/* Of one thread, while it has some. What the hooks of a backward change is changed in a copy,
+ * which goes with the backward. */
 typedef struct Hooks {
   struct Hooks *next;
-  int64_t task;   /* whose copy it is; below 0: it is none */
+  int64_t task; /* whose copy it is; below 0: it is none */
   int32_t thread, n;
   int32_t floor;  /* of a copy: the ids below are those of what it was copied from */
   char *disabled; /* the message for those who would use hooks now; NULL: they may */
@@ -145,7 +154,9 @@ bool saved_hooks_push(int32_t id) {
   Hooks *h = make_hooks();
   if (!h) return false;
   if (id && h->disabled) fail(ERR_RUNTIME, "%s", h->disabled);
-  else if (h->n == HOOKS_CAP) fail(ERR_RUNTIME, "pygrad: more than %d pairs of saved tensor hooks within each other", HOOKS_CAP);
+  else if (h->n == HOOKS_CAP)
+    fail(ERR_RUNTIME, "pygrad: more than %d pairs of saved tensor hooks within each other",
+         HOOKS_CAP);
   else h->ids[h->n++] = id;
   return !failed();
 }
@@ -201,8 +212,10 @@ static bool pack(Node *n, Saved *s, Tensor *t, int32_t hooks) {
   if (!failed() && tensor_version(t) != version) {
     host_drop(s->packed);
     s->packed = 0;
-    fail(ERR_RUNTIME, "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot "
-                      "be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "
+    fail(ERR_RUNTIME, "A saved tensor pack hook is modifying its input in place. Tensors provided "
+                      "as input to pack hook cannot "
+                      "be modified by in-place operations as this can lead to unexpected "
+                      "side-effects. Please open an issue if "
                       "you need to perform in-place operations on the input to a pack hook.");
   }
   return !failed();
@@ -216,9 +229,12 @@ static int32_t hooks_for(const Node *n, const Tensor *t) {
 
 static bool may_be_saved(const Tensor *t) {
   if (!(t->flags & FLAG_INFERENCE)) return true;
-  fail(ERR_RUNTIME, "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
-                    "mode in computation tracked by autograd. To work around this, you can make a clone to get a normal "
-                    "tensor and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+  fail(ERR_RUNTIME, "Inference tensors cannot be saved for backward. Please do not use Tensors "
+                    "created in inference "
+                    "mode in computation tracked by autograd. To work around this, you can make a "
+                    "clone to get a normal "
+                    "tensor and use it in autograd, or use `torch.no_grad()` instead of "
+                    "`torch.inference_mode()`.");
   return false;
 }
 
@@ -237,7 +253,8 @@ static bool keep_value(Node *n, Saved *s, Tensor *t) {
 /* What was packed is needed once more, as it was, for the tangents of the node's outputs. */
 static Tensor *with_history(Node *n, const Saved *s, Tensor *v);
 static void keep_for_tangents(Node *n, Saved *s, Tensor *t) {
-  if (s->packed && n->tangents && !failed()) tensor_retain(s->unpacked = with_history(n, s, tensor_snapshot(t)));
+  if (s->packed && n->tangents && !failed())
+    tensor_retain(s->unpacked = with_history(n, s, tensor_snapshot(t)));
 }
 
 Tensor *inplace_self;
@@ -263,7 +280,9 @@ void save(Node *n, int slot, Tensor *t) {
 }
 
 void save_output(Node *n, int slot, Tensor *y) {
-  if (!n || !y || failed() || (y->grad_fn != n && !(forward_on && forward_waits_for(y, n))) || !may_be_saved(y)) return;
+  if (!n || !y || failed() || (y->grad_fn != n && !(forward_on && forward_waits_for(y, n))) ||
+      !may_be_saved(y))
+    return;
   Saved *s = &n->saves[slot];
   s->is_output = true; /* its tangent comes later */
   s->requires_grad = !n->unrecorded;
@@ -281,7 +300,8 @@ enum { NAMED = 16 };
 
 /* An output that carries no gradient is saved as inputs are. */
 static bool is_result(const Saved *s, const char *name) {
-  return s->is_output || (name && (strncmp(name, "result", 6) == 0 || strncmp(name, "indices", 7) == 0));
+  return s->is_output ||
+         (name && (strncmp(name, "result", 6) == 0 || strncmp(name, "indices", 7) == 0));
 }
 
 static bool precedes(const Saved *a, const char *x, const Saved *b, const char *y) {
@@ -292,7 +312,8 @@ static bool precedes(const Saved *a, const char *x, const Saved *b, const char *
   return order ? order < 0 : nx < ny;
 }
 
-/* PyTorch's order of the slots: inputs by name, then outputs by name; a custom node's as they are. */
+/* PyTorch's order of the slots: inputs by name, then outputs by name; a custom node's as they
+ * are. */
 static int ordered(const Node *n, int *order) {
   const char *names[NAMED] = {NULL}, *at = n->type->fields;
   int count = n->n_saves < NAMED ? n->n_saves : NAMED;
@@ -303,7 +324,9 @@ static int ordered(const Node *n, int *order) {
   }
   for (int i = 0; i < count; i++) {
     int k = i;
-    for (; k > 0 && n->kind != NODE_HOST && precedes(&n->saves[i], names[i], &n->saves[order[k - 1]], names[order[k - 1]]); k--)
+    for (; k > 0 && n->kind != NODE_HOST &&
+           precedes(&n->saves[i], names[i], &n->saves[order[k - 1]], names[order[k - 1]]);
+         k--)
       order[k] = order[k - 1];
     order[k] = i;
   }
@@ -324,7 +347,8 @@ void saves_pack(Node *n) {
   }
 }
 
-/* Whether a saved input is the operand that an in-place op writes to; PyTorch saves a copy of that one alone. */
+/* Whether a saved input is the operand that an in-place op writes to; PyTorch saves a copy of
+ * that one alone. */
 static bool is_self(const Node *n, int slot) {
   const char *name = n->type->fields;
   for (int i = 0; i < slot && *name; i++) name += strcspn(name, " "), name += *name == ' ';
@@ -340,7 +364,8 @@ void saves_written(Node *n, Tensor *self) {
       version_release(s->version);
       s->version = NULL;
       keep_version(s, self);
-    } else if (s->version == self->version && is_self(n, i)) { /* a copy of what was there before */
+      /* a copy of what was there before */
+    } else if (s->version == self->version && is_self(n, i)) {
       version_release(s->version);
       tensor_release(s->original);
       s->version = NULL;
@@ -355,14 +380,19 @@ static bool modified(const Node *n, const Saved *s) {
   const Node *producer = s->is_output ? n : s->original ? tensor_grad_fn(s->original) : s->grad_fn;
   char origin[160] = "";
   if (producer)
-    snprintf(origin, sizeof origin, ", which is output %d of %s,", s->is_output ? (int)s->output_nr : 0, node_stem(producer));
+    snprintf(origin, sizeof origin, ", which is output %d of %s,",
+             s->is_output ? (int)s->output_nr : 0, node_stem(producer));
   fail(ERR_RUNTIME,
-       "one of the variables needed for gradient computation has been modified by an inplace operation: "
+       "one of the variables needed for gradient computation has been modified by an inplace "
+       "operation: "
        "[torch.%sTensor %s]%s is at version %u; expected version %u instead. Hint: %s%s",
-       dtype_info[s->value->dtype].legacy, shape_text(s->value), origin, s->version->value, s->version_saved,
-       anomaly_mode ? "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+       dtype_info[s->value->dtype].legacy, shape_text(s->value), origin, s->version->value,
+       s->version_saved,
+       anomaly_mode ? "the backtrace further above shows the operation that failed to compute its "
+                      "gradient. The variable in "
                       "question was changed in there or anywhere later. Good luck!"
-                    : "enable anomaly detection to find the operation that failed to compute its gradient, with "
+                    : "enable anomaly detection to find the operation that failed to compute its "
+                      "gradient, with "
                       "torch.autograd.set_detect_anomaly(True, check_nan=False).",
        anomaly_mode ? anomaly_blame(n, s->version, s->version_saved) : "");
   return false;
@@ -377,11 +407,13 @@ static bool usable(const Node *n, const Saved *s, bool running) {
   Node *now = s->original ? tensor_grad_fn(s->original) : NULL;
   if (failed()) return false;
   if (running && s->original && s->grad_fn && !now) {
-    fail(ERR_RUNTIME, "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
+    fail(ERR_RUNTIME, "Trying to use a saved tensor that has been detached in-place, i.e. with "
+                      ".detach_().This is not supported, "
                       "please use out-of-place `.detach()` instead");
     return false;
   }
-  return !s->version || s->version->value == s->version_saved || forward_produces(n) || modified(n, s);
+  return !s->version || s->version->value == s->version_saved || forward_produces(n) ||
+         modified(n, s);
 }
 
 static void adopt_version(Tensor *t, Version *v) {
@@ -392,12 +424,12 @@ static void adopt_version(Tensor *t, Version *v) {
 }
 
 static bool same_elements(const Tensor *a, const Tensor *b) {
-  return a->storage->bytes == b->storage->bytes && tensor_same_shape(a, b) && a->offset == b->offset &&
-         memcmp(a->strides, b->strides, a->ndim * sizeof(int64_t)) == 0;
+  return a->storage->bytes == b->storage->bytes && tensor_same_shape(a, b) &&
+         a->offset == b->offset && memcmp(a->strides, b->strides, a->ndim * sizeof(int64_t)) == 0;
 }
 
-/* A tensor with the elements of v and the history that was saved. In a leaf's stead stands another leaf, whose
- * gradients go where those of the first go. */
+/* A tensor with the elements of v and the history that was saved. In a leaf's stead stands
+ * another leaf, whose gradients go where those of the first go. */
 static Tensor *with_history(Node *n, const Saved *s, Tensor *v) {
   Tensor *a = tensor_alias(v, v->ndim, v->sizes, v->strides, v->offset);
   if (!a) return NULL;
@@ -431,7 +463,8 @@ static Tensor *unpack(Node *n, Saved *s, bool running) {
 Tensor *saved(Node *n, int slot) {
   if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
   Saved *s = &n->saves[slot];
-  if (s->unpacked) return !s->form || form_fits(n, s->form, s->unpacked) ? s->unpacked : NULL; /* as it still is */
+  /* as it still is */
+  if (s->unpacked) return !s->form || form_fits(n, s->form, s->unpacked) ? s->unpacked : NULL;
   Tensor *v = unpack(n, s, true);
   if (v && s->packed && n->running) tensor_retain(s->unpacked = v); /* hooks run once a node run */
   return v;
@@ -451,8 +484,8 @@ void saves_done(Node *n) {
   }
 }
 
-/* A copy-on-write copy of what was saved: writing to it reaches neither the graph nor the original. In check mode an input
- * itself. What an unpack hook gave is the hook's. */
+/* A copy-on-write copy of what was saved: writing to it reaches neither the graph nor the
+ * original. In check mode an input itself. What an unpack hook gave is the hook's. */
 Tensor *saved_for_host(Node *n, int slot) {
   if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
   Saved *s = &n->saves[slot];
@@ -472,14 +505,18 @@ Tensor *saved_for_host(Node *n, int slot) {
 bool saved_register_hooks(Node *n, int slot, int32_t hooks) {
   Saved *s = &n->saves[slot];
   if (s->packed) {
-    fail(ERR_RUNTIME, "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks "
+    fail(ERR_RUNTIME, "Calling register_hooks on a saved tensor whose hooks have already been set. "
+                      "Hint: only one pair of hooks "
                       "is allowed at a time.");
   } else if (!s->set) {
     fail(ERR_RUNTIME, "Calling register_hooks on a saved tensor with value None is forbidden");
   } else if (!s->value) {
-    fail(ERR_RUNTIME, "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph "
-                      "are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
-                      "through the graph a second time or if you need to access saved variables after calling backward.");
+    fail(ERR_RUNTIME, "Calling register_hooks on a saved tensor after it has been freed. Saved "
+                      "intermediate values of the graph "
+                      "are freed when you call .backward() or autograd.grad(). Specify "
+                      "retain_graph=True if you need to backward "
+                      "through the graph a second time or if you need to access saved variables "
+                      "after calling backward.");
   }
   Tensor *v = failed() ? NULL : tensor_snapshot(s->value);
   if (!v || !pack(n, s, v, hooks)) return false;

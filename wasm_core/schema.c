@@ -30,29 +30,29 @@ const char *name_text(int32_t id) { return id > 0 && id < n_names ? names[id] : 
 /* ------------------------------------------------------------ schemas */
 
 /* X(spelling in a schema, type, spelling in messages) */
-#define ARG_ROWS(X)                                        \
-  X("Tensor|Scalar", ARG_TENSOR_OR_SCALAR, "Tensor")       \
-  X("Scalar|Tensor", ARG_TENSOR_OR_SCALAR, "Tensor")       \
-  X("Tensor", ARG_TENSOR, "Tensor")                        \
-  X("Tensor[]", ARG_TENSORS, "tuple of Tensors")           \
-  X("Tensor?[]", ARG_TENSORS, "tuple of Tensors")          \
-  X("Scalar", ARG_SCALAR, "Number")                        \
-  X("int", ARG_INT, "int")                                 \
-  X("SymInt", ARG_INT, "int")                              \
-  X("int|int[]", ARG_INT_OR_INTS, "tuple of ints")         \
-  X("int[]", ARG_INTS, "tuple of ints")                    \
-  X("SymInt[]", ARG_INTS, "tuple of ints")                 \
-  X("float", ARG_FLOAT, "float")                           \
-  X("float[]", ARG_FLOATS, "tuple of floats")              \
-  X("Scalar[]", ARG_FLOATS, "tuple of Scalars")            \
-  X("bool", ARG_BOOL, "bool")                              \
-  X("bool[]", ARG_BOOLS, "tuple of bools")                 \
-  X("str", ARG_STR, "str")                                 \
-  X("ScalarType", ARG_DTYPE, "torch.dtype")                \
-  X("Layout", ARG_STR, "torch.layout")                     \
-  X("Device", ARG_STR, "torch.device")                     \
-  X("MemoryFormat", ARG_STR, "torch.memory_format")        \
-  X("Index", ARG_INDEX, "index")                           \
+#define ARG_ROWS(X)                                  \
+  X("Tensor|Scalar", ARG_TENSOR_OR_SCALAR, "Tensor") \
+  X("Scalar|Tensor", ARG_TENSOR_OR_SCALAR, "Tensor") \
+  X("Tensor", ARG_TENSOR, "Tensor")                  \
+  X("Tensor[]", ARG_TENSORS, "tuple of Tensors")     \
+  X("Tensor?[]", ARG_TENSORS, "tuple of Tensors")    \
+  X("Scalar", ARG_SCALAR, "Number")                  \
+  X("int", ARG_INT, "int")                           \
+  X("SymInt", ARG_INT, "int")                        \
+  X("int|int[]", ARG_INT_OR_INTS, "tuple of ints")   \
+  X("int[]", ARG_INTS, "tuple of ints")              \
+  X("SymInt[]", ARG_INTS, "tuple of ints")           \
+  X("float", ARG_FLOAT, "float")                     \
+  X("float[]", ARG_FLOATS, "tuple of floats")        \
+  X("Scalar[]", ARG_FLOATS, "tuple of Scalars")      \
+  X("bool", ARG_BOOL, "bool")                        \
+  X("bool[]", ARG_BOOLS, "tuple of bools")           \
+  X("str", ARG_STR, "str")                           \
+  X("ScalarType", ARG_DTYPE, "torch.dtype")          \
+  X("Layout", ARG_STR, "torch.layout")               \
+  X("Device", ARG_STR, "torch.device")               \
+  X("MemoryFormat", ARG_STR, "torch.memory_format")  \
+  X("Index", ARG_INDEX, "index")                     \
   X("Generator", ARG_GENERATOR, "torch.Generator")
 
 const ArgKind arg_kinds[] = {
@@ -63,7 +63,9 @@ const ArgKind arg_kinds[] = {
 
 static Schema **schemas; /* by row, parsed on first use */
 
-static bool is_name_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+static bool is_name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 /* "int[2]?" -> the type, its count, whether None is allowed. */
 static bool parse_type(const char *text, int n, Arg *a) {
@@ -116,10 +118,13 @@ static void parse_default(const char *s, int n, Value *v) {
   else if (n == 4 && strncmp(s, "True", 4) == 0) *v = (Value){.tag = TAG_BOOL, .i = 1};
   else if (n == 5 && strncmp(s, "False", 5) == 0) *v = (Value){.tag = TAG_BOOL, .i = 0};
   else if (*s == '[') parse_list_default(s, v);
-  else if (*s == '"' || *s == '\'') *v = (Value){.tag = TAG_STR, .s = name_text(name_intern(s + 1, n - 2))};
-  else if (memchr(s, '.', (size_t)n) || (memchr(s, 'e', (size_t)n) && *s != 'M') || strncmp(s, "inf", 3) == 0)
+  else if (*s == '"' || *s == '\'')
+    *v = (Value){.tag = TAG_STR, .s = name_text(name_intern(s + 1, n - 2))};
+  else if (memchr(s, '.', (size_t)n) || (memchr(s, 'e', (size_t)n) && *s != 'M') ||
+           strncmp(s, "inf", 3) == 0)
     *v = (Value){.tag = TAG_FLOAT, .f = number_value(s)};
-  else if (is_name_char(*s) && !(*s >= '0' && *s <= '9')) *v = (Value){.tag = TAG_STR, .s = name_text(name_intern(s, n))};
+  else if (is_name_char(*s) && !(*s >= '0' && *s <= '9'))
+    *v = (Value){.tag = TAG_STR, .s = name_text(name_intern(s, n))};
   else *v = (Value){.tag = TAG_INT, .i = strtoll(s, &end, 10)};
 }
 
@@ -156,7 +161,8 @@ const Schema *schema_of(int row) {
   for (p++; *p && *p != ')';) {
     int depth = 0;
     const char *end = p;
-    for (; *end && (depth || (*end != ',' && *end != ')')); end++) depth += (*end == '[' || *end == '(') - (*end == ']' || *end == ')');
+    for (; *end && (depth || (*end != ',' && *end != ')')); end++)
+      depth += (*end == '[' || *end == '(') - (*end == ']' || *end == ')');
     if (*p == '*') keyword_only = true;
     else if (s->n_args == MAX_ARGS || !parse_arg(p, end, &s->args[s->n_args])) return NULL;
     else s->args[s->n_args++].keyword_only = keyword_only;
@@ -166,7 +172,8 @@ const Schema *schema_of(int row) {
   s->gathers = strpbrk(op_rows[row].flags, "vV") != NULL;
   s->overloaded = row + 1 < n_op_rows && same_name(row, row + 1);
   for (int i = 0; i < s->n_args; i++)
-    if (strchr(op_rows[row].flags, 'N') && strcmp(name_text(s->args[i].name), "inplace") == 0) s->inplace_at = i;
+    if (strchr(op_rows[row].flags, 'N') && strcmp(name_text(s->args[i].name), "inplace") == 0)
+      s->inplace_at = i;
   return schemas[row] = s;
 }
 

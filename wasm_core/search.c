@@ -1,5 +1,5 @@
-/* What an order is good for: unique, unique_consecutive, searchsorted, bucketize, quantile; and counts by
- * value: bincount, histc. */
+/* What an order is good for: unique, unique_consecutive, searchsorted, bucketize, quantile; and
+ * counts by value: bincount, histc. */
 #include <math.h>
 #include <string.h>
 
@@ -11,11 +11,12 @@
 
 /* ------------------------------------------------------------ unique */
 
-GRAD(Unique2Backward0, "") { fail(ERR_NOT_IMPLEMENTED, "the derivative for '_unique2' is not implemented."); }
-GRAD(UniqueDimBackward0, "") { fail(ERR_NOT_IMPLEMENTED, "the derivative for 'unique_dim' is not implemented."); }
-GRAD(UniqueConsecutiveBackward0, "") {
-  fail(ERR_NOT_IMPLEMENTED, "the derivative for 'unique_consecutive' is not implemented.");
-}
+GRAD(Unique2Backward0, "")
+{ fail(ERR_NOT_IMPLEMENTED, "the derivative for '_unique2' is not implemented."); }
+GRAD(UniqueDimBackward0, "")
+{ fail(ERR_NOT_IMPLEMENTED, "the derivative for 'unique_dim' is not implemented."); }
+GRAD(UniqueConsecutiveBackward0, "")
+{ fail(ERR_NOT_IMPLEMENTED, "the derivative for 'unique_consecutive' is not implemented."); }
 
 /* n slices of `width` elements, contiguous, one after the other. */
 typedef struct {
@@ -28,7 +29,8 @@ typedef struct {
 static int compare_slices(const Slices *s, int64_t i, int64_t j) {
   const char *at = s->at;
   DISPATCH_ALL(s->dtype, {
-    const T *a = (const T *)(const void *)at + i * s->width, *b = (const T *)(const void *)at + j * s->width;
+    const T *a = (const T *)(const void *)at + i * s->width,
+            *b = (const T *)(const void *)at + j * s->width;
     for (int64_t k = 0; k < s->width; k++) {
       T v = ELEMENT(a + k), w = ELEMENT(b + k);
       if (v < w) return -1;
@@ -46,7 +48,8 @@ static uint32_t *order_slices(const Slices *s) {
   for (int64_t i = 0; i < s->n; i++) a[i] = (uint32_t)i;
   for (int64_t run = 1; run < s->n; run *= 2) {
     for (int64_t at = 0; at < s->n; at += 2 * run) {
-      int64_t middle = at + run < s->n ? at + run : s->n, end = at + 2 * run < s->n ? at + 2 * run : s->n;
+      int64_t middle = at + run < s->n ? at + run : s->n,
+              end = at + 2 * run < s->n ? at + 2 * run : s->n;
       int64_t i = at, j = middle;
       for (int64_t k = at; k < end; k++)
         b[k] = j == end || (i < middle && compare_slices(s, a[i], a[j]) <= 0) ? a[i++] : a[j++];
@@ -58,9 +61,10 @@ static uint32_t *order_slices(const Slices *s) {
   return a;
 }
 
-/* Groups of equal neighbours in the order (NULL: as they lie): the first of each group, the group of each slice,
- * and the size of each group. Returns their number. */
-static int64_t group(const Slices *s, const uint32_t *order, uint32_t *first, int64_t *inverse, int64_t *counts) {
+/* Groups of equal neighbours in the order (NULL: as they lie): the first of each group, the
+ * group of each slice, and the size of each group. Returns their number. */
+static int64_t group(const Slices *s, const uint32_t *order, uint32_t *first, int64_t *inverse,
+                     int64_t *counts) {
   int64_t groups = 0, before = 0;
   for (int64_t i = 0; i < s->n; i++) {
     int64_t at = order ? order[i] : i;
@@ -75,7 +79,8 @@ static int64_t group(const Slices *s, const uint32_t *order, uint32_t *first, in
   return groups;
 }
 
-/* The same for lone elements, ordered by their keys. Equal keys are equal elements, but for NaNs. */
+/* The same for lone elements, ordered by their keys. Equal keys are equal elements, but for
+ * NaNs. */
 static int64_t group_elements(const Slices *s, uint32_t *first, int64_t *inverse, int64_t *counts) {
   Item *items = scratch_array(2 * (s->n + 1), sizeof *items);
   if (!items) return 0;
@@ -83,7 +88,8 @@ static int64_t group_elements(const Slices *s, uint32_t *first, int64_t *inverse
   uint64_t nan = s->dtype == DT_F32 ? UINT32_MAX : UINT64_MAX;
   if (s->n) items = lane_order(s->at, s->dtype, s->n, 1, false, items, items + s->n);
   for (int64_t i = 0; i < s->n; i++) {
-    if (i == 0 || items[i].key != items[i - 1].key || (items[i].key == nan && dtype_is_float(s->dtype))) {
+    if (i == 0 || items[i].key != items[i - 1].key ||
+        (items[i].key == nan && dtype_is_float(s->dtype))) {
       first[groups] = items[i].index;
       counts[groups++] = 0;
     }
@@ -93,18 +99,20 @@ static int64_t group_elements(const Slices *s, uint32_t *first, int64_t *inverse
   return groups;
 }
 
-static Tensor *take_slices(const Slices *s, const uint32_t *first, int64_t groups, int ndim, int64_t *sizes) {
+static Tensor *take_slices(const Slices *s, const uint32_t *first, int64_t groups, int ndim,
+                           int64_t *sizes) {
   sizes[0] = groups;
   Tensor *y = tensor_empty(ndim, sizes, s->dtype);
   if (!y) return NULL;
   int64_t bytes = s->width * dtype_bytes(s->dtype);
   char *to = tensor_data(y);
-  for (int64_t i = 0; i < groups; i++) memcpy(to + i * bytes, s->at + first[i] * bytes, (size_t)bytes);
+  for (int64_t i = 0; i < groups; i++)
+    memcpy(to + i * bytes, s->at + first[i] * bytes, (size_t)bytes);
   return y;
 }
 
-/* out: the slices, the group of each, the sizes of the groups. x is contiguous, its slices along dim 0; `like`
- * gives the shape of the groups. */
+/* out: the slices, the group of each, the sizes of the groups. x is contiguous, its slices along
+ * dim 0; `like` gives the shape of the groups. */
 static void unique_slices(Tensor *x, const Tensor *like, bool sorted, Tensor *out[3]) {
   int64_t sizes[MAX_DIM] = {0};
   Slices s = {.dtype = (DType)x->dtype, .n = x->sizes[0], .width = 1};
@@ -118,7 +126,8 @@ static void unique_slices(Tensor *x, const Tensor *like, bool sorted, Tensor *ou
   out[1] = tensor_empty(like->ndim, like->sizes, DT_I64);
   if (failed() || !out[1]) return;
   int64_t *inverse = (int64_t *)(void *)tensor_data(out[1]);
-  int64_t groups = by_key ? group_elements(&s, first, inverse, counts) : group(&s, order, first, inverse, counts);
+  int64_t groups = by_key ? group_elements(&s, first, inverse, counts)
+                          : group(&s, order, first, inverse, counts);
   if (failed()) return;
   out[0] = take_slices(&s, first, groups, x->ndim, sizes);
   out[2] = tensor_empty(1, &groups, DT_I64);
@@ -133,7 +142,8 @@ static bool check_unique_dim(const Tensor *x, int64_t dim) {
   }
   for (int i = 0; i < x->ndim; i++)
     if (i != dim && x->sizes[i] == 0 && x->numel == 0 && x->sizes[dim] != 0) {
-      fail(ERR_RUNTIME, "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+      fail(ERR_RUNTIME,
+           "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
       return false;
     }
   return true;
@@ -143,15 +153,19 @@ void t_unique(Tensor *x, bool sorted, const int64_t *along, Tensor *out[3]) {
   out[0] = out[1] = out[2] = NULL;
   if (blocked(x)) return;
   int64_t dim = 0;
-  if (along && ((x->ndim && (dim = dim_wrap(*along, x->ndim)) < 0) || !check_unique_dim(x, dim))) return;
-  const NodeType *type = !sorted ? &UniqueConsecutiveBackward0 : along ? &UniqueDimBackward0 : &Unique2Backward0;
+  if (along && ((x->ndim && (dim = dim_wrap(*along, x->ndim)) < 0) || !check_unique_dim(x, dim)))
+    return;
+  const NodeType *type = !sorted ? &UniqueConsecutiveBackward0
+                         : along ? &UniqueDimBackward0
+                                 : &Unique2Backward0;
   Node *n = dtype_is_float((DType)x->dtype) ? node_new(type, 0, 0, x, NULL) : NULL;
   bool was = grad_mode;
   grad_mode = false;
   Tensor *front = t_contiguous(along ? t_transpose(x, 0, dim) : t_flatten(x, 0, -1));
   Tensor *like = along && front ? tensor_empty(1, front->sizes, DT_U8) : x;
   if (front && like) unique_slices(front, like, sorted, out);
-  if (along && (out[0] = t_transpose(out[0], 0, dim))) out[0] = tensor_alias(out[0], out[0]->ndim, out[0]->sizes, out[0]->strides, 0);
+  if (along && (out[0] = t_transpose(out[0], 0, dim)))
+    out[0] = tensor_alias(out[0], out[0]->ndim, out[0]->sizes, out[0]->strides, 0);
   grad_mode = was;
   set_history_at(out[0], n, 0);
 }
@@ -159,16 +173,16 @@ void t_unique(Tensor *x, bool sorted, const int64_t *along, Tensor *out[3]) {
 /* ------------------------------------------------------------ places in an order */
 
 /* The first place where v could stand (right: the last), by halving; sorter may be NULL. */
-#define PLACE(T)                                                                                    \
-  static int64_t place_##T(const T *edges, const int64_t *sorter, int64_t n, T v, bool right) {     \
-    int64_t low = 0, high = n;                                                                      \
-    while (low < high) {                                                                            \
-      int64_t middle = low + (high - low) / 2;                                                      \
-      T at = edges[sorter ? sorter[middle] : middle];                                               \
-      if (right ? at > v : at >= v) high = middle;                                                  \
-      else low = middle + 1;                                                                        \
-    }                                                                                               \
-    return low;                                                                                     \
+#define PLACE(T)                                                                                \
+  static int64_t place_##T(const T *edges, const int64_t *sorter, int64_t n, T v, bool right) { \
+    int64_t low = 0, high = n;                                                                  \
+    while (low < high) {                                                                        \
+      int64_t middle = low + (high - low) / 2;                                                  \
+      T at = edges[sorter ? sorter[middle] : middle];                                           \
+      if (right ? at > v : at >= v) high = middle;                                              \
+      else low = middle + 1;                                                                    \
+    }                                                                                           \
+    return low;                                                                                 \
   }
 PLACE(int64_t)
 PLACE(double)
@@ -190,13 +204,19 @@ static bool search_types(Tensor **edges, Tensor **values, const char *name) {
 
 static bool check_sorter(const Tensor *edges, const Tensor *sorter) {
   if (!tensor_same_shape(edges, sorter))
-    fail(ERR_RUNTIME, "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor %sand got "
-         "sorter tensor %s", shape_text(edges), shape_text(sorter));
+    fail(ERR_RUNTIME,
+         "torch.searchsorted(): boundary and sorter must have the same size, but got boundary "
+         "tensor %sand got "
+         "sorter tensor %s",
+         shape_text(edges), shape_text(sorter));
   else if (sorter->dtype != DT_I64)
-    fail(ERR_RUNTIME, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype %s", legacy(sorter));
+    fail(ERR_RUNTIME,
+         "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype %s",
+         legacy(sorter));
   else if (sorter->numel) {
     Tensor *s = t_detach((Tensor *)(uintptr_t)sorter), *low = t_min(s), *high = t_max(s);
-    if (low && high && (tensor_get_i(low, 0) < 0 || tensor_get_i(high, 0) >= edges->sizes[edges->ndim - 1]))
+    if (low && high &&
+        (tensor_get_i(low, 0) < 0 || tensor_get_i(high, 0) >= edges->sizes[edges->ndim - 1]))
       fail(ERR_RUNTIME, "torch.searchsorted(): sorter index out of range");
   }
   return !failed();
@@ -207,20 +227,30 @@ static bool check_search(const Tensor *edges, const Tensor *values, bool right, 
   if (side && strcmp(side, "left") != 0 && strcmp(side, "right") != 0)
     fail(ERR_RUNTIME, "torch.searchsorted(): side can only be 'left' or 'right' but got %s", side);
   else if (side && strcmp(side, "left") == 0 && right)
-    fail(ERR_RUNTIME, "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True");
+    fail(ERR_RUNTIME, "torch.searchsorted(): side and right can't be set to opposites, got side of "
+                      "left while right was True");
   else if (one && edges->ndim != 1)
-    fail(ERR_RUNTIME, "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we "
-         "got boundaries tensor dim(%d) and input value's dim(%d) numel(%lld)", edges->ndim, values->ndim, (long long)values->numel);
+    fail(ERR_RUNTIME,
+         "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension "
+         "is 1, but we "
+         "got boundaries tensor dim(%d) and input value's dim(%d) numel(%lld)",
+         edges->ndim, values->ndim, (long long)values->numel);
   else if (edges->ndim == 0)
-    fail(ERR_RUNTIME, "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension");
-  else if (edges->ndim != 1 && !sizes_equal(edges->ndim - 1, edges->sizes, values->ndim - 1, values->sizes))
-    fail(ERR_RUNTIME, "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-         "tensor and input value tensor must match, but we got boundaries tensor %s and input value tensor %s",
+    fail(ERR_RUNTIME, "torch.searchsorted(): boundaries tensor should have positive dimension, but "
+                      "got 0 dimension");
+  else if (edges->ndim != 1 &&
+           !sizes_equal(edges->ndim - 1, edges->sizes, values->ndim - 1, values->sizes))
+    fail(ERR_RUNTIME,
+         "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+         "dimensions of boundaries "
+         "tensor and input value tensor must match, but we got boundaries tensor %s and input "
+         "value tensor %s",
          shape_text(edges), shape_text(values));
   return !failed();
 }
 
-Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, const char *side, Tensor *sorter) {
+Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, const char *side,
+                       Tensor *sorter) {
   if (blocked(edges, values) || !check_search(edges, values, right, side)) return NULL;
   if (sorter && (!(sorter = tensor_settled(sorter)) || !check_sorter(edges, sorter))) return NULL;
   right = right || (side && strcmp(side, "right") == 0);
@@ -228,14 +258,18 @@ Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, co
   if (sorter) sorter = t_contiguous(sorter);
   Tensor *y = tensor_empty(values->ndim, values->sizes, int32 ? DT_I32 : DT_I64);
   if (blocked(y)) return NULL;
-  int64_t n = edges->sizes[edges->ndim - 1], each = edges->ndim == 1 ? values->numel : values->sizes[values->ndim - 1];
+  int64_t n = edges->sizes[edges->ndim - 1],
+          each = edges->ndim == 1 ? values->numel : values->sizes[values->ndim - 1];
   const char *edges_at = tensor_data(edges), *values_at = tensor_data(values);
   const int64_t *order = sorter ? (const int64_t *)(const void *)tensor_data(sorter) : NULL;
   for (int64_t i = 0; i < y->numel; i++) {
     int64_t row = edges->ndim == 1 ? 0 : i / each * n, at = 0;
     const int64_t *row_order = order ? order + row : NULL;
-#define PLACE_CASE(D, T) \
-  case D: at = place_##T((const T *)(const void *)edges_at + row, row_order, n, ((const T *)(const void *)values_at)[i], right); break;
+#define PLACE_CASE(D, T)                                                  \
+  case D:                                                                 \
+    at = place_##T((const T *)(const void *)edges_at + row, row_order, n, \
+                   ((const T *)(const void *)values_at)[i], right);       \
+    break;
     switch ((DType)edges->dtype) {
       PLACE_CASE(DT_F32, float)
       PLACE_CASE(DT_F64, double)
@@ -249,7 +283,8 @@ Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, co
 
 Tensor *t_bucketize(Tensor *values, Tensor *edges, bool int32, bool right) {
   if (blocked(edges, values)) return NULL;
-  if (edges->ndim != 1) return fail(ERR_RUNTIME, "boundaries tensor must be 1 dimension, but got dim(%d)", edges->ndim);
+  if (edges->ndim != 1)
+    return fail(ERR_RUNTIME, "boundaries tensor must be 1 dimension, but got dim(%d)", edges->ndim);
   return t_searchsorted(edges, values, int32, right, NULL, NULL);
 }
 
@@ -260,14 +295,17 @@ NO_DERIVATIVE(bincount)
 /* How many bins the values of x fill, at least `least`; -1 with the error. */
 static int64_t bins_of(Tensor *x, Tensor *weights, int64_t least) {
   if (least < 0) return fail(ERR_RUNTIME, "minlength should be >= 0"), -1;
-  if (x->dtype == DT_BOOL || dtype_is_float(tensor_dtype(x))) return no_kernel("bincount_cpu", tensor_dtype(x)), -1;
+  if (x->dtype == DT_BOOL || dtype_is_float(tensor_dtype(x)))
+    return no_kernel("bincount_cpu", tensor_dtype(x)), -1;
   Tensor *low = x->numel ? t_min(x) : NULL, *high = x->numel ? t_max(x) : NULL;
   if (x->ndim != 1 || (low && tensor_get_i(low, 0) < 0))
     return fail(ERR_RUNTIME, "bincount only supports 1-d non-negative integral inputs."), -1;
   if (weights && (weights->ndim != 1 || weights->numel != x->numel))
     return fail(ERR_RUNTIME, "weights should be 1-d and have the same length as input"), -1;
   if (high && tensor_get_i(high, 0) == INT64_MAX)
-    return fail(ERR_RUNTIME, "maximum value of input overflowed, it should be < %lld but got %lld", (long long)INT64_MAX, (long long)INT64_MAX), -1;
+    return fail(ERR_RUNTIME, "maximum value of input overflowed, it should be < %lld but got %lld",
+                (long long)INT64_MAX, (long long)INT64_MAX),
+           -1;
   int64_t filled = high ? tensor_get_i(high, 0) + 1 : 0;
   return filled > least ? filled : least;
 }
@@ -319,7 +357,9 @@ Tensor *t_histc(Tensor *x, int64_t bins, double low, double high) {
   if (x->dtype == DT_U8 && (low < 0 || high < 0 || low > 255 || high > 255))
     return fail(ERR_RUNTIME, "value cannot be converted to type uint8_t without overflow");
   if (!check_float_kernel("histogram_cpu", tensor_dtype(x))) return NULL;
-  if (bins <= 0) return fail(ERR_RUNTIME, "torch.histogram(): bins must be > 0, but got %lld for dimension 0", (long long)bins);
+  if (bins <= 0)
+    return fail(ERR_RUNTIME, "torch.histogram(): bins must be > 0, but got %lld for dimension 0",
+                (long long)bins);
   if (!histogram_range(x, &low, &high)) return NULL;
   x = t_contiguous(x);
   Tensor *y = x ? tensor_zeros(1, &bins, (DType)x->dtype) : NULL;
@@ -334,7 +374,8 @@ Tensor *t_histc(Tensor *x, int64_t bins, double low, double high) {
     for (int64_t i = 0; i < x->numel; i++) {
       T at = v[i];
       if (!(at >= from && at <= to)) continue;
-      int64_t bin = int_from_double((double)((at - from) / (to - from) * (T)bins)); /* of a range beyond T: below 0 */
+      /* of a range beyond T: below 0 */
+      int64_t bin = int_from_double((double)((at - from) / (to - from) * (T)bins));
       count[bin < 0 ? 0 : bin < bins ? bin : bins - 1] += 1;
     }
   })
@@ -349,18 +390,24 @@ static Interpolation interpolation_named(const char *text) {
   static const char *const texts[] = {"linear", "lower", "higher", "midpoint", "nearest"};
   for (int i = 0; i < INTERPOLATIONS; i++)
     if (text && strcmp(text, texts[i]) == 0) return (Interpolation)i;
-  fail(ERR_RUNTIME, "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got %s", text);
+  fail(ERR_RUNTIME,
+       "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but "
+       "got %s",
+       text);
   return INTERPOLATIONS;
 }
 
 static bool check_quantile(const Tensor *x, const Tensor *q) {
   if (x->numel == 0) fail(ERR_RUNTIME, "quantile() input tensor must be non-empty");
   else if (q->ndim > 1) fail(ERR_RUNTIME, "quantile() q must be a scalar or 1D tensor");
-  else if (!dtype_is_float((DType)x->dtype)) fail(ERR_RUNTIME, "quantile() input tensor must be either float or double dtype");
+  else if (!dtype_is_float((DType)x->dtype))
+    fail(ERR_RUNTIME, "quantile() input tensor must be either float or double dtype");
   else if (is_wrapped(q)) {
     double v = tensor_get_f(q, 0);
-    if (!(v >= 0 && v <= 1)) fail(ERR_RUNTIME, "quantile() q must be in the range [0, 1] but got %g", v);
-  } else if (q->dtype != x->dtype) fail(ERR_RUNTIME, "quantile() q tensor must be same dtype as the input tensor");
+    if (!(v >= 0 && v <= 1))
+      fail(ERR_RUNTIME, "quantile() q must be in the range [0, 1] but got %g", v);
+  } else if (q->dtype != x->dtype)
+    fail(ERR_RUNTIME, "quantile() q tensor must be same dtype as the input tensor");
   else
     for (int64_t i = 0; i < q->numel; i++) {
       double v = tensor_get_f(q, q->ndim ? i * q->strides[0] : 0);
@@ -369,8 +416,8 @@ static bool check_quantile(const Tensor *x, const Tensor *q) {
   return !failed();
 }
 
-/* The ranks of q in lanes of n, a last dim of q's; a lane with a NaN takes its last element, which is one, unless
- * NaNs are skipped and the lane ends before them. */
+/* The ranks of q in lanes of n, a last dim of q's; a lane with a NaN takes its last element,
+ * which is one, unless NaNs are skipped and the lane ends before them. */
 static Tensor *quantile_ranks(Tensor *sorted, Tensor *q, int64_t n, bool skip_nan) {
   Tensor *valid = t_eq(t_detach(sorted), t_detach(sorted));
   if (skip_nan) {
@@ -379,12 +426,15 @@ static Tensor *quantile_ranks(Tensor *sorted, Tensor *q, int64_t n, bool skip_na
     return t_masked_fill(ranks, t_lt(ranks, tensor_wrapped_f(0)), tensor_wrapped_f(0));
   }
   Tensor *whole = t_all(valid, ONE_DIM(-1), true);
-  return t_where(whole, t_mul_f(q, (double)(n - 1)), tensor_number((double)(n - 1), (DType)sorted->dtype));
+  return t_where(whole, t_mul_f(q, (double)(n - 1)),
+                 tensor_number((double)(n - 1), (DType)sorted->dtype));
 }
 
 /* Values at fractional ranks of the sorted lanes. */
 static Tensor *interpolate(Tensor *sorted, Tensor *ranks, Interpolation how) {
-  Tensor *below = how == NEAREST ? t_round_even(ranks) : how == HIGHER ? t_ceil(ranks) : t_floor(ranks);
+  Tensor *below = how == NEAREST  ? t_round_even(ranks)
+                  : how == HIGHER ? t_ceil(ranks)
+                                  : t_floor(ranks);
   Tensor *low = t_gather(sorted, -1, t_to(t_detach(below), DT_I64));
   if (how != LINEAR && how != MIDPOINT) return low;
   Tensor *high = t_gather(sorted, -1, t_to(t_detach(t_ceil(ranks)), DT_I64));
@@ -392,7 +442,8 @@ static Tensor *interpolate(Tensor *sorted, Tensor *ranks, Interpolation how) {
   return t_lerp(low, high, weight);
 }
 
-Tensor *t_quantile(Tensor *x, Tensor *q, const int64_t *dim, bool keepdim, const char *interpolation, bool skip_nan) {
+Tensor *t_quantile(Tensor *x, Tensor *q, const int64_t *dim, bool keepdim,
+                   const char *interpolation, bool skip_nan) {
   if (blocked(x, q) || !check_quantile(x, q)) return NULL;
   Interpolation how = interpolation_named(interpolation);
   int64_t wrapped = dim ? dim_wrap(*dim, x->ndim) : 0, sizes[MAX_DIM + 1];
@@ -400,14 +451,20 @@ Tensor *t_quantile(Tensor *x, Tensor *q, const int64_t *dim, bool keepdim, const
   /* The lanes go to the last dim, where the quantiles come out. */
   bool all = !dim || x->ndim == 0;
   for (int i = 0; i < x->ndim; i++) sizes[i] = i < x->ndim - 1 ? 1 : x->numel;
-  Tensor *lanes = !all ? keepdim ? t_transpose(t_unsqueeze(x, -1), wrapped, -1) : t_movedim(x, ONE_DIM(wrapped), ONE_DIM(-1))
-                : keepdim && x->ndim ? t_reshape(x, x->ndim + 1, (sizes[x->ndim - 1] = 1, sizes[x->ndim] = x->numel, sizes)) : t_flatten(x, 0, -1);
+  Tensor *lanes = !all ? keepdim ? t_transpose(t_unsqueeze(x, -1), wrapped, -1)
+                                 : t_movedim(x, ONE_DIM(wrapped), ONE_DIM(-1))
+                  : keepdim && x->ndim
+                      ? t_reshape(x, x->ndim + 1,
+                                  (sizes[x->ndim - 1] = 1, sizes[x->ndim] = x->numel, sizes))
+                      : t_flatten(x, 0, -1);
   Tensor *points = is_wrapped(q) ? tensor_number(tensor_get_f(q, 0), (DType)x->dtype) : q;
   points = t_reshape(points, 1, (const int64_t[]){-1});
   Tensor *sorted = t_sort_values(lanes, -1);
   if (blocked(sorted)) return NULL;
-  Tensor *y = interpolate(sorted, quantile_ranks(sorted, points, lanes->sizes[lanes->ndim - 1], skip_nan), how);
-  if (q->ndim) y = geometry_inplace(y, t_unsqueeze(y, 0)), y = geometry_inplace(y, t_transpose(y, 0, -1));
+  Tensor *y = interpolate(
+      sorted, quantile_ranks(sorted, points, lanes->sizes[lanes->ndim - 1], skip_nan), how);
+  if (q->ndim)
+    y = geometry_inplace(y, t_unsqueeze(y, 0)), y = geometry_inplace(y, t_transpose(y, 0, -1));
   return geometry_inplace(y, t_squeeze_dim(y, -1));
 }
 

@@ -68,8 +68,8 @@ static inline f32x4 f32x4_splat(float x) { return (f32x4){x, x, x, x}; }
 static inline f64x2 f64x2_splat(double x) { return (f64x2){x, x}; }
 static inline i32x4 i32x4_splat(int32_t x) { return (i32x4){x, x, x, x}; }
 
-/* By lanes a < b ? b : a and b < a ? b : a, so that a NaN in a stays, in one instruction: what compilers make of the
- * operators is up to eight, if b is constant. */
+/* By lanes a < b ? b : a and b < a ? b : a, so that a NaN in a stays, in one instruction: what
+ * compilers make of the operators is up to eight, if b is constant. */
 static inline f32x4 f32x4_larger(f32x4 a, f32x4 b) {
 #ifdef __wasm_simd128__
   return __builtin_wasm_pmax_f32x4(a, b);
@@ -98,7 +98,9 @@ static inline u8x16 u8x16_smaller(u8x16 a, u8x16 b) {
 }
 
 /* Bools of any bytes as 0 and 1. */
-static inline u8x16 u8x16_truth(u8x16 v) { return u8x16_smaller(v, (u8x16){1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}); }
+static inline u8x16 u8x16_truth(u8x16 v) {
+  return u8x16_smaller(v, (u8x16){1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+}
 
 /* The lanes below zero, as bits. */
 static inline uint32_t i32x4_signs(i32x4 v) {

@@ -1,8 +1,8 @@
 /* softmax, log_softmax and logsumexp over any dimension.
  *
- * A contiguous tensor is outer x n x inner; a row (inner == 1) or a strip of adjacent columns is made in
- * passes that stay in the nearest cache, the maximum and the sums by the folds of reduce.h. Both
- * gradients are ops of their own, which can be differentiated again. */
+ * A contiguous tensor is outer x n x inner; a row (inner == 1) or a strip of adjacent columns is
+ * made in passes that stay in the nearest cache, the maximum and the sums by the folds of
+ * reduce.h. Both gradients are ops of their own, which can be differentiated again. */
 #include <math.h>
 #include <string.h>
 
@@ -24,7 +24,8 @@ typedef struct {
   const float *next; /* of a row of float: the next row, or itself if it is the last */
   float *most;       /* its maximum, unless it is the first; then that of the next */
   bool first;
-  float *powers, *inverse; /* of a row of float: exp(a - max), and 1 over their sum; NULL unless they are kept */
+  /* of a row of float: exp(a - max), and 1 over their sum; NULL unless they are kept */
+  float *powers, *inverse;
 } Span;
 
 enum { SPAN_COLUMNS = 128 };
@@ -33,65 +34,71 @@ typedef void SpanLoop(const Span *s);
 
 /* Folds the columns of `x` in the span into results of the same type. */
 static void span_fold(const Reducer *folds, DType d, const Span *s, const void *x, void *out) {
-  Strip strip = {.reducer = &folds[d], .x = x, .n = s->n, .step = s->step, .width = s->width, .out = out, .out_step = 1};
+  Strip strip = {.reducer = &folds[d],
+                 .x = x,
+                 .n = s->n,
+                 .step = s->step,
+                 .width = s->width,
+                 .out = out,
+                 .out_step = 1};
   (s->step == 1 ? folds[d].run : folds[d].columns)(&strip);
 }
 
 /* y = VALUE for each element, of a, b, y and the column's m and t. */
-#define SPAN_MAP(T, VALUE)                                           \
-  for (int64_t i = 0; i < s->n; i++) {                               \
-    int64_t at = i * s->step;                                        \
-    VECTOR_LOOP for (int64_t j = 0; j < s->width; j++) {             \
+#define SPAN_MAP(T, VALUE)                                                    \
+  for (int64_t i = 0; i < s->n; i++) {                                        \
+    int64_t at = i * s->step;                                                 \
+    VECTOR_LOOP for (int64_t j = 0; j < s->width; j++) {                      \
       T a = a_[at + j], b = b_[at + j], y = y_[at + j], m = m_[j], t = t_[j]; \
-      (void)a, (void)b, (void)y, (void)m, (void)t;                   \
-      y_[at + j] = VALUE;                                            \
-    }                                                                \
+      (void)a, (void)b, (void)y, (void)m, (void)t;                            \
+      y_[at + j] = VALUE;                                                     \
+    }                                                                         \
   }
-#define ROW_MAP(T, VALUE)                                            \
-  {                                                                  \
-    const T m = m_[0], t = t_[0];                                    \
-    (void)m, (void)t;                                                \
-    WIDE_LOOP for (int64_t j = 0; j < s->n; j++) {                   \
-      T a = a_[j], b = b_[j], y = y_[j];                             \
-      (void)a, (void)b, (void)y;                                     \
-      y_[j] = VALUE;                                                 \
-    }                                                                \
+#define ROW_MAP(T, VALUE)                          \
+  {                                                \
+    const T m = m_[0], t = t_[0];                  \
+    (void)m, (void)t;                              \
+    WIDE_LOOP for (int64_t j = 0; j < s->n; j++) { \
+      T a = a_[j], b = b_[j], y = y_[j];           \
+      (void)a, (void)b, (void)y;                   \
+      y_[j] = VALUE;                               \
+    }                                              \
   }
 #define MAP(T, VALUE) \
   if (s->step == 1) ROW_MAP(T, VALUE) else SPAN_MAP(T, VALUE)
-#define SPAN_HEAD(T)                                                  \
-  const T *a_ = s->a, *b_ = s->b ? s->b : s->a;                       \
-  T *y_ = s->y, m_[SPAN_COLUMNS], t_[SPAN_COLUMNS];                   \
-  (void)b_, (void)m_;                                                 \
+#define SPAN_HEAD(T)                                \
+  const T *a_ = s->a, *b_ = s->b ? s->b : s->a;     \
+  T *y_ = s->y, m_[SPAN_COLUMNS], t_[SPAN_COLUMNS]; \
+  (void)b_, (void)m_;                               \
   m_[0] = t_[0] = 0;
 
-#define SOFTMAX_LOOPS(T, D)                                           \
-  static void softmax_##T(const Span *s) {                            \
-    SPAN_HEAD(T)                                                      \
-    span_fold(max_folds, D, s, a_, m_);                               \
-    MAP(T, EXP_##T(a - m))                                            \
-    span_fold(sum_folds, D, s, y_, t_);                               \
-    for (int64_t j = 0; j < s->width; j++) t_[j] = 1 / t_[j];         \
-    MAP(T, y * t)                                                     \
-  }                                                                   \
-  static void log_softmax_##T(const Span *s) {                        \
-    SPAN_HEAD(T)                                                      \
-    span_fold(max_folds, D, s, a_, m_);                               \
-    MAP(T, EXP_##T(a - m))                                            \
-    span_fold(sum_folds, D, s, y_, t_);                               \
-    for (int64_t j = 0; j < s->width; j++) t_[j] = (T)log((double)t_[j]); \
-    MAP(T, a - m - t)                                                 \
-  }                                                                   \
-  static void softmax_backward_##T(const Span *s) { /* a = g, b = y: y (g - sum g y) */ \
-    SPAN_HEAD(T)                                                      \
-    MAP(T, a * b)                                                     \
-    span_fold(sum_folds, D, s, y_, t_);                               \
-    MAP(T, y - b * t)                                                 \
-  }                                                                   \
+#define SOFTMAX_LOOPS(T, D)                                                                  \
+  static void softmax_##T(const Span *s) {                                                   \
+    SPAN_HEAD(T)                                                                             \
+    span_fold(max_folds, D, s, a_, m_);                                                      \
+    MAP(T, EXP_##T(a - m))                                                                   \
+    span_fold(sum_folds, D, s, y_, t_);                                                      \
+    for (int64_t j = 0; j < s->width; j++) t_[j] = 1 / t_[j];                                \
+    MAP(T, y * t)                                                                            \
+  }                                                                                          \
+  static void log_softmax_##T(const Span *s) {                                               \
+    SPAN_HEAD(T)                                                                             \
+    span_fold(max_folds, D, s, a_, m_);                                                      \
+    MAP(T, EXP_##T(a - m))                                                                   \
+    span_fold(sum_folds, D, s, y_, t_);                                                      \
+    for (int64_t j = 0; j < s->width; j++) t_[j] = (T)log((double)t_[j]);                    \
+    MAP(T, a - m - t)                                                                        \
+  }                                                                                          \
+  static void softmax_backward_##T(const Span *s) { /* a = g, b = y: y (g - sum g y) */      \
+    SPAN_HEAD(T)                                                                             \
+    MAP(T, a * b)                                                                            \
+    span_fold(sum_folds, D, s, y_, t_);                                                      \
+    MAP(T, y - b * t)                                                                        \
+  }                                                                                          \
   static void log_softmax_backward_##T(const Span *s) { /* a = g, b = y: g - exp(y) sum g */ \
-    SPAN_HEAD(T)                                                      \
-    span_fold(sum_folds, D, s, a_, t_);                               \
-    MAP(T, a - EXP_##T(b) * t)                                        \
+    SPAN_HEAD(T)                                                                             \
+    span_fold(sum_folds, D, s, a_, t_);                                                      \
+    MAP(T, a - EXP_##T(b) * t)                                                               \
   }
 /* Columns of float only: rows of float have loops of their own. */
 #undef MAP
@@ -106,7 +113,7 @@ static void softmax_row(const Span *s) {
   SPAN_HEAD(float)
   m_[0] = s->first ? max_row_f32(a_, (size_t)s->n) : *s->most;
   t_[0] = 1 / exp_row_f32(y_, a_, (size_t)s->n, m_[0], s->next, s->most);
-  ROW_MAP(float, y * t)
+  ROW_MAP(float, (y * t))
   TOOK(SOFTMAX_ROW);
 }
 static void log_softmax_row(const Span *s) {
@@ -120,7 +127,7 @@ static void log_softmax_row(const Span *s) {
 }
 static void softmax_backward_row(const Span *s) {
   SPAN_HEAD(float)
-  ROW_MAP(float, a * b)
+  ROW_MAP(float, (a * b))
   span_fold(sum_folds, DT_F32, s, y_, t_);
   ROW_MAP(float, y - b * t)
 }
@@ -137,8 +144,10 @@ static void log_softmax_backward_row(const Span *s) {
   TOOK(SOFTMAX_ROW);
 }
 
-/* Runs the loop (of columns of float, rows of float, double) along `dim` over contiguous operands of one floating type. */
-static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t dim, Tensor *kept) {
+/* Runs the loop (of columns of float, rows of float, double) along `dim` over contiguous
+ * operands of one floating type. */
+static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t dim,
+                         Tensor *kept) {
   a = t_contiguous(a);
   if (b) b = t_contiguous(b);
   if (failed() || !a) return NULL;
@@ -156,7 +165,8 @@ static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t
     for (int64_t j = 0; j < inner; j += SPAN_COLUMNS) {
       int64_t at = (o * s.n * inner + j) * bytes;
       s.width = inner - j < SPAN_COLUMNS ? inner - j : SPAN_COLUMNS;
-      s.first = o == 0, s.next = (const float *)(const void *)(a_at + (o + 1 < outer ? at + s.n * bytes : at));
+      s.first = o == 0,
+      s.next = (const float *)(const void *)(a_at + (o + 1 < outer ? at + s.n * bytes : at));
       s.a = a_at + at, s.b = b_at ? b_at + at : NULL, s.y = y_at + at;
       loops[d == DT_F64 ? 2 : inner == 1](&s);
       if (kept) s.powers += s.n, s.inverse++;
@@ -167,33 +177,42 @@ static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t
 /* ------------------------------------------------------------ softmax */
 
 static SpanLoop *const softmax_loops[3] = {softmax_float, softmax_row, softmax_double};
-static SpanLoop *const log_softmax_loops[3] = {log_softmax_float, log_softmax_row, log_softmax_double};
-static SpanLoop *const softmax_backward_loops[3] = {softmax_backward_float, softmax_backward_row, softmax_backward_double};
-static SpanLoop *const log_softmax_backward_loops[3] = {log_softmax_backward_float, log_softmax_backward_row, log_softmax_backward_double};
+static SpanLoop *const log_softmax_loops[3] = {log_softmax_float, log_softmax_row,
+                                               log_softmax_double};
+static SpanLoop *const softmax_backward_loops[3] = {softmax_backward_float, softmax_backward_row,
+                                                    softmax_backward_double};
+static SpanLoop *const log_softmax_backward_loops[3] = {
+    log_softmax_backward_float, log_softmax_backward_row, log_softmax_backward_double};
 
-/* What the gradient of log_softmax needs beside its result, so as not to take exponentials again: as much memory once
- * more, up to a size. It is in the node's second slot, out of everyone's sight. */
+/* What the gradient of log_softmax needs beside its result, so as not to take exponentials
+ * again: as much memory once more, up to a size. It is in the node's second slot, out of
+ * everyone's sight. */
 enum { KEEP_MOST = 1 << 22 };
 static Tensor *powers_for(const Tensor *x, int64_t dim) {
-  if (x->dtype != DT_F32 || x->ndim == 0 || dim != x->ndim - 1 || x->numel == 0 || x->numel > KEEP_MOST) return NULL;
+  if (x->dtype != DT_F32 || x->ndim == 0 || dim != x->ndim - 1 || x->numel == 0 ||
+      x->numel > KEEP_MOST)
+    return NULL;
   return tensor_empty(1, (int64_t[]){x->numel + x->numel / x->sizes[dim]}, DT_F32);
 }
 
-static Tensor *forward(const NodeType *type, SpanLoop *const loops[3], const char *name, Tensor *x, int64_t dim, DType dtype) {
+static Tensor *forward(const NodeType *type, SpanLoop *const loops[3], const char *name, Tensor *x,
+                       int64_t dim, DType dtype) {
   if (failed() || !x) return NULL;
   if (dtype != DT_NONE) x = t_to(x, dtype);
   if (failed() || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   if (!check_float_kernel(name, tensor_dtype(x))) return NULL;
   Node *n = node_new(type, 2, 1, x, NULL);
   num_i(n, 0, dim);
-  Tensor *kept = n && loops == log_softmax_loops ? powers_for(x, dim) : NULL, *y = set_history(run_spans(loops, x, NULL, dim, kept), n);
+  Tensor *kept = n && loops == log_softmax_loops ? powers_for(x, dim) : NULL,
+         *y = set_history(run_spans(loops, x, NULL, dim, kept), n);
   if (n) save_output(n, 0, y);
   if (kept && !failed() && n->saves[0].value) tensor_retain(n->saves[1].value = kept);
   return y;
 }
 
 /* The gradient op as an op: both operands recorded. */
-static Tensor *backward(const NodeType *type, SpanLoop *const loops[3], Tensor *g, Tensor *y, int64_t dim, Tensor *kept) {
+static Tensor *backward(const NodeType *type, SpanLoop *const loops[3], Tensor *g, Tensor *y,
+                        int64_t dim, Tensor *kept) {
   if (failed() || !g || !y) return NULL;
   if (g->dtype != y->dtype) g = t_to(g, (DType)y->dtype);
   Node *n = node_new(type, 2, 1, g, y, NULL);
@@ -205,12 +224,14 @@ static Tensor *backward(const NodeType *type, SpanLoop *const loops[3], Tensor *
 
 /* gx = y (g - s), s = sum g y. For h at gx: dg = y (h - sum h y), dy = h g - h s - g sum h y. */
 static Tensor *softmax_backward_op(Tensor *g, Tensor *y, int64_t dim);
-GRAD(SoftmaxBackwardDataBackward0, "grad_output output | dim:i") {
+GRAD(SoftmaxBackwardDataBackward0, "grad_output output | dim:i")
+{
   Tensor *h = g[0], *go = saved(n, 0), *y = saved(n, 1);
   int64_t dim = n->numbers[0].i;
   if (needs(n, 0)) gi[0] = softmax_backward_op(h, y, dim);
   if (!needs(n, 1)) return;
-  Tensor *s = t_sum(t_mul(go, y), ONE_DIM(dim), true, DT_NONE), *hy = t_sum(t_mul(h, y), ONE_DIM(dim), true, DT_NONE);
+  Tensor *s = t_sum(t_mul(go, y), ONE_DIM(dim), true, DT_NONE),
+         *hy = t_sum(t_mul(h, y), ONE_DIM(dim), true, DT_NONE);
   gi[1] = t_sub(t_mul(h, t_sub(go, s)), t_mul(go, hy));
 }
 static Tensor *softmax_backward_op(Tensor *g, Tensor *y, int64_t dim) {
@@ -218,32 +239,45 @@ static Tensor *softmax_backward_op(Tensor *g, Tensor *y, int64_t dim) {
 }
 
 /* gx = g - exp(y) sum g. For h at gx: dg = h - sum h exp(y), dy = -h exp(y) sum g. */
-GRAD(LogSoftmaxBackwardDataBackward0, "grad_output output | dim:i") {
+GRAD(LogSoftmaxBackwardDataBackward0, "grad_output output | dim:i")
+{
   Tensor *h = g[0], *e = t_exp(saved(n, 1));
   int64_t dim = n->numbers[0].i;
   if (needs(n, 0)) gi[0] = t_sub(h, t_sum(t_mul(h, e), ONE_DIM(dim), true, DT_NONE));
-  if (needs(n, 1)) gi[1] = t_neg(t_mul(t_mul(h, e), t_sum(saved(n, 0), ONE_DIM(dim), true, DT_NONE)));
+  if (needs(n, 1))
+    gi[1] = t_neg(t_mul(t_mul(h, e), t_sum(saved(n, 0), ONE_DIM(dim), true, DT_NONE)));
 }
 
-GRAD(SoftmaxBackward0, "result | dim:i") { gi[0] = softmax_backward_op(g[0], saved(n, 0), n->numbers[0].i); }
-GRAD(LogSoftmaxBackward0, "result | dim:i") {
-  gi[0] = backward(&LogSoftmaxBackwardDataBackward0, log_softmax_backward_loops, g[0], saved(n, 0), n->numbers[0].i, n->saves[1].value);
+GRAD(SoftmaxBackward0, "result | dim:i")
+{ gi[0] = softmax_backward_op(g[0], saved(n, 0), n->numbers[0].i); }
+GRAD(LogSoftmaxBackward0, "result | dim:i")
+{
+  gi[0] = backward(&LogSoftmaxBackwardDataBackward0, log_softmax_backward_loops, g[0], saved(n, 0),
+                   n->numbers[0].i, n->saves[1].value);
 }
 
-static bool last_dim(const Tensor *x, int64_t dim) { return x && (dim == -1 || dim == x->ndim - 1 || x->ndim == 0); }
+static bool last_dim(const Tensor *x, int64_t dim) {
+  return x && (dim == -1 || dim == x->ndim - 1 || x->ndim == 0);
+}
 
 Tensor *t_softmax(Tensor *x, int64_t dim, DType dtype) {
-  return forward(&SoftmaxBackward0, softmax_loops, last_dim(x, dim) ? "softmax_lastdim_kernel_impl" : "softmax_kernel_impl", x, dim, dtype);
+  return forward(&SoftmaxBackward0, softmax_loops,
+                 last_dim(x, dim) ? "softmax_lastdim_kernel_impl" : "softmax_kernel_impl", x, dim,
+                 dtype);
 }
 Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype) {
-  return forward(&LogSoftmaxBackward0, log_softmax_loops, last_dim(x, dim) ? "log_softmax_lastdim_kernel_impl" : "log_softmax_kernel_impl", x, dim, dtype);
+  return forward(&LogSoftmaxBackward0, log_softmax_loops,
+                 last_dim(x, dim) ? "log_softmax_lastdim_kernel_impl" : "log_softmax_kernel_impl",
+                 x, dim, dtype);
 }
 
 /* ------------------------------------------------------------ logsumexp */
 
 /* y = log sum exp x: dx = g exp(x - y). */
-GRAD(LogsumexpBackward0, "self result | dim:m keepdim:b") {
-  gi[0] = t_mul(restore_dims(g[0], n, 0), t_exp(t_sub(saved(n, 0), restore_dims(saved(n, 1), n, 0))));
+GRAD(LogsumexpBackward0, "self result | dim:m keepdim:b")
+{
+  gi[0] = t_mul(restore_dims(g[0], n, 0),
+                t_exp(t_sub(saved(n, 0), restore_dims(saved(n, 1), n, 0))));
 }
 
 static void finish_logsumexp(Tensor *y, const Tensor *shift) {
@@ -287,6 +321,8 @@ Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim) {
 /* The dim that nn.functional takes if none is named, with PyTorch's warning. */
 int64_t softmax_dim(const Tensor *x, const int64_t *dim, const char *name) {
   if (dim || !x) return dim ? *dim : 0;
-  warn_user("Implicit dimension choice for %s has been deprecated. Change the call to include dim=X as an argument.", name);
+  warn_user("Implicit dimension choice for %s has been deprecated. Change the call to include "
+            "dim=X as an argument.",
+            name);
   return x->ndim == 0 || x->ndim == 1 || x->ndim == 3 ? 0 : 1;
 }

@@ -1,9 +1,10 @@
 /* Sorting lanes: sort, argsort, msort, topk, kthvalue, median, nanmedian, mode.
  *
- * Elements become unsigned keys with their index. Short lanes are merged, long ones go through a radix sort
- * that skips digits which all keys share; one item is selected by digits from the top, the first few in one
- * pass. All of it is stable: a descending order is the ascending one of the complements, so equal elements
- * keep their order in it too, and of equal ones the first is taken. */
+ * Elements become unsigned keys with their index. Short lanes are merged, long ones go through a
+ * radix sort that skips digits which all keys share; one item is selected by digits from the
+ * top, the first few in one pass. All of it is stable: a descending order is the ascending one
+ * of the complements, so equal elements keep their order in it too, and of equal ones the first
+ * is taken. */
 #include "sort.h"
 
 #include <math.h>
@@ -35,12 +36,12 @@ static inline uint64_t key_i16(int16_t v) { return (uint16_t)((uint16_t)v ^ 0x80
 static inline uint64_t key_i32(int32_t v) { return (uint32_t)v ^ 0x80000000u; }
 static inline uint64_t key_i64(int64_t v) { return (uint64_t)v ^ 0x8000000000000000u; }
 
-#define FILL_KEYS(D, T, KEY)                                              \
-  case D:                                                                 \
-    for (int64_t i = 0; i < n; i++) {                                     \
+#define FILL_KEYS(D, T, KEY)                                                            \
+  case D:                                                                               \
+    for (int64_t i = 0; i < n; i++) {                                                   \
       to[i].key = (KEY(ELEMENT((const T *)(const void *)x + i * step)) ^ flip) & width; \
-      to[i].index = (uint32_t)i;                                          \
-    }                                                                     \
+      to[i].index = (uint32_t)i;                                                        \
+    }                                                                                   \
     break;
 
 static void fill_keys(const char *x, DType d, int64_t n, int64_t step, bool descending, Item *to) {
@@ -60,7 +61,14 @@ static void fill_keys(const char *x, DType d, int64_t n, int64_t step, bool desc
 
 /* ------------------------------------------------------------ orders */
 
-enum { INSERTION_RUN = 16, RADIX_LEAST = 192, LONG_LANE = 4096, SHORT_DIGIT = 8, LONG_DIGIT = 11, SELECT_LEAST = 64 };
+enum {
+  INSERTION_RUN = 16,
+  RADIX_LEAST = 192,
+  LONG_LANE = 4096,
+  SHORT_DIGIT = 8,
+  LONG_DIGIT = 11,
+  SELECT_LEAST = 64
+};
 
 /* The bits of a digit that pay for n items. */
 static int digit_bits(int64_t n) { return n < LONG_LANE ? SHORT_DIGIT : LONG_DIGIT; }
@@ -75,12 +83,14 @@ static void insertion_sort(Item *v, int64_t n) {
 }
 
 static Item *merge_sort(Item *a, Item *b, int64_t n) {
-  for (int64_t i = 0; i < n; i += INSERTION_RUN) insertion_sort(a + i, n - i < INSERTION_RUN ? n - i : INSERTION_RUN);
+  for (int64_t i = 0; i < n; i += INSERTION_RUN)
+    insertion_sort(a + i, n - i < INSERTION_RUN ? n - i : INSERTION_RUN);
   for (int64_t run = INSERTION_RUN; run < n; run *= 2) {
     for (int64_t at = 0; at < n; at += 2 * run) {
       int64_t middle = at + run < n ? at + run : n, end = at + 2 * run < n ? at + 2 * run : n;
       int64_t i = at, j = middle;
-      for (int64_t k = at; k < end; k++) b[k] = j == end || (i < middle && a[i].key <= a[j].key) ? a[i++] : a[j++];
+      for (int64_t k = at; k < end; k++)
+        b[k] = j == end || (i < middle && a[i].key <= a[j].key) ? a[i++] : a[j++];
     }
     Item *swap = a;
     a = b;
@@ -115,7 +125,8 @@ static Item *radix_sort(Item *a, Item *b, int64_t n, int bits) {
   return a;
 }
 
-/* Item k of the stable order, by going down, digit by digit, into the items that share it. Overwrites both. */
+/* Item k of the stable order, by going down, digit by digit, into the items that share it.
+ * Overwrites both. */
 static Item select_item(Item *a, Item *b, int64_t n, int bits, int64_t k) {
   uint32_t counts[1 << LONG_DIGIT];
   while (bits > 0 && n > SELECT_LEAST) {
@@ -135,31 +146,35 @@ static Item select_item(Item *a, Item *b, int64_t n, int bits, int64_t k) {
   return bits > 0 ? merge_sort(a, b, n)[k] : a[k];
 }
 
-Item *lane_order(const char *x, DType d, int64_t n, int64_t step, bool descending, Item *a, Item *b) {
+Item *lane_order(const char *x, DType d, int64_t n, int64_t step, bool descending, Item *a,
+                 Item *b) {
   fill_keys(x, d, n, step, descending, a);
   return n < RADIX_LEAST ? merge_sort(a, b, n) : radix_sort(a, b, n, 8 * (int)dtype_bytes(d));
 }
 
-static Item lane_select(const char *x, DType d, int64_t n, int64_t step, bool descending, int64_t k, Item *a, Item *b) {
+static Item lane_select(const char *x, DType d, int64_t n, int64_t step, bool descending, int64_t k,
+                        Item *a, Item *b) {
   fill_keys(x, d, n, step, descending, a);
   return select_item(a, b, n, 8 * (int)dtype_bytes(d), k);
 }
 
-/* Keeps the first m of the stable order among n candidates, in the order in which they came; returns the key of
- * the last. */
+/* Keeps the first m of the stable order among n candidates, in the order in which they came;
+ * returns the key of the last. */
 static uint64_t keep_first(Item *candidates, int64_t n, int64_t m, int bits, Item *a, Item *b) {
   memcpy(a, candidates, (size_t)n * sizeof *a);
   uint64_t last = select_item(a, b, n, bits, m - 1).key;
   int64_t kept = 0, equals = m;
   for (int64_t i = 0; i < n; i++) equals -= candidates[i].key < last;
   for (int64_t i = 0; i < n; i++)
-    if (candidates[i].key < last || (candidates[i].key == last && equals-- > 0)) candidates[kept++] = candidates[i];
+    if (candidates[i].key < last || (candidates[i].key == last && equals-- > 0))
+      candidates[kept++] = candidates[i];
   return last;
 }
 
-/* The first m of the stable order. Few of many are found in one pass: the candidates so far, and the key that
- * the next one must be below. */
-static Item *lane_first(const char *x, DType d, int64_t n, int64_t step, bool descending, int64_t m, Item *a, Item *b) {
+/* The first m of the stable order. Few of many are found in one pass: the candidates so far, and
+ * the key that the next one must be below. */
+static Item *lane_first(const char *x, DType d, int64_t n, int64_t step, bool descending, int64_t m,
+                        Item *a, Item *b) {
   enum { BLOCK = 256 };
   int64_t room = 4 * m > BLOCK ? 4 * m : BLOCK, count = 0, bytes = dtype_bytes(d);
   if (3 * room > n || m == 0) return lane_order(x, d, n, step, descending, a, b);
@@ -214,31 +229,37 @@ bool each_lane(Lanes *s, LaneLoop *loop) {
 /* Element `from` of the lane at x_at, and where it was, into element `to` of the results. */
 static inline void put(const Lanes *s, int64_t x_at, int64_t from, int64_t y_at, int64_t to) {
   int64_t bytes = dtype_bytes((DType)s->x->dtype);
-  memcpy(tensor_data(s->values) + (y_at + to * s->y_step) * bytes, tensor_data(s->x) + (x_at + from * s->x_step) * bytes,
-         (size_t)bytes);
+  memcpy(tensor_data(s->values) + (y_at + to * s->y_step) * bytes,
+         tensor_data(s->x) + (x_at + from * s->x_step) * bytes, (size_t)bytes);
   ((int64_t *)(void *)tensor_data(s->indices))[y_at + to * s->y_step] = from;
 }
 
 static Item *order_at(const Lanes *s, int64_t x_at, bool descending) {
   DType d = (DType)s->x->dtype;
-  return lane_order(tensor_data(s->x) + x_at * dtype_bytes(d), d, s->n, s->x_step, descending, s->a, s->b);
+  return lane_order(tensor_data(s->x) + x_at * dtype_bytes(d), d, s->n, s->x_step, descending, s->a,
+                    s->b);
 }
 
 static Item item_at(const Lanes *s, int64_t x_at, int64_t k) {
   DType d = (DType)s->x->dtype;
-  return lane_select(tensor_data(s->x) + x_at * dtype_bytes(d), d, s->n, s->x_step, false, k, s->a, s->b);
+  return lane_select(tensor_data(s->x) + x_at * dtype_bytes(d), d, s->n, s->x_step, false, k, s->a,
+                     s->b);
 }
 
 /* ------------------------------------------------------------ sort, topk */
 
-GRAD(SortBackward0, "indices | dim:i self_sym_sizes:s0") { gi[0] = select_gradient(n, g[0]); }
-GRAD(SortBackward1, "indices | dim:i self_sym_sizes:s0") { gi[0] = select_gradient(n, g[0]); }
-GRAD(TopkBackward0, "indices | dim:i self_sym_sizes:s0") { gi[0] = select_gradient(n, g[0]); }
+GRAD(SortBackward0, "indices | dim:i self_sym_sizes:s0")
+{ gi[0] = select_gradient(n, g[0]); }
+GRAD(SortBackward1, "indices | dim:i self_sym_sizes:s0")
+{ gi[0] = select_gradient(n, g[0]); }
+GRAD(TopkBackward0, "indices | dim:i self_sym_sizes:s0")
+{ gi[0] = select_gradient(n, g[0]); }
 
 /* The first m of the order. */
 static void first_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
   DType d = (DType)s->x->dtype;
-  Item *order = lane_first(tensor_data(s->x) + x_at * dtype_bytes(d), d, s->n, s->x_step, s->flag, s->m, s->a, s->b);
+  Item *order = lane_first(tensor_data(s->x) + x_at * dtype_bytes(d), d, s->n, s->x_step, s->flag,
+                           s->m, s->a, s->b);
   int64_t bytes = dtype_bytes((DType)s->x->dtype);
   const char *x = tensor_data(s->x) + x_at * bytes;
   char *y = tensor_data(s->values) + y_at * bytes;
@@ -246,7 +267,8 @@ static void first_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
   for (int64_t i = 0; i < s->m; i++) index[i * s->y_step] = order[i].index;
   DISPATCH_WIDTH((DType)s->x->dtype, {
     for (int64_t i = 0; i < s->m; i++)
-      ((T *)(void *)y)[i * s->y_step] = ((const T *)(const void *)x)[(int64_t)order[i].index * s->x_step];
+      ((T *)(void *)y)[i * s->y_step] =
+          ((const T *)(const void *)x)[(int64_t)order[i].index * s->x_step];
   })
 }
 
@@ -258,8 +280,10 @@ static void make_pair(Tensor *x, int64_t dim, int64_t size, Tensor *out[2]) {
   out[1] = tensor_empty(x->ndim, sizes, DT_I64);
 }
 
-/* out[0], out[1] are made, of one layout; gives out[0] its history. Without keepdim dim, of size 1, is dropped. */
-static void ordered(const NodeType *type, LaneLoop *loop, Tensor *x, int64_t dim, bool keepdim, Lanes lanes, Tensor *out[2]) {
+/* out[0], out[1] are made, of one layout; gives out[0] its history. Without keepdim dim, of size
+ * 1, is dropped. */
+static void ordered(const NodeType *type, LaneLoop *loop, Tensor *x, int64_t dim, bool keepdim,
+                    Lanes lanes, Tensor *out[2]) {
   if (failed() || !out[0] || !out[1]) return;
   Node *n = select_node(type, x, dim, keepdim);
   size_t mark = scratch_mark();
@@ -280,9 +304,13 @@ static void sort(const NodeType *type, Tensor *x, int64_t dim, bool descending, 
   ordered(type, first_of_order, x, dim, true, (Lanes){.flag = descending}, out);
 }
 
-void t_sort(Tensor *x, int64_t dim, bool descending, Tensor *out[2]) { sort(&SortBackward0, x, dim, descending, out); }
+void t_sort(Tensor *x, int64_t dim, bool descending, Tensor *out[2]) {
+  sort(&SortBackward0, x, dim, descending, out);
+}
 /* The same order: the overload with `stable` only has another node. */
-void t_sort_stable(Tensor *x, int64_t dim, bool descending, Tensor *out[2]) { sort(&SortBackward1, x, dim, descending, out); }
+void t_sort_stable(Tensor *x, int64_t dim, bool descending, Tensor *out[2]) {
+  sort(&SortBackward1, x, dim, descending, out);
+}
 
 Tensor *t_sort_values(Tensor *x, int64_t dim) {
   Tensor *out[2];
@@ -315,12 +343,18 @@ void t_topk(Tensor *x, int64_t k, int64_t dim, bool largest, Tensor *out[2]) {
 
 /* ------------------------------------------------------------ one of the order */
 
-GRAD(KthvalueBackward0, "indices | dim:i keepdim:b self_sym_sizes:s0") { gi[0] = select_gradient(n, g[0]); }
-GRAD(MedianBackward1, "indices | dim:i keepdim:b self_sym_sizes:s0") { gi[0] = select_gradient(n, g[0]); }
-GRAD(NanmedianBackward1, "indices | dim:i keepdim:b self_sym_sizes:s0") { gi[0] = select_gradient(n, g[0]); }
-GRAD(ModeBackward0, "indices | dim:i keepdim:b self_sym_sizes:s0") { gi[0] = select_gradient(n, g[0]); }
-GRAD(MedianBackward0, "self result") { gi[0] = whole_gradient(n, g[0]); }
-GRAD(NanmedianBackward0, "self result") { gi[0] = whole_gradient(n, g[0]); }
+GRAD(KthvalueBackward0, "indices | dim:i keepdim:b self_sym_sizes:s0")
+{ gi[0] = select_gradient(n, g[0]); }
+GRAD(MedianBackward1, "indices | dim:i keepdim:b self_sym_sizes:s0")
+{ gi[0] = select_gradient(n, g[0]); }
+GRAD(NanmedianBackward1, "indices | dim:i keepdim:b self_sym_sizes:s0")
+{ gi[0] = select_gradient(n, g[0]); }
+GRAD(ModeBackward0, "indices | dim:i keepdim:b self_sym_sizes:s0")
+{ gi[0] = select_gradient(n, g[0]); }
+GRAD(MedianBackward0, "self result")
+{ gi[0] = whole_gradient(n, g[0]); }
+GRAD(NanmedianBackward0, "self result")
+{ gi[0] = whole_gradient(n, g[0]); }
 
 static void kth_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
   put(s, x_at, item_at(s, x_at, s->k).index, y_at, 0);
@@ -359,8 +393,8 @@ static void mode_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
 }
 
 /* Results of size 1 along dim, dropped afterwards without keepdim. */
-static void one_of_order(const NodeType *type, LaneLoop *loop, const char *name, Tensor *x, int64_t dim, bool keepdim,
-                         Lanes lanes, Tensor *out[2]) {
+static void one_of_order(const NodeType *type, LaneLoop *loop, const char *name, Tensor *x,
+                         int64_t dim, bool keepdim, Lanes lanes, Tensor *out[2]) {
   if (x->ndim && x->sizes[dim] == 0) {
     fail(ERR_INDEX, "%s(): Expected reduction dim %d to have non-zero size.", name, (int)dim);
     return;
@@ -369,16 +403,20 @@ static void one_of_order(const NodeType *type, LaneLoop *loop, const char *name,
   ordered(type, loop, x, dim, keepdim, lanes, out);
 }
 
-static bool refuse_bool(const Tensor *x, const char *kernel) { return x->dtype == DT_BOOL && !no_kernel(kernel, DT_BOOL); }
+static bool refuse_bool(const Tensor *x, const char *kernel) {
+  return x->dtype == DT_BOOL && !no_kernel(kernel, DT_BOOL);
+}
 
 void t_kthvalue(Tensor *x, int64_t k, int64_t dim, bool keepdim, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   int64_t n = x->ndim ? x->sizes[dim] : 1;
   if (n && (k < 1 || k > n))
-    fail(ERR_RUNTIME, "kthvalue(): selected number k out of range for dimension %lld", (long long)dim);
+    fail(ERR_RUNTIME, "kthvalue(): selected number k out of range for dimension %lld",
+         (long long)dim);
   else if (!refuse_bool(x, "kthvalue_cpu"))
-    one_of_order(&KthvalueBackward0, kth_of_order, "kthvalue", x, dim, keepdim, (Lanes){.k = k - 1}, out);
+    one_of_order(&KthvalueBackward0, kth_of_order, "kthvalue", x, dim, keepdim, (Lanes){.k = k - 1},
+                 out);
 }
 
 void t_mode(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
@@ -390,13 +428,15 @@ void t_mode(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
 void t_median_dim(Tensor *x, int64_t dim, bool keepdim, bool skip_nan, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0 || refuse_bool(x, "median_cpu")) return;
-  one_of_order(skip_nan ? &NanmedianBackward1 : &MedianBackward1, median_of_order, "median", x, dim, keepdim,
-               (Lanes){.flag = skip_nan}, out);
+  one_of_order(skip_nan ? &NanmedianBackward1 : &MedianBackward1, median_of_order, "median", x, dim,
+               keepdim, (Lanes){.flag = skip_nan}, out);
 }
 
 Tensor *t_median(Tensor *x, bool skip_nan) {
   if (blocked(x) || refuse_bool(x, "median_cpu")) return NULL;
-  Node *n = dtype_is_float((DType)x->dtype) ? node_new(skip_nan ? &NanmedianBackward0 : &MedianBackward0, 2, 0, x, NULL) : NULL;
+  Node *n = dtype_is_float((DType)x->dtype)
+                ? node_new(skip_nan ? &NanmedianBackward0 : &MedianBackward0, 2, 0, x, NULL)
+                : NULL;
   save(n, 0, x);
   bool was = grad_mode;
   Tensor *out[2] = {NULL, NULL};

@@ -1,7 +1,8 @@
 /* Special functions of a real argument, in double; see special.h.
  *
- * Each has a series for small arguments and an expansion for large ones, or solves for the inverse by Newton's
- * method from a rough start. All sums stop by their terms' size, with a bound on their number. */
+ * Each has a series for small arguments and an expansion for large ones, or solves for the
+ * inverse by Newton's method from a rough start. All sums stop by their terms' size, with a
+ * bound on their number. */
 #include "special.h"
 
 #include <math.h>
@@ -14,8 +15,9 @@ static const double epsilon = 2.220446049250313e-16;
 /* ------------------------------------------------------------ gamma and relatives */
 
 /* Bernoulli numbers B2, B4, ..., B24. */
-static const double bernoulli[] = {1. / 6, -1. / 30, 1. / 42, -1. / 30, 5. / 66, -691. / 2730,
-                                   7. / 6, -3617. / 510, 43867. / 798, -174611. / 330, 854513. / 138, -236364091. / 2730};
+static const double bernoulli[] = {1. / 6,       -1. / 30,       1. / 42,       -1. / 30,
+                                   5. / 66,      -691. / 2730,   7. / 6,        -3617. / 510,
+                                   43867. / 798, -174611. / 330, 854513. / 138, -236364091. / 2730};
 enum { N_BERNOULLI = sizeof bernoulli / sizeof *bernoulli };
 
 double m_digamma(double x) {
@@ -56,7 +58,8 @@ static double zeta_positive(double s, double q) {
   return sum;
 }
 
-/* The terms below 0 of q = f - n are those of (-1)^s (j - f)^-s, j = 1 ... n, a difference of two sums above it. */
+/* The terms below 0 of q = f - n are those of (-1)^s (j - f)^-s, j = 1 ... n, a difference of
+ * two sums above it. */
 double m_zeta(double s, double q) {
   if (s == 1) return INFINITY;
   if (s < 1) return NAN;
@@ -144,12 +147,14 @@ double m_erfcx(double x) {
   return 1 / (tail * MATHS_SQRT_PI);
 }
 
-/* Solves erfc(x) = c for c in (0, 1], from the leading terms of its logarithm, by Newton's method on the logarithm. */
+/* Solves erfc(x) = c for c in (0, 1], from the leading terms of its logarithm, by Newton's
+ * method on the logarithm. */
 static double erfc_inverse(double c) {
   double l = -log(c * MATHS_SQRT_PI);
   double x = c > 0.25 ? (1 - c) * MATHS_SQRT_PI / 2 : sqrt(l - 0.5 * log(l > 1 ? l : 1));
   for (int k = 0; k < 60; k++) {
-    double scaled = m_erfcx(x); /* log erfc(x) = log(scaled) - x^2; its derivative is -2 / (sqrt(pi) scaled) */
+    /* log erfc(x) = log(scaled) - x^2; its derivative is -2 / (sqrt(pi) scaled) */
+    double scaled = m_erfcx(x);
     double step = (log(scaled) - x * x - log(c)) * scaled * MATHS_SQRT_PI / 2;
     x += step;
     if (fabs(step) <= 2 * epsilon * fabs(x)) break;
@@ -210,11 +215,15 @@ static double bessel_tail(double x, int order) {
 
 double m_i0e(double x) {
   double size = fabs(x);
-  return size < 30 ? exp(-size) * bessel_series(size, 0) : size == INFINITY ? 0 : bessel_tail(size, 0);
+  return size < 30          ? exp(-size) * bessel_series(size, 0)
+         : size == INFINITY ? 0
+                            : bessel_tail(size, 0);
 }
 double m_i1e(double x) {
   double size = fabs(x);
-  double y = size < 30 ? exp(-size) * size / 2 * bessel_series(size, 1) : size == INFINITY ? 0 : bessel_tail(size, 1);
+  double y = size < 30          ? exp(-size) * size / 2 * bessel_series(size, 1)
+             : size == INFINITY ? 0
+                                : bessel_tail(size, 1);
   return copysign(y, x);
 }
 double m_i0(double x) {
@@ -223,7 +232,8 @@ double m_i0(double x) {
 }
 double m_i1(double x) {
   double size = fabs(x);
-  double y = size < 30 ? size / 2 * bessel_series(size, 1) : exp(size / 2) * bessel_tail(size, 1) * exp(size / 2);
+  double y = size < 30 ? size / 2 * bessel_series(size, 1)
+                       : exp(size / 2) * bessel_tail(size, 1) * exp(size / 2);
   return copysign(y, x);
 }
 

@@ -1,4 +1,5 @@
-/* Special functions in double, accurate to a few units in the last place but near zeros of the function.
+/* Special functions in double, accurate to a few units in the last place but near zeros of the
+ * function.
  *
  * Poles and arguments outside of the domain give what PyTorch gives: infinities or NaN. */
 #ifndef PG_SPECIAL_H

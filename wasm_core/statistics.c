@@ -1,4 +1,5 @@
-/* Spread, and what is composed of sums: var, std, their pairs with the mean, cov, corrcoef, trapezoid, diff.
+/* Spread, and what is composed of sums: var, std, their pairs with the mean, cov, corrcoef,
+ * trapezoid, diff.
  *
  * Variances take two passes, the mean and then the squares about it, both in double. */
 #include <math.h>
@@ -41,7 +42,8 @@ static Tensor *var_gradient(Node *n, Tensor *g, Tensor *x) {
 
 /* y = sqrt v: dv = g / 2y, 0 where y is. */
 static Tensor *std_gradient(Node *n, Tensor *g, Tensor *x, Tensor *y) {
-  Tensor *dv = t_masked_fill(t_div(g, t_mul_f(y, 2)), t_eq(y, tensor_wrapped_f(0)), tensor_wrapped_f(0));
+  Tensor *dv = t_masked_fill(t_div(g, t_mul_f(y, 2)), t_eq(y, tensor_wrapped_f(0)),
+                             tensor_wrapped_f(0));
   return var_gradient(n, dv, x);
 }
 
@@ -49,16 +51,19 @@ static Tensor *std_gradient(Node *n, Tensor *g, Tensor *x, Tensor *y) {
 static Tensor *with_mean(Node *n, Tensor *dx, Tensor *g) {
   Tensor *x = saved(n, 0);
   if (blocked(g, x)) return dx;
-  Tensor *mean = t_div(expand_back(g, n, 1), tensor_wrapped_f((double)fold_count(x, noted_mask(n, 1))));
+  Tensor *mean = t_div(expand_back(g, n, 1),
+                       tensor_wrapped_f((double)fold_count(x, noted_mask(n, 1))));
   return dx ? t_add(dx, mean) : mean;
 }
 
-GRAD(VarBackward0, "self | correction:x dim:m keepdim:b") { gi[0] = var_gradient(n, g[0], saved(n, 0)); }
-GRAD(StdBackward0, "self result | correction:x dim:m keepdim:b") { gi[0] = std_gradient(n, g[0], saved(n, 0), saved(n, 1)); }
-GRAD(VarMeanBackward0, "self | correction:x dim:m keepdim:b") { gi[0] = with_mean(n, var_gradient(n, g[0], saved(n, 0)), g[1]); }
-GRAD(StdMeanBackward0, "self result0 | correction:x dim:m keepdim:b") {
-  gi[0] = with_mean(n, std_gradient(n, g[0], saved(n, 0), saved(n, 1)), g[1]);
-}
+GRAD(VarBackward0, "self | correction:x dim:m keepdim:b")
+{ gi[0] = var_gradient(n, g[0], saved(n, 0)); }
+GRAD(StdBackward0, "self result | correction:x dim:m keepdim:b")
+{ gi[0] = std_gradient(n, g[0], saved(n, 0), saved(n, 1)); }
+GRAD(VarMeanBackward0, "self | correction:x dim:m keepdim:b")
+{ gi[0] = with_mean(n, var_gradient(n, g[0], saved(n, 0)), g[1]); }
+GRAD(StdMeanBackward0, "self result0 | correction:x dim:m keepdim:b")
+{ gi[0] = with_mean(n, std_gradient(n, g[0], saved(n, 0), saved(n, 1)), g[1]); }
 
 typedef struct {
   const char *name;
@@ -70,19 +75,23 @@ static const Spread spreads[] = {[SPREAD_VAR] = {"var", &VarBackward0, false, fa
                                  [SPREAD_VAR_MEAN] = {"var_mean", &VarMeanBackward0, false, true},
                                  [SPREAD_STD_MEAN] = {"std_mean", &StdMeanBackward0, true, true}};
 
-void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool keepdim, Tensor *out[2]) {
+void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool keepdim,
+              Tensor *out[2]) {
   const Spread *s = &spreads[kind];
   DimMask mask;
   out[0] = out[1] = NULL;
   if (blocked(x)) return;
   if (!dtype_is_float((DType)x->dtype)) {
-    fail(ERR_RUNTIME, "%s only support floating point and complex dtypes", s->pair ? s->name : "std and var");
+    fail(ERR_RUNTIME, "%s only support floating point and complex dtypes",
+         s->pair ? s->name : "std and var");
     return;
   }
   if (!dims_mask(x, dims, &mask)) return;
   if ((x->numel ? (double)fold_count(x, mask) : 0) - correction <= 0)
-    warn_user("%s(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
-              "divided by output numel).", s->name);
+    warn_user("%s(): degrees of freedom is <= 0. Correction should be strictly less than the "
+              "reduction factor (input numel "
+              "divided by output numel).",
+              s->name);
   Node *n = node_new(s->node, 2, 1 + SHAPE_NUMBERS + x->ndim, x, NULL);
   num_f(n, 0, correction);
   note_shape(n, 1, x, mask, keepdim);
@@ -98,16 +107,21 @@ void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool kee
 static bool check_weights(const Tensor *x, const Tensor *w, const char *name, bool whole) {
   int64_t observations = x->ndim ? x->sizes[x->ndim - 1] : 1;
   if (w->ndim > 1) {
-    fail(ERR_RUNTIME, "cov(): expected %s to have one or fewer dimensions but got %s with %d dimensions", name, name, w->ndim);
+    fail(ERR_RUNTIME,
+         "cov(): expected %s to have one or fewer dimensions but got %s with %d dimensions", name,
+         name, w->ndim);
   } else if (whole == dtype_is_float((DType)w->dtype)) {
     fail(ERR_RUNTIME, "cov(): expected %s to have %s dtype but got %s with %s dtype", name,
          whole ? "integral" : "floating point", name, legacy(w));
   } else if (w->numel != observations) {
-    fail(ERR_RUNTIME, "cov(): expected %s to have the same numel as there are observations in the input but got %lld != %lld",
+    fail(ERR_RUNTIME,
+         "cov(): expected %s to have the same numel as there are observations in the input but got "
+         "%lld != %lld",
          name, (long long)w->numel, (long long)observations);
   } else {
     Tensor *least = w->numel ? t_min(t_detach((Tensor *)(uintptr_t)w)) : NULL;
-    if (least && tensor_get_f(least, 0) < 0) fail(ERR_RUNTIME, "cov(): %s cannot be negative", name);
+    if (least && tensor_get_f(least, 0) < 0)
+      fail(ERR_RUNTIME, "cov(): %s cannot be negative", name);
   }
   return !failed();
 }
@@ -119,11 +133,13 @@ static Tensor *weighted_cov(Tensor *x, Tensor *w, Tensor *aweights, double corre
     return fail(ERR_ZERO_DIVISION, "cov(): weights sum to zero, can't be normalized");
   Tensor *mean = t_div(t_sum(w ? t_mul(x, w) : x, ONE_DIM(1), false, DT_NONE), w_sum);
   Tensor *taken = tensor_wrapped_i((int64_t)correction);
-  if (w && aweights && correction != 0) taken = t_mul_f(t_div(t_sum_all(t_mul(w, aweights)), w_sum), correction);
+  if (w && aweights && correction != 0)
+    taken = t_mul_f(t_div(t_sum_all(t_mul(w, aweights)), w_sum), correction);
   Tensor *norm = t_sub(w_sum, taken);
   if (blocked(norm)) return NULL;
   if (tensor_get_f(norm, 0) <= 0) {
-    warn_user("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.");
+    warn_user("cov(): degrees of freedom is <= 0. Correction should be strictly less than the "
+              "number of observations.");
     norm = tensor_wrapped_f(0);
   }
   Tensor *centred = t_sub(x, t_unsqueeze(mean, 1));
@@ -131,7 +147,10 @@ static Tensor *weighted_cov(Tensor *x, Tensor *w, Tensor *aweights, double corre
 }
 
 static bool check_observations(const Tensor *x, const char *op) {
-  if (x->ndim > 2) fail(ERR_RUNTIME, "%s(): expected input to have two or fewer dimensions but got an input with %d dimensions", op, x->ndim);
+  if (x->ndim > 2)
+    fail(ERR_RUNTIME,
+         "%s(): expected input to have two or fewer dimensions but got an input with %d dimensions",
+         op, x->ndim);
   return !failed();
 }
 
@@ -167,7 +186,8 @@ static Tensor *difference(Tensor *x, int64_t dim) {
 Tensor *t_diff(Tensor *x, int64_t order, int64_t dim, Tensor *prepend, Tensor *append) {
   if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_RUNTIME, "diff expects input to be at least one-dimensional");
-  if (order < 0) return fail(ERR_RUNTIME, "order must be non-negative but got %lld", (long long)order);
+  if (order < 0)
+    return fail(ERR_RUNTIME, "order must be non-negative but got %lld", (long long)order);
   if ((dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   Tensor *ends[2] = {prepend, append}, *parts[3];
   int count = 0;
@@ -184,12 +204,14 @@ Tensor *t_diff(Tensor *x, int64_t order, int64_t dim, Tensor *prepend, Tensor *a
   return x;
 }
 
-/* The positions x of the samples of y along dim, as a view that broadcasts against y: of a vector, along dim. */
+/* The positions x of the samples of y along dim, as a view that broadcasts against y: of a
+ * vector, along dim. */
 static Tensor *positions(Tensor *x, const Tensor *y, int64_t dim, const char *name) {
   int64_t sizes[MAX_DIM];
   int missing = y->ndim - x->ndim;
   if (x->ndim == 1) {
-    if (x->numel != y->sizes[dim]) return fail(ERR_RUNTIME, "%s: There must be one `x` value for each sample point", name);
+    if (x->numel != y->sizes[dim])
+      return fail(ERR_RUNTIME, "%s: There must be one `x` value for each sample point", name);
     for (int i = 0; i < y->ndim; i++) sizes[i] = i == dim ? x->numel : 1;
     return t_view(x, y->ndim, sizes);
   }
@@ -206,11 +228,14 @@ static Tensor *areas(Tensor *y, Tensor *x, double dx, int64_t dim, bool running)
   if (blocked(y) || (dim = dim_wrap(dim, y->ndim)) < 0) return NULL;
   const char *name = running ? "cumulative_trapezoid" : "trapezoid";
   if (y->dtype == DT_BOOL || (x && x->dtype == DT_BOOL))
-    return fail(ERR_RUNTIME, x ? "%s: received a bool input for `x` or `y`, but bool is not supported"
-                               : "%s: received a bool input for `y`, but bool is not supported", name);
+    return fail(ERR_RUNTIME,
+                x ? "%s: received a bool input for `x` or `y`, but bool is not supported"
+                  : "%s: received a bool input for `y`, but bool is not supported",
+                name);
   if (y->ndim == 0)
     return running ? fail(ERR_INDEX, "slice() cannot be applied to a 0-dim tensor.")
-                   : fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (Shown)given);
+                   : fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
+                          (Shown)given);
   int64_t n = y->sizes[dim], gaps = n > 0 ? n - 1 : 0;
   if (n == 0 && !running) {
     Tensor *like = sum_along(t_detach(y), dim);
@@ -225,10 +250,15 @@ static Tensor *areas(Tensor *y, Tensor *x, double dx, int64_t dim, bool running)
     Tensor *product = t_mul(t_add(later, earlier), width);
     return t_div_f(running ? t_cumsum(product, dim, DT_NONE) : sum_along(product, dim), 2);
   }
-  if (running) return t_cumsum(t_mul(tensor_wrapped_f(dx / 2), t_add(later, earlier)), dim, DT_NONE);
+  if (running)
+    return t_cumsum(t_mul(tensor_wrapped_f(dx / 2), t_add(later, earlier)), dim, DT_NONE);
   Tensor *ends = t_mul(t_add(t_select(y, dim, 0), t_select(y, dim, -1)), tensor_wrapped_f(0.5));
   return t_mul_f(t_sub(sum_along(y, dim), ends), dx);
 }
 
-Tensor *t_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim) { return areas(y, x, dx, dim, false); }
-Tensor *t_cumulative_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim) { return areas(y, x, dx, dim, true); }
+Tensor *t_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim) {
+  return areas(y, x, dx, dim, false);
+}
+Tensor *t_cumulative_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim) {
+  return areas(y, x, dx, dim, true);
+}

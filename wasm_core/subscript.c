@@ -1,14 +1,23 @@
 /* x[...] and x[...] = v: the items of a Python subscript, taken one after the other.
  *
- * A host sends a subscript as words of int64, a kind for each item and then what the kind needs (see ItemKind).
- * Numbers, slices, None and the ellipsis make a chain of views; tensors and truth values are collected by
- * dimension and read or written through index.c at the end. */
+ * A host sends a subscript as words of int64, a kind for each item and then what the kind needs
+ * (see ItemKind). Numbers, slices, None and the ellipsis make a chain of views; tensors and
+ * truth values are collected by dimension and read or written through index.c at the end. */
 #include <string.h>
 
 #include "index.h"
 
-typedef enum { ITEM_NONE, ITEM_ELLIPSIS, ITEM_INT, ITEM_SLICE, ITEM_TENSOR, ITEM_BOOL, ITEM_KINDS } ItemKind;
-static const int words_after[ITEM_KINDS] = {[ITEM_INT] = 1, [ITEM_SLICE] = 3, [ITEM_TENSOR] = 1, [ITEM_BOOL] = 1};
+typedef enum {
+  ITEM_NONE,
+  ITEM_ELLIPSIS,
+  ITEM_INT,
+  ITEM_SLICE,
+  ITEM_TENSOR,
+  ITEM_BOOL,
+  ITEM_KINDS
+} ItemKind;
+static const int words_after[ITEM_KINDS] = {
+    [ITEM_INT] = 1, [ITEM_SLICE] = 3, [ITEM_TENSOR] = 1, [ITEM_BOOL] = 1};
 #define ABSENT INT64_MIN /* a slice's start, stop or step that was not written */
 
 typedef struct {
@@ -18,11 +27,11 @@ typedef struct {
 } Item;
 
 typedef struct {
-  Tensor *view;             /* x under the basic items so far */
-  int dim;                  /* the next dimension of the view */
-  int n_slots;              /* dimensions up to the last indexed one */
-  bool nothing;             /* x[False]: no element at all */
-  Tensor *slots[MAX_DIM];   /* by dimension of the view */
+  Tensor *view;           /* x under the basic items so far */
+  int dim;                /* the next dimension of the view */
+  int n_slots;            /* dimensions up to the last indexed one */
+  bool nothing;           /* x[False]: no element at all */
+  Tensor *slots[MAX_DIM]; /* by dimension of the view */
 } Subscript;
 
 Ints arg_index(const Call *c, int k) {
@@ -35,7 +44,8 @@ Ints arg_index(const Call *c, int k) {
 static bool next_item(Ints index, int *at, Item *item) {
   int64_t kind = index.v[(*at)++];
   if (kind < 0 || kind >= ITEM_KINDS || *at + words_after[kind] > index.n) {
-    fail(ERR_INDEX, "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices");
+    fail(ERR_INDEX, "only integers, slices (`:`), ellipsis (`...`), None and long or byte "
+                    "Variables are valid indices");
     return false;
   }
   *item = (Item){.kind = (ItemKind)kind, .words = index.v + *at};
@@ -67,17 +77,20 @@ static bool apply_int(Subscript *s, int64_t i, int position) {
   Tensor *x = s->view;
   int64_t size = s->dim < x->ndim ? x->sizes[s->dim] : 0;
   if (x->ndim == 0 && i == 0 && position == 0)
-    fail(ERR_INDEX, "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+    fail(ERR_INDEX, "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                    "`tensor.item<T>()` in C++ to "
                     "convert a 0-dim tensor to a number");
   else if (i < -size || i >= size)
-    fail(ERR_INDEX, "index %lld is out of bounds for dimension %d with size %lld", (long long)i, position, (long long)size);
+    fail(ERR_INDEX, "index %lld is out of bounds for dimension %d with size %lld", (long long)i,
+         position, (long long)size);
   s->view = t_select(x, s->dim, i);
   return s->view;
 }
 
 /* A slice of everything is no view of its own, unless it is the whole subscript. */
 static bool apply_slice(Subscript *s, const int64_t *w, bool alone) {
-  int64_t start = w[0] == ABSENT ? 0 : w[0], stop = w[1] == ABSENT ? INT64_MAX : w[1], step = w[2] == ABSENT ? 1 : w[2];
+  int64_t start = w[0] == ABSENT ? 0 : w[0], stop = w[1] == ABSENT ? INT64_MAX : w[1],
+          step = w[2] == ABSENT ? 1 : w[2];
   if (step == 0) fail(ERR_VALUE, "slice step cannot be zero");
   if (step < 0) fail(ERR_VALUE, "step must be greater than zero");
   if (failed()) return false;
@@ -111,7 +124,8 @@ static bool apply_truth(Subscript *s, bool truth) {
 }
 
 static bool apply_tensor_item(Subscript *s, Tensor *t, int position) {
-  if (t->ndim > 0 || dtype_is_float((DType)t->dtype)) return apply_tensor(s, t, is_mask(t) ? t->ndim : 1);
+  if (t->ndim > 0 || dtype_is_float((DType)t->dtype))
+    return apply_tensor(s, t, is_mask(t) ? t->ndim : 1);
   if (is_mask(t)) return apply_truth(s, tensor_get_i(t, 0) != 0);
   return apply_int(s, tensor_get_i(t, 0), position);
 }
@@ -156,7 +170,8 @@ static Tensors slot_list(Subscript *s) {
 
 /* ------------------------------------------------------------ reading */
 
-GRAD(AliasBackward0, "") { gi[0] = g[0]; }
+GRAD(AliasBackward0, "")
+{ gi[0] = g[0]; }
 
 static Tensor *alias(Tensor *x) {
   Node *n = node_new(&AliasBackward0, 0, 0, x, NULL);
@@ -164,7 +179,8 @@ static Tensor *alias(Tensor *x) {
 }
 
 Tensor *t_getitem(Tensor *x, Ints index) {
-  if (!failed() && x && x->ndim && index.n == 2 && index.v[0] == ITEM_INT) { /* x[i], most of all */
+  /* x[i], most of all */
+  if (!failed() && x && x->ndim && index.n == 2 && index.v[0] == ITEM_INT) {
     int64_t i = index.v[1];
     if (i >= -x->sizes[0] && i < x->sizes[0]) return t_select(x, 0, i);
   }
@@ -200,5 +216,6 @@ bool t_setitem(Tensor *x, Ints index, Tensor *value) {
   if (!value || !apply(&s, x, index, false)) return false;
   if (s.nothing && s.n_slots == 1 && index.n == 2 && index.v[0] == ITEM_BOOL) return true;
   if (!s.n_slots || (index.n == 2 && index.v[0] == ITEM_BOOL)) return assign(s.view, value);
-  return t_index_put_(s.view, slot_list(&s), is_wrapped(value) ? value : strip_ones(value, false), false);
+  return t_index_put_(s.view, slot_list(&s), is_wrapped(value) ? value : strip_ones(value, false),
+                      false);
 }

@@ -1,4 +1,5 @@
-/* Sums over dimensions and their kin: sum, sum_to_size, nansum, mean, nanmean, prod, count_nonzero, any, all. */
+/* Sums over dimensions and their kin: sum, sum_to_size, nansum, mean, nanmean, prod,
+ * count_nonzero, any, all. */
 #include <string.h>
 
 #include "reduce.h"
@@ -9,9 +10,12 @@ static DType sum_dtype(const Tensor *x, DType dtype) {
   return dtype != DT_NONE ? dtype : dtype_is_float((DType)x->dtype) ? (DType)x->dtype : DT_I64;
 }
 
-/* As PyTorch, a result type is taken by the elements before they are combined; wider integers wrap alike after. */
-static Tensor *fold_as(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask, bool keepdim, DType dtype) {
-  if (dtype == DT_BOOL || dtype_is_float(dtype) || dtype_is_float((DType)x->dtype)) x = cast_plain(x, dtype);
+/* As PyTorch, a result type is taken by the elements before they are combined; wider integers
+ * wrap alike after. */
+static Tensor *fold_as(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask,
+                       bool keepdim, DType dtype) {
+  if (dtype == DT_BOOL || dtype_is_float(dtype) || dtype_is_float((DType)x->dtype))
+    x = cast_plain(x, dtype);
   if (blocked(x)) return NULL;
   Tensor *y = cast_plain(fold(folds, rest, x, mask, NULL, NULL), dtype);
   return keepdim ? y : drop_dims(y, mask);
@@ -24,7 +28,8 @@ bool check_recorded(const Tensor *x, DType dtype) {
   return !failed();
 }
 
-static Node *shape_node(const NodeType *type, int n_saves, Tensor *x, DimMask mask, bool keepdim, DType dtype) {
+static Node *shape_node(const NodeType *type, int n_saves, Tensor *x, DimMask mask, bool keepdim,
+                        DType dtype) {
   if (!check_recorded(x, dtype) || !dtype_is_float(dtype)) return NULL;
   Node *n = node_new(type, n_saves, SHAPE_NUMBERS + x->ndim, x, NULL);
   note_shape(n, 0, x, mask, keepdim);
@@ -32,8 +37,10 @@ static Node *shape_node(const NodeType *type, int n_saves, Tensor *x, DimMask ma
 }
 
 /* y = sum x: dx = g for each element. */
-GRAD(SumBackward0, "| self_sym_sizes:s0") { gi[0] = expand_back(g[0], n, 0); }
-GRAD(SumBackward1, "| dim:m keepdim:b self_sym_sizes:r") { gi[0] = expand_back(g[0], n, 0); }
+GRAD(SumBackward0, "| self_sym_sizes:s0")
+{ gi[0] = expand_back(g[0], n, 0); }
+GRAD(SumBackward1, "| dim:m keepdim:b self_sym_sizes:r")
+{ gi[0] = expand_back(g[0], n, 0); }
 
 Tensor *t_sum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   DimMask mask;
@@ -50,7 +57,8 @@ static bool broadcast_mask(const Tensor *x, int ndim, const int64_t *sizes, DimM
   int lead = x->ndim - ndim;
   *mask = lead > 0 ? ((DimMask)1 << lead) - 1 : 0;
   if (!sizes_expandable(ndim, sizes, x->ndim, x->sizes)) {
-    fail(ERR_RUNTIME, "size {%s} is not expandable to size {%s}.", sizes_text(ndim, sizes), shape_text(x));
+    fail(ERR_RUNTIME, "size {%s} is not expandable to size {%s}.", sizes_text(ndim, sizes),
+         shape_text(x));
     return false;
   }
   for (int i = 0; i < ndim; i++)
@@ -79,7 +87,8 @@ Tensor *t_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
 }
 
 /* y = sum of x but its NaNs. */
-GRAD(NansumBackward0, "self | dim:m keepdim:b") { gi[0] = t_mul(expand_back(g[0], n, 0), t_eq(saved(n, 0), saved(n, 0))); }
+GRAD(NansumBackward0, "self | dim:m keepdim:b")
+{ gi[0] = t_mul(expand_back(g[0], n, 0), t_eq(saved(n, 0), saved(n, 0))); }
 
 Tensor *t_nansum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   DimMask mask;
@@ -101,8 +110,10 @@ static Tensor *mean_grad(Node *n, Tensor *g) {
   if (count == 0) return t_div(expand_back(g, n, 0), tensor_wrapped_f(count));
   return expand_back(t_div(g, tensor_wrapped_f(count)), n, 0);
 }
-GRAD(MeanBackward0, "| self_sym_numel:n0 self_sym_sizes:s0") { gi[0] = mean_grad(n, g[0]); }
-GRAD(MeanBackward1, "| dim:m keepdim:b self_sym_sizes:r self_sym_numel:n0") { gi[0] = mean_grad(n, g[0]); }
+GRAD(MeanBackward0, "| self_sym_numel:n0 self_sym_sizes:s0")
+{ gi[0] = mean_grad(n, g[0]); }
+GRAD(MeanBackward1, "| dim:m keepdim:b self_sym_sizes:r self_sym_numel:n0")
+{ gi[0] = mean_grad(n, g[0]); }
 
 static void divide_by(Tensor *y, double count) {
   char *at = tensor_data(y);
@@ -118,7 +129,8 @@ Tensor *t_mean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   DType d = dtype != DT_NONE ? dtype : (DType)x->dtype;
   if (!dtype_is_float(d))
     return fail(ERR_RUNTIME,
-                "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype. Got: %s",
+                "mean(): could not infer output dtype. %s dtype must be either a floating point or "
+                "complex dtype. Got: %s",
                 dtype != DT_NONE ? "Optional" : "Input", dtype_info[d].legacy);
   if (!dims_mask(x, dims, &mask)) return NULL;
   Node *n = shape_node(dims.n < 0 ? &MeanBackward0 : &MeanBackward1, 0, x, mask, keepdim, d);
@@ -130,7 +142,8 @@ Tensor *t_mean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
 Tensor *t_nanmean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   if (blocked(x)) return NULL;
   if (!dtype_is_float((DType)x->dtype))
-    return fail(ERR_RUNTIME, "nanmean(): expected input to have floating point or complex dtype but got %s",
+    return fail(ERR_RUNTIME,
+                "nanmean(): expected input to have floating point or complex dtype but got %s",
                 legacy(x));
   Tensor *count = t_sum(t_eq(t_detach(x), t_detach(x)), dims, keepdim, DT_NONE);
   return t_div(t_nansum(x, dims, keepdim, dtype), count);
@@ -149,7 +162,8 @@ static bool has_zero(Tensor *x) {
   return zeros && tensor_get_i(zeros, 0) != 0;
 }
 
-/* The product of all others along dim, for each element: what lies before times what lies behind. */
+/* The product of all others along dim, for each element: what lies before times what lies
+ * behind. */
 static Tensor *product_of_others(Tensor *x, int64_t dim) {
   int64_t n = x->sizes[dim];
   Tensor *one = t_ones_like(t_detach(t_narrow(x, dim, 0, 1)));
@@ -161,14 +175,16 @@ static Tensor *product_of_others(Tensor *x, int64_t dim) {
 }
 
 /* y = prod x: dx = g y / x, and where a factor is zero, g times the product of the others. */
-GRAD(ProdBackward0, "self result") {
+GRAD(ProdBackward0, "self result")
+{
   Tensor *x = saved(n, 0);
   if (failed() || !g[0] || !x) return;
   if (x->ndim == 0) gi[0] = g[0];
   else if (!has_zero(x)) gi[0] = t_div(t_mul(g[0], saved(n, 1)), x);
   else gi[0] = t_view_as(t_mul(g[0], product_of_others(t_flatten(x, 0, -1), 0)), x);
 }
-GRAD(ProdBackward1, "self result | dim:i keepdim:b") {
+GRAD(ProdBackward1, "self result | dim:i keepdim:b")
+{
   Tensor *x = saved(n, 0), *gy = g[0], *y = saved(n, 1);
   int64_t dim = n->numbers[0].i;
   if (blocked(gy) || x->ndim == 0) {
@@ -186,7 +202,9 @@ static Tensor *prod(Tensor *x, const int64_t *dim, bool keepdim, DType dtype) {
   if (!check_recorded(x, dtype)) return NULL;
   x = t_to(x, dtype_is_float(dtype) || dtype_is_float((DType)x->dtype) ? dtype : (DType)x->dtype);
   if (failed()) return NULL;
-  Node *n = !dtype_is_float(dtype) ? NULL : node_new(dim ? &ProdBackward1 : &ProdBackward0, 2, dim ? 2 : 0, x, NULL);
+  Node *n = !dtype_is_float(dtype)
+                ? NULL
+                : node_new(dim ? &ProdBackward1 : &ProdBackward0, 2, dim ? 2 : 0, x, NULL);
   if (dim) {
     num_i(n, 0, x ? dim_wrap(*dim, x->ndim) : 0);
     num_i(n, 1, keepdim);
@@ -198,7 +216,9 @@ static Tensor *prod(Tensor *x, const int64_t *dim, bool keepdim, DType dtype) {
 }
 
 Tensor *t_prod(Tensor *x, DType dtype) { return prod(x, NULL, false, dtype); }
-Tensor *t_prod_dim(Tensor *x, int64_t dim, bool keepdim, DType dtype) { return prod(x, &dim, keepdim, dtype); }
+Tensor *t_prod_dim(Tensor *x, int64_t dim, bool keepdim, DType dtype) {
+  return prod(x, &dim, keepdim, dtype);
+}
 
 /* ------------------------------------------------------------ truth */
 
@@ -216,7 +236,8 @@ static Tensor *truth(Tensor *x, Ints dims, bool keepdim, bool every) {
   if (dims.n == 0) mask = 0;
   int64_t least = every ? fold_count(x, mask) : 1;
   Tensor *count = fold(count_folds, sum_folds, x, mask, NULL, NULL);
-  Tensor *y = count ? tensor_empty(count->ndim, count->sizes, x->dtype == DT_U8 ? DT_U8 : DT_BOOL) : NULL;
+  Tensor *y = count ? tensor_empty(count->ndim, count->sizes, x->dtype == DT_U8 ? DT_U8 : DT_BOOL)
+                    : NULL;
   if (!y) return NULL;
   const int64_t *counts = (const int64_t *)(const void *)tensor_data(count);
   uint8_t *at = (uint8_t *)tensor_data(y);

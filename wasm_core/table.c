@@ -1,4 +1,5 @@
-/* The op table as data: ops.def expanded twice, into the functions that run rows and the array of rows. */
+/* The op table as data: ops.def expanded twice, into the functions that run rows and the array
+ * of rows. */
 #include "call.h"
 #include "forward.h"
 #include "op.h"
@@ -24,7 +25,10 @@
 #define OP(flags, schema, expression) \
   static void RUN(Call *c) { ret_tensor(c, expression); }
 #define OPX(flags, schema, ...) \
-  static void RUN(Call *c) { (void)c; __VA_ARGS__; }
+  static void RUN(Call *c) {    \
+    (void)c;                    \
+    __VA_ARGS__;                \
+  }
 #define UNARY(flags, name, ...) OP(flags, "", t_##name(T(0)))
 #define UNARY_P(flags, name, ...) OP(flags, "", t_##name(T(0), PARAM(1), PARAM(2), PARAM(3)))
 #define BINARY(flags, name, ...) OP(flags, "", t_##name(T(0), T(1)))

@@ -18,13 +18,14 @@ static int64_t count(int ndim, const int64_t *sizes, const char *message) {
   bool zero = false, overflow = false;
   for (int i = 0; i < ndim; i++) {
     if (sizes[i] < 0) {
-      fail(ERR_RUNTIME, "Trying to create tensor with negative dimension %lld: %s", (long long)sizes[i],
-           sizes_text(ndim, sizes));
+      fail(ERR_RUNTIME, "Trying to create tensor with negative dimension %lld: %s",
+           (long long)sizes[i], sizes_text(ndim, sizes));
       return -1;
     }
     if (sizes[i] == 0) zero = true;
     else if (i == 0) continue;
-    else if ((n | sizes[i]) >> 31 == 0) n *= sizes[i]; /* the 128-bit check below is slow on wasm32 */
+    /* the 128-bit check below is slow on wasm32 */
+    else if ((n | sizes[i]) >> 31 == 0) n *= sizes[i];
     else overflow = overflow || __builtin_mul_overflow(n, sizes[i], &n);
   }
   if (zero && !overflow) return 0;
@@ -38,7 +39,9 @@ static int64_t count(int ndim, const int64_t *sizes, const char *message) {
   return -1;
 }
 
-int64_t sizes_numel(int ndim, const int64_t *sizes) { return count(ndim, sizes, "numel: integer multiplication overflow"); }
+int64_t sizes_numel(int ndim, const int64_t *sizes) {
+  return count(ndim, sizes, "numel: integer multiplication overflow");
+}
 
 static int64_t storage_numel(int ndim, const int64_t *sizes) {
   return count(ndim, sizes, "Storage size calculation overflowed with sizes=%s");
@@ -63,7 +66,8 @@ bool sizes_broadcast(int *nd, int64_t *out, int nb, const int64_t *b) {
     int64_t x = i <= *nd ? out[*nd - i] : 1, y = i <= nb ? b[nb - i] : 1;
     if (x != y && x != 1 && y != 1) {
       fail(ERR_RUNTIME,
-           "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d",
+           "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton "
+           "dimension %d",
            (long long)x, (long long)y, n - i);
       return false;
     }
@@ -119,7 +123,8 @@ enum { BYTES_HEAD = 32 };
 
 static Bytes *bytes_new(int64_t n_bytes) {
   if ((uint64_t)n_bytes > (uint64_t)SIZE_MAX - 4096)
-    return fail(ERR_MEMORY, "pygrad: can't allocate memory: you tried to allocate %lld bytes", (long long)n_bytes);
+    return fail(ERR_MEMORY, "pygrad: can't allocate memory: you tried to allocate %lld bytes",
+                (long long)n_bytes);
   Bytes *b = mem_alloc((size_t)n_bytes + BYTES_HEAD);
   if (!b) return NULL;
   b->refs = 1;
@@ -179,7 +184,8 @@ bool tensor_write_begin(Tensor *t, bool whole) {
 
 bool tensor_steal_bytes(Tensor *dst, Tensor *src) {
   if (dst->dtype != src->dtype || dst->storage->exports || src->storage->exports) return false;
-  if (src->storage->refs != 1 || !tensor_covers_storage(dst) || !tensor_covers_storage(src)) return false;
+  if (src->storage->refs != 1 || !tensor_covers_storage(dst) || !tensor_covers_storage(src))
+    return false;
   if (!tensor_is_contiguous(dst) || !tensor_is_contiguous(src)) return false;
   Bytes *old = dst->storage->bytes;
   dst->storage->bytes = src->storage->bytes;
@@ -233,8 +239,13 @@ static Tensor *tensor_bare(int ndim, DType dtype, Storage *s) {
     storage_release(s);
     return NULL;
   }
-  *t = (Tensor){.refs = 1, .magic = TENSOR_MAGIC, .dtype = (uint8_t)dtype, .ndim = (uint8_t)ndim,
-                .cap = (uint8_t)ndim, .block_cap = (uint8_t)ndim, .storage = s};
+  *t = (Tensor){.refs = 1,
+                .magic = TENSOR_MAGIC,
+                .dtype = (uint8_t)dtype,
+                .ndim = (uint8_t)ndim,
+                .cap = (uint8_t)ndim,
+                .block_cap = (uint8_t)ndim,
+                .storage = s};
   t->sizes = t->dims;
   t->strides = t->dims + ndim;
   if (inference_mode) t->flags |= FLAG_INFERENCE;
@@ -261,8 +272,8 @@ static void hooks_release(Hook *h) {
   }
 }
 
-/* Frees a tensor that nobody refers to. What it owned is released by the caller's loop: tensors hold
- * nodes and nodes hold tensors, so the dead wait in a list instead of on the stack. */
+/* Frees a tensor that nobody refers to. What it owned is released by the caller's loop: tensors
+ * hold nodes and nodes hold tensors, so the dead wait in a list instead of on the stack. */
 static void forget_retained(Tensor *t) {
   for (NodeHook **at = t->grad_fn ? &t->grad_fn->hooks : NULL; at && *at; at = &(*at)->next)
     if ((*at)->retained == t) {
@@ -320,9 +331,11 @@ void tensor_release(Tensor *t) {
   burying = false;
 }
 
-int64_t storage_need(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset, DType dtype) {
+int64_t storage_need(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                     DType dtype) {
   int64_t last = offset;
-  if (offset < 0) return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (long long)offset), -1;
+  if (offset < 0)
+    return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (long long)offset), -1;
   for (int i = 0; i < ndim; i++) {
     int64_t reach;
     if (sizes[i] == 0) return 0;
@@ -331,19 +344,22 @@ int64_t storage_need(int ndim, const int64_t *sizes, const int64_t *strides, int
       last += (sizes[i] - 1) * strides[i];
       continue;
     }
-    if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) || __builtin_add_overflow(last, reach, &last)) goto overflow;
+    if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
+        __builtin_add_overflow(last, reach, &last))
+      goto overflow;
   }
   int64_t n;
   if (last >> 31 == 0) return (last + 1) * dtype_bytes(dtype);
   if (last < INT64_MAX && !__builtin_mul_overflow(last + 1, dtype_bytes(dtype), &n)) return n;
 overflow:
-  fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s and strides=%s", sizes_text(ndim, sizes),
-       sizes_text(ndim, strides));
+  fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s and strides=%s",
+       sizes_text(ndim, sizes), sizes_text(ndim, strides));
   return -1;
 }
 
 /* A tensor over fresh bytes; the sizes are known to be sound. */
-static Tensor *tensor_over(int64_t n_bytes, int64_t numel, int ndim, const int64_t *sizes, const int64_t *strides, DType dtype) {
+static Tensor *tensor_over(int64_t n_bytes, int64_t numel, int ndim, const int64_t *sizes,
+                           const int64_t *strides, DType dtype) {
   if (n_bytes < 0) return NULL;
   Tensor *t = tensor_bare(ndim, dtype, storage_new(bytes_new(n_bytes)));
   if (!t) return NULL;
@@ -364,7 +380,9 @@ static bool rank_fits(int ndim) {
 Tensor *tensor_empty_strided(int ndim, const int64_t *sizes, const int64_t *strides, DType dtype) {
   if (failed() || !rank_fits(ndim)) return NULL;
   int64_t numel = sizes_numel(ndim, sizes);
-  return numel < 0 ? NULL : tensor_over(storage_need(ndim, sizes, strides, 0, dtype), numel, ndim, sizes, strides, dtype);
+  return numel < 0 ? NULL
+                   : tensor_over(storage_need(ndim, sizes, strides, 0, dtype), numel, ndim, sizes,
+                                 strides, dtype);
 }
 
 Tensor *tensor_empty(int ndim, const int64_t *sizes, DType dtype) {
@@ -374,16 +392,18 @@ Tensor *tensor_empty(int ndim, const int64_t *sizes, DType dtype) {
   if (numel < 0) return NULL;
   if (numel >> 31 == 0) n_bytes = numel * dtype_bytes(dtype);
   else if (__builtin_mul_overflow(numel, dtype_bytes(dtype), &n_bytes))
-    return fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s", sizes_text(ndim, sizes));
+    return fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s",
+                sizes_text(ndim, sizes));
   sizes_contiguous_strides(ndim, sizes, strides);
   return tensor_over(n_bytes, numel, ndim, sizes, strides, dtype);
 }
 
 Tensor *tensor_empty_like(const Tensor *like, DType dtype) {
   if (failed() || !like) return NULL;
-  if (tensor_is_dense(like)) return tensor_empty_strided(like->ndim, like->sizes, like->strides, dtype);
-  /* Not dense: keep the order of the strides, as PyTorch does. Dimensions of stride 0 stay where they were, of equal ones
-   * the smaller is the inner one. */
+  if (tensor_is_dense(like))
+    return tensor_empty_strided(like->ndim, like->sizes, like->strides, dtype);
+  /* Not dense: keep the order of the strides, as PyTorch does. Dimensions of stride 0 stay where
+   * they were, of equal ones the smaller is the inner one. */
   int order[MAX_DIM], n = like->ndim; /* from the innermost */
   const int64_t *s = like->strides;
   for (int i = 0; i < n; i++) {
@@ -446,7 +466,8 @@ Tensor *tensor_wrapped_i(int64_t value) {
   return wrapped(t);
 }
 
-Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
+Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+                     int64_t offset) {
   if (failed() || !t) return NULL;
   t->storage->refs++;
   Tensor *v = tensor_bare(ndim, (DType)t->dtype, t->storage);
@@ -462,12 +483,13 @@ Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *s
   return v;
 }
 
-/* A copy of an exported storage for a snapshot: the one that another has, if nobody has written since. Whether the host
- * has, only the bytes tell. */
+/* A copy of an exported storage for a snapshot: the one that another has, if nobody has written
+ * since. Whether the host has, only the bytes tell. */
 static Bytes *copy_of_exported(Storage *s) {
   const Bytes *b = s->bytes;
   Bytes *known = s->copy;
-  if (known && known->n_bytes == b->n_bytes && memcmp(known->data, b->data, (size_t)b->n_bytes) == 0) {
+  if (known && known->n_bytes == b->n_bytes &&
+      memcmp(known->data, b->data, (size_t)b->n_bytes) == 0) {
     known->refs++;
     return known;
   }
@@ -551,7 +573,8 @@ uint32_t tensor_version(const Tensor *t) { return t->version ? t->version->value
 
 /* ------------------------------------------------------------ geometry */
 
-bool tensor_set_geometry(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
+bool tensor_set_geometry(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+                         int64_t offset) {
   int64_t numel = sizes_numel(ndim, sizes);
   if (numel < 0) return false;
   int64_t keep[2 * MAX_DIM]; /* the arguments may point into t */
@@ -593,7 +616,8 @@ bool tensor_resize(Tensor *t, int ndim, const int64_t *sizes) {
   int64_t strides[MAX_DIM], numel = storage_numel(ndim, sizes), end;
   if (failed() || numel < 0) return false;
   sizes_contiguous_strides(ndim, sizes, strides);
-  if (__builtin_add_overflow(numel, t->offset, &end) || __builtin_mul_overflow(end, dtype_bytes((DType)t->dtype), &end)) {
+  if (__builtin_add_overflow(numel, t->offset, &end) ||
+      __builtin_mul_overflow(end, dtype_bytes((DType)t->dtype), &end)) {
     fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s", sizes_text(ndim, sizes));
     return false;
   }
@@ -629,7 +653,8 @@ bool tensor_is_dense(const Tensor *t) {
 }
 
 bool tensor_covers_storage(const Tensor *t) {
-  return t->offset == 0 && t->numel * dtype_bytes((DType)t->dtype) == t->storage->bytes->n_bytes && tensor_is_dense(t);
+  return t->offset == 0 && t->numel * dtype_bytes((DType)t->dtype) == t->storage->bytes->n_bytes &&
+         tensor_is_dense(t);
 }
 
 bool tensor_same_shape(const Tensor *a, const Tensor *b) {
@@ -644,9 +669,12 @@ bool tensor_same_shape(const Tensor *a, const Tensor *b) {
 void element_store_f(char *at, DType d, double v) {
   switch (d) {
 #define ROW(code, name, ctype, short_name, text, kind, legacy) STORE_##kind(name, ctype)
-#define STORE_KIND_INT(name, ctype) case name: *(ctype *)(void *)at = (ctype)int_from_double(v); break;
-#define STORE_KIND_FLOAT(name, ctype) case name: *(ctype *)(void *)at = (ctype)v; break;
-#define STORE_KIND_BOOL(name, ctype) case name: *(ctype *)(void *)at = v != 0; break;
+#define STORE_KIND_INT(name, ctype) \
+  case name: *(ctype *)(void *)at = (ctype)int_from_double(v); break;
+#define STORE_KIND_FLOAT(name, ctype) \
+  case name: *(ctype *)(void *)at = (ctype)v; break;
+#define STORE_KIND_BOOL(name, ctype) \
+  case name: *(ctype *)(void *)at = v != 0; break;
     DTYPE_ROWS(ROW)
 #undef ROW
     default: break;
@@ -655,7 +683,8 @@ void element_store_f(char *at, DType d, double v) {
 
 void element_store_i(char *at, DType d, int64_t v) {
   switch (d) {
-#define ROW(code, name, ctype, short_name, text, kind, legacy) case name: *(ctype *)(void *)at = (ctype)v; break;
+#define ROW(code, name, ctype, short_name, text, kind, legacy) \
+  case name: *(ctype *)(void *)at = (ctype)v; break;
     DTYPE_ROWS(ROW)
 #undef ROW
     default: break;
@@ -664,7 +693,8 @@ void element_store_i(char *at, DType d, int64_t v) {
 
 double element_load_f(const char *at, DType d) {
   switch (d) {
-#define ROW(code, name, ctype, short_name, text, kind, legacy) case name: return (double)ELEMENT((const ctype *)(const void *)at);
+#define ROW(code, name, ctype, short_name, text, kind, legacy) \
+  case name: return (double)ELEMENT((const ctype *)(const void *)at);
     DTYPE_ROWS(ROW)
 #undef ROW
     default: return 0;
@@ -674,9 +704,12 @@ double element_load_f(const char *at, DType d) {
 int64_t element_load_i(const char *at, DType d) {
   switch (d) {
 #define ROW(code, name, ctype, short_name, text, kind, legacy) LOAD_##kind(name, ctype)
-#define LOAD_KIND_INT(name, ctype) case name: return (int64_t)*(const ctype *)(const void *)at;
-#define LOAD_KIND_BOOL(name, ctype) case name: return ELEMENT((const ctype *)(const void *)at);
-#define LOAD_KIND_FLOAT(name, ctype) case name: return int_from_double((double)*(const ctype *)(const void *)at);
+#define LOAD_KIND_INT(name, ctype) \
+  case name: return (int64_t)*(const ctype *)(const void *)at;
+#define LOAD_KIND_BOOL(name, ctype) \
+  case name: return ELEMENT((const ctype *)(const void *)at);
+#define LOAD_KIND_FLOAT(name, ctype) \
+  case name: return int_from_double((double)*(const ctype *)(const void *)at);
     DTYPE_ROWS(ROW)
 #undef ROW
     default: return 0;

@@ -64,23 +64,25 @@ typedef struct Hook {
 
 /* What only some tensors need: leaves with gradients, views, tensors with hooks. */
 typedef struct {
-  Tensor *grad;      /* owned */
-  Node *accumulator; /* weak: the node clears it when it dies */
+  Tensor *grad;          /* owned */
+  Node *accumulator;     /* weak: the node clears it when it dies */
   bool owns_accumulator; /* it is another leaf's, and owned */
-  Hook *hooks;       /* on the gradient of this tensor (leaf: pre-hooks of its accumulator) */
-  Hook *post_hooks;  /* after accumulation */
-  Tensor *base;      /* owned; non-NULL for a differentiable view */
-  Dual *dual;        /* owned */
+  Hook *hooks;           /* on the gradient of this tensor (leaf: pre-hooks of its accumulator) */
+  Hook *post_hooks;      /* after accumulation */
+  Tensor *base;          /* owned; non-NULL for a differentiable view */
+  Dual *dual;            /* owned */
   uint32_t view_version; /* the version at which grad_fn of a view was right */
   uint8_t view_origin;
   uint8_t grad_dtype; /* of `grad`, plus one (so DT_NONE + 1 is any); 0: the tensor's own */
   bool retains_grad;
-  uint8_t batch_dim; /* of a batched tensor: which dimension of its argument vmap was told to map */
+  /* of a batched tensor: which dimension of its argument vmap was told to map */
+  uint8_t batch_dim;
   Tensor *value;   /* of a batched tensor (vmap.h): what it is a slice of; owned */
   uint32_t levels; /* of vmap, a bit each */
 } Meta;
 
-enum { /* Tensor.flags */
+/* Tensor.flags */
+enum {
   FLAG_REQUIRES_GRAD = 1, /* as a leaf, or because grad_fn is set */
   FLAG_WRAPPED = 2,       /* a host number: has the lowest rank in type promotion */
   FLAG_INFERENCE = 4,
@@ -94,11 +96,11 @@ struct Tensor {
   uint8_t dtype;
   uint8_t ndim;
   uint8_t flags;
-  uint8_t cap; /* dims that fit at `sizes` */
+  uint8_t cap;       /* dims that fit at `sizes` */
   uint8_t block_cap; /* dims that fit in the block itself */
   int32_t output_nr;
   Storage *storage;
-  Node *grad_fn; /* owned */
+  Node *grad_fn;    /* owned */
   Version *version; /* NULL: 0 and unshared */
   Meta *meta;
   int64_t *sizes, *strides; /* in elements; in the block, or apart when the rank grew */
@@ -145,7 +147,8 @@ Tensor *tensor_wrapped_f(double value);
 Tensor *tensor_wrapped_i(int64_t value);
 Tensor *tensor_wrapped_b(bool value);
 /* Same storage, other geometry; no history, no base, own version counter unless shared below. */
-Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
+Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+                     int64_t offset);
 /* Same bytes, copied before anybody's next write: the saved form of t. No history. */
 Tensor *tensor_snapshot(Tensor *t);
 
@@ -158,7 +161,8 @@ bool tensor_write_begin(Tensor *t, bool whole);
 bool tensor_steal_bytes(Tensor *dst, Tensor *src);
 /* For a writable array of the host: its bytes stay in place until the host releases the export. */
 bool tensor_export(Tensor *t);
-/* For programs that get the address of elements: the bytes stay in place as long as the storage lives, unless it grows. */
+/* For programs that get the address of elements: the bytes stay in place as long as the storage
+ * lives, unless it grows. */
 bool tensor_pin(Tensor *t);
 void tensor_share_version(Tensor *t, Tensor *with);
 void tensor_bump_version(Tensor *t);
@@ -167,19 +171,23 @@ uint32_t tensor_version(const Tensor *t);
 
 /* --- geometry --- */
 Meta *tensor_meta(Tensor *t); /* makes it if needed; NULL on OOM */
-bool tensor_set_geometry(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
-/* The bytes that a geometry reaches to, 0 without elements; -1 and an error if they cannot be counted. */
-int64_t storage_need(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset, DType dtype);
+bool tensor_set_geometry(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+                         int64_t offset);
+/* The bytes that a geometry reaches to, 0 without elements; -1 and an error if they cannot be
+ * counted. */
+int64_t storage_need(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                     DType dtype);
 /* Makes room, keeping what is there; fails where an array of the host shows the memory. */
 bool storage_grow(Storage *s, int64_t n_bytes);
 /* Contiguous with these sizes; the storage grows if it must. */
 bool tensor_resize(Tensor *t, int ndim, const int64_t *sizes);
 bool tensor_is_contiguous(const Tensor *t);
-bool tensor_is_dense(const Tensor *t); /* non-overlapping and dense */
+bool tensor_is_dense(const Tensor *t);       /* non-overlapping and dense */
 bool tensor_covers_storage(const Tensor *t); /* dense, from offset 0 to the end */
 bool tensor_same_shape(const Tensor *a, const Tensor *b);
 bool sizes_equal(int na, const int64_t *a, int nb, const int64_t *b);
-int64_t sizes_numel(int ndim, const int64_t *sizes); /* sets ERR_RUNTIME and returns -1 on overflow or a negative size */
+/* sets ERR_RUNTIME and returns -1 on overflow or a negative size */
+int64_t sizes_numel(int ndim, const int64_t *sizes);
 void sizes_contiguous_strides(int ndim, const int64_t *sizes, int64_t *strides);
 /* Broadcasts b into (nd, out); PyTorch's error if impossible. */
 bool sizes_broadcast(int *nd, int64_t *out, int nb, const int64_t *b);
@@ -201,7 +209,8 @@ double element_load_f(const char *at, DType d);
 int64_t element_load_i(const char *at, DType d);
 
 int64_t tensor_live_count(void);
-/* Levels of vmap that are entered and batched tensors that are alive: while 0, no call needs a look. */
+/* Levels of vmap that are entered and batched tensors that are alive: while 0, no call needs a
+ * look. */
 extern int32_t vmap_concerns;
 
 #endif

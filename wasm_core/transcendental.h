@@ -46,9 +46,10 @@ OWN_LOOP(grad_gelu_tanh_f32)
 
 /* fmod of the first *m of n pairs, which is a block or all; good until the next call. */
 const float *fmod_part_f32(const float *a, const float *b, size_t n, size_t *m);
-/* Rows, of any length. y = exp(x - shift), where no x is above shift, and the sum of them; y may be NULL. On the way, the
- * largest of the row `next`, as max_row_f32 has it. */
-float exp_row_f32(float *y, const float *x, size_t n, float shift, const float *next, float *next_most);
+/* Rows, of any length. y = exp(x - shift), where no x is above shift, and the sum of them; y may
+ * be NULL. On the way, the largest of the row `next`, as max_row_f32 has it. */
+float exp_row_f32(float *y, const float *x, size_t n, float shift, const float *next,
+                  float *next_most);
 /* y = g - exp(x) factor, where no x is above 0. */
 void subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, float factor);
 /* The largest; whether NaN counts is left open. */

@@ -1,8 +1,8 @@
 /* Views: the same storage under another geometry, and the gradients that undo it.
  *
  * A view computes sizes, strides and an offset, and make_view does the rest. Where a view leaves
- * elements out (select, slice, diagonal, unfold, as_strided) its gradient is an op of its own that puts
- * the incoming gradient into zeros, and whose gradient is the view again. */
+ * elements out (select, slice, diagonal, unfold, as_strided) its gradient is an op of its own
+ * that puts the incoming gradient into zeros, and whose gradient is the view again. */
 #include "view.h"
 
 #include <string.h>
@@ -37,7 +37,8 @@ static const int64_t *view_rest(const Node *n, Ints *sizes) {
   return sizes->v + sizes->n;
 }
 
-static Tensor *view_of(Tensor *x, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset, Node *n) {
+static Tensor *view_of(Tensor *x, int ndim, const int64_t *sizes, const int64_t *strides,
+                       int64_t offset, Node *n) {
   Tensor *v = tensor_alias(x, ndim, sizes, strides, offset);
   if (v) return make_view(x, v, n, VIEW_PLAIN);
   node_drop(n);
@@ -79,13 +80,13 @@ static Tensor *view_geometry(Tensor *x, const Geometry *g, int64_t offset, Node 
 
 /* ------------------------------------------------------------ gradients of partial views */
 
-#define ADD_LOOP(FN, T)                                                                           \
-  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {                       \
-    (void)ctx;                                                                                    \
-    char *o = p[0];                                                                               \
-    const char *a = p[1];                                                                         \
-    for (int64_t i = 0; i < n; i++, o += st[0], a += st[1])                                       \
-      *(T *)(void *)o = (T)(*(T *)(void *)o + *(const T *)(const void *)a);                       \
+#define ADD_LOOP(FN, T)                                                     \
+  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) { \
+    (void)ctx;                                                              \
+    char *o = p[0];                                                         \
+    const char *a = p[1];                                                   \
+    for (int64_t i = 0; i < n; i++, o += st[0], a += st[1])                 \
+      *(T *)(void *)o = (T)(*(T *)(void *)o + *(const T *)(const void *)a); \
   }
 ADD_LOOP(add_f32, float)
 ADD_LOOP(add_f64, double)
@@ -105,12 +106,17 @@ static bool accumulate(Tensor *dst, Tensor *src) {
 
 typedef Tensor *Part(Tensor *x, const int64_t *p);
 static Tensor *part_select(Tensor *x, const int64_t *p) { return t_select(x, p[0], p[1]); }
-static Tensor *part_slice(Tensor *x, const int64_t *p) { return t_slice(x, p[0], p[1], p[2], p[3]); }
-static Tensor *part_diagonal(Tensor *x, const int64_t *p) { return t_diagonal(x, p[0], p[1], p[2]); }
+static Tensor *part_slice(Tensor *x, const int64_t *p) {
+  return t_slice(x, p[0], p[1], p[2], p[3]);
+}
+static Tensor *part_diagonal(Tensor *x, const int64_t *p) {
+  return t_diagonal(x, p[0], p[1], p[2]);
+}
 static Tensor *part_unfold(Tensor *x, const int64_t *p) { return t_unfold(x, p[0], p[1], p[2]); }
 
 /* Zeros of the given sizes with g in (or, where windows overlap, added to) one part of them. */
-static Tensor *embed(Tensor *g, Ints sizes, Part *part, const int64_t *p, int n_p, const NodeType *type, bool add) {
+static Tensor *embed(Tensor *g, Ints sizes, Part *part, const int64_t *p, int n_p,
+                     const NodeType *type, bool add) {
   if (blocked(g)) return NULL;
   Node *n = node_new(type, 0, n_p, g, NULL);
   for (int i = 0; i < n_p; i++) num_i(n, i, p[i]);
@@ -124,30 +130,39 @@ static Tensor *embed(Tensor *g, Ints sizes, Part *part, const int64_t *p, int n_
 }
 
 #define NUM(k) (n->numbers[k].i)
-GRAD(SelectBackwardBackward0, "| dim:i index:i") { gi[0] = t_select(g[0], NUM(0), NUM(1)); }
-GRAD(SliceBackwardBackward0, "| dim:i start:i end:i step:i") { gi[0] = t_slice(g[0], NUM(0), NUM(1), NUM(2), NUM(3)); }
-GRAD(DiagonalBackwardBackward0, "| offset:i dim1:i dim2:i") { gi[0] = t_diagonal(g[0], NUM(0), NUM(1), NUM(2)); }
-GRAD(UnfoldBackwardBackward0, "| dim:i size:i step:i") { gi[0] = t_unfold(g[0], NUM(0), NUM(1), NUM(2)); }
+GRAD(SelectBackwardBackward0, "| dim:i index:i")
+{ gi[0] = t_select(g[0], NUM(0), NUM(1)); }
+GRAD(SliceBackwardBackward0, "| dim:i start:i end:i step:i")
+{ gi[0] = t_slice(g[0], NUM(0), NUM(1), NUM(2), NUM(3)); }
+GRAD(DiagonalBackwardBackward0, "| offset:i dim1:i dim2:i")
+{ gi[0] = t_diagonal(g[0], NUM(0), NUM(1), NUM(2)); }
+GRAD(UnfoldBackwardBackward0, "| dim:i size:i step:i")
+{ gi[0] = t_unfold(g[0], NUM(0), NUM(1), NUM(2)); }
 
 Tensor *t_select_backward(Tensor *g, Ints sizes, int64_t dim, int64_t index) {
   return embed(g, sizes, part_select, (int64_t[]){dim, index}, 2, &SelectBackwardBackward0, false);
 }
 
-Tensor *t_slice_backward(Tensor *g, Ints sizes, int64_t dim, int64_t start, int64_t end, int64_t step) {
-  return embed(g, sizes, part_slice, (int64_t[]){dim, start, end, step}, 4, &SliceBackwardBackward0, false);
+Tensor *t_slice_backward(Tensor *g, Ints sizes, int64_t dim, int64_t start, int64_t end,
+                         int64_t step) {
+  return embed(g, sizes, part_slice, (int64_t[]){dim, start, end, step}, 4, &SliceBackwardBackward0,
+               false);
 }
 
 Tensor *t_diagonal_backward(Tensor *g, Ints sizes, int64_t offset, int64_t d0, int64_t d1) {
-  return embed(g, sizes, part_diagonal, (int64_t[]){offset, d0, d1}, 3, &DiagonalBackwardBackward0, false);
+  return embed(g, sizes, part_diagonal, (int64_t[]){offset, d0, d1}, 3, &DiagonalBackwardBackward0,
+               false);
 }
 
 Tensor *t_unfold_backward(Tensor *g, Ints sizes, int64_t dim, int64_t size, int64_t step) {
-  return embed(g, sizes, part_unfold, (int64_t[]){dim, size, step}, 3, &UnfoldBackwardBackward0, step < size);
+  return embed(g, sizes, part_unfold, (int64_t[]){dim, size, step}, 3, &UnfoldBackwardBackward0,
+               step < size);
 }
 
 /* ------------------------------------------------------------ parts: select, slice, narrow */
 
-GRAD(SelectBackward0, "| self_sym_sizes:l dim:i index:i") {
+GRAD(SelectBackward0, "| self_sym_sizes:l dim:i index:i")
+{
   Ints sizes;
   const int64_t *p = view_rest(n, &sizes);
   gi[0] = t_select_backward(g[0], sizes, p[0], p[1]);
@@ -159,8 +174,9 @@ Tensor *t_select(Tensor *x, int64_t dim, int64_t index) {
   if ((dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   int64_t size = x->sizes[dim];
   if (index < -size || index >= size)
-    return fail(ERR_INDEX, "select(): index %lld out of range for tensor of size %s at dimension %lld", (long long)index,
-                shape_text(x), (long long)dim);
+    return fail(ERR_INDEX,
+                "select(): index %lld out of range for tensor of size %s at dimension %lld",
+                (long long)index, shape_text(x), (long long)dim);
   if (index < 0) index += size;
   Node *n = view_node(&SelectBackward0, x, 2, (int64_t[]){dim, index});
   Geometry g;
@@ -169,7 +185,8 @@ Tensor *t_select(Tensor *x, int64_t dim, int64_t index) {
   return view_geometry(x, &g, x->offset + index * x->strides[dim], n);
 }
 
-GRAD(SliceBackward0, "| self_sym_sizes:l dim:i start:i end:i step:i") {
+GRAD(SliceBackward0, "| self_sym_sizes:l dim:i start:i end:i step:i")
+{
   Ints sizes;
   const int64_t *p = view_rest(n, &sizes);
   gi[0] = t_slice_backward(g[0], sizes, p[0], p[1], p[2], p[3]);
@@ -203,18 +220,20 @@ Tensor *t_narrow(Tensor *x, int64_t dim, int64_t start, int64_t length) {
   if ((dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   int64_t size = x->sizes[dim];
   if (start < -size || start > size)
-    return fail(ERR_INDEX, "start out of range (expected to be in range of [%lld, %lld], but got %lld)", (long long)-size,
-                (long long)size, (long long)start);
+    return fail(ERR_INDEX,
+                "start out of range (expected to be in range of [%lld, %lld], but got %lld)",
+                (long long)-size, (long long)size, (long long)start);
   if (start < 0) start += size;
   if (length > size - start)
-    return fail(ERR_RUNTIME, "start (%lld) + length (%lld) exceeds dimension size (%lld).", (long long)start,
-                (long long)length, (long long)size);
+    return fail(ERR_RUNTIME, "start (%lld) + length (%lld) exceeds dimension size (%lld).",
+                (long long)start, (long long)length, (long long)size);
   return t_slice(x, dim, start, start + length, 1);
 }
 
 /* ------------------------------------------------------------ orders of dimensions */
 
-GRAD(PermuteBackward0, "| dims:l") {
+GRAD(PermuteBackward0, "| dims:l")
+{
   Ints dims = num_list_at(n, 0);
   int64_t inverse[MAX_DIM];
   for (int i = 0; i < dims.n; i++) inverse[dims.v[i]] = i;
@@ -225,7 +244,8 @@ Tensor *t_permute(Tensor *x, Ints dims) {
   if (blocked(x)) return NULL;
   if (dims.n != x->ndim)
     return fail(ERR_RUNTIME,
-                "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+                "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+                "length of the desired "
                 "ordering of dimensions i.e. input.dim() = %d is not equal to len(dims) = %d",
                 x->ndim, dims.n);
   int64_t order[MAX_DIM];
@@ -234,7 +254,8 @@ Tensor *t_permute(Tensor *x, Ints dims) {
   g.ndim = x->ndim;
   for (int i = 0; i < dims.n; i++) {
     if ((order[i] = dim_wrap(dims.v[i], x->ndim)) < 0) return NULL;
-    if (seen >> order[i] & 1) return fail(ERR_RUNTIME, "permute(): duplicate dims are not allowed.");
+    if (seen >> order[i] & 1)
+      return fail(ERR_RUNTIME, "permute(): duplicate dims are not allowed.");
     seen |= (uint64_t)1 << order[i];
     g.sizes[i] = x->sizes[order[i]];
     g.strides[i] = x->strides[order[i]];
@@ -256,11 +277,14 @@ static Tensor *swapped(Tensor *x, int64_t d0, int64_t d1, Node *n) {
   return view_geometry(x, &g, x->offset, n);
 }
 
-GRAD(TransposeBackward0, "| dim0:i dim1:i") { gi[0] = t_transpose(g[0], NUM(0), NUM(1)); }
-GRAD(TBackward0, "") { gi[0] = t_t2(g[0]); }
+GRAD(TransposeBackward0, "| dim0:i dim1:i")
+{ gi[0] = t_transpose(g[0], NUM(0), NUM(1)); }
+GRAD(TBackward0, "")
+{ gi[0] = t_t2(g[0]); }
 
 Tensor *t_transpose(Tensor *x, int64_t d0, int64_t d1) {
-  if (blocked(x) || (d0 = dim_wrap(d0, x->ndim)) < 0 || (d1 = dim_wrap(d1, x->ndim)) < 0) return NULL;
+  if (blocked(x) || (d0 = dim_wrap(d0, x->ndim)) < 0 || (d1 = dim_wrap(d1, x->ndim)) < 0)
+    return NULL;
   Node *n = node_new(&TransposeBackward0, 0, 2, x, NULL);
   num_i(n, 0, d0);
   num_i(n, 1, d1);
@@ -269,18 +293,21 @@ Tensor *t_transpose(Tensor *x, int64_t d0, int64_t d1) {
 
 Tensor *t_t(Tensor *x) {
   if (blocked(x) || x->ndim < 2) return blocked(x) ? NULL : x;
-  return x->ndim == 2 ? swapped(x, 0, 1, node_new(&TBackward0, 0, 0, x, NULL)) : t_transpose(x, -2, -1);
+  return x->ndim == 2 ? swapped(x, 0, 1, node_new(&TBackward0, 0, 0, x, NULL))
+                      : t_transpose(x, -2, -1);
 }
 
 Tensor *t_t2(Tensor *x) {
   if (blocked(x)) return NULL;
-  if (x->ndim > 2) return fail(ERR_RUNTIME, "t() expects a tensor with <= 2 dimensions, but self is %dD", x->ndim);
+  if (x->ndim > 2)
+    return fail(ERR_RUNTIME, "t() expects a tensor with <= 2 dimensions, but self is %dD", x->ndim);
   return swapped(x, 0, x->ndim == 2, node_new(&TBackward0, 0, 0, x, NULL));
 }
 
 /* ------------------------------------------------------------ expand */
 
-GRAD(ExpandBackward0, "| self_sym_sizes:l") {
+GRAD(ExpandBackward0, "| self_sym_sizes:l")
+{
   Ints sizes = num_list_at(n, 0);
   gi[0] = t_sum_to(g[0], sizes.n, sizes.v);
 }
@@ -292,13 +319,17 @@ static bool expand_dim(const Tensor *x, int ndim, const int64_t *sizes, int i, G
   if (want == -1) {
     want = have;
     if (own < 0) {
-      fail(ERR_RUNTIME, "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension %d", i);
+      fail(ERR_RUNTIME,
+           "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing "
+           "dimension %d",
+           i);
       return false;
     }
   }
   if (have != 1 && want != have) {
     fail(ERR_RUNTIME,
-         "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension %d.  "
+         "The expanded size of the tensor (%lld) must match the existing size (%lld) at "
+         "non-singleton dimension %d.  "
          "Target sizes: %s.  Tensor sizes: %s",
          (long long)want, (long long)have, i, sizes_text(ndim, sizes), shape_text(x));
     return false;
@@ -314,10 +345,12 @@ Tensor *t_expand(Tensor *x, int ndim, const int64_t *sizes) {
   if (blocked(x)) return NULL;
   if (ndim < x->ndim)
     return fail(ERR_RUNTIME,
-                "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must be greater or equal to the "
+                "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must be "
+                "greater or equal to the "
                 "number of dimensions in the tensor (%d)",
                 legacy(x), shape_text(x), sizes_text(ndim, sizes), ndim, x->ndim);
-  if (ndim > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, ndim);
+  if (ndim > MAX_DIM)
+    return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, ndim);
   Geometry g;
   g.ndim = ndim;
   for (int i = ndim - 1; i >= 0; i--)
@@ -327,30 +360,38 @@ Tensor *t_expand(Tensor *x, int ndim, const int64_t *sizes) {
 
 /* ------------------------------------------------------------ view, reshape */
 
-GRAD(ViewBackward0, "| self_sym_sizes:l") {
+GRAD(ViewBackward0, "| self_sym_sizes:l")
+{
   Ints sizes = num_list_at(n, 0);
   gi[0] = t_reshape(g[0], sizes.n, sizes.v);
 }
-static const NodeType UnsafeViewBackward0 = {"UnsafeViewBackward0", grad_ViewBackward0, "| self_sym_sizes:l", false};
-static const NodeType ReshapeAliasBackward0 = {"ReshapeAliasBackward0", grad_ViewBackward0, "| self_sym_sizes:l", false};
-GRAD(AliasBackward0, "") { gi[0] = g[0]; }
+static const NodeType UnsafeViewBackward0 = {"UnsafeViewBackward0", grad_ViewBackward0,
+                                             "| self_sym_sizes:l", false};
+static const NodeType ReshapeAliasBackward0 = {"ReshapeAliasBackward0", grad_ViewBackward0,
+                                               "| self_sym_sizes:l", false};
+GRAD(AliasBackward0, "")
+{ gi[0] = g[0]; }
 
 Tensor *t_alias(Tensor *x) {
-  return blocked(x) ? NULL : view_of(x, x->ndim, x->sizes, x->strides, x->offset, node_new(&AliasBackward0, 0, 0, x, NULL));
+  return blocked(x) ? NULL
+                    : view_of(x, x->ndim, x->sizes, x->strides, x->offset,
+                              node_new(&AliasBackward0, 0, 0, x, NULL));
 }
 
 bool infer_size(int ndim, const int64_t *sizes, int64_t numel, int64_t *out) {
   int64_t known = 1;
   int unknown = -1;
-  if (ndim > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, ndim), false;
+  if (ndim > MAX_DIM)
+    return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, ndim),
+           false;
   for (int i = 0; i < ndim; i++) {
     out[i] = sizes[i];
     if (sizes[i] == -1) {
       if (unknown >= 0) return fail(ERR_RUNTIME, "only one dimension can be inferred"), false;
       unknown = i;
     } else if (sizes[i] < 0) {
-      return fail(ERR_RUNTIME, "invalid shape dimension %lld at index %d of shape %s", (long long)sizes[i], i,
-                  sizes_text(ndim, sizes)),
+      return fail(ERR_RUNTIME, "invalid shape dimension %lld at index %d of shape %s",
+                  (long long)sizes[i], i, sizes_text(ndim, sizes)),
              false;
     } else if (__builtin_mul_overflow(known, sizes[i], &known)) {
       return fail(ERR_RUNTIME, "numel: integer multiplication overflow"), false;
@@ -359,22 +400,26 @@ bool infer_size(int ndim, const int64_t *sizes, int64_t numel, int64_t *out) {
   if (unknown < 0 ? known == numel : known > 0 ? numel % known == 0 : numel == 0) {
     if (unknown >= 0 && known == 0)
       return fail(ERR_RUNTIME,
-                  "cannot reshape tensor of 0 elements into shape %s because the unspecified dimension size -1 can be any "
+                  "cannot reshape tensor of 0 elements into shape %s because the unspecified "
+                  "dimension size -1 can be any "
                   "value and is ambiguous",
                   sizes_text(ndim, sizes)),
              false;
     if (unknown >= 0) out[unknown] = numel / known;
     return true;
   }
-  fail(ERR_RUNTIME, "shape '%s' is invalid for input of size %lld", sizes_text(ndim, sizes), (long long)numel);
+  fail(ERR_RUNTIME, "shape '%s' is invalid for input of size %lld", sizes_text(ndim, sizes),
+       (long long)numel);
   return false;
 }
 
-/* Strides under which x's elements have the new sizes; false if a copy is needed. Runs of old dimensions
- * that are contiguous with each other are matched, from the last, with runs of new ones. */
+/* Strides under which x's elements have the new sizes; false if a copy is needed. Runs of old
+ * dimensions that are contiguous with each other are matched, from the last, with runs of new
+ * ones. */
 static bool viewed_strides(const Tensor *x, int ndim, const int64_t *sizes, int64_t *strides) {
   if (x->numel == 0) {
-    if (sizes_equal(x->ndim, x->sizes, ndim, sizes)) memcpy(strides, x->strides, (size_t)ndim * sizeof *strides);
+    if (sizes_equal(x->ndim, x->sizes, ndim, sizes))
+      memcpy(strides, x->strides, (size_t)ndim * sizeof *strides);
     else sizes_contiguous_strides(ndim, sizes, strides);
     return true;
   }
@@ -398,7 +443,8 @@ static bool viewed_strides(const Tensor *x, int ndim, const int64_t *sizes, int6
   return to == -1;
 }
 
-static Tensor *view_as_type(Tensor *x, int ndim, const int64_t *sizes, const NodeType *type, bool *fits) {
+static Tensor *view_as_type(Tensor *x, int ndim, const int64_t *sizes, const NodeType *type,
+                            bool *fits) {
   int64_t strides[MAX_DIM];
   *fits = viewed_strides(x, ndim, sizes, strides);
   return *fits ? view_of(x, ndim, sizes, strides, x->offset, view_node(type, x, 0, NULL)) : NULL;
@@ -410,9 +456,9 @@ Tensor *t_view(Tensor *x, int ndim, const int64_t *sizes) {
   if (blocked(x) || !infer_size(ndim, sizes, x->numel, shape)) return NULL;
   Tensor *y = view_as_type(x, ndim, shape, &ViewBackward0, &fits);
   if (!fits)
-    fail(ERR_RUNTIME,
-         "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-         "contiguous subspaces). Use .reshape(...) instead.");
+    fail(ERR_RUNTIME, "view size is not compatible with input tensor's size and stride (at least "
+                      "one dimension spans across two "
+                      "contiguous subspaces). Use .reshape(...) instead.");
   return y;
 }
 
@@ -433,15 +479,20 @@ Tensor *t_reshape(Tensor *x, int ndim, const int64_t *sizes) {
   int64_t shape[MAX_DIM];
   bool fits;
   if (blocked(x) || !infer_size(ndim, sizes, x->numel, shape)) return NULL;
-  Tensor *y = view_as_type(x, ndim, shape, tensor_is_contiguous(x) ? &ViewBackward0 : &ReshapeAliasBackward0, &fits);
+  Tensor *y = view_as_type(
+      x, ndim, shape, tensor_is_contiguous(x) ? &ViewBackward0 : &ReshapeAliasBackward0, &fits);
   return fits ? y : t_unsafe_view(t_clone_format(x, FORMAT_CONTIGUOUS), ndim, shape);
 }
 
-Tensor *t_view_as(Tensor *x, Tensor *like) { return blocked(x) || !like ? NULL : t_view(x, like->ndim, like->sizes); }
+Tensor *t_view_as(Tensor *x, Tensor *like) {
+  return blocked(x) || !like ? NULL : t_view(x, like->ndim, like->sizes);
+}
 
 Tensor *t_flatten(Tensor *x, int64_t from, int64_t to) {
-  if (blocked(x) || (from = dim_wrap(from, x->ndim)) < 0 || (to = dim_wrap(to, x->ndim)) < 0) return NULL;
-  if (from > to) return fail(ERR_RUNTIME, "flatten() has invalid args: start_dim cannot come after end_dim");
+  if (blocked(x) || (from = dim_wrap(from, x->ndim)) < 0 || (to = dim_wrap(to, x->ndim)) < 0)
+    return NULL;
+  if (from > to)
+    return fail(ERR_RUNTIME, "flatten() has invalid args: start_dim cannot come after end_dim");
   if (x->ndim == 0) return t_reshape(x, 1, (int64_t[]){1});
   if (from == to) return x;
   int64_t sizes[MAX_DIM];
@@ -459,9 +510,12 @@ static void unsqueeze_back(const Node *n, Tensor **g, Tensor **gi) {
   Ints sizes = num_list_at(n, 0);
   gi[0] = g[0]->ndim == sizes.n ? g[0] : t_reshape(g[0], sizes.n, sizes.v);
 }
-GRAD(SqueezeBackward0, "| self_sym_sizes:l") { unsqueeze_back(n, g, gi); }
-GRAD(SqueezeBackward1, "| self_sym_sizes:l dim:i") { unsqueeze_back(n, g, gi); }
-GRAD(SqueezeBackward2, "| self_sym_sizes:l dim:l") { unsqueeze_back(n, g, gi); }
+GRAD(SqueezeBackward0, "| self_sym_sizes:l")
+{ unsqueeze_back(n, g, gi); }
+GRAD(SqueezeBackward1, "| self_sym_sizes:l dim:i")
+{ unsqueeze_back(n, g, gi); }
+GRAD(SqueezeBackward2, "| self_sym_sizes:l dim:l")
+{ unsqueeze_back(n, g, gi); }
 
 /* x without those dimensions of the marked that have size one. */
 static Tensor *squeezed(Tensor *x, const bool *marked, Node *n) {
@@ -504,11 +558,14 @@ bool dims_mark(int ndim, Ints dims, bool *marked) {
   return true;
 }
 
-GRAD(UnsqueezeBackward0, "| dim:i") { gi[0] = t_squeeze_dim(g[0], NUM(0)); }
+GRAD(UnsqueezeBackward0, "| dim:i")
+{ gi[0] = t_squeeze_dim(g[0], NUM(0)); }
 
 Tensor *t_unsqueeze(Tensor *x, int64_t dim) {
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim + 1)) < 0) return NULL;
-  if (x->ndim == MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, MAX_DIM + 1);
+  if (x->ndim == MAX_DIM)
+    return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM,
+                MAX_DIM + 1);
   Node *n = node_new(&UnsqueezeBackward0, 0, 1, x, NULL);
   num_i(n, 0, dim);
   Geometry g;
@@ -519,7 +576,8 @@ Tensor *t_unsqueeze(Tensor *x, int64_t dim) {
 
 /* ------------------------------------------------------------ diagonal, unfold */
 
-GRAD(DiagonalBackward0, "| self_sym_sizes:l offset:i dim1:i dim2:i") {
+GRAD(DiagonalBackward0, "| self_sym_sizes:l offset:i dim1:i dim2:i")
+{
   Ints sizes;
   const int64_t *p = view_rest(n, &sizes);
   gi[0] = t_diagonal_backward(g[0], sizes, p[0], p[1], p[2]);
@@ -530,9 +588,11 @@ Tensor *t_diagonal(Tensor *x, int64_t offset, int64_t dim0, int64_t dim1) {
   int64_t d0 = dim_wrap(dim0, x->ndim), d1 = d0 < 0 ? -1 : dim_wrap(dim1, x->ndim);
   if (d1 < 0) return NULL;
   if (d0 == d1)
-    return fail(ERR_RUNTIME, "diagonal dimensions cannot be identical %lld, %lld", (long long)dim0, (long long)dim1);
+    return fail(ERR_RUNTIME, "diagonal dimensions cannot be identical %lld, %lld", (long long)dim0,
+                (long long)dim1);
   Node *n = view_node(&DiagonalBackward0, x, 3, (int64_t[]){offset, d0, d1});
-  int64_t rows = x->sizes[d0] + (offset < 0 ? offset : 0), cols = x->sizes[d1] - (offset > 0 ? offset : 0);
+  int64_t rows = x->sizes[d0] + (offset < 0 ? offset : 0),
+          cols = x->sizes[d1] - (offset > 0 ? offset : 0);
   int64_t length = rows < cols ? rows : cols, at = x->offset;
   if (length > 0) at += offset < 0 ? -offset * x->strides[d0] : offset * x->strides[d1];
   Geometry g;
@@ -544,7 +604,8 @@ Tensor *t_diagonal(Tensor *x, int64_t offset, int64_t dim0, int64_t dim1) {
   return view_geometry(x, &g, at, n);
 }
 
-GRAD(UnfoldBackward0, "| self_sym_sizes:l dimension:i size:i step:i") {
+GRAD(UnfoldBackward0, "| self_sym_sizes:l dimension:i size:i step:i")
+{
   Ints sizes;
   const int64_t *p = view_rest(n, &sizes);
   gi[0] = t_unfold_backward(g[0], sizes, p[0], p[1], p[2]);
@@ -555,8 +616,8 @@ Tensor *t_unfold(Tensor *x, int64_t dim, int64_t size, int64_t step) {
   int64_t have = x->ndim ? x->sizes[dim] : 1, stride = x->ndim ? x->strides[dim] : 1;
   if (size < 0) return fail(ERR_RUNTIME, "size is %lld but must be >= 0", (long long)size);
   if (size > have)
-    return fail(ERR_RUNTIME, "maximum size for tensor at dimension %lld is %lld but size is %lld", (long long)dim,
-                (long long)have, (long long)size);
+    return fail(ERR_RUNTIME, "maximum size for tensor at dimension %lld is %lld but size is %lld",
+                (long long)dim, (long long)have, (long long)size);
   if (step <= 0) return fail(ERR_RUNTIME, "step is %lld but must be > 0", (long long)step);
   Node *n = view_node(&UnfoldBackward0, x, 3, (int64_t[]){dim, size, step});
   Geometry g;
@@ -571,7 +632,8 @@ Tensor *t_unfold(Tensor *x, int64_t dim, int64_t size, int64_t step) {
 
 /* ------------------------------------------------------------ as_strided */
 
-/* Where a tensor's elements lie in its storage, and its form in a node's numbers: two lists, a number. */
+/* Where a tensor's elements lie in its storage, and its form in a node's numbers: two lists, a
+ * number. */
 typedef struct {
   Ints sizes, strides;
   int64_t offset;
@@ -628,10 +690,12 @@ static bool divide_by_counts(Tensor *flat, const Layout *counted, int64_t base) 
   return true;
 }
 
-static Tensor *restride(Tensor *g, const Layout *from, const Layout *to, const Layout *counted, bool share);
+static Tensor *restride(Tensor *g, const Layout *from, const Layout *to, const Layout *counted,
+                        bool share);
 
 /* Numbers: the two layouts, then which of them is counted and whether it needs to be. */
-GRAD(AsStridedBackwardBackward0, "| ") {
+GRAD(AsStridedBackwardBackward0, "| ")
+{
   Layout from, to;
   int at = layout_read(n, layout_read(n, 0, &from), &to);
   gi[0] = restride(g[0], &to, &from, NUM(at) ? &from : &to, NUM(at + 1));
@@ -640,7 +704,8 @@ GRAD(AsStridedBackwardBackward0, "| ") {
 /* Adds g into a storage as `from` lies in it, then reads the storage as `to`. Where elements of the
  * layout `counted` share memory (`share`) the sum is divided among them. The map is linear, and its
  * adjoint is itself with `from` and `to` exchanged. */
-static Tensor *restride(Tensor *g, const Layout *from, const Layout *to, const Layout *counted, bool share) {
+static Tensor *restride(Tensor *g, const Layout *from, const Layout *to, const Layout *counted,
+                        bool share) {
   if (blocked(g)) return NULL;
   int at = layout_length(from->sizes.n) + layout_length(to->sizes.n);
   Node *n = node_new(&AsStridedBackwardBackward0, 0, at + 2, g, NULL);
@@ -650,7 +715,8 @@ static Tensor *restride(Tensor *g, const Layout *from, const Layout *to, const L
   int64_t base = from->offset < to->offset ? from->offset : to->offset;
   int64_t a = layout_end(from), b = layout_end(to), length = (a > b ? a : b) - base;
   Tensor *flat = tensor_zeros(1, &length, (DType)g->dtype), *y = NULL;
-  if (flat && accumulate(laid_out(flat, from, base), g) && (!share || divide_by_counts(flat, counted, base))) {
+  if (flat && accumulate(laid_out(flat, from, base), g) &&
+      (!share || divide_by_counts(flat, counted, base))) {
     y = tensor_empty(to->sizes.n, to->sizes.v, (DType)g->dtype);
     if (!tensor_copy_data(y, laid_out(flat, to, base))) y = NULL;
   }
@@ -658,13 +724,15 @@ static Tensor *restride(Tensor *g, const Layout *from, const Layout *to, const L
 }
 
 /* Numbers: the layout asked for, that of self, whether elements of self share memory. */
-GRAD(AsStridedBackward0, "| size:l stride:l -:i -:l -:l -:i -:i storage_offset:o-") {
+GRAD(AsStridedBackward0, "| size:l stride:l -:i -:l -:l -:i -:i storage_offset:o-")
+{
   Layout out, in;
   int at = layout_read(n, layout_read(n, 0, &out), &in);
   gi[0] = restride(g[0], &out, &in, &in, NUM(at));
 }
 
-Tensor *t_spread_strided(Tensor *g, Ints sizes, Ints strides, int64_t offset, Ints base_sizes, Ints base_strides) {
+Tensor *t_spread_strided(Tensor *g, Ints sizes, Ints strides, int64_t offset, Ints base_sizes,
+                         Ints base_strides) {
   Layout from = {sizes, strides, offset}, to = {base_sizes, base_strides, 0};
   return restride(g, &from, &to, &to, false);
 }
@@ -688,7 +756,8 @@ bool elements_share_memory(const Tensor *t) {
 }
 
 static bool check_strided(const Tensor *x, const Layout *l) {
-  if (l->sizes.n != l->strides.n) return fail(ERR_RUNTIME, "mismatch in length of strides and shape"), false;
+  if (l->sizes.n != l->strides.n)
+    return fail(ERR_RUNTIME, "mismatch in length of strides and shape"), false;
   for (int i = 0; i < l->strides.n; i++)
     if (l->strides.v[i] < 0)
       return fail(ERR_RUNTIME,
@@ -698,10 +767,12 @@ static bool check_strided(const Tensor *x, const Layout *l) {
   int64_t need = storage_need(l->sizes.n, l->sizes.v, l->strides.v, l->offset, (DType)x->dtype);
   if (need <= x->storage->bytes->n_bytes) return need >= 0;
   fail(ERR_RUNTIME,
-       "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %lld requiring a storage size of %lld are out "
+       "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %lld requiring a "
+       "storage size of %lld are out "
        "of bounds for storage of size %lld",
-       sizes_text(l->sizes.n, l->sizes.v), sizes_text(l->strides.n, l->strides.v), (long long)l->offset,
-       (long long)dtype_bytes((DType)x->dtype), (long long)need, (long long)x->storage->bytes->n_bytes);
+       sizes_text(l->sizes.n, l->sizes.v), sizes_text(l->strides.n, l->strides.v),
+       (long long)l->offset, (long long)dtype_bytes((DType)x->dtype), (long long)need,
+       (long long)x->storage->bytes->n_bytes);
   return false;
 }
 
@@ -718,10 +789,12 @@ Tensor *t_as_strided_ints(Tensor *x, Ints sizes, Ints strides, int64_t offset) {
 }
 
 Tensor *t_as_strided_given(Tensor *x, Ints sizes, Ints strides, bool given, int64_t offset) {
-  if (given && offset < 0) return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (long long)offset);
+  if (given && offset < 0)
+    return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (long long)offset);
   return t_as_strided_ints(x, sizes, strides, given ? offset : -1);
 }
 
-Tensor *t_as_strided(Tensor *x, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
+Tensor *t_as_strided(Tensor *x, int ndim, const int64_t *sizes, const int64_t *strides,
+                     int64_t offset) {
   return t_as_strided_ints(x, (Ints){ndim, sizes}, (Ints){ndim, strides}, offset);
 }

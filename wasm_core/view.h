@@ -16,15 +16,17 @@ bool dims_mark(int ndim, Ints dims, bool *marked);
 bool elements_share_memory(const Tensor *t);
 
 Tensor *t_alias(Tensor *x); /* a view of all of x */
-Tensor *t_t2(Tensor *x); /* Tensor.t: rank 2 at most, a view below it too */
-Tensor *t_unsafe_view(Tensor *x, int ndim, const int64_t *sizes); /* of an x that was made for it */
+Tensor *t_t2(Tensor *x);    /* Tensor.t: rank 2 at most, a view below it too */
+/* of an x that was made for it */
+Tensor *t_unsafe_view(Tensor *x, int ndim, const int64_t *sizes);
 Tensor *t_squeeze_dim(Tensor *x, int64_t dim);
 Tensor *t_as_strided_ints(Tensor *x, Ints sizes, Ints strides, int64_t offset); /* -1: x's */
 Tensor *t_as_strided_given(Tensor *x, Ints sizes, Ints strides, bool given, int64_t offset);
 
 /* Zeros of `sizes` with g where the view took its elements. */
 Tensor *t_select_backward(Tensor *g, Ints sizes, int64_t dim, int64_t index);
-Tensor *t_slice_backward(Tensor *g, Ints sizes, int64_t dim, int64_t start, int64_t end, int64_t step);
+Tensor *t_slice_backward(Tensor *g, Ints sizes, int64_t dim, int64_t start, int64_t end,
+                         int64_t step);
 Tensor *t_diagonal_backward(Tensor *g, Ints sizes, int64_t offset, int64_t d0, int64_t d1);
 Tensor *t_unfold_backward(Tensor *g, Ints sizes, int64_t dim, int64_t size, int64_t step);
 

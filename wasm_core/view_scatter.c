@@ -1,7 +1,7 @@
 /* A copy of x with src where a view of it lies: select_scatter, slice_scatter, and so on.
  *
- * Each is the view, written into a fresh copy; so the gradient of src is the same view of g, and that of x
- * is g with zeros there. */
+ * Each is the view, written into a fresh copy; so the gradient of src is the same view of g, and
+ * that of x is g with zeros there. */
 #include "copy.h"
 #include "forward.h"
 #include "index.h"
@@ -16,8 +16,10 @@ static Tensor *write_window(Tensor *y, Tensor *src, Window *window, const void *
   Tensor *view = y ? window(tensor_alias(y, y->ndim, y->sizes, y->strides, y->offset), p) : NULL;
   grad_mode = was;
   if (view && !tensor_same_shape(view, src))
-    view = fail(ERR_RUNTIME, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
-                shape_text(src), shape_text(view));
+    view = fail(
+        ERR_RUNTIME,
+        "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
+        shape_text(src), shape_text(view));
   return set_history(tensor_copy_data(view, src) ? y : NULL, n);
 }
 
@@ -40,7 +42,8 @@ static Tensor *select_window(Tensor *y, const void *p) {
   return t_select(y, k[0], k[1]);
 }
 
-GRAD(SelectScatterBackward0, "| dim:i index:i -:l") {
+GRAD(SelectScatterBackward0, "| dim:i index:i -:l")
+{
   if (needs(n, 0)) gi[0] = t_select_scatter(g[0], window_zeros(n, 2, g[0]), NUM(0), NUM(1));
   if (needs(n, 1)) gi[1] = t_select(g[0], NUM(0), NUM(1));
 }
@@ -48,7 +51,8 @@ GRAD(SelectScatterBackward0, "| dim:i index:i -:l") {
 Tensor *t_select_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t index) {
   if (blocked(x, src)) return NULL;
   int64_t p[2] = {dim, index};
-  return write_window(index_clone(x), src, select_window, p, window_node(&SelectScatterBackward0, x, src, 2, p));
+  return write_window(index_clone(x), src, select_window, p,
+                      window_node(&SelectScatterBackward0, x, src, 2, p));
 }
 
 static Tensor *slice_window(Tensor *y, const void *p) {
@@ -56,15 +60,19 @@ static Tensor *slice_window(Tensor *y, const void *p) {
   return t_slice(y, k[0], k[1], k[2], k[3]);
 }
 
-GRAD(SliceScatterBackward0, "| dim:i start:o end:o step:i -:l") {
-  if (needs(n, 0)) gi[0] = t_slice_scatter(g[0], window_zeros(n, 4, g[0]), NUM(0), NUM(1), NUM(2), NUM(3));
+GRAD(SliceScatterBackward0, "| dim:i start:o end:o step:i -:l")
+{
+  if (needs(n, 0))
+    gi[0] = t_slice_scatter(g[0], window_zeros(n, 4, g[0]), NUM(0), NUM(1), NUM(2), NUM(3));
   if (needs(n, 1)) gi[1] = t_slice(g[0], NUM(0), NUM(1), NUM(2), NUM(3));
 }
 
-Tensor *t_slice_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t start, int64_t end, int64_t step) {
+Tensor *t_slice_scatter(Tensor *x, Tensor *src, int64_t dim, int64_t start, int64_t end,
+                        int64_t step) {
   if (blocked(x, src)) return NULL;
   int64_t p[4] = {dim, start, end, step};
-  return write_window(index_clone(x), src, slice_window, p, window_node(&SliceScatterBackward0, x, src, 4, p));
+  return write_window(index_clone(x), src, slice_window, p,
+                      window_node(&SliceScatterBackward0, x, src, 4, p));
 }
 
 static Tensor *diagonal_window(Tensor *y, const void *p) {
@@ -72,15 +80,18 @@ static Tensor *diagonal_window(Tensor *y, const void *p) {
   return t_diagonal(y, k[0], k[1], k[2]);
 }
 
-GRAD(DiagonalScatterBackward0, "| offset:i dim1:i dim2:i -:l") {
-  if (needs(n, 0)) gi[0] = t_diagonal_scatter(g[0], window_zeros(n, 3, g[0]), NUM(0), NUM(1), NUM(2));
+GRAD(DiagonalScatterBackward0, "| offset:i dim1:i dim2:i -:l")
+{
+  if (needs(n, 0))
+    gi[0] = t_diagonal_scatter(g[0], window_zeros(n, 3, g[0]), NUM(0), NUM(1), NUM(2));
   if (needs(n, 1)) gi[1] = t_diagonal(g[0], NUM(0), NUM(1), NUM(2));
 }
 
 Tensor *t_diagonal_scatter(Tensor *x, Tensor *src, int64_t offset, int64_t d0, int64_t d1) {
   if (blocked(x, src)) return NULL;
   int64_t p[3] = {offset, d0, d1};
-  return write_window(index_clone(x), src, diagonal_window, p, window_node(&DiagonalScatterBackward0, x, src, 3, p));
+  return write_window(index_clone(x), src, diagonal_window, p,
+                      window_node(&DiagonalScatterBackward0, x, src, 3, p));
 }
 
 /* ------------------------------------------------------------ as_strided */
@@ -109,21 +120,25 @@ static Strided strided_at(Node *n) {
   return s;
 }
 
-/* PyTorch's: the gradient of x is what arrives inside the window and zero beside it, not the other way round as its tangent
- * has it. */
-GRAD(AsStridedScatterBackward0, "| storage_offset:o- size:l stride:l") {
+/* PyTorch's: the gradient of x is what arrives inside the window and zero beside it, not the
+ * other way round as its tangent has it. */
+GRAD(AsStridedScatterBackward0, "| storage_offset:o- size:l stride:l")
+{
   Strided s = strided_at(n);
   Tensor *all = t_contiguous(g[0]), *inside = t_as_strided_ints(all, s.sizes, s.strides, s.offset);
   bool forward = forward_produces(n);
-  Tensor *kept = t_as_strided_scatter(t_zeros_like(all), forward ? t_ones_like(inside) : inside, s.sizes, s.strides, s.offset);
-  if (needs(n, 0)) gi[0] = forward ? t_masked_fill(all, t_to(kept, DT_BOOL), tensor_wrapped_f(0)) : kept;
+  Tensor *kept = t_as_strided_scatter(t_zeros_like(all), forward ? t_ones_like(inside) : inside,
+                                      s.sizes, s.strides, s.offset);
+  if (needs(n, 0))
+    gi[0] = forward ? t_masked_fill(all, t_to(kept, DT_BOOL), tensor_wrapped_f(0)) : kept;
   if (needs(n, 1)) gi[1] = inside;
 }
 
 Tensor *t_as_strided_scatter(Tensor *x, Tensor *src, Ints sizes, Ints strides, int64_t offset) {
   if (blocked(x, src)) return NULL;
   if (tensor_requires_grad(x) && !tensor_is_contiguous(x))
-    return fail(ERR_RUNTIME, "as_strided_scatter is currently only supported for contiguous inputs");
+    return fail(ERR_RUNTIME,
+                "as_strided_scatter is currently only supported for contiguous inputs");
   Node *n = node_new(&AsStridedScatterBackward0, 0, 3 + sizes.n + strides.n, x, src, NULL);
   if (n) {
     num_i(n, 0, offset);

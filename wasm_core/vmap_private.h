@@ -1,4 +1,5 @@
-/* What vmap.c (levels, arguments, the loop over slices) and vmap_rules.c (calls done at once) share. */
+/* What vmap.c (levels, arguments, the loop over slices) and vmap_rules.c (calls done at once)
+ * share. */
 #ifndef PG_VMAP_PRIVATE_H
 #define PG_VMAP_PRIVATE_H
 
@@ -17,8 +18,9 @@ typedef Tensor *Change(Tensor *t, const void *context);
 Value value_map(Value v, Change *change, const void *context);
 Tensor *value_first(const Value *v); /* its first tensor, or NULL */
 
-/* t's value with all dimensions of the batch in front, of size 1 where t has none, and raised to `rank` by
- * dimensions of size 1 after them. One that is not batched comes as it is: it broadcasts. */
+/* t's value with all dimensions of the batch in front, of size 1 where t has none, and raised to
+ * `rank` by dimensions of size 1 after them. One that is not batched comes as it is: it
+ * broadcasts. */
 Tensor *batch_align(const Batch *b, Tensor *t, int rank);
 /* The same with every batch dimension in full, batched or not. */
 Tensor *batch_full(const Batch *b, Tensor *t);

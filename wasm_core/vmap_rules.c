@@ -1,8 +1,9 @@
 /* Calls on batched tensors done at once: what a row's kind says of its batch dimensions.
  *
- * A letter in a row's flags is its kind; see `kinds` below and ops/elementwise.def. A rule leaves the call on values
- * in `inner` and runs it, or declines, and then the call is made slice by slice. It must decline whatever it is not
- * sure of: an argument that is wrong has to be found wrong, too. */
+ * A letter in a row's flags is its kind; see `kinds` below and ops/elementwise.def. A rule
+ * leaves the call on values in `inner` and runs it, or declines, and then the call is made slice
+ * by slice. It must decline whatever it is not sure of: an argument that is wrong has to be
+ * found wrong, too. */
 #include <string.h>
 
 #include "bind.h"
@@ -14,7 +15,9 @@
 
 typedef bool Rule(const Call *c, const Batch *b, Call *inner);
 
-static bool starts(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
+static bool starts(const char *text, const char *prefix) {
+  return strncmp(text, prefix, strlen(prefix)) == 0;
+}
 
 static bool row_named(const Row *row, const char *name) {
   size_t n = strlen(name);
@@ -32,13 +35,14 @@ static bool run(Call *inner) {
   return true;
 }
 
-/* The one tensor of the call, if it is the first that the row takes and no other is given; NULL otherwise. */
+/* The one tensor of the call, if it is the first that the row takes and no other is given; NULL
+ * otherwise. */
 static Tensor *only_tensor(const Call *c, int *at) {
   Tensor *only = NULL;
   for (int k = 0; k < c->n_args; k++) {
     if (!value_first(&c->v[k])) continue;
     if (only || c->v[k].tag != TAG_TENSOR) return NULL;
-    only = c->v[*at = k].t;
+    only = c->v[ *at = k].t;
   }
   return only && is_batched(only) ? only : NULL;
 }
@@ -65,7 +69,8 @@ static void promote(const Call *c, Call *inner) {
   Tensor *before[MAX_ARGS], *after[MAX_ARGS];
   int n = 0;
   for (int k = 0; k < c->n_args; k++)
-    if (arg_given(c, k) && (c->v[k].tag == TAG_TENSOR || c->v[k].tag == TAG_FLOAT || c->v[k].tag == TAG_INT)) {
+    if (arg_given(c, k) &&
+        (c->v[k].tag == TAG_TENSOR || c->v[k].tag == TAG_FLOAT || c->v[k].tag == TAG_INT)) {
       before[n] = arg_tensor((Call *)(uintptr_t)c, k);
       after[n++] = arg_tensor(inner, k);
     }
@@ -74,7 +79,8 @@ static void promote(const Call *c, Call *inner) {
   if (wanted == result_dtype(n, after)) return;
   for (int k = c->inplace; k < c->n_args; k++) {
     Value *v = &inner->v[k];
-    if (v->tag == TAG_TENSOR && !is_wrapped(v->t) && v->t->dtype != DT_BOOL) v->t = t_to(v->t, wanted);
+    if (v->tag == TAG_TENSOR && !is_wrapped(v->t) && v->t->dtype != DT_BOOL)
+      v->t = t_to(v->t, wanted);
   }
 }
 
@@ -82,7 +88,8 @@ static bool elementwise(const Call *c, const Batch *b, Call *inner) {
   int rank = 0;
   for (int k = 0; k < c->n_args; k++)
     if (c->v[k].tag == TAG_TENSOR && c->v[k].t->ndim > rank) rank = c->v[k].t->ndim;
-  if (row_named(c->row, "masked_fill") && c->v[2].tag == TAG_TENSOR && is_batched(c->v[2].t)) return false;
+  if (row_named(c->row, "masked_fill") && c->v[2].tag == TAG_TENSOR && is_batched(c->v[2].t))
+    return false;
   copy_call(c, inner);
   int n = 0;
   for (int k = 0; k < c->n_args; k++) {
@@ -98,8 +105,9 @@ static bool elementwise(const Call *c, const Batch *b, Call *inner) {
 /* ------------------------------------------------------------ dimensions by number */
 
 static bool is_dim_name(const char *name) {
-  return starts(name, "dim") || starts(name, "axis") || strcmp(name, "start_dim") == 0 || strcmp(name, "end_dim") == 0 ||
-         strcmp(name, "source") == 0 || strcmp(name, "destination") == 0;
+  return starts(name, "dim") || starts(name, "axis") || strcmp(name, "start_dim") == 0 ||
+         strcmp(name, "end_dim") == 0 || strcmp(name, "source") == 0 ||
+         strcmp(name, "destination") == 0;
 }
 
 /* Dimensions of a slice of this rank, as those of the whole. */
@@ -114,7 +122,9 @@ static Value shifted(Value v, int rank, int by) {
   return ints_value(v.n, dims);
 }
 
-static bool absent(const Value *v) { return v->tag == TAG_NONE || v->tag == TAG_MISSING || (v->tag == TAG_INTS && v->n == 0); }
+static bool absent(const Value *v) {
+  return v->tag == TAG_NONE || v->tag == TAG_MISSING || (v->tag == TAG_INTS && v->n == 0);
+}
 
 /* Shifts all arguments that number dimensions; false if one is absent or no number. */
 static bool shift_dims(Call *inner, int rank, int by) {
@@ -140,7 +150,8 @@ static bool by_dimension(const Call *c, const Batch *b, Call *inner) {
 
 static Tensor *full_of(Tensor *t, const void *batch) { return batch_full(batch, t); }
 
-/* Tensors of one rank, each with all of the batch; `index` of the index_ family, which has one dimension, stays. */
+/* Tensors of one rank, each with all of the batch; `index` of the index_ family, which has one
+ * dimension, stays. */
 static bool same_rank(const Call *c, const Batch *b, Call *inner) {
   bool spare_index = strchr(c->row->flags, 'H');
   int rank = -1;
@@ -180,11 +191,15 @@ static bool permutes(const Call *c, const Batch *b, Call *inner) {
 /* t, mT and their relatives. */
 static bool transposes(const Call *c, const Batch *b, Call *inner) {
   Tensor *t = c->v[0].t;
-  bool in_place = row_named(c->row, "t_"), reverses = in_place || row_named(c->row, "t") || row_named(c->row, "numpy_T");
-  if (t->ndim < 2 ? !reverses : t->ndim > 2 && (reverses || row_named(c->row, "matrix_H"))) return false;
+  bool in_place = row_named(c->row, "t_"),
+       reverses = in_place || row_named(c->row, "t") || row_named(c->row, "numpy_T");
+  if (t->ndim < 2 ? !reverses : t->ndim > 2 && (reverses || row_named(c->row, "matrix_H")))
+    return false;
   copy_call(c, inner);
   Tensor *v = batch_full(b, t);
-  ret_tensor(inner, t->ndim < 2 ? v : in_place ? geometry_inplace(v, t_transpose(v, -2, -1)) : t_transpose(v, -2, -1));
+  ret_tensor(inner, t->ndim < 2 ? v
+                    : in_place  ? geometry_inplace(v, t_transpose(v, -2, -1))
+                                : t_transpose(v, -2, -1));
   return true;
 }
 
@@ -192,7 +207,8 @@ static bool transposes(const Call *c, const Batch *b, Call *inner) {
 
 static const Row *row_with_dim(const char *name) {
   for (int i = 0; i < n_op_rows; i++)
-    if (row_named(&op_rows[i], name) && strcmp(row_arg_name(&op_rows[i], 1), "dim") == 0) return &op_rows[i];
+    if (row_named(&op_rows[i], name) && strcmp(row_arg_name(&op_rows[i], 1), "dim") == 0)
+      return &op_rows[i];
   return NULL;
 }
 
@@ -256,9 +272,10 @@ static bool reduces(const Call *c, const Batch *b, Call *inner) {
   inner->v[0].t = one ? flattened(b, t) : batch_full(b, t);
   inner->v[dim] = one ? (Value){.tag = TAG_INT, .i = b->n} : all_dims(t, b->n);
   run(inner);
-  /* max, min, median of all: the values, whose gradients go to one element each, as PyTorch's do here. */
+  /* max, min, median of all: the values, whose gradients go to one element each, as PyTorch's do
+   * here. */
   if (inner->result.tag == TAG_TENSORS && strstr(inner->row->schema, "(Tensor values"))
-    ret_tensor(inner, (Tensor *)(uintptr_t) * (const int64_t *)(uintptr_t)inner->result.value);
+    ret_tensor(inner, (Tensor *)(uintptr_t)*(const int64_t *)(uintptr_t)inner->result.value);
   return true;
 }
 
@@ -269,7 +286,8 @@ static bool sized(const Call *c, const Batch *b, Call *inner, bool one) {
   int64_t ones[32];
   Tensor *t = c->v[0].t;
   Ints given = arg_ints(c, 1);
-  bool may_be_fewer = !(row_named(c->row, "expand") || row_named(c->row, "broadcast_to") || row_named(c->row, "repeat"));
+  bool may_be_fewer = !(row_named(c->row, "expand") || row_named(c->row, "broadcast_to") ||
+                        row_named(c->row, "repeat"));
   if (!is_batched(t) || !(given.n >= t->ndim || may_be_fewer)) return false;
   for (int i = 0; i < b->n; i++) ones[i] = 1;
   copy_call(c, inner);
@@ -279,15 +297,21 @@ static bool sized(const Call *c, const Batch *b, Call *inner, bool one) {
   return run(inner);
 }
 
-static bool by_size(const Call *c, const Batch *b, Call *inner) { return sized(c, b, inner, false); }
-static bool by_count(const Call *c, const Batch *b, Call *inner) { return sized(c, b, inner, true); }
+static bool by_size(const Call *c, const Batch *b, Call *inner) {
+  return sized(c, b, inner, false);
+}
+static bool by_count(const Call *c, const Batch *b, Call *inner) {
+  return sized(c, b, inner, true);
+}
 
 /* view_as(self, other): `other` is asked for nothing but its sizes. */
 static bool as_other(const Call *c, const Batch *b, Call *inner) {
   const Tensor *other = c->v[1].t;
   Tensor *t = c->v[0].t;
   const char *name = c->row->schema;
-  const char *plain = starts(name, "view") ? "view" : starts(name, "reshape") ? "reshape" : "expand";
+  const char *plain = starts(name, "view")      ? "view"
+                      : starts(name, "reshape") ? "reshape"
+                                                : "expand";
   if (!is_batched(t)) return false;
   for (int i = 0; i < n_op_rows; i++)
     if (row_named(&op_rows[i], plain)) {
@@ -303,10 +327,12 @@ static bool strided(const Call *c, const Batch *b, Call *inner) {
   Tensor *v = batch_full(b, c->v[0].t);
   Ints size = arg_ints(c, 1), stride = arg_ints(c, 2);
   if (!v || size.n != stride.n) return false;
-  Value sizes = behind(b->n, b->sizes, size.n, size.v), strides = behind(b->n, v->strides, stride.n, stride.v);
+  Value sizes = behind(b->n, b->sizes, size.n, size.v),
+        strides = behind(b->n, v->strides, stride.n, stride.v);
   copy_call(c, inner);
   if (sizes.tag == TAG_NONE) return false;
-  ret_tensor(inner, t_as_strided(v, sizes.n, sizes.p, strides.p, arg_given(c, 3) ? arg_int(c, 3) : -1));
+  ret_tensor(inner,
+             t_as_strided(v, sizes.n, sizes.p, strides.p, arg_given(c, 3) ? arg_int(c, 3) : -1));
   return true;
 }
 
@@ -319,7 +345,8 @@ static bool leading(const Call *c, const Batch *b, Call *inner, int least) {
   for (int k = 0; k < c->n_args; k++) {
     Tensor *t = value_first(&c->v[k]);
     if (!t) continue;
-    if (first ? t->ndim < least || !is_batched(t) || c->v[k].tag != TAG_TENSOR : is_batched(t)) return false;
+    if (first ? t->ndim < least || !is_batched(t) || c->v[k].tag != TAG_TENSOR : is_batched(t))
+      return false;
     if (first) inner->v[k].t = batch_full(b, t);
     first = false;
   }
@@ -337,7 +364,9 @@ typedef struct {
   bool batched;
 } Operand;
 
-static Operand operand(const Batch *b, Tensor *t) { return (Operand){batch_align(b, t, t->ndim), t->ndim, is_batched(t)}; }
+static Operand operand(const Batch *b, Tensor *t) {
+  return (Operand){batch_align(b, t, t->ndim), t->ndim, is_batched(t)};
+}
 
 /* Dimensions of size 1 between those of the batch and the slice's, to raise its rank. */
 static void raise(const Batch *b, Operand *x, int rank) {
@@ -360,7 +389,8 @@ static Tensor *product(const Batch *b, Operand x, Operand y) {
 #define PRODUCT_ROWS(X) X("mm", 2, 2) X("bmm", 3, 3) X("mv", 2, 1) X("dot", 1, 1) X("vdot", 1, 1)
 
 static bool ranks_fit(const Row *row, const Tensor *x, const Tensor *y) {
-#define ROW(name, rx, ry) if (row_named(row, name)) return x->ndim == rx && y->ndim == ry;
+#define ROW(name, rx, ry) \
+  if (row_named(row, name)) return x->ndim == rx && y->ndim == ry;
   PRODUCT_ROWS(ROW)
 #undef ROW
   return x->ndim && y->ndim;
@@ -368,20 +398,24 @@ static bool ranks_fit(const Row *row, const Tensor *x, const Tensor *y) {
 
 /* The sizes that a slice's product would check. */
 static bool sizes_fit(const Row *row, const Tensor *x, const Tensor *y) {
-  if (x->sizes[x->ndim - 1] != y->sizes[y->ndim > 1 ? y->ndim - 2 : 0] || x->dtype != y->dtype) return false;
+  if (x->sizes[x->ndim - 1] != y->sizes[y->ndim > 1 ? y->ndim - 2 : 0] || x->dtype != y->dtype)
+    return false;
   return !row_named(row, "bmm") || x->sizes[0] == y->sizes[0];
 }
 
 static bool outer(const Batch *b, Tensor *x, Tensor *y, Call *inner) {
   if (x->ndim != 1 || y->ndim != 1) return false;
-  ret_tensor(inner, t_mul(t_unsqueeze(batch_align(b, x, 1), -1), t_unsqueeze(batch_align(b, y, 1), -2)));
+  ret_tensor(inner,
+             t_mul(t_unsqueeze(batch_align(b, x, 1), -1), t_unsqueeze(batch_align(b, y, 1), -2)));
   return true;
 }
 
 static bool linear(const Call *c, const Batch *b, Call *inner) {
   Tensor *x = c->v[0].t, *w = c->v[1].t, *bias = c->v[2].tag == TAG_TENSOR ? c->v[2].t : NULL;
   if (leading(c, b, inner, 1)) return true;
-  if (w->ndim != 2 || !x->ndim || x->sizes[x->ndim - 1] != w->sizes[1] || x->dtype != w->dtype || (bias && bias->ndim != 1)) return false;
+  if (w->ndim != 2 || !x->ndim || x->sizes[x->ndim - 1] != w->sizes[1] || x->dtype != w->dtype ||
+      (bias && bias->ndim != 1))
+    return false;
   Operand columns = operand(b, w);
   columns.v = t_transpose(columns.v, -2, -1);
   Tensor *z = product(b, operand(b, x), columns);
@@ -394,7 +428,8 @@ static bool multiplies(const Call *c, const Batch *b, Call *inner) {
   copy_call(c, inner);
   if (row_named(c->row, "outer") || row_named(c->row, "ger")) return outer(b, x, y, inner);
   if (row_named(c->row, "linear")) return linear(c, b, inner);
-  bool checked = row_named(c->row, "matmul") && y->ndim <= 2 && !is_batched(y); /* by the product of the whole */
+  /* by the product of the whole */
+  bool checked = row_named(c->row, "matmul") && y->ndim <= 2 && !is_batched(y);
   if (!ranks_fit(c->row, x, y) || !(checked || sizes_fit(c->row, x, y))) return false;
   ret_tensor(inner, product(b, operand(b, x), operand(b, y)));
   return true;
@@ -446,13 +481,16 @@ static bool subscripts(const Call *c, const Batch *b, Call *inner) {
   Tensor *x = c->v[0].t;
   value_map(c->v[1], count_tensors, counts);
   if (counts[1]) {
-    fail(ERR_RUNTIME, "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
+    fail(ERR_RUNTIME, "vmap: We do not support batching operators that can support dynamic shape. "
+                      "Attempting to batch over "
                       "indexing with a boolean mask.");
     return true;
   }
   copy_call(c, inner);
-  if (counts[0] == 1 && counts[2] && !writes && !is_batched(x) && c->v[1].n == 2) return rows_of_table(c, b, inner);
-  if (!is_batched(x) || counts[0] > 1 || counts[2] || (counts[0] && (writes || x->numel == 0))) return false;
+  if (counts[0] == 1 && counts[2] && !writes && !is_batched(x) && c->v[1].n == 2)
+    return rows_of_table(c, b, inner);
+  if (!is_batched(x) || counts[0] > 1 || counts[2] || (counts[0] && (writes || x->numel == 0)))
+    return false;
   Tensor *one = counts[0] ? NULL : of_one_slice(x, &c->v[1]);
   if (failed()) return true;
   inner->v[0].t = batch_full(b, x);
@@ -485,10 +523,13 @@ static bool draws(const Call *c, const Batch *b, Call *inner) {
 /* ------------------------------------------------------------ kinds */
 
 static Rule *rule_of(const Row *row) {
-  static const struct { char letter; Rule *rule; } kinds[] = {
-      {'Z', draws}, {'E', elementwise}, {'D', by_dimension}, {'R', reduces}, {'G', same_rank}, {'H', same_rank}, {'P', permutes},
-      {'T', transposes}, {'Y', by_size}, {'W', by_count}, {'S', as_other}, {'A', strided}, {'L', any_rank}, {'K', matrices},
-      {'M', multiplies}, {'I', subscripts}};
+  static const struct {
+    char letter;
+    Rule *rule;
+  } kinds[] = {{'Z', draws},     {'E', elementwise}, {'D', by_dimension}, {'R', reduces},
+               {'G', same_rank}, {'H', same_rank},   {'P', permutes},     {'T', transposes},
+               {'Y', by_size},   {'W', by_count},    {'S', as_other},     {'A', strided},
+               {'L', any_rank},  {'K', matrices},    {'M', multiplies},   {'I', subscripts}};
   if (strchr(row->flags, 'z')) return NULL;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (strchr(row->flags, kinds[i].letter)) return kinds[i].rule;

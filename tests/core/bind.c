@@ -1,5 +1,5 @@
-/* Calls through the frame: defaults, keywords, overloads, lists, in-place and out= forms, and what is said
- * of arguments that fit nothing. The messages are PyTorch 2.13's. */
+/* Calls through the frame: defaults, keywords, overloads, lists, in-place and out= forms, and
+ * what is said of arguments that fit nothing. The messages are PyTorch 2.13's. */
 #include "check.h"
 
 #include "bind.h"
@@ -134,10 +134,13 @@ static void what_fits_no_overload_is_explained(void) {
   PgFrame *f = call_begin("sort", 0);
   argument(f, TAG_TENSOR, handle(VECTOR(DT_F32, 1, 2)));
   argument(f, TAG_STR, (int64_t)(uintptr_t)strcpy(f->data, "x"));
-  expect_failure(ERR_TYPE,
-                 "sort() received an invalid combination of arguments - got (Tensor, str), but expected one of:\n"
-                 " * (Tensor input, *, bool stable, int dim = -1, bool descending = False, tuple of Tensors out = None)\n"
-                 " * (Tensor input, int dim = -1, bool descending = False, *, tuple of Tensors out = None)\n");
+  expect_failure(
+      ERR_TYPE,
+      "sort() received an invalid combination of arguments - got (Tensor, str), but expected one "
+      "of:\n"
+      " * (Tensor input, *, bool stable, int dim = -1, bool descending = False, tuple of Tensors "
+      "out = None)\n"
+      " * (Tensor input, int dim = -1, bool descending = False, *, tuple of Tensors out = None)\n");
 }
 
 static void errors_of_an_op_reach_the_host_and_are_gone(void) {
@@ -145,7 +148,9 @@ static void errors_of_an_op_reach_the_host_and_are_gone(void) {
   PgFrame *f = call_begin("add", 0);
   argument(f, TAG_TENSOR, handle(x));
   argument(f, TAG_TENSOR, handle(y));
-  expect_failure(ERR_RUNTIME, "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0");
+  expect_failure(
+      ERR_RUNTIME,
+      "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0");
   f = call_begin("neg", 0);
   argument(f, TAG_TENSOR, handle(x));
   CHECK_VALUES(call_tensor(), -1, -2);
@@ -178,7 +183,8 @@ static void every_row_parses(void) {
     f->tags = 0;
     keyword(f, "no_such_argument", TAG_INT, 0);
     CHECK(pg_call() == -ERR_TYPE); /* a schema that does not parse is a RuntimeError */
-    if (pg_frame()->message && strstr(pg_frame()->message, "unknown type")) fprintf(stderr, "%s\n", pg_describe(i));
+    if (pg_frame()->message && strstr(pg_frame()->message, "unknown type"))
+      fprintf(stderr, "%s\n", pg_describe(i));
   }
 }
 

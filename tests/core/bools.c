@@ -1,4 +1,5 @@
-/* Bools with any bytes: all but 0 are true, and no C bool is read from them, which the sanitizer would say. */
+/* Bools with any bytes: all but 0 are true, and no C bool is read from them, which the sanitizer
+ * would say. */
 #include "check.h"
 
 #include "copy.h"
@@ -15,7 +16,8 @@ static Tensor *hostile(int64_t n) {
 static void every_byte_but_0_is_1_as_a_number(void) {
   static const DType all[] = {DT_U8, DT_I8, DT_I16, DT_I32, DT_I64, DT_F32, DT_F64, DT_BOOL};
   Tensor *m = hostile(4);
-  for (int i = 0; i < COUNT(all); i++) CHECK_VALUES(t_to_copy(m, all[i], FORMAT_PRESERVE), 0, 1, 1, 1);
+  for (int i = 0; i < COUNT(all); i++)
+    CHECK_VALUES(t_to_copy(m, all[i], FORMAT_PRESERVE), 0, 1, 1, 1);
   CHECK(tensor_get_i(m, 3) == 1 && tensor_get_f(m, 2) == 1);
   CHECK_VALUES(t_sum_all(m), 3);
   CHECK_VALUES(t_prod(m, DT_NONE), 0);
@@ -24,8 +26,9 @@ static void every_byte_but_0_is_1_as_a_number(void) {
 
 static void copies_are_of_0_and_1_in_every_layout(void) {
   Tensor *m = t_view(hostile(64 * 32), SIZES(64, 32));
-  Tensor *copies[] = {t_clone(m), t_contiguous(t_transpose(m, 0, 1)), t_flip(m, (Ints){1, (const int64_t[]){1}}),
-                      t_clone_format(t_expand(t_narrow(m, 1, 3, 1), SIZES(64, 32)), FORMAT_CONTIGUOUS)};
+  Tensor *copies[] = {
+      t_clone(m), t_contiguous(t_transpose(m, 0, 1)), t_flip(m, (Ints){1, (const int64_t[]){1}}),
+      t_clone_format(t_expand(t_narrow(m, 1, 3, 1), SIZES(64, 32)), FORMAT_CONTIGUOUS)};
   for (int i = 0; i < COUNT(copies); i++)
     for (int64_t k = 0; k < 64 * 32; k++) CHECK(((const uint8_t *)tensor_data(copies[i]))[k] <= 1);
 }
@@ -48,7 +51,8 @@ static void what_is_counted_is_what_is_found(void) {
   CHECK(mask_count(m) == 6);
   CHECK_VALUES(t_nonzero(m), 1, 2, 3, 5, 6, 7);
   CHECK_VALUES(t_index(x, (Tensors){1, &m}), 1, 2, 3, 5, 6, 7);
-  CHECK_VALUES(t_index_put(x, (Tensors){1, &m}, tensor_number(9, DT_F32), false), 0, 9, 9, 9, 4, 9, 9, 9);
+  CHECK_VALUES(t_index_put(x, (Tensors){1, &m}, tensor_number(9, DT_F32), false), 0, 9, 9, 9, 4, 9,
+               9, 9);
   CHECK_VALUES(t_masked_scatter(x, m, x), 0, 0, 1, 2, 4, 3, 4, 5);
 }
 

@@ -1,7 +1,9 @@
-/* What the C tests share: checks that name their line, a frame to call through, tensors from numbers.
+/* What the C tests share: checks that name their line, a frame to call through, tensors from
+ * numbers.
  *
- * Each tests/core/x.c is a program of its own, linked with all of wasm_core under ASan and UBSan. RUN
- * runs one test and then holds it to leaving nothing: no error, no tensor, no node, no warning. */
+ * Each tests/core/x.c is a program of its own, linked with all of wasm_core under ASan and
+ * UBSan. RUN runs one test and then holds it to leaving nothing: no error, no tensor, no node,
+ * no warning. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -22,37 +24,42 @@ const char *__asan_default_options(void) { return "allocator_may_return_null=1";
 
 static int n_failed;
 
-#define CHECK(condition)                                                    \
-  do {                                                                      \
-    if (!(condition)) {                                                     \
+#define CHECK(condition)                                                      \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
       fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      n_failed++;                                                           \
-    }                                                                       \
+      n_failed++;                                                             \
+    }                                                                         \
   } while (0)
 
 #define CHECK_TEXT(got, expected) check_text(__FILE__, __LINE__, (got), (expected))
-__attribute__((unused)) static void check_text(const char *file, int line, const char *got, const char *expected) {
+__attribute__((unused)) static void check_text(const char *file, int line, const char *got,
+                                               const char *expected) {
   if (got && strcmp(got, expected) == 0) return;
-  fprintf(stderr, "%s:%d: got      %s\n%s:%d: expected %s\n", file, line, got ? got : "nothing", file, line, expected);
+  fprintf(stderr, "%s:%d: got      %s\n%s:%d: expected %s\n", file, line, got ? got : "nothing",
+          file, line, expected);
   n_failed++;
 }
 
 /* The error that is set, and clears it. */
-#define CHECK_FAILED(status, message)                        \
-  do {                                                       \
-    CHECK(status_now == (status));                           \
+#define CHECK_FAILED(status, message)                            \
+  do {                                                           \
+    CHECK(status_now == (status));                               \
     check_text(__FILE__, __LINE__, status_message(), (message)); \
-    status_clear();                                          \
+    status_clear();                                              \
   } while (0)
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
-#define SIZES(...) COUNT(((int64_t[]){__VA_ARGS__})), (const int64_t[]){__VA_ARGS__}
+#define SIZES(...) \
+  COUNT(((int64_t[]){__VA_ARGS__})), (const int64_t[]) { __VA_ARGS__ }
 
 /* A tensor of these numbers with one dimension. */
-#define VECTOR(dtype, ...) vector((dtype), COUNT(((double[]){__VA_ARGS__})), (const double[]){__VA_ARGS__})
+#define VECTOR(dtype, ...) \
+  vector((dtype), COUNT(((double[]){__VA_ARGS__})), (const double[]){__VA_ARGS__})
 __attribute__((unused)) static Tensor *vector(DType dtype, int n, const double *values) {
   Tensor *t = tensor_empty(1, (const int64_t[]){n}, dtype);
-  for (int i = 0; t && i < n; i++) element_store_f(tensor_data(t) + i * dtype_bytes(dtype), dtype, values[i]);
+  for (int i = 0; t && i < n; i++)
+    element_store_f(tensor_data(t) + i * dtype_bytes(dtype), dtype, values[i]);
   return t;
 }
 
@@ -62,9 +69,11 @@ __attribute__((unused)) static Tensor *leaf(Tensor *t) {
 }
 
 /* Whether t has these elements, in logical order. */
-#define CHECK_VALUES(t, ...) \
-  check_values(__FILE__, __LINE__, (t), COUNT(((double[]){__VA_ARGS__})), (const double[]){__VA_ARGS__})
-__attribute__((unused)) static void check_values(const char *file, int line, Tensor *t, int n, const double *expected) {
+#define CHECK_VALUES(t, ...)                                              \
+  check_values(__FILE__, __LINE__, (t), COUNT(((double[]){__VA_ARGS__})), \
+               (const double[]){__VA_ARGS__})
+__attribute__((unused)) static void check_values(const char *file, int line, Tensor *t, int n,
+                                                 const double *expected) {
   Tensor *c = t_contiguous(t);
   bool same = c && c->numel == n;
   for (int i = 0; same && i < n; i++) same = tensor_get_f(c, i) == expected[i];
@@ -77,7 +86,8 @@ __attribute__((unused)) static void check_values(const char *file, int line, Ten
 
 /* --- the host --- */
 
-static int32_t (*on_host)(int32_t kind, int32_t id, int32_t n); /* a test's callback; results: none by default */
+/* a test's callback; results: none by default */
+static int32_t (*on_host)(int32_t kind, int32_t id, int32_t n);
 
 int32_t pg_host(int32_t kind, int32_t id, int32_t n) {
   int64_t handles[64]; /* results may go where the arguments stand */
@@ -161,7 +171,8 @@ static void run(const char *name, void (*test)(void)) {
   const char *warning = pg_warning();
   if (warning) fprintf(stderr, "%s left the warning: %s\n", name, warning);
   n_failed += warning != NULL;
-  if (pg_live_count() != live) fprintf(stderr, "%s left %lld tensors or nodes\n", name, (long long)(pg_live_count() - live));
+  if (pg_live_count() != live)
+    fprintf(stderr, "%s left %lld tensors or nodes\n", name, (long long)(pg_live_count() - live));
   n_failed += pg_live_count() != live;
   printf("  %s %s\n", n_failed == before ? "ok    " : "FAILED", name);
 }

@@ -1,4 +1,5 @@
-/* Backward: the order of nodes and hooks, accumulation, freed graphs, higher derivatives, callbacks. */
+/* Backward: the order of nodes and hooks, accumulation, freed graphs, higher derivatives,
+ * callbacks. */
 #include "check.h"
 
 #include "host.h"
@@ -83,11 +84,13 @@ static void gradients_add_up(void) {
 static void a_freed_graph_is_not_walked_again(void) {
   Tensor *a = leaf(VECTOR(DT_F64, 1, 2)), *y = t_sum_all(t_mul(a, a));
   CHECK(backward_of(y, false) && !backward_of(y, false));
-  CHECK_FAILED(ERR_RUNTIME,
-               "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-               "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-               "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
-               "saved tensors after calling backward.");
+  CHECK_FAILED(ERR_RUNTIME, "Trying to backward through the graph a second time (or directly "
+                            "access saved tensors after they have already "
+                            "been freed). Saved intermediate values of the graph are freed when "
+                            "you call .backward() or autograd.grad(). "
+                            "Specify retain_graph=True if you need to backward through the graph a "
+                            "second time or if you need to access "
+                            "saved tensors after calling backward.");
 }
 
 static void a_root_must_be_one_element_with_a_history(void) {
@@ -95,7 +98,8 @@ static void a_root_must_be_one_element_with_a_history(void) {
   CHECK(!backward_of(t_mul_f(a, 2), false));
   CHECK_FAILED(ERR_RUNTIME, "grad can be implicitly created only for scalar outputs");
   CHECK(!backward_of(tensor_number(1, DT_F32), false));
-  CHECK_FAILED(ERR_RUNTIME, "element 0 of tensors does not require grad and does not have a grad_fn");
+  CHECK_FAILED(ERR_RUNTIME,
+               "element 0 of tensors does not require grad and does not have a grad_fn");
 }
 
 static void broadcast_operands_get_their_own_shape_back(void) {
@@ -108,7 +112,8 @@ static void broadcast_operands_get_their_own_shape_back(void) {
 
 static void derivatives_of_any_order(void) {
   Tensor *x = leaf(VECTOR(DT_F64, 3)), *y = t_mul(t_mul(x, x), t_mul(x, x)); /* x^4 */
-  Tensor *d1 = gradient_of(y, x, true), *d2 = gradient_of(d1, x, true), *d3 = gradient_of(d2, x, true);
+  Tensor *d1 = gradient_of(y, x, true), *d2 = gradient_of(d1, x, true),
+         *d3 = gradient_of(d2, x, true);
   CHECK_VALUES(d1, 108);
   CHECK_VALUES(d2, 108);
   CHECK_VALUES(d3, 72);
@@ -116,13 +121,14 @@ static void derivatives_of_any_order(void) {
 }
 
 static void an_input_that_was_not_used_is_an_error_unless_allowed(void) {
-  Tensor *x = leaf(VECTOR(DT_F32, 1)), *other = leaf(VECTOR(DT_F32, 1)), *y = t_mul_f(x, 2), *g = NULL;
+  Tensor *x = leaf(VECTOR(DT_F32, 1)), *other = leaf(VECTOR(DT_F32, 1)), *y = t_mul_f(x, 2),
+         *g = NULL;
   CHECK(!engine_backward(1, &y, NULL, true, false, 1, &other, false, false, &g));
-  CHECK_FAILED(ERR_RUNTIME, "The differentiated Tensor at index 0 appears to not have been used in the graph. Set allow_unused=True "
+  CHECK_FAILED(ERR_RUNTIME, "The differentiated Tensor at index 0 appears to not have been used in "
+                            "the graph. Set allow_unused=True "
                             "if this is the desired behavior.");
   CHECK(engine_backward(1, &y, NULL, true, false, 1, &other, false, true, &g) && !g);
 }
-
 
 static void inputs_choose_where_to_accumulate(void) {
   Tensor *a = leaf(VECTOR(DT_F32, 2)), *b = leaf(VECTOR(DT_F32, 5)), *y = t_mul(a, b);

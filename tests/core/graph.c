@@ -60,7 +60,8 @@ static void check_mode_reports_the_write(void) {
   backward(y);
   saved_check_mode = false;
   CHECK(status_now == ERR_RUNTIME);
-  CHECK(strstr(status_message(), "has been modified by an inplace operation: [torch.FloatTensor [2]]"));
+  CHECK(strstr(status_message(),
+               "has been modified by an inplace operation: [torch.FloatTensor [2]]"));
   status_clear();
 }
 
@@ -75,7 +76,8 @@ static void writing_in_place_gives_the_tensor_a_new_history(void) {
   write_result("exp(Tensor self) -> Tensor", y, t_exp(y));
   CHECK_TEXT(y->grad_fn->type->name, "ExpBackward0");
   Tensor *half = t_narrow(y, 0, 0, 1);
-  write_result("mul(Tensor self, Tensor|Scalar other) -> Tensor", half, t_mul_f(half, 5)); /* the base's history changes */
+  /* the base's history changes */
+  write_result("mul(Tensor self, Tensor|Scalar other) -> Tensor", half, t_mul_f(half, 5));
   CHECK_TEXT(node_short_name(y->grad_fn), "CopySlices");
   backward(t_sum_all(y));
   CHECK_VALUES(x->meta->grad, 5 * 3 * exp(3), 3 * exp(6));
@@ -83,7 +85,8 @@ static void writing_in_place_gives_the_tensor_a_new_history(void) {
 
 static void writing_what_has_no_gradient_cuts_the_view_off_what_it_was(void) {
   Tensor *x = leaf(VECTOR(DT_F64, 1, 2)), *y = t_mul_f(x, 3), *half = t_narrow(y, 0, 0, 1);
-  write_result("le(Tensor self, Tensor|Scalar other) -> Tensor", half, t_le(half, tensor_number(4, DT_F64)));
+  write_result("le(Tensor self, Tensor|Scalar other) -> Tensor", half,
+               t_le(half, tensor_number(4, DT_F64)));
   backward(t_add(t_sum_all(half), t_sum_all(y)));
   CHECK_VALUES(x->meta->grad, 0, 3);
 }
@@ -91,7 +94,8 @@ static void writing_what_has_no_gradient_cuts_the_view_off_what_it_was(void) {
 static void a_leaf_must_not_be_written(void) {
   Tensor *x = leaf(VECTOR(DT_F32, 1));
   CHECK(!check_inplace(x));
-  CHECK_FAILED(ERR_RUNTIME, "a leaf Variable that requires grad is being used in an in-place operation.");
+  CHECK_FAILED(ERR_RUNTIME,
+               "a leaf Variable that requires grad is being used in an in-place operation.");
 }
 
 enum { N_CHAIN = 1000000 };
@@ -106,7 +110,8 @@ static Tensor *chain(Tensor *x) {
 }
 
 static void an_op_that_fails_leaves_no_node(void) {
-  Tensor *x = leaf(tensor_zeros(2, (int64_t[]){2, 3}, DT_F64)), *y = leaf(tensor_zeros(1, (int64_t[]){4}, DT_F64));
+  Tensor *x = leaf(tensor_zeros(2, (int64_t[]){2, 3}, DT_F64)),
+         *y = leaf(tensor_zeros(1, (int64_t[]){4}, DT_F64));
   int64_t nodes = node_live_count();
   Tensor *(*const ops[])(Tensor *, Tensor *) = {t_add, t_mul, t_pow, t_matmul};
   for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {

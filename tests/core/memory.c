@@ -1,4 +1,5 @@
-/* The allocator: size classes, counts, scratch; and an allocation refused at every possible place. */
+/* The allocator: size classes, counts, scratch; and an allocation refused at every possible
+ * place. */
 #include "check.h"
 
 static void blocks_are_aligned_and_counted(void) {
@@ -33,7 +34,8 @@ static void chunks_without_live_blocks_are_given_back(void) {
   static void *blocks[N];
   mem_reclaim();
   for (int round = 0; round < 2; round++) {
-    for (int i = 0; i < N; i++) memset(blocks[i] = mem_alloc((size_t)(16 + i % 1000)), i, (size_t)(16 + i % 1000));
+    for (int i = 0; i < N; i++)
+      memset(blocks[i] = mem_alloc((size_t)(16 + i % 1000)), i, (size_t)(16 + i % 1000));
     for (int i = 0; i < N; i++)
       if (i != N / 2) mem_free(blocks[i], (size_t)(16 + i % 1000));
     int64_t n_bytes = mem_reclaim();
@@ -129,7 +131,8 @@ static void memory_may_end_at_any_allocation(void) {
   CHECK(done && k > 100);
 }
 
-/* Once with the free lists that hosts get, once with every block from the system, which the sanitizer sees. */
+/* Once with the free lists that hosts get, once with every block from the system, which the
+ * sanitizer sees. */
 int main(void) {
   for (int i = 0; i < 2; i++) {
     mem_recycles = i == 0;

@@ -4,9 +4,19 @@
 #include "number.h"
 
 static void texts_are_read_as_the_nearest_double(void) {
-  static const char *const texts[] = {"0.5", "1e-05", "-1.0", "0.3333333333333333", "1e-15", "20", "6.02214076e23",
-                                      "1.7976931348623157e308", "2.2250738585072014e-308", "123456789012345678", "9007199254740993"};
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) CHECK(number_value(texts[i]) == strtod(texts[i], NULL));
+  static const char *const texts[] = {"0.5",
+                                      "1e-05",
+                                      "-1.0",
+                                      "0.3333333333333333",
+                                      "1e-15",
+                                      "20",
+                                      "6.02214076e23",
+                                      "1.7976931348623157e308",
+                                      "2.2250738585072014e-308",
+                                      "123456789012345678",
+                                      "9007199254740993"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    CHECK(number_value(texts[i]) == strtod(texts[i], NULL));
   CHECK(number_value("inf") == (double)INFINITY && number_value("-inf") == -(double)INFINITY);
 }
 
@@ -19,7 +29,10 @@ static void random_doubles_survive_their_text(void) {
   uint64_t bits = 1;
   for (int i = 0; i < 200000; i++) {
     bits = bits * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    union { uint64_t bits; double value; } x = {.bits = bits ^ bits >> 29};
+    union {
+      uint64_t bits;
+      double value;
+    } x = {.bits = bits ^ bits >> 29};
     if (!isnormal(x.value)) continue;
     char text[40];
     snprintf(text, sizeof text, "%.16e", x.value);

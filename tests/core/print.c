@@ -17,7 +17,8 @@ static Tensor *counting(int n, DType dtype) {
 
 static void numbers_share_a_format_and_a_width(void) {
   CHECK_TEXT(shown(VECTOR(DT_F32, 1.5, 2, 3)), "tensor([1.5000, 2.0000, 3.0000])");
-  CHECK_TEXT(shown(t_view(VECTOR(DT_I64, 1, -20, 300, 4), SIZES(2, 2))), "tensor([[  1, -20],\n        [300,   4]])");
+  CHECK_TEXT(shown(t_view(VECTOR(DT_I64, 1, -20, 300, 4), SIZES(2, 2))),
+             "tensor([[  1, -20],\n        [300,   4]])");
   CHECK_TEXT(shown(VECTOR(DT_BOOL, 1, 0)), "tensor([ True, False])");
   CHECK_TEXT(shown(VECTOR(DT_F32, 1e-5, 1, 1e5)), "tensor([1.0000e-05, 1.0000e+00, 1.0000e+05])");
 }

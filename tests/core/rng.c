@@ -5,9 +5,9 @@
 
 static Rng r;
 
-#define CHECK_NUMBERS(got, ...)                              \
-  do {                                                       \
-    const double expected[] = {__VA_ARGS__};                 \
+#define CHECK_NUMBERS(got, ...)                                                       \
+  do {                                                                                \
+    const double expected[] = {__VA_ARGS__};                                          \
     for (int i = 0; i < COUNT(expected); i++) CHECK((double)(got)[i] == expected[i]); \
   } while (0)
 
@@ -33,14 +33,16 @@ static void normal_numbers_one_by_one(void) {
   CHECK_NUMBERS(b, 0x1.8a7eb8902be3ap+0, -0x1.2c78a087c6feap-2, -0x1.16e2920a70ee5p+1);
 }
 
-/* From 16 on torch fills in blocks, with other numbers, and with vector functions of its own: close, not equal. */
+/* From 16 on torch fills in blocks, with other numbers, and with vector functions of its own:
+ * close, not equal. */
 static void normal_numbers_in_blocks(void) {
   static const int at[] = {0, 8, 16};
   static const double expected[] = {-0x1.20370ap+0, 0x1.df54aap-2, 0x1.dd186p-1};
   float a[17];
   rng_seed(&r, 0);
   rng_normal_f32(&r, a, 17, 0, 1);
-  for (int i = 0; i < 3; i++) CHECK(fabs((double)a[at[i]] - expected[i]) <= 4e-7 * fabs(expected[i]));
+  for (int i = 0; i < 3; i++)
+    CHECK(fabs((double)a[at[i]] - expected[i]) <= 4e-7 * fabs(expected[i]));
 }
 
 static void integers_permutations_and_coins(void) {

@@ -38,7 +38,9 @@ static void shapes_broadcast_from_the_last_dimension(void) {
   CHECK(sizes_broadcast(&nd, out, SIZES(4, 1, 5)));
   CHECK(sizes_equal(nd, out, SIZES(4, 3, 5)));
   CHECK(!sizes_broadcast(&nd, out, SIZES(2)));
-  CHECK_FAILED(ERR_RUNTIME, "The size of tensor a (5) must match the size of tensor b (2) at non-singleton dimension 2");
+  CHECK_FAILED(
+      ERR_RUNTIME,
+      "The size of tensor a (5) must match the size of tensor b (2) at non-singleton dimension 2");
 }
 
 static void dimensions_count_from_both_ends(void) {
@@ -149,7 +151,8 @@ static void elements_convert_as_the_types_say(void) {
   CHECK(element_load_i(at, DT_I8) == -56);
   element_store_f(at, DT_BOOL, 0.5);
   CHECK(element_load_i(at, DT_BOOL) == 1);
-  CHECK(int_from_double(NAN) == INT64_MIN && int_from_double(1e300) == INT64_MIN && int_from_double(-2.9) == -2);
+  CHECK(int_from_double(NAN) == INT64_MIN && int_from_double(1e300) == INT64_MIN &&
+        int_from_double(-2.9) == -2);
 }
 
 static void promotion_ranks_kinds_then_widths_and_numbers_last(void) {
@@ -158,7 +161,8 @@ static void promotion_ranks_kinds_then_widths_and_numbers_last(void) {
   CHECK(result_dtype(2, (Tensor *[]){shorts, halves}) == DT_F32);
   CHECK(result_dtype(2, (Tensor *[]){shorts, tensor_wrapped_i(5)}) == DT_I16);
   CHECK(result_dtype(2, (Tensor *[]){shorts, tensor_wrapped_f(0.5)}) == DT_F32);
-  CHECK(result_dtype(2, (Tensor *[]){halves, tensor_number(1, DT_F64)}) == DT_F32); /* 0-dim: of lower rank */
+  /* 0-dim: of lower rank */
+  CHECK(result_dtype(2, (Tensor *[]){halves, tensor_number(1, DT_F64)}) == DT_F32);
   CHECK(result_dtype(2, (Tensor *[]){halves, VECTOR(DT_F64, 1)}) == DT_F64);
 }
 
