@@ -96,17 +96,18 @@ bench: $(VENV)/.dev
 # The engine. Relative paths and sorted lists throughout: the same sources give the same bytes in
 # any folder. NDEBUG, because a failed assertion would import a way to print and exit.
 
-SOURCES := $(sort $(wildcard wasm_core/*.c wasm_core/*/*.c))
-INPUTS := $(sort $(wildcard $(foreach e,c h def,wasm_core/*.$(e) wasm_core/*/*.$(e))))
+DEPTHS := * */* */*/*
+SOURCES := $(sort $(wildcard $(DEPTHS:%=wasm_core/%.c)))
+INPUTS := $(sort $(wildcard $(foreach e,c h def,$(DEPTHS:%=wasm_core/%.$(e)))))
 OBJECTS := $(SOURCES:wasm_core/%.c=build/wasm/%.o)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 ARITHMETIC := -ffp-contract=off -fno-math-errno -fwrapv
 WASM_CFLAGS := -std=c11 -msimd128 $(ARITHMETIC) -DNDEBUG -Iwasm_core
 # Files whose loops people wait for are built for speed (-O3 where it is faster than -O2), all others for size.
-FASTEST := elementwise places reduce
-FAST := api arithmetic bind call conv_maps copy dropout engine gemm graph hooks iter loss matmul memory norm optim \
-  resample rng scan schema softmax tensor transcendental
+FASTEST := elementwise index_places reduce
+FAST := api arithmetic bind call conv_maps copy dropout gemm graph hooks iter loss matmul memory normalization optim \
+  resample rng scan schema softmax tensor transcendental walk
 level = $(if $(filter $(1),$(FASTEST)),-O3 -fno-unroll-loops,$(if $(filter $(1),$(FAST)),-O2 -fno-unroll-loops,-Oz))
 OPTIMIZE = $(call level,$(notdir $(basename $<)))
 # The stack comes first in memory, so that overflowing it traps rather than overwrites data. Functions that differ in
@@ -173,7 +174,7 @@ GUARDED_TESTS := hostile hostile_bytes ops gradients gradcheck errors autograd f
 .PHONY: guarded
 guarded: $(VENV)/.dev wasm-build
 	@mkdir -p build/guarded && cp -R pygrad build/guarded
-	emcc $(WASM_CFLAGS) -O2 $(WARNINGS) -DPG_GUARDED -c wasm_core/memory.c -o build/guarded/memory.o
+	emcc $(WASM_CFLAGS) -O2 $(WARNINGS) -DPG_GUARDED -c wasm_core/ground/memory.c -o build/guarded/memory.o
 	emcc $(WASM_LDFLAGS) $(filter-out %/memory.o,$(OBJECTS)) build/guarded/memory.o -o build/guarded/pygrad/core.wasm
 	cd build/guarded && $(abspath $(VENV))/bin/python -m pytest -n 2 $(GUARDED_TESTS:%=$(CURDIR)/tests/test_%.py)
 

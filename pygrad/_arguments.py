@@ -48,7 +48,7 @@ I64_MIN, I64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 class Index:
-    """An argument of ``__getitem__`` as the engine's words; see ops/index.def."""
+    """An argument of ``__getitem__`` as the engine's words; see ops/index/index.def."""
 
     __slots__ = ("keep", "words")
 

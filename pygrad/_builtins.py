@@ -32,7 +32,7 @@ _OF_NN: Final = frozenset(
 
 
 def is_builtin(letter: str, name: str) -> bool:
-    """Whether PyTorch's function of a namespace (a flag letter of ops/elementwise.def) is one."""
+    """Whether PyTorch's function of a namespace (a flag letter of ops/elementwise/elementwise.def) is one."""
     if letter == "n":
         return name in _OF_NN or name.endswith("_")
     return letter in "slc" or (letter == "f" and name not in _OF_PYTHON)

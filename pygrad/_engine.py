@@ -42,10 +42,10 @@ VIEW: Final = 1 << 34
 SELF: Final = 1 << 35
 FAILED: Final = 1 << 36
 HEAD: Final = 1 << 62
-HOOK: Final = 0  # HOST_HOOK in wasm_core/host.h
+HOOK: Final = 0  # HOST_HOOK in wasm_core/tape/host.h
 CLOCK: Final = 100  # HOST_CLOCK there
 
-# How a value travels: Tag in wasm_core/call.h.
+# How a value travels: Tag in wasm_core/call/call.h.
 (
     MISSING,
     NONE,

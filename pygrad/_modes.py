@@ -16,7 +16,7 @@ from typing import Any, Final
 from . import _engine
 
 GRAD, INFERENCE, ANY_LAYOUT, ONE_THREAD, NO_FORWARD = 1, 2, 4, 8, 16
-"""PG_MODE_ bits of wasm_core/pg.h."""
+"""PG_MODE_ bits of wasm_core/boundary/pg.h."""
 LEVELS: Final = 7
 """Level k of vmap is the bit k places above this one."""
 

@@ -158,5 +158,5 @@ C: Final = SPACES["c"]
 
 
 def namespace(letter: str) -> dict[str, Function]:
-    """The functions of one namespace, by name (a flag letter of ops/elementwise.def)."""
+    """The functions of one namespace, by name (a flag letter of ops/elementwise/elementwise.def)."""
     return dict(SPACES[letter])

@@ -10,7 +10,7 @@ import wasmtime
 
 from pygrad import _engine, _ops
 
-HEADER = (Path(__file__).parent.parent / "wasm_core" / "pg.h").read_text()
+HEADER = (Path(__file__).parent.parent / "wasm_core" / "boundary" / "pg.h").read_text()
 CODE = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.DOTALL)
 DECLARED = set(re.findall(r"^[a-zA-Z][\w *]*?\b(pg_\w+)\(", CODE, re.MULTILINE))
 IMPORTED = set(re.findall(r"^PG_IMPORT\((\w+)\)", CODE, re.MULTILINE))

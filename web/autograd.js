@@ -28,7 +28,7 @@ export function makeAutograd(library, engine) {
   /** Several places, or one; of an object, its values. */
   const listed = (places) => (isOptions(places) ? Object.values(places) : each(places));
 
-  /** The tensors, null where anything else stands, whose places the engine is told: `ends` in wasm_core/autograd_ops.c. */
+  /** The tensors, null where anything else stands, whose places the engine is told: `ends` in wasm_core/walk/autograd_services.c. */
   const split = (ends, places, odd) => ends.map((it) => {
     if (isTensor(it)) return it;
     const isEdge = it instanceof GradientEdge;

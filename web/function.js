@@ -1,7 +1,7 @@
 /**
  * Functions with a gradient of the user's own, and the host's part in a backward that comes to one.
  *
- * The graph is the engine's: wasm_core/custom.c decides what an output's history is, what an error says,
+ * The graph is the engine's: wasm_core/walk/custom.c decides what an output's history is, what an error says,
  * what is saved. Here is the protocol: classes, ctx, the calls of forward and backward. The engine stops
  * at a custom node and says what to run, so the function runs with nothing of the engine on the stack.
  */

@@ -1,7 +1,7 @@
 /** Products with Jacobians and Hessians, and the matrices themselves, of functions of tensors.
  *
  * The function is called with copies of the inputs, so what it captures by other means is a constant. Those, and the answer from
- * what it returned, are the engine's: wasm_core/functional.c. A tensor is answered by a tensor, an array by an array. */
+ * what it returned, are the engine's: wasm_core/walk/jacobians.c. A tensor is answered by a tensor, an array by an array. */
 import { bind, each, typeName } from './arguments.js';
 
 /** @import { Given } from './arguments.js' @import { Tensor } from './tensor.js' */
@@ -16,7 +16,7 @@ import { bind, each, typeName } from './arguments.js';
 
 /** torch.autograd.functional over a library of tensors and its torch.autograd. */
 export function makeFunctional({ C, isTensor, spaces, remember, walk }, { enable_grad, forward_ad }) {
-  const ANSWERS = ['vjp', 'jvp', 'vhp', 'hvp', 'jacobian', 'hessian']; // by number: `answers` in wasm_core/functional.c
+  const ANSWERS = ['vjp', 'jvp', 'vhp', 'hvp', 'jacobian', 'hessian']; // by number: `answers` in wasm_core/walk/jacobians.c
   const like = (question, values) => (Array.isArray(question) ? values : values[0]);
 
   /** A tensor or several, as an array; for the function of this name. */

@@ -1,6 +1,6 @@
 /** Gradients checked against finite differences: of functions, and of their gradients.
  *
- * The engine does the checks (wasm_core/gradcheck.c): the first that fails raises, and says which output, which input, and both
+ * The engine does the checks (wasm_core/walk/gradcheck.c): the first that fails raises, and says which output, which input, and both
  * Jacobians. What is here calls the functions for it. */
 import { bind, each, typeName } from './arguments.js';
 import { errorClass, NotImplementedError, RuntimeError } from './engine.js';

@@ -121,7 +121,7 @@ function makeNodes(library, engine) {
   /** What it keeps from a slot on. */
   const rawFrom = (node, slot) => Array.from({ length: C._node_saves(node.alive()) - slot }, (_, k) => raw(node, slot + k));
 
-  /** What a node saved, by kind and place: op_node_fields in wasm_core/autograd_ops.c. Integers are shown as unsigned ones. */
+  /** What a node saved, by kind and place: op_node_fields in wasm_core/walk/autograd_services.c. Integers are shown as unsigned ones. */
   function saved(node, kind, place) {
     const found = C._node_field(node.alive(), kind.charCodeAt(0), place) ?? null;
     if (kind === 'i') return unsigned(found);

@@ -274,7 +274,7 @@ export function makeTensors(engine, files) {
   /** The object of a handle whose reference is ours. */
   const adopt = (handle) => claim(handle, () => new Tensor(handle, OWNED));
 
-  /** What stands between brackets, in words: ops/index.def. */
+  /** What stands between brackets, in words: ops/index/index.def. */
   function subscript(items) {
     const words = [];
     for (const item of items) {

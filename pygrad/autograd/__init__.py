@@ -108,7 +108,7 @@ def _inputs(inputs: Any, caller: str) -> tuple[Any, ...]:
 
 def _split(ends: tuple[Any, ...], places: list[int], odd: list[Any]) -> list[Any]:
     """The tensors, None where anything else stands; edges go to the places as node and output
-    number, and what is neither to the list: `ends` in wasm_core/autograd_ops.c.
+    number, and what is neither to the list: `ends` in wasm_core/walk/autograd_services.c.
     """
     tensors: list[Tensor | None] = []
     for end in ends:

@@ -111,7 +111,7 @@ def _objects_of_the_engine() -> dict[int, list[Any]]:
 
 
 def _ask(addresses: Sequence[int]) -> list[int]:
-    """The records of op_owned in wasm_core/owned.c; none if there are too many."""
+    """The records of op_owned in wasm_core/walk/owned.c; none if there are too many."""
     most = _FEW
     words: list[int] = []
     while not words and most <= _MOST:

@@ -29,7 +29,7 @@ _C = _ops.C
 _make_points = _long_calls.resumption(_call.ROWS["_functional_points"])
 _find_derivative = _long_calls.resumption(_call.ROWS["_functional_answer"])
 _ANSWERS = ["vjp", "jvp", "vhp", "hvp", "jacobian", "hessian"]
-"""By number: `answers` in wasm_core/functional.c."""
+"""By number: `answers` in wasm_core/walk/jacobians.c."""
 _OUTPUTS = "outputs of the user-provided function"
 
 

@@ -15,7 +15,7 @@ from .. import _call, _engine, _ops, _tensor
 
 HOOK, POST_HOOK, NODE_PRE_HOOK, NODE_HOOK, FUNCTION, PACK, UNPACK, SEVERAL, APPLY = range(9)
 NAME, RETURNED = 35, 36
-"""What the engine asks of a callback: HostCall in wasm_core/host.h."""
+"""What the engine asks of a callback: HostCall in wasm_core/tape/host.h."""
 
 Runner = Callable[[int, list[int], int], list[int]]
 """(id, handles, number of grad_inputs) -> handles."""

@@ -2,8 +2,8 @@
  * what is said of arguments that fit nothing. The messages are PyTorch 2.13's. */
 #include "check.h"
 
-#include "bind.h"
-#include "schema.h"
+#include "boundary/bind.h"
+#include "boundary/schema.h"
 
 static void expect_failure(Status status, const char *message) {
   int64_t r = pg_call();

@@ -2,8 +2,8 @@
  * would say. */
 #include "check.h"
 
-#include "copy.h"
-#include "index.h"
+#include "ops/index/index.h"
+#include "ops/view/copy.h"
 
 /* {false, true, true, true}, repeated. */
 static Tensor *hostile(int64_t n) {

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph.h"
-#include "memory.h"
-#include "op.h"
-#include "pg.h"
+#include "boundary/pg.h"
+#include "ground/memory.h"
+#include "ops/op.h"
+#include "tape/graph.h"
 
 /* An allocation that no machine could serve is an error to report, as it is in the binary. */
 const char *__asan_default_options(void);

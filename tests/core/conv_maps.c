@@ -1,7 +1,7 @@
 /* The maps of convolutions against loops over their definition: odd shapes of up to three
  * dimensions, all types, and the promise that a NaN in one pixel reaches those outputs alone
  * that see it. */
-#include "conv_maps.h"
+#include "kernels/conv_maps.h"
 
 #include "check.h"
 

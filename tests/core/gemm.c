@@ -1,6 +1,6 @@
 /* Matrix products against three plain loops: shapes around the block sizes, all strides, alpha
  * and beta, and the promise that an element's bits depend on its row and column alone. */
-#include "gemm.h"
+#include "kernels/gemm.h"
 
 #include "check.h"
 

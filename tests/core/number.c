@@ -1,7 +1,7 @@
 /* Numbers as text: the nearest double, and the shortest text that reads as it. */
 #include "check.h"
 
-#include "number.h"
+#include "ground/number.h"
 
 static void texts_are_read_as_the_nearest_double(void) {
   static const char *const texts[] = {"0.5",

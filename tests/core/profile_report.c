@@ -2,7 +2,7 @@
  * numbers, characters cut short. */
 #include "check.h"
 
-#include "profile.h"
+#include "tape/profile.h"
 
 static Value text(const char *s) { return (Value){.tag = s ? TAG_STR : TAG_NONE, .s = s}; }
 

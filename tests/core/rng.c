@@ -1,5 +1,5 @@
 /* The random stream against numbers that PyTorch 2.13 gave for the same seed, to the bit. */
-#include "rng.h"
+#include "kernels/rng.h"
 
 #include "check.h"
 

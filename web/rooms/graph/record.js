@@ -238,7 +238,7 @@ function end(result, thrown = false) {
 
 const raw = {};
 
-/** What the engine tells of walks back: see host_watcher in wasm_core/host.h. */
+/** What the engine tells of walks back: see host_watcher in wasm_core/tape/host.h. */
 function watcher() {
   const started = [];
   let found = null;

@@ -1,0 +1,193 @@
+/* The exports: frame in, bound call, result or failure out. */
+#include "boundary/pg.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "boundary/bind.h"
+#include "boundary/schema.h"
+#include "call/call.h"
+#include "ground/memory.h"
+#include "ops/elementwise/elementwise.h"
+#include "tape/forward.h"
+#include "tape/host.h"
+#include "tape/profile.h"
+
+static PgFrame *frame; /* allocated, since zeros of a static one would be shipped in the binary */
+
+PG_EXPORT(pg_frame) PgFrame *pg_frame(void) {
+  if (frame) return frame;
+  frame = mem_permanent(sizeof *frame);
+  if (frame) frame->modes = PG_MODE_GRAD, frame->work = INT32_MAX;
+  return frame;
+}
+
+PG_EXPORT(pg_room) void *pg_room(uint32_t n_bytes) {
+  void *room = mem_permanent(n_bytes);
+  status_clear();
+  return room;
+}
+
+PG_EXPORT(pg_describe) const char *pg_describe(int32_t i) {
+  static char text[1024];
+  if (i < 0 || i >= n_op_rows) return NULL;
+  const Row *r = &op_rows[i];
+  size_t n = strlen(r->flags), m = strlen(r->schema);
+  if (n + m + 2 > sizeof text) return NULL;
+  memcpy(text, r->flags, n);
+  text[n] = ' ';
+  memcpy(text + n + 1, r->schema, m + 1);
+  return text;
+}
+
+PG_EXPORT(pg_intern) int32_t pg_intern(void) {
+  return name_intern(frame->data, (int)strlen(frame->data));
+}
+PG_EXPORT(pg_status_name) const char *pg_status_name(int32_t s) { return status_name((Status)s); }
+PG_EXPORT(pg_warning) const char *pg_warning(void) { return warning_take(); }
+PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
+  return tensor_live_count() + node_live_count();
+}
+
+/* What a host has to know, by name: X(name, value), TENSOR(field), and FRAME(field) as
+ * frame_field. */
+/* clang-format off */
+#define LAYOUT(X, TENSOR, FRAME)                                                                 \
+  X(abi, PG_ABI) X(data_bytes, PG_DATA_BYTES) X(max_release, PG_MAX_RELEASE)                     \
+  TENSOR(dtype) TENSOR(ndim) TENSOR(flags) TENSOR(output_nr) TENSOR(storage) TENSOR(grad_fn)     \
+  TENSOR(version) TENSOR(meta) TENSOR(sizes) TENSOR(strides) TENSOR(offset) TENSOR(numel)        \
+  TENSOR(noted)                                                                                  \
+  X(meta_grad, OF(Meta, grad)) X(meta_base, OF(Meta, base)) X(storage_bytes, OF(Storage, bytes)) \
+  X(storage_exports, OF(Storage, exports)) X(bytes_data, OF(Bytes, data))                        \
+  X(bytes_size, OF(Bytes, n_bytes)) X(version_value, OF(Version, value))                         \
+  FRAME(slots) FRAME(keywords) FRAME(release) FRAME(result_tag) FRAME(result) FRAME(message)     \
+  FRAME(host_in) FRAME(host_out) FRAME(host_n_out) FRAME(host_cap) FRAME(host_kind) FRAME(data)  \
+  FRAME(modes) FRAME(work) FRAME(thread) FRAME(most_nested) FRAME(n_warnings) FRAME(n_dropped)   \
+  FRAME(dropped) FRAME(dual_levels)
+/* clang-format on */
+
+#define OF(type, field) (int32_t)offsetof(type, field)
+#define VALUE(name, value) value,
+#define TENSOR_VALUE(field) OF(Tensor, field),
+#define FRAME_VALUE(field) OF(PgFrame, field),
+static const int32_t layout[] = {LAYOUT(VALUE, TENSOR_VALUE, FRAME_VALUE)};
+
+#define NAME(name, value) " " #name
+#define TENSOR_NAME(field) " " #field
+#define FRAME_NAME(field) " frame_" #field
+PG_EXPORT(pg_layout_names) const char *pg_layout_names(void) {
+  return &LAYOUT(NAME, TENSOR_NAME, FRAME_NAME)[1];
+}
+
+PG_EXPORT(pg_layout) int32_t pg_layout(int32_t k) {
+  return k >= 0 && k < (int32_t)(sizeof layout / sizeof *layout) ? layout[k] : -1;
+}
+
+/* A handle of a tensor or a node; an odd one ends an export, which holds a reference of its own. */
+static void let_go(int64_t handle) {
+  void *p = (void *)(uintptr_t)(handle & ~(int64_t)1);
+  if (tensor_is(p)) {
+    if (handle & 1) ((Tensor *)p)->storage->exports--;
+    tensor_release(p);
+  } else if (node_is(p)) node_release(p);
+}
+
+PG_EXPORT(pg_release) void pg_release(void) {
+  int n = frame->n_release;
+  if (n) let_go(frame->first_release);
+  for (int i = 1; i < n; i++) let_go(frame->release[i - 1]);
+  frame->n_release = 0;
+}
+
+/* Hands the results to the host, which gets a reference of its own to each tensor. */
+static int64_t deliver(Call *c) {
+  Result *r = &c->result;
+  frame->result_tag = r->tag;
+  frame->result_count = r->n;
+  frame->result = r->value;
+  if (r->tag == TAG_TENSOR) {
+    Tensor *t = (Tensor *)(uintptr_t)r->value;
+    tensor_retain(t);
+    return (int64_t)(uintptr_t)t;
+  }
+  if (r->tag == TAG_TENSORS) {
+    const int64_t *handles = (const int64_t *)(uintptr_t)r->value;
+    for (int i = 0; i < r->n; i++) tensor_retain((Tensor *)(uintptr_t)handles[i]);
+  }
+  return 0;
+}
+
+static int64_t report_failure(void) {
+  int64_t code = -(int64_t)status_now;
+  frame->message = status_message();
+  status_clear();
+  return code;
+}
+
+/* What surrounds a call: the modes of the host, the pool, scratch space; a callback may call in
+ * its middle. */
+typedef struct {
+  int32_t mark;
+  size_t scratch;
+  Tensor *destination, *inplace_self; /* of the outer call */
+} Crossing;
+
+static Crossing begin(void) {
+  Crossing x = {pool_mark(), scratch_mark(), destination, inplace_self};
+  modes_enter(frame->modes);
+  profiling = profiled_thread == frame->thread;
+  destination = NULL;
+  inplace_self = NULL;
+  return x;
+}
+
+static int64_t end(const Crossing *x, Call *c) {
+  if (forward_on) forward_settle();
+  int64_t result = failed() ? report_failure() : deliver(c);
+  destination = x->destination;
+  inplace_self = x->inplace_self;
+  pool_release(x->mark, NULL);
+  scratch_release(x->scratch);
+  frame->n_warnings = warnings_waiting();
+  bool pending = frame->n_warnings || frame->n_dropped;
+  return result >= 0 && pending ? result | PG_PENDING : result;
+}
+
+static void run_profiled(Call *call) {
+  int32_t event = profile_op_begin(call);
+  call_run(call);
+  profile_op_end(event, call);
+}
+
+/* Services of the engine, whose names begin with a low line, are no events of a profile; the
+ * flag e says the opposite. */
+static void run_call(Call *call) {
+  const Row *row = call->row;
+  bool recorded = profiling && (row->schema[0] == '_') == (strchr(row->flags, 'e') != NULL);
+  (recorded ? run_profiled : call_run)(call);
+}
+
+PG_EXPORT(pg_call) int64_t pg_call(void) {
+  if (frame->n_release) pg_release();
+  Crossing x = begin();
+  Call call;
+  if (bind(frame, &call)) run_call(&call);
+  return end(&x, &call);
+}
+
+PG_EXPORT(pg_call2) int64_t pg_call2(int64_t head, int64_t dead, int64_t a, int64_t b) {
+  if (dead) let_go(dead);
+  if (frame->n_release) pg_release();
+  Crossing x = begin();
+  Call call;
+  if (bind2(frame, &call, head, a, b)) run_call(&call);
+  int64_t r = end(&x, &call);
+  if (r < 0) return -r | PG_FAILED;
+  if (r == 0 || r >= PG_PENDING) return r | PG_DESCRIBED;
+  if (r == a) {
+    tensor_release((Tensor *)(uintptr_t)r);
+    return PG_SELF;
+  }
+  const Meta *m = ((const Tensor *)(uintptr_t)r)->meta;
+  return m && m->base ? r | PG_VIEW : r;
+}

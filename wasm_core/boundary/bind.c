@@ -1,0 +1,715 @@
+/* Binds arguments to schemas, and says in PyTorch's words why they do not fit; see bind.h. */
+#include "boundary/bind.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "boundary/schema.h"
+#include "ground/memory.h"
+#include "kernels/simd.h"
+#include "transforms/vmap.h"
+
+void rebind(const Call *from, const Row *to, Call *c) {
+  const Schema *old = schema_of((int)(from->row - op_rows)), *s = schema_of((int)(to - op_rows));
+  if (!old || !s) return;
+  *c = (Call){.row = to, .n_args = s->n_args, .inplace = from->inplace};
+  for (int i = 0; i < s->n_args; i++) {
+    c->v[i] = s->args[i].fallback;
+    for (int k = 0; k < old->n_args; k++)
+      if (old->args[k].name == s->args[i].name) c->v[i] = from->v[k];
+  }
+}
+
+/* ------------------------------------------------------------ reading the frame */
+
+static int tag_of(const PgFrame *f, int k) { return (int)(f->tags >> (4 * k) & 15); }
+
+/* A slot has 32 bits of an address; where addresses have more, the frame's are the same. */
+static const void *address_of(const PgFrame *f, int64_t slot) {
+  return (const char *)f + ((uint32_t)slot - (uint32_t)(uintptr_t)f);
+}
+
+/* OTHER may be a list too: of the text, its type and after it that of its first odd item, and in
+ * place of n that one's place, from 1. */
+static Value value_of(const PgFrame *f, int tag, int64_t slot) {
+  Value v = {.tag = (uint8_t)tag, .i = slot};
+  if (tag == TAG_OTHER ? slot >> 62 & 1 : tag >= TAG_INTS && tag <= TAG_BOOLS) {
+    v.n = (int32_t)(slot >> 32 & 0x3fffffff);
+    v.from_list = slot >> 62 & 1;
+    v.p = address_of(f, slot);
+  } else if (tag == TAG_TENSOR || tag == TAG_STR || tag == TAG_OTHER) {
+    v.p = (const void *)(uintptr_t)slot;
+  }
+  return v;
+}
+
+static Value frame_value(const PgFrame *f, int k) { return value_of(f, tag_of(f, k), f->slots[k]); }
+
+/* Values outlive the frame: a callback in the middle of a call may overwrite it. */
+static bool keep_list(Value *v) {
+  size_t n_bytes;
+  switch (v->tag) {
+    case TAG_INTS:
+    case TAG_FLOATS:
+    case TAG_TENSORS:
+    case TAG_INDEX:
+    case TAG_BOOLS: n_bytes = (size_t)v->n * 8; break;
+    case TAG_STR: n_bytes = strlen(v->s) + 1; break;
+    default: return true;
+  }
+  void *kept = scratch_alloc(n_bytes);
+  if (!kept) return false;
+  memcpy(kept, v->p, n_bytes);
+  v->p = kept;
+  return true;
+}
+
+static bool batched_number; /* a batched tensor stood where a number is wanted */
+
+static bool zero_dim(const Value *v) {
+  if (v->tag != TAG_TENSOR || v->t->ndim) return false;
+  batched_number = batched_number || v->t->flags & FLAG_BATCHED;
+  return !(v->t->flags & FLAG_BATCHED);
+}
+static bool is_number(const Value *v) {
+  return v->tag == TAG_INT || v->tag == TAG_FLOAT || v->tag == TAG_BOOL;
+}
+static bool is_empty_list(const Value *v) { return v->tag == TAG_INTS && v->n == 0; }
+static bool is_int(const Value *v) {
+  return v->tag == TAG_INT || (zero_dim(v) && !dtype_is_float((DType)v->t->dtype));
+}
+
+static bool fits(const Arg *a, const Value *v) {
+  if (v->tag == TAG_NONE) return a->nullable || (a->has_default && a->fallback.tag == TAG_NONE);
+  switch ((ArgType)a->type) {
+    case ARG_TENSOR: return v->tag == TAG_TENSOR;
+    case ARG_TENSOR_OR_SCALAR: return v->tag == TAG_TENSOR || is_number(v);
+    case ARG_TENSORS: return v->tag == TAG_TENSORS || is_empty_list(v);
+    case ARG_SCALAR: return is_number(v) || zero_dim(v);
+    case ARG_INT: return is_int(v);
+    case ARG_INTS: return v->tag == TAG_INTS || (a->expands && is_int(v));
+    case ARG_INT_OR_INTS: return v->tag == TAG_INTS || is_int(v);
+    case ARG_FLOAT:
+      return v->tag == TAG_FLOAT || v->tag == TAG_INT || v->tag == TAG_BOOL || zero_dim(v);
+    case ARG_FLOATS: return v->tag == TAG_FLOATS || v->tag == TAG_INTS;
+    case ARG_BOOL: return v->tag == TAG_BOOL;
+    case ARG_BOOLS: return v->tag == TAG_BOOLS || is_empty_list(v);
+    case ARG_STR:
+      return v->tag == TAG_STR ||
+             (v->tag == TAG_INT && strcmp(arg_kinds[a->kind].spelling, "Device") == 0);
+    case ARG_DTYPE: return v->tag == TAG_DTYPE;
+    case ARG_INDEX: return v->tag == TAG_INDEX;
+    case ARG_GENERATOR: return v->tag == TAG_GENERATOR;
+  }
+  return false;
+}
+
+/* ------------------------------------------------------------ binding */
+
+typedef enum { FIT, TOO_MANY, NO_TENSOR, MISSING, UNEXPECTED, REPEATED, WRONG_TYPE } Misfit;
+
+typedef struct {
+  Misfit why;
+  int arg, position; /* of the schema; of the call, -1 for a keyword */
+  int32_t name;
+} Verdict;
+
+static int32_t id_out, id_axis, id_dim, id_keepdims, id_keepdim, id_input, id_self, id_other, id_x,
+    id_a, id_x1, id_x2;
+
+static void know_names(void) {
+  if (id_out) return;
+#define KNOW(name) id_##name = name_intern(#name, (int)sizeof #name - 1)
+  KNOW(axis);
+  KNOW(dim);
+  KNOW(keepdims);
+  KNOW(keepdim);
+  KNOW(input);
+  KNOW(self);
+  KNOW(other);
+  KNOW(x);
+  KNOW(a);
+  KNOW(x1);
+  KNOW(x2);
+  KNOW(out);
+#undef KNOW
+}
+
+static int32_t other_spelling(int32_t name) {
+  return name == id_axis       ? id_dim
+         : name == id_keepdims ? id_keepdim
+         : name == id_input    ? id_self
+         : name == id_x2       ? id_other
+                               : name;
+}
+
+/* NumPy's names of what PyTorch calls input. */
+static bool names_input(int32_t name) { return name == id_x || name == id_a || name == id_x1; }
+
+static int find_arg(const Schema *s, int32_t name) {
+  for (int i = 0; i < s->n_args; i++)
+    if (s->args[i].name == name) return i;
+  int32_t other = other_spelling(name);
+  for (int i = 0; i < s->n_args && other != name; i++)
+    if (s->args[i].name == other) return i;
+  bool first = names_input(name) && s->n_args &&
+               (s->args[0].name == id_self || s->args[0].name == id_input);
+  return first ? 0 : -1;
+}
+
+/* x.view(2, 3): ints from position k on that stand for one list, the only positional argument. */
+static bool gathers(const Schema *s, const PgFrame *f, int k) {
+  if (k != (f->mode & PG_METHOD ? 1 : 0) || k != s->n_positional - 1 ||
+      (s->args[k].type != ARG_INTS && s->args[k].type != ARG_INT_OR_INTS))
+    return false;
+  if (s->args[k].expands && s->args[k].count > 1 && f->n_positional - k < 2) return false;
+  for (int i = k; i < f->n_positional; i++) {
+    Value v = frame_value(f, i);
+    if (!is_int(&v)) return false;
+  }
+  int rest = f->n_positional - k;
+  return rest > 1 || s->args[k].type == ARG_INTS;
+}
+
+/* Whether arguments past the last positional one may belong to its list. */
+static bool takes_more(const Row *row, const Schema *s, const PgFrame *f) {
+  int last = s->n_positional - 1;
+  if (last < 0) return false;
+  return s->args[last].type == ARG_TENSORS
+             ? strpbrk(row->flags, "vV") != NULL
+             : s->args[last].type == ARG_INTS && last == (f->mode & PG_METHOD ? 1 : 0);
+}
+
+static Value gather(const PgFrame *f, int k, int64_t *into) {
+  int n = f->n_positional - k;
+  for (int i = 0; i < n; i++) {
+    Value v = frame_value(f, k + i);
+    into[i] = v.tag == TAG_TENSOR ? tensor_get_i(v.t, 0) : v.i;
+  }
+  return (Value){.tag = TAG_INTS, .n = n, .p = into};
+}
+
+/* The first argument from k on that is no tensor; n_positional if there is none. */
+static int first_other(const PgFrame *f, int k) {
+  while (k < f->n_positional && tag_of(f, k) == TAG_TENSOR) k++;
+  return k;
+}
+
+/* meshgrid(a, b): a row flagged v takes its list of tensors as separate arguments too, one
+ * flagged V only so. */
+static bool gathers_tensors(const Row *row, const PgFrame *f, int k) {
+  return strchr(row->flags, 'V') || (strchr(row->flags, 'v') && tag_of(f, k) == TAG_TENSOR);
+}
+
+/* Where ints are wanted: a list of integers of one element each. None, which looks like an
+ * absent tensor, is INT64_MIN. */
+static Value tensors_as_ints(Value v) {
+  const int64_t *handles = v.p;
+  int64_t *ints = scratch_array(v.n ? v.n : 1, sizeof *ints);
+  for (int i = 0; ints && i < v.n; i++) {
+    const Tensor *t = (const Tensor *)(uintptr_t)handles[i];
+    if (t && (t->numel != 1 || t->flags & FLAG_BATCHED || dtype_is_float((DType)t->dtype)))
+      return v;
+    ints[i] = t ? tensor_get_i(t, 0) : INT64_MIN;
+  }
+  return ints ? (Value){.tag = TAG_INTS, .n = v.n, .p = ints} : v;
+}
+
+static Verdict take(const Schema *s, int arg, Value v, int position, Call *c) {
+  if (c->v[arg].tag != TAG_MISSING) return (Verdict){REPEATED, arg, position, s->args[arg].name};
+  if (v.tag == TAG_TENSORS &&
+      (s->args[arg].type == ARG_INTS || s->args[arg].type == ARG_INT_OR_INTS))
+    v = tensors_as_ints(v);
+  if (!fits(&s->args[arg], &v)) return (Verdict){WRONG_TYPE, arg, position, s->args[arg].name};
+  c->v[arg] = v;
+  return (Verdict){FIT, 0, 0, 0};
+}
+
+static Verdict bind_row(int row, const PgFrame *f, Call *c, int64_t *gathered) {
+  const Schema *s = schema_of(row);
+  if (!s) return (Verdict){WRONG_TYPE, 0, 0, 0};
+  c->row = &op_rows[row];
+  c->n_args = s->n_args;
+  c->out = (Value){.tag = TAG_MISSING};
+  for (int i = 0; i < s->n_args; i++) c->v[i] = (Value){.tag = TAG_MISSING};
+  bool first_list = true;
+  if (f->n_positional > s->n_positional && !takes_more(c->row, s, f))
+    return (Verdict){TOO_MANY, 0, -1, 0};
+  for (int i = 0; i < f->n_positional; i++) {
+    if (i >= s->n_positional) return (Verdict){TOO_MANY, 0, -1, 0};
+    if (first_list && s->args[i].type != ARG_TENSOR && s->args[i].type != ARG_TENSOR_OR_SCALAR) {
+      first_list = false;
+      if (gathers(s, f, i)) {
+        c->v[i] = gather(f, i, gathered);
+        break;
+      }
+    }
+    if (s->args[i].type == ARG_TENSORS && gathers_tensors(c->row, f, i)) {
+      if (first_other(f, i) < f->n_positional) return (Verdict){NO_TENSOR, i, first_other(f, i), 0};
+      c->v[i] = (Value){.tag = TAG_TENSORS, .n = f->n_positional - i, .p = f->slots + i};
+      break;
+    }
+    Verdict v = take(s, i, frame_value(f, i), i, c);
+    if (v.why != FIT) return v;
+  }
+  for (int k = 0; k < f->n_keyword; k++) {
+    int at = find_arg(s, f->keywords[k]);
+    Value value = frame_value(f, f->n_positional + k);
+    if (at < 0 && f->keywords[k] == id_out && strchr(c->row->flags, 'o')) {
+      if (value.tag != TAG_NONE) c->out = value;
+      continue;
+    }
+    if (at < 0 || (s->args[at].type == ARG_TENSORS && strchr(c->row->flags, 'V')))
+      return (Verdict){UNEXPECTED, 0, -1, f->keywords[k]};
+    Verdict v = take(s, at, value, -1, c);
+    if (v.why != FIT) return v;
+  }
+  for (int i = 0; i < s->n_args; i++) {
+    if (c->v[i].tag != TAG_MISSING) continue;
+    if (s->args[i].type == ARG_TENSORS && strpbrk(c->row->flags, "vV"))
+      c->v[i] = (Value){.tag = TAG_TENSORS, .p = f->slots};
+    else if (!s->args[i].has_default) return (Verdict){MISSING, i, -1, s->args[i].name};
+    else c->v[i] = s->args[i].fallback;
+  }
+  return (Verdict){FIT, 0, 0, 0};
+}
+
+/* ------------------------------------------------------------ messages */
+
+static const char *shown_type(const Value *v) {
+  static const char *const texts[] = {[TAG_NONE] = "NoneType",
+                                      [TAG_TENSOR] = "Tensor",
+                                      [TAG_INT] = "int",
+                                      [TAG_FLOAT] = "float",
+                                      [TAG_BOOL] = "bool",
+                                      [TAG_STR] = "str",
+                                      [TAG_DTYPE] = "torch.dtype",
+                                      [TAG_INTS] = "tuple of ints",
+                                      [TAG_FLOATS] = "tuple of floats",
+                                      [TAG_TENSORS] = "tuple of Tensors",
+                                      [TAG_INDEX] = "index",
+                                      [TAG_BOOLS] = "tuple of bools",
+                                      [TAG_COMPLEX] = "complex",
+                                      [TAG_GENERATOR] = "torch.Generator"};
+  if (v->tag == TAG_OTHER) return v->s;
+  if (v->tag == TAG_INTS || v->tag == TAG_FLOATS || v->tag == TAG_TENSORS || v->tag == TAG_BOOLS)
+    return v->from_list ? "list" : "tuple";
+  return v->tag < sizeof texts / sizeof *texts && texts[v->tag] ? texts[v->tag] : "object";
+}
+
+static const char *shown_name(int32_t name, bool method) {
+  return name == id_self && !method ? "input" : name_text(name);
+}
+
+/* An argument that should be a list of tensors or ints: the type of an item that is neither, and
+ * its place, from 0. */
+static const char *odd_item(const Schema *s, const PgFrame *f, const Verdict *v, const Value *given,
+                            int *place) {
+  ArgType type = s->args[v->arg].type;
+  int at = v->position, first = f->mode & PG_METHOD ? 1 : 0;
+  *place = v->why == NO_TENSOR ? at - v->arg : given->tag == TAG_OTHER ? given->n - 1 : 0;
+  if (v->why == NO_TENSOR) return shown_type(given);
+  if (type != ARG_TENSORS && type != ARG_INTS) return NULL;
+  if (given->tag == TAG_OTHER) return given->n ? given->s + strlen(given->s) + 1 : NULL;
+  if (type == ARG_TENSORS)
+    return given->tag == TAG_INTS     ? "int"
+           : given->tag == TAG_FLOATS ? "float"
+           : given->tag == TAG_BOOLS  ? "bool"
+                                      : NULL;
+  if (at != first || v->arg != s->n_positional - 1) return NULL;
+  while (at < f->n_positional - 1 && tag_of(f, at) == TAG_INT) at++;
+  *place = at - first;
+  Value item = frame_value(f, at);
+  return *place && item.tag != TAG_INT ? shown_type(&item) : NULL;
+}
+
+static int n_needed(const Schema *s) {
+  int n = 0;
+  for (int i = 0; i < s->n_args; i++) n += !s->args[i].has_default;
+  return n;
+}
+
+SMALL static void explain_one(const Schema *s, const PgFrame *f, const Verdict *v, const char *op) {
+  bool method = f->mode & PG_METHOD;
+  int shift = method ? 1 : 0;
+  if (v->why == TOO_MANY) {
+    int most = s->n_positional - shift, given = f->n_positional - shift;
+    if (method && s->n_args == 1) {
+      fail(ERR_TYPE, "TensorBase.%s() takes no arguments (%d given)", op, given);
+      return;
+    }
+    char least[32] = "";
+    if (n_needed(s) - shift != most)
+      snprintf(least, sizeof least, "from %d to ", n_needed(s) - shift);
+    fail(ERR_TYPE, "%s() takes %s%d positional argument%s but %d %s given", op, least, most,
+         most == 1 && !*least ? "" : "s", given, given == 1 ? "was" : "were");
+  } else if (v->why == MISSING) {
+    char list[512] = "";
+    int n = 0;
+    for (int i = v->arg; i < s->n_args; i++) {
+      bool given = i < f->n_positional;
+      for (int k = 0; k < f->n_keyword; k++) given = given || find_arg(s, f->keywords[k]) == i;
+      if (s->args[i].has_default || given) continue;
+      snprintf(list + strlen(list), sizeof list - strlen(list), "%s\"%s\"", n++ ? ", " : "",
+               shown_name(s->args[i].name, method));
+    }
+    fail(ERR_TYPE, "%s() missing %d required positional arguments: %s", op, n, list);
+  } else if (v->why == UNEXPECTED) {
+    fail(ERR_TYPE, "%s() got an unexpected keyword argument '%s'", op, name_text(v->name));
+  } else if (v->why == REPEATED) {
+    fail(ERR_TYPE, "%s() got multiple values for argument '%s'", op, shown_name(v->name, method));
+  } else {
+    Value given = {.tag = TAG_NONE};
+    for (int k = 0; k < f->n_keyword; k++)
+      if (find_arg(s, f->keywords[k]) == v->arg) given = frame_value(f, f->n_positional + k);
+    if (v->position >= 0) given = frame_value(f, v->position);
+    int place;
+    const char *item = odd_item(s, f, v, &given, &place), *name = shown_name(v->name, method),
+               *shown = arg_kinds[s->args[v->arg].kind].shown;
+    char position[32] = "";
+    if (v->position >= 0)
+      snprintf(position, sizeof position, " (position %d)", v->position + 1 - shift);
+    if (item && s->args[v->arg].type == ARG_TENSORS)
+      fail(ERR_TYPE, "expected Tensor as element %d in argument %d, but got %s", place, v->arg,
+           item);
+    else if (item && place)
+      fail(ERR_TYPE,
+           "%s(): argument '%s' failed to unpack the object at pos %d with error \"type must be "
+           "%s,but got %s\"",
+           op, name, place + 1, shown, item);
+    else if (item)
+      fail(ERR_TYPE, "%s(): argument '%s'%s must be %s, but found element of type %s at pos 0", op,
+           name, position, shown, item);
+    else
+      fail(ERR_TYPE, "%s(): argument '%s'%s must be %s, not %s", op, name, position, shown,
+           shown_type(&given));
+  }
+}
+
+SMALL static size_t append(char *out, size_t at, size_t cap, const char *text) {
+  int n = snprintf(out + at, cap - at, "%s", text);
+  return n < 0 || at + (size_t)n >= cap ? cap - 1 : at + (size_t)n;
+}
+
+SMALL static size_t append_default(char *out, size_t at, size_t cap, const Arg *a) {
+  bool quoted = *a->default_text == '\'';
+  int n = a->default_length - 2 * quoted;
+  char text[64];
+  snprintf(text, sizeof text, quoted ? " = \"%.*s\"" : " = %.*s", n, a->default_text + quoted);
+  return append(out, at, cap, text);
+}
+
+SMALL static size_t append_schema(char *out, size_t at, size_t cap, int row, bool method) {
+  const Schema *s = schema_of(row);
+  if (!s) return at;
+  bool star = false, any = false;
+  at = append(out, at, cap, " * (");
+  for (int i = method ? 1 : 0; i < s->n_args; i++) {
+    if (any) at = append(out, at, cap, ", ");
+    if (s->args[i].keyword_only && !star) at = append(out, at, cap, "*, ");
+    star = star || s->args[i].keyword_only;
+    any = true;
+    at = append(out, at, cap, arg_kinds[s->args[i].kind].shown);
+    at = append(out, at, cap, " ");
+    at = append(out, at, cap, shown_name(s->args[i].name, method));
+    if (s->args[i].has_default) at = append_default(out, at, cap, &s->args[i]);
+  }
+  if (!method && strchr(op_rows[row].flags, 'o')) {
+    const char *kind = strstr(op_rows[row].schema, "-> (") ? "tuple of Tensors" : "Tensor";
+    at = append(out, at, cap, star ? ", " : any ? ", *, " : "*, ");
+    at = append(out, at, cap, kind);
+    at = append(out, at, cap, " out = None");
+  }
+  return append(out, at, cap, ")\n");
+}
+
+/* Why a schema of as many pieces (a * is one) as arguments did not match: PyTorch's line for it,
+ * which takes a piece with a default, or of a Number, for another type. Of lists it shows the
+ * items, which are not known here. */
+SMALL static size_t append_mismatch(char *out, size_t from, size_t at, size_t cap, const PgFrame *f,
+                                    const Schema *s) {
+  int shift = f->mode & PG_METHOD ? 1 : 0, given = f->n_positional + f->n_keyword - shift,
+      pieces = 1;
+  char *piece = out + from + strlen(" * (");
+  for (const char *p = piece; (p = strstr(p, ", ")); p++) pieces++;
+  if (!s || pieces != given || (f->n_keyword && (given > 1 || find_arg(s, f->keywords[0]) >= 0)))
+    return at;
+  if (f->n_keyword) {
+    at = append(out, at, cap, "      didn't match because some of the keywords were incorrect: ");
+    return append(out, append(out, at, cap, name_text(f->keywords[0])), cap, "\n");
+  }
+  char line[256] = "      didn't match because some of the arguments have invalid types: (";
+  size_t n = strlen(line);
+  for (int i = 0; i < given; i++) {
+    Value v = frame_value(f, i + shift);
+    if (v.tag >= TAG_INTS && v.tag != TAG_STR && v.tag != TAG_DTYPE && v.tag != TAG_OTHER)
+      return at;
+    const char *type = shown_type(&v);
+    if (strstr(type, " of ")) return at;
+    size_t width = strlen(type), length = strcspn(piece, ",)");
+    bool fits = strncmp(piece, type, width) == 0 && piece[width] == ' ' &&
+                !memchr(piece, '=', length);
+    n += (size_t)snprintf(line + n, sizeof line - n, "%s%s%s%s", i ? ", " : "", fits ? "" : "!",
+                          type, fits ? "" : "!");
+    if (n >= sizeof line) return at;
+    piece += length + 2;
+  }
+  at = append(out, at, cap, line);
+  return append(out, at, cap, ")\n");
+}
+
+SMALL static void explain_overloads(int first, int last, const PgFrame *f, const char *op) {
+  enum { CAP = 4096 };
+  char *text = scratch_alloc(CAP);
+  if (!text) return;
+  bool method = f->mode & PG_METHOD;
+  size_t at = append(text, 0, CAP, op);
+  at = append(text, at, CAP, "() received an invalid combination of arguments - got (");
+  for (int i = method ? 1 : 0; i < f->n_positional + f->n_keyword; i++) {
+    Value v = frame_value(f, i);
+    if (i > (method ? 1 : 0)) at = append(text, at, CAP, ", ");
+    if (i >= f->n_positional) {
+      at = append(text, at, CAP, name_text(f->keywords[i - f->n_positional]));
+      at = append(text, at, CAP, "=");
+    }
+    at = append(text, at, CAP, shown_type(&v));
+  }
+  /* so PyTorch ends keywords alone */
+  if (f->n_positional == method && f->n_keyword) at = append(text, at, CAP, ", ");
+  at = append(text, at, CAP, "), but expected one of:\n");
+  for (int row = first; row < last; row++) {
+    size_t from = at;
+    at = append_schema(text, at, CAP, row, method);
+    at = append_mismatch(text, from, at, CAP, f, schema_of(row));
+  }
+  fail(ERR_TYPE, "%s", text);
+}
+
+/* ------------------------------------------------------------ calls */
+
+static const char *call_name(int row, bool inplace) {
+  static char text[128];
+  const char *schema = op_rows[row].schema;
+  const char *flags = op_rows[row].flags, *space = strpbrk(flags, "fm") ? ""
+                                                   : strchr(flags, 'l') ? "linalg_"
+                                                   : strchr(flags, 's') ? "special_"
+                                                                        : "";
+  snprintf(text, sizeof text, "%s%.*s%s", space, (int)strcspn(schema, "("), schema,
+           inplace ? "_" : "");
+  return text;
+}
+
+/* Whether a row takes as many arguments as were given. */
+static bool plausible_for(int row, const PgFrame *f) {
+  const Schema *s = schema_of(row);
+  int given = f->n_positional + f->n_keyword;
+  return s && given >= n_needed(s) &&
+         given <= s->n_args + (!(f->mode & PG_METHOD) && strchr(op_rows[row].flags, 'o'));
+}
+
+static bool check_handle(const Tensor *t) {
+  if (tensor_is(t)) return true;
+  fail(ERR_RUNTIME, "pygrad: a handle is not that of a live tensor (was it released, or made by "
+                    "another engine?)");
+  return false;
+}
+
+static bool check_handles(const PgFrame *f) {
+  for (int i = 0; i < f->n_positional + f->n_keyword; i++) {
+    Value v = frame_value(f, i);
+    if (v.tag == TAG_TENSOR && !check_handle(v.t)) return false;
+    const int64_t *handles = v.p;
+    for (int k = 0; v.tag == TAG_TENSORS && k < v.n; k++)
+      if (handles[k] && !check_handle((const Tensor *)(uintptr_t)handles[k])) return false;
+  }
+  return true;
+}
+
+static bool keep_values(Call *c) {
+  for (int i = 0; i < c->n_args; i++)
+    if (!keep_list(&c->v[i])) return false;
+  return keep_list(&c->out);
+}
+
+/* x[i]: the integer as an index; see ops/index/index.def. */
+static bool index_of(Value *v) {
+  int64_t *words = scratch_alloc(2 * sizeof *words);
+  if (!words) return false;
+  words[0] = 2;
+  words[1] = v->i;
+  *v = (Value){.tag = TAG_INDEX, .n = 2, .p = words};
+  return true;
+}
+
+/* A value that needs no more than to be taken as it is. */
+static bool take_quickly(const PgFrame *f, const Schema *s, const Arg *a, int64_t slot, Value *v) {
+  *v = value_of(f, v->tag, slot);
+  bool list = a->type == ARG_TENSORS;
+  if (v->tag == TAG_TENSOR || (list && s->gathers) || !fits(a, v)) return false;
+  const int64_t *handles = v->p;
+  for (int k = 0; list && k < v->n; k++)
+    if (handles[k] && !tensor_is((const Tensor *)(uintptr_t)handles[k])) return false;
+  return f->mode & PG_PREPARED || keep_list(v); /* a prepared frame stays as it is */
+}
+
+static inline bool bind_value(const PgFrame *f, const Schema *s, int i, int tag, int64_t slot,
+                              Value *v) {
+  uint8_t type = s->args[i].type;
+  v->tag = (uint8_t)tag;
+  v->i = slot;
+  if (v->tag == TAG_TENSOR) {
+    v->t = (Tensor *)(uintptr_t)slot;
+    return type <= ARG_TENSOR_OR_SCALAR && tensor_is(v->t);
+  }
+  if (type == ARG_INDEX && v->tag == TAG_INT) return index_of(v);
+  return (is_number(v) && type == ARG_TENSOR_OR_SCALAR) || take_quickly(f, s, &s->args[i], slot, v);
+}
+
+typedef struct {
+  int32_t row;
+  int n, n_keyword;
+  uint64_t tags; /* of the n positional arguments, the next first */
+  const int64_t *slots;
+  uint8_t mode;
+} Given;
+
+/* NEVER: no conversion can make the arguments fit this row, but the next overload may. UNCLEAR:
+ * go the long way. */
+typedef enum { NEVER, UNCLEAR, BOUND } Quick;
+
+/* Whether positional argument i is where ints one by one may stand for a list. */
+static bool is_gathering(const Schema *s, const Given *g, int i) {
+  uint8_t type = s->args[i].type;
+  return i == s->n_positional - 1 && i == (g->mode & PG_METHOD ? 1 : 0) &&
+         (type == ARG_INTS || (type == ARG_INT_OR_INTS && g->n - i > 1));
+}
+
+/* What `gathers` and `gather` do, for plain ints. */
+static bool gather_quickly(const Schema *s, const Given *g, int i, uint64_t tags, Value *v) {
+  int n = g->n - i;
+  if (s->args[i].expands && s->args[i].count > 1 && n < 2) return false;
+  for (int k = 0; k < n; k++, tags >>= 4)
+    if ((tags & 15) != TAG_INT) return false;
+  int64_t *ints = scratch_array(n, sizeof *ints);
+  if (!ints) return false;
+  memcpy(ints, g->slots + i, (size_t)n * sizeof *ints);
+  *v = (Value){.tag = TAG_INTS, .n = n, .p = ints};
+  return true;
+}
+
+/* Keywords for argument i and later ones, each most likely where it stands in the schema. */
+static Quick bind_keywords(const PgFrame *f, const Schema *s, int i, Call *c) {
+  for (int k = i; k < s->n_args; k++) c->v[k].tag = TAG_MISSING;
+  for (int k = 0; k < f->n_keyword; k++, i++) {
+    if (i >= s->n_args || s->args[i].name != f->keywords[k]) i = find_arg(s, f->keywords[k]);
+    if (i < 0) return f->keywords[k] == id_out ? UNCLEAR : NEVER;
+    if (c->v[i].tag != TAG_MISSING) return UNCLEAR;
+    if (!bind_value(f, s, i, tag_of(f, f->n_positional + k), f->slots[f->n_positional + k],
+                    &c->v[i]))
+      return UNCLEAR;
+  }
+  return BOUND;
+}
+
+/* One row, if the values need no conversion. */
+static Quick bind_row_quickly(const PgFrame *f, const Schema *s, const Given *g, Call *c) {
+  int i = 0, last = s->n_positional - 1;
+  if (g->n > s->n_positional && (last < 0 || !is_gathering(s, g, last)))
+    return s->gathers ? UNCLEAR : NEVER;
+  uint64_t tags = g->tags;
+  for (; i < g->n; i++, tags >>= 4) {
+    int tag = (int)(tags & 15);
+    if (tag == TAG_INT && is_gathering(s, g, i)) {
+      if (!gather_quickly(s, g, i, tags, &c->v[i])) return UNCLEAR;
+      i++;
+      break;
+    }
+    if (!bind_value(f, s, i, tag, g->slots[i], &c->v[i])) return UNCLEAR;
+  }
+  Quick found = g->n_keyword ? bind_keywords(f, s, i, c) : BOUND;
+  for (; i < s->n_args && found == BOUND; i++) {
+    if (g->n_keyword && c->v[i].tag != TAG_MISSING) continue;
+    if (!s->args[i].has_default) return UNCLEAR;
+    c->v[i] = s->args[i].fallback;
+  }
+  return found;
+}
+
+/* The common call: values that need no conversion, for an overload before which none can fit.
+ * False: go the long way. */
+static bool bind_quickly(const PgFrame *f, const Given *g, Call *c) {
+  for (int32_t row = g->row; (uint32_t)row < (uint32_t)n_op_rows; row++) {
+    const Schema *s = schema_of(row);
+    Quick found = s ? bind_row_quickly(f, s, g, c) : UNCLEAR;
+    if (found == NEVER && s->overloaded) continue;
+    if (found != BOUND) return false;
+    c->row = &op_rows[row];
+    c->n_args = s->n_args;
+    c->out.tag = TAG_MISSING;
+    c->inplace = (g->mode & PG_INPLACE) || (s->inplace_at && c->v[s->inplace_at].i);
+    c->name = NULL;
+    c->result = (Result){.tag = TAG_NONE};
+    return true;
+  }
+  return false;
+}
+
+bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
+  if (head >> 48 & PG_PREPARED) return bind(address_of(f, a), c);
+  int64_t slots[2] = {a, b};
+  int n = (int)(head >> 32 & 3);
+  uint64_t tags = (uint64_t)head >> 40 & 255;
+  uint8_t mode = (uint8_t)(head >> 48);
+  if (bind_quickly(f, &(Given){(int32_t)head, n, 0, tags, slots, mode}, c)) return true;
+  f->row = (int32_t)head;
+  f->n_positional = (uint8_t)n;
+  f->n_keyword = 0;
+  f->mode = mode;
+  f->tags = tags;
+  memcpy(f->slots, slots, sizeof slots);
+  return bind(f, c);
+}
+
+bool bind(const PgFrame *f, Call *c) {
+  know_names();
+  if (f->n_positional + f->n_keyword <= PG_MAX_ARGS &&
+      bind_quickly(f, &(Given){f->row, f->n_positional, f->n_keyword, f->tags, f->slots, f->mode},
+                   c))
+    return true;
+  int64_t gathered[PG_MAX_ARGS];
+  int first = f->row, last = first + 1;
+  if (first < 0 || first >= n_op_rows || f->n_positional + f->n_keyword > PG_MAX_ARGS) {
+    fail(ERR_TYPE, "pygrad: no op number %d takes %d arguments", first,
+         f->n_positional + f->n_keyword);
+    return false;
+  }
+  if (!check_handles(f)) return false;
+  while (last < n_op_rows && same_name(first, last)) last++;
+  c->inplace = f->mode & PG_INPLACE;
+  c->result = (Result){.tag = TAG_NONE};
+  c->name = NULL;
+  Verdict verdict = {FIT, 0, 0, 0};
+  batched_number = false;
+  for (int row = first; row < last; row++) {
+    verdict = bind_row(row, f, c, gathered);
+    if (verdict.why == FIT) {
+      int at = schema_of(row)->inplace_at;
+      c->inplace = c->inplace || (at && c->v[at].i);
+      return keep_values(c);
+    }
+    if (failed()) return false;
+  }
+  if (batched_number) return vmap_item_error();
+  const char *op = call_name(first, c->inplace);
+  int plausible = 0, row = first;
+  for (int k = first; k < last; k++)
+    if (plausible_for(k, f) && !plausible++) row = k;
+  if (last == first + 1 || plausible == 1) {
+    verdict = bind_row(row, f, c, gathered);
+    explain_one(schema_of(row), f, &verdict, op);
+  } else {
+    explain_overloads(first, last, f, op);
+  }
+  return false;
+}

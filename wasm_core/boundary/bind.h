@@ -1,0 +1,16 @@
+/* From a frame to a bound Call: overloads, keywords, and the TypeErrors when nothing fits. */
+#ifndef PG_BIND_H
+#define PG_BIND_H
+
+#include "boundary/pg.h"
+#include "call/call.h"
+
+/* Fills *call from the first overload that the arguments fit. False with the error set. */
+bool bind(const PgFrame *frame, Call *call);
+/* The same for the head and the arguments of pg_call2. */
+bool bind2(PgFrame *frame, Call *call, int64_t head, int64_t a, int64_t b);
+
+/* The arguments of a call for another row, by name; defaults for the rest. */
+void rebind(const Call *from, const Row *to, Call *c);
+
+#endif

@@ -1,0 +1,466 @@
+/* Arguments of a bound call, its results, and the three ways to run a row: plain, in place, into
+ * out=. */
+#include "call/call.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ground/memory.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/op.h"
+#include "ops/view/copy.h"
+#include "tape/forward.h"
+#include "transforms/vmap_private.h"
+
+/* ------------------------------------------------------------ arguments */
+
+bool arg_given(const Call *c, int k) {
+  return k < c->n_args && c->v[k].tag != TAG_NONE && c->v[k].tag != TAG_MISSING;
+}
+
+Tensor *arg_tensor(Call *c, int k) {
+  if (!arg_given(c, k)) return NULL;
+  Value *v = &c->v[k];
+  switch (v->tag) {
+    case TAG_TENSOR: return v->t;
+    case TAG_INT: return tensor_wrapped_i(v->i);
+    case TAG_BOOL: return tensor_wrapped_b(v->i != 0);
+    case TAG_FLOAT: return tensor_wrapped_f(v->f);
+    default: return NULL;
+  }
+}
+
+int64_t arg_int(const Call *c, int k) {
+  if (!arg_given(c, k)) return 0;
+  const Value *v = &c->v[k];
+  return v->tag == TAG_TENSOR ? tensor_get_i(v->t, 0) : v->tag == TAG_FLOAT ? (int64_t)v->f : v->i;
+}
+
+double arg_float(const Call *c, int k) {
+  if (!arg_given(c, k)) return 0;
+  const Value *v = &c->v[k];
+  return v->tag == TAG_TENSOR ? tensor_get_f(v->t, 0) : v->tag == TAG_FLOAT ? v->f : (double)v->i;
+}
+
+bool arg_bool(const Call *c, int k) { return arg_int(c, k) != 0; }
+DType arg_dtype(const Call *c, int k) { return arg_given(c, k) ? (DType)c->v[k].i : DT_NONE; }
+const char *arg_str(const Call *c, int k) {
+  return arg_given(c, k) && c->v[k].tag == TAG_STR ? c->v[k].s : NULL;
+}
+int32_t arg_generator(const Call *c, int k) { return arg_given(c, k) ? (int32_t)c->v[k].i : 0; }
+
+Ints arg_ints(const Call *c, int k) {
+  if (!arg_given(c, k)) return (Ints){-1, NULL};
+  const Value *v = &c->v[k];
+  if (v->tag != TAG_INTS) { /* one int */
+    int64_t *one = scratch_alloc(8 * sizeof *one);
+    for (int i = 0; one && i < 8; i++) one[i] = arg_int(c, k);
+    return (Ints){one ? 1 : 0, one};
+  }
+  return (Ints){v->n, v->p};
+}
+
+Floats arg_floats(const Call *c, int k) {
+  if (!arg_given(c, k)) return (Floats){-1, NULL};
+  const Value *v = &c->v[k];
+  if (v->tag == TAG_FLOATS) return (Floats){v->n, v->p};
+  double *out = scratch_array(v->n ? v->n : 1, sizeof *out);
+  for (int i = 0; out && i < v->n; i++) out[i] = (double)((const int64_t *)v->p)[i];
+  return (Floats){out ? v->n : 0, out};
+}
+
+Tensors arg_tensors(Call *c, int k) {
+  if (!arg_given(c, k)) return (Tensors){-1, NULL};
+  const Value *v = &c->v[k];
+  if (v->tag != TAG_TENSORS) return (Tensors){0, NULL};
+  Tensor **out = scratch_array(v->n ? v->n : 1, sizeof *out);
+  for (int i = 0; out && i < v->n; i++) out[i] = (Tensor *)(uintptr_t)((const int64_t *)v->p)[i];
+  return (Tensors){out ? v->n : 0, out};
+}
+
+/* ------------------------------------------------------------ results */
+
+static int64_t double_bits(double v) {
+  int64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return v != v ? 0x7ff8000000000000 : bits; /* one NaN for all hosts */
+}
+
+void ret_tensor(Call *c, Tensor *t) {
+  c->result = (Result){t ? TAG_TENSOR : TAG_NONE, 0, (int64_t)(uintptr_t)t};
+}
+void ret_int(Call *c, int64_t v) { c->result = (Result){TAG_INT, 0, v}; }
+void ret_float(Call *c, double v) { c->result = (Result){TAG_FLOAT, 0, double_bits(v)}; }
+void ret_bool(Call *c, bool v) { c->result = (Result){TAG_BOOL, 0, v}; }
+void ret_dtype(Call *c, DType d) { c->result = (Result){TAG_DTYPE, 0, d}; }
+void ret_none(Call *c) { c->result = (Result){.tag = TAG_NONE}; }
+
+/* Lists and texts stay readable until the next call. */
+static void *result_space(size_t n_bytes) {
+  static char *space;
+  static size_t cap;
+  if (!space || n_bytes > cap) { /* a list of none has a place as well */
+    size_t want = n_bytes + 4096;
+    char *grown = mem_alloc(want);
+    if (!grown) return NULL;
+    mem_free(space, cap);
+    space = grown;
+    cap = want;
+  }
+  return space;
+}
+
+void ret_ints(Call *c, int n, const int64_t *v) {
+  int64_t *out = result_space((size_t)n * sizeof *out);
+  if (!out) return;
+  memcpy(out, v, (size_t)n * sizeof *out);
+  c->result = (Result){TAG_INTS, n, (int64_t)(uintptr_t)out};
+}
+
+void ret_tensors(Call *c, int n, Tensor *const *t) {
+  if (failed()) return;
+  int64_t *out = result_space((size_t)n * sizeof *out);
+  for (int i = 0; out && i < n; i++) out[i] = (int64_t)(uintptr_t)t[i];
+  if (out) c->result = (Result){TAG_TENSORS, n, (int64_t)(uintptr_t)out};
+}
+
+void ret_str(Call *c, const char *s) {
+  size_t n = strlen(s) + 1;
+  char *out = result_space(n);
+  if (!out) return;
+  memcpy(out, s, n);
+  c->result = (Result){TAG_STR, (int32_t)n - 1, (int64_t)(uintptr_t)out};
+}
+
+void ret_item(Call *c, const Tensor *t) {
+  if (failed() || !t) return;
+  if (t->numel != 1) {
+    fail(ERR_RUNTIME, "a Tensor with %lld elements cannot be converted to Scalar",
+         (long long)t->numel);
+    return;
+  }
+  if (dtype_is_float((DType)t->dtype)) ret_float(c, tensor_get_f(t, 0));
+  else if (t->dtype == DT_BOOL) ret_bool(c, tensor_get_i(t, 0) != 0);
+  else ret_int(c, tensor_get_i(t, 0));
+}
+
+/* ------------------------------------------------------------ in place */
+
+static bool any_requires_grad(const Call *c) {
+  for (int i = 0; recording && i < c->n_args; i++) {
+    const Value *v = &c->v[i];
+    if (v->tag == TAG_TENSOR && tensor_requires_grad(v->t)) return true;
+    if (v->tag == TAG_TENSORS) {
+      const int64_t *handles = v->p;
+      for (int k = 0; k < v->n; k++)
+        if (handles[k] && tensor_requires_grad((Tensor *)(uintptr_t)handles[k])) return true;
+    }
+  }
+  return false;
+}
+
+static bool check_result(const Call *c, const Tensor *self, const Tensor *r) {
+  if (!tensor_same_shape(self, r)) {
+    bool product = strncmp(c->row->schema, "addmm(", 6) == 0 ||
+                   strncmp(c->row->schema, "baddbmm(", 8) == 0;
+    fail(ERR_RUNTIME,
+         product ? "Bad in-place call: input tensor size %s and output tensor size %s should match"
+                 : "output with shape %s doesn't match the broadcast shape %s",
+         shape_text(self), shape_text(r));
+    return false;
+  }
+  if (!dtype_can_cast((DType)r->dtype, (DType)self->dtype)) {
+    fail(ERR_RUNTIME, "result type %s can't be cast to the desired output type %s",
+         dtype_info[r->dtype].legacy, dtype_info[self->dtype].legacy);
+    return false;
+  }
+  return true;
+}
+
+/* Makes self hold what r holds; an element-wise op may have written it there already. */
+static bool move_result(Tensor *self, Tensor *r) {
+  if (r->storage == self->storage && r->offset == self->offset && r->dtype == self->dtype &&
+      (self->ndim == 0 || memcmp(r->strides, self->strides, self->ndim * sizeof(int64_t)) == 0)) {
+    if (r == self) tensor_bump_version(self);
+    return true;
+  }
+  if (!tensor_steal_bytes(self, r) &&
+      (!tensor_write_begin(self, true) || !tensor_copy_data(self, r)))
+    return false;
+  tensor_bump_version(self);
+  return true;
+}
+
+/* An op without a gradient, done in place on a tensor that has one, cuts it off. */
+GRAD(ZeroBackward0, "")
+{ gi[0] = NULL; }
+
+static Node *node_without_gradient(const Call *c, Tensor *self, const Tensor *r) {
+  if (r->dtype != DT_BOOL) return node_new(&ZeroBackward0, 0, 0, self, NULL);
+  bool by_tensor = c->n_args > 1 && c->v[1].tag == TAG_TENSOR;
+  const NodeType *comparison = comparison_in_place(c->row->schema, by_tensor);
+  /* under vmap it may not be of self's rank */
+  Tensor *other = by_tensor && self == c->v[0].t ? c->v[1].t : NULL;
+  return comparison ? node_new(comparison, 0, 0, self, other, NULL)
+                    : node_new(&ZeroBackward0, 0, 0, self, NULL);
+}
+
+/* Of logic no history knows, nor a tangent: they stay as if nothing had been written, as in
+ * PyTorch. */
+static bool is_logic(const Row *row) { return strncmp(row->schema, "logical_", 8) == 0; }
+
+/* Forms in place that PyTorch counts apart. */
+static void rename_inplace(Tensor *y) {
+  static const char *const names[] = {
+      "AcoshBackward1",    "AsinhBackward1",     "AtanhBackward1",     "CeluBackward1",
+      "EluBackward1",      "LeakyReluBackward1", "PolygammaBackward1", "RreluWithNoiseBackward1",
+      "ThresholdBackward1"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strncmp(y->grad_fn->type->name, names[i], strlen(names[i]) - 1) == 0) renamed(y, names[i]);
+}
+
+void inplace_finish(const Call *c, Tensor *self, Tensor *r) {
+  if (failed() || !r || !check_result(c, self, r)) return;
+  if (r != self && r->grad_fn) rename_inplace(r);
+  Node *n = r == self ? NULL : r->grad_fn;
+  Tensor *tangent = forward_tangent(r); /* before what it depends on is written to */
+  bool kept = r == self || is_logic(c->row), forward = forward_on;
+  forward_on = false;
+  if (n) node_retain(n);
+  /* of what self was: before the write, too */
+  else if (!kept) n = node_without_gradient(c, self, r);
+  if (!move_result(self, r)) {
+    node_drop(n);
+    n = NULL;
+  } else if (!kept) {
+    saves_written(n, self);
+    rebase_history(self, n);
+  }
+  forward_on = forward;
+  if (!kept && !failed()) forward_write(self, tangent);
+}
+
+/* Rows marked a do not write where an argument lies, except where the first has the very same
+ * elements in a row with an in-place form; those marked q not where a part of one does. */
+static bool check_arguments_apart(const Call *c, const Tensor *out) {
+  const char *flags = c->row->flags;
+  bool may_be_same = strchr(flags, 'q') != NULL;
+  if (!may_be_same && !strchr(flags, 'a')) return true;
+  for (int i = 0; i < c->n_args; i++) {
+    const Value *v = &c->v[i];
+    bool same = may_be_same || (i == 0 && strchr(flags, 'i'));
+    if (v->tag == TAG_TENSOR && !check_apart(out, v->t, same)) return false;
+    for (int k = 0; v->tag == TAG_TENSORS && k < v->n; k++) {
+      const Tensor *t = (const Tensor *)(uintptr_t)((const int64_t *)v->p)[k];
+      if (t && !check_apart(out, t, same)) return false;
+    }
+  }
+  return true;
+}
+
+bool drops_nothing(const Call *c) {
+  const char *flags = c->row->flags;
+  if ((!strchr(flags, 'z') && !strchr(flags, 'Z')) || !strstr(c->row->schema, "dropout(") ||
+      c->v[0].tag != TAG_TENSOR)
+    return false;
+  double p = arg_float(c, 1);
+  return p == 0 || (p > 0 && p <= 1 && (!arg_bool(c, 2) || !c->v[0].t->numel));
+}
+
+static void run_inplace(Call *c) {
+  Tensor *self = c->v[0].tag == TAG_TENSOR ? c->v[0].t : NULL;
+  bool direct = row_is_direct(c->row); /* whose loop looks at its arguments itself */
+  bool logic = is_logic(c->row);
+  if (drops_nothing(c)) {
+    ret_tensor(c, self);
+    return;
+  }
+  if (!self || !(logic ? check_inference_write(self) : check_inplace(self)) ||
+      !check_overlap_internal(self))
+    return;
+  if (!direct && !check_arguments_apart(c, self)) return;
+  if (!logic && any_requires_grad(c) && !check_rebase(self)) return;
+  destination = direct ? self : NULL;
+  inplace_self = self;
+  c->row->run(c);
+  inplace_self = NULL;
+  destination = NULL;
+  if (failed() || c->result.tag != TAG_TENSOR) return;
+  inplace_finish(c, self, (Tensor *)(uintptr_t)c->result.value);
+  ret_tensor(c, self);
+}
+
+/* ------------------------------------------------------------ out= */
+
+/* Whether an argument has the bytes of r: an op may give back its input. */
+static bool is_given(const Call *c, const Tensor *r) {
+  for (int i = 0; i < c->n_args; i++) {
+    const Value *v = &c->v[i];
+    const int64_t *handles = v->p;
+    if (v->tag == TAG_TENSOR && v->t->storage == r->storage) return true;
+    for (int k = 0; v->tag == TAG_TENSORS && k < v->n; k++)
+      if (handles[k] && ((const Tensor *)(uintptr_t)handles[k])->storage == r->storage) return true;
+  }
+  return false;
+}
+
+/* Whether the op fills a tensor of as many elements without a change of its shape. */
+static bool fills(const Call *c) {
+  static const char *const names[] = {"arange(", "range(", "linspace(", "logspace("};
+  for (int i = 0; i < 4; i++)
+    if (strncmp(c->row->schema, names[i], strlen(names[i])) == 0) return true;
+  return false;
+}
+
+/* Rows marked x with words of their own for another dtype: of the row's name or the result's
+ * dtype, then of that of out=. */
+static const char *const exact_words[][2] = {
+    {" any all ", "%s only supports bool tensor for result, got: %s"},
+    {" isposinf isneginf signbit ", "%s does not support non-boolean outputs."},
+    {" quantile nanquantile ", "quantile() out tensor must be same dtype as the input tensor"},
+    {" amax amin ", "Expected the dtype for input and out to match, but got %s for input's dtype "
+                    "and %s for out's dtype."},
+    {" cummax cummin logcumsumexp ", "expected scalar_type %s but found %s"},
+    {" nonzero ", "nonzero: Expected out tensor to have scalar type %s but got scalar type%s"},
+};
+
+SMALL static void fail_exact(const Call *c, const Tensor *out, const Tensor *r) {
+  const char *wanted = dtype_info[r->dtype].legacy, *found = dtype_info[out->dtype].legacy;
+  char name[32];
+  int n = snprintf(name, sizeof name, " %.*s ", (int)strcspn(c->row->schema, "("), c->row->schema);
+  for (int i = 0; i < 6; i++) {
+    if (!strstr(exact_words[i][0], name)) continue;
+    name[n - 1] = '\0';
+    fail(ERR_RUNTIME, exact_words[i][1], i < 2 ? name + 1 : wanted, found);
+    return;
+  }
+  if (strpbrk(c->row->flags, "dE"))
+    fail(ERR_RUNTIME, "Found dtype %s but expected %s", found, wanted);
+  else
+    fail(ERR_RUNTIME, "Expected out tensor to have dtype %s, but got %s instead",
+         dtype_c_name((DType)r->dtype), dtype_c_name((DType)out->dtype));
+}
+
+static bool put_out(const Call *c, Tensor *out, Tensor *r) {
+  if (r && r->storage != out->storage && is_given(c, r)) r = t_clone(r);
+  if (!r || failed() || !check_inference_write(out)) return false;
+  /* of any, all */
+  bool mask = r->dtype == DT_BOOL && out->dtype == DT_U8 && strchr(c->row->flags, 'R');
+  if (r->dtype != out->dtype && strchr(c->row->flags, 'x') && !mask) {
+    fail_exact(c, out, r);
+    return false;
+  }
+  if (!dtype_can_cast((DType)r->dtype, (DType)out->dtype)) {
+    fail(ERR_RUNTIME, "result type %s can't be cast to the desired output type %s",
+         dtype_info[r->dtype].legacy, dtype_info[out->dtype].legacy);
+    return false;
+  }
+  if (out->numel == r->numel && fills(c)) r = t_view(r, out->ndim, out->sizes);
+  if (!tensor_same_shape(out, r)) {
+    if (out->numel)
+      warn_user("An output with one or more elements was resized since it had shape %s, which does "
+                "not match the required "
+                "output shape %s. This behavior is deprecated, and in a future PyTorch release "
+                "outputs will not be resized "
+                "unless they have zero elements. You can explicitly reuse an out tensor t by "
+                "resizing it, inplace, to zero "
+                "elements with t.resize_(0).",
+                shape_text(out), shape_text(r));
+    if (!tensor_resize(out, r->ndim, r->sizes)) return false;
+    if (tensor_is_dense(r)) tensor_set_geometry(out, r->ndim, r->sizes, r->strides, out->offset);
+  }
+  return check_overlap_internal(out) && move_result(out, r);
+}
+
+static bool has_float_result(const Call *c) {
+  const Result *r = &c->result;
+  if (r->tag == TAG_TENSOR)
+    return dtype_is_float(tensor_dtype((const Tensor *)(uintptr_t)r->value));
+  const int64_t *handles = (const int64_t *)(uintptr_t)r->value;
+  for (int i = 0; r->tag == TAG_TENSORS && i < r->n; i++)
+    if (dtype_is_float(tensor_dtype((const Tensor *)(uintptr_t)handles[i]))) return true;
+  return false;
+}
+
+/* Whether no argument, nor anything to write to, has a tangent. */
+static bool check_no_tangent(const Call *c, int n, Tensor **outs) {
+  bool any = false;
+  for (int i = 0; i < n; i++) any = any || forward_tangent(outs[i]);
+  for (int i = 0; i < c->n_args; i++) {
+    const Value *v = &c->v[i];
+    const int64_t *handles = v->tag == TAG_TENSORS ? v->p : NULL;
+    any = any || (v->tag == TAG_TENSOR && forward_tangent(v->t));
+    for (int k = 0; handles && k < v->n; k++)
+      any = any || forward_tangent((Tensor *)(uintptr_t)handles[k]);
+  }
+  if (any)
+    fail(ERR_NOT_IMPLEMENTED,
+         "Trying to use forward AD with %.*s_out that does not support it because it is an out= "
+         "function",
+         (int)strcspn(c->row->schema, "("), c->row->schema);
+  return !any;
+}
+
+static void run_out(Call *c) {
+  Value *o = &c->out;
+  Tensor *one[1], **outs = one;
+  int n = 1;
+  if (o->tag == TAG_TENSORS) {
+    n = o->n;
+    outs = scratch_array(n ? n : 1, sizeof *outs);
+    for (int i = 0; outs && i < n; i++) outs[i] = (Tensor *)(uintptr_t)((const int64_t *)o->p)[i];
+  } else if (o->tag == TAG_TENSOR) {
+    one[0] = o->t;
+  } else {
+    fail(ERR_TYPE, "%.*s(): argument 'out' must be Tensor, not another type",
+         (int)strcspn(c->row->schema, "("), c->row->schema);
+  }
+  if (failed()) return;
+  bool tracked = any_requires_grad(c);
+  for (int i = 0; i < n; i++)
+    tracked = tracked || (recording && outs[i] && tensor_requires_grad(outs[i]));
+  for (int i = 0; i < n; i++)
+    if (outs[i] && !check_arguments_apart(c, outs[i])) return;
+  if (forward_on && !check_no_tangent(c, n, outs)) return;
+  Value *dtype = &c->v[c->n_args - 1];
+  if (strchr(c->row->flags, 't') && n == 1 && outs[0] && dtype->tag == TAG_NONE)
+    *dtype = (Value){.tag = TAG_DTYPE, .i = outs[0]->dtype};
+  bool was = grad_mode;
+  grad_mode = false;
+  destination = n == 1 && !tracked && outs[0] && !(outs[0]->flags & FLAG_INFERENCE) &&
+                        row_is_direct(c->row)
+                    ? outs[0]
+                    : NULL;
+  c->row->run(c);
+  destination = NULL;
+  grad_mode = was;
+  if (tracked && has_float_result(c))
+    fail(ERR_RUNTIME,
+         "%.*s(): functions with out=... arguments don't support automatic differentiation, but "
+         "one of the "
+         "arguments requires grad.",
+         (int)strcspn(c->row->schema, "("), c->row->schema);
+  if (failed()) return;
+  if (c->result.tag == TAG_TENSOR && n == 1) {
+    put_out(c, outs[0], (Tensor *)(uintptr_t)c->result.value);
+    ret_tensor(c, outs[0]);
+  } else if (c->result.tag == TAG_TENSORS && c->result.n == n) {
+    const int64_t *handles = (const int64_t *)(uintptr_t)c->result.value;
+    for (int i = 0; i < n; i++)
+      if (!put_out(c, outs[i], (Tensor *)(uintptr_t)handles[i])) return;
+    ret_tensors(c, n, outs);
+  } else {
+    fail(ERR_TYPE, "%.*s() expected a different number of out tensors",
+         (int)strcspn(c->row->schema, "("), c->row->schema);
+  }
+}
+
+void call_run(Call *c) {
+  if (__builtin_expect(vmap_concerns == 0, 1) || !vmap_run(c)) call_plain(c);
+}
+
+void call_plain(Call *c) {
+  if (c->out.tag != TAG_MISSING) run_out(c);
+  else if (c->inplace) run_inplace(c);
+  else c->row->run(c);
+}

@@ -1,0 +1,123 @@
+/* One call from the host, after its arguments were bound to a row's schema.
+ *
+ * Rows in ops/ turn a Call into a typed C call with the accessors below: T(0) is the first
+ * argument as a Tensor, I(1) the second as an integer, and so on. */
+#ifndef PG_CALL_H
+#define PG_CALL_H
+
+#include <string.h>
+
+#include "tape/graph.h"
+
+/* How a host value travels; see api.c for the frame. */
+typedef enum {
+  TAG_MISSING,
+  TAG_NONE,
+  TAG_TENSOR,
+  TAG_INT,
+  TAG_FLOAT,
+  TAG_BOOL,
+  TAG_STR,
+  TAG_DTYPE,
+  TAG_INTS,
+  TAG_FLOATS,
+  TAG_TENSORS,
+  TAG_INDEX,
+  TAG_OTHER,
+  TAG_BOOLS,
+  TAG_COMPLEX,
+  TAG_GENERATOR
+} Tag;
+
+enum { MAX_ARGS = 16 };
+
+typedef struct {
+  int32_t n;
+  const int64_t *v;
+} Ints;
+typedef struct {
+  int32_t n;
+  const double *v;
+} Floats;
+typedef struct {
+  int32_t n;
+  Tensor **v;
+} Tensors;
+
+typedef struct {
+  uint8_t tag;
+  bool from_list; /* the host's list was not a tuple; for messages */
+  int32_t n;      /* of a list */
+  union {
+    Tensor *t;
+    int64_t i;
+    double f;
+    const char *s;
+    const void *p;
+  };
+} Value;
+
+typedef struct Row Row;
+
+typedef struct {
+  uint8_t tag;
+  int32_t n;     /* of a list */
+  int64_t value; /* int, double bits, tensor, or the address of a list or text */
+} Result;
+
+typedef struct {
+  const Row *row;
+  const char *name; /* as the host wrote it: "add_" */
+  int n_args;
+  bool inplace;
+  Value out; /* of out=; TAG_MISSING without */
+  Value v[MAX_ARGS];
+  Result result;
+} Call;
+
+/* --- accessors: `given` is false for None and for an absent optional argument --- */
+bool arg_given(const Call *c, int k);
+/* a number becomes a wrapped 0-dim tensor; NULL if not given */
+Tensor *arg_tensor(Call *c, int k);
+int64_t arg_int(const Call *c, int k);
+double arg_float(const Call *c, int k);
+bool arg_bool(const Call *c, int k);
+DType arg_dtype(const Call *c, int k); /* DT_NONE if not given */
+Ints arg_ints(const Call *c, int k);   /* n == -1 if not given; an int counts as a list of one */
+Floats arg_floats(const Call *c, int k);
+Tensors arg_tensors(Call *c, int k);       /* NULL elements for None */
+const char *arg_str(const Call *c, int k); /* NULL if not given */
+
+int32_t arg_generator(const Call *c, int k); /* 0: the default one */
+
+/* --- results --- */
+void ret_tensor(Call *c, Tensor *t);                /* NULL without an error: None */
+void ret_tensors(Call *c, int n, Tensor *const *t); /* a tuple */
+void ret_int(Call *c, int64_t v);
+void ret_float(Call *c, double v);
+void ret_bool(Call *c, bool v);
+void ret_ints(Call *c, int n, const int64_t *v);
+void ret_str(Call *c, const char *s);
+void ret_dtype(Call *c, DType d);
+void ret_none(Call *c);
+/* A result that is a number the host should give its own type: an int, a bool or a float. */
+void ret_item(Call *c, const Tensor *t);
+
+struct Row {
+  const char *flags;  /* where the host offers it, see ops.def */
+  const char *schema; /* "add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor" */
+  void (*run)(Call *c);
+};
+/* Whether it may write its result straight into its destination. */
+static inline bool row_is_direct(const Row *row) { return strchr(row->flags, 'd') != NULL; }
+/* Runs the row, in place or into out= as the call says. Failure is the status. */
+void call_run(Call *c);
+/* After an in-place call computed r, of self's shape: moves the values and the history. */
+void inplace_finish(const Call *c, Tensor *self, Tensor *r);
+/* Dropout that drops nothing gives back its input, which it does not touch: in place no rule
+ * holds for it. */
+bool drops_nothing(const Call *c);
+extern const Row op_rows[];
+extern const int n_op_rows;
+
+#endif

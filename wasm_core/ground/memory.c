@@ -1,0 +1,236 @@
+/* Size-class free lists over malloc, and scratch space; see memory.h. */
+#define _POSIX_C_SOURCE 200112L
+#include "ground/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ground/status.h"
+
+/* A chunk begins at a multiple of CHUNK, and leaves room for malloc's own words before the next. */
+enum {
+  ALIGN = 16,
+  SMALL_MAX = 1024,
+  N_CLASSES = SMALL_MAX / ALIGN,
+  CHUNK = 64 * 1024,
+  CHUNK_BYTES = CHUNK - 64
+};
+
+typedef struct Free {
+  struct Free *next;
+} Free;
+
+/* Small blocks are cut from chunks, of any class as they are asked for. */
+typedef struct Chunk {
+  struct Chunk *next;
+  uint32_t n_cut, n_free; /* bytes, of them the head; n_free is counted by mem_reclaim alone */
+} Chunk;
+enum { CHUNK_HEAD = ALIGN };
+_Static_assert(sizeof(Chunk) <= CHUNK_HEAD, "the head of a chunk");
+
+static Free *free_lists[N_CLASSES + 1];
+static Chunk *chunks; /* blocks are cut from the first */
+static int64_t live_blocks, live_bytes, peak_bytes;
+
+static void *out_of_memory(uint64_t n_bytes) {
+  return fail(ERR_MEMORY, "pygrad: can't allocate memory: you tried to allocate %llu bytes",
+              (unsigned long long)n_bytes);
+}
+
+/* ------------------------------------------------------------ large blocks */
+
+/* malloc's own alignment may be 8: the pointer it gave stands before the block. */
+static void *large_alloc(size_t n_bytes) {
+  if (n_bytes > SIZE_MAX - 64) return NULL;
+  size_t n = n_bytes + ALIGN + sizeof(void *);
+  char *raw = malloc(n);
+  if (!raw && mem_reclaim()) raw = malloc(n);
+  if (!raw) return NULL;
+  char *p = (char *)(((uintptr_t)raw + sizeof(void *) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
+  memcpy(p - sizeof(void *), &raw, sizeof raw);
+  return p;
+}
+
+static void large_free(void *p) {
+  void *raw;
+  memcpy(&raw, (char *)p - sizeof(void *), sizeof raw);
+  free(raw);
+}
+
+/* ------------------------------------------------------------ small blocks */
+
+static Chunk *chunk_of(const void *block) {
+  return (Chunk *)((uintptr_t)block & ~(uintptr_t)(CHUNK - 1));
+}
+static bool is_idle(const Chunk *c) { return c->n_cut == CHUNK_HEAD + c->n_free; }
+
+static bool add_chunk(void) {
+  void *fresh;
+  if (posix_memalign(&fresh, CHUNK, CHUNK_BYTES) &&
+      !(mem_reclaim() && !posix_memalign(&fresh, CHUNK, CHUNK_BYTES)))
+    return false;
+  chunks = memcpy(fresh, &(Chunk){chunks, CHUNK_HEAD, 0}, sizeof(Chunk));
+  return true;
+}
+
+static void *small_alloc(size_t class_) {
+  Free *f = free_lists[class_];
+  if (f) {
+    free_lists[class_] = f->next;
+    return f;
+  }
+  size_t n = class_ * ALIGN;
+  if ((!chunks || CHUNK_BYTES - chunks->n_cut < n) && !add_chunk()) return NULL;
+  void *p = (char *)chunks + chunks->n_cut;
+  chunks->n_cut += (uint32_t)n;
+  return p;
+}
+
+/* Takes the blocks of idle chunks from the free lists, then gives the chunks back. */
+int64_t mem_reclaim(void) {
+  for (int class_ = 1; class_ <= N_CLASSES; class_++)
+    for (Free *f = free_lists[class_]; f; f = f->next)
+      chunk_of(f)->n_free += (uint32_t)(class_ * ALIGN);
+  for (int class_ = 1; class_ <= N_CLASSES; class_++)
+    for (Free **f = &free_lists[class_]; *f;) {
+      if (is_idle(chunk_of(*f))) *f = (*f)->next;
+      else f = &(*f)->next;
+    }
+  int64_t n_bytes = 0;
+  for (Chunk **at = &chunks; *at;) {
+    Chunk *c = *at;
+    if (is_idle(c)) {
+      *at = c->next;
+      free(c);
+      n_bytes += CHUNK_BYTES;
+    } else {
+      c->n_free = 0;
+      at = &c->next;
+    }
+  }
+  return n_bytes;
+}
+
+#ifdef PG_CHECK_MEMORY
+#include <sanitizer/lsan_interface.h>
+int64_t mem_fuse;
+bool mem_recycles;
+#define REFUSED() (mem_fuse && --mem_fuse == 0)
+#define RECYCLES() mem_recycles
+#define IMMORTAL(p) __lsan_ignore_object(p)
+#else
+#define REFUSED() false
+#define RECYCLES() true
+#define IMMORTAL(p) (void)(p)
+#endif
+
+/* A build whose blocks end in a pattern that must still stand when they are freed. */
+#ifdef PG_GUARDED
+enum { GUARD = ALIGN, GUARD_BYTE = 0xA5, FREED_BYTE = 0xDB };
+static void guard_begin(char *p, size_t n_bytes) { memset(p + n_bytes, GUARD_BYTE, GUARD); }
+static void guard_end(char *p, size_t n_bytes) {
+  for (int i = 0; i < GUARD; i++)
+    if ((uint8_t)p[n_bytes + (size_t)i] != GUARD_BYTE) __builtin_trap();
+  memset(p, FREED_BYTE, n_bytes + GUARD);
+}
+#else
+enum { GUARD = 0 };
+#define guard_begin(p, n_bytes) (void)(p)
+#define guard_end(p, n_bytes) (void)(p)
+#endif
+
+static size_t class_of(size_t n_bytes) {
+  return RECYCLES() ? ((n_bytes ? n_bytes : 1) + GUARD + ALIGN - 1) / ALIGN : N_CLASSES + 1;
+}
+
+void *mem_alloc(size_t n_bytes) {
+  if (REFUSED()) return out_of_memory(n_bytes);
+  size_t class_ = class_of(n_bytes);
+  void *p = class_ <= N_CLASSES ? small_alloc(class_) : large_alloc(n_bytes + GUARD);
+  if (!p) return out_of_memory(n_bytes);
+  guard_begin(p, n_bytes);
+  live_blocks++;
+  live_bytes += (int64_t)n_bytes;
+  if (live_bytes > peak_bytes) peak_bytes = live_bytes;
+  return p;
+}
+
+void *mem_alloc_zero(size_t n_bytes) {
+  void *p = mem_alloc(n_bytes);
+  if (p) memset(p, 0, n_bytes);
+  return p;
+}
+
+void mem_free(void *p, size_t n_bytes) {
+  if (!p) return;
+  guard_end(p, n_bytes);
+  live_blocks--;
+  live_bytes -= (int64_t)n_bytes;
+  size_t class_ = class_of(n_bytes);
+  if (class_ > N_CLASSES) {
+    large_free(p);
+    return;
+  }
+  Free *f = p;
+  f->next = free_lists[class_];
+  free_lists[class_] = f;
+}
+
+void *mem_permanent(size_t n_bytes) {
+  void *p = REFUSED() ? NULL : malloc(n_bytes);
+  if (!p && mem_reclaim()) p = malloc(n_bytes);
+  if (!p) return out_of_memory(n_bytes);
+  memset(p, 0, n_bytes);
+  IMMORTAL(p);
+  return p;
+}
+
+int64_t mem_live_blocks(void) { return live_blocks; }
+int64_t mem_live_bytes(void) { return live_bytes; }
+int64_t mem_peak_bytes(void) { return peak_bytes; }
+void mem_reset_peak(void) { peak_bytes = live_bytes; }
+
+/* Scratch: a stack of blocks, each remembering its size. */
+typedef struct Scratch {
+  struct Scratch *below;
+  size_t n_bytes, depth;
+} Scratch;
+static Scratch *scratch_top;
+enum { SCRATCH_HEAD = 32 };
+
+void *scratch_alloc(size_t n_bytes) {
+  Scratch *s = mem_alloc(n_bytes + SCRATCH_HEAD);
+  if (!s) return NULL;
+  s->below = scratch_top;
+  s->n_bytes = n_bytes + SCRATCH_HEAD;
+  s->depth = scratch_top ? scratch_top->depth + 1 : 1;
+  scratch_top = s;
+  return (char *)s + SCRATCH_HEAD;
+}
+
+void *scratch_array(int64_t count, size_t size) {
+  bool fits = count >= 0 && (uint64_t)count <= (SIZE_MAX / 2) / size;
+  return fits ? scratch_alloc((size_t)count * size) : out_of_memory((uint64_t)count * size);
+}
+
+void *scratch_array_zero(int64_t count, size_t size) {
+  void *array = scratch_array(count, size);
+  if (array) memset(array, 0, (size_t)count * size);
+  return array;
+}
+
+size_t scratch_mark(void) { return scratch_top ? scratch_top->depth : 0; }
+
+void scratch_release(size_t mark) {
+  while (scratch_top && scratch_top->depth > mark) {
+    Scratch *s = scratch_top;
+    scratch_top = s->below;
+    mem_free(s, s->n_bytes);
+  }
+}
+
+#if defined(__EMSCRIPTEN__)
+/* The toolchain's malloc announces growth to its own JavaScript; no host here needs to know. */
+void emscripten_notify_memory_growth(size_t index);
+void emscripten_notify_memory_growth(size_t index) { (void)index; }
+#endif

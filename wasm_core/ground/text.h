@@ -1,0 +1,28 @@
+/* Texts of any length, built piece by piece in scratch: they live until the crossing ends. */
+#ifndef PG_TEXT_H
+#define PG_TEXT_H
+
+#include <stddef.h>
+
+#include "call/call.h"
+
+typedef struct {
+  char *at; /* NULL as long as it is empty; no final NUL */
+  size_t length, room;
+} Text;
+
+/* Each adds to the end, and nothing once memory has run out (ERR_MEMORY). */
+void text_add(Text *t, const char *bytes, size_t n);
+void text_repeat(Text *t, char what, int64_t n);
+void text_format(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_json(Text *t, const char *text); /* as a string of JSON */
+
+/* Whether n bytes may be written behind the end, by whoever then counts them in. */
+bool text_has_room(Text *t, size_t n);
+/* The whole with a final NUL, in scratch; NULL once memory has run out. */
+const char *text_end(Text *t);
+/* A text of this format at once. */
+const char *textf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void ret_text(Call *c, Text *t);
+
+#endif

@@ -1,0 +1,58 @@
+/* The loops of transcendental.c, as rows of ops/elementwise/elementwise.def with an OWN domain take them. */
+#ifndef PG_TRANSCENDENTAL_H
+#define PG_TRANSCENDENTAL_H
+
+#include <stddef.h>
+
+#define OWN_LOOP(name) void name(char *const *p, size_t n, const double *k);
+OWN_LOOP(value_relu_f32)
+OWN_LOOP(value_hardtanh_f32)
+OWN_LOOP(value_exp_f32)
+OWN_LOOP(value_sigmoid_f32)
+OWN_LOOP(value_tanh_f32)
+OWN_LOOP(value_erf_f32)
+OWN_LOOP(value_sin_f32)
+OWN_LOOP(value_cos_f32)
+OWN_LOOP(value_tan_f32)
+OWN_LOOP(value_asin_f32)
+OWN_LOOP(value_acos_f32)
+OWN_LOOP(value_atan_f32)
+OWN_LOOP(value_sinh_f32)
+OWN_LOOP(value_cosh_f32)
+OWN_LOOP(value_asinh_f32)
+OWN_LOOP(value_acosh_f32)
+OWN_LOOP(value_atanh_f32)
+OWN_LOOP(value_atan2_f32)
+OWN_LOOP(value_silu_f32)
+OWN_LOOP(value_softplus_f32)
+OWN_LOOP(value_logsigmoid_f32)
+OWN_LOOP(value_gelu_erf_f32)
+OWN_LOOP(value_gelu_tanh_f32)
+OWN_LOOP(grad_sin_f32)
+OWN_LOOP(grad_cos_f32)
+OWN_LOOP(grad_tan_f32)
+OWN_LOOP(grad_asin_f32)
+OWN_LOOP(grad_acos_f32)
+OWN_LOOP(grad_atan_f32)
+OWN_LOOP(grad_sinh_f32)
+OWN_LOOP(grad_cosh_f32)
+OWN_LOOP(grad_asinh_f32)
+OWN_LOOP(grad_acosh_f32)
+OWN_LOOP(grad_atanh_f32)
+OWN_LOOP(grad_silu_f32)
+OWN_LOOP(grad_gelu_erf_f32)
+OWN_LOOP(grad_gelu_tanh_f32)
+#undef OWN_LOOP
+
+/* fmod of the first *m of n pairs, which is a block or all; good until the next call. */
+const float *fmod_part_f32(const float *a, const float *b, size_t n, size_t *m);
+/* Rows, of any length. y = exp(x - shift), where no x is above shift, and the sum of them; y may
+ * be NULL. On the way, the largest of the row `next`, as max_row_f32 has it. */
+float exp_row_f32(float *y, const float *x, size_t n, float shift, const float *next,
+                  float *next_most);
+/* y = g - exp(x) factor, where no x is above 0. */
+void subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, float factor);
+/* The largest; whether NaN counts is left open. */
+float max_row_f32(const float *x, size_t n);
+
+#endif

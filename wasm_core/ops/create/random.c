@@ -1,0 +1,859 @@
+/* Generators, and the fills of rng.h spread over tensors of any layout, dtype and history.
+ *
+ * Elements are drawn in the order of memory, as rng.h asks, run after run; a fill checks its
+ * arguments before the first draw. What the streams are is rng.c's business, but for the two
+ * rejection samplers (poisson, binomial), which draw plain uniforms. */
+#include "ops/create/random.h"
+#include "ops/view/view.h"
+#include "transforms/vmap.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "ground/memory.h"
+#include "kernels/maths.h"
+#include "ops/create/create.h"
+#include "ops/op.h"
+#include "ops/view/copy.h"
+#include "tensor/iter.h"
+
+/* ------------------------------------------------------------ generators */
+
+static Rng default_rng;
+static Rng **others; /* id - 1 -> generator, NULL where one was freed */
+static int32_t n_others;
+
+Rng *random_generator(int32_t id) {
+  if (failed()) return NULL;
+  if (id == 0) {
+    if (default_rng.left == 0) rng_seed(&default_rng, RNG_DEFAULT_SEED); /* nobody has yet */
+    return &default_rng;
+  }
+  if (id > 0 && id <= n_others && others[id - 1]) return others[id - 1];
+  return fail(ERR_RUNTIME, "pygrad: there is no generator %d (was it freed?)", (int)id);
+}
+
+/* The index of a free slot, where the table grows if it must; -1 on OOM. */
+static int32_t free_slot(void) {
+  for (int32_t i = 0; i < n_others; i++)
+    if (!others[i]) return i;
+  int32_t n = n_others, grown_n = n ? 2 * n : 8;
+  Rng **grown = mem_alloc_zero((size_t)grown_n * sizeof *grown);
+  if (!grown) return -1;
+  if (n) memcpy(grown, others, (size_t)n * sizeof *grown);
+  if (n) mem_free(others, (size_t)n * sizeof *grown);
+  others = grown;
+  n_others = grown_n;
+  return n;
+}
+
+/* A generator to draw from. */
+static Rng *source(int32_t id) { return vmap_may_draw() ? random_generator(id) : NULL; }
+
+int32_t random_generator_new(void) {
+  int32_t slot = failed() ? -1 : free_slot();
+  Rng *r = slot >= 0 ? mem_alloc(sizeof *r) : NULL;
+  if (!r) return 0;
+  rng_seed(r, RNG_DEFAULT_SEED);
+  others[slot] = r;
+  return slot + 1;
+}
+
+void random_generator_free(int32_t id) {
+  Rng *r = random_generator(id);
+  if (!r || id == 0) return;
+  mem_free(r, sizeof *r);
+  others[id - 1] = NULL;
+}
+
+void random_seed(int32_t id, int64_t seed) {
+  Rng *r = random_generator(id);
+  if (r) rng_seed(r, (uint64_t)seed);
+}
+
+int64_t random_initial_seed(int32_t id) {
+  const Rng *r = random_generator(id);
+  return r ? (int64_t)r->seed : 0;
+}
+
+Tensor *random_state(int32_t id) {
+  const Rng *r = random_generator(id);
+  Tensor *state = r ? tensor_empty(1, (const int64_t[]){RNG_STATE_BYTES}, DT_U8) : NULL;
+  if (state) rng_state_export(r, (uint8_t *)tensor_data(state));
+  return state;
+}
+
+void random_set_state(int32_t id, Tensor *state) {
+  Rng *r = random_generator(id);
+  if (!r || !state) return;
+  if (state->dtype != DT_U8) fail(ERR_TYPE, "RNG state must be a torch.ByteTensor");
+  else if (!tensor_is_contiguous(state)) fail(ERR_RUNTIME, "RNG state must be contiguous");
+  else if (state->numel != RNG_STATE_BYTES)
+    fail(
+        ERR_RUNTIME,
+        "Expected a CPUGeneratorImplState of size %d but found the input RNG state size to be %lld",
+        RNG_STATE_BYTES, (long long)state->numel);
+  else if (!rng_state_import(r, (const uint8_t *)tensor_data(state)))
+    fail(ERR_RUNTIME, "Invalid mt19937 state");
+}
+
+/* ------------------------------------------------------------ filling in memory order */
+
+typedef struct Draw Draw;
+typedef void Fill(const Draw *d, void *out, int64_t n); /* n contiguous elements */
+struct Draw {
+  Rng *rng;
+  double a, b;       /* the numbers of a continuous distribution, or p */
+  int64_t low, high; /* the bounds of integers */
+  Fill *fill;
+  int64_t width;
+};
+
+#define NO_NUMBER
+#define ONE_NUMBER , d->a
+#define TWO_NUMBERS , d->a, d->b
+#define ONE_BOUND , d->low
+#define TWO_BOUNDS , d->low, d->high
+#define FILL(name, T, C, ...)                                   \
+  static void name##_##T(const Draw *d, void *out, int64_t n) { \
+    rng_##name##_##T(d->rng, (C *)out, n __VA_ARGS__);          \
+  }
+#define FLOAT_FILLS(name, ...)         \
+  FILL(name, f32, float, __VA_ARGS__)  \
+  FILL(name, f64, double, __VA_ARGS__) \
+  static Fill *const name##_fills[DT_COUNT] = {[DT_F32] = name##_f32, [DT_F64] = name##_f64};
+#define ALL_FILLS(name, ...)                                                                 \
+  FILL(name, f32, float, __VA_ARGS__)                                                        \
+  FILL(name, f64, double, __VA_ARGS__)                                                       \
+  FILL(name, i64, int64_t, __VA_ARGS__)                                                      \
+  FILL(name, i32, int32_t, __VA_ARGS__)                                                      \
+  FILL(name, i16, int16_t, __VA_ARGS__)                                                      \
+  FILL(name, i8, int8_t, __VA_ARGS__)                                                        \
+  FILL(name, u8, uint8_t, __VA_ARGS__)                                                       \
+  FILL(name, bool, bool, __VA_ARGS__)                                                        \
+  static Fill *const name##_fills[DT_COUNT] = {[DT_F32] = name##_f32, [DT_F64] = name##_f64, \
+                                               [DT_I64] = name##_i64, [DT_I32] = name##_i32, \
+                                               [DT_I16] = name##_i16, [DT_I8] = name##_i8,   \
+                                               [DT_U8] = name##_u8,   [DT_BOOL] = name##_bool};
+
+FLOAT_FILLS(uniform, TWO_NUMBERS)
+FLOAT_FILLS(normal, TWO_NUMBERS)
+FLOAT_FILLS(normal_serial, TWO_NUMBERS)
+FLOAT_FILLS(exponential, ONE_NUMBER)
+FLOAT_FILLS(cauchy, TWO_NUMBERS)
+FLOAT_FILLS(log_normal, TWO_NUMBERS)
+ALL_FILLS(bernoulli, ONE_NUMBER)
+ALL_FILLS(geometric, ONE_NUMBER)
+ALL_FILLS(random, NO_NUMBER)
+ALL_FILLS(random_from, ONE_BOUND)
+ALL_FILLS(randint, TWO_BOUNDS)
+
+enum { RUN = 256 };
+
+/* A run whose elements lie apart goes through a block on the stack. */
+static void fill_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
+  const Draw *d = ctx;
+  if (st[0] == d->width) {
+    d->fill(d, p[0], n);
+    return;
+  }
+  _Alignas(16) char block[RUN * 8];
+  char *out = p[0];
+  for (int64_t done = 0; done < n; done += RUN) {
+    int64_t m = n - done < RUN ? n - done : RUN;
+    d->fill(d, block, m);
+    for (int64_t i = 0; i < m; i++, out += st[0])
+      memcpy(out, block + i * d->width, (size_t)d->width);
+  }
+}
+
+/* Fills x from a distribution's table; `kernel` is what PyTorch's error names for a dtype
+ * without an entry. */
+static Tensor *fill(Tensor *x, Fill *const *fills, const char *kernel, int32_t gen, Draw d) {
+  if (blocked(x) || !check_overlap_internal(x)) return NULL;
+  d.fill = fills[x->dtype];
+  d.width = dtype_bytes(tensor_dtype(x));
+  if (!d.fill) return no_kernel(kernel, tensor_dtype(x));
+  d.rng = source(gen);
+  if (!d.rng || !tensor_write_begin(x, true)) return NULL;
+  iterate(1, &x, fill_loop, &d);
+  return x;
+}
+
+/* ------------------------------------------------------------ continuous distributions */
+
+static bool check_uniform(const Tensor *x, double from, double to) {
+  bool single = x->dtype == DT_F32;
+  const double max = single ? (double)FLT_MAX : DBL_MAX;
+  const char *name = single ? "float" : "double";
+  if (!(from >= -max && from <= max))
+    return fail(ERR_RUNTIME, "from is out of bounds for %s", name), false;
+  if (!(to >= -max && to <= max))
+    return fail(ERR_RUNTIME, "to is out of bounds for %s", name), false;
+  if (!(from <= to))
+    return fail(ERR_RUNTIME,
+                "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from,
+                to),
+           false;
+  if (to - from <= max) return true;
+  fail(ERR_RUNTIME,
+       "uniform_ expects to-from <= std::numeric_limits<%s>::max(), but found to=%g and from=%g "
+       "which result in "
+       "to-from to exceed the limit",
+       legacy(x), to, from);
+  return false;
+}
+
+Tensor *random_uniform(Tensor *x, double from, double to, int32_t gen) {
+  if (blocked(x) || (dtype_is_float(tensor_dtype(x)) && !check_uniform(x, from, to))) return NULL;
+  return fill(x, uniform_fills, "check_uniform_bounds", gen, (Draw){.a = from, .b = to});
+}
+
+/* in_blocks: as the fill of a contiguous tensor goes. */
+static Tensor *fill_normal(Tensor *x, bool in_blocks, double mean, double std, int32_t gen) {
+  if (blocked(x)) return NULL;
+  if (!(std >= 0)) return fail(ERR_RUNTIME, "normal expects std >= 0.0, but found std %g", std);
+  return fill(x, in_blocks ? normal_fills : normal_serial_fills, "normal_kernel_cpu", gen,
+              (Draw){.a = mean, .b = std});
+}
+
+Tensor *random_normal(Tensor *x, double mean, double std, int32_t gen) {
+  return blocked(x) ? NULL : fill_normal(x, tensor_is_contiguous(x), mean, std, gen);
+}
+
+static bool check_continuous(const Tensor *x, const char *distribution, const char *type) {
+  if (dtype_is_float(tensor_dtype(x))) return true;
+  fail(ERR_RUNTIME,
+       "%s distribution is a continuous probability distribution. dtype must be a floating point "
+       "but you specified %s",
+       distribution, type);
+  return false;
+}
+
+static Tensor *random_exponential(Tensor *x, double lambda, int32_t gen) {
+  if (blocked(x)) return NULL;
+  if (!(lambda > 0))
+    return fail(ERR_RUNTIME, "exponential_ expects lambda > 0.0, but found lambda=%g", lambda);
+  if (!check_continuous(x, "Exponential", legacy(x))) return NULL;
+  return fill(x, exponential_fills, "exponential_cpu", gen, (Draw){.a = lambda});
+}
+
+/* The integers that a type holds without a gap. */
+static const struct {
+  int64_t min, max;
+} native[DT_COUNT] = {[DT_U8] = {0, UINT8_MAX},
+                      [DT_I8] = {INT8_MIN, INT8_MAX},
+                      [DT_I16] = {INT16_MIN, INT16_MAX},
+                      [DT_I32] = {INT32_MIN, INT32_MAX},
+                      [DT_I64] = {INT64_MIN, INT64_MAX},
+                      [DT_F32] = {-(INT64_C(1) << 24), INT64_C(1) << 24},
+                      [DT_F64] = {-(INT64_C(1) << 53), INT64_C(1) << 53},
+                      [DT_BOOL] = {0, 1}};
+
+static Tensor *random_cauchy(Tensor *x, double median, double sigma, int32_t gen) {
+  if (blocked(x)) return NULL;
+  if (!(sigma > 0))
+    return fail(ERR_RUNTIME, "cauchy_ expects sigma > 0.0, but found sigma=%g", sigma);
+  if (!check_continuous(x, "Cauchy", dtype_c_name(tensor_dtype(x)))) return NULL;
+  return fill(x, cauchy_fills, "cauchy_cpu", gen, (Draw){.a = median, .b = sigma});
+}
+
+static Tensor *random_log_normal(Tensor *x, double mean, double std, int32_t gen) {
+  if (blocked(x)) return NULL;
+  if (!(std > 0)) return fail(ERR_RUNTIME, "log_normal_ expects std > 0.0, but found std=%g", std);
+  return fill(x, log_normal_fills, "log_normal_cpu", gen, (Draw){.a = mean, .b = std});
+}
+
+/* ------------------------------------------------------------ discrete distributions */
+
+static Tensor *random_geometric(Tensor *x, double p, int32_t gen) {
+  if (blocked(x)) return NULL;
+  if (!(p > 0 && p < 1))
+    return fail(ERR_RUNTIME, "geometric_ expects p to be in (0, 1), but got p=%g", p);
+  if (x->dtype == DT_BOOL) return no_kernel("geometric_cpu", DT_BOOL);
+  return fill(x, geometric_fills, "geometric_cpu", gen, (Draw){.a = p});
+}
+
+Tensor *random_bernoulli(Tensor *x, double p, int32_t gen) {
+  if (blocked(x)) return NULL;
+  if (!(p >= 0 && p <= 1))
+    return fail(ERR_RUNTIME, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
+  return fill(x, bernoulli_fills, "bernoulli_scalar_cpu_", gen, (Draw){.a = p});
+}
+
+/* A bound that an integer type lacks is an error; one past what a float holds exactly, a
+ * warning. */
+static bool check_bound(const Tensor *x, int64_t bound, const char *which) {
+  if (bound >= native[x->dtype].min && bound <= native[x->dtype].max) return true;
+  const char *name = dtype_c_name(tensor_dtype(x));
+  if (!dtype_is_float(tensor_dtype(x)))
+    return fail(ERR_RUNTIME, "%s is out of bounds for %s", which, name), false;
+  int digits = x->dtype == DT_F32 ? 24 : 53;
+  warn_user("%s is out of bounds [-(2^%d), 2^%d]. Due to precision limitations %s can support "
+            "discrete uniform "
+            "distribution only within this range. This warning will become an error in version 1.7 "
+            "release, please fix "
+            "the code in advance",
+            which, digits, digits, name);
+  return true;
+}
+
+/* Moves the bounds to numbers that x's dtype holds. */
+static bool round_bounds(const Tensor *x, int64_t *low, int64_t *high) {
+  return x->dtype == DT_F32 ? rng_randint_bounds_f32(low, high) : rng_randint_bounds_f64(low, high);
+}
+
+Tensor *random_integers(Tensor *x, int64_t low, int64_t high, int32_t gen) {
+  if (blocked(x)) return NULL;
+  if (low >= high)
+    return fail(ERR_RUNTIME,
+                "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
+                (long long)low, (long long)high);
+  if (dtype_is_float(tensor_dtype(x)) && !round_bounds(x, &low, &high))
+    return fail(
+        ERR_RUNTIME,
+        "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got "
+        "from=%lld >= to=%lld",
+        (long long)low, (long long)high);
+  if (!check_bound(x, low, "from") || !check_bound(x, high - 1, "to - 1")) return NULL;
+  return fill(x, randint_fills, "random_from_to_kernel_cpu", gen, (Draw){.low = low, .high = high});
+}
+
+/* From low to the last number of the dtype. The least int64 stands for no bound at all. */
+static Tensor *random_integers_from(Tensor *x, int64_t low, int32_t gen) {
+  if (blocked(x)) return NULL;
+  DType d = tensor_dtype(x);
+  if (low == INT64_MIN) {
+    if (d != DT_I64 && !dtype_is_float(d))
+      return fail(
+          ERR_RUNTIME,
+          "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16");
+  } else {
+    int64_t from = low, unused = INT64_MAX, last = native[d].max;
+    if (dtype_is_float(d)) {
+      round_bounds(x, &from, &unused);
+      if (from >= last)
+        return fail(
+            ERR_RUNTIME,
+            "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to "
+            "dtype, but got from=%lld > to_inc=%lld",
+            (long long)from, (long long)last);
+    }
+    if (!check_bound(x, from, "from")) return NULL;
+  }
+  return fill(x, random_from_fills, "random_from_to_kernel_cpu", gen, (Draw){.low = low});
+}
+
+int64_t random_high(Tensor *high) {
+  if (blocked(high)) return 0;
+  if (high->ndim) fail(ERR_RUNTIME, "high must be a scalar tensor and on CPU");
+  return high->ndim ? 0 : tensor_get_i(high, 0);
+}
+
+static bool check_count(const Tensor *x, int64_t n) {
+  if (x->dtype == DT_BOOL) return no_kernel("randperm", DT_BOOL), false;
+  if (n == 0 || n - 1 <= native[x->dtype].max) return true;
+  if (dtype_is_float(tensor_dtype(x)))
+    fail(ERR_RUNTIME, "n cannot be greater than 2^%d+1 for %s type.", x->dtype == DT_F32 ? 24 : 53,
+         legacy(x));
+  else
+    fail(ERR_RUNTIME, "value cannot be converted to type %s_t without overflow",
+         dtype_info[x->dtype].name);
+  return false;
+}
+
+Tensor *random_permutation(Tensor *x, int32_t gen) {
+  Rng *r = blocked(x) ? NULL : source(gen);
+  if (!r || !check_overlap_internal(x) || !check_count(x, x->numel)) return NULL;
+  bool direct = x->dtype == DT_I64 && tensor_is_contiguous(x);
+  Tensor *y = direct ? x : tensor_empty(x->ndim, x->sizes, DT_I64);
+  if (!y || !tensor_write_begin(y, true)) return NULL;
+  rng_randperm_i64(r, (int64_t *)(void *)tensor_data(y), x->numel);
+  return direct || tensor_copy_data(x, y) ? x : NULL;
+}
+
+/* ------------------------------------------------------------ a probability an element */
+
+static void range_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
+  const Tensor *x = ctx;
+  const char *in = p[0];
+  for (int64_t i = 0; i < n && !failed(); i++, in += st[0]) {
+    double v = element_load_f(in, tensor_dtype(x));
+    if (v >= 0 && v <= 1) continue;
+    fail(ERR_RUNTIME,
+         "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be "
+         "improved?  If so, please report an enhancement request to PyTorch.)");
+  }
+}
+
+typedef struct {
+  Rng *rng;
+  DType to, from;
+} Coins;
+
+static void coins_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
+  const Coins *coins = ctx;
+  Rng *r = coins->rng;
+  char *out = p[0];
+  const char *in = p[1];
+  DISPATCH_ALL(coins->to, {
+    for (int64_t i = 0; i < n; i++, out += st[0], in += st[1])
+      *(T *)(void *)out = coins->from == DT_F32
+                              ? rng_bernoulli_one_f32(r, *(const float *)(const void *)in)
+                              : rng_bernoulli_one_f64(r, *(const double *)(const void *)in);
+  })
+}
+
+/* Each x is 1 with the probability that p, which broadcasts to x, has there. */
+static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
+  if (blocked(x) || !p || !check_overlap_internal(x)) return NULL;
+  bool was = grad_mode;
+  grad_mode = false;
+  Tensor *wide = t_expand(p, x->ndim, x->sizes);
+  Overlap overlap = wide ? tensor_overlap(x, wide) : OVERLAP_NONE;
+  if (overlap == OVERLAP_PARTIAL || overlap == OVERLAP_PERHAPS) wide = t_clone(wide);
+  grad_mode = was;
+  if (!wide) return NULL;
+  if (!check_float_kernel("bernoulli_tensor_cpu_p_", tensor_dtype(p))) return NULL;
+  Coins coins = {source(gen), tensor_dtype(x), tensor_dtype(p)};
+  iterate(1, &p, range_loop, p);
+  if (!coins.rng || !tensor_write_begin(x, x->storage != wide->storage)) return NULL;
+  iterate(2, (Tensor *[]){x, wide}, coins_loop, &coins);
+  return x;
+}
+
+/* ------------------------------------------------------------ factories */
+
+/* out, given these sizes; its strides stay where it has them already. */
+static Tensor *resized(Tensor *out, int ndim, const int64_t *sizes) {
+  if (failed() || sizes_numel(ndim, sizes) < 0) return NULL;
+  if (sizes_equal(out->ndim, out->sizes, ndim, sizes)) return out;
+  return tensor_resize(out, ndim, sizes) ? out : NULL;
+}
+
+Tensor *random_target(const Call *c, int k, Ints sizes, DType absent) {
+  DType dtype = option_dtype(c, k, absent);
+  if (failed()) return NULL;
+  Tensor *out = c->out.tag == TAG_TENSOR ? c->out.t : NULL;
+  return made(c, k, out ? resized(out, sizes.n, sizes.v) : tensor_empty(sizes.n, sizes.v, dtype));
+}
+
+Tensor *random_like(Call *c, int k) {
+  Tensor *x = arg_tensor(c, 0);
+  if (blocked(x)) return NULL;
+  return made(c, k, t_like(x, NULL, option_dtype(c, k, tensor_dtype(x)), arg_str(c, k + 5)));
+}
+
+/* ------------------------------------------------------------ ops in place */
+
+/* Values that were drawn depend on nothing: every input gets zeros. */
+static void grad_zeros(Node *n, Tensor **g, Tensor **gi) {
+  for (int i = 0; i < n->n_edges; i++)
+    if (needs(n, i)) gi[i] = t_zeros_like(g[0]);
+}
+#define DRAWN_FROM(name, fields) static const NodeType name = {#name, grad_zeros, fields, false};
+#define DRAWN(name) DRAWN_FROM(name, "")
+DRAWN(UniformBackward0)
+DRAWN(NormalBackward0)
+DRAWN_FROM(NormalBackward1, "| mean_sym_sizes:s0")
+DRAWN_FROM(NormalBackward2, "| std_sym_sizes:s0")
+DRAWN_FROM(NormalBackward3, "| mean_sym_sizes:l std_sym_sizes:l")
+DRAWN(ExponentialBackward0)
+DRAWN(CauchyBackward0)
+DRAWN(LogNormalBackward0)
+DRAWN(GeometricBackward0)
+DRAWN(BernoulliBackward0)
+DRAWN(BernoulliBackward1)
+DRAWN(BernoulliBackward2)
+DRAWN(RandomBackward0)
+DRAWN(RandomBackward1)
+DRAWN(RandomBackward2)
+DRAWN(PoissonBackward0)
+
+NO_DERIVATIVE(bernoulli)
+NO_DERIVATIVE(binomial)
+
+/* The node of an op in place on x, whose values may depend on p (or NULL). */
+static Node *drawn_node(const NodeType *type, Tensor *x, Tensor *p) {
+  return dtype_is_float(tensor_dtype(x)) ? node_new(type, 0, 0, x, p, NULL) : NULL;
+}
+
+static Tensor *drawn(Tensor *x, Node *n, const Tensor *filled) {
+  if (!filled) {
+    node_drop(n);
+    return NULL;
+  }
+  tensor_bump_version(x);
+  rebase_history(x, n);
+  return x;
+}
+
+/* An op in place on x: its signature, what it records, and the fill. */
+#define IN_PLACE(signature, Type, filled)                \
+  Tensor *signature {                                    \
+    if (blocked(x) || !check_inplace(x)) return NULL;    \
+    return drawn(x, drawn_node(&Type, x, NULL), filled); \
+  }
+IN_PLACE(t_uniform_(Tensor *x, double from, double to, int32_t gen), UniformBackward0,
+         random_uniform(x, from, to, gen))
+IN_PLACE(t_normal_(Tensor *x, double mean, double std, int32_t gen), NormalBackward0,
+         random_normal(x, mean, std, gen))
+IN_PLACE(t_exponential_(Tensor *x, double lambda, int32_t gen), ExponentialBackward0,
+         random_exponential(x, lambda, gen))
+IN_PLACE(t_cauchy_(Tensor *x, double median, double sigma, int32_t gen), CauchyBackward0,
+         random_cauchy(x, median, sigma, gen))
+IN_PLACE(t_log_normal_(Tensor *x, double mean, double std, int32_t gen), LogNormalBackward0,
+         random_log_normal(x, mean, std, gen))
+IN_PLACE(t_geometric_(Tensor *x, double p, int32_t gen), GeometricBackward0,
+         random_geometric(x, p, gen))
+IN_PLACE(t_bernoulli_(Tensor *x, double p, int32_t gen), BernoulliBackward2,
+         random_bernoulli(x, p, gen))
+IN_PLACE(t_random_(Tensor *x, int32_t gen), RandomBackward2,
+         fill(x, random_fills, "random_kernel_cpu", gen, (Draw){.a = 0}))
+IN_PLACE(t_random_to_(Tensor *x, int64_t high, int32_t gen), RandomBackward1,
+         random_integers(x, 0, high, gen))
+IN_PLACE(t_random_from_(Tensor *x, int64_t low, const int64_t *high, int32_t gen), RandomBackward0,
+         high ? random_integers(x, low, *high, gen) : random_integers_from(x, low, gen))
+
+Tensor *t_bernoulli_each_(Tensor *x, Tensor *p, int32_t gen) {
+  if (blocked(x) || !p || !check_inplace_by(x, p)) return NULL;
+  return drawn(x, drawn_node(&BernoulliBackward1, x, p), random_bernoulli_each(x, p, gen));
+}
+
+/* ------------------------------------------------------------ ops */
+
+static bool check_spread(Tensor *std) {
+  Tensor *least = std->numel ? t_min(std) : NULL;
+  if (failed()) return false;
+  if (!least || tensor_get_f(least, 0) >= 0) return true;
+  fail(ERR_RUNTIME, "normal expects all elements of std >= 0.0");
+  return false;
+}
+
+/* z * std + mean with z of the standard normal distribution; a factor or summand that is NULL is
+ * left out. A result for out= is drawn as out itself would be, but apart from it: it may be one
+ * of the operands. */
+static Tensor *spread(Tensor *mean, Tensor *std, double std_number, int32_t gen,
+                      const Tensor *out) {
+  const Tensor *lead = mean && mean->ndim ? mean : std ? std : mean;
+  int ndim = lead->ndim;
+  int64_t sizes[MAX_DIM];
+  memcpy(sizes, lead->sizes, (size_t)ndim * sizeof *sizes);
+  if (mean && std && !sizes_broadcast(&ndim, sizes, std->ndim, std->sizes)) return NULL;
+  if (std && !check_spread(std)) return NULL;
+  bool as_out = out && sizes_equal(out->ndim, out->sizes, ndim, sizes);
+  DType dtype = tensor_dtype(out ? out : mean ? mean : std);
+  Tensor *z = as_out ? tensor_empty_like(out, dtype) : tensor_empty(ndim, sizes, dtype);
+  z = fill_normal(z, !as_out || tensor_is_contiguous(out), 0, std ? 1 : std_number, gen);
+  if (std) z = t_to(t_mul(z, std), dtype);
+  return mean ? t_to(t_add(z, mean), dtype) : z;
+}
+
+static Tensor *spread_plain(Tensor *mean, Tensor *std, double std_number, int32_t gen,
+                            const Tensor *out) {
+  bool was = grad_mode;
+  grad_mode = false;
+  Tensor *y = spread(mean, std, std_number, gen, out);
+  grad_mode = was;
+  return y;
+}
+
+Tensor *t_normal_mean(Tensor *mean, double std, int32_t gen, const Tensor *out) {
+  if (blocked(mean)) return NULL;
+  Node *n = node_new(&NormalBackward1, 0, 0, mean, NULL);
+  return set_history(spread_plain(mean, NULL, std, gen, out), n);
+}
+
+Tensor *t_normal_std(double mean, Tensor *std, int32_t gen, const Tensor *out) {
+  if (blocked(std)) return NULL;
+  Node *n = node_new(&NormalBackward2, 0, 0, std, NULL);
+  return set_history(spread_plain(tensor_number(mean, tensor_dtype(std)), std, 0, gen, out), n);
+}
+
+Tensor *t_normal_both(Tensor *mean, Tensor *std, int32_t gen, const Tensor *out) {
+  if (blocked(mean) || !std) return NULL;
+  Node *n = node_new(&NormalBackward3, 0, 2 + mean->ndim + std->ndim, mean, std, NULL);
+  if (n)
+    num_list(n, 0, mean->ndim, mean->sizes), num_list(n, 1 + mean->ndim, std->ndim, std->sizes);
+  return set_history(spread_plain(mean, std, 0, gen, out), n);
+}
+
+Tensor *t_bernoulli(Tensor *p, int32_t gen, Tensor *out) {
+  if (blocked(p)) return NULL;
+  Node *n = node_new(&BernoulliBackward0, 0, 0, p, NULL);
+  Tensor *y = out ? resized(out, p->ndim, p->sizes)
+                  : tensor_empty(p->ndim, p->sizes, tensor_dtype(p));
+  return set_history(random_bernoulli_each(y, p, gen), n);
+}
+
+Tensor *t_bernoulli_like(Tensor *x, double p, int32_t gen) {
+  if (blocked(x)) return NULL;
+  Node *n = node_new(&node_bernoulli, 0, 0, x, NULL);
+  return set_history(random_bernoulli(tensor_empty(x->ndim, x->sizes, tensor_dtype(x)), p, gen), n);
+}
+
+/* x in logical order, without history. */
+static Tensor *plain(Tensor *x) {
+  bool was = grad_mode;
+  grad_mode = false;
+  x = t_contiguous(x);
+  grad_mode = was;
+  return x;
+}
+
+/* ------------------------------------------------------------ multinomial */
+
+static bool check_samples(const Tensor *w, int64_t k, bool replacement, const Tensor *out) {
+  const char *why = NULL;
+  if (!dtype_is_float(tensor_dtype(w)))
+    return fail(ERR_RUNTIME, "multinomial only supports floating-point dtypes for input, got: %s",
+                legacy(w)),
+           false;
+  if (out && out->dtype != DT_I64)
+    return fail(ERR_RUNTIME, "multinomial expects Long tensor out, got: %s", legacy(out)), false;
+  if (w->ndim != 1 && w->ndim != 2) why = "prob_dist must be 1 or 2 dim";
+  else if (k <= 0) why = "cannot sample n_sample <= 0 samples";
+  else if (!replacement && k > w->sizes[w->ndim - 1])
+    why = "cannot sample n_sample > prob_dist.size(-1) samples without replacement";
+  else if (k == 1 && w->numel == 0 && (w->ndim == 1 || w->sizes[0]))
+    why = "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+          "identity.";
+  if (why) fail(ERR_RUNTIME, "%s", why);
+  return !why;
+}
+
+static bool check_weights(RngWeights found, bool unique) {
+  static const char *const texts[][2] = {
+      [RNG_WEIGHTS_NEGATIVE] =
+          {"invalid multinomial distribution (encountering probability entry < 0)",
+           "probability tensor contains either `inf`, `nan` or element < 0"},
+      [RNG_WEIGHTS_INFINITE] =
+          {"invalid multinomial distribution (encountering probability entry = infinity or NaN)",
+           "probability tensor contains either `inf`, `nan` or element < 0"},
+      [RNG_WEIGHTS_ZERO_SUM] = {"invalid multinomial distribution (sum of probabilities <= 0)",
+                                "invalid multinomial distribution (sum of probabilities <= 0)"}};
+  if (found != RNG_WEIGHTS_OK) fail(ERR_RUNTIME, "%s", texts[found][unique]);
+  return found == RNG_WEIGHTS_OK;
+}
+
+typedef struct {
+  RngWeights (*check)(const void *p, int64_t m);
+  void (*draw)(Rng *r, int64_t *out, int64_t k, const void *p, double *scratch, int64_t m,
+               bool unique);
+} Sampler;
+
+#define SAMPLER(T, C)                                                                              \
+  static RngWeights check_##T(const void *p, int64_t m) {                                          \
+    return rng_weights_check_##T((const C *)p, m);                                                 \
+  }                                                                                                \
+  static void draw_##T(Rng *r, int64_t *out, int64_t k, const void *p, double *scratch, int64_t m, \
+                       bool once) {                                                                \
+    if (once) rng_multinomial_unique_##T(r, out, k, (const C *)p, scratch, m);                     \
+    else rng_multinomial_##T(r, out, k, (const C *)p, scratch, m);                                 \
+  }                                                                                                \
+  static const Sampler sampler_##T = {check_##T, draw_##T};
+SAMPLER(f32, float)
+SAMPLER(f64, double)
+
+/* Faults of single weights come before sums of zero, whatever the row. */
+static bool check_rows(const Sampler *s, const char *p, int64_t rows, int64_t row_bytes,
+                       int64_t m) {
+  RngWeights worst = RNG_WEIGHTS_OK;
+  for (int64_t i = 0; i < rows; i++) {
+    RngWeights found = s->check(p + i * row_bytes, m);
+    if (found != RNG_WEIGHTS_OK && (worst == RNG_WEIGHTS_OK || worst == RNG_WEIGHTS_ZERO_SUM))
+      worst = found;
+  }
+  return check_weights(worst, true);
+}
+
+/* Without replacement the k greatest weights over exponential numbers win, and those are drawn
+ * in the order of memory of the weights; rng.c does rows that follow each other. */
+static Tensor *draw_unique(Tensor *w, Tensor *y, int64_t k, int32_t gen) {
+  Tensor *sorted[2] = {NULL, NULL};
+  Tensor *q = fill(tensor_empty_like(w, tensor_dtype(w)), exponential_fills, "exponential_cpu", gen,
+                   (Draw){.a = 1});
+  bool was = grad_mode;
+  grad_mode = false;
+  t_sort_stable(t_div(w, q), -1, true, sorted);
+  bool done = tensor_copy_data(y, t_narrow(sorted[1], -1, 0, k));
+  grad_mode = was;
+  return done ? y : NULL;
+}
+
+static Tensor *draw_rows(Tensor *w, Tensor *y, int64_t k, bool unique, int32_t gen) {
+  Rng *r = source(gen);
+  Tensor *plain_w = plain(w);
+  if (!r || !plain_w || !y) return NULL;
+  const Sampler *s = w->dtype == DT_F32 ? &sampler_f32 : &sampler_f64;
+  int64_t m = w->sizes[w->ndim - 1], rows = w->ndim == 2 ? w->sizes[0] : 1;
+  int64_t row_bytes = m * dtype_bytes(tensor_dtype(w));
+  const char *p = tensor_data(plain_w);
+  int64_t *out = (int64_t *)(void *)tensor_data(y);
+  double *scratch = scratch_array(m ? m : 1, sizeof *scratch);
+  if (!scratch || (unique && !check_rows(s, p, rows, row_bytes, m))) return NULL;
+  if (unique && plain_w != w) return draw_unique(w, y, k, gen);
+  for (int64_t i = 0; i < rows; i++, p += row_bytes, out += k) {
+    if (!unique && !check_weights(s->check(p, m), false)) return NULL;
+    s->draw(r, out, k, p, scratch, m, unique);
+  }
+  return y;
+}
+
+Tensor *t_multinomial(Tensor *weights, int64_t k, bool replacement, int32_t gen, Tensor *out) {
+  if (blocked(weights) || !check_samples(weights, k, replacement, out)) return NULL;
+  int ndim = weights->ndim;
+  int64_t sizes[2] = {weights->sizes[0], k};
+  const int64_t *shape = ndim == 2 ? sizes : sizes + 1;
+  if (out && !resized(out, ndim, shape)) return NULL;
+  return draw_rows(weights, tensor_empty(ndim, shape, DT_I64), k, !replacement || k == 1, gen);
+}
+
+/* ------------------------------------------------------------ poisson, binomial */
+
+static double next_uniform(Rng *r) {
+  double u;
+  rng_uniform_f64(r, &u, 1, 0, 1);
+  return u;
+}
+
+/* Transformed rejection with squeeze, W. Hoermann, 1993 ("PTRS"), for rates from 10 on. */
+static double poisson_by_rejection(Rng *r, double rate) {
+  double root = m_sqrt(rate), log_rate = m_log(rate);
+  double b = 0.931 + 2.53 * root, a = -0.059 + 0.02483 * b;
+  double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2);
+  for (;;) {
+    double u = next_uniform(r) - 0.5, v = next_uniform(r), us = 0.5 - fabs(u);
+    double k = floor((2 * a / us + b) * u + rate + 0.43);
+    if (us >= 0.07 && v <= v_r) return k;
+    if (k < 0 || (us < 0.013 && v > us)) continue;
+    if (m_log(v) + m_log(inverse_alpha) - m_log(a / (us * us) + b) <=
+        -rate + k * log_rate - m_lgamma(k + 1))
+      return k;
+  }
+}
+
+static double next_poisson(Rng *r, double rate) {
+  if (rate >= 10) return poisson_by_rejection(r, rate);
+  if (rate == 0) return 0;
+  double limit = m_exp(-rate), product = next_uniform(r), k = 0;
+  for (; product > limit; k++) product *= next_uniform(r);
+  return k;
+}
+
+Tensor *t_poisson(Tensor *rate, int32_t gen) {
+  if (blocked(rate)) return NULL;
+  if (!check_float_kernel("poisson_cpu", tensor_dtype(rate))) return NULL;
+  Node *n = node_new(&PoissonBackward0, 0, 0, rate, NULL);
+  Rng *r = source(gen);
+  Tensor *x = plain(rate), *y = tensor_empty(rate->ndim, rate->sizes, tensor_dtype(rate));
+  if (!r || !x || !y) return node_drop(n), NULL;
+  DISPATCH_FLOAT(x->dtype, {
+    const T *in = (const T *)(const void *)tensor_data(x);
+    T *o = (T *)(void *)tensor_data(y);
+    for (int64_t i = 0; i < x->numel; i++)
+      if (!(in[i] >= 0))
+        fail(ERR_RUNTIME, "invalid Poisson rate, expected rate to be non-negative");
+    for (int64_t i = 0; i < x->numel && !failed(); i++) o[i] = (T)next_poisson(r, (double)in[i]);
+  })
+  return set_history(y, n);
+}
+
+/* log k! - [log sqrt(2 pi) + (k + 1/2) log(k + 1) - (k + 1)] */
+static double stirling_rest(double k) {
+  static const double small[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983,
+                                 0.02079067210376509, 0.0166446911898211, 0.0138761288230707,
+                                 0.0118967099458917,  0.0104112652619720, 0.00925546218271273,
+                                 0.00833056343336287};
+  if (k <= 9) return small[(int)k];
+  double square = (k + 1) * (k + 1);
+  return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
+}
+
+/* v as a number of the dtype: PyTorch computes some terms in float32 for float32 operands. */
+static double rounded(double v, bool single) { return single ? (double)(float)v : v; }
+
+/* Transformed rejection, W. Hoermann, 1993 ("BTRS"), for count * p from 10 on, p <= 1/2. */
+static double binomial_by_rejection(Rng *r, double count, double p, bool single) {
+  double mean = rounded(count * p, single), miss = rounded(1 - p, single);
+  double deviation = rounded(m_sqrt(rounded(mean * miss, single)), single),
+         odds = rounded(p / miss, single);
+  double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p, c = mean + 0.5;
+  double v_r = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) * deviation;
+  double m = floor(rounded((count + 1) * p, single));
+  for (;;) {
+    double u = next_uniform(r) - 0.5, v = next_uniform(r), us = 0.5 - fabs(u);
+    double k = floor((2 * a / us + b) * u + c);
+    if (us >= 0.07 && v <= v_r) return k;
+    if (k < 0 || k > count) continue;
+    v = m_log(v * alpha / (a / (us * us) + b));
+    double bound = (m + 0.5) * m_log((m + 1) / (odds * (count - m + 1))) +
+                   (count + 1) * m_log((count - m + 1) / (count - k + 1)) +
+                   (k + 0.5) * m_log(odds * (count - k + 1) / (k + 1)) + stirling_rest(m) +
+                   stirling_rest(count - m) - stirling_rest(k) - stirling_rest(count - k);
+    if (v <= bound) return k;
+  }
+}
+
+/* Counts the successes by the gaps between them, which are geometric. */
+static double binomial_by_gaps(Rng *r, double count, double p, bool single) {
+  double log_miss = rounded(m_log1p(-p), single), trials = 0, k = 0;
+  for (;; k++) {
+    trials += ceil(m_log(next_uniform(r)) / log_miss);
+    if (trials > count) return k;
+  }
+}
+
+static double next_binomial(Rng *r, double count, double p, bool single) {
+  if (count <= 0 || p <= 0) return 0;
+  if (p >= 1) return count;
+  if (p != p || count != count) return p + count;
+  double rarer = p > 0.5 ? rounded(1 - p, single) : p;
+  bool many = rounded(count * rarer, single) >= 10;
+  double k = many ? binomial_by_rejection(r, count, rarer, single)
+                  : binomial_by_gaps(r, count, rarer, single);
+  return p > 0.5 ? count - k : k;
+}
+
+static bool check_binomial(const Tensor *count, const Tensor *prob) {
+  static const char *const names[] = {"count", "prob"};
+  const Tensor *both[] = {count, prob};
+  for (int i = 0; i < 2; i++)
+    if (!dtype_is_float(tensor_dtype(both[i])))
+      return fail(ERR_VALUE, "binomial only supports floating-point dtypes for %s, got: %s",
+                  names[i], legacy(both[i])),
+             false;
+  if (count->dtype != prob->dtype)
+    return fail(ERR_RUNTIME, "Found dtype %s but expected %s", legacy(prob), legacy(count)), false;
+  return true;
+}
+
+static Tensor *expanded_plain(Tensor *x, int ndim, const int64_t *sizes) {
+  bool was = grad_mode;
+  grad_mode = false;
+  x = t_contiguous(t_expand(x, ndim, sizes));
+  grad_mode = was;
+  return x;
+}
+
+Tensor *t_binomial(Tensor *count, Tensor *prob, int32_t gen) {
+  if (blocked(count) || !prob || !check_binomial(count, prob)) return NULL;
+  int ndim = count->ndim;
+  int64_t sizes[MAX_DIM];
+  memcpy(sizes, count->sizes, (size_t)ndim * sizeof *sizes);
+  if (!sizes_broadcast(&ndim, sizes, prob->ndim, prob->sizes)) return NULL;
+  Node *n = node_new(&node_binomial, 0, 0, count, prob, NULL);
+  Rng *r = source(gen);
+  Tensor *x = expanded_plain(count, ndim, sizes), *p = expanded_plain(prob, ndim, sizes);
+  Tensor *y = tensor_empty(ndim, sizes, tensor_dtype(count));
+  if (!r || !x || !p || !y) return node_drop(n), NULL;
+  DISPATCH_FLOAT(y->dtype, {
+    const T *in = (const T *)(const void *)tensor_data(x);
+    const T *chance = (const T *)(const void *)tensor_data(p);
+    T *o = (T *)(void *)tensor_data(y);
+    for (int64_t i = 0; i < y->numel; i++)
+      o[i] = (T)next_binomial(r, (double)in[i], (double)chance[i], sizeof(T) == 4);
+  })
+  return set_history(y, n);
+}

@@ -1,0 +1,58 @@
+/* Generators and random tensors, for the rows of ops/create/random.def and for ops that draw (dropout).
+ *
+ * `gen` is the id of a generator: 0 is the default one, which always exists; others come and go
+ * with the host's objects. The random_ functions fill a tensor without history or version and
+ * return it; they check their arguments before the first draw. The t_ functions are ops. */
+#ifndef PG_RANDOM_H
+#define PG_RANDOM_H
+
+#include "call/call.h"
+#include "kernels/rng.h"
+
+/* --- generators --- */
+Rng *random_generator(int32_t id);  /* NULL with the error set if there is none of that id */
+int32_t random_generator_new(void); /* seeded as PyTorch's; 0 on OOM */
+void random_generator_free(int32_t id);
+void random_seed(int32_t id, int64_t seed);
+int64_t random_initial_seed(int32_t id);
+Tensor *random_state(int32_t id); /* uint8 of RNG_STATE_BYTES, PyTorch's layout */
+void random_set_state(int32_t id, Tensor *state);
+
+/* --- what factories fill: out=, resized without a word, or a new tensor; options from argument
+ * k on --- */
+Tensor *random_target(const Call *c, int k, Ints sizes, DType absent);
+Tensor *random_like(Call *c, int k); /* of argument 0; memory_format stands after the options */
+
+/* --- fills --- */
+Tensor *random_uniform(Tensor *x, double from, double to, int32_t gen);
+Tensor *random_normal(Tensor *x, double mean, double std, int32_t gen);
+Tensor *random_integers(Tensor *x, int64_t low, int64_t high, int32_t gen); /* [low, high) */
+Tensor *random_bernoulli(Tensor *x, double p, int32_t gen);
+Tensor *random_permutation(Tensor *x, int32_t gen); /* of 0 .. numel - 1 */
+int64_t random_high(Tensor *high); /* the number that a tensor stands for in randint_like */
+
+/* --- ops in place: the old values get a zero gradient --- */
+Tensor *t_uniform_(Tensor *x, double from, double to, int32_t gen);
+Tensor *t_normal_(Tensor *x, double mean, double std, int32_t gen);
+Tensor *t_exponential_(Tensor *x, double lambda, int32_t gen);
+Tensor *t_cauchy_(Tensor *x, double median, double sigma, int32_t gen);
+Tensor *t_log_normal_(Tensor *x, double mean, double std, int32_t gen);
+Tensor *t_geometric_(Tensor *x, double p, int32_t gen);
+Tensor *t_bernoulli_(Tensor *x, double p, int32_t gen);
+Tensor *t_bernoulli_each_(Tensor *x, Tensor *p, int32_t gen); /* p broadcasts to x */
+Tensor *t_random_(Tensor *x, int32_t gen);
+Tensor *t_random_to_(Tensor *x, int64_t high, int32_t gen);
+/* high NULL: no end */
+Tensor *t_random_from_(Tensor *x, int64_t low, const int64_t *high, int32_t gen);
+
+/* --- ops; `out` is where the result will go, or NULL --- */
+Tensor *t_normal_mean(Tensor *mean, double std, int32_t gen, const Tensor *out);
+Tensor *t_normal_std(double mean, Tensor *std, int32_t gen, const Tensor *out);
+Tensor *t_normal_both(Tensor *mean, Tensor *std, int32_t gen, const Tensor *out);
+Tensor *t_bernoulli(Tensor *p, int32_t gen, Tensor *out);
+Tensor *t_bernoulli_like(Tensor *x, double p, int32_t gen);
+Tensor *t_multinomial(Tensor *weights, int64_t k, bool replacement, int32_t gen, Tensor *out);
+Tensor *t_poisson(Tensor *rate, int32_t gen);
+Tensor *t_binomial(Tensor *count, Tensor *prob, int32_t gen);
+
+#endif

@@ -1,0 +1,877 @@
+/* Element-wise ops: promotion, destinations, the running of loops, and the rows of
+ * ops/elementwise/elementwise.def.
+ *
+ * A row becomes a loop a dtype, an op that records itself, and a gradient: one fused loop when only
+ * first derivatives are asked for, op calls otherwise. Loops see contiguous blocks only: strided
+ * and broadcast operands pass through buffers that stay in the first-level cache. */
+#include "ops/elementwise/elementwise.h"
+
+#include <string.h>
+
+#include "ground/paths.h"
+#include "kernels/simd.h"
+#include "kernels/transcendental.h"
+#include "ops/view/copy.h"
+
+/* For what many rows call: one copy of it. */
+#define NOINLINE __attribute__((noinline))
+
+/* ------------------------------------------------------------ promotion */
+
+DType float_dtype(DType d) { return dtype_is_float(d) ? d : dtype_default(); }
+
+static DType wider(DType a, DType b) {
+  return a == DT_NONE ? b : b == DT_NONE ? a : dtype_promote(a, b);
+}
+
+/* The default type of a host number's kind, which is all that it contributes. */
+static DType wrapped_dtype(const Tensor *t) {
+  return dtype_is_float((DType)t->dtype) ? dtype_default() : (DType)t->dtype;
+}
+
+static DType outrank(DType high, DType low) {
+  if (high == DT_NONE) return low;
+  if (low == DT_NONE || dtype_kind(high) >= dtype_kind(low)) return high;
+  return dtype_promote(high, low);
+}
+
+DType result_dtype(int n, Tensor *const *t) {
+  if (n == 2 && t[0] && t[1] && t[0]->dtype == t[1]->dtype &&
+      !((t[0]->flags | t[1]->flags) & FLAG_WRAPPED))
+    return (DType)t[0]->dtype;
+  DType dimensioned = DT_NONE, zero_dim = DT_NONE, number = DT_NONE;
+  for (int i = 0; i < n; i++) {
+    if (!t[i]) continue;
+    DType d = (DType)t[i]->dtype;
+    if (is_wrapped(t[i])) number = wider(number, wrapped_dtype(t[i]));
+    else if (t[i]->ndim == 0) zero_dim = wider(zero_dim, d);
+    else dimensioned = wider(dimensioned, d);
+  }
+  return outrank(dimensioned, outrank(zero_dim, number));
+}
+
+/* Messages of PyTorch that do not follow the rule. */
+static const struct {
+  const char *op, *message;
+  Status status;
+} refusals[] = {
+    {"neg",
+     "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
+     "mask, use the "
+     "`~` or `logical_not()` operator instead.",
+     ERR_RUNTIME},
+    {"relu", "Boolean inputs not supported for relu", ERR_RUNTIME},
+    {"hardtanh", "Bool inputs not supported for hardtanh", ERR_RUNTIME},
+};
+static const struct {
+  const char *op, *kernel;
+} kernel_names[] = {{"floor", "floor_vml_cpu"},
+                    {"ceil", "ceil_vml_cpu"},
+                    {"trunc", "trunc_vml_cpu"},
+                    {"round_even", "round_vml_cpu"},
+                    {"gelu_erf", "GeluKernelImpl"},
+                    {"gelu_tanh", "GeluKernelImpl"},
+                    {"celu", "elu_cpu"},
+                    {"logsigmoid", "log_sigmoid_cpu"},
+                    {"softshrink", "softshrink_check"},
+                    {"prelu_kernel", "prelu_cpu"},
+                    {"bitwise_left_shift", "lshift_cpu"},
+                    {"bitwise_right_shift", "rshift_cpu"}};
+
+static void refuse_dtype(DType d, const char *op) {
+  for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+    if (strcmp(refusals[i].op, op) == 0) fail(refusals[i].status, "%s", refusals[i].message);
+  for (size_t i = 0; i < sizeof kernel_names / sizeof *kernel_names; i++)
+    if (strcmp(kernel_names[i].op, op) == 0) no_kernel(kernel_names[i].kernel, d);
+  fail(ERR_NOT_IMPLEMENTED, "\"%s_cpu\" not implemented for '%s'", op, dtype_info[d].legacy);
+}
+
+DType domain_dtype(Domain domain, DType d, const char *op) {
+  static const uint8_t taken[] = {/* the kinds, as bits */
+                                  [FLOAT] = 14,
+                                  [WIDE] = 14,
+                                  [ANY] = 14,
+                                  [TRUTH] = 14,
+                                  [REAL] = 1 << KIND_FLOAT,
+                                  [REAL_WIDE] = 1 << KIND_FLOAT,
+                                  [NUMBER] = 1 << KIND_FLOAT | 1 << KIND_INT,
+                                  [INTEGER] = 1 << KIND_INT,
+                                  [INTEGRAL] = 1 << KIND_INT | 1 << KIND_BOOL};
+  if (!(taken[domain] >> dtype_kind(d) & 1)) {
+    refuse_dtype(d, op);
+    return DT_NONE;
+  }
+  return domain == FLOAT || domain == WIDE ? float_dtype(d) : d;
+}
+
+Tensor *cast_plain(Tensor *x, DType dtype) {
+  if (failed() || !x || x->dtype == dtype) return x;
+  Tensor *y = tensor_empty_like(x, dtype);
+  if (!y) return NULL;
+  if (x->numel == 1) {
+    const char *from = tensor_data(x);
+    if (dtype_is_float((DType)x->dtype))
+      element_store_f(tensor_data(y), dtype, element_load_f(from, (DType)x->dtype));
+    else element_store_i(tensor_data(y), dtype, element_load_i(from, (DType)x->dtype));
+  } else if (!tensor_copy_data(y, x)) return NULL;
+  if (is_wrapped(x)) y->flags |= FLAG_WRAPPED;
+  return y;
+}
+
+/* What PyTorch's sources call the types, which its messages of overflow do too. */
+static const char *const c_names[DT_COUNT] = {
+    [DT_U8] = "uint8_t",  [DT_I8] = "int8_t", [DT_I16] = "int16_t", [DT_I32] = "int",
+    [DT_I64] = "int64_t", [DT_F32] = "float", [DT_F64] = "double",  [DT_BOOL] = "bool"};
+
+static bool overflows_int(int64_t v, DType d) {
+  int bits = 8 * (int)dtype_bytes(d);
+  if (d == DT_BOOL || bits == 64) return false;
+  int64_t most = d == DT_U8 ? 255 : ((int64_t)1 << (bits - 1)) - 1,
+          least = d == DT_U8 ? -255 : -most - 1;
+  return v < least || v > most;
+}
+
+bool number_fits_f(double v, DType d) {
+  bool fits = true;
+  if (d == DT_F32) fits = !(fabs(v) > 3.40282346638528859812e38) || isinf(v);
+  else if (dtype_kind(d) == KIND_INT) {
+    fits = v >= -9223372036854775808.0 && v < 9223372036854775808.0 && !(d == DT_U8 && v < 0);
+    fits = fits && !overflows_int((int64_t)v, d);
+  }
+  if (!fits) fail(ERR_RUNTIME, "value cannot be converted to type %s without overflow", c_names[d]);
+  return fits;
+}
+
+bool number_fits(const Tensor *number, DType d) {
+  if (dtype_is_float((DType)number->dtype) || dtype_is_float(d))
+    return number_fits_f(tensor_get_f(number, 0), d);
+  if (!overflows_int(tensor_get_i(number, 0), d)) return true;
+  return fail(ERR_RUNTIME, "value cannot be converted to type %s without overflow", c_names[d]);
+}
+
+/* ------------------------------------------------------------ results */
+
+Tensor *destination;
+
+/* The destination may be written directly if no operand overlaps it otherwise than element by
+ * element. */
+static Tensor *take_destination(int n, Tensor *const *t, int ndim, const int64_t *sizes,
+                                DType dtype) {
+  Tensor *d = destination;
+  destination = NULL;
+  if (!d || d->dtype != dtype || !sizes_equal(d->ndim, d->sizes, ndim, sizes)) return NULL;
+  if (!tensor_is_dense(d)) return NULL;
+  for (int i = 0; i < n; i++)
+    if (t[i]->storage == d->storage &&
+        (t[i]->offset != d->offset || !tensor_same_shape(t[i], d) || t[i]->dtype != dtype ||
+         memcmp(t[i]->strides, d->strides, (size_t)ndim * sizeof *sizes) != 0))
+      return NULL;
+  if (!tensor_write_begin(d, true)) return NULL;
+  tensor_bump_version(d);
+  return tensor_alias(d, ndim, d->sizes, d->strides, d->offset);
+}
+
+/* The stride of dimension i of a result of `ndim` dimensions, as a broadcast operand has it; 0:
+ * none. */
+static int64_t stride_at(const Tensor *t, int ndim, const int64_t *sizes, int i) {
+  int k = i - (ndim - t->ndim);
+  return k < 0 || (t->sizes[k] == 1 && sizes[i] != 1) ? 0 : t->strides[k];
+}
+
+/* Above zero if j, which would lie outside i, should lie inside it; below zero if not; the first
+ * operand that can tell decides. */
+static int swap_wanted(int n, Tensor *const *t, int ndim, const int64_t *sizes, int i, int j) {
+  for (int k = 0; k < n; k++) {
+    int64_t a = stride_at(t[k], ndim, sizes, i), b = stride_at(t[k], ndim, sizes, j);
+    if (a == 0 || b == 0) continue;
+    if (a != b) return a < b ? -1 : 1;
+    if (sizes[i] > sizes[j]) return 1;
+  }
+  return 0;
+}
+
+/* A dense tensor whose dimensions lie in memory as the operands' do: PyTorch's insertion sort,
+ * the innermost first, which passes over dimensions that no operand can compare. */
+static Tensor *empty_in_order(int n, Tensor *const *t, int ndim, const int64_t *sizes,
+                              DType dtype) {
+  int order[MAX_DIM];
+  int64_t strides[MAX_DIM], step = 1;
+  for (int i = 0; i < ndim; i++) order[i] = ndim - 1 - i;
+  for (int i = 1; i < ndim; i++)
+    for (int outer = i, inner = i - 1, wanted; inner >= 0; inner--) {
+      wanted = swap_wanted(n, t, ndim, sizes, order[inner], order[outer]);
+      if (wanted < 0) break;
+      if (wanted == 0) continue;
+      int d = order[inner];
+      order[inner] = order[outer];
+      order[outer] = d;
+      outer = inner;
+    }
+  for (int i = 0; i < ndim; i++) {
+    strides[order[i]] = step;
+    step *= sizes[order[i]] > 1 ? sizes[order[i]] : 1;
+  }
+  return tensor_empty_strided(ndim, sizes, strides, dtype);
+}
+
+Tensor *result_for(int n, Tensor *const *t, DType dtype) {
+  int64_t sizes[MAX_DIM];
+  int ndim = t[0]->ndim;
+  bool contiguous = true;
+  memcpy(sizes, t[0]->sizes, (size_t)ndim * sizeof *sizes);
+  for (int i = 1; i < n; i++)
+    if (!sizes_broadcast(&ndim, sizes, t[i]->ndim, t[i]->sizes)) return NULL;
+  if (destination) {
+    Tensor *d = take_destination(n, t, ndim, sizes, dtype);
+    if (d || failed()) return d;
+  }
+  for (int i = 0; i < n; i++)
+    contiguous = contiguous && (t[i]->ndim < 2 || tensor_is_contiguous(t[i]));
+  return contiguous || ndim < 2 ? tensor_empty(ndim, sizes, dtype)
+                                : empty_in_order(n, t, ndim, sizes, dtype);
+}
+
+/* ------------------------------------------------------------ running */
+
+enum { BLOCK = 1024, SHORT = 256 /* a row below this is run together with others */ };
+
+/* An operand between memory and the loop. */
+typedef struct {
+  Loop *cast;        /* memory to buffer, or for the result buffer to memory */
+  int64_t bytes;     /* of the loop's element */
+  bool same;         /* memory holds the loop's type */
+  const char *splat; /* the one element that fills the buffer now */
+  int64_t splat_n;
+} Side;
+
+typedef struct {
+  Flat *loop;
+  const double *k;
+  int n;
+  bool by_lanes; /* the loop takes multiples of LANES only */
+  Side side[ITER_MAX];
+} Blocks;
+
+static _Alignas(16) char buffers[ITER_MAX][BLOCK * 8], lanes[ITER_MAX][LANES * 8];
+
+/* n elements in contiguous memory, at n_p places; a rest that fills no LANES is handled in a
+ * place of its own. */
+static void run_flat(Flat *loop, const double *k, bool by_lanes, int n_p, char *const *p,
+                     size_t bytes_out, size_t bytes, size_t n) {
+  size_t whole = by_lanes ? n & ~(size_t)(LANES - 1) : n, rest = n - whole;
+  if (whole) loop(p, whole, k);
+  if (!rest) return;
+  char *q[ITER_MAX];
+  q[0] = lanes[0];
+  for (int i = 1; i < n_p; i++) {
+    q[i] = lanes[i];
+    memcpy(q[i], p[i] + whole * bytes, rest * bytes);
+  }
+  loop(q, LANES, k);
+  memcpy(p[0] + whole * bytes_out, q[0], rest * bytes_out);
+}
+static void run_block(const Blocks *b, char *const *p, size_t n) {
+  run_flat(b->loop, b->k, b->by_lanes, b->n, p, (size_t)b->side[0].bytes,
+           (size_t)b->side[b->n - 1].bytes, n);
+}
+
+/* Fills a buffer with n times an element of four bytes, and some more. */
+static void splat_4(char *buffer, const char *from, int64_t n) {
+  const i32x4 v = i32x4_splat(*(const int32_t *)(const void *)from);
+  TOOK(EACH_SPLAT);
+  for (char *end = buffer + 4 * n; buffer < end; buffer += 64)
+    UNROLLED for (int l = 0; l < 64; l += 16) memcpy(buffer + l, &v, sizeof v);
+}
+
+/* Brings m elements to a buffer; a broadcast element is brought once. */
+static void gather(Side *s, char *buffer, char *from, int64_t stride, int64_t m) {
+  if (stride == 0 && s->splat == from && s->splat_n >= m) return;
+  if (stride == 0 && s->same && s->bytes == 4) splat_4(buffer, from, m);
+  else s->cast((char *[]){buffer, from}, (const int64_t[]){s->bytes, stride}, m, NULL);
+  s->splat = stride == 0 ? from : NULL;
+  s->splat_n = m;
+}
+
+/* A Loop of iter.h over blocks. */
+static void run_blocks(char **p, const int64_t *strides, int64_t n, const void *ctx) {
+  Blocks *b = (Blocks *)(uintptr_t)ctx;
+  bool buffered[ITER_MAX], any = false;
+  for (int i = 0; i < b->n; i++) {
+    buffered[i] = !b->side[i].same || (strides[i] != b->side[i].bytes && n > 1);
+    any = any || buffered[i];
+  }
+  if (!any) {
+    run_block(b, p, (size_t)n);
+    return;
+  }
+  for (int64_t at = 0; at < n; at += BLOCK) {
+    int64_t m = n - at < BLOCK ? n - at : BLOCK;
+    char *q[ITER_MAX];
+    for (int i = 0; i < b->n; i++) {
+      q[i] = p[i] + at * strides[i];
+      if (!buffered[i]) continue;
+      if (i) gather(&b->side[i], buffers[i], q[i], strides[i], m);
+      q[i] = buffers[i];
+    }
+    run_block(b, q, (size_t)m);
+    if (!buffered[0]) continue;
+    Side *s = &b->side[0];
+    s->cast((char *[]){p[0] + at * strides[0], q[0]}, (const int64_t[]){strides[0], s->bytes}, m,
+            NULL);
+  }
+}
+
+/* Blocks of rows that are too short to be run one by one. */
+typedef struct {
+  Blocks *blocks;
+  int64_t n, strides[ITER_MAX]; /* of a row */
+} Rows;
+
+/* Fills each of the rows with the element that stands for it. */
+#define SPREAD_ROWS(T)                                                                    \
+  static void spread_rows_##T(char *to, const char *from, int64_t outer, int64_t rows,    \
+                              int64_t n) {                                                \
+    for (int64_t r = 0; r < rows; r++) {                                                  \
+      T v = *(const T *)(const void *)(from + r * outer), *row = (T *)(void *)to + r * n; \
+      VECTOR_LOOP for (int64_t i = 0; i < n; i++) row[i] = v;                             \
+    }                                                                                     \
+  }
+SPREAD_ROWS(int32_t)
+SPREAD_ROWS(int64_t)
+
+/* Brings `rows` rows of n elements to a buffer; one that is broadcast to all rows is there from
+ * the block before. */
+static void gather_rows(Side *s, char *buffer, char *from, int64_t outer, int64_t inner,
+                        int64_t rows, int64_t n) {
+  if (outer == 0 && s->splat == from && s->splat_n >= rows * n) return;
+  if (inner == 0 && s->same && s->bytes == 4) spread_rows_int32_t(buffer, from, outer, rows, n);
+  else if (inner == 0 && s->same && s->bytes == 8)
+    spread_rows_int64_t(buffer, from, outer, rows, n);
+  else
+    for (int64_t r = 0; r < rows; r++)
+      s->cast((char *[]){buffer + r * n * s->bytes, from + r * outer},
+              (const int64_t[]){s->bytes, inner}, n, NULL);
+  s->splat = outer == 0 ? from : NULL;
+  s->splat_n = rows * n;
+}
+
+/* A Loop of iter.h over rows: as run_blocks, with a whole number of rows for a block. */
+static void run_rows(char **p, const int64_t *outer, int64_t n_rows, const void *ctx) {
+  const Rows *rows = ctx;
+  Blocks *b = rows->blocks;
+  int64_t n = rows->n, most = BLOCK / n / LANES * LANES;
+  if (!most) most = BLOCK / n;
+  bool dense[ITER_MAX];
+  for (int i = 0; i < b->n; i++)
+    dense[i] = b->side[i].same && rows->strides[i] == b->side[i].bytes &&
+               (outer[i] == n * rows->strides[i] || n_rows == 1);
+  for (int64_t at = 0; at < n_rows; at += most) {
+    int64_t m = n_rows - at < most ? n_rows - at : most;
+    char *q[ITER_MAX];
+    for (int i = 0; i < b->n; i++) {
+      q[i] = p[i] + at * outer[i];
+      if (dense[i]) continue;
+      if (i) gather_rows(&b->side[i], buffers[i], q[i], outer[i], rows->strides[i], m, n);
+      q[i] = buffers[i];
+    }
+    run_block(b, q, (size_t)(m * n));
+    Side *s = &b->side[0];
+    for (int64_t r = 0; r < m && !dense[0]; r++)
+      s->cast((char *[]){p[0] + (at + r) * outer[0], q[0] + r * n * s->bytes},
+              (const int64_t[]){rows->strides[0], s->bytes}, n, NULL);
+  }
+}
+
+/* Operands that have to be walked, with short innermost rows several at a time. */
+static void run_walked(Blocks *b, Iter *it) {
+  int last = it->ndim - 1;
+  if (last < 1 || it->sizes[last] >= SHORT) {
+    iter_run(it, run_blocks, b);
+    TOOK(EACH_WALKED);
+    return;
+  }
+  Rows rows = {.blocks = b, .n = it->sizes[last]};
+  for (int i = 0; i < b->n; i++) rows.strides[i] = it->strides[i][last];
+  it->ndim = last;
+  if (rows.n) iter_run(it, run_rows, &rows);
+  TOOK(EACH_ROWS);
+}
+
+/* One element, or many places that are one, as sums' gradients are. */
+static bool is_one(const Tensor *t) {
+  if (t->numel == 1) return true;
+  for (int i = 0; i < t->ndim; i++)
+    if (t->strides[i] && t->sizes[i] != 1) return false;
+  return true;
+}
+
+/* The common case, all contiguous and of the result's shape or a single element, needs no
+ * sorting. */
+static bool run_simple(Blocks *b, Tensor *const *t) {
+  char *p[ITER_MAX];
+  int64_t strides[ITER_MAX];
+  for (int i = 0; i < b->n; i++) {
+    bool one = i && is_one(t[i]);
+    if (!one && (!tensor_same_shape(t[0], t[i]) || !tensor_is_contiguous(t[i]))) return false;
+    p[i] = tensor_data(t[i]);
+    strides[i] = one ? 0 : dtype_bytes((DType)t[i]->dtype);
+  }
+  if (t[0]->numel) run_blocks(p, strides, t[0]->numel, b);
+  TOOK(EACH_SIMPLE);
+  return true;
+}
+
+static bool by_lanes(DType inner) { return inner == DT_F32 || inner == DT_U8 || inner == DT_BOOL; }
+
+static bool overlaps_destination(const Tensor *t) {
+  return destination && t->storage == destination->storage && !check_apart(destination, t, true);
+}
+
+/* Runs a loop whose operands have the type `inner` and whose result the type `outer` (DT_NONE:
+ * as in memory). Bytes that a snapshot shares are left to it when the write to the destination
+ * begins, so operands that are the destination are read through snapshots of their own. */
+static Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer, DType out,
+                         const double *k) {
+  static const double no_numbers[3];
+  Tensor *t[ITER_MAX];
+  for (int i = 0; i < n; i++) {
+    if (blocked(in[i], in[i]) || overlaps_destination(in[i])) return NULL;
+    bool shared = destination && in[i]->storage == destination->storage &&
+                  in[i]->storage->bytes->refs > 1;
+    t[i + 1] = shared ? tensor_snapshot(in[i]) : in[i];
+  }
+  t[0] = failed() ? NULL : result_for(n, t + 1, out);
+  if (!t[0]) return NULL;
+  Blocks b = {.loop = loop, .k = k ? k : no_numbers, .n = n + 1, .by_lanes = by_lanes(inner)};
+  for (int i = 0; i <= n; i++) {
+    DType memory = (DType)t[i]->dtype, type = i ? inner : outer;
+    if (type == DT_NONE) type = memory;
+    b.side[i] = (Side){i ? cast_loop(type, memory) : cast_loop(memory, type), dtype_bytes(type),
+                       type == memory, NULL, 0};
+  }
+  if (run_simple(&b, t)) return t[0];
+  Iter it;
+  iter_build(&it, n + 1, t);
+  run_walked(&b, &it);
+  return t[0];
+}
+
+/* Operands of the loop's own type, one shape, contiguous, and nothing to write into: no more to
+ * find out. */
+static Tensor *run_plain(Flat *loop, int n, Tensor *const *in, DType d, DType out,
+                         const double *k) {
+  static const double no_numbers[3];
+  char *p[ITER_MAX];
+  if (destination) return NULL;
+  for (int i = 0; i < n; i++) {
+    if (!in[i] || in[i]->dtype != d || (i && !tensor_same_shape(in[0], in[i])) ||
+        !tensor_is_contiguous(in[i]))
+      return NULL;
+    p[i + 1] = tensor_data(in[i]);
+  }
+  Tensor *y = tensor_empty(in[0]->ndim, in[0]->sizes, out);
+  if (!y) return NULL;
+  p[0] = tensor_data(y);
+  TOOK(EACH_PLAIN);
+  run_flat(loop, k ? k : no_numbers, by_lanes(d), n + 1, p, (size_t)dtype_bytes(out),
+           (size_t)dtype_bytes(d), (size_t)y->numel);
+  return y;
+}
+
+/* The type in which a table computes d. */
+static DType loop_dtype(const Loops *loops, DType d) {
+  if (d == DT_BOOL ? loops->b8 : d == DT_U8 ? loops->u8 : NULL) return d;
+  return !dtype_is_float(d) ? DT_I64 : d == DT_F32 && loops->f32 ? DT_F32 : DT_F64;
+}
+static Flat *loop_of(const Loops *loops, DType type) {
+  if (type == DT_BOOL) return loops->b8;
+  if (type == DT_U8) return loops->u8;
+  return type == DT_I64 ? loops->i64 : type == DT_F32 ? loops->f32 : loops->f64;
+}
+
+/* Casts what a block could not: numbers that must wrap around or be cut to d first. */
+static void fit_operands(int n, Tensor *const *in, DType d, Tensor **t) {
+  for (int i = 0; i < n; i++) {
+    bool widens = in[i] && (dtype_is_float(d) || dtype_promote((DType)in[i]->dtype, d) == d);
+    t[i] = widens ? in[i] : cast_plain(in[i], d);
+  }
+}
+
+Tensor *run(const Loops *loops, int n, Tensor *const *in, DType d, const double *k) {
+  Tensor *t[ITER_MAX];
+  if (failed()) return NULL;
+  DType type = loop_dtype(loops, d);
+  Tensor *plain = type == d ? run_plain(loop_of(loops, d), n, in, d, d, k) : NULL;
+  if (plain || failed()) return plain;
+  fit_operands(n, in, d, t);
+  return run_typed(loop_of(loops, type), n, t, type, type, d, k);
+}
+
+Tensor *run_bool(const Loops *loops, int n, Tensor *const *in, DType d) {
+  Tensor *t[ITER_MAX];
+  if (failed()) return NULL;
+  fit_operands(n, in, d, t);
+  DType type = loop_dtype(loops, d);
+  return run_typed(loop_of(loops, type), n, t, type, DT_BOOL, DT_BOOL, NULL);
+}
+
+Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out) {
+  return run_typed(loop, n, in, DT_NONE, DT_NONE, out, NULL);
+}
+
+/* ------------------------------------------------------------ unary ops */
+
+typedef struct {
+  const char *name;
+  Domain domain;
+  int keep;
+  const Loops *value, *grad;
+  const NodeType *node;
+} Unary;
+
+/* What a node keeps: what the gradient needs first (PyTorch keeps some results that it does
+ * not), then the host numbers. */
+static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const double *p) {
+  if (blocked(x)) return NULL;
+  DType d = domain_dtype(u->domain, (DType)x->dtype, u->name);
+  if (d == DT_NONE) return NULL;
+  for (int i = 0; i < n_params; i++)
+    if (!number_fits_f(p[i], d)) return NULL;
+  Node *n = node_new(u->node, u->keep == KEEP_XY || u->keep & ROOM ? 2 : 1, n_params, x, NULL);
+  for (int i = 0; i < n_params; i++) num_f(n, i, p[i]);
+  if (u->keep & KEEP_X) save(n, 0, x);
+  Tensor *y = set_history(run(u->value, 1, &x, d, p), n);
+  if (n && u->keep & KEEP_Y) save_output(n, u->keep == KEEP_XY, y);
+  return y;
+}
+
+/* y with x in its history: y' = g, x' = 0. */
+GRAD(TieBackward0, "")
+{
+  if (needs(n, 0)) gi[0] = g[0];
+  if (needs(n, 1)) gi[1] = t_zeros_like(g[0]);
+}
+static Tensor *tie(Tensor *y, Tensor *x) {
+  if (blocked(y, x)) return NULL;
+  Node *n = node_new(&TieBackward0, 0, 0, y, x, NULL);
+  return n ? set_history(tensor_alias(y, y->ndim, y->sizes, y->strides, y->offset), n) : y;
+}
+
+static Tensor *t_polygamma_of(Tensor *n, Tensor *x) {
+  return blocked(n, x) ? NULL : t_polygamma_at(x, tensor_get_f(n, 0), 0, 0);
+}
+
+/* The first-order gradient as one loop over g and what was kept. */
+static NOINLINE Tensor *unary_grad(const Unary *u, Tensor *g, Tensor *kept, const double *p) {
+  Tensor *in[2] = {g, kept ? kept : g};
+  if (blocked(in[0], in[1])) return NULL;
+  DType d = (DType)g->dtype;
+  TOOK(GRADIENT_FUSED);
+  return dtype_is_float(d) ? run(u->grad, 2, in, d, p) : NULL;
+}
+
+static const double *node_params(const Node *n, double *p) {
+  for (int i = 0; i < 3; i++) p[i] = i < n->n_numbers ? n->numbers[i].f : 0;
+  return p;
+}
+
+#define FIELDS_NOTHING ""
+#define FIELDS_KEEP_X "self"
+#define FIELDS_KEEP_Y "result"
+#define FIELDS_KEEP_XY "self result"
+#define FIELDS_KEEP_X_NONE "self | approximate:tnone"
+#define FIELDS_KEEP_X_TANH "self | approximate:ttanh"
+#define FIELDS_KEEP_X_EPS "self | eps:t-"
+#define FIELDS_KEEP_X_BUFFER "self buffer"
+#define FIELDS_P_KEEP_X(schema) "self | " schema
+#define FIELDS_P_KEEP_X_ALONE(schema) "self"
+#define FIELDS_P_KEEP_X_FIRST(schema) "self | threshold:x"
+/* By what is kept for either gradient. */
+#define FIELDS2_Y(k) \
+  ((k) & KEEP_A ? (k) & KEEP_B ? "self other result" : "self - result" : "- other result")
+#define FIELDS2(k)                                               \
+  ((k) & CALLED_WEIGHT ? "self weight"                           \
+   : (k) & KEEP_Y      ? FIELDS2_Y(k)                            \
+   : (k) & KEEP_B      ? (k) & KEEP_A ? "self other" : "- other" \
+   : (k) & KEEP_A      ? "self"                                  \
+                       : "")
+
+/* The gradient's loop, over g and the one tensor kept, by whichever name. */
+#define GRAD1(fn, A, WRAP, V)                                   \
+  FLAT_HEAD(fn, A, A, WRAP) FLAT_IN(1) FLAT_IN(2) FLAT_FOR(A) { \
+    T g = i1_[i], x = i2_[i], y = x;                            \
+    (void)g, (void)x, (void)y;                                  \
+    o_[i] = (A)(V);                                             \
+  }                                                             \
+  }
+#define UNARY_ROW(name, Node_, domain, VALUE, keep, GRADIENT, fields)                 \
+  LOOPS(domain, 1, value_##name, VALUE)                                               \
+  LOOPS_WITH(GRAD1, GRAD_##domain, grad_##name, GRADIENT)                             \
+  static void vjp_##name(Node *n, Tensor **g, Tensor **gi);                           \
+  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name, fields, true}; \
+  static const Unary unary_##name = {#name, domain, keep, value_##name, grad_##name, &node_##name};
+
+LOOPS_BEGIN
+#define FORMULA_SCALAR
+#include "ops/elementwise/formula.h"
+#define UNARY(flags, name, Node_, domain, value, keep, grad)       \
+  UNARY_ROW(name, Node_, domain, value, keep, grad, FIELDS_##keep) \
+  Tensor *t_##name(Tensor *x) { return unary(&unary_##name, x, 0, NULL); }
+#define UNARY_P(flags, name, Node_, schema, domain, value, keep, grad)       \
+  UNARY_ROW(name, Node_, domain, value, keep, grad, FIELDS_P_##keep(schema)) \
+  Tensor *t_##name(Tensor *x, double p0, double p1, double p2) {             \
+    return unary(&unary_##name, x, 3, (const double[]){p0, p1, p2});         \
+  }
+#include "ops/elementwise/elementwise.def"
+LOOPS_END
+
+/* A gradient g f'(x) as a node of its own, which PyTorch has for some activations; x is what f
+ * kept. Its derivatives are the same of what arrives at it, and the curve: that times g f''(x),
+ * zero if there is none. */
+typedef struct {
+  NodeType type;
+  const Unary *unary;
+  Tensor *(*curve)(Tensor *g, Tensor *x, const double *p);
+  int n_numbers;
+} Second;
+
+static Tensor *second(const Second *k, Tensor *g, Tensor *x, const double *p) {
+  if (blocked(g, x)) return NULL;
+  Node *n = node_new(&k->type, 2, k->n_numbers, g, x, NULL);
+  for (int i = 0; i < k->n_numbers; i++) num_f(n, i, p[i]);
+  if (k->curve) save(n, 0, g);
+  save(n, 1, x);
+  return set_history(unary_grad(k->unary, g, x, p), n);
+}
+
+static void vjp_second(Node *n, Tensor **g, Tensor **gi) {
+  const Second *k = (const Second *)(const void *)n->type;
+  double p[3];
+  Tensor *first = k->curve ? saved(n, 0) : NULL, *x = saved(n, 1);
+  node_params(n, p);
+  if (needs(n, 0)) gi[0] = grad_mode ? second(k, g[0], x, p) : unary_grad(k->unary, g[0], x, p);
+  if (needs(n, 1)) gi[1] = k->curve ? k->curve(t_mul(g[0], first), x, p) : t_zeros_like(g[0]);
+}
+
+#define FORMULA_TAPE
+#include "ops/elementwise/formula.h"
+#define FLAT_SECOND(name, Name, fields, n) \
+  static const Second second_##name = {    \
+      {Name "BackwardBackward0", vjp_second, fields, true}, &unary_##name, NULL, n};
+#define SECOND(name, Name, fields, n, CURVE)                                                   \
+  static Tensor *curve_##name(Tensor *g, Tensor *x, __attribute__((unused)) const double *p) { \
+    return CURVE;                                                                              \
+  }                                                                                            \
+  static const Second second_##name = {                                                        \
+      {Name "BackwardBackward0", vjp_second, fields, true}, &unary_##name, curve_##name, n};
+FLAT_SECOND(relu, "Threshold", "- self | threshold:x", 1)
+FLAT_SECOND(leaky_relu, "LeakyRelu", "- self | negative_slope:x", 1)
+FLAT_SECOND(hardtanh, "Hardtanh", "- self | min_val:x max_val:x", 2)
+FLAT_SECOND(hardshrink, "Hardshrink", "- self | lambd:x", 1)
+FLAT_SECOND(softshrink, "Softshrink", "- self | lambd:x", 1)
+FLAT_SECOND(threshold, "Threshold", "- self | threshold:x", 1)
+SECOND(tanh, "Tanh", "grad_output output", 0, MUL(g, MUL(C(-2), x)))
+SECOND(sigmoid, "Sigmoid", "grad_output output", 0, MUL(g, SUB(C(1), MUL(C(2), x))))
+SECOND(logsigmoid, "LogSigmoid", "grad_output self", 0,
+       NEG(MUL(g, MUL(SIGMOID(x), SIGMOID(NEG(x))))))
+SECOND(hardswish, "Hardswish", "grad_output self", 0,
+       WHERE(AND(GT(x, C(-3)), LT(x, C(3))), DIV(g, C(3)), C(0)))
+SECOND(elu, "Elu", "grad_output self_or_result | alpha:f scale:x input_scale:x is_result:F", 3,
+       WHERE(LT(x, C(0)), MUL(MUL(g, H(p[0] * p[1] * p[2] * p[2])), EXP(MUL(x, P2))), C(0)))
+SECOND(softplus, "Softplus", "grad_output self | beta:x threshold:x", 2,
+       WHERE(GE(MUL(x, P0), P1), C(0),
+             MUL(MUL(g, P0), MUL(SIGMOID(MUL(x, P0)), SIGMOID(MUL(x, H(-p[0])))))))
+SECOND(gelu_erf, "Gelu", "grad_output self | approximate:tnone", 0,
+       MUL(g, MUL(MUL(C(1 / MATHS_SQRT_2PI), EXP(MUL(C(-0.5), MUL(x, x)))), SUB(C(2), MUL(x, x)))))
+/* With u' = c (1 + 3 k x^2), u'' = 6 c k x and t = tanh u: (1 - t^2) (u' + x/2 (u'' - 2 t
+ * u'^2)). */
+static Tensor *gelu_tanh_curve(Tensor *g, Tensor *x, Tensor *t, Tensor *du) {
+  return MUL(
+      MUL(g, SUB(C(1), SQ(t))),
+      ADD(du, MUL(MUL(C(0.5), x), SUB(MUL(C(6 * GELU_C * GELU_K), x), MUL(MUL(C(2), t), SQ(du))))));
+}
+SECOND(gelu_tanh, "Gelu", "grad_output self | approximate:ttanh", 0,
+       gelu_tanh_curve(g, x, GELU_TANH, MUL(C(GELU_C), ADD(C(1), MUL(C(3 * GELU_K), MUL(x, x))))))
+
+#define UNARY_VJP(name, GRADIENT)                                                          \
+  static Tensor *tape_##name(Tensor *g, Tensor *x, Tensor *y, const double *p) {           \
+    const double p0_ = p[0], p1_ = p[1], p2_ = p[2];                                       \
+    (void)x, (void)y, (void)p0_, (void)p1_, (void)p2_;                                     \
+    return GRADIENT;                                                                       \
+  }                                                                                        \
+  static void vjp_##name(Node *n, Tensor **g, Tensor **gi) {                               \
+    double p[3];                                                                           \
+    Tensor *s = saved(n, 0);                                                               \
+    node_params(n, p);                                                                     \
+    const bool same = sizeof #GRADIENT == sizeof "g"; /* passed on, nothing is computed */ \
+    gi[0] = grad_mode || same ? tape_##name(g[0], s, s, p)                                 \
+                              : unary_grad(&unary_##name, g[0], s, p);                     \
+  }
+#define UNARY(flags, name, Node_, domain, value, keep, grad) UNARY_VJP(name, grad)
+#define UNARY_P(flags, name, Node_, schema, domain, value, keep, grad) UNARY_VJP(name, grad)
+#include "ops/elementwise/elementwise.def"
+
+/* ------------------------------------------------------------ binary ops */
+
+typedef struct {
+  const char *name;
+  Domain domain;
+  int keep_a, keep_b; /* what the gradient of a, of b, needs */
+  const Loops *value, *grad_a, *grad_b;
+  const NodeType *node;
+} Binary;
+
+/* Of bools, which are 0 or 1 to them, whatever their bytes are. */
+#define TRUTH_LOOP(fn, VALUE)                                                         \
+  static void fn(char *const *p, size_t n, __attribute__((unused)) const double *k) { \
+    uint8_t *o = (uint8_t *)p[0];                                                     \
+    const uint8_t *x = (const uint8_t *)p[1], *y = (const uint8_t *)p[2];             \
+    for (size_t i = 0; i < n; i += LANES) {                                           \
+      u8x16 a = u8x16_load(x + i), b = u8x16_load(y + i);                             \
+      u8x16_store(o + i, VALUE);                                                      \
+    }                                                                                 \
+  }
+TRUTH_LOOP(value_bitwise_and_b8, u8x16_truth(u8x16_smaller(a, b)))
+TRUTH_LOOP(value_bitwise_or_b8, u8x16_truth(a | b))
+TRUTH_LOOP(value_bitwise_xor_b8, u8x16_truth(a) ^ u8x16_truth(b))
+
+/* Ops whose forms with a number on one side have nodes of their own. */
+static const struct {
+  const char *op, *left, *right, *of_right;
+} with_numbers[] = {
+    {"copysign", NULL, "CopysignBackward1", NULL},
+    {"xlogy", "XlogyBackward1", "XlogyBackward2", "self other#"},
+    {"xlog1py", "SpecialXlog1PyBackward1", "SpecialXlog1PyBackward2", "self other#"},
+    {"zeta", "SpecialZetaBackward1", "SpecialZetaBackward2", ""}};
+
+static Tensor *named_for_numbers(Tensor *y, const char *op, const Tensor *a, const Tensor *b) {
+  for (size_t i = 0; y && y->grad_fn && i < sizeof with_numbers / sizeof *with_numbers; i++) {
+    const char *name = is_wrapped(a)   ? with_numbers[i].left
+                       : is_wrapped(b) ? with_numbers[i].right
+                                       : NULL;
+    if (name && strcmp(op, with_numbers[i].op) == 0)
+      return renamed_with(y, name, is_wrapped(a) ? "self# other" : with_numbers[i].of_right);
+  }
+  return y;
+}
+
+static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
+  if (blocked(a, b)) return NULL;
+  Tensor *in[2] = {a, b};
+  DType d = domain_dtype(op->domain, result_dtype(2, in), op->name);
+  if (d == DT_NONE) return NULL;
+  Node *n = node_new(op->node, 3, 0, a, b, NULL);
+  int keep = (needs(n, 0) ? op->keep_a : 0) | (needs(n, 1) ? op->keep_b : 0) |
+             ((op->keep_a | op->keep_b) & KEEP_Y);
+  if (keep & KEEP_A) save(n, 0, a);
+  if (keep & KEEP_B) save(n, 1, b);
+  Tensor *y = set_history(run(op->value, 2, in, d, NULL), n);
+  if (keep & KEEP_Y) save_output(n, 2, y);
+  return n ? named_for_numbers(y, op->name, a, b) : y;
+}
+
+/* One operand's first-order gradient as one loop over g and what was kept; g stands in for the
+ * rest. */
+static NOINLINE Tensor *binary_grad(const Loops *loops, Tensor *g, Tensor *a, Tensor *b,
+                                    Tensor *y) {
+  if (blocked(g) || !dtype_is_float((DType)g->dtype)) return NULL;
+  Tensor *in[4] = {g, a ? a : g, b ? b : g, y ? y : g};
+  TOOK(GRADIENT_FUSED);
+  return run(loops, 4, in, (DType)g->dtype, NULL);
+}
+
+/* An integer operand among floating ones: functions of it belong to the gradient's type, not the
+ * default one. */
+static Tensor *floating(Tensor *t, Tensor *g) {
+  return t && g && !dtype_is_float((DType)t->dtype) && !is_wrapped(t)
+             ? cast_plain(t, (DType)g->dtype)
+             : t;
+}
+
+static Tensor *refuse_derivative(const char *name) {
+  return fail(ERR_NOT_IMPLEMENTED, "the derivative for '%s' is not implemented.", name);
+}
+
+#define GRAD2(fn, A, WRAP, V)                                                         \
+  FLAT_HEAD(fn, A, A, WRAP) FLAT_IN(1) FLAT_IN(2) FLAT_IN(3) FLAT_IN(4) FLAT_FOR(A) { \
+    T g = i1_[i], a = i2_[i], b = i3_[i], y = i4_[i];                                 \
+    (void)g, (void)a, (void)b, (void)y;                                               \
+    o_[i] = (A)(V);                                                                   \
+  }                                                                                   \
+  }
+
+LOOPS_BEGIN
+#define FORMULA_SCALAR
+#include "ops/elementwise/formula.h"
+#define BINARY(flags, name, Node_, schema, domain, VALUE, keep_a, keep_b, ga, gb)                 \
+  LOOPS(domain, 2, value_##name, VALUE)                                                           \
+  LOOPS_WITH(GRAD2, GRAD_##domain, grad_a_##name, ga)                                             \
+  LOOPS_WITH(GRAD2, GRAD_##domain, grad_b_##name, gb)                                             \
+  static void vjp_##name(Node *n, Tensor **g, Tensor **gi);                                       \
+  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name,                            \
+                                       FIELDS2((keep_a) | (keep_b)), true};                       \
+  static const Binary binary_##name = {#name,        domain,        keep_a,        keep_b,        \
+                                       value_##name, grad_a_##name, grad_b_##name, &node_##name}; \
+  Tensor *t_##name(Tensor *a, Tensor *b) { return binary(&binary_##name, a, b); }
+#include "ops/elementwise/elementwise.def"
+LOOPS_END
+
+#define FORMULA_TAPE
+#include "ops/elementwise/formula.h"
+#define BINARY(flags, name, Node_, schema, domain, VALUE, keep_a, keep_b, ga, gb)           \
+  static void vjp_##name(Node *n, Tensor **g_, Tensor **gi) {                               \
+    Tensor *g = g_[0], *a = floating(saved(n, 0), g), *b = floating(saved(n, 1), g),        \
+           *y = saved(n, 2);                                                                \
+    (void)a, (void)b, (void)y;                                                              \
+    if (needs(n, 0))                                                                        \
+      gi[0] = grad_mode || keep_a == REFUSED ? ga : binary_grad(grad_a_##name, g, a, b, y); \
+    if (needs(n, 1)) gi[1] = grad_mode ? gb : binary_grad(grad_b_##name, g, a, b, y);       \
+  }
+#include "ops/elementwise/elementwise.def"
+
+/* ------------------------------------------------------------ comparisons, predicates */
+
+static void grad_compare(Node *n, Tensor **g, Tensor **gi) {
+  for (int k = 0; k < n->n_edges; k++) gi[k] = t_zeros_like(g[0]);
+}
+/* The names of a comparison; the nodes of its in-place form, with a number and with a tensor. */
+static const struct {
+  const char *names[2];
+  NodeType types[2];
+} comparisons[] = {
+#define IN_PLACE(name, other_name, Name) \
+  {{name "(", other_name "("},           \
+   {{Name "Backward0", grad_compare, "", false}, {Name "Backward1", grad_compare, "", false}}},
+    IN_PLACE("eq", "eq", "Eq") IN_PLACE("ne", "not_equal", "Ne") IN_PLACE("lt", "less", "Lt")
+        IN_PLACE("le", "less_equal", "Le") IN_PLACE("gt", "greater", "Gt")
+            IN_PLACE("ge", "greater_equal", "Ge")};
+
+const NodeType *comparison_in_place(const char *schema, bool with_tensor) {
+  for (size_t k = 0; k < sizeof comparisons / sizeof *comparisons; k++)
+    for (int i = 0; i < 2; i++)
+      if (strncmp(schema, comparisons[k].names[i], strlen(comparisons[k].names[i])) == 0)
+        return &comparisons[k].types[with_tensor];
+  return NULL;
+}
+
+static NOINLINE Tensor *compare(const char *name, Domain domain, const Loops *loops, Tensor *a,
+                                Tensor *b) {
+  if (blocked(a, b)) return NULL;
+  Tensor *in[2] = {a, b};
+  DType d = domain_dtype(domain, result_dtype(2, in), name);
+  return d == DT_NONE ? NULL : run_bool(loops, 2, in, d);
+}
+
+LOOPS_BEGIN
+#define BOOL2(fn, A, WRAP, V) FLAT2(fn, bool, A, WRAP, V)
+#define COMPARE(flags, name, schema, domain, value) \
+  LOOPS_WITH(BOOL2, domain, value_##name, value)    \
+  Tensor *t_##name(Tensor *a, Tensor *b) { return compare(#name, domain, value_##name, a, b); }
+#define BOOL1(fn, A, WRAP, V) FLAT1(fn, bool, A, WRAP, V)
+#define PREDICATE(flags, name, value)                                          \
+  LOOPS_WITH(BOOL1, TRUTH, value_##name, value)                                \
+  Tensor *t_##name(Tensor *x) {                                                \
+    return blocked(x) ? NULL : run_bool(value_##name, 1, &x, (DType)x->dtype); \
+  }
+#include "ops/elementwise/elementwise.def"
+LOOPS_END

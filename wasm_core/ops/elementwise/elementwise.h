@@ -1,0 +1,255 @@
+/* What element-wise ops share: promotion, destinations, loops and the running of them.
+ *
+ * A loop sees contiguous arrays of its own type only. `run` brings operands that are strided,
+ * broadcast or of another type to it a block at a time, so an op needs one loop for float,
+ * double and int64 each, or fewer. */
+#ifndef PG_ELEMENTWISE_H
+#define PG_ELEMENTWISE_H
+
+#include <stddef.h>
+
+#include "kernels/maths.h"
+#include "kernels/simd.h"
+#include "ops/op.h"
+#include "tensor/iter.h"
+
+enum {
+  NOTHING = 0,
+  KEEP_X = 1,
+  KEEP_A = 1,
+  KEEP_B = 2,
+  KEEP_Y = 4,
+  REFUSED = 8,
+  CALLED_WEIGHT = 16,
+  ROOM = 32,
+  KEEP_XY = KEEP_X | KEEP_Y
+};
+/* KEEP_X whose numbers are shown in another way; see FIELDS_. */
+enum {
+  KEEP_X_NONE = KEEP_X,
+  KEEP_X_TANH = KEEP_X,
+  KEEP_X_EPS = KEEP_X,
+  KEEP_X_ALONE = KEEP_X,
+  KEEP_X_FIRST = KEEP_X,
+  KEEP_X_BUFFER = KEEP_X | ROOM
+};
+
+/* Which dtypes an op takes, and the loops it has. FLOAT makes integers the default floating
+ * type, WIDE too and computes in double; REAL refuses integers, REAL_WIDE too and computes in
+ * double; NUMBER takes all but bool, ANY all; INTEGER and INTEGRAL refuse floating types,
+ * INTEGER bool as well; TRUTH takes all as true or false. Integers are computed in int64. OWN:
+ * the loop of float, REAL_OWN and FLOAT_OWNS that of its gradient too, is in transcendental.c. */
+typedef enum {
+  FLOAT,
+  WIDE,
+  REAL,
+  REAL_WIDE,
+  NUMBER,
+  ANY,
+  TRUTH,
+  INTEGER,
+  INTEGRAL,
+  FLOAT_OWN = FLOAT,
+  WIDE_OWN = WIDE,
+  FLOAT_OWNS = FLOAT,
+  REAL_OWN = REAL,
+  REAL_VALUE_OWN = REAL,
+  NUMBER_OWN = NUMBER,
+  ANY_QUICK = ANY
+} Domain;
+
+enum { LANES = 16 };
+/* a float whose loops are not vectorised; one whose loops take four vectors at a time */
+typedef float single, quick;
+/* Handles n elements: p[0] is the result, which may be one of the operands p[1], ...; k are
+ * three host numbers. For float and bytes n is a multiple of LANES. */
+typedef void Flat(char *const *p, size_t n, const double *k);
+
+/* The loops of an op; a type that has none is computed in double or int64. */
+typedef struct {
+  /* u8, b8: for uint8 and bool where they are common; bools have any bytes */
+  Flat *f32, *f64, *i64, *u8, *b8;
+} Loops;
+
+/* Where an in-place or out= call wants the result; taken by the first element-wise op of a
+ * `direct` row. */
+extern Tensor *destination;
+/* The type of the node of a comparison done in place, with a number or with a tensor; NULL if
+ * the schema is of another op. */
+const NodeType *comparison_in_place(const char *schema, bool with_tensor);
+
+/* The dtype an op of this domain computes in for operands of common type d; DT_NONE with an
+ * error. */
+DType domain_dtype(Domain domain, DType d, const char *op);
+/* Whether a host number can be given to a tensor of this type; PyTorch's error if not. */
+bool number_fits(const Tensor *number, DType d);
+bool number_fits_f(double v, DType d);
+/* A result for operands t[0..n): broadcast shape, PyTorch's layout for it, or the destination. */
+Tensor *result_for(int n, Tensor *const *t, DType dtype);
+/* x as `dtype` without history. */
+Tensor *cast_plain(Tensor *x, DType dtype);
+/* Runs the loop of a table for type d over n operands, which it casts; the result has type d, or
+ * bool. Nothing is recorded. */
+Tensor *run(const Loops *loops, int n, Tensor *const *in, DType d, const double *k);
+Tensor *run_bool(const Loops *loops, int n, Tensor *const *in, DType d);
+/* Runs a loop over operands as they are, for a result of type `out`. */
+Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
+
+/* Loops over float are vectorised; those of the 64-bit types, of which two lanes would gain
+ * little, are small. */
+#if defined(__clang__)
+#define FLAT_FOR_float _Pragma("clang loop vectorize(assume_safety) interleave_count(1)")
+#define FLAT_FOR_quick _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")
+#else
+#define FLAT_FOR_float _Pragma("GCC ivdep")
+#define FLAT_FOR_quick FLAT_FOR_float
+#endif
+#define FLAT_FOR_uint8_t FLAT_FOR_float
+#define FLAT_FOR_double
+#define FLAT_FOR_single
+#define FLAT_FOR_int64_t
+/* Vectorised loops are given a multiple of LANES, and so have no second body for a rest. */
+#define FLAT_COUNT_float(n) ((n) & ~(size_t)(LANES - 1))
+#define FLAT_COUNT_uint8_t FLAT_COUNT_float
+#define FLAT_COUNT_quick FLAT_COUNT_float
+#define FLAT_COUNT_double(n) (n)
+#define FLAT_COUNT_single(n) (n)
+#define FLAT_COUNT_int64_t(n) (n)
+
+/* --- loops: FLATn(function, result type, operand type T, type W to wrap around in, value of x
+ * or a, b, c, d) --- */
+#define FLAT_HEAD(FN, R, A, WRAP)                                \
+  static void FN(char *const *q_, size_t n_, const double *k_) { \
+    const size_t n = FLAT_COUNT_##A(n_);                         \
+    typedef A T;                                                 \
+    typedef WRAP W;                                              \
+    R *o_ = (R *)(void *)q_[0];                                  \
+    const double p0_ = k_[0], p1_ = k_[1], p2_ = k_[2];          \
+    (void)sizeof(W), (void)sizeof(T), (void)p0_, (void)p1_, (void)p2_;
+/* A host number as a T. */
+#define HOST_NUMBER(p) _Generic((T)0, int64_t: int_from_double(p), default: (T)(p))
+#define FLAT_IN(k) const T *i##k##_ = (const T *)(const void *)q_[k];
+#define FLAT_FOR(A) FLAT_FOR_##A for (size_t i = 0; i < n; i++)
+#define FLAT1(FN, R, A, WRAP, VALUE)                 \
+  FLAT_HEAD(FN, R, A, WRAP) FLAT_IN(1) FLAT_FOR(A) { \
+    T x = i1_[i];                                    \
+    o_[i] = (R)(VALUE);                              \
+  }                                                  \
+  }
+#define FLAT2(FN, R, A, WRAP, VALUE)                            \
+  FLAT_HEAD(FN, R, A, WRAP) FLAT_IN(1) FLAT_IN(2) FLAT_FOR(A) { \
+    T a = i1_[i], b = i2_[i];                                   \
+    o_[i] = (R)(VALUE);                                         \
+  }                                                             \
+  }
+#define FLAT3(FN, R, A, WRAP, VALUE)                                       \
+  FLAT_HEAD(FN, R, A, WRAP) FLAT_IN(1) FLAT_IN(2) FLAT_IN(3) FLAT_FOR(A) { \
+    T a = i1_[i], b = i2_[i], c = i3_[i];                                  \
+    o_[i] = (R)(VALUE);                                                    \
+  }                                                                        \
+  }
+
+#define FLAT4(FN, R, A, WRAP, VALUE)                                                  \
+  FLAT_HEAD(FN, R, A, WRAP) FLAT_IN(1) FLAT_IN(2) FLAT_IN(3) FLAT_IN(4) FLAT_FOR(A) { \
+    T a = i1_[i], b = i2_[i], c = i3_[i], d = i4_[i];                                 \
+    o_[i] = (R)(VALUE);                                                               \
+  }                                                                                   \
+  }
+
+/* The loops of a domain, and the table of them. M(function, T, W, value) makes one. */
+#define LOOPS_FLOAT(M, fn, V) M(fn##_f32, float, float, V) SMALL M(fn##_f64, double, double, V)
+#define LOOPS_FLOAT_OWN(M, fn, V) SMALL M(fn##_f64, double, double, V)
+#define LOOPS_WIDE_OWN LOOPS_FLOAT_OWN
+#define LOOPS_REAL_OWN LOOPS_FLOAT_OWN
+#define LOOPS_REAL_VALUE_OWN LOOPS_FLOAT_OWN
+#define LOOPS_FLOAT_OWNS LOOPS_FLOAT_OWN
+#define LOOPS_NUMBER_OWN(M, fn, V) LOOPS_FLOAT_OWN(M, fn, V) LOOPS_INTEGER(M, fn, V)
+#define LOOPS_WIDE(M, fn, V) SMALL M(fn##_f64, double, double, V)
+#define LOOPS_REAL(M, fn, V) LOOPS_FLOAT(M, fn, V)
+#define LOOPS_REAL_WIDE(M, fn, V) LOOPS_WIDE(M, fn, V)
+#define LOOPS_INTEGER(M, fn, V) SMALL M(fn##_i64, int64_t, uint64_t, V)
+#define LOOPS_INTEGRAL(M, fn, V) LOOPS_INTEGER(M, fn, V) M(fn##_u8, uint8_t, uint32_t, V)
+#define LOOPS_NUMBER(M, fn, V) LOOPS_FLOAT(M, fn, V) LOOPS_INTEGER(M, fn, V)
+/* The same without vectors, for what branches. */
+#define LOOPS_SERIAL(M, fn, V)         \
+  SMALL M(fn##_f32, single, single, V) \
+  SMALL M(fn##_f64, double, double, V) LOOPS_INTEGER(M, fn, V)
+#define LOOPS_ANY(M, fn, V) LOOPS_NUMBER(M, fn, V)
+/* The same numbers sooner, where the operation is so small that the loop costs more. */
+#define LOOPS_ANY_QUICK(M, fn, V) \
+  M(fn##_f32, quick, quick, V) SMALL M(fn##_f64, double, double, V) LOOPS_INTEGER(M, fn, V)
+#define TABLE_ANY_QUICK TABLE_NUMBER
+#define LOOPS_TRUTH(M, fn, V) LOOPS_ANY(M, fn, V) M(fn##_u8, uint8_t, uint32_t, V)
+#define TABLE_FLOAT(fn) .f32 = fn##_f32, .f64 = fn##_f64
+#define TABLE_FLOAT_OWN TABLE_FLOAT
+#define TABLE_WIDE_OWN TABLE_FLOAT
+#define TABLE_REAL_OWN TABLE_FLOAT
+#define TABLE_REAL_VALUE_OWN TABLE_FLOAT
+#define TABLE_FLOAT_OWNS TABLE_FLOAT
+#define TABLE_NUMBER_OWN TABLE_NUMBER
+#define TABLE_WIDE(fn) .f64 = fn##_f64
+#define TABLE_REAL(fn) TABLE_FLOAT(fn)
+#define TABLE_REAL_WIDE(fn) TABLE_WIDE(fn)
+#define TABLE_INTEGER(fn) .i64 = fn##_i64
+#define TABLE_INTEGRAL(fn) TABLE_INTEGER(fn), .u8 = fn##_u8, .b8 = fn##_b8
+#define TABLE_NUMBER(fn) TABLE_FLOAT(fn), TABLE_INTEGER(fn)
+#define TABLE_SERIAL(fn) TABLE_NUMBER(fn)
+#define TABLE_ANY(fn) TABLE_NUMBER(fn)
+#define TABLE_TRUTH(fn) TABLE_ANY(fn), .u8 = fn##_u8, .b8 = fn##_u8
+/* The loops of a domain's gradient: integers have none. */
+#define LOOPS_GRAD_FLOAT LOOPS_FLOAT
+#define LOOPS_GRAD_REAL LOOPS_FLOAT
+#define LOOPS_GRAD_FLOAT_OWN LOOPS_FLOAT
+#define LOOPS_GRAD_REAL_OWN LOOPS_FLOAT_OWN
+#define LOOPS_GRAD_REAL_VALUE_OWN LOOPS_FLOAT
+#define LOOPS_GRAD_FLOAT_OWNS LOOPS_FLOAT_OWN
+#define LOOPS_GRAD_NUMBER_OWN LOOPS_FLOAT
+#define LOOPS_GRAD_NUMBER LOOPS_FLOAT
+#define LOOPS_GRAD_ANY LOOPS_FLOAT
+#define LOOPS_GRAD_ANY_QUICK LOOPS_FLOAT
+#define LOOPS_GRAD_WIDE LOOPS_WIDE
+#define LOOPS_GRAD_WIDE_OWN LOOPS_WIDE
+#define LOOPS_GRAD_REAL_WIDE LOOPS_WIDE
+#define LOOPS_GRAD_INTEGER(M, fn, V)
+#define LOOPS_GRAD_INTEGRAL(M, fn, V)
+#define TABLE_GRAD_FLOAT TABLE_FLOAT
+#define TABLE_GRAD_REAL TABLE_FLOAT
+#define TABLE_GRAD_FLOAT_OWN TABLE_FLOAT
+#define TABLE_GRAD_REAL_OWN TABLE_FLOAT
+#define TABLE_GRAD_REAL_VALUE_OWN TABLE_FLOAT
+#define TABLE_GRAD_FLOAT_OWNS TABLE_FLOAT
+#define TABLE_GRAD_NUMBER_OWN TABLE_FLOAT
+#define TABLE_GRAD_NUMBER TABLE_FLOAT
+#define TABLE_GRAD_ANY TABLE_FLOAT
+#define TABLE_GRAD_ANY_QUICK TABLE_FLOAT
+#define TABLE_GRAD_WIDE TABLE_WIDE
+#define TABLE_GRAD_WIDE_OWN TABLE_WIDE
+#define TABLE_GRAD_REAL_WIDE TABLE_WIDE
+#define TABLE_GRAD_INTEGER(fn) 0
+#define TABLE_GRAD_INTEGRAL(fn) 0
+#define LOOPS_WITH(M, domain, fn, V) \
+  LOOPS_##domain(M, fn, V) static const Loops fn[1] = {{TABLE_##domain(fn)}};
+/* Operands and result of one type. */
+#define SAME1(fn, A, WRAP, V) FLAT1(fn, A, A, WRAP, V)
+#define SAME2(fn, A, WRAP, V) FLAT2(fn, A, A, WRAP, V)
+#define SAME3(fn, A, WRAP, V) FLAT3(fn, A, A, WRAP, V)
+#define SAME4(fn, A, WRAP, V) FLAT4(fn, A, A, WRAP, V)
+#define LOOPS(domain, arity, fn, V) LOOPS_WITH(SAME##arity, domain, fn, V)
+
+#if defined(__clang__)
+#define LOOPS_BEGIN                                                                              \
+  _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wint-in-bool-context\"") \
+      _Pragma("clang diagnostic ignored \"-Wtautological-compare\"")                             \
+          _Pragma("clang diagnostic ignored \"-Wpass-failed\"")                                  \
+              _Pragma("clang diagnostic ignored \"-Wunused-variable\"")
+#define LOOPS_END _Pragma("clang diagnostic pop")
+#else
+#define LOOPS_BEGIN                                                                          \
+  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wint-in-bool-context\"") \
+      _Pragma("GCC diagnostic ignored \"-Wtype-limits\"")                                    \
+          _Pragma("GCC diagnostic ignored \"-Wbool-compare\"")                               \
+              _Pragma("GCC diagnostic ignored \"-Wunused-variable\"")
+#define LOOPS_END _Pragma("GCC diagnostic pop")
+#endif
+
+#endif

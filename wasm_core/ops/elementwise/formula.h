@@ -1,0 +1,133 @@
+/* The language of derivatives in ops/elementwise/elementwise.def, with two meanings.
+ *
+ * Include with FORMULA_SCALAR defined: the macros are C arithmetic on values of type T, which is
+ * floating. With FORMULA_TAPE: they are op calls on tensors, so that the derivative can be
+ * differentiated again. Constants are C(k); the host numbers of a UNARY_P row are P0, P1, P2,
+ * what is computed from them H(p0_ + 1). ZEROS(g) is a zero without history; TIED(d, x) is d
+ * where PyTorch's derivative has x in its history though it is locally constant in x; NODE(d,
+ * name, numbers) is d as one node of its own, second_<name>; a derivative that PyTorch lacks is
+ * REFUSE(its name). */
+#undef C
+#undef P0
+#undef P1
+#undef P2
+#undef ZEROS
+#undef REFUSE
+#undef TIED
+#undef NODE
+#undef H
+#undef ADD
+#undef SUB
+#undef MUL
+#undef DIV
+#undef NEG
+#undef SQ
+#undef WHERE
+#undef EQ
+#undef NE
+#undef GT
+#undef GE
+#undef LT
+#undef LE
+#undef AND
+#undef OR
+#undef NOT
+#undef FUNCTION
+#undef FUNCTION2
+
+#if defined(FORMULA_SCALAR)
+#define C(k) ((T)(k))
+#define P0 HOST_NUMBER(p0_)
+#define P1 HOST_NUMBER(p1_)
+#define P2 HOST_NUMBER(p2_)
+#define ZEROS(g) ((T)0)
+#define REFUSE(name) ((T)0)
+#define TIED(d, x) (d)
+#define NODE(d, name, ...) (d)
+#define H(expression) HOST_NUMBER(expression)
+#define ADD(a, b) ((a) + (b))
+#define SUB(a, b) ((a) - (b))
+#define MUL(a, b) ((a) * (b))
+#define DIV(a, b) ((a) / (b))
+#define NEG(a) (-(a))
+#define SQ(a) ((a) * (a))
+#define WHERE(c, a, b) ((c) ? (a) : (b))
+#define EQ(a, b) ((a) == (b))
+#define NE(a, b) ((a) != (b))
+#define GT(a, b) ((a) > (b))
+#define GE(a, b) ((a) >= (b))
+#define LT(a, b) ((a) < (b))
+#define LE(a, b) ((a) <= (b))
+#define AND(a, b) ((a) & (b))
+#define OR(a, b) ((a) | (b))
+#define NOT(a) (!(a))
+#define FUNCTION(name, a) m_##name(a)
+#define FUNCTION2(name, a, b) m_##name(a, b)
+#undef FORMULA_SCALAR
+#elif defined(FORMULA_TAPE)
+#define C(k) tensor_wrapped_f((double)(k))
+#define P0 tensor_wrapped_f(p[0])
+#define P1 tensor_wrapped_f(p[1])
+#define P2 tensor_wrapped_f(p[2])
+#define ZEROS(g) t_zeros_like(g)
+#define REFUSE(name) refuse_derivative(name)
+#define TIED(d, x) tie(d, x)
+#define NODE(d, name, ...) second(&second_##name, g, x, __VA_ARGS__)
+#define H(expression) tensor_wrapped_f(expression)
+#define ADD(a, b) t_add(a, b)
+#define SUB(a, b) t_sub(a, b)
+#define MUL(a, b) t_mul(a, b)
+#define DIV(a, b) t_div(a, b)
+#define NEG(a) t_neg(a)
+#define SQ(a) t_pow(a, tensor_wrapped_f(2))
+#define WHERE(c, a, b) t_where(c, a, b)
+#define EQ(a, b) t_eq(a, b)
+#define NE(a, b) t_ne(a, b)
+#define GT(a, b) t_gt(a, b)
+#define GE(a, b) t_ge(a, b)
+#define LT(a, b) t_lt(a, b)
+#define LE(a, b) t_le(a, b)
+#define AND(a, b) t_logical_and(a, b)
+#define OR(a, b) t_logical_or(a, b)
+#define NOT(a) t_logical_not(a)
+#define FUNCTION(name, a) t_##name(a)
+#define FUNCTION2(name, a, b) t_##name(a, b)
+#undef FORMULA_TAPE
+#endif
+
+#ifndef PG_FORMULA_FUNCTIONS
+#define PG_FORMULA_FUNCTIONS
+#define EXP(a) FUNCTION(exp, a)
+#define LOG(a) FUNCTION(log, a)
+#define LOG1P(a) FUNCTION(log1p, a)
+#define SQRT(a) FUNCTION(sqrt, a)
+#define RSQRT(a) FUNCTION(rsqrt, a)
+#define SIN(a) FUNCTION(sin, a)
+#define COS(a) FUNCTION(cos, a)
+#define SINH(a) FUNCTION(sinh, a)
+#define COSH(a) FUNCTION(cosh, a)
+#define TANH(a) FUNCTION(tanh, a)
+#define SIGMOID(a) FUNCTION(sigmoid, a)
+#define SGN(a) FUNCTION(sgn, a)
+#define ERF(a) FUNCTION(erf, a)
+#define ERFCX(a) FUNCTION(erfcx, a)
+#define ERFINV(a) FUNCTION(erfinv, a)
+#define LOG_NDTR(a) FUNCTION(log_ndtr, a)
+#define DIGAMMA(a) FUNCTION(digamma, a)
+#define LGAMMA(a) FUNCTION(lgamma, a)
+#define I0(a) FUNCTION(i0, a)
+#define I0E(a) FUNCTION(i0e, a)
+#define I1(a) FUNCTION(i1, a)
+#define I1E(a) FUNCTION(i1e, a)
+#define ISFINITE(a) FUNCTION(isfinite, a)
+#define ISNAN(a) FUNCTION(isnan, a)
+#define POW(a, b) FUNCTION2(pow, a, b)
+#define XLOGY(a, b) FUNCTION2(xlogy, a, b)
+#define XLOG1PY(a, b) FUNCTION2(xlog1py, a, b)
+#define POLYGAMMA(n, a) FUNCTION2(polygamma_of, n, a)
+#define ZETA(a, b) FUNCTION2(zeta, a, b)
+/* Of gelu's approximation; see its row. */
+#define GELU_C 0.79788456080286535588
+#define GELU_K 0.044715
+#define GELU_TANH TANH(MUL(C(GELU_C), ADD(x, MUL(C(GELU_K), MUL(x, MUL(x, x))))))
+#endif

@@ -1,0 +1,117 @@
+/* Matrices in columns: made, copied, turned over and checked. */
+#include "ops/linalg/columns.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ops/create/create.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/op.h"
+#include "ops/view/copy.h"
+#include "ops/view/view.h"
+
+int64_t batch_of(const Tensor *x) {
+  int64_t n = 1;
+  for (int i = 0; i + 2 < x->ndim; i++) n *= x->sizes[i];
+  return n;
+}
+
+Tensor *empty_columns(const Tensor *like, int64_t m, int64_t n, DType d) {
+  int64_t sizes[MAX_DIM], strides[MAX_DIM], step = m * n > 0 ? m * n : 1;
+  int nd = like->ndim;
+  memcpy(sizes, like->sizes, (size_t)nd * sizeof *sizes);
+  sizes[nd - 2] = m;
+  sizes[nd - 1] = n;
+  strides[nd - 2] = 1;
+  strides[nd - 1] = m > 0 ? m : 1;
+  for (int i = nd - 3; i >= 0; step *= sizes[i--]) strides[i] = step;
+  return tensor_empty_strided(nd, sizes, strides, d);
+}
+
+Tensor *columns(Tensor *x, DType d) {
+  Tensor *y = blocked(x) ? NULL : empty_columns(x, rows_of(x), cols_of(x), d);
+  return y && tensor_copy_data(y, x) ? y : NULL;
+}
+
+Tensor *flipped(Tensor *x) {
+  if (blocked(x)) return NULL;
+  Tensor *y = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
+  if (!y) return NULL;
+  int k = y->ndim - 2;
+  y->sizes[k] = x->sizes[k + 1];
+  y->sizes[k + 1] = x->sizes[k];
+  y->strides[k] = x->strides[k + 1];
+  y->strides[k + 1] = x->strides[k];
+  return y;
+}
+
+Tensor *empty_vectors(const Tensor *like, int64_t n, DType d) {
+  int64_t sizes[MAX_DIM];
+  int nd = like->ndim - 2;
+  memcpy(sizes, like->sizes, (size_t)nd * sizeof *sizes);
+  if (n >= 0) sizes[nd++] = n;
+  return tensor_empty(nd, sizes, d);
+}
+
+bool check_matrix(const Tensor *x, const char *op, const char *name) {
+  if (x->ndim >= 2) return true;
+  fail(ERR_RUNTIME, "%s: The input tensor %s must have at least 2 dimensions.", op, name);
+  return false;
+}
+
+bool check_square(const Tensor *x, const char *op, const char *name) {
+  if (!check_matrix(x, op, name)) return false;
+  if (rows_of(x) == cols_of(x)) return true;
+  fail(ERR_RUNTIME, "%s: A must be batches of square matrices, but they are %lld by %lld matrices",
+       op, (Shown)rows_of(x), (Shown)cols_of(x));
+  return false;
+}
+
+bool check_float(const Tensor *x, const char *op) {
+  if (dtype_is_float((DType)x->dtype)) return true;
+  fail(ERR_RUNTIME, "%s: Expected a floating point or complex tensor as input. Got %s", op,
+       legacy(x));
+  return false;
+}
+
+Tensor *identity_columns(const Tensor *like, int64_t n) {
+  Tensor *y = empty_columns(like, n, n, DT_F64);
+  if (!y) return NULL;
+  memset(tensor_data(y), 0, (size_t)y->numel * sizeof(double));
+  for (int64_t i = 0; i < y->numel; i += i % (n * n) == n * n - 1 ? 1 : n + 1) doubles(y)[i] = 1;
+  return y;
+}
+
+bool check_info(const Tensor *info, const char *op, const char *message) {
+  if (blocked(info)) return false;
+  const int32_t *v = (const int32_t *)(const void *)tensor_data(info);
+  for (int64_t i = 0; i < info->numel; i++) {
+    if (v[i] == 0) continue;
+    char where[48] = "";
+    if (info->ndim > 0) snprintf(where, sizeof where, "(Batch element %lld): ", (Shown)i);
+    fail(ERR_LINALG, message, op, where, (int)v[i]);
+    return false;
+  }
+  return true;
+}
+
+/* ------------------------------------------------------------ of ops, for gradients */
+
+Tensor *eye_mask(int64_t n) { return t_eye(n, n, DT_BOOL); }
+Tensor *scale_columns(Tensor *m, Tensor *v) { return t_mul(m, t_unsqueeze(v, -2)); }
+Tensor *scale_rows(Tensor *v, Tensor *m) { return t_mul(t_unsqueeze(v, -1), m); }
+
+bool check_norm_type(const Tensor *x, DType dtype, const char *op) {
+  if (!check_float(x, op)) return false;
+  if (dtype == DT_NONE) return true;
+  if (!dtype_is_float(dtype)) {
+    fail(ERR_RUNTIME, "%s: dtype should be floating point or complex, but got %s", op,
+         dtype_info[dtype].legacy);
+  } else if (dtype_promote((DType)x->dtype, dtype) != dtype) {
+    fail(ERR_RUNTIME,
+         "%s: the dtype of the input (%s) should be convertible without narrowing to the specified "
+         "dtype (%s)",
+         op, legacy(x), dtype_info[dtype].legacy);
+  }
+  return !failed();
+}

@@ -1,0 +1,48 @@
+/* Matrices in columns: tensors whose last two dims have strides (1, rows), batch after batch.
+ *
+ * What lu_cholesky.c and qr_svd.c work on in place, and how PyTorch lays out its results. */
+#ifndef PG_COLUMNS_H
+#define PG_COLUMNS_H
+
+#include "tensor/tensor.h"
+
+static inline int64_t rows_of(const Tensor *x) { return x->sizes[x->ndim - 2]; }
+static inline int64_t cols_of(const Tensor *x) { return x->sizes[x->ndim - 1]; }
+
+static inline void add_scaled(double *y, double k, const double *x, int64_t n) {
+  for (int64_t i = 0; i < n; i++) y[i] += k * x[i];
+}
+
+static inline void exchange(double *x, double *y) {
+  double held = *x;
+  *x = *y;
+  *y = held;
+}
+
+static inline double *doubles(Tensor *x) { return (double *)(void *)tensor_data(x); }
+
+int64_t batch_of(const Tensor *x);
+/* Columns of m x n for each matrix of `like`, uninitialised; ones on the diagonal and zeros
+ * beside it, in double. */
+Tensor *empty_columns(const Tensor *like, int64_t m, int64_t n, DType d);
+Tensor *identity_columns(const Tensor *like, int64_t n);
+/* A vector of n for each matrix of `like`; n == -1: a number. */
+Tensor *empty_vectors(const Tensor *like, int64_t n, DType d);
+Tensor *columns(Tensor *x, DType d); /* a copy */
+Tensor *flipped(Tensor *x);          /* the same matrices transposed, without history */
+
+/* PyTorch's errors. */
+bool check_matrix(const Tensor *x, const char *op, const char *name);
+bool check_square(const Tensor *x, const char *op, const char *name);
+bool check_float(const Tensor *x, const char *op);
+/* dtype: of the norm, DT_NONE if it was left open */
+bool check_norm_type(const Tensor *x, DType dtype, const char *op);
+/* `message` has places for the op, the batch element and what the first info that is not 0 says. */
+bool check_info(const Tensor *info, const char *op, const char *message);
+
+/* Composed of ops, so that they can be differentiated: ones on a diagonal, m diag(v), diag(v) m. */
+Tensor *eye_mask(int64_t n);
+Tensor *scale_columns(Tensor *m, Tensor *v);
+Tensor *scale_rows(Tensor *v, Tensor *m);
+
+#endif

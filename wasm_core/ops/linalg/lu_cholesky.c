@@ -1,0 +1,608 @@
+/* LU and Cholesky: inverses, determinants, and what is solved with them.
+ *
+ * Kernels work in place on columns. All compute in double; but LU, which tells a singular matrix by
+ * a zero, rounds each step to the input's type. Gradients are composed of ops, so they can be
+ * differentiated again. */
+#include "ops/linalg/lu_cholesky.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "ground/memory.h"
+#include "ops/create/create.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/linalg/columns.h"
+#include "ops/op.h"
+#include "ops/view/join.h"
+#include "ops/view/view.h"
+
+/* ------------------------------------------------------------ LU and triangular solving */
+
+/* What the info of a failed factorization says; `element` is the place it names. */
+static const char *const singular_inverse =
+    "%s: %sThe diagonal element %d is zero, the inversion could not be completed because the input "
+    "matrix is singular.";
+static const char *const singular_solve =
+    "%s: %sThe solver failed because the input matrix is singular.";
+static const char *const not_positive =
+    "%s: %sThe factorization could not be completed because the input is not positive-definite "
+    "(the leading minor of order %d is not "
+    "positive-definite).";
+
+typedef struct {
+  Tensor *lu; /* unit lower L below the diagonal, U on and above it; in double */
+  /* of each matrix and column, of no more than there are rows: the row it was exchanged with */
+  int32_t *pivots;
+  Tensor *info; /* 1 + the first column without a pivot, 0 if none */
+} Factors;
+
+static int32_t *ints(Tensor *x) { return (int32_t *)(void *)tensor_data(x); }
+
+static int64_t least_dim(const Tensor *x) {
+  return rows_of(x) < cols_of(x) ? rows_of(x) : cols_of(x);
+}
+
+static double rounded(double x, bool to_float) { return to_float ? (double)(float)x : x; }
+
+/* Gaussian elimination of one matrix, m x n, with the largest element of a column as its pivot;
+ * the info. */
+static int32_t eliminate(double *v, int32_t *pivots, int64_t m, int64_t n, bool to_float) {
+  int32_t info = 0;
+  for (int64_t k = 0; k < n && k < m; k++) {
+    double *column = v + k * m;
+    int64_t best = k;
+    for (int64_t i = k + 1; i < m; i++)
+      if (fabs(column[i]) > fabs(column[best])) best = i;
+    pivots[k] = (int32_t)best;
+    for (int64_t j = 0; j < n; j++) exchange(v + k + j * m, v + best + j * m);
+    if (column[k] == 0) {
+      if (info == 0) info = (int32_t)k + 1;
+      continue;
+    }
+    double inverse = rounded(1 / column[k], to_float);
+    for (int64_t i = k + 1; i < m; i++) column[i] = rounded(column[i] * inverse, to_float);
+    for (int64_t j = k + 1; j < n; j++) {
+      double *other = v + j * m, times = other[k];
+      for (int64_t i = k + 1; i < m; i++)
+        other[i] = rounded(other[i] - rounded(times * column[i], to_float), to_float);
+    }
+  }
+  return info;
+}
+
+static Factors factor(Tensor *a) {
+  Factors f = {NULL, NULL, NULL};
+  if (blocked(a)) return f;
+  int64_t m = rows_of(a), n = cols_of(a), batch = batch_of(a), least = least_dim(a);
+  f.lu = columns(a, DT_F64);
+  f.pivots = scratch_array(least * batch + 1, sizeof *f.pivots);
+  f.info = empty_vectors(a, -1, DT_I32);
+  for (int64_t b = 0; b < batch && !failed(); b++)
+    ints(f.info)[b] = eliminate(doubles(f.lu) + b * m * n, f.pivots + b * least, m, n,
+                                a->dtype == DT_F32);
+  return f;
+}
+
+/* The pivots as a tensor: they count from 1 there. */
+static Tensor *counted_pivots(Factors f) {
+  Tensor *pivots = f.lu ? empty_vectors(f.lu, least_dim(f.lu), DT_I32) : NULL;
+  for (int64_t i = 0; pivots && i < pivots->numel; i++) ints(pivots)[i] = f.pivots[i] + 1;
+  return pivots;
+}
+
+/* Keeps the factors of a matrix of type d in the slots of LU and pivots. */
+static void save_factors(Node *n, int slot, Factors f, DType d) {
+  if (!n || !f.lu) return;
+  save(n, slot, columns(f.lu, d));
+  save(n, slot + 1, counted_pivots(f));
+}
+
+/* Solves A x = b in place, A triangular; both in double. */
+static Tensor *substitute(Tensor *a, Tensor *x, bool upper, bool unit) {
+  if (blocked(a, x)) return NULL;
+  int64_t n = rows_of(a), count = cols_of(x);
+  const double *v = doubles(a);
+  double *y = doubles(x);
+  for (int64_t c = 0, all = count * batch_of(a); c < all; c++, y += n)
+    for (int64_t step = 0; step < n; step++) {
+      int64_t j = upper ? n - 1 - step : step, first = upper ? 0 : j + 1;
+      const double *column = v + (c / count * n + j) * n;
+      if (!unit) y[j] /= column[j];
+      add_scaled(y + first, -y[j], column + first, upper ? j : n - first);
+    }
+  return x;
+}
+
+/* Solves A x = b in place, in double, with A's factors; the result in type d. */
+static Tensor *solve_factored(Factors f, Tensor *x, DType d) {
+  if (blocked(f.lu, x)) return NULL;
+  int64_t n = rows_of(x), count = cols_of(x);
+  double *y = doubles(x);
+  for (int64_t c = 0, all = count * batch_of(x); c < all; c++, y += n)
+    for (int64_t k = 0; k < n; k++) exchange(y + k, y + f.pivots[c / count * n + k]);
+  return columns(substitute(f.lu, substitute(f.lu, x, false, true), true, false), d);
+}
+
+/* ------------------------------------------------------------ the factors themselves */
+
+/* P of A = P L U: the exchanges of rows by pivots, made on ones. A pivot that is no row
+ * exchanges nothing. */
+Tensor *t_lu_permutation(Tensor *lu, Tensor *pivots) {
+  if (blocked(lu, pivots) || !check_matrix(lu, "lu_unpack", "LU_data")) return NULL;
+  int64_t m = rows_of(lu), batch = batch_of(lu), count = batch ? pivots->numel / batch : 0;
+  Tensor *p = identity_columns(lu, m);
+  pivots = t_contiguous(t_to(pivots, DT_I32));
+  if (blocked(p, pivots)) return NULL;
+  double *v = doubles(p);
+  for (int64_t b = 0; b < batch; b++, v += m * m)
+    for (int64_t k = count - 1; k >= 0; k--) {
+      int64_t to = ints(pivots)[b * count + k] - 1;
+      for (int64_t j = 0; k < m && to >= 0 && to < m && j < m; j++)
+        exchange(v + k + j * m, v + to + j * m);
+    }
+  return t_to(p, (DType)lu->dtype);
+}
+
+static Tensor *block(Tensor *x, int64_t row, int64_t col, int64_t rows, int64_t cols) {
+  return t_narrow(t_narrow(x, -2, row, rows), -1, col, cols);
+}
+
+static Tensor *beside(Tensor *a, Tensor *b, int64_t dim) {
+  return t_cat((Tensors){2, (Tensor *[]){a, b}}, dim);
+}
+
+/* With B = P^T A in blocks of k, the lesser of its dims, B = [L1; L2] [U1 U2] and
+ * M = tril(L1^T L1' - U2' U2^T, -1) + triu(U1' U1^T - L2^T L2'):  B' = [L1^-T [M U2']; L2']
+ * [U1^-T 0; 0 1]. */
+GRAD(LinalgLuFactorExBackward0, "LU pivots | pivot:b")
+{
+  Tensor *lu = saved(n, 0), *dlu = g[0], *pivots = saved(n, 1);
+  if (!dlu || blocked(lu, pivots)) return;
+  int64_t k = least_dim(lu), m = rows_of(lu) - k, c = cols_of(lu) - k;
+  Tensor *first = block(lu, 0, 0, k, k), *dfirst = block(dlu, 0, 0, k, k);
+  Tensor *lower = t_add(t_tril(first, -1), t_eye(k, k, (DType)lu->dtype)),
+         *upper = t_triu(first, 0);
+  Tensor *low = t_matmul(t_t(lower), t_tril(dfirst, -1)),
+         *high = t_matmul(t_triu(dfirst, 0), t_t(upper));
+  if (c > 0) low = t_sub(low, t_matmul(block(dlu, 0, k, k, c), t_t(block(lu, 0, k, k, c))));
+  if (m > 0) high = t_sub(high, t_matmul(t_t(block(lu, k, 0, m, k)), block(dlu, k, 0, m, k)));
+  Tensor *top = t_add(t_tril(low, -1), t_triu(high, 0));
+  if (c > 0) top = beside(top, block(dlu, 0, k, k, c), -1);
+  top = t_solve_triangular(t_t(lower), top, true, true, true);
+  if (m > 0) top = beside(top, block(dlu, k, 0, m, k), -2);
+  Tensor *left = t_solve_triangular(t_t(upper), block(top, 0, 0, m + k, k), false, false, false);
+  if (c > 0) left = beside(left, block(top, 0, k, k, c), -1);
+  gi[0] = t_matmul(t_lu_permutation(lu, pivots), left);
+}
+
+void t_lu_factor(Tensor *a, Tensor *out[3]) {
+  out[0] = out[1] = out[2] = NULL;
+  if (blocked(a) || !check_matrix(a, "lu_factor", "A") ||
+      !check_float_kernel("lu_cpu", tensor_dtype(a)))
+    return;
+  Node *n = node_new(&LinalgLuFactorExBackward0, 2, 1, a, NULL);
+  num_i(n, 0, true);
+  Factors f = factor(a);
+  out[0] = set_history(columns(f.lu, (DType)a->dtype), n);
+  out[1] = counted_pivots(f);
+  out[2] = f.info;
+  if (out[0]) save_output(n, 0, out[0]);
+  save(n, 1, out[1]);
+}
+
+/* ------------------------------------------------------------ inverse */
+
+/* y = A^-1:  A' = -y^T g y^T. */
+GRAD(LinalgInvExBackward0, "inverse")
+{
+  Tensor *flip = t_t(saved(n, 0));
+  gi[0] = t_neg(t_matmul(flip, t_matmul(g[0], flip)));
+}
+
+static void invert(Tensor *a, const char *op, Tensor *out[2]) {
+  out[0] = out[1] = NULL;
+  if (blocked(a) || !check_square(a, "linalg.inv", "A") || !check_float(a, "linalg.inv")) return;
+  Node *n = node_new(&LinalgInvExBackward0, 1, 0, a, NULL);
+  Factors f = factor(a);
+  out[0] = set_history(solve_factored(f, identity_columns(a, rows_of(a)), (DType)a->dtype), n);
+  out[1] = f.info;
+  save_output(n, 0, out[0]);
+  if (op) check_info(f.info, op, singular_inverse);
+}
+
+void t_inv_ex(Tensor *a, bool check, Tensor *out[2]) {
+  invert(a, check ? "linalg.inv_ex" : NULL, out);
+}
+
+Tensor *t_inverse(Tensor *a) {
+  Tensor *out[2];
+  invert(a, "linalg.inv", out);
+  return failed() ? NULL : out[0];
+}
+
+/* ------------------------------------------------------------ determinants */
+
+/* det, its sign and log |det| of each matrix; n keeps its factors in two slots. */
+static bool determinants(Tensor *a, Node *node, int slot, Tensor *out[3]) {
+  /* Of the transpose if that is how A lies, as in PyTorch: which product rounds to zero depends
+   * on it. */
+  Factors f = factor(tensor_is_contiguous(a) ? flipped(a) : a);
+  save_factors(node, slot, f, (DType)a->dtype);
+  for (int i = 0; i < 3; i++) out[i] = empty_vectors(a, -1, (DType)a->dtype);
+  if (failed()) return false;
+  int64_t n = rows_of(a), batch = batch_of(a), at = 0;
+  for (int64_t b = 0; b < batch; b++) {
+    double each[3] = {1, 1, 0};
+    for (int64_t k = 0; k < n; k++, at++) {
+      double d = doubles(f.lu)[at * n + k];
+      if (f.pivots[at] != k) d = -d;
+      each[0] = rounded(each[0] * d, a->dtype == DT_F32);
+      each[1] *= isnan(d) ? d : (d > 0) - (d < 0);
+      each[2] += log(fabs(d));
+    }
+    for (int i = 0; i < 3; i++)
+      element_store_f(tensor_data(out[i]) + b * dtype_bytes((DType)a->dtype), (DType)a->dtype,
+                      each[i]);
+  }
+  return true;
+}
+
+/* Matrices with v on their diagonal, as many as rows of A. */
+static Tensor *diagonal_of(Tensor *v, Tensor *a) {
+  if (blocked(v, a)) return NULL;
+  int64_t sizes[MAX_DIM];
+  memcpy(sizes, a->sizes, (size_t)(a->ndim - 1) * sizeof *sizes);
+  return t_diag_embed(t_expand(t_unsqueeze(v, -1), a->ndim - 1, sizes), 0, -2, -1);
+}
+
+/* The gradient of det where it may be 0: with A = U S V^T, det U det V U diag(products of the
+ * other S) V^T. */
+static Tensor *singular_det_gradient(Tensor *a, Tensor *g) {
+  Tensor *usv[3];
+  t_linalg_svd(a, false, NULL, usv);
+  if (failed()) return NULL;
+  int64_t sizes[MAX_DIM];
+  memcpy(sizes, a->sizes, (size_t)a->ndim * sizeof *sizes);
+  Tensor *others = t_masked_fill(t_expand(t_unsqueeze(usv[1], -2), a->ndim, sizes),
+                                 eye_mask(rows_of(a)), tensor_wrapped_f(1));
+  Tensor *sign = t_mul(t_det(usv[0]), t_det(usv[2]));
+  Tensor *weights = t_mul(t_unsqueeze(t_mul(g, sign), -1), t_prod_dim(others, -1, false, DT_NONE));
+  return t_matmul(scale_columns(usv[0], weights), usv[2]);
+}
+
+/* det' = g det A^-T. Without create_graph PyTorch gives zero where det is zero. */
+GRAD(LinalgDetBackward0, "A result LU pivots")
+{
+  Tensor *a = saved(n, 0), *y = saved(n, 1);
+  if (blocked(a, y)) return;
+  bool singular = false;
+  for (int64_t i = 0; i < y->numel; i++) singular |= tensor_get_f(y, i) == 0;
+  if (singular && grad_mode) {
+    gi[0] = singular_det_gradient(a, g[0]);
+    return;
+  }
+  if (singular)
+    a = t_where(t_unsqueeze(t_unsqueeze(t_eq(y, tensor_wrapped_f(0)), -1), -1),
+                t_eye(rows_of(a), rows_of(a), (DType)a->dtype), a);
+  gi[0] = t_solve(t_t(a), diagonal_of(t_mul(g[0], y), a), true);
+}
+
+Tensor *t_det(Tensor *a) {
+  Tensor *r[3];
+  if (blocked(a) || !check_square(a, "linalg.det", "A") || !check_float(a, "linalg.det"))
+    return NULL;
+  Node *n = node_new(&LinalgDetBackward0, 4, 0, a, NULL);
+  save(n, 0, a);
+  Tensor *y = set_history(determinants(a, n, 2, r) ? r[0] : NULL, n);
+  if (y) save_output(n, 1, y);
+  return y;
+}
+
+/* log |det A|:  A' = g A^-T. The sign is constant. */
+GRAD(LinalgSlogdetBackward0, "A LU pivots sign")
+{
+  Tensor *a = saved(n, 0), *out[2];
+  if (!g[1] || blocked(a)) return;
+  if (grad_mode) {
+    gi[0] = t_solve(t_t(a), diagonal_of(g[1], a), true);
+    return;
+  }
+  t_solve_ex(t_t(a), diagonal_of(g[1], a), true, false, out);
+  gi[0] = out[0];
+}
+
+void t_slogdet(Tensor *a, const char *op, Tensor *out[2]) {
+  Tensor *r[3];
+  out[0] = out[1] = NULL;
+  if (blocked(a) || !check_square(a, op, "A") || !check_float(a, op)) return;
+  Node *n = node_new(&LinalgSlogdetBackward0, 4, 0, a, NULL);
+  save(n, 0, a);
+  if (determinants(a, n, 1, r)) out[0] = r[1], out[1] = r[2];
+  set_histories(out, n, 2);
+  save_output(n, 3, out[0]);
+}
+
+Tensor *t_logdet(Tensor *a) {
+  Tensor *r[2];
+  t_slogdet(a, "logdet", r);
+  return t_where(t_eq(r[0], tensor_wrapped_f(-1)), tensor_wrapped_f(NAN), r[1]);
+}
+
+/* ------------------------------------------------------------ solve */
+
+/* A as (batch, n, n) and B as (batch, m, k) with their batches broadcast, unrecorded. */
+static bool broadcast_pair(Tensor **a, Tensor **b) {
+  int64_t sizes[MAX_DIM];
+  int nd = (*a)->ndim - 2;
+  memcpy(sizes, (*a)->sizes, (size_t)nd * sizeof *sizes);
+  if (!sizes_broadcast(&nd, sizes, (*b)->ndim - 2, (*b)->sizes)) return false;
+  bool was = grad_mode;
+  grad_mode = false;
+  Tensor **each[2] = {a, b};
+  for (int i = 0; i < 2; i++) {
+    sizes[nd] = rows_of(*each[i]);
+    sizes[nd + 1] = cols_of(*each[i]);
+    *each[i] = t_expand(*each[i], nd + 2, sizes);
+    if (failed()) break;
+  }
+  grad_mode = was;
+  return !failed();
+}
+
+static bool is_vector_case(const Tensor *a, const Tensor *b) {
+  return b->ndim == 1 ||
+         (a->ndim - 1 == b->ndim && sizes_equal(a->ndim - 1, a->sizes, b->ndim, b->sizes));
+}
+
+static bool check_fit(const Tensor *a, const Tensor *b, bool left, const char *op) {
+  if ((left ? rows_of(b) : cols_of(b)) == rows_of(a)) return true;
+  fail(ERR_RUNTIME,
+       "%s: Incompatible shapes of A and B for the equation %s = B (%lldx%lld and %lldx%lld)", op,
+       left ? "AX" : "XA", (Shown)rows_of(a), (Shown)cols_of(a), (Shown)rows_of(b),
+       (Shown)cols_of(b));
+  return false;
+}
+
+/* A X = B:  B' = A^-T g,  A' = -B' X^T.  X A = B:  B' = g A^-T,  A' = -X^T B'. */
+GRAD(LinalgSolveExBackward0, "A result LU pivots | left:b")
+{
+  Tensor *a = saved(n, 0), *x = saved(n, 1);
+  if (!g[0] || blocked(a, x)) return;
+  bool left = n->numbers[0].i, vector = is_vector_case(a, x);
+  Tensor *db = t_solve(t_t(a), g[0], left);
+  gi[1] = db;
+  if (!needs(n, 0)) return;
+  if (vector) gi[0] = t_neg(t_matmul(t_unsqueeze(db, -1), t_unsqueeze(x, -2)));
+  else gi[0] = t_neg(left ? t_matmul(db, t_t(x)) : t_matmul(t_t(x), db));
+}
+
+static bool check_solve(const Tensor *a, const Tensor *b, bool left, bool vector) {
+  const char *op = "linalg.solve";
+  if (!check_square(a, op, "A") || !check_float(a, op)) return false;
+  if (a->dtype != b->dtype) {
+    fail(ERR_RUNTIME,
+         "%s: Expected A and B to have the same dtype, but found A of type %s and B of type %s "
+         "instead",
+         op, legacy(a), legacy(b));
+    return false;
+  }
+  if (vector && !left) {
+    fail(ERR_RUNTIME, "linalg.solve: Vector broadcasting of the left hand side is not supported "
+                      "for left=False. In this case linalg.solve "
+                      "is equivalent to B / A.squeeze(-1)");
+    return false;
+  }
+  return true;
+}
+
+/* op: of the message for singular matrices; NULL: none. */
+static void solve(Tensor *a, Tensor *b, bool left, const char *op, Tensor *out[2]) {
+  out[0] = out[1] = NULL;
+  if (blocked(a, b)) return;
+  bool vector = is_vector_case(a, b);
+  if (!check_solve(a, b, left, vector)) return;
+  Node *n = node_new(&LinalgSolveExBackward0, 4, 1, a, b, NULL);
+  save(n, 0, a);
+  num_i(n, 0, left);
+  bool was = grad_mode;
+  grad_mode = false;
+  if (vector) b = t_unsqueeze(b, -1);
+  Tensor *x = NULL;
+  Factors f = {NULL, NULL, NULL};
+  if (b && check_matrix(b, "linalg.solve", "B") && check_fit(a, b, left, "linalg.solve") &&
+      broadcast_pair(&a, &b)) {
+    f = factor(left ? a : flipped(a));
+    save_factors(n, 2, f, (DType)a->dtype);
+    x = solve_factored(f, columns(left ? b : flipped(b), DT_F64), (DType)a->dtype);
+    if (!left) x = flipped(x);
+    if (vector && x) x = tensor_alias(x, x->ndim - 1, x->sizes, x->strides, x->offset);
+  }
+  grad_mode = was;
+  out[0] = x = set_history(x, n);
+  out[1] = f.info;
+  if (x) save_output(n, 1, x);
+  if (op) check_info(f.info, op, singular_solve);
+}
+
+void t_solve_ex(Tensor *a, Tensor *b, bool left, bool check, Tensor *out[2]) {
+  solve(a, b, left, check ? "torch.linalg.solve_ex" : NULL, out);
+}
+
+Tensor *t_solve(Tensor *a, Tensor *b, bool left) {
+  Tensor *out[2];
+  solve(a, b, left, "torch.linalg.solve", out);
+  return failed() ? NULL : out[0];
+}
+
+/* As solve, for the triangle of A that counts. */
+GRAD(LinalgSolveTriangularBackward0, "self result | upper:b left:b unitriangular:b")
+{
+  Tensor *a = saved(n, 0), *x = saved(n, 1);
+  bool upper = n->numbers[0].i, left = n->numbers[1].i, unit = n->numbers[2].i;
+  Tensor *db = t_solve_triangular(t_t(a), g[0], !upper, left, unit);
+  gi[1] = db;
+  if (!needs(n, 0)) return;
+  Tensor *da = t_neg(left ? t_matmul(db, t_t(x)) : t_matmul(t_t(x), db));
+  gi[0] = upper ? t_triu(da, unit) : t_tril(da, -(int)unit);
+}
+
+Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool unitriangular) {
+  const char *op = "linalg.solve_triangular";
+  if (blocked(a, b)) return NULL;
+  if (a->dtype != b->dtype) {
+    DType d = dtype_promote((DType)a->dtype, (DType)b->dtype);
+    a = t_to(a, d);
+    b = t_to(b, d);
+  }
+  if (blocked(a, b) || !check_matrix(a, op, "A") || !check_matrix(b, op, "B") ||
+      !check_square(a, op, "A") || !check_fit(a, b, left, op) ||
+      !check_float_kernel("triangular_solve_cpu", tensor_dtype(a)))
+    return NULL;
+  Node *n = node_new(&LinalgSolveTriangularBackward0, 2, 3, a, b, NULL);
+  save(n, 0, a);
+  num_i(n, 0, upper);
+  num_i(n, 1, left);
+  num_i(n, 2, unitriangular);
+  Tensor *x = NULL;
+  if (broadcast_pair(&a, &b)) {
+    x = substitute(columns(left ? a : flipped(a), DT_F64), columns(left ? b : flipped(b), DT_F64),
+                   upper == left, unitriangular);
+    x = columns(left ? x : flipped(x), (DType)a->dtype);
+  }
+  x = set_history(x, n);
+  if (x) save_output(n, 1, x);
+  return x;
+}
+
+/* ------------------------------------------------------------ Cholesky */
+
+/* A = L L^T. With P = tril(L^T g):  A' = L^-T (P + tril(P, -1)^T) L^-1 / 2. */
+GRAD(LinalgCholeskyExBackward0, "L | upper:b")
+{
+  Tensor *l = saved(n, 0), *dl = g[0];
+  if (!dl) return;
+  if (n->numbers[0].i) {
+    l = t_t(l);
+    dl = t_t(dl);
+  }
+  Tensor *p = t_tril(t_matmul(t_t(l), dl), 0);
+  p = t_add(p, t_t(t_tril(p, -1)));
+  gi[0] = t_mul_f(
+      t_solve_triangular(l, t_solve_triangular(t_t(l), p, true, true, false), false, false, false),
+      0.5);
+}
+static const NodeType CholeskyBackward0 = {"CholeskyBackward0", grad_LinalgCholeskyExBackward0,
+                                           "result | upper:b", false};
+
+/* In double: the factor L in place of the lower triangle, zeros above it, and the info: the
+ * order of the first bad minor. */
+static Tensor *factor_positive(Tensor *a) {
+  Tensor *info = blocked(a) ? NULL : empty_vectors(a, -1, DT_I32);
+  if (!info) return NULL;
+  int64_t n = rows_of(a), batch = batch_of(a);
+  int32_t *bad = (int32_t *)(void *)tensor_data(info);
+  double *v = doubles(a);
+  for (int64_t b = 0; b < batch; b++, v += n * n) {
+    bad[b] = 0;
+    for (int64_t j = 0; j < n; j++) {
+      double *column = v + j * n;
+      memset(column, 0, (size_t)j * sizeof *column);
+      for (int64_t k = 0; k < j && !bad[b]; k++)
+        add_scaled(column + j, -v[j + k * n], v + k * n + j, n - j);
+      if (!bad[b] && !(column[j] > 0)) bad[b] = (int32_t)j + 1;
+      double root = sqrt(column[j]);
+      for (int64_t i = j; i < n && !bad[b]; i++) column[i] = i == j ? root : column[i] / root;
+    }
+  }
+  return info;
+}
+
+/* op: of the messages about the factorization; NULL: none. */
+static void cholesky(const NodeType *type, Tensor *a, bool upper, const char *op, Tensor *out[2]) {
+  out[0] = out[1] = NULL;
+  if (blocked(a)) return;
+  Node *n = node_new(type, 1, 1, a, NULL);
+  num_i(n, 0, upper);
+  Tensor *l = columns(upper ? flipped(a) : a, DT_F64);
+  out[1] = factor_positive(l);
+  out[0] = set_history(columns(upper ? flipped(l) : l, (DType)a->dtype), n);
+  if (out[0]) save_output(n, 0, out[0]);
+  if (op) check_info(out[1], op, not_positive);
+}
+
+static bool check_cholesky(const Tensor *a) {
+  return check_square(a, "linalg.cholesky", "A") && check_float(a, "linalg.cholesky");
+}
+
+void t_cholesky_ex(Tensor *a, bool upper, bool check, Tensor *out[2]) {
+  out[0] = out[1] = NULL;
+  if (blocked(a) || !check_cholesky(a)) return;
+  cholesky(&LinalgCholeskyExBackward0, a, upper, check ? "linalg.cholesky_ex" : NULL, out);
+}
+
+Tensor *t_linalg_cholesky(Tensor *a, bool upper) {
+  Tensor *out[2];
+  if (blocked(a) || !check_cholesky(a)) return NULL;
+  cholesky(&LinalgCholeskyExBackward0, a, upper, "linalg.cholesky", out);
+  return failed() ? NULL : out[0];
+}
+
+Tensor *t_cholesky(Tensor *a, bool upper) {
+  Tensor *out[2];
+  if (blocked(a) || !check_square(a, "cholesky", "A") ||
+      !check_float_kernel("cholesky_cpu", tensor_dtype(a)))
+    return NULL;
+  cholesky(&CholeskyBackward0, a, upper, "cholesky", out);
+  return failed() ? NULL : out[0];
+}
+
+/* ------------------------------------------------------------ solving with a Cholesky factor */
+
+/* A = L L^T:  B' = A^-1 g,  L' = -(B' X^T + X B'^T) L; or A = U^T U:  U' = -U (...). All
+ * elements of a factor have a gradient, as in PyTorch, though one triangle is read. */
+GRAD(CholeskySolveBackward0, "input2 result self | upper:b")
+{
+  Tensor *factor = saved(n, 0), *x = saved(n, 1);
+  bool upper = n->numbers[0].i;
+  Tensor *db = gi[0] = t_cholesky_solve(g[0], factor, upper);
+  if (!needs(n, 1)) return;
+  Tensor *half = t_matmul(db, t_t(x)), *both = t_neg(t_add(half, t_t(half)));
+  gi[1] = upper ? t_matmul(factor, both) : t_matmul(both, factor);
+}
+
+static bool check_cholesky_solve(const Tensor *b, const Tensor *a) {
+  const char *const text = "%s should have at least 2 dimensions, but has %d dimensions instead";
+  if (b->ndim < 2) fail(ERR_RUNTIME, text, "b", b->ndim);
+  else if (a->ndim < 2) fail(ERR_RUNTIME, text, "u", a->ndim);
+  else if (a->dtype != b->dtype)
+    fail(
+        ERR_RUNTIME,
+        "Expected b and A to have the same dtype, but found b of type %s and A of type %s instead.",
+        legacy(b), legacy(a));
+  else if (rows_of(a) != cols_of(a))
+    fail(ERR_RUNTIME, "A must be batches of square matrices, but they are %lld by %lld matrices",
+         (Shown)rows_of(a), (Shown)cols_of(a));
+  else if (rows_of(a) != rows_of(b))
+    fail(ERR_RUNTIME,
+         "Incompatible matrix sizes for cholesky_solve: each A matrix is %lld by %lld but each b "
+         "matrix is %lld by %lld",
+         (Shown)rows_of(a), (Shown)rows_of(a), (Shown)rows_of(b), (Shown)cols_of(b));
+  return !failed() && check_float_kernel("cholesky_solve_cpu", tensor_dtype(a));
+}
+
+Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper) {
+  if (blocked(b, factor) || !check_cholesky_solve(b, factor)) return NULL;
+  Node *n = node_new(&CholeskySolveBackward0, 3, 1, b, factor, NULL);
+  save(n, 0, factor);
+  save(n, 2, b);
+  num_i(n, 0, upper);
+  Tensor *x = NULL;
+  if (broadcast_pair(&factor, &b)) {
+    Tensor *lower = upper ? flipped(factor) : factor;
+    x = substitute(columns(lower, DT_F64), columns(b, DT_F64), false, false);
+    x = columns(substitute(columns(flipped(lower), DT_F64), x, true, false), (DType)b->dtype);
+  }
+  x = set_history(x, n);
+  if (x) save_output(n, 1, x);
+  return x;
+}

@@ -1,0 +1,705 @@
+/* Products of matrices and vectors: mm, bmm, mv, dot, the add* forms, matmul and linear.
+ *
+ * Operands reach gemm with the strides they have: none that is transposed, sliced or expanded is
+ * copied. The panels of gemm lie in one block that stays for good. A gradient is a product
+ * again; without create_graph it is one kernel call, which writes in the layout of the operand
+ * (as PyTorch does), so that what reaches a transposed weight is contiguous. */
+#include "kernels/gemm.h"
+
+#include <string.h>
+
+#include "ground/memory.h"
+#include "ground/paths.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/op.h"
+#include "ops/view/view.h"
+
+/* ------------------------------------------------------------ kernels */
+
+/* A matrix, or `count` of them `step` apart; strides in elements. A vector is a column. */
+typedef struct {
+  char *at;
+  int64_t count, step, rows, cols, rs, cs;
+} Matrices;
+
+static Matrices matrices_of(const Tensor *t) {
+  const int64_t *n = t->sizes + t->ndim, *s = t->strides + t->ndim;
+  Matrices m = {.at = tensor_data(t), .count = 1, .cols = 1, .cs = 1};
+  if (t->ndim == 1) {
+    m.rows = n[-1], m.rs = s[-1];
+  } else {
+    m.rows = n[-2], m.cols = n[-1], m.rs = s[-2], m.cs = s[-1];
+    if (t->ndim == 3) m.count = n[-3], m.step = s[-3];
+  }
+  return m;
+}
+
+static Matrices turned(Matrices m) {
+  return (Matrices){m.at, m.count, m.step, m.cols, m.rows, m.cs, m.rs};
+}
+
+typedef void Kernel(const Matrices *a, const Matrices *b, const Matrices *c, Factor alpha,
+                    Factor beta, void *room);
+
+/* c = alpha a b + beta c, matrix by matrix. PART is the member of a Factor that the type reads. */
+#define KERNEL(suffix, T, PART, ...)                                                            \
+  static void product_##suffix(const Matrices *a, const Matrices *b, const Matrices *c,         \
+                               Factor alpha, Factor beta, __attribute__((unused)) void *room) { \
+    const T *x = (const T *)(const void *)a->at, *y = (const T *)(const void *)b->at;           \
+    T *z = (T *)(void *)c->at;                                                                  \
+    for (int64_t i = 0; i < c->count; i++, x += a->step, y += b->step, z += c->step)            \
+      gemm_##suffix(c->rows, c->cols, a->cols, (T)alpha.PART, x, a->rs, a->cs, y, b->rs, b->cs, \
+                    (T)beta.PART, z, c->rs, c->cs __VA_ARGS__);                                 \
+  }
+KERNEL(f32, float, f, , room)
+KERNEL(f64, double, f, , room)
+#define ROW(suffix, T, wide) KERNEL(suffix, T, i, )
+GEMM_INTEGERS(ROW)
+#undef ROW
+static Kernel *const kernels[DT_COUNT] = {
+    [DT_F32] = product_f32, [DT_F64] = product_f64, [DT_I64] = product_i64, [DT_I32] = product_i32,
+    [DT_I16] = product_i16, [DT_I8] = product_i8,   [DT_U8] = product_u8};
+
+static void *room_for(DType d, int64_t m, int64_t n, int64_t k) {
+  static void *room;
+  size_t want = d == DT_F32   ? gemm_f32_scratch_bytes(m, n, k)
+                : d == DT_F64 ? gemm_f64_scratch_bytes(m, n, k)
+                              : 0;
+  if (want && !room) room = mem_permanent(GEMM_SCRATCH_MAX_BYTES);
+  return want ? room : NULL;
+}
+
+/* c = alpha a b + beta c; false with the error set. `op` is PyTorch's name of the kernel, for
+ * bool. */
+static bool multiply(const char *op, DType d, Matrices a, Matrices b, Matrices c, Factor alpha,
+                     Factor beta) {
+  if (failed()) return false;
+  if (c.count == 0 || c.rows == 0 || c.cols == 0) return true;
+  if (!kernels[d]) {
+    if (a.cols || beta.i) return no_kernel(op, d), false;
+    memset(c.at, 0, (size_t)(c.count * c.rows * c.cols * dtype_bytes(d)));
+    return true;
+  }
+  void *room = room_for(d, c.rows, c.cols, a.cols);
+  if (failed()) return false;
+  if (c.count > 1) TOOK(GEMM_BATCHED);
+  kernels[d](&a, &b, &c, alpha, beta, room);
+  return true;
+}
+
+static const Factor one = {1, 1}, nothing = {0, 0};
+
+Factor arg_factor(const Call *c, int k) { return (Factor){arg_float(c, k), arg_int(c, k)}; }
+
+/* alpha a b as a new tensor of rank 1, 2 or 3, column-major if asked. */
+static Tensor *product(const char *op, DType d, int ndim, Matrices a, Matrices b, Factor alpha,
+                       bool by_columns) {
+  int64_t sizes[3] = {a.count, a.rows, b.cols}, strides[2] = {1, a.rows};
+  if (a.cols != b.rows || a.count != b.count) /* a hook may have returned anything as a gradient */
+    return fail(ERR_RUNTIME, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
+                (Shown)a.rows, (Shown)a.cols, (Shown)b.rows, (Shown)b.cols);
+  Tensor *y = by_columns  ? tensor_empty_strided(2, sizes + 1, strides, d)
+              : ndim == 1 ? tensor_empty(1, sizes + 1, d)
+                          : tensor_empty(ndim, sizes + 3 - ndim, d);
+  return y && multiply(op, d, a, b, matrices_of(y), alpha, nothing) ? y : NULL;
+}
+
+#define SPREAD(BITS)                                                              \
+  static void spread_##BITS(const Matrices *from, const Matrices *to) {           \
+    typedef uint##BITS##_t T;                                                     \
+    const T *x = (const T *)(const void *)from->at;                               \
+    T *y = (T *)(void *)to->at;                                                   \
+    for (int64_t k = 0; k < to->count; k++, x += from->step, y += to->step)       \
+      for (int64_t i = 0; i < to->rows; i++)                                      \
+        if (from->cs == 1 && to->cs == 1)                                         \
+          memcpy(y + i * to->rs, x + i * from->rs, (size_t)to->cols * sizeof(T)); \
+        else                                                                      \
+          for (int64_t j = 0; j < to->cols; j++)                                  \
+            y[i * to->rs + j * to->cs] = x[i * from->rs + j * from->cs];          \
+  }
+SPREAD(8)
+SPREAD(16)
+SPREAD(32)
+SPREAD(64)
+static void (*const spreads[9])(const Matrices *, const Matrices *) = {
+    [1] = spread_8, [2] = spread_16, [4] = spread_32, [8] = spread_64};
+
+/* y = x broadcast to y's shape; nothing is copied when beta is zero, for then it is never read. */
+static bool spread(Tensor *y, Tensor *x, Factor beta) {
+  if (blocked(y)) return false;
+  if (!sizes_expandable(x->ndim, x->sizes, y->ndim, y->sizes))
+    return t_expand(x, y->ndim, y->sizes), false;
+  if ((dtype_is_float((DType)y->dtype) ? beta.f == 0 : beta.i == 0) || y->numel == 0) return true;
+  int64_t sizes[3] = {1, 1, 1}, strides[3] = {0, 0, 0};
+  for (int i = 1; i <= x->ndim; i++) {
+    sizes[3 - i] = x->sizes[x->ndim - i];
+    strides[3 - i] = sizes[3 - i] == 1 ? 0 : x->strides[x->ndim - i];
+  }
+  Matrices to = matrices_of(y),
+           from = {tensor_data(x), 1, strides[0], 1, 1, strides[1], strides[2]};
+  if (y->ndim == 1) from.rs = strides[2];
+  spreads[dtype_bytes((DType)y->dtype)](&from, &to);
+  return true;
+}
+
+/* ------------------------------------------------------------ gradients of products */
+
+static Tensor *scaled(Tensor *g, double k) { return k == 1 ? g : t_mul_f(g, k); }
+
+static Tensor *matrix_product(Tensor *a, Tensor *b) {
+  if (blocked(a, b)) return NULL;
+  return a->ndim == 3 ? t_bmm(a, b) : b->ndim == 1 ? t_mv(a, b) : t_mm(a, b);
+}
+
+/* Whether g may stand beside a saved operand; a hook may have replaced it. */
+static Tensor *checked_gradient(Tensor *g, const Tensor *operand, int ndim) {
+  if (blocked(g, operand)) return NULL;
+  if (g->ndim != ndim)
+    return fail(ERR_RUNTIME, "the gradient of a product has shape %s", shape_text(g));
+  return g->dtype == operand->dtype ? g : t_to(g, (DType)operand->dtype);
+}
+
+/* alpha g b^T, for g and b of rank 1 (an outer product), 2 or 3. */
+static Tensor *left_gradient(Tensor *g, Tensor *b, double alpha, bool by_columns) {
+  g = checked_gradient(g, b, b ? b->ndim : 0);
+  if (blocked(g, b)) return NULL;
+  if (!grad_mode) {
+    int ndim = g->ndim == 1 ? 2 : g->ndim;
+    return product("mm", (DType)g->dtype, ndim, matrices_of(g), turned(matrices_of(b)),
+                   (Factor){alpha, 1}, by_columns);
+  }
+  if (g->ndim == 1) return scaled(t_outer(g, b), alpha);
+  Tensor *y = by_columns ? t_t(t_mm(b, t_t(g))) : matrix_product(g, t_t(b));
+  return scaled(y, alpha);
+}
+
+/* alpha a^T g, for g of a's rank, or a vector beside a matrix. */
+static Tensor *right_gradient(Tensor *a, Tensor *g, double alpha, bool by_columns) {
+  g = checked_gradient(g, a, g && g->ndim == 1 ? 1 : a ? a->ndim : 0);
+  if (blocked(a, g)) return NULL;
+  if (!grad_mode)
+    return product("mm", (DType)g->dtype, g->ndim, turned(matrices_of(a)), matrices_of(g),
+                   (Factor){alpha, 1}, by_columns);
+  Tensor *y = by_columns ? t_t(t_mm(t_t(g), a)) : matrix_product(t_t(a), g);
+  return scaled(y, alpha);
+}
+
+/* y = alpha a b:  a' = alpha g b^T,  b' = alpha a^T g. Edge `first` is a's; the two numbers
+ * after those of the fields say which gradients are column-major. */
+static void product_vjp(Node *n, Tensor *g, Tensor **gi, int first, double alpha, int flags) {
+  if (needs(n, first)) gi[first] = left_gradient(g, saved(n, 1), alpha, n->numbers[flags].i);
+  if (needs(n, first + 1))
+    gi[first + 1] = right_gradient(saved(n, 0), g, alpha, n->numbers[flags + 1].i);
+}
+
+GRAD(MmBackward0,
+     "self mat2 | -:2 self_sym_sizes:2 self_sym_strides:2 mat2_sym_sizes:2 mat2_sym_strides:2")
+{ product_vjp(n, g[0], gi, 0, 1, 0); }
+GRAD(BmmBackward0, "self mat2")
+{ product_vjp(n, g[0], gi, 0, 1, 0); }
+GRAD(MvBackward0, "self vec")
+{ product_vjp(n, g[0], gi, 0, 1, 0); }
+
+/* y = beta self + alpha a b:  self' = beta g, and the others as above. */
+static void add_product_vjp(Node *n, Tensor *g, Tensor **gi) {
+  if (needs(n, 0)) gi[0] = scaled(g, n->numbers[1].f);
+  product_vjp(n, g, gi, 1, n->numbers[0].f, 2);
+}
+GRAD(AddmmBackward0, "mat1 mat2 | alpha:x beta:x -:2 mat1_sym_sizes:2 mat1_sym_strides:2 "
+                     "mat2_sym_sizes:2 mat2_sym_strides:2")
+{ add_product_vjp(n, g[0], gi); }
+GRAD(AddmvBackward0, "mat vec | alpha:x beta:x")
+{ add_product_vjp(n, g[0], gi); }
+GRAD(BaddbmmBackward0, "batch1 batch2 | alpha:x beta:x")
+{ add_product_vjp(n, g[0], gi); }
+
+static bool column_major(const Tensor *t) {
+  return t->ndim == 2 && t->strides[0] == 1 && t->strides[1] == t->sizes[0];
+}
+
+static void keep_geometry(Node *n, int at, const Tensor *t, bool strides) {
+  for (int i = 0; n && i < 2; i++) {
+    num_i(n, at + i, t->sizes[i]);
+    num_i(n, at + 2 + i, strides ? t->strides[i] : INT64_MAX);
+  }
+}
+
+/* Each operand is saved if the other's gradient is wanted; the geometry of both if there is room
+ * for it. */
+static void keep_operands(Node *n, Tensor *a, Tensor *b, int first, int flags) {
+  if (!n) return;
+  if (needs(n, first)) save(n, 1, b);
+  if (needs(n, first + 1)) save(n, 0, a);
+  num_i(n, flags, column_major(a) && b->ndim == 2);
+  num_i(n, flags + 1, column_major(b));
+  if (n->n_numbers < flags + 10) return;
+  keep_geometry(n, flags + 2, a, needs(n, first));
+  keep_geometry(n, flags + 6, b, needs(n, first + 1));
+}
+
+/* ------------------------------------------------------------ checks, in PyTorch's words */
+
+static const char *c_type(const Tensor *t) { return dtype_c_name(tensor_dtype(t)); }
+
+static bool check_multipliable(const Tensor *a, const Tensor *b) {
+  if (a->sizes[1] == b->sizes[0]) return true;
+  fail(ERR_RUNTIME, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
+       (Shown)a->sizes[0], (Shown)a->sizes[1], (Shown)b->sizes[0], (Shown)b->sizes[1]);
+  return false;
+}
+
+static bool check_mm(const Tensor *a, const Tensor *b) {
+  if (a->ndim != 2) return fail(ERR_RUNTIME, "self must be a matrix"), false;
+  if (b->ndim != 2) return fail(ERR_RUNTIME, "mat2 must be a matrix"), false;
+  if (!check_multipliable(a, b)) return false;
+  if (a->dtype == b->dtype) return true;
+  fail(ERR_RUNTIME, "expected m1 and m2 to have the same dtype, but got: %s != %s", c_type(a),
+       c_type(b));
+  return false;
+}
+
+static bool check_addmm(const Tensor *self, const Tensor *a, const Tensor *b) {
+  const Tensor *wrong = self->dtype != b->dtype ? self : a->dtype != b->dtype ? a : NULL;
+  if (wrong) {
+    fail(ERR_RUNTIME, "%s and mat2 must have the same dtype, but got %s and %s",
+         wrong == self ? "self" : "mat1", legacy(wrong), legacy(b));
+    return false;
+  }
+  if (a->ndim != 2)
+    return fail(ERR_RUNTIME, "mat1 must be a matrix, got %d-D tensor", a->ndim), false;
+  if (b->ndim != 2)
+    return fail(ERR_RUNTIME, "mat2 must be a matrix, got %d-D tensor", b->ndim), false;
+  return check_multipliable(a, b);
+}
+
+static bool check_batches(const Tensor *a, const Tensor *b) {
+  if (a->ndim != 3) return fail(ERR_RUNTIME, "batch1 must be a 3D tensor"), false;
+  if (b->ndim != 3) return fail(ERR_RUNTIME, "batch2 must be a 3D tensor"), false;
+  if (a->sizes[0] != b->sizes[0] || a->sizes[2] != b->sizes[1]) {
+    fail(ERR_RUNTIME,
+         "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: "
+         "[%lld, %lld].",
+         (Shown)a->sizes[0], (Shown)a->sizes[2], (Shown)b->sizes[0], (Shown)b->sizes[1]);
+    return false;
+  }
+  if (a->dtype == b->dtype) return true;
+  fail(ERR_RUNTIME, "expected scalar type %s but found %s", legacy(a), legacy(b));
+  return false;
+}
+
+/* For mv, self is NULL and stands for a vector that fits, of vec's dtype. */
+static bool check_mv(const Tensor *self, const Tensor *mat, const Tensor *vec) {
+  if (mat->ndim != 2 || vec->ndim != 1 || (self && self->ndim > 1)) {
+    fail(ERR_RUNTIME, "vector + matrix @ vector expected, got %d, %d, %d", self ? self->ndim : 1,
+         mat->ndim, vec->ndim);
+    return false;
+  }
+  int64_t n = self ? self->numel : mat->sizes[0];
+  if (mat->sizes[1] != vec->sizes[0] || (n != mat->sizes[0] && n != 1)) {
+    fail(ERR_RUNTIME, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)", (Shown)n,
+         (Shown)mat->sizes[0], (Shown)mat->sizes[1], (Shown)vec->sizes[0]);
+    return false;
+  }
+  const Tensor *first = self ? self : vec;
+  if (mat->dtype == vec->dtype && first->dtype == vec->dtype) return true;
+  fail(ERR_RUNTIME, "addmv input tensors must have the same dtype, but got %s, %s, and %s",
+       legacy(first), legacy(mat), legacy(vec));
+  return false;
+}
+
+static bool check_dot(const Tensor *a, const Tensor *b) {
+  if (a->ndim != 1 || b->ndim != 1)
+    return fail(ERR_RUNTIME, "1D tensors expected, but got %dD and %dD tensors", a->ndim, b->ndim),
+           false;
+  if (a->dtype != b->dtype)
+    return fail(ERR_RUNTIME, "dot : expected both vectors to have same dtype, but found %s and %s",
+                legacy(a), legacy(b)),
+           false;
+  if (a->numel == b->numel) return true;
+  fail(ERR_RUNTIME,
+       "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of "
+       "elements, but got %lld and "
+       "%lld elements respectively",
+       (Shown)a->numel, (Shown)b->numel, (Shown)a->numel, (Shown)b->numel);
+  return false;
+}
+
+/* ------------------------------------------------------------ mm, bmm, mv, dot */
+
+static Tensor *recorded_product(const NodeType *type, const char *op, int ndim, Tensor *a,
+                                Tensor *b) {
+  Node *n = node_new(type, 2, type == &MmBackward0 ? 10 : 2, a, b, NULL);
+  keep_operands(n, a, b, 0, 0);
+  return set_history(product(op, (DType)a->dtype, ndim, matrices_of(a), matrices_of(b), one, false),
+                     n);
+}
+
+Tensor *t_mm(Tensor *a, Tensor *b) {
+  if (blocked(a, b) || !check_mm(a, b)) return NULL;
+  return recorded_product(&MmBackward0, "addmm_impl_cpu_", 2, a, b);
+}
+
+Tensor *t_bmm(Tensor *a, Tensor *b) {
+  if (blocked(a, b) || !check_batches(a, b)) return NULL;
+  return recorded_product(&BmmBackward0, "bmm", 3, a, b);
+}
+
+Tensor *t_mv(Tensor *a, Tensor *v) {
+  if (blocked(a, v) || tensor_size(a, 0) < 0 || !check_mv(NULL, a, v)) return NULL;
+  return recorded_product(&MvBackward0, "addmv_impl_cpu", 1, a, v);
+}
+
+/* y = a . b:  a' = g b,  b' = g a. */
+static void dot_vjp(Node *n, Tensor *g, Tensor **gi) {
+  if (needs(n, 0)) gi[0] = t_mul(g, saved(n, 1));
+  if (needs(n, 1)) gi[1] = t_mul(g, saved(n, 0));
+}
+GRAD(DotBackward0, "self tensor")
+{ dot_vjp(n, g[0], gi); }
+GRAD(VdotBackward0, "self other")
+{ dot_vjp(n, g[0], gi); }
+
+static Tensor *dot_values(Tensor *a, Tensor *b) {
+  DType d = (DType)a->dtype;
+  if (!kernels[d]) return no_kernel("dot", d);
+  Tensor *y = tensor_empty(0, NULL, d);
+  if (!y) return NULL;
+  char *out = tensor_data(y), *x = tensor_data(a), *z = tensor_data(b);
+  int64_t n = a->numel, xs = a->strides[0], zs = b->strides[0];
+  if (d == DT_F32)
+    *(float *)(void *)out = dot_f32(n, (float *)(void *)x, xs, (float *)(void *)z, zs);
+  else if (d == DT_F64)
+    *(double *)(void *)out = dot_f64(n, (double *)(void *)x, xs, (double *)(void *)z, zs);
+  else
+    multiply("dot", d, turned(matrices_of(a)), matrices_of(b), (Matrices){out, 1, 0, 1, 1, 1, 1},
+             one, nothing);
+  return y;
+}
+
+static Tensor *recorded_dot(const NodeType *type, Tensor *a, Tensor *b) {
+  if (blocked(a, b) || !check_dot(a, b)) return NULL;
+  Node *n = node_new(type, 2, 0, a, b, NULL);
+  if (needs(n, 0)) save(n, 1, b);
+  if (needs(n, 1)) save(n, 0, a);
+  return set_history(dot_values(a, b), n);
+}
+Tensor *t_dot(Tensor *a, Tensor *b) { return recorded_dot(&DotBackward0, a, b); }
+Tensor *t_vdot(Tensor *a, Tensor *b) { return recorded_dot(&VdotBackward0, a, b); }
+
+/* ------------------------------------------------------------ beta self + alpha a b */
+
+static Tensor *add_product(const NodeType *type, const char *op, int ndim, Tensor *self, Tensor *a,
+                           Tensor *b, Factor beta, Factor alpha) {
+  Matrices x = matrices_of(a), y = matrices_of(b);
+  int64_t sizes[3] = {x.count, x.rows, y.cols};
+  Node *n = node_new(type, 2, type == &AddmmBackward0 ? 12 : 4, self, a, b, NULL);
+  keep_operands(n, a, b, 1, 2);
+  num_f(n, 0, alpha.f);
+  num_f(n, 1, beta.f);
+  Tensor *out = ndim == 1 ? tensor_empty(1, sizes + 1, (DType)a->dtype)
+                          : tensor_empty(ndim, sizes + 3 - ndim, (DType)a->dtype);
+  bool done = spread(out, self, beta) &&
+              multiply(op, (DType)a->dtype, x, y, matrices_of(out), alpha, beta);
+  return set_history(done ? out : NULL, n);
+}
+
+Tensor *t_addmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
+  if (blocked(a, b) || !self || !check_addmm(self, a, b)) return NULL;
+  return add_product(&AddmmBackward0, "addmm_impl_cpu_", 2, self, a, b, beta, alpha);
+}
+
+Tensor *t_addmv(Tensor *self, Tensor *mat, Tensor *vec, Factor beta, Factor alpha) {
+  if (blocked(mat, vec) || !self || !check_mv(self, mat, vec)) return NULL;
+  return add_product(&AddmvBackward0, "addmv_impl_cpu", 1, self, mat, vec, beta, alpha);
+}
+
+Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
+  if (blocked(a, b) || !self || tensor_size(a, 0) < 0 || tensor_size(a, 1) < 0 ||
+      tensor_size(b, 2) < 0 || !check_batches(a, b))
+    return NULL;
+  if (self->dtype != a->dtype)
+    return fail(ERR_RUNTIME, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s",
+                c_type(self), c_type(a), c_type(b));
+  return add_product(&BaddbmmBackward0, "baddbmm", 3, self, a, b, beta, alpha);
+}
+
+/* y = beta self + alpha sum_i a_i b_i:  self' = beta g,  a_i' = alpha g b_i^T,  b_i' = alpha
+ * a_i^T g. */
+GRAD(AddbmmBackward0, "batch1 batch2 | alpha:x beta:x batch1_sym_argsize_0:i -:2 "
+                      "batch1_sym_argsize_1:i batch2_sym_argsize_2:i")
+{
+  if (needs(n, 0)) gi[0] = scaled(g[0], n->numbers[1].f);
+  Tensor *each = t_expand(g[0], 3, (int64_t[]){n->numbers[2].i, g[0]->sizes[0], g[0]->sizes[1]});
+  product_vjp(n, each, gi, 1, n->numbers[0].f, 3);
+}
+
+static bool check_addbmm(const Tensor *self, const Tensor *a, const Tensor *b) {
+  if (tensor_size(a, 1) < 0 || tensor_size(b, 2) < 0) return false;
+  if (a->ndim != 3) return fail(ERR_RUNTIME, "batch1 must be a 3D tensor"), false;
+  if (b->ndim != 3) return fail(ERR_RUNTIME, "batch2 must be a 3D tensor"), false;
+  if (a->sizes[0] != b->sizes[0]) {
+    fail(ERR_RUNTIME, "batch1 and batch2 must have same number of batches, got %lld and %lld",
+         (Shown)a->sizes[0], (Shown)b->sizes[0]);
+    return false;
+  }
+  if (a->sizes[2] != b->sizes[1]) {
+    fail(ERR_RUNTIME, "Incompatible matrix sizes for bmm (%lldx%lld and %lldx%lld)",
+         (Shown)a->sizes[1], (Shown)a->sizes[2], (Shown)b->sizes[1], (Shown)b->sizes[2]);
+    return false;
+  }
+  const Tensor *wrong = self->dtype != b->dtype ? self : a->dtype != b->dtype ? a : NULL;
+  if (!wrong) return true;
+  fail(ERR_RUNTIME, "%s and mat2 must have the same dtype, but got %s and %s",
+       wrong == self ? "self" : "mat1", legacy(wrong), legacy(b));
+  return false;
+}
+
+/* One matrix after the other into the same place; with no matrix at all, beta times self. */
+static bool add_batches(Tensor *out, Matrices a, Matrices b, Factor beta, Factor alpha) {
+  DType d = (DType)out->dtype;
+  int64_t width = dtype_bytes(d), count = a.count;
+  a.count = b.count = 1;
+  if (count == 0) a.cols = 0;
+  for (int64_t i = 0; i < count || i == 0; i++) {
+    if (!multiply("addmm_impl_cpu_", d, a, b, matrices_of(out), alpha, i ? one : beta))
+      return false;
+    a.at += a.step * width;
+    b.at += b.step * width;
+  }
+  return true;
+}
+
+Tensor *t_addbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
+  if (blocked(a, b) || !self || !check_addbmm(self, a, b)) return NULL;
+  Node *n = node_new(&AddbmmBackward0, 2, 7, self, a, b, NULL);
+  num_i(n, 5, a->sizes[1]);
+  num_i(n, 6, b->sizes[2]);
+  keep_operands(n, a, b, 1, 3);
+  num_f(n, 0, alpha.f);
+  num_f(n, 1, beta.f);
+  num_i(n, 2, a->sizes[0]);
+  Tensor *out = tensor_empty(2, (int64_t[]){a->sizes[1], b->sizes[2]}, (DType)a->dtype);
+  bool done = spread(out, self, beta) &&
+              add_batches(out, matrices_of(a), matrices_of(b), beta, alpha);
+  return set_history(done ? out : NULL, n);
+}
+
+/* ------------------------------------------------------------ matmul */
+
+/* y = x without its first dimension, of size one, taken away in place. */
+GRAD(SqueezeBackward4, "| self_sym_sizes:s0 dim:i")
+{ gi[0] = t_unsqueeze(g[0], n->numbers[0].i); }
+
+/* A vector times a matrix: the one row of a product. */
+static Tensor *vector_matrix(Tensor *v, Tensor *m) {
+  Tensor *row = t_mm(t_unsqueeze(v, 0), m);
+  if (!row) return NULL;
+  Node *n = node_new(&SqueezeBackward4, 0, 1, row, NULL);
+  num_i(n, 0, 0);
+  Tensor *y = set_history(tensor_alias(row, 1, row->sizes + 1, row->strides + 1, row->offset), n);
+  if (y) tensor_bump_version(y);
+  return y;
+}
+
+/* Whether all dimensions of t but the last are one as they lie; `turn`: after the last two are
+ * swapped. */
+static bool foldable(const Tensor *t, bool turn) {
+  for (int i = 0; i + 2 < t->ndim && t->numel; i++) {
+    int next = turn && i + 3 == t->ndim ? i + 2 : i + 1;
+    if (t->strides[i] != t->strides[next] * t->sizes[next]) return false;
+  }
+  return true;
+}
+
+/* PyTorch's choice between one big product and a batch of small ones: `big` has a batch, `small`
+ * none. One product needs no sum over the batch for the gradient of `small`, which is worth a
+ * copy of `big`. */
+static bool folds(const Tensor *big, const Tensor *small, bool big_first) {
+  if (big->ndim < 3 || small->ndim > 2) return false;
+  if (tensor_requires_grad(small)) return true;
+  return (big_first || small->ndim != 2) && foldable(big, !big_first);
+}
+
+/* The batch of `big` as rows of one matrix, times a matrix or vector. */
+static Tensor *fold(Tensor *big, Tensor *small) {
+  if (blocked(big, small)) return NULL;
+  int64_t sizes[MAX_DIM], rows = 1;
+  int n = big->ndim - 1;
+  for (int i = 0; i < n; i++) rows *= sizes[i] = big->sizes[i];
+  if (small->ndim == 2) sizes[n++] = small->sizes[1];
+  Tensor *flat = t_reshape(big, 2, (int64_t[]){rows, big->sizes[big->ndim - 1]});
+  return t_unsafe_view(matrix_product(flat, small), n, sizes);
+}
+
+/* x as one batch of matrices; x itself if it is that and nobody will see the steps on a tape. */
+static Tensor *as_batch(Tensor *x, int n, const int64_t *batch, int64_t count, int64_t rows,
+                        int64_t cols) {
+  if (failed()) return NULL;
+  bool taped = grad_mode && recording && tensor_requires_grad(x);
+  if (!taped && x->ndim == 3 && n == 1 && x->sizes[0] == count) return x;
+  int64_t sizes[MAX_DIM];
+  memcpy(sizes, batch, (size_t)n * sizeof *sizes);
+  sizes[n] = rows;
+  sizes[n + 1] = cols;
+  return t_reshape(t_expand(x, n + 2, sizes), 3, (int64_t[]){count, rows, cols});
+}
+
+/* A vector on the right cannot be broadcast as a matrix would be: it gets its last dimension
+ * later. */
+static Tensor *as_columns(Tensor *v, int n, const int64_t *batch, int64_t count) {
+  int64_t sizes[MAX_DIM];
+  memcpy(sizes, batch, (size_t)n * sizeof *sizes);
+  sizes[n] = v->sizes[0];
+  return t_unsqueeze(t_reshape(t_expand(v, n + 1, sizes), 2, (int64_t[]){count, v->sizes[0]}), 2);
+}
+
+static Tensor *matmul_batches(Tensor *a, Tensor *b) {
+  int64_t sizes[MAX_DIM], count = 1;
+  int n = a->ndim > 2 ? a->ndim - 2 : 0, nb = b->ndim > 2 ? b->ndim - 2 : 0;
+  memcpy(sizes, a->sizes, (size_t)n * sizeof *sizes);
+  if (!sizes_broadcast(&n, sizes, nb, b->sizes)) return NULL;
+  if (n > MAX_DIM - 2)
+    return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, n + 2);
+  for (int i = 0; i < n; i++) count *= sizes[i];
+  const int64_t *ea = a->sizes + a->ndim, *eb = b->sizes + b->ndim;
+  int64_t rows = a->ndim > 1 ? ea[-2] : 1, cols = b->ndim > 1 ? eb[-1] : 1;
+  Tensor *left = as_batch(a, n, sizes, count, rows, ea[-1]);
+  Tensor *right = b->ndim == 1 ? as_columns(b, n, sizes, count)
+                               : as_batch(b, n, sizes, count, eb[-2], cols);
+  Tensor *y = t_bmm(left, right);
+  if (!y || (n == 1 && a->ndim > 1 && b->ndim > 1 && !y->grad_fn)) return y;
+  if (a->ndim > 1) sizes[n++] = rows;
+  if (b->ndim > 1) sizes[n++] = cols;
+  if (b->ndim == 1) y = t_squeeze_dim(y, -1);
+  return t_unsafe_view(y, n, sizes);
+}
+
+/* Of two batches of which one is a single matrix, that one is taken without its batch dimension
+ * if its gradient is wanted, so that it folds. */
+static bool unbatch(Tensor **a, Tensor **b) {
+  if ((*a)->ndim != 3 || (*b)->ndim != 3 || (*a)->sizes[0] == (*b)->sizes[0]) return false;
+  Tensor **lone = (*a)->sizes[0] == 1 ? a : (*b)->sizes[0] == 1 ? b : NULL;
+  if (!lone || !tensor_requires_grad(*lone)) return false;
+  *lone = t_squeeze_dim(*lone, 0);
+  return true;
+}
+
+static Tensor *matmul_large(Tensor *a, Tensor *b) {
+  if (a->ndim >= b->ndim) return folds(a, b, true) ? fold(a, b) : matmul_batches(a, b);
+  if (!folds(b, a, false)) return matmul_batches(a, b);
+  Tensor *y = fold(t_transpose(b, -2, -1), a->ndim == 2 ? t_t(a) : a);
+  return a->ndim == 2 ? t_contiguous(t_transpose(y, -2, -1)) : y;
+}
+
+Tensor *t_matmul(Tensor *a, Tensor *b) {
+  if (blocked(a, b)) return NULL;
+  if (a->ndim == 2 && b->ndim == 2) return t_mm(a, b);
+  if (a->ndim == 0 || b->ndim == 0)
+    return fail(ERR_RUNTIME,
+                "both arguments to matmul need to be at least 1D, but they are %dD and %dD",
+                a->ndim, b->ndim);
+  if (a->ndim == 1 && b->ndim == 1) return t_dot(a, b);
+  if (a->ndim == 2 && b->ndim == 1) return t_mv(a, b);
+  if (a->ndim == 1 && b->ndim == 2) return vector_matrix(a, b);
+  if (unbatch(&a, &b) && blocked(a, b)) return NULL;
+  return matmul_large(a, b);
+}
+
+/* ------------------------------------------------------------ linear */
+
+/* x w^T + bias with nothing recorded: the rows of x, whatever its rank, in one product. NULL
+ * without an error if the operands are not plain; the composed form then does it, or says what
+ * is wrong. */
+static Tensor *linear_plain(Tensor *x, Tensor *w, Tensor *bias) {
+  if (w->ndim != 2 || x->ndim < 1 || x->ndim > MAX_DIM || x->dtype != w->dtype ||
+      !dtype_is_float((DType)x->dtype))
+    return NULL;
+  if (x->sizes[x->ndim - 1] != w->sizes[1] || !foldable(x, false)) return NULL;
+  if (bias && (bias->ndim != 1 || bias->sizes[0] != w->sizes[0] || bias->dtype != w->dtype))
+    return NULL;
+  int64_t sizes[MAX_DIM];
+  int last = x->ndim - 1;
+  memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
+  sizes[last] = w->sizes[0];
+  Tensor *y = tensor_empty(x->ndim, sizes, (DType)x->dtype);
+  if (!y) return NULL;
+  int64_t rows = w->sizes[0] ? y->numel / w->sizes[0] : 0;
+  Matrices in = {tensor_data(x),  1, 0, rows, x->sizes[last], last ? x->strides[last - 1] : 0,
+                 x->strides[last]};
+  Matrices out = {tensor_data(y), 1, 0, rows, sizes[last], sizes[last], 1};
+  TOOK(LINEAR_PLAIN);
+  if (bias) {
+    Matrices from = {tensor_data(bias), 1, 0, rows, sizes[last], 0, bias->strides[0]};
+    spreads[dtype_bytes((DType)y->dtype)](&from, &out);
+  }
+  return multiply("addmm_impl_cpu_", (DType)x->dtype, in, turned(matrices_of(w)), out, one,
+                  bias ? one : nothing)
+             ? y
+             : NULL;
+}
+
+/* y = w^T. A gradient that nobody else knows is turned where it is, so that the leaf may keep
+ * it. */
+GRAD(TBackward0, "")
+{
+  Tensor *t = g[0];
+  bool own = !grad_mode && t->refs == 1 && t->ndim == 2 && !t->meta && !t->grad_fn;
+  if (!own) {
+    gi[0] = t_t(t);
+    return;
+  }
+  int64_t rows = t->sizes[0], row_stride = t->strides[0];
+  t->sizes[0] = t->sizes[1], t->strides[0] = t->strides[1];
+  t->sizes[1] = rows, t->strides[1] = row_stride;
+  gi[0] = t;
+}
+
+/* w^T as an operand that is no view to anybody: cheaper than t_t2. */
+static Tensor *turned_weight(Tensor *w) {
+  if (w->ndim != 2) return t_t2(w);
+  Tensor *t = tensor_alias(w, 2, (int64_t[]){w->sizes[1], w->sizes[0]},
+                           (int64_t[]){w->strides[1], w->strides[0]}, w->offset);
+  if (!t) return NULL;
+  if (saved_check_mode) tensor_share_version(t, w);
+  return set_history(t, node_new(&TBackward0, 0, 0, w, NULL));
+}
+
+static bool recorded(Tensor *x, Tensor *w, Tensor *bias) {
+  return tensor_tracked(x) || tensor_tracked(w) || (bias && tensor_tracked(bias));
+}
+
+/* A bias that adds to rows, not to a batch. */
+static bool is_row(const Tensor *bias, const Tensor *x) {
+  return bias->ndim == 1 || (x->ndim == 1 && bias->ndim == 2 && bias->sizes[0] == 1);
+}
+
+static Tensor *add_bias(Tensor *y, Tensor *bias) {
+  Tensor *z = t_add(y, bias);
+  if (!z || tensor_same_shape(y, z)) return z;
+  return fail(ERR_RUNTIME, "output with shape %s doesn't match the broadcast shape %s",
+              shape_text(y), shape_text(z));
+}
+
+Tensor *t_linear(Tensor *x, Tensor *w, Tensor *bias) {
+  if (blocked(x, w)) return NULL;
+  if (!recorded(x, w, bias)) {
+    Tensor *y = linear_plain(x, w, bias);
+    if (y && bias && x->ndim > 2) return t_view(y, y->ndim, y->sizes);
+    if (y || failed()) return y;
+  }
+  if (x->ndim == 0 || w->ndim == 0)
+    return fail(ERR_RUNTIME,
+                "both arguments to linear need to be at least 1D, but they are %dD and %dD",
+                x->ndim, w->ndim);
+  Tensor *wt = turned_weight(w);
+  if (!bias || !wt) return t_matmul(x, wt);
+  if (x->ndim == 2) return t_addmm(bias, x, wt, one, one);
+  if (!tensor_is_contiguous(x) || !tensor_is_contiguous(bias) || !is_row(bias, x))
+    return add_bias(t_matmul(x, wt), bias);
+  int64_t sizes[MAX_DIM], rows = 1;
+  int last = x->ndim - 1;
+  for (int i = 0; i < last; i++) rows *= sizes[i] = x->sizes[i];
+  sizes[last] = w->sizes[0];
+  return t_view(t_addmm(bias, t_view(x, 2, (int64_t[]){rows, x->sizes[last]}), wt, one, one),
+                last + 1, sizes);
+}

@@ -1,0 +1,569 @@
+/* Convolutions and their transposes as ops, unfold and fold.
+ *
+ * The three maps of conv_maps.h do all. Each is the gradient of the others, so derivatives of
+ * any order stay within them. One or two spatial dimensions are three whose first ones have size
+ * 1. */
+#include <string.h>
+
+#include "ground/memory.h"
+#include "kernels/conv_maps.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/nn/nn.h"
+#include "ops/view/view.h"
+
+enum { CONV_NUMBERS = sizeof(Conv) / sizeof(int64_t) };
+
+/* ------------------------------------------------------------ the three maps */
+
+/* Sizes (first, second, last nd of three). */
+static Tensor *shaped(const Conv *c, int64_t first, int64_t second, const int64_t space[3],
+                      DType d) {
+  int64_t sizes[5] = {first, second};
+  for (int i = 0; i < c->nd; i++) sizes[2 + i] = space[3 - c->nd + i];
+  return tensor_empty((int)c->nd + 2, sizes, d);
+}
+
+static bool plain_operands(Tensor **a, Tensor **b, Tensor **bias) {
+  if (failed() || !*a || !*b) return false;
+  bool was = grad_mode;
+  grad_mode = false;
+  *a = t_contiguous(*a);
+  *b = t_contiguous(*b);
+  if (*bias) *bias = t_contiguous(*bias);
+  grad_mode = was;
+  return !failed();
+}
+
+static Tensor *plain_forward(const Conv *c, Tensor *x, Tensor *w, Tensor *bias) {
+  if (!plain_operands(&x, &w, &bias)) return NULL;
+  Tensor *y = shaped(c, c->samples, c->out_channels, c->out, (DType)x->dtype);
+  const char *b = bias ? tensor_data(bias) : NULL;
+  return y && conv_forward(c, (DType)x->dtype, tensor_data(x), tensor_data(w), b, tensor_data(y))
+             ? y
+             : NULL;
+}
+
+static Tensor *plain_data(const Conv *c, Tensor *g, Tensor *w, Tensor *bias) {
+  if (!plain_operands(&g, &w, &bias)) return NULL;
+  Tensor *x = shaped(c, c->samples, c->in_channels, c->in, (DType)g->dtype);
+  const char *b = bias ? tensor_data(bias) : NULL;
+  return x && conv_data(c, (DType)g->dtype, tensor_data(g), tensor_data(w), b, tensor_data(x))
+             ? x
+             : NULL;
+}
+
+static Tensor *plain_weights(const Conv *c, Tensor *x, Tensor *g) {
+  Tensor *none = NULL;
+  if (!plain_operands(&x, &g, &none)) return NULL;
+  Tensor *w = shaped(c, c->out_channels, c->in_channels / c->groups, c->kernel, (DType)x->dtype);
+  return w && conv_weights(c, (DType)x->dtype, tensor_data(x), tensor_data(g), tensor_data(w))
+             ? w
+             : NULL;
+}
+
+/* ------------------------------------------------------------ recording */
+
+static Tensor *convolve(const Conv *c, Tensor *input, Tensor *w, Tensor *bias);
+static Tensor *weights(const Conv *c, Tensor *x, Tensor *g);
+
+static void note_conv(Node *n, const Conv *c) {
+  if (n) memcpy(n->numbers, c, sizeof *c);
+}
+static Conv noted_conv(const Node *n) {
+  Conv c;
+  memcpy(&c, n->numbers, sizeof c);
+  return c;
+}
+
+static Ints all_but_channels(const Conv *c) {
+  int64_t *dims = scratch_alloc(4 * sizeof *dims);
+  for (int i = 0; dims && i < 4; i++) dims[i] = i ? i + 1 : 0;
+  return (Ints){dims ? (int32_t)c->nd + 1 : 0, dims};
+}
+
+/* y = w * x + b: dx = the transposed convolution of g, dw = the correlation of x and g, db = sum
+ * g. */
+GRAD(ConvolutionBackward0, "input weight | -:i groups:i transposed:b -:9 -:4 stride:d padding:d "
+                           "dilation:d output_padding:d "
+                           "bias_sym_sizes_opt:1")
+{
+  Conv c = noted_conv(n), other = c;
+  Tensor *input = saved(n, 0), *w = saved(n, 1);
+  other.transposed = !c.transposed;
+  if (needs(n, 0)) gi[0] = convolve(&other, g[0], w, NULL);
+  if (needs(n, 1)) gi[1] = c.transposed ? weights(&c, g[0], input) : weights(&c, input, g[0]);
+  if (needs(n, 2)) gi[2] = t_sum(g[0], all_but_channels(&c), false, DT_NONE);
+}
+
+/* The map that c names, of its x or, transposed, of its y. */
+static Tensor *convolve(const Conv *c, Tensor *input, Tensor *w, Tensor *bias) {
+  if (blocked(input, w)) return NULL;
+  Tensor *inputs[3] = {input, w, bias};
+  Node *n = node_new_list(&ConvolutionBackward0, 2, CONV_NUMBERS, 3, inputs);
+  note_conv(n, c);
+  num_i(n, CONV_NUMBERS - 1, bias ? bias->numel : 0);
+  save(n, 0, input);
+  save(n, 1, w);
+  return set_history((c->transposed ? plain_data : plain_forward)(c, input, w, bias), n);
+}
+
+/* dw = weights(x, g): for h at it, dx = data(g, h), dg = forward(x, h). */
+GRAD(ConvolutionBackwardBackward0, "input grad_output")
+{
+  Conv forward = noted_conv(n), data;
+  forward.transposed = 0;
+  data = forward;
+  data.transposed = 1;
+  if (needs(n, 0)) gi[0] = convolve(&data, saved(n, 1), g[0], NULL);
+  if (needs(n, 1)) gi[1] = convolve(&forward, saved(n, 0), g[0], NULL);
+}
+
+static Tensor *weights(const Conv *c, Tensor *x, Tensor *g) {
+  if (blocked(x, g)) return NULL;
+  Node *n = node_new(&ConvolutionBackwardBackward0, 2, CONV_NUMBERS, x, g, NULL);
+  note_conv(n, c);
+  if (needs(n, 1)) save(n, 0, x);
+  if (needs(n, 0)) save(n, 1, g);
+  return set_history(plain_weights(c, x, g), n);
+}
+
+/* ------------------------------------------------------------ arguments */
+
+/* A list of one or nd numbers as the last nd of three; the others are `rest`. */
+static bool spread(Ints v, int64_t nd, int64_t rest, const char *name, int64_t out[3]) {
+  if (v.n != 1 && v.n != nd) {
+    fail(ERR_RUNTIME,
+         "expected %s to be a single integer value or a list of %d values to match the convolution "
+         "dimensions, but got "
+         "%s=%s",
+         name, (int)nd, name, sizes_text(v.n, v.v));
+    return false;
+  }
+  for (int i = 0; i < 3; i++) out[i] = i < 3 - nd ? rest : v.v[v.n == 1 ? 0 : i - (3 - nd)];
+  return true;
+}
+
+static bool check_ranges(const Conv *c) {
+  for (int i = 0; i < 3; i++) {
+    if (c->padding[i] < 0) fail(ERR_RUNTIME, "negative padding is not supported");
+    if (c->stride[i] <= 0) fail(ERR_RUNTIME, "non-positive stride is not supported");
+    if (c->dilation[i] <= 0) fail(ERR_RUNTIME, "non-positive dilation is not supported");
+    if ((c->padding[i] | c->stride[i] | c->dilation[i]) > INT32_MAX)
+      fail(ERR_RUNTIME, "stride, padding and dilation must be less than 2147483648");
+  }
+  if (c->groups <= 0) fail(ERR_RUNTIME, "non-positive groups is not supported");
+  return !failed();
+}
+
+static bool check_bias_type(const Tensor *x, const Tensor *bias) {
+  if (bias && bias->dtype != x->dtype)
+    fail(ERR_RUNTIME, "Input type (%s) and bias type (%s) should be the same",
+         dtype_c_name((DType)x->dtype), dtype_c_name((DType)bias->dtype));
+  return !failed();
+}
+
+static bool check_types(Tensor *x, Tensor *w) {
+  if (x->dtype == DT_F32 && w->dtype != DT_F32)
+    fail(ERR_RUNTIME,
+         "Input type (torch.%sTensor) and weight type (torch.%sTensor) should be the same or input "
+         "should be a MKLDNN tensor "
+         "and weight is a dense tensor",
+         legacy(x), legacy(w));
+  else if (x->dtype != w->dtype)
+    fail(ERR_RUNTIME, "expected scalar type %s but found %s", legacy(x), legacy(w));
+  else if (x->dtype == DT_BOOL) no_kernel("slow_conv2d_cpu", tensor_dtype(x));
+  return !failed();
+}
+
+/* Of the integers only int64 has these kernels in PyTorch. */
+static bool check_whole(const Tensor *x, const char *kernel) {
+  return dtype_is_float((DType)x->dtype) || x->dtype == DT_I64 ||
+         no_kernel(kernel, tensor_dtype(x));
+}
+
+static bool check_bias(Tensor *w, Tensor *bias, int64_t channels, bool transposed) {
+  if (!bias || (bias->ndim == 1 && bias->numel == channels)) return true;
+  fail(ERR_RUNTIME,
+       "Given %sweight of size %s, expected bias to be 1-dimensional with %lld elements, but got "
+       "bias of size %s instead",
+       transposed ? "transposed=1, " : "", shape_text(w), (long long)channels, shape_text(bias));
+  return false;
+}
+
+static bool check_forward(const Conv *c, Tensor *x, Tensor *w, Tensor *bias) {
+  int64_t g = c->groups;
+  if (w->sizes[0] < g)
+    fail(ERR_RUNTIME,
+         "Given groups=%lld, expected weight to be at least %lld at dimension 0, but got weight of "
+         "size %s instead",
+         (long long)g, (long long)g, shape_text(w));
+  else if (w->sizes[0] % g)
+    fail(ERR_RUNTIME,
+         "Given groups=%lld, expected weight to be divisible by %lld at dimension 0, but got "
+         "weight of size [%s] instead",
+         (long long)g, (long long)g, shape_text(w));
+  else if (x->sizes[1] != w->sizes[1] * g)
+    fail(ERR_RUNTIME,
+         "Given groups=%lld, weight of size %s, expected input%s to have %lld channels, but got "
+         "%lld channels instead",
+         (long long)g, shape_text(w), shape_text(x), (long long)(w->sizes[1] * g),
+         (long long)x->sizes[1]);
+  return !failed() && check_bias(w, bias, w->sizes[0], false);
+}
+
+/* "4 x 4", of the last nd of three. */
+static const char *times_text(int64_t nd, const int64_t v[3]) {
+  static char texts[2][128];
+  static int turn;
+  char *text = texts[turn ^= 1];
+  size_t used = 0;
+  text[0] = 0;
+  for (int64_t i = 3 - nd; i < 3; i++) {
+    char digits[24];
+    int64_t value = v[i];
+    int at = 23;
+    digits[at] = 0;
+    bool minus = value < 0;
+    do digits[--at] = (char)('0' + (minus ? -(value % 10) : value % 10));
+    while (value /= 10);
+    if (minus) digits[--at] = '-';
+    if (i > 3 - nd) memcpy(text + used, " x ", 4), used += 3;
+    memcpy(text + used, digits + at, (size_t)(24 - at));
+    used += (size_t)(23 - at);
+  }
+  return text;
+}
+
+/* Whether the bytes of any box, whose cells are among those of the padded `in`, can be counted. */
+static bool countable(const Conv *c) {
+  int64_t sizes[5] = {c->in_channels + c->out_channels + 1, 64};
+  for (int i = 0; i < 3; i++) sizes[2 + i] = c->in[i] + 2 * c->padding[i];
+  return !failed() && sizes_numel(5, sizes) >= 0;
+}
+
+static bool fit_forward(Conv *c) {
+  int64_t padded[3];
+  bool small = false;
+  for (int i = 0; i < 3; i++) {
+    int64_t span = c->dilation[i] * (c->kernel[i] - 1) + 1;
+    padded[i] = c->in[i] + 2 * c->padding[i];
+    small = small || padded[i] < span;
+    c->out[i] = (padded[i] - span) / c->stride[i] + 1;
+  }
+  if (small) {
+    int64_t span[3];
+    for (int i = 0; i < 3; i++) span[i] = c->dilation[i] * (c->kernel[i] - 1) + 1;
+    fail(ERR_RUNTIME,
+         "Calculated padded input size per channel: (%s). Kernel size: (%s). Kernel size can't be "
+         "greater than actual "
+         "input size",
+         times_text(c->nd, padded), times_text(c->nd, span));
+  }
+  return countable(c);
+}
+
+/* Input without a batch gets one for the while. */
+static Tensor *batched(Tensor *x, int64_t nd, const char *op) {
+  if (x->ndim == nd + 2) return x;
+  if (x->ndim == nd + 1) return t_unsqueeze(x, 0);
+  return fail(ERR_RUNTIME,
+              "Expected %dD (unbatched) or %dD (batched) input to %s%dd, but got input of size: %s",
+              (int)nd + 1, (int)nd + 2, op, (int)nd, shape_text(x));
+}
+
+/* Sizes of the tensors on both sides: `in` those of x, or of the output of a transposed
+ * convolution. */
+static bool conv_make(Conv *c, Tensor *w, int64_t nd, Ints stride, Ints padding, Ints dilation,
+                      int64_t groups) {
+  *c = (Conv){.groups = groups, .nd = nd};
+  if (w->ndim != nd + 2) { /* torch counts dimensions by the weight */
+    int64_t two[3];
+    for (int i = 0; i < nd; i++) two[i] = stride.v[stride.n == 1 ? 0 : i];
+    fail(ERR_RUNTIME,
+         "expected stride to be a single integer value or a list of %d values to match the "
+         "convolution dimensions, but got "
+         "stride=%s",
+         w->ndim - 2, sizes_text((int)nd, two));
+    return false;
+  }
+  for (int i = 0; i < 3; i++) c->kernel[i] = i < 3 - nd ? 1 : w->sizes[2 + i - (3 - nd)];
+  return spread(stride, nd, 1, "stride", c->stride) &&
+         spread(padding, nd, 0, "padding", c->padding) &&
+         spread(dilation, nd, 1, "dilation", c->dilation) && check_ranges(c);
+}
+
+/* Convolves what check_types passed; small integers wrap around as they would by themselves. */
+static Tensor *convolve_any(const Conv *c, Tensor *x, Tensor *w, Tensor *bias) {
+  DType d = (DType)x->dtype;
+  if (dtype_is_float(d)) return convolve(c, x, w, bias);
+  return t_to(convolve(c, t_to(x, DT_I64), t_to(w, DT_I64), bias ? t_to(bias, DT_I64) : NULL), d);
+}
+
+static Tensor *unbatched(Tensor *y, bool was_batched) {
+  return was_batched ? y : t_squeeze_dim(y, 0);
+}
+
+Tensor *t_conv(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints padding,
+               Ints dilation, int64_t groups) {
+  if (blocked(input, w)) return NULL;
+  Conv c;
+  Tensor *x = batched(input, nd, "conv");
+  if (!x || !conv_make(&c, w, nd, stride, padding, dilation, groups) ||
+      !check_forward(&c, x, w, bias))
+    return NULL;
+  c.samples = x->sizes[0], c.in_channels = x->sizes[1], c.out_channels = w->sizes[0];
+  for (int i = 0; i < 3; i++) c.in[i] = i < 3 - nd ? 1 : x->sizes[2 + i - (3 - nd)];
+  if (!fit_forward(&c) || !check_bias_type(x, bias) || !check_types(x, w)) return NULL;
+  if (c.dilation[0] * c.dilation[1] * c.dilation[2] > 1 && !check_whole(x, "slow_conv_dilated<>"))
+    return NULL;
+  return unbatched(convolve_any(&c, x, w, bias), x == input);
+}
+
+/* Padding by name. "same" may need one zero more at the end than at the start; those are put
+ * there first. */
+Tensor *t_conv_named(Tensor *x, Tensor *w, Tensor *bias, int nd, Ints stride, const char *padding,
+                     Ints dilation, int64_t groups) {
+  if (blocked(x, w)) return NULL;
+  int64_t sides[3] = {0}, more[6] = {0};
+  bool same = strcmp(padding, "same") == 0, uneven = false;
+  if (!same && strcmp(padding, "valid") != 0)
+    return fail(ERR_RUNTIME, "Invalid padding string: '%s'", padding);
+  for (int i = 0; same && i < stride.n; i++)
+    if (stride.v[i] != 1)
+      return fail(ERR_RUNTIME, "padding='same' is not supported for strided convolutions");
+  for (int i = 0; same && i < nd && i + 2 < w->ndim; i++) {
+    int64_t total = dilation.v[dilation.n == 1 ? 0 : i] * (w->sizes[2 + i] - 1);
+    sides[i] = total / 2;
+    more[2 * (nd - 1 - i) + 1] = total % 2;
+    uneven = uneven || total % 2;
+  }
+  if (uneven) x = t_constant_pad(x, (Ints){2 * nd, more}, tensor_wrapped_f(0));
+  return t_conv(x, w, bias, nd, stride, (Ints){nd, sides}, dilation, groups);
+}
+
+/* ------------------------------------------------------------ transposed */
+
+static bool check_transposed(const Conv *c, Tensor *x, Tensor *w, Tensor *bias,
+                             const int64_t output_padding[3]) {
+  bool too_much = false;
+  for (int i = 0; i < 3; i++) {
+    if (output_padding[i] < 0) fail(ERR_RUNTIME, "negative output_padding is not supported");
+    too_much = too_much ||
+               (output_padding[i] >= c->stride[i] && output_padding[i] >= c->dilation[i]);
+  }
+  if (x->sizes[1] != w->sizes[0])
+    fail(ERR_RUNTIME,
+         "Given transposed=1, weight of size %s, expected input%s to have %lld channels, but got "
+         "%lld channels instead",
+         shape_text(w), shape_text(x), (long long)w->sizes[0], (long long)x->sizes[1]);
+  else if (x->sizes[1] % c->groups)
+    fail(ERR_RUNTIME,
+         "Given groups=%lld, expected weight to be divisible by %lld at dimension 0, but got "
+         "weight of size [%s] instead",
+         (long long)c->groups, (long long)c->groups, shape_text(w));
+  if (failed() || !check_bias(w, bias, w->sizes[1] * c->groups, true)) return false;
+  if (too_much)
+    fail(ERR_RUNTIME,
+         "output padding must be smaller than either stride or dilation, but got "
+         "output_padding_height: %lld "
+         "output_padding_width: %lld stride_height: %lld stride_width: %lld dilation_height: %lld "
+         "dilation_width: %lld",
+         (long long)output_padding[1], (long long)output_padding[2], (long long)c->stride[1],
+         (long long)c->stride[2], (long long)c->dilation[1], (long long)c->dilation[2]);
+  return !failed();
+}
+
+Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints padding,
+                         Ints output_padding, int64_t groups, Ints dilation) {
+  if (blocked(input, w)) return NULL;
+  Conv c;
+  int64_t *extra = c.output_padding;
+  Tensor *x = batched(input, nd, "conv_transpose");
+  if (!x || !conv_make(&c, w, nd, stride, padding, dilation, groups) ||
+      !spread(output_padding, nd, 0, "output_padding", extra) ||
+      !check_transposed(&c, x, w, bias, extra) || !check_types(x, w) || !check_bias_type(x, bias) ||
+      !check_whole(x, nd == 3 ? "slow_conv_transpose3d_out_cpu" : "slow_conv_transpose2d_out_cpu"))
+    return NULL;
+  bool small = false;
+  c.transposed = 1;
+  c.samples = x->sizes[0], c.out_channels = x->sizes[1], c.in_channels = w->sizes[1] * groups;
+  for (int i = 0; i < 3; i++) {
+    c.out[i] = i < 3 - nd ? 1 : x->sizes[2 + i - (3 - nd)];
+    c.in[i] = (c.out[i] - 1) * c.stride[i] - 2 * c.padding[i] + c.dilation[i] * (c.kernel[i] - 1) +
+              extra[i] + 1;
+    small = small || c.in[i] <= 0;
+  }
+  if (small)
+    return fail(ERR_RUNTIME,
+                "Given input size per channel: (%s). Calculated output size per channel: (%s). "
+                "Output size is too small",
+                times_text(nd, c.out), times_text(nd, c.in));
+  return !countable(&c) ? NULL : unbatched(convolve_any(&c, x, w, bias), x == input);
+}
+
+/* ------------------------------------------------------------ unfold, fold */
+
+static Tensor *unfold_op(const Conv *c, Tensor *x);
+static Tensor *fold_op(const Conv *c, Tensor *windows);
+#define WINDOW_FIELDS "kernel_size:d -:3 stride:d padding:d dilation:d"
+GRAD(Im2ColBackward0, "| -:8 self_sym_argsize_minus_2:i self_sym_argsize_minus_1:i " WINDOW_FIELDS)
+{
+  Conv c = noted_conv(n);
+  gi[0] = fold_op(&c, g[0]);
+}
+GRAD(Col2ImBackward0, "| -:9 -:1 " WINDOW_FIELDS)
+{
+  Conv c = noted_conv(n);
+  gi[0] = unfold_op(&c, g[0]);
+}
+
+static Tensor *unfold_op(const Conv *c, Tensor *x) {
+  if (blocked(x)) return NULL;
+  Node *n = node_new(&Im2ColBackward0, 0, CONV_NUMBERS, x, NULL);
+  note_conv(n, c);
+  int64_t sizes[3] = {c->samples, patch_size(c), volume(c->out)};
+  x = t_contiguous(t_detach(x));
+  Tensor *y = failed() ? NULL
+                       : tensor_empty(c->unbatched ? 2 : 3, sizes + c->unbatched, (DType)x->dtype);
+  if (y) conv_patches(c, (DType)x->dtype, tensor_data(x), tensor_data(y), false);
+  return set_history(y, n);
+}
+
+static Tensor *fold_op(const Conv *c, Tensor *windows) {
+  if (blocked(windows)) return NULL;
+  Node *n = node_new(&Col2ImBackward0, 0, CONV_NUMBERS, windows, NULL);
+  note_conv(n, c);
+  int64_t sizes[4] = {c->samples, c->in_channels, c->in[1], c->in[2]};
+  windows = t_contiguous(t_detach(windows));
+  Tensor *x = failed()
+                  ? NULL
+                  : tensor_zeros(c->unbatched ? 3 : 4, sizes + c->unbatched, (DType)windows->dtype);
+  if (x) conv_patches(c, (DType)x->dtype, tensor_data(x), tensor_data(windows), true);
+  return set_history(x, n);
+}
+
+static bool pair(Ints v, const char *name, int64_t out[3], int64_t rest) {
+  out[0] = rest;
+  if (v.n != 1 && v.n != 2)
+    fail(ERR_RUNTIME, "It is expected %s equals to 2, but got size %d", name, v.n);
+  for (int i = 0; i < 2 && !failed(); i++) out[1 + i] = v.v[v.n == 1 ? 0 : i];
+  return !failed();
+}
+
+static bool above_zero(const int64_t v[3], const char *what, const char *name) {
+  if (v[1] > 0 && v[2] > 0) return true;
+  fail(ERR_RUNTIME, "%s should be greater than zero, but got %s_height: %lld %s_width: %lld", what,
+       name, (long long)v[1], name, (long long)v[2]);
+  return false;
+}
+
+static bool window_make(Conv *c, Ints kernel, Ints dilation, Ints padding, Ints stride) {
+  *c = (Conv){.groups = 1, .nd = 2};
+  c->in[0] = c->out[0] = 1;
+  if (!pair(kernel, "kernel_size", c->kernel, 1) || !pair(dilation, "dilation", c->dilation, 1) ||
+      !pair(padding, "padding", c->padding, 0) || !pair(stride, "stride", c->stride, 1))
+    return false;
+  if (!above_zero(c->kernel, "kernel size", "kernel") ||
+      !above_zero(c->dilation, "dilation", "dilation") ||
+      !above_zero(c->stride, "stride", "stride"))
+    return false;
+  if (c->padding[1] < 0 || c->padding[2] < 0)
+    fail(ERR_RUNTIME, "padding should be non-negative, but got pad_height: %lld pad_width: %lld",
+         (long long)c->padding[1], (long long)c->padding[2]);
+  return !failed();
+}
+
+static void window_count(Conv *c) {
+  for (int i = 1; i < 3; i++) {
+    int64_t free = c->in[i] + 2 * c->padding[i] - c->dilation[i] * (c->kernel[i] - 1) - 1;
+    c->out[i] = free < 0 ? -((-free + c->stride[i] - 1) / c->stride[i]) + 1
+                         : free / c->stride[i] + 1;
+  }
+}
+
+static bool check_window_dtype(const Tensor *x, const char *op) {
+  return dtype_is_float((DType)x->dtype) || x->dtype == DT_BOOL || no_kernel(op, tensor_dtype(x));
+}
+
+/* Truth values go through floats: a sum of them is true unless all are false. */
+static Tensor *windowed(Tensor *op(const Conv *c, Tensor *x), const Conv *c, Tensor *x) {
+  return x->dtype == DT_BOOL ? t_to(op(c, t_to(x, DT_F32)), DT_BOOL) : op(c, x);
+}
+
+/* Whether one of the last n dimensions has no elements. */
+static bool empty_below_batch(const Tensor *x, int n) {
+  bool empty = false;
+  for (int i = x->ndim - n; i < x->ndim; i++) empty = empty || x->sizes[i] == 0;
+  return empty;
+}
+
+Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, Ints stride) {
+  if (blocked(x)) return NULL;
+  Conv c;
+  if (!window_make(&c, kernel, dilation, padding, stride) || tensor_size(x, 1) < 0 ||
+      tensor_size(x, 2) < 0)
+    return NULL;
+  if ((x->ndim != 3 && x->ndim != 4) || empty_below_batch(x, 3))
+    return fail(ERR_RUNTIME,
+                "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other "
+                "non-zero dimensions for input, but "
+                "got: %s",
+                shape_text(x));
+  const int64_t *sizes = x->sizes + (x->ndim - 3);
+  c.unbatched = x->ndim == 3;
+  c.samples = c.unbatched ? 1 : x->sizes[0], c.in_channels = sizes[0], c.in[1] = sizes[1],
+  c.in[2] = sizes[2];
+  window_count(&c);
+  if (c.out[1] < 1 || c.out[2] < 1)
+    return fail(ERR_RUNTIME,
+                "Given input with spatial size (%lld, %lld), kernel_size=(%lld, %lld), "
+                "dilation=(%lld, %lld), padding=(%lld, "
+                "%lld), calculated shape of the array of sliding blocks as (%lld, %lld), but its "
+                "components must be at least one.",
+                (long long)c.in[1], (long long)c.in[2], (long long)c.kernel[1],
+                (long long)c.kernel[2], (long long)c.dilation[1], (long long)c.dilation[2],
+                (long long)c.padding[1], (long long)c.padding[2], (long long)c.out[1],
+                (long long)c.out[2]);
+  if (sizes_numel(5, (int64_t[]){c.in_channels, c.kernel[1], c.kernel[2], c.out[1], c.out[2]}) < 0)
+    return NULL;
+  return check_window_dtype(x, "im2col_out_cpu") ? windowed(unfold_op, &c, x) : NULL;
+}
+
+Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, Ints padding,
+                       Ints stride) {
+  if (blocked(x)) return NULL;
+  Conv c;
+  if (!window_make(&c, kernel, dilation, padding, stride) ||
+      !pair(output_size, "output_size", c.in, 1))
+    return NULL;
+  if ((x->ndim != 2 && x->ndim != 3) || empty_below_batch(x, 2))
+    return fail(ERR_RUNTIME,
+                "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and "
+                "non-zero dimensions for input, "
+                "but got: %s",
+                shape_text(x));
+  int64_t spots = volume(c.kernel), rows = x->sizes[x->ndim - 2], count = x->sizes[x->ndim - 1];
+  /* spots may have overflowed if a side is longer */
+  if (c.kernel[1] > rows || c.kernel[2] > rows || rows % spots)
+    return fail(ERR_RUNTIME,
+                "Expected size of input's dimension 1 to be divisible by the product of "
+                "kernel_size, but got input.size(1)=%lld "
+                "and kernel_size=(%lld, %lld).",
+                (long long)rows, (long long)c.kernel[1], (long long)c.kernel[2]);
+  c.unbatched = x->ndim == 2;
+  c.samples = c.unbatched ? 1 : x->sizes[0], c.in_channels = rows / spots;
+  window_count(&c);
+  if (c.out[1] * c.out[2] != count || c.out[1] < 1)
+    return fail(ERR_RUNTIME,
+                "Given output_size=(%lld, %lld), kernel_size=(%lld, %lld), dilation=(%lld, %lld), "
+                "padding=(%lld, %lld), "
+                "stride=(%lld, %lld), expected size of input's dimension 2 to match the calculated "
+                "number of sliding blocks "
+                "%lld * %lld = %lld, but got input.size(2)=%lld.",
+                (long long)c.in[1], (long long)c.in[2], (long long)c.kernel[1],
+                (long long)c.kernel[2], (long long)c.dilation[1], (long long)c.dilation[2],
+                (long long)c.padding[1], (long long)c.padding[2], (long long)c.stride[1],
+                (long long)c.stride[2], (long long)c.out[1], (long long)c.out[2],
+                (long long)(c.out[1] * c.out[2]), (long long)count);
+  return check_window_dtype(x, "col2im_out_cpu") ? windowed(fold_op, &c, x) : NULL;
+}

@@ -1,0 +1,205 @@
+/* Greatest and least elements: amax, amin, aminmax, max, min, argmax, argmin.
+ *
+ * NaN counts as greater and as less than all else, the first one wins; among equals the first
+ * index wins. */
+#include <math.h>
+#include <string.h>
+
+#include "ops/reduce/reduce.h"
+
+/* ------------------------------------------------------------ values */
+
+/* Folds to the type of x. */
+static Tensor *fold_same(const Reducer *folds, Tensor *x, DimMask mask, Tensor *index) {
+  return cast_plain(fold(folds, folds, x, mask, NULL, index), (DType)x->dtype);
+}
+
+static bool check_empty(const char *name, const Tensor *x, DimMask mask, bool all) {
+  if (x->numel) return true;
+  if (all) {
+    fail(ERR_RUNTIME,
+         "%s(): Expected reduction dim to be specified for input.numel() == 0. "
+         "Specify the reduction dim with the 'dim' argument.",
+         name);
+    return false;
+  }
+  for (int i = 0; i < x->ndim; i++)
+    if (mask >> i & 1 && x->sizes[i] == 0) {
+      fail(ERR_INDEX, "%s(): Expected reduction dim %d to have non-zero size.", name, i);
+      return false;
+    }
+  return true;
+}
+
+/* y = extreme of x: g is shared evenly by the elements equal to y. */
+static Tensor *share_evenly(Node *n, Tensor *g, Tensor *x, Tensor *y) {
+  int64_t dims[MAX_DIM];
+  Tensor *mask = t_eq(x, restore_dims(y, n, 0));
+  Tensor *count = t_sum(mask, noted_dims(n, 0, dims), true, DT_NONE);
+  return t_mul(t_div(restore_dims(g, n, 0), count), mask);
+}
+GRAD(AmaxBackward0, "self result | dim:m keepdim:b")
+{ gi[0] = share_evenly(n, g[0], saved(n, 0), saved(n, 1)); }
+GRAD(AminBackward0, "self result | dim:m keepdim:b")
+{ gi[0] = share_evenly(n, g[0], saved(n, 0), saved(n, 1)); }
+
+static Tensor *extreme(const Reducer *folds, const NodeType *type, const char *name, Tensor *x,
+                       Ints dims, bool keepdim) {
+  DimMask mask;
+  if (blocked(x) || !dims_mask(x, dims, &mask) || !check_empty(name, x, mask, dims.n <= 0))
+    return NULL;
+  Node *n = NULL;
+  if (dtype_is_float((DType)x->dtype)) n = node_new(type, 2, SHAPE_NUMBERS + x->ndim, x, NULL);
+  note_shape(n, 0, x, mask, keepdim);
+  save(n, 0, x);
+  Tensor *y = fold_same(folds, x, mask, NULL);
+  y = set_history(keepdim ? y : drop_dims(y, mask), n);
+  if (n) save_output(n, 1, y);
+  return y;
+}
+
+Tensor *t_amax(Tensor *x, Ints dims, bool keepdim) {
+  return extreme(max_folds, &AmaxBackward0, "amax", x, dims, keepdim);
+}
+Tensor *t_amin(Tensor *x, Ints dims, bool keepdim) {
+  return extreme(min_folds, &AminBackward0, "amin", x, dims, keepdim);
+}
+
+/* Smallest and greatest at once; one node with two outputs. */
+GRAD(AminmaxBackward0, "self min max | dim:M keepdim:b")
+{
+  Tensor *x = saved(n, 0), *low = g[0] ? share_evenly(n, g[0], x, saved(n, 1)) : NULL;
+  Tensor *high = g[1] ? share_evenly(n, g[1], x, saved(n, 2)) : NULL;
+  gi[0] = low && high ? t_add(low, high) : low ? low : high;
+}
+
+void t_aminmax(Tensor *x, const int64_t *dim, bool keepdim, Tensor *out[2]) {
+  DimMask mask;
+  out[0] = out[1] = NULL;
+  if (blocked(x) || !dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return;
+  if (!dim && x->numel == 0) {
+    fail(ERR_RUNTIME, "aminmax(): cannot compute aminmax over an empty dimension as the operation "
+                      "has no identity.");
+    return;
+  }
+  if (x->numel == 0 && fold_count(x, mask) == 0) {
+    fail(ERR_INDEX, "aminmax: Expected reduction dim %d to have non-zero size.",
+         (int)dim_wrap(*dim, x->ndim));
+    return;
+  }
+  Node *n = dtype_is_float((DType)x->dtype)
+                ? node_new(&AminmaxBackward0, 3, SHAPE_NUMBERS + x->ndim, x, NULL)
+                : NULL;
+  note_shape(n, 0, x, mask, keepdim);
+  save(n, 0, x);
+  const Reducer *folds[2] = {min_folds, max_folds};
+  for (int i = 0; i < 2; i++) {
+    out[i] = fold_same(folds[i], x, mask, NULL);
+    if (!keepdim) out[i] = drop_dims(out[i], mask);
+  }
+  set_histories(out, n, 2);
+  for (int i = 0; n && i < 2; i++) save_output(n, i + 1, out[i]);
+}
+
+/* ------------------------------------------------------------ values with their index */
+
+/* y = x at index along dim: g goes there. */
+Tensor *select_gradient(Node *n, Tensor *g) {
+  Tensor *index = saved(n, 0);
+  int64_t dim = n->numbers[0].i, sizes[MAX_DIM];
+  int ndim = n->n_numbers - SHAPE_NUMBERS;
+  for (int i = 0; i < ndim; i++) sizes[i] = n->numbers[SHAPE_NUMBERS + i].i;
+  if (blocked(g, index) || ndim == 0) return g;
+  if (!n->numbers[1].i) g = t_unsqueeze(g, dim), index = t_unsqueeze(index, dim);
+  return g ? t_scatter(tensor_zeros(ndim, sizes, (DType)g->dtype), dim, index, g) : NULL;
+}
+
+Node *select_node(const NodeType *type, Tensor *x, int64_t dim, bool keepdim) {
+  if (failed() || !dtype_is_float((DType)x->dtype)) return NULL;
+  Node *n = node_new(type, 1, SHAPE_NUMBERS + x->ndim, x, NULL);
+  note_shape(n, 0, x, (DimMask)dim, keepdim);
+  return n;
+}
+
+GRAD(MaxBackward0, "indices | dim:i keepdim:b self_sym_sizes:r")
+{ gi[0] = select_gradient(n, g[0]); }
+GRAD(MinBackward0, "indices | dim:i keepdim:b self_sym_sizes:r")
+{ gi[0] = select_gradient(n, g[0]); }
+
+/* Values and indices with the masked dims at size 1. */
+static bool fold_indexed(const Reducer *folds, Tensor *x, DimMask mask, Tensor *out[2]) {
+  int64_t sizes[MAX_DIM];
+  for (int i = 0; i < x->ndim; i++) sizes[i] = mask >> i & 1 ? 1 : x->sizes[i];
+  out[1] = tensor_empty(x->ndim, sizes, DT_I64);
+  out[0] = out[1] ? fold_same(folds, x, mask, out[1]) : NULL;
+  return out[0];
+}
+
+static void extreme_dim(const Reducer *folds, const NodeType *type, const char *name, Tensor *x,
+                        int64_t dim, bool keepdim, Tensor *out[2]) {
+  out[0] = out[1] = NULL;
+  if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
+  DimMask mask = ((DimMask)1 << dim) & dims_all(x);
+  if (!check_empty(name, x, mask, false)) return;
+  Node *n = select_node(type, x, dim, keepdim);
+  fold_indexed(folds, x, mask, out);
+  for (int i = 0; i < 2 && !keepdim; i++) out[i] = drop_dims(out[i], mask);
+  save(n, 0, out[1]);
+  set_history_at(out[0], n, 0);
+}
+
+void t_max_dim(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
+  extreme_dim(argmax_folds, &MaxBackward0, "max", x, dim, keepdim, out);
+}
+void t_min_dim(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
+  extreme_dim(argmin_folds, &MinBackward0, "min", x, dim, keepdim, out);
+}
+
+/* y = extreme of all: g is shared evenly by the elements equal to y, NaNs being equal here. */
+Tensor *whole_gradient(Node *n, Tensor *g) {
+  Tensor *x = saved(n, 0), *y = saved(n, 1);
+  if (blocked(g, x, y)) return NULL;
+  double value = tensor_get_f(y, 0);
+  Tensor *mask = value != value ? t_isnan(x) : t_eq(x, y);
+  return t_mul(mask, t_div(g, t_sum_all(mask)));
+}
+GRAD(MaxBackward1, "self result")
+{ gi[0] = whole_gradient(n, g[0]); }
+GRAD(MinBackward1, "self result")
+{ gi[0] = whole_gradient(n, g[0]); }
+
+static Tensor *extreme_all(const Reducer *folds, const NodeType *type, const char *name,
+                           Tensor *x) {
+  if (blocked(x) || !check_empty(name, x, 0, true)) return NULL;
+  Node *n = dtype_is_float((DType)x->dtype) ? node_new(type, 2, 0, x, NULL) : NULL;
+  save(n, 0, x);
+  DimMask mask = dims_all(x);
+  Tensor *y = set_history(drop_dims(fold_same(folds, x, mask, NULL), mask), n);
+  if (n) save_output(n, 1, y);
+  return y;
+}
+
+Tensor *t_max(Tensor *x) { return extreme_all(max_folds, &MaxBackward1, "max", x); }
+Tensor *t_min(Tensor *x) { return extreme_all(min_folds, &MinBackward1, "min", x); }
+
+/* ------------------------------------------------------------ indices alone */
+
+static Tensor *arg_extreme(const Reducer *folds, const char *name, Tensor *x, const int64_t *dim,
+                           bool keepdim) {
+  DimMask mask;
+  Tensor *out[2];
+  if (blocked(x) || !dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return NULL;
+  if (x->dtype == DT_BOOL) return fail(ERR_RUNTIME, "%s(): does not support bool input", name);
+  if (!dim && x->numel == 0)
+    return fail(ERR_INDEX, "%s(): Expected reduction dim to be specified for input.numel() == 0.",
+                name);
+  if (!check_empty(name, x, mask, false) || !fold_indexed(folds, x, mask, out)) return NULL;
+  return keepdim ? out[1] : drop_dims(out[1], mask);
+}
+
+Tensor *t_argmax(Tensor *x, const int64_t *dim, bool keepdim) {
+  return arg_extreme(argmax_folds, "argmax", x, dim, keepdim);
+}
+Tensor *t_argmin(Tensor *x, const int64_t *dim, bool keepdim) {
+  return arg_extreme(argmin_folds, "argmin", x, dim, keepdim);
+}

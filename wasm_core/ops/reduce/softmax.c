@@ -1,0 +1,328 @@
+/* softmax, log_softmax and logsumexp over any dimension.
+ *
+ * A contiguous tensor is outer x n x inner; a row (inner == 1) or a strip of adjacent columns is
+ * made in passes that stay in the nearest cache, the maximum and the sums by the folds of
+ * reduce.h. Both gradients are ops of their own, which can be differentiated again. */
+#include <math.h>
+#include <string.h>
+
+#include "ground/paths.h"
+#include "kernels/lanes.h"
+#include "kernels/transcendental.h"
+#include "ops/reduce/reduce.h"
+
+#define EXP_float(x) exp_down(x) /* of what is at most 0 */
+#define EXP_double(x) exp(x)
+
+/* ------------------------------------------------------------ strips */
+
+/* y and the operands a, b share one layout: n rows, `step` apart, of `width` adjacent columns. */
+typedef struct {
+  const void *a, *b;
+  void *y;
+  int64_t n, step, width;
+  const float *next; /* of a row of float: the next row, or itself if it is the last */
+  float *most;       /* its maximum, unless it is the first; then that of the next */
+  bool first;
+  /* of a row of float: exp(a - max), and 1 over their sum; NULL unless they are kept */
+  float *powers, *inverse;
+} Span;
+
+enum { SPAN_COLUMNS = 128 };
+
+typedef void SpanLoop(const Span *s);
+
+/* Folds the columns of `x` in the span into results of the same type. */
+static void span_fold(const Reducer *folds, DType d, const Span *s, const void *x, void *out) {
+  Strip strip = {.reducer = &folds[d],
+                 .x = x,
+                 .n = s->n,
+                 .step = s->step,
+                 .width = s->width,
+                 .out = out,
+                 .out_step = 1};
+  (s->step == 1 ? folds[d].run : folds[d].columns)(&strip);
+}
+
+/* y = VALUE for each element, of a, b, y and the column's m and t. */
+#define SPAN_MAP(T, VALUE)                                                    \
+  for (int64_t i = 0; i < s->n; i++) {                                        \
+    int64_t at = i * s->step;                                                 \
+    VECTOR_LOOP for (int64_t j = 0; j < s->width; j++) {                      \
+      T a = a_[at + j], b = b_[at + j], y = y_[at + j], m = m_[j], t = t_[j]; \
+      (void)a, (void)b, (void)y, (void)m, (void)t;                            \
+      y_[at + j] = VALUE;                                                     \
+    }                                                                         \
+  }
+#define ROW_MAP(T, VALUE)                          \
+  {                                                \
+    const T m = m_[0], t = t_[0];                  \
+    (void)m, (void)t;                              \
+    WIDE_LOOP for (int64_t j = 0; j < s->n; j++) { \
+      T a = a_[j], b = b_[j], y = y_[j];           \
+      (void)a, (void)b, (void)y;                   \
+      y_[j] = VALUE;                               \
+    }                                              \
+  }
+#define MAP(T, VALUE) \
+  if (s->step == 1) ROW_MAP(T, VALUE) else SPAN_MAP(T, VALUE)
+#define SPAN_HEAD(T)                                \
+  const T *a_ = s->a, *b_ = s->b ? s->b : s->a;     \
+  T *y_ = s->y, m_[SPAN_COLUMNS], t_[SPAN_COLUMNS]; \
+  (void)b_, (void)m_;                               \
+  m_[0] = t_[0] = 0;
+
+#define SOFTMAX_LOOPS(T, D)                                                                  \
+  static void softmax_##T(const Span *s) {                                                   \
+    SPAN_HEAD(T)                                                                             \
+    span_fold(max_folds, D, s, a_, m_);                                                      \
+    MAP(T, EXP_##T(a - m))                                                                   \
+    span_fold(sum_folds, D, s, y_, t_);                                                      \
+    for (int64_t j = 0; j < s->width; j++) t_[j] = 1 / t_[j];                                \
+    MAP(T, y * t)                                                                            \
+  }                                                                                          \
+  static void log_softmax_##T(const Span *s) {                                               \
+    SPAN_HEAD(T)                                                                             \
+    span_fold(max_folds, D, s, a_, m_);                                                      \
+    MAP(T, EXP_##T(a - m))                                                                   \
+    span_fold(sum_folds, D, s, y_, t_);                                                      \
+    for (int64_t j = 0; j < s->width; j++) t_[j] = (T)log((double)t_[j]);                    \
+    MAP(T, a - m - t)                                                                        \
+  }                                                                                          \
+  static void softmax_backward_##T(const Span *s) { /* a = g, b = y: y (g - sum g y) */      \
+    SPAN_HEAD(T)                                                                             \
+    MAP(T, a * b)                                                                            \
+    span_fold(sum_folds, D, s, y_, t_);                                                      \
+    MAP(T, y - b * t)                                                                        \
+  }                                                                                          \
+  static void log_softmax_backward_##T(const Span *s) { /* a = g, b = y: g - exp(y) sum g */ \
+    SPAN_HEAD(T)                                                                             \
+    span_fold(sum_folds, D, s, a_, t_);                                                      \
+    MAP(T, a - EXP_##T(b) * t)                                                               \
+  }
+/* Columns of float only: rows of float have loops of their own. */
+#undef MAP
+#define MAP SPAN_MAP
+SOFTMAX_LOOPS(float, DT_F32)
+#undef MAP
+#define MAP(T, VALUE) \
+  if (s->step == 1) ROW_MAP(T, VALUE) else SPAN_MAP(T, VALUE)
+SOFTMAX_LOOPS(double, DT_F64)
+
+static void softmax_row(const Span *s) {
+  SPAN_HEAD(float)
+  m_[0] = s->first ? max_row_f32(a_, (size_t)s->n) : *s->most;
+  t_[0] = 1 / exp_row_f32(y_, a_, (size_t)s->n, m_[0], s->next, s->most);
+  ROW_MAP(float, (y * t))
+  TOOK(SOFTMAX_ROW);
+}
+static void log_softmax_row(const Span *s) {
+  SPAN_HEAD(float)
+  m_[0] = s->first ? max_row_f32(a_, (size_t)s->n) : *s->most;
+  const float sum = exp_row_f32(s->powers, a_, (size_t)s->n, m_[0], s->next, s->most);
+  if (s->inverse) *s->inverse = 1 / sum;
+  t_[0] = (float)log((double)sum);
+  ROW_MAP(float, a - m - t)
+  TOOK(SOFTMAX_ROW);
+}
+static void softmax_backward_row(const Span *s) {
+  SPAN_HEAD(float)
+  ROW_MAP(float, (a * b))
+  span_fold(sum_folds, DT_F32, s, y_, t_);
+  ROW_MAP(float, y - b * t)
+}
+static void log_softmax_backward_row(const Span *s) {
+  SPAN_HEAD(float)
+  span_fold(sum_folds, DT_F32, s, a_, t_);
+  if (s->powers) { /* no exponential again */
+    b_ = s->powers, t_[0] *= *s->inverse;
+    ROW_MAP(float, a - b * t)
+    TOOK(SOFTMAX_KEPT);
+    return;
+  }
+  subtract_exp_row_f32(y_, a_, b_, (size_t)s->n, t_[0]);
+  TOOK(SOFTMAX_ROW);
+}
+
+/* Runs the loop (of columns of float, rows of float, double) along `dim` over contiguous
+ * operands of one floating type. */
+static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t dim,
+                         Tensor *kept) {
+  a = t_contiguous(a);
+  if (b) b = t_contiguous(b);
+  if (failed() || !a) return NULL;
+  DType d = (DType)a->dtype;
+  Tensor *y = tensor_empty(a->ndim, a->sizes, d);
+  if (!y || y->numel == 0) return y;
+  int64_t inner = 1, outer = 1, bytes = dtype_bytes(d);
+  for (int i = 0; i < a->ndim; i++) *(i < dim ? &outer : &inner) *= i == dim ? 1 : a->sizes[i];
+  float most;
+  Span s = {.n = a->ndim ? a->sizes[dim] : 1, .step = inner, .most = &most};
+  if (kept) s.powers = (float *)(void *)tensor_data(kept), s.inverse = s.powers + a->numel;
+  const char *a_at = tensor_data(a), *b_at = b ? tensor_data(b) : NULL;
+  char *y_at = tensor_data(y);
+  for (int64_t o = 0; o < outer; o++)
+    for (int64_t j = 0; j < inner; j += SPAN_COLUMNS) {
+      int64_t at = (o * s.n * inner + j) * bytes;
+      s.width = inner - j < SPAN_COLUMNS ? inner - j : SPAN_COLUMNS;
+      s.first = o == 0,
+      s.next = (const float *)(const void *)(a_at + (o + 1 < outer ? at + s.n * bytes : at));
+      s.a = a_at + at, s.b = b_at ? b_at + at : NULL, s.y = y_at + at;
+      loops[d == DT_F64 ? 2 : inner == 1](&s);
+      if (kept) s.powers += s.n, s.inverse++;
+    }
+  return y;
+}
+
+/* ------------------------------------------------------------ softmax */
+
+static SpanLoop *const softmax_loops[3] = {softmax_float, softmax_row, softmax_double};
+static SpanLoop *const log_softmax_loops[3] = {log_softmax_float, log_softmax_row,
+                                               log_softmax_double};
+static SpanLoop *const softmax_backward_loops[3] = {softmax_backward_float, softmax_backward_row,
+                                                    softmax_backward_double};
+static SpanLoop *const log_softmax_backward_loops[3] = {
+    log_softmax_backward_float, log_softmax_backward_row, log_softmax_backward_double};
+
+/* What the gradient of log_softmax needs beside its result, so as not to take exponentials
+ * again: as much memory once more, up to a size. It is in the node's second slot, out of
+ * everyone's sight. */
+enum { KEEP_MOST = 1 << 22 };
+static Tensor *powers_for(const Tensor *x, int64_t dim) {
+  if (x->dtype != DT_F32 || x->ndim == 0 || dim != x->ndim - 1 || x->numel == 0 ||
+      x->numel > KEEP_MOST)
+    return NULL;
+  return tensor_empty(1, (int64_t[]){x->numel + x->numel / x->sizes[dim]}, DT_F32);
+}
+
+static Tensor *forward(const NodeType *type, SpanLoop *const loops[3], const char *name, Tensor *x,
+                       int64_t dim, DType dtype) {
+  if (failed() || !x) return NULL;
+  if (dtype != DT_NONE) x = t_to(x, dtype);
+  if (failed() || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
+  if (!check_float_kernel(name, tensor_dtype(x))) return NULL;
+  Node *n = node_new(type, 2, 1, x, NULL);
+  num_i(n, 0, dim);
+  Tensor *kept = n && loops == log_softmax_loops ? powers_for(x, dim) : NULL,
+         *y = set_history(run_spans(loops, x, NULL, dim, kept), n);
+  if (n) save_output(n, 0, y);
+  if (kept && !failed() && n->saves[0].value) tensor_retain(n->saves[1].value = kept);
+  return y;
+}
+
+/* The gradient op as an op: both operands recorded. */
+static Tensor *backward(const NodeType *type, SpanLoop *const loops[3], Tensor *g, Tensor *y,
+                        int64_t dim, Tensor *kept) {
+  if (failed() || !g || !y) return NULL;
+  if (g->dtype != y->dtype) g = t_to(g, (DType)y->dtype);
+  Node *n = node_new(type, 2, 1, g, y, NULL);
+  num_i(n, 0, dim);
+  save(n, 0, g);
+  save(n, 1, y);
+  return set_history(run_spans(loops, g, y, dim, kept), n);
+}
+
+/* gx = y (g - s), s = sum g y. For h at gx: dg = y (h - sum h y), dy = h g - h s - g sum h y. */
+static Tensor *softmax_backward_op(Tensor *g, Tensor *y, int64_t dim);
+GRAD(SoftmaxBackwardDataBackward0, "grad_output output | dim:i")
+{
+  Tensor *h = g[0], *go = saved(n, 0), *y = saved(n, 1);
+  int64_t dim = n->numbers[0].i;
+  if (needs(n, 0)) gi[0] = softmax_backward_op(h, y, dim);
+  if (!needs(n, 1)) return;
+  Tensor *s = t_sum(t_mul(go, y), ONE_DIM(dim), true, DT_NONE),
+         *hy = t_sum(t_mul(h, y), ONE_DIM(dim), true, DT_NONE);
+  gi[1] = t_sub(t_mul(h, t_sub(go, s)), t_mul(go, hy));
+}
+static Tensor *softmax_backward_op(Tensor *g, Tensor *y, int64_t dim) {
+  return backward(&SoftmaxBackwardDataBackward0, softmax_backward_loops, g, y, dim, NULL);
+}
+
+/* gx = g - exp(y) sum g. For h at gx: dg = h - sum h exp(y), dy = -h exp(y) sum g. */
+GRAD(LogSoftmaxBackwardDataBackward0, "grad_output output | dim:i")
+{
+  Tensor *h = g[0], *e = t_exp(saved(n, 1));
+  int64_t dim = n->numbers[0].i;
+  if (needs(n, 0)) gi[0] = t_sub(h, t_sum(t_mul(h, e), ONE_DIM(dim), true, DT_NONE));
+  if (needs(n, 1))
+    gi[1] = t_neg(t_mul(t_mul(h, e), t_sum(saved(n, 0), ONE_DIM(dim), true, DT_NONE)));
+}
+
+GRAD(SoftmaxBackward0, "result | dim:i")
+{ gi[0] = softmax_backward_op(g[0], saved(n, 0), n->numbers[0].i); }
+GRAD(LogSoftmaxBackward0, "result | dim:i")
+{
+  gi[0] = backward(&LogSoftmaxBackwardDataBackward0, log_softmax_backward_loops, g[0], saved(n, 0),
+                   n->numbers[0].i, n->saves[1].value);
+}
+
+static bool last_dim(const Tensor *x, int64_t dim) {
+  return x && (dim == -1 || dim == x->ndim - 1 || x->ndim == 0);
+}
+
+Tensor *t_softmax(Tensor *x, int64_t dim, DType dtype) {
+  return forward(&SoftmaxBackward0, softmax_loops,
+                 last_dim(x, dim) ? "softmax_lastdim_kernel_impl" : "softmax_kernel_impl", x, dim,
+                 dtype);
+}
+Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype) {
+  return forward(&LogSoftmaxBackward0, log_softmax_loops,
+                 last_dim(x, dim) ? "log_softmax_lastdim_kernel_impl" : "log_softmax_kernel_impl",
+                 x, dim, dtype);
+}
+
+/* ------------------------------------------------------------ logsumexp */
+
+/* y = log sum exp x: dx = g exp(x - y). */
+GRAD(LogsumexpBackward0, "self result | dim:m keepdim:b")
+{
+  gi[0] = t_mul(restore_dims(g[0], n, 0),
+                t_exp(t_sub(saved(n, 0), restore_dims(saved(n, 1), n, 0))));
+}
+
+static void finish_logsumexp(Tensor *y, const Tensor *shift) {
+  char *y_at = tensor_data(y), *shift_at = tensor_data(shift);
+  DISPATCH_FLOAT((DType)y->dtype, {
+    T *v = (T *)(void *)y_at;
+    const T *m = (const T *)(const void *)shift_at;
+    for (int64_t i = 0; i < y->numel; i++) v[i] = (T)log((double)v[i]) + m[i];
+  })
+}
+
+/* Infinite maxima are no shift: exp(inf - inf) would be NaN. */
+static void clear_infinite(Tensor *shift) {
+  char *at = tensor_data(shift);
+  DISPATCH_FLOAT((DType)shift->dtype, {
+    T *m = (T *)(void *)at;
+    for (int64_t i = 0; i < shift->numel; i++) m[i] = isinf(m[i]) ? 0 : m[i];
+  })
+}
+
+Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim) {
+  DimMask mask;
+  if (failed() || !x || !dims_mask(x, dims, &mask)) return NULL;
+  x = t_to(x, float_dtype((DType)x->dtype));
+  Node *n = failed() ? NULL : node_new(&LogsumexpBackward0, 2, SHAPE_NUMBERS + x->ndim, x, NULL);
+  if (failed()) return NULL;
+  note_shape(n, 0, x, mask, keepdim);
+  save(n, 0, x);
+  Tensor *shift = fold(max_folds, max_folds, x, mask, NULL, NULL);
+  if (shift) clear_infinite(shift);
+  bool was = grad_mode;
+  grad_mode = false;
+  Tensor *y = fold(sum_folds, sum_folds, t_exp(t_sub(x, shift)), mask, NULL, NULL);
+  grad_mode = was;
+  if (y) finish_logsumexp(y, shift);
+  y = set_history(keepdim ? y : drop_dims(y, mask), n);
+  if (n) save_output(n, 1, y);
+  return y;
+}
+
+/* The dim that nn.functional takes if none is named, with PyTorch's warning. */
+int64_t softmax_dim(const Tensor *x, const int64_t *dim, const char *name) {
+  if (dim || !x) return dim ? *dim : 0;
+  warn_user("Implicit dimension choice for %s has been deprecated. Change the call to include "
+            "dim=X as an argument.",
+            name);
+  return x->ndim == 0 || x->ndim == 1 || x->ndim == 3 ? 0 : 1;
+}

@@ -1,0 +1,264 @@
+/* Spread, and what is composed of sums: var, std, their pairs with the mean, cov, corrcoef,
+ * trapezoid, diff.
+ *
+ * Variances take two passes, the mean and then the squares about it, both in double. */
+#include <math.h>
+#include <string.h>
+
+#include "ground/memory.h"
+#include "ops/reduce/reduce.h"
+
+/* ------------------------------------------------------------ moments */
+
+static void divide(Tensor *y, double by, bool root) {
+  double *v = (double *)(void *)tensor_data(y);
+  for (int64_t i = 0; i < y->numel; i++) v[i] = root ? sqrt(v[i] / by) : v[i] / by;
+}
+
+/* Into out[0] the variance or its root, into out[1] the mean, with the masked dims at size 1. */
+static bool moments(Tensor *x, DimMask mask, double correction, bool root, Tensor *out[2]) {
+  double count = (double)fold_count(x, mask), freedom = count - correction;
+  Tensor *mean = fold(total_folds, sum_folds, x, mask, NULL, NULL);
+  if (!mean) return false;
+  divide(mean, count, false);
+  Tensor *spread = fold(spread_folds, sum_folds, x, mask, mean, NULL);
+  if (!spread) return false;
+  divide(spread, freedom > 0 ? freedom : 0, root);
+  out[0] = cast_plain(spread, (DType)x->dtype);
+  out[1] = cast_plain(mean, (DType)x->dtype);
+  return out[0] && out[1];
+}
+
+/* y = sum (x - mean)^2 / f: dx = 2 g (x - mean) / f. Numbers: the correction, then the shape. */
+static Tensor *var_gradient(Node *n, Tensor *g, Tensor *x) {
+  int64_t dims[MAX_DIM];
+  g = restore_dims(g, n, 1);
+  if (blocked(g, x)) return NULL;
+  double freedom = (double)fold_count(x, noted_mask(n, 1)) - n->numbers[0].f;
+  Ints over = noted_dims(n, 1, dims);
+  Tensor *centred = t_sub(x, t_mean(x, over, true, DT_NONE));
+  return t_mul(t_mul_f(g, 2 / freedom), centred);
+}
+
+/* y = sqrt v: dv = g / 2y, 0 where y is. */
+static Tensor *std_gradient(Node *n, Tensor *g, Tensor *x, Tensor *y) {
+  Tensor *dv = t_masked_fill(t_div(g, t_mul_f(y, 2)), t_eq(y, tensor_wrapped_f(0)),
+                             tensor_wrapped_f(0));
+  return var_gradient(n, dv, x);
+}
+
+/* The gradient of the mean that comes with it. */
+static Tensor *with_mean(Node *n, Tensor *dx, Tensor *g) {
+  Tensor *x = saved(n, 0);
+  if (blocked(g, x)) return dx;
+  Tensor *mean = t_div(expand_back(g, n, 1),
+                       tensor_wrapped_f((double)fold_count(x, noted_mask(n, 1))));
+  return dx ? t_add(dx, mean) : mean;
+}
+
+GRAD(VarBackward0, "self | correction:x dim:m keepdim:b")
+{ gi[0] = var_gradient(n, g[0], saved(n, 0)); }
+GRAD(StdBackward0, "self result | correction:x dim:m keepdim:b")
+{ gi[0] = std_gradient(n, g[0], saved(n, 0), saved(n, 1)); }
+GRAD(VarMeanBackward0, "self | correction:x dim:m keepdim:b")
+{ gi[0] = with_mean(n, var_gradient(n, g[0], saved(n, 0)), g[1]); }
+GRAD(StdMeanBackward0, "self result0 | correction:x dim:m keepdim:b")
+{ gi[0] = with_mean(n, std_gradient(n, g[0], saved(n, 0), saved(n, 1)), g[1]); }
+
+typedef struct {
+  const char *name;
+  const NodeType *node;
+  bool root, pair;
+} Spread;
+static const Spread spreads[] = {[SPREAD_VAR] = {"var", &VarBackward0, false, false},
+                                 [SPREAD_STD] = {"std", &StdBackward0, true, false},
+                                 [SPREAD_VAR_MEAN] = {"var_mean", &VarMeanBackward0, false, true},
+                                 [SPREAD_STD_MEAN] = {"std_mean", &StdMeanBackward0, true, true}};
+
+void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool keepdim,
+              Tensor *out[2]) {
+  const Spread *s = &spreads[kind];
+  DimMask mask;
+  out[0] = out[1] = NULL;
+  if (blocked(x)) return;
+  if (!dtype_is_float((DType)x->dtype)) {
+    fail(ERR_RUNTIME, "%s only support floating point and complex dtypes",
+         s->pair ? s->name : "std and var");
+    return;
+  }
+  if (!dims_mask(x, dims, &mask)) return;
+  if ((x->numel ? (double)fold_count(x, mask) : 0) - correction <= 0)
+    warn_user("%s(): degrees of freedom is <= 0. Correction should be strictly less than the "
+              "reduction factor (input numel "
+              "divided by output numel).",
+              s->name);
+  Node *n = node_new(s->node, 2, 1 + SHAPE_NUMBERS + x->ndim, x, NULL);
+  num_f(n, 0, correction);
+  note_shape(n, 1, x, mask, keepdim);
+  save(n, 0, x);
+  moments(x, mask, correction, s->root, out);
+  for (int i = 0; i < 2 && !keepdim; i++) out[i] = drop_dims(out[i], mask);
+  set_histories(out, n, s->pair ? 2 : 1);
+  if (n && s->root) save_output(n, 1, out[0]);
+}
+
+/* ------------------------------------------------------------ covariance */
+
+static bool check_weights(const Tensor *x, const Tensor *w, const char *name, bool whole) {
+  int64_t observations = x->ndim ? x->sizes[x->ndim - 1] : 1;
+  if (w->ndim > 1) {
+    fail(ERR_RUNTIME,
+         "cov(): expected %s to have one or fewer dimensions but got %s with %d dimensions", name,
+         name, w->ndim);
+  } else if (whole == dtype_is_float((DType)w->dtype)) {
+    fail(ERR_RUNTIME, "cov(): expected %s to have %s dtype but got %s with %s dtype", name,
+         whole ? "integral" : "floating point", name, legacy(w));
+  } else if (w->numel != observations) {
+    fail(ERR_RUNTIME,
+         "cov(): expected %s to have the same numel as there are observations in the input but got "
+         "%lld != %lld",
+         name, (long long)w->numel, (long long)observations);
+  } else {
+    Tensor *least = w->numel ? t_min(t_detach((Tensor *)(uintptr_t)w)) : NULL;
+    if (least && tensor_get_f(least, 0) < 0)
+      fail(ERR_RUNTIME, "cov(): %s cannot be negative", name);
+  }
+  return !failed();
+}
+
+/* Rows are variables, columns observations; w is their weight or NULL. */
+static Tensor *weighted_cov(Tensor *x, Tensor *w, Tensor *aweights, double correction) {
+  Tensor *w_sum = w ? t_sum_all(w) : tensor_wrapped_i(x->sizes[1]);
+  if (w && w_sum && tensor_get_f(w_sum, 0) == 0)
+    return fail(ERR_ZERO_DIVISION, "cov(): weights sum to zero, can't be normalized");
+  Tensor *mean = t_div(t_sum(w ? t_mul(x, w) : x, ONE_DIM(1), false, DT_NONE), w_sum);
+  Tensor *taken = tensor_wrapped_i((int64_t)correction);
+  if (w && aweights && correction != 0)
+    taken = t_mul_f(t_div(t_sum_all(t_mul(w, aweights)), w_sum), correction);
+  Tensor *norm = t_sub(w_sum, taken);
+  if (blocked(norm)) return NULL;
+  if (tensor_get_f(norm, 0) <= 0) {
+    warn_user("cov(): degrees of freedom is <= 0. Correction should be strictly less than the "
+              "number of observations.");
+    norm = tensor_wrapped_f(0);
+  }
+  Tensor *centred = t_sub(x, t_unsqueeze(mean, 1));
+  return t_div(t_mm(centred, t_t(w ? t_mul(centred, w) : centred)), norm);
+}
+
+static bool check_observations(const Tensor *x, const char *op) {
+  if (x->ndim > 2)
+    fail(ERR_RUNTIME,
+         "%s(): expected input to have two or fewer dimensions but got an input with %d dimensions",
+         op, x->ndim);
+  return !failed();
+}
+
+Tensor *t_cov(Tensor *x, double correction, Tensor *fweights, Tensor *aweights) {
+  if (blocked(x) || !check_observations(x, "cov")) return NULL;
+  if (x->dtype == DT_BOOL) return fail(ERR_RUNTIME, "cov(): bool dtype is not supported for input");
+  if (fweights && !check_weights(x, fweights, "fweights", true)) return NULL;
+  if (aweights && !check_weights(x, aweights, "aweights", false)) return NULL;
+  x = t_to(x, float_dtype((DType)x->dtype));
+  if (x && x->ndim < 2) x = t_view(x, 2, (const int64_t[]){1, -1});
+  Tensor *w = fweights && aweights ? t_mul(fweights, aweights) : fweights ? fweights : aweights;
+  return failed() ? NULL : t_squeeze(weighted_cov(x, w, aweights, correction), ALL_DIMS);
+}
+
+Tensor *t_corrcoef(Tensor *x) {
+  if (blocked(x) || !check_observations(x, "corrcoef")) return NULL;
+  Tensor *c = t_cov(x, 1, NULL, NULL);
+  if (blocked(c)) return NULL;
+  if (c->ndim == 0) return t_div(c, c);
+  Tensor *scale = t_sqrt(t_diagonal(c, 0, 0, 1));
+  c = t_div(t_div(c, t_unsqueeze(scale, 1)), t_unsqueeze(scale, 0));
+  return t_clamp(c, tensor_wrapped_i(-1), tensor_wrapped_i(1));
+}
+
+/* ------------------------------------------------------------ differences and areas */
+
+static Tensor *difference(Tensor *x, int64_t dim) {
+  int64_t n = x->sizes[dim] - 1;
+  Tensor *later = t_narrow(x, dim, 1, n), *earlier = t_narrow(x, dim, 0, n);
+  return x->dtype == DT_BOOL ? t_ne(later, earlier) : t_sub(later, earlier);
+}
+
+Tensor *t_diff(Tensor *x, int64_t order, int64_t dim, Tensor *prepend, Tensor *append) {
+  if (blocked(x)) return NULL;
+  if (x->ndim == 0) return fail(ERR_RUNTIME, "diff expects input to be at least one-dimensional");
+  if (order < 0)
+    return fail(ERR_RUNTIME, "order must be non-negative but got %lld", (long long)order);
+  if ((dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
+  Tensor *ends[2] = {prepend, append}, *parts[3];
+  int count = 0;
+  for (int i = 0; i < 2; i++)
+    if (ends[i] && ends[i]->ndim != x->ndim)
+      return fail(ERR_RUNTIME, "diff expects prepend or append to be the same dimension as input");
+  if (prepend) parts[count++] = prepend;
+  parts[count++] = x;
+  if (append) parts[count++] = append;
+  if (order == 0) return t_clone(x);
+  if (count > 1) x = t_cat((Tensors){count, parts}, dim);
+  if (x && order > x->sizes[dim]) order = x->sizes[dim];
+  for (; order > 0 && x && x->sizes[dim] > 0; order--) x = difference(x, dim);
+  return x;
+}
+
+/* The positions x of the samples of y along dim, as a view that broadcasts against y: of a
+ * vector, along dim. */
+static Tensor *positions(Tensor *x, const Tensor *y, int64_t dim, const char *name) {
+  int64_t sizes[MAX_DIM];
+  int missing = y->ndim - x->ndim;
+  if (x->ndim == 1) {
+    if (x->numel != y->sizes[dim])
+      return fail(ERR_RUNTIME, "%s: There must be one `x` value for each sample point", name);
+    for (int i = 0; i < y->ndim; i++) sizes[i] = i == dim ? x->numel : 1;
+    return t_view(x, y->ndim, sizes);
+  }
+  if (missing <= 0) return x;
+  for (int i = 0; i < y->ndim; i++) sizes[i] = i < missing ? 1 : x->sizes[i - missing];
+  return t_view(x, y->ndim, sizes);
+}
+
+static Tensor *sum_along(Tensor *x, int64_t dim) { return t_sum(x, ONE_DIM(dim), false, DT_NONE); }
+
+/* The sum, or the running sums, of the areas between neighbours; x NULL: spacing dx. */
+static Tensor *areas(Tensor *y, Tensor *x, double dx, int64_t dim, bool running) {
+  int64_t given = dim;
+  if (blocked(y) || (dim = dim_wrap(dim, y->ndim)) < 0) return NULL;
+  const char *name = running ? "cumulative_trapezoid" : "trapezoid";
+  if (y->dtype == DT_BOOL || (x && x->dtype == DT_BOOL))
+    return fail(ERR_RUNTIME,
+                x ? "%s: received a bool input for `x` or `y`, but bool is not supported"
+                  : "%s: received a bool input for `y`, but bool is not supported",
+                name);
+  if (y->ndim == 0)
+    return running ? fail(ERR_INDEX, "slice() cannot be applied to a 0-dim tensor.")
+                   : fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
+                          (Shown)given);
+  int64_t n = y->sizes[dim], gaps = n > 0 ? n - 1 : 0;
+  if (n == 0 && !running) {
+    Tensor *like = sum_along(t_detach(y), dim);
+    return like ? t_zeros_like(like) : NULL;
+  }
+  if (x) x = positions(x, y, dim, name);
+  if (failed()) return NULL;
+  Tensor *later = t_narrow(y, dim, n - gaps, gaps), *earlier = t_narrow(y, dim, 0, gaps);
+  if (x) {
+    int64_t of_x = x->sizes[dim] - 1;
+    Tensor *width = t_sub(t_narrow(x, dim, 1, of_x), t_narrow(x, dim, 0, of_x));
+    Tensor *product = t_mul(t_add(later, earlier), width);
+    return t_div_f(running ? t_cumsum(product, dim, DT_NONE) : sum_along(product, dim), 2);
+  }
+  if (running)
+    return t_cumsum(t_mul(tensor_wrapped_f(dx / 2), t_add(later, earlier)), dim, DT_NONE);
+  Tensor *ends = t_mul(t_add(t_select(y, dim, 0), t_select(y, dim, -1)), tensor_wrapped_f(0.5));
+  return t_mul_f(t_sub(sum_along(y, dim), ends), dx);
+}
+
+Tensor *t_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim) {
+  return areas(y, x, dx, dim, false);
+}
+Tensor *t_cumulative_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim) {
+  return areas(y, x, dx, dim, true);
+}

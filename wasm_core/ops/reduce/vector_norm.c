@@ -1,0 +1,158 @@
+/* Vector norms: linalg.vector_norm, norm, dist, normalize. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ops/linalg/columns.h"
+#include "ops/linalg/lu_cholesky.h"
+#include "ops/reduce/reduce.h"
+
+/* ------------------------------------------------------------ values */
+
+static void map_in_place(Tensor *y, double p) {
+  char *at = tensor_data(y);
+  DISPATCH_FLOAT((DType)y->dtype, {
+    T *v = (T *)(void *)at;
+    for (int64_t i = 0; i < y->numel; i++)
+      v[i] = (T)(p == 2 ? sqrt((double)v[i]) : pow((double)v[i], 1 / p));
+  })
+}
+
+/* The norm with the masked dims at size 1, unrecorded. */
+static Tensor *fold_norm(Tensor *x, DimMask mask, double p) {
+  bool was = grad_mode;
+  grad_mode = false;
+  Tensor *y;
+  if (p == 2) {
+    y = fold(squares_folds, sum_folds, x, mask, NULL, NULL);
+  } else if (p == 0) {
+    y = cast_plain(fold(count_folds, sum_folds, x, mask, NULL, NULL), (DType)x->dtype);
+  } else {
+    Tensor *terms = t_abs(x);
+    if (p != 1 && !isinf(p)) terms = t_pow(terms, tensor_wrapped_f(p));
+    const Reducer *folds = p == INFINITY ? max_folds : p == -INFINITY ? min_folds : sum_folds;
+    y = fold(folds, folds, terms, mask, NULL, NULL);
+    if (y && p == INFINITY && fold_count(x, mask) == 0) y = t_zeros_like(y);
+  }
+  grad_mode = was;
+  if (y && p != 0 && p != 1 && !isinf(p)) map_in_place(y, p);
+  return y;
+}
+
+/* ------------------------------------------------------------ gradient */
+
+static Tensor *zero_where(Tensor *x, Tensor *mask) {
+  return t_masked_fill(x, mask, tensor_wrapped_f(0));
+}
+static Tensor *raised(Tensor *x, double p) { return t_pow(x, tensor_wrapped_f(p)); }
+
+/* y = |x|_p, all operands with the reduced dims at size 1: dx = g sgn(x) (|x| / y)^(p-1), 0
+ * where y is. For p infinite, g is shared evenly by the elements of that magnitude. */
+Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
+  Tensor *zero = tensor_wrapped_f(0);
+  if (p == 0) return NULL;
+  if (p == 1) return t_mul(t_sgn(x), g);
+  if (p == 2) return t_mul(g, zero_where(t_div(x, y), t_eq(y, zero)));
+  Tensor *magnitude = t_abs(x);
+  if (isinf(p)) {
+    Tensor *mask = t_to(t_add(t_to(t_eq(magnitude, y), DT_I64), t_to(t_isnan(magnitude), DT_I64)),
+                        DT_BOOL);
+    return t_mul(t_sgn(x), t_mul(t_div(g, t_sum(mask, dims, true, DT_NONE)), mask));
+  }
+  if (p < 1)
+    return t_mul(t_mul(t_mul(t_sgn(x), zero_where(raised(magnitude, p - 1), t_eq(x, zero))), g),
+                 raised(y, 1 - p));
+  Tensor *scaled = p < 2 ? t_mul(t_sgn(x), raised(magnitude, p - 1))
+                         : t_mul(x, raised(magnitude, p - 2));
+  return t_mul(scaled, zero_where(t_div(g, raised(y, p - 1)), t_eq(y, zero)));
+}
+
+GRAD(LinalgVectorNormBackward0, "self result | ord:x dim:m keepdim:b")
+{
+  int64_t dims[MAX_DIM];
+  gi[0] = norm_gradient(restore_dims(g[0], n, 1), saved(n, 0), restore_dims(saved(n, 1), n, 1),
+                        n->numbers[0].f, noted_dims(n, 1, dims));
+}
+
+/* y = |a - b|_p. */
+GRAD(DistBackward0, "self other result | p:x")
+{
+  Tensor *d = norm_gradient(g[0], t_sub(saved(n, 0), saved(n, 1)), saved(n, 2), n->numbers[0].f,
+                            ALL_DIMS);
+  if (needs(n, 0)) gi[0] = d;
+  if (needs(n, 1)) gi[1] = d ? t_neg(d) : NULL;
+}
+
+/* ------------------------------------------------------------ ops */
+
+static const char *order_text(double p) {
+  static char text[32];
+  snprintf(text, sizeof text, "%g", p);
+  return text;
+}
+
+/* Orders without an identity have no norm of nothing. */
+static bool check_norm(const Tensor *x, Ints dims, DimMask mask, double p, DType dtype) {
+  if (!check_norm_type(x, dtype, "linalg.vector_norm")) return false;
+  if (x->numel != 0 || !(p < 0 || p == INFINITY)) return true;
+  if (dims.n <= 0)
+    fail(ERR_RUNTIME,
+         "linalg.vector_norm cannot compute the %s norm on an empty tensor because the operation "
+         "does not "
+         "have an identity",
+         order_text(p));
+  for (int i = 0; i < x->ndim && dims.n > 0; i++)
+    if (mask >> i & 1 && x->sizes[i] == 0)
+      fail(ERR_RUNTIME,
+           "linalg.vector_norm cannot compute the %s norm on the dimension %dbecause this "
+           "dimension is empty "
+           "and the operation does not have an identity",
+           order_text(p), i);
+  return !failed();
+}
+
+Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype) {
+  DimMask mask;
+  if (blocked(x) || !dims_mask(x, dims, &mask) || !check_norm(x, dims, mask, p, dtype)) return NULL;
+  if (dtype != DT_NONE) x = t_to(x, dtype);
+  if (failed()) return NULL;
+  Node *n = node_new(&LinalgVectorNormBackward0, 2, 1 + SHAPE_NUMBERS + x->ndim, x, NULL);
+  num_f(n, 0, p);
+  note_shape(n, 1, x, mask, keepdim);
+  save(n, 0, x);
+  Tensor *y = fold_norm(x, mask, p);
+  y = set_history(keepdim ? y : drop_dims(y, mask), n);
+  if (n) save_output(n, 1, y);
+  return y;
+}
+
+/* torch.norm's orders by name. */
+Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dtype) {
+  if (blocked(x) || !p) return NULL;
+  if (strcmp(p, "fro") == 0 && dims.n <= 2) return t_vector_norm(x, 2, dims, keepdim, dtype);
+  int64_t all[MAX_DIM];
+  for (int i = 0; i < x->ndim; i++) all[i] = i;
+  return t_matrix_norm(x, p, 0, dims.n > 0 ? dims : (Ints){x->ndim, all}, keepdim, dtype);
+}
+
+Tensor *t_dist(Tensor *a, Tensor *b, double p) {
+  if (blocked(a, b)) return NULL;
+  Node *n = node_new(&DistBackward0, 3, 1, a, b, NULL);
+  num_f(n, 0, p);
+  save(n, 0, a);
+  save(n, 1, b);
+  Tensor *d = t_sub(t_detach(a), t_detach(b)), *y = NULL;
+  if (d && !dtype_is_float((DType)d->dtype))
+    fail(ERR_RUNTIME,
+         "norm(): input dtype should be either floating point or complex. Got %s instead.",
+         legacy(d));
+  else if (d) y = drop_dims(fold_norm(d, dims_all(d), p), dims_all(d));
+  y = set_history(y, n);
+  if (n) save_output(n, 2, y);
+  return y;
+}
+
+Tensor *t_normalize(Tensor *x, double p, Ints dims, double eps) {
+  Tensor *length = t_clamp_min(t_vector_norm(x, p, dims, true, DT_NONE), tensor_wrapped_f(eps));
+  return length ? t_div(x, t_expand(length, x->ndim, x->sizes)) : NULL;
+}

@@ -1,0 +1,597 @@
+/* Copies and casts: moving elements between tensors of any layout and dtype.
+ *
+ * Every copy ends in tensor_copy_data: one memmove where both sides are laid out alike, a blocked
+ * transpose where they run across each other, strided loops otherwise. A float becomes an integer
+ * the way x86 does it, on every host. */
+#include "ops/view/copy.h"
+
+#include <float.h>
+#include <string.h>
+
+#include "ground/memory.h"
+#include "ground/paths.h"
+#include "kernels/simd.h"
+#include "ops/op.h"
+#include "tensor/iter.h"
+
+/* ------------------------------------------------------------ loops */
+
+#define CAST_LOOP(FN, D, S, VALUE)                                            \
+  static void FN(char **ptr, const int64_t *st, int64_t n, const void *ctx) { \
+    (void)ctx;                                                                \
+    if (st[0] == sizeof(D) && st[1] == sizeof(S)) {                           \
+      D *o = (D *)(void *)ptr[0];                                             \
+      const S *a = (const S *)(const void *)ptr[1];                           \
+      VECTOR_LOOP for (int64_t i = 0; i < n; i++) {                           \
+        S v = ELEMENT(a + i);                                                 \
+        o[i] = VALUE;                                                         \
+      }                                                                       \
+      return;                                                                 \
+    }                                                                         \
+    char *o = ptr[0];                                                         \
+    const char *a = ptr[1];                                                   \
+    for (int64_t i = 0; i < n; i++, o += st[0], a += st[1]) {                 \
+      S v = ELEMENT((const S *)(const void *)a);                              \
+      *(D *)(void *)o = VALUE;                                                \
+    }                                                                         \
+  }
+
+/* x86 converts to 32 bits for the narrower signed types, and to 64 for the others. */
+static inline int32_t int32_from_double(double v) {
+  return v >= -2147483648.0 && v < 2147483648.0 ? (int32_t)v : INT32_MIN;
+}
+
+#define PLAIN(D, VIA) ((D)v)
+#define VIA_INT(D, VIA) ((D)VIA((double)v))
+
+/* Casts from one type to the eight; TO_INT is how a value of it becomes an integer. */
+#define CASTS_FROM(s, S, TO_INT)                                        \
+  CAST_LOOP(s##_to_u8, uint8_t, S, TO_INT(uint8_t, int_from_double))    \
+  CAST_LOOP(s##_to_i8, int8_t, S, TO_INT(int8_t, int32_from_double))    \
+  CAST_LOOP(s##_to_i16, int16_t, S, TO_INT(int16_t, int32_from_double)) \
+  CAST_LOOP(s##_to_i32, int32_t, S, TO_INT(int32_t, int32_from_double)) \
+  CAST_LOOP(s##_to_i64, int64_t, S, TO_INT(int64_t, int_from_double))   \
+  CAST_LOOP(s##_to_f32, float, S, (float)v)                             \
+  CAST_LOOP(s##_to_f64, double, S, (double)v)                           \
+  CAST_LOOP(s##_to_b8, bool, S, v != 0)
+#define CAST_ROW(s)                                                                            \
+  {[DT_U8] = s##_to_u8,   [DT_I8] = s##_to_i8,   [DT_I16] = s##_to_i16, [DT_I32] = s##_to_i32, \
+   [DT_I64] = s##_to_i64, [DT_F32] = s##_to_f32, [DT_F64] = s##_to_f64, [DT_BOOL] = s##_to_b8}
+
+#define INTS_TO(kind) INT_##kind
+#define INT_KIND_INT PLAIN
+#define INT_KIND_BOOL PLAIN
+#define INT_KIND_FLOAT VIA_INT
+#define ROW(code, name, ctype, short_name, text, kind, legacy) \
+  CASTS_FROM(short_name, ctype, INTS_TO(kind))
+DTYPE_ROWS(ROW)
+#undef ROW
+
+static Loop *const casts[DT_COUNT][DT_COUNT] = {
+#define ROW(code, name, ctype, short_name, text, kind, legacy) [name] = CAST_ROW(short_name),
+    DTYPE_ROWS(ROW)
+#undef ROW
+};
+
+/* As f32_to_i64, by way of 32 bits where those are enough for a whole chunk. */
+static void truncate_f32(char **ptr, const int64_t *st, int64_t n, const void *ctx) {
+  enum { CHUNK = 16 };
+  const i32x4 limit = i32x4_splat(0x4f000000); /* the bits of 2^31 */
+  char *o = ptr[0], *a = ptr[1];
+  for (int64_t m; n > 0; n -= m, o += m * st[0], a += m * st[1]) {
+    const float *x = (const float *)(const void *)a;
+    i32x4 near = {0};
+    m = n < CHUNK ? n : CHUNK;
+    bool dense = m == CHUNK && st[0] == sizeof(int64_t) && st[1] == sizeof *x;
+    if (dense) {
+      near = ~near;
+      UNROLLED for (int l = 0; l < CHUNK; l += 4)
+          near &= ((i32x4)f32x4_load(x + l) & INT32_MAX) < limit;
+    }
+    if (!(near[0] & near[1] & near[2] & near[3])) {
+      f32_to_i64((char *[]){o, a}, st, m, ctx);
+      continue;
+    }
+    UNROLLED for (int l = 0; l < CHUNK; l += 4) {
+      i32x4 whole = __builtin_convertvector(f32x4_load(x + l), i32x4), sign = whole >> 31;
+      i32x4_store((int32_t *)(void *)o + 2 * l, SIMD_SHUFFLE(whole, sign, 0, 4, 1, 5));
+      i32x4_store((int32_t *)(void *)o + 2 * l + 4, SIMD_SHUFFLE(whole, sign, 2, 6, 3, 7));
+    }
+  }
+}
+
+/* As b8_to_i64, a store for two bytes of a vector. */
+static void widen_b8(char **ptr, const int64_t *st, int64_t n, const void *ctx) {
+  int64_t *o = (int64_t *)(void *)ptr[0], i = 0;
+  const uint8_t *a = (const uint8_t *)ptr[1];
+#define TWO(k)                                                                                   \
+  i32x4_store((int32_t *)(void *)(o + i + k),                                                    \
+              (i32x4)SIMD_SHUFFLE(v, none, k, 16, 16, 16, 16, 16, 16, 16, k + 1, 16, 16, 16, 16, \
+                                  16, 16, 16))
+  for (const u8x16 none = {0}; st[0] == sizeof *o && st[1] == 1 && i + 16 <= n; i += 16) {
+    const u8x16 v = u8x16_truth(u8x16_load(a + i));
+    TWO(0), TWO(2), TWO(4), TWO(6), TWO(8), TWO(10), TWO(12), TWO(14);
+  }
+#undef TWO
+  b8_to_i64((char *[]){ptr[0] + i * st[0], ptr[1] + i * st[1]}, st, n - i, ctx);
+}
+
+/* The same type on both sides: but for bool, which is made 0 or 1, only the width matters, and
+ * NaN payloads survive. One value for all is common, and backwards is what flips are made of. */
+#define MOVE_LOOP(FN, T, GENERAL)                                             \
+  static void FN(char **ptr, const int64_t *st, int64_t n, const void *ctx) { \
+    const int64_t step = sizeof(T);                                           \
+    const T *a = (const T *)(const void *)ptr[1];                             \
+    T *o = (T *)(void *)ptr[0];                                               \
+    if (st[0] == step && st[1] == 0) {                                        \
+      const T v = ELEMENT(a);                                                 \
+      VECTOR_LOOP for (int64_t i = 0; i < n; i++) o[i] = v;                   \
+    } else if (st[0] == step && st[1] == -step) {                             \
+      VECTOR_LOOP for (int64_t i = 0; i < n; i++) o[i] = ELEMENT(a - i);      \
+    } else GENERAL(ptr, st, n, ctx);                                          \
+  }
+MOVE_LOOP(move_1, uint8_t, u8_to_u8)
+MOVE_LOOP(move_2, int16_t, i16_to_i16)
+MOVE_LOOP(move_4, int32_t, i32_to_i32)
+MOVE_LOOP(move_8, int64_t, i64_to_i64)
+MOVE_LOOP(move_b8, bool, b8_to_b8)
+
+static Loop *const moves[9] = {[1] = move_1, [2] = move_2, [4] = move_4, [8] = move_8};
+
+Loop *cast_loop(DType to, DType from) {
+  if (to == DT_I64 && from == DT_F32) return truncate_f32;
+  if (to == DT_I64 && from == DT_BOOL) return widen_b8;
+  if (to == DT_BOOL && from == DT_BOOL) return move_b8;
+  return to == from ? moves[dtype_bytes(to)] : casts[from][to];
+}
+
+/* ------------------------------------------------------------ transposing copies */
+
+enum { TILE = 16, BAND = 8 };
+
+/* out[i * rows_apart + j] = in[i + j * cols_apart], i below n_rows, j below n_cols; strides in
+ * elements. Tiles keep both the lines read and the lines written in the first cache. */
+#define TRANSPOSE(FN, T)                                                                          \
+  static void FN(char *out_, const char *in_, int64_t n_rows, int64_t n_cols, int64_t rows_apart, \
+                 int64_t cols_apart) {                                                            \
+    T *out = (T *)(void *)out_;                                                                   \
+    const T *in = (const T *)(const void *)in_;                                                   \
+    for (int64_t i0 = 0; i0 < n_rows; i0 += TILE) {                                               \
+      int64_t i1 = i0 + TILE < n_rows ? i0 + TILE : n_rows;                                       \
+      for (int64_t j0 = 0; j0 < n_cols; j0 += TILE) {                                             \
+        int64_t j1 = j0 + TILE < n_cols ? j0 + TILE : n_cols;                                     \
+        for (int64_t i = i0; i < i1; i++)                                                         \
+          for (int64_t j = j0; j < j1; j++)                                                       \
+            out[i * rows_apart + j] = ELEMENT(in + i + j * cols_apart);                           \
+      }                                                                                           \
+    }                                                                                             \
+  }
+/* The same by squares of vectors, a band of rows at a time: with rows a power of two apart, more
+ * lines than a band has would fall on one set of the cache. A rest at either edge goes the slow
+ * way. */
+#define TRANSPOSE_VECTORS(FN, T, V, LANES, SLOWLY)                                                \
+  static void FN(char *out_, const char *in_, int64_t n_rows, int64_t n_cols, int64_t rows_apart, \
+                 int64_t cols_apart) {                                                            \
+    T *out = (T *)(void *)out_;                                                                   \
+    const T *in = (const T *)(const void *)in_;                                                   \
+    int64_t rows = n_rows & -LANES, cols = n_cols & -LANES;                                       \
+    for (int64_t i0 = 0; i0 < rows; i0 += BAND)                                                   \
+      for (int64_t j = 0; j < cols; j += LANES)                                                   \
+        for (int64_t i = i0; i < i0 + BAND && i < rows; i += LANES) {                             \
+          V square[LANES];                                                                        \
+          UNROLLED for (int l = 0; l < LANES; l++)                                                \
+              square[l] = V##_load(in + i + (j + l) * cols_apart);                                \
+          V##_transpose(square);                                                                  \
+          UNROLLED for (int l = 0; l < LANES; l++)                                                \
+              V##_store(out + (i + l) * rows_apart + j, square[l]);                               \
+        }                                                                                         \
+    TOOK(TRANSPOSE_VECTORS);                                                                      \
+    SLOWLY((char *)(out + cols), (const char *)(in + cols * cols_apart), rows, n_cols - cols,     \
+           rows_apart, cols_apart);                                                               \
+    SLOWLY((char *)(out + rows * rows_apart), (const char *)(in + rows), n_rows - rows, n_cols,   \
+           rows_apart, cols_apart);                                                               \
+  }
+TRANSPOSE(transpose_1, uint8_t)
+TRANSPOSE(transpose_b8, bool)
+TRANSPOSE(transpose_2, uint16_t)
+TRANSPOSE(transpose_slowly_4, uint32_t)
+TRANSPOSE(transpose_slowly_8, uint64_t)
+TRANSPOSE_VECTORS(transpose_4, float, f32x4, 4, transpose_slowly_4)
+TRANSPOSE_VECTORS(transpose_8, double, f64x2, 2, transpose_slowly_8)
+
+typedef void Transpose(char *out, const char *in, int64_t n_rows, int64_t n_cols,
+                       int64_t rows_apart, int64_t cols_apart);
+static Transpose *const transposes[9] = {
+    [1] = transpose_1, [2] = transpose_2, [4] = transpose_4, [8] = transpose_8};
+
+/* The dimension along which the source is dense, if it is not the innermost one, where the
+ * destination is; -1 if the copy does not run across. */
+static int crossing_dim(const Iter *it, int64_t width) {
+  int last = it->ndim - 1;
+  if (last < 1 || it->strides[0][last] != width || it->sizes[last] < 4) return -1;
+  if (it->strides[1][last] == width || it->strides[1][last] == 0) return -1;
+  for (int d = last - 1; d >= 0; d--)
+    if (it->strides[1][d] == width && it->sizes[d] >= 4) return d;
+  return -1;
+}
+
+typedef struct {
+  Transpose *run;
+  int64_t n_rows, rows_apart, width;
+} Crossing;
+
+/* A Loop over the innermost dimension that takes the crossing one with it. */
+static void crossing_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
+  const Crossing *c = ctx;
+  c->run(p[0], p[1], c->n_rows, n, c->rows_apart, st[1] / c->width);
+}
+
+static void remove_dim(Iter *it, int d) {
+  it->ndim--;
+  for (int i = d; i < it->ndim; i++) {
+    it->sizes[i] = it->sizes[i + 1];
+    for (int k = 0; k < it->n_operands; k++) it->strides[k][i] = it->strides[k][i + 1];
+  }
+}
+
+static bool copy_crossing(Iter *it, DType dtype) {
+  const int64_t width = dtype_bytes(dtype);
+  int d = crossing_dim(it, width);
+  if (d < 0 || it->strides[0][d] % width || it->strides[1][it->ndim - 1] % width) return false;
+  Crossing c = {dtype == DT_BOOL ? transpose_b8 : transposes[width], it->sizes[d],
+                it->strides[0][d] / width, width};
+  remove_dim(it, d);
+  iter_run(it, crossing_loop, &c);
+  return true;
+}
+
+/* ------------------------------------------------------------ copying data */
+
+/* The C library's memcpy moves 8 bytes at a time on wasm; this moves 64. */
+void bytes_copy(char *to, const char *from, size_t n) {
+  for (; n >= 64; n -= 64, to += 64, from += 64) /* one vector each */
+    UNROLLED for (size_t k = 0; k < 64; k += 16) memcpy(to + k, from + k, 16);
+  for (; n >= 16; n -= 16, to += 16, from += 16) memcpy(to, from, 16);
+  for (; n; n--) *to++ = *from++;
+}
+
+static bool same_strides(const Tensor *a, const Tensor *b) {
+  for (int i = 0; i < a->ndim; i++)
+    if (a->sizes[i] != 1 && a->strides[i] != b->strides[i]) return false;
+  return true;
+}
+
+/* The elements of the storage between which those of t lie: [*from, *to). */
+static void reach(const Tensor *t, int64_t *from, int64_t *to) {
+  *from = *to = t->offset;
+  for (int i = 0; i < t->ndim; i++)
+    *(t->strides[i] < 0 ? from : to) += (t->sizes[i] - 1) * t->strides[i];
+  *to += 1;
+}
+
+Overlap tensor_overlap(const Tensor *a, const Tensor *b) {
+  if (a->storage != b->storage || !a->numel || !b->numel) return OVERLAP_NONE;
+  int64_t a0, a1, b0, b1, wa = dtype_bytes((DType)a->dtype), wb = dtype_bytes((DType)b->dtype);
+  reach(a, &a0, &a1);
+  reach(b, &b0, &b1);
+  if (a1 * wa <= b0 * wb || b1 * wb <= a0 * wa) return OVERLAP_NONE;
+  if (a->dtype == b->dtype && a->offset == b->offset && tensor_same_shape(a, b) &&
+      same_strides(a, b))
+    return OVERLAP_FULL;
+  return tensor_is_dense(a) && tensor_is_dense(b) ? OVERLAP_PARTIAL : OVERLAP_PERHAPS;
+}
+
+/* Values of src that no write to another tensor can reach. */
+static Tensor *apart(Tensor *src) {
+  Tensor *copy = tensor_empty_like(src, (DType)src->dtype);
+  return copy && tensor_copy_data(copy, src) ? copy : NULL;
+}
+
+Tensor *tensor_settled(Tensor *t) { return blocked(t) ? NULL : t->storage->exports ? apart(t) : t; }
+
+void truth_copy(char *to_, const char *from_, size_t n) {
+  uint8_t *to = (uint8_t *)to_;
+  const uint8_t *from = (const uint8_t *)from_;
+  for (; n >= 64; n -= 64, to += 64, from += 64)
+    UNROLLED for (size_t k = 0; k < 64; k += 16)
+        u8x16_store(to + k, u8x16_truth(u8x16_load(from + k)));
+  for (; n >= 16; n -= 16, to += 16, from += 16) u8x16_store(to, u8x16_truth(u8x16_load(from)));
+  for (; n; n--) *to++ = *from++ != 0;
+}
+
+bool tensor_copy_data(Tensor *dst, Tensor *src) {
+  if (blocked(dst, src)) return false;
+  if (dst->numel == 0) return true;
+  Overlap overlap = tensor_overlap(dst, src);
+  if (overlap == OVERLAP_FULL) return true;
+  if (overlap != OVERLAP_NONE) src = apart(src);
+  if (!src || !tensor_write_begin(dst, src->storage != dst->storage)) return false;
+  DType to = (DType)dst->dtype, from = (DType)src->dtype;
+  bool alike = to == from && tensor_same_shape(dst, src) && same_strides(dst, src);
+  if (alike && tensor_is_dense(dst)) {
+    if (to == DT_BOOL) truth_copy(tensor_data(dst), tensor_data(src), (size_t)dst->numel);
+    else bytes_copy(tensor_data(dst), tensor_data(src), (size_t)(dst->numel * dtype_bytes(to)));
+    return true;
+  }
+  Iter it;
+  iter_build(&it, 2, (Tensor *[]){dst, src});
+  if (to != from || !copy_crossing(&it, to)) iter_run(&it, cast_loop(to, from), NULL);
+  return true;
+}
+
+/* ------------------------------------------------------------ memory formats */
+
+static const struct {
+  const char *name;
+  MemoryFormat format;
+} format_names[] = {{"contiguous_format", FORMAT_CONTIGUOUS},
+                    {"preserve_format", FORMAT_PRESERVE},
+                    {"channels_last", FORMAT_CHANNELS_LAST},
+                    {"channels_last_3d", FORMAT_CHANNELS_LAST_3D}};
+
+MemoryFormat format_named(const char *name, MemoryFormat absent) {
+  if (!name) return absent;
+  if (strncmp(name, "torch.", 6) == 0) name += 6;
+  for (size_t i = 0; i < sizeof format_names / sizeof *format_names; i++)
+    if (strcmp(name, format_names[i].name) == 0) return format_names[i].format;
+  fail(ERR_TYPE, "memory_format must be a torch.memory_format, not '%s'", name);
+  return absent;
+}
+
+bool format_strides(int ndim, const int64_t *sizes, MemoryFormat format, int64_t *strides) {
+  if (format == FORMAT_CONTIGUOUS || format == FORMAT_PRESERVE) {
+    sizes_contiguous_strides(ndim, sizes, strides);
+    return true;
+  }
+  int rank = format == FORMAT_CHANNELS_LAST ? 4 : 5;
+  if (ndim != rank) {
+    fail(ERR_RUNTIME, "required rank %d tensor to use channels_last%s format", rank,
+         rank == 4 ? "" : "_3d");
+    return false;
+  }
+  int64_t step = sizes[1] > 1 ? sizes[1] : 1;
+  strides[1] = 1;
+  for (int i = ndim - 1; i >= 2; i--) {
+    strides[i] = step;
+    step *= sizes[i] > 1 ? sizes[i] : 1;
+  }
+  strides[0] = step;
+  return true;
+}
+
+Tensor *tensor_empty_format(int ndim, const int64_t *sizes, DType dtype, MemoryFormat format) {
+  int64_t strides[MAX_DIM];
+  if (failed()) return NULL;
+  if (format == FORMAT_CONTIGUOUS || format == FORMAT_PRESERVE)
+    return tensor_empty(ndim, sizes, dtype);
+  if (!format_strides(ndim, sizes, format, strides)) return NULL;
+  return tensor_empty_strided(ndim, sizes, strides, dtype);
+}
+
+Tensor *tensor_empty_like_format(const Tensor *like, DType dtype, MemoryFormat format) {
+  if (blocked(like)) return NULL;
+  if (format == FORMAT_PRESERVE) return tensor_empty_like(like, dtype);
+  return tensor_empty_format(like->ndim, like->sizes, dtype, format);
+}
+
+bool tensor_has_format(const Tensor *t, MemoryFormat format) {
+  int64_t strides[MAX_DIM];
+  if (format == FORMAT_PRESERVE) return true;
+  if (format == FORMAT_CONTIGUOUS) return tensor_is_contiguous(t);
+  if (t->ndim != (format == FORMAT_CHANNELS_LAST ? 4 : 5)) return false;
+  format_strides(t->ndim, t->sizes, format, strides);
+  for (int i = 0; i < t->ndim; i++)
+    if (t->sizes[i] != 1 && t->strides[i] != strides[i]) return false;
+  return true;
+}
+
+/* ------------------------------------------------------------ casts, clones */
+
+GRAD(ToCopyBackward0, "")
+{ gi[0] = t_to(g[0], (DType)n->numbers[0].i); }
+
+Tensor *t_to_copy(Tensor *x, DType dtype, MemoryFormat format) {
+  if (blocked(x)) return NULL;
+  Node *n = dtype_is_float(dtype) ? node_new(&ToCopyBackward0, 0, 1, x, NULL) : NULL;
+  num_i(n, 0, x->dtype);
+  Tensor *y = tensor_empty_like_format(x, dtype, format);
+  return set_history(tensor_copy_data(y, x) ? y : NULL, n);
+}
+
+Tensor *t_to(Tensor *x, DType dtype) {
+  return blocked(x) || x->dtype == dtype ? x : t_to_copy(x, dtype, FORMAT_PRESERVE);
+}
+
+GRAD(CloneBackward0, "")
+{ gi[0] = g[0]; }
+
+Tensor *t_clone_format(Tensor *x, MemoryFormat format) {
+  if (blocked(x)) return NULL;
+  Node *n = node_new(&CloneBackward0, 0, 0, x, NULL);
+  Tensor *y = tensor_empty_like_format(x, (DType)x->dtype, format);
+  return set_history(tensor_copy_data(y, x) ? y : NULL, n);
+}
+
+Tensor *t_clone(Tensor *x) { return t_clone_format(x, FORMAT_PRESERVE); }
+
+Tensor *t_contiguous(Tensor *x) {
+  return blocked(x) || tensor_is_contiguous(x) ? x : t_clone_format(x, FORMAT_CONTIGUOUS);
+}
+
+/* ------------------------------------------------------------ writing in place */
+
+bool check_overlap_internal(const Tensor *t) {
+  if (tensor_is_dense(t)) return true;
+  for (int i = 0; i < t->ndim; i++)
+    if (t->strides[i] == 0 && t->sizes[i] > 1) {
+      fail(ERR_RUNTIME, "unsupported operation: more than one element of the written-to tensor "
+                        "refers to a single memory "
+                        "location. Please clone() the tensor before performing the operation.");
+      return false;
+    }
+  return true;
+}
+
+bool check_apart(const Tensor *dst, const Tensor *src, bool may_be_same) {
+  Overlap overlap = tensor_overlap(dst, src);
+  if (overlap != OVERLAP_PARTIAL && (overlap != OVERLAP_FULL || may_be_same)) return true;
+  fail(ERR_RUNTIME, "unsupported operation: some elements of the input tensor and the written-to "
+                    "tensor refer to a single memory "
+                    "location. Please clone() the tensor before performing the operation.");
+  return false;
+}
+
+static void grad_copy(Node *n, Tensor **g, Tensor **gi) {
+  if (needs(n, 0)) gi[0] = t_zeros_like(g[0]);
+  gi[1] = g[0];
+}
+static const NodeType CopyBackwards = {"torch::autograd::CopyBackwards", grad_copy, "", false};
+
+static bool check_expands(const Tensor *dst, const Tensor *src) {
+  if (sizes_expandable(src->ndim, src->sizes, dst->ndim, dst->sizes)) return true;
+  int64_t both[MAX_DIM];
+  int ndim = dst->ndim;
+  memcpy(both, dst->sizes, (size_t)ndim * sizeof *both);
+  if (sizes_broadcast(&ndim, both, src->ndim, src->sizes))
+    fail(ERR_RUNTIME, "output with shape %s doesn't match the broadcast shape %s", shape_text(dst),
+         sizes_text(ndim, both));
+  return false;
+}
+
+Tensor *t_copy_(Tensor *dst, Tensor *src, bool record) {
+  if (blocked(dst, src) || (record && !check_inplace_by(dst, src))) return NULL;
+  if (!check_expands(dst, src) || !check_overlap_internal(dst) || !check_apart(dst, src, true))
+    return NULL;
+  Node *n = record && dtype_is_float((DType)dst->dtype)
+                ? node_new(&CopyBackwards, 0, 0, dst, src, NULL)
+                : NULL;
+  if (!tensor_copy_data(dst, src)) {
+    node_drop(n);
+    return NULL;
+  }
+  tensor_bump_version(dst);
+  if (record) rebase_history(dst, n);
+  return dst;
+}
+
+/* PyTorch numbers them by what fills (a number, a tensor) and whether in place. The value's
+ * gradient is summed by the engine, as that of every broadcast operand. */
+static void grad_fill(Node *n, Tensor **g, Tensor **gi) {
+  if (needs(n, 0)) gi[0] = t_zeros_like(g[0]);
+  if (n->n_edges > 1) gi[1] = g[0];
+}
+static const NodeType fill_types[4] = {{"FillBackward0", grad_fill, "", false},
+                                       {"FillBackward1", grad_fill, "", false},
+                                       {"FillBackward2", grad_fill, "", false},
+                                       {"FillBackward3", grad_fill, "", false}};
+GRAD(ZeroBackward0, "")
+{ gi[0] = t_zeros_like(g[0]); }
+
+static void fill_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
+  const Tensor *one = ctx;
+  DISPATCH_WIDTH((DType)one->dtype, {
+    char *o = p[0];
+    T v = *(const T *)(const void *)tensor_data(one);
+    if (st[0] == sizeof(T)) {
+      VECTOR_LOOP for (int64_t i = 0; i < n; i++)((T *)(void *)o)[i] = v;
+    } else {
+      for (int64_t i = 0; i < n; i++, o += st[0]) *(T *)(void *)o = v;
+    }
+  })
+}
+
+bool tensor_fill_data(Tensor *x, Tensor *value) {
+  if (blocked(x, value) || !x->numel) return !failed();
+  Tensor *one = tensor_empty(0, NULL, (DType)x->dtype);
+  if (!tensor_copy_data(one, value) || !tensor_write_begin(x, true)) return false;
+  iterate(1, &x, fill_loop, one);
+  return true;
+}
+
+static bool fits(const Tensor *value, DType to) {
+  static const int64_t most[DT_COUNT] = {[DT_U8] = UINT8_MAX,
+                                         [DT_I8] = INT8_MAX,
+                                         [DT_I16] = INT16_MAX,
+                                         [DT_I32] = INT32_MAX,
+                                         [DT_I64] = INT64_MAX};
+  if (to == DT_BOOL || to == DT_F64) return true;
+  double v = tensor_get_f(value, 0);
+  if (to == DT_F32) return !(v - v == 0) || (v <= FLT_MAX && v >= -FLT_MAX);
+  /* a negative byte wraps around */
+  int64_t high = most[to], low = to == DT_U8 ? -high : -high - 1;
+  if (dtype_is_float((DType)value->dtype))
+    return v >= (double)(to == DT_U8 ? 0 : low) && v <= (double)high;
+  int64_t k = tensor_get_i(value, 0);
+  return k >= low && k <= high;
+}
+
+bool check_scalar(const Tensor *value, DType to) {
+  static const char *const names[DT_COUNT] = {[DT_U8] = "uint8_t",  [DT_I8] = "int8_t",
+                                              [DT_I16] = "int16_t", [DT_I32] = "int",
+                                              [DT_I64] = "int64_t", [DT_F32] = "float"};
+  if (fits(value, to)) return true;
+  fail(ERR_RUNTIME, "value cannot be converted to type %s without overflow", names[to]);
+  return false;
+}
+
+static Tensor *fill_inplace(Tensor *x, Tensor *value, Node *n) {
+  if (!tensor_fill_data(x, value)) {
+    node_drop(n);
+    return NULL;
+  }
+  tensor_bump_version(x);
+  rebase_history(x, n);
+  return x;
+}
+
+static bool check_fill(Tensor *x, Tensor *value) {
+  if (blocked(x, value)) return false;
+  if (value->ndim == 0) return !is_wrapped(value) || check_scalar(value, (DType)x->dtype);
+  fail(ERR_RUNTIME,
+       "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.",
+       value->ndim);
+  return false;
+}
+
+static Node *fill_node(Tensor *x, Tensor *value, bool inplace) {
+  if (!dtype_is_float((DType)x->dtype)) return NULL;
+  if (is_wrapped(value)) return node_new(&fill_types[inplace ? 2 : 0], 0, 0, x, NULL);
+  return node_new(&fill_types[inplace ? 3 : 1], 0, 0, x, value, NULL);
+}
+
+Tensor *t_fill_(Tensor *x, Tensor *value) {
+  if (!check_fill(x, value) || !check_inplace_by(x, value) ||
+      !(is_wrapped(value) || check_overlap_internal(x)))
+    return NULL;
+  return fill_inplace(x, value, fill_node(x, value, true));
+}
+
+Tensor *t_fill(Tensor *x, Tensor *value) {
+  if (!check_fill(x, value)) return NULL;
+  Node *n = fill_node(x, value, false);
+  Tensor *y = tensor_empty_like(x, (DType)x->dtype);
+  return set_history(tensor_fill_data(y, value) ? y : NULL, n);
+}
+
+Tensor *t_zero_(Tensor *x) {
+  if (blocked(x) || !check_inplace(x)) return NULL;
+  return fill_inplace(x, tensor_number(0, (DType)x->dtype),
+                      node_new(&ZeroBackward0, 0, 0, x, NULL));
+}
+
+/* ------------------------------------------------------------ constants of a shape */
+
+Tensor *t_full_like(Tensor *x, double v) {
+  if (blocked(x)) return NULL;
+  Tensor *y = tensor_empty_like(x, (DType)x->dtype);
+  return tensor_fill_data(y, tensor_number(v, (DType)x->dtype)) ? y : NULL;
+}
+
+Tensor *t_zeros_like(Tensor *x) {
+  if (blocked(x)) return NULL;
+  Tensor *y = tensor_empty_like(x, (DType)x->dtype);
+  if (y) memset(tensor_data(y), 0, (size_t)(y->numel * dtype_bytes((DType)y->dtype)));
+  return y;
+}
+
+Tensor *t_ones_like(Tensor *x) { return t_full_like(x, 1); }

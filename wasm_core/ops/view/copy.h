@@ -1,0 +1,51 @@
+/* What copying shares with the other families: memory formats, overlap, plain writes. */
+#ifndef PG_COPY_H
+#define PG_COPY_H
+
+#include <stddef.h>
+
+#include "tensor/iter.h"
+
+typedef enum {
+  FORMAT_CONTIGUOUS,
+  FORMAT_PRESERVE,
+  FORMAT_CHANNELS_LAST,
+  FORMAT_CHANNELS_LAST_3D
+} MemoryFormat;
+
+/* "torch.channels_last" and so on; `absent` for NULL, TypeError for anything else. */
+MemoryFormat format_named(const char *name, MemoryFormat absent);
+/* Strides of a tensor of this format; false with PyTorch's error for a rank that it does not
+ * have. */
+bool format_strides(int ndim, const int64_t *sizes, MemoryFormat format, int64_t *strides);
+Tensor *tensor_empty_format(int ndim, const int64_t *sizes, DType dtype, MemoryFormat format);
+Tensor *tensor_empty_like_format(const Tensor *like, DType dtype, MemoryFormat format);
+bool tensor_has_format(const Tensor *t, MemoryFormat format);
+
+Tensor *t_to_copy(Tensor *x, DType dtype, MemoryFormat format); /* always a copy */
+Tensor *t_clone_format(Tensor *x, MemoryFormat format);
+Tensor *t_fill(Tensor *x, Tensor *value);
+Tensor *t_zero_(Tensor *x);
+/* Whether a number can become one of this type; PyTorch's error otherwise. */
+bool check_scalar(const Tensor *value, DType to);
+
+void bytes_copy(char *to, const char *from, size_t n); /* memcpy, but faster for many bytes */
+void truth_copy(char *to, const char *from, size_t n); /* of bools, as 0 and 1 */
+/* The elements of t in memory that nobody writes to meanwhile: a copy while an array of the host
+ * shows them. From there is read what is read more than once, first to be checked or counted and
+ * then as an address. No history. */
+Tensor *tensor_settled(Tensor *t);
+/* How two tensors lie in one storage. PARTIAL is certain, PERHAPS could not be ruled out. */
+typedef enum { OVERLAP_NONE, OVERLAP_FULL, OVERLAP_PARTIAL, OVERLAP_PERHAPS } Overlap;
+Overlap tensor_overlap(const Tensor *a, const Tensor *b);
+/* PyTorch's error, and false, if elements of t surely share memory: t cannot be written. */
+bool check_overlap_internal(const Tensor *t);
+/* The same if what is to be written surely shares memory with src, but perhaps for being just
+ * that. */
+bool check_apart(const Tensor *dst, const Tensor *src, bool may_be_same);
+/* Every element of x becomes the (cast) value of a 0-dim tensor: no history, no version. */
+bool tensor_fill_data(Tensor *x, Tensor *value);
+/* The loop (iter.h) that moves elements of one type to another: p[0] from p[1]. */
+Loop *cast_loop(DType to, DType from);
+
+#endif

@@ -1,0 +1,391 @@
+/* Renders a tensor as PyTorch's repr does. One walk over the elements that will be shown settles
+ * the number format and the column width; a second walk writes. Both walks recurse once a
+ * dimension and skip the same middles, so the width is right by construction. Digits come from
+ * snprintf, which is exact in musl and in glibc alike; a NaN prints the same whatever its bits. */
+#include "report/print.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tape/graph.h"
+
+/* The largest line, in characters, that options may ask for: beyond it nothing would wrap, and
+ * below it every sum and quotient of widths is exact in a double. */
+#define LINEWIDTH_MAX 1e15
+
+/* The most digits after the point: one number's length must stay well within an int, which is
+ * what snprintf counts in. A double has no nonzero digit after the 1074th. */
+#define PRECISION_MAX 1000000
+
+/* ---- The sink: text that knows its column -------------------------------------------------- */
+
+typedef struct {
+  Text *text;
+  int64_t column; /* characters since the last line break */
+} Sink;
+
+/* A byte 10xxxxxx continues a UTF-8 character, so it takes no column of its own. */
+static void sink_bytes(Sink *sink, const char *text, int64_t n) {
+  text_add(sink->text, text, (size_t)n);
+  for (int64_t i = 0; i < n; i++) {
+    if (text[i] == '\n') {
+      sink->column = 0;
+    } else if (((unsigned char)text[i] & 0xC0) != 0x80) {
+      sink->column++;
+    }
+  }
+}
+
+static void sink_text(Sink *sink, const char *text) {
+  sink_bytes(sink, text, (int64_t)strlen(text));
+}
+
+static void sink_spaces(Sink *sink, int64_t n) {
+  for (; n > 0; n--) sink_bytes(sink, " ", 1);
+}
+
+/* ---- Numbers ------------------------------------------------------------------------------- */
+
+/* The format that all shown values share. */
+typedef struct {
+  DType dtype;
+  int32_t precision;
+  int64_t width;      /* of the widest finite nonzero value; PyTorch leaves the others out */
+  bool sci;           /* exponents */
+  bool whole;         /* every value is an integer, so only the point is written */
+  double smallest[2]; /* magnitudes of the finite nonzero values: positive ones, negative ones */
+  double largest[2];  /* 0 if there is none of that sign */
+} Format;
+
+/* printf's text of a double, with Python's spelling of what is not finite: no "-nan". */
+static int64_t float_text(char *out, size_t cap, const Format *format, double value) {
+  if (isnan(value)) return snprintf(out, cap, "nan");
+  if (isinf(value)) return snprintf(out, cap, value < 0 ? "-inf" : "inf");
+  if (format->sci) return snprintf(out, cap, "%.*e", (int)format->precision, value);
+  if (format->whole) return snprintf(out, cap, "%.0f.", value);
+  return snprintf(out, cap, "%.*f", (int)format->precision, value);
+}
+
+/* The text of an element, unpadded, under snprintf's rules. */
+static int64_t element_text(char *out, size_t cap, const Format *format, const char *at) {
+  const DType dtype = format->dtype;
+  if (dtype_is_float(dtype)) return float_text(out, cap, format, element_load_f(at, dtype));
+  const int64_t value = element_load_i(at, dtype);
+  if (dtype == DT_BOOL) return snprintf(out, cap, value ? "True" : "False");
+  return snprintf(out, cap, "%lld", (long long)value);
+}
+
+static void widen(Format *format, int64_t width) {
+  if (width > format->width) format->width = width;
+}
+
+/* Takes one shown value into account. Integers settle their width here; floats only leave what
+ * settle needs. */
+static void observe(Format *format, const char *at) {
+  if (!dtype_is_float(format->dtype)) {
+    widen(format, element_text(NULL, 0, format, at));
+    return;
+  }
+  const double value = element_load_f(at, format->dtype), size = fabs(value);
+  const int sign = value < 0;
+  if (!isfinite(value) || size == 0) return;
+  if (format->largest[sign] == 0 || size < format->smallest[sign]) format->smallest[sign] = size;
+  if (size > format->largest[sign]) format->largest[sign] = size;
+  if (size != floor(size)) format->whole = false;
+}
+
+/* PyTorch's rule for exponents. `low` and `high` bound the magnitudes of the nonzero values. */
+static bool wants_exponents(int32_t sci_mode, double low, double high) {
+  if (sci_mode >= 0) return sci_mode > 0;
+  return high / low > 1000.0 || high > 1.0e8 || low < 1.0e-4;
+}
+
+/* Settles the format of floats. The length of a printed number grows with its magnitude, or with
+ * exponents at either end, so the extremes of each sign hold the widest value. */
+static void settle(Format *format, int32_t sci_mode) {
+  double low = (double)INFINITY, high = 0;
+  for (int sign = 0; sign < 2; sign++) {
+    if (format->largest[sign] == 0) continue;
+    low = fmin(low, format->smallest[sign]);
+    high = fmax(high, format->largest[sign]);
+  }
+  if (high == 0) return;
+  format->sci = wants_exponents(sci_mode, low, high);
+  for (int sign = 0; sign < 2; sign++) {
+    if (format->largest[sign] == 0) continue;
+    widen(format, float_text(NULL, 0, format, format->smallest[sign]) + sign);
+    widen(format, float_text(NULL, 0, format, format->largest[sign]) + sign);
+  }
+}
+
+/* ---- Elements: the walk both passes share --------------------------------------------------- */
+
+typedef struct {
+  const Tensor *tensor;
+  const PrintNames *names;
+  const PrintOptions *options;
+  Format format;
+  Sink sink;
+  bool summarize;
+} Job;
+
+static bool is_cut(const Job *job, int32_t dim) {
+  const int64_t edge = job->options->edgeitems;
+  return job->summarize && job->tensor->sizes[dim] - edge > edge;
+}
+
+/* The index shown after `index`: over the middle of a cut dimension it jumps to the far edge. */
+static int64_t index_after(const Job *job, int32_t dim, int64_t index) {
+  const int64_t edge = job->options->edgeitems;
+  const bool jumps = is_cut(job, dim) && index + 1 == edge;
+  return jumps ? job->tensor->sizes[dim] - edge : index + 1;
+}
+
+/* Where the walk of a dimension begins; a dimension cut to nothing is over at once. */
+static int64_t index_first(const Job *job, int32_t dim) {
+  return is_cut(job, dim) && job->options->edgeitems == 0 ? job->tensor->sizes[dim] : 0;
+}
+
+static const char *element_at(const Job *job, int64_t offset) {
+  return (const char *)tensor_data(job->tensor) + offset * dtype_bytes(job->format.dtype);
+}
+
+/* First walk: shows every element that will be printed to the format. Recurses once a dimension. */
+static void survey(Job *job, int32_t dim, int64_t offset) {
+  if (dim == job->tensor->ndim) {
+    observe(&job->format, element_at(job, offset));
+    return;
+  }
+  const int64_t size = job->tensor->sizes[dim], stride = job->tensor->strides[dim];
+  for (int64_t i = index_first(job, dim); i < size; i = index_after(job, dim, i)) {
+    survey(job, dim + 1, offset + i * stride);
+  }
+}
+
+/* A short text is made once on the stack; a long one (a huge number without exponents, a large
+ * precision) is made again in its place. */
+static void put_element(Job *job, int64_t offset) {
+  Sink *sink = &job->sink;
+  const char *at = element_at(job, offset);
+  char text[48];
+  const int64_t n = element_text(text, sizeof text, &job->format, at);
+  sink_spaces(sink, job->format.width - n);
+  if (n < (int64_t)sizeof text) {
+    sink_bytes(sink, text, n);
+    return;
+  }
+  if (!text_has_room(sink->text, (size_t)n + 1)) return;
+  element_text(sink->text->at + sink->text->length, (size_t)n + 1, &job->format, at);
+  sink->text->length += (size_t)n;
+  sink->column += n;
+}
+
+/* How many elements of a vector go on one line, at least one. */
+static int64_t elements_per_line(const Job *job, int64_t indent) {
+  const double n = floor((job->options->linewidth - (double)indent) /
+                         (double)(job->format.width + 2));
+  return n > 1 ? (int64_t)n : 1;
+}
+
+/* What stands before item `nth` of a vector: the ellipsis counts as an item. */
+static void put_separator(Job *job, int64_t nth, int64_t per_line, int64_t indent) {
+  if (nth == 0) return;
+  if (nth % per_line != 0) {
+    sink_bytes(&job->sink, ", ", 2);
+    return;
+  }
+  sink_bytes(&job->sink, ",\n", 2);
+  sink_spaces(&job->sink, indent + 1);
+}
+
+static void put_vector(Job *job, int32_t dim, int64_t offset, int64_t indent) {
+  const int64_t size = job->tensor->sizes[dim], stride = job->tensor->strides[dim];
+  const int64_t per_line = elements_per_line(job, indent), edge = job->options->edgeitems;
+  int64_t nth = 0;
+  for (int64_t i = index_first(job, dim); i < size; i = index_after(job, dim, i)) {
+    if (is_cut(job, dim) && i == size - edge) {
+      put_separator(job, nth++, per_line, indent);
+      sink_bytes(&job->sink, " ...", 4);
+    }
+    put_separator(job, nth++, per_line, indent);
+    put_element(job, offset + i * stride);
+  }
+}
+
+static void put_block(Job *job, int32_t dim, int64_t offset, int64_t indent);
+
+/* Sub-blocks stand apart by as many line breaks as they have dimensions. */
+static void put_slice_break(Job *job, int32_t dim, int64_t indent) {
+  sink_bytes(&job->sink, ",", 1);
+  for (int32_t d = dim + 1; d < job->tensor->ndim; d++) sink_bytes(&job->sink, "\n", 1);
+  sink_spaces(&job->sink, indent + 1);
+}
+
+static void put_slices(Job *job, int32_t dim, int64_t offset, int64_t indent) {
+  const int64_t size = job->tensor->sizes[dim], stride = job->tensor->strides[dim];
+  const int64_t edge = job->options->edgeitems;
+  for (int64_t i = index_first(job, dim); i < size; i = index_after(job, dim, i)) {
+    if (i > 0) put_slice_break(job, dim, indent);
+    if (is_cut(job, dim) && i == size - edge) {
+      sink_bytes(&job->sink, "...", 3);
+      put_slice_break(job, dim, indent);
+    }
+    put_block(job, dim + 1, offset + i * stride, indent + 1);
+  }
+}
+
+/* Second walk: writes the block of dimensions `dim` and up. Recurses once a dimension. */
+static void put_block(Job *job, int32_t dim, int64_t offset, int64_t indent) {
+  if (dim == job->tensor->ndim) {
+    put_element(job, offset);
+    return;
+  }
+  sink_bytes(&job->sink, "[", 1);
+  if (is_cut(job, dim) && job->options->edgeitems == 0) {
+    sink_bytes(&job->sink, "...", 3);
+  } else if (dim + 1 == job->tensor->ndim) {
+    put_vector(job, dim, offset, indent);
+  } else {
+    put_slices(job, dim, offset, indent);
+  }
+  sink_bytes(&job->sink, "]", 1);
+}
+
+static void put_values(Job *job, int64_t indent) {
+  if (job->tensor->numel == 0) {
+    sink_bytes(&job->sink, "[]", 2);
+    return;
+  }
+  job->summarize = (double)job->tensor->numel > job->options->threshold;
+  job->format = (Format){.dtype = (DType)job->tensor->dtype,
+                         .precision = job->options->precision,
+                         .width = 1,
+                         .whole = true};
+  survey(job, 0, 0);
+  settle(&job->format, job->options->sci_mode);
+  put_block(job, 0, 0, indent);
+}
+
+/* ---- Suffixes ------------------------------------------------------------------------------- */
+
+typedef enum { SUFFIX_SIZE, SUFFIX_DTYPE, SUFFIX_GRAD, SUFFIX_TANGENT, SUFFIX_COUNT } Suffix;
+
+/* An empty tensor shows a size that "[]" does not tell, and one without edge items shows all. */
+static bool shows_size(const Job *job) {
+  const Tensor *t = job->tensor;
+  return t->numel == 0 ? t->ndim != 1 : job->options->edgeitems == 0;
+}
+
+/* Literals imply the default floating dtype, int64 and bool, so those are left out; an empty
+ * tensor has no literals. */
+static bool shows_dtype(const Job *job) {
+  const Tensor *t = job->tensor;
+  const DType dtype = (DType)t->dtype;
+  return dtype != dtype_default() && (t->numel == 0 || (dtype != DT_I64 && dtype != DT_BOOL));
+}
+
+static bool shows_suffix(const Job *job, Suffix suffix) {
+  switch (suffix) {
+    case SUFFIX_SIZE: return shows_size(job);
+    case SUFFIX_DTYPE: return shows_dtype(job);
+    case SUFFIX_GRAD: return job->names->grad_fn != NULL || tensor_requires_grad(job->tensor);
+    default: return job->names->tangent != NULL;
+  }
+}
+
+/* The shape as a Python tuple. */
+static void put_size(Sink *sink, const Tensor *tensor) {
+  char digits[24];
+  sink_text(sink, "size=(");
+  for (int32_t d = 0; d < tensor->ndim; d++) {
+    snprintf(digits, sizeof digits, "%lld", (long long)tensor->sizes[d]);
+    if (d > 0) sink_text(sink, ", ");
+    sink_text(sink, digits);
+  }
+  sink_text(sink, tensor->ndim == 1 ? ",)" : ")");
+}
+
+static void put_grad(Sink *sink, const char *grad_fn) {
+  if (grad_fn == NULL) {
+    sink_text(sink, "requires_grad=True");
+    return;
+  }
+  sink_text(sink, "grad_fn=<");
+  sink_text(sink, grad_fn);
+  sink_text(sink, ">");
+}
+
+static void put_suffix(Sink *sink, const Job *job, Suffix suffix) {
+  switch (suffix) {
+    case SUFFIX_SIZE: put_size(sink, job->tensor); break;
+    case SUFFIX_DTYPE:
+      sink_text(sink, "dtype=torch.");
+      sink_text(sink, dtype_info[job->tensor->dtype].name);
+      break;
+    case SUFFIX_GRAD: put_grad(sink, job->names->grad_fn); break;
+    default:
+      sink_text(sink, "tangent=");
+      sink_text(sink, job->names->tangent);
+      break;
+  }
+}
+
+/* The characters of some text, line breaks included. */
+static int64_t n_characters(const char *text) {
+  int64_t n = 0;
+  for (; *text != '\0'; text++) n += ((unsigned char)*text & 0xC0) != 0x80;
+  return n;
+}
+
+/* PyTorch counts a tangent's characters as if they were one line, so the column will not do. */
+static int64_t suffix_length(const Job *job, Suffix suffix) {
+  if (suffix == SUFFIX_TANGENT) {
+    return (int64_t)strlen("tangent=") + n_characters(job->names->tangent);
+  }
+  Text text = {0};
+  Sink apart = {&text, 0};
+  put_suffix(&apart, job, suffix);
+  return apart.column;
+}
+
+/* Each suffix goes on the line if it fits, counting two characters for its separator and, on the
+ * line of the values, two more: PyTorch's own allowance. */
+static void put_suffixes(Job *job, int64_t indent) {
+  int64_t used = job->sink.column + 2;
+  for (Suffix suffix = SUFFIX_SIZE; suffix < SUFFIX_COUNT; suffix++) {
+    if (!shows_suffix(job, suffix)) continue;
+    const int64_t length = suffix_length(job, suffix);
+    if ((double)(used + length + 2) > job->options->linewidth) {
+      sink_bytes(&job->sink, ",\n", 2);
+      sink_spaces(&job->sink, indent);
+      used = indent + length;
+    } else {
+      sink_bytes(&job->sink, ", ", 2);
+      used += length + 2;
+    }
+    put_suffix(&job->sink, job, suffix);
+  }
+}
+
+/* ---- The whole ------------------------------------------------------------------------------ */
+
+static bool is_possible(const PrintOptions *options) {
+  return options->precision >= 0 && options->precision <= PRECISION_MAX &&
+         options->edgeitems >= 0 && isfinite(options->linewidth);
+}
+
+bool print_tensor(Text *text, const Tensor *tensor, const PrintNames *names,
+                  const PrintOptions *options) {
+  if (!is_possible(options)) return false;
+  PrintOptions bounded = *options;
+  bounded.linewidth = fmin(bounded.linewidth, LINEWIDTH_MAX);
+  Job job = {.tensor = tensor, .names = names, .options = &bounded, .sink = {text, 0}};
+  sink_text(&job.sink, "tensor(");
+  const int64_t indent = job.sink.column;
+  put_values(&job, indent);
+  put_suffixes(&job, indent);
+  sink_bytes(&job.sink, ")", 1);
+  return true;
+}

@@ -1,0 +1,549 @@
+/* Forward mode; see forward.h. Every tangent is in a list, those that wait apart from those that
+ * are known, so that a call settles the first and the end of the level forgets both. */
+#include "tape/forward.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ground/memory.h"
+#include "ops/op.h"
+#include "ops/view/view.h"
+#include "tape/anomaly.h"
+#include "tape/host.h"
+#include "tape/profile.h"
+
+/* The tangent of a tensor. With neither tangent nor node: a view that has none though its base
+ * may have. */
+struct Dual {
+  Dual *prev, *next;
+  Tensor *owner;   /* weak */
+  Tensor *tangent; /* owned */
+  Node *waits_for; /* owned: whose output the tensor is, until the tangent is known */
+  int32_t output_nr;
+  bool recorded;    /* whether it was when the op ran */
+  uint32_t version; /* of the tangent when it was noted */
+};
+
+struct Tangents {
+  int32_t users, n; /* outputs that wait */
+  Tensor *at[];     /* owned, one an input; NULL: none */
+};
+
+bool forward_on;
+static const Node *producing; /* whose product is being worked out */
+static bool level_entered;
+static Dual waiting = {.prev = &waiting, .next = &waiting},
+            known = {.prev = &known, .next = &known};
+
+void forward_begin(bool allowed) { forward_on = level_entered && allowed; }
+
+/* What is done to tangents has none itself, and is recorded as the user has it. */
+typedef struct {
+  bool forward, grad, anomaly, profiling;
+} Modes;
+static Modes aside(void) {
+  Modes was = {forward_on, grad_mode, anomaly_mode, profiling};
+  forward_on = anomaly_mode = profiling = false;
+  grad_mode = recording;
+  return was;
+}
+static void back(Modes was) {
+  forward_on = was.forward;
+  grad_mode = was.grad;
+  anomaly_mode = was.anomaly;
+  profiling = was.profiling;
+}
+
+/* ------------------------------------------------------------ lists */
+
+static void unlink_dual(Dual *d) {
+  d->prev->next = d->next;
+  d->next->prev = d->prev;
+}
+
+static void link_dual(Dual *list, Dual *d) {
+  d->prev = list;
+  d->next = list->next;
+  d->next->prev = d->prev->next = d;
+}
+
+static Dual *dual_of(const Tensor *t) { return t->meta ? t->meta->dual : NULL; }
+
+static Dual *dual_new(Tensor *t) {
+  Meta *m = tensor_meta(t);
+  if (!m || m->dual) return m ? m->dual : NULL;
+  Dual *d = mem_alloc_zero(sizeof *d);
+  if (!d) return NULL;
+  d->owner = t;
+  link_dual(&known, d);
+  return m->dual = d;
+}
+
+void forward_detach(Node *n) {
+  Tangents *t = n->tangents;
+  if (!t) return;
+  n->tangents = NULL;
+  for (int i = 0; i < t->n; i++) tensor_release(t->at[i]);
+  mem_free(t, sizeof *t + (size_t)t->n * sizeof *t->at);
+}
+
+static void stop_waiting(Dual *d) {
+  Node *n = d->waits_for;
+  if (!n) return;
+  d->waits_for = NULL;
+  unlink_dual(d);
+  link_dual(&known, d);
+  if (n->tangents && --n->tangents->users == 0) forward_detach(n);
+  node_release(n);
+}
+
+void forward_forget(Tensor *t) {
+  Dual *d = dual_of(t);
+  if (!d) return;
+  t->meta->dual = NULL;
+  stop_waiting(d);
+  unlink_dual(d);
+  Tensor *tangent = d->tangent;
+  mem_free(d, sizeof *d);
+  tensor_release(tangent);
+}
+
+static void keep_tangent(Dual *d, Tensor *tangent) {
+  Tensor *old = d->tangent;
+  tensor_retain(tangent);
+  d->tangent = tangent;
+  tensor_release(old);
+}
+
+/* ------------------------------------------------------------ levels */
+
+int64_t forward_enter(void) {
+  if (level_entered) fail(ERR_RUNTIME, "Nested forward mode AD is not supported at the moment");
+  level_entered = true;
+  host_note_levels(1);
+  return 0;
+}
+
+int64_t forward_level(void) { return level_entered ? 0 : -1; }
+
+void forward_exit(int64_t level) {
+  if (level != forward_level())
+    fail(ERR_RUNTIME, "Trying to exit a forward AD level that was not the last one that was "
+                      "created. This is not supported.");
+  else if (level < 0) fail(ERR_RUNTIME, "Dual level must be a positive number.");
+  if (failed()) return;
+  level_entered = forward_on = false;
+  host_note_levels(0);
+  while (waiting.next != &waiting) forward_forget(waiting.next->owner);
+  while (known.next != &known) forward_forget(known.next->owner);
+}
+
+/* ------------------------------------------------------------ layouts */
+
+/* Strides count where there is a second element, the offset where there is a first. */
+static bool same_layout(const Tensor *a, const Tensor *b) {
+  bool same = tensor_same_shape(a, b) && (a->offset == b->offset || !a->numel) &&
+              a->storage->bytes->n_bytes / dtype_bytes((DType)a->dtype) ==
+                  b->storage->bytes->n_bytes / dtype_bytes((DType)b->dtype);
+  for (int i = 0; same && i < a->ndim; i++)
+    same = a->sizes[i] < 2 || a->strides[i] == b->strides[i];
+  return same;
+}
+
+/* Zeros in a storage as large as t's, laid out as t. */
+static Tensor *zeros_as(const Tensor *t, DType dtype) {
+  Tensor *z = tensor_zeros(
+      1, (int64_t[]){t->storage->bytes->n_bytes / dtype_bytes((DType)t->dtype)}, dtype);
+  return z ? tensor_alias(z, t->ndim, t->sizes, t->strides, t->offset) : NULL;
+}
+
+static Tensor *same_view(Tensor *tangent, const Tensor *v) {
+  return t_as_strided(tangent, v->ndim, v->sizes, v->strides, v->offset);
+}
+
+GRAD(AliasBackward0, "")
+{ gi[0] = g[0]; }
+
+/* The values that t has now, and its history: a clone that costs no bytes. */
+static Tensor *frozen(Tensor *t) {
+  if (!t || failed()) return NULL;
+  Node *n = node_new(&AliasBackward0, 0, 0, t, NULL);
+  return set_history(tensor_snapshot(t), n);
+}
+
+static void put_tangent(Tensor *t, Tensor *tangent) {
+  if (tangent && !same_layout(tangent, t))
+    tangent = t_copy_(zeros_as(t, (DType)tangent->dtype), tangent, true);
+  Dual *d = tangent ? dual_new(t) : NULL;
+  if (d) keep_tangent(d, tangent);
+}
+
+/* ------------------------------------------------------------ the product */
+
+/* The inputs' gradients for u, and those tangents that meet one which depends on u. */
+static int pair(Node *n, Tensor **gi, Tensor **roots, Tensor **with) {
+  int count = 0;
+  for (int i = 0; i < n->n_edges; i++) {
+    Tensor *t = n->tangents->at[i];
+    if (!t || !gi[i]) continue;
+    OutputMeta like = {.dtype = t->dtype, .ndim = t->ndim, .defined = true, .far = t->sizes};
+    if (t->ndim <= 4) memcpy(like.near, t->sizes, t->ndim * sizeof *t->sizes);
+    Tensor *g = gradient_fit(n, i, gi[i], &like);
+    if (!g || failed() || !tensor_requires_grad(g)) continue;
+    roots[count] = g;
+    with[count++] = t;
+  }
+  return count;
+}
+
+static bool any_recorded(const Tangents *t) {
+  for (int i = 0; i < t->n; i++)
+    if (t->at[i] && tensor_requires_grad(t->at[i])) return true;
+  return false;
+}
+
+/* Nobody but the result's tensor may know the tangent's storage: it may be written to in place. */
+static Tensor *owned(Tensor *y, const Tangents *t) {
+  bool known_elsewhere = y->storage->refs > 1;
+  for (int i = 0; i < t->n; i++) known_elsewhere = known_elsewhere || y == t->at[i];
+  return known_elsewhere ? frozen(y) : y;
+}
+
+/* A derivative that there is not, in PyTorch's words for tangents. */
+static void refuse_tangent(void) {
+  static const char *const names[][2] = {
+      {"_cdist_backward", "_cdist_forward"},
+      {"_pdist_backward", "_pdist_forward"},
+      {"aten::multi_margin_loss_backward", "multi_margin_loss"},
+      {"aten::multilabel_margin_loss_backward", "multilabel_margin_loss_forward"},
+      {"zeta", "special_zeta"},
+      {"embedding_renorm", "embedding_renorm_"},
+      {"set_", "set_"}};
+  const char *text = status_message(), *at = strstr(text, "derivative for ");
+  if (!at || at - text > 4) return;
+  bool unknown = at == text; /* to PyTorch's table */
+  char name[64];
+  at += unknown ? 15 : 16;
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(at, unknown ? " " : "':"), at);
+  at = name;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(name, names[i][0]) == 0) at = names[i][1], unknown = false;
+  status_clear();
+  bool inplace = at[strlen(at) - 1] == '_';
+  fail(ERR_NOT_IMPLEMENTED, "Trying to use forward AD with %s that does not support it%s%s", at,
+       unknown ? "."
+               : " because it has not been implemented yet.\nPlease file an issue to PyTorch at "
+                 "https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml so "
+                 "that we can prioritize its "
+                 "implementation",
+       unknown   ? ""
+       : inplace ? "."
+                 : " or submit a PR adding the implementation to derivatives.yaml");
+}
+
+/* The tangents of these are sums with a term for each input, in PyTorch zeros where the input
+ * has no tangent, and so depend on the inputs even where they are constant in them. */
+static const char *const tied =
+    " Mul Div Addbmm Addcdiv Addcmul Addmm Addmv Addr Baddbmm BinaryCrossEntropy Bmm CholeskySolve "
+    "Convolution Dot Fmod1 Hardshrink "
+    "Hardsigmoid Hardtanh Ldexp LeakyRelu Lerp1 LinalgCross LinalgSolveEx LinalgSolveTriangular Mm "
+    "Mv NativeBatchNorm "
+    "NativeGroupNorm NativeLayerNorm PreluKernel Relu Remainder1 RreluWithNoise Softshrink "
+    "SpecialXlog1Py Threshold Vdot Xlogy ";
+
+static void grad_tied(Node *n, Tensor **g, Tensor **gi) {
+  (void)g;
+  for (int i = 0; i < n->n_edges; i++) {
+    if (!needs(n, i)) continue;
+    const OutputMeta *m = &n->edges[i].node->outputs[n->edges[i].input_nr];
+    gi[i] = tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype);
+  }
+}
+static const NodeType Tied = {"AddBackward0", grad_tied, "", false};
+
+/* An input that is added stands by itself: the first of addmm and its like, the bias of
+ * convolutions and norms. */
+static bool is_tied(const Node *n) {
+  char text[84];
+  snprintf(text, sizeof text, " %s ", node_stem(n));
+  bool adds = strncmp(text, " Add", 4) == 0 || strncmp(text, " Badd", 5) == 0,
+       biased = text[1] == 'N' || strncmp(text, " Conv", 5) == 0;
+  bool others = false;
+  for (int i = 0; i < n->n_edges; i++)
+    others |= n->tangents->at[i] && i != (adds ? 0 : biased ? 2 : -1);
+  return others && strstr(tied, text);
+}
+
+/* J t, of the shape and type of y, which is output `output_nr` of n; NULL: zero. Leaves
+ * recording on. */
+static Tensor *product(Node *n, int output_nr, Tensor *y) {
+  int outputs = output_nr + 1 > n->n_outputs ? output_nr + 1 : n->n_outputs;
+  int cells = outputs + 3 * n->n_edges;
+  Tensor **g = scratch_array(cells, sizeof *g), *u = t_zeros_like(y), *jt = NULL;
+  if (!g || !u) return NULL;
+  memset(g, 0, (size_t)cells * sizeof *g);
+  Tensor **gi = g + outputs, **roots = gi + n->n_edges, **with = roots + n->n_edges;
+  bool record = recording && (!n->unrecorded || any_recorded(n->tangents));
+  g[output_nr] = u;
+  u->flags |= FLAG_REQUIRES_GRAD;
+  uint64_t since = node_sequence();
+  grad_mode = recording = true;
+  if (!saved_hooks_push(0)) return NULL; /* what follows is used once, here */
+  producing = n;
+  bool ok = node_apply(n, g, gi);
+  producing = NULL;
+  saved_hooks_pop();
+  int count = ok ? pair(n, gi, roots, with) : 0;
+  if (!failed() && count) engine_product(count, roots, with, record, since, u, &jt);
+  if (failed()) refuse_tangent();
+  return jt;
+}
+
+/* NULL: zero. */
+static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
+  bool recorded = recording;
+  Modes was = aside();
+  int32_t mark = pool_mark();
+  size_t scratch = scratch_mark();
+  Tensor *jt = product(n, output_nr, y);
+  grad_mode = recording = recorded;
+  if (!failed() && jt) jt = owned(jt, n->tangents);
+  if (jt && !failed() && recorded && !n->unrecorded && !tensor_requires_grad(jt) && is_tied(n))
+    set_history(jt, node_beside(&Tied, n));
+  scratch_release(scratch);
+  pool_release(mark, jt);
+  back(was);
+  return jt;
+}
+
+/* A tangent that waited. The outputs that the node saved get it too. */
+static void settle(Dual *d) {
+  Node *n = d->waits_for;
+  Tensor *y = d->owner;
+  bool was_recording = recording;
+  recording = d->recorded;
+  tensor_retain(y);
+  node_retain(n);
+  if (!d->tangent && n->tangents && !failed()) {
+    Tensor *jt = output_tangent(n, d->output_nr, y);
+    Modes was = aside();
+    put_tangent(y, jt ? jt : t_zeros_like(y));
+    back(was);
+  }
+  stop_waiting(d);
+  if (!n->tangents) saves_done(n);
+  for (int i = 0; i < n->n_saves && !failed(); i++)
+    if (n->saves[i].is_output && n->saves[i].value && n->saves[i].output_nr == d->output_nr)
+      forward_share(y, n->saves[i].value);
+  recording = was_recording;
+  node_release(n);
+  tensor_release(y);
+}
+
+void forward_settle(void) {
+  while (waiting.next != &waiting) settle(waiting.next);
+}
+
+/* ------------------------------------------------------------ asking */
+
+Tensor *forward_tangent(Tensor *t) {
+  if (!forward_on || !t || !t->meta) return NULL;
+  Dual *d = dual_of(t);
+  if (d && d->waits_for) settle(d);
+  if (d) return d->tangent;
+  Tensor *whole = forward_tangent(t->meta->base); /* which has no base itself */
+  if (!whole || failed()) return NULL;
+  Modes was = aside();
+  put_tangent(t, same_view(whole, t));
+  back(was);
+  return dual_of(t) ? dual_of(t)->tangent : NULL;
+}
+
+Tensor *forward_noted(Tensor *t) {
+  Tensor *tangent = forward_tangent(t);
+  if (tangent) dual_of(t)->version = tensor_version(tangent);
+  return tangent;
+}
+
+bool forward_was_written(const Tensor *t) {
+  return tensor_version(dual_of(t)->tangent) != dual_of(t)->version;
+}
+
+bool forward_attach(Node *n, int count, Tensor *const *inputs) {
+  Tangents *all = NULL;
+  size_t bytes = sizeof *all + (size_t)count * sizeof *all->at;
+  for (int i = 0; i < count; i++) {
+    Tensor *t = forward_tangent(inputs[i]);
+    if (!t) continue;
+    if (!all) {
+      all = mem_alloc_zero(bytes);
+      if (!all) return false;
+      all->n = count;
+    }
+    tensor_retain(all->at[i] = t);
+  }
+  n->tangents = all;
+  return all != NULL;
+}
+
+bool forward_needs(const Node *n, int input) {
+  return n->tangents->at[input] || (n != producing && n->edges[input].node);
+}
+
+bool forward_produces(const Node *n) { return n == producing; }
+
+bool forward_waits_for(const Tensor *y, const Node *n) {
+  const Dual *d = dual_of(y);
+  return d && d->waits_for == n;
+}
+
+/* A view was given its tangent when it was made, and holds the node for the outputs that follow. */
+void forward_output(Tensor *y, Node *n, int output_nr) {
+  Dual *d = dual_new(y);
+  if (!d) return;
+  if (!tensor_is_view(y)) keep_tangent(d, NULL);
+  stop_waiting(d);
+  node_retain(n);
+  n->tangents->users++;
+  d->waits_for = n;
+  d->output_nr = output_nr;
+  d->recorded = recording;
+  unlink_dual(d);
+  link_dual(&waiting, d);
+}
+
+/* ------------------------------------------------------------ views, copies */
+
+void forward_view(Tensor *self, Tensor *v) {
+  if (!forward_on) return;
+  Tensor *whole = forward_tangent(self);
+  Modes was = aside();
+  if (whole) put_tangent(v, same_view(whole, v));
+  else if (dual_of(self)) dual_new(v);
+  back(was);
+}
+
+void forward_share(Tensor *from, Tensor *to) {
+  Tensor *t = forward_tangent(from);
+  if (!t || blocked(to)) return;
+  Modes was = aside();
+  bool recorded = recording;
+  grad_mode = recording = true;
+  Tensor *kept = frozen(t);
+  grad_mode = recording = recorded;
+  Dual *d = kept ? dual_new(to) : NULL;
+  if (d) keep_tangent(d, kept);
+  back(was);
+}
+
+void forward_move(Tensor *to, Tensor *from) {
+  Tensor *t = forward_tangent(from);
+  Dual *d = t ? dual_new(to) : NULL;
+  if (d) keep_tangent(d, t);
+}
+
+void forward_drop(Tensor *t) {
+  if (dual_of(t)) forward_forget(t);
+}
+
+/* ------------------------------------------------------------ in place */
+
+/* The first tangent of a view goes into one of its base, which other views then have too. */
+static void write_view(Tensor *self, Tensor *tangent) {
+  Tensor *base = self->meta->base;
+  put_tangent(base, zeros_as(base, (DType)base->dtype));
+  Tensor *part = dual_of(base) ? same_view(dual_of(base)->tangent, self) : NULL;
+  put_tangent(self, t_copy_(part, tangent, true));
+}
+
+void forward_write(Tensor *self, Tensor *tangent) {
+  if (!forward_on || failed() || !dtype_is_float((DType)self->dtype)) return;
+  Tensor *old = forward_tangent(self);
+  if (!old && !tangent) return;
+  if (old) forward_settle(); /* what waits may depend on the old tangent */
+  Modes was = aside();
+  if (tangent && tangent->dtype != self->dtype) tangent = t_to(tangent, (DType)self->dtype);
+  if (old && tangent) t_copy_(old, tangent, true);
+  else if (old) t_fill_(old, tensor_wrapped_f(0));
+  else if (tangent && tensor_is_view(self) && !dual_of(self)) write_view(self, tangent);
+  else put_tangent(self, tangent);
+  back(was);
+}
+
+void forward_written_by(Tensor *self, Node *n, int output_nr) {
+  Tensor *jt = failed() ? NULL : output_tangent(n, output_nr, self);
+  forward_detach(n);
+  forward_write(self, jt || failed() || forward_tangent(self) ? jt : t_zeros_like(self));
+}
+
+/* ------------------------------------------------------------ duals */
+
+static bool check_tangent(const Tensor *t, const Tensor *tangent) {
+  if (dual_of(tangent) && dual_of(tangent)->tangent && forward_on)
+    fail(ERR_RUNTIME, "Setting a forward grad that itself has a forward gradient at the same "
+                      "level0 is not supported.");
+  else if (!tensor_same_shape(t, tangent))
+    fail(ERR_RUNTIME,
+         "Trying to set a forward gradient that has a different size than that of the original "
+         "Tensor, this is not "
+         "supported. Tensor is of size %s while the given forward gradient is of size %s.",
+         shape_text(t), shape_text(tangent));
+  return !failed();
+}
+
+void forward_set(Tensor *t, Tensor *tangent) {
+  if (!forward_on || !tangent || !check_tangent(t, tangent)) return;
+  Modes was = aside();
+  put_tangent(t, tangent);
+  back(was);
+}
+
+static bool check_float(const char *name, const Tensor *t) {
+  if (t && !dtype_is_float((DType)t->dtype))
+    fail(ERR_VALUE, "Expected %s to be floating point or complex, but got: torch.%s", name,
+         dtype_info[t->dtype].name);
+  return !failed();
+}
+
+Tensor *forward_make_dual(Tensor *primal, Tensor *tangent, int64_t level) {
+  if (!check_float("primal", primal) || !check_float("tangent", tangent)) return NULL;
+  if (level < 0)
+    return fail(ERR_RUNTIME, "Trying to create a dual Tensor for forward AD but no level exists, "
+                             "make sure to enter_dual_level() "
+                             "first.");
+  if (level != 0) return fail(ERR_RUNTIME, "Invalid level given to _make_dual");
+  if (!level_entered)
+    return fail(ERR_RUNTIME, "Trying to access a forward AD level with an invalid index. This "
+                             "index was either not created or "
+                             "is already deleted.");
+  if (forward_tangent(primal))
+    return fail(ERR_RUNTIME, "Making a dual Tensor based on a Tensor that already has a forward "
+                             "gradient at the same level 0 is "
+                             "not supported.");
+  forward_tangent(tangent);
+  if (failed() || !check_tangent(primal, tangent)) return NULL;
+  Modes was = aside();
+  Tensor *v = t_view(primal, primal->ndim, primal->sizes);
+  if (v) put_tangent(v, tangent);
+  back(was);
+  return v;
+}
+
+static void grad_identity(Node *n, Tensor **g, Tensor **gi) {
+  (void)n;
+  gi[0] = g[0];
+}
+static const NodeType Identity = {"Identity", grad_identity, "", false};
+
+Tensor *forward_primal(Tensor *t, int64_t level) {
+  if (level < 0) return t;
+  if (level != 0 && forward_tangent(t))
+    return fail(ERR_RUNTIME, "Invalid level given to _fw_primal");
+  Modes was = aside();
+  Node *n = node_new(&Identity, 0, 0, t, NULL);
+  Tensor *v = make_view(t, tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset), n,
+                        VIEW_PLAIN);
+  back(was);
+  if (v && level_entered) dual_new(v);
+  return v;
+}

@@ -1,0 +1,530 @@
+/* Saved values: what a node keeps of tensors for its gradient, and how it gets them back.
+ *
+ * A value is a snapshot, or what the host's pack hook made of the tensor (an id of the host's);
+ * its place in the graph is kept apart, as of the moment of saving. An output is kept without
+ * its node, so that nothing owns itself. In "check" mode the versions are kept too, and the
+ * input itself, whose history the message of a modified tensor names. */
+#include <stdio.h>
+#include <string.h>
+
+#include "ground/memory.h"
+#include "ops/op.h"
+#include "tape/anomaly.h"
+#include "tape/forward.h"
+#include "tape/graph.h"
+#include "tape/host.h"
+
+static const char *const freed_text = "Trying to backward through the graph a second time (or "
+                                      "directly access saved tensors after they have already been "
+                                      "freed). Saved intermediate values of the graph are freed "
+                                      "when you call .backward() or autograd.grad(). Specify "
+                                      "retain_graph=True if you need to backward through the graph "
+                                      "a second time or if you need to access saved tensors after "
+                                      "calling backward.";
+
+void *saved_freed(void) { return fail(ERR_RUNTIME, "%s", freed_text); }
+
+/* ------------------------------------------------------------ forms */
+
+enum { FORM_DTYPE, FORM_RANK, FORM_SIZES };
+static size_t form_bytes(int64_t rank) { return (size_t)(FORM_SIZES + rank) * sizeof(int64_t); }
+
+static int64_t *form_of(const Tensor *t) {
+  int64_t *form = mem_alloc(form_bytes(t->ndim));
+  if (!form) return NULL;
+  form[FORM_DTYPE] = t->dtype;
+  form[FORM_RANK] = t->ndim;
+  memcpy(form + FORM_SIZES, t->sizes, t->ndim * sizeof *t->sizes);
+  return form;
+}
+
+static void form_release(int64_t *form) {
+  if (form) mem_free(form, form_bytes(form[FORM_RANK]));
+}
+
+/* Gradients read what they saved as what it was: its indices, its rows. Only those that go
+ * element by element, and the host's own, may be given another thing. */
+static bool form_fits(const Node *n, const int64_t *form, const Tensor *t) {
+  if (n->type->each || n->kind == NODE_HOST) return true;
+  int rank = (int)form[FORM_RANK];
+  if (form[FORM_DTYPE] == t->dtype && sizes_equal(rank, form + FORM_SIZES, t->ndim, t->sizes))
+    return true;
+  fail(ERR_RUNTIME,
+       "pygrad: a saved tensor unpack_hook gave a %s tensor of shape %s to %s, which saved a %s "
+       "tensor of shape %s",
+       dtype_info[t->dtype].legacy, shape_text(t), n->type->name,
+       dtype_info[form[FORM_DTYPE]].legacy, sizes_text(rank, form + FORM_SIZES));
+  return false;
+}
+
+/* ------------------------------------------------------------ letting go */
+
+void saved_release(Saved *s) {
+  Saved old = *s;
+  s->value = s->leaf = s->original = s->unpacked = NULL;
+  s->form = NULL;
+  s->grad_fn = NULL;
+  s->version = NULL;
+  s->packed = 0;
+  host_drop(old.packed);
+  version_release(old.version);
+  tensor_release(old.value);
+  tensor_release(old.leaf);
+  tensor_release(old.original);
+  tensor_release(old.unpacked);
+  form_release(old.form);
+  node_release(old.grad_fn);
+}
+
+void node_release_saved(Node *n) {
+  for (int i = 0; i < n->n_saves; i++) saved_release(&n->saves[i]);
+  n->freed = n->freed || n->n_saves > 0 || n->kind == NODE_HOST || n->inner;
+  /* else it is run by itself too */
+  if (n->inner && n->inner->refs == 1) node_release_saved(n->inner);
+}
+
+/* ------------------------------------------------------------ default hooks */
+
+enum { HOOKS_CAP = 512 }; /* scopes within scopes */
+/* Of one thread, while it has some. What the hooks of a backward change is changed in a copy,
+ * which goes with the backward. */
+typedef struct Hooks {
+  struct Hooks *next;
+  int64_t task; /* whose copy it is; below 0: it is none */
+  int32_t thread, n;
+  int32_t floor;  /* of a copy: the ids below are those of what it was copied from */
+  char *disabled; /* the message for those who would use hooks now; NULL: they may */
+  int32_t ids[HOOKS_CAP];
+} Hooks;
+static Hooks *all_hooks;
+
+static Hooks *own_hooks(void) {
+  Hooks *h = all_hooks;
+  while (h && h->thread != host_thread()) h = h->next;
+  return h;
+}
+
+static void disable(Hooks *h, const char *text) {
+  size_t size = text ? strlen(text) + 1 : 0;
+  char *copy = size ? mem_alloc(size) : NULL;
+  if (copy) memcpy(copy, text, size);
+  h->disabled = copy;
+}
+
+/* Those to be changed now. */
+static Hooks *make_hooks(void) {
+  int64_t task = engine_inner_task();
+  Hooks *from = own_hooks(), *h = from;
+  if ((from && (task < 0 || from->task == task)) || !(h = mem_alloc(sizeof *h))) return h;
+  *h = from ? *from : (Hooks){.thread = host_thread()};
+  disable(h, h->disabled);
+  h->next = all_hooks;
+  h->task = task;
+  h->floor = h->n;
+  return all_hooks = h;
+}
+
+static void pop(Hooks *h) {
+  if (--h->n >= h->floor) host_drop(h->ids[h->n]);
+  else h->floor = h->n;
+}
+
+static void drop_hooks(Hooks *h) {
+  if (h->task >= 0 || h->n || h->disabled) return;
+  Hooks **at = &all_hooks;
+  while (*at != h) at = &(*at)->next;
+  *at = h->next;
+  mem_free(h, sizeof *h);
+}
+
+void saved_hooks_end(int64_t task) {
+  for (Hooks **at = &all_hooks, *h; (h = *at);) {
+    if (h->task != task) {
+      at = &h->next;
+      continue;
+    }
+    *at = h->next;
+    while (h->n > h->floor) pop(h);
+    if (h->disabled) mem_free(h->disabled, strlen(h->disabled) + 1);
+    mem_free(h, sizeof *h);
+  }
+}
+
+bool saved_hooks_push(int32_t id) {
+  Hooks *h = make_hooks();
+  if (!h) return false;
+  if (id && h->disabled) fail(ERR_RUNTIME, "%s", h->disabled);
+  else if (h->n == HOOKS_CAP)
+    fail(ERR_RUNTIME, "pygrad: more than %d pairs of saved tensor hooks within each other",
+         HOOKS_CAP);
+  else h->ids[h->n++] = id;
+  return !failed();
+}
+
+void saved_hooks_pop(void) {
+  Hooks *h = own_hooks();
+  if (!h || !h->n) {
+    fail(ERR_RUNTIME, "there are no saved tensor hooks to take away");
+    return;
+  }
+  h = make_hooks();
+  if (!h) return;
+  pop(h);
+  drop_hooks(h);
+}
+
+const char *saved_hooks_disabled(void) {
+  const Hooks *h = own_hooks();
+  return h ? h->disabled : NULL;
+}
+
+bool saved_hooks_disable(const char *text) {
+  Hooks *h = text || own_hooks() ? make_hooks() : NULL;
+  if (!h) return !failed();
+  char *old = h->disabled;
+  if (text && h->n && h->ids[h->n - 1]) fail(ERR_RUNTIME, "%s", text);
+  else disable(h, text);
+  if (failed()) h->disabled = old;
+  else if (old) mem_free(old, strlen(old) + 1);
+  drop_hooks(h);
+  return !failed();
+}
+
+/* ------------------------------------------------------------ saving */
+
+static void keep_version(Saved *s, Tensor *t) {
+  if (!t->version) tensor_share_version(t, t); /* makes the counter */
+  if (!t->version) return;
+  s->version = t->version;
+  s->version->refs++;
+  s->version_saved = s->version->value;
+}
+
+/* Hands t to a pair of hooks; what pack returns stays with the host. */
+static bool pack(Node *n, Saved *s, Tensor *t, int32_t hooks) {
+  bool was = grad_mode;
+  uint32_t version = tensor_version(t);
+  grad_mode = false;
+  s->form = form_of(t);
+  s->packed = host_pack(hooks, t);
+  grad_mode = was;
+  n->guarded = true;
+  if (!failed() && tensor_version(t) != version) {
+    host_drop(s->packed);
+    s->packed = 0;
+    fail(ERR_RUNTIME, "A saved tensor pack hook is modifying its input in place. Tensors provided "
+                      "as input to pack hook cannot "
+                      "be modified by in-place operations as this can lead to unexpected "
+                      "side-effects. Please open an issue if "
+                      "you need to perform in-place operations on the input to a pack hook.");
+  }
+  return !failed();
+}
+
+/* The pair of hooks for t: none for numbers of the host, which are not its tensors. */
+static int32_t hooks_for(const Node *n, const Tensor *t) {
+  const Hooks *h = all_hooks && !is_wrapped(t) && !n->unrecorded ? own_hooks() : NULL;
+  return h && h->n ? h->ids[h->n - 1] : 0;
+}
+
+static bool may_be_saved(const Tensor *t) {
+  if (!(t->flags & FLAG_INFERENCE)) return true;
+  fail(ERR_RUNTIME, "Inference tensors cannot be saved for backward. Please do not use Tensors "
+                    "created in inference "
+                    "mode in computation tracked by autograd. To work around this, you can make a "
+                    "clone to get a normal "
+                    "tensor and use it in autograd, or use `torch.no_grad()` instead of "
+                    "`torch.inference_mode()`.");
+  return false;
+}
+
+static bool keep_value(Node *n, Saved *s, Tensor *t) {
+  Tensor *v = tensor_snapshot(t);
+  if (!v) return false;
+  tensor_retain(s->value = v);
+  s->set = true;
+  if (forward_on && !s->is_output) forward_share(t, v);
+  if (!saved_check_mode) return true;
+  keep_version(s, t);
+  n->guarded = true;
+  return !failed();
+}
+
+/* What was packed is needed once more, as it was, for the tangents of the node's outputs. */
+static Tensor *with_history(Node *n, const Saved *s, Tensor *v);
+static void keep_for_tangents(Node *n, Saved *s, Tensor *t) {
+  if (s->packed && n->tangents && !failed())
+    tensor_retain(s->unpacked = with_history(n, s, tensor_snapshot(t)));
+}
+
+Tensor *inplace_self;
+
+/* What hooks are to pack waits in `original` until all inputs are known: see saves_pack. */
+void save(Node *n, int slot, Tensor *t) {
+  if (!n || !t || failed() || !may_be_saved(t)) return;
+  Saved *s = &n->saves[slot];
+  int32_t hooks = hooks_for(n, t);
+  if (hooks && t == inplace_self && !(t = t_clone(t))) return; /* the host may keep it */
+  if (hooks) s->set = true;
+  else if (!keep_value(n, s, t)) return;
+  if (hooks || s->version) tensor_retain(s->original = t);
+  s->requires_grad = recording && tensor_requires_grad(t);
+  if (s->requires_grad) {
+    s->grad_fn = tensor_grad_fn(t);
+    s->output_nr = t->output_nr;
+    if (s->grad_fn) node_retain(s->grad_fn);
+    else tensor_retain(s->leaf = t);
+  }
+  if (hooks && (n->n_outputs || n->kind == NODE_HOST)) saves_pack(n);
+  else if (hooks) n->unpacked_inputs = true;
+}
+
+void save_output(Node *n, int slot, Tensor *y) {
+  if (!n || !y || failed() || (y->grad_fn != n && !(forward_on && forward_waits_for(y, n))) ||
+      !may_be_saved(y))
+    return;
+  Saved *s = &n->saves[slot];
+  s->is_output = true; /* its tangent comes later */
+  s->requires_grad = !n->unrecorded;
+  s->output_nr = y->output_nr;
+  int32_t hooks = hooks_for(n, y);
+  if (hooks) {
+    s->set = pack(n, s, y, hooks);
+    keep_for_tangents(n, s, y);
+  } else keep_value(n, s, y);
+}
+
+/* ------------------------------------------------------------ order */
+
+enum { NAMED = 16 };
+
+/* An output that carries no gradient is saved as inputs are. */
+static bool is_result(const Saved *s, const char *name) {
+  return s->is_output ||
+         (name && (strncmp(name, "result", 6) == 0 || strncmp(name, "indices", 7) == 0));
+}
+
+static bool precedes(const Saved *a, const char *x, const Saved *b, const char *y) {
+  bool late = is_result(a, x), later = is_result(b, y);
+  if (late != later) return later;
+  size_t nx = x ? strcspn(x, " *#") : 0, ny = y ? strcspn(y, " *#") : 0;
+  int order = strncmp(x ? x : "", y ? y : "", nx < ny ? nx : ny);
+  return order ? order < 0 : nx < ny;
+}
+
+/* PyTorch's order of the slots: inputs by name, then outputs by name; a custom node's as they
+ * are. */
+static int ordered(const Node *n, int *order) {
+  const char *names[NAMED] = {NULL}, *at = n->type->fields;
+  int count = n->n_saves < NAMED ? n->n_saves : NAMED;
+  for (int i = 0; i < count && *at && *at != '|'; i++) {
+    names[i] = at;
+    at += strcspn(at, " ");
+    at += strspn(at, " ");
+  }
+  for (int i = 0; i < count; i++) {
+    int k = i;
+    for (; k > 0 && n->kind != NODE_HOST &&
+           precedes(&n->saves[i], names[i], &n->saves[order[k - 1]], names[order[k - 1]]);
+         k--)
+      order[k] = order[k - 1];
+    order[k] = i;
+  }
+  return count;
+}
+
+void saves_pack(Node *n) {
+  int order[NAMED], count = ordered(n, order);
+  n->unpacked_inputs = false;
+  for (int i = 0; i < n->n_saves && !failed(); i++) {
+    Saved *s = &n->saves[i < count ? order[i] : i];
+    if (!s->set || s->value || s->packed || !s->original) continue;
+    Tensor *t = s->original;
+    s->original = NULL;
+    s->set = pack(n, s, t, hooks_for(n, t));
+    keep_for_tangents(n, s, t);
+    tensor_release(t);
+  }
+}
+
+/* Whether a saved input is the operand that an in-place op writes to; PyTorch saves a copy of
+ * that one alone. */
+static bool is_self(const Node *n, int slot) {
+  const char *name = n->type->fields;
+  for (int i = 0; i < slot && *name; i++) name += strcspn(name, " "), name += *name == ' ';
+  return strncmp(name, "self", 4) == 0 && (name[4] == ' ' || !name[4]);
+}
+
+void saves_written(Node *n, Tensor *self) {
+  for (int i = 0; n && i < n->n_saves; i++) {
+    Saved *s = &n->saves[i];
+    if (!s->version) continue;
+    if (s->is_output) {
+      if (s->version == self->version) continue;
+      version_release(s->version);
+      s->version = NULL;
+      keep_version(s, self);
+      /* a copy of what was there before */
+    } else if (s->version == self->version && is_self(n, i)) {
+      version_release(s->version);
+      tensor_release(s->original);
+      s->version = NULL;
+      s->original = NULL;
+    }
+  }
+}
+
+/* ------------------------------------------------------------ getting back */
+
+static bool modified(const Node *n, const Saved *s) {
+  const Node *producer = s->is_output ? n : s->original ? tensor_grad_fn(s->original) : s->grad_fn;
+  char origin[160] = "";
+  if (producer)
+    snprintf(origin, sizeof origin, ", which is output %d of %s,",
+             s->is_output ? (int)s->output_nr : 0, node_stem(producer));
+  fail(ERR_RUNTIME,
+       "one of the variables needed for gradient computation has been modified by an inplace "
+       "operation: "
+       "[torch.%sTensor %s]%s is at version %u; expected version %u instead. Hint: %s%s",
+       dtype_info[s->value->dtype].legacy, shape_text(s->value), origin, s->version->value,
+       s->version_saved,
+       anomaly_mode ? "the backtrace further above shows the operation that failed to compute its "
+                      "gradient. The variable in "
+                      "question was changed in there or anywhere later. Good luck!"
+                    : "enable anomaly detection to find the operation that failed to compute its "
+                      "gradient, with "
+                      "torch.autograd.set_detect_anomaly(True, check_nan=False).",
+       anomaly_mode ? anomaly_blame(n, s->version, s->version_saved) : "");
+  return false;
+}
+
+/* Whether the value is there to be used: `running` as well as asked for by the host. */
+static bool usable(const Node *n, const Saved *s, bool running) {
+  if (!s->value && !s->packed) {
+    saved_freed();
+    return false;
+  }
+  Node *now = s->original ? tensor_grad_fn(s->original) : NULL;
+  if (failed()) return false;
+  if (running && s->original && s->grad_fn && !now) {
+    fail(ERR_RUNTIME, "Trying to use a saved tensor that has been detached in-place, i.e. with "
+                      ".detach_().This is not supported, "
+                      "please use out-of-place `.detach()` instead");
+    return false;
+  }
+  return !s->version || s->version->value == s->version_saved || forward_produces(n) ||
+         modified(n, s);
+}
+
+static void adopt_version(Tensor *t, Version *v) {
+  if (!t || !v) return;
+  v->refs++;
+  version_release(t->version);
+  t->version = v;
+}
+
+static bool same_elements(const Tensor *a, const Tensor *b) {
+  return a->storage->bytes == b->storage->bytes && tensor_same_shape(a, b) &&
+         a->offset == b->offset && memcmp(a->strides, b->strides, a->ndim * sizeof(int64_t)) == 0;
+}
+
+/* A tensor with the elements of v and the history that was saved. In a leaf's stead stands
+ * another leaf, whose gradients go where those of the first go. */
+static Tensor *with_history(Node *n, const Saved *s, Tensor *v) {
+  Tensor *a = tensor_alias(v, v->ndim, v->sizes, v->strides, v->offset);
+  if (!a) return NULL;
+  adopt_version(a, s->packed ? v->version : s->version);
+  if (s->leaf) {
+    Meta *m = tensor_meta(a);
+    if (!m) return NULL;
+    m->accumulator = tensor_accumulator(s->leaf);
+    m->owns_accumulator = true;
+    a->flags |= FLAG_REQUIRES_GRAD;
+  } else if (s->requires_grad) {
+    a->grad_fn = s->is_output ? n : s->grad_fn;
+    node_retain(a->grad_fn);
+    a->output_nr = s->output_nr;
+  }
+  if (forward_on) forward_share(v, a);
+  return a;
+}
+
+static Tensor *unpack(Node *n, Saved *s, bool running) {
+  if (!usable(n, s, running)) return NULL;
+  Tensor *v = s->packed ? host_unpack(s->packed) : s->value;
+  if (failed() || !v || (running && s->packed && !form_fits(n, s->form, v))) return NULL;
+  if (running && !(grad_mode && recording)) return v;
+  if (!s->requires_grad) return s->packed && tensor_requires_grad(v) ? with_history(n, s, v) : v;
+  Tensor *itself = s->original ? s->original : s->leaf;
+  if (running && itself && !s->packed && same_elements(itself, v)) return itself;
+  return with_history(n, s, v);
+}
+
+Tensor *saved(Node *n, int slot) {
+  if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
+  Saved *s = &n->saves[slot];
+  /* as it still is */
+  if (s->unpacked) return !s->form || form_fits(n, s->form, s->unpacked) ? s->unpacked : NULL;
+  Tensor *v = unpack(n, s, true);
+  if (v && s->packed && n->running) tensor_retain(s->unpacked = v); /* hooks run once a node run */
+  return v;
+}
+
+bool saves_ready(Node *n) {
+  int order[NAMED], count = ordered(n, order);
+  for (int i = 0; i < n->n_saves; i++) saved(n, i < count ? order[i] : i);
+  return !failed();
+}
+
+void saves_done(Node *n) {
+  for (int i = 0; i < n->n_saves; i++) {
+    Tensor *t = n->saves[i].unpacked;
+    n->saves[i].unpacked = NULL;
+    tensor_release(t);
+  }
+}
+
+/* A copy-on-write copy of what was saved: writing to it reaches neither the graph nor the
+ * original. In check mode an input itself. What an unpack hook gave is the hook's. */
+Tensor *saved_for_host(Node *n, int slot) {
+  if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
+  Saved *s = &n->saves[slot];
+  if (s->packed) return unpack(n, s, false);
+  if (!usable(n, s, false)) return NULL;
+  bool detached = s->original && s->grad_fn && !s->original->grad_fn;
+  if (s->original && s->version && s->version->value == s->version_saved && !detached) {
+    tensor_retain(s->original); /* in case what was saved is let go */
+    return pool_push(s->original);
+  }
+  Tensor *copy = tensor_snapshot(s->value);
+  if (copy && !detached) copy = with_history(n, s, copy);
+  if (copy && forward_on) forward_share(s->value, copy);
+  return copy;
+}
+
+bool saved_register_hooks(Node *n, int slot, int32_t hooks) {
+  Saved *s = &n->saves[slot];
+  if (s->packed) {
+    fail(ERR_RUNTIME, "Calling register_hooks on a saved tensor whose hooks have already been set. "
+                      "Hint: only one pair of hooks "
+                      "is allowed at a time.");
+  } else if (!s->set) {
+    fail(ERR_RUNTIME, "Calling register_hooks on a saved tensor with value None is forbidden");
+  } else if (!s->value) {
+    fail(ERR_RUNTIME, "Calling register_hooks on a saved tensor after it has been freed. Saved "
+                      "intermediate values of the graph "
+                      "are freed when you call .backward() or autograd.grad(). Specify "
+                      "retain_graph=True if you need to backward "
+                      "through the graph a second time or if you need to access saved variables "
+                      "after calling backward.");
+  }
+  Tensor *v = failed() ? NULL : tensor_snapshot(s->value);
+  if (!v || !pack(n, s, v, hooks)) return false;
+  Saved old = *s;
+  s->value = s->original = NULL;
+  s->version = NULL;
+  version_release(old.version);
+  tensor_release(old.value);
+  tensor_release(old.original);
+  return true;
+}

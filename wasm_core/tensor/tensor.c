@@ -1,0 +1,725 @@
+/* Tensors, storages, bytes and the temporary pool; see tensor.h. */
+#include "tensor/tensor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ground/memory.h"
+#include "tape/anomaly.h"
+#include "tape/forward.h"
+#include "tape/graph.h"
+#include "tape/host.h"
+
+/* ------------------------------------------------------------------ sizes */
+
+/* The message is for more than can be counted; it may show the sizes. */
+static int64_t count(int ndim, const int64_t *sizes, const char *message) {
+  int64_t n = 1; /* of one row */
+  bool zero = false, overflow = false;
+  for (int i = 0; i < ndim; i++) {
+    if (sizes[i] < 0) {
+      fail(ERR_RUNTIME, "Trying to create tensor with negative dimension %lld: %s",
+           (long long)sizes[i], sizes_text(ndim, sizes));
+      return -1;
+    }
+    if (sizes[i] == 0) zero = true;
+    else if (i == 0) continue;
+    /* the 128-bit check below is slow on wasm32 */
+    else if ((n | sizes[i]) >> 31 == 0) n *= sizes[i];
+    else overflow = overflow || __builtin_mul_overflow(n, sizes[i], &n);
+  }
+  if (zero && !overflow) return 0;
+  if (!zero && ndim) {
+    if ((n | sizes[0]) >> 31 == 0) n *= sizes[0];
+    else overflow = overflow || __builtin_mul_overflow(n, sizes[0], &n);
+  }
+  if (!overflow) return n;
+  if (zero) fail(ERR_RUNTIME, "Stride calculation overflowed");
+  else fail(ERR_RUNTIME, message, sizes_text(ndim, sizes));
+  return -1;
+}
+
+int64_t sizes_numel(int ndim, const int64_t *sizes) {
+  return count(ndim, sizes, "numel: integer multiplication overflow");
+}
+
+static int64_t storage_numel(int ndim, const int64_t *sizes) {
+  return count(ndim, sizes, "Storage size calculation overflowed with sizes=%s");
+}
+
+void sizes_contiguous_strides(int ndim, const int64_t *sizes, int64_t *strides) {
+  int64_t step = 1;
+  for (int i = ndim - 1; i >= 0; i--) {
+    strides[i] = step;
+    step *= sizes[i] > 1 ? sizes[i] : 1;
+  }
+}
+
+bool sizes_equal(int na, const int64_t *a, int nb, const int64_t *b) {
+  return na == nb && (na == 0 || memcmp(a, b, (size_t)na * sizeof *a) == 0);
+}
+
+bool sizes_broadcast(int *nd, int64_t *out, int nb, const int64_t *b) {
+  if (nb == 0 || sizes_equal(*nd, out, nb, b)) return true;
+  int n = *nd > nb ? *nd : nb;
+  for (int i = 1; i <= n; i++) { /* from the last dimension */
+    int64_t x = i <= *nd ? out[*nd - i] : 1, y = i <= nb ? b[nb - i] : 1;
+    if (x != y && x != 1 && y != 1) {
+      fail(ERR_RUNTIME,
+           "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton "
+           "dimension %d",
+           (long long)x, (long long)y, n - i);
+      return false;
+    }
+  }
+  int64_t result[MAX_DIM];
+  for (int i = 1; i <= n; i++) {
+    int64_t x = i <= *nd ? out[*nd - i] : 1, y = i <= nb ? b[nb - i] : 1;
+    result[n - i] = x == 1 ? y : x;
+  }
+  memcpy(out, result, (size_t)n * sizeof *out);
+  *nd = n;
+  return true;
+}
+
+bool sizes_expandable(int from_n, const int64_t *from, int to_n, const int64_t *to) {
+  if (from_n > to_n) return false;
+  for (int i = 1; i <= from_n; i++)
+    if (from[from_n - i] != to[to_n - i] && from[from_n - i] != 1) return false;
+  return true;
+}
+
+int64_t dim_wrap(int64_t dim, int ndim) {
+  int64_t n = ndim > 0 ? ndim : 1;
+  if (dim >= -n && dim < n) return dim < 0 ? dim + n : dim;
+  fail(ERR_INDEX, "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)",
+       (long long)-n, (long long)(n - 1), (long long)dim);
+  return -1;
+}
+
+int64_t tensor_size(const Tensor *t, int64_t dim) {
+  if (t->ndim && (dim = dim_wrap(dim, t->ndim)) >= 0) return t->sizes[dim];
+  fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
+  return -1;
+}
+
+const char *sizes_text(int ndim, const int64_t *sizes) {
+  static char buffers[4][MAX_DIM * 21 + 3];
+  static int turn;
+  char *out = buffers[turn++ & 3];
+  size_t cap = sizeof buffers[0], at = 0;
+  out[at++] = '[';
+  for (int i = 0; i < ndim; i++)
+    at += (size_t)snprintf(out + at, cap - at, i ? ", %lld" : "%lld", (long long)sizes[i]);
+  snprintf(out + at, cap - at, "]");
+  return out;
+}
+
+const char *shape_text(const Tensor *t) { return sizes_text(t->ndim, t->sizes); }
+
+/* --------------------------------------------------------- storages, bytes */
+
+enum { BYTES_HEAD = 32 };
+
+static Bytes *bytes_new(int64_t n_bytes) {
+  if ((uint64_t)n_bytes > (uint64_t)SIZE_MAX - 4096)
+    return fail(ERR_MEMORY, "pygrad: can't allocate memory: you tried to allocate %lld bytes",
+                (long long)n_bytes);
+  Bytes *b = mem_alloc((size_t)n_bytes + BYTES_HEAD);
+  if (!b) return NULL;
+  b->refs = 1;
+  b->n_bytes = n_bytes;
+  b->data = (char *)b + BYTES_HEAD;
+  b->copied = NULL;
+  return b;
+}
+
+static void bytes_release(Bytes *b) {
+  if (!b || --b->refs > 0) return;
+  if (b->copied) b->copied->copy = NULL;
+  mem_free(b, (size_t)b->n_bytes + BYTES_HEAD);
+}
+
+static Bytes *bytes_copy(const char *from, int64_t n_bytes) {
+  Bytes *b = bytes_new(n_bytes);
+  if (b) memcpy(b->data, from, (size_t)n_bytes);
+  return b;
+}
+
+/* Takes the reference to b. */
+static Storage *storage_new(Bytes *b) {
+  if (!b) return NULL;
+  Storage *s = mem_alloc(sizeof *s);
+  if (!s) {
+    bytes_release(b);
+    return NULL;
+  }
+  *s = (Storage){.refs = 1, .bytes = b};
+  return s;
+}
+
+static void storage_release(Storage *s) {
+  if (s && --s->refs == 0) {
+    if (s->copy) s->copy->copied = NULL;
+    bytes_release(s->bytes);
+    mem_free(s, sizeof *s);
+  }
+}
+
+static bool storage_own_bytes(Storage *s, bool copy) {
+  if (s->bytes->refs == 1) return true;
+  Bytes *fresh = bytes_new(s->bytes->n_bytes);
+  if (!fresh) return false;
+  if (copy) memcpy(fresh->data, s->bytes->data, (size_t)s->bytes->n_bytes);
+  bytes_release(s->bytes);
+  s->bytes = fresh;
+  return true;
+}
+
+bool tensor_write_begin(Tensor *t, bool whole) {
+  if (failed() || !t) return false;
+  if (__builtin_expect(t->storage->bytes->refs == 1, 1)) return true;
+  return storage_own_bytes(t->storage, !(whole && tensor_covers_storage(t)));
+}
+
+bool tensor_steal_bytes(Tensor *dst, Tensor *src) {
+  if (dst->dtype != src->dtype || dst->storage->exports || src->storage->exports) return false;
+  if (src->storage->refs != 1 || !tensor_covers_storage(dst) || !tensor_covers_storage(src))
+    return false;
+  if (!tensor_is_contiguous(dst) || !tensor_is_contiguous(src)) return false;
+  Bytes *old = dst->storage->bytes;
+  dst->storage->bytes = src->storage->bytes;
+  src->storage->bytes = old;
+  return true;
+}
+
+/* ------------------------------------------------------------ the pool */
+
+static Tensor **pool;
+static int32_t pool_n, pool_cap;
+
+Tensor *pool_push(Tensor *t) {
+  if (!t) return NULL;
+  if (pool_n == pool_cap) {
+    int32_t cap = pool_cap ? 2 * pool_cap : 256;
+    Tensor **grown = mem_permanent((size_t)cap * sizeof *grown);
+    if (!grown) {
+      tensor_release(t);
+      return NULL;
+    }
+    if (pool_n) memcpy(grown, pool, (size_t)pool_n * sizeof *grown);
+    pool = grown; /* the old array is left: at most as large as this one */
+    pool_cap = cap;
+  }
+  pool[pool_n++] = t;
+  return t;
+}
+
+int32_t pool_mark(void) { return pool_n; }
+
+void pool_release(int32_t mark, Tensor *keep) {
+  if (keep) tensor_retain(keep);
+  while (pool_n > mark) tensor_release(pool[--pool_n]);
+  if (keep) pool_push(keep);
+}
+
+/* ------------------------------------------------------------ tensors */
+
+static int64_t live_tensors;
+int64_t tensor_live_count(void) { return live_tensors; }
+int32_t vmap_concerns;
+
+static size_t block_bytes(int cap) { return sizeof(Tensor) + (size_t)cap * 2 * sizeof(int64_t); }
+
+/* A bare tensor over s (reference taken), geometry to be filled in; in the pool. */
+static Tensor *tensor_bare(int ndim, DType dtype, Storage *s) {
+  if (!s) return NULL;
+  Tensor *t = mem_alloc(block_bytes(ndim));
+  if (!t) {
+    storage_release(s);
+    return NULL;
+  }
+  *t = (Tensor){.refs = 1,
+                .magic = TENSOR_MAGIC,
+                .dtype = (uint8_t)dtype,
+                .ndim = (uint8_t)ndim,
+                .cap = (uint8_t)ndim,
+                .block_cap = (uint8_t)ndim,
+                .storage = s};
+  t->sizes = t->dims;
+  t->strides = t->dims + ndim;
+  if (inference_mode) t->flags |= FLAG_INFERENCE;
+  live_tensors++;
+  return pool_push(t);
+}
+
+void tensor_retain(Tensor *t) {
+  if (t) t->refs++;
+}
+
+void version_release(Version *v) {
+  if (!v || --v->refs > 0) return;
+  anomaly_drop_trail(v);
+  mem_free(v, sizeof *v);
+}
+
+static void hooks_release(Hook *h) {
+  while (h) {
+    Hook *next = h->next;
+    host_drop(h->id);
+    mem_free(h, sizeof *h);
+    h = next;
+  }
+}
+
+/* Frees a tensor that nobody refers to. What it owned is released by the caller's loop: tensors
+ * hold nodes and nodes hold tensors, so the dead wait in a list instead of on the stack. */
+static void forget_retained(Tensor *t) {
+  for (NodeHook **at = t->grad_fn ? &t->grad_fn->hooks : NULL; at && *at; at = &(*at)->next)
+    if ((*at)->retained == t) {
+      NodeHook *h = *at;
+      *at = h->next;
+      mem_free(h, sizeof *h);
+      return;
+    }
+}
+
+static Tensor *dead_tensors;
+static bool burying;
+
+static void bury(Tensor *t) {
+  Meta *m = t->meta;
+  Node *fn = t->grad_fn, *accumulator = NULL;
+  Tensor *grad = NULL, *base = NULL, *value = NULL;
+  if (m && m->retains_grad) forget_retained(t);
+  if (m && m->dual) forward_forget(t);
+  if (m) {
+    if (m->owns_accumulator) accumulator = m->accumulator;
+    grad = m->grad;
+    base = m->base;
+    value = m->value;
+    vmap_concerns -= value != NULL;
+    hooks_release(m->hooks);
+    hooks_release(m->post_hooks);
+    mem_free(m, sizeof *m);
+  }
+  if (t->noted) host_drop(t->noted);
+  version_release(t->version);
+  storage_release(t->storage);
+  if (t->sizes != t->dims) mem_free(t->sizes, (size_t)t->cap * 2 * sizeof(int64_t));
+  t->magic = 0;
+  live_tensors--;
+  mem_free(t, block_bytes(t->block_cap));
+  tensor_release(grad);
+  tensor_release(base);
+  tensor_release(value);
+  node_release(fn);
+  node_release(accumulator);
+}
+
+void tensor_release(Tensor *t) {
+  if (!t || --t->refs > 0) return;
+  t->numel = (int64_t)(uintptr_t)dead_tensors; /* the link of the dead list */
+  dead_tensors = t;
+  if (burying) return;
+  burying = true;
+  while (dead_tensors) {
+    Tensor *d = dead_tensors;
+    dead_tensors = (Tensor *)(uintptr_t)d->numel;
+    bury(d);
+  }
+  burying = false;
+}
+
+int64_t storage_need(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                     DType dtype) {
+  int64_t last = offset;
+  if (offset < 0)
+    return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (long long)offset), -1;
+  for (int i = 0; i < ndim; i++) {
+    int64_t reach;
+    if (sizes[i] == 0) return 0;
+    if ((sizes[i] | strides[i]) < 0) goto overflow;
+    if ((sizes[i] | strides[i] | last) >> 30 == 0) { /* as in `count` */
+      last += (sizes[i] - 1) * strides[i];
+      continue;
+    }
+    if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
+        __builtin_add_overflow(last, reach, &last))
+      goto overflow;
+  }
+  int64_t n;
+  if (last >> 31 == 0) return (last + 1) * dtype_bytes(dtype);
+  if (last < INT64_MAX && !__builtin_mul_overflow(last + 1, dtype_bytes(dtype), &n)) return n;
+overflow:
+  fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s and strides=%s",
+       sizes_text(ndim, sizes), sizes_text(ndim, strides));
+  return -1;
+}
+
+/* A tensor over fresh bytes; the sizes are known to be sound. */
+static Tensor *tensor_over(int64_t n_bytes, int64_t numel, int ndim, const int64_t *sizes,
+                           const int64_t *strides, DType dtype) {
+  if (n_bytes < 0) return NULL;
+  Tensor *t = tensor_bare(ndim, dtype, storage_new(bytes_new(n_bytes)));
+  if (!t) return NULL;
+  for (int i = 0; i < ndim; i++) {
+    t->sizes[i] = sizes[i];
+    t->strides[i] = strides[i];
+  }
+  t->numel = numel;
+  return t;
+}
+
+static bool rank_fits(int ndim) {
+  if (ndim <= MAX_DIM) return true;
+  fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, ndim);
+  return false;
+}
+
+Tensor *tensor_empty_strided(int ndim, const int64_t *sizes, const int64_t *strides, DType dtype) {
+  if (failed() || !rank_fits(ndim)) return NULL;
+  int64_t numel = sizes_numel(ndim, sizes);
+  return numel < 0 ? NULL
+                   : tensor_over(storage_need(ndim, sizes, strides, 0, dtype), numel, ndim, sizes,
+                                 strides, dtype);
+}
+
+Tensor *tensor_empty(int ndim, const int64_t *sizes, DType dtype) {
+  int64_t strides[MAX_DIM], n_bytes;
+  if (failed() || !rank_fits(ndim)) return NULL;
+  int64_t numel = storage_numel(ndim, sizes);
+  if (numel < 0) return NULL;
+  if (numel >> 31 == 0) n_bytes = numel * dtype_bytes(dtype);
+  else if (__builtin_mul_overflow(numel, dtype_bytes(dtype), &n_bytes))
+    return fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s",
+                sizes_text(ndim, sizes));
+  sizes_contiguous_strides(ndim, sizes, strides);
+  return tensor_over(n_bytes, numel, ndim, sizes, strides, dtype);
+}
+
+Tensor *tensor_empty_like(const Tensor *like, DType dtype) {
+  if (failed() || !like) return NULL;
+  if (tensor_is_dense(like))
+    return tensor_empty_strided(like->ndim, like->sizes, like->strides, dtype);
+  /* Not dense: keep the order of the strides, as PyTorch does. Dimensions of stride 0 stay where
+   * they were, of equal ones the smaller is the inner one. */
+  int order[MAX_DIM], n = like->ndim; /* from the innermost */
+  const int64_t *s = like->strides;
+  for (int i = 0; i < n; i++) {
+    order[i] = n - 1 - i;
+    for (int to = i, at = i - 1; at >= 0; at--) {
+      int a = order[at], b = order[to];
+      if (s[a] == 0 || s[b] == 0) continue;
+      if (s[a] < s[b]) break;
+      if (s[a] == s[b] && like->sizes[a] <= like->sizes[b]) continue;
+      order[at] = b;
+      order[to] = a;
+      to = at;
+    }
+  }
+  int64_t strides[MAX_DIM], step = 1;
+  for (int i = 0; i < n; i++) {
+    strides[order[i]] = step;
+    step *= like->sizes[order[i]] > 1 ? like->sizes[order[i]] : 1;
+  }
+  return tensor_empty_strided(n, like->sizes, strides, dtype);
+}
+
+Tensor *tensor_zeros(int ndim, const int64_t *sizes, DType dtype) {
+  Tensor *t = tensor_empty(ndim, sizes, dtype);
+  if (t) memset(tensor_data(t), 0, (size_t)(t->numel * dtype_bytes(dtype)));
+  return t;
+}
+
+Tensor *tensor_full(int ndim, const int64_t *sizes, DType dtype, double value) {
+  Tensor *t = tensor_empty(ndim, sizes, dtype);
+  if (!t) return NULL;
+  char pattern[8];
+  element_store_f(pattern, dtype, value);
+  char *at = tensor_data(t);
+  DISPATCH_WIDTH(dtype, {
+    T v;
+    memcpy(&v, pattern, sizeof v);
+    T *out = (T *)(void *)at;
+    for (int64_t i = 0; i < t->numel; i++) out[i] = v;
+  })
+  return t;
+}
+
+Tensor *tensor_number(double value, DType dtype) {
+  Tensor *t = tensor_empty(0, NULL, dtype);
+  if (t) element_store_f(tensor_data(t), dtype, value);
+  return t;
+}
+
+static Tensor *wrapped(Tensor *t) {
+  if (t) t->flags |= FLAG_WRAPPED;
+  return t;
+}
+
+Tensor *tensor_wrapped_f(double value) { return wrapped(tensor_number(value, DT_F64)); }
+Tensor *tensor_wrapped_b(bool value) { return wrapped(tensor_number(value, DT_BOOL)); }
+Tensor *tensor_wrapped_i(int64_t value) {
+  Tensor *t = tensor_empty(0, NULL, DT_I64);
+  if (t) element_store_i(tensor_data(t), DT_I64, value);
+  return wrapped(t);
+}
+
+Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+                     int64_t offset) {
+  if (failed() || !t) return NULL;
+  t->storage->refs++;
+  Tensor *v = tensor_bare(ndim, (DType)t->dtype, t->storage);
+  int64_t numel = v ? sizes_numel(ndim, sizes) : -1;
+  if (numel < 0) return NULL;
+  for (int i = 0; i < ndim; i++) {
+    v->sizes[i] = sizes[i];
+    v->strides[i] = strides[i];
+  }
+  v->numel = numel;
+  v->offset = offset;
+  v->flags = t->flags & FLAG_INFERENCE; /* aliases are of one kind, wherever they are made */
+  return v;
+}
+
+/* A copy of an exported storage for a snapshot: the one that another has, if nobody has written
+ * since. Whether the host has, only the bytes tell. */
+static Bytes *copy_of_exported(Storage *s) {
+  const Bytes *b = s->bytes;
+  Bytes *known = s->copy;
+  if (known && known->n_bytes == b->n_bytes &&
+      memcmp(known->data, b->data, (size_t)b->n_bytes) == 0) {
+    known->refs++;
+    return known;
+  }
+  Bytes *fresh = bytes_copy(b->data, b->n_bytes);
+  if (!fresh) return NULL;
+  if (known) known->copied = NULL;
+  s->copy = fresh;
+  fresh->copied = s;
+  return fresh;
+}
+
+Tensor *tensor_snapshot(Tensor *t) {
+  if (failed() || !t) return NULL;
+  Storage *s = t->storage;
+  Bytes *b = s->bytes;
+  int64_t offset = t->offset;
+  if (!s->exports) b->refs++;
+  else if (tensor_covers_storage(t)) b = copy_of_exported(s);
+  else { /* of a part, no more than that */
+    b = bytes_copy(tensor_data(t), storage_need(t->ndim, t->sizes, t->strides, 0, (DType)t->dtype));
+    offset = 0;
+  }
+  Tensor *v = tensor_bare(t->ndim, (DType)t->dtype, storage_new(b));
+  if (!v) return NULL;
+  memcpy(v->sizes, t->sizes, (size_t)t->ndim * sizeof(int64_t));
+  memcpy(v->strides, t->strides, (size_t)t->ndim * sizeof(int64_t));
+  v->numel = t->numel;
+  v->offset = offset;
+  v->flags = t->flags & FLAG_WRAPPED;
+  return v;
+}
+
+bool tensor_export(Tensor *t) {
+  if (!tensor_write_begin(t, false)) return false;
+  t->storage->exports++;
+  return true;
+}
+
+bool tensor_pin(Tensor *t) {
+  if (!tensor_write_begin(t, false)) return false;
+  t->storage->exports |= PINNED;
+  return true;
+}
+
+Meta *tensor_meta(Tensor *t) {
+  if (!t->meta) t->meta = mem_alloc_zero(sizeof *t->meta);
+  return t->meta;
+}
+
+/* ------------------------------------------------------------ versions */
+
+static Version *version_of(Tensor *t) {
+  if (!t->version) {
+    t->version = mem_alloc(sizeof *t->version);
+    if (t->version) *t->version = (Version){1, 0, NULL};
+  }
+  return t->version;
+}
+
+void tensor_share_version(Tensor *t, Tensor *with) {
+  Version *v = version_of(with);
+  if (!v) return;
+  v->refs++;
+  version_release(t->version);
+  t->version = v;
+}
+
+void tensor_bump_version(Tensor *t) {
+  Version *v = version_of(t);
+  if (!v) return;
+  v->value++;
+  if (anomaly_mode && saved_check_mode) anomaly_write(v);
+}
+
+void tensor_set_version(Tensor *t, uint32_t version) {
+  Version *v = version_of(t);
+  if (v) v->value = version;
+}
+
+uint32_t tensor_version(const Tensor *t) { return t->version ? t->version->value : 0; }
+
+/* ------------------------------------------------------------ geometry */
+
+bool tensor_set_geometry(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+                         int64_t offset) {
+  int64_t numel = sizes_numel(ndim, sizes);
+  if (numel < 0) return false;
+  int64_t keep[2 * MAX_DIM]; /* the arguments may point into t */
+  memcpy(keep, sizes, (size_t)ndim * sizeof *keep);
+  memcpy(keep + MAX_DIM, strides, (size_t)ndim * sizeof *keep);
+  if (ndim > t->cap) {
+    int64_t *apart = mem_alloc((size_t)ndim * 2 * sizeof *apart);
+    if (!apart) return false;
+    if (t->sizes != t->dims) mem_free(t->sizes, (size_t)t->cap * 2 * sizeof *apart);
+    t->sizes = apart;
+    t->cap = (uint8_t)ndim;
+  }
+  t->strides = t->sizes + t->cap;
+  memcpy(t->sizes, keep, (size_t)ndim * sizeof *keep);
+  memcpy(t->strides, keep + MAX_DIM, (size_t)ndim * sizeof *keep);
+  t->ndim = (uint8_t)ndim;
+  t->numel = numel;
+  t->offset = offset;
+  return true;
+}
+
+bool storage_grow(Storage *s, int64_t n_bytes) {
+  Bytes *old = s->bytes;
+  if (n_bytes <= old->n_bytes) return true;
+  if (s->exports & ~PINNED) {
+    fail(ERR_RUNTIME, "Trying to resize storage that is not resizable");
+    return false;
+  }
+  Bytes *fresh = bytes_new(n_bytes);
+  if (!fresh) return false;
+  memcpy(fresh->data, old->data, (size_t)old->n_bytes);
+  bytes_release(old);
+  s->bytes = fresh;
+  s->exports = 0; /* the addresses that were given away are no more */
+  return true;
+}
+
+bool tensor_resize(Tensor *t, int ndim, const int64_t *sizes) {
+  int64_t strides[MAX_DIM], numel = storage_numel(ndim, sizes), end;
+  if (failed() || numel < 0) return false;
+  sizes_contiguous_strides(ndim, sizes, strides);
+  if (__builtin_add_overflow(numel, t->offset, &end) ||
+      __builtin_mul_overflow(end, dtype_bytes((DType)t->dtype), &end)) {
+    fail(ERR_RUNTIME, "Storage size calculation overflowed with sizes=%s", sizes_text(ndim, sizes));
+    return false;
+  }
+  if (numel && !storage_grow(t->storage, end)) return false;
+  return tensor_set_geometry(t, ndim, sizes, strides, t->offset);
+}
+
+bool tensor_is_contiguous(const Tensor *t) {
+  int64_t step = 1;
+  if (t->numel == 0) return true;
+  for (int i = t->ndim - 1; i >= 0; i--) {
+    if (t->sizes[i] != 1 && t->strides[i] != step) return false;
+    step *= t->sizes[i];
+  }
+  return true;
+}
+
+bool tensor_is_dense(const Tensor *t) {
+  if (tensor_is_contiguous(t)) return true;
+  /* Dense iff the dimensions, sorted by stride, tile memory without gap: find each in turn. */
+  int64_t step = 1;
+  int left = 0;
+  for (int i = 0; i < t->ndim; i++) left += t->sizes[i] != 1;
+  while (left) {
+    int found = -1;
+    for (int i = 0; i < t->ndim; i++)
+      if (t->sizes[i] != 1 && t->strides[i] == step) found = i;
+    if (found < 0) return false;
+    step *= t->sizes[found];
+    left--;
+  }
+  return true;
+}
+
+bool tensor_covers_storage(const Tensor *t) {
+  return t->offset == 0 && t->numel * dtype_bytes((DType)t->dtype) == t->storage->bytes->n_bytes &&
+         tensor_is_dense(t);
+}
+
+bool tensor_same_shape(const Tensor *a, const Tensor *b) {
+  if (a->ndim != b->ndim) return false;
+  for (int i = 0; i < a->ndim; i++)
+    if (a->sizes[i] != b->sizes[i]) return false;
+  return true;
+}
+
+/* ------------------------------------------------------------ elements */
+
+void element_store_f(char *at, DType d, double v) {
+  switch (d) {
+#define ROW(code, name, ctype, short_name, text, kind, legacy) STORE_##kind(name, ctype)
+#define STORE_KIND_INT(name, ctype) \
+  case name: *(ctype *)(void *)at = (ctype)int_from_double(v); break;
+#define STORE_KIND_FLOAT(name, ctype) \
+  case name: *(ctype *)(void *)at = (ctype)v; break;
+#define STORE_KIND_BOOL(name, ctype) \
+  case name: *(ctype *)(void *)at = v != 0; break;
+    DTYPE_ROWS(ROW)
+#undef ROW
+    default: break;
+  }
+}
+
+void element_store_i(char *at, DType d, int64_t v) {
+  switch (d) {
+#define ROW(code, name, ctype, short_name, text, kind, legacy) \
+  case name: *(ctype *)(void *)at = (ctype)v; break;
+    DTYPE_ROWS(ROW)
+#undef ROW
+    default: break;
+  }
+}
+
+double element_load_f(const char *at, DType d) {
+  switch (d) {
+#define ROW(code, name, ctype, short_name, text, kind, legacy) \
+  case name: return (double)ELEMENT((const ctype *)(const void *)at);
+    DTYPE_ROWS(ROW)
+#undef ROW
+    default: return 0;
+  }
+}
+
+int64_t element_load_i(const char *at, DType d) {
+  switch (d) {
+#define ROW(code, name, ctype, short_name, text, kind, legacy) LOAD_##kind(name, ctype)
+#define LOAD_KIND_INT(name, ctype) \
+  case name: return (int64_t)*(const ctype *)(const void *)at;
+#define LOAD_KIND_BOOL(name, ctype) \
+  case name: return ELEMENT((const ctype *)(const void *)at);
+#define LOAD_KIND_FLOAT(name, ctype) \
+  case name: return int_from_double((double)*(const ctype *)(const void *)at);
+    DTYPE_ROWS(ROW)
+#undef ROW
+    default: return 0;
+  }
+}
+
+double tensor_get_f(const Tensor *t, int64_t k) {
+  return element_load_f(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype);
+}
+
+int64_t tensor_get_i(const Tensor *t, int64_t k) {
+  return element_load_i(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype);
+}

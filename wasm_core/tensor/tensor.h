@@ -1,0 +1,216 @@
+/* Tensors: strided views over reference-counted storages.
+ *
+ * Ownership. A Tensor made by any function here or in op.h belongs to the temporary pool: it is
+ * released when the crossing (or backward node) that made it ends, unless somebody called
+ * tensor_retain. Arguments are borrowed. So code composed of ops neither retains nor releases.
+ *
+ * Bytes are copy-on-write. A Storage is what aliases share; the Bytes behind it may be shared with
+ * snapshots. Whoever writes calls tensor_write_begin first, which leaves the old bytes to the
+ * snapshots. While the memory is the host's too (`exports`: of arrays over it, or since a program
+ * got its address) the bytes stay where they are and a snapshot is a real copy, one for all
+ * snapshots between two writes. */
+#ifndef PG_TENSOR_H
+#define PG_TENSOR_H
+
+#include "ground/dtype.h"
+#include "ground/status.h"
+
+enum { MAX_DIM = 64 };
+
+typedef struct Node Node;
+typedef struct Tensor Tensor;
+typedef struct Dual Dual; /* a tangent, see forward.h */
+
+typedef struct Storage Storage;
+
+typedef struct {
+  int32_t refs;
+  int64_t n_bytes;
+  char *data;
+  Storage *copied; /* an exported storage whose latest copy this is */
+} Bytes;
+
+struct Storage {
+  int32_t refs;
+  int32_t exports; /* how many, and PINNED */
+  Bytes *bytes;
+  Bytes *copy; /* not owned: what snapshots have, while it is exported */
+};
+
+enum { PINNED = 1 << 30 }; /* its address was given away; the host knows this number too */
+
+/* Shared by a tensor, its views and detach(); not by `.data`. */
+typedef struct {
+  int32_t refs;
+  uint32_t value;
+  struct Trail *trail; /* anomaly.h: what incremented it; NULL unless that is recorded */
+} Version;
+void version_release(Version *v);
+
+typedef enum {
+  VIEW_PLAIN,        /* modifying it in place rebases the base's history */
+  VIEW_NO_GRAD,      /* made under no_grad */
+  VIEW_MULTI_OUTPUT, /* from split, unbind, ... */
+  VIEW_IN_CUSTOM,    /* made inside a custom Function */
+  VIEW_INFERENCE
+} ViewOrigin;
+
+/* Callbacks of the host, by id; a linked list in registration order. */
+typedef struct Hook {
+  struct Hook *next;
+  int32_t id;
+  uint8_t kind;
+} Hook;
+
+/* What only some tensors need: leaves with gradients, views, tensors with hooks. */
+typedef struct {
+  Tensor *grad;          /* owned */
+  Node *accumulator;     /* weak: the node clears it when it dies */
+  bool owns_accumulator; /* it is another leaf's, and owned */
+  Hook *hooks;           /* on the gradient of this tensor (leaf: pre-hooks of its accumulator) */
+  Hook *post_hooks;      /* after accumulation */
+  Tensor *base;          /* owned; non-NULL for a differentiable view */
+  Dual *dual;            /* owned */
+  uint32_t view_version; /* the version at which grad_fn of a view was right */
+  uint8_t view_origin;
+  uint8_t grad_dtype; /* of `grad`, plus one (so DT_NONE + 1 is any); 0: the tensor's own */
+  bool retains_grad;
+  /* of a batched tensor: which dimension of its argument vmap was told to map */
+  uint8_t batch_dim;
+  Tensor *value;   /* of a batched tensor (vmap.h): what it is a slice of; owned */
+  uint32_t levels; /* of vmap, a bit each */
+} Meta;
+
+/* Tensor.flags */
+enum {
+  FLAG_REQUIRES_GRAD = 1, /* as a leaf, or because grad_fn is set */
+  FLAG_WRAPPED = 2,       /* a host number: has the lowest rank in type promotion */
+  FLAG_INFERENCE = 4,
+  FLAG_PARAMETER = 8,
+  FLAG_BATCHED = 128 /* the host knows this number too */
+};
+
+struct Tensor {
+  int32_t refs;
+  uint32_t magic; /* TENSOR_MAGIC while alive */
+  uint8_t dtype;
+  uint8_t ndim;
+  uint8_t flags;
+  uint8_t cap;       /* dims that fit at `sizes` */
+  uint8_t block_cap; /* dims that fit in the block itself */
+  int32_t output_nr;
+  Storage *storage;
+  Node *grad_fn;    /* owned */
+  Version *version; /* NULL: 0 and unshared */
+  Meta *meta;
+  int64_t *sizes, *strides; /* in elements; in the block, or apart when the rank grew */
+  int32_t noted;            /* 0, or the id of what the host has noted on it, which goes with it */
+  int64_t offset;           /* in elements */
+  int64_t numel;
+  int64_t dims[];
+};
+
+#define TENSOR_MAGIC 0x70677431u
+
+static inline DType tensor_dtype(const Tensor *t) { return (DType)t->dtype; }
+static inline char *tensor_data(const Tensor *t) {
+  return t->storage->bytes->data + t->offset * dtype_bytes((DType)t->dtype);
+}
+static inline bool tensor_is(const void *handle) {
+  return handle && ((const Tensor *)handle)->magic == TENSOR_MAGIC;
+}
+static inline DType tensor_grad_dtype(const Tensor *t) {
+  return (DType)(t->meta && t->meta->grad_dtype ? t->meta->grad_dtype - 1 : t->dtype);
+}
+static inline bool is_wrapped(const Tensor *t) { return t->flags & FLAG_WRAPPED; }
+
+/* --- life --- */
+void tensor_retain(Tensor *t);
+void tensor_release(Tensor *t); /* NULL is fine */
+/* The temporary pool. pool_release drops everything above the mark, except `keep` (may be NULL),
+ * which moves to the pool below. */
+int32_t pool_mark(void);
+void pool_release(int32_t mark, Tensor *keep);
+Tensor *pool_push(Tensor *t); /* gives a reference of the caller's to the pool */
+
+/* --- making --- */
+/* Uninitialised and contiguous. */
+Tensor *tensor_empty(int ndim, const int64_t *sizes, DType dtype);
+Tensor *tensor_empty_strided(int ndim, const int64_t *sizes, const int64_t *strides, DType dtype);
+/* Uninitialised, with the dense layout of `like` where it is non-overlapping and dense. */
+Tensor *tensor_empty_like(const Tensor *like, DType dtype);
+Tensor *tensor_zeros(int ndim, const int64_t *sizes, DType dtype);
+Tensor *tensor_full(int ndim, const int64_t *sizes, DType dtype, double value);
+/* 0-dim numbers. The wrapped ones take part in promotion as host numbers do. */
+Tensor *tensor_number(double value, DType dtype);
+Tensor *tensor_wrapped_f(double value);
+Tensor *tensor_wrapped_i(int64_t value);
+Tensor *tensor_wrapped_b(bool value);
+/* Same storage, other geometry; no history, no base, own version counter unless shared below. */
+Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+                     int64_t offset);
+/* Same bytes, copied before anybody's next write: the saved form of t. No history. */
+Tensor *tensor_snapshot(Tensor *t);
+
+/* --- writing --- */
+/* Call before writing elements of t. `whole`: every byte of the storage that matters is overwritten
+ * and not read through t afterwards (so old bytes need not be copied). False on OOM. */
+bool tensor_write_begin(Tensor *t, bool whole);
+/* Gives dst the bytes of src when no one can tell (same dtype, both contiguous and covering their
+ * storage, dst not exported). False: nothing done, copy instead. */
+bool tensor_steal_bytes(Tensor *dst, Tensor *src);
+/* For a writable array of the host: its bytes stay in place until the host releases the export. */
+bool tensor_export(Tensor *t);
+/* For programs that get the address of elements: the bytes stay in place as long as the storage
+ * lives, unless it grows. */
+bool tensor_pin(Tensor *t);
+void tensor_share_version(Tensor *t, Tensor *with);
+void tensor_bump_version(Tensor *t);
+void tensor_set_version(Tensor *t, uint32_t version);
+uint32_t tensor_version(const Tensor *t);
+
+/* --- geometry --- */
+Meta *tensor_meta(Tensor *t); /* makes it if needed; NULL on OOM */
+bool tensor_set_geometry(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
+                         int64_t offset);
+/* The bytes that a geometry reaches to, 0 without elements; -1 and an error if they cannot be
+ * counted. */
+int64_t storage_need(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                     DType dtype);
+/* Makes room, keeping what is there; fails where an array of the host shows the memory. */
+bool storage_grow(Storage *s, int64_t n_bytes);
+/* Contiguous with these sizes; the storage grows if it must. */
+bool tensor_resize(Tensor *t, int ndim, const int64_t *sizes);
+bool tensor_is_contiguous(const Tensor *t);
+bool tensor_is_dense(const Tensor *t);       /* non-overlapping and dense */
+bool tensor_covers_storage(const Tensor *t); /* dense, from offset 0 to the end */
+bool tensor_same_shape(const Tensor *a, const Tensor *b);
+bool sizes_equal(int na, const int64_t *a, int nb, const int64_t *b);
+/* sets ERR_RUNTIME and returns -1 on overflow or a negative size */
+int64_t sizes_numel(int ndim, const int64_t *sizes);
+void sizes_contiguous_strides(int ndim, const int64_t *sizes, int64_t *strides);
+/* Broadcasts b into (nd, out); PyTorch's error if impossible. */
+bool sizes_broadcast(int *nd, int64_t *out, int nb, const int64_t *b);
+bool sizes_expandable(int from_n, const int64_t *from, int to_n, const int64_t *to);
+/* dim in [-n, n) made non-negative; n = max(ndim,1). IndexError and -1 otherwise. */
+int64_t dim_wrap(int64_t dim, int ndim);
+/* t.size(dim), and -1 with its error: 0-dim tensors have no sizes. */
+int64_t tensor_size(const Tensor *t, int64_t dim);
+/* "[2, 3]" into a rotating static buffer, for messages. */
+const char *sizes_text(int ndim, const int64_t *sizes);
+const char *shape_text(const Tensor *t);
+
+/* --- elements --- */
+double tensor_get_f(const Tensor *t, int64_t element_offset); /* from the tensor's first element */
+int64_t tensor_get_i(const Tensor *t, int64_t element_offset);
+void element_store_f(char *at, DType d, double v);
+void element_store_i(char *at, DType d, int64_t v);
+double element_load_f(const char *at, DType d);
+int64_t element_load_i(const char *at, DType d);
+
+int64_t tensor_live_count(void);
+/* Levels of vmap that are entered and batched tensors that are alive: while 0, no call needs a
+ * look. */
+extern int32_t vmap_concerns;
+
+#endif

@@ -1,0 +1,673 @@
+/* Levels of vmap, batched tensors, and how a call on them is run: by a rule at once
+ * (vmap_rules.c), or slice by slice.
+ *
+ * The loop is right for every row: it selects the slices, runs the row on each, and stacks what
+ * comes out, all of it recorded, so that gradients flow. Rules only save time. See vmap.h for
+ * what a batched tensor is. */
+#include "transforms/vmap_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "boundary/schema.h"
+#include "ground/memory.h"
+#include "ops/create/random.h"
+
+enum { MAX_LEVELS = 23 }; /* what the modes of a thread have room for */
+typedef enum { RANDOM_ERROR, RANDOM_DIFFERENT, RANDOM_SAME, TRANSFORM } Randomness;
+
+uint32_t vmap_levels;
+static uint32_t taken; /* by any thread */
+static struct {
+  int64_t size;
+  Randomness randomness;
+} levels[MAX_LEVELS];
+
+static uint32_t bit_of(int32_t level) { return 1u << (level - 1); }
+static int count(uint32_t bits) { return __builtin_popcount(bits); }
+static int32_t highest(uint32_t bits) { return bits ? 32 - __builtin_clz(bits) : 0; }
+static uint32_t active(void) { return vmap_levels & taken; }
+static uint32_t levels_of(const Tensor *t) { return t && is_batched(t) ? t->meta->levels : 0; }
+
+static uint32_t levels_with(Randomness r) {
+  uint32_t found = 0;
+  for (uint32_t bits = active(); bits; bits &= bits - 1)
+    if (levels[highest(bits & -bits) - 1].randomness == r) found |= bits & -bits;
+  return found;
+}
+
+/* ------------------------------------------------------------ levels */
+
+int32_t vmap_enter(int64_t size, const char *randomness) {
+  int32_t level = highest(active()) + 1;
+  while (level <= MAX_LEVELS && taken & bit_of(level)) level++;
+  if (level > MAX_LEVELS) fail(ERR_RUNTIME, "vmap: at most %d levels can be nested", MAX_LEVELS);
+  if (failed()) return 0;
+  static const char initials[] = "edst"; /* of the kinds in order */
+  const char *kind = strchr(initials, randomness[0]);
+  levels[level - 1].size = size;
+  levels[level - 1].randomness = kind && *kind ? (Randomness)(kind - initials) : RANDOM_ERROR;
+  taken |= bit_of(level);
+  vmap_concerns += levels[level - 1].randomness != TRANSFORM;
+  return level;
+}
+
+void vmap_exit(int32_t level) {
+  if (level < 1 || level > MAX_LEVELS || !(taken & bit_of(level))) return;
+  taken &= ~bit_of(level);
+  vmap_concerns -= levels[level - 1].randomness != TRANSFORM;
+}
+
+int32_t vmap_level(const Tensor *t) { return highest(levels_of(t)); }
+
+bool vmap_may_draw(void) {
+  if (!levels_with(RANDOM_ERROR)) return true;
+  fail(ERR_RUNTIME, "vmap: called random operation while in randomness error mode. Please either "
+                    "use the 'same' or 'different' "
+                    "randomness flags on vmap or perform the randomness operation out of vmap");
+  return false;
+}
+
+/* ------------------------------------------------------------ batched tensors */
+
+static Tensor *batched(Tensor *value, uint32_t bits) {
+  int n = count(bits);
+  if (blocked(value) || !bits) return value;
+  Tensor *t = tensor_alias(value, value->ndim - n, value->sizes + n, value->strides + n,
+                           value->offset);
+  Meta *m = t ? tensor_meta(t) : NULL;
+  if (!m) return NULL;
+  tensor_retain(value);
+  m->value = value;
+  m->levels = bits;
+  t->flags |= FLAG_BATCHED;
+  vmap_concerns++;
+  return t;
+}
+
+/* One dimension moved, the others in order. */
+static Tensor *moved(Tensor *v, int from, int to) {
+  int64_t order[MAX_DIM];
+  int n = 0;
+  if (from == to || !v) return v;
+  for (int i = 0; i < v->ndim; i++)
+    if (i != from) order[n++] = i;
+  for (int i = n++; i > to; i--) order[i] = order[i - 1];
+  order[to] = from;
+  return t_permute(v, (Ints){n, order});
+}
+
+Tensor *vmap_add(Tensor *t, int64_t dim, int32_t level) {
+  uint32_t bits = levels_of(t);
+  int n = count(bits);
+  if (blocked(t)) return NULL;
+  Tensor *made = batched(moved(bits ? t->meta->value : t, n + (int)dim, n), bits | bit_of(level));
+  if (made) made->meta->batch_dim = (uint8_t)dim;
+  return made;
+}
+
+int32_t vmap_dim(const Tensor *t, int32_t level) {
+  return levels_of(t) & bit_of(level) ? t->meta->batch_dim : -1;
+}
+
+Tensor *vmap_remove(Tensor *t, int32_t level, int64_t size, int64_t dim) {
+  if (blocked(t) || (dim = dim_wrap(dim, t->ndim + 1)) < 0) return NULL;
+  uint32_t bits = levels_of(t), bit = bit_of(level);
+  Tensor *v = bits ? t->meta->value : t;
+  int rest = count(bits & ~bit);
+  if (bits & bit) return batched(moved(v, count(bits & (bit - 1)), rest + (int)dim), bits & ~bit);
+  int64_t sizes[MAX_DIM];
+  v = t_unsqueeze(v, rest + dim);
+  for (int i = 0; v && i < v->ndim; i++) sizes[i] = -1;
+  sizes[rest + dim] = size;
+  return v ? batched(t_expand(v, v->ndim, sizes), bits) : NULL;
+}
+
+/* ------------------------------------------------------------ tensors among the arguments */
+
+/* The tensors of a value are words among others: `at` goes from one to the next, from -1 on. */
+static bool next_tensor(const Value *v, int *at, int64_t *handle) {
+  static const uint8_t words_of_item[] = {1, 1, 2, 4, 2, 2}; /* see index_subscript.c */
+  const int64_t *words = v->p;
+  if (v->tag == TAG_TENSOR && *at < 0) {
+    *at = 0;
+    *handle = (int64_t)(uintptr_t)v->t;
+    return v->t;
+  }
+  if (v->tag == TAG_TENSORS)
+    while (++*at < v->n)
+      if ((*handle = words[*at])) return true;
+  if (v->tag != TAG_INDEX) return false;
+  int item = *at < 0 ? 0 : *at + 1; /* a tensor is the last word of its item */
+  while (item + 1 < v->n && words[item] != 4)
+    item += words[item] >= 0 && words[item] < 6 ? words_of_item[words[item]] : 1;
+  if (item + 1 >= v->n) return false;
+  *handle = words[*at = item + 1];
+  return tensor_is((const void *)(uintptr_t)*handle);
+}
+
+Tensor *value_first(const Value *v) {
+  int64_t handle;
+  int at = -1;
+  return next_tensor(v, &at, &handle) ? (Tensor *)(uintptr_t)handle : NULL;
+}
+
+Value value_map(Value v, Change *change, const void *context) {
+  int64_t handle, *words = NULL;
+  for (int at = -1; next_tensor(&v, &at, &handle);) {
+    Tensor *t = change((Tensor *)(uintptr_t)handle, context);
+    if (v.tag == TAG_TENSOR) {
+      v.t = t;
+      return v;
+    }
+    if (!words) {
+      words = scratch_array(v.n, sizeof *words);
+      if (!words) return v;
+      memcpy(words, v.p, (size_t)v.n * sizeof *words);
+    }
+    words[at] = (int64_t)(uintptr_t)t;
+  }
+  if (words) v.p = words;
+  return v;
+}
+
+static Tensor *add_levels(Tensor *t, const void *bits) {
+  *(uint32_t *)(uintptr_t)bits |= levels_of(t);
+  return t;
+}
+
+static uint32_t levels_of_call(const Call *c) {
+  uint32_t bits = 0;
+  for (int k = 0; k < c->n_args; k++) value_map(c->v[k], add_levels, &bits);
+  value_map(c->out, add_levels, &bits);
+  return bits;
+}
+
+static Batch batch_of(uint32_t bits) {
+  Batch b = {.levels = bits, .total = 1};
+  for (; bits; bits &= bits - 1) b.total *= b.sizes[b.n++] = levels[highest(bits & -bits) - 1].size;
+  return b;
+}
+
+/* ------------------------------------------------------------ values */
+
+Tensor *batch_align(const Batch *b, Tensor *t, int rank) {
+  uint32_t own = levels_of(t);
+  if (blocked(t) || !own) return t;
+  Tensor *v = t->meta->value;
+  if (own == b->levels && rank <= t->ndim) return v;
+  int64_t sizes[2 * MAX_DIM];
+  int n = 0, from = 0;
+  for (uint32_t bits = b->levels; bits; bits &= bits - 1)
+    sizes[n++] = own & bits & -bits ? v->sizes[from++] : 1;
+  for (int k = t->ndim; k < rank; k++) sizes[n++] = 1;
+  memcpy(sizes + n, t->sizes, t->ndim * sizeof *sizes);
+  return t_view(v, n + t->ndim, sizes);
+}
+
+Tensor *batch_full(const Batch *b, Tensor *t) {
+  if (blocked(t)) return NULL;
+  int64_t sizes[2 * MAX_DIM];
+  if (levels_of(t) == b->levels) return t->meta->value;
+  memcpy(sizes, b->sizes, (size_t)b->n * sizeof *sizes);
+  memcpy(sizes + b->n, t->sizes, t->ndim * sizeof *sizes);
+  return t_expand(batch_align(b, t, t->ndim), b->n + t->ndim, sizes);
+}
+
+typedef struct {
+  const Batch *batch;
+  int64_t at; /* which slice, counted over all levels */
+} Slice;
+
+static Tensor *slice_of(Tensor *t, const void *context) {
+  const Slice *s = context;
+  uint32_t own = levels_of(t);
+  if (!own) return t;
+  Tensor *v = t->meta->value;
+  int64_t left = s->at, step = s->batch->total;
+  int k = 0;
+  for (uint32_t bits = s->batch->levels; bits; bits &= bits - 1, k++) {
+    step /= s->batch->sizes[k];
+    if (own & bits & -bits) v = t_select(v, 0, left / step);
+    left %= step;
+  }
+  return v;
+}
+
+/* ------------------------------------------------------------ results */
+
+/* Values become batched; that of an argument becomes the argument again. */
+static Tensor *rewrapped(const Call *c, Tensor *r, uint32_t bits) {
+  for (int k = 0; r && k < c->n_args; k++) {
+    Tensor *t = c->v[k].tag == TAG_TENSOR ? c->v[k].t : NULL;
+    if (levels_of(t) == bits && t->meta->value == r) {
+      int n = count(bits); /* an in-place view has changed the value's shape */
+      tensor_set_geometry(t, r->ndim - n, r->sizes + n, r->strides + n, r->offset);
+      return t;
+    }
+  }
+  return batched(r, bits);
+}
+
+static void give(Call *c, const Result *r, uint32_t bits) {
+  if (failed()) return;
+  if (r->tag == TAG_TENSOR) {
+    ret_tensor(c, rewrapped(c, (Tensor *)(uintptr_t)r->value, bits));
+  } else if (r->tag == TAG_TENSORS) {
+    const int64_t *handles = (const int64_t *)(uintptr_t)r->value;
+    Tensor **made = scratch_array(r->n + 1, sizeof *made);
+    for (int i = 0; made && i < r->n; i++)
+      made[i] = rewrapped(c, (Tensor *)(uintptr_t)handles[i], bits);
+    if (made) ret_tensors(c, r->n, made);
+  } else {
+    c->result = *r;
+  }
+}
+
+/* ------------------------------------------------------------ slice by slice */
+
+static int name_length(const Call *c) { return (int)strcspn(c->row->schema, "("); }
+static bool writes_itself(const Call *c) { return c->row->schema[name_length(c) - 1] == '_'; }
+static bool is_named(const Call *c, const char *name) {
+  int n = name_length(c);
+  return strncmp(c->row->schema, name, (size_t)n) == 0 && name[n] == 0;
+}
+
+static void no_rule(const Call *c, const char *why) {
+  fail(ERR_RUNTIME, "Batching rule not implemented for aten::%.*s%s", name_length(c),
+       c->row->schema, why);
+}
+
+/* Numbers drawn for one slice of a "same" level are drawn for all: the generator goes back. */
+typedef struct {
+  int32_t generator;
+  uint32_t same;
+  Tensor **before, *after; /* the states: before each first slice, after the last */
+} Draws;
+
+static int64_t first_alike(const Batch *b, uint32_t same, int64_t at) {
+  int64_t first = 0, left = at, step = b->total;
+  int k = 0;
+  for (uint32_t bits = b->levels; bits; bits &= bits - 1, k++) {
+    step /= b->sizes[k];
+    if (!(same & bits & -bits)) first += left / step * step;
+    left %= step;
+  }
+  return first;
+}
+
+static void before_draw(Draws *d, const Batch *b, int64_t at) {
+  int64_t first = first_alike(b, d->same, at);
+  if (first == at) d->before[at] = random_state(d->generator);
+  else random_set_state(d->generator, d->before[first]);
+}
+
+/* The results of all slices, by output: parts[output * total + slice]. */
+typedef struct {
+  int n;
+  bool listed;
+  Tensor **parts;
+} Parts;
+
+static bool collect(Parts *p, const Result *r, int64_t at, int64_t total) {
+  const int64_t one = r->value,
+                *handles = r->tag == TAG_TENSORS ? (const int64_t *)(uintptr_t)r->value : &one;
+  int n = r->tag == TAG_TENSORS ? r->n : 1;
+  if (at == 0) {
+    *p = (Parts){n, r->tag == TAG_TENSORS, scratch_array((int64_t)n * total + 1, sizeof(Tensor *))};
+  } else if (n != p->n) {
+    fail(ERR_RUNTIME, "vmap: slices of the batch give %d and %d tensors", p->n, n);
+  }
+  for (int i = 0; !failed() && i < n; i++)
+    p->parts[i * total + at] = (Tensor *)(uintptr_t)handles[i];
+  return !failed();
+}
+
+static Tensor *stacked(const Batch *b, Tensor **parts) {
+  if (!parts[0]) return NULL; /* the gradient of an unused input */
+  Tensor *y = t_stack((Tensors){(int32_t)b->total, parts}, 0);
+  if (!y || b->n == 1) return y;
+  int64_t sizes[2 * MAX_DIM];
+  memcpy(sizes, b->sizes, (size_t)b->n * sizeof *sizes);
+  memcpy(sizes + b->n, y->sizes + 1, (size_t)(y->ndim - 1) * sizeof *sizes);
+  return t_view(y, b->n + y->ndim - 1, sizes);
+}
+
+/* The batched arguments: how many, and which of them a slice's result is a view of. */
+typedef struct {
+  const Tensor *view;
+  Tensor *of;
+  int n;
+} Origin;
+
+static Tensor *find_origin(Tensor *t, const void *context) {
+  Origin *o = (Origin *)(uintptr_t)context;
+  if (levels_of(t)) {
+    o->n++;
+    if (t->storage == o->view->storage) o->of = t;
+  }
+  return t;
+}
+
+/* The view of all slices that goes with a view of the first, where there is one batched argument
+ * (or others give their sizes, as to view_as): then nothing but its elements differ, and a view
+ * does not depend on those. NULL if it is no view. */
+static Tensor *view_of_all(const Call *c, const Batch *b, const Tensor *r) {
+  Origin o = {r, NULL, 0};
+  int64_t sizes[2 * MAX_DIM], strides[2 * MAX_DIM];
+  for (int k = 0; r && k < c->n_args; k++) value_map(c->v[k], find_origin, &o);
+  if (!o.of || (o.n > 1 && !strstr(c->row->schema, "_as(")) || r->dtype != o.of->dtype ||
+      b->n + r->ndim > MAX_DIM)
+    return NULL;
+  Tensor *full = batch_full(b, o.of);
+  bool same = r->offset == o.of->offset &&
+              sizes_equal(r->ndim, r->sizes, o.of->ndim, o.of->sizes) &&
+              sizes_equal(r->ndim, r->strides, o.of->ndim, o.of->strides);
+  if (!full || same) return full;
+  memcpy(sizes, full->sizes, (size_t)b->n * sizeof *sizes);
+  memcpy(strides, full->strides, (size_t)b->n * sizeof *strides);
+  memcpy(sizes + b->n, r->sizes, r->ndim * sizeof *sizes);
+  memcpy(strides + b->n, r->strides, r->ndim * sizeof *strides);
+  return t_as_strided(full, b->n + r->ndim, sizes, strides, r->offset);
+}
+
+/* The call c for the i-th slice of its batched arguments. */
+static void slice_call(const Call *c, const Batch *b, int64_t i, Call *inner) {
+  Slice s = {b, i};
+  *inner = *c;
+  inner->inplace = false;
+  inner->result = (Result){.tag = TAG_NONE};
+  for (int k = 0; k < c->n_args; k++) {
+    inner->v[k] = value_map(c->v[k], slice_of, &s);
+    if (i + 1 < b->total && strcmp(row_arg_name(c->row, k), "retain_graph") == 0)
+      inner->v[k].i = true;
+  }
+}
+
+/* Leaves values in inner->result; a row that writes to its first argument writes to the slices. */
+static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
+  Parts p = {0, false, NULL};
+  bool writes = writes_itself(c) || strstr(c->row->schema, "-> ()");
+  /* Not of what writes otherwise than by its name, nor of what has a history of its own. */
+  bool views = !c->inplace && c->row->schema[0] != '_' && !strstr(c->row->schema, "inplace") &&
+               !is_named(c, "detach");
+  if (b->total == 0) no_rule(c, "; the fallback path does not support vmap over dims of size 0");
+  if (draws) draws->before = scratch_array(b->total + 1, sizeof *draws->before);
+  for (int64_t i = 0; i < b->total && !failed(); i++) {
+    slice_call(c, b, i, inner);
+    if (draws) before_draw(draws, b, i);
+    call_plain(inner);
+    if (draws && first_alike(b, draws->same, i) == i) draws->after = random_state(draws->generator);
+    if (failed() || writes) continue;
+    if (inner->result.tag != TAG_TENSOR && inner->result.tag != TAG_TENSORS)
+      no_rule(c, ". We could not generate a fallback.");
+    else collect(&p, &inner->result, i, b->total);
+    bool first = views && i == 0; /* whether its results are enough */
+    for (int k = 0; first && k < p.n; k++)
+      first = !failed() && view_of_all(c, b, p.parts[k * b->total]);
+    if (first) break;
+  }
+  if (draws && draws->after) random_set_state(draws->generator, draws->after);
+  if (failed()) return;
+  if (writes) {
+    inner->result = (Result){.tag = TAG_NONE};
+    if (c->v[0].tag == TAG_TENSOR && writes_itself(c)) ret_tensor(inner, c->v[0].t->meta->value);
+    return;
+  }
+  Tensor **made = scratch_array(p.n + 1, sizeof *made);
+  for (int i = 0; made && i < p.n; i++) {
+    Tensor **parts = p.parts + i * b->total;
+    made[i] = views ? view_of_all(c, b, parts[0]) : NULL;
+    if (!made[i]) made[i] = stacked(b, parts);
+  }
+  if (!made || failed()) return;
+  if (p.listed) ret_tensors(inner, p.n, made);
+  else ret_tensor(inner, made[0]);
+}
+
+/* ------------------------------------------------------------ what cannot be done */
+
+bool vmap_item_error(void) {
+  fail(ERR_RUNTIME, "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap "
+                    "over calling .item() on a "
+                    "Tensor, please try to rewrite what you're doing with other operations. If "
+                    "error is occurring somewhere "
+                    "inside PyTorch internals, please file a bug report.");
+  return false;
+}
+
+/* For `return unsupported(...)` from what says whether a call was refused. */
+static bool unsupported(const char *what, const char *op) {
+  fail(ERR_RUNTIME,
+       "%s%s. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
+       "feature.",
+       what, op);
+  return true;
+}
+
+/* X(op, the name in PyTorch's message): as many results as the values say. */
+#define DYNAMIC_ROWS(X)        \
+  X("nonzero", "nonzero")      \
+  X("where", "where")          \
+  X("_where_nonzero", "where") \
+  X("unique", "_unique2")      \
+  X("unique_consecutive", "unique_consecutive")
+
+static bool dynamic_shape(const Call *c) {
+  static const char *const rows[][2] = {
+#define ROW(op, shown) {op, shown},
+      DYNAMIC_ROWS(ROW)
+#undef ROW
+  };
+  if (is_named(c, "where") && c->n_args > 1) return false;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (is_named(c, rows[i][0]))
+      return unsupported("vmap: We do not support batching operators that can output dynamic "
+                         "shape. Attempted to vmap over aten::",
+                         rows[i][1]);
+  return false;
+}
+
+static bool hidden_storage(const Call *c) {
+  return (is_named(c, "_export") || is_named(c, "_pin") || is_named(c, "data_ptr")) &&
+         !fail(ERR_RUNTIME, "Cannot access data pointer of Tensor that doesn't have storage");
+}
+
+/* Running statistics that all slices would write to. */
+static bool shared_statistics(const Call *c) {
+  bool writes = false, shared = false;
+  if (!strstr(c->row->schema, "running_mean") || !levels_of(c->v[0].t)) return false;
+  for (int k = 1; k < c->n_args; k++) {
+    const char *name = row_arg_name(c->row, k);
+    if (strcmp(name, "training") == 0 || strcmp(name, "use_input_stats") == 0)
+      writes = arg_bool(c, k);
+    else if (strncmp(name, "running_", 8) == 0 && c->v[k].tag == TAG_TENSOR)
+      shared = shared || !levels_of(c->v[k].t);
+  }
+  return writes && shared &&
+         !fail(ERR_RUNTIME, "Batch norm got a batched tensor as input while the running_mean or "
+                            "running_var, which will be updated in "
+                            "place, were not batched.\nIf you are using a module and do not need "
+                            "eval mode, please set "
+                            "`track_running_stats` to be False.If you are using a prebuilt module "
+                            "and do not need eval mode, please "
+                            "see the functorch website for resources on how to patch your module "
+                            "to work with vmap");
+}
+
+static bool refused(const Call *c) {
+  if (c->out.tag != TAG_MISSING)
+    no_rule(c, ".out; the fallback path doesn't work on out= or view ops.");
+  else if (is_named(c, "item")) vmap_item_error();
+  else if (is_named(c, "allclose")) unsupported("vmap over torch.allclose isn't supported yet", "");
+  else if (is_named(c, "masked_select") && levels_of(c->v[1].t))
+    unsupported("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot "
+                "support this because for each batch "
+                "this would return a differently shaped Tensor",
+                "");
+  else if (is_named(c, "data"))
+    fail(ERR_RUNTIME, "accessing `data` under vmap transform is not allowed");
+  else if (is_named(c, "one_hot") && arg_int(c, 1) <= 0)
+    fail(ERR_RUNTIME, "When vmap-ing torch.nn.functional.one_hot, please provide an explicit "
+                      "positive num_classes argument.");
+  else if (is_named(c, "as_strided_") || strncmp(c->row->schema, "resize_", 7) == 0 ||
+           is_named(c, "set_"))
+    no_rule(c, "; the fallback path doesn't work on out= or view ops.");
+  return failed() || hidden_storage(c) || dynamic_shape(c) || shared_statistics(c);
+}
+
+/* PyTorch's two refusals inside a transformed function, batched or not. */
+bool vmap_refuses(const char *method, const char *more) {
+  if (active())
+    fail(ERR_RUNTIME,
+         "You are attempting to call Tensor.%s()%s inside of a function being transformed by a "
+         "functorch transform. This "
+         "is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, "
+         "jacfwd, hessian) or call "
+         "%s() outside of a function being transformed instead.",
+         method, more, method);
+  return failed();
+}
+
+bool vmap_refuses_leaf(void) {
+  return vmap_refuses("requires_grad_", " (or perhaps using torch.autograd.functional.* APIs)");
+}
+
+bool vmap_refuses_backward(void) {
+  if (active())
+    fail(ERR_RUNTIME, "backward() called inside a functorch transform. This is not supported, "
+                      "please use functorch.grad or "
+                      "functorch.vjp instead or call backward() outside of functorch transforms.");
+  return failed();
+}
+
+/* Whether the call's op is in a list of names, each between spaces. */
+static bool listed(const Call *c, const char *names) {
+  char name[48];
+  int n = name_length(c) - writes_itself(c);
+  return n < 40 && snprintf(name, sizeof name, " %.*s ", n, c->row->schema) && strstr(names, name);
+}
+
+static bool too_small(const Call *c, const Batch *b) {
+  const Tensor *self = c->v[0].t;
+  int64_t sizes[2 * MAX_DIM];
+  int n = b->n;
+  memcpy(sizes, b->sizes, (size_t)n * sizeof *sizes);
+  memcpy(sizes + n, self->sizes, self->ndim * sizeof *sizes);
+  Tensor *aligned = is_batched(self) ? batch_align(b, c->v[0].t, 0) : c->v[0].t;
+  if (aligned)
+    fail(ERR_RUNTIME, "output with shape %s doesn't match the broadcast shape %s",
+         shape_text(aligned), sizes_text(n + self->ndim, sizes));
+  return false;
+}
+
+/* What is written to must have every slice that is written. PyTorch words its refusal in four
+ * ways. */
+static bool check_target(const Call *c, const Batch *b) {
+  if (c->v[0].tag == TAG_TENSOR && levels_of(c->v[0].t) == b->levels) return true;
+  bool subscript = is_named(c, "_setitem"), own = subscript && value_first(&c->v[1]);
+  char name[64], level[32] = "in a vmap";
+  if (c->v[0].tag == TAG_TENSOR &&
+      listed(c, " add atan2 arctan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift "
+                "bitwise_xor copysign gcd lcm "))
+    return too_small(c, b);
+  if (own) strcpy(name, "index_put_");
+  else if (subscript || listed(c, " clamp_max clamp_min copy div divide logical_and logical_or "
+                                  "logical_xor masked_fill mul multiply "
+                                  "sub true_divide "))
+    strcpy(name, "inplace arithmetic");
+  else if (listed(c, " fill index_add index_fill index_put scatter_add "))
+    snprintf(name, sizeof name, "%.*s_", name_length(c) - writes_itself(c), c->row->schema);
+  else {
+    snprintf(name, sizeof name, "aten::%.*s_", name_length(c) - writes_itself(c), c->row->schema);
+    snprintf(level, sizeof level, "at level %d", highest(b->levels));
+  }
+  fail(ERR_RUNTIME,
+       "vmap: %s(self, *extra_args) is not possible because there exists a Tensor `other` in "
+       "extra_args that has more "
+       "elements than `self`. This happened due to `other` being vmapped over but `self` not being "
+       "vmapped over %s. "
+       "Please try to use out-of-place operators instead of %s. If said operator is being called "
+       "inside the PyTorch "
+       "framework, please file a bug report instead.",
+       name, level, name);
+  return false;
+}
+
+/* ------------------------------------------------------------ calls */
+
+static bool is_random(const Row *row) {
+  return (strstr(row->schema, "Generator") && row->schema[0] != '_') || strpbrk(row->flags, "Zz");
+}
+
+/* Services look at the tensor itself: rows of the host's own that give no tensor, and those
+ * marked X. A batch of gradients is no service: as many backwards as there are. */
+static bool is_service(const Call *c) {
+  const char *f = c->row->flags;
+  uint32_t bits = 0;
+  if (is_named(c, "_grad")) {
+    for (int k = 0; k < 2; k++) value_map(c->v[k], add_levels, &bits);
+    return bits;
+  }
+  if (strchr(f, 'X')) return true;
+  return strchr(f, 'c') && !row_is_direct(c->row) && !strpbrk(f, "EDRGHYWPTSAILKM") &&
+         !strstr(c->row->schema, "-> Tensor");
+}
+
+static void run_on(Call *c, uint32_t bits, Draws *draws) {
+  Batch b = batch_of(bits);
+  Call inner;
+  bool writes = writes_itself(c) || c->inplace || is_named(c, "_setitem");
+  if (writes && !check_target(c, &b)) return;
+  if (draws || !rule_run(c, &b, &inner)) run_loop(c, &b, draws, &inner);
+  if (failed()) return;
+  if (c->inplace && inner.result.tag == TAG_TENSOR) {
+    Tensor *self = c->v[0].t->meta->value, *r = (Tensor *)(uintptr_t)inner.result.value;
+    if (r != self && check_inplace(self) && check_rebase(self)) inplace_finish(c, self, r);
+    inner.result.value = (int64_t)(uintptr_t)self;
+  }
+  give(c, &inner.result, bits);
+}
+
+/* Draws differ between the slices of a "different" level, batched or not, and are alike for
+ * those of a "same" one. */
+static void run_random(Call *c, uint32_t bits) {
+  Draws draws = {.same = levels_with(RANDOM_SAME)};
+  uint32_t all = bits | levels_with(RANDOM_DIFFERENT);
+  for (int k = 0; k < c->n_args; k++)
+    if (c->v[k].tag == TAG_GENERATOR) draws.generator = arg_generator(c, k);
+  bool given = strstr(c->row->schema, "Generator"), writes = writes_itself(c) || c->inplace;
+  bool from_values = given && !writes && !strstr(c->row->schema, "_like(");
+  if (given && writes && is_named(c, "bernoulli_") && c->v[1].tag == TAG_TENSOR)
+    from_values = levels_of(c->v[1].t);
+  if (from_values && bits & draws.same)
+    fail(ERR_RUNTIME, "Vmap does not currently support same randomness with a batched tensor "
+                      "input. Please file an issue with functorch");
+  else if (given && writes && !bits && all)
+    fail(ERR_RUNTIME,
+         "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will "
+         "appear like same "
+         "randomness. If this is necessary for your usage, please file an issue with functorch.");
+  else if (given && writes && !vmap_may_draw()) return;
+  else if (!all) call_plain(c);
+  else run_on(c, all, bits & draws.same ? &draws : NULL);
+}
+
+bool vmap_run(Call *c) {
+  uint32_t bits = levels_of_call(c);
+  bool random = active() && is_random(c->row) && c->out.tag == TAG_MISSING;
+  if (!bits && !random) return false;
+  if (bits && is_service(c)) return hidden_storage(c) || (is_named(c, "data") && refused(c));
+  if (bits & ~active()) {
+    fail(ERR_RUNTIME, "Either your tensor may have escaped from inside a function being vmapped "
+                      "and this is a user error (see "
+                      "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an "
+                      "internal functorch error in "
+                      "`gen_vmap_plumbing` Please file an issue if it looks like the latter");
+    return true;
+  }
+  if (bits && refused(c)) return true;
+  if (random) run_random(c, bits);
+  else run_on(c, bits, NULL);
+  return true;
+}

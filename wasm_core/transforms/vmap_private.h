@@ -1,0 +1,33 @@
+/* What vmap.c (levels, arguments, the loop over slices) and vmap_rules.c (calls done at once)
+ * share. */
+#ifndef PG_VMAP_PRIVATE_H
+#define PG_VMAP_PRIVATE_H
+
+#include "ops/op.h"
+#include "transforms/vmap.h"
+
+/* The batch that a call is about. */
+typedef struct {
+  uint32_t levels; /* a bit a level */
+  int n;           /* how many */
+  int64_t sizes[32], total;
+} Batch;
+
+typedef Tensor *Change(Tensor *t, const void *context);
+/* The value with each of its tensors replaced, also those in lists and subscripts. */
+Value value_map(Value v, Change *change, const void *context);
+Tensor *value_first(const Value *v); /* its first tensor, or NULL */
+
+/* t's value with all dimensions of the batch in front, of size 1 where t has none, and raised to
+ * `rank` by dimensions of size 1 after them. One that is not batched comes as it is: it
+ * broadcasts. */
+Tensor *batch_align(const Batch *b, Tensor *t, int rank);
+/* The same with every batch dimension in full, batched or not. */
+Tensor *batch_full(const Batch *b, Tensor *t);
+
+/* Does the call at once on values, leaving the result in `inner`; false if it has no such rule. */
+bool rule_run(const Call *c, const Batch *b, Call *inner);
+/* Runs a row as if nothing were batched (call.c). */
+void call_plain(Call *c);
+
+#endif

@@ -1,0 +1,628 @@
+/* gradcheck: gradients and tangents beside finite differences.
+ *
+ * The engine decides what is run, in which order, and what is wrong; the host only calls the
+ * user's function, and makes an error of the verdict. A Jacobian is a matrix with a row an
+ * element of the input and a column an element of the output. Inputs are perturbed where they
+ * lie, since a function may reach them by other ways than its arguments, and put back exactly,
+ * also if it fails. For gradgradcheck the function is the user's with a recorded backward behind
+ * it, and what that starts from is among the inputs. The engine's own arithmetic here is never
+ * recorded. */
+#include <math.h>
+#include <string.h>
+
+#include "boundary/services.h"
+#include "ground/memory.h"
+#include "ground/number.h"
+#include "ground/text.h"
+#include "ops/create/create.h"
+#include "ops/create/random.h"
+#include "ops/op.h"
+#include "tape/forward.h"
+#include "tape/host.h"
+
+typedef struct {
+  int32_t function;  /* the host's */
+  int n_points;      /* of the inputs it takes so many; */
+  bool second;       /* its gradient is checked: the others are what its backward starts from */
+  Tensors inputs;    /* NULL: no tensor */
+  Tensor **wanted;   /* those that require grad, */
+  int *places;       /* where they stand, */
+  Tensor **none;     /* and what says that the host's own objects are meant: NULL for all */
+  Tensors outputs;   /* what the function gave first, */
+  Tensor **recorded; /* of that what has a history, */
+  int *kept;         /* and where it stands */
+  int n_wanted, n_recorded;
+  int n_given;       /* how many tensors the function gave last */
+  int32_t generator; /* apart from the user's */
+  double eps, atol, rtol, nondet_tol;
+  bool masked;
+  bool grad_mode;      /* the user's */
+  bool absent;         /* gradients that do not arrive were an error of the backward */
+  const char *verdict; /* what is wrong; NULL: nothing yet */
+} Check;
+
+static bool stopped(const Check *k) { return failed() || k->verdict; }
+
+/* Room for n pointers, which are NULL; NULL itself if there is none. */
+static void *list_new(int n) { return scratch_array_zero(n + 1, sizeof(void *)); }
+
+/* Those of n tensors that require grad, how many they are, and where they stand (`at` may be
+ * NULL). */
+static Tensor **tracked(Tensors t, int *n, int **at) {
+  Tensor **found = list_new(t.n);
+  int *places = list_new(t.n);
+  *n = 0;
+  for (int i = 0; found && places && i < t.n; i++) {
+    if (!t.v[i] || !tensor_requires_grad(t.v[i])) continue;
+    found[*n] = t.v[i];
+    places[(*n)++] = i;
+  }
+  if (at) *at = places;
+  return found;
+}
+
+static Tensor *shaped(Tensor *t, const Tensor *like) {
+  return t ? t_reshape(t, like->ndim, like->sizes) : NULL;
+}
+static Tensor *flat(Tensor *t) { return t ? t_reshape(t, 1, &t->numel) : NULL; }
+static Tensor *zeros(int64_t rows, int64_t columns, DType dtype) {
+  return tensor_zeros(2, (const int64_t[]){rows, columns}, dtype);
+}
+static double number_of(Tensor *t) { return t ? tensor_get_f(t, 0) : 0; }
+static double largest(Tensor *t) { return t && t->numel ? number_of(t_max(t_abs(t))) : 0; }
+static bool any(Tensor *t) { return t && number_of(t_count_nonzero(t, ALL_DIMS)) > 0; }
+/* True after a failure, which is found elsewhere. */
+static bool agree(Tensor *a, Tensor *b, double rtol, double atol) {
+  if (blocked(a, b)) return true;
+  DType kind = dtype_promote((DType)a->dtype, (DType)b->dtype);
+  return t_allclose(t_to(a, kind), t_to(b, kind), rtol, atol, false) || failed();
+}
+
+/* ------------------------------------------------------------ calls of the function */
+
+/* The gradients of what the function gave, recorded: the function that gradgradcheck checks. */
+static Tensor **differentiated(Check *k, Tensor *const *given, Tensors ys) {
+  int n_roots, n = 0, n_seeds = k->inputs.n - k->n_points;
+  Tensor **roots = tracked(ys, &n_roots, NULL), **inputs = list_new(k->inputs.n),
+         **wanted = list_new(k->n_wanted);
+  Tensor **found = list_new(k->n_wanted);
+  if (failed()) return NULL;
+  for (int i = 0; i < k->inputs.n; i++) inputs[i] = given[i] ? given[i] : k->inputs.v[i];
+  for (; n < k->n_wanted && k->places[n] < k->n_points; n++) wanted[n] = inputs[k->places[n]];
+  if (n_roots != n_seeds)
+    return fail(ERR_RUNTIME, "got %d tensors and %d gradients", n_roots, n_seeds);
+  engine_backward(n_seeds, roots, inputs + k->n_points, true, true, n, wanted, false, true, found);
+  for (int i = k->n_given = 0; i < n; i++)
+    if (found[i]) found[k->n_given++] = found[i];
+  return found;
+}
+
+/* What the function gives of the inputs, with others in the places of some; n_given is 0 after a
+ * failure. */
+static Tensor **evaluate(Check *k, Tensor *const *given) {
+  Tensors out = {0, NULL};
+  for (int i = 0; k->second && i < k->n_wanted && !failed(); i++)
+    if (given[k->places[i]]) op_requires_grad_(given[k->places[i]], true);
+  grad_mode = k->grad_mode;
+  host_apply(k->function, k->n_points, given, &out.n, &out.v);
+  k->n_given = out.n;
+  if (k->second && !failed()) out.v = differentiated(k, given, out);
+  grad_mode = false;
+  if (failed()) k->n_given = 0;
+  return out.v;
+}
+
+static Tensors evaluated(Check *k) {
+  Tensor **found = evaluate(k, k->none);
+  return (Tensors){k->n_given, found};
+}
+
+/* ------------------------------------------------------------ finite differences */
+
+/* Writes the values back, whatever went wrong. */
+static void put_back(Tensor *place, Tensor *values) {
+  Status was = status_now;
+  status_clear();
+  t_copy_(place, values, false);
+  if (!failed()) status_now = was;
+}
+
+/* "on index (0, 1) ", or "" for all elements (-1). */
+static const char *where(const Tensor *x, int64_t element) {
+  int64_t index[MAX_DIM];
+  if (element < 0) return "";
+  for (int d = x->ndim - 1; d >= 0; element /= x->sizes[d--]) index[d] = element % x->sizes[d];
+  const char *text = sizes_text(x->ndim, index);
+  return textf("on index (%.*s%s) ", (int)strlen(text) - 2, text + 1, x->ndim == 1 ? "," : "");
+}
+
+static void check_alike(const Check *k, const Tensor *a, const Tensor *b, const Tensor *x,
+                        int64_t element) {
+  bool shapes = !tensor_same_shape(a, b);
+  if (!shapes && a->dtype == b->dtype) return;
+  const char *kind = shapes ? "shape" : "dtype";
+  const char *first = shapes ? textf("Size(%s)", shape_text(a)) : dtype_info[a->dtype].name;
+  const char *second = shapes ? textf("Size(%s)", shape_text(b)) : dtype_info[b->dtype].name;
+  fail(ERR_ASSERTION,
+       "Expected `func` to return outputs with the same %s when inputs are perturbed %sby %s, but "
+       "got: %ss torch.%s and "
+       "torch.%s.",
+       kind, where(x, element), number_text(k->eps), kind, first, second);
+}
+
+static Tensor *element_of(Tensor *x, int64_t element) {
+  int64_t offset = x->offset;
+  for (int d = x->ndim - 1; d >= 0; element /= x->sizes[d--])
+    offset += element % x->sizes[d] * x->strides[d];
+  return tensor_alias(x, 0, NULL, NULL, offset);
+}
+
+/* (f(x + step) - f(x - step)) / (2 eps) of every output, as an element of x moves by `step`, or
+ * all of x (-1). */
+static Tensor **difference(Check *k, Tensor *x, int64_t element, Tensor *step) {
+  Tensor *place = element < 0 ? op_data(x) : element_of(x, element),
+         *here = place ? t_clone(place) : NULL, **below = NULL;
+  int n = 0, wanted = k->outputs.n;
+  if (blocked(here, step)) return NULL;
+  for (int i = 0; i < 2; i++) {
+    t_copy_(place, i ? t_add(here, step) : t_sub(here, step), false);
+    Tensor **found = evaluate(k, k->none);
+    for (int j = 0; j < k->n_given && (!i || j < n) && !failed(); j++) {
+      if (i) check_alike(k, below[j], found[j], x, element);
+      /* the function may write to it again */
+      found[j] = i ? t_div_f(t_sub(found[j], below[j]), 2 * k->eps) : t_clone(found[j]);
+    }
+    n = i && n < k->n_given ? n : k->n_given;
+    below = found;
+  }
+  put_back(place, here);
+  if (element < 0 && n != wanted)
+    fail(ERR_ASSERTION, "Expected all_Ju and func_out to have the same length, but got %d and %d",
+         n, wanted);
+  return n < wanted ? fail(ERR_INDEX, "list index out of range") : below;
+}
+
+/* ------------------------------------------------------------ forward mode */
+
+/* The tangents of the outputs as the inputs have these (NULL: none, the input as it is); of
+ * input `plain` (-1: of none) the function gets an alias without history. */
+static Tensor **push(Check *k, Tensor **tangents, int plain) {
+  Tensor **given = list_new(k->inputs.n), **found = list_new(k->outputs.n);
+  if (failed() || (forward_enter(), failed())) return NULL;
+  forward_begin(!inference_mode && forward_enabled());
+  for (int i = 0; i < k->inputs.n; i++) {
+    if (tangents[i]) given[i] = forward_make_dual(t_detach(k->inputs.v[i]), tangents[i], 0);
+    else if (i == plain) given[i] = t_detach(k->inputs.v[i]);
+  }
+  Tensor **ys = evaluate(k, given);
+  for (int i = 0; i < k->n_given && i < k->outputs.n; i++) {
+    Tensor *tangent = forward_tangent(ys[i]);
+    found[i] = tangent ? t_clone(tangent) : NULL;
+  }
+  Status was = status_now;
+  status_clear();
+  forward_exit(0);
+  if (!failed()) status_now = was;
+  return found;
+}
+
+static Tensor *unit_like(const Tensor *x, int64_t element) {
+  Tensor *t = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
+  if (t)
+    element_store_f(tensor_data(t) + element * dtype_bytes((DType)x->dtype), (DType)x->dtype, 1);
+  return t;
+}
+
+/* ------------------------------------------------------------ Jacobians */
+
+/* The Jacobians by x of the floating outputs (NULL: of others, or what does not count), or their
+ * products with u: by finite differences, or in forward mode where x is the input at `place`
+ * (-1: not that). */
+static Tensor **jacobians(Check *k, Tensor *x, int place, Tensor *u, Tensor *const *outputs) {
+  Tensor **m = list_new(k->outputs.n), **tangents = list_new(k->inputs.n);
+  int64_t rows = u ? 1 : x->numel;
+  for (int i = 0; i < k->outputs.n && !failed(); i++)
+    if (outputs[i] && dtype_is_float((DType)outputs[i]->dtype))
+      m[i] = zeros(rows, outputs[i]->numel, (DType)outputs[i]->dtype);
+  for (int i = 0; i < k->n_wanted && !failed(); i++)
+    tangents[k->places[i]] = t_zeros_like(k->wanted[i]);
+  for (int64_t row = 0; row < rows && !failed(); row++) {
+    int32_t mark = pool_mark();
+    size_t scratch = scratch_mark();
+    if (place >= 0) tangents[place] = u ? shaped(u, x) : unit_like(x, row);
+    Tensor **found = place >= 0 ? push(k, tangents, -1)
+                     : u        ? difference(k, x, -1, t_mul_f(shaped(u, x), k->eps))
+                                : difference(k, x, row, tensor_wrapped_f(k->eps));
+    for (int i = 0; i < k->outputs.n && !failed(); i++)
+      if (m[i] && found[i]) t_copy_(t_select(m[i], 0, row), flat(found[i]), false);
+    pool_release(mark, NULL);
+    scratch_release(scratch);
+  }
+  for (int i = 0; i < k->outputs.n && u && !failed(); i++)
+    m[i] = m[i] ? t_select(m[i], 0, 0) : NULL;
+  return m;
+}
+
+/* The Jacobian of an output by every input, or its product with v, from a backward that is run
+ * twice; *same: whether both agreed. Gradients have the dtypes and sizes of the inputs: the
+ * engine sees to that. */
+static Tensor **by_backward(int n, Tensor *const *inputs, Tensor *output, Tensor *v,
+                            double tolerance, bool *same) {
+  int64_t width = v ? 1 : output->numel;
+  Tensor *seed = shaped(v, output), **first = NULL;
+  GraphEnd root = {output, {NULL, 0}}, *ends = scratch_array(n + 1, sizeof *ends);
+  for (int i = 0; ends && i < n; i++) ends[i] = (GraphEnd){inputs[i], {NULL, 0}};
+  GraphWalk walk = {.n_roots = 1,
+                    .roots = &root,
+                    .grads = v ? &seed : NULL,
+                    .n_inputs = n,
+                    .inputs = ends,
+                    .retain_graph = true,
+                    .allow_unused = true,
+                    .n_rows = v ? 0 : (int)width};
+  *same = true;
+  for (int t = 0; t < 2 && !failed(); t++) {
+    Tensor **found = list_new(n);
+    if (!found || (width && !engine_walk(&walk, found))) return NULL;
+    for (int i = 0; i < n; i++) {
+      Tensor *rows = found[i], *x = inputs[i];
+      found[i] = rows ? t_contiguous(t_t(t_reshape(rows, 2, (const int64_t[]){width, x->numel})))
+                      : zeros(x->numel, width, (DType)x->dtype);
+      if (t && largest(t_sub(first[i], found[i])) > tolerance) *same = false;
+    }
+    if (!t) first = found;
+  }
+  return first;
+}
+
+static Tensor **backward_checked(Check *k, Tensor *output, Tensor *v) {
+  bool same;
+  Tensor **found = by_backward(k->n_wanted, k->wanted, output, v, k->nondet_tol, &same);
+  if (!same && !failed())
+    k->verdict = textf("Backward is not reentrant, i.e., running backward with same input and "
+                       "grad_output multiple times gives different "
+                       "values, although analytical gradient matches numerical gradient.The "
+                       "tolerance for nondeterminism was %s.\n\n"
+                       "NOTE: If the function is not deterministic by nature, call "
+                       "gradcheck/gradgradcheck with `nondet_tol=<tol>`.\n",
+                       number_text(k->nondet_tol));
+  return found;
+}
+
+/* ------------------------------------------------------------ comparisons */
+
+/* What a mismatch in fast mode looks like in full. */
+static const char *in_full(Check *k, int input, int output, bool is_forward) {
+  Tensor *x = k->wanted[input], **only = list_new(k->outputs.n);
+  int at = k->kept[output];
+  bool same;
+  if (!only) return NULL;
+  only[at] = k->outputs.v[at];
+  Tensor **numbers = jacobians(k, x, -1, NULL, only);
+  Tensor **gradients = failed()     ? NULL
+                       : is_forward ? jacobians(k, x, k->places[input], NULL, only)
+                                    : by_backward(k->n_wanted, k->wanted, k->recorded[output], NULL,
+                                                  INFINITY, &same);
+  if (failed()) return NULL;
+  Tensor *number = numbers[at], *gradient = gradients[is_forward ? at : input];
+  return textf(
+      "\nThe above quantities relating the numerical and analytical jacobians are computed \nin "
+      "fast mode. See: "
+      "https://github.com/pytorch/pytorch/issues/53876 for more background \nabout fast mode. "
+      "Below, we recompute numerical and analytical "
+      "jacobians in slow mode:\n\nNumerical:\n %s\nAnalytical:\n%s\n\nThe max per-element "
+      "difference (slow mode) is: %s.\n%s",
+      tensor_text(number, false), tensor_text(gradient, false),
+      number_text(largest(t_sub(number, gradient))),
+      !agree(gradient, number, k->rtol, k->atol)
+          ? ""
+          : "Fast gradcheck failed but element-wise differences are small. This means that "
+            "the\ntest might've passed in slow_mode!\n\nCall "
+            "gradcheck/gradgradcheck with `fast_mode=False` to compare element by element.");
+}
+
+/* Random vectors of length one with an element for each of a tensor's, none of them negative. */
+static void fill_directions(const Check *k, int n, Tensor *const *like, Tensor **v) {
+  for (int i = 0; i < n && !failed(); i++) {
+    Tensor *u = t_to(
+        random_uniform(tensor_empty(1, &like[i]->numel, dtype_default()), 0, 1, k->generator),
+        (DType)like[i]->dtype);
+    v[i] = t_div(u, t_vector_norm(u, 2, ALL_DIMS, false, DT_NONE));
+  }
+}
+
+/* The Jacobians of every output by every input two ways, or in fast mode one random combination
+ * of the elements of each. */
+static void compare(Check *k, bool is_forward, bool is_fast) {
+  int n = k->n_wanted, m = k->n_recorded;
+  Tensor **us = list_new(n), **vs = list_new(m), ***numbers = list_new(n),
+         ***found = list_new(n + m);
+  random_seed(k->generator, random_initial_seed(k->generator));
+  if (is_fast) fill_directions(k, n, k->wanted, us);
+  if (is_fast && !is_forward) fill_directions(k, m, k->recorded, vs);
+  for (int i = 0; i < n && !failed(); i++)
+    numbers[i] = jacobians(k, k->wanted[i], -1, us[i], k->outputs.v);
+  for (int i = 0; i < n && !m && !(is_fast && is_forward) && !stopped(k); i++)
+    for (int j = 0; j < k->outputs.n && !stopped(k); j++)
+      if (is_fast ? largest(numbers[i][j]) > k->nondet_tol : any(numbers[i][j]))
+        k->verdict = "Numerical gradient for function expected to be zero";
+  for (int i = 0; i < n && m && is_forward && !failed(); i++)
+    found[i] = jacobians(k, k->wanted[i], k->places[i], us[i], k->outputs.v);
+  for (int j = 0; j < m && is_fast && !is_forward && !stopped(k); j++)
+    found[j] = backward_checked(k, k->recorded[j], vs[j]);
+  for (int at = 0; at < n * m && !stopped(k); at++) {
+    /* by inputs, or by outputs */
+    int i = is_fast ? at / m : at % n, j = is_fast ? at % m : at / n;
+    double atol = k->atol;
+    if (!is_forward && !found[j]) found[j] = backward_checked(k, k->recorded[j], NULL);
+    if (stopped(k)) return;
+    Tensor *number = numbers[i][k->kept[j]],
+           *gradient = is_forward ? found[i][k->kept[j]] : found[j][i];
+    if (us[i]) atol *= number_of(t_sum_all(us[i]));
+    if (vs[j]) {
+      atol *= number_of(t_sum_all(vs[j]));
+      gradient = t_dot(flat(gradient), us[i]);
+      number = t_sum_all(t_mul(vs[j], number));
+    }
+    if (agree(gradient, number, k->rtol, atol)) continue;
+    const char *text = textf("Jacobian %smismatch for output %d with respect to input "
+                             "%d,\nnumerical:%s\nanalytical:%s\n",
+                             is_forward ? "computed with forward mode " : "", j, i,
+                             tensor_text(number, false), tensor_text(gradient, false));
+    const char *more = is_fast ? in_full(k, i, j, is_forward) : "";
+    if (!failed()) k->verdict = textf("%s%s", text, more);
+  }
+}
+
+/* ------------------------------------------------------------ gradients and tangents that are
+ * zero, or absent */
+
+/* Whether a backward that starts from zeros gives anything else. */
+static bool zeros_grow(Check *k, int n, Tensor *const *outputs, bool masked) {
+  Tensor **seeds = list_new(n), **found = list_new(k->n_wanted);
+  for (int i = 0; i < n && !failed(); i++)
+    seeds[i] = tensor_zeros(outputs[i]->ndim, outputs[i]->sizes, (DType)outputs[i]->dtype);
+  if (failed() ||
+      !engine_backward(n, outputs, seeds, false, false, k->n_wanted, k->wanted, false, true, found))
+    return false;
+  for (int i = 0; i < k->n_wanted; i++)
+    if (found[i] && (masked ? !agree(found[i], t_zeros_like(found[i]), 1e-5, 1e-8) : any(found[i])))
+      return !failed();
+  return false;
+}
+
+#define DERIVATIVES                                                \
+  " Please look at \"Notes about undefined output gradients\" in " \
+  "\"tools/autograd/derivatives.yaml\""
+
+static void warn_of_absent(void) {
+  warn_user("Backwards compatibility: New undefined gradient support checking feature is enabled "
+            "by default, but it may break existing "
+            "callers of this function. If this is true for you, you can call this function with "
+            "\"check_undefined_grad=False\" to disable "
+            "the feature");
+}
+
+/* Gradients that do not arrive must count as zeros: all of them, then one at a time. */
+static void expect_zero_of_absent(Check *k) {
+  int n = 0, *counts = list_new(k->n_recorded);
+  Tensor ***outputs = list_new(k->n_recorded);
+  for (int i = 0; i <= n && !failed(); i++) {
+    outputs[i] = tracked(evaluated(k), &counts[i], NULL);
+    grad_mode = k->grad_mode;
+    for (int j = 0; j < counts[i]; j++)
+      if (!i || j == i - 1) outputs[i][j] = op_undefined_grad(outputs[i][j]);
+    grad_mode = false;
+    if (!i && counts[0] > 1) n = k->n_recorded;
+  }
+  for (int i = 0; i <= n && !stopped(k); i++) {
+    bool grown = zeros_grow(k, counts[i], outputs[i], false);
+    k->absent = failed();
+    if (!grown) continue;
+    warn_of_absent();
+    k->verdict = "Expected all input grads to be undefined or zero when all output grads are "
+                 "undefined or zero." DERIVATIVES;
+  }
+}
+
+/* An input without a tangent must do what one with a tangent of zeros does. */
+static void compare_absent_tangents(Check *k) {
+  Tensor **us = list_new(k->n_wanted), **tangents = list_new(k->inputs.n);
+  random_seed(k->generator, random_initial_seed(k->generator));
+  fill_directions(k, k->n_wanted, k->wanted, us);
+  for (int i = 0; i < k->n_wanted && !failed(); i++)
+    tangents[k->places[i]] = shaped(us[i], k->wanted[i]);
+  for (int i = 0; i < k->n_wanted && !stopped(k); i++) {
+    Tensor **tangent = &tangents[k->places[i]], *u = *tangent, *x = k->wanted[i];
+    *tangent = t_zeros_like(x);
+    Tensor **zero = push(k, tangents, -1);
+    *tangent = NULL;
+    Tensor **none = push(k, tangents, k->places[i]);
+    *tangent = u;
+    for (int j = 0; j < k->outputs.n && !stopped(k); j++)
+      if (!agree(zero[j], none[j], 1e-5, 1e-8))
+        k->verdict = textf("('Mismatch in tangent values for output with index: ', %d, ' when "
+                           "input: ', %s, ' has an undefined tangent "
+                           "value. ', ' Got: ', %s, ' but expected: ', %s)",
+                           j, tensor_text(x, true), tensor_text(zero[j], true),
+                           tensor_text(none[j], true));
+  }
+}
+
+/* ------------------------------------------------------------ all of it */
+
+/* The inputs that are checked must be there, in double precision if it is to succeed, and lie
+ * apart. */
+static void check_inputs(const Check *k) {
+  for (int i = 0; i < k->n_wanted; i++) {
+    const Tensor *t = k->wanted[i];
+    if (t->dtype != DT_F64)
+      warn_user("Input #%d requires gradient and is not a double precision floating point or "
+                "complex. This check will likely fail if all "
+                "the inputs are not of double precision floating point or complex. ",
+                k->places[i]);
+    for (int d = 0; d < t->ndim; d++)
+      if (t->strides[d] <= 0 && t->sizes[d] > 1)
+        fail(ERR_RUNTIME,
+             "The %dth input has a dimension with stride 0. gradcheck only supports inputs that "
+             "are non-overlapping to be "
+             "able to compute the numerical gradients correctly. You should call .contiguous on "
+             "the input before passing it "
+             "to gradcheck.",
+             k->places[i]);
+  }
+  if (!k->n_wanted)
+    fail(ERR_VALUE, "gradcheck expects at least one input tensor to require gradient, but none of "
+                    "them have requires_grad=True.");
+}
+
+static void set_inputs(Check *k, Tensors inputs) {
+  k->inputs = inputs;
+  k->wanted = tracked(inputs, &k->n_wanted, &k->places);
+  k->none = list_new(inputs.n);
+}
+
+/* What a backward may start from: uniform in [-1, 1), with a history of its own to come. */
+static Tensor *random_gradient(const Tensor *y, bool spread) {
+  int64_t sizes[MAX_DIM + 1];
+  memcpy(sizes, y->sizes, y->ndim * sizeof *sizes);
+  sizes[y->ndim] = 2;
+  spread = spread && y->numel > 1 && y->ndim < MAX_DIM;
+  Tensor *t = random_uniform(tensor_empty(y->ndim + spread, sizes, (DType)y->dtype), -1, 1, 0);
+  if (spread) t = t_select(t, -1, 1);
+  return t ? op_requires_grad_(t, true) : NULL;
+}
+
+/* The inputs of the function whose gradient is checked: with what its backward starts from. */
+static void add_gradients(Check *k, Tensors gradients, bool spread) {
+  if (gradients.n < 0) {
+    gradients.v = tracked(evaluated(k), &gradients.n, NULL);
+    grad_mode = k->grad_mode;
+    for (int i = 0; i < gradients.n; i++) gradients.v[i] = random_gradient(gradients.v[i], spread);
+    grad_mode = false;
+  }
+  Tensor **all = list_new(k->inputs.n + gradients.n);
+  if (failed()) return;
+  memcpy(all, k->inputs.v, (size_t)k->inputs.n * sizeof *all);
+  memcpy(all + k->inputs.n, gradients.v, (size_t)gradients.n * sizeof *all);
+  set_inputs(k, (Tensors){k->inputs.n + gradients.n, all});
+  k->second = true;
+}
+
+/* A check of the host's own: of the outputs that have a history, and behind a NULL the inputs
+ * that require grad. */
+static void ask_host(const Check *k, int32_t check) {
+  int m = k->n_recorded, n = m + 1 + k->n_wanted;
+  Tensor **out, **all = check && !stopped(k) ? list_new(n) : NULL;
+  if (!all) return;
+  memcpy(all, k->recorded, (size_t)m * sizeof *all);
+  memcpy(all + m + 1, k->wanted, (size_t)k->n_wanted * sizeof *all);
+  grad_mode = k->grad_mode;
+  host_apply(check, n, all, &n, &out);
+  grad_mode = false;
+}
+
+typedef struct {
+  bool forward, backward, fast, undefined;
+  int32_t batched_forward, batched; /* checks of the host's own, 0: none */
+} Wanted;
+
+static void check_function(Check *k, const Wanted *w) {
+  check_inputs(k);
+  if (failed()) return;
+  k->outputs = evaluated(k);
+  k->recorded = tracked(k->outputs, &k->n_recorded, &k->kept);
+  if (w->backward && !stopped(k)) compare(k, false, w->fast);
+  if (w->forward && !stopped(k)) compare(k, true, w->fast);
+  if (w->forward && w->undefined && !stopped(k)) compare_absent_tangents(k);
+  ask_host(k, w->batched_forward);
+  if (!w->backward) return;
+  ask_host(k, w->batched);
+  if (!stopped(k) && zeros_grow(k, k->n_recorded, k->recorded, k->masked))
+    k->verdict = "backward not multiplied by grad_output";
+  if (w->undefined && !stopped(k)) expect_zero_of_absent(k);
+}
+
+static bool check_options(const Wanted *w, bool second) {
+  const char *forward = second ? "check_fwd_over_rev" : "check_forward_ad",
+             *backward = second ? "check_rev_over_rev" : "check_backward_ad";
+  const char *odd = w->backward || (!w->batched && !(second && w->undefined)) ? NULL
+                    : second && w->undefined ? "check_undefined_grad"
+                                             : "check_batched_grad";
+  if (!w->forward && !w->backward)
+    fail(ERR_ASSERTION, "Expected at least one of %s or %s to be True", forward, backward);
+  else if (odd || (w->batched_forward && !w->forward))
+    fail(ERR_ASSERTION, "Setting %s=True requires %s to be True",
+         odd ? odd : "check_batched_forward_grad", odd ? backward : forward);
+  return !failed();
+}
+
+/* of the last check: whether its failure was one of a backward with absent gradients */
+static bool absent;
+
+/* What is wrong, or nothing; of a function, or of its gradient (`second`). */
+void op_gradcheck(Call *c) {
+  bool second = arg_bool(c, 2);
+  Wanted w = {.undefined = arg_bool(c, 9),
+              .forward = arg_bool(c, 10),
+              .backward = arg_bool(c, 11),
+              .fast = arg_bool(c, 12),
+              .batched = (int32_t)arg_int(c, 14),
+              .batched_forward = (int32_t)arg_int(c, 15)};
+  Check k = {.function = (int32_t)arg_int(c, 0),
+             .eps = arg_float(c, 5),
+             .atol = arg_float(c, 6),
+             .rtol = arg_float(c, 7),
+             .nondet_tol = arg_float(c, 8),
+             .masked = arg_bool(c, 13),
+             .grad_mode = grad_mode,
+             .generator = random_generator_new()};
+  grad_mode = false;
+  if (check_options(&w, second)) {
+    set_inputs(&k, arg_tensors(c, 1));
+    k.n_points = k.inputs.n;
+    if (second) add_gradients(&k, arg_tensors(c, 3), arg_bool(c, 4));
+    if (!failed()) check_function(&k, &w);
+  }
+  grad_mode = k.grad_mode;
+  absent = failed() && k.absent;
+  random_generator_free(k.generator);
+  if (k.verdict) ret_str(c, k.verdict);
+}
+
+/* What the failure of the last check means to it: text, or nothing. */
+void op_gradcheck_note(Call *c) {
+  if (!absent) return;
+  absent = false;
+  warn_of_absent();
+  ret_str(c, "Expected backward function to handle undefined output grads." DERIVATIVES);
+}
+
+/* The Jacobians of the floating ones of `outputs`, which the function gave, by x. */
+void op_numerical_jacobian(Call *c) {
+  Check k = {.function = (int32_t)arg_int(c, 0), .eps = arg_float(c, 4), .grad_mode = grad_mode};
+  Tensor *x = arg_tensor(c, 3);
+  if (!tensor_requires_grad(x)) fail(ERR_ASSERTION, "Expected input to have requires_grad=True");
+  grad_mode = false;
+  set_inputs(&k, arg_tensors(c, 1));
+  k.n_points = k.inputs.n;
+  k.outputs = arg_tensors(c, 2);
+  Tensor **found = failed() ? NULL : jacobians(&k, x, -1, NULL, k.outputs.v);
+  grad_mode = k.grad_mode;
+  int n = 0;
+  for (int i = 0; i < k.outputs.n && !failed(); i++)
+    if (found[i]) found[n++] = found[i];
+  ret_tensors(c, n, found);
+}
+
+/* Those of an output by all inputs, and whether two backwards agreed. */
+void op_analytical_jacobian(Call *c) {
+  Tensors inputs = arg_tensors(c, 0);
+  bool was = grad_mode, same;
+  grad_mode = false;
+  Tensor **found = by_backward(inputs.n, inputs.v, arg_tensor(c, 1), NULL, arg_float(c, 2), &same);
+  grad_mode = was;
+  if (failed()) return;
+  found[inputs.n] = tensor_number(same, DT_BOOL);
+  ret_tensors(c, inputs.n + 1, found);
+}

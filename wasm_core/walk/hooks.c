@@ -1,0 +1,221 @@
+/* What runs at a node beside its function: hooks, and the accumulation of gradients into leaves;
+ * see hooks.h. */
+#include "walk/hooks.h"
+
+#include <string.h>
+
+#include "ground/memory.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/op.h"
+#include "ops/view/copy.h"
+#include "tape/forward.h"
+#include "tape/host.h"
+
+/* ------------------------------------------------------------ leaves */
+
+/* PyTorch's layout contract: a dense leaf has gradients of its own strides, any other contiguous
+ * ones. */
+static bool obeys_layout(const Tensor *g, const Tensor *leaf) {
+  if (!tensor_is_dense(leaf)) return tensor_is_contiguous(g);
+  for (int i = 0; i < leaf->ndim; i++)
+    if (leaf->sizes[i] != 1 && leaf->strides[i] != g->strides[i]) return false;
+  return tensor_is_dense(g);
+}
+
+static Tensor *copy_in_layout(Tensor *g, Tensor *leaf) {
+  Tensor *y = tensor_is_dense(leaf)
+                  ? tensor_empty_strided(leaf->ndim, leaf->sizes, leaf->strides, (DType)g->dtype)
+                  : tensor_empty(leaf->ndim, leaf->sizes, (DType)g->dtype);
+  if (recording) return t_copy_(y, g, true);
+  return y && tensor_copy_data(y, g) ? y : NULL;
+}
+
+static bool set_grad(Tensor *leaf, Tensor *g) {
+  Meta *m = tensor_meta(leaf);
+  if (!m || !g) return false;
+  tensor_retain(g);
+  tensor_release(m->grad);
+  m->grad = g;
+  return true;
+}
+
+/* A tensor of its own, contiguous: nobody copies until somebody writes, if that can be. */
+static Tensor *retained(Tensor *g) {
+  bool shared = !recording && !forward_on && tensor_is_contiguous(g) && tensor_covers_storage(g);
+  return shared ? tensor_snapshot(g) : t_clone_format(g, FORMAT_CONTIGUOUS);
+}
+
+/* retain_grad: a later backward adds to what an earlier one left. */
+bool retain_into(Tensor *t, Tensor *g) {
+  Tensor *old = t->meta ? t->meta->grad : NULL;
+  return set_grad(t, old ? t_add(old, g) : retained(g));
+}
+
+/* `g` may be stolen if only the caller's `refs` references and the pool's know it. */
+static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
+  if (!(leaf->flags & FLAG_REQUIRES_GRAD)) return true; /* any more */
+  Tensor *old = leaf->meta ? leaf->meta->grad : NULL;
+  if (!old) {
+    bool sole = g->refs <= refs && g->storage->refs == 1 && g->storage->bytes->refs == 1;
+    if (recording || !sole || tensor_requires_grad(g) || forward_on ||
+        !(any_layout || obeys_layout(g, leaf)))
+      return set_grad(leaf, copy_in_layout(g, leaf));
+    return set_grad(leaf, g->noted ? t_detach(g) : g);
+  }
+  if (recording) return set_grad(leaf, t_add(old, g));
+  if (old->dtype == g->dtype && tensor_is_dense(old) && tensor_same_shape(old, g)) {
+    destination = old;
+    Tensor *y = t_add(old, g);
+    destination = NULL;
+    return y != NULL;
+  }
+  Tensor *y = t_add(old, g);
+  return y && t_copy_(old, y, false);
+}
+
+/* ------------------------------------------------------------ hooks */
+
+/* Whether a hook's result may stand in the place of a gradient. */
+static __attribute__((noinline)) bool check_replacement(int32_t hook, const Tensor *old,
+                                                        const Tensor *made) {
+  if (!made || failed()) return true;
+  if (!old) fail(ERR_RUNTIME, "can't replace a None gradient with a non-None value");
+  else if (made->dtype != old->dtype)
+    fail(ERR_RUNTIME,
+         "hook '%s' has changed the type of value (was torch.%sTensor got torch.%sTensor)",
+         host_name(hook), dtype_info[old->dtype].legacy, dtype_info[made->dtype].legacy);
+  else if (!tensor_same_shape(old, made))
+    fail(ERR_RUNTIME, "hook '%s' has changed the size of value", host_name(hook));
+  return !failed();
+}
+
+/* What a hook makes of t: t itself if it returns nothing. */
+static Tensor *ask_hook(HostCall kind, int32_t id, Tensor *t) {
+  Tensor *out = NULL;
+  int n_out = 0;
+  if (!host_call(kind, id, 1, &t, 1, &out, &n_out) || !check_replacement(id, t, out)) return NULL;
+  return n_out ? out : t;
+}
+
+Tensor *run_hook(int32_t id, Tensor *g) {
+  return id < 0 ? run_several(id, g) : ask_hook(HOST_HOOK, id, g);
+}
+
+static bool run_post_hook(int32_t id, Tensor *leaf) {
+  Tensor *out = ask_hook(HOST_POST_HOOK, id, leaf);
+  if (out && out != leaf)
+    fail(ERR_RUNTIME, "Tensor post accumulate grad hooks should return None.");
+  return !failed();
+}
+
+static int lists_running; /* of hooks */
+/* by hooks that run: the host's callables stay, since they may be on a list */
+static Hook *removed;
+
+void hook_drop(int32_t id) {
+  Hook *h = lists_running ? mem_alloc(sizeof *h) : NULL;
+  if (h) {
+    *h = (Hook){removed, id, 0};
+    removed = h;
+  } else host_drop(id);
+}
+
+bool hooks_done(int n_due) {
+  lists_running -= n_due > 0;
+  while (removed && !lists_running) {
+    Hook *h = removed;
+    removed = h->next;
+    host_drop(h->id);
+    mem_free(h, sizeof *h);
+  }
+  return !failed();
+}
+
+/* The hooks at a point, listed before the first runs, since hooks add and remove hooks. */
+int due_hooks(const Node *n, HookPoint point, Due **due) {
+  int count = 0;
+  for (const NodeHook *h = n->hooks; h; h = h->next) count += h->point == point;
+  *due = count ? scratch_array(count, sizeof **due) : NULL;
+  if (!*due) return 0;
+  lists_running++;
+  count = 0;
+  for (const NodeHook *h = n->hooks; h; h = h->next)
+    if (h->point == point) (*due)[count++] = (Due){h->id, h->slot};
+  return count;
+}
+
+static int due_leaf_hooks(const Hook *first, Due **due) {
+  int count = 0;
+  for (const Hook *h = first; h; h = h->next) count++;
+  *due = count ? scratch_array(count, sizeof **due) : NULL;
+  if (!*due) return 0;
+  lists_running++;
+  count = 0;
+  for (const Hook *h = first; h; h = h->next) (*due)[count++] = (Due){h->id, 0};
+  return count;
+}
+
+Tensor *run_leaf_hooks(const Tensor *leaf, Tensor *g) {
+  Due *due;
+  int n = leaf->meta && leaf->meta->hooks ? due_leaf_hooks(leaf->meta->hooks, &due) : 0;
+  for (int i = 0; i < n && !failed(); i++) g = run_hook(due[i].id, g);
+  return hooks_done(n) ? g : NULL;
+}
+
+/* Hooks that see all of v, which they may replace, and all of `more`. What v holds is the
+ * pool's. */
+bool run_node_hooks(Node *n, HookPoint point, int n_v, Tensor **v, int n_more,
+                    Tensor *const *more) {
+  Due *due;
+  bool replaced;
+  int n_due = n->hooks ? due_hooks(n, point, &due) : 0;
+  Tensor **out = n_due ? scratch_array(n_v + 1, sizeof *out) : NULL;
+  for (int i = 0; i < n_due && out; i++) {
+    if (!host_node_hook(point == AT_PRE ? HOST_NODE_PRE_HOOK : HOST_NODE_HOOK, due[i].id, n_v, v,
+                        n_more, more, out, &replaced))
+      break;
+    for (int k = 0; k < n_v && replaced; k++) check_replacement(due[i].id, v[k], out[k]);
+    if (failed()) break;
+    if (replaced) memcpy(v, out, (size_t)n_v * sizeof *v);
+  }
+  return hooks_done(n_due);
+}
+
+bool has_hooks(const Node *n, HookPoint point) {
+  for (const NodeHook *h = n->hooks; h; h = h->next)
+    if (h->point == point) return true;
+  return false;
+}
+
+/* Pre-hooks see the gradients that the state owns. */
+bool run_prehooks(Node *n, int n_grads, Tensor **grads) {
+  if (!has_hooks(n, AT_PRE)) return true;
+  Tensor **v = scratch_array(n_grads, sizeof *v);
+  if (!v) return false;
+  memcpy(v, grads, (size_t)n_grads * sizeof *v);
+  if (!run_node_hooks(n, AT_PRE, n_grads, v, 0, NULL)) return false;
+  for (int i = 0; i < n_grads; i++) {
+    if (v[i] == grads[i]) continue;
+    tensor_retain(v[i]);
+    tensor_release(grads[i]);
+    grads[i] = v[i];
+  }
+  return true;
+}
+
+bool run_accumulator(Node *n, Tensor *held) {
+  Tensor *leaf = n->variable;
+  int32_t mark = pool_mark();
+  Tensor *g = run_leaf_hooks(leaf, held);
+  bool ok = !failed() && run_node_hooks(n, AT_PRE, 1, &g, 0, NULL);
+  ok = ok && (!g || accumulate(leaf, g, g == held ? 1 : 1 + (pool_mark() > mark)));
+  Due *due;
+  int n_due = ok && leaf->meta && leaf->meta->post_hooks
+                  ? due_leaf_hooks(leaf->meta->post_hooks, &due)
+                  : 0;
+  for (int i = 0; i < n_due && ok; i++) ok = run_post_hook(due[i].id, leaf);
+  hooks_done(n_due);
+  ok = ok && run_node_hooks(n, AT_POST, 0, NULL, 1, &g);
+  pool_release(mark, NULL);
+  return ok && !failed();
+}

@@ -1,0 +1,475 @@
+/* torch.autograd.functional: products with Jacobians and Hessians, and the matrices themselves.
+ *
+ * The host asks for fresh inputs, calls its user's function on them, and asks for the derivative
+ * of what came out: so the function runs with nothing of the engine on the stack. Every answer
+ * is made of gradients. Those are linear in what they start from, so that their own derivative
+ * by that is the product from the other side: two walks back instead of forward mode. Where a
+ * walk comes to a custom function, the host runs that and then goes on with it, as in any
+ * backward. */
+#include <string.h>
+
+#include "boundary/services.h"
+#include "ground/memory.h"
+#include "ops/create/create.h"
+#include "ops/op.h"
+#include "tape/forward.h"
+
+/* What strict mode looks at. */
+typedef enum {
+  OUTPUTS,
+  GRAD_INPUTS,
+  JACOBIAN,
+  BACK,
+  BACK_TRICK,
+  DOUBLE_BACK,
+  DOUBLE_BACK_TRICK,
+  ROW
+} Stage;
+
+/* The walks that an answer takes, in this order: the GRADIENT of one number; the derivative of
+ * what it starts from, with roots and ends SWAPPED; then a PRODUCT with the vector. Or one for
+ * the ROWS of each output. */
+enum { GRADIENT = 1, SWAPPED = 2, PRODUCT = 4, ROWS = 8 };
+
+typedef struct {
+  const char *name;
+  uint8_t walks;
+  Stage last;
+} Answer;
+
+static const Answer answers[] = {
+    {"vjp", PRODUCT, BACK},
+    {"jvp", SWAPPED | PRODUCT, BACK_TRICK},
+    {"vhp", GRADIENT | PRODUCT, DOUBLE_BACK},
+    {"hvp", GRADIENT | SWAPPED | PRODUCT, DOUBLE_BACK_TRICK},
+    {"jacobian", ROWS, ROW},
+    {"hessian", GRADIENT, JACOBIAN}, /* the function whose Jacobian it is */
+};
+static const Answer *const vjp = &answers[0], *const jvp = &answers[1];
+
+/* An answer under way. The host may have to run custom functions before the next walk can begin,
+ * so all this outlives a crossing. */
+struct Course {
+  const Answer *answer;
+  bool many; /* the function returned a tuple */
+  bool create_graph, strict, vectorize;
+  uint8_t left;               /* of the answer's walks */
+  int32_t row;                /* whose output's it is, of ROWS */
+  Tensors outputs, points, v; /* v.n == -1: none */
+  Tensors roots, by, start;   /* of the walk under way, and at the end the answer is the roots */
+  int32_t n_held, cap;
+  Tensor *held[]; /* the tensors of all these lists, owned */
+};
+
+/* What the host asks: the number of the answer, and in words how long the vector is, -1 if there
+ * is none, whether (at first) the inputs or (then) the outputs are many, whether to record, to
+ * be strict, to go back for all outputs at once, how many outputs there are, and all these
+ * tensors. */
+static Course asked(Call *c) {
+  enum { HEAD = 6 };
+  Ints words = arg_ints(c, 1);
+  const int64_t *head = words.v;
+  int n_v = (int)head[0], n_outputs = (int)head[5];
+  Tensors all = tensors_at(head + HEAD, words.n - HEAD), v = {n_v, all.v + (all.n - n_v)};
+  Course k = {.answer = &answers[arg_int(c, 0)],
+              .v = v,
+              .many = head[1],
+              .create_graph = head[2],
+              .strict = head[3],
+              .vectorize = head[4]};
+  k.outputs = (Tensors){n_outputs, all.v};
+  k.points = (Tensors){all.n - n_outputs - (n_v < 0 ? 0 : n_v), all.v + n_outputs};
+  k.left = k.answer->walks;
+  return k;
+}
+
+/* Room for n tensors. */
+static Tensors blank(int n) {
+  Tensors list = {n, scratch_array_zero((int64_t)n + 1, sizeof *list.v)};
+  if (!list.v) list.n = 0;
+  return list;
+}
+
+static void record(void) {
+  recording = !inference_mode;
+  grad_mode = recording || forward_on;
+}
+
+/* ------------------------------------------------------------ strict mode */
+
+#define NOT_STRICT " This is not allowed in strict mode"
+
+/* What strict mode says of tensor %d of a stage if it did not arrive, and if it has no history:
+ * all of it, or one word, what is independent of the input. */
+static const struct {
+  const char *absent, *constant;
+} strict_texts[] = {
+    [OUTPUTS] = {"", "Output %d of the user-provided function does not require gradients. The "
+                     "outputs must be computed in a "
+                     "differentiable manner from the input when running in strict mode."},
+    [GRAD_INPUTS] = {"output", "The gradient with respect to input %d is independent of the inputs "
+                               "of the user-provided function." NOT_STRICT "."},
+    [JACOBIAN] = {"output", "While computing the hessian, found that the jacobian of the "
+                            "user-provided function with respect to input %d "
+                            "is independent of the input." NOT_STRICT
+                            ". You should ensure that your function is twice differentiable "
+                            "and that the jacobian depends on the inputs (this would be violated "
+                            "by a linear function for example)."},
+    [BACK] = {"output", "jacobian"},
+    [BACK_TRICK] = {"The gradient with respect to the input is independent of entry %d in the "
+                    "grad_outputs when using the double backward "
+                    "trick to compute forward mode gradients." NOT_STRICT ".",
+                    "jacobian"},
+    [DOUBLE_BACK] = {"jacobian", "hessian"},
+    [DOUBLE_BACK_TRICK] =
+        {"The hessian of the user-provided function is independent of entry %d in the "
+         "grad_jacobian." NOT_STRICT
+         " as it prevents from using the double backward trick to replace forward mode AD.",
+         "hessian"},
+    [ROW] = {"Output %d of the user-provided function is independent of input %d." NOT_STRICT ".",
+             "jacobian"},
+};
+
+static void strict_error(const char *text, const char *after, int first, int second) {
+  if (strchr(text, '%')) fail(ERR_RUNTIME, text, first, second);
+  else
+    fail(ERR_RUNTIME,
+         "The %s of the user-provided function is independent of input %d." NOT_STRICT "%s.", text,
+         first, after);
+}
+
+/* In strict mode the error of a stage, unless all tensors are there and (with `history`)
+ * recorded; `output` is whose row they are, or -1. */
+static void demand(const Course *k, Stage stage, const Tensors *found, bool history, int output) {
+  for (int i = 0; k->strict && i < found->n && !failed(); i++) {
+    int first = output < 0 ? i : output;
+    if (!found->v[i]) strict_error(strict_texts[stage].absent, "", first, i);
+    else if (history && !tensor_requires_grad(found->v[i]))
+      strict_error(strict_texts[stage].constant, " when create_graph=True", first, i);
+  }
+}
+
+/* ------------------------------------------------------------ inputs */
+
+/* A new tensor of the same values: a view where the result is to reach the one given. */
+static Tensor *fresh(Tensor *t, bool create_graph, bool requires_grad) {
+  if (create_graph && tensor_requires_grad(t)) return t_view_as(t, t);
+  Tensor *made = vmap_refuses_leaf() ? NULL : t_detach(t);
+  return made && requires_grad ? op_requires_grad_(made, true) : made;
+}
+
+static void all_fresh(Tensors *list, bool create_graph, bool requires_grad) {
+  Tensor *const *given = list->v;
+  if (list->n > 0) *list = blank(list->n);
+  for (int i = 0; i < list->n; i++) list->v[i] = fresh(given[i], create_graph, requires_grad);
+}
+
+/* Whether the vector fits what it multiplies; to be absent that must be one number. */
+static void check_vector(const Course *k, const Tensors *like) {
+  int n = k->v.n;
+  if (n < 0 && (like->n != 1 || like->v[0]->numel != 1))
+    fail(ERR_RUNTIME,
+         "The vector v can only be None if the %s a single Tensor with a single element.",
+         k->answer == vjp ? "user-provided function returns"
+                          : "input to the user-provided function is");
+  else if (n >= 0 && n != like->n)
+    fail(ERR_RUNTIME,
+         k->many ? "v is a tuple of invalid length: should be %d but got %d."
+                 : "The given v should contain a single Tensor.",
+         like->n, n);
+  for (int i = 0; i < n && !failed(); i++) {
+    if (tensor_same_shape(k->v.v[i], like->v[i])) continue;
+    const char *wanted = shape_text(like->v[i]), *got = shape_text(k->v.v[i]);
+    if (k->many)
+      fail(ERR_RUNTIME,
+           "Entry %d in v has invalid size: should be torch.Size(%s) but got torch.Size(%s).", i,
+           wanted, got);
+    else
+      fail(ERR_RUNTIME, "v has invalid size: should be torch.Size(%s) but got torch.Size(%s).",
+           wanted, got);
+  }
+}
+
+/* What the function is to be called with. */
+void op_functional_points(Call *c) {
+  Course k = asked(c);
+  record();
+  for (int i = 0; k.answer->walks == GRADIENT && i < k.points.n && !failed(); i++)
+    op_requires_grad_(k.points.v[i], true); /* duals, too, are to be reached */
+  all_fresh(&k.points, k.create_graph, true);
+  if (k.answer->walks & PRODUCT && k.answer != vjp && !failed()) check_vector(&k, &k.points);
+  if (!failed()) ret_tensors(c, k.points.n, k.points.v);
+}
+
+/* ------------------------------------------------------------ matrices */
+
+/* The identity over all elements of several tensors, cut by tensor: (sum of all n, n_k) for
+ * each. */
+static Tensors units(Tensors like) {
+  int64_t total = 0, at = 0;
+  for (int i = 0; i < like.n; i++) total += like.v[i]->numel;
+  Tensor *eye = t_eye(total, total, dtype_default());
+  Tensors pieces = blank(like.n);
+  for (int i = 0; eye && i < like.n; at += like.v[i++]->numel)
+    pieces.v[i] = t_to(t_narrow(eye, 1, at, like.v[i]->numel), (DType)like.v[i]->dtype);
+  return pieces;
+}
+
+/* Gradients by x, one behind the other for all elements of what has these sizes, as its
+ * Jacobian; NULL: zeros. */
+static Tensor *shaped(Tensor *gradients, int n, const int64_t *y, const Tensor *x) {
+  int64_t sizes[2 * MAX_DIM];
+  memcpy(sizes, y, (size_t)n * sizeof *sizes);
+  memcpy(sizes + n, x->sizes, x->ndim * sizeof *sizes);
+  n += x->ndim;
+  return gradients ? t_reshape(gradients, n, sizes) : tensor_zeros(n, sizes, (DType)x->dtype);
+}
+
+/* What came forward from each unit vector, stacked, as Jacobians: for each output by each input. */
+void op_functional_columns(Call *c) {
+  Tensors columns = arg_tensors(c, 0), inputs = arg_tensors(c, 1),
+          table = blank(columns.n * inputs.n);
+  Tensor **to = table.v;
+  for (int i = 0; i < columns.n; i++) {
+    Tensor *column = columns.v[i];
+    int64_t at = 0;
+    for (int k = 0; k < inputs.n && !failed(); at += inputs.v[k++]->numel) {
+      Tensor *piece = t_narrow(column, 0, at, inputs.v[k]->numel);
+      piece = t_movedim(piece, (Ints){1, (int64_t[]){0}}, (Ints){1, (int64_t[]){-1}});
+      if (piece) *to++ = shaped(piece, column->ndim - 1, column->sizes + 1, inputs.v[k]);
+    }
+  }
+  if (!failed()) ret_tensors(c, table.n, table.v);
+}
+
+#define NOT_FORWARD                                                                        \
+  "torch.autograd.functional.jacobian: `%s=True` and `strategy=\"forward-mode\"` are not " \
+  "supported together (yet). "                                                             \
+  "Please either set `%s=False` or `strategy=\"reverse-mode\"`."
+
+/* The unit vectors to push forward, if that is the strategy and the other options allow it. */
+void op_functional_units(Call *c) {
+  const char *strategy = arg_str(c, 1),
+             *hint =
+                 arg_bool(c, 2)
+                     ? ""
+                     : " Hint: If your function has more outputs than inputs, \"forward-mode\" "
+                       "tends to be more performant. Otherwise, prefer to use \"reverse-mode\".";
+  if (strcmp(strategy, "forward-mode") != 0)
+    fail(ERR_ASSERTION, "Expected strategy to be either \"forward-mode\" or \"reverse-mode\".%s",
+         hint);
+  else if (arg_bool(c, 3)) fail(ERR_NOT_IMPLEMENTED, NOT_FORWARD, "create_graph", "create_graph");
+  else if (arg_bool(c, 4)) fail(ERR_RUNTIME, NOT_FORWARD, "strict", "strict");
+  else if (!arg_bool(c, 5))
+    fail(ERR_NOT_IMPLEMENTED, "Computing Jacobian using forward-AD or forward-over-reverse Hessian "
+                              "isonly implemented for `vectorize=True`.");
+  Tensors made = units(arg_tensors(c, 0));
+  if (!failed()) ret_tensors(c, made.n, made.v);
+}
+
+/* ------------------------------------------------------------ walks */
+
+/* Outputs, points, vector, gradients, zeros, their derivatives, products: each as long as the
+ * outputs or the points. Or a table. */
+enum { MOST_LISTS = 7 };
+
+/* Moves a list to where it outlives the crossing. */
+static void keep(Course *k, Tensors *list) {
+  Tensor **to = k->held + k->n_held;
+  for (int i = 0; i < list->n; i++) tensor_retain(k->held[k->n_held++] = list->v[i]);
+  list->v = to;
+}
+
+void course_drop(Course *k) {
+  for (int i = 0; i < k->n_held; i++) tensor_release(k->held[i]);
+  mem_free(k, sizeof *k + (size_t)k->cap * sizeof *k->held);
+}
+
+static Course *course_new(const Course *given) {
+  int64_t cap = (int64_t)(given->outputs.n + MOST_LISTS) * (given->points.n + MOST_LISTS);
+  Course *k = failed() || cap > INT32_MAX / 8
+                  ? NULL
+                  : mem_alloc(sizeof *k + (size_t)cap * sizeof *k->held);
+  if (!k) return NULL;
+  *k = *given;
+  k->cap = (int32_t)cap;
+  keep(k, &k->outputs);
+  keep(k, &k->points);
+  keep(k, &k->v);
+  k->by = k->points;
+  k->roots = k->outputs;
+  if (k->left & ROWS) k->roots = (Tensors){0, k->held + k->n_held};
+  if (!k->outputs.n) k->left &= (uint8_t)~ROWS;
+  return k;
+}
+
+/* The walk from those of the roots that are there and have a history, to `by`; NULL if there are
+ * none. What they start from is `with` (NULL or n <= 0: ones). `rows` above 0: see GraphWalk. */
+static Task *pull(const Course *k, const Tensors *roots, const Tensors *with, bool create_graph,
+                  int rows) {
+  Tensor **seeds = scratch_array((int64_t)roots->n + 1, sizeof *seeds);
+  GraphEnd *ends = scratch_array_zero((int64_t)roots->n + k->by.n + 1, sizeof *ends);
+  bool given = with && with->n > 0;
+  int n = 0;
+  if (failed()) return NULL;
+  for (int i = 0; i < roots->n; i++)
+    if (roots->v[i] && tensor_requires_grad(roots->v[i])) {
+      if (given) seeds[n] = with->v[i];
+      ends[n++].tensor = roots->v[i];
+    }
+  for (int i = 0; i < k->by.n; i++) ends[n + i].tensor = k->by.v[i];
+  if (n && !k->by.n) fail(ERR_RUNTIME, "`inputs` argument to `%s()` cannot be empty.", "grad");
+  if (!n || failed()) return NULL;
+  bool retain = create_graph || (rows && !given); /* for the rows of the other outputs */
+  return task_start(&(GraphWalk){.n_roots = n,
+                                 .roots = ends,
+                                 .grads = given ? seeds : NULL,
+                                 .n_inputs = k->by.n,
+                                 .inputs = ends + n,
+                                 .retain_graph = retain,
+                                 .create_graph = create_graph,
+                                 .allow_unused = true,
+                                 .n_rows = rows});
+}
+
+/* Zeros for the gradients of roots to start from, by which their derivative is wanted. */
+static void start_from_zeros(Course *k) {
+  k->start = blank(k->roots.n);
+  for (int i = 0; i < k->start.n; i++) {
+    Tensor *zeros = k->start.v[i] = t_zeros_like(k->roots.v[i] ? k->roots.v[i] : k->by.v[i]);
+    if (zeros && dtype_is_float((DType)zeros->dtype)) zeros->flags |= FLAG_REQUIRES_GRAD;
+    else
+      fail(ERR_RUNTIME, "Only Tensors of floating point and complex dtype can require gradients");
+  }
+  keep(k, &k->start);
+}
+
+/* A backward of a batch: the unit vectors of all outputs together. */
+static Task *walk_batch(const Course *k) {
+  if (k->strict)
+    fail(ERR_RUNTIME, "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are "
+                      "not supported together. Please either set "
+                      "`strict=False` or `vectorize=False`.");
+  Tensors flat = blank(k->outputs.n), start = units(k->outputs);
+  for (int i = 0; i < flat.n; i++) flat.v[i] = t_reshape(k->outputs.v[i], 1, (int64_t[]){-1});
+  if (failed()) return NULL;
+  if (!start.v[0]->sizes[0])
+    return fail(ERR_INDEX, "index 0 is out of bounds for dimension 0 with size 0");
+  return pull(k, &flat, &start, k->create_graph, (int)start.v[0]->sizes[0]);
+}
+
+/* A backward for each number of the next output. */
+static Task *walk_rows(const Course *k) {
+  Tensors one = {1, k->outputs.v + k->row};
+  int64_t n = one.v[0]->numel;
+  if (!n) t_stack((Tensors){0, NULL}, 0); /* fails as PyTorch does */
+  return pull(k, &one, NULL, k->create_graph, (int)n);
+}
+
+/* The walk that is next, or under way. */
+static int current(const Course *k) { return k->left & -k->left; }
+
+static Task *begin(Course *k) {
+  int walk = current(k);
+  if (walk == ROWS) return k->vectorize ? walk_batch(k) : walk_rows(k);
+  if (walk == SWAPPED) start_from_zeros(k);
+  return pull(k, &k->roots,
+              walk == SWAPPED   ? &k->start
+              : walk == PRODUCT ? &k->v
+                                : NULL,
+              walk != PRODUCT || k->create_graph, 0);
+}
+
+/* Takes the Jacobians of the next output, by gradients that stand from row `at` on. */
+static void take_rows(Course *k, const Tensors *found, int64_t at) {
+  Tensors row = blank(found->n);
+  const Tensor *y = k->outputs.v[k->row];
+  demand(k, ROW, found, k->create_graph, k->row++);
+  for (int i = 0; i < row.n && !failed(); i++) {
+    Tensor *rows = found->v[i] && k->vectorize ? t_narrow(found->v[i], 0, at, y->numel)
+                                               : found->v[i];
+    if (!failed()) row.v[i] = shaped(rows, y->ndim, y->sizes, k->points.v[i]);
+  }
+  keep(k, &row);
+  k->roots.n += row.n;
+}
+
+/* Takes what a walk found; NULL: it did not arrive. */
+static void take(Course *k, Tensors *found) {
+  int walk = current(k);
+  const Tensors *like = k->answer == jvp ? &k->outputs : &k->points;
+  if (walk == PRODUCT) demand(k, k->answer->last, found, k->create_graph, -1);
+  /* of the last walk zeros for those */
+  for (int i = 0; i < found->n && k->left == walk && walk != ROWS; i++)
+    if (!found->v[i]) found->v[i] = t_zeros_like(like->v[i]);
+  if (walk == GRADIENT) demand(k, JACOBIAN, found, true, -1);
+  if (walk == SWAPPED && k->answer == jvp) demand(k, GRAD_INPUTS, found, true, -1);
+  if (walk == SWAPPED) k->by = k->start;
+  if (walk == ROWS) {
+    int64_t at = 0;
+    do take_rows(k, found, at);
+    while (at += k->outputs.v[k->row - 1]->numel, k->vectorize && k->row < k->outputs.n);
+    if (k->row < k->outputs.n) return;
+  } else {
+    keep(k, found);
+    k->roots = *found;
+  }
+  k->left = (uint8_t)(k->left & ~walk);
+}
+
+static void give(Call *c, const Course *k) {
+  Tensors made = blank(k->roots.n);
+  for (int i = 0; i < made.n; i++) {
+    made.v[i] = k->create_graph ? k->roots.v[i] : t_detach(k->roots.v[i]);
+    tensor_retain(made.v[i]);
+    pool_push(made.v[i]);
+  }
+  if (!failed()) ret_tensors(c, made.n, made.v);
+}
+
+Task *course_next(Call *c, Course *k, Task *done) {
+  Task *task = NULL;
+  bool walked = done;
+  record();
+  for (;; walked = true) { /* also where there was nothing to walk back from */
+    Tensors found = blank(walked ? k->by.n : 0);
+    if (done) {
+      task_results(done, found.v);
+      task_end(done);
+      done = NULL;
+    }
+    if (walked && !failed()) take(k, &found);
+    if (failed() || !k->left || (task = begin(k))) break;
+  }
+  if (task) task_course(task, k);
+  else {
+    if (!failed()) give(c, k);
+    course_drop(k);
+  }
+  return task;
+}
+
+static void demand_one_number(const Course *k) {
+  if (!(k->answer->walks & GRADIENT)) return;
+  if (k->many || k->outputs.n != 1)
+    fail(ERR_RUNTIME, "The function given to %s should return a single Tensor", k->answer->name);
+  else if (k->outputs.v[0]->numel != 1)
+    fail(ERR_RUNTIME,
+         "The Tensor returned by the function given to %s should contain a single element",
+         k->answer->name);
+}
+
+/* The derivative of the function that made these outputs of those points, or what the host must
+ * run first (op_backward_resume). */
+void op_functional_answer(Call *c) {
+  Course given = asked(c);
+  record();
+  demand(&given, OUTPUTS, &given.outputs, true, -1);
+  demand_one_number(&given);
+  if (given.left & PRODUCT && !failed()) {
+    all_fresh(&given.v, given.create_graph, false);
+    check_vector(&given, given.answer == vjp ? &given.outputs : &given.points);
+  }
+  Course *k = course_new(&given);
+  if (k) task_go_on(c, course_next(c, k, NULL), NULL);
+}
