@@ -153,7 +153,7 @@ if TYPE_CHECKING:
         UntypedStorage,
         from_file,
     )
-globals().update(_ops.namespace("f"))
+globals().update(_ops.namespace("torch"))
 return_types = _Namespace(**_ops.return_types)
 
 from . import _C as _C
@@ -362,5 +362,5 @@ __all__ = [
 ]
 globals().update(_composed.COPIES)
 __all__ += [*_checks.__all__, *_composed.__all__, *_composed.COPIES, *_matrices.__all__]
-__all__ += [name for name in _ops.SPACES["f"] if name not in __all__]
+__all__ += [name for name in _ops.SPACES["torch"] if name not in __all__]
 __all__.sort()

@@ -31,11 +31,13 @@ _OF_NN: Final = frozenset(
 """What of those of `nn.functional` is none, beside the in-place ones."""
 
 
-def is_builtin(letter: str, name: str) -> bool:
-    """Whether PyTorch's function of a namespace (a flag letter of ops/elementwise/elementwise.def) is one."""
-    if letter == "n":
+def is_builtin(space: str, name: str) -> bool:
+    """Whether PyTorch's function of a namespace is one."""
+    if space == "nn":
         return name in _OF_NN or name.endswith("_")
-    return letter in "slc" or (letter == "f" and name not in _OF_PYTHON)
+    if space == "torch":
+        return name not in _OF_PYTHON
+    return space in ("special", "linalg", "internal")
 
 
 class Namespace:

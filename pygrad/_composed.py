@@ -28,7 +28,7 @@ __all__ = [
     "unsafe_split_with_sizes",
 ]
 
-_F = _ops.SPACES["f"]
+_F = _ops.SPACES["torch"]
 _Histogram = _ops.named_result("histogram", ("hist", "bin_edges"))
 _Histogramdd = _ops.named_result("histogramdd", ("hist", "bin_edges"))
 
@@ -216,7 +216,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None
         )
     input.size(dim)  # raises for a dim that is not there
     others = [k for k in range(input.dim()) if k != dim % input.dim()]
-    norm = _ops.SPACES["l"]["vector_norm"](input, p, others, keepdim=True)
+    norm = _ops.SPACES["linalg"]["vector_norm"](input, p, others, keepdim=True)
     factor = _F["where"](norm > maxnorm, maxnorm / (norm + 1e-7), 1.0)
     found: Tensor = into("renorm", input * factor, out)
     return found
@@ -489,7 +489,7 @@ COPIES: dict[str, Callable[..., Any]] = {
     f"{name}_copy": _copy_of(f"{name}_copy", view)
     for name, view in [
         ("slice", slice_of),
-        *((name, _ops.SPACES["m"][name]) for name in _VIEWS.split()),
+        *((name, _ops.SPACES["method"][name]) for name in _VIEWS.split()),
     ]
 }
 """The ops of PyTorch that copy what a view shows."""

@@ -372,7 +372,7 @@ def _as_dtype(kind: Any) -> dtype | None:
 def _check_device(value: Any) -> None:
     """Raises the engine's error for a device that there is not."""
     if value is not None and str(value) != "cpu":
-        _ops.SPACES["f"]["empty"](0, device=value)
+        _ops.SPACES["torch"]["empty"](0, device=value)
 
 
 def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
@@ -567,7 +567,7 @@ def set_default_device(device: Any) -> None:
         >>> pygrad.set_default_device("cpu")
     """
     if device is not None:
-        _ops.SPACES["f"]["empty"](0, device=device)
+        _ops.SPACES["torch"]["empty"](0, device=device)
 
 
 _CPU: Final = device("cpu")

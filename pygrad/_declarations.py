@@ -16,13 +16,13 @@ from pygrad._stubs import plain_type, spreads
 
 FILE: Final = Path(__file__).parent.parent / "web" / "ops.d.ts"
 INTERFACES: Final = {
-    "f": "Functions",
-    "m": "Methods",
-    "n": "Functional",
-    "s": "Special",
-    "l": "Linalg",
+    "torch": "Functions",
+    "method": "Methods",
+    "nn": "Functional",
+    "special": "Special",
+    "linalg": "Linalg",
 }
-"""Flag letter -> the interface that declares the functions of that namespace."""
+"""Word of a row -> the interface that declares the functions of that namespace."""
 
 _TYPES: Final = {
     "Tensor": "Tensor",
@@ -148,19 +148,19 @@ def _result(schema: str) -> str:
     return f"[{', '.join(shown)}]"
 
 
-def _overloads(op: _ops.Op, name: str, letter: str) -> list[str]:
+def _overloads(op: _ops.Op, name: str, space: str) -> list[str]:
     found: list[str] = []
-    for flags, schema in op.offered(letter):
+    for words, schema in op.offered(space):
         given = arguments(schema)
         result = _result(schema)
-        has_out = "o" in flags and letter != "m" and name == op.name
+        has_out = "out" in words and space != "method" and name == op.name
         out = ("out?: Tensor" if result == "Tensor" else "out?: Tensor[]") if has_out else ""
-        if letter == "m":
+        if space == "method":
             given = [each for each in given if each.name != "self"]
-        parameters = [] if "V" in flags else divisions(given, out)
-        if "v" in flags or "V" in flags:
+        parameters = [] if "more" in words else divisions(given, out)
+        if words & {"list_or_more", "more"}:
             parameters += _gathered(given, "Tensor", out)
-        elif spreads(given, method=False) or (letter != "m" and spreads(given, method=True)):
+        elif spreads(given, method=False) or (space != "method" and spreads(given, method=True)):
             parameters += _gathered(given, "number", out)
         found += [f"  {name}({each}): {result};" for each in parameters]
     return list(dict.fromkeys(found))
@@ -169,13 +169,13 @@ def _overloads(op: _ops.Op, name: str, letter: str) -> list[str]:
 def declarations() -> str:
     """The text of ``web/ops.d.ts``."""
     lines = [_HEAD]
-    for letter, interface in INTERFACES.items():
-        named = {name: op for op in _ops.TABLE for name in op.names(letter)}
+    for space, interface in INTERFACES.items():
+        named = {name: op for op in _ops.TABLE for name in op.names(space)}
         lines.append(f"export interface {interface} {{")
         for name in sorted(named):
-            lines += _overloads(named[name], name, letter)
+            lines += _overloads(named[name], name, space)
         lines.append("}\n")
-    properties = {name: op.schemas[0] for op in _ops.TABLE for name in op.names("p")}
+    properties = {name: op.schemas[0] for op in _ops.TABLE for name in op.names("property")}
     lines.append("export interface Properties {")
     for name, schema in sorted(properties.items()):
         mark = "" if f"_set_{name}" in _ops.C else "readonly "

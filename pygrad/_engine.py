@@ -807,12 +807,12 @@ def _intern(raw: bytes) -> int:
     return int(_public["pg_intern"](_store))
 
 
-def describe() -> list[tuple[str, str]]:
-    """The op table: (flags, schema) of each row."""
-    rows: list[tuple[str, str]] = []
+def describe() -> list[tuple[frozenset[str], str]]:
+    """The op table: (words, schema) of each row; the words are those of wasm_core/call/row.h."""
+    rows: list[tuple[frozenset[str], str]] = []
     while address := _describe(len(rows)):
-        flags, _, schema = text_at(address).partition(" ")
-        rows.append((flags, schema))
+        words, _, schema = text_at(address).partition(" ")
+        rows.append((frozenset(words.split("|")), schema))
     return rows
 
 

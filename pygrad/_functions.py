@@ -298,7 +298,7 @@ def einsum(*args: Any) -> Tensor:
         if len(args) % 2:
             equation += "->" + _subscripts(args[-1])
         args = (equation, *args[: len(args) // 2 * 2 : 2])
-    product: Tensor = _ops.SPACES["f"]["einsum"](*args)
+    product: Tensor = _ops.SPACES["torch"]["einsum"](*args)
     return product
 
 
@@ -324,4 +324,4 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
         left, right = dims
         pair = [[each] if isinstance(each, int) else list(each) for each in (left, right)]
         return _ops.C["_tensordot"](a, b, *pair, **options)  # type: ignore[no-any-return]
-    return _ops.SPACES["f"]["tensordot"](a, b, dims, **options)  # type: ignore[no-any-return]
+    return _ops.SPACES["torch"]["tensordot"](a, b, dims, **options)  # type: ignore[no-any-return]

@@ -100,7 +100,7 @@ def to_numpy(tensor: Tensor, force: bool) -> Any:
 
     _refuse_batched(tensor)
     if tensor.requires_grad:
-        if not force and _ops.SPACES["f"]["is_grad_enabled"]():
+        if not force and _ops.SPACES["torch"]["is_grad_enabled"]():
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
@@ -172,7 +172,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     else:
         untyped = UntypedStorage.of(tensor).__deepcopy__(memo)
         geometry = tensor.storage_offset(), tensor.shape, tensor.stride()
-        made = _ops.SPACES["f"]["empty"](0, dtype=tensor.dtype).set_(untyped, *geometry)
+        made = _ops.SPACES["torch"]["empty"](0, dtype=tensor.dtype).set_(untyped, *geometry)
     if type(tensor) is not Tensor:
         made = type(tensor)._make_subclass(type(tensor), made)
     made._mark(tensor.requires_grad)
@@ -282,7 +282,7 @@ def _write_first(tensor: Tensor, made: array.array[Any], shape: Sequence[int]) -
         made.frombytes(bytes((count - n) * kind.itemsize))
     values = from_buffer(made, shape, kind)
     if n < count:
-        first = _ops.SPACES["f"]["arange"](count).view(shape) < n
+        first = _ops.SPACES["torch"]["arange"](count).view(shape) < n
         values = values.where(first, tensor)
     tensor.copy_(values)
 

@@ -30,8 +30,8 @@ __all__ = [
     "vander",
 ]
 
-_L = _ops.SPACES["l"]
-_F = _ops.SPACES["f"]
+_L = _ops.SPACES["linalg"]
+_F = _ops.SPACES["torch"]
 _Lstsq = _ops.named_result("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
 _Lu = _ops.named_result("linalg_lu", ("P", "L", "U"))
 _LuFactor = _ops.named_result("linalg_lu_factor", ("LU", "pivots"))

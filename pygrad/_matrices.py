@@ -27,8 +27,8 @@ __all__ = [
     "triangular_solve",
 ]
 
-_L = _ops.SPACES["l"]
-_F = _ops.SPACES["f"]
+_L = _ops.SPACES["linalg"]
+_F = _ops.SPACES["torch"]
 _LuWithInfo = _ops.named_result("_lu_with_info", ("LU", "pivots", "info"))
 _Svd = _ops.named_result("svd", ("U", "S", "V"))
 _TriangularSolve = _ops.named_result("triangular_solve", ("solution", "cloned_coefficient"))

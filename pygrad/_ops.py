@@ -1,6 +1,6 @@
 """Functions and methods made from the op table that the binary carries.
 
-Nothing here lists ops: a row's flags say in which namespaces it is offered, its schema what it
+Nothing here lists ops: a row's words say in which namespaces it is offered, its schema what it
 takes.
 """
 
@@ -21,55 +21,57 @@ from ._schema import Signature
 Function = Callable[..., Any]
 
 NAMESPACES: Final = {
-    "f": "torch",
-    "m": "torch.Tensor",
-    "p": "torch.Tensor",
-    "n": "torch.nn.functional",
-    "s": "torch.special",
-    "l": "torch.linalg",
-    "c": "torch._C",
+    "torch": "torch",
+    "method": "torch.Tensor",
+    "property": "torch.Tensor",
+    "nn": "torch.nn.functional",
+    "special": "torch.special",
+    "linalg": "torch.linalg",
+    "internal": "torch._C",
 }
-"""Flag letter -> where PyTorch has the op."""
+"""Word of a row (wasm_core/call/row.h) -> where PyTorch has the op."""
+_METHODS: Final = ("method", "property")
 
 
 class Op:
     """One op name of the table: its rows' schemas and where it is offered."""
 
-    __slots__ = ("flags", "name", "row", "row_flags", "schemas")
+    __slots__ = ("name", "row", "row_words", "schemas", "words")
 
     def __init__(self, row: int, name: str) -> None:
         self.row = row
         self.name = name
-        self.flags = ""
-        self.row_flags: list[str] = []
+        self.words: set[str] = set()
+        self.row_words: list[frozenset[str]] = []
         self.schemas: list[str] = []
 
-    def offered(self, letter: str) -> list[tuple[str, str]]:
-        """(flags, schema) of the rows that a namespace has."""
-        rows = zip(self.row_flags, self.schemas, strict=True)
-        return [row for row in rows if letter in row[0] or (letter == "n" and "N" in row[0])]
+    def offered(self, space: str) -> list[tuple[frozenset[str], str]]:
+        """(words, schema) of the rows that a namespace has."""
+        rows = zip(self.row_words, self.schemas, strict=True)
+        return [row for row in rows if space in row[0] or f"{space}_inplace" in row[0]]
 
-    def names(self, letter: str) -> list[str]:
+    def names(self, space: str) -> list[str]:
         """What a namespace calls the op: its name, and that of its in-place form if there is
         one.
         """
-        if letter not in self.flags and not (letter == "n" and "N" in self.flags):
+        if space not in self.words and f"{space}_inplace" not in self.words:
             return []
-        if letter == "p":
+        if space == "property":
             return [self.name.removeprefix("numpy_").removeprefix("matrix_")]
-        inplace = ("i" in self.flags and letter in "fmn") or ("N" in self.flags and letter == "n")
+        forms = "inplace" in self.words and space in ("torch", "method", "nn")
+        inplace = forms or f"{space}_inplace" in self.words
         return [self.name, self.name + "_"] if inplace else [self.name]
 
 
 def _read_table() -> list[Op]:
     """The ops in table order; rows of one name that stand together are overloads of one op."""
     ops: list[Op] = []
-    for row, (flags, schema) in enumerate(e.describe()):
+    for row, (words, schema) in enumerate(e.describe()):
         name = schema[: schema.index("(")]
         if not ops or ops[-1].name != name:
             ops.append(Op(row, name))
-        ops[-1].flags += flags
-        ops[-1].row_flags.append(flags)
+        ops[-1].words |= words
+        ops[-1].row_words.append(words)
         ops[-1].schemas.append(schema)
     return ops
 
@@ -107,7 +109,7 @@ return_types: Final[dict[str, type[_NamedResult]]] = {}
 
 
 def _learn_results(op: Op) -> None:
-    name = f"linalg_{op.name}" if "l" in op.flags and "f" not in op.flags else op.name
+    name = f"linalg_{op.name}" if "linalg" in op.words and "torch" not in op.words else op.name
     for offset, schema in enumerate(op.schemas):
         found = _RESULTS.search(schema)
         parts = found.group(1).split(", ") if found and found.group(1) else []
@@ -119,44 +121,45 @@ def _learn_results(op: Op) -> None:
             _call.NAMED_RESULTS.setdefault(op.row, kind)
 
 
-def _make(op: Op, mode: int, name: str, letter: str) -> Function:
-    bound = is_builtin(letter, name)
+def _make(op: Op, mode: int, name: str, space: str) -> Function:
+    bound = is_builtin(space, name)
     function = _call.function(op.row, mode, bound)
-    rows = op.offered(letter)
+    rows = op.offered(space)
     schemas = "\n    ".join(schema for _, schema in rows)
     function.__name__ = name
     # Where it is found, so that it can be pickled.
-    home = NAMESPACES[letter].replace("torch", "pygrad").partition(".Tensor")[0]
+    home = NAMESPACES[space].replace("torch", "pygrad").partition(".Tensor")[0]
     function.__module__ = home
-    function.__qualname__ = f"Tensor.{name}" if letter in "mp" else name
-    function.__doc__ = f"As {NAMESPACES[letter]}.{name} in PyTorch.\n\n    {schemas}"
+    function.__qualname__ = f"Tensor.{name}" if space in _METHODS else name
+    function.__doc__ = f"As {NAMESPACES[space]}.{name} in PyTorch.\n\n    {schemas}"
     if len(rows) == 1:
-        flags, schema = rows[0]
+        words, schema = rows[0]
+        has_out = "out" in words and space != "method" and name == op.name
         function.__signature__ = Signature.of(  # type: ignore[attr-defined]
-            schema, letter in "mp", "o" in flags and letter != "m" and name == op.name, bound
+            schema, space in _METHODS, has_out, bound
         )
     return MethodType(function, namespace_of(home)) if bound else function
 
 
 def _derive() -> dict[str, dict[str, Function]]:
-    spaces: dict[str, dict[str, Function]] = {letter: {} for letter in NAMESPACES}
+    spaces: dict[str, dict[str, Function]] = {space: {} for space in NAMESPACES}
     for op in TABLE:
         _call.ROWS[op.name] = op.row
         _learn_results(op)
-        if "h" in op.flags:
+        if "long" in op.words:
             _call.LONG.add(op.row)
-        for letter, space in spaces.items():
-            mode = e.METHOD if letter in "mp" else 0
-            for name in op.names(letter):
+        for space, functions in spaces.items():
+            mode = e.METHOD if space in _METHODS else 0
+            for name in op.names(space):
                 in_place = e.INPLACE if name == op.name + "_" else 0
-                space[name] = _make(op, mode | in_place, name, letter)
+                functions[name] = _make(op, mode | in_place, name, space)
     return spaces
 
 
 SPACES: Final = _derive()
-C: Final = SPACES["c"]
+C: Final = SPACES["internal"]
 
 
-def namespace(letter: str) -> dict[str, Function]:
-    """The functions of one namespace, by name (a flag letter of ops/elementwise/elementwise.def)."""
-    return dict(SPACES[letter])
+def namespace(space: str) -> dict[str, Function]:
+    """The functions of one namespace, by name (a word of its rows)."""
+    return dict(SPACES[space])

@@ -27,7 +27,7 @@ def into(name: str, result: Any, out: Any) -> Any:
             f"{name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."
         )
-    return _ops.SPACES["f"]["conj_physical"](result, out=out)
+    return _ops.SPACES["torch"]["conj_physical"](result, out=out)
 
 
 def legacy_name(x: Tensor) -> str:

@@ -14,7 +14,7 @@ from ._tensor import Tensor
 def bytes_of(what: Any) -> Tensor:
     """The memory that an int or a sequence of ints asks for."""
     if isinstance(what, int):
-        return _ops.SPACES["f"]["empty"](what, dtype=uint8)  # type: ignore[no-any-return]
+        return _ops.SPACES["torch"]["empty"](what, dtype=uint8)  # type: ignore[no-any-return]
     if isinstance(what, Tensor) or not isinstance(what, Sequence):
         raise RuntimeError(
             f"torch.UntypedStorage(): Expected a sequence type, but got {type(what).__name__}"

@@ -187,7 +187,7 @@ def rearrange(
         >>> pygrad.func.rearrange(x, "a (b c) -> c (b a)", b=3)
         tensor([[0, 3, 1, 4, 2, 5]])
     """
-    whole: Any = tensor if isinstance(tensor, Tensor) else _ops.SPACES["f"]["stack"](tensor)
+    whole: Any = tensor if isinstance(tensor, Tensor) else _ops.SPACES["torch"]["stack"](tensor)
     left, right = _sides(pattern, axes_lengths)
     count, some = len(left), _BARE in left
     if some and count - 1 > whole.ndim:

@@ -1,7 +1,7 @@
 """Schemas of the op table, taken apart: what stubs and signatures are made of.
 
 A schema is PyTorch's grammar, ``sum(Tensor self, int[1]? dim, *, ScalarType? dtype=None) ->
-Tensor``. The engine binds arguments by its own reading of the same text (wasm_core/boundary/bind.c);
+Tensor``. The engine binds arguments by its own reading of the same text (bind.c);
 nothing here decides what a call does.
 """
 

@@ -17,8 +17,8 @@ from ._dtypes import float64
 from ._out import into
 from ._tensor import Tensor
 
-_F = _ops.SPACES["f"]
-_S = _ops.SPACES["s"]
+_F = _ops.SPACES["torch"]
+_S = _ops.SPACES["special"]
 Function = Callable[..., Tensor]
 
 

@@ -23,11 +23,11 @@ from pygrad.nn import functional
 
 FOLDER: Final = Path(__file__).parent
 FILES: Final = {
-    "f": "_functions_table.pyi",
-    "m": "_methods_table.pyi",
-    "n": "nn/functional.pyi",
-    "s": "special.pyi",
-    "l": "linalg.pyi",
+    "torch": "_functions_table.pyi",
+    "method": "_methods_table.pyi",
+    "nn": "nn/functional.pyi",
+    "special": "special.pyi",
+    "linalg": "linalg.pyi",
 }
 
 _TYPES: Final = {
@@ -145,19 +145,19 @@ def _result_class(op: str) -> str:
     return f"_{op.title().replace('_', '')}"
 
 
-def _signatures(op: _ops.Op, letter: str) -> list[str]:
-    method = letter in "mp"
+def _signatures(op: _ops.Op, space: str) -> list[str]:
+    method = space in ("method", "property")
     found: list[str] = []
-    for flags, schema in op.offered(letter):
+    for words, schema in op.offered(space):
         given = arguments(schema)
         result = _result(op.name, schema)
         out = ""
-        if "o" in flags and not method:
+        if "out" in words and not method:
             out = "out: Tensor | None = ..." if result == "Tensor" else "out: Any = ..."
         for spread in (False, True) if spreads(given, method) else (False,):
-            if "V" not in flags:
+            if "more" not in words:
                 found.append(f"({_parameters(given, method, spread, out)}) -> {result}: ...")
-        if "v" in flags or "V" in flags:
+        if words & {"list_or_more", "more"}:
             shown = [
                 f"*{each.name}: Tensor" if "[]" in each.type else _parameter(each, method)
                 for each in given
@@ -169,29 +169,29 @@ def _signatures(op: _ops.Op, letter: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def is_the_tables(name: str, letter: str) -> bool:
+def is_the_tables(name: str, space: str) -> bool:
     """Whether the name means the table's function, not one that Python code put in its place."""
-    if letter == "f":
-        return vars(pygrad).get(name) is _ops.SPACES["f"][name]
-    if letter == "m":
-        return vars(_tensor.Tensor).get(name) is _ops.SPACES["m"][name]
-    if letter == "p":
-        return vars(_tensor.Tensor)[name].fget is _ops.SPACES["p"][name]
+    if space == "torch":
+        return vars(pygrad).get(name) is _ops.SPACES["torch"][name]
+    if space == "method":
+        return vars(_tensor.Tensor).get(name) is _ops.SPACES["method"][name]
+    if space == "property":
+        return vars(_tensor.Tensor)[name].fget is _ops.SPACES["property"][name]
     return True
 
 
-def _definitions(letter: str) -> list[str]:
+def _definitions(space: str) -> list[str]:
     signatures: dict[str, list[str]] = {}
     for op in _ops.TABLE:
-        for name in op.names(letter):
-            if not keyword.iskeyword(name) and is_the_tables(name, letter):
-                signatures[name] = _signatures(op, letter)
+        for name in op.names(space):
+            if not keyword.iskeyword(name) and is_the_tables(name, space):
+                signatures[name] = _signatures(op, space)
     lines = []
     for name in sorted(signatures):
         for signature in signatures[name]:
             if len(signatures[name]) > 1:
                 lines.append("@overload")
-            if letter == "p":
+            if space == "property":
                 lines.append("@property")
             lines.append(f"def {name}{signature}")
     return lines
@@ -228,10 +228,10 @@ def _composed_methods() -> list[str]:
     return [f"def {name}{_signature(each, True)}" for name, each in _methods.METHODS.items()]
 
 
-def _result_classes(letter: str) -> list[str]:
+def _result_classes(space: str) -> list[str]:
     lines = []
     for op in sorted(_ops.TABLE, key=lambda each: each.name):
-        for _, schema in op.offered(letter):
+        for _, schema in op.offered(space):
             fields = results(schema)
             if len(fields) > 1 and all(name for _, name in fields):
                 lines.append(f"class {_result_class(op.name)}(NamedTuple):")
@@ -240,34 +240,36 @@ def _result_classes(letter: str) -> list[str]:
     return lines
 
 
-def stub(letter: str) -> str:
+def stub(space: str) -> str:
     """The text of one namespace's stub."""
-    lines = [_HEAD, *_result_classes(letter)]
-    if letter == "n":
+    lines = [_HEAD, *_result_classes(space)]
+    if space == "nn":
         lines.append("COMPOSED: tuple[Any, ...]")
         for module in functional.COMPOSED:
             lines += [f"from {module.__name__} import {name} as {name}" for name in module.__all__]
-    if letter == "l":
+    if space == "linalg":
         lines.append("from pygrad._errors import LinAlgError as LinAlgError")
         for name in _linalg.__all__:
             lines.append(f"from pygrad._linalg import {name} as {name}")
-    if letter == "f":
+    if space == "torch":
         lines += [f"def {name}{_signature(each)}" for name, each in _composed.COPIES.items()]
-    if letter == "s":
+    if space == "special":
         lines += [f"def {name}{_signature(each)}" for name, each in _special.FUNCTIONS.items()]
-    if letter == "m":
+    if space == "method":
         lines.append("class Methods:")
-        methods = _operators() + _composed_methods() + _definitions("m") + _definitions("p")
+        methods = (
+            _operators() + _composed_methods() + _definitions("method") + _definitions("property")
+        )
         lines += ["    " + line for line in methods]
     else:
-        lines += _definitions(letter)
+        lines += _definitions(space)
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     """Writes every stub."""
-    for letter, name in FILES.items():
-        (FOLDER / name).write_text(stub(letter), encoding="utf-8")
+    for space, name in FILES.items():
+        (FOLDER / name).write_text(stub(space), encoding="utf-8")
     from pygrad import _declarations, _signatures  # which take their reading of schemas from here
 
     if _declarations.FILE.parent.is_dir():

@@ -43,7 +43,7 @@ _held_objects: Any = ()
 """In utils/hooks.py, which needs this module."""
 _walk: Callable[[Any], Any] | None = None
 """What autograd/_walk.py, which needs this module, does when a backward comes to a custom node."""
-_C, _M = _ops.C, _ops.SPACES["m"]
+_C, _M = _ops.C, _ops.SPACES["method"]
 
 
 if TYPE_CHECKING:
@@ -989,7 +989,7 @@ def _install() -> None:
     for name, method in _M.items():
         if name not in Tensor.__dict__:
             setattr(Tensor, name, method)
-    for name, get in _ops.SPACES["p"].items():
+    for name, get in _ops.SPACES["property"].items():
         if name not in Tensor.__dict__:
             refuse = _refuse(name)
             setattr(Tensor, name, property(get, refuse, refuse, doc=get.__doc__))

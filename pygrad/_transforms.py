@@ -25,7 +25,7 @@ from .autograd.graph import disable_saved_tensors_hooks
 from .random import get_rng_state, set_rng_state
 
 _C = _ops.C
-_F = _ops.SPACES["f"]
+_F = _ops.SPACES["torch"]
 _UNMAPPED = (1 << (LEVELS + 1)) - 1
 Argnums: TypeAlias = "int | tuple[int, ...]"
 Function: TypeAlias = Callable[..., Any]

@@ -166,7 +166,7 @@ class _Mapped:
         assert spec is not None
         dims = spread(self.out_dims, spec)
         assert dims is not None
-        cat = _ops.SPACES["f"]["cat"]
+        cat = _ops.SPACES["torch"]["cat"]
         joined = [cat(list(p), dim) for p, dim in zip(zip(*parts, strict=True), dims, strict=True)]
         return unflatten(joined, spec)
 

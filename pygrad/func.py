@@ -119,7 +119,7 @@ def stack_module_state(
         )
     if any(type(m) is not type(models[0]) for m in models):
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
-    stack = _ops.SPACES["f"]["stack"]
+    stack = _ops.SPACES["torch"]["stack"]
     parameters, buffers = {}, {}
     for name, first in models[0].named_parameters():
         given = [dict(m.named_parameters())[name] for m in models]

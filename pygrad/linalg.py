@@ -9,6 +9,6 @@ from . import _linalg, _ops
 from ._errors import LinAlgError as LinAlgError
 from ._linalg import *  # noqa: F403
 
-globals().update(_ops.namespace("l"))
+globals().update(_ops.namespace("linalg"))
 
-__all__ = sorted(["LinAlgError", *_ops.namespace("l"), *_linalg.__all__])
+__all__ = sorted(["LinAlgError", *_ops.namespace("linalg"), *_linalg.__all__])

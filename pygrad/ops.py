@@ -78,8 +78,8 @@ class OpOverloadPacket:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = self.__name__
-        for letter in "fmnsl":
-            space, short = _ops.SPACES[letter], name.removeprefix(_PREFIX.get(letter, ""))
+        for word in _OFFERED:
+            space, short = _ops.SPACES[word], name.removeprefix(_PREFIX.get(word, ""))
             if short in space:
                 return space[short](*args, **kwargs)
         if name in _COMPOSED:
@@ -101,7 +101,7 @@ def _softmax_by(name: str) -> Callable[..., Any]:
     def function(self: Tensor, dim: int, half_to_float: bool) -> Any:
         if half_to_float:
             raise RuntimeError("softmax with half to float conversion is not supported on CPU")
-        return _ops.SPACES["f"][name](self, dim)
+        return _ops.SPACES["torch"][name](self, dim)
 
     return function
 
@@ -119,7 +119,7 @@ def _convolution(
 ) -> Any:
     name = f"conv{'_transpose' if transposed else ''}{weight.dim() - 2}d"
     options: Any = {"output_padding": output_padding} if transposed else {}
-    return _ops.SPACES["f"][name](
+    return _ops.SPACES["torch"][name](
         input,
         weight,
         bias,
@@ -145,7 +145,7 @@ def _softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype
 def _batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor | None, *args: Any) -> Any:
     """native_batch_norm; the two running statistics may be left out."""
     statistics = (None, None) if len(args) == 3 else ()
-    return _ops.SPACES["f"]["native_batch_norm"](input, weight, bias, *statistics, *args)
+    return _ops.SPACES["torch"]["native_batch_norm"](input, weight, bias, *statistics, *args)
 
 
 def _max_pool_backward(
@@ -174,7 +174,7 @@ _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
     "_to_copy": lambda self, **options: self.to(**{"dtype": self.dtype} | options, copy=True),
     "_softmax": _softmax_by("softmax"),
     "_log_softmax": _softmax_by("log_softmax"),
-    "_adaptive_avg_pool2d": _ops.SPACES["n"]["adaptive_avg_pool2d"],
+    "_adaptive_avg_pool2d": _ops.SPACES["nn"]["adaptive_avg_pool2d"],
     "convolution": _convolution,
     "_safe_softmax": _safe_softmax,
     "_softmax_backward_data": _softmax_backward,
@@ -260,12 +260,13 @@ def _overloads_of(name: str) -> frozenset[str]:
     return frozenset(found or {"default"})
 
 
-_PREFIX: Final = {"s": "special_", "l": "linalg_"}
+_PREFIX: Final = {"special": "special_", "linalg": "linalg_"}
+_OFFERED: Final = ("torch", "method", "nn", *_PREFIX)
 
 
 @functools.cache
 def _known() -> frozenset[str]:
-    names = {_PREFIX.get(k, "") + name for k in "fmnsl" for name in _ops.SPACES[k]}
+    names = {_PREFIX.get(k, "") + name for k in _OFFERED for name in _ops.SPACES[k]}
     names |= {called.partition(".")[0] for called in _CALLED}
     return frozenset(names | _COMPOSED.keys() | set(_ELSEWHERE.split()))
 
@@ -294,9 +295,9 @@ def _named(called: str) -> OpOverload:
 
 def _name_of(op: _ops.Op) -> str:
     """As aten has it: what is only in `linalg` or `special` says so in its name."""
-    if op.name in _COMES_TO or set(op.flags) & set("fmn"):
+    if op.name in _COMES_TO or op.words & {"torch", "method", "nn"}:
         return op.name
-    return next((_PREFIX[k] for k in "sl" if k in op.flags), "") + op.name
+    return next((_PREFIX[k] for k in _PREFIX if k in op.words), "") + op.name
 
 
 @functools.cache

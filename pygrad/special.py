@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from . import _ops, _special
 
-globals().update(_ops.namespace("s") | _special.FUNCTIONS)
+globals().update(_ops.namespace("special") | _special.FUNCTIONS)
 
-__all__ = sorted([*_ops.namespace("s"), *_special.FUNCTIONS])
+__all__ = sorted([*_ops.namespace("special"), *_special.FUNCTIONS])

@@ -24,7 +24,7 @@ from ._warnings import once
 
 __all__ = ["StorageBase", "TypedStorage", "UntypedStorage"]
 
-_F, _M, _C = _ops.SPACES["f"], _ops.SPACES["m"], _ops.C
+_F, _M, _C = _ops.SPACES["torch"], _ops.SPACES["method"], _ops.C
 _CASTS: Final = {
     "double": "float64",
     "float": "float32",

@@ -18,7 +18,7 @@ __all__ = ["assert_close", "make_tensor"]
 
 _TOLERANCES: dict[Any, tuple[float, float]] = {float32: (1.3e-6, 1e-5), float64: (1e-7, 1e-7)}
 """dtype -> (rtol, atol); any other type must be equal."""
-_f = _ops.SPACES["f"]
+_f = _ops.SPACES["torch"]
 
 
 class _Rules(NamedTuple):

@@ -16,12 +16,12 @@ from sampling import Call, Dtype, X, call, constant, derive, index, mask, permut
 from pygrad import _ops
 
 PREFIXES = {
-    "f": "",
-    "m": "Tensor.",
-    "n": "nn.functional.",
-    "s": "special.",
-    "l": "linalg.",
-    "c": "_C.",
+    "torch": "",
+    "method": "Tensor.",
+    "nn": "nn.functional.",
+    "special": "special.",
+    "linalg": "linalg.",
+    "internal": "_C.",
 }
 
 
@@ -31,8 +31,8 @@ class Entry:
 
     id: str
     name: str
-    letter: str
-    flags: str
+    space: str
+    words: frozenset[str]
     schemas: tuple[str, ...]
     function: Callable[..., Any]
 
@@ -48,12 +48,11 @@ def entries() -> list[Entry]:
     """
     found = []
     for op in _ops.TABLE:
-        flags = op.flags.replace("N", "n")
-        letter = next((letter for letter in PREFIXES if letter in flags), None)
-        if letter:
-            function = _ops.SPACES[letter][op.name]
-            name = PREFIXES[letter] + op.name
-            found.append(Entry(name, op.name, letter, flags, tuple(op.schemas), function))
+        space = next((space for space in PREFIXES if op.names(space)), None)
+        if space:
+            function = _ops.SPACES[space][op.name]
+            name, words = PREFIXES[space] + op.name, frozenset(op.words)
+            found.append(Entry(name, op.name, space, words, tuple(op.schemas), function))
     return found
 
 

@@ -60,9 +60,9 @@ def describe(keep: Callable[[Entry], bool] = lambda _: True) -> Description:
 
 def _in_place(entry: Entry) -> str | None:
     """Where the form is that writes to its first argument."""
-    if "i" not in entry.flags or entry.letter not in "fm":
+    if "i" not in entry.words or entry.space not in ("torch", "method"):
         return None
-    return ("Tensor." if "m" in entry.flags else "") + entry.name + "_"
+    return ("Tensor." if "method" in entry.words else "") + entry.name + "_"
 
 
 def _plain_call(sample: Call, tensors: dict[str, tuple[int, Any]]) -> list[Any]:

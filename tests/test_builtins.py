@@ -19,19 +19,19 @@ from pygrad import _composed, _linalg, _matrices, _ops, _special
 from pygrad._schema import arguments, python_name
 
 SPACES: dict[str, Any] = {
-    "f": pygrad,
-    "n": pygrad.nn.functional,
-    "l": pygrad.linalg,
-    "s": pygrad.special,
+    "torch": pygrad,
+    "nn": pygrad.nn.functional,
+    "linalg": pygrad.linalg,
+    "special": pygrad.special,
 }
 
 
 def of_the_table() -> Iterator[tuple[Any, str, _ops.Op, str]]:
     for op in _ops.TABLE:
-        for letter, space in SPACES.items():
-            for name in op.names(letter):
-                if getattr(space, name) is _ops.SPACES[letter][name]:
-                    yield space, name, op, letter
+        for word, space in SPACES.items():
+            for name in op.names(word):
+                if getattr(space, name) is _ops.SPACES[word][name]:
+                    yield space, name, op, word
 
 
 def composed() -> Iterator[tuple[Any, str]]:
@@ -61,15 +61,15 @@ def test_function_has_a_name_and_is_found_by_it(space: Any, name: str) -> None:
 
 
 def test_signature_is_that_of_the_schema() -> None:
-    for space, name, op, letter in of_the_table():
+    for space, name, op, word in of_the_table():
         found = inspect.signature(getattr(space, name))
-        offered = op.offered(letter)
+        offered = op.offered(word)
         if len(offered) > 1:
             assert str(found) == "(*args: 'Any', **kwargs: 'Any') -> 'Any'"
             continue
-        flags, schema = offered[0]
+        words, schema = offered[0]
         wanted = [python_name(each.name, False) for each in arguments(schema)]
-        wanted += ["out"] * ("o" in flags and name == op.name)
+        wanted += ["out"] * ("out" in words and name == op.name)
         assert list(found.parameters) == wanted, name
 
 

@@ -188,7 +188,7 @@ WRITES_NOTHING = {"transpose_", "swapaxes_", "swapdims_", "t_", "as_strided_", "
 
 def writes(entry: Entry) -> bool:
     named = entry.name in WRITES_NOTHING | UNINITIALISED
-    return not named and (entry.mutates or "i" in entry.flags)
+    return not named and (entry.mutates or "inplace" in entry.words)
 
 
 @swept(writes)

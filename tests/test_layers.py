@@ -24,6 +24,7 @@ LEVELS = [
     {"dtype.h"},
     {"tensor.h"},
     {"graph.h"},
+    {"row.h"},
     {"call.h"},
     {"op.h"},
 ]
@@ -105,7 +106,9 @@ def test_op_header_says_where_each_function_is() -> None:
             assert re.search(rf"^\w[^;=]*\b{name[1]}\([^;]*?\) \{{", place, re.M), line
 
 
-@pytest.mark.parametrize("path", [path for path in SOURCES if path.suffix == ".c"], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path", [path for path in SOURCES if path.suffix == ".c"], ids=lambda p: p.name
+)
 def test_public_header_is_for_the_boundary_alone(path: Path) -> None:
     assert ("pg.h" in includes(path)) <= (path.stem in {"api", "bind", "host", "call", "walk"})
 
@@ -121,7 +124,9 @@ def test_module_begins_with_what_it_is(path: Path) -> None:
 
 
 def test_front_calls_only_what_the_public_header_exports() -> None:
-    declared = set(re.findall(r"\b(pg_\w+)\(", without_comments((ENGINE / "boundary/pg.h").read_text())))
+    declared = set(
+        re.findall(r"\b(pg_\w+)\(", without_comments((ENGINE / "boundary/pg.h").read_text()))
+    )
     used = set(re.findall(r'"(pg_\w+)"', (FRONT / "_engine.py").read_text()))
     assert used <= declared
 

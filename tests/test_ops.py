@@ -143,7 +143,7 @@ def test_op_takes_or_refuses_other_shapes(entry: Entry, sample: Call, change: An
         arrays(run(entry, *build(sample.map(change))))
 
 
-@swept(lambda entry: "Tensor self" in entry.schemas[0] and entry.letter in "fm")
+@swept(lambda entry: "Tensor self" in entry.schemas[0] and entry.space in ("torch", "method"))
 @leaves_nothing
 def test_op_refuses_inputs_that_do_not_fit_together(entry: Entry, sample: Call) -> None:
     """Every tensor with an odd shape of its own: an error or a result, never a trap."""
@@ -174,7 +174,7 @@ def test_op_takes_or_refuses_dtype(entry: Entry, sample: Call, dtype: str) -> No
 # ------------------------------------------------------------------ in place, out=
 
 
-@swept(lambda entry: "i" in entry.flags)
+@swept(lambda entry: "inplace" in entry.words)
 def test_inplace_equals_functional(entry: Entry, sample: Call) -> None:
     args, kwargs = build(sample)
     inplace = getattr(pygrad.Tensor, entry.name + "_", None)
@@ -194,7 +194,7 @@ def test_inplace_equals_functional(entry: Entry, sample: Call) -> None:
     assert target._version == version + 1
 
 
-@swept(lambda entry: "o" in entry.flags)
+@swept(lambda entry: "out" in entry.words)
 @leaves_nothing
 def test_out_equals_functional(entry: Entry, sample: Call) -> None:
     args, kwargs = build(sample)

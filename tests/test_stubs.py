@@ -14,18 +14,18 @@ from pygrad import _declarations, _ops, _signatures, _stubs
 from pygrad.nn import functional
 
 
-@pytest.mark.parametrize("letter", _stubs.FILES)
-def test_stub_is_what_the_table_gives(letter: str) -> None:
-    committed = (_stubs.FOLDER / _stubs.FILES[letter]).read_text(encoding="utf-8")
-    assert committed == _stubs.stub(letter), "run make stubs"
+@pytest.mark.parametrize("space", _stubs.FILES)
+def test_stub_is_what_the_table_gives(space: str) -> None:
+    committed = (_stubs.FOLDER / _stubs.FILES[space]).read_text(encoding="utf-8")
+    assert committed == _stubs.stub(space), "run make stubs"
 
 
-@pytest.mark.parametrize("letter", _stubs.FILES)
-def test_stub_names_every_function_of_its_namespace(letter: str) -> None:
-    tree = ast.parse(_stubs.stub(letter))
+@pytest.mark.parametrize("space", _stubs.FILES)
+def test_stub_names_every_function_of_its_namespace(space: str) -> None:
+    tree = ast.parse(_stubs.stub(space))
     scopes = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]
     defined = {n.name for scope in scopes for n in scope.body if isinstance(n, ast.FunctionDef)}
-    offered = {name for name in _ops.SPACES[letter] if _stubs.is_the_tables(name, letter)}
+    offered = {name for name in _ops.SPACES[space] if _stubs.is_the_tables(name, space)}
     assert offered <= defined
 
 
@@ -34,12 +34,12 @@ def test_typescript_declarations_are_what_the_table_gives() -> None:
     assert committed == _declarations.declarations(), "run make stubs"
 
 
-@pytest.mark.parametrize("letter", _declarations.INTERFACES)
-def test_typescript_declares_every_function_of_a_namespace(letter: str) -> None:
-    interface = f"export interface {_declarations.INTERFACES[letter]} {{"
+@pytest.mark.parametrize("space", _declarations.INTERFACES)
+def test_typescript_declares_every_function_of_a_namespace(space: str) -> None:
+    interface = f"export interface {_declarations.INTERFACES[space]} {{"
     body = _declarations.declarations().partition(interface)[2].partition("\n}")[0]
     declared = {line.strip().partition("(")[0] for line in body.splitlines() if line}
-    assert declared == set(_ops.SPACES[letter])
+    assert declared == set(_ops.SPACES[space])
 
 
 def test_typescript_divides_arguments_between_positions_and_options() -> None:

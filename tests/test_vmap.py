@@ -39,7 +39,7 @@ STREAM = RANDOM | {"randperm", "rand", "randn", "randint", "scaled_dot_product_a
 
 
 def mappable(entry: Entry) -> bool:
-    if entry.letter == "c" and entry.name[0] == "_" and entry.name not in OPS_OF_THE_HOST:
+    if entry.space == "internal" and entry.name[0] == "_" and entry.name not in OPS_OF_THE_HOST:
         return False
     skipped = UNINITIALISED | STREAM | ABOUT_THE_TENSOR | {"as_strided_scatter"}
     return entry.name not in skipped  # the last one depends on where in its storage a slice lies
@@ -135,10 +135,14 @@ def test_mapping_equals_the_slices(entry: Entry, sample: Call, end: bool) -> Non
     check(entry.function, sample, entry.mutates, entry.name, end)
 
 
-@swept(lambda entry: mappable(entry) and "i" in entry.flags and entry.letter in "fm")
+@swept(
+    lambda entry: (
+        mappable(entry) and "inplace" in entry.words and entry.space in ("torch", "method")
+    )
+)
 @leaves_nothing
 def test_mapping_in_place_equals_the_slices(entry: Entry, sample: Call) -> None:
-    function = _ops.SPACES[entry.letter][entry.name + "_"]
+    function = _ops.SPACES[entry.space][entry.name + "_"]
     if sample.args and sample.tensors():
         check(function, sample, True, entry.name, False)
 

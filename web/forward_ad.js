@@ -21,7 +21,7 @@ export function makeForwardAd(library) {
   /** A view of a tensor that carries a tangent, as functions of it then do: the directional derivative.
    * @param {Tensor} tensor @param {Tensor} tangent of its shape @param {...Given<LevelOptions>} rest @returns {Tensor} */
   function make_dual(tensor, tangent, ...rest) {
-    const made = spaces.f._make_dual(tensor, tangent, levelOf('make_dual', rest));
+    const made = spaces.torch._make_dual(tensor, tangent, levelOf('make_dual', rest));
     remember(tangent);
     return made;
   }
@@ -29,7 +29,7 @@ export function makeForwardAd(library) {
   /** The parts of a dual tensor: a view of it without tangent, and the tangent itself or null.
    * @param {Tensor} tensor @param {...Given<LevelOptions>} rest @returns {{primal: Tensor, tangent: Tensor | null}} */
   function unpack_dual(tensor, ...rest) {
-    const [primal, tangent] = spaces.f._unpack_dual(tensor, levelOf('unpack_dual', rest));
+    const [primal, tangent] = spaces.torch._unpack_dual(tensor, levelOf('unpack_dual', rest));
     return { primal, tangent: tangent && remember(original(tangent)) };
   }
 

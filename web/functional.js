@@ -50,11 +50,11 @@ export function makeFunctional({ C, isTensor, spaces, remember, walk }, { enable
     const push = (...tangents) => forward_ad.dual_level(() => {
       const output = func(...points.map((x, k) => forward_ad.make_dual(x, tangents[k].view_as(x))));
       const parts = tensors('jacobian', output).map((y) => forward_ad.unpack_dual(y));
-      return [output, parts.map(({ primal, tangent }) => tangent ?? spaces.f.zeros_like(primal))];
+      return [output, parts.map(({ primal, tangent }) => tangent ?? spaces.torch.zeros_like(primal))];
     });
     const vectors = units.map((unit) => unit.unbind(0));
     const rows = vectors[0].map((_, row) => push(...vectors.map((vector) => vector[row])));
-    return [rows[0][0], C._functional_columns(rows[0][1].map((_, i) => spaces.f.stack(rows.map(([, row]) => row[i]))), points)];
+    return [rows[0][0], C._functional_columns(rows[0][1].map((_, i) => spaces.torch.stack(rows.map(([, row]) => row[i]))), points)];
   }
 
   /** The Jacobian of a function, or (its Hessian) of its gradient: [output][input], as these were. */

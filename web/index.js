@@ -25,16 +25,16 @@ export async function load(source) {
   const { no_grad, enable_grad, inference_mode, set_grad_enabled, is_grad_enabled, is_inference_mode_enabled } = autograd;
 
   return {
-    ...spaces.f, ...dtypes, Tensor, tensor, scope, ellipsis,
+    ...spaces.torch, ...dtypes, Tensor, tensor, scope, ellipsis,
     /** A part of a subscript: `x.index(torch.slice(0, 2))`. @type {(start?: number | null, stop?: number | null, step?: number | null) => Slice} */
     slice: (...bounds) => new Slice(...bounds),
     ...makeRandom(tensors, engine), ...makeSerialization(tensors),
     autograd, no_grad, enable_grad, inference_mode, set_grad_enabled, is_grad_enabled, is_inference_mode_enabled,
     nn: makeNn(tensors, engine, autograd), optim: makeOptim(tensors, engine),
     /** @type {Linalg} */
-    linalg: spaces.l,
+    linalg: spaces.linalg,
     /** @type {Special} */
-    special: spaces.s,
+    special: spaces.special,
     errors: core, _C: C, _engine: engine, _hooks: tensors.hooks.objects, live_count: () => engine.liveCount(),
   };
 }

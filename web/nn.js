@@ -29,10 +29,10 @@ const AssertionError = errorClass('AssertionError');
 
 /** torch.nn over a library of tensors. */
 export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine, autograd) {
-  const f = spaces.f;
+  const f = spaces.torch;
   /** Functions of layers and losses; PyTorch has most of torch's functions there too.
    * @type {Functional & Without<Functions, keyof Functional>} */
-  const F = { ...f, ...spaces.n };
+  const F = { ...f, ...spaces.nn };
 
   const named = (value) => (isTensor(value) ? value.type() : typeName(value));
   const size = (tensor) => `torch.Size([${tensor.shape.join(', ')}])`;

@@ -14,8 +14,8 @@ import { dtypes } from './tensor.js';
 
 /** torch.optim over a library of tensors. */
 export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withModes }, engine) {
-  const zeros = (p) => outside(() => spaces.f.zeros_like(p));
-  const counter = () => outside(() => spaces.f.zeros([]));
+  const zeros = (p) => outside(() => spaces.torch.zeros_like(p));
+  const counter = () => outside(() => spaces.torch.zeros([]));
   /** The number that an option is; a tensor of one element may stand for it. */
   const number = (value) => (typeof value !== 'number' && isTensor(value) ? value.item() : value);
 

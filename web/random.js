@@ -12,7 +12,7 @@ export function makeRandom({ C, spaces }, engine) {
     /** @param {string | null | {device?: string | null}} [device] only the CPU */
     constructor(device = 'cpu') {
       const place = isOptions(device) ? bind('Generator', { device: null }, [device]).device : device;
-      if (place !== null) spaces.f.empty([0], { device: place }).dispose(); // which says what devices there are
+      if (place !== null) spaces.torch.empty([0], { device: place }).dispose(); // which says what devices there are
       super(TAG.GENERATOR, C._generator_new());
       unowned.register(this, this.code, this);
     }

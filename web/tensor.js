@@ -87,19 +87,19 @@ export const ellipsis = Symbol('...');
 
 // ---------------------------------------------------------------- the table
 
-/** The ops in table order with their flags and the names of their results; rows of one name that stand together are overloads. */
+/** The ops in table order with the words of their rows and the names of their results; rows of one name that stand together are overloads. */
 function readTable(engine) {
   const table = [];
   engine.texts(engine.exports.pg_describe).forEach((text, row) => {
-    const [, flags, name, rest] = /^(\S*) (\w+)(.*)$/.exec(text);
-    if (table.at(-1)?.name !== name) table.push({ name, row, flags: '', results: undefined });
-    table.at(-1).flags += flags;
+    const [, words, name, rest] = /^(\S*) (\w+)(.*)$/.exec(text);
+    if (table.at(-1)?.name !== name) table.push({ name, row, words: new Set(), results: undefined });
+    words.split('|').forEach((word) => table.at(-1).words.add(word));
     table.at(-1).results ??= /-> \((\w+ \w+(?:, \w+ \w+)+)\)$/.exec(rest)?.[1].match(/\w+(?=,|$)/g);
   });
   return table;
 }
 
-/** The functions of the table by namespace, which are letters of the flags; a method takes its receiver as `this`. */
+/** The functions of the table by namespace, which is a word of a row; a method takes its receiver as `this`. */
 function makeSpaces(engine, wrap, { claim, remember }) {
   const flagsAt = engine.layout.flags;
 
@@ -131,14 +131,15 @@ function makeSpaces(engine, wrap, { claim, remember }) {
     return (...args) => invoke(undefined, args);
   }
 
-  const spaces = { f: {}, m: {}, p: {}, n: {}, s: {}, l: {}, c: {} };
-  for (const { name, row, flags, results } of readTable(engine)) {
-    for (const [letter, space] of Object.entries(spaces)) {
-      const withInplace = letter === 'n' && flags.includes('N');
-      if (!flags.includes(letter) && !withInplace) continue;
-      const mode = 'mp'.includes(letter) ? MODE.METHOD : 0;
-      space[letter === 'p' ? name.replace(/^(numpy|matrix)_/, '') : name] = make(row, mode, results, letter === 'p');
-      if (withInplace || (flags.includes('i') && 'fmn'.includes(letter))) space[`${name}_`] = make(row, mode | MODE.INPLACE, results);
+  const spaces = { torch: {}, method: {}, property: {}, nn: {}, special: {}, linalg: {}, internal: {} };
+  for (const { name, row, words, results } of readTable(engine)) {
+    for (const [word, space] of Object.entries(spaces)) {
+      const withInplace = words.has(`${word}_inplace`), isProperty = word === 'property';
+      if (!words.has(word) && !withInplace) continue;
+      const mode = isProperty || word === 'method' ? MODE.METHOD : 0;
+      space[isProperty ? name.replace(/^(numpy|matrix)_/, '') : name] = make(row, mode, results, isProperty);
+      const inplace = words.has('inplace') && ['torch', 'method', 'nn'].includes(word);
+      if (withInplace || inplace) space[`${name}_`] = make(row, mode | MODE.INPLACE, results);
     }
   }
   return spaces;
@@ -152,7 +153,7 @@ export function makeTensors(engine, files) {
   const owners = makeOwners(engine);
   const { Owner, remember, claim, outside, scope } = owners;
   const spaces = makeSpaces(engine, (handle) => new Tensor(handle, OWNED), owners);
-  const C = spaces.c;
+  const C = spaces.internal;
   /** Whether a value is a tensor; that of another engine raises, as nothing here can be meant by it. */
   const isTensor = (value) => {
     if (value instanceof Tensor) return true;
@@ -230,9 +231,9 @@ export function makeTensors(engine, files) {
     }
   }
 
-  for (const [name, value] of Object.entries(spaces.m))
+  for (const [name, value] of Object.entries(spaces.method))
     if (!(name in Tensor.prototype)) Object.defineProperty(Tensor.prototype, name, { value, writable: true, configurable: true });
-  for (const [name, get] of Object.entries(spaces.p)) {
+  for (const [name, get] of Object.entries(spaces.property)) {
     const put = C[`_set_${name}`];
     const set = put && function set(value) {
       put(this, value);
@@ -252,7 +253,7 @@ export function makeTensors(engine, files) {
     constructor(...args) {
       const { data, requires_grad } = take('Parameter', args);
       outside(() => {
-        const plain = data === null ? spaces.f.empty([0]) : data.detach();
+        const plain = data === null ? spaces.torch.empty([0]) : data.detach();
         super(plain.surrender(), OWNED);
       });
       if (requires_grad) this.requires_grad_();
@@ -306,7 +307,7 @@ export function makeTensors(engine, files) {
       if (typeof v !== 'number') found.add(typeof v === 'bigint' ? dtypes.int64 : typeof v === 'boolean' ? dtypes.bool : v.dtype);
       else if (loose) found.add(dtypes.float32);
     }
-    return found.size ? [...found].reduce((a, b) => spaces.f.promote_types(a, b)) : dtypes.float32;
+    return found.size ? [...found].reduce((a, b) => spaces.torch.promote_types(a, b)) : dtypes.float32;
   }
 
   /** A tensor of nested arrays, a typed array, a number, or (a copy) a tensor. @param {Data} data
@@ -321,7 +322,7 @@ export function makeTensors(engine, files) {
     if (dtype !== null && !(dtype instanceof DType)) throw new TypeError(`tensor(): argument 'dtype' must be torch.dtype, not ${typeName(dtype)}`);
     if (shape !== null && !(Array.isArray(shape) && shape.every(Number.isSafeInteger)))
       throw new TypeError(`tensor(): argument 'shape' must be a list of ints, not ${typeName(shape)}`);
-    if (device !== null || pin_memory) spaces.f.empty([0], { device, pin_memory }).dispose(); // which says what there is
+    if (device !== null || pin_memory) spaces.torch.empty([0], { device, pin_memory }).dispose(); // which says what there is
     const made = isTensor(data) ? data.detach().to(dtype ?? data.dtype, { copy: true }) : filled(data, dtype, shape);
     const leaf = isTensor(data) && shape ? made.reshape(shape) : made;
     return requires_grad ? leaf.requires_grad_() : leaf;

@@ -25,11 +25,11 @@ has_lapack = True
 
 _SPACES = _ops.SPACES
 _ENGINE = _ops.C
-is_grad_enabled = _SPACES["f"]["is_grad_enabled"]
-is_inference_mode_enabled = _SPACES["f"]["is_inference_mode_enabled"]
-is_anomaly_enabled = _SPACES["f"]["is_anomaly_enabled"]
-is_anomaly_check_nan_enabled = _SPACES["f"]["is_anomaly_check_nan_enabled"]
-set_anomaly_enabled = _SPACES["f"]["set_anomaly_enabled"]
+is_grad_enabled = _SPACES["torch"]["is_grad_enabled"]
+is_inference_mode_enabled = _SPACES["torch"]["is_inference_mode_enabled"]
+is_anomaly_enabled = _SPACES["torch"]["is_anomaly_enabled"]
+is_anomaly_check_nan_enabled = _SPACES["torch"]["is_anomaly_check_nan_enabled"]
+set_anomaly_enabled = _SPACES["torch"]["set_anomaly_enabled"]
 
 __all__ = [
     "Size",
@@ -50,10 +50,10 @@ class _Functions:
         self.__dict__.update(functions)
 
 
-_nn = _Functions(_SPACES["n"])
-_special = _Functions({f"special_{name}": found for name, found in _SPACES["s"].items()})
-_linalg = _Functions({f"linalg_{name}": found for name, found in _SPACES["l"].items()})
-_VariableFunctions = _Functions(_SPACES["f"])
+_nn = _Functions(_SPACES["nn"])
+_special = _Functions({f"special_{name}": found for name, found in _SPACES["special"].items()})
+_linalg = _Functions({f"linalg_{name}": found for name, found in _SPACES["linalg"].items()})
+_VariableFunctions = _Functions(_SPACES["torch"])
 
 
 # ------------------------------------------------------------------ modes

@@ -85,8 +85,8 @@ __all__ = [
 
 _C = _ops.C
 _engine_grad = _long_calls.gradient(_call.ROWS["_grad"])
-is_grad_enabled = _ops.SPACES["f"]["is_grad_enabled"]
-is_inference_mode_enabled = _ops.SPACES["f"]["is_inference_mode_enabled"]
+is_grad_enabled = _ops.SPACES["torch"]["is_grad_enabled"]
+is_inference_mode_enabled = _ops.SPACES["torch"]["is_inference_mode_enabled"]
 
 
 def _listed(places: Any) -> tuple[Any, ...]:

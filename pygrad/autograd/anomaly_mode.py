@@ -19,7 +19,7 @@ from ..utils import hooks
 
 __all__ = ["detect_anomaly", "is_anomaly_detection_enabled", "set_detect_anomaly"]
 
-_f = _ops.SPACES["f"]
+_f = _ops.SPACES["torch"]
 _TRACE, _REPORT, _LINE = 32, 33, 34
 _PACKAGE: Final = Path(__file__).parent.parent
 _PLUMBING: Final = {

@@ -97,7 +97,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         tensor([4., 0.])
     """
     _ = tensor.is_floating_point, tangent.is_floating_point  # AttributeError: it is no tensor
-    result: Tensor = _ops.SPACES["f"]["_make_dual"](tensor, tangent, level)
+    result: Tensor = _ops.SPACES["torch"]["_make_dual"](tensor, tangent, level)
     _call.remember(tangent)
     return result
 
@@ -131,7 +131,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         ...     forward_ad.unpack_dual(3 * x)
         UnpackedDualTensor(primal=tensor(3.), tangent=tensor(1.5000))
     """
-    primal, tangent = _ops.SPACES["f"]["_unpack_dual"](tensor, level)
+    primal, tangent = _ops.SPACES["torch"]["_unpack_dual"](tensor, level)
     if primal is not tensor:
         primal._b = tensor
     if tangent is not None:

@@ -1,6 +1,6 @@
 """Functions with a gradient of the user's own: `Function` and what belongs to it.
 
-The graph is the engine's: wasm_core/walk/custom.c decides what an output's history is, what an error
+The graph is the engine's: custom.c decides what an output's history is, what an error
 says, what is saved. Here is the protocol: classes, ctx, the calls of forward and backward.
 """
 

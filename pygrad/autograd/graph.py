@@ -318,7 +318,7 @@ def _raw_saved_from(node: Node, slot: int) -> tuple[SavedTensor, ...]:
 
 
 def _saved(node: Node, kind: str, place: int) -> Any:
-    """What a node saved, by kind and place: op_node_fields in wasm_core/walk/autograd_services.c. PyTorch
+    """What a node saved, by kind and place: op_node_fields in autograd_services.c. PyTorch
     shows integers as unsigned ones.
     """
     found = _C["_node_field"](node._address, ord(kind), place)

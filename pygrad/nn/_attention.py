@@ -12,7 +12,7 @@ from pygrad._tensor import Tensor
 
 __all__ = ["multi_head_attention_forward"]
 
-_N = _ops.SPACES["n"]
+_N = _ops.SPACES["nn"]
 
 
 def _as_numbers(mask: Tensor | None, name: str, like: Tensor) -> Tensor | None:

@@ -105,7 +105,7 @@ def _upsampled(name: str, input: Tensor, size: Any, scale_factor: Any, **options
         f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
         stacklevel=3,
     )
-    resized: Tensor = _ops.SPACES["n"]["interpolate"](input, size, scale_factor, **options)
+    resized: Tensor = _ops.SPACES["nn"]["interpolate"](input, size, scale_factor, **options)
     return resized
 
 

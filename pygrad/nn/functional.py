@@ -14,9 +14,9 @@ from pygrad.nn._functional import *
 from pygrad.nn._sampling import *
 from pygrad.nn._unpool import *
 
-globals().update(_ops.namespace("n"))
+globals().update(_ops.namespace("nn"))
 
 COMPOSED = (_attention, _ctc, _fractional, _functional, _sampling, _unpool)
 """Where the functions are that the table has no rows for."""
 
-__all__ = sorted([*_ops.namespace("n"), *(name for each in COMPOSED for name in each.__all__)])
+__all__ = sorted([*_ops.namespace("nn"), *(name for each in COMPOSED for name in each.__all__)])

@@ -458,7 +458,7 @@ def _without_reentrance(
 
 
 def _recording() -> bool:
-    return bool(_ops.SPACES["f"]["is_grad_enabled"]())
+    return bool(_ops.SPACES["torch"]["is_grad_enabled"]())
 
 
 # ------------------------------------------------------------------ the two entry points

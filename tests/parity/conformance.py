@@ -172,7 +172,11 @@ def near(known: Any, shape: list[int], array: Any) -> bool:
 def record() -> Any:
     """The whole file."""
     torch.set_num_threads(1)
-    has = {e.id for e in sweep.entries() if e.letter != "c" and sweep.find(e.id, torch) is not None}
+    has = {
+        e.id
+        for e in sweep.entries()
+        if e.space != "internal" and sweep.find(e.id, torch) is not None
+    }
     description = sweep.describe(lambda entry: entry.id in has)
     expected = _Expected()
     for op in description["ops"]:

@@ -375,9 +375,9 @@ def in_place_name(entry: Entry) -> str | None:
         return entry.id
     if entry.name + "_" in {op.name for op in _ops.TABLE}:
         return None
-    letters = (letter for letter in "mfn" if entry.name + "_" in _ops.SPACES[letter])
-    where = {"m": "Tensor.", "f": "", "n": "nn.functional."}
-    return next((where[letter] + entry.name + "_" for letter in letters), None)
+    where = {"method": "Tensor.", "torch": "", "nn": "nn.functional."}
+    found = (where[space] for space in where if entry.name + "_" in _ops.SPACES[space])
+    return next((prefix + entry.name + "_" for prefix in found), None)
 
 
 def found(t: Any, path: str) -> Any:
@@ -385,7 +385,7 @@ def found(t: Any, path: str) -> Any:
 
 
 def is_compared(entry: Entry) -> bool:
-    path = None if entry.letter == "c" else in_place_name(entry)
+    path = None if entry.space == "internal" else in_place_name(entry)
     return path is not None and entry.name not in UNINITIALISED and found(torch, path) is not None
 
 

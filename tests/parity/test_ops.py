@@ -205,7 +205,9 @@ LENIENT = {
 
 
 def has_out(entry: Entry) -> bool:
-    return "o" in entry.flags and compared(entry) and not entry.mutates and entry.id not in LENIENT
+    return (
+        "out" in entry.words and compared(entry) and not entry.mutates and entry.id not in LENIENT
+    )
 
 
 @swept(has_out)

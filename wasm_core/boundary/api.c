@@ -2,6 +2,7 @@
 #include "boundary/pg.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "boundary/bind.h"
@@ -29,15 +30,25 @@ PG_EXPORT(pg_room) void *pg_room(uint32_t n_bytes) {
 }
 
 PG_EXPORT(pg_describe) const char *pg_describe(int32_t i) {
-  static char text[1024];
+  static const char *const words[] = {
+#define X(WORD, spelling, says) spelling,
+      ROW_WORDS(X)
+#undef X
+  };
+  static const char *const kinds[] = {
+#define X(kind, says) "batch:" #kind,
+      BATCH_KINDS(X)
+#undef X
+  };
+  static char text[2048];
   if (i < 0 || i >= n_op_rows) return NULL;
   const Row *r = &op_rows[i];
-  size_t n = strlen(r->flags), m = strlen(r->schema);
-  if (n + m + 2 > sizeof text) return NULL;
-  memcpy(text, r->flags, n);
-  text[n] = ' ';
-  memcpy(text + n + 1, r->schema, m + 1);
-  return text;
+  size_t n = 0;
+  for (int k = 0; k < (int)(sizeof words / sizeof *words); k++)
+    if (row_has(r, 1u << k)) n += (size_t)snprintf(text + n, sizeof text - n, "%s|", words[k]);
+  if (r->batch) n += (size_t)snprintf(text + n, sizeof text - n, "%s|", kinds[r->batch - 1]);
+  n += (size_t)snprintf(text + n, sizeof text - n, " %s", r->schema);
+  return n < sizeof text ? text : NULL;
 }
 
 PG_EXPORT(pg_intern) int32_t pg_intern(void) {
@@ -159,11 +170,10 @@ static void run_profiled(Call *call) {
   profile_op_end(event, call);
 }
 
-/* Services of the engine, whose names begin with a low line, are no events of a profile; the
- * flag e says the opposite. */
+/* Services of the engine, whose names begin with a low line, are no events of a profile. */
 static void run_call(Call *call) {
   const Row *row = call->row;
-  bool recorded = profiling && (row->schema[0] == '_') == (strchr(row->flags, 'e') != NULL);
+  bool recorded = profiling && (row->name[0] == '_' ? row_has(row, EVENT) : !row_has(row, SILENT));
   (recorded ? run_profiled : call_run)(call);
 }
 

@@ -177,7 +177,7 @@ static bool takes_more(const Row *row, const Schema *s, const PgFrame *f) {
   int last = s->n_positional - 1;
   if (last < 0) return false;
   return s->args[last].type == ARG_TENSORS
-             ? strpbrk(row->flags, "vV") != NULL
+             ? row_has(row, LIST_OR_MORE | MORE)
              : s->args[last].type == ARG_INTS && last == (f->mode & PG_METHOD ? 1 : 0);
 }
 
@@ -196,10 +196,10 @@ static int first_other(const PgFrame *f, int k) {
   return k;
 }
 
-/* meshgrid(a, b): a row flagged v takes its list of tensors as separate arguments too, one
- * flagged V only so. */
+/* meshgrid(a, b): a LIST_OR_MORE row takes its list of tensors as separate arguments too, a
+ * MORE one only so. */
 static bool gathers_tensors(const Row *row, const PgFrame *f, int k) {
-  return strchr(row->flags, 'V') || (strchr(row->flags, 'v') && tag_of(f, k) == TAG_TENSOR);
+  return row_has(row, MORE) || (row_has(row, LIST_OR_MORE) && tag_of(f, k) == TAG_TENSOR);
 }
 
 /* Where ints are wanted: a list of integers of one element each. None, which looks like an
@@ -256,18 +256,18 @@ static Verdict bind_row(int row, const PgFrame *f, Call *c, int64_t *gathered) {
   for (int k = 0; k < f->n_keyword; k++) {
     int at = find_arg(s, f->keywords[k]);
     Value value = frame_value(f, f->n_positional + k);
-    if (at < 0 && f->keywords[k] == id_out && strchr(c->row->flags, 'o')) {
+    if (at < 0 && f->keywords[k] == id_out && row_has(c->row, OUT)) {
       if (value.tag != TAG_NONE) c->out = value;
       continue;
     }
-    if (at < 0 || (s->args[at].type == ARG_TENSORS && strchr(c->row->flags, 'V')))
+    if (at < 0 || (s->args[at].type == ARG_TENSORS && row_has(c->row, MORE)))
       return (Verdict){UNEXPECTED, 0, -1, f->keywords[k]};
     Verdict v = take(s, at, value, -1, c);
     if (v.why != FIT) return v;
   }
   for (int i = 0; i < s->n_args; i++) {
     if (c->v[i].tag != TAG_MISSING) continue;
-    if (s->args[i].type == ARG_TENSORS && strpbrk(c->row->flags, "vV"))
+    if (s->args[i].type == ARG_TENSORS && row_has(c->row, LIST_OR_MORE | MORE))
       c->v[i] = (Value){.tag = TAG_TENSORS, .p = f->slots};
     else if (!s->args[i].has_default) return (Verdict){MISSING, i, -1, s->args[i].name};
     else c->v[i] = s->args[i].fallback;
@@ -415,8 +415,9 @@ SMALL static size_t append_schema(char *out, size_t at, size_t cap, int row, boo
     at = append(out, at, cap, shown_name(s->args[i].name, method));
     if (s->args[i].has_default) at = append_default(out, at, cap, &s->args[i]);
   }
-  if (!method && strchr(op_rows[row].flags, 'o')) {
-    const char *kind = strstr(op_rows[row].schema, "-> (") ? "tuple of Tensors" : "Tensor";
+  if (!method && row_has(&op_rows[row], OUT)) {
+    const char *kind = s->result == RESULT_TUPLE || s->result == RESULT_VALUES ? "tuple of Tensors"
+                                                                               : "Tensor";
     at = append(out, at, cap, star ? ", " : any ? ", *, " : "*, ");
     at = append(out, at, cap, kind);
     at = append(out, at, cap, " out = None");
@@ -490,13 +491,12 @@ SMALL static void explain_overloads(int first, int last, const PgFrame *f, const
 
 static const char *call_name(int row, bool inplace) {
   static char text[128];
-  const char *schema = op_rows[row].schema;
-  const char *flags = op_rows[row].flags, *space = strpbrk(flags, "fm") ? ""
-                                                   : strchr(flags, 'l') ? "linalg_"
-                                                   : strchr(flags, 's') ? "special_"
-                                                                        : "";
-  snprintf(text, sizeof text, "%s%.*s%s", space, (int)strcspn(schema, "("), schema,
-           inplace ? "_" : "");
+  const Row *r = &op_rows[row];
+  const char *space = row_has(r, TORCH | METHOD) ? ""
+                      : row_has(r, LINALG)       ? "linalg_"
+                      : row_has(r, SPECIAL)      ? "special_"
+                                                 : "";
+  snprintf(text, sizeof text, "%s%s%s", space, r->name, inplace ? "_" : "");
   return text;
 }
 
@@ -505,7 +505,7 @@ static bool plausible_for(int row, const PgFrame *f) {
   const Schema *s = schema_of(row);
   int given = f->n_positional + f->n_keyword;
   return s && given >= n_needed(s) &&
-         given <= s->n_args + (!(f->mode & PG_METHOD) && strchr(op_rows[row].flags, 'o'));
+         given <= s->n_args + (!(f->mode & PG_METHOD) && row_has(&op_rows[row], OUT));
 }
 
 static bool check_handle(const Tensor *t) {

@@ -145,10 +145,16 @@ static bool parse_arg(const char *s, const char *end, Arg *a) {
   return true;
 }
 
-bool same_name(int a, int b) {
-  const char *x = op_rows[a].schema, *y = op_rows[b].schema;
-  size_t n = (size_t)(strchr(x, '(') - x);
-  return strncmp(x, y, n + 1) == 0;
+bool same_name(int a, int b) { return strcmp(op_rows[a].name, op_rows[b].name) == 0; }
+
+static ResultKind result_kind(const char *schema) {
+  const char *p = strstr(schema, ") -> ");
+  p = p ? p + 5 : "";
+  if (strcmp(p, "()") == 0) return RESULT_NONE;
+  if (strcmp(p, "Tensor[]") == 0) return RESULT_LIST;
+  if (strncmp(p, "Tensor", 6) == 0) return RESULT_TENSOR;
+  if (strncmp(p, "(Tensor values", 14) == 0) return RESULT_VALUES;
+  return *p == '(' ? RESULT_TUPLE : RESULT_OTHER;
 }
 
 const Schema *schema_of(int row) {
@@ -169,12 +175,20 @@ const Schema *schema_of(int row) {
     if (*p != '*' && !keyword_only) s->n_positional++;
     for (p = end; *p == ',' || *p == ' ';) p++;
   }
-  s->gathers = strpbrk(op_rows[row].flags, "vV") != NULL;
+  for (int i = 0; i < s->n_args; i++) s->draws = s->draws || s->args[i].type == ARG_GENERATOR;
+  s->result = result_kind(op_rows[row].schema);
+  s->gathers = row_has(&op_rows[row], LIST_OR_MORE | MORE);
   s->overloaded = row + 1 < n_op_rows && same_name(row, row + 1);
   for (int i = 0; i < s->n_args; i++)
-    if (strchr(op_rows[row].flags, 'N') && strcmp(name_text(s->args[i].name), "inplace") == 0)
+    if (row_has(&op_rows[row], NN_INPLACE) && strcmp(name_text(s->args[i].name), "inplace") == 0)
       s->inplace_at = i;
   return schemas[row] = s;
+}
+
+const Schema *schema_of_row(const Row *row) {
+  static const Schema none;
+  const Schema *s = schema_of((int)(row - op_rows));
+  return s ? s : &none;
 }
 
 const char *row_arg_name(const Row *row, int k) {

@@ -43,12 +43,25 @@ typedef struct {
   Value fallback;
 } Arg;
 
+/* What it gives: nothing "()", a tensor "Tensor", a list "Tensor[]", a tuple "(Tensor, Tensor)",
+ * one that begins with values "(Tensor values, Tensor indices)", or what is no tensor. */
+typedef enum {
+  RESULT_OTHER,
+  RESULT_NONE,
+  RESULT_TENSOR,
+  RESULT_LIST,
+  RESULT_TUPLE,
+  RESULT_VALUES
+} ResultKind;
+
 typedef struct {
   int32_t n_args, n_positional;
-  bool gathers;    /* flagged v or V: takes tensors one by one where it has a list */
+  bool gathers;    /* marked LIST_OR_MORE or MORE: takes tensors one by one where it has a list */
   bool overloaded; /* the next row is of the same name */
-  /* of a row flagged N: the argument that asks for the in-place form; 0 if none */
+  /* of a row marked NN_INPLACE: the argument that asks for the in-place form; 0 if none */
   int32_t inplace_at;
+  bool draws; /* takes a generator */
+  ResultKind result;
   Arg args[MAX_ARGS];
 } Schema;
 
@@ -56,5 +69,6 @@ const Schema *schema_of(int row); /* NULL if memory has run out */
 bool same_name(int row, int other);
 /* The name of argument k of a row, "" past the end. */
 const char *row_arg_name(const Row *row, int k);
+const Schema *schema_of_row(const Row *row); /* one without arguments if memory has run out */
 
 #endif

@@ -18,31 +18,46 @@
 #define ALPHA(k) (c->v[k].tag == TAG_INT && c->v[k].i == 1 ? NULL : arg_tensor(c, k))
 #define PARAM(k) (c->n_args > (k) ? arg_float(c, k) : 0)
 
-#define PASTE_(family, line) run_##family##_##line
-#define PASTE(family, line) PASTE_(family, line)
-#define RUN PASTE(FAMILY, __LINE__)
+/* A row's function is called by its op and its line: row_mul_12. */
+#define PASTE_(a, b) a##_##b
+#define PASTE(a, b) PASTE_(a, b)
+#define RUN(row) PASTE(row, __LINE__)
 
-#define OP(flags, schema, expression) \
-  static void RUN(Call *c) { ret_tensor(c, expression); }
-#define OPX(flags, schema, ...) \
-  static void RUN(Call *c) {    \
-    (void)c;                    \
-    __VA_ARGS__;                \
+#define OP(words, name, schema, expression) \
+  static void RUN(row_##name)(Call * c) { ret_tensor(c, expression); }
+#define OPX(words, name, schema, ...)     \
+  static void RUN(row_##name)(Call * c) { \
+    (void)c;                              \
+    __VA_ARGS__;                          \
   }
-#define UNARY(flags, name, ...) OP(flags, "", t_##name(T(0)))
-#define UNARY_P(flags, name, ...) OP(flags, "", t_##name(T(0), PARAM(1), PARAM(2), PARAM(3)))
-#define BINARY(flags, name, ...) OP(flags, "", t_##name(T(0), T(1)))
-#define COMPARE(flags, name, ...) OP(flags, "", t_##name(T(0), T(1)))
-#define PREDICATE(flags, name, ...) OP(flags, "", t_##name(T(0)))
+#define UNARY(words, name, ...) OP(0, name, "", t_##name(T(0)))
+#define UNARY_P(words, name, ...) OP(0, name, "", t_##name(T(0), PARAM(1), PARAM(2), PARAM(3)))
+#define UNARY_P_AS(words, host, name, ...) \
+  OP(0, host, "", t_##name(T(0), PARAM(1), PARAM(2), PARAM(3)))
+#define BINARY(words, name, ...) OP(0, name, "", t_##name(T(0), T(1)))
+#define BINARY_AS(words, host, name, ...) OP(0, host, "", t_##name(T(0), T(1)))
+#define COMPARE(words, name, ...) OP(0, name, "", t_##name(T(0), T(1)))
+#define PREDICATE(words, name, ...) OP(0, name, "", t_##name(T(0)))
 #include "ops/ops.def"
 
-#define OP(flags, schema, ...) {flags, schema, RUN},
-#define OPX(flags, schema, ...) {flags, schema, RUN},
-#define UNARY(flags, name, ...) {"d" flags, #name "(Tensor self) -> Tensor", RUN},
-#define UNARY_P(flags, name, Node_, schema, ...) {"d" flags, schema, RUN},
-#define BINARY(flags, name, Node_, schema, ...) {"d" flags, schema, RUN},
-#define COMPARE(flags, name, schema, ...) {"d" flags, schema, RUN},
-#define PREDICATE(flags, name, ...) {"d" flags, #name "(Tensor self) -> Tensor", RUN},
+/* The words may bring other fields: see BATCH and WITH. */
+#define OP(words_, name_, schema_, ...) \
+  {.name = #name_, .schema = #name_ schema_, .run = RUN(row_##name_), .words = words_},
+#define OPX OP
+#define UNARY(words_, name_, ...)              \
+  {.name = #name_,                             \
+   .schema = #name_ "(Tensor self) -> Tensor", \
+   .run = RUN(row_##name_),                    \
+   .words = DIRECT | words_},
+#define UNARY_P(words_, name_, Node_, schema_, ...) \
+  {.name = #name_, .schema = #name_ schema_, .run = RUN(row_##name_), .words = DIRECT | words_},
+#define UNARY_P_AS(words_, name_, c_name, Node_, schema_, ...) \
+  {.name = #name_, .schema = #name_ schema_, .run = RUN(row_##name_), .words = DIRECT | words_},
+#define BINARY UNARY_P
+#define BINARY_AS UNARY_P_AS
+#define COMPARE(words_, name_, schema_, ...) \
+  {.name = #name_, .schema = #name_ schema_, .run = RUN(row_##name_), .words = DIRECT | words_},
+#define PREDICATE UNARY
 const Row op_rows[] = {
 #include "ops/ops.def"
 };

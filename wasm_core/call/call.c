@@ -161,11 +161,10 @@ static bool any_requires_grad(const Call *c) {
 
 static bool check_result(const Call *c, const Tensor *self, const Tensor *r) {
   if (!tensor_same_shape(self, r)) {
-    bool product = strncmp(c->row->schema, "addmm(", 6) == 0 ||
-                   strncmp(c->row->schema, "baddbmm(", 8) == 0;
     fail(ERR_RUNTIME,
-         product ? "Bad in-place call: input tensor size %s and output tensor size %s should match"
-                 : "output with shape %s doesn't match the broadcast shape %s",
+         row_has(c->row, STRICT_SIZES)
+             ? "Bad in-place call: input tensor size %s and output tensor size %s should match"
+             : "output with shape %s doesn't match the broadcast shape %s",
          shape_text(self), shape_text(r));
     return false;
   }
@@ -198,33 +197,19 @@ GRAD(ZeroBackward0, "")
 static Node *node_without_gradient(const Call *c, Tensor *self, const Tensor *r) {
   if (r->dtype != DT_BOOL) return node_new(&ZeroBackward0, 0, 0, self, NULL);
   bool by_tensor = c->n_args > 1 && c->v[1].tag == TAG_TENSOR;
-  const NodeType *comparison = comparison_in_place(c->row->schema, by_tensor);
+  const InPlaceNodes *nodes = c->row->in_place;
   /* under vmap it may not be of self's rank */
   Tensor *other = by_tensor && self == c->v[0].t ? c->v[1].t : NULL;
-  return comparison ? node_new(comparison, 0, 0, self, other, NULL)
-                    : node_new(&ZeroBackward0, 0, 0, self, NULL);
-}
-
-/* Of logic no history knows, nor a tangent: they stay as if nothing had been written, as in
- * PyTorch. */
-static bool is_logic(const Row *row) { return strncmp(row->schema, "logical_", 8) == 0; }
-
-/* Forms in place that PyTorch counts apart. */
-static void rename_inplace(Tensor *y) {
-  static const char *const names[] = {
-      "AcoshBackward1",    "AsinhBackward1",     "AtanhBackward1",     "CeluBackward1",
-      "EluBackward1",      "LeakyReluBackward1", "PolygammaBackward1", "RreluWithNoiseBackward1",
-      "ThresholdBackward1"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strncmp(y->grad_fn->type->name, names[i], strlen(names[i]) - 1) == 0) renamed(y, names[i]);
+  if (!nodes) return node_new(&ZeroBackward0, 0, 0, self, NULL);
+  return node_new(by_tensor ? &nodes->with_tensor : &nodes->with_number, 0, 0, self, other, NULL);
 }
 
 void inplace_finish(const Call *c, Tensor *self, Tensor *r) {
   if (failed() || !r || !check_result(c, self, r)) return;
-  if (r != self && r->grad_fn) rename_inplace(r);
+  if (r != self && r->grad_fn && r->grad_fn->type->in_place) renamed(r, r->grad_fn->type->in_place);
   Node *n = r == self ? NULL : r->grad_fn;
   Tensor *tangent = forward_tangent(r); /* before what it depends on is written to */
-  bool kept = r == self || is_logic(c->row), forward = forward_on;
+  bool kept = r == self || row_has(c->row, UNRECORDED), forward = forward_on;
   forward_on = false;
   if (n) node_retain(n);
   /* of what self was: before the write, too */
@@ -240,15 +225,14 @@ void inplace_finish(const Call *c, Tensor *self, Tensor *r) {
   if (!kept && !failed()) forward_write(self, tangent);
 }
 
-/* Rows marked a do not write where an argument lies, except where the first has the very same
- * elements in a row with an in-place form; those marked q not where a part of one does. */
+/* What APART and APART_OR_SAME refuse; an APART row with an in-place form may write where the
+ * first argument has the very same elements. */
 static bool check_arguments_apart(const Call *c, const Tensor *out) {
-  const char *flags = c->row->flags;
-  bool may_be_same = strchr(flags, 'q') != NULL;
-  if (!may_be_same && !strchr(flags, 'a')) return true;
+  if (!row_has(c->row, APART | APART_OR_SAME)) return true;
+  bool may_be_same = row_has(c->row, APART_OR_SAME);
   for (int i = 0; i < c->n_args; i++) {
     const Value *v = &c->v[i];
-    bool same = may_be_same || (i == 0 && strchr(flags, 'i'));
+    bool same = may_be_same || (i == 0 && row_has(c->row, INPLACE));
     if (v->tag == TAG_TENSOR && !check_apart(out, v->t, same)) return false;
     for (int k = 0; v->tag == TAG_TENSORS && k < v->n; k++) {
       const Tensor *t = (const Tensor *)(uintptr_t)((const int64_t *)v->p)[k];
@@ -259,18 +243,14 @@ static bool check_arguments_apart(const Call *c, const Tensor *out) {
 }
 
 bool drops_nothing(const Call *c) {
-  const char *flags = c->row->flags;
-  if ((!strchr(flags, 'z') && !strchr(flags, 'Z')) || !strstr(c->row->schema, "dropout(") ||
-      c->v[0].tag != TAG_TENSOR)
-    return false;
+  if (!row_has(c->row, DROPOUT) || c->v[0].tag != TAG_TENSOR) return false;
   double p = arg_float(c, 1);
   return p == 0 || (p > 0 && p <= 1 && (!arg_bool(c, 2) || !c->v[0].t->numel));
 }
 
 static void run_inplace(Call *c) {
   Tensor *self = c->v[0].tag == TAG_TENSOR ? c->v[0].t : NULL;
-  bool direct = row_is_direct(c->row); /* whose loop looks at its arguments itself */
-  bool logic = is_logic(c->row);
+  bool direct = row_has(c->row, DIRECT), logic = row_has(c->row, UNRECORDED);
   if (drops_nothing(c)) {
     ret_tensor(c, self);
     return;
@@ -304,38 +284,16 @@ static bool is_given(const Call *c, const Tensor *r) {
   return false;
 }
 
-/* Whether the op fills a tensor of as many elements without a change of its shape. */
-static bool fills(const Call *c) {
-  static const char *const names[] = {"arange(", "range(", "linspace(", "logspace("};
-  for (int i = 0; i < 4; i++)
-    if (strncmp(c->row->schema, names[i], strlen(names[i])) == 0) return true;
-  return false;
-}
-
-/* Rows marked x with words of their own for another dtype: of the row's name or the result's
- * dtype, then of that of out=. */
-static const char *const exact_words[][2] = {
-    {" any all ", "%s only supports bool tensor for result, got: %s"},
-    {" isposinf isneginf signbit ", "%s does not support non-boolean outputs."},
-    {" quantile nanquantile ", "quantile() out tensor must be same dtype as the input tensor"},
-    {" amax amin ", "Expected the dtype for input and out to match, but got %s for input's dtype "
-                    "and %s for out's dtype."},
-    {" cummax cummin logcumsumexp ", "expected scalar_type %s but found %s"},
-    {" nonzero ", "nonzero: Expected out tensor to have scalar type %s but got scalar type%s"},
-};
-
-SMALL static void fail_exact(const Call *c, const Tensor *out, const Tensor *r) {
+static void fail_exact(const Call *c, const Tensor *out, const Tensor *r) {
+  static const char *const texts[] = {
+#define X(name, text) [OUT_##name] = text,
+      WRONG_OUT_ROWS(X)
+#undef X
+  };
   const char *wanted = dtype_info[r->dtype].legacy, *found = dtype_info[out->dtype].legacy;
-  char name[32];
-  int n = snprintf(name, sizeof name, " %.*s ", (int)strcspn(c->row->schema, "("), c->row->schema);
-  for (int i = 0; i < 6; i++) {
-    if (!strstr(exact_words[i][0], name)) continue;
-    name[n - 1] = '\0';
-    fail(ERR_RUNTIME, exact_words[i][1], i < 2 ? name + 1 : wanted, found);
-    return;
-  }
-  if (strpbrk(c->row->flags, "dE"))
-    fail(ERR_RUNTIME, "Found dtype %s but expected %s", found, wanted);
+  WrongOut kind = row_has(c->row, DIRECT) && !c->row->wrong_out ? OUT_FOUND
+                                                                : (WrongOut)c->row->wrong_out;
+  if (kind) fail(ERR_RUNTIME, texts[kind], kind <= OUT_NO_NUMBERS ? c->row->name : wanted, found);
   else
     fail(ERR_RUNTIME, "Expected out tensor to have dtype %s, but got %s instead",
          dtype_c_name((DType)r->dtype), dtype_c_name((DType)out->dtype));
@@ -344,9 +302,8 @@ SMALL static void fail_exact(const Call *c, const Tensor *out, const Tensor *r) 
 static bool put_out(const Call *c, Tensor *out, Tensor *r) {
   if (r && r->storage != out->storage && is_given(c, r)) r = t_clone(r);
   if (!r || failed() || !check_inference_write(out)) return false;
-  /* of any, all */
-  bool mask = r->dtype == DT_BOOL && out->dtype == DT_U8 && strchr(c->row->flags, 'R');
-  if (r->dtype != out->dtype && strchr(c->row->flags, 'x') && !mask) {
+  bool mask = out->dtype == DT_U8 && c->row->wrong_out == OUT_BOOL_ONLY;
+  if (r->dtype != out->dtype && row_has(c->row, OUT_EXACT) && !mask) {
     fail_exact(c, out, r);
     return false;
   }
@@ -355,7 +312,8 @@ static bool put_out(const Call *c, Tensor *out, Tensor *r) {
          dtype_info[r->dtype].legacy, dtype_info[out->dtype].legacy);
     return false;
   }
-  if (out->numel == r->numel && fills(c)) r = t_view(r, out->ndim, out->sizes);
+  if (out->numel == r->numel && row_has(c->row, KEEPS_OUT_SHAPE))
+    r = t_view(r, out->ndim, out->sizes);
   if (!tensor_same_shape(out, r)) {
     if (out->numel)
       warn_user("An output with one or more elements was resized since it had shape %s, which does "
@@ -395,9 +353,9 @@ static bool check_no_tangent(const Call *c, int n, Tensor **outs) {
   }
   if (any)
     fail(ERR_NOT_IMPLEMENTED,
-         "Trying to use forward AD with %.*s_out that does not support it because it is an out= "
+         "Trying to use forward AD with %s_out that does not support it because it is an out= "
          "function",
-         (int)strcspn(c->row->schema, "("), c->row->schema);
+         c->row->name);
   return !any;
 }
 
@@ -412,8 +370,7 @@ static void run_out(Call *c) {
   } else if (o->tag == TAG_TENSOR) {
     one[0] = o->t;
   } else {
-    fail(ERR_TYPE, "%.*s(): argument 'out' must be Tensor, not another type",
-         (int)strcspn(c->row->schema, "("), c->row->schema);
+    fail(ERR_TYPE, "%s(): argument 'out' must be Tensor, not another type", c->row->name);
   }
   if (failed()) return;
   bool tracked = any_requires_grad(c);
@@ -423,12 +380,12 @@ static void run_out(Call *c) {
     if (outs[i] && !check_arguments_apart(c, outs[i])) return;
   if (forward_on && !check_no_tangent(c, n, outs)) return;
   Value *dtype = &c->v[c->n_args - 1];
-  if (strchr(c->row->flags, 't') && n == 1 && outs[0] && dtype->tag == TAG_NONE)
+  if (row_has(c->row, OUT_TYPED) && n == 1 && outs[0] && dtype->tag == TAG_NONE)
     *dtype = (Value){.tag = TAG_DTYPE, .i = outs[0]->dtype};
   bool was = grad_mode;
   grad_mode = false;
   destination = n == 1 && !tracked && outs[0] && !(outs[0]->flags & FLAG_INFERENCE) &&
-                        row_is_direct(c->row)
+                        row_has(c->row, DIRECT)
                     ? outs[0]
                     : NULL;
   c->row->run(c);
@@ -436,10 +393,10 @@ static void run_out(Call *c) {
   grad_mode = was;
   if (tracked && has_float_result(c))
     fail(ERR_RUNTIME,
-         "%.*s(): functions with out=... arguments don't support automatic differentiation, but "
+         "%s(): functions with out=... arguments don't support automatic differentiation, but "
          "one of the "
          "arguments requires grad.",
-         (int)strcspn(c->row->schema, "("), c->row->schema);
+         c->row->name);
   if (failed()) return;
   if (c->result.tag == TAG_TENSOR && n == 1) {
     put_out(c, outs[0], (Tensor *)(uintptr_t)c->result.value);
@@ -450,8 +407,7 @@ static void run_out(Call *c) {
       if (!put_out(c, outs[i], (Tensor *)(uintptr_t)handles[i])) return;
     ret_tensors(c, n, outs);
   } else {
-    fail(ERR_TYPE, "%.*s() expected a different number of out tensors",
-         (int)strcspn(c->row->schema, "("), c->row->schema);
+    fail(ERR_TYPE, "%s() expected a different number of out tensors", c->row->name);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "call/row.h"
 #include "tape/graph.h"
 
 /* How a host value travels; see api.c for the frame. */
@@ -57,15 +58,13 @@ typedef struct {
   };
 } Value;
 
-typedef struct Row Row;
-
 typedef struct {
   uint8_t tag;
   int32_t n;     /* of a list */
   int64_t value; /* int, double bits, tensor, or the address of a list or text */
 } Result;
 
-typedef struct {
+struct Call {
   const Row *row;
   const char *name; /* as the host wrote it: "add_" */
   int n_args;
@@ -73,7 +72,7 @@ typedef struct {
   Value out; /* of out=; TAG_MISSING without */
   Value v[MAX_ARGS];
   Result result;
-} Call;
+};
 
 /* --- accessors: `given` is false for None and for an absent optional argument --- */
 bool arg_given(const Call *c, int k);
@@ -103,13 +102,6 @@ void ret_none(Call *c);
 /* A result that is a number the host should give its own type: an int, a bool or a float. */
 void ret_item(Call *c, const Tensor *t);
 
-struct Row {
-  const char *flags;  /* where the host offers it, see ops.def */
-  const char *schema; /* "add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor" */
-  void (*run)(Call *c);
-};
-/* Whether it may write its result straight into its destination. */
-static inline bool row_is_direct(const Row *row) { return strchr(row->flags, 'd') != NULL; }
 /* Runs the row, in place or into out= as the call says. Failure is the status. */
 void call_run(Call *c);
 /* After an in-place call computed r, of self's shape: moves the values and the history. */
@@ -117,7 +109,5 @@ void inplace_finish(const Call *c, Tensor *self, Tensor *r);
 /* Dropout that drops nothing gives back its input, which it does not touch: in place no rule
  * holds for it. */
 bool drops_nothing(const Call *c);
-extern const Row op_rows[];
-extern const int n_op_rows;
 
 #endif

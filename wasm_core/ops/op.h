@@ -23,13 +23,14 @@ static inline const char *legacy(const Tensor *t) { return dtype_info[t->dtype].
 typedef long long Shown; /* an int64_t as %lld takes it */
 
 /* --- element-wise ops: declared from their rows --- */
-#define UNARY(flags, name, Node_, domain, value, keep, grad) Tensor *t_##name(Tensor *x);
-#define UNARY_P(flags, name, Node_, schema, domain, value, keep, grad) \
+#define UNARY(words, name, ...) Tensor *t_##name(Tensor *x);
+#define UNARY_P(words, name, ...) Tensor *t_##name(Tensor *x, double p0, double p1, double p2);
+#define UNARY_P_AS(words, host, name, ...) \
   Tensor *t_##name(Tensor *x, double p0, double p1, double p2);
-#define BINARY(flags, name, Node_, schema, domain, value, keep_a, keep_b, grad_a, grad_b) \
-  Tensor *t_##name(Tensor *a, Tensor *b);
-#define COMPARE(flags, name, schema, domain, value) Tensor *t_##name(Tensor *a, Tensor *b);
-#define PREDICATE(flags, name, value) Tensor *t_##name(Tensor *x);
+#define BINARY(words, name, ...) Tensor *t_##name(Tensor *a, Tensor *b);
+#define BINARY_AS(words, host, name, ...) Tensor *t_##name(Tensor *a, Tensor *b);
+#define COMPARE(words, name, ...) Tensor *t_##name(Tensor *a, Tensor *b);
+#define PREDICATE(words, name, ...) Tensor *t_##name(Tensor *x);
 #include "ops/elementwise/elementwise.def"
 
 /* --- arithmetic with options (arithmetic.c) --- */

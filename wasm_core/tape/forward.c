@@ -259,7 +259,7 @@ static void grad_tied(Node *n, Tensor **g, Tensor **gi) {
     gi[i] = tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype);
   }
 }
-static const NodeType Tied = {"AddBackward0", grad_tied, "", false};
+static const NodeType Tied = {"AddBackward0", grad_tied, "", false, NULL};
 
 /* An input that is added stands by itself: the first of addmm and its like, the bias of
  * convolutions and norms. */
@@ -533,7 +533,7 @@ static void grad_identity(Node *n, Tensor **g, Tensor **gi) {
   (void)n;
   gi[0] = g[0];
 }
-static const NodeType Identity = {"Identity", grad_identity, "", false};
+static const NodeType Identity = {"Identity", grad_identity, "", false, NULL};
 
 Tensor *forward_primal(Tensor *t, int64_t level) {
   if (level < 0) return t;

@@ -138,7 +138,8 @@ Tensor *renamed_with(Tensor *y, const char *name, const char *fields) {
   Node *n = y ? y->grad_fn : NULL;
   for (size_t i = 0; n && i < sizeof types / sizeof *types; i++)
     if (!types[i].name || (strcmp(types[i].name, name) == 0 && types[i].grad == n->type->grad)) {
-      types[i] = (NodeType){name, n->type->grad, fields ? fields : n->type->fields, n->type->each};
+      types[i] = (NodeType){name, n->type->grad, fields ? fields : n->type->fields, n->type->each,
+                            NULL};
       n->type = &types[i];
       break;
     }
@@ -267,7 +268,8 @@ static void grad_accumulate(Node *n, Tensor **g, Tensor **gi) {
   (void)g;
   gi[0] = NULL;
 }
-const NodeType AccumulateGrad = {"torch::autograd::AccumulateGrad", grad_accumulate, "", false};
+const NodeType AccumulateGrad = {"torch::autograd::AccumulateGrad", grad_accumulate, "", false,
+                                 NULL};
 
 Node *tensor_accumulator(Tensor *t) {
   Meta *m = tensor_meta(t);
@@ -406,7 +408,7 @@ static void grad_as_strided_view(Node *n, Tensor **g, Tensor **gi) {
   gi[0] = t_spread_strided(g[0], sizes, strides, geo.offset, (Ints){geo.base_ndim, geo.base_sizes},
                            (Ints){geo.base_ndim, geo.base_strides});
 }
-const NodeType AsStridedView = {"AsStridedBackward0", grad_as_strided_view, "", false};
+const NodeType AsStridedView = {"AsStridedBackward0", grad_as_strided_view, "", false, NULL};
 
 /* The op `inner` was done in place on a slice of the base. The base's old value gets the
  * gradient outside the slice; inside it, whatever inner says of its inputs. If its first input
@@ -431,7 +433,7 @@ static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
   int shift = geo.inner_first ? 0 : 1;
   for (int i = 1 - shift; i < n->inner->n_edges; i++) gi[i + shift] = inner_gi[i];
 }
-const NodeType CopySlices = {"torch::autograd::CopySlices", grad_copy_slices, "", false};
+const NodeType CopySlices = {"torch::autograd::CopySlices", grad_copy_slices, "", false, NULL};
 
 /* Hooks that fill .grad of a tensor follow it to its new history. */
 static void move_retain_hook(Tensor *t, Node *from) {

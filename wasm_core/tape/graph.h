@@ -61,15 +61,16 @@ typedef struct {
   const char *fields;
   /* it goes element by element, and takes whatever an unpack hook gives for what was saved */
   bool each;
+  const char *in_place; /* its name where the op was done in place, if that is another */
 } NodeType;
 
 /* Declares a node type and opens its gradient function; GRAD_EACH one that goes element by element:
  *     GRAD(MulBackward0, "self other") { gi[0] = t_mul(g[0], saved(n, 1)); ... }      */
-#define GRAD(NAME, FIELDS) GRAD_OF(NAME, FIELDS, false)
-#define GRAD_EACH(NAME, FIELDS) GRAD_OF(NAME, FIELDS, true)
-#define GRAD_OF(NAME, FIELDS, EACH)                                                            \
+#define GRAD(NAME, FIELDS) GRAD_OF(NAME, FIELDS, false, NULL)
+#define GRAD_EACH(NAME, FIELDS) GRAD_OF(NAME, FIELDS, true, NULL)
+#define GRAD_OF(NAME, FIELDS, EACH, IN_PLACE)                                                  \
   static void grad_##NAME(Node *n, Tensor **g, Tensor **gi);                                   \
-  static const NodeType NAME = {#NAME, grad_##NAME, FIELDS, EACH};                             \
+  static const NodeType NAME = {#NAME, grad_##NAME, FIELDS, EACH, IN_PLACE};                   \
   static void grad_##NAME(__attribute__((unused)) Node *n, __attribute__((unused)) Tensor **g, \
                           __attribute__((unused)) Tensor **gi)
 
@@ -179,12 +180,13 @@ Tensor *renamed(Tensor *y, const char *name);
 /* what it saved has other names too */
 Tensor *renamed_with(Tensor *y, const char *name, const char *fields);
 /* Declares node_NAME, of an op that PyTorch records without a derivative. */
-#define NO_DERIVATIVE(name)                                                 \
-  static void refuse_##name(Node *n, Tensor **g, Tensor **gi) {             \
-    (void)n, (void)g, (void)gi;                                             \
-    fail(ERR_RUNTIME, "derivative for aten::" #name " is not implemented"); \
-  }                                                                         \
-  static const NodeType node_##name = {"torch::autograd::NotImplemented", refuse_##name, "", false};
+#define NO_DERIVATIVE(name)                                                                  \
+  static void refuse_##name(Node *n, Tensor **g, Tensor **gi) {                              \
+    (void)n, (void)g, (void)gi;                                                              \
+    fail(ERR_RUNTIME, "derivative for aten::" #name " is not implemented");                  \
+  }                                                                                          \
+  static const NodeType node_##name = {"torch::autograd::NotImplemented", refuse_##name, "", \
+                                       false, NULL};
 void node_drop(Node *n); /* a node that was made but will not be used (after a failure) */
 static inline void num_i(Node *n, int k, int64_t v) {
   if (n) n->numbers[k].i = v;

@@ -88,7 +88,7 @@ static void note_shape(Event *e, const Tensor *t) {
 }
 
 int32_t profile_op_begin(const Call *c) {
-  Event *e = event_begin(PROFILE_OP, c->row->schema, strcspn(c->row->schema, "("));
+  Event *e = event_begin(PROFILE_OP, c->row->name, strlen(c->row->name));
   if (e) e->inplace = c->inplace;
   for (int i = 0; e && i < c->n_args; i++)
     note_shape(e, c->v[i].tag == TAG_TENSOR ? c->v[i].t : NULL);

@@ -266,16 +266,12 @@ static void give(Call *c, const Result *r, uint32_t bits) {
 
 /* ------------------------------------------------------------ slice by slice */
 
-static int name_length(const Call *c) { return (int)strcspn(c->row->schema, "("); }
-static bool writes_itself(const Call *c) { return c->row->schema[name_length(c) - 1] == '_'; }
-static bool is_named(const Call *c, const char *name) {
-  int n = name_length(c);
-  return strncmp(c->row->schema, name, (size_t)n) == 0 && name[n] == 0;
-}
+static int name_length(const Call *c) { return (int)strlen(c->row->name); }
+static bool writes_itself(const Call *c) { return c->row->name[name_length(c) - 1] == '_'; }
+static bool is_named(const Call *c, const char *name) { return strcmp(c->row->name, name) == 0; }
 
 static void no_rule(const Call *c, const char *why) {
-  fail(ERR_RUNTIME, "Batching rule not implemented for aten::%.*s%s", name_length(c),
-       c->row->schema, why);
+  fail(ERR_RUNTIME, "Batching rule not implemented for aten::%s%s", c->row->name, why);
 }
 
 /* Numbers drawn for one slice of a "same" level are drawn for all: the generator goes back. */
@@ -356,7 +352,7 @@ static Tensor *view_of_all(const Call *c, const Batch *b, const Tensor *r) {
   Origin o = {r, NULL, 0};
   int64_t sizes[2 * MAX_DIM], strides[2 * MAX_DIM];
   for (int k = 0; r && k < c->n_args; k++) value_map(c->v[k], find_origin, &o);
-  if (!o.of || (o.n > 1 && !strstr(c->row->schema, "_as(")) || r->dtype != o.of->dtype ||
+  if (!o.of || (o.n > 1 && c->row->batch != BATCH_like_other) || r->dtype != o.of->dtype ||
       b->n + r->ndim > MAX_DIM)
     return NULL;
   Tensor *full = batch_full(b, o.of);
@@ -387,9 +383,9 @@ static void slice_call(const Call *c, const Batch *b, int64_t i, Call *inner) {
 /* Leaves values in inner->result; a row that writes to its first argument writes to the slices. */
 static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
   Parts p = {0, false, NULL};
-  bool writes = writes_itself(c) || strstr(c->row->schema, "-> ()");
+  bool writes = writes_itself(c) || schema_of_row(c->row)->result == RESULT_NONE;
   /* Not of what writes otherwise than by its name, nor of what has a history of its own. */
-  bool views = !c->inplace && c->row->schema[0] != '_' && !strstr(c->row->schema, "inplace") &&
+  bool views = !c->inplace && c->row->name[0] != '_' && !row_has(c->row, NN_INPLACE) &&
                !is_named(c, "detach");
   if (b->total == 0) no_rule(c, "; the fallback path does not support vmap over dims of size 0");
   if (draws) draws->before = scratch_array(b->total + 1, sizeof *draws->before);
@@ -445,38 +441,26 @@ static bool unsupported(const char *what, const char *op) {
   return true;
 }
 
-/* X(op, the name in PyTorch's message): as many results as the values say. */
-#define DYNAMIC_ROWS(X)        \
-  X("nonzero", "nonzero")      \
-  X("where", "where")          \
-  X("_where_nonzero", "where") \
-  X("unique", "_unique2")      \
-  X("unique_consecutive", "unique_consecutive")
-
+/* As many results as the values say. */
 static bool dynamic_shape(const Call *c) {
-  static const char *const rows[][2] = {
-#define ROW(op, shown) {op, shown},
-      DYNAMIC_ROWS(ROW)
-#undef ROW
-  };
-  if (is_named(c, "where") && c->n_args > 1) return false;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (is_named(c, rows[i][0]))
-      return unsupported("vmap: We do not support batching operators that can output dynamic "
-                         "shape. Attempted to vmap over aten::",
-                         rows[i][1]);
-  return false;
+  if (!row_has(c->row, DYNAMIC)) return false;
+  const char *aten = is_named(c, "_where_nonzero") ? "where"
+                     : is_named(c, "unique")       ? "_unique2"
+                                                   : c->row->name;
+  return unsupported("vmap: We do not support batching operators that can output dynamic shape. "
+                     "Attempted to vmap over aten::",
+                     aten);
 }
 
 static bool hidden_storage(const Call *c) {
-  return (is_named(c, "_export") || is_named(c, "_pin") || is_named(c, "data_ptr")) &&
+  return row_has(c->row, ADDRESS) &&
          !fail(ERR_RUNTIME, "Cannot access data pointer of Tensor that doesn't have storage");
 }
 
 /* Running statistics that all slices would write to. */
 static bool shared_statistics(const Call *c) {
   bool writes = false, shared = false;
-  if (!strstr(c->row->schema, "running_mean") || !levels_of(c->v[0].t)) return false;
+  if (!row_has(c->row, STATISTICS) || !levels_of(c->v[0].t)) return false;
   for (int k = 1; k < c->n_args; k++) {
     const char *name = row_arg_name(c->row, k);
     if (strcmp(name, "training") == 0 || strcmp(name, "use_input_stats") == 0)
@@ -495,24 +479,33 @@ static bool shared_statistics(const Call *c) {
                             "to work with vmap");
 }
 
-static bool refused(const Call *c) {
-  if (c->out.tag != TAG_MISSING)
-    no_rule(c, ".out; the fallback path doesn't work on out= or view ops.");
-  else if (is_named(c, "item")) vmap_item_error();
-  else if (is_named(c, "allclose")) unsupported("vmap over torch.allclose isn't supported yet", "");
-  else if (is_named(c, "masked_select") && levels_of(c->v[1].t))
+void vmap_refuses_item(__attribute__((unused)) const Call *c) { vmap_item_error(); }
+void vmap_refuses_allclose(__attribute__((unused)) const Call *c) {
+  unsupported("vmap over torch.allclose isn't supported yet", "");
+}
+void vmap_refuses_mask(const Call *c) {
+  if (levels_of(c->v[1].t))
     unsupported("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot "
                 "support this because for each batch "
                 "this would return a differently shaped Tensor",
                 "");
-  else if (is_named(c, "data"))
-    fail(ERR_RUNTIME, "accessing `data` under vmap transform is not allowed");
-  else if (is_named(c, "one_hot") && arg_int(c, 1) <= 0)
+}
+void vmap_refuses_data(__attribute__((unused)) const Call *c) {
+  fail(ERR_RUNTIME, "accessing `data` under vmap transform is not allowed");
+}
+void vmap_refuses_one_hot(const Call *c) {
+  if (arg_int(c, 1) <= 0)
     fail(ERR_RUNTIME, "When vmap-ing torch.nn.functional.one_hot, please provide an explicit "
                       "positive num_classes argument.");
-  else if (is_named(c, "as_strided_") || strncmp(c->row->schema, "resize_", 7) == 0 ||
-           is_named(c, "set_"))
-    no_rule(c, "; the fallback path doesn't work on out= or view ops.");
+}
+void vmap_refuses_geometry(const Call *c) {
+  no_rule(c, "; the fallback path doesn't work on out= or view ops.");
+}
+
+static bool refused(const Call *c) {
+  if (c->out.tag != TAG_MISSING)
+    no_rule(c, ".out; the fallback path doesn't work on out= or view ops.");
+  else if (c->row->refused) c->row->refused(c);
   return failed() || hidden_storage(c) || dynamic_shape(c) || shared_statistics(c);
 }
 
@@ -541,13 +534,6 @@ bool vmap_refuses_backward(void) {
   return failed();
 }
 
-/* Whether the call's op is in a list of names, each between spaces. */
-static bool listed(const Call *c, const char *names) {
-  char name[48];
-  int n = name_length(c) - writes_itself(c);
-  return n < 40 && snprintf(name, sizeof name, " %.*s ", n, c->row->schema) && strstr(names, name);
-}
-
 static bool too_small(const Call *c, const Batch *b) {
   const Tensor *self = c->v[0].t;
   int64_t sizes[2 * MAX_DIM];
@@ -567,19 +553,14 @@ static bool check_target(const Call *c, const Batch *b) {
   if (c->v[0].tag == TAG_TENSOR && levels_of(c->v[0].t) == b->levels) return true;
   bool subscript = is_named(c, "_setitem"), own = subscript && value_first(&c->v[1]);
   char name[64], level[32] = "in a vmap";
-  if (c->v[0].tag == TAG_TENSOR &&
-      listed(c, " add atan2 arctan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift "
-                "bitwise_xor copysign gcd lcm "))
-    return too_small(c, b);
+  VmapTarget target = (VmapTarget)c->row->target;
+  int n = name_length(c) - writes_itself(c);
+  if (c->v[0].tag == TAG_TENSOR && target == TARGET_TOO_SMALL) return too_small(c, b);
   if (own) strcpy(name, "index_put_");
-  else if (subscript || listed(c, " clamp_max clamp_min copy div divide logical_and logical_or "
-                                  "logical_xor masked_fill mul multiply "
-                                  "sub true_divide "))
-    strcpy(name, "inplace arithmetic");
-  else if (listed(c, " fill index_add index_fill index_put scatter_add "))
-    snprintf(name, sizeof name, "%.*s_", name_length(c) - writes_itself(c), c->row->schema);
+  else if (subscript || target == TARGET_ARITHMETIC) strcpy(name, "inplace arithmetic");
+  else if (target == TARGET_BY_NAME) snprintf(name, sizeof name, "%.*s_", n, c->row->name);
   else {
-    snprintf(name, sizeof name, "aten::%.*s_", name_length(c) - writes_itself(c), c->row->schema);
+    snprintf(name, sizeof name, "aten::%.*s_", n, c->row->name);
     snprintf(level, sizeof level, "at level %d", highest(b->levels));
   }
   fail(ERR_RUNTIME,
@@ -597,21 +578,22 @@ static bool check_target(const Call *c, const Batch *b) {
 /* ------------------------------------------------------------ calls */
 
 static bool is_random(const Row *row) {
-  return (strstr(row->schema, "Generator") && row->schema[0] != '_') || strpbrk(row->flags, "Zz");
+  return (schema_of_row(row)->draws && row->name[0] != '_') || row->batch == BATCH_draws ||
+         row->batch == BATCH_draws_each;
 }
 
 /* Services look at the tensor itself: rows of the host's own that give no tensor, and those
  * marked X. A batch of gradients is no service: as many backwards as there are. */
 static bool is_service(const Call *c) {
-  const char *f = c->row->flags;
   uint32_t bits = 0;
   if (is_named(c, "_grad")) {
     for (int k = 0; k < 2; k++) value_map(c->v[k], add_levels, &bits);
     return bits;
   }
-  if (strchr(f, 'X')) return true;
-  return strchr(f, 'c') && !row_is_direct(c->row) && !strpbrk(f, "EDRGHYWPTSAILKM") &&
-         !strstr(c->row->schema, "-> Tensor");
+  if (c->row->batch == BATCH_itself) return true;
+  return row_has(c->row, INTERNAL) && !row_has(c->row, DIRECT) && !c->row->batch &&
+         schema_of_row(c->row)->result != RESULT_TENSOR &&
+         schema_of_row(c->row)->result != RESULT_LIST;
 }
 
 static void run_on(Call *c, uint32_t bits, Draws *draws) {
@@ -636,8 +618,8 @@ static void run_random(Call *c, uint32_t bits) {
   uint32_t all = bits | levels_with(RANDOM_DIFFERENT);
   for (int k = 0; k < c->n_args; k++)
     if (c->v[k].tag == TAG_GENERATOR) draws.generator = arg_generator(c, k);
-  bool given = strstr(c->row->schema, "Generator"), writes = writes_itself(c) || c->inplace;
-  bool from_values = given && !writes && !strstr(c->row->schema, "_like(");
+  bool given = schema_of_row(c->row)->draws, writes = writes_itself(c) || c->inplace;
+  bool from_values = given && !writes && !row_has(c->row, LIKE);
   if (given && writes && is_named(c, "bernoulli_") && c->v[1].tag == TAG_TENSOR)
     from_values = levels_of(c->v[1].t);
   if (from_values && bits & draws.same)
@@ -657,7 +639,8 @@ bool vmap_run(Call *c) {
   uint32_t bits = levels_of_call(c);
   bool random = active() && is_random(c->row) && c->out.tag == TAG_MISSING;
   if (!bits && !random) return false;
-  if (bits && is_service(c)) return hidden_storage(c) || (is_named(c, "data") && refused(c));
+  if (bits && is_service(c))
+    return hidden_storage(c) || (c->row->refused == vmap_refuses_data && refused(c));
   if (bits & ~active()) {
     fail(ERR_RUNTIME, "Either your tensor may have escaped from inside a function being vmapped "
                       "and this is a user error (see "

@@ -39,6 +39,13 @@ bool vmap_may_draw(void);
  * gradient retained, and nothing accumulated by a backward; sets the error if so. */
 bool vmap_refuses(const char *method, const char *more);
 bool vmap_refuses_leaf(void);
+/* Row.refused: fail where vmap must not do the call. */
+void vmap_refuses_item(const Call *c);
+void vmap_refuses_allclose(const Call *c);
+void vmap_refuses_mask(const Call *c);
+void vmap_refuses_data(const Call *c);
+void vmap_refuses_one_hot(const Call *c);
+void vmap_refuses_geometry(const Call *c);
 bool vmap_refuses_backward(void);
 bool vmap_item_error(void); /* sets PyTorch's error for a batched tensor used as a number; false */
 

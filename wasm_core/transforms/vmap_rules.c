@@ -1,6 +1,6 @@
 /* Calls on batched tensors done at once: what a row's kind says of its batch dimensions.
  *
- * A letter in a row's flags is its kind; see `kinds` below and ops/elementwise/elementwise.def. A rule
+ * A row says its kind: BATCH(...), see call/row.h and `rules` below. A rule
  * leaves the call on values in `inner` and runs it, or declines, and then the call is made slice
  * by slice. It must decline whatever it is not sure of: an argument that is wrong has to be
  * found wrong, too. */
@@ -19,10 +19,7 @@ static bool starts(const char *text, const char *prefix) {
   return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static bool row_named(const Row *row, const char *name) {
-  size_t n = strlen(name);
-  return strncmp(row->schema, name, n) == 0 && row->schema[n] == '(';
-}
+static bool row_named(const Row *row, const char *name) { return strcmp(row->name, name) == 0; }
 
 /* The call as it is, ready to have its arguments replaced. */
 static void copy_call(const Call *c, Call *inner) {
@@ -128,7 +125,7 @@ static bool absent(const Value *v) {
 
 /* Shifts all arguments that number dimensions; false if one is absent or no number. */
 static bool shift_dims(Call *inner, int rank, int by) {
-  if (strchr(inner->row->flags, 'u')) rank++;
+  if (row_has(inner->row, ADDS_DIM)) rank++;
   for (int k = 0; k < inner->n_args; k++) {
     Value *v = &inner->v[k];
     if (!is_dim_name(row_arg_name(inner->row, k))) continue;
@@ -141,7 +138,7 @@ static bool shift_dims(Call *inner, int rank, int by) {
 static bool by_dimension(const Call *c, const Batch *b, Call *inner) {
   int at = 0;
   Tensor *t = only_tensor(c, &at);
-  if (!t || (t->ndim == 0 && !strchr(c->row->flags, 'u'))) return false;
+  if (!t || (t->ndim == 0 && !row_has(c->row, ADDS_DIM))) return false;
   copy_call(c, inner);
   inner->inplace = false;
   inner->v[at].t = batch_full(b, t);
@@ -153,7 +150,7 @@ static Tensor *full_of(Tensor *t, const void *batch) { return batch_full(batch, 
 /* Tensors of one rank, each with all of the batch; `index` of the index_ family, which has one
  * dimension, stays. */
 static bool same_rank(const Call *c, const Batch *b, Call *inner) {
-  bool spare_index = strchr(c->row->flags, 'H');
+  bool spare_index = c->row->batch == BATCH_indexed;
   int rank = -1;
   copy_call(c, inner);
   inner->inplace = false;
@@ -218,15 +215,13 @@ static int find_arg(const Row *row, const char *name) {
   return -1;
 }
 
-/* All of each slice: a row that takes no dimension gives way to one that does. */
-static const Row *with_dim(const Call *c) {
-  char name[32];
-  size_t n = strcspn(c->row->schema, "(");
-  if (n >= sizeof name) return NULL;
-  memcpy(name, c->row->schema, n);
-  name[n] = 0;
-  return row_with_dim(name);
+static int arg_type(const Row *row, const char *name) {
+  int k = find_arg(row, name);
+  return k < 0 ? -1 : schema_of_row(row)->args[k].type;
 }
+
+/* All of each slice: a row that takes no dimension gives way to one that does. */
+static const Row *with_dim(const Call *c) { return row_with_dim(c->row->name); }
 
 static Value all_dims(const Tensor *t, int by) {
   int64_t dims[MAX_DIM];
@@ -242,7 +237,7 @@ static Tensor *flattened(const Batch *b, Tensor *t) {
 /* squeeze without a dimension must leave the batch alone. */
 static bool squeezes(const Call *c, const Batch *b, Call *inner) {
   for (const Row *row = c->row; row < op_rows + n_op_rows; row++)
-    if (strstr(row->schema, "int[] dim")) {
+    if (arg_type(row, "dim") == ARG_INTS) {
       rebind(c, row, inner);
       inner->v[0].t = batch_full(b, c->v[0].t);
       inner->v[1] = all_dims(c->v[0].t, b->n);
@@ -255,7 +250,7 @@ static bool reduces(const Call *c, const Batch *b, Call *inner) {
   int at = 0;
   Tensor *t = only_tensor(c, &at);
   if (!t || t->ndim == 0 || at != 0) return false;
-  if (starts(c->row->schema, "squeeze")) return squeezes(c, b, inner);
+  if (starts(c->row->name, "squeeze")) return squeezes(c, b, inner);
   int dim = find_arg(c->row, "dim");
   if (dim >= 0 && !absent(&c->v[dim])) return by_dimension(c, b, inner);
   copy_call(c, inner);
@@ -265,7 +260,7 @@ static bool reduces(const Call *c, const Batch *b, Call *inner) {
     rebind(c, row, inner);
     dim = 1;
   }
-  bool one = strstr(inner->row->schema, "int dim") || strstr(inner->row->schema, "int? dim");
+  bool one = arg_type(inner->row, "dim") == ARG_INT;
   int keepdim = find_arg(inner->row, "keepdim");
   if (one && keepdim >= 0 && inner->v[keepdim].i) return false;
   inner->inplace = false;
@@ -274,7 +269,7 @@ static bool reduces(const Call *c, const Batch *b, Call *inner) {
   run(inner);
   /* max, min, median of all: the values, whose gradients go to one element each, as PyTorch's do
    * here. */
-  if (inner->result.tag == TAG_TENSORS && strstr(inner->row->schema, "(Tensor values"))
+  if (inner->result.tag == TAG_TENSORS && schema_of_row(inner->row)->result == RESULT_VALUES)
     ret_tensor(inner, (Tensor *)(uintptr_t)*(const int64_t *)(uintptr_t)inner->result.value);
   return true;
 }
@@ -308,7 +303,7 @@ static bool by_count(const Call *c, const Batch *b, Call *inner) {
 static bool as_other(const Call *c, const Batch *b, Call *inner) {
   const Tensor *other = c->v[1].t;
   Tensor *t = c->v[0].t;
-  const char *name = c->row->schema;
+  const char *name = c->row->name;
   const char *plain = starts(name, "view")      ? "view"
                       : starts(name, "reshape") ? "reshape"
                                                 : "expand";
@@ -523,18 +518,18 @@ static bool draws(const Call *c, const Batch *b, Call *inner) {
 /* ------------------------------------------------------------ kinds */
 
 static Rule *rule_of(const Row *row) {
-  static const struct {
-    char letter;
-    Rule *rule;
-  } kinds[] = {{'Z', draws},     {'E', elementwise}, {'D', by_dimension}, {'R', reduces},
-               {'G', same_rank}, {'H', same_rank},   {'P', permutes},     {'T', transposes},
-               {'Y', by_size},   {'W', by_count},    {'S', as_other},     {'A', strided},
-               {'L', any_rank},  {'K', matrices},    {'M', multiplies},   {'I', subscripts}};
-  if (strchr(row->flags, 'z')) return NULL;
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (strchr(row->flags, kinds[i].letter)) return kinds[i].rule;
-  if (strstr(row->schema, "Generator")) return draws;
-  return row_is_direct(row) ? elementwise : NULL;
+  static Rule *const rules[] = {[BATCH_elementwise] = elementwise, [BATCH_dims] = by_dimension,
+                                [BATCH_reduction] = reduces,       [BATCH_same_rank] = same_rank,
+                                [BATCH_indexed] = same_rank,       [BATCH_sizes] = by_size,
+                                [BATCH_counts] = by_count,         [BATCH_permute] = permutes,
+                                [BATCH_transpose] = transposes,    [BATCH_like_other] = as_other,
+                                [BATCH_strided] = strided,         [BATCH_any_rank] = any_rank,
+                                [BATCH_matrices] = matrices,       [BATCH_product] = multiplies,
+                                [BATCH_subscript] = subscripts,    [BATCH_draws] = draws,
+                                [BATCH_draws_each] = NULL,         [BATCH_itself] = NULL};
+  if (row->batch) return rules[row->batch];
+  if (schema_of_row(row)->draws) return draws;
+  return row_has(row, DIRECT) ? elementwise : NULL;
 }
 
 bool rule_run(const Call *c, const Batch *b, Call *inner) {

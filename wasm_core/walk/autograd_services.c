@@ -214,7 +214,7 @@ static void grad_undefined(Node *n, Tensor **g, Tensor **gi) {
   gi[0] = NULL;
 }
 static const NodeType UndefinedGradBackward = {"torch::autograd::UndefinedGradBackward",
-                                               grad_undefined, "", false};
+                                               grad_undefined, "", false, NULL};
 
 Tensor *op_undefined_grad(Tensor *t) {
   Node *n = node_new(&UndefinedGradBackward, 0, 0, t, NULL);

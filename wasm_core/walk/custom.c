@@ -60,7 +60,7 @@ const NodeType *custom_type(const char *name) {
   Named *t = mem_permanent(sizeof *t + length);
   if (!t) return NULL;
   memcpy(t->name, name, length);
-  t->type = (NodeType){t->name, grad_custom, "", false};
+  t->type = (NodeType){t->name, grad_custom, "", false, NULL};
   t->next = named;
   named = t;
   return &t->type;
@@ -442,7 +442,7 @@ static void grad_error(Node *n, Tensor **g, Tensor **gi) {
            ? tensor_data(message)
            : "trying to differentiate twice a function that was marked with @once_differentiable");
 }
-static const NodeType Error = {"torch::autograd::Error", grad_error, "-", false};
+static const NodeType Error = {"torch::autograd::Error", grad_error, "-", false, NULL};
 
 /* Aliases of these whose gradient is an error, and comes from leaves; with a message (bytes to a
  * 0) from where they come from. */
@@ -469,7 +469,8 @@ void op_delayed_error(Call *c) {
 
 /* ------------------------------------------------------------ tensors kept apart */
 
-static const NodeType SavedTensor = {"torch::autograd::SavedTensor", grad_error, "self", false};
+static const NodeType SavedTensor = {"torch::autograd::SavedTensor", grad_error, "self", false,
+                                     NULL};
 
 /* A node that only keeps a tensor, by way of the saved tensor hooks there are. */
 void op_save_tensor(Call *c) {

@@ -452,7 +452,8 @@ static void grad_zeros(Node *n, Tensor **g, Tensor **gi) {
   for (int i = 0; i < n->n_edges; i++)
     if (needs(n, i)) gi[i] = t_zeros_like(g[0]);
 }
-#define DRAWN_FROM(name, fields) static const NodeType name = {#name, grad_zeros, fields, false};
+#define DRAWN_FROM(name, fields) \
+  static const NodeType name = {#name, grad_zeros, fields, false, NULL};
 #define DRAWN(name) DRAWN_FROM(name, "")
 DRAWN(UniformBackward0)
 DRAWN(NormalBackward0)

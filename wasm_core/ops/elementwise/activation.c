@@ -65,8 +65,8 @@ Tensor *t_tanhshrink(Tensor *x) { return failed() || !x ? NULL : t_sub(x, t_tanh
 
 /* x' = g where x > 0, r g elsewhere: r is the noise drawn in training, the mean of its bounds
  * otherwise. */
-GRAD(RreluWithNoiseBackward0, "self noise | lower:f upper:f training:b")
-{
+GRAD_OF(RreluWithNoiseBackward0, "self noise | lower:f upper:f training:b", false,
+        "RreluWithNoiseBackward1") {
   Tensor *x = saved(n, 0), *noise = saved(n, 1);
   double slope = (n->numbers[0].f + n->numbers[1].f) / 2;
   gi[0] = n->numbers[2].i ? t_mul(g[0], noise)

@@ -50,43 +50,24 @@ DType result_dtype(int n, Tensor *const *t) {
   return outrank(dimensioned, outrank(zero_dim, number));
 }
 
-/* Messages of PyTorch that do not follow the rule. */
-static const struct {
-  const char *op, *message;
-  Status status;
-} refusals[] = {
-    {"neg",
-     "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
-     "mask, use the "
-     "`~` or `logical_not()` operator instead.",
-     ERR_RUNTIME},
-    {"relu", "Boolean inputs not supported for relu", ERR_RUNTIME},
-    {"hardtanh", "Bool inputs not supported for hardtanh", ERR_RUNTIME},
-};
-static const struct {
-  const char *op, *kernel;
-} kernel_names[] = {{"floor", "floor_vml_cpu"},
-                    {"ceil", "ceil_vml_cpu"},
-                    {"trunc", "trunc_vml_cpu"},
-                    {"round_even", "round_vml_cpu"},
-                    {"gelu_erf", "GeluKernelImpl"},
-                    {"gelu_tanh", "GeluKernelImpl"},
-                    {"celu", "elu_cpu"},
-                    {"logsigmoid", "log_sigmoid_cpu"},
-                    {"softshrink", "softshrink_check"},
-                    {"prelu_kernel", "prelu_cpu"},
-                    {"bitwise_left_shift", "lshift_cpu"},
-                    {"bitwise_right_shift", "rshift_cpu"}};
+/* What a row of elementwise.def says beside its formula; see there. */
+typedef struct {
+  const char *kernel;  /* what refuses a dtype, if not "name_cpu" */
+  const char *refusal; /* the whole message, if it names no kernel */
+  /* Names of the nodes of the forms with a number on the left and on the right (NULL: the same),
+   * and what the latter keeps. */
+  const char *left, *right, *of_right;
+} Facts;
 
-static void refuse_dtype(DType d, const char *op) {
-  for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
-    if (strcmp(refusals[i].op, op) == 0) fail(refusals[i].status, "%s", refusals[i].message);
-  for (size_t i = 0; i < sizeof kernel_names / sizeof *kernel_names; i++)
-    if (strcmp(kernel_names[i].op, op) == 0) no_kernel(kernel_names[i].kernel, d);
-  fail(ERR_NOT_IMPLEMENTED, "\"%s_cpu\" not implemented for '%s'", op, dtype_info[d].legacy);
+static void refuse_dtype(DType d, const char *op, const Facts *facts) {
+  if (facts && facts->refusal) fail(ERR_RUNTIME, "%s", facts->refusal);
+  else if (facts && facts->kernel) no_kernel(facts->kernel, d);
+  else fail(ERR_NOT_IMPLEMENTED, "\"%s_cpu\" not implemented for '%s'", op, dtype_info[d].legacy);
 }
 
-DType domain_dtype(Domain domain, DType d, const char *op) {
+/* The dtype an op of this domain computes in for operands of common type d; DT_NONE with an
+ * error. */
+static DType domain_dtype(Domain domain, DType d, const char *op, const Facts *facts) {
   static const uint8_t taken[] = {/* the kinds, as bits */
                                   [FLOAT] = 14,
                                   [WIDE] = 14,
@@ -98,7 +79,7 @@ DType domain_dtype(Domain domain, DType d, const char *op) {
                                   [INTEGER] = 1 << KIND_INT,
                                   [INTEGRAL] = 1 << KIND_INT | 1 << KIND_BOOL};
   if (!(taken[domain] >> dtype_kind(d) & 1)) {
-    refuse_dtype(d, op);
+    refuse_dtype(d, op, facts);
     return DT_NONE;
   }
   return domain == FLOAT || domain == WIDE ? float_dtype(d) : d;
@@ -527,13 +508,14 @@ typedef struct {
   int keep;
   const Loops *value, *grad;
   const NodeType *node;
+  Facts facts;
 } Unary;
 
 /* What a node keeps: what the gradient needs first (PyTorch keeps some results that it does
  * not), then the host numbers. */
 static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const double *p) {
   if (blocked(x)) return NULL;
-  DType d = domain_dtype(u->domain, (DType)x->dtype, u->name);
+  DType d = domain_dtype(u->domain, (DType)x->dtype, u->name, &u->facts);
   if (d == DT_NONE) return NULL;
   for (int i = 0; i < n_params; i++)
     if (!number_fits_f(p[i], d)) return NULL;
@@ -604,24 +586,41 @@ static const double *node_params(const Node *n, double *p) {
     o_[i] = (A)(V);                                             \
   }                                                             \
   }
-#define UNARY_ROW(name, Node_, domain, VALUE, keep, GRADIENT, fields)                 \
+/* What may follow a derivative, as a field of the op and as one of its node's type. */
+#define OP_ .kernel = NULL
+#define OP_KERNEL(name) .kernel = name
+#define OP_REFUSAL(message) .refusal = message
+#define OP_IN_PLACE(name) .kernel = NULL
+#define OP_KERNEL_IN_PLACE(kernel_name, name) .kernel = kernel_name
+#define OP_WITH_NUMBER(left_name, right_name, kept) \
+  .left = left_name, .right = right_name, .of_right = kept
+#define NODE_ NULL
+#define NODE_KERNEL(name) NULL
+#define NODE_REFUSAL(message) NULL
+#define NODE_IN_PLACE(name) name
+#define NODE_KERNEL_IN_PLACE(kernel, name) name
+
+#define UNARY_ROW(name, Node_, domain, VALUE, keep, fields_, GRADIENT, ...)           \
   LOOPS(domain, 1, value_##name, VALUE)                                               \
   LOOPS_WITH(GRAD1, GRAD_##domain, grad_##name, GRADIENT)                             \
   static void vjp_##name(Node *n, Tensor **g, Tensor **gi);                           \
-  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name, fields, true}; \
-  static const Unary unary_##name = {#name, domain, keep, value_##name, grad_##name, &node_##name};
+  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name, fields_, true, \
+                                       NODE_##__VA_ARGS__};                           \
+  static const Unary unary_##name = {                                                 \
+      #name, domain, keep, value_##name, grad_##name, &node_##name, {OP_##__VA_ARGS__}};
 
 LOOPS_BEGIN
 #define FORMULA_SCALAR
 #include "ops/elementwise/formula.h"
-#define UNARY(flags, name, Node_, domain, value, keep, grad)       \
-  UNARY_ROW(name, Node_, domain, value, keep, grad, FIELDS_##keep) \
+#define UNARY(words, name, Node_, domain, value, keep, ...)               \
+  UNARY_ROW(name, Node_, domain, value, keep, FIELDS_##keep, __VA_ARGS__) \
   Tensor *t_##name(Tensor *x) { return unary(&unary_##name, x, 0, NULL); }
-#define UNARY_P(flags, name, Node_, schema, domain, value, keep, grad)       \
-  UNARY_ROW(name, Node_, domain, value, keep, grad, FIELDS_P_##keep(schema)) \
-  Tensor *t_##name(Tensor *x, double p0, double p1, double p2) {             \
-    return unary(&unary_##name, x, 3, (const double[]){p0, p1, p2});         \
+#define UNARY_P(words, name, Node_, schema, domain, value, keep, ...)               \
+  UNARY_ROW(name, Node_, domain, value, keep, FIELDS_P_##keep(schema), __VA_ARGS__) \
+  Tensor *t_##name(Tensor *x, double p0, double p1, double p2) {                    \
+    return unary(&unary_##name, x, 3, (const double[]){p0, p1, p2});                \
   }
+#define UNARY_P_AS(words, host, ...) UNARY_P(words, __VA_ARGS__)
 #include "ops/elementwise/elementwise.def"
 LOOPS_END
 
@@ -657,13 +656,13 @@ static void vjp_second(Node *n, Tensor **g, Tensor **gi) {
 #include "ops/elementwise/formula.h"
 #define FLAT_SECOND(name, Name, fields, n) \
   static const Second second_##name = {    \
-      {Name "BackwardBackward0", vjp_second, fields, true}, &unary_##name, NULL, n};
+      {Name "BackwardBackward0", vjp_second, fields, true, NULL}, &unary_##name, NULL, n};
 #define SECOND(name, Name, fields, n, CURVE)                                                   \
   static Tensor *curve_##name(Tensor *g, Tensor *x, __attribute__((unused)) const double *p) { \
     return CURVE;                                                                              \
   }                                                                                            \
   static const Second second_##name = {                                                        \
-      {Name "BackwardBackward0", vjp_second, fields, true}, &unary_##name, curve_##name, n};
+      {Name "BackwardBackward0", vjp_second, fields, true, NULL}, &unary_##name, curve_##name, n};
 FLAT_SECOND(relu, "Threshold", "- self | threshold:x", 1)
 FLAT_SECOND(leaky_relu, "LeakyRelu", "- self | negative_slope:x", 1)
 FLAT_SECOND(hardtanh, "Hardtanh", "- self | min_val:x max_val:x", 2)
@@ -693,7 +692,7 @@ static Tensor *gelu_tanh_curve(Tensor *g, Tensor *x, Tensor *t, Tensor *du) {
 SECOND(gelu_tanh, "Gelu", "grad_output self | approximate:ttanh", 0,
        gelu_tanh_curve(g, x, GELU_TANH, MUL(C(GELU_C), ADD(C(1), MUL(C(3 * GELU_K), MUL(x, x))))))
 
-#define UNARY_VJP(name, GRADIENT)                                                          \
+#define UNARY_VJP(name, GRADIENT, ...)                                                     \
   static Tensor *tape_##name(Tensor *g, Tensor *x, Tensor *y, const double *p) {           \
     const double p0_ = p[0], p1_ = p[1], p2_ = p[2];                                       \
     (void)x, (void)y, (void)p0_, (void)p1_, (void)p2_;                                     \
@@ -707,8 +706,9 @@ SECOND(gelu_tanh, "Gelu", "grad_output self | approximate:ttanh", 0,
     gi[0] = grad_mode || same ? tape_##name(g[0], s, s, p)                                 \
                               : unary_grad(&unary_##name, g[0], s, p);                     \
   }
-#define UNARY(flags, name, Node_, domain, value, keep, grad) UNARY_VJP(name, grad)
-#define UNARY_P(flags, name, Node_, schema, domain, value, keep, grad) UNARY_VJP(name, grad)
+#define UNARY(words, name, Node_, domain, value, keep, ...) UNARY_VJP(name, __VA_ARGS__)
+#define UNARY_P(words, name, Node_, schema, domain, value, keep, ...) UNARY_VJP(name, __VA_ARGS__)
+#define UNARY_P_AS(words, host, ...) UNARY_P(words, __VA_ARGS__)
 #include "ops/elementwise/elementwise.def"
 
 /* ------------------------------------------------------------ binary ops */
@@ -719,6 +719,7 @@ typedef struct {
   int keep_a, keep_b; /* what the gradient of a, of b, needs */
   const Loops *value, *grad_a, *grad_b;
   const NodeType *node;
+  Facts facts;
 } Binary;
 
 /* Of bools, which are 0 or 1 to them, whatever their bytes are. */
@@ -735,30 +736,16 @@ TRUTH_LOOP(value_bitwise_and_b8, u8x16_truth(u8x16_smaller(a, b)))
 TRUTH_LOOP(value_bitwise_or_b8, u8x16_truth(a | b))
 TRUTH_LOOP(value_bitwise_xor_b8, u8x16_truth(a) ^ u8x16_truth(b))
 
-/* Ops whose forms with a number on one side have nodes of their own. */
-static const struct {
-  const char *op, *left, *right, *of_right;
-} with_numbers[] = {
-    {"copysign", NULL, "CopysignBackward1", NULL},
-    {"xlogy", "XlogyBackward1", "XlogyBackward2", "self other#"},
-    {"xlog1py", "SpecialXlog1PyBackward1", "SpecialXlog1PyBackward2", "self other#"},
-    {"zeta", "SpecialZetaBackward1", "SpecialZetaBackward2", ""}};
-
-static Tensor *named_for_numbers(Tensor *y, const char *op, const Tensor *a, const Tensor *b) {
-  for (size_t i = 0; y && y->grad_fn && i < sizeof with_numbers / sizeof *with_numbers; i++) {
-    const char *name = is_wrapped(a)   ? with_numbers[i].left
-                       : is_wrapped(b) ? with_numbers[i].right
-                                       : NULL;
-    if (name && strcmp(op, with_numbers[i].op) == 0)
-      return renamed_with(y, name, is_wrapped(a) ? "self# other" : with_numbers[i].of_right);
-  }
-  return y;
+static Tensor *named_for_numbers(Tensor *y, const Facts *facts, const Tensor *a, const Tensor *b) {
+  const char *name = is_wrapped(a) ? facts->left : is_wrapped(b) ? facts->right : NULL;
+  if (!name) return y;
+  return renamed_with(y, name, is_wrapped(a) ? "self# other" : facts->of_right);
 }
 
 static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
   Tensor *in[2] = {a, b};
-  DType d = domain_dtype(op->domain, result_dtype(2, in), op->name);
+  DType d = domain_dtype(op->domain, result_dtype(2, in), op->name, &op->facts);
   if (d == DT_NONE) return NULL;
   Node *n = node_new(op->node, 3, 0, a, b, NULL);
   int keep = (needs(n, 0) ? op->keep_a : 0) | (needs(n, 1) ? op->keep_b : 0) |
@@ -767,7 +754,7 @@ static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
   if (keep & KEEP_B) save(n, 1, b);
   Tensor *y = set_history(run(op->value, 2, in, d, NULL), n);
   if (keep & KEEP_Y) save_output(n, 2, y);
-  return n ? named_for_numbers(y, op->name, a, b) : y;
+  return n ? named_for_numbers(y, &op->facts, a, b) : y;
 }
 
 /* One operand's first-order gradient as one loop over g and what was kept; g stands in for the
@@ -803,22 +790,29 @@ static Tensor *refuse_derivative(const char *name) {
 LOOPS_BEGIN
 #define FORMULA_SCALAR
 #include "ops/elementwise/formula.h"
-#define BINARY(flags, name, Node_, schema, domain, VALUE, keep_a, keep_b, ga, gb)                 \
-  LOOPS(domain, 2, value_##name, VALUE)                                                           \
-  LOOPS_WITH(GRAD2, GRAD_##domain, grad_a_##name, ga)                                             \
-  LOOPS_WITH(GRAD2, GRAD_##domain, grad_b_##name, gb)                                             \
-  static void vjp_##name(Node *n, Tensor **g, Tensor **gi);                                       \
-  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name,                            \
-                                       FIELDS2((keep_a) | (keep_b)), true};                       \
-  static const Binary binary_##name = {#name,        domain,        keep_a,        keep_b,        \
-                                       value_##name, grad_a_##name, grad_b_##name, &node_##name}; \
+#define BINARY(words, name, Node_, schema, domain, VALUE, keep_a, keep_b, ...) \
+  BINARY_ROW(name, Node_, domain, VALUE, keep_a, keep_b, __VA_ARGS__)
+#define BINARY_AS(words, host, ...) BINARY(words, __VA_ARGS__)
+#define BINARY_ROW(name, Node_, domain, VALUE, keep_a, keep_b, ga, gb, ...)              \
+  LOOPS(domain, 2, value_##name, VALUE)                                                  \
+  LOOPS_WITH(GRAD2, GRAD_##domain, grad_a_##name, ga)                                    \
+  LOOPS_WITH(GRAD2, GRAD_##domain, grad_b_##name, gb)                                    \
+  static void vjp_##name(Node *n, Tensor **g, Tensor **gi);                              \
+  static const NodeType node_##name = {#Node_ "Backward0", vjp_##name,                   \
+                                       FIELDS2((keep_a) | (keep_b)), true, NULL};        \
+  static const Binary binary_##name = {#name,         domain,       keep_a,              \
+                                       keep_b,        value_##name, grad_a_##name,       \
+                                       grad_b_##name, &node_##name, {OP_##__VA_ARGS__}}; \
   Tensor *t_##name(Tensor *a, Tensor *b) { return binary(&binary_##name, a, b); }
 #include "ops/elementwise/elementwise.def"
 LOOPS_END
 
 #define FORMULA_TAPE
 #include "ops/elementwise/formula.h"
-#define BINARY(flags, name, Node_, schema, domain, VALUE, keep_a, keep_b, ga, gb)           \
+#define BINARY(words, name, Node_, schema, domain, VALUE, keep_a, keep_b, ...) \
+  BINARY_VJP(name, keep_a, __VA_ARGS__)
+#define BINARY_AS(words, host, ...) BINARY(words, __VA_ARGS__)
+#define BINARY_VJP(name, keep_a, ga, gb, ...)                                               \
   static void vjp_##name(Node *n, Tensor **g_, Tensor **gi) {                               \
     Tensor *g = g_[0], *a = floating(saved(n, 0), g), *b = floating(saved(n, 1), g),        \
            *y = saved(n, 2);                                                                \
@@ -834,41 +828,31 @@ LOOPS_END
 static void grad_compare(Node *n, Tensor **g, Tensor **gi) {
   for (int k = 0; k < n->n_edges; k++) gi[k] = t_zeros_like(g[0]);
 }
-/* The names of a comparison; the nodes of its in-place form, with a number and with a tensor. */
-static const struct {
-  const char *names[2];
-  NodeType types[2];
-} comparisons[] = {
-#define IN_PLACE(name, other_name, Name) \
-  {{name "(", other_name "("},           \
-   {{Name "Backward0", grad_compare, "", false}, {Name "Backward1", grad_compare, "", false}}},
-    IN_PLACE("eq", "eq", "Eq") IN_PLACE("ne", "not_equal", "Ne") IN_PLACE("lt", "less", "Lt")
-        IN_PLACE("le", "less_equal", "Le") IN_PLACE("gt", "greater", "Gt")
-            IN_PLACE("ge", "greater_equal", "Ge")};
-
-const NodeType *comparison_in_place(const char *schema, bool with_tensor) {
-  for (size_t k = 0; k < sizeof comparisons / sizeof *comparisons; k++)
-    for (int i = 0; i < 2; i++)
-      if (strncmp(schema, comparisons[k].names[i], strlen(comparisons[k].names[i])) == 0)
-        return &comparisons[k].types[with_tensor];
-  return NULL;
-}
+#define IN_PLACE(name, Name)                                                               \
+  const InPlaceNodes name##_in_place = {{Name "Backward0", grad_compare, "", false, NULL}, \
+                                        {Name "Backward1", grad_compare, "", false, NULL}};
+IN_PLACE(eq, "Eq")
+IN_PLACE(ne, "Ne")
+IN_PLACE(lt, "Lt")
+IN_PLACE(le, "Le")
+IN_PLACE(gt, "Gt")
+IN_PLACE(ge, "Ge")
 
 static NOINLINE Tensor *compare(const char *name, Domain domain, const Loops *loops, Tensor *a,
                                 Tensor *b) {
   if (blocked(a, b)) return NULL;
   Tensor *in[2] = {a, b};
-  DType d = domain_dtype(domain, result_dtype(2, in), name);
+  DType d = domain_dtype(domain, result_dtype(2, in), name, NULL);
   return d == DT_NONE ? NULL : run_bool(loops, 2, in, d);
 }
 
 LOOPS_BEGIN
 #define BOOL2(fn, A, WRAP, V) FLAT2(fn, bool, A, WRAP, V)
-#define COMPARE(flags, name, schema, domain, value) \
+#define COMPARE(words, name, schema, domain, value) \
   LOOPS_WITH(BOOL2, domain, value_##name, value)    \
   Tensor *t_##name(Tensor *a, Tensor *b) { return compare(#name, domain, value_##name, a, b); }
 #define BOOL1(fn, A, WRAP, V) FLAT1(fn, bool, A, WRAP, V)
-#define PREDICATE(flags, name, value)                                          \
+#define PREDICATE(words, name, value)                                          \
   LOOPS_WITH(BOOL1, TRUTH, value_##name, value)                                \
   Tensor *t_##name(Tensor *x) {                                                \
     return blocked(x) ? NULL : run_bool(value_##name, 1, &x, (DType)x->dtype); \

@@ -74,13 +74,9 @@ typedef struct {
 /* Where an in-place or out= call wants the result; taken by the first element-wise op of a
  * `direct` row. */
 extern Tensor *destination;
-/* The type of the node of a comparison done in place, with a number or with a tensor; NULL if
- * the schema is of another op. */
-const NodeType *comparison_in_place(const char *schema, bool with_tensor);
+extern const InPlaceNodes eq_in_place, ne_in_place, lt_in_place, le_in_place, gt_in_place,
+    ge_in_place;
 
-/* The dtype an op of this domain computes in for operands of common type d; DT_NONE with an
- * error. */
-DType domain_dtype(Domain domain, DType d, const char *op);
 /* Whether a host number can be given to a tensor of this type; PyTorch's error if not. */
 bool number_fits(const Tensor *number, DType d);
 bool number_fits_f(double v, DType d);

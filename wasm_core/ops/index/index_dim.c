@@ -539,7 +539,7 @@ static void grad_twice_zero(Node *n, Tensor **g, Tensor **gi) {
                     "are scattered to the same "
                     "position in self");
 }
-static const NodeType TwiceZero = {"DelayedError", grad_twice_zero, "", false};
+static const NodeType TwiceZero = {"DelayedError", grad_twice_zero, "", false, NULL};
 
 /* dx = g * (the product without x) and the same for src, where a zero may be the only one of its
  * product: then the others' product is found by taking it for 1. */

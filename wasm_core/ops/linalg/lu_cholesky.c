@@ -492,7 +492,7 @@ GRAD(LinalgCholeskyExBackward0, "L | upper:b")
       0.5);
 }
 static const NodeType CholeskyBackward0 = {"CholeskyBackward0", grad_LinalgCholeskyExBackward0,
-                                           "result | upper:b", false};
+                                           "result | upper:b", false, NULL};
 
 /* In double: the factor L in place of the lower triangle, zeros above it, and the info: the
  * order of the first bad minor. */

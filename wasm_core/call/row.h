@@ -1,0 +1,136 @@
+/* A row of the op table: what a host calls an op by, where it finds it, and what holds of it.
+ *
+ * Each fact of an op stands in its row, as a word that the compiler checks and pg_describe tells
+ * the hosts; nothing is told by the name of an op or by the text of its schema. */
+#ifndef PG_ROW_H
+#define PG_ROW_H
+
+#include "tape/graph.h"
+
+typedef struct Call Call;
+
+/* clang-format off */
+/* X(WORD, as pg_describe spells it, what it says of an op) */
+#define ROW_WORDS(X) \
+  /* Where a host offers the op. */ \
+  X(TORCH, "torch", "torch.name") \
+  X(METHOD, "method", "Tensor.name") \
+  X(PROPERTY, "property", "the property Tensor.name, less a numpy_ or matrix_; set by _C._set_name") \
+  X(NN, "nn", "nn.functional.name") \
+  X(SPECIAL, "special", "special.name") \
+  X(LINALG, "linalg", "linalg.name") \
+  X(INTERNAL, "internal", "_C.name") \
+  X(INPLACE, "inplace", "Tensor.name_, and name_ in torch and nn.functional if name is there") \
+  X(NN_INPLACE, "nn_inplace", "nn.functional.name has an argument `inplace`") \
+  X(OUT, "out", "the functions take out=") \
+  /* How a call is made. */ \
+  X(LIST_OR_MORE, "list_or_more", "its list of tensors may be separate arguments") \
+  X(MORE, "more", "its list of tensors must be separate arguments") \
+  X(LONG, "long", "runs long, or calls the host") \
+  X(EVENT, "event", "an event of a profile though its name begins with _") \
+  X(SILENT, "silent", "no event of a profile") \
+  /* How results are written in place and into out=. */ \
+  X(DIRECT, "direct", "may write into its destination, and looks at its arguments itself") \
+  X(APART, "apart", "refuses to write where an argument lies; in place the first may") \
+  X(APART_OR_SAME, "apart_or_same", "refuses to write where a part of an argument lies") \
+  X(OUT_EXACT, "out_exact", "out= must have the result's dtype") \
+  X(OUT_TYPED, "out_typed", "computes in the dtype of out= unless told another") \
+  X(KEEPS_OUT_SHAPE, "keeps_out_shape", "fills an out= of as many elements as it is") \
+  X(UNRECORDED, "unrecorded", "in place no history knows of it, nor a tangent, as in PyTorch") \
+  X(STRICT_SIZES, "strict_sizes", "in place, a result of another size is a bad call") \
+  X(DROPOUT, "dropout", "(input, p, training): gives back its input where nothing is dropped") \
+  /* What vmap has to know beside the kind of batch. */ \
+  X(ADDS_DIM, "adds_dim", "its dimensions are those of the result, which has one more") \
+  X(DYNAMIC, "dynamic", "the shape of the result depends on values") \
+  X(ADDRESS, "address", "tells where a tensor's elements lie") \
+  X(STATISTICS, "statistics", "may update running statistics") \
+  X(LIKE, "like", "a tensor's geometry is all that it is given it for")
+
+/* X(kind, what a call is by which vmap does it on a batch at once, see vmap_rules.c) */
+#define BATCH_KINDS(X) \
+  X(elementwise, "element by element, as are all DIRECT ones") \
+  X(dims, "dimensions are numbers named dim..., and the like") \
+  X(reduction, "the same, where none means all") \
+  X(same_rank, "tensors of one rank") \
+  X(indexed, "the same beside an index of one dimension") \
+  X(sizes, "takes sizes") \
+  X(counts, "takes counts of repetitions") \
+  X(permute, "takes all dimensions") \
+  X(transpose, "turns the last two dimensions, or all") \
+  X(like_other, "takes the sizes of another tensor") \
+  X(strided, "takes sizes and strides") \
+  X(any_rank, "leading dimensions are no matter") \
+  X(matrices, "leading dimensions before the last two are no matter") \
+  X(product, "a product of matrices or vectors") \
+  X(subscript, "takes what stands between brackets") \
+  X(draws, "draws numbers") \
+  X(draws_each, "draws numbers, slice by slice") \
+  X(itself, "about the tensor itself")
+/* clang-format on */
+
+enum {
+#define X(WORD, spelling, says) WORD##_BIT,
+  ROW_WORDS(X)
+#undef X
+};
+enum {
+#define X(WORD, spelling, says) WORD = 1 << WORD##_BIT,
+  ROW_WORDS(X)
+#undef X
+      UNOFFERED = 0 /* for C alone */
+};
+typedef enum {
+  BATCH_none, /* slice by slice */
+#define X(kind, says) BATCH_##kind,
+  BATCH_KINDS(X)
+#undef X
+} BatchKind;
+
+/* Behind a row's words: BATCH(kind), and other fields than words. */
+#define BATCH(kind) 0 WITH(.batch = BATCH_##kind)
+#define WITH(...) , __VA_ARGS__
+
+/* What is said of an out= of another dtype than an OUT_EXACT row gives: X(name, text). BOOL_ONLY
+ * and NO_NUMBERS show the op's name and the dtype found, others the dtypes wanted and found. */
+#define WRONG_OUT_ROWS(X)                                                                        \
+  X(BOOL_ONLY, "%s only supports bool tensor for result, got: %s")                               \
+  X(NO_NUMBERS, "%s does not support non-boolean outputs.")                                      \
+  X(OF_INPUT, "quantile() out tensor must be same dtype as the input tensor")                    \
+  X(TO_MATCH, "Expected the dtype for input and out to match, but got %s for input's dtype and " \
+              "%s for out's dtype.")                                                             \
+  X(SCALAR_TYPE, "expected scalar_type %s but found %s")                                         \
+  X(NONZERO, "nonzero: Expected out tensor to have scalar type %s but got scalar type%s")        \
+  X(FOUND, "Found dtype %2$s but expected %1$s")
+typedef enum {
+  OUT_IN_GENERAL,
+#define X(name, text) OUT_##name,
+  WRONG_OUT_ROWS(X)
+#undef X
+} WrongOut;
+
+/* PyTorch's four ways to say that vmap cannot write a batch into what is none. */
+typedef enum { TARGET_AT_LEVEL, TARGET_TOO_SMALL, TARGET_ARITHMETIC, TARGET_BY_NAME } VmapTarget;
+
+/* The nodes of a comparison done in place, which has no derivative. */
+typedef struct {
+  NodeType with_number, with_tensor;
+} InPlaceNodes;
+
+typedef struct {
+  const char *schema; /* "add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor" */
+  const char *name;   /* "add" */
+  void (*run)(Call *c);
+  uint32_t words;
+  uint8_t batch;     /* BatchKind */
+  uint8_t wrong_out; /* WrongOut */
+  uint8_t target;    /* VmapTarget */
+  const InPlaceNodes *in_place;
+  void (*refused)(const Call *c); /* fails where vmap must not do the call */
+} Row;
+
+static inline bool row_has(const Row *row, uint32_t words) { return (row->words & words) != 0; }
+
+extern const Row op_rows[];
+extern const int n_op_rows;
+
+#endif
