@@ -19,7 +19,7 @@ export function callers() {
 }
 
 /** torch.autograd.detect_anomaly and its like over a library of tensors. */
-export function makeAnomaly({ hooks, spaces: { f } }, engine) {
+export function makeAnomaly({ hooks, spaces: { torch: f } }, engine) {
   hooks.runners[HOST.TRACE] = () => [hooks.keep(callers())];
   hooks.runners[HOST.REPORT] = (id, [heading]) => {
     const trace = hooks.objects.get(id);
