@@ -87,11 +87,9 @@ static void canonicalise(char **p, const int64_t *strides, int64_t n, const void
 
 Tensor *op_elements(Tensor *t) {
   const DType dtype = (DType)t->dtype;
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = dtype_is_float(dtype) || dtype == DT_BOOL ? t_clone_format(t, FORMAT_CONTIGUOUS)
-                                                        : t_contiguous(t);
-  grad_mode = was;
+  Tensor *y = WITHOUT_GRAD(dtype_is_float(dtype) || dtype == DT_BOOL
+                               ? t_clone_format(t, FORMAT_CONTIGUOUS)
+                               : t_contiguous(t));
   if (y && dtype_is_float(dtype)) iterate(1, &y, canonicalise, &dtype);
   return y;
 }

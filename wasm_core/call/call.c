@@ -382,15 +382,14 @@ static void run_out(Call *c) {
   Value *dtype = &c->v[c->n_args - 1];
   if (row_has(c->row, OUT_TYPED) && n == 1 && outs[0] && dtype->tag == TAG_NONE)
     *dtype = (Value){.tag = TAG_DTYPE, .i = outs[0]->dtype};
-  bool was = grad_mode;
-  grad_mode = false;
-  destination = n == 1 && !tracked && outs[0] && !(outs[0]->flags & FLAG_INFERENCE) &&
-                        row_has(c->row, DIRECT)
-                    ? outs[0]
-                    : NULL;
-  c->row->run(c);
-  destination = NULL;
-  grad_mode = was;
+  WITHOUT_GRAD_BLOCK {
+    destination = n == 1 && !tracked && outs[0] && !(outs[0]->flags & FLAG_INFERENCE) &&
+                          row_has(c->row, DIRECT)
+                      ? outs[0]
+                      : NULL;
+    c->row->run(c);
+    destination = NULL;
+  }
   if (tracked && has_float_result(c))
     fail(ERR_RUNTIME,
          "%s(): functions with out=... arguments don't support automatic differentiation, but "

@@ -103,12 +103,11 @@ static bool holds_nan(Tensor *g) {
 }
 
 bool anomaly_has_nan(Node *n, Tensor *const *gi) {
-  bool was = grad_mode;
-  grad_mode = false;
   int found = -1;
-  for (int i = 0; i < n->n_edges && found < 0; i++)
-    if (gi[i] && (n->kind == NODE_HOST || needs(n, i)) && holds_nan(gi[i])) found = i;
-  grad_mode = was;
+  WITHOUT_GRAD_BLOCK {
+    for (int i = 0; i < n->n_edges && found < 0; i++)
+      if (gi[i] && (n->kind == NODE_HOST || needs(n, i)) && holds_nan(gi[i])) found = i;
+  }
   if (found >= 0)
     fail(ERR_RUNTIME, "Function '%s' returned nan values in its %dth output.", n->type->name,
          found);

@@ -140,6 +140,22 @@ extern bool inference_mode;
 extern bool any_layout;       /* a new gradient need not have its leaf's strides */
 extern bool saved_check_mode; /* "check" instead of "snapshot" */
 
+/* Evaluates an expression, or runs the block that follows, while ops make no nodes. What grad_mode
+ * was comes back at the end of it, however it is left. */
+static inline bool grad_mode_off(void) {
+  bool was = grad_mode;
+  grad_mode = false;
+  return was;
+}
+static inline void grad_mode_back(const bool *was) { grad_mode = *was; }
+#define GRAD_MODE_WAS bool was_ __attribute__((cleanup(grad_mode_back), unused)) = grad_mode_off()
+#define WITHOUT_GRAD(...) \
+  ({                      \
+    GRAD_MODE_WAS;        \
+    __VA_ARGS__;          \
+  })
+#define WITHOUT_GRAD_BLOCK for (GRAD_MODE_WAS, once_ = true; once_; once_ = false)
+
 /* --- recording --- */
 /* An inference tensor may be marked, but nothing is recorded for its sake. */
 static inline bool tensor_requires_grad(const Tensor *t) {

@@ -202,12 +202,9 @@ static void keep_version(Saved *s, Tensor *t) {
 
 /* Hands t to a pair of hooks; what pack returns stays with the host. */
 static bool pack(Node *n, Saved *s, Tensor *t, int32_t hooks) {
-  bool was = grad_mode;
   uint32_t version = tensor_version(t);
-  grad_mode = false;
   s->form = form_of(t);
-  s->packed = host_pack(hooks, t);
-  grad_mode = was;
+  s->packed = WITHOUT_GRAD(host_pack(hooks, t));
   n->guarded = true;
   if (!failed() && tensor_version(t) != version) {
     host_drop(s->packed);

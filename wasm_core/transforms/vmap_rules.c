@@ -454,11 +454,7 @@ static Tensor *count_tensors(Tensor *t, const void *context) {
 
 /* What the subscript gives of one slice, for its rank and its errors; no tensors in it. */
 static Tensor *of_one_slice(Tensor *x, const Value *index) {
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = t_getitem(x, (Ints){index->n, index->p});
-  grad_mode = was;
-  return y;
+  return WITHOUT_GRAD(t_getitem(x, (Ints){index->n, index->p}));
 }
 
 /* x[index] of one batched index: a row of x, which is not, for each of its elements. */

@@ -147,11 +147,11 @@ static Tensor *same_again(const Finish *f, Tensor *x) {
                              "override setup_context. You should return and save a view of the "
                              "input instead, e.g. with x.view_as(x) or "
                              "setup ctx inside the forward function itself.");
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *v = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
-  v = make_view(x, v, NULL, VIEW_PLAIN);
-  grad_mode = was;
+  Tensor *v = NULL;
+  WITHOUT_GRAD_BLOCK {
+    v = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
+    v = make_view(x, v, NULL, VIEW_PLAIN);
+  }
   return v;
 }
 

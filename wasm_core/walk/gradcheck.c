@@ -618,10 +618,9 @@ void op_numerical_jacobian(Call *c) {
 /* Those of an output by all inputs, and whether two backwards agreed. */
 void op_analytical_jacobian(Call *c) {
   Tensors inputs = arg_tensors(c, 0);
-  bool was = grad_mode, same;
-  grad_mode = false;
-  Tensor **found = by_backward(inputs.n, inputs.v, arg_tensor(c, 1), NULL, arg_float(c, 2), &same);
-  grad_mode = was;
+  bool same;
+  Tensor **found = WITHOUT_GRAD(
+      by_backward(inputs.n, inputs.v, arg_tensor(c, 1), NULL, arg_float(c, 2), &same));
   if (failed()) return;
   found[inputs.n] = tensor_number(same, DT_BOOL);
   ret_tensors(c, inputs.n + 1, found);

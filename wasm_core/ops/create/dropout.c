@@ -143,17 +143,16 @@ void t_native_dropout(Tensor *x, double p, const bool *training, Tensor *out[2])
   Node *n = node_new(&NativeDropoutBackward0, 1, 2, x, NULL);
   num_f(n, 0, p);
   num_i(n, 1, on);
-  bool was = grad_mode;
-  grad_mode = false;
-  if (!on) {
-    out[1] = t_to(t_ones_like(t_detach(x)), DT_BOOL);
-    out[0] = t_clone(x);
-  } else {
-    Tensor *noise = noise_for(x, PLAIN, p);
-    out[1] = t_to(noise, DT_BOOL);
-    out[0] = t_mul(x, t_mul_f(noise, p == 1 ? 0 : 1 / (1 - p)));
+  WITHOUT_GRAD_BLOCK {
+    if (!on) {
+      out[1] = t_to(t_ones_like(t_detach(x)), DT_BOOL);
+      out[0] = t_clone(x);
+    } else {
+      Tensor *noise = noise_for(x, PLAIN, p);
+      out[1] = t_to(noise, DT_BOOL);
+      out[0] = t_mul(x, t_mul_f(noise, p == 1 ? 0 : 1 / (1 - p)));
+    }
   }
-  grad_mode = was;
   save(n, 0, out[1]);
   out[0] = set_history(failed() ? NULL : out[0], n);
 }

@@ -408,12 +408,12 @@ static void coins_loop(char **p, const int64_t *st, int64_t n, const void *ctx) 
 /* Each x is 1 with the probability that p, which broadcasts to x, has there. */
 static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
   if (blocked(x) || !p || !check_overlap_internal(x)) return NULL;
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *wide = t_expand(p, x->ndim, x->sizes);
-  Overlap overlap = wide ? tensor_overlap(x, wide) : OVERLAP_NONE;
-  if (overlap == OVERLAP_PARTIAL || overlap == OVERLAP_PERHAPS) wide = t_clone(wide);
-  grad_mode = was;
+  Tensor *wide = NULL;
+  WITHOUT_GRAD_BLOCK {
+    wide = t_expand(p, x->ndim, x->sizes);
+    Overlap overlap = wide ? tensor_overlap(x, wide) : OVERLAP_NONE;
+    if (overlap == OVERLAP_PARTIAL || overlap == OVERLAP_PERHAPS) wide = t_clone(wide);
+  }
   if (!wide) return NULL;
   if (!check_float_kernel("bernoulli_tensor_cpu_p_", tensor_dtype(p))) return NULL;
   Coins coins = {source(gen), tensor_dtype(x), tensor_dtype(p)};
@@ -553,11 +553,7 @@ static Tensor *spread(Tensor *mean, Tensor *std, double std_number, int32_t gen,
 
 static Tensor *spread_plain(Tensor *mean, Tensor *std, double std_number, int32_t gen,
                             const Tensor *out) {
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = spread(mean, std, std_number, gen, out);
-  grad_mode = was;
-  return y;
+  return WITHOUT_GRAD(spread(mean, std, std_number, gen, out));
 }
 
 Tensor *t_normal_mean(Tensor *mean, double std, int32_t gen, const Tensor *out) {
@@ -595,13 +591,7 @@ Tensor *t_bernoulli_like(Tensor *x, double p, int32_t gen) {
 }
 
 /* x in logical order, without history. */
-static Tensor *plain(Tensor *x) {
-  bool was = grad_mode;
-  grad_mode = false;
-  x = t_contiguous(x);
-  grad_mode = was;
-  return x;
-}
+static Tensor *plain(Tensor *x) { return WITHOUT_GRAD(t_contiguous(x)); }
 
 /* ------------------------------------------------------------ multinomial */
 
@@ -675,11 +665,11 @@ static Tensor *draw_unique(Tensor *w, Tensor *y, int64_t k, int32_t gen) {
   Tensor *sorted[2] = {NULL, NULL};
   Tensor *q = fill(tensor_empty_like(w, tensor_dtype(w)), exponential_fills, "exponential_cpu", gen,
                    (Draw){.a = 1});
-  bool was = grad_mode;
-  grad_mode = false;
-  t_sort_stable(t_div(w, q), -1, true, sorted);
-  bool done = tensor_copy_data(y, t_narrow(sorted[1], -1, 0, k));
-  grad_mode = was;
+  bool done = false;
+  WITHOUT_GRAD_BLOCK {
+    t_sort_stable(t_div(w, q), -1, true, sorted);
+    done = tensor_copy_data(y, t_narrow(sorted[1], -1, 0, k));
+  }
   return done ? y : NULL;
 }
 
@@ -831,11 +821,7 @@ static bool check_binomial(const Tensor *count, const Tensor *prob) {
 }
 
 static Tensor *expanded_plain(Tensor *x, int ndim, const int64_t *sizes) {
-  bool was = grad_mode;
-  grad_mode = false;
-  x = t_contiguous(t_expand(x, ndim, sizes));
-  grad_mode = was;
-  return x;
+  return WITHOUT_GRAD(t_contiguous(t_expand(x, ndim, sizes)));
 }
 
 Tensor *t_binomial(Tensor *count, Tensor *prob, int32_t gen) {

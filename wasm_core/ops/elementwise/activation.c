@@ -53,10 +53,7 @@ Tensor *t_softsign(Tensor *x) {
 Tensor *t_log_sigmoid(Tensor *x) {
   Tensor *y = t_logsigmoid(x);
   if (!y || !y->grad_fn) return y;
-  bool was = grad_mode;
-  grad_mode = false;
-  save(y->grad_fn, 1, t_exp(t_neg(t_abs(x))));
-  grad_mode = was;
+  WITHOUT_GRAD(save(y->grad_fn, 1, t_exp(t_neg(t_abs(x)))));
   return y;
 }
 
@@ -100,14 +97,14 @@ Tensor *t_rrelu(Tensor *x, double lower, double upper, bool training) {
   num_f(n, 0, lower);
   num_f(n, 1, upper);
   num_i(n, 2, training);
-  bool was = grad_mode;
-  grad_mode = false;
-  x = t_contiguous(x);
-  Tensor *noise = training ? rrelu_noise(x, lower, upper) : n ? t_zeros_like(x) : NULL;
-  save(n, 0, x);
-  save(n, 1, noise);
-  Tensor *y = training ? t_mul(x, noise) : t_leaky_relu(x, (lower + upper) / 2, 0, 0);
-  grad_mode = was;
+  Tensor *y = NULL;
+  WITHOUT_GRAD_BLOCK {
+    x = t_contiguous(x);
+    Tensor *noise = training ? rrelu_noise(x, lower, upper) : n ? t_zeros_like(x) : NULL;
+    save(n, 0, x);
+    save(n, 1, noise);
+    y = training ? t_mul(x, noise) : t_leaky_relu(x, (lower + upper) / 2, 0, 0);
+  }
   return set_history(y, n);
 }
 
@@ -164,11 +161,11 @@ Tensor *t_glu(Tensor *x, int64_t dim) {
   Node *n = node_new(&GluBackward0, 1, 1, x, NULL);
   save(n, 0, x);
   num_i(n, 0, dim);
-  bool was = grad_mode;
-  grad_mode = false;
-  int64_t half = x->sizes[dim] / 2;
-  Tensor *in[2] = {t_narrow(x, dim, 0, half), t_narrow(x, dim, half, half)};
-  Tensor *y = run(gate, 2, in, (DType)x->dtype, NULL);
-  grad_mode = was;
+  Tensor *y = NULL;
+  WITHOUT_GRAD_BLOCK {
+    int64_t half = x->sizes[dim] / 2;
+    Tensor *in[2] = {t_narrow(x, dim, 0, half), t_narrow(x, dim, half, half)};
+    y = run(gate, 2, in, (DType)x->dtype, NULL);
+  }
   return set_history(y, n);
 }

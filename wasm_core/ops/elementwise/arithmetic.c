@@ -185,11 +185,11 @@ static Tensor *divide(const Loops *loops, const char *name, Tensor *a, Tensor *b
   if (d == DT_BOOL) return fail(ERR_NOT_IMPLEMENTED, "\"%s_cpu\" not implemented for 'Bool'", name);
   Tensor *in[2] = {a, b};
   if (!dtype_is_float(d)) {
-    bool was = grad_mode;
-    grad_mode = false;
-    in[1] = tensor_settled(b);
-    bool zero_found = in[1] && has_zero(in[1], d);
-    grad_mode = was;
+    bool zero_found = false;
+    WITHOUT_GRAD_BLOCK {
+      in[1] = tensor_settled(b);
+      zero_found = in[1] && has_zero(in[1], d);
+    }
     if (zero_found) return fail(ERR_RUNTIME, "ZeroDivisionError");
   }
   return run(loops, 2, in, d, NULL);
@@ -342,13 +342,7 @@ static Tensor *pow_number(Tensor *a, Tensor *b, DType d) {
 }
 
 /* PyTorch lays out some results as if their operand were contiguous. */
-static Tensor *plain_contiguous(Tensor *x) {
-  bool was = grad_mode;
-  grad_mode = false;
-  x = t_contiguous(x);
-  grad_mode = was;
-  return x;
-}
+static Tensor *plain_contiguous(Tensor *x) { return WITHOUT_GRAD(t_contiguous(x)); }
 
 Tensor *t_pow(Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
@@ -769,11 +763,8 @@ Tensor *t_mvlgamma(Tensor *x, int64_t p) {
   Node *n = node_new(&MvlgammaBackward0, 1, 1, x, NULL);
   save(n, 0, x);
   num_i(n, 0, p);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = t_add_f(sum_of_shifted(t_lgamma, t_contiguous(x), p),
-                      (double)(p * (p - 1)) / 4 * log(MATHS_PI));
-  grad_mode = was;
+  Tensor *y = WITHOUT_GRAD(t_add_f(sum_of_shifted(t_lgamma, t_contiguous(x), p),
+                                   (double)(p * (p - 1)) / 4 * log(MATHS_PI)));
   return set_history(y, n);
 }
 
@@ -806,14 +797,14 @@ Tensor *t_isclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan
     return fail(ERR_RUNTIME, "rtol must be greater than or equal to zero, but got %g", rtol);
   if (atol < 0)
     return fail(ERR_RUNTIME, "atol must be greater than or equal to zero, but got %g", atol);
-  bool was = grad_mode;
-  grad_mode = false;
-  if (a->dtype == DT_BOOL || a->dtype == DT_U8) { /* which have no differences below 0 */
-    a = cast_plain(a, DT_I64);
-    b = cast_plain(b, DT_I64);
+  Tensor *y = NULL;
+  WITHOUT_GRAD_BLOCK {
+    if (a->dtype == DT_BOOL || a->dtype == DT_U8) { /* which have no differences below 0 */
+      a = cast_plain(a, DT_I64);
+      b = cast_plain(b, DT_I64);
+    }
+    y = close_values(a, b, rtol, atol, equal_nan);
   }
-  Tensor *y = close_values(a, b, rtol, atol, equal_nan);
-  grad_mode = was;
   return y;
 }
 

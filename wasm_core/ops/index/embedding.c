@@ -30,10 +30,7 @@ static bool indices_fit(const Tensor *indices, const char *op) {
 
 /* The indices as contiguous int64 numbers. */
 static const int64_t *index_numbers(Tensor *indices) {
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *t = tensor_settled(t_contiguous(t_to(indices, DT_I64)));
-  grad_mode = was;
+  Tensor *t = WITHOUT_GRAD(tensor_settled(t_contiguous(t_to(indices, DT_I64))));
   return t ? (const int64_t *)(const void *)tensor_data(t) : NULL;
 }
 
@@ -229,10 +226,9 @@ Tensor *t_embedding_renorm_(Tensor *weight, Tensor *indices, double max_norm, do
 
 /* max_norm and norm_type at k and k + 1, of the weight of a layer. */
 static void renorm_unrecorded(Call *c, int k, Tensor *weight, Tensor *indices) {
-  bool was = grad_mode;
-  grad_mode = false;
-  if (arg_given(c, k)) t_embedding_renorm_(weight, indices, arg_float(c, k), arg_float(c, k + 1));
-  grad_mode = was;
+  WITHOUT_GRAD_BLOCK {
+    if (arg_given(c, k)) t_embedding_renorm_(weight, indices, arg_float(c, k), arg_float(c, k + 1));
+  }
 }
 
 /* ------------------------------------------------------------ nn.functional.embedding */

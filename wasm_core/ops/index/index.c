@@ -457,11 +457,11 @@ Tensor *t_masked_select(Tensor *x, Tensor *mask) {
   save(n, 0, mask);
   save(n, 1, x);
   if (n) num_list(n, 0, ndim, sizes);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *whole[1] = {t_expand(mask, ndim, sizes)};
-  Tensor *y = t_index(t_expand(x, ndim, sizes), (Tensors){1, whole});
-  grad_mode = was;
+  Tensor *y = NULL;
+  WITHOUT_GRAD_BLOCK {
+    Tensor *whole[1] = {t_expand(mask, ndim, sizes)};
+    y = t_index(t_expand(x, ndim, sizes), (Tensors){1, whole});
+  }
   return set_history(y, n);
 }
 
@@ -508,15 +508,16 @@ Tensor *t_masked_scatter(Tensor *x, Tensor *mask, Tensor *source) {
   Node *n = node_new(&MaskedScatterBackward0, 1, 1 + source->ndim, x, source, NULL);
   save(n, 0, mask);
   if (n) num_list(n, 0, source->ndim, source->sizes);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = index_clone_contiguous(t_expand(x, ndim, sizes));
-  Tensor *whole = mask_plain(t_expand(mask, ndim, sizes));
-  Tensor *from = t_reshape(source, 1, (int64_t[]){-1});
-  int64_t count = whole ? mask_count(whole) : 0;
-  if (from && count > from->numel)
-    fail(ERR_RUNTIME, "Number of elements of source < number of ones in mask");
-  bool done = whole && put(y, (Tensors){1, &whole}, t_narrow(from, 0, 0, count), false);
-  grad_mode = was;
+  Tensor *y = NULL;
+  bool done = false;
+  WITHOUT_GRAD_BLOCK {
+    y = index_clone_contiguous(t_expand(x, ndim, sizes));
+    Tensor *whole = mask_plain(t_expand(mask, ndim, sizes));
+    Tensor *from = t_reshape(source, 1, (int64_t[]){-1});
+    int64_t count = whole ? mask_count(whole) : 0;
+    if (from && count > from->numel)
+      fail(ERR_RUNTIME, "Number of elements of source < number of ones in mask");
+    done = whole && put(y, (Tensors){1, &whole}, t_narrow(from, 0, 0, count), false);
+  }
   return set_history(done ? y : NULL, n);
 }

@@ -162,11 +162,7 @@ GRAD(IndexAddBackward0, "index source | dim:i alpha:x source_dim:i")
 
 static Tensor *scaled(Tensor *source, double alpha) {
   if (alpha == 1) return source;
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = t_mul(source, tensor_number(alpha, (DType)source->dtype));
-  grad_mode = was;
-  return y;
+  return WITHOUT_GRAD(t_mul(source, tensor_number(alpha, (DType)source->dtype)));
 }
 
 static Tensor *index_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index, Tensor *source,

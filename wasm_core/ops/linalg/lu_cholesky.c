@@ -336,16 +336,15 @@ static bool broadcast_pair(Tensor **a, Tensor **b) {
   int nd = (*a)->ndim - 2;
   memcpy(sizes, (*a)->sizes, (size_t)nd * sizeof *sizes);
   if (!sizes_broadcast(&nd, sizes, (*b)->ndim - 2, (*b)->sizes)) return false;
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor **each[2] = {a, b};
-  for (int i = 0; i < 2; i++) {
-    sizes[nd] = rows_of(*each[i]);
-    sizes[nd + 1] = cols_of(*each[i]);
-    *each[i] = t_expand(*each[i], nd + 2, sizes);
-    if (failed()) break;
+  WITHOUT_GRAD_BLOCK {
+    Tensor **each[2] = {a, b};
+    for (int i = 0; i < 2; i++) {
+      sizes[nd] = rows_of(*each[i]);
+      sizes[nd + 1] = cols_of(*each[i]);
+      *each[i] = t_expand(*each[i], nd + 2, sizes);
+      if (failed()) break;
+    }
   }
-  grad_mode = was;
   return !failed();
 }
 
@@ -404,20 +403,19 @@ static void solve(Tensor *a, Tensor *b, bool left, const char *op, Tensor *out[2
   Node *n = node_new(&LinalgSolveExBackward0, 4, 1, a, b, NULL);
   save(n, 0, a);
   num_i(n, 0, left);
-  bool was = grad_mode;
-  grad_mode = false;
-  if (vector) b = t_unsqueeze(b, -1);
   Tensor *x = NULL;
   Factors f = {NULL, NULL, NULL};
-  if (b && check_matrix(b, "linalg.solve", "B") && check_fit(a, b, left, "linalg.solve") &&
-      broadcast_pair(&a, &b)) {
-    f = factor(left ? a : flipped(a));
-    save_factors(n, 2, f, (DType)a->dtype);
-    x = solve_factored(f, columns(left ? b : flipped(b), DT_F64), (DType)a->dtype);
-    if (!left) x = flipped(x);
-    if (vector && x) x = tensor_alias(x, x->ndim - 1, x->sizes, x->strides, x->offset);
+  WITHOUT_GRAD_BLOCK {
+    if (vector) b = t_unsqueeze(b, -1);
+    if (b && check_matrix(b, "linalg.solve", "B") && check_fit(a, b, left, "linalg.solve") &&
+        broadcast_pair(&a, &b)) {
+      f = factor(left ? a : flipped(a));
+      save_factors(n, 2, f, (DType)a->dtype);
+      x = solve_factored(f, columns(left ? b : flipped(b), DT_F64), (DType)a->dtype);
+      if (!left) x = flipped(x);
+      if (vector && x) x = tensor_alias(x, x->ndim - 1, x->sizes, x->strides, x->offset);
+    }
   }
-  grad_mode = was;
   out[0] = x = set_history(x, n);
   out[1] = f.info;
   if (x) save_output(n, 1, x);

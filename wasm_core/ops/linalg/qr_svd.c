@@ -67,11 +67,7 @@ static void qr_one(double *w, int64_t m, int64_t n, double *q, int64_t width, do
 
 /* The first m rows of x in columns of the given type. */
 static Tensor *top_rows(Tensor *x, int64_t m, DType d) {
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = columns(t_narrow(x, -2, 0, m), d);
-  grad_mode = was;
-  return y;
+  return WITHOUT_GRAD(columns(t_narrow(x, -2, 0, m), d));
 }
 
 static const char *const qr_modes[] = {"reduced", "complete", "r"};
@@ -502,11 +498,8 @@ Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
   }
   Node *n = node_new(&LinalgPinvBackward0, 2, 0, a, NULL);
   save(n, 0, a);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = a->numel == 0 ? tensor_zeros(a->ndim, flipped(a)->sizes, (DType)a->dtype)
-                            : pinv_values(whole(a, hermitian), atol, rtol);
-  grad_mode = was;
+  Tensor *y = WITHOUT_GRAD(a->numel == 0 ? tensor_zeros(a->ndim, flipped(a)->sizes, (DType)a->dtype)
+                                         : pinv_values(whole(a, hermitian), atol, rtol));
   y = set_history(y, n);
   if (y) save_output(n, 1, y);
   return y;

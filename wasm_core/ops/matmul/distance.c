@@ -169,11 +169,10 @@ GRAD(CdistBackward0, "x1 x2 result | p:f")
     if (needs(n, 1)) gi[1] = t_neg(t_sum(pull, ONE_DIM(-3), false, DT_NONE));
     return;
   }
-  bool was = grad_mode;
-  grad_mode = false;
-  if (needs(n, 0)) gi[0] = cdist_gradient(g[0], a, b, y, p);
-  if (needs(n, 1)) gi[1] = cdist_gradient(t_t(g[0]), b, a, t_t(y), p);
-  grad_mode = was;
+  WITHOUT_GRAD_BLOCK {
+    if (needs(n, 0)) gi[0] = cdist_gradient(g[0], a, b, y, p);
+    if (needs(n, 1)) gi[1] = cdist_gradient(t_t(g[0]), b, a, t_t(y), p);
+  }
 }
 
 static bool check_cdist(const Tensor *a, const Tensor *b, double p) {
@@ -214,10 +213,7 @@ Tensor *t_cdist(Tensor *a, Tensor *b, double p, const char *mode) {
   save(n, 0, a);
   save(n, 1, b);
   num_f(n, 0, p);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = cdist_values(a, b, p);
-  grad_mode = was;
+  Tensor *y = WITHOUT_GRAD(cdist_values(a, b, p));
   y = set_history(y, n);
   save_output(n, 2, y);
   return y;
@@ -264,10 +260,7 @@ GRAD(PdistBackward0, "self result | p:f")
     gi[0] = pdist_composed(g[0], x, y, p);
     return;
   }
-  bool was = grad_mode;
-  grad_mode = false;
-  gi[0] = pdist_gradient(g[0], x, y, p);
-  grad_mode = was;
+  gi[0] = WITHOUT_GRAD(pdist_gradient(g[0], x, y, p));
 }
 
 Tensor *t_pdist(Tensor *x, double p) {
@@ -282,10 +275,7 @@ Tensor *t_pdist(Tensor *x, double p) {
   Node *n = node_new(&PdistBackward0, 2, 1, x, NULL);
   save(n, 0, x);
   num_f(n, 0, p);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *rows = t_contiguous(x), *y = tensor_empty(1, &count, d);
-  grad_mode = was;
+  Tensor *rows = WITHOUT_GRAD(t_contiguous(x)), *y = tensor_empty(1, &count, d);
   if (blocked(rows, y)) return set_history(NULL, n);
   const char *at = tensor_data(rows);
   char *out = tensor_data(y);
@@ -310,10 +300,7 @@ Tensor *t_pairwise_distance(Tensor *a, Tensor *b, double p, double eps, bool kee
 /* The length of x, held above eps where it divides; the gradient does not see that bound. */
 static Tensor *bounded_length(Tensor *x, int64_t dim, double eps) {
   Tensor *length = t_clone(t_vector_norm(x, 2, ONE_DIM(dim), true, DT_NONE));
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *bounded = t_clamp_min(length, tensor_wrapped_f(eps));
-  grad_mode = was;
+  Tensor *bounded = WITHOUT_GRAD(t_clamp_min(length, tensor_wrapped_f(eps)));
   return length && bounded && tensor_write_begin(length, true) && tensor_copy_data(length, bounded)
              ? length
              : NULL;

@@ -73,10 +73,7 @@ Tensor *t_addr(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alpha) 
   if (needs(n, 1)) save(n, 1, b);
   num_f(n, 0, tensor_get_f(alpha, 0));
   num_f(n, 1, tensor_get_f(beta, 0));
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = addr_values(self, a, b, beta, alpha, d);
-  grad_mode = was;
+  Tensor *y = WITHOUT_GRAD(addr_values(self, a, b, beta, alpha, d));
   return set_history(y, n);
 }
 
@@ -412,11 +409,11 @@ Tensor *t_bilinear(Tensor *a, Tensor *b, Tensor *w, Tensor *bias) {
   if (needs(n, 1) || needs(n, 2)) save(n, 0, x1);
   if (needs(n, 0) || needs(n, 2)) save(n, 1, w);
   if (needs(n, 0) || needs(n, 1)) save(n, 2, x2);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = t_contiguous(bilinear_values(x1, w, x2));
-  if (y) y = tensor_alias(y, y->ndim, y->sizes, y->strides, y->offset);
-  grad_mode = was;
+  Tensor *y = NULL;
+  WITHOUT_GRAD_BLOCK {
+    y = t_contiguous(bilinear_values(x1, w, x2));
+    if (y) y = tensor_alias(y, y->ndim, y->sizes, y->strides, y->offset);
+  }
   y = t_reshape(set_history(y, n), a->ndim, sizes);
   return bias ? t_add(y, bias) : y;
 }
@@ -462,10 +459,7 @@ Tensor *t_linalg_cross(Tensor *a, Tensor *b, int64_t dim) {
   if (needs(n, 0)) save(n, 0, b);
   if (needs(n, 1)) save(n, 1, a);
   num_i(n, 0, d);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = cross_values(a, b, d);
-  grad_mode = was;
+  Tensor *y = WITHOUT_GRAD(cross_values(a, b, d));
   return set_history(y, n);
 }
 

@@ -84,11 +84,8 @@ static Tensor *future(int64_t queries, int64_t keys) {
 
 /* The rows of which nothing may be seen, or NULL if there are none. */
 static Tensor *blind_rows(Tensor *scores) {
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *rows = t_all(t_isneginf(t_detach(scores)), ONE_DIM(-1), true),
+  Tensor *rows = WITHOUT_GRAD(t_all(t_isneginf(t_detach(scores)), ONE_DIM(-1), true)),
          *any = t_any(rows, ALL_DIMS, false);
-  grad_mode = was;
   return any && tensor_get_i(any, 0) ? rows : NULL;
 }
 

@@ -25,12 +25,11 @@ static Tensor *shaped(const Conv *c, int64_t first, int64_t second, const int64_
 
 static bool plain_operands(Tensor **a, Tensor **b, Tensor **bias) {
   if (failed() || !*a || !*b) return false;
-  bool was = grad_mode;
-  grad_mode = false;
-  *a = t_contiguous(*a);
-  *b = t_contiguous(*b);
-  if (*bias) *bias = t_contiguous(*bias);
-  grad_mode = was;
+  WITHOUT_GRAD_BLOCK {
+    *a = t_contiguous(*a);
+    *b = t_contiguous(*b);
+    if (*bias) *bias = t_contiguous(*bias);
+  }
   return !failed();
 }
 

@@ -39,17 +39,17 @@ Tensor *t_instance_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running
   memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
   sizes[0] = 1;
   sizes[1] *= samples;
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *mean = running_mean ? t_clone(repeated(running_mean, samples)) : NULL;
-  Tensor *var = running_var ? t_clone(repeated(running_var, samples)) : NULL;
-  grad_mode = was;
+  Tensor *mean = NULL, *var = NULL;
+  WITHOUT_GRAD_BLOCK {
+    mean = running_mean ? t_clone(repeated(running_mean, samples)) : NULL;
+    var = running_var ? t_clone(repeated(running_var, samples)) : NULL;
+  }
   Tensor *y = t_batch_norm(t_reshape(x, x->ndim, sizes), repeated(weight, samples),
                            repeated(bias, samples), mean, var, use_input_stats, momentum, eps);
-  grad_mode = false;
-  average_running(use_input_stats ? running_mean : NULL, mean, samples);
-  average_running(use_input_stats ? running_var : NULL, var, samples);
-  grad_mode = was;
+  WITHOUT_GRAD_BLOCK {
+    average_running(use_input_stats ? running_mean : NULL, mean, samples);
+    average_running(use_input_stats ? running_var : NULL, var, samples);
+  }
   return t_reshape(y, x->ndim, x->sizes);
 }
 

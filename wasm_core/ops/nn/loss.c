@@ -79,11 +79,7 @@ bool check_constant(const char *op, const char *argument, const Tensor *t) {
 
 /* Runs what follows without recording; for values inside an op that records itself. */
 static Tensor *reduced_plain(Tensor *values, Reduction r) {
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = loss_reduced(values, r);
-  grad_mode = was;
-  return y;
+  return WITHOUT_GRAD(loss_reduced(values, r));
 }
 
 /* ------------------------------------------------------------ nll_loss */
@@ -559,15 +555,15 @@ static Tensor *loss_apply(const Loss *l, Tensor *x, Tensor *t, Tensor *q, Tensor
   save(n, 3, weight);
   num_i(n, 0, r);
   num_f(n, 1, p);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *one = q ? NULL : tensor_number(1, d);
-  if (!q) in[2] = one;
-  Tensor *y = run(&l->value, 3, in, d, &p);
-  if (weight) y = t_mul(y, weight);
-  if (y) num_f(n, 2, (double)y->numel);
-  y = loss_reduced(y, r);
-  grad_mode = was;
+  Tensor *y = NULL;
+  WITHOUT_GRAD_BLOCK {
+    Tensor *one = q ? NULL : tensor_number(1, d);
+    if (!q) in[2] = one;
+    y = run(&l->value, 3, in, d, &p);
+    if (weight) y = t_mul(y, weight);
+    if (y) num_f(n, 2, (double)y->numel);
+    y = loss_reduced(y, r);
+  }
   return set_history(y, n);
 }
 

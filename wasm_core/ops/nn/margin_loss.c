@@ -53,10 +53,7 @@ static Tensor *variance_for(Tensor *x, Tensor *var) {
 }
 
 static bool any_negative(Tensor *var) {
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *any = t_any(t_lt(var, tensor_wrapped_i(0)), ALL_DIMS, false);
-  grad_mode = was;
+  Tensor *any = WITHOUT_GRAD(t_any(t_lt(var, tensor_wrapped_i(0)), ALL_DIMS, false));
   return any && tensor_get_i(any, 0) != 0;
 }
 
@@ -71,11 +68,10 @@ Tensor *t_gaussian_nll_loss(Tensor *x, Tensor *target, Tensor *var, bool full, d
     return fail(ERR_RUNTIME, "result type Float can't be cast to the desired output type %s",
                 dtype_c_name((DType)var->dtype));
   Tensor *v = t_clone(var);
-  bool was = grad_mode;
-  grad_mode = false; /* the gradient passes the clamp */
-  Tensor *clamped = t_clamp_min(v, number(eps));
-  if (clamped && tensor_write_begin(v, true)) tensor_copy_data(v, clamped);
-  grad_mode = was;
+  WITHOUT_GRAD_BLOCK { /* the gradient passes the clamp */
+    Tensor *clamped = t_clamp_min(v, number(eps));
+    if (clamped && tensor_write_begin(v, true)) tensor_copy_data(v, clamped);
+  }
   Tensor *loss = t_mul_f(t_add(t_log(v), t_div(t_pow(t_sub(x, target), tensor_wrapped_i(2)), v)),
                          0.5);
   if (full) loss = t_add_f(loss, 0.5 * log(2 * MATHS_PI));
@@ -281,21 +277,22 @@ static Tensor *margins_gradient(Node *n, Tensor *g) {
   Tensor *x = saved(n, 0), *rows = x, *target = saved(n, 1), *weight = m.multi ? saved(n, 2) : NULL;
   if (blocked(x, target) || !g) return NULL;
   unsigned char *listed;
-  bool was = grad_mode, composed = tensor_tracked(g) || tensor_tracked(x);
-  grad_mode = false;
+  bool composed = tensor_tracked(g) || tensor_tracked(x), ready = false;
+  double scale = 1;
   Tensor *gx = NULL, *index = NULL, *factor = NULL;
-  bool ready = margins_of(&m, &rows, &target, &weight, &listed);
-  double scale = n->numbers[0].i == REDUCE_MEAN ? 1 / (double)m.rows : 1;
-  if (ready && composed)
-    ready = margin_pairs(&m, (DType)x->dtype, m.multi ? 1 : m.classes, &index, &factor, listed);
-  else if (ready) {
-    g = t_contiguous(g);
-    gx = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
-    if (gx && g)
-      margins_run(&m, (DType)x->dtype, tensor_data(rows), NULL, tensor_data(gx), tensor_data(g),
-                  n->numbers[0].i == REDUCE_NONE ? 1 : 0, scale, listed);
+  WITHOUT_GRAD_BLOCK {
+    ready = margins_of(&m, &rows, &target, &weight, &listed);
+    if (n->numbers[0].i == REDUCE_MEAN) scale = 1 / (double)m.rows;
+    if (ready && composed)
+      ready = margin_pairs(&m, (DType)x->dtype, m.multi ? 1 : m.classes, &index, &factor, listed);
+    else if (ready) {
+      g = t_contiguous(g);
+      gx = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
+      if (gx && g)
+        margins_run(&m, (DType)x->dtype, tensor_data(rows), NULL, tensor_data(gx), tensor_data(g),
+                    n->numbers[0].i == REDUCE_NONE ? 1 : 0, scale, listed);
+    }
   }
-  grad_mode = was;
   return ready && composed ? margins_composed(&m, x, index, factor, g, scale) : gx;
 }
 GRAD(MultiMarginLossBackward0, "self target weight | reduction:i -:i p:x margin:x")
@@ -328,15 +325,18 @@ static Tensor *margins_loss(Margins *m, Tensor *x, Tensor *target, Tensor *weigh
   num_f(n, 2, m->p);
   num_f(n, 3, m->margin);
   unsigned char *listed;
-  bool was = grad_mode;
-  grad_mode = false;
   Tensor *y = NULL;
-  if (margins_of(m, &x, &target, &weight, &listed))
-    y = tensor_empty(x->ndim > 1 ? 1 : target->ndim && m->multi ? 1 : 0, &m->rows, (DType)x->dtype);
-  if (y) margins_run(m, (DType)x->dtype, tensor_data(x), tensor_data(y), NULL, NULL, 0, 1, listed);
-  if (y && n && !m->multi) save(n, 2, listed_targets(m, x));
-  y = loss_reduced(y, r);
-  grad_mode = was;
+  WITHOUT_GRAD_BLOCK {
+    if (margins_of(m, &x, &target, &weight, &listed))
+      y = tensor_empty(x->ndim > 1                ? 1
+                       : target->ndim && m->multi ? 1
+                                                  : 0,
+                       &m->rows, (DType)x->dtype);
+    if (y)
+      margins_run(m, (DType)x->dtype, tensor_data(x), tensor_data(y), NULL, NULL, 0, 1, listed);
+    if (y && n && !m->multi) save(n, 2, listed_targets(m, x));
+    y = loss_reduced(y, r);
+  }
   return set_history(y, n);
 }
 

@@ -313,12 +313,12 @@ void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, do
   num_f(n, 1, eps);
   int64_t sizes[MAX_DIM];
   for (int i = 0; i < x->ndim; i++) sizes[i] = i < x->ndim - shape.n ? x->sizes[i] : 1;
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *plain = t_contiguous(x);
-  if (weight) weight = t_contiguous(weight);
-  if (bias) bias = t_contiguous(bias);
-  grad_mode = was;
+  Tensor *plain = NULL;
+  WITHOUT_GRAD_BLOCK {
+    plain = t_contiguous(x);
+    if (weight) weight = t_contiguous(weight);
+    if (bias) bias = t_contiguous(bias);
+  }
   DType d = (DType)x->dtype;
   for (int i = 0; i < 3 && !failed(); i++) out[i] = tensor_empty(x->ndim, i ? sizes : x->sizes, d);
   if (!failed()) {
@@ -610,16 +610,16 @@ void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *runnin
   save(n, BN_WEIGHT, weight);
   num_i(n, 0, training);
   num_f(n, 1, eps);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *plain = t_contiguous(x), *y = NULL;
-  if (!failed()) {
-    Rows s = channel_rows(plain);
-    batch_statistics(&s, (DType)x->dtype, running_mean, running_var, training, momentum, eps,
-                     out + 1);
-    if (!failed()) y = batch_values(&s, plain, weight, bias, out[2]);
+  Tensor *y = NULL;
+  WITHOUT_GRAD_BLOCK {
+    Tensor *plain = t_contiguous(x);
+    if (!failed()) {
+      Rows s = channel_rows(plain);
+      batch_statistics(&s, (DType)x->dtype, running_mean, running_var, training, momentum, eps,
+                       out + 1);
+      if (!failed()) y = batch_values(&s, plain, weight, bias, out[2]);
+    }
   }
-  grad_mode = was;
   const int64_t none = 0;
   for (int i = 1; i < 3 && !training && !failed(); i++)
     out[i] = tensor_empty(1, &none, (DType)x->dtype);
@@ -851,11 +851,8 @@ Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, do
   num_f(n, 1, eps);
   for (int i = 0; i < 2; i++) num_i(n, 2 + i, x->sizes[i]);
   num_i(n, 4, sizes_numel(x->ndim - 2, x->sizes + 2));
-  bool was = grad_mode;
-  grad_mode = false;
   Tensor *kept[3] = {NULL};
-  kept[0] = group_values(kept + 1, x, groups, weight, bias, eps);
-  grad_mode = was;
+  kept[0] = WITHOUT_GRAD(group_values(kept + 1, x, groups, weight, bias, eps));
   set_histories(kept, n, 3);
   for (int i = 1; i < 3; i++) save_output(n, i + 1, kept[i]);
   return kept[0];

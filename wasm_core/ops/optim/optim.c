@@ -330,22 +330,22 @@ void op_fused_adam(Call *c, bool decoupled) {
  * zeros. */
 void op_zero_grads(Call *c) {
   Tensors ts = arg_tensors(c, 0);
-  bool drop = arg_bool(c, 1), was = grad_mode;
-  grad_mode = false;
-  for (int i = 0; i < ts.n && !failed(); i++) {
-    Meta *m = ts.v[i] ? ts.v[i]->meta : NULL;
-    Tensor *g = m ? m->grad : NULL;
-    if (!g) continue;
-    if (drop) {
-      m->grad = NULL;
-      tensor_release(g);
-      continue;
+  bool drop = arg_bool(c, 1);
+  WITHOUT_GRAD_BLOCK {
+    for (int i = 0; i < ts.n && !failed(); i++) {
+      Meta *m = ts.v[i] ? ts.v[i]->meta : NULL;
+      Tensor *g = m ? m->grad : NULL;
+      if (!g) continue;
+      if (drop) {
+        m->grad = NULL;
+        tensor_release(g);
+        continue;
+      }
+      if (g->grad_fn) op_detach_(g);
+      else g->flags = (uint8_t)(g->flags & ~FLAG_REQUIRES_GRAD);
+      t_zero_(g);
     }
-    if (g->grad_fn) op_detach_(g);
-    else g->flags = (uint8_t)(g->flags & ~FLAG_REQUIRES_GRAD);
-    t_zero_(g);
   }
-  grad_mode = was;
 }
 
 /* PyTorch's error unless the norm of order p is finite. */
@@ -366,13 +366,12 @@ Tensor *op_grad_norm(Tensors ts, double p, bool finite) {
   if (ts.n <= 0) return tensor_number(0, dtype_default());
   Tensor **norms = scratch_array(ts.n, sizeof *norms);
   if (!norms) return NULL;
-  bool was = grad_mode;
-  grad_mode = false;
-  for (int i = 0; i < ts.n; i++) norms[i] = t_vector_norm(ts.v[i], p, ALL_DIMS, false, DT_NONE);
-  Tensor *y = failed()
-                  ? NULL
-                  : t_vector_norm(t_stack((Tensors){ts.n, norms}, 0), p, ALL_DIMS, false, DT_NONE);
-  grad_mode = was;
+  Tensor *y = NULL;
+  WITHOUT_GRAD_BLOCK {
+    for (int i = 0; i < ts.n; i++) norms[i] = t_vector_norm(ts.v[i], p, ALL_DIMS, false, DT_NONE);
+    y = failed() ? NULL
+                 : t_vector_norm(t_stack((Tensors){ts.n, norms}, 0), p, ALL_DIMS, false, DT_NONE);
+  }
   return !y || (finite && !check_finite(y, p)) ? NULL : y;
 }
 
@@ -398,19 +397,18 @@ Tensor *op_clip_grads(Tensors params, double max_norm, double p, bool finite, Te
   for (int i = 0; i < own.n; i++)
     if (own.v[i]) own.v[n++] = own.v[i];
   own.n = n;
-  bool was = grad_mode;
-  grad_mode = false;
-  if (!total) total = op_grad_norm(own, p, finite);
-  if (total && n > 0) {
-    Tensor *below = t_add(total, tensor_number(1e-6, DT_F64));
-    Tensor *one = tensor_number(1, DT_F64);
-    Tensor *factor = t_clamp_max(
-        t_div_mode(tensor_number(max_norm, (DType)total->dtype), below, NULL), one);
-    double by = factor ? tensor_get_f(factor, 0) : 0;
-    if (add_list(&l, "grads", own) && check_lists(&l) && begin_writes(&l))
-      for (int i = 0; i < n; i++)
-        run_loop(&l, i, own.v[i]->dtype == DT_F64 ? scale_f64 : scale_f32, &by);
+  WITHOUT_GRAD_BLOCK {
+    if (!total) total = op_grad_norm(own, p, finite);
+    if (total && n > 0) {
+      Tensor *below = t_add(total, tensor_number(1e-6, DT_F64));
+      Tensor *one = tensor_number(1, DT_F64);
+      Tensor *factor = t_clamp_max(
+          t_div_mode(tensor_number(max_norm, (DType)total->dtype), below, NULL), one);
+      double by = factor ? tensor_get_f(factor, 0) : 0;
+      if (add_list(&l, "grads", own) && check_lists(&l) && begin_writes(&l))
+        for (int i = 0; i < n; i++)
+          run_loop(&l, i, own.v[i]->dtype == DT_F64 ? scale_f64 : scale_f32, &by);
+    }
   }
-  grad_mode = was;
   return failed() ? NULL : total;
 }

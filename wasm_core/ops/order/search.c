@@ -159,14 +159,13 @@ void t_unique(Tensor *x, bool sorted, const int64_t *along, Tensor *out[3]) {
                          : along ? &UniqueDimBackward0
                                  : &Unique2Backward0;
   Node *n = dtype_is_float((DType)x->dtype) ? node_new(type, 0, 0, x, NULL) : NULL;
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *front = t_contiguous(along ? t_transpose(x, 0, dim) : t_flatten(x, 0, -1));
-  Tensor *like = along && front ? tensor_empty(1, front->sizes, DT_U8) : x;
-  if (front && like) unique_slices(front, like, sorted, out);
-  if (along && (out[0] = t_transpose(out[0], 0, dim)))
-    out[0] = tensor_alias(out[0], out[0]->ndim, out[0]->sizes, out[0]->strides, 0);
-  grad_mode = was;
+  WITHOUT_GRAD_BLOCK {
+    Tensor *front = t_contiguous(along ? t_transpose(x, 0, dim) : t_flatten(x, 0, -1));
+    Tensor *like = along && front ? tensor_empty(1, front->sizes, DT_U8) : x;
+    if (front && like) unique_slices(front, like, sorted, out);
+    if (along && (out[0] = t_transpose(out[0], 0, dim)))
+      out[0] = tensor_alias(out[0], out[0]->ndim, out[0]->sizes, out[0]->strides, 0);
+  }
   set_history_at(out[0], n, 0);
 }
 

@@ -438,12 +438,11 @@ Tensor *t_median(Tensor *x, bool skip_nan) {
                 ? node_new(skip_nan ? &NanmedianBackward0 : &MedianBackward0, 2, 0, x, NULL)
                 : NULL;
   save(n, 0, x);
-  bool was = grad_mode;
   Tensor *out[2] = {NULL, NULL};
-  grad_mode = false;
-  if (x->numel) t_median_dim(t_flatten(x, 0, -1), 0, false, skip_nan, out);
-  else out[0] = tensor_number(NAN, (DType)x->dtype);
-  grad_mode = was;
+  WITHOUT_GRAD_BLOCK {
+    if (x->numel) t_median_dim(t_flatten(x, 0, -1), 0, false, skip_nan, out);
+    else out[0] = tensor_number(NAN, (DType)x->dtype);
+  }
   Tensor *y = set_history(out[0], n);
   if (n) save_output(n, 1, y);
   return y;

@@ -339,12 +339,12 @@ static Tensor *weighted_sums(Tensor *w, Tensor *p, Tensor *q, int64_t dim, bool 
   save(n, 0, w);
   save(n, 1, p);
   save(n, 2, q);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *zero = tensor_wrapped_f(0), *log_w = t_log(t_abs(w));
-  Tensor *y = t_sub(log_sums(log_w, t_gt(w, zero), p, q, dim, backwards),
-                    log_sums(log_w, t_lt(w, zero), p, q, dim, backwards));
-  grad_mode = was;
+  Tensor *y = NULL;
+  WITHOUT_GRAD_BLOCK {
+    Tensor *zero = tensor_wrapped_f(0), *log_w = t_log(t_abs(w));
+    y = t_sub(log_sums(log_w, t_gt(w, zero), p, q, dim, backwards),
+              log_sums(log_w, t_lt(w, zero), p, q, dim, backwards));
+  }
   y = set_history(y, n);
   if (n) save_output(n, 3, y);
   return y;

@@ -308,10 +308,7 @@ Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim) {
   save(n, 0, x);
   Tensor *shift = fold(max_folds, max_folds, x, mask, NULL, NULL);
   if (shift) clear_infinite(shift);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = fold(sum_folds, sum_folds, t_exp(t_sub(x, shift)), mask, NULL, NULL);
-  grad_mode = was;
+  Tensor *y = WITHOUT_GRAD(fold(sum_folds, sum_folds, t_exp(t_sub(x, shift)), mask, NULL, NULL));
   if (y) finish_logsumexp(y, shift);
   y = set_history(keepdim ? y : drop_dims(y, mask), n);
   if (n) save_output(n, 1, y);

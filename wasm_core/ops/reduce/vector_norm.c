@@ -20,21 +20,20 @@ static void map_in_place(Tensor *y, double p) {
 
 /* The norm with the masked dims at size 1, unrecorded. */
 static Tensor *fold_norm(Tensor *x, DimMask mask, double p) {
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y;
-  if (p == 2) {
-    y = fold(squares_folds, sum_folds, x, mask, NULL, NULL);
-  } else if (p == 0) {
-    y = cast_plain(fold(count_folds, sum_folds, x, mask, NULL, NULL), (DType)x->dtype);
-  } else {
-    Tensor *terms = t_abs(x);
-    if (p != 1 && !isinf(p)) terms = t_pow(terms, tensor_wrapped_f(p));
-    const Reducer *folds = p == INFINITY ? max_folds : p == -INFINITY ? min_folds : sum_folds;
-    y = fold(folds, folds, terms, mask, NULL, NULL);
-    if (y && p == INFINITY && fold_count(x, mask) == 0) y = t_zeros_like(y);
+  Tensor *y = NULL;
+  WITHOUT_GRAD_BLOCK {
+    if (p == 2) {
+      y = fold(squares_folds, sum_folds, x, mask, NULL, NULL);
+    } else if (p == 0) {
+      y = cast_plain(fold(count_folds, sum_folds, x, mask, NULL, NULL), (DType)x->dtype);
+    } else {
+      Tensor *terms = t_abs(x);
+      if (p != 1 && !isinf(p)) terms = t_pow(terms, tensor_wrapped_f(p));
+      const Reducer *folds = p == INFINITY ? max_folds : p == -INFINITY ? min_folds : sum_folds;
+      y = fold(folds, folds, terms, mask, NULL, NULL);
+      if (y && p == INFINITY && fold_count(x, mask) == 0) y = t_zeros_like(y);
+    }
   }
-  grad_mode = was;
   if (y && p != 0 && p != 1 && !isinf(p)) map_in_place(y, p);
   return y;
 }

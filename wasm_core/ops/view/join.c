@@ -369,10 +369,7 @@ Tensor *t_rot90(Tensor *x, int64_t k, Ints dims) {
   Node *n = node_new(&Rot90Backward0, 0, 4, x, NULL);
   num_i(n, 0, k);
   num_list(n, 1, 2, (int64_t[]){d0, d1});
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = rot90_data(x, ((k % 4) + 4) % 4, d0, d1);
-  grad_mode = was;
+  Tensor *y = WITHOUT_GRAD(rot90_data(x, ((k % 4) + 4) % 4, d0, d1));
   return set_history(y, n);
 }
 
@@ -580,10 +577,7 @@ Tensor *t_trace(Tensor *x) {
   if (x->dtype == DT_BOOL) return no_kernel("trace", DT_BOOL);
   Node *n = node_new(&TraceBackward0, 0, 3, x, NULL);
   num_list(n, 0, 2, x->sizes);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = t_sum_all(t_diagonal(x, 0, 0, 1));
-  grad_mode = was;
+  Tensor *y = WITHOUT_GRAD(t_sum_all(t_diagonal(x, 0, 0, 1)));
   return set_history(y, n);
 }
 
@@ -605,10 +599,7 @@ Tensor *t_diag_embed(Tensor *x, int64_t offset, int64_t dim1, int64_t dim2) {
   num_i(n, 0, offset);
   num_i(n, 1, d1);
   num_i(n, 2, d2);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = t_diagonal_backward(x, (Ints){ndim, sizes}, offset, d1, d2);
-  grad_mode = was;
+  Tensor *y = WITHOUT_GRAD(t_diagonal_backward(x, (Ints){ndim, sizes}, offset, d1, d2));
   return set_history(y, n);
 }
 
@@ -626,10 +617,7 @@ Tensor *t_diagonal_copy(Tensor *x, int64_t offset, int64_t d0, int64_t d1) {
   num_i(n, 1 + x->ndim, offset);
   num_i(n, 2 + x->ndim, d0);
   num_i(n, 3 + x->ndim, d1);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = t_clone_format(t_diagonal(x, offset, d0, d1), FORMAT_CONTIGUOUS);
-  grad_mode = was;
+  Tensor *y = WITHOUT_GRAD(t_clone_format(t_diagonal(x, offset, d0, d1), FORMAT_CONTIGUOUS));
   return set_history(y, n);
 }
 

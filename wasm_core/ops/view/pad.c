@@ -78,10 +78,7 @@ Tensor *t_constant_pad(Tensor *x, Ints pad, Tensor *value) {
                 pad.n, x->ndim);
   Node *n = node_new(&ConstantPadNdBackward0, 0, pad.n, x, NULL);
   for (int i = 0; n && i < pad.n; i++) num_i(n, i, pad.v[i]);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *y = padded(x, pad, value);
-  grad_mode = was;
+  Tensor *y = WITHOUT_GRAD(padded(x, pad, value));
   return set_history(y, n);
 }
 
@@ -294,18 +291,17 @@ Tensor *t_pad(Tensor *x, Ints pad, const char *mode, Tensor *value) {
 static Tensor *permuted(Tensor *x, int lead, int n_split, const int64_t *split,
                         const int64_t *order, int n_merged, const int64_t *merged) {
   int64_t sizes[MAX_DIM], dims[MAX_DIM];
-  bool was = grad_mode;
-  grad_mode = false;
-  for (int i = 0; i < lead; i++) sizes[i] = x->sizes[i], dims[i] = i;
-  memcpy(sizes + lead, split, (size_t)n_split * sizeof *sizes);
-  for (int i = 0; i < n_split; i++) dims[lead + i] = lead + order[i];
-  Tensor *y = t_permute(t_reshape(t_detach(x), lead + n_split, sizes),
-                        (Ints){lead + n_split, dims});
-  memcpy(sizes + lead, merged, (size_t)n_merged * sizeof *sizes);
-  y = t_reshape(t_contiguous(y), lead + n_merged, sizes);
-  if (y)
-    y = y->storage == x->storage ? t_clone(y) : tensor_alias(y, y->ndim, y->sizes, y->strides, 0);
-  grad_mode = was;
+  Tensor *y = NULL;
+  WITHOUT_GRAD_BLOCK {
+    for (int i = 0; i < lead; i++) sizes[i] = x->sizes[i], dims[i] = i;
+    memcpy(sizes + lead, split, (size_t)n_split * sizeof *sizes);
+    for (int i = 0; i < n_split; i++) dims[lead + i] = lead + order[i];
+    y = t_permute(t_reshape(t_detach(x), lead + n_split, sizes), (Ints){lead + n_split, dims});
+    memcpy(sizes + lead, merged, (size_t)n_merged * sizeof *sizes);
+    y = t_reshape(t_contiguous(y), lead + n_merged, sizes);
+    if (y)
+      y = y->storage == x->storage ? t_clone(y) : tensor_alias(y, y->ndim, y->sizes, y->strides, 0);
+  }
   return y;
 }
 

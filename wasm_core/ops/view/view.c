@@ -121,11 +121,11 @@ static Tensor *embed(Tensor *g, Ints sizes, Part *part, const int64_t *p, int n_
   Node *n = node_new(type, 0, n_p, g, NULL);
   for (int i = 0; i < n_p; i++) num_i(n, i, p[i]);
   Tensor *y = tensor_zeros(sizes.n, sizes.v, (DType)g->dtype);
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *at = y ? part(tensor_alias(y, y->ndim, y->sizes, y->strides, 0), p) : NULL;
-  bool done = add ? accumulate(at, g) : tensor_copy_data(at, g);
-  grad_mode = was;
+  bool done = false;
+  WITHOUT_GRAD_BLOCK {
+    Tensor *at = y ? part(tensor_alias(y, y->ndim, y->sizes, y->strides, 0), p) : NULL;
+    done = add ? accumulate(at, g) : tensor_copy_data(at, g);
+  }
   return set_history(done ? y : NULL, n);
 }
 

@@ -11,10 +11,8 @@ typedef Tensor *Window(Tensor *y, const void *p);
 
 /* y with src in its window. y is fresh: nobody sees its views. */
 static Tensor *write_window(Tensor *y, Tensor *src, Window *window, const void *p, Node *n) {
-  bool was = grad_mode;
-  grad_mode = false;
-  Tensor *view = y ? window(tensor_alias(y, y->ndim, y->sizes, y->strides, y->offset), p) : NULL;
-  grad_mode = was;
+  Tensor *view = WITHOUT_GRAD(
+      y ? window(tensor_alias(y, y->ndim, y->sizes, y->strides, y->offset), p) : NULL);
   if (view && !tensor_same_shape(view, src))
     view = fail(
         ERR_RUNTIME,
