@@ -18,7 +18,7 @@ SOURCES = sorted([*ENGINE.rglob("*.c"), *ENGINE.rglob("*.h")])
 HEADERS = [path for path in SOURCES if path.suffix == ".h"]
 MODULES = sorted(FRONT.rglob("*.py"))
 LEVELS = [
-    {"status.h", "simd.h", "maths32.h", "special.h"},
+    {"status.h", "text.h", "simd.h", "maths32.h", "special.h"},
     {"maths.h"},
     {"memory.h"},
     {"dtype.h"},

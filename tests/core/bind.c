@@ -3,7 +3,7 @@
 #include "check.h"
 
 #include "boundary/bind.h"
-#include "boundary/schema.h"
+#include "call/schema.h"
 
 static void expect_failure(Status status, const char *message) {
   int64_t r = pg_call();

@@ -1,6 +1,7 @@
 /* The tape: who gets a node, what a node keeps, how long it lives, and chains of any length. */
 #include "check.h"
 #include "ops/linalg/lu_cholesky.h"
+#include "ops/run.h"
 
 static Tensor *backward(Tensor *y) {
   engine_backward(1, &y, NULL, false, false, 0, NULL, true, true, NULL);

@@ -6,20 +6,20 @@
 #include <string.h>
 
 #include "boundary/bind.h"
-#include "boundary/schema.h"
+#include "boundary/host.h"
+#include "boundary/services.h"
 #include "call/call.h"
+#include "call/schema.h"
 #include "ground/memory.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/run.h"
 #include "tape/forward.h"
-#include "tape/host.h"
 #include "tape/profile.h"
+#include "transforms/vmap.h"
 
-static PgFrame *frame; /* allocated, since zeros of a static one would be shipped in the binary */
-
+/* The first call also joins the layers: what lies above tells those below of itself. */
 PG_EXPORT(pg_frame) PgFrame *pg_frame(void) {
-  if (frame) return frame;
-  frame = mem_permanent(sizeof *frame);
-  if (frame) frame->modes = PG_MODE_GRAD, frame->work = INT32_MAX;
+  if (!frame && host_begin()) table_begin();
   return frame;
 }
 
@@ -41,7 +41,7 @@ PG_EXPORT(pg_describe) const char *pg_describe(int32_t i) {
 #undef X
   };
   static char text[2048];
-  if (i < 0 || i >= n_op_rows) return NULL;
+  if (!pg_frame() || i < 0 || i >= n_op_rows) return NULL;
   const Row *r = &op_rows[i];
   size_t n = 0;
   for (int k = 0; k < (int)(sizeof words / sizeof *words); k++)
@@ -164,9 +164,13 @@ static int64_t end(const Crossing *x, Call *c) {
   return result >= 0 && pending ? result | PG_PENDING : result;
 }
 
+static void run_row(Call *call) {
+  if (__builtin_expect(vmap_concerns == 0, 1) || !vmap_run(call)) call_plain(call);
+}
+
 static void run_profiled(Call *call) {
   int32_t event = profile_op_begin(call);
-  call_run(call);
+  run_row(call);
   profile_op_end(event, call);
 }
 
@@ -174,7 +178,7 @@ static void run_profiled(Call *call) {
 static void run_call(Call *call) {
   const Row *row = call->row;
   bool recorded = profiling && (row->name[0] == '_' ? row_has(row, EVENT) : !row_has(row, SILENT));
-  (recorded ? run_profiled : call_run)(call);
+  (recorded ? run_profiled : run_row)(call);
 }
 
 PG_EXPORT(pg_call) int64_t pg_call(void) {

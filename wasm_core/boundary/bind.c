@@ -5,21 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "boundary/schema.h"
+#include "call/schema.h"
 #include "ground/memory.h"
 #include "kernels/simd.h"
 #include "transforms/vmap.h"
-
-void rebind(const Call *from, const Row *to, Call *c) {
-  const Schema *old = schema_of((int)(from->row - op_rows)), *s = schema_of((int)(to - op_rows));
-  if (!old || !s) return;
-  *c = (Call){.row = to, .n_args = s->n_args, .inplace = from->inplace};
-  for (int i = 0; i < s->n_args; i++) {
-    c->v[i] = s->args[i].fallback;
-    for (int k = 0; k < old->n_args; k++)
-      if (old->args[k].name == s->args[i].name) c->v[i] = from->v[k];
-  }
-}
 
 /* ------------------------------------------------------------ reading the frame */
 

@@ -10,7 +10,4 @@ bool bind(const PgFrame *frame, Call *call);
 /* The same for the head and the arguments of pg_call2. */
 bool bind2(PgFrame *frame, Call *call, int64_t head, int64_t a, int64_t b);
 
-/* The arguments of a call for another row, by name; defaults for the rest. */
-void rebind(const Call *from, const Row *to, Call *c);
-
 #endif

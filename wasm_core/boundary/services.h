@@ -3,12 +3,14 @@
 #ifndef PG_OPS_PRIVATE_H
 #define PG_OPS_PRIVATE_H
 
+#include "boundary/host.h"
 #include "call/call.h"
 #include "ground/memory.h"
 #include "ground/paths.h"
 #include "ops/create/create.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/linalg/lu_cholesky.h"
+#include "ops/run.h"
 #include "ops/view/copy.h"
 #include "ops/view/join.h"
 #include "ops/view/shape.h"
@@ -18,6 +20,9 @@
 #include "tape/profile.h"
 #include "transforms/vmap.h"
 #include "walk/custom.h"
+#include "walk/watch.h"
+
+void table_begin(void); /* sets op_rows (table.c) */
 
 /* To the end of a task and of its course, or to the next custom node. */
 void task_go_on(Call *c, Task *task, Tensor **gi);

@@ -58,7 +58,11 @@
 #define COMPARE(words_, name_, schema_, ...) \
   {.name = #name_, .schema = #name_ schema_, .run = RUN(row_##name_), .words = DIRECT | words_},
 #define PREDICATE UNARY
-const Row op_rows[] = {
+static const Row rows[] = {
 #include "ops/ops.def"
 };
-const int n_op_rows = sizeof op_rows / sizeof *op_rows;
+
+void table_begin(void) {
+  op_rows = rows;
+  n_op_rows = sizeof rows / sizeof *rows;
+}

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "call/row.h"
-#include "tape/graph.h"
+#include "ground/text.h"
+#include "tensor/tensor.h"
 
 /* How a host value travels; see api.c for the frame. */
 typedef enum {
@@ -97,17 +98,10 @@ void ret_float(Call *c, double v);
 void ret_bool(Call *c, bool v);
 void ret_ints(Call *c, int n, const int64_t *v);
 void ret_str(Call *c, const char *s);
+void ret_text(Call *c, Text *t); /* its end is set */
 void ret_dtype(Call *c, DType d);
 void ret_none(Call *c);
 /* A result that is a number the host should give its own type: an int, a bool or a float. */
 void ret_item(Call *c, const Tensor *t);
-
-/* Runs the row, in place or into out= as the call says. Failure is the status. */
-void call_run(Call *c);
-/* After an in-place call computed r, of self's shape: moves the values and the history. */
-void inplace_finish(const Call *c, Tensor *self, Tensor *r);
-/* Dropout that drops nothing gives back its input, which it does not touch: in place no rule
- * holds for it. */
-bool drops_nothing(const Call *c);
 
 #endif

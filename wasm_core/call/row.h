@@ -5,7 +5,8 @@
 #ifndef PG_ROW_H
 #define PG_ROW_H
 
-#include "tape/graph.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 typedef struct Call Call;
 
@@ -111,10 +112,7 @@ typedef enum {
 /* PyTorch's four ways to say that vmap cannot write a batch into what is none. */
 typedef enum { TARGET_AT_LEVEL, TARGET_TOO_SMALL, TARGET_ARITHMETIC, TARGET_BY_NAME } VmapTarget;
 
-/* The nodes of a comparison done in place, which has no derivative. */
-typedef struct {
-  NodeType with_number, with_tensor;
-} InPlaceNodes;
+typedef struct InPlaceNodes InPlaceNodes; /* see ops/run.h */
 
 typedef struct {
   const char *schema; /* "add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor" */
@@ -130,7 +128,8 @@ typedef struct {
 
 static inline bool row_has(const Row *row, uint32_t words) { return (row->words & words) != 0; }
 
-extern const Row op_rows[];
-extern const int n_op_rows;
+/* All rows, in the order of ops.def; set before the first call (table.c). */
+extern const Row *op_rows;
+extern int n_op_rows;
 
 #endif

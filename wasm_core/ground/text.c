@@ -74,8 +74,3 @@ const char *text_end(Text *t) {
   text_add(t, "", 1);
   return failed() ? NULL : t->at;
 }
-
-void ret_text(Call *c, Text *t) {
-  const char *text = text_end(t);
-  if (text) ret_str(c, text);
-}

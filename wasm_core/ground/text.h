@@ -2,9 +2,9 @@
 #ifndef PG_TEXT_H
 #define PG_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
-
-#include "call/call.h"
+#include <stdint.h>
 
 typedef struct {
   char *at; /* NULL as long as it is empty; no final NUL */
@@ -23,6 +23,5 @@ bool text_has_room(Text *t, size_t n);
 const char *text_end(Text *t);
 /* A text of this format at once. */
 const char *textf(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void ret_text(Call *c, Text *t);
 
 #endif

@@ -8,6 +8,7 @@
 #define PG_OP_H
 
 #include "call/call.h"
+#include "tape/graph.h"
 
 /* --- for the checks of any op --- */
 /* Whether nothing is to be done: an error is set, or one of up to three tensors is missing. */

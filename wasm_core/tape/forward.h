@@ -17,8 +17,6 @@
 extern bool forward_on;
 
 /* --- for the host --- */
-bool forward_enabled(void);
-void forward_enable(bool on);
 int64_t forward_enter(void);      /* the new level; PyTorch's error if there is one */
 int64_t forward_level(void);      /* the one that is entered, or -1 */
 void forward_exit(int64_t level); /* forgets every tangent */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tape/graph.h"
+#include "tensor/tensor.h"
 
 typedef enum {
   HOST_HOOK, /* tensor hook: one gradient in, a replacement or none out */
@@ -23,7 +23,7 @@ typedef enum {
    * of them alone */
   HOST_SEVERAL,
   HOST_APPLY, /* any function: see host_apply; tensors in, the number of results out */
-  /* tells the watcher of a walk, 256 times one of these added to the kind: see host_watcher */
+  /* tells the watcher of a walk, 256 times one of these added to the kind: see walk/watch.h */
   HOST_WALK,
   HOST_TRACE = 32,
   HOST_REPORT,
@@ -34,6 +34,34 @@ typedef enum {
   HOST_CLOCK = 100 /* the event that begins, or -1: nanoseconds out */
 } HostCall;
 
+/* How the host is reached, and what stands between it and the engine: set by the boundary before
+ * the first call. */
+typedef struct {
+  /* Runs a callback on n words, for at most cap words: how many came, -1 if it raised. The lists
+   * stand wherever there is room, one perhaps where the other does. */
+  int32_t (*enter)(int32_t kind, int32_t id, int n, const int64_t *in, int cap, int64_t *out);
+  void (*drop)(int32_t id); /* see host_drop */
+  bool (*allows_forward)(void);
+  char *data; /* a text of the host's, of at most so many bytes */
+  int32_t data_bytes;
+  const int32_t *thread, *most_nested;
+  int32_t *work, *dual_levels;
+} HostPort;
+extern HostPort host_port;
+
+/* Hooks on several tensors have ids below 0, which are the engine's own: set by multi_hooks.c,
+ * which gives them out. */
+typedef struct {
+  Tensor *(*run)(int32_t id, Tensor *g);
+  void (*drop)(int32_t id);
+} SeveralHooks;
+extern const SeveralHooks *several_hooks;
+
+/* Gives the host a reference of its own to each tensor, as a word. */
+void host_hand_out(int n, Tensor *const *in, int64_t *words);
+/* Calls the host with n words, for at most cap; false with the error set if it raised. */
+bool host_words(int32_t kind, int32_t id, int n, const int64_t *in, int cap, int64_t *out,
+                int *n_out);
 /* Calls the host's object `id` with n tensors; up to cap results come back in out (owned by the
  * pool, NULL: none), their number in *n_out. False with ERR_HOST set if the host raised. */
 bool host_call(HostCall kind, int32_t id, int n, Tensor *const *in, int cap, Tensor **out,
@@ -55,23 +83,10 @@ bool host_apply(int32_t id, int n, Tensor *const *in, int *n_out, Tensor ***out)
  * back. */
 int32_t host_pack(int32_t hooks, Tensor *t);
 Tensor *host_unpack(int32_t packed);
-/* Sets the engine's variables by the modes of the calling thread (PG_MODE_ bits of the frame). */
-void modes_enter(int32_t modes);
-bool host_grad_enabled(void);
 int32_t host_thread(void); /* the number of the thread that calls */
 /* The host's id for the place that its program is at, until host_drop; 0 with ERR_HOST set if
  * the host raised. */
 int32_t host_trace(void);
-/* Whether walks back are told to a function of the host, of words: (WALK_BEGINS) how many roots
- * and inputs there are, whether the graph is retained, is made, and leaves accumulate, and how
- * many rows there are, then the roots, their gradients, and the inputs, 0 where there is none;
- * (WALK_FOUND) what was found for the inputs, if that is returned; (WALK_ENDS) whether it
- * failed. */
-enum { WALK_BEGINS, WALK_FOUND, WALK_ENDS };
-extern int32_t host_watcher; /* its id, 0: none */
-void host_walk_begins(const GraphWalk *w);
-void host_walk_found(int n, Tensor *const *found);
-void host_walk_ends(bool thrown);
 /* Warns of a failure with this heading, and the lines of the trace, or 0, below it. */
 void host_report(int32_t trace, const char *heading);
 /* The last line of a trace, or "" (also of 0); it lies in the frame's data, so only once all

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "boundary/schema.h"
+#include "call/schema.h"
 #include "ground/memory.h"
 #include "ops/create/random.h"
 

@@ -4,6 +4,7 @@
 #define PG_VMAP_PRIVATE_H
 
 #include "ops/op.h"
+#include "ops/run.h"
 #include "transforms/vmap.h"
 
 /* The batch that a call is about. */
@@ -27,7 +28,5 @@ Tensor *batch_full(const Batch *b, Tensor *t);
 
 /* Does the call at once on values, leaving the result in `inner`; false if it has no such rule. */
 bool rule_run(const Call *c, const Batch *b, Call *inner);
-/* Runs a row as if nothing were batched (call.c). */
-void call_plain(Call *c);
 
 #endif

@@ -6,8 +6,7 @@
  * found wrong, too. */
 #include <string.h>
 
-#include "boundary/bind.h"
-#include "boundary/schema.h"
+#include "call/schema.h"
 #include "ground/memory.h"
 #include "ops/view/shape.h"
 #include "ops/view/view.h"

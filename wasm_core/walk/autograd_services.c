@@ -540,7 +540,7 @@ static void ret_list(Call *c, int64_t count, const Number *v) {
 }
 
 /* The k-th of the texts of a field. */
-static void ret_text(Call *c, const char *at, int64_t k) {
+static void ret_choice(Call *c, const char *at, int64_t k) {
   char text[16] = "";
   while (k-- > 0) at += strcspn(at, ",") + 1;
   size_t length = strcspn(at, ", ");
@@ -599,7 +599,7 @@ static void ret_number(Call *c, const Node *n, int k) {
     case 's':
     case 'n': ret_sizes(c, n, field[2] - '0', letter == 'n'); break;
     case 'F': ret_bool(c, false); break;
-    case 't': ret_text(c, field + 2, width ? v->i : 0); break;
+    case 't': ret_choice(c, field + 2, width ? v->i : 0); break;
     case 'l': ret_ints(c, (int)v->i, &v[1].i); break;
     case 'r': ret_ints(c, (int)width, &v->i); break;
     case 'd':

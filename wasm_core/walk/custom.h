@@ -3,6 +3,7 @@
 #define PG_CUSTOM_H
 
 #include "call/call.h"
+#include "tape/graph.h"
 
 /* Tensors by their handles, which hosts pass as plain words to save time: 0 for none, 1 for
  * anything else. */

@@ -189,7 +189,7 @@ static Tensor **difference(Check *k, Tensor *x, int64_t element, Tensor *step) {
 static Tensor **push(Check *k, Tensor **tangents, int plain) {
   Tensor **given = list_new(k->inputs.n), **found = list_new(k->outputs.n);
   if (failed() || (forward_enter(), failed())) return NULL;
-  forward_begin(!inference_mode && forward_enabled());
+  forward_begin(!inference_mode && host_port.allows_forward());
   for (int i = 0; i < k->inputs.n; i++) {
     if (tangents[i]) given[i] = forward_make_dual(t_detach(k->inputs.v[i]), tangents[i], 0);
     else if (i == plain) given[i] = t_detach(k->inputs.v[i]);

@@ -98,7 +98,7 @@ static Tensor *ask_hook(HostCall kind, int32_t id, Tensor *t) {
 }
 
 Tensor *run_hook(int32_t id, Tensor *g) {
-  return id < 0 ? run_several(id, g) : ask_hook(HOST_HOOK, id, g);
+  return id < 0 ? several_hooks->run(id, g) : ask_hook(HOST_HOOK, id, g);
 }
 
 static bool run_post_hook(int32_t id, Tensor *leaf) {

@@ -56,7 +56,7 @@ static void end(Several *s) {
   mem_free(s, sizeof *s + (size_t)s->n * sizeof *s->on);
 }
 
-void several_drop(int32_t hook) {
+static void drop(int32_t hook) {
   Several *s = several_of(hook);
   if (!s) return;
   s->on[s->first - hook].leaf = NULL;
@@ -102,7 +102,7 @@ static Tensor *tell(const Several *s, int n, Tensor *const *grads, Tensor *g) {
                                                                                              : NULL;
 }
 
-Tensor *run_several(int32_t hook, Tensor *g) {
+static Tensor *run_of_several(int32_t hook, Tensor *g) {
   Several *s = several_of(hook);
   Round **at = s ? round_of(s) : NULL, *r = at ? *at : NULL;
   if (!r || (s->any && !r->left)) return failed() ? NULL : g;
@@ -127,7 +127,9 @@ Tensor *run_several(int32_t hook, Tensor *g) {
 /* ------------------------------------------------------------ for the host */
 
 void op_several_hooks_add(Call *c) {
+  static const SeveralHooks hooks = {run_of_several, drop};
   static int32_t last;
+  several_hooks = &hooks;
   Tensors tensors = arg_tensors(c, 0);
   const char *mode = arg_str(c, 2);
   bool any = strcmp(mode, "any") == 0;

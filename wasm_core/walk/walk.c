@@ -18,6 +18,7 @@
 #include "tape/host.h"
 #include "tape/profile.h"
 #include "walk/hooks.h"
+#include "walk/watch.h"
 
 typedef struct State {
   Task *task;

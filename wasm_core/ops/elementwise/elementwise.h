@@ -11,6 +11,7 @@
 #include "kernels/maths.h"
 #include "kernels/simd.h"
 #include "ops/op.h"
+#include "ops/run.h"
 #include "tensor/iter.h"
 
 enum {

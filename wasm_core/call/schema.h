@@ -70,5 +70,7 @@ bool same_name(int row, int other);
 /* The name of argument k of a row, "" past the end. */
 const char *row_arg_name(const Row *row, int k);
 const Schema *schema_of_row(const Row *row); /* one without arguments if memory has run out */
+/* The arguments of a call for another row, by name; defaults for the rest. */
+void rebind(const Call *from, const Row *to, Call *c);
 
 #endif

@@ -1,5 +1,5 @@
 /* Parses the schemas of the op table, each when its row is first called; see schema.h. */
-#include "boundary/schema.h"
+#include "call/schema.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +61,8 @@ const ArgKind arg_kinds[] = {
 #undef ROW
 };
 
+const Row *op_rows;
+int n_op_rows;
 static Schema **schemas; /* by row, parsed on first use */
 
 static bool is_name_char(char c) {
@@ -194,4 +196,15 @@ const Schema *schema_of_row(const Row *row) {
 const char *row_arg_name(const Row *row, int k) {
   const Schema *s = schema_of((int)(row - op_rows));
   return s && k < s->n_args ? name_text(s->args[k].name) : "";
+}
+
+void rebind(const Call *from, const Row *to, Call *c) {
+  const Schema *old = schema_of((int)(from->row - op_rows)), *s = schema_of((int)(to - op_rows));
+  if (!old || !s) return;
+  *c = (Call){.row = to, .n_args = s->n_args, .inplace = from->inplace};
+  for (int i = 0; i < s->n_args; i++) {
+    c->v[i] = s->args[i].fallback;
+    for (int k = 0; k < old->n_args; k++)
+      if (old->args[k].name == s->args[i].name) c->v[i] = from->v[k];
+  }
 }

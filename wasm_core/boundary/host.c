@@ -1,0 +1,90 @@
+/* The host's side of the engine: the frame, the modes of the calling thread, callbacks into the host
+ * and the list of those that are no longer needed. */
+#include "boundary/host.h"
+
+#include "ground/memory.h"
+#include "tape/forward.h"
+#include "tape/host.h"
+#include "transforms/vmap.h"
+
+PgFrame *frame;
+
+enum { DROPPED_CAP = 256 };
+
+static void drop(int32_t id) {
+  static int32_t *dropped, cap;
+  if (frame->n_dropped == cap) {
+    int32_t more = cap ? 2 * cap : DROPPED_CAP;
+    int32_t *grown = mem_permanent((size_t)more * sizeof *grown);
+    if (!grown) return; /* the host keeps an object too many */
+    for (int32_t i = 0; i < frame->n_dropped; i++) grown[i] = dropped[i];
+    frame->dropped = dropped = grown;
+    cap = more;
+  }
+  dropped[frame->n_dropped++] = id;
+}
+
+bool host_grad_enabled(void) { return frame->modes & PG_MODE_GRAD; }
+
+bool forward_enabled(void) { return !(frame->modes & PG_MODE_NO_FORWARD); }
+void forward_enable(bool on) {
+  int32_t *modes = &frame->modes;
+  *modes = on ? *modes & ~PG_MODE_NO_FORWARD : *modes | PG_MODE_NO_FORWARD;
+}
+
+void modes_enter(int32_t modes) {
+  inference_mode = modes & PG_MODE_INFERENCE;
+  recording = modes & PG_MODE_GRAD && !inference_mode;
+  forward_begin(!inference_mode && !(modes & PG_MODE_NO_FORWARD));
+  grad_mode = recording || forward_on;
+  any_layout = modes & PG_MODE_ANY_LAYOUT;
+  vmap_levels = (uint32_t)modes >> PG_MODE_LEVELS;
+}
+
+/* Runs a callback on n words, for at most cap words: how many came, -1 if it raised. The lists
+ * stand wherever there is room, one perhaps where the other does. */
+static int32_t enter(int32_t kind, int32_t id, int n, const int64_t *in, int cap, int64_t *out) {
+  int64_t outer_in = frame->host_in, outer_out = frame->host_out;
+  int32_t outer_cap = frame->host_cap, outer_n_out = frame->host_n_out, outer = frame->modes;
+  frame->host_in = (int64_t)(uintptr_t)in;
+  frame->host_out = (int64_t)(uintptr_t)out;
+  frame->host_cap = cap;
+  frame->host_kind = kind;
+  frame->host_id = id;
+  frame->host_n = n;
+  frame->host_first = n ? (int32_t)in[0] : 0;
+  frame->host_n_out = -1; /* failed, unless the host says otherwise */
+  bool was = grad_mode, recorded = recording, forward = forward_on;
+  /* The callback's calls are recorded as the engine's are now. */
+  frame->modes = (outer & ~PG_MODE_GRAD) | (grad_mode && recording ? PG_MODE_GRAD : 0);
+  int32_t status = pg_host(kind, id, n);
+  frame->modes = outer;
+  modes_enter(outer);
+  forward_on = forward_on && forward;
+  grad_mode = was;
+  recording = recorded;
+  frame->host_in = outer_in;
+  frame->host_out = outer_out;
+  frame->host_cap = outer_cap;
+  int32_t count = status < 0 ? -1 : frame->host_n_out;
+  frame->host_n_out = outer_n_out;
+  return count;
+}
+
+bool host_begin(void) {
+  /* allocated, since zeros of a static one would be shipped in the binary */
+  frame = mem_permanent(sizeof *frame);
+  if (!frame) return false;
+  frame->modes = PG_MODE_GRAD;
+  frame->work = INT32_MAX;
+  host_port = (HostPort){.enter = enter,
+                         .drop = drop,
+                         .allows_forward = forward_enabled,
+                         .data = frame->data,
+                         .data_bytes = PG_DATA_BYTES,
+                         .thread = &frame->thread,
+                         .most_nested = &frame->most_nested,
+                         .work = &frame->work,
+                         .dual_levels = &frame->dual_levels};
+  return true;
+}

@@ -1,0 +1,283 @@
+/* The three ways to run a row: plain, in place, into out=; see run.h. */
+#include "ops/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ground/memory.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/op.h"
+#include "ops/view/copy.h"
+#include "tape/forward.h"
+
+/* ------------------------------------------------------------ in place */
+
+static bool any_requires_grad(const Call *c) {
+  for (int i = 0; recording && i < c->n_args; i++) {
+    const Value *v = &c->v[i];
+    if (v->tag == TAG_TENSOR && tensor_requires_grad(v->t)) return true;
+    if (v->tag == TAG_TENSORS) {
+      const int64_t *handles = v->p;
+      for (int k = 0; k < v->n; k++)
+        if (handles[k] && tensor_requires_grad((Tensor *)(uintptr_t)handles[k])) return true;
+    }
+  }
+  return false;
+}
+
+static bool check_result(const Call *c, const Tensor *self, const Tensor *r) {
+  if (!tensor_same_shape(self, r)) {
+    fail(ERR_RUNTIME,
+         row_has(c->row, STRICT_SIZES)
+             ? "Bad in-place call: input tensor size %s and output tensor size %s should match"
+             : "output with shape %s doesn't match the broadcast shape %s",
+         shape_text(self), shape_text(r));
+    return false;
+  }
+  if (!dtype_can_cast((DType)r->dtype, (DType)self->dtype)) {
+    fail(ERR_RUNTIME, "result type %s can't be cast to the desired output type %s",
+         dtype_info[r->dtype].legacy, dtype_info[self->dtype].legacy);
+    return false;
+  }
+  return true;
+}
+
+/* Makes self hold what r holds; an element-wise op may have written it there already. */
+static bool move_result(Tensor *self, Tensor *r) {
+  if (r->storage == self->storage && r->offset == self->offset && r->dtype == self->dtype &&
+      (self->ndim == 0 || memcmp(r->strides, self->strides, self->ndim * sizeof(int64_t)) == 0)) {
+    if (r == self) tensor_bump_version(self);
+    return true;
+  }
+  if (!tensor_steal_bytes(self, r) &&
+      (!tensor_write_begin(self, true) || !tensor_copy_data(self, r)))
+    return false;
+  tensor_bump_version(self);
+  return true;
+}
+
+/* An op without a gradient, done in place on a tensor that has one, cuts it off. */
+GRAD(ZeroBackward0, "")
+{ gi[0] = NULL; }
+
+static Node *node_without_gradient(const Call *c, Tensor *self, const Tensor *r) {
+  if (r->dtype != DT_BOOL) return node_new(&ZeroBackward0, 0, 0, self, NULL);
+  bool by_tensor = c->n_args > 1 && c->v[1].tag == TAG_TENSOR;
+  const InPlaceNodes *nodes = c->row->in_place;
+  /* under vmap it may not be of self's rank */
+  Tensor *other = by_tensor && self == c->v[0].t ? c->v[1].t : NULL;
+  if (!nodes) return node_new(&ZeroBackward0, 0, 0, self, NULL);
+  return node_new(by_tensor ? &nodes->with_tensor : &nodes->with_number, 0, 0, self, other, NULL);
+}
+
+void inplace_finish(const Call *c, Tensor *self, Tensor *r) {
+  if (failed() || !r || !check_result(c, self, r)) return;
+  if (r != self && r->grad_fn && r->grad_fn->type->in_place) renamed(r, r->grad_fn->type->in_place);
+  Node *n = r == self ? NULL : r->grad_fn;
+  Tensor *tangent = forward_tangent(r); /* before what it depends on is written to */
+  bool kept = r == self || row_has(c->row, UNRECORDED), forward = forward_on;
+  forward_on = false;
+  if (n) node_retain(n);
+  /* of what self was: before the write, too */
+  else if (!kept) n = node_without_gradient(c, self, r);
+  if (!move_result(self, r)) {
+    node_drop(n);
+    n = NULL;
+  } else if (!kept) {
+    saves_written(n, self);
+    rebase_history(self, n);
+  }
+  forward_on = forward;
+  if (!kept && !failed()) forward_write(self, tangent);
+}
+
+/* What APART and APART_OR_SAME refuse; an APART row with an in-place form may write where the
+ * first argument has the very same elements. */
+static bool check_arguments_apart(const Call *c, const Tensor *out) {
+  if (!row_has(c->row, APART | APART_OR_SAME)) return true;
+  bool may_be_same = row_has(c->row, APART_OR_SAME);
+  for (int i = 0; i < c->n_args; i++) {
+    const Value *v = &c->v[i];
+    bool same = may_be_same || (i == 0 && row_has(c->row, INPLACE));
+    if (v->tag == TAG_TENSOR && !check_apart(out, v->t, same)) return false;
+    for (int k = 0; v->tag == TAG_TENSORS && k < v->n; k++) {
+      const Tensor *t = (const Tensor *)(uintptr_t)((const int64_t *)v->p)[k];
+      if (t && !check_apart(out, t, same)) return false;
+    }
+  }
+  return true;
+}
+
+bool drops_nothing(const Call *c) {
+  if (!row_has(c->row, DROPOUT) || c->v[0].tag != TAG_TENSOR) return false;
+  double p = arg_float(c, 1);
+  return p == 0 || (p > 0 && p <= 1 && (!arg_bool(c, 2) || !c->v[0].t->numel));
+}
+
+static void run_inplace(Call *c) {
+  Tensor *self = c->v[0].tag == TAG_TENSOR ? c->v[0].t : NULL;
+  bool direct = row_has(c->row, DIRECT), logic = row_has(c->row, UNRECORDED);
+  if (drops_nothing(c)) {
+    ret_tensor(c, self);
+    return;
+  }
+  if (!self || !(logic ? check_inference_write(self) : check_inplace(self)) ||
+      !check_overlap_internal(self))
+    return;
+  if (!direct && !check_arguments_apart(c, self)) return;
+  if (!logic && any_requires_grad(c) && !check_rebase(self)) return;
+  destination = direct ? self : NULL;
+  inplace_self = self;
+  c->row->run(c);
+  inplace_self = NULL;
+  destination = NULL;
+  if (failed() || c->result.tag != TAG_TENSOR) return;
+  inplace_finish(c, self, (Tensor *)(uintptr_t)c->result.value);
+  ret_tensor(c, self);
+}
+
+/* ------------------------------------------------------------ out= */
+
+/* Whether an argument has the bytes of r: an op may give back its input. */
+static bool is_given(const Call *c, const Tensor *r) {
+  for (int i = 0; i < c->n_args; i++) {
+    const Value *v = &c->v[i];
+    const int64_t *handles = v->p;
+    if (v->tag == TAG_TENSOR && v->t->storage == r->storage) return true;
+    for (int k = 0; v->tag == TAG_TENSORS && k < v->n; k++)
+      if (handles[k] && ((const Tensor *)(uintptr_t)handles[k])->storage == r->storage) return true;
+  }
+  return false;
+}
+
+static void fail_exact(const Call *c, const Tensor *out, const Tensor *r) {
+  static const char *const texts[] = {
+#define X(name, text) [OUT_##name] = text,
+      WRONG_OUT_ROWS(X)
+#undef X
+  };
+  const char *wanted = dtype_info[r->dtype].legacy, *found = dtype_info[out->dtype].legacy;
+  WrongOut kind = row_has(c->row, DIRECT) && !c->row->wrong_out ? OUT_FOUND
+                                                                : (WrongOut)c->row->wrong_out;
+  if (kind) fail(ERR_RUNTIME, texts[kind], kind <= OUT_NO_NUMBERS ? c->row->name : wanted, found);
+  else
+    fail(ERR_RUNTIME, "Expected out tensor to have dtype %s, but got %s instead",
+         dtype_c_name((DType)r->dtype), dtype_c_name((DType)out->dtype));
+}
+
+static bool put_out(const Call *c, Tensor *out, Tensor *r) {
+  if (r && r->storage != out->storage && is_given(c, r)) r = t_clone(r);
+  if (!r || failed() || !check_inference_write(out)) return false;
+  bool mask = out->dtype == DT_U8 && c->row->wrong_out == OUT_BOOL_ONLY;
+  if (r->dtype != out->dtype && row_has(c->row, OUT_EXACT) && !mask) {
+    fail_exact(c, out, r);
+    return false;
+  }
+  if (!dtype_can_cast((DType)r->dtype, (DType)out->dtype)) {
+    fail(ERR_RUNTIME, "result type %s can't be cast to the desired output type %s",
+         dtype_info[r->dtype].legacy, dtype_info[out->dtype].legacy);
+    return false;
+  }
+  if (out->numel == r->numel && row_has(c->row, KEEPS_OUT_SHAPE))
+    r = t_view(r, out->ndim, out->sizes);
+  if (!tensor_same_shape(out, r)) {
+    if (out->numel)
+      warn_user("An output with one or more elements was resized since it had shape %s, which does "
+                "not match the required "
+                "output shape %s. This behavior is deprecated, and in a future PyTorch release "
+                "outputs will not be resized "
+                "unless they have zero elements. You can explicitly reuse an out tensor t by "
+                "resizing it, inplace, to zero "
+                "elements with t.resize_(0).",
+                shape_text(out), shape_text(r));
+    if (!tensor_resize(out, r->ndim, r->sizes)) return false;
+    if (tensor_is_dense(r)) tensor_set_geometry(out, r->ndim, r->sizes, r->strides, out->offset);
+  }
+  return check_overlap_internal(out) && move_result(out, r);
+}
+
+static bool has_float_result(const Call *c) {
+  const Result *r = &c->result;
+  if (r->tag == TAG_TENSOR)
+    return dtype_is_float(tensor_dtype((const Tensor *)(uintptr_t)r->value));
+  const int64_t *handles = (const int64_t *)(uintptr_t)r->value;
+  for (int i = 0; r->tag == TAG_TENSORS && i < r->n; i++)
+    if (dtype_is_float(tensor_dtype((const Tensor *)(uintptr_t)handles[i]))) return true;
+  return false;
+}
+
+/* Whether no argument, nor anything to write to, has a tangent. */
+static bool check_no_tangent(const Call *c, int n, Tensor **outs) {
+  bool any = false;
+  for (int i = 0; i < n; i++) any = any || forward_tangent(outs[i]);
+  for (int i = 0; i < c->n_args; i++) {
+    const Value *v = &c->v[i];
+    const int64_t *handles = v->tag == TAG_TENSORS ? v->p : NULL;
+    any = any || (v->tag == TAG_TENSOR && forward_tangent(v->t));
+    for (int k = 0; handles && k < v->n; k++)
+      any = any || forward_tangent((Tensor *)(uintptr_t)handles[k]);
+  }
+  if (any)
+    fail(ERR_NOT_IMPLEMENTED,
+         "Trying to use forward AD with %s_out that does not support it because it is an out= "
+         "function",
+         c->row->name);
+  return !any;
+}
+
+static void run_out(Call *c) {
+  Value *o = &c->out;
+  Tensor *one[1], **outs = one;
+  int n = 1;
+  if (o->tag == TAG_TENSORS) {
+    n = o->n;
+    outs = scratch_array(n ? n : 1, sizeof *outs);
+    for (int i = 0; outs && i < n; i++) outs[i] = (Tensor *)(uintptr_t)((const int64_t *)o->p)[i];
+  } else if (o->tag == TAG_TENSOR) {
+    one[0] = o->t;
+  } else {
+    fail(ERR_TYPE, "%s(): argument 'out' must be Tensor, not another type", c->row->name);
+  }
+  if (failed()) return;
+  bool tracked = any_requires_grad(c);
+  for (int i = 0; i < n; i++)
+    tracked = tracked || (recording && outs[i] && tensor_requires_grad(outs[i]));
+  for (int i = 0; i < n; i++)
+    if (outs[i] && !check_arguments_apart(c, outs[i])) return;
+  if (forward_on && !check_no_tangent(c, n, outs)) return;
+  Value *dtype = &c->v[c->n_args - 1];
+  if (row_has(c->row, OUT_TYPED) && n == 1 && outs[0] && dtype->tag == TAG_NONE)
+    *dtype = (Value){.tag = TAG_DTYPE, .i = outs[0]->dtype};
+  WITHOUT_GRAD_BLOCK {
+    destination = n == 1 && !tracked && outs[0] && !(outs[0]->flags & FLAG_INFERENCE) &&
+                          row_has(c->row, DIRECT)
+                      ? outs[0]
+                      : NULL;
+    c->row->run(c);
+    destination = NULL;
+  }
+  if (tracked && has_float_result(c))
+    fail(ERR_RUNTIME,
+         "%s(): functions with out=... arguments don't support automatic differentiation, but "
+         "one of the "
+         "arguments requires grad.",
+         c->row->name);
+  if (failed()) return;
+  if (c->result.tag == TAG_TENSOR && n == 1) {
+    put_out(c, outs[0], (Tensor *)(uintptr_t)c->result.value);
+    ret_tensor(c, outs[0]);
+  } else if (c->result.tag == TAG_TENSORS && c->result.n == n) {
+    const int64_t *handles = (const int64_t *)(uintptr_t)c->result.value;
+    for (int i = 0; i < n; i++)
+      if (!put_out(c, outs[i], (Tensor *)(uintptr_t)handles[i])) return;
+    ret_tensors(c, n, outs);
+  } else {
+    fail(ERR_TYPE, "%s() expected a different number of out tensors", c->row->name);
+  }
+}
+
+void call_plain(Call *c) {
+  if (c->out.tag != TAG_MISSING) run_out(c);
+  else if (c->inplace) run_inplace(c);
+  else c->row->run(c);
+}
