@@ -270,11 +270,12 @@ def main() -> None:
     """Writes every stub."""
     for space, name in FILES.items():
         (FOLDER / name).write_text(stub(space), encoding="utf-8")
-    from pygrad import _declarations, _signatures  # which take their reading of schemas from here
+    from pygrad import _declarations, _enumerations, _signatures  # which read schemas as here
 
     if _declarations.FILE.parent.is_dir():
         _declarations.FILE.write_text(_declarations.declarations(), encoding="utf-8")
         _signatures.FILE.write_text(_signatures.signatures(), encoding="utf-8")
+        _enumerations.FILE.write_text(_enumerations.enumerations(), encoding="utf-8")
 
 
 if __name__ == "__main__":

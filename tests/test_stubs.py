@@ -10,7 +10,7 @@ import inspect
 import pytest
 
 import pygrad
-from pygrad import _declarations, _ops, _signatures, _stubs
+from pygrad import _declarations, _enumerations, _ops, _signatures, _stubs
 from pygrad.nn import functional
 
 
@@ -32,6 +32,11 @@ def test_stub_names_every_function_of_its_namespace(space: str) -> None:
 def test_typescript_declarations_are_what_the_table_gives() -> None:
     committed = _declarations.FILE.read_text(encoding="utf-8")
     assert committed == _declarations.declarations(), "run make stubs"
+
+
+def test_numbers_of_the_javascript_front_are_the_engine_s() -> None:
+    committed = _enumerations.FILE.read_text(encoding="utf-8")
+    assert committed == _enumerations.enumerations(), "run make stubs"
 
 
 @pytest.mark.parametrize("space", _declarations.INTERFACES)

@@ -1,7 +1,8 @@
 /** Anomaly mode: a backward that fails says where the forward was that led to it. The engine asks for a
  * trace whenever it records a node while the mode is on, and names it again when that node fails. */
 import { bind } from './arguments.js';
-import { HOST, within } from './engine.js';
+import { within } from './engine.js';
+import { HOST } from './enumerations.js';
 
 /** @import { Given } from './arguments.js'
  * @typedef {{check_nan?: boolean}} AnomalyOptions */

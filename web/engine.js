@@ -6,8 +6,9 @@
  * engine's business (see wasm_core/boundary/pg.h).
  */
 
+import { ABI, TAG } from './enumerations.js';
+
 const BINARY = new URL('../pygrad/core.wasm', import.meta.url);
-const ABI = 2;
 const WORD = 2 ** 32;
 const MOST_MEMORY = 2 ** 32; // bytes
 /** Added to the result of a call after which something waits to be collected. */
@@ -16,18 +17,6 @@ const LIST = 2 ** 30; // in the upper half of a slot: its address is that of a l
 /** A bound or an element that is not there, among words. */
 export const ABSENT = -(2n ** 63n);
 
-/** How a value travels: Tag in wasm_core/call/call.h. */
-export const TAG = Object.freeze({
-  NONE: 1, TENSOR: 2, INT: 3, FLOAT: 4, BOOL: 5, STR: 6, DTYPE: 7, INTS: 8, FLOATS: 9, TENSORS: 10,
-  INDEX: 11, OTHER: 12, BOOLS: 13, GENERATOR: 15,
-});
-export const MODE = Object.freeze({ INPLACE: 1, METHOD: 2 });
-export const MODES = Object.freeze({ GRAD: 1, INFERENCE: 2, ONE_THREAD: 8, NO_FORWARD: 16 });
-/** What the engine asks of a callback: HostCall in wasm_core/tape/host.h. */
-export const HOST = Object.freeze({
-  HOOK: 0, POST_HOOK: 1, NODE_PRE_HOOK: 2, NODE_HOOK: 3, FUNCTION: 4, PACK: 5, UNPACK: 6, SEVERAL: 7, APPLY: 8, WALK: 9,
-  TRACE: 32, REPORT: 33, LINE: 34, NAME: 35, RETURNED: 36, CLOCK: 100,
-});
 /** Callbacks within each other: the stack of V8 holds twice as many. */
 const MOST_NESTED = 96;
 const MOST_TEXT = 1024; // characters of a text in the frame: names of options, which are shorter in the table, and lines of traces

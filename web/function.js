@@ -6,7 +6,8 @@
  * at a custom node and says what to run, so the function runs with nothing of the engine on the stack.
  */
 import { each, typeName } from './arguments.js';
-import { errorClass, held, HOST, MODES, NotImplementedError, RuntimeError, within } from './engine.js';
+import { errorClass, held, NotImplementedError, RuntimeError, within } from './engine.js';
+import { HOST, MODES } from './enumerations.js';
 import { OWNED } from './owner.js';
 
 /** @typedef {import('./tensor.js').Tensor} Tensor */

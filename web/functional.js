@@ -2,6 +2,7 @@
  *
  * The function is called with copies of the inputs, so what it captures by other means is a constant. Those, and the answer from
  * what it returned, are the engine's: wasm_core/walk/jacobians.c. A tensor is answered by a tensor, an array by an array. */
+import { ANSWER } from './enumerations.js';
 import { bind, each, typeName } from './arguments.js';
 
 /** @import { Given } from './arguments.js' @import { Tensor } from './tensor.js' */
@@ -16,7 +17,6 @@ import { bind, each, typeName } from './arguments.js';
 
 /** torch.autograd.functional over a library of tensors and its torch.autograd. */
 export function makeFunctional({ C, isTensor, spaces, remember, walk }, { enable_grad, forward_ad }) {
-  const ANSWERS = ['vjp', 'jvp', 'vhp', 'hvp', 'jacobian', 'hessian']; // by number: `answers` in wasm_core/walk/jacobians.c
   const like = (question, values) => (Array.isArray(question) ? values : values[0]);
 
   /** A tensor or several, as an array; for the function of this name. */
@@ -30,7 +30,7 @@ export function makeFunctional({ C, isTensor, spaces, remember, walk }, { enable
   /** What the function returned, and what the engine finds of that: one tensor behind the other. */
   function derivative(name, func, inputs, { v = null, create_graph, strict, vectorize = false }) {
     const vector = () => (v === null ? null : tensors(name, v, 'v'));
-    const ask = (row, question, outputs, points, given) => row(ANSWERS.indexOf(name), [
+    const ask = (row, question, outputs, points, given) => row(ANSWER[name], [
       given?.length ?? -1, ...[Array.isArray(question), create_graph, strict, vectorize].map(Number), outputs.length,
       ...[...outputs, ...points, ...(given ?? [])].map((t) => t.alive())]);
     const points = ask(C._functional_points, inputs, [], tensors(name, inputs, 'inputs'), name === 'vjp' ? null : vector());

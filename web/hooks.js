@@ -1,6 +1,6 @@
 /** Hooks: callables that the engine knows by a number, and the handles that take them away again. */
 import { typeName } from './arguments.js';
-import { HOST } from './engine.js';
+import { HOST } from './enumerations.js';
 
 /** What a hook is called. */
 const nameOf = (hook) => hook?.name || '<unknown>';

@@ -1,6 +1,6 @@
 /** Whether and how operations are recorded: switches, and scopes that take the function to run in them. */
 import { atMost, typeName } from './arguments.js';
-import { MODES } from './engine.js';
+import { MODES } from './enumerations.js';
 
 const mustBeBool = (name, value) => {
   if (typeof value !== 'boolean') throw new TypeError(`${name}(): argument 'enabled' (position 1) must be bool, not ${typeName(value)}`);

@@ -3,7 +3,8 @@
  * Arguments are those of Python's optimizers, in signatures.js; `foreach` and `fused` choose among PyTorch's implementations of one
  * formula, of which there is one here. */
 import { isOptions, typeName } from './arguments.js';
-import { errorClass, held, MODES, NotImplementedError, RuntimeError, ValueError } from './engine.js';
+import { errorClass, held, NotImplementedError, RuntimeError, ValueError } from './engine.js';
+import { MODES } from './enumerations.js';
 import { dtypes } from './tensor.js';
 
 /** @import { Given } from './arguments.js' @import { Tensor } from './tensor.js' @import { NewAdam, NewAdamW, NewSGD } from './signatures.js' */

@@ -2,7 +2,8 @@
  * Times are in microseconds, memory in bytes; the layout of the tables is PyTorch's. */
 import { callers } from './anomaly.js';
 import { bind } from './arguments.js';
-import { errorClass, held, HOST, NotImplementedError, RuntimeError, within } from './engine.js';
+import { errorClass, held, NotImplementedError, RuntimeError, within } from './engine.js';
+import { HOST } from './enumerations.js';
 
 /** @import { Given } from './arguments.js' */
 /** @typedef {Partial<typeof OPTIONS>} ProfilerOptions @typedef {Pick<ProfilerOptions, 'enabled' | 'record_shapes'>} EmitNvtxOptions */

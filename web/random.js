@@ -1,6 +1,7 @@
 /** Generators of random numbers: PyTorch's CPU stream, number for number. */
 import { bind, isOptions, typeName } from './arguments.js';
-import { Coded, ENGINE, RuntimeError, TAG, ValueError } from './engine.js';
+import { Coded, ENGINE, RuntimeError, ValueError } from './engine.js';
+import { TAG } from './enumerations.js';
 import { unsigned } from './tensor.js';
 
 /** torch.Generator, and the functions of the default generator. */

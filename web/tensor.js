@@ -6,7 +6,8 @@
  * numbers as float32 unless told otherwise, bigints as int64 and booleans as bool.
  */
 import { atMost, bind, isOptions, makeBinder, typeName } from './arguments.js';
-import { ABSENT, Coded, errorClass, IndexError, MODE, PENDING, RuntimeError, TAG, ValueError, within } from './engine.js';
+import { ABSENT, Coded, errorClass, IndexError, PENDING, RuntimeError, ValueError, within } from './engine.js';
+import { CODE, FLAG, ITEM, MODE, TAG } from './enumerations.js';
 import { makeHooks } from './hooks.js';
 import { makeOwners, OWNED } from './owner.js';
 
@@ -32,12 +33,16 @@ function real(v) {
 /** A bigint that fits is one already; of numbers the last below 2^63 is 2^63 - 1024. */
 const long = (v) => (typeof v === 'bigint' && BigInt.asIntN(64, v) === v ? v : wide(v));
 const wide = integer('int64', -(2 ** 63), 2 ** 63 - 1024, (v) => BigInt(Math.trunc(Number(v))));
-/** Element types: the engine's code, the array of a host, and how an element is made of a number. */
+/** Element types: the array of a host, and how an element is made of a number. */
 const KINDS = {
-  uint8: [0, Uint8Array, integer('uint8', 0, 255, Number)], int8: [1, Int8Array, integer('int8', -128, 127, Number)],
-  int16: [2, Int16Array, integer('int16', -(2 ** 15), 2 ** 15 - 1, Number)], int32: [3, Int32Array, integer('int32', -(2 ** 31), 2 ** 31 - 1, Number)],
-  int64: [4, BigInt64Array, long], float32: [6, Float32Array, real], float64: [7, Float64Array, real],
-  bool: [11, Uint8Array, (v) => Number(v) !== 0],
+  uint8: [Uint8Array, integer('uint8', 0, 255, Number)],
+  int8: [Int8Array, integer('int8', -128, 127, Number)],
+  int16: [Int16Array, integer('int16', -(2 ** 15), 2 ** 15 - 1, Number)],
+  int32: [Int32Array, integer('int32', -(2 ** 31), 2 ** 31 - 1, Number)],
+  int64: [BigInt64Array, long],
+  float32: [Float32Array, real],
+  float64: [Float64Array, real],
+  bool: [Uint8Array, (v) => Number(v) !== 0],
 };
 
 /** @typedef {Uint8Array | Int8Array | Int16Array | Int32Array | BigInt64Array | Float32Array | Float64Array} TypedArray */
@@ -48,8 +53,8 @@ const KINDS = {
 export class DType extends Coded {
   /** @private @param {keyof typeof KINDS} name */
   constructor(name) {
-    const [code, array, from] = KINDS[name];
-    super(TAG.DTYPE, code);
+    const [array, from] = KINDS[name];
+    super(TAG.DTYPE, CODE[name]);
     this.name = name;
     this.array = array;
     /** @private */
@@ -80,8 +85,6 @@ export class Slice {
   }
 }
 
-const REQUIRES_GRAD = 1; // of a tensor's flags: it is a leaf that does
-
 /** What `...` is in a subscript. @type {symbol} */
 export const ellipsis = Symbol('...');
 
@@ -108,7 +111,7 @@ function makeSpaces(engine, wrap, { claim, remember }) {
   function own(handle, first, out, isProperty) {
     const given = first?.handle === handle ? first : out && [out].flat().find((t) => t.handle === handle);
     if (given) engine.released.push(handle);
-    const isOurs = isProperty ? engine.view.i32[handle / 4] === 1 : !(engine.view.u8[handle + flagsAt] & REQUIRES_GRAD);
+    const isOurs = isProperty ? engine.view.i32[handle / 4] === 1 : !(engine.view.u8[handle + flagsAt] & FLAG.REQUIRES_GRAD);
     if (isOurs) return given ?? wrap(handle);
     return remember(given ?? claim(handle, () => wrap(handle)));
   }
@@ -279,13 +282,13 @@ export function makeTensors(engine, files) {
   function subscript(items) {
     const words = [];
     for (const item of items) {
-      if (item === null) words.push(0);
-      else if (item === ellipsis) words.push(1);
-      else if (isWhole(item)) words.push(2, item);
-      else if (item instanceof Slice) words.push(3, ...[item.start, item.stop, item.step].map((v) => v ?? ABSENT));
-      else if (isTensor(item)) words.push(4, item.alive());
-      else if (typeof item === 'boolean') words.push(5, Number(item));
-      else if (Array.isArray(item)) words.push(4, indices(item).alive());
+      if (item === null) words.push(ITEM.NONE);
+      else if (item === ellipsis) words.push(ITEM.ELLIPSIS);
+      else if (isWhole(item)) words.push(ITEM.INT, item);
+      else if (item instanceof Slice) words.push(ITEM.SLICE, ...[item.start, item.stop, item.step].map((v) => v ?? ABSENT));
+      else if (isTensor(item)) words.push(ITEM.TENSOR, item.alive());
+      else if (typeof item === 'boolean') words.push(ITEM.BOOL, Number(item));
+      else if (Array.isArray(item)) words.push(ITEM.TENSOR, indices(item).alive());
       else throw new IndexError('only integers, slices, ellipsis, null and tensors are valid indices');
     }
     return new Coded(TAG.INDEX, words);

@@ -12,10 +12,12 @@
 #include "call/schema.h"
 #include "ground/memory.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/index/index.h"
 #include "ops/run.h"
 #include "tape/forward.h"
 #include "tape/profile.h"
 #include "transforms/vmap.h"
+#include "walk/jacobians.h"
 
 /* The first call also joins the layers: what lies above tells those below of itself. */
 PG_EXPORT(pg_frame) PgFrame *pg_frame(void) {
@@ -74,20 +76,50 @@ PG_EXPORT(pg_live_count) int64_t pg_live_count(void) {
   FRAME(slots) FRAME(keywords) FRAME(release) FRAME(result_tag) FRAME(result) FRAME(message)     \
   FRAME(host_in) FRAME(host_out) FRAME(host_n_out) FRAME(host_cap) FRAME(host_kind) FRAME(data)  \
   FRAME(modes) FRAME(work) FRAME(thread) FRAME(most_nested) FRAME(n_warnings) FRAME(n_dropped)   \
-  FRAME(dropped) FRAME(dual_levels)
+  FRAME(dropped) FRAME(dual_levels)                                                              \
+  X(call_inplace, PG_INPLACE) X(call_method, PG_METHOD) X(call_prepared, PG_PREPARED)            \
+  X(mode_grad, PG_MODE_GRAD) X(mode_inference, PG_MODE_INFERENCE)                                \
+  X(mode_any_layout, PG_MODE_ANY_LAYOUT) X(mode_one_thread, PG_MODE_ONE_THREAD)                  \
+  X(mode_no_forward, PG_MODE_NO_FORWARD) X(mode_levels, PG_MODE_LEVELS)                          \
+  X(bit_pending, BIT_OF(PG_PENDING)) X(bit_described, BIT_OF(PG_DESCRIBED))                      \
+  X(bit_view, BIT_OF(PG_VIEW)) X(bit_self, BIT_OF(PG_SELF)) X(bit_failed, BIT_OF(PG_FAILED))     \
+  X(bit_head, BIT_OF(PG_HEAD))
 /* clang-format on */
+/* The same for the enumerations that hosts share, each with the names of its members. */
+#define LAYOUT_OF_TAG(NAME, name) ENTRY(tag_##name, TAG_##NAME)
+#define LAYOUT_OF_FLAG(NAME, name, bit) ENTRY(flag_##name, bit)
+#define LAYOUT_OF_CALL(NAME, name, number) ENTRY(host_##name, number)
+#define LAYOUT_OF_ITEM(NAME, name, words) ENTRY(item_##name, ITEM_##NAME)
+#define LAYOUT_OF_ANSWER(name, asked, walks) ENTRY(answer_##name, ANSWER_##name)
+#define LAYOUT_OF_DTYPE(code, NAME, ctype, short_name, text, kind, legacy) ENTRY_TEXT(text, code)
+#define ENUMERATIONS                   \
+  TAGS(LAYOUT_OF_TAG)                  \
+  TENSOR_FLAGS(LAYOUT_OF_FLAG)         \
+  HOST_CALLS(LAYOUT_OF_CALL)           \
+  ITEM_KINDS(LAYOUT_OF_ITEM)           \
+  FUNCTIONAL_ANSWERS(LAYOUT_OF_ANSWER) \
+  DTYPE_ROWS(LAYOUT_OF_DTYPE)
+#define BIT_OF(one) __builtin_ctzll(one)
 
 #define OF(type, field) (int32_t)offsetof(type, field)
 #define VALUE(name, value) value,
 #define TENSOR_VALUE(field) OF(Tensor, field),
 #define FRAME_VALUE(field) OF(PgFrame, field),
-static const int32_t layout[] = {LAYOUT(VALUE, TENSOR_VALUE, FRAME_VALUE)};
+#define ENTRY(name, value) value,
+#define ENTRY_TEXT(text, value) value,
+static const int32_t layout[] = {LAYOUT(VALUE, TENSOR_VALUE, FRAME_VALUE) ENUMERATIONS};
+#undef ENTRY
+#undef ENTRY_TEXT
 
 #define NAME(name, value) " " #name
 #define TENSOR_NAME(field) " " #field
 #define FRAME_NAME(field) " frame_" #field
 PG_EXPORT(pg_layout_names) const char *pg_layout_names(void) {
-  return &LAYOUT(NAME, TENSOR_NAME, FRAME_NAME)[1];
+#define ENTRY(name, value) " " #name
+#define ENTRY_TEXT(text, value) " dtype_" text
+  return &LAYOUT(NAME, TENSOR_NAME, FRAME_NAME) ENUMERATIONS[1];
+#undef ENTRY
+#undef ENTRY_TEXT
 }
 
 PG_EXPORT(pg_layout) int32_t pg_layout(int32_t k) {

@@ -11,24 +11,19 @@
 #include "ground/text.h"
 #include "tensor/tensor.h"
 
-/* How a host value travels; see api.c for the frame. */
+/* How a host value travels; see pg.h for the frame, which has four bits for it. Hosts read the
+ * numbers by name: tag_missing. */
+/* clang-format off */
+#define TAGS(X)                                                                      \
+  X(MISSING, missing) X(NONE, none) X(TENSOR, tensor) X(INT, int) X(FLOAT, float)    \
+  X(BOOL, bool) X(STR, str) X(DTYPE, dtype) X(INTS, ints) X(FLOATS, floats)          \
+  X(TENSORS, tensors) X(INDEX, index) X(OTHER, other) X(BOOLS, bools)                \
+  X(COMPLEX, complex) X(GENERATOR, generator)
+/* clang-format on */
 typedef enum {
-  TAG_MISSING,
-  TAG_NONE,
-  TAG_TENSOR,
-  TAG_INT,
-  TAG_FLOAT,
-  TAG_BOOL,
-  TAG_STR,
-  TAG_DTYPE,
-  TAG_INTS,
-  TAG_FLOATS,
-  TAG_TENSORS,
-  TAG_INDEX,
-  TAG_OTHER,
-  TAG_BOOLS,
-  TAG_COMPLEX,
-  TAG_GENERATOR
+#define X(NAME, name) TAG_##NAME,
+  TAGS(X)
+#undef X
 } Tag;
 
 enum { MAX_ARGS = 16 };

@@ -7,31 +7,38 @@
 
 #include "tensor/tensor.h"
 
+/* What the engine asks of a callback: X(NAME, name, number). Hosts read the numbers by name:
+ * host_hook. */
+/* clang-format off */
+#define HOST_CALLS(X)                                                                              \
+  X(HOOK, hook, 0) /* tensor hook: one gradient in, a replacement or none out */                   \
+  /* after accumulation: the leaf in; what the hook returned out: nothing, or that leaf */         \
+  X(POST_HOOK, post_hook, 1)                                                                       \
+  /* gradients of the outputs in; none, or any word and all replacements out */                    \
+  X(NODE_PRE_HOOK, node_pre_hook, 2)                                                               \
+  /* gradients of the inputs, 256 times their number added to the kind, then those of the outputs  \
+   * in; the first replaced so or not */                                                           \
+  X(NODE_HOOK, node_hook, 3)                                                                       \
+  X(FUNCTION, function, 4)                                                                         \
+  X(PACK, pack, 5)     /* a tensor in, the id of what was made of it out */                        \
+  X(UNPACK, unpack, 6) /* nothing in, a tensor out; the id is that of what was packed */           \
+  /* see multi_hooks.c: gradients of several tensors in; 256 is added for the first alone */       \
+  X(SEVERAL, several, 7)                                                                           \
+  X(APPLY, apply, 8) /* any function: see host_apply; tensors in, the number of results out */     \
+  /* tells the watcher of a walk, 256 times one of these added: see walk/watch.h */                \
+  X(WALK, walk, 9)                                                                                 \
+  X(TRACE, trace, 32)                                                                              \
+  X(REPORT, report, 33)                                                                            \
+  X(LINE, line, 34)                                                                                \
+  X(NAME, name, 35) /* of a hook: see host_name */                                                 \
+  /* the results of the function that was applied last, which the host then forgets */             \
+  X(RETURNED, returned, 36)                                                                        \
+  X(CLOCK, clock, 100) /* the event that begins, or -1: nanoseconds out */
+/* clang-format on */
 typedef enum {
-  HOST_HOOK, /* tensor hook: one gradient in, a replacement or none out */
-  /* after accumulation: the leaf in, what the hook returned out, which must be nothing or that
-   * leaf */
-  HOST_POST_HOOK,
-  HOST_NODE_PRE_HOOK, /* gradients of the outputs in; none, or any word and all replacements out */
-  /* Gradients of the inputs, 256 times their number added to the kind, then those of the outputs
-   * in; the first replaced so or not. */
-  HOST_NODE_HOOK,
-  HOST_FUNCTION,
-  HOST_PACK,   /* a tensor in, the id of what was made of it out */
-  HOST_UNPACK, /* nothing in, a tensor out; the id is that of what was packed */
-  /* see multi_hooks.c: gradients of several tensors in; 256 is added to the kind for the first
-   * of them alone */
-  HOST_SEVERAL,
-  HOST_APPLY, /* any function: see host_apply; tensors in, the number of results out */
-  /* tells the watcher of a walk, 256 times one of these added to the kind: see walk/watch.h */
-  HOST_WALK,
-  HOST_TRACE = 32,
-  HOST_REPORT,
-  HOST_LINE,
-  HOST_NAME, /* of a hook: see host_name */
-  /* the results of the function that was applied last, which the host then forgets */
-  HOST_RETURNED,
-  HOST_CLOCK = 100 /* the event that begins, or -1: nanoseconds out */
+#define X(NAME, name, number) HOST_##NAME = number,
+  HOST_CALLS(X)
+#undef X
 } HostCall;
 
 /* How the host is reached, and what stands between it and the engine: set by the boundary before

@@ -81,13 +81,17 @@ typedef struct {
   uint32_t levels; /* of vmap, a bit each */
 } Meta;
 
-/* Tensor.flags */
+/* Tensor.flags. Hosts read the numbers by name: flag_requires_grad. */
+#define TENSOR_FLAGS(X)                                                                    \
+  X(REQUIRES_GRAD, requires_grad, 1) /* as a leaf, or because grad_fn is set */            \
+  X(WRAPPED, wrapped, 2)             /* a host number: has the lowest rank in promotion */ \
+  X(INFERENCE, inference, 4)                                                               \
+  X(PARAMETER, parameter, 8)                                                               \
+  X(BATCHED, batched, 128) /* the highest, so that one comparison finds it */
 enum {
-  FLAG_REQUIRES_GRAD = 1, /* as a leaf, or because grad_fn is set */
-  FLAG_WRAPPED = 2,       /* a host number: has the lowest rank in type promotion */
-  FLAG_INFERENCE = 4,
-  FLAG_PARAMETER = 8,
-  FLAG_BATCHED = 128 /* the host knows this number too */
+#define X(NAME, name, bit) FLAG_##NAME = bit,
+  TENSOR_FLAGS(X)
+#undef X
 };
 
 struct Tensor {

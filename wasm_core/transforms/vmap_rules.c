@@ -8,6 +8,7 @@
 
 #include "call/schema.h"
 #include "ground/memory.h"
+#include "ops/index/index.h"
 #include "ops/view/shape.h"
 #include "ops/view/view.h"
 #include "transforms/vmap_private.h"
@@ -431,7 +432,7 @@ static bool multiplies(const Call *c, const Batch *b, Call *inner) {
 
 /* ------------------------------------------------------------ subscripts */
 
-enum { ITEM_SLICE = 3, ITEM_TENSOR = 4, SLICE_WORDS = 4 };
+enum { SLICE_WORDS = 4 /* the kind, start, stop and step */ };
 
 /* The subscript with a full slice for each batch dimension in front. */
 static Value behind_batch(const Batch *b, const Value *index) {

@@ -13,6 +13,7 @@
 #include "ops/create/create.h"
 #include "ops/op.h"
 #include "tape/forward.h"
+#include "walk/jacobians.h"
 
 /* What strict mode looks at. */
 typedef enum {
@@ -38,12 +39,9 @@ typedef struct {
 } Answer;
 
 static const Answer answers[] = {
-    {"vjp", PRODUCT, BACK},
-    {"jvp", SWAPPED | PRODUCT, BACK_TRICK},
-    {"vhp", GRADIENT | PRODUCT, DOUBLE_BACK},
-    {"hvp", GRADIENT | SWAPPED | PRODUCT, DOUBLE_BACK_TRICK},
-    {"jacobian", ROWS, ROW},
-    {"hessian", GRADIENT, JACOBIAN}, /* the function whose Jacobian it is */
+#define X(name, asked, walks) {#name, asked, walks},
+    FUNCTIONAL_ANSWERS(X)
+#undef X
 };
 static const Answer *const vjp = &answers[0], *const jvp = &answers[1];
 

@@ -3,7 +3,8 @@
  *
  * The calls are written down by tests/sweep.py, whose twin this is; nothing here knows of an op.
  */
-import { Coded, EngineError, TAG } from '../engine.js';
+import { Coded, EngineError } from '../engine.js';
+import { TAG } from '../enumerations.js';
 
 const FLOATS = ['float64', 'float32'];
 const DTYPES = [...FLOATS, 'int64', 'int32', 'int16', 'int8', 'uint8', 'bool'];

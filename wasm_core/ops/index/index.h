@@ -11,6 +11,21 @@
 
 #include "ops/op.h"
 
+/* The items of a subscript: X(NAME, name, words after the kind). Hosts read the kinds by name:
+ * item_none. */
+#define ITEM_KINDS(X)      \
+  X(NONE, none, 0)         \
+  X(ELLIPSIS, ellipsis, 0) \
+  X(INT, int, 1)           \
+  X(SLICE, slice, 3)       \
+  X(TENSOR, tensor, 1)     \
+  X(BOOL, bool, 1)
+typedef enum {
+#define X(NAME, name, words) ITEM_##NAME,
+  ITEM_KINDS(X)
+#undef X
+} ItemKind;
+
 /* Sets the error; false, for `return REFUSE(...)`. */
 #define REFUSE(...) ((void)fail(__VA_ARGS__), false)
 

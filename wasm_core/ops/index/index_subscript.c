@@ -7,17 +7,12 @@
 
 #include "ops/index/index.h"
 
-typedef enum {
-  ITEM_NONE,
-  ITEM_ELLIPSIS,
-  ITEM_INT,
-  ITEM_SLICE,
-  ITEM_TENSOR,
-  ITEM_BOOL,
-  ITEM_KINDS
-} ItemKind;
-static const int words_after[ITEM_KINDS] = {
-    [ITEM_INT] = 1, [ITEM_SLICE] = 3, [ITEM_TENSOR] = 1, [ITEM_BOOL] = 1};
+static const int words_after[] = {
+#define X(NAME, name, words) words,
+    ITEM_KINDS(X)
+#undef X
+};
+enum { N_ITEM_KINDS = sizeof words_after / sizeof *words_after };
 #define ABSENT INT64_MIN /* a slice's start, stop or step that was not written */
 
 typedef struct {
@@ -43,7 +38,7 @@ Ints arg_index(const Call *c, int k) {
 
 static bool next_item(Ints index, int *at, Item *item) {
   int64_t kind = index.v[(*at)++];
-  if (kind < 0 || kind >= ITEM_KINDS || *at + words_after[kind] > index.n) {
+  if (kind < 0 || kind >= N_ITEM_KINDS || *at + words_after[kind] > index.n) {
     fail(ERR_INDEX, "only integers, slices (`:`), ellipsis (`...`), None and long or byte "
                     "Variables are valid indices");
     return false;
@@ -150,7 +145,7 @@ static bool apply(Subscript *s, Tensor *x, Ints index, bool reading) {
       case ITEM_SLICE: done = apply_slice(s, item.words, reading && n_items == 1); break;
       case ITEM_TENSOR: done = apply_tensor_item(s, item.tensor, position); break;
       case ITEM_BOOL: done = apply_truth(s, item.words[0]); break;
-      case ITEM_KINDS: break;
+      default: break;
     }
     if (!done) return false;
   }
