@@ -14,14 +14,16 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/index/index.h"
 #include "ops/run.h"
-#include "tape/forward.h"
 #include "tape/profile.h"
 #include "transforms/vmap.h"
+#include "walk/forward.h"
 #include "walk/jacobians.h"
 
 /* The first call also joins the layers: what lies above tells those below of itself. */
 PG_EXPORT(pg_frame) PgFrame *pg_frame(void) {
-  if (!frame && host_begin()) table_begin();
+  if (frame || !host_begin()) return frame;
+  tape_begin();
+  table_begin();
   return frame;
 }
 

@@ -3,9 +3,9 @@
 #include "boundary/host.h"
 
 #include "ground/memory.h"
-#include "tape/forward.h"
 #include "tape/host.h"
 #include "transforms/vmap.h"
+#include "walk/forward.h"
 
 PgFrame *frame;
 

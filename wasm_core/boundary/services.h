@@ -26,9 +26,6 @@ void table_begin(void); /* sets op_rows (table.c) */
 
 /* To the end of a task and of its course, or to the next custom node. */
 void task_go_on(Call *c, Task *task, Tensor **gi);
-/* Goes on after a walk, which it ends (NULL: at the start), with the next of the course; NULL:
- * the result is given, or it failed. */
-Task *course_next(Call *c, Course *k, Task *done);
 void op_backward_of(Call *c);
 void op_grad(Call *c);
 void op_backward_resume(Call *c);
@@ -36,8 +33,6 @@ void op_backward_abort(const Call *c);
 Tensor *op_undefined_grad(Tensor *t);
 Tensor *op_requires_grad_(Tensor *t, bool on);
 void op_retain_grad(Tensor *t);
-Tensor *op_detach(Tensor *t);
-Tensor *op_detach_(Tensor *t);
 Tensor *op_data(Tensor *t);
 Tensor *op_set_data(Tensor *t, Tensor *from);
 Tensor *op_set_apart(Tensor *t);

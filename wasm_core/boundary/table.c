@@ -3,7 +3,7 @@
 #include "boundary/services.h"
 #include "call/call.h"
 #include "ops/op.h"
-#include "tape/forward.h"
+#include "walk/forward.h"
 
 #define T(k) arg_tensor(c, k)
 #define I(k) arg_int(c, k)

@@ -128,6 +128,7 @@ static void run_inplace(Call *c) {
   if (!logic && any_requires_grad(c) && !check_rebase(self)) return;
   destination = direct ? self : NULL;
   inplace_self = self;
+  inplace_copy = t_clone;
   c->row->run(c);
   inplace_self = NULL;
   destination = NULL;

@@ -4,30 +4,13 @@
 #include <stdio.h>
 
 #include "ground/memory.h"
-#include "ops/op.h"
 #include "tape/host.h"
-
-bool anomaly_mode, anomaly_check_nan = true;
-Node *node_running;
+#include "tensor/iter.h"
 
 /* ------------------------------------------------------------ traces */
 
-void anomaly_birth(Node *n) {
-  n->origin = mem_alloc_zero(sizeof *n->origin);
-  if (!n->origin) return;
-  n->origin->trace = host_trace();
-  n->origin->parent = node_running;
-  node_retain(node_running);
-}
-
-void anomaly_forget(Node *n) {
-  if (!n->origin) return;
-  host_drop(n->origin->trace);
-  node_release(n->origin->parent);
-  mem_free(n->origin, sizeof *n->origin);
-}
-
-void anomaly_write(Version *v) {
+static void write_down(Version *v) {
+  if (!saved_check_mode) return;
   if (!v->trail) v->trail = mem_alloc_zero(sizeof *v->trail);
   Trail *t = v->trail;
   if (!t) return;
@@ -43,9 +26,15 @@ void anomaly_write(Version *v) {
   t->trace[t->n++] = host_trace();
 }
 
-void anomaly_drop_trail(Version *v) {
-  for (int i = 0; v->trail && i < v->trail->n; i++) host_drop(v->trail->trace[i]);
-  if (v->trail) mem_free(v->trail, sizeof *v->trail);
+static void drop_trail(Version *v) {
+  for (int i = 0; i < v->trail->n; i++) host_drop(v->trail->trace[i]);
+  mem_free(v->trail, sizeof *v->trail);
+}
+
+void anomaly_set(bool on) {
+  anomaly_mode = on;
+  version_written = on ? write_down : NULL;
+  if (on) letting_go.of_trail = drop_trail;
 }
 
 /* ------------------------------------------------------------ reports */
@@ -91,23 +80,31 @@ const char *anomaly_blame(const Node *n, const Version *v, uint32_t saved) {
 
 /* ------------------------------------------------------------ nans */
 
-static bool holds_nan(Tensor *g) {
-  g = t_contiguous(g);
-  if (!g) return false;
-  bool found = false;
-  DISPATCH_FLOAT(g->dtype, {
-    const T *x = (const T *)(const void *)tensor_data(g);
-    for (int64_t i = 0; i < g->numel; i++) found = found || x[i] != x[i];
+typedef struct {
+  DType dtype;
+  bool *found;
+} NanSearch;
+
+static void find_nan(char **p, const int64_t *strides, int64_t n, const void *context) {
+  const NanSearch *s = context;
+  DISPATCH_FLOAT(s->dtype, {
+    for (int64_t i = 0; i < n; i++) {
+      T x = *(const T *)(const void *)(p[0] + i * strides[0]);
+      if (x != x) *s->found = true;
+    }
   });
+}
+
+static bool holds_nan(Tensor *g) {
+  bool found = false;
+  iterate(1, &g, find_nan, &(NanSearch){(DType)g->dtype, &found});
   return found;
 }
 
 bool anomaly_has_nan(Node *n, Tensor *const *gi) {
   int found = -1;
-  WITHOUT_GRAD_BLOCK {
-    for (int i = 0; i < n->n_edges && found < 0; i++)
-      if (gi[i] && (n->kind == NODE_HOST || needs(n, i)) && holds_nan(gi[i])) found = i;
-  }
+  for (int i = 0; i < n->n_edges && found < 0; i++)
+    if (gi[i] && (n->kind == NODE_HOST || needs(n, i)) && holds_nan(gi[i])) found = i;
   if (found >= 0)
     fail(ERR_RUNTIME, "Function '%s' returned nan values in its %dth output.", n->type->name,
          found);

@@ -26,10 +26,7 @@ typedef struct Trail {
   int32_t trace[TRAIL];
 } Trail;
 
-void anomaly_birth(Node *n);    /* of a node just made */
-void anomaly_forget(Node *n);   /* of a node about to go */
-void anomaly_write(Version *v); /* the version was incremented */
-void anomaly_drop_trail(Version *v);
+void anomaly_set(bool on);
 void anomaly_report(const Node *n); /* the running backward failed in this node */
 /* Whether a gradient that n passes on has a nan; then the error is set. */
 bool anomaly_has_nan(Node *n, Tensor *const *gi);

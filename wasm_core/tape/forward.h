@@ -11,45 +11,55 @@
 #ifndef PG_FORWARD_H
 #define PG_FORWARD_H
 
+#include <stddef.h>
+
 #include "tape/graph.h"
 
 /* Whether tangents travel: a level is entered and forward mode is not switched off. */
 extern bool forward_on;
 
-/* --- for the host --- */
-int64_t forward_enter(void);      /* the new level; PyTorch's error if there is one */
-int64_t forward_level(void);      /* the one that is entered, or -1 */
-void forward_exit(int64_t level); /* forgets every tangent */
-void forward_begin(bool allowed); /* at the start of a call: sets forward_on */
-void forward_settle(void);        /* at its end: works out what waits */
-Tensor *forward_make_dual(Tensor *primal, Tensor *tangent, int64_t level);
-Tensor *forward_primal(Tensor *t, int64_t level); /* a view of t without tangent */
-/* Gives t, which a custom function made, a tangent. */
-void forward_set(Tensor *t, Tensor *tangent);
-/* The tangent, as forward_tangent gives it, whose version is noted; whether it was written to
- * since. */
-Tensor *forward_noted(Tensor *t);
-bool forward_was_written(const Tensor *t);
+/* What forward mode does (walk/forward.c), which needs ops and walks back: set when a level is first
+ * entered, so that it is there for whatever has a tangent. */
+typedef struct {
+  Tensor *(*tangent)(Tensor *t);
+  bool (*attach)(Node *n, int count, Tensor *const *inputs);
+  void (*detach)(Node *n);
+  void (*output)(Tensor *y, Node *n, int output_nr);
+  bool (*needs)(const Node *n, int input);
+  bool (*waits_for)(const Tensor *y, const Node *n);
+  void (*view)(Tensor *self, Tensor *v);
+  void (*share)(Tensor *from, Tensor *to);
+  void (*written_by)(Tensor *self, Node *n, int output_nr);
+  void (*write)(Tensor *self, Tensor *tangent);
+  void (*move)(Tensor *to, Tensor *from);
+  void (*forget)(Tensor *t);
+} Forward;
+extern const Forward *forward_mode;
 
-/* --- for the engine; each does nothing while forward_on is false --- */
-Tensor *forward_tangent(Tensor *t); /* borrowed; NULL: none */
-void forward_drop(Tensor *t);       /* t has no tangent from now on */
-/* Keeps the tangents of a node's inputs with it; false if there are none. */
-bool forward_attach(Node *n, int count, Tensor *const *inputs);
-void forward_detach(Node *n); /* the opposite; of a node that dies */
-void forward_output(Tensor *y, Node *n, int output_nr);
-/* whether the input has a tangent, or a gradient later */
-bool forward_needs(const Node *n, int input);
-/* whether n's gradient function is run for its output's tangent */
-bool forward_produces(const Node *n);
-bool forward_waits_for(const Tensor *y, const Node *n);
-void forward_view(Tensor *self, Tensor *v);
-void forward_share(Tensor *from, Tensor *to); /* to is a snapshot or an alias of from */
-void forward_move(Tensor *to, Tensor *from);  /* to takes the form of from */
-/* After an in-place op on self: its values are those of an output of n, or have the tangent
- * given (NULL: none). */
-void forward_written_by(Tensor *self, Node *n, int output_nr);
-void forward_write(Tensor *self, Tensor *tangent);
-void forward_forget(Tensor *t); /* a tensor that dies */
+extern const Node *forward_product; /* whose gradient function runs for its output's tangent */
+static inline bool forward_produces(const Node *n) { return n == forward_product; }
+
+/* --- for all that records; each does nothing while forward_on is false --- */
+/* Borrowed; NULL: none. */
+static inline Tensor *forward_tangent(Tensor *t) {
+  return forward_on ? forward_mode->tangent(t) : NULL;
+}
+/* to is a snapshot or an alias of from */
+static inline void forward_share(Tensor *from, Tensor *to) {
+  if (forward_on) forward_mode->share(from, to);
+}
+/* to takes the form of from */
+static inline void forward_move(Tensor *to, Tensor *from) {
+  if (forward_on) forward_mode->move(to, from);
+}
+/* After an in-place op on self: its values have this tangent (NULL: none), or are those of an output
+ * of n. */
+static inline void forward_write(Tensor *self, Tensor *tangent) {
+  if (forward_on) forward_mode->write(self, tangent);
+}
+/* t has no tangent from now on. */
+static inline void forward_drop(Tensor *t) {
+  if (t->meta && t->meta->dual) forward_mode->forget(t);
+}
 
 #endif

@@ -16,6 +16,8 @@
 #ifndef PG_GRAPH_H
 #define PG_GRAPH_H
 
+#include <stddef.h>
+
 #include "tensor/tensor.h"
 
 typedef struct {
@@ -30,13 +32,18 @@ typedef struct {
   Tensor *leaf;  /* a leaf that requires grad: kept to find its accumulator */
   Tensor *original; /* check mode: the input, for what became of its history; owned */
   Tensor *unpacked; /* what the unpack hook gave, while the node runs; owned */
-  int64_t *form;    /* dtype, rank and sizes of what was packed; owned */
+  int64_t *form;    /* of what was packed, FORM_...; owned */
   Version *version; /* for the check mode */
   uint32_t version_saved;
   int32_t output_nr;
   int32_t packed; /* the host's id of what its pack hook made of the tensor; 0: none */
   bool is_output, requires_grad, set;
 } Saved;
+
+enum { FORM_DTYPE, FORM_RANK, FORM_SIZES };
+static inline size_t form_bytes(int64_t rank) {
+  return (size_t)(FORM_SIZES + rank) * sizeof(int64_t);
+}
 
 typedef union {
   int64_t i;
@@ -127,17 +134,17 @@ struct Node {
   bool unrecorded;       /* made for the sake of tangents alone */
 };
 
-enum { NODE_PLAIN, NODE_ACCUMULATE, NODE_COPY_SLICES, NODE_HOST, NODE_ERROR };
+/* NODE_SLICE: of type AsStridedView. */
+enum { NODE_PLAIN, NODE_ACCUMULATE, NODE_COPY_SLICES, NODE_SLICE, NODE_HOST, NODE_ERROR };
 #define NODE_MAGIC 0x70676e31u
 static inline bool node_is(const void *handle) {
   return handle && ((const Node *)handle)->magic == NODE_MAGIC;
 }
 
 /* --- modes --- */
-extern bool grad_mode; /* whether ops make nodes now: to be recorded, or for tangents */
-extern bool recording; /* is_grad_enabled, or what a backward asks for: nodes become histories */
-extern bool inference_mode;
-extern bool any_layout;       /* a new gradient need not have its leaf's strides */
+extern bool grad_mode;  /* whether ops make nodes now: to be recorded, or for tangents */
+extern bool recording;  /* is_grad_enabled, or what a backward asks for: nodes become histories */
+extern bool any_layout; /* a new gradient need not have its leaf's strides */
 extern bool saved_check_mode; /* "check" instead of "snapshot" */
 
 /* Evaluates an expression, or runs the block that follows, while ops make no nodes. What grad_mode
@@ -203,6 +210,11 @@ Tensor *renamed_with(Tensor *y, const char *name, const char *fields);
   }                                                                                          \
   static const NodeType node_##name = {"torch::autograd::NotImplemented", refuse_##name, "", \
                                        false, NULL};
+/* One that nothing records yet; NULL if it cannot have so many of them. */
+Node *node_bare(const NodeType *type, int n_edges, int n_saves, int n_numbers);
+Node *node_unnumbered(const NodeType *type); /* takes no number of the sequence */
+bool node_may_have(int n, const char *what); /* as many; the error is set if not */
+bool node_describe_output(Node *n, int k, const Tensor *y);
 void node_drop(Node *n); /* a node that was made but will not be used (after a failure) */
 static inline void num_i(Node *n, int k, int64_t v) {
   if (n) n->numbers[k].i = v;
@@ -221,6 +233,7 @@ void saves_done(Node *n); /* after it ran: lets go of what was unpacked */
  * was. */
 void saves_written(Node *n, Tensor *self);
 extern Tensor *inplace_self; /* what the running in-place op writes to; NULL if none does */
+extern Tensor *(*inplace_copy)(Tensor *t); /* how that is cloned */
 void saved_release(Saved *s);
 Tensor *saved_for_host(Node *n, int slot);
 void *saved_freed(void); /* sets the error of a graph that was freed */
@@ -232,6 +245,8 @@ bool saved_hooks_push(int32_t id);
 void saved_hooks_pop(void);
 /* what was pushed and popped in a backward is as it was before */
 void saved_hooks_end(int64_t task);
+/* The backward that hooks are pushed in, by its number: what it pushes goes with it. NULL: none. */
+extern const int64_t *saved_hooks_task;
 /* Until enabled (NULL), hooks are refused with this message; fails with it at once if there are
  * some now. */
 bool saved_hooks_disable(const char *text);
@@ -259,6 +274,7 @@ bool check_inplace_by(Tensor *x, const Tensor *value);
 /* Makes v (just made by tensor_alias from self) a view of self: version, base, origin. */
 Tensor *make_view(Tensor *self, Tensor *v, Node *n, ViewOrigin origin);
 Tensor *t_detach(Tensor *t);
+Tensor *t_detach_(Tensor *t);
 void node_retain(Node *n);
 void node_release(Node *n);
 void node_release_saved(Node *n);
@@ -266,11 +282,24 @@ void node_release_saved(Node *n);
 bool check_rebase(Tensor *t);
 Node *tensor_accumulator(Tensor *t); /* owned; of a leaf that requires grad */
 NodeHook *node_add_hook(Node *n, HookPoint point, int32_t id, int32_t slot);
-bool node_remove_hook(Node *n, int32_t id);
 bool tensor_retain_grad(Tensor *t);
 extern const NodeType AccumulateGrad, CopySlices, AsStridedView;
 
 /* --- walking back (walk.c) --- */
+typedef struct Task Task;
+/* What a walk that is under way notes at a node; several may be. */
+typedef struct Visit {
+  Task *task;
+  struct Visit *below; /* of an outer walk, at the same node */
+  bool needed;         /* its gradients are wanted: it runs or is captured */
+} Visit;
+extern Task
+    *pruned_task; /* the walk that runs, if inputs were named: some gradients are not needed */
+static inline Visit *visit_of(const Task *task, const Node *n) {
+  Visit *v = n->state;
+  while (v && v->task != task) v = v->below;
+  return v;
+}
 typedef struct {
   Tensor *tensor; /* NULL: the edge by itself, borrowed */
   Edge edge;
@@ -289,7 +318,6 @@ typedef struct {
    * root, whose elements the walks start from in turn. */
   int n_rows;
 } GraphWalk;
-typedef struct Task Task;
 Task *task_start(const GraphWalk *w); /* NULL if it failed; otherwise task_end is due */
 /* Walks to the end, or to a custom node, which task_asks then names: its function, which the
  * host runs, gives `gi` (one an edge, NULL: none) for the next task_run. False if it failed. */
@@ -298,18 +326,21 @@ Node *task_asks(Task *task, Tensor ***grads);
 bool task_creates_graph(const Task *task);
 /* What was collected, owned by the pool; how many, or -1 if it failed. */
 int task_results(Task *task, Tensor **captured);
-/* Several walks, one after the other (jacobians.c); a task owns the one that it belongs to.
- * Gives it, and takes another. */
-typedef struct Course Course;
+/* Several walks, one after the other (jacobians.c). */
+struct Call;
+typedef struct Course {
+  /* What follows a walk, which it ends; NULL: the result is given, or it failed. */
+  Task *(*next)(struct Call *c, struct Course *k, Task *done);
+  void (*drop)(struct Course *k);
+} Course;
+/* The course that a task belongs to, which it owns: gives it, and takes another. */
 Course *task_course(Task *task, Course *other);
-void course_drop(Course *k);
 void task_end(Task *task);
 void task_abort(Task *task); /* the host's function failed */
 /* All of it in one go, custom nodes by callbacks from within. */
 bool engine_walk(const GraphWalk *w, Tensor **captured);
 bool engine_runs_whole(void);        /* no backward that is running was given inputs */
 int64_t engine_task_id(void);        /* of the backward that is running, -1: none */
-int64_t engine_inner_task(void);     /* the same, but -1 too while it waits for the host */
 bool engine_is_nested(void);         /* whether it is not the only one */
 bool engine_will_run(const Node *n); /* in the backward that is running */
 bool engine_retains(void);           /* whether that, if any, keeps saved tensors */
@@ -333,6 +364,8 @@ Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m);
 bool engine_product(int n, Tensor *const *roots, Tensor *const *with, bool create_graph,
                     uint64_t since, Tensor *u, Tensor **out);
 
+/* Joins tensors to the tape: called once, before the first tensor. */
+void tape_begin(void);
 int64_t node_live_count(void);
 uint64_t node_sequence(void); /* of the next node */
 

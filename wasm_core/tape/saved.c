@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "ground/memory.h"
-#include "ops/op.h"
 #include "tape/anomaly.h"
 #include "tape/forward.h"
 #include "tape/graph.h"
@@ -26,9 +25,6 @@ void *saved_freed(void) { return fail(ERR_RUNTIME, "%s", freed_text); }
 
 /* ------------------------------------------------------------ forms */
 
-enum { FORM_DTYPE, FORM_RANK, FORM_SIZES };
-static size_t form_bytes(int64_t rank) { return (size_t)(FORM_SIZES + rank) * sizeof(int64_t); }
-
 static int64_t *form_of(const Tensor *t) {
   int64_t *form = mem_alloc(form_bytes(t->ndim));
   if (!form) return NULL;
@@ -36,10 +32,6 @@ static int64_t *form_of(const Tensor *t) {
   form[FORM_RANK] = t->ndim;
   memcpy(form + FORM_SIZES, t->sizes, t->ndim * sizeof *t->sizes);
   return form;
-}
-
-static void form_release(int64_t *form) {
-  if (form) mem_free(form, form_bytes(form[FORM_RANK]));
 }
 
 /* Gradients read what they saved as what it was: its indices, its rows. Only those that go
@@ -57,32 +49,6 @@ static bool form_fits(const Node *n, const int64_t *form, const Tensor *t) {
   return false;
 }
 
-/* ------------------------------------------------------------ letting go */
-
-void saved_release(Saved *s) {
-  Saved old = *s;
-  s->value = s->leaf = s->original = s->unpacked = NULL;
-  s->form = NULL;
-  s->grad_fn = NULL;
-  s->version = NULL;
-  s->packed = 0;
-  host_drop(old.packed);
-  version_release(old.version);
-  tensor_release(old.value);
-  tensor_release(old.leaf);
-  tensor_release(old.original);
-  tensor_release(old.unpacked);
-  form_release(old.form);
-  node_release(old.grad_fn);
-}
-
-void node_release_saved(Node *n) {
-  for (int i = 0; i < n->n_saves; i++) saved_release(&n->saves[i]);
-  n->freed = n->freed || n->n_saves > 0 || n->kind == NODE_HOST || n->inner;
-  /* else it is run by itself too */
-  if (n->inner && n->inner->refs == 1) node_release_saved(n->inner);
-}
-
 /* ------------------------------------------------------------ default hooks */
 
 enum { HOOKS_CAP = 512 }; /* scopes within scopes */
@@ -97,6 +63,7 @@ typedef struct Hooks {
   int32_t ids[HOOKS_CAP];
 } Hooks;
 static Hooks *all_hooks;
+const int64_t *saved_hooks_task;
 
 static Hooks *own_hooks(void) {
   Hooks *h = all_hooks;
@@ -113,7 +80,7 @@ static void disable(Hooks *h, const char *text) {
 
 /* Those to be changed now. */
 static Hooks *make_hooks(void) {
-  int64_t task = engine_inner_task();
+  int64_t task = saved_hooks_task ? *saved_hooks_task : -1;
   Hooks *from = own_hooks(), *h = from;
   if ((from && (task < 0 || from->task == task)) || !(h = mem_alloc(sizeof *h))) return h;
   *h = from ? *from : (Hooks){.thread = host_thread()};
@@ -240,7 +207,7 @@ static bool keep_value(Node *n, Saved *s, Tensor *t) {
   if (!v) return false;
   tensor_retain(s->value = v);
   s->set = true;
-  if (forward_on && !s->is_output) forward_share(t, v);
+  if (!s->is_output) forward_share(t, v);
   if (!saved_check_mode) return true;
   keep_version(s, t);
   n->guarded = true;
@@ -254,14 +221,12 @@ static void keep_for_tangents(Node *n, Saved *s, Tensor *t) {
     tensor_retain(s->unpacked = with_history(n, s, tensor_snapshot(t)));
 }
 
-Tensor *inplace_self;
-
 /* What hooks are to pack waits in `original` until all inputs are known: see saves_pack. */
 void save(Node *n, int slot, Tensor *t) {
   if (!n || !t || failed() || !may_be_saved(t)) return;
   Saved *s = &n->saves[slot];
   int32_t hooks = hooks_for(n, t);
-  if (hooks && t == inplace_self && !(t = t_clone(t))) return; /* the host may keep it */
+  if (hooks && t == inplace_self && !(t = inplace_copy(t))) return; /* the host may keep it */
   if (hooks) s->set = true;
   else if (!keep_value(n, s, t)) return;
   if (hooks || s->version) tensor_retain(s->original = t);
@@ -277,7 +242,7 @@ void save(Node *n, int slot, Tensor *t) {
 }
 
 void save_output(Node *n, int slot, Tensor *y) {
-  if (!n || !y || failed() || (y->grad_fn != n && !(forward_on && forward_waits_for(y, n))) ||
+  if (!n || !y || failed() || (y->grad_fn != n && !(forward_on && forward_mode->waits_for(y, n))) ||
       !may_be_saved(y))
     return;
   Saved *s = &n->saves[slot];
@@ -442,7 +407,7 @@ static Tensor *with_history(Node *n, const Saved *s, Tensor *v) {
     node_retain(a->grad_fn);
     a->output_nr = s->output_nr;
   }
-  if (forward_on) forward_share(v, a);
+  forward_share(v, a);
   return a;
 }
 
@@ -495,7 +460,7 @@ Tensor *saved_for_host(Node *n, int slot) {
   }
   Tensor *copy = tensor_snapshot(s->value);
   if (copy && !detached) copy = with_history(n, s, copy);
-  if (copy && forward_on) forward_share(s->value, copy);
+  if (copy) forward_share(s->value, copy);
   return copy;
 }
 

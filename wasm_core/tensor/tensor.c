@@ -5,10 +5,6 @@
 #include <string.h>
 
 #include "ground/memory.h"
-#include "tape/anomaly.h"
-#include "tape/forward.h"
-#include "tape/graph.h"
-#include "tape/host.h"
 
 /* ------------------------------------------------------------------ sizes */
 
@@ -228,6 +224,9 @@ void pool_release(int32_t mark, Tensor *keep) {
 static int64_t live_tensors;
 int64_t tensor_live_count(void) { return live_tensors; }
 int32_t vmap_concerns;
+bool inference_mode;
+LettingGo letting_go;
+void (*version_written)(Version *v);
 
 static size_t block_bytes(int cap) { return sizeof(Tensor) + (size_t)cap * 2 * sizeof(int64_t); }
 
@@ -259,40 +258,30 @@ void tensor_retain(Tensor *t) {
 
 void version_release(Version *v) {
   if (!v || --v->refs > 0) return;
-  anomaly_drop_trail(v);
+  if (v->trail) letting_go.of_trail(v);
   mem_free(v, sizeof *v);
 }
 
 static void hooks_release(Hook *h) {
   while (h) {
     Hook *next = h->next;
-    host_drop(h->id);
+    letting_go.of_object(h->id);
     mem_free(h, sizeof *h);
     h = next;
   }
 }
 
-/* Frees a tensor that nobody refers to. What it owned is released by the caller's loop: tensors
- * hold nodes and nodes hold tensors, so the dead wait in a list instead of on the stack. */
-static void forget_retained(Tensor *t) {
-  for (NodeHook **at = t->grad_fn ? &t->grad_fn->hooks : NULL; at && *at; at = &(*at)->next)
-    if ((*at)->retained == t) {
-      NodeHook *h = *at;
-      *at = h->next;
-      mem_free(h, sizeof *h);
-      return;
-    }
-}
-
 static Tensor *dead_tensors;
 static bool burying;
 
+/* Frees a tensor that nobody refers to. What it owned is released by the caller's loop: tensors
+ * hold nodes and nodes hold tensors, so the dead wait in a list instead of on the stack. */
 static void bury(Tensor *t) {
   Meta *m = t->meta;
   Node *fn = t->grad_fn, *accumulator = NULL;
   Tensor *grad = NULL, *base = NULL, *value = NULL;
-  if (m && m->retains_grad) forget_retained(t);
-  if (m && m->dual) forward_forget(t);
+  if (m && m->retains_grad) letting_go.of_retained(t);
+  if (m && m->dual) letting_go.of_dual(t);
   if (m) {
     if (m->owns_accumulator) accumulator = m->accumulator;
     grad = m->grad;
@@ -303,7 +292,7 @@ static void bury(Tensor *t) {
     hooks_release(m->post_hooks);
     mem_free(m, sizeof *m);
   }
-  if (t->noted) host_drop(t->noted);
+  if (t->noted) letting_go.of_object(t->noted);
   version_release(t->version);
   storage_release(t->storage);
   if (t->sizes != t->dims) mem_free(t->sizes, (size_t)t->cap * 2 * sizeof(int64_t));
@@ -313,8 +302,8 @@ static void bury(Tensor *t) {
   tensor_release(grad);
   tensor_release(base);
   tensor_release(value);
-  node_release(fn);
-  node_release(accumulator);
+  if (fn) letting_go.of_node(fn);
+  if (accumulator) letting_go.of_node(accumulator);
 }
 
 void tensor_release(Tensor *t) {
@@ -561,7 +550,7 @@ void tensor_bump_version(Tensor *t) {
   Version *v = version_of(t);
   if (!v) return;
   v->value++;
-  if (anomaly_mode && saved_check_mode) anomaly_write(v);
+  if (version_written) version_written(v);
 }
 
 void tensor_set_version(Tensor *t, uint32_t version) {

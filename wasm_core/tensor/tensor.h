@@ -213,6 +213,21 @@ double element_load_f(const char *at, DType d);
 int64_t element_load_i(const char *at, DType d);
 
 int64_t tensor_live_count(void);
+extern bool inference_mode; /* what tensors are made in: it makes inference tensors */
+extern void (*version_written)(
+    Version *v); /* told of every increment; NULL: nobody wants to know */
+
+/* What the tape and the host have at a tensor is theirs: how it is let go when the tensor dies. Each
+ * is set before the first of its kind is made. */
+typedef struct {
+  void (*of_node)(Node *n);
+  void (*of_object)(int32_t id);  /* of the host */
+  void (*of_retained)(Tensor *t); /* a hook at its node that fills .grad */
+  void (*of_dual)(Tensor *t);
+  void (*of_trail)(Version *v);
+} LettingGo;
+extern LettingGo letting_go;
+
 /* Levels of vmap that are entered and batched tensors that are alive: while 0, no call needs a
  * look. */
 extern int32_t vmap_concerns;

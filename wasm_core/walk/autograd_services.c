@@ -76,7 +76,7 @@ void task_go_on(Call *c, Task *task, Tensor **gi) {
     }
     Course *course = ok ? task_course(task, NULL) : NULL;
     if (course) {
-      task = course_next(c, course, task);
+      task = course->next(c, course, task);
       continue;
     }
     int count = ok ? task_results(task, NULL) : 0;
@@ -264,31 +264,6 @@ Tensor *op_requires_grad_(Tensor *t, bool on) {
         "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   if (tensor_is_leaf(t))
     t->flags = (uint8_t)(on ? t->flags | FLAG_REQUIRES_GRAD : t->flags & ~FLAG_REQUIRES_GRAD);
-  return t;
-}
-
-Tensor *op_detach(Tensor *t) { return t_detach(t); }
-
-Tensor *op_detach_(Tensor *t) {
-  if (tensor_is_view(t))
-    return fail(ERR_RUNTIME,
-                "Can't detach views in-place. Use detach() instead. If you are using "
-                "DistributedDataParallel (DDP) "
-                "for training, and gradient_as_bucket_view is set as True, gradients are views of "
-                "DDP buckets, and "
-                "hence detach_() cannot be called on these gradients. To fix this error, please "
-                "refer to the "
-                "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution.");
-  if (t->meta && t->meta->retains_grad)
-    for (NodeHook *h = t->grad_fn ? t->grad_fn->hooks : NULL; h; h = h->next)
-      if (h->retained == t) h->retained = NULL;
-  if (t->meta) t->meta->retains_grad = false;
-  forward_drop(t);
-  Node *old = t->grad_fn;
-  t->grad_fn = NULL;
-  t->output_nr = 0;
-  t->flags = (uint8_t)(t->flags & ~FLAG_REQUIRES_GRAD);
-  node_release(old);
   return t;
 }
 
@@ -716,43 +691,8 @@ void op_will_run(Call *c) {
   if (n) ret_bool(c, engine_will_run(n));
 }
 
-/* ------------------------------------------------------------ hooks */
-
-bool leaf_hook_add(Hook **list, int32_t id) {
-  Hook *h = mem_alloc(sizeof *h);
-  if (!h) return false;
-  *h = (Hook){NULL, id, 0};
-  while (*list) list = &(*list)->next;
-  *list = h;
-  return true;
-}
-
-bool tensor_hook_add(Tensor *t, int32_t id, bool post) {
-  Node *fn = tensor_requires_grad(t) ? tensor_grad_fn(t) : NULL;
-  if (!tensor_requires_grad(t))
-    fail(ERR_RUNTIME, "cannot register a hook on a tensor that doesn't require gradient");
-  else if (post && fn)
-    fail(ERR_RUNTIME, "post accumulate grad hooks cannot be registered on non-leaf tensors");
-  if (failed()) return false;
-  if (fn) return node_add_hook(fn, AT_TENSOR, id, t->output_nr) != NULL;
-  Meta *m = tensor_meta(t);
-  return m && leaf_hook_add(post ? &m->post_hooks : &m->hooks, id);
-}
-
 void op_hook_add(Call *c) {
   tensor_hook_add(arg_tensor(c, 0), (int32_t)arg_int(c, 1), arg_bool(c, 2));
-}
-
-bool leaf_hook_remove(Hook **list, int32_t id) {
-  for (; *list; list = &(*list)->next) {
-    if ((*list)->id != id) continue;
-    Hook *h = *list;
-    *list = h->next;
-    hook_drop(id);
-    mem_free(h, sizeof *h);
-    return true;
-  }
-  return false;
 }
 
 void op_hook_remove(Call *c) {

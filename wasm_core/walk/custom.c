@@ -13,8 +13,8 @@
 #include "boundary/services.h"
 #include "ground/memory.h"
 #include "ops/op.h"
-#include "tape/forward.h"
 #include "tape/host.h"
+#include "walk/forward.h"
 
 /* The numbers of a custom node: how many arguments forward had, whether missing gradients become
  * zeros (1: all, 2: those of differentiable outputs), and which of the arguments were tensors, a
@@ -158,7 +158,7 @@ static Tensor *same_again(const Finish *f, Tensor *x) {
 static Tensor *constant_output(const Finish *f, Tensor *y, bool is_input, bool modified) {
   if (!tensor_requires_grad(y)) return is_input && !modified ? same_again(f, y) : y;
   if (is_input) return t_detach(y);
-  return tensor_is_view(y) ? y : op_detach_(y);
+  return tensor_is_view(y) ? y : t_detach_(y);
 }
 
 /* The graph of an input that forward wrote to goes on from this node. */

@@ -17,8 +17,8 @@
 #include "ops/create/create.h"
 #include "ops/create/random.h"
 #include "ops/op.h"
-#include "tape/forward.h"
 #include "tape/host.h"
+#include "walk/forward.h"
 
 typedef struct {
   int32_t function;  /* the host's */

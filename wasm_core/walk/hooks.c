@@ -219,3 +219,52 @@ bool run_accumulator(Node *n, Tensor *held) {
   pool_release(mark, NULL);
   return ok && !failed();
 }
+
+/* ------------------------------------------------------------ adding and taking away */
+
+bool node_remove_hook(Node *n, int32_t id) {
+  for (NodeHook **at = &n->hooks; *at; at = &(*at)->next) {
+    if ((*at)->id != id || !id) continue;
+    NodeHook *h = *at;
+    *at = h->next;
+    hook_drop(h->id);
+    mem_free(h, sizeof *h);
+    return true;
+  }
+  return false;
+}
+
+/* ------------------------------------------------------------ hooks */
+
+bool leaf_hook_add(Hook **list, int32_t id) {
+  Hook *h = mem_alloc(sizeof *h);
+  if (!h) return false;
+  *h = (Hook){NULL, id, 0};
+  while (*list) list = &(*list)->next;
+  *list = h;
+  return true;
+}
+
+bool leaf_hook_remove(Hook **list, int32_t id) {
+  for (; *list; list = &(*list)->next) {
+    if ((*list)->id != id) continue;
+    Hook *h = *list;
+    *list = h->next;
+    hook_drop(id);
+    mem_free(h, sizeof *h);
+    return true;
+  }
+  return false;
+}
+
+bool tensor_hook_add(Tensor *t, int32_t id, bool post) {
+  Node *fn = tensor_requires_grad(t) ? tensor_grad_fn(t) : NULL;
+  if (!tensor_requires_grad(t))
+    fail(ERR_RUNTIME, "cannot register a hook on a tensor that doesn't require gradient");
+  else if (post && fn)
+    fail(ERR_RUNTIME, "post accumulate grad hooks cannot be registered on non-leaf tensors");
+  if (failed()) return false;
+  if (fn) return node_add_hook(fn, AT_TENSOR, id, t->output_nr) != NULL;
+  Meta *m = tensor_meta(t);
+  return m && leaf_hook_add(post ? &m->post_hooks : &m->hooks, id);
+}

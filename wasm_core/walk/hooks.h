@@ -23,6 +23,7 @@ bool tensor_hook_add(Tensor *t, int32_t id, bool post);
 /* Adds to the end of such a list; takes from it, and tells the host. */
 bool leaf_hook_add(Hook **list, int32_t id);
 bool leaf_hook_remove(Hook **list, int32_t id);
+bool node_remove_hook(Node *n, int32_t id);
 /* The gradient that a tensor's hook leaves; NULL for none, or with the error set. */
 Tensor *run_hook(int32_t id, Tensor *g);
 Tensor *run_leaf_hooks(const Tensor *leaf, Tensor *g);

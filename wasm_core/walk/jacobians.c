@@ -47,7 +47,8 @@ static const Answer *const vjp = &answers[0], *const jvp = &answers[1];
 
 /* An answer under way. The host may have to run custom functions before the next walk can begin,
  * so all this outlives a crossing. */
-struct Course {
+typedef struct {
+  Course course; /* goes on after each walk */
   const Answer *answer;
   bool many; /* the function returned a tuple */
   bool create_graph, strict, vectorize;
@@ -57,24 +58,24 @@ struct Course {
   Tensors roots, by, start;   /* of the walk under way, and at the end the answer is the roots */
   int32_t n_held, cap;
   Tensor *held[]; /* the tensors of all these lists, owned */
-};
+} Plan;
 
 /* What the host asks: the number of the answer, and in words how long the vector is, -1 if there
  * is none, whether (at first) the inputs or (then) the outputs are many, whether to record, to
  * be strict, to go back for all outputs at once, how many outputs there are, and all these
  * tensors. */
-static Course asked(Call *c) {
+static Plan asked(Call *c) {
   enum { HEAD = 6 };
   Ints words = arg_ints(c, 1);
   const int64_t *head = words.v;
   int n_v = (int)head[0], n_outputs = (int)head[5];
   Tensors all = tensors_at(head + HEAD, words.n - HEAD), v = {n_v, all.v + (all.n - n_v)};
-  Course k = {.answer = &answers[arg_int(c, 0)],
-              .v = v,
-              .many = head[1],
-              .create_graph = head[2],
-              .strict = head[3],
-              .vectorize = head[4]};
+  Plan k = {.answer = &answers[arg_int(c, 0)],
+            .v = v,
+            .many = head[1],
+            .create_graph = head[2],
+            .strict = head[3],
+            .vectorize = head[4]};
   k.outputs = (Tensors){n_outputs, all.v};
   k.points = (Tensors){all.n - n_outputs - (n_v < 0 ? 0 : n_v), all.v + n_outputs};
   k.left = k.answer->walks;
@@ -138,7 +139,7 @@ static void strict_error(const char *text, const char *after, int first, int sec
 
 /* In strict mode the error of a stage, unless all tensors are there and (with `history`)
  * recorded; `output` is whose row they are, or -1. */
-static void demand(const Course *k, Stage stage, const Tensors *found, bool history, int output) {
+static void demand(const Plan *k, Stage stage, const Tensors *found, bool history, int output) {
   for (int i = 0; k->strict && i < found->n && !failed(); i++) {
     int first = output < 0 ? i : output;
     if (!found->v[i]) strict_error(strict_texts[stage].absent, "", first, i);
@@ -163,7 +164,7 @@ static void all_fresh(Tensors *list, bool create_graph, bool requires_grad) {
 }
 
 /* Whether the vector fits what it multiplies; to be absent that must be one number. */
-static void check_vector(const Course *k, const Tensors *like) {
+static void check_vector(const Plan *k, const Tensors *like) {
   int n = k->v.n;
   if (n < 0 && (like->n != 1 || like->v[0]->numel != 1))
     fail(ERR_RUNTIME,
@@ -190,7 +191,7 @@ static void check_vector(const Course *k, const Tensors *like) {
 
 /* What the function is to be called with. */
 void op_functional_points(Call *c) {
-  Course k = asked(c);
+  Plan k = asked(c);
   record();
   for (int i = 0; k.answer->walks == GRADIENT && i < k.points.n && !failed(); i++)
     op_requires_grad_(k.points.v[i], true); /* duals, too, are to be reached */
@@ -272,24 +273,27 @@ void op_functional_units(Call *c) {
 enum { MOST_LISTS = 7 };
 
 /* Moves a list to where it outlives the crossing. */
-static void keep(Course *k, Tensors *list) {
+static void keep(Plan *k, Tensors *list) {
   Tensor **to = k->held + k->n_held;
   for (int i = 0; i < list->n; i++) tensor_retain(k->held[k->n_held++] = list->v[i]);
   list->v = to;
 }
 
-void course_drop(Course *k) {
+static void drop(Course *course) {
+  Plan *k = (Plan *)course;
   for (int i = 0; i < k->n_held; i++) tensor_release(k->held[i]);
   mem_free(k, sizeof *k + (size_t)k->cap * sizeof *k->held);
 }
 
-static Course *course_new(const Course *given) {
+static Task *next(Call *c, Course *course, Task *done);
+
+static Plan *plan_new(const Plan *given) {
   int64_t cap = (int64_t)(given->outputs.n + MOST_LISTS) * (given->points.n + MOST_LISTS);
-  Course *k = failed() || cap > INT32_MAX / 8
-                  ? NULL
-                  : mem_alloc(sizeof *k + (size_t)cap * sizeof *k->held);
+  Plan *k = failed() || cap > INT32_MAX / 8 ? NULL
+                                            : mem_alloc(sizeof *k + (size_t)cap * sizeof *k->held);
   if (!k) return NULL;
   *k = *given;
+  k->course = (Course){next, drop};
   k->cap = (int32_t)cap;
   keep(k, &k->outputs);
   keep(k, &k->points);
@@ -303,7 +307,7 @@ static Course *course_new(const Course *given) {
 
 /* The walk from those of the roots that are there and have a history, to `by`; NULL if there are
  * none. What they start from is `with` (NULL or n <= 0: ones). `rows` above 0: see GraphWalk. */
-static Task *pull(const Course *k, const Tensors *roots, const Tensors *with, bool create_graph,
+static Task *pull(const Plan *k, const Tensors *roots, const Tensors *with, bool create_graph,
                   int rows) {
   Tensor **seeds = scratch_array((int64_t)roots->n + 1, sizeof *seeds);
   GraphEnd *ends = scratch_array_zero((int64_t)roots->n + k->by.n + 1, sizeof *ends);
@@ -331,7 +335,7 @@ static Task *pull(const Course *k, const Tensors *roots, const Tensors *with, bo
 }
 
 /* Zeros for the gradients of roots to start from, by which their derivative is wanted. */
-static void start_from_zeros(Course *k) {
+static void start_from_zeros(Plan *k) {
   k->start = blank(k->roots.n);
   for (int i = 0; i < k->start.n; i++) {
     Tensor *zeros = k->start.v[i] = t_zeros_like(k->roots.v[i] ? k->roots.v[i] : k->by.v[i]);
@@ -343,7 +347,7 @@ static void start_from_zeros(Course *k) {
 }
 
 /* A backward of a batch: the unit vectors of all outputs together. */
-static Task *walk_batch(const Course *k) {
+static Task *walk_batch(const Plan *k) {
   if (k->strict)
     fail(ERR_RUNTIME, "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are "
                       "not supported together. Please either set "
@@ -357,7 +361,7 @@ static Task *walk_batch(const Course *k) {
 }
 
 /* A backward for each number of the next output. */
-static Task *walk_rows(const Course *k) {
+static Task *walk_rows(const Plan *k) {
   Tensors one = {1, k->outputs.v + k->row};
   int64_t n = one.v[0]->numel;
   if (!n) t_stack((Tensors){0, NULL}, 0); /* fails as PyTorch does */
@@ -365,9 +369,9 @@ static Task *walk_rows(const Course *k) {
 }
 
 /* The walk that is next, or under way. */
-static int current(const Course *k) { return k->left & -k->left; }
+static int current(const Plan *k) { return k->left & -k->left; }
 
-static Task *begin(Course *k) {
+static Task *begin(Plan *k) {
   int walk = current(k);
   if (walk == ROWS) return k->vectorize ? walk_batch(k) : walk_rows(k);
   if (walk == SWAPPED) start_from_zeros(k);
@@ -379,7 +383,7 @@ static Task *begin(Course *k) {
 }
 
 /* Takes the Jacobians of the next output, by gradients that stand from row `at` on. */
-static void take_rows(Course *k, const Tensors *found, int64_t at) {
+static void take_rows(Plan *k, const Tensors *found, int64_t at) {
   Tensors row = blank(found->n);
   const Tensor *y = k->outputs.v[k->row];
   demand(k, ROW, found, k->create_graph, k->row++);
@@ -393,7 +397,7 @@ static void take_rows(Course *k, const Tensors *found, int64_t at) {
 }
 
 /* Takes what a walk found; NULL: it did not arrive. */
-static void take(Course *k, Tensors *found) {
+static void take(Plan *k, Tensors *found) {
   int walk = current(k);
   const Tensors *like = k->answer == jvp ? &k->outputs : &k->points;
   if (walk == PRODUCT) demand(k, k->answer->last, found, k->create_graph, -1);
@@ -415,7 +419,7 @@ static void take(Course *k, Tensors *found) {
   k->left = (uint8_t)(k->left & ~walk);
 }
 
-static void give(Call *c, const Course *k) {
+static void give(Call *c, const Plan *k) {
   Tensors made = blank(k->roots.n);
   for (int i = 0; i < made.n; i++) {
     made.v[i] = k->create_graph ? k->roots.v[i] : t_detach(k->roots.v[i]);
@@ -425,7 +429,8 @@ static void give(Call *c, const Course *k) {
   if (!failed()) ret_tensors(c, made.n, made.v);
 }
 
-Task *course_next(Call *c, Course *k, Task *done) {
+static Task *next(Call *c, Course *course, Task *done) {
+  Plan *k = (Plan *)course;
   Task *task = NULL;
   bool walked = done;
   record();
@@ -439,15 +444,15 @@ Task *course_next(Call *c, Course *k, Task *done) {
     if (walked && !failed()) take(k, &found);
     if (failed() || !k->left || (task = begin(k))) break;
   }
-  if (task) task_course(task, k);
+  if (task) task_course(task, &k->course);
   else {
     if (!failed()) give(c, k);
-    course_drop(k);
+    drop(&k->course);
   }
   return task;
 }
 
-static void demand_one_number(const Course *k) {
+static void demand_one_number(const Plan *k) {
   if (!(k->answer->walks & GRADIENT)) return;
   if (k->many || k->outputs.n != 1)
     fail(ERR_RUNTIME, "The function given to %s should return a single Tensor", k->answer->name);
@@ -460,7 +465,7 @@ static void demand_one_number(const Course *k) {
 /* The derivative of the function that made these outputs of those points, or what the host must
  * run first (op_backward_resume). */
 void op_functional_answer(Call *c) {
-  Course given = asked(c);
+  Plan given = asked(c);
   record();
   demand(&given, OUTPUTS, &given.outputs, true, -1);
   demand_one_number(&given);
@@ -468,6 +473,6 @@ void op_functional_answer(Call *c) {
     all_fresh(&given.v, given.create_graph, false);
     check_vector(&given, given.answer == vjp ? &given.outputs : &given.points);
   }
-  Course *k = course_new(&given);
-  if (k) task_go_on(c, course_next(c, k, NULL), NULL);
+  Plan *k = plan_new(&given);
+  if (k) task_go_on(c, next(c, &k->course, NULL), NULL);
 }

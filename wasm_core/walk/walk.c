@@ -21,17 +21,15 @@
 #include "walk/watch.h"
 
 typedef struct State {
-  Task *task;
-  struct State *below; /* of an outer task, on the same node */
-  struct State *next;  /* all states of the task, for the end */
-  Node *node;          /* owned: hooks may drop the graph while it is walked */
-  Tensor **grads;      /* one an output, owned */
-  Tensor *grad;        /* the storage of grads when there is one output */
-  int32_t waiting;     /* gradients still to come */
-  int32_t arrivals;    /* all of them, for the next row */
-  int32_t next_edge;   /* of the search */
+  Visit visit;        /* what the tape asks for */
+  struct State *next; /* all states of the task, for the end */
+  Node *node;         /* owned: hooks may drop the graph while it is walked */
+  Tensor **grads;     /* one an output, owned */
+  Tensor *grad;       /* the storage of grads when there is one output */
+  int32_t waiting;    /* gradients still to come */
+  int32_t arrivals;   /* all of them, for the next row */
+  int32_t next_edge;  /* of the search */
   int32_t n_grads;
-  bool needed;               /* its gradients are wanted: it runs or is captured */
   bool runs;                 /* leads to an input that was asked for; true if none was */
   bool captures;             /* some of its gradients were asked for */
   int32_t evaluation, event; /* profiled while the host runs its function: 1 + the events */
@@ -84,28 +82,15 @@ static int64_t n_tasks;
 
 /* ------------------------------------------------------------ states */
 
-static State *state_of(const Task *task, const Node *n) {
-  State *s = n->state;
-  while (s && s->task != task) s = s->below;
-  return s;
-}
-
-bool needs(const Node *n, int input) {
-  if (!n) return false;
-  const Node *to = n->edges[input].node;
-  if (!to || n->tangents) return n->tangents && forward_needs(n, input);
-  if (!running_task || !running_task->pruned || !state_of(running_task, n)) return true;
-  const State *t = state_of(running_task, to);
-  return t && t->needed;
-}
+static State *state_of(const Task *task, const Node *n) { return (State *)visit_of(task, n); }
 
 static uint64_t capture_bit(const Node *n) { return 1ull << (((uintptr_t)n >> 4) & 63); }
 
 static State *state_new(Task *task, Node *n) {
   State *s = mem_alloc_zero(sizeof *s);
   if (!s) return NULL;
-  s->task = task;
-  s->below = n->state;
+  s->visit.task = task;
+  s->visit.below = n->state;
   s->node = n;
   s->n_grads = n->n_outputs ? n->n_outputs : 1;
   s->grads = &s->grad;
@@ -116,10 +101,10 @@ static State *state_new(Task *task, Node *n) {
       return NULL;
     }
   }
-  s->needed = s->runs = !task->pruned;
+  s->visit.needed = s->runs = !task->pruned;
   if (task->capture_bits & capture_bit(n))
     for (int i = 0; i < task->n_captures; i++)
-      if (task->captures[i].node == n) s->needed = s->captures = true;
+      if (task->captures[i].node == n) s->visit.needed = s->captures = true;
   /* the node of an input too, as in PyTorch */
   s->runs = s->runs || (s->captures && task->accumulate);
   node_retain(n);
@@ -132,11 +117,11 @@ static State *state_new(Task *task, Node *n) {
 static void state_drop(State *s) {
   for (int i = 0; i < s->n_grads; i++) tensor_release(s->grads[i]);
   if (s->grads != &s->grad) mem_free(s->grads, (size_t)s->n_grads * sizeof *s->grads);
-  State *above = s->node->state;
-  if (above == s) s->node->state = s->below;
+  Visit *above = s->node->state;
+  if (above == &s->visit) s->node->state = s->visit.below;
   else {
-    while (above->below != s) above = above->below;
-    above->below = s->below;
+    while (above->below != &s->visit) above = above->below;
+    above->below = s->visit.below;
   }
   node_release(s->node);
   mem_free(s, sizeof *s);
@@ -196,8 +181,8 @@ static bool search(Task *task, Node *root) {
       State *t = state_of(task, to);
       if (t) { /* finished: the graph has no cycles */
         t->waiting++;
-        s->runs = s->runs || t->needed;
-        s->needed = s->needed || t->needed;
+        s->runs = s->runs || t->visit.needed;
+        s->visit.needed = s->visit.needed || t->visit.needed;
         s->next_edge++;
         continue;
       }
@@ -243,7 +228,7 @@ static Tensor *accumulated(Tensor *a, Tensor *b) {
 /* Takes what the pool owns: the state holds its own reference. */
 static bool deliver(State *s, int slot, Tensor *g) {
   if (!g) return !failed();
-  s->task->work += 64 + g->numel;
+  s->visit.task->work += 64 + g->numel;
   Tensor *old = s->grads[slot];
   if (!old) {
     tensor_retain(g);
@@ -260,65 +245,7 @@ static bool deliver(State *s, int slot, Tensor *g) {
   return true;
 }
 
-static Tensor *invalid_gradient(Node *n, int index, const Tensor *g, const OutputMeta *m) {
-  return fail(ERR_RUNTIME,
-              "Function %s returned an invalid gradient at index %d - got %s but expected shape "
-              "compatible with %s",
-              n->type->name, index, shape_text(g), sizes_text(m->ndim, output_sizes(m)));
-}
-
-Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m) {
-  if (!g || failed() || !m->defined) return g;
-  const int64_t *sizes = output_sizes(m);
-  if (!sizes_equal(g->ndim, g->sizes, m->ndim, sizes)) {
-    if (!sizes_expandable(m->ndim, sizes, g->ndim, g->sizes))
-      return invalid_gradient(n, index, g, m);
-    g = t_sum_to(g, m->ndim, sizes);
-  }
-  if (g && g->dtype != m->dtype && m->dtype != DT_NONE && dtype_is_float((DType)m->dtype))
-    g = t_to(g, (DType)m->dtype);
-  return g;
-}
-
 /* ------------------------------------------------------------ running nodes */
-
-/* Gradients have the form of their outputs when they come. But hooks, which see them, may give
- * them another in place, and the host may call a node with any. */
-static bool still_fit(Node *n, Tensor *const *g) {
-  if (n->type->each || n->kind == NODE_HOST) return true;
-  for (int i = 0; i < n->n_outputs; i++) {
-    const OutputMeta *m = &n->outputs[i];
-    if (!g[i] || !m->defined) continue;
-    bool typed = m->dtype != DT_NONE && dtype_is_float((DType)m->dtype);
-    if (sizes_equal(g[i]->ndim, g[i]->sizes, m->ndim, output_sizes(m)) &&
-        (!typed || g[i]->dtype == m->dtype))
-      continue;
-    fail(ERR_RUNTIME,
-         "Function %s was given an invalid gradient at index %d - got %s of %s but expected %s of "
-         "%s",
-         n->type->name, i, shape_text(g[i]), dtype_info[g[i]->dtype].name,
-         sizes_text(m->ndim, output_sizes(m)), typed ? dtype_info[m->dtype].name : "any type");
-    return false;
-  }
-  return true;
-}
-
-bool node_apply(Node *n, Tensor **g, Tensor **gi) {
-  bool any = false;
-  int n_in = n->n_outputs ? n->n_outputs : 1;
-  for (int i = 0; i < n_in; i++) any = any || g[i];
-  if (!any && n->kind != NODE_HOST) return true;
-  int32_t event = profiling ? profile_node_begin(PROFILE_NODE, n, n_in, g) : -1;
-  /* a custom node gets its saved tensors itself */
-  bool guarded = n->kind != NODE_HOST && (n->guarded || n->freed);
-  bool was = n->running;
-  n->running = guarded || was;
-  if ((!guarded || saves_ready(n)) && still_fit(n, g)) n->type->grad(n, g, gi);
-  n->running = was;
-  if (guarded && !was) saves_done(n);
-  profile_end(event);
-  return !failed();
-}
 
 static bool capture(Task *task, Node *n, int slot, Tensor *g) {
   for (int i = 0; i < task->n_captures; i++) {
@@ -380,7 +307,7 @@ static bool run_posthooks(Task *task, Node *n, Tensor **gi, int n_grads, Tensor 
   for (int i = 0; i < n->n_edges; i++) {
     const Edge *e = &n->edges[i];
     State *t = e->node ? state_of(task, e->node) : NULL;
-    if (t && t->needed) gi[i] = gradient_fit(n, i, gi[i], &e->node->outputs[e->input_nr]);
+    if (t && t->visit.needed) gi[i] = gradient_fit(n, i, gi[i], &e->node->outputs[e->input_nr]);
     /* of a custom function they see all that it returned */
     else if (n->kind != NODE_HOST) gi[i] = NULL;
   }
@@ -391,7 +318,7 @@ static bool pass_on(Task *task, Node *n, Tensor **gi) {
   for (int i = 0; i < n->n_edges; i++) {
     Edge *e = &n->edges[i];
     State *t = e->node ? state_of(task, e->node) : NULL;
-    if (!t || !t->needed) continue;
+    if (!t || !t->visit.needed) continue;
     Tensor *g = gradient_fit(n, i, gi[i], &e->node->outputs[e->input_nr]);
     if (failed() || !deliver(t, e->input_nr, g)) return false;
     if (--t->waiting == 0 && !heap_push(task, t)) return false;
@@ -665,12 +592,19 @@ typedef struct {
   bool grad_mode, recording;
 } Before;
 
+/* What the tape is to know of the walk that runs. */
+static void tell_tape(void) {
+  pruned_task = running_task && running_task->pruned ? running_task : NULL;
+  saved_hooks_task = depth && running_task ? &running_task->id : NULL;
+}
+
 static Before task_enter(Task *task) {
   Before was = {running_task, node_running, grad_mode, recording};
   running_task = task;
   recording = task->create_graph && !inference_mode;
   grad_mode = recording || forward_on;
   depth++;
+  tell_tape();
   return was;
 }
 
@@ -681,6 +615,7 @@ static void task_leave(Before was) {
   node_running = nested ? was.node : waiting ? waiting->asks->node : NULL;
   grad_mode = was.grad_mode;
   recording = was.recording;
+  tell_tape();
 }
 
 static void stop_waiting(Task *task) {
@@ -807,7 +742,7 @@ void task_end(Task *task) {
   if (host_watcher && !task->since) host_walk_ends(failed() || task->asks);
   stop_waiting(task);
   saved_hooks_end(task->id);
-  if (task->course) course_drop(task->course);
+  if (task->course) task->course->drop(task->course);
   host_note_work(task->work);
   while (task->callbacks) leaf_hook_remove(&task->callbacks, task->callbacks->id);
   while (task->states) {
@@ -881,7 +816,6 @@ bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bo
 
 bool engine_runs_whole(void) { return !running_task || running_task->whole; }
 int64_t engine_task_id(void) { return running_task ? running_task->id : -1; }
-int64_t engine_inner_task(void) { return depth ? engine_task_id() : -1; }
 
 bool engine_retains(void) { return !running_task || running_task->retain_graph; }
 
@@ -892,7 +826,7 @@ bool engine_queue(int32_t callback) {
 }
 
 static State *next_state(const State *s, int edge) {
-  return s->node->edges[edge].node ? state_of(s->task, s->node->edges[edge].node) : NULL;
+  return s->node->edges[edge].node ? state_of(s->visit.task, s->node->edges[edge].node) : NULL;
 }
 
 /* Counts arrivals in next_edge, which no search needs any more. */
@@ -912,7 +846,7 @@ __attribute__((cold)) int engine_order(Node ***order) {
     if (!s->next_edge) heap_push(&plan, s);
   for (n = 0; plan.heap_n && !failed();) {
     State *s = heap_pop(&plan);
-    if (s->needed) (*order)[n++] = s->node;
+    if (s->visit.needed) (*order)[n++] = s->node;
     for (int i = 0; i < s->node->n_edges; i++)
       if ((t = next_state(s, i)) && !--t->next_edge) heap_push(&plan, t);
   }
@@ -934,7 +868,7 @@ bool engine_will_run(const Node *n) {
                       "currently not supported.");
     return false;
   }
-  return s && s->needed;
+  return s && s->visit.needed;
 }
 
 bool engine_product(int n, Tensor *const *roots, Tensor *const *with, bool create_graph,

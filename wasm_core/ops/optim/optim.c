@@ -341,7 +341,7 @@ void op_zero_grads(Call *c) {
         tensor_release(g);
         continue;
       }
-      if (g->grad_fn) op_detach_(g);
+      if (g->grad_fn) t_detach_(g);
       else g->flags = (uint8_t)(g->flags & ~FLAG_REQUIRES_GRAD);
       t_zero_(g);
     }

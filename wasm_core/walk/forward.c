@@ -1,6 +1,6 @@
-/* Forward mode; see forward.h. Every tangent is in a list, those that wait apart from those that
+/* Forward mode; see tape/forward.h. Every tangent is in a list, those that wait apart from those that
  * are known, so that a call settles the first and the end of the level forgets both. */
-#include "tape/forward.h"
+#include "walk/forward.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +29,6 @@ struct Tangents {
   Tensor *at[];     /* owned, one an input; NULL: none */
 };
 
-bool forward_on;
-static const Node *producing; /* whose product is being worked out */
 static bool level_entered;
 static Dual waiting = {.prev = &waiting, .next = &waiting},
             known = {.prev = &known, .next = &known};
@@ -43,14 +41,15 @@ typedef struct {
 } Modes;
 static Modes aside(void) {
   Modes was = {forward_on, grad_mode, anomaly_mode, profiling};
-  forward_on = anomaly_mode = profiling = false;
+  forward_on = profiling = false;
+  anomaly_set(false);
   grad_mode = recording;
   return was;
 }
 static void back(Modes was) {
   forward_on = was.forward;
   grad_mode = was.grad;
-  anomaly_mode = was.anomaly;
+  anomaly_set(was.anomaly);
   profiling = was.profiling;
 }
 
@@ -79,7 +78,7 @@ static Dual *dual_new(Tensor *t) {
   return m->dual = d;
 }
 
-void forward_detach(Node *n) {
+static void detach(Node *n) {
   Tangents *t = n->tangents;
   if (!t) return;
   n->tangents = NULL;
@@ -93,11 +92,11 @@ static void stop_waiting(Dual *d) {
   d->waits_for = NULL;
   unlink_dual(d);
   link_dual(&known, d);
-  if (n->tangents && --n->tangents->users == 0) forward_detach(n);
+  if (n->tangents && --n->tangents->users == 0) detach(n);
   node_release(n);
 }
 
-void forward_forget(Tensor *t) {
+static void forget(Tensor *t) {
   Dual *d = dual_of(t);
   if (!d) return;
   t->meta->dual = NULL;
@@ -117,13 +116,6 @@ static void keep_tangent(Dual *d, Tensor *tangent) {
 
 /* ------------------------------------------------------------ levels */
 
-int64_t forward_enter(void) {
-  if (level_entered) fail(ERR_RUNTIME, "Nested forward mode AD is not supported at the moment");
-  level_entered = true;
-  host_note_levels(1);
-  return 0;
-}
-
 int64_t forward_level(void) { return level_entered ? 0 : -1; }
 
 void forward_exit(int64_t level) {
@@ -134,8 +126,8 @@ void forward_exit(int64_t level) {
   if (failed()) return;
   level_entered = forward_on = false;
   host_note_levels(0);
-  while (waiting.next != &waiting) forward_forget(waiting.next->owner);
-  while (known.next != &known) forward_forget(known.next->owner);
+  while (waiting.next != &waiting) forget(waiting.next->owner);
+  while (known.next != &known) forget(known.next->owner);
 }
 
 /* ------------------------------------------------------------ layouts */
@@ -289,9 +281,9 @@ static Tensor *product(Node *n, int output_nr, Tensor *y) {
   uint64_t since = node_sequence();
   grad_mode = recording = true;
   if (!saved_hooks_push(0)) return NULL; /* what follows is used once, here */
-  producing = n;
+  forward_product = n;
   bool ok = node_apply(n, g, gi);
-  producing = NULL;
+  forward_product = NULL;
   saved_hooks_pop();
   int count = ok ? pair(n, gi, roots, with) : 0;
   if (!failed() && count) engine_product(count, roots, with, record, since, u, &jt);
@@ -316,6 +308,8 @@ static Tensor *output_tangent(Node *n, int output_nr, Tensor *y) {
   return jt;
 }
 
+static void share(Tensor *from, Tensor *to);
+
 /* A tangent that waited. The outputs that the node saved get it too. */
 static void settle(Dual *d) {
   Node *n = d->waits_for;
@@ -334,7 +328,7 @@ static void settle(Dual *d) {
   if (!n->tangents) saves_done(n);
   for (int i = 0; i < n->n_saves && !failed(); i++)
     if (n->saves[i].is_output && n->saves[i].value && n->saves[i].output_nr == d->output_nr)
-      forward_share(y, n->saves[i].value);
+      share(y, n->saves[i].value);
   recording = was_recording;
   node_release(n);
   tensor_release(y);
@@ -346,12 +340,12 @@ void forward_settle(void) {
 
 /* ------------------------------------------------------------ asking */
 
-Tensor *forward_tangent(Tensor *t) {
+static Tensor *tangent_of(Tensor *t) {
   if (!forward_on || !t || !t->meta) return NULL;
   Dual *d = dual_of(t);
   if (d && d->waits_for) settle(d);
   if (d) return d->tangent;
-  Tensor *whole = forward_tangent(t->meta->base); /* which has no base itself */
+  Tensor *whole = tangent_of(t->meta->base); /* which has no base itself */
   if (!whole || failed()) return NULL;
   Modes was = aside();
   put_tangent(t, same_view(whole, t));
@@ -360,7 +354,7 @@ Tensor *forward_tangent(Tensor *t) {
 }
 
 Tensor *forward_noted(Tensor *t) {
-  Tensor *tangent = forward_tangent(t);
+  Tensor *tangent = tangent_of(t);
   if (tangent) dual_of(t)->version = tensor_version(tangent);
   return tangent;
 }
@@ -369,11 +363,11 @@ bool forward_was_written(const Tensor *t) {
   return tensor_version(dual_of(t)->tangent) != dual_of(t)->version;
 }
 
-bool forward_attach(Node *n, int count, Tensor *const *inputs) {
+static bool attach(Node *n, int count, Tensor *const *inputs) {
   Tangents *all = NULL;
   size_t bytes = sizeof *all + (size_t)count * sizeof *all->at;
   for (int i = 0; i < count; i++) {
-    Tensor *t = forward_tangent(inputs[i]);
+    Tensor *t = tangent_of(inputs[i]);
     if (!t) continue;
     if (!all) {
       all = mem_alloc_zero(bytes);
@@ -386,19 +380,17 @@ bool forward_attach(Node *n, int count, Tensor *const *inputs) {
   return all != NULL;
 }
 
-bool forward_needs(const Node *n, int input) {
-  return n->tangents->at[input] || (n != producing && n->edges[input].node);
+static bool feeds(const Node *n, int input) {
+  return n->tangents->at[input] || (n != forward_product && n->edges[input].node);
 }
 
-bool forward_produces(const Node *n) { return n == producing; }
-
-bool forward_waits_for(const Tensor *y, const Node *n) {
+static bool waits_for(const Tensor *y, const Node *n) {
   const Dual *d = dual_of(y);
   return d && d->waits_for == n;
 }
 
 /* A view was given its tangent when it was made, and holds the node for the outputs that follow. */
-void forward_output(Tensor *y, Node *n, int output_nr) {
+static void output(Tensor *y, Node *n, int output_nr) {
   Dual *d = dual_new(y);
   if (!d) return;
   if (!tensor_is_view(y)) keep_tangent(d, NULL);
@@ -414,17 +406,17 @@ void forward_output(Tensor *y, Node *n, int output_nr) {
 
 /* ------------------------------------------------------------ views, copies */
 
-void forward_view(Tensor *self, Tensor *v) {
+static void view(Tensor *self, Tensor *v) {
   if (!forward_on) return;
-  Tensor *whole = forward_tangent(self);
+  Tensor *whole = tangent_of(self);
   Modes was = aside();
   if (whole) put_tangent(v, same_view(whole, v));
   else if (dual_of(self)) dual_new(v);
   back(was);
 }
 
-void forward_share(Tensor *from, Tensor *to) {
-  Tensor *t = forward_tangent(from);
+static void share(Tensor *from, Tensor *to) {
+  Tensor *t = tangent_of(from);
   if (!t || blocked(to)) return;
   Modes was = aside();
   bool recorded = recording;
@@ -436,14 +428,10 @@ void forward_share(Tensor *from, Tensor *to) {
   back(was);
 }
 
-void forward_move(Tensor *to, Tensor *from) {
-  Tensor *t = forward_tangent(from);
+static void move(Tensor *to, Tensor *from) {
+  Tensor *t = tangent_of(from);
   Dual *d = t ? dual_new(to) : NULL;
   if (d) keep_tangent(d, t);
-}
-
-void forward_drop(Tensor *t) {
-  if (dual_of(t)) forward_forget(t);
 }
 
 /* ------------------------------------------------------------ in place */
@@ -456,9 +444,9 @@ static void write_view(Tensor *self, Tensor *tangent) {
   put_tangent(self, t_copy_(part, tangent, true));
 }
 
-void forward_write(Tensor *self, Tensor *tangent) {
+static void write_tangent(Tensor *self, Tensor *tangent) {
   if (!forward_on || failed() || !dtype_is_float((DType)self->dtype)) return;
-  Tensor *old = forward_tangent(self);
+  Tensor *old = tangent_of(self);
   if (!old && !tangent) return;
   if (old) forward_settle(); /* what waits may depend on the old tangent */
   Modes was = aside();
@@ -470,10 +458,10 @@ void forward_write(Tensor *self, Tensor *tangent) {
   back(was);
 }
 
-void forward_written_by(Tensor *self, Node *n, int output_nr) {
+static void written_by(Tensor *self, Node *n, int output_nr) {
   Tensor *jt = failed() ? NULL : output_tangent(n, output_nr, self);
-  forward_detach(n);
-  forward_write(self, jt || failed() || forward_tangent(self) ? jt : t_zeros_like(self));
+  detach(n);
+  write_tangent(self, jt || failed() || tangent_of(self) ? jt : t_zeros_like(self));
 }
 
 /* ------------------------------------------------------------ duals */
@@ -516,11 +504,11 @@ Tensor *forward_make_dual(Tensor *primal, Tensor *tangent, int64_t level) {
     return fail(ERR_RUNTIME, "Trying to access a forward AD level with an invalid index. This "
                              "index was either not created or "
                              "is already deleted.");
-  if (forward_tangent(primal))
+  if (tangent_of(primal))
     return fail(ERR_RUNTIME, "Making a dual Tensor based on a Tensor that already has a forward "
                              "gradient at the same level 0 is "
                              "not supported.");
-  forward_tangent(tangent);
+  tangent_of(tangent);
   if (failed() || !check_tangent(primal, tangent)) return NULL;
   Modes was = aside();
   Tensor *v = t_view(primal, primal->ndim, primal->sizes);
@@ -537,8 +525,7 @@ static const NodeType Identity = {"Identity", grad_identity, "", false, NULL};
 
 Tensor *forward_primal(Tensor *t, int64_t level) {
   if (level < 0) return t;
-  if (level != 0 && forward_tangent(t))
-    return fail(ERR_RUNTIME, "Invalid level given to _fw_primal");
+  if (level != 0 && tangent_of(t)) return fail(ERR_RUNTIME, "Invalid level given to _fw_primal");
   Modes was = aside();
   Node *n = node_new(&Identity, 0, 0, t, NULL);
   Tensor *v = make_view(t, tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset), n,
@@ -546,4 +533,15 @@ Tensor *forward_primal(Tensor *t, int64_t level) {
   back(was);
   if (v && level_entered) dual_new(v);
   return v;
+}
+
+int64_t forward_enter(void) {
+  if (level_entered) fail(ERR_RUNTIME, "Nested forward mode AD is not supported at the moment");
+  static const Forward functions = {tangent_of, attach, detach,     output,        feeds, waits_for,
+                                    view,       share,  written_by, write_tangent, move,  forget};
+  forward_mode = &functions;
+  letting_go.of_dual = forget;
+  level_entered = true;
+  host_note_levels(1);
+  return 0;
 }

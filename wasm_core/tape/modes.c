@@ -1,0 +1,14 @@
+/* What holds for all that is recorded now; see graph.h, anomaly.h and forward.h. */
+#include "tape/anomaly.h"
+#include "tape/forward.h"
+#include "tape/graph.h"
+
+bool grad_mode = true, recording = true, any_layout = false, saved_check_mode = false;
+bool anomaly_mode, anomaly_check_nan = true;
+bool forward_on;
+const Forward *forward_mode;
+Node *node_running;
+const Node *forward_product;
+Task *pruned_task;
+Tensor *inplace_self;
+Tensor *(*inplace_copy)(Tensor *t);

@@ -1,0 +1,137 @@
+/* Running a node: its gradient function between what it is given and what it passes on. Those of
+ * slices are here, since the tape, which makes their nodes, knows no op. */
+#include <string.h>
+
+#include "ops/op.h"
+#include "tape/forward.h"
+#include "tape/profile.h"
+#include "tape/slices.h"
+
+static Tensor *invalid_gradient(Node *n, int index, const Tensor *g, const OutputMeta *m) {
+  return fail(ERR_RUNTIME,
+              "Function %s returned an invalid gradient at index %d - got %s but expected shape "
+              "compatible with %s",
+              n->type->name, index, shape_text(g), sizes_text(m->ndim, output_sizes(m)));
+}
+
+Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m) {
+  if (!g || failed() || !m->defined) return g;
+  const int64_t *sizes = output_sizes(m);
+  if (!sizes_equal(g->ndim, g->sizes, m->ndim, sizes)) {
+    if (!sizes_expandable(m->ndim, sizes, g->ndim, g->sizes))
+      return invalid_gradient(n, index, g, m);
+    g = t_sum_to(g, m->ndim, sizes);
+  }
+  if (g && g->dtype != m->dtype && m->dtype != DT_NONE && dtype_is_float((DType)m->dtype))
+    g = t_to(g, (DType)m->dtype);
+  return g;
+}
+
+/* ------------------------------------------------------------ running nodes */
+
+/* Gradients have the form of their outputs when they come. But hooks, which see them, may give
+ * them another in place, and the host may call a node with any. */
+static bool still_fit(Node *n, Tensor *const *g) {
+  if (n->type->each || n->kind == NODE_HOST) return true;
+  for (int i = 0; i < n->n_outputs; i++) {
+    const OutputMeta *m = &n->outputs[i];
+    if (!g[i] || !m->defined) continue;
+    bool typed = m->dtype != DT_NONE && dtype_is_float((DType)m->dtype);
+    if (sizes_equal(g[i]->ndim, g[i]->sizes, m->ndim, output_sizes(m)) &&
+        (!typed || g[i]->dtype == m->dtype))
+      continue;
+    fail(ERR_RUNTIME,
+         "Function %s was given an invalid gradient at index %d - got %s of %s but expected %s of "
+         "%s",
+         n->type->name, i, shape_text(g[i]), dtype_info[g[i]->dtype].name,
+         sizes_text(m->ndim, output_sizes(m)), typed ? dtype_info[m->dtype].name : "any type");
+    return false;
+  }
+  return true;
+}
+
+/* ------------------------------------------------------------ slices */
+
+static Geometry geometry_load(const Number *at) {
+  Geometry geo;
+  const int64_t *p = &at->i;
+  geo.base_ndim = (int)p[0];
+  geo.base_sizes = p + 1;
+  geo.base_strides = geo.base_sizes + geo.base_ndim;
+  p = geo.base_strides + geo.base_ndim;
+  geo.ndim = (int)p[0];
+  geo.sizes = p + 1;
+  geo.strides = geo.sizes + geo.ndim;
+  geo.offset = geo.strides[geo.ndim];
+  geo.inner_first = geo.strides[geo.ndim + 1];
+  return geo;
+}
+
+/* A tensor laid out as the base, zero everywhere. */
+static Tensor *base_like(const Geometry *geo, DType dtype) {
+  Tensor *z = tensor_empty_strided(geo->base_ndim, geo->base_sizes, geo->base_strides, dtype);
+  if (z) memset(z->storage->bytes->data, 0, (size_t)z->storage->bytes->n_bytes);
+  return z;
+}
+
+static Tensor *slice_of(const Geometry *geo, Tensor *base) {
+  return t_as_strided(base, geo->ndim, geo->sizes, geo->strides, geo->offset);
+}
+
+/* y = view of base, whose base was since modified in place: the gradient of y added to zeros, as
+ * y may be expanded. */
+static void grad_as_strided_view(Node *n, Tensor **g, Tensor **gi) {
+  Geometry geo = geometry_load(n->numbers);
+  Ints sizes = {geo.ndim, geo.sizes}, strides = {geo.ndim, geo.strides};
+  gi[0] = t_spread_strided(g[0], sizes, strides, geo.offset, (Ints){geo.base_ndim, geo.base_sizes},
+                           (Ints){geo.base_ndim, geo.base_strides});
+}
+
+/* The op `inner` was done in place on a slice of the base. The base's old value gets the
+ * gradient outside the slice; inside it, whatever inner says of its inputs. If its first input
+ * is the slice's own old value (inner_first), that part is written into the slice and saves an
+ * addition. */
+static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
+  if (n->freed) {
+    saved_freed();
+    return;
+  }
+  Geometry geo = geometry_load(n->numbers);
+  Tensor *result = g[0] ? base_like(&geo, (DType)g[0]->dtype) : NULL;
+  t_copy_(result, g[0], true);
+  Tensor *slice = slice_of(&geo, result), *inner_gi[64] = {NULL};
+  Tensor *inner_g[1] = {t_clone(slice)};
+  if (failed() || !node_apply(n->inner, inner_g, inner_gi)) return;
+  if (geo.inner_first && inner_gi[0]) t_copy_(slice, inner_gi[0], true);
+  else t_fill_(slice, tensor_wrapped_f(0));
+  gi[0] = result;
+  /* it has nothing for the base */
+  if (geo.inner_first && !inner_gi[0] && n->inner->kind == NODE_HOST) gi[0] = NULL;
+  int shift = geo.inner_first ? 0 : 1;
+  for (int i = 1 - shift; i < n->inner->n_edges; i++) gi[i + shift] = inner_gi[i];
+}
+
+/* ------------------------------------------------------------ any node */
+
+static void run_function(Node *n, Tensor **g, Tensor **gi) {
+  if (n->kind == NODE_COPY_SLICES) grad_copy_slices(n, g, gi);
+  else if (n->kind == NODE_SLICE) grad_as_strided_view(n, g, gi);
+  else if (n->kind != NODE_ACCUMULATE) n->type->grad(n, g, gi);
+}
+
+bool node_apply(Node *n, Tensor **g, Tensor **gi) {
+  bool any = false;
+  int n_in = n->n_outputs ? n->n_outputs : 1;
+  for (int i = 0; i < n_in; i++) any = any || g[i];
+  if (!any && n->kind != NODE_HOST) return true;
+  int32_t event = profiling ? profile_node_begin(PROFILE_NODE, n, n_in, g) : -1;
+  /* a custom node gets its saved tensors itself */
+  bool guarded = n->kind != NODE_HOST && (n->guarded || n->freed);
+  bool was = n->running;
+  n->running = guarded || was;
+  if ((!guarded || saves_ready(n)) && still_fit(n, g)) run_function(n, g, gi);
+  n->running = was;
+  if (guarded && !was) saves_done(n);
+  profile_end(event);
+  return !failed();
+}
