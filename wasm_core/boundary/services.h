@@ -15,6 +15,7 @@
 #include "ops/view/join.h"
 #include "ops/view/shape.h"
 #include "ops/view/view.h"
+#include "report/tensor_text.h"
 #include "tape/anomaly.h"
 #include "tape/host.h"
 #include "tape/profile.h"
@@ -84,10 +85,6 @@ void op_analytical_jacobian(Call *c);
 
 void op_is_contiguous(Call *c);
 void op_set_default_dtype(DType d);
-void op_repr(Call *c);
-/* as Python prints it, in scratch; of one value the number alone unless `whole`; NULL of NULL */
-const char *tensor_text(Tensor *t, bool whole);
-void op_printoptions(Call *c);
 Tensor *op_export(Tensor *t);
 Tensor *op_elements(Tensor *t); /* in order and without history, for a host that copies them out */
 

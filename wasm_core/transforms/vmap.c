@@ -1,5 +1,4 @@
-/* Levels of vmap, batched tensors, and how a call on them is run: by a rule at once
- * (vmap_rules.c), or slice by slice.
+/* How a call on batched tensors is run: by a rule at once (vmap_rules.c), or slice by slice.
  *
  * The loop is right for every row: it selects the slices, runs the row on each, and stacks what
  * comes out, all of it recorded, so that gradients flow. Rules only save time. See vmap.h for
@@ -13,164 +12,6 @@
 #include "ground/memory.h"
 #include "ops/create/random.h"
 
-enum { MAX_LEVELS = 23 }; /* what the modes of a thread have room for */
-typedef enum { RANDOM_ERROR, RANDOM_DIFFERENT, RANDOM_SAME, TRANSFORM } Randomness;
-
-uint32_t vmap_levels;
-static uint32_t taken; /* by any thread */
-static struct {
-  int64_t size;
-  Randomness randomness;
-} levels[MAX_LEVELS];
-
-static uint32_t bit_of(int32_t level) { return 1u << (level - 1); }
-static int count(uint32_t bits) { return __builtin_popcount(bits); }
-static int32_t highest(uint32_t bits) { return bits ? 32 - __builtin_clz(bits) : 0; }
-static uint32_t active(void) { return vmap_levels & taken; }
-static uint32_t levels_of(const Tensor *t) { return t && is_batched(t) ? t->meta->levels : 0; }
-
-static uint32_t levels_with(Randomness r) {
-  uint32_t found = 0;
-  for (uint32_t bits = active(); bits; bits &= bits - 1)
-    if (levels[highest(bits & -bits) - 1].randomness == r) found |= bits & -bits;
-  return found;
-}
-
-/* ------------------------------------------------------------ levels */
-
-int32_t vmap_enter(int64_t size, const char *randomness) {
-  int32_t level = highest(active()) + 1;
-  while (level <= MAX_LEVELS && taken & bit_of(level)) level++;
-  if (level > MAX_LEVELS) fail(ERR_RUNTIME, "vmap: at most %d levels can be nested", MAX_LEVELS);
-  if (failed()) return 0;
-  static const char initials[] = "edst"; /* of the kinds in order */
-  const char *kind = strchr(initials, randomness[0]);
-  levels[level - 1].size = size;
-  levels[level - 1].randomness = kind && *kind ? (Randomness)(kind - initials) : RANDOM_ERROR;
-  taken |= bit_of(level);
-  vmap_concerns += levels[level - 1].randomness != TRANSFORM;
-  return level;
-}
-
-void vmap_exit(int32_t level) {
-  if (level < 1 || level > MAX_LEVELS || !(taken & bit_of(level))) return;
-  taken &= ~bit_of(level);
-  vmap_concerns -= levels[level - 1].randomness != TRANSFORM;
-}
-
-int32_t vmap_level(const Tensor *t) { return highest(levels_of(t)); }
-
-bool vmap_may_draw(void) {
-  if (!levels_with(RANDOM_ERROR)) return true;
-  fail(ERR_RUNTIME, "vmap: called random operation while in randomness error mode. Please either "
-                    "use the 'same' or 'different' "
-                    "randomness flags on vmap or perform the randomness operation out of vmap");
-  return false;
-}
-
-/* ------------------------------------------------------------ batched tensors */
-
-static Tensor *batched(Tensor *value, uint32_t bits) {
-  int n = count(bits);
-  if (blocked(value) || !bits) return value;
-  Tensor *t = tensor_alias(value, value->ndim - n, value->sizes + n, value->strides + n,
-                           value->offset);
-  Meta *m = t ? tensor_meta(t) : NULL;
-  if (!m) return NULL;
-  tensor_retain(value);
-  m->value = value;
-  m->levels = bits;
-  t->flags |= FLAG_BATCHED;
-  vmap_concerns++;
-  return t;
-}
-
-/* One dimension moved, the others in order. */
-static Tensor *moved(Tensor *v, int from, int to) {
-  int64_t order[MAX_DIM];
-  int n = 0;
-  if (from == to || !v) return v;
-  for (int i = 0; i < v->ndim; i++)
-    if (i != from) order[n++] = i;
-  for (int i = n++; i > to; i--) order[i] = order[i - 1];
-  order[to] = from;
-  return t_permute(v, (Ints){n, order});
-}
-
-Tensor *vmap_add(Tensor *t, int64_t dim, int32_t level) {
-  uint32_t bits = levels_of(t);
-  int n = count(bits);
-  if (blocked(t)) return NULL;
-  Tensor *made = batched(moved(bits ? t->meta->value : t, n + (int)dim, n), bits | bit_of(level));
-  if (made) made->meta->batch_dim = (uint8_t)dim;
-  return made;
-}
-
-int32_t vmap_dim(const Tensor *t, int32_t level) {
-  return levels_of(t) & bit_of(level) ? t->meta->batch_dim : -1;
-}
-
-Tensor *vmap_remove(Tensor *t, int32_t level, int64_t size, int64_t dim) {
-  if (blocked(t) || (dim = dim_wrap(dim, t->ndim + 1)) < 0) return NULL;
-  uint32_t bits = levels_of(t), bit = bit_of(level);
-  Tensor *v = bits ? t->meta->value : t;
-  int rest = count(bits & ~bit);
-  if (bits & bit) return batched(moved(v, count(bits & (bit - 1)), rest + (int)dim), bits & ~bit);
-  int64_t sizes[MAX_DIM];
-  v = t_unsqueeze(v, rest + dim);
-  for (int i = 0; v && i < v->ndim; i++) sizes[i] = -1;
-  sizes[rest + dim] = size;
-  return v ? batched(t_expand(v, v->ndim, sizes), bits) : NULL;
-}
-
-/* ------------------------------------------------------------ tensors among the arguments */
-
-/* The tensors of a value are words among others: `at` goes from one to the next, from -1 on. */
-static bool next_tensor(const Value *v, int *at, int64_t *handle) {
-  static const uint8_t words_of_item[] = {1, 1, 2, 4, 2, 2}; /* see index_subscript.c */
-  const int64_t *words = v->p;
-  if (v->tag == TAG_TENSOR && *at < 0) {
-    *at = 0;
-    *handle = (int64_t)(uintptr_t)v->t;
-    return v->t;
-  }
-  if (v->tag == TAG_TENSORS)
-    while (++*at < v->n)
-      if ((*handle = words[*at])) return true;
-  if (v->tag != TAG_INDEX) return false;
-  int item = *at < 0 ? 0 : *at + 1; /* a tensor is the last word of its item */
-  while (item + 1 < v->n && words[item] != 4)
-    item += words[item] >= 0 && words[item] < 6 ? words_of_item[words[item]] : 1;
-  if (item + 1 >= v->n) return false;
-  *handle = words[*at = item + 1];
-  return tensor_is((const void *)(uintptr_t)*handle);
-}
-
-Tensor *value_first(const Value *v) {
-  int64_t handle;
-  int at = -1;
-  return next_tensor(v, &at, &handle) ? (Tensor *)(uintptr_t)handle : NULL;
-}
-
-Value value_map(Value v, Change *change, const void *context) {
-  int64_t handle, *words = NULL;
-  for (int at = -1; next_tensor(&v, &at, &handle);) {
-    Tensor *t = change((Tensor *)(uintptr_t)handle, context);
-    if (v.tag == TAG_TENSOR) {
-      v.t = t;
-      return v;
-    }
-    if (!words) {
-      words = scratch_array(v.n, sizeof *words);
-      if (!words) return v;
-      memcpy(words, v.p, (size_t)v.n * sizeof *words);
-    }
-    words[at] = (int64_t)(uintptr_t)t;
-  }
-  if (words) v.p = words;
-  return v;
-}
-
 static Tensor *add_levels(Tensor *t, const void *bits) {
   *(uint32_t *)(uintptr_t)bits |= levels_of(t);
   return t;
@@ -181,37 +22,6 @@ static uint32_t levels_of_call(const Call *c) {
   for (int k = 0; k < c->n_args; k++) value_map(c->v[k], add_levels, &bits);
   value_map(c->out, add_levels, &bits);
   return bits;
-}
-
-static Batch batch_of(uint32_t bits) {
-  Batch b = {.levels = bits, .total = 1};
-  for (; bits; bits &= bits - 1) b.total *= b.sizes[b.n++] = levels[highest(bits & -bits) - 1].size;
-  return b;
-}
-
-/* ------------------------------------------------------------ values */
-
-Tensor *batch_align(const Batch *b, Tensor *t, int rank) {
-  uint32_t own = levels_of(t);
-  if (blocked(t) || !own) return t;
-  Tensor *v = t->meta->value;
-  if (own == b->levels && rank <= t->ndim) return v;
-  int64_t sizes[2 * MAX_DIM];
-  int n = 0, from = 0;
-  for (uint32_t bits = b->levels; bits; bits &= bits - 1)
-    sizes[n++] = own & bits & -bits ? v->sizes[from++] : 1;
-  for (int k = t->ndim; k < rank; k++) sizes[n++] = 1;
-  memcpy(sizes + n, t->sizes, t->ndim * sizeof *sizes);
-  return t_view(v, n + t->ndim, sizes);
-}
-
-Tensor *batch_full(const Batch *b, Tensor *t) {
-  if (blocked(t)) return NULL;
-  int64_t sizes[2 * MAX_DIM];
-  if (levels_of(t) == b->levels) return t->meta->value;
-  memcpy(sizes, b->sizes, (size_t)b->n * sizeof *sizes);
-  memcpy(sizes + b->n, t->sizes, t->ndim * sizeof *sizes);
-  return t_expand(batch_align(b, t, t->ndim), b->n + t->ndim, sizes);
 }
 
 typedef struct {
@@ -241,7 +51,7 @@ static Tensor *rewrapped(const Call *c, Tensor *r, uint32_t bits) {
   for (int k = 0; r && k < c->n_args; k++) {
     Tensor *t = c->v[k].tag == TAG_TENSOR ? c->v[k].t : NULL;
     if (levels_of(t) == bits && t->meta->value == r) {
-      int n = count(bits); /* an in-place view has changed the value's shape */
+      int n = level_count(bits); /* an in-place view has changed the value's shape */
       tensor_set_geometry(t, r->ndim - n, r->sizes + n, r->strides + n, r->offset);
       return t;
     }
@@ -423,15 +233,6 @@ static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
 
 /* ------------------------------------------------------------ what cannot be done */
 
-bool vmap_item_error(void) {
-  fail(ERR_RUNTIME, "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap "
-                    "over calling .item() on a "
-                    "Tensor, please try to rewrite what you're doing with other operations. If "
-                    "error is occurring somewhere "
-                    "inside PyTorch internals, please file a bug report.");
-  return false;
-}
-
 /* For `return unsupported(...)` from what says whether a call was refused. */
 static bool unsupported(const char *what, const char *op) {
   fail(ERR_RUNTIME,
@@ -510,30 +311,6 @@ static bool refused(const Call *c) {
 }
 
 /* PyTorch's two refusals inside a transformed function, batched or not. */
-bool vmap_refuses(const char *method, const char *more) {
-  if (active())
-    fail(ERR_RUNTIME,
-         "You are attempting to call Tensor.%s()%s inside of a function being transformed by a "
-         "functorch transform. This "
-         "is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, "
-         "jacfwd, hessian) or call "
-         "%s() outside of a function being transformed instead.",
-         method, more, method);
-  return failed();
-}
-
-bool vmap_refuses_leaf(void) {
-  return vmap_refuses("requires_grad_", " (or perhaps using torch.autograd.functional.* APIs)");
-}
-
-bool vmap_refuses_backward(void) {
-  if (active())
-    fail(ERR_RUNTIME, "backward() called inside a functorch transform. This is not supported, "
-                      "please use functorch.grad or "
-                      "functorch.vjp instead or call backward() outside of functorch transforms.");
-  return failed();
-}
-
 static bool too_small(const Call *c, const Batch *b) {
   const Tensor *self = c->v[0].t;
   int64_t sizes[2 * MAX_DIM];
@@ -597,7 +374,7 @@ static bool is_service(const Call *c) {
 }
 
 static void run_on(Call *c, uint32_t bits, Draws *draws) {
-  Batch b = batch_of(bits);
+  Batch b = batch_at(bits);
   Call inner;
   bool writes = writes_itself(c) || c->inplace || is_named(c, "_setitem");
   if (writes && !check_target(c, &b)) return;
@@ -637,11 +414,11 @@ static void run_random(Call *c, uint32_t bits) {
 
 bool vmap_run(Call *c) {
   uint32_t bits = levels_of_call(c);
-  bool random = active() && is_random(c->row) && c->out.tag == TAG_MISSING;
+  bool random = levels_active() && is_random(c->row) && c->out.tag == TAG_MISSING;
   if (!bits && !random) return false;
   if (bits && is_service(c))
     return hidden_storage(c) || (c->row->refused == vmap_refuses_data && refused(c));
-  if (bits & ~active()) {
+  if (bits & ~levels_active()) {
     fail(ERR_RUNTIME, "Either your tensor may have escaped from inside a function being vmapped "
                       "and this is a user error (see "
                       "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an "

@@ -1,11 +1,16 @@
-/* What vmap.c (levels, arguments, the loop over slices) and vmap_rules.c (calls done at once)
- * share. */
+/* What batch.c (batched tensors), vmap_rules.c (calls done at once) and vmap.c (the loop over slices)
+ * share, each with those after it. */
 #ifndef PG_VMAP_PRIVATE_H
 #define PG_VMAP_PRIVATE_H
 
 #include "ops/op.h"
 #include "ops/run.h"
 #include "transforms/vmap.h"
+
+/* The levels that t is batched at; 0: none. */
+static inline uint32_t levels_of(const Tensor *t) {
+  return t && is_batched(t) ? t->meta->levels : 0;
+}
 
 /* The batch that a call is about. */
 typedef struct {
@@ -25,6 +30,10 @@ Tensor *value_first(const Value *v); /* its first tensor, or NULL */
 Tensor *batch_align(const Batch *b, Tensor *t, int rank);
 /* The same with every batch dimension in full, batched or not. */
 Tensor *batch_full(const Batch *b, Tensor *t);
+
+/* A tensor that stands for the slices of a value at these levels; the value itself for none. */
+Tensor *batched(Tensor *value, uint32_t bits);
+Batch batch_at(uint32_t bits);
 
 /* Does the call at once on values, leaving the result in `inner`; false if it has no such rule. */
 bool rule_run(const Call *c, const Batch *b, Call *inner);

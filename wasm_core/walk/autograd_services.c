@@ -9,6 +9,7 @@
 #include "tape/forward.h"
 #include "tape/graph.h"
 #include "tape/host.h"
+#include "tape/levels.h"
 #include "walk/custom.h"
 #include "walk/hooks.h"
 

@@ -13,6 +13,7 @@
 #include "ops/create/create.h"
 #include "ops/op.h"
 #include "tape/forward.h"
+#include "tape/levels.h"
 #include "walk/jacobians.h"
 
 /* What strict mode looks at. */

@@ -5,7 +5,7 @@
  * rejection samplers (poisson, binomial), which draw plain uniforms. */
 #include "ops/create/random.h"
 #include "ops/view/view.h"
-#include "transforms/vmap.h"
+#include "tape/levels.h"
 
 #include <float.h>
 #include <math.h>

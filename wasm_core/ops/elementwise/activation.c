@@ -4,7 +4,7 @@
 
 #include "ops/create/random.h"
 #include "ops/elementwise/elementwise.h"
-#include "transforms/vmap.h"
+#include "tape/levels.h"
 
 Tensor *t_gelu(Tensor *x, const char *approximate) {
   if (blocked(x)) return NULL;

@@ -1,0 +1,46 @@
+/* Tensors as texts, by the options of the user; the characters are print.c's. */
+#include "report/tensor_text.h"
+
+#include "ground/number.h"
+#include "ops/op.h"
+#include "report/print.h"
+#include "tape/forward.h"
+
+static PrintOptions options = {
+    .precision = 4, .sci_mode = -1, .threshold = 1000, .linewidth = 80, .edgeitems = 3};
+
+void op_printoptions(Call *c) {
+  options = (PrintOptions){.precision = (int32_t)arg_int(c, 0),
+                           .threshold = arg_float(c, 1),
+                           .edgeitems = arg_int(c, 2),
+                           .linewidth = arg_float(c, 3),
+                           .sci_mode = (int32_t)arg_int(c, 4)};
+}
+
+/* t as PyTorch prints it, in scratch; with the text of its tangent, if any. */
+static const char *text_of(Tensor *t, const char *tangent) {
+  Node *fn = tensor_grad_fn(t);
+  bool invalid = failed(); /* a view whose base was written to */
+  if (invalid) status_clear();
+  PrintNames names = {.grad_fn = invalid ? "Invalid"
+                                 : fn    ? node_short_name(fn)
+                                         : NULL,
+                      .tangent = tangent};
+  Text text = {0};
+  if (!print_tensor(&text, t, &names, &options))
+    return fail(ERR_RUNTIME, "print options are out of range");
+  return text_end(&text);
+}
+
+/* Beside a tensor stands its tangent, as Python formats it. */
+const char *tensor_text(Tensor *t, bool whole) {
+  if (blocked(t)) return NULL;
+  if (!t->ndim && !whole) return number_text(tensor_get_f(t, 0));
+  Tensor *tangent = whole ? forward_tangent(t) : NULL;
+  return failed() ? NULL : text_of(t, tensor_text(tangent, false));
+}
+
+void op_repr(Call *c) {
+  const char *text = tensor_text(arg_tensor(c, 0), true);
+  if (text) ret_str(c, text);
+}

@@ -1,0 +1,149 @@
+/* Batched tensors, and the values that they are slices of; see vmap.h. */
+#include <string.h>
+
+#include "ground/memory.h"
+#include "transforms/vmap_private.h"
+
+Tensor *batched(Tensor *value, uint32_t bits) {
+  int n = level_count(bits);
+  if (blocked(value) || !bits) return value;
+  Tensor *t = tensor_alias(value, value->ndim - n, value->sizes + n, value->strides + n,
+                           value->offset);
+  Meta *m = t ? tensor_meta(t) : NULL;
+  if (!m) return NULL;
+  tensor_retain(value);
+  m->value = value;
+  m->levels = bits;
+  t->flags |= FLAG_BATCHED;
+  vmap_concerns++;
+  return t;
+}
+
+/* One dimension moved, the others in order. */
+static Tensor *moved(Tensor *v, int from, int to) {
+  int64_t order[MAX_DIM];
+  int n = 0;
+  if (from == to || !v) return v;
+  for (int i = 0; i < v->ndim; i++)
+    if (i != from) order[n++] = i;
+  for (int i = n++; i > to; i--) order[i] = order[i - 1];
+  order[to] = from;
+  return t_permute(v, (Ints){n, order});
+}
+
+Tensor *vmap_add(Tensor *t, int64_t dim, int32_t level) {
+  uint32_t bits = levels_of(t);
+  int n = level_count(bits);
+  if (blocked(t)) return NULL;
+  Tensor *made = batched(moved(bits ? t->meta->value : t, n + (int)dim, n), bits | bit_of(level));
+  if (made) made->meta->batch_dim = (uint8_t)dim;
+  return made;
+}
+
+int32_t vmap_dim(const Tensor *t, int32_t level) {
+  return levels_of(t) & bit_of(level) ? t->meta->batch_dim : -1;
+}
+
+Tensor *vmap_remove(Tensor *t, int32_t level, int64_t size, int64_t dim) {
+  if (blocked(t) || (dim = dim_wrap(dim, t->ndim + 1)) < 0) return NULL;
+  uint32_t bits = levels_of(t), bit = bit_of(level);
+  Tensor *v = bits ? t->meta->value : t;
+  int rest = level_count(bits & ~bit);
+  if (bits & bit)
+    return batched(moved(v, level_count(bits & (bit - 1)), rest + (int)dim), bits & ~bit);
+  int64_t sizes[MAX_DIM];
+  v = t_unsqueeze(v, rest + dim);
+  for (int i = 0; v && i < v->ndim; i++) sizes[i] = -1;
+  sizes[rest + dim] = size;
+  return v ? batched(t_expand(v, v->ndim, sizes), bits) : NULL;
+}
+
+/* ------------------------------------------------------------ tensors among the arguments */
+
+/* The tensors of a value are words among others: `at` goes from one to the next, from -1 on. */
+static bool next_tensor(const Value *v, int *at, int64_t *handle) {
+  static const uint8_t words_of_item[] = {1, 1, 2, 4, 2, 2}; /* see index_subscript.c */
+  const int64_t *words = v->p;
+  if (v->tag == TAG_TENSOR && *at < 0) {
+    *at = 0;
+    *handle = (int64_t)(uintptr_t)v->t;
+    return v->t;
+  }
+  if (v->tag == TAG_TENSORS)
+    while (++*at < v->n)
+      if ((*handle = words[*at])) return true;
+  if (v->tag != TAG_INDEX) return false;
+  int item = *at < 0 ? 0 : *at + 1; /* a tensor is the last word of its item */
+  while (item + 1 < v->n && words[item] != 4)
+    item += words[item] >= 0 && words[item] < 6 ? words_of_item[words[item]] : 1;
+  if (item + 1 >= v->n) return false;
+  *handle = words[*at = item + 1];
+  return tensor_is((const void *)(uintptr_t)*handle);
+}
+
+Tensor *value_first(const Value *v) {
+  int64_t handle;
+  int at = -1;
+  return next_tensor(v, &at, &handle) ? (Tensor *)(uintptr_t)handle : NULL;
+}
+
+Value value_map(Value v, Change *change, const void *context) {
+  int64_t handle, *words = NULL;
+  for (int at = -1; next_tensor(&v, &at, &handle);) {
+    Tensor *t = change((Tensor *)(uintptr_t)handle, context);
+    if (v.tag == TAG_TENSOR) {
+      v.t = t;
+      return v;
+    }
+    if (!words) {
+      words = scratch_array(v.n, sizeof *words);
+      if (!words) return v;
+      memcpy(words, v.p, (size_t)v.n * sizeof *words);
+    }
+    words[at] = (int64_t)(uintptr_t)t;
+  }
+  if (words) v.p = words;
+  return v;
+}
+
+int32_t vmap_level(const Tensor *t) { return highest(levels_of(t)); }
+
+bool vmap_item_error(void) {
+  fail(ERR_RUNTIME, "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap "
+                    "over calling .item() on a "
+                    "Tensor, please try to rewrite what you're doing with other operations. If "
+                    "error is occurring somewhere "
+                    "inside PyTorch internals, please file a bug report.");
+  return false;
+}
+
+Batch batch_at(uint32_t bits) {
+  Batch b = {.levels = bits, .total = 1};
+  for (; bits; bits &= bits - 1) b.total *= b.sizes[b.n++] = level_size(highest(bits & -bits));
+  return b;
+}
+
+/* ------------------------------------------------------------ values */
+
+Tensor *batch_align(const Batch *b, Tensor *t, int rank) {
+  uint32_t own = levels_of(t);
+  if (blocked(t) || !own) return t;
+  Tensor *v = t->meta->value;
+  if (own == b->levels && rank <= t->ndim) return v;
+  int64_t sizes[2 * MAX_DIM];
+  int n = 0, from = 0;
+  for (uint32_t bits = b->levels; bits; bits &= bits - 1)
+    sizes[n++] = own & bits & -bits ? v->sizes[from++] : 1;
+  for (int k = t->ndim; k < rank; k++) sizes[n++] = 1;
+  memcpy(sizes + n, t->sizes, t->ndim * sizeof *sizes);
+  return t_view(v, n + t->ndim, sizes);
+}
+
+Tensor *batch_full(const Batch *b, Tensor *t) {
+  if (blocked(t)) return NULL;
+  int64_t sizes[2 * MAX_DIM];
+  if (levels_of(t) == b->levels) return t->meta->value;
+  memcpy(sizes, b->sizes, (size_t)b->n * sizeof *sizes);
+  memcpy(sizes + b->n, t->sizes, t->ndim * sizeof *sizes);
+  return t_expand(batch_align(b, t, t->ndim), b->n + t->ndim, sizes);
+}
