@@ -478,17 +478,6 @@ SMALL static void explain_overloads(int first, int last, const PgFrame *f, const
 
 /* ------------------------------------------------------------ calls */
 
-static const char *call_name(int row, bool inplace) {
-  static char text[128];
-  const Row *r = &op_rows[row];
-  const char *space = row_has(r, TORCH | METHOD) ? ""
-                      : row_has(r, LINALG)       ? "linalg_"
-                      : row_has(r, SPECIAL)      ? "special_"
-                                                 : "";
-  snprintf(text, sizeof text, "%s%s%s", space, r->name, inplace ? "_" : "");
-  return text;
-}
-
 /* Whether a row takes as many arguments as were given. */
 static bool plausible_for(int row, const PgFrame *f) {
   const Schema *s = schema_of(row);
@@ -690,7 +679,7 @@ bool bind(const PgFrame *f, Call *c) {
     if (failed()) return false;
   }
   if (batched_number) return vmap_item_error();
-  const char *op = call_name(first, c->inplace);
+  const char *op = row_shown(&op_rows[first], c->inplace);
   int plausible = 0, row = first;
   for (int k = first; k < last; k++)
     if (plausible_for(k, f) && !plausible++) row = k;

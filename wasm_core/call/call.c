@@ -1,6 +1,7 @@
 /* Arguments of a bound call, and its results. */
 #include "call/call.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "ground/memory.h"
@@ -69,6 +70,17 @@ Tensors arg_tensors(Call *c, int k) {
   Tensor **out = scratch_array(v->n ? v->n : 1, sizeof *out);
   for (int i = 0; out && i < v->n; i++) out[i] = (Tensor *)(uintptr_t)((const int64_t *)v->p)[i];
   return (Tensors){out ? v->n : 0, out};
+}
+
+/* As messages name it: what a namespace alone has says so. */
+const char *row_shown(const Row *row, bool inplace) {
+  static char text[128];
+  const char *space = row_has(row, TORCH | METHOD) ? ""
+                      : row_has(row, LINALG)       ? "linalg_"
+                      : row_has(row, SPECIAL)      ? "special_"
+                                                   : "";
+  snprintf(text, sizeof text, "%s%s%s", space, row->name, inplace ? "_" : "");
+  return text;
 }
 
 /* ------------------------------------------------------------ results */

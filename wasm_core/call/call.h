@@ -99,4 +99,5 @@ void ret_none(Call *c);
 /* A result that is a number the host should give its own type: an int, a bool or a float. */
 void ret_item(Call *c, const Tensor *t);
 
+const char *row_shown(const Row *row, bool inplace); /* "linalg_inv", in a static buffer */
 #endif

@@ -222,7 +222,7 @@ static bool check_no_tangent(const Call *c, int n, Tensor **outs) {
     fail(ERR_NOT_IMPLEMENTED,
          "Trying to use forward AD with %s_out that does not support it because it is an out= "
          "function",
-         c->row->name);
+         row_shown(c->row, false));
   return !any;
 }
 
@@ -262,7 +262,7 @@ static void run_out(Call *c) {
          "%s(): functions with out=... arguments don't support automatic differentiation, but "
          "one of the "
          "arguments requires grad.",
-         c->row->name);
+         row_shown(c->row, false));
   if (failed()) return;
   if (c->result.tag == TAG_TENSOR && n == 1) {
     put_out(c, outs[0], (Tensor *)(uintptr_t)c->result.value);
@@ -273,7 +273,7 @@ static void run_out(Call *c) {
       if (!put_out(c, outs[i], (Tensor *)(uintptr_t)handles[i])) return;
     ret_tensors(c, n, outs);
   } else {
-    fail(ERR_TYPE, "%s() expected a different number of out tensors", c->row->name);
+    fail(ERR_TYPE, "%s() expected a different number of out tensors", row_shown(c->row, false));
   }
 }
 
