@@ -160,7 +160,6 @@ from . import _C as _C
 from . import (
     _checks,
     _composed,
-    _matrices,
     _methods,
     autograd,
     func,
@@ -187,6 +186,7 @@ from ._functions import (
     is_nonzero,
     is_storage,
     is_tensor,
+    lu,
     set_default_dtype,
     set_deterministic_debug_mode,
     set_float32_matmul_precision,
@@ -198,7 +198,6 @@ from ._functions import (
     typename,
     use_deterministic_algorithms,
 )
-from ._matrices import *
 from ._vmap import vmap
 from .autograd.anomaly_mode import is_anomaly_detection_enabled
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -322,6 +321,7 @@ __all__ = [
     "linalg",
     "load",
     "long",
+    "lu",
     "manual_seed",
     "memory_format",
     "nan",
@@ -361,6 +361,6 @@ __all__ = [
     "vmap",
 ]
 globals().update(_composed.COPIES)
-__all__ += [*_checks.__all__, *_composed.__all__, *_composed.COPIES, *_matrices.__all__]
+__all__ += [*_checks.__all__, *_composed.__all__, *_composed.COPIES]
 __all__ += [name for name in _ops.SPACES["torch"] if name not in __all__]
 __all__.sort()

@@ -325,3 +325,34 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
         pair = [[each] if isinstance(each, int) else list(each) for each in (left, right)]
         return _ops.C["_tensordot"](a, b, *pair, **options)  # type: ignore[no-any-return]
     return _ops.SPACES["torch"]["tensordot"](a, b, dims, **options)  # type: ignore[no-any-return]
+
+
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """`linalg.lu_factor`, or `linalg.lu_factor_ex` if `get_infos`, by its older name.
+
+    Args:
+        A: (*, m, n).
+        pivot: only True, as in PyTorch on the CPU.
+        get_infos: give LU, pivots and info, with names; else the first two.
+        out: where to put them.
+
+    Raises:
+        RuntimeError: fewer dimensions; no pivots.
+        NotImplementedError: integers.
+        TypeError: not as many places as results.
+
+    Example:
+        >>> import pygrad, warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     pygrad.lu(pygrad.tensor([[4.0]]))
+        (tensor([[4.]]), tensor([1], dtype=torch.int32))
+    """
+    found = _ops.SPACES["torch"]["_lu_with_info"](A, pivot, not get_infos)
+    results = found if get_infos else tuple(found[:2])
+    if out is None:
+        return results
+    if len(out) != len(results):
+        raise TypeError(f"expected tuple of {len(results)} elements but got {len(out)}")
+    for place, result in zip(out, results, strict=True):
+        place.resize_as_(result).copy_(result)
+    return out

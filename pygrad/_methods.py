@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Final
 
-from . import _composed, _matrices
+from . import _composed, _functions
 from ._tensor import Tensor
 
 METHODS: Final = {
@@ -18,13 +18,7 @@ METHODS: Final = {
         _composed.unsafe_chunk,
         _composed.unsafe_split,
         _composed.unsafe_split_with_sizes,
-        _matrices.cholesky_inverse,
-        _matrices.lu,
-        _matrices.lu_solve,
-        _matrices.matrix_exp,
-        _matrices.orgqr,
-        _matrices.svd,
-        _matrices.triangular_solve,
+        _functions.lu,
     )
 }
 for _name, _function in METHODS.items():

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pygrad
-from pygrad import _composed, _linalg, _methods, _ops, _special, _tensor
+from pygrad import _composed, _methods, _ops, _special, _tensor
 from pygrad._schema import Argument, arguments, python_name, results
 from pygrad.nn import functional
 
@@ -249,8 +249,6 @@ def stub(space: str) -> str:
             lines += [f"from {module.__name__} import {name} as {name}" for name in module.__all__]
     if space == "linalg":
         lines.append("from pygrad._errors import LinAlgError as LinAlgError")
-        for name in _linalg.__all__:
-            lines.append(f"from pygrad._linalg import {name} as {name}")
     if space == "torch":
         lines += [f"def {name}{_signature(each)}" for name, each in _composed.COPIES.items()]
     if space == "special":

@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from . import _composed, _engine, _index, _linalg, _matrices, _ops
+from . import _composed, _engine, _index, _ops
 from ._dtypes import bool_
 from ._tensor import Tensor
 from .autograd import profiler as _profiler
@@ -165,9 +165,8 @@ def _max_pool_backward(
 
 
 _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
-    **{name: getattr(each, name) for each in (_composed, _matrices) for name in each.__all__},
+    **{name: getattr(_composed, name) for name in _composed.__all__},
     **_composed.COPIES,
-    **{f"linalg_{name}": getattr(_linalg, name) for name in _linalg.__all__},
     "slice": _composed.slice_of,
     "index": _index_by,
     "alias": lambda self: self.view_as(self),

@@ -44,8 +44,11 @@ WITHOUT_HISTORY = {
 }
 """Ops that give floating tensors that do not depend on their inputs: all others do."""
 
-STATISTICS = {"native_layer_norm", "native_batch_norm"}
-"""Ops whose first result alone depends on their inputs."""
+DEPENDENT = {
+    **dict.fromkeys(["native_layer_norm", "native_batch_norm", "lstsq"], slice(1)),
+    **dict.fromkeys(["linalg.lu", "lu_unpack"], slice(1, 3)),
+}
+"""Ops of several floating results of which some alone depend on their inputs."""
 
 UNINITIALISED = {"empty", "empty_like", "empty_strided", "empty_permuted"}
 UNINITIALISED |= {"new_empty", "new_empty_strided", "resize_", "resize_as_", "data_ptr"}
@@ -55,7 +58,7 @@ RANDOM = set(
     "dropout alpha_dropout feature_dropout feature_alpha_dropout dropout1d dropout2d dropout3d"
     " native_dropout rrelu rand_like randn_like randint_like multinomial uniform_ normal_ random_"
     " bernoulli bernoulli_ exponential_ cauchy_ log_normal_ geometric_ normal poisson"
-    " binomial".split()
+    " binomial svd_lowrank pca_lowrank".split()
 )
 """Ops that draw numbers, in the order of memory rather than of subscripts."""
 
@@ -171,6 +174,13 @@ def no_breakdown() -> Iterator[None]:
         pass
 
 
+def dependent(entry: Entry, found: list[Any]) -> list[Any]:
+    """Of the floating results of an op those that depend on its inputs."""
+    if entry.id in WITHOUT_HISTORY:
+        return []
+    return found[DEPENDENT.get(entry.id, DEPENDENT.get(entry.name, slice(None)))]
+
+
 def with_history(entry: Entry, result: Any, made: list[Any]) -> list[Any]:
     """What of an op's result gradients come from, where some of the tensors that it was made of
     require grad: each floating tensor. An op that loses its history fails.
@@ -178,13 +188,13 @@ def with_history(entry: Entry, result: Any, made: list[Any]) -> list[Any]:
     found = [tensor for tensor in leaves(result) if tensor.is_floating_point()]
     if not any(tensor.requires_grad for tensor in made):
         return []
-    count = 0 if entry.id in WITHOUT_HISTORY else 1 if entry.name in STATISTICS else len(found)
+    chosen = dependent(entry, found)
     for k, tensor in enumerate(found):
-        if k < count:
+        if any(tensor is each for each in chosen):
             assert tensor.requires_grad, f"result {k} has lost its history"
         else:
             assert tensor.grad_fn is None, f"result {k} has a history"
-    return found[:count]
+    return chosen
 
 
 def with_grad(sample: Call, arrays_: list[Array]) -> list[Any]:

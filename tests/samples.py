@@ -7,6 +7,7 @@ tested elsewhere. test_ops.py fails for an op that has none of them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -72,7 +73,6 @@ def _exempt(reason: str, names: str) -> dict[str, str]:
 
 
 EXEMPT = {
-    **_exempt("behind lu_unpack: parity/test_composed.py", "_C._lu_permutation"),
     **_exempt("counts what others do: test_paths.py", "_C._path_count"),
     **_exempt(
         "the forward mode's own entry points: test_forward.py",
@@ -894,7 +894,60 @@ rows("nn.functional.hardtanh", call(S), call(S, -0.5, 0.75))
 DEFINITE = x(3, 3, kind="definite")
 rows("linalg.inv_ex linalg.cholesky_ex linalg.pinv pinverse", call(DEFINITE))
 rows("linalg.solve_ex", call(DEFINITE, x(3, 2)))
-rows("_C._lu_factor", call(DEFINITE), call(x(2, 2, 3)), call(x(4, 2)))
+MATRICES = (call(DEFINITE), call(x(2, 2, 3)), call(x(4, 2)))
+PIVOTS = X((3,), "sizes", "int32", 3)
+rows("linalg.lu_factor linalg.lu_factor_ex linalg.lu _lu_with_info", *MATRICES)
+rows(
+    "lu_unpack",
+    call(DEFINITE, PIVOTS),
+    call(x(2, 2, 3), X((2, 2), "sizes", "int32", 2)),
+    call(DEFINITE, PIVOTS, unpack_pivots=False),
+)
+rows(
+    "linalg.lu_solve",
+    call(DEFINITE, PIVOTS, x(2, 3, 2)),
+    call(DEFINITE, PIVOTS, x(3, 2), adjoint=True),
+    call(DEFINITE, PIVOTS, x(2, 3), left=False),
+    call(DEFINITE, PIVOTS, x(2, 3), left=False, adjoint=True),
+)
+rows("lu_solve", call(x(3, 2), DEFINITE, PIVOTS))
+rows(
+    "linalg.lstsq",
+    call(x(5, 3), x(5, 2)),
+    call(x(2, 5, 3), x(2, 5)),
+    call(x(2, 3), x(2, 1), rcond=1e-3, driver="gelsd"),
+)
+rows(
+    "linalg.matrix_rank",
+    call(x(2, 4, 3)),
+    call(x(3, 3), 0.5),
+    call(DEFINITE, atol=1.5, rtol=0.1, hermitian=True),
+)
+rows(
+    "linalg.cond",
+    call(x(4, 3)),
+    *(call(DEFINITE, p) for p in (-2, 1, float("-inf"), "fro", "nuc")),
+)
+rows("matrix_exp linalg.matrix_exp", call(x(3, 3)), call(x(2, 1, 1)), call(x(2, 2, 2)))
+rows("orgqr linalg.householder_product", call(x(4, 3), x(2)), call(x(2, 3, 3), x(2, 3)))
+rows("linalg.diagonal", call(x(2, 3, 4)), call(x(2, 3, 4), offset=1, dim1=0))
+rows("linalg.vander", call(x(3)), call(x(2, 3), N=4), call(x(), N=2))
+rows("linalg.tensorinv", call(x(2, 3, 6)), call(x(6, 2, 3), ind=1))
+rows(
+    "linalg.tensorsolve",
+    call(x(2, 3, 6), x(2, 3)),
+    call(x(6, 4, 4, 3, 2), x(4, 3, 2), dims=[0, 2]),
+)
+rows("svd", call(x(3, 2)), call(x(2, 3, 3), False))
+rows("cholesky_inverse", *(call(DEFINITE, upper) for upper in (False, True)))
+rows(
+    "triangular_solve",
+    *(call(x(3, 2), TRIANGULAR, *flags) for flags in itertools.product((False, True), repeat=3)),
+)
+rows("nuclear_norm", call(x(3, 2)), call(x(3, 2), True), call(x(2, 3, 2), (0, 2)))
+rows("frobenius_norm", call(x(3, 2), (0, 1)), call(x(3, 2), 1, True))
+rows("svd_lowrank", call(x(4, 6), 2), call(x(7, 5), 3, 1), call(x(2, 5, 4), 2, M=x(1, 4)))
+rows("pca_lowrank", call(x(4, 6), 2), call(x(7, 5), center=False))
 rows(
     "cholesky_solve",
     *(call(x(3, 2), constant(3, 3, kind="definite"), upper=upper) for upper in (False, True)),

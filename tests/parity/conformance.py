@@ -50,9 +50,9 @@ APART = {
     **_apart("PyTorch refuses a layout, by mistake", "view", "take_along_dim isin Tensor.set_"),
     **_apart("PyTorch takes what it else refuses", "view", "inner tensordot", ("bool",)),
     **_apart(
-        "the signs of eigenvectors are anybody's choice",
+        "the signs of eigenvectors and of singular vectors are anybody's choice",
         "forward,backward,second order,view",
-        "linalg.eigh",
+        "linalg.eigh svd svd_lowrank pca_lowrank",
     ),
     **_apart(
         "PyTorch's second derivative drops scale_grad_by_freq",

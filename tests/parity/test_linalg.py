@@ -59,6 +59,12 @@ SCRIPTS: dict[str, Callable[[Any], Any]] = {
     "lstsq_gradient": lambda t: (lambda a, b: summed(t.linalg.lstsq(a, b).solution, a, b))(
         matrix(t, 4, 2), matrix(t, 4, 1)
     ),
+    "lstsq_gels": lambda t: list(
+        t.linalg.lstsq(matrix(t, 2, 5, 3), matrix(t, 2, 5), driver="gels")
+    ),
+    "lstsq_integers_gelsd": lambda t: t.linalg.lstsq(
+        t.eye(2).long(), t.eye(2).long(), rcond=0.1, driver="gelsd"
+    ),
     "lstsq_driver": lambda t: t.linalg.lstsq(t.ones(2, 1), t.ones(2, 1), driver="x"),
     "matrix_rank": lambda t: [
         t.linalg.matrix_rank(matrix(t, 4, 3)),
@@ -71,6 +77,35 @@ SCRIPTS: dict[str, Callable[[Any], Any]] = {
         t.linalg.matrix_rank(matrix(t, 2, 3, 3), atol=t.tensor([0.5, 1.0]).double()),
         t.linalg.matrix_rank(matrix(t, 2, 3, 3), rtol=t.tensor([0.5, 0.1]).double()),
     ],
+    "matrix_rank_hermitian": lambda t: [
+        t.linalg.matrix_rank(positive(t, 3), 2.0, True),
+        t.linalg.matrix_rank(matrix(t, 3, 3), hermitian=True),
+    ],
+    "matrix_rank_integers": lambda t: t.linalg.matrix_rank(t.eye(2).long(), 0.5),
+    "matrix_rank_eps": lambda t: t.linalg.matrix_rank(t.eye(2).long(), atol=0.5),
+    "matrix_rank_atol_of_zero": lambda t: t.linalg.matrix_rank(
+        t.diag(t.tensor([1.0, 1e-9])), atol=0.0
+    ),
+    "lu_solve_low_pivot": lambda t: t.linalg.lu_solve(
+        t.eye(2), t.tensor([0, 2], dtype=t.int32), t.eye(2)
+    ),
+    "lu_solve_high_pivot": lambda t: t.linalg.lu_solve(
+        t.eye(2), t.tensor([1, 3], dtype=t.int32), t.eye(2)
+    ),
+    "tensorinv_far": lambda t: t.linalg.tensorinv(matrix(t, 2, 3, 6), 5),
+    "svd_lowrank_vector": lambda t: t.svd_lowrank(t.ones(2)),
+    "svd_lowrank_integers": lambda t: t.svd_lowrank(t.ones(3, 3).long(), 2),
+    "matrix_exp_far": lambda t: t.linalg.matrix_exp(t.tensor([[0.0, 1e38], [0.0, 0.0]])),
+    "householder_out_of_a_history": lambda t: t.linalg.householder_product(
+        matrix(t, 3, 2), t.ones(2).double(), out=t.empty(0).double()
+    ),
+    "entr_out_of_a_history": lambda t: t.special.entr(matrix(t, 2), out=t.empty(0).double()),
+    "lu_text": lambda t: [
+        type(t.lu(t.eye(2), get_infos=infos)).__name__ for infos in (False, True)
+    ],
+    "lu_out": lambda t: t.lu(matrix(t, 3, 3).detach(), out=(t.empty(0).double(), t.empty(0).int())),
+    "lu_out_of_another_count": lambda t: t.lu(t.eye(2), out=(t.empty(0),)),
+    "cond_vector": lambda t: t.linalg.cond(t.ones(2)),
     "cond": lambda t: [t.linalg.cond(matrix(t, 3, 3), p) for p in (None, 2, -2, "fro", 1)],
     "cond_singular": lambda t: [
         t.linalg.cond(t.zeros(3, 3), p) for p in ("fro", 1, -1, math.inf, -math.inf)

@@ -70,11 +70,13 @@ def plain(value: Any) -> Any:
 
 
 def close(name: str, mine: Any, other: Any) -> bool:
-    """Whether tensors have the same elements; the signs of eigenvectors are anybody's choice."""
+    """Whether tensors have the same elements; the signs of eigenvectors and of singular vectors are
+    anybody's choice.
+    """
     if not isinstance(other, torch.Tensor) or tuple(mine.shape) != tuple(other.shape):
         return True
     a, b = mine.detach().numpy(), other.detach().numpy()
-    if name == "eigenvectors":
+    if name in ("eigenvectors", "U", "Vh"):
         a, b = abs(a), abs(b)
     return a.dtype != b.dtype or np.allclose(a, b, rtol=1e-6, atol=1e-9, equal_nan=True)
 
@@ -131,8 +133,16 @@ def disagreements(entry: Entry, sample: Call, chosen: set[int]) -> set[str]:
     return found
 
 
+APART = {
+    "linalg.cond": "PyTorch writes over what a node of it has saved",
+    "svd_lowrank": "of free signs, as are products with its parts",
+    "pca_lowrank": "svd_lowrank",
+}
+
+
 def compared() -> list[Any]:
-    return [e for e in entries() if not e.id.startswith("_C") and theirs(e) and samples(e)]
+    found = [e for e in entries() if not e.id.startswith("_C") and theirs(e) and samples(e)]
+    return [e for e in found if e.id not in APART]
 
 
 @pytest.mark.parametrize("entry", compared(), ids=lambda entry: entry.id)

@@ -54,8 +54,19 @@ APART = {
 """Test and op -> why pygrad and PyTorch differ for good."""
 
 
-OF_FREE_SIGNS = {"linalg.eigh"}
-"""Ops whose results have signs that are anybody's choice: test_linalg compares the rest."""
+OF_FREE_SIGNS = {"linalg.eigh", "svd", "svd_lowrank", "pca_lowrank"}
+"""Ops whose results have signs that are anybody's choice: test_linalg and test_composed compare the
+rest.
+"""
+
+COMPOSED = set(
+    "linalg.lu lu_unpack linalg.lu_solve lu_solve triangular_solve linalg.lstsq linalg.cond"
+    " linalg.matrix_exp matrix_exp linalg.householder_product orgqr cholesky_inverse"
+    " nuclear_norm frobenius_norm".split()
+)
+"""Ops that are one node in PyTorch, or composed of others than here: the nodes, the strides and
+whether a result is a view are those of what they are composed of.
+"""
 
 
 def compared(entry: Entry) -> bool:
@@ -95,7 +106,7 @@ def test_result(entry: Entry, sample: Call) -> None:
         return
     assert_same_outcome(mine, theirs)
     for a, b in zip(mine.values, theirs.values, strict=True):
-        if is_tensor(a):
+        if is_tensor(a) and entry.id not in COMPOSED:
             assert layout(a) == layout(b)
             assert a._is_view() == b._is_view()
 
@@ -110,6 +121,8 @@ def test_gradient_and_node(entry: Entry, sample: Call) -> None:
         found = [t for t in tensors(result) if t.requires_grad]
         wanted = [t for t in tensors([args, kwargs]) if t.requires_grad and t.is_leaf]
         nodes = [t.grad_fn.name() if t.grad_fn is not None else None for t in tensors(result)]
+        if entry.id in COMPOSED:
+            nodes = []
         if not found or not wanted:
             return nodes
         total = sum((t * t).sum() for t in found)
@@ -175,7 +188,7 @@ def test_strides_of_a_transposed_input(entry: Entry, sample: Call) -> None:
     assert mine.error == theirs.error, (in_words(mine.message), in_words(theirs.message))
     for a, b in zip(mine.values, theirs.values, strict=True):
         assert_equal(a, b)
-        if is_tensor(a):
+        if is_tensor(a) and entry.id not in COMPOSED:
             assert layout(a) == layout(b)
 
 
@@ -200,6 +213,7 @@ LENIENT = {
     "normal": "PyTorch's has the shape of out=",
     "linspace": "PyTorch's gives a bool if there is one",
     "nonzero": "PyTorch's has no out= beside as_tuple=True",
+    "linalg.lstsq": "PyTorch's fails an assertion for another dtype of the singular values",
 }
 """Ops that take, or do not take, another dtype where PyTorch's does not, or does."""
 

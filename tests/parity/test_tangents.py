@@ -23,6 +23,7 @@ DIFFER = {
     "div": "of rounding_mode=None, a name of its own",
     "divide": "div",
     "group_norm": "a tangent of the bias alone, in which PyTorch has a zero term of the weight",
+    "linalg.vander": "PyTorch's tangent of a product of one factor depends on it",
     "logdet": "PyTorch's tangent is that of slogdet",
     "nn.functional.group_norm": "group_norm",
     "trapezoid": "PyTorch multiplies in another order",

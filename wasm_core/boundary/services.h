@@ -10,6 +10,7 @@
 #include "ops/create/create.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/linalg/lu_cholesky.h"
+#include "ops/linalg/matrices.h"
 #include "ops/run.h"
 #include "ops/view/copy.h"
 #include "ops/view/join.h"

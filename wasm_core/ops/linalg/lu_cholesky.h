@@ -26,6 +26,7 @@ void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]); /* 
 Tensor *t_svdvals(Tensor *a, const char *driver);
 void t_eigh(Tensor *a, const char *uplo, Tensor *out[2]); /* eigenvalues, eigenvectors */
 Tensor *t_eigvalsh(Tensor *a, const char *uplo);
+Tensor *rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol);
 Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian); /* tolerances may be NULL */
 /* The order is `name`, or `p` if that is NULL; dims.n == -1: the last two. */
 Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool keepdim, DType dtype);

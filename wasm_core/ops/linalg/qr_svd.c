@@ -449,7 +449,7 @@ Tensor *t_eigvalsh(Tensor *a, const char *uplo) {
 
 /* Magnitudes up to this count as zero: max(atol, rtol max s), for each matrix, with a last dim
  * of size 1. */
-static Tensor *threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol) {
+Tensor *rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol) {
   DType d = (DType)a->dtype;
   int64_t most = rows_of(a) > cols_of(a) ? rows_of(a) : cols_of(a);
   double standard = (d == DT_F32 ? 0x1p-23 : 0x1p-52) * (double)most;
@@ -483,7 +483,7 @@ static Tensor *pinv_values(Tensor *a, Tensor *atol, Tensor *rtol) {
   Tensor *r[3];
   t_linalg_svd(a, false, NULL, r);
   if (failed()) return NULL;
-  Tensor *inverse = t_where(t_gt(r[1], threshold(a, r[1], atol, rtol)), t_reciprocal(r[1]),
+  Tensor *inverse = t_where(t_gt(r[1], rank_threshold(a, r[1], atol, rtol)), t_reciprocal(r[1]),
                             tensor_number(0, (DType)a->dtype));
   return t_matmul(scale_columns(t_t(r[2]), inverse), t_t(r[0]));
 }
