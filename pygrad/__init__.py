@@ -101,8 +101,6 @@ _LATE_NAMES = {
         "nn._sampling": "grid_sampler grid_sampler_2d grid_sampler_3d",
         "storage": "BoolStorage ByteStorage CharStorage DoubleStorage FloatStorage IntStorage "
         "LongStorage ShortStorage Storage StorageBase TypedStorage UntypedStorage from_file",
-        "signal.windows": "bartlett_window blackman_window hamming_window hann_window "
-        "kaiser_window",
     }.items()
     for name in names.split()
 }
@@ -131,13 +129,6 @@ if TYPE_CHECKING:
     )
     from ._functions_table import *
     from .nn._sampling import grid_sampler, grid_sampler_2d, grid_sampler_3d
-    from .signal.windows import (
-        bartlett_window,
-        blackman_window,
-        hamming_window,
-        hann_window,
-        kaiser_window,
-    )
     from .storage import (
         BoolStorage,
         ByteStorage,
@@ -159,7 +150,6 @@ return_types = _Namespace(**_ops.return_types)
 from . import _C as _C
 from . import (
     _checks,
-    _composed,
     _methods,
     autograd,
     func,
@@ -170,7 +160,6 @@ from . import (
     utils,
 )
 from ._checks import *
-from ._composed import *
 from ._functions import (
     _assert,
     are_deterministic_algorithms_enabled,
@@ -196,6 +185,7 @@ from ._functions import (
     set_printoptions,
     tensordot,
     typename,
+    unravel_index,
     use_deterministic_algorithms,
 )
 from ._vmap import vmap
@@ -356,11 +346,11 @@ __all__ = [
     "tensordot",
     "typename",
     "uint8",
+    "unravel_index",
     "use_deterministic_algorithms",
     "utils",
     "vmap",
 ]
-globals().update(_composed.COPIES)
-__all__ += [*_checks.__all__, *_composed.__all__, *_composed.COPIES]
+__all__ += _checks.__all__
 __all__ += [name for name in _ops.SPACES["torch"] if name not in __all__]
 __all__.sort()

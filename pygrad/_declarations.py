@@ -21,6 +21,7 @@ INTERFACES: Final = {
     "nn": "Functional",
     "special": "Special",
     "linalg": "Linalg",
+    "windows": "Windows",
 }
 """Word of a row -> the interface that declares the functions of that namespace."""
 
@@ -31,6 +32,7 @@ _TYPES: Final = {
     "Tensor[]": "readonly Tensor[]",
     "Tensor?[]": "readonly (Tensor | null)[]",
     "Scalar": "Scalar",
+    "Scalar[]": "readonly number[]",
     "int": "number",
     "int[]": "readonly number[]",
     "int|int[]": "number | readonly number[]",
@@ -143,6 +145,9 @@ def _result(schema: str) -> str:
         return "void"
     if len(found) == 1:
         return f"{shown[0]} | null" if found[0][0].endswith("?") else shown[0]
+    if found[-1][0] == "Tensor[]":
+        fields = "; ".join(f"{name}: {kind}" for (_, name), kind in zip(found, shown, strict=True))
+        return f"[{', '.join(shown)}] & {{ {fields} }}"
     if all(name for _, name in found):
         return f"Named<[{', '.join(repr(name) for _, name in found)}]>"
     return f"[{', '.join(shown)}]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import _ops
@@ -202,17 +202,9 @@ def compile(
 
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that tensors of these shapes broadcast to."""
-    out: list[int] = []
-    for shape in shapes:
-        sizes = [shape] if isinstance(shape, int) else list(shape)
-        width = max(len(out), len(sizes))
-        out = [1] * (width - len(out)) + out
-        sizes = [1] * (width - len(sizes)) + sizes
-        for i, (a, b) in enumerate(zip(out, sizes, strict=True)):
-            if a != b and a != 1 and b != 1:
-                raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape")
-            out[i] = b if a == 1 else a
-    return Size(out)
+    sizes = [[shape] if isinstance(shape, int) else list(shape) for shape in shapes]
+    flat = [size for each in sizes for size in each]
+    return Size(_ops.C["_broadcast_shapes"](flat, [len(each) for each in sizes]))
 
 
 _print_options: dict[str, Any] = {}
@@ -300,6 +292,40 @@ def einsum(*args: Any) -> Tensor:
         args = (equation, *args[: len(args) // 2 * 2 : 2])
     product: Tensor = _ops.SPACES["torch"]["einsum"](*args)
     return product
+
+
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The places that indices into a flattened tensor of a shape stand for.
+
+    Args:
+        indices: of an integer dtype.
+        shape: an int or a sequence of ints, none of them negative.
+
+    Returns:
+        A tensor of the shape of `indices` for each dimension.
+
+    Raises:
+        TypeError: `shape` is none. ValueError: it is negative, or an index lies beyond it.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.unravel_index(pygrad.tensor(5), (2, 3))
+        (tensor(1), tensor(2))
+    """
+    if not isinstance(shape, (int, Sequence)) or isinstance(shape, bool):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {_type(shape)}")
+    for each in shape if isinstance(shape, Sequence) else ():
+        if not isinstance(each, int):
+            raise TypeError(
+                f"expected 'shape' sequence to only contain ints, but got {_type(each)}"
+            )
+    found: tuple[Tensor, ...] = _ops.SPACES["torch"]["unravel_index"](indices, shape)
+    return found
+
+
+def _type(value: Any) -> str:
+    """The class of a value, under its name in PyTorch."""
+    return "<class 'torch.Tensor'>" if isinstance(value, Tensor) else str(type(value))
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:

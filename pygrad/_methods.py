@@ -5,21 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import Final
 
-from . import _composed, _functions
+from . import _functions
 from ._tensor import Tensor
 
-METHODS: Final = {
-    function.__name__: function
-    for function in (
-        _composed.COPIES["narrow_copy"],
-        _composed.histogram,
-        _composed.renorm,
-        _composed.renorm_,
-        _composed.unsafe_chunk,
-        _composed.unsafe_split,
-        _composed.unsafe_split_with_sizes,
-        _functions.lu,
-    )
-}
+METHODS: Final = {function.__name__: function for function in (_functions.lu,)}
 for _name, _function in METHODS.items():
     setattr(Tensor, _name, inspect.unwrap(_function))  # methods bind

@@ -27,6 +27,7 @@ NAMESPACES: Final = {
     "nn": "torch.nn.functional",
     "special": "torch.special",
     "linalg": "torch.linalg",
+    "windows": "torch.signal.windows",
     "internal": "torch._C",
 }
 """Word of a row (wasm_core/call/row.h) -> where PyTorch has the op."""
@@ -117,8 +118,15 @@ def _learn_results(op: Op) -> None:
         if len(fields) > 1 and all(fields):
             kind = return_types.get(name) or named_result(name, fields)
             return_types[name] = kind
-            _call.NAMED_RESULTS[op.row + offset] = kind
-            _call.NAMED_RESULTS.setdefault(op.row, kind)
+            make = _with_list(kind) if parts[-1].startswith("Tensor[]") else kind
+            _call.NAMED_RESULTS[op.row + offset] = make
+            _call.NAMED_RESULTS.setdefault(op.row, make)
+
+
+def _with_list(kind: type[_NamedResult]) -> Callable[[Sequence[Any]], _NamedResult]:
+    """A maker of results whose last one is a tuple of all tensors that the others leave."""
+    n = len(kind._fields) - 1
+    return lambda items: kind((*items[:n], tuple(items[n:])))
 
 
 def _make(op: Op, mode: int, name: str, space: str) -> Function:

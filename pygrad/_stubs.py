@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pygrad
-from pygrad import _composed, _methods, _ops, _special, _tensor
+from pygrad import _methods, _ops, _tensor
 from pygrad._schema import Argument, arguments, python_name, results
 from pygrad.nn import functional
+from pygrad.signal import windows
 
 FOLDER: Final = Path(__file__).parent
 FILES: Final = {
@@ -28,6 +29,7 @@ FILES: Final = {
     "nn": "nn/functional.pyi",
     "special": "special.pyi",
     "linalg": "linalg.pyi",
+    "windows": "signal/windows.pyi",
 }
 
 _TYPES: Final = {
@@ -123,7 +125,7 @@ def spreads(given: list[Argument], method: bool) -> bool:
     behind.
     """
     rest = given[1:] if method else given
-    if not rest or rest[0].type not in ("int[]", "SymInt[]"):
+    if not rest or rest[0].keyword_only or rest[0].type not in ("int[]", "SymInt[]"):
         return False
     return all(each.keyword_only for each in rest[1:])
 
@@ -175,6 +177,8 @@ def is_the_tables(name: str, space: str) -> bool:
         return vars(pygrad).get(name) is _ops.SPACES["torch"][name]
     if space == "method":
         return vars(_tensor.Tensor).get(name) is _ops.SPACES["method"][name]
+    if space == "windows":
+        return vars(windows).get(name) is _ops.SPACES["windows"][name]
     if space == "property":
         return vars(_tensor.Tensor)[name].fget is _ops.SPACES["property"][name]
     return True
@@ -235,7 +239,7 @@ def _result_classes(space: str) -> list[str]:
             fields = results(schema)
             if len(fields) > 1 and all(name for _, name in fields):
                 lines.append(f"class {_result_class(op.name)}(NamedTuple):")
-                lines += [f"    {name}: {_TYPES[kind]}" for kind, name in fields]
+                lines += [f"    {name}: {_RESULTS[kind]}" for kind, name in fields]
                 break
     return lines
 
@@ -249,10 +253,9 @@ def stub(space: str) -> str:
             lines += [f"from {module.__name__} import {name} as {name}" for name in module.__all__]
     if space == "linalg":
         lines.append("from pygrad._errors import LinAlgError as LinAlgError")
-    if space == "torch":
-        lines += [f"def {name}{_signature(each)}" for name, each in _composed.COPIES.items()]
-    if space == "special":
-        lines += [f"def {name}{_signature(each)}" for name, each in _special.FUNCTIONS.items()]
+    if space == "windows":
+        lines.append("from collections.abc import Iterable")
+        lines.append(f"def general_cosine{_signature(windows.general_cosine)}")
     if space == "method":
         lines.append("class Methods:")
         methods = (

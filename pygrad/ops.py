@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from . import _composed, _engine, _index, _ops
+from . import _engine, _index, _ops
 from ._dtypes import bool_
 from ._tensor import Tensor
 from .autograd import profiler as _profiler
@@ -165,9 +165,7 @@ def _max_pool_backward(
 
 
 _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
-    **{name: getattr(_composed, name) for name in _composed.__all__},
-    **_composed.COPIES,
-    "slice": _composed.slice_of,
+    "slice": _ops.C["slice"],
     "index": _index_by,
     "alias": lambda self: self.view_as(self),
     "_to_copy": lambda self, **options: self.to(**{"dtype": self.dtype} | options, copy=True),

@@ -1,12 +1,12 @@
-"""torch.special: functions made from the op table's rows of this namespace, and of those functions.
+"""torch.special: functions made from the op table's rows of this namespace.
 
 Type checkers read special.pyi, which `make stubs` writes from the same table.
 """
 
 from __future__ import annotations
 
-from . import _ops, _special
+from . import _ops
 
-globals().update(_ops.namespace("special") | _special.FUNCTIONS)
+globals().update(_ops.namespace("special"))
 
-__all__ = sorted([*_ops.namespace("special"), *_special.FUNCTIONS])
+__all__ = sorted(_ops.namespace("special"))

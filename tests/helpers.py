@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from samples import Entry, entries, samples
+from samples import POLYNOMIALS, Entry, entries, samples
 from sampling import Array, Call
 
 import pygrad
@@ -29,6 +29,7 @@ PROPER_ERRORS = (
 Test = Callable[..., None]
 
 STRIDES_ARE_ITS_ARGUMENT = {"view", "view_as", "as_strided", "as_strided_", "as_strided_scatter"}
+STRIDES_ARE_ITS_ARGUMENT |= {"as_strided_copy", "view_copy"}
 STRIDES_ARE_ITS_ARGUMENT |= {"_is_view", "set_", "is_contiguous", "is_set_to", "squeeze_"}
 """Ops whose result or whose failure depends on the layout of what they are given."""
 
@@ -39,7 +40,13 @@ WITHOUT_HISTORY = {
         "it looks at the sizes alone",
     ),
     **dict.fromkeys(["detach", "detach_"], "cuts the graph on purpose"),
-    "histc": "PyTorch has no derivative",
+    **dict.fromkeys(
+        "histc histogram histogramdd special.modified_bessel_i0 special.modified_bessel_i1"
+        " special.modified_bessel_k0 special.modified_bessel_k1 special.scaled_modified_bessel_k0"
+        " special.scaled_modified_bessel_k1 special.spherical_bessel_j0".split()
+        + POLYNOMIALS.split(),
+        "PyTorch has no derivative",
+    ),
     "_C._elements": "a service of the page, which shows them",
 }
 """Ops that give floating tensors that do not depend on their inputs: all others do."""

@@ -22,6 +22,7 @@ PREFIXES = {
     "nn": "nn.functional.",
     "special": "special.",
     "linalg": "linalg.",
+    "windows": "signal.windows.",
     "internal": "_C.",
 }
 
@@ -104,7 +105,7 @@ EXEMPT = {
         " Tensor.size Tensor.stride numel is_inference is_floating_point is_signed is_complex"
         " is_conj is_neg get_device"
         " Tensor.data_ptr _C._export _C._memory _C._reset_peak_memory _C._empty _C._snapshot"
-        " _C.grad_dtype _C._set_grad_dtype _C._set_version _C._set_apart",
+        " _C.grad_dtype _C._set_grad_dtype _C._set_version",
     ),
     **_exempt(
         "behind an attribute of Node: test_autograd.py, test_snapshots.py, parity/test_graph.py",
@@ -290,6 +291,7 @@ rows("movedim moveaxis", call(CUBE, 0, 2), call(CUBE, [0, 1], [2, 0]))
 rows("expand broadcast_to", call(x(1, 3), [2, 3]), call(x(3), [2, 3]), call(x(1, 3), [2, -1]))
 rows("expand_as", call(x(1, 3), S))
 rows("broadcast_tensors", call(S, x(3), x(2, 1)))
+rows("_C._broadcast_shapes", call([2, 1, 3], [2, 1]), call([], []), call([2, 1], [1, 1]))
 rows("select", call(S, 0, 1), call(S, -1, -2))
 rows("narrow", call(S, 1, 1, 2), call(S, 0, -1, 1))
 rows("diagonal", call(SQUARE), call(CUBE, 1, 1, 2), call(SQUARE, -1))
@@ -952,4 +954,72 @@ rows(
     "cholesky_solve",
     *(call(x(3, 2), constant(3, 3, kind="definite"), upper=upper) for upper in (False, True)),
     call(x(2, 1, 3, 2), constant(2, 3, 3, kind="definite")),
+)
+
+# ------------------------------------------------------------------ slopes, histograms, copies
+
+rows(
+    "gradient",
+    call(x(4)),
+    call(x(3, 4), edge_order=2),
+    call(x(3, 4), spacing=2, dim=1),
+    call(x(3, 4), spacing=0.5, dim=[0, -1], edge_order=2),
+    call(x(3, 4), dim=[1]),
+    call(x(3, 4), spacing=[0.5, 2.0]),
+    call(x(3, 4), spacing=[2.0], dim=[1]),
+    call(x(3, 4), spacing=[x(3), x(4)]),
+    call(x(3, 4), spacing=[x(4, kind="positive")], dim=[-1], edge_order=2),
+)
+rows("renorm", call(x(3, 2, 4), 2, 0, 0.8), call(S, 1, -1, 1.5), call(S, float("inf"), 0, 0.5))
+rows(
+    "histogram",
+    call(S, 5),
+    call(x(9), x(5, kind="sorted")),
+    call(S, 4, range=[0.0, 1.5], weight=S, density=True),
+)
+rows(
+    "histogramdd",
+    call(x(9, 2), 3),
+    call(x(3, 3, 2), [2, 3], density=True),
+    call(x(9, 2), [x(4, kind="sorted"), x(3, kind="sorted")], weight=x(9)),
+)
+rows("native_group_norm", call(x(2, 4, 3), x(4), x(4), 2, 4, 3, 2, 0.5))
+rows("_C.slice slice_copy", call(x(4, 3)), call(x(4, 3), 1, 0, 9, 2), call(x(4), 0, -2))
+rows("as_strided_copy", call(FLAT, [2, 2], [2, 1], 1))
+rows("diagonal_copy", call(CUBE, 1, 1, 2))
+rows("expand_copy", call(x(1, 3), [2, 3]))
+rows("narrow_copy", call(S, 1, 1, 2))
+rows("permute_copy", call(CUBE, [2, 0, 1]))
+rows("select_copy", call(S, 0, 1))
+rows("squeeze_copy", call(x(1, 3, 1)), call(x(1, 3, 1), 0), call(x(1, 3, 1), [0, 2]))
+rows("t_copy", call(S))
+rows("unfold_copy", call(x(7), 0, 3, 2))
+rows("view_copy", call(S, [3, 2]), call(x(2, 4), Dtype("int32")))
+rows("split_copy unsafe_split", call(x(5, 2), 2), call(x(2, 5), 3, 1))
+rows("split_with_sizes_copy unsafe_split_with_sizes", call(x(5, 2), [1, 4]))
+rows("unbind_copy", call(S, 1))
+rows("unsafe_chunk", call(x(5, 2), 2), call(x(2, 5), 3, 1))
+POLYNOMIALS = (
+    "special.chebyshev_polynomial_t special.chebyshev_polynomial_u special.chebyshev_polynomial_v "
+    "special.chebyshev_polynomial_w special.shifted_chebyshev_polynomial_t "
+    "special.shifted_chebyshev_polynomial_u special.shifted_chebyshev_polynomial_v "
+    "special.shifted_chebyshev_polynomial_w special.hermite_polynomial_h "
+    "special.hermite_polynomial_he special.laguerre_polynomial_l special.legendre_polynomial_p"
+)
+rows(POLYNOMIALS, call(S, 4), call(S, index(7, 3)), call(0.5, index(7, 3)))
+
+# ------------------------------------------------------------------ windows
+
+WINDOWS = (
+    "bartlett blackman cosine exponential gaussian general_hamming hamming hann kaiser nuttall"
+)
+rows(
+    " ".join(f"signal.windows.{name}" for name in WINDOWS.split()),
+    call(5, dtype=Dtype("float64")),
+    call(4, sym=False, dtype=Dtype("float64")),
+)
+rows("signal.windows.general_cosine", call(5, a=[0.5, 0.3, 0.2]), call(1, a=[1.0], sym=False))
+rows(
+    "bartlett_window blackman_window hamming_window hann_window kaiser_window",
+    call(5, dtype=Dtype("float64")),
 )

@@ -596,3 +596,15 @@ print(seen == [(str(i), "<module>", "wrong") for i in range(4)])
 
 def test_frames_of_errors_from_hooks_may_be_cleared() -> None:
     assert python(CLEARED) == "True"
+
+
+def test_results_that_end_in_a_list_have_it_as_one_of_them() -> None:
+    points = pygrad.tensor([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
+    for bins in (2, [2, 2], [pygrad.tensor([0.0, 1.0, 2.0])] * 2):
+        found = pygrad.histogramdd(points, bins)
+        assert isinstance(found, pygrad.return_types.histogramdd)
+        hist, edges = found
+        assert hist is found.hist
+        assert edges is found.bin_edges
+        assert hist.tolist() == [[0.0, 1.0], [1.0, 1.0]]
+        assert [each.tolist() for each in edges] == [[0.0, 1.0, 2.0]] * 2

@@ -29,7 +29,7 @@ REFUSED = set(
 ABOUT_THE_TENSOR = {"is_contiguous", "_is_view", "is_same_size", "result_type", "can_cast"}
 """Ops that say the same of every slice."""
 
-ABOUT_STRIDES = {"view", "as_strided"}
+ABOUT_STRIDES = {"view", "as_strided", "view_copy", "as_strided_copy"}
 """Ops that depend on how a slice lies in memory."""
 
 OPS_OF_THE_HOST = {"_div", "_index", "_where_nonzero", "_tensordot", "_delayed_error"}

@@ -97,9 +97,18 @@ function readTable(engine) {
     const [, words, name, rest] = /^(\S*) (\w+)(.*)$/.exec(text);
     if (table.at(-1)?.name !== name) table.push({ name, row, words: new Set(), results: undefined });
     words.split('|').forEach((word) => table.at(-1).words.add(word));
-    table.at(-1).results ??= /-> \((\w+ \w+(?:, \w+ \w+)+)\)$/.exec(rest)?.[1].match(/\w+(?=,|$)/g);
+    table.at(-1).results ??= /-> \((\w+ \w+(?:, \w+(?:\[\])? \w+)+)\)$/.exec(rest)?.[1].match(/(?:\[\] )?\w+(?=,|$)/g);
   });
   return table;
+}
+
+/** Results under their names as well; the last, if it is a list ("[] bin_edges"), is of all that the others leave. */
+function named(results, names) {
+  const last = names.length - 1;
+  const list = names[last].startsWith('[] ');
+  const found = list ? [...results.slice(0, last), results.slice(last)] : results;
+  names.forEach((name, i) => { found[list && i === last ? name.slice(3) : name] = found[i]; });
+  return found;
 }
 
 /** The functions of the table by namespace, which is a word of a row; a method takes its receiver as `this`. */
@@ -125,7 +134,7 @@ function makeSpaces(engine, wrap, { claim, remember }) {
       if (handle) result = own(handle, self ?? args[0], options?.out, isProperty);
       else {
         result = engine.described((each) => own(each, self ?? args[0], options?.out), dtypeOf);
-        if (names && Array.isArray(result)) names.forEach((name, i) => { result[name] = result[i]; });
+        if (names && Array.isArray(result)) result = named(result, names);
       }
       if (r >= PENDING) engine.collectPending();
       return result;
@@ -134,7 +143,7 @@ function makeSpaces(engine, wrap, { claim, remember }) {
     return (...args) => invoke(undefined, args);
   }
 
-  const spaces = { torch: {}, method: {}, property: {}, nn: {}, special: {}, linalg: {}, internal: {} };
+  const spaces = { torch: {}, method: {}, property: {}, nn: {}, special: {}, linalg: {}, windows: {}, internal: {} };
   for (const { name, row, words, results } of readTable(engine)) {
     for (const [word, space] of Object.entries(spaces)) {
       const withInplace = words.has(`${word}_inplace`), isProperty = word === 'property';

@@ -46,6 +46,7 @@ def _apart(reason: str, modes: str, names: str, dtypes: tuple[str, ...] = ()) ->
 APART = {
     **_apart("another error of the two that are due", "view", "nn.functional.batch_norm"),
     **_apart("another error of the two that are due", "view", "native_batch_norm batch_norm"),
+    **_apart("PyTorch takes contiguous memory alone", "view", "native_group_norm"),
     **_apart("another error of the two that are due", "in-place", "addmm baddbmm", ("bool",)),
     **_apart("PyTorch refuses a layout, by mistake", "view", "take_along_dim isin Tensor.set_"),
     **_apart("PyTorch takes what it else refuses", "view", "inner tensordot", ("bool",)),

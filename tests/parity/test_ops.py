@@ -23,7 +23,7 @@ from oracle import (
     outcome,
     torch,
 )
-from samples import Entry
+from samples import Entry, entries
 from sampling import DTYPES, Call, X, build
 from test_ops import doubled, emptied, scalar
 
@@ -37,6 +37,15 @@ NO_DERIVATIVE = r"derivative for \S+ is not implemented|modified by an inplace o
 APART = {
     "gradient nn.functional.embedding": "PyTorch's second derivative drops scale_grad_by_freq",
     "gradient nn.functional.pad": "one node here, in PyTorch a chain of copies into slices",
+    **dict.fromkeys(
+        (f"gradient {each.id}" for each in entries() if each.name.endswith("_copy")),
+        "a view's node and a copy's, in PyTorch one",
+    ),
+    "gradient renorm": "nodes of what it is composed of, in PyTorch one",
+    "gradient native_group_norm": "nodes of what it is composed of, in PyTorch one",
+    "scalar native_group_norm": "PyTorch looks at the weight first",
+    "transposed native_group_norm": "PyTorch takes contiguous memory alone",
+    "transposed renorm": "PyTorch's result is contiguous",
     "scalar cov": "one observation: 0 / 0, or what rounding leaves of the first 0",
     "doubled linalg.svd": "the signs of singular vectors are anybody's choice",
     "emptied nn.functional.multi_margin_loss": "PyTorch returns uninitialised memory",
@@ -214,6 +223,9 @@ LENIENT = {
     "linspace": "PyTorch's gives a bool if there is one",
     "nonzero": "PyTorch's has no out= beside as_tuple=True",
     "linalg.lstsq": "PyTorch's fails an assertion for another dtype of the singular values",
+    **dict.fromkeys(
+        ["split_copy", "split_with_sizes_copy", "unbind_copy"], "PyTorch's does not resize"
+    ),
 }
 """Ops that take, or do not take, another dtype where PyTorch's does not, or does."""
 

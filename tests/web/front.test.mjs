@@ -242,3 +242,24 @@ test('what is no engine is refused', async () => {
   const other = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
   await assert.rejects(load(other), { name: 'EngineError', message: /imports/ });
 });
+
+test('results that end in a list have it as one of them', () => {
+  const points = torch.tensor([[0, 1], [1, 0], [2, 2]]);
+  const found = torch.histogramdd(points, 2);
+  assert.equal(found.length, 2);
+  assert.equal(found[0], found.hist);
+  assert.equal(found[1], found.bin_edges);
+  assert.deepEqual(found.hist.tolist(), [[0, 1], [1, 1]]);
+  assert.deepEqual(found.bin_edges.map((each) => each.tolist()), [[0, 1, 2], [0, 1, 2]]);
+});
+
+test('shapes broadcast', () => {
+  assert.deepEqual(torch.broadcast_shapes([2, 1], [1, 3], 3), [2, 3]);
+  assert.deepEqual(torch.broadcast_shapes(), []);
+  assert.throws(() => torch.broadcast_shapes([2], [3]), { name: 'RuntimeError', message: /^Shape mismatch/ });
+});
+
+test('windows are where PyTorch has them', () => {
+  assert.deepEqual(torch.signal.windows.bartlett(4, { sym: false }).tolist(), [0, 0.5, 1, 0.5]);
+  assert.deepEqual(torch.signal.windows.general_cosine(3, { a: [0.5, 0.5] }).tolist(), [0, 1, 0]);
+});

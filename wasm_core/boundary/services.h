@@ -37,7 +37,6 @@ Tensor *op_requires_grad_(Tensor *t, bool on);
 void op_retain_grad(Tensor *t);
 Tensor *op_data(Tensor *t);
 Tensor *op_set_data(Tensor *t, Tensor *from);
-Tensor *op_set_apart(Tensor *t);
 Tensor *op_set_grad(Tensor *t, Tensor *g);
 void op_version(Call *c);
 void op_number_of_dim(Call *c, const int64_t *numbers); /* one of those of each dimension */

@@ -20,6 +20,7 @@ typedef struct Call Call;
   X(NN, "nn", "nn.functional.name") \
   X(SPECIAL, "special", "special.name") \
   X(LINALG, "linalg", "linalg.name") \
+  X(WINDOWS, "windows", "signal.windows.name") \
   X(INTERNAL, "internal", "_C.name") \
   X(INPLACE, "inplace", "Tensor.name_, and name_ in torch and nn.functional if name is there") \
   X(NN_INPLACE, "nn_inplace", "nn.functional.name has an argument `inplace`") \

@@ -75,6 +75,25 @@ Tensor *t_isclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan
 bool t_allclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan);
 bool t_equal(Tensor *a, Tensor *b);
 
+/* --- orthogonal polynomials (polynomials.c) --- */
+typedef enum {
+  CHEBYSHEV_T,
+  CHEBYSHEV_U,
+  CHEBYSHEV_V,
+  CHEBYSHEV_W,
+  HERMITE_H,
+  HERMITE_HE,
+  LAGUERRE_L,
+  LEGENDRE_P
+} Polynomial;
+/* shifted: of 2 x - 1 */
+Tensor *t_polynomial(Polynomial which, bool shifted, Tensor *x, Tensor *degree);
+
+/* --- Bessel functions (bessel.c) --- */
+Tensor *t_modified_bessel_i(int order, Tensor *x);
+Tensor *t_modified_bessel_k(int order, bool scaled, Tensor *x); /* scaled: by exp(x) */
+Tensor *t_spherical_bessel_j0(Tensor *x);
+
 /* --- activations with options (activation.c) --- */
 Tensor *t_gelu(Tensor *x, const char *approximate); /* "none" or "tanh" */
 Tensor *t_selu(Tensor *x);
@@ -128,6 +147,11 @@ Tensor *t_unfold(Tensor *x, int64_t dim, int64_t size, int64_t step);
 /* Zeros laid out like a base, and g added where the base's view of this geometry lies. */
 Tensor *t_spread_strided(Tensor *g, Ints sizes, Ints strides, int64_t offset, Ints base_sizes,
                          Ints base_strides);
+
+/* --- copies of views, and parts that are no views (view_copy.c) --- */
+Tensor *t_view_copy(Tensor *view); /* its elements in order, in memory of their own */
+void ret_view_copies(Call *c);     /* of the views that are the call's result */
+void ret_apart(Call *c); /* the views that are its result get histories and versions of their own */
 
 /* --- sums, products, truth (sums.c); dims.n == -1 or 0: all --- */
 #define ALL_DIMS ((Ints){-1, 0})
@@ -185,12 +209,27 @@ Tensor *t_diff(Tensor *x, int64_t order, int64_t dim, Tensor *prepend, Tensor *a
 Tensor *t_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim); /* x may be NULL */
 Tensor *t_cumulative_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim);
 
+/* --- slopes (slopes.c) --- */
+/* How far neighbours are apart: one number for all dimensions, a number for each, or the
+ * coordinates of each. A list that is not given has n == -1. */
+typedef struct {
+  double all;
+  Floats each;
+  Tensors places;
+} Spacing;
+#define SPACED_BY(number) (&(Spacing){number, {-1, NULL}, {-1, NULL}})
+#define SPACED_EACH(numbers) (&(Spacing){1, numbers, {-1, NULL}})
+#define SPACED_AT(tensors) (&(Spacing){1, {-1, NULL}, tensors})
+/* dims.n == -1: all */
+void op_gradient(Call *c, Tensor *x, const Spacing *spacing, Ints dims, int64_t edge_order);
+
 /* --- norms (vector_norm.c) --- */
 Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype);
 Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims); /* NULL: zeros */
 Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dtype); /* "fro" */
 Tensor *t_dist(Tensor *a, Tensor *b, double p);
 Tensor *t_normalize(Tensor *x, double p, Ints dims, double eps);
+Tensor *t_renorm(Tensor *x, double p, int64_t dim, Tensor *most); /* most: a wrapped number */
 
 /* --- order (sort.c) --- */
 void t_sort(Tensor *x, int64_t dim, bool descending, Tensor *out[2]); /* values, indices; stable */
@@ -214,6 +253,19 @@ Tensor *t_histc(Tensor *x, int64_t bins, double low, double high);
 Tensor *t_quantile(Tensor *x, Tensor *q, const int64_t *dim, bool keepdim,
                    const char *interpolation, bool skip_nan);
 void ret_unique(Call *c, bool inverse, bool counts, Tensor *r[3]);
+
+/* --- histograms (histogram.c) --- */
+/* The bins of one dimension: their edges, or how many there are. */
+typedef struct {
+  Tensor *edges;
+  int64_t count;
+} Bins;
+void op_histogram(Call *c, Tensor *x, Bins bins, Floats range, Tensor *weight, bool density);
+/* As many bins in each dimension, as many as are listed, or with the edges that are listed. */
+void op_histogramdd(Call *c, Tensor *x, int64_t bins, Floats range, Tensor *weight, bool density);
+void op_histogramdd_of(Call *c, Tensor *x, Ints bins, Floats range, Tensor *weight, bool density);
+void op_histogramdd_at(Call *c, Tensor *x, Tensors bins, Floats range, Tensor *weight,
+                       bool density);
 
 /* --- matrix products (matmul.c) --- */
 Tensor *t_mm(Tensor *a, Tensor *b);

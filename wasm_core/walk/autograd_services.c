@@ -270,20 +270,6 @@ Tensor *op_requires_grad_(Tensor *t, bool on) {
 
 Tensor *op_data(Tensor *t) { return tensor_alias(t, t->ndim, t->sizes, t->strides, t->offset); }
 
-/* A part of unsafe_split: to autograd no view, though its elements are those of what was split. */
-Tensor *op_set_apart(Tensor *t) {
-  Tensor *base = t->meta ? t->meta->base : NULL;
-  if (!base) return NULL;
-  t->meta->base = NULL;
-  version_release(t->version);
-  t->version = NULL;
-  if (t->grad_fn)
-    renamed(t, strstr(t->grad_fn->type->name, "With") ? "UnsafeSplitWithSizesBackward0"
-                                                      : "UnsafeSplitBackward0");
-  tensor_release(base);
-  return NULL;
-}
-
 /* t takes the storage and geometry of `from`; its version and history stay. */
 Tensor *op_set_data(Tensor *t, Tensor *from) {
   if (tensor_requires_grad(t) && !dtype_is_float((DType)from->dtype))

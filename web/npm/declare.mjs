@@ -16,7 +16,7 @@ const OPTIONS = {
   module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext,
 };
 const HEAD = `// Made from the JSDoc of the modules and, by way of ops.d.ts, from the op table.
-import type { Functional, Functions, Linalg, MemoryFormat, Methods, Properties, Scalar, Special } from './ops.js';
+import type { Functional, Functions, Linalg, MemoryFormat, Methods, Properties, Scalar, Special, Windows } from './ops.js';
 
 /** An interface without some of its names, which are declared anew. */
 type Without<Type, Names> = { [Name in keyof Type as Name extends Names ? never : Name]: Type[Name] };

@@ -33,4 +33,21 @@ Tensor *t_vander(Tensor *x, int64_t columns, bool increasing);
 Tensor *t_to_options(Tensor *x, DType dtype, bool device_known, bool copy, const char *format_name);
 Tensor *t_contiguous_format(Tensor *x, const char *format_name);
 
+/* Windows (windows.c): argument 0 of the call is the length, its options stand from `options` on.
+ * The steps of a window that is not symmetric are those of one with an element more. */
+Tensor *t_bartlett(const Call *c, bool symmetric, int options);
+Tensor *t_cosine(const Call *c, bool symmetric, int options);
+/* centre NULL: the middle */
+Tensor *t_exponential(const Call *c, const double *centre, double tau, bool symmetric, int options);
+Tensor *t_gaussian(const Call *c, double deviation, bool symmetric, int options);
+Tensor *t_kaiser(const Call *c, double beta, bool symmetric, int options);
+/* `name` is for messages. */
+Tensor *t_general_cosine(const Call *c, const char *name, Floats weights, bool symmetric,
+                         int options);
+/* The functions of torch, whose windows are leaves. `window` is the other name for messages. */
+Tensor *t_bartlett_window(const Call *c, bool periodic, int options);
+Tensor *t_kaiser_window(const Call *c, double beta, bool periodic, int options);
+Tensor *t_cosines_window(const Call *c, const char *name, const char *window, Floats weights,
+                         bool periodic, int options);
+
 #endif

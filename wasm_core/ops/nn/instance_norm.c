@@ -73,3 +73,16 @@ Tensor *t_local_response_norm(Tensor *x, int64_t size, double alpha, double beta
                         tensor_wrapped_f(beta));
   return t_div(x, power);
 }
+
+/* group_norm as PyTorch's dispatcher has it: what it normalizes by comes along. */
+void t_native_group_norm(Tensor *x, Tensor *weight, Tensor *bias, const int64_t shape[3],
+                         int64_t groups, double eps, Tensor *out[3]) {
+  Tensor *spread[2] = {NULL, NULL};
+  out[0] = t_group_norm(x, groups, weight, bias, eps, false);
+  if (blocked(out[0])) return;
+  Tensor *parts = t_reshape(x, 3,
+                            (const int64_t[]){shape[0], groups, shape[1] / groups * shape[2]});
+  t_spread(SPREAD_VAR_MEAN, parts, ONE_DIM(-1), 0, false, spread);
+  out[1] = spread[1];
+  out[2] = t_rsqrt(t_add(spread[0], tensor_wrapped_f(eps)));
+}

@@ -59,6 +59,9 @@ Tensor *t_functional_batch_norm(Tensor *x, Tensor *running_mean, Tensor *running
                                 double eps);
 Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, double eps,
                      bool functional);
+/* shape: samples, channels, places; out: normalized, means, one over the deviations */
+void t_native_group_norm(Tensor *x, Tensor *weight, Tensor *bias, const int64_t shape[3],
+                         int64_t groups, double eps, Tensor *out[3]);
 Tensor *t_instance_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean,
                         Tensor *running_var, bool use_input_stats, double momentum, double eps,
                         bool functional);

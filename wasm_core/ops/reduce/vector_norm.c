@@ -155,3 +155,24 @@ Tensor *t_normalize(Tensor *x, double p, Ints dims, double eps) {
   Tensor *length = t_clamp_min(t_vector_norm(x, p, dims, true, DT_NONE), tensor_wrapped_f(eps));
   return length ? t_div(x, t_expand(length, x->ndim, x->sizes)) : NULL;
 }
+
+/* ------------------------------------------------------------ renorm */
+
+/* Parts of x along dim whose norm is more than `most`, a wrapped number, scaled down to it. */
+Tensor *t_renorm(Tensor *x, double p, int64_t dim, Tensor *most) {
+  if (blocked(x, most)) return NULL;
+  if (p <= 0) return fail(ERR_RUNTIME, "renorm: non-positive-norm not supported");
+  double bound = tensor_get_f(most, 0);
+  if (bound < 0) return fail(ERR_RUNTIME, "renorm: expected maxnorm to be >= 0 but got %g", bound);
+  if (x->ndim < 2)
+    return fail(ERR_RUNTIME, "renorm: input needs at least 2 dimensions, got %d dimensions",
+                x->ndim);
+  if ((dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
+  int64_t others[MAX_DIM];
+  int n = 0;
+  for (int i = 0; i < x->ndim; i++)
+    if (i != dim) others[n++] = i;
+  Tensor *norm = t_vector_norm(x, p, (Ints){n, others}, true, DT_NONE);
+  Tensor *shrunk = t_mul(t_reciprocal(t_add(norm, tensor_wrapped_f(1e-7))), most);
+  return t_mul(x, t_where(t_gt(norm, most), shrunk, tensor_wrapped_f(1)));
+}

@@ -497,6 +497,27 @@ void op_unbind(Call *c, Tensor *x, int64_t dim) {
 
 /* ------------------------------------------------------------ broadcasts, grids */
 
+void op_broadcast_shapes(Call *c, Ints sizes, Ints ranks) {
+  int64_t width = 0, end = 0;
+  for (int i = 0; i < ranks.n; i++) {
+    width = ranks.v[i] > width ? ranks.v[i] : width;
+    end = ranks.v[i] < 0 || ranks.v[i] > sizes.n - end ? INT64_MAX : end + ranks.v[i];
+    if (end == INT64_MAX) return (void)fail(ERR_RUNTIME, "pygrad: the ranks do not fit the sizes");
+  }
+  int64_t *out = scratch_array(width + 1, sizeof *out);
+  if (!out) return;
+  for (int64_t k = 0; k < width; k++) out[k] = 1;
+  const int64_t *size = sizes.v;
+  for (int i = 0; i < ranks.n; i++)
+    for (int64_t k = width - ranks.v[i]; k < width; k++, size++) {
+      if (out[k] != *size && out[k] != 1 && *size != 1)
+        return (void)fail(ERR_RUNTIME,
+                          "Shape mismatch: objects cannot be broadcast to a single shape");
+      if (out[k] == 1) out[k] = *size;
+    }
+  ret_ints(c, (int)width, out);
+}
+
 void op_broadcast_tensors(Call *c, Tensors ts) {
   int64_t sizes[MAX_DIM];
   int ndim = 0;

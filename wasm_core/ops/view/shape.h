@@ -31,6 +31,8 @@ void op_side_split(Call *c, Tensor *x, int64_t sections, char side); /* side: h,
 void op_side_split_at(Call *c, Tensor *x, Ints at, char side);
 void op_unbind(Call *c, Tensor *x, int64_t dim);
 void op_broadcast_tensors(Call *c, Tensors ts);
+/* `sizes`: those of all shapes, one after the other; `ranks`: how many each shape has */
+void op_broadcast_shapes(Call *c, Ints sizes, Ints ranks);
 void op_meshgrid(Call *c, Tensors ts, const char *indexing);
 
 /* In place. `inplace` is x if it may be written, NULL with PyTorch's error otherwise. */

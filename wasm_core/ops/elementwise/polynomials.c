@@ -1,0 +1,50 @@
+/* Orthogonal polynomials of a degree, by their recurrences, in the type of the operands. None has
+ * a gradient.
+ *
+ * Degrees lose their fraction; of a negative degree, of NaN and of infinity the value is 0. */
+#include "ops/elementwise/elementwise.h"
+
+/* X(name, the value at degree 1, that at degree k + 1 from p at k and q at k - 1)
+ * K(n) is the integer n as a T. */
+#define RECURRENCES(X)                                                 \
+  X(CHEBYSHEV_T, x, 2 * x * p - q)                                     \
+  X(CHEBYSHEV_U, 2 * x, 2 * x * p - q)                                 \
+  X(CHEBYSHEV_V, 2 * x - 1, 2 * x * p - q)                             \
+  X(CHEBYSHEV_W, 2 * x + 1, 2 * x * p - q)                             \
+  X(HERMITE_H, 2 * x, 2 * x * p - K(2 * k) * q)                        \
+  X(HERMITE_HE, x, (x * p) - K(k) * q)                                 \
+  X(LAGUERRE_L, 1 - x, ((K(2 * k + 1) - x) * p - K(k) * q) / K(k + 1)) \
+  X(LEGENDRE_P, x, (K(2 * k + 1) * x * p - K(k) * q) / K(k + 1))
+
+#define K(n) ((T)(n))
+/* a: where, or if k_[0] is not 0 what is moved from [0, 1] to there; b: the degree. */
+#define LOOP(name, A, FIRST, NEXT)                                                        \
+  static SMALL void name##_##A(char *const *to, size_t n, const double *k_) {             \
+    typedef A T;                                                                          \
+    T *out = (T *)(void *)to[0];                                                          \
+    const T *a = (const T *)(const void *)to[1], *b = (const T *)(const void *)to[2];     \
+    for (size_t i = 0; i < n; i++) {                                                      \
+      const T x = k_[0] != 0 ? 2 * a[i] - 1 : a[i];                                       \
+      const int64_t degree = b[i] >= 1 && b[i] < (T)9007199254740992 ? (int64_t)b[i] : 0; \
+      T q = 1, p = FIRST;                                                                 \
+      for (int64_t k = 1; k < degree; k++) {                                              \
+        const T next = NEXT;                                                              \
+        q = p;                                                                            \
+        p = next;                                                                         \
+      }                                                                                   \
+      out[i] = degree ? p : b[i] > -1 && b[i] < 1 ? 1 : 0;                                \
+    }                                                                                     \
+  }
+#define LOOPS_OF(name, FIRST, NEXT) LOOP(name, float, FIRST, NEXT) LOOP(name, double, FIRST, NEXT)
+RECURRENCES(LOOPS_OF)
+
+#define ROW(name, FIRST, NEXT) [name] = {.f32 = name##_float, .f64 = name##_double},
+static const Loops polynomials[] = {RECURRENCES(ROW)};
+#undef ROW
+
+Tensor *t_polynomial(Polynomial which, bool shifted, Tensor *x, Tensor *degree) {
+  if (blocked(x, degree)) return NULL;
+  Tensor *in[2] = {x, degree};
+  DType d = float_dtype(result_dtype(2, in));
+  return run(&polynomials[which], 2, in, d, (const double[]){shifted, 0, 0});
+}

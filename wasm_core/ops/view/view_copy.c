@@ -1,0 +1,41 @@
+/* What views show, copied, and parts of a tensor that are no views of it though they share its
+ * memory. */
+#include <string.h>
+
+#include "ground/memory.h"
+#include "ops/op.h"
+#include "ops/view/copy.h"
+
+Tensor *t_view_copy(Tensor *view) { return t_clone_format(view, FORMAT_CONTIGUOUS); }
+
+/* The tensors that are a call's result, in scratch; NULL with an error. */
+static Tensor **results(const Call *c) {
+  Tensor **found = failed() ? NULL : scratch_array(c->result.n + 1, sizeof *found);
+  const int64_t *handles = (const int64_t *)(uintptr_t)c->result.value;
+  for (int i = 0; found && i < c->result.n; i++) found[i] = (Tensor *)(uintptr_t)handles[i];
+  return found;
+}
+
+void ret_view_copies(Call *c) {
+  Tensor **parts = results(c);
+  for (int i = 0; parts && i < c->result.n; i++) parts[i] = t_view_copy(parts[i]);
+  if (parts) ret_tensors(c, c->result.n, parts);
+}
+
+/* A view that autograd takes for none: it has a history and a version of its own. */
+static void set_apart(Tensor *t) {
+  Tensor *base = t->meta ? t->meta->base : NULL;
+  if (!base) return;
+  t->meta->base = NULL;
+  version_release(t->version);
+  t->version = NULL;
+  if (t->grad_fn)
+    renamed(t, strstr(t->grad_fn->type->name, "With") ? "UnsafeSplitWithSizesBackward0"
+                                                      : "UnsafeSplitBackward0");
+  tensor_release(base);
+}
+
+void ret_apart(Call *c) {
+  Tensor **parts = results(c);
+  for (int i = 0; parts && i < c->result.n; i++) set_apart(parts[i]);
+}
