@@ -1,4 +1,5 @@
-// Every name that torch.js lists under torch.autograd is here too, by the README's table of them.
+// Every name that torch.js lists under torch.autograd is here too, by the README's table of them; and every name that the op
+// table has in Python, by the declarations that are made of it there (test_stubs.py compares them with the functions).
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -19,3 +20,33 @@ for (const [name, path] of rows) {
 }
 
 test('the table was found', () => assert.ok(rows.length > 55));
+
+// ---------------------------------------------------------------- the op table
+
+const declared = readFileSync(new URL('../../web/ops.d.ts', import.meta.url), 'utf8');
+/** Where the functions of an interface of ops.d.ts are. */
+const SPACES = {
+  Functions: torch, Methods: torch.Tensor.prototype, Functional: torch.nn.functional, Special: torch.special, Linalg: torch.linalg,
+  Windows: torch.signal.windows, Properties: torch.Tensor.prototype,
+};
+const bodies = Array.from(declared.matchAll(/^export interface (\w+) \{\n(.*?)^\}/gms), ([, name, body]) => [name, body]);
+const namesOf = (body) => [...new Set(Array.from(body.matchAll(/^  (?:readonly )?(\w+)/gm), ([, name]) => name))].sort();
+
+test('the interfaces of the declarations are the namespaces', () =>
+  assert.deepEqual(bodies.map(([name]) => name).sort(), Object.keys(SPACES).sort()));
+
+for (const [space, body] of bodies) {
+  test(`${space} has as many names as Python, and the same`, () => {
+    const names = namesOf(body);
+    const found = names.filter((name) => {
+      const { get, value } = Object.getOwnPropertyDescriptor(SPACES[space], name) ?? {};
+      return typeof (space === 'Properties' ? get : value) === 'function';
+    });
+    assert.deepEqual(found, names);
+    assert.ok(names.length > 5, `${names.length} of them`);
+  });
+}
+
+for (const space of ['Special', 'Linalg', 'Windows'])
+  test(`${space} has no name that Python lacks`, () =>
+    assert.deepEqual(Object.keys(SPACES[space]).sort(), namesOf(bodies.find(([name]) => name === space)[1])));

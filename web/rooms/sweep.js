@@ -68,7 +68,7 @@ class Case {
 
   /** An argument as the library takes it. */
   made(value) {
-    if (Array.isArray(value)) return value.map((item) => this.made(item));
+    if (Array.isArray(value)) return value.map((item) => (item?.float === undefined ? this.made(item) : number(item.float)));
     if (value === null || typeof value !== 'object') return value;
     if (value.dtype !== undefined) return this.torch[value.dtype];
     if (value.float !== undefined) return float(value.float);
@@ -86,9 +86,11 @@ class Case {
   }
 }
 
+const number = (text) => Number(text.replace('inf', 'Infinity'));
+
 /** A float, also where its value is whole; among the elements of a list a number like others. */
 function float(text) {
-  const value = Number(text.replace('inf', 'Infinity'));
+  const value = number(text);
   return Number.isInteger(value) ? new Coded(TAG.FLOAT, bits(value)) : value;
 }
 
