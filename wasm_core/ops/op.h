@@ -288,6 +288,7 @@ Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha)
 Tensor *t_addbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha);
 
 /* --- made of matrix products (products.c) --- */
+Tensor *t_kron(Tensor *a, Tensor *b);
 Tensor *t_outer(Tensor *a, Tensor *b);
 /* wrapped numbers */
 Tensor *t_addr(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alpha);
@@ -372,9 +373,14 @@ void op_embedding(Call *c);          /* nn.functional.embedding */
 Tensor *op_embedding_plain(Call *c); /* torch.embedding */
 void op_embedding_bag(Call *c);
 
+/* --- factors of matrices (qr_svd.c) --- */
+void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]); /* U, S, Vh */
+
 /* --- joining (join.c) --- */
 Tensor *t_cat(Tensors ts, int64_t dim);
 Tensor *t_stack(Tensors ts, int64_t dim);
+
+/* --- elements elsewhere (rearrange.c) --- */
 Tensor *t_flip(Tensor *x, Ints dims);
 
 #endif

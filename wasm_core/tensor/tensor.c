@@ -472,6 +472,14 @@ Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *s
   return v;
 }
 
+Tensor *tensor_part(Tensor *y, int64_t dim, int64_t start, int64_t length) {
+  int64_t sizes[MAX_DIM];
+  if (failed() || !y) return NULL;
+  memcpy(sizes, y->sizes, (size_t)y->ndim * sizeof *sizes);
+  sizes[dim] = length;
+  return tensor_alias(y, y->ndim, sizes, y->strides, y->offset + start * y->strides[dim]);
+}
+
 /* A copy of an exported storage for a snapshot: the one that another has, if nobody has written
  * since. Whether the host has, only the bytes tell. */
 static Bytes *copy_of_exported(Storage *s) {

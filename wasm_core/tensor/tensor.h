@@ -153,6 +153,8 @@ Tensor *tensor_wrapped_b(bool value);
 /* Same storage, other geometry; no history, no base, own version counter unless shared below. */
 Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
                      int64_t offset);
+/* The part of t that starts at `start` along dim, without history. */
+Tensor *tensor_part(Tensor *t, int64_t dim, int64_t start, int64_t length);
 /* Same bytes, copied before anybody's next write: the saved form of t. No history. */
 Tensor *tensor_snapshot(Tensor *t);
 

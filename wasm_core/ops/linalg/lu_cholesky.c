@@ -13,7 +13,8 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/linalg/columns.h"
 #include "ops/op.h"
-#include "ops/view/join.h"
+#include "ops/view/diagonal.h"
+#include "ops/view/rearrange.h"
 #include "ops/view/view.h"
 
 /* ------------------------------------------------------------ LU and triangular solving */

@@ -22,7 +22,6 @@ Tensor *t_linalg_cholesky(Tensor *a, bool upper);
 void t_cholesky_ex(Tensor *a, bool upper, bool check, Tensor *out[2]); /* factor, info */
 Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper);
 void t_qr(Tensor *a, const char *mode, Tensor *out[2]);
-void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]); /* U, S, Vh */
 Tensor *t_svdvals(Tensor *a, const char *driver);
 void t_eigh(Tensor *a, const char *uplo, Tensor *out[2]); /* eigenvalues, eigenvectors */
 Tensor *t_eigvalsh(Tensor *a, const char *uplo);

@@ -12,7 +12,8 @@
 #include "ops/linalg/columns.h"
 #include "ops/linalg/lu_cholesky.h"
 #include "ops/op.h"
-#include "ops/view/join.h"
+#include "ops/view/diagonal.h"
+#include "ops/view/rearrange.h"
 #include "ops/view/view.h"
 
 /* Gives `count` results their node, which saves them in order. */

@@ -477,3 +477,21 @@ Tensor *t_cross(Tensor *a, Tensor *b, const int64_t *dim) {
     if (a->sizes[i] == 3) return t_linalg_cross(a, b, i);
   return fail(ERR_RUNTIME, "no dimension of size 3 in input");
 }
+
+/* ------------------------------------------------------------ kron */
+
+Tensor *t_kron(Tensor *a, Tensor *b) {
+  if (blocked(a) || blocked(b)) return NULL;
+  int n = a->ndim > b->ndim ? a->ndim : b->ndim;
+  int64_t sa[MAX_DIM], sb[MAX_DIM], total[MAX_DIM];
+  if (2 * n > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);
+  for (int i = 0; i < n; i++) {
+    int own_a = i - (n - a->ndim), own_b = i - (n - b->ndim);
+    sa[2 * i] = own_a < 0 ? 1 : a->sizes[own_a];
+    sb[2 * i + 1] = own_b < 0 ? 1 : b->sizes[own_b];
+    sa[2 * i + 1] = sb[2 * i] = 1;
+    total[i] = sa[2 * i] * sb[2 * i + 1];
+  }
+  Tensor *y = t_mul(t_reshape(a, 2 * n, sa), t_reshape(b, 2 * n, sb));
+  return t_unsafe_view(y, n, total);
+}

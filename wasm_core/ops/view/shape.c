@@ -10,9 +10,17 @@
 #include "ground/memory.h"
 #include "ops/op.h"
 #include "ops/view/copy.h"
-#include "ops/view/join.h"
 #include "ops/view/view.h"
 #include "tape/forward.h"
+
+bool check_tensors(Tensors ts) {
+  if (failed()) return false;
+  for (int i = 0; i < ts.n; i++)
+    if (!ts.v[i])
+      return fail(ERR_TYPE, "expected Tensor as element %d in argument 0, but got NoneType", i),
+             false;
+  return true;
+}
 
 /* ------------------------------------------------------------ one view */
 

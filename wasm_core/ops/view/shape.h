@@ -4,6 +4,8 @@
 
 #include "call/call.h"
 
+bool check_tensors(Tensors ts); /* TypeError if one is missing */
+
 Tensor *t_reshape_ints(Tensor *x, Ints sizes);
 Tensor *t_view_ints(Tensor *x, Ints sizes);
 Tensor *t_expand_ints(Tensor *x, Ints sizes);
