@@ -1,5 +1,5 @@
-"""Who may know whom: wasmtime in one file, the allocator in one, headers downwards, fronts through
-pg.h.
+"""Who may know whom: wasmtime in one file, the allocator in one, each layer of the engine only
+those below, fronts through pg.h.
 """
 
 from __future__ import annotations
@@ -9,32 +9,31 @@ import functools
 import re
 from pathlib import Path
 
+import layers
 import pytest
 
 ROOT = Path(__file__).parent.parent
 ENGINE = ROOT / "wasm_core"
 FRONT = ROOT / "pygrad"
 SOURCES = sorted([*ENGINE.rglob("*.c"), *ENGINE.rglob("*.h")])
-HEADERS = [path for path in SOURCES if path.suffix == ".h"]
 MODULES = sorted(FRONT.rglob("*.py"))
-LEVELS = [
-    {"status.h", "text.h", "simd.h", "maths32.h", "special.h"},
-    {"maths.h"},
-    {"memory.h"},
-    {"dtype.h"},
-    {"tensor.h"},
-    {"graph.h"},
-    {"row.h"},
-    {"call.h"},
-    {"op.h"},
+FOLDERS = [
+    "ground",  # memory, texts, dtypes, failures
+    "kernels",  # loops over raw memory
+    "tensor",  # tensors, their storages, iteration over them
+    "call",  # rows of the op table, arguments and results of a call
+    "tape",  # nodes, saved values, histories, modes, the way to the host
+    "ops",  # each family with its rows
+    "report",  # texts of tensors and profiles
+    "walk",  # walks back, forward mode, hooks, custom functions
+    "transforms",  # vmap
+    "boundary",  # the exports: what a host calls
 ]
-"""Headers from the bottom up; a header may include those of lower levels. Others lie above all of
-these.
+"""The engine's folders from the bottom up: a file uses those of its own folder, in no circle, and
+of lower ones.
 """
-
-
-def level(name: str) -> int:
-    return next((k for k, names in enumerate(LEVELS) if name in names), len(LEVELS))
+UPWARD: dict[tuple[str, str], str] = {}
+"""Arrows up that are there all the same, by the two files, each with its reason."""
 
 
 def includes(path: Path) -> list[str]:
@@ -86,11 +85,100 @@ def test_engine_never_ends_or_prints(word: str) -> None:
     assert not {name for name, text in texts.items() if calls.search(text)}
 
 
-@pytest.mark.parametrize("path", HEADERS, ids=lambda p: p.name)
-def test_header_includes_only_downwards(path: Path) -> None:
-    if level(path.name) == len(LEVELS):
-        return
-    assert all(level(name) < level(path.name) for name in includes(path))
+@functools.cache
+def uses() -> layers.Arrows:
+    return layers.arrows()
+
+
+@functools.cache
+def published() -> set[str]:
+    """The functions of op.h, the door of the ops: any file of ops/ may come in by it."""
+    return set(re.findall(r"\b(t_\w+)\(", (ENGINE / "ops/op.h").read_text()))
+
+
+def height(name: str) -> int:
+    return FOLDERS.index(name.split("/")[0])
+
+
+def within(folder: str) -> dict[str, set[str]]:
+    """The arrows between files of a folder, for ops/ without those through its door."""
+    own = {source: targets for source, targets in uses().items() if source.split("/")[0] == folder}
+    free = published() if folder == "ops" else set()
+    return {
+        source: {t for t, names in targets.items() if t.split("/")[0] == folder and names - free}
+        for source, targets in own.items()
+    }
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """The files that are left after every file on which none of the others depends was taken away,
+    and every one that depends on none.
+    """
+    left = {*graph, *(t for targets in graph.values() for t in targets)}
+    while True:
+        used = {t for source in left for t in graph.get(source, ()) if t in left and t != source}
+        inner = {n for n in left if n in used and (graph.get(n, set()) - {n}) & left}
+        if inner == left:
+            return sorted(left)
+        left = inner
+
+
+def test_every_folder_has_its_layer() -> None:
+    assert {p.relative_to(ENGINE).parts[0] for p in SOURCES} == set(FOLDERS)
+
+
+def test_arrows_are_found() -> None:
+    assert {"node_release", "save"} <= {
+        n for d in uses().values() for names in d.values() for n in names
+    }
+    assert {"t_cat", "t_clone"} <= published()
+    assert {"node_bare", "node_release"} <= uses()["tape/record"]["tape/node"]
+    assert sum(len(targets) for targets in uses().values()) > 500
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_file_uses_only_its_own_layer_and_lower_ones(folder: str) -> None:
+    up = {
+        (source, target): sorted(names)
+        for source, targets in uses().items()
+        for target, names in targets.items()
+        if source.split("/")[0] == folder and height(target) > height(source)
+    }
+    assert {pair: names for pair, names in up.items() if pair not in UPWARD} == {}
+
+
+def test_listed_arrows_up_are_there() -> None:
+    assert [pair for pair in UPWARD if pair[1] not in uses()[pair[0]]] == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_files_of_a_layer_use_each_other_in_no_circle(folder: str) -> None:
+    assert circle(within(folder)) == []
+
+
+def test_circles_are_seen() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == ["b", "c"]
+    assert circle({"a": {"b", "c"}, "b": {"c"}}) == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_file_includes_only_its_own_layer_and_lower_ones(folder: str) -> None:
+    assert [
+        (str(path.relative_to(ENGINE)), name)
+        for path, name in layers.includes()
+        if path.relative_to(ENGINE).parts[0] == folder and height(name) > FOLDERS.index(folder)
+    ] == []
+
+
+KERNELS_MAY = {"ground/dtype.h", "ground/paths.h"}
+"""What kernels know beside each other: element types, and how the paths taken are counted."""
+
+
+def test_kernels_know_only_memory_that_they_are_given() -> None:
+    kernels = [(path, name) for path, name in layers.includes() if path.parent.name == "kernels"]
+    assert {name for _, name in kernels if not name.startswith("kernels/")} <= KERNELS_MAY
+    used = {t for source, d in uses().items() if source.startswith("kernels/") for t in d}
+    assert {t for t in used if not t.startswith("kernels/")} <= {"ground/dtype", "ground/paths"}
 
 
 def test_public_header_needs_no_other() -> None:
@@ -110,7 +198,7 @@ def test_op_header_says_where_each_function_is() -> None:
     "path", [path for path in SOURCES if path.suffix == ".c"], ids=lambda p: p.name
 )
 def test_public_header_is_for_the_boundary_alone(path: Path) -> None:
-    assert ("pg.h" in includes(path)) <= (path.stem in {"api", "bind", "host", "call", "walk"})
+    assert ("pg.h" in includes(path)) <= (path.stem in {"api", "bind", "host"})
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.name)

@@ -1,7 +1,7 @@
 /* The maps of convolutions against loops over their definition: odd shapes of up to three
  * dimensions, all types, and the promise that a NaN in one pixel reaches those outputs alone
  * that see it. */
-#include "kernels/conv_maps.h"
+#include "ops/nn/conv_maps.h"
 
 #include "check.h"
 
@@ -56,15 +56,15 @@ static void each_product(const Conv *c, Met *met, double *const *data) {
   }
 }
 
-enum { X, W, Y, OUT };
+enum { X, W, Y, RESULT };
 static void met_forward(int64_t x, int64_t w, int64_t y, double *const *d) {
-  d[OUT][y] += d[X][x] * d[W][w];
+  d[RESULT][y] += d[X][x] * d[W][w];
 }
 static void met_data(int64_t x, int64_t w, int64_t y, double *const *d) {
-  d[OUT][x] += d[Y][y] * d[W][w];
+  d[RESULT][x] += d[Y][y] * d[W][w];
 }
 static void met_weights(int64_t x, int64_t w, int64_t y, double *const *d) {
-  d[OUT][w] += d[X][x] * d[Y][y];
+  d[RESULT][w] += d[X][x] * d[Y][y];
 }
 
 /* Whole numbers throughout, so that all types are exact. */
@@ -88,7 +88,7 @@ static void met_weights(int64_t x, int64_t w, int64_t y, double *const *d) {
       d[X][at] = NAN, t[X][at] = (T)NAN;                                                           \
     }                                                                                              \
     for (int k = nan ? W : X; k < 3; k++) {                                                        \
-      d[OUT] = calloc((size_t)(sizes[k] + 1), sizeof **d);                                         \
+      d[RESULT] = calloc((size_t)(sizes[k] + 1), sizeof **d);                                         \
       each_product(c, maps[k], d);                                                                 \
       T *out = malloc((size_t)sizes[k] * sizeof *out);                                             \
       bool biased = k != W && below(2), right = true;                                              \
@@ -100,7 +100,7 @@ static void met_weights(int64_t x, int64_t w, int64_t y, double *const *d) {
       int64_t channels = k == X ? c->in_channels : c->out_channels,                                \
               length = k == X ? volume(c->in) : volume(c->out);                                    \
       for (int64_t i = 0; i < sizes[k]; i++) {                                                     \
-        double expected = d[OUT][i] + (biased ? (double)bias[i / length % channels] : 0);          \
+        double expected = d[RESULT][i] + (biased ? (double)bias[i / length % channels] : 0);          \
         right = right && (expected != expected ? out[i] != out[i] : (double)out[i] == expected);   \
       }                                                                                            \
       if (!right)                                                                                  \
@@ -112,7 +112,7 @@ static void met_weights(int64_t x, int64_t w, int64_t y, double *const *d) {
             (int)c->in[1], (int)c->in[2], (int)c->kernel[0], (int)c->kernel[1], (int)c->kernel[2], \
             (int)c->stride[0], (int)c->stride[1], (int)c->stride[2]);                              \
       CHECK(right);                                                                                \
-      free(out), free(d[OUT]);                                                                     \
+      free(out), free(d[RESULT]);                                                                     \
     }                                                                                              \
     for (int k = 0; k < 3; k++) free(t[k]), free(d[k]);                                            \
     free(bias);                                                                                    \

@@ -187,7 +187,7 @@ static Crossing begin(void) {
 }
 
 static int64_t end(const Crossing *x, Call *c) {
-  if (forward_on) forward_settle();
+  forward_settle();
   int64_t result = failed() ? report_failure() : deliver(c);
   destination = x->destination;
   inplace_self = x->inplace_self;

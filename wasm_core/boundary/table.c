@@ -1,5 +1,5 @@
-/* The op table as data: ops.def expanded twice, into the functions that run rows and the array
- * of rows. */
+/* The op table as data: ops.def and services.def, expanded twice, into the functions that run rows and
+ * the array of rows. */
 #include "boundary/services.h"
 #include "call/call.h"
 #include "ops/op.h"
@@ -38,7 +38,10 @@
 #define BINARY_AS(words, host, name, ...) OP(0, host, "", t_##name(T(0), T(1)))
 #define COMPARE(words, name, ...) OP(0, name, "", t_##name(T(0), T(1)))
 #define PREDICATE(words, name, ...) OP(0, name, "", t_##name(T(0)))
+#include "boundary/services.def"
 #include "ops/ops.def"
+#undef OP
+#undef OPX
 
 /* The words may bring other fields: see BATCH and WITH. */
 #define OP(words_, name_, schema_, ...) \
@@ -59,7 +62,10 @@
   {.name = #name_, .schema = #name_ schema_, .run = RUN(row_##name_), .words = DIRECT | words_},
 #define PREDICATE UNARY
 static const Row rows[] = {
+#include "boundary/services.def"
 #include "ops/ops.def"
+#undef OP
+#undef OPX
 };
 
 void table_begin(void) {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "call/call.h"
+#include "ground/status.h"
 
 uint32_t paths_taken[PATH_COUNT];
 

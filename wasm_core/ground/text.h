@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef long long Shown; /* an int64_t as %lld takes it */
+
 typedef struct {
   char *at; /* NULL as long as it is empty; no final NUL */
   size_t length, room;

@@ -10,14 +10,15 @@
  * PyTorch's has 38, and beyond -6 no digit). */
 #include "kernels/transcendental.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "ground/paths.h"
 #include "kernels/lanes.h"
+#include "kernels/loops.h"
 #include "kernels/simd.h"
 #include "kernels/wide_maths.h"
-#include "ops/elementwise/elementwise.h"
 
 #define NOINLINE __attribute__((noinline))
 /* Blocks are multiples of LANES, so that no loop has a second body for a rest. */

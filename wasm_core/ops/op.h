@@ -21,7 +21,6 @@ static inline bool blocked3(const Tensor *a, const Tensor *b, const Tensor *c) {
 }
 /* "Float": what PyTorch's messages call the type of t. */
 static inline const char *legacy(const Tensor *t) { return dtype_info[t->dtype].legacy; }
-typedef long long Shown; /* an int64_t as %lld takes it */
 
 /* --- element-wise ops: declared from their rows --- */
 #define UNARY(words, name, ...) Tensor *t_##name(Tensor *x);

@@ -33,6 +33,7 @@ typedef struct {
   void (*write)(Tensor *self, Tensor *tangent);
   void (*move)(Tensor *to, Tensor *from);
   void (*forget)(Tensor *t);
+  void (*settle)(void);
 } Forward;
 extern const Forward *forward_mode;
 
@@ -56,6 +57,10 @@ static inline void forward_move(Tensor *to, Tensor *from) {
  * of n. */
 static inline void forward_write(Tensor *self, Tensor *tangent) {
   if (forward_on) forward_mode->write(self, tangent);
+}
+/* Works out what waits. */
+static inline void forward_settle(void) {
+  if (forward_on) forward_mode->settle();
 }
 /* t has no tangent from now on. */
 static inline void forward_drop(Tensor *t) {

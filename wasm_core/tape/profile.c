@@ -8,7 +8,6 @@
 
 #include "ground/memory.h"
 #include "ground/text.h"
-#include "ops/op.h"
 #include "tape/host.h"
 
 bool profiling;

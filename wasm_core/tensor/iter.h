@@ -5,6 +5,7 @@
 #ifndef PG_ITER_H
 #define PG_ITER_H
 
+#include "kernels/loops.h"
 #include "tensor/tensor.h"
 
 enum { ITER_MAX = 6 };
@@ -24,17 +25,5 @@ void iter_build(Iter *it, int n, Tensor *const *t);
 void iter_run(Iter *it, Loop *loop, const void *ctx);
 /* Both at once. */
 void iterate(int n, Tensor *const *t, Loop *loop, const void *ctx);
-
-/* WIDE_LOOP: four vectors at a time, where people wait for a loop of few operations; BYTES_LOOP:
- * a vector of the bytes that are among its operands. */
-#if defined(__clang__)
-#define VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
-#define WIDE_LOOP _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")
-#define BYTES_LOOP _Pragma("clang loop vectorize(assume_safety) vectorize_width(16)")
-#else
-#define VECTOR_LOOP _Pragma("GCC ivdep")
-#define WIDE_LOOP VECTOR_LOOP
-#define BYTES_LOOP VECTOR_LOOP
-#endif
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "boundary/services.h"
+#include "ground/memory.h"
 #include "ops/op.h"
 #include "tape/anomaly.h"
 #include "tape/forward.h"
@@ -12,6 +12,7 @@
 #include "tape/levels.h"
 #include "walk/custom.h"
 #include "walk/hooks.h"
+#include "walk/services.h"
 
 /* ------------------------------------------------------------ backward, grad */
 

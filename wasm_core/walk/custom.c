@@ -10,11 +10,11 @@
 
 #include <string.h>
 
-#include "boundary/services.h"
 #include "ground/memory.h"
 #include "ops/op.h"
 #include "tape/host.h"
 #include "walk/forward.h"
+#include "walk/services.h"
 
 /* The numbers of a custom node: how many arguments forward had, whether missing gradients become
  * zeros (1: all, 2: those of differentiable outputs), and which of the arguments were tensors, a

@@ -334,7 +334,7 @@ static void settle(Dual *d) {
   tensor_release(y);
 }
 
-void forward_settle(void) {
+static void settle_all(void) {
   while (waiting.next != &waiting) settle(waiting.next);
 }
 
@@ -448,7 +448,7 @@ static void write_tangent(Tensor *self, Tensor *tangent) {
   if (!forward_on || failed() || !dtype_is_float((DType)self->dtype)) return;
   Tensor *old = tangent_of(self);
   if (!old && !tangent) return;
-  if (old) forward_settle(); /* what waits may depend on the old tangent */
+  if (old) settle_all(); /* what waits may depend on the old tangent */
   Modes was = aside();
   if (tangent && tangent->dtype != self->dtype) tangent = t_to(tangent, (DType)self->dtype);
   if (old && tangent) t_copy_(old, tangent, true);
@@ -537,8 +537,9 @@ Tensor *forward_primal(Tensor *t, int64_t level) {
 
 int64_t forward_enter(void) {
   if (level_entered) fail(ERR_RUNTIME, "Nested forward mode AD is not supported at the moment");
-  static const Forward functions = {tangent_of, attach, detach,     output,        feeds, waits_for,
-                                    view,       share,  written_by, write_tangent, move,  forget};
+  static const Forward functions = {tangent_of, attach, detach,    output,     feeds,
+                                    waits_for,  view,   share,     written_by, write_tangent,
+                                    move,       forget, settle_all};
   forward_mode = &functions;
   letting_go.of_dual = forget;
   level_entered = true;

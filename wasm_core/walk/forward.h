@@ -8,7 +8,6 @@ int64_t forward_enter(void);      /* the new level; PyTorch's error if there is 
 int64_t forward_level(void);      /* the one that is entered, or -1 */
 void forward_exit(int64_t level); /* forgets every tangent */
 void forward_begin(bool allowed); /* at the start of a call: sets forward_on */
-void forward_settle(void);        /* at its end: works out what waits */
 Tensor *forward_make_dual(Tensor *primal, Tensor *tangent, int64_t level);
 Tensor *forward_primal(Tensor *t, int64_t level); /* a view of t without tangent */
 /* Gives t, which a custom function made, a tangent. */

@@ -10,15 +10,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "boundary/services.h"
 #include "ground/memory.h"
 #include "ground/number.h"
 #include "ground/text.h"
 #include "ops/create/create.h"
 #include "ops/create/random.h"
 #include "ops/op.h"
+#include "report/tensor_text.h"
 #include "tape/host.h"
 #include "walk/forward.h"
+#include "walk/services.h"
 
 typedef struct {
   int32_t function;  /* the host's */

@@ -8,13 +8,16 @@
  * backward. */
 #include <string.h>
 
-#include "boundary/services.h"
 #include "ground/memory.h"
 #include "ops/create/create.h"
 #include "ops/op.h"
+#include "ops/view/shape.h"
+#include "ops/view/view.h"
 #include "tape/forward.h"
 #include "tape/levels.h"
+#include "walk/custom.h"
 #include "walk/jacobians.h"
+#include "walk/services.h"
 
 /* What strict mode looks at. */
 typedef enum {

@@ -6,11 +6,11 @@
  * round; rounds of backwards that failed go when the next begins. */
 #include <string.h>
 
-#include "boundary/services.h"
 #include "ground/memory.h"
 #include "ops/op.h"
 #include "tape/host.h"
 #include "walk/hooks.h"
+#include "walk/services.h"
 
 typedef struct Round {
   struct Round *next;

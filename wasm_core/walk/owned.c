@@ -5,10 +5,11 @@
  * keeps alive (of a hook on several tensors 2^32 times the number of those that have it is taken
  * off too), and 0. Whatever owns something else is left out, so that it seems to have references
  * from outside: the host then takes it for alive. */
-#include "boundary/services.h"
+#include "ground/memory.h"
 #include "ops/op.h"
 #include "tape/anomaly.h"
 #include "walk/hooks.h"
+#include "walk/services.h"
 
 typedef struct {
   int64_t *v;

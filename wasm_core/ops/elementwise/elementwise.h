@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "kernels/loops.h"
 #include "kernels/maths.h"
 #include "kernels/simd.h"
 #include "ops/op.h"
@@ -59,7 +60,6 @@ typedef enum {
   ANY_QUICK = ANY
 } Domain;
 
-enum { LANES = 16 };
 /* a float whose loops are not vectorised; one whose loops take four vectors at a time */
 typedef float single, quick;
 /* Handles n elements: p[0] is the result, which may be one of the operands p[1], ...; k are
@@ -91,27 +91,6 @@ Tensor *run(const Loops *loops, int n, Tensor *const *in, DType d, const double 
 Tensor *run_bool(const Loops *loops, int n, Tensor *const *in, DType d);
 /* Runs a loop over operands as they are, for a result of type `out`. */
 Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
-
-/* Loops over float are vectorised; those of the 64-bit types, of which two lanes would gain
- * little, are small. */
-#if defined(__clang__)
-#define FLAT_FOR_float _Pragma("clang loop vectorize(assume_safety) interleave_count(1)")
-#define FLAT_FOR_quick _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")
-#else
-#define FLAT_FOR_float _Pragma("GCC ivdep")
-#define FLAT_FOR_quick FLAT_FOR_float
-#endif
-#define FLAT_FOR_uint8_t FLAT_FOR_float
-#define FLAT_FOR_double
-#define FLAT_FOR_single
-#define FLAT_FOR_int64_t
-/* Vectorised loops are given a multiple of LANES, and so have no second body for a rest. */
-#define FLAT_COUNT_float(n) ((n) & ~(size_t)(LANES - 1))
-#define FLAT_COUNT_uint8_t FLAT_COUNT_float
-#define FLAT_COUNT_quick FLAT_COUNT_float
-#define FLAT_COUNT_double(n) (n)
-#define FLAT_COUNT_single(n) (n)
-#define FLAT_COUNT_int64_t(n) (n)
 
 /* --- loops: FLATn(function, result type, operand type T, type W to wrap around in, value of x
  * or a, b, c, d) --- */

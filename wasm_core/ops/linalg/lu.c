@@ -10,7 +10,7 @@
 #include "ops/linalg/lu_cholesky.h"
 #include "ops/linalg/matrices.h"
 #include "ops/op.h"
-#include "ops/view/join.h"
+#include "ops/view/diagonal.h"
 
 static Tensor *turned(Tensor *x) { return t_transpose(x, -2, -1); }
 

@@ -14,10 +14,10 @@
 #include "ops/linalg/columns.h"
 #include "ops/linalg/lu_cholesky.h"
 #include "ops/op.h"
-#include "ops/view/join.h"
+#include "ops/view/diagonal.h"
 #include "ops/view/shape.h"
 #include "ops/view/view.h"
-#include "walk/forward.h"
+#include "tape/forward.h"
 
 #define DEPRECATED(text)                      \
   do {                                        \

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "ground/memory.h"
-#include "kernels/conv_maps.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/nn/conv_maps.h"
 #include "ops/nn/nn.h"
 #include "ops/view/view.h"
 

@@ -7,7 +7,6 @@
  * tensors keep their values, because writes begin with tensor_write_begin. */
 #include <math.h>
 
-#include "boundary/services.h"
 #include "ground/memory.h"
 #include "ground/number.h"
 #include "ground/paths.h"

@@ -6,7 +6,7 @@
 
 #include "ops/create/create.h"
 #include "ops/op.h"
-#include "ops/view/join.h"
+#include "ops/view/shape.h"
 #include "ops/view/view.h"
 
 /* ------------------------------------------------------------ edges */

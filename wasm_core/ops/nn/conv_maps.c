@@ -15,7 +15,7 @@
  * REAL, VEC, LANES. */
 #ifndef CONV_BODY
 
-#include "kernels/conv_maps.h"
+#include "ops/nn/conv_maps.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -271,7 +271,7 @@ static inline i64x2 i64x2_splat(int64_t x) { return (i64x2){x, x}; }
 #define MASK i32x4
 #define LANES 4
 #define SUFFIX f32
-#include "kernels/conv_maps.c"
+#include "ops/nn/conv_maps.c"
 #undef PLAIN
 #undef LINES
 #undef MOVES
@@ -290,7 +290,7 @@ static inline i64x2 i64x2_splat(int64_t x) { return (i64x2){x, x}; }
 #define MASK i64x2
 #define LANES 2
 #define SUFFIX i64
-#include "kernels/conv_maps.c"
+#include "ops/nn/conv_maps.c"
 #undef WHOLE
 #undef REAL
 #undef VEC
@@ -300,7 +300,7 @@ static inline i64x2 i64x2_splat(int64_t x) { return (i64x2){x, x}; }
 #define REAL double
 #define VEC f64x2
 #define SUFFIX f64
-#include "kernels/conv_maps.c"
+#include "ops/nn/conv_maps.c"
 
 static const Loops *const loops[DT_COUNT] = {
     [DT_F32] = &loops_f32, [DT_F64] = &loops_f64, [DT_I64] = &loops_i64};

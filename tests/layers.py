@@ -1,0 +1,136 @@
+"""Which file of the engine uses which: arrows derived from the sources, without a compiler.
+
+A file is `folder/name`, with its header. It uses whatever it names that another file defines: what
+headers declare and one file defines, be it a function or a variable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ENGINE = Path(__file__).parent.parent / "wasm_core"
+ATTRIBUTE = re.compile(r"__attribute__\(\((?:[^()]|\([^()]*\))*\)\)")
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"')
+WORD = re.compile(r"(?<!\.)(?<!->)\b[A-Za-z_]\w*")
+
+Arrows = dict[str, dict[str, set[str]]]
+"""The names that a file (the first key) uses of another (the second)."""
+
+
+def file_of(path: Path) -> str:
+    return str(path.relative_to(ENGINE).with_suffix(""))
+
+
+def bare(text: str) -> str:
+    """The code alone: no comments, texts, attributes, nor lines of includes."""
+    code = ATTRIBUTE.sub("", TEXT.sub('""', COMMENT.sub("", text)))
+    return re.sub(r"^#\s*include.*$", "", code, flags=re.MULTILINE)
+
+
+def without_directives(code: str) -> str:
+    return re.sub(r"^#(?:.*\\\n)*.*$", "", code, flags=re.MULTILINE)
+
+
+def statements(code: str) -> Iterator[str]:
+    """What stands outside of all braces, each with a `{` for its body, if it has one."""
+    depth, start = 0, 0
+    for m in re.finditer(r"[{};]", code):
+        if m[0] == "{":
+            depth += 1
+            if depth == 1:
+                yield code[start : m.end()]
+        elif m[0] == "}":
+            depth -= 1
+            start = m.end()
+        elif depth == 0:
+            yield code[start : m.end()]
+            start = m.end()
+
+
+def declared() -> set[str]:
+    """What the headers declare: functions without a body, and variables."""
+    names = set()
+    for path in ENGINE.rglob("*.h"):
+        for s in statements(without_directives(bare(path.read_text()))):
+            if s.endswith("{") or re.match(r"\s*(static|typedef|enum|struct \w+;|union)", s):
+                continue
+            if m := re.match(
+                r"\s*extern\b[^;]*?(?:\(\*)?\b(\w+)\b\)?(?:\[[^;]*\]|\([^;]*\))?(?:,[^;]*)?;$", s
+            ):
+                names |= set(
+                    re.findall(r"(\w+)\s*(?:\[\w*\])?\s*(?=[,;])", re.sub(r"\([^()]*\);", ";", s))
+                )
+                names.add(m[1])
+            elif m := re.search(r"\b([a-z]\w*)\s*\(", s):
+                names.add(m[1])
+    return names
+
+
+def owner_of(statement: str, names: set[str]) -> set[str]:
+    """Which of the names a statement of a source defines."""
+    s = statement.strip()
+    if re.match(r"(\w+ )*(static|typedef|extern|enum|union)\b|struct \w+ \{", s):
+        return set()
+    if not s.endswith("{") or "=" in s:  # variables
+        head = s.split("=")[0] if "{" in s else re.sub(r"=[^,;]*", "", s)
+        return {w for w in WORD.findall(head) if w in names and "(" not in head.split(w)[1][:1]}
+    before = s.split("(")[0].split()
+    last = before[-1].lstrip("*") if before else ""
+    if last in names:
+        return {last}
+    return {w for w in WORD.findall(s) if w in names and last.isupper()}
+
+
+def owners() -> dict[str, str]:
+    """The file that defines each of what headers declare."""
+    names = declared()
+    found: dict[str, str] = {}
+    for path in sorted(ENGINE.rglob("*.c")):
+        for s in statements(without_directives(bare(path.read_text()))):
+            for name in owner_of(s, names):
+                found.setdefault(name, file_of(path))
+    return found
+
+
+def arrows() -> Arrows:
+    """What each file uses of each other. A name that a file makes itself, such as a static function
+    or a local variable of that name, is its own.
+    """
+    owner = owners()
+    found: Arrows = defaultdict(lambda: defaultdict(set))
+    for path in sorted([*ENGINE.rglob("*.c"), *ENGINE.rglob("*.h")]):
+        code, source = bare(path.read_text()), file_of(path)
+        own = own_names(code)
+        for name in set(WORD.findall(code)):
+            if (target := owner.get(name, source)) != source and name not in own:
+                if path.suffix != ".h" or not is_declaration(code, name):
+                    found[source][target].add(name)
+    return found
+
+
+def own_names(code: str) -> set[str]:
+    """Static functions and variables, parameters and local variables."""
+    static = re.findall(r"\bstatic\b[^;={(]*?\b(\w+)\s*[\[;=(]", code)
+    local = re.findall(r"\b[A-Za-z]\w*(?: const)? +\**(\w+)\s*(?=[;=,)\[])", code)
+    more = re.findall(r", \**(\w+)\s*(?=[;=,]|\[)", code)
+    pointers = re.findall(r"\(\*(?:const )?(\w+)\)\(", code)
+    return {*static, *local, *more, *pointers}
+
+
+def is_declaration(code: str, name: str) -> bool:
+    """Whether a header only declares the name."""
+    bodies = "".join(
+        re.findall(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|^#define(?:.*\\\n)*.*$", code, re.M)
+    )
+    return not re.search(rf"\b{name}\b", bodies)
+
+
+def includes() -> Iterator[tuple[Path, str]]:
+    """Each source with the headers and tables that it includes."""
+    for path in sorted([*ENGINE.rglob("*.c"), *ENGINE.rglob("*.h"), *ENGINE.rglob("*.def")]):
+        for name in re.findall(r'^#\s*include "([^"]+)"', path.read_text(), re.MULTILINE):
+            yield path, name
