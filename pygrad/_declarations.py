@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from pygrad import _ops
-from pygrad._schema import Argument, arguments, results
-from pygrad._stubs import plain_type, spreads
+from . import _ops
+from ._schema import Argument, arguments, results
+from ._stubs import plain_type, spreads
 
 FILE: Final = Path(__file__).parent.parent / "web" / "ops.d.ts"
 INTERFACES: Final = {

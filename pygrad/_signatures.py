@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from pygrad import nn, optim
-from pygrad._declarations import divisions
-from pygrad._schema import Argument
+from . import nn, optim
+from ._declarations import divisions
+from ._schema import Argument
 
 FILE: Final = Path(__file__).parent.parent / "web" / "signatures.js"
 CLASSES: Final[tuple[type, ...]] = (

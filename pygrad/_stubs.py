@@ -16,11 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-import pygrad
-from pygrad import _methods, _ops, _tensor
-from pygrad._schema import Argument, arguments, python_name, results
-from pygrad.nn import functional
-from pygrad.signal import windows
+from . import _methods, _ops, _tensor
+from ._package import pygrad
+from ._schema import Argument, arguments, python_name, results
+from .nn import functional
+from .signal import windows
 
 FOLDER: Final = Path(__file__).parent
 FILES: Final = {
@@ -271,7 +271,7 @@ def main() -> None:
     """Writes every stub."""
     for space, name in FILES.items():
         (FOLDER / name).write_text(stub(space), encoding="utf-8")
-    from pygrad import _declarations, _enumerations, _signatures  # which read schemas as here
+    from . import _declarations, _enumerations, _signatures  # which read schemas as here
 
     if _declarations.FILE.parent.is_dir():
         _declarations.FILE.write_text(_declarations.declarations(), encoding="utf-8")

@@ -18,8 +18,8 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import pygrad
-from pygrad._tensor import Tensor
+from ._package import pygrad
+from ._tensor import Tensor
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 

@@ -16,9 +16,9 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.nn.parameter import Parameter
+from ._package import pygrad
+from ._tensor import Tensor
+from .nn.parameter import Parameter
 
 if TYPE_CHECKING:
     import numpy as np

@@ -72,6 +72,14 @@ def test_package_does_not_import_torch() -> None:
     assert not [p for p in MODULES if any(n.split(".")[0] == "torch" for n in imports(p))]
 
 
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(FRONT)))
+def test_package_imports_its_own_modules_by_relative_names(path: Path) -> None:
+    if path.name == "demo.py":  # a program that uses the package
+        return
+    absolute = {n for n in imports(path) if n.split(".")[0] == "pygrad"}
+    assert not absolute - ({"pygrad"} if path.name == "_package.py" else set())
+
+
 def test_allocator_is_called_in_one_file() -> None:
     calls = re.compile(r"\b(malloc|calloc|realloc|free|aligned_alloc|sbrk)\s*\(")
     users = {p.name for p in SOURCES if calls.search(without_comments(p.read_text()))}

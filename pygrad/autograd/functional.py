@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, TypeAlias
 
-import pygrad
-
 from .. import _call, _long_calls, _ops
+from .._package import pygrad
 from .._tensor import Tensor
 from . import forward_ad, graph
 from ._walk import walk

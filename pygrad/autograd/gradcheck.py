@@ -14,9 +14,8 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-import pygrad
-
 from .. import _ops
+from .._package import pygrad
 from .._tensor import Tensor
 from .._vmap_internals import _vmap
 from ..utils import hooks

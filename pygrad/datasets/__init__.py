@@ -11,9 +11,9 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.utils.data import TensorDataset
+from .._package import pygrad
+from .._tensor import Tensor
+from ..utils.data import TensorDataset
 
 __all__ = ["Digits"]
 

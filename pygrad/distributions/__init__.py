@@ -10,41 +10,41 @@ Example:
 
 from __future__ import annotations
 
-from pygrad.distributions import constraints as constraints
-from pygrad.distributions import kl as kl
-from pygrad.distributions import transforms as transforms
-from pygrad.distributions.bernoulli import Bernoulli
-from pygrad.distributions.binomial import Binomial
-from pygrad.distributions.categorical import Categorical
-from pygrad.distributions.cauchy import Cauchy
-from pygrad.distributions.constraint_registry import biject_to, transform_to
-from pygrad.distributions.continuous_bernoulli import ContinuousBernoulli
-from pygrad.distributions.distribution import Distribution
-from pygrad.distributions.exponential import Exponential
-from pygrad.distributions.geometric import Geometric
-from pygrad.distributions.gumbel import Gumbel
-from pygrad.distributions.half_cauchy import HalfCauchy
-from pygrad.distributions.half_normal import HalfNormal
-from pygrad.distributions.independent import Independent
-from pygrad.distributions.kl import kl_divergence, register_kl
-from pygrad.distributions.kumaraswamy import Kumaraswamy
-from pygrad.distributions.laplace import Laplace
-from pygrad.distributions.log_normal import LogNormal
-from pygrad.distributions.logistic_normal import LogisticNormal
-from pygrad.distributions.mixture_same_family import MixtureSameFamily
-from pygrad.distributions.multinomial import Multinomial
-from pygrad.distributions.multivariate_normal import MultivariateNormal
-from pygrad.distributions.normal import Normal
-from pygrad.distributions.one_hot_categorical import (
+from . import constraints as constraints
+from . import kl as kl
+from . import transforms as transforms
+from .bernoulli import Bernoulli
+from .binomial import Binomial
+from .categorical import Categorical
+from .cauchy import Cauchy
+from .constraint_registry import biject_to, transform_to
+from .continuous_bernoulli import ContinuousBernoulli
+from .distribution import Distribution
+from .exponential import Exponential
+from .geometric import Geometric
+from .gumbel import Gumbel
+from .half_cauchy import HalfCauchy
+from .half_normal import HalfNormal
+from .independent import Independent
+from .kl import kl_divergence, register_kl
+from .kumaraswamy import Kumaraswamy
+from .laplace import Laplace
+from .log_normal import LogNormal
+from .logistic_normal import LogisticNormal
+from .mixture_same_family import MixtureSameFamily
+from .multinomial import Multinomial
+from .multivariate_normal import MultivariateNormal
+from .normal import Normal
+from .one_hot_categorical import (
     OneHotCategorical,
     OneHotCategoricalStraightThrough,
 )
-from pygrad.distributions.pareto import Pareto
-from pygrad.distributions.poisson import Poisson
-from pygrad.distributions.relaxed_bernoulli import RelaxedBernoulli
-from pygrad.distributions.relaxed_categorical import RelaxedOneHotCategorical
-from pygrad.distributions.transformed_distribution import TransformedDistribution
-from pygrad.distributions.transforms import (
+from .pareto import Pareto
+from .poisson import Poisson
+from .relaxed_bernoulli import RelaxedBernoulli
+from .relaxed_categorical import RelaxedOneHotCategorical
+from .transformed_distribution import TransformedDistribution
+from .transforms import (
     AbsTransform,
     AffineTransform,
     ComposeTransform,
@@ -63,8 +63,8 @@ from pygrad.distributions.transforms import (
     Transform,
     identity_transform,
 )
-from pygrad.distributions.uniform import Uniform
-from pygrad.distributions.weibull import Weibull
+from .uniform import Uniform
+from .weibull import Weibull
 
 __all__ = [
     "AbsTransform",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pygrad._dtypes import Size
-from pygrad._tensor import Tensor
-from pygrad.distributions.categorical import Categorical
-from pygrad.distributions.distribution import Distribution
+from .._dtypes import Size
+from .._tensor import Tensor
+from .categorical import Categorical
+from .distribution import Distribution
 
 
 class Classes(Distribution):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions.distribution import Distribution
-from pygrad.distributions.transformed_distribution import TransformedDistribution
-from pygrad.distributions.transforms import AbsTransform
+from .._package import pygrad
+from .._tensor import Tensor
+from . import constraints
+from .distribution import Distribution
+from .transformed_distribution import TransformedDistribution
+from .transforms import AbsTransform
 
 
 class Folded(TransformedDistribution):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from pygrad._dtypes import Size
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions.distribution import Distribution
-from pygrad.distributions.utils import (
+from .._dtypes import Size
+from .._tensor import Tensor
+from . import constraints
+from .distribution import Distribution
+from .utils import (
     broadcast_all,
     exactly_one,
     logits_to_probs,

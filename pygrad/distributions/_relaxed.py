@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pygrad._tensor import Tensor
-from pygrad.distributions.transformed_distribution import TransformedDistribution
+from .._tensor import Tensor
+from .transformed_distribution import TransformedDistribution
 
 
 class Relaxed(TransformedDistribution):

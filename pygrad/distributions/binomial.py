@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pygrad
-from pygrad._dtypes import Size
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions._odds import Odds
-from pygrad.distributions.utils import broadcast_all, exactly_one
+from .._dtypes import Size
+from .._package import pygrad
+from .._tensor import Tensor
+from . import constraints
+from ._odds import Odds
+from .utils import broadcast_all, exactly_one
 
 __all__ = ["Binomial"]
 

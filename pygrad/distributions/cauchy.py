@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.distributions._location_scale import LocationScale
+from .._package import pygrad
+from .._tensor import Tensor
+from ._location_scale import LocationScale
 
 __all__ = ["Cauchy"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from pygrad.distributions import constraints
-from pygrad.distributions import transforms as tr
-from pygrad.distributions.constraints import Constraint
-from pygrad.distributions.transforms import Transform
+from . import constraints
+from . import transforms as tr
+from .constraints import Constraint
+from .transforms import Transform
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 

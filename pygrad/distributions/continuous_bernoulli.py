@@ -6,12 +6,12 @@ import math
 from functools import cached_property
 from typing import Any
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions._odds import Odds
-from pygrad.distributions.utils import broadcast_all, clamp_probs, logits_to_probs
-from pygrad.nn import functional as F
+from .._package import pygrad
+from .._tensor import Tensor
+from ..nn import functional as F
+from . import constraints
+from ._odds import Odds
+from .utils import broadcast_all, clamp_probs, logits_to_probs
 
 __all__ = ["ContinuousBernoulli"]
 

@@ -6,10 +6,10 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Self
 
-import pygrad
-from pygrad._dtypes import Size
-from pygrad._tensor import Tensor
-from pygrad.distributions.constraints import Constraint
+from .._dtypes import Size
+from .._package import pygrad
+from .._tensor import Tensor
+from .constraints import Constraint
 
 __all__ = ["Distribution"]
 

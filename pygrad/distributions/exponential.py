@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions.distribution import Distribution
-from pygrad.distributions.utils import broadcast_all
+from .._package import pygrad
+from .._tensor import Tensor
+from . import constraints
+from .distribution import Distribution
+from .utils import broadcast_all
 
 __all__ = ["Exponential"]
 

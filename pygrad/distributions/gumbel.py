@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions.transformed_distribution import TransformedDistribution
-from pygrad.distributions.transforms import AffineTransform, ExpTransform
-from pygrad.distributions.uniform import Uniform
-from pygrad.distributions.utils import broadcast_all
+from .._package import pygrad
+from .._tensor import Tensor
+from . import constraints
+from .transformed_distribution import TransformedDistribution
+from .transforms import AffineTransform, ExpTransform
+from .uniform import Uniform
+from .utils import broadcast_all
 
 __all__ = ["Gumbel"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.distributions._folded import Folded
-from pygrad.distributions.cauchy import Cauchy
+from .._package import pygrad
+from .._tensor import Tensor
+from ._folded import Folded
+from .cauchy import Cauchy
 
 __all__ = ["HalfCauchy"]
 

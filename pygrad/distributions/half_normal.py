@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pygrad._tensor import Tensor
-from pygrad.distributions._folded import Folded
-from pygrad.distributions.normal import Normal
+from .._tensor import Tensor
+from ._folded import Folded
+from .normal import Normal
 
 __all__ = ["HalfNormal"]
 

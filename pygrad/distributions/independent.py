@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions.distribution import Distribution
-from pygrad.distributions.utils import sum_rightmost
+from .._tensor import Tensor
+from . import constraints
+from .distribution import Distribution
+from .utils import sum_rightmost
 
 __all__ = ["Independent"]
 

@@ -6,27 +6,27 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from pygrad._tensor import Tensor
-from pygrad.distributions.bernoulli import Bernoulli
-from pygrad.distributions.binomial import Binomial
-from pygrad.distributions.categorical import Categorical
-from pygrad.distributions.cauchy import Cauchy
-from pygrad.distributions.continuous_bernoulli import ContinuousBernoulli
-from pygrad.distributions.distribution import Distribution
-from pygrad.distributions.exponential import Exponential
-from pygrad.distributions.geometric import Geometric
-from pygrad.distributions.gumbel import EULER, Gumbel
-from pygrad.distributions.independent import Independent
-from pygrad.distributions.laplace import Laplace
-from pygrad.distributions.multivariate_normal import MultivariateNormal, log_det, mahalanobis
-from pygrad.distributions.normal import Normal
-from pygrad.distributions.one_hot_categorical import OneHotCategorical
-from pygrad.distributions.pareto import Pareto
-from pygrad.distributions.poisson import Poisson
-from pygrad.distributions.transformed_distribution import TransformedDistribution
-from pygrad.distributions.uniform import Uniform
-from pygrad.distributions.utils import sum_rightmost
-from pygrad.nn import functional as F
+from .._tensor import Tensor
+from ..nn import functional as F
+from .bernoulli import Bernoulli
+from .binomial import Binomial
+from .categorical import Categorical
+from .cauchy import Cauchy
+from .continuous_bernoulli import ContinuousBernoulli
+from .distribution import Distribution
+from .exponential import Exponential
+from .geometric import Geometric
+from .gumbel import EULER, Gumbel
+from .independent import Independent
+from .laplace import Laplace
+from .multivariate_normal import MultivariateNormal, log_det, mahalanobis
+from .normal import Normal
+from .one_hot_categorical import OneHotCategorical
+from .pareto import Pareto
+from .poisson import Poisson
+from .transformed_distribution import TransformedDistribution
+from .uniform import Uniform
+from .utils import sum_rightmost
 
 __all__ = ["kl_divergence", "register_kl"]
 

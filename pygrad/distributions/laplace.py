@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.distributions._location_scale import LocationScale
+from .._package import pygrad
+from .._tensor import Tensor
+from ._location_scale import LocationScale
 
 __all__ = ["Laplace"]
 

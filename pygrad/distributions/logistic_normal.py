@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions.normal import Normal
-from pygrad.distributions.transformed_distribution import TransformedDistribution
-from pygrad.distributions.transforms import StickBreakingTransform
+from .._tensor import Tensor
+from . import constraints
+from .normal import Normal
+from .transformed_distribution import TransformedDistribution
+from .transforms import StickBreakingTransform
 
 __all__ = ["LogisticNormal"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pygrad
-from pygrad._dtypes import Size
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions.categorical import Categorical
-from pygrad.distributions.distribution import Distribution
+from .._dtypes import Size
+from .._package import pygrad
+from .._tensor import Tensor
+from . import constraints
+from .categorical import Categorical
+from .distribution import Distribution
 
 __all__ = ["MixtureSameFamily"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pygrad
-from pygrad._dtypes import Size
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions._classes import Classes
-from pygrad.distributions.binomial import Binomial
-from pygrad.distributions.categorical import Categorical
-from pygrad.distributions.utils import broadcast_all
+from .._dtypes import Size
+from .._package import pygrad
+from .._tensor import Tensor
+from . import constraints
+from ._classes import Classes
+from .binomial import Binomial
+from .categorical import Categorical
+from .utils import broadcast_all
 
 __all__ = ["Multinomial"]
 

@@ -6,12 +6,12 @@ import math
 from functools import cached_property
 from typing import Any
 
-import pygrad
-from pygrad._dtypes import Size
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions.distribution import Distribution
-from pygrad.distributions.normal import standard_normal
+from .._dtypes import Size
+from .._package import pygrad
+from .._tensor import Tensor
+from . import constraints
+from .distribution import Distribution
+from .normal import standard_normal
 
 __all__ = ["MultivariateNormal"]
 

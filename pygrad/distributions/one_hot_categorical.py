@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions._classes import Classes
-from pygrad.distributions.categorical import Categorical
-from pygrad.nn import functional as F
+from .._package import pygrad
+from .._tensor import Tensor
+from ..nn import functional as F
+from . import constraints
+from ._classes import Classes
+from .categorical import Categorical
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 

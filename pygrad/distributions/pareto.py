@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions.exponential import Exponential
-from pygrad.distributions.transformed_distribution import TransformedDistribution
-from pygrad.distributions.transforms import AffineTransform, ExpTransform
-from pygrad.distributions.utils import broadcast_all
+from .._tensor import Tensor
+from . import constraints
+from .exponential import Exponential
+from .transformed_distribution import TransformedDistribution
+from .transforms import AffineTransform, ExpTransform
+from .utils import broadcast_all
 
 __all__ = ["Pareto"]
 

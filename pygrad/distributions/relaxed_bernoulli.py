@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pygrad
-from pygrad._dtypes import Size
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions._odds import Odds
-from pygrad.distributions._relaxed import Relaxed
-from pygrad.distributions.transforms import SigmoidTransform
-from pygrad.distributions.utils import broadcast_all, clamp_probs
+from .._dtypes import Size
+from .._package import pygrad
+from .._tensor import Tensor
+from . import constraints
+from ._odds import Odds
+from ._relaxed import Relaxed
+from .transforms import SigmoidTransform
+from .utils import broadcast_all, clamp_probs
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 

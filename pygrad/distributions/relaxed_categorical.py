@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import pygrad
-from pygrad._dtypes import Size
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions._classes import Classes
-from pygrad.distributions._relaxed import Relaxed
-from pygrad.distributions.categorical import Categorical
-from pygrad.distributions.transforms import ExpTransform
-from pygrad.distributions.utils import broadcast_all, clamp_probs
+from .._dtypes import Size
+from .._package import pygrad
+from .._tensor import Tensor
+from . import constraints
+from ._classes import Classes
+from ._relaxed import Relaxed
+from .categorical import Categorical
+from .transforms import ExpTransform
+from .utils import broadcast_all, clamp_probs
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pygrad
-from pygrad._dtypes import Size
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions.distribution import Distribution
-from pygrad.distributions.independent import Independent
-from pygrad.distributions.transforms import ComposeTransform, Transform
-from pygrad.distributions.utils import sum_rightmost
+from .._dtypes import Size
+from .._package import pygrad
+from .._tensor import Tensor
+from . import constraints
+from .distribution import Distribution
+from .independent import Independent
+from .transforms import ComposeTransform, Transform
+from .utils import sum_rightmost
 
 __all__ = ["TransformedDistribution"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-import pygrad
-from pygrad._dtypes import Size
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions.constraints import Constraint
-from pygrad.distributions.utils import broadcast_all, sum_rightmost
-from pygrad.nn import functional as F
+from .._dtypes import Size
+from .._package import pygrad
+from .._tensor import Tensor
+from ..nn import functional as F
+from . import constraints
+from .constraints import Constraint
+from .utils import broadcast_all, sum_rightmost
 
 __all__ = [
     "AbsTransform",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from numbers import Number
 from typing import Any
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.nn import functional as F
+from .._package import pygrad
+from .._tensor import Tensor
+from ..nn import functional as F
 
 __all__ = ["broadcast_all", "clamp_probs", "logits_to_probs", "probs_to_logits", "sum_rightmost"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.distributions import constraints
-from pygrad.distributions.exponential import Exponential
-from pygrad.distributions.gumbel import EULER
-from pygrad.distributions.transformed_distribution import TransformedDistribution
-from pygrad.distributions.transforms import AffineTransform, PowerTransform
-from pygrad.distributions.utils import broadcast_all
+from .._package import pygrad
+from .._tensor import Tensor
+from . import constraints
+from .exponential import Exponential
+from .gumbel import EULER
+from .transformed_distribution import TransformedDistribution
+from .transforms import AffineTransform, PowerTransform
+from .utils import broadcast_all
 
 __all__ = ["Weibull"]
 

@@ -12,10 +12,10 @@ Example:
 
 from __future__ import annotations
 
-from pygrad.nn import functional, init, modules, parallel, parameter, utils
-from pygrad.nn.modules import *  # noqa: F403
-from pygrad.nn.parallel import DataParallel
-from pygrad.nn.parameter import (
+from . import functional, init, modules, parallel, parameter, utils
+from .modules import *  # noqa: F403
+from .parallel import DataParallel
+from .parameter import (
     Buffer,
     Parameter,
     UninitializedBuffer,

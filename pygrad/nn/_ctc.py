@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pygrad
-from pygrad._tensor import Tensor
+from .._package import pygrad
+from .._tensor import Tensor
 
 __all__ = ["ctc_loss"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import pygrad
-from pygrad._out import legacy_name
-from pygrad._tensor import Tensor
+from .._out import legacy_name
+from .._package import pygrad
+from .._tensor import Tensor
 
 __all__ = ["fractional_max_pool2d", "fractional_max_pool2d_with_indices"]
 

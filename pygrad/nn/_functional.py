@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import pygrad
-from pygrad import _ops
-from pygrad._tensor import Tensor
+from .. import _ops
+from .._package import pygrad
+from .._tensor import Tensor
 
 __all__ = [
     "gumbel_softmax",

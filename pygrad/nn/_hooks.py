@@ -12,12 +12,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.autograd.function import Function
+from .._package import pygrad
+from .._tensor import Tensor
+from ..autograd.function import Function
 
 if TYPE_CHECKING:
-    from pygrad.nn.modules.module import Module
+    from .modules.module import Module
 
 __all__ = ["BackwardHook"]
 

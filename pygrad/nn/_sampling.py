@@ -6,9 +6,9 @@ import itertools
 import warnings
 from collections.abc import Callable, Sequence
 
-import pygrad
-from pygrad._builtins import builtin
-from pygrad._tensor import Tensor
+from .._builtins import builtin
+from .._package import pygrad
+from .._tensor import Tensor
 
 __all__ = ["affine_grid", "grid_sample"]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    import pygrad
+    from .._package import pygrad
 
     DeviceLike: TypeAlias = pygrad.device | str | int | None
     DTypeLike: TypeAlias = pygrad.dtype | None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-import pygrad
-from pygrad._out import legacy_name
-from pygrad._tensor import Tensor
+from .._out import legacy_name
+from .._package import pygrad
+from .._tensor import Tensor
 
 __all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
 

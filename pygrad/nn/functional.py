@@ -5,14 +5,14 @@ Type checkers read functional.pyi, which `make stubs` writes from the same table
 
 from __future__ import annotations
 
-from pygrad import _ops
-from pygrad.nn import _attention, _ctc, _fractional, _functional, _sampling, _unpool
-from pygrad.nn._attention import *
-from pygrad.nn._ctc import *
-from pygrad.nn._fractional import *
-from pygrad.nn._functional import *
-from pygrad.nn._sampling import *
-from pygrad.nn._unpool import *
+from .. import _ops
+from . import _attention, _ctc, _fractional, _functional, _sampling, _unpool
+from ._attention import *
+from ._ctc import *
+from ._fractional import *
+from ._functional import *
+from ._sampling import *
+from ._unpool import *
 
 globals().update(_ops.namespace("nn"))
 

@@ -11,11 +11,11 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import pygrad
-from pygrad._tensor import Tensor
+from .._package import pygrad
+from .._tensor import Tensor
 
 if TYPE_CHECKING:
-    from pygrad import Generator
+    from .. import Generator
 
 __all__ = [
     "calculate_gain",

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-import pygrad
-from pygrad._tensor import Tensor
+from .._package import pygrad
+from .._tensor import Tensor
 
 if TYPE_CHECKING:
-    from pygrad.nn._types import DeviceLike, DTypeLike
+    from ._types import DeviceLike, DTypeLike
 
 __all__ = [
     "Buffer",

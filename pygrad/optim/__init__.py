@@ -12,21 +12,21 @@ Example:
 
 from __future__ import annotations
 
-from pygrad.optim import lr_scheduler, optimizer, swa_utils
-from pygrad.optim.adadelta import Adadelta
-from pygrad.optim.adafactor import Adafactor
-from pygrad.optim.adagrad import Adagrad
-from pygrad.optim.adam import Adam
-from pygrad.optim.adamax import Adamax
-from pygrad.optim.adamw import AdamW
-from pygrad.optim.asgd import ASGD
-from pygrad.optim.lbfgs import LBFGS
-from pygrad.optim.nadam import NAdam
-from pygrad.optim.optimizer import Optimizer
-from pygrad.optim.radam import RAdam
-from pygrad.optim.rmsprop import RMSprop
-from pygrad.optim.rprop import Rprop
-from pygrad.optim.sgd import SGD
+from . import lr_scheduler, optimizer, swa_utils
+from .adadelta import Adadelta
+from .adafactor import Adafactor
+from .adagrad import Adagrad
+from .adam import Adam
+from .adamax import Adamax
+from .adamw import AdamW
+from .asgd import ASGD
+from .lbfgs import LBFGS
+from .nadam import NAdam
+from .optimizer import Optimizer
+from .radam import RAdam
+from .rmsprop import RMSprop
+from .rprop import Rprop
+from .sgd import SGD
 
 __all__ = [
     "ASGD",

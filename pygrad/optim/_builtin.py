@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.optim.optimizer import Closure, Group, Optimizer
+from .._package import pygrad
+from .._tensor import Tensor
+from .optimizer import Closure, Group, Optimizer
 
 State: TypeAlias = dict[str, Any]
 

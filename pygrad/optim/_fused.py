@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from pygrad._call import ROWS
-from pygrad._prepared import Prepared
-from pygrad._tensor import Tensor
-from pygrad.optim._builtin import BuiltinOptimizer
-from pygrad.optim.optimizer import Group, Params
+from .._call import ROWS
+from .._prepared import Prepared
+from .._tensor import Tensor
+from ._builtin import BuiltinOptimizer
+from .optimizer import Group, Params
 
 Options: TypeAlias = tuple[Any, ...]
 Numbers: TypeAlias = tuple[float, ...]

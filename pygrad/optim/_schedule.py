@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 from weakref import ref
 
-from pygrad._tensor import Tensor
-from pygrad.optim.optimizer import Group, Optimizer
+from .._tensor import Tensor
+from .optimizer import Group, Optimizer
 
 Rate: TypeAlias = Any  # a float, or a tensor of one element that is written in place
 

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from pygrad.optim._schedule import LRScheduler, Rate
-from pygrad.optim.optimizer import Optimizer
+from ._schedule import LRScheduler, Rate
+from .optimizer import Optimizer
 
 __all__ = [
     "ConstantLR",

@@ -8,14 +8,14 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, Literal, SupportsFloat
 
-from pygrad.optim._schedule import (
+from ._schedule import (
     EPOCH_DEPRECATION_WARNING,
     LRScheduler,
     require_optimizer,
     set_value,
     values_of,
 )
-from pygrad.optim.optimizer import Optimizer
+from .optimizer import Optimizer
 
 __all__ = ["ChainedScheduler", "ReduceLROnPlateau", "SequentialLR"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
-from pygrad.optim._schedule import (
+from ._schedule import (
     LRScheduler,
     Rate,
     begin_momentum_cycle,
@@ -18,7 +18,7 @@ from pygrad.optim._schedule import (
     set_momentum,
     set_value,
 )
-from pygrad.optim.optimizer import Optimizer
+from .optimizer import Optimizer
 
 __all__ = ["CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR"]
 

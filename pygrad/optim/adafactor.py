@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.optim._builtin import (
+from .._package import pygrad
+from .._tensor import Tensor
+from ._builtin import (
     BuiltinOptimizer,
     State,
 )
-from pygrad.optim.optimizer import Group, Params
+from .optimizer import Group, Params
 
 __all__ = ["Adafactor"]
 

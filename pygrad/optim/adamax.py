@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.optim._builtin import (
+from .._package import pygrad
+from .._tensor import Tensor
+from ._builtin import (
     BuiltinOptimizer,
     State,
     check_adaptive,
     direction,
 )
-from pygrad.optim.optimizer import Group, Params
+from .optimizer import Group, Params
 
 __all__ = ["Adamax"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pygrad._tensor import Tensor
-from pygrad.optim.adam import Adam
-from pygrad.optim.optimizer import Params
+from .._tensor import Tensor
+from .adam import Adam
+from .optimizer import Params
 
 __all__ = ["AdamW"]
 

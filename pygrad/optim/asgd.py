@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.optim._builtin import (
+from .._package import pygrad
+from .._tensor import Tensor
+from ._builtin import (
     BuiltinOptimizer,
     State,
     check_learning_rate,
@@ -12,7 +12,7 @@ from pygrad.optim._builtin import (
     direction,
     new_step,
 )
-from pygrad.optim.optimizer import Group, Params
+from .optimizer import Group, Params
 
 __all__ = ["ASGD"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.optim.optimizer import Optimizer, Params
+from .._package import pygrad
+from .._tensor import Tensor
+from .optimizer import Optimizer, Params
 
 __all__ = ["LBFGS"]
 

@@ -12,8 +12,8 @@ Example:
 
 from __future__ import annotations
 
-from pygrad.optim._schedule import EPOCH_DEPRECATION_WARNING, LRScheduler
-from pygrad.optim._schedules import (
+from ._schedule import EPOCH_DEPRECATION_WARNING, LRScheduler
+from ._schedules import (
     ConstantLR,
     CosineAnnealingLR,
     ExponentialLR,
@@ -24,8 +24,8 @@ from pygrad.optim._schedules import (
     PolynomialLR,
     StepLR,
 )
-from pygrad.optim._schedules_composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
-from pygrad.optim._schedules_cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+from ._schedules_composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
+from ._schedules_cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 
 __all__ = [
     "EPOCH_DEPRECATION_WARNING",

@@ -15,12 +15,12 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.autograd import profiler
-from pygrad.nn.modules._tree import zero_grads_of
-from pygrad.nn.modules.utils import typename
-from pygrad.utils.hooks import RemovableHandle
+from .._package import pygrad
+from .._tensor import Tensor
+from ..autograd import profiler
+from ..nn.modules._tree import zero_grads_of
+from ..nn.modules.utils import typename
+from ..utils.hooks import RemovableHandle
 
 __all__ = [
     "Optimizer",

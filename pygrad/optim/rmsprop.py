@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.optim._builtin import (
+from .._package import pygrad
+from .._tensor import Tensor
+from ._builtin import (
     BuiltinOptimizer,
     State,
     check_learning_rate,
     check_not_negative,
     direction,
 )
-from pygrad.optim.optimizer import Group, Params
+from .optimizer import Group, Params
 
 __all__ = ["RMSprop"]
 

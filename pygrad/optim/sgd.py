@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.optim._builtin import check_choice, check_learning_rate
-from pygrad.optim._fused import Form, FusedOptimizer, Lists, Numbers, Options, Plan, Rows
-from pygrad.optim.optimizer import Params
+from .._package import pygrad
+from .._tensor import Tensor
+from ._builtin import check_choice, check_learning_rate
+from ._fused import Form, FusedOptimizer, Lists, Numbers, Options, Plan, Rows
+from .optimizer import Params
 
 __all__ = ["SGD"]
 

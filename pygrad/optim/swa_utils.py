@@ -7,13 +7,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.autograd.grad_mode import no_grad
-from pygrad.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
-from pygrad.nn.modules.module import Module
-from pygrad.optim._schedule import LRScheduler
-from pygrad.optim.optimizer import Optimizer
+from .._package import pygrad
+from .._tensor import Tensor
+from ..autograd.grad_mode import no_grad
+from ..nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from ..nn.modules.module import Module
+from ._schedule import LRScheduler
+from .optimizer import Optimizer
 
 __all__ = [
     "SWALR",

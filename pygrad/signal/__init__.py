@@ -6,6 +6,6 @@ Example:
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
 """
 
-from pygrad.signal import windows
+from . import windows
 
 __all__ = ["windows"]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pygrad import _ops
-from pygrad._tensor import Tensor
+from .. import _ops
+from .._tensor import Tensor
 
 _windows = _ops.namespace("windows")
 globals().update(_windows)

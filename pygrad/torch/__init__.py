@@ -19,14 +19,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pygrad as _original
-
 from .._dialect import forward, install
+from .._package import pygrad as _original
 
 install()
 
 if TYPE_CHECKING:
-    from pygrad import *
+    from .. import *
 else:
     __getattr__, __dir__ = forward(__name__)
     __all__ = list(getattr(_original, "__all__", ()))

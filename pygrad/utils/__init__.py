@@ -4,10 +4,10 @@ saves memory.
 
 from typing import TYPE_CHECKING
 
-from pygrad.utils import _pytree, data
+from . import _pytree, data
 
 if TYPE_CHECKING:
-    from pygrad.utils import checkpoint, dlpack
+    from . import checkpoint, dlpack
 else:
 
     def __getattr__(name):
@@ -15,7 +15,7 @@ else:
         if name in ("checkpoint", "dlpack"):
             import importlib
 
-            return importlib.import_module(f"pygrad.utils.{name}")
+            return importlib.import_module(f".{name}", __name__)
         raise AttributeError(f"module 'pygrad.utils' has no attribute '{name}'")
 
 

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
-import pygrad
-from pygrad._tensor import Tensor
+from .._package import pygrad
+from .._tensor import Tensor
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pygrad._creation import from_dlpack
-from pygrad._tensor import Tensor
+from .._creation import from_dlpack
+from .._tensor import Tensor
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

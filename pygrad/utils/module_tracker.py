@@ -7,17 +7,17 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.autograd.graph import register_multi_grad_hook
-from pygrad.nn.modules.module import (
+from .._package import pygrad
+from .._tensor import Tensor
+from ..autograd.graph import register_multi_grad_hook
+from ..nn.modules.module import (
     register_module_forward_hook,
     register_module_forward_pre_hook,
 )
-from pygrad.utils._pytree import tree_leaves
+from ._pytree import tree_leaves
 
 if TYPE_CHECKING:
-    from pygrad.nn import Module
+    from ..nn import Module
 
 __all__ = ["ModuleTracker"]
 

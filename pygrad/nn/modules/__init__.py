@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pygrad.nn.modules._parameter_containers import ParameterDict, ParameterList
-from pygrad.nn.modules.activation import (
+from ._parameter_containers import ParameterDict, ParameterList
+from .activation import (
     CELU,
     ELU,
     GELU,
@@ -33,14 +33,14 @@ from pygrad.nn.modules.activation import (
     Tanhshrink,
     Threshold,
 )
-from pygrad.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss
-from pygrad.nn.modules.attention import MultiheadAttention
-from pygrad.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
-from pygrad.nn.modules.container import ModuleDict, ModuleList, Sequential
-from pygrad.nn.modules.conv import Conv1d, Conv2d, Conv3d
-from pygrad.nn.modules.conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from pygrad.nn.modules.distance import CosineSimilarity, PairwiseDistance
-from pygrad.nn.modules.dropout import (
+from .adaptive import AdaptiveLogSoftmaxWithLoss
+from .attention import MultiheadAttention
+from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from .container import ModuleDict, ModuleList, Sequential
+from .conv import Conv1d, Conv2d, Conv3d
+from .conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from .distance import CosineSimilarity, PairwiseDistance
+from .dropout import (
     AlphaDropout,
     Dropout,
     Dropout1d,
@@ -48,9 +48,9 @@ from pygrad.nn.modules.dropout import (
     Dropout3d,
     FeatureAlphaDropout,
 )
-from pygrad.nn.modules.flatten import Flatten, Unflatten
-from pygrad.nn.modules.instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
-from pygrad.nn.modules.lazy import (
+from .flatten import Flatten, Unflatten
+from .instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+from .lazy import (
     LazyBatchNorm1d,
     LazyBatchNorm2d,
     LazyBatchNorm3d,
@@ -65,8 +65,8 @@ from pygrad.nn.modules.lazy import (
     LazyInstanceNorm3d,
     LazyLinear,
 )
-from pygrad.nn.modules.linear import Bilinear, Identity, Linear
-from pygrad.nn.modules.loss import (
+from .linear import Bilinear, Identity, Linear
+from .loss import (
     BCELoss,
     BCEWithLogitsLoss,
     CosineEmbeddingLoss,
@@ -89,9 +89,9 @@ from pygrad.nn.modules.loss import (
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
-from pygrad.nn.modules.module import Module
-from pygrad.nn.modules.normalization import GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
-from pygrad.nn.modules.padding import (
+from .module import Module
+from .normalization import GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
+from .padding import (
     CircularPad1d,
     CircularPad2d,
     CircularPad3d,
@@ -108,7 +108,7 @@ from pygrad.nn.modules.padding import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from pygrad.nn.modules.pooling import (
+from .pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
     AdaptiveAvgPool3d,
@@ -129,7 +129,7 @@ from pygrad.nn.modules.pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
-from pygrad.nn.modules.resampling import (
+from .resampling import (
     ChannelShuffle,
     Fold,
     PixelShuffle,
@@ -139,7 +139,7 @@ from pygrad.nn.modules.resampling import (
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )
-from pygrad.nn.modules.rnn import (
+from .rnn import (
     GRU,
     LSTM,
     RNN,
@@ -149,8 +149,8 @@ from pygrad.nn.modules.rnn import (
     RNNCell,
     RNNCellBase,
 )
-from pygrad.nn.modules.sparse import Embedding, EmbeddingBag
-from pygrad.nn.modules.transformer import (
+from .sparse import Embedding, EmbeddingBag
+from .transformer import (
     Transformer,
     TransformerDecoder,
     TransformerDecoderLayer,

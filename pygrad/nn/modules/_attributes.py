@@ -11,13 +11,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pygrad._tensor import Tensor
-from pygrad.nn.modules.utils import typename
-from pygrad.nn.parameter import Buffer, Parameter
-from pygrad.utils.hooks import RemovableHandle
+from ..._tensor import Tensor
+from ...utils.hooks import RemovableHandle
+from ..parameter import Buffer, Parameter
+from .utils import typename
 
 if TYPE_CHECKING:
-    from pygrad.nn.modules.module import Module
+    from .module import Module
 
 _T = TypeVar("_T")
 

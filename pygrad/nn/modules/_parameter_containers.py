@@ -7,11 +7,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, KeysView, Mapping
 from typing import Any, Self, SupportsIndex
 
-from pygrad._tensor import Tensor
-from pygrad.nn.modules.container import pairs_for_update
-from pygrad.nn.modules.module import Module
-from pygrad.nn.modules.utils import typename
-from pygrad.nn.parameter import Parameter
+from ..._tensor import Tensor
+from ..parameter import Parameter
+from .container import pairs_for_update
+from .module import Module
+from .utils import typename
 
 __all__ = ["ParameterDict", "ParameterList"]
 

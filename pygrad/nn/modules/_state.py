@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 from weakref import ref
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.nn.modules._tree import ModuleTree
-from pygrad.nn.parameter import Parameter, is_lazy
-from pygrad.utils.hooks import RemovableHandle
+from ..._package import pygrad
+from ..._tensor import Tensor
+from ...utils.hooks import RemovableHandle
+from ..parameter import Parameter, is_lazy
+from ._tree import ModuleTree
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-import pygrad
-from pygrad._tensor import Tensor, drop_grads
-from pygrad.nn.modules._attributes import ModuleAttributes
-from pygrad.nn.parameter import Parameter
+from ..._ops import C
+from ..._package import pygrad
+from ..._tensor import Tensor, drop_grads
+from ..parameter import Parameter
+from ._attributes import ModuleAttributes
 
 if TYPE_CHECKING:
-    from pygrad.nn._types import DeviceLike
-    from pygrad.nn.modules.module import Module
+    from .._types import DeviceLike
+    from .module import Module
 
 _T = TypeVar("_T")
 
@@ -335,7 +336,7 @@ def zero_grads_of(tensors: Iterable[Tensor], set_to_none: bool) -> None:
         return
     having = [tensor for tensor in tensors if tensor._has_grad()]
     if having:
-        pygrad._C._zero_grads(having, False)
+        C["_zero_grads"](having, False)
 
 
 _TO_FORMS = (

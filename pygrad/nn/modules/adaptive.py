@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.nn import functional as F
-from pygrad.nn.modules.container import ModuleList, Sequential
-from pygrad.nn.modules.linear import Linear
-from pygrad.nn.modules.module import Module
+from ..._package import pygrad
+from ..._tensor import Tensor
+from .. import functional as F
+from .container import ModuleList, Sequential
+from .linear import Linear
+from .module import Module
 
 if TYPE_CHECKING:
-    from pygrad.nn._types import DeviceLike, DTypeLike
+    from .._types import DeviceLike, DTypeLike
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pygrad.nn.modules.resampling import ChannelShuffle
+from .resampling import ChannelShuffle
 
 __all__ = ["ChannelShuffle"]

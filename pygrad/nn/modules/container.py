@@ -8,8 +8,8 @@ from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Va
 from itertools import chain
 from typing import Any, Self, SupportsIndex, overload
 
-from pygrad.nn.modules.module import Module
-from pygrad.nn.modules.utils import addindent
+from .module import Module
+from .utils import addindent
 
 __all__ = ["ModuleDict", "ModuleList", "Sequential"]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.nn import functional as F
-from pygrad.nn.modules.linear import init_weight_and_bias
-from pygrad.nn.modules.module import Module
-from pygrad.nn.modules.utils import ntuple
-from pygrad.nn.parameter import Parameter
+from ..._package import pygrad
+from ..._tensor import Tensor
+from .. import functional as F
+from ..parameter import Parameter
+from .linear import init_weight_and_bias
+from .module import Module
+from .utils import ntuple
 
 if TYPE_CHECKING:
-    from pygrad.nn._types import DeviceLike, DTypeLike, Size1, Size2, SizeAny
+    from .._types import DeviceLike, DTypeLike, Size1, Size2, SizeAny
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pygrad._tensor import Tensor
-from pygrad.nn import functional as F
-from pygrad.nn.modules.conv import _ConvNd
-from pygrad.nn.modules.utils import ntuple
+from ..._tensor import Tensor
+from .. import functional as F
+from .conv import _ConvNd
+from .utils import ntuple
 
 if TYPE_CHECKING:
-    from pygrad.nn._types import DeviceLike, DTypeLike, SizeAny
+    from .._types import DeviceLike, DTypeLike, SizeAny
 
 __all__ = ["ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pygrad._tensor import Tensor
-from pygrad.nn import functional as F
-from pygrad.nn.modules.module import Module
+from ..._tensor import Tensor
+from .. import functional as F
+from .module import Module
 
 __all__ = ["CosineSimilarity", "PairwiseDistance"]
 

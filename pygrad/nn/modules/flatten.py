@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pygrad._tensor import Tensor
-from pygrad.nn.modules.module import Module
+from ..._tensor import Tensor
+from .module import Module
 
 __all__ = ["Flatten", "Unflatten"]
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pygrad.nn.modules.resampling import Fold, Unfold
+from .resampling import Fold, Unfold
 
 __all__ = ["Fold", "Unfold"]

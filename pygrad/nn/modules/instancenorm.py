@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, ClassVar
 
-from pygrad._tensor import Tensor
-from pygrad.nn import functional as F
-from pygrad.nn.modules.batchnorm import _NormBase
+from ..._tensor import Tensor
+from .. import functional as F
+from .batchnorm import _NormBase
 
 if TYPE_CHECKING:
-    from pygrad.nn._types import DeviceLike, DTypeLike
+    from .._types import DeviceLike, DTypeLike
 
 __all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
 

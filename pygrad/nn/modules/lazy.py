@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.autograd.grad_mode import no_grad
-from pygrad.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, _NormBase
-from pygrad.nn.modules.conv import Conv1d, Conv2d, Conv3d, _ConvNd
-from pygrad.nn.modules.conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from pygrad.nn.modules.instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
-from pygrad.nn.modules.linear import Linear
-from pygrad.nn.modules.module import Module
-from pygrad.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
-from pygrad.utils.hooks import RemovableHandle
+from ..._package import pygrad
+from ..._tensor import Tensor
+from ...autograd.grad_mode import no_grad
+from ...utils.hooks import RemovableHandle
+from ..parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, _NormBase
+from .conv import Conv1d, Conv2d, Conv3d, _ConvNd
+from .conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from .instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+from .linear import Linear
+from .module import Module
 
 if TYPE_CHECKING:
-    from pygrad.nn._types import DeviceLike, DTypeLike, SizeAny
+    from .._types import DeviceLike, DTypeLike, SizeAny
 
 __all__ = [
     "LazyBatchNorm1d",

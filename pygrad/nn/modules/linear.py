@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.nn import functional as F
-from pygrad.nn import init
-from pygrad.nn.modules.module import Module
-from pygrad.nn.parameter import Parameter
+from ..._package import pygrad
+from ..._tensor import Tensor
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter
+from .module import Module
 
 if TYPE_CHECKING:
-    from pygrad.nn._types import DeviceLike, DTypeLike
+    from .._types import DeviceLike, DTypeLike
 
 __all__ = ["Bilinear", "Identity", "Linear"]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pygrad._tensor import Tensor
-from pygrad.nn import _reduction
-from pygrad.nn import functional as F
-from pygrad.nn.modules.distance import PairwiseDistance
-from pygrad.nn.modules.module import Module
+from ..._tensor import Tensor
+from .. import _reduction
+from .. import functional as F
+from .distance import PairwiseDistance
+from .module import Module
 
 __all__ = [
     "BCELoss",

@@ -16,9 +16,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from pygrad._tensor import Tensor
-from pygrad.nn._hooks import BackwardHook
-from pygrad.nn.modules._attributes import (
+from ..._tensor import Tensor
+from ...utils.hooks import RemovableHandle
+from .._hooks import BackwardHook
+from ._attributes import (
     _global_buffer_registration_hooks,
     _global_module_registration_hooks,
     _global_parameter_registration_hooks,
@@ -26,9 +27,8 @@ from pygrad.nn.modules._attributes import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from pygrad.nn.modules._state import ModuleState, _BoundHook, _IncompatibleKeys
-from pygrad.nn.modules.utils import addindent
-from pygrad.utils.hooks import RemovableHandle
+from ._state import ModuleState, _BoundHook, _IncompatibleKeys
+from .utils import addindent
 
 __all__ = [
     "Module",

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pygrad._tensor import Tensor
-from pygrad.nn import functional as F
-from pygrad.nn.modules.module import Module
-from pygrad.nn.modules.utils import ntuple
+from ..._tensor import Tensor
+from .. import functional as F
+from .module import Module
+from .utils import ntuple
 
 __all__ = [
     "CircularPad1d",

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pygrad.nn.modules.resampling import PixelShuffle, PixelUnshuffle
+from .resampling import PixelShuffle, PixelUnshuffle
 
 __all__ = ["PixelShuffle", "PixelUnshuffle"]

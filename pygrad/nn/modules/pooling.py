@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pygrad._tensor import Tensor
-from pygrad.nn import functional as F
-from pygrad.nn.modules.module import Module
-from pygrad.nn.modules.utils import ntuple
+from ..._tensor import Tensor
+from .. import functional as F
+from .module import Module
+from .utils import ntuple
 
 if TYPE_CHECKING:
-    from pygrad.nn._types import Size1, Size2, SizeAny, SizeOrNone
+    from .._types import Size1, Size2, SizeAny, SizeOrNone
 
 __all__ = [
     "AdaptiveAvgPool1d",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pygrad._tensor import Tensor
-from pygrad.nn import functional as F
-from pygrad.nn.modules.module import Module
+from ..._tensor import Tensor
+from .. import functional as F
+from .module import Module
 
 if TYPE_CHECKING:
-    from pygrad.nn._types import SizeAny
+    from .._types import SizeAny
 
 __all__ = [
     "ChannelShuffle",

@@ -8,19 +8,19 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.nn import functional as F
-from pygrad.nn import init
-from pygrad.nn.modules.attention import MultiheadAttention
-from pygrad.nn.modules.container import ModuleList
-from pygrad.nn.modules.dropout import Dropout
-from pygrad.nn.modules.linear import Linear
-from pygrad.nn.modules.module import Module
-from pygrad.nn.modules.normalization import LayerNorm
+from ..._package import pygrad
+from ..._tensor import Tensor
+from .. import functional as F
+from .. import init
+from .attention import MultiheadAttention
+from .container import ModuleList
+from .dropout import Dropout
+from .linear import Linear
+from .module import Module
+from .normalization import LayerNorm
 
 if TYPE_CHECKING:
-    from pygrad.nn._types import DeviceLike, DTypeLike
+    from .._types import DeviceLike, DTypeLike
 
 __all__ = [
     "Transformer",

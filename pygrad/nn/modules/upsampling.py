@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pygrad.nn.modules.resampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
+from .resampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 
 __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]

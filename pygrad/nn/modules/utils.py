@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pygrad._tensor import Tensor
+from ..._tensor import Tensor
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from pygrad.nn.utils import parametrizations, parametrize, prune, rnn, stateless
-from pygrad.nn.utils.clip_grad import (
+from . import parametrizations, parametrize, prune, rnn, stateless
+from .clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
     clip_grad_value_,
     clip_grads_with_norm_,
     get_total_norm,
 )
-from pygrad.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
-from pygrad.nn.utils.fusion import (
+from .convert_parameters import parameters_to_vector, vector_to_parameters
+from .fusion import (
     fuse_conv_bn_eval,
     fuse_conv_bn_weights,
     fuse_linear_bn_eval,
     fuse_linear_bn_weights,
 )
-from pygrad.nn.utils.init import skip_init
-from pygrad.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
-from pygrad.nn.utils.weight_norm import remove_weight_norm, weight_norm
+from .init import skip_init
+from .spectral_norm import remove_spectral_norm, spectral_norm
+from .weight_norm import remove_weight_norm, weight_norm
 
 __all__ = [
     "clip_grad_norm",

@@ -10,8 +10,9 @@ import warnings
 from collections.abc import Iterable
 from typing import TypeAlias
 
-import pygrad
-from pygrad._tensor import Tensor
+from ..._ops import C
+from ..._package import pygrad
+from ..._tensor import Tensor
 
 __all__ = [
     "clip_grad_norm",
@@ -42,7 +43,7 @@ def get_total_norm(
     """
     parts = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     norm_type = float(norm_type)
-    total: Tensor = pygrad._C._grad_norm(parts, norm_type, error_if_nonfinite)
+    total: Tensor = C["_grad_norm"](parts, norm_type, error_if_nonfinite)
     return total
 
 
@@ -51,7 +52,7 @@ def clip_grads_with_norm_(
 ) -> None:
     """Scale gradients by max_norm / (total_norm + 1e-6), where that is less than one."""
     parts = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    pygrad._C._clip_grads_(parts, float(max_norm), 2.0, False, total_norm)
+    C["_clip_grads_"](parts, float(max_norm), 2.0, False, total_norm)
 
 
 def clip_grad_norm_(
@@ -93,9 +94,7 @@ def clip_grad_norm_(
                 "`parameters` is an empty generator, no gradient clipping will occur.",
                 stacklevel=2,
             )
-    total: Tensor = pygrad._C._clip_grads_(
-        parts, float(max_norm), float(norm_type), error_if_nonfinite
-    )
+    total: Tensor = C["_clip_grads_"](parts, float(max_norm), float(norm_type), error_if_nonfinite)
     return total
 
 

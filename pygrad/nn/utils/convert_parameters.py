@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.nn.modules.utils import typename
+from ..._package import pygrad
+from ..._tensor import Tensor
+from ..modules.utils import typename
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.nn.parameter import Parameter
+from ..._package import pygrad
+from ..._tensor import Tensor
+from ..parameter import Parameter
 
 __all__ = [
     "fuse_conv_bn_eval",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any, TypeVar
 
-import pygrad
-from pygrad.nn.modules.module import Module
+from ..._package import pygrad
+from ..modules.module import Module
 
 __all__ = ["skip_init"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Any
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.autograd.grad_mode import no_grad
-from pygrad.nn import functional as F
-from pygrad.nn.modules.conv_transpose import _ConvTransposeNd
-from pygrad.nn.modules.module import Module
-from pygrad.nn.utils.parametrize import register_parametrization
-from pygrad.nn.utils.weight_norm import _lengths
+from ..._package import pygrad
+from ..._tensor import Tensor
+from ...autograd.grad_mode import no_grad
+from .. import functional as F
+from ..modules.conv_transpose import _ConvTransposeNd
+from ..modules.module import Module
+from .parametrize import register_parametrization
+from .weight_norm import _lengths
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.nn.modules.container import ModuleDict, ModuleList
-from pygrad.nn.modules.module import Module
-from pygrad.nn.parameter import Parameter
+from ..._package import pygrad
+from ..._tensor import Tensor
+from ..modules.container import ModuleDict, ModuleList
+from ..modules.module import Module
+from ..parameter import Parameter
 
 __all__ = [
     "ParametrizationList",

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.nn.modules.module import Module
+from ..._package import pygrad
+from ..._tensor import Tensor
+from ..modules.module import Module
 
 __all__ = [
     "BasePruningMethod",

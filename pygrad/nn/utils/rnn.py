@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import pygrad
-from pygrad._tensor import Tensor
+from ..._package import pygrad
+from ..._tensor import Tensor
 
 __all__ = [
     "PackedSequence",

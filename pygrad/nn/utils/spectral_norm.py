@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.nn import functional as F
-from pygrad.nn.modules.conv_transpose import _ConvTransposeNd
-from pygrad.nn.modules.module import Module
-from pygrad.nn.parameter import Parameter, is_lazy
-from pygrad.nn.utils.weight_norm import _hook_of
+from ..._package import pygrad
+from ..._tensor import Tensor
+from .. import functional as F
+from ..modules.conv_transpose import _ConvTransposeNd
+from ..modules.module import Module
+from ..parameter import Parameter, is_lazy
+from .weight_norm import _hook_of
 
 __all__ = ["remove_spectral_norm", "spectral_norm"]
 

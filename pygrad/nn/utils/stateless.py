@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from pygrad._tensor import Tensor
-from pygrad.nn.modules.module import Module
+from ..._tensor import Tensor
+from ..modules.module import Module
 
 __all__ = ["functional_call"]
 

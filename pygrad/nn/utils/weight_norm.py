@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any, TypeVar
 
-from pygrad._tensor import Tensor
-from pygrad.nn.modules.module import Module
-from pygrad.nn.parameter import Parameter, is_lazy
+from ..._tensor import Tensor
+from ..modules.module import Module
+from ..parameter import Parameter, is_lazy
 
 __all__ = ["remove_weight_norm", "weight_norm"]
 

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pygrad.autograd as _original
-
+from ... import autograd as _original
 from ..._dialect import forward
 
 if TYPE_CHECKING:
-    from pygrad.autograd import *
+    from ...autograd import *
 else:
     __getattr__, __dir__ = forward(__name__)
     __all__ = list(getattr(_original, "__all__", ()))

@@ -8,15 +8,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-import pygrad.autograd.graph as _original
-from pygrad import _engine, _ops
-from pygrad._tensor import address_of
-from pygrad.autograd.graph import saved_tensors_hooks
-
+from ... import _engine, _ops
 from ..._dialect import forward
+from ..._tensor import address_of
+from ...autograd import graph as _original
+from ...autograd.graph import saved_tensors_hooks
 
 if TYPE_CHECKING:
-    from pygrad.autograd.graph import *
+    from ...autograd.graph import *
 else:
     __getattr__, __dir__ = forward(__name__)
     __all__ = list(getattr(_original, "__all__", ()))

@@ -8,16 +8,16 @@ Batches are loaded in the calling process, or by `num_workers` processes with en
 
 from __future__ import annotations
 
-from pygrad.utils.data import dataloader as dataloader
-from pygrad.utils.data import dataset as dataset
-from pygrad.utils.data import sampler as sampler
-from pygrad.utils.data.dataloader import (
+from . import dataloader as dataloader
+from . import dataset as dataset
+from . import sampler as sampler
+from .dataloader import (
     DataLoader,
     default_collate,
     default_convert,
     get_worker_info,
 )
-from pygrad.utils.data.dataset import (
+from .dataset import (
     ChainDataset,
     ConcatDataset,
     Dataset,
@@ -27,8 +27,8 @@ from pygrad.utils.data.dataset import (
     TensorDataset,
     random_split,
 )
-from pygrad.utils.data.distributed import DistributedSampler
-from pygrad.utils.data.sampler import (
+from .distributed import DistributedSampler
+from .sampler import (
     BatchSampler,
     RandomSampler,
     Sampler,

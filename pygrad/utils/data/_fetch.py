@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.utils._collate import default_collate
-from pygrad.utils.data.dataset import Subset, TensorDataset, _samples
+from ..._package import pygrad
+from ..._tensor import Tensor
+from .._collate import default_collate
+from .dataset import Subset, TensorDataset, _samples
 
 
 @dataclass(frozen=True, slots=True)

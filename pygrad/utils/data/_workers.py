@@ -30,12 +30,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-import pygrad
-from pygrad._tensor import Tensor
-from pygrad.utils.data import _fetch
+from ..._package import pygrad
+from ..._tensor import Tensor
+from . import _fetch
 
 if TYPE_CHECKING:
-    from pygrad.utils.data.dataloader import DataLoader
+    from .dataloader import DataLoader
 
 _PATIENCE: Final = 5.0
 """Seconds: for a worker to end before it is made to, and between two looks at whether it lives."""

@@ -8,12 +8,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
-import pygrad
-from pygrad.autograd import profiler
-from pygrad.utils._collate import default_collate, default_convert
-from pygrad.utils.data._fetch import Fetcher, get_worker_info
-from pygrad.utils.data.dataset import Dataset, IterableDataset
-from pygrad.utils.data.sampler import (
+from ..._package import pygrad
+from ...autograd import profiler
+from .._collate import default_collate, default_convert
+from ._fetch import Fetcher, get_worker_info
+from .dataset import Dataset, IterableDataset
+from .sampler import (
     BatchSampler,
     RandomSampler,
     Sampler,
@@ -22,7 +22,7 @@ from pygrad.utils.data.sampler import (
 )
 
 if TYPE_CHECKING:
-    from pygrad.utils.data._workers import Workers
+    from ._workers import Workers
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
@@ -167,7 +167,7 @@ class DataLoader(Generic[T_co]):
                     "multiprocessing_context can only be used with "
                     "multi-process loading (num_workers > 0), but got num_workers=0"
                 )
-            from pygrad.utils.data._workers import context_of
+            from ._workers import context_of
 
             value = context_of(value)
         self._context = value
@@ -301,7 +301,7 @@ class _LoaderIterator(Iterator[Any]):
         )
         self._workers: Workers | None = None
         if loader.num_workers > 0:
-            from pygrad.utils.data._workers import Workers
+            from ._workers import Workers
 
             self._workers = Workers(loader, self._fetcher, base_seed)
             self._begin(loader)

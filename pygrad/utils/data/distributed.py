@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import pygrad
-from pygrad.utils.data.sampler import Sampler
+from ..._package import pygrad
+from .sampler import Sampler
 
 __all__ = ["DistributedSampler"]
 

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Generic, TypeVar, cast
 
-import pygrad
-from pygrad._tensor import Tensor
+from ..._package import pygrad
+from ..._tensor import Tensor
 
 __all__ = [
     "BatchSampler",

@@ -1,5 +1,5 @@
 """Where PyTorch has what makes batches."""
 
-from pygrad.utils.data._utils import collate
+from . import collate
 
 __all__ = ["collate"]
