@@ -19,7 +19,7 @@ import math as _math
 from types import SimpleNamespace as _Namespace
 from typing import TYPE_CHECKING, Any
 
-from . import _call, _engine, _ops
+from . import _boundary, _call, _ops
 from ._creation import (
     as_tensor,
     asarray,
@@ -207,7 +207,7 @@ def pg_live_count() -> Any:
     """Live tensors and nodes of the engine: returns to where it was when everything made since is
     gone.
     """
-    return _engine.live_count()
+    return _boundary.live_count()
 
 
 if not TYPE_CHECKING:

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any, Final
 
-from . import _engine as e
+from . import _boundary as e
 from ._dtypes import Size, device, dtype, layout, memory_format, uint8
 
 (

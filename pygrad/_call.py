@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from . import _engine as e
+from . import _boundary as e
 from ._arguments import (
     K_BOOL,
     K_DTYPE,

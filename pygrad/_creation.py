@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Final
 
-from . import _call, _engine, _ops
+from . import _boundary, _call, _ops
 from ._arguments import name_of
 from ._builtins import builtin
 from ._dtypes import ALL, BY_NAME, bool_, device, dtype, float32, float64, int64, uint8
 from ._tensor import Tensor, address_of, as_leaf
 from ._warnings import once
 
-_memory, _doubles, _floats = _engine.memory, _engine.doubles, _engine.memory.cast("f")
+_memory, _doubles, _floats = _boundary.memory, _boundary.doubles, _boundary.memory.cast("f")
 _empty = _call.maker(_call.ROWS["_empty"])
 
 

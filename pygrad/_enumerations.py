@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from ._engine import layout
+from ._boundary import layout
 
 FILE: Final = Path(__file__).parent.parent / "web" / "enumerations.js"
 _GROUPS: Final = {

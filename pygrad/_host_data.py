@@ -10,17 +10,17 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from . import _engine, _ops
+from . import _boundary, _ops
 from ._dtypes import BY_NAME, dtype
 from ._tensor import _BATCHED, Tensor, address_of
 
-_memory = _engine.memory
+_memory = _boundary.memory
 _C = _ops.C
 
 
 def _is_batched(tensor: Tensor) -> bool:
     """Whether vmap has batched it: then its memory is that of all slices."""
-    return _memory[tensor._h + _engine.layout["flags"]] >= _BATCHED
+    return _memory[tensor._h + _boundary.layout["flags"]] >= _BATCHED
 
 
 def _refuse_batched(tensor: Tensor) -> None:
@@ -86,12 +86,12 @@ class _Exported:
             "shape": tuple(tensor.shape),
             "strides": tuple(stride * size for stride in tensor.stride()),
             "typestr": "|b1" if kind.name == "bool" else f"<{letter}{size}",
-            "data": (_engine.base_address + address_of(tensor), False),
+            "data": (_boundary.base_address + address_of(tensor), False),
         }
 
     def __del__(self) -> None:
         if self.exported:
-            _engine.released.append(self.tensor._h | 1)
+            _boundary.released.append(self.tensor._h | 1)
 
 
 def to_numpy(tensor: Tensor, force: bool) -> Any:
@@ -146,7 +146,7 @@ def _shared(array: Any, kind: dtype, owner: _Exported | None) -> Tensor | None:
         or any(s % kind.itemsize or s < 0 for s in array.strides)
     ):
         return None
-    start = array.__array_interface__["data"][0] - _engine.base_address
+    start = array.__array_interface__["data"][0] - _boundary.base_address
     tensor = owner.tensor
     offset = (start - address_of(tensor)) // kind.itemsize + tensor.storage_offset()
     strides = [s // kind.itemsize for s in array.strides]

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import _engine as e
+from . import _boundary as e
 from ._arguments import WORDS
 from ._call import (
     _DATA,

@@ -13,7 +13,7 @@ import threading
 from _thread import get_ident as get_ident
 from typing import Any, Final
 
-from . import _engine
+from . import _boundary
 
 GRAD, INFERENCE, ANY_LAYOUT, ONE_THREAD, NO_FORWARD = 1, 2, 4, 8, 16
 """PG_MODE_ bits of wasm_core/boundary/pg.h."""
@@ -21,11 +21,11 @@ LEVELS: Final = 7
 """Level k of vmap is the bit k places above this one."""
 
 _DEFAULT: Final = GRAD
-MODES: Final = (_engine.frame + _engine.layout["frame_modes"]) >> 2
-_THREAD: Final = (_engine.frame + _engine.layout["frame_thread"]) >> 2
-_ints = _engine.ints
+MODES: Final = (_boundary.frame + _boundary.layout["frame_modes"]) >> 2
+_THREAD: Final = (_boundary.frame + _boundary.layout["frame_thread"]) >> 2
+_ints = _boundary.ints
 _numbers = itertools.count()
-owner: Final = _engine.lock
+owner: Final = _boundary.lock
 
 
 class _Farewell:
@@ -36,7 +36,7 @@ class _Farewell:
     def __init__(self) -> None:
         self.ident = get_ident()
 
-    def __del__(self, farewell: Any = _engine.farewell) -> None:
+    def __del__(self, farewell: Any = _boundary.farewell) -> None:
         farewell(self.ident)
 
 
@@ -65,11 +65,11 @@ def _swap() -> None:
     owner.ident = owner.user
 
 
-_engine.on_new_owner = _swap
+_boundary.ownership.on_new_owner = _swap
 
 
 def _own_frame() -> None:
-    _engine.holding(get_ident)
+    _boundary.holding(get_ident)
 
 
 def here() -> tuple[int, list[int], int]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ._arguments import K_BOOL, K_TENSOR, kind_of
-from ._engine import user_level
+from ._boundary import user_level
 from ._warnings import once
 
 _OPERANDS: Final = {

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any, Final
 
+from . import _boundary as e
 from . import _call
-from . import _engine as e
 from ._builtins import is_builtin
 from ._builtins import namespace as namespace_of
 from ._schema import Signature

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from . import _engine as e
+from . import _boundary as e
 from ._call import (
     _PACK,
     _call2,

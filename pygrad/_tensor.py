@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
-from . import _call, _engine, _ops
+from . import _boundary, _call, _ops
 from ._arguments import K_BOOL, K_TENSOR, kind_of
 from ._call import binary, indexed, invoke, share, subscript
 from ._dtypes import BY_CODE, Size, bfloat16, device, dtype, float16, layout, size_of, strided
@@ -24,14 +24,19 @@ from ._modes import get as get_modes
 from ._uninterrupted import uninterrupted
 from ._warnings import warn_of_conversion
 
-_memory, _ints, _unsigned, _words = _engine.memory, _engine.ints, _engine.unsigned, _engine.words
-_L = _engine.layout
+_memory, _ints, _unsigned, _words = (
+    _boundary.memory,
+    _boundary.ints,
+    _boundary.unsigned,
+    _boundary.words,
+)
+_L = _boundary.layout
 _DTYPE, _NDIM, _FLAGS = _L["dtype"], _L["ndim"], _L["flags"]
 _SIZES, _STRIDES, _OFFSET, _NUMEL = _L["sizes"], _L["strides"], _L["offset"], _L["numel"]
 _STORAGE, _BYTES, _DATA = _L["storage"], _L["storage_bytes"], _L["bytes_data"]
 _NOTED = _L["noted"]
 _META, _GRAD, _BASE, _GRAD_FN = _L["meta"], _L["meta_grad"], _L["meta_base"], _L["grad_fn"]
-_released = _engine.released
+_released = _boundary.released
 _ROW = _call.ROWS
 _CPU: Final = device("cpu")
 _BATCHED: Final = 128  # the flag of a tensor that vmap has batched, which is the highest
@@ -94,7 +99,7 @@ class Tensor(Methods):
     def __del__(
         self,
         released: list[int] = _released,
-        watched: set[int] = _engine.watched,
+        watched: set[int] = _boundary.watched,
     ) -> None:
         try:
             h = self._h
@@ -342,7 +347,7 @@ class Tensor(Methods):
         if meta:
             at = (meta + _GRAD) >> 2
             if _unsigned[at]:
-                _engine.holding(_take_grad, at)
+                _boundary.holding(_take_grad, at)
 
     def _has_grad(self) -> bool:
         """Whether there is a gradient, without making an object of it."""
@@ -493,7 +498,7 @@ class Tensor(Methods):
     def __setitem__(self, index: Any, value: Any) -> None:
         if not isinstance(value, (Tensor, int, float, bool)):
             value = self._assignable(value)
-        invoke(_SETITEM, _engine.METHOD, (self, encode_index(index), value), {})
+        invoke(_SETITEM, _boundary.METHOD, (self, encode_index(index), value), {})
 
     def _assignable(self, value: Any) -> Tensor:
         """A NumPy array or number as a tensor of this dtype; PyTorch takes nothing else."""
@@ -538,7 +543,7 @@ class Tensor(Methods):
             ]
             offset = _words[(h + _OFFSET) >> 3]
             if kind == 7:
-                return _engine.doubles[(data >> 3) + offset]
+                return _boundary.doubles[(data >> 3) + offset]
             if kind == 6:
                 return _floats[(data >> 2) + offset]
             if kind == 4:
@@ -765,7 +770,7 @@ class Tensor(Methods):
         if not self.numel():
             return 0
         _C["_pin"](self)
-        return _engine.base_address + address_of(self)
+        return _boundary.base_address + address_of(self)
 
     def untyped_storage(self) -> Any:
         """The memory behind the tensor, as bytes."""
@@ -889,14 +894,14 @@ def _look_at_last(tensor: Tensor, h: int) -> None:
     node = _unsigned[(h + _GRAD_FN) >> 2] if h else 0
     n = len(_released)
     if node and _ints[h >> 2] <= n and _ints[node >> 2] <= n:
-        _engine.drain_if_idle()
+        _boundary.drain_if_idle()
 
 
 def drop_grads(tensors: Iterable[Tensor]) -> None:
     """`_drop_grad` of many, which takes the engine once."""
     tensors = list(tensors)
     try:
-        _engine.holding(_take_grads, tensors)
+        _boundary.holding(_take_grads, tensors)
     except ValueError:  # one is uninitialized, and has no gradient either
         drop_grads([tensor for tensor in tensors if tensor._has_grad()])
 
@@ -924,7 +929,7 @@ def as_leaf(tensor: Any) -> Any:
     return tensor._mark(True)
 
 
-_floats = _engine.memory.cast("f")
+_floats = _boundary.memory.cast("f")
 _call.adopt_tensor(Tensor)
 
 _OPERATORS: Final = {
@@ -994,8 +999,8 @@ def _install() -> None:
             refuse = _refuse(name)
             setattr(Tensor, name, property(get, refuse, refuse, doc=get.__doc__))
     for table, mode in (
-        (_OPERATORS, _engine.METHOD),
-        (_INPLACE_OPERATORS, _engine.METHOD | _engine.INPLACE),
+        (_OPERATORS, _boundary.METHOD),
+        (_INPLACE_OPERATORS, _boundary.METHOD | _boundary.INPLACE),
     ):
         for op, names in table.items():
             if op not in _ROW:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, TypeAlias
 
-from . import _engine, _ops
+from . import _boundary, _ops
 from ._modes import GRAD, LEVELS, MODES, get, here, put
 from ._tensor import Tensor
 from ._tree import Spec, flatten, map_leaves, unflatten
@@ -42,8 +42,8 @@ def _recording(mapped: bool = True, grad: int = GRAD) -> Iterator[None]:
         put((was if mapped else was & _UNMAPPED) | grad)
         yield
     finally:  # without a call: see `here`
-        if _engine.lock.ident == ident:
-            _engine.ints[MODES] = was
+        if _boundary.lock.ident == ident:
+            _boundary.ints[MODES] = was
         else:
             word[0] = was
 

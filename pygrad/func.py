@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _engine, _ops
+from . import _boundary, _ops
 from . import nn as _nn
 from ._rearrange import rearrange
 from ._tensor import Tensor
@@ -181,7 +181,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def _storage(tensor: Tensor) -> int:
-    return _engine.ints[(tensor._h + _engine.layout["storage"]) >> 2]
+    return _boundary.ints[(tensor._h + _boundary.layout["storage"]) >> 2]
 
 
 def replace_all_batch_norm_modules_(root: _nn.Module) -> _nn.Module:

@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from . import _engine, _index, _ops
+from . import _boundary, _index, _ops
 from ._dtypes import bool_
 from ._tensor import Tensor
 from .autograd import profiler as _profiler
@@ -354,7 +354,7 @@ def told(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Op
     name = _rows().get(row)
     if name is None:
         return None
-    write = "_" if mode & _engine.INPLACE else ""
+    write = "_" if mode & _boundary.INPLACE else ""
     if name in _CHOSEN:
         values = (*args, *(v for v in kwargs.values() if isinstance(v, Tensor)))
         base, _, overload = _CHOSEN[name](values).partition(".")

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from . import _engine, _ops
+from . import _boundary, _ops
 from ._builtins import builtin
 from ._dtypes import BY_NAME, complex64, complex128, dtype, uint8
 from ._dtypes import bfloat16 as _bfloat16
@@ -245,7 +245,7 @@ class UntypedStorage(StorageBase):
 
     @property
     def _bytes(self) -> int:
-        return _engine.unsigned[(self._cdata + _engine.layout["storage_bytes"]) >> 2]
+        return _boundary.unsigned[(self._cdata + _boundary.layout["storage_bytes"]) >> 2]
 
     def untyped(self) -> UntypedStorage:
         """Itself."""
@@ -265,13 +265,13 @@ class UntypedStorage(StorageBase):
             return 0
         _C["_pin"](self._holder)
         return (
-            _engine.base_address
-            + _engine.unsigned[(self._bytes + _engine.layout["bytes_data"]) >> 2]
+            _boundary.base_address
+            + _boundary.unsigned[(self._bytes + _boundary.layout["bytes_data"]) >> 2]
         )
 
     def nbytes(self) -> int:
         """The size in bytes."""
-        return _engine.words[(self._bytes + _engine.layout["bytes_size"]) >> 3]
+        return _boundary.words[(self._bytes + _boundary.layout["bytes_size"]) >> 3]
 
     size = nbytes
 
@@ -292,7 +292,9 @@ class UntypedStorage(StorageBase):
 
     def resizable(self) -> bool:
         """Whether it may grow: not while a NumPy array shows it."""
-        return not _engine.ints[(self._cdata + _engine.layout["storage_exports"]) >> 2] & ~_PINNED
+        return (
+            not _boundary.ints[(self._cdata + _boundary.layout["storage_exports"]) >> 2] & ~_PINNED
+        )
 
     def resize_(self, size: int) -> UntypedStorage:
         """Grows to so many bytes; what is new is uninitialised. Tensors of it stay as they are.
@@ -447,7 +449,7 @@ class UntypedStorage(StorageBase):
 
 def _address(tensor: Tensor) -> int:
     """Where the engine keeps the tensor's storage."""
-    return _engine.unsigned[(tensor._h + _engine.layout["storage"]) >> 2]
+    return _boundary.unsigned[(tensor._h + _boundary.layout["storage"]) >> 2]
 
 
 def _full_name(storage: Any) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import pygrad
-from pygrad import _engine
+from pygrad import _boundary
 
 
 def pytest_collection_finish() -> None:
@@ -21,8 +21,8 @@ def pytest_collection_finish() -> None:
 def _fresh_state() -> Iterator[None]:
     pygrad.manual_seed(0)
     yield
-    if _engine.unusable is not None:
-        pytest.exit(f"the engine broke down: {_engine.unusable}", returncode=1)
+    if _boundary.host.unusable is not None:
+        pytest.exit(f"the engine broke down: {_boundary.host.unusable}", returncode=1)
     recording = pygrad.is_grad_enabled()
     pygrad.set_grad_enabled(True)
     assert recording, "the test left recording off"

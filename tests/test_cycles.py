@@ -13,7 +13,7 @@ import pytest
 from helpers import leaves_nothing
 
 import pygrad
-from pygrad import _engine
+from pygrad import _boundary
 from pygrad.autograd import _cycles
 from pygrad.utils import hooks
 
@@ -124,7 +124,7 @@ def test_nothing_stays_behind_on_what_lives() -> None:
     assert not hasattr(node, "_held")
     assert hooks.objects == objects
     assert not hooks.shown
-    assert _engine.lock.held is None
+    assert _boundary.lock.held is None
 
 
 @leaves_nothing
@@ -258,12 +258,12 @@ def test_other_threads_miss_no_hook_meanwhile() -> None:
 def test_numbers_are_watched_while_a_node_holds_them() -> None:
     gc.collect()
     pygrad.pg_live_count()
-    before = set(_engine.watched)
+    before = set(_boundary.watched)
     y = leaf(1.0).exp()
     handle = y.register_hook(lambda g: None)
     y.grad_fn.metadata["a"] = 1
-    assert len(_engine.watched - before) == 2
+    assert len(_boundary.watched - before) == 2
     handle.remove()
-    assert len(_engine.watched - before) == 1
+    assert len(_boundary.watched - before) == 1
     del y
-    assert _engine.watched == before
+    assert _boundary.watched == before

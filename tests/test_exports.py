@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import wasmtime
 
-from pygrad import _engine, _ops
+from pygrad import _ops
+from pygrad._boundary import process
 
 HEADER = (Path(__file__).parent.parent / "wasm_core" / "boundary" / "pg.h").read_text()
 CODE = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.DOTALL)
@@ -21,28 +22,28 @@ TOOLCHAIN |= {"__errno_location", "htons", "ntohs"}
 
 
 def test_imports_are_the_memory_and_the_callback() -> None:
-    found = {(i.module, i.name) for i in _engine._module.imports}
+    found = {(i.module, i.name) for i in process.module.imports}
     assert found == {("env", "memory"), *(("env", name) for name in IMPORTED)}
 
 
 def test_exports_are_what_the_header_declares() -> None:
-    functions = {e.name for e in _engine._module.exports if isinstance(e.type, wasmtime.FuncType)}
+    functions = {e.name for e in process.module.exports if isinstance(e.type, wasmtime.FuncType)}
     assert functions - TOOLCHAIN == DECLARED - IMPORTED
 
 
 def test_memory_is_not_exported() -> None:
-    kinds = [e.type for e in _engine._module.exports]
+    kinds = [e.type for e in process.module.exports]
     assert not [kind for kind in kinds if isinstance(kind, wasmtime.MemoryType)]
 
 
 def test_binary_is_within_its_budget() -> None:
-    assert _engine.BINARY.stat().st_size <= BUDGET
+    assert process.BINARY.stat().st_size <= BUDGET
 
 
 def test_binary_has_no_relaxed_simd() -> None:
     config = wasmtime.Config()
     config.wasm_relaxed_simd = False
-    wasmtime.Module.from_file(wasmtime.Engine(config), str(_engine.BINARY))
+    wasmtime.Module.from_file(wasmtime.Engine(config), str(process.BINARY))
 
 
 @pytest.mark.parametrize("op", _ops.TABLE, ids=lambda op: op.name)

@@ -124,10 +124,10 @@ def test_leaves_that_died_are_forgotten() -> None:
 
 def test_released_memory_is_used_again() -> None:
     pygrad.ones(1_000_000)
-    first = pygrad._engine._memory.size(pygrad._engine._store)
+    first = pygrad._boundary.host.pages()
     for _ in range(100):
         pygrad.ones(1_000_000)
-    assert pygrad._engine._memory.size(pygrad._engine._store) - first <= 128
+    assert pygrad._boundary.host.pages() - first <= 128
 
 
 def test_bytes_are_counted() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import pygrad
-from pygrad import _engine
+from pygrad import _boundary
 from pygrad.autograd import profiler
 
 
@@ -82,7 +82,7 @@ def test_shapes_are_those_of_the_arguments() -> None:
 def test_names_of_ranges_are_whole() -> None:
     name = "a" + "é" * 99 + '"\n' + "b" * 500
     gc.collect()
-    _engine.drain()
+    _boundary.drain()
     before = pygrad._C._memory()[0]
     with profiler.profile() as prof:
         with profiler.record_function(name):
@@ -95,7 +95,7 @@ def test_names_of_ranges_are_whole() -> None:
 
 def test_memory_is_that_of_the_engine() -> None:
     gc.collect()
-    _engine.drain()  # what other tests left is not to be freed in this profile
+    _boundary.drain()  # what other tests left is not to be freed in this profile
     with profiler.profile(profile_memory=True) as prof:
         kept = pygrad.ones(1000)
         with profiler.record_function("free"):

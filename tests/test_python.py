@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import pygrad
-from pygrad import _engine
+from pygrad import _boundary
 
 
 def python(code: str, **environment: str) -> str:
@@ -382,12 +382,12 @@ def test_threads_and_finalizers_in_the_middle_of_a_call() -> None:
 def test_finalizer_may_call_while_the_engine_changes_hands(monkeypatch: Any) -> None:
     x, seen = pygrad.ones(2), []
 
-    def turn_to(ident: int, turn_to: Any = _engine._turn_to) -> None:
+    def turn_to(ident: int, turn_to: Any = _boundary.ownership._turn_to) -> None:
         monkeypatch.undo()
         seen.append((x + 1).sum().item())  # as one does that a garbage collection runs here
         turn_to(ident)
 
-    monkeypatch.setattr(_engine, "_turn_to", turn_to)
+    monkeypatch.setattr(_boundary.ownership, "_turn_to", turn_to)
     worker = threading.Thread(target=lambda: seen.append((x * 2).sum().item()), daemon=True)
     worker.start()
     worker.join(20)
@@ -487,10 +487,10 @@ def test_public_call_gives_the_same() -> None:
 
 TRAP = """
 import pygrad
-from pygrad import _engine
+from pygrad import _boundary
 
 x = pygrad.ones(2)
-_engine.released.append(0xFFFFFFF0)  # beyond the memory
+_boundary.released.append(0xFFFFFFF0)  # beyond the memory
 for call in (lambda: x + 1, lambda: x.exp(), lambda: pygrad.zeros(3)):
     try:
         call()

@@ -17,7 +17,7 @@ import pytest
 from test_python import python
 
 import pygrad
-from pygrad import _engine
+from pygrad import _boundary
 
 needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 
@@ -27,7 +27,7 @@ SECONDS = float(os.environ.get("PYGRAD_SIGNALS_SECONDS", "3"))
 PRELUDE = """
 import gc, os, random, signal, sys, threading, time
 import pygrad as torch
-from pygrad import _engine
+from pygrad import _boundary
 SECONDS = float(sys.argv[1])
 random.seed(int(sys.argv[2]) if len(sys.argv) > 2 else 0)
 sys.unraisablehook = id  # a function of Python could be interrupted
@@ -77,7 +77,7 @@ def goes_on():
     "Whether the other thread still gets the engine."
     seen, end = calls, time.time() + 10
     while calls == seen:
-        assert time.time() < end, f"the other thread waits: {_engine.lock}"
+        assert time.time() < end, f"the other thread waits: {_boundary.lock}"
         time.sleep(1e-4)
 """
 
@@ -335,7 +335,7 @@ def test_callback_may_raise_anything(way: Callable[..., Any], kind: type[BaseExc
     with pytest.raises(kind) as caught:
         way(callback, x)
     assert caught.value is error
-    assert _engine.lock.held is None
+    assert _boundary.lock.held is None
     error.__traceback__ = None
     del x, caught
     gc.collect()
@@ -351,7 +351,7 @@ def in_thread(function: Callable[[], Any]) -> Any:
     thread = threading.Thread(target=lambda: results.append(function()), daemon=True)
     thread.start()
     thread.join(20)
-    assert not thread.is_alive(), _engine.lock
+    assert not thread.is_alive(), _boundary.lock
     return results[0]
 
 
@@ -360,7 +360,7 @@ def work() -> Any:
 
 
 def leave_behind() -> None:
-    _engine._take(sys._getframe())
+    _boundary.ownership._take(sys._getframe())
 
 
 @pytest.mark.parametrize("first", [in_thread, lambda function: function()])
@@ -369,17 +369,17 @@ def test_engine_that_was_never_given_back_is_free_once_the_taker_has_returned(fi
     assert first(work) == 6
     assert work() == 6
     assert in_thread(work) == 6
-    assert _engine.lock.held is None
+    assert _boundary.lock.held is None
 
 
 def test_engine_is_kept_from_others_as_long_as_the_taker_runs() -> None:
-    before = _engine._take(sys._getframe())
+    before = _boundary.ownership._take(sys._getframe())
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(0.3)
     assert thread.is_alive()
     assert before is not None
-    _engine._give_back(before)
+    _boundary.ownership._give_back(before)
     thread.join(20)
     assert not thread.is_alive()
 
@@ -387,7 +387,7 @@ def test_engine_is_kept_from_others_as_long_as_the_taker_runs() -> None:
 def test_thread_that_ended_in_the_middle_of_a_call_leaves_the_engine_to_others() -> None:
     def end() -> None:
         work()
-        _engine.lock.free = None
+        _boundary.lock.free = None
 
     thread = threading.Thread(target=end)
     thread.start()
@@ -399,11 +399,11 @@ def test_callback_that_could_not_run_is_an_error() -> None:
     """What escapes from the callback's own catching is printed; the engine is told of a failure."""
     code = """
 import pygrad
-from pygrad import _engine
+from pygrad import _boundary
 x = pygrad.ones(2, requires_grad=True)
 y = x * 2
 y.register_hook(lambda g: g * 3)
-_engine._idle.clear()
+_boundary.host.idle.clear()
 try:
     y.sum().backward()
 except RuntimeError as error:

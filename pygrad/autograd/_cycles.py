@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from types import FunctionType
 from typing import Any, Final
 
-from .. import _engine, _ops, _tensor
+from .. import _boundary, _ops, _tensor
 from .._uninterrupted import uninterrupted
 from ..utils import hooks
 from . import graph
@@ -214,26 +214,26 @@ def _hold(faces: dict[int, list[Any]], wanted: set[int]) -> bool:
 
 def _show() -> None:
     global _rest_until
-    if not _engine.used_by_one():
+    if not _boundary.used_by_one():
         return  # the objects of others may be on their way into the engine, or out of it
     begun = time.monotonic()
     if begun < _rest_until:
         return
     wanted = {ident for ident, thing in list(hooks.objects.items()) if _leads_on(thing)}
-    if not wanted or not _engine.drain_if_idle():
+    if not wanted or not _boundary.drain_if_idle():
         return
     _canaries.append(weakref.ref(_Canary(), _hide))
     wanted &= hooks.objects.keys()
     if not wanted:
         return
     faces = _objects_of_the_engine()
-    _engine.before_use.append(_hide)
+    _boundary.before_use.append(_hide)
     try:
         large = _hold(faces, wanted)
     except BaseException:
         _hide()
         raise
-    _engine.lock.free = False  # and so the next call comes by
+    _boundary.lock.free = False  # and so the next call comes by
     if large:
         end = time.monotonic()
         _rest_until = end + 3 * (end - begun)
@@ -258,7 +258,7 @@ def _hide(_: Any = None) -> None:
             object.__delattr__(face, "_held")
         del _places[-1:]
     _canaries.clear()
-    _engine.before_use.clear()
+    _boundary.before_use.clear()
 
 
 @uninterrupted
@@ -270,4 +270,4 @@ def _on_collection(phase: str, info: dict[str, int]) -> None:
             _hide()
 
 
-gc.callbacks.append(_on_collection)
+_boundary.process.hear(gc.callbacks, _on_collection)

@@ -14,12 +14,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .. import _call, _engine, _long_calls, _ops, _tensor
+from .. import _boundary, _call, _long_calls, _ops, _tensor
 from .._modes import GRAD, MODES, get, here, put, switch
 from ..utils import hooks
 from . import graph
 
-_C, _lock, _ints = _ops.C, _engine.lock, _engine.ints
+_C, _lock, _ints = _ops.C, _boundary.lock, _boundary.ints
 resume = _long_calls.resumption(_call.ROWS["_backward_resume"])
 LEVELS = 16
 """Backwards that nest on one thread."""
@@ -38,13 +38,13 @@ def walk(step: Any) -> Any:
         task = step[0]
         try:
             # Not in another thread while this one is in the engine, for which the other would wait.
-            if _level.depth < LEVELS or _engine.lock.is_mine():
+            if _level.depth < LEVELS or _boundary.lock.is_mine():
                 given, handles, odd = _run(step)
             else:
                 given, handles, odd = in_fresh_thread(functools.partial(_run, step))
         except BaseException:
             _C["_backward_abort"](task)
-            _engine.collect_pending(beside_an_error=True)
+            _boundary.collect_pending(beside_an_error=True)
             raise
         if odd:
             step = _C["_backward_resume"](task, handles, odd)
@@ -95,7 +95,7 @@ def _run(step: list[int]) -> Any:
             word[0] = was
     results = given if isinstance(given, tuple) else (given,)
     del given
-    hooks.take_back(grads, results, _engine.released.append)
+    hooks.take_back(grads, results, _boundary.released.append)
     return results, *hooks.encode(results)
 
 

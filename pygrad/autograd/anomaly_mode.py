@@ -7,6 +7,7 @@ while it is off is one branch a node.
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 import warnings
@@ -14,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from .. import _engine, _ops
+from .. import _boundary, _ops
 from ..utils import hooks
 
 __all__ = ["detect_anomaly", "is_anomaly_detection_enabled", "set_detect_anomaly"]
@@ -26,7 +27,6 @@ _PLUMBING: Final = {
     str(_PACKAGE / name)
     for name in (
         "_call.py",
-        "_engine.py",
         "_functions.py",
         "_ops.py",
         "_tensor.py",
@@ -37,9 +37,16 @@ _PLUMBING: Final = {
 """Files whose frames lead from the user's call to the engine, and say nothing to the user."""
 
 
+_BOUNDARY: Final = str(_PACKAGE / "_boundary") + os.sep
+
+
+def _is_plumbing(filename: str) -> bool:
+    return filename in _PLUMBING or filename.startswith(_BOUNDARY)
+
+
 def _caller() -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename in _PLUMBING:
+    while frame is not None and _is_plumbing(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 
@@ -54,7 +61,7 @@ def _note_trace(_ident: int, _words: list[int]) -> list[int]:
 def _report(ident: int, words: list[int]) -> list[int]:
     """Warns of a failure: the engine's heading, and below it the lines of the trace, if any."""
     lines = forward_lines(ident) or []
-    _engine.queued_warnings.append("".join([_engine.text_at(words[0]), *lines]))
+    _boundary.queued_warnings.append("".join([_boundary.text_at(words[0]), *lines]))
     return []
 
 

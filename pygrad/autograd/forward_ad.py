@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import _call, _engine, _ops
+from .. import _boundary, _call, _ops
 from .._tensor import Tensor
 from ..utils._contextlib import _DecoratorContextManager
 
@@ -22,7 +22,7 @@ _C = _ops.C
 
 def current_level() -> int:
     """The level that is entered, or -1."""
-    return _engine.ints[_engine.DUAL_LEVELS] - 1
+    return _boundary.ints[_boundary.DUAL_LEVELS] - 1
 
 
 if not TYPE_CHECKING:

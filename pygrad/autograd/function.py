@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .. import _call, _engine, _long_calls, _ops
+from .. import _boundary, _call, _long_calls, _ops
 from .._modes import GRAD, MODES, NO_FORWARD, get, here, replace, switch
 from .._tensor import Tensor
 from .._vmap import levels
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _C, _new = _ops.C, object.__new__
-_lock, _ints = _engine.lock, _engine.ints
+_lock, _ints = _boundary.lock, _boundary.ints
 _begin = _long_calls.resumption(_call.ROWS["_custom_begin"])
 _end = _long_calls.resumption(_call.ROWS["_custom_finish"], handles=True)
 
@@ -435,7 +435,7 @@ def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
     outputs = output if isinstance(output, tuple) else (output,)
     results = _finish(ctx, handles, outputs, separate, begun[1])
     if address:
-        if _engine.ints[address >> 2] > 1:  # something holds the node, which holds its ctx
+        if _boundary.ints[address >> 2] > 1:  # something holds the node, which holds its ctx
             hooks.objects[ident] = ctx
         graph.adopt(ctx)
     return results if isinstance(output, tuple) else results[0]

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, cast
 
-from .. import _call, _engine, _ops
+from .. import _boundary, _call, _ops
 from .._builtins import builtin
 from .._dtypes import BY_CODE, device, dtype
 from ..utils.hooks import (
@@ -40,8 +40,8 @@ __all__ = [
 ]
 
 _C = _ops.C
-_GRAD_FN = _engine.layout["grad_fn"]
-_META = _engine.layout["meta"]
+_GRAD_FN = _boundary.layout["grad_fn"]
+_META = _boundary.layout["meta"]
 _CPU: Final = device("cpu")
 log = logging.getLogger(__name__)
 
@@ -61,10 +61,10 @@ class _Recorded:
 
     def __del__(
         self,
-        released: list[int] = _engine.released,
+        released: list[int] = _boundary.released,
         nodes: Any = _nodes,
-        watched: set[int] = _engine.watched,
-        ints: memoryview = _engine.ints,
+        watched: set[int] = _boundary.watched,
+        ints: memoryview = _boundary.ints,
     ) -> None:
         address = self._address
         if address:
@@ -73,7 +73,7 @@ class _Recorded:
                 del nodes[address]
             released.append(address)
             if watched and ints[address >> 2] <= len(released):
-                _engine.drain_if_idle()
+                _boundary.drain_if_idle()
 
     def __dir__(self) -> list[str]:
         hidden = "__annotations__ __del__ __module__ __slots__ __weakref__ _address _held".split()
@@ -339,7 +339,7 @@ def _itself(value: Any) -> Any:
     """
     if isinstance(value, (tuple, list)):
         return type(value)(map(_itself, value))
-    if not isinstance(value, _call._tensor_type) or _engine.ints[value._h >> 2] == 1:
+    if not isinstance(value, _call._tensor_type) or _boundary.ints[value._h >> 2] == 1:
         return value
     found = _call.known(value)
     if found is not value:
@@ -394,7 +394,7 @@ def _wrap(address: int) -> Node | None:
     ref = _nodes.get(address)
     found = None if ref is None else ref()
     if found is not None:
-        _engine.released.append(address)
+        _boundary.released.append(address)
         return found
     number = _C["_node_kind"](address)
     kind = _kinds.get(number)
@@ -415,7 +415,7 @@ def adopt(node: Node) -> None:
 def node_of(tensor: Any) -> Node | None:
     """The grad_fn of a tensor."""
     h = tensor._h
-    if not _engine.unsigned[(h + _GRAD_FN) >> 2] and not _engine.unsigned[(h + _META) >> 2]:
+    if not _boundary.unsigned[(h + _GRAD_FN) >> 2] and not _boundary.unsigned[(h + _META) >> 2]:
         return None
     return _wrap(_C["_node_of"](tensor))
 

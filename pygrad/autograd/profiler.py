@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from .. import _engine, _ops
+from .. import _boundary, _ops
 from .._builtins import builtin
 from .profiler_util import DeviceType as DeviceType
 from .profiler_util import EventList, FunctionEvent
@@ -41,7 +41,7 @@ STEP = "ProfilerStep"
 _EVALUATION = "autograd::engine::evaluate_function: "
 
 _C = _ops.C
-_plain_clock = _engine.clock
+_plain_clock = _boundary.hosting.clock
 _running: profile | None = None
 
 
@@ -198,7 +198,7 @@ class profile:
         self.trace_id = self._new_trace_id() if self._new_trace_id else ""
         _C["_profile_start"](self.record_shapes, self.profile_memory, self.with_flops)
         _running = self
-        _engine.clock = self._clock
+        _boundary.hosting.clock = self._clock
         self._stacks.clear()
         self.entered = True
         return self
@@ -217,7 +217,7 @@ class profile:
             return
         _C["_profile_stop"]()
         _running = None
-        _engine.clock = _plain_clock
+        _boundary.hosting.clock = _plain_clock
         events = self._read()
         if self.acc_events and self._events is not None:
             self._events.extend(events)

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _call, _engine, _ops, ops
+from .. import _boundary, _call, _ops, ops
 from .._tensor import Tensor, address_of
 from .._tree import flatten, unflatten
 
@@ -171,7 +171,7 @@ class Caching(_Scope):
             self._asking = False
         kept = policy if isinstance(policy, bool) else policy in self._saving
         # What wrote to its arguments has to do so again.
-        if kept and not mode & _engine.INPLACE and "out" not in kwargs:
+        if kept and not mode & _boundary.INPLACE and "out" not in kwargs:
             self._storage[op][at] = _Entry((args, kwargs), out, saved, self._keep)
         else:
             self._storage[op][at] = _RECOMPUTE

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Final
 
-from .. import _call, _engine, _ops, _tensor
+from .. import _boundary, _call, _ops, _tensor
 
 HOOK, POST_HOOK, NODE_PRE_HOOK, NODE_HOOK, FUNCTION, PACK, UNPACK, SEVERAL, APPLY = range(9)
 NAME, RETURNED = 35, 36
@@ -28,15 +28,15 @@ has them as its `thing`: autograd/_cycles.py.
 """
 runners: Final[dict[int, Runner]] = {}
 _ids = itertools.count(1)
-_keep: Final = _engine.kept
-_watched: Final = _engine.watched
-_lock, _new, _tensor_type = _engine.lock, _call._new, _call._tensor_type
-_result, _HEAD = _engine.result_slot, _engine.HEAD
-_ints, _released, _known_refs = _engine.ints, _engine.released, _call.known_refs
+_keep: Final = _boundary.kept
+_watched: Final = _boundary.watched
+_lock, _new, _tensor_type = _boundary.lock, _call._new, _call._tensor_type
+_result, _HEAD = _boundary.result_slot, _boundary.HEAD
+_ints, _released, _known_refs = _boundary.ints, _boundary.released, _call.known_refs
 _weak: Final = weakref.ref
-_GRAD_FN: Final = _engine.layout["grad_fn"]
-_N_DROPPED, _forget_dropped = _engine._N_DROPPED, _engine._forget_dropped
-_NOTED: Final = _engine.layout["noted"]
+_GRAD_FN: Final = _boundary.layout["grad_fn"]
+_N_DROPPED, _forget_dropped = _boundary.N_DROPPED, _boundary.forget_dropped
+_NOTED: Final = _boundary.layout["noted"]
 
 services: dict[int, Callable[[int, list[int]], list[int]]] = {}
 """By the kind of a callback that runs nothing of the user's: a function of the id and the
@@ -103,7 +103,7 @@ def encode(values: Sequence[Any]) -> tuple[list[int], str]:
 def tell_text(text: str) -> list[int]:
     """Leaves a text in the frame for the engine to read."""
     raw = text.encode()[:1024] + b"\0"
-    _engine.memory[_engine.DATA : _engine.DATA + len(raw)] = raw
+    _boundary.memory[_boundary.DATA : _boundary.DATA + len(raw)] = raw
     return []
 
 
@@ -431,9 +431,9 @@ def _dispatch(kind: int, ident: int, handles: list[int]) -> list[int]:
         _result[0] = _HEAD
 
 
-_engine.on_host_call = _dispatch
-_engine.on_hook = _run_hook
-_engine.on_dropped = drop_object
+_boundary.hosting.on_host_call = _dispatch
+_boundary.hosting.on_hook = _run_hook
+_boundary.release.on_dropped = drop_object
 
 
 class RemovableHandle:
@@ -544,7 +544,7 @@ def register_tensor_hook(tensor: Any, hook: Callable[..., Any], post: bool) -> E
     _call.remember(tensor)
     add = functools.partial(_add_tensor_hook, tensor, post)
     handle = _register(tensor, hook, add, _remove_tensor_hook)
-    if _engine.unsigned[(tensor._h + _GRAD_FN) >> 2]:
+    if _boundary.unsigned[(tensor._h + _GRAD_FN) >> 2]:
         _watched.add(handle.id)
     return handle
 

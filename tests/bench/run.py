@@ -29,7 +29,7 @@ from table import Row, line, markdown, shown, write_into
 from work import GROUPS, Work, disagreement
 
 import pygrad
-from pygrad import _call, _engine, _ops
+from pygrad import _boundary, _call, _ops
 
 now = time.perf_counter
 PAGE = resource.getpagesize()
@@ -120,12 +120,12 @@ def crossings(rounds: int, budget: float) -> None:
         hooked.register_hook(lambda gradient: None)
     plain = w * 2
     gradient = pygrad.ones(4, 4)
-    _engine.slots[:] = bytes(len(_engine.slots))
+    _boundary.slots[:] = bytes(len(_boundary.slots))
     recording = _call._head(_call.ROWS["is_grad_enabled"], 0)
 
     def raw() -> None:
-        _engine.result_slot[0] = recording
-        _engine.call2(*_engine.call2_places)
+        _boundary.result_slot[0] = recording
+        _boundary.call2(*_boundary.call2_places)
 
     def back(tensor: Any) -> Callable[[], Any]:
         return lambda: tensor.backward(gradient, retain_graph=True)
@@ -141,19 +141,19 @@ def crossings(rounds: int, budget: float) -> None:
         "backward, one function": back(Same.apply(w)),
         "calling a function": lambda: Same.apply(w),
     }
-    took, run_hook = dict.fromkeys(steps, float("inf")), _engine.on_hook
+    took, run_hook = dict.fromkeys(steps, float("inf")), _boundary.hosting.on_hook
 
     def bare(ident: int, handle: int) -> int:
-        _engine.released.append(handle)
+        _boundary.released.append(handle)
         return 0
 
     # Short turns, so that a busy machine disturbs as few as possible.
     end = now() + rounds * len(steps) * budget
     while now() < end:
         for name, step in steps.items():
-            _engine.on_hook = bare if name == "backward, bare hooks" else run_hook
+            _boundary.hosting.on_hook = bare if name == "backward, bare hooks" else run_hook
             took[name] = min(took[name], timed(step, 2e-4))
-    _engine.on_hook = run_hook
+    _boundary.hosting.on_hook = run_hook
     print("\none call")
     for name, seconds in took.items():
         print(f"{name:24}{shown(seconds):>10}")
@@ -183,7 +183,7 @@ class Same(pygrad.autograd.Function):
 
 def live_bytes() -> int:
     """What the engine's allocator has given out."""
-    _engine.drain()
+    _boundary.drain()
     return int(_ops.C["_memory"]()[0])
 
 
@@ -202,7 +202,7 @@ def chain(n_nodes: int) -> None:
     y.backward(retain_graph=True)
     walked = now()
     del y
-    _engine.drain()
+    _boundary.drain()
     freed = now()
     assert x.grad.item() == 1.0
     parts = [

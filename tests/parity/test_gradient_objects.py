@@ -441,7 +441,7 @@ def test_nothing_of_gradients_stays(name: str) -> None:
     def run() -> tuple[int, int]:
         SCRIPTS[name](pygrad, [])
         gc.collect()
-        return pygrad._engine.live_count(), len(hooks.objects)
+        return pygrad._boundary.live_count(), len(hooks.objects)
 
     first = run()
     assert run() == first

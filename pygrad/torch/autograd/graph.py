@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from ... import _engine, _ops
+from ... import _boundary, _ops
 from ..._dialect import forward
 from ..._tensor import address_of
 from ...autograd import graph as _original
@@ -57,14 +57,14 @@ class _AllowMutationOnSavedContext:
     @property
     def cloned(self) -> WeakKeyDictionary[_Handle, Any]:
         """The old values of saved tensors that were written to."""
-        _engine.drain_if_idle()  # and with what is gone go its handles
+        _boundary.drain_if_idle()  # and with what is gone go its handles
         saved = self._saved.items()
         return WeakKeyDictionary({handle: s.values for handle, s in saved if s.mutated()})
 
     @property
     def original(self) -> WeakKeyDictionary[_Handle, Any]:
         """The saved tensors that were not."""
-        _engine.drain_if_idle()
+        _boundary.drain_if_idle()
         saved = self._saved.items()
         return WeakKeyDictionary({handle: s.tensor for handle, s in saved if not s.mutated()})
 
@@ -77,7 +77,7 @@ class _AllowMutationOnSavedContext:
     def _pack(self, tensor: Any) -> _Handle:
         """A handle for a tensor, the same one as long as the tensor is not written to."""
         # Not `data_ptr`: nobody will read there.
-        place, version = _engine.base_address + address_of(tensor), tensor._version
+        place, version = _boundary.base_address + address_of(tensor), tensor._version
         tid = (tensor._h, place, version)
         self.sid_to_tid[place, version].add(tid)
         handle = self.tid_to_weakhandle.get(tid)

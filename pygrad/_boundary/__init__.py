@@ -1,0 +1,47 @@
+"""The boundary: all that passes between Python and the engine's memory, and nothing else.
+
+From the bottom up: `constants`, `process`, `host`, `frame`, `ownership`, `table`, `hosting`,
+`release`. What other modules of the package need of these stands here.
+"""
+
+from __future__ import annotations
+
+from . import host, hosting, ownership, process, release
+from .constants import *
+from .frame import *
+from .host import (
+    base_address,
+    call,
+    call2,
+    call2_long,
+    call2_places,
+    call_long,
+    double_slot,
+    doubles,
+    frame,
+    ints,
+    layout,
+    memory,
+    result_slot,
+    text_at,
+    trap_slot,
+    unsigned,
+    words,
+)
+from .hosting import failure
+from .ownership import before_use, farewell, holding, lock, mine, trapped, used_by_one
+from .release import (
+    collect_pending,
+    drain,
+    drain_if_idle,
+    forget_dropped,
+    hand_over,
+    hand_over_rest,
+    kept,
+    live_count,
+    queued_warnings,
+    released,
+    user_level,
+    watched,
+)
+from .table import describe, intern

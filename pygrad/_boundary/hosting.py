@@ -1,0 +1,124 @@
+"""Callbacks of the engine on their way in and out: who runs them, and the errors they leave."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from typing import Any, Final
+
+from .. import _errors
+from .constants import CLOCK, HOOK
+from .frame import (
+    HOST_CAP,
+    HOST_FIRST,
+    HOST_ID,
+    HOST_IN,
+    HOST_KIND,
+    HOST_N,
+    HOST_N_OUT,
+    HOST_OUT,
+    MESSAGE,
+)
+from .host import idle, ints, text_at, unsigned, words
+from .ownership import lock
+from .table import status_names
+
+
+def _plain_clock(event: int) -> int:
+    return time.perf_counter_ns()
+
+
+clock: Callable[[int], int] = _plain_clock
+"""Nanoseconds, for the profiler; told which event begins, or -1."""
+
+HostCallback = Callable[[int, int, list[int]], list[int]]
+"""(kind, callback id, handles) -> handles; may raise."""
+
+on_host_call: HostCallback | None = None
+on_hook: Callable[[int, int], int] | None = None
+"""The same for a hook on one gradient, the most frequent: (callback id, handle) -> handle or 0."""
+_host_error: BaseException | None = None
+
+
+def _hosting() -> Generator[int, Any, None]:
+    """Runs a callback for the engine each time it is resumed; the engine's frame says which. An
+    exception waits in `_host_error` until the crossing ends, and ends the generator.
+
+    What the engine passed as parameters stands in the frame too, and reading it there takes less
+    than ctypes needs for four arguments.
+
+    No function, but a generator, because a function cannot catch what a handler of a signal, say
+    of Ctrl-C, raises before its first line; that is where handlers run of signals which came while
+    the engine was busy. A generator is resumed where it stopped, within `try`. Outside of it, and
+    from putting itself among the idle to waiting, it calls nothing and does not jump back: there
+    no handler runs. An exception that escaped all the same would end in `_host_callback`.
+    """
+    global _host_error
+    me = yield 0
+    itself, held, waits = (me,), me, True
+    try:
+        while True:
+            held, waits = me, True
+            idle[:0] = itself
+            yield 0
+            waits = False
+            held, lock.held = lock.held, me
+            if len(idle) < FEW_IDLE:
+                _make_host()
+            kind, ident, n_out = ints[HOST_KIND], ints[HOST_ID], 0
+            if kind == HOOK:
+                result = on_hook(ident, unsigned[HOST_FIRST])  # type: ignore[misc]
+                if result:
+                    words[words[HOST_OUT] >> 3] = result
+                    n_out = 1
+            elif kind == CLOCK:
+                words[words[HOST_OUT] >> 3] = clock(ident)
+            else:
+                at = words[HOST_IN] >> 3
+                handles = words[at : at + ints[HOST_N]].tolist()
+                results = on_host_call(kind, ident, handles)  # type: ignore[misc]
+                if results:
+                    at = words[HOST_OUT] >> 3
+                    for handle in results[: ints[HOST_CAP]]:
+                        words[at] = handle
+                        at += 1
+                    n_out = len(results)
+            ints[HOST_N_OUT] = n_out
+            lock.held = held
+    except BaseException as error:
+        if waits and error.__class__ is GeneratorExit:
+            return  # the generator is closed
+        if held is not me:
+            lock.held = held
+        lock.free = None
+        _host_error = error
+        ints[HOST_N_OUT] = -1
+        # Not this frame: users' own come first.
+        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+
+
+FEW_IDLE: Final = 4
+"""So many wait, in case handlers of signals call the engine, or raise, before there are more."""
+
+
+def _make_host() -> None:
+    """Adds a generator to those that wait."""
+    made = _hosting()
+    next(made)
+    made.send(made)
+
+
+for _ in range(FEW_IDLE):
+    _make_host()
+
+
+def failure(code: int) -> BaseException:
+    """The exception for a negative result of pg_call; the engine is taken."""
+    global _host_error
+    name = status_names[-code]
+    if name == "host":
+        error, _host_error = _host_error, None
+        while len(idle) < FEW_IDLE:  # that error ended one
+            _make_host()
+        return error if error is not None else RuntimeError("pygrad: a callback was interrupted")
+    return _errors.BY_NAME[name](text_at(unsigned[MESSAGE]))

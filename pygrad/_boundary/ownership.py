@@ -1,0 +1,263 @@
+"""Whose the engine is: one thread's at a time, from writing the frame to reading the result.
+
+`lock` is made of plain fields, because an exception of a signal's handler may come between any two
+lines: see `_Lock`.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from _thread import get_ident
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+from .. import _errors
+from . import host, process
+from .frame import FRAME_END, N_RELEASE
+from .host import frame, memory, slots
+
+
+class _Lock:
+    """Who may use the engine: one thread at a time, and that one within its own calls too.
+
+    CPython lets other threads and the handlers of signals run after calls, at jumps back and where
+    a function begins. A line that reads and writes these fields and calls nothing is therefore
+    whole; and as a handler may raise, no state depends on a second line being reached: `held` says
+    by what it is held, so that whoever waits sees when that is no more.
+
+    Attributes:
+        free: None while a frame is written or a call runs. Else `key`: the owner's calls need not
+            ask; or False: they do.
+        key: an object that each new owner makes, so that a thread sees whether it has been the
+            owner all the time since it looked.
+        held: what keeps other threads out beyond a short call: a frame of `holding`, or the
+            generator that runs a callback. None: nothing does.
+        user: the thread that holds it, or held it last.
+        ident: the thread whose modes are in the engine's frame.
+        waiting: threads that wait.
+    """
+
+    __slots__ = ("free", "held", "ident", "key", "user", "waiting")
+
+    def __init__(self) -> None:
+        self.ident = self.user = get_ident()
+        self.free: Any = False
+        self.key: Any = object()
+        self.held: Any = None
+        self.waiting: set[int] = set()
+
+    def __repr__(self) -> str:
+        count = int(self.free is None) + (self.held is not None)
+        return f"<pygrad engine lock user={self.user} count={count} waiting={len(self.waiting)}>"
+
+    def is_mine(self) -> bool:
+        """Whether this thread is inside of the engine: in a callback, say."""
+        return self.held is not None and self.user == get_ident()
+
+
+lock: Final = _Lock()
+_turn: Final = threading.RLock()
+mine: Final[Callable[[], bool]] = _turn._is_owned  # type: ignore[attr-defined]
+"""Whether this thread owns the engine: the fastest way to ask."""
+_turn.acquire()
+
+
+def _turn_to(ident: int, turn: Any = _turn) -> None:
+    """Says whose short calls are quick; 0: nobody's. The engine is held."""
+    try:
+        turn._release_save()
+    except RuntimeError:
+        pass  # an exception came between these two
+    turn._acquire_restore((1, ident))
+
+
+on_new_owner: Callable[[], None] = lambda: None  # noqa: E731
+"""Called when another thread than before has taken the engine; if interrupted, once more."""
+before_use: Final[list[Callable[[], None]]] = []
+"""What is to be called before the engine is used again; each takes itself away when it is done."""
+
+_Before = tuple[Any, Any, tuple[bytes, bytes] | None]
+"""What `holding` puts back: `held`, `free`, and what this thread was writing, if a finalizer or a
+signal's handler has come in the middle of that.
+"""
+_IN_USE: Final = object()
+_FORK: Final = object()
+_PATIENCE: Final = 0.1
+"""Seconds."""
+
+
+def holding(run: Callable[..., Any], *args: Any, wait: bool = True) -> Any:
+    """Calls a function with the engine taken for this thread, when whoever uses it is done.
+
+    Args:
+        wait: False: if another thread uses the engine, return `_IN_USE` at once.
+    """
+    if not lock.waiting and (key := lock.free) and mine() and lock.free is key:
+        lock.free = None
+        try:
+            return run(*args)
+        finally:
+            lock.free = key
+    before = _take(sys._getframe(), wait)
+    if before is None:
+        return _IN_USE
+    try:
+        return run(*args)
+    finally:  # nothing is called here, so that no handler of a signal runs
+        held, free, saved = before
+        if saved is not None:
+            slots[:] = saved[0]
+            memory[frame:FRAME_END] = saved[1]
+        lock.free = None if free is None else lock.key
+        lock.held = held
+
+
+def _give_back(before: _Before) -> None:
+    lock.free = None if before[1] is None else lock.key
+    lock.held = before[0]
+
+
+def _take(token: Any, wait: bool = True) -> _Before | None:
+    """Takes the engine for this thread and whatever the token is of; None: another has it."""
+    if host.unusable is not None:
+        raise trapped()
+    me = get_ident()
+    if lock.waiting and lock.user == me and wait:
+        _let_others_pass(me)
+    waits = 0
+    try:
+        while True:
+            if lock.held is None and lock.free is not None:
+                held, free = None, lock.free
+                lock.user, lock.held, lock.free = me, token, None
+                break
+            if lock.user == me:
+                if _left_behind(lock.held):
+                    continue
+                held, free = lock.held, lock.free
+                lock.held, lock.free = token, None
+                break
+            if not wait:
+                return None
+            waits += 1
+            _wait(me, waits)
+    finally:
+        if waits:
+            lock.waiting.discard(me)
+    saved = None
+    if free is None:
+        saved = bytes(slots), bytes(memory[frame:FRAME_END])
+        memory[N_RELEASE] = 0
+    if lock.ident != me or not mine():
+        _users.add(me)
+        lock.key = object()
+        on_new_owner()
+        _turn_to(me)
+    while before_use:
+        before_use[-1]()
+    return held, free, saved
+
+
+def _wait(me: int, times: int) -> None:
+    lock.waiting.add(me)
+    if times > 8:
+        _left_behind(lock.held)
+    time.sleep(0 if times < 8 else min(1e-3, times * 1e-5))
+
+
+def _left_behind(token: Any) -> bool:
+    """Frees the engine if it is held for nothing that runs: an exception came before the end.
+
+    Returns: whether it was.
+    """
+    if token is None:
+        user = lock.user
+        if user in sys._current_frames() or lock.user != user:
+            return False
+        lock.free = False  # a thread that ended in the middle of a short call
+        return True
+    if isinstance(token, FrameType):
+        if any(_is_on_stack(token, frame) for frame in sys._current_frames().values()):
+            return False
+        if lock.held is token:
+            lock.held, lock.free = None, False
+        return True
+    if token is _FORK or token.gi_running:
+        return False
+    if lock.held is token and not token.gi_running:
+        lock.held = None
+    return True
+
+
+def _is_on_stack(wanted: FrameType, frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame is wanted:
+            return True
+        frame = frame.f_back
+    return False
+
+
+_users: Final = {get_ident()}
+"""The threads that have called the engine."""
+
+
+def used_by_one() -> bool:
+    """Whether of the threads that run one alone has called the engine."""
+    return len(_users) == 1 or len(_users & sys._current_frames().keys()) < 2
+
+
+def _let_others_pass(me: int) -> None:
+    """Waits until one of those who wait has the engine, if this thread was the last to have it: a
+    thread gives up the GIL in calls that take long, and would else be back before they can look.
+    Not for ever: a daemon thread may end while it waits.
+    """
+    end = time.monotonic() + _PATIENCE
+    while lock.waiting and lock.user == me and lock.held is None and lock.free is not None:
+        if time.monotonic() > end:
+            lock.waiting.clear()  # those who do wait will add themselves
+        time.sleep(0)
+
+
+def farewell(ident: int) -> None:
+    """Says that a thread has ended, whose ident the next thread may get."""
+    if lock.ident == ident:
+        lock.ident = 0
+        if lock.free is not None:
+            lock.free = False
+
+
+_before_fork_held: Final[list[_Before]] = []
+
+
+def _before_fork() -> None:
+    """Waits for other threads, which a child does not have: its engine must not be in use."""
+    if host.unusable is None:
+        before = _take(_FORK)
+        assert before is not None
+        _before_fork_held.append(before)
+
+
+def _after_fork() -> None:
+    if _before_fork_held:
+        _give_back(_before_fork_held.pop())
+
+
+def _after_fork_in_child() -> None:
+    lock.waiting.clear()
+    _after_fork()
+
+
+process.hear(process.before_fork, _before_fork)
+process.hear(process.after_fork, _after_fork)
+process.hear(process.after_fork_in_child, _after_fork_in_child)
+
+
+def trapped() -> _errors.EngineError:
+    """The error for a call that the engine did not survive, then and ever after."""
+    if host.unusable is None:
+        host.unusable = host.reason_of_trap()
+    _turn_to(0)  # every call asks `_take`, which refuses
+    return _errors.EngineError(f"pygrad: the engine is unusable: {host.unusable}")

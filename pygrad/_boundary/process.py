@@ -1,0 +1,101 @@
+"""What a process has once, however many engines it has: wasmtime's configuration and the compiled
+binary, and the hooks of the interpreter, through which living engines hear of forks, collections
+and the end.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import wasmtime
+
+BINARY: Final = Path(__file__).parent.with_name("core.wasm")
+
+
+def _make_engine() -> wasmtime.Engine:
+    """An engine with wasmtime's compilation cache where the user's cache folder allows it."""
+    config = wasmtime.Config()
+    config.cranelift_opt_level = "speed"
+    config.wasm_simd = True
+    config.max_wasm_stack = 2 << 20  # for callbacks within callbacks: see MOST_NESTED
+    config.wasm_relaxed_simd = False
+    if os.environ.get("PYGRAD_CACHE", "1") != "0":
+        try:
+            config.cache = True
+        except wasmtime.WasmtimeError:
+            pass  # no writable home: compile at every start
+    return wasmtime.Engine(config)
+
+
+def _load_module(engine: wasmtime.Engine) -> wasmtime.Module:
+    try:
+        return wasmtime.Module.from_file(engine, str(BINARY))
+    except (OSError, wasmtime.WasmtimeError) as error:
+        raise ImportError(f"pygrad: cannot load its engine {BINARY.name}: {error}") from error
+
+
+compiler: Final = _make_engine()
+module: Final = _load_module(compiler)
+_stores: Final[dict[int, wasmtime.Store]] = {}
+
+
+class _End(int):
+    """Lets a store go when it goes itself: not before the finalizers of garbage that it is among
+    have run, as the collector does not know what it does not track, and calls what it does in no
+    order.
+    """
+
+    __slots__ = ()
+
+    def __del__(self, stores: dict[int, wasmtime.Store] = _stores) -> None:
+        store = stores.pop(int(self), None)
+        if store is not None:
+            store.close()
+
+
+def new_store() -> tuple[wasmtime.Store, int]:
+    """A store, and what its engine keeps as long as it needs the store's memory."""
+    store = wasmtime.Store(compiler)
+    _stores[id(store)] = store
+    return store, _End(id(store))
+
+
+# ------------------------------------------------------------------ what engines hear of
+
+before_fork: Final[list[Any]] = []
+after_fork: Final[list[Any]] = []
+after_fork_in_child: Final[list[Any]] = []
+at_exit: Final[list[Any]] = []
+
+
+def hear(listeners: list[Any], function: Callable[..., Any]) -> None:
+    """Adds a function to those that are called, one of the lists above or `gc.callbacks`; it stays
+    there as long as it lives.
+    """
+
+    def forget(gone: Any) -> None:
+        listeners[:] = [each for each in listeners if each is not gone]
+
+    listeners.append(weakref.proxy(function, forget))
+
+
+def _call_each(listeners: list[Any]) -> Callable[[], None]:
+    def call_each() -> None:
+        for function in listeners[:]:
+            function()
+
+    return call_each
+
+
+atexit.register(_call_each(at_exit))
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_call_each(before_fork),
+        after_in_parent=_call_each(after_fork),
+        after_in_child=_call_each(after_fork_in_child),
+    )

@@ -1,0 +1,37 @@
+"""What the engine says of itself: its op table, the names of its errors and of keywords."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .frame import DATA
+from .host import asking, intern_name, memory, text_at
+from .ownership import holding
+
+_ask_row, _ask_status_name = asking("pg_describe"), asking("pg_status_name")
+
+
+def intern(name: str) -> int:
+    """The engine's id for a keyword; those of the table are shorter than the part that it reads."""
+    return int(holding(_intern, name[:256].encode() + b"\0"))
+
+
+def _intern(raw: bytes) -> int:
+    memory[DATA : DATA + len(raw)] = raw
+    return int(intern_name())
+
+
+def describe() -> list[tuple[frozenset[str], str]]:
+    """The op table: (words, schema) of each row; the words are those of wasm_core/call/row.h."""
+    rows: list[tuple[frozenset[str], str]] = []
+    while address := _ask_row(len(rows)):
+        words, _, schema = text_at(address).partition(" ")
+        rows.append((frozenset(words.split("|")), schema))
+    return rows
+
+
+status_names: Final[list[str]] = []
+while _address := _ask_status_name(len(status_names) or 1):
+    if not status_names:
+        status_names.append("OK")
+    status_names.append(text_at(_address))
