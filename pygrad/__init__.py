@@ -19,7 +19,8 @@ import math as _math
 from types import SimpleNamespace as _Namespace
 from typing import TYPE_CHECKING, Any
 
-from . import _boundary, _call, _ops
+from . import _boundary, _ops
+from ._boundary import calls
 from ._creation import (
     as_tensor,
     asarray,

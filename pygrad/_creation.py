@@ -8,30 +8,21 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Final
 
-from . import _boundary, _call, _ops
-from ._arguments import name_of
+from . import _ops
+from ._boundary import calls
+from ._boundary.arguments import name_of
+from ._boundary.blocks import empty_for_host
+from ._boundary.header import elements_at, write_at, write_double, write_float
 from ._builtins import builtin
 from ._dtypes import ALL, BY_NAME, bool_, device, dtype, float32, float64, int64, uint8
-from ._tensor import Tensor, address_of, as_leaf
+from ._tensor import Tensor, as_leaf
 from ._warnings import once
-
-_memory, _doubles, _floats = _boundary.memory, _boundary.doubles, _boundary.memory.cast("f")
-_empty = _call.maker(_call.ROWS["_empty"])
-
-
-def empty_for_host(shape: Sequence[int], kind: dtype | None) -> tuple[Tensor, int]:
-    """An uninitialised contiguous tensor, of the default dtype if None, and the address of its
-    elements.
-    """
-    out = _empty(shape, kind)
-    return out, address_of(out)
 
 
 def from_buffer(data: Any, shape: Sequence[int], kind: dtype) -> Tensor:
     """A tensor with a copy of the bytes of a C-contiguous buffer."""
     out, at = empty_for_host(shape, kind)
-    raw = memoryview(data).cast("B")
-    _memory[at : at + len(raw)] = raw
+    write_at(at, memoryview(data).cast("B"))
     return out
 
 
@@ -128,7 +119,7 @@ def _infer(data: Any) -> dtype | None:
     _collect_dtypes(data, kinds)
     best = kinds.pop() if kinds else None
     for other in kinds:
-        best = _call.invoke(_call.ROWS["promote_types"], 0, (best, other), {})
+        best = calls.invoke(calls.ROWS["promote_types"], 0, (best, other), {})
     return best
 
 
@@ -139,7 +130,7 @@ def _cannot_infer(value: Any) -> Exception:
 
 
 def _default_dtype() -> dtype:
-    return _call.invoke(_call.ROWS["get_default_dtype"], 0, (), {})  # type: ignore[no-any-return]
+    return calls.invoke(calls.ROWS["get_default_dtype"], 0, (), {})  # type: ignore[no-any-return]
 
 
 def _as_number(value: Any, kind: dtype) -> Any:
@@ -223,8 +214,7 @@ def _from_nested(data: Any, kind: dtype | None) -> Tensor:
             _flatten(data, shape, 0, flat)
     out, at = empty_for_host(shape, kind)
     if flat:
-        raw = _pack(flat, kind or out.dtype).tobytes()
-        _memory[at : at + len(raw)] = raw
+        write_at(at, _pack(flat, kind or out.dtype).tobytes())
     return out
 
 
@@ -232,9 +222,9 @@ def _from_float(value: float, kind: dtype | None) -> Tensor:
     """What is made most, with as little as it takes."""
     out, at = empty_for_host((), kind)
     if out.dtype is float64:
-        _doubles[at >> 3] = value
+        write_double(at, value)
     else:
-        _floats[at >> 2] = value
+        write_float(at, value)
     return out
 
 
@@ -296,11 +286,11 @@ def from_numpy(ndarray: Any) -> Tensor:
         )
     out, at = empty_for_host(ndarray.shape, kind)
     if ndarray.nbytes <= 4096:
-        _memory[at : at + ndarray.nbytes] = ndarray.tobytes()
+        write_at(at, ndarray.tobytes())
     elif ndarray.flags.c_contiguous:
-        _memory[at : at + ndarray.nbytes] = ndarray.data.cast("B")
+        write_at(at, ndarray.data.cast("B"))
     else:
-        target = np.frombuffer(_memory[at : at + ndarray.nbytes], dtype=ndarray.dtype).reshape(
+        target = np.frombuffer(elements_at(at, ndarray.nbytes), dtype=ndarray.dtype).reshape(
             ndarray.shape
         )
         np.copyto(target, ndarray)

@@ -11,16 +11,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from . import _boundary, _ops
+from ._boundary import header
+from ._boundary.header import address_of
 from ._dtypes import BY_NAME, dtype
-from ._tensor import _BATCHED, Tensor, address_of
+from ._tensor import Tensor
 
-_memory = _boundary.memory
 _C = _ops.C
 
 
 def _is_batched(tensor: Tensor) -> bool:
     """Whether vmap has batched it: then its memory is that of all slices."""
-    return _memory[tensor._h + _boundary.layout["flags"]] >= _BATCHED
+    return header.is_batched(tensor._h)
 
 
 def _refuse_batched(tensor: Tensor) -> None:
@@ -31,7 +32,7 @@ def _refuse_batched(tensor: Tensor) -> None:
 def _elements(tensor: Tensor) -> Any:
     """The elements of a contiguous tensor, in place."""
     at = address_of(tensor)
-    return _memory[at : at + tensor.nbytes].cast(tensor.dtype._format)
+    return header.elements_at(at, tensor.nbytes).cast(tensor.dtype._format)
 
 
 def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
@@ -86,7 +87,7 @@ class _Exported:
             "shape": tuple(tensor.shape),
             "strides": tuple(stride * size for stride in tensor.stride()),
             "typestr": "|b1" if kind.name == "bool" else f"<{letter}{size}",
-            "data": (_boundary.base_address + address_of(tensor), False),
+            "data": (header.place_of(tensor), False),
         }
 
     def __del__(self) -> None:
@@ -192,10 +193,10 @@ def _rebuild(
     requires_grad: bool,
     attributes: dict[str, Any],
 ) -> Any:
-    from ._creation import empty_for_host
+    from ._boundary.blocks import empty_for_host
 
     made, at = empty_for_host(shape, BY_NAME[name])
-    _memory[at : at + len(raw)] = raw
+    header.write_at(at, raw)
     if kind is not Tensor:
         made = kind._make_subclass(kind, made)  # type: ignore[attr-defined]
     made._mark(requires_grad)

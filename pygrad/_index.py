@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from . import _call
-from ._arguments import K_TENSOR, KINDS, Index
+from ._boundary import calls
+from ._boundary.arguments import K_TENSOR, KINDS, Index
 
 _ABSENT, _SMALL = -(1 << 63), 1 << 62
 NONE, ELLIPSIS, INT, SLICE, TENSOR, BOOL = range(6)
@@ -53,7 +53,7 @@ def _add_other(item: Any, words: list[int], keep: list[Any]) -> None:
     made: Any
     if isinstance(item, str):
         raise TypeError("new(): invalid data type 'str'")
-    if isinstance(item, _call._tensor_type):
+    if isinstance(item, calls._tensor_type):
         made = item
     elif isinstance(item, (list, tuple, range)):
         made = tensor(list(item)) if item else tensor([], dtype=None).to(_long())
@@ -83,7 +83,7 @@ def _stands_for_tuple(index: list[Any]) -> bool:
     return len(index) < 32 and any(
         item is None
         or item is Ellipsis
-        or isinstance(item, (list, tuple, range, slice, str, _call._tensor_type))
+        or isinstance(item, (list, tuple, range, slice, str, calls._tensor_type))
         or getattr(item, "ndim", 0)
         for item in index
     )

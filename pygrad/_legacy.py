@@ -8,7 +8,8 @@ import warnings
 from typing import Any, Final
 
 from . import _ops
-from ._creation import _default_dtype, _is_sequence, _tensor_from, empty_for_host
+from ._boundary.blocks import empty_for_host
+from ._creation import _default_dtype, _is_sequence, _tensor_from
 from ._dtypes import BY_NAME, Size, dtype
 from ._dtypes import device as as_device
 from ._functions import is_storage

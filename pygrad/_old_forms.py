@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ._arguments import K_BOOL, K_TENSOR, kind_of
 from ._boundary import user_level
+from ._boundary.arguments import K_BOOL, K_TENSOR, kind_of
 from ._warnings import once
 
 _OPERANDS: Final = {

@@ -13,7 +13,7 @@ from types import MethodType
 from typing import Any, Final
 
 from . import _boundary as e
-from . import _call
+from ._boundary import calls
 from ._builtins import is_builtin
 from ._builtins import namespace as namespace_of
 from ._schema import Signature
@@ -119,8 +119,8 @@ def _learn_results(op: Op) -> None:
             kind = return_types.get(name) or named_result(name, fields)
             return_types[name] = kind
             make = _with_list(kind) if parts[-1].startswith("Tensor[]") else kind
-            _call.NAMED_RESULTS[op.row + offset] = make
-            _call.NAMED_RESULTS.setdefault(op.row, make)
+            calls.NAMED_RESULTS[op.row + offset] = make
+            calls.NAMED_RESULTS.setdefault(op.row, make)
 
 
 def _with_list(kind: type[_NamedResult]) -> Callable[[Sequence[Any]], _NamedResult]:
@@ -131,7 +131,7 @@ def _with_list(kind: type[_NamedResult]) -> Callable[[Sequence[Any]], _NamedResu
 
 def _make(op: Op, mode: int, name: str, space: str) -> Function:
     bound = is_builtin(space, name)
-    function = _call.function(op.row, mode, bound)
+    function = calls.function(op.row, mode, bound)
     rows = op.offered(space)
     schemas = "\n    ".join(schema for _, schema in rows)
     function.__name__ = name
@@ -152,10 +152,10 @@ def _make(op: Op, mode: int, name: str, space: str) -> Function:
 def _derive() -> dict[str, dict[str, Function]]:
     spaces: dict[str, dict[str, Function]] = {space: {} for space in NAMESPACES}
     for op in TABLE:
-        _call.ROWS[op.name] = op.row
+        calls.ROWS[op.name] = op.row
         _learn_results(op)
         if "long" in op.words:
-            _call.LONG.add(op.row)
+            calls.LONG.add(op.row)
         for space, functions in spaces.items():
             mode = e.METHOD if space in _METHODS else 0
             for name in op.names(space):

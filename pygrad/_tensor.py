@@ -12,40 +12,26 @@ from collections.abc import Callable, Iterable, Iterator
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
-from . import _boundary, _call, _ops
-from ._arguments import K_BOOL, K_TENSOR, kind_of
-from ._call import binary, indexed, invoke, share, subscript
-from ._dtypes import BY_CODE, Size, bfloat16, device, dtype, float16, layout, size_of, strided
+from . import _boundary, _ops
+from ._boundary import attributes, calls, header
+from ._boundary.arguments import K_BOOL, K_TENSOR, kind_of
+from ._boundary.callbacks import adopt_tensor, keep_face, look_at_last
+from ._boundary.callbacks import objects as _objects
+from ._boundary.calls import binary, indexed, invoke, subscript
+from ._boundary.long_calls import command
+from ._boundary.modes import GRAD, LEVELS
+from ._boundary.modes import get as get_modes
+from ._dtypes import Size, bfloat16, device, dtype, float16, layout, strided
 from ._errors import AbsentError
 from ._index import encode_index
-from ._long_calls import command
-from ._modes import GRAD, LEVELS
-from ._modes import get as get_modes
 from ._uninterrupted import uninterrupted
 from ._warnings import warn_of_conversion
 
-_memory, _ints, _unsigned, _words = (
-    _boundary.memory,
-    _boundary.ints,
-    _boundary.unsigned,
-    _boundary.words,
-)
-_L = _boundary.layout
-_DTYPE, _NDIM, _FLAGS = _L["dtype"], _L["ndim"], _L["flags"]
-_SIZES, _STRIDES, _OFFSET, _NUMEL = _L["sizes"], _L["strides"], _L["offset"], _L["numel"]
-_STORAGE, _BYTES, _DATA = _L["storage"], _L["storage_bytes"], _L["bytes_data"]
-_NOTED = _L["noted"]
-_META, _GRAD, _BASE, _GRAD_FN = _L["meta"], _L["meta_grad"], _L["meta_base"], _L["grad_fn"]
 _released = _boundary.released
-_ROW = _call.ROWS
+_ROW = calls.ROWS
 _CPU: Final = device("cpu")
-_BATCHED: Final = 128  # the flag of a tensor that vmap has batched, which is the highest
 _log: Final = logging.getLogger("pygrad.autograd.graph")
 _DEBUG: Final = logging.DEBUG
-_last_words: Any = None
-_keep_face: Any = None
-_held_objects: Any = ()
-"""In utils/hooks.py, which needs this module."""
 _walk: Callable[[Any], Any] | None = None
 """What autograd/_walk.py, which needs this module, does when a backward comes to a custom node."""
 _C, _M = _ops.C, _ops.SPACES["method"]
@@ -107,7 +93,7 @@ class Tensor(Methods):
             return  # never got a handle
         self._h = 0  # first: the garbage collector may come while this object is going
         if watched:
-            _look_at_last(self, h)
+            look_at_last(self, h)
         else:
             released.append(h)  # to a list: the one call after which nobody looks for signals
 
@@ -125,9 +111,7 @@ class Tensor(Methods):
     @property
     def shape(self) -> Size:
         """The sizes, a tuple of ints."""
-        h = self._h
-        at = _unsigned[(h + _SIZES) >> 2] >> 3
-        return size_of(_words[at : at + _memory[h + _NDIM]].tolist())
+        return attributes.shape(self)
 
     def size(self, dim: int | None = None) -> Any:
         """All sizes, or the one of a dimension."""
@@ -141,36 +125,31 @@ class Tensor(Methods):
 
     def stride(self, dim: int | None = None) -> Any:
         """The strides in elements, all or of one dimension."""
-        h = self._h
-        at = _unsigned[(h + _STRIDES) >> 2] >> 3
-        strides = tuple(_words[at : at + _memory[h + _NDIM]].tolist())
-        return strides if dim is None else _M["stride"](self, dim)
+        return attributes.strides(self) if dim is None else _M["stride"](self, dim)
 
     def storage_offset(self) -> int:
         """The place of the first element in the storage, in elements."""
-        return _words[(self._h + _OFFSET) >> 3]
+        return attributes.storage_offset(self)
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return _memory[self._h + _NDIM]
+        return attributes.dim(self)
 
     def dim(self) -> int:
         """The number of dimensions."""
-        return _memory[self._h + _NDIM]
-
-    ndimension = dim
+        return attributes.dim(self)
 
     def numel(self) -> int:
         """The number of elements."""
-        return _words[(self._h + _NUMEL) >> 3]
+        return attributes.numel(self)
 
-    nelement = numel
+    ndimension, nelement = dim, numel
 
     @property
     def dtype(self) -> dtype:
         """The element type."""
-        return BY_CODE[_memory[self._h + _DTYPE]]  # type: ignore[return-value]
+        return attributes.dtype_of(self)
 
     @property
     def device(self) -> device:
@@ -206,7 +185,7 @@ class Tensor(Methods):
 
     def is_inference(self) -> bool:
         """Whether the tensor was made under inference mode."""
-        return bool(_memory[self._h + _FLAGS] & 4)
+        return attributes.is_inference(self)
 
     def cuda(self, device: Any = None, *_: Any, **__: Any) -> Tensor:
         """Raises AssertionError, as PyTorch built without CUDA does."""
@@ -233,16 +212,13 @@ class Tensor(Methods):
     @property
     def requires_grad(self) -> bool:
         """Whether gradients flow to or through this tensor."""
-        h = self._h
-        if _unsigned[(h + _GRAD_FN) >> 2] or _memory[h + _FLAGS] & 1:
-            return True
-        return bool(_unsigned[(h + _META) >> 2]) and bool(_C["requires_grad"](self))
+        return attributes.requires_grad(self)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, bool):
             raise RuntimeError("requires_grad must be a bool")
-        if value and _unsigned[(self._h + _GRAD_FN) >> 2]:
+        if value and header.grad_fn_of(self._h):
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         if value and not self.dtype.is_floating_point:
             raise RuntimeError(
@@ -274,31 +250,18 @@ class Tensor(Methods):
             RuntimeError: not a floating dtype, or False for a tensor that is no leaf.
         """
         _require_grad(self, requires_grad)
-        return _call.remember(self) if requires_grad else self
+        return calls.remember(self) if requires_grad else self
 
     def _mark(self, requires_grad: bool) -> Tensor:
         """The same where a function mapped by vmap may do it: for a tensor that was just made."""
         if not requires_grad:
             return _C["_set_requires_grad"](self, False)  # type: ignore[no-any-return]
-        return _call.remember(_C["_set_requires_grad"](self))  # type: ignore[no-any-return]
+        return calls.remember(_C["_set_requires_grad"](self))  # type: ignore[no-any-return]
 
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward accumulated, or None. The same object each time."""
-        meta = _unsigned[(self._h + _META) >> 2]
-        handle = _unsigned[(meta + _GRAD) >> 2] if meta else 0
-        try:
-            kept = self._g
-            if kept is not None and kept._h == handle:
-                return kept
-        except AttributeError:
-            pass
-        if not handle:
-            self._warn_of_missing_grad()
-            self._g = None
-            return None
-        self._g = grad = share(handle)
-        return grad
+        return attributes.grad(self)  # type: ignore[no-any-return]
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -343,19 +306,15 @@ class Tensor(Methods):
     def _drop_grad(self) -> None:
         """Takes the gradient from the engine's hands, to be released with the next call."""
         self._g = None
-        meta = _unsigned[(self._h + _META) >> 2]
-        if meta:
-            at = (meta + _GRAD) >> 2
-            if _unsigned[at]:
-                _boundary.holding(_take_grad, at)
+        if header.grad_of(self._h):
+            _boundary.holding(header.release_grad_of, self._h)
 
     def _has_grad(self) -> bool:
         """Whether there is a gradient, without making an object of it."""
-        meta = _unsigned[(self._h + _META) >> 2]
-        return bool(meta) and _unsigned[(meta + _GRAD) >> 2] != 0
+        return header.grad_of(self._h) != 0
 
     def _warn_of_missing_grad(self) -> None:
-        if _unsigned[(self._h + _GRAD_FN) >> 2] and not self.retains_grad:
+        if header.grad_fn_of(self._h) and not self.retains_grad:
             import warnings
 
             warnings.warn(
@@ -403,12 +362,11 @@ class Tensor(Methods):
     @property
     def output_nr(self) -> int:
         """Which output of its grad_fn this tensor is."""
-        return _ints[(self._h + _L["output_nr"]) >> 2]
+        return attributes.output_nr(self)
 
     @property
     def _base(self) -> Tensor | None:
-        meta = _unsigned[(self._h + _META) >> 2]
-        handle = _unsigned[(meta + _BASE) >> 2] if meta else 0
+        handle = header.base_of(self._h)
         if not handle:
             return None
         kept: Tensor | None = getattr(self, "_b", None)
@@ -416,7 +374,7 @@ class Tensor(Methods):
             if kept._h == handle:
                 return kept
             kept = getattr(kept, "_b", None)
-        self._b = base = _call.known(_C["_base"](self))
+        self._b = base = calls.known(_C["_base"](self))
         return base  # type: ignore[no-any-return]
 
     @property
@@ -429,7 +387,7 @@ class Tensor(Methods):
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if get_modes() >> (LEVELS + 1):
-            where = "under vmap" if _memory[self._h + _FLAGS] >= _BATCHED else "inside functorch"
+            where = "under vmap" if header.is_batched(self._h) else "inside functorch"
             raise RuntimeError(f"mutating directly with `.data` {where} transform is not allowed.")
         _C["_set_data"](self, value)
 
@@ -457,8 +415,8 @@ class Tensor(Methods):
         """
         if inputs is None and create_graph is False and not _log.isEnabledFor(_DEBUG):
             step: Any = False
-            if _held_objects and type(gradient) is Tensor:
-                _keep_face(gradient)  # which hooks on this tensor get
+            if _objects and type(gradient) is Tensor:
+                keep_face(gradient)  # which hooks on this tensor get
             if retain_graph is None or retain_graph is False:
                 if gradient is None:
                     step = _backward(self)
@@ -535,25 +493,12 @@ class Tensor(Methods):
 
     def item(self) -> Any:
         """The one element as a Python number."""
-        h = self._h
-        if _words[(h + _NUMEL) >> 3] == 1 and _memory[h + _FLAGS] < _BATCHED:
-            kind = _memory[h + _DTYPE]
-            data = _unsigned[
-                (_unsigned[(_unsigned[(h + _STORAGE) >> 2] + _BYTES) >> 2] + _DATA) >> 2
-            ]
-            offset = _words[(h + _OFFSET) >> 3]
-            if kind == 7:
-                return _boundary.doubles[(data >> 3) + offset]
-            if kind == 6:
-                return _floats[(data >> 2) + offset]
-            if kind == 4:
-                return _words[(data >> 3) + offset]
-        return _ITEM(self)
+        return attributes.item(self)
 
     def __bool__(self) -> bool:
         n = self.numel()
         if n == 1:
-            if _memory[self._h + _FLAGS] >= _BATCHED:
+            if header.is_batched(self._h):
                 raise RuntimeError(
                     "vmap: It looks like you're attempting to use a Tensor in some data-dependent "
                     "control flow. We don't support that yet, please file an issue at "
@@ -629,7 +574,7 @@ class Tensor(Methods):
     # ------------------------------------------------------------ text, copies
 
     def __repr__(self) -> str:
-        if _memory[self._h + _FLAGS] >= _BATCHED or get_modes() >> (LEVELS + 1):
+        if header.is_batched(self._h) or get_modes() >> (LEVELS + 1):
             from ._transforms import show
 
             return show(self)
@@ -770,7 +715,7 @@ class Tensor(Methods):
         if not self.numel():
             return 0
         _C["_pin"](self)
-        return _boundary.base_address + address_of(self)
+        return header.place_of(self)
 
     def untyped_storage(self) -> Any:
         """The memory behind the tensor, as bytes."""
@@ -877,26 +822,6 @@ def _host() -> Any:
 _host_data: Any = None
 
 
-def address_of(tensor: Tensor) -> int:
-    """Where the first element stands in the engine's memory, read without a call."""
-    h = tensor._h
-    data = _unsigned[(_unsigned[(_unsigned[(h + _STORAGE) >> 2] + _BYTES) >> 2] + _DATA) >> 2]
-    return data + _words[(h + _OFFSET) >> 3] * BY_CODE[_memory[h + _DTYPE]].itemsize  # type: ignore[union-attr]
-
-
-def _look_at_last(tensor: Tensor, h: int) -> None:
-    """Releases the handle of an object that goes. What callbacks noted on it stays as long as the
-    engine's tensor; a node goes at once if this may have been the last reference to it.
-    """
-    if h and _ints[(h + _NOTED) >> 2]:
-        _last_words(tensor, h)
-    _released.append(h)
-    node = _unsigned[(h + _GRAD_FN) >> 2] if h else 0
-    n = len(_released)
-    if node and _ints[h >> 2] <= n and _ints[node >> 2] <= n:
-        _boundary.drain_if_idle()
-
-
 def drop_grads(tensors: Iterable[Tensor]) -> None:
     """`_drop_grad` of many, which takes the engine once."""
     tensors = list(tensors)
@@ -909,17 +834,7 @@ def drop_grads(tensors: Iterable[Tensor]) -> None:
 def _take_grads(tensors: list[Tensor]) -> None:
     for tensor in tensors:
         tensor._g = None
-        meta = _unsigned[(tensor._h + _META) >> 2]
-        if meta:
-            at = (meta + _GRAD) >> 2
-            if _unsigned[at]:
-                _take_grad(at)
-
-
-def _take_grad(at: int) -> None:
-    """Releases the gradient whose handle stands at a place."""
-    handle, _unsigned[at] = _unsigned[at], 0
-    _released.append(handle)
+        header.release_grad_of(tensor._h)
 
 
 def as_leaf(tensor: Any) -> Any:
@@ -929,8 +844,9 @@ def as_leaf(tensor: Any) -> Any:
     return tensor._mark(True)
 
 
-_floats = _boundary.memory.cast("f")
-_call.adopt_tensor(Tensor)
+calls.adopt_tensor(Tensor)
+calls.holders.append(globals())
+adopt_tensor(Tensor)
 
 _OPERATORS: Final = {
     "add": "__add__ __radd__",
@@ -980,9 +896,18 @@ def _refuse(name: str) -> Callable[..., None]:
 
 
 def _install() -> None:
-    """Puts the table's methods and the operators on the class; what the class defines itself
-    stays.
+    """Puts the table's methods and the operators on the class, and what reads the engine's memory
+    in the place of what only calls it; what else the class defines itself stays.
     """
+    for name, quick in attributes.QUICK.items():
+        found = Tensor.__dict__[name]
+        if isinstance(found, property):
+            setattr(Tensor, name, property(quick, found.fset, found.fdel, found.__doc__))
+        else:
+            quick.__name__, quick.__qualname__ = name, f"Tensor.{name}"
+            quick.__module__ = __name__
+            setattr(Tensor, name, quick)
+    Tensor.ndimension, Tensor.nelement = Tensor.dim, Tensor.numel
     for name, found in list(vars(Tensor).items()):
         if isinstance(found, property) and found.fdel is None:
             refuse = _refuse(name)
@@ -1021,5 +946,4 @@ Tensor.__getitem__ = indexed(  # type: ignore[method-assign]
 )
 Tensor.__getitem__.__name__ = "__getitem__"
 Tensor.__getitem__.__qualname__ = "Tensor.__getitem__"
-_ITEM = _M["item"]
 _backward = command(_ROW["_backward_of"])

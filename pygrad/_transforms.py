@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, TypeAlias
 
 from . import _boundary, _ops
-from ._modes import GRAD, LEVELS, MODES, get, here, put
+from ._boundary.modes import GRAD, LEVELS, get, here, here_now, put
 from ._tensor import Tensor
 from ._tree import Spec, flatten, map_leaves, unflatten
 from ._vmap import entered, levels, vmap, without_draws
@@ -43,7 +43,7 @@ def _recording(mapped: bool = True, grad: int = GRAD) -> Iterator[None]:
         yield
     finally:  # without a call: see `here`
         if _boundary.lock.ident == ident:
-            _boundary.ints[MODES] = was
+            here_now[0] = was
         else:
             word[0] = was
 

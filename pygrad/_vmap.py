@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any, Final, NoReturn
 
 from . import _ops
-from ._modes import LEVELS, switch
+from ._boundary.modes import LEVELS, switch
 from ._tensor import Tensor
 from ._tree import Spec, flatten, map_leaves, spread, unflatten
 

@@ -13,8 +13,9 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _boundary, _ops
+from . import _ops
 from . import nn as _nn
+from ._boundary import header
 from ._rearrange import rearrange
 from ._tensor import Tensor
 from ._transforms import (
@@ -181,7 +182,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def _storage(tensor: Tensor) -> int:
-    return _boundary.ints[(tensor._h + _boundary.layout["storage"]) >> 2]
+    return header.storage_of(tensor._h)
 
 
 def replace_all_batch_norm_modules_(root: _nn.Module) -> _nn.Module:

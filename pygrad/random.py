@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from . import _ops
-from ._arguments import GeneratorArgument
+from ._boundary.arguments import GeneratorArgument
 from ._dtypes import device as _device
 from ._tensor import Tensor
 

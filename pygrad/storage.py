@@ -9,7 +9,8 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from . import _boundary, _ops
+from . import _ops
+from ._boundary import header
 from ._builtins import builtin
 from ._dtypes import BY_NAME, complex64, complex128, dtype, uint8
 from ._dtypes import bfloat16 as _bfloat16
@@ -245,7 +246,7 @@ class UntypedStorage(StorageBase):
 
     @property
     def _bytes(self) -> int:
-        return _boundary.unsigned[(self._cdata + _boundary.layout["storage_bytes"]) >> 2]
+        return header.bytes_of(self._cdata)
 
     def untyped(self) -> UntypedStorage:
         """Itself."""
@@ -264,14 +265,11 @@ class UntypedStorage(StorageBase):
         if not self.nbytes():
             return 0
         _C["_pin"](self._holder)
-        return (
-            _boundary.base_address
-            + _boundary.unsigned[(self._bytes + _boundary.layout["bytes_data"]) >> 2]
-        )
+        return header.data_of(self._cdata)
 
     def nbytes(self) -> int:
         """The size in bytes."""
-        return _boundary.words[(self._bytes + _boundary.layout["bytes_size"]) >> 3]
+        return header.size_in_bytes(self._cdata)
 
     size = nbytes
 
@@ -292,9 +290,7 @@ class UntypedStorage(StorageBase):
 
     def resizable(self) -> bool:
         """Whether it may grow: not while a NumPy array shows it."""
-        return (
-            not _boundary.ints[(self._cdata + _boundary.layout["storage_exports"]) >> 2] & ~_PINNED
-        )
+        return not header.exports_of(self._cdata) & ~_PINNED
 
     def resize_(self, size: int) -> UntypedStorage:
         """Grows to so many bytes; what is new is uninitialised. Tensors of it stay as they are.
@@ -449,7 +445,7 @@ class UntypedStorage(StorageBase):
 
 def _address(tensor: Tensor) -> int:
     """Where the engine keeps the tensor's storage."""
-    return _boundary.unsigned[(tensor._h + _boundary.layout["storage"]) >> 2]
+    return header.storage_of(tensor._h)
 
 
 def _full_name(storage: Any) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import _ops
-from ._arguments import is_numpy_scalar
+from ._boundary.arguments import is_numpy_scalar
 from ._creation import as_tensor
 from ._dtypes import bool_, dtype, finfo, float32, float64, iinfo, int64
 from ._tensor import Tensor

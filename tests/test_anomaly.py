@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import pygrad
-from pygrad.utils import hooks
+from pygrad._boundary import callbacks
 
 
 @pytest.fixture(autouse=True)
@@ -65,20 +65,20 @@ def test_only_the_write_is_known_if_the_mode_was_off_before() -> None:
 
 
 def test_a_thousand_writes_keep_few_traces() -> None:
-    before = len(hooks.objects)
+    before = len(callbacks.objects)
     with pygrad.autograd.graph.set_saved_tensor_mode("check"):
         pygrad.autograd.set_detect_anomaly(True)
         x = pygrad.zeros(1)
         for _ in range(1000):
             x.add_(1)
     pygrad.ones(1).add_(1)
-    assert len(hooks.objects) - before <= 8
+    assert len(callbacks.objects) - before <= 8
 
 
 def test_nothing_is_left() -> None:
     gc.collect()
     pygrad.ones(1).add(1)
-    live, kept = pygrad.pg_live_count(), len(hooks.objects)
+    live, kept = pygrad.pg_live_count(), len(callbacks.objects)
     pygrad.autograd.set_detect_anomaly(True)
     for mode in ("check", "snapshot"):
         with pygrad.autograd.graph.set_saved_tensor_mode(mode):
@@ -91,7 +91,7 @@ def test_nothing_is_left() -> None:
     gc.collect()
     assert pygrad.pg_live_count() == live
     pygrad.ones(1).add(1)
-    assert len(hooks.objects) == kept
+    assert len(callbacks.objects) == kept
 
 
 def test_engine_works_after_an_anomaly() -> None:

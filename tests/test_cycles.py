@@ -14,8 +14,8 @@ from helpers import leaves_nothing
 
 import pygrad
 from pygrad import _boundary
+from pygrad._boundary import callbacks
 from pygrad.autograd import _cycles
-from pygrad.utils import hooks
 
 
 class Thing:
@@ -118,12 +118,12 @@ def test_finalizer_may_take_a_hook_away() -> None:
 def test_nothing_stays_behind_on_what_lives() -> None:
     y = ring(None, [])
     node = y.grad_fn
-    objects = dict(hooks.objects)
+    objects = dict(callbacks.objects)
     gc.collect()
     assert not hasattr(y, "_held")
     assert not hasattr(node, "_held")
-    assert hooks.objects == objects
-    assert not hooks.shown
+    assert callbacks.objects == objects
+    assert not callbacks.shown
     assert _boundary.lock.held is None
 
 
@@ -138,7 +138,7 @@ def test_what_else_has_a_reference_keeps_it() -> None:
     del hidden, thing
     gc.collect()
     assert alive() is not None
-    y = pygrad._call.wrap(handle)
+    y = pygrad._boundary.calls.wrap(handle)
     z = y.sum()
     del y
     gc.collect()

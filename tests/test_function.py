@@ -12,8 +12,8 @@ import pytest
 from helpers import leaves_nothing
 
 import pygrad
+from pygrad._boundary import callbacks
 from pygrad.autograd import Function
-from pygrad.utils import hooks
 from pygrad.utils.checkpoint import checkpoint
 
 
@@ -112,16 +112,16 @@ def test_check_mode_refuses_a_mutated_saved_tensor() -> None:
 
 @leaves_nothing
 def test_graph_dies_with_its_output() -> None:
-    before = len(hooks.objects)
+    before = len(callbacks.objects)
     x = leaf(1.0, 2.0)
     y = Square.apply(Square.apply(x))
     (g,) = pygrad.autograd.grad(y.sum(), x, create_graph=True)
     pygrad.autograd.grad(g.sum(), x)
     y = Square.apply(x)
-    assert len(hooks.objects) == before + 3
+    assert len(callbacks.objects) == before + 3
     del x, y, g
     pygrad.pg_live_count()
-    assert len(hooks.objects) == before
+    assert len(callbacks.objects) == before
 
 
 @leaves_nothing
@@ -321,7 +321,7 @@ def test_checkpoint_runs_again_on_what_its_argument_was(reentrant: bool) -> None
     a.mul_(100)
     y.sum().backward()
     assert x.grad.tolist() == [3.0, 12.0]
-    hooks._keep.clear()  # what the last hook gave: the next one would
+    callbacks._keep.clear()  # what the last hook gave: the next one would
 
 
 @leaves_nothing
@@ -341,4 +341,4 @@ def test_checkpoint_keeps_less() -> None:
         return size
 
     assert kept(lambda: checkpoint(f, x, use_reentrant=False)) < kept(lambda: f(x)) / 5
-    hooks._keep.clear()
+    callbacks._keep.clear()

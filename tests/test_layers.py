@@ -74,6 +74,31 @@ def test_addresses_are_known_to_one_module() -> None:
     assert users_of("ctypes") == {"_boundary/host.py"}
 
 
+VIEWS = {"memory", "words", "ints", "unsigned", "doubles", "floats"}
+"""Of linear memory, as the host has them."""
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(FRONT)))
+def test_linear_memory_is_indexed_at_the_boundary_alone(path: Path) -> None:
+    if path.parent.name == "_boundary":
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            assert node.value.id not in ("_boundary", "host") or node.attr not in VIEWS
+        elif isinstance(node, ast.ImportFrom) and "_boundary" in (node.module or ""):
+            assert not VIEWS & {alias.name for alias in node.names}
+
+
+def test_boundary_needs_nothing_above_it() -> None:
+    found = set()
+    for path in FRONT.glob("_boundary/*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level == 2:
+                found |= {node.module or alias.name for alias in node.names}
+    types = {"_dtypes", "_errors", "_tensor"}  # the last for its type alone
+    assert found - {"_boundary"} - types == {"_old_forms"}  # tried where a call has failed
+
+
 def test_package_does_not_import_torch() -> None:
     assert not [p for p in MODULES if any(n.split(".")[0] == "torch" for n in imports(p))]
 

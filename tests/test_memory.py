@@ -14,7 +14,7 @@ import pytest
 from helpers import leaves_nothing
 
 import pygrad
-from pygrad import _call
+from pygrad._boundary import calls
 
 GIBIBYTE = 1 << 30
 
@@ -115,11 +115,11 @@ def test_leaves_that_died_are_forgotten() -> None:
     for _ in range(3000):
         pygrad.ones(1, requires_grad=True)
     more = [pygrad.ones(1, requires_grad=True) for _ in range(3000)]
-    alive = sum(ref() is not None for ref in _call.known_refs.values())
-    assert len(_call.known_refs) <= 2 * alive + 1024
+    alive = sum(ref() is not None for ref in calls.known_refs.values())
+    assert len(calls.known_refs) <= 2 * alive + 1024
     (kept[7] * 2 + more[9]).sum().backward()
     assert kept[7].grad_fn is None
-    assert _call.known(_call.share(kept[7]._h)) is kept[7]
+    assert calls.known(calls.share(kept[7]._h)) is kept[7]
 
 
 def test_released_memory_is_used_again() -> None:

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import pygrad
-from pygrad import _call, _prepared, optim
+from pygrad import optim
+from pygrad._boundary import calls, prepared
 
 MAKERS: dict[str, Any] = {
     "SGD": lambda p: optim.SGD(p, lr=0.1),
@@ -54,10 +55,10 @@ def test_step_is_one_crossing(name: str, has_all: bool, monkeypatch: pytest.Monk
         p.grad = pygrad.ones(3)
     crossings: list[int] = []
     for module, attribute in (
-        (_call, "_call"),
-        (_call, "_call_long"),
-        (_call, "_call2"),
-        (_prepared, "_call2"),
+        (calls, "_call"),
+        (calls, "_call_long"),
+        (calls, "_call2"),
+        (prepared, "_call2"),
     ):
         kept = getattr(module, attribute)
 

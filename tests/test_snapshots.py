@@ -32,7 +32,7 @@ from test_gradients import (
 )
 
 import pygrad
-from pygrad._tensor import address_of
+from pygrad._boundary.header import address_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import _ops
+from .._boundary.modes import GRAD, ONE_THREAD, switch
 from .._builtins import builtin
 from .._dtypes import Size, device, dtype, finfo, iinfo, layout, memory_format
-from .._modes import GRAD, ONE_THREAD, switch
 from .._tensor import Tensor
 from ..autograd import graph
 from ..autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled

@@ -34,6 +34,7 @@ from .release import (
     collect_pending,
     drain,
     drain_if_idle,
+    drain_if_last,
     forget_dropped,
     hand_over,
     hand_over_rest,

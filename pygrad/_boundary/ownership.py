@@ -221,7 +221,7 @@ def _let_others_pass(me: int) -> None:
         time.sleep(0)
 
 
-def farewell(ident: int) -> None:
+def farewell(ident: int, lock: _Lock = lock) -> None:
     """Says that a thread has ended, whose ident the next thread may get."""
     if lock.ident == ident:
         lock.ident = 0

@@ -82,6 +82,12 @@ def drain_if_idle() -> bool:
     return holding(_release_all, wait=False) is not _IN_USE
 
 
+def drain_if_last(address: int) -> None:
+    """`drain_if_idle`, if what was just released may have been the last reference to a node."""
+    if ints[address >> 2] <= len(released):
+        drain_if_idle()
+
+
 watched: Final[set[int]] = set()
 """Numbers of objects that nodes hold: while there are some, whoever may have held the last
 reference to a node calls `drain_if_idle`, so that these objects go when they would in PyTorch. And

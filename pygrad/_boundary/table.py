@@ -35,3 +35,6 @@ while _address := _ask_status_name(len(status_names) or 1):
     if not status_names:
         status_names.append("OK")
     status_names.append(text_at(_address))
+
+rows: Final = describe()
+"""The op table: (flags, schema) of each row."""

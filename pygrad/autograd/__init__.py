@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .. import _call, _long_calls, _ops
+from .. import _ops
+from .._boundary import callbacks, calls, long_calls
 from .._tensor import Tensor
-from ..utils import hooks
 from . import _cycles as _cycles
 from . import anomaly_mode as anomaly_mode
 from . import forward_ad as forward_ad
@@ -84,7 +84,7 @@ __all__ = [
 ]
 
 _C = _ops.C
-_engine_grad = _long_calls.gradient(_call.ROWS["_grad"])
+_engine_grad = long_calls.gradient(calls.ROWS["_grad"])
 is_grad_enabled = _ops.SPACES["torch"]["is_grad_enabled"]
 is_inference_mode_enabled = _ops.SPACES["torch"]["is_inference_mode_enabled"]
 
@@ -158,8 +158,8 @@ def _grad(
     into = accumulate + (inputs is None)
     for seed in seeds:
         if isinstance(seed, Tensor):
-            if hooks.objects:
-                hooks.keep_face(seed)  # which hooks on the roots get
+            if callbacks.objects:
+                callbacks.keep_face(seed)  # which hooks on the roots get
         elif seed is not None:
             odd.append(seed)
     how = (retain, create_graph, into, allow_unused, materialize, rows)
@@ -288,7 +288,7 @@ def grad(
         materialize_grads,
         rows=-1 if is_grads_batched else 0,
     )
-    result = [t if t is None else _call.known(t) for t in result]  # hooks may have seen them
+    result = [t if t is None else calls.known(t) for t in result]  # hooks may have seen them
     return dict(zip(inputs, result, strict=True)) if type(inputs) is dict else tuple(result)
 
 

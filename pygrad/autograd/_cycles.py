@@ -22,8 +22,8 @@ from types import FunctionType
 from typing import Any, Final
 
 from .. import _boundary, _ops, _tensor
+from .._boundary import callbacks
 from .._uninterrupted import uninterrupted
-from ..utils import hooks
 from . import graph
 from .function import BackwardCFunction
 
@@ -203,12 +203,12 @@ def _hold(faces: dict[int, list[Any]], wanted: set[int]) -> bool:
             object.__setattr__(face, "_held", link)
             _places.append(weakref.ref(face, _ignore))
     for ident, holders in held.items():
-        if ident in hooks.objects:
-            box = _Box(hooks.objects[ident])
+        if ident in callbacks.objects:
+            box = _Box(callbacks.objects[ident])
             for at in holders:
                 links[at].append(box)
-            hooks.shown[ident] = weakref.ref(box, _ignore)
-            hooks.objects.pop(ident, None)
+            callbacks.shown[ident] = weakref.ref(box, _ignore)
+            callbacks.objects.pop(ident, None)
     return len(graph.words) > _LARGE
 
 
@@ -219,11 +219,11 @@ def _show() -> None:
     begun = time.monotonic()
     if begun < _rest_until:
         return
-    wanted = {ident for ident, thing in list(hooks.objects.items()) if _leads_on(thing)}
+    wanted = {ident for ident, thing in list(callbacks.objects.items()) if _leads_on(thing)}
     if not wanted or not _boundary.drain_if_idle():
         return
     _canaries.append(weakref.ref(_Canary(), _hide))
-    wanted &= hooks.objects.keys()
+    wanted &= callbacks.objects.keys()
     if not wanted:
         return
     faces = _objects_of_the_engine()
@@ -247,11 +247,11 @@ def _hide(_: Any = None) -> None:
     first, and before the engine is used: what is alive is the engine's again. Where a signal's
     handler interrupts it, the next call of the engine begins it anew.
     """
-    for ident, ref in list(hooks.shown.items()):
+    for ident, ref in list(callbacks.shown.items()):
         box = ref()
-        if box is not None and ident in hooks.shown:
-            hooks.objects[ident] = box.thing
-    hooks.shown.clear()
+        if box is not None and ident in callbacks.shown:
+            callbacks.objects[ident] = box.thing
+    callbacks.shown.clear()
     while _places:
         face = _places[-1]()
         if face is not None and hasattr(face, "_held"):

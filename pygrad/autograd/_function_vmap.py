@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .. import _ops
-from .._modes import LEVELS, switch
+from .._boundary.modes import LEVELS, switch
 from .._tensor import Tensor
 from .._tree import flatten, spread, unflatten
 from .._vmap import level, levels, vmap

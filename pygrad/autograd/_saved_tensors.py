@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _ops
+from .._boundary.callbacks import drop_object, keep_object
 from .._dtypes import device
-from ..utils.hooks import drop_object, keep_object
 
 _C = _ops.C
 

@@ -14,13 +14,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .. import _boundary, _call, _long_calls, _ops, _tensor
-from .._modes import GRAD, MODES, get, here, put, switch
-from ..utils import hooks
+from .. import _boundary, _ops, _tensor
+from .._boundary import callbacks, calls, long_calls
+from .._boundary.modes import GRAD, get, here, here_now, put, switch
 from . import graph
 
-_C, _lock, _ints = _ops.C, _boundary.lock, _boundary.ints
-resume = _long_calls.resumption(_call.ROWS["_backward_resume"])
+_C, _lock = _ops.C, _boundary.lock
+resume = long_calls.resumption(calls.ROWS["_backward_resume"])
 LEVELS = 16
 """Backwards that nest on one thread."""
 
@@ -49,7 +49,7 @@ def walk(step: Any) -> Any:
         if odd:
             step = _C["_backward_resume"](task, handles, odd)
             continue
-        _call.retain(handles)  # for the next crossing, which takes them over
+        calls.retain(handles)  # for the next crossing, which takes them over
         del given  # and so leaves may take what nobody else has
         step = resume(-task, handles)
     return step
@@ -78,7 +78,7 @@ def in_fresh_thread(function: Callable[[], Any]) -> Any:
 
 def _run(step: list[int]) -> Any:
     """What the node's function gave, as the engine takes it."""
-    grads = hooks.lend(step[3:])
+    grads = callbacks.lend(step[3:])
     node: Any = graph._nodes[step[1]]()
     level = _level
     depth = level.depth
@@ -90,24 +90,24 @@ def _run(step: list[int]) -> Any:
     finally:  # without a call: see `here`
         level.depth = depth
         if _lock.ident == ident:
-            _ints[MODES] = was
+            here_now[0] = was
         else:
             word[0] = was
     results = given if isinstance(given, tuple) else (given,)
     del given
-    hooks.take_back(grads, results, _boundary.released.append)
-    return results, *hooks.encode(results)
+    callbacks.take_back(grads, results, _boundary.released.append)
+    return results, *callbacks.encode(results)
 
 
 def _nested(ident: int, handles: list[int], _: int) -> list[int]:
     """Runs a custom function that stands inside another node, where the engine calls for it."""
-    grads = hooks.lend(handles)
-    given = hooks.held(ident).apply(*grads)
+    grads = callbacks.lend(handles)
+    given = callbacks.held(ident).apply(*grads)
     results = given if isinstance(given, tuple) else (given,)
     del given
-    hooks.take_back(grads, results)
-    return hooks.answer(results)
+    callbacks.take_back(grads, results)
+    return callbacks.answer(results)
 
 
-hooks.runners[hooks.FUNCTION] = _nested
+callbacks.runners[_boundary.FUNCTION] = _nested
 _tensor._walk = walk

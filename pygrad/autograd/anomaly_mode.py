@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any, Final
 
 from .. import _boundary, _ops
-from ..utils import hooks
+from .._boundary import callbacks
 
 __all__ = ["detect_anomaly", "is_anomaly_detection_enabled", "set_detect_anomaly"]
 
@@ -55,7 +55,7 @@ def _note_trace(_ident: int, _words: list[int]) -> list[int]:
     """The stack as it is now, without the source lines, which are read if it is ever shown."""
     stack = traceback.StackSummary.extract(traceback.walk_stack(_caller()), lookup_lines=False)
     stack.reverse()
-    return [hooks.add_callable(stack)]
+    return [callbacks.add_callable(stack)]
 
 
 def _report(ident: int, words: list[int]) -> list[int]:
@@ -67,19 +67,19 @@ def _report(ident: int, words: list[int]) -> list[int]:
 
 def _write_line(ident: int, _words: list[int]) -> list[int]:
     """The innermost line of a trace as text, for the engine to read from the frame."""
-    stack = hooks.held(ident)
+    stack = callbacks.held(ident)
     if not stack:
         return []
     last = stack[-1]
-    return hooks.tell_text(f"{last.filename}:{last.lineno}, in {last.name}: {last.line}")
+    return callbacks.tell_text(f"{last.filename}:{last.lineno}, in {last.name}: {last.line}")
 
 
-hooks.services.update({_TRACE: _note_trace, _REPORT: _report, _LINE: _write_line})
+callbacks.services.update({_TRACE: _note_trace, _REPORT: _report, _LINE: _write_line})
 
 
 def forward_lines(ident: int) -> list[str] | None:
     """The lines of a trace as `traceback.format_stack` gives them; None if there is none."""
-    stack = hooks.held(ident)
+    stack = callbacks.held(ident)
     return None if stack is None else stack.format()
 
 

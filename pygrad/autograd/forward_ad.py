@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import _boundary, _call, _ops
+from .. import _ops
+from .._boundary import calls, header
 from .._tensor import Tensor
 from ..utils._contextlib import _DecoratorContextManager
 
@@ -22,7 +23,7 @@ _C = _ops.C
 
 def current_level() -> int:
     """The level that is entered, or -1."""
-    return _boundary.ints[_boundary.DUAL_LEVELS] - 1
+    return header.dual_levels() - 1
 
 
 if not TYPE_CHECKING:
@@ -98,7 +99,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     """
     _ = tensor.is_floating_point, tangent.is_floating_point  # AttributeError: it is no tensor
     result: Tensor = _ops.SPACES["torch"]["_make_dual"](tensor, tangent, level)
-    _call.remember(tangent)
+    calls.remember(tangent)
     return result
 
 
@@ -135,7 +136,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if primal is not tensor:
         primal._b = tensor
     if tangent is not None:
-        tangent = _call.remember(_call.known(tangent))
+        tangent = calls.remember(calls.known(tangent))
     return UnpackedDualTensor(primal, tangent)
 
 

@@ -13,8 +13,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .. import _boundary, _call, _long_calls, _ops
-from .._modes import GRAD, MODES, NO_FORWARD, get, here, replace, switch
+from .. import _boundary, _ops
+from .._boundary import callbacks, calls, header, long_calls
+from .._boundary.modes import GRAD, NO_FORWARD, get, here, here_now, replace, switch
 from .._tensor import Tensor
 from .._vmap import levels
 from ..utils import hooks
@@ -32,9 +33,9 @@ __all__ = [
 ]
 
 _C, _new = _ops.C, object.__new__
-_lock, _ints = _boundary.lock, _boundary.ints
-_begin = _long_calls.resumption(_call.ROWS["_custom_begin"])
-_end = _long_calls.resumption(_call.ROWS["_custom_finish"], handles=True)
+_lock = _boundary.lock
+_begin = long_calls.resumption(calls.ROWS["_custom_begin"])
+_end = long_calls.resumption(calls.ROWS["_custom_finish"], handles=True)
 
 
 class FunctionCtx:
@@ -178,7 +179,7 @@ class _FunctionBase:
         found = _C["_custom_saved"](self._address, clear)
         self._cleared = True
         if graph.checked:
-            found = [t if t is None else _call.known(t) for t in found]
+            found = [t if t is None else calls.known(t) for t in found]
         return tuple(found)
 
     @property
@@ -416,7 +417,7 @@ def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
     ctx = _new(kind)
     ctx._address = 0
     handles = [a._h if isinstance(a, Tensor) else 0 for a in args]
-    begun = _begin(ident := next(hooks._ids), [kind._type or _name_type(kind), *handles])
+    begun = _begin(ident := next(callbacks._ids), [kind._type or _name_type(kind), *handles])
     ctx._address = address = begun[0]
     ctx.needs_input_grad = tuple(map(bool, begun[2:]))
     ident_here, word, was = here()
@@ -429,14 +430,14 @@ def _apply(cls: Any, args: tuple[Any, ...], separate: bool) -> Any:
             output = cls.forward(ctx, *args)
     finally:  # without a call: see `here`
         if _lock.ident == ident_here:
-            _ints[MODES] = was
+            here_now[0] = was
         else:
             word[0] = was
     outputs = output if isinstance(output, tuple) else (output,)
     results = _finish(ctx, handles, outputs, separate, begun[1])
     if address:
-        if _boundary.ints[address >> 2] > 1:  # something holds the node, which holds its ctx
-            hooks.objects[ident] = ctx
+        if header.references_to(address) > 1:  # something holds the node, which holds its ctx
+            callbacks.objects[ident] = ctx
         graph.adopt(ctx)
     return results if isinstance(output, tuple) else results[0]
 
@@ -457,7 +458,7 @@ def _marked(ctx: Any, attribute: str, marked: Any) -> tuple[Sequence[int], str]:
             f"autograd internal error: {attribute} attribute is expected to be a tuple but is "
         )
     delattr(ctx, attribute)
-    return hooks.encode(marked)
+    return callbacks.encode(marked)
 
 
 def _finish(
@@ -473,7 +474,7 @@ def _finish(
         saves, odd = _marked(ctx, "to_save", alive[0])
         if graph.checked:
             for tensor in filter(_is_tensor, alive[0]):
-                _call.remember(tensor)
+                calls.remember(tensor)
     if alive[1] is not None:
         constant, _ = _marked(ctx, "non_differentiable", alive[1])
     if alive[2] is not None:
@@ -498,18 +499,20 @@ def _carry(ctx: Any, inputs: list[int], words: list[int], results: tuple[Any, ..
     if ctx.saved_for_forward is None:
         ctx.saved_for_forward = ()
     tangents = _C["_custom_tangents"](inputs, ctx.materialize_grads)
-    known = [t if t is None else _call.remember(_call.known(t)) for t in tangents]
+    known = [t if t is None else calls.remember(calls.known(t)) for t in tangents]
     ident, word, was = here()
     try:
         switch(NO_FORWARD, True)
         made = ctx.apply_jvp(*known)
     finally:
         if _lock.ident == ident:
-            _ints[MODES] = was
+            here_now[0] = was
         else:
             word[0] = was
-    handles = hooks.encode(results)[0]
-    _C["_custom_carry"](words, handles, *hooks.encode(made if isinstance(made, tuple) else (made,)))
+    handles = callbacks.encode(results)[0]
+    _C["_custom_carry"](
+        words, handles, *callbacks.encode(made if isinstance(made, tuple) else (made,))
+    )
 
 
 def _same_object(old: Any, made: int) -> Any:
@@ -522,7 +525,7 @@ def _same_object(old: Any, made: int) -> Any:
         new._h = made
         vars(new).update(vars(old))
     else:
-        new = _call.wrap(made)
+        new = calls.wrap(made)
     new._b = old  # an input stands as a view of itself
     return new
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, TypeAlias
 
-from .. import _call, _long_calls, _ops
+from .. import _ops
+from .._boundary import calls, long_calls
 from .._package import pygrad
 from .._tensor import Tensor
 from . import forward_ad, graph
@@ -25,8 +26,8 @@ Tensors: TypeAlias = tuple[Any, ...]
 Function: TypeAlias = Callable[..., Any]
 
 _C = _ops.C
-_make_points = _long_calls.resumption(_call.ROWS["_functional_points"])
-_find_derivative = _long_calls.resumption(_call.ROWS["_functional_answer"])
+_make_points = long_calls.resumption(calls.ROWS["_functional_points"])
+_find_derivative = long_calls.resumption(calls.ROWS["_functional_answer"])
 _ANSWERS = ["vjp", "jvp", "vhp", "hvp", "jacobian", "hessian"]
 """By number: `answers` in wasm_core/walk/jacobians.c."""
 _OUTPUTS = "outputs of the user-provided function"
@@ -78,7 +79,7 @@ def _derivative(
     early = None if name == "vjp" else vector()
     points = ask(_make_points, isinstance(inputs, tuple), (), early)
     with enable_grad():
-        output = func(*map(_call.remember, points))
+        output = func(*map(calls.remember, points))
     outputs, many = _tuple_of(output, _OUTPUTS, name), isinstance(output, tuple)
     late = vector()
     recorded = [y for y in outputs if y.requires_grad]

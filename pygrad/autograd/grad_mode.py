@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._boundary.modes import ANY_LAYOUT, GRAD, INFERENCE, ONE_THREAD, get, put, replace, switch
 from .._builtins import builtin
-from .._modes import ANY_LAYOUT, GRAD, INFERENCE, ONE_THREAD, get, put, replace, switch
 from .._ops import C
 from .._tensor import Tensor
 from ..utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager

@@ -15,10 +15,10 @@ from operator import attrgetter
 from typing import Any
 
 from .. import _ops
+from .._boundary import callbacks
 from .._package import pygrad
 from .._tensor import Tensor
 from .._vmap_internals import _vmap
-from ..utils import hooks
 from . import forward_ad
 
 __all__ = [
@@ -69,11 +69,11 @@ def _tensors(values: Iterable[Any]) -> list[Any]:
 @contextmanager
 def _known(function: Callable[..., Any] | None) -> Iterator[int]:
     """The engine's number for a function meanwhile; 0 for none."""
-    ident = 0 if function is None else hooks.keep_object(function)
+    ident = 0 if function is None else callbacks.keep_object(function)
     try:
         yield ident
     finally:
-        hooks.drop_object(ident)
+        callbacks.drop_object(ident)
 
 
 def _caller(func: Callable[..., Any], points: tuple[Any, ...]) -> Callable[..., tuple[Any, ...]]:

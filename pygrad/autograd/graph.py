@@ -11,16 +11,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, cast
 
-from .. import _boundary, _call, _ops
+from .. import _boundary, _ops
+from .._boundary import calls, header
+from .._boundary.callbacks import drop_object, held, keep_object, keep_watched
 from .._builtins import builtin
 from .._dtypes import BY_CODE, device, dtype
 from ..utils.hooks import (
     EngineHandle,
     RemovableHandle,
-    drop_object,
-    held,
-    keep_object,
-    keep_watched,
     register_hook_of_several,
     register_node_hook,
 )
@@ -40,8 +38,6 @@ __all__ = [
 ]
 
 _C = _ops.C
-_GRAD_FN = _boundary.layout["grad_fn"]
-_META = _boundary.layout["meta"]
 _CPU: Final = device("cpu")
 log = logging.getLogger(__name__)
 
@@ -64,7 +60,6 @@ class _Recorded:
         released: list[int] = _boundary.released,
         nodes: Any = _nodes,
         watched: set[int] = _boundary.watched,
-        ints: memoryview = _boundary.ints,
     ) -> None:
         address = self._address
         if address:
@@ -72,8 +67,8 @@ class _Recorded:
             if ref is not None and ref() in (self, None):
                 del nodes[address]
             released.append(address)
-            if watched and ints[address >> 2] <= len(released):
-                _boundary.drain_if_idle()
+            if watched:
+                _boundary.drain_if_last(address)
 
     def __dir__(self) -> list[str]:
         hidden = "__annotations__ __del__ __module__ __slots__ __weakref__ _address _held".split()
@@ -157,13 +152,13 @@ class _Recorded:
         return register_node_hook(self, fn, pre=True)
 
     def _register_hook_dict(self, tensor: Any) -> None:
-        if not isinstance(tensor, _call._tensor_type):
+        if not isinstance(tensor, calls._tensor_type):
             raise TypeError("_register_hook_dict expected a variable")
 
     def __call__(self, *grads: Any) -> Any:
         """The gradient function by itself: the gradients of the outputs to those of the inputs."""
         for i, grad in enumerate(grads):
-            if grad is not None and not isinstance(grad, _call._tensor_type):
+            if grad is not None and not isinstance(grad, calls._tensor_type):
                 raise TypeError(f"argument {i} is not a Variable")
         found = _C["_node_call"](self._address, grads)
         return found[0] if len(found) == 1 else found
@@ -309,7 +304,7 @@ _kinds: dict[int, type[_Recorded]] = {}
 
 def _variable(self: Node) -> Any:
     """The leaf."""
-    return _call.known(_C["_node_variable"](self._address))
+    return calls.known(_C["_node_variable"](self._address))
 
 
 def _raw_saved_from(node: Node, slot: int) -> tuple[SavedTensor, ...]:
@@ -339,9 +334,9 @@ def _itself(value: Any) -> Any:
     """
     if isinstance(value, (tuple, list)):
         return type(value)(map(_itself, value))
-    if not isinstance(value, _call._tensor_type) or _boundary.ints[value._h >> 2] == 1:
+    if not isinstance(value, calls._tensor_type) or header.references_to(value._h) == 1:
         return value
-    found = _call.known(value)
+    found = calls.known(value)
     if found is not value:
         return found
     for each in gc.get_objects():
@@ -415,7 +410,7 @@ def adopt(node: Node) -> None:
 def node_of(tensor: Any) -> Node | None:
     """The grad_fn of a tensor."""
     h = tensor._h
-    if not _boundary.unsigned[(h + _GRAD_FN) >> 2] and not _boundary.unsigned[(h + _META) >> 2]:
+    if not header.grad_fn_of(h) and not header.meta_of(h):
         return None
     return _wrap(_C["_node_of"](tensor))
 
@@ -529,9 +524,9 @@ def increment_version(tensor: Any) -> None:
         >>> x._version, y._version
         (2, 1)
     """
-    if isinstance(tensor, _call._tensor_type):
+    if isinstance(tensor, calls._tensor_type):
         tensor = (tensor,)
-    kind, several = _call._tensor_type, isinstance(tensor, Iterable)
+    kind, several = calls._tensor_type, isinstance(tensor, Iterable)
     given = [each if isinstance(each, kind) else None for each in tensor] if several else None
     _C["_increment_version"](given)
 

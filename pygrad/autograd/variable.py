@@ -6,8 +6,8 @@ import warnings
 from typing import Any
 
 from .. import _ops
+from .._boundary.callbacks import drop_object, keep_object
 from .._tensor import Tensor, as_leaf
-from ..utils.hooks import drop_object, keep_object
 
 __all__ = ["Variable", "VariableMeta"]
 

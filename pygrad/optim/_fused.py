@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from .._call import ROWS
-from .._prepared import Prepared
+from .._boundary.calls import ROWS
+from .._boundary.prepared import Prepared
 from .._tensor import Tensor
 from ._builtin import BuiltinOptimizer
 from .optimizer import Group, Params

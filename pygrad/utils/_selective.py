@@ -13,8 +13,10 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _boundary, _call, _ops, ops
-from .._tensor import Tensor, address_of
+from .. import _boundary, _ops, ops
+from .._boundary import calls
+from .._boundary.header import address_of
+from .._tensor import Tensor
 from .._tree import flatten, unflatten
 
 _C = _ops.C
@@ -43,7 +45,7 @@ class _Scope:
         self._asking = False
 
     def __enter__(self) -> _Scope:
-        thread, below = get_ident(), _call.invoke
+        thread, below = get_ident(), calls.invoke
         self.counts: dict[Any, int] = defaultdict(int)
 
         def seen(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -55,11 +57,11 @@ class _Scope:
             self.counts[op] += 1
             return self.call(op, at, lambda: below(row, mode, args, kwargs), mode, args, kwargs)
 
-        self._before.append(_call.intercept(seen))
+        self._before.append(calls.intercept(seen))
         return self
 
     def __exit__(self, *_: object) -> None:
-        _call.intercept(self._before.pop())
+        calls.intercept(self._before.pop())
 
     def call(
         self,

@@ -29,7 +29,8 @@ from table import Row, line, markdown, shown, write_into
 from work import GROUPS, Work, disagreement
 
 import pygrad
-from pygrad import _boundary, _call, _ops
+from pygrad import _boundary, _ops
+from pygrad._boundary import calls
 
 now = time.perf_counter
 PAGE = resource.getpagesize()
@@ -121,7 +122,7 @@ def crossings(rounds: int, budget: float) -> None:
     plain = w * 2
     gradient = pygrad.ones(4, 4)
     _boundary.slots[:] = bytes(len(_boundary.slots))
-    recording = _call._head(_call.ROWS["is_grad_enabled"], 0)
+    recording = calls._head(calls.ROWS["is_grad_enabled"], 0)
 
     def raw() -> None:
         _boundary.result_slot[0] = recording

@@ -584,8 +584,8 @@ def test_engine_keeps_nothing_of_callbacks() -> None:
 
     one(False)
     one(True)
-    before = pygrad.pg_live_count(), len(pygrad.utils.hooks.objects)
+    before = pygrad.pg_live_count(), len(pygrad._boundary.callbacks.objects)
     for fails in (False, True):
         one(fails)
-    assert (pygrad.pg_live_count(), len(pygrad.utils.hooks.objects)) == before
+    assert (pygrad.pg_live_count(), len(pygrad._boundary.callbacks.objects)) == before
     assert torch.__version__.startswith("2.13")

@@ -436,12 +436,12 @@ def test_objects_of_gradients(name: str) -> None:
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_nothing_of_gradients_stays(name: str) -> None:
-    from pygrad.utils import hooks
+    from pygrad._boundary import callbacks
 
     def run() -> tuple[int, int]:
         SCRIPTS[name](pygrad, [])
         gc.collect()
-        return pygrad._boundary.live_count(), len(hooks.objects)
+        return pygrad._boundary.live_count(), len(callbacks.objects)
 
     first = run()
     assert run() == first

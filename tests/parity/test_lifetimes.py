@@ -320,10 +320,10 @@ def life(make: Make, t: Any, run: bool) -> tuple[list[bool], list[bool]]:
 @pytest.mark.parametrize("make", CYCLES.values(), ids=CYCLES.keys())
 def test_cycle_through_the_graph_is_collected_when_the_graph_is_gone(make: Make, run: bool) -> None:
     gc.collect()
-    before = pygrad.pg_live_count(), len(pygrad.utils.hooks.objects)
+    before = pygrad.pg_live_count(), len(pygrad._boundary.callbacks.objects)
     there, gone = life(make, pygrad.torch, run)
     assert (there, gone[-1]) == (life(make, torch, run)[0], True)
-    assert (pygrad.pg_live_count(), len(pygrad.utils.hooks.objects)) == before
+    assert (pygrad.pg_live_count(), len(pygrad._boundary.callbacks.objects)) == before
 
 
 def plain_hook(t: Any, thing: Any) -> Any:

@@ -345,14 +345,14 @@ def test_other_threads_are_not_asked() -> None:
     run(pygrad, function, [x], lambda ctx, op, *args: told.append(str(op)))
     assert told == ["done True", "aten.sin.default"]
     assert not selective.packers
-    assert pygrad._call.invoke is pygrad._call.call_op
+    assert pygrad._boundary.calls.invoke is pygrad._boundary.calls.call_op
 
 
 def test_an_error_leaves_nothing_behind() -> None:
     (x,) = inputs(pygrad, (3,))
     with pytest.raises(RuntimeError, match="size"):
         run(pygrad, lambda x: x + pygrad.ones(7), [x], [])
-    assert pygrad._call.invoke is pygrad._call.call_op
+    assert pygrad._boundary.calls.invoke is pygrad._boundary.calls.call_op
     assert not selective.packers
     assert not selective._packed
 

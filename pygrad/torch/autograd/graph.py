@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from ... import _boundary, _ops
+from ..._boundary import header
 from ..._dialect import forward
-from ..._tensor import address_of
 from ...autograd import graph as _original
 from ...autograd.graph import saved_tensors_hooks
 
@@ -77,7 +77,7 @@ class _AllowMutationOnSavedContext:
     def _pack(self, tensor: Any) -> _Handle:
         """A handle for a tensor, the same one as long as the tensor is not written to."""
         # Not `data_ptr`: nobody will read there.
-        place, version = _boundary.base_address + address_of(tensor), tensor._version
+        place, version = header.place_of(tensor), tensor._version
         tid = (tensor._h, place, version)
         self.sid_to_tid[place, version].add(tid)
         handle = self.tid_to_weakhandle.get(tid)

@@ -13,8 +13,10 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from . import _boundary as e
-from ._arguments import (
+from .. import _boundary as e
+from .._dtypes import BY_CODE, dtype
+from . import table
+from .arguments import (
     K_BOOL,
     K_DTYPE,
     K_FLOAT,
@@ -31,10 +33,9 @@ from ._arguments import (
     encode,
     kind_of,
 )
-from ._dtypes import BY_CODE, dtype
 
 if TYPE_CHECKING:
-    from ._tensor import Tensor
+    from .._tensor import Tensor
 
 new_tensor: Callable[[int], Tensor]
 _tensor_type: Any = object
@@ -52,6 +53,11 @@ def adopt_tensor(kind: type) -> None:
 
 ROWS: Final[dict[str, int]] = {}
 """The first row of each op name."""
+_last = ""
+for _row, (_, _schema) in enumerate(table.rows):
+    if (_name := _schema[: _schema.index("(")]) != _last:
+        ROWS[_name] = _row
+    _last = _name
 
 LONG: Final[set[int]] = set()
 """Rows that may take long: other threads run meanwhile."""
@@ -461,13 +467,13 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any], mode:
 
 @functools.cache
 def _old_rows() -> dict[int, str]:
-    from . import _old_forms
+    from .. import _old_forms
 
     return {ROWS[name]: name for name in _old_forms.names()}
 
 
 def _rearranged(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    from . import _old_forms
+    from .. import _old_forms
 
     method, inplace = bool(mode & e.METHOD), bool(mode & e.INPLACE)
     return _old_forms.rearranged(_old_rows()[row], method, inplace, args, kwargs)
@@ -871,6 +877,10 @@ def maker(row: int) -> Callable[[Sequence[int], dtype | None], Any]:
 # ------------------------------------------------------------------ calls seen from outside
 
 
+holders: Final[list[dict[str, Any]]] = []
+"""The names of modules that have `invoke` among them."""
+
+
 def intercept(seen: Callable[..., Any] | None) -> Callable[..., Any] | None:
     """Hands every call of an op, with the arguments of `invoke`, to a function instead, which may
     call `call_op`; None: to nobody. Costs nothing while nobody is asked: the quick ways ask who
@@ -879,10 +889,10 @@ def intercept(seen: Callable[..., Any] | None) -> Callable[..., Any] | None:
     Returns: who was asked before.
     """
     global invoke, _mine
-    from . import _tensor
-
     before = None if invoke is call_op else invoke
-    invoke = _tensor.invoke = call_op if seen is None else seen  # type: ignore[attr-defined]
+    invoke = call_op if seen is None else seen
+    for names in holders:
+        names["invoke"] = invoke
     _mine = e.mine if seen is None else _never
     return before
 

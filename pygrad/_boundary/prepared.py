@@ -6,8 +6,10 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from . import _boundary as e
-from ._call import (
+from .. import _boundary as e
+from .._dtypes import uint8
+from .blocks import empty_for_host
+from .calls import (
     _PACK,
     _call2,
     _call2_places,
@@ -21,8 +23,6 @@ from ._call import (
     _released,
     _slot,
 )
-from ._creation import empty_for_host
-from ._dtypes import uint8
 
 _DESCRIBED = e.DESCRIBED
 _HEAD: Final = e.HEAD | e.PREPARED << 48

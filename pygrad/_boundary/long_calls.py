@@ -10,9 +10,9 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import _boundary as e
-from ._arguments import WORDS
-from ._call import (
+from .. import _boundary as e
+from .arguments import WORDS
+from .calls import (
     _DATA,
     _ONE_RELEASED,
     _PACK,

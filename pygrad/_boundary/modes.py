@@ -13,19 +13,22 @@ import threading
 from _thread import get_ident as get_ident
 from typing import Any, Final
 
-from . import _boundary
-
-GRAD, INFERENCE, ANY_LAYOUT, ONE_THREAD, NO_FORWARD = 1, 2, 4, 8, 16
-"""PG_MODE_ bits of wasm_core/boundary/pg.h."""
-LEVELS: Final = 7
-"""Level k of vmap is the bit k places above this one."""
+from . import ownership
+from .constants import ANY_LAYOUT as ANY_LAYOUT
+from .constants import GRAD as GRAD
+from .constants import INFERENCE as INFERENCE
+from .constants import LEVELS as LEVELS
+from .constants import NO_FORWARD as NO_FORWARD
+from .constants import ONE_THREAD as ONE_THREAD
+from .frame import MODES, THREAD
+from .host import ints as _ints
+from .ownership import farewell, holding
 
 _DEFAULT: Final = GRAD
-MODES: Final = (_boundary.frame + _boundary.layout["frame_modes"]) >> 2
-_THREAD: Final = (_boundary.frame + _boundary.layout["frame_thread"]) >> 2
-_ints = _boundary.ints
+here_now: Final = _ints[MODES : MODES + 1]
+"""The modes in the frame, as its one item."""
 _numbers = itertools.count()
-owner: Final = _boundary.lock
+owner: Final = ownership.lock
 
 
 class _Farewell:
@@ -36,7 +39,7 @@ class _Farewell:
     def __init__(self) -> None:
         self.ident = get_ident()
 
-    def __del__(self, farewell: Any = _boundary.farewell) -> None:
+    def __del__(self, farewell: Any = farewell) -> None:
         farewell(self.ident)
 
 
@@ -60,16 +63,16 @@ def _swap() -> None:
     if _word_in_frame is not word:
         _word_in_frame[0] = _ints[MODES]
         _ints[MODES] = word[0]
-        _ints[_THREAD] = number
+        _ints[THREAD] = number
         _word_in_frame = word
     owner.ident = owner.user
 
 
-_boundary.ownership.on_new_owner = _swap
+ownership.on_new_owner = _swap
 
 
 def _own_frame() -> None:
-    _boundary.holding(get_ident)
+    holding(get_ident)
 
 
 def here() -> tuple[int, list[int], int]:
@@ -81,7 +84,7 @@ def here() -> tuple[int, list[int], int]:
             switch(...)
         finally:
             if lock.ident == ident:
-                ints[MODES] = was
+                here_now[0] = was
             else:
                 word[0] = was
     """

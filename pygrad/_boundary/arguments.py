@@ -10,8 +10,10 @@ import struct
 from collections.abc import Sequence
 from typing import Any, Final
 
-from . import _boundary as e
-from ._dtypes import Size, device, dtype, layout, memory_format, uint8
+from .._dtypes import Size, device, dtype, layout, memory_format, uint8
+from . import constants as e
+from .frame import DATA, DATA_BYTES
+from .host import memory
 
 (
     K_TENSOR,
@@ -109,7 +111,7 @@ class Blob:
     __slots__ = ("apart", "at", "parts")
 
     def __init__(self) -> None:
-        self.at = e.DATA
+        self.at = DATA
         self.parts: list[bytes] = []
         self.apart: list[Any] = []
 
@@ -118,17 +120,17 @@ class Blob:
         at = self.at
         if len(raw) & 7:
             raw += bytes(-len(raw) & 7)
-        if at + len(raw) > e.DATA + e.DATA_BYTES:
+        if at + len(raw) > DATA + DATA_BYTES:
             return self._add_apart(raw)
         self.at = at + len(raw)
         self.parts.append(raw)
         return at
 
     def _add_apart(self, raw: bytes) -> int:
-        from ._creation import empty_for_host
+        from .blocks import empty_for_host
 
         block, at = empty_for_host((len(raw),), uint8)
-        e.memory[at : at + len(raw)] = raw
+        memory[at : at + len(raw)] = raw
         self.apart.append(block)
         return at
 
@@ -228,5 +230,6 @@ def encode(value: Any, kind: int | None, blob: Blob) -> tuple[int, int]:
         except (TypeError, AttributeError):
             pass
     if value is float or value is int or value is bool:
-        return e.DTYPE, 7 if value is float else 4 if value is int else 11
+        code = e.CODE_FLOAT64 if value is float else e.CODE_INT64
+        return e.DTYPE, e.CODE_BOOL if value is bool else code
     return e.OTHER, blob.text(name_of(type(value)))

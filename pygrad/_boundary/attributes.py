@@ -1,0 +1,134 @@
+"""Attributes and methods of tensors that read the engine's memory, each in one frame of Python:
+header.py by name, written out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from .._dtypes import BY_CODE, Size, dtype, size_of
+from .calls import ROWS, function, share
+from .constants import (
+    BATCHED,
+    CODE_FLOAT32,
+    CODE_FLOAT64,
+    CODE_INT64,
+    IS_INFERENCE,
+    METHOD,
+    REQUIRES_GRAD,
+)
+from .header import floats
+from .host import doubles, ints, layout, memory, unsigned, words
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
+
+
+_DTYPE, _NDIM, _FLAGS = layout["dtype"], layout["ndim"], layout["flags"]
+_SIZES, _STRIDES, _OFFSET = layout["sizes"], layout["strides"], layout["offset"]
+_NUMEL, _OUTPUT_NR = layout["numel"], layout["output_nr"]
+_META, _GRAD, _GRAD_FN = layout["meta"], layout["meta_grad"], layout["grad_fn"]
+_STORAGE, _BYTES, _DATA = layout["storage"], layout["storage_bytes"], layout["bytes_data"]
+_requires_grad, _item = function(ROWS["requires_grad"], 0), function(ROWS["item"], METHOD)
+
+
+def shape(self: Tensor) -> Size:
+    """The sizes, a tuple of ints."""
+    h = self._h
+    at = unsigned[(h + _SIZES) >> 2] >> 3
+    return size_of(words[at : at + memory[h + _NDIM]].tolist())
+
+
+def strides(self: Tensor) -> tuple[int, ...]:
+    """The strides, in elements."""
+    h = self._h
+    at = unsigned[(h + _STRIDES) >> 2] >> 3
+    return tuple(words[at : at + memory[h + _NDIM]].tolist())
+
+
+def storage_offset(self: Tensor) -> int:
+    """The place of the first element in the storage, in elements."""
+    return words[(self._h + _OFFSET) >> 3]
+
+
+def dim(self: Tensor) -> int:
+    """The number of dimensions."""
+    return memory[self._h + _NDIM]
+
+
+def numel(self: Tensor) -> int:
+    """The number of elements."""
+    return words[(self._h + _NUMEL) >> 3]
+
+
+def dtype_of(self: Tensor) -> dtype:
+    """The element type."""
+    return BY_CODE[memory[self._h + _DTYPE]]  # type: ignore[return-value]
+
+
+def is_inference(self: Tensor) -> bool:
+    """Whether the tensor was made under inference mode."""
+    return bool(memory[self._h + _FLAGS] & IS_INFERENCE)
+
+
+def output_nr(self: Tensor) -> int:
+    """Which output of its grad_fn this tensor is."""
+    return ints[(self._h + _OUTPUT_NR) >> 2]
+
+
+def requires_grad(self: Tensor) -> bool:
+    """Whether gradients flow to or through this tensor."""
+    h = self._h
+    if unsigned[(h + _GRAD_FN) >> 2] or memory[h + _FLAGS] & REQUIRES_GRAD:
+        return True
+    return bool(unsigned[(h + _META) >> 2]) and bool(_requires_grad(self))
+
+
+def grad(self: Tensor) -> Any:
+    """The gradient that backward accumulated, or None. The same object each time."""
+    meta = unsigned[(self._h + _META) >> 2]
+    handle = unsigned[(meta + _GRAD) >> 2] if meta else 0
+    try:
+        kept = self._g
+        if kept is not None and kept._h == handle:
+            return kept
+    except AttributeError:
+        pass
+    if not handle:
+        self._warn_of_missing_grad()
+        self._g = None
+        return None
+    self._g = grad = share(handle)
+    return grad
+
+
+def item(self: Tensor) -> Any:
+    """The one element as a Python number."""
+    h = self._h
+    if words[(h + _NUMEL) >> 3] == 1 and memory[h + _FLAGS] < BATCHED:
+        kind = memory[h + _DTYPE]
+        data = unsigned[(unsigned[(unsigned[(h + _STORAGE) >> 2] + _BYTES) >> 2] + _DATA) >> 2]
+        offset = words[(h + _OFFSET) >> 3]
+        if kind == CODE_FLOAT64:
+            return doubles[(data >> 3) + offset]
+        if kind == CODE_FLOAT32:
+            return floats[(data >> 2) + offset]
+        if kind == CODE_INT64:
+            return words[(data >> 3) + offset]
+    return _item(self)
+
+
+QUICK: Final[dict[str, Any]] = {
+    "shape": shape,
+    "storage_offset": storage_offset,
+    "ndim": dim,
+    "dim": dim,
+    "numel": numel,
+    "dtype": dtype_of,
+    "is_inference": is_inference,
+    "output_nr": output_nr,
+    "requires_grad": requires_grad,
+    "grad": grad,
+    "item": item,
+}
+"""By the names that the class Tensor has for them."""

@@ -1,0 +1,24 @@
+"""Tensors whose elements Python writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .._dtypes import dtype
+from .calls import ROWS, maker
+from .header import address_of
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
+
+
+_empty = maker(ROWS["_empty"])
+
+
+def empty_for_host(shape: Sequence[int], kind: dtype | None) -> tuple[Tensor, int]:
+    """An uninitialised contiguous tensor, of the default dtype if None, and the address of its
+    elements.
+    """
+    out = _empty(shape, kind)
+    return out, address_of(out)

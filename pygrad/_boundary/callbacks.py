@@ -1,0 +1,471 @@
+"""Callbacks: the objects that the engine knows by a number, the tensors lent to what it calls, and
+what runs them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from sys import getrefcount
+from typing import Any, Final
+
+from . import calls, host, hosting, ownership, release
+from .constants import (
+    APPLY,
+    HEAD,
+    NAME,
+    NODE_HOOK,
+    NODE_PRE_HOOK,
+    PACK,
+    POST_HOOK,
+    RETURNED,
+    SEVERAL,
+    UNPACK,
+)
+from .frame import DATA, N_DROPPED
+
+Runner = Callable[[int, list[int], int], list[int]]
+"""(id, handles, number of grad_inputs) -> handles."""
+
+objects: Final[dict[int, Any]] = {}
+"""What the engine knows by a number: hooks, pairs of hooks, what was packed, dictionaries."""
+shown: Final[dict[int, Any]] = {}
+"""Those that are elsewhere while the garbage collector looks at them, by weak references to what
+has them as its `thing`: autograd/_cycles.py.
+"""
+runners: Final[dict[int, Runner]] = {}
+_ids = itertools.count(1)
+_keep: Final = release.kept
+_watched: Final = release.watched
+_lock, _new = ownership.lock, calls._new
+_tensor_type: Any = object
+_result, _HEAD = host.result_slot, HEAD
+_unsigned, _ints, _released, _known_refs = (
+    host.unsigned,
+    host.ints,
+    release.released,
+    calls.known_refs,
+)
+_weak: Final = weakref.ref
+_GRAD_FN: Final = host.layout["grad_fn"]
+_N_DROPPED, _forget_dropped = N_DROPPED, release.forget_dropped
+_NOTED: Final = host.layout["noted"]
+
+services: dict[int, Callable[[int, list[int]], list[int]]] = {}
+"""By the kind of a callback that runs nothing of the user's: a function of the id and the
+words that the engine has sent.
+"""
+
+
+def new_id() -> int:
+    """A number that no object has had."""
+    return next(_ids)
+
+
+def keep_object(thing: Any) -> int:
+    """A number by which the engine knows an object; the object lives until the engine drops it."""
+    ident = next(_ids)
+    objects[ident] = thing
+    return ident
+
+
+add_callable = keep_object
+
+
+def keep_watched(thing: Any) -> int:
+    """The same for an object that a node will hold, and which goes as soon as the node does."""
+    ident = next(_ids)
+    objects[ident] = thing
+    _watched.add(ident)
+    return ident
+
+
+def drop_object(ident: int) -> None:
+    """Forgets an object that the engine needs no more."""
+    objects.pop(ident, None)
+    if _watched:
+        _watched.discard(ident)
+    if shown:
+        shown.pop(ident, None)
+
+
+def held(ident: int) -> Any:
+    """What `keep_object` was given, until the engine lets go of the number; then None."""
+    found = objects.get(ident)
+    if found is None and ident in shown:
+        box = shown[ident]()
+        return None if box is None else box.thing
+    return found
+
+
+def handles_of(tensors: Sequence[Any]) -> list[int]:
+    """Handles that stay valid until the engine has taken references of its own."""
+    _keep.extend(tensors)
+    return [0 if tensor is None else tensor._h for tensor in tensors]
+
+
+def encode(values: Sequence[Any]) -> tuple[list[int], str]:
+    """Values for the engine: the handles of tensors (0 None, 1 anything else), and the type of the
+    first that is none.
+    """
+    tensor = _tensor_type
+    handles = [v._h if isinstance(v, tensor) else 0 if v is None else 1 for v in values]
+    return handles, type(values[handles.index(1)]).__name__ if 1 in handles else ""
+
+
+def tell_text(text: str) -> list[int]:
+    """Leaves a text in the frame for the engine to read."""
+    raw = text.encode()[:1024] + b"\0"
+    host.memory[DATA : DATA + len(raw)] = raw
+    return []
+
+
+# ------------------------------------------------------------------ one object a tensor
+
+# In PyTorch a tensor has one object as long as anybody has the tensor, the engine included. Here it
+# is one as long as somebody has the object; what callbacks noted on it, its attributes, stays as
+# long as the engine has the tensor: under a number that the tensor knows, `objects` has the
+# attributes while there is no object, else (). An object with which a callback did nothing serves
+# for another tensor, which takes less time than to make one and to let it go.
+
+_spares: Final[list[Any]] = []
+"""Objects that wait: of `_nothing`, so that who finds one among Python's objects may look at it."""
+_nothing: Any = None
+_NOTHING = 0
+
+
+def adopt_tensor(kind: type) -> None:
+    """Tells this module the Tensor class, which needs this module first."""
+    global _tensor_type, _nothing, _NOTHING
+    _tensor_type = kind
+    _nothing = calls.invoke(calls.ROWS["_empty"], 0, ([0], None), {})
+    _NOTHING = _nothing._h
+    _ints[_NOTHING >> 2] += 1 << 30  # one for each that ever waits, which so need not be counted
+
+
+def _alone() -> int:
+    """The references that are counted of what a local variable has and nobody else."""
+    only = object()
+    return getrefcount(only)
+
+
+_ALONE: Final = _alone()
+
+
+def lend(handles: Sequence[int]) -> list[Any]:
+    """The tensors of handles whose references are ours, each the very object if there is one."""
+    lent: list[Any] = []
+    for handle in handles:
+        ref = _known_refs.get(handle)
+        made = None if ref is None else _known(ref, handle)
+        if made is None and handle:
+            try:
+                made = _spares.pop()
+            except IndexError:
+                made = _new(_tensor_type)
+            made._h = handle
+        lent.append(made)
+    return lent
+
+
+def _known(ref: Any, handle: int) -> Any:
+    """The object of a tensor that was remembered, alive or with what was noted on it, or None."""
+    found = ref()
+    if found is not None and found._h == handle:
+        _released.append(handle)  # it has a reference
+        return found
+    if _ints[(handle + _NOTED) >> 2]:
+        return _revived(calls.wrap(handle))
+    if _known_refs.get(handle) is ref:
+        _known_refs.pop(handle, None)
+    return None
+
+
+def _release(handle: int) -> None:
+    """Gives a reference back, at once if it is not the last: where the engine waits for us."""
+    if _ints[handle >> 2] > 1:
+        _ints[handle >> 2] -= 1
+    else:
+        _released.append(handle)
+
+
+def take_back(
+    lent: list[Any], results: Sequence[Any] = (), release: Callable[[int], None] = _release
+) -> None:
+    """Ends what `lend` began: what others keep they keep, and for the engine it is known.
+
+    Args:
+        lent: the list, which has our only references; it is emptied.
+        results: what the callback returned, which the engine has after it.
+        release: takes the handles of objects that are not needed.
+    """
+    while lent:
+        each = lent.pop()
+        if each is None:
+            continue
+        others = getrefcount(each) - _ALONE
+        if others:
+            for result in results:
+                others -= result is each
+            result = None  # which would be one more reference
+            if others and (each.__weakref__ is None or each.__dict__):
+                keep_face(each)
+        elif each.__dict__:
+            _put_aside(each, release)
+        elif each.__weakref__ is None and type(each) is _tensor_type:
+            handle, each._h = each._h, _NOTHING
+            each._b = each._g = None
+            release(handle)
+            _spares.append(each)
+    for each in results:
+        if isinstance(each, _tensor_type) and (
+            each.__dict__ or (getrefcount(each) > _ALONE + 1 and each.__weakref__ is None)
+        ):
+            keep_face(each)
+
+
+def keep_face(tensor: Any) -> None:
+    """Sees to it that callbacks to come get this object of an engine's tensor, or, when it is gone,
+    one with its attributes.
+    """
+    handle = tensor._h
+    if tensor.__dict__ and not _ints[(handle + _NOTED) >> 2]:
+        _ints[(handle + _NOTED) >> 2] = keep_watched(())
+    ref = _known_refs.get(handle)
+    if ref is None or ref() is not tensor:
+        calls.remember(tensor)
+
+
+def _put_aside(tensor: Any, release: Callable[[int], None]) -> None:
+    """Keeps the attributes of an object that is about to go, if the engine has its tensor."""
+    keep_face(tensor)
+    handle = tensor._h
+    if _ints[handle >> 2] > 1:
+        objects[_ints[(handle + _NOTED) >> 2]] = tensor.__dict__
+        tensor._h = 0
+        release(handle)
+
+
+def _last_words(tensor: Any, handle: int) -> None:
+    """Keeps the attributes of an object that goes before its tensor. Not where it goes as garbage
+    in a cycle, to which its attributes may lead.
+    """
+    ident, notes = _ints[(handle + _NOTED) >> 2], tensor.__dict__
+    if notes and ident in objects and _ints[handle >> 2] > 1 and getrefcount(tensor) == _DYING:
+        objects[ident] = notes
+
+
+class _Dying:
+    """Counts references as `_last_words` does."""
+
+    count = 0
+
+    def __del__(self) -> None:
+        self._look(self, 0)
+
+    @staticmethod
+    def _look(dying: Any, handle: int) -> None:
+        _Dying._count(dying, handle)
+
+    @staticmethod
+    def _count(tensor: Any, handle: int) -> None:
+        _Dying.count = getrefcount(tensor)
+
+
+_Dying()
+_DYING: Final = _Dying.count
+
+
+def _revived(tensor: Any) -> Any:
+    """The tensor, with the attributes of an object that it had."""
+    ident = _ints[(tensor._h + _NOTED) >> 2]
+    notes = held(ident)
+    if notes:
+        tensor.__dict__ = notes
+        objects[ident] = ()
+        shown.pop(ident, None)
+    return calls.remember(tensor)
+
+
+calls.revived = _revived
+
+
+def look_at_last(tensor: Any, h: int) -> None:
+    """Releases the handle of an object that goes. What callbacks noted on it stays as long as the
+    engine's tensor; a node goes at once if this may have been the last reference to it.
+    """
+    if h and _ints[(h + _NOTED) >> 2]:
+        _last_words(tensor, h)
+    _released.append(h)
+    node = _unsigned[(h + _GRAD_FN) >> 2] if h else 0
+    n = len(_released)
+    if node and _ints[h >> 2] <= n and _ints[node >> 2] <= n:
+        release.drain_if_idle()
+
+
+# ------------------------------------------------------------------ running callbacks
+
+
+def _name(hook: Any) -> str:
+    return str(getattr(hook, "__name__", "<unknown>"))
+
+
+services[NAME] = lambda ident, _: tell_text(_name(held(ident)))
+
+
+def answer(values: Sequence[Any]) -> list[int]:
+    """What a callback returned, for the engine, which is told the type of what is no tensor."""
+    _keep.extend(values)
+    handles, odd = encode(values)
+    if odd:
+        tell_text(odd)
+    return handles
+
+
+def _run_hook(ident: int, handle: int) -> int:
+    """A hook on one gradient: what `_dispatch` does, in one piece to save time."""
+    if _keep:
+        _keep.clear()
+    gradient: Any = None
+    if handle:
+        ref = _known_refs.get(handle)
+        if ref is not None and (ref() is not None or _ints[(handle + _NOTED) >> 2]):
+            gradient = _known(ref, handle)
+        if gradient is None:  # as `lend` does
+            ref = None
+            gradient = _spares.pop() if _spares else _new(_tensor_type)
+            gradient._h = handle
+    try:
+        hook = objects[ident]
+    except KeyError:
+        hook = held(ident)
+        if hook is None:
+            return 0  # removed
+    _lock.free = _lock.key
+    try:
+        if _ints[_N_DROPPED]:
+            _forget_dropped()  # what was noted on gradients that are gone by now
+        result = hook(gradient)
+        if handle:  # as `take_back` does
+            if getrefcount(gradient) > _ALONE:
+                if gradient.__dict__:
+                    keep_face(gradient)
+                elif ref is None:
+                    _known_refs[handle] = _weak(gradient)
+                    if len(_known_refs) > calls._many:
+                        calls._forget_the_dead()
+            elif gradient.__dict__:
+                _put_aside(gradient, _release)
+            elif gradient.__weakref__ is None and type(gradient) is _tensor_type:
+                gradient._h = _NOTHING
+                gradient._b = gradient._g = None
+                _release(handle)
+                _spares.append(gradient)
+        if result is None:
+            return 0
+        if type(result) is not _tensor_type:
+            result = (result,)
+            take_back([], result)
+            return answer(result)[0]
+        if getrefcount(result) > _ALONE or result.__dict__:
+            keep_face(result)
+        _keep.append(result)
+        return result._h  # type: ignore[no-any-return]
+    finally:
+        _lock.free = None  # as the engine is while it asks
+        _result[0] = _HEAD  # as if nothing had been called: see `call2`
+
+
+def _run_post_hook(ident: int, handles: list[int], _: int) -> list[int]:
+    tensors, hook = lend(handles), held(ident)
+    result = None if hook is None else hook(*tensors)
+    leaf = tensors.pop()
+    if getrefcount(leaf) == _ALONE and leaf.__dict__:
+        _put_aside(leaf, _release)
+    return [] if result is None else answer([result])
+
+
+def _answered(result: Any, grads: list[Any]) -> list[int]:
+    """What a hook on several gradients returned: nothing, or any word and what takes the place of
+    the first given.
+    """
+    if result is None:
+        take_back(grads)
+        return []
+    if not isinstance(result, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
+    take_back(grads, result)
+    return [0, *answer(result)]
+
+
+def _run_node_prehook(ident: int, handles: list[int], _: int) -> list[int]:
+    grads, hook = lend(handles), held(ident)
+    return _answered(None if hook is None else hook(tuple(grads)), grads)
+
+
+def _run_node_posthook(ident: int, handles: list[int], n_inputs: int) -> list[int]:
+    grads, hook = lend(handles), held(ident)
+    result = None if hook is None else hook(tuple(grads[:n_inputs]), tuple(grads[n_inputs:]))
+    return _answered(result, grads)
+
+
+def _run_pack(ident: int, handles: list[int], _: int) -> list[int]:
+    pack, unpack = held(ident)
+    return [keep_watched((pack(*lend(handles)), unpack))]
+
+
+def _run_several(ident: int, handles: list[int], first: int) -> list[int]:
+    grads, hook = lend(handles), held(ident)
+    if hook is not None:
+        hook(grads[0] if first else [*grads])
+    take_back(grads)
+    return []
+
+
+def _run_unpack(ident: int, handles: list[int], _: int) -> list[int]:
+    packed, unpack = held(ident)
+    return answer([unpack(packed)])
+
+
+_returned: Final[dict[int, list[Any]]] = {}
+"""What functions that were applied returned, until the engine asks for it."""
+
+
+def _run_apply(ident: int, handles: list[int], _: int) -> list[int]:
+    results = _returned[ident] = list(objects[ident](*lend(handles)))
+    return [len(results)]
+
+
+services[RETURNED] = lambda ident, _: handles_of(_returned.pop(ident))
+
+runners.update(
+    {
+        POST_HOOK: _run_post_hook,
+        NODE_PRE_HOOK: _run_node_prehook,
+        NODE_HOOK: _run_node_posthook,
+        PACK: _run_pack,
+        UNPACK: _run_unpack,
+        SEVERAL: _run_several,
+        APPLY: _run_apply,
+    }
+)
+
+
+def _dispatch(kind: int, ident: int, handles: list[int]) -> list[int]:
+    if kind in services:
+        return services[kind](ident, handles)
+    _keep.clear()
+    _lock.free = _lock.key
+    try:
+        if _ints[_N_DROPPED]:
+            _forget_dropped()
+        return runners[kind & 255](ident, handles, kind >> 8)
+    finally:
+        _lock.free = None
+        _result[0] = _HEAD
+
+
+hosting.on_host_call = _dispatch
+hosting.on_hook = _run_hook
+release.on_dropped = drop_object

@@ -1,0 +1,140 @@
+"""What stands in the headers of tensors, storages and nodes, read and written by name, without a
+call of the engine. Beside this package nobody knows where.
+
+A handle is the address of a tensor's header; 0 is none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from .._dtypes import BY_CODE
+from .constants import BATCHED
+from .frame import DUAL_LEVELS
+from .host import base_address, doubles, ints, layout, memory, unsigned, words
+from .release import released
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
+
+
+floats: Final = memory.cast("f")
+_DTYPE, _FLAGS = layout["dtype"], layout["flags"]
+_OFFSET = layout["offset"]
+_META, _GRAD, _BASE = layout["meta"], layout["meta_grad"], layout["meta_base"]
+_GRAD_FN = layout["grad_fn"]
+_STORAGE, _BYTES = layout["storage"], layout["storage_bytes"]
+_EXPORTS = layout["storage_exports"]
+_DATA, _SIZE = layout["bytes_data"], layout["bytes_size"]
+
+# ------------------------------------------------------------------ by handle
+
+
+def references_to(address: int) -> int:
+    """How many hold a tensor or node."""
+    return ints[address >> 2]
+
+
+def is_batched(h: int) -> bool:
+    """Whether vmap has batched it."""
+    return memory[h + _FLAGS] >= BATCHED
+
+
+def grad_fn_of(h: int) -> int:
+    """The address of the node that made it, or 0."""
+    return unsigned[(h + _GRAD_FN) >> 2]
+
+
+def meta_of(h: int) -> int:
+    """The address of what few tensors have: a gradient, a base, hooks; or 0."""
+    return unsigned[(h + _META) >> 2]
+
+
+def grad_of(h: int) -> int:
+    """The handle of its gradient, or 0."""
+    meta = unsigned[(h + _META) >> 2]
+    return unsigned[(meta + _GRAD) >> 2] if meta else 0
+
+
+def release_grad_of(h: int) -> None:
+    """Takes its gradient, if there is one. The engine is taken."""
+    meta = unsigned[(h + _META) >> 2]
+    if meta:
+        at = (meta + _GRAD) >> 2
+        if unsigned[at]:
+            handle, unsigned[at] = unsigned[at], 0
+            released.append(handle)  # no call comes between, and so no handler of a signal
+
+
+def base_of(h: int) -> int:
+    """The handle of what it is a view of, or 0."""
+    meta = unsigned[(h + _META) >> 2]
+    return unsigned[(meta + _BASE) >> 2] if meta else 0
+
+
+def storage_of(h: int) -> int:
+    """The address of its storage."""
+    return unsigned[(h + _STORAGE) >> 2]
+
+
+def dual_levels() -> int:
+    """How many levels of forward mode are entered."""
+    return ints[DUAL_LEVELS]
+
+
+# ------------------------------------------------------------------ storages
+
+
+def bytes_of(storage: int) -> int:
+    """The address of what says where a storage's bytes are."""
+    return unsigned[(storage + _BYTES) >> 2]
+
+
+def exports_of(storage: int) -> int:
+    """How many show a storage to others, and whether it is pinned."""
+    return ints[(storage + _EXPORTS) >> 2]
+
+
+def data_of(storage: int) -> int:
+    """Where a storage's first byte is in this process."""
+    return base_address + unsigned[(bytes_of(storage) + _DATA) >> 2]
+
+
+def size_in_bytes(storage: int) -> int:
+    """A storage's size."""
+    return words[(bytes_of(storage) + _SIZE) >> 3]
+
+
+# ------------------------------------------------------------------ elements
+
+
+def address_of(tensor: Tensor) -> int:
+    """Where the first element stands in the engine's memory."""
+    h = tensor._h
+    data = unsigned[(unsigned[(unsigned[(h + _STORAGE) >> 2] + _BYTES) >> 2] + _DATA) >> 2]
+    return data + words[(h + _OFFSET) >> 3] * BY_CODE[memory[h + _DTYPE]].itemsize  # type: ignore[union-attr]
+
+
+def place_of(tensor: Tensor) -> int:
+    """Where the first element stands in this process."""
+    return base_address + address_of(tensor)
+
+
+def elements_at(at: int, n_bytes: int) -> memoryview:
+    """Some bytes of the engine's memory, in place."""
+    return memory[at : at + n_bytes]
+
+
+def write_at(at: int, raw: Any) -> None:
+    """Writes bytes into a block that the engine gave out."""
+    memory[at : at + len(raw)] = raw
+
+
+def write_double(at: int, value: float) -> None:
+    """Writes a number into a tensor's float64 element."""
+    doubles[at >> 3] = value
+
+
+def write_float(at: int, value: float) -> None:
+    """Writes a number into a tensor's float32 element."""
+    floats[at >> 2] = value
