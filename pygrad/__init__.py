@@ -57,6 +57,7 @@ from ._dtypes import (
     uint8,
 )
 from ._dtypes import bool_ as bool
+from ._engines import Engine
 from ._errors import EngineError, LinAlgError, OutOfMemoryError
 from ._legacy import (
     BoolTensor,
@@ -69,13 +70,15 @@ from ._legacy import (
     ShortTensor,
     set_default_tensor_type,
 )
+from ._package import submodule as _submodule
 from ._tensor import Tensor
 from ._warnings import is_warn_always_enabled, set_warn_always
 
 __version__ = "0.1.0"
 
 for _each in (Size, Tensor, device, dtype, finfo, iinfo, layout, memory_format):
-    _each.__module__ = __name__  # where users know them, and what their classes print
+    if _each.__module__.startswith(__name__ + "."):  # else it is shared with the first engine
+        _each.__module__ = __name__  # where users know them, and what their classes print
 
 float = float32
 double = float64
@@ -217,12 +220,10 @@ if not TYPE_CHECKING:
         """Modules that few programs ask for, when first asked for: `datasets` needs NumPy, which
         takes long to import.
         """
-        import importlib
-
         if name in _LATE:
-            return importlib.import_module(f".{name}", __name__)
+            return _submodule(name)
         if name in _LATE_NAMES:
-            return getattr(importlib.import_module(f".{_LATE_NAMES[name]}", __name__), name)
+            return getattr(_submodule(_LATE_NAMES[name]), name)
         raise AttributeError(f"module 'pygrad' has no attribute '{name}'")
 
 
@@ -235,6 +236,7 @@ __all__ = [
     "CharTensor",
     "DoubleStorage",
     "DoubleTensor",
+    "Engine",
     "EngineError",
     "FloatStorage",
     "FloatTensor",

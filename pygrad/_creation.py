@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from . import _ops
 from ._boundary import calls
-from ._boundary.arguments import name_of
+from ._boundary.arguments import name_of, refuse_foreign
 from ._boundary.blocks import empty_for_host
 from ._boundary.header import elements_at, write_at, write_double, write_float
 from ._builtins import builtin
@@ -41,7 +41,10 @@ def _is_sequence(data: Any) -> bool:
 
 def _is_array(value: Any) -> bool:
     """Whether it stands for nested lists; a tensor within a list stands for one number."""
-    return hasattr(value, "__array__") and not isinstance(value, Tensor)
+    if not hasattr(value, "__array__") or isinstance(value, Tensor):
+        return False
+    refuse_foreign(value)
+    return True
 
 
 def _shape_of(data: Any) -> list[int]:
@@ -92,6 +95,7 @@ def _collect_dtypes(data: Any, into: set[dtype]) -> None:
     elif isinstance(data, bool):
         into.add(bool_)
     elif hasattr(data, "dtype"):
+        refuse_foreign(data)
         into.add(_numpy_dtype(data.dtype))
     elif isinstance(data, int):
         into.add(int64)
@@ -212,6 +216,8 @@ def _from_nested(data: Any, kind: dtype | None) -> Tensor:
         if 0 not in shape:
             kind = kind or _infer(data)
             _flatten(data, shape, 0, flat)
+            for item in {type(item): item for item in flat}.values():
+                refuse_foreign(item)
     out, at = empty_for_host(shape, kind)
     if flat:
         write_at(at, _pack(flat, kind or out.dtype).tobytes())
@@ -377,6 +383,8 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
         if copy and data.ndim:
             out = out.clone() if kind is None else out
         return out if kind is None or kind is out.dtype else out.to(kind)
+    if not isinstance(data, (list, tuple, int, float)):
+        refuse_foreign(data)
     if not isinstance(data, (list, tuple, int, float)) and hasattr(data, "untyped"):
         from .storage import elements_of
 
@@ -458,6 +466,7 @@ def _with_memory(obj: Any, kind: dtype | None, copy: bool | None) -> Tensor | No
     """What `asarray` is given, as a tensor; None of a sequence or a number."""
     if isinstance(obj, Tensor):
         return obj
+    refuse_foreign(obj)
     if type(obj).__name__ == "PyCapsule":
         return from_dlpack(obj)
     if type(obj).__module__ == "numpy" and hasattr(obj, "dtype"):

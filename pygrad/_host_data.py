@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from . import _boundary, _ops
 from ._boundary import header
+from ._boundary.arguments import refuse_foreign
 from ._boundary.header import address_of
 from ._dtypes import BY_NAME, dtype
 from ._tensor import Tensor
@@ -235,6 +236,7 @@ def map_(tensor: Tensor, others: Sequence[Tensor], name: str, function: Any) -> 
     """
     for other, word in zip(others, ("argument 'x'", "argument 'y'"), strict=False):
         if not isinstance(other, Tensor):
+            refuse_foreign(other)
             word = word.split()[-1] if len(others) > 1 else "'other'"
             at, got = 1 + (word == "'y'"), type(other).__name__
             raise TypeError(f"{name}(): argument {word} (position {at}) must be Tensor, not {got}")

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ._boundary import calls
-from ._boundary.arguments import K_TENSOR, KINDS, Index
+from ._boundary.arguments import K_TENSOR, KINDS, Index, refuse_foreign
 
 _ABSENT, _SMALL = -(1 << 63), 1 << 62
 NONE, ELLIPSIS, INT, SLICE, TENSOR, BOOL = range(6)
@@ -50,6 +50,7 @@ def _add(item: Any, words: list[int], keep: list[Any]) -> None:
 def _add_other(item: Any, words: list[int], keep: list[Any]) -> None:
     from ._creation import as_tensor, tensor
 
+    refuse_foreign(item)
     made: Any
     if isinstance(item, str):
         raise TypeError("new(): invalid data type 'str'")

@@ -99,7 +99,7 @@ def named_result(name: str, fields: Sequence[str]) -> type[_NamedResult]:
     members: dict[str, Any] = {
         "__slots__": (),
         "_fields": tuple(fields),
-        "__module__": "pygrad.return_types",
+        "__module__": f"{__package__}.return_types",
     }
     for i, field in enumerate(fields):
         members[field] = property(operator.itemgetter(i))
@@ -136,7 +136,7 @@ def _make(op: Op, mode: int, name: str, space: str) -> Function:
     schemas = "\n    ".join(schema for _, schema in rows)
     function.__name__ = name
     # Where it is found, so that it can be pickled.
-    home = NAMESPACES[space].replace("torch", "pygrad").partition(".Tensor")[0]
+    home = NAMESPACES[space].replace("torch", __package__).partition(".Tensor")[0]
     function.__module__ = home
     function.__qualname__ = f"Tensor.{name}" if space in _METHODS else name
     function.__doc__ = f"As {NAMESPACES[space]}.{name} in PyTorch.\n\n    {schemas}"

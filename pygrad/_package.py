@@ -5,9 +5,14 @@ Whoever imports it may come before the names it will use: they are looked up whe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._package import pygrad as pygrad
 else:
     pygrad = __import__("", globals(), None, ("__path__",), 1)
+
+
+def submodule(name: str) -> Any:
+    """A module of the package, by its name below it."""
+    return __import__(name, globals(), None, ("__name__",), 1)

@@ -6,7 +6,6 @@ of an object. Attributes that describe a tensor are read from the engine's memor
 
 from __future__ import annotations
 
-import importlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from types import NoneType
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from . import _boundary, _ops
 from ._boundary import attributes, calls, header
-from ._boundary.arguments import K_BOOL, K_TENSOR, kind_of
+from ._boundary.arguments import K_BOOL, K_TENSOR, kind_of, refuse_foreign
 from ._boundary.callbacks import adopt_tensor, keep_face, look_at_last
 from ._boundary.callbacks import objects as _objects
 from ._boundary.calls import binary, indexed, invoke, subscript
@@ -24,6 +23,7 @@ from ._boundary.modes import get as get_modes
 from ._dtypes import Size, bfloat16, device, dtype, float16, layout, strided
 from ._errors import AbsentError
 from ._index import encode_index
+from ._package import submodule
 from ._uninterrupted import uninterrupted
 from ._warnings import warn_of_conversion
 
@@ -269,6 +269,7 @@ class Tensor(Methods):
             self._drop_grad()
             return
         if not isinstance(value, Tensor):
+            refuse_foreign(value)
             raise TypeError(
                 "assigned grad expected to be a Tensor or None but got grad of type "
                 f"{type(value).__name__}"
@@ -385,6 +386,7 @@ class Tensor(Methods):
     @data.setter
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
+            refuse_foreign(value)
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if get_modes() >> (LEVELS + 1):
             where = "under vmap" if header.is_batched(self._h) else "inside functorch"
@@ -460,6 +462,7 @@ class Tensor(Methods):
 
     def _assignable(self, value: Any) -> Tensor:
         """A NumPy array or number as a tensor of this dtype; PyTorch takes nothing else."""
+        refuse_foreign(value)
         if not hasattr(value, "__array__"):
             raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}")
         from ._creation import tensor
@@ -482,6 +485,7 @@ class Tensor(Methods):
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (Tensor, int, float, bool)):
             return bool((element == self).any())  # type: ignore[union-attr]
+        refuse_foreign(element)
         raise RuntimeError(
             "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
             f"{type(element)}."
@@ -759,6 +763,7 @@ class Tensor(Methods):
             from ._functions import is_storage
             from .storage import elements_of
 
+            refuse_foreign(given)
             if is_storage(given):
                 given = elements_of(given, self.dtype, legacy=False)
                 if args:
@@ -815,7 +820,7 @@ def _host() -> Any:
     """_host_data.py, which needs this module."""
     global _host_data
     if _host_data is None:
-        _host_data = importlib.import_module("._host_data", __package__)
+        _host_data = submodule("_host_data")
     return _host_data
 
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, TypeAlias
 
 from . import _boundary, _ops
+from ._boundary.arguments import refuse_foreign
 from ._boundary.modes import GRAD, LEVELS, get, here, here_now, put
 from ._tensor import Tensor
 from ._tree import Spec, flatten, map_leaves, unflatten
@@ -207,6 +208,7 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
 def _check_leaves(leaves: Sequence[Any]) -> None:
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
+            refuse_foreign(leaf)
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
 
 

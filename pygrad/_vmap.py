@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import Any, Final, NoReturn
 
 from . import _ops
+from ._boundary.arguments import refuse_foreign
 from ._boundary.modes import LEVELS, switch
 from ._tensor import Tensor
 from ._tree import Spec, flatten, map_leaves, spread, unflatten
@@ -197,6 +198,7 @@ def _check_in_dim(leaf: Any, dim: Any, where: str) -> None:
     if dim is None:
         return
     if not isinstance(leaf, Tensor):
+        refuse_foreign(leaf)
         raise ValueError(
             f"{where}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We "
             "cannot vmap over non-Tensor arguments, please use None as the respective in_dim"

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from . import _ops
-from ._boundary.arguments import GeneratorArgument
+from ._boundary.arguments import GeneratorArgument, refuse_foreign
 from ._dtypes import device as _device
 from ._tensor import Tensor
 
@@ -123,6 +123,7 @@ class Generator(GeneratorArgument):
             RuntimeError: not contiguous, not of 5056 elements, or not a state.
         """
         if not isinstance(new_state, Tensor):
+            refuse_foreign(new_state)
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
         _C["_generator_set_state"](self, new_state)
         return self

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from . import _ops
-from ._boundary import header
+from ._boundary import header, process
 from ._builtins import builtin
 from ._dtypes import BY_NAME, complex64, complex128, dtype, uint8
 from ._dtypes import bfloat16 as _bfloat16
@@ -176,6 +176,9 @@ def _caster(name: str, kind: dtype) -> Callable[[_Storage], TypedStorage]:
 
 for _name, _kind in [*((n, BY_NAME[k]) for n, k in _CASTS.items()), *_ABSENT.items()]:
     setattr(_Storage, _name, _caster(_name, _kind))
+
+
+process.of_engines.add(_Storage)
 
 
 class StorageBase(_Storage):

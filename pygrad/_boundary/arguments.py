@@ -14,6 +14,7 @@ from .._dtypes import Size, device, dtype, layout, memory_format, uint8
 from . import constants as e
 from .frame import DATA, DATA_BYTES
 from .host import memory
+from .process import of_engines
 
 (
     K_TENSOR,
@@ -67,6 +68,7 @@ class GeneratorArgument:
 
 
 KINDS.update({Index: K_INDEX, GeneratorArgument: K_GENERATOR})
+of_engines.add(GeneratorArgument)
 
 
 def kind_of(value: Any) -> int:
@@ -75,8 +77,25 @@ def kind_of(value: Any) -> int:
     found = next((KINDS[base] for base in kind.__mro__ if base in KINDS), K_OTHER)
     if found == K_OTHER and is_numpy_scalar(value):
         found = {"i": K_INT, "u": K_INT, "f": K_FLOAT, "b": K_BOOL}.get(value.dtype.kind, K_OTHER)
+    if found == K_OTHER:
+        refuse_foreign(value)
     KINDS[kind] = found
     return found
+
+
+def refuse_foreign(value: Any) -> None:
+    """For what is none of this engine's.
+
+    Raises: TypeError: it is a tensor or the like of another engine.
+    """
+    for base in type(value).__mro__:
+        if base in of_engines:
+            theirs, mine = base.__module__.partition(".")[0], __name__.partition(".")[0]
+            if theirs != mine:
+                raise TypeError(
+                    f"a {type(value).__name__} of {theirs} was given to {mine}: it belongs to "
+                    "another engine; copy a tensor by its tolist() or numpy()"
+                )
 
 
 def name_of(kind: type) -> str:

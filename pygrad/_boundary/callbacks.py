@@ -11,6 +11,7 @@ from sys import getrefcount
 from typing import Any, Final
 
 from . import calls, host, hosting, ownership, release
+from .arguments import refuse_foreign
 from .constants import (
     APPLY,
     HEAD,
@@ -111,7 +112,11 @@ def encode(values: Sequence[Any]) -> tuple[list[int], str]:
     """
     tensor = _tensor_type
     handles = [v._h if isinstance(v, tensor) else 0 if v is None else 1 for v in values]
-    return handles, type(values[handles.index(1)]).__name__ if 1 in handles else ""
+    if 1 not in handles:
+        return handles, ""
+    odd = values[handles.index(1)]
+    refuse_foreign(odd)
+    return handles, type(odd).__name__
 
 
 def tell_text(text: str) -> list[int]:

@@ -33,6 +33,7 @@ from .arguments import (
     encode,
     kind_of,
 )
+from .process import of_engines
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -49,6 +50,7 @@ def adopt_tensor(kind: type) -> None:
     _tensor_type = kind
     _make = functools.partial(object.__new__, kind)
     KINDS[kind] = K_TENSOR
+    of_engines.add(kind)
 
 
 ROWS: Final[dict[str, int]] = {}

@@ -10,6 +10,7 @@ import os
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from types import CodeType
 from typing import Any, Final
 
 import wasmtime
@@ -41,28 +42,26 @@ def _load_module(engine: wasmtime.Engine) -> wasmtime.Module:
 
 compiler: Final = _make_engine()
 module: Final = _load_module(compiler)
-_stores: Final[dict[int, wasmtime.Store]] = {}
+of_engines: Final[weakref.WeakSet[type]] = weakref.WeakSet()
+"""The classes of what belongs to an engine, of each of them."""
+_stores: Final[dict[int, tuple[weakref.ref[CodeType], wasmtime.Store]]] = {}
 
 
-class _End(int):
-    """Lets a store go when it goes itself: not before the finalizers of garbage that it is among
-    have run, as the collector does not know what it does not track, and calls what it does in no
-    order.
+def _close(end: weakref.ref[CodeType]) -> None:
+    _stores.pop(id(end))[1].close()
+
+
+def new_store() -> tuple[wasmtime.Store, CodeType]:
+    """A store, and what its engine keeps as long as it needs the store's memory.
+
+    That is the code of a function: the garbage collector does not know of code, and so it goes
+    after the finalizers of all garbage that it is among, which may look into the memory.
     """
-
-    __slots__ = ()
-
-    def __del__(self, stores: dict[int, wasmtime.Store] = _stores) -> None:
-        store = stores.pop(int(self), None)
-        if store is not None:
-            store.close()
-
-
-def new_store() -> tuple[wasmtime.Store, int]:
-    """A store, and what its engine keeps as long as it needs the store's memory."""
     store = wasmtime.Store(compiler)
-    _stores[id(store)] = store
-    return store, _End(id(store))
+    code = _close.__code__.replace()
+    end = weakref.ref(code, _close)
+    _stores[id(end)] = end, store
+    return store, code
 
 
 # ------------------------------------------------------------------ what engines hear of

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _ops
 from .._boundary import callbacks, calls, long_calls
+from .._boundary.arguments import refuse_foreign
 from .._tensor import Tensor
 from . import _cycles as _cycles
 from . import anomaly_mode as anomaly_mode
@@ -163,6 +164,8 @@ def _grad(
         elif seed is not None:
             odd.append(seed)
     how = (retain, create_graph, into, allow_unused, materialize, rows)
+    for each in odd:
+        refuse_foreign(each)
     if odd:
         _C["_grad"](of, at, (), places, type(odd[0]).__name__, *how)  # which raises
     if not graph.log.isEnabledFor(logging.DEBUG):

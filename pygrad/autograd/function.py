@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import _boundary, _ops
 from .._boundary import callbacks, calls, header, long_calls
+from .._boundary.arguments import refuse_foreign
 from .._boundary.modes import GRAD, NO_FORWARD, get, here, here_now, replace, switch
 from .._tensor import Tensor
 from .._vmap import levels
@@ -75,6 +76,7 @@ class FunctionCtx:
         """Saves tensors (or None) for `jvp`, which finds them in ``ctx.saved_tensors``."""
         for tensor in tensors:
             if not isinstance(tensor, Tensor) and tensor is not None:
+                refuse_foreign(tensor)
                 raise AssertionError(
                     "save_for_forward expects all arguments to be tensors; you should save "
                     "non-tensors as attributes on ctx."

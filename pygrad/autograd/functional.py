@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from .. import _ops
 from .._boundary import calls, long_calls
+from .._boundary.arguments import refuse_foreign
 from .._package import pygrad
 from .._tensor import Tensor
 from . import forward_ad, graph
@@ -42,6 +43,7 @@ def _tuple_of(value: Any, what: str, name: str | None) -> Tensors:
     items: Tensors = value if is_tuple else (value,)
     for i, item in enumerate(items):
         if not isinstance(item, Tensor):
+            refuse_foreign(item)
             where = f"value at index {i}" if is_tuple else f"given {what}"
             raise TypeError(
                 f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the "

@@ -39,7 +39,7 @@ __all__ = [
 
 _C = _ops.C
 _CPU: Final = device("cpu")
-log = logging.getLogger(__name__)
+log = logging.getLogger("pygrad.autograd.graph")
 
 
 _nodes: dict[int, weakref.ref[Node]] = {}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
+from .._boundary.arguments import refuse_foreign
 from .._package import pygrad
 from .._tensor import Tensor
 
@@ -66,6 +67,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if type(data) is Tensor or type(data) is Parameter:
             made: Parameter = Tensor._make_subclass(cls, data, requires_grad)
             return made
+        refuse_foreign(data)
         detached = data.detach()._mark(requires_grad)
         if type(detached) is not type(data):
             raise RuntimeError(
@@ -132,6 +134,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         if data is None:
             data = pygrad.empty(0)
+        refuse_foreign(data)
         buffer = cast(Buffer, data.detach()._mark(data.requires_grad))
         buffer.persistent = persistent
         buffer._is_buffer = True

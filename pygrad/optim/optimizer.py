@@ -15,6 +15,7 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
+from .._boundary.arguments import refuse_foreign
 from .._package import pygrad
 from .._tensor import Tensor
 from ..autograd import profiler
@@ -343,6 +344,7 @@ class Optimizer:
         _unpack_params(param_group)
         for parameter in param_group["params"]:
             if not isinstance(parameter, Tensor):
+                refuse_foreign(parameter)
                 raise TypeError(
                     "optimizer can only optimize Tensors, but one of the params is "
                     + typename(parameter)

@@ -4,6 +4,7 @@ saves memory.
 
 from typing import TYPE_CHECKING
 
+from .._package import submodule
 from . import _pytree, data
 
 if TYPE_CHECKING:
@@ -13,9 +14,7 @@ else:
     def __getattr__(name):
         """Modules when first asked for: they need autograd or tensors, which need this package."""
         if name in ("checkpoint", "dlpack"):
-            import importlib
-
-            return importlib.import_module(f".{name}", __name__)
+            return submodule(f"utils.{name}")
         raise AttributeError(f"module 'pygrad.utils' has no attribute '{name}'")
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ModuleTracker"]
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("pygrad.utils.module_tracker")
 
 
 class ModuleTracker:

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..._boundary.arguments import refuse_foreign
 from ..._tensor import Tensor
 from ...utils.hooks import RemovableHandle
 from ..parameter import Buffer, Parameter
@@ -95,6 +96,7 @@ class ModuleAttributes:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         self._check_new_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
+            refuse_foreign(tensor)
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
@@ -120,6 +122,7 @@ class ModuleAttributes:
             self._parameters[name] = None
             return
         if not isinstance(param, Parameter):
+            refuse_foreign(param)
             raise TypeError(
                 f"cannot assign '{typename(param)}' object to parameter '{name}' "
                 "(torch.nn.Parameter or None required)"
@@ -177,6 +180,7 @@ class ModuleAttributes:
             self.register_parameter(name, value)
         elif parameters is not None and name in parameters:
             if value is not None:
+                refuse_foreign(value)
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as parameter '{name}' "
                     "(torch.nn.Parameter or None expected)"
@@ -213,6 +217,7 @@ class ModuleAttributes:
         if not (is_buffer or (buffers is not None and name in buffers)):
             return False
         if value is not None and not isinstance(value, Tensor):
+            refuse_foreign(value)
             raise TypeError(
                 f"cannot assign '{typename(value)}' as buffer '{name}' "
                 "(torch.nn.Buffer, torch.Tensor or None expected)"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 from weakref import ref
 
+from ..._boundary.arguments import refuse_foreign
 from ..._package import pygrad
 from ..._tensor import Tensor
 from ...utils.hooks import RemovableHandle
@@ -322,6 +323,7 @@ class ModuleState(ModuleTree):
     ) -> str | None:
         """Load one tensor; return what was wrong with it, if anything was."""
         if not isinstance(value, Tensor):
+            refuse_foreign(value)
             return (
                 f'While copying the parameter named "{key}", expected torch.Tensor or '
                 f"Tensor-like object from checkpoint but received {type(value)}"
