@@ -27,9 +27,7 @@ from types import CodeType, ModuleType
 from typing import Any, Final
 
 ORIGINAL: Final = __name__.rpartition(".")[0]
-SHARED: Final = frozenset(
-    {"_boundary.constants", "_boundary.process", "_dtypes", "_engines", "_errors"}
-)
+SHARED: Final = frozenset({"_boundary.process", "_dtypes", "_engines", "_errors"})
 """Modules that stand for no engine: they import each other alone."""
 _ROOT: Final = Path(__file__).parent
 _numbers: Final = itertools.count(1)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ._boundary import calls
+from ._boundary import calls, constants
 from ._boundary.arguments import K_TENSOR, KINDS, Index, refuse_foreign
 
-_ABSENT, _SMALL = -(1 << 63), 1 << 62
-NONE, ELLIPSIS, INT, SLICE, TENSOR, BOOL = range(6)
+_ABSENT, _SMALL = constants.ITEM_ABSENT, 1 << 62
+NONE, ELLIPSIS, INT = constants.ITEM_NONE, constants.ITEM_ELLIPSIS, constants.ITEM_INT
+SLICE, TENSOR, BOOL = constants.ITEM_SLICE, constants.ITEM_TENSOR, constants.ITEM_BOOL
 
 
 def _bound(value: Any) -> int:

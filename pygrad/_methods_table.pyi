@@ -4,9 +4,9 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias, overload
 
-from ._dtypes import device, dtype, layout, memory_format
-from ._tensor import Tensor
-from .random import Generator
+from pygrad._dtypes import device, dtype, layout, memory_format
+from pygrad._tensor import Tensor
+from pygrad.random import Generator
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.bool
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._package import pygrad as pygrad
+    import pygrad as pygrad
 else:
     pygrad = __import__("", globals(), None, ("__path__",), 1)
 

@@ -4,9 +4,9 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias, overload
 
-from ._dtypes import device, dtype, layout, memory_format
-from ._tensor import Tensor
-from .random import Generator
+from pygrad._dtypes import device, dtype, layout, memory_format
+from pygrad._tensor import Tensor
+from pygrad.random import Generator
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.bool
 
@@ -48,7 +48,7 @@ class _Svd(NamedTuple):
     U: Tensor
     S: Tensor
     Vh: Tensor
-from ._errors import LinAlgError as LinAlgError
+from pygrad._errors import LinAlgError as LinAlgError
 def cholesky(A: Tensor, *, upper: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: ...
 def cholesky_ex(A: Tensor, *, upper: builtins.bool = ..., check_errors: builtins.bool = ..., out: Any = ...) -> _CholeskyEx: ...
 @overload

@@ -1,20 +1,20 @@
-"""What Python and the engine's C agree on by number: the one place where it is typed by hand.
+"""What Python and the engine's C agree on by number, as the binary tells it by name.
 
-Each group names the file of `wasm_core/` that has it.
+Typed by hand is only what the binary does not tell: how results are marked, in boundary/pg.h.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-ABI: Final = 2
+from .host import layout
 
-# boundary/pg.h: how a call is meant.
-INPLACE: Final = 1
-METHOD: Final = 2
-PREPARED: Final = 4
+# How a call is meant.
+INPLACE: Final = layout["call_inplace"]
+METHOD: Final = layout["call_method"]
+PREPARED: Final = layout["call_prepared"]
 
-# boundary/pg.h: what a result is, beside its handle.
+# What a result is, beside its handle: boundary/pg.h.
 PENDING: Final = 1 << 32
 DESCRIBED: Final = 1 << 33
 VIEW: Final = 1 << 34
@@ -22,47 +22,68 @@ SELF: Final = 1 << 35
 FAILED: Final = 1 << 36
 HEAD: Final = 1 << 62
 
-# call/call.h, Tag: how a value travels.
-(
-    MISSING,
-    NONE,
-    TENSOR,
-    INT,
-    FLOAT,
-    BOOL,
-    STR,
-    DTYPE,
-    INTS,
-    FLOATS,
-    TENSORS,
-    INDEX,
-    OTHER,
-    BOOLS,
-    COMPLEX,
-    GENERATOR,
-) = range(16)
+# How a value travels.
+MISSING: Final = layout["tag_missing"]
+NONE: Final = layout["tag_none"]
+TENSOR: Final = layout["tag_tensor"]
+INT: Final = layout["tag_int"]
+FLOAT: Final = layout["tag_float"]
+BOOL: Final = layout["tag_bool"]
+STR: Final = layout["tag_str"]
+DTYPE: Final = layout["tag_dtype"]
+INTS: Final = layout["tag_ints"]
+FLOATS: Final = layout["tag_floats"]
+TENSORS: Final = layout["tag_tensors"]
+INDEX: Final = layout["tag_index"]
+OTHER: Final = layout["tag_other"]
+BOOLS: Final = layout["tag_bools"]
+COMPLEX: Final = layout["tag_complex"]
+GENERATOR: Final = layout["tag_generator"]
 
-# tape/host.h, HostCall: what the engine asks of a callback.
-HOOK, POST_HOOK, NODE_PRE_HOOK, NODE_HOOK, FUNCTION, PACK, UNPACK, SEVERAL, APPLY = range(9)
-NAME, RETURNED = 35, 36
-CLOCK: Final = 100
+# What the engine asks of a callback.
+HOOK: Final = layout["host_hook"]
+POST_HOOK: Final = layout["host_post_hook"]
+NODE_PRE_HOOK: Final = layout["host_node_pre_hook"]
+NODE_HOOK: Final = layout["host_node_hook"]
+FUNCTION: Final = layout["host_function"]
+PACK: Final = layout["host_pack"]
+UNPACK: Final = layout["host_unpack"]
+SEVERAL: Final = layout["host_several"]
+APPLY: Final = layout["host_apply"]
+TRACE: Final = layout["host_trace"]
+REPORT: Final = layout["host_report"]
+LINE: Final = layout["host_line"]
+NAME: Final = layout["host_name"]
+RETURNED: Final = layout["host_returned"]
+CLOCK: Final = layout["host_clock"]
 
-# boundary/pg.h, PG_MODE_: the modes of a thread.
-GRAD, INFERENCE, ANY_LAYOUT, ONE_THREAD, NO_FORWARD = 1, 2, 4, 8, 16
-LEVELS: Final = 7
+# The modes of a thread, as bits.
+GRAD: Final = layout["mode_grad"]
+INFERENCE: Final = layout["mode_inference"]
+ANY_LAYOUT: Final = layout["mode_any_layout"]
+ONE_THREAD: Final = layout["mode_one_thread"]
+NO_FORWARD: Final = layout["mode_no_forward"]
+LEVELS: Final = layout["mode_levels"] - 1
 """Level k of vmap is the bit k places above this one."""
 
-# tensor/tensor.h, FLAG_: what a tensor's byte of flags says.
-REQUIRES_GRAD: Final = 1
-IS_INFERENCE: Final = 4
-BATCHED: Final = 128
+# What a tensor's byte of flags says.
+REQUIRES_GRAD: Final = layout["flag_requires_grad"]
+IS_INFERENCE: Final = layout["flag_inference"]
+BATCHED: Final = layout["flag_batched"]
 """vmap has batched the tensor: the highest flag."""
 
-# ground/dtype.h: the codes of what Python's own types stand for.
-CODE_INT64, CODE_FLOAT64, CODE_BOOL = 4, 7, 11
-CODE_FLOAT32: Final = 6
+# The codes of element types that are asked for by number.
+CODE_INT64: Final = layout["dtype_int64"]
+CODE_FLOAT32: Final = layout["dtype_float32"]
+CODE_FLOAT64: Final = layout["dtype_float64"]
+CODE_BOOL: Final = layout["dtype_bool"]
 
-# ops/index/index_subscript.c: what an item of an index is.
-ITEM_NONE, ITEM_ELLIPSIS, ITEM_INT, ITEM_SLICE, ITEM_TENSOR, ITEM_BOOL = range(6)
+# What an item of an index is.
+ITEM_NONE: Final = layout["item_none"]
+ITEM_ELLIPSIS: Final = layout["item_ellipsis"]
+ITEM_INT: Final = layout["item_int"]
+ITEM_SLICE: Final = layout["item_slice"]
+ITEM_TENSOR: Final = layout["item_tensor"]
+ITEM_BOOL: Final = layout["item_bool"]
 ITEM_ABSENT: Final = -(1 << 63)
 """A bound of a slice that was left out."""

@@ -25,9 +25,9 @@ from typing import Any, Final
 import wasmtime
 from wasmtime import _bindings
 
-from .constants import ABI
 from .process import module, new_store
 
+ABI: Final = 2
 MOST_NESTED: Final = 192
 """Hooks that may run inside of hooks: the stack of 2 MiB holds twice as many. Custom
 functions do not count: they run outside of the engine.

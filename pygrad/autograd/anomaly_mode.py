@@ -21,12 +21,11 @@ from .._boundary import callbacks
 __all__ = ["detect_anomaly", "is_anomaly_detection_enabled", "set_detect_anomaly"]
 
 _f = _ops.SPACES["torch"]
-_TRACE, _REPORT, _LINE = 32, 33, 34
+_TRACE, _REPORT, _LINE = _boundary.TRACE, _boundary.REPORT, _boundary.LINE
 _PACKAGE: Final = Path(__file__).parent.parent
 _PLUMBING: Final = {
     str(_PACKAGE / name)
     for name in (
-        "_call.py",
         "_functions.py",
         "_ops.py",
         "_tensor.py",

@@ -4,26 +4,26 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias, overload
 
-from .._dtypes import device, dtype, layout, memory_format
-from .._tensor import Tensor
-from ..random import Generator
+from pygrad._dtypes import device, dtype, layout, memory_format
+from pygrad._tensor import Tensor
+from pygrad.random import Generator
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.bool
 
 COMPOSED: tuple[Any, ...]
-from ._attention import multi_head_attention_forward as multi_head_attention_forward
-from ._ctc import ctc_loss as ctc_loss
-from ._fractional import fractional_max_pool2d as fractional_max_pool2d
-from ._fractional import fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices
-from ._functional import gumbel_softmax as gumbel_softmax
-from ._functional import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
-from ._functional import upsample_bilinear as upsample_bilinear
-from ._functional import upsample_nearest as upsample_nearest
-from ._sampling import affine_grid as affine_grid
-from ._sampling import grid_sample as grid_sample
-from ._unpool import max_unpool1d as max_unpool1d
-from ._unpool import max_unpool2d as max_unpool2d
-from ._unpool import max_unpool3d as max_unpool3d
+from pygrad.nn._attention import multi_head_attention_forward as multi_head_attention_forward
+from pygrad.nn._ctc import ctc_loss as ctc_loss
+from pygrad.nn._fractional import fractional_max_pool2d as fractional_max_pool2d
+from pygrad.nn._fractional import fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices
+from pygrad.nn._functional import gumbel_softmax as gumbel_softmax
+from pygrad.nn._functional import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
+from pygrad.nn._functional import upsample_bilinear as upsample_bilinear
+from pygrad.nn._functional import upsample_nearest as upsample_nearest
+from pygrad.nn._sampling import affine_grid as affine_grid
+from pygrad.nn._sampling import grid_sample as grid_sample
+from pygrad.nn._unpool import max_unpool1d as max_unpool1d
+from pygrad.nn._unpool import max_unpool2d as max_unpool2d
+from pygrad.nn._unpool import max_unpool3d as max_unpool3d
 def adaptive_avg_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int]) -> Tensor: ...
 def adaptive_avg_pool2d(input: Tensor, output_size: builtins.int | Sequence[builtins.int]) -> Tensor: ...
 def adaptive_avg_pool3d(input: Tensor, output_size: builtins.int | Sequence[builtins.int]) -> Tensor: ...
