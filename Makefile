@@ -79,8 +79,8 @@ parity: $(PARITY_VENV)/.parity
 stubs: $(VENV)/.dev
 	$(VENV)/bin/python -m pygrad._stubs
 
-# Beside PyTorch where `make parity` has installed it. The README's table and picture are written by
-# make bench BENCH_ARGS='--readme README.md --roofline tests/bench/roofline.png'
+# Beside PyTorch where `make parity` has installed it. The table of web/docs/speed.md and its picture are written by
+# make bench BENCH_ARGS='--table web/docs/speed.md --roofline tests/bench/roofline.png'
 BENCH_VENV = $(if $(wildcard $(PARITY_VENV)/.parity),$(PARITY_VENV),$(VENV))
 
 $(VENV)/.bench: $(VENV)/.dev

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import test_layers
 
 import pygrad
 
@@ -49,8 +50,27 @@ def test_public_things_are_documented(name: str) -> None:
             assert thing.__doc__, public
 
 
-def test_readme_names_every_make_target() -> None:
+DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_commands_of_the_document_exist(name: str) -> None:
     makefile = (ROOT / "Makefile").read_text()
     targets = set(re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE))
-    for target in re.findall(r"`make (\w+)`", (ROOT / "README.md").read_text()):
+    for target in re.findall(r"`make (\w+)`", (ROOT / name).read_text()):
         assert any(target in line.split() for line in targets), target
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_files_of_the_document_exist(name: str) -> None:
+    """Paths from the root, or from the folders that the document speaks of."""
+    text = (ROOT / name).read_text()
+    named = set(re.findall(r"`([\w/]+/[\w.]+\.(?:c|h|py|js|def|md|json))`", text))
+    named |= set(re.findall(r"\]\(([\w/.]+)\)", text))
+    roots = [ROOT, ROOT / "wasm_core", ROOT / "pygrad", ROOT / "web"]
+    assert not {path for path in named if not any((root / path).exists() for root in roots)}
+
+
+def test_architecture_has_the_layers_that_are_tested() -> None:
+    engine = (ROOT / "ARCHITECTURE.md").read_text().partition("## Python")[0]
+    assert re.findall(r"^\| `(\w+)` \|", engine, re.MULTILINE) == test_layers.FOLDERS

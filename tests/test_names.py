@@ -1,4 +1,4 @@
-"""The README's table of torch.js's names: complete, and every name is where it says."""
+"""The table of torch.js's names in web/docs/names.md: complete, and every name is where it says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import pygrad
 import pygrad.torch
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
+NAMES = (Path(__file__).parent.parent / "web" / "docs" / "names.md").read_text()
 ROWS = [
     (
         name,
@@ -21,7 +21,7 @@ ROWS = [
     )
     for name, mine, torch in re.findall(
         r"^\| (\w+) \| (\S+) \| (\S+) \| .*\|$",
-        README[README.index("| torch.js | pygrad |") :],
+        NAMES[NAMES.index("| torch.js | pygrad |") :],
         re.MULTILINE,
     )
 ]

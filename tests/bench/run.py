@@ -229,7 +229,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="workloads whose name matches this expression")
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--roofline", type=Path, help="where to draw the kernels under the bounds")
-    parser.add_argument("--readme", type=Path, help="the file whose table is to be written")
+    parser.add_argument("--table", type=Path, help="the file whose table is to be written")
     return parser.parse_args()
 
 
@@ -246,8 +246,8 @@ def main() -> None:
     else:
         print(f"{versions}; no ratios: torch is not installed here (make parity installs it)")
     rows, points = side_by_side(torch, args)
-    if args.readme and torch:
-        write_into(args.readme, markdown(rows, versions))
+    if args.table and torch:
+        write_into(args.table, markdown(rows, versions))
     if points:
         bounds = roofline.measure()
         print(

@@ -1,4 +1,4 @@
-"""The results of `make bench` as text for the terminal and as the README's table."""
+"""The results of `make bench` as text for the terminal and as a table of Markdown."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def processor() -> str:
 
 
 def markdown(rows: Iterable[Row], versions: str) -> str:
-    """The README's table: a line a group, the ratio of each workload with what is wished for."""
+    """A table of Markdown: a line a group, the ratio of each workload with what is wished for."""
     groups: dict[str, list[str]] = {}
     for row in rows:
         assert row.ratio is not None
@@ -76,8 +76,8 @@ def markdown(rows: Iterable[Row], versions: str) -> str:
     )
 
 
-def write_into(readme: Path, text: str) -> None:
+def write_into(document: Path, text: str) -> None:
     """Between the two marks."""
-    head, _, rest = readme.read_text().partition(BEGIN)
+    head, _, rest = document.read_text().partition(BEGIN)
     _, _, tail = rest.partition(END)
-    readme.write_text(f"{head}{BEGIN}{text}{END}{tail}")
+    document.write_text(f"{head}{BEGIN}{text}{END}{tail}")

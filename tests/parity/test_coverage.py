@@ -1,6 +1,6 @@
 """Every public name of torch.autograd and its submodules is here, or absent for a reason.
 
-Run as a script, it writes the table of the README.
+Run as a script, it writes the table of web/docs/names.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 
 import pygrad
 
-README = Path(__file__).parents[2] / "README.md"
+DOCUMENT = Path(__file__).parents[2] / "web" / "docs" / "names.md"
 BEGIN, END = "<!-- written by tests/parity/test_coverage.py -->\n", "<!-- end -->"
 
 _CUDA, _KINETO = "CUDA streams", "PyTorch's native profiler"
@@ -110,7 +110,7 @@ def reason(module: str, name: str) -> str:
 
 
 def table() -> str:
-    """The table of the README."""
+    """The table of the document."""
     lines = ["| module | present | absent, and why |", "|---|---|---|"]
     for module, (present, absent) in survey().items():
         why: dict[str, list[str]] = {}
@@ -122,7 +122,7 @@ def table() -> str:
 
 
 def test_readme_has_the_table() -> None:
-    text = README.read_text()
+    text = DOCUMENT.read_text()
     assert text[text.index(BEGIN) + len(BEGIN) : text.index(END)] == table()
 
 
@@ -176,6 +176,6 @@ def test_tensor_has_autograds_attributes() -> None:
 
 
 if __name__ == "__main__":
-    written = README.read_text()
+    written = DOCUMENT.read_text()
     head, rest = written.split(BEGIN)
-    README.write_text(head + BEGIN + table() + END + rest.split(END, 1)[1])
+    DOCUMENT.write_text(head + BEGIN + table() + END + rest.split(END, 1)[1])
