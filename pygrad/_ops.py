@@ -13,7 +13,7 @@ from types import MethodType
 from typing import Any, Final
 
 from . import _boundary as e
-from ._boundary import calls
+from ._boundary import calls, shapes
 from ._builtins import is_builtin
 from ._builtins import namespace as namespace_of
 from ._schema import Signature
@@ -131,7 +131,7 @@ def _with_list(kind: type[_NamedResult]) -> Callable[[Sequence[Any]], _NamedResu
 
 def _make(op: Op, mode: int, name: str, space: str) -> Function:
     bound = is_builtin(space, name)
-    function = calls.function(op.row, mode, bound)
+    function = shapes.function(op.row, mode, bound)
     rows = op.offered(space)
     schemas = "\n    ".join(schema for _, schema in rows)
     function.__name__ = name

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from . import _methods, _ops, _tensor
+from ._boundary import template
 from ._package import pygrad
 from ._schema import Argument, arguments, python_name, results
 from .nn import functional
@@ -268,7 +269,8 @@ def stub(space: str) -> str:
 
 
 def main() -> None:
-    """Writes every stub."""
+    """Writes every stub, and what else is made of the table or of templates."""
+    template.write()
     for space, name in FILES.items():
         (FOLDER / name).write_text(stub(space), encoding="utf-8")
     from . import _declarations, _enumerations, _signatures  # which read schemas as here

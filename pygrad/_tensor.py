@@ -16,10 +16,11 @@ from ._boundary import attributes, calls, header
 from ._boundary.arguments import K_BOOL, K_TENSOR, kind_of, refuse_foreign
 from ._boundary.callbacks import adopt_tensor, keep_face, look_at_last
 from ._boundary.callbacks import objects as _objects
-from ._boundary.calls import binary, indexed, invoke, subscript
+from ._boundary.calls import invoke
 from ._boundary.long_calls import command
 from ._boundary.modes import GRAD, LEVELS
 from ._boundary.modes import get as get_modes
+from ._boundary.shapes import binary, indexed, subscript
 from ._dtypes import Size, bfloat16, device, dtype, float16, layout, strided
 from ._errors import AbsentError
 from ._index import encode_index

@@ -13,7 +13,7 @@ import pytest
 
 import pygrad
 from pygrad import optim
-from pygrad._boundary import calls, prepared
+from pygrad._boundary import calls, prepared, shapes
 
 MAKERS: dict[str, Any] = {
     "SGD": lambda p: optim.SGD(p, lr=0.1),
@@ -58,6 +58,7 @@ def test_step_is_one_crossing(name: str, has_all: bool, monkeypatch: pytest.Monk
         (calls, "_call"),
         (calls, "_call_long"),
         (calls, "_call2"),
+        (shapes, "_call2"),
         (prepared, "_call2"),
     ):
         kept = getattr(module, attribute)

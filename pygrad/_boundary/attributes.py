@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from .._dtypes import BY_CODE, Size, dtype, size_of
-from .calls import ROWS, function, share
+from .calls import ROWS, share
 from .constants import (
     BATCHED,
     CODE_FLOAT32,
@@ -19,6 +19,7 @@ from .constants import (
 )
 from .header import floats
 from .host import doubles, ints, layout, memory, unsigned, words
+from .shapes import function
 
 if TYPE_CHECKING:
     from .._tensor import Tensor

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .._dtypes import dtype
-from .calls import ROWS, maker
+from .calls import ROWS
 from .header import address_of
+from .shapes import maker
 
 if TYPE_CHECKING:
     from .._tensor import Tensor

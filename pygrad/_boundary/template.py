@@ -1,0 +1,313 @@
+"""The fast ways into the engine, written once: `make stubs` writes shapes.py from what stands here.
+
+A call costs about a microsecond, of which each frame of Python would be a tenth. So what every fast
+way does (asks whether the engine is free and this thread's, hands over a released handle, writes
+the slots, calls, and makes an object of the result) is one text here, with places for what differs,
+and stands in each of them as plain source, for tracebacks and debuggers to show.
+
+Whose thread owns the engine and finds it free takes it, in this order: asking is a call, after
+which other threads may run; reading and writing a field is none. The slow way is for all else.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+FILE: Final = Path(__file__).with_name("shapes.py")
+
+_CROSS: Final = """\
+if {guard}(key := _lock.free) and _mine() and _lock.free is key:
+    _lock.free = None
+    try:
+        dead = 0
+        if _released:
+            dead = _pop()
+            if _released:
+                _hand_over_rest()
+        {write}
+        try:
+            _call2(*_call2_places)
+            r = _slot[0]{mark}
+            if r < _FRESH:
+                out = _make()
+                out._h = r
+                {base}
+                return out
+        except BaseException:
+            _unclaimed()
+            raise
+        {otherwise}
+    finally:
+        _lock.free = key
+return invoke({slow})
+"""
+"""The crossing itself.
+
+Places:
+    guard: what else must hold. write: the slots, with `dead` in the second. mark: takes the mark of
+    a view from the result. base: tells the result what it is a view of. otherwise: what becomes of
+    any other result. slow: the arguments of `invoke`, which takes everything.
+"""
+
+_SLOTS: Final = """\
+_slot[0] = {head}
+_slot[2] = dead
+_slot[4] = {first}
+{second}
+"""
+
+
+def _filled(text: str, **places: str) -> str:
+    """The text with its places filled, each line of a filling indented as its place is; a line
+    with nothing but an empty place goes.
+    """
+
+    def fill(line: str) -> str:
+        found = re.fullmatch(r"( *)\{(\w+)\}", line)
+        if found is None:
+            return re.sub(r"\{(\w+)\}", lambda place: places[place[1]], line)
+        filling = places[found[2]].rstrip("\n")
+        return "\n".join(found[1] + each for each in filling.split("\n")) if filling else ""
+
+    lines = (fill(line) for line in text.rstrip("\n").split("\n"))
+    return "\n".join(line for line in lines if line.strip())
+
+
+def _cross(write: str, slow: str, otherwise: str, **places: str) -> str:
+    rest = {"guard": "", "mark": "", "base": "", **places}
+    return _filled(_CROSS, write=write, slow=slow, otherwise=otherwise, **rest)
+
+
+def _slots(head: str, first: str, second: str) -> str:
+    return _filled(_SLOTS, head=head, first=first, second=second)
+
+
+_BINARY: Final = '''\
+def _pair(
+    row: int, mode: int, numbers: bool = True
+) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """`binary`, and what it uses for other things than tensors."""
+    tensors = _head(row, mode, TENSOR, TENSOR)
+    with_int = _head(row, mode, TENSOR, INT)
+    with_float = _head(row, mode, TENSOR, FLOAT)
+
+    def with_number(self: Any, other: Any) -> Any:
+        kind = type(other)
+        if kind is not float and (kind is not int or not -_FRESH < other < _FRESH):
+            known = _get_kind(kind)
+            if (kind_of(other) if known is None else known) > K_BOOL:
+                if row == ROWS["eq"] and hasattr(other, "__array__"):
+                    return invoke(row, mode, (self, self.__array_wrap__(other.__array__())), {})
+                return NotImplemented
+            return invoke(row, mode, (self, other), {})
+        {number}
+
+    if not numbers:
+
+        def with_number(self: Any, other: Any) -> Any:
+            return NotImplemented
+
+    def call_binary(self: Any, other: Any) -> Any:
+        if type(other) is not _tensor_type and _get_kind(type(other)) != 0:
+            return with_number(self, other)
+        {tensor}
+
+    return call_binary, with_number
+'''
+
+_FUNCTION: Final = '''\
+def function(row: int, mode: int, bound: bool = False) -> Callable[..., Any]:
+    """A function of any arguments for an op: quick for one tensor, or for a tensor with another,
+    a float or an int. If `bound` one argument more comes before them, which means nothing.
+    """
+    head = _head(row, mode, TENSOR)
+    with_tensor, with_number = _pair(row, mode)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        {body}
+
+    if not bound:
+        return call
+
+    # The same again: to call that one, or to cut the argument off, would take time.
+    def call_bound(_: Any, /, *args: Any, **kwargs: Any) -> Any:
+        {body}
+
+    return call_bound
+'''
+
+_INDEXED: Final = '''\
+def indexed(row: int, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A function (tensor, index) -> view for the op behind ``x[i]``; `otherwise` takes what is no
+    int.
+    """
+    head = _head(row, METHOD, TENSOR, INT)
+
+    def call_indexed(self: Any, index: Any) -> Any:
+        if type(index) is not int:
+            return otherwise(self, index)
+        {body}
+
+    return call_indexed
+'''
+
+_SUBSCRIPT: Final = '''\
+def subscript(row: int) -> Callable[[Any, Index], Any]:
+    """A function (tensor, index) -> view or copy for the op behind ``x[...]``."""
+    head = _head(row, METHOD, TENSOR, INDEX)
+    at = _DATA
+
+    def call_subscript(self: Any, index: Index) -> Any:
+        words = index.words
+        n = len(words)
+        {body}
+
+    return call_subscript
+'''
+
+_MAKER: Final = '''\
+def maker(row: int) -> Callable[[Sequence[int], dtype | None], Any]:
+    """A function (sizes, dtype or None for the default) -> fresh tensor for an op of these."""
+    heads = _head(row, 0, INTS, NONE), _head(row, 0, INTS, DTYPE)
+
+    def make(sizes: Sequence[int], kind: dtype | None) -> Any:
+        n = len(sizes)
+        {body}
+
+    return make
+'''
+
+_NUMBER: Final = """\
+if kind is float:
+    {with_float}
+else:
+    {with_int}
+"""
+_WRITE_SIZES: Final = """\
+WORDS[n].pack_into(_memory, _DATA, *sizes)
+_slot[2] = dead
+_slot[4] = _DATA | n << 32
+if kind is None:
+    _slot[0], _slot[6] = heads[0], 0
+else:
+    _slot[0], _slot[6] = heads[1], kind.code
+"""
+_CHOOSE: Final = """\
+n = len(args)
+if kwargs or not 0 < n < 3 or _get_kind(type(args[0])) != K_TENSOR:
+    return invoke(row, mode, args, kwargs)
+if n == 2:
+    kind = type(args[1])
+    if kind is float or kind is int:
+        return with_number(*args)
+    if kind is _tensor_type:
+        return with_tensor(*args)
+    return invoke(row, mode, args, kwargs)
+"""
+_HEAD: Final = '''\
+"""The fast ways into the engine. Made by `make stubs` from template.py. Do not edit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._dtypes import dtype
+from .arguments import K_BOOL, K_TENSOR, KINDS, WORDS, Index, kind_of
+from .calls import ROWS, _head, _other, _unclaimed, holders, invoke
+from .constants import DTYPE, FLOAT, INDEX, INT, INTS, METHOD, NONE, SELF, TENSOR, VIEW
+from .frame import DATA
+from .host import call2, call2_places, double_slot, memory, result_slot
+from .ownership import lock, mine
+from .release import hand_over_rest, released
+
+# Globals of this module are the fastest to load.
+_lock, _mine, _memory, _DATA, _SELF, _VIEW = lock, mine, memory, DATA, SELF, VIEW
+_released, _pop, _hand_over_rest, _get_kind = released, released.pop, hand_over_rest, KINDS.get
+_call2, _call2_places = call2, call2_places
+_slot, _double_slot = result_slot, double_slot
+_FRESH = (1 << 30) - 1  # below it a result needs no second look, and comparing is fastest
+_tensor_type: Any = object
+_make: Any = object
+"""A Tensor without a handle."""
+holders.append(globals())
+
+
+def binary(row: int, mode: int = METHOD, numbers: bool = True) -> Callable[[Any, Any], Any]:
+    """A function (tensor, tensor or number) -> tensor for an operator, with as little Python as it
+    takes; `numbers`: whether it takes them.
+    """
+    return _pair(row, mode, numbers)[0]
+'''
+
+
+def source() -> str:
+    """The text of shapes.py."""
+    either = {
+        "with_float": _slots("with_float", "self._h", "_double_slot[6] = other"),
+        "with_int": _slots("with_int", "self._h", "_slot[6] = other"),
+    }
+    number = _cross(
+        _filled(_NUMBER, **either),
+        "row, mode, (self, other), {}",
+        "return self if r == _SELF else _other(r, row, (self, other))",
+    )
+    tensor = _cross(
+        _slots("tensors", "self._h", "_slot[6] = other._h"),
+        "row, mode, (self, other), {}",
+        "return _other(r, row, (self, other))",
+    )
+    one = _cross(
+        _slots("head", "args[0]._h", "_slot[6] = 0"),
+        "row, mode, args, kwargs",
+        "return _other(r, row, args)",
+    )
+    view = {"mark": " ^ _VIEW", "base": "out._b = self"}
+    at_int = _cross(
+        _slots("head", "self._h", "_slot[6] = index"),
+        "row, METHOD, (self, Index([2, index], [])), {}",
+        "return _other(r ^ _VIEW, row, (self, index))",
+        guard="-_FRESH < index < _FRESH and ",
+        **view,
+    )
+    at_words = _cross(
+        "WORDS[n].pack_into(_memory, at, *words)\n"
+        + _slots("head", "self._h", "_slot[6] = at | n << 32"),
+        "row, METHOD, (self, index), {}",
+        "return _other(r ^ _VIEW, row, (self,))",
+        guard="n <= 32 and ",
+        **view,
+    )
+    made = _cross(
+        _WRITE_SIZES,
+        "row, 0, (tuple(sizes), kind), {}",
+        "return _other(r, row, (None,))",
+        guard="n <= 32 and ",
+    )
+    parts = (
+        _HEAD,
+        _whole(_BINARY, number=number, tensor=tensor),
+        _whole(_FUNCTION, body=_CHOOSE + one),
+        _whole(_INDEXED, body=at_int),
+        _whole(_SUBSCRIPT, body=at_words),
+        _whole(_MAKER, body=made),
+    )
+    return "\n\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def _whole(text: str, **places: str) -> str:
+    """A function with its places filled; blank lines stay."""
+
+    def fill(found: re.Match[str]) -> str:
+        return "\n".join(
+            found[1] + line if line else "" for line in places[found[2]].rstrip("\n").split("\n")
+        )
+
+    return re.sub(r"^( *)\{(\w+)\}$", fill, text, flags=re.MULTILINE)
+
+
+def write() -> None:
+    """Writes shapes.py."""
+    FILE.write_text(source(), encoding="utf-8")

@@ -1,0 +1,59 @@
+"""The fast ways into the engine: made from one template, and as short as they were by hand."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+import pygrad
+from pygrad._boundary import calls, constants, shapes, template
+
+INSTRUCTIONS = {
+    "call_binary": 149,
+    "with_number": 235,
+    "call": 202,
+    "call_bound": 202,
+    "call_indexed": 167,
+    "call_subscript": 160,
+    "make": 168,
+}
+"""Of CPython 3.11, as counted when each was written by hand."""
+
+
+def fast_ways() -> dict[str, Any]:
+    row = calls.ROWS["add"]
+    ways = (
+        *shapes._pair(row, constants.METHOD),
+        shapes.function(row, 0),
+        shapes.function(row, 0, bound=True),
+        shapes.indexed(row, lambda *_: None),
+        shapes.subscript(row),
+        shapes.maker(row),
+    )
+    return {way.__name__: way for way in ways}
+
+
+def test_fast_ways_are_what_the_template_says() -> None:
+    assert template.FILE.read_text(encoding="utf-8") == template.source()
+
+
+def test_every_fast_way_is_counted() -> None:
+    assert fast_ways().keys() == INSTRUCTIONS.keys()
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="other instructions")
+@pytest.mark.parametrize("name", INSTRUCTIONS)
+def test_fast_way_has_no_more_instructions_than_by_hand(name: str) -> None:
+    assert len(list(dis.get_instructions(fast_ways()[name]))) <= INSTRUCTIONS[name]
+
+
+def test_operators_are_fast_ways() -> None:
+    codes = {way.__code__ for way in fast_ways().values()}
+    for name in ("__add__", "__mul__", "__getitem__", "sum"):
+        method: Any = getattr(pygrad.Tensor, name)
+        assert isinstance(method, FunctionType)
+        assert method.__code__ in codes
