@@ -68,7 +68,7 @@ static void check_mode_reports_the_write(void) {
 
 /* As by an in-place row of this schema. */
 static void write_result(const char *schema, Tensor *self, Tensor *r) {
-  const Row row = {"fmi", schema, NULL};
+  const Row row = {.name = schema, .schema = schema, .words = TORCH | METHOD | INPLACE};
   inplace_finish(&(Call){.row = &row}, self, r);
 }
 
@@ -145,6 +145,18 @@ static void a_million_nodes_are_freed_without_being_walked(void) {
   CHECK(node_live_count() == nodes);
 }
 
+static void forty_names_of_nodes_are_kept_apart(void) {
+  static char names[40][32];
+  Tensor *x = leaf(VECTOR(DT_F32, 1)), *y[40];
+  for (int i = 0; i < 40; i++) {
+    snprintf(names[i], sizeof names[i], "Another%dBackward0", i);
+    y[i] = renamed(t_neg(x), names[i]);
+  }
+  for (int i = 0; i < 40; i++) CHECK_TEXT(y[i]->grad_fn->type->name, names[i]);
+  CHECK(renamed(t_neg(x), names[39])->grad_fn->type == y[39]->grad_fn->type);
+  CHECK(renamed_with(t_neg(x), names[39], "other")->grad_fn->type != y[39]->grad_fn->type);
+}
+
 int main(void) {
   RUN(an_op_is_recorded_only_where_a_gradient_is_wanted);
   RUN(a_leaf_has_one_accumulator_while_somebody_refers_to_it);
@@ -158,5 +170,6 @@ int main(void) {
   RUN(an_op_that_fails_leaves_no_node);
   RUN(a_million_nodes_are_walked_and_freed);
   RUN(a_million_nodes_are_freed_without_being_walked);
+  RUN(forty_names_of_nodes_are_kept_apart);
   return finish();
 }

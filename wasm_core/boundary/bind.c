@@ -634,7 +634,7 @@ static bool bind_quickly(const PgFrame *f, const Given *g, Call *c) {
 }
 
 bool bind2(PgFrame *f, Call *c, int64_t head, int64_t a, int64_t b) {
-  if (head >> 48 & PG_PREPARED) return bind(address_of(f, a), c);
+  if (head >> 48 & PG_PREPARED) return bind((const PgFrame *)(uintptr_t)a, c);
   int64_t slots[2] = {a, b};
   int n = (int)(head >> 32 & 3);
   uint64_t tags = (uint64_t)head >> 40 & 255;

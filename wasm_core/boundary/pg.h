@@ -45,11 +45,18 @@ enum {
   /* the first of the bits that say which levels of vmap the thread is in: level 1 */
   PG_MODE_LEVELS = 8
 };
-#define PG_PENDING ((int64_t)1 << 32)
-#define PG_DESCRIBED ((int64_t)1 << 33)
-#define PG_SELF ((int64_t)1 << 35)
-#define PG_VIEW ((int64_t)1 << 34)
-#define PG_FAILED ((int64_t)1 << 36)
+/* Marks on results, above all addresses: those of the binary have 32 bits, those of a native build,
+ * which has no hosts but tests, up to 56. */
+#if UINTPTR_MAX > UINT32_MAX
+#define PG_MARK(k) ((int64_t)1 << (56 + (k)))
+#else
+#define PG_MARK(k) ((int64_t)1 << (32 + (k)))
+#endif
+#define PG_PENDING PG_MARK(0)
+#define PG_DESCRIBED PG_MARK(1)
+#define PG_VIEW PG_MARK(2)
+#define PG_SELF PG_MARK(3)
+#define PG_FAILED PG_MARK(4)
 #define PG_HEAD ((int64_t)1 << 62)
 
 typedef struct {
@@ -94,7 +101,7 @@ int64_t pg_call(void);
  *   PG_DESCRIBED | what pg_call would have returned, when that is 0 or has PG_PENDING;
  *   PG_VIEW | handle  for a fresh differentiable view;
  *   PG_FAILED | the Status of a failure.
- * All but the first are more than 32 bits. A host that passes parameters and result in one place
+ * All but the first are at least PG_PENDING. A host that passes parameters and result in one place
  * finds `head` there after a trap, which is none of these. */
 int64_t pg_call2(int64_t head, int64_t dead, int64_t a, int64_t b);
 /* Schema and flags of row i as "flags schema", or NULL past the end. */
