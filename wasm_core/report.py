@@ -131,17 +131,39 @@ def record(args: argparse.Namespace) -> int:
     return 0
 
 
-def functions(source: Path) -> Iterator[tuple[int, str]]:
-    """Length and place of each function: from the line its head starts on to its closing brace."""
-    start = None
-    for i, line in enumerate(source.read_text().splitlines(), 1):
-        if re.match(r"[A-Za-z_].*\w\s?\(", line) and not line.rstrip().endswith(";"):
+TOKEN = re.compile(
+    r"""
+      (?P<skip>/\*.*?\*/|//[^\n]*|\s+|\\\n)
+    | "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*'
+    | [A-Za-z_]\w* | \.?\d(?:[eEpP][+-]|[\w.])*
+    | \.\.\. | <<= | >>= | -> | \+\+ | -- | << | >> | [-+*/%&|^!=<>]= | && | \|\| | \#\# | .
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def tokens(text: str) -> int:
+    """How many tokens C text has: names, numbers, texts, operators, brackets; comments are none."""
+    return sum(m["skip"] is None for m in TOKEN.finditer(text))
+
+
+def functions(source: Path) -> Iterator[tuple[int, int, str]]:
+    """Lines, tokens and place of each function, its head included."""
+    start, lines = None, source.read_text().splitlines()
+    for i, line in enumerate(lines, 1):
+        outside = line[:1] not in ("", " ", "\t", "/", "#")
+        if re.match(r"[A-Za-z_].*\w\s?\(", line) and not line.rstrip().endswith((";", "\\")):
             start = i
-        elif line.startswith("}") and start is not None:
-            yield i - start + 1, f"{source.as_posix()}:{start}"
+        if start and outside and line.rstrip().endswith("}"):
+            text = "\n".join(lines[start - 1 : i])
+            yield i - start + 1, tokens(text), f"{source.as_posix()}:{start}"
+        if outside and line.rstrip().endswith((";", "}")):
             start = None
-        elif line.rstrip().endswith(";") and not line.startswith((" ", "\t")):
-            start = None
+
+
+def spread(values: list[int]) -> str:
+    values = sorted(values)
+    return f"median {values[len(values) // 2]}, 90th percentile {values[len(values) * 9 // 10]}"
 
 
 def size(args: argparse.Namespace) -> int:
@@ -161,12 +183,12 @@ def size(args: argparse.Namespace) -> int:
             parts = {kind: len(body) for kind, body in sections(built.read_bytes())}
         code, data = (f"{parts[k]:,}" if k in parts else "" for k in (CODE, DATA))
         print(f"{lines:7,} {code:>9} {data:>9}  {source}")
-    print(f"{n_lines:7,} lines in all\n\nlongest functions, in lines")
-    every = sorted(
-        (f for s in args.sources if s.suffix == ".c" for f in functions(s)), reverse=True
-    )
-    for lines, place in every[:10]:
-        print(f"{lines:7,}  {place}")
+    print(f"{n_lines:7,} lines in all\n")
+    every = [f for s in args.sources if s.suffix == ".c" for f in functions(s)]
+    for k, unit in enumerate(("lines", "tokens")):
+        print(f"{len(every):,} functions, in {unit}: {spread([f[k] for f in every])}; the longest:")
+        for row in sorted(every, key=lambda f: f[k], reverse=True)[:10]:
+            print(f"{row[k]:7,}  {row[2]}")
     if len(binary) > args.budget:
         print(f"\nthe binary is {len(binary) - args.budget:,} bytes over its budget")
         return 1
