@@ -134,13 +134,11 @@ static void what_fits_no_overload_is_explained(void) {
   PgFrame *f = call_begin("sort", 0);
   argument(f, TAG_TENSOR, handle(VECTOR(DT_F32, 1, 2)));
   argument(f, TAG_STR, (int64_t)(uintptr_t)strcpy(f->data, "x"));
-  expect_failure(
-      ERR_TYPE,
-      "sort() received an invalid combination of arguments - got (Tensor, str), but expected one "
-      "of:\n"
-      " * (Tensor input, *, bool stable, int dim = -1, bool descending = False, tuple of Tensors "
-      "out = None)\n"
-      " * (Tensor input, int dim = -1, bool descending = False, *, tuple of Tensors out = None)\n");
+  expect_failure(ERR_TYPE,
+                 "sort() received an invalid combination of arguments - got (Tensor, str), but "
+                 "expected one of:\n * (Tensor input, *, bool stable, int dim = -1, bool "
+                 "descending = False, tuple of Tensors out = None)\n * (Tensor input, int dim = "
+                 "-1, bool descending = False, *, tuple of Tensors out = None)\n");
 }
 
 static void errors_of_an_op_reach_the_host_and_are_gone(void) {

@@ -88,7 +88,7 @@ static void met_weights(int64_t x, int64_t w, int64_t y, double *const *d) {
       d[X][at] = NAN, t[X][at] = (T)NAN;                                                           \
     }                                                                                              \
     for (int k = nan ? W : X; k < 3; k++) {                                                        \
-      d[RESULT] = calloc((size_t)(sizes[k] + 1), sizeof **d);                                         \
+      d[RESULT] = calloc((size_t)(sizes[k] + 1), sizeof **d);                                      \
       each_product(c, maps[k], d);                                                                 \
       T *out = malloc((size_t)sizes[k] * sizeof *out);                                             \
       bool biased = k != W && below(2), right = true;                                              \
@@ -100,7 +100,7 @@ static void met_weights(int64_t x, int64_t w, int64_t y, double *const *d) {
       int64_t channels = k == X ? c->in_channels : c->out_channels,                                \
               length = k == X ? volume(c->in) : volume(c->out);                                    \
       for (int64_t i = 0; i < sizes[k]; i++) {                                                     \
-        double expected = d[RESULT][i] + (biased ? (double)bias[i / length % channels] : 0);          \
+        double expected = d[RESULT][i] + (biased ? (double)bias[i / length % channels] : 0);       \
         right = right && (expected != expected ? out[i] != out[i] : (double)out[i] == expected);   \
       }                                                                                            \
       if (!right)                                                                                  \
@@ -112,7 +112,7 @@ static void met_weights(int64_t x, int64_t w, int64_t y, double *const *d) {
             (int)c->in[1], (int)c->in[2], (int)c->kernel[0], (int)c->kernel[1], (int)c->kernel[2], \
             (int)c->stride[0], (int)c->stride[1], (int)c->stride[2]);                              \
       CHECK(right);                                                                                \
-      free(out), free(d[RESULT]);                                                                     \
+      free(out), free(d[RESULT]);                                                                  \
     }                                                                                              \
     for (int k = 0; k < 3; k++) free(t[k]), free(d[k]);                                            \
     free(bias);                                                                                    \

@@ -47,9 +47,9 @@ static void strides_do_not_show(void) {
 
 static void blocks_stand_apart(void) {
   CHECK_TEXT(shown(t_view(counting(27, DT_F32), SIZES(3, 3, 3))),
-             "tensor([[[ 0.,  1.,  2.],\n         [ 3.,  4.,  5.],\n         [ 6.,  7.,  8.]],\n\n"
-             "        [[ 9., 10., 11.],\n         [12., 13., 14.],\n         [15., 16., 17.]],\n\n"
-             "        [[18., 19., 20.],\n         [21., 22., 23.],\n         [24., 25., 26.]]])");
+             "tensor([[[ 0.,  1.,  2.],\n         [ 3.,  4.,  5.],\n         [ 6.,  7.,  8.]],\n\n "
+             "       [[ 9., 10., 11.],\n         [12., 13., 14.],\n         [15., 16., 17.]],\n\n  "
+             "      [[18., 19., 20.],\n         [21., 22., 23.],\n         [24., 25., 26.]]])");
 }
 
 static void history_is_named(void) {

@@ -39,14 +39,8 @@ static bool line_begins(const char *text, int k, const char *with) {
 static void a_table_of_nothing_is_empty(void) { CHECK_TEXT(table("", 0, WIDTH, "h"), ""); }
 
 static void fields_and_records_may_be_missing(void) {
-  CHECK(line_begins(table("a\x1f[]\x1e"
-                          "bc",
-                          4, WIDTH, NULL),
-                    4, "    bc  "));
-  CHECK(line_begins(table("a\x1f[]\x1e"
-                          "bc",
-                          4, WIDTH, NULL),
-                    6, "        "));
+  CHECK(line_begins(table("a\x1f[]\x1ebc", 4, WIDTH, NULL), 4, "    bc  "));
+  CHECK(line_begins(table("a\x1f[]\x1ebc", 4, WIDTH, NULL), 6, "        "));
   CHECK(line_begins(table("\x1e\x1f\x1e\x1f\x1f\x1e", 4, WIDTH, NULL), 3, "      "));
 }
 
@@ -67,9 +61,8 @@ static void a_trace_of_too_few_numbers_has_fewer_events(void) {
   Call c = {.v[2] = {.tag = TAG_INT, .i = 5}};
   CHECK_TEXT(report(op_profile_trace, &c, "\"a\"", 8, numbers),
              "{\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\", \"traceEvents\": [{\"ph\": "
-             "\"M\", \"name\": \"process_name\", "
-             "\"pid\": 5, \"tid\": 0, \"args\": {\"name\": \"pygrad\"}}, {\"ph\": \"X\", \"cat\": "
-             "\"cpu_op\", \"name\": \"a\", \"ts\": 2.5, "
+             "\"M\", \"name\": \"process_name\", \"pid\": 5, \"tid\": 0, \"args\": {\"name\": "
+             "\"pygrad\"}}, {\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a\", \"ts\": 2.5, "
              "\"dur\": 1.0, \"args\": {\"External id\": 1, \"Sequence number\": 3, \"Input Dims\": "
              ", \"Call stack\": }, \"pid\": 5, \"tid\": 1}]}");
 }

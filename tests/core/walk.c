@@ -84,13 +84,12 @@ static void gradients_add_up(void) {
 static void a_freed_graph_is_not_walked_again(void) {
   Tensor *a = leaf(VECTOR(DT_F64, 1, 2)), *y = t_sum_all(t_mul(a, a));
   CHECK(backward_of(y, false) && !backward_of(y, false));
-  CHECK_FAILED(ERR_RUNTIME, "Trying to backward through the graph a second time (or directly "
-                            "access saved tensors after they have already "
-                            "been freed). Saved intermediate values of the graph are freed when "
-                            "you call .backward() or autograd.grad(). "
-                            "Specify retain_graph=True if you need to backward through the graph a "
-                            "second time or if you need to access "
-                            "saved tensors after calling backward.");
+  CHECK_FAILED(ERR_RUNTIME,
+               "Trying to backward through the graph a second time (or directly access saved "
+               "tensors after they have already been freed). Saved intermediate values of the "
+               "graph are freed when you call .backward() or autograd.grad(). Specify "
+               "retain_graph=True if you need to backward through the graph a second time or if "
+               "you need to access saved tensors after calling backward.");
 }
 
 static void a_root_must_be_one_element_with_a_history(void) {
@@ -125,8 +124,7 @@ static void an_input_that_was_not_used_is_an_error_unless_allowed(void) {
          *g = NULL;
   CHECK(!engine_backward(1, &y, NULL, true, false, 1, &other, false, false, &g));
   CHECK_FAILED(ERR_RUNTIME, "The differentiated Tensor at index 0 appears to not have been used in "
-                            "the graph. Set allow_unused=True "
-                            "if this is the desired behavior.");
+                            "the graph. Set allow_unused=True if this is the desired behavior.");
   CHECK(engine_backward(1, &y, NULL, true, false, 1, &other, false, true, &g) && !g);
 }
 

@@ -184,12 +184,10 @@ static bool put_out(const Call *c, Tensor *out, Tensor *r) {
   if (!tensor_same_shape(out, r)) {
     if (out->numel)
       warn_user("An output with one or more elements was resized since it had shape %s, which does "
-                "not match the required "
-                "output shape %s. This behavior is deprecated, and in a future PyTorch release "
-                "outputs will not be resized "
-                "unless they have zero elements. You can explicitly reuse an out tensor t by "
-                "resizing it, inplace, to zero "
-                "elements with t.resize_(0).",
+                "not match the required output shape %s. This behavior is deprecated, and in a "
+                "future PyTorch release outputs will not be resized unless they have zero "
+                "elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
+                "zero elements with t.resize_(0).",
                 shape_text(out), shape_text(r));
     if (!tensor_resize(out, r->ndim, r->sizes)) return false;
     if (tensor_is_dense(r)) tensor_set_geometry(out, r->ndim, r->sizes, r->strides, out->offset);
@@ -259,9 +257,8 @@ static void run_out(Call *c) {
   }
   if (tracked && has_float_result(c))
     fail(ERR_RUNTIME,
-         "%s(): functions with out=... arguments don't support automatic differentiation, but "
-         "one of the "
-         "arguments requires grad.",
+         "%s(): functions with out=... arguments don't support automatic differentiation, but one "
+         "of the arguments requires grad.",
          row_shown(c->row, false));
   if (failed()) return;
   if (c->result.tag == TAG_TENSOR && n == 1) {

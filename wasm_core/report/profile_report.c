@@ -335,18 +335,18 @@ enum { OF_OP, OF_NODE }; /* scopes */
 
 /* An event, and an arrow to it from the op that made it; @ and # stand before the place of a
  * number, $ before that of a field. */
-static const char head[] = "{\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\", \"traceEvents\": "
-                           "[{\"ph\": \"M\", \"name\": \"process_name\", "
-                           "\"pid\": @7, \"tid\": 0, \"args\": {\"name\": \"pygrad\"}}";
+static const char head[] =
+    "{\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\", \"traceEvents\": [{\"ph\": \"M\", "
+    "\"name\": \"process_name\", \"pid\": @7, \"tid\": 0, \"args\": {\"name\": \"pygrad\"}}";
 static const char op[] = ", {\"ph\": \"X\", \"cat\": \"cpu_op",
                   annotation[] = ", {\"ph\": \"X\", \"cat\": \"user_annotation";
-static const char rest[] = "\", \"name\": $0, \"ts\": #1, \"dur\": #2, \"args\": {\"External id\": "
-                           "@0, \"Sequence number\": @3, "
-                           "\"Input Dims\": $1, \"Call stack\": $2}, \"pid\": @7, \"tid\": @6}";
-static const char arrow[] = ", {\"ph\": \"s\", \"ts\": #8, \"cat\": \"fwdbwd\", \"name\": "
-                            "\"fwdbwd\", \"id\": @3, \"pid\": @7, \"tid\": @6}"
-                            ", {\"ph\": \"f\", \"bp\": \"e\", \"ts\": #1, \"cat\": \"fwdbwd\", "
-                            "\"name\": \"fwdbwd\", \"id\": @3, \"pid\": @7, \"tid\": @6}";
+static const char rest[] =
+    "\", \"name\": $0, \"ts\": #1, \"dur\": #2, \"args\": {\"External id\": @0, \"Sequence "
+    "number\": @3, \"Input Dims\": $1, \"Call stack\": $2}, \"pid\": @7, \"tid\": @6}";
+static const char arrow[] =
+    ", {\"ph\": \"s\", \"ts\": #8, \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\", \"id\": @3, \"pid\": "
+    "@7, \"tid\": @6}, {\"ph\": \"f\", \"bp\": \"e\", \"ts\": #1, \"cat\": \"fwdbwd\", \"name\": "
+    "\"fwdbwd\", \"id\": @3, \"pid\": @7, \"tid\": @6}";
 
 /* Adds such a text, filled in. */
 static void fill(Text *t, const char *form, const char *record, const double *v) {

@@ -47,8 +47,7 @@ void anomaly_report(const Node *n) {
     if (!trace)
       snprintf(heading, sizeof heading,
                "Error detected in %.300s. No forward pass information available. Enable detect "
-               "anomaly during "
-               "forward pass for more information.",
+               "anomaly during forward pass for more information.",
                name);
     else if (n == failed_in)
       snprintf(heading, sizeof heading,
@@ -57,8 +56,7 @@ void anomaly_report(const Node *n) {
     else
       snprintf(heading, sizeof heading,
                "\n\nPrevious calculation was induced by %.300s. Traceback of forward call that "
-               "induced the "
-               "previous calculation:\n",
+               "induced the previous calculation:\n",
                name);
     host_report(trace, heading);
   }

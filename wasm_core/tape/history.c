@@ -80,12 +80,10 @@ Tensor *t_detach_(Tensor *t) {
   if (tensor_is_view(t))
     return fail(ERR_RUNTIME,
                 "Can't detach views in-place. Use detach() instead. If you are using "
-                "DistributedDataParallel (DDP) "
-                "for training, and gradient_as_bucket_view is set as True, gradients are views of "
-                "DDP buckets, and "
-                "hence detach_() cannot be called on these gradients. To fix this error, please "
-                "refer to the "
-                "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution.");
+                "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+                "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+                "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+                "function in torch/optim/optimizer.py as the solution.");
   if (t->meta && t->meta->retains_grad)
     for (NodeHook *h = t->grad_fn ? t->grad_fn->hooks : NULL; h; h = h->next)
       if (h->retained == t) h->retained = NULL;
@@ -140,18 +138,14 @@ void move_retain_hook(Tensor *t, Node *from) {
 }
 
 static const char *const origin_texts[] = {
-    [VIEW_MULTI_OUTPUT] =
-        "This view is the output of a function that returns multiple views. Such functions do not "
-        "allow "
-        "the output views to be modified inplace. You should replace the inplace operation by an "
-        "out-of-place one.",
-    [VIEW_IN_CUSTOM] = "This view was created inside a custom Function (or because an input was "
-                       "returned as-is) and the "
-                       "autograd logic to handle view+inplace would override the custom backward "
-                       "associated with the "
-                       "custom Function, leading to incorrect gradients. This behavior is "
-                       "forbidden. You can fix this by "
-                       "cloning the output of the custom Function."};
+    [VIEW_MULTI_OUTPUT] = "This view is the output of a function that returns multiple views. Such "
+                          "functions do not allow the output views to be modified inplace. You "
+                          "should replace the inplace operation by an out-of-place one.",
+    [VIEW_IN_CUSTOM] =
+        "This view was created inside a custom Function (or because an input was returned as-is) "
+        "and the autograd logic to handle view+inplace would override the custom backward "
+        "associated with the custom Function, leading to incorrect gradients. This behavior is "
+        "forbidden. You can fix this by cloning the output of the custom Function."};
 
 /* The error for writing to a view that allows no history, or (`by_others`) for having written to
  * what it is a view of. */
@@ -171,10 +165,9 @@ static void refuse_view(const Tensor *t, bool by_others) {
   if (ambiguous)
     fail(ERR_RUNTIME,
          "%s Given that this use case is ambiguous and error-prone, it is forbidden. You can "
-         "clarify your code by moving both "
-         "the view and the inplace either both inside the %s block (if you don't want the inplace "
-         "to be tracked) or both "
-         "outside (if you want the inplace to be tracked).",
+         "clarify your code by moving both the view and the inplace either both inside the %s "
+         "block (if you don't want the inplace to be tracked) or both outside (if you want the "
+         "inplace to be tracked).",
          subject, inference ? "inference_mode" : "no_grad");
   else fail(ERR_RUNTIME, "%s %s", subject, origin_texts[origin]);
 }
@@ -220,10 +213,8 @@ bool check_rebase(Tensor *t) {
 bool check_inference_write(const Tensor *t) {
   if (t->flags & FLAG_INFERENCE && !inference_mode) {
     fail(ERR_RUNTIME, "Inplace update to inference tensor outside InferenceMode is not allowed.You "
-                      "can make a clone to get "
-                      "a normal tensor before doing inplace update.See "
-                      "https://github.com/pytorch/rfcs/pull/17 for more "
-                      "details.");
+                      "can make a clone to get a normal tensor before doing inplace update.See "
+                      "https://github.com/pytorch/rfcs/pull/17 for more details.");
     return false;
   }
   return true;

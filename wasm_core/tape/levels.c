@@ -44,9 +44,9 @@ void vmap_exit(int32_t level) {
 
 bool vmap_may_draw(void) {
   if (!levels_with(RANDOM_ERROR)) return true;
-  fail(ERR_RUNTIME, "vmap: called random operation while in randomness error mode. Please either "
-                    "use the 'same' or 'different' "
-                    "randomness flags on vmap or perform the randomness operation out of vmap");
+  fail(ERR_RUNTIME,
+       "vmap: called random operation while in randomness error mode. Please either use the 'same' "
+       "or 'different' randomness flags on vmap or perform the randomness operation out of vmap");
   return false;
 }
 
@@ -56,10 +56,9 @@ bool vmap_refuses(const char *method, const char *more) {
   if (levels_active())
     fail(ERR_RUNTIME,
          "You are attempting to call Tensor.%s()%s inside of a function being transformed by a "
-         "functorch transform. This "
-         "is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, "
-         "jacfwd, hessian) or call "
-         "%s() outside of a function being transformed instead.",
+         "functorch transform. This is unsupported, please attempt to use the functorch transforms "
+         "(e.g. grad, vjp, jacrev, jacfwd, hessian) or call %s() outside of a function being "
+         "transformed instead.",
          method, more, method);
   return failed();
 }
@@ -71,7 +70,7 @@ bool vmap_refuses_leaf(void) {
 bool vmap_refuses_backward(void) {
   if (levels_active())
     fail(ERR_RUNTIME, "backward() called inside a functorch transform. This is not supported, "
-                      "please use functorch.grad or "
-                      "functorch.vjp instead or call backward() outside of functorch transforms.");
+                      "please use functorch.grad or functorch.vjp instead or call backward() "
+                      "outside of functorch transforms.");
   return failed();
 }

@@ -210,14 +210,13 @@ void op_profile_event(Call *c) {
   if (!name) return;
   text_format(&t, "{\"name\": ");
   text_json(&t, name);
-  text_format(
-      &t,
-      ", \"id\": %lld, \"parent\": %d, \"start_us\": %lld.%03d, \"end_us\": %lld.%03d, \"scope\": "
-      "%d, \"is_user_annotation\": %s, "
-      "\"sequence_nr\": %lld, \"cpu_memory_usage\": %lld, \"flops\": %lld, \"input_shapes\": [",
-      (Shown)i + 1, (int)e->parent, start / 1000, (int)(start % 1000), end / 1000,
-      (int)(end % 1000), kinds[e->kind].scope, e->kind == PROFILE_RANGE ? "true" : "false",
-      (Shown)e->sequence, (Shown)(with_memory ? e->bytes : 0), (Shown)flops(e));
+  text_format(&t,
+              ", \"id\": %lld, \"parent\": %d, \"start_us\": %lld.%03d, \"end_us\": %lld.%03d, "
+              "\"scope\": %d, \"is_user_annotation\": %s, \"sequence_nr\": %lld, "
+              "\"cpu_memory_usage\": %lld, \"flops\": %lld, \"input_shapes\": [",
+              (Shown)i + 1, (int)e->parent, start / 1000, (int)(start % 1000), end / 1000,
+              (int)(end % 1000), kinds[e->kind].scope, e->kind == PROFILE_RANGE ? "true" : "false",
+              (Shown)e->sequence, (Shown)(with_memory ? e->bytes : 0), (Shown)flops(e));
   for (int64_t k = 0; k < e->n_shapes; k++) {
     const int64_t *shape = shape_at(e, k);
     text_format(&t, k ? ", [" : "[");

@@ -13,13 +13,11 @@
 #include "tape/graph.h"
 #include "tape/host.h"
 
-static const char *const freed_text = "Trying to backward through the graph a second time (or "
-                                      "directly access saved tensors after they have already been "
-                                      "freed). Saved intermediate values of the graph are freed "
-                                      "when you call .backward() or autograd.grad(). Specify "
-                                      "retain_graph=True if you need to backward through the graph "
-                                      "a second time or if you need to access saved tensors after "
-                                      "calling backward.";
+static const char *const freed_text =
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved tensors after calling backward.";
 
 void *saved_freed(void) { return fail(ERR_RUNTIME, "%s", freed_text); }
 
@@ -177,10 +175,9 @@ static bool pack(Node *n, Saved *s, Tensor *t, int32_t hooks) {
     host_drop(s->packed);
     s->packed = 0;
     fail(ERR_RUNTIME, "A saved tensor pack hook is modifying its input in place. Tensors provided "
-                      "as input to pack hook cannot "
-                      "be modified by in-place operations as this can lead to unexpected "
-                      "side-effects. Please open an issue if "
-                      "you need to perform in-place operations on the input to a pack hook.");
+                      "as input to pack hook cannot be modified by in-place operations as this can "
+                      "lead to unexpected side-effects. Please open an issue if you need to "
+                      "perform in-place operations on the input to a pack hook.");
   }
   return !failed();
 }
@@ -194,11 +191,9 @@ static int32_t hooks_for(const Node *n, const Tensor *t) {
 static bool may_be_saved(const Tensor *t) {
   if (!(t->flags & FLAG_INFERENCE)) return true;
   fail(ERR_RUNTIME, "Inference tensors cannot be saved for backward. Please do not use Tensors "
-                    "created in inference "
-                    "mode in computation tracked by autograd. To work around this, you can make a "
-                    "clone to get a normal "
-                    "tensor and use it in autograd, or use `torch.no_grad()` instead of "
-                    "`torch.inference_mode()`.");
+                    "created in inference mode in computation tracked by autograd. To work around "
+                    "this, you can make a clone to get a normal tensor and use it in autograd, or "
+                    "use `torch.no_grad()` instead of `torch.inference_mode()`.");
   return false;
 }
 
@@ -346,16 +341,14 @@ static bool modified(const Node *n, const Saved *s) {
              s->is_output ? (int)s->output_nr : 0, node_stem(producer));
   fail(ERR_RUNTIME,
        "one of the variables needed for gradient computation has been modified by an inplace "
-       "operation: "
-       "[torch.%sTensor %s]%s is at version %u; expected version %u instead. Hint: %s%s",
+       "operation: [torch.%sTensor %s]%s is at version %u; expected version %u instead. Hint: %s%s",
        dtype_info[s->value->dtype].legacy, shape_text(s->value), origin, s->version->value,
        s->version_saved,
-       anomaly_mode ? "the backtrace further above shows the operation that failed to compute its "
-                      "gradient. The variable in "
-                      "question was changed in there or anywhere later. Good luck!"
-                    : "enable anomaly detection to find the operation that failed to compute its "
-                      "gradient, with "
-                      "torch.autograd.set_detect_anomaly(True, check_nan=False).",
+       anomaly_mode
+           ? "the backtrace further above shows the operation that failed to compute its gradient. "
+             "The variable in question was changed in there or anywhere later. Good luck!"
+           : "enable anomaly detection to find the operation that failed to compute its gradient, "
+             "with torch.autograd.set_detect_anomaly(True, check_nan=False).",
        anomaly_mode ? anomaly_blame(n, s->version, s->version_saved) : "");
   return false;
 }
@@ -369,9 +362,9 @@ static bool usable(const Node *n, const Saved *s, bool running) {
   Node *now = s->original ? tensor_grad_fn(s->original) : NULL;
   if (failed()) return false;
   if (running && s->original && s->grad_fn && !now) {
-    fail(ERR_RUNTIME, "Trying to use a saved tensor that has been detached in-place, i.e. with "
-                      ".detach_().This is not supported, "
-                      "please use out-of-place `.detach()` instead");
+    fail(ERR_RUNTIME,
+         "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This "
+         "is not supported, please use out-of-place `.detach()` instead");
     return false;
   }
   return !s->version || s->version->value == s->version_saved || forward_produces(n) ||
@@ -468,17 +461,15 @@ bool saved_register_hooks(Node *n, int slot, int32_t hooks) {
   Saved *s = &n->saves[slot];
   if (s->packed) {
     fail(ERR_RUNTIME, "Calling register_hooks on a saved tensor whose hooks have already been set. "
-                      "Hint: only one pair of hooks "
-                      "is allowed at a time.");
+                      "Hint: only one pair of hooks is allowed at a time.");
   } else if (!s->set) {
     fail(ERR_RUNTIME, "Calling register_hooks on a saved tensor with value None is forbidden");
   } else if (!s->value) {
-    fail(ERR_RUNTIME, "Calling register_hooks on a saved tensor after it has been freed. Saved "
-                      "intermediate values of the graph "
-                      "are freed when you call .backward() or autograd.grad(). Specify "
-                      "retain_graph=True if you need to backward "
-                      "through the graph a second time or if you need to access saved variables "
-                      "after calling backward.");
+    fail(ERR_RUNTIME,
+         "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate "
+         "values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+         "retain_graph=True if you need to backward through the graph a second time or if you need "
+         "to access saved variables after calling backward.");
   }
   Tensor *v = failed() ? NULL : tensor_snapshot(s->value);
   if (!v || !pack(n, s, v, hooks)) return false;

@@ -109,11 +109,10 @@ Value value_map(Value v, Change *change, const void *context) {
 int32_t vmap_level(const Tensor *t) { return highest(levels_of(t)); }
 
 bool vmap_item_error(void) {
-  fail(ERR_RUNTIME, "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap "
-                    "over calling .item() on a "
-                    "Tensor, please try to rewrite what you're doing with other operations. If "
-                    "error is occurring somewhere "
-                    "inside PyTorch internals, please file a bug report.");
+  fail(ERR_RUNTIME,
+       "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
+       ".item() on a Tensor, please try to rewrite what you're doing with other operations. If "
+       "error is occurring somewhere inside PyTorch internals, please file a bug report.");
   return false;
 }
 

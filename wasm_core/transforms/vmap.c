@@ -270,14 +270,12 @@ static bool shared_statistics(const Call *c) {
       shared = shared || !levels_of(c->v[k].t);
   }
   return writes && shared &&
-         !fail(ERR_RUNTIME, "Batch norm got a batched tensor as input while the running_mean or "
-                            "running_var, which will be updated in "
-                            "place, were not batched.\nIf you are using a module and do not need "
-                            "eval mode, please set "
-                            "`track_running_stats` to be False.If you are using a prebuilt module "
-                            "and do not need eval mode, please "
-                            "see the functorch website for resources on how to patch your module "
-                            "to work with vmap");
+         !fail(ERR_RUNTIME,
+               "Batch norm got a batched tensor as input while the running_mean or running_var, "
+               "which will be updated in place, were not batched.\nIf you are using a module and "
+               "do not need eval mode, please set `track_running_stats` to be False.If you are "
+               "using a prebuilt module and do not need eval mode, please see the functorch "
+               "website for resources on how to patch your module to work with vmap");
 }
 
 void vmap_refuses_item(__attribute__((unused)) const Call *c) { vmap_item_error(); }
@@ -287,8 +285,7 @@ void vmap_refuses_allclose(__attribute__((unused)) const Call *c) {
 void vmap_refuses_mask(const Call *c) {
   if (levels_of(c->v[1].t))
     unsupported("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot "
-                "support this because for each batch "
-                "this would return a differently shaped Tensor",
+                "support this because for each batch this would return a differently shaped Tensor",
                 "");
 }
 void vmap_refuses_data(__attribute__((unused)) const Call *c) {
@@ -342,12 +339,10 @@ static bool check_target(const Call *c, const Batch *b) {
   }
   fail(ERR_RUNTIME,
        "vmap: %s(self, *extra_args) is not possible because there exists a Tensor `other` in "
-       "extra_args that has more "
-       "elements than `self`. This happened due to `other` being vmapped over but `self` not being "
-       "vmapped over %s. "
-       "Please try to use out-of-place operators instead of %s. If said operator is being called "
-       "inside the PyTorch "
-       "framework, please file a bug report instead.",
+       "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
+       "over but `self` not being vmapped over %s. Please try to use out-of-place operators "
+       "instead of %s. If said operator is being called inside the PyTorch framework, please file "
+       "a bug report instead.",
        name, level, name);
   return false;
 }
@@ -403,10 +398,9 @@ static void run_random(Call *c, uint32_t bits) {
     fail(ERR_RUNTIME, "Vmap does not currently support same randomness with a batched tensor "
                       "input. Please file an issue with functorch");
   else if (given && writes && !bits && all)
-    fail(ERR_RUNTIME,
-         "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will "
-         "appear like same "
-         "randomness. If this is necessary for your usage, please file an issue with functorch.");
+    fail(ERR_RUNTIME, "vmap: Cannot ask for different inplace randomness on an unbatched tensor. "
+                      "This will appear like same randomness. If this is necessary for your usage, "
+                      "please file an issue with functorch.");
   else if (given && writes && !vmap_may_draw()) return;
   else if (!all) call_plain(c);
   else run_on(c, all, bits & draws.same ? &draws : NULL);
@@ -419,11 +413,11 @@ bool vmap_run(Call *c) {
   if (bits && is_service(c))
     return hidden_storage(c) || (c->row->refused == vmap_refuses_data && refused(c));
   if (bits & ~levels_active()) {
-    fail(ERR_RUNTIME, "Either your tensor may have escaped from inside a function being vmapped "
-                      "and this is a user error (see "
-                      "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an "
-                      "internal functorch error in "
-                      "`gen_vmap_plumbing` Please file an issue if it looks like the latter");
+    fail(ERR_RUNTIME,
+         "Either your tensor may have escaped from inside a function being vmapped and this is a "
+         "user error (see https://pytorch.org/functorch/stable/ux_limitations.html), or there is "
+         "an internal functorch error in `gen_vmap_plumbing` Please file an issue if it looks like "
+         "the latter");
     return true;
   }
   if (bits && refused(c)) return true;

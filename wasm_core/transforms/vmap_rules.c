@@ -473,8 +473,7 @@ static bool subscripts(const Call *c, const Batch *b, Call *inner) {
   value_map(c->v[1], count_tensors, counts);
   if (counts[1]) {
     fail(ERR_RUNTIME, "vmap: We do not support batching operators that can support dynamic shape. "
-                      "Attempting to batch over "
-                      "indexing with a boolean mask.");
+                      "Attempting to batch over indexing with a boolean mask.");
     return true;
   }
   copy_call(c, inner);

@@ -119,12 +119,10 @@ static int batch_of(const GraphWalk *w) {
     if (!given->ndim || !sizes_equal(ndim, sizes, given->ndim - 1, given->sizes + 1)) {
       fail(ERR_RUNTIME,
            "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as "
-           "the batch dimension. The "
-           "sizes of the remaining dimensions are expected to match the shape of corresponding "
-           "output, but a mismatch was "
-           "detected: grad_output[%d] has a shape of torch.Size(%s) and output[%d] has a shape of "
-           "torch.Size(%s). If you only "
-           "want some tensors in `grad_output` to be considered batched, consider using vmap.",
+           "the batch dimension. The sizes of the remaining dimensions are expected to match the "
+           "shape of corresponding output, but a mismatch was detected: grad_output[%d] has a "
+           "shape of torch.Size(%s) and output[%d] has a shape of torch.Size(%s). If you only want "
+           "some tensors in `grad_output` to be considered batched, consider using vmap.",
            i, sizes_text(given->ndim > 2 ? given->ndim - 2 : 0, given->sizes + 2), i,
            sizes_text(ndim, sizes));
       return 0;
@@ -145,11 +143,10 @@ static void warn_of_cycle(void) {
   static bool warned;
   if (warn_first(&warned))
     warn_user("Using backward() with create_graph=True will create a reference cycle between the "
-              "parameter and its gradient which can cause "
-              "a memory leak. We recommend using autograd.grad when creating the graph to avoid "
-              "this. If you have to use this function, "
-              "make sure to reset the .grad fields of your parameters to None after use to break "
-              "the cycle and avoid the leak.");
+              "parameter and its gradient which can cause a memory leak. We recommend using "
+              "autograd.grad when creating the graph to avoid this. If you have to use this "
+              "function, make sure to reset the .grad fields of your parameters to None after use "
+              "to break the cycle and avoid the leak.");
 }
 
 /* `grad`, or `backward`, which accumulates into inputs (1) or all leaves (2). The places: how
@@ -253,11 +250,9 @@ void op_retain_grad(Tensor *t) {
 
 Tensor *op_requires_grad_(Tensor *t, bool on) {
   if (!tensor_is_leaf(t) && !on)
-    return fail(
-        ERR_RUNTIME,
-        "you can only change requires_grad flags of leaf variables. If you want to use a computed "
-        "variable "
-        "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+    return fail(ERR_RUNTIME, "you can only change requires_grad flags of leaf variables. If you "
+                             "want to use a computed variable in a subgraph that doesn't require "
+                             "differentiation use var_no_grad = var.detach().");
   if (on && !dtype_is_float((DType)t->dtype))
     return fail(ERR_RUNTIME, "only Tensors of floating point dtype can require gradients");
   if (on && t->flags & FLAG_INFERENCE && !inference_mode)
@@ -295,19 +290,15 @@ Tensor *op_set_grad(Tensor *t, Tensor *g) {
     if (g->dtype != wanted && wanted != DT_NONE)
       return fail(ERR_RUNTIME,
                   "attempting to assign a gradient with dtype '%s' to a tensor with grad_dtype "
-                  "'%s'. The gradient must "
-                  "match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the "
-                  "tensor's grad_dtype "
-                  "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype "
-                  "with caution. Diverging "
-                  "the dtypes of a tensor and its gradient may break downstream systems that "
-                  "assume they match.",
+                  "'%s'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+                  "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or "
+                  "None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a "
+                  "tensor and its gradient may break downstream systems that assume they match.",
                   dtype_c_name((DType)g->dtype), dtype_info[wanted].legacy);
     if (!tensor_same_shape(g, t))
       return fail(ERR_RUNTIME,
                   "attempting to assign a gradient of size '%s' to a tensor of size '%s'. Please "
-                  "ensure that the "
-                  "gradient and the tensor are the same size",
+                  "ensure that the gradient and the tensor are the same size",
                   shape_text(g), shape_text(t));
   }
   Meta *m = tensor_meta(t);
@@ -341,10 +332,8 @@ void op_set_grad_dtype(Call *c) {
   if (m->grad && d != DT_NONE && m->grad->dtype != d) {
     fail(ERR_RUNTIME,
          "Cannot set grad_dtype to '%s' because there is already a gradient with dtype '%s'. "
-         "Please clear the "
-         "gradient (.grad = None) before changing grad_dtype, or ensure the new grad_dtype matches "
-         "the existing "
-         "gradient's dtype.",
+         "Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new "
+         "grad_dtype matches the existing gradient's dtype.",
          dtype_info[d].legacy, dtype_c_name((DType)m->grad->dtype));
     return;
   }

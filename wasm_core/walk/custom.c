@@ -142,11 +142,11 @@ static void give_edge(Tensor *y, Node *n, int k) {
 /* An input that was returned as it came stands as a view of itself. */
 static Tensor *same_again(const Finish *f, Tensor *x) {
   if (f->separate && among(&f->saves, x))
-    return fail(ERR_RUNTIME, "An input that has been returned as-is as output is being saved for "
-                             "backward. This is not supported if you "
-                             "override setup_context. You should return and save a view of the "
-                             "input instead, e.g. with x.view_as(x) or "
-                             "setup ctx inside the forward function itself.");
+    return fail(
+        ERR_RUNTIME,
+        "An input that has been returned as-is as output is being saved for backward. This is not "
+        "supported if you override setup_context. You should return and save a view of the input "
+        "instead, e.g. with x.view_as(x) or setup ctx inside the forward function itself.");
   Tensor *v = NULL;
   WITHOUT_GRAD_BLOCK {
     v = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
@@ -170,19 +170,16 @@ static Tensor *modified_output(const Finish *f, Tensor *y, int k, bool is_input)
                 "a leaf Variable that requires grad has been used in an in-place operation.");
   if (!is_input)
     warn_user("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
-              "have been mutated should be "
-              "passed to ctx.mark_dirty().");
+              "have been mutated should be passed to ctx.mark_dirty().");
   if (tensor_is_view(y) && f->outputs.n > 1)
-    return fail(ERR_RUNTIME, "If your Function modifies inplace an input that is a view of another "
-                             "Tensor, your Function cannot return more "
-                             "than one Tensor. This is not supported by the current autograd "
-                             "engine. You should either make sure the input is "
-                             "not a view (using .clone() for example) or make your Function only "
-                             "return one Tensor (potentially splitting it "
-                             "into two Functions: one doing the inplace that returns a single "
-                             "Tensor and a second one that does the other "
-                             "operations). You can ask on the forum https://discuss.pytorch.org/ "
-                             "if you need help to do this change.");
+    return fail(ERR_RUNTIME,
+                "If your Function modifies inplace an input that is a view of another Tensor, your "
+                "Function cannot return more than one Tensor. This is not supported by the current "
+                "autograd engine. You should either make sure the input is not a view (using "
+                ".clone() for example) or make your Function only return one Tensor (potentially "
+                "splitting it into two Functions: one doing the inplace that returns a single "
+                "Tensor and a second one that does the other operations). You can ask on the forum "
+                "https://discuss.pytorch.org/ if you need help to do this change.");
   if (!check_rebase(y)) return NULL;
   Tensor *base = tensor_is_view(y) ? y->meta->base : NULL;
   if (base && tensor_is_leaf(base) && tensor_requires_grad(base))
@@ -220,9 +217,9 @@ static bool finish_outputs(Finish *f, Tensor **out) {
     if (out[i] && tensor_is_view(out[i])) out[i]->meta->view_origin = VIEW_MULTI_OUTPUT;
   for (int i = 0; i < f->dirty.n; i++)
     if (!among(&f->outputs, f->dirty.v[i])) {
-      fail(ERR_RUNTIME, "Some elements marked as dirty during the forward method were not returned "
-                        "as output. The inputs that are "
-                        "modified inplace must all be outputs of the Function.");
+      fail(ERR_RUNTIME,
+           "Some elements marked as dirty during the forward method were not returned as output. "
+           "The inputs that are modified inplace must all be outputs of the Function.");
       return false;
     }
   return true;
@@ -324,8 +321,7 @@ Tensor **custom_given(Node *n, const Ints *given, const char *odd) {
       if (g)
         return fail(ERR_RUNTIME,
                     "function %s returned a gradient different than None at position %d, but the "
-                    "corresponding "
-                    "forward input was not a Variable",
+                    "corresponding forward input was not a Variable",
                     n->type->name, i + 1);
       continue;
     }
@@ -370,20 +366,19 @@ static void *carry(const Finish *f, int place, Tensor *y, Tensor *grad) {
     return !grad ? NULL
                  : fail(ERR_RUNTIME,
                         "Function's jvp returned a gradient at position %d, but  the corresponding "
-                        "forward output "
-                        "is not a differentiable Tensor.You should return None at that position "
-                        "instead.",
+                        "forward output is not a differentiable Tensor.You should return None at "
+                        "that position instead.",
                         place);
   if (written && !forward_was_written(raw))
-    return fail(ERR_RUNTIME, "An inplace custom Function is not modifying the forward mode "
-                             "gradients inplace. If the forward is "
-                             "modifying an input inplace, then the jvp function must modify the "
-                             "corresponding gradient inplace.");
+    return fail(ERR_RUNTIME,
+                "An inplace custom Function is not modifying the forward mode gradients inplace. "
+                "If the forward is modifying an input inplace, then the jvp function must modify "
+                "the corresponding gradient inplace.");
   if (written && grad != written)
-    return fail(ERR_RUNTIME, "An inplace custom Function is not returning the forward mode "
-                             "gradients as-is. If the forward is "
-                             "modifying an input inplace, then the jvp function must modify the "
-                             "gradient inplace and return it as-is.");
+    return fail(ERR_RUNTIME,
+                "An inplace custom Function is not returning the forward mode gradients as-is. If "
+                "the forward is modifying an input inplace, then the jvp function must modify the "
+                "gradient inplace and return it as-is.");
   if (written) return NULL;
   if (!grad)
     return fail(ERR_RUNTIME,

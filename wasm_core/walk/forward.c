@@ -226,8 +226,7 @@ static void refuse_tangent(void) {
        unknown ? "."
                : " because it has not been implemented yet.\nPlease file an issue to PyTorch at "
                  "https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml so "
-                 "that we can prioritize its "
-                 "implementation",
+                 "that we can prioritize its implementation",
        unknown   ? ""
        : inplace ? "."
                  : " or submit a PR adding the implementation to derivatives.yaml");
@@ -237,11 +236,9 @@ static void refuse_tangent(void) {
  * has no tangent, and so depend on the inputs even where they are constant in them. */
 static const char *const tied =
     " Mul Div Addbmm Addcdiv Addcmul Addmm Addmv Addr Baddbmm BinaryCrossEntropy Bmm CholeskySolve "
-    "Convolution Dot Fmod1 Hardshrink "
-    "Hardsigmoid Hardtanh Ldexp LeakyRelu Lerp1 LinalgCross LinalgSolveEx LinalgSolveTriangular Mm "
-    "Mv NativeBatchNorm "
-    "NativeGroupNorm NativeLayerNorm PreluKernel Relu Remainder1 RreluWithNoise Softshrink "
-    "SpecialXlog1Py Threshold Vdot Xlogy ";
+    "Convolution Dot Fmod1 Hardshrink Hardsigmoid Hardtanh Ldexp LeakyRelu Lerp1 LinalgCross "
+    "LinalgSolveEx LinalgSolveTriangular Mm Mv NativeBatchNorm NativeGroupNorm NativeLayerNorm "
+    "PreluKernel Relu Remainder1 RreluWithNoise Softshrink SpecialXlog1Py Threshold Vdot Xlogy ";
 
 static void grad_tied(Node *n, Tensor **g, Tensor **gi) {
   (void)g;
@@ -473,8 +470,8 @@ static bool check_tangent(const Tensor *t, const Tensor *tangent) {
   else if (!tensor_same_shape(t, tangent))
     fail(ERR_RUNTIME,
          "Trying to set a forward gradient that has a different size than that of the original "
-         "Tensor, this is not "
-         "supported. Tensor is of size %s while the given forward gradient is of size %s.",
+         "Tensor, this is not supported. Tensor is of size %s while the given forward gradient is "
+         "of size %s.",
          shape_text(t), shape_text(tangent));
   return !failed();
 }
@@ -497,17 +494,14 @@ Tensor *forward_make_dual(Tensor *primal, Tensor *tangent, int64_t level) {
   if (!check_float("primal", primal) || !check_float("tangent", tangent)) return NULL;
   if (level < 0)
     return fail(ERR_RUNTIME, "Trying to create a dual Tensor for forward AD but no level exists, "
-                             "make sure to enter_dual_level() "
-                             "first.");
+                             "make sure to enter_dual_level() first.");
   if (level != 0) return fail(ERR_RUNTIME, "Invalid level given to _make_dual");
   if (!level_entered)
     return fail(ERR_RUNTIME, "Trying to access a forward AD level with an invalid index. This "
-                             "index was either not created or "
-                             "is already deleted.");
+                             "index was either not created or is already deleted.");
   if (tangent_of(primal))
     return fail(ERR_RUNTIME, "Making a dual Tensor based on a Tensor that already has a forward "
-                             "gradient at the same level 0 is "
-                             "not supported.");
+                             "gradient at the same level 0 is not supported.");
   tangent_of(tangent);
   if (failed() || !check_tangent(primal, tangent)) return NULL;
   Modes was = aside();

@@ -146,8 +146,7 @@ static void check_alike(const Check *k, const Tensor *a, const Tensor *b, const 
   const char *second = shapes ? textf("Size(%s)", shape_text(b)) : dtype_info[b->dtype].name;
   fail(ERR_ASSERTION,
        "Expected `func` to return outputs with the same %s when inputs are perturbed %sby %s, but "
-       "got: %ss torch.%s and "
-       "torch.%s.",
+       "got: %ss torch.%s and torch.%s.",
        kind, where(x, element), number_text(k->eps), kind, first, second);
 }
 
@@ -280,13 +279,12 @@ static Tensor **backward_checked(Check *k, Tensor *output, Tensor *v) {
   bool same;
   Tensor **found = by_backward(k->n_wanted, k->wanted, output, v, k->nondet_tol, &same);
   if (!same && !failed())
-    k->verdict = textf("Backward is not reentrant, i.e., running backward with same input and "
-                       "grad_output multiple times gives different "
-                       "values, although analytical gradient matches numerical gradient.The "
-                       "tolerance for nondeterminism was %s.\n\n"
-                       "NOTE: If the function is not deterministic by nature, call "
-                       "gradcheck/gradgradcheck with `nondet_tol=<tol>`.\n",
-                       number_text(k->nondet_tol));
+    k->verdict = textf(
+        "Backward is not reentrant, i.e., running backward with same input and grad_output "
+        "multiple times gives different values, although analytical gradient matches numerical "
+        "gradient.The tolerance for nondeterminism was %s.\n\nNOTE: If the function is not "
+        "deterministic by nature, call gradcheck/gradgradcheck with `nondet_tol=<tol>`.\n",
+        number_text(k->nondet_tol));
   return found;
 }
 
@@ -306,20 +304,18 @@ static const char *in_full(Check *k, int input, int output, bool is_forward) {
                                                   INFINITY, &same);
   if (failed()) return NULL;
   Tensor *number = numbers[at], *gradient = gradients[is_forward ? at : input];
-  return textf(
-      "\nThe above quantities relating the numerical and analytical jacobians are computed \nin "
-      "fast mode. See: "
-      "https://github.com/pytorch/pytorch/issues/53876 for more background \nabout fast mode. "
-      "Below, we recompute numerical and analytical "
-      "jacobians in slow mode:\n\nNumerical:\n %s\nAnalytical:\n%s\n\nThe max per-element "
-      "difference (slow mode) is: %s.\n%s",
-      tensor_text(number, false), tensor_text(gradient, false),
-      number_text(largest(t_sub(number, gradient))),
-      !agree(gradient, number, k->rtol, k->atol)
-          ? ""
-          : "Fast gradcheck failed but element-wise differences are small. This means that "
-            "the\ntest might've passed in slow_mode!\n\nCall "
-            "gradcheck/gradgradcheck with `fast_mode=False` to compare element by element.");
+  return textf("\nThe above quantities relating the numerical and analytical jacobians are "
+               "computed \nin fast mode. See: https://github.com/pytorch/pytorch/issues/53876 for "
+               "more background \nabout fast mode. Below, we recompute numerical and analytical "
+               "jacobians in slow mode:\n\nNumerical:\n %s\nAnalytical:\n%s\n\nThe max per-element "
+               "difference (slow mode) is: %s.\n%s",
+               tensor_text(number, false), tensor_text(gradient, false),
+               number_text(largest(t_sub(number, gradient))),
+               !agree(gradient, number, k->rtol, k->atol)
+                   ? ""
+                   : "Fast gradcheck failed but element-wise differences are small. This means "
+                     "that the\ntest might've passed in slow_mode!\n\nCall gradcheck/gradgradcheck "
+                     "with `fast_mode=False` to compare element by element.");
 }
 
 /* Random vectors of length one with an element for each of a tensor's, none of them negative. */
@@ -397,11 +393,10 @@ static bool zeros_grow(Check *k, int n, Tensor *const *outputs, bool masked) {
   "\"tools/autograd/derivatives.yaml\""
 
 static void warn_of_absent(void) {
-  warn_user("Backwards compatibility: New undefined gradient support checking feature is enabled "
-            "by default, but it may break existing "
-            "callers of this function. If this is true for you, you can call this function with "
-            "\"check_undefined_grad=False\" to disable "
-            "the feature");
+  warn_user(
+      "Backwards compatibility: New undefined gradient support checking feature is enabled by "
+      "default, but it may break existing callers of this function. If this is true for you, you "
+      "can call this function with \"check_undefined_grad=False\" to disable the feature");
 }
 
 /* Gradients that do not arrive must count as zeros: all of them, then one at a time. */
@@ -442,11 +437,10 @@ static void compare_absent_tangents(Check *k) {
     *tangent = u;
     for (int j = 0; j < k->outputs.n && !stopped(k); j++)
       if (!agree(zero[j], none[j], 1e-5, 1e-8))
-        k->verdict = textf("('Mismatch in tangent values for output with index: ', %d, ' when "
-                           "input: ', %s, ' has an undefined tangent "
-                           "value. ', ' Got: ', %s, ' but expected: ', %s)",
-                           j, tensor_text(x, true), tensor_text(zero[j], true),
-                           tensor_text(none[j], true));
+        k->verdict = textf(
+            "('Mismatch in tangent values for output with index: ', %d, ' when input: ', %s, ' has "
+            "an undefined tangent value. ', ' Got: ', %s, ' but expected: ', %s)",
+            j, tensor_text(x, true), tensor_text(zero[j], true), tensor_text(none[j], true));
   }
 }
 
@@ -459,17 +453,15 @@ static void check_inputs(const Check *k) {
     const Tensor *t = k->wanted[i];
     if (t->dtype != DT_F64)
       warn_user("Input #%d requires gradient and is not a double precision floating point or "
-                "complex. This check will likely fail if all "
-                "the inputs are not of double precision floating point or complex. ",
+                "complex. This check will likely fail if all the inputs are not of double "
+                "precision floating point or complex. ",
                 k->places[i]);
     for (int d = 0; d < t->ndim; d++)
       if (t->strides[d] <= 0 && t->sizes[d] > 1)
         fail(ERR_RUNTIME,
              "The %dth input has a dimension with stride 0. gradcheck only supports inputs that "
-             "are non-overlapping to be "
-             "able to compute the numerical gradients correctly. You should call .contiguous on "
-             "the input before passing it "
-             "to gradcheck.",
+             "are non-overlapping to be able to compute the numerical gradients correctly. You "
+             "should call .contiguous on the input before passing it to gradcheck.",
              k->places[i]);
   }
   if (!k->n_wanted)

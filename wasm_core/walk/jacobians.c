@@ -107,22 +107,22 @@ static void record(void) {
 static const struct {
   const char *absent, *constant;
 } strict_texts[] = {
-    [OUTPUTS] = {"", "Output %d of the user-provided function does not require gradients. The "
-                     "outputs must be computed in a "
-                     "differentiable manner from the input when running in strict mode."},
+    [OUTPUTS] =
+        {"", "Output %d of the user-provided function does not require gradients. The outputs must "
+             "be computed in a differentiable manner from the input when running in strict mode."},
     [GRAD_INPUTS] = {"output", "The gradient with respect to input %d is independent of the inputs "
                                "of the user-provided function." NOT_STRICT "."},
-    [JACOBIAN] = {"output", "While computing the hessian, found that the jacobian of the "
-                            "user-provided function with respect to input %d "
-                            "is independent of the input." NOT_STRICT
-                            ". You should ensure that your function is twice differentiable "
-                            "and that the jacobian depends on the inputs (this would be violated "
-                            "by a linear function for example)."},
+    [JACOBIAN] =
+        {"output",
+         "While computing the hessian, found that the jacobian of the user-provided function with "
+         "respect to input %d is independent of the input." NOT_STRICT
+         ". You should ensure that your function is twice differentiable and that the jacobian "
+         "depends on the inputs (this would be violated by a linear function for example)."},
     [BACK] = {"output", "jacobian"},
-    [BACK_TRICK] = {"The gradient with respect to the input is independent of entry %d in the "
-                    "grad_outputs when using the double backward "
-                    "trick to compute forward mode gradients." NOT_STRICT ".",
-                    "jacobian"},
+    [BACK_TRICK] =
+        {"The gradient with respect to the input is independent of entry %d in the grad_outputs "
+         "when using the double backward trick to compute forward mode gradients." NOT_STRICT ".",
+         "jacobian"},
     [DOUBLE_BACK] = {"jacobian", "hessian"},
     [DOUBLE_BACK_TRICK] =
         {"The hessian of the user-provided function is independent of entry %d in the "
@@ -353,9 +353,9 @@ static void start_from_zeros(Plan *k) {
 /* A backward of a batch: the unit vectors of all outputs together. */
 static Task *walk_batch(const Plan *k) {
   if (k->strict)
-    fail(ERR_RUNTIME, "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are "
-                      "not supported together. Please either set "
-                      "`strict=False` or `vectorize=False`.");
+    fail(ERR_RUNTIME,
+         "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
+         "supported together. Please either set `strict=False` or `vectorize=False`.");
   Tensors flat = blank(k->outputs.n), start = units(k->outputs);
   for (int i = 0; i < flat.n; i++) flat.v[i] = t_reshape(k->outputs.v[i], 1, (int64_t[]){-1});
   if (failed()) return NULL;

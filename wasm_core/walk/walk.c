@@ -722,8 +722,7 @@ int task_results(Task *task, Tensor **captured) {
     } else if (!task->allow_unused) {
       fail(ERR_RUNTIME,
            "The differentiated Tensor at index %d appears to not have been used in the graph. Set "
-           "allow_unused=True if this is "
-           "the desired behavior.",
+           "allow_unused=True if this is the desired behavior.",
            i);
     }
   }
@@ -864,8 +863,7 @@ bool engine_will_run(const Node *n) {
   const State *s = state_of(running_task, n);
   if (s && s->captures && !running_task->accumulate && n->kind == NODE_ACCUMULATE) {
     fail(ERR_RUNTIME, "A leaf node was passed to _will_engine_execute_node but we are currently "
-                      "running autograd.grad(). This is "
-                      "currently not supported.");
+                      "running autograd.grad(). This is currently not supported.");
     return false;
   }
   return s && s->visit.needed;

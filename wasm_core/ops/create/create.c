@@ -34,8 +34,8 @@ bool check_device(const Call *c, int k) {
       return fail(ERR_NOT_IMPLEMENTED, "pygrad: no device but 'cpu', got '%s'", name), false;
   fail(ERR_RUNTIME,
        "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, "
-       "xla, lazy, vulkan, mps, "
-       "meta, hpu, mtia, privateuseone device type at start of device string: %.*s",
+       "xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone device type at start of device "
+       "string: %.*s",
        (int)n, name);
   return false;
 }
@@ -62,8 +62,7 @@ Tensor *made(const Call *c, int k, Tensor *t) {
   if (blocked(t) || !check_layout(c, k + 1) || !check_device(c, k + 2)) return NULL;
   if (arg_bool(c, k + 3))
     return fail(ERR_RUNTIME, "pin_memory=True requires a CUDA or other accelerator backend; no "
-                             "pinned memory allocator is "
-                             "available on this system.");
+                             "pinned memory allocator is available on this system.");
   if (!arg_bool(c, k + 4)) return t;
   if (!dtype_is_float((DType)t->dtype))
     return fail(ERR_RUNTIME,
@@ -128,16 +127,14 @@ Tensor *t_empty_permuted(Ints sizes, Ints order, DType dtype) {
   if (sizes.n != order.n)
     return fail(ERR_RUNTIME,
                 "Number of dimensions in size does not match the length of the physical_layout; "
-                "i.e. len(size) = %d is not "
-                "equal to len(physical_layout) = %d",
+                "i.e. len(size) = %d is not equal to len(physical_layout) = %d",
                 sizes.n, order.n);
   for (int i = order.n - 1; i >= 0; i--) {
     int64_t d = order.v[i];
     if (d < 0 || d >= sizes.n)
       return fail(ERR_RUNTIME,
                   "Dimension out of range (expected to be between 0 and %d, but got %lld at index "
-                  "%d).  NB: negative dims "
-                  "not currently supported; file an issue if you want it.",
+                  "%d).  NB: negative dims not currently supported; file an issue if you want it.",
                   sizes.n - 1, (long long)d, i);
     if (seen[d]) return fail(ERR_RUNTIME, "Duplicate dim not allowed");
     seen[d] = true;
@@ -236,10 +233,9 @@ DType arange_dtype(const Tensor *start, const Tensor *end, const Tensor *step) {
 Tensor *t_range(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
   if (!step) step = tensor_wrapped_i(1);
   if (blocked(start) || blocked(end) || blocked(step)) return NULL;
-  warn_user(
-      "torch.range is deprecated and will be removed in a future release because its behavior is "
-      "inconsistent with "
-      "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).");
+  warn_user("torch.range is deprecated and will be removed in a future release because its "
+            "behavior is inconsistent with Python's range builtin. Instead, use torch.arange, "
+            "which produces values in [start, end).");
   double from = tensor_get_f(start, 0), to = tensor_get_f(end, 0), by = tensor_get_f(step, 0);
   if (!check_range(from, to, by)) return NULL;
   if (dtype == DT_BOOL) return no_kernel("range_cpu", DT_BOOL);

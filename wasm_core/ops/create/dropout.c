@@ -72,10 +72,8 @@ Tensor *t_dropout1d(Tensor *x, double p, bool training) {
   if (x->ndim != 2 && x->ndim != 3)
     return fail(ERR_RUNTIME,
                 "dropout1d: Expected 2D or 3D input, but received a %dD input. Note that dropout1d "
-                "exists to provide "
-                "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and "
-                "an optional batch dimension "
-                "(i.e. 2D or 3D inputs).",
+                "exists to provide channel-wise dropout on inputs with 1 spatial dimension, a "
+                "channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs).",
                 x->ndim);
   return x->ndim == 3 ? drop(x, p, training, CHANNELS)
                       : t_squeeze_dim(drop(t_unsqueeze(x, 0), p, training, CHANNELS), 0);
@@ -83,12 +81,10 @@ Tensor *t_dropout1d(Tensor *x, double p, bool training) {
 
 static void warn_rank(const Tensor *x, int nd) {
   warn_user("dropout%dd: Received a %d-D input to dropout%dd, which is deprecated and will result "
-            "in an error in a future release. To "
-            "retain the behavior and silence this warning, please use dropout instead. Note that "
-            "dropout%dd exists to provide "
-            "channel-wise dropout on inputs with %d spatial dimensions, a channel dimension, and "
-            "an optional batch dimension (i.e. "
-            "%s inputs).",
+            "in an error in a future release. To retain the behavior and silence this warning, "
+            "please use dropout instead. Note that dropout%dd exists to provide channel-wise "
+            "dropout on inputs with %d spatial dimensions, a channel dimension, and an optional "
+            "batch dimension (i.e. %s inputs).",
             nd, x->ndim, nd, nd, nd, nd == 2 ? "3D or 4D" : "4D or 5D");
 }
 
@@ -97,12 +93,10 @@ Tensor *t_dropout2d(Tensor *x, double p, bool training) {
   if (x->ndim != 3 && x->ndim != 4) warn_rank(x, 2);
   if (x->ndim == 3)
     warn_user("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D "
-              "dropout behavior is desired - input is "
-              "interpreted as shape (N, C, L), where C is the channel dim. This behavior will "
-              "change in a future release to interpret the "
+              "dropout behavior is desired - input is interpreted as shape (N, C, L), where C is "
+              "the channel dim. This behavior will change in a future release to interpret the "
               "input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D "
-              "channel-wise dropout behavior, please "
-              "switch to using dropout1d instead.");
+              "channel-wise dropout behavior, please switch to using dropout1d instead.");
   return drop(x, p, training, CHANNELS);
 }
 

@@ -199,8 +199,7 @@ static bool check_uniform(const Tensor *x, double from, double to) {
   if (to - from <= max) return true;
   fail(ERR_RUNTIME,
        "uniform_ expects to-from <= std::numeric_limits<%s>::max(), but found to=%g and from=%g "
-       "which result in "
-       "to-from to exceed the limit",
+       "which result in to-from to exceed the limit",
        legacy(x), to, from);
   return false;
 }
@@ -291,10 +290,8 @@ static bool check_bound(const Tensor *x, int64_t bound, const char *which) {
     return fail(ERR_RUNTIME, "%s is out of bounds for %s", which, name), false;
   int digits = x->dtype == DT_F32 ? 24 : 53;
   warn_user("%s is out of bounds [-(2^%d), 2^%d]. Due to precision limitations %s can support "
-            "discrete uniform "
-            "distribution only within this range. This warning will become an error in version 1.7 "
-            "release, please fix "
-            "the code in advance",
+            "discrete uniform distribution only within this range. This warning will become an "
+            "error in version 1.7 release, please fix the code in advance",
             which, digits, digits, name);
   return true;
 }
@@ -311,11 +308,10 @@ Tensor *random_integers(Tensor *x, int64_t low, int64_t high, int32_t gen) {
                 "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
                 (long long)low, (long long)high);
   if (dtype_is_float(tensor_dtype(x)) && !round_bounds(x, &low, &high))
-    return fail(
-        ERR_RUNTIME,
-        "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got "
-        "from=%lld >= to=%lld",
-        (long long)low, (long long)high);
+    return fail(ERR_RUNTIME,
+                "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but "
+                "got from=%lld >= to=%lld",
+                (long long)low, (long long)high);
   if (!check_bound(x, low, "from") || !check_bound(x, high - 1, "to - 1")) return NULL;
   return fill(x, randint_fills, "random_from_to_kernel_cpu", gen, (Draw){.low = low, .high = high});
 }
@@ -334,11 +330,10 @@ static Tensor *random_integers_from(Tensor *x, int64_t low, int32_t gen) {
     if (dtype_is_float(d)) {
       round_bounds(x, &from, &unused);
       if (from >= last)
-        return fail(
-            ERR_RUNTIME,
-            "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to "
-            "dtype, but got from=%lld > to_inc=%lld",
-            (long long)from, (long long)last);
+        return fail(ERR_RUNTIME,
+                    "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' "
+                    "casted to dtype, but got from=%lld > to_inc=%lld",
+                    (long long)from, (long long)last);
     }
     if (!check_bound(x, from, "from")) return NULL;
   }

@@ -35,15 +35,12 @@ static bool check_alpha(DType d, const Tensor *alpha) {
 
 static bool check_sub(const Tensor *a, const Tensor *b) {
   if (a->dtype == DT_BOOL && b->dtype == DT_BOOL)
-    return fail(
-        ERR_RUNTIME,
-        "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-        "`logical_xor()` operator instead.");
+    return fail(ERR_RUNTIME, "Subtraction, the `-` operator, with two bool tensors is not "
+                             "supported. Use the `^` or `logical_xor()` operator instead.");
   if (a->dtype == DT_BOOL || b->dtype == DT_BOOL)
-    return fail(
-        ERR_RUNTIME,
-        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
-        "to invert a mask, use the `~` or `logical_not()` operator instead.");
+    return fail(ERR_RUNTIME,
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
+                "trying to invert a mask, use the `~` or `logical_not()` operator instead.");
   return true;
 }
 
@@ -638,15 +635,13 @@ Tensor *t_addcmul(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
 Tensor *t_addcdiv(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
   if (blocked(a, b) || blocked(c, value)) return NULL;
   if (!dtype_is_float((DType)b->dtype) && !dtype_is_float((DType)c->dtype))
-    return fail(ERR_RUNTIME, "Integer division with addcdiv is no longer supported, and in a "
-                             "future  release addcdiv will perform a true "
-                             "division of tensor1 and tensor2. The historic addcdiv behavior can "
-                             "be implemented as (input + value * "
-                             "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs "
-                             "and as (input + value * tensor1 / tensor2) "
-                             "for float inputs. The future addcdiv behavior is just the latter "
-                             "implementation: (input + value * tensor1 / "
-                             "tensor2), for all dtypes.");
+    return fail(ERR_RUNTIME,
+                "Integer division with addcdiv is no longer supported, and in a future  release "
+                "addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv "
+                "behavior can be implemented as (input + value * torch.trunc(tensor1 / "
+                "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+                "tensor2) for float inputs. The future addcdiv behavior is just the latter "
+                "implementation: (input + value * tensor1 / tensor2), for all dtypes.");
   return weighted(&AddcdivBackward0, addcdiv_loops, result_dtype(3, (Tensor *[]){a, b, c}), a, b, c,
                   value);
 }

@@ -22,8 +22,7 @@ static bool indices_fit(const Tensor *indices, const char *op) {
   if (index_dtype(indices)) return true;
   fail(ERR_RUNTIME,
        "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
-       "Int; but got "
-       "torch.%sTensor instead (while checking arguments for %s)",
+       "Int; but got torch.%sTensor instead (while checking arguments for %s)",
        legacy(indices), op);
   return false;
 }
@@ -316,9 +315,9 @@ static Tensor *as_column(Tensor *weights) {
  * (g . row). max: dweight at the largest of each bag and column += g. Saved: indices, bags,
  * factors, weight, weights, places of the largest (PyTorch has the sizes of bags there
  * otherwise), empty bags, offsets, sizes of bags. */
-GRAD(EmbeddingBagBackward0, "indices result1 - weight per_sample_weights result3 - offsets result2 "
-                            "| weight_sym_argsize_0:i "
-                            "padding_idx:i scale_grad_by_freq:b mode:i sparse:F")
+GRAD(EmbeddingBagBackward0,
+     "indices result1 - weight per_sample_weights result3 - offsets result2 | "
+     "weight_sym_argsize_0:i padding_idx:i scale_grad_by_freq:b mode:i sparse:F")
 {
   Table t = saved_table(n);
   if (blocked(g[0], t.indices)) return;
@@ -407,15 +406,14 @@ static bool bag_shapes_fit(const Tensor *indices, const Tensor *weight, const Te
   if (weights && !tensor_same_shape(weights, indices))
     fail(ERR_VALUE,
          "embedding_bag: If per_sample_weights (torch.Size(%s)) is not None, then it must have the "
-         "same shape as the "
-         "input (torch.Size(%s))",
+         "same shape as the input (torch.Size(%s))",
          shape_text(weights), shape_text(indices));
   else if (weight->ndim != 2)
     fail(ERR_VALUE, "weight has to be a 2D Tensor, but got Tensor of dimension %d", weight->ndim);
   else if (indices->ndim == 2 && offsets)
-    fail(ERR_VALUE, "if input is 2D, then offsets has to be None, as input is treated is a "
-                    "mini-batch of fixed length "
-                    "sequences. However, found offsets of type <class 'torch.Tensor'>");
+    fail(ERR_VALUE,
+         "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of "
+         "fixed length sequences. However, found offsets of type <class 'torch.Tensor'>");
   else if (indices->ndim == 1 && !offsets)
     fail(ERR_VALUE, "offsets has to be a 1D Tensor but got None");
   else if (indices->ndim == 1 && offsets->ndim != 1)
@@ -430,8 +428,8 @@ static bool weight_fits(const Tensor *weight) {
   if (dtype_is_float((DType)weight->dtype)) return true;
   fail(ERR_RUNTIME,
        "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, "
-       "BFloat16, "
-       "Float, Double; but got %s%s%s instead (while checking arguments for embedding_bag)",
+       "BFloat16, Float, Double; but got %s%s%s instead (while checking arguments for "
+       "embedding_bag)",
        weight->dtype == DT_BOOL ? "CPUBoolType" : "torch.",
        weight->dtype == DT_BOOL ? "" : legacy(weight), weight->dtype == DT_BOOL ? "" : "Tensor");
   return false;
@@ -455,8 +453,7 @@ static bool bag_values_fit(const Bags *b, const int64_t *offsets, int64_t n_offs
   if (n_offsets && offsets[0] != 0)
     fail(ERR_RUNTIME,
          "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
-         "position 0. "
-         "However, got %lld\n[ torch.LongTensor{} ]",
+         "position 0. However, got %lld\n[ torch.LongTensor{} ]",
          (long long)offsets[0]);
   else if (n_offsets && offsets[n_offsets - 1] > b->n)
     fail(ERR_RUNTIME,

@@ -326,8 +326,7 @@ static Tensor *put_value(const Plan *plan, const Tensor *x, Tensors indices, Ten
   if (value->dtype == x->dtype) return value;
   return fail(ERR_RUNTIME,
               "Index put requires the source and destination dtypes match, got %s for the "
-              "destination and %s for "
-              "the source.",
+              "destination and %s for the source.",
               legacy(x), legacy(value));
 }
 
@@ -360,8 +359,8 @@ static void warn_expanded(const Tensor *x) {
   for (int d = 0; d < x->ndim; d++) expanded = expanded || (x->strides[d] == 0 && x->sizes[d] > 1);
   if (expanded)
     warn_user("Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor "
-              "before performing this "
-              "operation. This also applies to advanced indexing e.g. tensor[indices] = tensor");
+              "before performing this operation. This also applies to advanced indexing e.g. "
+              "tensor[indices] = tensor");
 }
 
 Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
@@ -492,8 +491,7 @@ static bool masked_scatter_fits(const Tensor *x, const Tensor *mask, const Tenso
   if (mask->dtype == DT_BOOL) return true;
   if (mask->dtype == DT_U8)
     warn_user("masked_scatter_ received a mask with dtype torch.uint8, this behavior is now "
-              "deprecated,please use a mask "
-              "with dtype torch.bool instead.");
+              "deprecated,please use a mask with dtype torch.bool instead.");
   fail(ERR_RUNTIME, "masked_scatter_ only supports boolean masks, but got mask with dtype %s",
        legacy(mask));
   return false;

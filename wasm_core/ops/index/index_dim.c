@@ -145,8 +145,7 @@ static bool source_fits(const char *op, const Tensor *x, int64_t dim, const Tens
   if (!same)
     fail(ERR_RUNTIME,
          "source tensor shape must match self tensor shape, excluding the specified dimension. Got "
-         "self.shape = %s "
-         "source.shape = %s",
+         "self.shape = %s source.shape = %s",
          shape_text(x), shape_text(source));
   return same;
 }
@@ -202,20 +201,19 @@ static bool copy_fits(const Tensor *x, int64_t dim, const Tensor *index, const T
                   "index_copy_(): When source is scalar, index should have one element (got %lld)",
                   (long long)index->numel);
   if (source->ndim != x->ndim && source->ndim && x->ndim)
-    return REFUSE(ERR_INDEX,
-                  "index_copy_(): When source and destination are not scalars, their "
-                  "dimensionality must match. "
-                  "Source dimensionality (%d), destination dimensionality (%d)",
-                  source->ndim, x->ndim);
+    return REFUSE(
+        ERR_INDEX,
+        "index_copy_(): When source and destination are not scalars, their dimensionality must "
+        "match. Source dimensionality (%d), destination dimensionality (%d)",
+        source->ndim, x->ndim);
   if (index->dtype != DT_I64)
     return REFUSE(ERR_RUNTIME, "index_copy_(): Expected a long tensor for index, but got %s",
                   legacy(index));
   if (x->dtype != source->dtype)
-    return REFUSE(
-        ERR_RUNTIME,
-        "index_copy_(): self and source expected to have the same dtype, but got (self) %s and "
-        "(source) %s",
-        legacy(x), legacy(source));
+    return REFUSE(ERR_RUNTIME,
+                  "index_copy_(): self and source expected to have the same dtype, but got (self) "
+                  "%s and (source) %s",
+                  legacy(x), legacy(source));
   bool same = source->ndim == x->ndim || (x->ndim <= 1 && source->ndim <= 1);
   for (int d = 0; same && d < x->ndim && d < source->ndim; d++)
     same = d == dim || x->sizes[d] == source->sizes[d];
@@ -328,8 +326,7 @@ static bool gather_fits(const Tensor *x, int64_t dim, const Tensor *index) {
     if (d != dim && size_at(index, d) > size_at(x, d))
       return REFUSE(ERR_RUNTIME,
                     "Size does not match at dimension %d expected index %s to be no larger than "
-                    "self %s apart from "
-                    "dimension %lld",
+                    "self %s apart from dimension %lld",
                     d, shape_text(index), shape_text(x), (long long)dim);
   return true;
 }
@@ -382,8 +379,7 @@ static bool scatter_fits(const Tensor *x, int64_t dim, const Tensor *index, cons
   if (src)
     fail(ERR_RUNTIME,
          "Expected index %s to be no larger than self %s apart from dimension %lld and to be no "
-         "larger size "
-         "than src %s",
+         "larger size than src %s",
          shape_text(index), shape_text(x), (long long)dim, shape_text(src));
   else
     fail(ERR_RUNTIME, "Expected index %s to be no larger than self %s apart from dimension %lld",
@@ -409,9 +405,9 @@ static bool scatter_put(const char *reduce, bool number, Put *put) {
   if (strcmp(reduce, "add") != 0 && strcmp(reduce, "multiply") != 0)
     return REFUSE(ERR_RUNTIME, "reduce argument must be either add or multiply.");
   if (!number && warn_first(&warned))
-    warn_user("The reduce argument of torch.scatter with Tensor src is deprecated and will be "
-              "removed in a future PyTorch "
-              "release. Use torch.scatter_reduce instead for more reduction options.");
+    warn_user(
+        "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in "
+        "a future PyTorch release. Use torch.scatter_reduce instead for more reduction options.");
   warned = warned || !number;
   *put = reduce[0] == 'a' ? PUT_ADD : PUT_MUL;
   return true;
@@ -532,8 +528,7 @@ typedef struct {
 static void grad_twice_zero(Node *n, Tensor **g, Tensor **gi) {
   (void)n, (void)g, (void)gi;
   fail(ERR_RUNTIME, "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src "
-                    "are scattered to the same "
-                    "position in self");
+                    "are scattered to the same position in self");
 }
 static const NodeType TwiceZero = {"DelayedError", grad_twice_zero, "", false, NULL};
 

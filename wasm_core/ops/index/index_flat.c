@@ -70,16 +70,14 @@ static bool put_fits(const Tensor *x, const Tensor *index, const Tensor *source)
     return REFUSE(ERR_RUNTIME, "put_(): Expected a long tensor for index, but got %s",
                   legacy(index));
   if (x->dtype != source->dtype)
-    return REFUSE(
-        ERR_RUNTIME,
-        "put_(): self and source expected to have the same dtype, but got self.dtype = %s and "
-        "source.dtype = %s",
-        legacy(x), legacy(source));
+    return REFUSE(ERR_RUNTIME,
+                  "put_(): self and source expected to have the same dtype, but got self.dtype = "
+                  "%s and source.dtype = %s",
+                  legacy(x), legacy(source));
   if (index->numel != source->numel)
     return REFUSE(ERR_INDEX,
                   "put_(): Expected source and index to have the same number of elements, but got "
-                  "source.numel() = "
-                  "%lld, index.numel() = %lld",
+                  "source.numel() = %lld, index.numel() = %lld",
                   (long long)source->numel, (long long)index->numel);
   if (x->numel == 0 && index->numel)
     return REFUSE(ERR_INDEX, "put_(): Tried to put elements into an empty tensor");
@@ -130,8 +128,7 @@ Tensor *t_take_along_dim(Tensor *x, Tensor *index, int64_t dim, bool flat) {
   if (x->ndim != index->ndim)
     return fail(ERR_RUNTIME,
                 "%sinput and indices should have the same number of dimensions, but got %d "
-                "dimensions for input, "
-                "and %d dimensions for indices",
+                "dimensions for input, and %d dimensions for indices",
                 take_along, x->ndim, index->ndim);
   if (x->ndim == 0)
     return fail(ERR_INDEX, "Dimension specified as %lld but tensor has no dimensions",

@@ -73,8 +73,7 @@ static bool apply_int(Subscript *s, int64_t i, int position) {
   int64_t size = s->dim < x->ndim ? x->sizes[s->dim] : 0;
   if (x->ndim == 0 && i == 0 && position == 0)
     fail(ERR_INDEX, "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
-                    "`tensor.item<T>()` in C++ to "
-                    "convert a 0-dim tensor to a number");
+                    "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number");
   else if (i < -size || i >= size)
     fail(ERR_INDEX, "index %lld is out of bounds for dimension %d with size %lld", (long long)i,
          position, (long long)size);

@@ -60,12 +60,12 @@ void t_linalg_lu_factor(Tensor *a, bool pivot, Tensor *out[2]) {
 void t_lu_with_info(Tensor *a, bool pivot, Tensor *out[3]) {
   static bool warned;
   if (warn_first(&warned))
-    warn_user(
-        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and "
-        "will be removed in a future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\n"
-        "should be replaced with\nLU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\n"
-        "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\n"
-        "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)");
+    warn_user("torch.lu is deprecated in favor of torch.linalg.lu_factor / "
+              "torch.linalg.lu_factor_ex and will be removed in a future PyTorch release.\nLU, "
+              "pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
+              "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, "
+              "compute_pivots, get_infos=True)\nshould be replaced with\nLU, pivots, info = "
+              "torch.linalg.lu_factor_ex(A, compute_pivots)");
   t_linalg_lu_factor_ex(a, pivot, false, out);
 }
 
@@ -103,10 +103,9 @@ void t_lu_unpack(Tensor *lu, Tensor *pivots, bool data, bool permutation, Tensor
     return;
   }
   if (permutation && pivots->dtype != DT_I32) {
-    fail(ERR_RUNTIME,
-         "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
-         "Note: this function is intended to be used with the output produced by "
-         "torch.linalg.lu_factor");
+    fail(ERR_RUNTIME, "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of "
+                      "torch.int32 dtype.\nNote: this function is intended to be used with the "
+                      "output produced by torch.linalg.lu_factor");
     return;
   }
   DType d = tensor_dtype(lu);
@@ -183,10 +182,9 @@ Tensor *t_linalg_lu_solve(Tensor *lu, Tensor *pivots, Tensor *b, bool left, bool
 Tensor *t_lu_solve(Tensor *b, Tensor *lu, Tensor *pivots) {
   static bool warned;
   if (warn_first(&warned))
-    warn_user(
-        "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a "
-        "future PyTorch release.\nNote that torch.linalg.lu_solve has its arguments reversed.\n"
-        "X = torch.lu_solve(B, LU, pivots)\nshould be replaced with\n"
-        "X = torch.linalg.lu_solve(LU, pivots, B)");
+    warn_user("torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed "
+              "in a future PyTorch release.\nNote that torch.linalg.lu_solve has its arguments "
+              "reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be replaced with\nX = "
+              "torch.linalg.lu_solve(LU, pivots, B)");
   return t_linalg_lu_solve(lu, pivots, b, true, false);
 }

@@ -27,8 +27,7 @@ static const char *const singular_solve =
     "%s: %sThe solver failed because the input matrix is singular.";
 static const char *const not_positive =
     "%s: %sThe factorization could not be completed because the input is not positive-definite "
-    "(the leading minor of order %d is not "
-    "positive-definite).";
+    "(the leading minor of order %d is not positive-definite).";
 
 typedef struct {
   Tensor *lu; /* unit lower L below the diagonal, U on and above it; in double */
@@ -387,9 +386,9 @@ static bool check_solve(const Tensor *a, const Tensor *b, bool left, bool vector
     return false;
   }
   if (vector && !left) {
-    fail(ERR_RUNTIME, "linalg.solve: Vector broadcasting of the left hand side is not supported "
-                      "for left=False. In this case linalg.solve "
-                      "is equivalent to B / A.squeeze(-1)");
+    fail(ERR_RUNTIME,
+         "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. "
+         "In this case linalg.solve is equivalent to B / A.squeeze(-1)");
     return false;
   }
   return true;

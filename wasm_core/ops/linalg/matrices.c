@@ -384,11 +384,11 @@ void t_triangular_solve(Tensor *b, Tensor *a, bool upper, bool transpose, bool u
   int64_t sizes[MAX_DIM];
   out[0] = out[1] = NULL;
   if (blocked(b, a)) return;
-  DEPRECATED("torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand "
-             "will be removed in a future PyTorch release.\ntorch.linalg.solve_triangular has its "
-             "arguments reversed and does not return a copy of one of the inputs.\nX = "
-             "torch.triangular_solve(B, A).solution\nshould be replaced with\n"
-             "X = torch.linalg.solve_triangular(A, B).");
+  DEPRECATED(
+      "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be "
+      "removed in a future PyTorch release.\ntorch.linalg.solve_triangular has its arguments "
+      "reversed and does not return a copy of one of the inputs.\nX = torch.triangular_solve(B, "
+      "A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B).");
   if (!check_triangular_solve(b, a)) return;
   Tensor *x = t_solve_triangular(transpose ? turned(a) : a, b, upper != transpose, true,
                                  unitriangular);

@@ -81,9 +81,9 @@ GRAD(LinalgQrBackward0, "Q R | mode:treduced,complete,r")
   if (blocked(q, r) || (!dq && !dr)) return;
   int64_t rows = rows_of(r), cols = cols_of(r);
   if (n->numbers[0].i == 2) {
-    fail(ERR_RUNTIME, "The derivative of linalg.qr depends on Q, which is not computed when "
-                      "mode='r'. Please use linalg.qr(A, "
-                      "mode='reduced') if you are going to differentiate through linalg.qr.");
+    fail(ERR_RUNTIME,
+         "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
+         "use linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr.");
     return;
   }
   if (n->numbers[0].i == 1 && rows > cols) {

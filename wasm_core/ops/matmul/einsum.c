@@ -209,11 +209,11 @@ static bool check_letter(Plan *p, int label, int64_t own, int64_t *seen, int ope
 static bool check_hidden(Plan *p, int after, int dim, int64_t own, int operand) {
   int64_t *size = &p->sizes[p->at[ELLIPSIS] + p->ellipsis_dims - 1 - after];
   if (merge_size(size, own)) return true;
-  return fail(ERR_RUNTIME,
-              "einsum(): dimension %d covered by ellipsis in operand %dhas size %lld which does "
-              "not broadcast with previously seen "
-              "ellipsis with size %lld for the respective dimension",
-              dim, operand, (Shown)own, (Shown)*size),
+  return fail(
+             ERR_RUNTIME,
+             "einsum(): dimension %d covered by ellipsis in operand %dhas size %lld which does not "
+             "broadcast with previously seen ellipsis with size %lld for the respective dimension",
+             dim, operand, (Shown)own, (Shown)*size),
          false;
 }
 

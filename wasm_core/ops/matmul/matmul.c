@@ -318,8 +318,7 @@ static bool check_dot(const Tensor *a, const Tensor *b) {
   if (a->numel == b->numel) return true;
   fail(ERR_RUNTIME,
        "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of "
-       "elements, but got %lld and "
-       "%lld elements respectively",
+       "elements, but got %lld and %lld elements respectively",
        (Shown)a->numel, (Shown)b->numel, (Shown)a->numel, (Shown)b->numel);
   return false;
 }

@@ -8,21 +8,18 @@ static bool check_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask) {
   if (q->ndim < 2 || k->ndim < 2 || v->ndim < 2)
     fail(ERR_RUNTIME,
          "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: %d "
-         "key.dim: %d and value.dim: %d "
-         "instead.",
+         "key.dim: %d and value.dim: %d instead.",
          q->ndim, k->ndim, v->ndim);
   else if (q->dtype != k->dtype || q->dtype != v->dtype)
     fail(ERR_RUNTIME,
          "Expected query, key, and value to have the same dtype, but got query.dtype: %s "
-         "key.dtype: %s and value.dtype: %s "
-         "instead.",
+         "key.dtype: %s and value.dtype: %s instead.",
          dtype_c_name((DType)q->dtype), dtype_c_name((DType)k->dtype),
          dtype_c_name((DType)v->dtype));
   else if (mask && mask->dtype != DT_BOOL && mask->dtype != DT_F32 && mask->dtype != q->dtype)
     fail(ERR_RUNTIME,
          "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-         "attn_mask.dtype: %s and  query.dtype: %s "
-         "instead.",
+         "attn_mask.dtype: %s and  query.dtype: %s instead.",
          dtype_c_name((DType)mask->dtype), dtype_c_name((DType)q->dtype));
   else if (!dtype_is_float((DType)q->dtype))
     fail(ERR_RUNTIME, "expected scalar type Float but found %s", legacy(q));

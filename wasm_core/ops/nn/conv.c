@@ -83,8 +83,7 @@ static Ints all_but_channels(const Conv *c) {
 /* y = w * x + b: dx = the transposed convolution of g, dw = the correlation of x and g, db = sum
  * g. */
 GRAD(ConvolutionBackward0, "input weight | -:i groups:i transposed:b -:9 -:4 stride:d padding:d "
-                           "dilation:d output_padding:d "
-                           "bias_sym_sizes_opt:1")
+                           "dilation:d output_padding:d bias_sym_sizes_opt:1")
 {
   Conv c = noted_conv(n), other = c;
   Tensor *input = saved(n, 0), *w = saved(n, 1);
@@ -133,8 +132,7 @@ static bool spread(Ints v, int64_t nd, int64_t rest, const char *name, int64_t o
   if (v.n != 1 && v.n != nd) {
     fail(ERR_RUNTIME,
          "expected %s to be a single integer value or a list of %d values to match the convolution "
-         "dimensions, but got "
-         "%s=%s",
+         "dimensions, but got %s=%s",
          name, (int)nd, name, sizes_text(v.n, v.v));
     return false;
   }
@@ -165,8 +163,7 @@ static bool check_types(Tensor *x, Tensor *w) {
   if (x->dtype == DT_F32 && w->dtype != DT_F32)
     fail(ERR_RUNTIME,
          "Input type (torch.%sTensor) and weight type (torch.%sTensor) should be the same or input "
-         "should be a MKLDNN tensor "
-         "and weight is a dense tensor",
+         "should be a MKLDNN tensor and weight is a dense tensor",
          legacy(x), legacy(w));
   else if (x->dtype != w->dtype)
     fail(ERR_RUNTIME, "expected scalar type %s but found %s", legacy(x), legacy(w));
@@ -254,8 +251,7 @@ static bool fit_forward(Conv *c) {
     for (int i = 0; i < 3; i++) span[i] = c->dilation[i] * (c->kernel[i] - 1) + 1;
     fail(ERR_RUNTIME,
          "Calculated padded input size per channel: (%s). Kernel size: (%s). Kernel size can't be "
-         "greater than actual "
-         "input size",
+         "greater than actual input size",
          times_text(c->nd, padded), times_text(c->nd, span));
   }
   return countable(c);
@@ -280,8 +276,7 @@ static bool conv_make(Conv *c, Tensor *w, int64_t nd, Ints stride, Ints padding,
     for (int i = 0; i < nd; i++) two[i] = stride.v[stride.n == 1 ? 0 : i];
     fail(ERR_RUNTIME,
          "expected stride to be a single integer value or a list of %d values to match the "
-         "convolution dimensions, but got "
-         "stride=%s",
+         "convolution dimensions, but got stride=%s",
          w->ndim - 2, sizes_text((int)nd, two));
     return false;
   }
@@ -364,9 +359,8 @@ static bool check_transposed(const Conv *c, Tensor *x, Tensor *w, Tensor *bias,
   if (too_much)
     fail(ERR_RUNTIME,
          "output padding must be smaller than either stride or dilation, but got "
-         "output_padding_height: %lld "
-         "output_padding_width: %lld stride_height: %lld stride_width: %lld dilation_height: %lld "
-         "dilation_width: %lld",
+         "output_padding_height: %lld output_padding_width: %lld stride_height: %lld stride_width: "
+         "%lld dilation_height: %lld dilation_width: %lld",
          (long long)output_padding[1], (long long)output_padding[2], (long long)c->stride[1],
          (long long)c->stride[2], (long long)c->dilation[1], (long long)c->dilation[2]);
   return !failed();
@@ -505,8 +499,7 @@ Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, In
   if ((x->ndim != 3 && x->ndim != 4) || empty_below_batch(x, 3))
     return fail(ERR_RUNTIME,
                 "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other "
-                "non-zero dimensions for input, but "
-                "got: %s",
+                "non-zero dimensions for input, but got: %s",
                 shape_text(x));
   const int64_t *sizes = x->sizes + (x->ndim - 3);
   c.unbatched = x->ndim == 3;
@@ -516,9 +509,8 @@ Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, In
   if (c.out[1] < 1 || c.out[2] < 1)
     return fail(ERR_RUNTIME,
                 "Given input with spatial size (%lld, %lld), kernel_size=(%lld, %lld), "
-                "dilation=(%lld, %lld), padding=(%lld, "
-                "%lld), calculated shape of the array of sliding blocks as (%lld, %lld), but its "
-                "components must be at least one.",
+                "dilation=(%lld, %lld), padding=(%lld, %lld), calculated shape of the array of "
+                "sliding blocks as (%lld, %lld), but its components must be at least one.",
                 (long long)c.in[1], (long long)c.in[2], (long long)c.kernel[1],
                 (long long)c.kernel[2], (long long)c.dilation[1], (long long)c.dilation[2],
                 (long long)c.padding[1], (long long)c.padding[2], (long long)c.out[1],
@@ -538,31 +530,28 @@ Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, 
   if ((x->ndim != 2 && x->ndim != 3) || empty_below_batch(x, 2))
     return fail(ERR_RUNTIME,
                 "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and "
-                "non-zero dimensions for input, "
-                "but got: %s",
+                "non-zero dimensions for input, but got: %s",
                 shape_text(x));
   int64_t spots = volume(c.kernel), rows = x->sizes[x->ndim - 2], count = x->sizes[x->ndim - 1];
   /* spots may have overflowed if a side is longer */
   if (c.kernel[1] > rows || c.kernel[2] > rows || rows % spots)
     return fail(ERR_RUNTIME,
                 "Expected size of input's dimension 1 to be divisible by the product of "
-                "kernel_size, but got input.size(1)=%lld "
-                "and kernel_size=(%lld, %lld).",
+                "kernel_size, but got input.size(1)=%lld and kernel_size=(%lld, %lld).",
                 (long long)rows, (long long)c.kernel[1], (long long)c.kernel[2]);
   c.unbatched = x->ndim == 2;
   c.samples = c.unbatched ? 1 : x->sizes[0], c.in_channels = rows / spots;
   window_count(&c);
   if (c.out[1] * c.out[2] != count || c.out[1] < 1)
-    return fail(ERR_RUNTIME,
-                "Given output_size=(%lld, %lld), kernel_size=(%lld, %lld), dilation=(%lld, %lld), "
-                "padding=(%lld, %lld), "
-                "stride=(%lld, %lld), expected size of input's dimension 2 to match the calculated "
-                "number of sliding blocks "
-                "%lld * %lld = %lld, but got input.size(2)=%lld.",
-                (long long)c.in[1], (long long)c.in[2], (long long)c.kernel[1],
-                (long long)c.kernel[2], (long long)c.dilation[1], (long long)c.dilation[2],
-                (long long)c.padding[1], (long long)c.padding[2], (long long)c.stride[1],
-                (long long)c.stride[2], (long long)c.out[1], (long long)c.out[2],
-                (long long)(c.out[1] * c.out[2]), (long long)count);
+    return fail(
+        ERR_RUNTIME,
+        "Given output_size=(%lld, %lld), kernel_size=(%lld, %lld), dilation=(%lld, %lld), "
+        "padding=(%lld, %lld), stride=(%lld, %lld), expected size of input's dimension 2 to match "
+        "the calculated number of sliding blocks %lld * %lld = %lld, but got input.size(2)=%lld.",
+        (long long)c.in[1], (long long)c.in[2], (long long)c.kernel[1], (long long)c.kernel[2],
+        (long long)c.dilation[1], (long long)c.dilation[2], (long long)c.padding[1],
+        (long long)c.padding[2], (long long)c.stride[1], (long long)c.stride[2],
+        (long long)c.out[1], (long long)c.out[2], (long long)(c.out[1] * c.out[2]),
+        (long long)count);
   return check_window_dtype(x, "col2im_out_cpu") ? windowed(fold_op, &c, x) : NULL;
 }

@@ -54,10 +54,9 @@ Reduction arg_kl_reduction(const Call *c) {
   if (!legacy && name && strcmp(name, "batchmean") == 0) return REDUCE_BATCH_MEAN;
   if (!legacy && name && strcmp(name, "mean") == 0)
     warn_user("reduction: 'mean' divides the total loss by both the batch size and the support "
-              "size.'batchmean' divides only by the "
-              "batch size, and aligns with the KL div math definition.'mean' will be changed to "
-              "behave the same as 'batchmean' in the "
-              "next major release.");
+              "size.'batchmean' divides only by the batch size, and aligns with the KL div math "
+              "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
+              "major release.");
   return arg_reduction(c, 2, 3, 4);
 }
 
@@ -71,8 +70,7 @@ bool check_constant(const char *op, const char *argument, const Tensor *t) {
   if (!t || !grad_mode || !recording || !tensor_requires_grad(t)) return !failed();
   fail(ERR_RUNTIME,
        "The function '%s' is not differentiable with respect to argument '%s'. This input cannot "
-       "have "
-       "requires_grad True.",
+       "have requires_grad True.",
        op, argument);
   return false;
 }
@@ -112,8 +110,7 @@ static bool check_nll_flat(Tensor *x, Tensor *target, Tensor *weight) {
   else if (weight && (weight->ndim != 1 || weight->numel != classes))
     fail(ERR_RUNTIME,
          "weight tensor should be defined either for all %lld classes or no classes but got weight "
-         "tensor of "
-         "shape: %s",
+         "tensor of shape: %s",
          (long long)classes, shape_text(weight));
   return !failed();
 }
@@ -354,8 +351,7 @@ static Tensor *cross_entropy_of_probabilities(Tensor *x, Tensor *target, Tensor 
   if (weight && (weight->ndim != 1 || weight->numel != classes))
     return fail(ERR_RUNTIME,
                 "cross_entropy: weight tensor should be defined either for all %lld classes or no "
-                "classes but got "
-                "weight tensor of shape: %s",
+                "classes but got weight tensor of shape: %s",
                 (long long)classes, shape_text(weight));
   int ndim = x->ndim;
   int64_t rows = classes ? x->numel / classes : 0;
@@ -570,8 +566,8 @@ static Tensor *loss_apply(const Loss *l, Tensor *x, Tensor *t, Tensor *q, Tensor
 static void warn_sizes(const Tensor *x, const Tensor *target) {
   if (tensor_same_shape(x, target)) return;
   warn_user("Using a target size (torch.Size(%s)) that is different to the input size "
-            "(torch.Size(%s)). This will likely lead to "
-            "incorrect results due to broadcasting. Please ensure they have the same size.",
+            "(torch.Size(%s)). This will likely lead to incorrect results due to broadcasting. "
+            "Please ensure they have the same size.",
             shape_text(target), shape_text(x));
 }
 
@@ -658,8 +654,7 @@ static bool check_weight_spread(const Tensor *weight, const Tensor *x) {
     if (n == 1 || (i <= x->ndim && n == x->sizes[x->ndim - i])) continue;
     fail(ERR_RUNTIME,
          "Attempting to broadcast a dimension of length %lld at -%d! Mismatching argument at index "
-         "1 had torch.Size(%s); but "
-         "expected shape should be broadcastable to %s",
+         "1 had torch.Size(%s); but expected shape should be broadcastable to %s",
          (long long)n, i, shape_text(weight), shape_text(x));
     return false;
   }
@@ -671,8 +666,7 @@ Tensor *t_binary_cross_entropy(Tensor *x, Tensor *target, Tensor *weight, Reduct
   if (!tensor_same_shape(x, target))
     return fail(ERR_VALUE,
                 "Using a target size (torch.Size(%s)) that is different to the input size "
-                "(torch.Size(%s)) is "
-                "deprecated. Please ensure they have the same size.",
+                "(torch.Size(%s)) is deprecated. Please ensure they have the same size.",
                 shape_text(target), shape_text(x));
   if (weight && !check_weight_spread(weight, x)) return NULL;
   if (!check_constant("binary_cross_entropy", "weight", weight)) return NULL;

@@ -127,8 +127,7 @@ Tensor *t_margin_ranking_loss(Tensor *a, Tensor *b, Tensor *target, double margi
   if (a->ndim != b->ndim || a->ndim != target->ndim)
     return fail(ERR_RUNTIME,
                 "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
-                "input1: torch.Size(%s), input2: "
-                "torch.Size(%s), target: torch.Size(%s) ",
+                "input1: torch.Size(%s), input2: torch.Size(%s), target: torch.Size(%s) ",
                 shape_text(a), shape_text(b), shape_text(target));
   return loss_reduced(hinge(t_add_f(t_mul(t_neg(target), t_sub(a, b)), margin)), r);
 }
@@ -141,8 +140,7 @@ Tensor *t_triplet_margin_loss(Tensor *anchor, Tensor *positive, Tensor *negative
   if (anchor->ndim != positive->ndim || anchor->ndim != negative->ndim)
     return fail(ERR_RUNTIME,
                 "The anchor, positive, and negative tensors are expected to have the same number "
-                "of dimensions, but got: anchor "
-                "%dD, positive %dD, and negative %dD inputs",
+                "of dimensions, but got: anchor %dD, positive %dD, and negative %dD inputs",
                 anchor->ndim, positive->ndim, negative->ndim);
   Tensor *near = t_pairwise_distance(anchor, positive, p, eps, false),
          *far = t_pairwise_distance(anchor, negative, p, eps, false);
@@ -358,11 +356,11 @@ Tensor *t_multi_margin_loss(Tensor *x, Tensor *target, double p, double margin, 
                 shape_text(x));
   int64_t classes = x->ndim ? x->sizes[x->ndim - 1] : 1, rows = x->ndim == 2 ? x->sizes[0] : 1;
   if (target->ndim > 1 || target->numel != rows)
-    return fail(ERR_RUNTIME,
-                "multi_margin_loss: target tensor should be 1-D with size equal to the number of "
-                "input samples (batch size). Expected "
-                "target size [%lld], but got %s. Input has shape %s.",
-                (long long)rows, shape_text(target), shape_text(x));
+    return fail(
+        ERR_RUNTIME,
+        "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+        "samples (batch size). Expected target size [%lld], but got %s. Input has shape %s.",
+        (long long)rows, shape_text(target), shape_text(x));
   if (weight && weight->numel != classes)
     return fail(ERR_RUNTIME, "inconsistent weight size, expected %lld but got %s",
                 (long long)classes, shape_text(weight));

@@ -277,8 +277,7 @@ ONCE static bool check_normalized(Tensor *x, Ints shape, const char *star, Tenso
                                   Tensor *bias) {
   if (shape.n < 1) {
     fail(ERR_RUNTIME, "Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
-                      "least one element, but got "
-                      "normalized_shape = []");
+                      "least one element, but got normalized_shape = []");
     return false;
   }
   const char *text = sizes_text(shape.n, shape.v);
@@ -793,15 +792,13 @@ ONCE static bool check_group_norm(Tensor *x, int64_t groups, Tensor *weight, Ten
   else if (x->sizes[1] % groups)
     fail(ERR_RUNTIME,
          "Expected number of channels in input to be divisible by num_groups, but got input of "
-         "shape %s and "
-         "num_groups=%lld",
+         "shape %s and num_groups=%lld",
          shape_text(x), (long long)groups);
   for (int i = 0; i < 2 && !failed(); i++)
     if (given[i] && (given[i]->ndim != 1 || given[i]->numel != x->sizes[1]))
       fail(ERR_RUNTIME,
            "Expected %s to be a vector of size equal to the number of channels in input, but got "
-           "%s of shape %s and "
-           "input of shape %s",
+           "%s of shape %s and input of shape %s",
            names[i], names[i], shape_text(given[i]), shape_text(x));
   check_float_kernel("GroupNormKernelImpl", tensor_dtype(x));
   return check_parameter(x, weight) && check_parameter(x, bias);

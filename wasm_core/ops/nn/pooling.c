@@ -522,8 +522,7 @@ static bool adaptive_make(Pool *p, const Tensor *x, Ints size, const char *op, c
     else if (p->in[i] == 0)
       fail(ERR_RUNTIME,
            "%s(): Expected input to have non-zero size for non-batch dimensions, but input has "
-           "sizes %s with dimension %d "
-           "being empty",
+           "sizes %s with dimension %d being empty",
            op, shape_text(x), x->ndim - 3 + i);
   }
   return !failed();

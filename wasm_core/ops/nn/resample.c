@@ -302,8 +302,8 @@ static bool check_count(const Tensor *x, const Value *list, const char *what, co
   if (list->n == x->ndim - 2) return true;
   fail(ERR_VALUE,
        "Input and %s must have the same number of spatial dimensions, but got input with spatial "
-       "dimensions of %s and %s%s. Please "
-       "provide input tensor in (N, C, d1, d2, ...,dK) format and %s.",
+       "dimensions of %s and %s%s. Please provide input tensor in (N, C, d1, d2, ...,dK) format "
+       "and %s.",
        what, sizes_text(x->ndim > 2 ? x->ndim - 2 : 0, x->sizes + 2), given, list_text(list),
        format);
   return false;
@@ -360,11 +360,11 @@ static Tensor *refuse_mode(const Tensor *x, const char *mode) {
     if (strcmp(mode, linear[i]) == 0 && x->ndim >= 3 && x->ndim <= 5)
       return fail(ERR_NOT_IMPLEMENTED, "Got %dD input, but %s mode needs %dD input", x->ndim, mode,
                   3 + i);
-  return fail(ERR_NOT_IMPLEMENTED,
-              "Input Error: Only 3D, 4D and 5D input Tensors supported (got %dD) for the modes: "
-              "nearest | linear | bilinear | "
-              "bicubic | trilinear | lanczos | area | nearest-exact (got %s)",
-              x->ndim, mode);
+  return fail(
+      ERR_NOT_IMPLEMENTED,
+      "Input Error: Only 3D, 4D and 5D input Tensors supported (got %dD) for the modes: nearest | "
+      "linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got %s)",
+      x->ndim, mode);
 }
 
 static bool known_mode(Resize *r, const char *mode) {

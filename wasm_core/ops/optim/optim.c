@@ -352,9 +352,8 @@ static bool check_finite(const Tensor *total, double p) {
   if (failed() || isfinite(tensor_get_f(total, 0))) return !failed();
   return fail(ERR_RUNTIME,
               "The total norm of order %s for gradients from `parameters` is non-finite, so it "
-              "cannot be clipped. "
-              "To disable this error and scale the gradients by the non-finite norm anyway, set "
-              "`error_if_nonfinite=False`",
+              "cannot be clipped. To disable this error and scale the gradients by the non-finite "
+              "norm anyway, set `error_if_nonfinite=False`",
               number_text(p)),
          false;
 }

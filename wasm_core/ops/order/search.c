@@ -205,8 +205,7 @@ static bool check_sorter(const Tensor *edges, const Tensor *sorter) {
   if (!tensor_same_shape(edges, sorter))
     fail(ERR_RUNTIME,
          "torch.searchsorted(): boundary and sorter must have the same size, but got boundary "
-         "tensor %sand got "
-         "sorter tensor %s",
+         "tensor %sand got sorter tensor %s",
          shape_text(edges), shape_text(sorter));
   else if (sorter->dtype != DT_I64)
     fail(ERR_RUNTIME,
@@ -231,8 +230,7 @@ static bool check_search(const Tensor *edges, const Tensor *values, bool right, 
   else if (one && edges->ndim != 1)
     fail(ERR_RUNTIME,
          "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension "
-         "is 1, but we "
-         "got boundaries tensor dim(%d) and input value's dim(%d) numel(%lld)",
+         "is 1, but we got boundaries tensor dim(%d) and input value's dim(%d) numel(%lld)",
          edges->ndim, values->ndim, (long long)values->numel);
   else if (edges->ndim == 0)
     fail(ERR_RUNTIME, "torch.searchsorted(): boundaries tensor should have positive dimension, but "
@@ -241,9 +239,8 @@ static bool check_search(const Tensor *edges, const Tensor *values, bool right, 
            !sizes_equal(edges->ndim - 1, edges->sizes, values->ndim - 1, values->sizes))
     fail(ERR_RUNTIME,
          "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
-         "dimensions of boundaries "
-         "tensor and input value tensor must match, but we got boundaries tensor %s and input "
-         "value tensor %s",
+         "dimensions of boundaries tensor and input value tensor must match, but we got boundaries "
+         "tensor %s and input value tensor %s",
          shape_text(edges), shape_text(values));
   return !failed();
 }

@@ -18,8 +18,8 @@ static bool check_empty(const char *name, const Tensor *x, DimMask mask, bool al
   if (x->numel) return true;
   if (all) {
     fail(ERR_RUNTIME,
-         "%s(): Expected reduction dim to be specified for input.numel() == 0. "
-         "Specify the reduction dim with the 'dim' argument.",
+         "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+         "reduction dim with the 'dim' argument.",
          name);
     return false;
   }

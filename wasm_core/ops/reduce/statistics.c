@@ -89,8 +89,7 @@ void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool kee
   if (!dims_mask(x, dims, &mask)) return;
   if ((x->numel ? (double)fold_count(x, mask) : 0) - correction <= 0)
     warn_user("%s(): degrees of freedom is <= 0. Correction should be strictly less than the "
-              "reduction factor (input numel "
-              "divided by output numel).",
+              "reduction factor (input numel divided by output numel).",
               s->name);
   Node *n = node_new(s->node, 2, 1 + SHAPE_NUMBERS + x->ndim, x, NULL);
   num_f(n, 0, correction);

@@ -97,15 +97,13 @@ static bool check_norm(const Tensor *x, Ints dims, DimMask mask, double p, DType
   if (dims.n <= 0)
     fail(ERR_RUNTIME,
          "linalg.vector_norm cannot compute the %s norm on an empty tensor because the operation "
-         "does not "
-         "have an identity",
+         "does not have an identity",
          order_text(p));
   for (int i = 0; i < x->ndim && dims.n > 0; i++)
     if (mask >> i & 1 && x->sizes[i] == 0)
       fail(ERR_RUNTIME,
            "linalg.vector_norm cannot compute the %s norm on the dimension %dbecause this "
-           "dimension is empty "
-           "and the operation does not have an identity",
+           "dimension is empty and the operation does not have an identity",
            order_text(p), i);
   return !failed();
 }

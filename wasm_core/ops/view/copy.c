@@ -424,9 +424,9 @@ bool check_overlap_internal(const Tensor *t) {
   if (tensor_is_dense(t)) return true;
   for (int i = 0; i < t->ndim; i++)
     if (t->strides[i] == 0 && t->sizes[i] > 1) {
-      fail(ERR_RUNTIME, "unsupported operation: more than one element of the written-to tensor "
-                        "refers to a single memory "
-                        "location. Please clone() the tensor before performing the operation.");
+      fail(ERR_RUNTIME,
+           "unsupported operation: more than one element of the written-to tensor refers to a "
+           "single memory location. Please clone() the tensor before performing the operation.");
       return false;
     }
   return true;
@@ -435,9 +435,9 @@ bool check_overlap_internal(const Tensor *t) {
 bool check_apart(const Tensor *dst, const Tensor *src, bool may_be_same) {
   Overlap overlap = tensor_overlap(dst, src);
   if (overlap != OVERLAP_PARTIAL && (overlap != OVERLAP_FULL || may_be_same)) return true;
-  fail(ERR_RUNTIME, "unsupported operation: some elements of the input tensor and the written-to "
-                    "tensor refer to a single memory "
-                    "location. Please clone() the tensor before performing the operation.");
+  fail(ERR_RUNTIME,
+       "unsupported operation: some elements of the input tensor and the written-to tensor refer "
+       "to a single memory location. Please clone() the tensor before performing the operation.");
   return false;
 }
 

@@ -44,8 +44,7 @@ static bool check_cat_shapes(Tensors ts, const Tensor *first, int64_t dim) {
       if (d != dim && t->sizes[d] != first->sizes[d])
         return fail(ERR_RUNTIME,
                     "Sizes of tensors must match except in dimension %lld. Expected size %lld but "
-                    "got size %lld for tensor "
-                    "number %d in the list.",
+                    "got size %lld for tensor number %d in the list.",
                     (long long)dim, (long long)first->sizes[d], (long long)t->sizes[d], i),
                false;
   }

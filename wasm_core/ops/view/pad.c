@@ -51,8 +51,7 @@ static Tensor *padded(Tensor *x, Ints pad, Tensor *value) {
                      &sizes[d]))
       return fail(ERR_RUNTIME,
                   "The input size %lld, plus negative padding %lld and %lld resulted in a negative "
-                  "output size, which is "
-                  "invalid. Check dimension %d of your input.",
+                  "output size, which is invalid. Check dimension %d of your input.",
                   (long long)x->sizes[d], (long long)pad_of(pad, x->ndim, d, 0),
                   (long long)pad_of(pad, x->ndim, d, 1), d);
   }
@@ -73,8 +72,7 @@ Tensor *t_constant_pad(Tensor *x, Ints pad, Tensor *value) {
   if (pad.n > 2 * x->ndim)
     return fail(ERR_RUNTIME,
                 "Padding length should be less than or equal to two times the input dimension but "
-                "got padding length %d and "
-                "input of dimension %d",
+                "got padding length %d and input of dimension %d",
                 pad.n, x->ndim);
   Node *n = node_new(&ConstantPadNdBackward0, 0, pad.n, x, NULL);
   for (int i = 0; n && i < pad.n; i++) num_i(n, i, pad.v[i]);
@@ -222,8 +220,7 @@ static bool check_amounts(const Lines *l, const Tensor *x, Ints pad) {
     if (l->mode == REFLECT && (before >= n || after >= n))
       fail(ERR_RUNTIME,
            "Argument #%d: Padding size should be less than the corresponding input dimension, but "
-           "got: padding (%lld, %lld) at "
-           "dimension %d of input %s",
+           "got: padding (%lld, %lld) at dimension %d of input %s",
            4 + 2 * i, (long long)before, (long long)after, d, shape_text(x));
     else if (l->mode == CIRCULAR && (before > n || after > n))
       fail(ERR_RUNTIME, "Padding value causes wrapping around more than once.");
@@ -246,10 +243,9 @@ static bool lines_make(Lines *l, const Tensor *x, Ints pad, const char *mode) {
   if (pad.n < 2 || pad.n > 6 || (x->ndim != l->nd + 1 && x->ndim != l->nd + 2))
     return fail(ERR_NOT_IMPLEMENTED,
                 "Padding size %d is not supported for %dD input tensor.\nSupported combinations "
-                "for non-constant padding:\n"
-                "  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D input: "
-                "padding size = 4 (pads "
-                "last 2 dimensions)\n  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)",
+                "for non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads last "
+                "dimension)\n  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n  - 4D "
+                "or 5D input: padding size = 6 (pads last 3 dimensions)",
                 pad.n, x->ndim),
            false;
   if (!check_amounts(l, x, pad)) return false;
@@ -272,8 +268,7 @@ Tensor *t_pad(Tensor *x, Ints pad, const char *mode, Tensor *value) {
   if (pad.n > 2 * x->ndim)
     return fail(ERR_RUNTIME,
                 "Padding length should be less than or equal to two times the input dimension but "
-                "got padding length %d and "
-                "input of dimension %d",
+                "got padding length %d and input of dimension %d",
                 pad.n, x->ndim);
   if (value && tensor_get_f(value, 0) != 0)
     return fail(ERR_RUNTIME, "Padding mode \"%s\" doesn't take in value argument", mode);
@@ -332,8 +327,7 @@ Tensor *t_pixel_shuffle(Tensor *x, int64_t r) {
   if (r > 1 << 15 || c % (r * r))
     return fail(ERR_RUNTIME,
                 "pixel_shuffle expects its input's 'channel' dimension to be divisible by the "
-                "square of upscale_factor, but "
-                "input.size(-3)=%lld is not divisible by %lld",
+                "square of upscale_factor, but input.size(-3)=%lld is not divisible by %lld",
                 (long long)c, (long long)(r * r));
   Node *n = node_new(&PixelShuffleBackward0, 0, 1, x, NULL);
   num_i(n, 0, r);
@@ -349,14 +343,12 @@ Tensor *t_pixel_unshuffle(Tensor *x, int64_t r) {
   if (h % r)
     return fail(ERR_RUNTIME,
                 "pixel_unshuffle expects height to be divisible by downscale_factor, but "
-                "input.size(-2)=%lld is not divisible "
-                "by %lld",
+                "input.size(-2)=%lld is not divisible by %lld",
                 (long long)h, (long long)r);
   if (w % r)
     return fail(ERR_RUNTIME,
                 "pixel_unshuffle expects width to be divisible by downscale_factor, but "
-                "input.size(-1)=%lld is not divisible "
-                "by %lld",
+                "input.size(-1)=%lld is not divisible by %lld",
                 (long long)w, (long long)r);
   Node *n = node_new(&PixelUnshuffleBackward0, 0, 1, x, NULL);
   num_i(n, 0, r);

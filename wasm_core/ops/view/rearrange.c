@@ -243,8 +243,7 @@ Tensor *t_repeat_interleave(Tensor *x, Tensor *repeats, const int64_t *dim_, int
   else if (repeats->sizes[0] != size)
     return fail(ERR_RUNTIME,
                 "repeats must have the same size as input along dim, but got repeats.size(0) = "
-                "%lld and input.size(%lld) = "
-                "%lld",
+                "%lld and input.size(%lld) = %lld",
                 (long long)repeats->sizes[0], (long long)(dim_ ? *dim_ : 0), (long long)size);
   return t_index_select(x, dim, t_repeat_indices(repeats, output_size));
 }

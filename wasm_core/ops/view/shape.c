@@ -84,10 +84,9 @@ Tensor *t_reversed(Tensor *x) {
           "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.");
     else
       warn_user("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
-                "deprecated and it will throw "
-                "an error in a future release. Consider `x.mT` to transpose batches of matrices or "
-                "`x.permute(*torch.arange("
-                "x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.");
+                "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+                "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
+                "to reverse the dimensions of a tensor.");
   }
   for (int i = 0; i < x->ndim; i++) dims[i] = x->ndim - 1 - i;
   return t_permute(x, (Ints){x->ndim, dims});
@@ -134,8 +133,7 @@ Tensor *t_movedim(Tensor *x, Ints source, Ints destination) {
   if (source.n != destination.n)
     return fail(ERR_RUNTIME,
                 "movedim: Invalid source or destination dims: source (%s dims) should contain the "
-                "same number of dims as "
-                "destination (%s dims)",
+                "same number of dims as destination (%s dims)",
                 sizes_text(source.n, source.v), sizes_text(destination.n, destination.v));
   int64_t from[MAX_DIM], to[MAX_DIM], order[MAX_DIM];
   bool left[MAX_DIM + 1] = {false}, filled[MAX_DIM + 1] = {false};
@@ -341,8 +339,7 @@ void op_split_sizes(Call *c, Tensor *x, Ints lengths, int64_t dim) {
   if (sum != x->sizes[dim])
     return (void)fail(ERR_RUNTIME,
                       "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's "
-                      "size at dimension %lld), but "
-                      "got split_sizes=%s",
+                      "size at dimension %lld), but got split_sizes=%s",
                       (long long)x->sizes[dim], (long long)dim, sizes_text(lengths.n, lengths.v));
   bool apart = too_many_for_a_node(x, lengths.n);
   Node *n = apart ? NULL : split_node(&SplitWithSizesBackward0, x, dim, lengths.n + 1, rest);
@@ -415,8 +412,7 @@ void op_tensor_split_by(Call *c, Tensor *x, Tensor *where, int64_t dim) {
   if (where->ndim > 1)
     return (void)fail(ERR_RUNTIME,
                       "tensor_split expected tensor_indices_or_sections to be a zero-dimensional "
-                      "or one-dimensional tensor, "
-                      "but got a tensor with %d dims",
+                      "or one-dimensional tensor, but got a tensor with %d dims",
                       where->ndim);
   if (where->ndim == 0) {
     op_tensor_split(c, x, tensor_get_i(where, 0), dim);
@@ -446,8 +442,7 @@ void op_side_split(Call *c, Tensor *x, int64_t sections, char side) {
   if (sections <= 0 || x->sizes[dim] % sections)
     return (void)fail(ERR_RUNTIME,
                       "torch.%csplit attempted to split along dimension %lld, but the size of the "
-                      "dimension %lld is not "
-                      "divisible by the split_size %lld!",
+                      "dimension %lld is not divisible by the split_size %lld!",
                       side, (long long)dim, (long long)x->sizes[dim], (long long)sections);
   op_tensor_split(c, x, sections, dim);
 }

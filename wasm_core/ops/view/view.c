@@ -245,8 +245,8 @@ Tensor *t_permute(Tensor *x, Ints dims) {
   if (dims.n != x->ndim)
     return fail(ERR_RUNTIME,
                 "permute(sparse_coo): number of dimensions in the tensor input does not match the "
-                "length of the desired "
-                "ordering of dimensions i.e. input.dim() = %d is not equal to len(dims) = %d",
+                "length of the desired ordering of dimensions i.e. input.dim() = %d is not equal "
+                "to len(dims) = %d",
                 x->ndim, dims.n);
   int64_t order[MAX_DIM];
   uint64_t seen = 0;
@@ -329,8 +329,7 @@ static bool expand_dim(const Tensor *x, int ndim, const int64_t *sizes, int i, G
   if (have != 1 && want != have) {
     fail(ERR_RUNTIME,
          "The expanded size of the tensor (%lld) must match the existing size (%lld) at "
-         "non-singleton dimension %d.  "
-         "Target sizes: %s.  Tensor sizes: %s",
+         "non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
          (long long)want, (long long)have, i, sizes_text(ndim, sizes), shape_text(x));
     return false;
   }
@@ -346,8 +345,7 @@ Tensor *t_expand(Tensor *x, int ndim, const int64_t *sizes) {
   if (ndim < x->ndim)
     return fail(ERR_RUNTIME,
                 "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must be "
-                "greater or equal to the "
-                "number of dimensions in the tensor (%d)",
+                "greater or equal to the number of dimensions in the tensor (%d)",
                 legacy(x), shape_text(x), sizes_text(ndim, sizes), ndim, x->ndim);
   if (ndim > MAX_DIM)
     return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM, ndim);
@@ -401,8 +399,7 @@ bool infer_size(int ndim, const int64_t *sizes, int64_t numel, int64_t *out) {
     if (unknown >= 0 && known == 0)
       return fail(ERR_RUNTIME,
                   "cannot reshape tensor of 0 elements into shape %s because the unspecified "
-                  "dimension size -1 can be any "
-                  "value and is ambiguous",
+                  "dimension size -1 can be any value and is ambiguous",
                   sizes_text(ndim, sizes)),
              false;
     if (unknown >= 0) out[unknown] = numel / known;
@@ -456,9 +453,9 @@ Tensor *t_view(Tensor *x, int ndim, const int64_t *sizes) {
   if (blocked(x) || !infer_size(ndim, sizes, x->numel, shape)) return NULL;
   Tensor *y = view_as_type(x, ndim, shape, &ViewBackward0, &fits);
   if (!fits)
-    fail(ERR_RUNTIME, "view size is not compatible with input tensor's size and stride (at least "
-                      "one dimension spans across two "
-                      "contiguous subspaces). Use .reshape(...) instead.");
+    fail(ERR_RUNTIME,
+         "view size is not compatible with input tensor's size and stride (at least one dimension "
+         "spans across two contiguous subspaces). Use .reshape(...) instead.");
   return y;
 }
 
@@ -768,8 +765,7 @@ static bool check_strided(const Tensor *x, const Layout *l) {
   if (need <= x->storage->bytes->n_bytes) return need >= 0;
   fail(ERR_RUNTIME,
        "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %lld requiring a "
-       "storage size of %lld are out "
-       "of bounds for storage of size %lld",
+       "storage size of %lld are out of bounds for storage of size %lld",
        sizes_text(l->sizes.n, l->sizes.v), sizes_text(l->strides.n, l->strides.v),
        (long long)l->offset, (long long)dtype_bytes((DType)x->dtype), (long long)need,
        (long long)x->storage->bytes->n_bytes);
