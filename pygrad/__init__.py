@@ -102,7 +102,6 @@ _LATE_NAMES = {
     name: module
     for module, names in {
         "amp": "autocast GradScaler",
-        "nn._sampling": "grid_sampler grid_sampler_2d grid_sampler_3d",
         "storage": "BoolStorage ByteStorage CharStorage DoubleStorage FloatStorage IntStorage "
         "LongStorage ShortStorage Storage StorageBase TypedStorage UntypedStorage from_file",
     }.items()
@@ -132,7 +131,6 @@ if TYPE_CHECKING:
         xpu,
     )
     from ._functions_table import *
-    from .nn._sampling import grid_sampler, grid_sampler_2d, grid_sampler_3d
     from .storage import (
         BoolStorage,
         ByteStorage,

@@ -20,7 +20,7 @@ from . import _methods, _ops, _tensor
 from ._boundary import template
 from ._package import pygrad
 from ._schema import Argument, arguments, python_name, results
-from .nn import functional
+from .nn import _functional
 from .signal import windows
 
 FOLDER: Final = Path(__file__).parent
@@ -249,9 +249,8 @@ def stub(space: str) -> str:
     """The text of one namespace's stub."""
     lines = [_HEAD, *_result_classes(space)]
     if space == "nn":
-        lines.append("COMPOSED: tuple[Any, ...]")
-        for module in functional.COMPOSED:
-            lines += [f"from {module.__name__} import {name} as {name}" for name in module.__all__]
+        for name in _functional.__all__:
+            lines.append(f"from pygrad.nn._functional import {name} as {name}")
     if space == "linalg":
         lines.append("from pygrad._errors import LinAlgError as LinAlgError")
     if space == "windows":

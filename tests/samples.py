@@ -1023,3 +1023,84 @@ rows(
     "bartlett_window blackman_window hamming_window hann_window kaiser_window",
     call(5, dtype=Dtype("float64")),
 )
+
+# ------------------------------------------------------------------ layers composed of other ops
+
+STEPS, WRITTEN = x(5, 2, 4), X((2, 2), "sizes", "int64", 2)
+rows(
+    "nn.functional.ctc_loss",
+    call(STEPS, WRITTEN, (5, 4), (2, 1)),
+    call(STEPS, WRITTEN, [5, 5], [0, 2], 3, "none", True),
+    call(
+        STEPS, WRITTEN, X((2,), "sizes", "int64", 5), X((2,), "sizes", "int64", 2), reduction="sum"
+    ),
+    call(x(5, 4), X((2,), "sizes", "int64", 2), (5,), (2,)),
+)
+rows("ctc_loss", call(STEPS, WRITTEN, (5, 4), (2, 1)), call(STEPS, WRITTEN, [5, 5], [1, 2], 3, 0))
+for _n in (1, 2, 3):
+    _places = (1, 2, *[1] * (_n - 1), 3)
+    rows(
+        f"nn.functional.max_unpool{_n}d",
+        call(x(*_places), permutation(3, *_places), 2),
+        call(x(*_places), permutation(3, *_places), 3, 2, 1),
+        call(x(*_places[1:]), permutation(3, *_places[1:]), 2, output_size=[*[3] * (_n - 1), 7]),
+    )
+_DRAWN = constant(1, 2, 2, kind="probability")
+rows(
+    "nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool2d_with_indices",
+    call(x(1, 2, 5, 6), 2, 3),
+    call(x(1, 2, 5, 6), (2, 3), (3, 1), return_indices=True, _random_samples=_DRAWN),
+    call(x(2, 5, 6), 2, output_ratio=(0.5, 0.6), _random_samples=_DRAWN),
+)
+MAPS = x(2, 2, 3)
+rows(
+    "nn.functional.affine_grid affine_grid_generator",
+    call(MAPS, (2, 1, 3, 4), False),
+    call(MAPS, [2, 3, 1, 2], True),
+    call(x(1, 3, 4), (1, 1, 2, 1, 3), True),
+)
+IMAGE, PLACES = x(1, 2, 3, 4), x(1, 3, 2, 2)
+rows(
+    "nn.functional.grid_sample",
+    call(IMAGE, PLACES, align_corners=False),
+    call(IMAGE, PLACES, "nearest", "border", True),
+    call(IMAGE, PLACES, "bicubic", "reflection", False),
+    call(x(1, 1, 2, 3, 2), x(1, 2, 1, 2, 3), "bilinear", "zeros", True),
+)
+rows("grid_sampler_2d", call(IMAGE, PLACES, 0, 1, False), call(IMAGE, PLACES, 2, 0, True))
+rows("grid_sampler_3d", call(x(1, 1, 2, 3, 2), x(1, 2, 1, 2, 3), 0, 2, True))
+rows("grid_sampler", *ROWS["grid_sampler_2d"], *ROWS["grid_sampler_3d"])
+rows("nn.functional.gumbel_softmax", call(S), call(S, 0.5, True), call(S, 2.0, False, dim=0))
+rows(
+    "nn.functional.upsample_nearest",
+    call(x(1, 2, 3), 5),
+    call(x(1, 2, 3, 2), scale_factor=2),
+    call(x(1, 2, 3, 2), scale_factor=(2.5, 1.5)),
+)
+rows(
+    "nn.functional.upsample_bilinear",
+    call(x(1, 2, 3, 2), (4, 5)),
+    call(x(1, 2, 3, 2), scale_factor=[1.5, 2.5]),
+)
+
+
+def attention(*, masks: tuple[Any, Any] = (None, None), parts: bool = False, **more: Any) -> Call:
+    """A call of `_multi_head_attention_forward`: two heads of a width of 4."""
+    added, width = more.get("added", (None, None)), x(4, 4)
+    whole = (None, None) if parts else (x(12, 4), x(12))
+    tensors = (
+        *(x(3, 2, 4), x(5, 2, 4), x(5, 2, 4), *whole, *added, width, x(4), *masks),
+        *([width] * 3 if parts else [None] * 3),
+        *(None, None),
+    )
+    zeros, drawn, weights = (more.get(name, False) for name in ("zeros", "drawn", "weights"))
+    return call(tensors, 4, 2, zeros, 0.4, drawn, weights, parts, more.get("mean", True), False)
+
+
+rows(
+    "_C._multi_head_attention_forward",
+    attention(),
+    attention(weights=True, masks=(x(2, 5), x(3, 5))),
+    attention(weights=True, mean=False, added=(x(1, 1, 4), x(1, 1, 4)), zeros=True),
+    attention(parts=True, masks=(None, mask(3, 5))),
+)

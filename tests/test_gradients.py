@@ -50,6 +50,8 @@ NOT_BY_DIFFERENCES = {
     "embedding_renorm_": NO_DERIVATIVE,
     "bernoulli_": "a step function of its input",
     "cholesky_inverse": "all of a factor has a gradient, as in PyTorch, though a triangle is read",
+    "ctc_loss": "its gradient takes the input for a log_softmax, as PyTorch's",
+    "gumbel_softmax": "what is hard has the gradient of what is soft",
 }
 
 

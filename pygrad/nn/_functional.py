@@ -1,21 +1,16 @@
-"""Functions of torch.nn.functional beside the op table: what calls back into Python, what draws."""
+"""Functions of torch.nn.functional beside the op table: one calls back into Python, the other has
+more arguments than a call of the engine takes.
+"""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from typing import Any
 
 from .. import _ops
 from .._package import pygrad
 from .._tensor import Tensor
 
-__all__ = [
-    "gumbel_softmax",
-    "triplet_margin_with_distance_loss",
-    "upsample_bilinear",
-    "upsample_nearest",
-]
+__all__ = ["multi_head_attention_forward", "triplet_margin_with_distance_loss"]
 
 
 def triplet_margin_with_distance_loss(
@@ -71,64 +66,65 @@ def triplet_margin_with_distance_loss(
     return loss.sum() if reduction == "sum" else loss.mean()
 
 
-def gumbel_softmax(
-    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
-) -> Tensor:
-    """Samples of a relaxed one-hot distribution (Jang and others, 2016).
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """What :class:`pygrad.nn.MultiheadAttention` computes, of weights that are given.
+
+    The arguments are its attributes and those of its call; batches are the second dimension.
 
     Args:
-        logits: logarithms of probabilities, not normalised.
-        tau: the temperature.
-        hard: give one-hot vectors, with the gradient of the relaxed ones.
-        eps: only the default, as it has no effect in PyTorch.
-        dim: the dimension of the classes.
+        embed_dim_to_check: features of the query.
+        static_k: (N * heads, S, features of a head), the key in place of the projected one.
+        static_v: likewise the value.
+
+    Returns:
+        The output (L, N, embed_dim), and the weights (N, L, S) or None.
+
+    Raises:
+        AssertionError: shapes that do not fit, weights that are absent.
+        RuntimeError: a mask of another shape; `is_causal` without a mask.
 
     Example:
         >>> import pygrad
-        >>> _ = pygrad.manual_seed(0)
-        >>> pygrad.nn.functional.gumbel_softmax(pygrad.zeros(2, 3), hard=True).sum(-1)
-        tensor([1., 1.])
+        >>> x, eye = pygrad.ones(3, 1, 2), pygrad.eye(2)
+        >>> weights = (pygrad.cat([eye] * 3), None, None, None, False, 0.0, eye, None)
+        >>> output, _ = pygrad.nn.functional.multi_head_attention_forward(x, x, x, 2, 1, *weights)
+        >>> output[0]
+        tensor([[1., 1.]])
     """
-    if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
-    drawn = pygrad.empty_like(logits, memory_format=pygrad.contiguous_format).exponential_()
-    noise = -drawn.log()
-    soft = ((logits + noise) / tau).softmax(dim)
-    if not hard:
-        return soft
-    best = soft.max(dim, keepdim=True)[1]
-    return pygrad.zeros_like(logits).scatter_(dim, best, 1.0) - soft.detach() + soft
-
-
-def _upsampled(name: str, input: Tensor, size: Any, scale_factor: Any, **options: Any) -> Tensor:
-    warnings.warn(
-        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
-        stacklevel=3,
+    tensors = (
+        *(query, key, value, in_proj_weight, in_proj_bias, bias_k, bias_v),
+        *(out_proj_weight, out_proj_bias, key_padding_mask, attn_mask),
+        *(q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v),
     )
-    resized: Tensor = _ops.SPACES["nn"]["interpolate"](input, size, scale_factor, **options)
-    return resized
-
-
-def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """`interpolate` by its older name, of mode "nearest".
-
-    Example:
-        >>> import pygrad, warnings
-        >>> with warnings.catch_warnings(action="ignore"):
-        ...     pygrad.nn.functional.upsample_nearest(pygrad.ones(1, 1, 1), 2)
-        tensor([[[1., 1.]]])
-    """
-    return _upsampled("upsample_nearest", input, size, scale_factor, mode="nearest")
-
-
-def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """`interpolate` by its older name, of mode "bilinear" with aligned corners.
-
-    Example:
-        >>> import pygrad, warnings
-        >>> with warnings.catch_warnings(action="ignore"):
-        ...     pygrad.nn.functional.upsample_bilinear(pygrad.ones(1, 1, 1, 1), (1, 2))
-        tensor([[[[1., 1.]]]])
-    """
-    options = {"mode": "bilinear", "align_corners": True}
-    return _upsampled("upsample_bilinear", input, size, scale_factor, **options)
+    widths, switches = (embed_dim_to_check, num_heads), (training, need_weights)
+    separate = (use_separate_proj_weight, average_attn_weights, is_causal)
+    output, *weights = _ops.C["_multi_head_attention_forward"](
+        tensors, *widths, add_zero_attn, dropout_p, *switches, *separate
+    )
+    return output, weights[0] if weights else None

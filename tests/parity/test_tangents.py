@@ -18,6 +18,8 @@ from test_node_fields import compared, leaves, theirs, torch_arguments
 import pygrad
 
 DIFFER = {
+    "affine_grid_generator": "that of a product, which here depends on both factors",
+    "nn.functional.affine_grid": "affine_grid_generator",
     "bilinear": "a tangent of the weight, in which PyTorch has zero terms of both inputs",
     "cumulative_trapezoid": "trapezoid",
     "div": "of rounding_mode=None, a name of its own",

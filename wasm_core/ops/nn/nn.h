@@ -1,5 +1,6 @@
-/* The layer ops as C functions (loss.c, margin_loss.c, normalization.c, conv.c, pooling.c, dropout.c, pad.c,
- * resample.c, attention.c), and what those files share. */
+/* The layer ops as C functions (loss.c, margin_loss.c, ctc.c, normalization.c, conv.c, pooling.c, unpool.c,
+ * fractional.c, dropout.c, pad.c, resample.c, grid.c, relaxed.c, attention.c, multihead.c), and what those
+ * files share. */
 #ifndef PG_NN_H
 #define PG_NN_H
 
@@ -43,6 +44,8 @@ Tensor *t_cosine_embedding_loss(Tensor *a, Tensor *b, Tensor *target, double mar
 Tensor *t_margin_ranking_loss(Tensor *a, Tensor *b, Tensor *target, double margin, Reduction r);
 Tensor *t_triplet_margin_loss(Tensor *anchor, Tensor *positive, Tensor *negative, double margin,
                               double p, double eps, bool swap, Reduction r);
+Tensor *t_ctc_loss(Call *c, Reduction r);
+Reduction arg_numbered_reduction(const Call *c, int k); /* by its number in torch's functions */
 
 /* --- normalisation --- */
 Tensor *t_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, double eps);
@@ -104,13 +107,29 @@ Tensor *t_adaptive_avg_pool1d(Tensor *x, Ints size);
 void t_adaptive_max_pool1d(Tensor *x, Ints size, Tensor *out[2]);
 Tensor *t_lp_pool(Tensor *x, int nd, double p, Ints kernel, Ints stride, bool ceil_mode);
 
+Tensor *t_max_unpool(Call *c, int nd);
+void t_fractional_max_pool2d(Call *c, Tensor *out[2]);
+
+/* --- grids; modes are numbers: their places in PyTorch's lists; rank 0: any --- */
+Tensor *t_affine_grid(Call *c);
+Tensor *t_affine_grid_generator(Tensor *theta, Ints size, bool centres);
+Tensor *t_grid_sample(Call *c);
+Tensor *t_grid_sampler(Tensor *x, Tensor *grid, int64_t mode, int64_t padding, bool centres,
+                       int rank);
+
+Tensor *t_gumbel_softmax(Tensor *logits, double tau, bool hard, double eps, int64_t dim);
+
 /* --- from the arguments of interpolate and upsample --- */
 Tensor *t_interpolate(Call *c);
 Tensor *t_upsample(Call *c);
+Tensor *t_upsample_by(Call *c, const char *name,
+                      const char *mode); /* of size and scale_factor alone */
+const char *list_text(const Value *v);   /* a list argument as Python shows it */
 
 Tensor *t_scaled_dot_product_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask,
                                        double dropout_p, bool is_causal, const double *scale,
                                        bool enable_gqa);
+void op_multi_head_attention(Call *c);
 
 /* --- dropout --- */
 enum { DROP_CHANNELS = 1, DROP_ALPHA = 2 };

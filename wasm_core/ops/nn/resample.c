@@ -284,7 +284,7 @@ static bool check_align(const char *mode, bool given) {
 }
 
 /* A list argument as Python shows it. */
-static const char *list_text(const Value *v) {
+const char *list_text(const Value *v) {
   static char text[512];
   int at = 1;
   for (int i = 0; i < v->n && at < 460; i++) {
@@ -443,4 +443,15 @@ Tensor *t_interpolate(Call *c) {
 Tensor *t_upsample(Call *c) {
   warn_user("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.");
   return t_interpolate(c);
+}
+
+/* upsample_nearest, upsample_bilinear: the mode is in the name. */
+Tensor *t_upsample_by(Call *c, const char *name, const char *mode) {
+  bool bilinear = strcmp(mode, "bilinear") == 0;
+  warn_user("`nn.functional.%s` is deprecated. Use `nn.functional.interpolate` instead.", name);
+  Call given = *c;
+  given.n_args = 5;
+  given.v[3] = (Value){.tag = TAG_STR, .s = mode};
+  given.v[4] = (Value){.tag = bilinear ? TAG_BOOL : TAG_NONE, .i = bilinear};
+  return t_interpolate(&given);
 }
