@@ -1,5 +1,5 @@
-"""Signatures of layers, losses, optimizers and modules' methods for the JavaScript front:
-``web/signatures.js``.
+"""Signatures of layers, losses, optimizers, modules' methods and what functions Python makes itself
+of engine calls, for the JavaScript front: ``web/signatures.js``.
 
 Written with the stubs by ``make stubs``, from the signatures of the classes here, which are
 PyTorch's: the order of arguments, their defaults and types have this one source. The JavaScript
@@ -53,6 +53,9 @@ METHODS: Final = {
     optim.Optimizer: "zero_grad",
 }
 
+FUNCTIONS: Final = (nn.functional.multi_head_attention_forward,)
+"""Functions with more arguments than a call of the engine takes."""
+
 _TYPES: Final = {
     "Size2": "int[2]",
     "SizeAny": "int[2]",
@@ -105,6 +108,8 @@ def _entries() -> Iterator[tuple[str, list[Argument]]]:
     for owner, names in METHODS.items():
         for name in names.split():
             yield f"{owner.__name__}.{name}", signature(getattr(owner, name))
+    for function in FUNCTIONS:
+        yield function.__name__, signature(function)
 
 
 def _row(argument: Argument) -> str:

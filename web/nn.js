@@ -32,7 +32,18 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
   const f = spaces.torch;
   /** Functions of layers and losses; PyTorch has most of torch's functions there too.
    * @type {Functional & Without<Functions, keyof Functional>} */
-  const F = { ...f, ...spaces.nn };
+  const F = { ...f, ...spaces.nn, multi_head_attention_forward };
+
+  /** Attention by several heads as a function of its weights; a call of the engine has no room for all its arguments.
+   * @param {any[]} given those of Python's function
+   * @returns {[Tensor, Tensor | null]} the output, and what each place attends to if that is asked for */
+  function multi_head_attention_forward(...given) {
+    const { embed_dim_to_check, num_heads, add_zero_attn, dropout_p, training, need_weights, use_separate_proj_weight,
+      average_attn_weights, is_causal, ...tensors } = take('multi_head_attention_forward', given);
+    const [output, weights = null] = C._multi_head_attention_forward(Object.values(tensors), embed_dim_to_check, num_heads, add_zero_attn,
+      dropout_p, training, need_weights, use_separate_proj_weight, average_attn_weights, is_causal);
+    return [output, weights];
+  }
 
   const named = (value) => (isTensor(value) ? value.type() : typeName(value));
   const size = (tensor) => `torch.Size([${tensor.shape.join(', ')}])`;

@@ -48,6 +48,7 @@ APART = {
     **_apart("another error of the two that are due", "view", "native_batch_norm batch_norm"),
     **_apart("PyTorch takes contiguous memory alone", "view", "native_group_norm"),
     **_apart("another error of the two that are due", "in-place", "addmm baddbmm", ("bool",)),
+    **_apart("what is below zero is no byte", "forward,view", "affine_grid_generator", ("uint8",)),
     **_apart("PyTorch refuses a layout, by mistake", "view", "take_along_dim isin Tensor.set_"),
     **_apart("PyTorch takes what it else refuses", "view", "inner tensordot", ("bool",)),
     **_apart(

@@ -361,3 +361,64 @@ test('a base of modules takes no arguments, and needs a forward', () => {
   assert.throws(() => new nn.Module(1), { name: 'TypeError', message: 'Module() takes no arguments, but 1 were given' });
   assert.throws(() => new nn.Module().call(1), { name: 'NotImplementedError', message: 'Module [Module] is missing the required "forward" function' });
 });
+
+// ---------------------------------------------------------------- layers that the engine composes of other ops
+
+const near = (tensor, wanted) => {
+  const found = tensor.flatten().tolist();
+  assert.equal(found.length, wanted.length);
+  found.forEach((value, i) => assert.ok(Math.abs(value - wanted[i]) < 1e-5, `${found} is not ${wanted}`));
+};
+
+test('ctc_loss sums over the alignments of a labelling, whose lengths are tensors or lists', () => {
+  const even = torch.zeros([3, 1, 2]).log_softmax(2).requires_grad_(), target = torch.tensor([[1n]]);
+  const loss = F.ctc_loss(even, target, [3], [1]);
+  near(loss.exp(), [4 / 3]);
+  near(F.ctc_loss(even, target, torch.tensor([3n]), torch.tensor([1n]), { reduction: 'sum' }).exp(), [4 / 3]);
+  loss.backward();
+  near(even.grad.sum(2), [0, 0, 0]);
+  assert.throws(() => F.ctc_loss(even, target, [4], [1]), { name: 'RuntimeError', message: /input_lengths to have value at most 3/ });
+});
+
+test('grid_sample takes an image at the places of affine_grid', () => {
+  const image = torch.arange(4).reshape([1, 1, 2, 2]).float().requires_grad_();
+  const theta = torch.tensor([[[1, 0, 0], [0, 1, 0]]]);
+  const grid = F.affine_grid(theta, [1, 1, 2, 2], { align_corners: true });
+  near(grid, [-1, -1, 1, -1, -1, 1, 1, 1]);
+  const found = F.grid_sample(image, grid, { align_corners: true });
+  near(found, [0, 1, 2, 3]);
+  found.sum().backward();
+  near(image.grad, [1, 1, 1, 1]);
+  near(torch.grid_sampler(image, torch.zeros([1, 1, 1, 2]), 0, 0, true), [1.5]);
+  assert.deepEqual(warnings(() => F.grid_sample(image, grid)).length, 1);
+  assert.throws(() => F.grid_sample(image, grid, 'cubic'), { name: 'ValueError', message: /expected mode to be 'bilinear'/ });
+});
+
+test('max_unpool puts back what max_pool took', () => {
+  const x = torch.tensor([[[[1, 3], [2, 0]]]]);
+  near(F.max_unpool2d(...F.max_pool2d(x, 2, { return_indices: true }), 2), [0, 3, 0, 0]);
+  near(F.max_unpool1d(torch.tensor([[3]]), torch.tensor([[1n]]), 2, { output_size: [3] }), [0, 3, 0]);
+});
+
+test('fractional_max_pool2d and gumbel_softmax draw as Python does', () => {
+  torch.manual_seed(0);
+  assert.deepEqual(F.fractional_max_pool2d(torch.ones([1, 1, 4, 4]), 2, { output_size: 2 }).tolist(), [[[[1, 1], [1, 1]]]]);
+  assert.deepEqual(F.gumbel_softmax(torch.zeros([2, 3]), 1, true).sum(-1).tolist(), [1, 1]);
+});
+
+test('upsample_nearest and upsample_bilinear are interpolate by older names, and say so', () => {
+  const texts = warnings(() => near(F.upsample_nearest(torch.ones([1, 1, 1]), 2), [1, 1]));
+  assert.deepEqual(texts, ['`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.']);
+  warnings(() => near(F.upsample_bilinear(torch.arange(2).float().reshape([1, 1, 1, 2]), [1, 3]), [0, 0.5, 1]));
+});
+
+test('multi_head_attention_forward attends by weights that are given', () => {
+  const x = torch.ones([3, 1, 2]), eye = torch.eye(2);
+  const weights = [torch.cat([eye, eye, eye]), null, null, null, false, 0, eye, null];
+  const [output, shown] = F.multi_head_attention_forward(x, x, x, 2, 1, ...weights);
+  near(output, [1, 1, 1, 1, 1, 1]);
+  near(shown, Array(9).fill(1 / 3));
+  assert.equal(F.multi_head_attention_forward(x, x, x, 2, 1, ...weights, { need_weights: false })[1], null);
+  assert.throws(() => F.multi_head_attention_forward(x, x, x, 2, 3, ...weights), { name: 'AssertionError', message: 'embed_dim 2 not divisible by num_heads 3' });
+  assert.throws(() => F.multi_head_attention_forward(x, x, x), { name: 'TypeError', message: /missing 10 required positional arguments/ });
+});
