@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -178,3 +179,38 @@ def test_parametrized_layers_leave_nothing() -> None:
     with pygrad.nn.utils.parametrize.cached():
         layer(pygrad.ones(2, 3))
     pygrad.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+
+
+@pytest.mark.parametrize(("mode", "padding"), [(3, 0), (-1, 0), (0, 3), (0, -1)])
+@leaves_nothing
+def test_modes_of_a_grid_by_numbers_that_are_none(mode: int, padding: int) -> None:
+    """PyTorch gives memory that nobody wrote to."""
+    with pytest.raises(IndexError, match="are 0, 1 or 2"):
+        pygrad.grid_sampler(pygrad.ones(1, 1, 2, 2), pygrad.zeros(1, 1, 1, 2), mode, padding, True)
+
+
+COMPOSED: dict[str, tuple[int, Callable[[], Any]]] = {
+    "ctc_loss": (
+        2 * 100 * 8 * 129 * 4,  # twice what is gathered for all steps
+        lambda: nn.functional.ctc_loss(
+            pygrad.zeros(100, 8, 2), pygrad.ones(8, 64, dtype=pygrad.int64), [100] * 8, [64] * 8
+        ),
+    ),
+    "grid_sample": (
+        7 * 32 * 64 * 64 * 4,  # seven times the result, of 16 pixels each
+        lambda: nn.functional.grid_sample(
+            pygrad.zeros(1, 32, 9, 9), pygrad.zeros(1, 64, 64, 2), "bicubic", align_corners=True
+        ),
+    ),
+}
+"""The bytes that a call may need at most."""
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_composed_layers_let_go_of_a_step_before_the_next(name: str) -> None:
+    most, run = COMPOSED[name]
+    run()
+    pygrad._C._reset_peak_memory()
+    before = pygrad._C._memory()[0]
+    run()
+    assert pygrad._C._memory()[1] - before < most

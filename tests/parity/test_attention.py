@@ -82,6 +82,9 @@ REFUSED: dict[str, Any] = {
     "padding_rank": lambda t: t.nn.MultiheadAttention(8, 2)(
         *[t.ones(X)] * 3, key_padding_mask=t.ones(4)
     ),
+    "padding_size": lambda t: t.nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True)(
+        *[t.ones(X)] * 3, key_padding_mask=t.zeros(2, 5, dtype=t.bool)
+    ),
     "mask_type": lambda t: t.nn.MultiheadAttention(8, 2)(
         *[t.ones(X)] * 3, attn_mask=t.ones(4, 4, dtype=t.int64)
     ),

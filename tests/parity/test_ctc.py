@@ -86,3 +86,40 @@ def test_lengths_that_cannot_be(inputs: list[float], targets: list[float]) -> No
         )
 
     both(script)
+
+
+LONG = [4, 2, 2]
+REFUSED: dict[str, Any] = {
+    "longer than the input": lambda t, F, x, y: F.ctc_loss(x, y, [9, 8, 10], [1, 1, 1]),
+    "too few labels in a row": lambda t, F, x, y: F.ctc_loss(x, t.tensor([1, 2]), [8] * 3, LONG),
+    "too many labels in a row": lambda t, F, x, y: F.ctc_loss(x, t.ones(9).long(), [8] * 3, LONG),
+    "integers": lambda t, F, x, y: F.ctc_loss(x.long(), y, [8] * 3, LONG),
+    "a row": lambda t, F, x, y: F.ctc_loss(x[:, 0, 0], y[:1], [8], [4]),
+    "four dimensions": lambda t, F, x, y: F.ctc_loss(x[None], y, [8] * 3, LONG),
+    "no steps": lambda t, F, x, y: F.ctc_loss(x[:0], y, [0] * 3, LONG),
+    "no samples": lambda t, F, x, y: F.ctc_loss(x[:, :0], y[:0], t.zeros(0), t.zeros(0)),
+    "a list beside a tensor": lambda t, F, x, y: t.ctc_loss(x, y, t.tensor([8] * 3), LONG),
+    "a class that is none": lambda t, F, x, y: F.ctc_loss(x, y, [8] * 3, LONG, 5),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    def script(t: Any) -> Any:
+        x = t.arange(120.0).reshape(8, 3, 5).sin().log_softmax(2)
+        return REFUSED[name](t, t.nn.functional, x, t.tensor([[1, 2, 3, 4]] * 3))
+
+    both(script)
+
+
+@pytest.mark.parametrize("reduction", [None, 0, 1, 2])
+def test_reductions_by_number(reduction: int | None) -> None:
+    def script(t: Any) -> Any:
+        x = t.arange(120.0, dtype=t.float64).reshape(8, 3, 5).sin().log_softmax(2)
+        options = {} if reduction is None else {"reduction": reduction}
+        return [
+            t.ctc_loss(x, t.tensor([[1, 2, 3, 4]] * 3), *lengths, **options)
+            for lengths in (([8, 8, 7], LONG), (t.tensor([8, 8, 7]), t.tensor(LONG)))
+        ]
+
+    both(script)

@@ -84,6 +84,18 @@ REFUSED: dict[str, Callable[[Any, Any], Any]] = {
     "ranks": lambda t, F: F.grid_sample(t.ones(1, 1, 2, 2), t.ones(1, 1, 2)),
     "batch": lambda t, F: F.grid_sample(t.ones(1, 1, 2, 2), t.ones(2, 1, 1, 2)),
     "last": lambda t, F: F.grid_sample(t.ones(1, 1, 2, 2), t.ones(1, 1, 1, 3)),
+    "no rows": lambda t, F: F.grid_sample(t.ones(2, 3, 0, 5), t.ones(2, 1, 1, 2)),
+    "no depth, cubic": lambda t, F: F.grid_sample(
+        t.ones(1, 1, 2, 0, 2), t.ones(1, 1, 1, 1, 3), "bicubic"
+    ),
+    "integers of an image": lambda t, F: F.grid_sample(
+        t.ones(1, 1, 2, 2).long(), t.ones(1, 1, 1, 2)
+    ),
+    "integers of a grid": lambda t, F: F.grid_sample(t.ones(1, 1, 2, 2), t.ones(1, 1, 1, 2).long()),
+    "another dtype": lambda t, F: F.grid_sample(
+        t.ones(1, 1, 2, 2).double(), t.ones(1, 1, 1, 2), align_corners=True
+    ),
+    "generator": lambda t, F: t.affine_grid_generator(t.ones(1, 2, 3), (1, 2, 2), False),
     "theta": lambda t, F: F.affine_grid(t.ones(1, 2, 2), (1, 1, 2, 2)),
     "integers": lambda t, F: F.affine_grid(t.ones(1, 2, 3).long(), (1, 1, 2, 2)),
     "size": lambda t, F: F.affine_grid(t.ones(1, 2, 3), (1, 1, 2)),
@@ -93,6 +105,26 @@ REFUSED: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str) -> None:
     both(lambda t: REFUSED[name](t, t.nn.functional))
+
+
+@pytest.mark.parametrize("size", [(2, 3, 4, 5), (2, 1, 1, 3), (2, 1, 2, 3, 4), (2, 1, 0, 3)])
+def test_affine_grid_generator(size: tuple[int, ...]) -> None:
+    def script(t: Any) -> Any:
+        theta = drawn(t, 0, 2, len(size) - 2, len(size) - 1)
+        return [t.affine_grid_generator(theta, size, aligned) for aligned in (True, False)]
+
+    both(script, rtol=1e-9)
+
+
+def test_unknown_mode_warns_of_nothing() -> None:
+    def script(t: Any) -> list[str]:
+        def sample() -> None:
+            with pytest.raises(ValueError, match="expected mode"):
+                t.nn.functional.grid_sample(t.ones(1, 1, 2, 2), t.ones(1, 1, 1, 2), "x")
+
+        return warned(sample)
+
+    assert script(pygrad) == script(torch)
 
 
 def test_default_warns() -> None:

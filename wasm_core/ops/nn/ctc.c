@@ -80,7 +80,7 @@ static bool check_targets(const Alignments *a, const Tensor *targets) {
     if (a->lengths[i] > most) most = a->lengths[i];
     sum += a->lengths[i];
   }
-  if (targets->ndim == 1 && sum != targets->numel)
+  if (targets->ndim == 1 && (most > targets->numel || sum != targets->numel))
     fail(ERR_RUNTIME,
          "Expected tensor to have size %lld at dimension 0, but got size %lld for argument #2 "
          "'targets'" WHILE,

@@ -280,6 +280,11 @@ Tensor *t_grid_sampler(Tensor *x, Tensor *grid, int64_t mode, int64_t padding, b
                        int rank) {
   if (blocked(x, grid) || !check_grid(x, grid)) return NULL;
   if (!check_ranks(x, grid, rank ? rank : x->ndim == 4 ? 4 : 5)) return NULL;
+  if (mode < 0 || mode > BICUBIC || padding < 0 || padding > REFLECTION)
+    return fail(ERR_INDEX,
+                "grid_sampler(): interpolation_mode and padding_mode are 0, 1 or 2, but got %lld "
+                "and %lld",
+                (Shown)mode, (Shown)padding);
   if (mode == BICUBIC && x->ndim != 4)
     return fail(ERR_RUNTIME, "grid_sampler(): bicubic interpolation only supports 4D input");
   if (!check_types(x, grid)) return NULL;
