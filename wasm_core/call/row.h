@@ -46,7 +46,7 @@ typedef struct Call Call;
   X(DYNAMIC, "dynamic", "the shape of the result depends on values") \
   X(ADDRESS, "address", "tells where a tensor's elements lie") \
   X(STATISTICS, "statistics", "may update running statistics") \
-  X(LIKE, "like", "a tensor's geometry is all that it is given it for")
+  X(LIKE, "like", "another tensor is given for its geometry or type alone")
 
 /* X(kind, what a call is by which vmap does it on a batch at once, see vmap_rules.c) */
 #define BATCH_KINDS(X) \

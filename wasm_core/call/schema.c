@@ -182,8 +182,10 @@ const Schema *schema_of(int row) {
   s->gathers = row_has(&op_rows[row], LIST_OR_MORE | MORE);
   s->overloaded = row + 1 < n_op_rows && same_name(row, row + 1);
   for (int i = 0; i < s->n_args; i++)
-    if (row_has(&op_rows[row], NN_INPLACE) && strcmp(name_text(s->args[i].name), "inplace") == 0)
-      s->inplace_at = i;
+    if (strcmp(name_text(s->args[i].name), "inplace") == 0) {
+      s->may_write = true;
+      if (row_has(&op_rows[row], NN_INPLACE)) s->inplace_at = i;
+    }
   return schemas[row] = s;
 }
 

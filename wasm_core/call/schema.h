@@ -60,7 +60,8 @@ typedef struct {
   bool overloaded; /* the next row is of the same name */
   /* of a row marked NN_INPLACE: the argument that asks for the in-place form; 0 if none */
   int32_t inplace_at;
-  bool draws; /* takes a generator */
+  bool draws;     /* takes a generator */
+  bool may_write; /* has an argument `inplace` */
   ResultKind result;
   Arg args[MAX_ARGS];
 } Schema;

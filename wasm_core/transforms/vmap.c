@@ -162,7 +162,7 @@ static Tensor *view_of_all(const Call *c, const Batch *b, const Tensor *r) {
   Origin o = {r, NULL, 0};
   int64_t sizes[2 * MAX_DIM], strides[2 * MAX_DIM];
   for (int k = 0; r && k < c->n_args; k++) value_map(c->v[k], find_origin, &o);
-  if (!o.of || (o.n > 1 && c->row->batch != BATCH_like_other) || r->dtype != o.of->dtype ||
+  if (!o.of || (o.n > 1 && !row_has(c->row, LIKE)) || r->dtype != o.of->dtype ||
       b->n + r->ndim > MAX_DIM)
     return NULL;
   Tensor *full = batch_full(b, o.of);
@@ -195,7 +195,7 @@ static void run_loop(const Call *c, const Batch *b, Draws *draws, Call *inner) {
   Parts p = {0, false, NULL};
   bool writes = writes_itself(c) || schema_of_row(c->row)->result == RESULT_NONE;
   /* Not of what writes otherwise than by its name, nor of what has a history of its own. */
-  bool views = !c->inplace && c->row->name[0] != '_' && !row_has(c->row, NN_INPLACE) &&
+  bool views = !c->inplace && c->row->name[0] != '_' && !schema_of_row(c->row)->may_write &&
                !is_named(c, "detach");
   if (b->total == 0) no_rule(c, "; the fallback path does not support vmap over dims of size 0");
   if (draws) draws->before = scratch_array(b->total + 1, sizeof *draws->before);
