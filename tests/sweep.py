@@ -60,7 +60,7 @@ def describe(keep: Callable[[Entry], bool] = lambda _: True) -> Description:
 
 def _in_place(entry: Entry) -> str | None:
     """Where the form is that writes to its first argument."""
-    if "i" not in entry.words or entry.space not in ("torch", "method"):
+    if "inplace" not in entry.words or entry.space not in ("torch", "method"):
         return None
     return ("Tensor." if "method" in entry.words else "") + entry.name + "_"
 
