@@ -67,7 +67,7 @@ def takes_bools(entry: Entry) -> bool:
 @leaves_nothing
 def test_every_byte_of_a_bool_but_0_is_true(entry: Entry, sample: Call) -> None:
     masks = any(what.dtype == "bool" for what in sample.tensors())
-    if entry.id == "Tensor.view" and "int32" in str(sample):
+    if entry.name in ("view", "view_copy") and "int32" in str(sample):
         pytest.skip("shows the bytes")
     for dtype in ("bool", "float32") if masks else ("bool",):
         clean = outcome(entry, sample, dtype, lambda array: pygrad.from_numpy(array.copy()))

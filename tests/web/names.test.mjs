@@ -1,12 +1,12 @@
-// Every name that torch.js lists under torch.autograd is here too, by the README's table of them; and every name that the op
+// Every name that torch.js lists under torch.autograd is here too, by the table of them in web/docs/names.md; and every name that the op
 // table has in Python, by the declarations that are made of it there (test_stubs.py compares them with the functions).
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { torch } from './helpers.mjs';
 
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-const table = readme.slice(readme.indexOf('| torch.js | pygrad |'));
+const document = readFileSync(new URL('../../web/docs/names.md', import.meta.url), 'utf8');
+const table = document.slice(document.indexOf('| torch.js | pygrad |'));
 const rows = Array.from(table.matchAll(/^\| (\w+) \| `([\w.]+)` \|/gm), ([, name, path]) => [name, path]);
 /** Where Python has a name in a module that is no namespace here. */
 const here = (path) => path.replace('autograd.profiler_util.', 'autograd.profiler.').replace('.profile.', '.profile.prototype.')
