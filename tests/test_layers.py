@@ -12,6 +12,8 @@ from pathlib import Path
 import layers
 import pytest
 
+from pygrad import _ops
+
 ROOT = Path(__file__).parent.parent
 ENGINE = ROOT / "wasm_core"
 FRONT = ROOT / "pygrad"
@@ -222,6 +224,24 @@ def test_kernels_know_only_memory_that_they_are_given() -> None:
 
 def test_public_header_needs_no_other() -> None:
     assert includes(ENGINE / "boundary/pg.h") == []
+
+
+OPS = sorted({op.name for op in _ops.TABLE})
+BODY = re.compile(
+    r"^(?:Tensor \*|void |bool )t_(\w+)\([^{;]*\) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL
+)
+
+
+def test_functions_of_ops_enter_by_the_door() -> None:
+    """All but those that say no more than another, which does."""
+    outside = {
+        name
+        for path in SOURCES
+        if path.suffix == ".c" and "ops" in path.parts
+        for name, body in BODY.findall(path.read_text())
+        if name in OPS and not body.startswith("  OP_ENTERED(")
+    }
+    assert not outside
 
 
 def test_op_header_says_where_each_function_is() -> None:

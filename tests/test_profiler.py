@@ -31,13 +31,44 @@ def test_ops_and_backward_nodes_appear_in_order() -> None:
     assert [name for name in names(prof) if "evaluate" not in name] == [
         "aten::ones",
         "aten::matmul",
+        "aten::mm",
         "aten::relu",
         "aten::sum",
         "SumBackward0",
+        "aten::expand",
         "ReluBackward0",
         "MmBackward0",
+        "aten::add",
         "torch::autograd::AccumulateGrad",
     ]
+
+
+def parent_of(prof: Any, name: str) -> str:
+    return next(e for e in prof.function_events if e.name == name).cpu_parent.name
+
+
+def test_ops_within_ops_and_within_backwards_are_events() -> None:
+    x = pygrad.ones(3, 3, requires_grad=True)
+    with profiler.profile(record_shapes=True) as prof:
+        pygrad.nn.functional.cosine_similarity(x, x * 2).sum().backward()
+        pygrad.linalg.matrix_exp(x)
+    assert parent_of(prof, "aten::vector_norm") == "aten::cosine_similarity"
+    assert parent_of(prof, "aten::matmul") == "aten::matrix_exp"
+    assert parent_of(prof, "aten::mm") == "aten::matmul"
+    assert parent_of(prof, "aten::eq") == "LinalgVectorNormBackward0"
+    assert next(e for e in prof.function_events if e.name == "aten::mm").input_shapes[:2] == [
+        [3, 3],
+        [3, 3],
+    ]
+
+
+def test_a_call_of_a_host_and_the_function_it_runs_are_one_event() -> None:
+    x = pygrad.ones(3)
+    with profiler.profile() as prof:
+        x * x
+        x.exp()
+        x.flip(0)
+    assert names(prof) == ["aten::mul", "aten::exp", "aten::flip"]
 
 
 def test_in_place_op_has_its_own_name() -> None:
@@ -76,7 +107,7 @@ def test_shapes_are_those_of_the_arguments() -> None:
     with profiler.profile(record_shapes=True) as prof:
         pygrad.ones(2, 3) @ pygrad.ones(3, 4)
     assert prof.function_events[-1].input_shapes == [[2, 3], [3, 4]]
-    assert len(prof.key_averages(group_by_input_shape=True)) == 2
+    assert len(prof.key_averages(group_by_input_shape=True)) == 3
 
 
 def test_names_of_ranges_are_whole() -> None:
@@ -193,7 +224,7 @@ def test_error_in_the_block_ends_the_profile() -> None:
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
         with prof, profiler.record_function("broken"):
             pygrad.ones(2, 3) @ pygrad.ones(2, 3)
-    assert names(prof) == ["broken", "aten::ones", "aten::ones", "aten::matmul"]
+    assert names(prof) == ["broken", "aten::ones", "aten::ones", "aten::matmul", "aten::mm"]
     assert all(event.cpu_time_total >= 0 for event in prof.function_events)
     with profiler.profile():
         pass

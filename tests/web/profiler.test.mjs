@@ -15,7 +15,8 @@ const step = () => {
 test('ops and backward nodes appear in order', () => {
   const names = profile(step).function_events.map((event) => event.name);
   assert.deepEqual([...names].filter((name) => !name.includes('evaluate')), [
-    'aten::ones', 'aten::matmul', 'aten::relu', 'aten::sum', 'SumBackward0', 'ReluBackward0', 'MmBackward0', 'torch::autograd::AccumulateGrad']);
+    'aten::ones', 'aten::matmul', 'aten::mm', 'aten::relu', 'aten::sum', 'SumBackward0', 'aten::expand', 'ReluBackward0', 'MmBackward0',
+    'aten::add', 'torch::autograd::AccumulateGrad']);
 });
 
 test('start and stop, and what runs inside of what', () => {

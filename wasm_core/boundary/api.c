@@ -181,6 +181,7 @@ static Crossing begin(void) {
   Crossing x = {pool_mark(), scratch_mark(), destination, inplace_self};
   modes_enter(frame->modes);
   profiling = profiled_thread == frame->thread;
+  watcher = profiling ? &profile_watcher : NULL;
   destination = NULL;
   inplace_self = NULL;
   return x;

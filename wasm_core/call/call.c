@@ -1,10 +1,14 @@
 /* Arguments of a bound call, and its results. */
 #include "call/call.h"
 
+#include "call/door.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "ground/memory.h"
+
+const Watcher *watcher;
 
 /* ------------------------------------------------------------ arguments */
 

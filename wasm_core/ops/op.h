@@ -8,6 +8,7 @@
 #define PG_OP_H
 
 #include "call/call.h"
+#include "call/door.h"
 #include "tape/graph.h"
 
 /* --- for the checks of any op --- */

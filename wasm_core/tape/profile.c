@@ -30,6 +30,7 @@ static int64_t *shapes;
 static int64_t n_events, cap_events, n_shapes, cap_shapes, n_name_bytes;
 static int32_t open_event = -1;
 static bool with_shapes, with_memory, with_flops;
+static const char *row_begun; /* the op that a host called, until its function is entered */
 
 /* Room for one more, by doubling. */
 static bool grow(void **array, int64_t *cap, int64_t needed, size_t size) {
@@ -88,6 +89,7 @@ static void note_shape(Event *e, const Tensor *t) {
 
 int32_t profile_op_begin(const Call *c) {
   Event *e = event_begin(PROFILE_OP, c->row->name, strlen(c->row->name));
+  row_begun = c->row->name;
   if (e) e->inplace = c->inplace;
   for (int i = 0; e && i < c->n_args; i++)
     note_shape(e, c->v[i].tag == TAG_TENSOR ? c->v[i].t : NULL);
@@ -102,7 +104,20 @@ int32_t profile_node_begin(ProfileKind kind, const Node *n, int n_grads, Tensor 
   return open_event;
 }
 
+static int32_t enter(const char *op, int n, const Argument *v) {
+  bool begun = row_begun && strcmp(row_begun, op) == 0;
+  row_begun = NULL;
+  if (!profiling || begun || failed()) return -1;
+  Event *e = event_begin(PROFILE_OP, op, strlen(op));
+  for (int i = 0; e && i < n; i++)
+    note_shape(e, v[i].tag == TAG_TENSOR ? *(const Tensor *const *)v[i].at : NULL);
+  return e ? open_event : -1;
+}
+
+const Watcher profile_watcher = {enter, profile_end};
+
 void profile_end(int32_t event) {
+  row_begun = NULL;
   if (event < 0 || event >= n_events) return;
   Event *e = &events[event];
   e->end = host_clock(-1);
@@ -146,6 +161,7 @@ void op_profile_start(bool shapes_too, bool memory_too, bool flops_too) {
 void op_profile_toggle(bool on) {
   profiled_thread = on ? owner : -1;
   profiling = profiled_thread == host_thread();
+  watcher = profiling ? &profile_watcher : NULL;
 }
 
 void op_profile_stop(void) {

@@ -5,6 +5,7 @@
 #define PG_PROFILE_H
 
 #include "call/call.h"
+#include "call/door.h"
 #include "tape/graph.h"
 
 typedef enum { PROFILE_OP, PROFILE_RANGE, PROFILE_EVALUATION, PROFILE_NODE } ProfileKind;
@@ -16,6 +17,7 @@ extern int32_t profiled_thread; /* whose calls are recorded; -1: nobody's */
 int32_t profile_op_begin(const Call *c);
 int32_t profile_node_begin(ProfileKind kind, const Node *n, int n_grads, Tensor *const *grads);
 void profile_end(int32_t event);
+extern const Watcher profile_watcher; /* records the ops that others are made of */
 void profile_op_end(int32_t event, const Call *c);
 
 void op_profile_start(bool shapes, bool memory, bool flops);

@@ -79,12 +79,14 @@ static Tensor *filled(Tensor *y, Tensor *value) {
 }
 
 Tensor *t_zeros(Ints sizes, DType dtype) {
+  OP_ENTERED("zeros", sizes, dtype);
   for (int i = 0; i < sizes.n; i++)
     if (sizes.v[i] < 0) return fail(ERR_RUNTIME, "zeros: Dimension size must be non-negative.");
   return tensor_zeros(sizes.n, sizes.v, dtype);
 }
 
 Tensor *t_ones(Ints sizes, DType dtype) {
+  OP_ENTERED("ones", sizes, dtype);
   return failed() ? NULL : tensor_full(sizes.n, sizes.v, dtype, 1);
 }
 
@@ -96,10 +98,12 @@ DType scalar_dtype(const Tensor *value) {
 }
 
 Tensor *t_full(Ints sizes, Tensor *value, DType dtype) {
+  OP_ENTERED("full", sizes, value, dtype);
   return blocked(value) ? NULL : filled(tensor_empty(sizes.n, sizes.v, dtype), value);
 }
 
 Tensor *t_empty(Ints sizes, DType dtype, const char *format_name) {
+  OP_ENTERED("empty", sizes, dtype, format_name);
   MemoryFormat format = format_named(format_name, FORMAT_CONTIGUOUS);
   if (failed()) return NULL;
   if (format == FORMAT_PRESERVE) return fail(ERR_RUNTIME, "unsupported memory format Preserve");
@@ -107,6 +111,7 @@ Tensor *t_empty(Ints sizes, DType dtype, const char *format_name) {
 }
 
 Tensor *t_empty_strided(Ints sizes, Ints strides, DType dtype) {
+  OP_ENTERED("empty_strided", sizes, strides, dtype);
   if (failed()) return NULL;
   if (sizes.n != strides.n)
     return fail(ERR_RUNTIME,
@@ -121,6 +126,7 @@ Tensor *t_empty_strided(Ints sizes, Ints strides, DType dtype) {
 }
 
 Tensor *t_empty_permuted(Ints sizes, Ints order, DType dtype) {
+  OP_ENTERED("empty_permuted", sizes, order, dtype);
   int64_t strides[MAX_DIM], step = 1;
   bool seen[MAX_DIM] = {false};
   if (failed() || sizes_numel(sizes.n, sizes.v) < 0) return NULL;
@@ -152,6 +158,7 @@ Tensor *t_like(Tensor *x, Tensor *value, DType dtype, const char *format_name) {
 }
 
 Tensor *t_eye(int64_t rows, int64_t cols, DType dtype) {
+  OP_ENTERED("eye", rows, cols, dtype);
   if (failed()) return NULL;
   if (rows < 0)
     return fail(ERR_RUNTIME, "n must be greater or equal to 0, got %lld", (long long)rows);
@@ -201,6 +208,7 @@ static int64_t exact_length(int64_t start, int64_t end, int64_t step) {
 }
 
 Tensor *t_arange(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
+  OP_ENTERED("arange", start, end, step, dtype);
   if (blocked(end)) return NULL;
   if (!start) start = tensor_wrapped_i(0);
   if (!step) step = tensor_wrapped_i(1);
@@ -231,6 +239,7 @@ DType arange_dtype(const Tensor *start, const Tensor *end, const Tensor *step) {
 }
 
 Tensor *t_range(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
+  OP_ENTERED("range", start, end, step, dtype);
   if (!step) step = tensor_wrapped_i(1);
   if (blocked(start) || blocked(end) || blocked(step)) return NULL;
   warn_user("torch.range is deprecated and will be removed in a future release because its "
@@ -273,6 +282,7 @@ static double end_as(const Tensor *t, DType dtype) {
   ((i) < (n) / 2 ? (R)((a) + by * (R)(i)) : (R)((b) - by * (R)((n) - (i) - 1)))
 
 Tensor *t_linspace(Tensor *start, Tensor *end, int64_t steps, DType dtype) {
+  OP_ENTERED("linspace", start, end, steps, dtype);
   Tensor *y = check_ends(start, end, steps, dtype, "linspace");
   if (!y) return NULL;
   if (dtype == DT_F32) {
@@ -291,6 +301,7 @@ Tensor *t_linspace(Tensor *start, Tensor *end, int64_t steps, DType dtype) {
 }
 
 Tensor *t_logspace(Tensor *start, Tensor *end, int64_t steps, double base, DType dtype) {
+  OP_ENTERED("logspace", start, end, steps, base, dtype);
   Tensor *y = check_ends(start, end, steps, dtype, "logspace");
   if (!y) return NULL;
   double a = end_as(start, dtype), b = end_as(end, dtype), by = (b - a) / (double)(steps - 1);
@@ -351,6 +362,7 @@ Tensor *t_triangle_indices(int64_t rows, int64_t cols, int64_t offset, DType dty
 /* ------------------------------------------------------------ vander */
 
 Tensor *t_vander(Tensor *x, int64_t columns, bool increasing) {
+  OP_ENTERED("vander", x, columns, increasing);
   if (blocked(x)) return NULL;
   if (x->ndim != 1) return fail(ERR_RUNTIME, "x must be a one-dimensional tensor.");
   if (columns < 0) return fail(ERR_RUNTIME, "N must be non-negative.");
@@ -369,6 +381,7 @@ Tensor *t_vander(Tensor *x, int64_t columns, bool increasing) {
 
 Tensor *t_to_options(Tensor *x, DType dtype, bool device_known, bool copy,
                      const char *format_name) {
+  OP_ENTERED("to", x, dtype, device_known, copy, format_name);
   MemoryFormat format = format_named(format_name, FORMAT_PRESERVE);
   if (blocked(x) || !device_known) return NULL;
   if (dtype == DT_NONE) dtype = (DType)x->dtype;
@@ -377,6 +390,7 @@ Tensor *t_to_options(Tensor *x, DType dtype, bool device_known, bool copy,
 }
 
 Tensor *t_contiguous_format(Tensor *x, const char *format_name) {
+  OP_ENTERED("contiguous", x, format_name);
   MemoryFormat format = format_named(format_name, FORMAT_CONTIGUOUS);
   if (blocked(x)) return NULL;
   if (format == FORMAT_PRESERVE && !tensor_is_contiguous(x))

@@ -552,18 +552,21 @@ static Tensor *spread_plain(Tensor *mean, Tensor *std, double std_number, int32_
 }
 
 Tensor *t_normal_mean(Tensor *mean, double std, int32_t gen, const Tensor *out) {
+  OP_ENTERED("normal", mean, std, gen, out);
   if (blocked(mean)) return NULL;
   Node *n = node_new(&NormalBackward1, 0, 0, mean, NULL);
   return set_history(spread_plain(mean, NULL, std, gen, out), n);
 }
 
 Tensor *t_normal_std(double mean, Tensor *std, int32_t gen, const Tensor *out) {
+  OP_ENTERED("normal", mean, std, gen, out);
   if (blocked(std)) return NULL;
   Node *n = node_new(&NormalBackward2, 0, 0, std, NULL);
   return set_history(spread_plain(tensor_number(mean, tensor_dtype(std)), std, 0, gen, out), n);
 }
 
 Tensor *t_normal_both(Tensor *mean, Tensor *std, int32_t gen, const Tensor *out) {
+  OP_ENTERED("normal", mean, std, gen, out);
   if (blocked(mean) || !std) return NULL;
   Node *n = node_new(&NormalBackward3, 0, 2 + mean->ndim + std->ndim, mean, std, NULL);
   if (n)
@@ -572,6 +575,7 @@ Tensor *t_normal_both(Tensor *mean, Tensor *std, int32_t gen, const Tensor *out)
 }
 
 Tensor *t_bernoulli(Tensor *p, int32_t gen, Tensor *out) {
+  OP_ENTERED("bernoulli", p, gen, out);
   if (blocked(p)) return NULL;
   Node *n = node_new(&BernoulliBackward0, 0, 0, p, NULL);
   Tensor *y = out ? resized(out, p->ndim, p->sizes)
@@ -580,6 +584,7 @@ Tensor *t_bernoulli(Tensor *p, int32_t gen, Tensor *out) {
 }
 
 Tensor *t_bernoulli_like(Tensor *x, double p, int32_t gen) {
+  OP_ENTERED("bernoulli", x, p, gen);
   if (blocked(x)) return NULL;
   Node *n = node_new(&node_bernoulli, 0, 0, x, NULL);
   return set_history(random_bernoulli(tensor_empty(x->ndim, x->sizes, tensor_dtype(x)), p, gen), n);
@@ -688,6 +693,7 @@ static Tensor *draw_rows(Tensor *w, Tensor *y, int64_t k, bool unique, int32_t g
 }
 
 Tensor *t_multinomial(Tensor *weights, int64_t k, bool replacement, int32_t gen, Tensor *out) {
+  OP_ENTERED("multinomial", weights, k, replacement, gen, out);
   if (blocked(weights) || !check_samples(weights, k, replacement, out)) return NULL;
   int ndim = weights->ndim;
   int64_t sizes[2] = {weights->sizes[0], k};
@@ -729,6 +735,7 @@ static double next_poisson(Rng *r, double rate) {
 }
 
 Tensor *t_poisson(Tensor *rate, int32_t gen) {
+  OP_ENTERED("poisson", rate, gen);
   if (blocked(rate)) return NULL;
   if (!check_float_kernel("poisson_cpu", tensor_dtype(rate))) return NULL;
   Node *n = node_new(&PoissonBackward0, 0, 0, rate, NULL);
@@ -820,6 +827,7 @@ static Tensor *expanded_plain(Tensor *x, int ndim, const int64_t *sizes) {
 }
 
 Tensor *t_binomial(Tensor *count, Tensor *prob, int32_t gen) {
+  OP_ENTERED("binomial", count, prob, gen);
   if (blocked(count) || !prob || !check_binomial(count, prob)) return NULL;
   int ndim = count->ndim;
   int64_t sizes[MAX_DIM];

@@ -95,11 +95,13 @@ static Tensor *cosines(const Window *w, Floats a, bool symmetric) {
 /* ------------------------------------------------------------ torch.signal.windows */
 
 Tensor *t_bartlett(const Call *c, bool symmetric, int options) {
+  OP_ENTERED("bartlett", c, symmetric, options);
   Window w;
   return begin(&w, c, options, "bartlett") ? triangle(&w, symmetric) : NULL;
 }
 
 Tensor *t_cosine(const Call *c, bool symmetric, int options) {
+  OP_ENTERED("cosine", c, symmetric, options);
   Window w;
   if (!begin(&w, c, options, "cosine")) return NULL;
   return w.n ? t_sin(line(&w, 0.5, MATHS_PI / (double)(symmetric || w.n == 1 ? w.n : w.n + 1)))
@@ -108,6 +110,7 @@ Tensor *t_cosine(const Call *c, bool symmetric, int options) {
 
 Tensor *t_exponential(const Call *c, const double *centre, double tau, bool symmetric,
                       int options) {
+  OP_ENTERED("exponential", c, centre, tau, symmetric, options);
   Window w;
   if (!begin(&w, c, options, "exponential")) return NULL;
   if (tau <= 0) return fail(ERR_VALUE, "Tau must be positive, got: %s instead.", number_text(tau));
@@ -117,6 +120,7 @@ Tensor *t_exponential(const Call *c, const double *centre, double tau, bool symm
 }
 
 Tensor *t_gaussian(const Call *c, double deviation, bool symmetric, int options) {
+  OP_ENTERED("gaussian", c, deviation, symmetric, options);
   Window w;
   if (!begin(&w, c, options, "gaussian")) return NULL;
   if (deviation <= 0)
@@ -127,6 +131,7 @@ Tensor *t_gaussian(const Call *c, double deviation, bool symmetric, int options)
 }
 
 Tensor *t_kaiser(const Call *c, double beta, bool symmetric, int options) {
+  OP_ENTERED("kaiser", c, beta, symmetric, options);
   Window w;
   if (!begin(&w, c, options, "kaiser")) return NULL;
   if (beta < 0)
@@ -136,6 +141,7 @@ Tensor *t_kaiser(const Call *c, double beta, bool symmetric, int options) {
 
 Tensor *t_general_cosine(const Call *c, const char *name, Floats weights, bool symmetric,
                          int options) {
+  OP_ENTERED("general_cosine", c, name, weights, symmetric, options);
   Window w;
   return begin(&w, c, options, name) ? cosines(&w, weights, symmetric) : NULL;
 }
@@ -155,12 +161,14 @@ static bool begin_older(Window *w, const Call *c, int options, const char *name,
 }
 
 Tensor *t_bartlett_window(const Call *c, bool periodic, int options) {
+  OP_ENTERED("bartlett_window", c, periodic, options);
   Window w;
   if (!begin_older(&w, c, options, "bartlett_window", "bartlett")) return NULL;
   return made(c, options, triangle(&w, !periodic));
 }
 
 Tensor *t_kaiser_window(const Call *c, double beta, bool periodic, int options) {
+  OP_ENTERED("kaiser_window", c, beta, periodic, options);
   Window w;
   if (!begin_older(&w, c, options, "kaiser_window", "kaiser")) return NULL;
   if (beta < 0)

@@ -80,15 +80,18 @@ static Tensor *scaled(const NodeType *type, const Loops *two, const Loops *three
 }
 
 Tensor *t_add_scaled(Tensor *a, Tensor *b, Tensor *alpha) {
+  OP_ENTERED("add", a, b, alpha);
   return blocked(a, b) ? NULL : scaled(&AddBackward0, add2, add3, a, b, alpha, false);
 }
 
 Tensor *t_sub_scaled(Tensor *a, Tensor *b, Tensor *alpha) {
+  OP_ENTERED("sub", a, b, alpha);
   if (blocked(a, b) || !check_sub(a, b)) return NULL;
   return scaled(&SubBackward0, sub2, sub3, a, b, alpha, false);
 }
 
 Tensor *t_rsub(Tensor *a, Tensor *b, Tensor *alpha) {
+  OP_ENTERED("rsub", a, b, alpha);
   if (blocked(a, b) || !check_sub(a, b)) return NULL;
   return scaled(is_wrapped(b) ? &RsubBackward1 : &RsubBackward0, sub2, sub3, b, a, alpha, true);
 }
@@ -96,14 +99,17 @@ Tensor *t_rsub(Tensor *a, Tensor *b, Tensor *alpha) {
 Tensor *t_add(Tensor *a, Tensor *b) { return t_add_scaled(a, b, NULL); }
 Tensor *t_sub(Tensor *a, Tensor *b) { return t_sub_scaled(a, b, NULL); }
 Tensor *t_mul_f(Tensor *a, double b) {
+  OP_ENTERED("mul", a, b);
   return blocked(a) ? NULL
                     : renamed_with(t_mul(a, tensor_wrapped_f(b)), "MulBackward1", "- other#");
 }
 Tensor *t_div_f(Tensor *a, double b) {
+  OP_ENTERED("div", a, b);
   return blocked(a) ? NULL
                     : renamed_with(t_div(a, tensor_wrapped_f(b)), "DivBackward1", "- other#");
 }
 Tensor *t_add_f(Tensor *a, double b) {
+  OP_ENTERED("add", a, b);
   return blocked(a) ? NULL : renamed_with(t_add(a, tensor_wrapped_f(b)), "AddBackward1", "");
 }
 
@@ -201,6 +207,7 @@ GRAD_EACH(DivBackward2, "self other | rounding_mode:ttrunc,floor")
 { zero_vjp(n, g[0], gi); }
 
 Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode) {
+  OP_ENTERED("div", a, b, mode);
   if (blocked(a, b) || !mode)
     return renamed_with(t_div(a, b), "DivBackward2", "self other | rounding_mode:t-");
   bool down = strcmp(mode, "floor") == 0;
@@ -244,9 +251,11 @@ static Tensor *modulo(const NodeType *by_number, const NodeType *by_tensor, cons
   return set_history(divide(loops, name, a, b), n);
 }
 Tensor *t_fmod(Tensor *a, Tensor *b) {
+  OP_ENTERED("fmod", a, b);
   return modulo(&FmodBackward0, &FmodBackward1, fmod_loops, "fmod", a, b);
 }
 Tensor *t_remainder(Tensor *a, Tensor *b) {
+  OP_ENTERED("remainder", a, b);
   return modulo(&RemainderBackward0, &RemainderBackward1, remainder_loops, "remainder", a, b);
 }
 
@@ -263,6 +272,7 @@ Tensor *t_remainder_of_number(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_floor_divide(Tensor *a, Tensor *b) {
+  OP_ENTERED("floor_divide", a, b);
   if (blocked(a, b)) return NULL;
   Node *n = node_new(inplace_self == a ? &node_floor_divide_ : &node_floor_divide, 0, 0, a, b,
                      NULL);
@@ -342,6 +352,7 @@ static Tensor *pow_number(Tensor *a, Tensor *b, DType d) {
 static Tensor *plain_contiguous(Tensor *x) { return WITHOUT_GRAD(t_contiguous(x)); }
 
 Tensor *t_pow(Tensor *a, Tensor *b) {
+  OP_ENTERED("pow", a, b);
   if (blocked(a, b)) return NULL;
   DType d = common_dtype(a, b);
   if (d == DT_BOOL && is_wrapped(b)) return tensor_get_i(b, 0) ? t_clone(a) : t_ones_like(a);
@@ -360,6 +371,7 @@ Tensor *t_square(Tensor *x) { return blocked(x) ? NULL : t_pow(x, tensor_wrapped
 
 /* Both in double; in place only what is double already. */
 Tensor *t_float_power(Tensor *a, Tensor *b, bool inplace) {
+  OP_ENTERED("float_power", a, b, inplace);
   if (blocked(a, b)) return NULL;
   if (inplace && a->dtype != DT_F64)
     return fail(ERR_RUNTIME,
@@ -414,6 +426,7 @@ GRAD_EACH(WhereBackward0, "condition")
 }
 
 Tensor *t_where(Tensor *condition, Tensor *a, Tensor *b) {
+  OP_ENTERED("where", condition, a, b);
   if (blocked(a, b) || !condition) return NULL;
   if (condition->dtype != DT_BOOL && condition->dtype != DT_U8)
     return fail(ERR_RUNTIME,
@@ -438,6 +451,7 @@ GRAD_EACH(MaskedFillBackward1, "mask")
 { masked_fill_vjp(n, g[0], gi); }
 
 Tensor *t_masked_fill(Tensor *x, Tensor *mask, Tensor *value) {
+  OP_ENTERED("masked_fill", x, mask, value);
   if (blocked(x, mask) || !value) return NULL;
   if (value->ndim)
     return fail(ERR_RUNTIME,
@@ -537,16 +551,19 @@ static Tensor *bounded(const NodeType *by_tensor, const NodeType *by_number, Ten
 }
 
 Tensor *t_clamp(Tensor *x, Tensor *min, Tensor *max) {
+  OP_ENTERED("clamp", x, min, max);
   if (blocked(x)) return NULL;
   if (!min && !max)
     return fail(ERR_RUNTIME, "torch.clamp: At least one of 'min' or 'max' must not be None");
   return bounded(&ClampBackward0, &ClampBackward1, x, min, max, false);
 }
 Tensor *t_clamp_min(Tensor *x, Tensor *min) {
+  OP_ENTERED("clamp_min", x, min);
   return blocked(x, min) ? NULL
                          : bounded(&ClampMinBackward1, &ClampMinBackward0, x, min, NULL, true);
 }
 Tensor *t_clamp_max(Tensor *x, Tensor *max) {
+  OP_ENTERED("clamp_max", x, max);
   return blocked(x, max) ? NULL
                          : bounded(&ClampMaxBackward1, &ClampMaxBackward0, x, NULL, max, true);
 }
@@ -581,6 +598,7 @@ GRAD_EACH(LerpBackward1, "self end weight")
 { lerp_vjp(n, g[0], gi); }
 
 Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *w) {
+  OP_ENTERED("lerp", a, b, w);
   if (blocked(a, b) || !w || !same_dtype(a, b, "end") || !same_dtype(a, w, "weight")) return NULL;
   DType d = (DType)a->dtype;
   bool number = is_wrapped(w);
@@ -626,6 +644,7 @@ static Tensor *weighted(const NodeType *type, const Loops *loops, DType d, Tenso
 }
 
 Tensor *t_addcmul(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
+  OP_ENTERED("addcmul", a, b, c, value);
   if (blocked(a, b) || blocked(c, value)) return NULL;
   DType d = result_dtype(3, (Tensor *[]){a, b, c});
   if (d == DT_BOOL) return no_kernel("addcmul_cpu_out", DT_BOOL);
@@ -633,6 +652,7 @@ Tensor *t_addcmul(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
 }
 
 Tensor *t_addcdiv(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
+  OP_ENTERED("addcdiv", a, b, c, value);
   if (blocked(a, b) || blocked(c, value)) return NULL;
   if (!dtype_is_float((DType)b->dtype) && !dtype_is_float((DType)c->dtype))
     return fail(ERR_RUNTIME,
@@ -655,6 +675,7 @@ LOOPS(REAL, 1, round_down_scale, m_rint(x / HOST_NUMBER(p0_)) * HOST_NUMBER(p0_)
 LOOPS_END
 
 Tensor *t_heaviside(Tensor *x, Tensor *values) {
+  OP_ENTERED("heaviside", x, values);
   if (blocked(x, values)) return NULL;
   if (x->dtype != values->dtype)
     return fail(ERR_RUNTIME, "heaviside is not yet implemented for tensors with different dtypes.");
@@ -664,6 +685,7 @@ Tensor *t_heaviside(Tensor *x, Tensor *values) {
 }
 
 Tensor *t_ldexp(Tensor *x, Tensor *other) {
+  OP_ENTERED("ldexp", x, other);
   if (blocked(x, other)) return NULL;
   if (dtype_is_float((DType)x->dtype) && other->dtype == DT_BOOL)
     return no_kernel("ldexp_cpu_exp", DT_BOOL);
@@ -674,6 +696,7 @@ GRAD(RoundBackward1, "")
 { gi[0] = t_zeros_like(g[0]); }
 
 Tensor *t_round(Tensor *x, int64_t decimals) {
+  OP_ENTERED("round", x, decimals);
   if (blocked(x)) return NULL;
   DType d = (DType)x->dtype;
   if (!check_float_kernel(decimals ? "round_cpu" : "round_vml_cpu", d)) return NULL;
@@ -700,6 +723,7 @@ GRAD_EACH(FrexpBackward0, "exponent")
 { gi[0] = t_div(g[0], t_pow(tensor_wrapped_f(2), saved(n, 0))); }
 
 void t_frexp(Tensor *x, Tensor **y) {
+  OP_ENTERED("frexp", x, y);
   y[0] = y[1] = NULL;
   if (blocked(x)) return;
   DType d = (DType)x->dtype;
@@ -715,6 +739,7 @@ void t_frexp(Tensor *x, Tensor **y) {
 }
 
 Tensor *t_bitwise_not(Tensor *x) {
+  OP_ENTERED("bitwise_not", x);
   if (blocked(x)) return NULL;
   if (x->dtype == DT_BOOL) return t_logical_not(x);
   if (dtype_is_float(tensor_dtype(x))) return no_kernel("bitwise_not_cpu", tensor_dtype(x));
@@ -722,6 +747,7 @@ Tensor *t_bitwise_not(Tensor *x) {
 }
 
 Tensor *t_positive(Tensor *x) {
+  OP_ENTERED("positive", x);
   if (blocked(x)) return NULL;
   if (x->dtype == DT_BOOL)
     return fail(ERR_RUNTIME, "The `+` operator, on a bool tensor is not supported.");
@@ -729,10 +755,12 @@ Tensor *t_positive(Tensor *x) {
 }
 
 Tensor *t_logit(Tensor *x, bool bounded_, double eps) {
+  OP_ENTERED("logit", x, bounded_, eps);
   return !bounded_ || eps < 0 ? t_logit_plain(x) : t_logit_within(x, eps, 0, 0);
 }
 
 Tensor *t_polygamma(int64_t order, Tensor *x) {
+  OP_ENTERED("polygamma", order, x);
   if (blocked(x)) return NULL;
   if (order < 0) return fail(ERR_RUNTIME, "polygamma(n, x) does not support negative n.");
   return t_polygamma_at(x, (double)order, 0, 0);
@@ -749,6 +777,7 @@ GRAD_EACH(MvlgammaBackward0, "self | p:i")
 { gi[0] = t_mul(g[0], sum_of_shifted(t_digamma, saved(n, 0), n->numbers[0].i)); }
 
 Tensor *t_mvlgamma(Tensor *x, int64_t p) {
+  OP_ENTERED("mvlgamma", x, p);
   if (blocked(x)) return NULL;
   if (x->dtype == DT_BOOL)
     return fail(ERR_RUNTIME, "The input tensor may not be a boolean tensor.");
@@ -766,6 +795,7 @@ Tensor *t_mvlgamma(Tensor *x, int64_t p) {
 /* Infinities become the largest finite numbers of the type where nothing else is asked for. */
 Tensor *t_nan_to_num(Tensor *x, double nan, bool has_posinf, double posinf, bool has_neginf,
                      double neginf) {
+  OP_ENTERED("nan_to_num", x, nan, has_posinf, posinf, has_neginf, neginf);
   if (blocked(x)) return NULL;
   if (!dtype_is_float((DType)x->dtype)) return t_clone(x);
   bool narrow = x->dtype == DT_F32;
@@ -786,6 +816,7 @@ static Tensor *close_values(Tensor *a, Tensor *b, double rtol, double atol, bool
 }
 
 Tensor *t_isclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan) {
+  OP_ENTERED("isclose", a, b, rtol, atol, equal_nan);
   if (blocked(a, b)) return NULL;
   if (a->dtype != b->dtype) return fail(ERR_RUNTIME, "%s did not match %s", legacy(a), legacy(b));
   if (rtol < 0)
@@ -809,10 +840,12 @@ static bool all_true(Tensor *x) {
 }
 
 bool t_allclose(Tensor *a, Tensor *b, double rtol, double atol, bool equal_nan) {
+  OP_ENTERED("allclose", a, b, rtol, atol, equal_nan);
   return all_true(t_isclose(a, b, rtol, atol, equal_nan));
 }
 
 bool t_equal(Tensor *a, Tensor *b) {
+  OP_ENTERED("equal", a, b);
   if (blocked(a, b) || !tensor_same_shape(a, b)) return false;
   return all_true(t_eq(a, b));
 }

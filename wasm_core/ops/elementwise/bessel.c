@@ -108,6 +108,7 @@ Tensor *t_modified_bessel_i(int order, Tensor *t) {
 }
 
 Tensor *t_spherical_bessel_j0(Tensor *t) {
+  OP_ENTERED("spherical_bessel_j0", t);
   Line l = line_of(t);
   Tensor *y = t_div(t_sin(l.x), l.x);
   y = filled_where(y, t_eq(l.x, tensor_wrapped_i(0)), 1);

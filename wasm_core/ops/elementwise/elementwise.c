@@ -514,6 +514,7 @@ typedef struct {
 /* What a node keeps: what the gradient needs first (PyTorch keeps some results that it does
  * not), then the host numbers. */
 static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const double *p) {
+  OP_ENTERED(u->name, x);
   if (blocked(x)) return NULL;
   DType d = domain_dtype(u->domain, (DType)x->dtype, u->name, &u->facts);
   if (d == DT_NONE) return NULL;
@@ -743,6 +744,7 @@ static Tensor *named_for_numbers(Tensor *y, const Facts *facts, const Tensor *a,
 }
 
 static NOINLINE Tensor *binary(const Binary *op, Tensor *a, Tensor *b) {
+  OP_ENTERED(op->name, a, b);
   if (blocked(a, b)) return NULL;
   Tensor *in[2] = {a, b};
   DType d = domain_dtype(op->domain, result_dtype(2, in), op->name, &op->facts);
@@ -840,6 +842,7 @@ IN_PLACE(ge, "Ge")
 
 static NOINLINE Tensor *compare(const char *name, Domain domain, const Loops *loops, Tensor *a,
                                 Tensor *b) {
+  OP_ENTERED(name, a, b);
   if (blocked(a, b)) return NULL;
   Tensor *in[2] = {a, b};
   DType d = domain_dtype(domain, result_dtype(2, in), name, NULL);

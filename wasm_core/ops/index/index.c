@@ -266,6 +266,7 @@ GRAD(IndexBackward0, "indices* | self_sym_sizes:l")
 }
 
 Tensor *t_index(Tensor *x, Tensors indices) {
+  OP_ENTERED("index", x, indices);
   Plan plan;
   if (blocked(x) || too_many(indices) || !plan_shape(&plan, x, indices) || !plan_places(&plan, x))
     return NULL;
@@ -347,6 +348,7 @@ static Tensor *put_fresh(Tensor *y, Tensor *x, Tensors indices, Tensor *value, b
 }
 
 Tensor *t_index_put(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
+  OP_ENTERED("index_put", x, indices, value, accumulate);
   if (blocked(x) || blocked(value) || too_many(indices)) return NULL;
   if (indices.n > x->ndim)
     return fail(ERR_INDEX, "too many indices for tensor of dimension %d (got %d)", x->ndim,
@@ -364,6 +366,7 @@ static void warn_expanded(const Tensor *x) {
 }
 
 Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate) {
+  OP_ENTERED("index_put_", x, indices, value, accumulate);
   if (blocked(x) || blocked(value) || too_many(indices) || !check_inplace_by(x, value)) return NULL;
   for (int i = 0; i < indices.n; i++)
     if (indices.v[i] && !check_apart(x, indices.v[i], false)) return NULL;
@@ -403,6 +406,7 @@ static int64_t nonzero_rows(Tensor *x, Tensor *mask, int64_t count, Tensor *y) {
 /* One row for each element that is not zero, its indices; laid out column by column, as PyTorch
  * does. */
 Tensor *t_nonzero(Tensor *x) {
+  OP_ENTERED("nonzero", x);
   Tensor *mask = mask_plain(x);
   if (!mask) return NULL;
   int64_t count = mask_count(mask);
@@ -412,6 +416,7 @@ Tensor *t_nonzero(Tensor *x) {
 
 /* The first `size` of these rows, filled up if there are fewer. */
 Tensor *t_nonzero_static(Tensor *x, int64_t size, int64_t fill) {
+  OP_ENTERED("nonzero_static", x, size, fill);
   Tensor *mask = mask_plain(x);
   if (!mask) return NULL;
   if (size < 0) return fail(ERR_RUNTIME, "nonzero_static: 'size' must be an non-negative integer");
@@ -446,6 +451,7 @@ GRAD(MaskedSelectBackward0, "mask self | -:l")
 }
 
 Tensor *t_masked_select(Tensor *x, Tensor *mask) {
+  OP_ENTERED("masked_select", x, mask);
   if (blocked(x) || blocked(mask)) return NULL;
   if (mask->dtype != DT_BOOL)
     return fail(ERR_RUNTIME, "masked_select: expected BoolTensor for mask");
@@ -498,6 +504,7 @@ static bool masked_scatter_fits(const Tensor *x, const Tensor *mask, const Tenso
 }
 
 Tensor *t_masked_scatter(Tensor *x, Tensor *mask, Tensor *source) {
+  OP_ENTERED("masked_scatter", x, mask, source);
   if (blocked(x) || blocked(mask) || blocked(source) || !masked_scatter_fits(x, mask, source))
     return NULL;
   int64_t sizes[MAX_DIM];

@@ -95,6 +95,7 @@ static Tensor *empty_rows(const Tensor *x, int64_t n) {
 }
 
 Tensor *t_index_select(Tensor *x, int64_t dim, Tensor *index) {
+  OP_ENTERED("index_select", x, dim, index);
   if (blocked(x, index) || (dim = dim_wrap(dim, x->ndim)) < 0 || !select_fits(x, dim, index))
     return NULL;
   Node *n = node_new(&IndexSelectBackward0, 1, 2 + x->ndim, x, NULL);
@@ -178,6 +179,7 @@ static Tensor *index_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *index,
 }
 
 Tensor *t_index_add(Tensor *x, int64_t dim, Tensor *index, Tensor *source, double alpha) {
+  OP_ENTERED("index_add", x, dim, index, source, alpha);
   return index_add_fresh(index_clone_contiguous(x), x, dim, index, source, alpha);
 }
 
@@ -249,6 +251,7 @@ static Tensor *as_vector(Tensor *x) {
 }
 
 Tensor *t_index_copy(Tensor *x, int64_t dim, Tensor *index, Tensor *source) {
+  OP_ENTERED("index_copy", x, dim, index, source);
   if (blocked(x, index, source) || (dim = dim_wrap(dim, x->ndim)) < 0 ||
       !copy_fits(x, dim, index, source))
     return NULL;
@@ -282,6 +285,7 @@ GRAD(IndexFillBackward1, "index | dim:i")
 }
 
 Tensor *t_index_fill(Tensor *x, int64_t dim, Tensor *index, Tensor *value) {
+  OP_ENTERED("index_fill", x, dim, index, value);
   if (blocked(x, index, value) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   if (value->ndim)
     return fail(ERR_RUNTIME,
@@ -342,6 +346,7 @@ GRAD(GatherBackward0, "index self | -:l dim:i sparse_grad:F")
 }
 
 Tensor *t_gather(Tensor *x, int64_t dim, Tensor *index) {
+  OP_ENTERED("gather", x, dim, index);
   if (blocked(x, index) || (dim = dim_wrap(dim, x->ndim)) < 0 || !gather_fits(x, dim, index))
     return NULL;
   Node *n = node_new(&GatherBackward0, 2, 2 + x->ndim, x, NULL);
@@ -414,6 +419,7 @@ static bool scatter_put(const char *reduce, bool number, Put *put) {
 }
 
 Tensor *t_scatter_with(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const char *reduce) {
+  OP_ENTERED("scatter", x, dim, index, src, reduce);
   if (blocked(x, index, src) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   bool number = is_wrapped(src);
   Put put;
@@ -428,6 +434,7 @@ Tensor *t_scatter_with(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const
 }
 
 Tensor *t_scatter(Tensor *x, int64_t dim, Tensor *index, Tensor *src) {
+  OP_ENTERED("scatter", x, dim, index, src);
   return t_scatter_with(x, dim, index, src, NULL);
 }
 
@@ -449,6 +456,7 @@ static Tensor *scatter_add_fresh(Tensor *y, Tensor *x, int64_t dim, Tensor *inde
 }
 
 Tensor *t_scatter_add(Tensor *x, int64_t dim, Tensor *index, Tensor *src) {
+  OP_ENTERED("scatter_add", x, dim, index, src);
   return scatter_add_fresh(index_clone_contiguous(x), x, dim, index, src);
 }
 
@@ -618,6 +626,7 @@ static Reduction reduction_named(const char *name) {
 
 Tensor *t_scatter_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const char *reduce,
                          bool include_self) {
+  OP_ENTERED("scatter_reduce", x, dim, index, src, reduce, include_self);
   if (blocked(x, index, src) || (dim = dim_wrap(dim, x->ndim)) < 0 ||
       !scatter_fits(x, dim, index, src))
     return NULL;
@@ -632,6 +641,7 @@ Tensor *t_scatter_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *src, con
 
 Tensor *t_index_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *source, const char *reduce,
                        bool include_self) {
+  OP_ENTERED("index_reduce", x, dim, index, source, reduce, include_self);
   if (blocked(x, index, source) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   Reduction r = reduction_named(reduce);
   if (r == REDUCTIONS || r == REDUCE_SUM)

@@ -45,11 +45,13 @@ static void check_pivots_found(const Tensor *info, const char *op) {
 }
 
 void t_linalg_lu_factor_ex(Tensor *a, bool pivot, bool check, Tensor *out[3]) {
+  OP_ENTERED("lu_factor_ex", a, pivot, check, out);
   factored(a, pivot, "torch.lu_factor", out);
   if (check) check_pivots_found(out[2], "lu_factor_ex");
 }
 
 void t_linalg_lu_factor(Tensor *a, bool pivot, Tensor *out[2]) {
+  OP_ENTERED("lu_factor", a, pivot, out);
   Tensor *all[3];
   factored(a, pivot, "torch.lu_factor", all);
   check_pivots_found(all[2], "lu_factor");
@@ -58,6 +60,7 @@ void t_linalg_lu_factor(Tensor *a, bool pivot, Tensor *out[2]) {
 }
 
 void t_lu_with_info(Tensor *a, bool pivot, Tensor *out[3]) {
+  OP_ENTERED("_lu_with_info", a, pivot, out);
   static bool warned;
   if (warn_first(&warned))
     warn_user("torch.lu is deprecated in favor of torch.linalg.lu_factor / "
@@ -94,6 +97,7 @@ static Tensor *permutation_of(Tensor *lu, Tensor *pivots) {
 }
 
 void t_lu_unpack(Tensor *lu, Tensor *pivots, bool data, bool permutation, Tensor *out[3]) {
+  OP_ENTERED("lu_unpack", lu, pivots, data, permutation, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(lu, pivots)) return;
   if (lu->ndim < 2) {
@@ -125,6 +129,7 @@ void t_lu_unpack(Tensor *lu, Tensor *pivots, bool data, bool permutation, Tensor
 }
 
 void t_linalg_lu(Tensor *a, bool pivot, Tensor *out[3]) {
+  OP_ENTERED("lu", a, pivot, out);
   Tensor *all[3];
   factored(a, pivot, "linalg.lu", all);
   t_lu_unpack(all[0], all[1], true, true, out);
@@ -167,6 +172,7 @@ static bool check_lu_solve(const Tensor *lu, Tensor *pivots, const Tensor *b, bo
 
 /* X A = B is A^T X^T = B^T. */
 Tensor *t_linalg_lu_solve(Tensor *lu, Tensor *pivots, Tensor *b, bool left, bool adjoint) {
+  OP_ENTERED("lu_solve", lu, pivots, b, left, adjoint);
   if (blocked(lu, pivots, b) || !check_lu_solve(lu, pivots, b, left)) return NULL;
   Tensor *p = t_lu_permutation(lu, pivots), *x = left ? b : turned(b);
   if (left != adjoint) {
@@ -180,6 +186,7 @@ Tensor *t_linalg_lu_solve(Tensor *lu, Tensor *pivots, Tensor *b, bool left, bool
 }
 
 Tensor *t_lu_solve(Tensor *b, Tensor *lu, Tensor *pivots) {
+  OP_ENTERED("lu_solve", b, lu, pivots);
   static bool warned;
   if (warn_first(&warned))
     warn_user("torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed "

@@ -176,6 +176,7 @@ GRAD(LinalgLuFactorExBackward0, "LU pivots | pivot:b")
 }
 
 void t_lu_factor(Tensor *a, Tensor *out[3]) {
+  OP_ENTERED("lu_factor", a, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || !check_matrix(a, "lu_factor", "A") ||
       !check_float_kernel("lu_cpu", tensor_dtype(a)))
@@ -211,10 +212,12 @@ static void invert(Tensor *a, const char *op, Tensor *out[2]) {
 }
 
 void t_inv_ex(Tensor *a, bool check, Tensor *out[2]) {
+  OP_ENTERED("inv_ex", a, check, out);
   invert(a, check ? "linalg.inv_ex" : NULL, out);
 }
 
 Tensor *t_inverse(Tensor *a) {
+  OP_ENTERED("inverse", a);
   Tensor *out[2];
   invert(a, "linalg.inv", out);
   return failed() ? NULL : out[0];
@@ -288,6 +291,7 @@ GRAD(LinalgDetBackward0, "A result LU pivots")
 }
 
 Tensor *t_det(Tensor *a) {
+  OP_ENTERED("det", a);
   Tensor *r[3];
   if (blocked(a) || !check_square(a, "linalg.det", "A") || !check_float(a, "linalg.det"))
     return NULL;
@@ -312,6 +316,7 @@ GRAD(LinalgSlogdetBackward0, "A LU pivots sign")
 }
 
 void t_slogdet(Tensor *a, const char *op, Tensor *out[2]) {
+  OP_ENTERED("slogdet", a, op, out);
   Tensor *r[3];
   out[0] = out[1] = NULL;
   if (blocked(a) || !check_square(a, op, "A") || !check_float(a, op)) return;
@@ -323,6 +328,7 @@ void t_slogdet(Tensor *a, const char *op, Tensor *out[2]) {
 }
 
 Tensor *t_logdet(Tensor *a) {
+  OP_ENTERED("logdet", a);
   Tensor *r[2];
   t_slogdet(a, "logdet", r);
   return t_where(t_eq(r[0], tensor_wrapped_f(-1)), tensor_wrapped_f(NAN), r[1]);
@@ -423,10 +429,12 @@ static void solve(Tensor *a, Tensor *b, bool left, const char *op, Tensor *out[2
 }
 
 void t_solve_ex(Tensor *a, Tensor *b, bool left, bool check, Tensor *out[2]) {
+  OP_ENTERED("solve_ex", a, b, left, check, out);
   solve(a, b, left, check ? "torch.linalg.solve_ex" : NULL, out);
 }
 
 Tensor *t_solve(Tensor *a, Tensor *b, bool left) {
+  OP_ENTERED("solve", a, b, left);
   Tensor *out[2];
   solve(a, b, left, "torch.linalg.solve", out);
   return failed() ? NULL : out[0];
@@ -445,6 +453,7 @@ GRAD(LinalgSolveTriangularBackward0, "self result | upper:b left:b unitriangular
 }
 
 Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool unitriangular) {
+  OP_ENTERED("solve_triangular", a, b, upper, left, unitriangular);
   const char *op = "linalg.solve_triangular";
   if (blocked(a, b)) return NULL;
   if (a->dtype != b->dtype) {
@@ -533,12 +542,14 @@ static bool check_cholesky(const Tensor *a) {
 }
 
 void t_cholesky_ex(Tensor *a, bool upper, bool check, Tensor *out[2]) {
+  OP_ENTERED("cholesky_ex", a, upper, check, out);
   out[0] = out[1] = NULL;
   if (blocked(a) || !check_cholesky(a)) return;
   cholesky(&LinalgCholeskyExBackward0, a, upper, check ? "linalg.cholesky_ex" : NULL, out);
 }
 
 Tensor *t_linalg_cholesky(Tensor *a, bool upper) {
+  OP_ENTERED("cholesky", a, upper);
   Tensor *out[2];
   if (blocked(a) || !check_cholesky(a)) return NULL;
   cholesky(&LinalgCholeskyExBackward0, a, upper, "linalg.cholesky", out);
@@ -546,6 +557,7 @@ Tensor *t_linalg_cholesky(Tensor *a, bool upper) {
 }
 
 Tensor *t_cholesky(Tensor *a, bool upper) {
+  OP_ENTERED("cholesky", a, upper);
   Tensor *out[2];
   if (blocked(a) || !check_square(a, "cholesky", "A") ||
       !check_float_kernel("cholesky_cpu", tensor_dtype(a)))
@@ -589,6 +601,7 @@ static bool check_cholesky_solve(const Tensor *b, const Tensor *a) {
 }
 
 Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper) {
+  OP_ENTERED("cholesky_solve", b, factor, upper);
   if (blocked(b, factor) || !check_cholesky_solve(b, factor)) return NULL;
   Node *n = node_new(&CholeskySolveBackward0, 3, 1, b, factor, NULL);
   save(n, 0, factor);

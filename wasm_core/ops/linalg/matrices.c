@@ -45,6 +45,7 @@ static bool has_eps(const Tensor *a) {
 }
 
 Tensor *t_matrix_rank(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
+  OP_ENTERED("matrix_rank", a, atol, rtol, hermitian);
   if (blocked(a)) return NULL;
   if (a->ndim < 2)
     return fail(
@@ -87,6 +88,7 @@ static bool all_are(const Tensor *x, int64_t value) {
  * but "gelsy", where A is tall and of full rank; the rank of all but "gels"; singular values of
  * "gelsd" and "gelss". */
 void t_lstsq(Tensor *a, Tensor *b, const double *rcond, const char *driver, Tensor *out[4]) {
+  OP_ENTERED("lstsq", a, b, rcond, driver, out);
   memset(out, 0, 4 * sizeof *out);
   if (blocked(a, b)) return;
   if (!driver || !*driver) driver = "gelsy";
@@ -139,6 +141,7 @@ static Tensor *cond_by_values(Tensor *a, bool least_first) {
 
 /* The norm by that of the inverse; infinite where there is none. */
 Tensor *t_cond(Tensor *a, const char *name, const double *p) {
+  OP_ENTERED("cond", a, name, p);
   if (!name && (!p || fabs(*p) == 2)) return cond_by_values(a, p && *p < 0);
   if (blocked(a)) return NULL;
   bool nuclear = name && strcmp(name, "nuc") == 0;
@@ -202,6 +205,7 @@ static double norm_of(Tensor *a) {
 }
 
 Tensor *t_matrix_exp(Tensor *a) {
+  OP_ENTERED("matrix_exp", a);
   if (blocked(a) || !check_square(a, "linalg.matrix_exp", "A") ||
       !check_float(a, "linalg.matrix_exp"))
     return NULL;
@@ -238,6 +242,7 @@ static bool check_householder(const Tensor *a, const Tensor *tau) {
 /* The first columns of the product of reflections 1 - tau v v^T; v is 1, then what is below the
  * diagonal. */
 Tensor *t_householder_product(Tensor *a, Tensor *tau) {
+  OP_ENTERED("householder_product", a, tau);
   if (blocked(a, tau) || !check_householder(a, tau)) return NULL;
   int32_t mark = pool_mark();
   Tensor *ones = t_eye(rows_of(a), cols_of(a), tensor_dtype(a));
@@ -256,6 +261,7 @@ Tensor *t_householder_product(Tensor *a, Tensor *tau) {
 /* ------------------------------------------------------------ powers of numbers */
 
 Tensor *t_linalg_vander(Tensor *x, const int64_t *columns) {
+  OP_ENTERED("vander", x, columns);
   if (blocked(x)) return NULL;
   if (x->dtype == DT_BOOL)
     return fail(
@@ -295,6 +301,7 @@ static bool check_map(int64_t right, int64_t left, const char *names) {
 }
 
 Tensor *t_tensorinv(Tensor *a, int64_t ind) {
+  OP_ENTERED("tensorinv", a, ind);
   if (blocked(a)) return NULL;
   if (ind <= 0)
     return fail(ERR_RUNTIME, "Expected a strictly positive integer for 'ind', but got %lld",
@@ -317,6 +324,7 @@ static Tensor *moved_last(Tensor *a, Ints dims) {
 }
 
 Tensor *t_tensorsolve(Tensor *a, Tensor *b, Ints dims) {
+  OP_ENTERED("tensorsolve", a, b, dims);
   if (blocked(a, b)) return NULL;
   if (dims.n >= 0) a = moved_last(a, dims);
   if (blocked(a)) return NULL;
@@ -338,6 +346,7 @@ static Tensor *zero_vectors(const Tensor *a, int64_t n) {
 }
 
 void t_svd(Tensor *a, bool some, bool vectors, Tensor *out[3]) {
+  OP_ENTERED("svd", a, some, vectors, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || !check_matrix(a, "linalg.svd", "A")) return;
   if (vectors) {
@@ -351,6 +360,7 @@ void t_svd(Tensor *a, bool some, bool vectors, Tensor *out[3]) {
 }
 
 Tensor *t_cholesky_inverse(Tensor *factor, bool upper) {
+  OP_ENTERED("cholesky_inverse", factor, upper);
   if (blocked(factor) || !check_square(factor, "cholesky_inverse", "A") ||
       !check_float_kernel("cholesky_inverse_out_cpu", tensor_dtype(factor)))
     return NULL;
@@ -381,6 +391,7 @@ static bool check_triangular_solve(const Tensor *b, const Tensor *a) {
 
 void t_triangular_solve(Tensor *b, Tensor *a, bool upper, bool transpose, bool unitriangular,
                         Tensor *out[2]) {
+  OP_ENTERED("triangular_solve", b, a, upper, transpose, unitriangular, out);
   int64_t sizes[MAX_DIM];
   out[0] = out[1] = NULL;
   if (blocked(b, a)) return;
@@ -400,6 +411,7 @@ void t_triangular_solve(Tensor *b, Tensor *a, bool upper, bool transpose, bool u
 }
 
 Tensor *t_nuclear_norm(Tensor *x, Ints dims, bool keepdim) {
+  OP_ENTERED("nuclear_norm", x, dims, keepdim);
   if (blocked(x)) return NULL;
   DEPRECATED("at::nuclear_norm is deprecated and it is just left for JIT compatibility. It will be "
              "removed in a future PyTorch release. Please use `linalg.matrix_norm(A, 'nuc', dim, "
@@ -409,6 +421,7 @@ Tensor *t_nuclear_norm(Tensor *x, Ints dims, bool keepdim) {
 }
 
 Tensor *t_frobenius_norm(Tensor *x, Ints dims, bool keepdim) {
+  OP_ENTERED("frobenius_norm", x, dims, keepdim);
   if (blocked(x)) return NULL;
   DEPRECATED("at::frobenius_norm is deprecated and it is just left for JIT compatibility. It will "
              "be removed in a future PyTorch release. Please use `linalg.vector_norm(A, 2., dim, "
@@ -433,6 +446,7 @@ static Tensor *basis_of(Tensor *x) {
 /* By random projections (Halko and others, 2009); of the transpose if there are more columns than
  * rows. */
 void t_svd_lowrank(Tensor *a, int64_t q, int64_t niter, Tensor *m, Tensor *out[3]) {
+  OP_ENTERED("svd_lowrank", a, q, niter, m, out);
   out[0] = out[1] = out[2] = NULL;
   if (!failed() && m) a = t_sub(a, m);
   if (blocked(a) || !check_rows(a)) return;
@@ -457,6 +471,7 @@ void t_svd_lowrank(Tensor *a, int64_t q, int64_t niter, Tensor *m, Tensor *out[3
 
 /* By svd_lowrank of the rows less their mean. */
 void t_pca_lowrank(Tensor *a, const int64_t *q, bool center, int64_t niter, Tensor *out[3]) {
+  OP_ENTERED("pca_lowrank", a, q, center, niter, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || !check_rows(a)) return;
   int64_t most = rows_of(a) < cols_of(a) ? rows_of(a) : cols_of(a);

@@ -120,6 +120,7 @@ static void qr_values(Tensor *a, char mode, Tensor *out[2]) {
 }
 
 void t_qr(Tensor *a, const char *mode, Tensor *out[2]) {
+  OP_ENTERED("qr", a, mode, out);
   out[0] = out[1] = NULL;
   if (blocked(a) || !mode || !check_matrix(a, "linalg.qr", "A") || !check_float(a, "linalg.qr"))
     return;
@@ -289,6 +290,7 @@ static void svd_values(Tensor *a, bool full, Tensor *out[3]) {
 }
 
 void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]) {
+  OP_ENTERED("svd", a, full, driver, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || !check_matrix(a, "linalg.svd", "A") || !check_float(a, "linalg.svd")) return;
   if (driver) {
@@ -310,6 +312,7 @@ void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]) {
 }
 
 Tensor *t_svdvals(Tensor *a, const char *driver) {
+  OP_ENTERED("svdvals", a, driver);
   Tensor *out[3];
   t_linalg_svd(a, false, driver, out);
   return out[1];
@@ -441,6 +444,7 @@ static void eigh(Tensor *a, const char *uplo, bool vectors, Tensor *out[2]) {
 void t_eigh(Tensor *a, const char *uplo, Tensor *out[2]) { eigh(a, uplo, true, out); }
 
 Tensor *t_eigvalsh(Tensor *a, const char *uplo) {
+  OP_ENTERED("eigvalsh", a, uplo);
   Tensor *out[2];
   eigh(a, uplo, false, out);
   return out[0];
@@ -490,6 +494,7 @@ static Tensor *pinv_values(Tensor *a, Tensor *atol, Tensor *rtol) {
 }
 
 Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
+  OP_ENTERED("pinv", a, atol, rtol, hermitian);
   if (blocked(a)) return NULL;
   if (a->ndim < 2 || !dtype_is_float((DType)a->dtype)) {
     return fail(ERR_RUNTIME,
@@ -564,6 +569,7 @@ static Tensor *norm_by_values(Tensor *a, bool nuclear, double p, const int64_t p
 
 /* By name, "fro" or "nuc", or without one by the order p. */
 Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool keepdim, DType dtype) {
+  OP_ENTERED("matrix_norm", a, name, p, dims, keepdim, dtype);
   int64_t pair[2];
   if (blocked(a) || !check_matrix(a, "linalg.matrix_norm", "A")) return NULL;
   bool nuclear = name && strcmp(name, "nuc") == 0;
@@ -583,6 +589,7 @@ Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool kee
 /* The norm of a matrix or of a vector, as the order and the dims say. */
 Tensor *t_linalg_norm(Tensor *a, const char *name, const double *p, Ints dims, bool keepdim,
                       DType dtype) {
+  OP_ENTERED("norm", a, name, p, dims, keepdim, dtype);
   if (blocked(a)) return NULL;
   bool ordered = p || name, all = dims.n < 0;
   if (!all && dims.n != 1 && dims.n != 2)

@@ -334,16 +334,19 @@ static Tensor *recorded_product(const NodeType *type, const char *op, int ndim, 
 }
 
 Tensor *t_mm(Tensor *a, Tensor *b) {
+  OP_ENTERED("mm", a, b);
   if (blocked(a, b) || !check_mm(a, b)) return NULL;
   return recorded_product(&MmBackward0, "addmm_impl_cpu_", 2, a, b);
 }
 
 Tensor *t_bmm(Tensor *a, Tensor *b) {
+  OP_ENTERED("bmm", a, b);
   if (blocked(a, b) || !check_batches(a, b)) return NULL;
   return recorded_product(&BmmBackward0, "bmm", 3, a, b);
 }
 
 Tensor *t_mv(Tensor *a, Tensor *v) {
+  OP_ENTERED("mv", a, v);
   if (blocked(a, v) || tensor_size(a, 0) < 0 || !check_mv(NULL, a, v)) return NULL;
   return recorded_product(&MvBackward0, "addmv_impl_cpu", 1, a, v);
 }
@@ -403,16 +406,19 @@ static Tensor *add_product(const NodeType *type, const char *op, int ndim, Tenso
 }
 
 Tensor *t_addmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
+  OP_ENTERED("addmm", self, a, b, beta, alpha);
   if (blocked(a, b) || !self || !check_addmm(self, a, b)) return NULL;
   return add_product(&AddmmBackward0, "addmm_impl_cpu_", 2, self, a, b, beta, alpha);
 }
 
 Tensor *t_addmv(Tensor *self, Tensor *mat, Tensor *vec, Factor beta, Factor alpha) {
+  OP_ENTERED("addmv", self, mat, vec, beta, alpha);
   if (blocked(mat, vec) || !self || !check_mv(self, mat, vec)) return NULL;
   return add_product(&AddmvBackward0, "addmv_impl_cpu", 1, self, mat, vec, beta, alpha);
 }
 
 Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
+  OP_ENTERED("baddbmm", self, a, b, beta, alpha);
   if (blocked(a, b) || !self || tensor_size(a, 0) < 0 || tensor_size(a, 1) < 0 ||
       tensor_size(b, 2) < 0 || !check_batches(a, b))
     return NULL;
@@ -469,6 +475,7 @@ static bool add_batches(Tensor *out, Matrices a, Matrices b, Factor beta, Factor
 }
 
 Tensor *t_addbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
+  OP_ENTERED("addbmm", self, a, b, beta, alpha);
   if (blocked(a, b) || !self || !check_addbmm(self, a, b)) return NULL;
   Node *n = node_new(&AddbmmBackward0, 2, 7, self, a, b, NULL);
   num_i(n, 5, a->sizes[1]);
@@ -591,6 +598,7 @@ static Tensor *matmul_large(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_matmul(Tensor *a, Tensor *b) {
+  OP_ENTERED("matmul", a, b);
   if (blocked(a, b)) return NULL;
   if (a->ndim == 2 && b->ndim == 2) return t_mm(a, b);
   if (a->ndim == 0 || b->ndim == 0)
@@ -680,6 +688,7 @@ static Tensor *add_bias(Tensor *y, Tensor *bias) {
 }
 
 Tensor *t_linear(Tensor *x, Tensor *w, Tensor *bias) {
+  OP_ENTERED("linear", x, w, bias);
   if (blocked(x, w)) return NULL;
   if (!recorded(x, w, bias)) {
     Tensor *y = linear_plain(x, w, bias);

@@ -23,6 +23,7 @@ static bool check_vector(const Tensor *t, const char *op, const char *name) {
 }
 
 Tensor *t_outer(Tensor *a, Tensor *b) {
+  OP_ENTERED("outer", a, b);
   if (blocked(a, b) || !check_vector(a, "outer", "self") || !check_vector(b, "outer", "vec2"))
     return NULL;
   return t_mul(t_reshape(a, 2, (int64_t[]){a->sizes[0], 1}), b);
@@ -64,6 +65,7 @@ static Tensor *addr_values(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Ten
 
 /* beta and alpha are wrapped numbers. */
 Tensor *t_addr(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alpha) {
+  OP_ENTERED("addr", self, a, b, beta, alpha);
   if (blocked(a, b) || !self || blocked(beta, alpha)) return NULL;
   if (!check_vector(a, "addr", "vec1") || !check_vector(b, "addr", "vec2")) return NULL;
   DType d = result_dtype(3, (Tensor *[]){self, a, b});
@@ -123,6 +125,7 @@ static bool wrap_dims(const Tensor *x, Ints dims, bool *marked, int64_t *out) {
 }
 
 Tensor *t_tensordot(Tensor *a, Tensor *b, Ints dims_a, Ints dims_b) {
+  OP_ENTERED("tensordot", a, b, dims_a, dims_b);
   if (blocked(a, b)) return NULL;
   if (dims_a.n != dims_b.n)
     return fail(ERR_RUNTIME, "both dimension lists should have same length");
@@ -154,6 +157,7 @@ Tensor *t_tensordot(Tensor *a, Tensor *b, Ints dims_a, Ints dims_b) {
 
 /* Over the last `count` dims of a and the first of b. */
 Tensor *t_tensordot_count(Tensor *a, Tensor *b, int64_t count) {
+  OP_ENTERED("tensordot", a, b, count);
   if (blocked(a, b)) return NULL;
   if (count < 0)
     return fail(ERR_RUNTIME, "tensordot expects dims >= 0, but got dims=%lld", (Shown)count);
@@ -169,6 +173,7 @@ Tensor *t_tensordot_count(Tensor *a, Tensor *b, int64_t count) {
 }
 
 Tensor *t_inner(Tensor *a, Tensor *b) {
+  OP_ENTERED("inner", a, b);
   if (blocked(a, b)) return NULL;
   if (a->ndim == 0 || b->ndim == 0) return t_mul(a, b);
   if (a->sizes[a->ndim - 1] != b->sizes[b->ndim - 1])
@@ -180,6 +185,7 @@ Tensor *t_inner(Tensor *a, Tensor *b) {
 }
 
 Tensor *t_vecdot(Tensor *a, Tensor *b, int64_t dim) {
+  OP_ENTERED("vecdot", a, b, dim);
   if (blocked(a, b)) return NULL;
   if (!dtype_is_float((DType)a->dtype))
     return fail(ERR_RUNTIME,
@@ -253,6 +259,7 @@ static Tensor *chain(Tensors ts, const int32_t *split, int i, int j) {
 }
 
 Tensor *t_multi_dot(Tensors given) {
+  OP_ENTERED("multi_dot", given);
   if (failed()) return NULL;
   if (given.n < 2)
     return fail(ERR_RUNTIME, "multi_dot(): expected at least 2 tensors but got %d", given.n);
@@ -280,6 +287,7 @@ Tensor *t_multi_dot(Tensors given) {
 }
 
 Tensor *t_chain_matmul(Tensors ts) {
+  OP_ENTERED("chain_matmul", ts);
   static bool warned;
   if (failed()) return NULL;
   if (warn_first(&warned))
@@ -324,6 +332,7 @@ static Tensor *power(Tensor *x, uint64_t n) {
 }
 
 Tensor *t_matrix_power(Tensor *x, int64_t n) {
+  OP_ENTERED("matrix_power", x, n);
   if (blocked(x) || !check_square(x, "linalg.matrix_power")) return NULL;
   if (n == 0) return identity_like(x);
   if (n == 1) return t_clone(x);
@@ -396,6 +405,7 @@ static bool check_bilinear(const Tensor *a, const Tensor *b, const Tensor *w, co
 }
 
 Tensor *t_bilinear(Tensor *a, Tensor *b, Tensor *w, Tensor *bias) {
+  OP_ENTERED("bilinear", a, b, w, bias);
   if (blocked(a, b) || !w || !check_bilinear(a, b, w, bias)) return NULL;
   int64_t sizes[MAX_DIM], rows = 1;
   for (int i = 0; i + 1 < a->ndim; i++) rows *= sizes[i] = a->sizes[i];
@@ -440,6 +450,7 @@ static Tensor *cross_values(Tensor *a, Tensor *b, int64_t dim) {
 }
 
 Tensor *t_linalg_cross(Tensor *a, Tensor *b, int64_t dim) {
+  OP_ENTERED("cross", a, b, dim);
   if (blocked(a, b)) return NULL;
   if (a->ndim != b->ndim)
     return fail(ERR_RUNTIME, "linalg.cross: inputs must have the same number of dimensions.");
@@ -464,6 +475,7 @@ Tensor *t_linalg_cross(Tensor *a, Tensor *b, int64_t dim) {
 
 /* dim NULL: the first dimension of size three, with a warning. */
 Tensor *t_cross(Tensor *a, Tensor *b, const int64_t *dim) {
+  OP_ENTERED("cross", a, b, dim);
   static bool warned;
   if (blocked(a, b)) return NULL;
   if (dim) return t_linalg_cross(a, b, *dim);
@@ -479,6 +491,7 @@ Tensor *t_cross(Tensor *a, Tensor *b, const int64_t *dim) {
 /* ------------------------------------------------------------ kron */
 
 Tensor *t_kron(Tensor *a, Tensor *b) {
+  OP_ENTERED("kron", a, b);
   if (blocked(a) || blocked(b)) return NULL;
   int n = a->ndim > b->ndim ? a->ndim : b->ndim;
   int64_t sa[MAX_DIM], sb[MAX_DIM], total[MAX_DIM];

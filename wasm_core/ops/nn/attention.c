@@ -97,6 +97,8 @@ static Tensor *attention_weights(Tensor *scores, bool masked) {
 Tensor *t_scaled_dot_product_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask,
                                        double dropout_p, bool is_causal, const double *scale,
                                        bool enable_gqa) {
+  OP_ENTERED("scaled_dot_product_attention", q, k, v, mask, dropout_p, is_causal, scale,
+             enable_gqa);
   if (blocked(q, k) || !v || !check_attention(q, k, v, mask)) return NULL;
   if (enable_gqa && !share_heads(q, &k, &v)) return NULL;
   if (mask && is_causal && !may_mask_causal(q, k, v, mask, dropout_p))

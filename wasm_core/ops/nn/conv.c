@@ -299,6 +299,7 @@ static Tensor *unbatched(Tensor *y, bool was_batched) {
 
 Tensor *t_conv(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints padding,
                Ints dilation, int64_t groups) {
+  OP_ENTERED("convolution", input, w, bias, nd, stride, padding, dilation, groups);
   if (blocked(input, w)) return NULL;
   Conv c;
   Tensor *x = batched(input, nd, "conv");
@@ -368,6 +369,7 @@ static bool check_transposed(const Conv *c, Tensor *x, Tensor *w, Tensor *bias,
 
 Tensor *t_conv_transpose(Tensor *input, Tensor *w, Tensor *bias, int nd, Ints stride, Ints padding,
                          Ints output_padding, int64_t groups, Ints dilation) {
+  OP_ENTERED("convolution", input, w, bias, nd, stride, padding, output_padding, groups, dilation);
   if (blocked(input, w)) return NULL;
   Conv c;
   int64_t *extra = c.output_padding;

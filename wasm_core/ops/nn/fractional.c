@@ -121,6 +121,7 @@ static Tensor *all_places(Tensor *samples, const Tensor *x, const int64_t kernel
 
 /* Arguments: input, kernel_size, output_size, output_ratio, return_indices, _random_samples. */
 void t_fractional_max_pool2d(Call *c, Tensor *out[2]) {
+  OP_ENTERED("fractional_max_pool2d", c, out);
   Tensor *x = arg_tensor(c, 0), *samples = arg_tensor(c, 5);
   int64_t kernel[2], wanted[2];
   out[0] = out[1] = NULL;

@@ -23,6 +23,8 @@ static void average_running(Tensor *running, Tensor *copies, int64_t samples) {
 Tensor *t_instance_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean,
                         Tensor *running_var, bool use_input_stats, double momentum, double eps,
                         bool functional) {
+  OP_ENTERED("instance_norm", x, weight, bias, running_mean, running_var, use_input_stats, momentum,
+             eps, functional);
   if (blocked(x)) return NULL;
   int64_t count = 1;
   for (int i = 2; i < x->ndim; i++) count *= x->sizes[i];
@@ -55,6 +57,7 @@ Tensor *t_instance_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running
 
 /* x / (k + alpha * mean of x^2 over `size` neighbouring channels)^beta */
 Tensor *t_local_response_norm(Tensor *x, int64_t size, double alpha, double beta, double k) {
+  OP_ENTERED("local_response_norm", x, size, alpha, beta, k);
   if (blocked(x)) return NULL;
   if (x->ndim < 3)
     return fail(
@@ -77,6 +80,7 @@ Tensor *t_local_response_norm(Tensor *x, int64_t size, double alpha, double beta
 /* group_norm as PyTorch's dispatcher has it: what it normalizes by comes along. */
 void t_native_group_norm(Tensor *x, Tensor *weight, Tensor *bias, const int64_t shape[3],
                          int64_t groups, double eps, Tensor *out[3]) {
+  OP_ENTERED("native_group_norm", x, weight, bias, shape, groups, eps, out);
   Tensor *spread[2] = {NULL, NULL};
   out[0] = t_group_norm(x, groups, weight, bias, eps, false);
   if (blocked(out[0])) return;

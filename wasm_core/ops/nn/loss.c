@@ -321,6 +321,7 @@ static Tensor *nll_spread(Tensor *x, Tensor *target, Tensor *weight, int64_t ign
 }
 
 Tensor *t_nll_loss(Tensor *x, Tensor *target, Tensor *weight, int64_t ignore_index, Reduction r) {
+  OP_ENTERED("nll_loss", x, target, weight, ignore_index, r);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   if (x->ndim < 1) return fail(ERR_VALUE, "Expected 1 or more dimensions (got %d)", x->ndim);
   int64_t count = target->ndim ? target->sizes[0] : 0;
@@ -389,6 +390,7 @@ static Tensor *smooth_part(Tensor *x, Tensor *target, Tensor *weight, int64_t ig
 
 Tensor *t_cross_entropy(Tensor *x, Tensor *target, Tensor *weight, int64_t ignore_index,
                         Reduction r, double smoothing) {
+  OP_ENTERED("cross_entropy", x, target, weight, ignore_index, r, smoothing);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   bool same = tensor_same_shape(x, target);
   if (same && ignore_index >= 0)
@@ -595,18 +597,21 @@ static Tensor *weighted(Tensor *errors, Tensor *weight, Reduction r) {
 }
 
 Tensor *t_mse_loss(Tensor *x, Tensor *target, Reduction r, Tensor *weight) {
+  OP_ENTERED("mse_loss", x, target, r, weight);
   if (!bring_together(&x, &target, weight, r)) return NULL;
   if (weight) return weighted(t_pow(t_sub(x, target), tensor_wrapped_i(2)), weight, r);
   return loss_apply(&loss_mse, x, target, NULL, NULL, r, 0);
 }
 
 Tensor *t_l1_loss(Tensor *x, Tensor *target, Reduction r, Tensor *weight) {
+  OP_ENTERED("l1_loss", x, target, r, weight);
   if (!bring_together(&x, &target, weight, r)) return NULL;
   Tensor *errors = t_abs(t_sub(x, target));
   return weight ? weighted(errors, weight, r) : loss_reduced(errors, r);
 }
 
 Tensor *t_smooth_l1_loss(Tensor *x, Tensor *target, Reduction r, double beta) {
+  OP_ENTERED("smooth_l1_loss", x, target, r, beta);
   if (!bring_together(&x, &target, NULL, r)) return NULL;
   if (beta < 0)
     return fail(ERR_RUNTIME, "smooth_l1_loss does not support negative values for beta.");
@@ -615,6 +620,7 @@ Tensor *t_smooth_l1_loss(Tensor *x, Tensor *target, Reduction r, double beta) {
 }
 
 Tensor *t_huber_loss(Tensor *x, Tensor *target, Reduction r, double delta, Tensor *weight) {
+  OP_ENTERED("huber_loss", x, target, r, delta, weight);
   if (!bring_together(&x, &target, weight, r)) return NULL;
   if (delta <= 0)
     return fail(ERR_RUNTIME, "huber_loss does not support non-positive values for delta.");
@@ -624,6 +630,7 @@ Tensor *t_huber_loss(Tensor *x, Tensor *target, Reduction r, double delta, Tenso
 }
 
 Tensor *t_soft_margin_loss(Tensor *x, Tensor *target, Reduction r) {
+  OP_ENTERED("soft_margin_loss", x, target, r);
   if (blocked(x, target) || !check_constant("soft_margin_loss", "target", target)) return NULL;
   int64_t sizes[MAX_DIM];
   int ndim = x->ndim;
@@ -662,6 +669,7 @@ static bool check_weight_spread(const Tensor *weight, const Tensor *x) {
 }
 
 Tensor *t_binary_cross_entropy(Tensor *x, Tensor *target, Tensor *weight, Reduction r) {
+  OP_ENTERED("binary_cross_entropy", x, target, weight, r);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   if (!tensor_same_shape(x, target))
     return fail(ERR_VALUE,
@@ -679,6 +687,7 @@ Tensor *t_binary_cross_entropy(Tensor *x, Tensor *target, Tensor *weight, Reduct
 
 Tensor *t_binary_cross_entropy_with_logits(Tensor *x, Tensor *target, Tensor *weight, Reduction r,
                                            Tensor *pos_weight) {
+  OP_ENTERED("binary_cross_entropy_with_logits", x, target, weight, r, pos_weight);
   static const char *const op = "binary_cross_entropy_with_logits";
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   if (!tensor_same_shape(x, target))

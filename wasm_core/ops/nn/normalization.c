@@ -298,6 +298,7 @@ ONCE static bool check_normalized(Tensor *x, Ints shape, const char *star, Tenso
 
 void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, double eps,
                          Tensor *out[3]) {
+  OP_ENTERED("native_layer_norm", x, shape, weight, bias, eps, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(x) || !check_normalized(x, shape, ", ", weight, bias)) return;
   if (!check_parameter(x, weight) || !check_parameter(x, bias)) return;
@@ -332,6 +333,7 @@ void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, do
 }
 
 Tensor *t_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, double eps) {
+  OP_ENTERED("layer_norm", x, shape, weight, bias, eps);
   Tensor *out[3];
   t_native_layer_norm(x, shape, weight, bias, eps, out);
   return out[0];
@@ -601,6 +603,8 @@ ONCE static bool check_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tenso
 void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean,
                          Tensor *running_var, bool training, double momentum, double eps,
                          Tensor *out[3]) {
+  OP_ENTERED("native_batch_norm", x, weight, bias, running_mean, running_var, training, momentum,
+             eps, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(x) || !check_batch_norm(x, weight, bias, running_mean, running_var, training)) return;
   Tensor *inputs[3] = {x, weight, bias};
@@ -631,6 +635,7 @@ void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *runnin
 
 Tensor *t_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean,
                      Tensor *running_var, bool training, double momentum, double eps) {
+  OP_ENTERED("batch_norm", x, weight, bias, running_mean, running_var, training, momentum, eps);
   Tensor *out[3];
   if (!failed() && x && x->numel == 0) { /* nothing to normalise, but a graph */
     Tensor *y = t_clone(x);
@@ -654,6 +659,7 @@ ONCE static bool more_than_one(int ndim, const int64_t *sizes, const char *forma
 Tensor *t_functional_batch_norm(Tensor *x, Tensor *running_mean, Tensor *running_var,
                                 Tensor *weight, Tensor *bias, bool training, double momentum,
                                 double eps) {
+  OP_ENTERED("batch_norm", x, running_mean, running_var, weight, bias, training, momentum, eps);
   if (blocked(x)) return NULL;
   if (training && x->ndim == 0) return fail(ERR_INDEX, "tuple index out of range");
   if (training && !more_than_one(x->ndim, x->sizes, "torch.Size(")) return NULL;
@@ -829,6 +835,7 @@ ONCE static Tensor *group_values(Tensor *kept[2], Tensor *x, int64_t groups, Ten
 
 Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, double eps,
                      bool functional) {
+  OP_ENTERED("group_norm", x, groups, weight, bias, eps, functional);
   if (blocked(x)) return NULL;
   if (functional && x->ndim >= 2) {
     int64_t sizes[MAX_DIM];
@@ -859,6 +866,7 @@ Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, do
 
 /* x / sqrt(mean x^2 + eps), times the weight. */
 Tensor *t_rms_norm(Tensor *x, Ints shape, Tensor *weight, const double *eps) {
+  OP_ENTERED("rms_norm", x, shape, weight, eps);
   if (blocked(x)) return NULL;
   if (x->ndim < shape.n && (!weight || sizes_equal(weight->ndim, weight->sizes, shape.n, shape.v)))
     return fail(ERR_VALUE, "Input tensor must have at least %d dimensions, but got %d", shape.n,

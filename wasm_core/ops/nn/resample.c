@@ -413,6 +413,7 @@ static Tensor *resized_bytes(const Resize *r, Tensor *x) {
 
 /* Arguments: input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias. */
 Tensor *t_interpolate(Call *c) {
+  OP_ENTERED("interpolate", c);
   Tensor *x = arg_tensor(c, 0);
   const char *mode = arg_str(c, 3);
   if (blocked(x) || !mode || !check_align(mode, arg_given(c, 4))) return NULL;
@@ -441,6 +442,7 @@ Tensor *t_interpolate(Call *c) {
 }
 
 Tensor *t_upsample(Call *c) {
+  OP_ENTERED("upsample", c);
   warn_user("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.");
   return t_interpolate(c);
 }

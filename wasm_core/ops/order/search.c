@@ -150,6 +150,7 @@ static bool check_unique_dim(const Tensor *x, int64_t dim) {
 }
 
 void t_unique(Tensor *x, bool sorted, const int64_t *along, Tensor *out[3]) {
+  OP_ENTERED("unique", x, sorted, along, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(x)) return;
   int64_t dim = 0;
@@ -247,6 +248,7 @@ static bool check_search(const Tensor *edges, const Tensor *values, bool right, 
 
 Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, const char *side,
                        Tensor *sorter) {
+  OP_ENTERED("searchsorted", edges, values, int32, right, side, sorter);
   if (blocked(edges, values) || !check_search(edges, values, right, side)) return NULL;
   if (sorter && (!(sorter = tensor_settled(sorter)) || !check_sorter(edges, sorter))) return NULL;
   right = right || (side && strcmp(side, "right") == 0);
@@ -278,6 +280,7 @@ Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, co
 }
 
 Tensor *t_bucketize(Tensor *values, Tensor *edges, bool int32, bool right) {
+  OP_ENTERED("bucketize", values, edges, int32, right);
   if (blocked(edges, values)) return NULL;
   if (edges->ndim != 1)
     return fail(ERR_RUNTIME, "boundaries tensor must be 1 dimension, but got dim(%d)", edges->ndim);
@@ -307,6 +310,7 @@ static int64_t bins_of(Tensor *x, Tensor *weights, int64_t least) {
 }
 
 Tensor *t_bincount(Tensor *x, Tensor *weights, int64_t least) {
+  OP_ENTERED("bincount", x, weights, least);
   x = tensor_settled(x);
   int64_t bins = x ? bins_of(x, weights, least) : -1;
   if (bins < 0) return NULL;
@@ -349,6 +353,7 @@ static bool histogram_range(Tensor *x, double *low, double *high) {
 }
 
 Tensor *t_histc(Tensor *x, int64_t bins, double low, double high) {
+  OP_ENTERED("histc", x, bins, low, high);
   if (blocked(x)) return NULL;
   if (x->dtype == DT_U8 && (low < 0 || high < 0 || low > 255 || high > 255))
     return fail(ERR_RUNTIME, "value cannot be converted to type uint8_t without overflow");
@@ -440,6 +445,7 @@ static Tensor *interpolate(Tensor *sorted, Tensor *ranks, Interpolation how) {
 
 Tensor *t_quantile(Tensor *x, Tensor *q, const int64_t *dim, bool keepdim,
                    const char *interpolation, bool skip_nan) {
+  OP_ENTERED("quantile", x, q, dim, keepdim, interpolation, skip_nan);
   if (blocked(x, q) || !check_quantile(x, q)) return NULL;
   Interpolation how = interpolation_named(interpolation);
   int64_t wrapped = dim ? dim_wrap(*dim, x->ndim) : 0, sizes[MAX_DIM + 1];

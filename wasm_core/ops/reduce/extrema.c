@@ -59,9 +59,11 @@ static Tensor *extreme(const Reducer *folds, const NodeType *type, const char *n
 }
 
 Tensor *t_amax(Tensor *x, Ints dims, bool keepdim) {
+  OP_ENTERED("amax", x, dims, keepdim);
   return extreme(max_folds, &AmaxBackward0, "amax", x, dims, keepdim);
 }
 Tensor *t_amin(Tensor *x, Ints dims, bool keepdim) {
+  OP_ENTERED("amin", x, dims, keepdim);
   return extreme(min_folds, &AminBackward0, "amin", x, dims, keepdim);
 }
 
@@ -74,6 +76,7 @@ GRAD(AminmaxBackward0, "self min max | dim:M keepdim:b")
 }
 
 void t_aminmax(Tensor *x, const int64_t *dim, bool keepdim, Tensor *out[2]) {
+  OP_ENTERED("aminmax", x, dim, keepdim, out);
   DimMask mask;
   out[0] = out[1] = NULL;
   if (blocked(x) || !dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return;
@@ -149,9 +152,11 @@ static void extreme_dim(const Reducer *folds, const NodeType *type, const char *
 }
 
 void t_max_dim(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
+  OP_ENTERED("max", x, dim, keepdim, out);
   extreme_dim(argmax_folds, &MaxBackward0, "max", x, dim, keepdim, out);
 }
 void t_min_dim(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
+  OP_ENTERED("min", x, dim, keepdim, out);
   extreme_dim(argmin_folds, &MinBackward0, "min", x, dim, keepdim, out);
 }
 
@@ -198,8 +203,10 @@ static Tensor *arg_extreme(const Reducer *folds, const char *name, Tensor *x, co
 }
 
 Tensor *t_argmax(Tensor *x, const int64_t *dim, bool keepdim) {
+  OP_ENTERED("argmax", x, dim, keepdim);
   return arg_extreme(argmax_folds, "argmax", x, dim, keepdim);
 }
 Tensor *t_argmin(Tensor *x, const int64_t *dim, bool keepdim) {
+  OP_ENTERED("argmin", x, dim, keepdim);
   return arg_extreme(argmin_folds, "argmin", x, dim, keepdim);
 }

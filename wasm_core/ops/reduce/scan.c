@@ -118,6 +118,7 @@ static Tensor *cumsum(Tensor *x, int64_t dim, bool backwards) {
 }
 
 Tensor *t_cumsum(Tensor *x, int64_t dim, DType dtype) {
+  OP_ENTERED("cumsum", x, dim, dtype);
   return cumsum(scan_input(x, dim, dtype, "cumsum"), dim, false);
 }
 
@@ -199,6 +200,7 @@ GRAD(CumprodBackward0, "self result | dim:i")
 }
 
 Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype) {
+  OP_ENTERED("cumprod", x, dim, dtype);
   x = scan_input(x, dim, dtype, "cumprod");
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   Node *n = dtype_is_float((DType)x->dtype) ? node_new(&CumprodBackward0, 2, 1, x, NULL) : NULL;
@@ -279,9 +281,11 @@ static void scan_extreme(const NodeType *type, ScanLoop *const loops[DT_COUNT], 
 }
 
 void t_cummax(Tensor *x, int64_t dim, Tensor *out[2]) {
+  OP_ENTERED("cummax", x, dim, out);
   scan_extreme(&CummaxBackward0, cummax_loops, x, dim, out);
 }
 void t_cummin(Tensor *x, int64_t dim, Tensor *out[2]) {
+  OP_ENTERED("cummin", x, dim, out);
   scan_extreme(&CumminBackward0, cummin_loops, x, dim, out);
 }
 

@@ -261,11 +261,13 @@ static bool last_dim(const Tensor *x, int64_t dim) {
 }
 
 Tensor *t_softmax(Tensor *x, int64_t dim, DType dtype) {
+  OP_ENTERED("softmax", x, dim, dtype);
   return forward(&SoftmaxBackward0, softmax_loops,
                  last_dim(x, dim) ? "softmax_lastdim_kernel_impl" : "softmax_kernel_impl", x, dim,
                  dtype);
 }
 Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype) {
+  OP_ENTERED("log_softmax", x, dim, dtype);
   return forward(&LogSoftmaxBackward0, log_softmax_loops,
                  last_dim(x, dim) ? "log_softmax_lastdim_kernel_impl" : "log_softmax_kernel_impl",
                  x, dim, dtype);
@@ -299,6 +301,7 @@ static void clear_infinite(Tensor *shift) {
 }
 
 Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim) {
+  OP_ENTERED("logsumexp", x, dims, keepdim);
   DimMask mask;
   if (failed() || !x || !dims_mask(x, dims, &mask)) return NULL;
   x = t_to(x, float_dtype((DType)x->dtype));

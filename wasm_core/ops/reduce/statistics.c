@@ -154,6 +154,7 @@ static bool check_observations(const Tensor *x, const char *op) {
 }
 
 Tensor *t_cov(Tensor *x, double correction, Tensor *fweights, Tensor *aweights) {
+  OP_ENTERED("cov", x, correction, fweights, aweights);
   if (blocked(x) || !check_observations(x, "cov")) return NULL;
   if (x->dtype == DT_BOOL) return fail(ERR_RUNTIME, "cov(): bool dtype is not supported for input");
   if (fweights && !check_weights(x, fweights, "fweights", true)) return NULL;
@@ -165,6 +166,7 @@ Tensor *t_cov(Tensor *x, double correction, Tensor *fweights, Tensor *aweights) 
 }
 
 Tensor *t_corrcoef(Tensor *x) {
+  OP_ENTERED("corrcoef", x);
   if (blocked(x) || !check_observations(x, "corrcoef")) return NULL;
   Tensor *c = t_cov(x, 1, NULL, NULL);
   if (blocked(c)) return NULL;
@@ -183,6 +185,7 @@ static Tensor *difference(Tensor *x, int64_t dim) {
 }
 
 Tensor *t_diff(Tensor *x, int64_t order, int64_t dim, Tensor *prepend, Tensor *append) {
+  OP_ENTERED("diff", x, order, dim, prepend, append);
   if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_RUNTIME, "diff expects input to be at least one-dimensional");
   if (order < 0)
@@ -256,8 +259,10 @@ static Tensor *areas(Tensor *y, Tensor *x, double dx, int64_t dim, bool running)
 }
 
 Tensor *t_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim) {
+  OP_ENTERED("trapezoid", y, x, dx, dim);
   return areas(y, x, dx, dim, false);
 }
 Tensor *t_cumulative_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim) {
+  OP_ENTERED("cumulative_trapezoid", y, x, dx, dim);
   return areas(y, x, dx, dim, true);
 }

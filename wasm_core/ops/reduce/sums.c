@@ -43,6 +43,7 @@ GRAD(SumBackward1, "| dim:m keepdim:b self_sym_sizes:r")
 { gi[0] = expand_back(g[0], n, 0); }
 
 Tensor *t_sum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
+  OP_ENTERED("sum", x, dims, keepdim, dtype);
   DimMask mask;
   if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
@@ -67,6 +68,7 @@ static bool broadcast_mask(const Tensor *x, int ndim, const int64_t *sizes, DimM
 }
 
 Tensor *t_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
+  OP_ENTERED("sum_to_size", x, ndim, sizes);
   DimMask mask;
   int64_t dims[MAX_DIM], strides[MAX_DIM];
   if (blocked(x)) return NULL;
@@ -91,6 +93,7 @@ GRAD(NansumBackward0, "self | dim:m keepdim:b")
 { gi[0] = t_mul(expand_back(g[0], n, 0), t_eq(saved(n, 0), saved(n, 0))); }
 
 Tensor *t_nansum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
+  OP_ENTERED("nansum", x, dims, keepdim, dtype);
   DimMask mask;
   if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
@@ -124,6 +127,7 @@ static void divide_by(Tensor *y, double count) {
 }
 
 Tensor *t_mean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
+  OP_ENTERED("mean", x, dims, keepdim, dtype);
   DimMask mask;
   if (blocked(x)) return NULL;
   DType d = dtype != DT_NONE ? dtype : (DType)x->dtype;
@@ -140,6 +144,7 @@ Tensor *t_mean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
 }
 
 Tensor *t_nanmean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
+  OP_ENTERED("nanmean", x, dims, keepdim, dtype);
   if (blocked(x)) return NULL;
   if (!dtype_is_float((DType)x->dtype))
     return fail(ERR_RUNTIME,
@@ -151,6 +156,7 @@ Tensor *t_nanmean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
 
 /* To no dims it is always a sum, with the type of one. */
 Tensor *t_sum_to_size(Tensor *x, Ints size) {
+  OP_ENTERED("sum_to_size", x, size);
   Tensor *y = size.n == 0 ? t_sum_all(x) : t_sum_to(x, size.n, size.v);
   return y && size.n && size.n < x->ndim && !tensor_is_view(y) ? t_view(y, y->ndim, y->sizes) : y;
 }
@@ -217,12 +223,14 @@ static Tensor *prod(Tensor *x, const int64_t *dim, bool keepdim, DType dtype) {
 
 Tensor *t_prod(Tensor *x, DType dtype) { return prod(x, NULL, false, dtype); }
 Tensor *t_prod_dim(Tensor *x, int64_t dim, bool keepdim, DType dtype) {
+  OP_ENTERED("prod", x, dim, keepdim, dtype);
   return prod(x, &dim, keepdim, dtype);
 }
 
 /* ------------------------------------------------------------ truth */
 
 Tensor *t_count_nonzero(Tensor *x, Ints dims) {
+  OP_ENTERED("count_nonzero", x, dims);
   DimMask mask;
   if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
   return drop_dims(fold(count_folds, sum_folds, x, mask, NULL, NULL), mask);

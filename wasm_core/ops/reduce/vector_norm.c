@@ -109,6 +109,7 @@ static bool check_norm(const Tensor *x, Ints dims, DimMask mask, double p, DType
 }
 
 Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype) {
+  OP_ENTERED("vector_norm", x, p, dims, keepdim, dtype);
   DimMask mask;
   if (blocked(x) || !dims_mask(x, dims, &mask) || !check_norm(x, dims, mask, p, dtype)) return NULL;
   if (dtype != DT_NONE) x = t_to(x, dtype);
@@ -125,6 +126,7 @@ Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype)
 
 /* torch.norm's orders by name. */
 Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dtype) {
+  OP_ENTERED("norm", x, p, dims, keepdim, dtype);
   if (blocked(x) || !p) return NULL;
   if (strcmp(p, "fro") == 0 && dims.n <= 2) return t_vector_norm(x, 2, dims, keepdim, dtype);
   int64_t all[MAX_DIM];
@@ -133,6 +135,7 @@ Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dt
 }
 
 Tensor *t_dist(Tensor *a, Tensor *b, double p) {
+  OP_ENTERED("dist", a, b, p);
   if (blocked(a, b)) return NULL;
   Node *n = node_new(&DistBackward0, 3, 1, a, b, NULL);
   num_f(n, 0, p);
@@ -150,6 +153,7 @@ Tensor *t_dist(Tensor *a, Tensor *b, double p) {
 }
 
 Tensor *t_normalize(Tensor *x, double p, Ints dims, double eps) {
+  OP_ENTERED("normalize", x, p, dims, eps);
   Tensor *length = t_clamp_min(t_vector_norm(x, p, dims, true, DT_NONE), tensor_wrapped_f(eps));
   return length ? t_div(x, t_expand(length, x->ndim, x->sizes)) : NULL;
 }
@@ -158,6 +162,7 @@ Tensor *t_normalize(Tensor *x, double p, Ints dims, double eps) {
 
 /* Parts of x along dim whose norm is more than `most`, a wrapped number, scaled down to it. */
 Tensor *t_renorm(Tensor *x, double p, int64_t dim, Tensor *most) {
+  OP_ENTERED("renorm", x, p, dim, most);
   if (blocked(x, most)) return NULL;
   if (p <= 0) return fail(ERR_RUNTIME, "renorm: non-positive-norm not supported");
   double bound = tensor_get_f(most, 0);

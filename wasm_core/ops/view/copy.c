@@ -391,6 +391,7 @@ GRAD(ToCopyBackward0, "")
 { gi[0] = t_to(g[0], (DType)n->numbers[0].i); }
 
 Tensor *t_to_copy(Tensor *x, DType dtype, MemoryFormat format) {
+  OP_ENTERED("_to_copy", x, dtype, format);
   if (blocked(x)) return NULL;
   Node *n = dtype_is_float(dtype) ? node_new(&ToCopyBackward0, 0, 1, x, NULL) : NULL;
   num_i(n, 0, x->dtype);
@@ -399,6 +400,7 @@ Tensor *t_to_copy(Tensor *x, DType dtype, MemoryFormat format) {
 }
 
 Tensor *t_to(Tensor *x, DType dtype) {
+  OP_ENTERED("to", x, dtype);
   return blocked(x) || x->dtype == dtype ? x : t_to_copy(x, dtype, FORMAT_PRESERVE);
 }
 
@@ -406,6 +408,7 @@ GRAD(CloneBackward0, "")
 { gi[0] = g[0]; }
 
 Tensor *t_clone_format(Tensor *x, MemoryFormat format) {
+  OP_ENTERED("clone", x, format);
   if (blocked(x)) return NULL;
   Node *n = node_new(&CloneBackward0, 0, 0, x, NULL);
   Tensor *y = tensor_empty_like_format(x, (DType)x->dtype, format);
@@ -415,6 +418,7 @@ Tensor *t_clone_format(Tensor *x, MemoryFormat format) {
 Tensor *t_clone(Tensor *x) { return t_clone_format(x, FORMAT_PRESERVE); }
 
 Tensor *t_contiguous(Tensor *x) {
+  OP_ENTERED("contiguous", x);
   return blocked(x) || tensor_is_contiguous(x) ? x : t_clone_format(x, FORMAT_CONTIGUOUS);
 }
 
@@ -460,6 +464,7 @@ static bool check_expands(const Tensor *dst, const Tensor *src) {
 }
 
 Tensor *t_copy_(Tensor *dst, Tensor *src, bool record) {
+  OP_ENTERED("copy_", dst, src, record);
   if (blocked(dst, src) || (record && !check_inplace_by(dst, src))) return NULL;
   if (!check_expands(dst, src) || !check_overlap_internal(dst) || !check_apart(dst, src, true))
     return NULL;
@@ -561,6 +566,7 @@ static Node *fill_node(Tensor *x, Tensor *value, bool inplace) {
 }
 
 Tensor *t_fill_(Tensor *x, Tensor *value) {
+  OP_ENTERED("fill_", x, value);
   if (!check_fill(x, value) || !check_inplace_by(x, value) ||
       !(is_wrapped(value) || check_overlap_internal(x)))
     return NULL;
@@ -568,6 +574,7 @@ Tensor *t_fill_(Tensor *x, Tensor *value) {
 }
 
 Tensor *t_fill(Tensor *x, Tensor *value) {
+  OP_ENTERED("fill", x, value);
   if (!check_fill(x, value)) return NULL;
   Node *n = fill_node(x, value, false);
   Tensor *y = tensor_empty_like(x, (DType)x->dtype);
@@ -575,6 +582,7 @@ Tensor *t_fill(Tensor *x, Tensor *value) {
 }
 
 Tensor *t_zero_(Tensor *x) {
+  OP_ENTERED("zero_", x);
   if (blocked(x) || !check_inplace(x)) return NULL;
   return fill_inplace(x, tensor_number(0, (DType)x->dtype),
                       node_new(&ZeroBackward0, 0, 0, x, NULL));
@@ -583,12 +591,14 @@ Tensor *t_zero_(Tensor *x) {
 /* ------------------------------------------------------------ constants of a shape */
 
 Tensor *t_full_like(Tensor *x, double v) {
+  OP_ENTERED("full_like", x, v);
   if (blocked(x)) return NULL;
   Tensor *y = tensor_empty_like(x, (DType)x->dtype);
   return tensor_fill_data(y, tensor_number(v, (DType)x->dtype)) ? y : NULL;
 }
 
 Tensor *t_zeros_like(Tensor *x) {
+  OP_ENTERED("zeros_like", x);
   if (blocked(x)) return NULL;
   Tensor *y = tensor_empty_like(x, (DType)x->dtype);
   if (y) memset(tensor_data(y), 0, (size_t)(y->numel * dtype_bytes((DType)y->dtype)));

@@ -111,6 +111,7 @@ static Tensor *in_rounds(Tensors ts, int64_t dim, Tensor *join(Tensors, int64_t)
 }
 
 Tensor *t_cat(Tensors ts, int64_t dim) {
+  OP_ENTERED("cat", ts, dim);
   if (!check_tensors(ts)) return NULL;
   if (ts.n <= 0) return fail(ERR_VALUE, "torch.cat(): expected a non-empty list of Tensors");
   if (ts.n > MOST_INPUTS) return in_rounds(ts, dim, t_cat);
@@ -159,6 +160,7 @@ static Tensor *stack_data(Tensors ts, int64_t dim) {
 }
 
 Tensor *t_stack(Tensors ts, int64_t dim) {
+  OP_ENTERED("stack", ts, dim);
   if (!check_tensors(ts)) return NULL;
   if (ts.n <= 0) return fail(ERR_RUNTIME, "stack expects a non-empty TensorList");
   if (ts.v[0]->ndim == MAX_DIM)
@@ -211,6 +213,7 @@ GRAD(BlockDiagBackward0, "| ")
 }
 
 Tensor *t_block_diag(Tensors ts) {
+  OP_ENTERED("block_diag", ts);
   if (!check_tensors(ts)) return NULL;
   if (ts.n <= 0) return tensor_empty(2, (int64_t[]){1, 0}, dtype_default());
   int64_t *shapes = scratch_array(3 * (int64_t)ts.n, sizeof *shapes), total[2] = {0, 0};
@@ -247,6 +250,7 @@ static Tensor *not_a_vector(const Tensor *x) {
 }
 
 Tensor *t_cartesian_prod(Tensors ts) {
+  OP_ENTERED("cartesian_prod", ts);
   if (!check_tensors(ts)) return NULL;
   for (int i = 0; i < ts.n; i++)
     if (ts.v[i]->ndim != 1) return not_a_vector(ts.v[i]);
@@ -288,6 +292,7 @@ static Tensor *choice_indices(int64_t n, int64_t r, bool again) {
 }
 
 Tensor *t_combinations(Tensor *x, int64_t r, bool again) {
+  OP_ENTERED("combinations", x, r, again);
   if (blocked(x)) return NULL;
   if (x->ndim != 1) return not_a_vector(x);
   if (r < 0) return fail(ERR_RUNTIME, "Expect a non-negative number, but got %lld", (long long)r);

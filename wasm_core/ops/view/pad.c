@@ -67,6 +67,7 @@ static Tensor *padded(Tensor *x, Ints pad, Tensor *value) {
 }
 
 Tensor *t_constant_pad(Tensor *x, Ints pad, Tensor *value) {
+  OP_ENTERED("constant_pad_nd", x, pad, value);
   if (blocked(x, value)) return NULL;
   if (pad.n % 2) return fail(ERR_RUNTIME, "Padding length must be divisible by 2");
   if (pad.n > 2 * x->ndim)
@@ -260,6 +261,7 @@ static bool lines_make(Lines *l, const Tensor *x, Ints pad, const char *mode) {
 }
 
 Tensor *t_pad(Tensor *x, Ints pad, const char *mode, Tensor *value) {
+  OP_ENTERED("pad", x, pad, mode, value);
   Lines l;
   if (blocked(x) || !mode) return NULL;
   if (strcmp(mode, "constant") == 0)
@@ -321,6 +323,7 @@ static bool check_factor(const Tensor *x, const char *op, const char *name, int6
 }
 
 Tensor *t_pixel_shuffle(Tensor *x, int64_t r) {
+  OP_ENTERED("pixel_shuffle", x, r);
   if (blocked(x) || !check_factor(x, "pixel_shuffle", "upscale_factor", r)) return NULL;
   int lead = x->ndim - 3;
   int64_t c = x->sizes[lead], h = x->sizes[lead + 1], w = x->sizes[lead + 2];
@@ -337,6 +340,7 @@ Tensor *t_pixel_shuffle(Tensor *x, int64_t r) {
 }
 
 Tensor *t_pixel_unshuffle(Tensor *x, int64_t r) {
+  OP_ENTERED("pixel_unshuffle", x, r);
   if (blocked(x) || !check_factor(x, "pixel_unshuffle", "downscale_factor", r)) return NULL;
   int lead = x->ndim - 3;
   int64_t c = x->sizes[lead], h = x->sizes[lead + 1], w = x->sizes[lead + 2];
@@ -358,6 +362,7 @@ Tensor *t_pixel_unshuffle(Tensor *x, int64_t r) {
 }
 
 Tensor *t_channel_shuffle(Tensor *x, int64_t groups) {
+  OP_ENTERED("channel_shuffle", x, groups);
   if (blocked(x)) return NULL;
   if (x->ndim <= 2)
     return fail(ERR_RUNTIME,

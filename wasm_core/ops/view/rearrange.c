@@ -28,6 +28,7 @@ static Tensor *backwards(Tensor *x, const bool *marked) {
 }
 
 Tensor *t_flip(Tensor *x, Ints dims) {
+  OP_ENTERED("flip", x, dims);
   bool marked[MAX_DIM];
   if (blocked(x) || !dims_mark(x->ndim, dims, marked)) return NULL;
   Node *n = node_new(&FlipBackward0, 0, 1 + dims.n, x, NULL);
@@ -37,6 +38,7 @@ Tensor *t_flip(Tensor *x, Ints dims) {
 }
 
 Tensor *t_flip_side(Tensor *x, int64_t dim) {
+  OP_ENTERED("flip", x, dim);
   if (blocked(x)) return NULL;
   if (x->ndim <= dim) return fail(ERR_RUNTIME, "Input must be >= %lld-d.", (long long)dim + 1);
   return t_flip(x, (Ints){1, &dim});
@@ -76,6 +78,7 @@ static Tensor *roll_data(Tensor *x, Ints shifts, const int64_t *dims, int n_dims
 }
 
 Tensor *t_roll(Tensor *x, Ints shifts, Ints dims) {
+  OP_ENTERED("roll", x, shifts, dims);
   int64_t at[MAX_DIM];
   int n_dims = dims.n > 0 ? dims.n : 0;
   if (blocked(x)) return NULL;
@@ -108,6 +111,7 @@ static Tensor *rot90_data(Tensor *x, int64_t k, int64_t d0, int64_t d1) {
 }
 
 Tensor *t_rot90(Tensor *x, int64_t k, Ints dims) {
+  OP_ENTERED("rot90", x, k, dims);
   if (blocked(x)) return NULL;
   if (dims.n != 2)
     return fail(ERR_RUNTIME, "expected total rotation dims == 2, but got dims = %d", dims.n);
@@ -173,6 +177,7 @@ static Tensor *repeat_data(Tensor *x, Ints repeats, const int64_t *total) {
 }
 
 Tensor *t_repeat(Tensor *x, Ints repeats) {
+  OP_ENTERED("repeat", x, repeats);
   int64_t total[MAX_DIM] = {0};
   if (blocked(x)) return NULL;
   if (repeats.n < x->ndim)
@@ -195,6 +200,7 @@ Tensor *t_repeat(Tensor *x, Ints repeats) {
 }
 
 Tensor *t_tile(Tensor *x, Ints dims) {
+  OP_ENTERED("tile", x, dims);
   int64_t padded[MAX_DIM];
   if (blocked(x) || dims.n >= x->ndim) return t_repeat(x, dims);
   int extra = x->ndim - dims.n;
@@ -233,6 +239,7 @@ Tensor *t_repeat_indices(Tensor *repeats, int64_t output_size) {
 }
 
 Tensor *t_repeat_interleave(Tensor *x, Tensor *repeats, const int64_t *dim_, int64_t output_size) {
+  OP_ENTERED("repeat_interleave", x, repeats, dim_, output_size);
   if (blocked(x) || blocked(repeats)) return NULL;
   if (!dim_) x = t_flatten(x, 0, -1);
   int64_t dim = dim_ && x ? dim_wrap(*dim_, x->ndim) : 0;
@@ -250,6 +257,7 @@ Tensor *t_repeat_interleave(Tensor *x, Tensor *repeats, const int64_t *dim_, int
 
 Tensor *t_repeat_interleave_int(Tensor *x, int64_t times, const int64_t *dim_,
                                 int64_t output_size) {
+  OP_ENTERED("repeat_interleave", x, times, dim_, output_size);
   if (blocked(x)) return NULL;
   if (!dim_) x = t_flatten(x, 0, -1);
   if (times < 0) return fail(ERR_RUNTIME, "Repeats must be non-negative");

@@ -1,0 +1,65 @@
+/* The door of every op: what a host calls and what C calls, in another op or in a gradient, enters
+ * its function here, and whoever watches is told.
+ *
+ * A function of an op says so first, OP_ENTERED("mm", a, b): with nobody watching that is one
+ * branch. A row's call and the function it runs are one entry to a watcher: the row comes first. */
+#ifndef PG_DOOR_H
+#define PG_DOOR_H
+
+#include "call/call.h"
+
+/* An argument as C has it: `at` is where it stands, for as long as the watcher looks. */
+typedef struct {
+  Tag tag; /* TAG_OTHER: of a type that no host knows */
+  const void *at;
+} Argument;
+
+typedef struct {
+  /* What to give to `leave`; -1: nothing. */
+  int32_t (*enter)(const char *op, int n, const Argument *v);
+  void (*leave)(int32_t entry);
+} Watcher;
+extern const Watcher *watcher; /* of the calls of this crossing; NULL: nobody */
+
+static inline void door_left(const int32_t *entry) {
+  if (__builtin_expect(*entry >= 0, 0)) watcher->leave(*entry);
+}
+
+/* In a function of op's, before all else; with up to nine arguments. */
+#define OP_ENTERED(op, ...)                                                                    \
+  __attribute__((cleanup(door_left), unused)) const int32_t entry_ =                           \
+      __builtin_expect(watcher != NULL, 0)                                                     \
+          ? watcher->enter(op, N_ARGUMENTS(__VA_ARGS__), (Argument[]){ARGUMENTS(__VA_ARGS__)}) \
+          : -1
+#define ARGUMENT(x)                 \
+  {                                 \
+    _Generic((x),                   \
+        Tensor *: TAG_TENSOR,       \
+        const Tensor *: TAG_TENSOR, \
+        int64_t: TAG_INT,           \
+        bool: TAG_BOOL,             \
+        double: TAG_FLOAT,          \
+        Ints: TAG_INTS,             \
+        Floats: TAG_FLOATS,         \
+        Tensors: TAG_TENSORS,       \
+        const char *: TAG_STR,      \
+        default: TAG_OTHER),        \
+        (__typeof__(x)[1]) {        \
+      x                             \
+    }                               \
+  }
+#define ARGUMENTS(...) \
+  NTH_ARGUMENT(__VA_ARGS__, ARG9, ARG8, ARG7, ARG6, ARG5, ARG4, ARG3, ARG2, ARG1, )(__VA_ARGS__)
+#define N_ARGUMENTS(...) NTH_ARGUMENT(__VA_ARGS__, 9, 8, 7, 6, 5, 4, 3, 2, 1, )
+#define NTH_ARGUMENT(a, b, c, d, e, f, g, h, i, name, ...) name
+#define ARG1(a) ARGUMENT(a)
+#define ARG2(a, ...) ARGUMENT(a), ARG1(__VA_ARGS__)
+#define ARG3(a, ...) ARGUMENT(a), ARG2(__VA_ARGS__)
+#define ARG4(a, ...) ARGUMENT(a), ARG3(__VA_ARGS__)
+#define ARG5(a, ...) ARGUMENT(a), ARG4(__VA_ARGS__)
+#define ARG6(a, ...) ARGUMENT(a), ARG5(__VA_ARGS__)
+#define ARG7(a, ...) ARGUMENT(a), ARG6(__VA_ARGS__)
+#define ARG8(a, ...) ARGUMENT(a), ARG7(__VA_ARGS__)
+#define ARG9(a, ...) ARGUMENT(a), ARG8(__VA_ARGS__)
+
+#endif
