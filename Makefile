@@ -103,7 +103,7 @@ OBJECTS := $(SOURCES:wasm_core/%.c=build/wasm/%.o)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 ARITHMETIC := -ffp-contract=off -fno-math-errno -fwrapv
-WASM_CFLAGS := -std=c11 -msimd128 $(ARITHMETIC) -DNDEBUG -Iwasm_core
+WASM_CFLAGS := -std=c11 -msimd128 $(ARITHMETIC) -DNDEBUG -Iwasm_core -Ibuild/declared
 # Files whose loops people wait for are built for speed (-O3 where it is faster than -O2), all others for size.
 FASTEST := elementwise index_places reduce
 FAST := api apply arithmetic bind call conv_maps copy dropout gemm history hooks iter loss matmul memory node normalization optim \
@@ -137,7 +137,14 @@ wasm: wasm-build
 wasm-build: need-emcc
 	@$(MAKE) -j2 build/wasm/core.wasm
 
-build/wasm/%.o: wasm_core/%.c Makefile
+# Made anew with every change of the rows, but another file only when their names are others.
+DECLARED := build/declared/elementwise_functions.h
+$(DECLARED): wasm_core/ops/elementwise/elementwise.def wasm_core/report.py
+	@mkdir -p $(@D)
+	@$(PYTHON) wasm_core/report.py declare $< > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+build/wasm/%.o: wasm_core/%.c Makefile | $(DECLARED)
 	@mkdir -p $(@D)
 	emcc $(WASM_CFLAGS) $(OPTIMIZE) $(WARNINGS) -ffile-prefix-map=$(CURDIR)=. -MMD -MP -c $< -o $@
 
@@ -181,15 +188,15 @@ guarded: $(VENV)/.dev wasm-build
 # The same C for this machine, with the sanitizers; each tests/core/*.c is a program with its own main.
 
 NATIVE_CFLAGS := -std=c11 -g -O1 $(ARITHMETIC) -fsanitize=address,undefined \
-  -fno-sanitize-recover=all -fno-omit-frame-pointer -DPG_CHECK_MEMORY -Iwasm_core
+  -fno-sanitize-recover=all -fno-omit-frame-pointer -DPG_CHECK_MEMORY -Iwasm_core -Ibuild/declared
 NATIVE_OBJECTS := $(SOURCES:wasm_core/%.c=build/native/%.o)
 C_TESTS := $(patsubst tests/core/%.c,build/native/tests/%,$(sort $(wildcard tests/core/*.c)))
 
-build/native/%.o: wasm_core/%.c Makefile
+build/native/%.o: wasm_core/%.c Makefile | $(DECLARED)
 	@mkdir -p $(@D)
 	$(NATIVE_CC) $(NATIVE_CFLAGS) $(WARNINGS) -MMD -MP -c $< -o $@
 
-build/native/tests/%: tests/core/%.c $(NATIVE_OBJECTS) Makefile
+build/native/tests/%: tests/core/%.c $(NATIVE_OBJECTS) Makefile | $(DECLARED)
 	@mkdir -p $(@D)
 	$(NATIVE_CC) $(NATIVE_CFLAGS) $(WARNINGS) -MMD -MP -MF $@.d $< $(NATIVE_OBJECTS) -lm -o $@
 
@@ -270,10 +277,10 @@ check-python: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
-check-c: need-native-cc $(VENV)/.dev
+check-c: need-native-cc $(VENV)/.dev $(DECLARED)
 	$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES)
 	@for source in $(SOURCES); do \
-	  $(NATIVE_CC) -fsyntax-only -std=c11 -O1 $(ARITHMETIC) $(WARNINGS) -Iwasm_core "$$source"; \
+	  $(NATIVE_CC) -fsyntax-only -std=c11 -O1 $(ARITHMETIC) $(WARNINGS) -Iwasm_core -Ibuild/declared "$$source"; \
 	  ! command -v emcc >/dev/null || emcc -fsyntax-only $(WASM_CFLAGS) $(WARNINGS) "$$source"; \
 	done
 	@echo 'check-c: $(words $(SOURCES)) files without a warning'

@@ -23,16 +23,9 @@ static inline bool blocked3(const Tensor *a, const Tensor *b, const Tensor *c) {
 /* "Float": what PyTorch's messages call the type of t. */
 static inline const char *legacy(const Tensor *t) { return dtype_info[t->dtype].legacy; }
 
-/* --- element-wise ops: declared from their rows --- */
-#define UNARY(words, name, ...) Tensor *t_##name(Tensor *x);
-#define UNARY_P(words, name, ...) Tensor *t_##name(Tensor *x, double p0, double p1, double p2);
-#define UNARY_P_AS(words, host, name, ...) \
-  Tensor *t_##name(Tensor *x, double p0, double p1, double p2);
-#define BINARY(words, name, ...) Tensor *t_##name(Tensor *a, Tensor *b);
-#define BINARY_AS(words, host, name, ...) Tensor *t_##name(Tensor *a, Tensor *b);
-#define COMPARE(words, name, ...) Tensor *t_##name(Tensor *a, Tensor *b);
-#define PREDICATE(words, name, ...) Tensor *t_##name(Tensor *x);
-#include "ops/elementwise/elementwise.def"
+/* --- element-wise ops: made of the names in their rows, so that a change of a formula is none of
+ * this header's --- */
+#include "elementwise_functions.h"
 
 /* --- arithmetic with options (arithmetic.c) --- */
 Tensor *t_add_scaled(Tensor *a, Tensor *b, Tensor *alpha); /* a + alpha * b; alpha NULL: 1 */
