@@ -207,7 +207,9 @@ def test_file_includes_only_its_own_layer_and_lower_ones(folder: str) -> None:
     assert [
         (str(path.relative_to(ENGINE)), name)
         for path, name in layers.includes()
-        if path.relative_to(ENGINE).parts[0] == folder and height(name) > FOLDERS.index(folder)
+        if path.relative_to(ENGINE).parts[0] == folder
+        and name != "elementwise_functions.h"  # made of the rows of ops/ for ops/op.h
+        and height(name) > FOLDERS.index(folder)
     ] == []
 
 

@@ -111,6 +111,29 @@ def test_op_does_not_depend_on_layout(entry: Entry, sample: Call, layout: Any) -
         assert_same(got, expected, rtol=1e-12, atol=1e-14)
 
 
+ORDERED_OTHERWISE = {"pow", "where", "rrelu"}
+"""By a condition, a base that is a number, or noise; parity/test_ops.py compares their strides."""
+
+
+def is_element_wise(entry: Entry) -> bool:
+    return "direct" in entry.words and not entry.mutates and entry.name not in ORDERED_OTHERWISE
+
+
+@swept(is_element_wise)
+def test_element_wise_op_keeps_the_order_of_dimensions(entry: Entry, sample: Call) -> None:
+    """Of operands of one shape that lie in memory alike, dense and with dimensions turned round."""
+    args, kwargs = build(sample, make=transposed)
+    tensors = leaves([args, kwargs])
+    if any(t.shape != tensors[0].shape or t.ndim < 2 for t in tensors) or 1 in tensors[0].shape:
+        pytest.skip("operands of several shapes, or with one order alone")
+    try:
+        result = run(entry, args, kwargs)
+    except PROPER_ERRORS:
+        return
+    for tensor in leaves(result):
+        assert tensor.stride() == tensors[0].stride()
+
+
 # ------------------------------------------------------------------ shapes
 
 
