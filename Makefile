@@ -235,7 +235,7 @@ need-browsers:
 	done
 
 # Types and package need tools from npm; without it or its registry they are skipped, and say so.
-NODE_TOOLS := typescript@5.9.3 esbuild@0.28.2 vite@7.3.8 vite8@npm:vite@8.3.8
+NODE_TOOLS := prettier@3.8.3 typescript@5.9.3 esbuild@0.28.2 vite@7.3.8 vite8@npm:vite@8.3.8
 
 build/node/.tools: Makefile | need-node
 	@mkdir -p $(@D)
@@ -264,18 +264,26 @@ bits: need-node need-browsers $(VENV)/.dev
 
 C_FILES := $(sort $(filter %.c %.h,$(INPUTS)) $(wildcard tests/core/*.[ch]))
 
-.PHONY: format check check-python check-c
-format: $(VENV)/.dev
+PRETTIER := build/node/node_modules/.bin/prettier
+JS_FILES := 'web/**/*.{js,mjs}' 'tests/**/*.{js,mjs}'
+
+.PHONY: format check check-python check-c check-js
+format: $(VENV)/.dev build/node/.tools
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/clang-format -i $(C_FILES)
+	@$(call with_tools,$(PRETTIER) --write --log-level warn $(JS_FILES))
 
-check: check-python check-c
+check: check-python check-c check-js
 	$(VENV)/bin/python -m pytest tests/test_layers.py
 
 check-python: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
+
+check-js: build/node/.tools
+	@$(call with_tools,$(PRETTIER) --check --log-level warn $(JS_FILES) && \
+	  echo 'check-js: every file in the common form')
 
 check-c: need-native-cc $(VENV)/.dev $(DECLARED)
 	$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES)

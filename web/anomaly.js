@@ -8,7 +8,17 @@ import { HOST } from './enumerations.js';
  * @typedef {{check_nan?: boolean}} AnomalyOptions */
 
 const HERE = new URL('.', import.meta.url).href;
-const PLUMBING = ['anomaly', 'autograd', 'engine', 'function', 'hooks', 'modes', 'owner', 'profiler', 'tensor'].map((name) => `${HERE}${name}.js`);
+const PLUMBING = [
+  'anomaly',
+  'autograd',
+  'engine',
+  'function',
+  'hooks',
+  'modes',
+  'owner',
+  'profiler',
+  'tensor',
+].map((name) => `${HERE}${name}.js`);
 
 /** The stack as it is now, innermost call first, without what leads from the user's call to the engine. */
 export function callers() {
@@ -16,7 +26,9 @@ export function callers() {
   Error.stackTraceLimit = 64;
   const lines = new Error().stack.split('\n').map((line) => line.trim());
   Error.stackTraceLimit = most;
-  return lines.filter((line) => /:\d+:\d+\)?$/.test(line) && !PLUMBING.some((file) => line.includes(file)));
+  return lines.filter(
+    (line) => /:\d+:\d+\)?$/.test(line) && !PLUMBING.some((file) => line.includes(file)),
+  );
 }
 
 /** torch.autograd.detect_anomaly and its like over a library of tensors. */
@@ -35,13 +47,21 @@ export function makeAnomaly({ hooks, spaces: { torch: f } }, engine) {
     const { check_nan } = bind('set_detect_anomaly', { check_nan: true }, rest);
     const before = [f.is_anomaly_enabled(), f.is_anomaly_check_nan_enabled()];
     f.set_anomaly_enabled(mode, check_nan);
-    return fn ? within(() => before, () => f.set_anomaly_enabled(...before), fn) : undefined;
+    return fn
+      ? within(
+          () => before,
+          () => f.set_anomaly_enabled(...before),
+          fn,
+        )
+      : undefined;
   }
 
   /** Runs fn; a backward in it that fails warns with the stack of the call that made the failing node. Slow,
    * so for debugging. @template T @param {() => T} fn @param {...Given<AnomalyOptions>} rest @returns {T} */
   function detect_anomaly(fn, ...rest) {
-    engine.onWarning('Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.');
+    engine.onWarning(
+      'Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.',
+    );
     return set_detect_anomaly(true, ...rest, fn);
   }
 

@@ -18,29 +18,46 @@ export function typeName(value) {
   if (value === null || value === undefined) return 'NoneType';
   if (typeof value === 'number') return Number.isInteger(value) ? 'int' : 'float';
   if (Array.isArray(value)) return 'list';
-  return { string: 'str', boolean: 'bool', bigint: 'int', function: 'function', symbol: 'symbol' }[typeof value]
-    ?? value.constructor?.name ?? 'object';
+  return (
+    { string: 'str', boolean: 'bool', bigint: 'int', function: 'function', symbol: 'symbol' }[
+      typeof value
+    ] ??
+    value.constructor?.name ??
+    'object'
+  );
 }
 
 /** Arguments that stand in order, of which a function has no more than this. */
 export function atMost(most, name, given) {
   if (given.length > most)
-    throw new TypeError(`${name}() takes at most ${most} positional argument${most === 1 ? '' : 's'} but ${given.length} were given`);
+    throw new TypeError(
+      `${name}() takes at most ${most} positional argument${most === 1 ? '' : 's'} but ${given.length} were given`,
+    );
   return given;
 }
 
-const quoted = (names) => names.map((name) => `'${name}'`).join(names.length > 2 ? ', ' : ' and ').replace(/, (?='[^']*'$)/, ', and ');
+const quoted = (names) =>
+  names
+    .map((name) => `'${name}'`)
+    .join(names.length > 2 ? ', ' : ' and ')
+    .replace(/, (?='[^']*'$)/, ', and ');
 
 /** What a call gives by name; undefined counts as not given.
  * @param {string} name of the function @param {string[]} names of its arguments @param {number} most how many may stand in order
  * @param {any[]} given @returns {Record<string, any>} */
 function byName(name, names, most, given) {
-  const [inOrder, options] = isOptions(given.at(-1)) ? [given.slice(0, -1), given.at(-1)] : [given, {}];
+  const [inOrder, options] = isOptions(given.at(-1))
+    ? [given.slice(0, -1), given.at(-1)]
+    : [given, {}];
   const bound = Object.create(null);
-  atMost(most, name, inOrder).forEach((value, i) => { bound[names[i]] = value; });
+  atMost(most, name, inOrder).forEach((value, i) => {
+    bound[names[i]] = value;
+  });
   for (const key of Object.keys(options)) {
-    if (!names.includes(key)) throw new TypeError(`${name}() got an unexpected keyword argument '${key}'`);
-    if (bound[key] !== undefined) throw new TypeError(`${name}() got multiple values for argument '${key}'`);
+    if (!names.includes(key))
+      throw new TypeError(`${name}() got an unexpected keyword argument '${key}'`);
+    if (bound[key] !== undefined)
+      throw new TypeError(`${name}() got multiple values for argument '${key}'`);
     bound[key] = options[key];
   }
   return bound;
@@ -57,9 +74,12 @@ export function bind(name, defaults, given) {
   const bound = byName(name, names, names.length, given);
   const whole = {};
   for (const key of names) {
-    const value = bound[key] ?? null, standard = defaults[key];
+    const value = bound[key] ?? null,
+      standard = defaults[key];
     if (value !== null && standard !== null && typeof value !== typeof standard)
-      throw new TypeError(`${name}(): argument '${key}' must be ${WORDS[typeof standard] ?? typeName(standard)}, not ${typeName(value)}`);
+      throw new TypeError(
+        `${name}(): argument '${key}' must be ${WORDS[typeof standard] ?? typeName(standard)}, not ${typeName(value)}`,
+      );
     whole[key] = value ?? standard;
   }
   return whole;
@@ -72,20 +92,30 @@ const areIntegers = (value) => Array.isArray(value) && value.every(Number.isSafe
  * @returns {(name: string, given: any[]) => Record<string, any>} by the signature's name, `Linear` or `Module.parameters` */
 export function makeBinder(more) {
   const types = {
-    int: Number.isSafeInteger,
-    float: (value) => typeof value === 'number',
-    bool: (value) => typeof value === 'boolean',
-    str: (value) => typeof value === 'string',
+    'int': Number.isSafeInteger,
+    'float': (value) => typeof value === 'number',
+    'bool': (value) => typeof value === 'boolean',
+    'str': (value) => typeof value === 'string',
     'int[]': (value) => Number.isSafeInteger(value) || areIntegers(value),
-    Pair: (value) => Array.isArray(value) && value.length === 2 && value.every(types.float),
-    Device: (value) => typeof value === 'string',
-    Any: () => true,
-    Params: () => true,
+    'Pair': (value) => Array.isArray(value) && value.length === 2 && value.every(types.float),
+    'Device': (value) => typeof value === 'string',
+    'Any': () => true,
+    'Params': () => true,
     ...more,
   };
-  const words = { 'int[]': 'int or list of ints', Pair: 'list of 2 floats', Device: 'torch.device', ScalarType: 'torch.dtype' };
-  const fits = (type, value) => (value === null
-    ? type.endsWith('?') || type === 'Params' : type.replace('?', '').split('|').some((kind) => types[kind](value)));
+  const words = {
+    'int[]': 'int or list of ints',
+    'Pair': 'list of 2 floats',
+    'Device': 'torch.device',
+    'ScalarType': 'torch.dtype',
+  };
+  const fits = (type, value) =>
+    value === null
+      ? type.endsWith('?') || type === 'Params'
+      : type
+          .replace('?', '')
+          .split('|')
+          .some((kind) => types[kind](value));
 
   const standards = new Map(); // what calls without arguments are bound to
 
@@ -94,18 +124,34 @@ export function makeBinder(more) {
     const signature = signatures[which];
     const name = which.slice(which.lastIndexOf('.') + 1);
     const names = Object.keys(signature);
-    const bound = byName(name, names, names.filter((key) => signature[key][2] !== 'named').length, given);
+    const bound = byName(
+      name,
+      names,
+      names.filter((key) => signature[key][2] !== 'named').length,
+      given,
+    );
     const missing = names.filter((key) => signature[key].length === 1 && bound[key] === undefined);
     if (missing.length)
-      throw new TypeError(`${name}() missing ${missing.length} required positional argument${missing.length > 1 ? 's' : ''}: ${quoted(missing)}`);
-    const taken = Object.fromEntries(names.map((key, i) => {
-      const [type, standard] = signature[key];
-      if (bound[key] === undefined) return [key, Array.isArray(standard) ? [...standard] : standard];
-      const value = bound[key];
-      if (fits(type, value)) return [key, value];
-      const wanted = type.replace('?', '').split('|').map((kind) => words[kind] ?? kind).join(' or ');
-      throw new TypeError(`${name}(): argument '${key}' (position ${i + 1}) must be ${wanted}, not ${typeName(value)}`);
-    }));
+      throw new TypeError(
+        `${name}() missing ${missing.length} required positional argument${missing.length > 1 ? 's' : ''}: ${quoted(missing)}`,
+      );
+    const taken = Object.fromEntries(
+      names.map((key, i) => {
+        const [type, standard] = signature[key];
+        if (bound[key] === undefined)
+          return [key, Array.isArray(standard) ? [...standard] : standard];
+        const value = bound[key];
+        if (fits(type, value)) return [key, value];
+        const wanted = type
+          .replace('?', '')
+          .split('|')
+          .map((kind) => words[kind] ?? kind)
+          .join(' or ');
+        throw new TypeError(
+          `${name}(): argument '${key}' (position ${i + 1}) must be ${wanted}, not ${typeName(value)}`,
+        );
+      }),
+    );
     if (!given.length) standards.set(which, Object.freeze(taken));
     return taken;
   };

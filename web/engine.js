@@ -22,7 +22,9 @@ const MOST_NESTED = 96;
 const MOST_TEXT = 1024; // characters of a text in the frame: names of options, which are shorter in the table, and lines of traces
 
 /** The engine did not survive a call; nothing works any more in this instance. */
-export class EngineError extends Error { name = 'EngineError'; }
+export class EngineError extends Error {
+  name = 'EngineError';
+}
 
 const encoder = new TextEncoder();
 /** The bytes of a text for C, to which it ends with the first zero. */
@@ -43,14 +45,28 @@ export function held(map, key, make) {
 }
 
 /** The class of errors of a name. @param {string} name @returns {new (message?: string) => Error} */
-export const errorClass = (name) => held(errors, name, () => {
-  const made = { [name]: class extends Error {} }[name];
-  Object.defineProperty(made.prototype, 'name', { value: name });
-  return made;
-});
+export const errorClass = (name) =>
+  held(errors, name, () => {
+    const made = { [name]: class extends Error {} }[name];
+    Object.defineProperty(made.prototype, 'name', { value: name });
+    return made;
+  });
 
-export const [RuntimeError, ValueError, IndexError, NotImplementedError, OutOfMemoryError, LinAlgError] =
-  ['RuntimeError', 'ValueError', 'IndexError', 'NotImplementedError', 'OutOfMemoryError', 'LinAlgError'].map(errorClass);
+export const [
+  RuntimeError,
+  ValueError,
+  IndexError,
+  NotImplementedError,
+  OutOfMemoryError,
+  LinAlgError,
+] = [
+  'RuntimeError',
+  'ValueError',
+  'IndexError',
+  'NotImplementedError',
+  'OutOfMemoryError',
+  'LinAlgError',
+].map(errorClass);
 
 /** A value that the engine knows by a number, a dtype or a generator; or by words: what stands between the brackets of x[...]. */
 export class Coded {
@@ -68,7 +84,11 @@ export const ENGINE = Symbol.for('pygrad.engine');
 /** Lists of one kind of thing: the word of an element, or undefined if it is of another kind. */
 const LISTS = [
   [TAG.INTS, (v) => (Number.isSafeInteger(v) || typeof v === 'bigint' ? v : undefined)],
-  [TAG.TENSORS, (v, engine) => (v === null ? 0 : v?.handle !== undefined && v[ENGINE] === engine ? v.alive() : undefined)],
+  [
+    TAG.TENSORS,
+    (v, engine) =>
+      v === null ? 0 : v?.handle !== undefined && v[ENGINE] === engine ? v.alive() : undefined,
+  ],
   [TAG.INTS, (v) => (v === null ? ABSENT : Number.isSafeInteger(v) ? v : undefined)],
   [TAG.BOOLS, (v) => (typeof v === 'boolean' ? Number(v) : undefined)],
   [TAG.FLOATS, (v) => (typeof v === 'number' ? v : undefined)],
@@ -76,11 +96,13 @@ const LISTS = [
 
 /** Runs fn between `enter` and `leave`, which is given what enter returned, also if fn throws. */
 export function within(enter, leave, fn) {
-  if (typeof fn !== 'function') throw new TypeError('pygrad: a scope takes the function that runs in it');
+  if (typeof fn !== 'function')
+    throw new TypeError('pygrad: a scope takes the function that runs in it');
   const was = enter();
   try {
     const result = fn();
-    if (typeof result?.then === 'function') throw new TypeError('pygrad: a scope ends before an async function does');
+    if (typeof result?.then === 'function')
+      throw new TypeError('pygrad: a scope ends before an async function does');
     return result;
   } finally {
     leave(was);
@@ -96,7 +118,8 @@ async function readBinary(source) {
     return readFile(url);
   }
   const response = await fetch(url);
-  if (!response.ok) throw new EngineError(`pygrad: no engine at ${url.pathname}: ${response.status}`);
+  if (!response.ok)
+    throw new EngineError(`pygrad: no engine at ${url.pathname}: ${response.status}`);
   return response.arrayBuffer();
 }
 
@@ -104,9 +127,13 @@ async function readBinary(source) {
  * @returns {Promise<Engine>} an instance with memory of its own. */
 export async function loadEngine(source = BINARY) {
   const module = await WebAssembly.compile(await readBinary(source)).catch((error) => {
-    throw new EngineError(`pygrad: this is no engine, or WebAssembly SIMD is missing: ${error.message}`);
+    throw new EngineError(
+      `pygrad: this is no engine, or WebAssembly SIMD is missing: ${error.message}`,
+    );
   });
-  const wanted = WebAssembly.Module.imports(module).map((i) => `${i.module}.${i.name}`).sort();
+  const wanted = WebAssembly.Module.imports(module)
+    .map((i) => `${i.module}.${i.name}`)
+    .sort();
   if (wanted.join() !== 'env.memory,env.pg_host')
     throw new EngineError(`pygrad: the engine imports ${wanted}, not what this version offers`);
   const memory = new WebAssembly.Memory({ initial: 256, maximum: 65536 });
@@ -132,11 +159,18 @@ export class Engine {
     this.memory = memory;
     this.exports._initialize();
     const abi = this.exports.pg_layout(0);
-    if (abi !== ABI) throw new EngineError(`pygrad: the engine speaks version ${abi}, this front ${ABI}`);
+    if (abi !== ABI)
+      throw new EngineError(`pygrad: the engine speaks version ${abi}, this front ${ABI}`);
     this.frame = this.exports.pg_frame();
     /** Offsets in a tensor's header and the like; of what is named frame_..., addresses. */
-    this.layout = Object.fromEntries(this.text(this.exports.pg_layout_names()).split(' ')
-      .map((name, k) => [name, this.exports.pg_layout(k) + (name.startsWith('frame_') ? this.frame : 0)]));
+    this.layout = Object.fromEntries(
+      this.text(this.exports.pg_layout_names())
+        .split(' ')
+        .map((name, k) => [
+          name,
+          this.exports.pg_layout(k) + (name.startsWith('frame_') ? this.frame : 0),
+        ]),
+    );
     this.lists = this.dataAt = this.layout.frame_data; // where the lists and texts of a call go, and the next of them
     this.listsEnd = this.lists + this.layout.data_bytes;
     this.view.i32[this.layout.frame_most_nested / 4] = MOST_NESTED;
@@ -149,8 +183,11 @@ export class Engine {
     if (!this.views?.u8.length) {
       const { buffer } = this.memory;
       this.views = {
-        u8: new Uint8Array(buffer), i32: new Int32Array(buffer), u32: new Uint32Array(buffer),
-        i64: new BigInt64Array(buffer), f64: new Float64Array(buffer),
+        u8: new Uint8Array(buffer),
+        i32: new Int32Array(buffer),
+        u32: new Uint32Array(buffer),
+        i64: new BigInt64Array(buffer),
+        f64: new Float64Array(buffer),
       };
     }
     return this.views;
@@ -169,7 +206,9 @@ export class Engine {
     return found;
   }
 
-  u32(address) { return this.view.u32[address >>> 2]; }
+  u32(address) {
+    return this.view.u32[address >>> 2];
+  }
 
   /** The integer in word k of memory: a number where that is exact, else a bigint. */
   word(k) {
@@ -189,7 +228,8 @@ export class Engine {
   setWord(k, value) {
     const { u32, i64 } = this.view;
     if (typeof value === 'bigint') {
-      if (BigInt.asIntN(64, value) !== value) throw new ValueError('Overflow when unpacking long long');
+      if (BigInt.asIntN(64, value) !== value)
+        throw new ValueError('Overflow when unpacking long long');
       i64[k] = value;
     } else {
       u32[2 * k] = value;
@@ -215,13 +255,19 @@ export class Engine {
   }
 
   /** The modes of recording, bits of MODES; assign to change them. */
-  get modes() { return this.view.i32[this.layout.frame_modes / 4]; }
-  set modes(bits) { this.view.i32[this.layout.frame_modes / 4] = bits; }
+  get modes() {
+    return this.view.i32[this.layout.frame_modes / 4];
+  }
+  set modes(bits) {
+    this.view.i32[this.layout.frame_modes / 4] = bits;
+  }
 
   // ---------------------------------------------------------------- calls
 
   /** Leaves a text in the frame for the engine to read. */
-  tell(text) { this.view.u8.set(bytesOf(text.slice(0, MOST_TEXT)), this.layout.frame_data); }
+  tell(text) {
+    this.view.u8.set(bytesOf(text.slice(0, MOST_TEXT)), this.layout.frame_data);
+  }
 
   /** The engine's number for the name of an option. */
   intern(name) {
@@ -254,9 +300,12 @@ export class Engine {
     let named = 0;
     for (const name in options) if (options[name] !== undefined) names[named++] = this.intern(name); // which uses memory
     const count = args.length + (self === undefined ? 0 : 1);
-    if (count + named > 16) throw new TypeError(`pygrad: a call takes at most 16 arguments, not ${count + named}`);
+    if (count + named > 16)
+      throw new TypeError(`pygrad: a call takes at most 16 arguments, not ${count + named}`);
     const slots = layout.frame_slots / 8;
-    let k = 0, low = 0, high = 0;
+    let k = 0,
+      low = 0,
+      high = 0;
     const add = (value) => {
       const tag = this.encode(value, slots + k);
       if (k < 8) low |= tag << (4 * k);
@@ -301,15 +350,21 @@ export class Engine {
   encode(value, slot) {
     if (value === null || value === undefined) return this.put(TAG.NONE, 0, slot);
     switch (typeof value) {
-      case 'object': return this.encodeObject(value, slot);
+      case 'object':
+        return this.encodeObject(value, slot);
       case 'number':
-        if (Number.isSafeInteger(value) && !Object.is(value, -0)) return this.put(TAG.INT, value, slot);
+        if (Number.isSafeInteger(value) && !Object.is(value, -0))
+          return this.put(TAG.INT, value, slot);
         this.view.f64[slot] = value;
         return TAG.FLOAT;
-      case 'boolean': return this.put(TAG.BOOL, Number(value), slot);
-      case 'string': return this.put(TAG.STR, this.putText(value), slot);
-      case 'bigint': return this.put(TAG.INT, value, slot);
-      default: return this.encodeOther(value, slot);
+      case 'boolean':
+        return this.put(TAG.BOOL, Number(value), slot);
+      case 'string':
+        return this.put(TAG.STR, this.putText(value), slot);
+      case 'bigint':
+        return this.put(TAG.INT, value, slot);
+      default:
+        return this.encodeOther(value, slot);
     }
   }
 
@@ -319,7 +374,8 @@ export class Engine {
   }
 
   encodeObject(value, slot) {
-    if (value.handle !== undefined && value[ENGINE] === this) return this.put(TAG.TENSOR, value.alive(), slot);
+    if (value.handle !== undefined && value[ENGINE] === this)
+      return this.put(TAG.TENSOR, value.alive(), slot);
     if (Array.isArray(value)) return this.encodeList(value, slot);
     this.refuseOthers(value);
     if (!(value instanceof Coded)) return this.encodeOther(value, slot);
@@ -332,18 +388,28 @@ export class Engine {
   refuseOthers(value) {
     const theirs = value?.[ENGINE];
     if (theirs !== undefined && theirs !== this)
-      throw new RuntimeError(`pygrad: this ${value.constructor.name} is of another engine: each load() makes one of its own, and they share nothing`);
+      throw new RuntimeError(
+        `pygrad: this ${value.constructor.name} is of another engine: each load() makes one of its own, and they share nothing`,
+      );
   }
 
   /** What no op takes: its name, for the error. */
   encodeOther(value, slot, list = '') {
-    return this.put(TAG.OTHER, this.putText(list + (value?.constructor?.name ?? typeof value)), slot);
+    return this.put(
+      TAG.OTHER,
+      this.putText(list + (value?.constructor?.name ?? typeof value)),
+      slot,
+    );
   }
 
   encodeList(list, slot) {
     for (const [tag, word] of LISTS) if (this.putList(tag, list, word, slot)) return tag;
     list.forEach((v) => this.refuseOthers(v));
-    return this.encodeOther(list.find((v) => typeof v !== 'number'), slot, 'list of ');
+    return this.encodeOther(
+      list.find((v) => typeof v !== 'number'),
+      slot,
+      'list of ',
+    );
   }
 
   /** Writes a list by the words of its elements (floats by themselves), and to the slot where it stands; false if `word` refuses one. */
@@ -376,7 +442,10 @@ export class Engine {
     if (this.dataAt + bytes > this.listsEnd) {
       const more = 2 * (this.listsEnd - this.lists + bytes);
       const block = this.exports.pg_room(more) >>> 0;
-      if (!block) throw new OutOfMemoryError(this.full(`pygrad: can't allocate memory: you tried to allocate ${more} bytes`));
+      if (!block)
+        throw new OutOfMemoryError(
+          this.full(`pygrad: can't allocate memory: you tried to allocate ${more} bytes`),
+        );
       this.lists = this.dataAt = block;
       this.listsEnd = block + more;
     }
@@ -392,14 +461,18 @@ export class Engine {
     this.hostError = null;
     this.collectPending();
     if (name === 'OutOfMemoryError') return new OutOfMemoryError(this.full(message));
-    return name === 'host' ? hostError ?? new RuntimeError('pygrad: a callback failed') : new (errorClass(name))(message);
+    return name === 'host'
+      ? (hostError ?? new RuntimeError('pygrad: a callback failed'))
+      : new (errorClass(name))(message);
   }
 
   /** The message of an allocation that failed: if memory could hold that much, with what takes it up, and what lets go of that. */
   full(message) {
     if (Number(/(\d+) bytes$/.exec(message)?.[1] ?? MOST_MEMORY) >= MOST_MEMORY) return message;
-    return `${message}: ${this.exports.pg_live_count()} tensors and nodes are alive. Put each step into torch.scope(() => ...), ` +
-      'or dispose() of tensors: else they live until the event loop turns and garbage is collected';
+    return (
+      `${message}: ${this.exports.pg_live_count()} tensors and nodes are alive. Put each step into torch.scope(() => ...), ` +
+      'or dispose() of tensors: else they live until the event loop turns and garbage is collected'
+    );
   }
 
   collectPending() {
@@ -419,14 +492,22 @@ export class Engine {
     const value = this.word(frame_result / 8);
     const n = this.view.i32[frame_result_tag / 4 + 1];
     switch (this.view.i32[frame_result_tag / 4]) {
-      case TAG.INT: return value;
-      case TAG.FLOAT: return this.view.f64[frame_result / 8];
-      case TAG.BOOL: return value !== 0;
-      case TAG.DTYPE: return dtype(value);
-      case TAG.STR: return this.text(value);
-      case TAG.INTS: return this.words(value / 8, n);
-      case TAG.TENSORS: return this.words(value / 8, n).map((handle) => (handle ? tensor(handle) : null));
-      default: return undefined;
+      case TAG.INT:
+        return value;
+      case TAG.FLOAT:
+        return this.view.f64[frame_result / 8];
+      case TAG.BOOL:
+        return value !== 0;
+      case TAG.DTYPE:
+        return dtype(value);
+      case TAG.STR:
+        return this.text(value);
+      case TAG.INTS:
+        return this.words(value / 8, n);
+      case TAG.TENSORS:
+        return this.words(value / 8, n).map((handle) => (handle ? tensor(handle) : null));
+      default:
+        return undefined;
     }
   }
 }

@@ -7,7 +7,10 @@ function over(fs) {
   /** Whether a value is a path; without files that is an error, which says what to do `instead`. */
   function isPath(name, value, instead) {
     if (typeof value !== 'string' && !(value instanceof URL)) return false;
-    if (!fs) throw new NotImplementedError(`${name}: a page has no files, and '${value}' is a path: ${instead}`);
+    if (!fs)
+      throw new NotImplementedError(
+        `${name}: a page has no files, and '${value}' is a path: ${instead}`,
+      );
     return true;
   }
 

@@ -16,7 +16,12 @@ export function makeForwardAd(library) {
   const exit_dual_level = (...rest) => C._exit_dual_level(levelOf('exit_dual_level', rest));
 
   /** Runs fn, which is given the level, within a level of its own. @template T @param {(level: number) => T} fn @returns {T} */
-  const dual_level = (fn) => within(enter_dual_level, () => exit_dual_level(), () => fn(0));
+  const dual_level = (fn) =>
+    within(
+      enter_dual_level,
+      () => exit_dual_level(),
+      () => fn(0),
+    );
 
   /** A view of a tensor that carries a tangent, as functions of it then do: the directional derivative.
    * @param {Tensor} tensor @param {Tensor} tangent of its shape @param {...Given<LevelOptions>} rest @returns {Tensor} */

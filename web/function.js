@@ -41,22 +41,31 @@ export function makeFunction(library, engine) {
     }
 
     /** Saves tensors (or null) for `backward`; what is saved is a snapshot. @param {...(Tensor | null)} tensors */
-    save_for_backward(...tensors) { this.#saves = tensors; }
+    save_for_backward(...tensors) {
+      this.#saves = tensors;
+    }
     /** Says which inputs `forward` wrote to; each must be an output too. @param {...Tensor} tensors */
-    mark_dirty(...tensors) { this.#dirty = tensors; }
+    mark_dirty(...tensors) {
+      this.#dirty = tensors;
+    }
     /** Says which outputs have no gradient. @param {...Tensor} tensors */
-    mark_non_differentiable(...tensors) { this.#constant = tensors; }
+    mark_non_differentiable(...tensors) {
+      this.#constant = tensors;
+    }
 
     /** Saves tensors (or null) for `jvp`. @param {...(Tensor | null)} tensors */
     save_for_forward(...tensors) {
       if (!tensors.every((t) => t === null || isTensor(t)))
-        throw new TypeError('save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx.');
+        throw new TypeError(
+          'save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx.',
+        );
       this.#forward = tensors;
     }
 
     /** Whether a missing gradient reaches `backward` as zeros (the default) or as null. @param {boolean} value */
     set_materialize_grads(value) {
-      if (typeof value !== 'boolean') throw new TypeError(`set_materialize_grads expects a boolean, not ${typeName(value)}`);
+      if (typeof value !== 'boolean')
+        throw new TypeError(`set_materialize_grads expects a boolean, not ${typeName(value)}`);
       this.materialize_grads = value;
     }
 
@@ -67,11 +76,17 @@ export function makeFunction(library, engine) {
     }
 
     /** What was saved, as it is kept: each takes hooks. @returns {SavedTensor[]} */
-    get _raw_saved_tensors() { return this.address ? library.rawFrom(this, 0) : []; }
+    get _raw_saved_tensors() {
+      return this.address ? library.rawFrom(this, 0) : [];
+    }
 
-    name() { return `${this.kind.name}Backward`; }
+    name() {
+      return `${this.kind.name}Backward`;
+    }
     /** @returns {[Node | null, number][]} */
-    get next_functions() { return this.address ? super.next_functions : []; }
+    get next_functions() {
+      return this.address ? super.next_functions : [];
+    }
 
     /** Lets go of the node; while the engine needs this ctx, only when it does no more. */
     dispose() {
@@ -79,13 +94,17 @@ export function makeFunction(library, engine) {
       else super.dispose();
     }
     /** @private */
-    dropped() { if (this.ended) this.dispose(); }
+    dropped() {
+      if (this.ended) this.dispose();
+    }
 
     /** @private The gradients of forward's arguments, from those of its outputs. */
     run(grads) {
       if (this.kind.vjp === Function.vjp) return this.kind.backward(this, ...grads);
       if (this.kind.backward !== Function.backward)
-        throw new RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.");
+        throw new RuntimeError(
+          "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.",
+        );
       return this.kind.vjp(this, ...grads);
     }
 
@@ -94,8 +113,18 @@ export function makeFunction(library, engine) {
       const [saves, odd] = encode(this.#saves);
       const [[dirty], [constant]] = [encode(this.#dirty), encode(this.#constant)];
       const words = [
-        inputs.length, outputs.length, dirty.length, constant.length, saves.length, Number(separate), Number(this.materialize_grads),
-        ...inputs, ...outputs.map(handleOf), ...dirty, ...constant, ...saves,
+        inputs.length,
+        outputs.length,
+        dirty.length,
+        constant.length,
+        saves.length,
+        Number(separate),
+        Number(this.materialize_grads),
+        ...inputs,
+        ...outputs.map(handleOf),
+        ...dirty,
+        ...constant,
+        ...saves,
       ];
       const made = C._custom_finish(this.address, words, odd);
       const results = outputs.map((old, i) => made[i] ?? old);
@@ -112,38 +141,52 @@ export function makeFunction(library, engine) {
   const classes = new WeakMap();
 
   /** The class of a Function's nodes, and the engine's type of them. */
-  const nodesOf = (kind) => held(classes, kind, () => {
-    const name = `${kind.name}Backward`;
-    return { nodes: { [name]: class extends FunctionCtx {} }[name], type: C._custom_type(name) };
-  });
+  const nodesOf = (kind) =>
+    held(classes, kind, () => {
+      const name = `${kind.name}Backward`;
+      return { nodes: { [name]: class extends FunctionCtx {} }[name], type: C._custom_type(name) };
+    });
 
   /** Base class of functions with gradients of their own: subclass it with static `forward` and `backward`, call `apply`. */
   class Function {
     /** Computes the outputs: `forward(ctx, ...args)`, or `forward(...args)` with a `setup_context` beside it.
      * Nothing in it is recorded. @param {...any} _args @returns {any} */
-    static forward(..._args) { throw new NotImplementedError('You must implement the forward function for custom autograd.Function.'); }
+    static forward(..._args) {
+      throw new NotImplementedError(
+        'You must implement the forward function for custom autograd.Function.',
+      );
+    }
 
     /** Prepares ctx after a forward that takes none. @param {any} _ctx @param {any[]} _inputs @param {any} _output */
-    static setup_context(_ctx, _inputs, _output) { throw new NotImplementedError('setup_context is not implemented.'); }
+    static setup_context(_ctx, _inputs, _output) {
+      throw new NotImplementedError('setup_context is not implemented.');
+    }
 
     /** A gradient for each argument of forward (null where there is none) from one for each output: an
      * array, or the only one. @param {any} _ctx @param {...any} _grad_outputs @returns {any} */
     static backward(_ctx, ..._grad_outputs) {
       throw new NotImplementedError(
-        'You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD.');
+        'You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD.',
+      );
     }
 
     /** Another name of `backward`. @param {any} _ctx @param {...any} _grad_outputs @returns {any} */
-    static vjp(_ctx, ..._grad_outputs) { return Function.backward(_ctx); }
+    static vjp(_ctx, ..._grad_outputs) {
+      return Function.backward(_ctx);
+    }
 
     /** A tangent for each output from one for each argument. @param {any} _ctx @param {...any} _grad_inputs @returns {any} */
     static jvp(_ctx, ..._grad_inputs) {
-      throw new NotImplementedError('You must implement the jvp function for custom autograd.Function to use it with forward mode AD.');
+      throw new NotImplementedError(
+        'You must implement the jvp function for custom autograd.Function to use it with forward mode AD.',
+      );
     }
 
     /** Calls `forward` on these arguments and records the call as one node of the graph; gives what forward
      * returned. Bound to its class. @returns {(...args: any[]) => any} */
-    static get apply() { return (...args) => apply(this, args); }
+    static get apply() {
+      return (...args) => apply(this, args);
+    }
   }
 
   function apply(kind, args) {
@@ -169,10 +212,14 @@ export function makeFunction(library, engine) {
    * decorates a static method. @param {any} fn @param {any} [_context] @param {any} [descriptor] @returns {any} */
   function once_differentiable(fn, _context, descriptor) {
     if (descriptor) return { ...descriptor, value: once_differentiable(descriptor.value) };
-    if (typeof fn !== 'function') throw new TypeError(`once_differentiable(): argument 'fn' (position 1) must be a function, not ${typeName(fn)}`);
+    if (typeof fn !== 'function')
+      throw new TypeError(
+        `once_differentiable(): argument 'fn' (position 1) must be a function, not ${typeName(fn)}`,
+      );
     return function once(ctx, ...args) {
       const outputs = withModes(MODES.GRAD, 0, () => fn.call(this, ctx, ...args));
-      if (!(engine.modes & MODES.GRAD) || !args.some((a) => isTensor(a) && a.requires_grad)) return outputs;
+      if (!(engine.modes & MODES.GRAD) || !args.some((a) => isTensor(a) && a.requires_grad))
+        return outputs;
       const made = C._delayed_error(each(outputs));
       return made.length === 1 ? made[0] : made;
     };
@@ -189,8 +236,13 @@ export function makeFunction(library, engine) {
       const [task, node, records, ...handles] = step;
       let given;
       try {
-        if (++depth > MOST_NESTED) throw new (errorClass('RecursionError'))(`pygrad: ${MOST_NESTED} backwards within each other`);
-        given = withModes(MODES.GRAD, records && MODES.GRAD, () => encode(run(recall(node), handles)));
+        if (++depth > MOST_NESTED)
+          throw new (errorClass('RecursionError'))(
+            `pygrad: ${MOST_NESTED} backwards within each other`,
+          );
+        given = withModes(MODES.GRAD, records && MODES.GRAD, () =>
+          encode(run(recall(node), handles)),
+        );
       } catch (error) {
         C._backward_abort(task);
         throw error;

@@ -16,57 +16,115 @@ import { bind, each, typeName } from './arguments.js';
 /** @typedef {<I extends Tensors, O>(func: Of<O>, inputs: I, ...rest: Given<VJPOptions>[]) => [O, Like<I>]} Product */
 
 /** torch.autograd.functional over a library of tensors and its torch.autograd. */
-export function makeFunctional({ C, isTensor, spaces, remember, walk }, { enable_grad, forward_ad }) {
+export function makeFunctional(
+  { C, isTensor, spaces, remember, walk },
+  { enable_grad, forward_ad },
+) {
   const like = (question, values) => (Array.isArray(question) ? values : values[0]);
 
   /** A tensor or several, as an array; for the function of this name. */
   function tensors(name, value, what = 'outputs of the user-provided function') {
     const odd = each(value).findIndex((item) => !isTensor(item));
     if (odd < 0) return each(value);
-    throw new TypeError(`The ${what} given to ${name} must be either a Tensor or a tuple of Tensors but the ` +
-      `${Array.isArray(value) ? `value at index ${odd}` : `given ${what}`} has type ${typeName(each(value)[odd])}.`);
+    throw new TypeError(
+      `The ${what} given to ${name} must be either a Tensor or a tuple of Tensors but the ` +
+        `${Array.isArray(value) ? `value at index ${odd}` : `given ${what}`} has type ${typeName(each(value)[odd])}.`,
+    );
   }
 
   /** What the function returned, and what the engine finds of that: one tensor behind the other. */
   function derivative(name, func, inputs, { v = null, create_graph, strict, vectorize = false }) {
     const vector = () => (v === null ? null : tensors(name, v, 'v'));
-    const ask = (row, question, outputs, points, given) => row(ANSWER[name], [
-      given?.length ?? -1, ...[Array.isArray(question), create_graph, strict, vectorize].map(Number), outputs.length,
-      ...[...outputs, ...points, ...(given ?? [])].map((t) => t.alive())]);
-    const points = ask(C._functional_points, inputs, [], tensors(name, inputs, 'inputs'), name === 'vjp' ? null : vector());
+    const ask = (row, question, outputs, points, given) =>
+      row(ANSWER[name], [
+        given?.length ?? -1,
+        ...[Array.isArray(question), create_graph, strict, vectorize].map(Number),
+        outputs.length,
+        ...[...outputs, ...points, ...(given ?? [])].map((t) => t.alive()),
+      ]);
+    const points = ask(
+      C._functional_points,
+      inputs,
+      [],
+      tensors(name, inputs, 'inputs'),
+      name === 'vjp' ? null : vector(),
+    );
     const output = enable_grad(() => func(...points.map(remember)));
-    return [output, walk(ask(C._functional_answer, output, tensors(name, output), points, vector()))];
+    return [
+      output,
+      walk(ask(C._functional_answer, output, tensors(name, output), points, vector())),
+    ];
   }
 
-  const product = (name) => (func, inputs, ...rest) => {
-    const options = bind(name, { v: null, create_graph: false, strict: false }, rest);
-    const [output, found] = derivative(name, func, inputs, options);
-    const finished = options.create_graph ? output : like(output, each(output).map((y) => y.detach()));
-    return [finished, like(name === 'jvp' ? output : inputs, found)];
-  };
+  const product =
+    (name) =>
+    (func, inputs, ...rest) => {
+      const options = bind(name, { v: null, create_graph: false, strict: false }, rest);
+      const [output, found] = derivative(name, func, inputs, options);
+      const finished = options.create_graph
+        ? output
+        : like(
+            output,
+            each(output).map((y) => y.detach()),
+          );
+      return [finished, like(name === 'jvp' ? output : inputs, found)];
+    };
 
   /** What the function returned, and its Jacobian by the unit vectors of the points, pushed forward one after the other. */
   function columns(func, points, units) {
-    const push = (...tangents) => forward_ad.dual_level(() => {
-      const output = func(...points.map((x, k) => forward_ad.make_dual(x, tangents[k].view_as(x))));
-      const parts = tensors('jacobian', output).map((y) => forward_ad.unpack_dual(y));
-      return [output, parts.map(({ primal, tangent }) => tangent ?? spaces.torch.zeros_like(primal))];
-    });
+    const push = (...tangents) =>
+      forward_ad.dual_level(() => {
+        const output = func(
+          ...points.map((x, k) => forward_ad.make_dual(x, tangents[k].view_as(x))),
+        );
+        const parts = tensors('jacobian', output).map((y) => forward_ad.unpack_dual(y));
+        return [
+          output,
+          parts.map(({ primal, tangent }) => tangent ?? spaces.torch.zeros_like(primal)),
+        ];
+      });
     const vectors = units.map((unit) => unit.unbind(0));
     const rows = vectors[0].map((_, row) => push(...vectors.map((vector) => vector[row])));
-    return [rows[0][0], C._functional_columns(rows[0][1].map((_, i) => spaces.torch.stack(rows.map(([, row]) => row[i]))), points)];
+    return [
+      rows[0][0],
+      C._functional_columns(
+        rows[0][1].map((_, i) => spaces.torch.stack(rows.map(([, row]) => row[i]))),
+        points,
+      ),
+    ];
   }
 
   /** The Jacobian of a function, or (its Hessian) of its gradient: [output][input], as these were. */
-  const matrix = (name, way) => (func, inputs, ...rest) => {
-    const { [way]: how, ...options } = bind(name, { create_graph: false, strict: false, vectorize: false, [way]: 'reverse-mode' }, rest);
-    const points = tensors(name, inputs, 'inputs');
-    const of = name === 'hessian' ? (...xs) => derivative(name, func, xs, { ...options, create_graph: true })[1] : func;
-    const [output, found] = how === 'reverse-mode' ? derivative('jacobian', of, points, options)
-      : columns(of, points, C._functional_units(points, { ...options, strategy: how, hessian: name === 'hessian' }));
-    const rows = each(output).map((_, i) => like(inputs, found.slice(i * points.length, (i + 1) * points.length)));
-    return like(name === 'hessian' ? inputs : output, rows);
-  };
+  const matrix =
+    (name, way) =>
+    (func, inputs, ...rest) => {
+      const { [way]: how, ...options } = bind(
+        name,
+        { create_graph: false, strict: false, vectorize: false, [way]: 'reverse-mode' },
+        rest,
+      );
+      const points = tensors(name, inputs, 'inputs');
+      const of =
+        name === 'hessian'
+          ? (...xs) => derivative(name, func, xs, { ...options, create_graph: true })[1]
+          : func;
+      const [output, found] =
+        how === 'reverse-mode'
+          ? derivative('jacobian', of, points, options)
+          : columns(
+              of,
+              points,
+              C._functional_units(points, {
+                ...options,
+                strategy: how,
+                hessian: name === 'hessian',
+              }),
+            );
+      const rows = each(output).map((_, i) =>
+        like(inputs, found.slice(i * points.length, (i + 1) * points.length)),
+      );
+      return like(name === 'hessian' ? inputs : output, rows);
+    };
 
   return {
     /** What the function returned, and the product of a vector (shaped like that) and its Jacobian, v J. @type {Product} */

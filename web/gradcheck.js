@@ -13,11 +13,21 @@ import { errorClass, NotImplementedError, RuntimeError } from './engine.js';
 /** @typedef {boolean} GradcheckResult */
 
 /** What `gradcheck` and `gradgradcheck` found to be wrong. */
-export class GradcheckError extends RuntimeError { name = 'GradcheckError'; }
+export class GradcheckError extends RuntimeError {
+  name = 'GradcheckError';
+}
 
 const COMMON = {
-  eps: 1e-6, atol: 1e-5, rtol: 1e-3, raise_exception: true, nondet_tol: 0, check_undefined_grad: true, check_grad_dtypes: false,
-  check_batched_grad: false, fast_mode: false, masked: false,
+  eps: 1e-6,
+  atol: 1e-5,
+  rtol: 1e-3,
+  raise_exception: true,
+  nondet_tol: 0,
+  check_undefined_grad: true,
+  check_grad_dtypes: false,
+  check_batched_grad: false,
+  fast_mode: false,
+  masked: false,
 };
 
 /** torch.autograd.gradcheck and gradgradcheck over a library of tensors. */
@@ -28,7 +38,9 @@ export function makeGradcheck({ C, isTensor, hooks }) {
   function results(made) {
     const odd = each(made).find((y) => !isTensor(y));
     if (odd === undefined) return each(made);
-    throw new (errorClass('AttributeError'))(`'${typeName(odd)}' object has no attribute 'requires_grad'`);
+    throw new (errorClass('AttributeError'))(
+      `'${typeName(odd)}' object has no attribute 'requires_grad'`,
+    );
   }
 
   /** Runs the engine's check; throws or returns what it found. `gradients`: how that of a gradient begins. */
@@ -38,8 +50,20 @@ export function makeGradcheck({ C, isTensor, hooks }) {
     const { eps, atol, rtol, nondet_tol, check_undefined_grad, fast_mode, masked } = options;
     const id = hooks.keep((...given) => results(func(...points.map((x, i) => given[i] ?? x))));
     try {
-      const verdict = C._gradcheck(id, tensors(points), ...gradients, eps, atol, rtol, nondet_tol, check_undefined_grad,
-        forward, backward, fast_mode, masked);
+      const verdict = C._gradcheck(
+        id,
+        tensors(points),
+        ...gradients,
+        eps,
+        atol,
+        rtol,
+        nondet_tol,
+        check_undefined_grad,
+        forward,
+        backward,
+        fast_mode,
+        masked,
+      );
       if (verdict === undefined) return true;
       throw new GradcheckError(verdict);
     } catch (cause) {
@@ -56,16 +80,51 @@ export function makeGradcheck({ C, isTensor, hooks }) {
    * @param {(...inputs: any[]) => any} func @param {any} inputs a tensor or an array; those that require grad are checked
    * @param {...Given<GradcheckOptions>} rest @returns {GradcheckResult} true; false if a check failed and `raise_exception` is false */
   function gradcheck(func, inputs, ...rest) {
-    const options = bind('gradcheck', { ...COMMON, check_batched_forward_grad: false, check_forward_ad: false, check_backward_ad: true }, rest);
-    return check(func, each(inputs), options, [false, null, false], options.check_forward_ad, options.check_backward_ad);
+    const options = bind(
+      'gradcheck',
+      {
+        ...COMMON,
+        check_batched_forward_grad: false,
+        check_forward_ad: false,
+        check_backward_ad: true,
+      },
+      rest,
+    );
+    return check(
+      func,
+      each(inputs),
+      options,
+      [false, null, false],
+      options.check_forward_ad,
+      options.check_backward_ad,
+    );
   }
 
   /** Whether the gradients of a function's gradients are what finite differences say. @param {(...inputs: any[]) => any} func
    * @param {any} inputs a tensor or an array @param {...Given<GradgradcheckOptions>} rest @returns {GradcheckResult} */
   function gradgradcheck(func, inputs, ...rest) {
-    const { grad_outputs, gen_non_contig_grad_outputs, check_fwd_over_rev, check_rev_over_rev, ...options } = bind('gradgradcheck',
-      { grad_outputs: null, gen_non_contig_grad_outputs: false, check_fwd_over_rev: false, check_rev_over_rev: true, ...COMMON }, rest);
-    const gradients = [true, grad_outputs && tensors(each(grad_outputs)), gen_non_contig_grad_outputs];
+    const {
+      grad_outputs,
+      gen_non_contig_grad_outputs,
+      check_fwd_over_rev,
+      check_rev_over_rev,
+      ...options
+    } = bind(
+      'gradgradcheck',
+      {
+        grad_outputs: null,
+        gen_non_contig_grad_outputs: false,
+        check_fwd_over_rev: false,
+        check_rev_over_rev: true,
+        ...COMMON,
+      },
+      rest,
+    );
+    const gradients = [
+      true,
+      grad_outputs && tensors(each(grad_outputs)),
+      gen_non_contig_grad_outputs,
+    ];
     return check(func, each(inputs), options, gradients, check_fwd_over_rev, check_rev_over_rev);
   }
 

@@ -34,25 +34,39 @@ function makeNodes(library, engine) {
     }
 
     /** The engine's number for it; 0 for none. @returns {number} */
-    get address() { return this.reference; }
+    get address() {
+      return this.reference;
+    }
     /** The node's name, such as 'MulBackward0'. @returns {string} */
-    name() { return C._node_name(this.alive()); }
+    name() {
+      return C._node_name(this.alive());
+    }
     /** True: only what needs a gradient is recorded. */
-    get requires_grad() { return true; }
+    get requires_grad() {
+      return true;
+    }
     /** Grows with every node that is recorded. @returns {number | bigint} */
-    _sequence_nr() { return unsigned(C._node_sequence(this.alive())); }
+    _sequence_nr() {
+      return unsigned(C._node_sequence(this.alive()));
+    }
 
     /** The nodes of the inputs, each with the number of the output that was used. @returns {[Node | null, number][]} */
     get next_functions() {
       const flat = C._node_next(this.alive());
-      return Array.from({ length: flat.length / 2 }, (_, i) => [wrap(flat[2 * i]), flat[2 * i + 1]]);
+      return Array.from({ length: flat.length / 2 }, (_, i) => [
+        wrap(flat[2 * i]),
+        flat[2 * i + 1],
+      ]);
     }
 
     /** For the node's users: lives as long as it does; in anomaly mode tells where it was made. @returns {Record<string, any>} */
     get metadata() {
       const [id, trace, parent] = C._node_metadata(this.alive(), 0);
       if (id) return hooks.objects.get(id);
-      const made = { ...(trace && { traceback_: hooks.objects.get(trace) }), ...(parent && { parent_: wrap(parent) }) };
+      const made = {
+        ...(trace && { traceback_: hooks.objects.get(trace) }),
+        ...(parent && { parent_: wrap(parent) }),
+      };
       C._node_metadata(this.address, hooks.keep(made));
       return made;
     }
@@ -67,11 +81,15 @@ function makeNodes(library, engine) {
 
     /** Calls `fn(grad_inputs, grad_outputs)` after the node ran; an array that it returns replaces the grad_inputs.
      * @param {(grad_inputs: (Tensor | null)[], grad_outputs: (Tensor | null)[]) => any} fn @returns {RemovableHandle} */
-    register_hook(fn) { return hookOn(this, fn, false); }
+    register_hook(fn) {
+      return hookOn(this, fn, false);
+    }
 
     /** Calls `fn(grad_outputs)` before the node runs; an array that it returns replaces them.
      * @param {(grad_outputs: (Tensor | null)[]) => any} fn @returns {RemovableHandle} */
-    register_prehook(fn) { return hookOn(this, fn, true); }
+    register_prehook(fn) {
+      return hookOn(this, fn, true);
+    }
 
     /** The gradient function by itself: the gradients of the outputs to those of the inputs.
      * @param {...(Tensor | null)} grads @returns {any} */
@@ -81,32 +99,54 @@ function makeNodes(library, engine) {
     }
   }
 
-  const hookOn = (node, fn, pre) => hooks.register(node, fn,
-    (id) => C._node_hook_add(node.alive(), id, pre), (owner, id) => C._node_hook_remove(owner.address, id));
+  const hookOn = (node, fn, pre) =>
+    hooks.register(
+      node,
+      fn,
+      (id) => C._node_hook_add(node.alive(), id, pre),
+      (owner, id) => C._node_hook_remove(owner.address, id),
+    );
 
   /** One tensor that a node saved, as it is kept. */
   class SavedTensor {
     /** @private */
     constructor(node, slot, owned) {
-      if (owned !== OWNED) throw new TypeError("SavedTensor has no public constructor: a node's _raw_saved_* are its objects");
+      if (owned !== OWNED)
+        throw new TypeError(
+          "SavedTensor has no public constructor: a node's _raw_saved_* are its objects",
+        );
       this.node = node;
       this.slot = slot;
     }
 
-    get #packed() { return hooks.objects.get(C._node_packed(this.node.alive(), this.slot)); }
+    get #packed() {
+      return hooks.objects.get(C._node_packed(this.node.alive(), this.slot));
+    }
 
     /** Packs the saved tensor at once, and unpacks it whenever it is used.
      * @param {PackHook} pack_hook @param {UnpackHook} unpack_hook */
     register_hooks(pack_hook, unpack_hook) {
-      hooks.drop(keepPair(pack_hook, unpack_hook, 'register_hooks', (id) => C._node_saved_hooks(this.node.alive(), this.slot, id)));
+      hooks.drop(
+        keepPair(pack_hook, unpack_hook, 'register_hooks', (id) =>
+          C._node_saved_hooks(this.node.alive(), this.slot, id),
+        ),
+      );
     }
 
     /** What is kept: a tensor without history, or what the pack hook returned. @returns {any} */
-    get data() { return this.#packed ? this.#packed[0] : C._node_saved_data(this.node.alive(), this.slot) ?? null; }
+    get data() {
+      return this.#packed
+        ? this.#packed[0]
+        : (C._node_saved_data(this.node.alive(), this.slot) ?? null);
+    }
     /** The unpack hook, or null. @returns {((packed: any) => Tensor) | null} */
-    get unpack_hook() { return this.#packed?.[1] ?? null; }
+    get unpack_hook() {
+      return this.#packed?.[1] ?? null;
+    }
     /** The saved tensor, by way of the unpack hook if there is one. @returns {Tensor | null} */
-    unpack() { return C._node_saved(this.node.alive(), this.slot) ?? null; }
+    unpack() {
+      return C._node_saved(this.node.alive(), this.slot) ?? null;
+    }
   }
 
   /** Keeps a pair of hooks, whose number `tell` gives to the engine. */
@@ -119,7 +159,8 @@ function makeNodes(library, engine) {
   /** What a node keeps in a slot: the same object each time. */
   const raw = (node, slot) => (node.raws[slot] ??= new SavedTensor(node, slot, OWNED));
   /** What it keeps from a slot on. */
-  const rawFrom = (node, slot) => Array.from({ length: C._node_saves(node.alive()) - slot }, (_, k) => raw(node, slot + k));
+  const rawFrom = (node, slot) =>
+    Array.from({ length: C._node_saves(node.alive()) - slot }, (_, k) => raw(node, slot + k));
 
   /** What a node saved, by kind and place: op_node_fields in wasm_core/walk/autograd_services.c. Integers are shown as unsigned ones. */
   function saved(node, kind, place) {
@@ -132,23 +173,35 @@ function makeNodes(library, engine) {
   const kinds = new Map(); // the same by the engine's number of the kind
 
   /** The class of one kind of nodes, made when the first is seen. */
-  const classOf = (name, fields) => held(classes, `${name} ${fields}`, () => {
-    const short = name.slice(name.lastIndexOf(':') + 1);
-    const made = { [short]: class extends Node {} }[short];
-    const define = (field, get) => Object.defineProperty(made.prototype, field, { get() { return get(this); } });
-    for (const [, field, kind, digits] of fields.matchAll(/(\w+):(.)(\d+)/g)) {
-      const place = Number(digits);
-      define(`_saved_${field}`, (node) => saved(node, kind, place));
-      if ('t*'.includes(kind)) define(`_raw_saved_${field}`, (node) => (kind === 't' ? raw : rawFrom)(node, place));
-    }
-    if (short === 'AccumulateGrad') define('variable', (node) => library.original(C._node_variable(node.alive())));
-    return made;
-  });
+  const classOf = (name, fields) =>
+    held(classes, `${name} ${fields}`, () => {
+      const short = name.slice(name.lastIndexOf(':') + 1);
+      const made = { [short]: class extends Node {} }[short];
+      const define = (field, get) =>
+        Object.defineProperty(made.prototype, field, {
+          get() {
+            return get(this);
+          },
+        });
+      for (const [, field, kind, digits] of fields.matchAll(/(\w+):(.)(\d+)/g)) {
+        const place = Number(digits);
+        define(`_saved_${field}`, (node) => saved(node, kind, place));
+        if ('t*'.includes(kind))
+          define(`_raw_saved_${field}`, (node) => (kind === 't' ? raw : rawFrom)(node, place));
+      }
+      if (short === 'AccumulateGrad')
+        define('variable', (node) => library.original(C._node_variable(node.alive())));
+      return made;
+    });
 
-  const kindOf = (address) => held(kinds, C._node_kind(address), () => classOf(C._node_name(address), C._node_fields(address)));
+  const kindOf = (address) =>
+    held(kinds, C._node_kind(address), () =>
+      classOf(C._node_name(address), C._node_fields(address)),
+    );
 
   /** The object of a node; takes over the reference that came with the address. */
-  const wrap = (address) => (address ? claim(address, () => remember(new (kindOf(address))(address, OWNED))) : null);
+  const wrap = (address) =>
+    address ? claim(address, () => remember(new (kindOf(address))(address, OWNED))) : null;
 
   return { Node, SavedTensor, wrap, rawFrom, keepPair };
 }
@@ -159,7 +212,8 @@ export function makeGraph(library, engine) {
   const { Node, SavedTensor, wrap, rawFrom, keepPair } = makeNodes(library, engine);
 
   /** The edge through which the gradient of a tensor passes. @param {Tensor} tensor @returns {GradientEdge} */
-  const get_gradient_edge = (tensor) => new GradientEdge(wrap(C._edge_of(tensor)), tensor.output_nr);
+  const get_gradient_edge = (tensor) =>
+    new GradientEdge(wrap(C._edge_of(tensor)), tensor.output_nr);
 
   /** Adds one to the version of a tensor, or of several, that was mutated unseen. @param {Tensor | Iterable<Tensor>} tensor */
   function increment_version(tensor) {
@@ -171,7 +225,11 @@ export function makeGraph(library, engine) {
   /** Runs fn; what is saved for backward meanwhile passes through a pair of hooks, the innermost alone.
    * @template T @param {PackHook} pack @param {UnpackHook} unpack @param {() => T} fn @returns {T} */
   function saved_tensors_hooks(pack, unpack, fn) {
-    return within(() => keepPair(pack, unpack, 'saved_tensors_hooks', C._saved_hooks_push), () => C._saved_hooks_pop(), fn);
+    return within(
+      () => keepPair(pack, unpack, 'saved_tensors_hooks', C._saved_hooks_push),
+      () => C._saved_hooks_pop(),
+      fn,
+    );
   }
 
   /** Runs fn; tensors saved meanwhile live outside the engine's memory, in arrays of the host. The options matter for GPUs alone.
@@ -180,14 +238,22 @@ export function makeGraph(library, engine) {
     bind('save_on_cpu', { pin_memory: false, device_type: 'cuda' }, rest);
     return saved_tensors_hooks(
       (tensor) => ({ array: tensor.toTypedArray(), shape: tensor.shape, dtype: tensor.dtype }),
-      ({ array, shape, dtype }) => library.tensor(array, { shape, dtype }), fn);
+      ({ array, shape, dtype }) => library.tensor(array, { shape, dtype }),
+      fn,
+    );
   }
 
   /** Runs fn without the hooks around it. With a message it raises RuntimeError instead, where hooks are active already or somebody
    * installs some within. @template T @param {[() => T] | [string | null, () => T]} args @returns {T} */
   function disable_saved_tensors_hooks(...args) {
-    const [message, fn] = args.length === 1 ? [null, args[0]] : atMost(2, 'disable_saved_tensors_hooks', args);
-    if (message === null) return within(() => C._saved_hooks_push(0), () => C._saved_hooks_pop(), fn);
+    const [message, fn] =
+      args.length === 1 ? [null, args[0]] : atMost(2, 'disable_saved_tensors_hooks', args);
+    if (message === null)
+      return within(
+        () => C._saved_hooks_push(0),
+        () => C._saved_hooks_pop(),
+        fn,
+      );
     return within(() => C._saved_hooks_disable(message) ?? null, C._saved_hooks_disable, fn);
   }
 
@@ -204,15 +270,31 @@ export function makeGraph(library, engine) {
    * @param {Tensor[]} tensors @param {(grads: any) => void} fn @param {...Given<{mode?: 'all' | 'any'}>} rest
    * @returns {RemovableHandle} */
   function register_multi_grad_hook(tensors, fn, ...rest) {
-    if (!Array.isArray(tensors)) throw new TypeError(`register_multi_grad_hook(): argument 'tensors' (position 1) must be list, not ${typeName(tensors)}`);
+    if (!Array.isArray(tensors))
+      throw new TypeError(
+        `register_multi_grad_hook(): argument 'tensors' (position 1) must be list, not ${typeName(tensors)}`,
+      );
     const { mode } = bind('register_multi_grad_hook', { mode: 'all' }, rest);
-    return hooks.register(Node, fn, (id) => C._several_hooks_add(tensors, id, mode), (_, id) => C._several_hooks_remove(id));
+    return hooks.register(
+      Node,
+      fn,
+      (id) => C._several_hooks_add(tensors, id, mode),
+      (_, id) => C._several_hooks_remove(id),
+    );
   }
 
   Object.assign(library, { Node, wrapNode: wrap, rawFrom });
   return {
-    Node, GradientEdge, SavedTensor, get_gradient_edge, increment_version, saved_tensors_hooks, save_on_cpu, disable_saved_tensors_hooks,
-    set_saved_tensor_mode, register_multi_grad_hook,
+    Node,
+    GradientEdge,
+    SavedTensor,
+    get_gradient_edge,
+    increment_version,
+    saved_tensors_hooks,
+    save_on_cpu,
+    disable_saved_tensors_hooks,
+    set_saved_tensor_mode,
+    register_multi_grad_hook,
     /** Always true: saved tensors are snapshots, so mutating them is safe. @returns {true} */
     allow_mutation_on_saved_tensors: () => true,
   };

@@ -44,7 +44,8 @@ export function makeHooks(engine, library) {
 
   /** Keeps a hook on a tensor or node: `add(id)` and `remove(owner, id)` tell the engine. */
   function register(owner, hook, add, remove) {
-    if (typeof hook !== 'function') throw new TypeError(`a hook must be a function, not ${typeName(hook)}`);
+    if (typeof hook !== 'function')
+      throw new TypeError(`a hook must be a function, not ${typeName(hook)}`);
     const id = keep(hook, add);
     const held = new WeakRef(owner);
     return new RemovableHandle(id, () => {
@@ -56,7 +57,9 @@ export function makeHooks(engine, library) {
 
   /** Values for the engine: the handles of tensors (0 null, 1 anything else), and the type of the first that is no tensor, if any. */
   function encode(values) {
-    const handles = values.map((it) => (library.isTensor(it) ? it.alive() : it === null || it === undefined ? 0 : 1));
+    const handles = values.map((it) =>
+      library.isTensor(it) ? it.alive() : it === null || it === undefined ? 0 : 1,
+    );
     const odd = handles.indexOf(1);
     return odd < 0 ? [handles] : [handles, typeName(values[odd])];
   }
@@ -76,7 +79,8 @@ export function makeHooks(engine, library) {
   function runHook(id, given, several = false) {
     const made = hookOf(id)(...given) ?? null;
     if (made === null) return [];
-    if (several && !Array.isArray(made)) throw new TypeError(`expected tuple, but hook returned '${typeName(made)}'`);
+    if (several && !Array.isArray(made))
+      throw new TypeError(`expected tuple, but hook returned '${typeName(made)}'`);
     return several ? [0, ...answer(made)] : answer([made]);
   }
 
@@ -97,7 +101,8 @@ export function makeHooks(engine, library) {
       const [packed, unpack] = objects.get(id);
       return answer([unpack(packed)]);
     },
-    [HOST.SEVERAL]: (id, handles, first) => void hookOf(id)(first ? tensors(handles)[0] : tensors(handles)),
+    [HOST.SEVERAL]: (id, handles, first) =>
+      void hookOf(id)(first ? tensors(handles)[0] : tensors(handles)),
     [HOST.APPLY](id, handles) {
       const results = objects.get(id)(...tensors(handles));
       returned.set(id, results);

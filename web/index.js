@@ -22,26 +22,53 @@ export async function load(source) {
   const tensors = makeTensors(engine, files);
   const { spaces, C, Tensor, tensor, scope } = tensors;
   const autograd = makeAutograd(tensors, engine);
-  const { no_grad, enable_grad, inference_mode, set_grad_enabled, is_grad_enabled, is_inference_mode_enabled } = autograd;
+  const {
+    no_grad,
+    enable_grad,
+    inference_mode,
+    set_grad_enabled,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+  } = autograd;
 
   return {
-    ...spaces.torch, ...dtypes, Tensor, tensor, scope, ellipsis,
+    ...spaces.torch,
+    ...dtypes,
+    Tensor,
+    tensor,
+    scope,
+    ellipsis,
     /** A part of a subscript: `x.index(torch.slice(0, 2))`. @type {(start?: number | null, stop?: number | null, step?: number | null) => Slice} */
     slice: (...bounds) => new Slice(...bounds),
     /** The shape that tensors of these shapes broadcast to. @type {(...shapes: (number | readonly number[])[]) => number[]} */
     broadcast_shapes(...shapes) {
       const sizes = shapes.map((each) => [each].flat());
-      return C._broadcast_shapes(sizes.flat(), sizes.map((each) => each.length));
+      return C._broadcast_shapes(
+        sizes.flat(),
+        sizes.map((each) => each.length),
+      );
     },
-    ...makeRandom(tensors, engine), ...makeSerialization(tensors),
-    autograd, no_grad, enable_grad, inference_mode, set_grad_enabled, is_grad_enabled, is_inference_mode_enabled,
-    nn: makeNn(tensors, engine, autograd), optim: makeOptim(tensors, engine),
+    ...makeRandom(tensors, engine),
+    ...makeSerialization(tensors),
+    autograd,
+    no_grad,
+    enable_grad,
+    inference_mode,
+    set_grad_enabled,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    nn: makeNn(tensors, engine, autograd),
+    optim: makeOptim(tensors, engine),
     /** @type {Linalg} */
     linalg: spaces.linalg,
     /** @type {Special} */
     special: spaces.special,
     /** @type {{ windows: Windows }} */
     signal: { windows: spaces.windows },
-    errors: core, _C: C, _engine: engine, _hooks: tensors.hooks.objects, live_count: () => engine.liveCount(),
+    errors: core,
+    _C: C,
+    _engine: engine,
+    _hooks: tensors.hooks.objects,
+    live_count: () => engine.liveCount(),
   };
 }

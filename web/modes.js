@@ -3,7 +3,10 @@ import { atMost, typeName } from './arguments.js';
 import { MODES } from './enumerations.js';
 
 const mustBeBool = (name, value) => {
-  if (typeof value !== 'boolean') throw new TypeError(`${name}(): argument 'enabled' (position 1) must be bool, not ${typeName(value)}`);
+  if (typeof value !== 'boolean')
+    throw new TypeError(
+      `${name}(): argument 'enabled' (position 1) must be bool, not ${typeName(value)}`,
+    );
   return value;
 };
 
@@ -36,11 +39,18 @@ export function makeModes({ withModes }, engine) {
    * ends the mode within it. @template T @param {[() => T] | [boolean, () => T]} args @returns {T} */
   function inference_mode(...args) {
     const [mode, fn] = args.length === 1 ? [true, args[0]] : atMost(2, 'inference_mode', args);
-    return mustBeBool('inference_mode', mode) ? withModes(GRAD, INFERENCE | ONE_THREAD, fn) : withModes(INFERENCE | ONE_THREAD, GRAD, fn);
+    return mustBeBool('inference_mode', mode)
+      ? withModes(GRAD, INFERENCE | ONE_THREAD, fn)
+      : withModes(INFERENCE | ONE_THREAD, GRAD, fn);
   }
 
   return {
-    no_grad, enable_grad, grad_mode, set_grad_enabled, inference_mode, set_multithreading_enabled,
+    no_grad,
+    enable_grad,
+    grad_mode,
+    set_grad_enabled,
+    inference_mode,
+    set_multithreading_enabled,
     /** @returns {boolean} */
     is_grad_enabled: () => Boolean(engine.modes & GRAD),
     /** @returns {boolean} */

@@ -18,7 +18,10 @@ import { ENGINE, errorClass, RuntimeError, ValueError } from './engine.js';
 /** @typedef {{prefix?: string, recurse?: boolean, remove_duplicate?: boolean}} WalkOptions */
 /** @typedef {{missing_keys: string[], unexpected_keys: string[]}} IncompatibleKeys */
 
-const PARAMETER = 'parameter', BUFFER = 'buffer', TRANSIENT = 'buffer that is not saved', MODULE = 'module';
+const PARAMETER = 'parameter',
+  BUFFER = 'buffer',
+  TRANSIENT = 'buffer that is not saved',
+  MODULE = 'module';
 /** Where a module has itself, past the proxy that it is known by, and the kinds of what is registered, by name and in that order. */
 const SELF = Symbol('self');
 const PADDINGS = ['same', 'valid'];
@@ -38,10 +41,30 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
    * @param {any[]} given those of Python's function
    * @returns {[Tensor, Tensor | null]} the output, and what each place attends to if that is asked for */
   function multi_head_attention_forward(...given) {
-    const { embed_dim_to_check, num_heads, add_zero_attn, dropout_p, training, need_weights, use_separate_proj_weight,
-      average_attn_weights, is_causal, ...tensors } = take('multi_head_attention_forward', given);
-    const [output, weights = null] = C._multi_head_attention_forward(Object.values(tensors), embed_dim_to_check, num_heads, add_zero_attn,
-      dropout_p, training, need_weights, use_separate_proj_weight, average_attn_weights, is_causal);
+    const {
+      embed_dim_to_check,
+      num_heads,
+      add_zero_attn,
+      dropout_p,
+      training,
+      need_weights,
+      use_separate_proj_weight,
+      average_attn_weights,
+      is_causal,
+      ...tensors
+    } = take('multi_head_attention_forward', given);
+    const [output, weights = null] = C._multi_head_attention_forward(
+      Object.values(tensors),
+      embed_dim_to_check,
+      num_heads,
+      add_zero_attn,
+      dropout_p,
+      training,
+      need_weights,
+      use_separate_proj_weight,
+      average_attn_weights,
+      is_causal,
+    );
     return [output, weights];
   }
 
@@ -57,15 +80,26 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
   function kindOf(name, value, was) {
     if (value instanceof Parameter) {
       if (value.grad_fn)
-        throw new ValueError(`Cannot assign non-leaf Tensor to parameter '${name}'. Model parameters must be created explicitly. To express ` +
-          `'${name}' as a function of another Tensor, compute the value in the forward() method.`);
+        throw new ValueError(
+          `Cannot assign non-leaf Tensor to parameter '${name}'. Model parameters must be created explicitly. To express ` +
+            `'${name}' as a function of another Tensor, compute the value in the forward() method.`,
+        );
       return PARAMETER;
     }
-    const is = { [MODULE]: isModule(value), [BUFFER]: isTensor(value), [TRANSIENT]: isTensor(value) };
+    const is = {
+      [MODULE]: isModule(value),
+      [BUFFER]: isTensor(value),
+      [TRANSIENT]: isTensor(value),
+    };
     if (was !== PARAMETER && is[MODULE]) return MODULE;
     if (was === undefined || value === null || value === undefined || is[was]) return was;
-    const [what, wanted] = { [PARAMETER]: ['parameter', 'Parameter'], [MODULE]: ['child module', 'Module'] }[was] ?? ['buffer', 'Buffer, torch.Tensor'];
-    throw new TypeError(`cannot assign '${named(value)}' as ${what} '${name}' (torch.nn.${wanted} or None expected)`);
+    const [what, wanted] = {
+      [PARAMETER]: ['parameter', 'Parameter'],
+      [MODULE]: ['child module', 'Module'],
+    }[was] ?? ['buffer', 'Buffer, torch.Tensor'];
+    throw new TypeError(
+      `cannot assign '${named(value)}' as ${what} '${name}' (torch.nn.${wanted} or None expected)`,
+    );
   }
 
   /** Notes what a name stands for from now on; one that becomes another kind of thing comes last. */
@@ -79,7 +113,8 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
   const registering = {
     defineProperty(module, name, descriptor) {
       const { kinds } = module[SELF];
-      if (typeof name === 'string' && 'value' in descriptor) note(kinds, name, kindOf(name, descriptor.value, kinds.get(name)));
+      if (typeof name === 'string' && 'value' in descriptor)
+        note(kinds, name, kindOf(name, descriptor.value, kinds.get(name)));
       return Reflect.defineProperty(module, name, descriptor);
     },
     deleteProperty(module, name) {
@@ -92,7 +127,9 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
   function members(module, ...wanted) {
     const { fields, kinds } = module[SELF];
     const found = [];
-    for (const [name, kind] of kinds) if (wanted.includes(kind) && (fields[name] ?? null) !== null) found.push([name, fields[name]]);
+    for (const [name, kind] of kinds)
+      if (wanted.includes(kind) && (fields[name] ?? null) !== null)
+        found.push([name, fields[name]]);
     return found;
   }
 
@@ -105,7 +142,8 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     if (seen.has(module)) return;
     if (isSet) seen.add(module);
     yield [prefix, module];
-    for (const [name, child] of members(module, MODULE)) yield* walk(child, below(prefix, name), seen, isSet);
+    for (const [name, child] of members(module, MODULE))
+      yield* walk(child, below(prefix, name), seen, isSet);
   }
 
   /** [name, tensor] of all tensors of some kinds, each once unless told otherwise. */
@@ -124,9 +162,13 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
   }
 
   function checkNewName(module, kind, name, kinds) {
-    if (name.includes('.')) throw new KeyError(`${kind} name can't contain "."${kind === MODULE ? `, got: ${name}` : ''}`);
+    if (name.includes('.'))
+      throw new KeyError(
+        `${kind} name can't contain "."${kind === MODULE ? `, got: ${name}` : ''}`,
+      );
     if (name === '') throw new KeyError(`${kind} name can't be empty string ""`);
-    if (name in module && !kinds.includes(module[SELF].kinds.get(name))) throw new KeyError(`attribute '${name}' already exists`);
+    if (name in module && !kinds.includes(module[SELF].kinds.get(name)))
+      throw new KeyError(`attribute '${name}' already exists`);
   }
 
   /** Makes a field one of a kind, also if it has no value yet. */
@@ -141,17 +183,24 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     training = true;
 
     constructor() {
-      if (arguments.length) throw new TypeError(`${new.target.name}() takes no arguments, but ${arguments.length} were given`);
+      if (arguments.length)
+        throw new TypeError(
+          `${new.target.name}() takes no arguments, but ${arguments.length} were given`,
+        );
       Object.defineProperty(this, SELF, { value: { fields: this, kinds: new Map() } });
       return new Proxy(this, registering);
     }
 
     /** What the layer makes of its inputs; each kind of layer has its own. @param {...any} inputs @returns {any} */
     forward() {
-      throw new (errorClass('NotImplementedError'))(`Module [${this.constructor.name}] is missing the required "forward" function`);
+      throw new (errorClass('NotImplementedError'))(
+        `Module [${this.constructor.name}] is missing the required "forward" function`,
+      );
     }
     /** Runs the layer. @param {...any} args @returns {any} */
-    call(...args) { return this.forward(...args); }
+    call(...args) {
+      return this.forward(...args);
+    }
 
     /** Adds a parameter, or notes with null that the module goes without it.
      * @param {string} name @param {Parameter | null} param @returns {void} */
@@ -159,7 +208,9 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       take('Module.register_parameter', [...arguments]);
       checkNewName(this, PARAMETER, name, [PARAMETER]);
       if (param !== null && !(param instanceof Parameter))
-        throw new TypeError(`cannot assign '${named(param)}' object to parameter '${name}' (torch.nn.Parameter or None required)`);
+        throw new TypeError(
+          `cannot assign '${named(param)}' object to parameter '${name}' (torch.nn.Parameter or None required)`,
+        );
       kindOf(name, param);
       register(this, name, PARAMETER, param);
     }
@@ -175,24 +226,32 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     /** Adds a module under a name. @param {string} name @param {Module | null} module @returns {void} */
     add_module(name, module) {
       take('Module.add_module', [...arguments]);
-      if (module !== null && !isModule(module)) throw new TypeError(`${named(module)} is not a Module subclass`);
+      if (module !== null && !isModule(module))
+        throw new TypeError(`${named(module)} is not a Module subclass`);
       checkNewName(this, MODULE, name, [MODULE]);
       register(this, name, MODULE, module);
     }
 
     /** Another name of `add_module`. @param {string} name @param {Module | null} module @returns {void} */
-    register_module(name, module) { this.add_module(name, module); }
+    register_module(name, module) {
+      this.add_module(name, module);
+    }
 
     /** [name, module], depth first, this one included, each once. @param {...(Set<Module> | string | boolean | null |
      *   {memo?: Set<Module> | null, prefix?: string, remove_duplicate?: boolean})} args @returns {[string, Module][]} */
     named_modules(...args) {
       const { memo, prefix, remove_duplicate } = take('Module.named_modules', args);
-      if (memo !== null && !(memo instanceof Set)) throw new TypeError(`named_modules(): argument 'memo' (position 1) must be set, not ${typeName(memo)}`);
+      if (memo !== null && !(memo instanceof Set))
+        throw new TypeError(
+          `named_modules(): argument 'memo' (position 1) must be set, not ${typeName(memo)}`,
+        );
       return [...walk(this, prefix, memo ?? new Set(), remove_duplicate)];
     }
 
     /** This module and all below it, parents first. @param {...Given<{remove_duplicate?: boolean}>} args @returns {Module[]} */
-    modules(...args) { return this.named_modules(take('Module.modules', args)).map(([, module]) => module); }
+    modules(...args) {
+      return this.named_modules(take('Module.modules', args)).map(([, module]) => module);
+    }
 
     /** Each direct submodule once, with its name. @returns {[string, Module][]} */
     named_children() {
@@ -201,16 +260,28 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     }
 
     /** Each direct submodule once. @returns {Module[]} */
-    children() { return this.named_children().map(([, child]) => child); }
+    children() {
+      return this.named_children().map(([, child]) => child);
+    }
 
     /** Each parameter once, with its name, frozen ones too. @param {...Given<WalkOptions>} args @returns {[string, Parameter][]} */
-    named_parameters(...args) { return tensorsOf(this, [PARAMETER], take('Module.named_parameters', args)); }
+    named_parameters(...args) {
+      return tensorsOf(this, [PARAMETER], take('Module.named_parameters', args));
+    }
     /** What an optimizer is made with. @param {...Given<{recurse?: boolean}>} args @returns {Parameter[]} */
-    parameters(...args) { return this.named_parameters(take('Module.parameters', args)).map(([, parameter]) => parameter); }
+    parameters(...args) {
+      return this.named_parameters(take('Module.parameters', args)).map(
+        ([, parameter]) => parameter,
+      );
+    }
     /** Each buffer once, with its name, saved or not. @param {...Given<WalkOptions>} args @returns {[string, Tensor][]} */
-    named_buffers(...args) { return tensorsOf(this, [BUFFER, TRANSIENT], take('Module.named_buffers', args)); }
+    named_buffers(...args) {
+      return tensorsOf(this, [BUFFER, TRANSIENT], take('Module.named_buffers', args));
+    }
     /** Each buffer once. @param {...Given<{recurse?: boolean}>} args @returns {Tensor[]} */
-    buffers(...args) { return this.named_buffers(take('Module.buffers', args)).map(([, buffer]) => buffer); }
+    buffers(...args) {
+      return this.named_buffers(take('Module.buffers', args)).map(([, buffer]) => buffer);
+    }
 
     /** Sets `requires_grad` of every parameter: false freezes them. @param {...Given<{requires_grad?: boolean}>} args @returns {this} */
     requires_grad_(...args) {
@@ -220,7 +291,9 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     }
 
     /** Drops every parameter's gradient, or fills it with zeros. @param {...Given<{set_to_none?: boolean}>} args @returns {void} */
-    zero_grad(...args) { C._zero_grads(this.parameters(), take('Module.zero_grad', args).set_to_none); }
+    zero_grad(...args) {
+      C._zero_grads(this.parameters(), take('Module.zero_grad', args).set_to_none);
+    }
 
     /** Calls a function with every submodule, children first, and then with this one. @param {(module: Module) => void} fn @returns {this} */
     apply(fn) {
@@ -233,11 +306,17 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
      * module's, unless `keep_vars`. @param {{destination?: StateDict | null, prefix?: string, keep_vars?: boolean}} [options]
      * @returns {StateDict} */
     state_dict(options = {}) {
-      if (arguments.length > 1 || !isOptions(options)) throw new TypeError('state_dict() takes no positional arguments: they are options');
-      const { destination, prefix, keep_vars } = bind('state_dict', { destination: null, prefix: '', keep_vars: false }, [options]);
+      if (arguments.length > 1 || !isOptions(options))
+        throw new TypeError('state_dict() takes no positional arguments: they are options');
+      const { destination, prefix, keep_vars } = bind(
+        'state_dict',
+        { destination: null, prefix: '', keep_vars: false },
+        [options],
+      );
       const found = destination ?? {};
       for (const [path, module] of walk(this, '', new Set(), false))
-        for (const [name, tensor] of saved(module)) found[prefix + below(path, name)] = keep_vars ? tensor : tensor.detach();
+        for (const [name, tensor] of saved(module))
+          found[prefix + below(path, name)] = keep_vars ? tensor : tensor.detach();
       return found;
     }
 
@@ -253,27 +332,45 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       const report = { missing_keys: [], unexpected_keys: [], errors: [], tasks: [] };
       compare(this, '', given, assign, report);
       const { missing_keys, unexpected_keys, errors, tasks } = report;
-      const keys = (kind, names) => (strict && names.length ? [`${kind} key(s) in state_dict: ${names.map((name) => `"${name}"`).join(', ')}. `] : []);
-      const wrong = [...keys('Missing', missing_keys), ...keys('Unexpected', unexpected_keys), ...errors];
-      if (wrong.length) throw new RuntimeError(`Error(s) in loading state_dict for ${this.constructor.name}:\n\t${wrong.join('\n\t')}`);
+      const keys = (kind, names) =>
+        strict && names.length
+          ? [`${kind} key(s) in state_dict: ${names.map((name) => `"${name}"`).join(', ')}. `]
+          : [];
+      const wrong = [
+        ...keys('Missing', missing_keys),
+        ...keys('Unexpected', unexpected_keys),
+        ...errors,
+      ];
+      if (wrong.length)
+        throw new RuntimeError(
+          `Error(s) in loading state_dict for ${this.constructor.name}:\n\t${wrong.join('\n\t')}`,
+        );
       autograd.no_grad(() => tasks.forEach((task) => task()));
       return { missing_keys, unexpected_keys };
     }
 
     /** Sets training mode here and below. @param {...Given<{mode?: boolean}>} args @returns {this} */
     train(...args) {
-      const given = args.length === 1 && !isOptions(args[0]) ? args[0] : bind('train', { mode: true }, args).mode;
-      if (typeof given !== 'boolean') throw new ValueError('training mode is expected to be boolean');
+      const given =
+        args.length === 1 && !isOptions(args[0])
+          ? args[0]
+          : bind('train', { mode: true }, args).mode;
+      if (typeof given !== 'boolean')
+        throw new ValueError('training mode is expected to be boolean');
       for (const module of this.modules()) module.training = given;
       return this;
     }
 
     /** Sets evaluation mode. @returns {this} */
-    eval() { return this.train(false); }
+    eval() {
+      return this.train(false);
+    }
 
     /** The layers by name. @returns {string} */
     toString() {
-      const rows = members(this, MODULE).map(([name, child]) => `  (${name}): ${child}`.replaceAll('\n', '\n  '));
+      const rows = members(this, MODULE).map(([name, child]) =>
+        `  (${name}): ${child}`.replaceAll('\n', '\n  '),
+      );
       return `${this.constructor.name}(${rows.length ? `\n${rows.join('\n')}\n` : ''})`;
     }
   }
@@ -299,7 +396,13 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     }
     for (const [name, child] of children) {
       const path = `${prefix}${name}.`;
-      compare(child, path, new Map([...given].filter(([key]) => key.startsWith(path))), assign, report);
+      compare(
+        child,
+        path,
+        new Map([...given].filter(([key]) => key.startsWith(path))),
+        assign,
+        report,
+      );
     }
   }
 
@@ -319,7 +422,11 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     const from = isOldScalar(target, value) ? value.index(0) : value;
     if (!assign) target.copy_(from);
     else if (!(target instanceof Parameter)) module[name] = from;
-    else module[name] = from instanceof Parameter ? from.requires_grad_(target.requires_grad) : new Parameter(from, target.requires_grad);
+    else
+      module[name] =
+        from instanceof Parameter
+          ? from.requires_grad_(target.requires_grad)
+          : new Parameter(from, target.requires_grad);
   }
 
   /** Gives a module a weight of these sizes and perhaps a bias: uniform on (-b, b), b = 1 / sqrt(fan_in), by the steps of PyTorch's
@@ -332,7 +439,10 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       return new Parameter(made.numel() ? made.uniform_(0 - bound, bound) : made);
     };
     if (!fan || !n_out) engine.onWarning('Initializing zero-element tensors is a no-op');
-    module.weight = drawn([n_out, ...n_in], Math.sqrt(3) * (Math.sqrt(2 / (1 + Math.sqrt(5) ** 2)) / root));
+    module.weight = drawn(
+      [n_out, ...n_in],
+      Math.sqrt(3) * (Math.sqrt(2 / (1 + Math.sqrt(5) ** 2)) / root),
+    );
     module.register_parameter('bias', hasBias ? drawn([n_out], fan ? 1 / root : 0) : null);
   }
 
@@ -345,7 +455,8 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
       super();
       const [first] = layers;
       const isNamed = layers.length === 1 && (isOptions(first) || first instanceof Map);
-      const entries = isNamed && first instanceof Map ? [...first] : Object.entries(isNamed ? first : layers);
+      const entries =
+        isNamed && first instanceof Map ? [...first] : Object.entries(isNamed ? first : layers);
       for (const [name, layer] of entries) {
         if (!isModule(layer)) throw new TypeError(`${named(layer)} is not a Module subclass`);
         this.add_module(name, layer);
@@ -362,24 +473,29 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
   }
 
   /** A kind of layer: what its arguments make of a new one, which keeps them unless told otherwise, and what that makes of inputs. */
-  const layer = (name, forward, make = Object.assign) => ({ [name]: class extends Module {
-    constructor(...args) {
-      super();
-      make(this, take(name, args));
-    }
+  const layer = (name, forward, make = Object.assign) =>
+    ({
+      [name]: class extends Module {
+        constructor(...args) {
+          super();
+          make(this, take(name, args));
+        }
 
-    forward(...inputs) {
-      atMost(forward.length - 1, 'forward', inputs);
-      return forward(this[SELF].fields, ...inputs); // read without the proxy, which is slower
-    }
-  } })[name];
+        forward(...inputs) {
+          atMost(forward.length - 1, 'forward', inputs);
+          return forward(this[SELF].fields, ...inputs); // read without the proxy, which is slower
+        }
+      },
+    })[name];
 
   /** What losses keep: the weight is a buffer, and the older flags are understood. */
   function keepLoss(own, { weight, size_average, reduce, ...options }) {
     if (weight !== undefined) own.register_buffer('weight', weight);
     if (size_average !== null || reduce !== null) {
-      options.reduction = !(reduce ?? true) ? 'none' : size_average ?? true ? 'mean' : 'sum';
-      engine.onWarning(`size_average and reduce args will be deprecated, please use reduction='${options.reduction}' instead.`);
+      options.reduction = !(reduce ?? true) ? 'none' : (size_average ?? true) ? 'mean' : 'sum';
+      engine.onWarning(
+        `size_average and reduce args will be deprecated, please use reduction='${options.reduction}' instead.`,
+      );
     }
     Object.assign(own, options);
   }
@@ -389,92 +505,189 @@ export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine
     if (in_channels % groups) throw new ValueError('in_channels must be divisible by groups');
     if (out_channels % groups) throw new ValueError('out_channels must be divisible by groups');
     if (typeof padding === 'string' && !PADDINGS.includes(padding))
-      throw new ValueError(`Invalid padding string '${padding}', should be one of {${quoted(PADDINGS)}}`);
+      throw new ValueError(
+        `Invalid padding string '${padding}', should be one of {${quoted(PADDINGS)}}`,
+      );
     if (padding === 'same' && pair(stride).some((step) => step !== 1))
       throw new ValueError("padding='same' is not supported for strided convolutions");
     if (!PADDING_MODES.includes(padding_mode))
-      throw new ValueError(`padding_mode must be one of {${quoted(PADDING_MODES)}}, but got padding_mode='${padding_mode}'`);
+      throw new ValueError(
+        `padding_mode must be one of {${quoted(PADDING_MODES)}}, but got padding_mode='${padding_mode}'`,
+      );
   }
 
   /** A convolution's padding as `pad` wants it: before and after each dimension, the last one first. */
-  const around = ({ kernel_size, padding, dilation }) => [1, 0].flatMap((dim) => {
-    if (padding === 'valid') return [0, 0];
-    if (padding !== 'same') return [pair(padding)[dim], pair(padding)[dim]];
-    const total = pair(dilation)[dim] * (kernel_size[dim] - 1);
-    return [Math.floor(total / 2), Math.ceil(total / 2)];
-  });
+  const around = ({ kernel_size, padding, dilation }) =>
+    [1, 0].flatMap((dim) => {
+      if (padding === 'valid') return [0, 0];
+      if (padding !== 'same') return [pair(padding)[dim], pair(padding)[dim]];
+      const total = pair(dilation)[dim] * (kernel_size[dim] - 1);
+      return [Math.floor(total / 2), Math.ceil(total / 2)];
+    });
 
   function makeTable(own, { _weight, _freeze, device, dtype, ...options }) {
     const { num_embeddings, embedding_dim, padding_idx } = options;
-    if (padding_idx !== null && padding_idx !== 0 && !(-num_embeddings <= padding_idx && padding_idx < num_embeddings))
+    if (
+      padding_idx !== null &&
+      padding_idx !== 0 &&
+      !(-num_embeddings <= padding_idx && padding_idx < num_embeddings)
+    )
       throw new AssertionError('Padding_idx must be within num_embeddings');
     if (_weight && String(_weight.shape) !== String([num_embeddings, embedding_dim]))
       throw new AssertionError('Shape of weight does not match num_embeddings and embedding_dim');
     Object.assign(own, options, padding_idx < 0 && { padding_idx: padding_idx + num_embeddings });
-    own.weight = new Parameter(_weight ?? f.empty([num_embeddings, embedding_dim], { device, dtype }).normal_(), !_freeze);
-    if (!_weight && padding_idx !== null) autograd.no_grad(() => own.weight.index(own.padding_idx).fill_(0));
+    own.weight = new Parameter(
+      _weight ?? f.empty([num_embeddings, embedding_dim], { device, dtype }).normal_(),
+      !_freeze,
+    );
+    if (!_weight && padding_idx !== null)
+      autograd.no_grad(() => own.weight.index(own.padding_idx).fill_(0));
   }
 
-  const Embedding = layer('Embedding', (own, x) =>
-    F.embedding(x, own.weight, own.padding_idx, own.max_norm, own.norm_type, own.scale_grad_by_freq, own.sparse), makeTable);
+  const Embedding = layer(
+    'Embedding',
+    (own, x) =>
+      F.embedding(
+        x,
+        own.weight,
+        own.padding_idx,
+        own.max_norm,
+        own.norm_type,
+        own.scale_grad_by_freq,
+        own.sparse,
+      ),
+    makeTable,
+  );
 
   return {
-    Module, Sequential,
+    Module,
+    Sequential,
     /** @type {NewParameter<Parameter>} */ Parameter: Parameter,
     /** @type {NewLinear<Layer<Weights & {in_features: number, out_features: number}>>} */
-    Linear: layer('Linear', (own, x) => F.linear(x, own.weight, own.bias), (own, { in_features, out_features, bias, ...factory }) => {
-      Object.assign(own, { in_features, out_features });
-      weigh(own, [out_features, in_features], bias, factory);
-    }),
+    Linear: layer(
+      'Linear',
+      (own, x) => F.linear(x, own.weight, own.bias),
+      (own, { in_features, out_features, bias, ...factory }) => {
+        Object.assign(own, { in_features, out_features });
+        weigh(own, [out_features, in_features], bias, factory);
+      },
+    ),
     /** @type {NewConv2d<Layer<Weights>>} */
-    Conv2d: layer('Conv2d', (own, x) => {
-      const { weight, bias, stride, padding, dilation, groups, padding_mode } = own;
-      if (padding_mode === 'zeros') return F.conv2d(x, weight, bias, stride, padding, dilation, groups);
-      return F.conv2d(F.pad(x, around(own), padding_mode), weight, bias, stride, 0, dilation, groups);
-    }, (own, { bias, device, dtype, ...options }) => {
-      checkConv2d(options);
-      Object.assign(own, options, { kernel_size: pair(options.kernel_size) });
-      weigh(own, [own.out_channels, own.in_channels / own.groups, ...own.kernel_size], bias, { device, dtype });
-    }),
+    Conv2d: layer(
+      'Conv2d',
+      (own, x) => {
+        const { weight, bias, stride, padding, dilation, groups, padding_mode } = own;
+        if (padding_mode === 'zeros')
+          return F.conv2d(x, weight, bias, stride, padding, dilation, groups);
+        return F.conv2d(
+          F.pad(x, around(own), padding_mode),
+          weight,
+          bias,
+          stride,
+          0,
+          dilation,
+          groups,
+        );
+      },
+      (own, { bias, device, dtype, ...options }) => {
+        checkConv2d(options);
+        Object.assign(own, options, { kernel_size: pair(options.kernel_size) });
+        weigh(own, [own.out_channels, own.in_channels / own.groups, ...own.kernel_size], bias, {
+          device,
+          dtype,
+        });
+      },
+    ),
     /** @type {NewEmbedding<Layer<Table>> & {from_pretrained(embeddings: Tensor, ...rest: (Given<LookupOptions & {freeze?: boolean}>)[]): Layer<Table>}} */
     Embedding: Object.assign(Embedding, {
       from_pretrained(...args) {
         const { embeddings, freeze, ...options } = take('Embedding.from_pretrained', args);
-        if (embeddings.ndim !== 2) throw new AssertionError('Embeddings parameter is expected to be 2-dimensional');
+        if (embeddings.ndim !== 2)
+          throw new AssertionError('Embeddings parameter is expected to be 2-dimensional');
         const [num_embeddings, embedding_dim] = embeddings.shape;
-        return new this({ num_embeddings, embedding_dim, ...options, _weight: embeddings, _freeze: freeze });
+        return new this({
+          num_embeddings,
+          embedding_dim,
+          ...options,
+          _weight: embeddings,
+          _freeze: freeze,
+        });
       },
     }),
     /** @type {NewLayerNorm<Layer<{weight: Parameter | null, bias: Parameter | null, normalized_shape: number[], eps: number}>>} */
-    LayerNorm: layer('LayerNorm', (own, x) => F.layer_norm(x, own.normalized_shape, own.weight, own.bias, own.eps),
+    LayerNorm: layer(
+      'LayerNorm',
+      (own, x) => F.layer_norm(x, own.normalized_shape, own.weight, own.bias, own.eps),
       (own, { normalized_shape, eps, elementwise_affine, bias, ...factory }) => {
         const sizes = [normalized_shape].flat();
         Object.assign(own, { normalized_shape: sizes, eps, elementwise_affine });
-        own.register_parameter('weight', elementwise_affine ? new Parameter(f.ones(sizes, factory)) : null);
-        own.register_parameter('bias', elementwise_affine && bias ? new Parameter(f.zeros(sizes, factory)) : null);
-      }),
+        own.register_parameter(
+          'weight',
+          elementwise_affine ? new Parameter(f.ones(sizes, factory)) : null,
+        );
+        own.register_parameter(
+          'bias',
+          elementwise_affine && bias ? new Parameter(f.zeros(sizes, factory)) : null,
+        );
+      },
+    ),
     /** @type {NewDropout<Layer<{p: number}>>} */
-    Dropout: layer('Dropout', ({ p, training, inplace }, x) => F.dropout(x, p, training, inplace), (own, options) => {
-      if (!(options.p >= 0 && options.p <= 1)) throw new ValueError(`dropout probability has to be between 0 and 1, but got ${options.p}`);
-      Object.assign(own, options);
-    }),
+    Dropout: layer(
+      'Dropout',
+      ({ p, training, inplace }, x) => F.dropout(x, p, training, inplace),
+      (own, options) => {
+        if (!(options.p >= 0 && options.p <= 1))
+          throw new ValueError(
+            `dropout probability has to be between 0 and 1, but got ${options.p}`,
+          );
+        Object.assign(own, options);
+      },
+    ),
     /** @type {NewReLU<Layer<{}>>} */ ReLU: layer('ReLU', ({ inplace }, x) => F.relu(x, inplace)),
     /** @type {NewTanh<Layer<{}>>} */ Tanh: layer('Tanh', (_, x) => f.tanh(x)),
     /** @type {NewSigmoid<Layer<{}>>} */ Sigmoid: layer('Sigmoid', (_, x) => f.sigmoid(x)),
     /** @type {NewSiLU<Layer<{}>>} */ SiLU: layer('SiLU', ({ inplace }, x) => F.silu(x, inplace)),
-    /** @type {NewGELU<Layer<{}>>} */ GELU: layer('GELU', ({ approximate }, x) => F.gelu(x, { approximate })),
-    /** @type {NewSoftmax<Layer<{}>>} */ Softmax: layer('Softmax', ({ dim }, x) => F.softmax(x, dim)),
+    /** @type {NewGELU<Layer<{}>>} */ GELU: layer('GELU', ({ approximate }, x) =>
+      F.gelu(x, { approximate }),
+    ),
+    /** @type {NewSoftmax<Layer<{}>>} */ Softmax: layer('Softmax', ({ dim }, x) =>
+      F.softmax(x, dim),
+    ),
     /** @type {NewMaxPool2d<{forward(x: Tensor): any} & Module>} */
-    MaxPool2d: layer('MaxPool2d', ({ kernel_size, stride, padding, dilation, return_indices, ceil_mode }, x) =>
-      F.max_pool2d(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)),
+    MaxPool2d: layer(
+      'MaxPool2d',
+      ({ kernel_size, stride, padding, dilation, return_indices, ceil_mode }, x) =>
+        F.max_pool2d(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices),
+    ),
     /** @type {NewAvgPool2d<Layer<{}>>} */
-    AvgPool2d: layer('AvgPool2d', ({ kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override }, x) =>
-      F.avg_pool2d(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)),
-    /** @type {NewFlatten<Layer<{}>>} */ Flatten: layer('Flatten', ({ start_dim, end_dim }, x) => f.flatten(x, start_dim, end_dim)),
-    /** @type {NewMSELoss<Loss>} */ MSELoss: layer('MSELoss', ({ reduction }, x, y) => F.mse_loss(x, y, null, null, reduction), keepLoss),
+    AvgPool2d: layer(
+      'AvgPool2d',
+      ({ kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override }, x) =>
+        F.avg_pool2d(
+          x,
+          kernel_size,
+          stride,
+          padding,
+          ceil_mode,
+          count_include_pad,
+          divisor_override,
+        ),
+    ),
+    /** @type {NewFlatten<Layer<{}>>} */ Flatten: layer('Flatten', ({ start_dim, end_dim }, x) =>
+      f.flatten(x, start_dim, end_dim),
+    ),
+    /** @type {NewMSELoss<Loss>} */ MSELoss: layer(
+      'MSELoss',
+      ({ reduction }, x, y) => F.mse_loss(x, y, null, null, reduction),
+      keepLoss,
+    ),
     /** @type {NewCrossEntropyLoss<Loss>} */
-    CrossEntropyLoss: layer('CrossEntropyLoss', ({ weight, ignore_index, reduction, label_smoothing }, x, y) =>
-      F.cross_entropy(x, y, weight, null, ignore_index, null, reduction, label_smoothing), keepLoss),
+    CrossEntropyLoss: layer(
+      'CrossEntropyLoss',
+      ({ weight, ignore_index, reduction, label_smoothing }, x, y) =>
+        F.cross_entropy(x, y, weight, null, ignore_index, null, reduction, label_smoothing),
+      keepLoss,
+    ),
     functional: F,
   };
 }

@@ -74,9 +74,12 @@ async function answer(request) {
 self.addEventListener('install', () => self.skipWaiting());
 self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim()));
 self.addEventListener('message', (event) => {
-  keeping ??= keep().finally(() => { keeping = null; });
+  keeping ??= keep().finally(() => {
+    keeping = null;
+  });
   event.waitUntil(keeping.catch(() => {})); // without a network: asked again when there is one
 });
 self.addEventListener('fetch', (event) => {
-  if (event.request.method === 'GET' && event.request.url.startsWith(self.location.origin)) event.respondWith(answer(event.request));
+  if (event.request.method === 'GET' && event.request.url.startsWith(self.location.origin))
+    event.respondWith(answer(event.request));
 });

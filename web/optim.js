@@ -23,11 +23,21 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
   /** A loaded value in the dtype that it has beside this parameter; the counter of steps is a float32. */
   function cast(parameter, [key, value]) {
     if (!isTensor(value)) return [key, value];
-    const wanted = key === 'step' ? dtypes.float32 : parameter.dtype.is_floating_point ? parameter.dtype : value.dtype;
+    const wanted =
+      key === 'step'
+        ? dtypes.float32
+        : parameter.dtype.is_floating_point
+          ? parameter.dtype
+          : value.dtype;
     return [key, outside(() => value.detach().to(wanted))];
   }
 
-  const KNOWN = { 'learning rate': 'lr', momentum: 'momentum', epsilon: 'eps', weight_decay: 'weight_decay' };
+  const KNOWN = {
+    'learning rate': 'lr',
+    'momentum': 'momentum',
+    'epsilon': 'eps',
+    'weight_decay': 'weight_decay',
+  };
 
   /** Raises for options out of range, in PyTorch's words. @returns {Record<string, any>} the options */
   function checked(options) {
@@ -40,11 +50,15 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
         throw new ValueError(`Invalid ${what}${name === 'lr' ? '' : ' value'}: ${options[name]}`);
     }
     betas.forEach((beta, index) => {
-      if (!(beta >= 0 && beta < 1)) throw new ValueError(`Invalid beta parameter at index ${index}: ${beta}`);
+      if (!(beta >= 0 && beta < 1))
+        throw new ValueError(`Invalid beta parameter at index ${index}: ${beta}`);
     });
-    if (nesterov && (momentum <= 0 || dampening !== 0)) throw new ValueError('Nesterov momentum requires a momentum and zero dampening');
-    if (options.fused && options.differentiable) throw new RuntimeError('`fused` does not support `differentiable`');
-    if (options.fused && options.foreach) throw new RuntimeError('`fused` and `foreach` cannot be `True` together.');
+    if (nesterov && (momentum <= 0 || dampening !== 0))
+      throw new ValueError('Nesterov momentum requires a momentum and zero dampening');
+    if (options.fused && options.differentiable)
+      throw new RuntimeError('`fused` does not support `differentiable`');
+    if (options.fused && options.foreach)
+      throw new RuntimeError('`fused` and `foreach` cannot be `True` together.');
     return options;
   }
 
@@ -54,7 +68,8 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
       if (options[name]) throw new NotImplementedError(`optimizers do not support ${name}=True`);
   }
 
-  const isIterable = (value) => typeof value !== 'string' && typeof value?.[Symbol.iterator] === 'function';
+  const isIterable = (value) =>
+    typeof value !== 'string' && typeof value?.[Symbol.iterator] === 'function';
 
   /** The parameters of a group as an array, and their names if they come in pairs with these. */
   function unpacked(params) {
@@ -62,8 +77,13 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
     const pairs = given.filter(Array.isArray);
     if (!pairs.length) return { params: given };
     if (pairs.length !== given.length)
-      throw new ValueError('all optimizer params should be with/without names. Some param names are missing');
-    return { params: pairs.map(([, parameter]) => parameter), param_names: pairs.map(([name]) => name) };
+      throw new ValueError(
+        'all optimizer params should be with/without names. Some param names are missing',
+      );
+    return {
+      params: pairs.map(([, parameter]) => parameter),
+      param_names: pairs.map(([name]) => name),
+    };
   }
 
   /** Base of all optimizers: parameter groups, and a state for each parameter. */
@@ -71,9 +91,14 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
     /** @param {Parameters} params @param {Record<string, any>} defaults the options of groups that do not give their own */
     constructor(params, defaults) {
       if (isTensor(params) || !isIterable(params))
-        throw new TypeError('params argument given to the optimizer should be an iterable of Tensors or dicts, but got ' +
-          (isTensor(params) ? params.type() : typeName(params)));
-      if (!isOptions(defaults)) throw new TypeError(`Optimizer(): argument 'defaults' (position 2) must be dict, not ${typeName(defaults)}`);
+        throw new TypeError(
+          'params argument given to the optimizer should be an iterable of Tensors or dicts, but got ' +
+            (isTensor(params) ? params.type() : typeName(params)),
+        );
+      if (!isOptions(defaults))
+        throw new TypeError(
+          `Optimizer(): argument 'defaults' (position 2) must be dict, not ${typeName(defaults)}`,
+        );
       /** @type {Record<string, any>} */
       this.defaults = defaults;
       /** @type {{params: Tensor[], [option: string]: any}[]} */
@@ -82,28 +107,40 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
       this.state = new Map();
       const groups = [...params];
       if (!groups.length) throw new ValueError('optimizer got an empty parameter list');
-      for (const group of isOptions(groups[0]) ? groups : [{ params: groups }]) this.add_param_group(group);
+      for (const group of isOptions(groups[0]) ? groups : [{ params: groups }])
+        this.add_param_group(group);
     }
 
     /** Adds a group, say for layers that are thawed during training. @param {ParameterGroup} param_group */
     add_param_group(param_group) {
-      if (!isOptions(param_group)) throw new TypeError(`param_group must be a dict, but got ${typeName(param_group)}`);
+      if (!isOptions(param_group))
+        throw new TypeError(`param_group must be a dict, but got ${typeName(param_group)}`);
       if (param_group.params === undefined) throw new (errorClass('KeyError'))("'params'");
       const group = { ...this.defaults, ...param_group, ...unpacked(param_group.params) };
       for (const parameter of group.params) {
-        if (!isTensor(parameter)) throw new TypeError(`optimizer can only optimize Tensors, but one of the params is ${typeName(parameter)}`);
-        if (!parameter.is_leaf && !parameter.retains_grad) throw new ValueError("can't optimize a non-leaf Tensor");
+        if (!isTensor(parameter))
+          throw new TypeError(
+            `optimizer can only optimize Tensors, but one of the params is ${typeName(parameter)}`,
+          );
+        if (!parameter.is_leaf && !parameter.retains_grad)
+          throw new ValueError("can't optimize a non-leaf Tensor");
       }
       refuseUnsupported(group);
       const params = new Set(group.params);
       if (params.size < group.params.length)
-        engine.onWarning('optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; ' +
-          'see github.com/pytorch/pytorch/issues/40967 for more information');
+        engine.onWarning(
+          'optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; ' +
+            'see github.com/pytorch/pytorch/issues/40967 for more information',
+        );
       const is = 'param_names' in group;
       if (this.param_groups.some((other) => is !== 'param_names' in other))
-        throw new ValueError('all optimizer param groups should be with/without names. ' +
-          `cannot add param group ${is ? 'with' : 'without'} names to the optimizer`);
-      if (this.param_groups.some((other) => other.params.some((parameter) => params.has(parameter))))
+        throw new ValueError(
+          'all optimizer param groups should be with/without names. ' +
+            `cannot add param group ${is ? 'with' : 'without'} names to the optimizer`,
+        );
+      if (
+        this.param_groups.some((other) => other.params.some((parameter) => params.has(parameter)))
+      )
         throw new ValueError('some parameters appear in more than one parameter group');
       this.param_groups.push(group);
     }
@@ -118,7 +155,9 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
      * @template T @param {() => T} [closure] computes the loss and its gradients anew; called first @returns {T} what that returned */
     step(closure) {
       if (closure !== undefined && closure !== null && typeof closure !== 'function')
-        throw new TypeError(`step(): argument 'closure' (position 1) must be a function, not ${typeName(closure)}`);
+        throw new TypeError(
+          `step(): argument 'closure' (position 1) must be a function, not ${typeName(closure)}`,
+        );
       const loss = closure ? withModes(0, MODES.GRAD, closure) : undefined;
       withModes(MODES.GRAD, 0, () => {
         for (const group of this.param_groups) {
@@ -130,7 +169,9 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
     }
 
     /** @private Updates the parameters of a group that have gradients. @param {any} _group @param {any[]} _params */
-    update(_group, _params) { throw new NotImplementedError(`${this.constructor.name} has no step of its own`); }
+    update(_group, _params) {
+      throw new NotImplementedError(`${this.constructor.name} has no step of its own`);
+    }
 
     /** The state and the groups, with parameters named by their position, as Python's optimizers have it: either can load the
      * other's. Tensors are not copied. @returns {OptimizerState & {state: Map<any, Record<string, any>>}} */
@@ -143,7 +184,10 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
       }
       return {
         state: new Map(Array.from(this.state, ([p, own]) => [positions.get(p) ?? p, { ...own }])),
-        param_groups: this.param_groups.map(({ params, ...rest }) => ({ ...rest, params: params.map((p) => positions.get(p)) })),
+        param_groups: this.param_groups.map(({ params, ...rest }) => ({
+          ...rest,
+          params: params.map((p) => positions.get(p)),
+        })),
       };
     }
 
@@ -151,23 +195,40 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
     load_state_dict(state_dict) {
       const { state, param_groups } = state_dict ?? {};
       if (!Array.isArray(param_groups) || state === null || typeof state !== 'object')
-        throw new TypeError(`load_state_dict(): an optimizer's state and param_groups are wanted, not ${typeName(state_dict)}`);
+        throw new TypeError(
+          `load_state_dict(): an optimizer's state and param_groups are wanted, not ${typeName(state_dict)}`,
+        );
       if (param_groups.length !== this.param_groups.length)
         throw new ValueError('loaded state dict has a different number of parameter groups');
       const owners = new Map();
       const groups = param_groups.map((saved, i) => {
         const { params, param_names } = this.param_groups[i];
         if (saved.params.length !== params.length)
-          throw new ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group");
+          throw new ValueError(
+            "loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
+          );
         saved.params.forEach((position, k) => owners.set(String(position), params[k]));
-        const group = { ...this.defaults, ...(param_names && { param_names }), ...saved, ...this.constructor.fixed, params };
+        const group = {
+          ...this.defaults,
+          ...(param_names && { param_names }),
+          ...saved,
+          ...this.constructor.fixed,
+          params,
+        };
         refuseUnsupported(group);
         return group;
       });
-      this.state = new Map((state instanceof Map ? [...state] : Object.entries(state)).map(([position, own]) => {
-        const parameter = owners.get(String(position));
-        return parameter ? [parameter, Object.fromEntries(Object.entries(own).map((entry) => cast(parameter, entry)))] : [position, own];
-      }));
+      this.state = new Map(
+        (state instanceof Map ? [...state] : Object.entries(state)).map(([position, own]) => {
+          const parameter = owners.get(String(position));
+          return parameter
+            ? [
+                parameter,
+                Object.fromEntries(Object.entries(own).map((entry) => cast(parameter, entry))),
+              ]
+            : [position, own];
+        }),
+      );
       this.param_groups = groups;
     }
 
@@ -175,7 +236,9 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
      * @param {any[]} params @param {Record<string, (p: any) => any>} makers @returns {any[][]} */
     states(params, makers) {
       const states = params.map((p) => held(this.state, p, () => ({})));
-      return Object.entries(makers).map(([name, make]) => states.map((own, i) => (own[name] ??= make(params[i]))));
+      return Object.entries(makers).map(([name, make]) =>
+        states.map((own, i) => (own[name] ??= make(params[i]))),
+      );
     }
   }
 
@@ -191,10 +254,21 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
       const { momentum, dampening, nesterov, maximize } = group;
       const [lr, weight_decay] = [number(group.lr), number(group.weight_decay)];
       const begun = (p) => !momentum || this.state.get(p)?.momentum_buffer;
-      for (const [is_first_step, chosen] of [[true, params.filter((p) => !begun(p))], [false, params.filter(begun)]]) {
+      for (const [is_first_step, chosen] of [
+        [true, params.filter((p) => !begun(p))],
+        [false, params.filter(begun)],
+      ]) {
         if (!chosen.length) continue;
         const [buffers = []] = this.states(chosen, momentum ? { momentum_buffer: zeros } : {});
-        C._fused_sgd_(chosen, [], buffers, { weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step });
+        C._fused_sgd_(chosen, [], buffers, {
+          weight_decay,
+          momentum,
+          lr,
+          dampening,
+          nesterov,
+          maximize,
+          is_first_step,
+        });
       }
     }
   }
@@ -213,11 +287,30 @@ export function makeOptim({ C, gradOf, isTensor, spaces, outside, take, withMode
 
     /** @private */
     update(group, params) {
-      const { betas: [beta1, beta2], weight_decay, eps, amsgrad, maximize, decoupled_weight_decay } = group;
-      const [steps, means, squares, largest = []] = this.states(params,
-        { step: counter, exp_avg: zeros, exp_avg_sq: zeros, ...(amsgrad && { max_exp_avg_sq: zeros }) });
+      const {
+        betas: [beta1, beta2],
+        weight_decay,
+        eps,
+        amsgrad,
+        maximize,
+        decoupled_weight_decay,
+      } = group;
+      const [steps, means, squares, largest = []] = this.states(params, {
+        step: counter,
+        exp_avg: zeros,
+        exp_avg_sq: zeros,
+        ...(amsgrad && { max_exp_avg_sq: zeros }),
+      });
       const op = decoupled_weight_decay ? C._fused_adamw_ : C._fused_adam_;
-      op(params, [], means, squares, largest, steps, { lr: number(group.lr), beta1, beta2, weight_decay, eps, amsgrad, maximize });
+      op(params, [], means, squares, largest, steps, {
+        lr: number(group.lr),
+        beta1,
+        beta2,
+        weight_decay,
+        eps,
+        amsgrad,
+        maximize,
+      });
     }
   }
 

@@ -54,7 +54,10 @@ export function makeOwners(engine) {
   class Owner {
     /** @private @param {number} reference owned by this object from now on; 0: none @param {symbol} owned OWNED */
     constructor(reference, owned) {
-      if (owned !== OWNED) throw new TypeError(`${new.target.name} has no public constructor: the functions of the library make its objects`);
+      if (owned !== OWNED)
+        throw new TypeError(
+          `${new.target.name} has no public constructor: the functions of the library make its objects`,
+        );
       /** @private */
       this.reference = reference;
       /** @private */
@@ -64,11 +67,16 @@ export function makeOwners(engine) {
       else scope.push(this); // which lets go by itself
     }
 
-    get disposed() { return !this.reference; }
+    get disposed() {
+      return !this.reference;
+    }
 
     /** @private The reference, unless it was disposed of. */
     alive() {
-      if (!this.reference) throw new RuntimeError(`pygrad: this ${'handle' in this ? 'tensor' : 'node'} was disposed of`);
+      if (!this.reference)
+        throw new RuntimeError(
+          `pygrad: this ${'handle' in this ? 'tensor' : 'node'} was disposed of`,
+        );
       return this.reference;
     }
 
@@ -109,14 +117,18 @@ export function makeOwners(engine) {
       else if (value && isOptions(value)) Object.values(value).forEach(keep);
       return value;
     };
-    return within(() => swapScope([]), (outer) => {
-      for (const each of swapScope(outer)) {
-        if (!kept.has(each)) each.dispose();
-        else if (outer) outer.push(each);
-        else if (!each.disposed) watch(each);
-      }
-      relieve();
-    }, () => keep(fn(keep)));
+    return within(
+      () => swapScope([]),
+      (outer) => {
+        for (const each of swapScope(outer)) {
+          if (!kept.has(each)) each.dispose();
+          else if (outer) outer.push(each);
+          else if (!each.disposed) watch(each);
+        }
+        relieve();
+      },
+      () => keep(fn(keep)),
+    );
   }
 
   return { Owner, remember, recall, claim, original, outside, scope: runScope };

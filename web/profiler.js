@@ -14,25 +14,65 @@ import { HOST } from './enumerations.js';
  *   input_shapes: number[][], stack: string[], scope: number, sequence_nr: number, is_user_annotation: boolean,
  *   cpu_parent: FunctionEvent | null, cpu_children: FunctionEvent[]}} EventFields */
 
-const OPTIONS = { enabled: true, use_cuda: false, use_device: /** @type {string | null} */ (null), record_shapes: false, with_flops: false,
-  profile_memory: false, with_stack: false, with_modules: false, use_kineto: false, use_cpu: true, acc_events: false };
-const TABLE = { sort_by: /** @type {string | null} */ (null), row_limit: 100, max_src_column_width: 75, max_name_column_width: 55,
-  max_shapes_column_width: 80, header: /** @type {string | null} */ (null), top_level_events_only: false,
-  time_unit: /** @type {'s' | 'ms' | 'us' | null} */ (null) };
+const OPTIONS = {
+  enabled: true,
+  use_cuda: false,
+  use_device: /** @type {string | null} */ (null),
+  record_shapes: false,
+  with_flops: false,
+  profile_memory: false,
+  with_stack: false,
+  with_modules: false,
+  use_kineto: false,
+  use_cpu: true,
+  acc_events: false,
+};
+const TABLE = {
+  sort_by: /** @type {string | null} */ (null),
+  row_limit: 100,
+  max_src_column_width: 75,
+  max_name_column_width: 55,
+  max_shapes_column_width: 80,
+  header: /** @type {string | null} */ (null),
+  top_level_events_only: false,
+  time_unit: /** @type {'s' | 'ms' | 'us' | null} */ (null),
+};
 const AVERAGE = { group_by_input_shape: false, group_by_stack_n: 0 };
-const SUMS = ['self_cpu_time_total', 'cpu_time_total', 'cpu_memory_usage', 'self_cpu_memory_usage', 'count', 'flops'];
+const SUMS = [
+  'self_cpu_time_total',
+  'cpu_time_total',
+  'cpu_memory_usage',
+  'self_cpu_memory_usage',
+  'count',
+  'flops',
+];
 
 /** What the engine makes reports of: fields of each event, as text, and numbers. */
-const told = (events, fields, numbers) =>
-  [Array.from(events, (e) => fields(e).join('\x1f')).join('\x1e'), Array.from(events, numbers).flat()];
+const told = (events, fields, numbers) => [
+  Array.from(events, (e) => fields(e).join('\x1f')).join('\x1e'),
+  Array.from(events, numbers).flat(),
+];
 
 /** One call of an op, one run of a backward node, or one range that a caller named. @implements {EventFields} */
 class FunctionEvent {
   /** @private */
   constructor({ start_us: start, end_us: end, ...fields }, stack, cpu_parent) {
-    const { name: key, cpu_memory_usage: bytes } = fields, time = end - start;
-    Object.assign(this, fields, { key, count: 1, time_range: { start, end }, stack, cpu_parent, cpu_children: [] });
-    Object.assign(this, { cpu_time: time, cpu_time_total: time, self_cpu_time_total: time, self_cpu_memory_usage: bytes });
+    const { name: key, cpu_memory_usage: bytes } = fields,
+      time = end - start;
+    Object.assign(this, fields, {
+      key,
+      count: 1,
+      time_range: { start, end },
+      stack,
+      cpu_parent,
+      cpu_children: [],
+    });
+    Object.assign(this, {
+      cpu_time: time,
+      cpu_time_total: time,
+      self_cpu_time_total: time,
+      self_cpu_memory_usage: bytes,
+    });
     if (!cpu_parent) return;
     cpu_parent.cpu_children.push(this);
     cpu_parent.self_cpu_time_total -= time;
@@ -57,7 +97,9 @@ export function makeProfiler({ C, files, hooks }) {
     options = OPTIONS;
 
     /** The time of all events, each moment counted once. @returns {number} */
-    get self_cpu_time_total() { return this.reduce((total, event) => total + event.self_cpu_time_total, 0); }
+    get self_cpu_time_total() {
+      return this.reduce((total, event) => total + event.self_cpu_time_total, 0);
+    }
 
     /** Sums by name; by shapes of the inputs and the innermost calls of the stack too if asked for.
      * @param {...Given<AverageOptions>} rest @returns {EventList} */
@@ -65,7 +107,8 @@ export function makeProfiler({ C, files, hooks }) {
       const { group_by_input_shape, group_by_stack_n } = bind('key_averages', AVERAGE, rest);
       const groups = new Map();
       for (const event of this) {
-        const input_shapes = group_by_input_shape ? event.input_shapes : [], stack = event.stack.slice(0, group_by_stack_n);
+        const input_shapes = group_by_input_shape ? event.input_shapes : [],
+          stack = event.stack.slice(0, group_by_stack_n);
         const first = { ...event, input_shapes, stack };
         const average = held(groups, JSON.stringify([event.key, input_shapes, stack]), () => first);
         if (average !== first) for (const name of SUMS) average[name] += event[name];
@@ -77,23 +120,54 @@ export function makeProfiler({ C, files, hooks }) {
     /** The events as a text table. @param {...Given<ProfilerTableOptions>} rest @returns {string} */
     table(...rest) {
       const { sort_by, header, time_unit, ...limits } = bind('table', TABLE, rest);
-      const options = [this.options.profile_memory, this.options.with_flops, ...Object.values(limits)].map(Number);
+      const options = [
+        this.options.profile_memory,
+        this.options.with_flops,
+        ...Object.values(limits),
+      ].map(Number);
       if (sort_by !== null && this.some((event) => typeof event[sort_by] !== 'number'))
-        throw new (errorClass('AttributeError'))(`'FunctionEvent' object has no attribute '${sort_by}' to sort by`);
+        throw new (errorClass('AttributeError'))(
+          `'FunctionEvent' object has no attribute '${sort_by}' to sort by`,
+        );
       const events = sort_by === null ? this : [...this].sort((a, b) => b[sort_by] - a[sort_by]);
-      const fields = (e) => [e.key, JSON.stringify(e.input_shapes).replaceAll(',', ', '), ...e.stack];
-      const numbers = (e) => [...SUMS.map((name) => e[name]), e.cpu_time, Number(e.cpu_parent !== null)];
-      return C._profile_table(...told(events, fields, numbers), this.self_cpu_time_total, options, header, time_unit);
+      const fields = (e) => [
+        e.key,
+        JSON.stringify(e.input_shapes).replaceAll(',', ', '),
+        ...e.stack,
+      ];
+      const numbers = (e) => [
+        ...SUMS.map((name) => e[name]),
+        e.cpu_time,
+        Number(e.cpu_parent !== null),
+      ];
+      return C._profile_table(
+        ...told(events, fields, numbers),
+        this.self_cpu_time_total,
+        options,
+        header,
+        time_unit,
+      );
     }
 
     /** The events as JSON that trace viewers show, arrows from each op to its backward node included.
      * @param {string | URL | null} [path] where to write it, under Node @param {Record<string, string> | null} [metadata] more members of
      * the JSON, each a text of JSON itself @returns {string} */
     export_chrome_trace(path, metadata) {
-      if (String(path).endsWith('.gz')) throw new NotImplementedError('export_chrome_trace: files are not compressed');
+      if (String(path).endsWith('.gz'))
+        throw new NotImplementedError('export_chrome_trace: files are not compressed');
       const fields = (e) => [e.name, e.input_shapes, e.stack].map((field) => JSON.stringify(field));
-      const numbers = (e) => [e.id, e.time_range.start, e.cpu_time_total, e.sequence_nr, e.scope, Number(e.is_user_annotation), 1];
-      const more = Object.entries(metadata ?? {}).map(([key, value]) => `, ${JSON.stringify(key)}: ${value}`);
+      const numbers = (e) => [
+        e.id,
+        e.time_range.start,
+        e.cpu_time_total,
+        e.sequence_nr,
+        e.scope,
+        Number(e.is_user_annotation),
+        1,
+      ];
+      const more = Object.entries(metadata ?? {}).map(
+        ([key, value]) => `, ${JSON.stringify(key)}: ${value}`,
+      );
       const trace = `${C._profile_trace(...told(this, fields, numbers), 0).slice(0, -1)}${more.join('')}}`;
       files.write('export_chrome_trace', path, trace);
       return trace;
@@ -118,7 +192,8 @@ export function makeProfiler({ C, files, hooks }) {
     start() {
       const { enabled, acc_events, record_shapes, profile_memory, with_flops } = this.options;
       if (!enabled) return;
-      if (this.#events && !acc_events) throw new RuntimeError('Profiler context manager is not reentrant');
+      if (this.#events && !acc_events)
+        throw new RuntimeError('Profiler context manager is not reentrant');
       C._profile_start(record_shapes, profile_memory, with_flops);
       running = this;
     }
@@ -131,15 +206,25 @@ export function makeProfiler({ C, files, hooks }) {
       const found = [];
       for (let text; (text = C._profile_event(found.length)); ) {
         const { parent, ...fields } = JSON.parse(text);
-        found.push(new FunctionEvent(fields, stacks.get(found.length) ?? [], found[parent] ?? null));
+        found.push(
+          new FunctionEvent(fields, stacks.get(found.length) ?? [], found[parent] ?? null),
+        );
       }
-      this.#events = Object.assign(EventList.from([...(this.#events ?? []), ...found]), { options: this.options });
+      this.#events = Object.assign(EventList.from([...(this.#events ?? []), ...found]), {
+        options: this.options,
+      });
       stacks.clear();
       C._profile_clear();
     }
 
     /** Records what fn runs. @template T @param {() => T} fn @returns {T} */
-    run(fn) { return within(() => this.start(), () => this.stop(), fn); }
+    run(fn) {
+      return within(
+        () => this.start(),
+        () => this.stop(),
+        fn,
+      );
+    }
 
     /** All events, in the order in which they began. @returns {EventList} */
     get function_events() {
@@ -148,12 +233,20 @@ export function makeProfiler({ C, files, hooks }) {
     }
 
     /** See EventList. @param {...Given<AverageOptions>} rest @returns {EventList} */
-    key_averages(...rest) { return this.function_events.key_averages(...rest); }
+    key_averages(...rest) {
+      return this.function_events.key_averages(...rest);
+    }
     /** See EventList. @param {...Given<ProfilerTableOptions>} rest @returns {string} */
-    table(...rest) { return this.function_events.table(...rest); }
+    table(...rest) {
+      return this.function_events.table(...rest);
+    }
     /** See EventList. @param {string | URL | null} [path] @param {Record<string, string> | null} [metadata] @returns {string} */
-    export_chrome_trace(path, metadata) { return this.function_events.export_chrome_trace(path, metadata); }
-    get self_cpu_time_total() { return this.function_events.self_cpu_time_total; }
+    export_chrome_trace(path, metadata) {
+      return this.function_events.export_chrome_trace(path, metadata);
+    }
+    get self_cpu_time_total() {
+      return this.function_events.self_cpu_time_total;
+    }
   }
 
   /** A profile: `profile(options)` to be started and stopped, `profile(fn, options)` of what fn runs.
@@ -162,13 +255,20 @@ export function makeProfiler({ C, files, hooks }) {
   profile.prototype = Profile.prototype;
 
   /** Runs fn as a range of this name in the running profile. @template T @param {string} name @param {() => T} fn @returns {T} */
-  const record_function = (name, fn) => within(() => C._profile_begin(name), (event) => C._profile_end(event), fn);
+  const record_function = (name, fn) =>
+    within(
+      () => C._profile_begin(name),
+      (event) => C._profile_end(event),
+      fn,
+    );
 
   /** Accepted for scripts written for NVIDIA's tools: in a profile the ranges are in its trace anyway; outside of one nobody would
    * receive them, which is an error. @template T @param {() => T} fn @param {...Given<EmitNvtxOptions>} rest @returns {T} */
   function emit_nvtx(fn, ...rest) {
     if (bind('emit_nvtx', { enabled: true, record_shapes: false }, rest).enabled && !running)
-      throw new RuntimeError('emit_nvtx: NVTX is not available; start profile() first to record the ranges, then export_chrome_trace()');
+      throw new RuntimeError(
+        'emit_nvtx: NVTX is not available; start profile() first to record the ranges, then export_chrome_trace()',
+      );
     return fn();
   }
 

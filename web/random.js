@@ -12,7 +12,9 @@ export function makeRandom({ C, spaces }, engine) {
   class Generator extends Coded {
     /** @param {string | null | {device?: string | null}} [device] only the CPU */
     constructor(device = 'cpu') {
-      const place = isOptions(device) ? bind('Generator', { device: null }, [device]).device : device;
+      const place = isOptions(device)
+        ? bind('Generator', { device: null }, [device]).device
+        : device;
       if (place !== null) spaces.torch.empty([0], { device: place }).dispose(); // which says what devices there are
       super(TAG.GENERATOR, C._generator_new());
       unowned.register(this, this.code, this);
@@ -20,24 +22,32 @@ export function makeRandom({ C, spaces }, engine) {
 
     /** Restarts the stream from a seed in [-2^63, 2^64). @param {number | bigint} seed @returns {this} */
     manual_seed(seed) {
-      if (typeof seed !== 'bigint' && !Number.isInteger(seed)) throw new RuntimeError(`manual_seed expected a long, but got ${typeName(seed)}`);
+      if (typeof seed !== 'bigint' && !Number.isInteger(seed))
+        throw new RuntimeError(`manual_seed expected a long, but got ${typeName(seed)}`);
       const word = BigInt(seed);
-      if (word < -(2n ** 63n) || word >= 2n ** 64n) throw new ValueError('Overflow when unpacking long long');
+      if (word < -(2n ** 63n) || word >= 2n ** 64n)
+        throw new ValueError('Overflow when unpacking long long');
       C._generator_seed(this, BigInt.asIntN(64, word));
       return this;
     }
 
     /** The seed that the stream started from. @returns {number | bigint} */
-    initial_seed() { return unsigned(C._generator_initial_seed(this)); }
+    initial_seed() {
+      return unsigned(C._generator_initial_seed(this));
+    }
 
     /** Restarts the stream from a seed of the host's, and returns that. @returns {number | bigint} */
     seed() {
-      const [high, low] = globalThis.crypto?.getRandomValues(new Uint32Array(2)) ?? [0, 0].map(() => Math.floor(Math.random() * 2 ** 32));
+      const [high, low] =
+        globalThis.crypto?.getRandomValues(new Uint32Array(2)) ??
+        [0, 0].map(() => Math.floor(Math.random() * 2 ** 32));
       return this.manual_seed((BigInt(high) << 32n) | BigInt(low)).initial_seed();
     }
 
     /** A copy of the state: a uint8 tensor of 5056 elements, laid out as PyTorch's. @returns {import('./tensor.js').Tensor} */
-    get_state() { return C._generator_state(this); }
+    get_state() {
+      return C._generator_state(this);
+    }
 
     /** Continues from a state that `get_state` gave, here, in Python or in PyTorch.
      * @param {import('./tensor.js').Tensor} state @returns {this} */
@@ -57,10 +67,14 @@ export function makeRandom({ C, spaces }, engine) {
   Object.defineProperty(Generator.prototype, ENGINE, { value: engine });
 
   /** The stream that the engine has from the start. @type {Generator} */
-  const default_generator = Object.assign(Object.create(Generator.prototype), { tag: TAG.GENERATOR, code: 0 });
+  const default_generator = Object.assign(Object.create(Generator.prototype), {
+    tag: TAG.GENERATOR,
+    code: 0,
+  });
   default_generator.seed();
   return {
-    Generator, default_generator,
+    Generator,
+    default_generator,
     /** @param {number | bigint} seed */
     manual_seed: (seed) => default_generator.manual_seed(seed),
     seed: () => default_generator.seed(),
@@ -68,6 +82,8 @@ export function makeRandom({ C, spaces }, engine) {
     /** @returns {import('./tensor.js').Tensor} */
     get_rng_state: () => default_generator.get_state(),
     /** @param {import('./tensor.js').Tensor} state */
-    set_rng_state: (state) => { default_generator.set_state(state); },
+    set_rng_state: (state) => {
+      default_generator.set_state(state);
+    },
   };
 }

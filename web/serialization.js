@@ -15,14 +15,28 @@ import { dtypes, small } from './tensor.js';
 const FORMAT = 1;
 const MOST_HEADER_BYTES = 1e8;
 /** In the order in which a file has them: the widest elements first. */
-const NAMES = { I64: 'int64', F64: 'float64', F32: 'float32', I32: 'int32', I16: 'int16', I8: 'int8', U8: 'uint8', BOOL: 'bool' };
-const CONVERT = '. To convert a file of tensors, in PyTorch: safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)';
-const refused = (reason) => new RuntimeError(`pygrad.load reads safetensors files and never unpickles. This one: ${reason}`);
-const ODD_FLOATS = { nan: NaN, inf: Infinity, '-inf': -Infinity, '-0.0': -0 };
+const NAMES = {
+  I64: 'int64',
+  F64: 'float64',
+  F32: 'float32',
+  I32: 'int32',
+  I16: 'int16',
+  I8: 'int8',
+  U8: 'uint8',
+  BOOL: 'bool',
+};
+const CONVERT =
+  '. To convert a file of tensors, in PyTorch: safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)';
+const refused = (reason) =>
+  new RuntimeError(`pygrad.load reads safetensors files and never unpickles. This one: ${reason}`);
+const ODD_FLOATS = { 'nan': NaN, 'inf': Infinity, '-inf': -Infinity, '-0.0': -0 };
 const byName = ([a], [b]) => (a < b ? -1 : Number(a > b));
 /** JSON as Python writes it, by ASCII alone. */
 const ascii = (value) =>
-  JSON.stringify(value).replace(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  JSON.stringify(value).replace(
+    /[^\0-\x7f]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 
 /** torch.save and torch.load over a library of tensors. */
 export function makeSerialization({ files, isTensor, Parameter, tensor }) {
@@ -32,12 +46,17 @@ export function makeSerialization({ files, isTensor, Parameter, tensor }) {
     if (typeof value === 'boolean' || typeof value === 'string') return value;
     if (typeof value === 'bigint') return ['int', String(value)];
     if (Number.isFinite(value) && !Object.is(value, -0)) return value;
-    if (typeof value === 'number') return ['float', Object.keys(ODD_FLOATS).find((text) => Object.is(ODD_FLOATS[text], value))];
+    if (typeof value === 'number')
+      return ['float', Object.keys(ODD_FLOATS).find((text) => Object.is(ODD_FLOATS[text], value))];
     if (isTensor(value)) {
       let name = path || 'tensor';
       while (tensors.has(name) || name === '__metadata__') name += '_';
       tensors.set(name, value);
-      return ['tensor', name, (value.requires_grad ? 'g' : '') + (value instanceof Parameter ? 'p' : '')];
+      return [
+        'tensor',
+        name,
+        (value.requires_grad ? 'g' : '') + (value instanceof Parameter ? 'p' : ''),
+      ];
     }
     if (dtypes[value.name] === value) return ['dtype', value.name];
     if (open.has(value)) throw new TypeError(`save: the container at '${path}' contains itself`);
@@ -46,11 +65,16 @@ export function makeSerialization({ files, isTensor, Parameter, tensor }) {
     if (Array.isArray(value)) return ['list', value.map(of)];
     if (value instanceof Set) return ['set', Array.from(value, of)];
     const pairs = value instanceof Map ? [...value] : isOptions(value) && Object.entries(value);
-    if (pairs) return ['dict', pairs.map(([key, item]) => [outline(key, path, tensors, inside), of(item, key)])];
+    if (pairs)
+      return [
+        'dict',
+        pairs.map(([key, item]) => [outline(key, path, tensors, inside), of(item, key)]),
+      ];
     const hint = typeof value.state_dict === 'function' ? '; save its state_dict() instead' : '';
     throw new TypeError(
       `save: cannot store an object of type ${value.constructor?.name ?? typeof value}${path ? ` at '${path}'` : ''}${hint}. Tensors, ` +
-      'numbers, strings, dtypes, null, and objects, arrays, Maps and Sets of them can be stored');
+        'numbers, strings, dtypes, null, and objects, arrays, Maps and Sets of them can be stored',
+    );
   }
 
   /** Writes a tensor, a state dict, or nested containers of tensors and numbers. @param {unknown} obj tensors, null, booleans,
@@ -58,7 +82,10 @@ export function makeSerialization({ files, isTensor, Parameter, tensor }) {
    * Python. @param {string | URL} [f] where to write the file, under Node
    * @returns {Uint8Array} the bytes of that safetensors file: for `load`, or for Python's `pygrad.load` */
   function save(obj, f) {
-    if (arguments.length > 2) throw new NotImplementedError('save: nothing is pickled, so there are no arguments behind the path');
+    if (arguments.length > 2)
+      throw new NotImplementedError(
+        'save: nothing is pickled, so there are no arguments behind the path',
+      );
     const bytes = encoded(obj);
     files.write('save', f, bytes);
     return bytes;
@@ -67,17 +94,30 @@ export function makeSerialization({ files, isTensor, Parameter, tensor }) {
   /** The bytes of the file. */
   function encoded(obj) {
     const tensors = new Map();
-    const entries = [['__metadata__', { format: 'pt', pygrad: ascii({ version: FORMAT, object: outline(obj, '', tensors, new Set()) }) }]];
+    const entries = [
+      [
+        '__metadata__',
+        {
+          format: 'pt',
+          pygrad: ascii({ version: FORMAT, object: outline(obj, '', tensors, new Set()) }),
+        },
+      ],
+    ];
     const inOrder = [...tensors].sort(byName);
     const parts = [];
     let end = 0;
     for (const [dtype, name] of Object.entries(NAMES)) {
       for (const [key, value] of inOrder.filter(([, t]) => t.dtype.name === name)) {
         parts.push(new Uint8Array(value.toTypedArray().buffer));
-        entries.push([key, { data_offsets: [end, (end += parts.at(-1).length)], dtype, shape: value.shape }]);
+        entries.push([
+          key,
+          { data_offsets: [end, (end += parts.at(-1).length)], dtype, shape: value.shape },
+        ]);
       }
     }
-    const header = new TextEncoder().encode(`{${entries.sort(byName).map(([k, v]) => `${JSON.stringify(k)}:${JSON.stringify(v)}`)}}`);
+    const header = new TextEncoder().encode(
+      `{${entries.sort(byName).map(([k, v]) => `${JSON.stringify(k)}:${JSON.stringify(v)}`)}}`,
+    );
     const start = 8 + Math.ceil(header.length / 8) * 8;
     const bytes = new Uint8Array(start + end).fill(32, 0, start);
     new DataView(bytes.buffer).setBigUint64(0, BigInt(start - 8), true);
@@ -90,12 +130,22 @@ export function makeSerialization({ files, isTensor, Parameter, tensor }) {
   function readHeader(bytes) {
     if (!bytes.length) throw new (errorClass('EOFError'))('Ran out of input');
     const starts = (...codes) => codes.every((code, i) => bytes[i] === code);
-    if (starts(0x50, 0x4b, 3, 4)) throw refused(`it is a zip archive, as torch.save writes${CONVERT}`);
-    const length = bytes.length < 8 ? Infinity : Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
+    if (starts(0x50, 0x4b, 3, 4))
+      throw refused(`it is a zip archive, as torch.save writes${CONVERT}`);
+    const length =
+      bytes.length < 8
+        ? Infinity
+        : Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
     if (length > MOST_HEADER_BYTES || 8 + length > bytes.length || bytes[8] !== 0x7b)
-      throw refused(starts(0x80) ? `it is a pickle, as older versions of torch.save write${CONVERT}` : 'it has no safetensors header');
+      throw refused(
+        starts(0x80)
+          ? `it is a pickle, as older versions of torch.save write${CONVERT}`
+          : 'it has no safetensors header',
+      );
     try {
-      const { __metadata__: metadata, ...entries } = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));
+      const { __metadata__: metadata, ...entries } = JSON.parse(
+        new TextDecoder().decode(bytes.subarray(8, 8 + length)),
+      );
       return { metadata, entries: Object.entries(entries), data: bytes.subarray(8 + length) };
     } catch (error) {
       throw refused(`its header is damaged: ${error.message}`);
@@ -106,16 +156,29 @@ export function makeSerialization({ files, isTensor, Parameter, tensor }) {
   function readTensors(entries, data) {
     const read = {};
     let end = 0;
-    for (const [name, { dtype, shape, data_offsets: [from, to] }] of entries.sort(([, a], [, b]) => a.data_offsets[0] - b.data_offsets[0])) {
+    for (const [
+      name,
+      {
+        dtype,
+        shape,
+        data_offsets: [from, to],
+      },
+    ] of entries.sort(([, a], [, b]) => a.data_offsets[0] - b.data_offsets[0])) {
       const kind = dtypes[NAMES[dtype]];
-      if (!kind) throw new NotImplementedError(`load: tensor '${name}' has unsupported dtype ${dtype}`);
-      if (from !== end || to > data.length || to - from !== shape.reduce((a, b) => a * b, kind.itemsize))
+      if (!kind)
+        throw new NotImplementedError(`load: tensor '${name}' has unsupported dtype ${dtype}`);
+      if (
+        from !== end ||
+        to > data.length ||
+        to - from !== shape.reduce((a, b) => a * b, kind.itemsize)
+      )
         throw refused(`it is damaged: the place of tensor '${name}'`);
       end = to;
       const elements = new kind.array(data.slice(from, to).buffer);
       read[name] = () => tensor(elements, { dtype: kind, shape });
     }
-    if (end !== data.length) throw refused('it is damaged: its data does not end with the last tensor');
+    if (end !== data.length)
+      throw refused('it is damaged: its data does not end with the last tensor');
     return read;
   }
 
@@ -126,7 +189,9 @@ export function makeSerialization({ files, isTensor, Parameter, tensor }) {
     const list = (items = first) => items.map((item) => value(item, tensors));
     const dict = () => {
       const pairs = first.map((pair) => list(pair));
-      return pairs.every(([key]) => typeof key === 'string') ? Object.fromEntries(pairs) : new Map(pairs);
+      return pairs.every(([key]) => typeof key === 'string')
+        ? Object.fromEntries(pairs)
+        : new Map(pairs);
     };
     const kinds = {
       tensor() {
@@ -134,8 +199,15 @@ export function makeSerialization({ files, isTensor, Parameter, tensor }) {
         if (flags.includes('p')) return new Parameter(made, flags.includes('g'));
         return flags.includes('g') ? made.requires_grad_() : made;
       },
-      int: () => small(BigInt(first)), float: () => ODD_FLOATS[first], dtype: () => dtypes[first],
-      list, tuple: list, set: () => new Set(list()), dict, odict: dict, counter: dict,
+      int: () => small(BigInt(first)),
+      float: () => ODD_FLOATS[first],
+      dtype: () => dtypes[first],
+      list,
+      tuple: list,
+      set: () => new Set(list()),
+      dict,
+      odict: dict,
+      counter: dict,
     };
     return kinds[kind]();
   }
@@ -144,17 +216,33 @@ export function makeSerialization({ files, isTensor, Parameter, tensor }) {
    * become arrays; dicts objects, or Maps if a key is no string. @param {string | URL | ArrayBufferView | ArrayBuffer} f the bytes, or
    * under Node the path of the file @param {...Given<LoadOptions>} rest @returns {any} */
   function load(f, ...rest) {
-    const { map_location, mmap } = bind('load', { map_location: null, weights_only: null, mmap: false }, rest);
+    const { map_location, mmap } = bind(
+      'load',
+      { map_location: null, weights_only: null, mmap: false },
+      rest,
+    );
     if (mmap) throw new NotImplementedError('load: mmap=True is not supported');
-    if (map_location !== null && map_location !== 'cpu') throw new NotImplementedError(`load: map_location='${map_location}' is not supported`);
-    const file = files.isPath('load', f, 'fetch the file, and give load its bytes') ? files.read(f) : f;
-    if (!ArrayBuffer.isView(file) && Object.prototype.toString.call(file) !== '[object ArrayBuffer]')
-      throw new TypeError(`load(): argument 'f' (position 1) must be a path or bytes, not ${typeName(file)}`);
-    const { metadata, entries, data } = readHeader(new Uint8Array(file.buffer ?? file, file.byteOffset ?? 0, file.byteLength));
+    if (map_location !== null && map_location !== 'cpu')
+      throw new NotImplementedError(`load: map_location='${map_location}' is not supported`);
+    const file = files.isPath('load', f, 'fetch the file, and give load its bytes')
+      ? files.read(f)
+      : f;
+    if (
+      !ArrayBuffer.isView(file) &&
+      Object.prototype.toString.call(file) !== '[object ArrayBuffer]'
+    )
+      throw new TypeError(
+        `load(): argument 'f' (position 1) must be a path or bytes, not ${typeName(file)}`,
+      );
+    const { metadata, entries, data } = readHeader(
+      new Uint8Array(file.buffer ?? file, file.byteOffset ?? 0, file.byteLength),
+    );
     const tensors = readTensors(entries, data);
-    if (metadata?.pygrad === undefined) return Object.fromEntries(Object.keys(tensors).map((name) => [name, tensors[name]()]));
+    if (metadata?.pygrad === undefined)
+      return Object.fromEntries(Object.keys(tensors).map((name) => [name, tensors[name]()]));
     const { version, object } = JSON.parse(metadata.pygrad);
-    if (version > FORMAT) throw new RuntimeError(`this file was written by a newer pygrad (format ${version})`);
+    if (version > FORMAT)
+      throw new RuntimeError(`this file was written by a newer pygrad (format ${version})`);
     try {
       return value(object, tensors);
     } catch (error) {

@@ -6,7 +6,16 @@
  * numbers as float32 unless told otherwise, bigints as int64 and booleans as bool.
  */
 import { atMost, bind, isOptions, makeBinder, typeName } from './arguments.js';
-import { ABSENT, Coded, errorClass, IndexError, PENDING, RuntimeError, ValueError, within } from './engine.js';
+import {
+  ABSENT,
+  Coded,
+  errorClass,
+  IndexError,
+  PENDING,
+  RuntimeError,
+  ValueError,
+  within,
+} from './engine.js';
 import { CODE, FLAG, ITEM, MODE, TAG } from './enumerations.js';
 import { makeHooks } from './hooks.js';
 import { makeOwners, OWNED } from './owner.js';
@@ -17,7 +26,8 @@ import { makeOwners, OWNED } from './owner.js';
 
 /** How an element of integers from `least` to `most` is made of a number: without its fraction, and not if it does not fit. */
 const integer = (name, least, most, of) => (v) => {
-  if (typeof v === 'bigint' && BigInt.asIntN(64, v) !== v) throw new ValueError('Overflow when unpacking long long');
+  if (typeof v === 'bigint' && BigInt.asIntN(64, v) !== v)
+    throw new ValueError('Overflow when unpacking long long');
   const number = Number(v);
   const lowest = least === 0 && Number.isInteger(number) ? -most : least; // negative integers wrap around, as in PyTorch
   if (number >= lowest && number <= most) return of(v);
@@ -26,7 +36,8 @@ const integer = (name, least, most, of) => (v) => {
 
 function real(v) {
   const number = Number(v);
-  if (typeof v === 'bigint' && !Number.isFinite(number)) throw new (errorClass('OverflowError'))('int too large to convert to float');
+  if (typeof v === 'bigint' && !Number.isFinite(number))
+    throw new (errorClass('OverflowError'))('int too large to convert to float');
   return number;
 }
 
@@ -63,11 +74,15 @@ export class DType extends Coded {
     this.is_floating_point = name.startsWith('float');
   }
 
-  toString() { return `torch.${this.name}`; }
+  toString() {
+    return `torch.${this.name}`;
+  }
 }
 
 /** @type {Readonly<Record<keyof typeof KINDS, DType>>} */
-export const dtypes = Object.freeze(Object.fromEntries(Object.keys(KINDS).map((n) => [n, new DType(n)])));
+export const dtypes = Object.freeze(
+  Object.fromEntries(Object.keys(KINDS).map((n) => [n, new DType(n)])),
+);
 const byCode = new Map(Object.values(dtypes).map((dtype) => [dtype.code, dtype]));
 /** The dtype of an engine's code, or undefined. @param {number} code */
 export const dtypeOf = (code) => byCode.get(code);
@@ -80,7 +95,8 @@ export class Slice {
   constructor(start = null, stop = null, step = null) {
     atMost(3, 'slice', arguments);
     for (const bound of [start, stop, step])
-      if (bound !== null && !isWhole(bound)) throw new TypeError('slice indices must be integers or null');
+      if (bound !== null && !isWhole(bound))
+        throw new TypeError('slice indices must be integers or null');
     Object.assign(this, { start, stop, step });
   }
 }
@@ -95,9 +111,12 @@ function readTable(engine) {
   const table = [];
   engine.texts(engine.exports.pg_describe).forEach((text, row) => {
     const [, words, name, rest] = /^(\S*) (\w+)(.*)$/.exec(text);
-    if (table.at(-1)?.name !== name) table.push({ name, row, words: new Set(), results: undefined });
+    if (table.at(-1)?.name !== name)
+      table.push({ name, row, words: new Set(), results: undefined });
     words.split('|').forEach((word) => table.at(-1).words.add(word));
-    table.at(-1).results ??= /-> \((\w+ \w+(?:, \w+(?:\[\])? \w+)+)\)$/.exec(rest)?.[1].match(/(?:\[\] )?\w+(?=,|$)/g);
+    table.at(-1).results ??= /-> \((\w+ \w+(?:, \w+(?:\[\])? \w+)+)\)$/
+      .exec(rest)?.[1]
+      .match(/(?:\[\] )?\w+(?=,|$)/g);
   });
   return table;
 }
@@ -107,7 +126,9 @@ function named(results, names) {
   const last = names.length - 1;
   const list = names[last].startsWith('[] ');
   const found = list ? [...results.slice(0, last), results.slice(last)] : results;
-  names.forEach((name, i) => { found[list && i === last ? name.slice(3) : name] = found[i]; });
+  names.forEach((name, i) => {
+    found[list && i === last ? name.slice(3) : name] = found[i];
+  });
   return found;
 }
 
@@ -118,9 +139,12 @@ function makeSpaces(engine, wrap, { claim, remember }) {
   /** The tensor of a handle: the first argument or one of `out`, which come back as themselves, or a new one. What the engine may hand
    * back is remembered: leaves that require grad, and what a property tells of that others hold too (see pg.h). */
   function own(handle, first, out, isProperty) {
-    const given = first?.handle === handle ? first : out && [out].flat().find((t) => t.handle === handle);
+    const given =
+      first?.handle === handle ? first : out && [out].flat().find((t) => t.handle === handle);
     if (given) engine.released.push(handle);
-    const isOurs = isProperty ? engine.view.i32[handle / 4] === 1 : !(engine.view.u8[handle + flagsAt] & FLAG.REQUIRES_GRAD);
+    const isOurs = isProperty
+      ? engine.view.i32[handle / 4] === 1
+      : !(engine.view.u8[handle + flagsAt] & FLAG.REQUIRES_GRAD);
     if (isOurs) return given ?? wrap(handle);
     return remember(given ?? claim(handle, () => wrap(handle)));
   }
@@ -139,17 +163,35 @@ function makeSpaces(engine, wrap, { claim, remember }) {
       if (r >= PENDING) engine.collectPending();
       return result;
     };
-    if (mode & MODE.METHOD) return function method(...args) { return invoke(this, args); };
+    if (mode & MODE.METHOD)
+      return function method(...args) {
+        return invoke(this, args);
+      };
     return (...args) => invoke(undefined, args);
   }
 
-  const spaces = { torch: {}, method: {}, property: {}, nn: {}, special: {}, linalg: {}, windows: {}, internal: {} };
+  const spaces = {
+    torch: {},
+    method: {},
+    property: {},
+    nn: {},
+    special: {},
+    linalg: {},
+    windows: {},
+    internal: {},
+  };
   for (const { name, row, words, results } of readTable(engine)) {
     for (const [word, space] of Object.entries(spaces)) {
-      const withInplace = words.has(`${word}_inplace`), isProperty = word === 'property';
+      const withInplace = words.has(`${word}_inplace`),
+        isProperty = word === 'property';
       if (!words.has(word) && !withInplace) continue;
       const mode = isProperty || word === 'method' ? MODE.METHOD : 0;
-      space[isProperty ? name.replace(/^(numpy|matrix)_/, '') : name] = make(row, mode, results, isProperty);
+      space[isProperty ? name.replace(/^(numpy|matrix)_/, '') : name] = make(
+        row,
+        mode,
+        results,
+        isProperty,
+      );
       const inplace = words.has('inplace') && ['torch', 'method', 'nn'].includes(word);
       if (withInplace || inplace) space[`${name}_`] = make(row, mode | MODE.INPLACE, results);
     }
@@ -179,17 +221,29 @@ export function makeTensors(engine, files) {
 
   class Tensor extends Owner {
     /** The engine's number for it; 0 once it was disposed of. @returns {number} */
-    get handle() { return this.reference; }
+    get handle() {
+      return this.reference;
+    }
     /** @returns {DType} */
-    get dtype() { return dtypeOf(engine.view.u8[this.alive() + layout.dtype]); }
+    get dtype() {
+      return dtypeOf(engine.view.u8[this.alive() + layout.dtype]);
+    }
     /** How many dimensions there are. @returns {number} */
-    get ndim() { return engine.view.u8[this.alive() + layout.ndim]; }
+    get ndim() {
+      return engine.view.u8[this.alive() + layout.ndim];
+    }
     /** Sizes, one a dimension. @returns {number[]} */
-    get shape() { return engine.words(engine.u32(this.alive() + layout.sizes) / 8, this.ndim); }
+    get shape() {
+      return engine.words(engine.u32(this.alive() + layout.sizes) / 8, this.ndim);
+    }
     /** The node that made it, or null for a leaf. @returns {import('./graph.js').Node | null} */
-    get grad_fn() { return library.wrapNode(C._node_of(this)); }
+    get grad_fn() {
+      return library.wrapNode(C._node_of(this));
+    }
     /** x[a, b, ...]: integers, null, ellipsis, slices, tensors, booleans. @param {...Subscript} items @returns {Tensor} */
-    index(...items) { return C._getitem(this, subscript(items)); }
+    index(...items) {
+      return C._getitem(this, subscript(items));
+    }
 
     /** x[a, b, ...] = value. @param {Subscript} items one, or several in an array
      * @param {Tensor | number | boolean | bigint} value @returns {this} */
@@ -202,39 +256,59 @@ export function makeTensors(engine, files) {
     toTypedArray() {
       return scope(() => {
         const at = C._elements(this).data_ptr();
-        return new (this.dtype.array)(engine.memory.buffer.slice(at, at + this.numel() * this.dtype.itemsize));
+        return new this.dtype.array(
+          engine.memory.buffer.slice(at, at + this.numel() * this.dtype.itemsize),
+        );
       });
     }
 
     /** The elements as nested arrays; a number of a tensor without dimensions. @returns {any} */
     tolist() {
       const { dtype, shape } = this;
-      const flat = Array.from(this.toTypedArray(), (v) => (dtype === dtypes.bool ? v !== 0 : typeof v === 'bigint' ? small(v) : v));
-      const nest = (row, [size, ...rest]) => (rest.length
-        ? Array.from({ length: size }, (_, i) => nest(row * size + i, rest)) : flat.slice(row * size, (row + 1) * size));
+      const flat = Array.from(this.toTypedArray(), (v) =>
+        dtype === dtypes.bool ? v !== 0 : typeof v === 'bigint' ? small(v) : v,
+      );
+      const nest = (row, [size, ...rest]) =>
+        rest.length
+          ? Array.from({ length: size }, (_, i) => nest(row * size + i, rest))
+          : flat.slice(row * size, (row + 1) * size);
       return shape.length ? nest(0, shape) : flat[0];
     }
 
     /** @returns {any} */
-    toArray() { return this.tolist(); }
+    toArray() {
+      return this.tolist();
+    }
 
     /** Adds the gradients of the leaves that this (a scalar, or with `gradient`) depends on. @param {...Given<TensorBackwardOptions>} rest */
     backward(...rest) {
-      const { gradient, ...options } = bind('backward', { gradient: null, retain_graph: null, create_graph: false, inputs: null }, rest);
+      const { gradient, ...options } = bind(
+        'backward',
+        { gradient: null, retain_graph: null, create_graph: false, inputs: null },
+        rest,
+      );
       library.backward([this], ...(rest.length ? [{ grad_tensors: gradient, ...options }] : []));
     }
 
     /** Calls `hook` with the gradient in backward; what it returns replaces that.
      * @param {(grad: Tensor) => Tensor | null | void} hook @returns {import('./hooks.js').RemovableHandle} */
-    register_hook(hook) { return hookOn(this, hook, false); }
+    register_hook(hook) {
+      return hookOn(this, hook, false);
+    }
 
     /** Calls `hook` with this leaf after backward has accumulated into its `grad`.
      * @param {(leaf: Tensor) => void} hook @returns {import('./hooks.js').RemovableHandle} */
-    register_post_accumulate_grad_hook(hook) { return hookOn(this, hook, true); }
+    register_post_accumulate_grad_hook(hook) {
+      return hookOn(this, hook, true);
+    }
 
     /** @returns {string} */
-    toString() { return C._repr(this, 'tensor'); }
-    [Symbol.for('nodejs.util.inspect.custom')]() { return this.handle ? this.toString() : 'tensor(disposed)'; }
+    toString() {
+      return C._repr(this, 'tensor');
+    }
+    [Symbol.for('nodejs.util.inspect.custom')]() {
+      return this.handle ? this.toString() : 'tensor(disposed)';
+    }
 
     /** The tensors along the first dimension. @returns {IterableIterator<Tensor>} */
     [Symbol.iterator]() {
@@ -244,19 +318,33 @@ export function makeTensors(engine, files) {
   }
 
   for (const [name, value] of Object.entries(spaces.method))
-    if (!(name in Tensor.prototype)) Object.defineProperty(Tensor.prototype, name, { value, writable: true, configurable: true });
+    if (!(name in Tensor.prototype))
+      Object.defineProperty(Tensor.prototype, name, { value, writable: true, configurable: true });
   for (const [name, get] of Object.entries(spaces.property)) {
     const put = C[`_set_${name}`];
-    const set = put && function set(value) {
-      put(this, value);
-      if (isTensor(value)) remember(value);
-    };
-    Object.defineProperty(Tensor.prototype, name, { get() { return get.call(this) ?? null; }, set, configurable: true });
+    const set =
+      put &&
+      function set(value) {
+        put(this, value);
+        if (isTensor(value)) remember(value);
+      };
+    Object.defineProperty(Tensor.prototype, name, {
+      get() {
+        return get.call(this) ?? null;
+      },
+      set,
+      configurable: true,
+    });
   }
 
   function hookOn(tensor, hook, post) {
     tensor.alive();
-    return hooks.register(remember(tensor), hook, (id) => C._hook_add(tensor, id, post), (owner, id) => C._hook_remove(owner, id));
+    return hooks.register(
+      remember(tensor),
+      hook,
+      (id) => C._hook_add(tensor, id, post),
+      (owner, id) => C._hook_remove(owner, id),
+    );
   }
 
   /** A tensor that a module learns: it shares the memory of another, and lives on when a scope ends. */
@@ -272,9 +360,13 @@ export function makeTensors(engine, files) {
     }
 
     /** What tells it from other tensors. @returns {true} */
-    get _is_param() { return true; }
+    get _is_param() {
+      return true;
+    }
     /** @returns {string} */
-    toString() { return `Parameter containing:\n${super.toString()}`; }
+    toString() {
+      return `Parameter containing:\n${super.toString()}`;
+    }
   }
 
   /** The handle of a tensor's gradient, or 0; owned by the tensor. */
@@ -294,11 +386,13 @@ export function makeTensors(engine, files) {
       if (item === null) words.push(ITEM.NONE);
       else if (item === ellipsis) words.push(ITEM.ELLIPSIS);
       else if (isWhole(item)) words.push(ITEM.INT, item);
-      else if (item instanceof Slice) words.push(ITEM.SLICE, ...[item.start, item.stop, item.step].map((v) => v ?? ABSENT));
+      else if (item instanceof Slice)
+        words.push(ITEM.SLICE, ...[item.start, item.stop, item.step].map((v) => v ?? ABSENT));
       else if (isTensor(item)) words.push(ITEM.TENSOR, item.alive());
       else if (typeof item === 'boolean') words.push(ITEM.BOOL, Number(item));
       else if (Array.isArray(item)) words.push(ITEM.TENSOR, indices(item).alive());
-      else throw new IndexError('only integers, slices, ellipsis, null and tensors are valid indices');
+      else
+        throw new IndexError('only integers, slices, ellipsis, null and tensors are valid indices');
     }
     return new Coded(TAG.INDEX, words);
   }
@@ -307,7 +401,8 @@ export function makeTensors(engine, files) {
   function indices(item) {
     const { flat } = unnest(item);
     if (flat.length && flat.every((v) => typeof v === 'boolean')) return tensor(item);
-    if (flat.every((v) => typeof v === 'boolean' || isWhole(v))) return tensor(item, { dtype: dtypes.int64 });
+    if (flat.every((v) => typeof v === 'boolean' || isWhole(v)))
+      return tensor(item, { dtype: dtypes.int64 });
     tensor(item); // whose error says more, if it is none of numbers
     throw new IndexError('tensors used as indices must be long, int, byte or bool tensors');
   }
@@ -316,26 +411,41 @@ export function makeTensors(engine, files) {
   function suggested({ flat, kinds, loose }) {
     const found = new Set(kinds);
     for (const v of flat) {
-      if (typeof v !== 'number') found.add(typeof v === 'bigint' ? dtypes.int64 : typeof v === 'boolean' ? dtypes.bool : v.dtype);
+      if (typeof v !== 'number')
+        found.add(
+          typeof v === 'bigint' ? dtypes.int64 : typeof v === 'boolean' ? dtypes.bool : v.dtype,
+        );
       else if (loose) found.add(dtypes.float32);
     }
-    return found.size ? [...found].reduce((a, b) => spaces.torch.promote_types(a, b)) : dtypes.float32;
+    return found.size
+      ? [...found].reduce((a, b) => spaces.torch.promote_types(a, b))
+      : dtypes.float32;
   }
 
   /** A tensor of nested arrays, a typed array, a number, or (a copy) a tensor. @param {Data} data
    * @param {{dtype?: DType | null, device?: string | null, requires_grad?: boolean, pin_memory?: boolean, shape?: readonly number[] | null}} [options]
    * `shape`: of a flat array @returns {Tensor} */
   function tensor(data, options) {
-    if (!arguments.length) throw new TypeError("tensor() missing 1 required positional argument: 'data'");
+    if (!arguments.length)
+      throw new TypeError("tensor() missing 1 required positional argument: 'data'");
     const surplus = arguments.length - (options === undefined || isOptions(options) ? 2 : 1);
-    if (surplus > 0) throw new TypeError(`tensor() takes 1 positional argument but ${surplus + 1} were given`);
-    const { dtype, device, requires_grad, pin_memory, shape } =
-      bind('tensor', { dtype: null, device: null, requires_grad: false, pin_memory: false, shape: null }, options ? [options] : []);
-    if (dtype !== null && !(dtype instanceof DType)) throw new TypeError(`tensor(): argument 'dtype' must be torch.dtype, not ${typeName(dtype)}`);
+    if (surplus > 0)
+      throw new TypeError(`tensor() takes 1 positional argument but ${surplus + 1} were given`);
+    const { dtype, device, requires_grad, pin_memory, shape } = bind(
+      'tensor',
+      { dtype: null, device: null, requires_grad: false, pin_memory: false, shape: null },
+      options ? [options] : [],
+    );
+    if (dtype !== null && !(dtype instanceof DType))
+      throw new TypeError(`tensor(): argument 'dtype' must be torch.dtype, not ${typeName(dtype)}`);
     if (shape !== null && !(Array.isArray(shape) && shape.every(Number.isSafeInteger)))
-      throw new TypeError(`tensor(): argument 'shape' must be a list of ints, not ${typeName(shape)}`);
+      throw new TypeError(
+        `tensor(): argument 'shape' must be a list of ints, not ${typeName(shape)}`,
+      );
     if (device !== null || pin_memory) spaces.torch.empty([0], { device, pin_memory }).dispose(); // which says what there is
-    const made = isTensor(data) ? data.detach().to(dtype ?? data.dtype, { copy: true }) : filled(data, dtype, shape);
+    const made = isTensor(data)
+      ? data.detach().to(dtype ?? data.dtype, { copy: true })
+      : filled(data, dtype, shape);
     const leaf = isTensor(data) && shape ? made.reshape(shape) : made;
     return requires_grad ? leaf.requires_grad_() : leaf;
   }
@@ -347,7 +457,10 @@ export function makeTensors(engine, files) {
     const { flat } = nested;
     const wanted = shape ?? nested.sizes;
     const count = wanted.reduce((a, b) => a * b, 1);
-    if (flat.length !== count) throw new ValueError(`expected ${count} elements for the shape [${wanted}], got ${flat.length}`);
+    if (flat.length !== count)
+      throw new ValueError(
+        `expected ${count} elements for the shape [${wanted}], got ${flat.length}`,
+      );
     const elements = own ? flat : flat.map(plain);
     const kind = own ?? dtype ?? suggested(nested);
     const converted = own ? elements : elements.map(kind.from);
@@ -363,17 +476,30 @@ export function makeTensors(engine, files) {
   function plain(v) {
     if (typeof v === 'number' || typeof v === 'bigint' || typeof v === 'boolean') return v;
     if (isTensor(v)) {
-      if (v.numel() !== 1) throw new ValueError('only one element tensors can be converted to Python scalars');
+      if (v.numel() !== 1)
+        throw new ValueError('only one element tensors can be converted to Python scalars');
       return v.item();
     }
     if (typeof v === 'string') throw new TypeError("new(): invalid data type 'str'");
-    throw new TypeError(Array.isArray(v) ? 'must be real number, not list' : `Could not infer dtype of ${v === undefined ? 'undefined' : typeName(v)}`);
+    throw new TypeError(
+      Array.isArray(v)
+        ? 'must be real number, not list'
+        : `Could not infer dtype of ${v === undefined ? 'undefined' : typeName(v)}`,
+    );
   }
 
   /** Runs fn with some mode bits cleared and set; puts them back, also if fn throws. */
   function withModes(clear, set, fn) {
     const was = engine.modes;
-    return within(() => { engine.modes = (was & ~clear) | set; }, () => { engine.modes = was; }, fn);
+    return within(
+      () => {
+        engine.modes = (was & ~clear) | set;
+      },
+      () => {
+        engine.modes = was;
+      },
+      fn,
+    );
   }
 
   return Object.assign(library, { Tensor, Parameter, tensor, hooks, gradOf, adopt, withModes });
@@ -399,12 +525,16 @@ function unnest(data) {
     for (const rows of outer) {
       if (typeof rows === 'string') throw new TypeError("new(): invalid data type 'str'");
       if (!isList(rows)) throw new TypeError(`not a sequence at dim ${dim}`);
-      if (rows.length !== sizes[dim]) throw new ValueError(`expected sequence of length ${sizes[dim]} at dim ${dim} (got ${rows.length})`);
+      if (rows.length !== sizes[dim])
+        throw new ValueError(
+          `expected sequence of length ${sizes[dim]} at dim ${dim} (got ${rows.length})`,
+        );
       if (!Array.isArray(rows)) kinds.push(kindOfArray(rows));
       for (const each of rows) flat.push(each);
     }
   }
-  if (sizes.length && typeof flat[0] === 'string') throw new ValueError("too many dimensions 'str'");
+  if (sizes.length && typeof flat[0] === 'string')
+    throw new ValueError("too many dimensions 'str'");
   return { flat, sizes, kinds, loose };
 }
 
@@ -414,5 +544,7 @@ function kindOfArray(array) {
   if (found) return found;
   if (array instanceof Uint8ClampedArray) return dtypes.uint8;
   const names = Object.values(dtypes).map((dtype) => dtype.array.name);
-  throw new TypeError(`can't convert ${array.constructor.name}. The only supported types are: ${[...new Set(names)].join(', ')}.`);
+  throw new TypeError(
+    `can't convert ${array.constructor.name}. The only supported types are: ${[...new Set(names)].join(', ')}.`,
+  );
 }

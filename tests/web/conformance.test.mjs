@@ -24,7 +24,9 @@ test('every case is as PyTorch has it', () => {
           const wanted = expected.outcome(k, op, mode, dtype);
           counts[wanted === null ? 'open' : 'compared']++;
           if (wanted !== null && !agrees(got, wanted, mode))
-            wrong.push(`${op.id} ${JSON.stringify(call)} ${mode} ${dtype}\n  ${show(got)}\n  ${show(wanted)}`);
+            wrong.push(
+              `${op.id} ${JSON.stringify(call)} ${mode} ${dtype}\n  ${show(got)}\n  ${show(wanted)}`,
+            );
         }
       }
       k++;
@@ -36,13 +38,30 @@ test('every case is as PyTorch has it', () => {
 });
 
 test('what differs is seen', () => {
-  const leaf = (elements, dtype = 'float64', shape = [elements.length]) => [{ dtype, shape, elements }];
+  const leaf = (elements, dtype = 'float64', shape = [elements.length]) => [
+    { dtype, shape, elements },
+  ];
   const same = (a, b, mode = 'forward') => agrees(a, b, mode);
   assert.ok(same(leaf([1, NaN, Infinity, 0]), leaf([1 + 1e-7, NaN, Infinity, -0])));
-  assert.ok(same('TypeError', 'TypeError') && same([], []) && same([null, 2, 'float32'], [null, 2, 'float32']));
+  assert.ok(
+    same('TypeError', 'TypeError') &&
+      same([], []) &&
+      same([null, 2, 'float32'], [null, 2, 'float32']),
+  );
   for (const [a, b] of [
-    [leaf([1]), leaf([1 + 1e-5])], [leaf([NaN]), leaf([1])], [leaf([Infinity]), leaf([-Infinity])], [leaf([1]), leaf([1], 'float32')],
-    [leaf([1, 2]), leaf([1, 2], 'float64', [1, 2])], [leaf([1]), [null]], [[null], leaf([1])], [leaf([1]), []], ['TypeError', leaf([1])],
-    [leaf([1]), 'ValueError'], [[1], [2]], [[true], [false]], [leaf([3], 'int64'), leaf([4], 'int64')],
-  ]) assert.ok(!same(a, b), `${JSON.stringify(a)} ${JSON.stringify(b)}`);
+    [leaf([1]), leaf([1 + 1e-5])],
+    [leaf([NaN]), leaf([1])],
+    [leaf([Infinity]), leaf([-Infinity])],
+    [leaf([1]), leaf([1], 'float32')],
+    [leaf([1, 2]), leaf([1, 2], 'float64', [1, 2])],
+    [leaf([1]), [null]],
+    [[null], leaf([1])],
+    [leaf([1]), []],
+    ['TypeError', leaf([1])],
+    [leaf([1]), 'ValueError'],
+    [[1], [2]],
+    [[true], [false]],
+    [leaf([3], 'int64'), leaf([4], 'int64')],
+  ])
+    assert.ok(!same(a, b), `${JSON.stringify(a)} ${JSON.stringify(b)}`);
 });

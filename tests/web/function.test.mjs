@@ -28,7 +28,10 @@ class Product extends Function {
 
   static backward(ctx, g, h) {
     const [x, y] = ctx.saved_tensors;
-    return [ctx.needs_input_grad[0] ? g.mul(y).add(h) : null, ctx.needs_input_grad[1] ? g.mul(x).add(h) : null];
+    return [
+      ctx.needs_input_grad[0] ? g.mul(y).add(h) : null,
+      ctx.needs_input_grad[1] ? g.mul(x).add(h) : null,
+    ];
   }
 }
 
@@ -84,7 +87,10 @@ test('what is saved is a snapshot', () => {
   assert.deepEqual(y.grad_fn.saved_tensors[0].tolist(), [3]);
   y.backward();
   assert.equal(x.grad.item(), 6);
-  assert.throws(() => y.grad_fn.saved_tensors, { name: 'RuntimeError', message: /after they have already been freed/ });
+  assert.throws(() => y.grad_fn.saved_tensors, {
+    name: 'RuntimeError',
+    message: /after they have already been freed/,
+  });
 });
 
 test('inputs can be written to, outputs marked, gradients left out', () => {
@@ -125,25 +131,72 @@ test('inputs can be written to, outputs marked, gradients left out', () => {
 });
 
 test('errors have the words of PyTorch, and leave the engine whole', () => {
-  const make = (forward, backward = (_ctx, g) => g) => class Odd extends Function {
-    static forward = forward;
+  const make = (forward, backward = (_ctx, g) => g) =>
+    class Odd extends Function {
+      static forward = forward;
 
-    static backward = backward;
-  };
+      static backward = backward;
+    };
   const twice = (_ctx, x) => x.mul(2);
   const cases = [
-    [make(twice, (_ctx, g) => [g, g]), 'RuntimeError', /OddBackward returned an incorrect number of gradients \(expected 1, got 2\)/],
+    [
+      make(twice, (_ctx, g) => [g, g]),
+      'RuntimeError',
+      /OddBackward returned an incorrect number of gradients \(expected 1, got 2\)/,
+    ],
     [make(twice, () => 1), 'RuntimeError', /expected Variable or None \(got int\)/],
-    [make(twice, () => torch.ones([7])), 'RuntimeError', /returned an invalid gradient at index 0 - got \[7\] but expected shape compatible with \[2\]/],
-    [make((ctx, x) => { ctx.save_for_backward(1); return x.mul(2); }), 'TypeError', /save_for_backward can only save variables, but argument 0 is of type int/],
-    [make((ctx, x) => { ctx.mark_dirty(x); return x.mul(2); }), 'RuntimeError', /marked as dirty during the forward method were not returned/],
-    [make(() => { throw new RangeError('of forward'); }), 'RangeError', /of forward/],
-    [make(twice, () => { throw new RangeError('of backward'); }), 'RangeError', /of backward/],
+    [
+      make(twice, () => torch.ones([7])),
+      'RuntimeError',
+      /returned an invalid gradient at index 0 - got \[7\] but expected shape compatible with \[2\]/,
+    ],
+    [
+      make((ctx, x) => {
+        ctx.save_for_backward(1);
+        return x.mul(2);
+      }),
+      'TypeError',
+      /save_for_backward can only save variables, but argument 0 is of type int/,
+    ],
+    [
+      make((ctx, x) => {
+        ctx.mark_dirty(x);
+        return x.mul(2);
+      }),
+      'RuntimeError',
+      /marked as dirty during the forward method were not returned/,
+    ],
+    [
+      make(() => {
+        throw new RangeError('of forward');
+      }),
+      'RangeError',
+      /of forward/,
+    ],
+    [
+      make(twice, () => {
+        throw new RangeError('of backward');
+      }),
+      'RangeError',
+      /of backward/,
+    ],
     [Function, 'NotImplementedError', /You must implement the forward function/],
-    [class extends Function { static forward = twice; }, 'NotImplementedError', /either the backward or vjp method/],
+    [
+      class extends Function {
+        static forward = twice;
+      },
+      'NotImplementedError',
+      /either the backward or vjp method/,
+    ],
   ];
   for (const [kind, name, message] of cases)
-    leavesNothing(() => assert.throws(() => kind.apply(leaf(1, 2)).sum().backward(), { name, message }, String(message)));
+    leavesNothing(() =>
+      assert.throws(
+        () => kind.apply(leaf(1, 2)).sum().backward(),
+        { name, message },
+        String(message),
+      ),
+    );
   assert.equal(torch.is_grad_enabled(), true);
 });
 
@@ -159,7 +212,10 @@ test('once_differentiable raises the second time, as wrapper and as decorator', 
     const x = leaf(1);
     assert.equal(grad(Double.apply(x), x)[0].item(), 2);
     const [first] = grad(Double.apply(x).square(), x, { create_graph: true });
-    assert.throws(() => first.backward(), { name: 'RuntimeError', message: /marked with @once_differentiable/ });
+    assert.throws(() => first.backward(), {
+      name: 'RuntimeError',
+      message: /marked with @once_differentiable/,
+    });
   }
 });
 
@@ -181,7 +237,10 @@ test('backwards run within backwards, hundreds deep', () => {
   const x = leaf(2);
   Deep.apply(x, 300).backward();
   assert.equal(x.grad.item(), 1);
-  assert.throws(() => Deep.apply(x, 2000).backward(), { name: 'RecursionError', message: /backwards within each other/ });
+  assert.throws(() => Deep.apply(x, 2000).backward(), {
+    name: 'RecursionError',
+    message: /backwards within each other/,
+  });
   Deep.apply(x, 300).backward();
   assert.equal(x.grad.item(), 2);
 });
@@ -216,7 +275,11 @@ test('tangents pass through jvp', () => {
     }
   }
   const { dual_level, make_dual, unpack_dual } = torch.autograd.forward_ad;
-  const tangent = dual_level(() => unpack_dual(Cube.apply(make_dual(leaf(2).detach(), torch.tensor([1], { dtype: torch.float64 })))).tangent.item());
+  const tangent = dual_level(() =>
+    unpack_dual(
+      Cube.apply(make_dual(leaf(2).detach(), torch.tensor([1], { dtype: torch.float64 }))),
+    ).tangent.item(),
+  );
   assert.equal(tangent, 12);
 });
 

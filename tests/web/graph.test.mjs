@@ -14,7 +14,10 @@ test('nodes have names, edges and an order', () => {
   assert.ok(y.grad_fn instanceof graph.Node);
   const [[product]] = y.grad_fn.next_functions;
   const [[exp], [accumulate, output]] = product.next_functions;
-  assert.deepEqual([product.name(), exp.name(), accumulate.name(), output], ['MulBackward0', 'ExpBackward0', 'torch::autograd::AccumulateGrad', 0]);
+  assert.deepEqual(
+    [product.name(), exp.name(), accumulate.name(), output],
+    ['MulBackward0', 'ExpBackward0', 'torch::autograd::AccumulateGrad', 0],
+  );
   assert.equal(accumulate.variable, x);
   assert.equal(exp.next_functions[0][0], accumulate);
   assert.ok(product._sequence_nr() > exp._sequence_nr());
@@ -39,7 +42,10 @@ test('what nodes saved has the names of PyTorch', () => {
   assert.equal(stacked._saved_dim, 0);
   const y = x.mul(x);
   y.sum().backward();
-  assert.throws(() => y.grad_fn._saved_self, { name: 'RuntimeError', message: /after they have already been freed/ });
+  assert.throws(() => y.grad_fn._saved_self, {
+    name: 'RuntimeError',
+    message: /after they have already been freed/,
+  });
 });
 
 test('saved tensors take hooks, one by one', () => {
@@ -47,20 +53,29 @@ test('saved tensors take hooks, one by one', () => {
   const y = x.mul(x);
   const raw = y.grad_fn._raw_saved_self;
   assert.equal(raw, y.grad_fn._raw_saved_self);
-  raw.register_hooks((t) => t.tolist(), (packed) => torch.tensor(packed, { dtype: torch.float64 }).mul(10));
+  raw.register_hooks(
+    (t) => t.tolist(),
+    (packed) => torch.tensor(packed, { dtype: torch.float64 }).mul(10),
+  );
   assert.deepEqual([raw.data, typeof raw.unpack_hook], [[1, 2], 'function']);
   y.sum().backward();
   assert.deepEqual(x.grad.tolist(), [11, 22]);
-  assert.throws(() => x.exp().grad_fn._raw_saved_result.register_hooks(1, 2), { name: 'TypeError' });
+  assert.throws(() => x.exp().grad_fn._raw_saved_result.register_hooks(1, 2), {
+    name: 'TypeError',
+  });
 });
 
 test('saved_tensors_hooks pack and unpack, the innermost pair alone', () => {
   const x = leaf(1, 2);
   const seen = [];
-  const pack = (name) => (t) => { seen.push(name); return t.toTypedArray(); };
+  const pack = (name) => (t) => {
+    seen.push(name);
+    return t.toTypedArray();
+  };
   const unpack = (array) => torch.tensor(array);
   const y = graph.saved_tensors_hooks(pack('outer'), unpack, () =>
-    graph.saved_tensors_hooks(pack('inner'), unpack, () => x.exp()).mul(x));
+    graph.saved_tensors_hooks(pack('inner'), unpack, () => x.exp()).mul(x),
+  );
   assert.deepEqual(seen, ['inner', 'outer', 'outer']);
   y.sum().backward();
   const [expected] = torch.autograd.grad(x.exp().mul(x).sum(), x);
@@ -71,21 +86,95 @@ test('hooks that go wrong say so', () => {
   const { saved_tensors_hooks, disable_saved_tensors_hooks } = graph;
   const x = leaf(1, 2);
   const cases = [
-    [() => saved_tensors_hooks(() => { throw new RangeError('of pack'); }, (p) => p, () => x.exp()), 'RangeError', /of pack/],
-    [() => saved_tensors_hooks((t) => t.mul_(2), (p) => p, () => x.exp()), 'RuntimeError', /pack hook is modifying its input in place/],
-    [() => saved_tensors_hooks((t) => t, () => 1, () => x.exp()).sum().backward(), 'TypeError', /unpack_hook expected to be a Tensor but got result of type int/],
+    [
+      () =>
+        saved_tensors_hooks(
+          () => {
+            throw new RangeError('of pack');
+          },
+          (p) => p,
+          () => x.exp(),
+        ),
+      'RangeError',
+      /of pack/,
+    ],
+    [
+      () =>
+        saved_tensors_hooks(
+          (t) => t.mul_(2),
+          (p) => p,
+          () => x.exp(),
+        ),
+      'RuntimeError',
+      /pack hook is modifying its input in place/,
+    ],
+    [
+      () =>
+        saved_tensors_hooks(
+          (t) => t,
+          () => 1,
+          () => x.exp(),
+        )
+          .sum()
+          .backward(),
+      'TypeError',
+      /unpack_hook expected to be a Tensor but got result of type int/,
+    ],
     [() => saved_tensors_hooks(1, 2, () => x), 'TypeError', /two functions/],
-    [() => saved_tensors_hooks((t) => t, (t) => t, async () => x), 'TypeError', /async/],
-    [() => disable_saved_tensors_hooks('none here', () => saved_tensors_hooks((t) => t, (t) => t, () => x)), 'RuntimeError', /none here/],
-    [() => saved_tensors_hooks((t) => t, (t) => t, () => disable_saved_tensors_hooks('none here', () => x)), 'RuntimeError', /none here/],
+    [
+      () =>
+        saved_tensors_hooks(
+          (t) => t,
+          (t) => t,
+          async () => x,
+        ),
+      'TypeError',
+      /async/,
+    ],
+    [
+      () =>
+        disable_saved_tensors_hooks('none here', () =>
+          saved_tensors_hooks(
+            (t) => t,
+            (t) => t,
+            () => x,
+          ),
+        ),
+      'RuntimeError',
+      /none here/,
+    ],
+    [
+      () =>
+        saved_tensors_hooks(
+          (t) => t,
+          (t) => t,
+          () => disable_saved_tensors_hooks('none here', () => x),
+        ),
+      'RuntimeError',
+      /none here/,
+    ],
   ];
   for (const [call, name, message] of cases) assert.throws(call, { name, message });
-  assert.deepEqual(saved_tensors_hooks((t) => t, (t) => t, () => x.exp()).shape, [2]);
+  assert.deepEqual(
+    saved_tensors_hooks(
+      (t) => t,
+      (t) => t,
+      () => x.exp(),
+    ).shape,
+    [2],
+  );
 });
 
 test('without a message disable_saved_tensors_hooks bypasses them', () => {
   let packed = 0;
-  graph.saved_tensors_hooks((t) => { packed++; return t; }, (t) => t, () => graph.disable_saved_tensors_hooks(() => leaf(1).exp()));
+  graph.saved_tensors_hooks(
+    (t) => {
+      packed++;
+      return t;
+    },
+    (t) => t,
+    () => graph.disable_saved_tensors_hooks(() => leaf(1).exp()),
+  );
   assert.equal(packed, 0);
 });
 
@@ -104,7 +193,10 @@ test('check mode raises for a saved tensor that was mutated', () => {
     a.add_(1);
     return made;
   });
-  assert.throws(() => y.backward(), { name: 'RuntimeError', message: /modified by an inplace operation/ });
+  assert.throws(() => y.backward(), {
+    name: 'RuntimeError',
+    message: /modified by an inplace operation/,
+  });
   assert.throws(() => graph.set_saved_tensor_mode('odd'), { name: 'ValueError' });
 });
 
@@ -112,17 +204,29 @@ test('versions count writes, and can be incremented', () => {
   const [x, y] = [torch.ones([2]), torch.ones([2])];
   graph.increment_version([x, x, y]);
   assert.deepEqual([x._version, y._version], [2, 1]);
-  assert.throws(() => graph.increment_version(3), { name: 'RuntimeError', message: /expect a Iterable/ });
+  assert.throws(() => graph.increment_version(3), {
+    name: 'RuntimeError',
+    message: /expect a Iterable/,
+  });
 });
 
 test('node hooks see and replace gradients, before and after', () => {
   const x = leaf(1, 2);
   const y = x.mul(2);
   const seen = [];
-  const after = y.grad_fn.register_hook((inputs, outputs) => { seen.push(['after', inputs[0].tolist(), outputs[0].tolist()]); return [inputs[0].mul(3), ...inputs.slice(1)]; });
-  const before = y.grad_fn.register_prehook(([g]) => { seen.push(['before', g.tolist()]); return [g.mul(5)]; });
+  const after = y.grad_fn.register_hook((inputs, outputs) => {
+    seen.push(['after', inputs[0].tolist(), outputs[0].tolist()]);
+    return [inputs[0].mul(3), ...inputs.slice(1)];
+  });
+  const before = y.grad_fn.register_prehook(([g]) => {
+    seen.push(['before', g.tolist()]);
+    return [g.mul(5)];
+  });
   y.sum().backward({ retain_graph: true });
-  assert.deepEqual(seen, [['before', [1, 1]], ['after', [10, 10], [5, 5]]]);
+  assert.deepEqual(seen, [
+    ['before', [1, 1]],
+    ['after', [10, 10], [5, 5]],
+  ]);
   assert.deepEqual(x.grad.tolist(), [30, 30]);
   after.remove();
   before.remove();
@@ -135,23 +239,48 @@ test('node hooks see and replace gradients, before and after', () => {
 test('what a hook returns must fit', () => {
   const cases = [
     [(y) => y.register_hook(() => 1), 'TypeError', /expected Variable, but hook returned 'int'/],
-    [(y) => y.register_hook((g) => g.float()), 'RuntimeError', /has changed the type of value \(was torch.DoubleTensor got torch.FloatTensor\)/],
-    [(y) => y.register_hook(function total(g) { return g.sum(); }), 'RuntimeError', /hook 'total' has changed the size of value/],
-    [(y) => y.grad_fn.register_hook(() => [1, 2, 3]), 'RuntimeError', /returned an incorrect number of values \(got 3, but expected/],
-    [(y) => y.grad_fn.register_prehook((grads) => grads[0]), 'TypeError', /expected tuple, but hook returned 'Tensor'/],
+    [
+      (y) => y.register_hook((g) => g.float()),
+      'RuntimeError',
+      /has changed the type of value \(was torch.DoubleTensor got torch.FloatTensor\)/,
+    ],
+    [
+      (y) =>
+        y.register_hook(function total(g) {
+          return g.sum();
+        }),
+      'RuntimeError',
+      /hook 'total' has changed the size of value/,
+    ],
+    [
+      (y) => y.grad_fn.register_hook(() => [1, 2, 3]),
+      'RuntimeError',
+      /returned an incorrect number of values \(got 3, but expected/,
+    ],
+    [
+      (y) => y.grad_fn.register_prehook((grads) => grads[0]),
+      'TypeError',
+      /expected tuple, but hook returned 'Tensor'/,
+    ],
   ];
   for (const [add, name, message] of cases) {
     const y = leaf(1, 2).mul(2);
     add(y);
     assert.throws(() => y.sum().backward(), { name, message }, String(message));
   }
-  assert.throws(() => torch.ones([1]).register_hook(() => null), { name: 'RuntimeError', message: /doesn't require gradient/ });
+  assert.throws(() => torch.ones([1]).register_hook(() => null), {
+    name: 'RuntimeError',
+    message: /doesn't require gradient/,
+  });
 });
 
 test('a hook after accumulation gets the leaf itself', () => {
   const x = leaf(1, 2);
   const seen = [];
-  x.register_post_accumulate_grad_hook((p) => { seen.push(p === x, p.grad.tolist()); p.grad = null; });
+  x.register_post_accumulate_grad_hook((p) => {
+    seen.push(p === x, p.grad.tolist());
+    p.grad = null;
+  });
   x.sum().backward();
   assert.deepEqual([seen, x.grad], [[true, [1, 1]], null]);
 });
@@ -173,42 +302,71 @@ test('edges stand for tensors', () => {
   assert.deepEqual(torch.autograd.grad(y.square().sum(), edge)[0].tolist(), [6, 12]);
   torch.autograd.backward(edge, torch.ones([2], { dtype: torch.float64 }));
   assert.deepEqual(x.grad.tolist(), [3, 3]);
-  assert.throws(() => graph.get_gradient_edge(torch.ones([1])), { name: 'RuntimeError', message: /does not require gradients/ });
+  assert.throws(() => graph.get_gradient_edge(torch.ones([1])), {
+    name: 'RuntimeError',
+    message: /does not require gradients/,
+  });
 });
 
 test('one hook on several tensors', () => {
   const [a, b] = [leaf(1, 2), leaf(3, 4)];
   const [c, d] = [a.mul(b), a.mul(b)];
   const seen = [];
-  const handle = graph.register_multi_grad_hook([a, b, c, d], (grads) => { seen.push(grads.map((g) => g !== null)); });
+  const handle = graph.register_multi_grad_hook([a, b, c, d], (grads) => {
+    seen.push(grads.map((g) => g !== null));
+  });
   c.sum().backward({ retain_graph: true });
   c.sum().backward({ inputs: [a], retain_graph: true });
-  assert.deepEqual(seen, [[true, true, true, false], [true, false, true, false]]);
+  assert.deepEqual(seen, [
+    [true, true, true, false],
+    [true, false, true, false],
+  ]);
   handle.remove();
   const any = [];
-  graph.register_multi_grad_hook([a, b], (g) => { any.push(g.tolist()); }, { mode: 'any' });
+  graph.register_multi_grad_hook(
+    [a, b],
+    (g) => {
+      any.push(g.tolist());
+    },
+    { mode: 'any' },
+  );
   c.sum().backward({ retain_graph: true });
   c.sum().backward();
   assert.equal(seen.length, 2);
   assert.equal(any.length, 2);
-  assert.throws(() => graph.register_multi_grad_hook([a], () => 1, { mode: 'odd' }), { name: 'ValueError', message: /Expects mode/ });
+  assert.throws(() => graph.register_multi_grad_hook([a], () => 1, { mode: 'odd' }), {
+    name: 'ValueError',
+    message: /Expects mode/,
+  });
 });
 
 test('hooks run within hooks, to a limit', () => {
   const deep = (n) => {
     const x = leaf(1);
-    x.register_hook(() => { if (n) torch.enable_grad(() => { deep(n - 1); }); });
+    x.register_hook(() => {
+      if (n)
+        torch.enable_grad(() => {
+          deep(n - 1);
+        });
+    });
     x.mul(2).backward();
   };
   deep(80);
-  assert.throws(() => deep(150), { name: 'RecursionError', message: /callbacks within each other/ });
+  assert.throws(() => deep(150), {
+    name: 'RecursionError',
+    message: /callbacks within each other/,
+  });
   deep(80);
 });
 
 test('nodes and hooks leave nothing behind', () => {
   leavesNothing(() => {
     const x = leaf(1, 2);
-    const y = graph.saved_tensors_hooks((t) => t, (t) => t, () => x.exp().mul(x));
+    const y = graph.saved_tensors_hooks(
+      (t) => t,
+      (t) => t,
+      () => x.exp().mul(x),
+    );
     y.grad_fn.next_functions[0][0].register_hook(() => null);
     y.grad_fn.metadata.own = y;
     x.register_hook((g) => g.mul(2));

@@ -4,13 +4,16 @@ import { load } from '../../web/index.js';
 
 export const torch = await load();
 /** A float64 leaf that requires grad. */
-export const leaf = (...values) => torch.tensor(values, { requires_grad: true, dtype: torch.float64 });
+export const leaf = (...values) =>
+  torch.tensor(values, { requires_grad: true, dtype: torch.float64 });
 
 /** Runs fn in a scope; it must leave as many tensors and nodes as there were. */
 export function leavesNothing(fn) {
   const before = torch.live_count();
   try {
-    return torch.scope(() => { fn(); });
+    return torch.scope(() => {
+      fn();
+    });
   } finally {
     assert.equal(torch.live_count(), before);
   }

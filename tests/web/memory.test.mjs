@@ -37,9 +37,13 @@ async function settled(library = torch) {
 async function confined() {
   const { Memory } = WebAssembly;
   WebAssembly.Memory = class extends Memory {
-    constructor(limits) { super({ ...limits, maximum: 1024 }); }
+    constructor(limits) {
+      super({ ...limits, maximum: 1024 });
+    }
   };
-  return load().finally(() => { WebAssembly.Memory = Memory; });
+  return load().finally(() => {
+    WebAssembly.Memory = Memory;
+  });
 }
 
 const twice = (g) => g.mul(2); // outside of where x is known: a hook that holds its tensor keeps it, until a scope ends
@@ -50,7 +54,11 @@ test('the collector lets go of tensors, nodes, hooks and contexts', async () => 
     for (let i = 0; i < 50; i++) {
       const x = leaf(1, 2);
       x.register_hook(twice);
-      const y = graph.saved_tensors_hooks((t) => t, (t) => t, () => Scale.apply(x.exp()));
+      const y = graph.saved_tensors_hooks(
+        (t) => t,
+        (t) => t,
+        () => Scale.apply(x.exp()),
+      );
       y.grad_fn.metadata.note = i;
       y.sum().backward();
       assert.ok(x.grad);
@@ -95,24 +103,66 @@ test('use after dispose raises, wherever the tensor stands', () => {
   x.dispose();
   x.dispose();
   const uses = [
-    () => x.add(1), () => torch.ones([2]).add(x), () => torch.cat([x]), () => x.shape, () => x.grad, () => x.grad_fn, () => x.tolist(),
-    () => x.register_hook(() => null), () => x.backward(), () => torch.autograd.grad(leaf(1).sum(), x), () => Scale.apply(x),
-    () => graph.get_gradient_edge(x), () => torch.save(x), () => torch.ones([2]).index(x),
+    () => x.add(1),
+    () => torch.ones([2]).add(x),
+    () => torch.cat([x]),
+    () => x.shape,
+    () => x.grad,
+    () => x.grad_fn,
+    () => x.tolist(),
+    () => x.register_hook(() => null),
+    () => x.backward(),
+    () => torch.autograd.grad(leaf(1).sum(), x),
+    () => Scale.apply(x),
+    () => graph.get_gradient_edge(x),
+    () => torch.save(x),
+    () => torch.ones([2]).index(x),
   ];
-  for (const use of uses) assert.throws(use, { name: 'RuntimeError', message: /disposed/ }, String(use));
+  for (const use of uses)
+    assert.throws(use, { name: 'RuntimeError', message: /disposed/ }, String(use));
   assert.equal(String(x[Symbol.for('nodejs.util.inspect.custom')]()), 'tensor(disposed)');
 });
 
 test('a callback that throws leaves the engine whole, wherever it runs', () => {
   const mine = new Error('mine');
-  const raise = () => { throw mine; };
+  const raise = () => {
+    throw mine;
+  };
   const programs = [
-    () => { const x = leaf(1); x.register_hook(raise); x.mul(2).backward(); },
-    () => { const x = leaf(1); x.register_post_accumulate_grad_hook(raise); x.mul(2).backward(); },
-    () => { const y = leaf(1).mul(2); y.grad_fn.register_hook(raise); y.backward(); },
-    () => { const y = leaf(1).mul(2); y.grad_fn.register_prehook(raise); y.backward(); },
-    () => graph.saved_tensors_hooks(raise, (t) => t, () => leaf(1).exp()),
-    () => graph.saved_tensors_hooks((t) => t, raise, () => leaf(1).exp()).backward(),
+    () => {
+      const x = leaf(1);
+      x.register_hook(raise);
+      x.mul(2).backward();
+    },
+    () => {
+      const x = leaf(1);
+      x.register_post_accumulate_grad_hook(raise);
+      x.mul(2).backward();
+    },
+    () => {
+      const y = leaf(1).mul(2);
+      y.grad_fn.register_hook(raise);
+      y.backward();
+    },
+    () => {
+      const y = leaf(1).mul(2);
+      y.grad_fn.register_prehook(raise);
+      y.backward();
+    },
+    () =>
+      graph.saved_tensors_hooks(
+        raise,
+        (t) => t,
+        () => leaf(1).exp(),
+      ),
+    () =>
+      graph
+        .saved_tensors_hooks(
+          (t) => t,
+          raise,
+          () => leaf(1).exp(),
+        )
+        .backward(),
     () => graph.register_multi_grad_hook([leaf(1)], raise) && raise(),
     () => torch.autograd.functional.jacobian(raise, leaf(1)),
     () => torch.autograd.forward_ad.dual_level(raise),
@@ -126,13 +176,21 @@ test('a callback that throws leaves the engine whole, wherever it runs', () => {
     assert.equal(torch.is_grad_enabled(), true);
   }
   torch._engine.onWarning = was;
-  assert.deepEqual(torch.autograd.grad(leaf(3).square(), [leaf(1)], { allow_unused: true }), [null]);
+  assert.deepEqual(torch.autograd.grad(leaf(3).square(), [leaf(1)], { allow_unused: true }), [
+    null,
+  ]);
 });
 
 test('a loop without a scope fills the heap, whose error says what lets go, until the event loop turns', async () => {
   const small = await confined();
-  const steps = (n) => { for (let i = 0; i < n; i++) small.ones([1 << 16]).mul(2); };
-  const full = { name: 'OutOfMemoryError', message: /^pygrad: can't allocate memory: you tried to allocate 262\d+ bytes: \d+ tensors .* torch\.scope\(.* dispose\(\)/ };
+  const steps = (n) => {
+    for (let i = 0; i < n; i++) small.ones([1 << 16]).mul(2);
+  };
+  const full = {
+    name: 'OutOfMemoryError',
+    message:
+      /^pygrad: can't allocate memory: you tried to allocate 262\d+ bytes: \d+ tensors .* torch\.scope\(.* dispose\(\)/,
+  };
   assert.throws(() => steps(1000), full);
   assert.throws(() => steps(1), full);
   gc();
@@ -143,8 +201,13 @@ test('a loop without a scope fills the heap, whose error says what lets go, unti
 
 test('what a scope or the collector lets go of is there for the next tensor, however much it was', async () => {
   const small = await confined();
-  const many = () => { for (let i = 0; i < 1000; i++) small.ones([1 << 13]); };
-  const large = () => small.scope(() => { small.ones([1 << 23]); });
+  const many = () => {
+    for (let i = 0; i < 1000; i++) small.ones([1 << 13]);
+  };
+  const large = () =>
+    small.scope(() => {
+      small.ones([1 << 23]);
+    });
   small.scope(many);
   large();
   many();

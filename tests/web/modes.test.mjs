@@ -6,44 +6,82 @@ import { leaf, leavesNothing, torch, warnings } from './helpers.mjs';
 const { autograd } = torch;
 
 test('scopes return what their function does, and end also by a throw', () => {
-  assert.equal(torch.no_grad(() => torch.is_grad_enabled()), false);
-  assert.equal(torch.no_grad(() => torch.enable_grad(() => leaf(1).mul(2).requires_grad)), true);
-  assert.equal(torch.no_grad(() => autograd.grad_mode(true, () => autograd.is_grad_enabled())), true);
-  assert.throws(() => torch.no_grad(() => { throw new Error('mine'); }), /mine/);
+  assert.equal(
+    torch.no_grad(() => torch.is_grad_enabled()),
+    false,
+  );
+  assert.equal(
+    torch.no_grad(() => torch.enable_grad(() => leaf(1).mul(2).requires_grad)),
+    true,
+  );
+  assert.equal(
+    torch.no_grad(() => autograd.grad_mode(true, () => autograd.is_grad_enabled())),
+    true,
+  );
+  assert.throws(
+    () =>
+      torch.no_grad(() => {
+        throw new Error('mine');
+      }),
+    /mine/,
+  );
   assert.equal(torch.is_grad_enabled(), true);
 });
 
 test('set_grad_enabled lasts, or holds while a function runs', () => {
-  assert.equal(torch.set_grad_enabled(false, () => torch.is_grad_enabled()), false);
+  assert.equal(
+    torch.set_grad_enabled(false, () => torch.is_grad_enabled()),
+    false,
+  );
   assert.equal(torch.is_grad_enabled(), true);
   torch.set_grad_enabled(false);
   assert.equal(torch.is_grad_enabled(), false);
   torch.set_grad_enabled(true);
-  autograd.grad_mode(true, () => { torch.set_grad_enabled(false); assert.equal(torch.is_grad_enabled(), false); });
+  autograd.grad_mode(true, () => {
+    torch.set_grad_enabled(false);
+    assert.equal(torch.is_grad_enabled(), false);
+  });
   assert.equal(torch.is_grad_enabled(), true);
   assert.throws(() => torch.set_grad_enabled(1), { name: 'TypeError', message: /must be bool/ });
 });
 
 test('inference mode is for good', () => {
   const x = leaf(1);
-  const made = torch.inference_mode(() => torch.enable_grad(() => {
-    assert.equal(torch.is_inference_mode_enabled(), true);
-    assert.equal(torch.inference_mode(false, () => torch.is_inference_mode_enabled()), false);
-    return x.mul(2);
-  }));
-  assert.deepEqual([made.requires_grad, made.is_inference(), torch.is_inference_mode_enabled()], [false, true, false]);
-  assert.throws(() => made.mul(x), { name: 'RuntimeError', message: /Inference tensors cannot be saved for backward/ });
+  const made = torch.inference_mode(() =>
+    torch.enable_grad(() => {
+      assert.equal(torch.is_inference_mode_enabled(), true);
+      assert.equal(
+        torch.inference_mode(false, () => torch.is_inference_mode_enabled()),
+        false,
+      );
+      return x.mul(2);
+    }),
+  );
+  assert.deepEqual(
+    [made.requires_grad, made.is_inference(), torch.is_inference_mode_enabled()],
+    [false, true, false],
+  );
+  assert.throws(() => made.mul(x), {
+    name: 'RuntimeError',
+    message: /Inference tensors cannot be saved for backward/,
+  });
 });
 
 test('set_multithreading_enabled is accepted', () => {
-  assert.equal(autograd.set_multithreading_enabled(false, () => 3), 3);
+  assert.equal(
+    autograd.set_multithreading_enabled(false, () => 3),
+    3,
+  );
   autograd.set_multithreading_enabled(true);
 });
 
 test('a scope refuses what it could not hold', () => {
   assert.throws(() => torch.no_grad(async () => 1), { name: 'TypeError', message: /async/ });
   assert.throws(() => torch.scope(async () => 1), { name: 'TypeError', message: /async/ });
-  assert.throws(() => torch.set_grad_enabled(false, 1), { name: 'TypeError', message: /takes the function/ });
+  assert.throws(() => torch.set_grad_enabled(false, 1), {
+    name: 'TypeError',
+    message: /takes the function/,
+  });
   assert.throws(() => torch.no_grad(1), { name: 'TypeError', message: /takes the function/ });
   assert.equal(torch.is_grad_enabled(), true);
 });
@@ -53,18 +91,25 @@ test('anomaly mode says where the forward of the failing node was', () => {
     return torch.zeros([1], { requires_grad: true }).sqrt().mul(0);
   }
   const texts = warnings(() => {
-    assert.throws(() => autograd.detect_anomaly(() => forward().backward()),
-      { name: 'RuntimeError', message: "Function 'SqrtBackward0' returned nan values in its 0th output." });
+    assert.throws(() => autograd.detect_anomaly(() => forward().backward()), {
+      name: 'RuntimeError',
+      message: "Function 'SqrtBackward0' returned nan values in its 0th output.",
+    });
   });
   assert.match(texts[0], /Anomaly Detection has been enabled/);
-  assert.match(texts[1], /^Error detected in SqrtBackward0. Traceback of forward call that caused the error:\n {2}at forward \(.*modes.test.mjs:\d+:\d+\)/);
+  assert.match(
+    texts[1],
+    /^Error detected in SqrtBackward0. Traceback of forward call that caused the error:\n {2}at forward \(.*modes.test.mjs:\d+:\d+\)/,
+  );
   assert.doesNotMatch(texts[1], /web\/(engine|tensor)\.js/);
   assert.equal(autograd.is_anomaly_detection_enabled(), false);
 });
 
 test('without a forward in the mode there is no trace', () => {
   const y = torch.zeros([1], { requires_grad: true }).sqrt().mul(0);
-  const texts = warnings(() => assert.throws(() => autograd.set_detect_anomaly(true, () => y.backward()), /nan values/));
+  const texts = warnings(() =>
+    assert.throws(() => autograd.set_detect_anomaly(true, () => y.backward()), /nan values/),
+  );
   assert.match(texts[0], /No forward pass information available/);
 });
 
@@ -86,20 +131,29 @@ test('metadata tells where a node was made; check mode names the lines that save
       y.add_(1);
       return made;
     });
-    const texts = warnings(() => assert.throws(() => z.backward(),
-      { message: /It was saved by MulBackward0 at at .*modes.test.mjs:\d+:\d+.* It was modified at at .*modes.test.mjs/s }));
+    const texts = warnings(() =>
+      assert.throws(() => z.backward(), {
+        message:
+          /It was saved by MulBackward0 at at .*modes.test.mjs:\d+:\d+.* It was modified at at .*modes.test.mjs/s,
+      }),
+    );
     assert.equal(texts.length, 1);
   });
 });
 
 test('anomaly mode leaves nothing behind', () => {
   const kept = torch._hooks.size;
-  leavesNothing(() => autograd.set_detect_anomaly(true, () => { leaf(1, 2).exp().sum().backward(); }));
+  leavesNothing(() =>
+    autograd.set_detect_anomaly(true, () => {
+      leaf(1, 2).exp().sum().backward();
+    }),
+  );
   assert.equal(torch._hooks.size, kept);
 });
 
 test('forward mode carries tangents', () => {
-  const { dual_level, make_dual, unpack_dual, enter_dual_level, exit_dual_level } = autograd.forward_ad;
+  const { dual_level, make_dual, unpack_dual, enter_dual_level, exit_dual_level } =
+    autograd.forward_ad;
   const [x, t] = [torch.tensor([2, 3]), torch.tensor([1, 0])];
   dual_level((level) => {
     assert.equal(level, 0);
@@ -109,8 +163,14 @@ test('forward mode carries tangents', () => {
     assert.equal(unpack_dual(x).tangent, null);
   });
   assert.throws(() => make_dual(x, t), { name: 'RuntimeError', message: /no level exists/ });
-  assert.throws(() => dual_level(() => dual_level(() => 1)), { name: 'RuntimeError', message: /Nested forward mode AD is not supported/ });
-  assert.throws(() => dual_level(() => make_dual(torch.tensor([1n]), t)), { name: 'ValueError', message: /floating point/ });
+  assert.throws(() => dual_level(() => dual_level(() => 1)), {
+    name: 'RuntimeError',
+    message: /Nested forward mode AD is not supported/,
+  });
+  assert.throws(() => dual_level(() => make_dual(torch.tensor([1n]), t)), {
+    name: 'ValueError',
+    message: /floating point/,
+  });
   enter_dual_level();
   const dual = make_dual(x, t);
   exit_dual_level();

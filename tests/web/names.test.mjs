@@ -7,14 +7,23 @@ import { torch } from './helpers.mjs';
 
 const document = readFileSync(new URL('../../web/docs/names.md', import.meta.url), 'utf8');
 const table = document.slice(document.indexOf('| torch.js | pygrad |'));
-const rows = Array.from(table.matchAll(/^\| (\w+) \| `([\w.]+)` \|/gm), ([, name, path]) => [name, path]);
+const rows = Array.from(table.matchAll(/^\| (\w+) \| `([\w.]+)` \|/gm), ([, name, path]) => [
+  name,
+  path,
+]);
 /** Where Python has a name in a module that is no namespace here. */
-const here = (path) => path.replace('autograd.profiler_util.', 'autograd.profiler.').replace('.profile.', '.profile.prototype.')
-  .replace('EventList.', 'EventList.prototype.').replace('FunctionCtx.', 'FunctionCtx.prototype.');
+const here = (path) =>
+  path
+    .replace('autograd.profiler_util.', 'autograd.profiler.')
+    .replace('.profile.', '.profile.prototype.')
+    .replace('EventList.', 'EventList.prototype.')
+    .replace('FunctionCtx.', 'FunctionCtx.prototype.');
 
 for (const [name, path] of rows) {
   test(`${name} is torch.${here(path)}`, () => {
-    const found = here(path).split('.').reduce((at, part) => at?.[part], torch);
+    const found = here(path)
+      .split('.')
+      .reduce((at, part) => at?.[part], torch);
     assert.equal(typeof found, 'function', path);
   });
 }
@@ -26,11 +35,20 @@ test('the table was found', () => assert.ok(rows.length > 55));
 const declared = readFileSync(new URL('../../web/ops.d.ts', import.meta.url), 'utf8');
 /** Where the functions of an interface of ops.d.ts are. */
 const SPACES = {
-  Functions: torch, Methods: torch.Tensor.prototype, Functional: torch.nn.functional, Special: torch.special, Linalg: torch.linalg,
-  Windows: torch.signal.windows, Properties: torch.Tensor.prototype,
+  Functions: torch,
+  Methods: torch.Tensor.prototype,
+  Functional: torch.nn.functional,
+  Special: torch.special,
+  Linalg: torch.linalg,
+  Windows: torch.signal.windows,
+  Properties: torch.Tensor.prototype,
 };
-const bodies = Array.from(declared.matchAll(/^export interface (\w+) \{\n(.*?)^\}/gms), ([, name, body]) => [name, body]);
-const namesOf = (body) => [...new Set(Array.from(body.matchAll(/^  (?:readonly )?(\w+)/gm), ([, name]) => name))].sort();
+const bodies = Array.from(
+  declared.matchAll(/^export interface (\w+) \{\n(.*?)^\}/gms),
+  ([, name, body]) => [name, body],
+);
+const namesOf = (body) =>
+  [...new Set(Array.from(body.matchAll(/^  (?:readonly )?(\w+)/gm), ([, name]) => name))].sort();
 
 test('the interfaces of the declarations are the namespaces', () =>
   assert.deepEqual(bodies.map(([name]) => name).sort(), Object.keys(SPACES).sort()));
@@ -49,4 +67,7 @@ for (const [space, body] of bodies) {
 
 for (const space of ['Special', 'Linalg', 'Windows'])
   test(`${space} has no name that Python lacks`, () =>
-    assert.deepEqual(Object.keys(SPACES[space]).sort(), namesOf(bodies.find(([name]) => name === space)[1])));
+    assert.deepEqual(
+      Object.keys(SPACES[space]).sort(),
+      namesOf(bodies.find(([name]) => name === space)[1]),
+    ));

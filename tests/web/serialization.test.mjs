@@ -17,14 +17,30 @@ test('tensors of every dtype come back with their shapes', () => {
     assert.deepEqual([y.dtype.name, y.tolist()], [name, x.tolist()]);
   }
   assert.deepEqual([again(torch.tensor(3)).shape, again(torch.empty([0, 2])).shape], [[], [0, 2]]);
-  assert.deepEqual(again([torch.arange(6).reshape([2, 3]).t()])[0].tolist(), [[0, 3], [1, 4], [2, 5]]);
+  assert.deepEqual(again([torch.arange(6).reshape([2, 3]).t()])[0].tolist(), [
+    [0, 3],
+    [1, 4],
+    [2, 5],
+  ]);
   assert.equal(again({ w: torch.ones([1], { requires_grad: true }) }).w.requires_grad, true);
 });
 
 test('containers and numbers come back as they were', () => {
   const value = {
-    epoch: 3, rate: 1e-8, name: 'é𝄞"', none: null, yes: true, limits: [Infinity, -Infinity, NaN, -0], seed: 2n ** 63n,
-    state: new Map([[0, { step: 1 }], ['a', [2]]]), set: new Set([1, 2]), dtype: torch.float64, nested: [[], {}],
+    epoch: 3,
+    rate: 1e-8,
+    name: 'é𝄞"',
+    none: null,
+    yes: true,
+    limits: [Infinity, -Infinity, NaN, -0],
+    seed: 2n ** 63n,
+    state: new Map([
+      [0, { step: 1 }],
+      ['a', [2]],
+    ]),
+    set: new Set([1, 2]),
+    dtype: torch.float64,
+    nested: [[], {}],
   };
   assert.deepEqual(again(value), value);
 });
@@ -38,9 +54,14 @@ test('equal states give equal bytes, and the header is a multiple of eight', () 
 });
 
 test('what cannot be stored is named, with its place', () => {
-  assert.throws(() => torch.save({ m: [new torch.nn.ReLU()] }),
-    { name: 'TypeError', message: /^save: cannot store an object of type ReLU at 'm.0'; save its state_dict\(\) instead/ });
-  assert.throws(() => torch.save({ f: () => 1 }), { name: 'TypeError', message: /type Function at 'f'/ });
+  assert.throws(() => torch.save({ m: [new torch.nn.ReLU()] }), {
+    name: 'TypeError',
+    message: /^save: cannot store an object of type ReLU at 'm.0'; save its state_dict\(\) instead/,
+  });
+  assert.throws(() => torch.save({ f: () => 1 }), {
+    name: 'TypeError',
+    message: /type Function at 'f'/,
+  });
   const loop = [];
   loop.push(loop);
   assert.throws(() => torch.save(loop), { name: 'TypeError', message: /contains itself/ });
@@ -48,21 +69,36 @@ test('what cannot be stored is named, with its place', () => {
 
 test('what is no safetensors file is refused, and said why', () => {
   const good = torch.save({ x: torch.ones([2]) });
-  const bad = (change) => { const bytes = good.slice(); change(bytes); return bytes; };
+  const bad = (change) => {
+    const bytes = good.slice();
+    change(bytes);
+    return bytes;
+  };
   const cases = [
     [new Uint8Array(), 'EOFError', /Ran out of input/],
     [Uint8Array.of(0x50, 0x4b, 3, 4, 0, 0), 'RuntimeError', /zip archive/],
     [Uint8Array.of(0x80, 2, 0x7d), 'RuntimeError', /pickle/],
     [new Uint8Array(20), 'RuntimeError', /no safetensors header/],
     [good.slice(0, -1), 'RuntimeError', /damaged/],
-    [bad((b) => { b[9] = 0; }), 'RuntimeError', /header is damaged/],
+    [
+      bad((b) => {
+        b[9] = 0;
+      }),
+      'RuntimeError',
+      /header is damaged/,
+    ],
     [new Uint8Array([...good, 0]), 'RuntimeError', /does not end/],
   ];
-  for (const [bytes, name, message] of cases) assert.throws(() => torch.load(bytes), { name, message });
+  for (const [bytes, name, message] of cases)
+    assert.throws(() => torch.load(bytes), { name, message });
 });
 
 test('an optimizer goes on from its state as if nothing had happened', () => {
-  for (const [name, options] of [['SGD', { lr: 0.1, momentum: 0.9 }], ['Adam', { lr: 0.1, amsgrad: true }], ['AdamW', { lr: 0.1 }]]) {
+  for (const [name, options] of [
+    ['SGD', { lr: 0.1, momentum: 0.9 }],
+    ['Adam', { lr: 0.1, amsgrad: true }],
+    ['AdamW', { lr: 0.1 }],
+  ]) {
     const make = () => {
       const x = torch.tensor([3, -2], { requires_grad: true });
       return { x, optimizer: new torch.optim[name]([x], options) };
@@ -77,7 +113,9 @@ test('an optimizer goes on from its state as if nothing had happened', () => {
     const [whole, first, second] = [make(), make(), make()];
     step(whole, 5);
     step(first, 2);
-    const { x, state } = torch.scope(() => again({ x: first.x.detach(), state: first.optimizer.state_dict() }));
+    const { x, state } = torch.scope(() =>
+      again({ x: first.x.detach(), state: first.optimizer.state_dict() }),
+    );
     torch.no_grad(() => second.x.copy_(x));
     torch.scope(() => second.optimizer.load_state_dict(state));
     step(second, 3);
@@ -88,9 +126,18 @@ test('an optimizer goes on from its state as if nothing had happened', () => {
 test('a state of other groups is refused', () => {
   const x = torch.ones([1], { requires_grad: true });
   const optimizer = new torch.optim.Adam([x]);
-  assert.throws(() => optimizer.load_state_dict({ state: {}, param_groups: [] }), { name: 'ValueError', message: /different number/ });
-  assert.throws(() => optimizer.load_state_dict({ state: {}, param_groups: [{ params: [0, 1] }] }), { name: 'ValueError', message: /size/ });
-  assert.throws(() => new torch.optim.SGD([]), { name: 'ValueError', message: /empty parameter list/ });
+  assert.throws(() => optimizer.load_state_dict({ state: {}, param_groups: [] }), {
+    name: 'ValueError',
+    message: /different number/,
+  });
+  assert.throws(
+    () => optimizer.load_state_dict({ state: {}, param_groups: [{ params: [0, 1] }] }),
+    { name: 'ValueError', message: /size/ },
+  );
+  assert.throws(() => new torch.optim.SGD([]), {
+    name: 'ValueError',
+    message: /empty parameter list/,
+  });
 });
 
 test('random numbers go on from a state', () => {
@@ -120,14 +167,28 @@ test('saving and loading leave nothing behind', () => {
 test('under Node a path is a file, written and read', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'pygrad-'));
   try {
-    const [file, other] = [path.join(folder, 'net.pt'), pathToFileURL(path.join(folder, 'other.pt'))];
+    const [file, other] = [
+      path.join(folder, 'net.pt'),
+      pathToFileURL(path.join(folder, 'other.pt')),
+    ];
     const bytes = torch.save({ x: torch.ones([2]) }, file);
     assert.ok(readFileSync(file).equals(bytes));
     torch.save({ x: torch.zeros([2]) }, other);
-    assert.deepEqual([torch.load(file).x.tolist(), torch.load(other, { map_location: 'cpu', weights_only: true }).x.tolist()], [[1, 1], [0, 0]]);
+    assert.deepEqual(
+      [
+        torch.load(file).x.tolist(),
+        torch.load(other, { map_location: 'cpu', weights_only: true }).x.tolist(),
+      ],
+      [
+        [1, 1],
+        [0, 0],
+      ],
+    );
     assert.throws(() => torch.save({}, path.join(folder, 'none', 'net.pt')), { code: 'ENOENT' });
     assert.throws(() => torch.load(path.join(folder, 'none.pt')), { code: 'ENOENT' });
-    assert.throws(() => torch.save({ odd: () => 1 }, path.join(folder, 'odd.pt')), { name: 'TypeError' });
+    assert.throws(() => torch.save({ odd: () => 1 }, path.join(folder, 'odd.pt')), {
+      name: 'TypeError',
+    });
     assert.equal(existsSync(path.join(folder, 'odd.pt')), false);
   } finally {
     rmSync(folder, { recursive: true });
@@ -137,11 +198,19 @@ test('under Node a path is a file, written and read', () => {
 test('in a page, which has no files, a path is an error that says so', async () => {
   const { process } = globalThis;
   globalThis.process = undefined;
-  const page = await load().finally(() => { globalThis.process = process; });
-  const NO_FILES = { name: 'NotImplementedError', message: /a page has no files, and 'net\.pt' is a path/ };
+  const page = await load().finally(() => {
+    globalThis.process = process;
+  });
+  const NO_FILES = {
+    name: 'NotImplementedError',
+    message: /a page has no files, and 'net\.pt' is a path/,
+  };
   assert.throws(() => page.save({ x: 1 }, 'net.pt'), NO_FILES);
   assert.throws(() => page.load('net.pt'), NO_FILES);
-  assert.throws(() => page.autograd.profiler.profile(() => page.ones([1])).export_chrome_trace('net.pt'), NO_FILES);
+  assert.throws(
+    () => page.autograd.profiler.profile(() => page.ones([1])).export_chrome_trace('net.pt'),
+    NO_FILES,
+  );
   assert.deepEqual(page.load(page.save({ x: 1 })), { x: 1 });
   assert.equal(existsSync('net.pt'), false);
 });
@@ -149,16 +218,35 @@ test('in a page, which has no files, a path is an error that says so', async () 
 test('what is neither a path nor bytes is refused, and options are those of Python', () => {
   const bytes = torch.save({});
   const cases = [
-    [() => torch.load(5), 'TypeError', /must be a path or bytes, not int/], [() => torch.load(), 'TypeError', /not NoneType/], [() => torch.load([1]), 'TypeError', /not list/],
-    [() => torch.save({}, 5), 'TypeError', /a path is wanted, not int/], [() => torch.save({}, 'x', {}), 'NotImplementedError', /nothing is pickled/],
-    [() => torch.load(bytes, { map_loc: 'cpu' }), 'TypeError', /unexpected keyword argument 'map_loc'/],
-    [() => torch.load(bytes, 'cuda'), 'NotImplementedError', /map_location='cuda'/], [() => torch.load(bytes, { mmap: true }), 'NotImplementedError', /mmap/],
+    [() => torch.load(5), 'TypeError', /must be a path or bytes, not int/],
+    [() => torch.load(), 'TypeError', /not NoneType/],
+    [() => torch.load([1]), 'TypeError', /not list/],
+    [() => torch.save({}, 5), 'TypeError', /a path is wanted, not int/],
+    [() => torch.save({}, 'x', {}), 'NotImplementedError', /nothing is pickled/],
+    [
+      () => torch.load(bytes, { map_loc: 'cpu' }),
+      'TypeError',
+      /unexpected keyword argument 'map_loc'/,
+    ],
+    [() => torch.load(bytes, 'cuda'), 'NotImplementedError', /map_location='cuda'/],
+    [() => torch.load(bytes, { mmap: true }), 'NotImplementedError', /mmap/],
   ];
   for (const [call, name, message] of cases) assert.throws(call, { name, message });
 });
 
 test('parameters come back as parameters, learned or frozen', () => {
   const { Parameter } = torch.nn;
-  const { a, b, c } = again({ a: new Parameter(torch.ones([1])), b: new Parameter(torch.ones([1]), false), c: torch.ones([1]) });
-  assert.deepEqual([a, b, c].map((t) => [t instanceof Parameter, t.requires_grad]), [[true, true], [true, false], [false, false]]);
+  const { a, b, c } = again({
+    a: new Parameter(torch.ones([1])),
+    b: new Parameter(torch.ones([1]), false),
+    c: torch.ones([1]),
+  });
+  assert.deepEqual(
+    [a, b, c].map((t) => [t instanceof Parameter, t.requires_grad]),
+    [
+      [true, true],
+      [true, false],
+      [false, false],
+    ],
+  );
 });

@@ -2,7 +2,8 @@
 import { makeNetwork } from '../../web/rooms/network.js';
 
 const OPTIMIZERS = {
-  SGD: (torch, parameters) => new torch.optim.SGD(parameters, { lr: 0.1, momentum: 0.9, nesterov: true }),
+  SGD: (torch, parameters) =>
+    new torch.optim.SGD(parameters, { lr: 0.1, momentum: 0.9, nesterov: true }),
   Adam: (torch, parameters) => new torch.optim.Adam(parameters, { lr: 2e-3, amsgrad: true }),
   AdamW: (torch, parameters) => new torch.optim.AdamW(parameters, { lr: 2e-3, betas: [0.8, 0.99] }),
 };
@@ -16,18 +17,23 @@ class Training {
 
   run(steps) {
     const { torch, model, optimizer } = this;
-    for (let step = 0; step < steps; step++) torch.scope(() => {
-      const [images, labels] = [torch.rand([32, 64]), torch.randint(10, [32])];
-      optimizer.zero_grad();
-      torch.nn.functional.cross_entropy(model.call(images), labels).backward();
-      optimizer.step();
-    });
+    for (let step = 0; step < steps; step++)
+      torch.scope(() => {
+        const [images, labels] = [torch.rand([32, 64]), torch.randint(10, [32])];
+        optimizer.zero_grad();
+        torch.nn.functional.cross_entropy(model.call(images), labels).backward();
+        optimizer.step();
+      });
   }
 
   /** All that there is to go on from, as a file. */
   save() {
     const { torch, model, optimizer } = this;
-    return torch.save({ model: model.state_dict(), optimizer: optimizer.state_dict(), generator: torch.get_rng_state() });
+    return torch.save({
+      model: model.state_dict(),
+      optimizer: optimizer.state_dict(),
+      generator: torch.get_rng_state(),
+    });
   }
 
   load(bytes) {

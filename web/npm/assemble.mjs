@@ -17,18 +17,25 @@ async function closure(module, found = new Set()) {
   if (found.has(module)) return found;
   found.add(module);
   const source = await readFile(path.join(ROOT, 'web', module), 'utf8');
-  for (const [, name] of source.matchAll(/^(?:import|export) [^;]*?from '\.\/([\w/]+\.js)';/gms)) await closure(name, found);
+  for (const [, name] of source.matchAll(/^(?:import|export) [^;]*?from '\.\/([\w/]+\.js)';/gms))
+    await closure(name, found);
   return found;
 }
 
 await rm(to, { recursive: true, force: true });
 await mkdir(path.join(to, 'web'), { recursive: true });
-const files = [...[...await closure('index.js')].sort(), 'ops.d.ts'].map((name) => `web/${name}`);
-for (const file of [...files, 'pygrad/core.wasm', 'LICENSE', 'README.md']) await cp(path.join(ROOT, file), path.join(to, file));
+const files = [...[...(await closure('index.js'))].sort(), 'ops.d.ts'].map((name) => `web/${name}`);
+for (const file of [...files, 'pygrad/core.wasm', 'LICENSE', 'README.md'])
+  await cp(path.join(ROOT, file), path.join(to, file));
 await cp(path.join(ROOT, 'web/npm/apart'), path.join(to, 'web'), { recursive: true });
 const declare = [path.join(ROOT, 'web/npm/declare.mjs'), path.join(to, 'web/index.d.ts')];
 if (spawnSync(process.execPath, declare, { stdio: 'inherit' }).status !== 0) process.exit(1);
 
-const [, version] = /^version = "([^"]+)"$/m.exec(await readFile(path.join(ROOT, 'pyproject.toml'), 'utf8'));
+const [, version] = /^version = "([^"]+)"$/m.exec(
+  await readFile(path.join(ROOT, 'pyproject.toml'), 'utf8'),
+);
 const { name, ...rest } = JSON.parse(await readFile(path.join(ROOT, 'web/package.json'), 'utf8'));
-await writeFile(path.join(to, 'package.json'), `${JSON.stringify({ name, version, ...rest }, null, 2)}\n`);
+await writeFile(
+  path.join(to, 'package.json'),
+  `${JSON.stringify({ name, version, ...rest }, null, 2)}\n`,
+);

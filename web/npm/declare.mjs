@@ -12,8 +12,12 @@ const ts = createRequire(new URL('../../build/node/', import.meta.url))('typescr
 
 const ENTRY = fileURLToPath(new URL('../index.js', import.meta.url));
 const OPTIONS = {
-  allowJs: true, strict: true, noImplicitAny: false, target: ts.ScriptTarget.ES2022,
-  module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext,
+  allowJs: true,
+  strict: true,
+  noImplicitAny: false,
+  target: ts.ScriptTarget.ES2022,
+  module: ts.ModuleKind.NodeNext,
+  moduleResolution: ts.ModuleResolutionKind.NodeNext,
 };
 const HEAD = `// Made from the JSDoc of the modules and, by way of ops.d.ts, from the op table.
 import type { Functional, Functions, Linalg, MemoryFormat, Methods, Properties, Scalar, Special, Windows } from './ops.js';
@@ -32,8 +36,10 @@ const complaints = [];
 const plain = (text) => text.replace(/import\('[^']*'\)\./g, '').replace(/\s*\n\s*\*?\s*/g, ' ');
 const isOneWord = (type) => ts.isParenthesizedTypeNode(type) || /^\w+$/.test(type.getText());
 const listOf = (type) => (isOneWord(type) ? `${type.getText()}[]` : `(${type.getText()})[]`);
-const textOf = (node) => node && plain(ts.isJSDocVariadicType(node) ? listOf(node.type) : node.getText());
-const inferred = (type) => plain(checker.typeToString(type, undefined, ts.TypeFormatFlags.NoTruncation));
+const textOf = (node) =>
+  node && plain(ts.isJSDocVariadicType(node) ? listOf(node.type) : node.getText());
+const inferred = (type) =>
+  plain(checker.typeToString(type, undefined, ts.TypeFormatFlags.NoTruncation));
 const tagged = (node, name) => ts.getJSDocTags(node).some((tag) => tag.tagName.text === name);
 
 /** The comment above a declaration, if it says anything. */
@@ -52,14 +58,21 @@ function known(text, type, where) {
 
 /** `<A extends B, C>` of @template tags; a constraint is that of the tag's first name. */
 function generics(tags) {
-  const shown = tags.filter(ts.isJSDocTemplateTag).flatMap((tag) => tag.typeParameters.map((p, i) =>
-    (tag.constraint && i === 0 ? `${p.name.text} extends ${textOf(tag.constraint.type)}` : p.name.text)));
+  const shown = tags
+    .filter(ts.isJSDocTemplateTag)
+    .flatMap((tag) =>
+      tag.typeParameters.map((p, i) =>
+        tag.constraint && i === 0
+          ? `${p.name.text} extends ${textOf(tag.constraint.type)}`
+          : p.name.text,
+      ),
+    );
   return shown.length ? `<${shown.join(', ')}>` : '';
 }
 
 function parameter(node, where) {
   const [tag] = ts.getJSDocParameterTags(node);
-  const name = ts.isIdentifier(node.name) ? node.name.text : tag?.name.getText() ?? 'options';
+  const name = ts.isIdentifier(node.name) ? node.name.text : (tag?.name.getText() ?? 'options');
   const rest = node.dotDotDotToken ? '...' : '';
   const optional = !rest && (tag?.isBracketed || node.initializer) ? '?' : '';
   return `${rest}${name}${optional}: ${known(textOf(tag?.typeExpression?.type), checker.getTypeAtLocation(node), `${where}(${name})`)}`;
@@ -72,7 +85,8 @@ const unread = (tag) =>
 /** `(a: A, b?: B): R` of a function with JSDoc. */
 function signature(fn, where, { isConstructor = false, isSetter = false } = {}) {
   const tags = ts.getJSDocTags(fn);
-  const parameters = fn.parameters.length ? fn.parameters.map((node) => parameter(node, where))
+  const parameters = fn.parameters.length
+    ? fn.parameters.map((node) => parameter(node, where))
     : tags.filter(ts.isJSDocParameterTag).map(unread);
   const head = `${generics(tags)}(${parameters.join(', ')})`;
   if (isConstructor || isSetter) return head;
@@ -88,11 +102,17 @@ function origin(symbol) {
   if (!node) return undefined;
   if (ts.isPropertyAssignment(node) && ts.getJSDocType(node)) return node;
   let next;
-  if (ts.isShorthandPropertyAssignment(node)) next = checker.getShorthandAssignmentValueSymbol(node);
-  else if (ts.isPropertyAssignment(node) && (ts.isIdentifier(node.initializer) || ts.isPropertyAccessExpression(node.initializer)))
+  if (ts.isShorthandPropertyAssignment(node))
+    next = checker.getShorthandAssignmentValueSymbol(node);
+  else if (
+    ts.isPropertyAssignment(node) &&
+    (ts.isIdentifier(node.initializer) || ts.isPropertyAccessExpression(node.initializer))
+  )
     next = checker.getSymbolAtLocation(node.initializer.name ?? node.initializer);
   else if (ts.isBindingElement(node) && ts.isObjectBindingPattern(node.parent))
-    next = checker.getTypeAtLocation(node.parent).getProperty((node.propertyName ?? node.name).text);
+    next = checker
+      .getTypeAtLocation(node.parent)
+      .getProperty((node.propertyName ?? node.name).text);
   if (next && next.flags & ts.SymbolFlags.Alias) next = checker.getAliasedSymbol(next);
   return next?.declarations?.length ? origin(next) : node;
 }
@@ -110,19 +130,25 @@ function property(symbol, where, indent) {
   if (fn) return `${head}${name}${signature(fn, `${where}.${name}`)};`;
   if (ts.isClassLike(node)) return `${indent}${name}: typeof ${node.name.text};`;
   if (ts.isSourceFile(node)) return `${indent}${name}: ${errorsOf(type, indent)};`;
-  if (node.initializer && ts.isObjectLiteralExpression(node.initializer)) return `${head}${name}: ${object(type, `${where}.${name}`, indent)};`;
+  if (node.initializer && ts.isObjectLiteralExpression(node.initializer))
+    return `${head}${name}: ${object(type, `${where}.${name}`, indent)};`;
   if (node.initializer && ts.isCallExpression(node.initializer)) {
     const maker = checker.getResolvedSignature(node.initializer).declaration;
     const made = textOf(maker && ts.getJSDocReturnType(maker));
     if (made) return `${head}${name}: ${made};`;
-    if (type.getProperties().length && !type.getCallSignatures().length) return `${head}${name}: ${object(type, `${where}.${name}`, indent)};`;
+    if (type.getProperties().length && !type.getCallSignatures().length)
+      return `${head}${name}: ${object(type, `${where}.${name}`, indent)};`;
   }
   return `${head}${name}: ${known(undefined, type, `${where}.${name}`)};`;
 }
 
 const isPublic = (symbol) => !/^_|^#|^prototype$|^__/.test(symbol.name);
 const object = (type, where, indent) =>
-  `{\n${type.getProperties().filter(isPublic).map((p) => property(p, where, `${indent}  `)).join('\n')}\n${indent}}`;
+  `{\n${type
+    .getProperties()
+    .filter(isPublic)
+    .map((p) => property(p, where, `${indent}  `))
+    .join('\n')}\n${indent}}`;
 
 /** Of a module: the classes of its errors. */
 function errorsOf(type, indent) {
@@ -137,18 +163,21 @@ function errorsOf(type, indent) {
 
 function member(node, where) {
   if (node.name && ts.isPrivateIdentifier(node.name)) return '';
-  if (tagged(node, 'private')) return ts.isConstructorDeclaration(node) ? '  protected constructor(...args: any[]);' : '';
+  if (tagged(node, 'private'))
+    return ts.isConstructorDeclaration(node) ? '  protected constructor(...args: any[]);' : '';
   const name = node.name?.getText() ?? 'constructor';
   if (name.startsWith('[') && name !== '[Symbol.iterator]') return '';
   const flags = ts.getCombinedModifierFlags(node) & ts.ModifierFlags.Static ? 'static ' : '';
   const head = `${comment(node, '  ')}  ${flags}`;
   const at = `${where}.${name}`;
-  if (ts.isConstructorDeclaration(node)) return `${head}constructor${signature(node, at, { isConstructor: true })};`;
+  if (ts.isConstructorDeclaration(node))
+    return `${head}constructor${signature(node, at, { isConstructor: true })};`;
   if (ts.isGetAccessor(node)) {
     const returned = checker.getTypeAtLocation(node);
     return `${head}get ${name}(): ${known(textOf(ts.getJSDocReturnType(node) ?? ts.getJSDocType(node)), returned, at)};`;
   }
-  if (ts.isSetAccessor(node)) return `${head}set ${name}${signature(node, at, { isSetter: true })};`;
+  if (ts.isSetAccessor(node))
+    return `${head}set ${name}${signature(node, at, { isSetter: true })};`;
   const annotated = textOf(ts.getJSDocType(node));
   if (annotated) return `${head}${name}: ${annotated};`;
   if (ts.isMethodDeclaration(node)) return `${head}${name}${signature(node, at)};`;
@@ -162,8 +191,16 @@ function assigned(node) {
   const written = new Set(node.members.map((m) => m.name?.getText()));
   const own = instance.getProperties().filter((p) => {
     const at = p.valueDeclaration;
-    return at && !ts.isClassElement(at) && isPublic(p) && !written.has(p.name) && at.getSourceFile() === node.getSourceFile()
-      && at.pos >= node.pos && at.end <= node.end && !tagged(at.parent, 'private');
+    return (
+      at &&
+      !ts.isClassElement(at) &&
+      isPublic(p) &&
+      !written.has(p.name) &&
+      at.getSourceFile() === node.getSourceFile() &&
+      at.pos >= node.pos &&
+      at.end <= node.end &&
+      !tagged(at.parent, 'private')
+    );
   });
   return own.map((p) => {
     const statement = p.valueDeclaration.parent;
@@ -184,10 +221,14 @@ function classOf(node) {
   const name = node.name.text;
   const base = baseOf(node);
   const lines = [...assigned(node), ...node.members.map((m) => member(m, name))].filter(Boolean);
-  const parts = [`${comment(node, '')}declare class ${name}${generics(ts.getJSDocTags(node))}${base ? ` extends ${base}` : ''} {\n${lines.join('\n')}\n}`];
+  const parts = [
+    `${comment(node, '')}declare class ${name}${generics(ts.getJSDocTags(node))}${base ? ` extends ${base}` : ''} {\n${lines.join('\n')}\n}`,
+  ];
   const own = node.members.map((m) => m.name?.getText()).filter((n) => /^\w+$/.test(n ?? ''));
-  if (name === 'Tensor') parts.push(`interface Tensor extends Without<Methods, ${names(own)}>, Properties {}`);
-  for (const tag of ts.getJSDocImplementsTags(node)) parts.push(`interface ${name} extends ${plain(tag.class.getText())} {}`);
+  if (name === 'Tensor')
+    parts.push(`interface Tensor extends Without<Methods, ${names(own)}>, Properties {}`);
+  for (const tag of ts.getJSDocImplementsTags(node))
+    parts.push(`interface ${name} extends ${plain(tag.class.getText())} {}`);
   return parts.join('\n');
 }
 
@@ -196,7 +237,9 @@ const names = (list) => [...new Set(list)].map((name) => `'${name}'`).join(' | '
 /** A typedef word for word; of the type of a constant, what that is. */
 function alias(tag, tags) {
   const { type } = tag.typeExpression;
-  const text = /\btypeof\b/.test(type.getText()) ? inferred(checker.getTypeFromTypeNode(type)) : textOf(type);
+  const text = /\btypeof\b/.test(type.getText())
+    ? inferred(checker.getTypeFromTypeNode(type))
+    : textOf(type);
   return `type ${tag.name.text}${generics(tags)} = ${text};`;
 }
 
@@ -237,7 +280,8 @@ function whole() {
     again = false;
     const text = parts.join('\n');
     for (const [name, print] of declarations) {
-      if (taken.has(name) || !(name === 'Tensor' || new RegExp(`[^'.\\w]${name}\\b`).test(text))) continue;
+      if (taken.has(name) || !(name === 'Tensor' || new RegExp(`[^'.\\w]${name}\\b`).test(text)))
+        continue;
       taken.add(name);
       parts.push(print());
       again = true;

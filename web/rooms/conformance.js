@@ -1,10 +1,23 @@
 /** The Conformance room: the matrix of ops, modes and dtypes, as the worker fills it. */
 import { link } from './link.js';
 
-const SHORT = { float64: 'f64', float32: 'f32', int64: 'i64', int32: 'i32', int16: 'i16', int8: 'i8', uint8: 'u8', bool: 'bool' };
-const BRIEF = { backward: 'bwd', 'second order': '2nd' };
+const SHORT = {
+  float64: 'f64',
+  float32: 'f32',
+  int64: 'i64',
+  int32: 'i32',
+  int16: 'i16',
+  int8: 'i8',
+  uint8: 'u8',
+  bool: 'bool',
+};
+const BRIEF = { 'backward': 'bwd', 'second order': '2nd' };
 const WORDS = {
-  '': 'no such case', same: 'as PyTorch', error: 'the errors that PyTorch raises', open: 'nothing to compare with', differs: 'differs from PyTorch',
+  '': 'no such case',
+  'same': 'as PyTorch',
+  'error': 'the errors that PyTorch raises',
+  'open': 'nothing to compare with',
+  'differs': 'differs from PyTorch',
 };
 const $ = (id) => document.getElementById(id);
 const count = (n) => n.toLocaleString('en');
@@ -21,20 +34,44 @@ function head(columns) {
   const modes = new Map();
   for (const [mode] of columns) modes.set(mode, (modes.get(mode) ?? 0) + 1);
   $('conformance-head').replaceChildren(
-    element('tr', {}, element('th', { scope: 'col', rowspan: 2 }, 'Op'),
-      ...Array.from(modes, ([mode, span]) => element('th', { scope: 'colgroup', colspan: span, title: mode, 'aria-label': mode }, BRIEF[mode] ?? mode))),
-    element('tr', {}, ...columns.map(([mode, dtype], i) => {
-      const first = i === 0 || columns[i - 1][0] !== mode;
-      return element('th', { scope: 'col', ...(first && { class: 'first' }) }, element('span', {}, SHORT[dtype]));
-    })),
+    element(
+      'tr',
+      {},
+      element('th', { scope: 'col', rowspan: 2 }, 'Op'),
+      ...Array.from(modes, ([mode, span]) =>
+        element(
+          'th',
+          { 'scope': 'colgroup', 'colspan': span, 'title': mode, 'aria-label': mode },
+          BRIEF[mode] ?? mode,
+        ),
+      ),
+    ),
+    element(
+      'tr',
+      {},
+      ...columns.map(([mode, dtype], i) => {
+        const first = i === 0 || columns[i - 1][0] !== mode;
+        return element(
+          'th',
+          { scope: 'col', ...(first && { class: 'first' }) },
+          element('span', {}, SHORT[dtype]),
+        );
+      }),
+    ),
   );
 }
 
 /** A row an op, its cells empty yet. */
 function body(ops, columns) {
-  const cells = columns.map(([mode], i) => `<td${i === 0 || columns[i - 1][0] !== mode ? ' class="first"' : ''}></td>`).join('');
-  $('conformance-rows').innerHTML = ops.map(() => `<tr><th scope="row"><button type="button"></button></th>${cells}</tr>`).join('');
-  Array.from($('conformance-rows').rows).forEach((row, i) => { Object.assign(row.cells[0].firstChild, { textContent: ops[i], title: ops[i] }); });
+  const cells = columns
+    .map(([mode], i) => `<td${i === 0 || columns[i - 1][0] !== mode ? ' class="first"' : ''}></td>`)
+    .join('');
+  $('conformance-rows').innerHTML = ops
+    .map(() => `<tr><th scope="row"><button type="button"></button></th>${cells}</tr>`)
+    .join('');
+  Array.from($('conformance-rows').rows).forEach((row, i) => {
+    Object.assign(row.cells[0].firstChild, { textContent: ops[i], title: ops[i] });
+  });
 }
 
 /** @param {HTMLElement} section @param {import('./page.js').Shell} shell @returns {() => Promise<void>} what opens the room */
@@ -69,7 +106,10 @@ export function mount(section, shell) {
     totals.differ += wrong;
     totals.ops++;
     row.className = wrong ? 'differs' : '';
-    row.cells[0].firstChild.setAttribute('aria-label', `${facts.ops[number]}: ${wrong ? `${wrong} cases differ` : 'as PyTorch'}`);
+    row.cells[0].firstChild.setAttribute(
+      'aria-label',
+      `${facts.ops[number]}: ${wrong ? `${wrong} cases differ` : 'as PyTorch'}`,
+    );
   }
 
   function figures() {
@@ -87,7 +127,8 @@ export function mount(section, shell) {
     busy = true;
     found = [];
     Object.assign(totals, { done: 0, same: 0, differ: 0, open: 0, ops: 0 });
-    for (const cell of $('conformance-rows').querySelectorAll('td[data-kind]')) cell.removeAttribute('data-kind');
+    for (const cell of $('conformance-rows').querySelectorAll('td[data-kind]'))
+      cell.removeAttribute('data-kind');
     $('conformance-go').textContent = 'Cancel';
     $('conformance-verdict').textContent = 'Running …';
     $('conformance-verdict').className = '';
@@ -103,12 +144,17 @@ export function mount(section, shell) {
   }
 
   function verdict(whole) {
-    const words = totals.differ ? `${count(totals.differ)} cases of ${count(totals.done)} differ from PyTorch ${facts.torch}.`
+    const words = totals.differ
+      ? `${count(totals.differ)} cases of ${count(totals.done)} differ from PyTorch ${facts.torch}.`
       : `${whole ? 'All' : 'Cancelled. All so far:'} ${count(totals.same)} cases of ${totals.ops} ops are as PyTorch ${facts.torch} has them.`;
     $('conformance-verdict').textContent = words;
     $('conformance-verdict').className = totals.differ ? 'bad' : 'good';
     const wrong = found.findIndex((each) => each?.cells.some((cell) => cell.wrong));
-    if (wrong >= 0) open(wrong, found[wrong].cells.findIndex((cell) => cell.wrong));
+    if (wrong >= 0)
+      open(
+        wrong,
+        found[wrong].cells.findIndex((cell) => cell.wrong),
+      );
   }
 
   /** Rows whose names have the text; only those that differ, if so chosen. */
@@ -116,7 +162,8 @@ export function mount(section, shell) {
     const text = $('conformance-find').value.trim().toLowerCase();
     const wrong = $('conformance-wrong').checked;
     Array.from($('conformance-rows').rows).forEach((row, i) => {
-      row.hidden = !facts.ops[i].toLowerCase().includes(text) || (wrong && row.className !== 'differs');
+      row.hidden =
+        !facts.ops[i].toLowerCase().includes(text) || (wrong && row.className !== 'differs');
     });
   }
 
@@ -129,25 +176,45 @@ export function mount(section, shell) {
     const cases = await worker.ask('detail', { number, mode, dtype }).catch(failed);
     if (mine !== asked || !cases) return;
     shell.well();
-    const time = found[number] ? `, ${found[number].milliseconds.toFixed(1)} ms for all of its cases` : '';
+    const time = found[number]
+      ? `, ${found[number].milliseconds.toFixed(1)} ms for all of its cases`
+      : '';
     $('conformance-what').textContent = `${facts.ops[number]}: ${mode}, ${dtype}${time}`;
-    $('conformance-mode').replaceChildren(...facts.columns.map(([m, d], i) => {
-      const option = element('option', { value: i }, `${m}, ${d}`);
-      option.selected = i === column;
-      return option;
-    }));
+    $('conformance-mode').replaceChildren(
+      ...facts.columns.map(([m, d], i) => {
+        const option = element('option', { value: i }, `${m}, ${d}`);
+        option.selected = i === column;
+        return option;
+      }),
+    );
     $('conformance-mode').disabled = false;
     $('conformance-mode').onchange = (event) => open(number, Number(event.target.value));
-    $('conformance-cases').replaceChildren(...(cases.length ? cases.map(shown) : [element('p', { class: 'quiet' }, 'There is no such case.')]));
+    $('conformance-cases').replaceChildren(
+      ...(cases.length
+        ? cases.map(shown)
+        : [element('p', { class: 'quiet' }, 'There is no such case.')]),
+    );
   }
 
   function shown({ call, inputs, got, wanted, same }) {
     const tone = same === null ? 'quiet' : same ? 'good' : 'bad';
     const words = same === null ? 'not compared' : same ? 'the same' : 'differs';
-    const part = (title, text) => [element('dt', {}, title), element('dd', {}, element('pre', {}, text))];
-    return element('div', { class: 'case' },
+    const part = (title, text) => [
+      element('dt', {}, title),
+      element('dd', {}, element('pre', {}, text)),
+    ];
+    return element(
+      'div',
+      { class: 'case' },
       element('p', {}, element('code', {}, call), ' ', element('span', { class: tone }, words)),
-      element('dl', {}, ...(inputs ? part('Inputs', inputs) : []), ...part('This browser', got), ...part(`PyTorch ${facts.torch}`, wanted)));
+      element(
+        'dl',
+        {},
+        ...(inputs ? part('Inputs', inputs) : []),
+        ...part('This browser', got),
+        ...part(`PyTorch ${facts.torch}`, wanted),
+      ),
+    );
   }
 
   $('conformance-go').addEventListener('click', toggle);

@@ -14,7 +14,8 @@ async function start() {
   torch = await load();
   torch._engine.onWarning = () => {};
   const response = await fetch(FILE);
-  if (!response.ok) throw new Error(`no results of PyTorch at ${FILE.pathname}: ${response.status}`);
+  if (!response.ok)
+    throw new Error(`no results of PyTorch at ${FILE.pathname}: ${response.status}`);
   file = await response.json();
   expected = decode(file);
   let k = 0;
@@ -22,11 +23,19 @@ async function start() {
     op.first = k;
     k += op.calls.length;
   }
-  const cases = file.ops.flatMap((op) => op.calls.map((call) => columns().filter(([mode]) => applies(op, call, mode)).length));
-  return { torch: file.torch, ops: file.ops.map((op) => op.id), cases: cases.reduce((a, b) => a + b, 0), columns: columns() };
+  const cases = file.ops.flatMap((op) =>
+    op.calls.map((call) => columns().filter(([mode]) => applies(op, call, mode)).length),
+  );
+  return {
+    torch: file.torch,
+    ops: file.ops.map((op) => op.id),
+    cases: cases.reduce((a, b) => a + b, 0),
+    columns: columns(),
+  };
 }
 
-const columns = () => Object.entries(MODES).flatMap(([mode, dtypes]) => dtypes.map((dtype) => [mode, dtype]));
+const columns = () =>
+  Object.entries(MODES).flatMap(([mode, dtypes]) => dtypes.map((dtype) => [mode, dtype]));
 
 /** All cases of an op in one mode and dtype: [call, got, wanted, whether they are the same]. */
 function* cases(op, mode, dtype) {
@@ -77,7 +86,11 @@ async function sweep() {
 function detail({ number, mode, dtype }) {
   const op = file.ops[number];
   return Array.from(cases(op, mode, dtype), ({ call, got, wanted, same }) => ({
-    call: written(op, call, mode), inputs: inputs(call, dtype), got: show(got), wanted: show(wanted), same,
+    call: written(op, call, mode),
+    inputs: inputs(call, dtype),
+    got: show(got),
+    wanted: show(wanted),
+    same,
   }));
 }
 
@@ -91,11 +104,13 @@ function tensors(value) {
 }
 
 function inputs(call, dtype) {
-  return tensors(call).map(({ tensor }, i) => {
-    const what = file.tensors[tensor];
-    const kind = what.dtype ?? dtype;
-    return `${NAMES[i]} = ${nested(what.shape, elements(what, kind).map(Number))} ${kind}`;
-  }).join('\n');
+  return tensors(call)
+    .map(({ tensor }, i) => {
+      const what = file.tensors[tensor];
+      const kind = what.dtype ?? dtype;
+      return `${NAMES[i]} = ${nested(what.shape, elements(what, kind).map(Number))} ${kind}`;
+    })
+    .join('\n');
 }
 
 /** The call as one writes it. */
@@ -104,7 +119,7 @@ function written(op, [args, options], mode) {
   const text = (value) => {
     if (Array.isArray(value)) return `[${value.map(text).join(', ')}]`;
     if (value === null || typeof value !== 'object') return JSON.stringify(value);
-    return 'tensor' in value ? NAMES[used++] : value.float ?? `torch.${value.dtype}`;
+    return 'tensor' in value ? NAMES[used++] : (value.float ?? `torch.${value.dtype}`);
   };
   const id = mode === 'in-place' ? op.inplace : op.id;
   const given = args.map(text);
@@ -114,4 +129,11 @@ function written(op, [args, options], mode) {
   return `torch.${id}(${given.join(', ')})`;
 }
 
-serve({ start, sweep, detail, stop: () => { running++; } });
+serve({
+  start,
+  sweep,
+  detail,
+  stop: () => {
+    running++;
+  },
+});

@@ -11,8 +11,12 @@ export async function readNpz(archive) {
   let at = view.getUint32(end + 16, true);
   for (let n = view.getUint16(end + 10, true); n > 0; n--) {
     const [method, packed, nameLength, extra, comment, local] = [
-      view.getUint16(at + 10, true), view.getUint32(at + 20, true), view.getUint16(at + 28, true),
-      view.getUint16(at + 30, true), view.getUint16(at + 32, true), view.getUint32(at + 42, true),
+      view.getUint16(at + 10, true),
+      view.getUint32(at + 20, true),
+      view.getUint16(at + 28, true),
+      view.getUint16(at + 30, true),
+      view.getUint16(at + 32, true),
+      view.getUint32(at + 42, true),
     ];
     const name = new TextDecoder().decode(bytes.subarray(at + 46, at + 46 + nameLength));
     const from = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
@@ -28,7 +32,13 @@ async function inflate(body) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-const KINDS = { '|u1': Uint8Array, '<f4': Float32Array, '<f8': Float64Array, '<i4': Int32Array, '<i8': BigInt64Array };
+const KINDS = {
+  '|u1': Uint8Array,
+  '<f4': Float32Array,
+  '<f8': Float64Array,
+  '<i4': Int32Array,
+  '<i8': BigInt64Array,
+};
 
 function readNpy(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -39,9 +49,16 @@ function readNpy(bytes) {
   const [, descr] = /'descr': '([^']+)'/.exec(header);
   const [, shape] = /'shape': \(([^)]*)\)/.exec(header);
   const Kind = KINDS[descr];
-  if (!Kind || /'fortran_order': True/.test(header)) throw new Error(`readNpz: ${descr} in this order is not supported`);
+  if (!Kind || /'fortran_order': True/.test(header))
+    throw new Error(`readNpz: ${descr} in this order is not supported`);
   const data = new Kind(bytes.slice(start + length).buffer);
-  return { shape: shape.split(',').filter((s) => s.trim()).map(Number), data };
+  return {
+    shape: shape
+      .split(',')
+      .filter((s) => s.trim())
+      .map(Number),
+    data,
+  };
 }
 
 /** The UCI handwritten digits, split as pygrad.datasets.Digits splits them: of each digit's images
@@ -49,16 +66,25 @@ function readNpy(bytes) {
 export async function digits(torch, archive) {
   const { images, labels } = await readNpz(archive);
   const count = labels.data.length; // the file has the images digit by digit and pixel by pixel
-  const places = new Map(Array.from(labels.data.keys()).sort((a, b) => labels.data[a] - labels.data[b] || a - b).map((i, place) => [i, place]));
+  const places = new Map(
+    Array.from(labels.data.keys())
+      .sort((a, b) => labels.data[a] - labels.data[b] || a - b)
+      .map((i, place) => [i, place]),
+  );
   const seen = new Array(10).fill(0);
   const chosen = { train: [], test: [] };
   labels.data.forEach((label, i) => chosen[seen[label]++ % 5 === 4 ? 'test' : 'train'].push(i));
   const set = (indices) => {
     const pixels = new Float32Array(indices.length * 64);
-    indices.forEach((i, k) => { for (let j = 0; j < 64; j++) pixels[64 * k + j] = images.data[count * j + places.get(i)] / 16; });
+    indices.forEach((i, k) => {
+      for (let j = 0; j < 64; j++) pixels[64 * k + j] = images.data[count * j + places.get(i)] / 16;
+    });
     return {
       data: torch.tensor(pixels, { shape: [indices.length, 64] }),
-      targets: torch.tensor(indices.map((i) => labels.data[i]), { dtype: torch.int64 }),
+      targets: torch.tensor(
+        indices.map((i) => labels.data[i]),
+        { dtype: torch.int64 },
+      ),
     };
   };
   return { train: set(chosen.train), test: set(chosen.test) };

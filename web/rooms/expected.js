@@ -1,7 +1,7 @@
 /** What PyTorch made of the sweep's cases, as web/conformance.json has it (tests/parity/conformance.py). */
 import { MODES } from './sweep.js';
 
-const NAMED = { nan: NaN, inf: Infinity, '-inf': -Infinity };
+const NAMED = { 'nan': NaN, 'inf': Infinity, '-inf': -Infinity };
 const numeric = (value) => NAMED[value] ?? value;
 
 /** How far a number may be from PyTorch's: [relative, absolute], by the dtype of the result. Integers
@@ -14,23 +14,29 @@ function tolerance(dtype, mode) {
 }
 
 const close = (a, b, [rtol, atol]) =>
-  a === b || (Number.isFinite(a) && Number.isFinite(b) ? Math.abs(a - b) <= atol + rtol * Math.abs(b) : Number.isNaN(a) && Number.isNaN(b));
+  a === b ||
+  (Number.isFinite(a) && Number.isFinite(b)
+    ? Math.abs(a - b) <= atol + rtol * Math.abs(b)
+    : Number.isNaN(a) && Number.isNaN(b));
 
 /** The file, ready to be asked: `outcome(k, op, mode, dtype)` of the k-th call is a list of leaves like
  * that of sweep.js, the name of an error, or null where nothing is compared. */
 export function decode(file) {
   const written = [];
-  const values = file.values.map((row) => row.map((value) => {
-    if (!Array.isArray(value)) return written[value];
-    written.push({ shape: value[0], elements: value[1]?.map(numeric) ?? null });
-    return written.at(-1);
-  }));
+  const values = file.values.map((row) =>
+    row.map((value) => {
+      if (!Array.isArray(value)) return written[value];
+      written.push({ shape: value[0], elements: value[1]?.map(numeric) ?? null });
+      return written.at(-1);
+    }),
+  );
   return {
     outcome(k, op, mode, dtype) {
       const row = file.rows[k];
       const modes = Object.keys(MODES).filter((name) => name !== 'in-place' || op.inplace);
       const dtypes = file.cases[row][modes.indexOf(mode)];
-      const outcome = file.outcomes[row][dtypes[Math.min(MODES[mode].indexOf(dtype), dtypes.length - 1)]];
+      const outcome =
+        file.outcomes[row][dtypes[Math.min(MODES[mode].indexOf(dtype), dtypes.length - 1)]];
       if (!Array.isArray(outcome)) return outcome;
       return outcome.map((leaf) => {
         if (typeof leaf === 'number') return { dtype, ...values[row][leaf] };
@@ -47,7 +53,8 @@ export function agrees(got, wanted, mode) {
 }
 
 function sameLeaf(leaf, wanted, mode) {
-  if (typeof leaf === 'number' || typeof leaf === 'bigint') return close(Number(leaf), numeric(wanted), tolerance('float64', mode));
+  if (typeof leaf === 'number' || typeof leaf === 'bigint')
+    return close(Number(leaf), numeric(wanted), tolerance('float64', mode));
   if (leaf === null || typeof leaf !== 'object') return leaf === wanted;
   if (leaf.dtype !== wanted?.dtype || leaf.shape.join() !== wanted.shape.join()) return false;
   if (!leaf.elements || !wanted.elements) return leaf.elements === wanted.elements;
@@ -64,16 +71,21 @@ const weight = (i) => 1 + ((7 * i) % 11);
 /** The elements as the file has them, and how far each may be off. */
 function abridged(elements, [rtol, atol]) {
   const all = Array.from(elements, Number);
-  const some = all.length > MOST ? Array.from({ length: SHOWN }, (_, i) => all[place(i, all.length)]) : all;
+  const some =
+    all.length > MOST ? Array.from({ length: SHOWN }, (_, i) => all[place(i, all.length)]) : all;
   const allowed = some.map(() => [rtol, atol]);
   if (all.length <= MOST) return [some, allowed];
   const sum = (of) => all.reduce((before, value, i) => before + of(value) * weight(i), 0);
-  return [[...some, sum((v) => v)], [...allowed, [0, sum((v) => atol + rtol * Math.abs(v)) || 0]]];
+  return [
+    [...some, sum((v) => v)],
+    [...allowed, [0, sum((v) => atol + rtol * Math.abs(v)) || 0]],
+  ];
 }
 
 /** An outcome in words: tensors as nested lists. */
 export function show(outcome) {
-  if (outcome === null) return 'nothing to compare with: no derivative there, or known to differ for a reason';
+  if (outcome === null)
+    return 'nothing to compare with: no derivative there, or known to differ for a reason';
   if (typeof outcome === 'string') return `raises ${outcome}`;
   return outcome.map(showLeaf).join('\n') || 'no gradient';
 }
@@ -83,7 +95,10 @@ function showLeaf(leaf) {
   const { dtype, shape, elements } = leaf;
   if (!elements) return `${dtype} of shape [${shape}], its elements left open`;
   const count = shape.reduce((a, b) => a * b, 1);
-  const whole = elements.length === count ? `${nested(shape, Array.from(elements, Number))} ${dtype}` : `${dtype} of shape [${shape}]`;
+  const whole =
+    elements.length === count
+      ? `${nested(shape, Array.from(elements, Number))} ${dtype}`
+      : `${dtype} of shape [${shape}]`;
   if (count <= MOST) return whole;
   const [some] = elements.length === count ? abridged(elements, [0, 0]) : [elements];
   const places = Array.from({ length: SHOWN }, (_, i) => place(i, count));

@@ -36,16 +36,27 @@ export function mount(section, shell) {
 
   function showPasses(found) {
     passes = found;
-    $('graph-pass').replaceChildren(...passes.map((each, i) => make('option', { value: i }, passName(each, i))));
+    $('graph-pass').replaceChildren(
+      ...passes.map((each, i) => make('option', { value: i }, passName(each, i))),
+    );
     player.show(passes[0]);
   }
 
   function showVariables(variables) {
-    $('graph-variables').replaceChildren(...variables.slice(0, MOST_VARIABLES).map((variable) => {
-      const button = make('button', { type: 'button' }, make('b', {}, variable.name), ` ${label(variable.value)}`);
-      button.onclick = () => { if (passes.length) player.choose({ kind: 'variable', variable }); };
-      return button;
-    }));
+    $('graph-variables').replaceChildren(
+      ...variables.slice(0, MOST_VARIABLES).map((variable) => {
+        const button = make(
+          'button',
+          { type: 'button' },
+          make('b', {}, variable.name),
+          ` ${label(variable.value)}`,
+        );
+        button.onclick = () => {
+          if (passes.length) player.choose({ kind: 'variable', variable });
+        };
+        return button;
+      }),
+    );
   }
 
   async function showFailure(source, { name, message, line = null, syntax }) {
@@ -56,7 +67,8 @@ export function mount(section, shell) {
 
   async function show(source, found) {
     editor.mark('error', null);
-    $('graph-time').textContent = found.milliseconds === undefined ? '' : `${found.milliseconds.toFixed(0)} ms, recorded`;
+    $('graph-time').textContent =
+      found.milliseconds === undefined ? '' : `${found.milliseconds.toFixed(0)} ms, recorded`;
     $('graph-view').classList.toggle('stale', !found.passes.length);
     if (found.passes.length) showPasses(found.passes);
     if (found.passes.length || !found.failure) showVariables(found.variables);
@@ -77,8 +89,12 @@ export function mount(section, shell) {
       again = false;
       const source = editor.value;
       output.replaceChildren();
-      const slow = setTimeout(() => { $('graph-time').textContent = 'running …'; }, SLOW);
-      const found = await runner.run(source).catch((failure) => ({ passes: [], variables: [], failure }));
+      const slow = setTimeout(() => {
+        $('graph-time').textContent = 'running …';
+      }, SLOW);
+      const found = await runner
+        .run(source)
+        .catch((failure) => ({ passes: [], variables: [], failure }));
       clearTimeout(slow);
       await show(source, found);
     }
@@ -102,7 +118,12 @@ export function mount(section, shell) {
     editor.value = EXAMPLES[$('graph-example').value];
     run();
   };
-  for (const [name, direction] of [['in', 1], ['out', -1], ['fit', 0]]) $(`graph-${name}`).onclick = () => drawing.zoom(direction);
+  for (const [name, direction] of [
+    ['in', 1],
+    ['out', -1],
+    ['fit', 0],
+  ])
+    $(`graph-${name}`).onclick = () => drawing.zoom(direction);
   new ResizeObserver(() => drawing.zoom(0)).observe($('graph-view'));
   $('graph-example').append(...Object.keys(EXAMPLES).map((name) => make('option', {}, name)));
   editor.value = Object.values(EXAMPLES)[0];

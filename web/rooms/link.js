@@ -48,8 +48,10 @@ export function link(url, events = {}) {
   function start() {
     if (started) return started;
     make();
-    const mine = started = post('start');
-    mine.catch((error) => { if (started === mine) lose(error); });
+    const mine = (started = post('start'));
+    mine.catch((error) => {
+      if (started === mine) lose(error);
+    });
     return mine;
   }
 

@@ -16,29 +16,47 @@ const py = (y) => HEIGHT - (HEIGHT * (y + 0.25)) / 1.5;
 function tangent(w, y, slope, name) {
   const [dx, dy] = [px(1) - px(0), (py(1) - py(0)) * slope];
   const scale = 210 / Math.hypot(dx, dy);
-  return make('line', { class: name, x1: px(w) - dx * scale, y1: py(y) - dy * scale, x2: px(w) + dx * scale, y2: py(y) + dy * scale });
+  return make('line', {
+    class: name,
+    x1: px(w) - dx * scale,
+    y1: py(y) - dy * scale,
+    x2: px(w) + dx * scale,
+    y2: py(y) + dy * scale,
+  });
 }
 
 function draw({ w, y, curve, mutated, aliased }) {
   const step = 4 / (curve.length - 1);
-  const path = curve.map((value, i) => `${i ? 'L' : 'M'}${px(-2 + i * step).toFixed(1)} ${py(value).toFixed(1)}`).join('');
-  const axis = [-1, 0, 1].map((at) => make('text', { x: px(at), y: py(0) + 22, 'text-anchor': 'middle' }, String(at)));
+  const path = curve
+    .map((value, i) => `${i ? 'L' : 'M'}${px(-2 + i * step).toFixed(1)} ${py(value).toFixed(1)}`)
+    .join('');
+  const axis = [-1, 0, 1].map((at) =>
+    make('text', { 'x': px(at), 'y': py(0) + 22, 'text-anchor': 'middle' }, String(at)),
+  );
   $('mutate-plot').replaceChildren(
     make('line', { class: 'axis', x1: 0, x2: WIDTH, y1: py(0), y2: py(0) }),
     make('line', { class: 'axis', x1: 0, x2: WIDTH, y1: py(1), y2: py(1) }),
-    ...axis, make('text', { x: 6, y: py(1) - 7 }, 'y = 1'), make('text', { x: WIDTH - 6, y: py(0) + 22, 'text-anchor': 'end' }, 'w'),
+    ...axis,
+    make('text', { x: 6, y: py(1) - 7 }, 'y = 1'),
+    make('text', { 'x': WIDTH - 6, 'y': py(0) + 22, 'text-anchor': 'end' }, 'w'),
     make('path', { class: 'curve', d: path }),
-    tangent(w, y, aliased.w, 'wrong'), tangent(w, y, mutated.w, 'right'),
+    tangent(w, y, aliased.w, 'wrong'),
+    tangent(w, y, mutated.w, 'right'),
     make('circle', { cx: px(w), cy: py(y), r: 7 }),
   );
 }
 
 function showGradients(found, calm) {
-  for (const [row, gradient] of [['calm', found.calm], ['pygrad', found.mutated], ['aliased', found.aliased]]) {
+  for (const [row, gradient] of [
+    ['calm', found.calm],
+    ['pygrad', found.mutated],
+    ['aliased', found.aliased],
+  ]) {
     const cells = $(`mutate-${row}`).cells;
     ['w', 'x'].forEach((name, i) => {
       cells[i + 1].textContent = long(gradient[name]);
-      cells[i + 1].className = `mono ${row === 'calm' ? '' : gradient[name] === calm[name] ? 'good' : 'bad'}`;
+      cells[i + 1].className =
+        `mono ${row === 'calm' ? '' : gradient[name] === calm[name] ? 'good' : 'bad'}`;
     });
   }
 }
@@ -49,7 +67,9 @@ function show(found) {
   const wrong = calm.w !== aliased.w || calm.x !== aliased.x;
   showGradients(found, calm);
   $('mutate-verdict').textContent = same ? 'the same bits' : 'DIFFERENT';
-  $('mutate-wrong').textContent = wrong ? 'wrong, and nobody says so' : 'right, as nothing it kept was changed';
+  $('mutate-wrong').textContent = wrong
+    ? 'wrong, and nobody says so'
+    : 'right, as nothing it kept was changed';
   $('mutate-message').textContent = message ?? 'No error: nothing that was saved has been written.';
   $('mutate-message').className = `message ${message ? 'bad' : ''}`;
   saved.forEach(({ value, version, now, newVersion }, i) => {
@@ -91,10 +111,13 @@ export function mount(section, shell) {
     busy = true;
     while (stale) {
       stale = false;
-      await worker.ask('experiment', read()).then((found) => {
-        show(found);
-        shell.well();
-      }, (error) => shell.fail(error.message));
+      await worker.ask('experiment', read()).then(
+        (found) => {
+          show(found);
+          shell.well();
+        },
+        (error) => shell.fail(error.message),
+      );
     }
     busy = false;
   }

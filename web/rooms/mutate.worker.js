@@ -16,7 +16,9 @@ function forward(w, x) {
 
 /** Writes values over tensors in place: {h: 1.6} */
 function write(tensors, writes) {
-  torch.no_grad(() => { for (const [name, value] of Object.entries(writes)) tensors[name].fill_(value); });
+  torch.no_grad(() => {
+    for (const [name, value] of Object.entries(writes)) tensors[name].fill_(value);
+  });
 }
 
 const gradients = ({ w, x }) => ({ w: w.grad.item(), x: x.grad.item() });
@@ -47,20 +49,35 @@ function experiment({ w, x, writes }) {
     const calm = forward(w, x);
     calm.y.backward();
     const mutated = forward(w, x);
-    const saved = ['w', 'x', 'h'].map((name) => ({ name, value: mutated[name].item(), version: mutated[name]._version }));
+    const saved = ['w', 'x', 'h'].map((name) => ({
+      name,
+      value: mutated[name].item(),
+      version: mutated[name]._version,
+    }));
     write(mutated, writes);
-    for (const each of saved) Object.assign(each, { now: mutated[each.name].item(), newVersion: mutated[each.name]._version });
+    for (const each of saved)
+      Object.assign(each, {
+        now: mutated[each.name].item(),
+        newVersion: mutated[each.name]._version,
+      });
     const alias = aliased(mutated);
     mutated.y.backward();
     const along = torch.linspace(-2, 2, POINTS, { dtype: torch.float64 });
     return {
-      calm: gradients(calm), mutated: gradients(mutated), aliased: alias, saved,
-      y: calm.y.item(), curve: along.mul(x).tanh().square().tolist(), message: checked(w, x, writes),
+      calm: gradients(calm),
+      mutated: gradients(mutated),
+      aliased: alias,
+      saved,
+      y: calm.y.item(),
+      curve: along.mul(x).tanh().square().tolist(),
+      message: checked(w, x, writes),
     };
   });
 }
 
 serve({
-  async start() { torch = await load(); },
+  async start() {
+    torch = await load();
+  },
   experiment,
 });

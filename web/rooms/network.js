@@ -10,8 +10,12 @@ export function makeNetwork(torch, seed = 0) {
   const { nn } = torch;
   torch.manual_seed(seed);
   return new nn.Sequential(
-    new nn.Linear(64, 256), new nn.ReLU(), new nn.Dropout(0.3),
-    new nn.Linear(256, 128), new nn.ReLU(), new nn.Dropout(0.3),
+    new nn.Linear(64, 256),
+    new nn.ReLU(),
+    new nn.Dropout(0.3),
+    new nn.Linear(256, 128),
+    new nn.ReLU(),
+    new nn.Dropout(0.3),
     new nn.Linear(128, 10),
   );
 }
@@ -28,17 +32,19 @@ export async function* train(torch, model, sets, { epochs = 30 } = {}) {
     const losses = [];
     const order = shuffled(torch, count);
     for (let from = 0; from < count; from += BATCH) {
-      losses.push(torch.scope(() => {
-        const chosen = torch.tensor(order.slice(from, from + BATCH), { dtype: torch.int64 });
-        const images = sets.train.data.index(chosen);
-        const labels = sets.train.targets.index(chosen);
-        const noisy = images.add(torch.randn(images.shape).mul(NOISE));
-        optimizer.zero_grad();
-        const loss = criterion.call(model.call(noisy), labels);
-        loss.backward();
-        optimizer.step();
-        return loss.item();
-      }));
+      losses.push(
+        torch.scope(() => {
+          const chosen = torch.tensor(order.slice(from, from + BATCH), { dtype: torch.int64 });
+          const images = sets.train.data.index(chosen);
+          const labels = sets.train.targets.index(chosen);
+          const noisy = images.add(torch.randn(images.shape).mul(NOISE));
+          optimizer.zero_grad();
+          const loss = criterion.call(model.call(noisy), labels);
+          loss.backward();
+          optimizer.step();
+          return loss.item();
+        }),
+      );
       yield { epoch, loss: losses.at(-1) };
     }
     yield { epoch, losses, accuracy: accuracy(torch, model, sets.test), sha256: await hash(model) };
@@ -64,7 +70,8 @@ const NUMPY = { float32: '<f4', float64: '<f8', int64: '<i8' };
 export async function hash(model) {
   const parts = [];
   for (const [name, weight] of Object.entries(model.state_dict())) {
-    const shape = weight.shape.length === 1 ? `(${weight.shape[0]},)` : `(${weight.shape.join(', ')})`;
+    const shape =
+      weight.shape.length === 1 ? `(${weight.shape[0]},)` : `(${weight.shape.join(', ')})`;
     parts.push(new TextEncoder().encode(`${name} ${NUMPY[weight.dtype.name]} ${shape}\n`));
     parts.push(new Uint8Array(weight.toTypedArray().buffer));
     weight.dispose();

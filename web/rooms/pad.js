@@ -12,7 +12,12 @@ function reduce(canvas) {
   for (let y = 0; y < SIZE; y++) {
     for (let x = 0; x < SIZE; x++) {
       if (data[4 * (SIZE * y + x) + 3] < 128) continue;
-      [left, right, top, bottom] = [Math.min(left, x), Math.max(right, x), Math.min(top, y), Math.max(bottom, y)];
+      [left, right, top, bottom] = [
+        Math.min(left, x),
+        Math.max(right, x),
+        Math.min(top, y),
+        Math.max(bottom, y),
+      ];
     }
   }
   if (right < 0) return null;
@@ -20,10 +25,21 @@ function reduce(canvas) {
   const scale = 31 / Math.max(width, height);
   const small = new OffscreenCanvas(32, 32).getContext('2d');
   small.imageSmoothingQuality = 'high';
-  small.drawImage(canvas, left, top, width, height, (32 - width * scale) / 2, (32 - height * scale) / 2, width * scale, height * scale);
+  small.drawImage(
+    canvas,
+    left,
+    top,
+    width,
+    height,
+    (32 - width * scale) / 2,
+    (32 - height * scale) / 2,
+    width * scale,
+    height * scale,
+  );
   const bits = small.getImageData(0, 0, 32, 32).data;
   const blocks = new Array(64).fill(0);
-  for (let i = 0; i < 1024; i++) if (bits[4 * i + 3] > 110) blocks[8 * (i >> 7) + ((i & 31) >> 2)] += 1 / 16;
+  for (let i = 0; i < 1024; i++)
+    if (bits[4 * i + 3] > 110) blocks[8 * (i >> 7) + ((i & 31) >> 2)] += 1 / 16;
   return blocks;
 }
 
@@ -38,7 +54,13 @@ export function makePad(canvas, changed) {
 
   function draw({ marks = true } = {}) {
     pen.clearRect(0, 0, SIZE, SIZE);
-    Object.assign(pen, { lineWidth: PEN, lineCap: 'round', lineJoin: 'round', strokeStyle: ink(), fillStyle: ink() });
+    Object.assign(pen, {
+      lineWidth: PEN,
+      lineCap: 'round',
+      lineJoin: 'round',
+      strokeStyle: ink(),
+      fillStyle: ink(),
+    });
     for (const points of strokes) {
       pen.beginPath();
       points.forEach(([x, y]) => pen.lineTo(x, y));
@@ -65,7 +87,10 @@ export function makePad(canvas, changed) {
 
   const place = (event) => {
     const box = canvas.getBoundingClientRect();
-    return [(SIZE * (event.clientX - box.left)) / box.width, (SIZE * (event.clientY - box.top)) / box.height];
+    return [
+      (SIZE * (event.clientX - box.left)) / box.width,
+      (SIZE * (event.clientY - box.top)) / box.height,
+    ];
   };
   canvas.onpointerdown = (event) => {
     canvas.setPointerCapture(event.pointerId);

@@ -48,7 +48,7 @@ async function open(name) {
   if (!rooms.has(name)) rooms.set(name, { begin: ROOMS[name]($(name), shell), opening: null });
   const room = rooms.get(name);
   if (!room.opening) $('status').textContent = 'Loading the engine …';
-  const mine = room.opening ??= room.begin();
+  const mine = (room.opening ??= room.begin());
   try {
     await mine;
     if (current() !== name) return;
@@ -64,8 +64,12 @@ async function open(name) {
 
 /** Why the engine cannot run here, or null. The bytes are a function that makes a zero vector. */
 function lacking() {
-  if (typeof WebAssembly !== 'object') return 'This browser has no WebAssembly: the engine cannot run here.';
-  const vector = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11];
+  if (typeof WebAssembly !== 'object')
+    return 'This browser has no WebAssembly: the engine cannot run here.';
+  const vector = [
+    0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253,
+    15, 253, 98, 11,
+  ];
   if (!WebAssembly.validate(new Uint8Array(vector)))
     return 'This browser has no WebAssembly SIMD: the engine needs it. Any browser of 2022 or later has it.';
   return null;

@@ -11,14 +11,20 @@ function colour(name) {
 /** Ink of 0..1 as an image with one pixel an element. */
 export function drawInk(canvas, pixels, width = 8, height = pixels.length / width) {
   const ink = colour('--ink');
-  drawColoured(canvas, pixels, width, height, (value) => [...ink, 255 * Math.min(1, Math.max(0, value))]);
+  drawColoured(canvas, pixels, width, height, (value) => [
+    ...ink,
+    255 * Math.min(1, Math.max(0, value)),
+  ]);
 }
 
 /** Values by sign: blue above zero, orange below, stronger the farther away. */
 export function drawSigned(canvas, values, width, height = values.length / width) {
   const most = values.reduce((a, v) => Math.max(a, Math.abs(v)), 0) || 1;
   const [above, below] = [colour('--value'), colour('--grad')];
-  drawColoured(canvas, values, width, height, (value) => [...(value > 0 ? above : below), (255 * Math.abs(value)) / most]);
+  drawColoured(canvas, values, width, height, (value) => [
+    ...(value > 0 ? above : below),
+    (255 * Math.abs(value)) / most,
+  ]);
 }
 
 function drawColoured(canvas, values, width, height, rgba) {

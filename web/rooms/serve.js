@@ -19,7 +19,8 @@ const resumes = [];
 channel.port1.onmessage = () => resumes.shift()();
 
 /** Lets messages in: a turn of the event loop, without the delay that timers have. */
-export const breathe = () => new Promise((resume) => {
-  resumes.push(resume);
-  channel.port2.postMessage(0);
-});
+export const breathe = () =>
+  new Promise((resume) => {
+    resumes.push(resume);
+    channel.port2.postMessage(0);
+  });

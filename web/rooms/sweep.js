@@ -9,7 +9,13 @@ import { TAG } from '../enumerations.js';
 const FLOATS = ['float64', 'float32'];
 const DTYPES = [...FLOATS, 'int64', 'int32', 'int16', 'int8', 'uint8', 'bool'];
 /** What is done with a call, and in which dtypes. */
-export const MODES = { forward: DTYPES, backward: FLOATS, 'second order': FLOATS, 'in-place': DTYPES, view: DTYPES };
+export const MODES = {
+  'forward': DTYPES,
+  'backward': FLOATS,
+  'second order': FLOATS,
+  'in-place': DTYPES,
+  'view': DTYPES,
+};
 
 /** The op as the library offers it. */
 function find(torch, id) {
@@ -19,14 +25,17 @@ function find(torch, id) {
 }
 
 /** Whether an op has a case in this mode: not all can write to their first argument. */
-export const applies = (op, call, mode) => mode !== 'in-place' || Boolean(op.inplace && call[0][0]?.tensor !== undefined);
+export const applies = (op, call, mode) =>
+  mode !== 'in-place' || Boolean(op.inplace && call[0][0]?.tensor !== undefined);
 
 /** What a case gives: a list of numbers, strings, null and {dtype, shape, elements}, or the name of
  * an error; undefined if the op has no such case. */
 export function run(torch, tensors, op, call, mode, dtype) {
   if (!applies(op, call, mode)) return undefined;
   try {
-    return torch.scope(() => leaves(torch, new Case(torch, tensors, dtype, mode).run(op, call), op.blank));
+    return torch.scope(() =>
+      leaves(torch, new Case(torch, tensors, dtype, mode).run(op, call), op.blank),
+    );
   } catch (error) {
     if (error instanceof EngineError) throw error;
     return error.name;
@@ -42,7 +51,9 @@ class Case {
 
   run(op, [first, options]) {
     const args = this.made(first);
-    const named = Object.fromEntries(Object.entries(options).map(([name, value]) => [name, this.made(value)]));
+    const named = Object.fromEntries(
+      Object.entries(options).map(([name, value]) => [name, this.made(value)]),
+    );
     if (op.mutates || this.mode === 'in-place') args[0] = args[0].clone();
     this.torch.manual_seed(0);
     const result = find(this.torch, this.mode === 'in-place' ? op.inplace : op.id)(...args, named);
@@ -56,8 +67,12 @@ class Case {
     const { torch, mode } = this;
     const again = mode === 'second order';
     const recorded = (values) => values.filter((t) => t instanceof torch.Tensor && t.requires_grad);
-    const grad = (of, create_graph) => torch.autograd.grad(
-      of.map((t) => t.mul(t).sum()).reduce((a, b) => a.add(b)), this.leaves, { create_graph, allow_unused: true });
+    const grad = (of, create_graph) =>
+      torch.autograd.grad(
+        of.map((t) => t.mul(t).sum()).reduce((a, b) => a.add(b)),
+        this.leaves,
+        { create_graph, allow_unused: true },
+      );
     let found = recorded(flat(result));
     if (!found.length || !this.leaves.length) return [];
     const first = grad(found, again);
@@ -68,7 +83,10 @@ class Case {
 
   /** An argument as the library takes it. */
   made(value) {
-    if (Array.isArray(value)) return value.map((item) => (item?.float === undefined ? this.made(item) : number(item.float)));
+    if (Array.isArray(value))
+      return value.map((item) =>
+        item?.float === undefined ? this.made(item) : number(item.float),
+      );
     if (value === null || typeof value !== 'object') return value;
     if (value.dtype !== undefined) return this.torch[value.dtype];
     if (value.float !== undefined) return float(value.float);
@@ -98,7 +116,11 @@ function float(text) {
 export function elements(what, dtype) {
   if (FLOATS.includes(dtype)) return what.float.map((v) => v / 1024);
   if (what[dtype]) return what[dtype];
-  return dtype === 'uint8' ? what.int.map(Math.abs) : dtype === 'bool' ? what.int.map((v) => v > 0) : what.int;
+  return dtype === 'uint8'
+    ? what.int.map(Math.abs)
+    : dtype === 'bool'
+      ? what.int.map((v) => v > 0)
+      : what.int;
 }
 
 /** The elements and shape of a larger tensor, of which these are every other element, or the second. */
@@ -106,14 +128,18 @@ function outer(data, shape) {
   if (!shape.length) return [[0, data[0]], [2]];
   const row = shape.at(-1);
   const wide = new Array((2 * row + 1) * shape.slice(0, -1).reduce((a, b) => a * b, 1)).fill(0);
-  data.forEach((v, i) => { wide[(2 * row + 1) * Math.floor(i / row) + 2 * (i % row) + 1] = v; });
+  data.forEach((v, i) => {
+    wide[(2 * row + 1) * Math.floor(i / row) + 2 * (i % row) + 1] = v;
+  });
   return [wide, [...shape.slice(0, -1), 2 * row + 1]];
 }
 
 /** That part of such a tensor. */
 function inner(torch, tensor) {
   const { shape } = tensor;
-  return shape.length === 1 && shape[0] === 2 ? tensor.index(1) : tensor.index(torch.ellipsis, torch.slice(1, null, 2));
+  return shape.length === 1 && shape[0] === 2
+    ? tensor.index(1)
+    : tensor.index(torch.ellipsis, torch.slice(1, null, 2));
 }
 
 const flat = (value) => (Array.isArray(value) ? value.flatMap(flat) : [value]);
@@ -121,7 +147,11 @@ const flat = (value) => (Array.isArray(value) ? value.flatMap(flat) : [value]);
 function leaves(torch, result, blank) {
   return flat(result).map((value) => {
     if (value instanceof torch.Tensor)
-      return { dtype: value.dtype.name, shape: value.shape, elements: blank ? null : value.toTypedArray() };
+      return {
+        dtype: value.dtype.name,
+        shape: value.shape,
+        elements: blank ? null : value.toTypedArray(),
+      };
     return value?.name ?? value ?? null;
   });
 }
@@ -132,8 +162,10 @@ const text = new TextEncoder();
 export function encode(outcome) {
   if (typeof outcome === 'string') return [text.encode(`${outcome}\n`)];
   return outcome.flatMap((leaf) => {
-    if (typeof leaf === 'number' || typeof leaf === 'bigint') return [new Uint8Array(new BigInt64Array([bits(Number(leaf))]).buffer)];
-    if (leaf === null || typeof leaf !== 'object') return [text.encode(`${PYTHON[leaf] ?? leaf}\n`)];
+    if (typeof leaf === 'number' || typeof leaf === 'bigint')
+      return [new Uint8Array(new BigInt64Array([bits(Number(leaf))]).buffer)];
+    if (leaf === null || typeof leaf !== 'object')
+      return [text.encode(`${PYTHON[leaf] ?? leaf}\n`)];
     const head = text.encode(`${leaf.dtype} [${leaf.shape.join(', ')}]\n`);
     return leaf.elements ? [head, new Uint8Array(leaf.elements.buffer)] : [head];
   });
@@ -142,4 +174,5 @@ export function encode(outcome) {
 const PYTHON = { true: 'True', false: 'False', null: 'None' };
 
 /** Those of a float64. */
-const bits = (value) => (Number.isNaN(value) ? 0x7ff8000000000000n : new BigInt64Array(Float64Array.of(value).buffer)[0]);
+const bits = (value) =>
+  Number.isNaN(value) ? 0x7ff8000000000000n : new BigInt64Array(Float64Array.of(value).buffer)[0];

@@ -9,15 +9,22 @@ const EPOCHS = 30;
 const $ = (id) => document.getElementById(id);
 const text = (id, value, className = '') => Object.assign($(id), { textContent: value, className });
 
-const logarithm = (low, high) => (value) => Math.log(Math.max(value, low) / low) / Math.log(high / low);
+const logarithm = (low, high) => (value) =>
+  Math.log(Math.max(value, low) / low) / Math.log(high / low);
 
 /** @param {HTMLElement} section @param {import('./page.js').Shell} shell @returns {() => Promise<void>} what opens the room */
 export function mount(section, shell) {
   const loss = chart($('train-loss'), {
-    label: 'Training loss of every step, on a logarithmic scale', span: EPOCHS, ticks: [0.01, 0.03, 0.1, 0.3, 1, 3], at: logarithm(0.01, 3),
+    label: 'Training loss of every step, on a logarithmic scale',
+    span: EPOCHS,
+    ticks: [0.01, 0.03, 0.1, 0.3, 1, 3],
+    at: logarithm(0.01, 3),
   });
   const accuracy = chart($('train-curve'), {
-    label: 'Test accuracy of every epoch', span: EPOCHS, ticks: [85, 90, 95, 97, 100], at: (v) => (v - 85) / 15,
+    label: 'Test accuracy of every epoch',
+    span: EPOCHS,
+    ticks: [85, 90, 95, 97, 100],
+    at: (v) => (v - 85) / 15,
   });
   let recorded = { seed: null, hashes: [] };
   let losses, accuracies, weights, stepsAnEpoch, same, images, drawn;
@@ -34,13 +41,25 @@ export function mount(section, shell) {
     text('train-rate', '–');
     text('train-same', '–');
     const cell = (className, words) => make('td', { class: className }, words);
-    $('train-hashes').tBodies[0].replaceChildren(...Array.from({ length: EPOCHS }, (_, i) =>
-      make('tr', {}, make('th', { scope: 'row' }, String(i + 1)), cell('hash', '·'), cell('verdict', ''),
-        cell('hash quiet', hashes[i] ?? 'not recorded for this seed'))));
+    $('train-hashes').tBodies[0].replaceChildren(
+      ...Array.from({ length: EPOCHS }, (_, i) =>
+        make(
+          'tr',
+          {},
+          make('th', { scope: 'row' }, String(i + 1)),
+          cell('hash', '·'),
+          cell('verdict', ''),
+          cell('hash quiet', hashes[i] ?? 'not recorded for this seed'),
+        ),
+      ),
+    );
   }
 
   function drawLoss() {
-    loss.line('each', losses.map((value, i) => [(i + 1) / stepsAnEpoch, value]));
+    loss.line(
+      'each',
+      losses.map((value, i) => [(i + 1) / stepsAnEpoch, value]),
+    );
     const means = [];
     for (let from = 0; from + stepsAnEpoch <= losses.length; from += stepsAnEpoch) {
       const mine = losses.slice(from, from + stepsAnEpoch);
@@ -56,19 +75,31 @@ export function mount(section, shell) {
     if (theirs.textContent.length !== sha256.length) return text('train-same', 'not recorded');
     const equal = theirs.textContent === sha256;
     same += equal;
-    verdict.append(make('b', { class: equal ? 'good' : 'bad' }, equal ? '=' : '≠', make('span', { class: 'hidden' }, equal ? 'equal' : 'different')));
+    verdict.append(
+      make(
+        'b',
+        { class: equal ? 'good' : 'bad' },
+        equal ? '=' : '≠',
+        make('span', { class: 'hidden' }, equal ? 'equal' : 'different'),
+      ),
+    );
     row.className = equal ? 'equal' : 'different';
     text('train-same', `${same} of ${epoch + 1}`, same === epoch + 1 ? 'good' : 'bad');
   }
 
   function showGuesses(guesses) {
-    $('train-samples').querySelectorAll('button').forEach((button, i) => {
-      const right = guesses[i] === images.labels[i];
-      const read = button.querySelector('span');
-      read.textContent = right ? guesses[i] : `${guesses[i]}✗`;
-      read.className = right ? 'good' : 'bad';
-      button.setAttribute('aria-label', `A handwritten ${images.labels[i]}, read as ${guesses[i]}. Put it on the pad.`);
-    });
+    $('train-samples')
+      .querySelectorAll('button')
+      .forEach((button, i) => {
+        const right = guesses[i] === images.labels[i];
+        const read = button.querySelector('span');
+        read.textContent = right ? guesses[i] : `${guesses[i]}✗`;
+        read.className = right ? 'good' : 'bad';
+        button.setAttribute(
+          'aria-label',
+          `A handwritten ${images.labels[i]}, read as ${guesses[i]}. Put it on the pad.`,
+        );
+      });
   }
 
   const worker = link(new URL('train.worker.js', import.meta.url), {
@@ -110,7 +141,9 @@ export function mount(section, shell) {
 
   // ---------------------------------------------------------------- the pad
 
-  const bars = Array.from({ length: 10 }, (_, digit) => make('li', {}, make('span', {}, String(digit)), make('i')));
+  const bars = Array.from({ length: 10 }, (_, digit) =>
+    make('li', {}, make('span', {}, String(digit)), make('i')),
+  );
   $('pad-shares').append(...bars);
 
   function showShares(shares) {
@@ -127,7 +160,10 @@ export function mount(section, shell) {
     drawn = pixels;
     drawInk($('pad-seen'), pixels ?? new Array(64).fill(0));
     if (!pixels) {
-      bars.forEach((bar) => { bar.lastChild.style.width = 0; bar.className = ''; });
+      bars.forEach((bar) => {
+        bar.lastChild.style.width = 0;
+        bar.className = '';
+      });
       $('pad-verdict').textContent = 'Nothing is drawn.';
     }
     const shares = await worker.ask('classify', pixels).catch(failed);
@@ -140,26 +176,46 @@ export function mount(section, shell) {
   // ---------------------------------------------------------------- the beginning
 
   function showImages() {
-    $('train-samples').replaceChildren(...images.pixels.map((pixels, i) => {
-      const canvas = make('canvas', { 'aria-hidden': 'true' });
-      drawInk(canvas, pixels);
-      const button = make('button', { type: 'button', 'aria-label': `A handwritten ${images.labels[i]}. Put it on the pad.` }, canvas, make('span', {}, '·'));
-      button.onclick = () => pad.put(pixels);
-      return button;
-    }));
+    $('train-samples').replaceChildren(
+      ...images.pixels.map((pixels, i) => {
+        const canvas = make('canvas', { 'aria-hidden': 'true' });
+        drawInk(canvas, pixels);
+        const button = make(
+          'button',
+          {
+            'type': 'button',
+            'aria-label': `A handwritten ${images.labels[i]}. Put it on the pad.`,
+          },
+          canvas,
+          make('span', {}, '·'),
+        );
+        button.onclick = () => pad.put(pixels);
+        return button;
+      }),
+    );
   }
 
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
     pad.redraw();
     drawInk($('pad-seen'), drawn ?? new Array(64).fill(0));
     if (weights) drawTiles($('train-weights'), weights, 8);
-    if (images) images.pixels.forEach((pixels, i) => drawInk($('train-samples').children[i].firstChild, pixels));
+    if (images)
+      images.pixels.forEach((pixels, i) =>
+        drawInk($('train-samples').children[i].firstChild, pixels),
+      );
   });
 
   reset([]);
-  drawTiles($('train-weights'), Array.from({ length: 32 }, () => new Array(64).fill(0)), 8);
+  drawTiles(
+    $('train-weights'),
+    Array.from({ length: 32 }, () => new Array(64).fill(0)),
+    8,
+  );
   return async () => {
-    [images, recorded] = await Promise.all([worker.start(), fetch(RECORDED).then((response) => response.json())]);
+    [images, recorded] = await Promise.all([
+      worker.start(),
+      fetch(RECORDED).then((response) => response.json()),
+    ]);
     stepsAnEpoch = Math.ceil(images.training / 32);
     reset(recorded.hashes);
     showImages();

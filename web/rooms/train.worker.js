@@ -20,7 +20,8 @@ async function start() {
   const shown = torch.slice(0, SHOWN);
   return {
     training: sets.train.targets.shape[0],
-    pixels: sets.test.data.index(shown).tolist(), labels: sets.test.targets.index(shown).tolist(),
+    pixels: sets.test.data.index(shown).tolist(),
+    labels: sets.test.targets.index(shown).tolist(),
   };
 }
 
@@ -29,8 +30,14 @@ function classify() {
   if (!model || !drawing) return null;
   const { training } = model;
   model.eval();
-  const shares = torch.no_grad(() => torch.scope(() =>
-    torch.nn.functional.softmax(model.call(torch.tensor([drawing])), 1).index(0).tolist()));
+  const shares = torch.no_grad(() =>
+    torch.scope(() =>
+      torch.nn.functional
+        .softmax(model.call(torch.tensor([drawing])), 1)
+        .index(0)
+        .tolist(),
+    ),
+  );
   model.train(training);
   return shares;
 }
@@ -71,7 +78,9 @@ async function run(seed) {
 serve({
   start,
   run,
-  stop: () => { running++; },
+  stop: () => {
+    running++;
+  },
   classify(pixels) {
     drawing = pixels;
     return classify();

@@ -3,7 +3,9 @@
 import { checksum, lenetData, mlpData, uniform } from '../data.mjs';
 
 export async function load(env) {
-  const { load: start } = await import(env.kind === 'node' ? 'pygrad' : `${env.dir('pygrad')}web/index.js`);
+  const { load: start } = await import(
+    env.kind === 'node' ? 'pygrad' : `${env.dir('pygrad')}web/index.js`
+  );
   return { torch: await start(), version: await env.version('pygrad'), note: 'eager, one thread' };
 }
 
@@ -18,10 +20,12 @@ export async function matmul({ torch }, { n }) {
 
 /** A layer with the weights of the benchmark. */
 function filled(torch, layer, weight, bias) {
-  torch.no_grad(() => torch.scope(() => {
-    layer.weight.copy_(torch.tensor(weight, { shape: layer.weight.shape }));
-    layer.bias.copy_(torch.tensor(bias));
-  }));
+  torch.no_grad(() =>
+    torch.scope(() => {
+      layer.weight.copy_(torch.tensor(weight, { shape: layer.weight.shape }));
+      layer.bias.copy_(torch.tensor(bias));
+    }),
+  );
   return layer;
 }
 
@@ -56,12 +60,23 @@ export async function mlp({ torch }, spec, lr) {
   const data = mlpData(spec);
   const x = torch.tensor(data.x, { shape: [spec.batch, spec.sizes[0]] });
   const regression = spec.loss === 'mse';
-  const y = regression ? torch.tensor(data.y, { shape: [spec.batch, 1] }) : torch.tensor(data.y, { dtype: torch.int64 });
+  const y = regression
+    ? torch.tensor(data.y, { shape: [spec.batch, 1] })
+    : torch.tensor(data.y, { dtype: torch.int64 });
   const linears = data.layers.map((l) => filled(torch, new nn.Linear(l.nin, l.nout), l.w, l.b));
   const between = () => (spec.act === 'relu' ? new nn.ReLU() : new nn.Tanh());
-  const model = new nn.Sequential(...linears.flatMap((layer, i) => (i ? [between(), layer] : [layer])));
+  const model = new nn.Sequential(
+    ...linears.flatMap((layer, i) => (i ? [between(), layer] : [layer])),
+  );
   const criterion = regression ? new nn.MSELoss() : new nn.CrossEntropyLoss();
-  return trainer(torch, model, criterion, optimizers[spec.opt](torch, model.parameters(), lr), x, y);
+  return trainer(
+    torch,
+    model,
+    criterion,
+    optimizers[spec.opt](torch, model.parameters(), lr),
+    x,
+    y,
+  );
 }
 
 export async function lenet({ torch }, spec, lr) {
@@ -70,11 +85,20 @@ export async function lenet({ torch }, spec, lr) {
   const x = torch.tensor(data.x, { shape: [spec.batch, 1, 28, 28] });
   const y = torch.tensor(data.y, { dtype: torch.int64 });
   const convs = data.convs.map((c, i) =>
-    filled(torch, new nn.Conv2d(c.cin, c.cout, c.k, { padding: i ? 0 : 2 }), c.w, c.b));
+    filled(torch, new nn.Conv2d(c.cin, c.cout, c.k, { padding: i ? 0 : 2 }), c.w, c.b),
+  );
   const linears = data.fcs.map((l) => filled(torch, new nn.Linear(l.nin, l.nout), l.w, l.b));
   const model = new nn.Sequential(
-    ...convs.flatMap((conv) => [conv, new nn.ReLU(), new nn.MaxPool2d(2)]), new nn.Flatten(),
+    ...convs.flatMap((conv) => [conv, new nn.ReLU(), new nn.MaxPool2d(2)]),
+    new nn.Flatten(),
     ...linears.flatMap((layer, i) => (i ? [new nn.ReLU(), layer] : [layer])),
   );
-  return trainer(torch, model, new nn.CrossEntropyLoss(), optimizers.momentum(torch, model.parameters(), lr), x, y);
+  return trainer(
+    torch,
+    model,
+    new nn.CrossEntropyLoss(),
+    optimizers.momentum(torch, model.parameters(), lr),
+    x,
+    y,
+  );
 }

@@ -21,13 +21,15 @@ function chipText({ field, of, text, tensor }) {
 /** The lines of text in a node's box: [class, text]. */
 function linesOf(node) {
   const value = node.value ? ` = ${label(node.value)}` : '';
-  const lines = [['name', shortened(node.leaf ? node.label ?? 'leaf' : node.name, 34)]];
+  const lines = [['name', shortened(node.leaf ? (node.label ?? 'leaf') : node.name, 34)]];
   if (node.leaf) lines[0][1] += value;
-  else if (node.label || value) lines.push(['of', shortened(`${node.label ?? ''}${value}`.trim(), 34)]);
+  else if (node.label || value)
+    lines.push(['of', shortened(`${node.label ?? ''}${value}`.trim(), 34)]);
   if (node.leaf) lines.push(['grad', '.grad = none']);
   for (const saved of node.saved) {
     const written = saved.of && saved.of.now !== saved.of.saved;
-    if (saved.tensor || saved.text === '(packed)') lines.push([written ? 'saved written' : 'saved', chipText(saved)]);
+    if (saved.tensor || saved.text === '(packed)')
+      lines.push([written ? 'saved written' : 'saved', chipText(saved)]);
   }
   return lines;
 }
@@ -40,20 +42,41 @@ export function makeDrawing(host, chosen) {
   let scale = 1;
 
   function widthOf(node, lines) {
-    const grads = node.leaf ? pass.events.filter((e) => e.node === node.id && e.leaf).map((e) => `.grad = ${label(e.leaf)}`.length) : [];
-    return Math.max(64, 2 * PAD + CHAR * Math.max(...lines.map(([, text]) => text.length), ...grads));
+    const grads = node.leaf
+      ? pass.events
+          .filter((e) => e.node === node.id && e.leaf)
+          .map((e) => `.grad = ${label(e.leaf)}`.length)
+      : [];
+    return Math.max(
+      64,
+      2 * PAD + CHAR * Math.max(...lines.map(([, text]) => text.length), ...grads),
+    );
   }
 
   function box(node, lines, { x, y }, { width, height }) {
-    const texts = lines.map(([kind, text], i) => make('text', { class: kind, x: -width / 2 + PAD, y: -height / 2 + PAD + LINE * i + 11 }, text));
+    const texts = lines.map(([kind, text], i) =>
+      make(
+        'text',
+        { class: kind, x: -width / 2 + PAD, y: -height / 2 + PAD + LINE * i + 11 },
+        text,
+      ),
+    );
     if (!node.leaf) {
       const [, head, tail] = /^(.*?)(Backward\w*)?$/.exec(lines[0][1]);
       texts[0].replaceChildren(head, ...(tail ? [make('tspan', {}, tail)] : []));
     }
-    const made = make('g', {
-      class: `node${node.leaf ? ' leaf' : ''}`, transform: `translate(${x} ${y})`, role: 'button', tabindex: '-1',
-      'aria-label': `${called(node)}${node.value ? `, value ${label(node.value)}` : ''}`,
-    }, make('rect', { x: -width / 2, y: -height / 2, width, height, rx: node.leaf ? 16 : 6 }), ...texts);
+    const made = make(
+      'g',
+      {
+        'class': `node${node.leaf ? ' leaf' : ''}`,
+        'transform': `translate(${x} ${y})`,
+        'role': 'button',
+        'tabindex': '-1',
+        'aria-label': `${called(node)}${node.value ? `, value ${label(node.value)}` : ''}`,
+      },
+      make('rect', { x: -width / 2, y: -height / 2, width, height, rx: node.leaf ? 16 : 6 }),
+      ...texts,
+    );
     made.onclick = () => choose('node', node.id);
     made.onfocus = () => chosen({ kind: 'node', id: node.id });
     made.onkeydown = (event) => travel(event, 'node', node.id);
@@ -63,12 +86,20 @@ export function makeDrawing(host, chosen) {
   function arrow(edge, i) {
     const { path } = placed.edges[i];
     const [x, y] = middles[i];
-    const text = make('text', { x, y: y + 4, 'text-anchor': 'middle' });
-    const made = make('g', {
-      class: 'edge', role: 'button', tabindex: '-1',
-      'aria-label': `edge from ${called(pass.nodes[edge.from])} to ${called(pass.nodes[edge.to])}`,
-    }, make('path', { class: 'hit', d: path }), make('path', { class: 'way', d: path, 'marker-end': 'url(#graph-tip)' }),
-    make('rect', { y: y - 10, height: 20, rx: 10, width: 0 }), text);
+    const text = make('text', { x, 'y': y + 4, 'text-anchor': 'middle' });
+    const made = make(
+      'g',
+      {
+        'class': 'edge',
+        'role': 'button',
+        'tabindex': '-1',
+        'aria-label': `edge from ${called(pass.nodes[edge.from])} to ${called(pass.nodes[edge.to])}`,
+      },
+      make('path', { class: 'hit', d: path }),
+      make('path', { 'class': 'way', 'd': path, 'marker-end': 'url(#graph-tip)' }),
+      make('rect', { y: y - 10, height: 20, rx: 10, width: 0 }),
+      text,
+    );
     made.onclick = () => choose('edge', i);
     made.onfocus = () => chosen({ kind: 'edge', id: i });
     made.onkeydown = (event) => travel(event, 'edge', i);
@@ -80,28 +111,69 @@ export function makeDrawing(host, chosen) {
     pass = given;
     edgeOf = edgeFinder(pass);
     const lines = pass.nodes.map(linesOf);
-    const sizes = pass.nodes.map((node, i) => ({ width: widthOf(node, lines[i]), height: 2 * PAD + LINE * lines[i].length - 5 }));
+    const sizes = pass.nodes.map((node, i) => ({
+      width: widthOf(node, lines[i]),
+      height: 2 * PAD + LINE * lines[i].length - 5,
+    }));
     const slots = pass.nodes.map((node) => pass.edges.filter((e) => e.from === node.id).length);
-    const ranks = pass.edges.map((edge, i) => pass.edges.slice(0, i).filter((e) => e.from === edge.from).length);
+    const ranks = pass.edges.map(
+      (edge, i) => pass.edges.slice(0, i).filter((e) => e.from === edge.from).length,
+    );
     const shifted = pass.edges.map((edge, i) => {
       const n = slots[edge.from];
-      return { ...edge, shift: (sizes[edge.from].width * 0.7 * (ranks[i] - (n - 1) / 2)) / Math.max(n, 2) };
+      return {
+        ...edge,
+        shift: (sizes[edge.from].width * 0.7 * (ranks[i] - (n - 1) / 2)) / Math.max(n, 2),
+      };
     });
     placed = layout(sizes, shifted);
     // The labels of one node's edges keep out of each other's way.
-    middles = placed.edges.map(({ at }, i) => at(slots[pass.edges[i].from] === 1 ? 0.5 : 0.3 + (0.4 * ranks[i]) / (slots[pass.edges[i].from] - 1)));
+    middles = placed.edges.map(({ at }, i) =>
+      at(
+        slots[pass.edges[i].from] === 1
+          ? 0.5
+          : 0.3 + (0.4 * ranks[i]) / (slots[pass.edges[i].from] - 1),
+      ),
+    );
     boxes = pass.nodes.map((node, i) => box(node, lines[i], placed.nodes[i], sizes[i]));
     arrows = pass.edges.map(arrow);
-    const tip = make('marker', {
-      id: 'graph-tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 10, markerHeight: 10, markerUnits: 'userSpaceOnUse', orient: 'auto',
-    }, make('path', { d: 'M0 0L8 4L0 8z' }));
-    const beside = (name, side) => pass.nodes.map((_, i) =>
-      make('text', { class: name, x: placed.nodes[i].x, y: placed.nodes[i].y + side * (sizes[i].height / 2 + 10) + (side > 0 ? 8 : 0), 'text-anchor': 'middle' }));
+    const tip = make(
+      'marker',
+      {
+        id: 'graph-tip',
+        viewBox: '0 0 8 8',
+        refX: 7,
+        refY: 4,
+        markerWidth: 10,
+        markerHeight: 10,
+        markerUnits: 'userSpaceOnUse',
+        orient: 'auto',
+      },
+      make('path', { d: 'M0 0L8 4L0 8z' }),
+    );
+    const beside = (name, side) =>
+      pass.nodes.map((_, i) =>
+        make('text', {
+          'class': name,
+          'x': placed.nodes[i].x,
+          'y': placed.nodes[i].y + side * (sizes[i].height / 2 + 10) + (side > 0 ? 8 : 0),
+          'text-anchor': 'middle',
+        }),
+      );
     [seeds, catches] = [beside('seed', -1), beside('seed', 1)];
-    svg = make('svg', {
-      role: 'group', 'aria-label': `The backward graph: ${pass.nodes.length} nodes. Arrow keys go along it.`,
-      viewBox: `${-MARGIN} ${-SEED} ${placed.width + 2 * MARGIN} ${placed.height + SEED + MARGIN}`,
-    }, make('defs', {}, tip), ...arrows, ...boxes, ...seeds, ...catches);
+    svg = make(
+      'svg',
+      {
+        'role': 'group',
+        'aria-label': `The backward graph: ${pass.nodes.length} nodes. Arrow keys go along it.`,
+        'viewBox': `${-MARGIN} ${-SEED} ${placed.width + 2 * MARGIN} ${placed.height + SEED + MARGIN}`,
+      },
+      make('defs', {}, tip),
+      ...arrows,
+      ...boxes,
+      ...seeds,
+      ...catches,
+    );
     host.replaceChildren(svg);
     boxes[0]?.setAttribute('tabindex', '0');
     zoom(0);
@@ -112,8 +184,14 @@ export function makeDrawing(host, chosen) {
     if (!svg) return;
     const [width, height] = [placed.width + 2 * MARGIN, placed.height + SEED + MARGIN];
     const em = parseFloat(getComputedStyle(host).fontSize) / 16;
-    const fit = Math.min((host.clientWidth - 2) / width, (host.clientHeight - 2) / height, 1.4 * em);
-    scale = direction ? Math.min(4, Math.max(0.25, scale * (direction > 0 ? 1.25 : 0.8))) : Math.max(0.85 * em, fit);
+    const fit = Math.min(
+      (host.clientWidth - 2) / width,
+      (host.clientHeight - 2) / height,
+      1.4 * em,
+    );
+    scale = direction
+      ? Math.min(4, Math.max(0.25, scale * (direction > 0 ? 1.25 : 0.8)))
+      : Math.max(0.85 * em, fit);
     svg.setAttribute('width', Math.round(width * scale));
     svg.setAttribute('height', Math.round(height * scale));
   }
@@ -140,10 +218,15 @@ export function makeDrawing(host, chosen) {
     const shown = (grads, before) => (grads.has(id) ? before + label(grads.get(id)) : '');
     const now = event && (event.node === id || (event.kind === 'seed' && state.seeds.has(id)));
     const freed = state.over && !pass.retain;
-    boxes[id].setAttribute('class', `node${leaf ? ' leaf' : ''} ${state.nodes[id]}${now ? ` now ${event.kind}` : ''}${freed ? ' freed' : ''}`);
+    boxes[id].setAttribute(
+      'class',
+      `node${leaf ? ' leaf' : ''} ${state.nodes[id]}${now ? ` now ${event.kind}` : ''}${freed ? ' freed' : ''}`,
+    );
     seeds[id].textContent = shown(state.seeds, '↓ ');
     catches[id].textContent = shown(state.captured, 'asked for: ');
-    if (leaf) boxes[id].querySelector('.grad').textContent = `.grad = ${state.leaves.get(id) ? label(state.leaves.get(id)) : 'none'}`;
+    if (leaf)
+      boxes[id].querySelector('.grad').textContent =
+        `.grad = ${state.leaves.get(id) ? label(state.leaves.get(id)) : 'none'}`;
   }
 
   /** Shows a state of the replay. */
@@ -157,8 +240,10 @@ export function makeDrawing(host, chosen) {
   function reveal(id) {
     const [x, y] = [(placed.nodes[id].x + MARGIN) * scale, (placed.nodes[id].y + SEED) * scale];
     const { scrollLeft, scrollTop, clientWidth, clientHeight } = host;
-    if (x < scrollLeft + 60 || x > scrollLeft + clientWidth - 60) host.scrollLeft = x - clientWidth / 2;
-    if (y < scrollTop + 50 || y > scrollTop + clientHeight - 50) host.scrollTop = y - clientHeight / 2;
+    if (x < scrollLeft + 60 || x > scrollLeft + clientWidth - 60)
+      host.scrollLeft = x - clientWidth / 2;
+    if (y < scrollTop + 50 || y > scrollTop + clientHeight - 50)
+      host.scrollTop = y - clientHeight / 2;
   }
 
   // ---------------------------------------------------------------- choosing
@@ -185,15 +270,30 @@ export function makeDrawing(host, chosen) {
   /** Arrow keys: down and up along edges, left and right within a layer, or among a node's edges. */
   function travel(event, kind, id) {
     const beside = (step) => {
-      const same = kind === 'node' ? (i) => placed.nodes[i].layer === placed.nodes[id].layer : (i) => pass.edges[i].from === pass.edges[id].from;
+      const same =
+        kind === 'node'
+          ? (i) => placed.nodes[i].layer === placed.nodes[id].layer
+          : (i) => pass.edges[i].from === pass.edges[id].from;
       const at = kind === 'node' ? (i) => placed.nodes[i].x : (i) => middles[i][0];
-      const row = (kind === 'node' ? pass.nodes : pass.edges).map((_, i) => i).filter(same).sort((a, b) => at(a) - at(b));
+      const row = (kind === 'node' ? pass.nodes : pass.edges)
+        .map((_, i) => i)
+        .filter(same)
+        .sort((a, b) => at(a) - at(b));
       return [kind, row[row.indexOf(id) + step]];
     };
     const to = {
-      ArrowDown: () => (kind === 'node' ? ['edge', pass.edges.findIndex((e) => e.from === id)] : ['node', pass.edges[id].to]),
-      ArrowUp: () => (kind === 'node' ? ['edge', pass.edges.findIndex((e) => e.to === id)] : ['node', pass.edges[id].from]),
-      ArrowLeft: () => beside(-1), ArrowRight: () => beside(1), Enter: () => [kind, id], ' ': () => [kind, id],
+      'ArrowDown': () =>
+        kind === 'node'
+          ? ['edge', pass.edges.findIndex((e) => e.from === id)]
+          : ['node', pass.edges[id].to],
+      'ArrowUp': () =>
+        kind === 'node'
+          ? ['edge', pass.edges.findIndex((e) => e.to === id)]
+          : ['node', pass.edges[id].from],
+      'ArrowLeft': () => beside(-1),
+      'ArrowRight': () => beside(1),
+      'Enter': () => [kind, id],
+      ' ': () => [kind, id],
     }[event.key];
     if (!to) return;
     event.preventDefault();

@@ -1,24 +1,31 @@
 /** A small editor: a text area over its own coloured text, with numbers and marks on lines. */
 import { make } from '../chart.js';
 
-const TOKENS = new RegExp([
-  String.raw`(?<comment>\/\/[^\n]*|\/\*[^]*?(?:\*\/|$))`,
-  String.raw`(?<string>'(?:[^'\\\n]|\\.)*'?|"(?:[^"\\\n]|\\.)*"?|` + '`(?:[^`\\\\]|\\\\.)*`?)',
-  String.raw`(?<word>\b(?:const|let|var|function|class|extends|static|return|for|of|in|while|if|else|new|null|true|false|this|super|throw|try|catch)\b)`,
-  String.raw`(?<number>\b\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?n?\b)`,
-].join('|'), 'g');
+const TOKENS = new RegExp(
+  [
+    String.raw`(?<comment>\/\/[^\n]*|\/\*[^]*?(?:\*\/|$))`,
+    String.raw`(?<string>'(?:[^'\\\n]|\\.)*'?|"(?:[^"\\\n]|\\.)*"?|` + '`(?:[^`\\\\]|\\\\.)*`?)',
+    String.raw`(?<word>\b(?:const|let|var|function|class|extends|static|return|for|of|in|while|if|else|new|null|true|false|this|super|throw|try|catch)\b)`,
+    String.raw`(?<number>\b\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?n?\b)`,
+  ].join('|'),
+  'g',
+);
 
 /** The text as spans, line by line. */
 function paint(source) {
   const lines = [make('span', { class: 'line' })];
-  const add = (text, kind) => text.split('\n').forEach((part, i) => {
-    if (i) lines.push(make('span', { class: 'line' }));
-    if (part) lines.at(-1).append(kind ? make('span', { class: kind }, part) : part);
-  });
+  const add = (text, kind) =>
+    text.split('\n').forEach((part, i) => {
+      if (i) lines.push(make('span', { class: 'line' }));
+      if (part) lines.at(-1).append(kind ? make('span', { class: kind }, part) : part);
+    });
   let from = 0;
   for (const match of source.matchAll(TOKENS)) {
     add(source.slice(from, match.index));
-    add(match[0], Object.keys(match.groups).find((kind) => match.groups[kind] !== undefined));
+    add(
+      match[0],
+      Object.keys(match.groups).find((kind) => match.groups[kind] !== undefined),
+    );
     from = match.index + match[0].length;
   }
   add(source.slice(from));
@@ -30,10 +37,15 @@ function paint(source) {
  *   `at` is told in which line the caret is
  * @returns {{value: string, mark: (kind: string, line: number | null) => void}} `mark` puts a class on one line */
 export function makeEditor(host, { changed, run, at }) {
-  const painted = make('pre', { class: 'paint', 'aria-hidden': 'true' });
+  const painted = make('pre', { 'class': 'paint', 'aria-hidden': 'true' });
   const area = make('textarea', {
-    id: 'graph-source', spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off', wrap: 'off',
-    'aria-label': 'The program. Control and Enter runs it.', 'aria-describedby': 'graph-output',
+    'id': 'graph-source',
+    'spellcheck': 'false',
+    'autocapitalize': 'off',
+    'autocomplete': 'off',
+    'wrap': 'off',
+    'aria-label': 'The program. Control and Enter runs it.',
+    'aria-describedby': 'graph-output',
   });
   host.append(make('div', { class: 'sheet' }, painted, area));
   const marks = new Map();
@@ -57,7 +69,8 @@ export function makeEditor(host, { changed, run, at }) {
   };
 
   document.addEventListener('selectionchange', () => {
-    if (document.activeElement === area) at(area.value.slice(0, area.selectionStart).split('\n').length);
+    if (document.activeElement === area)
+      at(area.value.slice(0, area.selectionStart).split('\n').length);
   });
 
   return {

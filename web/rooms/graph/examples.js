@@ -27,7 +27,7 @@ loss.backward();
 new torch.optim.SGD(model.parameters(), { lr: 0.1 }).step();
 print('loss', loss.item());
 `,
-  Attention: `torch.manual_seed(0);
+  'Attention': `torch.manual_seed(0);
 const q = torch.randn([4, 8], { requires_grad: true });
 const k = torch.randn([4, 8], { requires_grad: true });
 const v = torch.randn([4, 8], { requires_grad: true });

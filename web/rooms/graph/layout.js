@@ -33,7 +33,13 @@ function layersOf(count, edges) {
  * neighbouring layers; `shift` is where on the upper cell's lower side the link leaves it. */
 function subdivide(nodes, edges) {
   const layer = layersOf(nodes.length, edges);
-  const cells = nodes.map(({ width, height }, i) => ({ layer: layer[i], width, height, up: [], down: [] }));
+  const cells = nodes.map(({ width, height }, i) => ({
+    layer: layer[i],
+    width,
+    height,
+    up: [],
+    down: [],
+  }));
   const join = (upper, lower, shift) => {
     const link = { upper, lower, shift };
     cells[upper].down.push(link);
@@ -57,8 +63,14 @@ function subdivide(nodes, edges) {
 function crossings(rows, cells) {
   let count = 0;
   for (const row of rows) {
-    const ends = row.flatMap((id) => cells[id].down.slice().sort((a, b) => a.shift - b.shift).map((link) => cells[link.lower].rank));
-    for (let i = 0; i < ends.length; i++) for (let j = i + 1; j < ends.length; j++) count += ends[i] > ends[j];
+    const ends = row.flatMap((id) =>
+      cells[id].down
+        .slice()
+        .sort((a, b) => a.shift - b.shift)
+        .map((link) => cells[link.lower].rank),
+    );
+    for (let i = 0; i < ends.length; i++)
+      for (let j = i + 1; j < ends.length; j++) count += ends[i] > ends[j];
   }
   return count;
 }
@@ -67,24 +79,39 @@ function crossings(rows, cells) {
 function order(cells) {
   const rows = [];
   cells.forEach((cell, id) => (rows[cell.layer] ??= []).push(id));
-  const number = () => rows.forEach((row) => row.forEach((id, rank) => { cells[id].rank = rank; }));
+  const number = () =>
+    rows.forEach((row) =>
+      row.forEach((id, rank) => {
+        cells[id].rank = rank;
+      }),
+    );
   number();
   let best = rows.map((row) => row.slice());
   let fewest = crossings(rows, cells);
   for (let sweep = 0; sweep < SWEEPS && fewest; sweep++) {
     const downwards = sweep % 2 === 0;
     for (const row of downwards ? rows : rows.slice().reverse()) {
-      const key = new Map(row.map((id) => {
-        const ranks = cells[id][downwards ? 'up' : 'down'].map((link) => cells[downwards ? link.upper : link.lower].rank + link.shift / 1000);
-        return [id, ranks.length ? ranks.reduce((a, b) => a + b) / ranks.length : cells[id].rank];
-      }));
+      const key = new Map(
+        row.map((id) => {
+          const ranks = cells[id][downwards ? 'up' : 'down'].map(
+            (link) => cells[downwards ? link.upper : link.lower].rank + link.shift / 1000,
+          );
+          return [id, ranks.length ? ranks.reduce((a, b) => a + b) / ranks.length : cells[id].rank];
+        }),
+      );
       row.sort((a, b) => key.get(a) - key.get(b) || cells[a].rank - cells[b].rank);
-      row.forEach((id, rank) => { cells[id].rank = rank; });
+      row.forEach((id, rank) => {
+        cells[id].rank = rank;
+      });
     }
     const found = crossings(rows, cells);
     if (found < fewest) [fewest, best] = [found, rows.map((row) => row.slice())];
   }
-  best.forEach((row) => row.forEach((id, rank) => { cells[id].rank = rank; }));
+  best.forEach((row) =>
+    row.forEach((id, rank) => {
+      cells[id].rank = rank;
+    }),
+  );
   return best;
 }
 
@@ -99,11 +126,16 @@ function settle(row, cells, wanted) {
     let block = { sum: weight * (wanted[i] - offset), weight, members: [[id, offset]] };
     while (blocks.length && blocks.at(-1).sum / blocks.at(-1).weight > block.sum / block.weight) {
       const left = blocks.pop();
-      block = { sum: left.sum + block.sum, weight: left.weight + block.weight, members: [...left.members, ...block.members] };
+      block = {
+        sum: left.sum + block.sum,
+        weight: left.weight + block.weight,
+        members: [...left.members, ...block.members],
+      };
     }
     blocks.push(block);
   });
-  for (const { sum, weight, members } of blocks) for (const [id, from] of members) cells[id].x = sum / weight + from;
+  for (const { sum, weight, members } of blocks)
+    for (const [id, from] of members) cells[id].x = sum / weight + from;
 }
 
 function place(rows, cells) {
@@ -114,11 +146,19 @@ function place(rows, cells) {
       x += cells[id].width + GAP;
     }
   }
-  const pull = (row, sides) => settle(row, cells, row.map((id) => {
-    const wants = sides.flatMap((side) => cells[id][side].map((link) =>
-      (side === 'up' ? cells[link.upper].x + link.shift : cells[link.lower].x - link.shift)));
-    return wants.length ? wants.reduce((a, b) => a + b) / wants.length : cells[id].x;
-  }));
+  const pull = (row, sides) =>
+    settle(
+      row,
+      cells,
+      row.map((id) => {
+        const wants = sides.flatMap((side) =>
+          cells[id][side].map((link) =>
+            side === 'up' ? cells[link.upper].x + link.shift : cells[link.lower].x - link.shift,
+          ),
+        );
+        return wants.length ? wants.reduce((a, b) => a + b) / wants.length : cells[id].x;
+      }),
+    );
   for (let sweep = 0; sweep < SWEEPS; sweep++) {
     for (const row of rows.slice(1)) pull(row, ['up']);
     for (const row of rows.slice(0, -1).reverse()) pull(row, ['down']);
@@ -140,7 +180,8 @@ function curve(points) {
 /** A point on the first stretch of such a way. */
 function along([[x0, y0], [x1, y1]], t) {
   const half = (y1 - y0) / 2;
-  const mix = (a, b, c, d) => (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t * t * c + t ** 3 * d;
+  const mix = (a, b, c, d) =>
+    (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t * t * c + t ** 3 * d;
   return [mix(x0, x0, x1, x1), mix(y0, y0 + half, y1 - half, y1)];
 }
 
@@ -148,12 +189,16 @@ function along([[x0, y0], [x1, y1]], t) {
 function arrivals(cells, routes) {
   const shifts = new Array(routes.length).fill(0);
   const arriving = new Map();
-  routes.forEach((route, e) => arriving.set(route.at(-1), [...(arriving.get(route.at(-1)) ?? []), e]));
+  routes.forEach((route, e) =>
+    arriving.set(route.at(-1), [...(arriving.get(route.at(-1)) ?? []), e]),
+  );
   for (const [id, edges] of arriving) {
     const from = (e) => cells[routes[e].at(-2)].x;
     edges.sort((a, b) => from(a) - from(b) || a - b);
     const step = Math.min(30, (0.7 * cells[id].width) / edges.length);
-    edges.forEach((e, k) => { shifts[e] = step * (k - (edges.length - 1) / 2); });
+    edges.forEach((e, k) => {
+      shifts[e] = step * (k - (edges.length - 1) / 2);
+    });
   }
   return shifts;
 }
@@ -181,12 +226,18 @@ export function layout(nodes, edges) {
   const drawn = routes.map((route, e) => {
     const points = route.map((id, i) => {
       const { x, y: at, height } = cells[id];
-      return i === 0 ? [x + (edges[e].shift ?? 0), at + height / 2] : i === route.length - 1 ? [x + arrive[e], at - height / 2] : [x, at];
+      return i === 0
+        ? [x + (edges[e].shift ?? 0), at + height / 2]
+        : i === route.length - 1
+          ? [x + arrive[e], at - height / 2]
+          : [x, at];
     });
     return { path: curve(points), at: (t) => along(points, t) };
   });
   return {
-    width: Math.max(...cells.map((cell) => cell.x + cell.width / 2)), height: y - RISE,
-    nodes: cells.slice(0, nodes.length).map(({ x, y: at, layer }) => ({ x, y: at, layer })), edges: drawn,
+    width: Math.max(...cells.map((cell) => cell.x + cell.width / 2)),
+    height: y - RISE,
+    nodes: cells.slice(0, nodes.length).map(({ x, y: at, layer }) => ({ x, y: at, layer })),
+    edges: drawn,
   };
 }

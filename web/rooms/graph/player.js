@@ -91,11 +91,17 @@ export function makePlayer(drawing, pointAt) {
       chosen = null;
       $('graph-follow').checked = true;
       $('graph-cut').hidden = !pass.truncated;
-      $('graph-events').replaceChildren(...pass.events.map((event, i) => {
-        const button = make('button', { type: 'button', class: event.kind }, describe(event, pass));
-        button.onclick = by(() => i + 1);
-        return make('li', {}, button);
-      }));
+      $('graph-events').replaceChildren(
+        ...pass.events.map((event, i) => {
+          const button = make(
+            'button',
+            { type: 'button', class: event.kind },
+            describe(event, pass),
+          );
+          button.onclick = by(() => i + 1);
+          return make('li', {}, button);
+        }),
+      );
       drawing.show(pass);
       goTo(0);
     },

@@ -31,7 +31,10 @@ function addressOf(tensor) {
 }
 
 /** The names under which a node keeps what it saved. */
-const savedFields = (node) => Object.getOwnPropertyNames(Object.getPrototypeOf(node)).filter((name) => name.startsWith('_saved_'));
+const savedFields = (node) =>
+  Object.getOwnPropertyNames(Object.getPrototypeOf(node)).filter((name) =>
+    name.startsWith('_saved_'),
+  );
 
 /** What a node saved, by name. What a hook packed stays packed, as to read it would run the program's
  * hooks; a getter that fails tells why. */
@@ -43,8 +46,22 @@ function readSaved(node) {
       return [name, `(${/freed/.test(error.message) ? 'freed' : error.message})`];
     }
   };
-  const own = savedFields(node).map((name) => read(name.slice('_saved_'.length), () => node[name], () => [node[`_raw${name}`]].flat()[0]));
-  return own.length ? own : (node._raw_saved_tensors ?? []).map((raw, i) => read(`saved_tensors[${i}]`, () => raw.data, () => raw));
+  const own = savedFields(node).map((name) =>
+    read(
+      name.slice('_saved_'.length),
+      () => node[name],
+      () => [node[`_raw${name}`]].flat()[0],
+    ),
+  );
+  return own.length
+    ? own
+    : (node._raw_saved_tensors ?? []).map((raw, i) =>
+        read(
+          `saved_tensors[${i}]`,
+          () => raw.data,
+          () => raw,
+        ),
+      );
 }
 
 /** Remembers of the new nodes behind a result the line, and of which arguments they saved what. */
@@ -61,7 +78,12 @@ function note(result, args) {
         const source = isTensor(value) && places.get(addressOf(value));
         if (source) sources.set(field, { tensor: source, version: versionOf(source) });
       }
-      run.made.set(node.address, { node, line, sources, output: node === tensor.grad_fn ? tensor : null });
+      run.made.set(node.address, {
+        node,
+        line,
+        sources,
+        output: node === tensor.grad_fn ? tensor : null,
+      });
       pending.push(...node.next_functions.flatMap(([next]) => (next ? [next] : [])));
     }
   }
@@ -72,7 +94,8 @@ let noting = false;
 function noted(fn) {
   return function recorded(...args) {
     const result = fn.apply(this, args);
-    if (!run || noting || !(isTensor(result) || (Array.isArray(result) && result.some(isTensor)))) return result;
+    if (!run || noting || !(isTensor(result) || (Array.isArray(result) && result.some(isTensor))))
+      return result;
     noting = true;
     try {
       torch.no_grad(() => note(result, [this, ...args]));
@@ -85,14 +108,29 @@ function noted(fn) {
 
 /** What makes no node, or what the record itself is made with. */
 const UNTOUCHED = new Set([
-  'constructor', 'scope', 'tensor', 'no_grad', 'detach', 'alive', 'dispose', 'backward', 'tolist', 'toTypedArray', 'register_hook',
-  'register_post_accumulate_grad_hook', 'data_ptr', 'is_inference',
+  'constructor',
+  'scope',
+  'tensor',
+  'no_grad',
+  'detach',
+  'alive',
+  'dispose',
+  'backward',
+  'tolist',
+  'toTypedArray',
+  'register_hook',
+  'register_post_accumulate_grad_hook',
+  'data_ptr',
+  'is_inference',
 ]);
 
 /** Puts `noted` around the functions of an object that is written in lower case: ops, not classes. */
 function noteAll(object) {
-  for (const [name, { value, writable }] of Object.entries(Object.getOwnPropertyDescriptors(object))) {
-    if (typeof value === 'function' && writable && /^[a-z_]/.test(name) && !UNTOUCHED.has(name)) object[name] = noted(value);
+  for (const [name, { value, writable }] of Object.entries(
+    Object.getOwnPropertyDescriptors(object),
+  )) {
+    if (typeof value === 'function' && writable && /^[a-z_]/.test(name) && !UNTOUCHED.has(name))
+      object[name] = noted(value);
   }
 }
 
@@ -105,10 +143,13 @@ function namedTensors() {
     if (isTensor(value)) {
       if (value.handle) found.push([name, value]);
     } else if (typeof value?.named_parameters === 'function') {
-      for (const [path, tensor] of value.named_parameters()) found.push([`${name}.${path}`, tensor]);
-    } else if (deep && Array.isArray(value)) value.slice(0, 64).forEach((each, i) => add(`${name}[${i}]`, each, false));
+      for (const [path, tensor] of value.named_parameters())
+        found.push([`${name}.${path}`, tensor]);
+    } else if (deep && Array.isArray(value))
+      value.slice(0, 64).forEach((each, i) => add(`${name}[${i}]`, each, false));
     else if (deep && value && Object.getPrototypeOf(value) === Object.prototype) {
-      for (const [key, each] of Object.entries(value).slice(0, 64)) add(`${name}.${key}`, each, false);
+      for (const [key, each] of Object.entries(value).slice(0, 64))
+        add(`${name}.${key}`, each, false);
     }
   };
   for (const name of run.names) {
@@ -129,11 +170,17 @@ function describeSaved(node) {
   const sources = run.made.get(node.address)?.sources;
   return readSaved(node).map(([field, value]) => {
     if (value === null || value === undefined) return { field, text: 'none' };
-    if (!isTensor(value)) return { field, text: Array.isArray(value) ? `[${value}]` : String(value) };
+    if (!isTensor(value))
+      return { field, text: Array.isArray(value) ? `[${value}]` : String(value) };
     const source = sources?.get(field);
     return {
-      field, tensor: summary(value),
-      of: source && { name: run.label(source.tensor), saved: source.version, now: source.tensor.handle ? versionOf(source.tensor) : source.version },
+      field,
+      tensor: summary(value),
+      of: source && {
+        name: run.label(source.tensor),
+        saved: source.version,
+        now: source.tensor.handle ? versionOf(source.tensor) : source.version,
+      },
     };
   });
 }
@@ -144,10 +191,16 @@ function describeNode(id, node, names) {
   const made = run.made.get(node.address);
   const output = made?.output?.handle ? made.output : null;
   return {
-    id, name: node.name().replace('torch::autograd::', ''), leaf, line: made?.line ?? null,
-    label: leaf ? names.leaves.get(variable.handle) ?? null : names.nodes.get(node.address) ?? null,
+    id,
+    name: node.name().replace('torch::autograd::', ''),
+    leaf,
+    line: made?.line ?? null,
+    label: leaf
+      ? (names.leaves.get(variable.handle) ?? null)
+      : (names.nodes.get(node.address) ?? null),
     shapes: node._input_metadata.map(({ shape }) => shape),
-    value: summary(variable ?? output), gradBefore: leaf ? summary(variable.grad) : null,
+    value: summary(variable ?? output),
+    gradBefore: leaf ? summary(variable.grad) : null,
     saved: torch.no_grad(() => torch.scope(() => describeSaved(node))),
   };
 }
@@ -157,7 +210,8 @@ function labels() {
   const [leaves, nodes] = [new Map(), new Map()];
   for (const [name, tensor] of namedTensors()) {
     if (tensor.is_leaf) leaves.has(tensor.handle) || leaves.set(tensor.handle, name);
-    else if (tensor.grad_fn && !nodes.has(tensor.grad_fn.address)) nodes.set(tensor.grad_fn.address, name);
+    else if (tensor.grad_fn && !nodes.has(tensor.grad_fn.address))
+      nodes.set(tensor.grad_fn.address, name);
   }
   return { leaves, nodes };
 }
@@ -178,7 +232,9 @@ function walk(roots) {
   for (const root of roots) if (root.requires_grad) reach(arrival(root));
   const edges = [];
   for (let at = 0; at < nodes.length && nodes.length <= MOST_NODES; at++) {
-    nodes[at].next_functions.forEach(([next, nr], slot) => { if (next) edges.push({ from: at, to: reach(next), slot, nr }); });
+    nodes[at].next_functions.forEach(([next, nr], slot) => {
+      if (next) edges.push({ from: at, to: reach(next), slot, nr });
+    });
   }
   return { ids, nodes, edges };
 }
@@ -202,23 +258,55 @@ function begin(kind, given, grads, wanted, retain, create) {
   if (!run || !roots.length || run.passes.length >= MOST_PASSES) return false;
   const { ids, nodes, edges } = walk(roots);
   const names = labels();
-  run.label = (tensor) => names.leaves.get(tensor.handle) ?? (tensor.grad_fn ? names.nodes.get(tensor.grad_fn.address) : null) ?? null;
-  const pass = { kind, line: here(), retain, create, nodes: nodes.map((node, id) => describeNode(id, node, names)), edges, events: [], ids, handles: [], wanted };
+  run.label = (tensor) =>
+    names.leaves.get(tensor.handle) ??
+    (tensor.grad_fn ? names.nodes.get(tensor.grad_fn.address) : null) ??
+    null;
+  const pass = {
+    kind,
+    line: here(),
+    retain,
+    create,
+    nodes: nodes.map((node, id) => describeNode(id, node, names)),
+    edges,
+    events: [],
+    ids,
+    handles: [],
+    wanted,
+  };
   run.passes.push(pass);
   run.open.push(pass);
   pass.truncated = nodes.length > MOST_NODES;
   tell({
     kind: 'seed',
-    seeds: roots.flatMap((root, i) => (root.requires_grad
-      ? [{ node: ids.get(arrival(root).address), nr: root.output_nr, grad: summary(seeds[i]) ?? { ...summary(root), values: [1] } }] : [])),
+    seeds: roots.flatMap((root, i) =>
+      root.requires_grad
+        ? [
+            {
+              node: ids.get(arrival(root).address),
+              nr: root.output_nr,
+              grad: summary(seeds[i]) ?? { ...summary(root), values: [1] },
+            },
+          ]
+        : [],
+    ),
   });
   nodes.forEach((node, id) => {
-    pass.handles.push(raw.prehook.call(node, (grads) => {
-      tell({ kind: 'enter', node: id, grads: grads.map(summary) });
-    }));
-    pass.handles.push(raw.hook.call(node, (grads) => {
-      tell({ kind: 'leave', node: id, grads: grads.map(summary), ...(pass.nodes[id].leaf && { leaf: summary(node.variable.grad) }) });
-    }));
+    pass.handles.push(
+      raw.prehook.call(node, (grads) => {
+        tell({ kind: 'enter', node: id, grads: grads.map(summary) });
+      }),
+    );
+    pass.handles.push(
+      raw.hook.call(node, (grads) => {
+        tell({
+          kind: 'leave',
+          node: id,
+          grads: grads.map(summary),
+          ...(pass.nodes[id].leaf && { leaf: summary(node.variable.grad) }),
+        });
+      }),
+    );
   });
   return true;
 }
@@ -230,7 +318,13 @@ function end(result, thrown = false) {
   if (pass.kind === 'grad' && result) {
     pass.wanted.forEach((tensor, i) => {
       const at = tensor?.requires_grad ? pass.ids.get(arrival(tensor).address) : undefined;
-      if (at !== undefined) pass.events.push({ kind: 'capture', node: at, grad: summary(result[i]), name: run.label(tensor) });
+      if (at !== undefined)
+        pass.events.push({
+          kind: 'capture',
+          node: at,
+          grad: summary(result[i]),
+          name: run.label(tensor),
+        });
     });
   }
   pass.events.push({ kind: 'end', thrown });
@@ -247,7 +341,16 @@ function watcher() {
       const [count, , retain, create, accumulate, rows, ...handles] = words;
       const all = tensors(handles);
       const wanted = rows ? [] : all.slice(2 * count); // the results of many backwards in one are not those of one
-      started.push(begin(accumulate ? 'backward' : 'grad', all.slice(0, count), all.slice(count, 2 * count), wanted, Boolean(retain), Boolean(create)));
+      started.push(
+        begin(
+          accumulate ? 'backward' : 'grad',
+          all.slice(0, count),
+          all.slice(count, 2 * count),
+          wanted,
+          Boolean(retain),
+          Boolean(create),
+        ),
+      );
       found = null;
     } else if (what === 1) {
       found = tensors(words);
@@ -263,7 +366,8 @@ function watchUnpacking(graph) {
     const watched = (packed) => {
       const result = unpack(packed);
       const node = current()?.events.findLast(({ kind }) => kind === 'enter')?.node;
-      if (node !== undefined) tell({ kind: 'hook', what: 'hook that unpacks', node, line, replaced: null });
+      if (node !== undefined)
+        tell({ kind: 'hook', what: 'hook that unpacks', node, line, replaced: null });
       return result;
     };
     return saved_tensors_hooks(pack, run && typeof unpack === 'function' ? watched : unpack, fn);
@@ -304,23 +408,43 @@ export function instrument(library) {
   Error.stackTraceLimit = 60; // the program's frame lies under those of modules and hooks
   watchHooks();
   watchUnpacking(torch.autograd.graph);
-  for (const space of [torch, torch.nn.functional, torch.linalg, torch.special, torch.Tensor.prototype]) noteAll(space);
+  for (const space of [
+    torch,
+    torch.nn.functional,
+    torch.linalg,
+    torch.special,
+    torch.Tensor.prototype,
+  ])
+    noteAll(space);
   const { get } = Object.getOwnPropertyDescriptor(torch.autograd.Function, 'apply');
-  Object.defineProperty(torch.autograd.Function, 'apply', { get() { return noted(get.call(this)); } });
+  Object.defineProperty(torch.autograd.Function, 'apply', {
+    get() {
+      return noted(get.call(this));
+    },
+  });
   torch.nn.Module.prototype.call = noted(torch.nn.Module.prototype.call);
 }
 
 /** Runs `program(names)` and records it; what it throws is passed on, with what was recorded as `record`.
  * @param {string} source @param {(names: (look: (name: string) => any) => void) => void} program */
 export function record(source, program) {
-  run = { made: new Map(), passes: [], open: [], names: identifiers(source), look: () => undefined, label: () => null };
+  run = {
+    made: new Map(),
+    passes: [],
+    open: [],
+    names: identifiers(source),
+    look: () => undefined,
+    label: () => null,
+  };
   let failure = null;
   torch._hooks.set(WATCHER, watcher());
   torch._C._watch_walks(WATCHER);
   try {
     torch.scope(() => {
       try {
-        program((look) => { run.look = look; });
+        program((look) => {
+          run.look = look;
+        });
       } catch (error) {
         failure = { name: error.name, message: error.message, line: lineOf(error.stack) };
       }
@@ -345,8 +469,11 @@ function finish() {
     }
   }
   const variables = named.map(([name, tensor]) => ({
-    name, value: summary(tensor), grad: tensor.is_leaf ? summary(tensor.grad) : null,
-    made: tensor.grad_fn?.name() ?? null, leaf: tensor.is_leaf,
+    name,
+    value: summary(tensor),
+    grad: tensor.is_leaf ? summary(tensor.grad) : null,
+    made: tensor.grad_fn?.name() ?? null,
+    leaf: tensor.is_leaf,
   }));
   const passes = run.passes.map(({ ids, handles, wanted, ...plain }) => plain);
   run.result = { variables, passes };

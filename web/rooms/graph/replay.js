@@ -19,15 +19,22 @@ export function edgeFinder(pass) {
 export function stateAt(pass, count) {
   const edgeOf = edgeFinder(pass);
   const state = {
-    edges: new Map(), seeds: new Map(), nodes: pass.nodes.map(() => 'idle'), incoming: new Map(),
+    edges: new Map(),
+    seeds: new Map(),
+    nodes: pass.nodes.map(() => 'idle'),
+    incoming: new Map(),
     leaves: new Map(pass.nodes.filter((n) => n.leaf).map((n) => [n.id, n.gradBefore])),
-    captured: new Map(), fired: new Map(), event: pass.events[count - 1] ?? null, over: false,
+    captured: new Map(),
+    fired: new Map(),
+    event: pass.events[count - 1] ?? null,
+    over: false,
   };
   const apply = {
-    seed: ({ seeds }) => seeds.forEach(({ node, grad }) => {
-      state.seeds.set(node, grad);
-      state.nodes[node] = 'ready';
-    }),
+    seed: ({ seeds }) =>
+      seeds.forEach(({ node, grad }) => {
+        state.seeds.set(node, grad);
+        state.nodes[node] = 'ready';
+      }),
     hook: ({ node, what }) => state.fired.set(node, what),
     enter({ node, grads }) {
       state.nodes[node] = 'active';
@@ -48,7 +55,9 @@ export function stateAt(pass, count) {
       state.captured.set(node, grad);
       if (state.nodes[node] !== 'done') state.nodes[node] = 'done';
     },
-    end: () => { state.over = true; },
+    end: () => {
+      state.over = true;
+    },
   };
   for (const event of pass.events.slice(0, count)) apply[event.kind](event);
   return state;
@@ -56,7 +65,10 @@ export function stateAt(pass, count) {
 
 /** What happens in an event, in a sentence. */
 export function describe(event, pass) {
-  if (!event) return pass.events.length ? 'Before backward: the graph as the forward left it.' : 'No backward was run: this is the graph that the forward left.';
+  if (!event)
+    return pass.events.length
+      ? 'Before backward: the graph as the forward left it.'
+      : 'No backward was run: this is the graph that the forward left.';
   const node = pass.nodes[event.node];
   const list = (grads) => grads.map(label).join(', ') || 'nothing';
   switch (event.kind) {
@@ -68,11 +80,17 @@ export function describe(event, pass) {
     }
     case 'hook':
       return [
-        `A ${event.what} fires at ${called(node)}`, event.line && ` (registered in line ${event.line})`,
-        event.replaced && ` and replaces the gradient by ${label(event.replaced)}`, '.',
-      ].filter(Boolean).join('');
+        `A ${event.what} fires at ${called(node)}`,
+        event.line && ` (registered in line ${event.line})`,
+        event.replaced && ` and replaces the gradient by ${label(event.replaced)}`,
+        '.',
+      ]
+        .filter(Boolean)
+        .join('');
     case 'leave':
-      return node.leaf ? `${called(node)} adds it to .grad, now ${label(event.leaf)}.` : `${called(node)} sends on ${list(event.grads)}.`;
+      return node.leaf
+        ? `${called(node)} adds it to .grad, now ${label(event.leaf)}.`
+        : `${called(node)} sends on ${list(event.grads)}.`;
     case 'capture':
       return `The gradient asked for, by ${event.name ?? called(node)}, is ${label(event.grad)}.`;
     default:

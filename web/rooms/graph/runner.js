@@ -5,8 +5,13 @@ const PATIENCE = 3000; // milliseconds that a program may take
 const PLENTY = 400 << 20; // bytes of memory after which the next program gets a new engine
 
 const STOPPED = {
-  passes: [], variables: [],
-  failure: { name: 'Stopped', line: null, message: `the program did not end within ${PATIENCE / 1000} seconds. It was stopped, and the engine started anew.` },
+  passes: [],
+  variables: [],
+  failure: {
+    name: 'Stopped',
+    line: null,
+    message: `the program did not end within ${PATIENCE / 1000} seconds. It was stopped, and the engine started anew.`,
+  },
 };
 
 /** @param {{printed: (text: string) => void}} told
@@ -17,8 +22,12 @@ export function makeRunner(told) {
   async function run(source) {
     await worker.start();
     let timer;
-    const patience = new Promise((resolve) => { timer = setTimeout(resolve, PATIENCE, null); });
-    const found = await Promise.race([worker.ask('run', source), patience]).finally(() => clearTimeout(timer));
+    const patience = new Promise((resolve) => {
+      timer = setTimeout(resolve, PATIENCE, null);
+    });
+    const found = await Promise.race([worker.ask('run', source), patience]).finally(() =>
+      clearTimeout(timer),
+    );
     if (found && found.memory < PLENTY && !found.unusable) return found;
     worker.end();
     worker.start().catch(() => {}); // told again by the next run

@@ -22,8 +22,15 @@ export const lineOfSyntaxError = (error) => (error.lineNumber ? error.lineNumber
  * @returns {(torch: any, print: (...values: any[]) => void, names: (look: (name: string) => any) => void) => any}
  *   `names` is given a function that reads a variable of the program */
 export function compile(source) {
-  return new Function('torch', 'print', '__names', `"use strict"; __names((__name) => eval(__name)); ${source}${TAIL}`);
+  return new Function(
+    'torch',
+    'print',
+    '__names',
+    `"use strict"; __names((__name) => eval(__name)); ${source}${TAIL}`,
+  );
 }
 
 /** All names in a program that may be variables. */
-export const identifiers = (source) => [...new Set(Array.from(source.matchAll(/(?<![.\w$])[A-Za-z_$][\w$]*/g), ([name]) => name))];
+export const identifiers = (source) => [
+  ...new Set(Array.from(source.matchAll(/(?<![.\w$])[A-Za-z_$][\w$]*/g), ([name]) => name)),
+];

@@ -14,7 +14,10 @@ export function summarise(tensor) {
   const width = shape.at(-1) ?? 1;
   const height = shape.length > 1 ? shape.at(-2) : 1;
   const [rows, columns] = [Math.min(height, MOST), Math.min(width, MOST)];
-  const values = Array.from({ length: flat.length ? rows * columns : 0 }, (_, i) => flat[width * Math.floor(i / columns) + (i % columns)]);
+  const values = Array.from(
+    { length: flat.length ? rows * columns : 0 },
+    (_, i) => flat[width * Math.floor(i / columns) + (i % columns)],
+  );
   let [low, high, sum] = [Infinity, -Infinity, 0];
   for (const value of flat) {
     low = Math.min(low, value);
@@ -22,14 +25,24 @@ export function summarise(tensor) {
     sum += value;
   }
   return {
-    shape, dtype: tensor.dtype.name, numel: flat.length, rows, columns, values, low, high, mean: sum / flat.length,
-    requires_grad: tensor.requires_grad, version: versionOf(tensor),
+    shape,
+    dtype: tensor.dtype.name,
+    numel: flat.length,
+    rows,
+    columns,
+    values,
+    low,
+    high,
+    mean: sum / flat.length,
+    requires_grad: tensor.requires_grad,
+    version: versionOf(tensor),
   };
 }
 
 /** A number as short as it can be read. */
 export function brief(value) {
-  if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(Object.is(value, -0) ? 0 : value);
+  if (Number.isInteger(value) && Math.abs(value) < 1e6)
+    return String(Object.is(value, -0) ? 0 : value);
   if (!Number.isFinite(value)) return String(value);
   const size = Math.abs(value);
   return size >= 1e5 || size < 1e-3 ? value.toExponential(1) : String(Number(value.toPrecision(4)));

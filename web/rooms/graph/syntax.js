@@ -4,7 +4,11 @@ const PATIENCE = 1000;
 
 /** @param {string} source @returns {Promise<number | null>} */
 export function syntaxErrorLine(source) {
-  const url = URL.createObjectURL(new Blob([`(function (torch, print) { 'use strict'; ${source}\n})`], { type: 'text/javascript' }));
+  const url = URL.createObjectURL(
+    new Blob([`(function (torch, print) { 'use strict'; ${source}\n})`], {
+      type: 'text/javascript',
+    }),
+  );
   const worker = new Worker(url);
   return new Promise((resolve) => {
     worker.onerror = (event) => {

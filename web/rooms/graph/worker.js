@@ -11,13 +11,19 @@ const shown = (value) => {
   if (typeof value === 'string') return value;
   if (value instanceof torch.Tensor) return value.toString();
   if (Array.isArray(value)) return `[${value.map(shown).join(', ')}]`;
-  return value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype ? JSON.stringify(value) : String(value);
+  return value !== null &&
+    typeof value === 'object' &&
+    Object.getPrototypeOf(value) === Object.prototype
+    ? JSON.stringify(value)
+    : String(value);
 };
 
 /** Runs a program. @returns {{passes: any[], variables: any[], failure: any, milliseconds: number}} */
 function run(source) {
   let lines = 0;
-  const print = (...values) => { if (++lines <= MOST_LINES) tell('printed', values.map(shown).join(' ')); };
+  const print = (...values) => {
+    if (++lines <= MOST_LINES) tell('printed', values.map(shown).join(' '));
+  };
   console.log = console.info = console.warn = print;
   torch.set_grad_enabled(true); // what the last program may have set for good
   torch.autograd.set_detect_anomaly(false);
@@ -27,10 +33,24 @@ function run(source) {
   try {
     program = compile(source);
   } catch (error) {
-    return { passes: [], variables: [], failure: { name: error.name, message: error.message, line: lineOfSyntaxError(error), syntax: true } };
+    return {
+      passes: [],
+      variables: [],
+      failure: {
+        name: error.name,
+        message: error.message,
+        line: lineOfSyntaxError(error),
+        syntax: true,
+      },
+    };
   }
   const found = record(source, (names) => program(torch, print, names));
-  return { ...found, milliseconds: performance.now() - began, memory: torch._engine.memory.buffer.byteLength, unusable: torch._engine.unusable };
+  return {
+    ...found,
+    milliseconds: performance.now() - began,
+    memory: torch._engine.memory.buffer.byteLength,
+    unusable: torch._engine.unusable,
+  };
 }
 
 serve({
