@@ -23,18 +23,16 @@ function elementsOf({ values, rows, columns, high, low }) {
     make(
       'tr',
       {},
-      ...values
-        .slice(from, from + columns)
-        .map((value) =>
-          make(
-            'td',
-            {
-              style: `--share:${Math.round((45 * Math.abs(value)) / most)}%`,
-              class: value < 0 ? 'below' : 'above',
-            },
-            brief(value),
-          ),
+      ...values.slice(from, from + columns).map((value) =>
+        make(
+          'td',
+          {
+            style: `--share:${Math.round((45 * Math.abs(value)) / most)}%`,
+            class: value < 0 ? 'below' : 'above',
+          },
+          brief(value),
         ),
+      ),
     );
   return make(
     'div',
