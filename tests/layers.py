@@ -1,4 +1,5 @@
-"""Which file of the engine uses which: arrows derived from the sources, without a compiler.
+"""Which file of the engine uses which, and which module of the Python front imports which: arrows
+derived from the sources, without running or compiling them.
 
 A file is `folder/name`, with its header. It uses whatever it names that another file defines: what
 headers declare and one file defines, be it a function or a variable.
@@ -6,12 +7,14 @@ headers declare and one file defines, be it a function or a variable.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 ENGINE = Path(__file__).parent.parent / "wasm_core"
+FRONT = Path(__file__).parent.parent / "pygrad"
 ATTRIBUTE = re.compile(r"__attribute__\(\((?:[^()]|\([^()]*\))*\)\)")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"')
@@ -134,3 +137,64 @@ def includes() -> Iterator[tuple[Path, str]]:
     for path in sorted([*ENGINE.rglob("*.c"), *ENGINE.rglob("*.h"), *ENGINE.rglob("*.def")]):
         for name in re.findall(r'^#\s*include "([^"]+)"', path.read_text(), re.MULTILINE):
             yield path, name
+
+
+# ---------------------------------------------------------------- the Python front
+
+
+def run_imports(node: ast.AST) -> Iterator[ast.ImportFrom]:
+    """The relative imports of a module, those within functions too, but for those of types."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            for other in child.orelse:
+                yield from run_imports(other)
+        elif isinstance(child, ast.ImportFrom) and child.level:
+            yield child
+        else:
+            yield from run_imports(child)
+
+
+def module_at(*path: str, within: Path) -> Path | None:
+    place = within.joinpath(*path)
+    found = (place / "__init__.py", place.with_suffix(".py"))
+    return next((file for file in found if file.is_file()), None)
+
+
+def imported_by(path: Path) -> set[str]:
+    """The modules that a module names in its imports: ``from .a import b`` is a's, unless b is a
+    module. That a package comes before its modules is no arrow.
+    """
+    found = set()
+    for node in run_imports(ast.parse(path.read_text())):
+        folder = path.parents[node.level - 1]
+        inner = node.module.split(".") if node.module else []
+        for alias in node.names:
+            file = module_at(*inner, alias.name, within=folder) or module_at(*inner, within=folder)
+            assert file is not None, f"{path}: line {node.lineno}"
+            found.add(str(file.relative_to(FRONT)))
+    return found - {str(path.relative_to(FRONT))}
+
+
+def module_imports() -> dict[str, set[str]]:
+    """Which modules each module of the front imports, at any time of its life."""
+    return {str(p.relative_to(FRONT)): imported_by(p) for p in sorted(FRONT.rglob("*.py"))}
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The strongly connected components that have several members: each reaches every other."""
+    reached: dict[str, set[str]] = {}
+    for start in graph:
+        found: set[str] = set()
+        left = list(graph[start])
+        while left:
+            name = left.pop()
+            if name not in found:
+                found.add(name)
+                left += graph.get(name, ())
+        reached[start] = found
+    groups = {
+        tuple(sorted(other for other in found if start in reached.get(other, ())))
+        for start, found in reached.items()
+        if start in found
+    }
+    return [list(group) for group in sorted(groups) if len(group) > 1]

@@ -113,6 +113,45 @@ def test_package_imports_its_own_modules_by_relative_names(path: Path) -> None:
     assert not absolute - ({"pygrad"} if path.name == "_package.py" else set())
 
 
+IN_CIRCLES: frozenset[str] = frozenset(
+    """
+    _boundary/arguments.py _boundary/attributes.py _boundary/blocks.py _boundary/callbacks.py
+    _boundary/calls.py _boundary/header.py _boundary/long_calls.py _boundary/shapes.py
+    _creation.py _declarations.py _dtypes.py _functions.py _host_data.py _index.py _legacy.py
+    _old_forms.py _ops.py _raw_bytes.py _signatures.py _stubs.py _tensor.py _transforms.py
+    _vmap.py _vmap_internals.py _warnings.py autograd/__init__.py autograd/_cycles.py
+    autograd/_function_vmap.py autograd/_saved_tensors.py autograd/_walk.py
+    autograd/anomaly_mode.py autograd/forward_ad.py autograd/function.py autograd/functional.py
+    autograd/grad_mode.py autograd/gradcheck.py autograd/graph.py autograd/profiler.py
+    autograd/profiler_util.py autograd/variable.py random.py storage.py utils/hooks.py
+    """.split()
+)
+"""Modules that import each other in circles, imports within functions counted. It only shrinks."""
+
+
+def test_modules_import_each_other_in_no_other_circles_than_recorded() -> None:
+    found = layers.circles(layers.module_imports())
+    assert {name for circle in found for name in circle} == IN_CIRCLES, found
+
+
+def test_circles_of_imports_are_seen() -> None:
+    graph = {
+        "a": {"b"},
+        "b": {"c"},
+        "c": {"b"},
+        "d": {"a", "e"},
+        "e": {"f"},
+        "f": {"e"},
+        "g": set(),
+    }
+    assert layers.circles(graph) == [["b", "c"], ["e", "f"]]
+    arrows = layers.module_imports()
+    assert "autograd/_walk.py" in arrows["autograd/__init__.py"]  # from ._walk import walk
+    assert "_boundary/calls.py" in arrows["_ops.py"]  # from ._boundary import calls
+    assert "nn/modules/module.py" not in arrows["nn/_hooks.py"]  # for its type alone
+    assert "storage.py" in arrows["_functions.py"]  # within a function
+
+
 def test_allocator_is_called_in_one_file() -> None:
     calls = re.compile(r"\b(malloc|calloc|realloc|free|aligned_alloc|sbrk)\s*\(")
     users = {p.name for p in SOURCES if calls.search(without_comments(p.read_text()))}
