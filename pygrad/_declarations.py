@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from . import _ops
-from ._schema import Argument, arguments, results
-from ._stubs import plain_type, spreads
+from ._schema import Argument, arguments, plain_type, results, spreads
 
 FILE: Final = Path(__file__).parent.parent / "web" / "ops.d.ts"
 INTERFACES: Final = {

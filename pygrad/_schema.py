@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import keyword
+import re
 from typing import Any, NamedTuple
 
 _KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
@@ -124,3 +125,25 @@ def _parameters(schema: str, method: bool, has_out: bool) -> list[inspect.Parame
     if has_out:
         found.append(inspect.Parameter("out", _KEYWORD_ONLY, default=None, annotation="Tensor?"))
     return found
+
+
+def plain_type(argument: Argument) -> tuple[str, bool]:
+    """The schema's type without annotations of aliases and lengths, and whether None may be given.
+
+    ``int[2]`` is ``int|int[]``: one number stands for as many.
+    """
+    text = re.sub(r"\([a-z!]+\)", "", argument.type)
+    expands = re.search(r"\[\d+\]", text) is not None
+    plain = re.sub(r"\[\d+\]", "[]", text.removesuffix("?"))
+    optional = text.endswith("?") or argument.default in ("None", "[]")
+    return "int|int[]" if expands and plain == "int[]" else plain, optional
+
+
+def spreads(given: list[Argument], method: bool) -> bool:
+    """Whether ``x.view(2, 3)`` may be written for ``x.view((2, 3))``: no other argument stands
+    behind.
+    """
+    rest = given[1:] if method else given
+    if not rest or rest[0].keyword_only or rest[0].type not in ("int[]", "SymInt[]"):
+        return False
+    return all(each.keyword_only for each in rest[1:])

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from . import _methods, _ops, _tensor
+from . import _declarations, _enumerations, _methods, _ops, _signatures, _tensor
 from ._boundary import template
 from ._package import pygrad
-from ._schema import Argument, arguments, python_name, results
+from ._schema import Argument, arguments, plain_type, python_name, results, spreads
 from .nn import _functional
 from .signal import windows
 
@@ -79,18 +79,6 @@ Number: TypeAlias = builtins.int | builtins.float | builtins.bool
 '''
 
 
-def plain_type(argument: Argument) -> tuple[str, bool]:
-    """The schema's type without annotations of aliases and lengths, and whether None may be given.
-
-    ``int[2]`` is ``int|int[]``: one number stands for as many.
-    """
-    text = re.sub(r"\([a-z!]+\)", "", argument.type)
-    expands = re.search(r"\[\d+\]", text) is not None
-    plain = re.sub(r"\[\d+\]", "[]", text.removesuffix("?"))
-    optional = text.endswith("?") or argument.default in ("None", "[]")
-    return "int|int[]" if expands and plain == "int[]" else plain, optional
-
-
 def _python_type(argument: Argument) -> str:
     plain, optional = plain_type(argument)
     return f"{_TYPES[plain]} | None" if optional else _TYPES[plain]
@@ -121,16 +109,6 @@ def _parameters(given: list[Argument], method: bool, spread: bool, out: str) -> 
     return ", ".join(shown)
 
 
-def spreads(given: list[Argument], method: bool) -> bool:
-    """Whether ``x.view(2, 3)`` may be written for ``x.view((2, 3))``: no other argument stands
-    behind.
-    """
-    rest = given[1:] if method else given
-    if not rest or rest[0].keyword_only or rest[0].type not in ("int[]", "SymInt[]"):
-        return False
-    return all(each.keyword_only for each in rest[1:])
-
-
 def _result(op: str, schema: str) -> str:
     found = [
         (_RESULTS.get(kind) or _TYPES.get(kind, "Any"), name) for kind, name in results(schema)
@@ -148,7 +126,7 @@ def _result_class(op: str) -> str:
     return f"_{op.title().replace('_', '')}"
 
 
-def _signatures(op: _ops.Op, space: str) -> list[str]:
+def _overloads(op: _ops.Op, space: str) -> list[str]:
     method = space in ("method", "property")
     found: list[str] = []
     for words, schema in op.offered(space):
@@ -190,7 +168,7 @@ def _definitions(space: str) -> list[str]:
     for op in _ops.TABLE:
         for name in op.names(space):
             if not keyword.iskeyword(name) and is_the_tables(name, space):
-                signatures[name] = _signatures(op, space)
+                signatures[name] = _overloads(op, space)
     lines = []
     for name in sorted(signatures):
         for signature in signatures[name]:
@@ -272,8 +250,6 @@ def main() -> None:
     template.write()
     for space, name in FILES.items():
         (FOLDER / name).write_text(stub(space), encoding="utf-8")
-    from . import _declarations, _enumerations, _signatures  # which read schemas as here
-
     if _declarations.FILE.parent.is_dir():
         _declarations.FILE.write_text(_declarations.declarations(), encoding="utf-8")
         _signatures.FILE.write_text(_signatures.signatures(), encoding="utf-8")

@@ -117,8 +117,8 @@ IN_CIRCLES: frozenset[str] = frozenset(
     """
     _boundary/arguments.py _boundary/attributes.py _boundary/blocks.py _boundary/callbacks.py
     _boundary/calls.py _boundary/header.py _boundary/long_calls.py _boundary/shapes.py
-    _creation.py _declarations.py _dtypes.py _functions.py _host_data.py _index.py _legacy.py
-    _old_forms.py _ops.py _raw_bytes.py _signatures.py _stubs.py _tensor.py _transforms.py
+    _creation.py _dtypes.py _functions.py _host_data.py _index.py _legacy.py
+    _old_forms.py _ops.py _raw_bytes.py _tensor.py _transforms.py
     _vmap.py _vmap_internals.py _warnings.py autograd/__init__.py autograd/_cycles.py
     autograd/_function_vmap.py autograd/_saved_tensors.py autograd/_walk.py
     autograd/anomaly_mode.py autograd/forward_ad.py autograd/function.py autograd/functional.py
