@@ -72,7 +72,7 @@ from ._legacy import (
 )
 from ._package import submodule as _submodule
 from ._tensor import Tensor
-from ._warnings import is_warn_always_enabled, set_warn_always
+from ._warnings import is_warn_always_enabled
 
 __version__ = "0.1.0"
 
@@ -185,6 +185,7 @@ from ._functions import (
     set_num_interop_threads,
     set_num_threads,
     set_printoptions,
+    set_warn_always,
     tensordot,
     typename,
     unravel_index,

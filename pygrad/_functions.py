@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from . import _ops
+from . import _ops, _warnings
 from ._builtins import builtin
 from ._dtypes import Size, dtype
 from ._tensor import Tensor
@@ -382,3 +382,19 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     for place, result in zip(out, results, strict=True):
         place.resize_as_(result).copy_(result)
     return out
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Whether warnings that come once a process come every time; for tests.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.set_warn_always(True)
+        >>> pygrad.is_warn_always_enabled()
+        True
+        >>> pygrad.set_warn_always(False)
+    """
+    if not isinstance(b, bool):
+        raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _warnings.set_always(b)
+    _ops.C["_set_warn_always"](b)

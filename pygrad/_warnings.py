@@ -4,27 +4,14 @@ from __future__ import annotations
 
 import warnings
 
-from . import _ops
-
 _always = False
 _given: set[str] = set()
 
 
-def set_warn_always(b: bool, /) -> None:
-    """Whether warnings that come once a process come every time; for tests.
-
-    Example:
-        >>> import pygrad
-        >>> pygrad.set_warn_always(True)
-        >>> pygrad.is_warn_always_enabled()
-        True
-        >>> pygrad.set_warn_always(False)
-    """
+def set_always(always: bool) -> None:
+    """Whether warnings that come once a process come every time."""
     global _always
-    if not isinstance(b, bool):
-        raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
-    _always = b
-    _ops.C["_set_warn_always"](b)
+    _always = always
 
 
 def is_warn_always_enabled() -> bool:

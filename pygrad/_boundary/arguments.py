@@ -7,10 +7,10 @@ cannot know, the name for an error.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from .._dtypes import Size, device, dtype, layout, memory_format, uint8
+from .._dtypes import Size, device, dtype, layout, memory_format
 from . import constants as e
 from .frame import DATA, DATA_BYTES
 from .host import memory
@@ -122,6 +122,10 @@ WORDS: Final = [struct.Struct(f"<{n}q") for n in range(33)]
 """By their number: integers in a row."""
 
 
+make_block: Callable[[int], tuple[Any, int]] | None = None
+"""So many bytes of the engine's memory, and their address; `blocks` says how."""
+
+
 class Blob:
     """Lists and texts of a call on their way to the frame's data area; what is too long for it
     goes into a block of the engine's memory that lives as long as this.
@@ -146,9 +150,7 @@ class Blob:
         return at
 
     def _add_apart(self, raw: bytes) -> int:
-        from .blocks import empty_for_host
-
-        block, at = empty_for_host((len(raw),), uint8)
+        block, at = make_block(len(raw))  # type: ignore[misc]
         memory[at : at + len(raw)] = raw
         self.apart.append(block)
         return at

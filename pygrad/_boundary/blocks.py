@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .._dtypes import dtype
+from .._dtypes import dtype, uint8
+from . import arguments
 from .calls import ROWS
 from .header import address_of
 from .shapes import maker
@@ -23,3 +24,10 @@ def empty_for_host(shape: Sequence[int], kind: dtype | None) -> tuple[Tensor, in
     """
     out = _empty(shape, kind)
     return out, address_of(out)
+
+
+def _make_block(nbytes: int) -> tuple[Tensor, int]:
+    return empty_for_host((nbytes,), uint8)
+
+
+arguments.make_block = _make_block

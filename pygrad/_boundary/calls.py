@@ -477,16 +477,16 @@ def _finish(r: int, row: int, args: Sequence[Any], kwargs: dict[str, Any], mode:
 
 @functools.cache
 def _old_rows() -> dict[int, str]:
-    from .. import _old_forms
+    from . import old_forms  # which few programs need
 
-    return {ROWS[name]: name for name in _old_forms.names()}
+    return {ROWS[name]: name for name in old_forms.names()}
 
 
 def _rearranged(row: int, mode: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    from .. import _old_forms
+    from . import old_forms
 
     method, inplace = bool(mode & e.METHOD), bool(mode & e.INPLACE)
-    return _old_forms.rearranged(_old_rows()[row], method, inplace, args, kwargs)
+    return old_forms.rearranged(_old_rows()[row], method, inplace, args, kwargs)
 
 
 def _tell_base(views: Sequence[Any], base: Any) -> None:

@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ._boundary import user_level
-from ._boundary.arguments import K_BOOL, K_TENSOR, kind_of
-from ._warnings import once
+from .._warnings import once
+from .arguments import K_BOOL, K_TENSOR, kind_of
+from .release import user_level
 
 _OPERANDS: Final = {
     "add": "other",
