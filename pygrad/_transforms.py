@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from . import _boundary, _ops
@@ -19,11 +19,10 @@ from ._boundary.arguments import refuse_foreign
 from ._boundary.modes import GRAD, LEVELS, get, here, here_now, put
 from ._tensor import Tensor
 from ._tree import Spec, flatten, map_leaves, unflatten
-from ._vmap import entered, levels, vmap, without_draws
+from ._vmap import entered, levels, mapped_or_one_by_one, vmap
 from .autograd import forward_ad
 from .autograd import grad as _gradients
 from .autograd.graph import disable_saved_tensors_hooks
-from .random import get_rng_state, set_rng_state
 
 _C = _ops.C
 _F = _ops.SPACES["torch"]
@@ -735,31 +734,6 @@ def jvp(
     filled = [_F["zeros_like"](y) if t is None else t for y, t in zip(values, pushed, strict=True)]
     result = unflatten(values, out_spec), unflatten(filled, out_spec)
     return (*result, aux) if has_aux else result
-
-
-def mapped_or_one_by_one(
-    push: Function, tangents: Sequence[Tensor], primals: Sequence[Tensor], randomness: str = "error"
-) -> Any:
-    """What `push` makes of a batch of tangents: of all at once, which makes batches of the primals
-    too, or of one after the other if the function refuses those, say since it branches on them.
-    """
-    mapped = vmap(push, randomness=randomness)
-    versions = [x._version for x in primals]
-    try:
-        return mapped(*tangents)
-    except RuntimeError:
-        if not tangents or not len(tangents[0]) or versions != [x._version for x in primals]:
-            raise
-    state = get_rng_state() if randomness == "same" else None
-    columns, spec = [], None
-    for row in zip(*tangents, strict=True):
-        if state is not None:
-            set_rng_state(state)
-        with without_draws() if randomness == "error" else nullcontext():
-            column, spec = flatten(push(*row))
-        columns.append(column)
-    assert spec is not None
-    return unflatten([_F["stack"](list(each)) for each in zip(*columns, strict=True)], spec)
 
 
 def jacfwd(

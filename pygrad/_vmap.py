@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import accumulate
 from typing import Any, Final, NoReturn
 
@@ -19,6 +19,7 @@ from ._boundary.arguments import refuse_foreign
 from ._boundary.modes import LEVELS, switch
 from ._tensor import Tensor
 from ._tree import Spec, flatten, map_leaves, spread, unflatten
+from .random import get_rng_state, set_rng_state
 
 _C = _ops.C
 RANDOMNESS = ("error", "different", "same")
@@ -153,8 +154,6 @@ class _Mapped:
         ]
         state = None
         if self.randomness == "same":
-            from .random import get_rng_state, set_rng_state
-
             state = get_rng_state()
         parts: list[list[Any]] = []
         spec = None
@@ -329,3 +328,32 @@ def _of_given(value: Any, given: dict[int, Tensor]) -> Any:
                 value._b = leaf
                 break
     return value
+
+
+def mapped_or_one_by_one(
+    push: Callable[..., Any],
+    tangents: Sequence[Tensor],
+    primals: Sequence[Tensor],
+    randomness: str = "error",
+) -> Any:
+    """What `push` makes of a batch of tangents: of all at once, which makes batches of the primals
+    too, or of one after the other if the function refuses those, say since it branches on them.
+    """
+    mapped = vmap(push, randomness=randomness)
+    versions = [x._version for x in primals]
+    try:
+        return mapped(*tangents)
+    except RuntimeError:
+        if not tangents or not len(tangents[0]) or versions != [x._version for x in primals]:
+            raise
+    state = get_rng_state() if randomness == "same" else None
+    columns, spec = [], None
+    for row in zip(*tangents, strict=True):
+        if state is not None:
+            set_rng_state(state)
+        with without_draws() if randomness == "error" else nullcontext():
+            column, spec = flatten(push(*row))
+        columns.append(column)
+    assert spec is not None
+    stack = _ops.SPACES["torch"]["stack"]
+    return unflatten([stack(list(each)) for each in zip(*columns, strict=True)], spec)

@@ -17,6 +17,7 @@ from .._boundary import calls, long_calls
 from .._boundary.arguments import refuse_foreign
 from .._package import pygrad
 from .._tensor import Tensor
+from .._vmap import mapped_or_one_by_one
 from . import forward_ad, graph
 from ._walk import walk
 from .grad_mode import enable_grad
@@ -120,8 +121,6 @@ def _columns(func: Function, points: Tensors, strategy: str, hessian: bool, *fla
             )
 
     if not hessian:
-        from .._transforms import mapped_or_one_by_one
-
         columns: Any = mapped_or_one_by_one(push_forward, units, points)
     else:
         each_unit = zip(*(unit.unbind(0) for unit in units), strict=True)

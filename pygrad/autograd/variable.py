@@ -8,6 +8,7 @@ from typing import Any
 from .. import _ops
 from .._boundary.callbacks import drop_object, keep_object
 from .._tensor import Tensor, as_leaf
+from ._backward import differentiate
 
 __all__ = ["Variable", "VariableMeta"]
 
@@ -54,9 +55,7 @@ class _EngineBase:
         accumulate_grad: bool = False,
     ) -> tuple[Any, ...]:
         """The common part of `backward` (`accumulate_grad`) and `grad`; what the latter gives."""
-        from . import _grad
-
-        found = _grad(
+        found = differentiate(
             tuple(tensors),
             tuple(inputs) or None,
             tuple(grad_tensors),
