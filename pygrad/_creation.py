@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Final
 
-from . import _ops
+from . import _above, _ops
 from ._boundary import calls
 from ._boundary.arguments import name_of, refuse_foreign
 from ._boundary.blocks import empty_for_host
@@ -280,9 +280,7 @@ def from_numpy(ndarray: Any) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {name_of(type(ndarray))})")
     kind = _numpy_dtype(ndarray.dtype)
     if ndarray.base is not None:
-        from ._host_data import shared_again
-
-        shared = shared_again(ndarray, kind)
+        shared = _above.shared_again(ndarray, kind)
         if shared is not None:
             return shared
     if not ndarray.dtype.isnative:
@@ -386,10 +384,8 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
     if not isinstance(data, (list, tuple, int, float)):
         refuse_foreign(data)
     if not isinstance(data, (list, tuple, int, float)) and hasattr(data, "untyped"):
-        from .storage import elements_of
-
         named: Any = kind or getattr(data, "dtype", int64)
-        return elements_of(data, named, legacy=None)
+        return _above.elements_of(data, named, legacy=None)
     if not isinstance(data, (list, tuple, int, float)) and hasattr(data, "__array__"):
         return _tensor_from(data.__array__(), kind, copy)
     if isinstance(data, (list, tuple)):
@@ -520,9 +516,7 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
                 "from_dlpack received an invalid capsule. Note that DLTensor capsules can be "
                 "consumed only once, so you might have already constructed a tensor from it once."
             ) from None
-    from ._host_data import lent_again
-
-    shared = lent_again(array, _numpy_dtype(array.dtype))
+    shared = _above.lent_again(array, _numpy_dtype(array.dtype))
     return from_numpy(array) if shared is None else shared
 
 

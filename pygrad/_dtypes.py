@@ -7,6 +7,8 @@ import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 
+from . import _above
+
 
 class dtype:
     """An element type, such as ``pygrad.float32``. There is one object a type: compare with
@@ -182,9 +184,7 @@ class device:
         self.index = index
 
     def __enter__(self) -> device:
-        from ._creation import set_default_device
-
-        set_default_device(self)
+        _above.set_default_device(self)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -13,8 +13,10 @@ from typing import Any, Final
 from . import _boundary, _ops
 from ._boundary import header
 from ._boundary.arguments import refuse_foreign
+from ._boundary.blocks import empty_for_host
 from ._boundary.header import address_of
-from ._dtypes import BY_NAME, dtype
+from ._creation import from_buffer
+from ._dtypes import BY_NAME, dtype, memory_format
 from ._tensor import Tensor
 
 _C = _ops.C
@@ -163,29 +165,6 @@ def to_bytes(tensor: Tensor) -> bytes:
 # ------------------------------------------------------------------ copies and pickles
 
 
-def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A leaf with copied memory, gradient and attributes; what shared memory does so again."""
-    import copy
-
-    from .storage import UntypedStorage
-
-    if _is_batched(tensor):
-        made = tensor.detach().clone()
-    else:
-        untyped = UntypedStorage.of(tensor).__deepcopy__(memo)
-        geometry = tensor.storage_offset(), tensor.shape, tensor.stride()
-        made = _ops.SPACES["torch"]["empty"](0, dtype=tensor.dtype).set_(untyped, *geometry)
-    if type(tensor) is not Tensor:
-        made = type(tensor)._make_subclass(type(tensor), made)
-    made._mark(tensor.requires_grad)
-    memo[id(tensor)] = made
-    if tensor.grad is not None:
-        made.grad = deep_copy(tensor.grad.detach(), memo)
-    for name, value in tensor.__dict__.items():
-        setattr(made, name, copy.deepcopy(value, memo))
-    return made
-
-
 def _rebuild(
     kind: type,
     raw: bytes,
@@ -194,8 +173,6 @@ def _rebuild(
     requires_grad: bool,
     attributes: dict[str, Any],
 ) -> Any:
-    from ._boundary.blocks import empty_for_host
-
     made, at = empty_for_host(shape, BY_NAME[name])
     header.write_at(at, raw)
     if kind is not Tensor:
@@ -278,8 +255,6 @@ def _replaced(tensor: Tensor, function: Callable[..., Any], columns: Sequence[An
 
 def _write_first(tensor: Tensor, made: array.array[Any], shape: Sequence[int]) -> None:
     """Replaces the first elements of a tensor, which may be all."""
-    from ._creation import from_buffer
-
     kind, n, count = tensor.dtype, len(made), math.prod(shape)
     if n < count:
         made.frombytes(bytes((count - n) * kind.itemsize))
@@ -320,8 +295,6 @@ def _element_of(kind: dtype) -> Callable[[Any], int] | None:
 
 def dim_order(tensor: Tensor, ambiguity_check: bool | list[Any]) -> tuple[int, ...]:
     """The dimensions from the outermost in memory to the innermost; see `Tensor.dim_order`."""
-    from ._dtypes import memory_format
-
     formats: Any = [] if isinstance(ambiguity_check, bool) else ambiguity_check
     if not isinstance(formats, list) or not all(isinstance(f, memory_format) for f in formats):
         raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from . import _above
 from ._boundary import calls, constants
 from ._boundary.arguments import K_TENSOR, KINDS, Index, refuse_foreign
+from ._dtypes import int64
 
 _ABSENT, _SMALL = constants.ITEM_ABSENT, 1 << 62
 NONE, ELLIPSIS, INT = constants.ITEM_NONE, constants.ITEM_ELLIPSIS, constants.ITEM_INT
@@ -49,8 +51,6 @@ def _add(item: Any, words: list[int], keep: list[Any]) -> None:
 
 
 def _add_other(item: Any, words: list[int], keep: list[Any]) -> None:
-    from ._creation import as_tensor, tensor
-
     refuse_foreign(item)
     made: Any
     if isinstance(item, str):
@@ -58,9 +58,9 @@ def _add_other(item: Any, words: list[int], keep: list[Any]) -> None:
     if isinstance(item, calls._tensor_type):
         made = item
     elif isinstance(item, (list, tuple, range)):
-        made = tensor(list(item)) if item else tensor([], dtype=None).to(_long())
+        made = _above.tensor(list(item)) if item else _above.tensor([]).to(int64)
     elif hasattr(item, "__array__") and getattr(item, "ndim", False):
-        made = as_tensor(item)
+        made = _above.as_tensor(item)
     elif hasattr(item, "__index__"):
         words += (INT, item.__index__())
         return
@@ -72,12 +72,6 @@ def _add_other(item: Any, words: list[int], keep: list[Any]) -> None:
         )
     words += (TENSOR, made._h)
     keep.append(made)
-
-
-def _long() -> Any:
-    from ._dtypes import int64
-
-    return int64
 
 
 def _stands_for_tuple(index: list[Any]) -> bool:

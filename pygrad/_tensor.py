@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
-from . import _boundary, _ops
+from . import _above, _boundary, _ops
 from ._boundary import attributes, calls, header
 from ._boundary.arguments import K_BOOL, K_TENSOR, kind_of, refuse_foreign
 from ._boundary.callbacks import adopt_tensor, keep_face, look_at_last
@@ -23,8 +23,8 @@ from ._boundary.modes import get as get_modes
 from ._boundary.shapes import binary, indexed, subscript
 from ._dtypes import Size, bfloat16, device, dtype, float16, layout, strided
 from ._errors import AbsentError
+from ._hooks import register_tensor_hook
 from ._index import encode_index
-from ._package import submodule
 from ._uninterrupted import uninterrupted
 from ._warnings import warn_of_conversion
 
@@ -33,8 +33,6 @@ _ROW = calls.ROWS
 _CPU: Final = device("cpu")
 _log: Final = logging.getLogger("pygrad.autograd.graph")
 _DEBUG: Final = logging.DEBUG
-_walk: Callable[[Any], Any] | None = None
-"""What autograd/_walk.py, which needs this module, does when a backward comes to a custom node."""
 _C, _M = _ops.C, _ops.SPACES["method"]
 
 
@@ -74,9 +72,7 @@ class Tensor(Methods):
     _g: Tensor | None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
-        from ._legacy import legacy_tensor
-
-        made = legacy_tensor(*args, **kwargs)
+        made = _above.legacy_tensor(*args, **kwargs)
         return made if cls is Tensor else cls._make_subclass(cls, made, made.requires_grad)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -240,9 +236,7 @@ class Tensor(Methods):
             >>> pygrad.ones(1, dtype=pygrad.int64).new([1, 2])
             tensor([1, 2])
         """
-        from ._legacy import legacy_tensor
-
-        return legacy_tensor(*args, kind=self.dtype, **kwargs)
+        return _above.legacy_tensor(*args, kind=self.dtype, **kwargs)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Starts (or for a leaf ends) the recording of what is done with this tensor; returns it.
@@ -335,9 +329,7 @@ class Tensor(Methods):
     @property
     def grad_fn(self) -> Any:
         """The node that made this tensor in the graph, or None."""
-        from .autograd.graph import node_of
-
-        return node_of(self)
+        return _above.node_of(self)
 
     @property
     def _grad_fn(self) -> Any:
@@ -430,24 +422,19 @@ class Tensor(Methods):
             if step is None:
                 return
             if step:
-                _walk(step)  # type: ignore[misc]
+                _above.walk(step)
                 return
-        from .autograd import backward
 
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        _above.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Calls ``hook(grad)`` whenever this tensor's gradient is complete; what it returns
         replaces the gradient.
         """
-        from .utils.hooks import register_tensor_hook
-
         return register_tensor_hook(self, hook, post=False)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
         """Calls ``hook(tensor)`` after a gradient was accumulated into this leaf."""
-        from .utils.hooks import register_tensor_hook
-
         return register_tensor_hook(self, hook, post=True)
 
     # ------------------------------------------------------------ indexing, iteration
@@ -466,9 +453,7 @@ class Tensor(Methods):
         refuse_foreign(value)
         if not hasattr(value, "__array__"):
             raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}")
-        from ._creation import tensor
-
-        return tensor(value, dtype=self.dtype)
+        return _above.tensor(value, dtype=self.dtype)
 
     def __delitem__(self, index: Any) -> None:
         raise TypeError("Tensor does not support deleting items")
@@ -539,7 +524,7 @@ class Tensor(Methods):
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers (a number for a 0-dim tensor)."""
-        return _host().tolist(self)
+        return _above.tolist(self)
 
     def numpy(self, *, force: bool = False) -> Any:
         """A NumPy array over the same memory: no copy, and it keeps the tensor alive.
@@ -550,7 +535,7 @@ class Tensor(Methods):
         Raises:
             RuntimeError: the tensor requires grad (unless `force`, or under no_grad).
         """
-        return _host().to_numpy(self, force)
+        return _above.to_numpy(self, force)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         array = self.numpy()
@@ -559,9 +544,7 @@ class Tensor(Methods):
         return array.copy() if copy else array
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        from ._creation import from_numpy
-
-        return from_numpy(array.astype("uint8") if array.dtype == bool else array)
+        return _above.from_numpy(array.astype("uint8") if array.dtype == bool else array)
 
     def __reversed__(self) -> Any:
         return self.flip(0) if self.dim() else self
@@ -571,7 +554,7 @@ class Tensor(Methods):
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, **options: Any) -> Any:
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        return _host().to_dlpack(self, **options)
+        return _above.to_dlpack(self, **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
@@ -580,9 +563,7 @@ class Tensor(Methods):
 
     def __repr__(self) -> str:
         if header.is_batched(self._h) or get_modes() >> (LEVELS + 1):
-            from ._transforms import show
-
-            return show(self)
+            return _above.show(self)
         return str(_C["_repr"](self, "tensor"))
 
     def __str__(self) -> str:
@@ -609,10 +590,10 @@ class Tensor(Methods):
                 "torch.nn.utils.weight_norm usage, see "
                 "https://github.com/pytorch/pytorch/pull/103001"
             )
-        return _host().deep_copy(self, memo)  # type: ignore[no-any-return]
+        return _above.deep_copy(self, memo)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _host().reduce_tensor(self)
+        return _above.reduce_tensor(self)
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self)})
@@ -680,15 +661,11 @@ class Tensor(Methods):
         **_: Any,
     ) -> Tensor:
         """A tensor from Python data with this one's dtype."""
-        from ._creation import made_of
-
-        return made_of(data, dtype or self.dtype, device, requires_grad, "tensor.new_tensor")
+        return _above.made_of(data, dtype or self.dtype, device, requires_grad, "tensor.new_tensor")
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The legacy name of the type, such as 'torch.FloatTensor', or a cast to a type."""
-        from ._legacy import dtype_named, legacy_name
-
-        return legacy_name(self) if dtype is None else self.to(dtype_named(dtype))
+        return _above.legacy_name(self) if dtype is None else self.to(_above.dtype_named(dtype))
 
     half, bfloat16 = _Conversion(float16), _Conversion(bfloat16)
 
@@ -724,28 +701,20 @@ class Tensor(Methods):
 
     def untyped_storage(self) -> Any:
         """The memory behind the tensor, as bytes."""
-        from .storage import UntypedStorage
-
-        return UntypedStorage.of(self)
+        return _above.UntypedStorage.of(self)
 
     def storage(self) -> Any:
         """The memory behind the tensor, as numbers."""
-        from .storage import typed_storage
-
-        return typed_storage(self)
+        return _above.typed_storage(self)
 
     typed_storage = storage
 
     def _typed_storage(self) -> Any:
-        from .storage import typed_storage
-
-        return typed_storage(self, warn=False)
+        return _above.typed_storage(self, warn=False)
 
     def storage_type(self) -> Any:
         """The legacy class of its storage."""
-        from .storage import storage_class
-
-        return storage_class(self.dtype)
+        return _above.storage_class(self.dtype)
 
     def set_(self, *args: Any, **kwargs: Any) -> Tensor:
         """Makes this tensor show the memory of another tensor, or of a storage; of none without an
@@ -761,12 +730,9 @@ class Tensor(Methods):
         """
         given = args[0] if args else kwargs.get("source")
         if not isinstance(given, (Tensor, int, float, NoneType)):
-            from ._functions import is_storage
-            from .storage import elements_of
-
             refuse_foreign(given)
-            if is_storage(given):
-                given = elements_of(given, self.dtype, legacy=False)
+            if _above.is_storage(given):
+                given = _above.elements_of(given, self.dtype, legacy=False)
                 if args:
                     args = (given, *args[1:])
                 else:
@@ -795,19 +761,19 @@ class Tensor(Methods):
         Raises:
             RuntimeError: the order is ambiguous. TypeError: anything else to check.
         """
-        return _host().dim_order(self, ambiguity_check)  # type: ignore[no-any-return]
+        return _above.dim_order(self, ambiguity_check)
 
     def apply_(self, function: Callable[[Any], Any]) -> Tensor:
         """Replaces each element by ``function(element)``. Slow, for CPU tensors, as in PyTorch."""
-        return _host().apply_(self, function)  # type: ignore[no-any-return]
+        return _above.apply_(self, function)
 
     def map_(self, other: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
         """Replaces each element by ``callable(element, element of other)``; slow."""
-        return _host().map_(self, [other], "map_", callable)  # type: ignore[no-any-return]
+        return _above.map_(self, [other], "map_", callable)
 
     def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
         """Replaces each element by ``callable(element, element of x, element of y)``."""
-        return _host().map_(self, [x, y], "map2_", callable)  # type: ignore[no-any-return]
+        return _above.map_(self, [x, y], "map2_", callable)
 
 
 def _reflected(op: str, self: Tensor, other: Any) -> Tensor:
@@ -815,17 +781,6 @@ def _reflected(op: str, self: Tensor, other: Any) -> Tensor:
     if kind_of(other) > (K_BOOL if op != "matmul" else K_TENSOR):
         return NotImplemented  # type: ignore[no-any-return]
     return invoke(_ROW[op], 0, (other, self), {})  # type: ignore[no-any-return]
-
-
-def _host() -> Any:
-    """_host_data.py, which needs this module."""
-    global _host_data
-    if _host_data is None:
-        _host_data = submodule("_host_data")
-    return _host_data
-
-
-_host_data: Any = None
 
 
 def drop_grads(tensors: Iterable[Tensor]) -> None:

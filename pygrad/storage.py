@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 import sys
 import warnings
@@ -12,6 +13,7 @@ from typing import Any, Final
 from . import _ops
 from ._boundary import header, process
 from ._builtins import builtin
+from ._creation import from_buffer, tensor
 from ._dtypes import BY_NAME, complex64, complex128, dtype, uint8
 from ._dtypes import bfloat16 as _bfloat16
 from ._dtypes import device as _device
@@ -329,8 +331,6 @@ class UntypedStorage(StorageBase):
 
     @staticmethod
     def _from_bytes(raw: bytes) -> UntypedStorage:
-        from ._creation import from_buffer
-
         return UntypedStorage.of(from_buffer(raw, (len(raw),), uint8))
 
     def copy_(self, src: Any, non_blocking: bool | None = None) -> UntypedStorage:
@@ -540,8 +540,6 @@ class TypedStorage(_Storage):
 
     def _make(self, args: tuple[Any, ...], device: Any, kind: Any) -> None:
         """Takes new memory."""
-        from ._creation import tensor
-
         self.dtype = kind = _F["get_default_dtype"]() if kind is None else kind
         if len(args) > 1:
             raise RuntimeError(_TYPED_FORMS + "Too many positional arguments")
@@ -810,3 +808,22 @@ def typed_storage(tensor: Tensor, warn: bool = True) -> TypedStorage:
     if warn:
         _warn(3)
     return _typed(tensor)
+
+
+def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A leaf with copied memory, gradient and attributes; what shared memory does so again."""
+    if _is_batched(tensor):
+        made = tensor.detach().clone()
+    else:
+        untyped = UntypedStorage.of(tensor).__deepcopy__(memo)
+        geometry = tensor.storage_offset(), tensor.shape, tensor.stride()
+        made = _F["empty"](0, dtype=tensor.dtype).set_(untyped, *geometry)
+    if type(tensor) is not Tensor:
+        made = type(tensor)._make_subclass(type(tensor), made)
+    made._mark(tensor.requires_grad)
+    memo[id(tensor)] = made
+    if tensor.grad is not None:
+        made.grad = deep_copy(tensor.grad.detach(), memo)
+    for name, value in tensor.__dict__.items():
+        setattr(made, name, copy.deepcopy(value, memo))
+    return made

@@ -175,6 +175,11 @@ def imported_by(path: Path) -> set[str]:
     return found - {str(path.relative_to(FRONT))}
 
 
+def names_imported(path: Path) -> set[str]:
+    imports = run_imports(ast.parse(path.read_text()))
+    return {alias.name for node in imports for alias in node.names}
+
+
 def module_imports() -> dict[str, set[str]]:
     """Which modules each module of the front imports, at any time of its life."""
     return {str(p.relative_to(FRONT)): imported_by(p) for p in sorted(FRONT.rglob("*.py"))}
@@ -198,3 +203,31 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
         if start in found
     }
     return [list(group) for group in sorted(groups) if len(group) > 1]
+
+
+def names_from_above() -> dict[str, str]:
+    """The names that `_above.py` imports for type checkers, with their modules."""
+    path = FRONT / "_above.py"
+    found = {}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level and node.module != "_package":
+            file = module_at(*(node.module or "").split("."), within=FRONT)
+            assert file is not None
+            found |= {alias.name: str(file.relative_to(FRONT)) for alias in node.names}
+    return found
+
+
+def names_used_of_above() -> dict[str, set[str]]:
+    """What each module takes of `_above`."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in sorted(FRONT.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "_above":
+                found[str(path.relative_to(FRONT))].add(node.attr)
+    return found
+
+
+def uses_of_above() -> dict[str, set[str]]:
+    """The modules of those names."""
+    place = names_from_above()
+    return {user: {place[n] for n in names} for user, names in names_used_of_above().items()}

@@ -12,6 +12,7 @@ from pathlib import Path
 import layers
 import pytest
 
+import pygrad._above
 from pygrad import _ops
 
 ROOT = Path(__file__).parent.parent
@@ -112,25 +113,72 @@ def test_package_imports_its_own_modules_by_relative_names(path: Path) -> None:
     assert not absolute - ({"pygrad"} if path.name == "_package.py" else set())
 
 
-IN_CIRCLES: frozenset[str] = frozenset(
-    """
-    _boundary/arguments.py _boundary/attributes.py _boundary/blocks.py _boundary/callbacks.py
-    _boundary/calls.py _boundary/header.py _boundary/long_calls.py _boundary/old_forms.py
-    _boundary/shapes.py _creation.py _dtypes.py _functions.py _host_data.py _index.py _legacy.py
-    _ops.py _raw_bytes.py _tensor.py _transforms.py _vmap.py _vmap_internals.py
-    autograd/__init__.py autograd/_backward.py autograd/_cycles.py autograd/_function_vmap.py
-    autograd/_saved_tensors.py autograd/_walk.py autograd/anomaly_mode.py autograd/forward_ad.py
-    autograd/function.py autograd/functional.py autograd/grad_mode.py autograd/gradcheck.py
-    autograd/graph.py autograd/profiler.py autograd/profiler_util.py autograd/variable.py
-    random.py storage.py utils/hooks.py
-    """.split()
-)
-"""Modules that import each other in circles, imports within functions counted. It only shrinks."""
+def test_modules_import_each_other_in_no_circle() -> None:
+    assert layers.circles(layers.module_imports()) == []  # within functions neither
 
 
-def test_modules_import_each_other_in_no_other_circles_than_recorded() -> None:
-    found = layers.circles(layers.module_imports())
-    assert {name for circle in found for name in circle} == IN_CIRCLES, found
+ABOVE = layers.names_from_above()
+UPWARD_MODULES = {
+    "_dtypes.py": {"_creation.py"},  # `with device(...)` checks it as creation does
+    "_index.py": {"_creation.py"},  # lists between brackets become tensors
+    "_creation.py": {"_host_data.py", "storage.py"},  # late: memory that Python shares
+    "_tensor.py": {  # methods, by what is made of tensors
+        "_creation.py",
+        "_functions.py",
+        "_host_data.py",
+        "_legacy.py",
+        "_transforms.py",
+        "autograd/__init__.py",
+        "autograd/_walk.py",
+        "autograd/graph.py",
+        "storage.py",
+    },
+    "autograd/graph.py": {"autograd/variable.py"},  # a name that PyTorch has there
+}
+"""Which modules use which above them, by `_above`. No other way leads up, and it only shrinks."""
+
+
+def test_modules_use_no_others_above_them_than_recorded() -> None:
+    assert layers.uses_of_above() == UPWARD_MODULES
+
+
+def test_whoever_uses_a_module_above_could_not_import_it() -> None:
+    imports = layers.module_imports()
+    for user, targets in UPWARD_MODULES.items():
+        for target in targets:
+            graph = imports | {user: imports[user] | {target}}
+            assert any({user, target} <= set(circle) for circle in layers.circles(graph))
+
+
+def test_names_from_above_are_where_the_list_says_and_used() -> None:
+    places = {name: module.replace(".", "/") for name, module in pygrad._above.PLACES.items()}
+    assert places == {
+        name: file.removesuffix(".py").removesuffix("/__init__") for name, file in ABOVE.items()
+    }
+    assert {n for names in layers.names_used_of_above().values() for n in names} == ABOVE.keys()
+    for name in ABOVE:
+        assert callable(getattr(pygrad._above, name))
+    with pytest.raises(AttributeError, match="_above' has no attribute 'missing'"):
+        _ = pygrad._above.missing
+
+
+AS_PROGRAMS_DO = {"datasets", "distributions", "nn", "optim", "torch", "utils"}
+ALSO = {
+    "_stubs.py",
+    "amp.py",
+    "autograd/functional.py",
+    "autograd/gradcheck.py",
+    "serialization.py",
+}
+
+
+def test_whole_package_is_used_by_those_alone_that_are_written_as_programs() -> None:
+    users = {
+        name
+        for name, modules in layers.module_imports().items()
+        if "_package.py" in modules and "pygrad" in layers.names_imported(FRONT / name)
+    }
+    assert {name for name in users if name.split("/")[0] not in AS_PROGRAMS_DO} == ALSO
 
 
 def test_circles_of_imports_are_seen() -> None:

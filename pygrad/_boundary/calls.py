@@ -420,7 +420,7 @@ def known(tensor: Any) -> Any:
 
 
 revived: Callable[[Any], Any] = lambda tensor: tensor  # noqa: E731
-"""In utils/hooks.py, which needs this module."""
+"""What `callbacks` does, which needs this module."""
 
 
 def share(handle: int) -> Tensor:

@@ -82,17 +82,26 @@ def _mapped(function: Callable[..., Any], dims: Any, info: VmapInfo) -> Callable
     return call
 
 
-def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], separate: bool) -> Any:
+def apply(
+    base: Any,
+    plainly: Callable[[Any, tuple[Any, ...], bool], Any],
+    cls: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    separate: bool,
+) -> Any:
     """``cls.apply`` inside a mapped or otherwise transformed function.
+
+    Args:
+        base: `Function`, which knows this module.
+        plainly: what applies `cls` where nothing is mapped.
 
     Raises:
         RuntimeError: `cls` has no `setup_context`, no rule, or two; or its `vmap` does not return
             what it must.
     """
-    from .function import Function, _apply
-
     if levels.stack and levels.plain and not kwargs:
-        return _by_generated_rule(cls, args, separate)
+        return _by_generated_rule(base, cls, args, separate)
     if not separate:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
@@ -100,13 +109,13 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], separate: boo
             "please see https://pytorch.org/docs/main/notes/extending.func.html"
         )
     if not levels.stack:
-        return _apply(cls, args, separate)
+        return plainly(cls, args, separate)
     if any(isinstance(leaf, Tensor) for leaf in flatten(kwargs)[0]):
         raise NotImplementedError(
             "Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass "
             f"kwarg-only Tensors to autograd.Function. Got: {kwargs}"
         )
-    overridden = cls.vmap is not Function.vmap
+    overridden = cls.vmap is not base.vmap
     if cls.generate_vmap_rule and overridden:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and "
@@ -114,7 +123,7 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], separate: boo
             f"overridden vmap staticmethod to avoid ambiguity. {_SEE}"
         )
     if cls.generate_vmap_rule:
-        return _by_generated_rule(cls, args)
+        return _by_generated_rule(base, cls, args)
     if not overridden:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please "
@@ -225,9 +234,10 @@ def _shapes(values: Sequence[Any]) -> list[Any]:
     return [value.shape if isinstance(value, Tensor) else None for value in values]
 
 
-def _generated(cls: Any, in_dims: tuple[Any, ...], info: VmapInfo, separate: bool) -> Any:
+def _generated(
+    base: Any, cls: Any, in_dims: tuple[Any, ...], info: VmapInfo, separate: bool
+) -> Any:
     """The Function of a batch. Its last output is no tensor: the dimensions of the others."""
-    from .function import Function
 
     def forward(*args: Any) -> Any:
         outputs, dims = _mapped(cls.forward, in_dims, info)(*args)
@@ -280,22 +290,22 @@ def _generated(cls: Any, in_dims: tuple[Any, ...], info: VmapInfo, separate: boo
         found, dims = through(cls.jvp, ctx, saved_dims, tangents, in_dims)
         return (*_fit_all(found, dims, known["out_dims"], info.batch_size), None)
 
-    gradients = cls.backward if cls.vjp is Function.vjp else cls.vjp
+    gradients = cls.backward if cls.vjp is base.vjp else cls.vjp
     methods: dict[str, Any] = {f.__name__: staticmethod(f) for f in (forward, backward, jvp)}
     if separate:
         methods["setup_context"] = staticmethod(setup_context)
     else:
         methods["forward"] = staticmethod(forward_with_ctx)
-    kind: Any = type(Function)
-    made = kind(f"Vmapped{cls.__name__}", (Function,), {**methods, "generate_vmap_rule": True})
+    kind: Any = type(base)
+    made = kind(f"Vmapped{cls.__name__}", (base,), {**methods, "generate_vmap_rule": True})
     _key = f"_vmapped_{id(made)}"
     return made
 
 
-def _by_generated_rule(cls: Any, args: tuple[Any, ...], separate: bool = True) -> Any:
+def _by_generated_rule(base: Any, cls: Any, args: tuple[Any, ...], separate: bool = True) -> Any:
     number = levels.stack[-1][0]
     values, dims = _unbatch(args, number)
     with _lowered() as info:
-        outputs = _generated(cls, dims, info, separate).apply(*values)
+        outputs = _generated(base, cls, dims, info, separate).apply(*values)
     several, out_dims = outputs[-1]
     return _batch(outputs[:-1] if several else outputs[0], out_dims, number)

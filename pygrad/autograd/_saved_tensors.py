@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _ops
 from .._boundary.callbacks import drop_object, keep_object
+from .._creation import from_numpy
 from .._dtypes import device
 
 _C = _ops.C
@@ -94,8 +95,6 @@ class save_on_cpu(saved_tensors_hooks):
             return tensor.device, tensor.detach().numpy().copy(order="K")
 
         def unpack_from_host(packed: tuple[device, Any]) -> Any:
-            from .._creation import from_numpy
-
             return from_numpy(packed[1])
 
         super().__init__(pack_to_host, unpack_from_host)

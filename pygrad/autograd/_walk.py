@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .. import _boundary, _ops, _tensor
+from .. import _boundary, _ops
 from .._boundary import callbacks, calls, long_calls
 from .._boundary.modes import GRAD, get, here, here_now, put, switch
 from . import graph
@@ -110,4 +110,3 @@ def _nested(ident: int, handles: list[int], _: int) -> list[int]:
 
 
 callbacks.runners[_boundary.FUNCTION] = _nested
-_tensor._walk = walk

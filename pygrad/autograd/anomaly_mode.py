@@ -27,10 +27,10 @@ _PLUMBING: Final = {
     str(_PACKAGE / name)
     for name in (
         "_functions.py",
+        "_hooks.py",
         "_ops.py",
         "_tensor.py",
         "autograd/anomaly_mode.py",
-        "utils/hooks.py",
     )
 }
 """Files whose frames lead from the user's call to the engine, and say nothing to the user."""

@@ -17,9 +17,10 @@ from .. import _boundary, _ops
 from .._boundary import callbacks, calls, header, long_calls
 from .._boundary.arguments import refuse_foreign
 from .._boundary.modes import GRAD, NO_FORWARD, get, here, here_now, replace, switch
+from .._functions import typename
+from .._hooks import RemovableHandle
 from .._tensor import Tensor
 from .._vmap import levels
-from ..utils import hooks
 from . import _function_vmap, graph
 from .grad_mode import no_grad
 
@@ -117,7 +118,7 @@ class _HookMixin:
         """Adds a hook to a dictionary of hooks, made if it is None; returns it and the handle."""
         if backward_hooks is None:
             backward_hooks = OrderedDict()
-        handle = hooks.RemovableHandle(backward_hooks)
+        handle = RemovableHandle(backward_hooks)
         backward_hooks[handle.id] = hook
         return backward_hooks, handle
 
@@ -381,7 +382,7 @@ class Function(_SingleLevelFunction):
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
         if levels.stack or levels.transforms:
-            return _function_vmap.apply(cls, args, kwargs, separate)
+            return _function_vmap.apply(Function, _apply, cls, args, kwargs, separate)
         if kwargs:
             args = _in_order(cls.forward, args, kwargs)
         return _apply(cls, args, separate)
@@ -580,8 +581,6 @@ class InplaceFunction(Function):
 
 
 def _cannot_nest(value: Any, accepted: str | None) -> ValueError:
-    from .._functions import typename
-
     text = f"Auto nesting doesn't know how to process an input object of type {typename(value)}"
     return ValueError(
         text + (f". Accepted types: {accepted}, or lists/tuples of them" if accepted else "")

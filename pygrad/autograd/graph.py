@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, cast
 
-from .. import _boundary, _ops
+from .. import _above, _boundary, _ops
 from .._boundary import calls, header
 from .._boundary.callbacks import drop_object, held, keep_object, keep_watched
 from .._builtins import builtin
 from .._dtypes import BY_CODE, device, dtype
-from ..utils.hooks import (
+from .._hooks import (
     EngineHandle,
     RemovableHandle,
     register_hook_of_several,
@@ -632,6 +632,4 @@ def _logged(outputs: Sequence[Any], run: Callable[[], Any]) -> Any:
 
 def _engine_run_backward(t_outputs: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[Any, ...]:
     """`Variable._execution_engine.run_backward`, and each node is logged if somebody listens."""
-    from .variable import Variable
-
-    return Variable._execution_engine.run_backward(t_outputs, *args, **kwargs)
+    return _above.Variable._execution_engine.run_backward(t_outputs, *args, **kwargs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from operator import itemgetter
 
+from .. import _ops
 from .._package import pygrad
 from .._tensor import Tensor
 from ._builtin import check_choice, check_learning_rate
@@ -133,4 +134,4 @@ class SGD(FusedOptimizer):
         if params:
             buffers = [self.state[p]["momentum_buffer"] for p in params]
             keywords = dict(zip(self._names, numbers, strict=True))
-            pygrad._C._fused_sgd_(params, [], buffers, **{**keywords, "is_first_step": True})
+            _ops.C["_fused_sgd_"](params, [], buffers, **{**keywords, "is_first_step": True})

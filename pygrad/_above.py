@@ -1,0 +1,71 @@
+"""What modules use of modules above them: the one place from which the package looks up.
+
+A method of `Tensor` may need what is itself made of tensors: storages, graphs, transforms. It says
+``_above.elements_of(...)``; the name is looked up when first used, in the same instance of the
+package, and is an attribute of this module from then on. `tests/test_layers.py` has who uses which
+module so, and sees that nobody does who could as well import it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ._package import submodule
+
+if TYPE_CHECKING:
+    from ._creation import as_tensor as as_tensor
+    from ._creation import from_numpy as from_numpy
+    from ._creation import made_of as made_of
+    from ._creation import set_default_device as set_default_device
+    from ._creation import tensor as tensor
+    from ._functions import is_storage as is_storage
+    from ._host_data import apply_ as apply_
+    from ._host_data import dim_order as dim_order
+    from ._host_data import lent_again as lent_again
+    from ._host_data import map_ as map_
+    from ._host_data import reduce_tensor as reduce_tensor
+    from ._host_data import shared_again as shared_again
+    from ._host_data import to_dlpack as to_dlpack
+    from ._host_data import to_numpy as to_numpy
+    from ._host_data import tolist as tolist
+    from ._legacy import dtype_named as dtype_named
+    from ._legacy import legacy_name as legacy_name
+    from ._legacy import legacy_tensor as legacy_tensor
+    from ._transforms import show as show
+    from .autograd import backward as backward
+    from .autograd._walk import walk as walk
+    from .autograd.graph import node_of as node_of
+    from .autograd.variable import Variable as Variable
+    from .storage import UntypedStorage as UntypedStorage
+    from .storage import deep_copy as deep_copy
+    from .storage import elements_of as elements_of
+    from .storage import storage_class as storage_class
+    from .storage import typed_storage as typed_storage
+
+PLACES: Final = {
+    name: module
+    for module, names in {
+        "_creation": "as_tensor from_numpy made_of set_default_device tensor",
+        "_functions": "is_storage",
+        "_host_data": "apply_ dim_order lent_again map_ reduce_tensor shared_again to_dlpack "
+        "to_numpy tolist",
+        "_legacy": "dtype_named legacy_name legacy_tensor",
+        "_transforms": "show",
+        "autograd": "backward",
+        "autograd._walk": "walk",
+        "autograd.graph": "node_of",
+        "autograd.variable": "Variable",
+        "storage": "UntypedStorage deep_copy elements_of storage_class typed_storage",
+    }.items()
+    for name in names.split()
+}
+"""Where each name is."""
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(submodule(PLACES[name]), name)
+        return found

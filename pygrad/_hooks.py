@@ -1,0 +1,162 @@
+"""Registering a hook with the engine, and the handle that takes it away again."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _ops
+from ._boundary import calls, header
+from ._boundary.callbacks import drop_object, keep_object, objects, shown
+from ._boundary.release import watched as _watched
+
+
+class RemovableHandle:
+    """Removes an entry from a dictionary of hooks, as PyTorch's handle of the same name does.
+
+    Args:
+        hooks_dict: where the hook stands, by id.
+        extra_dict: other dictionaries from which the id goes too.
+    """
+
+    next_id = 0
+
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
+        self.hooks_dict_ref: Any = weakref.ref(hooks_dict)
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
+        extra: Sequence[Any] = (
+            ()
+            if extra_dict is None
+            else extra_dict
+            if isinstance(extra_dict, list)
+            else (extra_dict,)
+        )
+        self.extra_dict_ref = tuple(weakref.ref(d) for d in extra)
+
+    def remove(self) -> None:
+        """Removes the hook; a second time does nothing."""
+        for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
+            found = ref()
+            if found is not None and self.id in found:
+                del found[self.id]
+
+    def __getstate__(self) -> Any:
+        return (self.hooks_dict_ref(), self.id, tuple(ref() for ref in self.extra_dict_ref))
+
+    def __setstate__(self, state: Any) -> None:
+        self.hooks_dict_ref = weakref.ref(OrderedDict() if state[0] is None else state[0])
+        self.id = state[1]
+        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
+        self.extra_dict_ref = tuple(
+            weakref.ref(OrderedDict() if d is None else d)
+            for d in (state[2] if len(state) > 2 else ())
+        )
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.remove()
+
+
+class EngineHandle(RemovableHandle):
+    """The handle of a hook that the engine holds: ``remove()`` takes it away; also a context
+    manager.
+
+    Args:
+        owner: the tensor or node that the hook is on, or what else `remove` knows it by.
+        ident: the hook's number.
+        remove: tells the engine, given the owner and the number; the engine keeps a hook that a
+            running hook removes until the hooks of that tensor or node have run.
+    """
+
+    def __init__(self, owner: Any, ident: int, remove: Callable[[Any, int], None]) -> None:
+        self._owner = (lambda: owner) if isinstance(owner, int) else weakref.ref(owner)
+        self._remove = remove
+        self.id = ident
+
+    def remove(self) -> None:
+        """Removes the hook; a second time does nothing."""
+        if self.id not in objects and self.id not in shown:
+            return
+        owner = self._owner()
+        if owner is None:
+            drop_object(self.id)
+        else:
+            self._remove(owner, self.id)
+
+
+EngineHandle.__name__ = EngineHandle.__qualname__ = "RemovableHandle"  # as which it prints
+# Where users know them, and pickle finds them.
+RemovableHandle.__module__ = EngineHandle.__module__ = f"{__package__}.utils.hooks"
+
+
+def _register(
+    owner: Any,
+    hook: Any,
+    add: Callable[..., Any],
+    remove: Any,
+    handle: type[EngineHandle] = EngineHandle,
+) -> EngineHandle:
+    ident = keep_object(hook)
+    try:
+        add(ident)
+    except BaseException:
+        drop_object(ident)
+        raise
+    return handle(owner, ident, remove)
+
+
+def _remove_tensor_hook(tensor: Any, ident: int) -> None:
+    _ops.C["_hook_remove"](tensor, ident)
+
+
+def _remove_node_hook(address: int, ident: int) -> None:
+    _ops.C["_node_hook_remove"](address, ident)
+
+
+def register_tensor_hook(tensor: Any, hook: Callable[..., Any], post: bool) -> EngineHandle:
+    """Registers a hook on a tensor's gradient (or after its accumulation)."""
+    calls.remember(tensor)
+    add = functools.partial(_add_tensor_hook, tensor, post)
+    handle = _register(tensor, hook, add, _remove_tensor_hook)
+    if header.grad_fn_of(tensor._h):
+        _watched.add(handle.id)
+    return handle
+
+
+def _add_tensor_hook(tensor: Any, post: bool, ident: int) -> None:
+    _ops.C["_hook_add"](tensor, ident, post)
+
+
+def register_node_hook(node: Any, hook: Callable[..., Any], pre: bool) -> EngineHandle:
+    """Registers a hook that runs after a node (or before it)."""
+    add = functools.partial(_add_node_hook, node, pre)
+    handle = _register(node._address, hook, add, _remove_node_hook)
+    if type(node).__name__ != "AccumulateGrad":  # of which there is one a leaf, and may be many
+        _watched.add(handle.id)
+    return handle
+
+
+def _add_node_hook(node: Any, pre: bool, ident: int) -> None:
+    _ops.C["_node_hook_add"](node._address, ident, pre)
+
+
+def register_hook_of_several(
+    tensors: Sequence[Any], hook: Any, mode: str, handle: type[EngineHandle]
+) -> EngineHandle:
+    """Registers one hook on the gradients of several tensors."""
+    add = functools.partial(_add_hook_of_several, tuple(tensors), mode)
+    return _register(EngineHandle, hook, add, _remove_hook_of_several, handle)
+
+
+def _add_hook_of_several(tensors: tuple[Any, ...], mode: str, ident: int) -> None:
+    _ops.C["_several_hooks_add"](tensors, ident, mode)
+
+
+def _remove_hook_of_several(_: Any, ident: int) -> None:
+    _ops.C["_several_hooks_remove"](ident)
