@@ -11,6 +11,8 @@ import pytest
 
 import pygrad
 from pygrad._boundary import calls, constants, shapes, template
+from pygrad._boundary.host import layout
+from pygrad._dtypes import BY_CODE
 
 INSTRUCTIONS = {
     "call_binary": 149,
@@ -57,3 +59,9 @@ def test_operators_are_fast_ways() -> None:
         method: Any = getattr(pygrad.Tensor, name)
         assert isinstance(method, FunctionType)
         assert method.__code__ in codes
+
+
+def test_codes_of_dtypes_are_the_engine_s() -> None:
+    """`_dtypes` serves all engines, and so cannot read what one binary tells."""
+    told = {k.removeprefix("dtype_"): v for k, v in layout.items() if k.startswith("dtype_")}
+    assert told == {each.name: code for code, each in enumerate(BY_CODE) if each is not None}

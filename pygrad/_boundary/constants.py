@@ -1,7 +1,4 @@
-"""What Python and the engine's C agree on by number, as the binary tells it by name.
-
-Typed by hand is only what the binary does not tell: how results are marked, in boundary/pg.h.
-"""
+"""What Python and the engine's C agree on by number, as the binary tells it by name."""
 
 from __future__ import annotations
 
@@ -15,12 +12,12 @@ METHOD: Final = layout["call_method"]
 PREPARED: Final = layout["call_prepared"]
 
 # What a result is, beside its handle: boundary/pg.h.
-PENDING: Final = 1 << 32
-DESCRIBED: Final = 1 << 33
-VIEW: Final = 1 << 34
-SELF: Final = 1 << 35
-FAILED: Final = 1 << 36
-HEAD: Final = 1 << 62
+PENDING: Final = 1 << layout["bit_pending"]
+DESCRIBED: Final = 1 << layout["bit_described"]
+VIEW: Final = 1 << layout["bit_view"]
+SELF: Final = 1 << layout["bit_self"]
+FAILED: Final = 1 << layout["bit_failed"]
+HEAD: Final = 1 << layout["bit_head"]
 
 # How a value travels.
 MISSING: Final = layout["tag_missing"]

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from .. import _ops
 from .._boundary import calls, long_calls
 from .._boundary.arguments import refuse_foreign
+from .._boundary.host import layout
 from .._package import pygrad
 from .._tensor import Tensor
 from .._vmap import mapped_or_one_by_one
@@ -30,8 +31,6 @@ Function: TypeAlias = Callable[..., Any]
 _C = _ops.C
 _make_points = long_calls.resumption(calls.ROWS["_functional_points"])
 _find_derivative = long_calls.resumption(calls.ROWS["_functional_answer"])
-_ANSWERS = ["vjp", "jvp", "vhp", "hvp", "jacobian", "hessian"]
-"""By number: `answers` in wasm_core/walk/jacobians.c."""
 _OUTPUTS = "outputs of the user-provided function"
 
 
@@ -73,7 +72,7 @@ def _derivative(
         flags = map(bool, (many, create_graph, strict, vectorize))
         words = [-1 if vector is None else len(vector), *flags, len(outputs)]
         words += [t._h for t in (*outputs, *points, *(vector or ()))]
-        return service(_ANSWERS.index(name), words)
+        return service(layout[f"answer_{name}"], words)
 
     def vector() -> Tensors | None:
         return None if v is None else _tuple_of(v, "v", name)
