@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ._creation import as_tensor as as_tensor
     from ._creation import from_numpy as from_numpy
     from ._creation import made_of as made_of
-    from ._creation import set_default_device as set_default_device
     from ._creation import tensor as tensor
     from ._functions import is_storage as is_storage
     from ._host_data import apply_ as apply_
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 PLACES: Final = {
     name: module
     for module, names in {
-        "_creation": "as_tensor from_numpy made_of set_default_device tensor",
+        "_creation": "as_tensor from_numpy made_of tensor",
         "_functions": "is_storage",
         "_host_data": "apply_ dim_order lent_again map_ reduce_tensor shared_again to_dlpack "
         "to_numpy tolist",

@@ -14,7 +14,18 @@ from ._boundary.arguments import name_of, refuse_foreign
 from ._boundary.blocks import empty_for_host
 from ._boundary.header import elements_at, write_at, write_double, write_float
 from ._builtins import builtin
-from ._dtypes import ALL, BY_NAME, bool_, device, dtype, float32, float64, int64, uint8
+from ._dtypes import (
+    ALL,
+    BY_NAME,
+    bool_,
+    checks_of_devices,
+    device,
+    dtype,
+    float32,
+    float64,
+    int64,
+    uint8,
+)
 from ._tensor import Tensor, as_leaf
 from ._warnings import once
 
@@ -564,3 +575,5 @@ def set_default_device(device: Any) -> None:
 
 
 _CPU: Final = device("cpu")
+if not checks_of_devices:
+    checks_of_devices.append(set_default_device)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex
-
-from . import _above
 
 
 class dtype:
@@ -136,6 +134,10 @@ def _device_named(text: str) -> tuple[str, int | None]:
     return kind, int(number) if colon else None
 
 
+checks_of_devices: Final[list[Callable[[Any], None]]] = []
+"""What raises for a device that is not there: the first engine's, since devices are of none."""
+
+
 class device:
     """Where tensors live: always the CPU side, inside the engine's memory. Other devices can be
     named, as PyTorch's can without their hardware, but nothing can be put there.
@@ -184,7 +186,8 @@ class device:
         self.index = index
 
     def __enter__(self) -> device:
-        _above.set_default_device(self)
+        for check in checks_of_devices:
+            check(self)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -119,7 +119,6 @@ def test_modules_import_each_other_in_no_circle() -> None:
 
 ABOVE = layers.names_from_above()
 UPWARD_MODULES = {
-    "_dtypes.py": {"_creation.py"},  # `with device(...)` checks it as creation does
     "_index.py": {"_creation.py"},  # lists between brackets become tensors
     "_creation.py": {"_host_data.py", "storage.py"},  # late: memory that Python shares
     "_tensor.py": {  # methods, by what is made of tensors
@@ -140,6 +139,26 @@ UPWARD_MODULES = {
 
 def test_modules_use_no_others_above_them_than_recorded() -> None:
     assert layers.uses_of_above() == UPWARD_MODULES
+
+
+WITH_TENSOR = frozenset(
+    """
+    _creation _functions _host_data _index _legacy _raw_bytes _tensor _transforms _vmap
+    _vmap_internals autograd/__init__ autograd/_backward autograd/_cycles autograd/_function_vmap
+    autograd/_saved_tensors autograd/_walk autograd/forward_ad autograd/function
+    autograd/functional autograd/grad_mode autograd/gradcheck autograd/graph autograd/variable
+    random storage
+    """.split()
+)
+"""What `Tensor` and its methods are made of, each of all others, if such uses count as imports. It
+only shrinks.
+"""
+
+
+def test_what_uses_tensors_and_is_used_by_them_is_recorded() -> None:
+    late = layers.uses_of_above()
+    graph = {m: targets | late.get(m, set()) for m, targets in layers.module_imports().items()}
+    assert layers.circles(graph) == [sorted(f"{name}.py" for name in WITH_TENSOR)]
 
 
 def test_whoever_uses_a_module_above_could_not_import_it() -> None:
