@@ -2,9 +2,10 @@
 #include "check.h"
 #include "ops/linalg/lu_cholesky.h"
 #include "ops/run.h"
+#include "walk/walk.h"
 
 static Tensor *backward(Tensor *y) {
-  engine_backward(1, &y, NULL, false, false, 0, NULL, true, true, NULL);
+  walk_backward(1, &y, NULL, false, false, 0, NULL, true, true, NULL);
   return y;
 }
 

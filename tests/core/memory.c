@@ -1,6 +1,7 @@
 /* The allocator: size classes, counts, scratch; and an allocation refused at every possible
  * place. */
 #include "check.h"
+#include "walk/walk.h"
 
 static void blocks_are_aligned_and_counted(void) {
   static const size_t sizes[] = {0, 1, 16, 17, 1024, 1025, 100000};
@@ -101,11 +102,11 @@ static void program(void) {
   Tensor *m = t_view(y, SIZES(2, 2));
   Tensor *z = t_sum_all(t_mul(t_softmax(m, 1, DT_NONE), t_transpose(m, 0, 1)));
   Tensor *inputs[] = {x, w}, *first[2] = {0}, *second[2] = {0};
-  if (engine_backward(1, &z, NULL, true, true, 2, inputs, false, false, first)) {
+  if (walk_backward(1, &z, NULL, true, true, 2, inputs, false, false, first)) {
     Tensor *s = t_sum_all(t_mul(first[0], first[1]));
-    engine_backward(1, &s, NULL, true, false, 2, inputs, false, true, second);
+    walk_backward(1, &s, NULL, true, false, 2, inputs, false, true, second);
   }
-  engine_backward(1, &z, NULL, false, false, 0, NULL, true, true, NULL);
+  walk_backward(1, &z, NULL, false, false, 0, NULL, true, true, NULL);
 }
 
 static void memory_may_end_at_any_allocation(void) {

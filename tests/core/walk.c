@@ -1,16 +1,17 @@
 /* Backward: the order of nodes and hooks, accumulation, freed graphs, higher derivatives,
  * callbacks. */
+#include "walk/walk.h"
 #include "check.h"
 
 #include "tape/host.h"
 
 static bool backward_of(Tensor *y, bool retain) {
-  return engine_backward(1, &y, NULL, retain, false, 0, NULL, true, true, NULL);
+  return walk_backward(1, &y, NULL, retain, false, 0, NULL, true, true, NULL);
 }
 
 static Tensor *gradient_of(Tensor *y, Tensor *x, bool create_graph) {
   Tensor *g = NULL;
-  engine_backward(1, &y, NULL, create_graph, create_graph, 1, &x, false, false, &g);
+  walk_backward(1, &y, NULL, create_graph, create_graph, 1, &x, false, false, &g);
   return g;
 }
 
@@ -122,15 +123,15 @@ static void derivatives_of_any_order(void) {
 static void an_input_that_was_not_used_is_an_error_unless_allowed(void) {
   Tensor *x = leaf(VECTOR(DT_F32, 1)), *other = leaf(VECTOR(DT_F32, 1)), *y = t_mul_f(x, 2),
          *g = NULL;
-  CHECK(!engine_backward(1, &y, NULL, true, false, 1, &other, false, false, &g));
+  CHECK(!walk_backward(1, &y, NULL, true, false, 1, &other, false, false, &g));
   CHECK_FAILED(ERR_RUNTIME, "The differentiated Tensor at index 0 appears to not have been used in "
                             "the graph. Set allow_unused=True if this is the desired behavior.");
-  CHECK(engine_backward(1, &y, NULL, true, false, 1, &other, false, true, &g) && !g);
+  CHECK(walk_backward(1, &y, NULL, true, false, 1, &other, false, true, &g) && !g);
 }
 
 static void inputs_choose_where_to_accumulate(void) {
   Tensor *a = leaf(VECTOR(DT_F32, 2)), *b = leaf(VECTOR(DT_F32, 5)), *y = t_mul(a, b);
-  CHECK(engine_backward(1, &y, NULL, false, false, 1, &a, true, true, NULL));
+  CHECK(walk_backward(1, &y, NULL, false, false, 1, &a, true, true, NULL));
   CHECK_VALUES(a->meta->grad, 5);
   CHECK(!b->meta || !b->meta->grad);
 }

@@ -6,6 +6,7 @@
 #include "tape/forward.h"
 #include "tape/profile.h"
 #include "tape/slices.h"
+#include "walk/walk.h"
 
 static Tensor *invalid_gradient(Node *n, int index, const Tensor *g, const OutputMeta *m) {
   return fail(ERR_RUNTIME,

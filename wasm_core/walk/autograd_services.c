@@ -13,6 +13,7 @@
 #include "walk/custom.h"
 #include "walk/hooks.h"
 #include "walk/services.h"
+#include "walk/walk.h"
 
 /* ------------------------------------------------------------ backward, grad */
 
@@ -649,7 +650,7 @@ void op_node_hook_remove(Call *c) {
 void op_running_node(Call *c) { ret_int(c, node_handle(node_running)); }
 
 void op_task_id(Call *c) {
-  int64_t id = engine_task_id();
+  int64_t id = walk_id();
   if (id < 0 && arg_bool(c, 0))
     fail(ERR_ASSERTION, "expected this hook to be called inside a backward call");
   else ret_int(c, id);
@@ -657,7 +658,7 @@ void op_task_id(Call *c) {
 
 void op_task_order(Call *c) {
   Node **nodes;
-  int n = engine_order(&nodes);
+  int n = walk_order(&nodes);
   int64_t *out = failed() ? NULL : scratch_array((int64_t)n + 1, sizeof *out);
   for (int i = 0; out && i < n; i++) out[i] = node_handle(nodes[i]);
   if (out) ret_ints(c, n, out);
@@ -665,7 +666,7 @@ void op_task_order(Call *c) {
 
 void op_will_run(Call *c) {
   const Node *n = arg_node(c);
-  if (n) ret_bool(c, engine_will_run(n));
+  if (n) ret_bool(c, walk_will_run(n));
 }
 
 void op_hook_add(Call *c) {

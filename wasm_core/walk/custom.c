@@ -7,6 +7,7 @@
  * (task_asks) and the host runs the function; inside another node (CopySlices) it is called from
  * within. */
 #include "walk/custom.h"
+#include "walk/walk.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* Forward mode; see tape/forward.h. Every tangent is in a list, those that wait apart from those that
  * are known, so that a call settles the first and the end of the level forgets both. */
 #include "walk/forward.h"
+#include "walk/walk.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -283,7 +284,7 @@ static Tensor *product(Node *n, int output_nr, Tensor *y) {
   forward_product = NULL;
   saved_hooks_pop();
   int count = ok ? pair(n, gi, roots, with) : 0;
-  if (!failed() && count) engine_product(count, roots, with, record, since, u, &jt);
+  if (!failed() && count) walk_product(count, roots, with, record, since, u, &jt);
   if (failed()) refuse_tangent();
   return jt;
 }

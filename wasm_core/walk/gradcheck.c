@@ -20,6 +20,7 @@
 #include "tape/host.h"
 #include "walk/forward.h"
 #include "walk/services.h"
+#include "walk/walk.h"
 
 typedef struct {
   int32_t function;  /* the host's */
@@ -92,7 +93,7 @@ static Tensor **differentiated(Check *k, Tensor *const *given, Tensors ys) {
   for (; n < k->n_wanted && k->places[n] < k->n_points; n++) wanted[n] = inputs[k->places[n]];
   if (n_roots != n_seeds)
     return fail(ERR_RUNTIME, "got %d tensors and %d gradients", n_roots, n_seeds);
-  engine_backward(n_seeds, roots, inputs + k->n_points, true, true, n, wanted, false, true, found);
+  walk_backward(n_seeds, roots, inputs + k->n_points, true, true, n, wanted, false, true, found);
   for (int i = k->n_given = 0; i < n; i++)
     if (found[i]) found[k->n_given++] = found[i];
   return found;
@@ -263,7 +264,7 @@ static Tensor **by_backward(int n, Tensor *const *inputs, Tensor *output, Tensor
   *same = true;
   for (int t = 0; t < 2 && !failed(); t++) {
     Tensor **found = list_new(n);
-    if (!found || (width && !engine_walk(&walk, found))) return NULL;
+    if (!found || (width && !walk_captured(&walk, found))) return NULL;
     for (int i = 0; i < n; i++) {
       Tensor *rows = found[i], *x = inputs[i];
       found[i] = rows ? t_contiguous(t_t(t_reshape(rows, 2, (const int64_t[]){width, x->numel})))
@@ -380,7 +381,7 @@ static bool zeros_grow(Check *k, int n, Tensor *const *outputs, bool masked) {
   for (int i = 0; i < n && !failed(); i++)
     seeds[i] = tensor_zeros(outputs[i]->ndim, outputs[i]->sizes, (DType)outputs[i]->dtype);
   if (failed() ||
-      !engine_backward(n, outputs, seeds, false, false, k->n_wanted, k->wanted, false, true, found))
+      !walk_backward(n, outputs, seeds, false, false, k->n_wanted, k->wanted, false, true, found))
     return false;
   for (int i = 0; i < k->n_wanted; i++)
     if (found[i] && (masked ? !agree(found[i], t_zeros_like(found[i]), 1e-5, 1e-8) : any(found[i])))

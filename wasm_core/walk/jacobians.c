@@ -18,6 +18,7 @@
 #include "walk/custom.h"
 #include "walk/jacobians.h"
 #include "walk/services.h"
+#include "walk/walk.h"
 
 /* What strict mode looks at. */
 typedef enum {

@@ -11,6 +11,7 @@
 #include "tape/host.h"
 #include "walk/hooks.h"
 #include "walk/services.h"
+#include "walk/walk.h"
 
 typedef struct Round {
   struct Round *next;
@@ -74,18 +75,18 @@ static int32_t expected(const Several *s) {
   int32_t count = 0;
   for (int i = 0; i < s->n; i++) {
     const Node *n = s->on[i].leaf ? s->on[i].leaf->meta->accumulator : s->on[i].node;
-    count += n && engine_will_run(n);
+    count += n && walk_will_run(n);
   }
   return count;
 }
 
 /* That of the backward that is running. */
 static Round **round_of(Several *s) {
-  int64_t task = engine_task_id();
+  int64_t task = walk_id();
   Round **at = &s->rounds;
   while (*at && (*at)->task != task) at = &(*at)->next;
   if (*at) return at;
-  while (s->rounds && !engine_is_nested()) end_round(s, &s->rounds);
+  while (s->rounds && !walk_is_nested()) end_round(s, &s->rounds);
   Round *r = mem_alloc_zero(sizeof *r + (size_t)s->n * sizeof *r->grads);
   if (!r) return NULL;
   r->task = task;

@@ -5,6 +5,7 @@
 
 #include "call/call.h"
 #include "tape/graph.h"
+#include "walk/walk.h"
 
 /* To the end of a task and of its course, or to the next custom node. */
 void task_go_on(Call *c, Task *task, Tensor **gi);

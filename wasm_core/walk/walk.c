@@ -18,6 +18,7 @@
 #include "tape/host.h"
 #include "tape/profile.h"
 #include "walk/hooks.h"
+#include "walk/walk.h"
 #include "walk/watch.h"
 
 typedef struct State {
@@ -658,7 +659,7 @@ Task *task_start(const GraphWalk *w) {
                  .since = product_since,
                  .n_roots = w->n_roots,
                  .n_inputs = w->n_inputs,
-                 .whole = w->n_inputs == 0 && engine_runs_whole()};
+                 .whole = w->n_inputs == 0 && walk_is_whole()};
   product_since = 0;
   if (host_watcher && !task->since) host_walk_begins(w);
   bool ok = check_roots(w) && find_captures(task, w);
@@ -770,7 +771,7 @@ void task_abort(Task *task) {
   task_leave(was);
 }
 
-bool engine_walk(const GraphWalk *w, Tensor **captured) {
+bool walk_captured(const GraphWalk *w, Tensor **captured) {
   Task *task = task_start(w);
   if (!task) return false;
   Tensor **grads, **gi = NULL;
@@ -791,9 +792,9 @@ static GraphEnd *ends_of(int n, Tensor *const *t) {
   return ends;
 }
 
-bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bool retain_graph,
-                     bool create_graph, int n_inputs, Tensor *const *inputs, bool accumulate_,
-                     bool allow_unused, Tensor **captured) {
+bool walk_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bool retain_graph,
+                   bool create_graph, int n_inputs, Tensor *const *inputs, bool accumulate_,
+                   bool allow_unused, Tensor **captured) {
   size_t scratch = scratch_mark();
   GraphWalk w = {n_roots,
                  ends_of(n_roots, roots),
@@ -806,19 +807,19 @@ bool engine_backward(int n_roots, Tensor *const *roots, Tensor *const *grads, bo
                  allow_unused,
                  false,
                  0};
-  bool ok = engine_walk(&w, captured);
+  bool ok = walk_captured(&w, captured);
   scratch_release(scratch);
   return ok;
 }
 
 /* ------------------------------------------------------------ the backward that is running */
 
-bool engine_runs_whole(void) { return !running_task || running_task->whole; }
-int64_t engine_task_id(void) { return running_task ? running_task->id : -1; }
+bool walk_is_whole(void) { return !running_task || running_task->whole; }
+int64_t walk_id(void) { return running_task ? running_task->id : -1; }
 
-bool engine_retains(void) { return !running_task || running_task->retain_graph; }
+bool walk_retains(void) { return !running_task || running_task->retain_graph; }
 
-bool engine_queue(int32_t callback) {
+bool walk_queue(int32_t callback) {
   if (running_task) return leaf_hook_add(&running_task->callbacks, callback);
   fail(ERR_RUNTIME, "Final callbacks can only be installed during backward pass.");
   return false;
@@ -829,7 +830,7 @@ static State *next_state(const State *s, int edge) {
 }
 
 /* Counts arrivals in next_edge, which no search needs any more. */
-__attribute__((cold)) int engine_order(Node ***order) {
+__attribute__((cold)) int walk_order(Node ***order) {
   int n = 0;
   Task plan = {0};
   State *all = running_task ? running_task->states : NULL, *t;
@@ -853,9 +854,9 @@ __attribute__((cold)) int engine_order(Node ***order) {
   return n;
 }
 
-bool engine_is_nested(void) { return depth > 1 || waiting; }
+bool walk_is_nested(void) { return depth > 1 || waiting; }
 
-bool engine_will_run(const Node *n) {
+bool walk_will_run(const Node *n) {
   if (!running_task) {
     fail(ERR_RUNTIME, "_get_should_execute_nodes should only be called during the backward pass");
     return false;
@@ -869,8 +870,8 @@ bool engine_will_run(const Node *n) {
   return s && s->visit.needed;
 }
 
-bool engine_product(int n, Tensor *const *roots, Tensor *const *with, bool create_graph,
-                    uint64_t since, Tensor *u, Tensor **out) {
+bool walk_product(int n, Tensor *const *roots, Tensor *const *with, bool create_graph,
+                  uint64_t since, Tensor *u, Tensor **out) {
   product_since = since;
-  return engine_backward(n, roots, with, false, create_graph, 1, &u, false, true, out);
+  return walk_backward(n, roots, with, false, create_graph, 1, &u, false, true, out);
 }

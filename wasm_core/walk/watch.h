@@ -3,6 +3,7 @@
 #define PG_WATCH_H
 
 #include "tape/graph.h"
+#include "walk/walk.h"
 
 /* Whether walks back are told to a function of the host, of words: (WALK_BEGINS) how many roots
  * and inputs there are, whether the graph is retained, is made, and leaves accumulate, and how
