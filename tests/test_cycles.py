@@ -60,6 +60,18 @@ def test_finalizers_find_all_hooks_in_place() -> None:
 
 
 @leaves_nothing
+def test_parameters_without_a_tensor_are_passed_over() -> None:
+    lazy = pygrad.nn.LazyLinear(2)
+    thing = Thing()
+    gone = weakref.ref(thing)
+    ring(thing, [])
+    del thing
+    gc.collect()
+    assert gone() is None
+    assert isinstance(lazy.weight, pygrad.nn.UninitializedParameter)
+
+
+@leaves_nothing
 def test_finalizers_of_the_same_garbage_may_use_it() -> None:
     seen: list[Any] = []
 

@@ -87,10 +87,10 @@ def _leads_on(thing: Any, depth: int = 3) -> bool:
     return True
 
 
-def _kinds(kind: type) -> set[type]:
+def _kinds(kind: type[Any]) -> set[type[Any]]:
     """A class and all that are derived from it."""
     found = {kind}
-    below: type
+    below: type[Any]
     for below in kind.__subclasses__():
         found |= _kinds(below)
     return found
@@ -103,7 +103,8 @@ def _objects_of_the_engine() -> dict[int, list[Any]]:
         node = ref()
         if node is not None:
             found.setdefault(address, []).append(node)
-    tensors = _kinds(_tensor.Tensor)
+    handle = vars(_tensor.Tensor)["_h"]  # parameters without a tensor have another
+    tensors = {kind for kind in _kinds(_tensor.Tensor) if kind._h is handle}
     for each in gc.get_objects():
         if type(each) in tensors and (address := getattr(each, "_h", 0)):
             found.setdefault(address, []).append(each)
