@@ -39,8 +39,14 @@ static bool line_begins(const char *text, int k, const char *with) {
 static void a_table_of_nothing_is_empty(void) { CHECK_TEXT(table("", 0, WIDTH, "h"), ""); }
 
 static void fields_and_records_may_be_missing(void) {
-  CHECK(line_begins(table("a\x1f[]\x1ebc", 4, WIDTH, NULL), 4, "    bc  "));
-  CHECK(line_begins(table("a\x1f[]\x1ebc", 4, WIDTH, NULL), 6, "        "));
+  CHECK(line_begins(table("a\x1f[]\x1e"
+                          "bc",
+                          4, WIDTH, NULL),
+                    4, "    bc  "));
+  CHECK(line_begins(table("a\x1f[]\x1e"
+                          "bc",
+                          4, WIDTH, NULL),
+                    6, "        "));
   CHECK(line_begins(table("\x1e\x1f\x1e\x1f\x1f\x1e", 4, WIDTH, NULL), 3, "      "));
 }
 
