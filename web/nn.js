@@ -15,6 +15,13 @@ import { ENGINE, errorClass, RuntimeError, ValueError } from './engine.js';
 /** @typedef {{weight: Parameter, num_embeddings: number, embedding_dim: number}} Table */
 /** @typedef {{padding_idx?: number | null, max_norm?: number | null, norm_type?: number, scale_grad_by_freq?: boolean}} LookupOptions */
 /** @typedef {Record<string, Tensor>} StateDict */
+/** @typedef {Tensor | null} Maybe */
+/** @typedef {{training?: boolean, key_padding_mask?: Maybe, need_weights?: boolean, attn_mask?: Maybe, use_separate_proj_weight?: boolean,
+ *   q_proj_weight?: Maybe, k_proj_weight?: Maybe, v_proj_weight?: Maybe, static_k?: Maybe, static_v?: Maybe,
+ *   average_attn_weights?: boolean, is_causal?: boolean}} AttentionOptions */
+/** @typedef {{multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: number, num_heads: number,
+ *   in_proj_weight: Maybe, in_proj_bias: Maybe, bias_k: Maybe, bias_v: Maybe, add_zero_attn: boolean, dropout_p: number,
+ *   out_proj_weight: Tensor, out_proj_bias: Maybe, ...rest: Given<AttentionOptions>[]): [Tensor, Maybe]}} Attention */
 /** @typedef {{prefix?: string, recurse?: boolean, remove_duplicate?: boolean}} WalkOptions */
 /** @typedef {{missing_keys: string[], unexpected_keys: string[]}} IncompatibleKeys */
 
@@ -34,7 +41,7 @@ const AssertionError = errorClass('AssertionError');
 export function makeNn({ C, isTensor, Parameter, spaces, outside, take }, engine, autograd) {
   const f = spaces.torch;
   /** Functions of layers and losses; PyTorch has most of torch's functions there too.
-   * @type {Functional & Without<Functions, keyof Functional>} */
+   * @type {Functional & Attention & Without<Functions, keyof Functional>} */
   const F = { ...f, ...spaces.nn, multi_head_attention_forward };
 
   /** Attention by several heads as a function of its weights; a call of the engine has no room for all its arguments.

@@ -30,7 +30,7 @@ from work import GROUPS, Work, disagreement
 
 import pygrad
 from pygrad import _boundary, _ops
-from pygrad._boundary import calls
+from pygrad._boundary import calls, host
 
 now = time.perf_counter
 PAGE = resource.getpagesize()
@@ -121,7 +121,7 @@ def crossings(rounds: int, budget: float) -> None:
         hooked.register_hook(lambda gradient: None)
     plain = w * 2
     gradient = pygrad.ones(4, 4)
-    _boundary.slots[:] = bytes(len(_boundary.slots))
+    host.slots[:] = bytes(len(host.slots))
     recording = calls._head(calls.ROWS["is_grad_enabled"], 0)
 
     def raw() -> None:
