@@ -245,11 +245,12 @@ def test_missing_engine_is_said(blank: Any, origin: str, name: str) -> None:
 
 
 def test_old_engine_is_said(blank: Any, origin: str) -> None:
-    source = (ROOT / "web" / "engine.js").read_text(encoding="utf-8")
+    source = (ROOT / "web" / "enumerations.js").read_text(encoding="utf-8")
     newer = source.replace("const ABI = 2;", "const ABI = 3;")
     assert newer != source
     blank.route(
-        "**/engine.js", lambda route: route.fulfill(body=newer, content_type="text/javascript")
+        "**/enumerations.js",
+        lambda route: route.fulfill(body=newer, content_type="text/javascript"),
     )
     blank.goto(f"{origin}/web/index.html")
     blank.wait_for_selector("#problem:not(:empty)")
