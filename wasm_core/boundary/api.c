@@ -180,8 +180,7 @@ typedef struct {
 static Crossing begin(void) {
   Crossing x = {pool_mark(), scratch_mark(), destination, inplace_self};
   modes_enter(frame->modes);
-  profiling = profiled_thread == frame->thread;
-  watcher = profiling ? &profile_watcher : NULL;
+  profile_listen(profiled_thread == frame->thread);
   destination = NULL;
   inplace_self = NULL;
   return x;

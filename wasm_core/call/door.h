@@ -15,22 +15,28 @@ typedef struct {
 } Argument;
 
 typedef struct {
-  /* What to give to `leave`; -1: nothing. */
+  /* Gives what `leave` is told. */
   int32_t (*enter)(const char *op, int n, const Argument *v);
   void (*leave)(int32_t entry);
 } Watcher;
 extern const Watcher *watcher; /* of the calls of this crossing; NULL: nobody */
 
-static inline void door_left(const int32_t *entry) {
-  if (__builtin_expect(*entry >= 0, 0)) watcher->leave(*entry);
+/* Who was told of an entry, to be told that it is left even if others watch by then, or nobody. */
+typedef struct {
+  const Watcher *by; /* NULL: nobody */
+  int32_t entry;
+} DoorEntry;
+
+static inline void door_left(const DoorEntry *e) {
+  if (__builtin_expect(e->by != NULL, 0)) e->by->leave(e->entry);
 }
 
 /* In a function of op's, before all else; with up to nine arguments. */
-#define OP_ENTERED(op, ...)                                                                    \
-  __attribute__((cleanup(door_left), unused)) const int32_t entry_ =                           \
-      __builtin_expect(watcher != NULL, 0)                                                     \
-          ? watcher->enter(op, N_ARGUMENTS(__VA_ARGS__), (Argument[]){ARGUMENTS(__VA_ARGS__)}) \
-          : -1
+#define OP_ENTERED(op, ...)                                                     \
+  __attribute__((cleanup(door_left), unused)) DoorEntry entry_ = {watcher, -1}; \
+  if (__builtin_expect(entry_.by != NULL, 0))                                   \
+  entry_.entry = entry_.by->enter(op, N_ARGUMENTS(__VA_ARGS__),                 \
+                                  (Argument[]){ARGUMENTS(__VA_ARGS__)})
 #define ARGUMENT(x)                 \
   {                                 \
     _Generic((x),                   \

@@ -107,7 +107,7 @@ int32_t profile_node_begin(ProfileKind kind, const Node *n, int n_grads, Tensor 
 static int32_t enter(const char *op, int n, const Argument *v) {
   bool begun = row_begun && strcmp(row_begun, op) == 0;
   row_begun = NULL;
-  if (!profiling || begun || failed()) return -1;
+  if (begun || failed()) return -1;
   Event *e = event_begin(PROFILE_OP, op, strlen(op));
   for (int i = 0; e && i < n; i++)
     note_shape(e, v[i].tag == TAG_TENSOR ? *(const Tensor *const *)v[i].at : NULL);
@@ -160,8 +160,7 @@ void op_profile_start(bool shapes_too, bool memory_too, bool flops_too) {
 
 void op_profile_toggle(bool on) {
   profiled_thread = on ? owner : -1;
-  profiling = profiled_thread == host_thread();
-  watcher = profiling ? &profile_watcher : NULL;
+  profile_listen(profiled_thread == host_thread());
 }
 
 void op_profile_stop(void) {

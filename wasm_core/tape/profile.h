@@ -10,7 +10,7 @@
 
 typedef enum { PROFILE_OP, PROFILE_RANGE, PROFILE_EVALUATION, PROFILE_NODE } ProfileKind;
 
-extern bool profiling;          /* asked before each of the functions below */
+extern bool profiling; /* asked before each of the functions below; set by profile_listen */
 extern int32_t profiled_thread; /* whose calls are recorded; -1: nobody's */
 
 /* The number of the new event, which is inside of the one that is open; -1 without memory. */
@@ -18,6 +18,11 @@ int32_t profile_op_begin(const Call *c);
 int32_t profile_node_begin(ProfileKind kind, const Node *n, int n_grads, Tensor *const *grads);
 void profile_end(int32_t event);
 extern const Watcher profile_watcher; /* records the ops that others are made of */
+/* Whether what is called next is recorded. */
+static inline void profile_listen(bool on) {
+  profiling = on;
+  watcher = on ? &profile_watcher : NULL;
+}
 void profile_op_end(int32_t event, const Call *c);
 
 void op_profile_start(bool shapes, bool memory, bool flops);

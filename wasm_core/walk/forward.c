@@ -42,7 +42,8 @@ typedef struct {
 } Modes;
 static Modes aside(void) {
   Modes was = {forward_on, grad_mode, anomaly_mode, profiling};
-  forward_on = profiling = false;
+  forward_on = false;
+  profile_listen(false);
   anomaly_set(false);
   grad_mode = recording;
   return was;
@@ -51,7 +52,7 @@ static void back(Modes was) {
   forward_on = was.forward;
   grad_mode = was.grad;
   anomaly_set(was.anomaly);
-  profiling = was.profiling;
+  profile_listen(was.profiling);
 }
 
 /* ------------------------------------------------------------ lists */
