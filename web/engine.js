@@ -284,7 +284,7 @@ export class Engine {
     if (!this.unusable) {
       this.write(row, mode, self, args, options);
       try {
-        r = Number(this.exports.pg_call());
+        r = this.exports.pg_call_double();
       } catch (error) {
         this.unusable = String(error.message ?? error);
       }

@@ -1,5 +1,5 @@
 /** Made by `make stubs` from what the engine tells of itself. Do not edit. */
-export const ABI = 2;
+export const ABI = 3;
 
 /** How a value travels. */
 export const TAG = Object.freeze({

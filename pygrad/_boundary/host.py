@@ -27,7 +27,7 @@ from wasmtime import _bindings
 
 from .process import module, new_store
 
-ABI: Final = 2
+ABI: Final = 3
 MOST_NESTED: Final = 192
 """Hooks that may run inside of hooks: the stack of 2 MiB holds twice as many. Custom
 functions do not count: they run outside of the engine.

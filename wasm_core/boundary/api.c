@@ -223,6 +223,8 @@ PG_EXPORT(pg_call) int64_t pg_call(void) {
   return end(&x, &call);
 }
 
+PG_EXPORT(pg_call_double) double pg_call_double(void) { return (double)pg_call(); }
+
 PG_EXPORT(pg_call2) int64_t pg_call2(int64_t head, int64_t dead, int64_t a, int64_t b) {
   if (dead) let_go(dead);
   if (frame->n_release) pg_release();

@@ -30,7 +30,7 @@
 #endif
 
 enum {
-  PG_ABI = 2,
+  PG_ABI = 3,
   PG_MAX_ARGS = 16,
   PG_MAX_RELEASE = 62,
   PG_DATA_BYTES = 1 << 16,
@@ -92,6 +92,9 @@ typedef struct {
 
 PgFrame *pg_frame(void);
 int64_t pg_call(void);
+/* pg_call for JavaScript, where an int64_t is a BigInt: Firefox 153 now and then runs a call twice
+ * whose result is one. */
+double pg_call_double(void);
 /* head: row | arguments << 32 | their two tags << 40 | mode << 48 | PG_HEAD. `dead` is a handle
  * to release first, or 0; those in the frame's list are released too. With the mode PG_PREPARED,
  * `a` is the address of a frame, up to its keywords, that says all else; it has this mode too,
