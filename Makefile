@@ -137,12 +137,12 @@ wasm: wasm-build
 wasm-build: need-emcc
 	@$(MAKE) -j2 build/wasm/core.wasm
 
-# Made anew with every change of the rows, but another file only when their names are others.
-DECLARED := build/declared/elementwise_functions.h
-$(DECLARED): wasm_core/ops/elementwise/elementwise.def wasm_core/report.py
+# Looked at with every change of the ops, but other files only when what they declare is another.
+DECLARED := build/declared/made
+$(DECLARED): $(filter %.def %.h wasm_core/ops/%,$(INPUTS)) wasm_core/declare.py
 	@mkdir -p $(@D)
-	@$(PYTHON) wasm_core/report.py declare $< > $@.new
-	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	@$(PYTHON) wasm_core/declare.py $(@D)
+	@touch $@
 
 build/wasm/%.o: wasm_core/%.c Makefile | $(DECLARED)
 	@mkdir -p $(@D)

@@ -9,6 +9,7 @@ import functools
 import re
 from pathlib import Path
 
+import declare
 import layers
 import pytest
 
@@ -314,8 +315,19 @@ def test_file_includes_only_its_own_layer_and_lower_ones(folder: str) -> None:
         for path, name in layers.includes()
         if path.relative_to(ENGINE).parts[0] == folder
         and name != "elementwise_functions.h"  # made of the rows of ops/ for ops/op.h
+        and not name.endswith("_rows.h")
         and height(name) > FOLDERS.index(folder)
     ] == []
+
+
+def test_functions_that_no_header_declares_are_called_by_rows_alone() -> None:
+    code = {path: layers.bare(path.read_text()) for path in ENGINE.rglob("*.[ch]")}
+    for family in (path for path in (ENGINE / "ops").iterdir() if path.is_dir()):
+        users = {path for path, name in layers.includes() if name == f"{family.name}_rows.h"}
+        assert {path.parent for path in users} == {family, ENGINE / "boundary"}
+        lines = declare.functions_of_rows(family)
+        for name in re.findall(r"\b(\w+)\(", " ".join(lines)):
+            assert sum(re.search(rf"\b{name}\b", text) is not None for text in code.values()) == 1
 
 
 KERNELS_MAY = {"ground/dtype.h", "ground/paths.h"}

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-
-@pytest.fixture(scope="module")
-def report() -> Any:
-    path = Path(__file__).parent.parent / "wasm_core/report.py"
-    spec = importlib.util.spec_from_file_location("report", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+import report
 
 
 @pytest.mark.parametrize(
@@ -30,11 +18,11 @@ def report() -> Any:
         ("", 0),
     ],
 )
-def test_tokens_are_those_of_c(report: Any, text: str, count: int) -> None:
+def test_tokens_are_those_of_c(text: str, count: int) -> None:
     assert report.tokens(text) == count
 
 
-def test_functions_are_measured_with_their_heads(report: Any, tmp_path: Path) -> None:
+def test_functions_are_measured_with_their_heads(tmp_path: Path) -> None:
     source = tmp_path / "some.c"
     source.write_text(
         "static int declared(int x);\n"

@@ -1,5 +1,4 @@
-"""What the binary is and what it weighs: `record` prints core.build.txt, `size` a page of figures;
-`declare` prints the C declarations of the rows of elementwise.def.
+"""What the binary is and what it weighs: `record` prints core.build.txt, `size` a page of figures.
 
 Standard library only, and nothing that changes from one build to the next: no dates, no absolute
 paths. Both read the binary's sections themselves.
@@ -196,32 +195,9 @@ def size(args: argparse.Namespace) -> int:
     return 0
 
 
-PARAMETERS = {
-    "UNARY": "Tensor *x",
-    "PREDICATE": "Tensor *x",
-    "UNARY_P": "Tensor *x, double p0, double p1, double p2",
-    "BINARY": "Tensor *a, Tensor *b",
-    "COMPARE": "Tensor *a, Tensor *b",
-}
-"""By the kind of a row, what its function takes."""
-
-
-def declare(args: argparse.Namespace) -> int:
-    words = r"[\w |]*(?:\(\w+\)[\w |]*)?(?:WITH\([^()]*\))?"
-    row = re.compile(
-        rf"^({'|'.join(PARAMETERS)})(?:\({words},|_AS\({words}, \w+,)\s+(\w+),", re.MULTILINE
-    )
-    for kind, name in row.findall(args.rows.read_text()):
-        print(f"Tensor *t_{name}({PARAMETERS[kind]});")
-    return 0
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("declare")
-    command.set_defaults(action=declare)
-    command.add_argument("rows", type=Path)
     for action in (record, size):
         command = commands.add_parser(action.__name__)
         command.set_defaults(action=action)

@@ -14,8 +14,6 @@
 #include "ops/run.h"
 #include "ops/view/copy.h"
 #include "ops/view/diagonal.h"
-#include "ops/view/join.h"
-#include "ops/view/rearrange.h"
 #include "ops/view/shape.h"
 #include "ops/view/view.h"
 #include "report/tensor_text.h"

@@ -2,7 +2,16 @@
  * the array of rows. */
 #include "boundary/services.h"
 #include "call/call.h"
-#include "ops/op.h"
+#include "create_rows.h"
+#include "elementwise_rows.h"
+#include "index_rows.h"
+#include "linalg_rows.h"
+#include "matmul_rows.h"
+#include "nn_rows.h"
+#include "optim_rows.h"
+#include "order_rows.h"
+#include "reduce_rows.h"
+#include "view_rows.h"
 #include "walk/forward.h"
 
 #define T(k) arg_tensor(c, k)
@@ -38,8 +47,9 @@
 #define BINARY_AS(words, host, name, ...) OP(0, host, "", t_##name(T(0), T(1)))
 #define COMPARE(words, name, ...) OP(0, name, "", t_##name(T(0), T(1)))
 #define PREDICATE(words, name, ...) OP(0, name, "", t_##name(T(0)))
-#include "boundary/services.def"
 #include "ops/ops.def"
+/* behind what users call */
+#include "boundary/services.def"
 #undef OP
 #undef OPX
 
@@ -62,8 +72,9 @@
   {.name = #name_, .schema = #name_ schema_, .run = RUN(row_##name_), .words = DIRECT | words_},
 #define PREDICATE UNARY
 static const Row rows[] = {
-#include "boundary/services.def"
 #include "ops/ops.def"
+/* behind what users call */
+#include "boundary/services.def"
 #undef OP
 #undef OPX
 };

@@ -6,12 +6,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "create_rows.h"
 #include "ground/memory.h"
 #include "ops/op.h"
 #include "ops/view/copy.h"
 
 /* ------------------------------------------------------------ options */
 
+/* Whether argument k names the only device; the error set otherwise. */
 bool check_device(const Call *c, int k) {
   static const char *const known[] = {"cpu",    "cuda",   "ipu",   "xpu",  "mkldnn",
                                       "opengl", "opencl", "ideep", "hip",  "ve",

@@ -4,6 +4,7 @@
  * arguments before the first draw. What the streams are is rng.c's business, but for the two
  * rejection samplers (poisson, binomial), which draw plain uniforms. */
 #include "ops/create/random.h"
+#include "create_rows.h"
 #include "ops/view/view.h"
 #include "tape/levels.h"
 
@@ -301,6 +302,7 @@ static bool round_bounds(const Tensor *x, int64_t *low, int64_t *high) {
   return x->dtype == DT_F32 ? rng_randint_bounds_f32(low, high) : rng_randint_bounds_f64(low, high);
 }
 
+/* in [low, high) */
 Tensor *random_integers(Tensor *x, int64_t low, int64_t high, int32_t gen) {
   if (blocked(x)) return NULL;
   if (low >= high)
@@ -340,6 +342,7 @@ static Tensor *random_integers_from(Tensor *x, int64_t low, int32_t gen) {
   return fill(x, random_from_fills, "random_from_to_kernel_cpu", gen, (Draw){.low = low});
 }
 
+/* the number that a tensor stands for in randint_like */
 int64_t random_high(Tensor *high) {
   if (blocked(high)) return 0;
   if (high->ndim) fail(ERR_RUNTIME, "high must be a scalar tensor and on CPU");
@@ -358,6 +361,7 @@ static bool check_count(const Tensor *x, int64_t n) {
   return false;
 }
 
+/* of 0 .. numel - 1 */
 Tensor *random_permutation(Tensor *x, int32_t gen) {
   Rng *r = blocked(x) ? NULL : source(gen);
   if (!r || !check_overlap_internal(x) || !check_count(x, x->numel)) return NULL;
@@ -427,6 +431,7 @@ static Tensor *resized(Tensor *out, int ndim, const int64_t *sizes) {
   return tensor_resize(out, ndim, sizes) ? out : NULL;
 }
 
+/* What factories fill: out=, resized without a word, or a new tensor; options from argument k on. */
 Tensor *random_target(const Call *c, int k, Ints sizes, DType absent) {
   DType dtype = option_dtype(c, k, absent);
   if (failed()) return NULL;
@@ -434,6 +439,7 @@ Tensor *random_target(const Call *c, int k, Ints sizes, DType absent) {
   return made(c, k, out ? resized(out, sizes.n, sizes.v) : tensor_empty(sizes.n, sizes.v, dtype));
 }
 
+/* As argument 0; memory_format stands after the options */
 Tensor *random_like(Call *c, int k) {
   Tensor *x = arg_tensor(c, 0);
   if (blocked(x)) return NULL;
@@ -512,6 +518,7 @@ IN_PLACE(t_random_to_(Tensor *x, int64_t high, int32_t gen), RandomBackward1,
 IN_PLACE(t_random_from_(Tensor *x, int64_t low, const int64_t *high, int32_t gen), RandomBackward0,
          high ? random_integers(x, low, *high, gen) : random_integers_from(x, low, gen))
 
+/* p broadcasts to x */
 Tensor *t_bernoulli_each_(Tensor *x, Tensor *p, int32_t gen) {
   if (blocked(x) || !p || !check_inplace_by(x, p)) return NULL;
   return drawn(x, drawn_node(&BernoulliBackward1, x, p), random_bernoulli_each(x, p, gen));

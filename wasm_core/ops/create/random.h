@@ -18,18 +18,10 @@ int64_t random_initial_seed(int32_t id);
 Tensor *random_state(int32_t id); /* uint8 of RNG_STATE_BYTES, PyTorch's layout */
 void random_set_state(int32_t id, Tensor *state);
 
-/* --- what factories fill: out=, resized without a word, or a new tensor; options from argument
- * k on --- */
-Tensor *random_target(const Call *c, int k, Ints sizes, DType absent);
-Tensor *random_like(Call *c, int k); /* of argument 0; memory_format stands after the options */
-
 /* --- fills --- */
 Tensor *random_uniform(Tensor *x, double from, double to, int32_t gen);
 Tensor *random_normal(Tensor *x, double mean, double std, int32_t gen);
-Tensor *random_integers(Tensor *x, int64_t low, int64_t high, int32_t gen); /* [low, high) */
 Tensor *random_bernoulli(Tensor *x, double p, int32_t gen);
-Tensor *random_permutation(Tensor *x, int32_t gen); /* of 0 .. numel - 1 */
-int64_t random_high(Tensor *high); /* the number that a tensor stands for in randint_like */
 
 /* --- ops in place: the old values get a zero gradient --- */
 Tensor *t_uniform_(Tensor *x, double from, double to, int32_t gen);
@@ -39,20 +31,9 @@ Tensor *t_cauchy_(Tensor *x, double median, double sigma, int32_t gen);
 Tensor *t_log_normal_(Tensor *x, double mean, double std, int32_t gen);
 Tensor *t_geometric_(Tensor *x, double p, int32_t gen);
 Tensor *t_bernoulli_(Tensor *x, double p, int32_t gen);
-Tensor *t_bernoulli_each_(Tensor *x, Tensor *p, int32_t gen); /* p broadcasts to x */
 Tensor *t_random_(Tensor *x, int32_t gen);
 Tensor *t_random_to_(Tensor *x, int64_t high, int32_t gen);
 /* high NULL: no end */
 Tensor *t_random_from_(Tensor *x, int64_t low, const int64_t *high, int32_t gen);
-
-/* --- ops; `out` is where the result will go, or NULL --- */
-Tensor *t_normal_mean(Tensor *mean, double std, int32_t gen, const Tensor *out);
-Tensor *t_normal_std(double mean, Tensor *std, int32_t gen, const Tensor *out);
-Tensor *t_normal_both(Tensor *mean, Tensor *std, int32_t gen, const Tensor *out);
-Tensor *t_bernoulli(Tensor *p, int32_t gen, Tensor *out);
-Tensor *t_bernoulli_like(Tensor *x, double p, int32_t gen);
-Tensor *t_multinomial(Tensor *weights, int64_t k, bool replacement, int32_t gen, Tensor *out);
-Tensor *t_poisson(Tensor *rate, int32_t gen);
-Tensor *t_binomial(Tensor *count, Tensor *prob, int32_t gen);
 
 #endif

@@ -1,7 +1,11 @@
-/* The windows of spectral analysis: of torch.signal.windows, and by older names of torch. */
+/* The windows of spectral analysis: of torch.signal.windows, and by older names of torch.
+ *
+ * Argument 0 of the call is the length, its options stand from `options` on. The steps of a window
+ * that is not symmetric are those of one with an element more. */
 #include <math.h>
 #include <string.h>
 
+#include "create_rows.h"
 #include "ground/number.h"
 #include "kernels/maths.h"
 #include "ops/create/create.h"
@@ -108,6 +112,7 @@ Tensor *t_cosine(const Call *c, bool symmetric, int options) {
              : ones(&w);
 }
 
+/* centre NULL: the middle */
 Tensor *t_exponential(const Call *c, const double *centre, double tau, bool symmetric,
                       int options) {
   OP_ENTERED("exponential", c, centre, tau, symmetric, options);
@@ -139,6 +144,7 @@ Tensor *t_kaiser(const Call *c, double beta, bool symmetric, int options) {
   return bell(&w, beta, symmetric);
 }
 
+/* name: for messages */
 Tensor *t_general_cosine(const Call *c, const char *name, Floats weights, bool symmetric,
                          int options) {
   OP_ENTERED("general_cosine", c, name, weights, symmetric, options);
@@ -160,6 +166,7 @@ static bool begin_older(Window *w, const Call *c, int options, const char *name,
   return true;
 }
 
+/* The functions of torch, whose windows are leaves. `window` is the other name for messages. */
 Tensor *t_bartlett_window(const Call *c, bool periodic, int options) {
   OP_ENTERED("bartlett_window", c, periodic, options);
   Window w;

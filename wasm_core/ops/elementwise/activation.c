@@ -2,10 +2,12 @@
  * ops/elementwise/elementwise.def. */
 #include <string.h>
 
+#include "elementwise_rows.h"
 #include "ops/create/random.h"
 #include "ops/elementwise/elementwise.h"
 #include "tape/levels.h"
 
+/* approximate: "none" or "tanh" */
 Tensor *t_gelu(Tensor *x, const char *approximate) {
   OP_ENTERED("gelu", x, approximate);
   if (blocked(x)) return NULL;

@@ -5,6 +5,7 @@
  * integers stay exact. Gradients carry their formula. */
 #include <string.h>
 
+#include "elementwise_rows.h"
 #include "ground/memory.h"
 #include "kernels/transcendental.h"
 #include "ops/elementwise/elementwise.h"
@@ -79,6 +80,7 @@ static Tensor *scaled(const NodeType *type, const Loops *two, const Loops *three
   return set_history(f == 1 ? run(two, 2, in, d, NULL) : run(three, 3, in, d, NULL), n);
 }
 
+/* a + alpha * b; alpha NULL: 1 */
 Tensor *t_add_scaled(Tensor *a, Tensor *b, Tensor *alpha) {
   OP_ENTERED("add", a, b, alpha);
   return blocked(a, b) ? NULL : scaled(&AddBackward0, add2, add3, a, b, alpha, false);
@@ -265,6 +267,7 @@ NO_DERIVATIVE(remainder)
 NO_DERIVATIVE(heaviside)
 NO_DERIVATIVE(heaviside_)
 
+/* no gradient, as in PyTorch */
 Tensor *t_remainder_of_number(Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
   Node *n = node_new(&node_remainder, 0, 0, b, NULL);
@@ -643,6 +646,7 @@ static Tensor *weighted(const NodeType *type, const Loops *loops, DType d, Tenso
   return set_history(run(loops, 4, in, d, NULL), n);
 }
 
+/* a + value * b * c */
 Tensor *t_addcmul(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
   OP_ENTERED("addcmul", a, b, c, value);
   if (blocked(a, b) || blocked(c, value)) return NULL;
@@ -722,6 +726,7 @@ LOOPS_END
 GRAD_EACH(FrexpBackward0, "exponent")
 { gi[0] = t_div(g[0], t_pow(tensor_wrapped_f(2), saved(n, 0))); }
 
+/* Gives mantissa and exponent. */
 void t_frexp(Tensor *x, Tensor **y) {
   OP_ENTERED("frexp", x, y);
   y[0] = y[1] = NULL;

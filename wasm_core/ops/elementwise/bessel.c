@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "elementwise_rows.h"
 #include "ops/create/create.h"
 #include "ops/elementwise/elementwise.h"
 
@@ -90,6 +91,7 @@ static Tensor *decay(int order, bool scaled, Tensor *x) {
 /* So many elements at a time, as each takes STEPS numbers. */
 enum { PART = 512 };
 
+/* scaled: by exp(x) */
 Tensor *t_modified_bessel_k(int order, bool scaled, Tensor *t) {
   Line l = line_of(t);
   Tensor *y = l.x ? tensor_empty(1, l.x->sizes, DT_F64) : NULL;

@@ -2,6 +2,7 @@
  * a gradient.
  *
  * Degrees lose their fraction; of a negative degree, of NaN and of infinity the value is 0. */
+#include "elementwise_rows.h"
 #include "ops/elementwise/elementwise.h"
 
 /* X(name, the value at degree 1, that at degree k + 1 from p at k and q at k - 1)
@@ -42,6 +43,7 @@ RECURRENCES(LOOPS_OF)
 static const Loops polynomials[] = {RECURRENCES(ROW)};
 #undef ROW
 
+/* shifted: of 2 x - 1 */
 Tensor *t_polynomial(Polynomial which, bool shifted, Tensor *x, Tensor *degree) {
   if (blocked(x, degree)) return NULL;
   Tensor *in[2] = {x, degree};

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "index_rows.h"
 #include "kernels/simd.h"
 #include "ops/index/index.h"
 #include "ops/view/copy.h"
@@ -250,13 +251,15 @@ static bool refuse_sparse(bool sparse) {
   return sparse;
 }
 
+/* torch.embedding */
 Tensor *op_embedding_plain(Call *c) {
   return refuse_sparse(arg_bool(c, 4))
              ? NULL
              : t_embedding(arg_tensor(c, 0), arg_tensor(c, 1), arg_int(c, 2), arg_bool(c, 3));
 }
 
-/* input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse */
+/* nn.functional.embedding: input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq,
+ * sparse */
 void op_embedding(Call *c) {
   Tensor *indices = arg_tensor(c, 0), *weight = arg_tensor(c, 1);
   int64_t padding = arg_given(c, 2) ? arg_int(c, 2) : -1;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "index_rows.h"
 #include "ops/view/copy.h"
 #include "ops/view/view.h"
 

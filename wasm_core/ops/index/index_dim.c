@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "index_rows.h"
 #include "ops/index/index.h"
 #include "ops/view/view.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "index_rows.h"
 #include "ops/index/index.h"
 #include "ops/view/copy.h"
 #include "ops/view/view.h"
@@ -120,6 +121,7 @@ static Tensor *expand_beside(Tensor *x, Tensor *other, int64_t dim) {
 
 static const char take_along[] = "torch.take_along_dim(): ";
 
+/* flat: over all of x */
 Tensor *t_take_along_dim(Tensor *x, Tensor *index, int64_t dim, bool flat) {
   OP_ENTERED("take_along_dim", x, index, dim, flat);
   if (blocked(x, index)) return NULL;

@@ -5,6 +5,7 @@
  * truth values are collected by dimension and read or written through index.c at the end. */
 #include <string.h>
 
+#include "index_rows.h"
 #include "ops/index/index.h"
 
 static const int words_after[] = {

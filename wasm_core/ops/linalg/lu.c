@@ -4,6 +4,7 @@
  * The factorization itself, its gradient and P are lu_cholesky.c's; the rest is composed of ops. */
 #include <stdio.h>
 
+#include "linalg_rows.h"
 #include "ops/create/create.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/linalg/columns.h"
@@ -44,12 +45,14 @@ static void check_pivots_found(const Tensor *info, const char *op) {
   }
 }
 
+/* Out: LU, pivots, info. */
 void t_linalg_lu_factor_ex(Tensor *a, bool pivot, bool check, Tensor *out[3]) {
   OP_ENTERED("lu_factor_ex", a, pivot, check, out);
   factored(a, pivot, "torch.lu_factor", out);
   if (check) check_pivots_found(out[2], "lu_factor_ex");
 }
 
+/* Out: LU, pivots. */
 void t_linalg_lu_factor(Tensor *a, bool pivot, Tensor *out[2]) {
   OP_ENTERED("lu_factor", a, pivot, out);
   Tensor *all[3];
@@ -96,6 +99,7 @@ static Tensor *permutation_of(Tensor *lu, Tensor *pivots) {
   return t_contiguous(t_lu_permutation(lu, pivots));
 }
 
+/* Out: P, L, U; empty if not wanted. */
 void t_lu_unpack(Tensor *lu, Tensor *pivots, bool data, bool permutation, Tensor *out[3]) {
   OP_ENTERED("lu_unpack", lu, pivots, data, permutation, out);
   out[0] = out[1] = out[2] = NULL;

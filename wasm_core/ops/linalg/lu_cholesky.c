@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "linalg_rows.h"
 #include "ops/create/create.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/linalg/columns.h"
 #include "ops/op.h"
 #include "ops/view/diagonal.h"
-#include "ops/view/rearrange.h"
 #include "ops/view/view.h"
 
 /* ------------------------------------------------------------ LU and triangular solving */
@@ -315,6 +315,7 @@ GRAD(LinalgSlogdetBackward0, "A LU pivots sign")
   gi[0] = out[0];
 }
 
+/* Out: sign, log |det|. */
 void t_slogdet(Tensor *a, const char *op, Tensor *out[2]) {
   OP_ENTERED("slogdet", a, op, out);
   Tensor *r[3];
@@ -428,6 +429,7 @@ static void solve(Tensor *a, Tensor *b, bool left, const char *op, Tensor *out[2
   if (op) check_info(f.info, op, singular_solve);
 }
 
+/* Out: result, info. */
 void t_solve_ex(Tensor *a, Tensor *b, bool left, bool check, Tensor *out[2]) {
   OP_ENTERED("solve_ex", a, b, left, check, out);
   solve(a, b, left, check ? "torch.linalg.solve_ex" : NULL, out);
@@ -541,6 +543,7 @@ static bool check_cholesky(const Tensor *a) {
   return check_square(a, "linalg.cholesky", "A") && check_float(a, "linalg.cholesky");
 }
 
+/* Out: factor, info. */
 void t_cholesky_ex(Tensor *a, bool upper, bool check, Tensor *out[2]) {
   OP_ENTERED("cholesky_ex", a, upper, check, out);
   out[0] = out[1] = NULL;
@@ -556,6 +559,7 @@ Tensor *t_linalg_cholesky(Tensor *a, bool upper) {
   return failed() ? NULL : out[0];
 }
 
+/* torch.cholesky */
 Tensor *t_cholesky(Tensor *a, bool upper) {
   OP_ENTERED("cholesky", a, upper);
   Tensor *out[2];

@@ -1,4 +1,4 @@
-/* Decompositions of matrices and what is solved with them. Matrices are the last two dims of
+/* Decompositions of matrices and what is solved with them, as other ops call them. Matrices are the last two dims of
  * batches.
  *
  * Functions of several results fill `out`, with NULL on failure. */
@@ -11,26 +11,15 @@ void t_lu_factor(Tensor *a, Tensor *out[3]); /* LU, pivots, info */
 Tensor *t_lu_permutation(Tensor *lu, Tensor *pivots);
 Tensor *t_inverse(Tensor *a);
 void t_inv_ex(Tensor *a, bool check, Tensor *out[2]); /* inverse, info */
-Tensor *t_det(Tensor *a);
-void t_slogdet(Tensor *a, const char *op, Tensor *out[2]); /* sign, log |det| */
-Tensor *t_logdet(Tensor *a);
 Tensor *t_solve(Tensor *a, Tensor *b, bool left);
-void t_solve_ex(Tensor *a, Tensor *b, bool left, bool check, Tensor *out[2]); /* result, info */
 Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool unitriangular);
-Tensor *t_cholesky(Tensor *a, bool upper); /* torch.cholesky */
-Tensor *t_linalg_cholesky(Tensor *a, bool upper);
-void t_cholesky_ex(Tensor *a, bool upper, bool check, Tensor *out[2]); /* factor, info */
 Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper);
 void t_qr(Tensor *a, const char *mode, Tensor *out[2]);
 Tensor *t_svdvals(Tensor *a, const char *driver);
-void t_eigh(Tensor *a, const char *uplo, Tensor *out[2]); /* eigenvalues, eigenvectors */
 Tensor *t_eigvalsh(Tensor *a, const char *uplo);
 Tensor *rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol);
 Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian); /* tolerances may be NULL */
 /* The order is `name`, or `p` if that is NULL; dims.n == -1: the last two. */
 Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool keepdim, DType dtype);
-/* p may be NULL */
-Tensor *t_linalg_norm(Tensor *a, const char *name, const double *p, Ints dims, bool keepdim,
-                      DType dtype);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "linalg_rows.h"
 #include "ops/create/create.h"
 #include "ops/create/random.h"
 #include "ops/elementwise/elementwise.h"
@@ -44,6 +45,7 @@ static bool has_eps(const Tensor *a) {
   return false;
 }
 
+/* tolerances may be NULL */
 Tensor *t_matrix_rank(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
   OP_ENTERED("matrix_rank", a, atol, rtol, hermitian);
   if (blocked(a)) return NULL;
@@ -86,7 +88,7 @@ static bool all_are(const Tensor *x, int64_t value) {
 
 /* By the pseudo-inverse, whatever the driver, which says what else is returned: residuals of all
  * but "gelsy", where A is tall and of full rank; the rank of all but "gels"; singular values of
- * "gelsd" and "gelss". */
+ * "gelsd" and "gelss". Out: solution, residuals, rank, singular values; rcond, driver may be NULL. */
 void t_lstsq(Tensor *a, Tensor *b, const double *rcond, const char *driver, Tensor *out[4]) {
   OP_ENTERED("lstsq", a, b, rcond, driver, out);
   memset(out, 0, 4 * sizeof *out);
@@ -139,7 +141,7 @@ static Tensor *cond_by_values(Tensor *a, bool least_first) {
   return least_first ? t_div(least, largest) : t_div(largest, least);
 }
 
-/* The norm by that of the inverse; infinite where there is none. */
+/* The norm by that of the inverse; infinite where there is none. The order is `name`, or *p; both NULL: 2. */
 Tensor *t_cond(Tensor *a, const char *name, const double *p) {
   OP_ENTERED("cond", a, name, p);
   if (!name && (!p || fabs(*p) == 2)) return cond_by_values(a, p && *p < 0);
@@ -260,6 +262,7 @@ Tensor *t_householder_product(Tensor *a, Tensor *tau) {
 
 /* ------------------------------------------------------------ powers of numbers */
 
+/* columns NULL: as many as rows */
 Tensor *t_linalg_vander(Tensor *x, const int64_t *columns) {
   OP_ENTERED("vander", x, columns);
   if (blocked(x)) return NULL;
@@ -323,6 +326,7 @@ static Tensor *moved_last(Tensor *a, Ints dims) {
   return t_movedim(a, dims, (Ints){dims.n, to});
 }
 
+/* dims.n == -1: none is moved */
 Tensor *t_tensorsolve(Tensor *a, Tensor *b, Ints dims) {
   OP_ENTERED("tensorsolve", a, b, dims);
   if (blocked(a, b)) return NULL;
@@ -345,6 +349,7 @@ static Tensor *zero_vectors(const Tensor *a, int64_t n) {
   return tensor_zeros(a->ndim, sizes, tensor_dtype(a));
 }
 
+/* Out: U, S, V. */
 void t_svd(Tensor *a, bool some, bool vectors, Tensor *out[3]) {
   OP_ENTERED("svd", a, some, vectors, out);
   out[0] = out[1] = out[2] = NULL;
@@ -410,6 +415,7 @@ void t_triangular_solve(Tensor *b, Tensor *a, bool upper, bool transpose, bool u
   out[1] = t_clone(t_expand(a, x->ndim, sizes));
 }
 
+/* dims.n == -1: the last two */
 Tensor *t_nuclear_norm(Tensor *x, Ints dims, bool keepdim) {
   OP_ENTERED("nuclear_norm", x, dims, keepdim);
   if (blocked(x)) return NULL;
@@ -444,7 +450,7 @@ static Tensor *basis_of(Tensor *x) {
 }
 
 /* By random projections (Halko and others, 2009); of the transpose if there are more columns than
- * rows. */
+ * rows. m may be NULL. */
 void t_svd_lowrank(Tensor *a, int64_t q, int64_t niter, Tensor *m, Tensor *out[3]) {
   OP_ENTERED("svd_lowrank", a, q, niter, m, out);
   out[0] = out[1] = out[2] = NULL;
@@ -469,7 +475,7 @@ void t_svd_lowrank(Tensor *a, int64_t q, int64_t niter, Tensor *m, Tensor *out[3
   out[wide ? 0 : 2] = turned(usv[2]);
 }
 
-/* By svd_lowrank of the rows less their mean. */
+/* By svd_lowrank of the rows less their mean; q NULL: up to 6. */
 void t_pca_lowrank(Tensor *a, const int64_t *q, bool center, int64_t niter, Tensor *out[3]) {
   OP_ENTERED("pca_lowrank", a, q, center, niter, out);
   out[0] = out[1] = out[2] = NULL;

@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "linalg_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/linalg/columns.h"
 #include "ops/linalg/lu_cholesky.h"
 #include "ops/op.h"
 #include "ops/view/diagonal.h"
-#include "ops/view/rearrange.h"
 #include "ops/view/view.h"
 
 /* Gives `count` results their node, which saves them in order. */
@@ -441,6 +441,7 @@ static void eigh(Tensor *a, const char *uplo, bool vectors, Tensor *out[2]) {
   finish(node, vectors ? 2 : 1, out);
 }
 
+/* Out: eigenvalues, eigenvectors. */
 void t_eigh(Tensor *a, const char *uplo, Tensor *out[2]) { eigh(a, uplo, true, out); }
 
 Tensor *t_eigvalsh(Tensor *a, const char *uplo) {
@@ -586,7 +587,7 @@ Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool kee
   return by_sums ? norm_by_sums(a, p, pair, keepdim) : norm_by_values(a, nuclear, p, pair, keepdim);
 }
 
-/* The norm of a matrix or of a vector, as the order and the dims say. */
+/* The norm of a matrix or of a vector, as the order and the dims say; p may be NULL. */
 Tensor *t_linalg_norm(Tensor *a, const char *name, const double *p, Ints dims, bool keepdim,
                       DType dtype) {
   OP_ENTERED("norm", a, name, p, dims, keepdim, dtype);

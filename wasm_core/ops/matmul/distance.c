@@ -9,6 +9,7 @@
 
 #include "ground/memory.h"
 #include "kernels/simd.h"
+#include "matmul_rows.h"
 #include "ops/create/create.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/op.h"

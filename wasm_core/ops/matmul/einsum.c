@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "matmul_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/op.h"
 #include "ops/view/shape.h"

@@ -10,6 +10,7 @@
 
 #include "ground/memory.h"
 #include "ground/paths.h"
+#include "matmul_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/op.h"
 #include "ops/view/view.h"
@@ -405,6 +406,7 @@ static Tensor *add_product(const NodeType *type, const char *op, int ndim, Tenso
   return set_history(done ? out : NULL, n);
 }
 
+/* beta self + alpha a b */
 Tensor *t_addmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
   OP_ENTERED("addmm", self, a, b, beta, alpha);
   if (blocked(a, b) || !self || !check_addmm(self, a, b)) return NULL;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "matmul_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/linalg/lu_cholesky.h"
 #include "ops/op.h"
@@ -404,6 +405,7 @@ static bool check_bilinear(const Tensor *a, const Tensor *b, const Tensor *w, co
   return false;
 }
 
+/* bias may be NULL */
 Tensor *t_bilinear(Tensor *a, Tensor *b, Tensor *w, Tensor *bias) {
   OP_ENTERED("bilinear", a, b, w, bias);
   if (blocked(a, b) || !w || !check_bilinear(a, b, w, bias)) return NULL;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "nn_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/conv_maps.h"
 #include "ops/nn/nn.h"

@@ -1,6 +1,7 @@
 /* ctc_loss: minus the log probability of a labelling, summed over all its alignments. */
 #include <math.h>
 
+#include "nn_rows.h"
 #include "ops/create/create.h"
 #include "ops/nn/nn.h"
 #include "ops/op.h"

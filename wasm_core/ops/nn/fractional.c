@@ -1,4 +1,5 @@
 /* Pooling by windows at random steps, of which a fraction of the places is left (Graham, 2014). */
+#include "nn_rows.h"
 #include "ops/create/create.h"
 #include "ops/create/random.h"
 #include "ops/nn/nn.h"

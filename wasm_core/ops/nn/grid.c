@@ -1,6 +1,7 @@
 /* Images sampled at places of a grid, and grids of affine maps: spatial transformers. */
 #include <string.h>
 
+#include "nn_rows.h"
 #include "ops/create/create.h"
 #include "ops/nn/nn.h"
 #include "ops/op.h"

@@ -1,6 +1,7 @@
 /* Normalisations that PyTorch composes of other ops: instance_norm, local_response_norm. */
 #include <string.h>
 
+#include "nn_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/nn.h"
 
@@ -77,7 +78,8 @@ Tensor *t_local_response_norm(Tensor *x, int64_t size, double alpha, double beta
   return t_div(x, power);
 }
 
-/* group_norm as PyTorch's dispatcher has it: what it normalizes by comes along. */
+/* group_norm as PyTorch's dispatcher has it: what it normalizes by comes along.
+ * shape: samples, channels, places; out: normalized, means, one over the deviations. */
 void t_native_group_norm(Tensor *x, Tensor *weight, Tensor *bias, const int64_t shape[3],
                          int64_t groups, double eps, Tensor *out[3]) {
   OP_ENTERED("native_group_norm", x, weight, bias, shape, groups, eps, out);

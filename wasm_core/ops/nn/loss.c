@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "nn_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/nn.h"
 
@@ -39,15 +40,20 @@ named_reduction(const Call *c, int size_average, int reduce, int reduction, cons
   return REDUCE_BAD;
 }
 
+/* The reduction named by argument `reduction`, unless the older flags size_average and reduce
+ * are given (and no longer advised). REDUCE_BAD with an error. size_average < 0: the op has no
+ * such flags. */
 Reduction arg_reduction(const Call *c, int size_average, int reduce, int reduction) {
   return named_reduction(c, size_average, reduce, reduction,
                          "%s is not a valid value for reduction");
 }
 
+/* with a shorter refusal */
 Reduction arg_short_reduction(const Call *c, int size_average, int reduce, int reduction) {
   return named_reduction(c, size_average, reduce, reduction, "%s is not valid");
 }
 
+/* of kl_div's arguments 2 to 4 */
 Reduction arg_kl_reduction(const Call *c) {
   const char *name = arg_str(c, 4);
   bool legacy = arg_given(c, 2) || arg_given(c, 3);

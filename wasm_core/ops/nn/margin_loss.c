@@ -5,6 +5,7 @@
 
 #include "ground/memory.h"
 #include "ground/number.h"
+#include "nn_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/nn.h"
 #include "ops/view/copy.h"

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "ground/text.h"
+#include "nn_rows.h"
 #include "ops/create/create.h"
 #include "ops/nn/nn.h"
 #include "ops/op.h"
-#include "ops/view/rearrange.h"
 #include "ops/view/shape.h"
 #include "ops/view/view.h"
 

@@ -13,6 +13,7 @@
 #include "ground/number.h"
 #include "ground/paths.h"
 #include "kernels/simd.h"
+#include "nn_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/nn.h"
 
@@ -656,6 +657,7 @@ ONCE static bool more_than_one(int ndim, const int64_t *sizes, const char *forma
   return !failed();
 }
 
+/* With the checks that nn.functional adds. */
 Tensor *t_functional_batch_norm(Tensor *x, Tensor *running_mean, Tensor *running_var,
                                 Tensor *weight, Tensor *bias, bool training, double momentum,
                                 double eps) {
@@ -864,7 +866,7 @@ Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, do
 
 /* ------------------------------------------------------------ rms_norm */
 
-/* x / sqrt(mean x^2 + eps), times the weight. */
+/* x / sqrt(mean x^2 + eps), times the weight; eps NULL: the dtype's. */
 Tensor *t_rms_norm(Tensor *x, Ints shape, Tensor *weight, const double *eps) {
   OP_ENTERED("rms_norm", x, shape, weight, eps);
   if (blocked(x)) return NULL;

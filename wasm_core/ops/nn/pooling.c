@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "nn_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/nn.h"
 #include "ops/view/view.h"

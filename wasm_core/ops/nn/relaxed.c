@@ -1,4 +1,5 @@
 /* gumbel_softmax: samples of a relaxed one-hot distribution (Jang and others, 2016). */
+#include "nn_rows.h"
 #include "ops/create/create.h"
 #include "ops/create/random.h"
 #include "ops/nn/nn.h"

@@ -9,6 +9,7 @@
 
 #include "ground/memory.h"
 #include "ground/number.h"
+#include "nn_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/nn.h"
 
@@ -447,7 +448,7 @@ Tensor *t_upsample(Call *c) {
   return t_interpolate(c);
 }
 
-/* upsample_nearest, upsample_bilinear: the mode is in the name. */
+/* upsample_nearest, upsample_bilinear: the mode is in the name. Of size and scale_factor alone. */
 Tensor *t_upsample_by(Call *c, const char *name, const char *mode) {
   bool bilinear = strcmp(mode, "bilinear") == 0;
   warn_user("`nn.functional.%s` is deprecated. Use `nn.functional.interpolate` instead.", name);

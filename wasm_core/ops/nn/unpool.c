@@ -1,6 +1,7 @@
 /* max_unpool: what max_pool took away, put back at the places it came from. */
 #include "call/call.h"
 #include "ground/text.h"
+#include "nn_rows.h"
 #include "ops/create/create.h"
 #include "ops/nn/nn.h"
 #include "ops/op.h"

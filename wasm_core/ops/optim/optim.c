@@ -13,6 +13,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/op.h"
 #include "ops/view/copy.h"
+#include "optim_rows.h"
 #include "tensor/iter.h"
 
 #define INLINE static inline __attribute__((always_inline))

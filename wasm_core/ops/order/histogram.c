@@ -8,6 +8,7 @@
 #include "ops/op.h"
 #include "ops/view/shape.h"
 #include "ops/view/view.h"
+#include "order_rows.h"
 
 /* ------------------------------------------------------------ edges */
 
@@ -213,6 +214,7 @@ static void grid(Call *c, Tensor *x, int n, const Bins *bins, Floats range, Tens
   if (histogram(x, bins, range, weight, density, out)) ret_tensors(c, 1 + n, out);
 }
 
+/* As many bins in each dimension, as many as are listed, or with the edges that are listed. */
 void op_histogramdd(Call *c, Tensor *x, int64_t bins, Floats range, Tensor *weight, bool density) {
   Bins each[MAX_DIM];
   if (blocked(x)) return;

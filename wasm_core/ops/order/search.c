@@ -8,6 +8,7 @@
 #include "ops/view/copy.h"
 #include "ops/view/shape.h"
 #include "ops/view/view.h"
+#include "order_rows.h"
 
 /* ------------------------------------------------------------ unique */
 

@@ -12,6 +12,7 @@
 
 #include "ground/memory.h"
 #include "ground/paths.h"
+#include "order_rows.h"
 
 /* ------------------------------------------------------------ keys */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/reduce/reduce.h"
+#include "reduce_rows.h"
 
 /* ------------------------------------------------------------ values */
 
@@ -202,6 +203,7 @@ static Tensor *arg_extreme(const Reducer *folds, const char *name, Tensor *x, co
   return keepdim ? out[1] : drop_dims(out[1], mask);
 }
 
+/* dim NULL: of the flattened tensor */
 Tensor *t_argmax(Tensor *x, const int64_t *dim, bool keepdim) {
   OP_ENTERED("argmax", x, dim, keepdim);
   return arg_extreme(argmax_folds, "argmax", x, dim, keepdim);

@@ -9,6 +9,7 @@
 #include "ground/memory.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/reduce/reduce.h"
+#include "reduce_rows.h"
 
 /* ------------------------------------------------------------ the walk */
 

@@ -4,8 +4,8 @@
  * values, or of the parabola through three. */
 #include "ground/memory.h"
 #include "ops/op.h"
-#include "ops/view/join.h"
 #include "ops/view/shape.h"
+#include "reduce_rows.h"
 
 /* The gaps between neighbours along one dimension: all alike, or as a tensor that broadcasts from
  * that dimension on. */
@@ -123,6 +123,7 @@ static bool wrap_dims(const Tensor *x, Ints dims, int64_t edge_order, int64_t *w
   return !failed();
 }
 
+/* dims.n == -1: all */
 void op_gradient(Call *c, Tensor *x, const Spacing *spacing, Ints dims, int64_t edge_order) {
   int64_t every[MAX_DIM];
   if (blocked(x)) return;

@@ -10,6 +10,7 @@
 #include "kernels/lanes.h"
 #include "kernels/transcendental.h"
 #include "ops/reduce/reduce.h"
+#include "reduce_rows.h"
 
 #define EXP_float(x) exp_down(x) /* of what is at most 0 */
 #define EXP_double(x) exp(x)

@@ -7,6 +7,7 @@
 
 #include "ground/memory.h"
 #include "ops/reduce/reduce.h"
+#include "reduce_rows.h"
 
 /* ------------------------------------------------------------ moments */
 
@@ -258,6 +259,7 @@ static Tensor *areas(Tensor *y, Tensor *x, double dx, int64_t dim, bool running)
   return t_mul_f(t_sub(sum_along(y, dim), ends), dx);
 }
 
+/* x may be NULL */
 Tensor *t_trapezoid(Tensor *y, Tensor *x, double dx, int64_t dim) {
   OP_ENTERED("trapezoid", y, x, dx, dim);
   return areas(y, x, dx, dim, false);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ops/reduce/reduce.h"
+#include "reduce_rows.h"
 
 /* ------------------------------------------------------------ sums and products */
 

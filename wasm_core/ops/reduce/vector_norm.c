@@ -6,6 +6,7 @@
 #include "ops/linalg/columns.h"
 #include "ops/linalg/lu_cholesky.h"
 #include "ops/reduce/reduce.h"
+#include "reduce_rows.h"
 
 /* ------------------------------------------------------------ values */
 
@@ -124,7 +125,7 @@ Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype)
   return y;
 }
 
-/* torch.norm's orders by name. */
+/* torch.norm's orders by name: "fro". */
 Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dtype) {
   OP_ENTERED("norm", x, p, dims, keepdim, dtype);
   if (blocked(x) || !p) return NULL;

@@ -13,6 +13,7 @@
 #include "kernels/simd.h"
 #include "ops/op.h"
 #include "tensor/iter.h"
+#include "view_rows.h"
 
 /* ------------------------------------------------------------ loops */
 

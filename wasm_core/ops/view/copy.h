@@ -24,7 +24,6 @@ bool tensor_has_format(const Tensor *t, MemoryFormat format);
 
 Tensor *t_to_copy(Tensor *x, DType dtype, MemoryFormat format); /* always a copy */
 Tensor *t_clone_format(Tensor *x, MemoryFormat format);
-Tensor *t_fill(Tensor *x, Tensor *value);
 Tensor *t_zero_(Tensor *x);
 /* Whether a number can become one of this type; PyTorch's error otherwise. */
 bool check_scalar(const Tensor *value, DType to);

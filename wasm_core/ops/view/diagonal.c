@@ -8,6 +8,7 @@
 #include "ops/view/copy.h"
 #include "ops/view/shape.h"
 #include "ops/view/view.h"
+#include "view_rows.h"
 
 #define NUM(k) (n->numbers[k].i)
 

@@ -2,7 +2,6 @@
  *
  * They move elements and compute nothing, so each is made of tensor_copy_data between pieces of the
  * result and pieces of the operands, and each gradient is a move of the same kind. */
-#include "ops/view/join.h"
 
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "ops/view/copy.h"
 #include "ops/view/shape.h"
 #include "ops/view/view.h"
+#include "view_rows.h"
 
 #define NUM(k) (n->numbers[k].i)
 

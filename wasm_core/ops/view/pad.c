@@ -8,6 +8,7 @@
 #include "ground/memory.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/nn/nn.h"
+#include "view_rows.h"
 
 /* ------------------------------------------------------------ constant */
 

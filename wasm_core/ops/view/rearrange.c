@@ -1,5 +1,4 @@
 /* Ops that put elements elsewhere: flip, roll, rot90, repeat, tile, repeat_interleave. */
-#include "ops/view/rearrange.h"
 
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "ops/view/copy.h"
 #include "ops/view/shape.h"
 #include "ops/view/view.h"
+#include "view_rows.h"
 
 #define NUM(k) (n->numbers[k].i)
 
@@ -37,6 +37,7 @@ Tensor *t_flip(Tensor *x, Ints dims) {
   return set_history(tensor_copy_data(y, backwards(x, marked)) ? y : NULL, n);
 }
 
+/* fliplr: 1, flipud: 0 */
 Tensor *t_flip_side(Tensor *x, int64_t dim) {
   OP_ENTERED("flip", x, dim);
   if (blocked(x)) return NULL;
@@ -217,6 +218,7 @@ static bool check_repeats(Tensor *repeats) {
          no_kernel("repeat_interleave_cpu", tensor_dtype(repeats));
 }
 
+/* output_size -1: any */
 Tensor *t_repeat_indices(Tensor *repeats, int64_t output_size) {
   int64_t total = 0, at = 0;
   if (blocked(repeats) || !check_repeats(repeats) || !(repeats = tensor_settled(repeats)))
@@ -238,6 +240,7 @@ Tensor *t_repeat_indices(Tensor *repeats, int64_t output_size) {
   return y;
 }
 
+/* dim NULL: flat */
 Tensor *t_repeat_interleave(Tensor *x, Tensor *repeats, const int64_t *dim_, int64_t output_size) {
   OP_ENTERED("repeat_interleave", x, repeats, dim_, output_size);
   if (blocked(x) || blocked(repeats)) return NULL;

@@ -12,6 +12,7 @@
 #include "ops/view/copy.h"
 #include "ops/view/view.h"
 #include "tape/forward.h"
+#include "view_rows.h"
 
 bool check_tensors(Tensors ts) {
   if (failed()) return false;
@@ -77,6 +78,7 @@ Tensor *t_unflatten(Tensor *x, int64_t dim, Ints sizes) {
   return t_view(x, x->ndim - 1 + sizes.n, whole);
 }
 
+/* Tensor.T */
 Tensor *t_reversed(Tensor *x) {
   OP_ENTERED("numpy_T", x);
   int64_t dims[MAX_DIM];
@@ -444,6 +446,7 @@ static int64_t side_dim(const Tensor *x, char side) {
   return -1;
 }
 
+/* side: h, v or d */
 void op_side_split(Call *c, Tensor *x, int64_t sections, char side) {
   int64_t dim = side_dim(x, side);
   if (dim < 0) return;
@@ -508,6 +511,7 @@ void op_unbind(Call *c, Tensor *x, int64_t dim) {
 
 /* ------------------------------------------------------------ broadcasts, grids */
 
+/* `sizes`: those of all shapes, one after the other; `ranks`: how many each shape has */
 void op_broadcast_shapes(Call *c, Ints sizes, Ints ranks) {
   int64_t width = 0, end = 0;
   for (int i = 0; i < ranks.n; i++) {
@@ -703,6 +707,7 @@ static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
   return x;
 }
 
+/* source NULL: an empty one */
 Tensor *t_set_(Tensor *x, Tensor *source) {
   OP_ENTERED("set_", x, source);
   if (blocked(x) || !check_inplace_by(x, source)) return NULL;

@@ -11,6 +11,7 @@
 #include "ops/op.h"
 #include "ops/view/copy.h"
 #include "tensor/iter.h"
+#include "view_rows.h"
 
 /* ------------------------------------------------------------ recording geometry */
 

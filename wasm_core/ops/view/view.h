@@ -21,7 +21,6 @@ Tensor *t_t2(Tensor *x);    /* Tensor.t: rank 2 at most, a view below it too */
 Tensor *t_unsafe_view(Tensor *x, int ndim, const int64_t *sizes);
 Tensor *t_squeeze_dim(Tensor *x, int64_t dim);
 Tensor *t_as_strided_ints(Tensor *x, Ints sizes, Ints strides, int64_t offset); /* -1: x's */
-Tensor *t_as_strided_given(Tensor *x, Ints sizes, Ints strides, bool given, int64_t offset);
 
 /* Zeros of `sizes` with g where the view took its elements. */
 Tensor *t_select_backward(Tensor *g, Ints sizes, int64_t dim, int64_t index);

@@ -5,7 +5,9 @@
 #include "ground/memory.h"
 #include "ops/op.h"
 #include "ops/view/copy.h"
+#include "view_rows.h"
 
+/* The elements of a view in order, in memory of their own. */
 Tensor *t_view_copy(Tensor *view) { return t_clone_format(view, FORMAT_CONTIGUOUS); }
 
 /* The tensors that are a call's result, in scratch; NULL with an error. */
@@ -16,6 +18,7 @@ static Tensor **results(const Call *c) {
   return found;
 }
 
+/* Gives copies of the views that are the call's result. */
 void ret_view_copies(Call *c) {
   Tensor **parts = results(c);
   for (int i = 0; parts && i < c->result.n; i++) parts[i] = t_view_copy(parts[i]);
@@ -35,6 +38,7 @@ static void set_apart(Tensor *t) {
   tensor_release(base);
 }
 
+/* The views that are the call's result get histories and versions of their own. */
 void ret_apart(Call *c) {
   Tensor **parts = results(c);
   for (int i = 0; parts && i < c->result.n; i++) set_apart(parts[i]);

@@ -6,6 +6,7 @@
 #include "ops/view/copy.h"
 #include "ops/view/view.h"
 #include "tape/forward.h"
+#include "view_rows.h"
 
 typedef Tensor *Window(Tensor *y, const void *p);
 
