@@ -67,6 +67,24 @@ bool check_square(const Tensor *x, const char *op, const char *name) {
   return false;
 }
 
+bool check_systems(const Tensor *b, const Tensor *a, const char *op) {
+  if (a->dtype != b->dtype)
+    fail(
+        ERR_RUNTIME,
+        "Expected b and A to have the same dtype, but found b of type %s and A of type %s instead.",
+        legacy(b), legacy(a));
+  else if (rows_of(a) != cols_of(a))
+    fail(ERR_RUNTIME, "A must be batches of square matrices, but they are %lld by %lld matrices",
+         (Shown)rows_of(a), (Shown)cols_of(a));
+  else if (rows_of(a) != rows_of(b))
+    fail(
+        ERR_RUNTIME,
+        "Incompatible matrix sizes for %s: each A matrix is %lld by %lld but each b matrix is %lld "
+        "by %lld",
+        op, (Shown)rows_of(a), (Shown)rows_of(a), (Shown)rows_of(b), (Shown)cols_of(b));
+  return !failed();
+}
+
 bool check_float(const Tensor *x, const char *op) {
   if (dtype_is_float((DType)x->dtype)) return true;
   fail(ERR_RUNTIME, "%s: Expected a floating point or complex tensor as input. Got %s", op,

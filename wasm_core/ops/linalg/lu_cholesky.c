@@ -588,20 +588,8 @@ static bool check_cholesky_solve(const Tensor *b, const Tensor *a) {
   const char *const text = "%s should have at least 2 dimensions, but has %d dimensions instead";
   if (b->ndim < 2) fail(ERR_RUNTIME, text, "b", b->ndim);
   else if (a->ndim < 2) fail(ERR_RUNTIME, text, "u", a->ndim);
-  else if (a->dtype != b->dtype)
-    fail(
-        ERR_RUNTIME,
-        "Expected b and A to have the same dtype, but found b of type %s and A of type %s instead.",
-        legacy(b), legacy(a));
-  else if (rows_of(a) != cols_of(a))
-    fail(ERR_RUNTIME, "A must be batches of square matrices, but they are %lld by %lld matrices",
-         (Shown)rows_of(a), (Shown)cols_of(a));
-  else if (rows_of(a) != rows_of(b))
-    fail(ERR_RUNTIME,
-         "Incompatible matrix sizes for cholesky_solve: each A matrix is %lld by %lld but each b "
-         "matrix is %lld by %lld",
-         (Shown)rows_of(a), (Shown)rows_of(a), (Shown)rows_of(b), (Shown)cols_of(b));
-  return !failed() && check_float_kernel("cholesky_solve_cpu", tensor_dtype(a));
+  return !failed() && check_systems(b, a, "cholesky_solve") &&
+         check_float_kernel("cholesky_solve_cpu", tensor_dtype(a));
 }
 
 Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper) {

@@ -378,20 +378,7 @@ static bool check_triangular_solve(const Tensor *b, const Tensor *a) {
                           "it has %d dimensions instead";
   if (b->ndim < 2) fail(ERR_RUNTIME, few, "b", b->ndim);
   else if (a->ndim < 2) fail(ERR_RUNTIME, few, "A", a->ndim);
-  else if (a->dtype != b->dtype)
-    fail(
-        ERR_RUNTIME,
-        "Expected b and A to have the same dtype, but found b of type %s and A of type %s instead.",
-        legacy(b), legacy(a));
-  else if (rows_of(a) != cols_of(a))
-    fail(ERR_RUNTIME, "A must be batches of square matrices, but they are %lld by %lld matrices",
-         (Shown)rows_of(a), (Shown)cols_of(a));
-  else if (rows_of(a) != rows_of(b))
-    fail(ERR_RUNTIME,
-         "Incompatible matrix sizes for triangular_solve: each A matrix is %lld by %lld but each b "
-         "matrix is %lld by %lld",
-         (Shown)rows_of(a), (Shown)rows_of(a), (Shown)rows_of(b), (Shown)cols_of(b));
-  return !failed();
+  return !failed() && check_systems(b, a, "triangular_solve");
 }
 
 void t_triangular_solve(Tensor *b, Tensor *a, bool upper, bool transpose, bool unitriangular,
