@@ -13,8 +13,6 @@
 #include "ops/op.h"
 #include "ops/view/diagonal.h"
 
-static Tensor *turned(Tensor *x) { return t_transpose(x, -2, -1); }
-
 /* ------------------------------------------------------------ factoring */
 
 /* LU, pivots and info of A; `op` is for the message about its dimensions. */

@@ -26,7 +26,6 @@
     if (warn_first(&warned)) warn_user(text); \
   } while (0)
 
-static Tensor *turned(Tensor *x) { return t_transpose(x, -2, -1); }
 static Tensor *none_of(const Tensor *like) {
   return tensor_empty(1, (int64_t[]){0}, tensor_dtype(like));
 }
