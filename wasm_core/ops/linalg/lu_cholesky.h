@@ -17,6 +17,8 @@ Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper);
 void t_qr(Tensor *a, const char *mode, Tensor *out[2]);
 Tensor *t_svdvals(Tensor *a, const char *driver);
 Tensor *t_eigvalsh(Tensor *a, const char *uplo);
+/* The relative tolerance if none is given: the machine epsilon times the greater of the sizes. */
+double standard_rtol(const Tensor *a);
 Tensor *rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol);
 Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian); /* tolerances may be NULL */
 /* The order is `name`, or `p` if that is NULL; dims.n == -1: the last two. */

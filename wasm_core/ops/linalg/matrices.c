@@ -109,8 +109,7 @@ void t_lstsq(Tensor *a, Tensor *b, const double *rcond, const char *driver, Tens
       !check_float_kernel("linalg_lstsq_cpu", tensor_dtype(a)))
     return;
   int64_t m = rows_of(a), n = cols_of(a);
-  double share = rcond ? *rcond
-                       : (a->dtype == DT_F32 ? 0x1p-23 : 0x1p-52) * (double)(m > n ? m : n);
+  double share = rcond ? *rcond : standard_rtol(a);
   Tensor *columns = vector ? t_unsqueeze(b, -1) : b, *least = tensor_wrapped_f(share);
   int32_t mark = pool_mark();
   Tensor *x = alone(mark, t_matmul(t_pinv(a, NULL, least, false), columns));

@@ -453,12 +453,16 @@ Tensor *t_eigvalsh(Tensor *a, const char *uplo) {
 
 /* ------------------------------------------------------------ pseudo-inverse */
 
+double standard_rtol(const Tensor *a) {
+  int64_t most = rows_of(a) > cols_of(a) ? rows_of(a) : cols_of(a);
+  return (a->dtype == DT_F32 ? 0x1p-23 : 0x1p-52) * (double)most;
+}
+
 /* Magnitudes up to this count as zero: max(atol, rtol max s), for each matrix, with a last dim
  * of size 1. */
 Tensor *rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol) {
   DType d = (DType)a->dtype;
-  int64_t most = rows_of(a) > cols_of(a) ? rows_of(a) : cols_of(a);
-  double standard = (d == DT_F32 ? 0x1p-23 : 0x1p-52) * (double)most;
+  double standard = standard_rtol(a);
   if (!rtol && !atol) rtol = tensor_number(standard, d);
   else if (!rtol)
     rtol = t_where(t_gt(atol, tensor_wrapped_f(0)), tensor_number(0, d),
