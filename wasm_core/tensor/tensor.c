@@ -415,6 +415,8 @@ Tensor *tensor_empty_like(const Tensor *like, DType dtype) {
   return tensor_empty_strided(n, like->sizes, strides, dtype);
 }
 
+Tensor *tensor_none_of(DType dtype) { return tensor_empty(1, (const int64_t[]){0}, dtype); }
+
 Tensor *tensor_zeros(int ndim, const int64_t *sizes, DType dtype) {
   Tensor *t = tensor_empty(ndim, sizes, dtype);
   if (t) memset(tensor_data(t), 0, (size_t)(t->numel * dtype_bytes(dtype)));

@@ -143,6 +143,7 @@ Tensor *tensor_empty(int ndim, const int64_t *sizes, DType dtype);
 Tensor *tensor_empty_strided(int ndim, const int64_t *sizes, const int64_t *strides, DType dtype);
 /* Uninitialised, with the dense layout of `like` where it is non-overlapping and dense. */
 Tensor *tensor_empty_like(const Tensor *like, DType dtype);
+Tensor *tensor_none_of(DType dtype); /* a vector without elements */
 Tensor *tensor_zeros(int ndim, const int64_t *sizes, DType dtype);
 Tensor *tensor_full(int ndim, const int64_t *sizes, DType dtype, double value);
 /* 0-dim numbers. The wrapped ones take part in promotion as host numbers do. */

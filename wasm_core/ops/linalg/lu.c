@@ -117,7 +117,7 @@ void t_lu_unpack(Tensor *lu, Tensor *pivots, bool data, bool permutation, Tensor
   DType d = tensor_dtype(lu);
   int64_t rows = rows_of(lu), least = rows < cols_of(lu) ? rows : cols_of(lu);
   for (int i = 0; i < 3; i++)
-    if (!(i == 0 ? permutation : data)) out[i] = tensor_empty(1, (int64_t[]){0}, d);
+    if (!(i == 0 ? permutation : data)) out[i] = tensor_none_of(d);
   int32_t before = pool_mark();
   if (permutation) out[0] = alone(before, permutation_of(lu, pivots));
   if (data) {

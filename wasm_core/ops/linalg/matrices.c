@@ -26,10 +26,6 @@
     if (warn_first(&warned)) warn_user(text); \
   } while (0)
 
-static Tensor *none_of(const Tensor *like) {
-  return tensor_empty(1, (int64_t[]){0}, tensor_dtype(like));
-}
-
 Tensor *alone(int32_t mark, Tensor *y) {
   forward_settle();
   pool_release(mark, y);
@@ -118,10 +114,10 @@ void t_lstsq(Tensor *a, Tensor *b, const double *rcond, const char *driver, Tens
   if (blocked(x, rank)) return;
   bool residuals = !gelsy && m > n && all_are(rank, n);
   out[1] = residuals ? t_sum(t_square(t_sub(t_matmul(a, x), columns)), ONE_DIM(-2), false, DT_NONE)
-                     : none_of(a);
+                     : tensor_none_of(tensor_dtype(a));
   out[0] = vector ? t_squeeze_dim(x, -1) : x;
-  out[2] = gels ? tensor_empty(1, (int64_t[]){0}, DT_I64) : rank;
-  out[3] = values ? t_svdvals(t_detach(a), NULL) : none_of(a);
+  out[2] = gels ? tensor_none_of(DT_I64) : rank;
+  out[3] = values ? t_svdvals(t_detach(a), NULL) : tensor_none_of(tensor_dtype(a));
 }
 
 /* ------------------------------------------------------------ condition */

@@ -115,7 +115,7 @@ static void qr_values(Tensor *a, char mode, Tensor *out[2]) {
   double *pw = doubles(w), *pq = q ? doubles(q) : NULL;
   for (int64_t b = 0, batch = batch_of(a); b < batch; b++)
     qr_one(pw + b * m * n, m, n, pq ? pq + b * m * width : NULL, width, taus, taus + k);
-  out[0] = q ? columns(q, (DType)a->dtype) : tensor_empty(1, (int64_t[]){0}, (DType)a->dtype);
+  out[0] = q ? columns(q, (DType)a->dtype) : tensor_none_of((DType)a->dtype);
   out[1] = top_rows(w, mode == 'c' ? m : k, (DType)a->dtype);
 }
 

@@ -624,9 +624,7 @@ void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *runnin
       if (!failed()) y = batch_values(&s, plain, weight, bias, out[2]);
     }
   }
-  const int64_t none = 0;
-  for (int i = 1; i < 3 && !training && !failed(); i++)
-    out[i] = tensor_empty(1, &none, (DType)x->dtype);
+  for (int i = 1; i < 3 && !training && !failed(); i++) out[i] = tensor_none_of((DType)x->dtype);
   save(n, BN_RUNNING_MEAN, running_mean);
   save(n, BN_RUNNING_VAR, running_var);
   save(n, BN_MEAN, out[1]);

@@ -22,12 +22,11 @@ static bool skipped(const Tensor *t) { return t->ndim == 1 && t->sizes[0] == 0; 
 /* Numbers: dim, then the length of each input along it, -1 for a skipped one. */
 GRAD(CatBackward0, "| dim:i")
 {
-  int64_t none = 0, at = 0;
+  int64_t at = 0;
   for (int i = 0; i < n->n_edges; i++) {
     int64_t length = NUM(1 + i);
     if (needs(n, i))
-      gi[i] = length < 0 ? tensor_zeros(1, &none, (DType)g[0]->dtype)
-                         : t_narrow(g[0], NUM(0), at, length);
+      gi[i] = length < 0 ? tensor_none_of((DType)g[0]->dtype) : t_narrow(g[0], NUM(0), at, length);
     if (length > 0) at += length;
   }
 }
@@ -296,7 +295,7 @@ Tensor *t_combinations(Tensor *x, int64_t r, bool again) {
   if (blocked(x)) return NULL;
   if (x->ndim != 1) return not_a_vector(x);
   if (r < 0) return fail(ERR_RUNTIME, "Expect a non-negative number, but got %lld", (long long)r);
-  if (r == 0) return tensor_empty(1, (int64_t[]){0}, (DType)x->dtype);
+  if (r == 0) return tensor_none_of((DType)x->dtype);
   if (r > INT16_MAX) return fail(ERR_NOT_IMPLEMENTED, "combinations: r is too large");
   Tensor *rows = choice_indices(x->numel, r, again), **each = scratch_array(r, sizeof *each);
   for (int64_t i = 0; rows && each && i < r; i++)

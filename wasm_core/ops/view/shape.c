@@ -711,7 +711,7 @@ static Tensor *adopt(Tensor *x, Tensor *source, Tensor *v) {
 Tensor *t_set_(Tensor *x, Tensor *source) {
   OP_ENTERED("set_", x, source);
   if (blocked(x) || !check_inplace_by(x, source)) return NULL;
-  if (!source) return adopt(x, NULL, tensor_empty(1, (int64_t[]){0}, (DType)x->dtype));
+  if (!source) return adopt(x, NULL, tensor_none_of((DType)x->dtype));
   return adopt(x, source,
                tensor_alias(source, source->ndim, source->sizes, source->strides, source->offset));
 }
