@@ -48,6 +48,12 @@ void status_clear(void);
 extern bool warn_always;      /* what is warned of once a process comes every time */
 bool warn_first(bool *given); /* whether such a warning is due; notes that it was given */
 void warn_user(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A warning of this place, which comes once a process. */
+#define WARN_ONCE(...)                                \
+  do {                                                \
+    static bool warned_;                              \
+    if (warn_first(&warned_)) warn_user(__VA_ARGS__); \
+  } while (0)
 const char *warning_take(void); /* the oldest one, or NULL */
 int warnings_waiting(void);
 

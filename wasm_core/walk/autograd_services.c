@@ -141,13 +141,11 @@ static int batch_of(const GraphWalk *w) {
 }
 
 static void warn_of_cycle(void) {
-  static bool warned;
-  if (warn_first(&warned))
-    warn_user("Using backward() with create_graph=True will create a reference cycle between the "
-              "parameter and its gradient which can cause a memory leak. We recommend using "
-              "autograd.grad when creating the graph to avoid this. If you have to use this "
-              "function, make sure to reset the .grad fields of your parameters to None after use "
-              "to break the cycle and avoid the leak.");
+  WARN_ONCE("Using backward() with create_graph=True will create a reference cycle between the "
+            "parameter and its gradient which can cause a memory leak. We recommend using "
+            "autograd.grad when creating the graph to avoid this. If you have to use this "
+            "function, make sure to reset the .grad fields of your parameters to None after use "
+            "to break the cycle and avoid the leak.");
 }
 
 /* `grad`, or `backward`, which accumulates into inputs (1) or all leaves (2). The places: how

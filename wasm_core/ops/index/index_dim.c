@@ -405,16 +405,14 @@ GRAD(ScatterBackward1, "index | dim:i")
 NO_DERIVATIVE(scatter)
 
 static bool scatter_put(const char *reduce, bool number, Put *put) {
-  static bool warned;
   *put = PUT_SET;
   if (!reduce) return true;
   if (strcmp(reduce, "add") != 0 && strcmp(reduce, "multiply") != 0)
     return REFUSE(ERR_RUNTIME, "reduce argument must be either add or multiply.");
-  if (!number && warn_first(&warned))
-    warn_user(
+  if (!number)
+    WARN_ONCE(
         "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in "
         "a future PyTorch release. Use torch.scatter_reduce instead for more reduction options.");
-  warned = warned || !number;
   *put = reduce[0] == 'a' ? PUT_ADD : PUT_MUL;
   return true;
 }
@@ -655,9 +653,7 @@ Tensor *t_index_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *source, co
                        : x->ndim > 1      ? "div_floor_cpu"
                                           : "index_func_";
   if (x->dtype == DT_BOOL && kernel) return no_kernel(kernel, DT_BOOL);
-  static bool warned;
-  if (warn_first(&warned))
-    warn_user("index_reduce() is in beta and the API may change at any time.");
+  WARN_ONCE("index_reduce() is in beta and the API may change at any time.");
   Target to = {.slicewise = true, .dim = dim, .index = index};
   return reduce_recorded(&IndexReduceBackward0, x, to, source, r, include_self);
 }

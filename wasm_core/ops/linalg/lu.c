@@ -62,14 +62,12 @@ void t_linalg_lu_factor(Tensor *a, bool pivot, Tensor *out[2]) {
 
 void t_lu_with_info(Tensor *a, bool pivot, Tensor *out[3]) {
   OP_ENTERED("_lu_with_info", a, pivot, out);
-  static bool warned;
-  if (warn_first(&warned))
-    warn_user("torch.lu is deprecated in favor of torch.linalg.lu_factor / "
-              "torch.linalg.lu_factor_ex and will be removed in a future PyTorch release.\nLU, "
-              "pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
-              "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, "
-              "compute_pivots, get_infos=True)\nshould be replaced with\nLU, pivots, info = "
-              "torch.linalg.lu_factor_ex(A, compute_pivots)");
+  WARN_ONCE("torch.lu is deprecated in favor of torch.linalg.lu_factor / "
+            "torch.linalg.lu_factor_ex and will be removed in a future PyTorch release.\nLU, "
+            "pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
+            "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, "
+            "compute_pivots, get_infos=True)\nshould be replaced with\nLU, pivots, info = "
+            "torch.linalg.lu_factor_ex(A, compute_pivots)");
   t_linalg_lu_factor_ex(a, pivot, false, out);
 }
 
@@ -189,11 +187,9 @@ Tensor *t_linalg_lu_solve(Tensor *lu, Tensor *pivots, Tensor *b, bool left, bool
 
 Tensor *t_lu_solve(Tensor *b, Tensor *lu, Tensor *pivots) {
   OP_ENTERED("lu_solve", b, lu, pivots);
-  static bool warned;
-  if (warn_first(&warned))
-    warn_user("torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed "
-              "in a future PyTorch release.\nNote that torch.linalg.lu_solve has its arguments "
-              "reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be replaced with\nX = "
-              "torch.linalg.lu_solve(LU, pivots, B)");
+  WARN_ONCE("torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed "
+            "in a future PyTorch release.\nNote that torch.linalg.lu_solve has its arguments "
+            "reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be replaced with\nX = "
+            "torch.linalg.lu_solve(LU, pivots, B)");
   return t_linalg_lu_solve(lu, pivots, b, true, false);
 }

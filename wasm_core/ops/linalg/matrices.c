@@ -20,12 +20,6 @@
 #include "ops/view/view.h"
 #include "tape/forward.h"
 
-#define DEPRECATED(text)                      \
-  do {                                        \
-    static bool warned;                       \
-    if (warn_first(&warned)) warn_user(text); \
-  } while (0)
-
 Tensor *alone(int32_t mark, Tensor *y) {
   forward_settle();
   pool_release(mark, y);
@@ -381,7 +375,7 @@ void t_triangular_solve(Tensor *b, Tensor *a, bool upper, bool transpose, bool u
   int64_t sizes[MAX_DIM];
   out[0] = out[1] = NULL;
   if (blocked(b, a)) return;
-  DEPRECATED(
+  WARN_ONCE(
       "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be "
       "removed in a future PyTorch release.\ntorch.linalg.solve_triangular has its arguments "
       "reversed and does not return a copy of one of the inputs.\nX = torch.triangular_solve(B, "
@@ -400,9 +394,9 @@ void t_triangular_solve(Tensor *b, Tensor *a, bool upper, bool transpose, bool u
 Tensor *t_nuclear_norm(Tensor *x, Ints dims, bool keepdim) {
   OP_ENTERED("nuclear_norm", x, dims, keepdim);
   if (blocked(x)) return NULL;
-  DEPRECATED("at::nuclear_norm is deprecated and it is just left for JIT compatibility. It will be "
-             "removed in a future PyTorch release. Please use `linalg.matrix_norm(A, 'nuc', dim, "
-             "keepdim)` instead");
+  WARN_ONCE("at::nuclear_norm is deprecated and it is just left for JIT compatibility. It will be "
+            "removed in a future PyTorch release. Please use `linalg.matrix_norm(A, 'nuc', dim, "
+            "keepdim)` instead");
   if (dims.n < 0) dims = (Ints){2, (const int64_t[]){-2, -1}};
   return t_matrix_norm(x, "nuc", 0, dims, keepdim, DT_NONE);
 }
@@ -410,9 +404,9 @@ Tensor *t_nuclear_norm(Tensor *x, Ints dims, bool keepdim) {
 Tensor *t_frobenius_norm(Tensor *x, Ints dims, bool keepdim) {
   OP_ENTERED("frobenius_norm", x, dims, keepdim);
   if (blocked(x)) return NULL;
-  DEPRECATED("at::frobenius_norm is deprecated and it is just left for JIT compatibility. It will "
-             "be removed in a future PyTorch release. Please use `linalg.vector_norm(A, 2., dim, "
-             "keepdim)` instead");
+  WARN_ONCE("at::frobenius_norm is deprecated and it is just left for JIT compatibility. It will "
+            "be removed in a future PyTorch release. Please use `linalg.vector_norm(A, 2., dim, "
+            "keepdim)` instead");
   return t_vector_norm(x, 2, dims, keepdim, DT_NONE);
 }
 

@@ -289,12 +289,10 @@ Tensor *t_multi_dot(Tensors given) {
 
 Tensor *t_chain_matmul(Tensors ts) {
   OP_ENTERED("chain_matmul", ts);
-  static bool warned;
   if (failed()) return NULL;
-  if (warn_first(&warned))
-    warn_user("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. "
-              "Use torch.linalg.multi_dot instead, which accepts a list of two or more tensors "
-              "rather than multiple parameters.");
+  WARN_ONCE("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. "
+            "Use torch.linalg.multi_dot instead, which accepts a list of two or more tensors "
+            "rather than multiple parameters.");
   if (ts.n < 1) return fail(ERR_RUNTIME, "chain_matmul(): Expected one or more matrices");
   for (int i = 0; i < ts.n; i++)
     if (ts.v[i]->ndim != 2)
@@ -478,13 +476,11 @@ Tensor *t_linalg_cross(Tensor *a, Tensor *b, int64_t dim) {
 /* dim NULL: the first dimension of size three, with a warning. */
 Tensor *t_cross(Tensor *a, Tensor *b, const int64_t *dim) {
   OP_ENTERED("cross", a, b, dim);
-  static bool warned;
   if (blocked(a, b)) return NULL;
   if (dim) return t_linalg_cross(a, b, *dim);
-  if (warn_first(&warned))
-    warn_user("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass "
-              "the dim explicitly or simply use torch.linalg.cross.\nThe default value of dim will "
-              "change to agree with that of linalg.cross in a future release.");
+  WARN_ONCE("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass "
+            "the dim explicitly or simply use torch.linalg.cross.\nThe default value of dim will "
+            "change to agree with that of linalg.cross in a future release.");
   for (int i = 0; i < a->ndim; i++)
     if (a->sizes[i] == 3) return t_linalg_cross(a, b, i);
   return fail(ERR_RUNTIME, "no dimension of size 3 in input");

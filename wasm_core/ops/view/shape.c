@@ -82,18 +82,16 @@ Tensor *t_unflatten(Tensor *x, int64_t dim, Ints sizes) {
 Tensor *t_reversed(Tensor *x) {
   OP_ENTERED("numpy_T", x);
   int64_t dims[MAX_DIM];
-  static bool warned;
   if (blocked(x)) return NULL;
-  if (x->ndim != 2 && warn_first(&warned)) {
-    if (x->ndim == 0)
-      warn_user(
-          "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.");
-    else
-      warn_user("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
-                "deprecated and it will throw an error in a future release. Consider `x.mT` to "
-                "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
-                "to reverse the dimensions of a tensor.");
-  }
+  if (x->ndim != 2)
+    WARN_ONCE(
+        "%s",
+        x->ndim == 0
+            ? "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases."
+            : "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+              "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+              "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
+              "to reverse the dimensions of a tensor.");
   for (int i = 0; i < x->ndim; i++) dims[i] = x->ndim - 1 - i;
   return t_permute(x, (Ints){x->ndim, dims});
 }
@@ -565,12 +563,10 @@ static bool check_grid(Tensors ts) {
 }
 
 Tensor **t_meshgrid(Tensors ts, const char *indexing) {
-  static bool warned;
   if (!check_grid(ts)) return NULL;
-  if (!indexing && warn_first(&warned)) {
-    warn_user("torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
+  if (!indexing)
+    WARN_ONCE("torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
               "argument.");
-  }
   bool xy = indexing && strcmp(indexing, "xy") == 0;
   if (indexing && !xy && strcmp(indexing, "ij") != 0)
     return fail(ERR_RUNTIME,
