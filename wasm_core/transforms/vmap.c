@@ -307,7 +307,7 @@ static bool refused(const Call *c) {
   return failed() || hidden_storage(c) || dynamic_shape(c) || shared_statistics(c);
 }
 
-/* PyTorch's two refusals inside a transformed function, batched or not. */
+/* The refusal in the words of broadcasting, for `return too_small(...)`. */
 static bool too_small(const Call *c, const Batch *b) {
   const Tensor *self = c->v[0].t;
   int64_t sizes[2 * MAX_DIM];
