@@ -196,13 +196,12 @@ const Schema *schema_of_row(const Row *row) {
 }
 
 const char *row_arg_name(const Row *row, int k) {
-  const Schema *s = schema_of((int)(row - op_rows));
-  return s && k < s->n_args ? name_text(s->args[k].name) : "";
+  const Schema *s = schema_of_row(row);
+  return k < s->n_args ? name_text(s->args[k].name) : "";
 }
 
 void rebind(const Call *from, const Row *to, Call *c) {
-  const Schema *old = schema_of((int)(from->row - op_rows)), *s = schema_of((int)(to - op_rows));
-  if (!old || !s) return;
+  const Schema *old = schema_of_row(from->row), *s = schema_of_row(to);
   *c = (Call){.row = to, .n_args = s->n_args, .inplace = from->inplace};
   for (int i = 0; i < s->n_args; i++) {
     c->v[i] = s->args[i].fallback;
