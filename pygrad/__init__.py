@@ -152,7 +152,6 @@ return_types = _Namespace(**_ops.return_types)
 from . import _C as _C
 from . import (
     _checks,
-    _methods,
     autograd,
     func,
     linalg,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ._creation import made_of as made_of
     from ._creation import tensor as tensor
     from ._functions import is_storage as is_storage
+    from ._functions import lu as lu
     from ._host_data import apply_ as apply_
     from ._host_data import dim_order as dim_order
     from ._host_data import lent_again as lent_again
@@ -45,7 +46,7 @@ PLACES: Final = {
     name: module
     for module, names in {
         "_creation": "as_tensor from_numpy made_of tensor",
-        "_functions": "is_storage",
+        "_functions": "is_storage lu",
         "_host_data": "apply_ dim_order lent_again map_ reduce_tensor shared_again to_dlpack "
         "to_numpy tolist",
         "_legacy": "dtype_named legacy_name legacy_tensor",

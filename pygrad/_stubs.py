@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from . import _declarations, _enumerations, _methods, _ops, _signatures, _tensor
+from . import _declarations, _enumerations, _ops, _signatures, _tensor
 from ._boundary import template
 from ._package import pygrad
 from ._schema import Argument, arguments, plain_type, python_name, results, spreads
@@ -195,20 +195,10 @@ def _operators() -> list[str]:
     return lines
 
 
-def _signature(function: Callable[..., Any], method: bool = False) -> str:
-    """The signature of a function that Python composes; as a method without its `out`."""
-    signature = inspect.signature(function)
-    given = list(signature.parameters.values())
-    if method:
-        first = given[0].replace(name="self", annotation=inspect.Parameter.empty)
-        given = [first, *(each for each in given[1:] if each.name != "out")]
-    shown = str(signature.replace(parameters=given)).replace("'", "")
+def _signature(function: Callable[..., Any]) -> str:
+    """The signature of a function that Python composes."""
+    shown = str(inspect.signature(function)).replace("'", "")
     return re.sub(r"\b(bool|float|int|str)\b", r"builtins.\1", shown) + ": ..."
-
-
-def _composed_methods() -> list[str]:
-    """What `_methods` puts on the class."""
-    return [f"def {name}{_signature(each, True)}" for name, each in _methods.METHODS.items()]
 
 
 def _result_classes(space: str) -> list[str]:
@@ -236,9 +226,7 @@ def stub(space: str) -> str:
         lines.append(f"def general_cosine{_signature(windows.general_cosine)}")
     if space == "method":
         lines.append("class Methods:")
-        methods = (
-            _operators() + _composed_methods() + _definitions("method") + _definitions("property")
-        )
+        methods = _operators() + _definitions("method") + _definitions("property")
         lines += ["    " + line for line in methods]
     else:
         lines += _definitions(space)

@@ -763,6 +763,10 @@ class Tensor(Methods):
         """
         return _above.dim_order(self, ambiguity_check)
 
+    def lu(self, pivot: bool = True, get_infos: bool = False) -> Any:
+        """`pygrad.lu` of this matrix, or of each of a batch."""
+        return _above.lu(self, pivot, get_infos)
+
     def apply_(self, function: Callable[[Any], Any]) -> Tensor:
         """Replaces each element by ``function(element)``. Slow, for CPU tensors, as in PyTorch."""
         return _above.apply_(self, function)
