@@ -37,4 +37,4 @@ while _address := _ask_status_name(len(status_names) or 1):
     status_names.append(text_at(_address))
 
 rows: Final = describe()
-"""The op table: (flags, schema) of each row."""
+"""The op table: (words, schema) of each row."""

@@ -49,8 +49,10 @@ PG_EXPORT(pg_describe) const char *pg_describe(int32_t i) {
   const Row *r = &op_rows[i];
   size_t n = 0;
   for (int k = 0; k < (int)(sizeof words / sizeof *words); k++)
-    if (row_has(r, 1u << k)) n += (size_t)snprintf(text + n, sizeof text - n, "%s|", words[k]);
-  if (r->batch) n += (size_t)snprintf(text + n, sizeof text - n, "%s|", kinds[r->batch - 1]);
+    if (row_has(r, 1u << k))
+      n += (size_t)snprintf(text + n, sizeof text - n, n ? "|%s" : "%s", words[k]);
+  if (r->batch)
+    n += (size_t)snprintf(text + n, sizeof text - n, n ? "|%s" : "%s", kinds[r->batch - 1]);
   n += (size_t)snprintf(text + n, sizeof text - n, " %s", r->schema);
   return n < sizeof text ? text : NULL;
 }

@@ -107,7 +107,7 @@ double pg_call_double(void);
  * All but the first are at least PG_PENDING. A host that passes parameters and result in one place
  * finds `head` there after a trap, which is none of these. */
 int64_t pg_call2(int64_t head, int64_t dead, int64_t a, int64_t b);
-/* Schema and flags of row i as "flags schema", or NULL past the end. */
+/* Row i as "word|word schema", with the words of call/row.h, or NULL past the end. */
 const char *pg_describe(int32_t i);
 /* The id of the name (of a keyword) that stands at the start of the frame's data. */
 int32_t pg_intern(void);
