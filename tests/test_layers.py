@@ -384,6 +384,17 @@ def test_source_begins_with_what_it_is(path: Path) -> None:
     assert path.read_text().startswith("/* ")
 
 
+def test_include_guard_is_the_name_of_its_header() -> None:
+    for path in ENGINE.rglob("*.h"):
+        if path.name == "formula.h":  # is included twice, each time with another meaning
+            continue
+        code, stem, folder = without_comments(path.read_text()), path.stem, path.parent.name
+        guard = re.match(r"\s*#ifndef (\w+)\n#define \1\n", code)
+        names = {"PG_H"} if stem == "pg" else {f"PG_{stem}_H", f"PG_{folder}_{stem}_H"}
+        assert guard, path
+        assert guard[1] in {name.upper() for name in names}
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(FRONT)))
 def test_module_begins_with_what_it_is(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text()))

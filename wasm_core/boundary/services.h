@@ -1,7 +1,7 @@
 /* What rows of the table call: all headers that their expressions need, and the services of the
  * boundary itself (tensor_services.c). */
-#ifndef PG_OPS_PRIVATE_H
-#define PG_OPS_PRIVATE_H
+#ifndef PG_BOUNDARY_SERVICES_H
+#define PG_BOUNDARY_SERVICES_H
 
 #include "boundary/host.h"
 #include "call/call.h"

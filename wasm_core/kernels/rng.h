@@ -22,8 +22,8 @@
  * with std / sqrt(2). float16 and bfloat16 round the float32 results, except that normal_ draws
  * no uniforms for an incomplete last block before it draws the last 16, and that random_() ends
  * at 2^11 and 2^8. */
-#ifndef RNG_H
-#define RNG_H
+#ifndef PG_RNG_H
+#define PG_RNG_H
 
 #include <stdbool.h>
 #include <stddef.h>

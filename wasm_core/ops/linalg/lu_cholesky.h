@@ -2,8 +2,8 @@
  * batches.
  *
  * Functions of several results fill `out`, with NULL on failure. */
-#ifndef PG_DECOMPOSE_H
-#define PG_DECOMPOSE_H
+#ifndef PG_LU_CHOLESKY_H
+#define PG_LU_CHOLESKY_H
 
 #include "call/call.h"
 
