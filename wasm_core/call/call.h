@@ -5,8 +5,6 @@
 #ifndef PG_CALL_H
 #define PG_CALL_H
 
-#include <string.h>
-
 #include "call/row.h"
 #include "ground/text.h"
 #include "tensor/tensor.h"

@@ -3,7 +3,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 Status status_now = OK;
 static char message[MESSAGE_CAP];

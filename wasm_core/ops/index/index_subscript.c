@@ -3,8 +3,6 @@
  * A host sends a subscript as words of int64, a kind for each item and then what the kind needs
  * (see ItemKind). Numbers, slices, None and the ellipsis make a chain of views; tensors and
  * truth values are collected by dimension and read or written through index.c at the end. */
-#include <string.h>
-
 #include "index_rows.h"
 #include "ops/index/index.h"
 

@@ -3,7 +3,6 @@
  * NaN counts as greater and as less than all else, the first one wins; among equals the first
  * index wins. */
 #include <math.h>
-#include <string.h>
 
 #include "ops/reduce/reduce.h"
 #include "reduce_rows.h"

@@ -4,7 +4,6 @@
  * accumulates in double, as PyTorch does. A scan can run backwards, which is what gradients
  * need. */
 #include <math.h>
-#include <string.h>
 
 #include "ground/memory.h"
 #include "ops/elementwise/elementwise.h"

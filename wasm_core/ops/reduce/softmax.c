@@ -4,7 +4,6 @@
  * made in passes that stay in the nearest cache, the maximum and the sums by the folds of
  * reduce.h. Both gradients are ops of their own, which can be differentiated again. */
 #include <math.h>
-#include <string.h>
 
 #include "ground/paths.h"
 #include "kernels/lanes.h"

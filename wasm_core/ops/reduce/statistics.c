@@ -3,7 +3,6 @@
  *
  * Variances take two passes, the mean and then the squares about it, both in double. */
 #include <math.h>
-#include <string.h>
 
 #include "ground/memory.h"
 #include "ops/reduce/reduce.h"

@@ -1,7 +1,5 @@
 /* Sums over dimensions and their kin: sum, sum_to_size, nansum, mean, nanmean, prod,
  * count_nonzero, any, all. */
-#include <string.h>
-
 #include "ops/reduce/reduce.h"
 #include "reduce_rows.h"
 

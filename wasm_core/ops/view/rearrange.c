@@ -1,7 +1,4 @@
 /* Ops that put elements elsewhere: flip, roll, rot90, repeat, tile, repeat_interleave. */
-
-#include <string.h>
-
 #include "ground/memory.h"
 #include "ops/op.h"
 #include "ops/view/copy.h"
