@@ -100,17 +100,21 @@ Tensor *identity_columns(const Tensor *like, int64_t n) {
   return y;
 }
 
+int first_info(const Tensor *info, char where[48]) {
+  if (blocked(info)) return 0;
+  int64_t i = 0;
+  while (i < info->numel && !ints(info)[i]) i++;
+  if (i == info->numel) return 0;
+  where[0] = 0;
+  if (info->ndim > 0) snprintf(where, 48, "(Batch element %lld): ", (Shown)i);
+  return ints(info)[i];
+}
+
 bool check_info(const Tensor *info, const char *op, const char *message) {
-  if (blocked(info)) return false;
-  const int32_t *v = (const int32_t *)(const void *)tensor_data(info);
-  for (int64_t i = 0; i < info->numel; i++) {
-    if (v[i] == 0) continue;
-    char where[48] = "";
-    if (info->ndim > 0) snprintf(where, sizeof where, "(Batch element %lld): ", (Shown)i);
-    fail(ERR_LINALG, message, op, where, (int)v[i]);
-    return false;
-  }
-  return true;
+  char where[48];
+  int says = first_info(info, where);
+  if (says) fail(ERR_LINALG, message, op, where, says);
+  return !failed();
 }
 
 /* ------------------------------------------------------------ of ops, for gradients */

@@ -2,8 +2,6 @@
  * factored before.
  *
  * The factorization itself, its gradient and P are lu_cholesky.c's; the rest is composed of ops. */
-#include <stdio.h>
-
 #include "linalg_rows.h"
 #include "ops/create/create.h"
 #include "ops/elementwise/elementwise.h"
@@ -28,19 +26,14 @@ static void factored(Tensor *a, bool pivot, const char *op, Tensor *out[3]) {
 }
 
 static void check_pivots_found(const Tensor *info, const char *op) {
-  if (blocked(info)) return;
-  for (int64_t i = 0; i < info->numel; i++) {
-    Shown place = tensor_get_i(info, i);
-    char where[48] = "";
-    if (!place) continue;
-    if (info->ndim > 0) snprintf(where, sizeof where, "(Batch element %lld): ", (Shown)i);
+  char where[48];
+  int place = first_info(info, where);
+  if (place)
     fail(ERR_RUNTIME,
-         "torch.linalg.%s: %sU[%lld,%lld] is zero and using it on lu_solve would result in a "
+         "torch.linalg.%s: %sU[%d,%d] is zero and using it on lu_solve would result in a "
          "division by zero. If you still want to perform the factorization, consider calling "
          "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
          op, where, place, place);
-    return;
-  }
 }
 
 /* Out: LU, pivots, info. */
@@ -113,7 +106,7 @@ void t_lu_unpack(Tensor *lu, Tensor *pivots, bool data, bool permutation, Tensor
     return;
   }
   DType d = tensor_dtype(lu);
-  int64_t rows = rows_of(lu), least = rows < cols_of(lu) ? rows : cols_of(lu);
+  int64_t rows = rows_of(lu), least = least_dim(lu);
   for (int i = 0; i < 3; i++)
     if (!(i == 0 ? permutation : data)) out[i] = tensor_none_of(d);
   int32_t before = pool_mark();

@@ -36,12 +36,6 @@ typedef struct {
   Tensor *info; /* 1 + the first column without a pivot, 0 if none */
 } Factors;
 
-static int32_t *ints(Tensor *x) { return (int32_t *)(void *)tensor_data(x); }
-
-static int64_t least_dim(const Tensor *x) {
-  return rows_of(x) < cols_of(x) ? rows_of(x) : cols_of(x);
-}
-
 static double rounded(double x, bool to_float) { return to_float ? (double)(float)x : x; }
 
 /* Gaussian elimination of one matrix, m x n, with the largest element of a column as its pivot;
@@ -355,11 +349,6 @@ static bool broadcast_pair(Tensor **a, Tensor **b) {
   return !failed();
 }
 
-static bool is_vector_case(const Tensor *a, const Tensor *b) {
-  return b->ndim == 1 ||
-         (a->ndim - 1 == b->ndim && sizes_equal(a->ndim - 1, a->sizes, b->ndim, b->sizes));
-}
-
 static bool check_fit(const Tensor *a, const Tensor *b, bool left, const char *op) {
   if ((left ? rows_of(b) : cols_of(b)) == rows_of(a)) return true;
   fail(ERR_RUNTIME,
@@ -509,7 +498,7 @@ static Tensor *factor_positive(Tensor *a) {
   Tensor *info = blocked(a) ? NULL : empty_vectors(a, -1, DT_I32);
   if (!info) return NULL;
   int64_t n = rows_of(a), batch = batch_of(a);
-  int32_t *bad = (int32_t *)(void *)tensor_data(info);
+  int32_t *bad = ints(info);
   double *v = doubles(a);
   for (int64_t b = 0; b < batch; b++, v += n * n) {
     bad[b] = 0;

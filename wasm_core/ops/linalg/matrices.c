@@ -94,7 +94,7 @@ void t_lstsq(Tensor *a, Tensor *b, const double *rcond, const char *driver, Tens
     fail(ERR_RUNTIME, "torch.linalg.lstsq: input must have at least 2 dimensions.");
     return;
   }
-  bool vector = b->ndim == 1 || sizes_equal(a->ndim - 1, a->sizes, b->ndim, b->sizes);
+  bool vector = is_vector_case(a, b);
   if (!check_lstsq(a, b, vector) || (!rcond && !has_eps(a)) ||
       !check_float_kernel("linalg_lstsq_cpu", tensor_dtype(a)))
     return;
@@ -455,7 +455,7 @@ void t_pca_lowrank(Tensor *a, const int64_t *q, bool center, int64_t niter, Tens
   OP_ENTERED("pca_lowrank", a, q, center, niter, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || !check_rows(a)) return;
-  int64_t most = rows_of(a) < cols_of(a) ? rows_of(a) : cols_of(a);
+  int64_t most = least_dim(a);
   int64_t count = q ? *q : most;
   if (!q && most > 6) count = 6;
   if (count < 0 || count > most)

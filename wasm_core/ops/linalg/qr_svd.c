@@ -262,7 +262,7 @@ static bool check_finite(Tensor *x) {
   for (int64_t b = 0; info && b < info->numel; b++) {
     int32_t bad = 0;
     for (int64_t i = 0; i < each; i++) bad |= !isfinite(doubles(x)[b * each + i]);
-    ((int32_t *)(void *)tensor_data(info))[b] = bad;
+    ints(info)[b] = bad;
   }
   return check_info(info, "linalg.svd", not_finite);
 }
@@ -299,7 +299,7 @@ void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]) {
     return;
   }
   Node *n = node_new(&LinalgSvdBackward0, 3, 2, a, NULL);
-  num_i(n, 1, rows_of(a) < cols_of(a) ? rows_of(a) : cols_of(a));
+  num_i(n, 1, least_dim(a));
   num_i(n, 0, full);
   DType d = (DType)a->dtype;
   svd_values(a, full, out);
