@@ -722,3 +722,11 @@ double tensor_get_f(const Tensor *t, int64_t k) {
 int64_t tensor_get_i(const Tensor *t, int64_t k) {
   return element_load_i(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype);
 }
+
+void tensor_set_f(Tensor *t, int64_t k, double v) {
+  element_store_f(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype, v);
+}
+
+void tensor_set_i(Tensor *t, int64_t k, int64_t v) {
+  element_store_i(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype, v);
+}

@@ -210,6 +210,8 @@ const char *shape_text(const Tensor *t);
 /* --- elements --- */
 double tensor_get_f(const Tensor *t, int64_t element_offset); /* from the tensor's first element */
 int64_t tensor_get_i(const Tensor *t, int64_t element_offset);
+void tensor_set_f(Tensor *t, int64_t element_offset, double v);
+void tensor_set_i(Tensor *t, int64_t element_offset, int64_t v);
 void element_store_f(char *at, DType d, double v);
 void element_store_i(char *at, DType d, int64_t v);
 double element_load_f(const char *at, DType d);

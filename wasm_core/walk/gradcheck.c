@@ -209,8 +209,7 @@ static Tensor **push(Check *k, Tensor **tangents, int plain) {
 
 static Tensor *unit_like(const Tensor *x, int64_t element) {
   Tensor *t = tensor_zeros(x->ndim, x->sizes, (DType)x->dtype);
-  if (t)
-    element_store_f(tensor_data(t) + element * dtype_bytes((DType)x->dtype), (DType)x->dtype, 1);
+  if (t) tensor_set_f(t, element, 1);
   return t;
 }
 

@@ -511,8 +511,7 @@ static Tensor *row_gradient(const Rows *r, int root) {
   if (r->seeds)
     return root_gradient(root, m, r->seeds[root] ? t_select(r->seeds[root], 0, r->at) : NULL);
   Tensor *unit = tensor_zeros(m->ndim, output_sizes(m), (DType)m->dtype);
-  if (unit && r->at < unit->numel)
-    element_store_f(tensor_data(unit) + r->at * dtype_bytes((DType)m->dtype), (DType)m->dtype, 1);
+  if (unit && r->at < unit->numel) tensor_set_f(unit, r->at, 1);
   return unit;
 }
 

@@ -167,8 +167,7 @@ Tensor *t_eye(int64_t rows, int64_t cols, DType dtype) {
   if (cols < 0)
     return fail(ERR_RUNTIME, "m must be greater or equal to 0, got %lld", (long long)cols);
   Tensor *y = tensor_zeros(2, (int64_t[]){rows, cols}, dtype);
-  for (int64_t i = 0; y && i < (rows < cols ? rows : cols); i++)
-    element_store_i(tensor_data(y) + i * (cols + 1) * dtype_bytes(dtype), dtype, 1);
+  for (int64_t i = 0; y && i < (rows < cols ? rows : cols); i++) tensor_set_i(y, i * (cols + 1), 1);
   return y;
 }
 
@@ -297,8 +296,7 @@ Tensor *t_linspace(Tensor *start, Tensor *end, int64_t steps, DType dtype) {
   double a = end_as(start, dtype), b = end_as(end, dtype);
   double by = (b - a) / (double)(steps - 1);
   for (int64_t i = 0; i < steps; i++)
-    element_store_f(tensor_data(y) + i * dtype_bytes(dtype), dtype,
-                    steps == 1 ? a : BETWEEN(double, a, b, i, steps));
+    tensor_set_f(y, i, steps == 1 ? a : BETWEEN(double, a, b, i, steps));
   return y;
 }
 
@@ -309,7 +307,7 @@ Tensor *t_logspace(Tensor *start, Tensor *end, int64_t steps, double base, DType
   double a = end_as(start, dtype), b = end_as(end, dtype), by = (b - a) / (double)(steps - 1);
   for (int64_t i = 0; i < steps; i++) {
     double power = steps == 1 ? a : BETWEEN(double, a, b, i, steps);
-    element_store_f(tensor_data(y) + i * dtype_bytes(dtype), dtype, pow(base, power));
+    tensor_set_f(y, i, pow(base, power));
   }
   return y;
 }

@@ -88,9 +88,7 @@ static Tensor *cosines(const Window *w, Floats a, bool symmetric) {
   Tensor *x = line(w, 0, 2 * MATHS_PI / period(w, symmetric)),
          *weights = tensor_empty(1, &n, w->dtype);
   if (blocked(x, weights)) return NULL;
-  for (int i = 0; i < a.n; i++)
-    element_store_f(tensor_data(weights) + i * dtype_bytes(w->dtype), w->dtype,
-                    i % 2 ? -a.v[i] : a.v[i]);
+  for (int i = 0; i < a.n; i++) tensor_set_f(weights, i, i % 2 ? -a.v[i] : a.v[i]);
   Tensor *multiples = t_arange(NULL, tensor_wrapped_i(n), NULL, w->dtype);
   Tensor *waves = t_cos(t_mul(t_unsqueeze(multiples, 1), x));
   return t_sum(t_mul(t_unsqueeze(source(w, weights), 1), waves), ONE_DIM(0), false, DT_NONE);

@@ -68,10 +68,7 @@ static Tensor *row_factors(Tensor *indices, int64_t rows, int64_t padding, bool 
   sizes[indices->ndim] = 1;
   Tensor *f = tensor_empty(indices->ndim + 1, sizes, d);
   for (int64_t i = 0; f && i < f->numel; i++)
-    element_store_f(tensor_data(f) + i * dtype_bytes(d), d,
-                    v[i] == padding ? 0
-                    : counts        ? 1.0 / (double)counts[v[i]]
-                                    : 1);
+    tensor_set_f(f, i, v[i] == padding ? 0 : counts ? 1.0 / (double)counts[v[i]] : 1);
   return f;
 }
 
@@ -302,7 +299,7 @@ static bool assign_bags(Bags *b, const int64_t *offsets) {
   }
   for (int64_t i = 0; i < b->n; i++) {
     double f = b->v[i] == b->padding ? 0 : b->mode == BAG_MEAN ? 1.0 / (double)sizes[bag[i]] : 1;
-    element_store_f(tensor_data(b->factors) + i * dtype_bytes(d), d, f);
+    tensor_set_f(b->factors, i, f);
   }
   return true;
 }
@@ -367,7 +364,7 @@ static Tensor *max_bags(const Bags *b, Tensor **from, Tensor **empty) {
   *empty = tensor_full(2, sizes, DT_BOOL, 1);
   if (blocked(y, *from) || !*empty) return NULL;
   const int64_t *bag = (const int64_t *)(const void *)tensor_data(b->bag);
-  int64_t *rows = (int64_t *)(void *)tensor_data(*from), size = dtype_bytes(d);
+  int64_t *rows = (int64_t *)(void *)tensor_data(*from);
   bool *none = (bool *)(void *)tensor_data(*empty);
   for (int64_t i = 0; i < b->n; i++) {
     if (tensor_get_f(b->factors, i) == 0) continue;
@@ -378,7 +375,7 @@ static Tensor *max_bags(const Bags *b, Tensor **from, Tensor **empty) {
       if (!none[at] && !(v > tensor_get_f(y, at))) continue;
       none[at] = false;
       rows[at] = b->v[i];
-      element_store_f(tensor_data(y) + at * size, d, v);
+      tensor_set_f(y, at, v);
     }
   }
   return y;

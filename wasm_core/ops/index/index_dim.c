@@ -480,8 +480,8 @@ static Tensor *identity(Reduction r, DType d) {
   bool low = r == REDUCE_AMAX;
   int64_t high = d == DT_U8 || d == DT_BOOL ? (d == DT_U8 ? UINT8_MAX : 1)
                                             : INT64_MAX >> (64 - 8 * dtype_bytes(d));
-  if (dtype_is_float(d)) element_store_f(tensor_data(t), d, low ? -INFINITY : INFINITY);
-  else element_store_i(tensor_data(t), d, !low ? high : d == DT_U8 || d == DT_BOOL ? 0 : -high - 1);
+  if (dtype_is_float(d)) tensor_set_f(t, 0, low ? -INFINITY : INFINITY);
+  else tensor_set_i(t, 0, !low ? high : d == DT_U8 || d == DT_BOOL ? 0 : -high - 1);
   return t;
 }
 

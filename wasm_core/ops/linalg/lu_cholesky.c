@@ -237,9 +237,7 @@ static bool determinants(Tensor *a, Node *node, int slot, Tensor *out[3]) {
       each[1] *= isnan(d) ? d : (d > 0) - (d < 0);
       each[2] += log(fabs(d));
     }
-    for (int i = 0; i < 3; i++)
-      element_store_f(tensor_data(out[i]) + b * dtype_bytes((DType)a->dtype), (DType)a->dtype,
-                      each[i]);
+    for (int i = 0; i < 3; i++) tensor_set_f(out[i], b, each[i]);
   }
   return true;
 }

@@ -203,9 +203,7 @@ static Tensor *losses(const Alignments *a, Tensor *log_probs, Tensor *targets) {
   if (blocked(found)) return NULL;
   Tensor *empty = tensor_zeros(1, &a->batch, tensor_dtype(found)); /* of inputs without a step */
   for (int64_t i = 0; empty && i < a->batch; i++)
-    if (a->lengths[i] > 0)
-      element_store_f(tensor_data(empty) + i * dtype_bytes(tensor_dtype(empty)),
-                      tensor_dtype(empty), -NEVER);
+    if (a->lengths[i] > 0) tensor_set_f(empty, i, -NEVER);
   found = t_where(more_than(a, a->inputs, 0, 1), found, empty);
   return t_add(found, extra(a, log_probs));
 }

@@ -199,8 +199,7 @@ static Tensor *nll_plain(const Picks *p, Tensor *x, Tensor *target, Reduction r,
   if (failed() || r == REDUCE_NONE) return failed() ? NULL : values;
   Tensor *sum = reduced_plain(values, REDUCE_SUM);
   if (!sum || r == REDUCE_SUM) return sum;
-  element_store_f(tensor_data(sum), (DType)sum->dtype,
-                  element_load_f(tensor_data(sum), (DType)sum->dtype) / *total);
+  tensor_set_f(sum, 0, tensor_get_f(sum, 0) / *total);
   return sum;
 }
 

@@ -287,7 +287,7 @@ static bool check_steps(const Lists *l, Tensors steps) {
 
 static double count_step(Tensor *step) {
   double now = tensor_get_f(step, 0) + 1;
-  element_store_f(tensor_data(step), (DType)step->dtype, now);
+  tensor_set_f(step, 0, now);
   tensor_bump_version(step);
   return now;
 }

@@ -275,7 +275,7 @@ Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, co
       PLACE_CASE(DT_I64, int64_t)
       default: break;
     }
-    element_store_i(tensor_data(y) + i * dtype_bytes((DType)y->dtype), (DType)y->dtype, at);
+    tensor_set_i(y, i, at);
   }
   return y;
 }
