@@ -219,6 +219,13 @@ void pool_release(int32_t mark, Tensor *keep) {
   if (keep) pool_push(keep);
 }
 
+void pool_keep(int32_t mark, int n, Tensor *const *kept) {
+  if (failed()) return;
+  for (int i = 0; i < n; i++) tensor_retain(kept[i]);
+  pool_release(mark, NULL);
+  for (int i = 0; i < n; i++) pool_push(kept[i]);
+}
+
 /* ------------------------------------------------------------ tensors */
 
 static int64_t live_tensors;

@@ -135,6 +135,7 @@ void tensor_release(Tensor *t); /* NULL is fine */
  * which moves to the pool below. */
 int32_t pool_mark(void);
 void pool_release(int32_t mark, Tensor *keep);
+void pool_keep(int32_t mark, int n, Tensor *const *kept); /* the same for several, if none failed */
 Tensor *pool_push(Tensor *t); /* gives a reference of the caller's to the pool */
 
 /* --- making --- */

@@ -151,14 +151,6 @@ static Tensor *within(Tensor *at, int64_t size) {
   return t_bitwise_and(low, high);
 }
 
-/* Drops from the pool what is above the mark, but for these. */
-static void keep(int32_t mark, int n, Tensor *const *t) {
-  if (failed()) return;
-  for (int k = 0; k < n; k++) tensor_retain(t[k]);
-  pool_release(mark, NULL);
-  for (int k = 0; k < n; k++) pool_push(t[k]);
-}
-
 /* The pixel `at`, which may be none, and what it counts. */
 static void tap(const Sampler *s, Tensor *at, int64_t size, Tensor **pixel_at, Tensor **share) {
   int32_t mark = pool_mark();
@@ -167,7 +159,7 @@ static void tap(const Sampler *s, Tensor *at, int64_t size, Tensor **pixel_at, T
   known = t_clamp(known, tensor_wrapped_i(0), tensor_wrapped_i(size - 1));
   *pixel_at = t_to(known, DT_I64);
   *share = t_mul(*share, within(at, size));
-  keep(mark, 2, (Tensor *[]){*pixel_at, *share});
+  pool_keep(mark, 2, (Tensor *[]){*pixel_at, *share});
 }
 
 static void taps_of(const Sampler *s, Tensor *x, int64_t size, Taps *t) {
@@ -176,7 +168,7 @@ static void taps_of(const Sampler *s, Tensor *x, int64_t size, Taps *t) {
   Tensor *place = pixel(x, size, s->centres);
   if (s->mode != BICUBIC) place = padded(s, place, size);
   Tensor *first = nearest ? t_round_even(t_detach(place)) : t_floor(t_detach(place));
-  keep(start, 2, (Tensor *[]){place, first});
+  pool_keep(start, 2, (Tensor *[]){place, first});
   t->n = nearest ? 1 : s->mode == BILINEAR ? 2 : 4;
   for (int k = 0; k < t->n; k++) { /* before the products, whose gradients come first then */
     int32_t mark = pool_mark();
@@ -190,7 +182,7 @@ static void taps_of(const Sampler *s, Tensor *x, int64_t size, Taps *t) {
   Tensor *kept[8];
   memcpy(kept, t->at, (size_t)t->n * sizeof *kept);
   memcpy(kept + t->n, t->share, (size_t)t->n * sizeof *kept);
-  keep(start, 2 * t->n, kept);
+  pool_keep(start, 2 * t->n, kept);
 }
 
 /* ------------------------------------------------------------ samples */

@@ -112,16 +112,6 @@ static Tensor *density_of(Tensor *counts, int n, Tensor *const *edges) {
   return counts;
 }
 
-/* Drops the temporaries above the mark, but not these two. */
-static void keep_both(int32_t mark, Tensor *a, Tensor *b) {
-  if (blocked(a, b)) return;
-  tensor_retain(a);
-  tensor_retain(b);
-  pool_release(mark, NULL);
-  pool_push(a);
-  pool_push(b);
-}
-
 static Tensor *counted(Tensor *points, int n, Tensor *const *edges, Tensor *weight, bool density) {
   int64_t sizes[MAX_DIM], rows = points->sizes[0];
   for (int d = 0; d < n; d++) sizes[d] = edges[d]->numel - 1;
@@ -131,7 +121,7 @@ static Tensor *counted(Tensor *points, int n, Tensor *const *edges, Tensor *weig
   Tensor *place = tensor_zeros(1, &rows, DT_I64), *inside = t_eq(place, tensor_wrapped_i(0));
   for (int d = 0; d < n; d++) {
     locate(t_select(points, 1, d), edges[d], &place, &inside);
-    keep_both(mark, place, inside);
+    pool_keep(mark, 2, (Tensor *[]){place, inside});
   }
   if (!weight) weight = t_ones((Ints){1, &rows}, (DType)points->dtype);
   Tensor *found = tensor_zeros(1, &cells, (DType)points->dtype);
