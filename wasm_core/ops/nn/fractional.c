@@ -67,9 +67,7 @@ static Tensor *drawn_samples(const Tensor *x) {
 
 static bool check_windows(const Tensor *x, const int64_t kernel[2], const int64_t wanted[2]) {
   static const char *const sides[] = {"height", "width"};
-  if (!dtype_is_float(tensor_dtype(x)))
-    fail(ERR_NOT_IMPLEMENTED, "\"fractional_max_pool2d_out_frame\" not implemented for '%s'",
-         legacy(x));
+  if (!check_float_kernel("fractional_max_pool2d_out_frame", tensor_dtype(x))) return false;
   for (int d = x->ndim - 3; d < x->ndim; d++)
     if (x->sizes[d] == 0)
       fail(ERR_RUNTIME,

@@ -262,10 +262,8 @@ static bool check_ranks(const Tensor *x, const Tensor *grid, int rank) {
 }
 
 static bool check_types(const Tensor *x, const Tensor *grid) {
-  if (!dtype_is_float(tensor_dtype(x)))
-    fail(ERR_NOT_IMPLEMENTED, "\"grid_sampler_%dd_cpu%s\" not implemented for '%s'", x->ndim - 2,
-         x->ndim == 4 ? "_kernel_impl" : "", legacy(x));
-  else if (grid->dtype != x->dtype)
+  const char *kernel = x->ndim == 4 ? "grid_sampler_2d_cpu_kernel_impl" : "grid_sampler_3d_cpu";
+  if (check_float_kernel(kernel, tensor_dtype(x)) && grid->dtype != x->dtype)
     fail(ERR_RUNTIME, "expected scalar type %s but found %s", legacy(x), legacy(grid));
   return !failed();
 }

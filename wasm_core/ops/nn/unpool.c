@@ -94,9 +94,7 @@ static bool check_unpool(const Tensor *x, const Tensor *indices, const Lengths *
            "max_unpooling%dd_forward_out_cpu(): Expected input to have non-zero size for non-batch "
            "dimensions, but got %s with dimension %d being empty.",
            n, shape_text(x), d);
-  if (!failed() && !dtype_is_float(tensor_dtype(x)))
-    fail(ERR_NOT_IMPLEMENTED, "\"max_unpool%dd\" not implemented for '%s'", n, legacy(x));
-  return !failed();
+  return !failed() && check_float_kernel(n == 2 ? "max_unpool2d" : "max_unpool3d", tensor_dtype(x));
 }
 
 /* The last of the indices that is none of an output of so many places is the one complained of. */

@@ -170,8 +170,7 @@ static bool check_weight(const Tensor *x, const Tensor *weight) {
 static bool histogram(Tensor *x, const Bins *bins, Floats range, Tensor *weight, bool density,
                       Tensor **out) {
   if (weight && !check_weight(x, weight)) return false;
-  if (!dtype_is_float((DType)x->dtype))
-    return fail(ERR_NOT_IMPLEMENTED, "\"histogramdd\" not implemented for '%s'", legacy(x)), false;
+  if (!check_float_kernel("histogramdd", tensor_dtype(x))) return false;
   int n = (int)x->sizes[x->ndim - 1];
   if (range.n >= 0 && range.n != 2 * n)
     return fail(ERR_RUNTIME,
