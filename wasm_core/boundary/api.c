@@ -157,10 +157,7 @@ static int64_t deliver(Call *c) {
     tensor_retain(t);
     return (int64_t)(uintptr_t)t;
   }
-  if (r->tag == TAG_TENSORS) {
-    const int64_t *handles = (const int64_t *)(uintptr_t)r->value;
-    for (int i = 0; i < r->n; i++) tensor_retain((Tensor *)(uintptr_t)handles[i]);
-  }
+  for (int i = 0; r->tag == TAG_TENSORS && i < r->n; i++) tensor_retain(result_tensor(r, i));
   return 0;
 }
 

@@ -97,5 +97,11 @@ void ret_none(Call *c);
 /* A result that is a number the host should give its own type: an int, a bool or a float. */
 void ret_item(Call *c, const Tensor *t);
 
+/* Tensor i of a result that is tensors, or the one that it is. */
+static inline Tensor *result_tensor(const Result *r, int i) {
+  const int64_t *handles = r->tag == TAG_TENSORS ? (const int64_t *)(uintptr_t)r->value : &r->value;
+  return (Tensor *)(uintptr_t)handles[i];
+}
+
 const char *row_shown(const Row *row, bool inplace); /* "linalg_inv", in a static buffer */
 #endif

@@ -133,7 +133,7 @@ static void run_inplace(Call *c) {
   inplace_self = NULL;
   destination = NULL;
   if (failed() || c->result.tag != TAG_TENSOR) return;
-  inplace_finish(c, self, (Tensor *)(uintptr_t)c->result.value);
+  inplace_finish(c, self, result_tensor(&c->result, 0));
   ret_tensor(c, self);
 }
 
@@ -197,11 +197,9 @@ static bool put_out(const Call *c, Tensor *out, Tensor *r) {
 
 static bool has_float_result(const Call *c) {
   const Result *r = &c->result;
-  if (r->tag == TAG_TENSOR)
-    return dtype_is_float(tensor_dtype((const Tensor *)(uintptr_t)r->value));
-  const int64_t *handles = (const int64_t *)(uintptr_t)r->value;
-  for (int i = 0; r->tag == TAG_TENSORS && i < r->n; i++)
-    if (dtype_is_float(tensor_dtype((const Tensor *)(uintptr_t)handles[i]))) return true;
+  int n = r->tag == TAG_TENSOR ? 1 : r->tag == TAG_TENSORS ? r->n : 0;
+  for (int i = 0; i < n; i++)
+    if (dtype_is_float(tensor_dtype(result_tensor(r, i)))) return true;
   return false;
 }
 
@@ -262,12 +260,11 @@ static void run_out(Call *c) {
          row_shown(c->row, false));
   if (failed()) return;
   if (c->result.tag == TAG_TENSOR && n == 1) {
-    put_out(c, outs[0], (Tensor *)(uintptr_t)c->result.value);
+    put_out(c, outs[0], result_tensor(&c->result, 0));
     ret_tensor(c, outs[0]);
   } else if (c->result.tag == TAG_TENSORS && c->result.n == n) {
-    const int64_t *handles = (const int64_t *)(uintptr_t)c->result.value;
     for (int i = 0; i < n; i++)
-      if (!put_out(c, outs[i], (Tensor *)(uintptr_t)handles[i])) return;
+      if (!put_out(c, outs[i], result_tensor(&c->result, i))) return;
     ret_tensors(c, n, outs);
   } else {
     fail(ERR_TYPE, "%s() expected a different number of out tensors", row_shown(c->row, false));

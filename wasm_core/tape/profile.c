@@ -128,7 +128,7 @@ void profile_end(int32_t event) {
 void profile_op_end(int32_t event, const Call *c) {
   profile_end(event);
   if (event < 0 || event >= n_events || c->result.tag != TAG_TENSOR) return;
-  const Tensor *y = (const Tensor *)(uintptr_t)c->result.value;
+  const Tensor *y = result_tensor(&c->result, 0);
   if (!y || failed()) return;
   if (y->grad_fn) events[event].sequence = (int64_t)y->grad_fn->sequence;
   events[event].out_numel = y->numel;

@@ -141,10 +141,9 @@ static Tensor *score_bias(Tensor *padding, Tensor *mask, int64_t heads, int64_t 
 static bool in_three(Tensor *t, Tensor *parts[3]) {
   Call call = {0};
   op_chunk(&call, t, 3, 0);
-  const int64_t *handles = (const int64_t *)(uintptr_t)call.result.value;
   if (!failed() && call.result.n != 3)
     fail(ERR_VALUE, "not enough values to unpack (expected 3, got %d)", (int)call.result.n);
-  for (int k = 0; k < 3 && !failed(); k++) parts[k] = (Tensor *)(uintptr_t)handles[k];
+  for (int k = 0; k < 3 && !failed(); k++) parts[k] = result_tensor(&call.result, k);
   return !failed();
 }
 

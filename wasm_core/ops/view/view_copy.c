@@ -10,18 +10,11 @@
 /* The elements of a view in order, in memory of their own. */
 Tensor *t_view_copy(Tensor *view) { return t_clone_format(view, FORMAT_CONTIGUOUS); }
 
-/* The tensors that are a call's result, in scratch; NULL with an error. */
-static Tensor **results(const Call *c) {
-  Tensor **found = failed() ? NULL : scratch_array(c->result.n + 1, sizeof *found);
-  const int64_t *handles = (const int64_t *)(uintptr_t)c->result.value;
-  for (int i = 0; found && i < c->result.n; i++) found[i] = (Tensor *)(uintptr_t)handles[i];
-  return found;
-}
-
 /* Gives copies of the views that are the call's result. */
 void ret_view_copies(Call *c) {
-  Tensor **parts = results(c);
-  for (int i = 0; parts && i < c->result.n; i++) parts[i] = t_view_copy(parts[i]);
+  Tensor **parts = failed() ? NULL : scratch_array(c->result.n + 1, sizeof *parts);
+  for (int i = 0; parts && i < c->result.n; i++)
+    parts[i] = t_view_copy(result_tensor(&c->result, i));
   if (parts) ret_tensors(c, c->result.n, parts);
 }
 
@@ -40,6 +33,6 @@ static void set_apart(Tensor *t) {
 
 /* The views that are the call's result get histories and versions of their own. */
 void ret_apart(Call *c) {
-  Tensor **parts = results(c);
-  for (int i = 0; parts && i < c->result.n; i++) set_apart(parts[i]);
+  int n = failed() ? 0 : c->result.n;
+  for (int i = 0; i < n; i++) set_apart(result_tensor(&c->result, i));
 }
