@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "ground/text.h"
 #include "nn_rows.h"
 #include "ops/create/create.h"
 #include "ops/nn/nn.h"
@@ -25,11 +24,7 @@ typedef struct {
 
 /* A shape as Python shows the tuple. */
 static const char *tuple_text(int n, const int64_t *sizes) {
-  Text t = {0};
-  for (int i = 0; i < n; i++) text_format(&t, i ? ", %lld" : "(%lld", (Shown)sizes[i]);
-  text_format(&t, n == 1 ? ",)" : n ? ")" : "()");
-  const char *text = text_end(&t);
-  return text ? text : "";
+  return list_text(&(Value){.tag = TAG_INTS, .n = n, .p = sizes});
 }
 
 /* ------------------------------------------------------------ checks */
