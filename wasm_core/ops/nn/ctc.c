@@ -247,10 +247,3 @@ Tensor *t_ctc_loss(Call *c, Reduction r) {
   if (r == REDUCE_SUM) return t_sum_all(found);
   return batched ? found : t_squeeze_dim(found, 0);
 }
-
-/* torch's number of a reduction */
-Reduction arg_numbered_reduction(const Call *c, int k) {
-  static const Reduction known[] = {REDUCE_NONE, REDUCE_MEAN, REDUCE_SUM};
-  int64_t given = arg_int(c, k);
-  return given >= 0 && given < 3 ? known[given] : REDUCE_NONE;
-}

@@ -66,6 +66,13 @@ Reduction arg_kl_reduction(const Call *c) {
   return arg_reduction(c, 2, 3, 4);
 }
 
+/* By its number in torch's functions. */
+Reduction arg_numbered_reduction(const Call *c, int k) {
+  static const Reduction known[] = {REDUCE_NONE, REDUCE_MEAN, REDUCE_SUM};
+  int64_t given = arg_int(c, k);
+  return given >= 0 && given < 3 ? known[given] : REDUCE_NONE;
+}
+
 Tensor *loss_reduced(Tensor *loss, Reduction r) {
   return r == REDUCE_MEAN   ? t_mean(loss, ALL_DIMS, false, DT_NONE)
          : r == REDUCE_NONE ? loss
