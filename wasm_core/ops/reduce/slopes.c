@@ -4,6 +4,7 @@
  * values, or of the parabola through three. */
 #include "ground/memory.h"
 #include "ops/op.h"
+#include "ops/reduce/reduce.h"
 #include "ops/view/shape.h"
 #include "reduce_rows.h"
 
@@ -111,12 +112,8 @@ static bool check_places(Tensors places) {
 static bool wrap_dims(const Tensor *x, Ints dims, int64_t edge_order, int64_t *wrapped) {
   for (int i = 0; i < dims.n; i++)
     if ((wrapped[i] = dim_wrap(dims.v[i], x->ndim)) < 0) return false;
-  for (int i = 0; i < dims.n; i++)
-    for (int k = 0; k < i; k++)
-      if (wrapped[k] == wrapped[i])
-        return fail(ERR_RUNTIME, "dim %lld appears multiple times in the list of dims",
-                    (Shown)wrapped[i]),
-               false;
+  DimMask mask;
+  if (!dims_mask(x, (Ints){dims.n, wrapped}, &mask)) return false;
   for (int i = 0; i < dims.n && !failed(); i++)
     if (tensor_size(x, dims.v[i]) < edge_order + 1)
       fail(ERR_RUNTIME, "torch.gradient expected each dimension size to be at least edge_order+1");
