@@ -270,7 +270,8 @@ JS_FILES := 'web/**/*.{js,mjs}' 'tests/**/*.{js,mjs}'
 .PHONY: format check check-python check-c check-js
 format: $(VENV)/.dev build/node/.tools
 	$(VENV)/bin/ruff format .
-	$(VENV)/bin/clang-format -i $(C_FILES)
+	@$(VENV)/bin/clang-format -i $(C_FILES)
+	@echo 'format: $(words $(C_FILES)) files of C'
 	@$(call with_tools,$(PRETTIER) --write --log-level warn $(JS_FILES))
 
 check: check-python check-c check-js
@@ -286,7 +287,8 @@ check-js: build/node/.tools
 	  echo 'check-js: every file in the common form')
 
 check-c: need-native-cc $(VENV)/.dev $(DECLARED)
-	$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES)
+	@$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES)
+	@echo 'check-c: $(words $(C_FILES)) files in the common form'
 	@for source in $(SOURCES); do \
 	  $(NATIVE_CC) -fsyntax-only -std=c11 -O1 $(ARITHMETIC) $(WARNINGS) -Iwasm_core -Ibuild/declared "$$source"; \
 	  ! command -v emcc >/dev/null || emcc -fsyntax-only $(WASM_CFLAGS) $(WARNINGS) "$$source"; \
