@@ -62,6 +62,9 @@ bool dtype_can_cast(DType from, DType to);
 const char *dtype_c_name(DType d);
 /* PyTorch's refusal of a type by one of its kernels; NULL, as fail returns. */
 void *no_kernel(const char *kernel, DType d);
+/* The entry for d of a table [DT_COUNT] of pointers; NULL, with the refusal set, where it has
+ * none. */
+#define KERNEL_OF(table, d, kernel) ((table)[d] || no_kernel(kernel, d) ? (table)[d] : NULL)
 /* Whether d is a floating type, as the kernel needs; its refusal is set if not. */
 bool check_float_kernel(const char *kernel, DType d);
 /* The process-wide default floating type (torch.get_default_dtype). */

@@ -177,6 +177,14 @@ LAYER_DX(double)
 LAYER_BACKWARD(float)
 LAYER_BACKWARD(double)
 
+typedef struct {
+  void (*forward)(const Layer *l);
+  void (*backward)(const Layer *l, void *scratch);
+} LayerKernels;
+#define LAYER_KERNELS(T) (&(const LayerKernels){layer_forward_##T, layer_backward_##T})
+static const LayerKernels *const layer_kernels[DT_COUNT] = {[DT_F32] = LAYER_KERNELS(float),
+                                                            [DT_F64] = LAYER_KERNELS(double)};
+
 static void *data_or_null(Tensor *t) { return t ? tensor_data(t) : NULL; }
 
 static bool check_parameter(Tensor *x, Tensor *p) {
@@ -247,6 +255,8 @@ ONCE static void layer_plain(Node *n, Tensor *g, Tensor **gi) {
   if (blocked(x, g)) return;
   int64_t count = n->numbers[0].i;
   DType d = (DType)x->dtype;
+  const LayerKernels *kernels = KERNEL_OF(layer_kernels, d, "LayerNormBackwardKernelImpl");
+  if (!kernels) return;
   Layer l = layer_of(x, count, weight, NULL, n->numbers[1].f);
   l.g = tensor_data(g), l.mean = tensor_data(mean), l.rstd = tensor_data(rstd);
   if (needs(n, 0) && (gi[0] = tensor_empty(x->ndim, x->sizes, d))) l.y = tensor_data(gi[0]);
@@ -259,7 +269,7 @@ ONCE static void layer_plain(Node *n, Tensor *g, Tensor **gi) {
     memset(l.dw, 0, 2 * width * sizeof(double));
     l.db = l.dw + width;
   }
-  (d == DT_F32 ? layer_backward_float : layer_backward_double)(&l, columns);
+  kernels->backward(&l, columns);
   if (l.dw && l.rows >= 4) TOOK(LAYER_COLUMNS);
   const int64_t *shape = x->sizes + x->ndim - count;
   if (needs(n, 1)) gi[1] = from_doubles(l.dw, (int)count, shape, d);
@@ -303,7 +313,8 @@ void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, do
   out[0] = out[1] = out[2] = NULL;
   if (blocked(x) || !check_normalized(x, shape, ", ", weight, bias)) return;
   if (!check_parameter(x, weight) || !check_parameter(x, bias)) return;
-  if (!check_float_kernel("LayerNormKernelImpl", tensor_dtype(x))) return;
+  const LayerKernels *kernels = KERNEL_OF(layer_kernels, tensor_dtype(x), "LayerNormKernelImpl");
+  if (!kernels) return;
   Tensor *inputs[3] = {x, weight, bias};
   Node *n = node_new_list(&NativeLayerNormBackward0, 5, 2 + shape.n, 3, inputs);
   save(n, 4, bias);
@@ -325,7 +336,7 @@ void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, do
   if (!failed()) {
     Layer l = layer_of(plain, shape.n, weight, bias, eps);
     l.y = tensor_data(out[0]), l.mean = tensor_data(out[1]), l.rstd = tensor_data(out[2]);
-    (d == DT_F32 ? layer_forward_float : layer_forward_double)(&l);
+    kernels->forward(&l);
     TOOK(LAYER_ROWS);
     save(n, 2, out[1]);
     save(n, 3, out[2]);
@@ -342,14 +353,23 @@ Tensor *t_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, double
 
 /* ------------------------------------------------------------ rows of channels: kernels */
 
+typedef struct Rows Rows;
+typedef void RowsMap(const Rows *s);
+typedef void RowsSums(const Rows *s, double *sums, double *products);
+typedef struct {
+  RowsMap *shift, *combine;
+  RowsSums *plain, *squares, *dots;
+} RowsKernels;
+
 /* rows x length; row r belongs to channel r % channels, whose numbers stand in the arrays (of
  * the tensor's type). */
-typedef struct {
+struct Rows {
+  const RowsKernels *kernels;
   int64_t rows, length, channels;
   const void *x, *g;
   void *y;
   const void *centre, *a, *b, *c; /* y = a g + b (x - centre) + c */
-} Rows;
+};
 
 #define ROWS_MAP(NAME, T, VALUE)                                             \
   SIZE_##T static void NAME##_##T(const Rows *s) {                           \
@@ -411,13 +431,10 @@ MAP_KERNELS(double)
 ROWS_SUMS(float)
 ROWS_SUMS(double)
 
-typedef void RowsMap(const Rows *s);
-typedef void RowsSums(const Rows *s, double *sums, double *products);
-static RowsMap *const shift[2] = {shift_float, shift_double}, *const combine[2] = {combine_float,
-                                                                                   combine_double};
-static RowsSums *const rows_plain[2] = {rows_plain_float, rows_plain_double},
-                       *const rows_squares[2] = {rows_squares_float, rows_squares_double},
-                       *const rows_dots[2] = {rows_dots_float, rows_dots_double};
+#define ROWS_KERNELS(T) \
+  (&(const RowsKernels){shift_##T, combine_##T, rows_plain_##T, rows_squares_##T, rows_dots_##T})
+static const RowsKernels *const rows_kernels[DT_COUNT] = {[DT_F32] = ROWS_KERNELS(float),
+                                                          [DT_F64] = ROWS_KERNELS(double)};
 
 ONCE static double *zero_doubles(int64_t n) {
   double *v = scratch_array(n ? n : 1, sizeof *v);
@@ -432,9 +449,13 @@ ONCE static double number_at(const Tensor *t, int64_t k, double otherwise) {
 
 /* ------------------------------------------------------------ batch_norm */
 
-static Rows channel_rows(Tensor *x) {
-  Rows s = {
-      .rows = x->sizes[0] * x->sizes[1], .length = 1, .channels = x->sizes[1], .x = tensor_data(x)};
+/* Without kernels, and with the refusal of this name, where there are none for the type. */
+static Rows channel_rows(Tensor *x, const char *kernel) {
+  Rows s = {.kernels = KERNEL_OF(rows_kernels, tensor_dtype(x), kernel),
+            .rows = x->sizes[0] * x->sizes[1],
+            .length = 1,
+            .channels = x->sizes[1],
+            .x = tensor_data(x)};
   for (int i = 2; i < x->ndim; i++) s.length *= x->sizes[i];
   if (x->numel == 0) s.rows = 0;
   return s;
@@ -484,13 +505,13 @@ ONCE static void batch_plain(Node *n, Tensor *g, Tensor **gi) {
   if (blocked(x, g, mean) || !rstd) return;
   DType d = (DType)x->dtype;
   if (!training) mean = t_contiguous(cast_plain(mean, d));
-  Rows s = channel_rows(x);
+  Rows s = channel_rows(x, "batch_norm_backward_cpu");
   int64_t count = s.channels ? x->numel / s.channels : 0;
   double *db = zero_doubles(s.channels), *dw = zero_doubles(s.channels), *numbers[3];
   for (int i = 0; i < 3; i++) numbers[i] = zero_doubles(s.channels);
   if (failed()) return;
   s.g = tensor_data(g), s.centre = tensor_data(mean);
-  if (training || needs(n, 1) || needs(n, 2)) rows_dots[d == DT_F64](&s, db, dw);
+  if (training || needs(n, 1) || needs(n, 2)) s.kernels->dots(&s, db, dw);
   for (int64_t k = 0; k < s.channels; k++) {
     double r = number_at(rstd, k, 1);
     if (!training) r = 1 / sqrt(r + n->numbers[1].f);
@@ -507,7 +528,7 @@ ONCE static void batch_plain(Node *n, Tensor *g, Tensor **gi) {
     if (failed()) return;
     s.y = tensor_data(gi[0]), s.a = tensor_data(t[0]), s.b = tensor_data(t[1]),
     s.c = tensor_data(t[2]);
-    combine[d == DT_F64](&s);
+    s.kernels->combine(&s);
   }
   if (needs(n, 1)) gi[1] = from_doubles(dw, 1, &s.channels, d);
   if (needs(n, 2)) gi[2] = from_doubles(db, 1, &s.channels, d);
@@ -550,13 +571,13 @@ ONCE static void batch_statistics(Rows *s, DType d, Tensor *running_mean, Tensor
   double *mean = zero_doubles(s->channels), *var = zero_doubles(s->channels);
   double count = (double)(s->channels ? s->rows / s->channels * s->length : 0);
   if (failed()) return;
-  if (training) rows_plain[d == DT_F64](s, mean, NULL);
+  if (training) s->kernels->plain(s, mean, NULL);
   for (int64_t k = 0; k < s->channels; k++)
     mean[k] = training ? mean[k] / count : number_at(running_mean, k, 0);
   stats[0] = from_doubles(mean, 1, &s->channels, d);
   if (failed()) return;
   s->centre = tensor_data(stats[0]);
-  if (training) rows_squares[d == DT_F64](s, var, NULL);
+  if (training) s->kernels->squares(s, var, NULL);
   for (int64_t k = 0; k < s->channels; k++)
     var[k] = training ? var[k] / count : number_at(running_var, k, 1);
   if (training && s->rows) {
@@ -579,9 +600,11 @@ ONCE static Tensor *batch_values(Rows *s, Tensor *x, Tensor *weight, Tensor *bia
   Tensor *y = failed() ? NULL : tensor_empty(x->ndim, x->sizes, d);
   if (!y) return NULL;
   s->y = tensor_data(y), s->b = tensor_data(b), s->c = tensor_data(c);
-  shift[d == DT_F64](s);
+  s->kernels->shift(s);
   return y;
 }
+
+static const char *const batch_kernel = "batch_norm", *const group_kernel = "GroupNormKernelImpl";
 
 ONCE static bool check_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *mean,
                                   Tensor *var, bool training) {
@@ -595,7 +618,7 @@ ONCE static bool check_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tenso
          mean ? "running_var" : "running_mean");
   if (!mean != !var)
     fail(ERR_VALUE, "running_mean and running_var must either both be None or neither be None");
-  check_float_kernel("batch_norm", tensor_dtype(x));
+  if (!KERNEL_OF(rows_kernels, tensor_dtype(x), batch_kernel)) return false;
   return check_constant(op, "running_mean", mean) && check_constant(op, "running_var", var) &&
          check_channels(x, mean, "running_mean") && check_channels(x, var, "running_var") &&
          check_channels(x, weight, "weight") && check_channels(x, bias, "bias");
@@ -618,7 +641,7 @@ void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *runnin
   WITHOUT_GRAD_BLOCK {
     Tensor *plain = t_contiguous(x);
     if (!failed()) {
-      Rows s = channel_rows(plain);
+      Rows s = channel_rows(plain, batch_kernel);
       batch_statistics(&s, (DType)x->dtype, running_mean, running_var, training, momentum, eps,
                        out + 1);
       if (!failed()) y = batch_values(&s, plain, weight, bias, out[2]);
@@ -715,7 +738,7 @@ ONCE static bool group_statistics(Rows *s, DType d, int64_t per_group, double ep
          count = (double)(per_group * s->length);
   *rstd = zero_doubles(s->rows);
   if (failed()) return false;
-  rows_plain[d == DT_F64](s, mean, NULL);
+  s->kernels->plain(s, mean, NULL);
   for (int64_t r = 0; r < s->rows; r += per_group) {
     double sum = 0;
     for (int64_t i = r; i < r + per_group; i++) sum += mean[i];
@@ -724,7 +747,7 @@ ONCE static bool group_statistics(Rows *s, DType d, int64_t per_group, double ep
   *centre = from_doubles(mean, 1, &s->rows, d);
   if (failed()) return false;
   s->centre = tensor_data(*centre);
-  rows_squares[d == DT_F64](s, var, NULL);
+  s->kernels->squares(s, var, NULL);
   for (int64_t r = 0; r < s->rows; r += per_group) {
     double sum = 0;
     for (int64_t i = r; i < r + per_group; i++) sum += var[i];
@@ -734,8 +757,8 @@ ONCE static bool group_statistics(Rows *s, DType d, int64_t per_group, double ep
 }
 
 /* Every (sample, channel) row is a channel of its own here. */
-static Rows group_rows(Tensor *x) {
-  Rows s = channel_rows(x);
+static Rows group_rows(Tensor *x, const char *kernel) {
+  Rows s = channel_rows(x, kernel);
   s.channels = s.rows ? s.rows : 1;
   return s;
 }
@@ -757,7 +780,7 @@ ONCE static void group_plain(Node *n, Tensor *g, Tensor **gi) {
   g = t_contiguous(g);
   if (blocked(x, g, centres) || !kept) return;
   DType d = (DType)x->dtype;
-  Rows s = group_rows(x);
+  Rows s = group_rows(x, "GroupNormBackwardKernelImpl");
   int64_t channels = x->sizes[1], per_group = channels / n->numbers[0].i;
   double *rstd, *sums = zero_doubles(s.rows), *products = zero_doubles(s.rows), *numbers[3];
   double *dw = zero_doubles(channels), *db = zero_doubles(channels);
@@ -770,9 +793,9 @@ ONCE static void group_plain(Node *n, Tensor *g, Tensor **gi) {
   if (failed()) return;
   s.centre = tensor_data(centre);
   s.g = tensor_data(g);
-  rows_dots[d == DT_F64](&s, sums, products);
+  s.kernels->dots(&s, sums, products);
   group_numbers(&s, per_group, weight, channels, rstd, sums, products, numbers);
-  if (needs(n, 0)) gi[0] = rows_run(&s, combine[d == DT_F64], x, numbers);
+  if (needs(n, 0)) gi[0] = rows_run(&s, s.kernels->combine, x, numbers);
   for (int64_t r = 0; r < s.rows; r++) {
     dw[r % channels] += products[r] * rstd[r / per_group];
     db[r % channels] += sums[r];
@@ -806,7 +829,7 @@ ONCE static bool check_group_norm(Tensor *x, int64_t groups, Tensor *weight, Ten
            "Expected %s to be a vector of size equal to the number of channels in input, but got "
            "%s of shape %s and input of shape %s",
            names[i], names[i], shape_text(given[i]), shape_text(x));
-  check_float_kernel("GroupNormKernelImpl", tensor_dtype(x));
+  if (!KERNEL_OF(rows_kernels, tensor_dtype(x), group_kernel)) return false;
   return check_parameter(x, weight) && check_parameter(x, bias);
 }
 
@@ -814,7 +837,7 @@ ONCE static Tensor *group_values(Tensor *kept[2], Tensor *x, int64_t groups, Ten
                                  Tensor *bias, double eps) {
   x = t_contiguous(x);
   if (failed()) return NULL;
-  Rows s = group_rows(x);
+  Rows s = group_rows(x, group_kernel);
   int64_t channels = x->sizes[1], per_group = channels / groups;
   double *rstd, *numbers[3];
   Tensor *centre;
@@ -830,7 +853,7 @@ ONCE static Tensor *group_values(Tensor *kept[2], Tensor *x, int64_t groups, Ten
     numbers[1][r] = rstd[r / per_group] * number_at(weight, r % channels, 1);
     numbers[2][r] = number_at(bias, r % channels, 0);
   }
-  return rows_run(&s, shift[x->dtype == DT_F64], x, numbers);
+  return rows_run(&s, s.kernels->shift, x, numbers);
 }
 
 Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, double eps,
