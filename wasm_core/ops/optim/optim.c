@@ -29,6 +29,7 @@ typedef struct {
   bool finds_gradients; /* none were given: list 1 are the parameters' own, some of them NULL */
   const char *names[MAX_LISTS];
   Tensor **lists[MAX_LISTS];
+  Loop *const *loops; /* by the parameter's dtype */
 } Lists;
 
 static bool add_list(Lists *l, const char *name, Tensors ts) {
@@ -104,7 +105,7 @@ static bool check_lists(const Lists *l) {
     for (int list = 0; list < l->n_lists; list++) {
       if (!check_member(l, list, k)) return false;
       if (list != 1 && !may_write(l->lists[list][k])) return false;
-      if (list == 0 && !check_float_kernel(l->op, tensor_dtype(l->lists[0][k]))) return false;
+      if (list == 0 && !KERNEL_OF(l->loops, tensor_dtype(l->lists[0][k]), l->op)) return false;
     }
   return !failed();
 }
@@ -119,8 +120,9 @@ static bool begin_writes(const Lists *l) {
 
 /* One parameter: the loop runs once over memory if all lie alike in it, else along their
  * strides. */
-static void run_loop(const Lists *l, int k, Loop *loop, const void *ctx) {
+static void run_loop(const Lists *l, int k, const void *ctx) {
   Tensor *t[MAX_LISTS];
+  Loop *loop = l->loops[l->lists[0][k]->dtype];
   bool alike = true;
   for (int i = 0; i < l->n_lists; i++) {
     t[i] = l->lists[i][k];
@@ -200,8 +202,10 @@ STEP_LOOP(sgd_first_f32, float, 3, sgd_f32, FIRST)
 STEP_LOOP(sgd_first_f64, double, 3, sgd_f64, FIRST)
 STEP_LOOP(sgd_later_f32, float, 3, sgd_f32, LATER)
 STEP_LOOP(sgd_later_f64, double, 3, sgd_f64, LATER)
-static Loop *const sgd_loops[3][2] = {
-    {sgd_plain_f32, sgd_plain_f64}, {sgd_first_f32, sgd_first_f64}, {sgd_later_f32, sgd_later_f64}};
+static Loop *const sgd_loops[3][DT_COUNT] = {
+    [PLAIN] = {[DT_F32] = sgd_plain_f32, [DT_F64] = sgd_plain_f64},
+    [FIRST] = {[DT_F32] = sgd_first_f32, [DT_F64] = sgd_first_f64},
+    [LATER] = {[DT_F32] = sgd_later_f32, [DT_F64] = sgd_later_f64}};
 
 void op_fused_sgd(Call *c) {
   /* until the crossing ends: parameters are leaves, and this is no op to record */
@@ -210,12 +214,12 @@ void op_fused_sgd(Call *c) {
   Sgd k = {arg_bool(c, 8) ? -1 : 1, arg_float(c, 3),     arg_float(c, 4),
            arg_float(c, 5),         1 - arg_float(c, 6), arg_bool(c, 7)};
   int kind = k.momentum == 0 ? PLAIN : arg_bool(c, 9) ? FIRST : LATER;
+  l.loops = sgd_loops[kind];
   add_parameters(&l, c);
   if (kind != PLAIN) add_list(&l, "momentum_buffers", arg_tensors(c, 2));
   drop_without_gradient(&l, NULL);
   if (failed() || !check_lists(&l) || !begin_writes(&l)) return;
-  for (int i = 0; i < l.n; i++)
-    run_loop(&l, i, sgd_loops[kind][l.lists[0][i]->dtype == DT_F64], &k);
+  for (int i = 0; i < l.n; i++) run_loop(&l, i, &k);
 }
 
 /* ------------------------------------------------------------ Adam */
@@ -264,8 +268,9 @@ STEP_LOOP(adam_plain_f32, float, 4, adam_f32, false)
 STEP_LOOP(adam_plain_f64, double, 4, adam_f64, false)
 STEP_LOOP(adam_ams_f32, float, 5, adam_f32, true)
 STEP_LOOP(adam_ams_f64, double, 5, adam_f64, true)
-static Loop *const adam_loops[2][2] = {{adam_plain_f32, adam_plain_f64},
-                                       {adam_ams_f32, adam_ams_f64}};
+static Loop *const adam_loops[2][DT_COUNT] = {
+    [false] = {[DT_F32] = adam_plain_f32, [DT_F64] = adam_plain_f64},
+    [true] = {[DT_F32] = adam_ams_f32, [DT_F64] = adam_ams_f64}};
 
 /* Counters of steps: numbers of their own dtype, one a parameter. */
 static bool check_steps(const Lists *l, Tensors steps) {
@@ -298,6 +303,7 @@ void op_fused_adam(Call *c, bool decoupled) {
   double lr = arg_float(c, 6), beta1 = arg_float(c, 7), beta2 = arg_float(c, 8),
          decay = arg_float(c, 9), eps = arg_float(c, 10);
   bool ams = arg_bool(c, 11);
+  l.loops = adam_loops[ams];
   Tensors steps = arg_tensors(c, 5);
   add_parameters(&l, c);
   add_list(&l, "exp_avgs", arg_tensors(c, 2));
@@ -320,7 +326,7 @@ void op_fused_adam(Call *c, bool decoupled) {
       k.step = lr / (1 - pow(beta1, t));
       last = t;
     }
-    run_loop(&l, i, adam_loops[ams][l.lists[0][i]->dtype == DT_F64], &k);
+    run_loop(&l, i, &k);
   }
 }
 
@@ -386,11 +392,12 @@ Tensor *op_grad_norm(Tensors ts, double p, bool finite) {
   }
 SCALE_LOOP(f32, float)
 SCALE_LOOP(f64, double)
+static Loop *const scale_loops[DT_COUNT] = {[DT_F32] = scale_f32, [DT_F64] = scale_f64};
 
 /* Scales the gradients of the parameters by max_norm / (total + 1e-6) where that is less than
  * one; `total` is their norm, computed unless it is given, and the result. */
 Tensor *op_clip_grads(Tensors params, double max_norm, double p, bool finite, Tensor *total) {
-  Lists l = {.op = "_clip_grads_"};
+  Lists l = {.op = "_clip_grads_", .loops = scale_loops};
   Tensors own = gradients(params);
   int n = 0;
   for (int i = 0; i < own.n; i++)
@@ -405,8 +412,7 @@ Tensor *op_clip_grads(Tensors params, double max_norm, double p, bool finite, Te
           t_div_mode(tensor_number(max_norm, (DType)total->dtype), below, NULL), one);
       double by = factor ? tensor_get_f(factor, 0) : 0;
       if (add_list(&l, "grads", own) && check_lists(&l) && begin_writes(&l))
-        for (int i = 0; i < n; i++)
-          run_loop(&l, i, own.v[i]->dtype == DT_F64 ? scale_f64 : scale_f32, &by);
+        for (int i = 0; i < n; i++) run_loop(&l, i, &by);
     }
   }
   return failed() ? NULL : total;
