@@ -299,6 +299,28 @@ TYPES = [
         "\"softmax_lastdim_kernel_impl\" not implemented for 'Long'",
     ),
     (
+        lambda torch: torch.nn.functional.softmax(t(torch, 2, 2, dtype="int64"), 0),
+        NotImplementedError,
+        "\"softmax_kernel_impl\" not implemented for 'Long'",
+    ),
+    (
+        lambda torch: torch.nn.functional.layer_norm(t(torch, 2, 2, dtype="int64"), (2,)),
+        NotImplementedError,
+        "\"LayerNormKernelImpl\" not implemented for 'Long'",
+    ),
+    (
+        lambda torch: torch.nn.functional.batch_norm(
+            t(torch, 2, 2, dtype="int64"), None, None, training=True
+        ),
+        NotImplementedError,
+        "\"batch_norm\" not implemented for 'Long'",
+    ),
+    (
+        lambda torch: torch.nn.functional.group_norm(t(torch, 2, 2, 2, dtype="int64"), 1),
+        NotImplementedError,
+        "\"GroupNormKernelImpl\" not implemented for 'Long'",
+    ),
+    (
         lambda torch: torch.where(t(torch, 2), t(torch, 2), t(torch, 2)),
         RuntimeError,
         "where expected condition to be a boolean tensor, but got a tensor with dtype Float",

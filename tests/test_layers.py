@@ -341,6 +341,24 @@ def test_kernels_know_only_memory_that_they_are_given() -> None:
     assert {t for t in used if not t.startswith("kernels/")} <= {"ground/dtype", "ground/paths"}
 
 
+BY_ONE_TYPE = re.compile(
+    r"\[[^\[\];]*== DT_F(?:32|64)\b[^\[\];]*\]"  # loops[d == DT_F64]
+    r"|== DT_F(?:32|64) \?\s*&?[a-z_]\w*_(?:f32|f64|float|double)\s*[:;,]"  # ? loop_f64 : loop_f32
+)
+"""A kernel chosen by whether the type is one of two: it would read a third as the other."""
+
+
+def test_kernels_are_chosen_by_tables_of_dtypes() -> None:
+    assert not {
+        str(path.relative_to(ENGINE)): found
+        for path in SOURCES
+        if (found := BY_ONE_TYPE.findall(without_comments(path.read_text())))
+    }
+    for text in ("map[d == DT_F64](s);", "d == DT_F32 ? &one_f32 : &one_f64;"):
+        assert BY_ONE_TYPE.search(text)
+    assert not BY_ONE_TYPE.search("all = [DT_F64] = d == DT_F32 ? 24 : 53;")
+
+
 def test_public_header_needs_no_other() -> None:
     assert includes(ENGINE / "boundary/pg.h") == []
 

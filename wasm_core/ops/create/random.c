@@ -653,6 +653,7 @@ typedef struct {
   static const Sampler sampler_##T = {check_##T, draw_##T};
 SAMPLER(f32, float)
 SAMPLER(f64, double)
+static const Sampler *const samplers[DT_COUNT] = {[DT_F32] = &sampler_f32, [DT_F64] = &sampler_f64};
 
 /* Faults of single weights come before sums of zero, whatever the row. */
 static bool check_rows(const Sampler *s, const char *p, int64_t rows, int64_t row_bytes,
@@ -683,8 +684,8 @@ static Tensor *draw_unique(Tensor *w, Tensor *y, int64_t k, int32_t gen) {
 static Tensor *draw_rows(Tensor *w, Tensor *y, int64_t k, bool unique, int32_t gen) {
   Rng *r = source(gen);
   Tensor *plain_w = plain(w);
-  if (!r || !plain_w || !y) return NULL;
-  const Sampler *s = w->dtype == DT_F32 ? &sampler_f32 : &sampler_f64;
+  const Sampler *s = KERNEL_OF(samplers, tensor_dtype(w), "multinomial");
+  if (!r || !plain_w || !y || !s) return NULL;
   int64_t m = w->sizes[w->ndim - 1], rows = w->ndim == 2 ? w->sizes[0] : 1;
   int64_t row_bytes = m * dtype_bytes(tensor_dtype(w));
   const char *p = tensor_data(plain_w);

@@ -251,6 +251,8 @@ static int64_t drop_nan(double *v, int64_t n) {
   return kept;
 }
 
+static Compare *const compares[DT_COUNT] = {[DT_I64] = compare_i64, [DT_F64] = compare_f64};
+
 /* Both sides become int64 or float64, in which every value of the smaller types is exact. */
 Tensor *t_isin(Tensor *elements, Tensor *tests, bool invert) {
   OP_ENTERED("isin", elements, tests, invert);
@@ -265,7 +267,7 @@ Tensor *t_isin(Tensor *elements, Tensor *tests, bool invert) {
   Tensor *y = tensor_empty(elements->ndim, elements->sizes, DT_BOOL),
          *sorted = index_clone_contiguous(both[1]);
   if (blocked(y, sorted) || !both[0]) return NULL;
-  Compare *compare = wide == DT_F64 ? compare_f64 : compare_i64;
+  Compare *compare = compares[wide];
   int64_t n = wide == DT_F64 ? drop_nan((double *)(void *)tensor_data(sorted), sorted->numel)
                              : sorted->numel;
   qsort(tensor_data(sorted), (size_t)n, 8, compare);

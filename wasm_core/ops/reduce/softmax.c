@@ -144,10 +144,22 @@ static void log_softmax_backward_row(const Span *s) {
   TOOK(SOFTMAX_ROW);
 }
 
-/* Runs the loop (of columns of float, rows of float, double) along `dim` over contiguous
- * operands of one floating type. */
-static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t dim,
-                         Tensor *kept) {
+/* The loops of a type, for strips of columns and for rows. */
+typedef struct {
+  SpanLoop *columns, *rows;
+} SpanLoops;
+typedef const SpanLoops *const SpanTable[DT_COUNT];
+#define SPAN_TABLE(name)                                                          \
+  static SpanTable name##_loops = {                                               \
+      [DT_F32] = &(const SpanLoops){.columns = name##_float, .rows = name##_row}, \
+      [DT_F64] = &(const SpanLoops){.columns = name##_double, .rows = name##_double}};
+SPAN_TABLE(softmax)
+SPAN_TABLE(log_softmax)
+SPAN_TABLE(softmax_backward)
+SPAN_TABLE(log_softmax_backward)
+
+/* Runs one of the loops along `dim` over contiguous operands of their type. */
+static Tensor *run_spans(const SpanLoops *loops, Tensor *a, Tensor *b, int64_t dim, Tensor *kept) {
   a = t_contiguous(a);
   if (b) b = t_contiguous(b);
   if (failed() || !a) return NULL;
@@ -161,6 +173,7 @@ static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t
   if (kept) s.powers = (float *)(void *)tensor_data(kept), s.inverse = s.powers + a->numel;
   const char *a_at = tensor_data(a), *b_at = b ? tensor_data(b) : NULL;
   char *y_at = tensor_data(y);
+  SpanLoop *loop = inner == 1 ? loops->rows : loops->columns;
   for (int64_t o = 0; o < outer; o++)
     for (int64_t j = 0; j < inner; j += SPAN_COLUMNS) {
       int64_t at = (o * s.n * inner + j) * bytes;
@@ -168,21 +181,13 @@ static Tensor *run_spans(SpanLoop *const loops[3], Tensor *a, Tensor *b, int64_t
       s.first = o == 0,
       s.next = (const float *)(const void *)(a_at + (o + 1 < outer ? at + s.n * bytes : at));
       s.a = a_at + at, s.b = b_at ? b_at + at : NULL, s.y = y_at + at;
-      loops[d == DT_F64 ? 2 : inner == 1](&s);
+      loop(&s);
       if (kept) s.powers += s.n, s.inverse++;
     }
   return y;
 }
 
 /* ------------------------------------------------------------ softmax */
-
-static SpanLoop *const softmax_loops[3] = {softmax_float, softmax_row, softmax_double};
-static SpanLoop *const log_softmax_loops[3] = {log_softmax_float, log_softmax_row,
-                                               log_softmax_double};
-static SpanLoop *const softmax_backward_loops[3] = {softmax_backward_float, softmax_backward_row,
-                                                    softmax_backward_double};
-static SpanLoop *const log_softmax_backward_loops[3] = {
-    log_softmax_backward_float, log_softmax_backward_row, log_softmax_backward_double};
 
 /* What the gradient of log_softmax needs beside its result, so as not to take exponentials
  * again: as much memory once more, up to a size. It is in the node's second slot, out of
@@ -195,15 +200,20 @@ static Tensor *powers_for(const Tensor *x, int64_t dim) {
   return tensor_empty(1, (int64_t[]){x->numel + x->numel / x->sizes[dim]}, DT_F32);
 }
 
-static Tensor *forward(const NodeType *type, SpanLoop *const loops[3], const char *name, Tensor *x,
+static bool last_dim(const Tensor *x, int64_t dim) {
+  return x && (dim == -1 || dim == x->ndim - 1 || x->ndim == 0);
+}
+
+static Tensor *forward(const NodeType *type, SpanTable table, const char *name, Tensor *x,
                        int64_t dim, DType dtype) {
   if (failed() || !x) return NULL;
   if (dtype != DT_NONE) x = t_to(x, dtype);
   if (failed() || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
-  if (!check_float_kernel(name, tensor_dtype(x))) return NULL;
+  const SpanLoops *loops = KERNEL_OF(table, tensor_dtype(x), name);
+  if (!loops) return NULL;
   Node *n = node_new(type, 2, 1, x, NULL);
   num_i(n, 0, dim);
-  Tensor *kept = n && loops == log_softmax_loops ? powers_for(x, dim) : NULL,
+  Tensor *kept = n && table == log_softmax_loops ? powers_for(x, dim) : NULL,
          *y = set_history(run_spans(loops, x, NULL, dim, kept), n);
   if (n) save_output(n, 0, y);
   if (kept && !failed() && n->saves[0].value) tensor_retain(n->saves[1].value = kept);
@@ -211,9 +221,11 @@ static Tensor *forward(const NodeType *type, SpanLoop *const loops[3], const cha
 }
 
 /* The gradient op as an op: both operands recorded. */
-static Tensor *backward(const NodeType *type, SpanLoop *const loops[3], Tensor *g, Tensor *y,
-                        int64_t dim, Tensor *kept) {
+static Tensor *backward(const NodeType *type, SpanTable table, const char *name, Tensor *g,
+                        Tensor *y, int64_t dim, Tensor *kept) {
   if (failed() || !g || !y) return NULL;
+  const SpanLoops *loops = KERNEL_OF(table, tensor_dtype(y), name);
+  if (!loops) return NULL;
   if (g->dtype != y->dtype) g = t_to(g, (DType)y->dtype);
   Node *n = node_new(type, 2, 1, g, y, NULL);
   num_i(n, 0, dim);
@@ -235,7 +247,10 @@ GRAD(SoftmaxBackwardDataBackward0, "grad_output output | dim:i")
   gi[1] = t_sub(t_mul(h, t_sub(go, s)), t_mul(go, hy));
 }
 static Tensor *softmax_backward_op(Tensor *g, Tensor *y, int64_t dim) {
-  return backward(&SoftmaxBackwardDataBackward0, softmax_backward_loops, g, y, dim, NULL);
+  return backward(&SoftmaxBackwardDataBackward0, softmax_backward_loops,
+                  last_dim(y, dim) ? "softmax_backward_lastdim_kernel_impl"
+                                   : "softmax_backward_kernel_impl",
+                  g, y, dim, NULL);
 }
 
 /* gx = g - exp(y) sum g. For h at gx: dg = h - sum h exp(y), dy = -h exp(y) sum g. */
@@ -252,12 +267,12 @@ GRAD(SoftmaxBackward0, "result | dim:i")
 { gi[0] = softmax_backward_op(g[0], saved(n, 0), n->numbers[0].i); }
 GRAD(LogSoftmaxBackward0, "result | dim:i")
 {
-  gi[0] = backward(&LogSoftmaxBackwardDataBackward0, log_softmax_backward_loops, g[0], saved(n, 0),
-                   n->numbers[0].i, n->saves[1].value);
-}
-
-static bool last_dim(const Tensor *x, int64_t dim) {
-  return x && (dim == -1 || dim == x->ndim - 1 || x->ndim == 0);
+  Tensor *y = saved(n, 0);
+  int64_t dim = n->numbers[0].i;
+  gi[0] = backward(&LogSoftmaxBackwardDataBackward0, log_softmax_backward_loops,
+                   last_dim(y, dim) ? "log_softmax_backward_lastdim_kernel_impl"
+                                    : "log_softmax_backward_kernel_impl",
+                   g[0], y, dim, n->saves[1].value);
 }
 
 Tensor *t_softmax(Tensor *x, int64_t dim, DType dtype) {
