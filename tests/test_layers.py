@@ -359,6 +359,20 @@ def test_kernels_are_chosen_by_tables_of_dtypes() -> None:
     assert not BY_ONE_TYPE.search("all = [DT_F64] = d == DT_F32 ? 24 : 53;")
 
 
+KEPT = re.compile(r"\bstatic\b((?:_Alignas\(\w+\)|[^;{}()=\[])*)[;=\[]")
+"""The words before a static object's initialiser, or its end."""
+
+
+def test_kernels_keep_nothing_between_calls() -> None:
+    """What they work in is an argument, so that each thread brings its own."""
+    for path in SOURCES:
+        if path.parent.name == "kernels":
+            objects = KEPT.findall(without_comments(path.read_text()))
+            assert [words for words in objects if "const" not in words.split()] == [], path.name
+    assert KEPT.findall("static _Alignas(16) float part[3][PART];") == [" _Alignas(16) float part"]
+    assert KEPT.findall("static inline float f(float x) { return x; }") == []
+
+
 def test_public_header_needs_no_other() -> None:
     assert includes(ENGINE / "boundary/pg.h") == []
 

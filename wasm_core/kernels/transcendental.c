@@ -26,22 +26,19 @@
 /* Four vectors at `l` of moving pointers: engines add up an address anew, but for a constant. */
 #define FOUR_VECTORS UNROLLED for (size_t l = 0; l < LANES; l += 4)
 
-enum { PART = 256 };
+enum { PART = LOOP_PART };
 
 const float exp_down_limit = -88;
 
-static _Alignas(16) float part[3][PART];
-static _Alignas(16) double wide[PART];
-
 /* y = wide, four at a time, as n may be rounded up to. */
-static NOINLINE void narrow(float *y, size_t n) {
+static NOINLINE void narrow(float *y, size_t n, const LoopScratch *s) {
   typedef float f32x2 __attribute__((vector_size(8)));
   const f32x2 none = {0, 0};
   for (size_t i = 0; i < n; i += 4) {
-    f32x4 low = SIMD_SHUFFLE(__builtin_convertvector(f64x2_load(wide + i), f32x2), none, 0, 1, 2,
+    f32x4 low = SIMD_SHUFFLE(__builtin_convertvector(f64x2_load(s->wide + i), f32x2), none, 0, 1, 2,
                              3);
-    f32x4 high = SIMD_SHUFFLE(__builtin_convertvector(f64x2_load(wide + i + 2), f32x2), none, 0, 1,
-                              2, 3);
+    f32x4 high = SIMD_SHUFFLE(__builtin_convertvector(f64x2_load(s->wide + i + 2), f32x2), none, 0,
+                              1, 2, 3);
     f32x4_store(y + i, SIMD_SHUFFLE(low, high, 0, 1, 4, 5));
   }
 }
@@ -72,19 +69,21 @@ static inline float expm1_of_rest(float r) {
         q = (0.00138145597f * r + 0.00836873558f) * square + (0.0416683899f * r + 0.166665205f);
   return square * (q * r + 0.499999934f) + r;
 }
-static inline float expm1_part(size_t i) { return expm1_of_rest(part[0][i]); }
+static inline float expm1_part(const LoopScratch *s, size_t i) {
+  return expm1_of_rest(s->part[0][i]);
+}
 
 /* x = k log 2 + r: part[0] = r, and part[1] ends in the bits of k. NaN stays. The limits are no
  * constants, so that they become one instruction that minds neither zeros nor NaN. limit: low,
  * high, TO_INTEGER, and a factor for x within them. */
-static NOINLINE void reduce(const float *x, size_t n, const float *limit) {
+static NOINLINE void reduce(const float *x, size_t n, const float *limit, LoopScratch *s) {
   const float low = limit[0], high = limit[1], to_integer = limit[2], factor = limit[3];
   EACH(n) {
     float v = x[i] < low ? low : x[i];
     v = (high < v ? high : v) * factor;
     float shifted = v * 1.44269504f + to_integer, whole = shifted - to_integer;
-    part[0][i] = (v - whole * 0.693145752f) - whole * 1.42860677e-6f;
-    part[1][i] = shifted;
+    s->part[0][i] = (v - whole * 0.693145752f) - whole * 1.42860677e-6f;
+    s->part[1][i] = shifted;
   }
 }
 
@@ -120,11 +119,11 @@ static bool all_within(const float *x, size_t n, float limit) {
 /* --- relu: max(x, 0), where -0 and NaN stay; several vectors at a time, as there is so little
  * to do --- */
 
-void value_relu_f32(char *const *p, size_t n, const double *k) {
+void value_relu_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
   const f32x4 below = f32x4_splat(-1.40129846e-45f);
   float *y = (float *)(void *)p[0];
   const float *x = (const float *)(const void *)p[1];
-  (void)k;
+  (void)k, (void)s;
   for (size_t i = 0; i < (n & ~(size_t)(LANES - 1)); i += LANES)
     UNROLLED for (size_t l = 0; l < LANES; l += 4) {
       f32x4 v = f32x4_load(x + i + l);
@@ -135,10 +134,11 @@ void value_relu_f32(char *const *p, size_t n, const double *k) {
 /* --- hardtanh, clamp: NaN stays, be it the value or a bound --- */
 
 /* k: the bounds. */
-void value_hardtanh_f32(char *const *p, size_t n, const double *k) {
+void value_hardtanh_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
   const f32x4 low = f32x4_splat((float)k[0]), high = f32x4_splat((float)k[1]);
   float *y = (float *)(void *)p[0];
   const float *x = (const float *)(const void *)p[1], *end = x + n;
+  (void)s;
   if (isnan(k[0]) || isnan(k[1])) {
     EACH(n) y[i] = isnan(k[0]) ? low[0] : high[0];
     return;
@@ -152,7 +152,7 @@ void value_hardtanh_f32(char *const *p, size_t n, const double *k) {
 #define QUOTIENT_FAR 268435456.0
 
 /* wide = the rests; whether all quotients are near. */
-static NOINLINE bool divide_near(const float *a, const float *b, size_t n) {
+static NOINLINE bool divide_near(const float *a, const float *b, size_t n, LoopScratch *s) {
   const double far = QUOTIENT_FAR;
   int64_t limit, below = -1;
   memcpy(&limit, &far, sizeof limit);
@@ -161,34 +161,34 @@ static NOINLINE bool divide_near(const float *a, const float *b, size_t n) {
     int64_t bits;
     memcpy(&bits, &whole, sizeof bits);
     below &= (bits & INT64_MAX) - limit;
-    wide[i] = whole == 0 ? x : rest;
+    s->wide[i] = whole == 0 ? x : rest;
   }
   return below < 0;
 }
 
-const float *fmod_part_f32(const float *a, const float *b, size_t n, size_t *m) {
+const float *fmod_part_f32(const float *a, const float *b, size_t n, size_t *m, LoopScratch *s) {
   size_t size = *m = part_size(0, n);
-  bool near = divide_near(a, b, size);
-  narrow(part[0], size);
-  EACH(size) part[0][i] = copysign_f32(part[0][i], a[i]);
+  bool near = divide_near(a, b, size, s);
+  narrow(s->part[0], size, s);
+  EACH(size) s->part[0][i] = copysign_f32(s->part[0][i], a[i]);
   for (size_t i = 0; !near && i < size; i++)
-    if (!(fabs((double)a[i] / (double)b[i]) < QUOTIENT_FAR)) part[0][i] = fmodf(a[i], b[i]);
-  return part[0];
+    if (!(fabs((double)a[i] / (double)b[i]) < QUOTIENT_FAR)) s->part[0][i] = fmodf(a[i], b[i]);
+  return s->part[0];
 }
 
 /* --- exp: the power in two factors, for subnormal and infinite results --- */
 
-void value_exp_f32(char *const *p, size_t n, const double *k) {
+void value_exp_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
   static const float limit[4] = {-104.5f, 89.5f, TO_INTEGER(0), 1};
   float *y = (float *)(void *)p[0];
   const float *x = (const float *)(const void *)p[1];
   (void)k;
   for (size_t at = 0, m; at < n; at += m) {
     m = part_size(at, n);
-    reduce(x + at, m, limit);
+    reduce(x + at, m, limit, s);
     EACH(m) {
-      int32_t whole = f32_to_bits(part[1][i]) - f32_to_bits(limit[2]), half = whole >> 1;
-      y[at + i] = (expm1_part(i) + 1) * bits_to_f32((half + 127) * 8388608) *
+      int32_t whole = f32_to_bits(s->part[1][i]) - f32_to_bits(limit[2]), half = whole >> 1;
+      y[at + i] = (expm1_part(s, i) + 1) * bits_to_f32((half + 127) * 8388608) *
                   bits_to_f32((whole - half + 127) * 8388608);
     }
   }
@@ -203,54 +203,54 @@ enum { BELOW = 30 };
 static const volatile float logistic_limit[2] = {-108.8f, 40};
 
 /* parts: z + k log 2, and k - BELOW in the low bits as the exponent of a float. */
-static inline void reduce_logistic(float z, size_t i, float low, float high) {
+static inline void reduce_logistic(LoopScratch *s, float z, size_t i, float low, float high) {
   const float to_integer = TO_INTEGER(-BELOW);
   float v = z < low ? low : z;
   v = high < v ? high : v;
   float shifted = to_integer - v * 1.44269504f, whole = shifted - to_integer;
-  part[0][i] = (v + whole * 0.693145752f) + whole * 1.42860677e-6f;
-  part[1][i] = shifted;
+  s->part[0][i] = (v + whole * 0.693145752f) + whole * 1.42860677e-6f;
+  s->part[1][i] = shifted;
 }
 
 /* As tanh(r / 2) = q / p for |r| <= log(2) / 2, e = 2^k n / m with n = p - q, m = p + q costs no
  * division of its own. p is such that m and n stay just below a power of 2, where rounding is
  * finest; n is had from m, so that both lose the same. */
-static inline float sigmoid_part(size_t i) {
-  float r = part[0][i], square = r * r, p = 106.5f + 10.65f * square,
+static inline float sigmoid_part(const LoopScratch *s, size_t i) {
+  float r = s->part[0][i], square = r * r, p = 106.5f + 10.65f * square,
         q = r * (53.25f + 0.8875f * square), m = p + q;
   float scaled = m * SCALE;
-  return scaled / (scaled + (m - (q + q)) * power_of(part[1][i]));
+  return scaled / (scaled + (m - (q + q)) * power_of(s->part[1][i]));
 }
 
 /* v / (1 + e); for v < cut 0, or NaN for infinity. Neither the numerator nor the quotient may be
  * subnormal. */
-static inline float ratio_part(size_t i, float v, float cut) {
-  float power = power_of(part[1][i]), sum = power + (power * expm1_of_rest(-part[0][i]) + SCALE),
-        one = v < cut ? 0 : SCALE;
+static inline float ratio_part(const LoopScratch *s, size_t i, float v, float cut) {
+  float power = power_of(s->part[1][i]),
+        sum = power + (power * expm1_of_rest(-s->part[0][i]) + SCALE), one = v < cut ? 0 : SCALE;
   bool far = magnitude(v) > 1e-18f;
   return one * (far ? v : 1) / sum * (far ? 1 : v);
 }
 
 /* A loop over blocks: z, made of x as v, is reduced, then VALUE is made. */
-#define LOGISTIC(name, operand, Z, VALUE)                             \
-  void name(char *const *p, size_t n, const double *k) {              \
-    const float low = logistic_limit[0], high = logistic_limit[1];    \
-    float *y = (float *)(void *)p[0];                                 \
-    const float *x = (const float *)(const void *)p[operand],         \
-                *g = (const float *)(const void *)p[1];               \
-    (void)k, (void)g;                                                 \
-    for (size_t at = 0, m; at < n; at += m, x += m, y += m, g += m) { \
-      m = part_size(at, n);                                           \
-      EACH(m) {                                                       \
-        float v = x[i];                                               \
-        reduce_logistic(Z, i, low, high);                             \
-      }                                                               \
-      EACH(m) {                                                       \
-        float v = x[i];                                               \
-        (void)v;                                                      \
-        y[i] = VALUE;                                                 \
-      }                                                               \
-    }                                                                 \
+#define LOGISTIC(name, operand, Z, VALUE)                                \
+  void name(char *const *p, size_t n, const double *k, LoopScratch *s) { \
+    const float low = logistic_limit[0], high = logistic_limit[1];       \
+    float *y = (float *)(void *)p[0];                                    \
+    const float *x = (const float *)(const void *)p[operand],            \
+                *g = (const float *)(const void *)p[1];                  \
+    (void)k, (void)g;                                                    \
+    for (size_t at = 0, m; at < n; at += m, x += m, y += m, g += m) {    \
+      m = part_size(at, n);                                              \
+      EACH(m) {                                                          \
+        float v = x[i];                                                  \
+        reduce_logistic(s, Z, i, low, high);                             \
+      }                                                                  \
+      EACH(m) {                                                          \
+        float v = x[i];                                                  \
+        (void)v;                                                         \
+        y[i] = VALUE;                                                    \
+      }                                                                  \
+    }                                                                    \
   }
 
 /* What gelu by tanh has the sigmoid of, x (1 + tanh t) / 2 being x sigmoid(2 t), and x times its
@@ -260,20 +260,20 @@ static inline float ratio_part(size_t i, float v, float cut) {
 /* (x sigmoid(z))' = s + s (1 - s) x z' */
 static inline float slope(float s, float rest) { return s + s * ((1 - s) * rest); }
 
-static LOGISTIC(sigmoid_far, 1, v, sigmoid_part(i))
-LOGISTIC(value_silu_f32, 1, v, ratio_part(i, v, -108.8f))
-LOGISTIC(value_gelu_tanh_f32, 1, GELU_Z(v), ratio_part(i, v, -11.5f))
-LOGISTIC(grad_silu_f32, 2, v, g[i] * slope(sigmoid_part(i), v))
-LOGISTIC(grad_gelu_tanh_f32, 2, GELU_Z(v), g[i] * slope(sigmoid_part(i), GELU_Z_SLOPE(v)))
+static LOGISTIC(sigmoid_far, 1, v, sigmoid_part(s, i))
+LOGISTIC(value_silu_f32, 1, v, ratio_part(s, i, v, -108.8f))
+LOGISTIC(value_gelu_tanh_f32, 1, GELU_Z(v), ratio_part(s, i, v, -11.5f))
+LOGISTIC(grad_silu_f32, 2, v, g[i] * slope(sigmoid_part(s, i), v))
+LOGISTIC(grad_gelu_tanh_f32, 2, GELU_Z(v), g[i] * slope(sigmoid_part(s, i), GELU_Z_SLOPE(v)))
 /* sigmoid needs neither limits nor a scale if no |x| of a block is above SIGMOID_NEAR; the bits
  * are the same. */
 #define SIGMOID_NEAR 80
 
 /* part[0] = x + k log 2, part[1] its square, part[2] = k as what is added to the bits of a float
  * that is to be multiplied by 2^k. */
-static NOINLINE bool reduce_sigmoid(const float *x, size_t n) {
+static NOINLINE bool reduce_sigmoid(const float *x, size_t n, LoopScratch *s) {
   const float to_integer = 12582912.0f, *end = x + n;
-  float *rest = part[0];
+  float *rest = s->part[0];
   i32x4 most = {0};
   for (; x < end; x += LANES, rest += LANES) FOUR_VECTORS {
       f32x4 v = f32x4_load(x + l), shifted = to_integer - v * 1.44269504f,
@@ -288,8 +288,8 @@ static NOINLINE bool reduce_sigmoid(const float *x, size_t n) {
 }
 
 /* As sigmoid_part. */
-static NOINLINE void sigmoid_near(float *y, size_t n) {
-  const float *rest = part[0], *end = rest + n;
+static NOINLINE void sigmoid_near(float *y, size_t n, const LoopScratch *s) {
+  const float *rest = s->part[0], *end = rest + n;
   for (; rest < end; y += LANES, rest += LANES) FOUR_VECTORS {
       f32x4 square = f32x4_load(rest + PART + l), p = 106.5f + 10.65f * square;
       f32x4 q = f32x4_load(rest + l) * (53.25f + 0.8875f * square), m = p + q;
@@ -298,15 +298,15 @@ static NOINLINE void sigmoid_near(float *y, size_t n) {
     }
 }
 
-void value_sigmoid_f32(char *const *p, size_t n, const double *k) {
+void value_sigmoid_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
   float *y = (float *)(void *)p[0];
   const float *x = (const float *)(const void *)p[1];
   for (size_t at = 0, m; at < n; at += m, x += m, y += m) {
     m = part_size(at, n);
-    if (reduce_sigmoid(x, m)) {
-      sigmoid_near(y, m);
+    if (reduce_sigmoid(x, m, s)) {
+      sigmoid_near(y, m, s);
       TOOK(SIGMOID_NEAR);
-    } else sigmoid_far((char *const[]){(char *)y, (char *)(uintptr_t)x}, m, k);
+    } else sigmoid_far((char *const[]){(char *)y, (char *)(uintptr_t)x}, m, k, s);
   }
 }
 
@@ -314,50 +314,50 @@ void value_sigmoid_f32(char *const *p, size_t n, const double *k) {
  * sum lost --- */
 
 /* part[0] = log(1 + exp(-|factor x|)) */
-static NOINLINE void soft_part(const float *x, size_t n, float factor) {
+static NOINLINE void soft_part(const float *x, size_t n, float factor, LoopScratch *s) {
   static const float limit[4] = {-104.5f, 0, 12582912.0f, 1};
-  EACH(n) part[2][i] = -magnitude(x[i] * factor);
-  reduce(part[2], n, limit);
+  EACH(n) s->part[2][i] = -magnitude(x[i] * factor);
+  reduce(s->part[2], n, limit, s);
   EACH(n) {
-    int32_t whole = f32_to_bits(part[1][i]) - 0x4b400000, half = whole >> 1;
+    int32_t whole = f32_to_bits(s->part[1][i]) - 0x4b400000, half = whole >> 1;
     float some = bits_to_f32((half + 127) * 8388608),
           rest = bits_to_f32((whole - half + 127) * 8388608);
-    float more = expm1_part(i), sum = 1 + more, e = sum * some * rest, u = 1 + e;
-    part[0][i] = u;
-    part[1][i] = (e - (u - 1)) + (more - (sum - 1)) * some * rest;
+    float more = expm1_part(s, i), sum = 1 + more, e = sum * some * rest, u = 1 + e;
+    s->part[0][i] = u;
+    s->part[1][i] = (e - (u - 1)) + (more - (sum - 1)) * some * rest;
   }
-  EACH(n) part[0][i] = log_sum_f32(part[0][i], part[1][i]);
+  EACH(n) s->part[0][i] = log_sum_f32(s->part[0][i], s->part[1][i]);
 }
 
 /* k: beta, and above what factor x the result is x. */
-void value_softplus_f32(char *const *p, size_t n, const double *k) {
+void value_softplus_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
   const float factor = (float)k[0], threshold = (float)k[1];
   float *y = (float *)(void *)p[0];
   const float *x = (const float *)(const void *)p[1];
   for (size_t at = 0, m; at < n; at += m, x += m, y += m) {
     m = part_size(at, n);
-    soft_part(x, m, factor);
+    soft_part(x, m, factor, s);
     EACH(m) {
-      float v = x[i], z = v * factor, soft = (relu_f32(z) + part[0][i]) / factor;
+      float v = x[i], z = v * factor, soft = (relu_f32(z) + s->part[0][i]) / factor;
       y[i] = z > threshold ? v : soft;
     }
   }
 }
 
-void value_logsigmoid_f32(char *const *p, size_t n, const double *k) {
+void value_logsigmoid_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
   float *y = (float *)(void *)p[0];
   const float *x = (const float *)(const void *)p[1];
   (void)k;
   for (size_t at = 0, m; at < n; at += m, x += m, y += m) {
     m = part_size(at, n);
-    soft_part(x, m, 1);
-    EACH(m) y[i] = -relu_f32(-x[i]) - part[0][i];
+    soft_part(x, m, 1, s);
+    EACH(m) y[i] = -relu_f32(-x[i]) - s->part[0][i];
   }
 }
 
 /* --- tanh: a polynomial up to 0.9, 1 - 2 / (exp(2 |x|) + 1) beyond --- */
 
-void value_tanh_f32(char *const *p, size_t n, const double *k) {
+void value_tanh_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
   static const volatile float limit = 21;
   const float high_limit = limit, to_integer = TO_INTEGER(0);
   const float *x = (const float *)(const void *)p[1];
@@ -369,19 +369,19 @@ void value_tanh_f32(char *const *p, size_t n, const double *k) {
       float v = magnitude(x[i]) * 2;
       v = high_limit < v ? high_limit : v;
       float shifted = v * 1.44269504f + to_integer, whole = shifted - to_integer;
-      part[0][i] = (v - whole * 0.693145752f) - whole * 1.42860677e-6f;
-      part[1][i] = shifted;
+      s->part[0][i] = (v - whole * 0.693145752f) - whole * 1.42860677e-6f;
+      s->part[1][i] = shifted;
     }
     EACH(m) {
-      float power = power_of(part[1][i]);
-      part[0][i] = 1 - 2 / ((power + 1) + power * expm1_part(i));
+      float power = power_of(s->part[1][i]);
+      s->part[0][i] = 1 - 2 / ((power + 1) + power * expm1_part(s, i));
     }
     for (size_t i = 0; i < m; i += LANES) FOUR_VECTORS {
         f32x4 v = f32x4_load(x + i + l), t = f32x4_magnitude(v), z = t * t, square = z * z;
         f32x4 high = ((0.00252761273f * z - 0.0082083717f) - 0.000434485526f * square) * square +
                      (0.0216355864f * z - 0.0539223589f);
         f32x4 small = t + t * z * ((high * z + 0.133329004f) * z - 0.333333194f);
-        f32x4_store(y + i + l, choose_signed(t > 0.9f, f32x4_load(part[0] + i + l), small, v));
+        f32x4_store(y + i + l, choose_signed(t > 0.9f, f32x4_load(s->part[0] + i + l), small, v));
       }
   }
 }
@@ -391,7 +391,7 @@ void value_tanh_f32(char *const *p, size_t n, const double *k) {
 
 #define ERF_NEAR 1.01f
 
-void value_erf_f32(char *const *p, size_t n, const double *k) {
+void value_erf_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
   static const float limit[4] = {-18, 0, TO_INTEGER(0), 1};
   const float *x = (const float *)(const void *)p[1];
   float *y = (float *)(void *)p[0];
@@ -401,12 +401,12 @@ void value_erf_f32(char *const *p, size_t n, const double *k) {
     EACH(m) {
       float v = magnitude(x[i]), u = v > 4 ? 4.00000048f : v, square = u * u;
       float high = (0.000211143953f * u - 0.00319129229f) * u + 0.0228131972f;
-      part[2][i] = ((high * u - 0.105140544f) * square + (-0.635811746f * u - 1.12848628f)) * u;
+      s->part[2][i] = ((high * u - 0.105140544f) * square + (-0.635811746f * u - 1.12848628f)) * u;
     }
-    reduce(part[2], m, limit);
+    reduce(s->part[2], m, limit, s);
     EACH(m) {
-      float power = power_of(part[1][i]);
-      part[0][i] = (1 - power) - power * expm1_part(i);
+      float power = power_of(s->part[1][i]);
+      s->part[0][i] = (1 - power) - power * expm1_part(s, i);
     }
     for (size_t i = 0; i < m; i += LANES) FOUR_VECTORS {
         f32x4 v = f32x4_load(x + i + l), z = v * v - 0.5f;
@@ -414,7 +414,7 @@ void value_erf_f32(char *const *p, size_t n, const double *k) {
                      (0.00348018087f * z - 0.018283302f);
         f32x4 small = v + v * (((high * z + 0.0794100091f) * z - 0.281072199f) * z - 0.0345312618f);
         f32x4_store(y + i + l, choose_signed(f32x4_magnitude(v) > ERF_NEAR,
-                                             f32x4_load(part[0] + i + l), small, v));
+                                             f32x4_load(s->part[0] + i + l), small, v));
       }
   }
 }
@@ -422,14 +422,14 @@ void value_erf_f32(char *const *p, size_t n, const double *k) {
 /* --- gelu: x Phi(x) --- */
 
 /* Where |x| < 2, Phi(x) = (x + 2) / 4 + x r, r a polynomial in w = 4 - x^2: near -2, where Phi
- * is small, both are. By vectors of x: w, its square, (x + 2) / 4 and the upper half of r. */
-static _Alignas(16) float gelu_parts[4 * PART];
+ * is small, both are. `gelu`, by vectors of x: w, its square, (x + 2) / 4 and the upper half of
+ * r. */
 
 /* Whether all x are near, of which a bit tells; two at a time, by the units for integers, which
  * are idle here. */
-static NOINLINE bool gelu_begin(const float *x, size_t n) {
+static NOINLINE bool gelu_begin(const float *x, size_t n, LoopScratch *s) {
   uint64_t bits = 0, pairs[2];
-  float *to = gelu_parts;
+  float *to = s->gelu;
   for (const float *end = x + n; x < end; x += LANES, to += 4 * LANES) FOUR_VECTORS {
       memcpy(pairs, x + l, sizeof pairs);
       bits |= pairs[0] | pairs[1];
@@ -444,8 +444,8 @@ static NOINLINE bool gelu_begin(const float *x, size_t n) {
   return !(bits & 0x4000000040000000);
 }
 
-static NOINLINE void gelu_near(float *y, const float *x, size_t n) {
-  const float *from = gelu_parts;
+static NOINLINE void gelu_near(float *y, const float *x, size_t n, const LoopScratch *s) {
+  const float *from = s->gelu;
   for (const float *end = x + n; x < end; x += LANES, y += LANES, from += 4 * LANES) FOUR_VECTORS {
       f32x4 v = f32x4_load(x + l), w = f32x4_load(from + 4 * l),
             square = f32x4_load(from + 4 * l + 4);
@@ -464,15 +464,15 @@ static inline float up_to_far(float t) {
 
 /* exp(-x^2 / 2): r and k as `reduce` leaves them. The square is taken of a head whose square is
  * exact and of the rest. */
-static NOINLINE void reduce_gauss(const float *x, size_t n) {
+static NOINLINE void reduce_gauss(const float *x, size_t n, LoopScratch *s) {
   const float to_integer = TO_INTEGER(24);
   EACH(n) {
     float t = up_to_far(magnitude(x[i])), head = bits_to_f32(f32_to_bits(t) & -4096),
           rest = (t - head) * (t + head);
     float square = head * head, shifted = square * -0.721347520f + to_integer,
           whole = shifted - to_integer;
-    part[0][i] = -0.5f * ((square + whole * 1.38629150f) + (whole * 2.85721354e-6f + rest));
-    part[1][i] = shifted;
+    s->part[0][i] = -0.5f * ((square + whole * 1.38629150f) + (whole * 2.85721354e-6f + rest));
+    s->part[1][i] = shifted;
   }
 }
 
@@ -487,45 +487,45 @@ static inline float tail_below(float t, float square) {
 }
 
 /* The power times a polynomial in 1 / |x| that is |x| Phi(-|x|) exp(x^2 / 2) for |x| >= 2. */
-static NOINLINE void gelu_far(float *y, const float *x, size_t n) {
-  reduce_gauss(x, n);
+static NOINLINE void gelu_far(float *y, const float *x, size_t n, LoopScratch *s) {
+  reduce_gauss(x, n, s);
   EACH(n) {
     float v = x[i], u = 1 / up_to_far(magnitude(v)), square = u * u;
     float high = (0.655124009f * u - 3.05534434f) * square + (5.50501442f * u - 5.09542418f);
     float low = (2.38783097f * u - 0.167426899f) * u - 0.384836167f;
     float above = ((high * square * u + low) * u - 0.000651969109f) * u + 0.398954898f;
-    y[i] = relu_f32(v) - (above + above * expm1_part(i)) * power_of(part[1][i]) * 5.96046448e-8f;
+    y[i] = relu_f32(v) -
+           (above + above * expm1_part(s, i)) * power_of(s->part[1][i]) * 5.96046448e-8f;
   }
 }
 
 /* Those that are not near, which are few, are done apart. */
-static size_t gelu_pick_far(uint16_t *places, const float *x, size_t n) {
+static size_t gelu_pick_far(const float *x, size_t n, LoopScratch *s) {
   size_t far = 0;
   for (size_t i = 0; i < n; i += 64) {
     uint64_t found = 0;
     for (size_t l = 0; l < 64 && i + l < n; l += 4)
       found |= (uint64_t)i32x4_signs((i32x4)f32x4_load(x + i + l) << 1) << l;
     for (; found; found &= found - 1) {
-      places[far] = (uint16_t)(i + (size_t)__builtin_ctzll(found));
-      part[2][far] = x[places[far]];
+      s->places[far] = (uint16_t)(i + (size_t)__builtin_ctzll(found));
+      s->part[2][far] = x[s->places[far]];
       far++;
     }
   }
   return far;
 }
 
-void value_gelu_erf_f32(char *const *p, size_t n, const double *k) {
-  static uint16_t places[PART];
+void value_gelu_erf_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
   float *y = (float *)(void *)p[0];
   const float *x = (const float *)(const void *)p[1];
   (void)k;
   for (size_t at = 0, m; at < n; at += m, x += m, y += m) {
     m = part_size(at, n);
-    size_t far = gelu_begin(x, m) ? 0 : gelu_pick_far(places, x, m);
-    gelu_near(y, x, m);
-    if (far) gelu_far(part[2], part[2], (far + LANES - 1) & ~(size_t)(LANES - 1));
+    size_t far = gelu_begin(x, m, s) ? 0 : gelu_pick_far(x, m, s);
+    gelu_near(y, x, m, s);
+    if (far) gelu_far(s->part[2], s->part[2], (far + LANES - 1) & ~(size_t)(LANES - 1), s);
     else TOOK(GELU_NEAR);
-    for (size_t i = 0; i < far; i++) y[places[i]] = part[2][i];
+    for (size_t i = 0; i < far; i++) y[s->places[i]] = s->part[2][i];
   }
 }
 
@@ -546,18 +546,18 @@ static NOINLINE void gelu_slope_near(float *y, const float *g, const float *x, s
     }
 }
 
-static void gelu_slope_far(float *y, const float *g, const float *x, size_t n) {
-  reduce_gauss(x, n);
-  EACH(n) part[0][i] = (expm1_part(i) + 1) * power_of(part[1][i]) * 5.96046448e-8f;
+static void gelu_slope_far(float *y, const float *g, const float *x, size_t n, LoopScratch *s) {
+  reduce_gauss(x, n, s);
+  EACH(n) s->part[0][i] = (expm1_part(s, i) + 1) * power_of(s->part[1][i]) * 5.96046448e-8f;
   EACH(n) {
-    float v = x[i], t = up_to_far(magnitude(v)), square = t * t, e = part[0][i];
+    float v = x[i], t = up_to_far(magnitude(v)), square = t * t, e = s->part[0][i];
     float q = e * tail_above(t, square) / tail_below(t, square);
     y[i] = g[i] * ((v < 0 ? q : 1 - q) + v * (e * 0.398942280f));
   }
 }
 
 /* gx = g (Phi(x) + x phi(x)). */
-void grad_gelu_erf_f32(char *const *p, size_t n, const double *k) {
+void grad_gelu_erf_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
   float *y = (float *)(void *)p[0];
   const float *g = (const float *)(const void *)p[1], *x = (const float *)(const void *)p[2];
   (void)k;
@@ -568,9 +568,9 @@ void grad_gelu_erf_f32(char *const *p, size_t n, const double *k) {
       TOOK(GELU_SLOPE_NEAR);
       continue;
     }
-    gelu_slope_near(part[2], g, x, m);
-    gelu_slope_far(part[1], g, x, m);
-    EACH(m) y[i] = magnitude(x[i]) <= GELU_SLOPE_NEAR ? part[2][i] : part[1][i];
+    gelu_slope_near(s->part[2], g, x, m);
+    gelu_slope_far(s->part[1], g, x, m, s);
+    EACH(m) y[i] = magnitude(x[i]) <= GELU_SLOPE_NEAR ? s->part[2][i] : s->part[1][i];
   }
 }
 
@@ -579,7 +579,7 @@ void grad_gelu_erf_f32(char *const *p, size_t n, const double *k) {
 
 #define WAVE_FAR 1048576.0f
 
-static NOINLINE void wave(float *y, const float *x, size_t n, double half) {
+static NOINLINE void wave(float *y, const float *x, size_t n, double half, LoopScratch *s) {
   const double to_integer = 6755399441055744.0;
   VECTOR_LOOP for (size_t i = 0; i < n; i++) {
     double v = (double)x[i], shifted = (v * 0.31830988618379067 + half) + to_integer,
@@ -588,32 +588,33 @@ static NOINLINE void wave(float *y, const float *x, size_t n, double half) {
     double q = ((-2.3909484881421009e-8 * z + 2.7526633205780076e-6) * z - 0.00019840894402839792) *
                    z +
                0.0083333313259610812;
-    wide[i] = flip_if_odd(r * ((q * z - 0.16666666631792487) * z + 1), shifted);
+    s->wide[i] = flip_if_odd(r * ((q * z - 0.16666666631792487) * z + 1), shifted);
   }
-  narrow(y, n);
+  narrow(y, n, s);
 }
 
 /* y = factor g sin or cos of x, if there is a g. */
-static void waves(char *const *p, size_t n, double half, const float *x, float factor) {
+static void waves(char *const *p, size_t n, double half, const float *x, float factor,
+                  LoopScratch *s) {
   float *y = (float *)(void *)p[0];
   const float *g = (const float *)(const void *)p[1];
   bool times_g = x != g;
   for (size_t at = 0, m; at < n; at += m, x += m, y += m, g += m) {
     m = part_size(at, n);
     bool near = all_within(x, m, WAVE_FAR);
-    if (!near) memcpy(part[1], x, m * sizeof *x);
-    wave(times_g ? part[0] : y, x, m, half);
+    if (!near) memcpy(s->part[1], x, m * sizeof *x);
+    wave(times_g ? s->part[0] : y, x, m, half, s);
     for (size_t i = 0; !near && i < m; i++)
-      if (!(magnitude(part[1][i]) <= WAVE_FAR))
-        (times_g ? part[0] : y)[i] = half == 0 ? sinf(part[1][i]) : cosf(part[1][i]);
-    if (times_g) EACH(m) y[i] = g[i] * (part[0][i] * factor);
+      if (!(magnitude(s->part[1][i]) <= WAVE_FAR))
+        (times_g ? s->part[0] : y)[i] = half == 0 ? sinf(s->part[1][i]) : cosf(s->part[1][i]);
+    if (times_g) EACH(m) y[i] = g[i] * (s->part[0][i] * factor);
   }
 }
 
-#define WAVE(name, half, operand, factor)                               \
-  void name(char *const *p, size_t n, const double *k) {                \
-    (void)k;                                                            \
-    waves(p, n, half, (const float *)(const void *)p[operand], factor); \
+#define WAVE(name, half, operand, factor)                                  \
+  void name(char *const *p, size_t n, const double *k, LoopScratch *s) {   \
+    (void)k;                                                               \
+    waves(p, n, half, (const float *)(const void *)p[operand], factor, s); \
   }
 WAVE(value_sin_f32, 0, 1, 1)
 WAVE(value_cos_f32, 0.5, 1, 1)
@@ -630,7 +631,7 @@ static inline float power_or_none(int32_t k) {
 
 /* VALUE of the function, f. */
 #define HYPERBOLIC(fn, operand, BY_EVEN, BY_ODD, VALUE)                                           \
-  void fn(char *const *p, size_t n, const double *k) {                                            \
+  void fn(char *const *p, size_t n, const double *k, LoopScratch *s) {                            \
     static const float limit[4] = {-89.5f, 89.5f, TO_INTEGER(0), 1};                              \
     float *y = (float *)(void *)p[0];                                                             \
     const float *x = (const float *)(const void *)p[operand],                                     \
@@ -638,10 +639,10 @@ static inline float power_or_none(int32_t k) {
     (void)k, (void)g;                                                                             \
     for (size_t m; n; n -= m, x += m, y += m, g += m) {                                           \
       m = part_size(0, n);                                                                        \
-      reduce(x, m, limit);                                                                        \
+      reduce(x, m, limit, s);                                                                     \
       EACH(m) {                                                                                   \
-        int32_t whole = f32_to_bits(part[1][i]) - f32_to_bits(limit[2]);                          \
-        float r = part[0][i], square = r * r, up = power_or_none(whole - 2),                      \
+        int32_t whole = f32_to_bits(s->part[1][i]) - f32_to_bits(limit[2]);                       \
+        float r = s->part[0][i], square = r * r, up = power_or_none(whole - 2),                   \
               down = power_or_none(-whole - 2);                                                   \
         float odd = r * square * (0.166666667f + square * (0.00833333333f + square * 0.000199f)); \
         float even = square * (0.5f + square * (0.0416666667f + square * 0.00139f));              \
@@ -667,35 +668,35 @@ HYPERBOLIC(grad_cosh_f32, 2, difference, sum, g[i] * f)
 
 /* A loop over blocks: ARGUMENT of the operands a and b, its function as a pass of its own,
  * RESULT of that, v, and of the operands. */
-#define WIDE_HEAD(fn, operands)                                     \
-  void fn(char *const *p, size_t n, const double *k) {              \
-    float *y = (float *)(void *)p[0];                               \
-    const float *first = (const float *)(const void *)p[1],         \
-                *second = (const float *)(const void *)p[operands]; \
-    (void)k, (void)second;                                          \
-    for (size_t m; n; n -= m, y += m, first += m, second += m) {    \
+#define WIDE_HEAD(fn, operands)                                        \
+  void fn(char *const *p, size_t n, const double *k, LoopScratch *s) { \
+    float *y = (float *)(void *)p[0];                                  \
+    const float *first = (const float *)(const void *)p[1],            \
+                *second = (const float *)(const void *)p[operands];    \
+    (void)k, (void)second;                                             \
+    for (size_t m; n; n -= m, y += m, first += m, second += m) {       \
       m = part_size(0, n);
-#define WIDE_LOOP_OF(VALUE)                                          \
-  PAIRS for (size_t i = 0; i < m; i++) {                             \
-    double a = (double)first[i], b = (double)second[i], v = wide[i]; \
-    (void)a, (void)b, (void)v;                                       \
-    wide[i] = VALUE;                                                 \
+#define WIDE_LOOP_OF(VALUE)                                             \
+  PAIRS for (size_t i = 0; i < m; i++) {                                \
+    double a = (double)first[i], b = (double)second[i], v = s->wide[i]; \
+    (void)a, (void)b, (void)v;                                          \
+    s->wide[i] = VALUE;                                                 \
   }
-#define WIDE_TAIL \
-  narrow(y, m);   \
-  }               \
+#define WIDE_TAIL  \
+  narrow(y, m, s); \
+  }                \
   }
 #define WIDE_VALUE(name, operands, ARGUMENT, pass, RESULT) \
   WIDE_HEAD(value_##name##_f32, operands)                  \
-  WIDE_LOOP_OF(ARGUMENT) pass(m);                          \
+  WIDE_LOOP_OF(ARGUMENT) pass(m, s);                       \
   WIDE_LOOP_OF(RESULT) WIDE_TAIL
 /* g times the slope at b, which is what the gradient keeps. */
 #define WIDE_GRAD(name, SLOPE)    \
   WIDE_HEAD(grad_##name##_f32, 2) \
   WIDE_LOOP_OF(a *(SLOPE)) WIDE_TAIL
-#define WIDE_PASS(name)                                                  \
-  static NOINLINE void name##_pass(size_t n) {                           \
-    PAIRS for (size_t i = 0; i < n; i++) wide[i] = wide_##name(wide[i]); \
+#define WIDE_PASS(name)                                                        \
+  static NOINLINE void name##_pass(size_t n, LoopScratch *s) {                 \
+    PAIRS for (size_t i = 0; i < n; i++) s->wide[i] = wide_##name(s->wide[i]); \
   }
 WIDE_PASS(atan)
 WIDE_PASS(log)
@@ -719,16 +720,16 @@ static WIDE_HEAD(tan_near, 1)
 WIDE_LOOP_OF(wide_tan(a))
 WIDE_TAIL
 
-void value_tan_f32(char *const *p, size_t n, const double *k) {
+void value_tan_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {
   float *y = (float *)(void *)p[0];
   const float *x = (const float *)(const void *)p[1];
   for (size_t m; n; n -= m, x += m, y += m) {
     m = part_size(0, n);
     bool near = all_within(x, m, WAVE_FAR);
-    if (!near) memcpy(part[1], x, m * sizeof *x);
-    tan_near((char *const[]){(char *)y, (char *)(uintptr_t)x}, m, k);
+    if (!near) memcpy(s->part[1], x, m * sizeof *x);
+    tan_near((char *const[]){(char *)y, (char *)(uintptr_t)x}, m, k, s);
     for (size_t i = 0; !near && i < m; i++)
-      if (!(magnitude(part[1][i]) <= WAVE_FAR)) y[i] = tanf(part[1][i]);
+      if (!(magnitude(s->part[1][i]) <= WAVE_FAR)) y[i] = tanf(s->part[1][i]);
   }
 }
 
@@ -751,10 +752,10 @@ static inline void reduce_vector(f32x4 x, f32x4 low, f32x4 shift, float *rest, f
  * is loaded; limits[1]: the shift. Cranelift adds up each address anew, but for a constant: so
  * the pointers move. Of the row that is next the maximum is taken on the way, by lanes but for
  * the rest of four, where there is little to do but to wait for memory. */
-static NOINLINE f32x4 reduce_down(const float *x, size_t n, const f32x4 *limits, const float *next,
-                                  f32x4 most) {
-  const f32x4 low = limits[0], shift = limits[1];
-  float *rest = part[0], *power = part[1];
+static NOINLINE f32x4 reduce_down(const float *x, size_t n, const float *next, f32x4 most,
+                                  LoopScratch *s) {
+  const f32x4 low = s->limits[0], shift = s->limits[1];
+  float *rest = s->part[0], *power = s->part[1];
   const float *end = x + (n & ~(size_t)15);
   for (; x < end; x += 16, rest += 16, power += 16, next += 16)
     UNROLLED for (int l = 0; l < 16; l += 4) {
@@ -785,17 +786,17 @@ static inline float most_of_lanes(f32x4 v) {
   return low < high ? high : low;
 }
 
-float exp_row_f32(float *y, const float *x, size_t n, float shift, const float *next,
-                  float *next_most) {
-  const f32x4 limits[2] = {f32x4_splat(shift + exp_down_limit), f32x4_splat(shift)};
+float exp_row_f32(float *y, const float *x, size_t n, float shift, LoopScratch *s,
+                  const float *next) {
+  s->limits[0] = f32x4_splat(shift + exp_down_limit), s->limits[1] = f32x4_splat(shift);
   f32x4 most = f32x4_splat(-INFINITY);
   float total = 0;
   for (size_t at = 0, m; at < n; at += m) {
     m = part_size(at, n);
-    most = reduce_down(x + at, m, limits, next + at, most);
+    most = reduce_down(x + at, m, next + at, most, s);
     f32x4 sum = {0};
-    float *to = y ? y + at : part[2];
-    const float *rest = part[0], *power = part[1], *end = rest + (m & ~(size_t)7);
+    float *to = y ? y + at : s->part[2];
+    const float *rest = s->part[0], *power = s->part[1], *end = rest + (m & ~(size_t)7);
     for (; rest < end; rest += 8, power += 8, to += 8) UNROLLED for (int l = 0; l < 8; l += 4) {
         f32x4 e = exp_vector(rest + l, power + l);
         sum += e;
@@ -810,18 +811,19 @@ float exp_row_f32(float *y, const float *x, size_t n, float shift, const float *
     }
     total += sum_of_lanes(sum);
   }
-  *next_most = most_of_lanes(most);
-  for (size_t i = n & ~(size_t)3; i < n; i++)
-    *next_most = *next_most < next[i] ? next[i] : *next_most;
+  float next_most = most_of_lanes(most);
+  for (size_t i = n & ~(size_t)3; i < n; i++) next_most = next_most < next[i] ? next[i] : next_most;
+  s->next_most = next_most;
   return total;
 }
 
-void subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, float factor) {
-  const f32x4 limits[2] = {f32x4_splat(exp_down_limit), f32x4_splat(0)};
+void subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, float factor,
+                          LoopScratch *s) {
+  s->limits[0] = f32x4_splat(exp_down_limit), s->limits[1] = f32x4_splat(0);
   for (size_t at = 0, m; at < n; at += m) {
     m = part_size(at, n);
-    reduce_down(x + at, m, limits, x + at, limits[1]);
-    const float *rest = part[0], *power = part[1], *end = rest + (m & ~(size_t)7);
+    reduce_down(x + at, m, x + at, s->limits[1], s);
+    const float *rest = s->part[0], *power = s->part[1], *end = rest + (m & ~(size_t)7);
     for (; rest < end; rest += 8, power += 8, g += 8, y += 8)
       UNROLLED for (int l = 0; l < 8; l += 4)
           f32x4_store(y + l, f32x4_load(g + l) - exp_vector(rest + l, power + l) * factor);

@@ -3,8 +3,23 @@
 #define PG_TRANSCENDENTAL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
-#define OWN_LOOP(name) void name(char *const *p, size_t n, const double *k);
+#include "kernels/simd.h"
+
+/* Where a loop keeps a block between its passes: memory of the caller's, whose contents are
+ * nobody's before and after. */
+enum { LOOP_PART = 256 };
+typedef struct {
+  _Alignas(16) float part[3][LOOP_PART];
+  _Alignas(16) double wide[LOOP_PART];
+  _Alignas(16) float gelu[4 * LOOP_PART];
+  uint16_t places[LOOP_PART];
+  f32x4 limits[2]; /* of a row */
+  float next_most; /* a result; see exp_row_f32 */
+} LoopScratch;
+
+#define OWN_LOOP(name) void name(char *const *p, size_t n, const double *k, LoopScratch *s);
 OWN_LOOP(value_relu_f32)
 OWN_LOOP(value_hardtanh_f32)
 OWN_LOOP(value_exp_f32)
@@ -44,14 +59,17 @@ OWN_LOOP(grad_gelu_erf_f32)
 OWN_LOOP(grad_gelu_tanh_f32)
 #undef OWN_LOOP
 
-/* fmod of the first *m of n pairs, which is a block or all; good until the next call. */
-const float *fmod_part_f32(const float *a, const float *b, size_t n, size_t *m);
+/* fmod of the first *m of n pairs, which is a block or all; in the scratch. */
+const float *fmod_part_f32(const float *a, const float *b, size_t n, size_t *m, LoopScratch *s);
 /* Rows, of any length. y = exp(x - shift), where no x is above shift, and the sum of them; y may
- * be NULL. On the way, the largest of the row `next`, as max_row_f32 has it. */
-float exp_row_f32(float *y, const float *x, size_t n, float shift, const float *next,
-                  float *next_most);
+ * be NULL. On the way next_most of the scratch becomes the largest of the row `next`, as
+ * max_row_f32 has it. Calls pass four pointers in registers: the fifth is the one that nothing
+ * waits for. */
+float exp_row_f32(float *y, const float *x, size_t n, float shift, LoopScratch *s,
+                  const float *next);
 /* y = g - exp(x) factor, where no x is above 0. */
-void subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, float factor);
+void subtract_exp_row_f32(float *y, const float *g, const float *x, size_t n, float factor,
+                          LoopScratch *s);
 /* The largest; whether NaN counts is left open. */
 float max_row_f32(const float *x, size_t n);
 

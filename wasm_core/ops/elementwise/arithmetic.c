@@ -7,7 +7,6 @@
 
 #include "elementwise_rows.h"
 #include "ground/memory.h"
-#include "kernels/transcendental.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/view/copy.h"
 
@@ -155,12 +154,12 @@ LOOPS_BEGIN
 LOOPS(NUMBER, 2, trunc_div, BY_TYPE(trunc_div_float, trunc_div_double, int_div, a, b))
 /* The loop of float over blocks: `mod` is fmod(a, b). */
 #define MODULO(fn, VALUE)                                                                         \
-  static void fn##_f32(char *const *p, size_t n, const double *k) {                               \
+  static void fn##_f32(char *const *p, size_t n, const double *k, LoopScratch *s) {               \
     float *y = (float *)(void *)p[0];                                                             \
     const float *x1 = (const float *)(const void *)p[1], *x2 = (const float *)(const void *)p[2]; \
     (void)k;                                                                                      \
     for (size_t m; n; n -= m, y += m, x1 += m, x2 += m) {                                         \
-      const float *mods = fmod_part_f32(x1, x2, n, &m);                                           \
+      const float *mods = fmod_part_f32(x1, x2, n, &m, s);                                        \
       FLAT_FOR_float for (size_t i = 0; i < FLAT_COUNT_float(m); i++) {                           \
         float a = x1[i], b = x2[i], mod = mods[i];                                                \
         (void)a, (void)b;                                                                         \
@@ -394,15 +393,15 @@ Tensor *t_float_power(Tensor *a, Tensor *b, bool inplace) {
 
 /* By width alone: the condition, then the two values; or what is filled, where, with what.
  * Compilers make few vectors of a choice by bytes, but many of bits. */
-#define SELECT(fn, BITS, C, A, B)                                         \
-  static void fn##_##BITS(char *const *q, size_t n, const double *k) {    \
-    uint##BITS##_t *o = (uint##BITS##_t *)(void *)q[0];                   \
-    const uint8_t *c = (const uint8_t *)(const void *)q[C];               \
-    const uint##BITS##_t *a = (const uint##BITS##_t *)(const void *)q[A]; \
-    const uint##BITS##_t *b = (const uint##BITS##_t *)(const void *)q[B]; \
-    (void)k;                                                              \
-    BYTES_LOOP for (size_t i = 0; i < n; i++)                             \
-        o[i] = b[i] ^ ((a[i] ^ b[i]) & (uint##BITS##_t) - (c[i] != 0));   \
+#define SELECT(fn, BITS, C, A, B)                                                      \
+  static void fn##_##BITS(char *const *q, size_t n, const double *k, LoopScratch *s) { \
+    uint##BITS##_t *o = (uint##BITS##_t *)(void *)q[0];                                \
+    const uint8_t *c = (const uint8_t *)(const void *)q[C];                            \
+    const uint##BITS##_t *a = (const uint##BITS##_t *)(const void *)q[A];              \
+    const uint##BITS##_t *b = (const uint##BITS##_t *)(const void *)q[B];              \
+    (void)k, (void)s;                                                                  \
+    BYTES_LOOP for (size_t i = 0; i < n; i++)                                          \
+        o[i] = b[i] ^ ((a[i] ^ b[i]) & (uint##BITS##_t) - (c[i] != 0));                \
   }
 #define SELECTS(fn, C, A, B) \
   SELECT(fn, 8, C, A, B)     \

@@ -10,7 +10,6 @@
 
 #include "ground/paths.h"
 #include "kernels/simd.h"
-#include "kernels/transcendental.h"
 #include "ops/view/copy.h"
 
 /* For what many rows call: one copy of it. */
@@ -240,7 +239,8 @@ static _Alignas(16) char buffers[ITER_MAX][BLOCK * 8], lanes[ITER_MAX][LANES * 8
 static void run_flat(Flat *loop, const double *k, bool by_lanes, int n_p, char *const *p,
                      size_t bytes_out, size_t bytes, size_t n) {
   size_t whole = by_lanes ? n & ~(size_t)(LANES - 1) : n, rest = n - whole;
-  if (whole) loop(p, whole, k);
+  LoopScratch scratch;
+  if (whole) loop(p, whole, k, &scratch);
   if (!rest) return;
   char *q[ITER_MAX];
   q[0] = lanes[0];
@@ -248,7 +248,7 @@ static void run_flat(Flat *loop, const double *k, bool by_lanes, int n_p, char *
     q[i] = lanes[i];
     memcpy(q[i], p[i] + whole * bytes, rest * bytes);
   }
-  loop(q, LANES, k);
+  loop(q, LANES, k, &scratch);
   memcpy(p[0] + whole * bytes_out, q[0], rest * bytes_out);
 }
 static void run_block(const Blocks *b, char *const *p, size_t n) {
@@ -724,14 +724,15 @@ typedef struct {
 } Binary;
 
 /* Of bools, which are 0 or 1 to them, whatever their bytes are. */
-#define TRUTH_LOOP(fn, VALUE)                                                         \
-  static void fn(char *const *p, size_t n, __attribute__((unused)) const double *k) { \
-    uint8_t *o = (uint8_t *)p[0];                                                     \
-    const uint8_t *x = (const uint8_t *)p[1], *y = (const uint8_t *)p[2];             \
-    for (size_t i = 0; i < n; i += LANES) {                                           \
-      u8x16 a = u8x16_load(x + i), b = u8x16_load(y + i);                             \
-      u8x16_store(o + i, VALUE);                                                      \
-    }                                                                                 \
+#define TRUTH_LOOP(fn, VALUE)                                                       \
+  static void fn(char *const *p, size_t n, __attribute__((unused)) const double *k, \
+                 __attribute__((unused)) LoopScratch *s) {                          \
+    uint8_t *o = (uint8_t *)p[0];                                                   \
+    const uint8_t *x = (const uint8_t *)p[1], *y = (const uint8_t *)p[2];           \
+    for (size_t i = 0; i < n; i += LANES) {                                         \
+      u8x16 a = u8x16_load(x + i), b = u8x16_load(y + i);                           \
+      u8x16_store(o + i, VALUE);                                                    \
+    }                                                                               \
   }
 TRUTH_LOOP(value_bitwise_and_b8, u8x16_truth(u8x16_smaller(a, b)))
 TRUTH_LOOP(value_bitwise_or_b8, u8x16_truth(a | b))

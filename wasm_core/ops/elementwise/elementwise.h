@@ -11,6 +11,7 @@
 #include "kernels/loops.h"
 #include "kernels/maths.h"
 #include "kernels/simd.h"
+#include "kernels/transcendental.h"
 #include "ops/op.h"
 #include "ops/run.h"
 #include "tensor/iter.h"
@@ -64,7 +65,7 @@ typedef enum {
 typedef float single, quick;
 /* Handles n elements: p[0] is the result, which may be one of the operands p[1], ...; k are
  * three host numbers. For float and bytes n is a multiple of LANES. */
-typedef void Flat(char *const *p, size_t n, const double *k);
+typedef void Flat(char *const *p, size_t n, const double *k, LoopScratch *s);
 
 /* The loops of an op; a type that has none is computed in double or int64. */
 typedef struct {
@@ -94,14 +95,14 @@ Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
 
 /* --- loops: FLATn(function, result type, operand type T, type W to wrap around in, value of x
  * or a, b, c, d) --- */
-#define FLAT_HEAD(FN, R, A, WRAP)                                \
-  static void FN(char *const *q_, size_t n_, const double *k_) { \
-    const size_t n = FLAT_COUNT_##A(n_);                         \
-    typedef A T;                                                 \
-    typedef WRAP W;                                              \
-    R *o_ = (R *)(void *)q_[0];                                  \
-    const double p0_ = k_[0], p1_ = k_[1], p2_ = k_[2];          \
-    (void)sizeof(W), (void)sizeof(T), (void)p0_, (void)p1_, (void)p2_;
+#define FLAT_HEAD(FN, R, A, WRAP)                                                 \
+  static void FN(char *const *q_, size_t n_, const double *k_, LoopScratch *s_) { \
+    const size_t n = FLAT_COUNT_##A(n_);                                          \
+    typedef A T;                                                                  \
+    typedef WRAP W;                                                               \
+    R *o_ = (R *)(void *)q_[0];                                                   \
+    const double p0_ = k_[0], p1_ = k_[1], p2_ = k_[2];                           \
+    (void)sizeof(W), (void)sizeof(T), (void)p0_, (void)p1_, (void)p2_, (void)s_;
 /* A host number as a T. */
 #define HOST_NUMBER(p) _Generic((T)0, int64_t: int_from_double(p), default: (T)(p))
 #define FLAT_IN(k) const T *i##k##_ = (const T *)(const void *)q_[k];

@@ -19,22 +19,23 @@
 
 #define K(n) ((T)(n))
 /* a: where, or if k_[0] is not 0 what is moved from [0, 1] to there; b: the degree. */
-#define LOOP(name, A, FIRST, NEXT)                                                        \
-  static SMALL void name##_##A(char *const *to, size_t n, const double *k_) {             \
-    typedef A T;                                                                          \
-    T *out = (T *)(void *)to[0];                                                          \
-    const T *a = (const T *)(const void *)to[1], *b = (const T *)(const void *)to[2];     \
-    for (size_t i = 0; i < n; i++) {                                                      \
-      const T x = k_[0] != 0 ? 2 * a[i] - 1 : a[i];                                       \
-      const int64_t degree = b[i] >= 1 && b[i] < (T)9007199254740992 ? (int64_t)b[i] : 0; \
-      T q = 1, p = FIRST;                                                                 \
-      for (int64_t k = 1; k < degree; k++) {                                              \
-        const T next = NEXT;                                                              \
-        q = p;                                                                            \
-        p = next;                                                                         \
-      }                                                                                   \
-      out[i] = degree ? p : b[i] > -1 && b[i] < 1 ? 1 : 0;                                \
-    }                                                                                     \
+#define LOOP(name, A, FIRST, NEXT)                                                             \
+  static SMALL void name##_##A(char *const *to, size_t n, const double *k_, LoopScratch *s_) { \
+    typedef A T;                                                                               \
+    T *out = (T *)(void *)to[0];                                                               \
+    const T *a = (const T *)(const void *)to[1], *b = (const T *)(const void *)to[2];          \
+    (void)s_;                                                                                  \
+    for (size_t i = 0; i < n; i++) {                                                           \
+      const T x = k_[0] != 0 ? 2 * a[i] - 1 : a[i];                                            \
+      const int64_t degree = b[i] >= 1 && b[i] < (T)9007199254740992 ? (int64_t)b[i] : 0;      \
+      T q = 1, p = FIRST;                                                                      \
+      for (int64_t k = 1; k < degree; k++) {                                                   \
+        const T next = NEXT;                                                                   \
+        q = p;                                                                                 \
+        p = next;                                                                              \
+      }                                                                                        \
+      out[i] = degree ? p : b[i] > -1 && b[i] < 1 ? 1 : 0;                                     \
+    }                                                                                          \
   }
 #define LOOPS_OF(name, FIRST, NEXT) LOOP(name, float, FIRST, NEXT) LOOP(name, double, FIRST, NEXT)
 RECURRENCES(LOOPS_OF)

@@ -459,18 +459,18 @@ typedef struct {
 /* The double loops are there to be right. */
 #define SIZE_float
 #define SIZE_double SMALL
-#define LOSS_LOOP(FN, TYPE, OPERANDS, VALUE)                                     \
-  SIZE_##TYPE static void FN(char *const *at, size_t n, const double *numbers) { \
-    typedef TYPE T;                                                              \
-    T *out = (T *)(void *)at[0];                                                 \
-    const T P = (T)numbers[0];                                                   \
-    (void)P;                                                                     \
-    OPERANDS                                                                     \
-    FLAT_FOR_##TYPE for (size_t i = 0; i < n; i++) {                             \
-      T x = x_[i], t = t_[i], q = q_[i], g = g_[i];                              \
-      (void)x, (void)t, (void)q, (void)g;                                        \
-      out[i] = (T)(VALUE);                                                       \
-    }                                                                            \
+#define LOSS_LOOP(FN, TYPE, OPERANDS, VALUE)                                                      \
+  SIZE_##TYPE static void FN(char *const *at, size_t n, const double *numbers, LoopScratch *s_) { \
+    typedef TYPE T;                                                                               \
+    T *out = (T *)(void *)at[0];                                                                  \
+    const T P = (T)numbers[0];                                                                    \
+    (void)P, (void)s_;                                                                            \
+    OPERANDS                                                                                      \
+    FLAT_FOR_##TYPE for (size_t i = 0; i < n; i++) {                                              \
+      T x = x_[i], t = t_[i], q = q_[i], g = g_[i];                                               \
+      (void)x, (void)t, (void)q, (void)g;                                                         \
+      out[i] = (T)(VALUE);                                                                        \
+    }                                                                                             \
   }
 #define OPERAND(name, k) const T *name = (const T *)(const void *)at[k];
 #define OPERANDS_VALUE OPERAND(x_, 1) OPERAND(t_, 2) OPERAND(q_, 3) const T *g_ = x_;

@@ -7,7 +7,6 @@
 
 #include "ground/paths.h"
 #include "kernels/lanes.h"
-#include "kernels/transcendental.h"
 #include "ops/reduce/reduce.h"
 #include "reduce_rows.h"
 
@@ -22,8 +21,8 @@ typedef struct {
   void *y;
   int64_t n, step, width;
   const float *next; /* of a row of float: the next row, or itself if it is the last */
-  float *most;       /* its maximum, unless it is the first; then that of the next */
   bool first;
+  LoopScratch *scratch; /* of rows of float; next_most is this one's maximum, but for the first */
   /* of a row of float: exp(a - max), and 1 over their sum; NULL unless they are kept */
   float *powers, *inverse;
 } Span;
@@ -111,15 +110,15 @@ SOFTMAX_LOOPS(double, DT_F64)
 
 static void softmax_row(const Span *s) {
   SPAN_HEAD(float)
-  m_[0] = s->first ? max_row_f32(a_, (size_t)s->n) : *s->most;
-  t_[0] = 1 / exp_row_f32(y_, a_, (size_t)s->n, m_[0], s->next, s->most);
+  m_[0] = s->first ? max_row_f32(a_, (size_t)s->n) : s->scratch->next_most;
+  t_[0] = 1 / exp_row_f32(y_, a_, (size_t)s->n, m_[0], s->scratch, s->next);
   ROW_MAP(float, (y * t))
   TOOK(SOFTMAX_ROW);
 }
 static void log_softmax_row(const Span *s) {
   SPAN_HEAD(float)
-  m_[0] = s->first ? max_row_f32(a_, (size_t)s->n) : *s->most;
-  const float sum = exp_row_f32(s->powers, a_, (size_t)s->n, m_[0], s->next, s->most);
+  m_[0] = s->first ? max_row_f32(a_, (size_t)s->n) : s->scratch->next_most;
+  const float sum = exp_row_f32(s->powers, a_, (size_t)s->n, m_[0], s->scratch, s->next);
   if (s->inverse) *s->inverse = 1 / sum;
   t_[0] = (float)log((double)sum);
   ROW_MAP(float, a - m - t)
@@ -140,7 +139,7 @@ static void log_softmax_backward_row(const Span *s) {
     TOOK(SOFTMAX_KEPT);
     return;
   }
-  subtract_exp_row_f32(y_, a_, b_, (size_t)s->n, t_[0]);
+  subtract_exp_row_f32(y_, a_, b_, (size_t)s->n, t_[0], s->scratch);
   TOOK(SOFTMAX_ROW);
 }
 
@@ -168,8 +167,8 @@ static Tensor *run_spans(const SpanLoops *loops, Tensor *a, Tensor *b, int64_t d
   if (!y || y->numel == 0) return y;
   int64_t inner = 1, outer = 1, bytes = dtype_bytes(d);
   for (int i = 0; i < a->ndim; i++) *(i < dim ? &outer : &inner) *= i == dim ? 1 : a->sizes[i];
-  float most;
-  Span s = {.n = a->ndim ? a->sizes[dim] : 1, .step = inner, .most = &most};
+  LoopScratch scratch;
+  Span s = {.n = a->ndim ? a->sizes[dim] : 1, .step = inner, .scratch = &scratch};
   if (kept) s.powers = (float *)(void *)tensor_data(kept), s.inverse = s.powers + a->numel;
   const char *a_at = tensor_data(a), *b_at = b ? tensor_data(b) : NULL;
   char *y_at = tensor_data(y);
