@@ -230,9 +230,8 @@ typedef struct {
   int n;
   bool by_lanes; /* the loop takes multiples of LANES only */
   Side side[ITER_MAX];
+  char (*buffers)[BLOCK * 8]; /* one an operand; keep what is in them from block to block */
 } Blocks;
-
-static _Alignas(16) char buffers[ITER_MAX][BLOCK * 8], lanes[ITER_MAX][LANES * 8];
 
 /* n elements in contiguous memory, at n_p places; a rest that fills no LANES is handled in a
  * place of its own. */
@@ -243,9 +242,12 @@ static void run_flat(Flat *loop, const double *k, bool by_lanes, int n_p, char *
   if (whole) loop(p, whole, k, &scratch);
   if (!rest) return;
   char *q[ITER_MAX];
+  _Alignas(16) char lanes[ITER_MAX][LANES * 8];
   q[0] = lanes[0];
   for (int i = 1; i < n_p; i++) {
     q[i] = lanes[i];
+    /* leftovers read as subnormal numbers would be slow */
+    UNROLLED for (int l = 0; l < LANES * 4; l += 16) memset(q[i] + l, 0, 16);
     memcpy(q[i], p[i] + whole * bytes, rest * bytes);
   }
   loop(q, LANES, k, &scratch);
@@ -291,8 +293,8 @@ static void run_blocks(char **p, const int64_t *strides, int64_t n, const void *
     for (int i = 0; i < b->n; i++) {
       q[i] = p[i] + at * strides[i];
       if (!buffered[i]) continue;
-      if (i) gather(&b->side[i], buffers[i], q[i], strides[i], m);
-      q[i] = buffers[i];
+      if (i) gather(&b->side[i], b->buffers[i], q[i], strides[i], m);
+      q[i] = b->buffers[i];
     }
     run_block(b, q, (size_t)m);
     if (!buffered[0]) continue;
@@ -352,8 +354,8 @@ static void run_rows(char **p, const int64_t *outer, int64_t n_rows, const void 
     for (int i = 0; i < b->n; i++) {
       q[i] = p[i] + at * outer[i];
       if (dense[i]) continue;
-      if (i) gather_rows(&b->side[i], buffers[i], q[i], outer[i], rows->strides[i], m, n);
-      q[i] = buffers[i];
+      if (i) gather_rows(&b->side[i], b->buffers[i], q[i], outer[i], rows->strides[i], m, n);
+      q[i] = b->buffers[i];
     }
     run_block(b, q, (size_t)(m * n));
     Side *s = &b->side[0];
@@ -423,7 +425,12 @@ static Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DTyp
   }
   t[0] = failed() ? NULL : result_for(n, t + 1, out);
   if (!t[0]) return NULL;
-  Blocks b = {.loop = loop, .k = k ? k : no_numbers, .n = n + 1, .by_lanes = by_lanes(inner)};
+  _Alignas(16) char buffers[ITER_MAX][BLOCK * 8];
+  Blocks b = {.loop = loop,
+              .k = k ? k : no_numbers,
+              .n = n + 1,
+              .by_lanes = by_lanes(inner),
+              .buffers = buffers};
   for (int i = 0; i <= n; i++) {
     DType memory = (DType)t[i]->dtype, type = i ? inner : outer;
     if (type == DT_NONE) type = memory;
