@@ -1,9 +1,9 @@
 /* Products of matrices and vectors: mm, bmm, mv, dot, the add* forms, matmul and linear.
  *
  * Operands reach gemm with the strides they have: none that is transposed, sliced or expanded is
- * copied. The panels of gemm lie in one block that stays for good. A gradient is a product
- * again; without create_graph it is one kernel call, which writes in the layout of the operand
- * (as PyTorch does), so that what reaches a transposed weight is contiguous. */
+ * copied. The panels of gemm lie in scratch of one call. A gradient is a product again; without
+ * create_graph it is one kernel call, which writes in the layout of the operand (as PyTorch
+ * does), so that what reaches a transposed weight is contiguous. */
 #include "kernels/gemm.h"
 
 #include <string.h>
@@ -61,14 +61,10 @@ static Kernel *const kernels[DT_COUNT] = {
     [DT_F32] = product_f32, [DT_F64] = product_f64, [DT_I64] = product_i64, [DT_I32] = product_i32,
     [DT_I16] = product_i16, [DT_I8] = product_i8,   [DT_U8] = product_u8};
 
-static void *room_for(DType d, int64_t m, int64_t n, int64_t k) {
-  static void *room;
-  size_t want = d == DT_F32   ? gemm_f32_scratch_bytes(m, n, k)
-                : d == DT_F64 ? gemm_f64_scratch_bytes(m, n, k)
-                              : 0;
-  if (want && !room) room = mem_permanent(GEMM_SCRATCH_MAX_BYTES);
-  return want ? room : NULL;
-}
+/* The bytes that a kernel works in; those of integers need none. */
+typedef size_t Room(int64_t m, int64_t n, int64_t k);
+static Room *const rooms[DT_COUNT] = {[DT_F32] = gemm_f32_scratch_bytes,
+                                      [DT_F64] = gemm_f64_scratch_bytes};
 
 /* c = alpha a b + beta c; false with the error set. `op` is PyTorch's name of the kernel, for
  * bool. */
@@ -81,10 +77,12 @@ static bool multiply(const char *op, DType d, Matrices a, Matrices b, Matrices c
     memset(c.at, 0, (size_t)(c.count * c.rows * c.cols * dtype_bytes(d)));
     return true;
   }
-  void *room = room_for(d, c.rows, c.cols, a.cols);
+  size_t mark = scratch_mark(), bytes = rooms[d] ? rooms[d](c.rows, c.cols, a.cols) : 0;
+  void *room = bytes ? scratch_alloc(bytes) : NULL;
   if (failed()) return false;
   if (c.count > 1) TOOK(GEMM_BATCHED);
   kernels[d](&a, &b, &c, alpha, beta, room);
+  scratch_release(mark);
   return true;
 }
 
