@@ -150,12 +150,13 @@ def family(id: str) -> str:
 def rows(found: Found) -> dict[str, list[str]]:
     """The lines of the table: the hashes of each run, and those of each family of ops."""
     families: dict[str, list[str]] = defaultdict(list)
-    for id, digest in found["ops"].items():
+    ops = sorted(found["ops"].items())  # in whatever order the op table has them
+    for id, digest in ops:
         families[f"ops of {family(id)}"].append(digest)
     return {
         **found["runs"],
         **families,
-        "all": [*itertools.chain(*found["runs"].values()), *found["ops"].values()],
+        "all": [*itertools.chain(*found["runs"].values()), *(digest for _, digest in ops)],
     }
 
 
