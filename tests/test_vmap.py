@@ -4,6 +4,7 @@ in-place form, and two levels at once.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import PROPER_ERRORS, RANDOM, UNINITIALISED, leaves, leaves_nothing, swept
-from samples import Entry
+from samples import Entry, samples
 from sampling import Array, Call, filled, numbers
 
 import pygrad
 from pygrad import _ops, vmap
+from pygrad.profiler import profile
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -210,6 +212,38 @@ def test_two_levels_equal_the_slices(entry: Entry, sample: Call) -> None:
             a, b = pygrad.stack(rows[0][:2]), pygrad.stack(rows[1][:2])
             got = vmap(lambda x: vmap(lambda y: call(x, y))(b))(a)
             compare([t.reshape(4, *t.shape[2:]) for t in leaves(got)], expected)
+
+
+def steps(call: Callable[..., Any], columns: list[list[Array]], on: tuple[bool, ...]) -> list[int]:
+    """How many ops run for maps over two and three slices of the tensors that are `on`."""
+    mapped = vmap(call, in_dims=tuple(0 if batched else None for batched in on))
+    found = []
+    for n in (2, 3):
+        chosen = zip(columns, on, strict=True)
+        given = [np.stack(a[:n]) if batched else a[0] for a, batched in chosen]
+        with profile() as seen:
+            mapped(*map(pygrad.from_numpy, given))
+        found.append(len(seen.events()))
+    return found
+
+
+@swept(
+    lambda entry: (
+        mappable(entry)
+        and any(word.startswith("batch:") for word in entry.words - {"batch:itself"})
+        and any(sample.tensors() for sample in samples(entry))
+    )
+)
+def test_an_op_of_a_kind_takes_as_many_steps_however_long_the_batch(entry: Entry) -> None:
+    for sample in samples(entry):
+        call, columns = caller(entry.function, sample, entry.mutates), slices(sample, 3)
+        for pattern in itertools.product([True, False], repeat=len(columns)):
+            try:
+                if any(pattern) and len(set(steps(call, columns, pattern))) == 1:
+                    return
+            except PROPER_ERRORS:
+                continue
+    pytest.fail(f"{entry.id} is always done slice by slice")
 
 
 def test_levels_are_of_a_thread() -> None:

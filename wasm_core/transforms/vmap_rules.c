@@ -128,7 +128,7 @@ static bool shift_dims(Call *inner, int rank, int by) {
   if (row_has(inner->row, ADDS_DIM)) rank++;
   for (int k = 0; k < inner->n_args; k++) {
     Value *v = &inner->v[k];
-    if (!is_dim_name(row_arg_name(inner->row, k))) continue;
+    if (!is_dim_name(row_arg_name(inner->row, k)) || v->tag == TAG_TENSOR) continue;
     if (absent(v) || (v->tag != TAG_INT && v->tag != TAG_INTS)) return false;
     *v = shifted(*v, rank, by);
   }
