@@ -246,6 +246,126 @@ def test_an_op_of_a_kind_takes_as_many_steps_however_long_the_batch(entry: Entry
     pytest.fail(f"{entry.id} is always done slice by slice")
 
 
+F = pygrad.nn.functional
+
+
+def heads(**options: Any) -> Callable[..., Any]:
+    """Attention of two heads as a function of queries, and what else it takes by position."""
+    pygrad.manual_seed(0)
+    module = pygrad.nn.MultiheadAttention(4, 2, dtype=pygrad.float64, **options.pop("of", {}))
+    masks = options.pop("masks", ())
+
+    def call(query: Any, *rest: Any) -> Any:
+        named = dict(zip(masks, rest[-len(masks) :], strict=True)) if masks else {}
+        key, value = rest[:2] if len(rest) - len(masks) == 2 else (query, query)
+        y = module(query, key, value, **options, **named)
+        return y if options.get("need_weights", True) else y[0]
+
+    return call
+
+
+def hidden(*sizes: int) -> Any:
+    return pygrad.arange(pygrad.Size(sizes).numel()).view(*sizes) % 5 == 1
+
+
+def sequences(*sizes: int) -> Any:
+    return pygrad.arange(float(pygrad.Size(sizes).numel()), dtype=pygrad.float64).view(*sizes).sin()
+
+
+DRAWING: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "heads": (heads(), [sequences(3, 5, 2, 4)]),
+    "heads of one sequence": (heads(), [sequences(3, 5, 4)]),
+    "heads, batch first": (heads(of={"batch_first": True}), [sequences(3, 2, 5, 4)]),
+    "heads of a query": (heads(), [sequences(3, 5, 2, 4), *[sequences(3, 6, 2, 4)] * 2]),
+    "heads, all weights": (heads(average_attn_weights=False), [sequences(3, 5, 2, 4)]),
+    "heads, no weights": (heads(need_weights=False), [sequences(3, 5, 2, 4)]),
+    "heads, learnt": (
+        heads(of={"add_bias_kv": True, "add_zero_attn": True}),
+        [sequences(3, 5, 2, 4)],
+    ),
+    "heads, padding": (
+        heads(masks=("key_padding_mask",)),
+        [sequences(3, 5, 2, 4), hidden(3, 2, 5)],
+    ),
+    "heads, padding of one sequence": (
+        heads(masks=("key_padding_mask",)),
+        [sequences(3, 5, 4), hidden(3, 5)],
+    ),
+    "heads, mask": (heads(masks=("attn_mask",)), [sequences(3, 5, 2, 4), hidden(3, 5, 5)]),
+    "heads, masks": (heads(masks=("attn_mask",)), [sequences(3, 5, 2, 4), hidden(3, 4, 5, 5)]),
+    "heads, dropout": (heads(of={"dropout": 0.5}), [sequences(3, 5, 2, 4)]),
+    "attention": (F.scaled_dot_product_attention, [sequences(3, 2, 2, 5, 4)] * 3),
+    "attention of one": (F.scaled_dot_product_attention, [sequences(3, 5, 4)] * 3),
+    "attention, mask": (
+        lambda q, m: F.scaled_dot_product_attention(q, q, q, m),
+        [sequences(3, 2, 2, 5, 4), sequences(3, 2, 1, 5, 5)],
+    ),
+    "attention, one mask": (
+        lambda q: F.scaled_dot_product_attention(q, q, q, sequences(2, 5, 5)),
+        [sequences(3, 4, 2, 5, 4)],
+    ),
+    "attention, dropout": (
+        lambda q: F.scaled_dot_product_attention(q, q, q, dropout_p=0.5, is_causal=True),
+        [sequences(3, 2, 2, 5, 4)],
+    ),
+    "fractional pool": (
+        lambda x: F.fractional_max_pool2d(x, 2, output_size=2, return_indices=True),
+        [sequences(3, 2, 2, 5, 5)],
+    ),
+    "fractional pool of an image": (
+        lambda x: F.fractional_max_pool2d(x, 2, output_ratio=0.5),
+        [sequences(3, 2, 5, 5)],
+    ),
+    "fractional pool, samples": (
+        lambda x, s: F.fractional_max_pool2d(x, 2, output_size=2, _random_samples=s.abs()),
+        [sequences(3, 4, 2, 5, 5), sequences(3, 4, 2, 2)],
+    ),
+    "fractional pool, samples of an image": (
+        lambda x, s: F.fractional_max_pool2d(x, 2, output_size=2, _random_samples=s.abs()),
+        [sequences(3, 2, 5, 5), sequences(3, 1, 2, 2)],
+    ),
+    "gumbel": (lambda x: F.gumbel_softmax(x, dim=0), [sequences(3, 4, 5)]),
+}
+"""Functions that draw numbers or may, and batches of three for all that they take."""
+
+
+@pytest.mark.parametrize("case", DRAWING)
+@pytest.mark.parametrize("levels", [1, 2])
+@leaves_nothing
+def test_a_batch_draws_what_the_slices_draw_in_turn(case: str, levels: int) -> None:
+    function, batches = DRAWING[case]
+    if levels == 2:
+        batches = [pygrad.stack([a, a.roll(1, 0)]) for a in batches]
+    rows = [a.flatten(0, 1) if levels == 2 else a for a in batches]
+    for pattern in patterns(len(batches)):
+        pygrad.manual_seed(3)
+        used = [a if on else a[:1].expand_as(a) for a, on in zip(rows, pattern, strict=True)]
+        expected = one_by_one(function, [list(a) for a in used])
+        assert expected is not None
+        at = tuple(0 if on else None for on in pattern)
+        given = [
+            a if on else a.flatten(0, levels - 1)[0] for a, on in zip(batches, pattern, strict=True)
+        ]
+        mapped = vmap(function, in_dims=at, randomness="different")
+        if levels == 2:
+            mapped = vmap(mapped, in_dims=at, randomness="different")
+        pygrad.manual_seed(3)
+        got = mapped(*given)
+        compare([t.flatten(0, levels - 1) for t in leaves(got)], expected)
+
+
+@pytest.mark.parametrize("case", DRAWING)
+def test_a_batch_of_the_same_numbers_draws_them_once(case: str) -> None:
+    function, batches = DRAWING[case]
+    state = pygrad.get_rng_state()
+    rows = []
+    for row in zip(*batches, strict=True):
+        pygrad.set_rng_state(state)
+        rows.append(leaves(function(*row)))
+    pygrad.set_rng_state(state)
+    compare(vmap(function, randomness="same")(*batches), rows)
+
+
 def test_levels_are_of_a_thread() -> None:
     entered, done, seen = threading.Event(), threading.Event(), []
 

@@ -380,6 +380,70 @@ def test_levels(case: str) -> None:
     both(LEVELS[case])
 
 
+# ------------------------------------------------------------------ wrong arguments
+
+
+def ones_in(function: Callable[..., Any], *shapes: tuple[int, ...], dtype: str = "") -> Script:
+    """A script that maps function(t, ...) over ones of these shapes, the last of a dtype."""
+
+    def script(t: Any) -> Any:
+        given = [t.ones(*shape) for shape in shapes]
+        given[-1] = given[-1].to(getattr(t, dtype or "float32"))
+        return t.vmap(functools.partial(function, t))(*given)
+
+    return script
+
+
+def ctc(lengths: list[int], targets: list[int], **options: Any) -> Callable[..., Any]:
+    return lambda t, x, y: t.nn.functional.ctc_loss(
+        x.log_softmax(-1), y, lengths, targets, **options
+    )
+
+
+LOGITS, LABELS = (5, 8, 3, 4), (5, 3, 3)
+WRONG: dict[str, Script] = {
+    "channels": ones_in(
+        lambda t, v: t.nn.functional.conv2d(v, t.ones(6, 3, 3, 3)), (5, 2, 4, 5, 5)
+    ),
+    "rank": ones_in(lambda t, v: t.nn.functional.conv2d(v, t.ones(6, 3, 3, 3)), (5, 1, 2, 3, 5, 5)),
+    "pool": ones_in(lambda t, v: t.nn.functional.max_pool2d(v, 4), (5, 2, 3, 2, 2)),
+    "unpool_shapes": ones_in(
+        lambda t, v, i: t.nn.functional.max_unpool2d(v, i, 2),
+        (5, 2, 3, 2, 2),
+        (5, 2, 3, 2, 1),
+        dtype="int64",
+    ),
+    "grid": ones_in(
+        lambda t, v, g: t.nn.functional.grid_sample(v, g, align_corners=False),
+        (5, 2, 3, 4, 4),
+        (5, 2, 3, 3, 3),
+    ),
+    "affine": ones_in(
+        lambda t, v: t.nn.functional.affine_grid(v, [2, 3, 4, 4], align_corners=False), (5, 2, 3, 3)
+    ),
+    "one_value_a_group": ones_in(lambda t, v: t.nn.functional.group_norm(v, 2), (5, 1, 2)),
+    "groups": ones_in(lambda t, v: t.nn.functional.group_norm(v, 2), (5, 2, 3, 3)),
+    "reflected": ones_in(lambda t, v: t.nn.functional.pad(v, (5, 5), mode="reflect"), (5, 2, 3, 4)),
+    "too_many_pads": ones_in(lambda t, v: t.nn.functional.pad(v, (1,) * 6), (5, 3, 4)),
+    "ctc_batch": ones_in(ctc([8, 8], [3, 3]), LOGITS, LABELS, dtype="int64"),
+    "ctc_inputs": ones_in(ctc([9, 8, 8], [3, 3, 3]), LOGITS, LABELS, dtype="int64"),
+    "ctc_targets": ones_in(ctc([8, 8, 8], [4, 3, 3]), LOGITS, LABELS, dtype="int64"),
+    "ctc_reduction": ones_in(ctc([8] * 3, [3] * 3, reduction="x"), LOGITS, LABELS, dtype="int64"),
+    "sides": ones_in(lambda t, a, b: t.linalg.solve(a, b), (5, 2, 2), (5, 3, 3)),
+    "reflections": ones_in(lambda t, a, b: t.linalg.householder_product(a, b), (5, 4, 2), (5, 3)),
+    "inverse": ones_in(lambda t, v: t.linalg.tensorinv(v, ind=1), (5, 4, 2, 3)),
+    "slopes_twice": ones_in(lambda t, v: t.gradient(v, dim=(0, 0)), (5, 4, 3)),
+    "slopes_dim": ones_in(lambda t, v: t.gradient(v, dim=3), (5, 4, 3)),
+    "slopes_spacing": ones_in(lambda t, v: t.gradient(v, spacing=[1.0, 2.0, 3.0]), (5, 4, 3)),
+    "renorm": ones_in(lambda t, v: t.renorm(v, 1, 2, 1.0), (5, 4, 3)),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_calls_of_what_has_a_batch_of_its_own(case: str) -> None:
+    both(WRONG[case])
+
+
 # ------------------------------------------------------------------ random numbers
 
 RANDOM: dict[str, Callable[..., Any]] = {
@@ -412,6 +476,16 @@ RANDOM: dict[str, Callable[..., Any]] = {
     "dropout_in_place": lambda t, v: t.nn.functional.dropout(v.clone(), inplace=True),
     "dropout1d": lambda t, v: t.nn.functional.dropout1d(v[:, None] * t.ones(4)),
     "alpha_dropout": lambda t, v: t.nn.functional.alpha_dropout(v, training=True),
+    "fractional_max_pool2d": lambda t, v: t.nn.functional.fractional_max_pool2d(
+        v[None, :, None] * t.arange(1.0, 26).view(1, 5, 5).sin(), 2, output_size=2
+    ),
+    "gumbel_softmax": lambda t, v: t.nn.functional.gumbel_softmax(v[:, None] * t.ones(2), dim=0),
+    "attention": lambda t, v: t.nn.functional.scaled_dot_product_attention(
+        v.view(1, 3, 1), v.view(1, 3, 1), v.view(1, 3, 1)
+    ),
+    "attention_dropout": lambda t, v: t.nn.functional.scaled_dot_product_attention(
+        v.view(1, 3, 1), v.view(1, 3, 1), v.view(1, 3, 1), dropout_p=0.5
+    ),
     "twice": lambda t, v: v.clone().uniform_() + t.rand(3),
     "seeded": lambda t, v: [t.manual_seed(3), t.zeros_like(v).uniform_()][1],
 }

@@ -61,8 +61,15 @@ typedef struct Call Call;
   X(transpose, "turns the last two dimensions, or all") \
   X(like_other, "takes the sizes of another tensor") \
   X(strided, "takes sizes and strides") \
+  X(all_dims, "dimensions are numbers named dim, where none means each by itself") \
+  X(beside_dim, "each part along a dimension is taken as one") \
   X(any_rank, "leading dimensions are no matter") \
+  X(vectors, "leading dimensions before the last are no matter") \
   X(matrices, "leading dimensions before the last two are no matter") \
+  X(images, "leading dimensions before the last three are no matter") \
+  X(systems, "several matrices or vectors with the same leading dimensions") \
+  X(as_matrices, "all dimensions, taken together as those of a matrix") \
+  X(folds, "has a dimension for batches of its own, see FOLDS") \
   X(product, "a product of matrices or vectors") \
   X(subscript, "takes what stands between brackets") \
   X(draws, "draws numbers") \
@@ -91,6 +98,11 @@ typedef enum {
 /* Behind a row's words: BATCH(kind), and other fields than words. */
 #define BATCH(kind) 0 WITH(.batch = BATCH_##kind)
 #define WITH(...) , __VA_ARGS__
+/* The first tensors of a row have a dimension for batches in common, N: in front, if they are of
+ * this rank, and left out in those of one less; rank 0: N is always there. FOLDING: beside another
+ * kind, for what draws numbers. */
+#define FOLDS(tensors, rank) BATCH(folds) FOLDING(tensors, rank)
+#define FOLDING(tensors, rank) WITH(.folded = tensors, .folded_rank = rank)
 
 /* What is said of an out= of another dtype than an OUT_EXACT row gives: X(name, text). BOOL_ONLY
  * and NO_NUMBERS show the op's name and the dtype found, others the dtypes wanted and found. */
@@ -120,9 +132,10 @@ typedef struct {
   const char *name;   /* "add" */
   void (*run)(Call *c);
   uint32_t words;
-  uint8_t batch;     /* BatchKind */
-  uint8_t wrong_out; /* WrongOut */
-  uint8_t target;    /* VmapTarget */
+  uint8_t batch;               /* BatchKind */
+  uint8_t wrong_out;           /* WrongOut */
+  uint8_t target;              /* VmapTarget */
+  uint8_t folded, folded_rank; /* of FOLDS */
   const InPlaceNodes *in_place;
   void (*refused)(const Call *c); /* fails where vmap must not do the call */
 } Row;

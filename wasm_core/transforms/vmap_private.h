@@ -1,5 +1,5 @@
-/* What batch.c (batched tensors), vmap_rules.c (calls done at once) and vmap.c (the loop over slices)
- * share, each with those after it. */
+/* What batch.c (batched tensors), vmap_folds.c and vmap_rules.c (calls done at once) and vmap.c (the
+ * loop over slices) share, each with those after it. */
 #ifndef PG_VMAP_PRIVATE_H
 #define PG_VMAP_PRIVATE_H
 
@@ -35,6 +35,14 @@ Tensor *batch_full(const Batch *b, Tensor *t);
 Tensor *batched(Tensor *value, uint32_t bits);
 Batch batch_at(uint32_t bits);
 
+/* The call as it is, ready to have its arguments replaced. */
+static inline void copy_call(const Call *c, Call *inner) {
+  *inner = *c;
+  inner->result = (Result){.tag = TAG_NONE};
+}
+
+/* Does a call of a row with a dimension for batches at once, or declines as any rule. */
+bool rule_folds(const Call *c, const Batch *b, Call *inner);
 /* Does the call at once on values, leaving the result in `inner`; false if it has no such rule. */
 bool rule_run(const Call *c, const Batch *b, Call *inner);
 

@@ -9,6 +9,8 @@
 #include "call/schema.h"
 #include "ground/memory.h"
 #include "ops/index/index.h"
+#include "ops/linalg/lu_cholesky.h"
+#include "ops/op.h"
 #include "ops/view/shape.h"
 #include "ops/view/view.h"
 #include "transforms/vmap_private.h"
@@ -20,12 +22,6 @@ static bool starts(const char *text, const char *prefix) {
 }
 
 static bool row_named(const Row *row, const char *name) { return strcmp(row->name, name) == 0; }
-
-/* The call as it is, ready to have its arguments replaced. */
-static void copy_call(const Call *c, Call *inner) {
-  *inner = *c;
-  inner->result = (Result){.tag = TAG_NONE};
-}
 
 static bool run(Call *inner) {
   if (!failed()) call_plain(inner);
@@ -274,6 +270,69 @@ static bool reduces(const Call *c, const Batch *b, Call *inner) {
   return true;
 }
 
+/* ------------------------------------------------------------ one dimension and the others */
+
+static Tensor *count_batched(Tensor *t, const void *count) {
+  *(int *)(uintptr_t)count += is_batched(t);
+  return t;
+}
+
+/* Whether a dimension is given twice, which is an error that names it. */
+static bool repeats(const Value *dims, int rank) {
+  uint64_t seen = 0;
+  if (dims->tag != TAG_INTS) return false;
+  for (int i = 0; i < dims->n; i++) {
+    int64_t d = ((const int64_t *)dims->p)[i];
+    if (d < -rank || d >= rank) continue;
+    uint64_t bit = (uint64_t)1 << (d < 0 ? d + rank : d);
+    if (seen & bit) return true;
+    seen |= bit;
+  }
+  return false;
+}
+
+/* gradient: all dimensions of a slice are listed, by the row that takes a list. */
+static bool all_of_slice(const Call *c, const Batch *b, Call *inner) {
+  Tensor *t = c->v[0].t;
+  int n = 0, dim = find_arg(c->row, "dim"), spacing = find_arg(c->row, "spacing");
+  for (int k = 1; k < c->n_args; k++) value_map(c->v[k], count_batched, &n);
+  if (n || !t->ndim || repeats(&c->v[dim], t->ndim)) return false;
+  copy_call(c, inner);
+  inner->v[0].t = batch_full(b, t);
+  if (!absent(&c->v[dim])) return shift_dims(inner, t->ndim, b->n) && run(inner);
+  bool spaced = spacing >= 0 && !absent(&c->v[spacing]);
+  int tag = spaced ? c->v[spacing].tag : TAG_NONE;
+  bool list = tag == TAG_FLOATS || tag == TAG_INTS || tag == TAG_TENSORS;
+  if (list && c->v[spacing].n != t->ndim) return false;
+  for (const Row *row = c->row; row < op_rows + n_op_rows && row_named(row, c->row->name); row++) {
+    if (arg_type(row, "dim") != ARG_INTS || spaced != (find_arg(row, "spacing") >= 0)) continue;
+    rebind(c, row, inner);
+    inner->v[0].t = batch_full(b, t);
+    inner->v[find_arg(row, "dim")] = all_dims(t, b->n);
+    return run(inner);
+  }
+  return false;
+}
+
+/* renorm: the dimension and the batch as one. */
+static bool beside_dim(const Call *c, const Batch *b, Call *inner) {
+  int at = 0, dim = find_arg(c->row, "dim");
+  Tensor *t = only_tensor(c, &at);
+  if (!t || t->ndim < 2 || b->total == 0) return false;
+  int64_t d = dim_wrap(c->v[dim].i, t->ndim) + b->n;
+  if (failed()) return true;
+  copy_call(c, inner);
+  inner->inplace = false;
+  Tensor *v = t_movedim(batch_full(b, t), ONE_DIM(d), ONE_DIM(b->n));
+  inner->v[at].t = t_flatten(v, 0, b->n);
+  inner->v[dim].i = 0;
+  run(inner);
+  if (failed()) return true;
+  Tensor *y = t_reshape((Tensor *)(uintptr_t)inner->result.value, v->ndim, v->sizes);
+  ret_tensor(inner, t_movedim(y, ONE_DIM(b->n), ONE_DIM(d)));
+  return true;
+}
+
 /* ------------------------------------------------------------ sizes */
 
 /* Lists of sizes get the batch's in front; `one`: ones, for counts of repetitions. */
@@ -349,7 +408,91 @@ static bool leading(const Call *c, const Batch *b, Call *inner, int least) {
 }
 
 static bool any_rank(const Call *c, const Batch *b, Call *inner) { return leading(c, b, inner, 0); }
+static bool vectors(const Call *c, const Batch *b, Call *inner) { return leading(c, b, inner, 1); }
 static bool matrices(const Call *c, const Batch *b, Call *inner) { return leading(c, b, inner, 2); }
+static bool images(const Call *c, const Batch *b, Call *inner) { return leading(c, b, inner, 3); }
+
+/* ------------------------------------------------------------ systems of equations */
+
+static bool is_tolerance(const Row *row, int k) {
+  const char *name = row_arg_name(row, k);
+  return strcmp(name, "atol") == 0 || strcmp(name, "rtol") == 0 || strcmp(name, "tol") == 0 ||
+         strcmp(name, "rcond") == 0;
+}
+
+/* How many dimensions of a tensor of a system lead those that count. */
+static int leads(const Row *row, int k, const Tensor *first, const Tensor *t) {
+  const char *name = row_arg_name(row, k);
+  bool vector = strcmp(name, "pivots") == 0 || strcmp(name, "LU_pivots") == 0 ||
+                strcmp(name, "tau") == 0 ||
+                (strcmp(name, "input2") == 0 && row_named(row, "orgqr"));
+  if (is_tolerance(row, k)) return t->ndim;
+  /* right sides may be vectors */
+  bool side = row_named(row, "solve") || row_named(row, "solve_ex") || row_named(row, "lstsq");
+  if (side && k == 1) vector = sizes_equal(t->ndim, t->sizes, first->ndim - 1, first->sizes);
+  return t->ndim - (vector ? 1 : 2);
+}
+
+/* What is left out is empty, of one dimension whatever the batch. */
+static Tensor *with_batch(const Batch *b, Tensor *t) {
+  if (!t || t->ndim != 1 || t->numel) return t;
+  Value sizes = behind(b->n, b->sizes, 1, t->sizes);
+  return t_expand(t, sizes.n, sizes.p);
+}
+
+static bool systems(const Call *c, const Batch *b, Call *inner) {
+  const Tensor *first = NULL;
+  copy_call(c, inner);
+  inner->inplace = false;
+  for (int k = 0; k < c->n_args; k++) {
+    Tensor *t = c->v[k].tag == TAG_TENSOR ? c->v[k].t : NULL;
+    if (!t) continue;
+    if (!first) first = t;
+    if (is_tolerance(c->row, k) && !t->ndim && !is_batched(t)) continue; /* as good as a number */
+    int lead = leads(c->row, k, first, t);
+    if (lead < 0 || lead != first->ndim - 2) return false;
+    for (int i = 0; i < lead; i++)
+      if (t->sizes[i] != first->sizes[i]) return false;
+    inner->v[k].t = batch_full(b, t);
+  }
+  if (!run(inner) || failed() || inner->result.tag != TAG_TENSORS) return true;
+  const int64_t *handles = (const int64_t *)(uintptr_t)inner->result.value;
+  int n = inner->result.n;
+  Tensor **made = scratch_array(n + 1, sizeof *made);
+  for (int i = 0; made && i < n; i++) made[i] = with_batch(b, (Tensor *)(uintptr_t)handles[i]);
+  if (made) ret_tensors(inner, n, made);
+  return true;
+}
+
+static int64_t product_of(const Tensor *t, int from, int to) {
+  return sizes_numel(to - from, t->sizes + from);
+}
+
+/* A slice of t with its dimensions up to `split` as rows, the others as columns. */
+static Tensor *as_matrix(const Batch *b, Tensor *t, int split) {
+  const int64_t sides[] = {product_of(t, 0, split), product_of(t, split, t->ndim)};
+  Value sizes = behind(b->n, b->sizes, 2, sides);
+  return t_reshape(batch_full(b, t), sizes.n, sizes.p);
+}
+
+/* tensorinv and tensorsolve: by the inverse and the solution of matrices. */
+static bool as_matrices(const Call *c, const Batch *b, Call *inner) {
+  Tensor *a = c->v[0].t, *other = c->v[1].tag == TAG_TENSOR ? c->v[1].t : NULL, *y;
+  int64_t sizes[MAX_DIM], split = other ? other->ndim : arg_int(c, 1);
+  int n = a->ndim, rest = other ? n - (int)split : n;
+  if (split <= 0 || split > n || (other && !absent(&c->v[2]))) return false;
+  int64_t side = product_of(a, 0, (int)split);
+  if (!side || side != product_of(a, (int)split, n) || (other && other->numel != side))
+    return false;
+  copy_call(c, inner);
+  for (int i = 0; i < rest; i++) sizes[i] = a->sizes[(split + i) % n];
+  Tensor *rows = as_matrix(b, a, (int)split);
+  if (other) y = t_solve(rows, as_matrix(b, other, (int)split), true);
+  else y = t_inverse(rows);
+  Value shape = behind(b->n, b->sizes, rest, sizes);
+  ret_tensor(inner, t_reshape(y, shape.n, shape.p));
+  return true;
+}
 
 /* ------------------------------------------------------------ products of matrices */
 
@@ -494,10 +637,14 @@ static bool subscripts(const Call *c, const Batch *b, Call *inner) {
 
 /* ------------------------------------------------------------ drawing numbers */
 
-/* Every tensor with all of the batch, and so every size that is given. */
+/* Every tensor with all of the batch, and so every size and dimension that is given. */
 static bool draws(const Call *c, const Batch *b, Call *inner) {
+  Tensor *first = c->v[0].tag == TAG_TENSOR ? c->v[0].t : NULL;
   copy_call(c, inner);
   inner->inplace = false;
+  if (first && find_arg(c->row, "dim") > 0 &&
+      (!first->ndim || !shift_dims(inner, first->ndim, b->n)))
+    return false;
   for (int k = 0; k < c->n_args; k++) {
     Value *v = &inner->v[k];
     if (v->tag == TAG_TENSORS) return false;
@@ -513,15 +660,32 @@ static bool draws(const Call *c, const Batch *b, Call *inner) {
 /* ------------------------------------------------------------ kinds */
 
 static Rule *rule_of(const Row *row) {
-  static Rule *const rules[] = {[BATCH_elementwise] = elementwise, [BATCH_dims] = by_dimension,
-                                [BATCH_reduction] = reduces,       [BATCH_same_rank] = same_rank,
-                                [BATCH_indexed] = same_rank,       [BATCH_sizes] = by_size,
-                                [BATCH_counts] = by_count,         [BATCH_permute] = permutes,
-                                [BATCH_transpose] = transposes,    [BATCH_like_other] = as_other,
-                                [BATCH_strided] = strided,         [BATCH_any_rank] = any_rank,
-                                [BATCH_matrices] = matrices,       [BATCH_product] = multiplies,
-                                [BATCH_subscript] = subscripts,    [BATCH_draws] = draws,
-                                [BATCH_draws_each] = NULL,         [BATCH_itself] = NULL};
+  static Rule *const rules[] = {[BATCH_elementwise] = elementwise,
+                                [BATCH_dims] = by_dimension,
+                                [BATCH_reduction] = reduces,
+                                [BATCH_same_rank] = same_rank,
+                                [BATCH_indexed] = same_rank,
+                                [BATCH_sizes] = by_size,
+                                [BATCH_counts] = by_count,
+                                [BATCH_permute] = permutes,
+                                [BATCH_transpose] = transposes,
+                                [BATCH_like_other] = as_other,
+                                [BATCH_strided] = strided,
+                                [BATCH_all_dims] = all_of_slice,
+                                [BATCH_beside_dim] = beside_dim,
+                                [BATCH_any_rank] = any_rank,
+                                [BATCH_vectors] = vectors,
+                                [BATCH_matrices] = matrices,
+                                [BATCH_images] = images,
+                                [BATCH_systems] = systems,
+                                [BATCH_as_matrices] = as_matrices,
+                                [BATCH_folds] = rule_folds,
+                                [BATCH_product] = multiplies,
+                                [BATCH_subscript] = subscripts,
+                                [BATCH_draws] = draws,
+                                [BATCH_draws_each] = NULL,
+                                [BATCH_itself] = NULL};
+  if (row->folded) return rule_folds;
   if (row->batch) return rules[row->batch];
   if (schema_of_row(row)->draws) return draws;
   return row_has(row, DIRECT) ? elementwise : NULL;
