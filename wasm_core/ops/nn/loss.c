@@ -40,9 +40,6 @@ named_reduction(const Call *c, int size_average, int reduce, int reduction, cons
   return REDUCE_BAD;
 }
 
-/* The reduction named by argument `reduction`, unless the older flags size_average and reduce
- * are given (and no longer advised). REDUCE_BAD with an error. size_average < 0: the op has no
- * such flags. */
 Reduction arg_reduction(const Call *c, int size_average, int reduce, int reduction) {
   return named_reduction(c, size_average, reduce, reduction,
                          "%s is not a valid value for reduction");
@@ -66,7 +63,6 @@ Reduction arg_kl_reduction(const Call *c) {
   return arg_reduction(c, 2, 3, 4);
 }
 
-/* By its number in torch's functions. */
 Reduction arg_numbered_reduction(const Call *c, int k) {
   static const Reduction known[] = {REDUCE_NONE, REDUCE_MEAN, REDUCE_SUM};
   int64_t given = arg_int(c, k);

@@ -6,7 +6,12 @@
 
 /* --- losses --- */
 typedef enum { REDUCE_NONE, REDUCE_MEAN, REDUCE_SUM, REDUCE_BATCH_MEAN, REDUCE_BAD } Reduction;
-Tensor *loss_reduced(Tensor *loss, Reduction r); /* with history */
+/* The reduction named by argument `reduction`, unless the older flags size_average and reduce
+ * are given (and no longer advised). REDUCE_BAD with an error. size_average < 0: the op has no
+ * such flags. */
+Reduction arg_reduction(const Call *c, int size_average, int reduce, int reduction);
+Reduction arg_numbered_reduction(const Call *c, int k); /* by its number in torch's functions */
+Tensor *loss_reduced(Tensor *loss, Reduction r);        /* with history */
 /* Refuses t as an argument that op has no gradient for. */
 bool check_constant(const char *op, const char *argument, const Tensor *t);
 
