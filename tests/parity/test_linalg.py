@@ -145,6 +145,13 @@ SCRIPTS: dict[str, Callable[[Any], Any]] = {
     "lapack": lambda t: int(t._C.has_lapack),
     "matrix_exp": lambda t: (lambda a: summed(t.linalg.matrix_exp(a), a))(matrix(t, 3, 3)),
     "matrix_exp_large": lambda t: t.matrix_exp(matrix(t, 2, 3, 3) * 5),
+    "matrix_exp_beside_larger": lambda t: [
+        t.matrix_exp(t.tensor([[[large, 0.0], [0.0, 1.0]], [[1.0, 2.0], [3.0, 4.0]]]).double())[1]
+        for large in (1e3, 1e30, math.inf, math.nan)
+    ],
+    "matrix_exp_far_beside": lambda t: (
+        lambda a: summed(t.matrix_exp(t.stack([a * 2, a, a / 50])), a)
+    )(matrix(t, 3, 3)),
     "matrix_exp_rows": lambda t: t.linalg.matrix_exp(matrix(t, 2, 3)),
     "eigvalsh_empty": lambda t: (lambda a: summed(t.linalg.eigvalsh(a), a))(matrix(t, 2, 0, 0)),
     **{

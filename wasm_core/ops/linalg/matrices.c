@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ground/memory.h"
 #include "linalg_rows.h"
 #include "ops/create/create.h"
 #include "ops/create/random.h"
@@ -162,38 +163,39 @@ Tensor *t_cond(Tensor *a, const char *name, const double *p) {
 
 enum { EXP_TERMS = 18 }; /* of the series at a norm of one half: enough for float64 */
 
-/* How often the matrices must be halved for their norms to be at most one half; no more than their
- * type has powers of two, for what is that large ends in infinity. */
+/* How often a matrix must be halved for its norm to be at most one half; no more than its type has
+ * powers of two, for what is that large ends in infinity. */
 static int halvings_for(double norm, DType d) {
   double n = norm > 0 ? ceil(log2(norm)) + 1 : 0, most = d == DT_F32 ? 127 : 1023;
   return (int)(n < 0 ? 0 : n > most ? most : n);
 }
 
-/* By the series for the matrix halved often enough, squared as often. */
-static Tensor *exp_by_series(Tensor *a, int halvings) {
-  Tensor *scaled = t_div(a, tensor_wrapped_f(ldexp(1, halvings)));
-  Tensor *identity = t_eye(cols_of(a), cols_of(a), tensor_dtype(a));
+/* By what each matrix is divided, and how often that halves it: its norm is the largest sum of
+ * magnitudes of a column. NaN where that is not finite. */
+static Tensor *scales_of(Tensor *a, int64_t *halvings) {
   int32_t mark = pool_mark();
-  Tensor *y = t_add(identity, t_div(scaled, tensor_wrapped_f(EXP_TERMS)));
-  for (int k = EXP_TERMS - 1; k > 0; k--) {
-    y = alone(mark, t_matmul(scaled, y));
-    y = alone(mark, t_div(y, tensor_wrapped_f(k)));
-    y = alone(mark, t_add(identity, y));
+  Tensor *sums = t_sum(t_abs(t_detach(a)), ONE_DIM(-2), true, DT_NONE);
+  Tensor *scales = alone(mark, t_amax(sums, ONE_DIM(-1), true));
+  for (int64_t i = 0; scales && i < scales->numel; i++) {
+    double norm = tensor_get_f(scales, i);
+    halvings[i] = isfinite(norm) ? halvings_for(norm, tensor_dtype(a)) : 0;
+    tensor_set_f(scales, i, isfinite(norm) ? ldexp(1, (int)halvings[i]) : NAN);
   }
-  for (int k = 0; k < halvings; k++) y = alone(mark, t_matmul(y, y));
-  return y;
+  return scales;
 }
 
-/* The largest sum of magnitudes of a column; NaN after a failure. */
-static double norm_of(Tensor *a) {
-  int32_t mark = pool_mark();
-  Tensor *sums = t_sum(t_abs(t_detach(a)), ONE_DIM(-2), false, DT_NONE);
-  Tensor *largest = t_amax(sums, listed_dims(ALL_DIMS), false);
-  double norm = largest ? tensor_get_f(largest, 0) : NAN;
-  pool_release(mark, NULL);
-  return norm;
+/* The squares of those matrices that were halved more than k times; the others. */
+static Tensor *squared(Tensor *y, const Tensor *scales, const int64_t *halvings, int k) {
+  Tensor *square = t_matmul(y, y), *which = tensor_empty(scales->ndim, scales->sizes, DT_BOOL);
+  bool all = true;
+  for (int64_t i = 0; which && i < which->numel; i++) {
+    tensor_set_i(which, i, halvings[i] > k);
+    all = all && halvings[i] > k;
+  }
+  return all ? square : t_where(which, square, y);
 }
 
+/* By the series for each matrix halved often enough, squared as often. */
 Tensor *t_matrix_exp(Tensor *a) {
   OP_ENTERED("matrix_exp", a);
   if (blocked(a) || !check_square(a, "linalg.matrix_exp", "A") ||
@@ -201,9 +203,21 @@ Tensor *t_matrix_exp(Tensor *a) {
     return NULL;
   if (!a->numel) return t_clone(a);
   if (cols_of(a) == 1) return t_exp(a);
-  double norm = norm_of(a);
-  return isfinite(norm) ? exp_by_series(a, halvings_for(norm, tensor_dtype(a)))
-                        : t_mul(a, tensor_wrapped_f(NAN));
+  int64_t count = a->numel / cols_of(a) / cols_of(a), most = 0;
+  int64_t *halvings = scratch_array(count, sizeof *halvings);
+  Tensor *scales = halvings ? scales_of(a, halvings) : NULL;
+  if (!scales) return NULL;
+  for (int64_t i = 0; i < count; i++) most = halvings[i] > most ? halvings[i] : most;
+  Tensor *scaled = t_div(a, scales), *identity = t_eye(cols_of(a), cols_of(a), tensor_dtype(a));
+  int32_t mark = pool_mark();
+  Tensor *y = t_add(identity, t_div(scaled, tensor_wrapped_f(EXP_TERMS)));
+  for (int k = EXP_TERMS - 1; k > 0; k--) {
+    y = alone(mark, t_matmul(scaled, y));
+    y = alone(mark, t_div(y, tensor_wrapped_f(k)));
+    y = alone(mark, t_add(identity, y));
+  }
+  for (int k = 0; k < most; k++) y = alone(mark, squared(y, scales, halvings, k));
+  return y;
 }
 
 /* ------------------------------------------------------------ reflections */
