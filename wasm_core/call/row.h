@@ -98,11 +98,33 @@ typedef enum {
 /* Behind a row's words: BATCH(kind), and other fields than words. */
 #define BATCH(kind) 0 WITH(.batch = BATCH_##kind)
 #define WITH(...) , __VA_ARGS__
-/* The first tensors of a row have a dimension for batches in common, N: in front, if they are of
+/* The first n tensors of a row have a dimension for batches in common, N: in front, if they are of
  * this rank, and left out in those of one less; rank 0: N is always there. FOLDING: beside another
- * kind, for what draws numbers. */
-#define FOLDS(tensors, rank) BATCH(folds) FOLDING(tensors, rank)
-#define FOLDING(tensors, rank) WITH(.folded = tensors, .folded_rank = rank)
+ * kind, for what draws numbers; `what` is one of FOLD_KINDS. */
+#define FOLDS(n, rank) BATCH(folds) FOLDING(nothing, n, rank)
+#define FOLDS_WITH(what, n, rank) BATCH(folds) FOLDING(what, n, rank)
+#define FOLDING(what, n, rank) WITH(.folding = FOLD_##what, .folded = n, .folded_rank = rank)
+
+/* X(what, which argument beside them speaks of N) */
+/* clang-format off */
+#define FOLD_KINDS(X) \
+  X(nothing, "no argument") \
+  X(sizes, "argument 1, sizes that N begins") \
+  X(count, "argument 3, which is N") \
+  X(twins, "the second tensor, of the same shape") \
+  X(padding, "argument 1, unless it pads N") \
+  X(groups, "argument 1, groups of more than one value") \
+  X(samples, "the last argument, samples with N in front") \
+  X(queries, "masks, which may be of less dimensions") \
+  X(heads, "tensors in a list, with N second; see multihead.c") \
+  X(losses, "lengths, and a reduction over N; see ctc.c")
+/* clang-format on */
+typedef enum {
+  FOLD_not,
+#define X(what, says) FOLD_##what,
+  FOLD_KINDS(X)
+#undef X
+} FoldKind;
 
 /* What is said of an out= of another dtype than an OUT_EXACT row gives: X(name, text). BOOL_ONLY
  * and NO_NUMBERS show the op's name and the dtype found, others the dtypes wanted and found. */
@@ -132,10 +154,10 @@ typedef struct {
   const char *name;   /* "add" */
   void (*run)(Call *c);
   uint32_t words;
-  uint8_t batch;               /* BatchKind */
-  uint8_t wrong_out;           /* WrongOut */
-  uint8_t target;              /* VmapTarget */
-  uint8_t folded, folded_rank; /* of FOLDS */
+  uint8_t batch;                        /* BatchKind */
+  uint8_t wrong_out;                    /* WrongOut */
+  uint8_t target;                       /* VmapTarget */
+  uint8_t folding, folded, folded_rank; /* of FOLDING */
   const InPlaceNodes *in_place;
   void (*refused)(const Call *c); /* fails where vmap must not do the call */
 } Row;

@@ -12,8 +12,6 @@
 #include "ops/view/shape.h"
 #include "transforms/vmap_private.h"
 
-static bool row_named(const Row *row, const char *name) { return strcmp(row->name, name) == 0; }
-
 /* ------------------------------------------------------------ folding */
 
 /* The batch's dimensions go from the front to `at`, or back. */
@@ -87,8 +85,8 @@ static Value times_first(const Batch *b, Ints sizes) {
   return (Value){.tag = TAG_INTS, .n = sizes.n, .p = v};
 }
 
-/* affine_grid: the size has N, too. */
-static bool grid_of_all(const Call *c, const Batch *b, Call *inner) {
+/* affine_grid's sizes. */
+static bool sizes_of_all(const Call *c, const Batch *b, Call *inner) {
   const Tensor *theta = c->v[0].t;
   Ints sizes = arg_ints(c, 1);
   const int64_t wanted[] = {sizes.n > 0 ? sizes.v[0] : 0, sizes.n - 2, sizes.n - 1};
@@ -97,26 +95,9 @@ static bool grid_of_all(const Call *c, const Batch *b, Call *inner) {
   return true;
 }
 
-/* What a row has besides its first tensor that speaks of N; false if the call may be wrong in a way
- * that tells of N. */
-static bool mends_others(const Call *c, const Batch *b, Call *inner) {
-  const Row *row = c->row;
-  const Tensor *x = c->v[0].t;
-  if (strncmp(row->name, "affine_grid", 11) == 0) return grid_of_all(c, b, inner);
-  if (strncmp(row->name, "max_unpool", 10) == 0) return tensor_same_shape(x, c->v[1].t);
-  if (row_named(row, "pad")) /* the first dimension is not padded */
-    return arg_ints(c, 1).n / 2 < x->ndim;
-  if (row_named(row, "group_norm")) { /* functional's refuses one value a group */
-    int64_t groups = arg_int(c, 1);
-    return groups > 0 && x->sizes[1] % groups == 0 && x->numel != groups;
-  }
-  if (!row_named(row, "native_group_norm")) return true;
-  inner->v[3].i *= b->total;
-  return arg_int(c, 3) == x->sizes[0];
-}
-
 /* fractional_max_pool2d's samples always have N. */
-static bool fold_samples(const Call *c, const Batch *b, int k, int64_t rows, Call *inner) {
+static bool samples_of_all(const Call *c, const Batch *b, int64_t rows, Call *inner) {
+  int k = c->n_args - 1;
   Tensor *t = c->v[k].tag == TAG_TENSOR ? c->v[k].t : NULL;
   if (!t) return true;
   if (t->ndim != 3 || t->sizes[0] != rows) return false;
@@ -124,37 +105,49 @@ static bool fold_samples(const Call *c, const Batch *b, int k, int64_t rows, Cal
   return true;
 }
 
-/* Whether a tensor that is not folded means the same to all of N. */
+/* What a call has besides its folded tensors that speaks of N; false if it may be wrong in a way
+ * that tells of N. */
+static bool folds_others(const Call *c, const Batch *b, bool has_n, Call *inner) {
+  const Tensor *x = c->v[0].t;
+  switch ((FoldKind)c->row->folding) {
+    case FOLD_sizes: return sizes_of_all(c, b, inner);
+    case FOLD_count: inner->v[3].i *= b->total; return arg_int(c, 3) == x->sizes[0];
+    case FOLD_twins: return tensor_same_shape(x, c->v[1].t);
+    case FOLD_padding: return arg_ints(c, 1).n / 2 < x->ndim;
+    case FOLD_groups: {
+      int64_t groups = arg_int(c, 1);
+      return groups > 0 && x->sizes[1] % groups == 0 && x->numel != groups;
+    }
+    case FOLD_samples: return samples_of_all(c, b, has_n ? x->sizes[0] : 1, inner);
+    default: return true;
+  }
+}
+
+/* Whether argument k, which is not folded, means the same to all of N. */
 static bool same_for_all(const Call *c, int k) {
   const Tensor *x = c->v[0].t, *t = c->v[k].tag == TAG_TENSOR ? c->v[k].t : NULL;
+  if (c->row->folding == FOLD_samples && k == c->n_args - 1) return true; /* it is folded, too */
   if (any_batched(&c->v[k])) return false;
-  if (!t) return true;
-  if (row_named(c->row, "scaled_dot_product_attention"))
-    return x->ndim == 2 ? t->ndim <= 2 : t->ndim < x->ndim;
-  return true;
+  if (!t || c->row->folding != FOLD_queries) return true;
+  return x->ndim == 2 ? t->ndim <= 2 : t->ndim < x->ndim;
 }
 
 static bool images(const Call *c, const Batch *b, Call *inner) {
   const Tensor *x = c->v[0].tag == TAG_TENSOR ? c->v[0].t : NULL;
   int rank = c->row->folded_rank;
   if (!x || x->ndim < 2 || (rank && x->ndim != rank && x->ndim != rank - 1)) return false;
-  bool has_n = rank ? x->ndim == rank : true;
-  if (row_named(c->row, "scaled_dot_product_attention")) has_n = x->ndim > 2;
+  bool has_n = rank ? x->ndim == rank : c->row->folding != FOLD_queries || x->ndim > 2;
   copy_call(c, inner);
   inner->inplace = false;
-  for (int k = 0; k < c->n_args; k++) {
-    if (strcmp(row_arg_name(c->row, k), "_random_samples") == 0) {
-      if (!fold_samples(c, b, k, has_n ? x->sizes[0] : 1, inner)) return false;
-      continue;
-    }
-    if (k >= c->row->folded && !same_for_all(c, k)) return false;
-    if (k >= c->row->folded) continue;
+  for (int k = 0; k < c->row->folded; k++) {
     Tensor *t = c->v[k].tag == TAG_TENSOR ? c->v[k].t : NULL;
     if (!t || (rank && t->ndim != x->ndim) || t->ndim < (has_n ? 1 : x->ndim)) return false;
     if (has_n && t->sizes[0] != x->sizes[0]) return false;
     inner->v[k].t = folded(b, t, 0, has_n);
   }
-  return mends_others(c, b, inner) && run_folded(b, inner, 0, has_n);
+  for (int k = c->row->folded; k < c->n_args; k++)
+    if (!same_for_all(c, k)) return false;
+  return folds_others(c, b, has_n, inner) && run_folded(b, inner, 0, has_n);
 }
 
 /* ------------------------------------------------------------ attention by several heads */
@@ -268,7 +261,7 @@ static bool ctc(const Call *c, const Batch *b, Call *inner) {
 
 bool rule_folds(const Call *c, const Batch *b, Call *inner) {
   if (b->total == 0) return false;
-  if (row_named(c->row, "ctc_loss")) return ctc(c, b, inner);
-  if (row_named(c->row, "_multi_head_attention_forward")) return heads(c, b, inner);
-  return images(c, b, inner);
+  return c->row->folding == FOLD_losses  ? ctc(c, b, inner)
+         : c->row->folding == FOLD_heads ? heads(c, b, inner)
+                                         : images(c, b, inner);
 }

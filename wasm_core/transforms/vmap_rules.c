@@ -685,7 +685,7 @@ static Rule *rule_of(const Row *row) {
                                 [BATCH_draws] = draws,
                                 [BATCH_draws_each] = NULL,
                                 [BATCH_itself] = NULL};
-  if (row->folded) return rule_folds;
+  if (row->folding) return rule_folds;
   if (row->batch) return rules[row->batch];
   if (schema_of_row(row)->draws) return draws;
   return row_has(row, DIRECT) ? elementwise : NULL;
