@@ -301,9 +301,7 @@ class Tensor(Methods):
 
     def _drop_grad(self) -> None:
         """Takes the gradient from the engine's hands, to be released with the next call."""
-        self._g = None
-        if header.grad_of(self._h):
-            _boundary.holding(header.release_grad_of, self._h)
+        attributes.drop_grad(self)
 
     def _has_grad(self) -> bool:
         """Whether there is a gradient, without making an object of it."""

@@ -17,8 +17,9 @@ from .constants import (
     METHOD,
     REQUIRES_GRAD,
 )
-from .header import floats
+from .header import floats, release_grad_at
 from .host import doubles, ints, layout, memory, unsigned, words
+from .ownership import holding
 from .shapes import function
 
 if TYPE_CHECKING:
@@ -103,6 +104,16 @@ def grad(self: Tensor) -> Any:
     return grad
 
 
+def drop_grad(self: Tensor) -> None:
+    """Takes the gradient from the engine's hands, to be released with the next call."""
+    self._g = None
+    meta = unsigned[(self._h + _META) >> 2]
+    if meta:
+        at = (meta + _GRAD) >> 2
+        if unsigned[at]:
+            holding(release_grad_at, at)
+
+
 def item(self: Tensor) -> Any:
     """The one element as a Python number."""
     h = self._h
@@ -130,6 +141,7 @@ QUICK: Final[dict[str, Any]] = {
     "output_nr": output_nr,
     "requires_grad": requires_grad,
     "grad": grad,
+    "_drop_grad": drop_grad,
     "item": item,
 }
 """By the names that the class Tensor has for them."""

@@ -60,10 +60,14 @@ def release_grad_of(h: int) -> None:
     """Takes its gradient, if there is one. The engine is taken."""
     meta = unsigned[(h + _META) >> 2]
     if meta:
-        at = (meta + _GRAD) >> 2
-        if unsigned[at]:
-            handle, unsigned[at] = unsigned[at], 0
-            released.append(handle)  # no call comes between, and so no handler of a signal
+        release_grad_at((meta + _GRAD) >> 2)
+
+
+def release_grad_at(at: int) -> None:
+    """Takes the gradient from its place in a tensor's meta, an index of `unsigned`."""
+    handle, unsigned[at] = unsigned[at], 0
+    if handle:
+        released.append(handle)  # no call comes between, and so no handler of a signal
 
 
 def base_of(h: int) -> int:
