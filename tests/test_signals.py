@@ -18,6 +18,7 @@ from test_python import python
 
 import pygrad
 from pygrad import _boundary
+from pygrad._boundary import ownership
 
 needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 
@@ -187,6 +188,20 @@ def run(code: str, *arguments: object) -> str:
 @pytest.mark.parametrize("name", STORMS)
 def test_exceptions_of_signal_handlers_at_any_line(name: str) -> None:
     assert run(PRELUDE + STORMS[name] + AFTERWARDS, SECONDS).startswith("well")
+
+
+def test_handler_that_uses_the_engine_while_a_turn_changes_is_not_waited_for() -> None:
+    class Turn:
+        def _release_save(self) -> None:
+            ownership._turn._release_save()  # type: ignore[attr-defined]
+            assert (pygrad.ones(2) + 1).tolist() == [2, 2]  # as a handler would, which comes here
+
+        def _acquire_restore(self, state: tuple[int, int]) -> None:
+            assert not ownership.mine()  # who owns it already would wait for ever
+            ownership._turn._acquire_restore(state)  # type: ignore[attr-defined]
+
+    ownership.holding(ownership._turn_to, threading.get_ident(), Turn())
+    assert ownership.mine()
 
 
 @needs_timer

@@ -37,13 +37,15 @@ class _Lock:
             generator that runs a callback. None: nothing does.
         user: the thread that holds it, or held it last.
         ident: the thread whose modes are in the engine's frame.
+        turn: the thread whose short calls are quick; None while that changes.
         waiting: threads that wait.
     """
 
-    __slots__ = ("free", "held", "ident", "key", "user", "waiting")
+    __slots__ = ("free", "held", "ident", "key", "turn", "user", "waiting")
 
     def __init__(self) -> None:
         self.ident = self.user = get_ident()
+        self.turn: int | None = self.ident
         self.free: Any = False
         self.key: Any = object()
         self.held: Any = None
@@ -66,12 +68,19 @@ _turn.acquire()
 
 
 def _turn_to(ident: int, turn: Any = _turn) -> None:
-    """Says whose short calls are quick; 0: nobody's. The engine is held."""
+    """Says whose short calls are quick; 0: nobody's. The engine is held.
+
+    A signal's handler that comes between the two calls may have a turn of its own to say; acquiring
+    what it has left acquired would wait for ever.
+    """
+    lock.turn = None
     try:
         turn._release_save()
     except RuntimeError:
-        pass  # an exception came between these two
-    turn._acquire_restore((1, ident))
+        pass  # an exception came between the two
+    if lock.turn is None:
+        lock.turn = ident
+        turn._acquire_restore((1, ident))
 
 
 on_new_owner: Callable[[], None] = lambda: None  # noqa: E731
