@@ -9,6 +9,7 @@ So an op that no other C calls is a row and a function, and a header says what C
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from pathlib import Path
@@ -42,14 +43,19 @@ def elementwise_functions() -> list[str]:
     return [f"Tensor *t_{name}({PARAMETERS[kind]});" for kind, name in rows]
 
 
-def functions_of_rows(family: Path) -> list[str]:
+@functools.cache
+def called_by_rows_alone() -> set[str]:
     called = {name for rows in ENGINE.rglob("*.def") for name in re.findall(r"\w+", text(rows))}
-    declared = {name for file in ENGINE.rglob("*.h") for _, name, _ in DECLARED.findall(text(file))}
+    headers = ENGINE.rglob("*.h")
+    return called - {name for file in headers for _, name, _ in DECLARED.findall(text(file))}
+
+
+def functions_of_rows(family: Path) -> list[str]:
     lines = [
         " ".join(f"{kind}{name}{parameters};".split()).replace("* ", "*")
         for file in sorted(family.glob("*.c"))
         for kind, name, parameters in DEFINED.findall(text(file))
-        if name in called - declared
+        if name in called_by_rows_alone()
     ]
     used = set(re.findall(r"\w+", " ".join(lines)))
     headers = [ENGINE / "ops/op.h", *sorted(family.glob("*.h"))]
