@@ -87,6 +87,13 @@ Tensor *value_first(const Value *v) {
   return next_tensor(v, &at, &handle) ? (Tensor *)(uintptr_t)handle : NULL;
 }
 
+bool any_batched(const Value *v) {
+  int64_t handle;
+  for (int at = -1; next_tensor(v, &at, &handle);)
+    if (is_batched((const Tensor *)(uintptr_t)handle)) return true;
+  return false;
+}
+
 Value value_map(Value v, Change *change, const void *context) {
   int64_t handle, *words = NULL;
   for (int at = -1; next_tensor(&v, &at, &handle);) {

@@ -62,12 +62,10 @@ static Tensor *rewrapped(const Call *c, Tensor *r, uint32_t bits) {
 static void give(Call *c, const Result *r, uint32_t bits) {
   if (failed()) return;
   if (r->tag == TAG_TENSOR) {
-    ret_tensor(c, rewrapped(c, (Tensor *)(uintptr_t)r->value, bits));
+    ret_tensor(c, rewrapped(c, result_tensor(r, 0), bits));
   } else if (r->tag == TAG_TENSORS) {
-    const int64_t *handles = (const int64_t *)(uintptr_t)r->value;
     Tensor **made = scratch_array(r->n + 1, sizeof *made);
-    for (int i = 0; made && i < r->n; i++)
-      made[i] = rewrapped(c, (Tensor *)(uintptr_t)handles[i], bits);
+    for (int i = 0; made && i < r->n; i++) made[i] = rewrapped(c, result_tensor(r, i), bits);
     if (made) ret_tensors(c, r->n, made);
   } else {
     c->result = *r;
@@ -116,16 +114,13 @@ typedef struct {
 } Parts;
 
 static bool collect(Parts *p, const Result *r, int64_t at, int64_t total) {
-  const int64_t one = r->value,
-                *handles = r->tag == TAG_TENSORS ? (const int64_t *)(uintptr_t)r->value : &one;
   int n = r->tag == TAG_TENSORS ? r->n : 1;
   if (at == 0) {
     *p = (Parts){n, r->tag == TAG_TENSORS, scratch_array((int64_t)n * total + 1, sizeof(Tensor *))};
   } else if (n != p->n) {
     fail(ERR_RUNTIME, "vmap: slices of the batch give %d and %d tensors", p->n, n);
   }
-  for (int i = 0; !failed() && i < n; i++)
-    p->parts[i * total + at] = (Tensor *)(uintptr_t)handles[i];
+  for (int i = 0; !failed() && i < n; i++) p->parts[i * total + at] = result_tensor(r, i);
   return !failed();
 }
 

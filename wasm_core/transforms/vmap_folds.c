@@ -53,26 +53,14 @@ static bool run_folded(const Batch *b, Call *inner, int at, bool has_n) {
   if (failed()) return true;
   Result r = inner->result;
   if (r.tag == TAG_TENSOR) {
-    ret_tensor(inner, unfolded(b, (Tensor *)(uintptr_t)r.value, at, has_n));
+    ret_tensor(inner, unfolded(b, result_tensor(&r, 0), at, has_n));
   } else if (r.tag == TAG_TENSORS) {
-    const int64_t *handles = (const int64_t *)(uintptr_t)r.value;
     Tensor **made = scratch_array(r.n + 1, sizeof *made);
     for (int i = 0; made && i < r.n; i++)
-      made[i] = unfolded(b, (Tensor *)(uintptr_t)handles[i], i ? 0 : at, has_n);
+      made[i] = unfolded(b, result_tensor(&r, i), i ? 0 : at, has_n);
     if (made) ret_tensors(inner, r.n, made);
   }
   return true;
-}
-
-static Tensor *note_batched(Tensor *t, const void *found) {
-  *(bool *)(uintptr_t)found |= is_batched(t);
-  return t;
-}
-
-static bool any_batched(const Value *v) {
-  bool found = false;
-  value_map(*v, note_batched, &found);
-  return found;
 }
 
 /* ------------------------------------------------------------ images and the like */

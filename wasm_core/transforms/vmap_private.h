@@ -1,5 +1,5 @@
-/* What batch.c (batched tensors), vmap_folds.c and vmap_rules.c (calls done at once) and vmap.c (the
- * loop over slices) share, each with those after it. */
+/* What batch.c (batched tensors), vmap_folds.c and vmap_rules.c (calls done at once) and vmap.c
+ * (the loop over slices) share, each with those after it. */
 #ifndef PG_VMAP_PRIVATE_H
 #define PG_VMAP_PRIVATE_H
 
@@ -23,6 +23,7 @@ typedef Tensor *Change(Tensor *t, const void *context);
 /* The value with each of its tensors replaced, also those in lists and subscripts. */
 Value value_map(Value v, Change *change, const void *context);
 Tensor *value_first(const Value *v); /* its first tensor, or NULL */
+bool any_batched(const Value *v);    /* whether one of its tensors is */
 
 /* t's value with all dimensions of the batch in front, of size 1 where t has none, and raised to
  * `rank` by dimensions of size 1 after them. One that is not batched comes as it is: it

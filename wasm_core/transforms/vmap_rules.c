@@ -272,11 +272,6 @@ static bool reduces(const Call *c, const Batch *b, Call *inner) {
 
 /* ------------------------------------------------------------ one dimension and the others */
 
-static Tensor *count_batched(Tensor *t, const void *count) {
-  *(int *)(uintptr_t)count += is_batched(t);
-  return t;
-}
-
 /* Whether a dimension is given twice, which is an error that names it. */
 static bool repeats(const Value *dims, int rank) {
   uint64_t seen = 0;
@@ -294,9 +289,10 @@ static bool repeats(const Value *dims, int rank) {
 /* gradient: all dimensions of a slice are listed, by the row that takes a list. */
 static bool all_of_slice(const Call *c, const Batch *b, Call *inner) {
   Tensor *t = c->v[0].t;
-  int n = 0, dim = find_arg(c->row, "dim"), spacing = find_arg(c->row, "spacing");
-  for (int k = 1; k < c->n_args; k++) value_map(c->v[k], count_batched, &n);
-  if (n || !t->ndim || repeats(&c->v[dim], t->ndim)) return false;
+  int dim = find_arg(c->row, "dim"), spacing = find_arg(c->row, "spacing");
+  for (int k = 1; k < c->n_args; k++)
+    if (any_batched(&c->v[k])) return false;
+  if (!t->ndim || repeats(&c->v[dim], t->ndim)) return false;
   copy_call(c, inner);
   inner->v[0].t = batch_full(b, t);
   if (!absent(&c->v[dim])) return shift_dims(inner, t->ndim, b->n) && run(inner);
@@ -328,7 +324,7 @@ static bool beside_dim(const Call *c, const Batch *b, Call *inner) {
   inner->v[dim].i = 0;
   run(inner);
   if (failed()) return true;
-  Tensor *y = t_reshape((Tensor *)(uintptr_t)inner->result.value, v->ndim, v->sizes);
+  Tensor *y = t_reshape(result_tensor(&inner->result, 0), v->ndim, v->sizes);
   ret_tensor(inner, t_movedim(y, ONE_DIM(b->n), ONE_DIM(d)));
   return true;
 }
@@ -456,10 +452,9 @@ static bool systems(const Call *c, const Batch *b, Call *inner) {
     inner->v[k].t = batch_full(b, t);
   }
   if (!run(inner) || failed() || inner->result.tag != TAG_TENSORS) return true;
-  const int64_t *handles = (const int64_t *)(uintptr_t)inner->result.value;
   int n = inner->result.n;
   Tensor **made = scratch_array(n + 1, sizeof *made);
-  for (int i = 0; made && i < n; i++) made[i] = with_batch(b, (Tensor *)(uintptr_t)handles[i]);
+  for (int i = 0; made && i < n; i++) made[i] = with_batch(b, result_tensor(&inner->result, i));
   if (made) ret_tensors(inner, n, made);
   return true;
 }

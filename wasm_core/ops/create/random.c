@@ -361,7 +361,7 @@ static bool check_count(const Tensor *x, int64_t n) {
   return false;
 }
 
-/* of 0 .. numel - 1 */
+/* A permutation of 0 .. numel - 1. */
 Tensor *random_permutation(Tensor *x, int32_t gen) {
   Rng *r = blocked(x) ? NULL : source(gen);
   if (!r || !check_overlap_internal(x) || !check_count(x, x->numel)) return NULL;
@@ -431,7 +431,8 @@ static Tensor *resized(Tensor *out, int ndim, const int64_t *sizes) {
   return tensor_resize(out, ndim, sizes) ? out : NULL;
 }
 
-/* What factories fill: out=, resized without a word, or a new tensor; options from argument k on. */
+/* What factories fill: out=, resized without a word, or a new tensor. Options stand from argument k
+ * on. */
 Tensor *random_target(const Call *c, int k, Ints sizes, DType absent) {
   DType dtype = option_dtype(c, k, absent);
   if (failed()) return NULL;

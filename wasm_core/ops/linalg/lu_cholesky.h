@@ -1,5 +1,5 @@
-/* Decompositions of matrices and what is solved with them, as other ops call them. Matrices are the last two dims of
- * batches.
+/* Decompositions of matrices and what is solved with them, as other ops call them. Matrices are the
+ * last two dims of batches.
  *
  * Functions of several results fill `out`, with NULL on failure. */
 #ifndef PG_LU_CHOLESKY_H

@@ -78,7 +78,8 @@ static bool all_are(const Tensor *x, int64_t value) {
 
 /* By the pseudo-inverse, whatever the driver, which says what else is returned: residuals of all
  * but "gelsy", where A is tall and of full rank; the rank of all but "gels"; singular values of
- * "gelsd" and "gelss". Out: solution, residuals, rank, singular values; rcond, driver may be NULL. */
+ * "gelsd" and "gelss". Out: solution, residuals, rank, singular values; rcond and driver may be
+ * NULL. */
 void t_lstsq(Tensor *a, Tensor *b, const double *rcond, const char *driver, Tensor *out[4]) {
   OP_ENTERED("lstsq", a, b, rcond, driver, out);
   memset(out, 0, 4 * sizeof *out);
@@ -130,7 +131,8 @@ static Tensor *cond_by_values(Tensor *a, bool least_first) {
   return least_first ? t_div(least, largest) : t_div(largest, least);
 }
 
-/* The norm by that of the inverse; infinite where there is none. The order is `name`, or *p; both NULL: 2. */
+/* The norm by that of the inverse; infinite where there is none. The order is `name`, or *p; both
+ * NULL: 2. */
 Tensor *t_cond(Tensor *a, const char *name, const double *p) {
   OP_ENTERED("cond", a, name, p);
   if (!name && (!p || fabs(*p) == 2)) return cond_by_values(a, p && *p < 0);
@@ -186,13 +188,13 @@ static Tensor *scales_of(Tensor *a, int64_t *halvings) {
 
 /* The squares of those matrices that were halved more than k times; the others. */
 static Tensor *squared(Tensor *y, const Tensor *scales, const int64_t *halvings, int k) {
-  Tensor *square = t_matmul(y, y), *which = tensor_empty(scales->ndim, scales->sizes, DT_BOOL);
-  bool all = true;
-  for (int64_t i = 0; which && i < which->numel; i++) {
-    tensor_set_i(which, i, halvings[i] > k);
-    all = all && halvings[i] > k;
-  }
-  return all ? square : t_where(which, square, y);
+  Tensor *square = t_matmul(y, y);
+  int64_t n = scales->numel, same = 0;
+  while (same < n && halvings[same] > k) same++;
+  if (same == n) return square;
+  Tensor *which = tensor_empty(scales->ndim, scales->sizes, DT_BOOL);
+  for (int64_t i = 0; which && i < n; i++) tensor_set_i(which, i, halvings[i] > k);
+  return t_where(which, square, y);
 }
 
 /* By the series for each matrix halved often enough, squared as often. */
