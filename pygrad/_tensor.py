@@ -797,7 +797,7 @@ def drop_grads(tensors: Iterable[Tensor]) -> None:
 def _take_grads(tensors: list[Tensor]) -> None:
     for tensor in tensors:
         tensor._g = None
-        header.release_grad_of(tensor._h)
+    header.release_grads_of([tensor._h for tensor in tensors])
 
 
 def as_leaf(tensor: Any) -> Any:

@@ -15,6 +15,8 @@ from .host import base_address, doubles, ints, layout, memory, unsigned, words
 from .release import released
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .._tensor import Tensor
 
 
@@ -56,11 +58,14 @@ def grad_of(h: int) -> int:
     return unsigned[(meta + _GRAD) >> 2] if meta else 0
 
 
-def release_grad_of(h: int) -> None:
-    """Takes its gradient, if there is one. The engine is taken."""
-    meta = unsigned[(h + _META) >> 2]
-    if meta:
-        release_grad_at((meta + _GRAD) >> 2)
+def release_grads_of(handles: Iterable[int]) -> None:
+    """Takes the gradients of those that have one. The engine is taken."""
+    for h in handles:
+        meta = unsigned[(h + _META) >> 2]
+        if meta:
+            at = (meta + _GRAD) >> 2
+            if unsigned[at]:
+                release_grad_at(at)
 
 
 def release_grad_at(at: int) -> None:

@@ -79,6 +79,26 @@ static void scratch_is_freed_down_to_the_mark(void) {
   CHECK(mem_live_blocks() == n_blocks);
 }
 
+static void scratch_beyond_the_arena_is_separate(void) {
+  int64_t n_blocks = mem_live_blocks();
+  char *blocks[6];
+  for (int i = 0; i < 6; i++) { /* the fourth and the fifth find no room, the sixth does */
+    size_t n_bytes = i < 5 ? 20000 : 1000;
+    blocks[i] = scratch_alloc(n_bytes);
+    CHECK(blocks[i] && (uintptr_t)blocks[i] % 16 == 0);
+    memset(blocks[i], i, n_bytes);
+  }
+  for (int i = 0; i < 6; i++)
+    CHECK(blocks[i][0] == i && blocks[i][999] == i && (i == 5 || blocks[i][19999] == i));
+  scratch_release(scratch_mark() - 3);
+  char *again = scratch_alloc(1000);
+  CHECK(!mem_recycles || again == blocks[2] + 20032);
+  scratch_release(scratch_mark() - 4);
+  CHECK(mem_live_blocks() == n_blocks);
+  CHECK(scratch_alloc(SIZE_MAX) == NULL && status_now == ERR_MEMORY);
+  status_clear();
+}
+
 static void a_refused_block_is_an_error_and_no_more(void) {
   mem_fuse = 1;
   CHECK(tensor_empty(SIZES(10), DT_F32) == NULL);
@@ -145,6 +165,7 @@ int main(void) {
     RUN(zeroed_blocks_are_zero);
     RUN(the_peak_is_remembered_until_reset);
     RUN(scratch_is_freed_down_to_the_mark);
+    RUN(scratch_beyond_the_arena_is_separate);
     RUN(a_refused_block_is_an_error_and_no_more);
     RUN(a_tensor_of_more_than_all_memory_is_refused);
     RUN(memory_may_end_at_any_allocation);

@@ -143,15 +143,24 @@ static size_t class_of(size_t n_bytes) {
   return RECYCLES() ? ((n_bytes ? n_bytes : 1) + GUARD + ALIGN - 1) / ALIGN : N_CLASSES + 1;
 }
 
+static void count_block(int64_t n_bytes) {
+  live_blocks++;
+  live_bytes += n_bytes;
+  if (live_bytes > peak_bytes) peak_bytes = live_bytes;
+}
+
+static void discount_block(int64_t n_bytes) {
+  live_blocks--;
+  live_bytes -= n_bytes;
+}
+
 void *mem_alloc(size_t n_bytes) {
   if (REFUSED()) return out_of_memory(n_bytes);
   size_t class_ = class_of(n_bytes);
   void *p = class_ <= N_CLASSES ? small_alloc(class_) : large_alloc(n_bytes + GUARD);
   if (!p) return out_of_memory(n_bytes);
   guard_begin(p, n_bytes);
-  live_blocks++;
-  live_bytes += (int64_t)n_bytes;
-  if (live_bytes > peak_bytes) peak_bytes = live_bytes;
+  count_block((int64_t)n_bytes);
   return p;
 }
 
@@ -164,8 +173,7 @@ void *mem_alloc_zero(size_t n_bytes) {
 void mem_free(void *p, size_t n_bytes) {
   if (!p) return;
   guard_end(p, n_bytes);
-  live_blocks--;
-  live_bytes -= (int64_t)n_bytes;
+  discount_block((int64_t)n_bytes);
   size_t class_ = class_of(n_bytes);
   if (class_ > N_CLASSES) {
     large_free(p);
@@ -190,20 +198,34 @@ int64_t mem_live_bytes(void) { return live_bytes; }
 int64_t mem_peak_bytes(void) { return peak_bytes; }
 void mem_reset_peak(void) { peak_bytes = live_bytes; }
 
-/* Scratch: a stack of blocks, each remembering its size. */
+/* Scratch: a stack of blocks, each remembering its size. They lie one upon the other in an arena
+ * while they fit; the builds that watch every block allocate each of them. */
 typedef struct Scratch {
   struct Scratch *below;
   size_t n_bytes, depth;
 } Scratch;
 static Scratch *scratch_top;
-enum { SCRATCH_HEAD = 32 };
+enum { SCRATCH_HEAD = 32, ARENA_BYTES = 64 * 1024 };
+static _Alignas(ALIGN) char arena[ARENA_BYTES];
+static size_t arena_used;
+
+static bool is_in_arena(const Scratch *s) { return (uintptr_t)s - (uintptr_t)arena < ARENA_BYTES; }
+
+static Scratch *take_from_arena(size_t n_bytes) {
+  if (!RECYCLES() || GUARD || n_bytes > ARENA_BYTES - arena_used) return NULL;
+  Scratch *s = (Scratch *)(void *)(arena + arena_used);
+  arena_used += (n_bytes + ALIGN - 1) / ALIGN * ALIGN;
+  count_block((int64_t)n_bytes);
+  return s;
+}
 
 void *scratch_alloc(size_t n_bytes) {
-  Scratch *s = mem_alloc(n_bytes + SCRATCH_HEAD);
+  if (n_bytes > SIZE_MAX - SCRATCH_HEAD) return out_of_memory(n_bytes);
+  size_t whole = n_bytes + SCRATCH_HEAD;
+  Scratch *s = take_from_arena(whole);
+  if (!s) s = mem_alloc(whole);
   if (!s) return NULL;
-  s->below = scratch_top;
-  s->n_bytes = n_bytes + SCRATCH_HEAD;
-  s->depth = scratch_top ? scratch_top->depth + 1 : 1;
+  *s = (Scratch){scratch_top, whole, scratch_top ? scratch_top->depth + 1 : 1};
   scratch_top = s;
   return (char *)s + SCRATCH_HEAD;
 }
@@ -225,7 +247,12 @@ void scratch_release(size_t mark) {
   while (scratch_top && scratch_top->depth > mark) {
     Scratch *s = scratch_top;
     scratch_top = s->below;
-    mem_free(s, s->n_bytes);
+    if (is_in_arena(s)) {
+      discount_block((int64_t)s->n_bytes);
+      arena_used = (size_t)((char *)s - arena);
+    } else {
+      mem_free(s, s->n_bytes);
+    }
   }
 }
 
