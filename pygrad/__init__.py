@@ -36,6 +36,7 @@ from ._dtypes import (
     bfloat16,
     channels_last,
     channels_last_3d,
+    complex32,
     complex64,
     complex128,
     contiguous_format,
@@ -86,6 +87,7 @@ short = int16
 int = int32
 long = int64
 half = float16
+chalf = complex32
 cfloat = complex64
 cdouble = complex128
 inf = _math.inf
@@ -265,6 +267,7 @@ __all__ = [
     "channels_last",
     "channels_last_3d",
     "compile",
+    "complex32",
     "complex64",
     "complex128",
     "contiguous_format",

@@ -17,10 +17,14 @@ from ._builtins import builtin
 from ._dtypes import (
     ALL,
     BY_NAME,
+    bfloat16,
     bool_,
     checks_of_devices,
+    complex64,
+    complex128,
     device,
     dtype,
+    float16,
     float32,
     float64,
     int64,
@@ -113,7 +117,7 @@ def _collect_dtypes(data: Any, into: set[dtype]) -> None:
     elif isinstance(data, float):
         into.add(_default_dtype())
     elif isinstance(data, complex):
-        raise NotImplementedError("pygrad has no complex tensors yet")
+        into.add(_default_dtype().to_complex() if _default_dtype() is not bfloat16 else complex64)
     elif _is_sequence(data):
         samples = {type(item): item for item in data}.values()
         for item in data if any(map(_is_sequence, samples)) else samples:
@@ -158,7 +162,7 @@ def _as_number(value: Any, kind: dtype) -> Any:
         return float(value)
     if kind is bool_:
         return bool(value)
-    if kind is uint8 and -256 < value < 0 and not isinstance(value, float):
+    if not kind.is_signed and -256 < value < 0 and not isinstance(value, float):
         return value + 256  # as C converts it
     try:
         return int(value)
@@ -229,15 +233,40 @@ def _from_nested(data: Any, kind: dtype | None) -> Tensor:
             _flatten(data, shape, 0, flat)
             for item in {type(item): item for item in flat}.values():
                 refuse_foreign(item)
+    kind = kind or _default_dtype()
+    if not kind._format:
+        return _by_way_of_double(shape, flat, kind)
     out, at = empty_for_host(shape, kind)
     if flat:
-        write_at(at, _pack(flat, kind or out.dtype).tobytes())
+        write_at(at, _pack(flat, kind).tobytes())
     return out
+
+
+def _by_way_of_double(shape: Sequence[int], flat: Sequence[Any], kind: dtype) -> Tensor:
+    """Of types that the host has no arrays of: half ones and complex ones."""
+    if not kind.is_complex:
+        wide, at = empty_for_host(shape, float64)
+        write_at(at, _pack(flat, float64).tobytes())
+        return wide.to(kind)
+    pairs, at = empty_for_host((*shape, 2), float64)
+    numbers = map(_as_complex, flat)
+    write_at(at, array.array("d", [part for z in numbers for part in (z.real, z.imag)]).tobytes())
+    return _ops.SPACES["torch"]["view_as_complex"](pairs).to(kind)  # type: ignore[no-any-return]
+
+
+def _as_complex(value: Any) -> complex:
+    try:
+        return complex(value)
+    except TypeError:
+        name = type(value).__name__
+        raise TypeError(f"must be complex number, not {name}") from None
 
 
 def _from_float(value: float, kind: dtype | None) -> Tensor:
     """What is made most, with as little as it takes."""
     out, at = empty_for_host((), kind)
+    if not out.dtype._format:
+        return _by_way_of_double((), [value], out.dtype)
     if out.dtype is float64:
         write_double(at, value)
     else:
@@ -255,8 +284,13 @@ _BY_CHAR = {
     "B": uint8,
     "b": BY_NAME["int8"],
     "h": BY_NAME["int16"],
+    "e": float16,
+    "F": complex64,
+    "D": complex128,
 }
-_BY_KIND = {f"i{t.itemsize}": t for t in ALL if not t.is_floating_point and t.is_signed}
+_BY_KIND = {
+    f"{'i' if t.is_signed else 'u'}{t.itemsize}": t for t in ALL if t._format in list("hiqHIQ")
+}
 
 
 def _numpy_dtype(kind: Any) -> dtype:
@@ -265,7 +299,8 @@ def _numpy_dtype(kind: Any) -> dtype:
         return found
     raise TypeError(
         f"can't convert np.ndarray of type numpy.{kind.type.__name__}. The only supported types "
-        "are: float64, float32, int64, int32, int16, int8, uint8, and bool."
+        "are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, "
+        "uint32, uint16, uint8, and bool."
     )
 
 
@@ -359,7 +394,7 @@ def made_of(data: Any, dtype: Any, device: Any, requires_grad: bool, caller: str
             UserWarning,
             stacklevel=3,
         )
-    if type(data) is float and (kind is None or kind.is_floating_point):
+    if type(data) is float and (kind is None or kind is float32 or kind is float64):
         out = _from_float(data, kind)
     else:
         out = _tensor_from(data, kind, copy=True)
@@ -369,8 +404,9 @@ def made_of(data: Any, dtype: Any, device: Any, requires_grad: bool, caller: str
 def _as_dtype(kind: Any) -> dtype | None:
     if kind is None or isinstance(kind, dtype):
         return kind
-    if kind in (float, int, bool):
-        return float64 if kind is float else int64 if kind is int else bool_
+    if kind in (float, int, bool, complex):
+        kinds: dict[Any, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
+        return kinds[kind]
     raise TypeError(f"tensor(): argument 'dtype' must be torch.dtype, not {type(kind).__name__}")
 
 
@@ -392,12 +428,12 @@ def _tensor_from(data: Any, kind: dtype | None, copy: bool) -> Tensor:
         if copy and data.ndim:
             out = out.clone() if kind is None else out
         return out if kind is None or kind is out.dtype else out.to(kind)
-    if not isinstance(data, (list, tuple, int, float)):
+    if not isinstance(data, (list, tuple, int, float, complex)):
         refuse_foreign(data)
-    if not isinstance(data, (list, tuple, int, float)) and hasattr(data, "untyped"):
+    if not isinstance(data, (list, tuple, int, float, complex)) and hasattr(data, "untyped"):
         named: Any = kind or getattr(data, "dtype", int64)
         return _above.elements_of(data, named, legacy=None)
-    if not isinstance(data, (list, tuple, int, float)) and hasattr(data, "__array__"):
+    if not isinstance(data, (list, tuple, int, float, complex)) and hasattr(data, "__array__"):
         return _tensor_from(data.__array__(), kind, copy)
     if isinstance(data, (list, tuple)):
         if data and type(data[0]).__name__ == "ndarray" and once("list of arrays"):

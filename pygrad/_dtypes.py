@@ -5,26 +5,24 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, SupportsIndex
+from typing import Any, Final, SupportsIndex
 
 
 class dtype:
     """An element type, such as ``pygrad.float32``. There is one object a type: compare with
     ``is``.
 
-    The half and complex types are names to compare with; no tensor can have one.
-
     Example:
         >>> import pygrad
-        >>> pygrad.ones(1).dtype in (pygrad.float16, pygrad.bfloat16)
-        False
-        >>> pygrad.ones(1, dtype=pygrad.float16)
-        Traceback (most recent call last):
-        NotImplementedError: pygrad has no float16 yet
+        >>> pygrad.ones(1).dtype is pygrad.float32
+        True
+        >>> pygrad.complex64.to_real()
+        torch.float32
     """
 
     __slots__ = (
         "_format",
+        "_inexact",
         "code",
         "is_complex",
         "is_floating_point",
@@ -33,26 +31,18 @@ class dtype:
         "name",
     )
     code: int
-    _format: Any  # of the struct and array modules
+    _inexact: bool  # a tensor of it may require a gradient
+    _format: str  # of the array module; "" where it has none
+    name: str
 
-    def __init__(
-        self, code: int | None, name: str, itemsize: int, kind: str, fmt: str = ""
-    ) -> None:
-        if code is not None:
-            self.code, self._format = code, fmt
+    def __init__(self, code: int, name: str, itemsize: int, kind: str, fmt: str = "") -> None:
+        self.code, self._format = code, fmt
         self.name = name
         self.itemsize = itemsize
         self.is_floating_point = kind == "f"
         self.is_complex = kind == "c"
-        self.is_signed = kind != "b" and name != "uint8"
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Called for what the slots lack: the code of a type that the engine has not."""
-            if name in dtype.__slots__:
-                raise NotImplementedError(f"pygrad has no {self.name} yet")
-            raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
+        self._inexact = kind in "fc"
+        self.is_signed = kind not in "bu"
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -69,24 +59,31 @@ class dtype:
         for kind, real in _REAL.items():
             if self in (kind, real):
                 return kind
-        raise NotImplementedError(f"pygrad has no complex type of {self.name}'s precision")
+        raise TypeError(f"to_complex: no complex type of {self.name}'s precision")
 
 
-uint8: Final = dtype(0, "uint8", 1, "i", "B")
+uint8: Final = dtype(0, "uint8", 1, "u", "B")
 int8: Final = dtype(1, "int8", 1, "i", "b")
 int16: Final = dtype(2, "int16", 2, "i", "h")
 int32: Final = dtype(3, "int32", 4, "i", "i")
 int64: Final = dtype(4, "int64", 8, "i", "q")
+float16: Final = dtype(5, "float16", 2, "f")
 float32: Final = dtype(6, "float32", 4, "f", "f")
 float64: Final = dtype(7, "float64", 8, "f", "d")
+complex32: Final = dtype(8, "complex32", 4, "c")
+complex64: Final = dtype(9, "complex64", 8, "c")
+complex128: Final = dtype(10, "complex128", 16, "c")
 bool_: Final = dtype(11, "bool", 1, "b", "?")
-float16: Final = dtype(None, "float16", 2, "f")
-bfloat16: Final = dtype(None, "bfloat16", 2, "f")
-complex64: Final = dtype(None, "complex64", 8, "c")
-complex128: Final = dtype(None, "complex128", 16, "c")
-_REAL: Final = {complex64: float32, complex128: float64}
+bfloat16: Final = dtype(15, "bfloat16", 2, "f")
+uint16: Final = dtype(27, "uint16", 2, "u", "H")
+uint32: Final = dtype(28, "uint32", 4, "u", "I")
+uint64: Final = dtype(29, "uint64", 8, "u", "Q")
+_REAL: Final = {complex32: float16, complex64: float32, complex128: float64}
 
-ALL: Final = (uint8, int8, int16, int32, int64, float32, float64, bool_)
+ALL: Final = (
+    *(uint8, int8, int16, int32, int64, float16, float32, float64, complex32, complex64),
+    *(complex128, bool_, bfloat16, uint16, uint32, uint64),
+)
 BY_CODE: Final[list[dtype | None]] = [None] * 128
 for _each in ALL:
     BY_CODE[_each.code] = _each

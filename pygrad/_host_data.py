@@ -16,7 +16,15 @@ from ._boundary.arguments import refuse_foreign
 from ._boundary.blocks import empty_for_host
 from ._boundary.header import address_of
 from ._creation import from_buffer
-from ._dtypes import BY_NAME, dtype, memory_format
+from ._dtypes import (
+    BY_NAME,
+    bfloat16,
+    complex32,
+    complex128,
+    dtype,
+    float64,
+    memory_format,
+)
 from ._tensor import Tensor
 
 _C = _ops.C
@@ -32,10 +40,24 @@ def _refuse_batched(tensor: Tensor) -> None:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
 
-def _elements(tensor: Tensor) -> Any:
-    """The elements of a contiguous tensor, in place."""
-    at = address_of(tensor)
-    return header.elements_at(at, tensor.nbytes).cast(tensor.dtype._format)
+def _bytes(tensor: Tensor) -> Any:
+    """The bytes of a contiguous tensor, in place."""
+    return header.elements_at(address_of(tensor), tensor.nbytes)
+
+
+def _numbers(tensor: Tensor) -> list[Any]:
+    """The elements of a contiguous tensor as Python's numbers."""
+    kind = tensor.dtype
+    if kind._format:
+        flat: list[Any] = _bytes(tensor).cast(kind._format).tolist()
+    elif kind.is_complex:
+        wide = tensor.detach().to(complex128)
+        parts = iter(_bytes(wide).cast("d").tolist())
+        flat = list(map(complex, parts, parts))
+    else:
+        wide = tensor.detach().to(float64)
+        flat = _bytes(wide).cast("d").tolist()
+    return flat
 
 
 def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
@@ -56,9 +78,9 @@ def tolist(tensor: Tensor) -> Any:
     if 0 in shape:
         return _empty_lists(shape, 0)
     _refuse_batched(tensor)
-    if not _is_dense(shape, tensor.stride()):
+    if not _is_dense(shape, tensor.stride()) or header.is_lazy(tensor._h):
         tensor = _C["_elements"](tensor)
-    flat: list[Any] = _elements(tensor).tolist()
+    flat = _numbers(tensor)
     for size in reversed(shape[1:]):
         flat = [flat[i : i + size] for i in range(0, len(flat), size)]
     return flat
@@ -84,7 +106,9 @@ class _Exported:
         self.tensor = tensor = _C["_export"](tensor)
         self.exported = True
         size, kind = tensor.itemsize, tensor.dtype
-        letter = "f" if kind.is_floating_point else "i" if kind.is_signed else "u"
+        letter = "u" if not kind.is_signed else "f" if kind.is_floating_point else "i"
+        if kind.is_complex:
+            letter = "c"
         self.__array_interface__ = {
             "version": 3,
             "shape": tuple(tensor.shape),
@@ -110,7 +134,23 @@ def to_numpy(tensor: Tensor, force: bool) -> Any:
                 "instead."
             )
         tensor = tensor.detach()
+    if header.is_lazy(tensor._h):
+        tensor = _settled(tensor, force)
+    if tensor.dtype in (bfloat16, complex32):
+        name = "BFloat16" if tensor.dtype is bfloat16 else "ComplexHalf"
+        raise TypeError(f"Got unsupported ScalarType {name}")
     return np.asarray(_Exported(tensor))
+
+
+def _settled(tensor: Tensor, force: bool) -> Tensor:
+    """A lazy tensor computed, if that is asked for."""
+    for bit, method in (("conjugate", "conj"), ("negative", "neg")):
+        if getattr(tensor, f"is_{method}")() and not force:
+            raise RuntimeError(
+                f"Can't call numpy() on Tensor that has {bit} bit set. Use "
+                f"tensor.resolve_{method}().numpy() instead."
+            )
+    return tensor.resolve_conj().resolve_neg()
 
 
 def _owner(array: Any) -> _Exported | None:
@@ -159,7 +199,7 @@ def _shared(array: Any, kind: dtype, owner: _Exported | None) -> Tensor | None:
 
 def to_bytes(tensor: Tensor) -> bytes:
     """The elements in logical order, NaNs canonical: equal on every host."""
-    return bytes(_elements(_C["_elements"](tensor)).cast("B"))
+    return bytes(_bytes(_C["_elements"](tensor)))
 
 
 # ------------------------------------------------------------------ copies and pickles
@@ -232,7 +272,7 @@ def map_(tensor: Tensor, others: Sequence[Tensor], name: str, function: Any) -> 
 def _flat(tensor: Tensor) -> list[Any]:
     """All elements in order."""
     _refuse_batched(tensor)
-    return list(_elements(tensor.contiguous()).tolist()) if tensor.numel() else []
+    return _numbers(_C["_elements"](tensor)) if tensor.numel() else []
 
 
 def _replaced(tensor: Tensor, function: Callable[..., Any], columns: Sequence[Any]) -> Tensor:

@@ -21,8 +21,7 @@ from ._boundary.long_calls import command
 from ._boundary.modes import GRAD, LEVELS
 from ._boundary.modes import get as get_modes
 from ._boundary.shapes import binary, indexed, subscript
-from ._dtypes import Size, bfloat16, device, dtype, float16, layout, strided
-from ._errors import AbsentError
+from ._dtypes import Size, device, dtype, layout, strided
 from ._hooks import register_tensor_hook
 from ._index import encode_index
 from ._uninterrupted import uninterrupted
@@ -40,16 +39,6 @@ if TYPE_CHECKING:
     from ._methods_table import Methods
 else:
     Methods = object  # `_install` puts the table's methods on the class itself
-
-
-class _Conversion:
-    """A method that would convert to a dtype which there is not."""
-
-    def __init__(self, kind: dtype) -> None:
-        self._kind = kind
-
-    def __get__(self, *_: object) -> Callable[..., Tensor]:
-        raise AbsentError(f"pygrad has no {self._kind.name} yet")
 
 
 class Tensor(Methods):
@@ -217,7 +206,7 @@ class Tensor(Methods):
             raise RuntimeError("requires_grad must be a bool")
         if value and header.grad_fn_of(self._h):
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
-        if value and not self.dtype.is_floating_point:
+        if value and not self.dtype._inexact:
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
@@ -515,7 +504,7 @@ class Tensor(Methods):
         return complex(self._scalar())
 
     def __index__(self) -> int:
-        value = self.item() if self.numel() == 1 and not self.dtype.is_floating_point else None
+        value = self.item() if self.numel() == 1 and not self.dtype._inexact else None
         if value is None:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(value)
@@ -646,8 +635,24 @@ class Tensor(Methods):
 
     @property
     def real(self) -> Tensor:
-        """The tensor itself."""
-        return self
+        """The real parts of complex numbers, a view; of others the tensor itself."""
+        return _ops.SPACES["torch"]["real"](self)  # type: ignore[no-any-return]
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts of complex numbers, a view.
+
+        Raises: RuntimeError: the elements are real.
+        """
+        return _ops.SPACES["torch"]["imag"](self)  # type: ignore[no-any-return]
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag[...] = value
 
     def new_tensor(
         self,
@@ -664,8 +669,6 @@ class Tensor(Methods):
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The legacy name of the type, such as 'torch.FloatTensor', or a cast to a type."""
         return _above.legacy_name(self) if dtype is None else self.to(_above.dtype_named(dtype))
-
-    half, bfloat16 = _Conversion(float16), _Conversion(bfloat16)
 
     def data_ptr(self) -> int:
         """The address of the first element in this process, 0 without elements: for code outside
@@ -802,7 +805,7 @@ def _take_grads(tensors: list[Tensor]) -> None:
 
 def as_leaf(tensor: Any) -> Any:
     """A tensor that was just made, marked as one that requires grad."""
-    if not tensor.dtype.is_floating_point:
+    if not tensor.dtype._inexact:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return tensor._mark(True)
 

@@ -296,7 +296,7 @@ class _Aliases:
 def _alias(whole: Tensor) -> Tensor:
     if whole.requires_grad:
         return whole.view_as(whole)
-    if not whole.is_floating_point():
+    if not whole.dtype._inexact:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     return whole.detach().requires_grad_()
 
@@ -475,7 +475,7 @@ class _Product:
         self.outputs, self.spec = flatten(output)
         _check_tensors(name, self.outputs)
         for y in self.outputs:
-            if not y.is_floating_point():
+            if not y.dtype._inexact:
                 raise RuntimeError(
                     "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
                     f"Tensor with dtype {y.dtype}"

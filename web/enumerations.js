@@ -64,6 +64,8 @@ export const FLAG = Object.freeze({
   WRAPPED: 2,
   INFERENCE: 4,
   PARAMETER: 8,
+  CONJ: 32,
+  NEG: 64,
   BATCHED: 128,
 });
 
@@ -94,7 +96,15 @@ export const CODE = Object.freeze({
   int16: 2,
   int32: 3,
   int64: 4,
+  float16: 5,
   float32: 6,
   float64: 7,
+  complex32: 8,
+  complex64: 9,
+  complex128: 10,
   bool: 11,
+  bfloat16: 15,
+  uint16: 27,
+  uint32: 28,
+  uint64: 29,
 });

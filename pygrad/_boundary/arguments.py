@@ -21,6 +21,7 @@ from .process import of_engines
     K_INT,
     K_FLOAT,
     K_BOOL,
+    K_COMPLEX,
     K_NONE,
     K_STR,
     K_LIST,
@@ -29,11 +30,12 @@ from .process import of_engines
     K_INDEX,
     K_GENERATOR,
     K_OTHER,
-) = range(12)
+) = range(13)
 
 KINDS: Final[dict[type, int]] = {
     int: K_INT,
     float: K_FLOAT,
+    complex: K_COMPLEX,
     bool: K_BOOL,
     type(None): K_NONE,
     str: K_STR,
@@ -76,7 +78,9 @@ def kind_of(value: Any) -> int:
     kind = type(value)
     found = next((KINDS[base] for base in kind.__mro__ if base in KINDS), K_OTHER)
     if found == K_OTHER and is_numpy_scalar(value):
-        found = {"i": K_INT, "u": K_INT, "f": K_FLOAT, "b": K_BOOL}.get(value.dtype.kind, K_OTHER)
+        found = {"i": K_INT, "u": K_INT, "f": K_FLOAT, "b": K_BOOL, "c": K_COMPLEX}.get(
+            value.dtype.kind, K_OTHER
+        )
     if found == K_OTHER:
         refuse_foreign(value)
     KINDS[kind] = found
@@ -117,6 +121,7 @@ def is_numpy_scalar(value: Any) -> bool:
 
 
 _as_double = struct.Struct("<d").pack
+_as_doubles = struct.Struct("<2d").pack
 _as_word = struct.Struct("<q").unpack
 WORDS: Final = [struct.Struct(f"<{n}q") for n in range(33)]
 """By their number: integers in a row."""
@@ -214,6 +219,15 @@ def _encode_list(value: Sequence[Any], blob: Blob) -> tuple[int, int]:
     return e.OTHER, blob.text(shown) | (at + 1) << 32 | 1 << 62
 
 
+_PYTHON_DTYPES: Final = {
+    float: e.CODE_FLOAT64,
+    int: e.CODE_INT64,
+    bool: e.CODE_BOOL,
+    complex: e.CODE_COMPLEX128,
+}
+"""What Python's types of numbers are as dtypes."""
+
+
 def encode(value: Any, kind: int | None, blob: Blob) -> tuple[int, int]:
     """The tag and slot of one value."""
     if kind is None:
@@ -229,6 +243,9 @@ def encode(value: Any, kind: int | None, blob: Blob) -> tuple[int, int]:
         return e.FLOAT, _as_word(_as_double(value))[0]
     if kind == K_BOOL:
         return e.BOOL, int(value)
+    if kind == K_COMPLEX:
+        value = complex(value)
+        return e.COMPLEX, blob.add(_as_doubles(value.real, value.imag))
     if kind == K_NONE:
         return e.NONE, 0
     if kind == K_LIST:
@@ -250,7 +267,6 @@ def encode(value: Any, kind: int | None, blob: Blob) -> tuple[int, int]:
             return e.INT, value.__index__()  # an array of one int
         except (TypeError, AttributeError):
             pass
-    if value is float or value is int or value is bool:
-        code = e.CODE_FLOAT64 if value is float else e.CODE_INT64
-        return e.DTYPE, e.CODE_BOOL if value is bool else code
+    if isinstance(value, type) and value in _PYTHON_DTYPES:
+        return e.DTYPE, _PYTHON_DTYPES[value]
     return e.OTHER, blob.text(name_of(type(value)))

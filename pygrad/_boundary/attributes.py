@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from .._dtypes import BY_CODE, Size, dtype, size_of
 from .calls import ROWS, share
 from .constants import (
-    BATCHED,
     CODE_FLOAT32,
     CODE_FLOAT64,
     CODE_INT64,
+    CONJ,
     IS_INFERENCE,
     METHOD,
     REQUIRES_GRAD,
@@ -117,7 +117,7 @@ def drop_grad(self: Tensor) -> None:
 def item(self: Tensor) -> Any:
     """The one element as a Python number."""
     h = self._h
-    if words[(h + _NUMEL) >> 3] == 1 and memory[h + _FLAGS] < BATCHED:
+    if words[(h + _NUMEL) >> 3] == 1 and memory[h + _FLAGS] < CONJ:  # nor is it lazy or batched
         kind = memory[h + _DTYPE]
         data = unsigned[(unsigned[(unsigned[(h + _STORAGE) >> 2] + _BYTES) >> 2] + _DATA) >> 2]
         offset = words[(h + _OFFSET) >> 3]

@@ -514,6 +514,8 @@ def _read_result(row: int, kwargs: dict[str, Any]) -> Any:
         return e.doubles[_RESULT]
     if tag == e.BOOL:
         return value != 0
+    if tag == e.COMPLEX:
+        return complex(e.doubles[value >> 3], e.doubles[(value >> 3) + 1])
     if tag == e.DTYPE:
         return BY_CODE[value]
     return e.text_at(value)

@@ -66,6 +66,8 @@ LEVELS: Final = layout["mode_levels"] - 1
 # What a tensor's byte of flags says.
 REQUIRES_GRAD: Final = layout["flag_requires_grad"]
 IS_INFERENCE: Final = layout["flag_inference"]
+CONJ: Final = layout["flag_conj"]
+NEG: Final = layout["flag_neg"]
 BATCHED: Final = layout["flag_batched"]
 """vmap has batched the tensor: the highest flag."""
 
@@ -74,6 +76,7 @@ CODE_INT64: Final = layout["dtype_int64"]
 CODE_FLOAT32: Final = layout["dtype_float32"]
 CODE_FLOAT64: Final = layout["dtype_float64"]
 CODE_BOOL: Final = layout["dtype_bool"]
+CODE_COMPLEX128: Final = layout["dtype_complex128"]
 
 # What an item of an index is.
 ITEM_NONE: Final = layout["item_none"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from .._dtypes import BY_CODE
-from .constants import BATCHED
+from .constants import BATCHED, CONJ, NEG
 from .frame import DUAL_LEVELS
 from .host import base_address, doubles, ints, layout, memory, unsigned, words
 from .release import released
@@ -40,6 +40,11 @@ def references_to(address: int) -> int:
 def is_batched(h: int) -> bool:
     """Whether vmap has batched it."""
     return memory[h + _FLAGS] >= BATCHED
+
+
+def is_lazy(h: int) -> bool:
+    """Whether its elements are the conjugates or the negatives of what stands in memory."""
+    return memory[h + _FLAGS] & (CONJ | NEG) != 0
 
 
 def grad_fn_of(h: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._dtypes import dtype
-from .arguments import K_BOOL, K_TENSOR, KINDS, WORDS, Index, kind_of
+from .arguments import K_COMPLEX, K_TENSOR, KINDS, WORDS, Index, kind_of
 from .calls import ROWS, _head, _other, _unclaimed, holders, invoke
 from .constants import DTYPE, FLOAT, INDEX, INT, INTS, METHOD, NONE, SELF, TENSOR, VIEW
 from .frame import DATA
@@ -45,7 +45,7 @@ def _pair(
         kind = type(other)
         if kind is not float and (kind is not int or not -_FRESH < other < _FRESH):
             known = _get_kind(kind)
-            if (kind_of(other) if known is None else known) > K_BOOL:
+            if (kind_of(other) if known is None else known) > K_COMPLEX:
                 if row == ROWS["eq"] and hasattr(other, "__array__"):
                     return invoke(row, mode, (self, self.__array_wrap__(other.__array__())), {})
                 return NotImplemented

@@ -27,6 +27,8 @@ static Value value_of(const PgFrame *f, int tag, int64_t slot) {
     v.n = (int32_t)(slot >> 32 & 0x3fffffff);
     v.from_list = slot >> 62 & 1;
     v.p = address_of(f, slot);
+  } else if (tag == TAG_COMPLEX) {
+    v.p = address_of(f, slot);
   } else if (tag == TAG_TENSOR || tag == TAG_STR || tag == TAG_OTHER) {
     v.p = (const void *)(uintptr_t)slot;
   }
@@ -44,6 +46,7 @@ static bool keep_list(Value *v) {
     case TAG_TENSORS:
     case TAG_INDEX:
     case TAG_BOOLS: n_bytes = (size_t)v->n * 8; break;
+    case TAG_COMPLEX: n_bytes = sizeof(complex_f64); break;
     case TAG_STR: n_bytes = strlen(v->s) + 1; break;
     default: return true;
   }
@@ -62,11 +65,11 @@ static bool zero_dim(const Value *v) {
   return !(v->t->flags & FLAG_BATCHED);
 }
 static bool is_number(const Value *v) {
-  return v->tag == TAG_INT || v->tag == TAG_FLOAT || v->tag == TAG_BOOL;
+  return v->tag == TAG_INT || v->tag == TAG_FLOAT || v->tag == TAG_BOOL || v->tag == TAG_COMPLEX;
 }
 static bool is_empty_list(const Value *v) { return v->tag == TAG_INTS && v->n == 0; }
 static bool is_int(const Value *v) {
-  return v->tag == TAG_INT || (zero_dim(v) && !dtype_is_float((DType)v->t->dtype));
+  return v->tag == TAG_INT || (zero_dim(v) && !dtype_is_inexact((DType)v->t->dtype));
 }
 
 static bool fits(const Arg *a, const Value *v) {
@@ -198,7 +201,7 @@ static Value tensors_as_ints(Value v) {
   int64_t *ints = scratch_array(v.n ? v.n : 1, sizeof *ints);
   for (int i = 0; ints && i < v.n; i++) {
     const Tensor *t = (const Tensor *)(uintptr_t)handles[i];
-    if (t && (t->numel != 1 || t->flags & FLAG_BATCHED || dtype_is_float((DType)t->dtype)))
+    if (t && (t->numel != 1 || t->flags & FLAG_BATCHED || dtype_is_inexact((DType)t->dtype)))
       return v;
     ints[i] = t ? tensor_get_i(t, 0) : INT64_MIN;
   }

@@ -2,6 +2,7 @@
  * the array of rows. */
 #include "boundary/services.h"
 #include "call/call.h"
+#include "complex_rows.h"
 #include "create_rows.h"
 #include "elementwise_rows.h"
 #include "index_rows.h"

@@ -33,22 +33,36 @@ void op_type(Call *c) {
 
 /* NaNs differ between hosts in their bits alone, so one pattern leaves the engine; and 1 is what
  * is true. */
-static void canonicalise(char **p, const int64_t *strides, int64_t n, const void *dtype){
-    DISPATCH_FLOAT(*(const DType *)dtype,
-                   {
-                     const T quiet = (T)NAN;
-                     for (int64_t i = 0; i < n; i++) {
-                       T *x = (T *)(void *)(p[0] + i * strides[0]);
-                       if (*x != *x) *x = quiet;
-                     }
-                   })}
+#define CANONICAL_LOOP(FN, T, IS_NAN, QUIET)                \
+  static void FN(char **p, const int64_t *st, int64_t n,    \
+                 __attribute__((unused)) const void *ctx) { \
+    for (int64_t i = 0; i < n; i++) {                       \
+      T *x = (T *)(void *)(p[0] + i * st[0]);               \
+      if (IS_NAN) *x = QUIET;                               \
+    }                                                       \
+  }
+CANONICAL_LOOP(canonical_f32, float, *x != *x, NAN)
+CANONICAL_LOOP(canonical_f64, double, *x != *x, (double)NAN)
+CANONICAL_LOOP(canonical_f16, Half, (x->bits & 0x7fff) > 0x7c00, (Half){0x7e00})
+CANONICAL_LOOP(canonical_bf16, BHalf, (x->bits & 0x7fff) > 0x7f80, (BHalf){0x7fc0})
+
+static void canonicalise(Tensor *t) {
+  static Loop *const loops[DT_COUNT] = {[DT_F32] = canonical_f32,
+                                        [DT_F64] = canonical_f64,
+                                        [DT_F16] = canonical_f16,
+                                        [DT_BF16] = canonical_bf16};
+  if (blocked(t)) return;
+  if (dtype_is_complex((DType)t->dtype))
+    t = WITHOUT_GRAD(t_view_as_real(t->flags & FLAG_CONJ ? t_conj(t) : t));
+  Loop *loop = t ? loops[t->dtype] : NULL;
+  if (loop) iterate(1, &t, loop, NULL);
+}
 
 Tensor *op_elements(Tensor *t) {
   const DType dtype = (DType)t->dtype;
-  Tensor *y = WITHOUT_GRAD(dtype_is_float(dtype) || dtype == DT_BOOL
-                               ? t_clone_format(t, FORMAT_CONTIGUOUS)
-                               : t_contiguous(t));
-  if (y && dtype_is_float(dtype)) iterate(1, &y, canonicalise, &dtype);
+  bool copied = dtype_is_inexact(dtype) || dtype == DT_BOOL || t->flags & FLAGS_LAZY;
+  Tensor *y = WITHOUT_GRAD(copied ? t_clone_format(t, FORMAT_CONTIGUOUS) : t_contiguous(t));
+  canonicalise(y);
   return y;
 }
 
@@ -57,7 +71,6 @@ Tensor *op_export(Tensor *t) {
   Tensor *y = op_data(t);
   if (!y || !tensor_export(y)) return NULL;
   tensor_retain(y); /* until then */
-  const DType dtype = (DType)y->dtype;
-  iterate(1, &y, canonicalise, &dtype);
+  canonicalise(y);
   return y;
 }

@@ -9,6 +9,7 @@
 #include "ground/memory.h"
 
 const Watcher *watcher;
+void (*settle_lazy)(int n, const Place *places);
 
 /* ------------------------------------------------------------ arguments */
 
@@ -24,19 +25,37 @@ Tensor *arg_tensor(Call *c, int k) {
     case TAG_INT: return tensor_wrapped_i(v->i);
     case TAG_BOOL: return tensor_wrapped_b(v->i != 0);
     case TAG_FLOAT: return tensor_wrapped_f(v->f);
+    case TAG_COMPLEX: return tensor_wrapped_c(*(const complex_f64 *)v->p);
     default: return NULL;
   }
+}
+
+complex_f64 arg_complex(const Call *c, int k) {
+  const Value *v = &c->v[k];
+  if (arg_given(c, k) && v->tag == TAG_COMPLEX) return *(const complex_f64 *)v->p;
+  if (arg_given(c, k) && v->tag == TAG_TENSOR) return tensor_get_c(v->t, 0);
+  return arg_float(c, k);
+}
+
+/* A complex number where a real one is meant. */
+static double real_of(const Value *v) {
+  complex_f64 z = *(const complex_f64 *)v->p;
+  if (__imag__ z != 0)
+    fail(ERR_RUNTIME, "value cannot be converted to type double without overflow");
+  return __real__ z;
 }
 
 int64_t arg_int(const Call *c, int k) {
   if (!arg_given(c, k)) return 0;
   const Value *v = &c->v[k];
+  if (v->tag == TAG_COMPLEX) return (int64_t)real_of(v);
   return v->tag == TAG_TENSOR ? tensor_get_i(v->t, 0) : v->tag == TAG_FLOAT ? (int64_t)v->f : v->i;
 }
 
 double arg_float(const Call *c, int k) {
   if (!arg_given(c, k)) return 0;
   const Value *v = &c->v[k];
+  if (v->tag == TAG_COMPLEX) return real_of(v);
   return v->tag == TAG_TENSOR ? tensor_get_f(v->t, 0) : v->tag == TAG_FLOAT ? v->f : (double)v->i;
 }
 
@@ -141,6 +160,13 @@ void ret_str(Call *c, const char *s) {
   c->result = (Result){TAG_STR, (int32_t)n - 1, (int64_t)(uintptr_t)out};
 }
 
+void ret_complex(Call *c, complex_f64 v) {
+  complex_f64 *out = result_space(sizeof v);
+  if (!out) return;
+  *out = v;
+  c->result = (Result){TAG_COMPLEX, 2, (int64_t)(uintptr_t)out};
+}
+
 void ret_item(Call *c, const Tensor *t) {
   if (failed() || !t) return;
   if (t->numel != 1) {
@@ -148,7 +174,8 @@ void ret_item(Call *c, const Tensor *t) {
          (long long)t->numel);
     return;
   }
-  if (dtype_is_float((DType)t->dtype)) ret_float(c, tensor_get_f(t, 0));
+  if (dtype_is_complex((DType)t->dtype)) ret_complex(c, tensor_get_c(t, 0));
+  else if (dtype_is_float((DType)t->dtype)) ret_float(c, tensor_get_f(t, 0));
   else if (t->dtype == DT_BOOL) ret_bool(c, tensor_get_i(t, 0) != 0);
   else ret_int(c, tensor_get_i(t, 0));
 }

@@ -74,6 +74,7 @@ bool arg_given(const Call *c, int k);
 Tensor *arg_tensor(Call *c, int k);
 int64_t arg_int(const Call *c, int k);
 double arg_float(const Call *c, int k);
+complex_f64 arg_complex(const Call *c, int k);
 bool arg_bool(const Call *c, int k);
 DType arg_dtype(const Call *c, int k); /* DT_NONE if not given */
 Ints arg_ints(const Call *c, int k);   /* n == -1 if not given; an int counts as a list of one */
@@ -88,6 +89,7 @@ void ret_tensor(Call *c, Tensor *t);                /* NULL without an error: No
 void ret_tensors(Call *c, int n, Tensor *const *t); /* a tuple */
 void ret_int(Call *c, int64_t v);
 void ret_float(Call *c, double v);
+void ret_complex(Call *c, complex_f64 v);
 void ret_bool(Call *c, bool v);
 void ret_ints(Call *c, int n, const int64_t *v);
 void ret_str(Call *c, const char *s);

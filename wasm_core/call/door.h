@@ -1,8 +1,8 @@
 /* The door of every op: what a host calls and what C calls, in another op or in a gradient, enters
  * its function here, and whoever watches is told.
  *
- * A function of an op says so first, OP_ENTERED("mm", a, b): with nobody watching that is one
- * branch. A row's call and the function it runs are one entry to a watcher: the row comes first. */
+ * A function of an op says so first, OP_ENTERED("mm", a, b), or VIEW_ENTERED where it minds no
+ * lazy tensors: with nobody watching that is one branch. A row's call and the function it runs are one entry to a watcher: the row comes first. */
 #ifndef PG_DOOR_H
 #define PG_DOOR_H
 
@@ -32,11 +32,54 @@ static inline void door_left(const DoorEntry *e) {
 }
 
 /* In a function of op's, before all else; with up to nine arguments. */
-#define OP_ENTERED(op, ...)                                                     \
+#define VIEW_ENTERED(op, ...)                                                   \
   __attribute__((cleanup(door_left), unused)) DoorEntry entry_ = {watcher, -1}; \
   if (__builtin_expect(entry_.by != NULL, 0))                                   \
   entry_.entry = entry_.by->enter(op, N_ARGUMENTS(__VA_ARGS__),                 \
                                   (Argument[]){ARGUMENTS(__VA_ARGS__)})
+/* The same for an op that reads elements: a lazy tensor (FLAGS_LAZY) becomes one that is none and
+ * stands for it, in the argument itself. */
+#define OP_ENTERED(op, ...)                                                      \
+  if (__builtin_expect(lazy_tensors != 0, 0))                                    \
+    settle_lazy(N_ARGUMENTS(__VA_ARGS__), (const Place[]){PLACES(__VA_ARGS__)}); \
+  VIEW_ENTERED(op, __VA_ARGS__)
+/* Where an argument is that may be lazy. */
+typedef struct {
+  Tensor **one; /* NULL: no tensor */
+  Tensors *list;
+} Place;
+extern void (*settle_lazy)(int n, const Place *places);
+#define AT_ARGUMENT(x) \
+  {_Generic((x), Tensor *: &(x), default: NULL), _Generic((x), Tensors: &(x), default: NULL)}
+#define PLACES(...)                                                                         \
+  NTH_ARGUMENT(__VA_ARGS__, PLACE9, PLACE8, PLACE7, PLACE6, PLACE5, PLACE4, PLACE3, PLACE2, \
+               PLACE1, )(__VA_ARGS__)
+#define PLACE1(a) AT_ARGUMENT(a)
+#define PLACE2(a, ...) \
+  AT_ARGUMENT(a)       \
+  , PLACE1(__VA_ARGS__)
+#define PLACE3(a, ...) \
+  AT_ARGUMENT(a)       \
+  , PLACE2(__VA_ARGS__)
+#define PLACE4(a, ...) \
+  AT_ARGUMENT(a)       \
+  , PLACE3(__VA_ARGS__)
+#define PLACE5(a, ...) \
+  AT_ARGUMENT(a)       \
+  , PLACE4(__VA_ARGS__)
+#define PLACE6(a, ...) \
+  AT_ARGUMENT(a)       \
+  , PLACE5(__VA_ARGS__)
+#define PLACE7(a, ...) \
+  AT_ARGUMENT(a)       \
+  , PLACE6(__VA_ARGS__)
+#define PLACE8(a, ...) \
+  AT_ARGUMENT(a)       \
+  , PLACE7(__VA_ARGS__)
+#define PLACE9(a, ...) \
+  AT_ARGUMENT(a)       \
+  , PLACE8(__VA_ARGS__)
+
 #define ARGUMENT(x)                 \
   {                                 \
     _Generic((x),                   \

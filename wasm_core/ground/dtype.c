@@ -14,6 +14,15 @@ static DType default_dtype = DT_F32;
 DType dtype_default(void) { return default_dtype; }
 void dtype_set_default(DType d) { default_dtype = d; }
 
+DType dtype_real(DType d) {
+  return d == DT_C32 ? DT_F16 : d == DT_C64 ? DT_F32 : d == DT_C128 ? DT_F64 : d;
+}
+
+DType dtype_complex(DType d) {
+  if (dtype_is_complex(d)) return d;
+  return d == DT_F16 ? DT_C32 : d == DT_F32 ? DT_C64 : d == DT_F64 ? DT_C128 : DT_NONE;
+}
+
 /* uint8 with a signed type needs the next wider signed one; all else is the wider of the kind. */
 static DType promote_ints(DType a, DType b) {
   if (a == DT_U8 || b == DT_U8) {
@@ -23,20 +32,56 @@ static DType promote_ints(DType a, DType b) {
   return dtype_bytes(a) >= dtype_bytes(b) ? a : b;
 }
 
+/* Of two half types neither holds the other. */
+static DType promote_floats(DType a, DType b) {
+  if (dtype_is_half(a) && dtype_is_half(b)) return a == b ? a : DT_F32;
+  return dtype_bytes(a) >= dtype_bytes(b) ? a : b;
+}
+
+/* bfloat16 counts as the float32 that a complex number with such parts would have. */
+static DType promote_complex(DType a, DType b) {
+  DType real_a = a == DT_BF16 ? DT_F32 : dtype_real(a),
+        real_b = b == DT_BF16 ? DT_F32 : dtype_real(b);
+  bool of_floats = dtype_is_float(real_a) && dtype_is_float(real_b);
+  return of_floats ? dtype_complex(promote_floats(real_a, real_b)) : dtype_is_complex(a) ? a : b;
+}
+
+static DType promote_bare(DType a, DType b) {
+  if (dtype_is_float(a) || dtype_is_float(b)) return dtype_is_float(a) ? a : b;
+  fail(
+      ERR_RUNTIME,
+      "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote %s and %s",
+      dtype_info[a].legacy, dtype_info[b].legacy);
+  return dtype_is_bare(a) ? a : b;
+}
+
 DType dtype_promote(DType a, DType b) {
   if (a == b) return a;
+  if (dtype_is_bare(a) || dtype_is_bare(b)) return promote_bare(a, b);
+  if (dtype_is_complex(a) || dtype_is_complex(b)) return promote_complex(a, b);
   if (dtype_kind(a) != dtype_kind(b)) return dtype_kind(a) > dtype_kind(b) ? a : b;
-  if (dtype_kind(a) == KIND_INT) return promote_ints(a, b);
-  return dtype_bytes(a) >= dtype_bytes(b) ? a : b;
+  return dtype_kind(a) == KIND_INT ? promote_ints(a, b) : promote_floats(a, b);
 }
 
 bool dtype_can_cast(DType from, DType to) { return dtype_kind(from) <= dtype_kind(to); }
 
 const char *dtype_c_name(DType d) {
-  static const char *const names[DT_COUNT] = {[DT_U8] = "unsigned char", [DT_I8] = "signed char",
-                                              [DT_I16] = "short int",    [DT_I32] = "int",
-                                              [DT_I64] = "long int",     [DT_F32] = "float",
-                                              [DT_F64] = "double",       [DT_BOOL] = "bool"};
+  static const char *const names[DT_COUNT] = {[DT_U8] = "unsigned char",
+                                              [DT_I8] = "signed char",
+                                              [DT_I16] = "short int",
+                                              [DT_I32] = "int",
+                                              [DT_I64] = "long int",
+                                              [DT_F32] = "float",
+                                              [DT_F64] = "double",
+                                              [DT_BOOL] = "bool",
+                                              [DT_F16] = "c10::Half",
+                                              [DT_BF16] = "c10::BFloat16",
+                                              [DT_C32] = "c10::complex<c10::Half>",
+                                              [DT_C64] = "c10::complex<float>",
+                                              [DT_C128] = "c10::complex<double>",
+                                              [DT_U16] = "unsigned short",
+                                              [DT_U32] = "unsigned int",
+                                              [DT_U64] = "unsigned long"};
   return names[d];
 }
 

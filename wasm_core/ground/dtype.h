@@ -9,27 +9,52 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* X(code, ENUM, C type, short name, name, kind, kind name) */
-#define DTYPE_ROWS(X)                                        \
-  X(0, DT_U8, uint8_t, u8, "uint8", KIND_INT, "Byte")        \
-  X(1, DT_I8, int8_t, i8, "int8", KIND_INT, "Char")          \
-  X(2, DT_I16, int16_t, i16, "int16", KIND_INT, "Short")     \
-  X(3, DT_I32, int32_t, i32, "int32", KIND_INT, "Int")       \
-  X(4, DT_I64, int64_t, i64, "int64", KIND_INT, "Long")      \
-  X(6, DT_F32, float, f32, "float32", KIND_FLOAT, "Float")   \
-  X(7, DT_F64, double, f64, "float64", KIND_FLOAT, "Double") \
-  X(11, DT_BOOL, bool, b8, "bool", KIND_BOOL, "Bool")
+#include "ground/half.h"
+
+typedef float _Complex complex_f32;
+typedef double _Complex complex_f64;
+typedef struct {
+  Half re, im;
+} ComplexHalf;
+
+/* X(code, ENUM, C type, short name, name, kind, kind name). Of the types whose kind is told in
+ * another word C has no arithmetic; see HALF and KIND_HALF. */
+#define DTYPE_ROWS(X)                                                            \
+  X(0, DT_U8, uint8_t, u8, "uint8", KIND_INT, "Byte")                            \
+  X(1, DT_I8, int8_t, i8, "int8", KIND_INT, "Char")                              \
+  X(2, DT_I16, int16_t, i16, "int16", KIND_INT, "Short")                         \
+  X(3, DT_I32, int32_t, i32, "int32", KIND_INT, "Int")                           \
+  X(4, DT_I64, int64_t, i64, "int64", KIND_INT, "Long")                          \
+  X(5, DT_F16, Half, f16, "float16", KIND_HALF, "Half")                          \
+  X(6, DT_F32, float, f32, "float32", KIND_FLOAT, "Float")                       \
+  X(7, DT_F64, double, f64, "float64", KIND_FLOAT, "Double")                     \
+  X(8, DT_C32, ComplexHalf, c32, "complex32", KIND_COMPLEX_HALF, "ComplexHalf")  \
+  X(9, DT_C64, complex_f32, c64, "complex64", KIND_COMPLEX, "ComplexFloat")      \
+  X(10, DT_C128, complex_f64, c128, "complex128", KIND_COMPLEX, "ComplexDouble") \
+  X(11, DT_BOOL, bool, b8, "bool", KIND_BOOL, "Bool")                            \
+  X(15, DT_BF16, BHalf, bf16, "bfloat16", KIND_HALF, "BFloat16")                 \
+  X(27, DT_U16, uint16_t, u16, "uint16", KIND_INT, "UInt16")                     \
+  X(28, DT_U32, uint32_t, u32, "uint32", KIND_INT, "UInt32")                     \
+  X(29, DT_U64, uint64_t, u64, "uint64", KIND_INT, "UInt64")
 
 typedef enum {
 #define ROW(code, name, ctype, short_name, text, kind, legacy) name = code,
   DTYPE_ROWS(ROW)
 #undef ROW
-      DT_COUNT = 12,
+      DT_COUNT = 30,
   DT_NONE = 127 /* an optional dtype that was not given */
 } DType;
 
 /* Kinds are ordered: the higher one wins in a promotion. */
-typedef enum { KIND_NONE = 0, KIND_BOOL = 1, KIND_INT = 2, KIND_FLOAT = 3 } Kind;
+typedef enum {
+  KIND_NONE = 0,
+  KIND_BOOL = 1,
+  KIND_INT = 2,
+  KIND_FLOAT = 3,
+  KIND_COMPLEX = 4,
+  KIND_HALF = KIND_FLOAT,
+  KIND_COMPLEX_HALF = KIND_COMPLEX
+} Kind;
 
 typedef struct {
   const char *name;   /* "float32", as in torch.float32 */
@@ -43,6 +68,17 @@ extern const DTypeInfo dtype_info[DT_COUNT]; /* a hole has bytes == 0 */
 static inline int64_t dtype_bytes(DType d) { return dtype_info[d].bytes; }
 static inline Kind dtype_kind(DType d) { return (Kind)dtype_info[d].kind; }
 static inline bool dtype_is_float(DType d) { return dtype_info[d].kind == KIND_FLOAT; }
+static inline bool dtype_is_complex(DType d) { return dtype_info[d].kind == KIND_COMPLEX; }
+/* Whether a tensor of it may require a gradient: floating or complex. */
+static inline bool dtype_is_inexact(DType d) { return dtype_info[d].kind >= KIND_FLOAT; }
+/* Stored in 16 bits, computed in float. */
+static inline bool dtype_is_half(DType d) { return d == DT_F16 || d == DT_BF16; }
+/* uint16, uint32 and uint64, which have storage and little more. */
+static inline bool dtype_is_bare(DType d) { return d >= DT_U16 && d <= DT_U64; }
+/* The type of the parts of a complex type, and the complex type of such parts; other types
+ * themselves, or DT_NONE where there is none. */
+DType dtype_real(DType d);
+DType dtype_complex(DType d);
 
 /* The element at p, a const T *. Files, buffers and views bring bytes to a bool that are neither
  * 0 nor 1: all but 0 are true, whoever reads them, and a C bool that holds one must not be read. */
@@ -53,8 +89,14 @@ static inline bool dtype_is_float(DType d) { return dtype_info[d].kind == KIND_F
 static inline int64_t int_from_double(double v) {
   return v >= -9223372036854775808.0 && v < 9223372036854775808.0 ? (int64_t)v : INT64_MIN;
 }
+/* The same for uint64, whose upper half x86 converts apart. */
+static inline uint64_t unsigned_from_double(double v) {
+  return v >= 9223372036854775808.0 && v < 18446744073709551616.0 ? (uint64_t)v
+                                                                  : (uint64_t)int_from_double(v);
+}
 
-/* The common type of two operands of equal category. */
+/* The common type of two operands of equal category. PyTorch's error of the bare types, with the
+ * first of them, where they have none. */
 DType dtype_promote(DType a, DType b);
 /* Whether a result of type `from` may be written to a tensor of type `to` in place. */
 bool dtype_can_cast(DType from, DType to);
@@ -110,12 +152,16 @@ void dtype_set_default(DType d);
     default: break;                        \
   }
 /* The same by width alone, for code that only moves elements. */
+typedef struct {
+  uint64_t low, high;
+} Wide16;
 #define DISPATCH_WIDTH(d, ...)           \
   switch (dtype_bytes(d)) {              \
     DTYPE_CASE(1, uint8_t, __VA_ARGS__)  \
     DTYPE_CASE(2, uint16_t, __VA_ARGS__) \
     DTYPE_CASE(4, uint32_t, __VA_ARGS__) \
     DTYPE_CASE(8, uint64_t, __VA_ARGS__) \
+    DTYPE_CASE(16, Wide16, __VA_ARGS__)  \
     default: break;                      \
   }
 

@@ -29,6 +29,8 @@ enum { LANES = 16 };
 #define FLAT_FOR_double
 #define FLAT_FOR_single
 #define FLAT_FOR_int64_t
+#define FLAT_FOR_complex_f32
+#define FLAT_FOR_complex_f64
 /* Vectorised loops are given a multiple of LANES, and so have no second body for a rest. */
 #define FLAT_COUNT_float(n) ((n) & ~(size_t)(LANES - 1))
 #define FLAT_COUNT_uint8_t FLAT_COUNT_float
@@ -36,5 +38,7 @@ enum { LANES = 16 };
 #define FLAT_COUNT_double(n) (n)
 #define FLAT_COUNT_single(n) (n)
 #define FLAT_COUNT_int64_t(n) (n)
+#define FLAT_COUNT_complex_f32(n) (n)
+#define FLAT_COUNT_complex_f64(n) (n)
 
 #endif

@@ -68,7 +68,8 @@ Tensor *t_log_sigmoid(Tensor *x);
 
 /* --- the types of results (elementwise.c) --- */
 DType result_dtype(int n, Tensor *const *t); /* PyTorch's promotion; NULL entries are skipped */
-DType float_dtype(DType d);                  /* itself if floating, else the default */
+DType float_dtype(DType d);                  /* itself if floating or complex, else the default */
+DType default_complex(void);                 /* the complex type of the default floating one */
 
 /* --- copies and casts (copy.c) --- */
 Tensor *t_to(Tensor *x, DType dtype); /* x itself if it has the type already */
@@ -81,6 +82,18 @@ bool tensor_copy_data(Tensor *dst, Tensor *src); /* no history, no version, same
 Tensor *t_zeros_like(Tensor *x);
 Tensor *t_ones_like(Tensor *x);
 Tensor *t_full_like(Tensor *x, double v);
+
+/* --- complex numbers and their parts (complex.c) --- */
+Tensor *t_conj(Tensor *x); /* a lazy view; x itself if it is real */
+Tensor *t_conj_physical(Tensor *x);
+Tensor *t_resolve_conj(Tensor *x); /* x itself if it is not lazy */
+Tensor *t_resolve_neg(Tensor *x);
+Tensor *t_neg_view(Tensor *x);
+Tensor *t_real(Tensor *x); /* a view; x itself if it is real */
+Tensor *t_imag(Tensor *x);
+Tensor *t_view_as_real(Tensor *x);
+Tensor *t_view_as_complex(Tensor *x);
+Tensor *t_complex(Tensor *real, Tensor *imag);
 
 /* --- views (view.c) --- */
 Tensor *t_select(Tensor *x, int64_t dim, int64_t index);

@@ -199,7 +199,7 @@ static bool has_float_result(const Call *c) {
   const Result *r = &c->result;
   int n = r->tag == TAG_TENSOR ? 1 : r->tag == TAG_TENSORS ? r->n : 0;
   for (int i = 0; i < n; i++)
-    if (dtype_is_float(tensor_dtype(result_tensor(r, i)))) return true;
+    if (dtype_is_inexact(tensor_dtype(result_tensor(r, i)))) return true;
   return false;
 }
 

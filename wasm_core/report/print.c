@@ -68,13 +68,18 @@ static int64_t float_text(char *out, size_t cap, const Format *format, double va
   return snprintf(out, cap, "%.*f", (int)format->precision, value);
 }
 
-/* The text of an element, unpadded, under snprintf's rules. */
-static int64_t element_text(char *out, size_t cap, const Format *format, const char *at) {
+/* A real number, or a part of a complex one. */
+typedef union {
+  double f;
+  int64_t i;
+} Printed;
+
+/* The text of it, unpadded, under snprintf's rules. */
+static int64_t number_shown(char *out, size_t cap, const Format *format, Printed value) {
   const DType dtype = format->dtype;
-  if (dtype_is_float(dtype)) return float_text(out, cap, format, element_load_f(at, dtype));
-  const int64_t value = element_load_i(at, dtype);
-  if (dtype == DT_BOOL) return snprintf(out, cap, value ? "True" : "False");
-  return snprintf(out, cap, "%lld", (long long)value);
+  if (dtype_is_float(dtype)) return float_text(out, cap, format, value.f);
+  if (dtype == DT_BOOL) return snprintf(out, cap, value.i ? "True" : "False");
+  return snprintf(out, cap, dtype == DT_U64 ? "%llu" : "%lld", (long long)value.i);
 }
 
 static void widen(Format *format, int64_t width) {
@@ -83,12 +88,12 @@ static void widen(Format *format, int64_t width) {
 
 /* Takes one shown value into account. Integers settle their width here; floats only leave what
  * settle needs. */
-static void observe(Format *format, const char *at) {
+static void observe(Format *format, Printed shown) {
   if (!dtype_is_float(format->dtype)) {
-    widen(format, element_text(NULL, 0, format, at));
+    widen(format, number_shown(NULL, 0, format, shown));
     return;
   }
-  const double value = element_load_f(at, format->dtype), size = fabs(value);
+  const double value = shown.f, size = fabs(value);
   const int sign = value < 0;
   if (!isfinite(value) || size == 0) return;
   if (format->largest[sign] == 0 || size < format->smallest[sign]) format->smallest[sign] = size;
@@ -126,9 +131,9 @@ typedef struct {
   const Tensor *tensor;
   const PrintNames *names;
   const PrintOptions *options;
-  Format format;
+  Format format, imaginary; /* the latter of complex numbers */
   Sink sink;
-  bool summarize;
+  bool summarize, complex;
 } Job;
 
 static bool is_cut(const Job *job, int32_t dim) {
@@ -148,14 +153,21 @@ static int64_t index_first(const Job *job, int32_t dim) {
   return is_cut(job, dim) && job->options->edgeitems == 0 ? job->tensor->sizes[dim] : 0;
 }
 
-static const char *element_at(const Job *job, int64_t offset) {
-  return (const char *)tensor_data(job->tensor) + offset * dtype_bytes(job->format.dtype);
+/* An element, of a complex number the real part. */
+static Printed element_at(const Job *job, int64_t offset) {
+  const Tensor *t = job->tensor;
+  return dtype_is_float(job->format.dtype) ? (Printed){.f = tensor_get_f(t, offset)}
+                                           : (Printed){.i = tensor_get_i(t, offset)};
+}
+static Printed imaginary_at(const Job *job, int64_t offset) {
+  return (Printed){.f = __imag__ tensor_get_c(job->tensor, offset)};
 }
 
 /* First walk: shows every element that will be printed to the format. Recurses once a dimension. */
 static void survey(Job *job, int32_t dim, int64_t offset) {
   if (dim == job->tensor->ndim) {
     observe(&job->format, element_at(job, offset));
+    if (job->complex) observe(&job->imaginary, imaginary_at(job, offset));
     return;
   }
   const int64_t size = job->tensor->sizes[dim], stride = job->tensor->strides[dim];
@@ -166,26 +178,33 @@ static void survey(Job *job, int32_t dim, int64_t offset) {
 
 /* A short text is made once on the stack; a long one (a huge number without exponents, a large
  * precision) is made again in its place. */
-static void put_element(Job *job, int64_t offset) {
-  Sink *sink = &job->sink;
-  const char *at = element_at(job, offset);
+static void put_number(Sink *sink, const Format *format, Printed value, bool padded) {
   char text[48];
-  const int64_t n = element_text(text, sizeof text, &job->format, at);
-  sink_spaces(sink, job->format.width - n);
+  const int64_t n = number_shown(text, sizeof text, format, value);
+  if (padded) sink_spaces(sink, format->width - n);
   if (n < (int64_t)sizeof text) {
     sink_bytes(sink, text, n);
     return;
   }
   if (!text_has_room(sink->text, (size_t)n + 1)) return;
-  element_text(sink->text->at + sink->text->length, (size_t)n + 1, &job->format, at);
+  number_shown(sink->text->at + sink->text->length, (size_t)n + 1, format, value);
   sink->text->length += (size_t)n;
   sink->column += n;
 }
 
+static void put_element(Job *job, int64_t offset) {
+  put_number(&job->sink, &job->format, element_at(job, offset), true);
+  if (!job->complex) return;
+  const Printed imaginary = imaginary_at(job, offset);
+  if (isnan(imaginary.f) || !signbit(imaginary.f)) sink_bytes(&job->sink, "+", 1);
+  put_number(&job->sink, &job->imaginary, imaginary, false);
+  sink_bytes(&job->sink, "j", 1);
+}
+
 /* How many elements of a vector go on one line, at least one. */
 static int64_t elements_per_line(const Job *job, int64_t indent) {
-  const double n = floor((job->options->linewidth - (double)indent) /
-                         (double)(job->format.width + 2));
+  const int64_t width = job->format.width + (job->complex ? job->imaginary.width + 1 : 0);
+  const double n = floor((job->options->linewidth - (double)indent) / (double)(width + 2));
   return n > 1 ? (int64_t)n : 1;
 }
 
@@ -259,12 +278,15 @@ static void put_values(Job *job, int64_t indent) {
     return;
   }
   job->summarize = (double)job->tensor->numel > job->options->threshold;
-  job->format = (Format){.dtype = (DType)job->tensor->dtype,
+  job->format = (Format){.dtype = dtype_real((DType)job->tensor->dtype),
                          .precision = job->options->precision,
                          .width = 1,
                          .whole = true};
+  job->imaginary = job->format;
+  job->complex = dtype_is_complex((DType)job->tensor->dtype);
   survey(job, 0, 0);
   settle(&job->format, job->options->sci_mode);
+  settle(&job->imaginary, job->options->sci_mode);
   put_block(job, 0, 0, indent);
 }
 
@@ -283,7 +305,8 @@ static bool shows_size(const Job *job) {
 static bool shows_dtype(const Job *job) {
   const Tensor *t = job->tensor;
   const DType dtype = (DType)t->dtype;
-  return dtype != dtype_default() && (t->numel == 0 || (dtype != DT_I64 && dtype != DT_BOOL));
+  const DType complex = dtype_default() == DT_BF16 ? DT_C64 : dtype_complex(dtype_default());
+  return dtype != dtype_default() && dtype != complex && (t->numel == 0 || (dtype != DT_I64 && dtype != DT_BOOL));
 }
 
 static bool shows_suffix(const Job *job, Suffix suffix) {

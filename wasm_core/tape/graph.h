@@ -188,8 +188,11 @@ bool node_make_saves(Node *n, int n_saves);
 bool needs(const Node *n, int input);
 void save(Node *n, int slot, Tensor *t);        /* an input (n may be NULL, t may be NULL) */
 void save_output(Node *n, int slot, Tensor *y); /* an output, after set_history */
-/* NULL if none was saved; fails if it was freed, or written to in "check" mode */
+/* NULL if none was saved; fails if it was freed, or written to in "check" mode. A complex tensor
+ * comes conjugated: so a formula of real numbers is that of analytic functions too. */
 Tensor *saved(Node *n, int slot);
+Tensor *saved_plain(Node *n, int slot); /* as it was, for formulas of other functions */
+extern Tensor *(*conjugate)(Tensor *t); /* t_conj, for the former */
 /* Gives y the node as its history; consumes the node's reference; both may be NULL. */
 /* Notes what output k is like; `defined`: gradients for it are checked. */
 bool node_describe(Node *n, int k, const Tensor *y, bool defined);
@@ -253,6 +256,9 @@ bool saved_hooks_disable(const char *text);
 const char *saved_hooks_disabled(void); /* NULL: not disabled */
 
 /* --- histories --- */
+/* Gives y, which nobody has seen, the history and the tangent of x: it is the same tensor to the
+ * tape. */
+bool tensor_stand_in(Tensor *y, Tensor *x);
 /* Borrowed; regenerates the one of a view whose base changed, and fails if that view allows
  * none. */
 Node *tensor_grad_fn(Tensor *t);

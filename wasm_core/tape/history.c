@@ -97,7 +97,7 @@ Tensor *t_detach_(Tensor *t) {
   return t;
 }
 
-int geometry_count(const Tensor *base, const Tensor *v) { return 4 + 2 * (base->ndim + v->ndim); }
+int geometry_count(const Tensor *base, const Tensor *v) { return 5 + 2 * (base->ndim + v->ndim); }
 
 void geometry_store(Number *at, const Tensor *base, const Tensor *v, bool inner_first) {
   const Tensor *each[2] = {base, v};
@@ -106,8 +106,10 @@ void geometry_store(Number *at, const Tensor *base, const Tensor *v, bool inner_
     for (int i = 0; i < each[k]->ndim; i++) (at++)->i = each[k]->sizes[i];
     for (int i = 0; i < each[k]->ndim; i++) (at++)->i = each[k]->strides[i];
   }
-  (at++)->i = v->offset - base->offset;
-  at->i = inner_first;
+  int lens = lens_of(base, v);
+  (at++)->i = v->offset - lens_offset(base->offset, lens);
+  (at++)->i = inner_first;
+  at->i = lens;
 }
 
 bool tensor_retain_grad(Tensor *t) {

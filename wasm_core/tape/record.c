@@ -59,7 +59,7 @@ bool node_describe(Node *n, int k, const Tensor *y, bool defined) {
 Tensor *set_history_at(Tensor *y, Node *n, int output_nr) {
   if (!n) return y;
   if (n->unpacked_inputs) saves_pack(n);
-  bool fits = y && !failed() && dtype_is_float((DType)y->dtype) && grow_outputs(n, output_nr + 1);
+  bool fits = y && !failed() && dtype_is_inexact((DType)y->dtype) && grow_outputs(n, output_nr + 1);
   if (fits) fits = node_describe_output(n, output_nr, y);
   if (!fits) {
     if (output_nr == 0) node_drop(n);
@@ -164,3 +164,20 @@ void rebase_output(Tensor *t, Node *n, int output_nr) {
 }
 
 void rebase_history(Tensor *t, Node *n) { rebase_output(t, n, 0); }
+
+bool tensor_stand_in(Tensor *y, Tensor *x) {
+  if (failed() || !y) return false;
+  if (tensor_requires_grad(x) && !tensor_grad_fn(x)) { /* another leaf, with the same accumulator */
+    Meta *m = tensor_meta(y);
+    if (!m) return false;
+    m->accumulator = tensor_accumulator(x);
+    m->owns_accumulator = true;
+    y->flags |= FLAG_REQUIRES_GRAD;
+  } else if (!failed() && x->grad_fn) {
+    node_retain(y->grad_fn = x->grad_fn);
+    y->output_nr = x->output_nr;
+  }
+  y->flags |= x->flags & (FLAG_WRAPPED | FLAG_INFERENCE);
+  forward_share(x, y);
+  return !failed();
+}

@@ -333,6 +333,8 @@ void saves_written(Node *n, Tensor *self) {
 
 /* ------------------------------------------------------------ getting back */
 
+Tensor *(*conjugate)(Tensor *t);
+
 static bool modified(const Node *n, const Saved *s) {
   const Node *producer = s->is_output ? n : s->original ? tensor_grad_fn(s->original) : s->grad_fn;
   char origin[160] = "";
@@ -416,6 +418,11 @@ static Tensor *unpack(Node *n, Saved *s, bool running) {
 }
 
 Tensor *saved(Node *n, int slot) {
+  Tensor *v = saved_plain(n, slot);
+  return v && dtype_is_complex((DType)v->dtype) ? conjugate(v) : v;
+}
+
+Tensor *saved_plain(Node *n, int slot) {
   if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
   Saved *s = &n->saves[slot];
   /* as it still is */
@@ -427,7 +434,7 @@ Tensor *saved(Node *n, int slot) {
 
 bool saves_ready(Node *n) {
   int order[NAMED], count = ordered(n, order);
-  for (int i = 0; i < n->n_saves; i++) saved(n, i < count ? order[i] : i);
+  for (int i = 0; i < n->n_saves; i++) saved_plain(n, i < count ? order[i] : i);
   return !failed();
 }
 

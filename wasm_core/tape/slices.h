@@ -4,14 +4,29 @@
 
 #include "tape/graph.h"
 
+/* What a view makes of its base's elements: those of FLAGS_LAZY that differ, and whether it shows
+ * the parts of complex numbers or takes parts for one. */
+enum { LENS_REAL = 1, LENS_COMPLEX = 2 };
+static inline int lens_of(const Tensor *base, const Tensor *v) {
+  bool of_complex = dtype_is_complex((DType)base->dtype),
+       complex = dtype_is_complex((DType)v->dtype);
+  return ((base->flags ^ v->flags) & FLAGS_LAZY) | (of_complex && !complex ? LENS_REAL : 0) |
+         (complex && !of_complex ? LENS_COMPLEX : 0);
+}
+/* Where the first element of the base is, counted in those of a view. */
+static inline int64_t lens_offset(int64_t offset, int lens) {
+  return lens & LENS_REAL ? 2 * offset : lens & LENS_COMPLEX ? offset / 2 : offset;
+}
+
 /* The geometry of a view inside its base, as the numbers of a node of type AsStridedView or
  * CopySlices: base rank, sizes, strides, view rank, sizes, strides, offset of the view from the
- * base's first element, whether an inner node's first input is the view. */
+ * base's first element, whether an inner node's first input is the view, the lens. */
 typedef struct {
   int base_ndim, ndim;
   const int64_t *base_sizes, *base_strides, *sizes, *strides;
   int64_t offset;
   bool inner_first;
+  int lens;
 } Geometry;
 
 int geometry_count(const Tensor *base, const Tensor *v);

@@ -179,7 +179,9 @@ bool tensor_write_begin(Tensor *t, bool whole) {
 }
 
 bool tensor_steal_bytes(Tensor *dst, Tensor *src) {
-  if (dst->dtype != src->dtype || dst->storage->exports || src->storage->exports) return false;
+  if (dst->dtype != src->dtype || (dst->flags ^ src->flags) & FLAGS_LAZY || dst->storage->exports ||
+      src->storage->exports)
+    return false;
   if (src->storage->refs != 1 || !tensor_covers_storage(dst) || !tensor_covers_storage(src))
     return false;
   if (!tensor_is_contiguous(dst) || !tensor_is_contiguous(src)) return false;
@@ -230,7 +232,7 @@ void pool_keep(int32_t mark, int n, Tensor *const *kept) {
 
 static int64_t live_tensors;
 int64_t tensor_live_count(void) { return live_tensors; }
-int32_t vmap_concerns;
+int32_t vmap_concerns, lazy_tensors;
 bool inference_mode;
 LettingGo letting_go;
 void (*version_written)(Version *v);
@@ -257,6 +259,12 @@ static Tensor *tensor_bare(int ndim, DType dtype, Storage *s) {
   if (inference_mode) t->flags |= FLAG_INFERENCE;
   live_tensors++;
   return pool_push(t);
+}
+
+void tensor_set_lazy(Tensor *v, int flags) {
+  if (!v) return;
+  lazy_tensors += (flags != 0) - ((v->flags & FLAGS_LAZY) != 0);
+  v->flags = (uint8_t)((v->flags & ~FLAGS_LAZY) | flags);
 }
 
 void tensor_retain(Tensor *t) {
@@ -287,6 +295,7 @@ static void bury(Tensor *t) {
   Meta *m = t->meta;
   Node *fn = t->grad_fn, *accumulator = NULL;
   Tensor *grad = NULL, *base = NULL, *value = NULL;
+  tensor_set_lazy(t, 0);
   if (m && m->retains_grad) letting_go.of_retained(t);
   if (m && m->dual) letting_go.of_dual(t);
   if (m) {
@@ -433,7 +442,7 @@ Tensor *tensor_zeros(int ndim, const int64_t *sizes, DType dtype) {
 Tensor *tensor_full(int ndim, const int64_t *sizes, DType dtype, double value) {
   Tensor *t = tensor_empty(ndim, sizes, dtype);
   if (!t) return NULL;
-  char pattern[8];
+  char pattern[16];
   element_store_f(pattern, dtype, value);
   char *at = tensor_data(t);
   DISPATCH_WIDTH(dtype, {
@@ -464,6 +473,12 @@ Tensor *tensor_wrapped_i(int64_t value) {
   return wrapped(t);
 }
 
+Tensor *tensor_wrapped_c(complex_f64 value) {
+  Tensor *t = tensor_empty(0, NULL, DT_C128);
+  if (t) element_store_c(tensor_data(t), DT_C128, value);
+  return wrapped(t);
+}
+
 Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
                      int64_t offset) {
   if (failed() || !t) return NULL;
@@ -478,6 +493,7 @@ Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *s
   v->numel = numel;
   v->offset = offset;
   v->flags = t->flags & FLAG_INFERENCE; /* aliases are of one kind, wherever they are made */
+  tensor_set_lazy(v, t->flags & FLAGS_LAZY);
   return v;
 }
 
@@ -525,6 +541,7 @@ Tensor *tensor_snapshot(Tensor *t) {
   v->numel = t->numel;
   v->offset = offset;
   v->flags = t->flags & FLAG_WRAPPED;
+  tensor_set_lazy(v, t->flags & FLAGS_LAZY);
   return v;
 }
 
@@ -668,72 +685,4 @@ bool tensor_same_shape(const Tensor *a, const Tensor *b) {
   for (int i = 0; i < a->ndim; i++)
     if (a->sizes[i] != b->sizes[i]) return false;
   return true;
-}
-
-/* ------------------------------------------------------------ elements */
-
-void element_store_f(char *at, DType d, double v) {
-  switch (d) {
-#define ROW(code, name, ctype, short_name, text, kind, legacy) STORE_##kind(name, ctype)
-#define STORE_KIND_INT(name, ctype) \
-  case name: *(ctype *)(void *)at = (ctype)int_from_double(v); break;
-#define STORE_KIND_FLOAT(name, ctype) \
-  case name: *(ctype *)(void *)at = (ctype)v; break;
-#define STORE_KIND_BOOL(name, ctype) \
-  case name: *(ctype *)(void *)at = v != 0; break;
-    DTYPE_ROWS(ROW)
-#undef ROW
-    default: break;
-  }
-}
-
-void element_store_i(char *at, DType d, int64_t v) {
-  switch (d) {
-#define ROW(code, name, ctype, short_name, text, kind, legacy) \
-  case name: *(ctype *)(void *)at = (ctype)v; break;
-    DTYPE_ROWS(ROW)
-#undef ROW
-    default: break;
-  }
-}
-
-double element_load_f(const char *at, DType d) {
-  switch (d) {
-#define ROW(code, name, ctype, short_name, text, kind, legacy) \
-  case name: return (double)ELEMENT((const ctype *)(const void *)at);
-    DTYPE_ROWS(ROW)
-#undef ROW
-    default: return 0;
-  }
-}
-
-int64_t element_load_i(const char *at, DType d) {
-  switch (d) {
-#define ROW(code, name, ctype, short_name, text, kind, legacy) LOAD_##kind(name, ctype)
-#define LOAD_KIND_INT(name, ctype) \
-  case name: return (int64_t)*(const ctype *)(const void *)at;
-#define LOAD_KIND_BOOL(name, ctype) \
-  case name: return ELEMENT((const ctype *)(const void *)at);
-#define LOAD_KIND_FLOAT(name, ctype) \
-  case name: return int_from_double((double)*(const ctype *)(const void *)at);
-    DTYPE_ROWS(ROW)
-#undef ROW
-    default: return 0;
-  }
-}
-
-double tensor_get_f(const Tensor *t, int64_t k) {
-  return element_load_f(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype);
-}
-
-int64_t tensor_get_i(const Tensor *t, int64_t k) {
-  return element_load_i(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype);
-}
-
-void tensor_set_f(Tensor *t, int64_t k, double v) {
-  element_store_f(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype, v);
-}
-
-void tensor_set_i(Tensor *t, int64_t k, int64_t v) {
-  element_store_i(tensor_data(t) + k * dtype_bytes((DType)t->dtype), (DType)t->dtype, v);
 }

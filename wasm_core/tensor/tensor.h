@@ -87,12 +87,17 @@ typedef struct {
   X(WRAPPED, wrapped, 2)             /* a host number: has the lowest rank in promotion */ \
   X(INFERENCE, inference, 4)                                                               \
   X(PARAMETER, parameter, 8)                                                               \
+  X(CONJ, conj, 32)        /* its elements are the conjugates of the bytes' */             \
+  X(NEG, neg, 64)          /* they are the negatives */                                    \
   X(BATCHED, batched, 128) /* the highest, so that one comparison finds it */
 enum {
 #define X(NAME, name, bit) FLAG_##NAME = bit,
   TENSOR_FLAGS(X)
 #undef X
 };
+
+/* What a tensor's elements are of its bytes waits to be computed: see tensor_settle_lazy. */
+enum { FLAGS_LAZY = FLAG_CONJ | FLAG_NEG };
 
 struct Tensor {
   int32_t refs;
@@ -152,6 +157,7 @@ Tensor *tensor_number(double value, DType dtype);
 Tensor *tensor_wrapped_f(double value);
 Tensor *tensor_wrapped_i(int64_t value);
 Tensor *tensor_wrapped_b(bool value);
+Tensor *tensor_wrapped_c(complex_f64 value);
 /* Same storage, other geometry; no history, no base, own version counter unless shared below. */
 Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
                      int64_t offset);
@@ -211,12 +217,19 @@ const char *shape_text(const Tensor *t);
 /* --- elements --- */
 double tensor_get_f(const Tensor *t, int64_t element_offset); /* from the tensor's first element */
 int64_t tensor_get_i(const Tensor *t, int64_t element_offset);
+complex_f64 tensor_get_c(const Tensor *t, int64_t element_offset);
 void tensor_set_f(Tensor *t, int64_t element_offset, double v);
 void tensor_set_i(Tensor *t, int64_t element_offset, int64_t v);
 void element_store_f(char *at, DType d, double v);
 void element_store_i(char *at, DType d, int64_t v);
-double element_load_f(const char *at, DType d);
+void element_store_c(char *at, DType d, complex_f64 v);
+double element_load_f(const char *at, DType d); /* of a complex number the real part */
 int64_t element_load_i(const char *at, DType d);
+complex_f64 element_load_c(const char *at, DType d);
+
+/* Whether a host number can be given to a tensor of this type; PyTorch's error if not. */
+bool number_fits(const Tensor *number, DType d);
+bool number_fits_f(double v, DType d);
 
 int64_t tensor_live_count(void);
 extern bool inference_mode; /* what tensors are made in: it makes inference tensors */
@@ -237,5 +250,9 @@ extern LettingGo letting_go;
 /* Levels of vmap that are entered and batched tensors that are alive: while 0, no call needs a
  * look. */
 extern int32_t vmap_concerns;
+/* Tensors alive with one of FLAGS_LAZY: while 0, nobody needs to look for them. */
+extern int32_t lazy_tensors;
+/* Gives v, which nobody has seen, those of FLAGS_LAZY. */
+void tensor_set_lazy(Tensor *v, int flags);
 
 #endif

@@ -2,6 +2,7 @@
  * slices are here, since the tape, which makes their nodes, knows no op. */
 #include <string.h>
 
+#include "ops/complex/complex.h"
 #include "ops/op.h"
 #include "tape/forward.h"
 #include "tape/profile.h"
@@ -23,8 +24,8 @@ Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m) {
       return invalid_gradient(n, index, g, m);
     g = t_sum_to(g, m->ndim, sizes);
   }
-  if (g && g->dtype != m->dtype && m->dtype != DT_NONE && dtype_is_float((DType)m->dtype))
-    g = t_to(g, (DType)m->dtype);
+  if (g && g->dtype != m->dtype && m->dtype != DT_NONE && dtype_is_inexact((DType)m->dtype))
+    g = t_to(dtype_is_complex((DType)m->dtype) ? g : t_real(g), (DType)m->dtype);
   return g;
 }
 
@@ -37,7 +38,7 @@ static bool still_fit(Node *n, Tensor *const *g) {
   for (int i = 0; i < n->n_outputs; i++) {
     const OutputMeta *m = &n->outputs[i];
     if (!g[i] || !m->defined) continue;
-    bool typed = m->dtype != DT_NONE && dtype_is_float((DType)m->dtype);
+    bool typed = m->dtype != DT_NONE && dtype_is_inexact((DType)m->dtype);
     if (sizes_equal(g[i]->ndim, g[i]->sizes, m->ndim, output_sizes(m)) &&
         (!typed || g[i]->dtype == m->dtype))
       continue;
@@ -65,6 +66,7 @@ static Geometry geometry_load(const Number *at) {
   geo.strides = geo.sizes + geo.ndim;
   geo.offset = geo.strides[geo.ndim];
   geo.inner_first = geo.strides[geo.ndim + 1];
+  geo.lens = (int)geo.strides[geo.ndim + 2];
   return geo;
 }
 
@@ -75,8 +77,13 @@ static Tensor *base_like(const Geometry *geo, DType dtype) {
   return z;
 }
 
+/* The type of a base whose view through the lens has type d. */
+static DType seen_through(int lens, DType d) {
+  return lens & LENS_REAL ? dtype_complex(d) : lens & LENS_COMPLEX ? dtype_real(d) : d;
+}
+
 static Tensor *slice_of(const Geometry *geo, Tensor *base) {
-  return t_as_strided(base, geo->ndim, geo->sizes, geo->strides, geo->offset);
+  return t_as_strided(t_through(base, geo->lens), geo->ndim, geo->sizes, geo->strides, geo->offset);
 }
 
 /* y = view of base, whose base was since modified in place: the gradient of y added to zeros, as
@@ -84,6 +91,12 @@ static Tensor *slice_of(const Geometry *geo, Tensor *base) {
 static void grad_as_strided_view(Node *n, Tensor **g, Tensor **gi) {
   Geometry geo = geometry_load(n->numbers);
   Ints sizes = {geo.ndim, geo.sizes}, strides = {geo.ndim, geo.strides};
+  if (geo.lens) {
+    Tensor *whole = g[0] ? base_like(&geo, seen_through(geo.lens, (DType)g[0]->dtype)) : NULL;
+    t_copy_(slice_of(&geo, whole), g[0], true);
+    gi[0] = whole;
+    return;
+  }
   gi[0] = t_spread_strided(g[0], sizes, strides, geo.offset, (Ints){geo.base_ndim, geo.base_sizes},
                            (Ints){geo.base_ndim, geo.base_strides});
 }
@@ -115,6 +128,7 @@ static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
 /* ------------------------------------------------------------ any node */
 
 static void run_function(Node *n, Tensor **g, Tensor **gi) {
+  conjugate = t_conj;
   if (n->kind == NODE_COPY_SLICES) grad_copy_slices(n, g, gi);
   else if (n->kind == NODE_SLICE) grad_as_strided_view(n, g, gi);
   else if (n->kind != NODE_ACCUMULATE) n->type->grad(n, g, gi);

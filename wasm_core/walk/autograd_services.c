@@ -252,7 +252,7 @@ Tensor *op_requires_grad_(Tensor *t, bool on) {
     return fail(ERR_RUNTIME, "you can only change requires_grad flags of leaf variables. If you "
                              "want to use a computed variable in a subgraph that doesn't require "
                              "differentiation use var_no_grad = var.detach().");
-  if (on && !dtype_is_float((DType)t->dtype))
+  if (on && !dtype_is_inexact((DType)t->dtype))
     return fail(ERR_RUNTIME, "only Tensors of floating point dtype can require gradients");
   if (on && t->flags & FLAG_INFERENCE && !inference_mode)
     return fail(
@@ -267,7 +267,7 @@ Tensor *op_data(Tensor *t) { return tensor_alias(t, t->ndim, t->sizes, t->stride
 
 /* t takes the storage and geometry of `from`; its version and history stay. */
 Tensor *op_set_data(Tensor *t, Tensor *from) {
-  if (tensor_requires_grad(t) && !dtype_is_float((DType)from->dtype))
+  if (tensor_requires_grad(t) && !dtype_is_inexact((DType)from->dtype))
     return fail(
         ERR_RUNTIME,
         "data set to a tensor that requires gradients must be floating point or complex dtype");

@@ -194,7 +194,7 @@ static Tensor *modified_output(const Finish *f, Tensor *y, int k, bool is_input)
 
 static Tensor *finish_output(Finish *f, Tensor *y, int k) {
   bool is_input = among(&f->inputs, y), modified = among(&f->dirty, y);
-  bool differentiable = f->n && dtype_is_float((DType)y->dtype) && !among(&f->constant, y);
+  bool differentiable = f->n && dtype_is_inexact((DType)y->dtype) && !among(&f->constant, y);
   if (f->n && !node_describe(f->n, k, y, differentiable)) return NULL;
   f->n_differentiable += differentiable;
   if (!differentiable) y = constant_output(f, y, is_input, modified);
@@ -342,7 +342,7 @@ void op_custom_tangents(Call *c) {
   Tensor **out = scratch_array((int64_t)in.n + 1, sizeof *out);
   for (int i = 0; out && i < in.n; i++) {
     out[i] = forward_noted(in.v[i]);
-    if (!out[i] && in.v[i] && arg_bool(c, 1) && dtype_is_float((DType)in.v[i]->dtype))
+    if (!out[i] && in.v[i] && arg_bool(c, 1) && dtype_is_inexact((DType)in.v[i]->dtype))
       out[i] = t_zeros_like(in.v[i]);
   }
   if (out && !failed()) ret_tensors(c, in.n, out);
@@ -363,7 +363,7 @@ static void *carry(const Finish *f, int place, Tensor *y, Tensor *grad) {
   Tensor *raw = f->outputs.v[place];
   bool dirty = among(&f->dirty, raw);
   Tensor *written = dirty && among(&f->inputs, raw) ? forward_tangent(raw) : NULL;
-  if (!raw || among(&f->constant, raw) || !dtype_is_float((DType)y->dtype))
+  if (!raw || among(&f->constant, raw) || !dtype_is_inexact((DType)y->dtype))
     return !grad ? NULL
                  : fail(ERR_RUNTIME,
                         "Function's jvp returned a gradient at position %d, but  the corresponding "

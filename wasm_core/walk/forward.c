@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "ops/complex/complex.h"
 #include "ops/op.h"
 #include "ops/view/view.h"
 #include "tape/anomaly.h"
@@ -152,7 +153,8 @@ static Tensor *zeros_as(const Tensor *t, DType dtype) {
 }
 
 static Tensor *same_view(Tensor *tangent, const Tensor *v) {
-  return t_as_strided(tangent, v->ndim, v->sizes, v->strides, v->offset);
+  int lens = tangent ? lens_of(tangent, v) : 0;
+  return t_as_strided(t_through(tangent, lens), v->ndim, v->sizes, v->strides, v->offset);
 }
 
 GRAD(AliasBackward0, "")
@@ -444,7 +446,7 @@ static void write_view(Tensor *self, Tensor *tangent) {
 }
 
 static void write_tangent(Tensor *self, Tensor *tangent) {
-  if (!forward_on || failed() || !dtype_is_float((DType)self->dtype)) return;
+  if (!forward_on || failed() || !dtype_is_inexact((DType)self->dtype)) return;
   Tensor *old = tangent_of(self);
   if (!old && !tangent) return;
   if (old) settle_all(); /* what waits may depend on the old tangent */
@@ -486,7 +488,7 @@ void forward_set(Tensor *t, Tensor *tangent) {
 }
 
 static bool check_float(const char *name, const Tensor *t) {
-  if (t && !dtype_is_float((DType)t->dtype))
+  if (t && !dtype_is_inexact((DType)t->dtype))
     fail(ERR_VALUE, "Expected %s to be floating point or complex, but got: torch.%s", name,
          dtype_info[t->dtype].name);
   return !failed();

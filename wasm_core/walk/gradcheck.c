@@ -222,7 +222,7 @@ static Tensor **jacobians(Check *k, Tensor *x, int place, Tensor *u, Tensor *con
   Tensor **m = list_new(k->outputs.n), **tangents = list_new(k->inputs.n);
   int64_t rows = u ? 1 : x->numel;
   for (int i = 0; i < k->outputs.n && !failed(); i++)
-    if (outputs[i] && dtype_is_float((DType)outputs[i]->dtype))
+    if (outputs[i] && dtype_is_inexact((DType)outputs[i]->dtype))
       m[i] = zeros(rows, outputs[i]->numel, (DType)outputs[i]->dtype);
   for (int i = 0; i < k->n_wanted && !failed(); i++)
     tangents[k->places[i]] = t_zeros_like(k->wanted[i]);

@@ -344,7 +344,7 @@ static void start_from_zeros(Plan *k) {
   k->start = blank(k->roots.n);
   for (int i = 0; i < k->start.n; i++) {
     Tensor *zeros = k->start.v[i] = t_zeros_like(k->roots.v[i] ? k->roots.v[i] : k->by.v[i]);
-    if (zeros && dtype_is_float((DType)zeros->dtype)) zeros->flags |= FLAG_REQUIRES_GRAD;
+    if (zeros && dtype_is_inexact((DType)zeros->dtype)) zeros->flags |= FLAG_REQUIRES_GRAD;
     else
       fail(ERR_RUNTIME, "Only Tensors of floating point and complex dtype can require gradients");
   }

@@ -66,7 +66,7 @@ Tensor *made(const Call *c, int k, Tensor *t) {
     return fail(ERR_RUNTIME, "pin_memory=True requires a CUDA or other accelerator backend; no "
                              "pinned memory allocator is available on this system.");
   if (!arg_bool(c, k + 4)) return t;
-  if (!dtype_is_float((DType)t->dtype))
+  if (!dtype_is_inexact((DType)t->dtype))
     return fail(ERR_RUNTIME,
                 "Only Tensors of floating point and complex dtype can require gradients");
   t->flags |= FLAG_REQUIRES_GRAD;
@@ -76,7 +76,7 @@ Tensor *made(const Call *c, int k, Tensor *t) {
 /* ------------------------------------------------------------ constants */
 
 static Tensor *filled(Tensor *y, Tensor *value) {
-  if (blocked(y) || blocked(value) || !check_scalar(value, (DType)y->dtype)) return NULL;
+  if (blocked(y) || blocked(value) || !number_fits(value, (DType)y->dtype)) return NULL;
   return tensor_fill_data(y, value) ? y : NULL;
 }
 
@@ -94,9 +94,10 @@ Tensor *t_ones(Ints sizes, DType dtype) {
 
 DType scalar_dtype(const Tensor *value) {
   if (!value) return DT_NONE;
-  return dtype_is_float((DType)value->dtype) ? dtype_default()
-         : value->dtype == DT_BOOL           ? DT_BOOL
-                                             : DT_I64;
+  return dtype_is_complex((DType)value->dtype) ? default_complex()
+         : dtype_is_float((DType)value->dtype) ? dtype_default()
+         : value->dtype == DT_BOOL             ? DT_BOOL
+                                               : DT_I64;
 }
 
 Tensor *t_full(Ints sizes, Tensor *value, DType dtype) {

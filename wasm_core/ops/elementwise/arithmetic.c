@@ -17,17 +17,20 @@ static Tensor *zero(void) { return tensor_wrapped_f(0); }
 /* ------------------------------------------------------------ add, sub */
 
 LOOPS_BEGIN
-LOOPS(ANY_QUICK, 2, add2, (W)a + (W)b)
-LOOPS(ANY_QUICK, 2, sub2, (W)a - (W)b)
-LOOPS(ANY, 3, add3, (W)a + (W)c * (W)b)
-LOOPS(NUMBER, 3, sub3, (W)a - (W)c * (W)b)
+LOOPS(ANY_QUICK_COMPLEX, 2, add2, (W)a + (W)b)
+LOOPS(ANY_QUICK_COMPLEX, 2, sub2, (W)a - (W)b)
+LOOPS(ANY_COMPLEX, 3, add3, (W)a + m_mul((W)c, (W)b))
+LOOPS(NUMBER_COMPLEX, 3, sub3, (W)a - m_mul((W)c, (W)b))
 LOOPS_END
 
 /* The rules of PyTorch for alpha; true if it fits. */
 static bool check_alpha(DType d, const Tensor *alpha) {
   if (alpha->dtype == DT_BOOL && d != DT_BOOL)
     return fail(ERR_RUNTIME, "Boolean alpha only supported for Boolean results.");
-  if (dtype_is_float((DType)alpha->dtype) && !dtype_is_float(d))
+  if (dtype_is_complex((DType)alpha->dtype) && !dtype_is_complex(d))
+    return fail(ERR_RUNTIME, "For non-complex input tensors, argument alpha must not be a complex "
+                             "number.");
+  if (dtype_is_float((DType)alpha->dtype) && !dtype_is_inexact(d))
     return fail(ERR_RUNTIME,
                 "For integral input tensors, argument alpha must not be a floating point number.");
   return number_fits(alpha, d);
@@ -70,6 +73,10 @@ static Tensor *scaled(const NodeType *type, const Loops *two, const Loops *three
                       Tensor *b, Tensor *alpha, bool reversed) {
   DType d = common_dtype(a, b);
   if (alpha && !check_alpha(d, alpha)) return NULL;
+  if (alpha && dtype_is_complex((DType)alpha->dtype)) { /* more than a node's number says */
+    b = t_mul(b, alpha);
+    alpha = NULL;
+  }
   double f = alpha ? number_f(alpha) : 1;
   Node *n = !reversed       ? node_new(type, 0, 1, a, b, NULL)
             : is_wrapped(a) ? node_new(type, 0, 1, b, NULL)
@@ -284,7 +291,8 @@ Tensor *t_floor_divide(Tensor *a, Tensor *b) {
 /* ------------------------------------------------------------ pow */
 
 LOOPS_BEGIN
-LOOPS(SERIAL, 2, pow_loops, BY_TYPE(powf, pow, m_int_pow, a, b))
+LOOPS(SERIAL_COMPLEX, 2, pow_loops,
+      _Generic(a, float: powf, double: pow, complex_f64: complex_pow, default: m_int_pow)(a, b))
 LOOPS(FLOAT, 1, square_loop, (x * x))
 LOOPS(FLOAT, 1, cube_loop, x * x * x)
 LOOPS(FLOAT, 1, fourth_loop, (x * x) * (x * x))
@@ -320,12 +328,13 @@ GRAD_EACH(PowBackward0, "self | exponent:x")
 /* y = a^b: a' = g b a^(b-1), 0 where b = 0; b' = g y log a, 0 where a = 0 and b >= 0. */
 static Tensor *logarithm(Tensor *a, Tensor *g) {
   if (blocked(a, g)) return NULL;
-  if (is_wrapped(a)) return tensor_wrapped_f(log(number_f(a)));
-  return t_log(dtype_is_float((DType)a->dtype) ? a : cast_plain(a, (DType)g->dtype));
+  if (is_wrapped(a) && !dtype_is_complex((DType)a->dtype))
+    return tensor_wrapped_f(log(number_f(a)));
+  return t_log(dtype_is_inexact((DType)a->dtype) ? a : cast_plain(a, (DType)g->dtype));
 }
 static Tensor *pow_grad_exponent(Node *n, Tensor *g) {
   Tensor *a = saved(n, 0), *b = saved(n, 1), *y = saved(n, 2);
-  Tensor *flat = t_logical_and(t_eq(a, zero()), t_ge(b, zero()));
+  Tensor *flat = t_logical_and(t_eq(a, zero()), t_ge(t_real(b), zero()));
   return t_mul(g, t_where(flat, zero(), t_mul(y, logarithm(a, g))));
 }
 GRAD_EACH(PowBackward1, "self exponent result")
@@ -341,9 +350,10 @@ GRAD_EACH(PowBackward2, "self# exponent result")
 { gi[0] = pow_grad_exponent(n, g[0]); }
 
 static Tensor *pow_number(Tensor *a, Tensor *b, DType d) {
-  if (!dtype_is_float(d) && tensor_get_i(b, 0) < 0)
+  bool integer = !dtype_is_inexact(d);
+  if (integer && tensor_get_i(b, 0) < 0)
     return fail(ERR_RUNTIME, "Integers to negative integer powers are not allowed.");
-  if (!dtype_is_float(d) && !number_fits(b, d)) return NULL;
+  if (integer && !number_fits(b, d)) return NULL;
   Node *n = node_new(&PowBackward0, 1, 1, a, NULL);
   save(n, 0, a);
   num_f(n, 0, number_f(b));
@@ -359,7 +369,7 @@ Tensor *t_pow(Tensor *a, Tensor *b) {
   DType d = common_dtype(a, b);
   if (d == DT_BOOL && is_wrapped(b)) return tensor_get_i(b, 0) ? t_clone(a) : t_ones_like(a);
   if (d == DT_BOOL) return no_kernel("pow", DT_BOOL);
-  if (is_wrapped(b)) return pow_number(a, b, d);
+  if (is_wrapped(b) && !dtype_is_complex((DType)b->dtype)) return pow_number(a, b, d);
   Node *n = is_wrapped(a) ? node_new(&PowBackward2, 3, 0, b, NULL)
                           : node_new(&PowBackward1, 3, 0, a, b, NULL);
   save(n, 0, a);
@@ -371,17 +381,24 @@ Tensor *t_pow(Tensor *a, Tensor *b) {
 
 Tensor *t_square(Tensor *x) { return blocked(x) ? NULL : t_pow(x, tensor_wrapped_i(2)); }
 
+/* An operand of float_power: in double, or complex with doubles. */
+static Tensor *wide_power(Tensor *x, DType d) {
+  if (!is_wrapped(x)) return t_to(x, d);
+  return d == DT_C128 ? tensor_wrapped_c(tensor_get_c(x, 0)) : tensor_wrapped_f(number_f(x));
+}
+
 /* Both in double; in place only what is double already. */
 Tensor *t_float_power(Tensor *a, Tensor *b, bool inplace) {
   OP_ENTERED("float_power", a, b, inplace);
   if (blocked(a, b)) return NULL;
-  if (inplace && a->dtype != DT_F64)
+  bool complex = dtype_is_complex((DType)a->dtype) || dtype_is_complex((DType)b->dtype);
+  DType d = complex ? DT_C128 : DT_F64;
+  if (inplace && a->dtype != d)
     return fail(ERR_RUNTIME,
                 "the base given to float_power_ has dtype %s but the operation's result requires "
-                "dtype Double",
-                legacy(a));
-  Tensor *base = is_wrapped(a) ? tensor_wrapped_f(number_f(a)) : t_to(a, DT_F64);
-  Tensor *exponent = is_wrapped(b) ? tensor_wrapped_f(number_f(b)) : t_to(b, DT_F64);
+                "dtype %s",
+                legacy(a), dtype_info[d].legacy);
+  Tensor *base = wide_power(a, d), *exponent = wide_power(b, d);
   DType was = dtype_default();
   dtype_set_default(DT_F64);
   Tensor *y = t_pow(base, exponent);
@@ -403,12 +420,20 @@ Tensor *t_float_power(Tensor *a, Tensor *b, bool inplace) {
     BYTES_LOOP for (size_t i = 0; i < n; i++)                                          \
         o[i] = b[i] ^ ((a[i] ^ b[i]) & (uint##BITS##_t) - (c[i] != 0));                \
   }
-#define SELECTS(fn, C, A, B) \
-  SELECT(fn, 8, C, A, B)     \
-  SELECT(fn, 16, C, A, B)    \
-  SELECT(fn, 32, C, A, B)    \
-  SELECT(fn, 64, C, A, B)    \
-  static Flat *const fn[9] = {[1] = fn##_8, [2] = fn##_16, [4] = fn##_32, [8] = fn##_64};
+#define SELECT_WIDE(fn, C, A, B)                                                        \
+  static void fn##_128(char *const *q, size_t n, const double *k, LoopScratch *s) {     \
+    const uint8_t *c = (const uint8_t *)(const void *)q[C];                             \
+    (void)k, (void)s;                                                                   \
+    for (size_t i = 0; i < n; i++) memcpy(q[0] + 16 * i, q[c[i] ? A : B] + 16 * i, 16); \
+  }
+#define SELECTS(fn, C, A, B)    \
+  SELECT(fn, 8, C, A, B)        \
+  SELECT(fn, 16, C, A, B)       \
+  SELECT(fn, 32, C, A, B)       \
+  SELECT(fn, 64, C, A, B)       \
+  SELECT_WIDE(fn, C, A, B)      \
+  static Flat *const fn[17] = { \
+      [1] = fn##_8, [2] = fn##_16, [4] = fn##_32, [8] = fn##_64, [16] = fn##_128};
 LOOPS_BEGIN
 SELECTS(select, 1, 2, 3)
 SELECTS(fill, 2, 3, 1)
@@ -572,11 +597,16 @@ Tensor *t_clamp_max(Tensor *x, Tensor *max) {
 
 /* ------------------------------------------------------------ weighted sums */
 
+static inline bool near_zero_f32(float x) { return fabsf(x) < 0.5f; }
+static inline bool near_zero_f64(double x) { return fabs(x) < 0.5; }
+static inline bool near_zero_c128(complex_f64 z) { return complex_abs(z) < 0.5; }
+#define NEAR_ZERO(x) \
+  _Generic((x), float: near_zero_f32, complex_f64: near_zero_c128, default: near_zero_f64)(x)
 LOOPS_BEGIN
 /* From the nearer end, so that weight 1 gives b exactly. */
-LOOPS(REAL, 3, lerp_loops, m_abs(c) < (T)0.5 ? a + c * (b - a) : b - (b - a) * (1 - c))
-LOOPS(NUMBER, 4, addcmul_loops, (W)a + (W)d * (W)b * (W)c)
-LOOPS(REAL, 4, addcdiv_loops, a + d * b / c)
+LOOPS(REAL_COMPLEX, 3, lerp_loops, NEAR_ZERO(c) ? a + m_mul(c, b - a) : b - m_mul(b - a, (T)1 - c))
+LOOPS(NUMBER_COMPLEX, 4, addcmul_loops, (W)a + m_mul(m_mul((W)d, (W)b), (W)c))
+LOOPS(REAL_COMPLEX, 4, addcdiv_loops, a + m_div(m_mul(d, b), c))
 LOOPS_END
 
 static bool same_dtype(const Tensor *a, const Tensor *b, const char *name) {
@@ -589,7 +619,9 @@ static bool same_dtype(const Tensor *a, const Tensor *b, const char *name) {
 static void lerp_vjp(Node *n, Tensor *g, Tensor **gi) {
   Tensor *w = saved(n, 2);
   if (needs(n, 0))
-    gi[0] = t_mul(g, w && is_wrapped(w) ? tensor_wrapped_f(1 - number_f(w))
+    gi[0] = t_mul(g, w && is_wrapped(w) ? dtype_is_complex((DType)w->dtype)
+                                              ? tensor_wrapped_c(1 - tensor_get_c(w, 0))
+                                              : tensor_wrapped_f(1 - number_f(w))
                                         : t_sub(tensor_wrapped_f(1), w));
   if (needs(n, 1)) gi[1] = t_mul(g, w);
   if (n->n_edges > 2 && needs(n, 2)) gi[2] = t_mul(g, t_sub(saved(n, 1), saved(n, 0)));
@@ -604,7 +636,8 @@ Tensor *t_lerp(Tensor *a, Tensor *b, Tensor *w) {
   if (blocked(a, b) || !w || !same_dtype(a, b, "end") || !same_dtype(a, w, "weight")) return NULL;
   DType d = (DType)a->dtype;
   bool number = is_wrapped(w);
-  if (!dtype_is_float(d)) return no_kernel(number ? "lerp_kernel_scalar" : "lerp_kernel_tensor", d);
+  if (!dtype_is_inexact(d))
+    return no_kernel(number ? "lerp_kernel_scalar" : "lerp_kernel_tensor", d);
   if (number && !number_fits(w, d)) return NULL;
   Tensor *in[3] = {a, b, w};
   Node *n = node_new_list(number ? &LerpBackward0 : &LerpBackward1, 3, 0, number ? 2 : 3, in);
@@ -657,7 +690,7 @@ Tensor *t_addcmul(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
 Tensor *t_addcdiv(Tensor *a, Tensor *b, Tensor *c, Tensor *value) {
   OP_ENTERED("addcdiv", a, b, c, value);
   if (blocked(a, b) || blocked(c, value)) return NULL;
-  if (!dtype_is_float((DType)b->dtype) && !dtype_is_float((DType)c->dtype))
+  if (!dtype_is_inexact((DType)b->dtype) && !dtype_is_inexact((DType)c->dtype))
     return fail(ERR_RUNTIME,
                 "Integer division with addcdiv is no longer supported, and in a future  release "
                 "addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv "

@@ -17,14 +17,19 @@
 
 /* ------------------------------------------------------------ promotion */
 
-DType float_dtype(DType d) { return dtype_is_float(d) ? d : dtype_default(); }
+DType float_dtype(DType d) { return dtype_is_inexact(d) ? d : dtype_default(); }
 
 static DType wider(DType a, DType b) {
   return a == DT_NONE ? b : b == DT_NONE ? a : dtype_promote(a, b);
 }
 
+DType default_complex(void) {
+  return dtype_default() == DT_BF16 ? DT_C64 : dtype_complex(dtype_default());
+}
+
 /* The default type of a host number's kind, which is all that it contributes. */
 static DType wrapped_dtype(const Tensor *t) {
+  if (dtype_is_complex((DType)t->dtype)) return default_complex();
   return dtype_is_float((DType)t->dtype) ? dtype_default() : (DType)t->dtype;
 }
 
@@ -56,6 +61,7 @@ typedef struct {
   /* Names of the nodes of the forms with a number on the left and on the right (NULL: the same),
    * and what the latter keeps. */
   const char *left, *right, *of_right;
+  Tensor *(*complex)(Tensor *x); /* the op of complex numbers, where that is another function */
 } Facts;
 
 static void refuse_dtype(DType d, const char *op, const Facts *facts) {
@@ -77,7 +83,9 @@ static DType domain_dtype(Domain domain, DType d, const char *op, const Facts *f
                                   [NUMBER] = 1 << KIND_FLOAT | 1 << KIND_INT,
                                   [INTEGER] = 1 << KIND_INT,
                                   [INTEGRAL] = 1 << KIND_INT | 1 << KIND_BOOL};
-  if (!(taken[domain] >> dtype_kind(d) & 1)) {
+  const bool takes_complex = domain & TAKES_COMPLEX;
+  domain &= TAKES_COMPLEX - 1;
+  if (!(dtype_is_complex(d) ? takes_complex : taken[domain] >> dtype_kind(d) & 1)) {
     refuse_dtype(d, op, facts);
     return DT_NONE;
   }
@@ -90,43 +98,14 @@ Tensor *cast_plain(Tensor *x, DType dtype) {
   if (!y) return NULL;
   if (x->numel == 1) {
     const char *from = tensor_data(x);
-    if (dtype_is_float((DType)x->dtype))
+    if (dtype_is_complex((DType)x->dtype))
+      element_store_c(tensor_data(y), dtype, tensor_get_c(x, 0));
+    else if (dtype_is_float((DType)x->dtype))
       element_store_f(tensor_data(y), dtype, element_load_f(from, (DType)x->dtype));
     else element_store_i(tensor_data(y), dtype, element_load_i(from, (DType)x->dtype));
   } else if (!tensor_copy_data(y, x)) return NULL;
   if (is_wrapped(x)) y->flags |= FLAG_WRAPPED;
   return y;
-}
-
-/* What PyTorch's sources call the types, which its messages of overflow do too. */
-static const char *const c_names[DT_COUNT] = {
-    [DT_U8] = "uint8_t",  [DT_I8] = "int8_t", [DT_I16] = "int16_t", [DT_I32] = "int",
-    [DT_I64] = "int64_t", [DT_F32] = "float", [DT_F64] = "double",  [DT_BOOL] = "bool"};
-
-static bool overflows_int(int64_t v, DType d) {
-  int bits = 8 * (int)dtype_bytes(d);
-  if (d == DT_BOOL || bits == 64) return false;
-  int64_t most = d == DT_U8 ? 255 : ((int64_t)1 << (bits - 1)) - 1,
-          least = d == DT_U8 ? -255 : -most - 1;
-  return v < least || v > most;
-}
-
-bool number_fits_f(double v, DType d) {
-  bool fits = true;
-  if (d == DT_F32) fits = !(fabs(v) > 3.40282346638528859812e38) || isinf(v);
-  else if (dtype_kind(d) == KIND_INT) {
-    fits = v >= -9223372036854775808.0 && v < 9223372036854775808.0 && !(d == DT_U8 && v < 0);
-    fits = fits && !overflows_int((int64_t)v, d);
-  }
-  if (!fits) fail(ERR_RUNTIME, "value cannot be converted to type %s without overflow", c_names[d]);
-  return fits;
-}
-
-bool number_fits(const Tensor *number, DType d) {
-  if (dtype_is_float((DType)number->dtype) || dtype_is_float(d))
-    return number_fits_f(tensor_get_f(number, 0), d);
-  if (!overflows_int(tensor_get_i(number, 0), d)) return true;
-  return fail(ERR_RUNTIME, "value cannot be converted to type %s without overflow", c_names[d]);
 }
 
 /* ------------------------------------------------------------ results */
@@ -139,7 +118,9 @@ static Tensor *take_destination(int n, Tensor *const *t, int ndim, const int64_t
                                 DType dtype) {
   Tensor *d = destination;
   destination = NULL;
-  if (!d || d->dtype != dtype || !sizes_equal(d->ndim, d->sizes, ndim, sizes)) return NULL;
+  if (!d || d->dtype != dtype || d->flags & FLAGS_LAZY ||
+      !sizes_equal(d->ndim, d->sizes, ndim, sizes))
+    return NULL;
   if (!tensor_is_dense(d)) return NULL;
   for (int i = 0; i < n; i++)
     if (t[i]->storage == d->storage &&
@@ -229,6 +210,7 @@ typedef struct {
   const double *k;
   int n;
   bool by_lanes; /* the loop takes multiples of LANES only */
+  int64_t block; /* the elements that a buffer holds */
   Side side[ITER_MAX];
   char (*buffers)[BLOCK * 8]; /* one an operand; keep what is in them from block to block */
 } Blocks;
@@ -287,8 +269,8 @@ static void run_blocks(char **p, const int64_t *strides, int64_t n, const void *
     run_block(b, p, (size_t)n);
     return;
   }
-  for (int64_t at = 0; at < n; at += BLOCK) {
-    int64_t m = n - at < BLOCK ? n - at : BLOCK;
+  for (int64_t at = 0; at < n; at += b->block) {
+    int64_t m = n - at < b->block ? n - at : b->block;
     char *q[ITER_MAX];
     for (int i = 0; i < b->n; i++) {
       q[i] = p[i] + at * strides[i];
@@ -342,8 +324,8 @@ static void gather_rows(Side *s, char *buffer, char *from, int64_t outer, int64_
 static void run_rows(char **p, const int64_t *outer, int64_t n_rows, const void *ctx) {
   const Rows *rows = ctx;
   Blocks *b = rows->blocks;
-  int64_t n = rows->n, most = BLOCK / n / LANES * LANES;
-  if (!most) most = BLOCK / n;
+  int64_t n = rows->n, most = b->block / n / LANES * LANES;
+  if (!most) most = b->block / n;
   bool dense[ITER_MAX];
   for (int i = 0; i < b->n; i++)
     dense[i] = b->side[i].same && rows->strides[i] == b->side[i].bytes &&
@@ -410,11 +392,10 @@ static bool overlaps_destination(const Tensor *t) {
   return destination && t->storage == destination->storage && !check_apart(destination, t, true);
 }
 
-/* Runs a loop whose operands have the type `inner` and whose result the type `outer` (DT_NONE:
- * as in memory). Bytes that a snapshot shares are left to it when the write to the destination
+/* Bytes that a snapshot shares are left to it when the write to the destination
  * begins, so operands that are the destination are read through snapshots of their own. */
-static Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer, DType out,
-                         const double *k) {
+Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer, DType out,
+                  const double *k) {
   static const double no_numbers[3];
   Tensor *t[ITER_MAX];
   for (int i = 0; i < n; i++) {
@@ -430,12 +411,14 @@ static Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DTyp
               .k = k ? k : no_numbers,
               .n = n + 1,
               .by_lanes = by_lanes(inner),
+              .block = BLOCK,
               .buffers = buffers};
   for (int i = 0; i <= n; i++) {
     DType memory = (DType)t[i]->dtype, type = i ? inner : outer;
     if (type == DT_NONE) type = memory;
     b.side[i] = (Side){i ? cast_loop(type, memory) : cast_loop(memory, type), dtype_bytes(type),
                        type == memory, NULL, 0};
+    if (dtype_bytes(type) > 8) b.block = BLOCK / 2;
   }
   if (run_simple(&b, t)) return t[0];
   Iter it;
@@ -469,30 +452,39 @@ static Tensor *run_plain(Flat *loop, int n, Tensor *const *in, DType d, DType ou
 /* The type in which a table computes d. */
 static DType loop_dtype(const Loops *loops, DType d) {
   if (d == DT_BOOL ? loops->b8 : d == DT_U8 ? loops->u8 : NULL) return d;
-  return !dtype_is_float(d) ? DT_I64 : d == DT_F32 && loops->f32 ? DT_F32 : DT_F64;
+  if (dtype_is_complex(d)) return d == DT_C64 && loops->c64 ? d : DT_C128;
+  return !dtype_is_float(d) ? DT_I64 : d != DT_F64 && loops->f32 ? DT_F32 : DT_F64;
 }
 static Flat *loop_of(const Loops *loops, DType type) {
   if (type == DT_BOOL) return loops->b8;
   if (type == DT_U8) return loops->u8;
+  if (dtype_is_complex(type)) return type == DT_C64 ? loops->c64 : loops->c128;
   return type == DT_I64 ? loops->i64 : type == DT_F32 ? loops->f32 : loops->f64;
 }
 
 /* Casts what a block could not: numbers that must wrap around or be cut to d first. */
 static void fit_operands(int n, Tensor *const *in, DType d, Tensor **t) {
   for (int i = 0; i < n; i++) {
-    bool widens = in[i] && (dtype_is_float(d) || dtype_promote((DType)in[i]->dtype, d) == d);
+    bool widens = in[i] && (dtype_is_inexact(d) || dtype_promote((DType)in[i]->dtype, d) == d);
     t[i] = widens ? in[i] : cast_plain(in[i], d);
   }
+}
+
+/* The loop of type, for elements of type d; NULL, with a refusal, if there is none. */
+static Flat *find_loop(const Loops *loops, DType type, DType d) {
+  Flat *loop = loop_of(loops, type);
+  return loop || no_kernel("elementwise_cpu", d) ? loop : NULL;
 }
 
 Tensor *run(const Loops *loops, int n, Tensor *const *in, DType d, const double *k) {
   Tensor *t[ITER_MAX];
   if (failed()) return NULL;
   DType type = loop_dtype(loops, d);
-  Tensor *plain = type == d ? run_plain(loop_of(loops, d), n, in, d, d, k) : NULL;
+  Flat *loop = find_loop(loops, type, d);
+  Tensor *plain = loop && type == d ? run_plain(loop, n, in, d, d, k) : NULL;
   if (plain || failed()) return plain;
   fit_operands(n, in, d, t);
-  return run_typed(loop_of(loops, type), n, t, type, type, d, k);
+  return run_typed(loop, n, t, type, type, d, k);
 }
 
 Tensor *run_bool(const Loops *loops, int n, Tensor *const *in, DType d) {
@@ -500,7 +492,8 @@ Tensor *run_bool(const Loops *loops, int n, Tensor *const *in, DType d) {
   if (failed()) return NULL;
   fit_operands(n, in, d, t);
   DType type = loop_dtype(loops, d);
-  return run_typed(loop_of(loops, type), n, t, type, DT_BOOL, DT_BOOL, NULL);
+  Flat *loop = find_loop(loops, type, d);
+  return loop ? run_typed(loop, n, t, type, DT_BOOL, DT_BOOL, NULL) : NULL;
 }
 
 Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out) {
@@ -523,6 +516,7 @@ typedef struct {
 static NOINLINE Tensor *unary(const Unary *u, Tensor *x, int n_params, const double *p) {
   OP_ENTERED(u->name, x);
   if (blocked(x)) return NULL;
+  if (u->facts.complex && dtype_is_complex((DType)x->dtype)) return u->facts.complex(x);
   DType d = domain_dtype(u->domain, (DType)x->dtype, u->name, &u->facts);
   if (d == DT_NONE) return NULL;
   for (int i = 0; i < n_params; i++)
@@ -559,6 +553,8 @@ static NOINLINE Tensor *unary_grad(const Unary *u, Tensor *g, Tensor *kept, cons
   TOOK(GRADIENT_FUSED);
   return dtype_is_float(d) ? run(u->grad, 2, in, d, p) : NULL;
 }
+
+static bool is_complex(const Tensor *t) { return t && dtype_is_complex((DType)t->dtype); }
 
 static const double *node_params(const Node *n, double *p) {
   for (int i = 0; i < 3; i++) p[i] = i < n->n_numbers ? n->numbers[i].f : 0;
@@ -597,6 +593,7 @@ static const double *node_params(const Node *n, double *p) {
 /* What may follow a derivative, as a field of the op and as one of its node's type. */
 #define OP_ .kernel = NULL
 #define OP_KERNEL(name) .kernel = name
+#define OP_COMPLEX(function) .complex = function
 #define OP_REFUSAL(message) .refusal = message
 #define OP_IN_PLACE(name) .kernel = NULL
 #define OP_KERNEL_IN_PLACE(kernel_name, name) .kernel = kernel_name
@@ -604,6 +601,7 @@ static const double *node_params(const Node *n, double *p) {
   .left = left_name, .right = right_name, .of_right = kept
 #define NODE_ NULL
 #define NODE_KERNEL(name) NULL
+#define NODE_COMPLEX(function) NULL
 #define NODE_REFUSAL(message) NULL
 #define NODE_IN_PLACE(name) name
 #define NODE_KERNEL_IN_PLACE(kernel, name) name
@@ -711,8 +709,8 @@ SECOND(gelu_tanh, "Gelu", "grad_output self | approximate:ttanh", 0,
     Tensor *s = saved(n, 0);                                                               \
     node_params(n, p);                                                                     \
     const bool same = sizeof #GRADIENT == sizeof "g"; /* passed on, nothing is computed */ \
-    gi[0] = grad_mode || same ? tape_##name(g[0], s, s, p)                                 \
-                              : unary_grad(&unary_##name, g[0], s, p);                     \
+    gi[0] = grad_mode || same || is_complex(g[0]) ? tape_##name(g[0], s, s, p)             \
+                                                  : unary_grad(&unary_##name, g[0], s, p); \
   }
 #define UNARY(words, name, Node_, domain, value, keep, ...) UNARY_VJP(name, __VA_ARGS__)
 #define UNARY_P(words, name, Node_, schema, domain, value, keep, ...) UNARY_VJP(name, __VA_ARGS__)
@@ -780,7 +778,7 @@ static NOINLINE Tensor *binary_grad(const Loops *loops, Tensor *g, Tensor *a, Te
 /* An integer operand among floating ones: functions of it belong to the gradient's type, not the
  * default one. */
 static Tensor *floating(Tensor *t, Tensor *g) {
-  return t && g && !dtype_is_float((DType)t->dtype) && !is_wrapped(t)
+  return t && g && !dtype_is_inexact((DType)t->dtype) && !is_wrapped(t)
              ? cast_plain(t, (DType)g->dtype)
              : t;
 }
@@ -822,14 +820,15 @@ LOOPS_END
 #define BINARY(words, name, Node_, schema, domain, VALUE, keep_a, keep_b, ...) \
   BINARY_VJP(name, keep_a, __VA_ARGS__)
 #define BINARY_AS(words, host, ...) BINARY(words, __VA_ARGS__)
-#define BINARY_VJP(name, keep_a, ga, gb, ...)                                               \
-  static void vjp_##name(Node *n, Tensor **g_, Tensor **gi) {                               \
-    Tensor *g = g_[0], *a = floating(saved(n, 0), g), *b = floating(saved(n, 1), g),        \
-           *y = saved(n, 2);                                                                \
-    (void)a, (void)b, (void)y;                                                              \
-    if (needs(n, 0))                                                                        \
-      gi[0] = grad_mode || keep_a == REFUSED ? ga : binary_grad(grad_a_##name, g, a, b, y); \
-    if (needs(n, 1)) gi[1] = grad_mode ? gb : binary_grad(grad_b_##name, g, a, b, y);       \
+#define BINARY_VJP(name, keep_a, ga, gb, ...)                                         \
+  static void vjp_##name(Node *n, Tensor **g_, Tensor **gi) {                         \
+    Tensor *g = g_[0], *a = floating(saved(n, 0), g), *b = floating(saved(n, 1), g),  \
+           *y = saved(n, 2);                                                          \
+    const bool ops = grad_mode || is_complex(g) || is_complex(a) || is_complex(b);    \
+    (void)a, (void)b, (void)y;                                                        \
+    if (needs(n, 0))                                                                  \
+      gi[0] = ops || keep_a == REFUSED ? ga : binary_grad(grad_a_##name, g, a, b, y); \
+    if (needs(n, 1)) gi[1] = ops ? gb : binary_grad(grad_b_##name, g, a, b, y);       \
   }
 #include "ops/elementwise/elementwise.def"
 
@@ -848,6 +847,13 @@ IN_PLACE(le, "Le")
 IN_PLACE(gt, "Gt")
 IN_PLACE(ge, "Ge")
 
+static NOINLINE Tensor *predicate(const char *name, Domain domain, const Loops *loops, Tensor *x) {
+  OP_ENTERED(name, x);
+  if (blocked(x)) return NULL;
+  DType d = domain_dtype(domain, (DType)x->dtype, name, NULL);
+  return d == DT_NONE ? NULL : run_bool(loops, 1, &x, d);
+}
+
 static NOINLINE Tensor *compare(const char *name, Domain domain, const Loops *loops, Tensor *a,
                                 Tensor *b) {
   OP_ENTERED(name, a, b);
@@ -863,10 +869,8 @@ LOOPS_BEGIN
   LOOPS_WITH(BOOL2, domain, value_##name, value)    \
   Tensor *t_##name(Tensor *a, Tensor *b) { return compare(#name, domain, value_##name, a, b); }
 #define BOOL1(fn, A, WRAP, V) FLAT1(fn, bool, A, WRAP, V)
-#define PREDICATE(words, name, value)                                          \
-  LOOPS_WITH(BOOL1, TRUTH, value_##name, value)                                \
-  Tensor *t_##name(Tensor *x) {                                                \
-    return blocked(x) ? NULL : run_bool(value_##name, 1, &x, (DType)x->dtype); \
-  }
+#define PREDICATE(words, name, domain, value)    \
+  LOOPS_WITH(BOOL1, domain, value_##name, value) \
+  Tensor *t_##name(Tensor *x) { return predicate(#name, domain, value_##name, x); }
 #include "ops/elementwise/elementwise.def"
 LOOPS_END

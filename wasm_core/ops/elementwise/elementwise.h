@@ -41,7 +41,9 @@ enum {
  * type, WIDE too and computes in double; REAL refuses integers, REAL_WIDE too and computes in
  * double; NUMBER takes all but bool, ANY all; INTEGER and INTEGRAL refuse floating types,
  * INTEGER bool as well; TRUTH takes all as true or false. Integers are computed in int64. OWN:
- * the loop of float, REAL_OWN and FLOAT_OWNS that of its gradient too, is in transcendental.c. */
+ * the loop of float, REAL_OWN and FLOAT_OWNS that of its gradient too, is in transcendental.c.
+ * ..._COMPLEX takes complex numbers too, whose gradient is composed of ops. */
+enum { TAKES_COMPLEX = 16 };
 typedef enum {
   FLOAT,
   WIDE,
@@ -58,7 +60,17 @@ typedef enum {
   REAL_OWN = REAL,
   REAL_VALUE_OWN = REAL,
   NUMBER_OWN = NUMBER,
-  ANY_QUICK = ANY
+  ANY_QUICK = ANY,
+  FLOAT_COMPLEX = FLOAT | TAKES_COMPLEX,
+  FLOAT_OWN_COMPLEX = FLOAT_COMPLEX,
+  FLOAT_OWNS_COMPLEX = FLOAT_COMPLEX,
+  WIDE_COMPLEX = WIDE | TAKES_COMPLEX,
+  REAL_OWN_COMPLEX = REAL | TAKES_COMPLEX,
+  REAL_WIDE_COMPLEX = REAL_WIDE | TAKES_COMPLEX,
+  NUMBER_COMPLEX = NUMBER | TAKES_COMPLEX,
+  ANY_COMPLEX = ANY | TAKES_COMPLEX,
+  ANY_QUICK_COMPLEX = ANY_COMPLEX,
+  TRUTH_COMPLEX = TRUTH | TAKES_COMPLEX
 } Domain;
 
 /* a float whose loops are not vectorised; one whose loops take four vectors at a time */
@@ -67,10 +79,10 @@ typedef float single, quick;
  * three host numbers. For float and bytes n is a multiple of LANES. */
 typedef void Flat(char *const *p, size_t n, const double *k, LoopScratch *s);
 
-/* The loops of an op; a type that has none is computed in double or int64. */
+/* The loops of an op; a type that has none is computed in double, int64 or complex_f64. */
 typedef struct {
   /* u8, b8: for uint8 and bool where they are common; bools have any bytes */
-  Flat *f32, *f64, *i64, *u8, *b8;
+  Flat *f32, *f64, *i64, *u8, *b8, *c64, *c128;
 } Loops;
 
 /* Where an in-place or out= call wants the result; taken by the first element-wise op of a
@@ -79,9 +91,6 @@ extern Tensor *destination;
 extern const InPlaceNodes eq_in_place, ne_in_place, lt_in_place, le_in_place, gt_in_place,
     ge_in_place;
 
-/* Whether a host number can be given to a tensor of this type; PyTorch's error if not. */
-bool number_fits(const Tensor *number, DType d);
-bool number_fits_f(double v, DType d);
 /* A result for operands t[0..n): broadcast shape, PyTorch's layout for it, or the destination. */
 Tensor *result_for(int n, Tensor *const *t, DType dtype);
 /* x as `dtype` without history. */
@@ -90,6 +99,14 @@ Tensor *cast_plain(Tensor *x, DType dtype);
  * bool. Nothing is recorded. */
 Tensor *run(const Loops *loops, int n, Tensor *const *in, DType d, const double *k);
 Tensor *run_bool(const Loops *loops, int n, Tensor *const *in, DType d);
+/* Runs a loop whose operands have the type `inner` and whose result the type `outer` (DT_NONE:
+ * as in memory), cast from and to memory, for a result of type `out`. */
+Tensor *run_typed(Flat *loop, int n, Tensor *const *in, DType inner, DType outer, DType out,
+                  const double *k);
+/* The ops of complex numbers that have real namesakes (complex.c). */
+Tensor *abs_of_complex(Tensor *x);
+Tensor *angle_of_complex(Tensor *x);
+Tensor *sgn_of_complex(Tensor *x);
 /* Runs a loop over operands as they are, for a result of type `out`. */
 Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
 
@@ -157,6 +174,35 @@ Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
   M(fn##_f32, quick, quick, V) SMALL M(fn##_f64, double, double, V) LOOPS_INTEGER(M, fn, V)
 #define TABLE_ANY_QUICK TABLE_NUMBER
 #define LOOPS_TRUTH(M, fn, V) LOOPS_ANY(M, fn, V) M(fn##_u8, uint8_t, uint32_t, V)
+/* Of complex numbers: in double, and in float where the operation is a few of C's. */
+#define LOOPS_Z(M, fn, V) SMALL M(fn##_c128, complex_f64, complex_f64, V)
+#define LOOPS_ZS(M, fn, V) LOOPS_Z(M, fn, V) SMALL M(fn##_c64, complex_f32, complex_f32, V)
+#define LOOPS_FLOAT_COMPLEX(M, fn, V) LOOPS_FLOAT(M, fn, V) LOOPS_Z(M, fn, V)
+#define LOOPS_FLOAT_OWN_COMPLEX(M, fn, V) LOOPS_FLOAT_OWN(M, fn, V) LOOPS_Z(M, fn, V)
+#define LOOPS_FLOAT_OWNS_COMPLEX LOOPS_FLOAT_OWN_COMPLEX
+#define LOOPS_REAL_OWN_COMPLEX LOOPS_FLOAT_OWN_COMPLEX
+#define LOOPS_REAL_COMPLEX LOOPS_FLOAT_COMPLEX
+#define LOOPS_SERIAL_COMPLEX(M, fn, V) LOOPS_SERIAL(M, fn, V) LOOPS_Z(M, fn, V)
+#define LOOPS_WIDE_COMPLEX(M, fn, V) LOOPS_WIDE(M, fn, V) LOOPS_Z(M, fn, V)
+#define LOOPS_REAL_WIDE_COMPLEX LOOPS_WIDE_COMPLEX
+#define LOOPS_NUMBER_COMPLEX(M, fn, V) LOOPS_NUMBER(M, fn, V) LOOPS_ZS(M, fn, V)
+#define LOOPS_ANY_COMPLEX(M, fn, V) LOOPS_ANY(M, fn, V) LOOPS_ZS(M, fn, V)
+#define LOOPS_ANY_QUICK_COMPLEX(M, fn, V) LOOPS_ANY_QUICK(M, fn, V) LOOPS_ZS(M, fn, V)
+#define LOOPS_TRUTH_COMPLEX(M, fn, V) LOOPS_TRUTH(M, fn, V) LOOPS_Z(M, fn, V)
+#define TABLE_Z(fn) .c128 = fn##_c128
+#define TABLE_ZS(fn) TABLE_Z(fn), .c64 = fn##_c64
+#define TABLE_FLOAT_COMPLEX(fn) TABLE_FLOAT(fn), TABLE_Z(fn)
+#define TABLE_FLOAT_OWN_COMPLEX TABLE_FLOAT_COMPLEX
+#define TABLE_FLOAT_OWNS_COMPLEX TABLE_FLOAT_COMPLEX
+#define TABLE_REAL_OWN_COMPLEX TABLE_FLOAT_COMPLEX
+#define TABLE_REAL_COMPLEX TABLE_FLOAT_COMPLEX
+#define TABLE_SERIAL_COMPLEX(fn) TABLE_SERIAL(fn), TABLE_Z(fn)
+#define TABLE_WIDE_COMPLEX(fn) TABLE_WIDE(fn), TABLE_Z(fn)
+#define TABLE_REAL_WIDE_COMPLEX TABLE_WIDE_COMPLEX
+#define TABLE_NUMBER_COMPLEX(fn) TABLE_NUMBER(fn), TABLE_ZS(fn)
+#define TABLE_ANY_COMPLEX TABLE_NUMBER_COMPLEX
+#define TABLE_ANY_QUICK_COMPLEX TABLE_NUMBER_COMPLEX
+#define TABLE_TRUTH_COMPLEX(fn) TABLE_TRUTH(fn), TABLE_Z(fn)
 #define TABLE_FLOAT(fn) .f32 = fn##_f32, .f64 = fn##_f64
 #define TABLE_FLOAT_OWN TABLE_FLOAT
 #define TABLE_WIDE_OWN TABLE_FLOAT
@@ -204,6 +250,24 @@ Tensor *run_raw(Flat *loop, int n, Tensor *const *in, DType out);
 #define TABLE_GRAD_REAL_WIDE TABLE_WIDE
 #define TABLE_GRAD_INTEGER(fn) 0
 #define TABLE_GRAD_INTEGRAL(fn) 0
+#define LOOPS_GRAD_FLOAT_COMPLEX LOOPS_GRAD_FLOAT
+#define TABLE_GRAD_FLOAT_COMPLEX TABLE_GRAD_FLOAT
+#define LOOPS_GRAD_FLOAT_OWN_COMPLEX LOOPS_GRAD_FLOAT_OWN
+#define TABLE_GRAD_FLOAT_OWN_COMPLEX TABLE_GRAD_FLOAT_OWN
+#define LOOPS_GRAD_FLOAT_OWNS_COMPLEX LOOPS_GRAD_FLOAT_OWNS
+#define TABLE_GRAD_FLOAT_OWNS_COMPLEX TABLE_GRAD_FLOAT_OWNS
+#define LOOPS_GRAD_WIDE_COMPLEX LOOPS_GRAD_WIDE
+#define TABLE_GRAD_WIDE_COMPLEX TABLE_GRAD_WIDE
+#define LOOPS_GRAD_REAL_OWN_COMPLEX LOOPS_GRAD_REAL_OWN
+#define TABLE_GRAD_REAL_OWN_COMPLEX TABLE_GRAD_REAL_OWN
+#define LOOPS_GRAD_REAL_WIDE_COMPLEX LOOPS_GRAD_REAL_WIDE
+#define TABLE_GRAD_REAL_WIDE_COMPLEX TABLE_GRAD_REAL_WIDE
+#define LOOPS_GRAD_NUMBER_COMPLEX LOOPS_GRAD_NUMBER
+#define TABLE_GRAD_NUMBER_COMPLEX TABLE_GRAD_NUMBER
+#define LOOPS_GRAD_ANY_COMPLEX LOOPS_GRAD_ANY
+#define TABLE_GRAD_ANY_COMPLEX TABLE_GRAD_ANY
+#define LOOPS_GRAD_ANY_QUICK_COMPLEX LOOPS_GRAD_ANY_QUICK
+#define TABLE_GRAD_ANY_QUICK_COMPLEX TABLE_GRAD_ANY_QUICK
 #define LOOPS_WITH(M, domain, fn, V) \
   LOOPS_##domain(M, fn, V) static const Loops fn[1] = {{TABLE_##domain(fn)}};
 /* Operands and result of one type. */

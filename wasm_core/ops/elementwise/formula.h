@@ -5,7 +5,7 @@
  * differentiated again. Constants are C(k); the host numbers of a UNARY_P row are P0, P1, P2,
  * what is computed from them H(p0_ + 1). ZEROS(g) is a zero without history; TIED(d, x) is d
  * where PyTorch's derivative has x in its history though it is locally constant in x; NODE(d,
- * name, numbers) is d as one node of its own, second_<name>; a derivative that PyTorch lacks is
+ * name, numbers) is d as one node of its own, second_<name>, of real numbers; a derivative that PyTorch lacks is
  * REFUSE(its name). */
 #undef C
 #undef P0
@@ -72,7 +72,7 @@
 #define ZEROS(g) t_zeros_like(g)
 #define REFUSE(name) refuse_derivative(name)
 #define TIED(d, x) tie(d, x)
-#define NODE(d, name, ...) second(&second_##name, g, x, __VA_ARGS__)
+#define NODE(d, name, ...) (is_complex(g) ? (d) : second(&second_##name, g, x, __VA_ARGS__))
 #define H(expression) tensor_wrapped_f(expression)
 #define ADD(a, b) t_add(a, b)
 #define SUB(a, b) t_sub(a, b)

@@ -374,7 +374,7 @@ Tensor *t_index_put_(Tensor *x, Tensors indices, Tensor *value, bool accumulate)
   if (!accumulate && !check_apart(x, value, false)) return NULL;
   warn_expanded(x);
   Tensor *from = value->storage == x->storage ? index_clone(value) : value;
-  Node *n = dtype_is_float((DType)x->dtype) ? put_node(x, indices, value, accumulate) : NULL;
+  Node *n = dtype_is_inexact((DType)x->dtype) ? put_node(x, indices, value, accumulate) : NULL;
   if (!put(x, indices, from, accumulate)) {
     node_drop(n);
     return NULL;

@@ -7,6 +7,7 @@
 
 #include "ground/memory.h"
 #include "ground/paths.h"
+#include "kernels/complex.h"
 #include "kernels/simd.h"
 #include "ops/index/index.h"
 #include "ops/view/copy.h"
@@ -148,14 +149,26 @@ Places places_elements(Tensor *x, int64_t dim, Tensor *index, OutOfBounds *bad) 
     }                                                                         \
   }
 
+/* For what C cannot cast to its own type. */
+#define MOVE_WRITE_LOOP(FN, T)                                                               \
+  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {                  \
+    (void)ctx;                                                                               \
+    const char *at = p[0], *in = p[1];                                                       \
+    char *out = p[2];                                                                        \
+    for (int64_t i = 0; i < n; i++, at += st[0], in += st[1], out += st[2])                  \
+      ((T *)(void *)out)[*(const int64_t *)(const void *)at] = *(const T *)(const void *)in; \
+  }
+
 READ_LOOP(read_1, uint8_t)
 READ_LOOP(read_2, uint16_t)
 READ_LOOP(read_4, uint32_t)
 READ_LOOP(read_8, uint64_t)
+READ_LOOP(read_16, Wide16)
 WRITE_LOOP(set_1, uint8_t, b)
 WRITE_LOOP(set_2, uint16_t, b)
 WRITE_LOOP(set_4, uint32_t, b)
 WRITE_LOOP(set_8, uint64_t, b)
+MOVE_WRITE_LOOP(set_16, Wide16)
 
 #define ADD_LOOP_KIND_INT SMALL_WRITE_LOOP
 #define ADD_LOOP_KIND_BOOL SMALL_WRITE_LOOP
@@ -170,30 +183,38 @@ WRITE_LOOP(set_8, uint64_t, b)
 /* NaN wins, whichever side it is on. */
 #define LARGER (a != a ? a : b > a || b != b ? b : a)
 #define SMALLER (a != a ? a : b < a || b != b ? b : a)
-#define ROW(code, name, T, short_name, text, kind, legacy) \
-  ADD_LOOP_##kind(add_##short_name, T, ADD_##kind)         \
-      SMALL_WRITE_LOOP(mul_##short_name, T, MUL_##kind)    \
-          SMALL_WRITE_LOOP(max_##short_name, T, LARGER)    \
+#define REAL_LOOPS(T, short_name, kind)                 \
+  ADD_LOOP_##kind(add_##short_name, T, ADD_##kind)      \
+      SMALL_WRITE_LOOP(mul_##short_name, T, MUL_##kind) \
+          SMALL_WRITE_LOOP(max_##short_name, T, LARGER) \
               SMALL_WRITE_LOOP(min_##short_name, T, SMALLER)
+#define LOOPS_KIND_INT(T, s) REAL_LOOPS(T, s, KIND_INT)
+#define LOOPS_KIND_BOOL(T, s) REAL_LOOPS(T, s, KIND_BOOL)
+#define LOOPS_KIND_FLOAT(T, s) REAL_LOOPS(T, s, KIND_FLOAT)
+#define LOOPS_KIND_HALF(T, s) /* computed in float */
+#define LOOPS_KIND_COMPLEX_HALF(T, s)
+#define LOOPS_KIND_COMPLEX(T, s)      \
+  SMALL_WRITE_LOOP(add_##s, T, a + b) \
+  SMALL_WRITE_LOOP(mul_##s, T, complex_mul_f64((complex_f64)a, (complex_f64)b))
+#define ROW(code, name, T, short_name, text, kind, legacy) LOOPS_##kind(T, short_name)
 DTYPE_ROWS(ROW)
 #undef ROW
 
-static Loop *const read_loops[9] = {[1] = read_1, [2] = read_2, [4] = read_4, [8] = read_8};
-static Loop *const set_loops[9] = {[1] = set_1, [2] = set_2, [4] = set_4, [8] = set_8};
-static Loop *const write_loops[PUT_MIN + 1][DT_COUNT] = {
-#define ROW(code, name, T, short_name, text, kind, legacy) [name] = PUT_LOOP(short_name),
-#define PUT_LOOP(s) add_##s
-    [PUT_ADD] = {DTYPE_ROWS(ROW)},
-#undef PUT_LOOP
-#define PUT_LOOP(s) mul_##s
-    [PUT_MUL] = {DTYPE_ROWS(ROW)},
-#undef PUT_LOOP
-#define PUT_LOOP(s) max_##s
-    [PUT_MAX] = {DTYPE_ROWS(ROW)},
-#undef PUT_LOOP
-#define PUT_LOOP(s) min_##s
-    [PUT_MIN] = {DTYPE_ROWS(ROW)},
-#undef PUT_LOOP
+static Loop *const read_loops[17] = {
+    [1] = read_1, [2] = read_2, [4] = read_4, [8] = read_8, [16] = read_16};
+static Loop *const set_loops[17] = {
+    [1] = set_1, [2] = set_2, [4] = set_4, [8] = set_8, [16] = set_16};
+static Loop *const write_loops[DT_COUNT][PUT_MIN + 1] = {
+#define REAL_WRITES(name, s) \
+  [name] = {[PUT_ADD] = add_##s, [PUT_MUL] = mul_##s, [PUT_MAX] = max_##s, [PUT_MIN] = min_##s},
+#define WRITES_KIND_INT REAL_WRITES
+#define WRITES_KIND_BOOL REAL_WRITES
+#define WRITES_KIND_FLOAT REAL_WRITES
+#define WRITES_KIND_HALF(name, s)
+#define WRITES_KIND_COMPLEX_HALF(name, s)
+#define WRITES_KIND_COMPLEX(name, s) [name] = {[PUT_ADD] = add_##s, [PUT_MUL] = mul_##s},
+#define ROW(code, name, T, short_name, text, kind, legacy) WRITES_##kind(name, short_name)
+    DTYPE_ROWS(ROW)
 #undef ROW
 };
 
@@ -306,7 +327,7 @@ PICK_LOOP(pick_8, uint64_t)
 
 bool places_read_elements(Tensor *x, int64_t dim, Tensor *index, Tensor *out, OutOfBounds *bad) {
   const int64_t bytes = out ? dtype_bytes((DType)out->dtype) : 0;
-  if (blocked(x, index, out) || index->dtype != DT_I64 || bytes < 4) return false;
+  if (blocked(x, index, out) || index->dtype != DT_I64 || (bytes != 4 && bytes != 8)) return false;
   Bounds b = {x->ndim ? x->sizes[dim] : 1, x->ndim ? x->strides[dim] : 0, false, bad};
   Tensor *view = elements_view(x, dim, index);
   if (view) iterate(3, (Tensor *[]){out, index, view}, bytes == 4 ? pick_4 : pick_8, &b);
@@ -317,7 +338,8 @@ bool places_read_elements(Tensor *x, int64_t dim, Tensor *index, Tensor *out, Ou
 bool places_write(Tensor *x, Places p, Put put, Tensor *value) {
   if (failed() || !p.at || !p.view || !value || !tensor_write_begin(x, false)) return false;
   DType d = (DType)x->dtype;
-  Loop *loop = put == PUT_SET ? set_loops[dtype_bytes(d)] : write_loops[put][d];
+  Loop *loop = put == PUT_SET ? set_loops[dtype_bytes(d)] : write_loops[d][put];
+  if (!loop) return no_kernel("scatter_gather_tensor_cpu", d);
   iterate(3, (Tensor *[]){p.at, value, p.view}, loop, NULL);
   return true;
 }
@@ -391,35 +413,8 @@ Tensor *index_zeros(Node *n, int k, DType d) {
   return failed() ? NULL : tensor_zeros(sizes.n, sizes.v, d);
 }
 
-/* The range of each integer type and its name in PyTorch's message; uint8 takes negatives modulo
- * 256. */
-typedef struct {
-  double low, high;
-  const char *name;
-} Range;
-static const Range ranges[DT_COUNT] = {
-    [DT_U8] = {-255, 255, "uint8_t"},
-    [DT_I8] = {INT8_MIN, INT8_MAX, "int8_t"},
-    [DT_I16] = {INT16_MIN, INT16_MAX, "int16_t"},
-    [DT_I32] = {INT32_MIN, INT32_MAX, "int"},
-    [DT_I64] = {-9223372036854775808.0, 9223372036854774784.0, "int64_t"},
-    [DT_F32] = {-3.4028234663852886e38, 3.4028234663852886e38, "float"},
-};
-
-static bool number_fits(const Tensor *number, DType d) {
-  if (!ranges[d].name || number->dtype == DT_BOOL) return true;
-  double v = tensor_get_f(number, 0);
-  if (dtype_is_float(d)) return v != v || v - v != 0 || (v >= ranges[d].low && v <= ranges[d].high);
-  if (number->dtype == DT_I64 && d == DT_I64) return true;
-  double low = d == DT_U8 && dtype_is_float((DType)number->dtype) ? 0 : ranges[d].low;
-  return v >= low && v <= ranges[d].high;
-}
-
 Tensor *index_number(Tensor *number, DType d) {
-  if (blocked(number)) return NULL;
-  if (!number_fits(number, d))
-    return fail(ERR_RUNTIME, "value cannot be converted to type %s without overflow",
-                ranges[d].name);
+  if (blocked(number) || !number_fits(number, d)) return NULL;
   Tensor *v = tensor_empty(0, NULL, d);
   return tensor_copy_data(v, number) ? v : NULL;
 }

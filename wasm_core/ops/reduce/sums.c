@@ -6,14 +6,14 @@
 /* ------------------------------------------------------------ sums and products */
 
 static DType sum_dtype(const Tensor *x, DType dtype) {
-  return dtype != DT_NONE ? dtype : dtype_is_float((DType)x->dtype) ? (DType)x->dtype : DT_I64;
+  return dtype != DT_NONE ? dtype : dtype_is_inexact((DType)x->dtype) ? (DType)x->dtype : DT_I64;
 }
 
 /* As PyTorch, a result type is taken by the elements before they are combined; wider integers
  * wrap alike after. */
 static Tensor *fold_as(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask,
                        bool keepdim, DType dtype) {
-  if (dtype == DT_BOOL || dtype_is_float(dtype) || dtype_is_float((DType)x->dtype))
+  if (dtype == DT_BOOL || dtype_is_inexact(dtype) || dtype_is_inexact((DType)x->dtype))
     x = cast_plain(x, dtype);
   if (blocked(x)) return NULL;
   Tensor *y = cast_plain(fold(folds, rest, x, mask, NULL, NULL), dtype);
@@ -22,14 +22,14 @@ static Tensor *fold_as(const Reducer *folds, const Reducer *rest, Tensor *x, Dim
 
 /* A recorded sum cannot become an integer. */
 bool check_recorded(const Tensor *x, DType dtype) {
-  if (!dtype_is_float(dtype) && grad_mode && recording && tensor_requires_grad(x))
+  if (!dtype_is_inexact(dtype) && grad_mode && recording && tensor_requires_grad(x))
     fail(ERR_RUNTIME, "Autograd not support dtype: %s", dtype_info[dtype].legacy);
   return !failed();
 }
 
 static Node *shape_node(const NodeType *type, int n_saves, Tensor *x, DimMask mask, bool keepdim,
                         DType dtype) {
-  if (!check_recorded(x, dtype) || !dtype_is_float(dtype)) return NULL;
+  if (!check_recorded(x, dtype) || !dtype_is_inexact(dtype)) return NULL;
   Node *n = node_new(type, n_saves, SHAPE_NUMBERS + x->ndim, x, NULL);
   note_shape(n, 0, x, mask, keepdim);
   return n;

@@ -15,137 +15,6 @@
 #include "tensor/iter.h"
 #include "view_rows.h"
 
-/* ------------------------------------------------------------ loops */
-
-#define CAST_LOOP(FN, D, S, VALUE)                                            \
-  static void FN(char **ptr, const int64_t *st, int64_t n, const void *ctx) { \
-    (void)ctx;                                                                \
-    if (st[0] == sizeof(D) && st[1] == sizeof(S)) {                           \
-      D *o = (D *)(void *)ptr[0];                                             \
-      const S *a = (const S *)(const void *)ptr[1];                           \
-      VECTOR_LOOP for (int64_t i = 0; i < n; i++) {                           \
-        S v = ELEMENT(a + i);                                                 \
-        o[i] = VALUE;                                                         \
-      }                                                                       \
-      return;                                                                 \
-    }                                                                         \
-    char *o = ptr[0];                                                         \
-    const char *a = ptr[1];                                                   \
-    for (int64_t i = 0; i < n; i++, o += st[0], a += st[1]) {                 \
-      S v = ELEMENT((const S *)(const void *)a);                              \
-      *(D *)(void *)o = VALUE;                                                \
-    }                                                                         \
-  }
-
-/* x86 converts to 32 bits for the narrower signed types, and to 64 for the others. */
-static inline int32_t int32_from_double(double v) {
-  return v >= -2147483648.0 && v < 2147483648.0 ? (int32_t)v : INT32_MIN;
-}
-
-#define PLAIN(D, VIA) ((D)v)
-#define VIA_INT(D, VIA) ((D)VIA((double)v))
-
-/* Casts from one type to the eight; TO_INT is how a value of it becomes an integer. */
-#define CASTS_FROM(s, S, TO_INT)                                        \
-  CAST_LOOP(s##_to_u8, uint8_t, S, TO_INT(uint8_t, int_from_double))    \
-  CAST_LOOP(s##_to_i8, int8_t, S, TO_INT(int8_t, int32_from_double))    \
-  CAST_LOOP(s##_to_i16, int16_t, S, TO_INT(int16_t, int32_from_double)) \
-  CAST_LOOP(s##_to_i32, int32_t, S, TO_INT(int32_t, int32_from_double)) \
-  CAST_LOOP(s##_to_i64, int64_t, S, TO_INT(int64_t, int_from_double))   \
-  CAST_LOOP(s##_to_f32, float, S, (float)v)                             \
-  CAST_LOOP(s##_to_f64, double, S, (double)v)                           \
-  CAST_LOOP(s##_to_b8, bool, S, v != 0)
-#define CAST_ROW(s)                                                                            \
-  {[DT_U8] = s##_to_u8,   [DT_I8] = s##_to_i8,   [DT_I16] = s##_to_i16, [DT_I32] = s##_to_i32, \
-   [DT_I64] = s##_to_i64, [DT_F32] = s##_to_f32, [DT_F64] = s##_to_f64, [DT_BOOL] = s##_to_b8}
-
-#define INTS_TO(kind) INT_##kind
-#define INT_KIND_INT PLAIN
-#define INT_KIND_BOOL PLAIN
-#define INT_KIND_FLOAT VIA_INT
-#define ROW(code, name, ctype, short_name, text, kind, legacy) \
-  CASTS_FROM(short_name, ctype, INTS_TO(kind))
-DTYPE_ROWS(ROW)
-#undef ROW
-
-static Loop *const casts[DT_COUNT][DT_COUNT] = {
-#define ROW(code, name, ctype, short_name, text, kind, legacy) [name] = CAST_ROW(short_name),
-    DTYPE_ROWS(ROW)
-#undef ROW
-};
-
-/* As f32_to_i64, by way of 32 bits where those are enough for a whole chunk. */
-static void truncate_f32(char **ptr, const int64_t *st, int64_t n, const void *ctx) {
-  enum { CHUNK = 16 };
-  const i32x4 limit = i32x4_splat(0x4f000000); /* the bits of 2^31 */
-  char *o = ptr[0], *a = ptr[1];
-  for (int64_t m; n > 0; n -= m, o += m * st[0], a += m * st[1]) {
-    const float *x = (const float *)(const void *)a;
-    i32x4 near = {0};
-    m = n < CHUNK ? n : CHUNK;
-    bool dense = m == CHUNK && st[0] == sizeof(int64_t) && st[1] == sizeof *x;
-    if (dense) {
-      near = ~near;
-      UNROLLED for (int l = 0; l < CHUNK; l += 4)
-          near &= ((i32x4)f32x4_load(x + l) & INT32_MAX) < limit;
-    }
-    if (!(near[0] & near[1] & near[2] & near[3])) {
-      f32_to_i64((char *[]){o, a}, st, m, ctx);
-      continue;
-    }
-    UNROLLED for (int l = 0; l < CHUNK; l += 4) {
-      i32x4 whole = __builtin_convertvector(f32x4_load(x + l), i32x4), sign = whole >> 31;
-      i32x4_store((int32_t *)(void *)o + 2 * l, SIMD_SHUFFLE(whole, sign, 0, 4, 1, 5));
-      i32x4_store((int32_t *)(void *)o + 2 * l + 4, SIMD_SHUFFLE(whole, sign, 2, 6, 3, 7));
-    }
-  }
-}
-
-/* As b8_to_i64, a store for two bytes of a vector. */
-static void widen_b8(char **ptr, const int64_t *st, int64_t n, const void *ctx) {
-  int64_t *o = (int64_t *)(void *)ptr[0], i = 0;
-  const uint8_t *a = (const uint8_t *)ptr[1];
-#define TWO(k)                                                                                   \
-  i32x4_store((int32_t *)(void *)(o + i + k),                                                    \
-              (i32x4)SIMD_SHUFFLE(v, none, k, 16, 16, 16, 16, 16, 16, 16, k + 1, 16, 16, 16, 16, \
-                                  16, 16, 16))
-  for (const u8x16 none = {0}; st[0] == sizeof *o && st[1] == 1 && i + 16 <= n; i += 16) {
-    const u8x16 v = u8x16_truth(u8x16_load(a + i));
-    TWO(0), TWO(2), TWO(4), TWO(6), TWO(8), TWO(10), TWO(12), TWO(14);
-  }
-#undef TWO
-  b8_to_i64((char *[]){ptr[0] + i * st[0], ptr[1] + i * st[1]}, st, n - i, ctx);
-}
-
-/* The same type on both sides: but for bool, which is made 0 or 1, only the width matters, and
- * NaN payloads survive. One value for all is common, and backwards is what flips are made of. */
-#define MOVE_LOOP(FN, T, GENERAL)                                             \
-  static void FN(char **ptr, const int64_t *st, int64_t n, const void *ctx) { \
-    const int64_t step = sizeof(T);                                           \
-    const T *a = (const T *)(const void *)ptr[1];                             \
-    T *o = (T *)(void *)ptr[0];                                               \
-    if (st[0] == step && st[1] == 0) {                                        \
-      const T v = ELEMENT(a);                                                 \
-      VECTOR_LOOP for (int64_t i = 0; i < n; i++) o[i] = v;                   \
-    } else if (st[0] == step && st[1] == -step) {                             \
-      VECTOR_LOOP for (int64_t i = 0; i < n; i++) o[i] = ELEMENT(a - i);      \
-    } else GENERAL(ptr, st, n, ctx);                                          \
-  }
-MOVE_LOOP(move_1, uint8_t, u8_to_u8)
-MOVE_LOOP(move_2, int16_t, i16_to_i16)
-MOVE_LOOP(move_4, int32_t, i32_to_i32)
-MOVE_LOOP(move_8, int64_t, i64_to_i64)
-MOVE_LOOP(move_b8, bool, b8_to_b8)
-
-static Loop *const moves[9] = {[1] = move_1, [2] = move_2, [4] = move_4, [8] = move_8};
-
-Loop *cast_loop(DType to, DType from) {
-  if (to == DT_I64 && from == DT_F32) return truncate_f32;
-  if (to == DT_I64 && from == DT_BOOL) return widen_b8;
-  if (to == DT_BOOL && from == DT_BOOL) return move_b8;
-  return to == from ? moves[dtype_bytes(to)] : casts[from][to];
-}
-
 /* ------------------------------------------------------------ transposing copies */
 
 enum { TILE = 16, BAND = 8 };
@@ -195,6 +64,7 @@ enum { TILE = 16, BAND = 8 };
 TRANSPOSE(transpose_1, uint8_t)
 TRANSPOSE(transpose_b8, bool)
 TRANSPOSE(transpose_2, uint16_t)
+TRANSPOSE(transpose_16, Wide16)
 TRANSPOSE(transpose_slowly_4, uint32_t)
 TRANSPOSE(transpose_slowly_8, uint64_t)
 TRANSPOSE_VECTORS(transpose_4, float, f32x4, 4, transpose_slowly_4)
@@ -202,8 +72,11 @@ TRANSPOSE_VECTORS(transpose_8, double, f64x2, 2, transpose_slowly_8)
 
 typedef void Transpose(char *out, const char *in, int64_t n_rows, int64_t n_cols,
                        int64_t rows_apart, int64_t cols_apart);
-static Transpose *const transposes[9] = {
-    [1] = transpose_1, [2] = transpose_2, [4] = transpose_4, [8] = transpose_8};
+static Transpose *const transposes[17] = {[1] = transpose_1,
+                                          [2] = transpose_2,
+                                          [4] = transpose_4,
+                                          [8] = transpose_8,
+                                          [16] = transpose_16};
 
 /* The dimension along which the source is dense, if it is not the innermost one, where the
  * destination is; -1 if the copy does not run across. */
@@ -282,10 +155,13 @@ Overlap tensor_overlap(const Tensor *a, const Tensor *b) {
   return tensor_is_dense(a) && tensor_is_dense(b) ? OVERLAP_PARTIAL : OVERLAP_PERHAPS;
 }
 
+static bool copy_bytes(Tensor *dst, Tensor *src);
+
 /* Values of src that no write to another tensor can reach. */
 static Tensor *apart(Tensor *src) {
   Tensor *copy = tensor_empty_like(src, (DType)src->dtype);
-  return copy && tensor_copy_data(copy, src) ? copy : NULL;
+  tensor_set_lazy(copy, src->flags & FLAGS_LAZY);
+  return copy && copy_bytes(copy, src) ? copy : NULL;
 }
 
 Tensor *tensor_settled(Tensor *t) { return blocked(t) ? NULL : t->storage->exports ? apart(t) : t; }
@@ -300,7 +176,50 @@ void truth_copy(char *to_, const char *from_, size_t n) {
   for (; n; n--) *to++ = *from++ != 0;
 }
 
+/* In place: its conjugates, its negatives. By the bits of the signs, but for integers. */
+typedef struct {
+  int64_t part;   /* the bytes of a number or of a part of one */
+  bool conj, neg; /* complex numbers, whose parts they are */
+  bool complex, integer;
+} Turn;
+static void turn_part(char *at, int64_t bytes, bool integer) {
+  if (!integer) at[bytes - 1] ^= (char)0x80;
+  else
+    for (int64_t i = 0, carry = 1; i < bytes; i++) {
+      carry += (uint8_t)~at[i];
+      at[i] = (char)carry;
+      carry >>= 8;
+    }
+}
+static void turn_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
+  const Turn *t = ctx;
+  for (char *at = p[0]; n; n--, at += st[0]) {
+    if (t->neg) turn_part(at, t->part, t->integer);
+    if (t->complex && t->neg != t->conj) turn_part(at + t->part, t->part, false);
+  }
+}
+
+/* dst has the bytes of src: where they are not lazy in the same way dst is turned. */
+static void turn_copied(Tensor *dst, const Tensor *src) {
+  int turns = (dst->flags ^ src->flags) & FLAGS_LAZY;
+  bool complex = dtype_is_complex((DType)dst->dtype);
+  if (!complex) turns &= FLAG_NEG;
+  if (!turns || dst->dtype == DT_BOOL) return;
+  Turn t = {dtype_bytes((DType)dst->dtype) / (complex ? 2 : 1), turns & FLAG_CONJ, turns & FLAG_NEG,
+            complex, !dtype_is_inexact((DType)dst->dtype)};
+  iterate(1, &dst, turn_loop, &t);
+}
+
 bool tensor_copy_data(Tensor *dst, Tensor *src) {
+  if (blocked(dst, src)) return false;
+  bool same = (dst->flags & FLAGS_LAZY) == (src->flags & FLAGS_LAZY);
+  if (!same && tensor_overlap(dst, src) != OVERLAP_NONE) src = apart(src);
+  if (!copy_bytes(dst, src)) return false;
+  if (!same && lazy_tensors) turn_copied(dst, src);
+  return true;
+}
+
+static bool copy_bytes(Tensor *dst, Tensor *src) {
   if (blocked(dst, src)) return false;
   if (dst->numel == 0) return true;
   Overlap overlap = tensor_overlap(dst, src);
@@ -392,16 +311,16 @@ GRAD(ToCopyBackward0, "")
 { gi[0] = t_to(g[0], (DType)n->numbers[0].i); }
 
 Tensor *t_to_copy(Tensor *x, DType dtype, MemoryFormat format) {
-  OP_ENTERED("_to_copy", x, dtype, format);
+  VIEW_ENTERED("_to_copy", x, dtype, format);
   if (blocked(x)) return NULL;
-  Node *n = dtype_is_float(dtype) ? node_new(&ToCopyBackward0, 0, 1, x, NULL) : NULL;
+  Node *n = dtype_is_inexact(dtype) ? node_new(&ToCopyBackward0, 0, 1, x, NULL) : NULL;
   num_i(n, 0, x->dtype);
   Tensor *y = tensor_empty_like_format(x, dtype, format);
   return set_history(tensor_copy_data(y, x) ? y : NULL, n);
 }
 
 Tensor *t_to(Tensor *x, DType dtype) {
-  OP_ENTERED("to", x, dtype);
+  VIEW_ENTERED("to", x, dtype);
   return blocked(x) || x->dtype == dtype ? x : t_to_copy(x, dtype, FORMAT_PRESERVE);
 }
 
@@ -409,7 +328,7 @@ GRAD(CloneBackward0, "")
 { gi[0] = g[0]; }
 
 Tensor *t_clone_format(Tensor *x, MemoryFormat format) {
-  OP_ENTERED("clone", x, format);
+  VIEW_ENTERED("clone", x, format);
   if (blocked(x)) return NULL;
   Node *n = node_new(&CloneBackward0, 0, 0, x, NULL);
   Tensor *y = tensor_empty_like_format(x, (DType)x->dtype, format);
@@ -419,7 +338,7 @@ Tensor *t_clone_format(Tensor *x, MemoryFormat format) {
 Tensor *t_clone(Tensor *x) { return t_clone_format(x, FORMAT_PRESERVE); }
 
 Tensor *t_contiguous(Tensor *x) {
-  OP_ENTERED("contiguous", x);
+  VIEW_ENTERED("contiguous", x);
   return blocked(x) || tensor_is_contiguous(x) ? x : t_clone_format(x, FORMAT_CONTIGUOUS);
 }
 
@@ -465,11 +384,11 @@ static bool check_expands(const Tensor *dst, const Tensor *src) {
 }
 
 Tensor *t_copy_(Tensor *dst, Tensor *src, bool record) {
-  OP_ENTERED("copy_", dst, src, record);
+  VIEW_ENTERED("copy_", dst, src, record);
   if (blocked(dst, src) || (record && !check_inplace_by(dst, src))) return NULL;
   if (!check_expands(dst, src) || !check_overlap_internal(dst) || !check_apart(dst, src, true))
     return NULL;
-  Node *n = record && dtype_is_float((DType)dst->dtype)
+  Node *n = record && dtype_is_inexact((DType)dst->dtype)
                 ? node_new(&CopyBackwards, 0, 0, dst, src, NULL)
                 : NULL;
   if (!tensor_copy_data(dst, src)) {
@@ -494,51 +413,13 @@ static const NodeType fill_types[4] = {{"FillBackward0", grad_fill, "", false, N
 GRAD(ZeroBackward0, "")
 { gi[0] = t_zeros_like(g[0]); }
 
-static void fill_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
-  const Tensor *one = ctx;
-  DISPATCH_WIDTH((DType)one->dtype, {
-    char *o = p[0];
-    T v = *(const T *)(const void *)tensor_data(one);
-    if (st[0] == sizeof(T)) {
-      VECTOR_LOOP for (int64_t i = 0; i < n; i++)((T *)(void *)o)[i] = v;
-    } else {
-      for (int64_t i = 0; i < n; i++, o += st[0]) *(T *)(void *)o = v;
-    }
-  })
-}
-
 bool tensor_fill_data(Tensor *x, Tensor *value) {
   if (blocked(x, value) || !x->numel) return !failed();
   Tensor *one = tensor_empty(0, NULL, (DType)x->dtype);
+  tensor_set_lazy(one, x->flags & FLAGS_LAZY);
   if (!tensor_copy_data(one, value) || !tensor_write_begin(x, true)) return false;
-  iterate(1, &x, fill_loop, one);
+  iterate(2, (Tensor *[]){x, one}, cast_loop((DType)x->dtype, (DType)x->dtype), NULL);
   return true;
-}
-
-static bool fits(const Tensor *value, DType to) {
-  static const int64_t most[DT_COUNT] = {[DT_U8] = UINT8_MAX,
-                                         [DT_I8] = INT8_MAX,
-                                         [DT_I16] = INT16_MAX,
-                                         [DT_I32] = INT32_MAX,
-                                         [DT_I64] = INT64_MAX};
-  if (to == DT_BOOL || to == DT_F64) return true;
-  double v = tensor_get_f(value, 0);
-  if (to == DT_F32) return !(v - v == 0) || (v <= FLT_MAX && v >= -FLT_MAX);
-  /* a negative byte wraps around */
-  int64_t high = most[to], low = to == DT_U8 ? -high : -high - 1;
-  if (dtype_is_float((DType)value->dtype))
-    return v >= (double)(to == DT_U8 ? 0 : low) && v <= (double)high;
-  int64_t k = tensor_get_i(value, 0);
-  return k >= low && k <= high;
-}
-
-bool check_scalar(const Tensor *value, DType to) {
-  static const char *const names[DT_COUNT] = {[DT_U8] = "uint8_t",  [DT_I8] = "int8_t",
-                                              [DT_I16] = "int16_t", [DT_I32] = "int",
-                                              [DT_I64] = "int64_t", [DT_F32] = "float"};
-  if (fits(value, to)) return true;
-  fail(ERR_RUNTIME, "value cannot be converted to type %s without overflow", names[to]);
-  return false;
 }
 
 static Tensor *fill_inplace(Tensor *x, Tensor *value, Node *n) {
@@ -553,7 +434,7 @@ static Tensor *fill_inplace(Tensor *x, Tensor *value, Node *n) {
 
 static bool check_fill(Tensor *x, Tensor *value) {
   if (blocked(x, value)) return false;
-  if (value->ndim == 0) return !is_wrapped(value) || check_scalar(value, (DType)x->dtype);
+  if (value->ndim == 0) return !is_wrapped(value) || number_fits(value, (DType)x->dtype);
   fail(ERR_RUNTIME,
        "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.",
        value->ndim);
@@ -561,13 +442,13 @@ static bool check_fill(Tensor *x, Tensor *value) {
 }
 
 static Node *fill_node(Tensor *x, Tensor *value, bool inplace) {
-  if (!dtype_is_float((DType)x->dtype)) return NULL;
+  if (!dtype_is_inexact((DType)x->dtype)) return NULL;
   if (is_wrapped(value)) return node_new(&fill_types[inplace ? 2 : 0], 0, 0, x, NULL);
   return node_new(&fill_types[inplace ? 3 : 1], 0, 0, x, value, NULL);
 }
 
 Tensor *t_fill_(Tensor *x, Tensor *value) {
-  OP_ENTERED("fill_", x, value);
+  VIEW_ENTERED("fill_", x, value);
   if (!check_fill(x, value) || !check_inplace_by(x, value) ||
       !(is_wrapped(value) || check_overlap_internal(x)))
     return NULL;
@@ -575,7 +456,7 @@ Tensor *t_fill_(Tensor *x, Tensor *value) {
 }
 
 Tensor *t_fill(Tensor *x, Tensor *value) {
-  OP_ENTERED("fill", x, value);
+  VIEW_ENTERED("fill", x, value);
   if (!check_fill(x, value)) return NULL;
   Node *n = fill_node(x, value, false);
   Tensor *y = tensor_empty_like(x, (DType)x->dtype);
@@ -583,7 +464,7 @@ Tensor *t_fill(Tensor *x, Tensor *value) {
 }
 
 Tensor *t_zero_(Tensor *x) {
-  OP_ENTERED("zero_", x);
+  VIEW_ENTERED("zero_", x);
   if (blocked(x) || !check_inplace(x)) return NULL;
   return fill_inplace(x, tensor_number(0, (DType)x->dtype),
                       node_new(&ZeroBackward0, 0, 0, x, NULL));
@@ -592,14 +473,14 @@ Tensor *t_zero_(Tensor *x) {
 /* ------------------------------------------------------------ constants of a shape */
 
 Tensor *t_full_like(Tensor *x, double v) {
-  OP_ENTERED("full_like", x, v);
+  VIEW_ENTERED("full_like", x, v);
   if (blocked(x)) return NULL;
   Tensor *y = tensor_empty_like(x, (DType)x->dtype);
   return tensor_fill_data(y, tensor_number(v, (DType)x->dtype)) ? y : NULL;
 }
 
 Tensor *t_zeros_like(Tensor *x) {
-  OP_ENTERED("zeros_like", x);
+  VIEW_ENTERED("zeros_like", x);
   if (blocked(x)) return NULL;
   Tensor *y = tensor_empty_like(x, (DType)x->dtype);
   if (y) memset(tensor_data(y), 0, (size_t)(y->numel * dtype_bytes((DType)y->dtype)));

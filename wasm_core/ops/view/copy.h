@@ -25,8 +25,6 @@ bool tensor_has_format(const Tensor *t, MemoryFormat format);
 Tensor *t_to_copy(Tensor *x, DType dtype, MemoryFormat format); /* always a copy */
 Tensor *t_clone_format(Tensor *x, MemoryFormat format);
 Tensor *t_zero_(Tensor *x);
-/* Whether a number can become one of this type; PyTorch's error otherwise. */
-bool check_scalar(const Tensor *value, DType to);
 
 void bytes_copy(char *to, const char *from, size_t n); /* memcpy, but faster for many bytes */
 void truth_copy(char *to, const char *from, size_t n); /* of bools, as 0 and 1 */

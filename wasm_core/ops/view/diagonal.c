@@ -136,7 +136,7 @@ static Tensor *fill_apart(Tensor *x, int64_t start, int64_t count, int64_t strid
 }
 
 Tensor *t_fill_diagonal_(Tensor *x, Tensor *value, bool wrap) {
-  OP_ENTERED("fill_diagonal_", x, value, wrap);
+  VIEW_ENTERED("fill_diagonal_", x, value, wrap);
   if (blocked(x) || blocked(value)) return NULL;
   if (x->ndim < 2) return fail(ERR_RUNTIME, "dimensions must larger than 1");
   int64_t stride = 0, rows = x->sizes[0], count = x->sizes[0];

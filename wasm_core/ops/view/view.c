@@ -174,7 +174,7 @@ GRAD(SelectBackward0, "| self_sym_sizes:l dim:i index:i")
 }
 
 Tensor *t_select(Tensor *x, int64_t dim, int64_t index) {
-  OP_ENTERED("select", x, dim, index);
+  VIEW_ENTERED("select", x, dim, index);
   if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_INDEX, "select() cannot be applied to a 0-dim tensor.");
   if ((dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
@@ -204,7 +204,7 @@ static int64_t clamp_index(int64_t i, int64_t low, int64_t size) {
 }
 
 Tensor *t_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step) {
-  OP_ENTERED("slice", x, dim, start, end, step);
+  VIEW_ENTERED("slice", x, dim, start, end, step);
   if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_INDEX, "slice() cannot be applied to a 0-dim tensor.");
   if ((dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
@@ -221,7 +221,7 @@ Tensor *t_slice(Tensor *x, int64_t dim, int64_t start, int64_t end, int64_t step
 }
 
 Tensor *t_narrow(Tensor *x, int64_t dim, int64_t start, int64_t length) {
-  OP_ENTERED("narrow", x, dim, start, length);
+  VIEW_ENTERED("narrow", x, dim, start, length);
   if (blocked(x)) return NULL;
   if (x->ndim == 0) return fail(ERR_RUNTIME, "narrow() cannot be applied to a 0-dim tensor.");
   if (length < 0) return fail(ERR_RUNTIME, "narrow(): length must be non-negative.");
@@ -249,7 +249,7 @@ GRAD(PermuteBackward0, "| dims:l")
 }
 
 Tensor *t_permute(Tensor *x, Ints dims) {
-  OP_ENTERED("permute", x, dims);
+  VIEW_ENTERED("permute", x, dims);
   if (blocked(x)) return NULL;
   if (dims.n != x->ndim)
     return fail(ERR_RUNTIME,
@@ -292,7 +292,7 @@ GRAD(TBackward0, "")
 { gi[0] = t_t2(g[0]); }
 
 Tensor *t_transpose(Tensor *x, int64_t d0, int64_t d1) {
-  OP_ENTERED("transpose", x, d0, d1);
+  VIEW_ENTERED("transpose", x, d0, d1);
   if (blocked(x) || (d0 = dim_wrap(d0, x->ndim)) < 0 || (d1 = dim_wrap(d1, x->ndim)) < 0)
     return NULL;
   Node *n = node_new(&TransposeBackward0, 0, 2, x, NULL);
@@ -302,14 +302,14 @@ Tensor *t_transpose(Tensor *x, int64_t d0, int64_t d1) {
 }
 
 Tensor *t_t(Tensor *x) {
-  OP_ENTERED("t", x);
+  VIEW_ENTERED("t", x);
   if (blocked(x) || x->ndim < 2) return blocked(x) ? NULL : x;
   return x->ndim == 2 ? swapped(x, 0, 1, node_new(&TBackward0, 0, 0, x, NULL))
                       : t_transpose(x, -2, -1);
 }
 
 Tensor *t_t2(Tensor *x) {
-  OP_ENTERED("t", x);
+  VIEW_ENTERED("t", x);
   if (blocked(x)) return NULL;
   if (x->ndim > 2)
     return fail(ERR_RUNTIME, "t() expects a tensor with <= 2 dimensions, but self is %dD", x->ndim);
@@ -353,7 +353,7 @@ static bool expand_dim(const Tensor *x, int ndim, const int64_t *sizes, int i, G
 }
 
 Tensor *t_expand(Tensor *x, int ndim, const int64_t *sizes) {
-  OP_ENTERED("expand", x, ndim, sizes);
+  VIEW_ENTERED("expand", x, ndim, sizes);
   if (blocked(x)) return NULL;
   if (ndim < x->ndim)
     return fail(ERR_RUNTIME,
@@ -384,7 +384,7 @@ GRAD(AliasBackward0, "")
 { gi[0] = g[0]; }
 
 Tensor *t_alias(Tensor *x) {
-  OP_ENTERED("alias", x);
+  VIEW_ENTERED("alias", x);
   return blocked(x) ? NULL
                     : view_of(x, x->ndim, x->sizes, x->strides, x->offset,
                               node_new(&AliasBackward0, 0, 0, x, NULL));
@@ -462,7 +462,7 @@ static Tensor *view_as_type(Tensor *x, int ndim, const int64_t *sizes, const Nod
 }
 
 Tensor *t_view(Tensor *x, int ndim, const int64_t *sizes) {
-  OP_ENTERED("view", x, ndim, sizes);
+  VIEW_ENTERED("view", x, ndim, sizes);
   int64_t shape[MAX_DIM];
   bool fits;
   if (blocked(x) || !infer_size(ndim, sizes, x->numel, shape)) return NULL;
@@ -476,7 +476,7 @@ Tensor *t_view(Tensor *x, int ndim, const int64_t *sizes) {
 
 /* What was just made has no base: nobody else will see x. */
 Tensor *t_unsafe_view(Tensor *x, int ndim, const int64_t *sizes) {
-  OP_ENTERED("_unsafe_view", x, ndim, sizes);
+  VIEW_ENTERED("_unsafe_view", x, ndim, sizes);
   int64_t strides[MAX_DIM];
   if (blocked(x)) return NULL;
   if (!viewed_strides(x, ndim, sizes, strides)) {
@@ -489,7 +489,7 @@ Tensor *t_unsafe_view(Tensor *x, int ndim, const int64_t *sizes) {
 }
 
 Tensor *t_reshape(Tensor *x, int ndim, const int64_t *sizes) {
-  OP_ENTERED("reshape", x, ndim, sizes);
+  VIEW_ENTERED("reshape", x, ndim, sizes);
   int64_t shape[MAX_DIM];
   bool fits;
   if (blocked(x) || !infer_size(ndim, sizes, x->numel, shape)) return NULL;
@@ -499,12 +499,12 @@ Tensor *t_reshape(Tensor *x, int ndim, const int64_t *sizes) {
 }
 
 Tensor *t_view_as(Tensor *x, Tensor *like) {
-  OP_ENTERED("view_as", x, like);
+  VIEW_ENTERED("view_as", x, like);
   return blocked(x) || !like ? NULL : t_view(x, like->ndim, like->sizes);
 }
 
 Tensor *t_flatten(Tensor *x, int64_t from, int64_t to) {
-  OP_ENTERED("flatten", x, from, to);
+  VIEW_ENTERED("flatten", x, from, to);
   if (blocked(x) || (from = dim_wrap(from, x->ndim)) < 0 || (to = dim_wrap(to, x->ndim)) < 0)
     return NULL;
   if (from > to)
@@ -543,7 +543,7 @@ static Tensor *squeezed(Tensor *x, const bool *marked, Node *n) {
 }
 
 Tensor *t_squeeze_dim(Tensor *x, int64_t dim) {
-  OP_ENTERED("squeeze", x, dim);
+  VIEW_ENTERED("squeeze", x, dim);
   bool marked[MAX_DIM] = {false};
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   marked[dim] = true;
@@ -551,7 +551,7 @@ Tensor *t_squeeze_dim(Tensor *x, int64_t dim) {
 }
 
 Tensor *t_squeeze(Tensor *x, Ints dims) {
-  OP_ENTERED("squeeze", x, dims);
+  VIEW_ENTERED("squeeze", x, dims);
   bool marked[MAX_DIM];
   if (blocked(x)) return NULL;
   for (int i = 0; i < x->ndim; i++) marked[i] = dims.n < 0;
@@ -580,7 +580,7 @@ GRAD(UnsqueezeBackward0, "| dim:i")
 { gi[0] = t_squeeze_dim(g[0], NUM(0)); }
 
 Tensor *t_unsqueeze(Tensor *x, int64_t dim) {
-  OP_ENTERED("unsqueeze", x, dim);
+  VIEW_ENTERED("unsqueeze", x, dim);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim + 1)) < 0) return NULL;
   if (x->ndim == MAX_DIM)
     return fail(ERR_RUNTIME, "tensors have at most %d dimensions, but got %d", MAX_DIM,
@@ -603,7 +603,7 @@ GRAD(DiagonalBackward0, "| self_sym_sizes:l offset:i dim1:i dim2:i")
 }
 
 Tensor *t_diagonal(Tensor *x, int64_t offset, int64_t dim0, int64_t dim1) {
-  OP_ENTERED("diagonal", x, offset, dim0, dim1);
+  VIEW_ENTERED("diagonal", x, offset, dim0, dim1);
   if (blocked(x)) return NULL;
   int64_t d0 = dim_wrap(dim0, x->ndim), d1 = d0 < 0 ? -1 : dim_wrap(dim1, x->ndim);
   if (d1 < 0) return NULL;
@@ -632,7 +632,7 @@ GRAD(UnfoldBackward0, "| self_sym_sizes:l dimension:i size:i step:i")
 }
 
 Tensor *t_unfold(Tensor *x, int64_t dim, int64_t size, int64_t step) {
-  OP_ENTERED("unfold", x, dim, size, step);
+  VIEW_ENTERED("unfold", x, dim, size, step);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   int64_t have = x->ndim ? x->sizes[dim] : 1, stride = x->ndim ? x->strides[dim] : 1;
   if (size < 0) return fail(ERR_RUNTIME, "size is %lld but must be >= 0", (long long)size);
@@ -797,7 +797,7 @@ static bool check_strided(const Tensor *x, const Layout *l) {
 }
 
 Tensor *t_as_strided_ints(Tensor *x, Ints sizes, Ints strides, int64_t offset) {
-  OP_ENTERED("as_strided", x, sizes, strides, offset);
+  VIEW_ENTERED("as_strided", x, sizes, strides, offset);
   if (blocked(x)) return NULL;
   Layout in = layout_of(x), out = {sizes, strides, offset == -1 ? x->offset : offset};
   if (!check_strided(x, &out)) return NULL;
@@ -810,7 +810,7 @@ Tensor *t_as_strided_ints(Tensor *x, Ints sizes, Ints strides, int64_t offset) {
 }
 
 Tensor *t_as_strided_given(Tensor *x, Ints sizes, Ints strides, bool given, int64_t offset) {
-  OP_ENTERED("as_strided", x, sizes, strides, given, offset);
+  VIEW_ENTERED("as_strided", x, sizes, strides, given, offset);
   if (given && offset < 0)
     return fail(ERR_RUNTIME, "Tensor: invalid storage offset %lld", (long long)offset);
   return t_as_strided_ints(x, sizes, strides, given ? offset : -1);
@@ -818,6 +818,6 @@ Tensor *t_as_strided_given(Tensor *x, Ints sizes, Ints strides, bool given, int6
 
 Tensor *t_as_strided(Tensor *x, int ndim, const int64_t *sizes, const int64_t *strides,
                      int64_t offset) {
-  OP_ENTERED("as_strided", x, ndim, sizes, strides, offset);
+  VIEW_ENTERED("as_strided", x, ndim, sizes, strides, offset);
   return t_as_strided_ints(x, (Ints){ndim, sizes}, (Ints){ndim, strides}, offset);
 }

@@ -1,0 +1,310 @@
+/* Complex numbers and their parts: views of one as the other, conjugates and negatives that wait
+ * to be computed, and what turns complex numbers into real ones.
+ *
+ * A gradient of a complex input is PyTorch's: of a real loss L it is dL/d(re) + i dL/d(im), the
+ * conjugate Wirtinger derivative times two. For a function that is analytic that is the
+ * incoming gradient times the conjugate of the derivative: such formulas are those of real
+ * numbers, and get what they saved conjugated (see saved in tape/saved.c). What is not analytic is
+ * here and in the decompositions of linalg, and reads with saved_plain. */
+#include <string.h>
+
+#include "complex_rows.h"
+#include "ground/memory.h"
+#include "kernels/complex_maths.h"
+#include "ops/complex/complex.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/op.h"
+#include "ops/view/copy.h"
+
+static bool is_complex(const Tensor *t) { return dtype_is_complex((DType)t->dtype); }
+static DType real_type(const Tensor *t) { return dtype_real((DType)t->dtype); }
+
+/* ------------------------------------------------------------ the door */
+
+/* The same numbers, computed, with x's place in the graph. */
+static Tensor *settled(Tensor *x) {
+  Tensor *y = tensor_empty_like(x, (DType)x->dtype);
+  return tensor_copy_data(y, x) && tensor_stand_in(y, x) ? y : NULL;
+}
+
+static bool is_lazy(const Tensor *t) {
+  return t && (t->flags & FLAGS_LAZY) && !(t->flags & FLAG_BATCHED);
+}
+
+static void settle_list(Tensors *list) {
+  bool any = false;
+  for (int i = 0; i < list->n; i++) any = any || is_lazy(list->v[i]);
+  Tensor **all = any ? scratch_array(list->n, sizeof *all) : NULL;
+  if (!all) return;
+  for (int i = 0; i < list->n; i++) all[i] = is_lazy(list->v[i]) ? settled(list->v[i]) : list->v[i];
+  list->v = all;
+}
+
+static void settle(int n, const Place *p) {
+  for (int i = 0; i < n; i++) {
+    if (p[i].one && is_lazy(*p[i].one)) *p[i].one = settled(*p[i].one);
+    if (p[i].list) settle_list(p[i].list);
+  }
+}
+
+/* ------------------------------------------------------------ views with a flag */
+
+GRAD(ConjBackward0, "")
+{ gi[0] = t_conj(g[0]); }
+GRAD(NegViewBackward0, "")
+{ gi[0] = t_neg(g[0]); }
+
+static Tensor *flagged(Tensor *x, int flag, const NodeType *type) {
+  Node *n = node_new(type, 0, 0, x, NULL);
+  Tensor *v = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
+  settle_lazy = settle; /* for here they begin */
+  if (v) tensor_set_lazy(v, (v->flags & FLAGS_LAZY) ^ flag);
+  return make_view(x, v, n, VIEW_PLAIN);
+}
+
+Tensor *t_conj(Tensor *x) {
+  VIEW_ENTERED("_conj", x);
+  if (blocked(x) || !is_complex(x)) return failed() ? NULL : x;
+  return flagged(x, FLAG_CONJ, &ConjBackward0);
+}
+
+Tensor *t_neg_view(Tensor *x) {
+  VIEW_ENTERED("_neg_view", x);
+  return blocked(x) ? NULL : flagged(x, FLAG_NEG, &NegViewBackward0);
+}
+
+/* ------------------------------------------------------------ what waits, computed */
+
+Tensor *t_resolve_conj(Tensor *x) {
+  VIEW_ENTERED("resolve_conj", x);
+  return blocked(x) || !(x->flags & FLAG_CONJ) ? (failed() ? NULL : x) : t_clone(x);
+}
+Tensor *t_resolve_neg(Tensor *x) {
+  VIEW_ENTERED("resolve_neg", x);
+  return blocked(x) || !(x->flags & FLAG_NEG) ? (failed() ? NULL : x) : t_clone(x);
+}
+
+GRAD(ConjPhysicalBackward0, "")
+{ gi[0] = t_conj_physical(g[0]); }
+
+Tensor *t_conj_physical(Tensor *x) {
+  VIEW_ENTERED("conj_physical", x);
+  if (blocked(x) || !is_complex(x)) return failed() ? NULL : x;
+  Node *n = node_new(&ConjPhysicalBackward0, 0, 0, x, NULL);
+  Tensor *turned = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
+  if (turned) tensor_set_lazy(turned, (x->flags & FLAGS_LAZY) ^ FLAG_CONJ);
+  Tensor *y = turned ? tensor_empty_like(x, (DType)x->dtype) : NULL;
+  return set_history(tensor_copy_data(y, turned) ? y : NULL, n);
+}
+
+/* ------------------------------------------------------------ real and complex views */
+
+GRAD(ViewAsRealBackward0, "")
+{ gi[0] = t_view_as_complex(t_contiguous(g[0])); }
+GRAD(ViewAsComplexBackward0, "")
+{ gi[0] = t_view_as_real(t_resolve_conj(g[0])); }
+
+Tensor *t_view_as_real(Tensor *x) {
+  VIEW_ENTERED("view_as_real", x);
+  if (blocked(x)) return NULL;
+  if (!is_complex(x))
+    return fail(ERR_RUNTIME, "view_as_real is only supported for complex tensors");
+  if (x->flags & FLAG_CONJ)
+    return fail(ERR_RUNTIME, "view_as_real doesn't work on unresolved conjugated tensors.  To "
+                             "resolve the conjugate tensor so you can view it as real, use "
+                             "self.resolve_conj(); however, be warned that the resulting tensor "
+                             "will NOT alias the original.");
+  Node *n = node_new(&ViewAsRealBackward0, 0, 0, x, NULL);
+  int64_t sizes[MAX_DIM + 1], strides[MAX_DIM + 1];
+  for (int i = 0; i < x->ndim; i++) sizes[i] = x->sizes[i], strides[i] = 2 * x->strides[i];
+  sizes[x->ndim] = 2, strides[x->ndim] = 1;
+  Tensor *v = tensor_alias(x, x->ndim + 1, sizes, strides, 2 * x->offset);
+  if (v) v->dtype = (uint8_t)real_type(x);
+  return make_view(x, v, n, VIEW_PLAIN);
+}
+
+Tensor *t_view_as_complex(Tensor *x) {
+  VIEW_ENTERED("view_as_complex", x);
+  if (blocked(x)) return NULL;
+  DType d = dtype_complex((DType)x->dtype);
+  if (d == DT_NONE || is_complex(x))
+    return fail(ERR_RUNTIME,
+                "view_as_complex is only supported for half, float and double tensors, "
+                "but got a tensor of scalar type: %s",
+                legacy(x));
+  int last = x->ndim - 1;
+  const char *problem = NULL;
+  if (last < 0) problem = "Input tensor must have one or more dimensions";
+  else if (x->sizes[last] != 2) problem = "Tensor must have a last dimension of size 2";
+  else if (x->strides[last] != 1) problem = "Tensor must have a last dimension with stride 1";
+  for (int i = 0; i < last && !problem; i++)
+    if (x->strides[i] % 2)
+      problem = "Tensor must have a stride divisible by 2 for all but last dimension";
+  if (!problem && x->offset % 2) problem = "Tensor must have a storage_offset divisible by 2";
+  if (problem) return fail(ERR_RUNTIME, "%s", problem);
+  Node *n = node_new(&ViewAsComplexBackward0, 0, 0, x, NULL);
+  int64_t strides[MAX_DIM];
+  for (int i = 0; i < last; i++) strides[i] = x->strides[i] / 2;
+  Tensor *v = tensor_alias(x, last, x->sizes, strides, x->offset / 2);
+  if (v) v->dtype = (uint8_t)d;
+  return make_view(x, v, n, VIEW_PLAIN);
+}
+
+/* The real or the imaginary parts; of what waits for its conjugate the latter wait for their
+ * negatives. */
+static Tensor *part(Tensor *x, int64_t which) {
+  Tensor *plain = x->flags & FLAG_CONJ ? t_conj(x) : x;
+  Tensor *y = t_select(t_view_as_real(plain), -1, which);
+  return plain == x || which == 0 ? y : t_neg_view(y);
+}
+Tensor *t_real(Tensor *x) {
+  VIEW_ENTERED("real", x);
+  if (blocked(x)) return NULL;
+  return is_complex(x) ? part(x, 0) : x;
+}
+Tensor *t_imag(Tensor *x) {
+  VIEW_ENTERED("imag", x);
+  if (blocked(x)) return NULL;
+  if (!is_complex(x))
+    return fail(ERR_RUNTIME, "imag is not implemented for tensors with non-complex dtypes.");
+  return part(x, 1);
+}
+
+/* t as a view of its like was made of it: `lens` of tape/slices.h. Its elements from the first
+ * of its storage on, if that changes their type. */
+Tensor *t_through(Tensor *x, int lens) {
+  if (blocked(x) || !lens) return failed() ? NULL : x;
+  if (lens & LENS_REAL) x = t_view_as_real(x);
+  if (lens & LENS_COMPLEX) {
+    int64_t count = x->storage->bytes->n_bytes / dtype_bytes((DType)x->dtype) / 2;
+    x = t_view_as_complex(t_as_strided(x, 2, (int64_t[]){count, 2}, (int64_t[]){2, 1}, 0));
+  }
+  if (lens & FLAG_CONJ) x = flagged(x, FLAG_CONJ, &ConjBackward0);
+  if (lens & FLAG_NEG) x = t_neg_view(x);
+  return x;
+}
+
+/* ------------------------------------------------------------ made of parts */
+
+#define MAKE_LOOP(fn, Z, R, VALUE)                                                    \
+  static void fn(char *const *q, size_t n, __attribute__((unused)) const double *k,   \
+                 __attribute__((unused)) LoopScratch *s) {                            \
+    const R *a_ = (const R *)(const void *)q[1], *b_ = (const R *)(const void *)q[2]; \
+    for (size_t i = 0; i < n; i++) {                                                  \
+      R a = a_[i], b = b_[i];                                                         \
+      ((Z *)(void *)q[0])[i] = VALUE;                                                 \
+    }                                                                                 \
+  }
+MAKE_LOOP(complex_f32_loop, complex_f32, float, complex_of(a, b))
+MAKE_LOOP(complex_f64_loop, complex_f64, double, complex_of(a, b))
+MAKE_LOOP(polar_f32_loop, complex_f32, float,
+          complex_of((float)((double)a * cos((double)b)), (float)((double)a * sin((double)b))))
+MAKE_LOOP(polar_f64_loop, complex_f64, double, complex_of(a *cos(b), a *sin(b)))
+
+/* Both of one floating type, as PyTorch checks it. */
+static bool check_parts(const char *op, const Tensor *a, const Tensor *b) {
+  if (dtype_complex((DType)a->dtype) == DT_NONE || dtype_complex((DType)b->dtype) == DT_NONE ||
+      is_complex(a) || is_complex(b))
+    return fail(ERR_RUNTIME,
+                "Expected both inputs to be Half, Float or Double tensors but got %s and %s",
+                legacy(a), legacy(b));
+  if (a->dtype != b->dtype)
+    return fail(ERR_RUNTIME,
+                "Expected object of scalar type %s but got scalar type %s for second argument",
+                legacy(a), legacy(b));
+  return a->dtype != DT_F16 || strcmp(op, "polar") != 0 || no_kernel("polar_cpu", DT_F16);
+}
+
+static Tensor *made_of(const char *op, const NodeType *type, Flat *f32, Flat *f64, Tensor *a,
+                       Tensor *b) {
+  if (blocked(a, b) || !check_parts(op, a, b)) return NULL;
+  Node *n = node_new(type, 2, 0, a, b, NULL);
+  save(n, 0, a);
+  save(n, 1, b);
+  DType d = (DType)a->dtype, made = dtype_complex(d);
+  Tensor *in[2] = {d == DT_F16 ? cast_plain(a, DT_F32) : a,
+                   d == DT_F16 ? cast_plain(b, DT_F32) : b};
+  return set_history(run_raw(d == DT_F64 ? f64 : f32, 2, in, made == DT_C32 ? DT_C64 : made), n);
+}
+
+GRAD_EACH(ComplexBackward0, "imag real")
+{
+  if (needs(n, 0)) gi[0] = t_real(g[0]);
+  if (needs(n, 1)) gi[1] = t_imag(g[0]);
+}
+Tensor *t_complex(Tensor *real, Tensor *imag) {
+  OP_ENTERED("complex", real, imag);
+  Tensor *y = made_of("complex", &ComplexBackward0, complex_f32_loop, complex_f64_loop, real, imag);
+  return y && real->dtype == DT_F16 ? t_to(y, DT_C32) : y;
+}
+
+/* y = r (cos t + i sin t):  r' = Re(conj(g) y / r),  t' = Re(conj(g) i y). */
+GRAD_EACH(PolarBackward0, "abs angle")
+{
+  Tensor *r = saved(n, 0), *t = saved(n, 1), *c = t_mul(g[0], t_complex(t_cos(t), t_neg(t_sin(t))));
+  if (needs(n, 0)) gi[0] = t_real(c);
+  if (needs(n, 1)) gi[1] = t_mul(r, t_imag(c));
+}
+Tensor *t_polar(Tensor *abs, Tensor *angle) {
+  OP_ENTERED("polar", abs, angle);
+  return made_of("polar", &PolarBackward0, polar_f32_loop, polar_f64_loop, abs, angle);
+}
+
+/* ------------------------------------------------------------ sizes and angles */
+
+#define REAL_LOOP(fn, VALUE)                                                        \
+  static void fn(char *const *q, size_t n, __attribute__((unused)) const double *k, \
+                 __attribute__((unused)) LoopScratch *s) {                          \
+    for (size_t i = 0; i < n; i++) {                                                \
+      complex_f64 z = ((const complex_f64 *)(const void *)q[1])[i];                 \
+      ((double *)(void *)q[0])[i] = VALUE;                                          \
+    }                                                                               \
+  }
+REAL_LOOP(abs_loop, complex_abs(z))
+REAL_LOOP(angle_loop, complex_angle(z))
+
+static void sgn_loop(char *const *q, size_t n, __attribute__((unused)) const double *k,
+                     __attribute__((unused)) LoopScratch *s) {
+  for (size_t i = 0; i < n; i++)
+    ((complex_f64 *)(void *)q[0])[i] = complex_sgn(((const complex_f64 *)(const void *)q[1])[i]);
+}
+
+static Tensor *recorded(Tensor *x, const NodeType *type, int n_saves, Flat *loop, DType of_loop,
+                        DType out) {
+  if (blocked(x)) return NULL;
+  Node *n = node_new(type, n_saves, 0, x, NULL);
+  save(n, 0, x);
+  return set_history(run_typed(loop, 1, &x, DT_C128, of_loop, out, NULL), n);
+}
+
+/* y = |x|:  x' = g x / |x|. */
+GRAD_EACH(AbsBackward0, "self")
+{ gi[0] = t_mul(g[0], t_sgn(saved_plain(n, 0))); }
+Tensor *abs_of_complex(Tensor *x) {
+  return recorded(x, &AbsBackward0, 1, abs_loop, DT_F64, real_type(x));
+}
+
+/* With x = r e^{i t}, y = t:  x' = i g x / r^2, zero at zero. */
+GRAD_EACH(AngleBackward0, "self")
+{
+  Tensor *x = saved_plain(n, 0), *r = t_abs(x), *i = tensor_wrapped_c(complex_of(0.0, 1.0));
+  Tensor *at_zero = t_eq(r, tensor_wrapped_f(0));
+  Tensor *square = t_mul(r, r);
+  gi[0] = t_where(at_zero, tensor_wrapped_f(0), t_mul(t_mul(g[0], i), t_div(x, square)));
+}
+Tensor *angle_of_complex(Tensor *x) {
+  return recorded(x, &AngleBackward0, 1, angle_loop, DT_F64, real_type(x));
+}
+
+/* y = x / |x|:  x' = (g - y Re(g conj(y))) / |x|, zero at zero. */
+GRAD_EACH(SgnBackward0, "self result")
+{
+  Tensor *x = saved_plain(n, 0), *r = t_abs(x), *y = t_sgn(x), *zero = tensor_wrapped_f(0);
+  Tensor *along = t_real(t_mul(g[0], t_conj(y)));
+  gi[0] = t_where(t_eq(r, zero), zero, t_div(t_sub(g[0], t_mul(y, along)), r));
+}
+Tensor *sgn_of_complex(Tensor *x) {
+  Tensor *y = recorded(x, &SgnBackward0, 2, sgn_loop, DT_C128, x ? (DType)x->dtype : DT_C128);
+  if (y && y->grad_fn && y->grad_fn->type == &SgnBackward0) save_output(y->grad_fn, 1, y);
+  return y;
+}

@@ -1,0 +1,10 @@
+/* Complex numbers and their parts, for other ops; see complex.c. */
+#ifndef PG_COMPLEX_OPS_H
+#define PG_COMPLEX_OPS_H
+
+#include "tape/slices.h"
+
+/* x seen as a view of lens `lens` (tape/slices.h) sees its base; recorded. */
+Tensor *t_through(Tensor *x, int lens);
+
+#endif
