@@ -295,7 +295,7 @@ static void bury(Tensor *t) {
   Meta *m = t->meta;
   Node *fn = t->grad_fn, *accumulator = NULL;
   Tensor *grad = NULL, *base = NULL, *value = NULL;
-  tensor_set_lazy(t, 0);
+  if (t->flags & FLAGS_LAZY) tensor_set_lazy(t, 0);
   if (m && m->retains_grad) letting_go.of_retained(t);
   if (m && m->dual) letting_go.of_dual(t);
   if (m) {
@@ -493,7 +493,7 @@ Tensor *tensor_alias(Tensor *t, int ndim, const int64_t *sizes, const int64_t *s
   v->numel = numel;
   v->offset = offset;
   v->flags = t->flags & FLAG_INFERENCE; /* aliases are of one kind, wherever they are made */
-  tensor_set_lazy(v, t->flags & FLAGS_LAZY);
+  if (t->flags & FLAGS_LAZY) tensor_set_lazy(v, t->flags & FLAGS_LAZY);
   return v;
 }
 
@@ -541,7 +541,7 @@ Tensor *tensor_snapshot(Tensor *t) {
   v->numel = t->numel;
   v->offset = offset;
   v->flags = t->flags & FLAG_WRAPPED;
-  tensor_set_lazy(v, t->flags & FLAGS_LAZY);
+  if (t->flags & FLAGS_LAZY) tensor_set_lazy(v, t->flags & FLAGS_LAZY);
   return v;
 }
 
