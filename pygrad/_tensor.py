@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from . import _above, _boundary, _ops
 from ._boundary import attributes, calls, header
-from ._boundary.arguments import K_BOOL, K_TENSOR, kind_of, refuse_foreign
+from ._boundary.arguments import K_COMPLEX, K_TENSOR, kind_of, refuse_foreign
 from ._boundary.callbacks import adopt_tensor, keep_face, look_at_last
 from ._boundary.callbacks import objects as _objects
 from ._boundary.calls import invoke
@@ -431,7 +431,7 @@ class Tensor(Methods):
         def __getitem__(self, index: Any) -> Tensor: ...
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if not isinstance(value, (Tensor, int, float, bool)):
+        if not isinstance(value, (Tensor, int, float, complex)):
             value = self._assignable(value)
         invoke(_SETITEM, _boundary.METHOD, (self, encode_index(index), value), {})
 
@@ -456,7 +456,7 @@ class Tensor(Methods):
         return iter(self.unbind(0))
 
     def __contains__(self, element: Any) -> bool:
-        if isinstance(element, (Tensor, int, float, bool)):
+        if isinstance(element, (Tensor, int, float, complex)):
             return bool((element == self).any())  # type: ignore[union-attr]
         refuse_foreign(element)
         raise RuntimeError(
@@ -495,10 +495,12 @@ class Tensor(Methods):
         return self.item()
 
     def __int__(self) -> int:
-        return int(self._scalar())
+        value = self._scalar()
+        return int(value if type(value) is not complex else _real_of(value, "int64_t"))
 
     def __float__(self) -> float:
-        return float(self._scalar())
+        value = self._scalar()
+        return float(value if type(value) is not complex else _real_of(value, "double"))
 
     def __complex__(self) -> complex:
         return complex(self._scalar())
@@ -730,7 +732,7 @@ class Tensor(Methods):
             RuntimeError: another dtype, or a storage that cannot grow.
         """
         given = args[0] if args else kwargs.get("source")
-        if not isinstance(given, (Tensor, int, float, NoneType)):
+        if not isinstance(given, (Tensor, int, float, complex, NoneType)):
             refuse_foreign(given)
             if _above.is_storage(given):
                 given = _above.elements_of(given, self.dtype, legacy=False)
@@ -781,9 +783,15 @@ class Tensor(Methods):
         return _above.map_(self, [x, y], "map2_", callable)
 
 
+def _real_of(value: complex, kind: str) -> float:
+    if value.imag:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+    return value.real
+
+
 def _reflected(op: str, self: Tensor, other: Any) -> Tensor:
     """The op with `other` first; NotImplemented if it takes no such thing."""
-    if kind_of(other) > (K_BOOL if op != "matmul" else K_TENSOR):
+    if kind_of(other) > (K_COMPLEX if op != "matmul" else K_TENSOR):
         return NotImplemented  # type: ignore[no-any-return]
     return invoke(_ROW[op], 0, (other, self), {})  # type: ignore[no-any-return]
 

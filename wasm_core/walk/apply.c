@@ -2,6 +2,7 @@
  * slices are here, since the tape, which makes their nodes, knows no op. */
 #include <string.h>
 
+#include "ground/memory.h"
 #include "ops/complex/complex.h"
 #include "ops/op.h"
 #include "tape/forward.h"
@@ -127,8 +128,21 @@ static void grad_copy_slices(Node *n, Tensor **g, Tensor **gi) {
 
 /* ------------------------------------------------------------ any node */
 
+/* The gradients given to n, without those that are lazy. */
+static Tensor **settled(const Node *n, Tensor **g) {
+  int count = n->n_outputs ? n->n_outputs : 1;
+  Tensor **all = scratch_array(count, sizeof *all);
+  for (int i = 0; all && i < count; i++) {
+    all[i] = g[i];
+    settle_lazy(1, &(Place){all + i, NULL});
+  }
+  return all;
+}
+
 static void run_function(Node *n, Tensor **g, Tensor **gi) {
   conjugate = t_conj;
+  if (lazy_tensors && n->kind != NODE_HOST) g = settled(n, g);
+  if (failed()) return;
   if (n->kind == NODE_COPY_SLICES) grad_copy_slices(n, g, gi);
   else if (n->kind == NODE_SLICE) grad_as_strided_view(n, g, gi);
   else if (n->kind != NODE_ACCUMULATE) n->type->grad(n, g, gi);

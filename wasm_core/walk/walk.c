@@ -401,20 +401,33 @@ static bool resume_state(Task *task, State *s, Tensor **gi) {
 
 /* ------------------------------------------------------------ backward */
 
-static bool check_root(int index, int ndim, const int64_t *sizes, const Tensor *given) {
+static bool check_root(int index, int ndim, const int64_t *sizes, DType dtype,
+                       const Tensor *given) {
   if (given && !sizes_equal(ndim, sizes, given->ndim, given->sizes))
     fail(ERR_RUNTIME,
          "Mismatch in shape: grad_output[%d] has a shape of torch.Size(%s) and output[%d] has a "
          "shape of torch.Size(%s).",
          index, shape_text(given), index, sizes_text(ndim, sizes));
+  else if (given && dtype_is_complex((DType)given->dtype) != dtype_is_complex(dtype))
+    fail(ERR_RUNTIME,
+         "For complex Tensors, both grad_output and output are required to have the same dtype. "
+         "Mismatch in dtype: grad_output[%d] has a dtype of torch.%s and output[%d] has a dtype of "
+         "torch.%s.",
+         index, dtype_info[given->dtype].name, index, dtype_info[dtype].name);
   else if (!given && sizes_numel(ndim, sizes) != 1)
     fail(ERR_RUNTIME, "grad can be implicitly created only for scalar outputs");
+  else if (!given && dtype_is_complex(dtype))
+    fail(ERR_RUNTIME,
+         "grad can be implicitly created only for real scalar outputs but got torch.%s",
+         dtype_info[dtype].name);
   return !failed();
 }
 
 /* The gradient to start from; ones for a single element. */
 static Tensor *root_gradient(int index, const OutputMeta *m, Tensor *given) {
-  if ((m->defined || !given) && !check_root(index, m->ndim, output_sizes(m), given)) return NULL;
+  if ((m->defined || !given) &&
+      !check_root(index, m->ndim, output_sizes(m), (DType)m->dtype, given))
+    return NULL;
   return given ? given : tensor_full(m->ndim, output_sizes(m), (DType)m->dtype, 1);
 }
 
@@ -423,7 +436,7 @@ static bool check_roots(const GraphWalk *w) {
   for (int i = 0; i < w->n_roots; i++) {
     const Tensor *t = w->roots[i].tensor, *given = w->grads ? w->grads[i] : NULL;
     if (t && !w->n_rows && (given || tensor_requires_grad(t)) &&
-        !check_root(i, t->ndim, t->sizes, given))
+        !check_root(i, t->ndim, t->sizes, (DType)t->dtype, given))
       return false;
   }
   for (int i = 0; i < w->n_roots; i++)

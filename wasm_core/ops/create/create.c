@@ -391,7 +391,7 @@ Tensor *t_to_options(Tensor *x, DType dtype, bool device_known, bool copy,
 }
 
 Tensor *t_contiguous_format(Tensor *x, const char *format_name) {
-  OP_ENTERED("contiguous", x, format_name);
+  VIEW_ENTERED("contiguous", x, format_name);
   MemoryFormat format = format_named(format_name, FORMAT_CONTIGUOUS);
   if (blocked(x)) return NULL;
   if (format == FORMAT_PRESERVE && !tensor_is_contiguous(x))

@@ -51,6 +51,10 @@ DType result_dtype(int n, Tensor *const *t) {
     else if (t[i]->ndim == 0) zero_dim = wider(zero_dim, d);
     else dimensioned = wider(dimensioned, d);
   }
+  DType tensors = outrank(dimensioned, zero_dim);
+  if (number != DT_NONE && dtype_is_complex(number) && tensors != DT_NONE &&
+      dtype_is_float(tensors))
+    return tensors == DT_BF16 ? DT_C64 : dtype_complex(tensors); /* a number adds its kind alone */
   return outrank(dimensioned, outrank(zero_dim, number));
 }
 

@@ -92,10 +92,16 @@ static Tensor *view_geometry(Tensor *x, const Geometry *g, int64_t offset, Node 
 ADD_LOOP(add_f32, float)
 ADD_LOOP(add_f64, double)
 ADD_LOOP(add_i64, int64_t)
+ADD_LOOP(add_c64, complex_f32)
+ADD_LOOP(add_c128, complex_f64)
 
 /* dst += src, one element after the other: dst's elements may share memory. */
 static bool accumulate(Tensor *dst, Tensor *src) {
-  static Loop *const loops[DT_COUNT] = {[DT_F32] = add_f32, [DT_F64] = add_f64, [DT_I64] = add_i64};
+  static Loop *const loops[DT_COUNT] = {[DT_F32] = add_f32,
+                                        [DT_F64] = add_f64,
+                                        [DT_I64] = add_i64,
+                                        [DT_C64] = add_c64,
+                                        [DT_C128] = add_c128};
   if (blocked(dst, src)) return false;
   if (!loops[src->dtype] || dst->dtype != src->dtype) {
     fail(ERR_RUNTIME, "\"as_strided_backward\" not implemented for '%s'", legacy(src));
