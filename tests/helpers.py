@@ -29,7 +29,7 @@ PROPER_ERRORS = (
 Test = Callable[..., None]
 
 STRIDES_ARE_ITS_ARGUMENT = {"view", "view_as", "as_strided", "as_strided_", "as_strided_scatter"}
-STRIDES_ARE_ITS_ARGUMENT |= {"as_strided_copy", "view_copy"}
+STRIDES_ARE_ITS_ARGUMENT |= {"as_strided_copy", "view_copy", "view_as_complex"}
 STRIDES_ARE_ITS_ARGUMENT |= {"_is_view", "set_", "is_contiguous", "is_set_to", "squeeze_"}
 """Ops whose result or whose failure depends on the layout of what they are given."""
 
@@ -122,6 +122,15 @@ def leaves(value: Any) -> list[Any]:
     return []
 
 
+def floating(value: Any) -> list[Any]:
+    """The floating tensors of a result; of complex ones their parts."""
+    return [
+        pygrad.view_as_real(t.resolve_conj()) if t.is_complex() else t
+        for t in leaves(value)
+        if t.is_floating_point() or t.is_complex()
+    ]
+
+
 def run(entry: Entry, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Calls an op under a fixed seed; one that mutates gets a copy of its first argument."""
     pygrad.manual_seed(0)
@@ -131,8 +140,18 @@ def run(entry: Entry, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 
 def arrays(value: Any) -> list[np.ndarray[Any, Any]]:
-    """Copies of a result's elements."""
-    return [tensor.detach().numpy().copy() for tensor in leaves(value)]
+    """Copies of a result's elements, in the nearest type that NumPy has."""
+    return [array_of(tensor).copy() for tensor in leaves(value)]
+
+
+def array_of(tensor: Any) -> np.ndarray[Any, Any]:
+    """The elements of one tensor."""
+    if tensor.dtype is pygrad.bfloat16:
+        tensor = tensor.float()
+    if tensor.dtype is pygrad.complex32:
+        tensor = tensor.cfloat()
+    tensor = tensor.resolve_conj().resolve_neg()
+    return tensor.numpy(force=True)  # type: ignore[no-any-return]
 
 
 def plain(value: Any) -> Any:
@@ -193,7 +212,7 @@ def with_history(entry: Entry, result: Any, made: list[Any]) -> list[Any]:
     """What of an op's result gradients come from, where some of the tensors that it was made of
     require grad: each floating tensor. An op that loses its history fails.
     """
-    found = [tensor for tensor in leaves(result) if tensor.is_floating_point()]
+    found = floating(result)
     if not any(tensor.requires_grad for tensor in made):
         return []
     chosen = dependent(entry, found)

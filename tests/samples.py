@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sampling import Call, Dtype, X, call, constant, derive, index, mask, permutation, x
+from sampling import Call, Dtype, X, call, constant, derive, index, mask, parts, permutation, x
 
 from pygrad import _ops
 
@@ -173,6 +173,13 @@ def rows(names: str, *calls: Call) -> None:
         ROWS[name] = list(calls)
 
 
+COMPLEX = parts(2, 3)
+rows("real imag view_as_real", call(COMPLEX), call(parts()), call(parts(3)))
+rows("view_as_complex", call(x(3, 2)), call(x(2)))
+rows("conj _conj conj_physical resolve_conj", call(x()), call(COMPLEX), call(parts()))
+rows("resolve_neg _neg_view", call(x(2, 3)), call(COMPLEX))
+rows("abs sgn", call(x(2, 3)), call(COMPLEX), call(parts()))
+
 S = x(2, 3)
 SQUARE = x(3, 3)
 CUBE = x(2, 3, 4)
@@ -264,7 +271,7 @@ rows("prelu", call(x(2, 3), x(3)), call(CUBE, x(1)), call(CUBE, x(3)))
 rows("nn.functional.glu", call(x(4, 6)), call(x(4, 6), 0))
 rows("nn.functional.gelu", call(S), call(S, approximate="tanh"))
 rows("isclose allclose equal", call(S, S), call(S, x(2, 3, kind="positive")))
-rows("angle", call(S))
+rows("angle", call(S), call(COMPLEX))
 rows("result_type", call(S, S), call(S, 2.5), call(INTEGERS, 2.5), call(INTEGERS, S))
 rows(
     "promote_types can_cast",
@@ -285,7 +292,7 @@ rows(
 )
 rows("squeeze_", call(x(1, 3, 1)), call(x(1, 3, 1), 0), call(x(1, 3, 1), [0, 2]))
 rows("t t_", call(S), call(x(3)))
-rows("_C.numpy_T _C.mT _C.mH _C.matrix_H adjoint", call(S))
+rows("_C.numpy_T _C.mT _C.mH _C.matrix_H adjoint", call(S), call(COMPLEX))
 rows("permute", call(CUBE, [2, 0, 1]), call(CUBE, [1, 0, 2]), call(CUBE, (-1, 0, 1)))
 rows("movedim moveaxis", call(CUBE, 0, 2), call(CUBE, [0, 1], [2, 0]))
 rows("expand broadcast_to", call(x(1, 3), [2, 3]), call(x(3), [2, 3]), call(x(1, 3), [2, -1]))

@@ -100,6 +100,14 @@ def constant(*shape: int, kind: str = "real") -> X:
     return X(shape, kind, constant=True)
 
 
+def parts(*shape: int) -> X:
+    """Complex numbers: real ones of this shape, of which the call gets the complex tensor that has
+    their last dimension, of size 2, for its parts. So whatever holds for real tensors, of their
+    gradients, tangents, batches and bytes, is tested of complex ones too.
+    """
+    return X((*shape, 2), "parts")
+
+
 def index(high: int, *shape: int) -> X:
     """Indices in [0, high)."""
     return X(shape, "index", "int64", high)
@@ -117,6 +125,7 @@ def mask(*shape: int) -> X:
 
 RANGES = {
     "real": (-2, 2),
+    "parts": (-2, 2),
     "positive": (0.2, 2),
     "unit": (-0.9, 0.9),
     "probability": (0.1, 0.9),
@@ -169,10 +178,20 @@ def _in_dtype(made: Array, kind: str, dtype: str) -> Array:
 Make = Callable[[Array], Any]
 
 
+def of_parts(tensor: Any, what: X, library: Any) -> Any:
+    """The complex tensor of such parts, a view if that can be; another tensor itself."""
+    if what.kind != "parts" or not tensor.is_floating_point():
+        return tensor
+    try:
+        return library.view_as_complex(tensor)
+    except RuntimeError:
+        return library.complex(*tensor.unbind(-1))
+
+
 def filled(sample: Call, tensors: Iterable[Any], library: Any = pygrad) -> Any:
     """The arguments and keywords of a sample with these tensors in place of its own, in order."""
     rest = iter(tensors)
-    made = sample.map(lambda _: next(rest))
+    made = sample.map(lambda what: of_parts(next(rest), what, library))
 
     def named(value: Any) -> Any:
         return getattr(library, value.name) if isinstance(value, Dtype) else value

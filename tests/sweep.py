@@ -46,7 +46,8 @@ def describe(keep: Callable[[Entry], bool] = lambda _: True) -> Description:
     tensors: dict[str, tuple[int, Any]] = {}
     ops = []
     for entry in entries():
-        calls = [_plain_call(sample, tensors) for sample in samples(entry)] if keep(entry) else []
+        found = filter(_is_real, samples(entry)) if keep(entry) else ()
+        calls = [_plain_call(sample, tensors) for sample in found]
         if calls:
             facts = {
                 "inplace": _in_place(entry),
@@ -56,6 +57,10 @@ def describe(keep: Callable[[Entry], bool] = lambda _: True) -> Description:
             given = {name: value for name, value in facts.items() if value}
             ops.append({"id": entry.id, **given, "calls": calls})
     return {"tensors": [made for _, made in tensors.values()], "ops": ops}
+
+
+def _is_real(sample: Call) -> bool:
+    return all(what.kind != "parts" for what in sample.tensors())
 
 
 def _in_place(entry: Entry) -> str | None:

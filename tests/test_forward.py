@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import dependent, leaves, leaves_nothing, run, swept, with_grad, with_history
+from helpers import dependent, floating, leaves_nothing, run, swept, with_grad, with_history
 from samples import Entry
 from sampling import Array, Call, filled
 from test_gradients import STEP, contracted, differentiable, inputs, outputs, weights
@@ -57,7 +57,7 @@ def tensors(arrays: dict[int, Array], grad: bool = False) -> dict[int, Any]:
 
 def results(entry: Entry, sample: Call, made: list[Any]) -> list[Any]:
     """The floating outputs of a call."""
-    return [t for t in leaves(run(entry, *filled(sample, made))) if t.is_floating_point()]
+    return floating(run(entry, *filled(sample, made)))
 
 
 def value(entry: Entry, sample: Call, arrays: list[Array]) -> float:

@@ -185,14 +185,17 @@ static bool permutes(const Call *c, const Batch *b, Call *inner) {
 static bool transposes(const Call *c, const Batch *b, Call *inner) {
   Tensor *t = c->v[0].t;
   bool in_place = row_named(c->row, "t_"),
-       reverses = in_place || row_named(c->row, "t") || row_named(c->row, "numpy_T");
+       reverses = in_place || row_named(c->row, "t") || row_named(c->row, "numpy_T"),
+       conjugates = row_named(c->row, "mH") || row_named(c->row, "matrix_H") ||
+                    row_named(c->row, "adjoint");
   if (t->ndim < 2 ? !reverses : t->ndim > 2 && (reverses || row_named(c->row, "matrix_H")))
     return false;
   copy_call(c, inner);
   Tensor *v = batch_full(b, t);
-  ret_tensor(inner, t->ndim < 2 ? v
-                    : in_place  ? geometry_inplace(v, t_transpose(v, -2, -1))
-                                : t_transpose(v, -2, -1));
+  ret_tensor(inner, t->ndim < 2  ? v
+                    : in_place   ? geometry_inplace(v, t_transpose(v, -2, -1))
+                    : conjugates ? t_conj(t_transpose(v, -2, -1))
+                                 : t_transpose(v, -2, -1));
   return true;
 }
 

@@ -137,7 +137,8 @@ void forward_exit(int64_t level) {
 
 /* Strides count where there is a second element, the offset where there is a first. */
 static bool same_layout(const Tensor *a, const Tensor *b) {
-  bool same = tensor_same_shape(a, b) && (a->offset == b->offset || !a->numel) &&
+  bool same = tensor_same_shape(a, b) && !((a->flags ^ b->flags) & FLAGS_LAZY) &&
+              (a->offset == b->offset || !a->numel) &&
               a->storage->bytes->n_bytes / dtype_bytes((DType)a->dtype) ==
                   b->storage->bytes->n_bytes / dtype_bytes((DType)b->dtype);
   for (int i = 0; same && i < a->ndim; i++)
@@ -145,11 +146,13 @@ static bool same_layout(const Tensor *a, const Tensor *b) {
   return same;
 }
 
-/* Zeros in a storage as large as t's, laid out as t. */
+/* Zeros in a storage as large as t's, laid out and read as t. */
 static Tensor *zeros_as(const Tensor *t, DType dtype) {
   Tensor *z = tensor_zeros(
       1, (int64_t[]){t->storage->bytes->n_bytes / dtype_bytes((DType)t->dtype)}, dtype);
-  return z ? tensor_alias(z, t->ndim, t->sizes, t->strides, t->offset) : NULL;
+  if (z) z = tensor_alias(z, t->ndim, t->sizes, t->strides, t->offset);
+  if (z) tensor_set_lazy(z, t->flags & FLAGS_LAZY);
+  return z;
 }
 
 static Tensor *same_view(Tensor *tangent, const Tensor *v) {

@@ -63,7 +63,8 @@ static bool accumulate(Tensor *leaf, Tensor *g, int32_t refs) {
     return set_grad(leaf, g->noted ? t_detach(g) : g);
   }
   if (recording) return set_grad(leaf, t_add(old, g));
-  if (old->dtype == g->dtype && tensor_is_dense(old) && tensor_same_shape(old, g)) {
+  if (old->dtype == g->dtype && tensor_is_dense(old) && tensor_same_shape(old, g) &&
+      !(old->flags & FLAGS_LAZY)) {
     destination = old;
     Tensor *y = t_add(old, g);
     destination = NULL;

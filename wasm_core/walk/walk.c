@@ -210,8 +210,8 @@ static bool search(Task *task, Node *root) {
 /* ------------------------------------------------------------ gradients */
 
 static bool sole_owner(const Tensor *t) {
-  return t->refs == 1 && t->storage->refs == 1 && t->storage->bytes->refs == 1 &&
-         !t->storage->exports;
+  return t->refs == 1 && !(t->flags & FLAGS_LAZY) && t->storage->refs == 1 &&
+         t->storage->bytes->refs == 1 && !t->storage->exports;
 }
 
 /* a + b into a buffer that owns a. In place when nobody else can see a. */

@@ -1,6 +1,6 @@
 /* Complex numbers and their parts, for other ops; see complex.c. */
-#ifndef PG_COMPLEX_OPS_H
-#define PG_COMPLEX_OPS_H
+#ifndef PG_COMPLEX_COMPLEX_H
+#define PG_COMPLEX_COMPLEX_H
 
 #include "tape/slices.h"
 

@@ -96,26 +96,27 @@ Tensor *t_reversed(Tensor *x) {
   return t_permute(x, (Ints){x->ndim, dims});
 }
 
-/* mT, mH and adjoint differ in their messages only: numbers are real. */
-Tensor *t_matrix_transpose(Tensor *x, const char *name, const char *deprecated) {
-  VIEW_ENTERED("transpose", x, name, deprecated);
+/* mT, and with `conj` mH and adjoint, whose messages have their names. */
+Tensor *t_matrix_transpose(Tensor *x, bool conj, const char *name, const char *deprecated) {
+  VIEW_ENTERED("transpose", x, conj, name, deprecated);
   if (blocked(x)) return NULL;
   if (x->ndim == 1)
     return fail(ERR_RUNTIME,
                 "tensor.%s is only supported on matrices or batches of matrices. Got 1-D tensor.",
                 name);
-  if (x->ndim > 1) return t_transpose(x, -2, -1);
+  if (x->ndim > 1) x = t_transpose(x, -2, -1);
+  if (x && x->ndim > 1) return conj ? t_conj(x) : x;
   static const char *last;
   if (last != deprecated) warn_user("%s", last = deprecated);
-  return x;
+  return conj ? t_conj(x) : x;
 }
 
 Tensor *t_matrix_H(Tensor *x) {
   VIEW_ENTERED("matrix_H", x);
   if (blocked(x)) return NULL;
-  if (x->ndim == 2) return t_transpose(x, -2, -1);
+  if (x->ndim == 2) return t_conj(t_transpose(x, -2, -1));
   if (x->ndim == 0)
-    return t_matrix_transpose(x, "H",
+    return t_matrix_transpose(x, true, "H",
                               "Tensor.H is deprecated on 0-D tensors. Consider using x.conj().");
   return fail(ERR_RUNTIME,
               "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.%s", x->ndim,
