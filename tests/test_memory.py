@@ -310,6 +310,12 @@ def test_from_numpy_of_another_array_is_one_copy() -> None:
         np.zeros((0, 3)),
         np.array([True, False]),
         np.arange(5, dtype=np.uint8),
+        np.array([1.5, -np.inf], dtype=np.float16),
+        np.array([1 + 2j, 3 - 4j], dtype=np.complex64)[::-1],
+        np.array([[1j], [np.nan]], dtype=np.complex128),
+        np.array([0, 2**16 - 1], dtype=np.uint16),
+        np.array([0, 2**32 - 1], dtype=np.uint32),
+        np.array([0, 2**64 - 1], dtype=np.uint64),
     ],
     ids=str,
 )
@@ -319,7 +325,9 @@ def test_from_numpy_takes_any_layout_and_dtype(array: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "array", [np.array(["a"]), np.zeros(2, complex), np.zeros(2, np.uint64), np.array([object()])]
+    "array",
+    [np.array(["a"]), np.zeros(2, np.clongdouble), np.array([object()])],
+    ids=lambda array: array.dtype.char,
 )
 def test_from_numpy_refuses_other_dtypes(array: Any) -> None:
     with pytest.raises(TypeError, match="can't convert np.ndarray of type"):

@@ -3,8 +3,8 @@
  * Products and quotients are functions: the plain formula for a product, as PyTorch has it, where
  * C's own would look for infinities; a quotient by Smith's method (Algorithm 116, CACM 5, 1962),
  * whose squares do not overflow. */
-#ifndef PG_COMPLEX_H
-#define PG_COMPLEX_H
+#ifndef PG_KERNELS_COMPLEX_H
+#define PG_KERNELS_COMPLEX_H
 
 #include "ground/dtype.h"
 

@@ -306,7 +306,8 @@ static bool shows_dtype(const Job *job) {
   const Tensor *t = job->tensor;
   const DType dtype = (DType)t->dtype;
   const DType complex = dtype_default() == DT_BF16 ? DT_C64 : dtype_complex(dtype_default());
-  return dtype != dtype_default() && dtype != complex && (t->numel == 0 || (dtype != DT_I64 && dtype != DT_BOOL));
+  return dtype != dtype_default() && dtype != complex &&
+         (t->numel == 0 || (dtype != DT_I64 && dtype != DT_BOOL));
 }
 
 static bool shows_suffix(const Job *job, Suffix suffix) {
