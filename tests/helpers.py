@@ -65,8 +65,8 @@ RANDOM = set(
     "dropout alpha_dropout feature_dropout feature_alpha_dropout dropout1d dropout2d dropout3d"
     " native_dropout rrelu rand_like randn_like randint_like multinomial uniform_ normal_ random_"
     " bernoulli bernoulli_ exponential_ cauchy_ log_normal_ geometric_ normal poisson"
-    " binomial svd_lowrank pca_lowrank gumbel_softmax fractional_max_pool2d"
-    " fractional_max_pool2d_with_indices".split()
+    " binomial _standard_gamma _sample_dirichlet svd_lowrank pca_lowrank gumbel_softmax"
+    " fractional_max_pool2d fractional_max_pool2d_with_indices".split()
 )
 """Ops that draw numbers, in the order of memory rather than of subscripts."""
 

@@ -873,7 +873,12 @@ rows("exponential_ cauchy_ log_normal_", call(S))
 rows("geometric_", call(S, 0.4))
 rows("normal", call(x(2, 3), x(2, 3, kind="positive")), call(0.0, 1.0, [2, 3]), call(x(2, 3), 0.5))
 rows("multinomial", call(x(2, 3, kind="positive"), 2), call(x(4, kind="positive"), 5, True))
-rows("poisson", call(x(2, 3, kind="positive")))
+rows("poisson _standard_gamma _sample_dirichlet", call(x(2, 3, kind="positive")))
+rows("_standard_gamma_grad", call(x(2, 3, kind="positive"), x(2, 3, kind="positive")))
+rows(
+    "_dirichlet_grad",
+    call(x(2, 3, kind="probability"), x(3, kind="probability"), x(2, 1, kind="above_one")),
+)
 rows("nonzero_static", call(mask(2, 3), size=4), call(mask(2, 3), size=2, fill_value=-7))
 rows("_C._tensordot", call(S, MATRIX, [1], [0]))
 rows("native_layer_norm", call(S, [3], x(3), x(3), 1e-5), call(S, [3], None, None, 1e-5))

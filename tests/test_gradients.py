@@ -43,6 +43,10 @@ NOT_BY_DIFFERENCES = {
     ),
     **dict.fromkeys(["unique", "unique_consecutive", "binomial", "remainder"], NO_DERIVATIVE),
     "normal": "the stream of numbers depends on the values",
+    **dict.fromkeys(  # that of the first has none
+        ["_standard_gamma", "_standard_gamma_grad", "_sample_dirichlet", "_dirichlet_grad"],
+        NO_DERIVATIVE,
+    ),
     "bernoulli": NO_DERIVATIVE,
     "set_": NO_DERIVATIVE,
     **dict.fromkeys(["to", "type_as", "float", "half", "bfloat16", "cfloat", "chalf"], "rounds"),

@@ -69,3 +69,41 @@ def test_distributions_have_their_moments() -> None:
     np.testing.assert_allclose(pygrad.randn(n).std().item(), 1.0, atol=0.03)
     np.testing.assert_allclose(pygrad.randint(10, (n,)).double().mean().item(), 4.5, atol=0.1)
     assert sorted(pygrad.randperm(100).tolist()) == list(range(100))
+
+
+@pytest.mark.parametrize("concentration", [0.3, 1.0, 7.5])
+def test_gamma_draws_have_their_moments(concentration: float) -> None:
+    pygrad.manual_seed(0)
+    drawn = pygrad._standard_gamma(pygrad.full((40_000,), concentration))
+    np.testing.assert_allclose(drawn.mean().item(), concentration, rtol=0.05)
+    np.testing.assert_allclose(drawn.var().item(), concentration, rtol=0.1)
+
+
+def test_mean_gradient_of_gamma_draws_is_that_of_their_mean() -> None:
+    pygrad.manual_seed(0)
+    a = pygrad.tensor([0.4, 2.0, 30.0], requires_grad=True)
+    pygrad._standard_gamma(a.expand(40_000, 3)).mean(0).sum().backward()
+    np.testing.assert_allclose(a.grad.tolist(), [1.0, 1.0, 1.0], rtol=0.05)
+
+
+def test_gradient_of_a_gamma_draw_is_at_what_was_drawn() -> None:
+    """A write to the concentration, or to the draw, comes too late to change it."""
+    grads = []
+    for write in (False, True):
+        pygrad.manual_seed(0)
+        leaf = pygrad.tensor([0.4, 2.0, 30.0], requires_grad=True)
+        a = leaf * 1
+        drawn = pygrad._standard_gamma(a)
+        y = drawn * 1
+        if write:
+            a.detach().zero_()
+            drawn.detach().fill_(7)
+        y.sum().backward()
+        grads.append(leaf.grad.tolist())
+    assert grads[0] == grads[1]
+
+
+def test_parts_of_a_dirichlet_draw_add_up_to_one() -> None:
+    drawn = pygrad._sample_dirichlet(pygrad.tensor([[1e-6, 1.0, 3.0]] * 100))
+    np.testing.assert_allclose(drawn.sum(-1).tolist(), [1.0] * 100, rtol=1e-6)
+    assert drawn.min().item() > 0

@@ -1,8 +1,7 @@
 /* Generators, and the fills of rng.h spread over tensors of any layout, dtype and history.
  *
  * Elements are drawn in the order of memory, as rng.h asks, run after run; a fill checks its
- * arguments before the first draw. What the streams are is rng.c's business, but for the two
- * rejection samplers (poisson, binomial), which draw plain uniforms. */
+ * arguments before the first draw. What the streams are is rng.c's business. */
 #include "ops/create/random.h"
 #include "create_rows.h"
 #include "ops/view/view.h"
@@ -49,8 +48,7 @@ static int32_t free_slot(void) {
   return n;
 }
 
-/* A generator to draw from. */
-static Rng *source(int32_t id) { return vmap_may_draw() ? random_generator(id) : NULL; }
+Rng *random_source(int32_t id) { return vmap_may_draw() ? random_generator(id) : NULL; }
 
 int32_t random_generator_new(void) {
   int32_t slot = failed() ? -1 : free_slot();
@@ -176,7 +174,7 @@ static Tensor *fill(Tensor *x, Fill *const *fills, const char *kernel, int32_t g
   d.fill = fills[x->dtype];
   d.width = dtype_bytes(tensor_dtype(x));
   if (!d.fill) return no_kernel(kernel, tensor_dtype(x));
-  d.rng = source(gen);
+  d.rng = random_source(gen);
   if (!d.rng || !tensor_write_begin(x, true)) return NULL;
   iterate(1, &x, fill_loop, &d);
   return x;
@@ -363,7 +361,7 @@ static bool check_count(const Tensor *x, int64_t n) {
 
 /* A permutation of 0 .. numel - 1. */
 Tensor *random_permutation(Tensor *x, int32_t gen) {
-  Rng *r = blocked(x) ? NULL : source(gen);
+  Rng *r = blocked(x) ? NULL : random_source(gen);
   if (!r || !check_overlap_internal(x) || !check_count(x, x->numel)) return NULL;
   bool direct = x->dtype == DT_I64 && tensor_is_contiguous(x);
   Tensor *y = direct ? x : tensor_empty(x->ndim, x->sizes, DT_I64);
@@ -415,7 +413,7 @@ static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
   }
   if (!wide) return NULL;
   if (!check_float_kernel("bernoulli_tensor_cpu_p_", tensor_dtype(p))) return NULL;
-  Coins coins = {source(gen), tensor_dtype(x), tensor_dtype(p)};
+  Coins coins = {random_source(gen), tensor_dtype(x), tensor_dtype(p)};
   iterate(1, &p, range_loop, p);
   if (!coins.rng || !tensor_write_begin(x, x->storage != wide->storage)) return NULL;
   iterate(2, (Tensor *[]){x, wide}, coins_loop, &coins);
@@ -472,10 +470,8 @@ DRAWN(BernoulliBackward2)
 DRAWN(RandomBackward0)
 DRAWN(RandomBackward1)
 DRAWN(RandomBackward2)
-DRAWN(PoissonBackward0)
 
 NO_DERIVATIVE(bernoulli)
-NO_DERIVATIVE(binomial)
 
 /* The node of an op in place on x, whose values may depend on p (or NULL). */
 static Node *drawn_node(const NodeType *type, Tensor *x, Tensor *p) {
@@ -683,7 +679,7 @@ static Tensor *draw_unique(Tensor *w, Tensor *y, int64_t k, int32_t gen) {
 }
 
 static Tensor *draw_rows(Tensor *w, Tensor *y, int64_t k, bool unique, int32_t gen) {
-  Rng *r = source(gen);
+  Rng *r = random_source(gen);
   Tensor *plain_w = plain(w);
   const Sampler *s = KERNEL_OF(samplers, tensor_dtype(w), "multinomial");
   if (!r || !plain_w || !y || !s) return NULL;
@@ -709,150 +705,4 @@ Tensor *t_multinomial(Tensor *weights, int64_t k, bool replacement, int32_t gen,
   const int64_t *shape = ndim == 2 ? sizes : sizes + 1;
   if (out && !resized(out, ndim, shape)) return NULL;
   return draw_rows(weights, tensor_empty(ndim, shape, DT_I64), k, !replacement || k == 1, gen);
-}
-
-/* ------------------------------------------------------------ poisson, binomial */
-
-static double next_uniform(Rng *r) {
-  double u;
-  rng_uniform_f64(r, &u, 1, 0, 1);
-  return u;
-}
-
-/* Transformed rejection with squeeze, W. Hoermann, 1993 ("PTRS"), for rates from 10 on. */
-static double poisson_by_rejection(Rng *r, double rate) {
-  double root = m_sqrt(rate), log_rate = m_log(rate);
-  double b = 0.931 + 2.53 * root, a = -0.059 + 0.02483 * b;
-  double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2);
-  for (;;) {
-    double u = next_uniform(r) - 0.5, v = next_uniform(r), us = 0.5 - fabs(u);
-    double k = floor((2 * a / us + b) * u + rate + 0.43);
-    if (us >= 0.07 && v <= v_r) return k;
-    if (k < 0 || (us < 0.013 && v > us)) continue;
-    if (m_log(v) + m_log(inverse_alpha) - m_log(a / (us * us) + b) <=
-        -rate + k * log_rate - m_lgamma(k + 1))
-      return k;
-  }
-}
-
-static double next_poisson(Rng *r, double rate) {
-  if (rate >= 10) return poisson_by_rejection(r, rate);
-  if (rate == 0) return 0;
-  double limit = m_exp(-rate), product = next_uniform(r), k = 0;
-  for (; product > limit; k++) product *= next_uniform(r);
-  return k;
-}
-
-Tensor *t_poisson(Tensor *rate, int32_t gen) {
-  OP_ENTERED("poisson", rate, gen);
-  if (blocked(rate)) return NULL;
-  if (!check_float_kernel("poisson_cpu", tensor_dtype(rate))) return NULL;
-  Node *n = node_new(&PoissonBackward0, 0, 0, rate, NULL);
-  Rng *r = source(gen);
-  Tensor *x = plain(rate), *y = tensor_empty(rate->ndim, rate->sizes, tensor_dtype(rate));
-  if (!r || !x || !y) return node_drop(n), NULL;
-  DISPATCH_FLOAT(x->dtype, {
-    const T *in = (const T *)(const void *)tensor_data(x);
-    T *o = (T *)(void *)tensor_data(y);
-    for (int64_t i = 0; i < x->numel; i++)
-      if (!(in[i] >= 0))
-        fail(ERR_RUNTIME, "invalid Poisson rate, expected rate to be non-negative");
-    for (int64_t i = 0; i < x->numel && !failed(); i++) o[i] = (T)next_poisson(r, (double)in[i]);
-  })
-  return set_history(y, n);
-}
-
-/* log k! - [log sqrt(2 pi) + (k + 1/2) log(k + 1) - (k + 1)] */
-static double stirling_rest(double k) {
-  static const double small[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983,
-                                 0.02079067210376509, 0.0166446911898211, 0.0138761288230707,
-                                 0.0118967099458917,  0.0104112652619720, 0.00925546218271273,
-                                 0.00833056343336287};
-  if (k <= 9) return small[(int)k];
-  double square = (k + 1) * (k + 1);
-  return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
-}
-
-/* v as a number of the dtype: PyTorch computes some terms in float32 for float32 operands. */
-static double rounded(double v, bool single) { return single ? (double)(float)v : v; }
-
-/* Transformed rejection, W. Hoermann, 1993 ("BTRS"), for count * p from 10 on, p <= 1/2. */
-static double binomial_by_rejection(Rng *r, double count, double p, bool single) {
-  double mean = rounded(count * p, single), miss = rounded(1 - p, single);
-  double deviation = rounded(m_sqrt(rounded(mean * miss, single)), single),
-         odds = rounded(p / miss, single);
-  double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p, c = mean + 0.5;
-  double v_r = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) * deviation;
-  double m = floor(rounded((count + 1) * p, single));
-  for (;;) {
-    double u = next_uniform(r) - 0.5, v = next_uniform(r), us = 0.5 - fabs(u);
-    double k = floor((2 * a / us + b) * u + c);
-    if (us >= 0.07 && v <= v_r) return k;
-    if (k < 0 || k > count) continue;
-    v = m_log(v * alpha / (a / (us * us) + b));
-    double bound = (m + 0.5) * m_log((m + 1) / (odds * (count - m + 1))) +
-                   (count + 1) * m_log((count - m + 1) / (count - k + 1)) +
-                   (k + 0.5) * m_log(odds * (count - k + 1) / (k + 1)) + stirling_rest(m) +
-                   stirling_rest(count - m) - stirling_rest(k) - stirling_rest(count - k);
-    if (v <= bound) return k;
-  }
-}
-
-/* Counts the successes by the gaps between them, which are geometric. */
-static double binomial_by_gaps(Rng *r, double count, double p, bool single) {
-  double log_miss = rounded(m_log1p(-p), single), trials = 0, k = 0;
-  for (;; k++) {
-    trials += ceil(m_log(next_uniform(r)) / log_miss);
-    if (trials > count) return k;
-  }
-}
-
-static double next_binomial(Rng *r, double count, double p, bool single) {
-  if (count <= 0 || p <= 0) return 0;
-  if (p >= 1) return count;
-  if (p != p || count != count) return p + count;
-  double rarer = p > 0.5 ? rounded(1 - p, single) : p;
-  bool many = rounded(count * rarer, single) >= 10;
-  double k = many ? binomial_by_rejection(r, count, rarer, single)
-                  : binomial_by_gaps(r, count, rarer, single);
-  return p > 0.5 ? count - k : k;
-}
-
-static bool check_binomial(const Tensor *count, const Tensor *prob) {
-  static const char *const names[] = {"count", "prob"};
-  const Tensor *both[] = {count, prob};
-  for (int i = 0; i < 2; i++)
-    if (!dtype_is_float(tensor_dtype(both[i])))
-      return fail(ERR_VALUE, "binomial only supports floating-point dtypes for %s, got: %s",
-                  names[i], legacy(both[i])),
-             false;
-  if (count->dtype != prob->dtype)
-    return fail(ERR_RUNTIME, "Found dtype %s but expected %s", legacy(prob), legacy(count)), false;
-  return true;
-}
-
-static Tensor *expanded_plain(Tensor *x, int ndim, const int64_t *sizes) {
-  return WITHOUT_GRAD(t_contiguous(t_expand(x, ndim, sizes)));
-}
-
-Tensor *t_binomial(Tensor *count, Tensor *prob, int32_t gen) {
-  OP_ENTERED("binomial", count, prob, gen);
-  if (blocked(count) || !prob || !check_binomial(count, prob)) return NULL;
-  int ndim = count->ndim;
-  int64_t sizes[MAX_DIM];
-  memcpy(sizes, count->sizes, (size_t)ndim * sizeof *sizes);
-  if (!sizes_broadcast(&ndim, sizes, prob->ndim, prob->sizes)) return NULL;
-  Node *n = node_new(&node_binomial, 0, 0, count, prob, NULL);
-  Rng *r = source(gen);
-  Tensor *x = expanded_plain(count, ndim, sizes), *p = expanded_plain(prob, ndim, sizes);
-  Tensor *y = tensor_empty(ndim, sizes, tensor_dtype(count));
-  if (!r || !x || !p || !y) return node_drop(n), NULL;
-  DISPATCH_FLOAT(y->dtype, {
-    const T *in = (const T *)(const void *)tensor_data(x);
-    const T *chance = (const T *)(const void *)tensor_data(p);
-    T *o = (T *)(void *)tensor_data(y);
-    for (int64_t i = 0; i < y->numel; i++)
-      o[i] = (T)next_binomial(r, (double)in[i], (double)chance[i], sizeof(T) == 4);
-  })
-  return set_history(y, n);
 }
