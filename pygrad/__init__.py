@@ -98,12 +98,14 @@ newaxis = None
 
 _LATE = (
     "accelerator amp backends compiler cpu cuda datasets distributed distributions jit mps ops "
-    "profiler signal storage testing types version xpu"
+    "profiler quasirandom signal storage testing types version xpu"
 ).split()
 _LATE_NAMES = {
     name: module
     for module, names in {
         "amp": "autocast GradScaler",
+        "quasirandom": "_sobol_engine_draw _sobol_engine_ff_ _sobol_engine_initialize_state_ "
+        "_sobol_engine_scramble_",
         "storage": "BoolStorage ByteStorage CharStorage DoubleStorage FloatStorage IntStorage "
         "LongStorage ShortStorage Storage StorageBase TypedStorage UntypedStorage from_file",
     }.items()
@@ -125,6 +127,7 @@ if TYPE_CHECKING:
         mps,
         ops,
         profiler,
+        quasirandom,
         signal,
         storage,
         testing,
@@ -133,6 +136,12 @@ if TYPE_CHECKING:
         xpu,
     )
     from ._functions_table import *
+    from .quasirandom import (
+        _sobol_engine_draw,
+        _sobol_engine_ff_,
+        _sobol_engine_initialize_state_,
+        _sobol_engine_scramble_,
+    )
     from .storage import (
         BoolStorage,
         ByteStorage,

@@ -85,6 +85,10 @@ EXEMPT = {
         "_C._backward_of _C._backward_resume _C._grad _C._hook_add _C._hook_remove"
         " Tensor.retain_grad",
     ),
+    **_exempt(
+        "unpacks a file: test_random.py, parity/test_quasirandom.py",
+        "_C._sobol_engine_initialize_state_",
+    ),
     **_exempt("tells the Graph room of backwards: web/record.test.mjs", "_C._watch_walks"),
     **_exempt(
         "what functional and gradcheck demand: parity/test_functional.py, test_gradcheck.py",
@@ -879,6 +883,10 @@ rows(
     "_dirichlet_grad",
     call(x(2, 3, kind="probability"), x(3, kind="probability"), x(2, 1, kind="above_one")),
 )
+SOBOL = index(1 << 30, 3, 30)
+rows("_C._sobol_engine_draw", call(index(1 << 30, 3), 4, SOBOL, 3, 5, Dtype("float64")))
+rows("_C._sobol_engine_ff_", call(index(1 << 30, 3), 4, SOBOL, 3, 5))
+rows("_C._sobol_engine_scramble_", call(SOBOL, index(2, 3, 30, 30), 3))
 rows("nonzero_static", call(mask(2, 3), size=4), call(mask(2, 3), size=2, fill_value=-7))
 rows("_C._tensordot", call(S, MATRIX, [1], [0]))
 rows("native_layer_norm", call(S, [3], x(3), x(3), 1e-5), call(S, [3], None, None, 1e-5))

@@ -188,6 +188,7 @@ ALSO = {
     "amp.py",
     "autograd/functional.py",
     "autograd/gradcheck.py",
+    "quasirandom.py",
     "serialization.py",
 }
 

@@ -107,3 +107,66 @@ def test_parts_of_a_dirichlet_draw_add_up_to_one() -> None:
     drawn = pygrad._sample_dirichlet(pygrad.tensor([[1e-6, 1.0, 3.0]] * 100))
     np.testing.assert_allclose(drawn.sum(-1).tolist(), [1.0] * 100, rtol=1e-6)
     assert drawn.min().item() > 0
+
+
+# ------------------------------------------------------------------ Sobol sequences
+
+
+@pytest.mark.parametrize("scramble", [False, True])
+def test_each_interval_has_one_sobol_point(scramble: bool) -> None:
+    """Of 2^m points each interval of length 2^-m has one, in every dimension."""
+    points = pygrad.quasirandom.SobolEngine(60, scramble, seed=1).draw(256, dtype=pygrad.float64)
+    for column in (points * 256).long().t().tolist():
+        assert sorted(column) == list(range(256))
+
+
+def test_passing_over_sobol_points_is_drawing_them() -> None:
+    drawn = pygrad.quasirandom.SobolEngine(5)
+    passed = pygrad.quasirandom.SobolEngine(5)
+    for n in (1, 2, 700, 0, 1 << 12):
+        drawn.draw(n) if n else None
+        passed.fast_forward(n)
+        assert passed.quasi.tolist() == drawn.quasi.tolist()
+
+
+def test_sobol_sequence_ends() -> None:
+    engine = pygrad.quasirandom.SobolEngine(2).fast_forward((1 << 30) - 1)
+    point = engine.draw(dtype=pygrad.float64)
+    assert (point * 2**30 % 1 == 0).all()
+    with pytest.raises(RuntimeError, match="no more than 2\\^30 points"):
+        engine.draw()
+    with pytest.raises(RuntimeError, match="no more than 2\\^30 points"):
+        engine.fast_forward(1)
+
+
+SIZES = {
+    "columns": lambda: pygrad._sobol_engine_ff_(whole(3), 1, whole(3, 29), 3, 0),
+    "rows": lambda: pygrad._sobol_engine_ff_(whole(3), 1, whole(2, 30), 3, 0),
+    "point": lambda: pygrad._sobol_engine_ff_(whole(2), 1, whole(3, 30), 3, 0),
+    "point_of_two": lambda: pygrad._sobol_engine_draw(whole(3, 1), 1, whole(3, 30), 3, 0, None),
+    "negative": lambda: pygrad._sobol_engine_draw(whole(3), 1, whole(3, 30), -3, 0, None),
+    "matrices": lambda: pygrad._sobol_engine_scramble_(whole(3, 30), whole(3, 30, 29), 3),
+    "dimensions": lambda: pygrad._sobol_engine_initialize_state_(whole(30000, 30), 21202),
+}
+
+
+def whole(*shape: int) -> pygrad.Tensor:
+    return pygrad.zeros(*shape, dtype=pygrad.int64)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sobol_state_of_a_wrong_size_is_refused(name: str) -> None:
+    with pytest.raises(RuntimeError, match="^(pygrad: |Trying to create tensor with negative)"):
+        SIZES[name]()
+
+
+@pytest.mark.parametrize("length", [0, 21200, 21201, 22000])
+def test_too_few_direction_numbers_harm_nothing(length: int) -> None:
+    state = whole(21201, 30)
+    try:
+        pygrad._ops.C["_sobol_engine_initialize_state_"](
+            state, 21201, pygrad.full((length,), 255, dtype=pygrad.uint8)
+        )
+    except RuntimeError as error:
+        assert "no direction numbers" in str(error)
+        assert not state.any()
