@@ -136,6 +136,18 @@ if TYPE_CHECKING:
         xpu,
     )
     from ._functions_table import *
+    from ._functions_table import (
+        _dirichlet_grad as _dirichlet_grad,
+    )
+    from ._functions_table import (
+        _sample_dirichlet as _sample_dirichlet,
+    )
+    from ._functions_table import (
+        _standard_gamma as _standard_gamma,
+    )
+    from ._functions_table import (
+        _standard_gamma_grad as _standard_gamma_grad,
+    )
     from .quasirandom import (
         _sobol_engine_draw,
         _sobol_engine_ff_,

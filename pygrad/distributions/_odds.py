@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from .._dtypes import Size
@@ -12,6 +11,7 @@ from .distribution import Distribution
 from .utils import (
     broadcast_all,
     exactly_one,
+    lazy_property,
     logits_to_probs,
     probs_to_logits,
 )
@@ -35,12 +35,12 @@ class Odds(Distribution):
             (self.logits,) = broadcast_all(logits)
         super().__init__(self._given_shape(), validate_args=validate_args)
 
-    @cached_property
+    @lazy_property
     def logits(self) -> Tensor:
         """Logarithms of the odds."""
         return probs_to_logits(self.probs, is_binary=True)
 
-    @cached_property
+    @lazy_property
     def probs(self) -> Tensor:
         """Probabilities of success."""
         return logits_to_probs(self.logits, is_binary=True)

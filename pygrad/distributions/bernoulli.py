@@ -11,12 +11,13 @@ from .._tensor import Tensor
 from ..nn import functional as F
 from . import constraints
 from ._odds import Odds
+from .exp_family import ExponentialFamily
 from .utils import broadcast_all
 
 __all__ = ["Bernoulli"]
 
 
-class Bernoulli(Odds):
+class Bernoulli(Odds, ExponentialFamily):
     """Distributions over 0 and 1.
 
     Args:
@@ -70,3 +71,13 @@ class Bernoulli(Odds):
             (-1,) + (1,) * len(self._batch_shape)
         )
         return values.expand((-1, *self._batch_shape)) if expand else values
+
+    _mean_carrier_measure = 0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.probs.logit(),)
+
+    def _log_normalizer(self, *natural: Tensor) -> Any:
+        (x,) = natural
+        return x.exp().log1p()

@@ -56,7 +56,7 @@ class Binomial(Odds):
         probs, logits = (given, None) if logits is None else (None, given)
         super().__init__(probs, logits, validate_args)
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
         """From 0 to the total count."""
         return constraints.integer_interval(lower_bound=0, upper_bound=self.total_count)

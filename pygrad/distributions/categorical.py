@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 from .._dtypes import Size
@@ -11,7 +10,7 @@ from .._package import pygrad
 from .._tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .utils import exactly_one, logits_to_probs, probs_to_logits
+from .utils import exactly_one, lazy_property, logits_to_probs, probs_to_logits
 
 __all__ = ["Categorical"]
 
@@ -55,12 +54,12 @@ class Categorical(Distribution):
         self._num_events = given.size(-1)
         super().__init__(given.size()[:-1], validate_args=validate_args)
 
-    @cached_property
+    @lazy_property
     def logits(self) -> Tensor:
         """Logarithms of the probabilities."""
         return probs_to_logits(self.probs)
 
-    @cached_property
+    @lazy_property
     def probs(self) -> Tensor:
         """The probabilities."""
         return logits_to_probs(self.logits)
@@ -77,7 +76,7 @@ class Categorical(Distribution):
         """The shape of the parameter."""
         return self._param.size()  # type: ignore[no-any-return]
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
         """The classes."""
         return constraints.integer_interval(lower_bound=0, upper_bound=self._num_events - 1)

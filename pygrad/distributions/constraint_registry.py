@@ -80,6 +80,8 @@ for _registry in (biject_to, transform_to):
     _registry.register(constraints.greater_than_eq, _above)
     _registry.register(constraints.less_than, _below)
     _registry.register(constraints.interval, _between)
+    _registry.register(constraints.half_open_interval, _between)
+    _registry.register(constraints.corr_cholesky, lambda _: tr.CorrCholeskyTransform())
 
 
 @biject_to.register(constraints.independent)  # type: ignore[untyped-decorator]
@@ -98,3 +100,22 @@ biject_to.register(constraints.simplex, lambda _: tr.StickBreakingTransform())
 transform_to.register(constraints.simplex, lambda _: tr.SoftmaxTransform())
 transform_to.register(constraints.lower_cholesky, lambda _: tr.LowerCholeskyTransform())
 transform_to.register(constraints.positive_definite, lambda _: tr.PositiveDefiniteTransform())
+transform_to.register(constraints.positive_semidefinite, lambda _: tr.PositiveDefiniteTransform())
+
+
+def _of_parts(registry: ConstraintRegistry) -> None:
+    """What is put together of parts is transformed part by part."""
+
+    def to_cat(constraint: Any) -> Transform:
+        parts = [registry(c) for c in constraint.cseq]
+        return tr.CatTransform(parts, constraint.dim, constraint.lengths)
+
+    def to_stack(constraint: Any) -> Transform:
+        return tr.StackTransform([registry(c) for c in constraint.cseq], constraint.dim)
+
+    registry.register(constraints.cat, to_cat)
+    registry.register(constraints.stack, to_stack)
+
+
+_of_parts(biject_to)
+_of_parts(transform_to)

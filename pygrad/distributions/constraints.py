@@ -2,12 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._package import pygrad
 from .._tensor import Tensor
 
-__all__ = ["Constraint"]
+__all__ = [
+    "Constraint",
+    "MixtureSameFamilyConstraint",
+    "boolean",
+    "cat",
+    "corr_cholesky",
+    "dependent",
+    "dependent_property",
+    "greater_than",
+    "greater_than_eq",
+    "half_open_interval",
+    "independent",
+    "integer_interval",
+    "interval",
+    "is_dependent",
+    "less_than",
+    "lower_cholesky",
+    "lower_triangular",
+    "multinomial",
+    "nonnegative",
+    "nonnegative_integer",
+    "one_hot",
+    "positive",
+    "positive_definite",
+    "positive_integer",
+    "positive_semidefinite",
+    "real",
+    "real_vector",
+    "simplex",
+    "square",
+    "stack",
+    "symmetric",
+    "unit_interval",
+]
 
 
 class Constraint:
@@ -20,8 +54,8 @@ class Constraint:
         tensor([ True, False])
     """
 
-    is_discrete = False
-    event_dim = 0
+    is_discrete: Any = False
+    event_dim: Any = 0
 
     def check(self, value: Tensor) -> Tensor:
         """Where the value satisfies the condition."""
@@ -29,6 +63,68 @@ class Constraint:
 
     def __repr__(self) -> str:
         return type(self).__name__.removeprefix("_") + "()"
+
+
+class _Dependent(Constraint):
+    """A condition that depends on other values: which one it is, is not known here."""
+
+    def __init__(
+        self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
+    ) -> None:
+        self._is_discrete, self._event_dim = is_discrete, event_dim
+
+    @property
+    def is_discrete(self) -> Any:
+        """Whether values are discrete, if that is known."""
+        if self._is_discrete is NotImplemented:
+            raise NotImplementedError(".is_discrete cannot be determined statically")
+        return self._is_discrete
+
+    @property
+    def event_dim(self) -> Any:
+        """How many dimensions a value has, if that is known."""
+        if self._event_dim is NotImplemented:
+            raise NotImplementedError(".event_dim cannot be determined statically")
+        return self._event_dim
+
+    def __call__(
+        self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
+    ) -> _Dependent:
+        return _Dependent(
+            is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
+            event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
+        )
+
+    def check(self, x: Tensor) -> Tensor:
+        raise ValueError("Cannot determine validity of dependent constraint")
+
+
+def is_dependent(constraint: Any) -> bool:
+    """Whether a condition is known only with the other values it depends on.
+
+    Example:
+        >>> from pygrad.distributions import Uniform, constraints
+        >>> constraints.is_dependent(Uniform.support), constraints.is_dependent(constraints.real)
+        (True, False)
+    """
+    return isinstance(constraint, _Dependent)
+
+
+class _DependentProperty(property, _Dependent):
+    """A property whose value is a condition; of the class, a `dependent` one."""
+
+    def __init__(
+        self,
+        fn: Callable[..., Any] | None = None,
+        *,
+        is_discrete: Any = NotImplemented,
+        event_dim: Any = NotImplemented,
+    ) -> None:
+        property.__init__(self, fn)
+        _Dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
+
+    def __call__(self, fn: Callable[..., Any]) -> _DependentProperty:  # type: ignore[override]
+        return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
 class _Bounded(Constraint):
@@ -46,11 +142,15 @@ class _Bounded(Constraint):
 
 
 class _Real(Constraint):
+    """Any number but NaN."""
+
     def check(self, value: Tensor) -> Tensor:
         return value == value
 
 
 class _GreaterThan(_Bounded):
+    """Above a bound."""
+
     _names = ("lower_bound",)
     lower_bound: Any
 
@@ -60,6 +160,8 @@ class _GreaterThan(_Bounded):
 
 
 class _GreaterThanEq(_Bounded):
+    """At a bound or above."""
+
     _names = ("lower_bound",)
     lower_bound: Any
 
@@ -69,6 +171,8 @@ class _GreaterThanEq(_Bounded):
 
 
 class _LessThan(_Bounded):
+    """Below a bound."""
+
     _names = ("upper_bound",)
     upper_bound: Any
 
@@ -78,6 +182,8 @@ class _LessThan(_Bounded):
 
 
 class _Interval(_Bounded):
+    """From one bound to another, both included."""
+
     _names = ("lower_bound", "upper_bound")
     lower_bound: Any
     upper_bound: Any
@@ -88,12 +194,16 @@ class _Interval(_Bounded):
 
 
 class _HalfOpenInterval(_Interval):
+    """From one bound up to another, which is excluded."""
+
     def check(self, value: Tensor) -> Tensor:
         found: Tensor = (value >= self.lower_bound) & (value < self.upper_bound)
         return found
 
 
 class _IntegerInterval(_Interval):
+    """Whole numbers from one bound to another."""
+
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
@@ -101,13 +211,29 @@ class _IntegerInterval(_Interval):
 
 
 class _IntegerGreaterThan(_GreaterThanEq):
+    """Whole numbers from a bound on."""
+
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & super().check(value)
 
 
+class _IntegerLessThan(_Bounded):
+    """Whole numbers up to a bound."""
+
+    is_discrete = True
+    _names = ("upper_bound",)
+    upper_bound: Any
+
+    def check(self, value: Tensor) -> Tensor:
+        found: Tensor = (value % 1 == 0) & (value <= self.upper_bound)
+        return found
+
+
 class _Boolean(Constraint):
+    """0 and 1."""
+
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
@@ -115,6 +241,8 @@ class _Boolean(Constraint):
 
 
 class _OneHot(Constraint):
+    """Vectors of zeros and a 1."""
+
     is_discrete = True
     event_dim = 1
 
@@ -137,6 +265,8 @@ class _Multinomial(Constraint):
 
 
 class _Simplex(Constraint):
+    """Vectors of positive numbers that add up to 1."""
+
     event_dim = 1
 
     def check(self, value: Tensor) -> Tensor:
@@ -144,6 +274,8 @@ class _Simplex(Constraint):
 
 
 class _LowerTriangular(Constraint):
+    """Lower triangular matrices."""
+
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
@@ -162,6 +294,8 @@ class _CorrCholesky(Constraint):
 
 
 class _Square(Constraint):
+    """Square matrices."""
+
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
@@ -169,6 +303,8 @@ class _Square(Constraint):
 
 
 class _Symmetric(_Square):
+    """Symmetric matrices."""
+
     def check(self, value: Tensor) -> Tensor:
         square = super().check(value)
         if not bool(square.all()):
@@ -177,6 +313,8 @@ class _Symmetric(_Square):
 
 
 class _PositiveSemidefinite(_Symmetric):
+    """Symmetric matrices without negative eigenvalues."""
+
     def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
         if not bool(symmetric.all()):
@@ -185,6 +323,8 @@ class _PositiveSemidefinite(_Symmetric):
 
 
 class _LowerCholesky(Constraint):
+    """Lower triangular matrices with a positive diagonal."""
+
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
@@ -193,6 +333,8 @@ class _LowerCholesky(Constraint):
 
 
 class _PositiveDefinite(Constraint):
+    """Symmetric matrices with positive eigenvalues."""
+
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
@@ -202,37 +344,144 @@ class _PositiveDefinite(Constraint):
         return pygrad.linalg.cholesky_ex(value).info.eq(0)
 
 
-class _IndependentConstraint(Constraint):
-    def __init__(self, base: Constraint, dims: int) -> None:
-        self.base_constraint = base
-        self.reinterpreted_batch_ndims = dims
-        self.is_discrete = base.is_discrete
-        self.event_dim = base.event_dim + dims
+class _OfBase(Constraint):
+    """A condition made of another one."""
+
+    def __init__(self, base_constraint: Constraint) -> None:
+        if not isinstance(base_constraint, Constraint):
+            raise AssertionError(
+                f"base_constraint must be a Constraint, got {type(base_constraint).__name__}"
+            )
+        self.base_constraint = base_constraint
+
+    @property
+    def is_discrete(self) -> Any:
+        """As the other one."""
+        return self.base_constraint.is_discrete
+
+
+class _IndependentConstraint(_OfBase):
+    """The last dimensions, that are of the batch for the other one, must satisfy it together."""
+
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
+        super().__init__(base_constraint)
+        if not isinstance(reinterpreted_batch_ndims, int):
+            raise AssertionError(
+                "reinterpreted_batch_ndims must be an int, got "
+                f"{type(reinterpreted_batch_ndims).__name__}"
+            )
+        if reinterpreted_batch_ndims < 0:
+            raise AssertionError(
+                f"reinterpreted_batch_ndims must be >= 0, got {reinterpreted_batch_ndims}"
+            )
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+
+    @property
+    def event_dim(self) -> Any:
+        """Its dimensions beside those of the other one."""
+        return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
         found = self.base_constraint.check(value)
-        return found.flatten(found.dim() - self.reinterpreted_batch_ndims).all(-1)
+        if found.dim() < self.reinterpreted_batch_ndims:
+            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
+        kept = found.shape[: found.dim() - self.reinterpreted_batch_ndims]
+        return found.reshape((*kept, -1)).all(-1)
 
     def __repr__(self) -> str:
         return f"IndependentConstraint({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
 
 
-class _MixtureSameFamilyConstraint(Constraint):
-    """That of the components, for a value without their dimension."""
+class MixtureSameFamilyConstraint(_OfBase):
+    """That of the components, for a value without their dimension.
 
-    def __init__(self, base: Constraint) -> None:
-        self.base_constraint = base
-        self.is_discrete = base.is_discrete
-        self.event_dim = base.event_dim
+    Example:
+        >>> import pygrad
+        >>> from pygrad.distributions import constraints
+        >>> constraints.MixtureSameFamilyConstraint(constraints.positive).check(pygrad.ones(2))
+        tensor([True, True])
+    """
+
+    @property
+    def event_dim(self) -> Any:
+        """As for the components."""
+        return self.base_constraint.event_dim
 
     def check(self, value: Tensor) -> Tensor:
         found = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
-        return found.all(-1)
+        if value.dim() < self.event_dim:
+            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
+        kept = found.shape[: value.dim() - self.event_dim]
+        return found.reshape((*kept, -1)).all(-1)
 
     def __repr__(self) -> str:
         return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
 
 
+class _Parts(Constraint):
+    """Conditions on the parts of a value along a dimension."""
+
+    def __init__(self, cseq: Iterable[Constraint], dim: int = 0) -> None:
+        self.cseq = list(cseq)
+        if not all(isinstance(c, Constraint) for c in self.cseq):
+            raise AssertionError("All elements of cseq must be Constraint instances")
+        self.dim = dim
+
+    @property
+    def is_discrete(self) -> Any:
+        """Whether one of them is."""
+        return any(c.is_discrete for c in self.cseq)
+
+    @property
+    def event_dim(self) -> Any:
+        """The most that one of them has."""
+        return max(c.event_dim for c in self.cseq)
+
+    def _check_dim(self, value: Tensor) -> None:
+        if not -value.dim() <= self.dim < value.dim():
+            raise AssertionError(
+                f"dim {self.dim} out of range for value with {value.dim()} dimensions"
+            )
+
+
+class _Cat(_Parts):
+    """On parts of some lengths, as `cat` puts them together."""
+
+    def __init__(
+        self, cseq: Iterable[Constraint], dim: int = 0, lengths: Iterable[int] | None = None
+    ) -> None:
+        super().__init__(cseq, dim)
+        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+        if len(self.lengths) != len(self.cseq):
+            raise AssertionError(
+                f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})"
+            )
+
+    def check(self, value: Tensor) -> Tensor:
+        self._check_dim(value)
+        parts = value.narrow(self.dim, 0, sum(self.lengths)).split(self.lengths, self.dim)
+        checks = [c.check(part) for c, part in zip(self.cseq, parts, strict=True)]
+        return pygrad.cat(checks, self.dim)
+
+
+class _Stack(_Parts):
+    """On slices, as `stack` puts them together."""
+
+    @property
+    def event_dim(self) -> Any:
+        """The dimension of the slices counts where it lies within."""
+        most = super().event_dim
+        return most + 1 if self.dim + most < 0 else most
+
+    def check(self, value: Tensor) -> Tensor:
+        self._check_dim(value)
+        slices = value.unbind(self.dim)
+        checks = [c.check(v) for c, v in zip(self.cseq, slices, strict=False)]
+        return pygrad.stack(checks, self.dim)
+
+
+dependent = _Dependent()
+dependent_property = _DependentProperty
 real = _Real()
 boolean = _Boolean()
 simplex = _Simplex()
@@ -251,7 +500,6 @@ nonnegative_integer = _IntegerGreaterThan(lower_bound=0)
 positive_integer = _IntegerGreaterThan(lower_bound=1)
 real_vector = _IndependentConstraint(real, 1)
 independent = _IndependentConstraint
-mixture = _MixtureSameFamilyConstraint
 interval = _Interval
 half_open_interval = _HalfOpenInterval
 integer_interval = _IntegerInterval
@@ -259,3 +507,5 @@ greater_than = _GreaterThan
 greater_than_eq = _GreaterThanEq
 less_than = _LessThan
 multinomial = _Multinomial
+cat = _Cat
+stack = _Stack

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 from .._package import pygrad
@@ -11,12 +10,13 @@ from .._tensor import Tensor
 from ..nn import functional as F
 from . import constraints
 from ._odds import Odds
-from .utils import broadcast_all, clamp_probs, logits_to_probs
+from .exp_family import ExponentialFamily
+from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
 
 __all__ = ["ContinuousBernoulli"]
 
 
-class ContinuousBernoulli(Odds):
+class ContinuousBernoulli(Odds, ExponentialFamily):
     """Distributions over numbers between 0 and 1 with densities like p ** x (1 - p) ** (1 - x).
 
     Args:
@@ -53,7 +53,7 @@ class ContinuousBernoulli(Odds):
         if probs is not None:
             self.probs = clamp_probs(self.probs)
 
-    @cached_property
+    @lazy_property
     def probs(self) -> Tensor:
         """p, away from 0 and 1."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
@@ -61,17 +61,18 @@ class ContinuousBernoulli(Odds):
     def _expand_more(self, new: Any, batch_shape: Any) -> None:
         new._lims = self._lims
 
-    @property
-    def _far(self) -> Tensor:
+    def _outside_unstable_region(self) -> Tensor:
         """Whether p is far from one half."""
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
-    def _cut(self) -> Tensor:
+    def _cut_probs(self) -> Tensor:
         """p, or something else where it is near one half."""
-        return pygrad.where(self._far, self.probs, pygrad.full_like(self.probs, self._lims[0]))
+        return pygrad.where(
+            self._outside_unstable_region(), self.probs, pygrad.full_like(self.probs, self._lims[0])
+        )
 
-    def _log_norm(self) -> Tensor:
-        cut = self._cut()
+    def _cont_bern_log_norm(self) -> Tensor:
+        cut = self._cut_probs()
         below = pygrad.where(cut <= 0.5, cut, pygrad.zeros_like(cut))
         above = pygrad.where(cut >= 0.5, cut, pygrad.ones_like(cut))
         found = ((-cut).log1p() - cut.log()).abs().log() - pygrad.where(
@@ -79,14 +80,16 @@ class ContinuousBernoulli(Odds):
         )
         x = (self.probs - 0.5).pow(2)
         series = math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x
-        return pygrad.where(self._far, found, series)
+        return pygrad.where(self._outside_unstable_region(), found, series)
 
     @property
     def mean(self) -> Tensor:
-        cut = self._cut()
+        cut = self._cut_probs()
         found = cut / (2.0 * cut - 1.0) + 1.0 / ((-cut).log1p() - cut.log())
         x = self.probs - 0.5
-        return pygrad.where(self._far, found, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x.pow(2)) * x)
+        return pygrad.where(
+            self._outside_unstable_region(), found, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x.pow(2)) * x
+        )
 
     @property
     def stddev(self) -> Tensor:
@@ -94,12 +97,12 @@ class ContinuousBernoulli(Odds):
 
     @property
     def variance(self) -> Tensor:
-        cut = self._cut()
+        cut = self._cut_probs()
         found = cut * (cut - 1.0) / (1.0 - 2.0 * cut).pow(2)
         found = found + 1.0 / ((-cut).log1p() - cut.log()).pow(2)
         x = (self.probs - 0.5).pow(2)
         series = 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x
-        return pygrad.where(self._far, found, series)
+        return pygrad.where(self._outside_unstable_region(), found, series)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with pygrad.no_grad():
@@ -113,21 +116,38 @@ class ContinuousBernoulli(Odds):
         self._check(value)
         logits, value = broadcast_all(self.logits, value)
         loss = F.binary_cross_entropy_with_logits(logits, value, reduction="none")
-        return -loss + self._log_norm()
+        return -loss + self._cont_bern_log_norm()
 
     def cdf(self, value: Tensor) -> Tensor:
         self._check(value)
-        cut = self._cut()
+        cut = self._cut_probs()
         found = cut.pow(value) * (1.0 - cut).pow(1.0 - value) + cut - 1.0
-        found = pygrad.where(self._far, found / (2.0 * cut - 1.0), value)
+        found = pygrad.where(self._outside_unstable_region(), found / (2.0 * cut - 1.0), value)
         inside = pygrad.where(value >= 1.0, pygrad.ones_like(found), found)
         return pygrad.where(value <= 0.0, pygrad.zeros_like(found), inside)
 
     def icdf(self, value: Tensor) -> Tensor:
-        cut = self._cut()
+        cut = self._cut_probs()
         found = (-cut + value * (2.0 * cut - 1.0)).log1p() - (-cut).log1p()
-        return pygrad.where(self._far, found / (cut.log() - (-cut).log1p()), value)
+        return pygrad.where(
+            self._outside_unstable_region(), found / (cut.log() - (-cut).log1p()), value
+        )
 
     def entropy(self) -> Tensor:
         of_none, of_one = (-self.probs).log1p(), self.probs.log()
-        return self.mean * (of_none - of_one) - self._log_norm() - of_none
+        return self.mean * (of_none - of_one) - self._cont_bern_log_norm() - of_none
+
+    _mean_carrier_measure = 0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.logits,)
+
+    def _log_normalizer(self, *natural: Tensor) -> Any:
+        (x,) = natural
+        low, high = (lim - 0.5 for lim in self._lims)
+        far = (x <= low) | (x > high)
+        cut = pygrad.where(far, x, pygrad.full_like(x, low))
+        found = cut.expm1().abs().log() - cut.abs().log()
+        series = (0.5 + (1 / 24 - x.pow(2) / 2880) * x) * x
+        return pygrad.where(far, found, series)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from types import MappingProxyType
+import warnings
 from typing import Any, Self
 
 from .._dtypes import Size
 from .._package import pygrad
 from .._tensor import Tensor
-from .constraints import Constraint
+from .constraints import Constraint, is_dependent
+from .utils import lazy_property
 
 __all__ = ["Distribution"]
 
@@ -34,8 +34,6 @@ class Distribution:
 
     has_rsample = False
     has_enumerate_support = False
-    arg_constraints: Any = MappingProxyType({})
-    support: Any
     _validate_args = True
 
     def __init__(
@@ -50,9 +48,19 @@ class Distribution:
             self._validate_args = validate_args
         if not self._validate_args:
             return
-        for name, constraint in self.arg_constraints.items():
-            derived = isinstance(getattr(type(self), name, None), cached_property)
-            if derived and name not in self.__dict__:
+        try:
+            found = self.arg_constraints
+        except NotImplementedError:
+            found = {}
+            warnings.warn(
+                f"{type(self)} does not define `arg_constraints`. Please set `arg_constraints = "
+                "{}` or initialize the distribution with `validate_args=False` to turn off "
+                "validation.",
+                stacklevel=2,
+            )
+        for name, constraint in found.items():
+            derived = isinstance(getattr(type(self), name, None), lazy_property)
+            if is_dependent(constraint) or (derived and name not in self.__dict__):
                 continue
             value = getattr(self, name)
             if not bool(constraint.check(value).all()):
@@ -79,14 +87,29 @@ class Distribution:
         """The shape of one value."""
         return self._event_shape
 
+    @property
+    def arg_constraints(self) -> Any:
+        """What each parameter must satisfy, by its name."""
+        raise NotImplementedError
+
+    @property
+    def support(self) -> Any:
+        """What values satisfy."""
+        raise NotImplementedError
+
     def _parameters(self) -> list[str]:
         """The parameters that were given or have been found."""
         return [name for name in self.arg_constraints if name in self.__dict__]
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
-        """The same distributions, for a larger batch."""
+        """The same distributions, for a larger batch.
+
+        Args:
+            batch_shape: the shape of that batch.
+            _instance: what to fill, for a class of one's own that has parameters of its own.
+        """
         batch_shape = Size(batch_shape)
-        new = type(self).__new__(type(self))
+        new = self._get_checked_instance(self._owner(), _instance)
         for name in self._parameters():
             value = self.__dict__[name]
             constraint = self.arg_constraints[name]
@@ -95,7 +118,25 @@ class Distribution:
         self._expand_more(new, batch_shape)
         Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
-        return new
+        return new  # type: ignore[no-any-return]
+
+    def _owner(self) -> Any:
+        """The class of this package that a class of a user's extends."""
+        package = Distribution.__module__.rpartition(".")[0] + "."
+        return next(kind for kind in type(self).__mro__ if kind.__module__.startswith(package))
+
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """What `expand` fills: a new object, unless `__init__` would have made more of it."""
+        if _instance is not None:
+            return _instance
+        if cls is Distribution:
+            raise NotImplementedError
+        if type(self).__init__ is not cls.__init__:  # type: ignore[misc]
+            raise NotImplementedError(
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ "
+                "method must also define a custom .expand() method."
+            )
+        return type(self).__new__(type(self))
 
     def _expand_more(self, new: Any, batch_shape: Size) -> None:
         """Expands what is no parameter."""
@@ -104,6 +145,15 @@ class Distribution:
         """Values without gradients, (*sample_shape, *batch_shape, *event_shape)."""
         with pygrad.no_grad():
             return self.rsample(sample_shape)
+
+    def sample_n(self, n: int) -> Tensor:
+        """n values; deprecated."""
+        warnings.warn(
+            "`sample_n(n)` will be deprecated. Use `sample((n,))` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self.sample((n,))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Values with gradients with respect to the parameters."""
@@ -158,8 +208,11 @@ class Distribution:
 
     def _check(self, value: Any) -> None:
         """Raise ``ValueError`` for what is no value of this distribution, unless told not to."""
-        if not self._validate_args:
-            return
+        if self._validate_args:
+            self._validate_sample(value)
+
+    def _validate_sample(self, value: Any) -> None:
+        """Raise ``ValueError`` for what is no value of this distribution."""
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         start = value.dim() - len(self._event_shape)
@@ -175,7 +228,17 @@ class Distribution:
                     "Value is not broadcastable with batch_shape+event_shape: "
                     f"{actual} vs {expected}."
                 )
-        constraint: Constraint = self.support
+        try:
+            constraint: Constraint = self.support
+        except NotImplementedError:
+            warnings.warn(
+                f"{type(self)} does not define `support` to enable sample validation. Please "
+                "initialize the distribution with `validate_args=False` to turn off validation.",
+                stacklevel=2,
+            )
+            return
+        if constraint is None:
+            raise AssertionError("support is unexpectedly None")
         if not bool(constraint.check(value).all()):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) "

@@ -7,7 +7,7 @@ from typing import Any
 from .._tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .utils import sum_rightmost
+from .utils import _sum_rightmost
 
 __all__ = ["Independent"]
 
@@ -30,6 +30,8 @@ class Independent(Distribution):
         >>> diagonal.event_shape, tuple(diagonal.log_prob(pygrad.zeros(3)).shape)
         (torch.Size([3]), ())
     """
+
+    arg_constraints: Any = {}  # noqa: RUF012
 
     def __init__(
         self,
@@ -59,7 +61,7 @@ class Independent(Distribution):
         """Whether the base has."""
         return self.base_dist.has_rsample
 
-    @property
+    @constraints.dependent_property
     def support(self) -> constraints.Constraint:
         """That of the base, all of the event at once."""
         base: constraints.Constraint = self.base_dist.support
@@ -96,7 +98,7 @@ class Independent(Distribution):
         return self.base_dist.enumerate_support(expand=expand)
 
     def _summed(self, found: Tensor) -> Tensor:
-        return sum_rightmost(found, self.reinterpreted_batch_ndims)
+        return _sum_rightmost(found, self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"

@@ -33,6 +33,8 @@ class MixtureSameFamily(Distribution):
         tensor(0.)
     """
 
+    arg_constraints: Any = {}  # noqa: RUF012
+
     def __init__(
         self,
         mixture_distribution: Categorical,
@@ -79,10 +81,10 @@ class MixtureSameFamily(Distribution):
         """The components."""
         return self._component_distribution
 
-    @property
+    @constraints.dependent_property
     def support(self) -> constraints.Constraint:
         """That of the components."""
-        return constraints.mixture(self._component_distribution.support)
+        return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
     def _weights(self) -> Tensor:
         probs = self._mixture_distribution.probs

@@ -55,7 +55,7 @@ class Multinomial(Classes):
         new.total_count = self.total_count
         new._binomial = self._binomial.expand(batch_shape + self._event_shape)
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> constraints.Constraint:
         """Counts that add up to the total."""
         return constraints.multinomial(self.total_count)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 from .._dtypes import Size
@@ -11,7 +10,7 @@ from .._package import pygrad
 from .._tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .normal import standard_normal
+from .utils import _standard_normal, lazy_property
 
 __all__ = ["MultivariateNormal"]
 
@@ -77,34 +76,36 @@ class MultivariateNormal(Distribution):
         self.__dict__[name] = matrix.expand(batch + event + event)
         super().__init__(batch, event, validate_args)
         if scale_tril is not None:
-            self._tril = scale_tril
+            self._unbroadcasted_scale_tril = scale_tril
         elif covariance_matrix is not None:
-            self._tril = pygrad.linalg.cholesky(covariance_matrix)
+            self._unbroadcasted_scale_tril = pygrad.linalg.cholesky(covariance_matrix)
         else:
-            self._tril = _tril_of_inverse(matrix)
+            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
 
     def _expand_more(self, new: Any, batch_shape: Size) -> None:
-        new._tril = self._tril
+        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
 
-    @cached_property
+    def _expanded(self, matrix: Tensor) -> Tensor:
+        """A matrix for each of the batch."""
+        return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
+
+    @lazy_property
     def scale_tril(self) -> Tensor:
         """The Cholesky factor of the covariance."""
-        return self._tril.expand(self._batch_shape + self._event_shape + self._event_shape)
+        return self._unbroadcasted_scale_tril.expand(
+            self._batch_shape + self._event_shape + self._event_shape
+        )
 
-    @cached_property
+    @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance."""
-        return (self._tril @ self._tril.mT).expand(
-            self._batch_shape + self._event_shape + self._event_shape
-        )
+        return self._expanded(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
 
-    @cached_property
+    @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
-        inverse = pygrad.linalg.inv(self._tril)
-        return (inverse.mT @ inverse).expand(
-            self._batch_shape + self._event_shape + self._event_shape
-        )
+        inverse = pygrad.linalg.inv(self._unbroadcasted_scale_tril)
+        return self._expanded(inverse.mT @ inverse)
 
     @property
     def mean(self) -> Tensor:
@@ -116,25 +117,31 @@ class MultivariateNormal(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return self._tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
+        return (
+            self._unbroadcasted_scale_tril.pow(2)
+            .sum(-1)
+            .expand(self._batch_shape + self._event_shape)
+        )
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        noise = standard_normal(self._extended_shape(sample_shape), self.loc)
-        return self.loc + (self._tril @ noise.unsqueeze(-1)).squeeze(-1)
+        noise = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype)
+        return self.loc + _batch_mv(self._unbroadcasted_scale_tril, noise)
 
     def log_prob(self, value: Tensor) -> Any:
         self._check(value)
-        distance = mahalanobis(self._tril, value - self.loc)
+        distance = _batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - log_det(
-            self._tril
+            self._unbroadcasted_scale_tril
         )
 
     def entropy(self) -> Any:
-        found = 0.5 * self._event_shape[0] * (1 + math.log(2 * math.pi)) + log_det(self._tril)
+        found = 0.5 * self._event_shape[0] * (1 + math.log(2 * math.pi)) + log_det(
+            self._unbroadcasted_scale_tril
+        )
         return found.expand(self._batch_shape)
 
 
-def _tril_of_inverse(matrix: Tensor) -> Tensor:
+def _precision_to_scale_tril(matrix: Tensor) -> Tensor:
     """The Cholesky factor of a matrix's inverse."""
     flipped = pygrad.linalg.cholesky(matrix.flip((-2, -1)))
     lower = flipped.flip((-2, -1)).mT
@@ -142,11 +149,16 @@ def _tril_of_inverse(matrix: Tensor) -> Tensor:
     return pygrad.linalg.solve_triangular(lower, identity, upper=False)
 
 
-def mahalanobis(tril: Tensor, x: Tensor) -> Tensor:
-    """The squared length of a vector in units of a covariance, by its Cholesky factor."""
-    column = x.unsqueeze(-1)
-    shape = pygrad.broadcast_shapes(tril.shape[:-2], column.shape[:-2])
-    factor = tril.expand(shape + Size(tril.shape[-2:]))
+def _batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
+    """Products of matrices and vectors, whose batch dimensions broadcast."""
+    return (bmat @ bvec.unsqueeze(-1)).squeeze(-1)
+
+
+def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
+    """The squared lengths of vectors in units of covariances, by their Cholesky factors."""
+    column = bx.unsqueeze(-1)
+    shape = pygrad.broadcast_shapes(bL.shape[:-2], column.shape[:-2])
+    factor = bL.expand(shape + Size(bL.shape[-2:]))
     column = column.expand(shape + Size(column.shape[-2:]))
     solved = pygrad.linalg.solve_triangular(factor, column, upper=False)
     return solved.pow(2).sum((-2, -1))

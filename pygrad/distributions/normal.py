@@ -8,17 +8,13 @@ from typing import Any
 from .._package import pygrad
 from .._tensor import Tensor
 from ._location_scale import LocationScale
+from .exp_family import ExponentialFamily
+from .utils import _standard_normal
 
 __all__ = ["Normal"]
 
 
-def standard_normal(shape: Any, like: Tensor) -> Tensor:
-    """Draws from the standard normal distribution, in the dtype of another tensor."""
-    zeros = pygrad.zeros(shape, dtype=like.dtype)
-    return pygrad.normal(zeros, pygrad.ones(shape, dtype=like.dtype))
-
-
-class Normal(LocationScale):
+class Normal(LocationScale, ExponentialFamily):
     """Normal distributions.
 
     Args:
@@ -50,7 +46,7 @@ class Normal(LocationScale):
             return pygrad.normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        noise = standard_normal(self._extended_shape(sample_shape), self.loc)
+        noise = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype)
         return self.loc + noise * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -67,3 +63,14 @@ class Normal(LocationScale):
 
     def entropy(self) -> Tensor:
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
+
+    _mean_carrier_measure = 0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        precision = self.scale.pow(2).reciprocal()
+        return self.loc * precision, -0.5 * precision
+
+    def _log_normalizer(self, *natural: Tensor) -> Any:
+        x, y = natural
+        return 0.5 * (-math.pi / y).log() - x.pow(2) / (4 * y)

@@ -38,7 +38,7 @@ class Pareto(TransformedDistribution):
         transforms = [ExpTransform(), AffineTransform(0, self.scale)]
         super().__init__(Exponential(self.alpha, validate_args), transforms, validate_args)
 
-    @property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
         """From the scale on."""
         return constraints.greater_than_eq(lower_bound=self.scale)

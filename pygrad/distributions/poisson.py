@@ -7,13 +7,13 @@ from typing import Any
 from .._package import pygrad
 from .._tensor import Tensor
 from . import constraints
-from .distribution import Distribution
+from .exp_family import ExponentialFamily
 from .utils import broadcast_all
 
 __all__ = ["Poisson"]
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """Poisson distributions.
 
     Args:
@@ -56,3 +56,11 @@ class Poisson(Distribution):
         self._check(value)
         rate, value = broadcast_all(self.rate, value)
         return value.xlogy(rate) - rate - (value + 1).lgamma()
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.rate.log(),)
+
+    def _log_normalizer(self, *natural: Tensor) -> Any:
+        (x,) = natural
+        return x.exp()

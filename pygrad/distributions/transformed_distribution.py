@@ -11,7 +11,7 @@ from . import constraints
 from .distribution import Distribution
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
-from .utils import sum_rightmost
+from .utils import _sum_rightmost
 
 __all__ = ["TransformedDistribution"]
 
@@ -36,6 +36,7 @@ class TransformedDistribution(Distribution):
         tensor(-0.7821)
     """
 
+    arg_constraints: Any = {}  # noqa: RUF012
     base_dist: Any
 
     def __init__(
@@ -74,7 +75,7 @@ class TransformedDistribution(Distribution):
         shape = Size(batch_shape) + self._event_shape
         for transform in reversed(self.transforms):
             shape = Size(transform.inverse_shape(shape))
-        new = type(self).__new__(type(self))
+        new = self._get_checked_instance(self._owner(), _instance)
         new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
         new.transforms = self.transforms
         self._expand_more(new, Size(batch_shape))
@@ -91,7 +92,7 @@ class TransformedDistribution(Distribution):
         """Whether the base has."""
         return self.base_dist.has_rsample  # type: ignore[no-any-return]
 
-    @property
+    @constraints.dependent_property(is_discrete=False)
     def support(self) -> Any:
         """What the last transform gives."""
         if not self.transforms:
@@ -120,10 +121,10 @@ class TransformedDistribution(Distribution):
             x = transform.inv(y)
             dims += transform.domain.event_dim - transform.codomain.event_dim
             grown = transform.log_abs_det_jacobian(x, y)
-            found = found - sum_rightmost(grown, dims - transform.domain.event_dim)
+            found = found - _sum_rightmost(grown, dims - transform.domain.event_dim)
             y = x
         base = self.base_dist.log_prob(y)
-        return found + sum_rightmost(base, dims - len(self.base_dist.event_shape))
+        return found + _sum_rightmost(base, dims - len(self.base_dist.event_shape))
 
     def _increasing(self, value: Tensor) -> Tensor:
         """Probabilities of at most for those of at least, where the transforms decrease."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Final
 
 from .._dtypes import Size
@@ -11,12 +12,14 @@ from .._tensor import Tensor
 from ..nn import functional as F
 from . import constraints
 from .constraints import Constraint
-from .utils import broadcast_all, sum_rightmost
+from .utils import _sum_rightmost, broadcast_all, tril_matrix_to_vec, vec_to_tril_matrix
 
 __all__ = [
     "AbsTransform",
     "AffineTransform",
+    "CatTransform",
     "ComposeTransform",
+    "CorrCholeskyTransform",
     "CumulativeDistributionTransform",
     "ExpTransform",
     "IndependentTransform",
@@ -27,6 +30,7 @@ __all__ = [
     "SigmoidTransform",
     "SoftmaxTransform",
     "SoftplusTransform",
+    "StackTransform",
     "StickBreakingTransform",
     "TanhTransform",
     "Transform",
@@ -264,7 +268,7 @@ class ComposeTransform(Transform):
         for k, part in enumerate(self.parts):
             image = y if k == last else part(x)
             grown = part.log_abs_det_jacobian(x, image)
-            total = total + sum_rightmost(grown, dims - part.domain.event_dim)
+            total = total + _sum_rightmost(grown, dims - part.domain.event_dim)
             dims += part.codomain.event_dim - part.domain.event_dim
             x = image
         return total
@@ -340,7 +344,7 @@ class IndependentTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         grown = self.base_transform.log_abs_det_jacobian(x, y)
-        return sum_rightmost(grown, self.reinterpreted_batch_ndims)
+        return _sum_rightmost(grown, self.reinterpreted_batch_ndims)
 
     def forward_shape(self, shape: Any) -> Any:
         return self.base_transform.forward_shape(shape)
@@ -504,6 +508,11 @@ class PowerTransform(Transform):
         return pygrad.broadcast_shapes(shape, self.exponent.shape)
 
 
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    """sigmoid(x), away from 0 and 1."""
+    return _inside(x.sigmoid())
+
+
 def _inside(y: Tensor) -> Tensor:
     """Values of (0, 1) away from both ends."""
     limits = pygrad.finfo(y.dtype)
@@ -522,7 +531,7 @@ class SigmoidTransform(_Increasing):
     codomain = constraints.unit_interval
 
     def _call(self, x: Tensor) -> Tensor:
-        return _inside(x.sigmoid())
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         y = _inside(y)
@@ -656,7 +665,7 @@ class AffineTransform(Transform):
             grown = self.scale.abs().log().expand(x.shape)
         else:
             grown = pygrad.full_like(x, math.log(abs(self.scale)))
-        return sum_rightmost(grown, self.event_dim)
+        return _sum_rightmost(grown, self.event_dim)
 
     def forward_shape(self, shape: Any) -> Any:
         shapes = [v.shape for v in (self.loc, self.scale) if isinstance(v, Tensor)]
@@ -704,6 +713,228 @@ class CumulativeDistributionTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return self.distribution.log_prob(x)  # type: ignore[no-any-return]
+
+
+class CorrCholeskyTransform(Transform):
+    """D (D - 1) / 2 numbers to the Cholesky factor of a correlation matrix of D rows.
+
+    The numbers are taken row by row: each breaks a part of what is left of the length 1 of its
+    row, as in `StickBreakingTransform`, but with a sign.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.distributions.transforms.CorrCholeskyTransform()(pygrad.zeros(1))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
+
+    domain = constraints.real_vector
+    codomain = constraints.corr_cholesky
+    bijective = True
+
+    def _call(self, x: Tensor) -> Tensor:
+        eps = pygrad.finfo(x.dtype).eps
+        parts = vec_to_tril_matrix(x.tanh().clamp(min=-1 + eps, max=1 - eps), diag=-1)
+        left = (1 - parts**2).sqrt().cumprod(-1)
+        parts = parts + pygrad.eye(parts.shape[-1], dtype=parts.dtype)
+        return parts * F.pad(left[..., :-1], [1, 0], value=1)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        left = F.pad((1 - (y * y).cumsum(-1))[..., :-1], [1, 0], value=1)
+        parts = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(left, diag=-1).sqrt()
+        return (parts.log1p() - parts.neg().log1p()) / 2
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor, intermediates: Any = None) -> Any:
+        # Of the elements below the diagonal. What is left before an element stands at the one
+        # to its left.
+        left = tril_matrix_to_vec(1 - (y * y).cumsum(dim=-1), diag=-2)
+        of_tanh = -2 * (x + F.softplus(-2 * x) - math.log(2.0)).sum(-1)
+        return 0.5 * left.log().sum(-1) + of_tanh
+
+    def forward_shape(self, shape: Any) -> Any:
+        if len(shape) < 1:
+            raise ValueError("Too few dimensions on input")
+        count = shape[-1]
+        size = round((0.25 + 2 * count) ** 0.5 + 0.5)
+        if size * (size - 1) // 2 != count:
+            raise ValueError("Input is not a flattened lower-diagonal number")
+        return (*shape[:-1], size, size)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        if len(shape) < 2:
+            raise ValueError("Too few dimensions on input")
+        if shape[-2] != shape[-1]:
+            raise ValueError("Input is not square")
+        return (*shape[:-2], shape[-1] * (shape[-1] - 1) // 2)
+
+
+class _PartsTransform(Transform):
+    """Transforms of the parts of a value along a dimension."""
+
+    def __init__(self, tseq: Iterable[Transform], dim: int, cache_size: int) -> None:
+        tseq = list(tseq)
+        if not all(isinstance(t, Transform) for t in tseq):
+            raise AssertionError("All elements of tseq must be Transform instances")
+        super().__init__(cache_size)
+        self.transforms = [t.with_cache(cache_size) for t in tseq] if cache_size else tseq
+        self.dim = dim
+
+    @property
+    def bijective(self) -> bool:  # type: ignore[override]
+        return all(t.bijective for t in self.transforms)
+
+    def _fits(self, size: int, name: str) -> None:
+        """Raise ``AssertionError`` for a size along the dimension that is none of the parts."""
+        raise NotImplementedError
+
+    def _check_parts(self, x: Tensor, name: str, dims_of: str) -> None:
+        if not -x.dim() <= self.dim < x.dim():
+            raise AssertionError(
+                f"dim {self.dim} out of range for {dims_of} with {x.dim()} dimensions"
+            )
+        self._fits(x.size(self.dim), name)
+
+
+class CatTransform(_PartsTransform):
+    """Transforms of parts of some lengths, as `cat` puts them together.
+
+    Args:
+        tseq: the transforms.
+        dim: along which dimension.
+        lengths: how long each part is; 1 by default.
+        cache_size: see :class:`Transform`.
+
+    Raises:
+        AssertionError: another number of lengths, or values of another length.
+
+    Example:
+        >>> import pygrad
+        >>> from pygrad.distributions import transforms as tr
+        >>> both = tr.CatTransform([tr.ExpTransform(), tr.identity_transform], lengths=[1, 2])
+        >>> both(pygrad.zeros(3))
+        tensor([1., 0., 0.])
+    """
+
+    def __init__(
+        self,
+        tseq: Iterable[Transform],
+        dim: int = 0,
+        lengths: Iterable[int] | None = None,
+        cache_size: int = 0,
+    ) -> None:
+        super().__init__(tseq, dim, cache_size)
+        self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
+        if len(self.lengths) != len(self.transforms):
+            raise AssertionError(
+                f"lengths ({len(self.lengths)}) must match transforms ({len(self.transforms)})"
+            )
+
+    @property
+    def event_dim(self) -> int:
+        return max(t.event_dim for t in self.transforms)
+
+    @property
+    def length(self) -> int:
+        """That of all parts."""
+        return sum(self.lengths)
+
+    @constraints.dependent_property
+    def domain(self) -> Constraint:
+        return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
+
+    @constraints.dependent_property
+    def codomain(self) -> Constraint:
+        return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        if self._cache_size == cache_size:
+            return self
+        return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
+
+    def _fits(self, size: int, name: str) -> None:
+        if size != self.length:
+            raise AssertionError(
+                f"{name}.size({self.dim}) = {size} must equal length {self.length}"
+            )
+
+    def _parts(self, x: Tensor, name: str, dims_of: str = "tensor") -> Iterable[Any]:
+        self._check_parts(x, name, dims_of)
+        return zip(self.transforms, x.split(self.lengths, self.dim), strict=True)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return pygrad.cat([t(part) for t, part in self._parts(x, "x")], dim=self.dim)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return pygrad.cat([t.inv(part) for t, part in self._parts(y, "y")], dim=self.dim)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+        found: list[Any] = []
+        parts, images = self._parts(x, "x", "x"), self._parts(y, "y", "y")
+        for (t, part), (_, image) in zip(parts, images, strict=True):
+            grown = t.log_abs_det_jacobian(part, image)
+            found.append(_sum_rightmost(grown, self.event_dim - t.event_dim))
+        dim = (self.dim - x.dim() if self.dim >= 0 else self.dim) + self.event_dim
+        return pygrad.cat(found, dim=dim) if dim < 0 else sum(found)
+
+
+class StackTransform(_PartsTransform):
+    """Transforms of slices, as `stack` puts them together.
+
+    Args:
+        tseq: the transforms.
+        dim: along which dimension.
+        cache_size: see :class:`Transform`.
+
+    Raises:
+        AssertionError: values of another number of slices.
+
+    Example:
+        >>> import pygrad
+        >>> from pygrad.distributions import transforms as tr
+        >>> tr.StackTransform([tr.ExpTransform(), tr.identity_transform])(pygrad.zeros(2))
+        tensor([1., 0.])
+    """
+
+    def __init__(self, tseq: Iterable[Transform], dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(tseq, dim, cache_size)
+
+    @constraints.dependent_property
+    def domain(self) -> Constraint:
+        return constraints.stack([t.domain for t in self.transforms], self.dim)
+
+    @constraints.dependent_property
+    def codomain(self) -> Constraint:
+        return constraints.stack([t.codomain for t in self.transforms], self.dim)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        if self._cache_size == cache_size:
+            return self
+        return StackTransform(self.transforms, self.dim, cache_size)
+
+    def _fits(self, size: int, name: str) -> None:
+        if size != len(self.transforms):
+            raise AssertionError(
+                f"{name}.size({self.dim}) = {size} must equal len(transforms) "
+                f"{len(self.transforms)}"
+            )
+
+    def _parts(self, x: Tensor, name: str, dims_of: str = "tensor") -> Iterable[Any]:
+        self._check_parts(x, name, dims_of)
+        return zip(self.transforms, x.unbind(self.dim), strict=True)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return pygrad.stack([t(part) for t, part in self._parts(x, "x")], dim=self.dim)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return pygrad.stack([t.inv(part) for t, part in self._parts(y, "y")], dim=self.dim)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+        parts, images = self._parts(x, "x", "x"), self._parts(y, "y", "y")
+        found = [
+            t.log_abs_det_jacobian(part, image)
+            for (t, part), (_, image) in zip(parts, images, strict=True)
+        ]
+        return pygrad.stack(found, dim=self.dim)
 
 
 class SoftmaxTransform(_Alike):

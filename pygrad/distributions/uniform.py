@@ -44,7 +44,7 @@ class Uniform(Distribution):
         above = constraints.greater_than(lower_bound=self.__dict__.get("low"))
         return {"low": below, "high": above}
 
-    @property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
         """From low to high."""
         return constraints.interval(lower_bound=self.low, upper_bound=self.high)

@@ -2,14 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Number
-from typing import Any
+from typing import Any, Final, Generic, Self, TypeVar, overload
 
 from .._package import pygrad
 from .._tensor import Tensor
 from ..nn import functional as F
 
-__all__ = ["broadcast_all", "clamp_probs", "logits_to_probs", "probs_to_logits", "sum_rightmost"]
+__all__ = [
+    "broadcast_all",
+    "clamp_probs",
+    "lazy_property",
+    "logits_to_probs",
+    "probs_to_logits",
+    "tril_matrix_to_vec",
+    "vec_to_tril_matrix",
+]
+
+euler_constant: Final = 0.57721566490153286060
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class lazy_property(Generic[T, R]):
+    """A property that is computed when first asked for, with gradients, and then kept.
+
+    Example:
+        >>> from pygrad.distributions.utils import lazy_property
+        >>> class Once:
+        ...     @lazy_property
+        ...     def answer(self):
+        ...         print("computed")
+        ...         return 42
+        >>> once = Once()
+        >>> once.answer, once.answer
+        computed
+        (42, 42)
+    """
+
+    def __init__(self, wrapped: Callable[[T], R]) -> None:
+        self.wrapped = wrapped
+        self.__name__ = wrapped.__name__
+        self.__doc__ = wrapped.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(self, instance: T, owner: Any = None) -> R: ...
+    def __get__(self, instance: T | None, owner: Any = None) -> Self | R:
+        if instance is None:
+            return self
+        with pygrad.enable_grad():
+            value = self.wrapped(instance)
+        setattr(instance, self.__name__, value)
+        return value
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
@@ -75,12 +124,62 @@ def exactly_one(probs: Any, logits: Any) -> None:
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
 
 
-def sum_rightmost(value: Tensor, dims: int) -> Tensor:
-    """The sum over the last dimensions.
+def _standard_normal(shape: Any, dtype: Any, device: Any = None) -> Tensor:
+    """Draws from the standard normal distribution."""
+    return pygrad.empty(shape, dtype=dtype, device=device).normal_()
+
+
+def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
+    """The sum over the last dimensions."""
+    return value.reshape((*value.shape[:-dim], -1)).sum(-1) if dim else value
+
+
+def _lower_mask(n: int, diag: int) -> Tensor:
+    """Where a matrix is on or below one of its diagonals."""
+    return pygrad.ones(n, n, dtype=pygrad.bool).tril(diag)
+
+
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """The elements of (*, n, n) on and below a diagonal, row by row.
+
+    Raises:
+        ValueError: no such diagonal.
 
     Example:
         >>> import pygrad
-        >>> pygrad.distributions.utils.sum_rightmost(pygrad.ones(2, 3), 1)
-        tensor([3., 3.])
+        >>> from pygrad.distributions.utils import tril_matrix_to_vec
+        >>> tril_matrix_to_vec(pygrad.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([1., 3., 4.])
     """
-    return value.flatten(value.dim() - dims).sum(-1) if dims else value
+    n = mat.shape[-1]
+    if not -n <= diag < n:
+        raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
+    return mat[..., _lower_mask(n, diag)]
+
+
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
+    """The inverse of :func:`tril_matrix_to_vec`, zeros elsewhere.
+
+    Raises:
+        ValueError: no matrix has so many elements there.
+
+    Example:
+        >>> import pygrad
+        >>> from pygrad.distributions.utils import vec_to_tril_matrix
+        >>> vec_to_tril_matrix(pygrad.tensor([1.0, 3.0, 4.0]))
+        tensor([[1., 0.],
+                [3., 4.]])
+    """
+    count, slope = vec.shape[-1], 1 + 2 * diag
+    # n with n (n + slope) = 2 count + |diag| (diag + 1)
+    root = (slope**2 + 8 * count + 4 * abs(diag) * (diag + 1)) ** 0.5
+    exact = (root - slope) / 2
+    n = round(exact)
+    if n - exact > pygrad.finfo(vec.dtype).eps:
+        raise ValueError(
+            f"The size of last dimension is {count} which cannot be expressed as the lower "
+            "triangular part of a square D x D matrix."
+        )
+    made = vec.new_zeros((*vec.shape[:-1], n, n))
+    made[..., _lower_mask(n, diag)] = vec
+    return made

@@ -8,10 +8,9 @@ from .._package import pygrad
 from .._tensor import Tensor
 from . import constraints
 from .exponential import Exponential
-from .gumbel import EULER
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, PowerTransform
-from .utils import broadcast_all
+from .utils import broadcast_all, euler_constant
 
 __all__ = ["Weibull"]
 
@@ -70,4 +69,4 @@ class Weibull(TransformedDistribution):
 
     def entropy(self) -> Tensor:
         inverse = self.concentration_reciprocal
-        return EULER * (1 - inverse) + (self.scale * inverse).log() + 1
+        return euler_constant * (1 - inverse) + (self.scale * inverse).log() + 1

@@ -1,0 +1,64 @@
+"""What exponential families have in common: moments are derivatives of the normalizer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._package import pygrad
+from .._tensor import Tensor
+from .distribution import Distribution
+from .utils import _sum_rightmost
+
+__all__ = ["ExponentialFamily"]
+
+
+class ExponentialFamily(Distribution):
+    """Distributions of density h(x) exp(<t(x), n> - A(n)), n the natural parameters.
+
+    One of one's own that defines ``_natural_params``, ``_log_normalizer`` (A) and
+    ``_mean_carrier_measure`` (the mean of log h) has its entropy, and its divergence from another
+    one of its class, by differentiating A.
+
+    Example:
+        >>> from pygrad import distributions as d
+        >>> d.ExponentialFamily.entropy(d.Exponential(2.0)), d.Exponential(2.0).entropy()
+        (tensor(0.3069, grad_fn=<SubBackward0>), tensor(0.3069))
+    """
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        raise NotImplementedError
+
+    def _log_normalizer(self, *natural: Tensor) -> Any:
+        raise NotImplementedError
+
+    @property
+    def _mean_carrier_measure(self) -> Any:
+        raise NotImplementedError
+
+    def entropy(self) -> Any:
+        whole = -self._mean_carrier_measure
+        natural, normalizer, means = self._differentiated()
+        found = whole + normalizer
+        for parameter, mean in zip(natural, means, strict=True):
+            found = found - (parameter * mean).reshape((*self._batch_shape, -1)).sum(-1)
+        return found
+
+    def _differentiated(self) -> tuple[list[Tensor], Any, tuple[Tensor, ...]]:
+        """The natural parameters as leaves, A of them, and its derivatives: the means of t(x)."""
+        natural = [p.detach().requires_grad_() for p in self._natural_params]
+        normalizer = self._log_normalizer(*natural)
+        return (
+            natural,
+            normalizer,
+            pygrad.autograd.grad(normalizer.sum(), natural, create_graph=True),
+        )
+
+    def _divergence(self, other: ExponentialFamily) -> Any:
+        """From another one of the class (a Bregman divergence)."""
+        natural, normalizer, means = self._differentiated()
+        others = other._natural_params
+        found = other._log_normalizer(*others) - normalizer
+        for mine, theirs, mean in zip(natural, others, means, strict=True):
+            found = found - _sum_rightmost((theirs - mine) * mean, len(other.event_shape))
+        return found

@@ -1,0 +1,89 @@
+"""The negative binomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._dtypes import Size
+from .._package import pygrad
+from .._tensor import Tensor
+from ..nn import functional as F
+from . import constraints
+from ._odds import Odds
+from .gamma import Gamma
+from .utils import broadcast_all, exactly_one, lazy_property
+
+__all__ = ["NegativeBinomial"]
+
+
+class NegativeBinomial(Odds):
+    """Distributions of how many successes come before `total_count` failures.
+
+    Args:
+        total_count: how many failures; any number from 0 on.
+        probs: the probability of success.
+        logits: the logarithm of its odds; one of the two is given.
+        validate_args: check parameters and values.
+
+    Raises:
+        ValueError: both or none given, or out of range.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.distributions.NegativeBinomial(2.0, 0.5).mean
+        tensor(2.)
+    """
+
+    arg_constraints = {  # noqa: RUF012
+        "total_count": constraints.greater_than_eq(0),
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
+    support = constraints.nonnegative_integer
+
+    def __init__(
+        self,
+        total_count: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        exactly_one(probs, logits)
+        self.total_count, given = broadcast_all(total_count, probs if logits is None else logits)
+        self.total_count = self.total_count.type_as(given)
+        probs, logits = (given, None) if logits is None else (None, given)
+        super().__init__(probs, logits, validate_args)
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the parameter."""
+        return self._given_shape()
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.logits.exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.mean / (-self.logits).sigmoid()
+
+    @lazy_property
+    def _gamma(self) -> Gamma:
+        """That of the rates which poisson values have."""
+        return Gamma(self.total_count, (-self.logits).exp(), validate_args=False)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with pygrad.no_grad():
+            return pygrad.poisson(self._gamma.sample(sample_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check(value)
+        n = self.total_count
+        power = n * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)
+        norm = (1.0 + value).lgamma() + n.lgamma() - (n + value).lgamma()
+        # Of 0 failures 0 successes are certain, but lgamma(0) is infinite.
+        return power - norm.masked_fill(n + value == 0.0, 0.0)
