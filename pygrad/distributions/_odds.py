@@ -45,6 +45,11 @@ class Odds(Distribution):
         """Probabilities of success."""
         return logits_to_probs(self.logits, is_binary=True)
 
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the parameter."""
+        return self._given_shape()
+
     def _given_shape(self) -> Size:
         given = self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
         return given.size()  # type: ignore[no-any-return]

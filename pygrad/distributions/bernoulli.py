@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._dtypes import Size
 from .._package import pygrad
 from .._tensor import Tensor
 from ..nn import functional as F
@@ -36,11 +35,6 @@ class Bernoulli(Odds, ExponentialFamily):
 
     support: Any = constraints.boolean
     has_enumerate_support = True
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        return self._given_shape()
 
     @property
     def mean(self) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._dtypes import Size
 from .._package import pygrad
 from .._tensor import Tensor
 from . import constraints
@@ -60,11 +59,6 @@ class Binomial(Odds):
     def support(self) -> constraints.Constraint:
         """From 0 to the total count."""
         return constraints.integer_interval(lower_bound=0, upper_bound=self.total_count)
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        return self._given_shape()
 
     @property
     def mean(self) -> Tensor:

@@ -130,15 +130,23 @@ class _DependentProperty(property, _Dependent):
 class _Bounded(Constraint):
     """A condition with bounds, which are shown."""
 
-    _names: tuple[str, ...]
-
-    def __init__(self, *values: Any, **bounds: Any) -> None:
-        self._bounds = dict(zip(self._names, values, strict=False)) | bounds
-        self.__dict__.update(self._bounds)
-
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value}" for name, value in self._bounds.items())
+        shown = ", ".join(f"{name}={value}" for name, value in self.__dict__.items())
         return f"{type(self).__name__.removeprefix('_')}({shown})"
+
+
+class _BoundedBelow(_Bounded):
+    """A condition with a lower bound."""
+
+    def __init__(self, lower_bound: Any) -> None:
+        self.lower_bound = lower_bound
+
+
+class _BoundedAbove(_Bounded):
+    """A condition with an upper bound."""
+
+    def __init__(self, upper_bound: Any) -> None:
+        self.upper_bound = upper_bound
 
 
 class _Real(Constraint):
@@ -148,33 +156,24 @@ class _Real(Constraint):
         return value == value
 
 
-class _GreaterThan(_Bounded):
+class _GreaterThan(_BoundedBelow):
     """Above a bound."""
-
-    _names = ("lower_bound",)
-    lower_bound: Any
 
     def check(self, value: Tensor) -> Tensor:
         found: Tensor = value > self.lower_bound
         return found
 
 
-class _GreaterThanEq(_Bounded):
+class _GreaterThanEq(_BoundedBelow):
     """At a bound or above."""
-
-    _names = ("lower_bound",)
-    lower_bound: Any
 
     def check(self, value: Tensor) -> Tensor:
         found: Tensor = value >= self.lower_bound
         return found
 
 
-class _LessThan(_Bounded):
+class _LessThan(_BoundedAbove):
     """Below a bound."""
-
-    _names = ("upper_bound",)
-    upper_bound: Any
 
     def check(self, value: Tensor) -> Tensor:
         found: Tensor = value < self.upper_bound
@@ -184,9 +183,8 @@ class _LessThan(_Bounded):
 class _Interval(_Bounded):
     """From one bound to another, both included."""
 
-    _names = ("lower_bound", "upper_bound")
-    lower_bound: Any
-    upper_bound: Any
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
     def check(self, value: Tensor) -> Tensor:
         found: Tensor = (value >= self.lower_bound) & (value <= self.upper_bound)
@@ -219,12 +217,10 @@ class _IntegerGreaterThan(_GreaterThanEq):
         return (value % 1 == 0) & super().check(value)
 
 
-class _IntegerLessThan(_Bounded):
+class _IntegerLessThan(_BoundedAbove):
     """Whole numbers up to a bound."""
 
     is_discrete = True
-    _names = ("upper_bound",)
-    upper_bound: Any
 
     def check(self, value: Tensor) -> Tensor:
         found: Tensor = (value % 1 == 0) & (value <= self.upper_bound)

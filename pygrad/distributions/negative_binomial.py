@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._dtypes import Size
 from .._package import pygrad
 from .._tensor import Tensor
 from ..nn import functional as F
@@ -53,11 +52,6 @@ class NegativeBinomial(Odds):
         self.total_count = self.total_count.type_as(given)
         probs, logits = (given, None) if logits is None else (None, given)
         super().__init__(probs, logits, validate_args)
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        return self._given_shape()
 
     @property
     def mean(self) -> Tensor:

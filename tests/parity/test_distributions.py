@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -242,6 +245,30 @@ KINDS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "Weibull": lambda t, a, b: t.distributions.Weibull(a, b),
 }
 """One of each kind, of two parameters: a of 0.5, 1.5 and b of 2, 3."""
+
+MODULES = [
+    "torch.distributions",
+    *(m.name for m in pkgutil.iter_modules(torch.distributions.__path__, "torch.distributions.")),
+    "torch.quasirandom",
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_names_and_their_members_are_here(name: str) -> None:
+    theirs = importlib.import_module(name)
+    mine = importlib.import_module("pygrad" + name.removeprefix("torch"))
+    offered = getattr(theirs, "__all__", ["SobolEngine"] if "quasi" in name else [])
+    assert set(offered) <= set(dir(mine))
+    for each in offered:
+        kind, here = getattr(theirs, each), getattr(mine, each)
+        if inspect.isclass(kind):
+            members = {m for m in dir(kind) if not m.startswith("_")}
+            assert members <= {*dir(here), *getattr(here, "__annotations__", ())}, each
+        if inspect.isclass(kind) or inspect.isfunction(kind):
+            assert list(inspect.signature(kind).parameters) == list(
+                inspect.signature(here).parameters
+            ), each
+
 
 REGISTRY = {(p.__name__, q.__name__) for p, q in torch.distributions.kl._KL_REGISTRY}
 
