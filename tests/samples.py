@@ -888,6 +888,7 @@ rows("_C._sobol_engine_draw", call(index(1 << 30, 3), 4, SOBOL, 3, 5, Dtype("flo
 rows("_C._sobol_engine_ff_", call(index(1 << 30, 3), 4, SOBOL, 3, 5))
 rows("_C._sobol_engine_scramble_", call(SOBOL, index(2, 3, 30, 30), 3))
 rows("nonzero_static", call(mask(2, 3), size=4), call(mask(2, 3), size=2, fill_value=-7))
+rows("_C._is_all_true", call(mask(2, 3)), call(mask()))
 rows("_C._tensordot", call(S, MATRIX, [1], [0]))
 rows("native_layer_norm", call(S, [3], x(3), x(3), 1e-5), call(S, [3], None, None, 1e-5))
 NORM = (x(3, 2), x(2), x(2), constant(2), constant(2, kind="positive"), False, 0.1, 1e-5)

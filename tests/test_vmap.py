@@ -449,3 +449,19 @@ def test_custom_functions_leave_nothing() -> None:
     (g,) = pygrad.autograd.grad(y.sum(), x, create_graph=True)
     (h,) = pygrad.autograd.grad(g.sum(), x)
     assert h.tolist() == (6 * x).tolist()
+
+
+def test_distributions_check_all_slices() -> None:
+    from pygrad.distributions import Gamma
+
+    def density(a: Any, value: Any) -> Any:
+        return Gamma(a, 1.0).log_prob(value)
+
+    a, value = pygrad.tensor([[0.5, 1.0], [2.0, 3.0]]), pygrad.tensor([[1.0, 3.0]] * 2)
+    assert vmap(density)(a, value).tolist() == [
+        density(*each).tolist() for each in zip(a, value, strict=True)
+    ]
+    with pytest.raises(ValueError, match="Expected parameter concentration"):
+        vmap(density)(pygrad.tensor([[0.5, 1.0], [1.0, -1.0]]), value)
+    with pytest.raises(ValueError, match="within the support"):
+        vmap(density)(a, pygrad.tensor([[1.0, 3.0], [1.0, -1.0]]))

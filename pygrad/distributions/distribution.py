@@ -9,7 +9,7 @@ from .._dtypes import Size
 from .._package import pygrad
 from .._tensor import Tensor
 from .constraints import Constraint, is_dependent
-from .utils import lazy_property
+from .utils import all_true, lazy_property
 
 __all__ = ["Distribution"]
 
@@ -63,7 +63,7 @@ class Distribution:
             if is_dependent(constraint) or (derived and name not in self.__dict__):
                 continue
             value = getattr(self, name)
-            if not bool(constraint.check(value).all()):
+            if not all_true(constraint.check(value)):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape "
                     f"{tuple(value.shape)}) of distribution {self!r} to satisfy the constraint "
@@ -239,7 +239,7 @@ class Distribution:
             return
         if constraint is None:
             raise AssertionError("support is unexpectedly None")
-        if not bool(constraint.check(value).all()):
+        if not all_true(constraint.check(value)):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) "
                 f"to be within the support ({constraint!r}) of the distribution {self!r}, but "

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from numbers import Number
 from typing import Any, Final, Generic, Self, TypeVar, overload
 
+from .. import _ops
 from .._package import pygrad
 from .._tensor import Tensor
 from ..nn import functional as F
@@ -22,6 +23,8 @@ __all__ = [
 
 euler_constant: Final = 0.57721566490153286060
 
+
+_C: Final = _ops.C
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -116,6 +119,11 @@ def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
         tensor([0.5000, 0.5000])
     """
     return logits.sigmoid() if is_binary else F.softmax(logits, dim=-1)
+
+
+def all_true(valid: Tensor) -> bool:
+    """Whether all is true; within vmap, in all slices."""
+    return bool(_C["_is_all_true"](valid))
 
 
 def exactly_one(probs: Any, logits: Any) -> None:

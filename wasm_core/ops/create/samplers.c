@@ -84,16 +84,15 @@ static double stirling_rest(double k) {
 }
 
 /* v as a number of the dtype: PyTorch computes some terms in float32 for float32 operands. */
-static double rounded(double v, bool single) { return single ? (double)(float)v : v; }
+static double rounded(double v, bool f32) { return f32 ? (double)(float)v : v; }
 
 /* Transformed rejection, W. Hoermann, 1993 ("BTRS"), for count * p from 10 on, p <= 1/2. */
-static double binomial_by_rejection(Rng *r, double count, double p, bool single) {
-  double mean = rounded(count * p, single), miss = rounded(1 - p, single);
-  double deviation = rounded(m_sqrt(rounded(mean * miss, single)), single),
-         odds = rounded(p / miss, single);
+static double binomial_by_rejection(Rng *r, double count, double p, bool f32) {
+  double mean = rounded(count * p, f32), miss = rounded(1 - p, f32);
+  double deviation = rounded(m_sqrt(rounded(mean * miss, f32)), f32), odds = rounded(p / miss, f32);
   double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p, c = mean + 0.5;
   double v_r = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) * deviation;
-  double m = floor(rounded((count + 1) * p, single));
+  double m = floor(rounded((count + 1) * p, f32));
   for (;;) {
     double u = next_uniform(r) - 0.5, v = next_uniform(r), us = 0.5 - fabs(u);
     double k = floor((2 * a / us + b) * u + c);
@@ -109,22 +108,22 @@ static double binomial_by_rejection(Rng *r, double count, double p, bool single)
 }
 
 /* Counts the successes by the gaps between them, which are geometric. */
-static double binomial_by_gaps(Rng *r, double count, double p, bool single) {
-  double log_miss = rounded(m_log1p(-p), single), trials = 0, k = 0;
+static double binomial_by_gaps(Rng *r, double count, double p, bool f32) {
+  double log_miss = rounded(m_log1p(-p), f32), trials = 0, k = 0;
   for (;; k++) {
     trials += ceil(m_log(next_uniform(r)) / log_miss);
     if (trials > count) return k;
   }
 }
 
-static double next_binomial(Rng *r, double count, double p, bool single) {
+static double next_binomial(Rng *r, double count, double p, bool f32) {
   if (count <= 0 || p <= 0) return 0;
   if (p >= 1) return count;
   if (p != p || count != count) return p + count;
-  double rarer = p > 0.5 ? rounded(1 - p, single) : p;
-  bool many = rounded(count * rarer, single) >= 10;
-  double k = many ? binomial_by_rejection(r, count, rarer, single)
-                  : binomial_by_gaps(r, count, rarer, single);
+  double rarer = p > 0.5 ? rounded(1 - p, f32) : p;
+  bool many = rounded(count * rarer, f32) >= 10;
+  double k = many ? binomial_by_rejection(r, count, rarer, f32)
+                  : binomial_by_gaps(r, count, rarer, f32);
   return p > 0.5 ? count - k : k;
 }
 
@@ -191,15 +190,15 @@ static double gamma_by_rejection(Rng *r, double shifted) {
   }
 }
 
-/* Below 1, a draw for 1 more is scaled. single: PyTorch's sums with the concentration are of the
- * operand's type; the third is a float's in any case. */
-static double next_gamma(Rng *r, double concentration, bool single) {
+/* Below 1, a draw for 1 more is scaled. f32: PyTorch computes with the concentration in its type;
+ * the third is a float's for any. */
+static double next_gamma(Rng *r, double concentration, bool f32) {
   const double third = (double)(1.0f / 3);
   if (concentration == 0) return 0;
-  if (!(concentration < 1)) return gamma_by_rejection(r, rounded(concentration - third, single));
-  double power = rounded(1 / concentration, single);
+  if (!(concentration < 1)) return gamma_by_rejection(r, rounded(concentration - third, f32));
+  double power = rounded(1 / concentration, f32);
   double scale = m_pow(1 - next_uniform(r), power);
-  return scale * gamma_by_rejection(r, rounded(rounded(concentration + 1, single) - third, single));
+  return scale * gamma_by_rejection(r, rounded(rounded(concentration + 1, f32) - third, f32));
 }
 
 GRAD(StandardGammaBackward0, "self result")
@@ -232,7 +231,7 @@ Tensor *t_standard_gamma(Tensor *concentration, int32_t gen) {
 
 /* ------------------------------------------------------------ Dirichlet */
 
-/* What is done with a number of float or double holds of it; the result is in [least, most]. */
+/* v, no less than `least` and no more than `most`; a NaN is the least. */
 static double within(double v, double least, double most) {
   v = v > least ? v : least;
   return v < most ? v : most;

@@ -254,3 +254,10 @@ static Tensor *truth(Tensor *x, Ints dims, bool keepdim, bool every) {
 
 Tensor *t_any(Tensor *x, Ints dims, bool keepdim) { return truth(x, dims, keepdim, false); }
 Tensor *t_all(Tensor *x, Ints dims, bool keepdim) { return truth(x, dims, keepdim, true); }
+
+/* Of what is batched all slices count, and the answer is no batch: vmap may ask it. */
+Tensor *t_is_all_true(Tensor *x) {
+  OP_ENTERED("_is_all_true", x);
+  while (x && x->flags & FLAG_BATCHED) x = x->meta->value;
+  return t_all(x, ALL_DIMS, false);
+}
