@@ -71,6 +71,11 @@ class MixtureSameFamily(Distribution):
             )
         super().__init__(batch[:-1], component_distribution.event_shape, validate_args)
 
+    def _expand_more(self, new: Any, batch_shape: Size) -> None:
+        components = self._component_distribution
+        new._mixture_distribution = self._mixture_distribution.expand(batch_shape)
+        new._component_distribution = components.expand((*batch_shape, components.batch_shape[-1]))
+
     @property
     def mixture_distribution(self) -> Categorical:
         """With which probability each component is taken."""
@@ -103,6 +108,10 @@ class MixtureSameFamily(Distribution):
         inside = (self._weights() * parts.variance).sum(self._dim())
         around = (parts.mean - self.mean.unsqueeze(self._dim())).pow(2)
         return inside + (self._weights() * around).sum(self._dim())
+
+    def cdf(self, value: Tensor) -> Tensor:
+        parts = self._component_distribution.cdf(value.unsqueeze(self._dim()))
+        return (parts * self._mixture_distribution.probs).sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check(value)
