@@ -43,7 +43,8 @@ WITHOUT_HISTORY = {
     **dict.fromkeys(
         "histc histogram histogramdd special.modified_bessel_i0 special.modified_bessel_i1"
         " special.modified_bessel_k0 special.modified_bessel_k1 special.scaled_modified_bessel_k0"
-        " special.scaled_modified_bessel_k1 special.spherical_bessel_j0".split()
+        " special.scaled_modified_bessel_k1 special.spherical_bessel_j0 special.airy_ai"
+        " special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1".split()
         + POLYNOMIALS.split(),
         "PyTorch has no derivative",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal, localcontext
 
 import numpy as np
 import numpy.typing as npt
@@ -297,3 +298,66 @@ def test_float_to_integer() -> None:
     assert t.long().tolist() == expected
     assert t[5:].long().tolist() == expected[5:]
     assert t[::3].long().tolist() == expected[::3]
+
+
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
+EULER = Decimal("0.577215664901532860606512090082402431042159335939923598805767")
+AIRY = Decimal("0.355028053887817239260063186004183176397979174199177524058333")  # at 0
+AIRY_SLOPE = Decimal("-0.258819403792806798405183560189203963479091138354934582210002")
+
+
+def exact_bessel(x: float) -> list[float]:
+    """J0, J1, Y0 and Y1 by their power series (DLMF 10.2.2, 10.8.1), whose large terms cancel."""
+    half = Decimal(x) / 2
+    j, y = [], []
+    for order in (0, 1):
+        value = tail = Decimal(0)
+        term, sums, k = half**order, Decimal(order), 0
+        while k < abs(x) or abs(term) > Decimal("1e-60"):
+            value += term
+            tail += term * sums
+            k += 1
+            term *= -half * half / (k * (k + order))
+            sums += 1 / Decimal(k) + 1 / Decimal(k + order)
+        j.append(float(value))
+        below = order / half
+        y.append(float((2 * (half.ln() + EULER) * value - tail - below) / PI) if x > 0 else 0)
+    return j + y
+
+
+def exact_airy(x: float) -> float:
+    """Ai by its power series (DLMF 9.4.1)."""
+    cube, total = Decimal(x) ** 3, Decimal(0)
+    for first, shift in ((AIRY, -1), (AIRY_SLOPE * Decimal(x), 1)):
+        term, k = first, 0
+        while k < abs(x) ** 1.5 or abs(term) > Decimal("1e-60"):
+            total += term
+            k += 1
+            term *= cube / (3 * k * (3 * k + shift))
+    return float(total)
+
+
+@pytest.mark.parametrize(
+    ("name", "low"),
+    [("bessel_j0", -60), ("bessel_j1", -60), ("bessel_y0", 1e-6), ("bessel_y1", 1e-6)]
+    + [("airy_ai", -20)],
+)
+def test_error_beside_the_modulus(name: str, low: float) -> None:
+    """Of functions that swing about 0, in units of the size of their swings."""
+    kinds = ["bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"]
+    x = samples(low, 12 if name == "airy_ai" else 60, np.float64)[::40]
+    y = value("special." + name, x).tolist()
+    with localcontext(prec=110):
+        for at, found in zip(x.tolist(), y, strict=True):
+            if name == "airy_ai":
+                true, size = exact_airy(at), 0.56 / (-at) ** 0.25 if at < -1 else 0.0
+            else:
+                all_four = exact_bessel(abs(at))
+                true, size = all_four[kinds.index(name)], 0.0
+                true = -true if name == "bessel_j1" and at < 0 else true
+                if abs(at) > 1:
+                    size = math.hypot(*all_four[kinds.index(name) % 2 :: 2])
+            assert abs(found - true) <= 7 * 2.0**-52 * max(abs(true), size), at
+    single = value("special." + name, x.astype(np.float32))
+    wide = value("special." + name, x.astype(np.float32).astype(np.float64))
+    np.testing.assert_array_equal(single, wide.astype(np.float32))

@@ -2774,6 +2774,11 @@ export interface Functional {
 }
 
 export interface Special {
+  airy_ai(x: Tensor, options?: { out?: Tensor }): Tensor;
+  bessel_j0(input: Tensor, options?: { out?: Tensor }): Tensor;
+  bessel_j1(input: Tensor, options?: { out?: Tensor }): Tensor;
+  bessel_y0(input: Tensor, options?: { out?: Tensor }): Tensor;
+  bessel_y1(input: Tensor, options?: { out?: Tensor }): Tensor;
   chebyshev_polynomial_t(x: Tensor, n: Tensor | Scalar, options?: { out?: Tensor }): Tensor;
   chebyshev_polynomial_t(x: Scalar, n: Tensor, options?: { out?: Tensor }): Tensor;
   chebyshev_polynomial_u(x: Tensor, n: Tensor | Scalar, options?: { out?: Tensor }): Tensor;

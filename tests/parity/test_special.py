@@ -1,4 +1,4 @@
-"""Orthogonal polynomials and Bessel functions of torch.special, beside PyTorch's."""
+"""Orthogonal polynomials, Bessel and Airy functions of torch.special, beside PyTorch's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pygrad
 
 NAN, INF = float("nan"), float("inf")
 POLYNOMIALS = [name for name in pygrad.special.__all__ if "polynomial" in name]
-BESSEL = [name for name in pygrad.special.__all__ if "bessel" in name]
+BESSEL = [name for name in pygrad.special.__all__ if "bessel" in name or "airy" in name]
 
 
 @pytest.mark.parametrize("name", POLYNOMIALS)
@@ -55,4 +55,5 @@ def test_bessel(name: str) -> None:
             tried(lambda: op(1.0)),
         ]
 
-    both(script, rtol=1e-6, atol=1e-12)
+    # PyTorch's J and Y are off by up to 9e-7 beyond 5: tests/test_accuracy.py has the true values.
+    both(script, rtol=1e-6, atol=2e-6 if name.startswith("bessel") else 1e-12)

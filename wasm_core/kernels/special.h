@@ -18,6 +18,11 @@ double m_i0e(double x); /* exp(-|x|) I0(x) */
 double m_i1e(double x);
 double m_i0(double x);
 double m_i1(double x);
+double m_bessel_j0(double x); /* these five: bessel.c */
+double m_bessel_j1(double x);
+double m_bessel_y0(double x);
+double m_bessel_y1(double x);
+double m_airy_ai(double x);
 double m_sinc(double x);
 double m_entr(double x);
 double m_xlogy(double x, double y);

@@ -1,8 +1,8 @@
-/* Modified Bessel functions and the spherical one of order 0, in double. None has a gradient.
+/* Bessel functions, modified ones, the spherical one of order 0 and Airy's, in double. None has a
+ * gradient.
  *
  * K is the integral over t of exp(-x cosh t) cosh(order t), by the trapezoidal rule, which for this
- * integrand is as good as a double; far out it is Hankel's series. Bessel's J and Y are not here:
- * PyTorch's are exact to 1e-7 only beyond 5. */
+ * integrand is as good as a double; far out it is Hankel's series. */
 #include <math.h>
 #include <string.h>
 
@@ -115,4 +115,44 @@ Tensor *t_spherical_bessel_j0(Tensor *t) {
   Tensor *y = t_div(t_sin(l.x), l.x);
   y = filled_where(y, t_eq(l.x, tensor_wrapped_i(0)), 1);
   return laid(l, filled_where(y, t_isinf(l.x), 0));
+}
+
+/* ------------------------------------------------------------ of one loop each */
+
+LOOPS_BEGIN
+LOOPS(WIDE, 1, bessel_j0, m_bessel_j0(x))
+LOOPS(WIDE, 1, bessel_j1, m_bessel_j1(x))
+LOOPS(WIDE, 1, bessel_y0, m_bessel_y0(x))
+LOOPS(WIDE, 1, bessel_y1, m_bessel_y1(x))
+LOOPS(WIDE, 1, airy_ai, m_airy_ai(x))
+LOOPS_END
+
+static Tensor *without_history(const Loops *loops, Tensor *x) {
+  if (blocked(x)) return NULL;
+  return run(loops, 1, &x, float_dtype(tensor_dtype(x)), (const double[]){0, 0, 0});
+}
+
+Tensor *t_bessel_j0(Tensor *x) {
+  OP_ENTERED("bessel_j0", x);
+  return without_history(bessel_j0, x);
+}
+
+Tensor *t_bessel_j1(Tensor *x) {
+  OP_ENTERED("bessel_j1", x);
+  return without_history(bessel_j1, x);
+}
+
+Tensor *t_bessel_y0(Tensor *x) {
+  OP_ENTERED("bessel_y0", x);
+  return without_history(bessel_y0, x);
+}
+
+Tensor *t_bessel_y1(Tensor *x) {
+  OP_ENTERED("bessel_y1", x);
+  return without_history(bessel_y1, x);
+}
+
+Tensor *t_airy_ai(Tensor *x) {
+  OP_ENTERED("airy_ai", x);
+  return without_history(airy_ai, x);
 }
