@@ -21,6 +21,7 @@ INTERFACES: Final = {
     "special": "Special",
     "linalg": "Linalg",
     "windows": "Windows",
+    "masked": "Masked",
 }
 """Word of a row -> the interface that declares the functions of that namespace."""
 

@@ -28,6 +28,7 @@ NAMESPACES: Final = {
     "special": "torch.special",
     "linalg": "torch.linalg",
     "windows": "torch.signal.windows",
+    "masked": "torch.masked",
     "internal": "torch._C",
 }
 """Word of a row (wasm_core/call/row.h) -> where PyTorch has the op."""

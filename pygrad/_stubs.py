@@ -31,6 +31,7 @@ FILES: Final = {
     "special": "special.pyi",
     "linalg": "linalg.pyi",
     "windows": "signal/windows.pyi",
+    "masked": "masked.pyi",
 }
 
 _TYPES: Final = {

@@ -48,6 +48,7 @@ WITHOUT_HISTORY = {
         + POLYNOMIALS.split(),
         "PyTorch has no derivative",
     ),
+    **dict.fromkeys(["masked.argmax", "masked.argmin"], "places, in the type of the input"),
     "_C._elements": "a service of the page, which shows them",
 }
 """Ops that give floating tensors that do not depend on their inputs: all others do."""

@@ -12,7 +12,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sampling import Call, Dtype, X, call, constant, derive, index, mask, parts, permutation, x
+from sampling import (
+    Call,
+    Dtype,
+    X,
+    call,
+    checkered,
+    constant,
+    derive,
+    index,
+    mask,
+    parts,
+    permutation,
+    x,
+)
 
 from pygrad import _ops
 
@@ -23,6 +36,7 @@ PREFIXES = {
     "special": "special.",
     "linalg": "linalg.",
     "windows": "signal.windows.",
+    "masked": "masked.",
     "internal": "_C.",
 }
 
@@ -1028,6 +1042,42 @@ POLYNOMIALS = (
     "special.hermite_polynomial_he special.laguerre_polynomial_l special.legendre_polynomial_p"
 )
 rows(POLYNOMIALS, call(S, 4), call(S, index(7, 3)), call(0.5, index(7, 3)))
+
+# ------------------------------------------------------------------ torch.masked
+
+rows(
+    " ".join(f"masked.{name}" for name in "sum prod amax amin mean logsumexp var std".split()),
+    call(CUBE, mask=checkered(2, 3, 4)),
+    call(CUBE, 1, mask=checkered(3, 4)),
+    call(CUBE, [0, -1], keepdim=True, mask=checkered(3, 4)),
+    call(CUBE, 0, dtype=Dtype("float64")),
+)
+rows(
+    "masked.argmax masked.argmin masked.median",
+    call(CUBE, 1, mask=checkered(2, 3, 4)),
+    call(CUBE, -1, keepdim=True, mask=checkered(4)),
+    call(S, 0),
+)
+rows(
+    "masked.norm",
+    call(CUBE, mask=checkered(3, 4)),
+    call(CUBE, float("inf"), 1, mask=checkered(2, 3, 4)),
+    call(CUBE, 1, [0, 1], keepdim=True),
+)
+rows(
+    "masked.cumsum masked.cumprod masked.softmax masked.softmin",
+    call(CUBE, 1, mask=checkered(2, 3, 4)),
+    call(x(2, 3, kind="positive"), -1, mask=checkered(3)),
+    call(S, 0, dtype=Dtype("float64")),
+)
+rows(
+    "masked.normalize",
+    call(CUBE, 2.0, 1, mask=checkered(2, 3, 4)),
+    call(S, 1.0, -1, eps=0.5),
+)
+# What these mask out is infinite, of which no difference quotient is: parity/test_masked.py.
+rows("masked.log_softmax", call(CUBE, 1), call(S, 0, dtype=Dtype("float64")))
+rows("masked.logaddexp", call(S, x(2, 3)), call(S, x(3)))
 
 # ------------------------------------------------------------------ windows
 

@@ -123,6 +123,11 @@ def mask(*shape: int) -> X:
     return X(shape, "bool", "bool")
 
 
+def checkered(*shape: int) -> X:
+    """A mask that leaves something along every dimension of two or more."""
+    return X(shape, "checkered", "bool")
+
+
 RANGES = {
     "real": (-2, 2),
     "parts": (-2, 2),
@@ -150,6 +155,8 @@ def numbers(what: X, dtype: str = "float64", salt: int = 0) -> Array:
         made = np.zeros(what.shape) + rng.permutation(what.high)[: what.shape[-1]]
     elif what.kind == "bool":
         made = rng.random(what.shape) > 0.5
+    elif what.kind == "checkered":
+        made = np.indices(what.shape).sum(0) % 2 == 0
     elif what.kind == "sign":
         made = np.where(rng.random(what.shape) > 0.5, 1.0, -1.0)
     elif what.kind == "sorted":

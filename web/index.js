@@ -65,6 +65,8 @@ export async function load(source) {
     special: spaces.special,
     /** @type {{ windows: Windows }} */
     signal: { windows: spaces.windows },
+    /** @type {Masked} */
+    masked: spaces.masked,
     errors: core,
     _C: C,
     _engine: engine,

@@ -2950,6 +2950,50 @@ export interface Windows {
   nuttall(options: { M: number; sym?: boolean; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean }): Tensor;
 }
 
+export interface Masked {
+  amax(input: Tensor, dim?: number | readonly number[] | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  amax(input: Tensor, options: { dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  amin(input: Tensor, dim?: number | readonly number[] | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  amin(input: Tensor, options: { dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  argmax(input: Tensor, dim?: number | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  argmax(input: Tensor, options: { dim?: number | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  argmin(input: Tensor, dim?: number | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  argmin(input: Tensor, options: { dim?: number | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  cumprod(input: Tensor, dim: number, options?: { dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  cumprod(input: Tensor, options: { dim: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  cumsum(input: Tensor, dim: number, options?: { dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  cumsum(input: Tensor, options: { dim: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  log_softmax(input: Tensor, dim: number, options?: { dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  log_softmax(input: Tensor, options: { dim: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  logaddexp(input: Tensor, other: Tensor, options?: { dtype?: DType | null; input_mask?: Tensor | null; other_mask?: Tensor | null }): Tensor;
+  logsumexp(input: Tensor, dim?: number | readonly number[] | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  logsumexp(input: Tensor, options: { dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  mean(input: Tensor, dim?: number | readonly number[] | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  mean(input: Tensor, options: { dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  median(input: Tensor, dim?: number, options?: { keepdim?: boolean; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  median(input: Tensor, options: { dim?: number; keepdim?: boolean; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  norm(input: Tensor, ord?: Scalar, dim?: number | readonly number[] | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  norm(input: Tensor, ord: Scalar, options: { dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  norm(input: Tensor, options: { ord?: Scalar; dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  normalize(input: Tensor, ord: Scalar, dim: number | readonly number[], options?: { eps?: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  normalize(input: Tensor, ord: Scalar, options: { dim: number | readonly number[]; eps?: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  normalize(input: Tensor, options: { ord: Scalar; dim: number | readonly number[]; eps?: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  prod(input: Tensor, dim?: number | readonly number[] | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  prod(input: Tensor, options: { dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  softmax(input: Tensor, dim: number, options?: { dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  softmax(input: Tensor, options: { dim: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  softmin(input: Tensor, dim: number, options?: { dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  softmin(input: Tensor, options: { dim: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  std(input: Tensor, dim?: number | readonly number[] | null, unbiased?: boolean | null, options?: { correction?: Scalar | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  std(input: Tensor, dim: number | readonly number[] | null, options: { unbiased?: boolean | null; correction?: Scalar | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  std(input: Tensor, options: { dim?: number | readonly number[] | null; unbiased?: boolean | null; correction?: Scalar | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  sum(input: Tensor, dim?: number | readonly number[] | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  sum(input: Tensor, options: { dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  var(input: Tensor, dim?: number | readonly number[] | null, unbiased?: boolean | null, options?: { correction?: Scalar | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  var(input: Tensor, dim: number | readonly number[] | null, options: { unbiased?: boolean | null; correction?: Scalar | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  var(input: Tensor, options: { dim?: number | readonly number[] | null; unbiased?: boolean | null; correction?: Scalar | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+}
+
 export interface Properties {
   readonly H: Tensor;
   readonly T: Tensor;

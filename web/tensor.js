@@ -178,6 +178,7 @@ function makeSpaces(engine, wrap, { claim, remember }) {
     special: {},
     linalg: {},
     windows: {},
+    masked: {},
     internal: {},
   };
   for (const { name, row, words, results } of readTable(engine)) {

@@ -41,6 +41,7 @@ const SPACES = {
   Special: torch.special,
   Linalg: torch.linalg,
   Windows: torch.signal.windows,
+  Masked: torch.masked,
   Properties: torch.Tensor.prototype,
 };
 const bodies = Array.from(
@@ -65,7 +66,7 @@ for (const [space, body] of bodies) {
   });
 }
 
-for (const space of ['Special', 'Linalg', 'Windows'])
+for (const space of ["Special", "Linalg", "Windows", "Masked"])
   test(`${space} has no name that Python lacks`, () =>
     assert.deepEqual(
       Object.keys(SPACES[space]).sort(),

@@ -21,6 +21,7 @@ typedef struct Call Call;
   X(SPECIAL, "special", "special.name") \
   X(LINALG, "linalg", "linalg.name") \
   X(WINDOWS, "windows", "signal.windows.name") \
+  X(MASKED, "masked", "masked.name") \
   X(INTERNAL, "internal", "_C.name") \
   X(INPLACE, "inplace", "Tensor.name_, and name_ in torch and nn.functional if name is there") \
   X(NN_INPLACE, "nn_inplace", "nn.functional.name has an argument `inplace`") \
@@ -83,7 +84,7 @@ enum {
 #undef X
 };
 enum {
-#define X(WORD, spelling, says) WORD = 1 << WORD##_BIT,
+#define X(WORD, spelling, says) WORD = 1u << WORD##_BIT,
   ROW_WORDS(X)
 #undef X
       UNOFFERED = 0 /* for C alone */

@@ -142,6 +142,9 @@ void t_aminmax(Tensor *x, const int64_t *dim, bool keepdim, Tensor *out[2]);
 Tensor *t_max(Tensor *x);
 Tensor *t_min(Tensor *x);
 void t_max_dim(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]); /* values, indices */
+/* dim NULL: of the flattened tensor */
+Tensor *t_argmax(Tensor *x, const int64_t *dim, bool keepdim);
+Tensor *t_argmin(Tensor *x, const int64_t *dim, bool keepdim);
 
 /* --- running sums, products and extrema (scan.c) --- */
 Tensor *t_cumsum(Tensor *x, int64_t dim, DType dtype);
@@ -179,6 +182,7 @@ Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims); /* 
 /* --- order (sort.c) --- */
 void t_sort(Tensor *x, int64_t dim, bool descending, Tensor *out[2]); /* values, indices; stable */
 void t_sort_stable(Tensor *x, int64_t dim, bool descending, Tensor *out[2]);
+void t_median_dim(Tensor *x, int64_t dim, bool keepdim, bool skip_nan, Tensor *out[2]);
 
 /* --- search, counts, quantiles (search.c) --- */
 /* values, inverse, counts; or consecutive */
