@@ -157,6 +157,8 @@ def is_the_tables(name: str, space: str) -> bool:
         return vars(pygrad).get(name) is _ops.SPACES["torch"][name]
     if space == "method":
         return vars(_tensor.Tensor).get(name) is _ops.SPACES["method"][name]
+    if space == "nn":
+        return name not in _functional.__all__
     if space == "windows":
         return vars(windows).get(name) is _ops.SPACES["windows"][name]
     if space == "property":

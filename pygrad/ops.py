@@ -165,7 +165,15 @@ def _max_pool_backward(
 
 
 _COMPOSED: Final[dict[str, Callable[..., Any]]] = {
-    "slice": _ops.C["slice"],
+    **{
+        name: _ops.C[name]
+        for name in (
+            "slice",
+            "_batch_norm_with_update",
+            "_upsample_bilinear2d_aa",
+            "_upsample_bicubic2d_aa",
+        )
+    },
     "index": _index_by,
     "alias": lambda self: self.view_as(self),
     "_to_copy": lambda self, **options: self.to(**{"dtype": self.dtype} | options, copy=True),

@@ -54,7 +54,9 @@ WITHOUT_HISTORY = {
 """Ops that give floating tensors that do not depend on their inputs: all others do."""
 
 DEPENDENT = {
-    **dict.fromkeys(["native_layer_norm", "native_batch_norm", "lstsq"], slice(1)),
+    **dict.fromkeys(
+        ["native_layer_norm", "native_batch_norm", "_batch_norm_with_update", "lstsq"], slice(1)
+    ),
     **dict.fromkeys(["linalg.lu", "lu_unpack"], slice(1, 3)),
 }
 """Ops of several floating results of which some alone depend on their inputs."""
@@ -68,7 +70,8 @@ RANDOM = set(
     " native_dropout rrelu rand_like randn_like randint_like multinomial uniform_ normal_ random_"
     " bernoulli bernoulli_ exponential_ cauchy_ log_normal_ geometric_ normal poisson"
     " binomial _standard_gamma _sample_dirichlet svd_lowrank pca_lowrank gumbel_softmax"
-    " fractional_max_pool2d fractional_max_pool2d_with_indices".split()
+    " fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d"
+    " fractional_max_pool3d_with_indices".split()
 )
 """Ops that draw numbers, in the order of memory rather than of subscripts."""
 

@@ -740,6 +740,14 @@ rows(
     call(x(3), index(3)),
 )
 rows(
+    "nn.functional.linear_cross_entropy",
+    call(x(3, 4), x(5, 4), index(5, 3)),
+    call(x(3, 4), x(5, 4), index(5, 3), linear_bias=x(5), weight=constant(5, kind="positive")),
+    call(x(3, 4), x(2, 3, 4), index(2, 3, 3), linear_bias=x(2, 3), reduction="sum"),
+    call(x(4), x(5, 4), x(5, kind="distribution"), label_smoothing=0.2),
+    call(x(3, 4), x(5, 4), index(5, 3), ignore_index=1, reduction="none"),
+)
+rows(
     "nn.functional.cross_entropy",
     call(S, LABELS),
     call(S, LABELS, constant(3, kind="positive")),
@@ -906,6 +914,11 @@ rows("_C._is_all_true", call(mask(2, 3)), call(mask()))
 rows("_C._tensordot", call(S, MATRIX, [1], [0]))
 rows("native_layer_norm", call(S, [3], x(3), x(3), 1e-5), call(S, [3], None, None, 1e-5))
 NORM = (x(3, 2), x(2), x(2), constant(2), constant(2, kind="positive"), False, 0.1, 1e-5)
+rows(
+    "_C._batch_norm_with_update",
+    call(x(4, 2, 3), x(2), x(2), constant(2), constant(2, kind="positive"), 0.1, 1e-5),
+    call(x(5, 2), None, None, constant(2), constant(2, kind="positive"), 0.3, 1e-3),
+)
 rows("native_batch_norm", call(*NORM), call(x(3, 2), x(2), None, None, None, True, 0.1, 1e-5))
 rows(
     "batch_norm", call(*NORM, False), call(x(3, 2), x(2), None, None, None, True, 0.1, 1e-5, False)
@@ -1030,6 +1043,25 @@ rows("squeeze_copy", call(x(1, 3, 1)), call(x(1, 3, 1), 0), call(x(1, 3, 1), [0,
 rows("t_copy", call(S))
 rows("unfold_copy", call(x(7), 0, 3, 2))
 rows("view_copy", call(S, [3, 2]), call(x(2, 4), Dtype("int32")))
+rows("_chunk_cat", call([S, x(3, 2)], 0, 2), call([S, x(2, 4, 2)], 1, 3), call([CUBE], -2, 2))
+_PICKS = [index(2, 4), index(3, 4)]
+rows(
+    "_unsafe_masked_index",
+    call(S, checkered(4), _PICKS, 0.5),
+    call(CUBE, checkered(4, 1), [index(2, 4), index(5, 4)], 0),
+    call(S, checkered(2, 1), [index(9, 2)], -1.5),
+)
+rows(
+    "_unsafe_masked_index_put_accumulate",
+    call(S, checkered(4), _PICKS, x(4)),
+    call(CUBE, checkered(4, 1), [index(2, 4), index(5, 4)], x(4, 4)),
+)
+rows(
+    "_C._upsample_bilinear2d_aa _C._upsample_bicubic2d_aa",
+    call(x(1, 2, 5, 6), (2, 3), False),
+    call(x(1, 2, 3, 4), (5, 3), True),
+    call(x(1, 2, 5, 6), None, False, (0.5, 0.7)),
+)
 rows("split_copy unsafe_split", call(x(5, 2), 2), call(x(2, 5), 3, 1))
 rows("split_with_sizes_copy unsafe_split_with_sizes", call(x(5, 2), [1, 4]))
 rows("unbind_copy", call(S, 1))
@@ -1122,6 +1154,13 @@ rows(
     call(x(1, 2, 5, 6), 2, 3),
     call(x(1, 2, 5, 6), (2, 3), (3, 1), return_indices=True, _random_samples=_DRAWN),
     call(x(2, 5, 6), 2, output_ratio=(0.5, 0.6), _random_samples=_DRAWN),
+)
+_DRAWN_3D = constant(1, 2, 3, kind="probability")
+rows(
+    "nn.functional.fractional_max_pool3d nn.functional.fractional_max_pool3d_with_indices",
+    call(x(1, 2, 4, 4, 5), 2, 2),
+    call(x(1, 2, 4, 4, 5), (1, 2, 3), (3, 2, 2), _random_samples=_DRAWN_3D),
+    call(x(2, 4, 6, 5), 2, output_ratio=(0.5, 0.7, 0.6), _random_samples=_DRAWN_3D),
 )
 MAPS = x(2, 2, 3)
 rows(

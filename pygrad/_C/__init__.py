@@ -50,7 +50,8 @@ class _Functions:
         self.__dict__.update(functions)
 
 
-_nn = _Functions(_SPACES["nn"])
+_WIDE = ("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")
+_nn = _Functions(_SPACES["nn"] | {name: _ENGINE[name] for name in _WIDE})
 _special = _Functions({f"special_{name}": found for name, found in _SPACES["special"].items()})
 _linalg = _Functions({f"linalg_{name}": found for name, found in _SPACES["linalg"].items()})
 _VariableFunctions = _Functions(_SPACES["torch"])

@@ -1,16 +1,87 @@
-"""Functions of torch.nn.functional beside the op table: one calls back into Python, the other has
-more arguments than a call of the engine takes.
+"""Functions of torch.nn.functional beside the op table: one calls back into Python, one has more
+arguments than a call of the engine takes, one takes an object of Python.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 from .. import _ops
 from .._package import pygrad
 from .._tensor import Tensor
 
-__all__ = ["multi_head_attention_forward", "triplet_margin_with_distance_loss"]
+__all__ = [
+    "linear_cross_entropy",
+    "multi_head_attention_forward",
+    "triplet_margin_with_distance_loss",
+]
+
+
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: object | None = None,
+) -> Tensor:
+    """The cross entropy of ``linear(input, linear_weight, linear_bias)``.
+
+    Args:
+        input: (features) or (N, features).
+        linear_weight: (C, features), or (C, d1, ..., features) for so many losses a row.
+        target: classes (N) or (N, d1, ...), or probabilities of the shape of the logits.
+        linear_bias: (C) or (C, d1, ...).
+        weight: (C), a factor for each class.
+        reduction: "none", "mean" or "sum".
+        ignore_index: the class that does not count; -100 unless given.
+        label_smoothing: how much of the loss is spread over all classes.
+        options: in PyTorch, how to go through the batch in parts so as to need less memory.
+            The logits are made as a whole here, whatever it says.
+
+    Raises:
+        RuntimeError: shapes that do not fit, ``ignore_index`` beside probabilities.
+        ValueError: an unknown reduction.
+
+    Warns:
+        UserWarning: ``options`` where PyTorch would not heed them either.
+
+    Example:
+        >>> import pygrad
+        >>> from pygrad.nn import functional as F
+        >>> x, w = pygrad.eye(2), pygrad.eye(2)
+        >>> F.linear_cross_entropy(x, w, pygrad.tensor([0, 1]))
+        tensor(0.3133)
+    """
+    loss: Tensor = _ops.SPACES["nn"]["linear_cross_entropy"](
+        input,
+        linear_weight,
+        target,
+        linear_bias=linear_bias,
+        weight=weight,
+        reduction=reduction,
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+    )
+    out_features = tuple(linear_weight.shape[1:-1])
+    if options is not None and (
+        out_features or label_smoothing != 0.0 or target.dtype != pygrad.int64
+    ):
+        shape = None if linear_bias is None else tuple(linear_bias.shape)
+        warnings.warn(
+            "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in "
+            "{'mean','sum','none'}, label_smoothing == 0, target.dtype == int64, out_features == "
+            f"(). Got reduction={reduction!r}, label_smoothing={label_smoothing}, target.dtype="
+            f"{target.dtype}, out_features={out_features}, tracing=False, linear_bias.shape="
+            f"{shape}.",
+            stacklevel=2,
+        )
+    return loss
 
 
 def triplet_margin_with_distance_loss(

@@ -9,6 +9,10 @@ from .. import _ops
 from . import _functional
 from ._functional import *
 
-globals().update(_ops.namespace("nn"))
+globals().update(
+    (name, function)
+    for name, function in _ops.namespace("nn").items()
+    if name not in _functional.__all__
+)
 
-__all__ = sorted([*_ops.namespace("nn"), *_functional.__all__])
+__all__ = sorted({*_ops.namespace("nn"), *_functional.__all__})

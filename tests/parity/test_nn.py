@@ -53,6 +53,8 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], list[Any]]] = [
     ("MaxPool2d", (3, 2), {"padding": 1, "ceil_mode": True}, [IMAGE]),
     ("FractionalMaxPool2d", (3, (4, 5)), {}, [IMAGE]),
     ("FractionalMaxPool2d", ((2, 1),), {"output_ratio": 0.6}, [IMAGE]),
+    ("FractionalMaxPool3d", (2, (1, 2, 2)), {}, [VOLUME]),
+    ("FractionalMaxPool3d", ((2, 1, 2),), {"output_ratio": 0.6}, [VOLUME]),
     ("MaxUnpool1d", (3, 2), {}, [SEQUENCE, ((2, 4, 8), "labels")]),
     ("MaxUnpool2d", ((2, 1),), {"stride": 2}, [IMAGE, ((2, 4, 8, 9), "labels")]),
     ("MaxUnpool3d", (3, 2, (1, 0, 1)), {}, [VOLUME, ((2, 4, 3, 3, 3), "labels")]),

@@ -24,6 +24,7 @@ __all__ = [
     "AvgPool2d",
     "AvgPool3d",
     "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "LPPool1d",
     "LPPool2d",
     "LPPool3d",
@@ -513,7 +514,51 @@ class MaxUnpool3d(_MaxUnpoolNd):
     _rank = 3
 
 
-class FractionalMaxPool2d(Module):
+class _FractionalMaxPool(Module):
+    """What those of two and of three dimensions share."""
+
+    _dims: int
+    _random_samples: Tensor | None
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = ntuple(kernel_size, self._dims)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        if output_size is None and output_ratio is None:
+            raise ValueError(
+                f"{type(self).__name__} requires specifying either an output size, or a pooling "
+                "ratio"
+            )
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        self.output_size = None if output_size is None else ntuple(output_size, self._dims)
+        one = isinstance(output_ratio, (int, float))
+        self.output_ratio = shares = (output_ratio,) * self._dims if one else output_ratio
+        if shares is not None and not all(0 < share < 1 for share in shares):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input: Tensor) -> Any:
+        """The maxima, and their places if the layer returns them."""
+        pool = F.fractional_max_pool2d if self._dims == 2 else F.fractional_max_pool3d
+        return pool(
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            _random_samples=self._random_samples,
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
     """The maxima of windows that begin at random steps (Graham, 2014).
 
     Args:
@@ -533,39 +578,27 @@ class FractionalMaxPool2d(Module):
         torch.Size([1, 3, 4])
     """
 
-    _random_samples: Tensor | None
+    _dims = 2
 
-    def __init__(
-        self,
-        kernel_size: Size2,
-        output_size: Size2 | None = None,
-        output_ratio: float | tuple[float, float] | None = None,
-        return_indices: bool = False,
-        _random_samples: Tensor | None = None,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = ntuple(kernel_size, 2)
-        self.return_indices = return_indices
-        self.register_buffer("_random_samples", _random_samples)
-        if output_size is None and output_ratio is None:
-            raise ValueError(
-                "FractionalMaxPool2d requires specifying either an output size, or a pooling ratio"
-            )
-        if output_size is not None and output_ratio is not None:
-            raise ValueError("only one of output_size and output_ratio may be specified")
-        self.output_size = None if output_size is None else ntuple(output_size, 2)
-        shares = (output_ratio,) * 2 if isinstance(output_ratio, (int, float)) else output_ratio
-        self.output_ratio = shares
-        if shares is not None and not all(0 < share < 1 for share in shares):
-            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
-    def forward(self, input: Tensor) -> Any:
-        """The maxima, and their places if the layer returns them."""
-        return F.fractional_max_pool2d(
-            input,
-            self.kernel_size,
-            self.output_size,
-            self.output_ratio,
-            self.return_indices,
-            _random_samples=self._random_samples,
-        )
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """As FractionalMaxPool2d, for volumes.
+
+    Args:
+        kernel_size: of the windows, an int or a triple.
+        output_size: how many windows along each dimension; or
+        output_ratio: which share of the input's places, between 0 and 1.
+        return_indices: return the places of the maxima, too.
+
+    Shape: (N, C, T, H, W) or (C, T, H, W) -> the same with other lengths.
+
+    Raises:
+        ValueError: both a size and a ratio, or neither; a ratio that is none.
+
+    Example:
+        >>> import pygrad
+        >>> pygrad.nn.FractionalMaxPool3d(2, output_size=(2, 3, 4))(pygrad.ones(1, 4, 6, 8)).shape
+        torch.Size([1, 2, 3, 4])
+    """
+
+    _dims = 3

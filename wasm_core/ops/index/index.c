@@ -278,6 +278,95 @@ Tensor *t_index(Tensor *x, Tensors indices) {
   return set_history(places_read(plan.places, y) ? y : NULL, n);
 }
 
+/* ------------------------------------------------------------ with a mask of what is meant */
+
+/* Indices that lie outside are brought to the ends: who masks them out need not care. */
+static bool clamped(Tensor *x, Tensors indices, Tensor **out) {
+  static const char *const op = "_unsafe_masked_index";
+  if (too_many(indices)) return false;
+  if (indices.n > x->ndim)
+    fail(ERR_INDEX, "too many indices for tensor of dimension %d (got %d)", x->ndim, indices.n);
+  for (int i = 0; i < indices.n && !failed(); i++) {
+    Tensor *index = out[i] = indices.v[i];
+    if (!index) fail(ERR_TYPE, "expected Tensor as element %d in argument 2, but got NoneType", i);
+    else if (!index_dtype(index))
+      fail(ERR_RUNTIME, "%s found unexpected index type %s", op, legacy(index));
+    out[i] = t_clamp(index, tensor_wrapped_i(-x->sizes[i]), tensor_wrapped_i(x->sizes[i] - 1));
+  }
+  return !failed();
+}
+
+/* What x without elements would give if all its indices were masked out. */
+static Tensor *nothing_but(Tensor *x, Tensors indices, Tensor *fill) {
+  int64_t sizes[MAX_DIM];
+  Tensor *zeros[MAX_DIM];
+  for (int i = 0; i < x->ndim; i++) sizes[i] = i < indices.n ? 1 : x->sizes[i];
+  for (int i = 0; i < indices.n; i++) zeros[i] = indices.v[i] ? t_zeros_like(indices.v[i]) : NULL;
+  Tensor *y = t_index(tensor_zeros(x->ndim, sizes, tensor_dtype(x)), (Tensors){indices.n, zeros});
+  return y ? t_masked_fill(y, t_ones_like(t_to(y, DT_BOOL)), fill) : NULL;
+}
+
+static void save_masked(Node *n, Tensor *mask, Tensors indices) {
+  if (mask) save(n, 0, mask);
+  for (int i = 0; i < indices.n; i++) save(n, 1 + i, indices.v[i]);
+}
+static Tensors noted_indices(Node *n, Tensor **space) {
+  for (int i = 1; i < n->n_saves; i++) space[i - 1] = saved(n, i);
+  return (Tensors){n->n_saves - 1, space};
+}
+
+GRAD(UnsafeMaskedIndexBackward0, "mask indices* | self_sym_sizes:l")
+{
+  Tensor *space[MAX_DIM];
+  if (blocked(g[0])) return;
+  Tensor *zeros = index_zeros(n, 0, tensor_dtype(g[0]));
+  gi[0] = t_unsafe_masked_index_put_accumulate(zeros, saved(n, 0), noted_indices(n, space), g[0]);
+}
+
+/* x[indices] where the mask is true, `fill` elsewhere. */
+Tensor *t_unsafe_masked_index(Tensor *x, Tensor *mask, Tensors indices, Tensor *fill) {
+  OP_ENTERED("_unsafe_masked_index", x, mask, indices, fill);
+  Tensor *ends[MAX_DIM], *y = NULL;
+  if (blocked(x, mask, fill) || !clamped(x, indices, ends)) return NULL;
+  if (!indices.n) return fail(ERR_INDEX, "at least one index must be provided");
+  Node *n = node_new(&UnsafeMaskedIndexBackward0, 1 + indices.n, 1 + x->ndim, x, NULL);
+  save_masked(n, mask, indices);
+  if (n) num_list(n, 0, x->ndim, x->sizes);
+  WITHOUT_GRAD_BLOCK {
+    y = x->numel ? t_masked_fill(t_index(x, (Tensors){indices.n, ends}), t_logical_not(mask), fill)
+                 : nothing_but(x, indices, fill);
+  }
+  return set_history(y, n);
+}
+
+GRAD(UnsafeMaskedIndexPutAccumulateBackward0, "mask indices*")
+{
+  Tensor *space[MAX_DIM];
+  if (blocked(g[0])) return;
+  gi[0] = g[0];
+  if (needs(n, 1))
+    gi[1] = t_unsafe_masked_index(g[0], saved(n, 0), noted_indices(n, space), tensor_wrapped_i(0));
+}
+
+/* x with values added at its indices where the mask is true. */
+Tensor *t_unsafe_masked_index_put_accumulate(Tensor *x, Tensor *mask, Tensors indices,
+                                             Tensor *values) {
+  OP_ENTERED("_unsafe_masked_index_put_accumulate", x, mask, indices, values);
+  Tensor *ends[MAX_DIM], *y = NULL;
+  if (blocked(x, mask, values)) return NULL;
+  if (!x->numel) return t_clone(x);
+  if (!clamped(x, indices, ends)) return NULL;
+  Node *n = node_new(&UnsafeMaskedIndexPutAccumulateBackward0, 1 + indices.n, 0, x, values, NULL);
+  save_masked(n, needs(n, 1) ? mask : NULL, indices);
+  WITHOUT_GRAD_BLOCK {
+    values = t_masked_fill(values, t_logical_not(mask), tensor_wrapped_i(0));
+    y = t_index_put(x, (Tensors){indices.n, ends}, values, true);
+  }
+  return set_history(y, n);
+}
+
+/* ------------------------------------------------------------ writing */
+
 /* y[i] = v: dy passes where nothing was put; v gets what stands at its places. y[i] += v: dy
  * passes whole. */
 GRAD(IndexPutBackward0, "indices* | accumulate:b")

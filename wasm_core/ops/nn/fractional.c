@@ -6,81 +6,95 @@
 #include "ops/op.h"
 #include "ops/view/view.h"
 
-/* Two numbers of argument k, of which a bare one stands for both. */
-static bool pair(const Call *c, int k, const char *name, int64_t out[2]) {
+enum { MOST = 3 }; /* spatial dimensions */
+
+/* A number of argument k for each dimension, of which a bare one stands for all. */
+static bool each_dim(const Call *c, int nd, int k, const char *name, int64_t out[MOST]) {
   Ints given = arg_ints(c, k);
-  if (c->v[k].tag == TAG_INTS && given.n != 1 && given.n != 2) {
-    fail(ERR_RUNTIME, "fractional_max_pool2d: %s must either be a single Int or tuple of Ints",
-         name);
+  if (c->v[k].tag == TAG_INTS && given.n != 1 && given.n != nd) {
+    fail(ERR_RUNTIME, "fractional_max_pool%dd: %s must either be a single Int or tuple of %sInts",
+         nd, name, nd == 3 ? "three " : "");
     return false;
   }
-  for (int d = 0; d < 2 && !failed(); d++) out[d] = given.v[given.n == 2 ? d : 0];
+  for (int d = 0; d < nd && !failed(); d++) out[d] = given.v[given.n == nd ? d : 0];
   return !failed();
 }
 
 /* The number of windows by argument 2, output_size, or 3, output_ratio. */
-static bool windows_wanted(const Call *c, const Tensor *x, int64_t wanted[2]) {
-  if (arg_given(c, 2)) return pair(c, 2, "output_size", wanted);
+static bool windows_wanted(const Call *c, int nd, const Tensor *x, int64_t wanted[MOST]) {
+  if (arg_given(c, 2)) return each_dim(c, nd, 2, "output_size", wanted);
   bool list = c->v[3].tag == TAG_FLOATS || c->v[3].tag == TAG_INTS;
   Floats ratio = list ? arg_floats(c, 3) : (Floats){0, NULL};
   if (!arg_given(c, 3))
     fail(ERR_VALUE,
-         "fractional_max_pool2d requires specifying either an output_size or an output_ratio");
-  else if (list && ratio.n != 2)
+         "fractional_max_pool%dd requires specifying either an output_size or an output_ratio", nd);
+  else if (list && nd == 2 && ratio.n != 2)
     fail(ERR_VALUE,
          "fractional_max_pool2d requires output_ratio to either be a single Int or tuple of Ints.");
-  for (int d = 0; d < 2 && !failed(); d++) {
-    int64_t size = tensor_size(x, d - 2);
+  else if (list && ratio.n < nd) fail(ERR_INDEX, "tuple index out of range");
+  for (int d = 0; d < nd && !failed(); d++) {
+    int64_t size = tensor_size(x, d - nd);
     wanted[d] = (int64_t)((double)size * (list ? ratio.v[d] : arg_float(c, 3)));
   }
   return !failed();
 }
 
-static bool check_samples(const Tensor *samples, const Tensor *x, int64_t batch) {
+static bool check_samples(const Tensor *samples, int nd, const Tensor *x, int64_t batch) {
   if (samples->dtype != x->dtype)
     fail(ERR_RUNTIME, "Expect _random_samples to have the same dtype as input");
   else if (samples->ndim != 3)
     fail(ERR_RUNTIME, "Expect _random_samples to have 3 dimensions, got %d", samples->ndim);
   else if (samples->sizes[0] < batch)
     fail(ERR_RUNTIME, "Expect _random_samples.size(0) no less then input batch size.");
-  else if (samples->sizes[1] != x->sizes[x->ndim - 3])
+  else if (samples->sizes[1] != x->sizes[x->ndim - nd - 1])
     fail(ERR_RUNTIME, "Expect _random_samples.size(1) equals to input channel size.");
-  else if (samples->sizes[2] != 2)
-    fail(ERR_RUNTIME, "Expect _random_samples.size(2) equals to 2; got %lld.",
+  else if (samples->sizes[2] != nd)
+    fail(ERR_RUNTIME, "Expect _random_samples.size(2) equals to %d; got %lld.", nd,
          (Shown)samples->sizes[2]);
   return !failed();
 }
 
-static bool check_rank(const Tensor *x) {
-  if (x->ndim == 3 || x->ndim == 4) return true;
-  fail(ERR_RUNTIME, "fractional_max_pool2d(): Expected 3D or 4D tensor, but got: %s",
+/* Who refuses, by the number of dimensions. */
+static const char *const refusing[] = {[2] = "fractional_max_pool2d()",
+                                       [3] = "fractional_max_pool3d_out()"};
+
+static bool check_rank(const Tensor *x, int nd) {
+  if (x->ndim == nd + 1 || x->ndim == nd + 2) return true;
+  fail(ERR_RUNTIME, "%s: Expected %dD or %dD tensor, but got: %s", refusing[nd], nd + 1, nd + 2,
        shape_text(x));
   return false;
 }
 
-/* (N, C, 2) numbers from 0 to 1. */
-static Tensor *drawn_samples(const Tensor *x) {
-  int64_t batch = x->ndim == 3 ? 1 : tensor_size(x, 0), planes[] = {batch, 0, 2};
-  if (failed() || (planes[1] = tensor_size(x, -3)) < 0) return NULL;
+/* (N, C, nd) numbers from 0 to 1. */
+static Tensor *drawn_samples(const Tensor *x, int nd) {
+  int64_t batch = x->ndim == nd + 1 ? 1 : tensor_size(x, 0), planes[] = {batch, 0, nd};
+  if (failed() || (planes[1] = tensor_size(x, -nd - 1)) < 0) return NULL;
   return random_uniform(tensor_empty(3, planes, tensor_dtype(x)), 0, 1, 0);
 }
 
-static bool check_windows(const Tensor *x, const int64_t kernel[2], const int64_t wanted[2]) {
-  static const char *const sides[] = {"height", "width"};
-  if (!check_float_kernel("fractional_max_pool2d_out_frame", tensor_dtype(x))) return false;
-  for (int d = x->ndim - 3; d < x->ndim; d++)
+static bool check_windows(const Tensor *x, int nd, const int64_t *kernel, const int64_t *wanted) {
+  static const struct {
+    const char *name;
+    int dim; /* from the last */
+  } sides[][MOST] = {[2] = {{"height", 2}, {"width", 1}},
+                     [3] = {{"time", 3}, {"width", 1}, {"height", 2}}};
+  const char *loop = nd == 2 ? "fractional_max_pool2d_out_frame"
+                             : "fractional_max_pool3d_out_frame";
+  for (int d = x->ndim - nd - 1; d < x->ndim; d++)
     if (x->sizes[d] == 0)
       fail(ERR_RUNTIME,
-           "fractional_max_pool2d(): Expected input to have non-zero size for non-batch "
-           "dimensions, but got%s with dimension %d being empty.",
-           shape_text(x), d);
-  for (int d = 0; d < 2; d++) {
-    int64_t size = x->sizes[x->ndim - 2 + d];
-    if (wanted[d] + kernel[d] - 1 > size)
-      fail(ERR_RUNTIME, "fractional_max_pool2d(): pool %s %lld too large relative to input %s %lld",
-           sides[d], (Shown)kernel[d], sides[d], (Shown)size);
+           "%s: Expected input to have non-zero size for non-batch dimensions, but got%s with "
+           "dimension %d being empty.",
+           refusing[nd], shape_text(x), d);
+  for (int i = 0; i < nd; i++) {
+    int d = nd - sides[nd][i].dim;
+    const char *side = sides[nd][i].name;
+    int64_t size = x->sizes[x->ndim - nd + d];
+    if (wanted[d] + kernel[d] - 1 > size - (nd == 3)) /* PyTorch is stricter with volumes */
+      fail(ERR_RUNTIME, "%s: pool %s %lld too large relative to input %s %lld", refusing[nd], side,
+           (Shown)kernel[d], side, (Shown)size);
   }
-  return !failed();
+  return !failed() && check_float_kernel(loop, tensor_dtype(x));
 }
 
 static Tensor *counted(int64_t n, DType dtype) {
@@ -102,43 +116,93 @@ static Tensor *window_places(Tensor *sample, int64_t size, int64_t kernel, int64
   return t_add(t_unsqueeze(begin, -1), counted(kernel, DT_I64));
 }
 
-/* The places of all windows, (N, C, rows, columns, kernel's), among the elements of a plane. */
-static Tensor *all_places(Tensor *samples, const Tensor *x, const int64_t kernel[2],
-                          const int64_t wanted[2]) {
-  int64_t height = x->sizes[x->ndim - 2], width = x->sizes[x->ndim - 1];
+/* The places of all windows, (N, C, windows a dimension, kernel's), among the elements of a plane.
+ * Planes of two dimensions have their samples in the order x, y. */
+static Tensor *all_places(Tensor *samples, int nd, const Tensor *x, const int64_t *kernel,
+                          const int64_t *wanted) {
   int32_t mark = pool_mark();
+  int64_t step = 1, sizes[2 + 2 * MOST];
   Tensor *places = NULL;
-  WITHOUT_GRAD_BLOCK {
-    Tensor *rows = window_places(t_select(samples, -1, 1), height, kernel[0], wanted[0]);
-    Tensor *columns = window_places(t_select(samples, -1, 0), width, kernel[1], wanted[1]);
-    rows = t_mul(t_unsqueeze(t_unsqueeze(rows, 3), 5), tensor_wrapped_i(width));
-    places = t_flatten(t_add(rows, t_unsqueeze(t_unsqueeze(columns, 2), 4)), -2, -1);
+  WITHOUT_GRAD_BLOCK for (int d = nd - 1; d >= 0 && !blocked(samples); d--) {
+    int64_t size = x->sizes[x->ndim - nd + d];
+    Tensor *sample = t_select(samples, -1, nd == 2 ? 1 - d : d);
+    Tensor *along = window_places(sample, size, kernel[d], wanted[d]);
+    for (int i = 0; i < 2 + 2 * nd; i++)
+      sizes[i] = i < 2             ? samples->sizes[i]
+                 : i == 2 + d      ? wanted[d]
+                 : i == 2 + nd + d ? kernel[d]
+                                   : 1;
+    along = t_mul(t_reshape(along, 2 + 2 * nd, sizes), tensor_wrapped_i(step));
+    places = places ? t_add(places, along) : along;
+    step *= size;
   }
+  places = t_flatten(places, 2 + nd, -1);
   pool_release(mark, places);
   return places;
 }
 
-/* Arguments: input, kernel_size, output_size, output_ratio, return_indices, _random_samples. */
-void t_fractional_max_pool2d(Call *c, Tensor *out[2]) {
-  OP_ENTERED("fractional_max_pool2d", c, out);
-  Tensor *x = arg_tensor(c, 0), *samples = arg_tensor(c, 5);
-  int64_t kernel[2], wanted[2];
-  out[0] = out[1] = NULL;
-  if (blocked(x) || !pair(c, 1, "kernel_size", kernel) || !windows_wanted(c, x, wanted)) return;
-  if (!samples) samples = drawn_samples(x);
-  if (blocked(samples) || !check_constant("fractional_max_pool2d", "random_samples", samples))
-    return;
-  if (!check_rank(x)) return;
-  int64_t planes[] = {x->ndim == 4 ? x->sizes[0] : 1, x->sizes[x->ndim - 3], 0};
-  if (!check_samples(samples, x, planes[0])) return;
-  if (!check_windows(x, kernel, wanted)) return;
-  Tensor *windows = all_places(t_slice(samples, 0, 0, planes[0], 1), x, kernel, wanted);
-  planes[2] = x->sizes[x->ndim - 2] * x->sizes[x->ndim - 1];
-  Tensor *taken = t_gather(t_reshape(x, 3, planes), -1, t_flatten(windows, 2, -1));
-  if (blocked(windows, taken)) return;
-  Tensor *best[2];
+/* g at the places of the maxima, zeros elsewhere. */
+static Tensor *fractional_gradient(Node *n, Tensor *g, int nd) {
+  Tensor *x = saved(n, 0), *places = saved(n, 1);
+  if (blocked(g, x, places)) return NULL;
+  Tensor *zeros = tensor_zeros(x->ndim, x->sizes, tensor_dtype(g));
+  if (!x->numel) return zeros;
+  Tensor *spread = t_scatter_add(t_flatten(zeros, -nd, -1), -1, t_flatten(places, -nd, -1),
+                                 t_flatten(g, -nd, -1));
+  return t_reshape(spread, x->ndim, x->sizes);
+}
+GRAD(FractionalMaxPool2DBackward0, "self result1 | kernel_size:2 output_size:2")
+{ gi[0] = fractional_gradient(n, g[0], 2); }
+GRAD(FractionalMaxPool3DBackward0, "self result1 | kernel_size:3 output_size:3")
+{ gi[0] = fractional_gradient(n, g[0], 3); }
+
+/* The values and their places; of a batch, or of one input that was made one. */
+static void maxima(Tensor *x, Tensor *windows, int nd, Tensor *out[2]) {
+  int64_t planes[] = {windows->sizes[0], windows->sizes[1], 1};
+  for (int d = x->ndim - nd; d < x->ndim; d++) planes[2] *= x->sizes[d];
+  Tensor *taken = t_gather(t_reshape(x, 3, planes), -1, t_flatten(windows, 2, -1)), *best[2];
+  if (blocked(taken)) return;
   t_max_dim(t_reshape(taken, windows->ndim, windows->sizes), -1, false, best);
   out[0] = best[0];
   out[1] = t_squeeze_dim(t_gather(windows, -1, t_unsqueeze(best[1], -1)), -1);
-  for (int k = 0; k < 2 && x->ndim == 3; k++) out[k] = t_select(out[k], 0, 0);
+  for (int k = 0; k < 2; k++) {
+    Tensor *y = x->ndim == nd + 1 ? t_select(out[k], 0, 0) : out[k];
+    out[k] = blocked(y) ? NULL : tensor_alias(y, y->ndim, y->sizes, y->strides, y->offset);
+  }
+}
+
+/* Arguments: input, kernel_size, output_size, output_ratio, return_indices, _random_samples. */
+static void fractional(Call *c, int nd, const char *op, Tensor *out[2]) {
+  Tensor *x = arg_tensor(c, 0), *samples = arg_tensor(c, 5);
+  int64_t kernel[MOST], wanted[MOST];
+  out[0] = out[1] = NULL;
+  if (blocked(x) || !each_dim(c, nd, 1, "kernel_size", kernel) || !windows_wanted(c, nd, x, wanted))
+    return;
+  if (!samples) samples = drawn_samples(x, nd);
+  if (blocked(samples) || !check_constant(op, "random_samples", samples) || !check_rank(x, nd))
+    return;
+  int64_t batch = x->ndim == nd + 2 ? x->sizes[0] : 1;
+  if (!check_samples(samples, nd, x, batch) || !check_windows(x, nd, kernel, wanted)) return;
+  Tensor *windows = all_places(t_slice(samples, 0, 0, batch, 1), nd, x, kernel, wanted);
+  if (blocked(windows)) return;
+  Node *n = node_new(nd == 2 ? &FractionalMaxPool2DBackward0 : &FractionalMaxPool3DBackward0, 2,
+                     2 * nd, x, NULL);
+  save(n, 0, x);
+  for (int d = 0; d < nd; d++) {
+    num_i(n, d, kernel[d]);
+    num_i(n, nd + d, wanted[d]);
+  }
+  WITHOUT_GRAD(maxima(x, windows, nd, out));
+  if (out[1]) save(n, 1, out[1]);
+  out[0] = set_history(out[0], n);
+}
+
+void t_fractional_max_pool2d(Call *c, Tensor *out[2]) {
+  OP_ENTERED("fractional_max_pool2d", c, out);
+  fractional(c, 2, "fractional_max_pool2d", out);
+}
+
+void t_fractional_max_pool3d(Call *c, Tensor *out[2]) {
+  OP_ENTERED("fractional_max_pool3d", c, out);
+  fractional(c, 3, "fractional_max_pool3d", out);
 }

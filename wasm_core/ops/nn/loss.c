@@ -416,6 +416,55 @@ Tensor *t_cross_entropy(Tensor *x, Tensor *target, Tensor *weight, int64_t ignor
   return t_add(t_mul_f(hard, 1 - smoothing), t_mul_f(soft, smoothing / (double)classes));
 }
 
+/* The shape of logits: rows of x, classes, and what the weight has between. */
+typedef struct {
+  int rows, ndim;
+  int64_t sizes[MAX_DIM];
+} Logits;
+
+static bool logits_shape(const Tensor *x, const Tensor *w, const Tensor *bias, Logits *l) {
+  if (x->ndim < 1 || x->ndim > 2)
+    fail(ERR_RUNTIME, "expected input with dimensionality 1 or 2, got %d", x->ndim);
+  else if (w->ndim < 2)
+    fail(ERR_RUNTIME, "expected linear_weight with dimensionality at least 2, got %d", w->ndim);
+  else if (x->sizes[x->ndim - 1] != w->sizes[w->ndim - 1])
+    fail(ERR_RUNTIME,
+         "expected equal input and linear_weight last dimensions (in_features), got %lld and %lld, "
+         "respectively",
+         (Shown)x->sizes[x->ndim - 1], (Shown)w->sizes[w->ndim - 1]);
+  else if (bias && !sizes_equal(bias->ndim, bias->sizes, w->ndim - 1, w->sizes))
+    fail(ERR_RUNTIME, "expected linear_bias shape %s, got %s", tuple_text(w->ndim - 1, w->sizes),
+         tuple_text(bias->ndim, bias->sizes));
+  else if (x->ndim == 1 && w->ndim > 2)
+    fail(ERR_RUNTIME,
+         "K-dimensional loss defined by linear_weight shape %s requires batched input, (N, %lld), "
+         "got unbatched input with shape %s",
+         tuple_text(w->ndim, w->sizes), (Shown)x->sizes[0], tuple_text(1, x->sizes));
+  if (failed()) return false;
+  l->rows = x->ndim - 1;
+  l->ndim = l->rows + w->ndim - 1;
+  if (l->rows) l->sizes[0] = x->sizes[0];
+  memcpy(l->sizes + l->rows, w->sizes, (size_t)(w->ndim - 1) * sizeof *w->sizes);
+  return true;
+}
+
+/* The cross entropy of linear(x, w, bias), whose weight may have dimensions between classes and
+ * features. ignore_index NULL: none. */
+Tensor *t_linear_cross_entropy(Tensor *x, Tensor *w, Tensor *target, Tensor *bias, Tensor *weight,
+                               Reduction r, const int64_t *ignore_index, double smoothing) {
+  OP_ENTERED("linear_cross_entropy", x, w, target, bias, weight, ignore_index, smoothing);
+  Logits l;
+  if (blocked(x, w, target) || r == REDUCE_BAD || !logits_shape(x, w, bias, &l)) return NULL;
+  if (ignore_index && sizes_equal(target->ndim, target->sizes, l.ndim, l.sizes))
+    return fail(ERR_RUNTIME, "ignore_index cannot be specified when target contains probabilities");
+  if (w->ndim > 2) {
+    w = t_flatten(w, 0, -2);
+    if (bias) bias = t_flatten(bias, 0, -1);
+  }
+  Tensor *logits = t_reshape(t_linear(x, w, bias), l.ndim, l.sizes);
+  return t_cross_entropy(logits, target, weight, ignore_index ? *ignore_index : -100, r, smoothing);
+}
+
 /* ------------------------------------------------------------ element by element */
 
 /* LOSS(name, Node, error name, value, x', t'): functions of x, t (the target), q (a weight of

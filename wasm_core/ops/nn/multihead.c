@@ -22,11 +22,6 @@ typedef struct {
   bool zero_attention, need_weights, separate, averaged, causal;
 } Options;
 
-/* A shape as Python shows the tuple. */
-static const char *tuple_text(int n, const int64_t *sizes) {
-  return list_text(&(Value){.tag = TAG_INTS, .n = n, .p = sizes});
-}
-
 /* ------------------------------------------------------------ checks */
 
 static bool check_ranks(const Given *g) {

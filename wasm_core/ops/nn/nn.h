@@ -34,7 +34,8 @@ Ints adaptive_size(Call *c, int k, int nd);
 Tensor *t_adaptive_avg_pool1d(Tensor *x, Ints size);
 
 /* --- from the arguments of interpolate and upsample --- */
-const char *list_text(const Value *v); /* a list argument as Python shows it */
+const char *list_text(const Value *v);               /* a list argument as Python shows it */
+const char *tuple_text(int n, const int64_t *sizes); /* a shape as Python shows the tuple */
 
 /* --- attention --- */
 Tensor *t_scaled_dot_product_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *mask,

@@ -655,6 +655,17 @@ void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *runnin
   out[0] = set_history(failed() ? NULL : y, n);
 }
 
+/* The same in training, and a place for what other devices keep. */
+void t_batch_norm_with_update(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean,
+                              Tensor *running_var, double momentum, double eps, Tensor *out[4]) {
+  OP_ENTERED("_batch_norm_with_update", x, weight, bias, running_mean, running_var, momentum, eps,
+             out);
+  t_native_batch_norm(x, weight, bias, running_mean, running_var, true, momentum, eps, out);
+  out[0] = renamed_with(out[0], "BatchNormWithUpdateBackward0",
+                        "input weight running_mean running_var result1 result2 | - eps:f");
+  out[3] = tensor_none_of(DT_U8);
+}
+
 Tensor *t_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *running_mean,
                      Tensor *running_var, bool training, double momentum, double eps) {
   OP_ENTERED("batch_norm", x, weight, bias, running_mean, running_var, training, momentum, eps);

@@ -298,6 +298,10 @@ const char *list_text(const Value *v) {
   return text;
 }
 
+const char *tuple_text(int n, const int64_t *sizes) {
+  return textf("%s", list_text(&(Value){.tag = TAG_INTS, .n = n, .p = sizes}));
+}
+
 static bool check_count(const Tensor *x, const Value *list, const char *what, const char *given,
                         const char *format) {
   if (list->n == x->ndim - 2) return true;
@@ -397,6 +401,9 @@ static bool check_resize(const Resize *r, const Tensor *x, const char *mode) {
     fail(ERR_RUNTIME, "Non-empty %dD data tensor expected but got a tensor with sizes %s", x->ndim,
          shape_text(x));
   else if (!dtype_is_float((DType)x->dtype) &&
+           !((r->mode <= NEAREST_EXACT || r->nd == 2) && x->dtype == DT_U8) && r->antialias)
+    no_kernel("compute_index_ranges_weights", tensor_dtype(x));
+  else if (!dtype_is_float((DType)x->dtype) &&
            !((r->mode <= NEAREST_EXACT || r->nd == 2) && x->dtype == DT_U8))
     fail(ERR_NOT_IMPLEMENTED, "\"upsample_%s%s\" not implemented for '%s'", mode,
          r->nd == 2 ? "2d_channels_last" : "", dtype_info[x->dtype].legacy);
@@ -457,4 +464,41 @@ Tensor *t_upsample_by(Call *c, const char *name, const char *mode) {
   given.v[3] = (Value){.tag = TAG_STR, .s = mode};
   given.v[4] = (Value){.tag = bilinear ? TAG_BOOL : TAG_NONE, .i = bilinear};
   return t_interpolate(&given);
+}
+
+/* With antialias, to a size; or to the size that factors make, which the ratio then keeps. */
+static Tensor *resized_wide(Mode mode, const char *name, Tensor *x, Ints size, Floats scale,
+                            bool align) {
+  if (blocked(x)) return NULL;
+  if (scale.n >= 0 && scale.n != 2)
+    return fail(ERR_RUNTIME,
+                "Expected static_cast<int64_t>(scale_factors->size()) == spatial_dimensions to be "
+                "true, but got false.  (Could this error message be improved?  If so, please "
+                "report an enhancement request to PyTorch.)");
+  if (size.n >= 0 && size.n != 2)
+    return fail(ERR_RUNTIME, "It is expected output_size equals to 2, but got size %d", size.n);
+  if (x->ndim != 4)
+    return fail(ERR_RUNTIME, "It is expected input_size equals to 4, but got size %d", x->ndim);
+  Resize r = {.nd = 2,
+              .mode = mode,
+              .align_corners = align,
+              .antialias = true,
+              .in = {1, x->sizes[2], x->sizes[3]},
+              .out = {1}};
+  for (int d = 1; d < 3; d++) {
+    r.scale[d] = scale.n == 2 ? scale.v[d - 1] : 0;
+    r.out[d] = size.n < 0 ? (int64_t)((double)r.in[d] * r.scale[d]) : size.v[d - 1];
+  }
+  if (!check_resize(&r, x, name)) return NULL;
+  return x->dtype == DT_U8 ? resized_bytes(&r, x) : resize(&r, x, false);
+}
+
+Tensor *t_upsample_bilinear2d_aa(Tensor *x, Ints size, Floats scale, bool align) {
+  OP_ENTERED("_upsample_bilinear2d_aa", x, size, scale, align);
+  return resized_wide(LINEAR, "bilinear", x, size, scale, align);
+}
+
+Tensor *t_upsample_bicubic2d_aa(Tensor *x, Ints size, Floats scale, bool align) {
+  OP_ENTERED("_upsample_bicubic2d_aa", x, size, scale, align);
+  return resized_wide(CUBIC, "bicubic", x, size, scale, align);
 }

@@ -302,3 +302,55 @@ Tensor *t_combinations(Tensor *x, int64_t r, bool again) {
     each[i] = t_index_select(x, 0, t_select(rows, 0, i));
   return failed() ? NULL : t_stack((Tensors){(int32_t)r, each}, 1);
 }
+
+/* ------------------------------------------------------------ _chunk_cat */
+
+NO_DERIVATIVE(_chunk_cat)
+
+static bool check_chunk_cat(Tensors ts, int64_t *dim, int64_t chunks) {
+  if (chunks < 1) return fail(ERR_RUNTIME, "_chunk_cat expects positive num_chunks"), false;
+  if (ts.n < 1) return fail(ERR_RUNTIME, "_chunk_cat expects a non-empty input tensor list"), false;
+  bool same_rank = true;
+  for (int i = 0; i < ts.n && !failed(); i++) {
+    same_rank = same_rank && ts.v[i]->ndim == ts.v[0]->ndim;
+    if (!ts.v[i]->numel) fail(ERR_RUNTIME, "_chunk_cat expects non-empty tensor");
+    else if (ts.v[i]->dtype != ts.v[0]->dtype)
+      fail(ERR_RUNTIME, "_chunk_cat expects all input tensors with the same dtype");
+  }
+  if (same_rank && !failed()) {
+    if (tensor_size(ts.v[0], *dim) >= 0) *dim = dim_wrap(*dim, ts.v[0]->ndim);
+  } else if (*dim < 0)
+    fail(ERR_RUNTIME,
+         "_chunk_cat expects non-negative dim when input tensors have different ndims");
+  for (int i = 0; i < ts.n && !failed(); i++)
+    if (*dim >= ts.v[i]->ndim)
+      fail(ERR_RUNTIME, "_chunk_cat expects dim < ndim for all input tensors");
+    else if (!sizes_equal((int)*dim, ts.v[i]->sizes, (int)*dim, ts.v[0]->sizes))
+      fail(ERR_RUNTIME, "_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors");
+  return !failed();
+}
+
+/* x as so many chunks along dim, with zeros where the last has too little: (..., chunks, all the
+ * rest). */
+static Tensor *in_chunks(Tensor *x, int64_t dim, int64_t chunks) {
+  int64_t sizes[MAX_DIM + 1], rest = x->sizes[dim] % chunks;
+  memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
+  sizes[dim] = chunks - rest;
+  if (rest)
+    x = t_cat((Tensors){2, (Tensor *[]){x, tensor_zeros(x->ndim, sizes, tensor_dtype(x))}}, dim);
+  sizes[dim] = chunks;
+  sizes[dim + 1] = -1;
+  return t_reshape(x, (int)dim + 2, sizes);
+}
+
+Tensor *t_chunk_cat(Tensors ts, int64_t dim, int64_t chunks) {
+  OP_ENTERED("_chunk_cat", ts, dim, chunks);
+  if (failed() || !check_chunk_cat(ts, &dim, chunks)) return NULL;
+  Tensor **parts = scratch_array(ts.n, sizeof *parts), *y = NULL;
+  Node *n = node_new_list(&node__chunk_cat, 0, 0, ts.n, ts.v);
+  WITHOUT_GRAD_BLOCK {
+    for (int i = 0; i < ts.n && !failed(); i++) parts[i] = in_chunks(ts.v[i], dim, chunks);
+    y = failed() ? NULL : t_cat((Tensors){ts.n, parts}, dim + 1);
+  }
+  return set_history(y, n);
+}
