@@ -1043,6 +1043,32 @@ rows("squeeze_copy", call(x(1, 3, 1)), call(x(1, 3, 1), 0), call(x(1, 3, 1), [0,
 rows("t_copy", call(S))
 rows("unfold_copy", call(x(7), 0, 3, 2))
 rows("view_copy", call(S, [3, 2]), call(x(2, 4), Dtype("int32")))
+_SYMMETRIC = [x(3, 3, kind="definite"), x(2, 4, 4, kind="definite")]
+rows("linalg.ldl_factor linalg.ldl_factor_ex", *map(call, _SYMMETRIC))
+rows(
+    "linalg.ldl_solve",
+    call(x(3, 3, kind="definite"), X((3,), "places", "int32"), x(3, 2)),
+    call(x(2, 4, 4, kind="definite"), X((2, 4), "places", "int64"), x(4, 1)),
+)
+rows("geqrf", call(x(4, 3)), call(x(2, 2, 4)))
+rows(
+    "ormqr",
+    call(x(4, 3), x(3), x(4, 2)),
+    call(x(2, 3, 3), x(2, 3), x(2, 3, 2), transpose=True),
+    call(x(4, 2), x(2), x(3, 4), left=False),
+    call(x(4, 2), x(2), x(3, 4), False, True),
+)
+_LENGTHS = X((2,), "halves", "int64", 4)
+rows(
+    "segment_reduce _segment_reduce",
+    *(
+        call(x(4, 2), how, lengths=_LENGTHS, initial=initial)
+        for how in ("sum", "prod", "mean", "max", "min")
+        for initial in (None, 0.75)
+    ),
+    call(x(2, 4, 2), "prod", offsets=X((2, 3), "bounds", "int64", 4), axis=1),
+    call(x(4), "amax", offsets=X((3,), "bounds", "int32", 4), unsafe=True),
+)
 rows("_chunk_cat", call([S, x(3, 2)], 0, 2), call([S, x(2, 4, 2)], 1, 3), call([CUBE], -2, 2))
 _PICKS = [index(2, 4), index(3, 4)]
 rows(

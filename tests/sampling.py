@@ -167,6 +167,12 @@ def numbers(what: X, dtype: str = "float64", salt: int = 0) -> Array:
     elif what.kind == "definite":  # a symmetric positive definite matrix
         made = rng.uniform(-1, 1, what.shape)
         made = made @ np.swapaxes(made, -1, -2) + np.eye(what.shape[-1])
+    elif what.kind == "places":  # the pivots of a matrix whose rows stay where they are
+        made = np.zeros(what.shape) + np.arange(1, what.shape[-1] + 1)
+    elif what.kind == "halves":  # lengths that add up to `high`
+        made = np.zeros(what.shape) + what.high / max(what.shape[-1], 1)
+    elif what.kind == "bounds":  # where parts of `high` end
+        made = np.zeros(what.shape) + [0, *[what.high // 2] * (what.shape[-1] - 2), what.high]
     elif what.kind == "sizes":  # lengths of sequences that fit into `high`
         made = rng.integers(1, what.high + 1, what.shape)
     else:

@@ -51,6 +51,7 @@ NOT_BY_DIFFERENCES = {
         NO_DERIVATIVE,
     ),
     **dict.fromkeys(["unique", "unique_consecutive", "binomial", "remainder"], NO_DERIVATIVE),
+    **dict.fromkeys(["geqrf", "ldl_factor", "ldl_factor_ex", "ldl_solve"], NO_DERIVATIVE),
     "normal": "the stream of numbers depends on the values",
     **dict.fromkeys(  # that of the first has none
         ["_standard_gamma", "_standard_gamma_grad", "_sample_dirichlet", "_dirichlet_grad"],

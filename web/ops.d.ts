@@ -17,6 +17,8 @@ export interface Functions {
   _lu_with_info(input: Tensor, options: { pivot?: boolean; check_errors?: boolean }): Named<['LU', 'pivots', 'info']>;
   _make_dual(primal: Tensor, tangent: Tensor, level?: number | null): Tensor;
   _make_dual(primal: Tensor, tangent: Tensor, options: { level?: number | null }): Tensor;
+  _segment_reduce(data: Tensor, reduce: string, options?: { lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | null }): Tensor;
+  _segment_reduce(data: Tensor, options: { reduce: string; lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | null }): Tensor;
   _unpack_dual(dual: Tensor, level?: number | null): Named<['primal', 'tangent']>;
   _unpack_dual(dual: Tensor, options: { level?: number | null }): Named<['primal', 'tangent']>;
   _unsafe_masked_index(input: Tensor, mask: Tensor, indices: readonly Tensor[], fill: Scalar): Tensor;
@@ -503,6 +505,7 @@ export interface Functions {
   gcd_(input: Tensor, other: Tensor): Tensor;
   ge(input: Tensor, other: Tensor | Scalar, options?: { out?: Tensor }): Tensor;
   ge_(input: Tensor, other: Tensor | Scalar): Tensor;
+  geqrf(input: Tensor, options?: { out?: Tensor[] }): Named<['a', 'tau']>;
   ger(input: Tensor, vec2: Tensor, options?: { out?: Tensor }): Tensor;
   get_default_dtype(): DType;
   get_device(input: Tensor): number;
@@ -881,6 +884,9 @@ export interface Functions {
   ones(...args: [...size: number[], options: { dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }]): Tensor;
   ones_like(input: Tensor, options?: { dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; memory_format?: MemoryFormat | null }): Tensor;
   orgqr(input: Tensor, input2: Tensor, options?: { out?: Tensor }): Tensor;
+  ormqr(input: Tensor, input2: Tensor, input3: Tensor, left?: boolean, transpose?: boolean, options?: { out?: Tensor }): Tensor;
+  ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: boolean, options: { transpose?: boolean; out?: Tensor }): Tensor;
+  ormqr(input: Tensor, input2: Tensor, input3: Tensor, options: { left?: boolean; transpose?: boolean; out?: Tensor }): Tensor;
   outer(input: Tensor, vec2: Tensor, options?: { out?: Tensor }): Tensor;
   pairwise_distance(x1: Tensor, x2: Tensor, p?: number, eps?: number, keepdim?: boolean): Tensor;
   pairwise_distance(x1: Tensor, x2: Tensor, p: number, eps: number, options: { keepdim?: boolean }): Tensor;
@@ -1047,6 +1053,8 @@ export interface Functions {
   scatter_reduce_(input: Tensor, dim: number, index: Tensor, src: Tensor, reduce: string, options?: { include_self?: boolean }): Tensor;
   scatter_reduce_(input: Tensor, dim: number, index: Tensor, src: Tensor, options: { reduce: string; include_self?: boolean }): Tensor;
   searchsorted(sorted_sequence: Tensor, input: Tensor | Scalar, options?: { out_int32?: boolean; right?: boolean; side?: string | null; sorter?: Tensor | null; out?: Tensor }): Tensor;
+  segment_reduce(data: Tensor, reduce: string, options?: { lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | null }): Tensor;
+  segment_reduce(data: Tensor, options: { reduce: string; lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | null }): Tensor;
   select(input: Tensor, dim: number, index: number): Tensor;
   select(input: Tensor, dim: number, options: { index: number }): Tensor;
   select(input: Tensor, options: { dim: number; index: number }): Tensor;
@@ -1608,6 +1616,7 @@ export interface Methods {
   ge_(other: Tensor | Scalar): Tensor;
   geometric_(p: number, options?: { generator?: Generator | null }): Tensor;
   geometric_(options: { p: number; generator?: Generator | null }): Tensor;
+  geqrf(): Named<['a', 'tau']>;
   ger(vec2: Tensor): Tensor;
   get_device(): number;
   greater(other: Tensor | Scalar): Tensor;
@@ -1868,6 +1877,9 @@ export interface Methods {
   not_equal_(other: Tensor | Scalar): Tensor;
   numel(): number;
   orgqr(input2: Tensor): Tensor;
+  ormqr(input2: Tensor, input3: Tensor, left?: boolean, transpose?: boolean): Tensor;
+  ormqr(input2: Tensor, input3: Tensor, left: boolean, options: { transpose?: boolean }): Tensor;
+  ormqr(input2: Tensor, input3: Tensor, options: { left?: boolean; transpose?: boolean }): Tensor;
   outer(vec2: Tensor): Tensor;
   permute(dims: readonly number[]): Tensor;
   permute(options: { dims: readonly number[] }): Tensor;
@@ -2894,6 +2906,9 @@ export interface Linalg {
   householder_product(input: Tensor, tau: Tensor, options?: { out?: Tensor }): Tensor;
   inv(A: Tensor, options?: { out?: Tensor }): Tensor;
   inv_ex(A: Tensor, options?: { check_errors?: boolean; out?: Tensor[] }): Named<['inverse', 'info']>;
+  ldl_factor(input: Tensor, options?: { hermitian?: boolean; out?: Tensor[] }): Named<['LD', 'pivots']>;
+  ldl_factor_ex(input: Tensor, options?: { hermitian?: boolean; check_errors?: boolean; out?: Tensor[] }): Named<['LD', 'pivots', 'info']>;
+  ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, options?: { hermitian?: boolean; out?: Tensor }): Tensor;
   lstsq(input: Tensor, b: Tensor, rcond?: number | null, options?: { driver?: string | null; out?: Tensor[] }): Named<['solution', 'residuals', 'rank', 'singular_values']>;
   lstsq(input: Tensor, b: Tensor, options: { rcond?: number | null; driver?: string | null; out?: Tensor[] }): Named<['solution', 'residuals', 'rank', 'singular_values']>;
   lu(A: Tensor, options?: { pivot?: boolean; out?: Tensor[] }): Named<['P', 'L', 'U']>;

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import both
+from oracle import both, tried
 
 import pygrad
 
@@ -194,3 +194,118 @@ def test_gradient_of_cond() -> None:
     a = matrix(pygrad, 3, 3)
     assert pygrad.autograd.gradcheck(lambda a: pygrad.linalg.cond(a, 1), a)
     assert pygrad.autograd.gradgradcheck(lambda a: pygrad.linalg.cond(a, "fro"), a)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 7, 12, 70])
+def test_ldl(n: int) -> None:
+    """Pivots of one and of two, exchanged; the upper triangle does not count."""
+
+    def script(t: Any) -> Any:
+        found = []
+        for seed in range(1, 6):
+            a = (t.arange(n * n, dtype=t.float64) * seed + 0.5).sin().reshape(n, n) * 3
+            a = a + a.mT
+            a.diagonal().mul_(0.1 * (seed % 3))
+            ld, pivots, info = t.linalg.ldl_factor_ex(a.tril())
+            b = t.arange(2 * n, dtype=t.float64).reshape(n, 2)
+            found += [ld, pivots, info]
+            if n and int(info) == 0:
+                x = t.linalg.ldl_solve(ld, pivots, b)
+                found += [x, a @ x - b, *t.linalg.ldl_factor(a)]
+        return found
+
+    both(script, rtol=1e-6, atol=1e-8)
+
+
+def test_ldl_of_batches_and_wrong_calls() -> None:
+    def script(t: Any) -> Any:
+        factor, solve = t.linalg.ldl_factor_ex, t.linalg.ldl_solve
+        a = t.arange(32, dtype=t.float64).sin().reshape(2, 4, 4)
+        a = a + a.mT
+        ld, pivots, _ = factor(a)
+        b = t.ones(4, 3, dtype=t.float64)
+        leaf = a.clone().requires_grad_()
+        wide = t.zeros(4, 4), t.zeros(4, dtype=t.int32)
+        return [
+            ld,
+            ld.stride(),
+            solve(ld, pivots, b),
+            solve(ld, pivots, b).stride(),
+            solve(ld[0], pivots[0], b.expand(3, 4, 3)),
+            solve(ld, pivots.long(), b, hermitian=True),
+            factor(t.zeros(2, 3, 3)),
+            factor(t.tensor([[1.0, float("nan")], [float("nan"), 1.0]])),
+            factor(leaf).LD.grad_fn.name(),
+            factor(leaf).pivots.requires_grad,
+            tried(lambda: factor(leaf).LD.sum().backward()),
+            tried(lambda: solve(factor(leaf).LD, pivots, b).sum().backward()),
+            tried(lambda: factor(t.zeros(3, 2))),
+            tried(lambda: factor(t.zeros(3))),
+            tried(lambda: factor(t.zeros(3, 3).long())),
+            tried(lambda: t.linalg.ldl_factor(a[0], out=wide)),
+            tried(lambda: solve(ld, pivots, b[:, 0])),
+            tried(lambda: solve(ld, pivots, b[:3])),
+            tried(lambda: solve(ld, pivots[:, :3], b)),
+            tried(lambda: solve(ld, pivots.double(), b)),
+            tried(lambda: solve(ld, pivots, b.float())),
+            tried(lambda: solve(ld[:, :3], pivots, b)),
+            tried(lambda: solve(ld, pivots[0], b)),
+            tried(lambda: solve(ld, pivots * 9, b)),
+            tried(lambda: solve(ld.long(), pivots, b.long())),
+        ]
+
+    both(script)
+
+
+def test_ldl_refuses_zero_pivots_and_pivots_that_are_none() -> None:
+    """PyTorch calls the former a bug of its own, and reads what lies there for the latter."""
+    with pytest.raises(RuntimeError, match=r"ldl_factor: D\[1,1\] is zero"):
+        pygrad.linalg.ldl_factor(pygrad.zeros(3, 3))
+    two = pygrad.stack([pygrad.eye(2), pygrad.zeros(2, 2)])
+    with pytest.raises(RuntimeError, match=r"factor_ex: \(Batch element 1\): D\[1,1\] is zero"):
+        pygrad.linalg.ldl_factor_ex(two, check_errors=True)
+    for pivots in ([0, 1], [1, -2], [-1, 2], [-(2**31), 1]):
+        places = pygrad.tensor(pivots, dtype=pygrad.int32)
+        with pytest.raises(RuntimeError, match="Pivots given to ldl_solve"):
+            pygrad.linalg.ldl_solve(pygrad.eye(2), places, pygrad.ones(2, 1))
+
+
+def test_reflections() -> None:
+    def script(t: Any) -> Any:
+        a = t.arange(24, dtype=t.float64).square().sin().reshape(2, 4, 3)
+        y = t.arange(16, dtype=t.float64).cos().reshape(2, 4, 2)
+        r, tau = t.geqrf(a)
+        leaves = [each.clone().requires_grad_() for each in (r, tau, y)]
+        z = t.ormqr(*leaves)
+        return [
+            r,
+            tau,
+            r.stride(),
+            z,
+            *t.autograd.grad(z.sin().sum(), leaves),
+            *(t.ormqr(r, tau, y, True, transpose) for transpose in (False, True)),
+            *(t.ormqr(r, tau, y.mT, False, transpose) for transpose in (False, True)),
+            a - t.ormqr(r, tau, t.cat([r.triu()[:, :3], t.zeros(2, 1, 3).double()], 1)),
+            t.ormqr(r[:, :, :0], tau[:, :0], y),
+            t.geqrf(a.mT),
+            t.geqrf(t.zeros(0, 3)),
+            t.geqrf(leaves[0])[1].grad_fn.name(),
+            tried(lambda: t.geqrf(leaves[0])[0].sum().backward()),
+            tried(lambda: t.geqrf(a[0, 0])),
+            tried(lambda: t.geqrf(a.long())),
+            tried(lambda: t.ormqr(r, tau[:, :2], y)),
+            tried(lambda: t.ormqr(r, tau, y[:, :3])),
+            tried(lambda: t.ormqr(r, tau, y, left=False)),
+            tried(lambda: t.ormqr(r[0, 0], tau, y)),
+            tried(lambda: t.ormqr(r, tau, y[0, 0])),
+            tried(lambda: t.ormqr(r, tau[0, 0, 0], y)),
+            tried(lambda: t.ormqr(r, tau[0], y)),
+            tried(lambda: t.ormqr(r, tau, y[0])),
+            tried(lambda: t.ormqr(r, tau[:1], y)),
+            tried(lambda: t.ormqr(r, tau, y[:1])),
+            tried(lambda: t.ormqr(r, tau.float(), y)),
+            tried(lambda: t.ormqr(r, tau, y.float())),
+            tried(lambda: t.ormqr(r.long(), tau.long(), y.long())),
+        ]
+
+    both(script)

@@ -56,6 +56,8 @@ APART = {
     "emptied Tensor.set_": "the storage grows, and shows what lay there",
     "scalar Tensor.set_": "the storage grows, but not PyTorch's where it is NumPy's",
     "unit Tensor.set_": "the storage grows, but not PyTorch's where it is NumPy's",
+    "unit segment_reduce": "PyTorch reads what lies behind the data",
+    "unit _segment_reduce": "PyTorch reads what lies behind the data",
     "scalar _chunk_cat": "PyTorch breaks down",
     "emptied _unsafe_masked_index": "PyTorch's shape is not the one that indices give",
     "emptied pixel_unshuffle": "PyTorch returns the input's shape",
@@ -73,7 +75,7 @@ rest.
 
 COMPOSED = set(
     "linalg.lu lu_unpack linalg.lu_solve lu_solve triangular_solve linalg.lstsq linalg.cond"
-    " linalg.matrix_exp matrix_exp linalg.householder_product orgqr cholesky_inverse"
+    " linalg.matrix_exp matrix_exp linalg.householder_product orgqr ormqr cholesky_inverse"
     " nuclear_norm frobenius_norm nn.functional.max_unpool1d nn.functional.max_unpool2d"
     " nn.functional.max_unpool3d nn.functional.affine_grid"
     " affine_grid_generator nn.functional.grid_sample"

@@ -245,23 +245,88 @@ static bool check_householder(const Tensor *a, const Tensor *tau) {
   return !failed() && check_float_kernel("orgqr_cpu", tensor_dtype(a));
 }
 
-/* The first columns of the product of reflections 1 - tau v v^T; v is 1, then what is below the
- * diagonal. */
-Tensor *t_householder_product(Tensor *a, Tensor *tau) {
-  OP_ENTERED("householder_product", a, tau);
-  if (blocked(a, tau) || !check_householder(a, tau)) return NULL;
+/* The vectors of reflections 1 - tau v v^T: 1, then what is below the diagonal. */
+static Tensor *reflecting(Tensor *a) {
   int32_t mark = pool_mark();
   Tensor *ones = t_eye(rows_of(a), cols_of(a), tensor_dtype(a));
-  Tensor *vectors = alone(mark, t_add(t_tril(a, -1), ones));
-  int last = a->ndim - 1;
-  mark = pool_mark();
-  Tensor *y = t_triu(vectors, 0); /* the identity, as part of the graph */
-  for (int64_t k = tau->sizes[tau->ndim - 1] - 1; k >= 0 && !failed(); k--) {
-    Tensor *v = cols_of(a) == 1 ? vectors : t_slice(vectors, last, k, k + 1, 1);
+  return alone(mark, t_add(t_tril(a, -1), ones));
+}
+
+/* The product of the reflections with y, or that of its transpose. */
+static Tensor *reflected(Tensor *vectors, Tensor *tau, Tensor *y, bool transpose) {
+  if (blocked(vectors, tau, y)) return NULL;
+  int32_t mark = pool_mark();
+  int last = vectors->ndim - 1;
+  int64_t n = tau->sizes[tau->ndim - 1];
+  for (int64_t i = 0; i < n && !failed(); i++) {
+    int64_t k = transpose ? i : n - 1 - i;
+    Tensor *v = cols_of(vectors) == 1 ? vectors : t_slice(vectors, last, k, k + 1, 1);
     Tensor *weight = t_unsqueeze(t_unsqueeze(t_select(tau, tau->ndim - 1, k), -1), -1);
     y = alone(mark, t_sub(y, t_matmul(t_mul(weight, v), t_matmul(turned(v), y))));
   }
   return y;
+}
+
+/* The first columns of the product of reflections. */
+Tensor *t_householder_product(Tensor *a, Tensor *tau) {
+  OP_ENTERED("householder_product", a, tau);
+  if (blocked(a, tau) || !check_householder(a, tau)) return NULL;
+  Tensor *vectors = reflecting(a);
+  /* the upper triangle of the vectors is the identity, as part of the graph */
+  return reflected(vectors, tau, t_triu(vectors, 0), false);
+}
+
+static bool check_ormqr(const Tensor *a, const Tensor *tau, const Tensor *y, bool left) {
+  int side = left ? -2 : -1;
+  if (a->ndim < 2) fail(ERR_RUNTIME, "torch.ormqr: input must have at least 2 dimensions.");
+  else if (y->ndim < 2) fail(ERR_RUNTIME, "torch.ormqr: other must have at least 2 dimensions.");
+  if (failed()) return false;
+  int64_t size = left ? rows_of(y) : cols_of(y), n = size < cols_of(a) ? size : cols_of(a);
+  if (size != rows_of(a))
+    fail(ERR_RUNTIME, "torch.ormqr: other.shape[%d] must be equal to input.shape[-2]", side);
+  else if (tensor_size(tau, -1) != n)
+    fail(ERR_RUNTIME,
+         "torch.ormqr: tau.shape[-1] must be equal to min(other.shape[%d], input.shape[-1])", side);
+  else if (a->ndim != tau->ndim + 1)
+    fail(ERR_RUNTIME,
+         "torch.ormqr: Expected tau to have one dimension less than input, but got tau.ndim equal "
+         "to %d and input.ndim is equal to %d",
+         tau->ndim, a->ndim);
+  else if (a->ndim != y->ndim)
+    fail(ERR_RUNTIME,
+         "torch.ormqr: Expected other to have the same number of dimensions as input, but got "
+         "other.ndim equal to %d and input.ndim is equal to %d",
+         y->ndim, a->ndim);
+  else if (!sizes_equal(a->ndim - 2, a->sizes, tau->ndim - 1, tau->sizes))
+    fail(ERR_RUNTIME,
+         "torch.ormqr: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
+         "%s",
+         sizes_text(tau->ndim - 1, tau->sizes));
+  else if (!sizes_equal(a->ndim - 2, a->sizes, y->ndim - 2, y->sizes))
+    fail(ERR_RUNTIME,
+         "torch.ormqr: Expected batch dimensions of other to be equal to input.shape[:-2], but got "
+         "%s",
+         sizes_text(y->ndim - 2, y->sizes));
+  for (int i = 0; i < 2 && !failed(); i++) {
+    const Tensor *t = i ? y : tau;
+    if (t->dtype != a->dtype)
+      fail(ERR_RUNTIME,
+           "torch.ormqr: Expected input and %s to have the same dtype, but input has dtype%s and "
+           "%s has dtype %s",
+           i ? "other" : "tau", legacy(a), i ? "other" : "tau", legacy(t));
+  }
+  return !failed() && check_float_kernel("ormqr_cpu", tensor_dtype(a));
+}
+
+/* The product of all reflections, or its transpose, times y; from the right if not `left`: then
+ * that of the transposes. */
+Tensor *t_ormqr(Tensor *a, Tensor *tau, Tensor *y, bool left, bool transpose) {
+  OP_ENTERED("ormqr", a, tau, y, left, transpose);
+  if (blocked(a, tau, y) || !check_ormqr(a, tau, y, left)) return NULL;
+  if (!tau->numel) return t_clone(y);
+  Tensor *vectors = reflecting(a);
+  if (left) return reflected(vectors, tau, y, transpose);
+  return turned(reflected(vectors, tau, turned(y), !transpose));
 }
 
 /* ------------------------------------------------------------ powers of numbers */

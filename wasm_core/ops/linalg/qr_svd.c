@@ -46,15 +46,20 @@ static void reflect(double *y, const double *v, double tau, int64_t n) {
   add_scaled(y, -tau * dot(v, y, n), v, n);
 }
 
-/* w (m x n) becomes R above its diagonal; q (m x width) the first columns of Q, unless NULL. */
-static void qr_one(double *w, int64_t m, int64_t n, double *q, int64_t width, double *taus,
-                   double *betas) {
-  int64_t k = m < n ? m : n;
-  for (int64_t j = 0; j < k; j++) {
+/* w (m x n) becomes R above its diagonal, whose own elements are `betas`, and vectors from it on. */
+static void reflect_all(double *w, int64_t m, int64_t n, double *taus, double *betas) {
+  for (int64_t j = 0; j < (m < n ? m : n); j++) {
     double *v = w + j * m + j;
     taus[j] = reflector(v, m - j, &betas[j]);
     for (int64_t c = j + 1; c < n; c++) reflect(w + c * m + j, v, taus[j], m - j);
   }
+}
+
+/* w (m x n) becomes R above its diagonal; q (m x width) the first columns of Q, unless NULL. */
+static void qr_one(double *w, int64_t m, int64_t n, double *q, int64_t width, double *taus,
+                   double *betas) {
+  int64_t k = m < n ? m : n;
+  reflect_all(w, m, n, taus, betas);
   if (q) memset(q, 0, (size_t)(m * width) * sizeof *q);
   for (int64_t c = 0; q && c < width; c++) {
     q[c * m + c] = 1;
@@ -137,6 +142,33 @@ void t_qr(Tensor *a, const char *mode, Tensor *out[2]) {
   num_i(n, 0, which);
   qr_values(a, "fcr"[which], out);
   finish(n, 2, out);
+}
+
+GRAD(GeqrfBackward0, "")
+{
+  if (g[0] || g[1]) fail(ERR_NOT_IMPLEMENTED, "the derivative for 'geqrf' is not implemented.");
+}
+
+/* QR as LAPACK leaves it. Out: R, and below it the vectors of the reflections less their heads;
+ * what they are scaled by. */
+void t_geqrf(Tensor *a, Tensor *out[2]) {
+  OP_ENTERED("geqrf", a, out);
+  out[0] = out[1] = NULL;
+  if (blocked(a)) return;
+  if (a->ndim < 2) fail(ERR_RUNTIME, "torch.geqrf: input must have at least 2 dimensions.");
+  else check_float_kernel("geqrf_cpu", tensor_dtype(a));
+  if (failed()) return;
+  int64_t m = rows_of(a), n = cols_of(a), k = least_dim(a);
+  Node *node = node_new(&GeqrfBackward0, 0, 0, a, NULL);
+  Tensor *w = columns(a, DT_F64), *tau = empty_vectors(a, k, DT_F64);
+  double *betas = scratch_array(k + 1, sizeof *betas);
+  for (int64_t b = 0, batch = failed() ? 0 : batch_of(a); b < batch; b++) {
+    reflect_all(doubles(w) + b * m * n, m, n, doubles(tau) + b * k, betas);
+    for (int64_t j = 0; j < k; j++) doubles(w)[b * m * n + j * m + j] = betas[j];
+  }
+  out[0] = WITHOUT_GRAD(columns(w, tensor_dtype(a)));
+  out[1] = cast_plain(tau, tensor_dtype(a));
+  set_histories(out, node, 2);
 }
 
 /* ------------------------------------------------------------ singular values */
