@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from oracle import both, tried, warned
+
+import pygrad
 
 
 def test_masked_indices_may_lie_anywhere_where_the_mask_is_false() -> None:
@@ -167,3 +170,84 @@ def test_linear_cross_entropy_warns_of_options_that_do_nothing() -> None:
         )
 
     both(script)
+
+
+def test_segment_reduce() -> None:
+    def script(t: Any) -> Any:
+        reduce, nan = t.segment_reduce, float("nan")
+        x = t.tensor([[1.0, 2], [3, 4], [nan, 6], [7, 8], [7, 9], [0, 0]], dtype=t.float64)
+        lengths, ends = t.tensor([2, 0, 4]), t.tensor([0, 2, 2, 6])
+        leaf, found = x.clone().requires_grad_(), []
+        for how in ("sum", "mean", "max", "min", "prod", "amax", "amin"):
+            for initial in (None, 2.5, nan):
+                y = reduce(leaf, how, lengths=lengths, initial=initial)
+                found += [y, reduce(x, how, offsets=ends, initial=initial), y.grad_fn.name()]
+                found += [y.grad_fn._saved_reduce, y.grad_fn._saved_axis]
+                found += t.autograd.grad(y.sum(), leaf)
+        cube = t.arange(24, dtype=t.float64).reshape(2, 4, 3)
+        rows, row_ends = t.tensor([[1, 3], [0, 4]]), t.tensor([[0, 3], [2, 4]])
+        return [
+            *found,
+            *(reduce(cube, how, lengths=rows, axis=1) for how in ("sum", "mean", "max", "prod")),
+            reduce(cube, "sum", offsets=row_ends, axis=-2),
+            reduce(cube.transpose(0, 1), "sum", lengths=t.tensor([1, 3])),
+            reduce(x, "sum", lengths=t.tensor([2, 1]), unsafe=True),
+            reduce(x[:0], "max", lengths=t.tensor([0, 0], dtype=t.int32)),
+            reduce(x.float(), "mean", lengths=lengths),
+        ]
+
+    both(script)
+
+
+def test_segment_reduce_wrongly_called() -> None:
+    def script(t: Any) -> Any:
+        x, lengths = t.ones(5, 2, requires_grad=True), t.tensor([2, 0, 3])
+
+        def of(how: str = "sum", data: Any = x, **options: Any) -> Any:
+            return tried(lambda: t.segment_reduce(data, how, **options))
+
+        return [
+            of(),
+            of("product", lengths=lengths),
+            of(lengths=t.tensor([2, 1])),
+            of(lengths=t.tensor([2, -1, 4])),
+            of(lengths=t.tensor([2, 4])),
+            of(lengths=lengths.float()),
+            of(lengths=lengths.float(), unsafe=True),
+            of(offsets=lengths.float()),
+            of(lengths=lengths, axis=1),
+            of(lengths=lengths, axis=-1),
+            of(lengths=lengths, axis=2),
+            of(lengths=lengths[None]),
+            of(offsets=lengths[None]),
+            of(offsets=t.tensor([0, 3, 2, 5])),
+            of(indices=lengths),
+            of(data=x.long(), lengths=lengths),
+            of(data=x.sum(), lengths=lengths),
+            of(lengths=lengths[:0]),
+        ]
+
+    both(script)
+
+
+def test_segments_lie_within_the_data() -> None:
+    """PyTorch reads what lies behind it."""
+    for options in (
+        {"lengths": pygrad.tensor([2, 9]), "unsafe": True},
+        {"offsets": pygrad.tensor([0, 2, 9])},
+        {"offsets": pygrad.tensor([-3, 2])},
+        {"lengths": pygrad.tensor([2, 2**62]), "unsafe": True},
+    ):
+        with pytest.raises(IndexError, match="lies outside of data"):
+            pygrad.segment_reduce(pygrad.ones(4), "sum", **options)
+    with pytest.raises(RuntimeError, match="same sizes before axis"):
+        pygrad.segment_reduce(pygrad.ones(2, 4), "sum", lengths=pygrad.tensor([[1, 3]]), axis=1)
+
+
+def test_ties_share_the_gradient_of_a_segment_whatever_its_sign() -> None:
+    """PyTorch divides positive ones alone."""
+    x = pygrad.tensor([1.0, 1.0, 0.5], requires_grad=True)
+    y = pygrad.segment_reduce(x, "max", lengths=pygrad.tensor([3]))
+    y.backward(pygrad.tensor([-1.0]))
+    assert x.grad is not None
+    assert x.grad.tolist() == [-0.5, -0.5, 0.0]
