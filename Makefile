@@ -106,7 +106,7 @@ ARITHMETIC := -ffp-contract=off -fno-math-errno -fwrapv
 WASM_CFLAGS := -std=c11 -msimd128 $(ARITHMETIC) -DNDEBUG -Iwasm_core -Ibuild/declared
 # Files whose loops people wait for are built for speed (-O3 where it is faster than -O2), all others for size.
 FASTEST := elementwise index_places reduce
-FAST := api apply arithmetic bind call casts conv_maps copy dropout elements gemm history hooks iter loss matmul memory node normalization optim \
+FAST := api apply arithmetic bind call casts conv_maps copy dropout elements fft gemm history hooks iter loss matmul memory node normalization optim \
   record resample rng run scan schema softmax tensor transcendental walk
 level = $(if $(filter $(1),$(FASTEST)),-O3 -fno-unroll-loops,$(if $(filter $(1),$(FAST)),-O2 -fno-unroll-loops,-Oz))
 OPTIMIZE = $(call level,$(notdir $(basename $<)))

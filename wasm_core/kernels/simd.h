@@ -129,4 +129,30 @@ static inline void f64x2_transpose(f64x2 rows[2]) {
   rows[0] = first;
 }
 
+/* Pairs that lie in a then b, as a vector of their first and one of their second halves. */
+static inline void f32x4_unzip(f32x4 a, f32x4 b, f32x4 *first, f32x4 *second) {
+  *first = SIMD_SHUFFLE(a, b, 0, 2, 4, 6);
+  *second = SIMD_SHUFFLE(a, b, 1, 3, 5, 7);
+}
+
+static inline void f64x2_unzip(f64x2 a, f64x2 b, f64x2 *first, f64x2 *second) {
+  *first = SIMD_SHUFFLE(a, b, 0, 2);
+  *second = SIMD_SHUFFLE(a, b, 1, 3);
+}
+
+/* The way back: pairs of lanes of a and b. */
+static inline void f32x4_zip(f32x4 a, f32x4 b, f32x4 *low, f32x4 *high) {
+  *low = SIMD_SHUFFLE(a, b, 0, 4, 1, 5);
+  *high = SIMD_SHUFFLE(a, b, 2, 6, 3, 7);
+}
+
+static inline void f64x2_zip(f64x2 a, f64x2 b, f64x2 *low, f64x2 *high) {
+  *low = SIMD_SHUFFLE(a, b, 0, 2);
+  *high = SIMD_SHUFFLE(a, b, 1, 3);
+}
+
+/* The last lane first. */
+static inline f32x4 f32x4_reversed(f32x4 v) { return SIMD_SHUFFLE(v, v, 3, 2, 1, 0); }
+static inline f64x2 f64x2_reversed(f64x2 v) { return SIMD_SHUFFLE(v, v, 1, 0); }
+
 #endif
