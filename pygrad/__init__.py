@@ -176,6 +176,7 @@ from . import _C as _C
 from . import (
     _checks,
     autograd,
+    fft,
     func,
     linalg,
     masked,
@@ -300,6 +301,7 @@ __all__ = [
     "e",
     "einsum",
     "enable_grad",
+    "fft",
     "finfo",
     "float",
     "float16",

@@ -37,7 +37,7 @@ def is_builtin(space: str, name: str) -> bool:
         return name in _OF_NN or name.endswith("_")
     if space == "torch":
         return name not in _OF_PYTHON
-    return space in ("special", "linalg", "internal")
+    return space in ("special", "linalg", "fft", "internal")
 
 
 class Namespace:

@@ -20,6 +20,7 @@ INTERFACES: Final = {
     "nn": "Functional",
     "special": "Special",
     "linalg": "Linalg",
+    "fft": "Fft",
     "windows": "Windows",
     "masked": "Masked",
 }

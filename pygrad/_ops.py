@@ -27,6 +27,7 @@ NAMESPACES: Final = {
     "nn": "torch.nn.functional",
     "special": "torch.special",
     "linalg": "torch.linalg",
+    "fft": "torch.fft",
     "windows": "torch.signal.windows",
     "masked": "torch.masked",
     "internal": "torch._C",

@@ -30,6 +30,7 @@ FILES: Final = {
     "nn": "nn/functional.pyi",
     "special": "special.pyi",
     "linalg": "linalg.pyi",
+    "fft": "fft.pyi",
     "windows": "signal/windows.pyi",
     "masked": "masked.pyi",
 }

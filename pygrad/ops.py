@@ -265,7 +265,7 @@ def _overloads_of(name: str) -> frozenset[str]:
     return frozenset(found or {"default"})
 
 
-_PREFIX: Final = {"special": "special_", "linalg": "linalg_"}
+_PREFIX: Final = {"special": "special_", "linalg": "linalg_", "fft": "fft_"}
 _OFFERED: Final = ("torch", "method", "nn", *_PREFIX)
 
 

@@ -35,6 +35,7 @@ PREFIXES = {
     "nn": "nn.functional.",
     "special": "special.",
     "linalg": "linalg.",
+    "fft": "fft.",
     "windows": "signal.windows.",
     "masked": "masked.",
     "internal": "_C.",
@@ -1152,6 +1153,11 @@ rows(
     "bartlett_window blackman_window hamming_window hann_window kaiser_window",
     call(5, dtype=Dtype("float64")),
 )
+
+# ------------------------------------------------------------------ Fourier transforms
+
+rows("fft.fftfreq fft.rfftfreq", call(5, dtype=Dtype("float64")), call(4, 0.5), call(1, d=2.0))
+rows("fft.fftshift fft.ifftshift", call(S), call(x(5)), call(S, 1), call(S, dim=(-1, 0)))
 
 # ------------------------------------------------------------------ layers composed of other ops
 

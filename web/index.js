@@ -61,6 +61,8 @@ export async function load(source) {
     optim: makeOptim(tensors, engine),
     /** @type {Linalg} */
     linalg: spaces.linalg,
+    /** @type {Fft} */
+    fft: spaces.fft,
     /** @type {Special} */
     special: spaces.special,
     /** @type {{ windows: Windows }} */

@@ -2965,6 +2965,19 @@ export interface Linalg {
   vector_norm(input: Tensor, options: { ord?: Scalar; dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
 }
 
+export interface Fft {
+  fftfreq(n: number, d?: number, options?: { dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  fftfreq(n: number, options: { d?: number; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  fftfreq(options: { n: number; d?: number; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  fftshift(input: Tensor, dim?: number | readonly number[] | null): Tensor;
+  fftshift(input: Tensor, options: { dim?: number | readonly number[] | null }): Tensor;
+  ifftshift(input: Tensor, dim?: number | readonly number[] | null): Tensor;
+  ifftshift(input: Tensor, options: { dim?: number | readonly number[] | null }): Tensor;
+  rfftfreq(n: number, d?: number, options?: { dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  rfftfreq(n: number, options: { d?: number; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+  rfftfreq(options: { n: number; d?: number; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }): Tensor;
+}
+
 export interface Windows {
   bartlett(M: number, options?: { sym?: boolean; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean }): Tensor;
   bartlett(options: { M: number; sym?: boolean; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean }): Tensor;

@@ -177,6 +177,7 @@ function makeSpaces(engine, wrap, { claim, remember }) {
     nn: {},
     special: {},
     linalg: {},
+    fft: {},
     windows: {},
     masked: {},
     internal: {},

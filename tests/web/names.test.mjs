@@ -40,6 +40,7 @@ const SPACES = {
   Functional: torch.nn.functional,
   Special: torch.special,
   Linalg: torch.linalg,
+  Fft: torch.fft,
   Windows: torch.signal.windows,
   Masked: torch.masked,
   Properties: torch.Tensor.prototype,
@@ -66,7 +67,7 @@ for (const [space, body] of bodies) {
   });
 }
 
-for (const space of ["Special", "Linalg", "Windows", "Masked"])
+for (const space of ['Special', 'Linalg', 'Fft', 'Windows', 'Masked'])
   test(`${space} has no name that Python lacks`, () =>
     assert.deepEqual(
       Object.keys(SPACES[space]).sort(),

@@ -5,6 +5,7 @@
 #include "complex_rows.h"
 #include "create_rows.h"
 #include "elementwise_rows.h"
+#include "fft_rows.h"
 #include "index_rows.h"
 #include "linalg_rows.h"
 #include "matmul_rows.h"

@@ -101,6 +101,7 @@ const char *row_shown(const Row *row, bool inplace) {
   const char *space = row_has(row, TORCH | METHOD) ? ""
                       : row_has(row, LINALG)       ? "linalg_"
                       : row_has(row, SPECIAL)      ? "special_"
+                      : row_has(row, FFT)          ? "fft_"
                                                    : "";
   snprintf(text, sizeof text, "%s%s%s", space, row->name, inplace ? "_" : "");
   return text;

@@ -20,6 +20,7 @@ typedef struct Call Call;
   X(NN, "nn", "nn.functional.name") \
   X(SPECIAL, "special", "special.name") \
   X(LINALG, "linalg", "linalg.name") \
+  X(FFT, "fft", "fft.name") \
   X(WINDOWS, "windows", "signal.windows.name") \
   X(MASKED, "masked", "masked.name") \
   X(INTERNAL, "internal", "_C.name") \

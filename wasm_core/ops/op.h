@@ -254,5 +254,6 @@ Tensor *t_stack(Tensors ts, int64_t dim);
 /* --- elements elsewhere (rearrange.c) --- */
 Tensor *t_flip(Tensor *x, Ints dims);
 Tensor *t_repeat(Tensor *x, Ints repeats);
+Tensor *t_roll(Tensor *x, Ints shifts, Ints dims);
 
 #endif

@@ -20,7 +20,7 @@ const OPTIONS = {
   moduleResolution: ts.ModuleResolutionKind.NodeNext,
 };
 const HEAD = `// Made from the JSDoc of the modules and, by way of ops.d.ts, from the op table.
-import type { Functional, Functions, Linalg, Masked, MemoryFormat, Methods, Properties, Scalar, Special, Windows } from './ops.js';
+import type { Fft, Functional, Functions, Linalg, Masked, MemoryFormat, Methods, Properties, Scalar, Special, Windows } from './ops.js';
 
 /** An interface without some of its names, which are declared anew. */
 type Without<Type, Names> = { [Name in keyof Type as Name extends Names ? never : Name]: Type[Name] };
