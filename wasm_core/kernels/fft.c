@@ -5,7 +5,9 @@
  * y[m][r][s], where s begins as the number of lines and grows by r each time, so vectors lie
  * along lines and finished digits alike. Only a first pass of one line goes along m instead.
  *
- * A backward transform is the forward one with the planes exchanged.
+ * A backward transform is the forward one with the planes exchanged. Real lines of even length are
+ * complex ones of half the length; those of odd length leave out the passes' branches that mirror
+ * others.
  *
  * The file includes itself once per real type: what stands behind the #else is the body, in terms
  * of REAL, VEC and LANES. */
@@ -26,12 +28,13 @@
 #endif
 
 enum {
-  PRIME_MAX = 61,          /* the largest factor whose butterfly is summed */
-  PASSES_MAX = 62,         /* factors of an int64_t */
-  PLANES_BYTES = 48 << 10, /* planes of several lines, which L1 about holds */
-  COLUMN_BYTES = 64,       /* of lines side by side, whose cache lines are read once */
-  COLUMNS_MAX = 160 << 10, /* unless their planes take more than this */
-  PAD = 4                  /* reals after an array that vectors may read */
+  PRIME_MAX = 61,           /* the largest factor whose butterfly is summed */
+  PASSES_MAX = 62,          /* factors of an int64_t */
+  PLANES_BYTES = 64 << 10,  /* planes of several lines, which L1 about holds */
+  COLUMN_BYTES = 64,        /* of lines side by side, whose cache lines are read once */
+  COLUMNS_MAX = 160 << 10,  /* unless their planes take more than this */
+  BRANCHES_MAX = 512 << 10, /* and of branches, which are slow one line at a time */
+  PAD = 4                   /* reals after an array that vectors may read */
 };
 
 #define CAT_(a, b) a##_##b
@@ -152,16 +155,25 @@ static Plan lay_out(FftKind kind, int64_t n) {
   return p;
 }
 
-/* Rows of the planes in which a plan works. */
-static int64_t rows_of(const Plan *p) { return max64(p->padded, p->length + 1); }
+/* Whether real lines are transformed by branches: see there. */
+static bool is_branched(const Plan *p) {
+  return p->kind != FFT_COMPLEX && p->n % 2 == 1 && !p->padded;
+}
+
+/* The planes in which a plan works, and their rows. */
+static int64_t planes_of(const Plan *p) { return is_branched(p) ? 10 : 4; }
+static int64_t rows_of(const Plan *p) {
+  return is_branched(p) ? p->length / 2 + 1 : max64(p->padded, p->length + 1);
+}
 
 /* Lines done at once, of `count` whose elements take `bytes`; those side by side in memory are done
  * a cache line at a time. Few lines are done one by one: they do not fill vectors. */
 static int64_t lines_at_once(const Plan *p, int64_t count, int64_t lanes, int64_t bytes,
                              bool side_by_side) {
-  int64_t row = rows_of(p) * bytes * 4, most = PLANES_BYTES / row,
+  int64_t row = rows_of(p) * planes_of(p) * bytes, most = PLANES_BYTES / row,
           wide = COLUMN_BYTES / (2 * bytes);
   if (side_by_side && most < wide && row * wide <= COLUMNS_MAX) most = wide;
+  if (is_branched(p) && most < lanes && row * lanes <= BRANCHES_MAX) most = lanes;
   most = min64(most, count);
   return most < lanes ? 1 : most;
 }
@@ -170,7 +182,7 @@ static size_t work_bytes(FftKind kind, int64_t n, int64_t lines, int64_t lanes, 
   Plan p = lay_out(kind, n);
   int64_t at_once = max64(lines_at_once(&p, lines, lanes, bytes, false),
                           lines_at_once(&p, lines, lanes, bytes, true));
-  return (size_t)(rows_of(&p) * at_once * 4 + 4 * PAD) * (size_t)bytes;
+  return (size_t)((rows_of(&p) * at_once + PAD) * planes_of(&p) * bytes);
 }
 
 /* ---- roots of unity ------------------------------------------------------ */
@@ -371,27 +383,38 @@ PASS_OF(4, 4)
 PASS_OF(5, 5)
 PASS_OF(odd, r)
 
-/* All passes over `lines` lines; the result is in *x, and *y is free. */
-static void NAME(passes)(const Plan *plan, const REAL *turns, PLANES *x, PLANES *y,
-                         ptrdiff_t lines) {
-  ptrdiff_t m = (ptrdiff_t)(plan->padded ? plan->padded : plan->length), s = lines;
-  for (int i = 0; i < plan->n_passes; i++) {
+/* What a pass takes of the roots before the next one takes its. */
+static const REAL *NAME(turns_after)(const REAL *turns, int r, ptrdiff_t m) {
+  return turns + (r % 2 == 1 ? 2 * r : 0) + 2 * (r - 1) * m;
+}
+
+/* All passes from `first` on, whose roots these are, of lines of that length; the result is in *x,
+ * and *y is free. */
+static void NAME(passes_from)(const Plan *plan, int first, const REAL *turns, ptrdiff_t length,
+                              PLANES *x, PLANES *y, ptrdiff_t lines) {
+  ptrdiff_t m = length, s = lines;
+  for (int i = first; i < plan->n_passes; i++) {
     int r = plan->radix[i];
-    const REAL *roots = turns;
-    if (r % 2 == 1) turns += 2 * r;
+    const REAL *roots = turns, *own = r % 2 == 1 ? turns + 2 * r : turns;
     m /= r;
     switch (r) {
-      case 2: NAME(pass_2)(r, *x, *y, m, s, roots, turns); break;
-      case 3: NAME(pass_3)(r, *x, *y, m, s, roots, turns); break;
-      case 4: NAME(pass_4)(r, *x, *y, m, s, roots, turns); break;
-      case 5: NAME(pass_5)(r, *x, *y, m, s, roots, turns); break;
-      default: NAME(pass_odd)(r, *x, *y, m, s, roots, turns);
+      case 2: NAME(pass_2)(r, *x, *y, m, s, roots, own); break;
+      case 3: NAME(pass_3)(r, *x, *y, m, s, roots, own); break;
+      case 4: NAME(pass_4)(r, *x, *y, m, s, roots, own); break;
+      case 5: NAME(pass_5)(r, *x, *y, m, s, roots, own); break;
+      default: NAME(pass_odd)(r, *x, *y, m, s, roots, own);
     }
-    turns += 2 * (r - 1) * m;
+    turns = NAME(turns_after)(turns, r, m);
     s *= r;
     PLANES done = *y;
     *y = *x, *x = done;
   }
+}
+
+static void NAME(passes)(const Plan *plan, const REAL *turns, PLANES *x, PLANES *y,
+                         ptrdiff_t lines) {
+  ptrdiff_t length = (ptrdiff_t)(plan->padded ? plan->padded : plan->length);
+  NAME(passes_from)(plan, 0, turns, length, x, y, lines);
 }
 
 /* Rows of x times a complex number each, in place. */
@@ -503,6 +526,160 @@ static void NAME(join_halves)(PLANES x, PLANES y, const REAL *by, ptrdiff_t half
   NAME(join_rows)(true, x, y, by, half, lines);
 }
 
+/* ---- real lines of odd length -------------------------------------------- */
+
+/* A pass over reals gives a branch of reals and pairs of branches, of which one is the other
+ * conjugated and backwards. So half of the complex ones are done, and the reals go on alike. */
+
+/* The working memory: the spectrum, reals, and fewer of them at the next level; see places_of. */
+typedef struct {
+  PLANES spectrum, x, y;
+  REAL *reals, *fewer;
+} NAME(halves);
+
+INLINE void NAME(put)(REAL *to, VEC v, ptrdiff_t lanes) {
+  if (lanes == LANES) STORE(to, v);
+  else
+    for (ptrdiff_t l = 0; l < lanes; l++) to[l] = v[l];
+}
+
+/* Reals [r][m][lines] to those of branch 0, [m][lines], and half of the other branches,
+ * [m][r / 2][lines]. */
+NOINLINE void NAME(branch)(int r, const REAL *from, REAL *fewer, PLANES to, ptrdiff_t m,
+                           ptrdiff_t lines, const REAL *roots, const REAL *turns) {
+  VEC a[PRIME_MAX / 2 + 1], b[PRIME_MAX / 2 + 1];
+  const REAL *sines = turns + (r - 1) * m;
+  ptrdiff_t half = r / 2, along = lines == 1, count = along ? m : lines;
+  ptrdiff_t lanes = min_index(count, LANES);
+  for (ptrdiff_t d = 0; d < (along ? 1 : m); d++)
+    for (ptrdiff_t q = 0; q < count; q += LANES) {
+      ptrdiff_t at = min_index(q, count - lanes);
+      const REAL *x = from + d * lines + at;
+      VEC zero = LOAD(x), sum = zero;
+      for (ptrdiff_t j = 1; j <= half; j++) {
+        VEC u = LOAD(x + j * m * lines), v = LOAD(x + (r - j) * m * lines);
+        a[j] = u + v, b[j] = u - v;
+        sum += a[j];
+      }
+      NAME(put)(fewer + d * lines + at, sum, lanes);
+      for (ptrdiff_t k = 1; k <= half; k++) {
+        VEC re = zero + SPLAT(roots[k]) * a[1], im = SPLAT(roots[r + k]) * b[1];
+        for (ptrdiff_t j = 2, root = 2 * k; j <= half; j++, root += k) {
+          if (root >= r) root -= r;
+          re += SPLAT(roots[root]) * a[j], im += SPLAT(roots[r + root]) * b[j];
+        }
+        ptrdiff_t turn = (k - 1) * m + (along ? at : d);
+        VEC c = along ? LOAD(turns + turn) : SPLAT(turns[turn]);
+        VEC s = along ? LOAD(sines + turn) : SPLAT(sines[turn]);
+        VEC turned_re = re * c - im * s, turned_im = re * s + im * c;
+        ptrdiff_t place = (along ? at : d) * half + k - 1;
+        for (ptrdiff_t l = 0; along && l < lanes; l++) {
+          to.re[place + l * half] = turned_re[l];
+          to.im[place + l * half] = turned_im[l];
+        }
+        if (along) continue;
+        STORE(to.re + place * lines + at, turned_re);
+        STORE(to.im + place * lines + at, turned_im);
+      }
+    }
+}
+
+/* The way back. */
+NOINLINE void NAME(unbranch)(int r, PLANES from, const REAL *fewer, REAL *to, ptrdiff_t m,
+                             ptrdiff_t lines, const REAL *roots, const REAL *turns) {
+  VEC re[PRIME_MAX / 2 + 1], im[PRIME_MAX / 2 + 1];
+  const REAL *sines = turns + (r - 1) * m;
+  ptrdiff_t half = r / 2, along = lines == 1, count = along ? m : lines;
+  ptrdiff_t lanes = min_index(count, LANES);
+  for (ptrdiff_t d = 0; d < (along ? 1 : m); d++)
+    for (ptrdiff_t q = 0; q < count; q += LANES) {
+      ptrdiff_t at = min_index(q, count - lanes);
+      REAL *x = to + d * lines + at;
+      VEC zero = LOAD(fewer + d * lines + at), sum = zero;
+      for (ptrdiff_t k = 1; k <= half; k++) {
+        ptrdiff_t turn = (k - 1) * m + (along ? at : d), place = (along ? at : d) * half + k - 1;
+        VEC c = along ? LOAD(turns + turn) : SPLAT(turns[turn]);
+        VEC s = along ? LOAD(sines + turn) : SPLAT(sines[turn]), u = SPLAT(0), v = SPLAT(0);
+        if (along) {
+          for (ptrdiff_t l = 0; l < lanes; l++)
+            u[l] = from.re[place + l * half], v[l] = from.im[place + l * half];
+        } else {
+          u = LOAD(from.re + place * lines + at), v = LOAD(from.im + place * lines + at);
+        }
+        re[k] = SPLAT(2) * (u * c + v * s), im[k] = SPLAT(2) * (v * c - u * s);
+        sum += re[k];
+      }
+      NAME(put)(x, sum, lanes);
+      for (ptrdiff_t j = 1; j <= half; j++) {
+        VEC even = zero + SPLAT(roots[j]) * re[1], odd = SPLAT(roots[r + j]) * im[1];
+        for (ptrdiff_t k = 2, root = 2 * j; k <= half; k++, root += j) {
+          if (root >= r) root -= r;
+          even += SPLAT(roots[root]) * re[k], odd += SPLAT(roots[r + root]) * im[k];
+        }
+        NAME(put)(x + j * m * lines, even + odd, lanes);
+        NAME(put)(x + (r - j) * m * lines, even - odd, lanes);
+      }
+    }
+}
+
+/* Elements of branches to their places in a spectrum, of which this level has each `apart` elements
+ * one; or `back`. */
+static void NAME(place_branches)(bool back, int r, PLANES z, PLANES spectrum, ptrdiff_t m,
+                                 ptrdiff_t apart, ptrdiff_t lines) {
+  ptrdiff_t half = r / 2, n = r * m;
+  for (ptrdiff_t l = 0; l < m; l++)
+    for (ptrdiff_t k = 1; k <= half; k++) {
+      ptrdiff_t j = r * l + k, row = (j <= n / 2 ? j : n - j) * apart * lines;
+      REAL *re = z.re + (l * half + k - 1) * lines, *im = z.im + (l * half + k - 1) * lines;
+      REAL sign = j <= n / 2 ? 1 : -1;
+      for (ptrdiff_t q = 0; q < lines; q++)
+        if (back) re[q] = spectrum.re[row + q], im[q] = sign * spectrum.im[row + q];
+        else spectrum.re[row + q] = re[q], spectrum.im[row + q] = sign * im[q];
+    }
+}
+
+/* w.reals to w.spectrum. */
+static void NAME(branch_all)(const Plan *p, const REAL *turns, NAME(halves) w, ptrdiff_t lines) {
+  ptrdiff_t m = (ptrdiff_t)p->length, apart = 1;
+  for (int i = 0; i < p->n_passes; i++) {
+    int r = p->radix[i];
+    PLANES x = w.x, y = w.y;
+    m /= r;
+    NAME(branch)(r, w.reals, w.fewer, x, m, lines, turns, turns + 2 * r);
+    turns = NAME(turns_after)(turns, r, m);
+    NAME(passes_from)(p, i + 1, turns, m, &x, &y, lines * (r / 2));
+    NAME(place_branches)(false, r, x, w.spectrum, m, apart, lines);
+    apart *= r;
+    REAL *done = w.reals;
+    w.reals = w.fewer, w.fewer = done;
+  }
+  memcpy(w.spectrum.re, w.reals, (size_t)lines * sizeof(REAL));
+  memset(w.spectrum.im, 0, (size_t)lines * sizeof(REAL));
+}
+
+/* The way back; gives where the reals are. */
+static REAL *NAME(unbranch_all)(const Plan *p, const REAL *turns, NAME(halves) w, ptrdiff_t lines) {
+  const REAL *at[PASSES_MAX + 1] = {turns};
+  ptrdiff_t m = (ptrdiff_t)p->length, length = 1, apart = m;
+  for (int i = 0; i < p->n_passes; i++) {
+    m /= p->radix[i];
+    at[i + 1] = NAME(turns_after)(at[i], p->radix[i], m);
+  }
+  memcpy(w.fewer, w.spectrum.re, (size_t)lines * sizeof(REAL));
+  for (int i = p->n_passes - 1; i >= 0; i--) {
+    int r = p->radix[i];
+    PLANES x = NAME(exchanged)(w.x), y = NAME(exchanged)(w.y);
+    apart /= r;
+    NAME(place_branches)(true, r, w.x, w.spectrum, length, apart, lines);
+    NAME(passes_from)(p, i + 1, at[i + 1], length, &x, &y, lines * (r / 2));
+    NAME(unbranch)(r, NAME(exchanged)(x), w.fewer, w.reals, length, lines, at[i], at[i] + 2 * r);
+    length *= r;
+    REAL *done = w.reals;
+    w.reals = w.fewer, w.fewer = done;
+  }
+  return w.fewer;
+}
+
 /* ---- lines in memory ----------------------------------------------------- */
 
 /* Where lines lie, in reals: the imaginary part after the real one, elements, lines. */
@@ -510,7 +687,7 @@ typedef struct {
   ptrdiff_t im, step, line;
 } SPAN;
 
-/* The first `rows` elements of lines into planes. */
+/* The first `rows` elements of lines into planes, which are one if lines are real. */
 static void NAME(gather)(const REAL *from, SPAN f, PLANES to, ptrdiff_t rows, ptrdiff_t lines) {
   VEC a, b;
   if (lines >= LANES && f.im == 1 && f.line == 2) {
@@ -552,6 +729,18 @@ static void NAME(gather)(const REAL *from, SPAN f, PLANES to, ptrdiff_t rows, pt
           STORE(to.re + (j + l / 2) * lines + first, square[l]);
           STORE(to.im + (j + l / 2) * lines + first, square[l + 1]);
         }
+      }
+    }
+  }
+  if (f.im == 0 && f.step == 1 && lines >= LANES) {
+    row = rows / LANES * LANES;
+    for (ptrdiff_t q = 0; q < lines; q += LANES) {
+      ptrdiff_t first = min_index(q, lines - LANES);
+      for (ptrdiff_t j = 0; j < row; j += LANES) {
+        VEC square[LANES];
+        EACH for (int l = 0; l < LANES; l++) square[l] = LOAD(from + (first + l) * f.line + j);
+        TRANSPOSE(square);
+        EACH for (int l = 0; l < LANES; l++) STORE(to.re + (j + l) * lines + first, square[l]);
       }
     }
   }
@@ -606,6 +795,19 @@ static void NAME(scatter)(PLANES from, ptrdiff_t rows, ptrdiff_t lines, REAL sca
         }
         TRANSPOSE(square);
         EACH for (int l = 0; l < LANES; l++) STORE(to + (first + l) * t.line + 2 * j, square[l]);
+      }
+    }
+  }
+  if (t.im == 0 && t.step == 1 && lines >= LANES) {
+    row = rows / LANES * LANES;
+    for (ptrdiff_t q = 0; q < lines; q += LANES) {
+      ptrdiff_t first = min_index(q, lines - LANES);
+      for (ptrdiff_t j = 0; j < row; j += LANES) {
+        VEC square[LANES];
+        EACH for (int l = 0; l < LANES; l++)
+            square[l] = by * LOAD(from.re + (j + l) * lines + first);
+        TRANSPOSE(square);
+        EACH for (int l = 0; l < LANES; l++) STORE(to + (first + l) * t.line + j, square[l]);
       }
     }
   }
@@ -689,11 +891,28 @@ void CAT(NAME(fft), plan)(FftKind kind, int64_t n, void *plan, void *work) {
     NAME(put_root)(&roots, k, reals + p->halves + k, reals + p->halves + p->length + 1 + k);
 }
 
+/* The planes of a plan in the caller's memory. */
+static NAME(halves) NAME(planes_in)(const Plan *p, REAL *work, ptrdiff_t lines) {
+  ptrdiff_t plane = (ptrdiff_t)rows_of(p) * lines + PAD;
+  NAME(halves) w = {.x = {work, work + plane}, .y = {work + 2 * plane, work + 3 * plane}};
+  if (!is_branched(p)) return w;
+  w.spectrum = (PLANES){work + 4 * plane, work + 5 * plane};
+  w.reals = work + 6 * plane;
+  w.fewer = work + 8 * plane;
+  return w;
+}
+
 /* Reals to the first half of their spectrum. */
-static PLANES NAME(to_half)(const Plan *p, const REAL *reals, const REAL *in, FftLines at, PLANES x,
-                            PLANES y, ptrdiff_t lines) {
+static PLANES NAME(to_half)(const Plan *p, const REAL *reals, const REAL *in, FftLines at,
+                            NAME(halves) w, ptrdiff_t lines) {
   ptrdiff_t n = (ptrdiff_t)p->length, step = (ptrdiff_t)at.in_step, line = (ptrdiff_t)at.in_line;
   size_t row = (size_t)lines * sizeof(REAL);
+  PLANES x = w.x, y = w.y;
+  if (is_branched(p)) {
+    NAME(gather)(in, (SPAN){0, step, line}, (PLANES){w.reals, w.reals}, n, lines);
+    NAME(branch_all)(p, reals + p->turns, w, lines);
+    return w.spectrum;
+  }
   if (!is_halved(p->kind, p->n)) {
     NAME(gather)(in, (SPAN){0, step, line}, x, n, lines);
     memset(x.im, 0, (size_t)n * row);
@@ -710,10 +929,16 @@ static PLANES NAME(to_half)(const Plan *p, const REAL *reals, const REAL *in, Ff
 
 /* Half a spectrum to reals, the even ones in the real parts if their number is even. */
 static PLANES NAME(from_half)(const Plan *p, const REAL *reals, const REAL *in, FftLines at,
-                              PLANES x, PLANES y, ptrdiff_t lines) {
+                              NAME(halves) w, ptrdiff_t lines) {
   ptrdiff_t n = (ptrdiff_t)p->length;
   SPAN f = {1, 2 * (ptrdiff_t)at.in_step, 2 * (ptrdiff_t)at.in_line};
   size_t row = (size_t)lines * sizeof(REAL);
+  PLANES x = w.x, y = w.y;
+  if (is_branched(p)) {
+    NAME(gather)(in, f, w.spectrum, n / 2 + 1, lines);
+    REAL *done = NAME(unbranch_all)(p, reals + p->turns, w, lines);
+    return (PLANES){done, done};
+  }
   if (is_halved(p->kind, p->n)) {
     NAME(gather)(in, f, x, n + 1, lines);
     memset(x.im, 0, row);
@@ -753,14 +978,14 @@ void NAME(fft)(const void *plan, bool backward, const REAL *in, REAL *out, FftLi
   }
   for (int64_t first = 0; first < at.count; first += lines) {
     lines = at.count - first < LANES ? 1 : min64(at_once, at.count - first);
-    ptrdiff_t plane = (ptrdiff_t)(rows_of(p) * lines) + PAD, columns = (ptrdiff_t)lines;
-    REAL *room = work;
-    PLANES x = {room, room + plane}, y = {room + 2 * plane, room + 3 * plane};
+    ptrdiff_t columns = (ptrdiff_t)lines;
+    NAME(halves) w = NAME(planes_in)(p, work, columns);
+    PLANES x = w.x, y = w.y;
     const REAL *from = in + first * f.line;
     if (p->kind == FFT_TO_HALF) {
-      x = NAME(to_half)(p, reals, from, at, x, y, columns);
+      x = NAME(to_half)(p, reals, from, at, w, columns);
     } else if (p->kind == FFT_FROM_HALF) {
-      x = NAME(from_half)(p, reals, from, at, x, y, columns);
+      x = NAME(from_half)(p, reals, from, at, w, columns);
     } else {
       NAME(gather)(from, f, backward ? NAME(exchanged)(x) : x, (ptrdiff_t)rows, columns);
       NAME(transform)(p, reals, &x, &y, columns);

@@ -8,7 +8,8 @@
  *
  * A length is taken apart into 4, 2, 3, 5 and other primes up to 61. Where larger primes divide it,
  * or sums over them would cost more, a line is convolved at a convenient length (Bluestein). A real
- * line of even length costs half a complex one; of odd length, as much as one.
+ * line of even length costs half a complex one; of odd length somewhat more than half, or as much
+ * where it is convolved.
  *
  * What depends on the length alone, mostly roots of unity, is a plan in the caller's memory, which
  * any number of calls may read and which may be copied.
