@@ -9,6 +9,7 @@
 #include "ground/memory.h"
 
 const Watcher *watcher;
+bool entered_again;
 void (*settle_lazy)(int n, const Place *places);
 
 /* ------------------------------------------------------------ arguments */

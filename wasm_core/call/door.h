@@ -20,6 +20,8 @@ typedef struct {
   void (*leave)(int32_t entry);
 } Watcher;
 extern const Watcher *watcher; /* of the calls of this crossing; NULL: nobody */
+/* The next entry is that of the function which is entered already. */
+extern bool entered_again;
 
 /* Who was told of an entry, to be told that it is left even if others watch by then, or nobody. */
 typedef struct {

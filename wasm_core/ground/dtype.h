@@ -113,7 +113,7 @@ bool check_float_kernel(const char *kernel, DType d);
 DType dtype_default(void);
 void dtype_set_default(DType d);
 
-/* Expand a statement once per type with `T` bound to the C type. */
+/* Expand a statement once per type with `T` bound to the C type; another type is refused. */
 #define DTYPE_CASE(ENUM, CTYPE, ...) \
   case ENUM: {                       \
     typedef CTYPE T;                 \
@@ -128,28 +128,28 @@ void dtype_set_default(DType d);
   DTYPE_CASE(DT_I16, int16_t, __VA_ARGS__) \
   DTYPE_CASE(DT_I32, int32_t, __VA_ARGS__) \
   DTYPE_CASE(DT_I64, int64_t, __VA_ARGS__)
-#define DISPATCH_FLOAT(d, ...) \
-  switch (d) {                 \
-    FLOAT_CASES(__VA_ARGS__)   \
-    default: break;            \
+#define DISPATCH_FLOAT(d, ...)       \
+  switch (d) {                       \
+    FLOAT_CASES(__VA_ARGS__)         \
+    default: no_kernel(__func__, d); \
   }
-#define DISPATCH_INT(d, ...) \
-  switch (d) {               \
-    INT_CASES(__VA_ARGS__)   \
-    default: break;          \
+#define DISPATCH_INT(d, ...)         \
+  switch (d) {                       \
+    INT_CASES(__VA_ARGS__)           \
+    default: no_kernel(__func__, d); \
   }
-#define DISPATCH_NUMBER(d, ...) \
-  switch (d) {                  \
-    INT_CASES(__VA_ARGS__)      \
-    FLOAT_CASES(__VA_ARGS__)    \
-    default: break;             \
+#define DISPATCH_NUMBER(d, ...)      \
+  switch (d) {                       \
+    INT_CASES(__VA_ARGS__)           \
+    FLOAT_CASES(__VA_ARGS__)         \
+    default: no_kernel(__func__, d); \
   }
 #define DISPATCH_ALL(d, ...)               \
   switch (d) {                             \
     INT_CASES(__VA_ARGS__)                 \
     FLOAT_CASES(__VA_ARGS__)               \
     DTYPE_CASE(DT_BOOL, bool, __VA_ARGS__) \
-    default: break;                        \
+    default: no_kernel(__func__, d);       \
   }
 /* The same by width alone, for code that only moves elements. */
 typedef struct {

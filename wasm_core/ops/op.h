@@ -10,6 +10,7 @@
 
 #include "call/call.h"
 #include "call/door.h"
+#include "ops/in_float.h"
 #include "tape/graph.h"
 
 /* --- for the checks of any op --- */

@@ -38,6 +38,7 @@ typedef struct {
   int32_t output_nr;
   int32_t packed; /* the host's id of what its pack hook made of the tensor; 0: none */
   bool is_output, requires_grad, set;
+  bool widened; /* a half tensor, which formulas get in float */
 } Saved;
 
 enum { FORM_DTYPE, FORM_RANK, FORM_SIZES };
@@ -132,6 +133,7 @@ struct Node {
   struct Origin *origin; /* anomaly.h: where it was made; NULL unless that is recorded */
   Tangents *tangents;    /* while outputs wait for theirs, owned */
   bool unrecorded;       /* made for the sake of tangents alone */
+  bool in_float; /* of an op of half types: gradients come in one, its formula is of float */
 };
 
 /* NODE_SLICE: of type AsStridedView. */
@@ -237,6 +239,8 @@ void saves_done(Node *n); /* after it ran: lets go of what was unpacked */
 void saves_written(Node *n, Tensor *self);
 extern Tensor *inplace_self; /* what the running in-place op writes to; NULL if none does */
 extern Tensor *(*inplace_copy)(Tensor *t); /* how that is cloned */
+/* Of the output that z is: z is saved, where the same in float was. */
+void saves_narrowed(Node *n, Tensor *z);
 void saved_release(Saved *s);
 Tensor *saved_for_host(Node *n, int slot);
 void *saved_freed(void); /* sets the error of a graph that was freed */
@@ -259,6 +263,16 @@ const char *saved_hooks_disabled(void); /* NULL: not disabled */
 /* Gives y, which nobody has seen, the history and the tangent of x: it is the same tensor to the
  * tape. */
 bool tensor_stand_in(Tensor *y, Tensor *x);
+/* y in float, for one call of an op that has no loops of y's half type; see ops/in_float.h. */
+extern Tensor *(*widened)(Tensor *y);
+/* What y stands for, if it is such a copy as it was made. */
+static inline Tensor *narrow_form(const Tensor *y) {
+  return y->meta && y->meta->stands_for && !tensor_version(y) ? y->meta->stands_for : NULL;
+}
+/* z, y narrowed to a half type, is from now on the output of y's node that y was: a half gradient
+ * comes to the node, which keeps z instead of y. */
+bool tensor_take_output(Tensor *z, Tensor *y);
+extern bool computes_in_float; /* an op whose outputs will be narrowed runs */
 /* Borrowed; regenerates the one of a view whose base changed, and fails if that view allows
  * none. */
 Node *tensor_grad_fn(Tensor *t);

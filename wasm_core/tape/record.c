@@ -181,3 +181,28 @@ bool tensor_stand_in(Tensor *y, Tensor *x) {
   forward_share(x, y);
   return !failed();
 }
+
+/* ------------------------------------------------------------ half types */
+
+Tensor *(*widened)(Tensor *y);
+bool computes_in_float;
+
+bool tensor_take_output(Tensor *z, Tensor *y) {
+  if (failed() || !z || !y) return false;
+  Tensor *tangent = forward_tangent(y); /* in float, while the node is as it was */
+  Node *n = y->grad_fn;
+  if (n) {
+    node_retain(n);
+    z->grad_fn = n;
+    z->output_nr = y->output_nr;
+    /* else it is that of a stand-in's original, which narrows its gradients itself */
+    if (n->outputs[z->output_nr].dtype == y->dtype) {
+      n->in_float = true;
+      if (!node_describe_output(n, z->output_nr, z)) return false;
+    }
+  }
+  if (tangent) forward_write(z, tangent);
+  if (n && n->in_float) saves_narrowed(n, z);
+  z->flags |= y->flags & (FLAG_WRAPPED | FLAG_INFERENCE);
+  return !failed();
+}

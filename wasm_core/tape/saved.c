@@ -220,6 +220,7 @@ static void keep_for_tangents(Node *n, Saved *s, Tensor *t) {
 void save(Node *n, int slot, Tensor *t) {
   if (!n || !t || failed() || !may_be_saved(t)) return;
   Saved *s = &n->saves[slot];
+  if (narrow_form(t)) t = narrow_form(t), s->widened = true;
   int32_t hooks = hooks_for(n, t);
   if (hooks && t == inplace_self && !(t = inplace_copy(t))) return; /* the host may keep it */
   if (hooks) s->set = true;
@@ -236,6 +237,15 @@ void save(Node *n, int slot, Tensor *t) {
   else if (hooks) n->unpacked_inputs = true;
 }
 
+/* What will be narrowed is packed then. */
+static void keep_output(Node *n, Saved *s, Tensor *y) {
+  int32_t hooks = computes_in_float ? 0 : hooks_for(n, y);
+  if (hooks) {
+    s->set = pack(n, s, y, hooks);
+    keep_for_tangents(n, s, y);
+  } else keep_value(n, s, y);
+}
+
 void save_output(Node *n, int slot, Tensor *y) {
   if (!n || !y || failed() || (y->grad_fn != n && !(forward_on && forward_mode->waits_for(y, n))) ||
       !may_be_saved(y))
@@ -244,11 +254,22 @@ void save_output(Node *n, int slot, Tensor *y) {
   s->is_output = true; /* its tangent comes later */
   s->requires_grad = !n->unrecorded;
   s->output_nr = y->output_nr;
-  int32_t hooks = hooks_for(n, y);
-  if (hooks) {
-    s->set = pack(n, s, y, hooks);
-    keep_for_tangents(n, s, y);
-  } else keep_value(n, s, y);
+  keep_output(n, s, y);
+}
+
+void saves_narrowed(Node *n, Tensor *z) {
+  for (int i = 0; i < n->n_saves && !failed(); i++) {
+    Saved *s = &n->saves[i];
+    if (!s->is_output || s->output_nr != z->output_nr || !s->value || s->value->dtype == z->dtype)
+      continue;
+    tensor_release(s->value);
+    version_release(s->version);
+    s->value = NULL;
+    s->version = NULL;
+    s->widened = true;
+    keep_output(n, s, z);
+    if (s->value) forward_share(z, s->value);
+  }
 }
 
 /* ------------------------------------------------------------ order */
@@ -422,7 +443,7 @@ Tensor *saved(Node *n, int slot) {
   return v && dtype_is_complex((DType)v->dtype) ? conjugate(v) : v;
 }
 
-Tensor *saved_plain(Node *n, int slot) {
+static Tensor *saved_as_kept(Node *n, int slot) {
   if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
   Saved *s = &n->saves[slot];
   /* as it still is */
@@ -432,9 +453,14 @@ Tensor *saved_plain(Node *n, int slot) {
   return v;
 }
 
+Tensor *saved_plain(Node *n, int slot) {
+  Tensor *v = saved_as_kept(n, slot);
+  return v && n->saves[slot].widened && dtype_is_half((DType)v->dtype) ? widened(v) : v;
+}
+
 bool saves_ready(Node *n) {
   int order[NAMED], count = ordered(n, order);
-  for (int i = 0; i < n->n_saves; i++) saved_plain(n, i < count ? order[i] : i);
+  for (int i = 0; i < n->n_saves; i++) saved_as_kept(n, i < count ? order[i] : i);
   return !failed();
 }
 

@@ -294,7 +294,7 @@ static bool burying;
 static void bury(Tensor *t) {
   Meta *m = t->meta;
   Node *fn = t->grad_fn, *accumulator = NULL;
-  Tensor *grad = NULL, *base = NULL, *value = NULL;
+  Tensor *grad = NULL, *base = NULL, *value = NULL, *stands_for = NULL;
   if (t->flags & FLAGS_LAZY) tensor_set_lazy(t, 0);
   if (m && m->retains_grad) letting_go.of_retained(t);
   if (m && m->dual) letting_go.of_dual(t);
@@ -303,6 +303,7 @@ static void bury(Tensor *t) {
     grad = m->grad;
     base = m->base;
     value = m->value;
+    stands_for = m->stands_for;
     vmap_concerns -= value != NULL;
     hooks_release(m->hooks);
     hooks_release(m->post_hooks);
@@ -318,6 +319,7 @@ static void bury(Tensor *t) {
   tensor_release(grad);
   tensor_release(base);
   tensor_release(value);
+  tensor_release(stands_for);
   if (fn) letting_go.of_node(fn);
   if (accumulator) letting_go.of_node(accumulator);
 }

@@ -71,6 +71,7 @@ typedef struct {
   Hook *post_hooks;      /* after accumulation */
   Tensor *base;          /* owned; non-NULL for a differentiable view */
   Dual *dual;            /* owned */
+  Tensor *stands_for;    /* of a float copy for one call, what it is a copy of; owned */
   uint32_t view_version; /* the version at which grad_fn of a view was right */
   uint8_t view_origin;
   uint8_t grad_dtype; /* of `grad`, plus one (so DT_NONE + 1 is any); 0: the tensor's own */

@@ -25,6 +25,7 @@ Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m) {
       return invalid_gradient(n, index, g, m);
     g = t_sum_to(g, m->ndim, sizes);
   }
+  if (g && narrow_form(g) && narrow_form(g)->dtype == m->dtype) return narrow_form(g);
   if (g && g->dtype != m->dtype && m->dtype != DT_NONE && dtype_is_inexact((DType)m->dtype))
     g = t_to(dtype_is_complex((DType)m->dtype) ? g : t_real(g), (DType)m->dtype);
   return g;
@@ -142,6 +143,7 @@ static Tensor **settled(const Node *n, Tensor **g) {
 static void run_function(Node *n, Tensor **g, Tensor **gi) {
   conjugate = t_conj;
   if (lazy_tensors && n->kind != NODE_HOST) g = settled(n, g);
+  if (n->in_float) g = gradients_in_float(n->n_outputs, g);
   if (failed()) return;
   if (n->kind == NODE_COPY_SLICES) grad_copy_slices(n, g, gi);
   else if (n->kind == NODE_SLICE) grad_as_strided_view(n, g, gi);

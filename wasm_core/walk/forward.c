@@ -425,7 +425,7 @@ static void share(Tensor *from, Tensor *to) {
   Modes was = aside();
   bool recorded = recording;
   grad_mode = recording = true;
-  Tensor *kept = frozen(t);
+  Tensor *kept = frozen(t_to(t, (DType)to->dtype)); /* which may stand in for from */
   grad_mode = recording = recorded;
   Dual *d = kept ? dual_new(to) : NULL;
   if (d) keep_tangent(d, kept);

@@ -276,12 +276,14 @@ GRAD(LogSoftmaxBackward0, "result | dim:i")
 
 Tensor *t_softmax(Tensor *x, int64_t dim, DType dtype) {
   OP_ENTERED("softmax", x, dim, dtype);
+  IN_FLOAT_AS(dtype, t_softmax(x, dim, dtype), x);
   return forward(&SoftmaxBackward0, softmax_loops,
                  last_dim(x, dim) ? "softmax_lastdim_kernel_impl" : "softmax_kernel_impl", x, dim,
                  dtype);
 }
 Tensor *t_log_softmax(Tensor *x, int64_t dim, DType dtype) {
   OP_ENTERED("log_softmax", x, dim, dtype);
+  IN_FLOAT_AS(dtype, t_log_softmax(x, dim, dtype), x);
   return forward(&LogSoftmaxBackward0, log_softmax_loops,
                  last_dim(x, dim) ? "log_softmax_lastdim_kernel_impl" : "log_softmax_kernel_impl",
                  x, dim, dtype);
@@ -316,6 +318,7 @@ static void clear_infinite(Tensor *shift) {
 
 Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim) {
   OP_ENTERED("logsumexp", x, dims, keepdim);
+  IN_FLOAT(t_logsumexp(x, dims, keepdim), x);
   DimMask mask;
   if (failed() || !x || !dims_mask(x, dims, &mask)) return NULL;
   x = t_to(x, float_dtype((DType)x->dtype));

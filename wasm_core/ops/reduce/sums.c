@@ -43,6 +43,7 @@ GRAD(SumBackward1, "| dim:m keepdim:b self_sym_sizes:r")
 
 Tensor *t_sum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   OP_ENTERED("sum", x, dims, keepdim, dtype);
+  IN_FLOAT_AS(dtype, t_sum(x, dims, keepdim, dtype), x);
   DimMask mask;
   if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
@@ -72,6 +73,7 @@ Tensor *t_sum_to(Tensor *x, int ndim, const int64_t *sizes) {
   int64_t dims[MAX_DIM], strides[MAX_DIM];
   if (blocked(x)) return NULL;
   if (sizes_equal(x->ndim, x->sizes, ndim, sizes)) return x;
+  IN_FLOAT(t_sum_to(x, ndim, sizes), x);
   if (!broadcast_mask(x, ndim, sizes, &mask)) return NULL;
   if (tensor_tracked(x)) {
     int count = 0;
@@ -93,6 +95,7 @@ GRAD(NansumBackward0, "self | dim:m keepdim:b")
 
 Tensor *t_nansum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   OP_ENTERED("nansum", x, dims, keepdim, dtype);
+  IN_FLOAT_AS(dtype, t_nansum(x, dims, keepdim, dtype), x);
   DimMask mask;
   if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
@@ -127,6 +130,7 @@ static void divide_by(Tensor *y, double count) {
 
 Tensor *t_mean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   OP_ENTERED("mean", x, dims, keepdim, dtype);
+  IN_FLOAT_AS(dtype, t_mean(x, dims, keepdim, dtype), x);
   DimMask mask;
   if (blocked(x)) return NULL;
   DType d = dtype != DT_NONE ? dtype : (DType)x->dtype;

@@ -1,0 +1,116 @@
+/* Half types by way of float; see in_float.h. */
+#include "ops/in_float.h"
+
+#include <string.h>
+
+#include "ground/memory.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/op.h"
+
+/* ------------------------------------------------------------ tensors that stand in */
+
+static Tensor *stand_in(Tensor *x) {
+  Tensor *y = failed() ? NULL : tensor_empty_like(x, DT_F32);
+  if (!y || !tensor_copy_data(y, x) || !tensor_stand_in(y, x)) return NULL;
+  Meta *m = tensor_meta(y);
+  if (m) tensor_retain(m->stands_for = x);
+  return m ? y : NULL;
+}
+
+Tensor **gradients_in_float(int n, Tensor **g) {
+  Tensor **wide = scratch_array(n ? n : 1, sizeof *wide);
+  for (int i = 0; wide && i < n; i++)
+    wide[i] = g[i] && dtype_is_half((DType)g[i]->dtype) ? stand_in(g[i]) : g[i];
+  return wide ? wide : g;
+}
+
+/* ------------------------------------------------------------ before the call */
+
+/* Numbers of the host and what has no fractions go with any type. */
+static bool decides(const Tensor *t) {
+  return t && dtype_is_inexact((DType)t->dtype) && !is_wrapped(t);
+}
+
+/* The one type of all that decide, else DT_NONE. */
+static DType common_type(int n, const Place *p) {
+  DType d = DT_NONE;
+  for (int i = 0; i < n; i++) {
+    int count = p[i].list ? p[i].list->n : p[i].one ? 1 : 0;
+    for (int k = 0; k < count; k++) {
+      const Tensor *t = p[i].list ? p[i].list->v[k] : *p[i].one;
+      if (!decides(t)) continue;
+      if ((d != DT_NONE && d != (DType)t->dtype) || t->flags & FLAG_BATCHED) return DT_NONE;
+      d = (DType)t->dtype;
+    }
+  }
+  return d;
+}
+
+static Tensor *replace(InFloat *f, Tensor *t) {
+  if (!t || t->dtype != f->half) return t;
+  Tensor *y = stand_in(t);
+  if (f->n < IN_FLOAT_MAX) f->was[f->n] = t, f->is[f->n++] = y;
+  return y;
+}
+
+static void replace_list(InFloat *f, Tensors *list) {
+  Tensor **all = scratch_array(list->n ? list->n : 1, sizeof *all);
+  if (!all) return;
+  for (int i = 0; i < list->n; i++)
+    all[i] = list->v[i] && list->v[i]->dtype == f->half ? stand_in(list->v[i]) : list->v[i];
+  list->v = all;
+}
+
+/* The function is entered once more, which is the same entry to who watches. */
+static bool begin(void) {
+  widened = stand_in;
+  computes_in_float = !failed();
+  entered_again = watcher && !failed();
+  return !failed();
+}
+
+bool in_float(InFloat *f, int n, const Place *p) {
+  *f = (InFloat){.half = failed() ? DT_NONE : common_type(n, p)};
+  if (!dtype_is_half(f->half)) return false;
+  for (int i = 0; i < n; i++) {
+    if (p[i].one) *p[i].one = replace(f, *p[i].one);
+    if (p[i].list) replace_list(f, p[i].list);
+  }
+  return begin();
+}
+
+bool in_float_as(InFloat *f, Tensor **x, DType *dtype) {
+  *f = (InFloat){.half = *dtype != DT_NONE ? *dtype : (DType)(*x)->dtype};
+  if (failed() || (*x)->flags & FLAG_BATCHED || dtype_is_complex((DType)(*x)->dtype)) return false;
+  Tensor *y = *x;
+  if (y->dtype != f->half) {
+    y = cast_plain(y, f->half);
+    if (!tensor_stand_in(y, *x)) return false;
+  }
+  *x = stand_in(y);
+  *dtype = DT_NONE;
+  return begin();
+}
+
+/* ------------------------------------------------------------ after it */
+
+/* What the function wrote to its arguments. */
+static void end(InFloat *f) {
+  computes_in_float = entered_again = false;
+  for (int i = 0; i < f->n && !failed(); i++)
+    if (tensor_version(f->is[i])) WITHOUT_GRAD(t_copy_(f->was[i], f->is[i], false));
+  f->n = 0;
+}
+
+Tensor *narrowed(InFloat *f, Tensor *y) {
+  end(f);
+  if (failed() || !y || y->dtype != DT_F32) return failed() ? NULL : y;
+  Tensor *same = narrow_form(y);
+  if (same && same->dtype == f->half) return same;
+  Tensor *z = tensor_empty_like(y, f->half);
+  return z && tensor_copy_data(z, y) && tensor_take_output(z, y) ? z : NULL;
+}
+
+void narrow_all(InFloat *f, int n, Tensor **out) {
+  for (int i = 0; i < n; i++) out[i] = narrowed(f, out[i]);
+}

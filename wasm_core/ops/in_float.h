@@ -1,0 +1,64 @@
+/* Ops that have no loops of the half types: they compute in float, and round once, at the end.
+ *
+ *     Tensor *t_softmax(Tensor *x, int64_t dim) {
+ *       OP_ENTERED("softmax", x, dim);
+ *       IN_FLOAT(t_softmax(x, dim), x);
+ *
+ * If the tensors named behind the call are of one half type, each becomes, in its variable, a float copy that stands in for it in
+ * the graph; the call is made with those, and what it gives in float is narrowed. The node that the call made becomes the narrowed tensor's: it has saved the half
+ * tensors themselves, and gets half gradients, which are widened before its formula sees them. Integers, bools and numbers of the
+ * host stay as they are; half types beside others are the function's own to promote or to
+ * refuse. */
+#ifndef PG_IN_FLOAT_H
+#define PG_IN_FLOAT_H
+
+#include "call/door.h"
+
+enum { IN_FLOAT_MAX = 9 };
+typedef struct {
+  DType half;                                   /* what results are narrowed to */
+  int n;                                        /* of what follows */
+  Tensor *was[IN_FLOAT_MAX], *is[IN_FLOAT_MAX]; /* those whose stand-ins may be written to */
+} InFloat;
+
+static inline bool any_half(int n, const Place *p) {
+  bool any = false;
+  for (int i = 0; i < n; i++) {
+    if (p[i].one && *p[i].one) any |= dtype_is_half((DType)(*p[i].one)->dtype);
+    for (int k = 0; p[i].list && k < p[i].list->n; k++)
+      any |= p[i].list->v[k] && dtype_is_half((DType)p[i].list->v[k]->dtype);
+  }
+  return any;
+}
+
+/* Replaces the tensors; false, with nothing done, if they are not of one half type. */
+bool in_float(InFloat *f, int n, const Place *places);
+/* The same where x is taken as `dtype` if that is given, which it then no longer is. */
+bool in_float_as(InFloat *f, Tensor **x, DType *dtype);
+Tensor *narrowed(InFloat *f, Tensor *y);
+void narrow_all(InFloat *f, int n, Tensor **out);
+/* For gradients. */
+Tensor **gradients_in_float(int n, Tensor **g);
+
+#define IN_FLOAT_BEGIN(...)                                                                      \
+  InFloat float_;                                                                                \
+  if (__builtin_expect(any_half(N_ARGUMENTS(__VA_ARGS__), (const Place[]){PLACES(__VA_ARGS__)}), \
+                       0) &&                                                                     \
+      in_float(&float_, N_ARGUMENTS(__VA_ARGS__), (const Place[]){PLACES(__VA_ARGS__)}))
+#define IN_FLOAT(call, ...) IN_FLOAT_BEGIN(__VA_ARGS__) return narrowed(&float_, call)
+/* For a function that fills n results. */
+#define IN_FLOAT_OUT(n, out, call, ...) \
+  IN_FLOAT_BEGIN(__VA_ARGS__) {         \
+    call;                               \
+    narrow_all(&float_, n, out);        \
+    return;                             \
+  }
+/* For a function of x with a dtype for the result, which x is brought to first. */
+#define IN_FLOAT_AS(dtype, call, x)                                                            \
+  InFloat float_;                                                                              \
+  if (__builtin_expect((x) && dtype_is_half((dtype) == DT_NONE ? (DType)(x)->dtype : (dtype)), \
+                       0) &&                                                                   \
+      in_float_as(&float_, &(x), &(dtype)))                                                    \
+  return narrowed(&float_, call)
+
+#endif
