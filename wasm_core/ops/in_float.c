@@ -69,13 +69,30 @@ static bool begin(void) {
   return !failed();
 }
 
-bool in_float(InFloat *f, int n, const Place *p) {
-  *f = (InFloat){.half = failed() ? DT_NONE : common_type(n, p)};
-  if (!dtype_is_half(f->half)) return false;
+static bool replace_all(InFloat *f, int n, const Place *p) {
+  if (failed() || !dtype_is_half(f->half)) return false;
   for (int i = 0; i < n; i++) {
     if (p[i].one) *p[i].one = replace(f, *p[i].one);
     if (p[i].list) replace_list(f, p[i].list);
   }
+  return begin();
+}
+
+bool in_float(InFloat *f, int n, const Place *p) {
+  *f = (InFloat){.half = common_type(n, p)};
+  return replace_all(f, n, p);
+}
+
+bool in_float_mixed(InFloat *f, int n, const Place *p) {
+  *f = (InFloat){.half = common_type(1, p)};
+  for (int i = 1; i < n; i++)
+    if (*p[i].one && (*p[i].one)->dtype != DT_F32 && (*p[i].one)->dtype != f->half) return false;
+  return replace_all(f, n, p);
+}
+
+bool made_in_float(InFloat *f, DType *dtype) {
+  *f = (InFloat){.half = *dtype};
+  *dtype = DT_F32;
   return begin();
 }
 

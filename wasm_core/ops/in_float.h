@@ -35,6 +35,8 @@ static inline bool any_half(int n, const Place *p) {
 bool in_float(InFloat *f, int n, const Place *places);
 /* The same where x is taken as `dtype` if that is given, which it then no longer is. */
 bool in_float_as(InFloat *f, Tensor **x, DType *dtype);
+bool in_float_mixed(InFloat *f, int n, const Place *places);
+bool made_in_float(InFloat *f, DType *dtype);
 Tensor *narrowed(InFloat *f, Tensor *y);
 void narrow_all(InFloat *f, int n, Tensor **out);
 /* For gradients. */
@@ -53,6 +55,24 @@ Tensor **gradients_in_float(int n, Tensor **g);
     narrow_all(&float_, n, out);        \
     return;                             \
   }
+/* The first tensor decides: others may be of float beside it. */
+#define IN_FLOAT_MIXED_BEGIN(x, ...)                                  \
+  InFloat float_;                                                     \
+  if (__builtin_expect(any_half(1, (const Place[]){PLACES(x)}), 0) && \
+      in_float_mixed(&float_, N_ARGUMENTS(x, __VA_ARGS__),            \
+                     (const Place[]){PLACES(x, __VA_ARGS__)}))
+#define IN_FLOAT_MIXED(call, ...) IN_FLOAT_MIXED_BEGIN(__VA_ARGS__) return narrowed(&float_, call)
+#define IN_FLOAT_MIXED_OUT(n, out, call, ...) \
+  IN_FLOAT_MIXED_BEGIN(__VA_ARGS__) {         \
+    call;                                     \
+    narrow_all(&float_, n, out);              \
+    return;                                   \
+  }
+/* For what is made of a dtype. */
+#define MADE_IN_FLOAT(dtype, call)                                                   \
+  InFloat float_;                                                                    \
+  if (__builtin_expect(dtype_is_half(dtype), 0) && made_in_float(&float_, &(dtype))) \
+  return narrowed(&float_, call)
 /* For a function of x with a dtype for the result, which x is brought to first. */
 #define IN_FLOAT_AS(dtype, call, x)                                                            \
   InFloat float_;                                                                              \

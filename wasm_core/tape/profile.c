@@ -107,7 +107,7 @@ int32_t profile_node_begin(ProfileKind kind, const Node *n, int n_grads, Tensor 
 static int32_t enter(const char *op, int n, const Argument *v) {
   bool begun = row_begun && strcmp(row_begun, op) == 0;
   row_begun = NULL;
-  begun = begun || entered_again;
+  begun = begun || (entered_again && open_event >= 0 && strcmp(events[open_event].name, op) == 0);
   entered_again = false;
   if (begun || failed()) return -1;
   Event *e = event_begin(PROFILE_OP, op, strlen(op));

@@ -211,6 +211,7 @@ static int64_t exact_length(int64_t start, int64_t end, int64_t step) {
 
 Tensor *t_arange(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
   OP_ENTERED("arange", start, end, step, dtype);
+  MADE_IN_FLOAT(dtype, t_arange(start, end, step, dtype));
   if (blocked(end)) return NULL;
   if (!start) start = tensor_wrapped_i(0);
   if (!step) step = tensor_wrapped_i(1);
@@ -242,6 +243,7 @@ DType arange_dtype(const Tensor *start, const Tensor *end, const Tensor *step) {
 
 Tensor *t_range(Tensor *start, Tensor *end, Tensor *step, DType dtype) {
   OP_ENTERED("range", start, end, step, dtype);
+  MADE_IN_FLOAT(dtype, t_range(start, end, step, dtype));
   if (!step) step = tensor_wrapped_i(1);
   if (blocked(start) || blocked(end) || blocked(step)) return NULL;
   warn_user("torch.range is deprecated and will be removed in a future release because its "
@@ -285,6 +287,7 @@ static double end_as(const Tensor *t, DType dtype) {
 
 Tensor *t_linspace(Tensor *start, Tensor *end, int64_t steps, DType dtype) {
   OP_ENTERED("linspace", start, end, steps, dtype);
+  MADE_IN_FLOAT(dtype, t_linspace(start, end, steps, dtype));
   Tensor *y = check_ends(start, end, steps, dtype, "linspace");
   if (!y) return NULL;
   if (dtype == DT_F32) {

@@ -14,6 +14,7 @@
 #include "ground/memory.h"
 #include "kernels/maths.h"
 #include "ops/create/create.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/op.h"
 #include "ops/view/copy.h"
 #include "tensor/iter.h"
@@ -136,6 +137,26 @@ struct Draw {
                                                [DT_I16] = name##_i16, [DT_I8] = name##_i8,   \
                                                [DT_U8] = name##_u8,   [DT_BOOL] = name##_bool};
 
+/* Half types take the low bits of a draw, as many as they have digits; the rest is of float. */
+#define HALF_FILLS(s, T, DIGITS)                                             \
+  static void uniform_##s(const Draw *d, void *out, int64_t n) {             \
+    const float low = as_##s((float)d->a), high = as_##s((float)d->b);       \
+    for (int64_t i = 0; i < n; i++) {                                        \
+      uint32_t word = rng_u32(d->rng) & ((1u << (DIGITS)) - 1);              \
+      float unit = (float)word / (float)(1u << (DIGITS));                    \
+      float v = as_##s(unit * as_##s(high - low) + low);                     \
+      ((float *)out)[i] = v == high ? low : v;                               \
+    }                                                                        \
+  }                                                                          \
+  static void random_##s(const Draw *d, void *out, int64_t n) {              \
+    for (int64_t i = 0; i < n; i++)                                          \
+      ((float *)out)[i] = (float)(rng_u32(d->rng) % ((1u << (DIGITS)) + 1)); \
+  }
+static float as_f16(float v) { return float_of_half(half_of_float(v)); }
+static float as_bf16(float v) { return float_of_bhalf(bhalf_of_float(v)); }
+HALF_FILLS(f16, Half, 11)
+HALF_FILLS(bf16, BHalf, 8)
+
 FLOAT_FILLS(uniform, TWO_NUMBERS)
 FLOAT_FILLS(normal, TWO_NUMBERS)
 FLOAT_FILLS(normal_serial, TWO_NUMBERS)
@@ -167,17 +188,25 @@ static void fill_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
   }
 }
 
+static Fill *half_fill(Fill *const *fills, DType d) {
+  if (fills == uniform_fills) return d == DT_F16 ? uniform_f16 : uniform_bf16;
+  if (fills == random_fills) return d == DT_F16 ? random_f16 : random_bf16;
+  return fills[DT_F32];
+}
+
 /* Fills x from a distribution's table; `kernel` is what PyTorch's error names for a dtype
  * without an entry. */
 static Tensor *fill(Tensor *x, Fill *const *fills, const char *kernel, int32_t gen, Draw d) {
   if (blocked(x) || !check_overlap_internal(x)) return NULL;
-  d.fill = fills[x->dtype];
-  d.width = dtype_bytes(tensor_dtype(x));
+  const bool half = dtype_is_half(tensor_dtype(x));
+  Tensor *y = half ? tensor_empty_like(x, DT_F32) : x;
+  d.fill = half ? half_fill(fills, tensor_dtype(x)) : fills[x->dtype];
+  d.width = y ? dtype_bytes(tensor_dtype(y)) : 0;
   if (!d.fill) return no_kernel(kernel, tensor_dtype(x));
   d.rng = random_source(gen);
-  if (!d.rng || !tensor_write_begin(x, true)) return NULL;
-  iterate(1, &x, fill_loop, &d);
-  return x;
+  if (!y || !d.rng || !tensor_write_begin(x, true)) return NULL;
+  iterate(1, &y, fill_loop, &d);
+  return y == x || tensor_copy_data(x, y) ? x : NULL;
 }
 
 /* ------------------------------------------------------------ continuous distributions */
@@ -245,6 +274,8 @@ static const struct {
                       [DT_I16] = {INT16_MIN, INT16_MAX},
                       [DT_I32] = {INT32_MIN, INT32_MAX},
                       [DT_I64] = {INT64_MIN, INT64_MAX},
+                      [DT_F16] = {-(INT64_C(1) << 11), INT64_C(1) << 11},
+                      [DT_BF16] = {-(INT64_C(1) << 8), INT64_C(1) << 8},
                       [DT_F32] = {-(INT64_C(1) << 24), INT64_C(1) << 24},
                       [DT_F64] = {-(INT64_C(1) << 53), INT64_C(1) << 53},
                       [DT_BOOL] = {0, 1}};
@@ -280,6 +311,10 @@ Tensor *random_bernoulli(Tensor *x, double p, int32_t gen) {
   return fill(x, bernoulli_fills, "bernoulli_scalar_cpu_", gen, (Draw){.a = p});
 }
 
+static int type_digits(DType d) {
+  return d == DT_F32 ? 24 : d == DT_F16 ? 11 : d == DT_BF16 ? 8 : 53;
+}
+
 /* A bound that an integer type lacks is an error; one past what a float holds exactly, a
  * warning. */
 static bool check_bound(const Tensor *x, int64_t bound, const char *which) {
@@ -287,7 +322,7 @@ static bool check_bound(const Tensor *x, int64_t bound, const char *which) {
   const char *name = dtype_c_name(tensor_dtype(x));
   if (!dtype_is_float(tensor_dtype(x)))
     return fail(ERR_RUNTIME, "%s is out of bounds for %s", which, name), false;
-  int digits = x->dtype == DT_F32 ? 24 : 53;
+  int digits = type_digits(tensor_dtype(x));
   warn_user("%s is out of bounds [-(2^%d), 2^%d]. Due to precision limitations %s can support "
             "discrete uniform distribution only within this range. This warning will become an "
             "error in version 1.7 release, please fix the code in advance",
@@ -297,7 +332,7 @@ static bool check_bound(const Tensor *x, int64_t bound, const char *which) {
 
 /* Moves the bounds to numbers that x's dtype holds. */
 static bool round_bounds(const Tensor *x, int64_t *low, int64_t *high) {
-  return x->dtype == DT_F32 ? rng_randint_bounds_f32(low, high) : rng_randint_bounds_f64(low, high);
+  return x->dtype == DT_F64 ? rng_randint_bounds_f64(low, high) : rng_randint_bounds_f32(low, high);
 }
 
 /* in [low, high) */
@@ -351,7 +386,7 @@ static bool check_count(const Tensor *x, int64_t n) {
   if (x->dtype == DT_BOOL) return no_kernel("randperm", DT_BOOL), false;
   if (n == 0 || n - 1 <= native[x->dtype].max) return true;
   if (dtype_is_float(tensor_dtype(x)))
-    fail(ERR_RUNTIME, "n cannot be greater than 2^%d+1 for %s type.", x->dtype == DT_F32 ? 24 : 53,
+    fail(ERR_RUNTIME, "n cannot be greater than 2^%d+1 for %s type.", type_digits(tensor_dtype(x)),
          legacy(x));
   else
     fail(ERR_RUNTIME, "value cannot be converted to type %s_t without overflow",
@@ -413,6 +448,15 @@ static Tensor *random_bernoulli_each(Tensor *x, Tensor *p, int32_t gen) {
   }
   if (!wide) return NULL;
   if (!check_float_kernel("bernoulli_tensor_cpu_p_", tensor_dtype(p))) return NULL;
+  if (dtype_is_half(tensor_dtype(x))) {
+    Tensor *y = random_bernoulli_each(tensor_empty_like(x, DT_F32), p, gen);
+    return y && tensor_write_begin(x, true) && tensor_copy_data(x, y) ? x : NULL;
+  }
+  if (dtype_is_half(tensor_dtype(p))) {
+    p = cast_plain(p, DT_F32);
+    wide = p ? WITHOUT_GRAD(t_expand(p, x->ndim, x->sizes)) : NULL;
+    if (!wide) return NULL;
+  }
   Coins coins = {random_source(gen), tensor_dtype(x), tensor_dtype(p)};
   iterate(1, &p, range_loop, p);
   if (!coins.rng || !tensor_write_begin(x, x->storage != wide->storage)) return NULL;
@@ -699,6 +743,7 @@ static Tensor *draw_rows(Tensor *w, Tensor *y, int64_t k, bool unique, int32_t g
 
 Tensor *t_multinomial(Tensor *weights, int64_t k, bool replacement, int32_t gen, Tensor *out) {
   OP_ENTERED("multinomial", weights, k, replacement, gen, out);
+  IN_FLOAT(t_multinomial(weights, k, replacement, gen, out), weights);
   if (blocked(weights) || !check_samples(weights, k, replacement, out)) return NULL;
   int ndim = weights->ndim;
   int64_t sizes[2] = {weights->sizes[0], k};

@@ -53,6 +53,7 @@ GRAD(PoissonBackward0, "")
 
 Tensor *t_poisson(Tensor *rate, int32_t gen) {
   OP_ENTERED("poisson", rate, gen);
+  IN_FLOAT(t_poisson(rate, gen), rate);
   if (blocked(rate)) return NULL;
   if (!check_float_kernel("poisson_cpu", tensor_dtype(rate))) return NULL;
   Node *n = node_new(&PoissonBackward0, 0, 0, rate, NULL);
@@ -148,6 +149,7 @@ NO_DERIVATIVE(binomial)
 
 Tensor *t_binomial(Tensor *count, Tensor *prob, int32_t gen) {
   OP_ENTERED("binomial", count, prob, gen);
+  IN_FLOAT(t_binomial(count, prob, gen), count, prob);
   if (blocked(count) || !prob || !check_binomial(count, prob)) return NULL;
   int ndim = count->ndim;
   int64_t sizes[MAX_DIM];

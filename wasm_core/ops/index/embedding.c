@@ -127,6 +127,7 @@ static void add_row(DType d, char *out, const char *in, double factor, int64_t w
 }
 
 static Tensor *embedding_dense_backward(Tensor *g, Table t) {
+  IN_FLOAT(embedding_dense_backward(g, t), g);
   if (blocked(g, t.indices)) return NULL;
   Node *n = node_new(&EmbeddingDenseBackwardBackward0, 1, 3, g, NULL);
   save_table(n, t);
@@ -189,7 +190,7 @@ static void scale_row(Tensor *w, int64_t row, double scale) {
   for (int64_t j = 0; j < w->sizes[1]; j++) {
     char *at = tensor_data(w) + (row * w->strides[0] + j * w->strides[1]) * dtype_bytes(d);
     if (d == DT_F32) *(float *)(void *)at *= (float)scale;
-    else *(double *)(void *)at *= scale;
+    else element_store_f(at, d, element_load_f(at, d) * scale);
   }
 }
 
@@ -382,6 +383,7 @@ static Tensor *max_bags(const Bags *b, Tensor **from, Tensor **empty) {
 }
 
 static Tensor *embedding_bag(Bags *b) {
+  IN_FLOAT(embedding_bag(b), b->weight, b->weights);
   Tensor *from = NULL, *empty = NULL;
   Node *n = node_new(&EmbeddingBagBackward0, 9, 4, b->weight, b->weights, NULL);
   Tensor *y = b->mode == BAG_MAX ? max_bags(b, &from, &empty) : sum_bags(b);

@@ -626,6 +626,7 @@ static Reduction reduction_named(const char *name) {
 Tensor *t_scatter_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *src, const char *reduce,
                          bool include_self) {
   OP_ENTERED("scatter_reduce", x, dim, index, src, reduce, include_self);
+  IN_FLOAT(t_scatter_reduce(x, dim, index, src, reduce, include_self), x, src);
   if (blocked(x, index, src) || (dim = dim_wrap(dim, x->ndim)) < 0 ||
       !scatter_fits(x, dim, index, src))
     return NULL;
@@ -641,6 +642,7 @@ Tensor *t_scatter_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *src, con
 Tensor *t_index_reduce(Tensor *x, int64_t dim, Tensor *index, Tensor *source, const char *reduce,
                        bool include_self) {
   OP_ENTERED("index_reduce", x, dim, index, source, reduce, include_self);
+  IN_FLOAT(t_index_reduce(x, dim, index, source, reduce, include_self), x, source);
   if (blocked(x, index, source) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   Reduction r = reduction_named(reduce);
   if (r == REDUCTIONS || r == REDUCE_SUM)

@@ -191,7 +191,27 @@ MOVE_WRITE_LOOP(set_16, Wide16)
 #define LOOPS_KIND_INT(T, s) REAL_LOOPS(T, s, KIND_INT)
 #define LOOPS_KIND_BOOL(T, s) REAL_LOOPS(T, s, KIND_BOOL)
 #define LOOPS_KIND_FLOAT(T, s) REAL_LOOPS(T, s, KIND_FLOAT)
-#define LOOPS_KIND_HALF(T, s) /* computed in float */
+/* Rounded after each element, as PyTorch's are. */
+#define HALF_LOOP(FN, T, s, VALUE)                                            \
+  static void FN(char **p, const int64_t *st, int64_t n, const void *ctx) {   \
+    (void)ctx;                                                                \
+    const char *at = p[0], *in = p[1];                                        \
+    char *out = p[2];                                                         \
+    for (int64_t i = 0; i < n; i++, at += st[0], in += st[1], out += st[2]) { \
+      T *o = (T *)(void *)out + *(const int64_t *)(const void *)at;           \
+      float a = f32_of_##s(*o), b = f32_of_##s(*(const T *)(const void *)in); \
+      *o = s##_of_f32(VALUE);                                                 \
+    }                                                                         \
+  }
+#define f32_of_f16 float_of_half
+#define f32_of_bf16 float_of_bhalf
+#define f16_of_f32 half_of_float
+#define bf16_of_f32 bhalf_of_float
+#define LOOPS_KIND_HALF(T, s)        \
+  HALF_LOOP(add_##s, T, s, (a + b))  \
+  HALF_LOOP(mul_##s, T, s, (a * b))  \
+  HALF_LOOP(max_##s, T, s, (LARGER)) \
+  HALF_LOOP(min_##s, T, s, (SMALLER))
 #define LOOPS_KIND_COMPLEX_HALF(T, s)
 #define LOOPS_KIND_COMPLEX(T, s)      \
   SMALL_WRITE_LOOP(add_##s, T, a + b) \
@@ -210,7 +230,7 @@ static Loop *const write_loops[DT_COUNT][PUT_MIN + 1] = {
 #define WRITES_KIND_INT REAL_WRITES
 #define WRITES_KIND_BOOL REAL_WRITES
 #define WRITES_KIND_FLOAT REAL_WRITES
-#define WRITES_KIND_HALF(name, s)
+#define WRITES_KIND_HALF REAL_WRITES
 #define WRITES_KIND_COMPLEX_HALF(name, s)
 #define WRITES_KIND_COMPLEX(name, s) [name] = {[PUT_ADD] = add_##s, [PUT_MUL] = mul_##s},
 #define ROW(code, name, T, short_name, text, kind, legacy) WRITES_##kind(name, short_name)

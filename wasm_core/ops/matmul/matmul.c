@@ -334,18 +334,21 @@ static Tensor *recorded_product(const NodeType *type, const char *op, int ndim, 
 
 Tensor *t_mm(Tensor *a, Tensor *b) {
   OP_ENTERED("mm", a, b);
+  IN_FLOAT(t_mm(a, b), a, b);
   if (blocked(a, b) || !check_mm(a, b)) return NULL;
   return recorded_product(&MmBackward0, "addmm_impl_cpu_", 2, a, b);
 }
 
 Tensor *t_bmm(Tensor *a, Tensor *b) {
   OP_ENTERED("bmm", a, b);
+  IN_FLOAT(t_bmm(a, b), a, b);
   if (blocked(a, b) || !check_batches(a, b)) return NULL;
   return recorded_product(&BmmBackward0, "bmm", 3, a, b);
 }
 
 Tensor *t_mv(Tensor *a, Tensor *v) {
   OP_ENTERED("mv", a, v);
+  IN_FLOAT(t_mv(a, v), a, v);
   if (blocked(a, v) || tensor_size(a, 0) < 0 || !check_mv(NULL, a, v)) return NULL;
   return recorded_product(&MvBackward0, "addmv_impl_cpu", 1, a, v);
 }
@@ -378,6 +381,7 @@ static Tensor *dot_values(Tensor *a, Tensor *b) {
 }
 
 static Tensor *recorded_dot(const NodeType *type, Tensor *a, Tensor *b) {
+  IN_FLOAT(recorded_dot(type, a, b), a, b);
   if (blocked(a, b) || !check_dot(a, b)) return NULL;
   Node *n = node_new(type, 2, 0, a, b, NULL);
   if (needs(n, 0)) save(n, 1, b);
@@ -407,18 +411,21 @@ static Tensor *add_product(const NodeType *type, const char *op, int ndim, Tenso
 /* beta self + alpha a b */
 Tensor *t_addmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
   OP_ENTERED("addmm", self, a, b, beta, alpha);
+  IN_FLOAT(t_addmm(self, a, b, beta, alpha), self, a, b);
   if (blocked(a, b) || !self || !check_addmm(self, a, b)) return NULL;
   return add_product(&AddmmBackward0, "addmm_impl_cpu_", 2, self, a, b, beta, alpha);
 }
 
 Tensor *t_addmv(Tensor *self, Tensor *mat, Tensor *vec, Factor beta, Factor alpha) {
   OP_ENTERED("addmv", self, mat, vec, beta, alpha);
+  IN_FLOAT(t_addmv(self, mat, vec, beta, alpha), self, mat, vec);
   if (blocked(mat, vec) || !self || !check_mv(self, mat, vec)) return NULL;
   return add_product(&AddmvBackward0, "addmv_impl_cpu", 1, self, mat, vec, beta, alpha);
 }
 
 Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
   OP_ENTERED("baddbmm", self, a, b, beta, alpha);
+  IN_FLOAT(t_baddbmm(self, a, b, beta, alpha), self, a, b);
   if (blocked(a, b) || !self || tensor_size(a, 0) < 0 || tensor_size(a, 1) < 0 ||
       tensor_size(b, 2) < 0 || !check_batches(a, b))
     return NULL;
@@ -476,6 +483,7 @@ static bool add_batches(Tensor *out, Matrices a, Matrices b, Factor beta, Factor
 
 Tensor *t_addbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) {
   OP_ENTERED("addbmm", self, a, b, beta, alpha);
+  IN_FLOAT(t_addbmm(self, a, b, beta, alpha), self, a, b);
   if (blocked(a, b) || !self || !check_addbmm(self, a, b)) return NULL;
   Node *n = node_new(&AddbmmBackward0, 2, 7, self, a, b, NULL);
   num_i(n, 5, a->sizes[1]);
@@ -691,6 +699,7 @@ Tensor *t_linear(Tensor *x, Tensor *w, Tensor *bias) {
   OP_ENTERED("linear", x, w, bias);
   if (blocked(x, w)) return NULL;
   if (!recorded(x, w, bias)) {
+    IN_FLOAT(t_linear(x, w, bias), x, w, bias);
     Tensor *y = linear_plain(x, w, bias);
     if (y && bias && x->ndim > 2) return t_view(y, y->ndim, y->sizes);
     if (y || failed()) return y;

@@ -99,6 +99,8 @@ Tensor *t_scaled_dot_product_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *
                                        bool enable_gqa) {
   OP_ENTERED("scaled_dot_product_attention", q, k, v, mask, dropout_p, is_causal, scale,
              enable_gqa);
+  IN_FLOAT(t_scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa),
+           q, k, v, mask);
   if (blocked(q, k) || !v || !check_attention(q, k, v, mask)) return NULL;
   if (enable_gqa && !share_heads(q, &k, &v)) return NULL;
   if (mask && is_causal && !may_mask_causal(q, k, v, mask, dropout_p))

@@ -289,6 +289,7 @@ static bool conv_make(Conv *c, Tensor *w, int64_t nd, Ints stride, Ints padding,
 
 /* Convolves what check_types passed; small integers wrap around as they would by themselves. */
 static Tensor *convolve_any(const Conv *c, Tensor *x, Tensor *w, Tensor *bias) {
+  IN_FLOAT(convolve_any(c, x, w, bias), x, w, bias);
   DType d = (DType)x->dtype;
   if (dtype_is_float(d)) return convolve(c, x, w, bias);
   return t_to(convolve(c, t_to(x, DT_I64), t_to(w, DT_I64), bias ? t_to(bias, DT_I64) : NULL), d);

@@ -286,6 +286,7 @@ GRAD(NllLoss2DBackward0, "target weight self total_weight | reduction:i ignore_i
 /* Of rank 1, 2 or 4. */
 static Tensor *nll_primitive(Tensor *x, Tensor *target, Tensor *weight, int64_t ignore_index,
                              Reduction r) {
+  IN_FLOAT(nll_primitive(x, target, weight, ignore_index, r), x, weight);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   if (!(x->ndim == 4 ? check_nll_2d : check_nll_flat)(x, target, weight) ||
       !check_nll(x, target, weight))
@@ -727,6 +728,7 @@ static bool check_weight_spread(const Tensor *weight, const Tensor *x) {
 
 Tensor *t_binary_cross_entropy(Tensor *x, Tensor *target, Tensor *weight, Reduction r) {
   OP_ENTERED("binary_cross_entropy", x, target, weight, r);
+  IN_FLOAT(t_binary_cross_entropy(x, target, weight, r), x, target, weight);
   if (blocked(x, target) || r == REDUCE_BAD) return NULL;
   if (!tensor_same_shape(x, target))
     return fail(ERR_VALUE,

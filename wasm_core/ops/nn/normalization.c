@@ -310,6 +310,7 @@ ONCE static bool check_normalized(Tensor *x, Ints shape, const char *star, Tenso
 void t_native_layer_norm(Tensor *x, Ints shape, Tensor *weight, Tensor *bias, double eps,
                          Tensor *out[3]) {
   OP_ENTERED("native_layer_norm", x, shape, weight, bias, eps, out);
+  IN_FLOAT_MIXED_OUT(3, out, t_native_layer_norm(x, shape, weight, bias, eps, out), x, weight, bias)
   out[0] = out[1] = out[2] = NULL;
   if (blocked(x) || !check_normalized(x, shape, ", ", weight, bias)) return;
   if (!check_parameter(x, weight) || !check_parameter(x, bias)) return;
@@ -629,6 +630,10 @@ void t_native_batch_norm(Tensor *x, Tensor *weight, Tensor *bias, Tensor *runnin
                          Tensor *out[3]) {
   OP_ENTERED("native_batch_norm", x, weight, bias, running_mean, running_var, training, momentum,
              eps, out);
+  IN_FLOAT_MIXED_OUT(
+      3, out,
+      t_native_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps, out),
+      x, weight, bias, running_mean, running_var)
   out[0] = out[1] = out[2] = NULL;
   if (blocked(x) || !check_batch_norm(x, weight, bias, running_mean, running_var, training)) return;
   Tensor *inputs[3] = {x, weight, bias};
@@ -870,6 +875,7 @@ ONCE static Tensor *group_values(Tensor *kept[2], Tensor *x, int64_t groups, Ten
 Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, double eps,
                      bool functional) {
   OP_ENTERED("group_norm", x, groups, weight, bias, eps, functional);
+  IN_FLOAT_MIXED(t_group_norm(x, groups, weight, bias, eps, functional), x, weight, bias);
   if (blocked(x)) return NULL;
   if (functional && x->ndim >= 2) {
     int64_t sizes[MAX_DIM];
@@ -901,6 +907,7 @@ Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, do
 /* x / sqrt(mean x^2 + eps), times the weight; eps NULL: the dtype's. */
 Tensor *t_rms_norm(Tensor *x, Ints shape, Tensor *weight, const double *eps) {
   OP_ENTERED("rms_norm", x, shape, weight, eps);
+  IN_FLOAT(t_rms_norm(x, shape, weight, eps), x, weight);
   if (blocked(x)) return NULL;
   if (x->ndim < shape.n && (!weight || sizes_equal(weight->ndim, weight->sizes, shape.n, shape.v)))
     return fail(ERR_VALUE, "Input tensor must have at least %d dimensions, but got %d", shape.n,

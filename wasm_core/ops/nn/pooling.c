@@ -245,6 +245,7 @@ static const NodeType *const average_back_nodes[2][2] = {
     {&AdaptiveAvgPool2DBackwardBackward0, &AdaptiveAvgPool3DBackwardBackward0}};
 
 static Tensor *average(const Pool *p, Tensor *x) {
+  IN_FLOAT(average(p, x), x);
   if (blocked(x)) return NULL;
   Node *n = node_new(average_nodes[p->adaptive][p->nd - 2], 1, POOL_NUMBERS, x, NULL);
   save(n, 0, x);
@@ -314,6 +315,7 @@ static const NodeType *const maxima_back_nodes[2][2] = {
     {&AdaptiveMaxPool2DBackwardBackward0, &AdaptiveMaxPool3DBackwardBackward0}};
 
 static void maxima(const Pool *p, Tensor *x, Tensor *out[2]) {
+  IN_FLOAT_OUT(2, out, maxima(p, x, out), x)
   if (blocked(x)) return;
   Node *n = node_new(maxima_nodes[p->adaptive][p->nd - 2], 2, POOL_NUMBERS, x, NULL);
   note_pool(n, p);

@@ -266,6 +266,7 @@ static const NodeType *const wide_types[2][2] = {TYPES(UpsampleBilinear2DAa),
                                                  TYPES(UpsampleBicubic2DAa)};
 
 static Tensor *resize(const Resize *r, Tensor *x, bool back) {
+  IN_FLOAT(resize(r, x, back), x);
   if (blocked(x)) return NULL;
   Node *n = node_new(r->antialias ? wide_types[r->mode == CUBIC][back]
                                   : types[r->mode][r->nd - 1][back],

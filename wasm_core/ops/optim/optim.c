@@ -99,13 +99,18 @@ static bool check_member(const Lists *l, int list, int k) {
   return false;
 }
 
+/* Half parameters are computed in float. */
+static inline DType loop_type(const Tensor *t) {
+  return dtype_is_half(tensor_dtype(t)) ? DT_F32 : tensor_dtype(t);
+}
+
 /* Whether all fit, and all but the gradients (list 1) may be written. Nothing is recorded here. */
 static bool check_lists(const Lists *l) {
   for (int k = 0; k < l->n && !failed(); k++)
     for (int list = 0; list < l->n_lists; list++) {
       if (!check_member(l, list, k)) return false;
       if (list != 1 && !may_write(l->lists[list][k])) return false;
-      if (list == 0 && !KERNEL_OF(l->loops, tensor_dtype(l->lists[0][k]), l->op)) return false;
+      if (list == 0 && !KERNEL_OF(l->loops, loop_type(l->lists[0][k]), l->op)) return false;
     }
   return !failed();
 }
@@ -122,10 +127,14 @@ static bool begin_writes(const Lists *l) {
  * strides. */
 static void run_loop(const Lists *l, int k, const void *ctx) {
   Tensor *t[MAX_LISTS];
-  Loop *loop = l->loops[l->lists[0][k]->dtype];
+  const Tensor *p = l->lists[0][k];
+  Loop *loop = l->loops[loop_type(p)];
+  const bool half = dtype_is_half(tensor_dtype(p));
   bool alike = true;
+  int32_t mark = pool_mark();
   for (int i = 0; i < l->n_lists; i++) {
-    t[i] = l->lists[i][k];
+    t[i] = half ? cast_plain(l->lists[i][k], DT_F32) : l->lists[i][k];
+    if (!t[i]) return;
     alike = alike && equal_dims(t[0]->ndim, t[i]->strides, t[0]->strides);
   }
   if (alike && tensor_is_dense(t[0])) {
@@ -140,8 +149,12 @@ static void run_loop(const Lists *l, int k, const void *ctx) {
   } else {
     iterate(l->n_lists, t, loop, ctx);
   }
-  for (int i = 0; i < l->n_lists; i++)
-    if (i != 1) tensor_bump_version(t[i]);
+  for (int i = 0; i < l->n_lists; i++) {
+    if (i == 1) continue;
+    if (half) tensor_copy_data(l->lists[i][k], t[i]);
+    tensor_bump_version(l->lists[i][k]);
+  }
+  pool_release(mark, NULL);
 }
 
 /* A Loop over N operands of type T whose body, an inline function with strides in elements, is

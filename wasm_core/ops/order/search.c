@@ -152,6 +152,7 @@ static bool check_unique_dim(const Tensor *x, int64_t dim) {
 
 void t_unique(Tensor *x, bool sorted, const int64_t *along, Tensor *out[3]) {
   OP_ENTERED("unique", x, sorted, along, out);
+  IN_FLOAT_OUT(3, out, t_unique(x, sorted, along, out), x)
   out[0] = out[1] = out[2] = NULL;
   if (blocked(x)) return;
   int64_t dim = 0;
@@ -250,6 +251,7 @@ static bool check_search(const Tensor *edges, const Tensor *values, bool right, 
 Tensor *t_searchsorted(Tensor *edges, Tensor *values, bool int32, bool right, const char *side,
                        Tensor *sorter) {
   OP_ENTERED("searchsorted", edges, values, int32, right, side, sorter);
+  IN_FLOAT(t_searchsorted(edges, values, int32, right, side, sorter), edges, values);
   if (blocked(edges, values) || !check_search(edges, values, right, side)) return NULL;
   if (sorter && (!(sorter = tensor_settled(sorter)) || !check_sorter(edges, sorter))) return NULL;
   right = right || (side && strcmp(side, "right") == 0);
@@ -355,6 +357,7 @@ static bool histogram_range(Tensor *x, double *low, double *high) {
 
 Tensor *t_histc(Tensor *x, int64_t bins, double low, double high) {
   OP_ENTERED("histc", x, bins, low, high);
+  IN_FLOAT(t_histc(x, bins, low, high), x);
   if (blocked(x)) return NULL;
   if (x->dtype == DT_U8 && (low < 0 || high < 0 || low > 255 || high > 255))
     return fail(ERR_RUNTIME, "value cannot be converted to type uint8_t without overflow");
@@ -402,7 +405,7 @@ static Interpolation interpolation_named(const char *text) {
 static bool check_quantile(const Tensor *x, const Tensor *q) {
   if (x->numel == 0) fail(ERR_RUNTIME, "quantile() input tensor must be non-empty");
   else if (q->ndim > 1) fail(ERR_RUNTIME, "quantile() q must be a scalar or 1D tensor");
-  else if (!dtype_is_float((DType)x->dtype))
+  else if (!dtype_is_float((DType)x->dtype) || dtype_is_half((DType)x->dtype))
     fail(ERR_RUNTIME, "quantile() input tensor must be either float or double dtype");
   else if (is_wrapped(q)) {
     double v = tensor_get_f(q, 0);

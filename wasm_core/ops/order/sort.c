@@ -307,11 +307,13 @@ static void sort(const NodeType *type, Tensor *x, int64_t dim, bool descending, 
 
 void t_sort(Tensor *x, int64_t dim, bool descending, Tensor *out[2]) {
   OP_ENTERED("sort", x, dim, descending, out);
+  IN_FLOAT_OUT(2, out, t_sort(x, dim, descending, out), x)
   sort(&SortBackward0, x, dim, descending, out);
 }
 /* The same order: the overload with `stable` only has another node. */
 void t_sort_stable(Tensor *x, int64_t dim, bool descending, Tensor *out[2]) {
   OP_ENTERED("sort", x, dim, descending, out);
+  IN_FLOAT_OUT(2, out, t_sort_stable(x, dim, descending, out), x)
   sort(&SortBackward1, x, dim, descending, out);
 }
 
@@ -323,6 +325,7 @@ Tensor *t_sort_values(Tensor *x, int64_t dim) {
 
 Tensor *t_argsort(Tensor *x, int64_t dim, bool descending) {
   OP_ENTERED("argsort", x, dim, descending);
+  IN_FLOAT(t_argsort(x, dim, descending), x);
   Tensor *out[2];
   t_sort(x ? t_detach(x) : NULL, dim, descending, out);
   return out[1];
@@ -332,6 +335,7 @@ Tensor *t_msort(Tensor *x) { return t_sort_values(x, 0); }
 
 void t_topk(Tensor *x, int64_t k, int64_t dim, bool largest, Tensor *out[2]) {
   OP_ENTERED("topk", x, k, dim, largest, out);
+  IN_FLOAT_OUT(2, out, t_topk(x, k, dim, largest, out), x)
   out[0] = out[1] = NULL;
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   if (k < 0 || k > (x->ndim ? x->sizes[dim] : 1)) {
@@ -414,6 +418,7 @@ static bool refuse_bool(const Tensor *x, const char *kernel) {
 
 void t_kthvalue(Tensor *x, int64_t k, int64_t dim, bool keepdim, Tensor *out[2]) {
   OP_ENTERED("kthvalue", x, k, dim, keepdim, out);
+  IN_FLOAT_OUT(2, out, t_kthvalue(x, k, dim, keepdim, out), x)
   out[0] = out[1] = NULL;
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   int64_t n = x->ndim ? x->sizes[dim] : 1;
@@ -427,6 +432,7 @@ void t_kthvalue(Tensor *x, int64_t k, int64_t dim, bool keepdim, Tensor *out[2])
 
 void t_mode(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
   OP_ENTERED("mode", x, dim, keepdim, out);
+  IN_FLOAT_OUT(2, out, t_mode(x, dim, keepdim, out), x)
   out[0] = out[1] = NULL;
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return;
   one_of_order(&ModeBackward0, mode_of_order, "mode", x, dim, keepdim, (Lanes){0}, out);
@@ -434,6 +440,7 @@ void t_mode(Tensor *x, int64_t dim, bool keepdim, Tensor *out[2]) {
 
 void t_median_dim(Tensor *x, int64_t dim, bool keepdim, bool skip_nan, Tensor *out[2]) {
   OP_ENTERED("median", x, dim, keepdim, skip_nan, out);
+  IN_FLOAT_OUT(2, out, t_median_dim(x, dim, keepdim, skip_nan, out), x)
   out[0] = out[1] = NULL;
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0 || refuse_bool(x, "median_cpu")) return;
   one_of_order(skip_nan ? &NanmedianBackward1 : &MedianBackward1, median_of_order, "median", x, dim,
@@ -442,6 +449,7 @@ void t_median_dim(Tensor *x, int64_t dim, bool keepdim, bool skip_nan, Tensor *o
 
 Tensor *t_median(Tensor *x, bool skip_nan) {
   OP_ENTERED("median", x, skip_nan);
+  IN_FLOAT(t_median(x, skip_nan), x);
   if (blocked(x) || refuse_bool(x, "median_cpu")) return NULL;
   Node *n = dtype_is_float((DType)x->dtype)
                 ? node_new(skip_nan ? &NanmedianBackward0 : &MedianBackward0, 2, 0, x, NULL)

@@ -284,6 +284,8 @@ static const Reducer *reducer_for(const Reducer *folds, Tensor **x) {
   if ((*x)->dtype == DT_BOOL && !folds[DT_BOOL].run) *x = cast_plain(*x, DT_U8);
   if (*x && ((*x)->dtype == DT_I8 || (*x)->dtype == DT_I16 || (*x)->dtype == DT_U8))
     if (!folds[(*x)->dtype].run) *x = cast_plain(*x, DT_I32);
+  if (*x && !folds[(*x)->dtype].run && dtype_is_inexact((DType)(*x)->dtype))
+    return no_kernel("fold", (DType)(*x)->dtype);
   if (*x && !folds[(*x)->dtype].run) *x = cast_plain(*x, DT_I64);
   return *x ? &folds[(*x)->dtype] : NULL;
 }
@@ -292,6 +294,7 @@ Tensor *fold(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask,
              Tensor *index) {
   if (blocked(x)) return NULL;
   const Reducer *r = reducer_for(folds, &x);
+  if (failed()) return NULL;
   Tensor *y = x;
   do {
     if (!y) return NULL;

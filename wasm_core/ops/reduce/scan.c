@@ -119,7 +119,9 @@ static Tensor *cumsum(Tensor *x, int64_t dim, bool backwards) {
 
 Tensor *t_cumsum(Tensor *x, int64_t dim, DType dtype) {
   OP_ENTERED("cumsum", x, dim, dtype);
-  return cumsum(scan_input(x, dim, dtype, "cumsum"), dim, false);
+  x = scan_input(x, dim, dtype, "cumsum");
+  IN_FLOAT(t_cumsum(x, dim, DT_NONE), x);
+  return cumsum(x, dim, false);
 }
 
 /* y_i = x_0 ... x_i: dx_k = (g_k y_k + ... + g_last y_last) / x_k before the first zero x_z. At it,
@@ -202,6 +204,7 @@ GRAD(CumprodBackward0, "self result | dim:i")
 Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype) {
   OP_ENTERED("cumprod", x, dim, dtype);
   x = scan_input(x, dim, dtype, "cumprod");
+  IN_FLOAT(t_cumprod(x, dim, DT_NONE), x);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   Node *n = dtype_is_float((DType)x->dtype) ? node_new(&CumprodBackward0, 2, 1, x, NULL) : NULL;
   num_i(n, 0, dim);
@@ -282,10 +285,12 @@ static void scan_extreme(const NodeType *type, ScanLoop *const loops[DT_COUNT], 
 
 void t_cummax(Tensor *x, int64_t dim, Tensor *out[2]) {
   OP_ENTERED("cummax", x, dim, out);
+  IN_FLOAT_OUT(2, out, t_cummax(x, dim, out), x)
   scan_extreme(&CummaxBackward0, cummax_loops, x, dim, out);
 }
 void t_cummin(Tensor *x, int64_t dim, Tensor *out[2]) {
   OP_ENTERED("cummin", x, dim, out);
+  IN_FLOAT_OUT(2, out, t_cummin(x, dim, out), x)
   scan_extreme(&CumminBackward0, cummin_loops, x, dim, out);
 }
 
@@ -363,6 +368,7 @@ GRAD(LogcumsumexpBackward0, "self result | dim:i")
 }
 
 static Tensor *logcumsumexp(Tensor *x, int64_t dim, bool backwards) {
+  IN_FLOAT(logcumsumexp(x, dim, backwards), x);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
   if (!check_float_kernel("logcumsumexp_out_cpu", tensor_dtype(x))) return NULL;
   Node *n = node_new(&LogcumsumexpBackward0, 2, 2, x, NULL);

@@ -77,6 +77,7 @@ static const Spread spreads[] = {[SPREAD_VAR] = {"var", &VarBackward0, false, fa
 
 void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool keepdim,
               Tensor *out[2]) {
+  IN_FLOAT_OUT(2, out, t_spread(kind, x, dims, correction, keepdim, out), x)
   const Spread *s = &spreads[kind];
   DimMask mask;
   out[0] = out[1] = NULL;

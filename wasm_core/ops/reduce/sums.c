@@ -211,6 +211,7 @@ static Tensor *prod(Tensor *x, const int64_t *dim, bool keepdim, DType dtype) {
   if (!check_recorded(x, dtype)) return NULL;
   x = t_to(x, dtype_is_float(dtype) || dtype_is_float((DType)x->dtype) ? dtype : (DType)x->dtype);
   if (failed()) return NULL;
+  IN_FLOAT(prod(x, dim, keepdim, DT_NONE), x);
   Node *n = !dtype_is_float(dtype)
                 ? NULL
                 : node_new(dim ? &ProdBackward1 : &ProdBackward0, 2, dim ? 2 : 0, x, NULL);
@@ -234,6 +235,7 @@ Tensor *t_prod_dim(Tensor *x, int64_t dim, bool keepdim, DType dtype) {
 
 Tensor *t_count_nonzero(Tensor *x, Ints dims) {
   OP_ENTERED("count_nonzero", x, dims);
+  IN_FLOAT(t_count_nonzero(x, dims), x);
   DimMask mask;
   if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
   return drop_dims(fold(count_folds, sum_folds, x, mask, NULL, NULL), mask);
@@ -242,6 +244,7 @@ Tensor *t_count_nonzero(Tensor *x, Ints dims) {
 /* Whether any element, or every one, is not zero. An empty list of dims reduces
  * none here, unlike elsewhere. uint8 stays uint8. */
 static Tensor *truth(Tensor *x, Ints dims, bool keepdim, bool every) {
+  IN_FLOAT(truth(x, dims, keepdim, every), x);
   DimMask mask;
   if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
   if (dims.n == 0) mask = 0;

@@ -111,6 +111,7 @@ static bool check_norm(const Tensor *x, Ints dims, DimMask mask, double p, DType
 
 Tensor *t_vector_norm(Tensor *x, double p, Ints dims, bool keepdim, DType dtype) {
   OP_ENTERED("vector_norm", x, p, dims, keepdim, dtype);
+  IN_FLOAT_AS(dtype, t_vector_norm(x, p, dims, keepdim, dtype), x);
   DimMask mask;
   if (blocked(x) || !dims_mask(x, dims, &mask) || !check_norm(x, dims, mask, p, dtype)) return NULL;
   if (dtype != DT_NONE) x = t_to(x, dtype);
@@ -137,6 +138,7 @@ Tensor *t_norm_named(Tensor *x, const char *p, Ints dims, bool keepdim, DType dt
 
 Tensor *t_dist(Tensor *a, Tensor *b, double p) {
   OP_ENTERED("dist", a, b, p);
+  IN_FLOAT(t_dist(a, b, p), a, b);
   if (blocked(a, b)) return NULL;
   Node *n = node_new(&DistBackward0, 3, 1, a, b, NULL);
   num_f(n, 0, p);

@@ -198,6 +198,7 @@ static Tensor *gather_lines(const Lines *l, Tensor *x) {
 }
 
 static Tensor *add_lines(const Lines *l, Tensor *g) {
+  IN_FLOAT(add_lines(l, g), g);
   if (blocked(g)) return NULL;
   Node *n = lines_node(back_nodes[l->mode][l->nd - 1], l, g);
   Maps m;

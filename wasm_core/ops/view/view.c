@@ -125,6 +125,7 @@ static Tensor *part_unfold(Tensor *x, const int64_t *p) { return t_unfold(x, p[0
 /* Zeros of the given sizes with g in (or, where windows overlap, added to) one part of them. */
 static Tensor *embed(Tensor *g, Ints sizes, Part *part, const int64_t *p, int n_p,
                      const NodeType *type, bool add) {
+  IN_FLOAT(embed(g, sizes, part, p, n_p, type, add), g);
   if (blocked(g)) return NULL;
   Node *n = node_new(type, 0, n_p, g, NULL);
   for (int i = 0; i < n_p; i++) num_i(n, i, p[i]);
@@ -734,6 +735,7 @@ GRAD(AsStridedBackwardBackward0, "| ")
  * adjoint is itself with `from` and `to` exchanged. */
 static Tensor *restride(Tensor *g, const Layout *from, const Layout *to, const Layout *counted,
                         bool share) {
+  IN_FLOAT(restride(g, from, to, counted, share), g);
   if (blocked(g)) return NULL;
   int at = layout_length(from->sizes.n) + layout_length(to->sizes.n);
   Node *n = node_new(&AsStridedBackwardBackward0, 0, at + 2, g, NULL);
