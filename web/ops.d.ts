@@ -12,13 +12,21 @@ export interface Functions {
   _chunk_cat(tensors: readonly Tensor[], dim: number, num_chunks: number, options?: { out?: Tensor }): Tensor;
   _chunk_cat(tensors: readonly Tensor[], dim: number, options: { num_chunks: number; out?: Tensor }): Tensor;
   _chunk_cat(tensors: readonly Tensor[], options: { dim: number; num_chunks: number; out?: Tensor }): Tensor;
+  _conj(input: Tensor): Tensor;
+  _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor): Tensor;
   _lu_with_info(input: Tensor, pivot?: boolean, check_errors?: boolean): Named<['LU', 'pivots', 'info']>;
   _lu_with_info(input: Tensor, pivot: boolean, options: { check_errors?: boolean }): Named<['LU', 'pivots', 'info']>;
   _lu_with_info(input: Tensor, options: { pivot?: boolean; check_errors?: boolean }): Named<['LU', 'pivots', 'info']>;
   _make_dual(primal: Tensor, tangent: Tensor, level?: number | null): Tensor;
   _make_dual(primal: Tensor, tangent: Tensor, options: { level?: number | null }): Tensor;
+  _neg_view(input: Tensor): Tensor;
+  _sample_dirichlet(input: Tensor, generator?: Generator | null): Tensor;
+  _sample_dirichlet(input: Tensor, options: { generator?: Generator | null }): Tensor;
   _segment_reduce(data: Tensor, reduce: string, options?: { lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | null }): Tensor;
   _segment_reduce(data: Tensor, options: { reduce: string; lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | null }): Tensor;
+  _standard_gamma(input: Tensor, generator?: Generator | null): Tensor;
+  _standard_gamma(input: Tensor, options: { generator?: Generator | null }): Tensor;
+  _standard_gamma_grad(input: Tensor, output: Tensor): Tensor;
   _unpack_dual(dual: Tensor, level?: number | null): Named<['primal', 'tangent']>;
   _unpack_dual(dual: Tensor, options: { level?: number | null }): Named<['primal', 'tangent']>;
   _unsafe_masked_index(input: Tensor, mask: Tensor, indices: readonly Tensor[], fill: Scalar): Tensor;
@@ -244,6 +252,7 @@ export interface Functions {
   combinations(input: Tensor, r?: number, with_replacement?: boolean): Tensor;
   combinations(input: Tensor, r: number, options: { with_replacement?: boolean }): Tensor;
   combinations(input: Tensor, options: { r?: number; with_replacement?: boolean }): Tensor;
+  complex(real: Tensor, imag: Tensor, options?: { out?: Tensor }): Tensor;
   concat(tensors: readonly Tensor[], dim?: number, options?: { out?: Tensor }): Tensor;
   concat(tensors: readonly Tensor[], options: { dim?: number; out?: Tensor }): Tensor;
   concatenate(tensors: readonly Tensor[], dim?: number, options?: { out?: Tensor }): Tensor;
@@ -587,6 +596,7 @@ export interface Functions {
   igamma_(input: Tensor, other: Tensor): Tensor;
   igammac(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
   igammac_(input: Tensor, other: Tensor): Tensor;
+  imag(input: Tensor): Tensor;
   index_add(input: Tensor, dim: number, index: Tensor, source: Tensor, options?: { alpha?: Scalar; out?: Tensor }): Tensor;
   index_add_(input: Tensor, dim: number, index: Tensor, source: Tensor, options?: { alpha?: Scalar }): Tensor;
   index_copy(input: Tensor, dim: number, index: Tensor, source: Tensor, options?: { out?: Tensor }): Tensor;
@@ -913,6 +923,7 @@ export interface Functions {
   pixel_unshuffle(input: Tensor, options: { downscale_factor: number }): Tensor;
   poisson(input: Tensor, generator?: Generator | null): Tensor;
   poisson(input: Tensor, options: { generator?: Generator | null }): Tensor;
+  polar(abs: Tensor, angle: Tensor, options?: { out?: Tensor }): Tensor;
   polygamma(n: number, input: Tensor, options?: { out?: Tensor }): Tensor;
   polygamma_(n: number, input: Tensor): Tensor;
   positive(input: Tensor): Tensor;
@@ -1307,6 +1318,8 @@ export interface Functions {
   var_mean(input: Tensor, dim?: number | readonly number[] | null, options?: { correction?: Scalar | null; keepdim?: boolean }): [Tensor, Tensor];
   var_mean(input: Tensor, options: { dim?: number | readonly number[] | null; correction?: Scalar | null; keepdim?: boolean }): [Tensor, Tensor];
   vdot(input: Tensor, other: Tensor, options?: { out?: Tensor }): Tensor;
+  view_as_complex(input: Tensor): Tensor;
+  view_as_real(input: Tensor): Tensor;
   view_copy(input: Tensor, size: readonly number[], options?: { out?: Tensor }): Tensor;
   view_copy(input: Tensor, options: { size: readonly number[]; out?: Tensor }): Tensor;
   view_copy(input: Tensor, ...size: number[]): Tensor;
@@ -1333,6 +1346,7 @@ export interface Functions {
 
 export interface Methods {
   _is_view(): boolean;
+  _neg_view(): Tensor;
   abs(): Tensor;
   abs_(): Tensor;
   absolute(): Tensor;
@@ -1429,6 +1443,7 @@ export interface Methods {
   bernoulli_(p: Tensor, options?: { generator?: Generator | null }): Tensor;
   bernoulli_(p?: number, options?: { generator?: Generator | null }): Tensor;
   bernoulli_(options: { p?: number; generator?: Generator | null }): Tensor;
+  bfloat16(options?: { memory_format?: MemoryFormat | null }): Tensor;
   bincount(weights?: Tensor | null, minlength?: number): Tensor;
   bincount(weights: Tensor | null, options: { minlength?: number }): Tensor;
   bincount(options: { weights?: Tensor | null; minlength?: number }): Tensor;
@@ -1453,8 +1468,11 @@ export interface Methods {
   cauchy_(median?: number, sigma?: number, options?: { generator?: Generator | null }): Tensor;
   cauchy_(median: number, options: { sigma?: number; generator?: Generator | null }): Tensor;
   cauchy_(options: { median?: number; sigma?: number; generator?: Generator | null }): Tensor;
+  cdouble(options?: { memory_format?: MemoryFormat | null }): Tensor;
   ceil(): Tensor;
   ceil_(): Tensor;
+  cfloat(options?: { memory_format?: MemoryFormat | null }): Tensor;
+  chalf(options?: { memory_format?: MemoryFormat | null }): Tensor;
   char(options?: { memory_format?: MemoryFormat | null }): Tensor;
   cholesky(upper?: boolean): Tensor;
   cholesky(options: { upper?: boolean }): Tensor;
@@ -1625,6 +1643,7 @@ export interface Methods {
   greater_equal_(other: Tensor | Scalar): Tensor;
   gt(other: Tensor | Scalar): Tensor;
   gt_(other: Tensor | Scalar): Tensor;
+  half(options?: { memory_format?: MemoryFormat | null }): Tensor;
   hardshrink(lambd?: Scalar): Tensor;
   hardshrink(options: { lambd?: Scalar }): Tensor;
   heaviside(values: Tensor): Tensor;
