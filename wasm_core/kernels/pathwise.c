@@ -16,7 +16,8 @@ static double polynomial(const double *c, int n, double x) {
 }
 
 /* digamma. Poles have the sign that the formulas below expect of them. Its terms are of type T as
- * PyTorch's are: differences of two values leave little else. */
+ * PyTorch's are, and logarithms rounded to the nearest, as its library nearly always does:
+ * differences of two values leave little else. */
 #define PSI(name, T)                                                                       \
   static T name(T x) {                                                                     \
     static const double series[] = {1. / 12,  -1. / 120,      1. / 252, -1. / 240,         \
@@ -29,7 +30,7 @@ static double polynomial(const double *c, int n, double x) {
     }                                                                                      \
     for (; x < 10; x += 1) sum -= (double)(1 / x);                                         \
     double inverse = 1 / (double)(x * x), rest = inverse * polynomial(series, 7, inverse); \
-    return (T)(sum + (double)(T)log((double)x) - (double)((T)0.5 / x) - rest);                      \
+    return (T)(sum + (double)(T)log((double)x) - (double)((T)0.5 / x) - rest);             \
   }
 PSI(psi_float, float)
 PSI(psi_double, double)
@@ -90,29 +91,29 @@ double pathwise_gamma(double a, double x) {
  *
  * By a: F(x) = x^a sum over k of (1 - b) ... (k - b) x^k / (k! (a + k)), but for a factor. The
  * other is by b. */
-#define BETA_NEAR_ZERO(T)                                                 \
-  static T beta_near_zero_##T(T x, T a, T b) {                            \
+#define BETA_NEAR_ZERO(T)                                                          \
+  static T beta_near_zero_##T(T x, T a, T b) {                                     \
     T factor = psi_##T(a) - psi_##T(a + b) - (T)log((double)x), term = 1, sum = 0; \
-    for (int i = 0; i <= 10; i++) {                                       \
-      T k = (T)i;                                                         \
-      if (i) term *= (k - b) * x / k;                                     \
-      sum += term / (a + k) * (factor + 1 / (a + k));                     \
-    }                                                                     \
-    T found = x * m_pow(1 - x, -b) * sum;                                 \
-    return found == found ? found : 0;                                    \
-  }                                                                       \
-  static T beta_by_other_near_zero_##T(T x, T a, T b) {                   \
-    T factor = psi_##T(a + b) - psi_##T(b), sum = factor / a;             \
-    T term = 1, product = 1, product_by_b = 0;                            \
-    for (int i = 1; i <= 8; i++) {                                        \
-      T k = (T)i;                                                         \
-      term *= -x / k;                                                     \
-      product_by_b = product_by_b * (b - k) + product;                    \
-      product *= b - k;                                                   \
-      sum += term / (a + k) * (product_by_b + factor * product);          \
-    }                                                                     \
-    T found = -m_pow(1 - x, 1 - b) * sum;                                 \
-    return found == found ? found : 0;                                    \
+    for (int i = 0; i <= 10; i++) {                                                \
+      T k = (T)i;                                                                  \
+      if (i) term *= (k - b) * x / k;                                              \
+      sum += term / (a + k) * (factor + 1 / (a + k));                              \
+    }                                                                              \
+    T found = x * m_pow(1 - x, -b) * sum;                                          \
+    return found == found ? found : 0;                                             \
+  }                                                                                \
+  static T beta_by_other_near_zero_##T(T x, T a, T b) {                            \
+    T factor = psi_##T(a + b) - psi_##T(b), sum = factor / a;                      \
+    T term = 1, product = 1, product_by_b = 0;                                     \
+    for (int i = 1; i <= 8; i++) {                                                 \
+      T k = (T)i;                                                                  \
+      term *= -x / k;                                                              \
+      product_by_b = product_by_b * (b - k) + product;                             \
+      product *= b - k;                                                            \
+      sum += term / (a + k) * (product_by_b + factor * product);                   \
+    }                                                                              \
+    T found = -m_pow(1 - x, 1 - b) * sum;                                          \
+    return found == found ? found : 0;                                             \
   }
 BETA_NEAR_ZERO(float)
 BETA_NEAR_ZERO(double)
