@@ -124,9 +124,9 @@ Tensor *scale_columns(Tensor *m, Tensor *v) { return t_mul(m, t_unsqueeze(v, -2)
 Tensor *scale_rows(Tensor *v, Tensor *m) { return t_mul(t_unsqueeze(v, -1), m); }
 
 bool check_norm_type(const Tensor *x, DType dtype, const char *op) {
-  if (!check_float(x, op)) return false;
+  if (!dtype_is_complex(tensor_dtype(x)) && !check_float(x, op)) return false;
   if (dtype == DT_NONE) return true;
-  if (!dtype_is_float(dtype)) {
+  if (!dtype_is_inexact(dtype)) {
     fail(ERR_RUNTIME, "%s: dtype should be floating point or complex, but got %s", op,
          dtype_info[dtype].legacy);
   } else if (dtype_promote((DType)x->dtype, dtype) != dtype) {

@@ -4,6 +4,7 @@
  * copied. The panels of gemm lie in scratch of one call. A gradient is a product again; without
  * create_graph it is one kernel call, which writes in the layout of the operand (as PyTorch
  * does), so that what reaches a transposed weight is contiguous. */
+#include "kernels/complex.h"
 #include "kernels/gemm.h"
 
 #include <string.h>
@@ -57,20 +58,60 @@ KERNEL(f64, double, f, , room)
 #define ROW(suffix, T, wide) KERNEL(suffix, T, i, )
 GEMM_INTEGERS(ROW)
 #undef ROW
+
+/* Of complex numbers by their parts, which are matrices of twice the strides: four real products,
+ * or eight if alpha is complex. */
+#define COMPLEX_KERNEL(suffix, parts, T, R, real_gemm)                                             \
+  static void scale_##suffix(const Matrices *c, T *z, T beta) {                                    \
+    for (int64_t i = 0; i < c->rows; i++)                                                          \
+      for (int64_t j = 0; j < c->cols; j++) {                                                      \
+        T *at = z + i * c->rs + j * c->cs;                                                         \
+        *at = beta == 0 ? (T)0 : complex_mul_##parts(beta, *at);                                   \
+      }                                                                                            \
+  }                                                                                                \
+  static void product_##suffix(const Matrices *a, const Matrices *b, const Matrices *c,            \
+                               Factor alpha, Factor beta, void *room) {                            \
+    const T *x = (const T *)(const void *)a->at, *y = (const T *)(const void *)b->at;              \
+    const R by[2][4] = {{(R)alpha.f, (R) - alpha.imag, (R) - alpha.imag, (R) - alpha.f},           \
+                        {(R)alpha.imag, (R)alpha.f, (R)alpha.f, (R) - alpha.imag}};                \
+    T *z = (T *)(void *)c->at, scale = complex_of((R)beta.f, (R)beta.imag);                        \
+    for (int64_t i = 0; i < c->count; i++, x += a->step, y += b->step, z += c->step) {             \
+      if (scale != 1) scale_##suffix(c, z, scale);                                                 \
+      for (int part = 0; part < 8; part++) {                                                       \
+        const R k = by[part / 4][part % 4];                                                        \
+        if (k == 0) continue;                                                                      \
+        real_gemm(c->rows, c->cols, a->cols, k, (const R *)x + part / 2 % 2, 2 * a->rs, 2 * a->cs, \
+                  (const R *)y + part % 2, 2 * b->rs, 2 * b->cs, 1, (R *)z + part / 4, 2 * c->rs,  \
+                  2 * c->cs, room);                                                                \
+      }                                                                                            \
+    }                                                                                              \
+  }
+COMPLEX_KERNEL(c64, f32, complex_f32, float, gemm_f32)
+COMPLEX_KERNEL(c128, f64, complex_f64, double, gemm_f64)
 static Kernel *const kernels[DT_COUNT] = {
-    [DT_F32] = product_f32, [DT_F64] = product_f64, [DT_I64] = product_i64, [DT_I32] = product_i32,
-    [DT_I16] = product_i16, [DT_I8] = product_i8,   [DT_U8] = product_u8};
+    [DT_F32] = product_f32, [DT_F64] = product_f64, [DT_I64] = product_i64,
+    [DT_I32] = product_i32, [DT_I16] = product_i16, [DT_I8] = product_i8,
+    [DT_U8] = product_u8,   [DT_C64] = product_c64, [DT_C128] = product_c128};
 
 /* The bytes that a kernel works in; those of integers need none. */
 typedef size_t Room(int64_t m, int64_t n, int64_t k);
 static Room *const rooms[DT_COUNT] = {[DT_F32] = gemm_f32_scratch_bytes,
-                                      [DT_F64] = gemm_f64_scratch_bytes};
+                                      [DT_F64] = gemm_f64_scratch_bytes,
+                                      [DT_C64] = gemm_f32_scratch_bytes,
+                                      [DT_C128] = gemm_f64_scratch_bytes};
+
+/* Complex factors are for complex matrices. */
+static bool check_factors(DType d, Factor alpha, Factor beta) {
+  if (dtype_is_complex(d) || (alpha.imag == 0 && beta.imag == 0)) return true;
+  fail(ERR_RUNTIME, "value cannot be converted to type double without overflow");
+  return false;
+}
 
 /* c = alpha a b + beta c; false with the error set. `op` is PyTorch's name of the kernel, for
  * bool. */
 static bool multiply(const char *op, DType d, Matrices a, Matrices b, Matrices c, Factor alpha,
                      Factor beta) {
-  if (failed()) return false;
+  if (failed() || !check_factors(d, alpha, beta)) return false;
   if (c.count == 0 || c.rows == 0 || c.cols == 0) return true;
   if (!kernels[d]) {
     if (a.cols || beta.i) return no_kernel(op, d), false;
@@ -86,9 +127,28 @@ static bool multiply(const char *op, DType d, Matrices a, Matrices b, Matrices c
   return true;
 }
 
-static const Factor one = {1, 1}, nothing = {0, 0};
+static const Factor one = {1, 1, 0}, nothing = {0, 0, 0};
 
-Factor arg_factor(const Call *c, int k) { return (Factor){arg_float(c, k), arg_int(c, k)}; }
+Factor arg_factor(const Call *c, int k) {
+  if (!arg_given(c, k) || c->v[k].tag != TAG_COMPLEX)
+    return (Factor){arg_float(c, k), arg_int(c, k), 0};
+  complex_f64 z = arg_complex(c, k);
+  return (Factor){real_part(z), (int64_t)real_part(z), imaginary_part(z)};
+}
+
+static Factor conjugated(Factor k) { return (Factor){k.f, k.i, -k.imag}; }
+
+/* A node's factors are its first two numbers; their imaginary parts are its last two. */
+static void keep_factors(Node *n, Factor alpha, Factor beta) {
+  if (!n) return;
+  num_f(n, 0, alpha.f);
+  num_f(n, 1, beta.f);
+  num_f(n, n->n_numbers - 2, alpha.imag);
+  num_f(n, n->n_numbers - 1, beta.imag);
+}
+static Factor kept_factor(const Node *n, int k) {
+  return (Factor){n->numbers[k].f, 1, n->numbers[n->n_numbers - 2 + k].f};
+}
 
 /* alpha a b as a new tensor of rank 1, 2 or 3, column-major if asked. */
 static Tensor *product(const char *op, DType d, int ndim, Matrices a, Matrices b, Factor alpha,
@@ -103,9 +163,8 @@ static Tensor *product(const char *op, DType d, int ndim, Matrices a, Matrices b
   return y && multiply(op, d, a, b, matrices_of(y), alpha, nothing) ? y : NULL;
 }
 
-#define SPREAD(BITS)                                                              \
-  static void spread_##BITS(const Matrices *from, const Matrices *to) {           \
-    typedef uint##BITS##_t T;                                                     \
+#define SPREAD(bytes, T)                                                          \
+  static void spread_##bytes(const Matrices *from, const Matrices *to) {          \
     const T *x = (const T *)(const void *)from->at;                               \
     T *y = (T *)(void *)to->at;                                                   \
     for (int64_t k = 0; k < to->count; k++, x += from->step, y += to->step)       \
@@ -116,19 +175,24 @@ static Tensor *product(const char *op, DType d, int ndim, Matrices a, Matrices b
           for (int64_t j = 0; j < to->cols; j++)                                  \
             y[i * to->rs + j * to->cs] = x[i * from->rs + j * from->cs];          \
   }
-SPREAD(8)
-SPREAD(16)
-SPREAD(32)
-SPREAD(64)
-static void (*const spreads[9])(const Matrices *, const Matrices *) = {
-    [1] = spread_8, [2] = spread_16, [4] = spread_32, [8] = spread_64};
+SPREAD(1, uint8_t)
+SPREAD(2, uint16_t)
+SPREAD(4, uint32_t)
+SPREAD(8, uint64_t)
+SPREAD(16, Wide16)
+static void (*const spreads[17])(const Matrices *, const Matrices *) = {
+    [1] = spread_1, [2] = spread_2, [4] = spread_4, [8] = spread_8, [16] = spread_16};
+
+static bool reads(Factor beta, DType d) {
+  return dtype_is_inexact(d) ? beta.f != 0 || beta.imag != 0 : beta.i != 0;
+}
 
 /* y = x broadcast to y's shape; nothing is copied when beta is zero, for then it is never read. */
 static bool spread(Tensor *y, Tensor *x, Factor beta) {
   if (blocked(y)) return false;
   if (!sizes_expandable(x->ndim, x->sizes, y->ndim, y->sizes))
     return t_expand(x, y->ndim, y->sizes), false;
-  if ((dtype_is_float((DType)y->dtype) ? beta.f == 0 : beta.i == 0) || y->numel == 0) return true;
+  if (y->numel == 0 || !reads(beta, (DType)y->dtype)) return true;
   int64_t sizes[3] = {1, 1, 1}, strides[3] = {0, 0, 0};
   for (int i = 1; i <= x->ndim; i++) {
     sizes[3 - i] = x->sizes[x->ndim - i];
@@ -143,7 +207,10 @@ static bool spread(Tensor *y, Tensor *x, Factor beta) {
 
 /* ------------------------------------------------------------ gradients of products */
 
-static Tensor *scaled(Tensor *g, double k) { return k == 1 ? g : t_mul_f(g, k); }
+static Tensor *scaled(Tensor *g, Factor k) {
+  if (k.imag != 0) return t_mul(g, tensor_wrapped_c(complex_of(k.f, k.imag)));
+  return k.f == 1 ? g : t_mul_f(g, k.f);
+}
 
 static Tensor *matrix_product(Tensor *a, Tensor *b) {
   if (blocked(a, b)) return NULL;
@@ -159,13 +226,14 @@ static Tensor *checked_gradient(Tensor *g, const Tensor *operand, int ndim) {
 }
 
 /* alpha g b^T, for g and b of rank 1 (an outer product), 2 or 3. */
-static Tensor *left_gradient(Tensor *g, Tensor *b, double alpha, bool by_columns) {
+static Tensor *left_gradient(Tensor *g, Tensor *b, Factor alpha, bool by_columns) {
   g = checked_gradient(g, b, b ? b->ndim : 0);
   if (blocked(g, b)) return NULL;
   if (!grad_mode) {
     int ndim = g->ndim == 1 ? 2 : g->ndim;
-    return product("mm", (DType)g->dtype, ndim, matrices_of(g), turned(matrices_of(b)),
-                   (Factor){alpha, 1}, by_columns);
+    if (!(b = t_resolve_conj(b))) return NULL;
+    return product("mm", (DType)g->dtype, ndim, matrices_of(g), turned(matrices_of(b)), alpha,
+                   by_columns);
   }
   if (g->ndim == 1) return scaled(t_outer(g, b), alpha);
   Tensor *y = by_columns ? t_t(t_mm(b, t_t(g))) : matrix_product(g, t_t(b));
@@ -173,19 +241,21 @@ static Tensor *left_gradient(Tensor *g, Tensor *b, double alpha, bool by_columns
 }
 
 /* alpha a^T g, for g of a's rank, or a vector beside a matrix. */
-static Tensor *right_gradient(Tensor *a, Tensor *g, double alpha, bool by_columns) {
+static Tensor *right_gradient(Tensor *a, Tensor *g, Factor alpha, bool by_columns) {
   g = checked_gradient(g, a, g && g->ndim == 1 ? 1 : a ? a->ndim : 0);
   if (blocked(a, g)) return NULL;
-  if (!grad_mode)
-    return product("mm", (DType)g->dtype, g->ndim, turned(matrices_of(a)), matrices_of(g),
-                   (Factor){alpha, 1}, by_columns);
+  if (!grad_mode) {
+    if (!(a = t_resolve_conj(a))) return NULL;
+    return product("mm", (DType)g->dtype, g->ndim, turned(matrices_of(a)), matrices_of(g), alpha,
+                   by_columns);
+  }
   Tensor *y = by_columns ? t_t(t_mm(t_t(g), a)) : matrix_product(t_t(a), g);
   return scaled(y, alpha);
 }
 
 /* y = alpha a b:  a' = alpha g b^T,  b' = alpha a^T g. Edge `first` is a's; the two numbers
  * after those of the fields say which gradients are column-major. */
-static void product_vjp(Node *n, Tensor *g, Tensor **gi, int first, double alpha, int flags) {
+static void product_vjp(Node *n, Tensor *g, Tensor **gi, int first, Factor alpha, int flags) {
   if (needs(n, first)) gi[first] = left_gradient(g, saved(n, 1), alpha, n->numbers[flags].i);
   if (needs(n, first + 1))
     gi[first + 1] = right_gradient(saved(n, 0), g, alpha, n->numbers[flags + 1].i);
@@ -193,16 +263,16 @@ static void product_vjp(Node *n, Tensor *g, Tensor **gi, int first, double alpha
 
 GRAD(MmBackward0,
      "self mat2 | -:2 self_sym_sizes:2 self_sym_strides:2 mat2_sym_sizes:2 mat2_sym_strides:2")
-{ product_vjp(n, g[0], gi, 0, 1, 0); }
+{ product_vjp(n, g[0], gi, 0, one, 0); }
 GRAD(BmmBackward0, "self mat2")
-{ product_vjp(n, g[0], gi, 0, 1, 0); }
+{ product_vjp(n, g[0], gi, 0, one, 0); }
 GRAD(MvBackward0, "self vec")
-{ product_vjp(n, g[0], gi, 0, 1, 0); }
+{ product_vjp(n, g[0], gi, 0, one, 0); }
 
 /* y = beta self + alpha a b:  self' = beta g, and the others as above. */
 static void add_product_vjp(Node *n, Tensor *g, Tensor **gi) {
-  if (needs(n, 0)) gi[0] = scaled(g, n->numbers[1].f);
-  product_vjp(n, g, gi, 1, n->numbers[0].f, 2);
+  if (needs(n, 0)) gi[0] = scaled(g, conjugated(kept_factor(n, 1)));
+  product_vjp(n, g, gi, 1, conjugated(kept_factor(n, 0)), 2);
 }
 GRAD(AddmmBackward0, "mat1 mat2 | alpha:x beta:x -:2 mat1_sym_sizes:2 mat1_sym_strides:2 "
                      "mat2_sym_sizes:2 mat2_sym_strides:2")
@@ -354,16 +424,20 @@ Tensor *t_mv(Tensor *a, Tensor *v) {
 }
 
 /* y = a . b:  a' = g b,  b' = g a. */
-static void dot_vjp(Node *n, Tensor *g, Tensor **gi) {
-  if (needs(n, 0)) gi[0] = t_mul(g, saved(n, 1));
-  if (needs(n, 1)) gi[1] = t_mul(g, saved(n, 0));
-}
 GRAD(DotBackward0, "self tensor")
-{ dot_vjp(n, g[0], gi); }
+{
+  if (needs(n, 0)) gi[0] = t_mul(g[0], saved(n, 1));
+  if (needs(n, 1)) gi[1] = t_mul(g[0], saved(n, 0));
+}
+/* y = conj(a) . b:  a' = conj(g) b,  b' = g a. */
 GRAD(VdotBackward0, "self other")
-{ dot_vjp(n, g[0], gi); }
+{
+  if (needs(n, 0)) gi[0] = t_mul(t_conj(g[0]), saved_plain(n, 1));
+  if (needs(n, 1)) gi[1] = t_mul(g[0], saved_plain(n, 0));
+}
 
 static Tensor *dot_values(Tensor *a, Tensor *b) {
+  if (blocked(a, b)) return NULL;
   DType d = (DType)a->dtype;
   if (!kernels[d]) return no_kernel("dot", d);
   Tensor *y = tensor_empty(0, NULL, d);
@@ -381,12 +455,15 @@ static Tensor *dot_values(Tensor *a, Tensor *b) {
 }
 
 static Tensor *recorded_dot(const NodeType *type, Tensor *a, Tensor *b) {
+  OP_ENTERED(type == &DotBackward0 ? "dot" : "vdot", a, b);
   IN_FLOAT(recorded_dot(type, a, b), a, b);
   if (blocked(a, b) || !check_dot(a, b)) return NULL;
   Node *n = node_new(type, 2, 0, a, b, NULL);
   if (needs(n, 0)) save(n, 1, b);
   if (needs(n, 1)) save(n, 0, a);
-  return set_history(dot_values(a, b), n);
+  Tensor *y = NULL;
+  WITHOUT_GRAD_BLOCK y = dot_values(type == &VdotBackward0 ? t_conj_physical(a) : a, b);
+  return set_history(y, n);
 }
 Tensor *t_dot(Tensor *a, Tensor *b) { return recorded_dot(&DotBackward0, a, b); }
 Tensor *t_vdot(Tensor *a, Tensor *b) { return recorded_dot(&VdotBackward0, a, b); }
@@ -397,10 +474,9 @@ static Tensor *add_product(const NodeType *type, const char *op, int ndim, Tenso
                            Tensor *b, Factor beta, Factor alpha) {
   Matrices x = matrices_of(a), y = matrices_of(b);
   int64_t sizes[3] = {x.count, x.rows, y.cols};
-  Node *n = node_new(type, 2, type == &AddmmBackward0 ? 12 : 4, self, a, b, NULL);
+  Node *n = node_new(type, 2, type == &AddmmBackward0 ? 14 : 6, self, a, b, NULL);
   keep_operands(n, a, b, 1, 2);
-  num_f(n, 0, alpha.f);
-  num_f(n, 1, beta.f);
+  keep_factors(n, alpha, beta);
   Tensor *out = ndim == 1 ? tensor_empty(1, sizes + 1, (DType)a->dtype)
                           : tensor_empty(ndim, sizes + 3 - ndim, (DType)a->dtype);
   bool done = spread(out, self, beta) &&
@@ -440,9 +516,9 @@ Tensor *t_baddbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha)
 GRAD(AddbmmBackward0, "batch1 batch2 | alpha:x beta:x batch1_sym_argsize_0:i -:2 "
                       "batch1_sym_argsize_1:i batch2_sym_argsize_2:i")
 {
-  if (needs(n, 0)) gi[0] = scaled(g[0], n->numbers[1].f);
+  if (needs(n, 0)) gi[0] = scaled(g[0], conjugated(kept_factor(n, 1)));
   Tensor *each = t_expand(g[0], 3, (int64_t[]){n->numbers[2].i, g[0]->sizes[0], g[0]->sizes[1]});
-  product_vjp(n, each, gi, 1, n->numbers[0].f, 3);
+  product_vjp(n, each, gi, 1, conjugated(kept_factor(n, 0)), 3);
 }
 
 static bool check_addbmm(const Tensor *self, const Tensor *a, const Tensor *b) {
@@ -485,12 +561,11 @@ Tensor *t_addbmm(Tensor *self, Tensor *a, Tensor *b, Factor beta, Factor alpha) 
   OP_ENTERED("addbmm", self, a, b, beta, alpha);
   IN_FLOAT(t_addbmm(self, a, b, beta, alpha), self, a, b);
   if (blocked(a, b) || !self || !check_addbmm(self, a, b)) return NULL;
-  Node *n = node_new(&AddbmmBackward0, 2, 7, self, a, b, NULL);
+  Node *n = node_new(&AddbmmBackward0, 2, 9, self, a, b, NULL);
   num_i(n, 5, a->sizes[1]);
   num_i(n, 6, b->sizes[2]);
   keep_operands(n, a, b, 1, 3);
-  num_f(n, 0, alpha.f);
-  num_f(n, 1, beta.f);
+  keep_factors(n, alpha, beta);
   num_i(n, 2, a->sizes[0]);
   Tensor *out = tensor_empty(2, (int64_t[]){a->sizes[1], b->sizes[2]}, (DType)a->dtype);
   bool done = spread(out, self, beta) &&

@@ -4,6 +4,7 @@
  * run that is contiguous, columns that are adjacent, and a gathered copy of the run. The ops are
  * in sums.c, extrema.c, vector_norm.c and statistics.c; this file has the loops that people wait for. */
 #include "ops/reduce/reduce.h"
+#include "kernels/complex.h"
 #include "kernels/simd.h"
 
 #include <math.h>
@@ -311,6 +312,28 @@ Tensor *fold(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask,
   return y;
 }
 
+/* ------------------------------------------------------------ parts of complex numbers */
+
+Tensor *parts_of(Tensor *x) {
+  int64_t sizes[MAX_DIM + 1], strides[MAX_DIM + 1];
+  if (blocked(x)) return NULL;
+  for (int i = 0; i < x->ndim; i++) sizes[i] = x->sizes[i], strides[i] = 2 * x->strides[i];
+  sizes[x->ndim] = 2, strides[x->ndim] = 1;
+  Tensor *v = tensor_alias(x, x->ndim + 1, sizes, strides, 2 * x->offset);
+  if (v) v->dtype = (uint8_t)dtype_real((DType)x->dtype);
+  return v;
+}
+
+Tensor *of_parts(Tensor *y) {
+  int64_t sizes[MAX_DIM + 1], strides[MAX_DIM + 1];
+  if (blocked(y)) return NULL;
+  int n = y->ndim - 1;
+  memcpy(sizes, y->sizes, (size_t)n * sizeof *sizes);
+  sizes_contiguous_strides(n, sizes, strides);
+  y->dtype = (uint8_t)dtype_complex((DType)y->dtype);
+  return tensor_set_geometry(y, n, sizes, strides, 0) ? y : NULL;
+}
+
 /* ------------------------------------------------------------ folds by lanes */
 
 /* Blocks are combined as the carries of a binary counter: block k ends as many runs of equal
@@ -380,12 +403,16 @@ COUNT_KERNELS(i32, int32_t, uint32_t)
 COUNT_KERNELS(i64, int64_t, uint64_t)
 COUNT_KERNELS(f32, float, uint32_t)
 COUNT_KERNELS(f64, double, uint64_t)
+COUNT_KERNELS(c64, complex_f32, uint64_t)
+COUNT_KERNELS(c128, complex_f64, uint64_t)
 const Reducer count_folds[DT_COUNT] = {[DT_U8] = PLAIN_REDUCER(count_u8, DT_U8, DT_I64),
                                        [DT_BOOL] = PLAIN_REDUCER(count_u8, DT_BOOL, DT_I64),
                                        [DT_I32] = PLAIN_REDUCER(count_i32, DT_I32, DT_I64),
                                        [DT_I64] = PLAIN_REDUCER(count_i64, DT_I64, DT_I64),
                                        [DT_F32] = PLAIN_REDUCER(count_f32, DT_F32, DT_I64),
-                                       [DT_F64] = PLAIN_REDUCER(count_f64, DT_F64, DT_I64)};
+                                       [DT_F64] = PLAIN_REDUCER(count_f64, DT_F64, DT_I64),
+                                       [DT_C64] = PLAIN_REDUCER(count_c64, DT_C64, DT_I64),
+                                       [DT_C128] = PLAIN_REDUCER(count_c128, DT_C128, DT_I64)};
 
 /* Integers are folded unsigned, where overflow wraps; bools are counted. */
 LANE_KERNELS(FAST, sum_f64, double, double, 0, v, FOLD_ADD)
@@ -488,7 +515,11 @@ const Reducer nansum_folds[DT_COUNT] = {FLOAT_REDUCERS(nansum), INTEGER_SUMS};
 
 FLOAT_KERNELS(prod, 1, v, FOLD_MUL)
 PLAIN_KERNELS(prod_i64, int64_t, uint64_t, 1, v, FOLD_MUL)
+PLAIN_KERNELS(prod_c64, complex_f32, complex_f32, 1, v, complex_mul_f32)
+PLAIN_KERNELS(prod_c128, complex_f64, complex_f64, 1, v, complex_mul_f64)
 const Reducer prod_folds[DT_COUNT] = {FLOAT_REDUCERS(prod),
+                                      [DT_C64] = PLAIN_REDUCER(prod_c64, DT_C64, DT_C64),
+                                      [DT_C128] = PLAIN_REDUCER(prod_c128, DT_C128, DT_C128),
                                       [DT_I64] = PLAIN_REDUCER(prod_i64, DT_I64, DT_I64)};
 
 /* ------------------------------------------------------------ extremes */

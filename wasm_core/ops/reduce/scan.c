@@ -5,6 +5,8 @@
  * need. */
 #include <math.h>
 
+#include "kernels/complex_maths.h"
+
 #include "ground/memory.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/reduce/reduce.h"
@@ -49,19 +51,22 @@ typedef void ScanLoop(const Scan *s);
       }                                                                    \
     }                                                                      \
   }
-#define SCAN_SUMS(NAME, IDENTITY, OP)                                                          \
-  SCAN_SUM(NAME##_f32, float, double, float, IDENTITY, OP)                                     \
-  SCAN_SUM(NAME##_f64, double, double, double, IDENTITY, OP)                                   \
-  SCAN_SUM(NAME##_u8, uint8_t, uint64_t, uint8_t, IDENTITY, OP)                                \
-  SCAN_SUM(NAME##_i8, int8_t, uint64_t, int8_t, IDENTITY, OP)                                  \
-  SCAN_SUM(NAME##_i16, int16_t, uint64_t, int16_t, IDENTITY, OP)                               \
-  SCAN_SUM(NAME##_i32, int32_t, uint64_t, int32_t, IDENTITY, OP)                               \
-  SCAN_SUM(NAME##_i64, int64_t, uint64_t, int64_t, IDENTITY, OP)                               \
-  static ScanLoop *const NAME##_loops[DT_COUNT] = {                                            \
-      [DT_F32] = NAME##_f32, [DT_F64] = NAME##_f64, [DT_U8] = NAME##_u8,  [DT_I8] = NAME##_i8, \
-      [DT_I16] = NAME##_i16, [DT_I32] = NAME##_i32, [DT_I64] = NAME##_i64};
-SCAN_SUMS(cumsum, 0, FOLD_ADD)
-SCAN_SUMS(cumprod, 1, FOLD_MUL)
+#define SCAN_SUMS(NAME, IDENTITY, OP, COMPLEX_OP)                                    \
+  SCAN_SUM(NAME##_f32, float, double, float, IDENTITY, OP)                           \
+  SCAN_SUM(NAME##_f64, double, double, double, IDENTITY, OP)                         \
+  SCAN_SUM(NAME##_c64, complex_f32, complex_f64, complex_f32, IDENTITY, COMPLEX_OP)  \
+  SCAN_SUM(NAME##_c128, complex_f64, complex_f64, complex_f64, IDENTITY, COMPLEX_OP) \
+  SCAN_SUM(NAME##_u8, uint8_t, uint64_t, uint8_t, IDENTITY, OP)                      \
+  SCAN_SUM(NAME##_i8, int8_t, uint64_t, int8_t, IDENTITY, OP)                        \
+  SCAN_SUM(NAME##_i16, int16_t, uint64_t, int16_t, IDENTITY, OP)                     \
+  SCAN_SUM(NAME##_i32, int32_t, uint64_t, int32_t, IDENTITY, OP)                     \
+  SCAN_SUM(NAME##_i64, int64_t, uint64_t, int64_t, IDENTITY, OP)                     \
+  static ScanLoop *const NAME##_loops[DT_COUNT] = {                                  \
+      [DT_F32] = NAME##_f32, [DT_F64] = NAME##_f64, [DT_U8] = NAME##_u8,             \
+      [DT_I8] = NAME##_i8,   [DT_I16] = NAME##_i16, [DT_I32] = NAME##_i32,           \
+      [DT_I64] = NAME##_i64, [DT_C64] = NAME##_c64, [DT_C128] = NAME##_c128};
+SCAN_SUMS(cumsum, 0, FOLD_ADD, FOLD_ADD)
+SCAN_SUMS(cumprod, 1, FOLD_MUL, complex_mul_f64)
 
 /* Scans contiguous x into fresh y (and index, int64) along dim. */
 static Tensor *run_scan(ScanLoop *const loops[DT_COUNT], Tensor *x, int64_t dim, bool backwards,
@@ -91,7 +96,7 @@ static Tensor *run_scan(ScanLoop *const loops[DT_COUNT], Tensor *x, int64_t dim,
 static Tensor *scan_input(Tensor *x, int64_t dim, DType dtype, const char *name) {
   if (blocked(x) || dim_wrap(dim, x->ndim) < 0) return NULL;
   if (dtype == DT_NONE)
-    dtype = dtype_is_float((DType)x->dtype) || x == inplace_self ? (DType)x->dtype : DT_I64;
+    dtype = dtype_is_inexact((DType)x->dtype) || x == inplace_self ? (DType)x->dtype : DT_I64;
   if (x == inplace_self && dtype != (DType)x->dtype)
     return fail(ERR_RUNTIME,
                 "Bad in-place call: input tensor dtype %s and output tensor dtype %s should match",
@@ -111,7 +116,7 @@ GRAD(CumsumBackward0, "| dim:i")
 
 static Tensor *cumsum(Tensor *x, int64_t dim, bool backwards) {
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
-  Node *n = dtype_is_float((DType)x->dtype) ? node_new(&CumsumBackward0, 0, 2, x, NULL) : NULL;
+  Node *n = dtype_is_inexact((DType)x->dtype) ? node_new(&CumsumBackward0, 0, 2, x, NULL) : NULL;
   num_i(n, 0, dim);
   num_i(n, 1, backwards);
   return set_history(run_scan(cumsum_loops, x, dim, backwards, NULL), n);
@@ -198,7 +203,10 @@ GRAD(CumprodBackward0, "self result | dim:i")
   Tensor *x = saved(n, 0);
   if (blocked(x) || !g[0]) return;
   if (x->numel <= 1) gi[0] = g[0];
-  else gi[0] = (grad_mode ? cumprod_gradient_tape : cumprod_gradient)(g[0], x, n->numbers[0].i);
+  else
+    gi[0] = (grad_mode || dtype_is_complex((DType)x->dtype)
+                 ? cumprod_gradient_tape
+                 : cumprod_gradient)(g[0], x, n->numbers[0].i);
 }
 
 Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype) {
@@ -206,7 +214,7 @@ Tensor *t_cumprod(Tensor *x, int64_t dim, DType dtype) {
   x = scan_input(x, dim, dtype, "cumprod");
   IN_FLOAT(t_cumprod(x, dim, DT_NONE), x);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
-  Node *n = dtype_is_float((DType)x->dtype) ? node_new(&CumprodBackward0, 2, 1, x, NULL) : NULL;
+  Node *n = dtype_is_inexact((DType)x->dtype) ? node_new(&CumprodBackward0, 2, 1, x, NULL) : NULL;
   num_i(n, 0, dim);
   save(n, 0, x);
   Tensor *y = set_history(run_scan(cumprod_loops, x, dim, false, NULL), n);
@@ -302,21 +310,25 @@ static inline double log_add_exp(double a, double b) {
   return low == high && isinf(low) ? high : high + log1p(exp(low - high));
 }
 
-#define LOGCUMSUMEXP(T)                                                \
-  static void logcumsumexp_##T(const Scan *s) {                        \
-    const T *x = s->x;                                                 \
-    T *y = s->y;                                                       \
-    double acc[SCAN_COLUMNS];                                          \
-    for (int64_t i = 0; i < s->n; i++, x += s->step, y += s->step)     \
-      for (int64_t j = 0; j < s->width; j++) {                         \
-        acc[j] = i ? log_add_exp(acc[j], (double)x[j]) : (double)x[j]; \
-        y[j] = (T)acc[j];                                              \
-      }                                                                \
+#define LOGCUMSUMEXP(T, A, ADD)                                    \
+  static void logcumsumexp_##T(const Scan *s) {                    \
+    const T *x = s->x;                                             \
+    T *y = s->y;                                                   \
+    A acc[SCAN_COLUMNS];                                           \
+    for (int64_t i = 0; i < s->n; i++, x += s->step, y += s->step) \
+      for (int64_t j = 0; j < s->width; j++) {                     \
+        acc[j] = i ? ADD(acc[j], (A)x[j]) : (A)x[j];               \
+        y[j] = (T)acc[j];                                          \
+      }                                                            \
   }
-LOGCUMSUMEXP(float)
-LOGCUMSUMEXP(double)
+LOGCUMSUMEXP(float, double, log_add_exp)
+LOGCUMSUMEXP(double, double, log_add_exp)
+LOGCUMSUMEXP(complex_f32, complex_f64, complex_logaddexp)
+LOGCUMSUMEXP(complex_f64, complex_f64, complex_logaddexp)
 static ScanLoop *const logcumsumexp_loops[DT_COUNT] = {[DT_F32] = logcumsumexp_float,
-                                                       [DT_F64] = logcumsumexp_double};
+                                                       [DT_F64] = logcumsumexp_double,
+                                                       [DT_C64] = logcumsumexp_complex_f32,
+                                                       [DT_C128] = logcumsumexp_complex_f64};
 
 static Tensor *logcumsumexp(Tensor *x, int64_t dim, bool backwards);
 
@@ -350,9 +362,12 @@ static Tensor *weighted_sums(Tensor *w, Tensor *p, Tensor *q, int64_t dim, bool 
   save(n, 2, q);
   Tensor *y = NULL;
   WITHOUT_GRAD_BLOCK {
-    Tensor *zero = tensor_wrapped_f(0), *log_w = t_log(t_abs(w));
-    y = t_sub(log_sums(log_w, t_gt(w, zero), p, q, dim, backwards),
-              log_sums(log_w, t_lt(w, zero), p, q, dim, backwards));
+    bool complex = dtype_is_complex((DType)w->dtype) || dtype_is_complex((DType)p->dtype);
+    Tensor *zero = tensor_wrapped_f(0), *log_w = complex ? t_log(w) : t_log(t_abs(w));
+    if (complex) y = t_exp(t_add(logcumsumexp(t_add(log_w, q), dim, backwards), p));
+    else
+      y = t_sub(log_sums(log_w, t_gt(w, zero), p, q, dim, backwards),
+                log_sums(log_w, t_lt(w, zero), p, q, dim, backwards));
   }
   y = set_history(y, n);
   if (n) save_output(n, 3, y);
@@ -370,7 +385,9 @@ GRAD(LogcumsumexpBackward0, "self result | dim:i")
 static Tensor *logcumsumexp(Tensor *x, int64_t dim, bool backwards) {
   IN_FLOAT(logcumsumexp(x, dim, backwards), x);
   if (blocked(x) || (dim = dim_wrap(dim, x->ndim)) < 0) return NULL;
-  if (!check_float_kernel("logcumsumexp_out_cpu", tensor_dtype(x))) return NULL;
+  if (!dtype_is_complex(tensor_dtype(x)) &&
+      !check_float_kernel("logcumsumexp_out_cpu", tensor_dtype(x)))
+    return NULL;
   Node *n = node_new(&LogcumsumexpBackward0, 2, 2, x, NULL);
   num_i(n, 0, dim);
   num_i(n, 1, backwards);

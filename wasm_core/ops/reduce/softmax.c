@@ -316,6 +316,23 @@ static void clear_infinite(Tensor *shift) {
   })
 }
 
+/* Of complex numbers, shifted by the greatest real part. */
+static Tensor *complex_logsumexp(Tensor *x, DimMask mask) {
+  Tensor *y = NULL;
+  WITHOUT_GRAD_BLOCK {
+    Tensor *real = x->numel ? t_real(x) : NULL;
+    Tensor *shift = real ? fold(max_folds, max_folds, real, mask, NULL, NULL) : tensor_wrapped_f(0);
+    if (shift && real) clear_infinite(shift);
+    int64_t dims[MAX_DIM];
+    int n = 0;
+    for (int i = 0; i < x->ndim; i++)
+      if (mask >> i & 1) dims[n++] = i;
+    Tensor *terms = t_exp(t_sub(x, shift));
+    y = t_add(t_log(n ? t_sum(terms, (Ints){n, dims}, true, DT_NONE) : terms), shift);
+  }
+  return y;
+}
+
 Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim) {
   OP_ENTERED("logsumexp", x, dims, keepdim);
   IN_FLOAT(t_logsumexp(x, dims, keepdim), x);
@@ -326,10 +343,15 @@ Tensor *t_logsumexp(Tensor *x, Ints dims, bool keepdim) {
   if (failed()) return NULL;
   note_shape(n, 0, x, mask, keepdim);
   save(n, 0, x);
-  Tensor *shift = fold(max_folds, max_folds, x, mask, NULL, NULL);
-  if (shift) clear_infinite(shift);
-  Tensor *y = WITHOUT_GRAD(fold(sum_folds, sum_folds, t_exp(t_sub(x, shift)), mask, NULL, NULL));
-  if (y) finish_logsumexp(y, shift);
+  Tensor *y = NULL;
+  if (dtype_is_complex((DType)x->dtype)) {
+    y = complex_logsumexp(x, mask);
+  } else {
+    Tensor *shift = fold(max_folds, max_folds, x, mask, NULL, NULL);
+    if (shift) clear_infinite(shift);
+    y = WITHOUT_GRAD(fold(sum_folds, sum_folds, t_exp(t_sub(x, shift)), mask, NULL, NULL));
+    if (y) finish_logsumexp(y, shift);
+  }
   y = set_history(keepdim ? y : drop_dims(y, mask), n);
   if (n) save_output(n, 1, y);
   return y;

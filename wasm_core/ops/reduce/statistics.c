@@ -17,6 +17,13 @@ static void divide(Tensor *y, double by, bool root) {
 
 /* Into out[0] the variance or its root, into out[1] the mean, with the masked dims at size 1. */
 static bool moments(Tensor *x, DimMask mask, double correction, bool root, Tensor *out[2]) {
+  if (dtype_is_complex((DType)x->dtype)) { /* both parts spread, about the means of the parts */
+    if (!moments(parts_of(x), mask, correction, false, out)) return false;
+    WITHOUT_GRAD_BLOCK out[0] = t_sum(out[0], ONE_DIM(-1), false, DT_NONE);
+    if (root && out[0]) WITHOUT_GRAD_BLOCK out[0] = t_sqrt(out[0]);
+    out[1] = of_parts(out[1]);
+    return out[0] && out[1];
+  }
   double count = (double)fold_count(x, mask), freedom = count - correction;
   Tensor *mean = fold(total_folds, sum_folds, x, mask, NULL, NULL);
   if (!mean) return false;
@@ -57,13 +64,13 @@ static Tensor *with_mean(Node *n, Tensor *dx, Tensor *g) {
 }
 
 GRAD(VarBackward0, "self | correction:x dim:m keepdim:b")
-{ gi[0] = var_gradient(n, g[0], saved(n, 0)); }
+{ gi[0] = var_gradient(n, g[0], saved_plain(n, 0)); }
 GRAD(StdBackward0, "self result | correction:x dim:m keepdim:b")
-{ gi[0] = std_gradient(n, g[0], saved(n, 0), saved(n, 1)); }
+{ gi[0] = std_gradient(n, g[0], saved_plain(n, 0), saved(n, 1)); }
 GRAD(VarMeanBackward0, "self | correction:x dim:m keepdim:b")
-{ gi[0] = with_mean(n, var_gradient(n, g[0], saved(n, 0)), g[1]); }
+{ gi[0] = with_mean(n, var_gradient(n, g[0], saved_plain(n, 0)), g[1]); }
 GRAD(StdMeanBackward0, "self result0 | correction:x dim:m keepdim:b")
-{ gi[0] = with_mean(n, std_gradient(n, g[0], saved(n, 0), saved(n, 1)), g[1]); }
+{ gi[0] = with_mean(n, std_gradient(n, g[0], saved_plain(n, 0), saved(n, 1)), g[1]); }
 
 typedef struct {
   const char *name;
@@ -82,7 +89,7 @@ void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool kee
   DimMask mask;
   out[0] = out[1] = NULL;
   if (blocked(x)) return;
-  if (!dtype_is_float((DType)x->dtype)) {
+  if (!dtype_is_inexact((DType)x->dtype)) {
     fail(ERR_RUNTIME, "%s only support floating point and complex dtypes",
          s->pair ? s->name : "std and var");
     return;
@@ -143,7 +150,7 @@ static Tensor *weighted_cov(Tensor *x, Tensor *w, Tensor *aweights, double corre
     norm = tensor_wrapped_f(0);
   }
   Tensor *centred = t_sub(x, t_unsqueeze(mean, 1));
-  return t_div(t_mm(centred, t_t(w ? t_mul(centred, w) : centred)), norm);
+  return t_div(t_mm(centred, t_conj(t_t(w ? t_mul(centred, w) : centred))), norm);
 }
 
 static bool check_observations(const Tensor *x, const char *op) {
@@ -172,9 +179,11 @@ Tensor *t_corrcoef(Tensor *x) {
   Tensor *c = t_cov(x, 1, NULL, NULL);
   if (blocked(c)) return NULL;
   if (c->ndim == 0) return t_div(c, c);
-  Tensor *scale = t_sqrt(t_diagonal(c, 0, 0, 1));
+  Tensor *scale = t_sqrt(t_real(t_diagonal(c, 0, 0, 1)));
   c = t_div(t_div(c, t_unsqueeze(scale, 1)), t_unsqueeze(scale, 0));
-  return t_clamp(c, tensor_wrapped_i(-1), tensor_wrapped_i(1));
+  Tensor *low = tensor_wrapped_i(-1), *high = tensor_wrapped_i(1);
+  if (!c || !dtype_is_complex((DType)c->dtype)) return t_clamp(c, low, high);
+  return t_complex(t_clamp(t_real(c), low, high), t_clamp(t_imag(c), low, high));
 }
 
 /* ------------------------------------------------------------ differences and areas */

@@ -16,7 +16,9 @@ static Tensor *fold_as(const Reducer *folds, const Reducer *rest, Tensor *x, Dim
   if (dtype == DT_BOOL || dtype_is_inexact(dtype) || dtype_is_inexact((DType)x->dtype))
     x = cast_plain(x, dtype);
   if (blocked(x)) return NULL;
-  Tensor *y = cast_plain(fold(folds, rest, x, mask, NULL, NULL), dtype);
+  bool by_parts = folds == sum_folds && dtype_is_complex((DType)x->dtype);
+  Tensor *y = by_parts ? of_parts(fold(folds, rest, parts_of(x), mask, NULL, NULL))
+                       : cast_plain(fold(folds, rest, x, mask, NULL, NULL), dtype);
   return keepdim ? y : drop_dims(y, mask);
 }
 
@@ -97,6 +99,8 @@ Tensor *t_nansum(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   OP_ENTERED("nansum", x, dims, keepdim, dtype);
   IN_FLOAT_AS(dtype, t_nansum(x, dims, keepdim, dtype), x);
   DimMask mask;
+  if (x && dtype_is_complex((DType)x->dtype))
+    return fail(ERR_RUNTIME, "nansum on CPU does not support complex inputs");
   if (blocked(x) || !dims_mask(x, dims, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
   Node *n = shape_node(&NansumBackward0, 1, x, mask, keepdim, dtype);
@@ -122,9 +126,10 @@ GRAD(MeanBackward1, "| dim:m keepdim:b self_sym_sizes:r self_sym_numel:n0")
 
 static void divide_by(Tensor *y, double count) {
   char *at = tensor_data(y);
-  DISPATCH_FLOAT((DType)y->dtype, {
+  int64_t n = y->numel * (dtype_is_complex((DType)y->dtype) ? 2 : 1);
+  DISPATCH_FLOAT(dtype_real((DType)y->dtype), {
     T *v = (T *)(void *)at;
-    for (int64_t i = 0; i < y->numel; i++) v[i] = v[i] / (T)count;
+    for (int64_t i = 0; i < n; i++) v[i] = v[i] / (T)count;
   })
 }
 
@@ -134,7 +139,7 @@ Tensor *t_mean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   DimMask mask;
   if (blocked(x)) return NULL;
   DType d = dtype != DT_NONE ? dtype : (DType)x->dtype;
-  if (!dtype_is_float(d))
+  if (!dtype_is_inexact(d))
     return fail(ERR_RUNTIME,
                 "mean(): could not infer output dtype. %s dtype must be either a floating point or "
                 "complex dtype. Got: %s",
@@ -149,7 +154,7 @@ Tensor *t_mean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
 Tensor *t_nanmean(Tensor *x, Ints dims, bool keepdim, DType dtype) {
   OP_ENTERED("nanmean", x, dims, keepdim, dtype);
   if (blocked(x)) return NULL;
-  if (!dtype_is_float((DType)x->dtype))
+  if (!dtype_is_inexact((DType)x->dtype))
     return fail(ERR_RUNTIME,
                 "nanmean(): expected input to have floating point or complex dtype but got %s",
                 legacy(x));
@@ -209,10 +214,11 @@ static Tensor *prod(Tensor *x, const int64_t *dim, bool keepdim, DType dtype) {
   if (blocked(x) || !dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
   if (!check_recorded(x, dtype)) return NULL;
-  x = t_to(x, dtype_is_float(dtype) || dtype_is_float((DType)x->dtype) ? dtype : (DType)x->dtype);
+  x = t_to(x,
+           dtype_is_inexact(dtype) || dtype_is_inexact((DType)x->dtype) ? dtype : (DType)x->dtype);
   if (failed()) return NULL;
   IN_FLOAT(prod(x, dim, keepdim, DT_NONE), x);
-  Node *n = !dtype_is_float(dtype)
+  Node *n = !dtype_is_inexact(dtype)
                 ? NULL
                 : node_new(dim ? &ProdBackward1 : &ProdBackward0, 2, dim ? 2 : 0, x, NULL);
   if (dim) {

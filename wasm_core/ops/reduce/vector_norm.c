@@ -23,6 +23,7 @@ static void map_in_place(Tensor *y, double p) {
 static Tensor *fold_norm(Tensor *x, DimMask mask, double p) {
   Tensor *y = NULL;
   WITHOUT_GRAD_BLOCK {
+    if (x && dtype_is_complex((DType)x->dtype)) x = t_abs(x);
     if (p == 2) {
       y = fold(squares_folds, sum_folds, x, mask, NULL, NULL);
     } else if (p == 0) {
@@ -70,15 +71,15 @@ Tensor *norm_gradient(Tensor *g, Tensor *x, Tensor *y, double p, Ints dims) {
 GRAD(LinalgVectorNormBackward0, "self result | ord:x dim:m keepdim:b")
 {
   int64_t dims[MAX_DIM];
-  gi[0] = norm_gradient(restore_dims(g[0], n, 1), saved(n, 0), restore_dims(saved(n, 1), n, 1),
-                        n->numbers[0].f, noted_dims(n, 1, dims));
+  gi[0] = norm_gradient(restore_dims(g[0], n, 1), saved_plain(n, 0),
+                        restore_dims(saved(n, 1), n, 1), n->numbers[0].f, noted_dims(n, 1, dims));
 }
 
 /* y = |a - b|_p. */
 GRAD(DistBackward0, "self other result | p:x")
 {
-  Tensor *d = norm_gradient(g[0], t_sub(saved(n, 0), saved(n, 1)), saved(n, 2), n->numbers[0].f,
-                            ALL_DIMS);
+  Tensor *d = norm_gradient(g[0], t_sub(saved_plain(n, 0), saved_plain(n, 1)), saved(n, 2),
+                            n->numbers[0].f, ALL_DIMS);
   if (needs(n, 0)) gi[0] = d;
   if (needs(n, 1)) gi[1] = d ? t_neg(d) : NULL;
 }
@@ -145,7 +146,7 @@ Tensor *t_dist(Tensor *a, Tensor *b, double p) {
   save(n, 0, a);
   save(n, 1, b);
   Tensor *d = t_sub(t_detach(a), t_detach(b)), *y = NULL;
-  if (d && !dtype_is_float((DType)d->dtype))
+  if (d && !dtype_is_inexact((DType)d->dtype))
     fail(ERR_RUNTIME,
          "norm(): input dtype should be either floating point or complex. Got %s instead.",
          legacy(d));
