@@ -1070,6 +1070,7 @@ rows(
     call(x(2, 4, 2), "prod", offsets=X((2, 3), "bounds", "int64", 4), axis=1),
     call(x(4), "amax", offsets=X((3,), "bounds", "int32", 4), unsafe=True),
 )
+rows("hash_tensor", call(S), call(CUBE, 1), call(CUBE, [0, -1], keepdim=True))
 rows("_chunk_cat", call([S, x(3, 2)], 0, 2), call([S, x(2, 4, 2)], 1, 3), call([CUBE], -2, 2))
 _PICKS = [index(2, 4), index(3, 4)]
 rows(

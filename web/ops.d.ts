@@ -13,20 +13,14 @@ export interface Functions {
   _chunk_cat(tensors: readonly Tensor[], dim: number, options: { num_chunks: number; out?: Tensor }): Tensor;
   _chunk_cat(tensors: readonly Tensor[], options: { dim: number; num_chunks: number; out?: Tensor }): Tensor;
   _conj(input: Tensor): Tensor;
-  _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor): Tensor;
   _lu_with_info(input: Tensor, pivot?: boolean, check_errors?: boolean): Named<['LU', 'pivots', 'info']>;
   _lu_with_info(input: Tensor, pivot: boolean, options: { check_errors?: boolean }): Named<['LU', 'pivots', 'info']>;
   _lu_with_info(input: Tensor, options: { pivot?: boolean; check_errors?: boolean }): Named<['LU', 'pivots', 'info']>;
   _make_dual(primal: Tensor, tangent: Tensor, level?: number | null): Tensor;
   _make_dual(primal: Tensor, tangent: Tensor, options: { level?: number | null }): Tensor;
   _neg_view(input: Tensor): Tensor;
-  _sample_dirichlet(input: Tensor, generator?: Generator | null): Tensor;
-  _sample_dirichlet(input: Tensor, options: { generator?: Generator | null }): Tensor;
   _segment_reduce(data: Tensor, reduce: string, options?: { lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | null }): Tensor;
   _segment_reduce(data: Tensor, options: { reduce: string; lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | null }): Tensor;
-  _standard_gamma(input: Tensor, generator?: Generator | null): Tensor;
-  _standard_gamma(input: Tensor, options: { generator?: Generator | null }): Tensor;
-  _standard_gamma_grad(input: Tensor, output: Tensor): Tensor;
   _unpack_dual(dual: Tensor, level?: number | null): Named<['primal', 'tangent']>;
   _unpack_dual(dual: Tensor, options: { level?: number | null }): Named<['primal', 'tangent']>;
   _unsafe_masked_index(input: Tensor, mask: Tensor, indices: readonly Tensor[], fill: Scalar): Tensor;
@@ -559,6 +553,8 @@ export interface Functions {
   hann_window(options: { window_length: number; periodic?: boolean; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean }): Tensor;
   hardshrink(input: Tensor, lambd?: Scalar, options?: { out?: Tensor }): Tensor;
   hardshrink(input: Tensor, options: { lambd?: Scalar; out?: Tensor }): Tensor;
+  hash_tensor(input: Tensor, dim?: number | readonly number[] | null, options?: { keepdim?: boolean; mode?: number; out?: Tensor }): Tensor;
+  hash_tensor(input: Tensor, options: { dim?: number | readonly number[] | null; keepdim?: boolean; mode?: number; out?: Tensor }): Tensor;
   heaviside(input: Tensor, values: Tensor, options?: { out?: Tensor }): Tensor;
   heaviside_(input: Tensor, values: Tensor): Tensor;
   histc(input: Tensor, bins?: number, min?: Scalar, max?: Scalar, options?: { out?: Tensor }): Tensor;
@@ -1646,6 +1642,8 @@ export interface Methods {
   half(options?: { memory_format?: MemoryFormat | null }): Tensor;
   hardshrink(lambd?: Scalar): Tensor;
   hardshrink(options: { lambd?: Scalar }): Tensor;
+  hash_tensor(dim?: number | readonly number[] | null, options?: { keepdim?: boolean; mode?: number }): Tensor;
+  hash_tensor(options: { dim?: number | readonly number[] | null; keepdim?: boolean; mode?: number }): Tensor;
   heaviside(values: Tensor): Tensor;
   heaviside_(values: Tensor): Tensor;
   histc(bins?: number, min?: Scalar, max?: Scalar): Tensor;
@@ -2982,19 +2980,6 @@ export interface Linalg {
   vector_norm(input: Tensor, ord: Scalar, dim: number | readonly number[] | null, options: { keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
   vector_norm(input: Tensor, ord: Scalar, options: { dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
   vector_norm(input: Tensor, options: { ord?: Scalar; dim?: number | readonly number[] | null; keepdim?: boolean; dtype?: DType | null; out?: Tensor }): Tensor;
-}
-
-export interface Fft {
-  fftfreq(n: number, d?: number, options?: { dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }): Tensor;
-  fftfreq(n: number, options: { d?: number; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }): Tensor;
-  fftfreq(options: { n: number; d?: number; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }): Tensor;
-  fftshift(input: Tensor, dim?: number | readonly number[] | null): Tensor;
-  fftshift(input: Tensor, options: { dim?: number | readonly number[] | null }): Tensor;
-  ifftshift(input: Tensor, dim?: number | readonly number[] | null): Tensor;
-  ifftshift(input: Tensor, options: { dim?: number | readonly number[] | null }): Tensor;
-  rfftfreq(n: number, d?: number, options?: { dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }): Tensor;
-  rfftfreq(n: number, options: { d?: number; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }): Tensor;
-  rfftfreq(options: { n: number; d?: number; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }): Tensor;
 }
 
 export interface Windows {

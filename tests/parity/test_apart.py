@@ -251,3 +251,58 @@ def test_ties_share_the_gradient_of_a_segment_whatever_its_sign() -> None:
     y.backward(pygrad.tensor([-1.0]))
     assert x.grad is not None
     assert x.grad.tolist() == [-0.5, -0.5, 0.0]
+
+
+def test_hash_tensor() -> None:
+    def script(t: Any) -> Any:
+        of, x = t.hash_tensor, t.arange(6.0).reshape(2, 3)
+        types = [t.float64, t.float16, t.bfloat16, t.int64, t.int8, t.uint8, t.bool]
+        volume = t.arange(24).reshape(2, 3, 4).transpose(0, 2)
+
+        def bits(*args: Any, **options: Any) -> Any:
+            y = tried(lambda: of(*args, **options))
+            return y if isinstance(y, str) else [y.view(t.int64), str(y.dtype), y.requires_grad]
+
+        return [
+            *(bits(x.to(dtype) - (dtype == t.int8)) for dtype in types),
+            *(bits(x, dim) for dim in (0, -1, (), [0, 1], 5, (0, 0))),
+            bits(x, 1, keepdim=True),
+            bits(x, keepdim=True),
+            bits(volume, (0, -1)),
+            bits(t.tensor([float("nan"), -0.0])),
+            bits(x.clone().requires_grad_()),
+            bits(x, mode=1),
+            bits(x.to(t.complex64)),
+            bits(t.zeros(0)),
+            bits(t.zeros(0, 3), 0),
+            bits(t.zeros(2, 0), 0),
+            bits(t.zeros(2, 0), 1),
+            bits(x, out=t.zeros((), dtype=t.int64)),
+        ]
+
+    both(script)
+
+
+def test_types_that_have_no_kernel_are_refused() -> None:
+    def script(t: Any) -> Any:
+        half, ones = t.ones(3, 3).half(), t.ones(3, dtype=t.int32)
+        lengths = t.tensor([1, 2])
+        mask, number = t.tensor([True, False]), t.ones(2).to(t.complex64)
+        return [
+            *(
+                tried(lambda f=f, x=x: f(x))
+                for f in (t.special.bessel_j0, t.special.bessel_y1, t.special.airy_ai)
+                for x in (half, half.bfloat16(), half.to(t.complex64))
+            ),
+            tried(lambda: t.geqrf(half)),
+            tried(lambda: t.ormqr(half, half[0], half)),
+            tried(lambda: t.linalg.ldl_factor(half)),
+            tried(lambda: t.linalg.ldl_solve(half, ones, half)),
+            tried(lambda: t._C._nn._upsample_bilinear2d_aa(half[None, None], [2, 2], False)),
+            tried(lambda: t.segment_reduce(number, "sum", lengths=lengths)),
+            t.segment_reduce(half, "mean", lengths=lengths),
+            tried(lambda: t.masked.amax(number, mask=mask)),
+            tried(lambda: t.masked.norm(number, -float("inf"), mask=mask)),
+        ]
+
+    both(script)

@@ -138,6 +138,7 @@ typedef enum {
               "%s for out's dtype.")                                                             \
   X(SCALAR_TYPE, "expected scalar_type %s but found %s")                                         \
   X(NONZERO, "nonzero: Expected out tensor to have scalar type %s but got scalar type%s")        \
+  X(OF_HASH, "%.0sExpected result to be of dtype uint64, but got %s")                            \
   X(FOUND, "Found dtype %2$s but expected %1$s")
 typedef enum {
   OUT_IN_GENERAL,

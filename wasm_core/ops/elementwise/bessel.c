@@ -127,32 +127,34 @@ LOOPS(WIDE, 1, bessel_y1, m_bessel_y1(x))
 LOOPS(WIDE, 1, airy_ai, m_airy_ai(x))
 LOOPS_END
 
-static Tensor *without_history(const Loops *loops, Tensor *x) {
+static Tensor *without_history(const Loops *loops, const char *kernel, Tensor *x) {
   if (blocked(x)) return NULL;
+  DType d = tensor_dtype(x);
+  if (dtype_is_half(d) || dtype_is_complex(d)) return no_kernel(kernel, d);
   return run(loops, 1, &x, float_dtype(tensor_dtype(x)), (const double[]){0, 0, 0});
 }
 
 Tensor *t_bessel_j0(Tensor *x) {
   OP_ENTERED("bessel_j0", x);
-  return without_history(bessel_j0, x);
+  return without_history(bessel_j0, "bessel_j0_cpu", x);
 }
 
 Tensor *t_bessel_j1(Tensor *x) {
   OP_ENTERED("bessel_j1", x);
-  return without_history(bessel_j1, x);
+  return without_history(bessel_j1, "bessel_j1_cpu", x);
 }
 
 Tensor *t_bessel_y0(Tensor *x) {
   OP_ENTERED("bessel_y0", x);
-  return without_history(bessel_y0, x);
+  return without_history(bessel_y0, "bessel_y0_cpu", x);
 }
 
 Tensor *t_bessel_y1(Tensor *x) {
   OP_ENTERED("bessel_y1", x);
-  return without_history(bessel_y1, x);
+  return without_history(bessel_y1, "bessel_y1_cpu", x);
 }
 
 Tensor *t_airy_ai(Tensor *x) {
   OP_ENTERED("airy_ai", x);
-  return without_history(airy_ai, x);
+  return without_history(airy_ai, "airy_ai_cpu", x);
 }

@@ -92,6 +92,10 @@ bool check_float(const Tensor *x, const char *op) {
   return false;
 }
 
+bool check_no_half(const char *kernel, const Tensor *x) {
+  return !dtype_is_half(tensor_dtype(x)) || no_kernel(kernel, tensor_dtype(x));
+}
+
 Tensor *identity_columns(const Tensor *like, int64_t n) {
   Tensor *y = empty_columns(like, n, n, DT_F64);
   if (!y) return NULL;

@@ -113,7 +113,9 @@ NO_DERIVATIVE(linalg_ldl_factor_ex)
 static void factored(Tensor *a, Tensor *out[3]) {
   static const char *const op = "torch.linalg.ldl_factor_ex";
   out[0] = out[1] = out[2] = NULL;
-  if (blocked(a) || !check_square(a, op, "A") || !check_float(a, op)) return;
+  if (blocked(a) || !check_square(a, op, "A") || !check_float(a, op) ||
+      !check_no_half("ldl_factor_kernel_cpu", a))
+    return;
   Node *n = node_new(&node_linalg_ldl_factor_ex, 0, 0, a, NULL);
   int64_t size = rows_of(a);
   Tensor *w = columns(a, DT_F64);
@@ -218,7 +220,7 @@ static bool check_ldl_solve(const Tensor *ld, const Tensor *pivots, const Tensor
          op, shape_text(pivots));
   else if (dtype_kind(tensor_dtype(pivots)) != KIND_INT)
     fail(ERR_RUNTIME, "%s: Expected pivots to be integers. Got %s", op, legacy(pivots));
-  return !failed();
+  return !failed() && check_no_half("ldl_solve_kernel_cpu", ld);
 }
 
 /* x with the batch of `sizes`, of which the last two are its own. */

@@ -315,7 +315,8 @@ static bool check_ormqr(const Tensor *a, const Tensor *tau, const Tensor *y, boo
            "%s has dtype %s",
            i ? "other" : "tau", legacy(a), i ? "other" : "tau", legacy(t));
   }
-  return !failed() && check_float_kernel("ormqr_cpu", tensor_dtype(a));
+  return !failed() && check_float_kernel("ormqr_cpu", tensor_dtype(a)) &&
+         check_no_half("ormqr_cpu", a);
 }
 
 /* The product of all reflections, or its transpose, times y; from the right if not `left`: then

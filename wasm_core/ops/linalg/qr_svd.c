@@ -156,7 +156,7 @@ void t_geqrf(Tensor *a, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (blocked(a)) return;
   if (a->ndim < 2) fail(ERR_RUNTIME, "torch.geqrf: input must have at least 2 dimensions.");
-  else check_float_kernel("geqrf_cpu", tensor_dtype(a));
+  else if (check_float_kernel("geqrf_cpu", tensor_dtype(a))) check_no_half("geqrf_cpu", a);
   if (failed()) return;
   int64_t m = rows_of(a), n = cols_of(a), k = least_dim(a);
   Node *node = node_new(&GeqrfBackward0, 0, 0, a, NULL);

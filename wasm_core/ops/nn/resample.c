@@ -401,8 +401,7 @@ static bool check_resize(const Resize *r, const Tensor *x, const char *mode) {
   if (x->sizes[1] == 0)
     fail(ERR_RUNTIME, "Non-empty %dD data tensor expected but got a tensor with sizes %s", x->ndim,
          shape_text(x));
-  else if (!dtype_is_float((DType)x->dtype) &&
-           !((r->mode <= NEAREST_EXACT || r->nd == 2) && x->dtype == DT_U8) && r->antialias)
+  else if (r->antialias && x->dtype != DT_F32 && x->dtype != DT_F64 && x->dtype != DT_U8)
     no_kernel("compute_index_ranges_weights", tensor_dtype(x));
   else if (!dtype_is_float((DType)x->dtype) &&
            !((r->mode <= NEAREST_EXACT || r->nd == 2) && x->dtype == DT_U8))

@@ -4,6 +4,7 @@
  * as ever; so all is composed of other ops, in the order and with the types that PyTorch has, and
  * enters at their doors. */
 #include <math.h>
+#include <string.h>
 
 #include "ops/create/create.h"
 #include "ops/reduce/masked.h"
@@ -25,8 +26,13 @@ static Tensor *mask_of(Tensor *x, Tensor *mask) {
 
 /* The least or the greatest number of a type. */
 static Tensor *extreme(const char *op, DType d, bool least) {
-  if (dtype_is_float(d)) return tensor_number(least ? -INFINITY : INFINITY, d);
-  if (d == DT_BOOL) return fail(ERR_NOT_IMPLEMENTED, "identity of %s on torch.bool input", op);
+  if (dtype_is_float(d) || (dtype_is_complex(d) && strcmp(op, "logsumexp") == 0))
+    return tensor_number(least ? -INFINITY : INFINITY, d);
+  if (dtype_is_complex(d))
+    return fail(ERR_TYPE, "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
+                          "'torch.iinfo'");
+  if (d == DT_BOOL || dtype_is_bare(d))
+    return fail(ERR_NOT_IMPLEMENTED, "identity of %s on torch.%s input", op, dtype_info[d].name);
   int64_t most = d == DT_U8 ? 255 : INT64_MAX >> (64 - 8 * dtype_bytes(d));
   Tensor *y = tensor_number(0, d);
   if (y) tensor_set_i(y, 0, !least ? most : d == DT_U8 ? 0 : -most - 1);
@@ -80,7 +86,7 @@ static Tensor *in_type(Tensor *y, DType dtype) { return blocked(y) ? NULL : t_to
 /* Integers are summed in int64 unless told otherwise. */
 static DType summed_type(const Tensor *x, DType dtype) {
   if (dtype != DT_NONE || !x) return dtype;
-  return dtype_is_float(tensor_dtype(x)) ? tensor_dtype(x) : DT_I64;
+  return dtype_is_inexact(tensor_dtype(x)) ? tensor_dtype(x) : DT_I64;
 }
 
 /* ------------------------------------------------------------ sums and products */
@@ -162,7 +168,7 @@ static Tensor *count_of(Tensor *x, Ints dims, bool keepdim, Tensor *mask) {
 Tensor *t_masked_mean(Tensor *x, Ints dims, bool keepdim, DType dtype, Tensor *mask) {
   if (blocked(x)) return NULL;
   DType d = wanted(x, dtype);
-  if (!dtype_is_float(d))
+  if (!dtype_is_inexact(d))
     return fail(ERR_VALUE,
                 "mean(): Could not infer output dtype. %s dtype must be either a floating point or "
                 "complex dtype. Got: torch.%s",
@@ -208,17 +214,17 @@ static Tensor *spread_of(Tensor *x, Ints dims, const Freedom *s, bool keepdim, D
     return fail(ERR_ASSERTION, "Only one of unbiased and correction may be given");
   double correction = s->correction ? *s->correction : !s->unbiased || *s->unbiased ? 1 : 0;
   DType d = wanted(x, dtype);
-  if (dtype == DT_NONE && !dtype_is_float(d)) d = DT_F32;
-  DType computed = dtype_is_float(d) ? d : DT_F32;
+  if (dtype == DT_NONE && !dtype_is_inexact(d)) d = DT_F32;
+  DType computed = dtype_is_inexact(d) ? d : DT_F32, real = dtype_real(computed);
   if (mask && !(mask = mask_of(x, mask))) return NULL;
   Tensor *count = count_of(x, dims, true, mask);
   Tensor *centred = t_sub(x, t_div(sum_of(x, dims, true, d, mask), count));
-  Tensor *total = sum_of(t_mul(centred, centred), dims, keepdim, computed, mask);
+  Tensor *total = sum_of(t_mul(centred, t_conj(centred)), dims, keepdim, computed, mask);
   if (blocked(total)) return NULL;
   if (!keepdim) count = t_reshape(count, total->ndim, total->sizes);
   if (correction != 0)
-    count = t_maximum(t_sub(in_type(count, computed), tensor_wrapped_f(correction)),
-                      tensor_number(0, computed));
+    count = t_maximum(t_sub(in_type(count, real), tensor_wrapped_f(correction)),
+                      tensor_number(0, real));
   return in_type(t_div(total, count), d);
 }
 

@@ -173,6 +173,12 @@ static void spread_parts(const Parts *p, Folding kind, const double *initial, DT
 
 /* ------------------------------------------------------------ the op */
 
+/* Contiguous and of a type that has loops; halves are computed in float. */
+static Tensor *for_loops(Tensor *x) {
+  if (blocked(x)) return NULL;
+  return t_contiguous(cast_plain(x, dtype_is_half(tensor_dtype(x)) ? DT_F32 : tensor_dtype(x)));
+}
+
 enum { SAVED_DATA, SAVED_LENGTHS, SAVED_OFFSETS, SAVED_RESULT, N_SAVED };
 enum { AXIS, REDUCE, INITIAL, HAS_INITIAL, N_NUMBERS };
 
@@ -225,15 +231,17 @@ static Tensor *tape_gradient(Node *n, Tensor *g, Tensor *x, Tensor *y, const Par
 }
 
 static Tensor *plain_gradient(Node *n, Tensor *g, Tensor *x, Tensor *y, const Parts *p) {
+  DType d = tensor_dtype(x);
+  g = for_loops(g);
+  x = for_loops(x);
+  y = for_loops(y);
+  if (blocked(g, x, y)) return NULL;
   Tensor *dx = tensor_zeros(x->ndim, x->sizes, tensor_dtype(x));
-  g = t_contiguous(g);
-  x = t_contiguous(x);
-  y = t_contiguous(y);
-  if (blocked(g, x, y) || !dx) return NULL;
+  if (!dx) return NULL;
   spread_parts(p, kinds[n->numbers[REDUCE].i],
                n->numbers[HAS_INITIAL].i ? &n->numbers[INITIAL].f : NULL, tensor_dtype(x),
                tensor_data(g), tensor_data(y), tensor_data(x), tensor_data(dx));
-  return dx;
+  return cast_plain(dx, d);
 }
 
 GRAD(SegmentReduceBackward0,
@@ -271,14 +279,14 @@ Tensor *t_segment_reduce(Tensor *data, const char *reduce, Tensor *lengths, Tens
   num_i(n, HAS_INITIAL, initial != NULL);
   Parts p;
   int64_t sizes[MAX_DIM];
-  Tensor *x = t_contiguous(t_detach(data)), *y = NULL;
+  Tensor *x = for_loops(t_detach(data)), *y = NULL;
   if (x && parts_of(x, given, offsets, axis, &p)) {
     memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
     sizes[axis] = p.count;
     y = tensor_empty(x->ndim, sizes, tensor_dtype(x));
   }
   if (y) reduce_parts(&p, kinds[which], initial, tensor_dtype(x), tensor_data(x), tensor_data(y));
-  y = set_history(y, n);
+  y = set_history(cast_plain(y, tensor_dtype(data)), n);
   if (n && y) save_output(n, SAVED_RESULT, y);
   return y;
 }
