@@ -92,3 +92,7 @@ void *no_kernel(const char *kernel, DType d) {
 bool check_float_kernel(const char *kernel, DType d) {
   return dtype_is_float(d) || no_kernel(kernel, d);
 }
+
+bool check_wide_kernel(const char *kernel, DType d) {
+  return (dtype_is_float(d) && !dtype_is_half(d)) || no_kernel(kernel, d);
+}

@@ -109,6 +109,8 @@ void *no_kernel(const char *kernel, DType d);
 #define KERNEL_OF(table, d, kernel) ((table)[d] || no_kernel(kernel, d) ? (table)[d] : NULL)
 /* Whether d is a floating type, as the kernel needs; its refusal is set if not. */
 bool check_float_kernel(const char *kernel, DType d);
+/* The same for a kernel that takes no half type. */
+bool check_wide_kernel(const char *kernel, DType d);
 /* The process-wide default floating type (torch.get_default_dtype). */
 DType dtype_default(void);
 void dtype_set_default(DType d);

@@ -31,6 +31,11 @@ static inline bool any_half(int n, const Place *p) {
   return any;
 }
 
+/* Whether t is of a half type, which the kernel refuses: the error is set. */
+static inline bool refuses_half(const Tensor *t, const char *kernel) {
+  return t && dtype_is_half((DType)t->dtype) && !no_kernel(kernel, (DType)t->dtype);
+}
+
 /* Replaces the tensors; false, with nothing done, if they are not of one half type. */
 bool in_float(InFloat *f, int n, const Place *places);
 /* The same where x is taken as `dtype` if that is given, which it then no longer is. */

@@ -30,7 +30,7 @@ static bool begin(Window *w, const Call *c, int options, const char *name) {
     fail(ERR_VALUE, "%s requires non-negative window length, got M=%lld", name, (Shown)w->n);
   else if (layout && strcmp(layout, "torch.strided") && strcmp(layout, "strided"))
     fail(ERR_VALUE, "%s is implemented for strided tensors only, got: %s", name, layout);
-  else if (!dtype_is_float(w->dtype))
+  else if (!dtype_is_float(w->dtype) || dtype_is_half(w->dtype))
     fail(ERR_VALUE, "%s expects float32 or float64 dtypes, got: torch.%s", name,
          dtype_info[w->dtype].name);
   return !failed();

@@ -93,6 +93,10 @@ enum { PART = 512 };
 
 /* scaled: by exp(x) */
 Tensor *t_modified_bessel_k(int order, bool scaled, Tensor *t) {
+  static const char *const kernels[2][2] = {
+      {"modified_bessel_k0_cpu", "modified_bessel_k1_cpu"},
+      {"scaled_modified_bessel_k0_cpu", "scaled_modified_bessel_k1_cpu"}};
+  if (refuses_half(t, kernels[scaled][order])) return NULL;
   Line l = line_of(t);
   Tensor *y = l.x ? tensor_empty(1, l.x->sizes, DT_F64) : NULL;
   for (int64_t at = 0; y && at < y->numel; at += PART) {
@@ -105,11 +109,13 @@ Tensor *t_modified_bessel_k(int order, bool scaled, Tensor *t) {
 }
 
 Tensor *t_modified_bessel_i(int order, Tensor *t) {
+  if (refuses_half(t, order ? "modified_bessel_i1_cpu" : "modified_bessel_i0_cpu")) return NULL;
   Line l = line_of(t);
   return laid(l, order ? t_i1(l.x) : t_i0(l.x));
 }
 
 Tensor *t_spherical_bessel_j0(Tensor *t) {
+  if (refuses_half(t, "spherical_bessel_j0_cpu")) return NULL;
   OP_ENTERED("spherical_bessel_j0", t);
   Line l = line_of(t);
   Tensor *y = t_div(t_sin(l.x), l.x);

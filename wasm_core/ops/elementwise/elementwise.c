@@ -65,6 +65,7 @@ typedef struct {
   /* Names of the nodes of the forms with a number on the left and on the right (NULL: the same),
    * and what the latter keeps. */
   const char *left, *right, *of_right;
+  bool wide;                     /* takes no half type */
   Tensor *(*complex)(Tensor *x); /* the op of complex numbers, where that is another function */
 } Facts;
 
@@ -89,7 +90,8 @@ static DType domain_dtype(Domain domain, DType d, const char *op, const Facts *f
                                   [INTEGRAL] = 1 << KIND_INT | 1 << KIND_BOOL};
   const bool takes_complex = domain & TAKES_COMPLEX;
   domain &= TAKES_COMPLEX - 1;
-  if (!(dtype_is_complex(d) ? takes_complex : taken[domain] >> dtype_kind(d) & 1)) {
+  if (!(dtype_is_complex(d) ? takes_complex : taken[domain] >> dtype_kind(d) & 1) ||
+      (facts && facts->wide && dtype_is_half(d))) {
     refuse_dtype(d, op, facts);
     return DT_NONE;
   }
@@ -597,6 +599,9 @@ static const double *node_params(const Node *n, double *p) {
 /* What may follow a derivative, as a field of the op and as one of its node's type. */
 #define OP_ .kernel = NULL
 #define OP_KERNEL(name) .kernel = name
+#define OP_NO_HALF .wide = true
+#define OP_NO_HALF_WITH_NUMBER(left_name, right_name, kept) \
+  .wide = true, .left = left_name, .right = right_name, .of_right = kept
 #define OP_COMPLEX(function) .complex = function
 #define OP_REFUSAL(message) .refusal = message
 #define OP_IN_PLACE(name) .kernel = NULL
@@ -605,6 +610,8 @@ static const double *node_params(const Node *n, double *p) {
   .left = left_name, .right = right_name, .of_right = kept
 #define NODE_ NULL
 #define NODE_KERNEL(name) NULL
+#define NODE_NO_HALF NULL
+#define NODE_NO_HALF_WITH_NUMBER(left, right, kept) NULL
 #define NODE_COMPLEX(function) NULL
 #define NODE_REFUSAL(message) NULL
 #define NODE_IN_PLACE(name) name

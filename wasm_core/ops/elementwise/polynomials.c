@@ -2,6 +2,8 @@
  * a gradient.
  *
  * Degrees lose their fraction; of a negative degree, of NaN and of infinity the value is 0. */
+#include <stdio.h>
+
 #include "elementwise_rows.h"
 #include "ops/elementwise/elementwise.h"
 
@@ -44,10 +46,22 @@ RECURRENCES(LOOPS_OF)
 static const Loops polynomials[] = {RECURRENCES(ROW)};
 #undef ROW
 
+static Tensor *refused(Polynomial which, bool shifted, DType d) {
+  static const char *const names[] = {
+      [CHEBYSHEV_T] = "chebyshev_polynomial_t", [CHEBYSHEV_U] = "chebyshev_polynomial_u",
+      [CHEBYSHEV_V] = "chebyshev_polynomial_v", [CHEBYSHEV_W] = "chebyshev_polynomial_w",
+      [HERMITE_H] = "hermite_polynomial_h",     [HERMITE_HE] = "hermite_polynomial_he",
+      [LAGUERRE_L] = "laguerre_polynomial_l",   [LEGENDRE_P] = "legendre_polynomial_p"};
+  char kernel[48];
+  snprintf(kernel, sizeof kernel, "%s%s_cpu", shifted ? "shifted_" : "", names[which]);
+  return no_kernel(kernel, d);
+}
+
 /* shifted: of 2 x - 1 */
 Tensor *t_polynomial(Polynomial which, bool shifted, Tensor *x, Tensor *degree) {
   if (blocked(x, degree)) return NULL;
   Tensor *in[2] = {x, degree};
   DType d = float_dtype(result_dtype(2, in));
+  if (dtype_is_half(d)) return refused(which, shifted, d);
   return run(&polynomials[which], 2, in, d, (const double[]){shifted, 0, 0});
 }

@@ -96,6 +96,13 @@ bool check_no_half(const char *kernel, const Tensor *x) {
   return !dtype_is_half(tensor_dtype(x)) || no_kernel(kernel, tensor_dtype(x));
 }
 
+bool check_precise(const Tensor *x, const char *op) {
+  if (!check_float(x, op)) return false;
+  if (dtype_is_half((DType)x->dtype))
+    fail(ERR_RUNTIME, "%s: Low precision dtypes not supported. Got %s", op, legacy(x));
+  return !failed();
+}
+
 Tensor *identity_columns(const Tensor *like, int64_t n) {
   Tensor *y = empty_columns(like, n, n, DT_F64);
   if (!y) return NULL;

@@ -45,6 +45,7 @@ bool check_matrix(const Tensor *x, const char *op, const char *name);
 bool check_square(const Tensor *x, const char *op, const char *name);
 bool check_float(const Tensor *x, const char *op);
 bool check_no_half(const char *kernel, const Tensor *x);
+bool check_precise(const Tensor *x, const char *op); /* and not of a half type */
 /* op solves a x = b: of one type, a square, with as many rows as b. */
 bool check_systems(const Tensor *b, const Tensor *a, const char *op);
 /* dtype: of the norm, DT_NONE if it was left open */

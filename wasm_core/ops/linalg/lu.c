@@ -16,7 +16,7 @@
 /* LU, pivots and info of A; `op` is for the message about its dimensions. */
 static void factored(Tensor *a, bool pivot, const char *op, Tensor *out[3]) {
   out[0] = out[1] = out[2] = NULL;
-  if (blocked(a)) return;
+  if (blocked(a) || refuses_half(a, "lu_cpu")) return;
   if (a->ndim < 2)
     fail(ERR_RUNTIME, "%s: Expected tensor with 2 or more dimensions. Got size: %s instead", op,
          shape_text(a));
@@ -143,7 +143,8 @@ static bool check_lu_solve(const Tensor *lu, Tensor *pivots, const Tensor *b, bo
     fail(ERR_RUNTIME, "linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32");
     return false;
   }
-  if (!check_square(lu, "torch.linalg.lu_solve", "A") || !check_matrix(b, "linalg.lu_solve", "B"))
+  if (!check_square(lu, "torch.linalg.lu_solve", "A") || !check_matrix(b, "linalg.lu_solve", "B") ||
+      refuses_half(lu, "linalg.lu_solve_cpu"))
     return false;
   int64_t n = cols_of(lu);
   if ((left ? rows_of(b) : cols_of(b)) != n)

@@ -173,7 +173,7 @@ void t_lu_factor(Tensor *a, Tensor *out[3]) {
   OP_ENTERED("lu_factor", a, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || !check_matrix(a, "lu_factor", "A") ||
-      !check_float_kernel("lu_cpu", tensor_dtype(a)))
+      !check_wide_kernel("lu_cpu", tensor_dtype(a)))
     return;
   Node *n = node_new(&LinalgLuFactorExBackward0, 2, 1, a, NULL);
   num_i(n, 0, true);
@@ -196,7 +196,7 @@ GRAD(LinalgInvExBackward0, "inverse")
 
 static void invert(Tensor *a, const char *op, Tensor *out[2]) {
   out[0] = out[1] = NULL;
-  if (blocked(a) || !check_square(a, "linalg.inv", "A") || !check_float(a, "linalg.inv")) return;
+  if (blocked(a) || !check_square(a, "linalg.inv", "A") || !check_precise(a, "linalg.inv")) return;
   Node *n = node_new(&LinalgInvExBackward0, 1, 0, a, NULL);
   Factors f = factor(a);
   out[0] = set_history(solve_factored(f, identity_columns(a, rows_of(a)), (DType)a->dtype), n);
@@ -285,7 +285,8 @@ GRAD(LinalgDetBackward0, "A result LU pivots")
 Tensor *t_det(Tensor *a) {
   OP_ENTERED("det", a);
   Tensor *r[3];
-  if (blocked(a) || !check_square(a, "linalg.det", "A") || !check_float(a, "linalg.det"))
+  if (blocked(a) || !check_square(a, "linalg.det", "A") || !check_float(a, "linalg.det") ||
+      refuses_half(a, "lu_cpu"))
     return NULL;
   Node *n = node_new(&LinalgDetBackward0, 4, 0, a, NULL);
   save(n, 0, a);
@@ -312,7 +313,7 @@ void t_slogdet(Tensor *a, const char *op, Tensor *out[2]) {
   OP_ENTERED("slogdet", a, op, out);
   Tensor *r[3];
   out[0] = out[1] = NULL;
-  if (blocked(a) || !check_square(a, op, "A") || !check_float(a, op)) return;
+  if (blocked(a) || !check_square(a, op, "A") || !check_precise(a, op)) return;
   Node *n = node_new(&LinalgSlogdetBackward0, 4, 0, a, NULL);
   save(n, 0, a);
   if (determinants(a, n, 1, r)) out[0] = r[1], out[1] = r[2];
@@ -371,7 +372,7 @@ GRAD(LinalgSolveExBackward0, "A result LU pivots | left:b")
 
 static bool check_solve(const Tensor *a, const Tensor *b, bool left, bool vector) {
   const char *op = "linalg.solve";
-  if (!check_square(a, op, "A") || !check_float(a, op)) return false;
+  if (!check_square(a, op, "A") || !check_float(a, op) || refuses_half(a, "lu_cpu")) return false;
   if (a->dtype != b->dtype) {
     fail(ERR_RUNTIME,
          "%s: Expected A and B to have the same dtype, but found A of type %s and B of type %s "
@@ -452,7 +453,7 @@ Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool uni
   }
   if (blocked(a, b) || !check_matrix(a, op, "A") || !check_matrix(b, op, "B") ||
       !check_square(a, op, "A") || !check_fit(a, b, left, op) ||
-      !check_float_kernel("triangular_solve_cpu", tensor_dtype(a)))
+      !check_wide_kernel("triangular_solve_cpu", tensor_dtype(a)))
     return NULL;
   Node *n = node_new(&LinalgSolveTriangularBackward0, 2, 3, a, b, NULL);
   save(n, 0, a);
@@ -527,7 +528,8 @@ static void cholesky(const NodeType *type, Tensor *a, bool upper, const char *op
 }
 
 static bool check_cholesky(const Tensor *a) {
-  return check_square(a, "linalg.cholesky", "A") && check_float(a, "linalg.cholesky");
+  return check_square(a, "linalg.cholesky", "A") && check_float(a, "linalg.cholesky") &&
+         !refuses_half(a, "cholesky_cpu");
 }
 
 /* Out: factor, info. */
@@ -551,7 +553,7 @@ Tensor *t_cholesky(Tensor *a, bool upper) {
   OP_ENTERED("cholesky", a, upper);
   Tensor *out[2];
   if (blocked(a) || !check_square(a, "cholesky", "A") ||
-      !check_float_kernel("cholesky_cpu", tensor_dtype(a)))
+      !check_wide_kernel("cholesky_cpu", tensor_dtype(a)))
     return NULL;
   cholesky(&CholeskyBackward0, a, upper, "cholesky", out);
   return failed() ? NULL : out[0];
@@ -576,7 +578,7 @@ static bool check_cholesky_solve(const Tensor *b, const Tensor *a) {
   if (b->ndim < 2) fail(ERR_RUNTIME, text, "b", b->ndim);
   else if (a->ndim < 2) fail(ERR_RUNTIME, text, "u", a->ndim);
   return !failed() && check_systems(b, a, "cholesky_solve") &&
-         check_float_kernel("cholesky_solve_cpu", tensor_dtype(a));
+         check_wide_kernel("cholesky_solve_cpu", tensor_dtype(a));
 }
 
 Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper) {

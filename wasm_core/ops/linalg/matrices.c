@@ -30,7 +30,7 @@ Tensor *alone(int32_t mark, Tensor *y) {
 /* ------------------------------------------------------------ rank */
 
 static bool has_eps(const Tensor *a) {
-  if (dtype_is_float(tensor_dtype(a))) return true;
+  if (dtype_is_float(tensor_dtype(a)) && !dtype_is_half(tensor_dtype(a))) return true;
   fail(ERR_RUNTIME, "This function doesn't handle types other than float and double");
   return false;
 }
@@ -98,7 +98,7 @@ void t_lstsq(Tensor *a, Tensor *b, const double *rcond, const char *driver, Tens
   }
   bool vector = is_vector_case(a, b);
   if (!check_lstsq(a, b, vector) || (!rcond && !has_eps(a)) ||
-      !check_float_kernel("linalg_lstsq_cpu", tensor_dtype(a)))
+      !check_wide_kernel("linalg_lstsq_cpu", tensor_dtype(a)))
     return;
   int64_t m = rows_of(a), n = cols_of(a);
   double share = rcond ? *rcond : standard_rtol(a);
@@ -242,7 +242,7 @@ static bool check_householder(const Tensor *a, const Tensor *tau) {
          sizes_text(tau->ndim - 1, tau->sizes));
   else if (a->dtype != tau->dtype)
     fail(ERR_RUNTIME, "%s: tau dtype %s does not match input dtype %s", op, legacy(tau), legacy(a));
-  return !failed() && check_float_kernel("orgqr_cpu", tensor_dtype(a));
+  return !failed() && check_wide_kernel("orgqr_cpu", tensor_dtype(a));
 }
 
 /* The vectors of reflections 1 - tau v v^T: 1, then what is below the diagonal. */
@@ -336,10 +336,10 @@ Tensor *t_ormqr(Tensor *a, Tensor *tau, Tensor *y, bool left, bool transpose) {
 Tensor *t_linalg_vander(Tensor *x, const int64_t *columns) {
   OP_ENTERED("vander", x, columns);
   if (blocked(x)) return NULL;
-  if (x->dtype == DT_BOOL)
-    return fail(
-        ERR_RUNTIME,
-        "linalg.vander supports floating point, complex, and integer tensors, but got Bool");
+  if (x->dtype == DT_BOOL || dtype_is_half((DType)x->dtype))
+    return fail(ERR_RUNTIME,
+                "linalg.vander supports floating point, complex, and integer tensors, but got %s",
+                legacy(x));
   int64_t n = columns ? *columns : x->ndim ? x->sizes[x->ndim - 1] : 1, sizes[MAX_DIM];
   if (n <= 1) return fail(ERR_RUNTIME, "N must be greater than 1.");
   if (!x->ndim) x = t_unsqueeze(x, 0);
@@ -437,7 +437,7 @@ void t_svd(Tensor *a, bool some, bool vectors, Tensor *out[3]) {
 Tensor *t_cholesky_inverse(Tensor *factor, bool upper) {
   OP_ENTERED("cholesky_inverse", factor, upper);
   if (blocked(factor) || !check_square(factor, "cholesky_inverse", "A") ||
-      !check_float_kernel("cholesky_inverse_out_cpu", tensor_dtype(factor)))
+      !check_wide_kernel("cholesky_inverse_out_cpu", tensor_dtype(factor)))
     return NULL;
   return t_cholesky_solve(t_eye(cols_of(factor), cols_of(factor), tensor_dtype(factor)), factor,
                           upper);

@@ -127,7 +127,8 @@ static void qr_values(Tensor *a, char mode, Tensor *out[2]) {
 void t_qr(Tensor *a, const char *mode, Tensor *out[2]) {
   OP_ENTERED("qr", a, mode, out);
   out[0] = out[1] = NULL;
-  if (blocked(a) || !mode || !check_matrix(a, "linalg.qr", "A") || !check_float(a, "linalg.qr"))
+  if (blocked(a) || !mode || !check_matrix(a, "linalg.qr", "A") || !check_float(a, "linalg.qr") ||
+      refuses_half(a, "geqrf_cpu"))
     return;
   int which = 0;
   while (which < 3 && strcmp(mode, qr_modes[which]) != 0) which++;
@@ -324,7 +325,9 @@ static void svd_values(Tensor *a, bool full, Tensor *out[3]) {
 void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]) {
   OP_ENTERED("svd", a, full, driver, out);
   out[0] = out[1] = out[2] = NULL;
-  if (blocked(a) || !check_matrix(a, "linalg.svd", "A") || !check_float(a, "linalg.svd")) return;
+  if (blocked(a) || !check_matrix(a, "linalg.svd", "A") || !check_float(a, "linalg.svd") ||
+      refuses_half(a, "linalg_svd_cpu"))
+    return;
   if (driver) {
     fail(ERR_RUNTIME, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA "
                       "inputs with cuSOLVER backend.");
@@ -455,10 +458,7 @@ static void eigh(Tensor *a, const char *uplo, bool vectors, Tensor *out[2]) {
     return;
   }
   DType d = (DType)a->dtype;
-  if (!dtype_is_float(d)) {
-    no_kernel("linalg_eigh_cpu", d);
-    return;
-  }
+  if (!check_wide_kernel("linalg_eigh_cpu", d)) return;
   Node *node = node_new(&LinalgEighBackward0, 2, 0, a, NULL);
   vectors = vectors || node;
   int64_t n = rows_of(a);
@@ -533,7 +533,7 @@ static Tensor *pinv_values(Tensor *a, Tensor *atol, Tensor *rtol) {
 Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
   OP_ENTERED("pinv", a, atol, rtol, hermitian);
   if (blocked(a)) return NULL;
-  if (a->ndim < 2 || !dtype_is_float((DType)a->dtype)) {
+  if (a->ndim < 2 || !dtype_is_float((DType)a->dtype) || dtype_is_half((DType)a->dtype)) {
     return fail(ERR_RUNTIME,
                 "linalg.pinv(%s{%s}): expected a tensor with 2 or more dimensions of float, "
                 "double, cfloat or cdouble types",

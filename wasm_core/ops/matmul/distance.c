@@ -195,7 +195,7 @@ static bool check_cdist(const Tensor *a, const Tensor *b, double p) {
       return false;
     }
   if (!(p >= 0)) return fail(ERR_RUNTIME, "cdist only supports non-negative p values"), false;
-  if (a->dtype == b->dtype) return true;
+  if (a->dtype == b->dtype) return !refuses_half(a, "cdist");
   fail(ERR_RUNTIME, "expected scalar type %s but found %s", legacy(a), legacy(b));
   return false;
 }
@@ -271,6 +271,7 @@ Tensor *t_pdist(Tensor *x, double p) {
   if (x->ndim != 2) return fail(ERR_RUNTIME, "pdist only supports 2D tensors, got: %dD", x->ndim);
   if (!dtype_is_float((DType)x->dtype))
     return fail(ERR_RUNTIME, "pdist only supports floating-point dtypes");
+  if (x->sizes[0] > 1 && refuses_half(x, "pdist")) return NULL;
   if (!(p >= 0)) return fail(ERR_RUNTIME, "pdist only supports non-negative p values");
   DType d = (DType)x->dtype;
   int64_t n_rows = x->sizes[0], cols = x->sizes[1], width = dtype_bytes(d),

@@ -415,6 +415,7 @@ GRAD(Col2ImBackward0, "| -:9 -:1 " WINDOW_FIELDS)
 }
 
 static Tensor *unfold_op(const Conv *c, Tensor *x) {
+  IN_FLOAT(unfold_op(c, x), x);
   if (blocked(x)) return NULL;
   Node *n = node_new(&Im2ColBackward0, 0, CONV_NUMBERS, x, NULL);
   note_conv(n, c);
@@ -427,6 +428,7 @@ static Tensor *unfold_op(const Conv *c, Tensor *x) {
 }
 
 static Tensor *fold_op(const Conv *c, Tensor *windows) {
+  IN_FLOAT(fold_op(c, windows), windows);
   if (blocked(windows)) return NULL;
   Node *n = node_new(&Col2ImBackward0, 0, CONV_NUMBERS, windows, NULL);
   note_conv(n, c);
