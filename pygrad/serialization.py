@@ -8,20 +8,34 @@ A flat dict of tensors becomes a plain safetensors file, which PyTorch reads wit
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 import os
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
-from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import IO, Any, Final, TypeAlias, TypeGuard
 
+from ._creation import from_buffer
+from ._dtypes import (
+    bfloat16,
+    bool_,
+    complex64,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from ._host_data import to_bytes
 from ._package import pygrad
 from ._tensor import Tensor
 from .nn.parameter import Parameter
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = [
     "add_safe_globals",
@@ -82,12 +96,10 @@ def save(
         raise NotImplementedError("save: pickle_protocol is not supported, as nothing is pickled")
     if not _use_new_zipfile_serialization:
         raise NotImplementedError("save: _use_new_zipfile_serialization=False is not supported")
-    from safetensors.numpy import save as encode
-
     writer = _Writer()
     outline = writer.outline(obj)
     text = json.dumps({"version": _FORMAT, "object": outline}, separators=(",", ":"))
-    data = _sorted_header(encode(writer.arrays, metadata={"format": "pt", _OUTLINE: text}))
+    data = _encode(writer.tensors, {"format": "pt", _OUTLINE: text})
     if _is_path(f):
         with open(f, "wb") as file:
             file.write(data)
@@ -170,15 +182,26 @@ def _read_metadata(data: bytes) -> dict[str, str]:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _sorted_header(data: bytes) -> bytes:
-    """The same file with its header's keys in order: the library's order changes from run to
-    run, and equal states shall give equal bytes.
+def _encode(tensors: dict[str, Tensor], metadata: dict[str, str]) -> bytes:
+    """A safetensors file: widest elements first as its library has them, then by name; the keys of
+    the header in order, as equal states shall give equal bytes.
     """
-    end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
-    header = json.loads(data[_LENGTH_BYTES:end])
+    places = {dtype: k for k, dtype in enumerate(_NAMES.values())}
+    header: dict[str, Any] = {_METADATA: metadata}
+    parts: list[bytes] = []
+    end = 0
+    for name in sorted(tensors, key=lambda name: (places[tensors[name].dtype], name)):
+        tensor = tensors[name]
+        begin, end = end, end + tensor.nbytes
+        parts.append(to_bytes(tensor))
+        header[name] = {
+            "data_offsets": [begin, end],
+            "dtype": _SPELLINGS[tensor.dtype],
+            "shape": list(tensor.shape),
+        }
     text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % _LENGTH_BYTES)
-    return len(text).to_bytes(_LENGTH_BYTES, "little") + text + data[end:]
+    return b"".join([len(text).to_bytes(_LENGTH_BYTES, "little"), text, *parts])
 
 
 def _not_safetensors(reason: str) -> RuntimeError:
@@ -199,52 +222,48 @@ def _decode(data: bytes) -> dict[str, Tensor]:
 
 
 def _to_tensor(name: str, entry: dict[str, Any]) -> Tensor:
-    import numpy as np
-
-    dtype = _numpy_dtypes().get(entry["dtype"])
+    dtype = _NAMES.get(entry["dtype"])
     if dtype is None:
         raise NotImplementedError(f"load: tensor '{name}' has unsupported dtype {entry['dtype']}")
-    data = entry["data"]
-    # Writable, or NumPy's array is not: older versions of the library give bytes.
-    writable = data if isinstance(data, bytearray) else bytearray(data)
-    return pygrad.from_numpy(np.frombuffer(writable, dtype=dtype).reshape(entry["shape"]))
+    return from_buffer(entry["data"], entry["shape"], dtype)
 
 
-@functools.cache
-def _numpy_dtypes() -> dict[str, np.dtype[Any]]:
-    """Names of dtypes in safetensors files, and their NumPy twins."""
-    import numpy as np
-
-    names = {
-        "F64": "<f8",
-        "F32": "<f4",
-        "F16": "<f2",
-        "I64": "<i8",
-        "I32": "<i4",
-        "I16": "<i2",
-        "I8": "i1",
-        "U8": "u1",
-        "BOOL": "?",
-        "C64": "<c8",
-    }
-    return {name: np.dtype(code) for name, code in names.items()}
+_NAMES: Final = {
+    "U64": uint64,
+    "I64": int64,
+    "F64": float64,
+    "C64": complex64,
+    "F32": float32,
+    "U32": uint32,
+    "I32": int32,
+    "BF16": bfloat16,
+    "F16": float16,
+    "U16": uint16,
+    "I16": int16,
+    "I8": int8,
+    "U8": uint8,
+    "BOOL": bool_,
+}
+"""dtypes by their names in safetensors files, in the order in which a file has their tensors."""
+_SPELLINGS: Final = {dtype: name for name, dtype in _NAMES.items()}
 
 
 # --- the outline of an object ---
 #
 # JSON for one value is: a number that is finite, a string, true, false or null, for itself; else
 # a list whose first entry names a kind. ["tensor", name, flags] stands for a tensor, with "g" in
-# flags if it requires grad and "p" if it is a parameter.
+# flags if it requires grad, "p" if it is a parameter, and "c" if it is complex of a type that such
+# files have no name for: its parts stand there, in one more dimension.
 
 _SEQUENCES: dict[str, type] = {"list": list, "tuple": tuple, "set": set}
 _MAPPINGS: dict[str, type] = {"dict": dict, "odict": OrderedDict, "counter": Counter}
 
 
 class _Writer:
-    """Makes the outline of an object, and collects the arrays of its tensors by name."""
+    """Makes the outline of an object, and collects its tensors by name."""
 
     def __init__(self) -> None:
-        self.arrays: dict[str, np.ndarray[Any, Any]] = {}
+        self.tensors: dict[str, Tensor] = {}
         self._open: set[int] = set()
 
     def outline(self, value: Any, path: str = "") -> Any:
@@ -297,9 +316,10 @@ class _Writer:
     def _add(self, tensor: Tensor, path: str) -> str:
         """Keep a tensor's elements under its path, or, if that is taken, under one like it."""
         name = path or "tensor"
-        while name in self.arrays or name == _METADATA:
+        while name in self.tensors or name == _METADATA:
             name += "_"
-        self.arrays[name] = tensor.detach().contiguous().numpy()
+        plain = tensor.detach().resolve_conj().resolve_neg()
+        self.tensors[name] = plain if _is_named(plain) else pygrad.view_as_real(plain)
         return name
 
 
@@ -308,7 +328,13 @@ def _join(path: str, key: object) -> str:
 
 
 def _flags(tensor: Tensor) -> str:
-    return ("g" if tensor.requires_grad else "") + ("p" if isinstance(tensor, Parameter) else "")
+    flags = ("g" if tensor.requires_grad else "") + ("p" if isinstance(tensor, Parameter) else "")
+    return flags if _is_named(tensor) else flags + "c"
+
+
+def _is_named(tensor: Tensor) -> bool:
+    """Whether safetensors files have a name for its dtype: not for complex32 and complex128."""
+    return tensor.dtype in _SPELLINGS
 
 
 class _Reader:
@@ -345,6 +371,8 @@ class _Reader:
 
     def _tensor(self, name: str, flags: str) -> Tensor:
         tensor = self.tensors[name]
+        if "c" in flags:
+            tensor = pygrad.view_as_complex(tensor)
         if "p" in flags:
             return Parameter(tensor, requires_grad="g" in flags)
         return tensor.requires_grad_() if "g" in flags else tensor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,14 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import pygrad
+from pygrad._dtypes import ALL
 
-DTYPES = ["float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool"]
+NAMED = [dtype.name for dtype in ALL if dtype.name not in ("complex32", "complex128")]
+"""The dtypes that safetensors files have names for."""
 
 
 def tensors() -> dict[str, Any]:
-    return {name: pygrad.arange(6).reshape(2, 3).to(getattr(pygrad, name)) for name in DTYPES}
+    return {d.name: pygrad.arange(6).reshape(2, 3).to(d) for d in ALL if d.name in NAMED}
 
 
 def test_saved_tensors_are_loaded(tmp_path: Path) -> None:
@@ -29,9 +32,52 @@ def test_saved_tensors_are_loaded(tmp_path: Path) -> None:
 
 
 def test_file_is_read_by_others(tmp_path: Path) -> None:
-    pygrad.save(tensors(), tmp_path / "t.safetensors")
+    given = {name: tensor for name, tensor in tensors().items() if name != "bfloat16"}
+    pygrad.save(given, tmp_path / "t.safetensors")
     for name, array in load_file(tmp_path / "t.safetensors").items():
-        np.testing.assert_array_equal(array, tensors()[name].numpy())
+        np.testing.assert_array_equal(array, given[name].numpy())
+
+
+def test_file_is_the_one_that_its_library_writes(tmp_path: Path) -> None:
+    given = {name: tensor for name, tensor in tensors().items() if name != "bfloat16"}
+    pygrad.save(given, tmp_path / "a")
+    save_file({name: tensor.numpy() for name, tensor in given.items()}, tmp_path / "b")
+    (mine, header), (theirs, other) = (parts_of(tmp_path / name) for name in "ab")
+    del header["__metadata__"]
+    assert header == other
+    assert mine == theirs
+
+
+def parts_of(path: Path) -> tuple[bytes, Any]:
+    """The data and the header of a safetensors file."""
+    raw = path.read_bytes()
+    end = 8 + int.from_bytes(raw[:8], "little")
+    return raw[end:], json.loads(raw[8:end])
+
+
+@pytest.mark.parametrize("name", ["complex32", "complex128"])
+def test_complex_type_without_a_name_is_saved_by_its_parts(tmp_path: Path, name: str) -> None:
+    x = pygrad.tensor([[1 + 2j, -0.5j]], dtype=getattr(pygrad, name), requires_grad=True)
+    pygrad.save({"x": x}, tmp_path / "t.safetensors")
+    assert load_file(tmp_path / "t.safetensors")["x"].tolist() == [[[1, 2], [0, -0.5]]]
+    again = pygrad.load(tmp_path / "t.safetensors")["x"]
+    assert (again.dtype, again.tolist(), again.requires_grad) == (x.dtype, x.tolist(), True)
+
+
+def test_bits_of_a_half_are_saved(tmp_path: Path) -> None:
+    bits = pygrad.tensor([0x3C01, -0x7FFF, 0x0001, 0x7C00], dtype=pygrad.int16)
+    for dtype in (pygrad.float16, pygrad.bfloat16):
+        pygrad.save([bits.view(dtype)], tmp_path / "t.safetensors")
+        (again,) = pygrad.load(tmp_path / "t.safetensors")
+        assert again.view(pygrad.int16).tolist() == bits.tolist()
+
+
+def test_conjugate_that_waits_is_saved_as_it_reads(tmp_path: Path) -> None:
+    x = pygrad.tensor([1 + 2j, -3j]).conj()
+    pygrad.save([x, x.imag], tmp_path / "t.safetensors")
+    again, imaginary = pygrad.load(tmp_path / "t.safetensors")
+    assert again.tolist() == [1 - 2j, 3j]
+    assert imaginary.tolist() == [-2, 3]
 
 
 def test_file_of_others_is_read(tmp_path: Path) -> None:
