@@ -56,16 +56,21 @@ from ._dtypes import (
     preserve_format,
     strided,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 from ._dtypes import bool_ as bool
 from ._engines import Engine
 from ._errors import EngineError, LinAlgError, OutOfMemoryError
 from ._legacy import (
+    BFloat16Tensor,
     BoolTensor,
     ByteTensor,
     CharTensor,
     DoubleTensor,
     FloatTensor,
+    HalfTensor,
     IntTensor,
     LongTensor,
     ShortTensor,
@@ -106,8 +111,9 @@ _LATE_NAMES = {
         "amp": "autocast GradScaler",
         "quasirandom": "_sobol_engine_draw _sobol_engine_ff_ _sobol_engine_initialize_state_ "
         "_sobol_engine_scramble_",
-        "storage": "BoolStorage ByteStorage CharStorage DoubleStorage FloatStorage IntStorage "
-        "LongStorage ShortStorage Storage StorageBase TypedStorage UntypedStorage from_file",
+        "storage": "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage "
+        "ComplexFloatStorage DoubleStorage FloatStorage HalfStorage IntStorage LongStorage "
+        "ShortStorage Storage StorageBase TypedStorage UntypedStorage from_file",
     }.items()
     for name in names.split()
 }
@@ -155,11 +161,15 @@ if TYPE_CHECKING:
         _sobol_engine_scramble_,
     )
     from .storage import (
+        BFloat16Storage,
         BoolStorage,
         ByteStorage,
         CharStorage,
+        ComplexDoubleStorage,
+        ComplexFloatStorage,
         DoubleStorage,
         FloatStorage,
+        HalfStorage,
         IntStorage,
         LongStorage,
         ShortStorage,
@@ -251,12 +261,16 @@ if not TYPE_CHECKING:
 
 
 __all__ = [
+    "BFloat16Storage",
+    "BFloat16Tensor",
     "BoolStorage",
     "BoolTensor",
     "ByteStorage",
     "ByteTensor",
     "CharStorage",
     "CharTensor",
+    "ComplexDoubleStorage",
+    "ComplexFloatStorage",
     "DoubleStorage",
     "DoubleTensor",
     "Engine",
@@ -264,6 +278,8 @@ __all__ = [
     "FloatStorage",
     "FloatTensor",
     "Generator",
+    "HalfStorage",
+    "HalfTensor",
     "IntStorage",
     "IntTensor",
     "LinAlgError",
@@ -287,6 +303,7 @@ __all__ = [
     "broadcast_shapes",
     "cdouble",
     "cfloat",
+    "chalf",
     "channels_last",
     "channels_last_3d",
     "compile",
@@ -375,6 +392,9 @@ __all__ = [
     "tensordot",
     "typename",
     "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
     "unravel_index",
     "use_deterministic_algorithms",
     "utils",

@@ -29,6 +29,7 @@ from ._dtypes import (
     float64,
     int64,
     uint8,
+    uint64,
 )
 from ._tensor import Tensor, as_leaf
 from ._warnings import once
@@ -117,7 +118,7 @@ def _collect_dtypes(data: Any, into: set[dtype]) -> None:
     elif isinstance(data, float):
         into.add(_default_dtype())
     elif isinstance(data, complex):
-        into.add(_default_dtype().to_complex() if _default_dtype() is not bfloat16 else complex64)
+        into.add(_default_dtype().to_complex())
     elif _is_sequence(data):
         samples = {type(item): item for item in data}.values()
         for item in data if any(map(_is_sequence, samples)) else samples:
@@ -153,6 +154,8 @@ def _default_dtype() -> dtype:
 
 
 def _as_number(value: Any, kind: dtype) -> Any:
+    if isinstance(value, complex) and kind is bool_:
+        return value != 0
     if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
         name = type(value).__name__
         if kind.is_floating_point:
@@ -162,8 +165,9 @@ def _as_number(value: Any, kind: dtype) -> Any:
         return float(value)
     if kind is bool_:
         return bool(value)
-    if not kind.is_signed and -256 < value < 0 and not isinstance(value, float):
-        return value + 256  # as C converts it
+    around = 1 << 8 * kind.itemsize
+    if not kind.is_signed and -around < value < 0 and not isinstance(value, float):
+        return value + (0 if kind is uint64 else around)  # as C converts it
     try:
         return int(value)
     except (OverflowError, ValueError):
@@ -192,6 +196,10 @@ def _pack(flat: Sequence[Any], kind: dtype) -> array.array[Any]:
         )
     if kind is int64:
         raise ValueError("Overflow when unpacking long long")
+    if kind is uint64:
+        negative = any(number < 0 for number in numbers)
+        words = "can't convert negative int to unsigned" if negative else "int too big to convert"
+        raise OverflowError(words)
     raise _overflow(kind)
 
 
@@ -259,7 +267,7 @@ def _as_complex(value: Any) -> complex:
         return complex(value)
     except TypeError:
         name = type(value).__name__
-        raise TypeError(f"must be complex number, not {name}") from None
+        raise TypeError(f"must be real number, not {name}") from None
 
 
 def _from_float(value: float, kind: dtype | None) -> Tensor:
@@ -297,6 +305,8 @@ def _numpy_dtype(kind: Any) -> dtype:
     found = _BY_CHAR.get(kind.char) or _BY_KIND.get(f"{kind.kind}{kind.itemsize}")
     if found is not None:
         return found
+    if kind.name == "bfloat16":  # of ml_dtypes
+        return bfloat16
     raise TypeError(
         f"can't convert np.ndarray of type numpy.{kind.type.__name__}. The only supported types "
         "are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, "
@@ -313,7 +323,8 @@ def from_numpy(ndarray: Any) -> Tensor:
     writes to it do not show in the tensor.
 
     Args:
-        ndarray: a ``numpy.ndarray`` of float64, float32, an integer type or bool.
+        ndarray: a ``numpy.ndarray`` of a floating, complex or integer type or bool; of
+            ``ml_dtypes.bfloat16`` too, which is copied.
 
     Example:
         >>> import numpy, pygrad
@@ -334,6 +345,8 @@ def from_numpy(ndarray: Any) -> Tensor:
             "given numpy array has byte order different from the native byte order. Conversion "
             "between byte orders is currently not supported."
         )
+    if kind is bfloat16:
+        ndarray = ndarray.view(np.uint16)  # the same bits, of which buffers can be made
     out, at = empty_for_host(ndarray.shape, kind)
     if ndarray.nbytes <= 4096:
         write_at(at, ndarray.tobytes())
@@ -573,6 +586,11 @@ def frombuffer(
 ) -> Tensor:
     """A 1-D tensor with a copy of a buffer's bytes."""
     raw = memoryview(buffer).cast("B")[offset:]
+    if count < 0 and len(raw) % dtype.itemsize:
+        raise ValueError(
+            f"buffer length ({len(raw)} bytes) after offset ({offset} bytes) must be a multiple of "
+            f"element size ({dtype.itemsize})"
+        )
     n = len(raw) // dtype.itemsize if count < 0 else count
     if n * dtype.itemsize > len(raw):
         raise ValueError(

@@ -28,15 +28,19 @@ class dtype:
         "is_floating_point",
         "is_signed",
         "itemsize",
+        "legacy",
         "name",
     )
     code: int
     _inexact: bool  # a tensor of it may require a gradient
     _format: str  # of the array module; "" where it has none
     name: str
+    legacy: str  # "Float", as in FloatTensor and in messages
 
-    def __init__(self, code: int, name: str, itemsize: int, kind: str, fmt: str = "") -> None:
-        self.code, self._format = code, fmt
+    def __init__(
+        self, code: int, name: str, itemsize: int, kind: str, legacy: str, fmt: str = ""
+    ) -> None:
+        self.code, self.legacy, self._format = code, legacy, fmt
         self.name = name
         self.itemsize = itemsize
         self.is_floating_point = kind == "f"
@@ -55,29 +59,35 @@ class dtype:
         return _REAL.get(self, self)
 
     def to_complex(self) -> dtype:
-        """The complex type of the same precision."""
+        """The complex type of the same precision; complex64 of bfloat16.
+
+        Raises:
+            RuntimeError: of integers.
+        """
         for kind, real in _REAL.items():
             if self in (kind, real):
                 return kind
-        raise TypeError(f"to_complex: no complex type of {self.name}'s precision")
+        if self is bfloat16:
+            return complex64
+        raise RuntimeError(f"Unknown Complex ScalarType for {self.legacy}")
 
 
-uint8: Final = dtype(0, "uint8", 1, "u", "B")
-int8: Final = dtype(1, "int8", 1, "i", "b")
-int16: Final = dtype(2, "int16", 2, "i", "h")
-int32: Final = dtype(3, "int32", 4, "i", "i")
-int64: Final = dtype(4, "int64", 8, "i", "q")
-float16: Final = dtype(5, "float16", 2, "f")
-float32: Final = dtype(6, "float32", 4, "f", "f")
-float64: Final = dtype(7, "float64", 8, "f", "d")
-complex32: Final = dtype(8, "complex32", 4, "c")
-complex64: Final = dtype(9, "complex64", 8, "c")
-complex128: Final = dtype(10, "complex128", 16, "c")
-bool_: Final = dtype(11, "bool", 1, "b", "?")
-bfloat16: Final = dtype(15, "bfloat16", 2, "f")
-uint16: Final = dtype(27, "uint16", 2, "u", "H")
-uint32: Final = dtype(28, "uint32", 4, "u", "I")
-uint64: Final = dtype(29, "uint64", 8, "u", "Q")
+uint8: Final = dtype(0, "uint8", 1, "u", "Byte", "B")
+int8: Final = dtype(1, "int8", 1, "i", "Char", "b")
+int16: Final = dtype(2, "int16", 2, "i", "Short", "h")
+int32: Final = dtype(3, "int32", 4, "i", "Int", "i")
+int64: Final = dtype(4, "int64", 8, "i", "Long", "q")
+float16: Final = dtype(5, "float16", 2, "f", "Half")
+float32: Final = dtype(6, "float32", 4, "f", "Float", "f")
+float64: Final = dtype(7, "float64", 8, "f", "Double", "d")
+complex32: Final = dtype(8, "complex32", 4, "c", "ComplexHalf")
+complex64: Final = dtype(9, "complex64", 8, "c", "ComplexFloat")
+complex128: Final = dtype(10, "complex128", 16, "c", "ComplexDouble")
+bool_: Final = dtype(11, "bool", 1, "b", "Bool", "?")
+bfloat16: Final = dtype(15, "bfloat16", 2, "f", "BFloat16")
+uint16: Final = dtype(27, "uint16", 2, "u", "UInt16", "H")
+uint32: Final = dtype(28, "uint32", 4, "u", "UInt32", "I")
+uint64: Final = dtype(29, "uint64", 8, "u", "UInt64", "Q")
 _REAL: Final = {complex32: float16, complex64: float32, complex128: float64}
 
 ALL: Final = (
@@ -88,6 +98,25 @@ BY_CODE: Final[list[dtype | None]] = [None] * 128
 for _each in ALL:
     BY_CODE[_each.code] = _each
 BY_NAME: Final = {each.name: each for each in ALL}
+C_NAMES: Final = {
+    uint8: "unsigned char",
+    int8: "signed char",
+    int16: "short int",
+    int32: "int",
+    int64: "long int",
+    float16: "c10::Half",
+    float32: "float",
+    float64: "double",
+    complex32: "c10::complex<c10::Half>",
+    complex64: "c10::complex<float>",
+    complex128: "c10::complex<double>",
+    bool_: "bool",
+    bfloat16: "c10::BFloat16",
+    uint16: "short unsigned int",
+    uint32: "unsigned int",
+    uint64: "long unsigned int",
+}
+"""As PyTorch's messages have them from its compiler."""
 
 
 _DEVICE_TYPES: Final = (
@@ -323,11 +352,11 @@ class finfo:
     """
 
     def __init__(self, type: dtype | None = None) -> None:
-        kind = (float32 if type is None else type).to_real()
+        kind = (float32 if type is None else _checked("finfo", type)).to_real()
         if not kind.is_floating_point:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
-                f"'{kind.name}'"
+                "'torch.finfo'"
             )
         self.bits = kind.itemsize * 8
         self.dtype = kind.name
@@ -344,19 +373,42 @@ class finfo:
             f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
         )
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
 
 class iinfo:
     """Limits of an integer type: ``min``, ``max``, ``bits``."""
 
     def __init__(self, type: dtype) -> None:
-        if type.is_floating_point or type is bool_:
+        if _checked("iinfo", type)._inexact:
             raise TypeError(
-                f"torch.iinfo() requires an integer input type. '{type.name}' is not supported"
+                "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
+                "'torch.iinfo'"
             )
+        if type is bool_:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
         self.bits = type.itemsize * 8
         self.dtype = type.name
         self.max = 2 ** (self.bits - type.is_signed) - 1
         self.min = -(self.max + 1) if type.is_signed else 0
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, iinfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+
+def _checked(name: str, kind: Any) -> dtype:
+    """A dtype that is one, for finfo and iinfo."""
+    if isinstance(kind, dtype):
+        return kind
+    found = type(kind).__name__
+    raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {found}")

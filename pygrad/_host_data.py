@@ -15,7 +15,7 @@ from ._boundary import header
 from ._boundary.arguments import refuse_foreign
 from ._boundary.blocks import empty_for_host
 from ._boundary.header import address_of
-from ._creation import from_buffer
+from ._creation import _as_complex, _from_nested
 from ._dtypes import (
     BY_NAME,
     bfloat16,
@@ -279,38 +279,35 @@ def _replaced(tensor: Tensor, function: Callable[..., Any], columns: Sequence[An
     """The tensor with each element replaced by what a function makes of those in its place. What
     was replaced before an error stays so, as in PyTorch.
     """
-    kind, shape = tensor.dtype, tensor.shape
-    made = array.array({"?": "b"}.get(kind._format, kind._format))
-    convert = _element_of(kind)
+    shape = tensor.shape
+    made: list[Any] = []
+    convert = _element_of(tensor.dtype)
     try:
         # No `map`: that takes a function's StopIteration for the end of the elements.
         for values in zip(*columns, strict=True):
-            value = function(*values)
-            made.append(convert(value) if convert else value)
+            made.append(convert(function(*values)))
     finally:
         if made:
             _write_first(tensor, made, shape)
     return tensor
 
 
-def _write_first(tensor: Tensor, made: array.array[Any], shape: Sequence[int]) -> None:
+def _write_first(tensor: Tensor, made: list[Any], shape: Sequence[int]) -> None:
     """Replaces the first elements of a tensor, which may be all."""
-    kind, n, count = tensor.dtype, len(made), math.prod(shape)
-    if n < count:
-        made.frombytes(bytes((count - n) * kind.itemsize))
-    values = from_buffer(made, shape, kind)
+    n, count = len(made), math.prod(shape)
+    values = _from_nested(made + [0] * (count - n), tensor.dtype).view(shape)
     if n < count:
         first = _ops.SPACES["torch"]["arange"](count).view(shape) < n
         values = values.where(first, tensor)
     tensor.copy_(values)
 
 
-def _element_of(kind: dtype) -> Callable[[Any], int] | None:
-    """Makes an element of what a function returned: floats lose their fraction for integers. None
-    where an array does so itself.
-    """
+def _element_of(kind: dtype) -> Callable[[Any], Any]:
+    """Makes an element of what a function returned: floats lose their fraction for integers."""
+    if kind.is_complex:
+        return _as_complex
     if kind.is_floating_point:
-        return None
+        return _as_float
     if kind.name == "bool":
         return lambda value: bool(value if isinstance(value, float) else operator.index(value))
     high = (1 << (8 * kind.itemsize - kind.is_signed)) - 1
@@ -328,9 +325,14 @@ def _element_of(kind: dtype) -> Callable[[Any], int] | None:
                 raise ValueError("Overflow when unpacking long long")
         if not low <= value <= high:
             raise RuntimeError(too_large)
-        return int(value) if kind.is_signed else value & 255
+        return int(value) if kind.is_signed else value & high
 
     return element
+
+
+def _as_float(value: Any) -> float:
+    """A number that floats hold, as `array.array` takes it."""
+    return float(array.array("d", [value])[0])
 
 
 def dim_order(tensor: Tensor, ambiguity_check: bool | list[Any]) -> tuple[int, ...]:

@@ -5,31 +5,20 @@ them.
 from __future__ import annotations
 
 import warnings
-from typing import Any, Final
+from typing import Any
 
 from . import _ops
 from ._boundary.blocks import empty_for_host
 from ._creation import _default_dtype, _is_sequence, _tensor_from
-from ._dtypes import BY_NAME, Size, dtype
+from ._dtypes import ALL, BY_NAME, C_NAMES, Size, dtype
 from ._dtypes import device as as_device
 from ._functions import is_storage
 from ._tensor import Tensor
 
-_CPP: Final = {
-    "float32": "float",
-    "float64": "double",
-    "int64": "long int",
-    "int32": "int",
-    "int16": "short int",
-    "int8": "signed char",
-    "uint8": "unsigned char",
-    "bool": "bool",
-}
-
 
 def _options(kind: dtype) -> str:
     return (
-        f"TensorOptions(dtype={_CPP[str(kind).rpartition('.')[2]]}, device=cpu, layout=Strided, "
+        f"TensorOptions(dtype={C_NAMES[kind]}, device=cpu, layout=Strided, "
         "requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt))"
     )
 
@@ -124,35 +113,35 @@ class tensortype(type):
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype
 
 
-def _type(name: str, kind: str) -> tensortype:
-    made = tensortype(
-        name,
+def _type(name: str) -> tensortype:
+    kind = BY_NAME[name]
+    return tensortype(
+        f"{kind.legacy}Tensor",
         (),
         {
-            "__doc__": f"A {kind} tensor of these sizes (uninitialised) or data; "
+            "__doc__": f"A {name} tensor of these sizes (uninitialised) or data; "
             "PyTorch's legacy constructor.",
             "__module__": __package__,
-            "dtype": BY_NAME[kind],
+            "dtype": kind,
         },
     )
-    _types[BY_NAME[kind]] = made
-    return made
 
 
-_types: Final[dict[dtype, tensortype]] = {}
-FloatTensor = _type("FloatTensor", "float32")
-DoubleTensor = _type("DoubleTensor", "float64")
-LongTensor = _type("LongTensor", "int64")
-IntTensor = _type("IntTensor", "int32")
-ShortTensor = _type("ShortTensor", "int16")
-CharTensor = _type("CharTensor", "int8")
-ByteTensor = _type("ByteTensor", "uint8")
-BoolTensor = _type("BoolTensor", "bool")
+FloatTensor = _type("float32")
+DoubleTensor = _type("float64")
+HalfTensor = _type("float16")
+BFloat16Tensor = _type("bfloat16")
+LongTensor = _type("int64")
+IntTensor = _type("int32")
+ShortTensor = _type("int16")
+CharTensor = _type("int8")
+ByteTensor = _type("uint8")
+BoolTensor = _type("bool")
 
 
 def legacy_name(tensor: Tensor) -> str:
     """The type's name in PyTorch's old style."""
-    return f"torch.{_types[tensor.dtype].__name__}"
+    return f"torch.{tensor.dtype.legacy}Tensor"
 
 
 def dtype_named(kind: Any) -> dtype:
@@ -168,9 +157,9 @@ def dtype_named(kind: Any) -> dtype:
     if kind is Tensor or kind == "torch.Tensor":
         return _default_dtype()
     if isinstance(kind, str):
-        for made in _types.values():
-            if kind == f"torch.{made.__name__}":
-                return made.dtype
+        for found in ALL:
+            if kind == f"torch.{found.legacy}Tensor":
+                return found
         raise ValueError(f"invalid type: '{kind}'")
     raise TypeError("dtype must be a type, str, or dtype object")
 

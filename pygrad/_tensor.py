@@ -495,12 +495,13 @@ class Tensor(Methods):
         return self.item()
 
     def __int__(self) -> int:
-        value = self._scalar()
-        return int(value if type(value) is not complex else _real_of(value, "int64_t"))
+        value = int(_real_of(self._scalar(), "int64_t"))
+        if self.dtype.is_signed or value >> 63 == 0:
+            return value
+        raise RuntimeError(_NO_ROOM.format("int64_t"))
 
     def __float__(self) -> float:
-        value = self._scalar()
-        return float(value if type(value) is not complex else _real_of(value, "double"))
+        return float(_real_of(self._scalar(), "double"))
 
     def __complex__(self) -> complex:
         return complex(self._scalar())
@@ -600,7 +601,7 @@ class Tensor(Methods):
         return self.abs()
 
     def __invert__(self) -> Tensor:
-        if self.dtype.is_floating_point:
+        if self.dtype._inexact:
             raise TypeError(
                 "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
             )
@@ -783,9 +784,15 @@ class Tensor(Methods):
         return _above.map_(self, [x, y], "map2_", callable)
 
 
-def _real_of(value: complex, kind: str) -> float:
+_NO_ROOM: Final = "value cannot be converted to type {} without overflow"
+
+
+def _real_of(value: Any, kind: str) -> Any:
+    """A number that is converted to a real type of C, of which complex ones may have no room."""
+    if not isinstance(value, complex):
+        return value
     if value.imag:
-        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        raise RuntimeError(_NO_ROOM.format(kind))
     return value.real
 
 

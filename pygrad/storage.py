@@ -14,12 +14,9 @@ from . import _ops
 from ._boundary import header, process
 from ._builtins import builtin
 from ._creation import from_buffer, tensor
-from ._dtypes import BY_NAME, complex64, complex128, dtype, uint8
-from ._dtypes import bfloat16 as _bfloat16
+from ._dtypes import BY_NAME, C_NAMES, dtype, uint8
 from ._dtypes import device as _device
 from ._dtypes import dtype as _Kind
-from ._dtypes import float16 as _float16
-from ._errors import AbsentError
 from ._host_data import _is_batched, to_bytes
 from ._raw_bytes import bytes_of, check_buffer, read_file
 from ._tensor import Tensor
@@ -31,18 +28,16 @@ _F, _M, _C = _ops.SPACES["torch"], _ops.SPACES["method"], _ops.C
 _CASTS: Final = {
     "double": "float64",
     "float": "float32",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "complex_double": "complex128",
+    "complex_float": "complex64",
     "long": "int64",
     "int": "int32",
     "short": "int16",
     "char": "int8",
     "byte": "uint8",
     "bool": "bool",
-}
-_ABSENT: Final = {
-    "half": _float16,
-    "bfloat16": _bfloat16,
-    "complex_float": complex64,
-    "complex_double": complex128,
 }
 _INVALID: Final = " received an invalid combination of arguments"
 _UNTYPED_FORMS: Final = """ - got {}, but expected one of:
@@ -167,8 +162,6 @@ class _Storage:
 
 def _caster(name: str, kind: dtype) -> Callable[[_Storage], TypedStorage]:
     def cast(self: _Storage) -> TypedStorage:
-        if name in _ABSENT:
-            raise AbsentError(f"pygrad has no {kind.name} yet")
         return self._cast(kind)
 
     cast.__name__ = name
@@ -176,8 +169,8 @@ def _caster(name: str, kind: dtype) -> Callable[[_Storage], TypedStorage]:
     return cast
 
 
-for _name, _kind in [*((n, BY_NAME[k]) for n, k in _CASTS.items()), *_ABSENT.items()]:
-    setattr(_Storage, _name, _caster(_name, _kind))
+for _name, _kind in _CASTS.items():
+    setattr(_Storage, _name, _caster(_name, BY_NAME[_kind]))
 
 
 process.of_engines.add(_Storage)
@@ -231,7 +224,8 @@ class UntypedStorage(StorageBase):
         _alive[self._cdata] = self
 
     def _adopt(self, tensor: Tensor) -> None:
-        self._holder = _C["data"](tensor).as_strided((0,), (1,), 0).view(uint8)
+        empty = _C["data"](tensor).as_strided((0,), (1,), 0)
+        self._holder = _as_lazy(empty, empty).view(uint8)
 
     @classmethod
     def of(cls, tensor: Tensor) -> UntypedStorage:
@@ -446,6 +440,13 @@ class UntypedStorage(StorageBase):
         return f"{_full_name(self)}(device={self.device})"
 
 
+def _as_lazy(tensor: Tensor, other: Tensor) -> Tensor:
+    """The tensor, turned by a view once for each bit, conjugate and negative, that another has."""
+    if other.is_conj():
+        tensor = tensor.conj()
+    return tensor._neg_view() if other.is_neg() else tensor
+
+
 def _address(tensor: Tensor) -> int:
     """Where the engine keeps the tensor's storage."""
     return header.storage_of(tensor._h)
@@ -604,15 +605,19 @@ class TypedStorage(_Storage):
         name.
         """
         if dtype is None:
-            return f"torch.{self.pickle_storage_type()}"
+            found = _classes.get(self.dtype)
+            return f"torch.{found.__name__}" if found else "torch.storage.TypedStorage"
         return self._cast(_legacy_dtype(dtype))
 
     def pickle_storage_type(self) -> str:
         """The name of its legacy class."""
-        return str(_classes[self.dtype].__name__)
+        found = _classes.get(self.dtype)
+        if found is None:
+            raise KeyError(f"dtype {self.dtype} is not recognized")
+        return str(found.__name__)
 
     def _get_legacy_storage_class(self) -> Any:
-        return _classes[self.dtype]
+        return _classes.get(self.dtype)
 
     def _place(self, index: Any) -> int:
         if isinstance(index, slice):
@@ -735,36 +740,32 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
         return _wrapped(untyped, cls.dtype)
 
 
-def _class(name: str, kind: dtype) -> Any:
-    doc = f"Legacy: makes a `TypedStorage` of {kind.name}, and is the class of all of them."
-    body = {"__doc__": doc, "__module__": "pygrad", "dtype": kind}
-    return _classes.setdefault(kind, _LegacyStorageMeta(name, (_LegacyStorage,), body))
+def _class(kind: str) -> Any:
+    of = BY_NAME[kind]
+    doc = f"Legacy: makes a `TypedStorage` of {kind}, and is the class of all of them."
+    body = {"__doc__": doc, "__module__": "pygrad", "dtype": of}
+    name = f"{of.legacy}Storage"
+    return _classes.setdefault(of, _LegacyStorageMeta(name, (_LegacyStorage,), body))
 
 
 _classes: Final[dict[dtype, Any]] = {}
-FloatStorage = Storage = _class("FloatStorage", BY_NAME["float32"])
-DoubleStorage = _class("DoubleStorage", BY_NAME["float64"])
-LongStorage = _class("LongStorage", BY_NAME["int64"])
-IntStorage = _class("IntStorage", BY_NAME["int32"])
-ShortStorage = _class("ShortStorage", BY_NAME["int16"])
-CharStorage = _class("CharStorage", BY_NAME["int8"])
-ByteStorage = _class("ByteStorage", BY_NAME["uint8"])
-BoolStorage = _class("BoolStorage", BY_NAME["bool"])
-_C_NAMES: Final = {
-    "FloatStorage": "float",
-    "DoubleStorage": "double",
-    "LongStorage": "long int",
-    "IntStorage": "int",
-    "ShortStorage": "short int",
-    "CharStorage": "signed char",
-    "ByteStorage": "unsigned char",
-    "BoolStorage": "bool",
-}
+FloatStorage = Storage = _class("float32")
+DoubleStorage = _class("float64")
+HalfStorage = _class("float16")
+BFloat16Storage = _class("bfloat16")
+ComplexFloatStorage = _class("complex64")
+ComplexDoubleStorage = _class("complex128")
+LongStorage = _class("int64")
+IntStorage = _class("int32")
+ShortStorage = _class("int16")
+CharStorage = _class("int8")
+ByteStorage = _class("uint8")
+BoolStorage = _class("bool")
 
 
 def storage_class(kind: dtype) -> Any:
-    """The legacy class of a dtype's storages."""
-    return _classes[kind]
+    """The legacy class of a dtype's storages, or None."""
+    return _classes.get(kind)
 
 
 def _legacy_dtype(kind: Any) -> dtype:
@@ -783,9 +784,8 @@ def elements_of(storage: _Storage, kind: dtype, legacy: bool | None) -> Tensor:
             None, of `tensor`.
     """
     if isinstance(storage, TypedStorage) and storage.dtype is not kind:
-        wanted = storage_class(kind).__name__
-        given = storage.pickle_storage_type().removesuffix("Storage")
-        name = _C_NAMES[wanted] if legacy is False else wanted.removesuffix("Storage")
+        name = C_NAMES[kind] if legacy is False else kind.legacy
+        given = storage.dtype.legacy
         got = given if legacy is None else f"type {given} for argument 1 'storage'"
         raise RuntimeError(f"Expected a Storage of type {name} or an UntypedStorage, but got {got}")
     return storage._view(kind)
@@ -818,6 +818,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         untyped = UntypedStorage.of(tensor).__deepcopy__(memo)
         geometry = tensor.storage_offset(), tensor.shape, tensor.stride()
         made = _F["empty"](0, dtype=tensor.dtype).set_(untyped, *geometry)
+        made = _C["data"](_as_lazy(made, tensor).resolve_conj().resolve_neg())
     if type(tensor) is not Tensor:
         made = type(tensor)._make_subclass(type(tensor), made)
     made._mark(tensor.requires_grad)

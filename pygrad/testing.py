@@ -10,14 +10,39 @@ from typing import Any, NamedTuple
 from . import _ops
 from ._boundary.arguments import is_numpy_scalar
 from ._creation import as_tensor
-from ._dtypes import bool_, dtype, finfo, float32, float64, iinfo, int64
+from ._dtypes import (
+    bfloat16,
+    bool_,
+    complex32,
+    complex64,
+    complex128,
+    dtype,
+    finfo,
+    float16,
+    float32,
+    float64,
+    iinfo,
+    int64,
+    uint16,
+    uint32,
+    uint64,
+)
 from ._tensor import Tensor
 from .autograd.grad_mode import no_grad
 
 __all__ = ["assert_close", "make_tensor"]
 
-_TOLERANCES: dict[Any, tuple[float, float]] = {float32: (1.3e-6, 1e-5), float64: (1e-7, 1e-7)}
+_TOLERANCES: dict[Any, tuple[float, float]] = {
+    float16: (1e-3, 1e-5),
+    bfloat16: (1.6e-2, 1e-5),
+    float32: (1.3e-6, 1e-5),
+    float64: (1e-7, 1e-7),
+    complex32: (1e-3, 1e-5),
+    complex64: (1.3e-6, 1e-5),
+    complex128: (1e-7, 1e-7),
+}
 """dtype -> (rtol, atol); any other type must be equal."""
+_BARE = {uint16, uint32, uint64}  # which have no common type with others
 _f = _ops.SPACES["torch"]
 
 
@@ -55,8 +80,9 @@ def assert_close(
     Args:
         actual, expected: tensors, NumPy's arrays, numbers, None, or sequences and mappings of them.
         allow_subclasses: whether tensors of different classes may be compared.
-        rtol, atol: both or neither; 1.3e-6 and 1e-5 for float32, 1e-7 for float64 and Python's
-            floats, 0 for all else by default.
+        rtol, atol: both or neither; by default 1e-3 and 1e-5 for float16, 1.6e-2 and 1e-5 for
+            bfloat16, 1.3e-6 and 1e-5 for float32, 1e-7 for float64 and Python's floats, those of
+            their parts for complex numbers, 0 for all else.
         equal_nan: whether NaN equals NaN.
         check_dtype, check_stride: whether these must agree too.
         check_device, check_layout: of no effect, there is one of each.
@@ -188,8 +214,10 @@ def _of_tensors(mine: Tensor, theirs: Tensor, rules: _Rules) -> str | None:
     if rules.check_stride and mine.stride() != theirs.stride():
         return unlike("stride()", mine.stride(), theirs.stride())
     rtol, atol = rules.tolerances(mine.dtype, theirs.dtype)
-    kind: dtype = _f["promote_types"](mine.dtype, theirs.dtype)
-    mine, theirs = mine.to(kind), theirs.to(kind)
+    if mine.dtype is not theirs.dtype:
+        kinds = (int64 if each.dtype in _BARE else each.dtype for each in (mine, theirs))
+        kind: dtype = _f["promote_types"](*kinds)
+        mine, theirs = mine.to(kind), theirs.to(kind)
     close = _f["isclose"](mine, theirs, rtol=rtol, atol=atol, equal_nan=rules.equal_nan)
     if bool(close.all()):
         return None
@@ -201,7 +229,7 @@ def _of_tensors(mine: Tensor, theirs: Tensor, rules: _Rules) -> str | None:
 def _worst(mine: Tensor, theirs: Tensor, close: Tensor, rtol: float, atol: float) -> str:
     """How many elements differ, and where most."""
     exact = rtol == 0 and atol == 0
-    if not mine.is_floating_point():
+    if not mine.dtype._inexact:
         mine, theirs = mine.to(int64), theirs.to(int64)
     difference = (mine - theirs).abs()
     difference = difference.masked_fill(close, 0)
@@ -245,7 +273,8 @@ def make_tensor(
         shape: the sizes, or one sequence of them.
         dtype, device: of the result.
         low, high: the numbers are at least and less than these; 0 and 2 for bool, -9 and 10 for
-            integers (0 and 10 for bytes), -9 and 9 for floats by default.
+            integers (0 and 10 for bytes), -9 and 9 for floats, and for the parts of complex
+            numbers, by default.
         requires_grad: whether operations on the result are recorded.
         noncontiguous: whether elements have gaps between them, if there are two or more.
         exclude_zero: zeros become the least positive normal number, or 1.
@@ -260,7 +289,7 @@ def make_tensor(
     (torch.Size([2, 3]), True)
     """
     sizes = tuple(shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape)
-    floating = dtype.is_floating_point
+    floating = dtype._inexact
     if noncontiguous and memory_format is not None:
         raise ValueError(
             "The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
@@ -276,10 +305,11 @@ def make_tensor(
     taken = (*sizes[:-1], 2 * sizes[-1]) if gaps else sizes
     if floating:
         result: Tensor = _f["empty"](taken, dtype=dtype, device=device)
+        parts = _f["view_as_real"](result) if dtype.is_complex else result
         wide = most - least > finfo(dtype).max
-        result.uniform_(least / 2 if wide else least, most / 2 if wide else most)
+        parts.uniform_(least / 2 if wide else least, most / 2 if wide else most)
         if wide:
-            result.mul_(2)
+            parts.mul_(2)
     else:
         result = _f["randint"](least, most, taken, dtype=dtype, device=device)
     if gaps:
@@ -295,7 +325,7 @@ def make_tensor(
 
 def _bounds(low: float | None, high: float | None, kind: dtype) -> tuple[Any, Any]:
     """The bounds that `make_tensor` draws between, within those of the dtype."""
-    floating = kind.is_floating_point
+    floating = kind._inexact
     smallest: float
     end: float
     if kind is bool_:

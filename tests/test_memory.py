@@ -334,6 +334,17 @@ def test_from_numpy_refuses_other_dtypes(array: Any) -> None:
         pygrad.from_numpy(array)
 
 
+@pytest.mark.parametrize("size", [3, 5000])
+def test_from_numpy_takes_bfloat16_of_those_who_have_it(size: int) -> None:
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    array = (np.arange(2 * size) / 4).astype(bfloat16)[::2]
+    x = pygrad.from_numpy(array)
+    assert x.dtype is pygrad.bfloat16
+    assert x.tolist() == array.astype(float).tolist()
+    with pytest.raises(TypeError, match="unsupported ScalarType BFloat16"):
+        x.numpy()
+
+
 def test_from_numpy_of_the_other_byte_order_is_refused() -> None:
     with pytest.raises(ValueError, match="byte order"):
         pygrad.from_numpy(np.zeros(2, ">f4"))

@@ -12,6 +12,7 @@ from .constants import (
     CODE_FLOAT32,
     CODE_FLOAT64,
     CODE_INT64,
+    CODE_UINT64,
     CONJ,
     IS_INFERENCE,
     METHOD,
@@ -31,6 +32,7 @@ _SIZES, _STRIDES, _OFFSET = layout["sizes"], layout["strides"], layout["offset"]
 _NUMEL, _OUTPUT_NR = layout["numel"], layout["output_nr"]
 _META, _GRAD, _GRAD_FN = layout["meta"], layout["meta_grad"], layout["grad_fn"]
 _STORAGE, _BYTES, _DATA = layout["storage"], layout["storage_bytes"], layout["bytes_data"]
+_WORD = (1 << 64) - 1
 _requires_grad, _item = function(ROWS["requires_grad"], 0), function(ROWS["item"], METHOD)
 
 
@@ -127,7 +129,8 @@ def item(self: Tensor) -> Any:
             return floats[(data >> 2) + offset]
         if kind == CODE_INT64:
             return words[(data >> 3) + offset]
-    return _item(self)
+    found = _item(self)
+    return found & _WORD if memory[h + _DTYPE] == CODE_UINT64 else found
 
 
 QUICK: Final[dict[str, Any]] = {

@@ -75,6 +75,7 @@ BATCHED: Final = layout["flag_batched"]
 CODE_INT64: Final = layout["dtype_int64"]
 CODE_FLOAT32: Final = layout["dtype_float32"]
 CODE_FLOAT64: Final = layout["dtype_float64"]
+CODE_UINT64: Final = layout["dtype_uint64"]
 CODE_BOOL: Final = layout["dtype_bool"]
 CODE_COMPLEX128: Final = layout["dtype_complex128"]
 

@@ -79,9 +79,9 @@ const char *dtype_c_name(DType d) {
                                               [DT_C32] = "c10::complex<c10::Half>",
                                               [DT_C64] = "c10::complex<float>",
                                               [DT_C128] = "c10::complex<double>",
-                                              [DT_U16] = "unsigned short",
+                                              [DT_U16] = "short unsigned int",
                                               [DT_U32] = "unsigned int",
-                                              [DT_U64] = "unsigned long"};
+                                              [DT_U64] = "long unsigned int"};
   return names[d];
 }
 

@@ -300,14 +300,14 @@ static bool shows_size(const Job *job) {
   return t->numel == 0 ? t->ndim != 1 : job->options->edgeitems == 0;
 }
 
-/* Literals imply the default floating dtype, int64 and bool, so those are left out; an empty
+/* Literals imply the default floating dtype, the complex one beside it, int64 and bool, so those are left out; an empty
  * tensor has no literals. */
 static bool shows_dtype(const Job *job) {
   const Tensor *t = job->tensor;
   const DType dtype = (DType)t->dtype;
-  const DType complex = dtype_default() == DT_BF16 ? DT_C64 : dtype_complex(dtype_default());
-  return dtype != dtype_default() && dtype != complex &&
-         (t->numel == 0 || (dtype != DT_I64 && dtype != DT_BOOL));
+  const DType complex = dtype_default() == DT_F64 ? DT_C128 : DT_C64;
+  return dtype != dtype_default() &&
+         (t->numel == 0 || (dtype != complex && dtype != DT_I64 && dtype != DT_BOOL));
 }
 
 static bool shows_suffix(const Job *job, Suffix suffix) {

@@ -7,6 +7,7 @@ which holds it goes on working.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -302,6 +303,15 @@ class ModuleTree(ModuleAttributes):
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, "
                 f"but got desired dtype={dtype}"
+            )
+        if dtype is not None and dtype.is_complex:
+            warnings.warn(
+                "Complex modules are a new feature under active development whose design may "
+                "change, and some modules might not work as expected when using complex tensors "
+                "as parameters or buffers. Please file an issue at "
+                "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml "
+                "if a complex module does not work as expected.",
+                stacklevel=2,
             )
 
         def convert(tensor: Tensor) -> Tensor:

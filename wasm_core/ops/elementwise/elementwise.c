@@ -23,9 +23,10 @@ static DType wider(DType a, DType b) {
   return a == DT_NONE ? b : b == DT_NONE ? a : dtype_promote(a, b);
 }
 
-DType default_complex(void) {
-  return dtype_default() == DT_BF16 ? DT_C64 : dtype_complex(dtype_default());
-}
+/* The complex type of a floating one: bfloat16 has none of its own width. */
+static DType complex_type(DType d) { return d == DT_BF16 ? DT_C64 : dtype_complex(d); }
+
+DType default_complex(void) { return complex_type(dtype_default()); }
 
 /* The default type of a host number's kind, which is all that it contributes. */
 static DType wrapped_dtype(const Tensor *t) {
@@ -36,6 +37,8 @@ static DType wrapped_dtype(const Tensor *t) {
 static DType outrank(DType high, DType low) {
   if (high == DT_NONE) return low;
   if (low == DT_NONE || dtype_kind(high) >= dtype_kind(low)) return high;
+  if (dtype_is_float(high)) return complex_type(high);
+  if (dtype_is_complex(low)) return low; /* bare types too, which have no common type with it */
   return dtype_promote(high, low);
 }
 
