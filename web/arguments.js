@@ -6,9 +6,17 @@ import { signatures } from './signatures.js';
 
 /** Options in their order, and an object of them in the place of any. @template O @typedef {O | O[keyof O]} Given */
 
-/** Whether a value is a trailing options object: `{dim: 1}`. */
-export const isOptions = (value) =>
+/** A complex number. @typedef {{readonly re: number, readonly im: number}} Complex */
+
+const isPlain = (value) =>
   value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype;
+
+/** Whether a value is a complex number: `{re: 1, im: -2}`. @returns {value is Complex} */
+export const isComplex = (value) =>
+  isPlain(value) && typeof value.re === 'number' && typeof value.im === 'number';
+
+/** Whether a value is a trailing options object: `{dim: 1}`. */
+export const isOptions = (value) => isPlain(value) && !isComplex(value);
 
 /** One thing or several, as an array. */
 export const each = (value) => (Array.isArray(value) ? value : [value]);
@@ -18,6 +26,7 @@ export function typeName(value) {
   if (value === null || value === undefined) return 'NoneType';
   if (typeof value === 'number') return Number.isInteger(value) ? 'int' : 'float';
   if (Array.isArray(value)) return 'list';
+  if (isComplex(value)) return 'complex';
   return (
     { string: 'str', boolean: 'bool', bigint: 'int', function: 'function', symbol: 'symbol' }[
       typeof value

@@ -6,6 +6,7 @@
  * engine's business (see wasm_core/boundary/pg.h).
  */
 
+import { isComplex } from './arguments.js';
 import { ABI, TAG } from './enumerations.js';
 
 const BINARY = new URL('../pygrad/core.wasm', import.meta.url);
@@ -377,11 +378,20 @@ export class Engine {
     if (value.handle !== undefined && value[ENGINE] === this)
       return this.put(TAG.TENSOR, value.alive(), slot);
     if (Array.isArray(value)) return this.encodeList(value, slot);
+    if (isComplex(value)) return this.encodeComplex(value, slot);
     this.refuseOthers(value);
     if (!(value instanceof Coded)) return this.encodeOther(value, slot);
     if (!Array.isArray(value.code)) return this.put(value.tag, value.code, slot);
     this.putList(value.tag, value.code, (word) => word, slot);
     return value.tag;
+  }
+
+  /** Writes the two doubles of a complex number, and to the slot where they stand. */
+  encodeComplex({ re, im }, slot) {
+    const at = this.room(16);
+    this.view.f64[at / 8] = re;
+    this.view.f64[at / 8 + 1] = im;
+    return this.put(TAG.COMPLEX, at, slot);
   }
 
   /** Raises for what belongs to another engine: its handle would be taken for that of something else here. */
@@ -498,6 +508,8 @@ export class Engine {
         return this.view.f64[frame_result / 8];
       case TAG.BOOL:
         return value !== 0;
+      case TAG.COMPLEX:
+        return { re: this.view.f64[value / 8], im: this.view.f64[value / 8 + 1] };
       case TAG.DTYPE:
         return dtype(value);
       case TAG.STR:

@@ -238,7 +238,7 @@ export function makeGraph(library, engine) {
     bind('save_on_cpu', { pin_memory: false, device_type: 'cuda' }, rest);
     return saved_tensors_hooks(
       (tensor) => ({ array: tensor.toTypedArray(), shape: tensor.shape, dtype: tensor.dtype }),
-      ({ array, shape, dtype }) => library.tensor(array, { shape, dtype }),
+      ({ array, shape, dtype }) => library.ofBytes(new Uint8Array(array.buffer), dtype, shape),
       fn,
     );
   }

@@ -1,8 +1,9 @@
 // Made by `make stubs` from the op table. Do not edit.
 import type { DType, Generator, Tensor } from './index.js';
 
+export type Complex = { readonly re: number; readonly im: number };
 /** A number, where an op takes one. */
-export type Scalar = number | bigint | boolean;
+export type Scalar = number | bigint | boolean | Complex;
 export type MemoryFormat = 'contiguous_format' | 'preserve_format' | 'channels_last';
 /** Several tensors, in order and by name. */
 export type Named<Names extends readonly string[]> =

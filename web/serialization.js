@@ -16,10 +16,16 @@ const FORMAT = 1;
 const MOST_HEADER_BYTES = 1e8;
 /** In the order in which a file has them: the widest elements first. */
 const NAMES = {
+  U64: 'uint64',
   I64: 'int64',
   F64: 'float64',
+  C64: 'complex64',
   F32: 'float32',
+  U32: 'uint32',
   I32: 'int32',
+  BF16: 'bfloat16',
+  F16: 'float16',
+  U16: 'uint16',
   I16: 'int16',
   I8: 'int8',
   U8: 'uint8',
@@ -29,6 +35,8 @@ const CONVERT =
   '. To convert a file of tensors, in PyTorch: safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)';
 const refused = (reason) =>
   new RuntimeError(`pygrad.load reads safetensors files and never unpickles. This one: ${reason}`);
+/** The types that files have no name for: their parts stand there, in one more dimension. */
+const NAMELESS = ['complex32', 'complex128'];
 const ODD_FLOATS = { 'nan': NaN, 'inf': Infinity, '-inf': -Infinity, '-0.0': -0 };
 const byName = ([a], [b]) => (a < b ? -1 : Number(a > b));
 /** JSON as Python writes it, by ASCII alone. */
@@ -39,7 +47,7 @@ const ascii = (value) =>
   );
 
 /** torch.save and torch.load over a library of tensors. */
-export function makeSerialization({ files, isTensor, Parameter, tensor }) {
+export function makeSerialization({ bytesOf, files, isTensor, ofBytes, Parameter, spaces }) {
   /** Makes the outline of a value, and collects its tensors by name. */
   function outline(value, path, tensors, open) {
     if (value === null || value === undefined) return null;
@@ -51,12 +59,11 @@ export function makeSerialization({ files, isTensor, Parameter, tensor }) {
     if (isTensor(value)) {
       let name = path || 'tensor';
       while (tensors.has(name) || name === '__metadata__') name += '_';
-      tensors.set(name, value);
-      return [
-        'tensor',
-        name,
-        (value.requires_grad ? 'g' : '') + (value instanceof Parameter ? 'p' : ''),
-      ];
+      const nameless = NAMELESS.includes(value.dtype.name);
+      const plain = nameless && value.detach().resolve_conj();
+      tensors.set(name, plain ? spaces.torch.view_as_real(plain) : value);
+      const flags = (value.requires_grad ? 'g' : '') + (value instanceof Parameter ? 'p' : '');
+      return ['tensor', name, nameless ? `${flags}c` : flags];
     }
     if (dtypes[value.name] === value) return ['dtype', value.name];
     if (open.has(value)) throw new TypeError(`save: the container at '${path}' contains itself`);
@@ -108,7 +115,7 @@ export function makeSerialization({ files, isTensor, Parameter, tensor }) {
     let end = 0;
     for (const [dtype, name] of Object.entries(NAMES)) {
       for (const [key, value] of inOrder.filter(([, t]) => t.dtype.name === name)) {
-        parts.push(new Uint8Array(value.toTypedArray().buffer));
+        parts.push(bytesOf(value));
         entries.push([
           key,
           { data_offsets: [end, (end += parts.at(-1).length)], dtype, shape: value.shape },
@@ -174,8 +181,7 @@ export function makeSerialization({ files, isTensor, Parameter, tensor }) {
       )
         throw refused(`it is damaged: the place of tensor '${name}'`);
       end = to;
-      const elements = new kind.array(data.slice(from, to).buffer);
-      read[name] = () => tensor(elements, { dtype: kind, shape });
+      read[name] = () => ofBytes(data.subarray(from, to), kind, shape);
     }
     if (end !== data.length)
       throw refused('it is damaged: its data does not end with the last tensor');
@@ -195,7 +201,8 @@ export function makeSerialization({ files, isTensor, Parameter, tensor }) {
     };
     const kinds = {
       tensor() {
-        const made = tensors[first]();
+        const stored = tensors[first]();
+        const made = flags.includes('c') ? spaces.torch.view_as_complex(stored) : stored;
         if (flags.includes('p')) return new Parameter(made, flags.includes('g'));
         return flags.includes('g') ? made.requires_grad_() : made;
       },

@@ -3,9 +3,10 @@
  *
  * A call takes positional arguments and a trailing options object: `x.sum(1, {keepdim: true})`.
  * Numbers that are integers travel as integers, all others as floats; `tensor()` alone takes
- * numbers as float32 unless told otherwise, bigints as int64 and booleans as bool.
+ * numbers as float32 unless told otherwise, bigints as int64, booleans as bool and complex numbers,
+ * `{re: 1, im: -2}`, as complex64.
  */
-import { atMost, bind, isOptions, makeBinder, typeName } from './arguments.js';
+import { atMost, bind, isComplex, isOptions, makeBinder, typeName } from './arguments.js';
 import {
   ABSENT,
   Coded,
@@ -21,11 +22,12 @@ import { makeHooks } from './hooks.js';
 import { makeOwners, OWNED } from './owner.js';
 
 /** @typedef {InstanceType<ReturnType<typeof makeTensors>['Tensor']>} Tensor */
-/** @import { Given } from './arguments.js'
+/** @import { Complex, Given } from './arguments.js'
  * @typedef {{gradient?: Tensor | null, retain_graph?: boolean | null, create_graph?: boolean, inputs?: Places | null}} TensorBackwardOptions */
 
 /** How an element of integers from `least` to `most` is made of a number: without its fraction, and not if it does not fit. */
 const integer = (name, least, most, of) => (v) => {
+  if (isComplex(v)) throw new TypeError("'complex' object cannot be interpreted as an integer");
   if (typeof v === 'bigint' && BigInt.asIntN(64, v) !== v)
     throw new ValueError('Overflow when unpacking long long');
   const number = Number(v);
@@ -35,6 +37,7 @@ const integer = (name, least, most, of) => (v) => {
 };
 
 function real(v) {
+  if (isComplex(v)) throw new TypeError('must be real number, not complex');
   const number = Number(v);
   if (typeof v === 'bigint' && !Number.isFinite(number))
     throw new (errorClass('OverflowError'))('int too large to convert to float');
@@ -44,34 +47,57 @@ function real(v) {
 /** A bigint that fits is one already; of numbers the last below 2^63 is 2^63 - 1024. */
 const long = (v) => (typeof v === 'bigint' && BigInt.asIntN(64, v) === v ? v : wide(v));
 const wide = integer('int64', -(2 ** 63), 2 ** 63 - 1024, (v) => BigInt(Math.trunc(Number(v))));
-/** Element types: the array of a host, and how an element is made of a number. */
+/** Of uint64 no number is wrapped around, as in Python. */
+function unsignedLong(v) {
+  const word = typeof v === 'bigint' ? v : BigInt(Math.trunc(Number(v)));
+  if (BigInt.asUintN(64, word) === word) return word;
+  throw new (errorClass('OverflowError'))(
+    word < 0 ? "can't convert negative int to unsigned" : 'int too big to convert',
+  );
+}
+const complex = (v) => (isComplex(v) ? v : { re: real(v), im: 0 });
+/** 16 bits of a floating number: numbers where the host has them, else their bits. */
+const Half = globalThis.Float16Array ?? Uint16Array;
+/** Element types: the array of a host, how an element is made of a number, and the type by way of which elements pass that the host
+ * has no numbers for. An array holds the parts of complex numbers, one after the other. */
 const KINDS = {
   uint8: [Uint8Array, integer('uint8', 0, 255, Number)],
   int8: [Int8Array, integer('int8', -128, 127, Number)],
   int16: [Int16Array, integer('int16', -(2 ** 15), 2 ** 15 - 1, Number)],
   int32: [Int32Array, integer('int32', -(2 ** 31), 2 ** 31 - 1, Number)],
   int64: [BigInt64Array, long],
+  uint16: [Uint16Array, integer('uint16', 0, 2 ** 16 - 1, Number)],
+  uint32: [Uint32Array, integer('uint32', 0, 2 ** 32 - 1, Number)],
+  uint64: [BigUint64Array, unsignedLong],
+  float16: [Half, real, 'float64'],
+  bfloat16: [Uint16Array, real, 'float64'],
   float32: [Float32Array, real],
   float64: [Float64Array, real],
-  bool: [Uint8Array, (v) => Number(v) !== 0],
+  complex32: [Half, complex, 'complex128'],
+  complex64: [Float32Array, complex],
+  complex128: [Float64Array, complex],
+  bool: [Uint8Array, (v) => (isComplex(v) ? v.re !== 0 || v.im !== 0 : Number(v) !== 0)],
 };
 
-/** @typedef {Uint8Array | Int8Array | Int16Array | Int32Array | BigInt64Array | Float32Array | Float64Array} TypedArray */
-/** @typedef {number | bigint | boolean | TypedArray | Tensor | readonly Data[]} Data a number, or numbers in arrays of arrays */
+/** @typedef {Uint8Array | Int8Array | Int16Array | Int32Array | BigInt64Array | Uint16Array | Uint32Array | BigUint64Array | Float32Array | Float64Array} TypedArray */
+/** @typedef {number | bigint | boolean | Complex | TypedArray | Tensor | readonly Data[]} Data a number, or numbers in arrays of arrays */
 /** @typedef {number | bigint | boolean | null | symbol | Slice | Tensor | readonly any[]} Subscript */
 
 /** The element type of a tensor: `torch.float32`. */
 export class DType extends Coded {
   /** @private @param {keyof typeof KINDS} name */
   constructor(name) {
-    const [array, from] = KINDS[name];
+    const [array, from, by] = KINDS[name];
     super(TAG.DTYPE, CODE[name]);
     this.name = name;
     this.array = array;
+    this.is_complex = name.startsWith('complex');
+    this.is_floating_point = name.includes('float');
     /** @private */
     this.from = from;
-    this.itemsize = array.BYTES_PER_ELEMENT;
-    this.is_floating_point = name.startsWith('float');
+    /** The type by way of which elements pass. @private */
+    this.by = by;
+    this.itemsize = array.BYTES_PER_ELEMENT * (this.is_complex ? 2 : 1);
   }
 
   toString() {
@@ -254,22 +280,46 @@ export function makeTensors(engine, files) {
       return this;
     }
 
-    /** The elements in order, copied, as a typed array (int64: BigInt64Array). @returns {TypedArray} */
+    /** The real parts of complex numbers, a view; of others the tensor itself. @returns {Tensor} */
+    get real() {
+      return spaces.torch.real(this);
+    }
+    set real(value) {
+      this.real.index_set(ellipsis, value);
+    }
+    /** The imaginary parts of complex numbers, a view. @returns {Tensor} */
+    get imag() {
+      return spaces.torch.imag(this);
+    }
+    set imag(value) {
+      this.imag.index_set(ellipsis, value);
+    }
+
+    /** The one element: a number, a bigint where it would lose digits, a boolean, or `{re, im}`. @returns {any} */
+    item() {
+      const value = spaces.method.item.call(this);
+      return this.dtype === dtypes.uint64 ? small(unsigned(value)) : value;
+    }
+
+    /** The elements in order, copied, as a typed array (int64: BigInt64Array). Of complex numbers the parts, one after the other; of
+     * bfloat16, and of float16 on hosts without Float16Array, the bits, in a Uint16Array. @returns {TypedArray} */
     toTypedArray() {
-      return scope(() => {
-        const at = C._elements(this).data_ptr();
-        return new this.dtype.array(
-          engine.memory.buffer.slice(at, at + this.numel() * this.dtype.itemsize),
-        );
-      });
+      return new this.dtype.array(library.bytesOf(this).buffer);
     }
 
     /** The elements as nested arrays; a number of a tensor without dimensions. @returns {any} */
     tolist() {
       const { dtype, shape } = this;
-      const flat = Array.from(this.toTypedArray(), (v) =>
-        dtype === dtypes.bool ? v !== 0 : typeof v === 'bigint' ? small(v) : v,
-      );
+      if (dtype.by) return scope(() => this.detach().to(dtypes[dtype.by]).tolist());
+      const elements = this.toTypedArray();
+      const flat = dtype.is_complex
+        ? Array.from({ length: elements.length / 2 }, (_, i) => ({
+            re: elements[2 * i],
+            im: elements[2 * i + 1],
+          }))
+        : Array.from(elements, (v) =>
+            dtype === dtypes.bool ? v !== 0 : typeof v === 'bigint' ? small(v) : v,
+          );
       const nest = (row, [size, ...rest]) =>
         rest.length
           ? Array.from({ length: size }, (_, i) => nest(row * size + i, rest))
@@ -413,7 +463,8 @@ export function makeTensors(engine, files) {
   function suggested({ flat, kinds, loose }) {
     const found = new Set(kinds);
     for (const v of flat) {
-      if (typeof v !== 'number')
+      if (isComplex(v)) found.add(dtypes.complex64);
+      else if (typeof v !== 'number')
         found.add(
           typeof v === 'bigint' ? dtypes.int64 : typeof v === 'boolean' ? dtypes.bool : v.dtype,
         );
@@ -464,19 +515,37 @@ export function makeTensors(engine, files) {
         `expected ${count} elements for the shape [${wanted}], got ${flat.length}`,
       );
     const elements = own ? flat : flat.map(plain);
-    const kind = own ?? dtype ?? suggested(nested);
-    const converted = own ? elements : elements.map(kind.from);
+    const goal = own ?? dtype ?? suggested(nested);
+    const converted = own ? elements : elements.map(goal.from);
+    const kind = own ?? dtypes[goal.by] ?? goal;
+    const parts = kind.is_complex ? converted.flatMap(({ re, im }) => [re, im]) : converted;
     const made = C._empty(wanted, kind);
-    new kind.array(engine.memory.buffer, made.data_ptr(), count).set(converted);
-    if (!own || !dtype || dtype === own) return made;
-    const cast = made.to(dtype); // an array is converted as a tensor is
+    new kind.array(engine.memory.buffer, made.data_ptr(), parts.length).set(parts);
+    const last = dtype ?? goal;
+    if (last === kind) return made;
+    const cast = made.to(last); // an array is converted as a tensor is
     made.dispose();
     return cast;
+  }
+
+  /** The elements of a tensor in order, copied, as bytes. */
+  const bytesOf = (tensor) =>
+    scope(() => {
+      const at = C._elements(tensor).data_ptr();
+      return engine.view.u8.slice(at, at + tensor.numel() * tensor.dtype.itemsize);
+    });
+
+  /** A tensor of a shape with these bytes for its elements. */
+  function ofBytes(bytes, dtype, shape) {
+    const made = C._empty(shape, dtype);
+    engine.view.u8.set(bytes, made.data_ptr());
+    return made;
   }
 
   /** The number, bigint or boolean that an element of nested arrays is. */
   function plain(v) {
     if (typeof v === 'number' || typeof v === 'bigint' || typeof v === 'boolean') return v;
+    if (isComplex(v)) return v;
     if (isTensor(v)) {
       if (v.numel() !== 1)
         throw new ValueError('only one element tensors can be converted to Python scalars');
@@ -504,7 +573,17 @@ export function makeTensors(engine, files) {
     );
   }
 
-  return Object.assign(library, { Tensor, Parameter, tensor, hooks, gradOf, adopt, withModes });
+  return Object.assign(library, {
+    Tensor,
+    Parameter,
+    tensor,
+    bytesOf,
+    ofBytes,
+    hooks,
+    gradOf,
+    adopt,
+    withModes,
+  });
 }
 
 /** An integer as a number where that is exact. */
@@ -540,12 +619,17 @@ function unnest(data) {
   return { flat, sizes, kinds, loose };
 }
 
+/** The types that arrays of the host have: of those of one array the first, which no others are. */
+const arrays = new Map();
+for (const dtype of Object.values(dtypes))
+  if (!dtype.is_complex && !arrays.has(dtype.array)) arrays.set(dtype.array, dtype);
+
 /** The dtype of a typed array. */
 function kindOfArray(array) {
-  const found = Object.values(dtypes).find((dtype) => array instanceof dtype.array);
+  const found = [...arrays].find(([kind]) => array instanceof kind)?.[1];
   if (found) return found;
   if (array instanceof Uint8ClampedArray) return dtypes.uint8;
-  const names = Object.values(dtypes).map((dtype) => dtype.array.name);
+  const names = [...arrays.keys()].map((kind) => kind.name);
   throw new TypeError(
     `can't convert ${array.constructor.name}. The only supported types are: ${[...new Set(names)].join(', ')}.`,
   );
