@@ -135,6 +135,13 @@ void dtype_set_default(DType d);
     FLOAT_CASES(__VA_ARGS__)         \
     default: no_kernel(__func__, d); \
   }
+#define DISPATCH_INEXACT(d, ...)                  \
+  switch (d) {                                    \
+    FLOAT_CASES(__VA_ARGS__)                      \
+    DTYPE_CASE(DT_C64, complex_f32, __VA_ARGS__)  \
+    DTYPE_CASE(DT_C128, complex_f64, __VA_ARGS__) \
+    default: no_kernel(__func__, d);              \
+  }
 #define DISPATCH_INT(d, ...)         \
   switch (d) {                       \
     INT_CASES(__VA_ARGS__)           \

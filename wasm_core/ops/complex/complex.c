@@ -92,6 +92,7 @@ Tensor *t_conj_physical(Tensor *x) {
   if (blocked(x) || !is_complex(x)) return failed() ? NULL : x;
   Node *n = node_new(&ConjPhysicalBackward0, 0, 0, x, NULL);
   Tensor *turned = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
+  settle_lazy = settle; /* as long as it is alive, doors look for its like */
   if (turned) tensor_set_lazy(turned, (x->flags & FLAGS_LAZY) ^ FLAG_CONJ);
   Tensor *y = turned ? tensor_empty_like(x, (DType)x->dtype) : NULL;
   return set_history(tensor_copy_data(y, turned) ? y : NULL, n);

@@ -207,7 +207,7 @@ static Tensor *add_lines(const Lines *l, Tensor *g) {
   if (!x || g->numel == 0) return set_history(x, n);
   int64_t planes = g->numel / volume(l->out);
   char *g_at = tensor_data(g), *x_at = tensor_data(x);
-  DISPATCH_FLOAT((DType)g->dtype, {
+  DISPATCH_INEXACT((DType)g->dtype, {
     const T *read = (const T *)(const void *)g_at;
     T *write = (T *)(void *)x_at;
     for (int64_t i = 0; i < planes; i++, read += volume(l->out), write += volume(l->in))
