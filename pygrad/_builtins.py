@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 _OF_PYTHON: Final = frozenset(
     "atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist "
-    "chain_matmul einsum meshgrid norm pca_lowrank split svd_lowrank tensordot unique "
+    "chain_matmul einsum meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique "
     "unique_consecutive unravel_index".split()
 )
 """What of the table's functions of `torch` is Python there."""

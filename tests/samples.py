@@ -1158,6 +1158,25 @@ rows(
 # ------------------------------------------------------------------ Fourier transforms
 
 rows("fft.fftfreq fft.rfftfreq", call(5, dtype=Dtype("float64")), call(4, 0.5), call(1, d=2.0))
+rows(
+    "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft",
+    call(S),
+    call(x(5)),
+    call(S, 4, 0, "ortho"),
+)
+rows(
+    "fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.hfft2 fft.ihfft2 "
+    "fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.hfftn fft.ihfftn",
+    call(S),
+    call(S, (3, 2), norm="forward"),
+    call(S, dim=(1, 0)),
+)
+rows(
+    "stft",
+    call(x(20), 8, window=x(8), return_complex=True),
+    call(x(2, 20), 8, 3, 5, x(5), return_complex=True, center=False, normalized=True),
+)
+EXEMPT["istft"] = "takes complex numbers: parity/test_fft.py"
 rows("fft.fftshift fft.ifftshift", call(S), call(x(5)), call(S, 1), call(S, dim=(-1, 0)))
 
 # ------------------------------------------------------------------ layers composed of other ops

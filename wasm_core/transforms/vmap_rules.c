@@ -299,6 +299,7 @@ static bool all_of_slice(const Call *c, const Batch *b, Call *inner) {
   copy_call(c, inner);
   inner->v[0].t = batch_full(b, t);
   if (!absent(&c->v[dim])) return shift_dims(inner, t->ndim, b->n) && run(inner);
+  if (find_arg(c->row, "s") >= 0 && !absent(&c->v[find_arg(c->row, "s")])) return false;
   bool spaced = spacing >= 0 && !absent(&c->v[spacing]);
   int tag = spaced ? c->v[spacing].tag : TAG_NONE;
   bool list = tag == TAG_FLOATS || tag == TAG_INTS || tag == TAG_TENSORS;

@@ -34,19 +34,17 @@ Tensor *t_rfftfreq(int64_t n, double spacing, DType dtype) {
 
 /* Rolled by half of each size, rounded down or up; dims.n < 0: all dimensions. */
 static Tensor *shifted(Tensor *x, Ints dims, bool up) {
-  int64_t shifts[MAX_DIM], all[MAX_DIM];
+  int64_t shifts[MAX_DIM], own[MAX_DIM];
   if (blocked(x)) return NULL;
-  if (dims.n < 0) {
-    for (int i = 0; i < x->ndim; i++) all[i] = i;
-    dims = (Ints){x->ndim, all};
-  }
-  if (dims.n > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);
-  for (int i = 0; i < dims.n; i++) {
-    int64_t size = tensor_size(x, dims.v[i]);
+  int n = dims.n < 0 ? x->ndim : dims.n;
+  if (n > MAX_DIM) return fail(ERR_RUNTIME, "tensors have at most %d dimensions", MAX_DIM);
+  for (int i = 0; i < n; i++) {
+    int64_t dim = dims.n < 0 ? i : dims.v[i], size = tensor_size(x, dim);
     if (failed()) return NULL;
+    own[i] = dim_wrap(dim, x->ndim);
     shifts[i] = (size + up) / 2;
   }
-  return t_roll(x, (Ints){dims.n, shifts}, dims);
+  return t_roll(x, (Ints){n, shifts}, (Ints){n, own});
 }
 
 Tensor *t_fftshift(Tensor *x, Ints dims) {
