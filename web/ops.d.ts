@@ -1,23 +1,38 @@
 // Made by `make stubs` from the op table. Do not edit.
 import type { DType, Generator, Tensor } from './index.js';
 
+export type Complex = { readonly re: number; readonly im: number };
 /** A number, where an op takes one. */
-export type Scalar = number | bigint | boolean;
+export type Scalar = number | bigint | boolean | Complex;
 export type MemoryFormat = 'contiguous_format' | 'preserve_format' | 'channels_last';
 /** Several tensors, in order and by name. */
 export type Named<Names extends readonly string[]> =
   { [I in keyof Names]: Tensor } & { [Name in Names[number]]: Tensor };
 
 export interface Functions {
+  _chunk_cat(tensors: readonly Tensor[], dim: number, num_chunks: number, options?: { out?: Tensor }): Tensor;
+  _chunk_cat(tensors: readonly Tensor[], dim: number, options: { num_chunks: number; out?: Tensor }): Tensor;
+  _chunk_cat(tensors: readonly Tensor[], options: { dim: number; num_chunks: number; out?: Tensor }): Tensor;
   _conj(input: Tensor): Tensor;
+  _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor): Tensor;
   _lu_with_info(input: Tensor, pivot?: boolean, check_errors?: boolean): Named<['LU', 'pivots', 'info']>;
   _lu_with_info(input: Tensor, pivot: boolean, options: { check_errors?: boolean }): Named<['LU', 'pivots', 'info']>;
   _lu_with_info(input: Tensor, options: { pivot?: boolean; check_errors?: boolean }): Named<['LU', 'pivots', 'info']>;
   _make_dual(primal: Tensor, tangent: Tensor, level?: number | null): Tensor;
   _make_dual(primal: Tensor, tangent: Tensor, options: { level?: number | null }): Tensor;
   _neg_view(input: Tensor): Tensor;
+  _sample_dirichlet(input: Tensor, generator?: Generator | null): Tensor;
+  _sample_dirichlet(input: Tensor, options: { generator?: Generator | null }): Tensor;
+  _segment_reduce(data: Tensor, reduce: string, options?: { lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | null }): Tensor;
+  _segment_reduce(data: Tensor, options: { reduce: string; lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | null }): Tensor;
+  _standard_gamma(input: Tensor, generator?: Generator | null): Tensor;
+  _standard_gamma(input: Tensor, options: { generator?: Generator | null }): Tensor;
+  _standard_gamma_grad(input: Tensor, output: Tensor): Tensor;
   _unpack_dual(dual: Tensor, level?: number | null): Named<['primal', 'tangent']>;
   _unpack_dual(dual: Tensor, options: { level?: number | null }): Named<['primal', 'tangent']>;
+  _unsafe_masked_index(input: Tensor, mask: Tensor, indices: readonly Tensor[], fill: Scalar): Tensor;
+  _unsafe_masked_index(input: Tensor, mask: Tensor, indices: readonly Tensor[], options: { fill: Scalar }): Tensor;
+  _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: readonly Tensor[], values: Tensor): Tensor;
   abs(input: Tensor, options?: { out?: Tensor }): Tensor;
   abs_(input: Tensor): Tensor;
   absolute(input: Tensor, options?: { out?: Tensor }): Tensor;
@@ -500,6 +515,7 @@ export interface Functions {
   gcd_(input: Tensor, other: Tensor): Tensor;
   ge(input: Tensor, other: Tensor | Scalar, options?: { out?: Tensor }): Tensor;
   ge_(input: Tensor, other: Tensor | Scalar): Tensor;
+  geqrf(input: Tensor, options?: { out?: Tensor[] }): Named<['a', 'tau']>;
   ger(input: Tensor, vec2: Tensor, options?: { out?: Tensor }): Tensor;
   get_default_dtype(): DType;
   get_device(input: Tensor): number;
@@ -544,6 +560,8 @@ export interface Functions {
   hann_window(options: { window_length: number; periodic?: boolean; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean }): Tensor;
   hardshrink(input: Tensor, lambd?: Scalar, options?: { out?: Tensor }): Tensor;
   hardshrink(input: Tensor, options: { lambd?: Scalar; out?: Tensor }): Tensor;
+  hash_tensor(input: Tensor, dim?: number | readonly number[] | null, options?: { keepdim?: boolean; mode?: number; out?: Tensor }): Tensor;
+  hash_tensor(input: Tensor, options: { dim?: number | readonly number[] | null; keepdim?: boolean; mode?: number; out?: Tensor }): Tensor;
   heaviside(input: Tensor, values: Tensor, options?: { out?: Tensor }): Tensor;
   heaviside_(input: Tensor, values: Tensor): Tensor;
   histc(input: Tensor, bins?: number, min?: Scalar, max?: Scalar, options?: { out?: Tensor }): Tensor;
@@ -889,6 +907,9 @@ export interface Functions {
   ones(...args: [...size: number[], options: { dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; out?: Tensor }]): Tensor;
   ones_like(input: Tensor, options?: { dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean; memory_format?: MemoryFormat | null }): Tensor;
   orgqr(input: Tensor, input2: Tensor, options?: { out?: Tensor }): Tensor;
+  ormqr(input: Tensor, input2: Tensor, input3: Tensor, left?: boolean, transpose?: boolean, options?: { out?: Tensor }): Tensor;
+  ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: boolean, options: { transpose?: boolean; out?: Tensor }): Tensor;
+  ormqr(input: Tensor, input2: Tensor, input3: Tensor, options: { left?: boolean; transpose?: boolean; out?: Tensor }): Tensor;
   outer(input: Tensor, vec2: Tensor, options?: { out?: Tensor }): Tensor;
   pairwise_distance(x1: Tensor, x2: Tensor, p?: number, eps?: number, keepdim?: boolean): Tensor;
   pairwise_distance(x1: Tensor, x2: Tensor, p: number, eps: number, options: { keepdim?: boolean }): Tensor;
@@ -1056,6 +1077,8 @@ export interface Functions {
   scatter_reduce_(input: Tensor, dim: number, index: Tensor, src: Tensor, reduce: string, options?: { include_self?: boolean }): Tensor;
   scatter_reduce_(input: Tensor, dim: number, index: Tensor, src: Tensor, options: { reduce: string; include_self?: boolean }): Tensor;
   searchsorted(sorted_sequence: Tensor, input: Tensor | Scalar, options?: { out_int32?: boolean; right?: boolean; side?: string | null; sorter?: Tensor | null; out?: Tensor }): Tensor;
+  segment_reduce(data: Tensor, reduce: string, options?: { lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | null }): Tensor;
+  segment_reduce(data: Tensor, options: { reduce: string; lengths?: Tensor | null; indices?: Tensor | null; offsets?: Tensor | null; axis?: number; unsafe?: boolean; initial?: Scalar | null }): Tensor;
   select(input: Tensor, dim: number, index: number): Tensor;
   select(input: Tensor, dim: number, options: { index: number }): Tensor;
   select(input: Tensor, options: { dim: number; index: number }): Tensor;
@@ -1635,6 +1658,7 @@ export interface Methods {
   ge_(other: Tensor | Scalar): Tensor;
   geometric_(p: number, options?: { generator?: Generator | null }): Tensor;
   geometric_(options: { p: number; generator?: Generator | null }): Tensor;
+  geqrf(): Named<['a', 'tau']>;
   ger(vec2: Tensor): Tensor;
   get_device(): number;
   greater(other: Tensor | Scalar): Tensor;
@@ -1646,6 +1670,8 @@ export interface Methods {
   half(options?: { memory_format?: MemoryFormat | null }): Tensor;
   hardshrink(lambd?: Scalar): Tensor;
   hardshrink(options: { lambd?: Scalar }): Tensor;
+  hash_tensor(dim?: number | readonly number[] | null, options?: { keepdim?: boolean; mode?: number }): Tensor;
+  hash_tensor(options: { dim?: number | readonly number[] | null; keepdim?: boolean; mode?: number }): Tensor;
   heaviside(values: Tensor): Tensor;
   heaviside_(values: Tensor): Tensor;
   histc(bins?: number, min?: Scalar, max?: Scalar): Tensor;
@@ -1906,6 +1932,9 @@ export interface Methods {
   not_equal_(other: Tensor | Scalar): Tensor;
   numel(): number;
   orgqr(input2: Tensor): Tensor;
+  ormqr(input2: Tensor, input3: Tensor, left?: boolean, transpose?: boolean): Tensor;
+  ormqr(input2: Tensor, input3: Tensor, left: boolean, options: { transpose?: boolean }): Tensor;
+  ormqr(input2: Tensor, input3: Tensor, options: { left?: boolean; transpose?: boolean }): Tensor;
   outer(vec2: Tensor): Tensor;
   permute(dims: readonly number[]): Tensor;
   permute(options: { dims: readonly number[] }): Tensor;
@@ -2473,6 +2502,30 @@ export interface Functional {
   fractional_max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[] | null, options: { output_ratio?: readonly number[] | null; return_indices?: boolean; _random_samples?: Tensor | null }): [Tensor, Tensor];
   fractional_max_pool2d_with_indices(input: Tensor, kernel_size: number | readonly number[], options: { output_size?: number | readonly number[] | null; output_ratio?: readonly number[] | null; return_indices?: boolean; _random_samples?: Tensor | null }): [Tensor, Tensor];
   fractional_max_pool2d_with_indices(input: Tensor, options: { kernel_size: number | readonly number[]; output_size?: number | readonly number[] | null; output_ratio?: readonly number[] | null; return_indices?: boolean; _random_samples?: Tensor | null }): [Tensor, Tensor];
+  fractional_max_pool3d(input: Tensor, kernel_size: number | readonly number[], output_size?: number | readonly number[] | null, output_ratio?: number | null, return_indices?: boolean, _random_samples?: Tensor | null): Tensor;
+  fractional_max_pool3d(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[] | null, output_ratio: number | null, return_indices: boolean, options: { _random_samples?: Tensor | null }): Tensor;
+  fractional_max_pool3d(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[] | null, output_ratio: number | null, options: { return_indices?: boolean; _random_samples?: Tensor | null }): Tensor;
+  fractional_max_pool3d(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[] | null, options: { output_ratio?: number | null; return_indices?: boolean; _random_samples?: Tensor | null }): Tensor;
+  fractional_max_pool3d(input: Tensor, kernel_size: number | readonly number[], options: { output_size?: number | readonly number[] | null; output_ratio?: number | null; return_indices?: boolean; _random_samples?: Tensor | null }): Tensor;
+  fractional_max_pool3d(input: Tensor, options: { kernel_size: number | readonly number[]; output_size?: number | readonly number[] | null; output_ratio?: number | null; return_indices?: boolean; _random_samples?: Tensor | null }): Tensor;
+  fractional_max_pool3d(input: Tensor, kernel_size: number | readonly number[], output_size?: number | readonly number[] | null, output_ratio?: readonly number[] | null, return_indices?: boolean, _random_samples?: Tensor | null): Tensor;
+  fractional_max_pool3d(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[] | null, output_ratio: readonly number[] | null, return_indices: boolean, options: { _random_samples?: Tensor | null }): Tensor;
+  fractional_max_pool3d(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[] | null, output_ratio: readonly number[] | null, options: { return_indices?: boolean; _random_samples?: Tensor | null }): Tensor;
+  fractional_max_pool3d(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[] | null, options: { output_ratio?: readonly number[] | null; return_indices?: boolean; _random_samples?: Tensor | null }): Tensor;
+  fractional_max_pool3d(input: Tensor, kernel_size: number | readonly number[], options: { output_size?: number | readonly number[] | null; output_ratio?: readonly number[] | null; return_indices?: boolean; _random_samples?: Tensor | null }): Tensor;
+  fractional_max_pool3d(input: Tensor, options: { kernel_size: number | readonly number[]; output_size?: number | readonly number[] | null; output_ratio?: readonly number[] | null; return_indices?: boolean; _random_samples?: Tensor | null }): Tensor;
+  fractional_max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], output_size?: number | readonly number[] | null, output_ratio?: number | null, return_indices?: boolean, _random_samples?: Tensor | null): [Tensor, Tensor];
+  fractional_max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[] | null, output_ratio: number | null, return_indices: boolean, options: { _random_samples?: Tensor | null }): [Tensor, Tensor];
+  fractional_max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[] | null, output_ratio: number | null, options: { return_indices?: boolean; _random_samples?: Tensor | null }): [Tensor, Tensor];
+  fractional_max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[] | null, options: { output_ratio?: number | null; return_indices?: boolean; _random_samples?: Tensor | null }): [Tensor, Tensor];
+  fractional_max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], options: { output_size?: number | readonly number[] | null; output_ratio?: number | null; return_indices?: boolean; _random_samples?: Tensor | null }): [Tensor, Tensor];
+  fractional_max_pool3d_with_indices(input: Tensor, options: { kernel_size: number | readonly number[]; output_size?: number | readonly number[] | null; output_ratio?: number | null; return_indices?: boolean; _random_samples?: Tensor | null }): [Tensor, Tensor];
+  fractional_max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], output_size?: number | readonly number[] | null, output_ratio?: readonly number[] | null, return_indices?: boolean, _random_samples?: Tensor | null): [Tensor, Tensor];
+  fractional_max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[] | null, output_ratio: readonly number[] | null, return_indices: boolean, options: { _random_samples?: Tensor | null }): [Tensor, Tensor];
+  fractional_max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[] | null, output_ratio: readonly number[] | null, options: { return_indices?: boolean; _random_samples?: Tensor | null }): [Tensor, Tensor];
+  fractional_max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], output_size: number | readonly number[] | null, options: { output_ratio?: readonly number[] | null; return_indices?: boolean; _random_samples?: Tensor | null }): [Tensor, Tensor];
+  fractional_max_pool3d_with_indices(input: Tensor, kernel_size: number | readonly number[], options: { output_size?: number | readonly number[] | null; output_ratio?: readonly number[] | null; return_indices?: boolean; _random_samples?: Tensor | null }): [Tensor, Tensor];
+  fractional_max_pool3d_with_indices(input: Tensor, options: { kernel_size: number | readonly number[]; output_size?: number | readonly number[] | null; output_ratio?: readonly number[] | null; return_indices?: boolean; _random_samples?: Tensor | null }): [Tensor, Tensor];
   gaussian_nll_loss(input: Tensor, target: Tensor, var_: Tensor | Scalar, full?: boolean, eps?: number, reduction?: string): Tensor;
   gaussian_nll_loss(input: Tensor, target: Tensor, var_: Tensor | Scalar, full: boolean, eps: number, options: { reduction?: string }): Tensor;
   gaussian_nll_loss(input: Tensor, target: Tensor, var_: Tensor | Scalar, full: boolean, options: { eps?: number; reduction?: string }): Tensor;
@@ -2567,6 +2620,7 @@ export interface Functional {
   leaky_relu_(input: Tensor, options: { negative_slope?: Scalar; inplace?: boolean }): Tensor;
   linear(input: Tensor, weight: Tensor, bias?: Tensor | null): Tensor;
   linear(input: Tensor, weight: Tensor, options: { bias?: Tensor | null }): Tensor;
+  linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, options?: { linear_bias?: Tensor | null; weight?: Tensor | null; reduction?: string; ignore_index?: number | null; label_smoothing?: number }): Tensor;
   local_response_norm(input: Tensor, size: number, alpha?: number, beta?: number, k?: number): Tensor;
   local_response_norm(input: Tensor, size: number, alpha: number, beta: number, options: { k?: number }): Tensor;
   local_response_norm(input: Tensor, size: number, alpha: number, options: { beta?: number; k?: number }): Tensor;
@@ -2823,6 +2877,11 @@ export interface Functional {
 }
 
 export interface Special {
+  airy_ai(x: Tensor, options?: { out?: Tensor }): Tensor;
+  bessel_j0(input: Tensor, options?: { out?: Tensor }): Tensor;
+  bessel_j1(input: Tensor, options?: { out?: Tensor }): Tensor;
+  bessel_y0(input: Tensor, options?: { out?: Tensor }): Tensor;
+  bessel_y1(input: Tensor, options?: { out?: Tensor }): Tensor;
   chebyshev_polynomial_t(x: Tensor, n: Tensor | Scalar, options?: { out?: Tensor }): Tensor;
   chebyshev_polynomial_t(x: Scalar, n: Tensor, options?: { out?: Tensor }): Tensor;
   chebyshev_polynomial_u(x: Tensor, n: Tensor | Scalar, options?: { out?: Tensor }): Tensor;
@@ -2913,6 +2972,9 @@ export interface Linalg {
   householder_product(input: Tensor, tau: Tensor, options?: { out?: Tensor }): Tensor;
   inv(A: Tensor, options?: { out?: Tensor }): Tensor;
   inv_ex(A: Tensor, options?: { check_errors?: boolean; out?: Tensor[] }): Named<['inverse', 'info']>;
+  ldl_factor(input: Tensor, options?: { hermitian?: boolean; out?: Tensor[] }): Named<['LD', 'pivots']>;
+  ldl_factor_ex(input: Tensor, options?: { hermitian?: boolean; check_errors?: boolean; out?: Tensor[] }): Named<['LD', 'pivots', 'info']>;
+  ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, options?: { hermitian?: boolean; out?: Tensor }): Tensor;
   lstsq(input: Tensor, b: Tensor, rcond?: number | null, options?: { driver?: string | null; out?: Tensor[] }): Named<['solution', 'residuals', 'rank', 'singular_values']>;
   lstsq(input: Tensor, b: Tensor, options: { rcond?: number | null; driver?: string | null; out?: Tensor[] }): Named<['solution', 'residuals', 'rank', 'singular_values']>;
   lu(A: Tensor, options?: { pivot?: boolean; out?: Tensor[] }): Named<['P', 'L', 'U']>;
@@ -3077,6 +3139,50 @@ export interface Windows {
   kaiser(options: { M: number; beta?: number; sym?: boolean; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean }): Tensor;
   nuttall(M: number, options?: { sym?: boolean; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean }): Tensor;
   nuttall(options: { M: number; sym?: boolean; dtype?: DType | null; layout?: 'strided' | null; device?: string | null; pin_memory?: boolean | null; requires_grad?: boolean }): Tensor;
+}
+
+export interface Masked {
+  amax(input: Tensor, dim?: number | readonly number[] | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  amax(input: Tensor, options: { dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  amin(input: Tensor, dim?: number | readonly number[] | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  amin(input: Tensor, options: { dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  argmax(input: Tensor, dim?: number | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  argmax(input: Tensor, options: { dim?: number | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  argmin(input: Tensor, dim?: number | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  argmin(input: Tensor, options: { dim?: number | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  cumprod(input: Tensor, dim: number, options?: { dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  cumprod(input: Tensor, options: { dim: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  cumsum(input: Tensor, dim: number, options?: { dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  cumsum(input: Tensor, options: { dim: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  log_softmax(input: Tensor, dim: number, options?: { dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  log_softmax(input: Tensor, options: { dim: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  logaddexp(input: Tensor, other: Tensor, options?: { dtype?: DType | null; input_mask?: Tensor | null; other_mask?: Tensor | null }): Tensor;
+  logsumexp(input: Tensor, dim?: number | readonly number[] | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  logsumexp(input: Tensor, options: { dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  mean(input: Tensor, dim?: number | readonly number[] | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  mean(input: Tensor, options: { dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  median(input: Tensor, dim?: number, options?: { keepdim?: boolean; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  median(input: Tensor, options: { dim?: number; keepdim?: boolean; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  norm(input: Tensor, ord?: Scalar, dim?: number | readonly number[] | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  norm(input: Tensor, ord: Scalar, options: { dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  norm(input: Tensor, options: { ord?: Scalar; dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  normalize(input: Tensor, ord: Scalar, dim: number | readonly number[], options?: { eps?: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  normalize(input: Tensor, ord: Scalar, options: { dim: number | readonly number[]; eps?: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  normalize(input: Tensor, options: { ord: Scalar; dim: number | readonly number[]; eps?: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  prod(input: Tensor, dim?: number | readonly number[] | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  prod(input: Tensor, options: { dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  softmax(input: Tensor, dim: number, options?: { dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  softmax(input: Tensor, options: { dim: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  softmin(input: Tensor, dim: number, options?: { dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  softmin(input: Tensor, options: { dim: number; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  std(input: Tensor, dim?: number | readonly number[] | null, unbiased?: boolean | null, options?: { correction?: Scalar | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  std(input: Tensor, dim: number | readonly number[] | null, options: { unbiased?: boolean | null; correction?: Scalar | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  std(input: Tensor, options: { dim?: number | readonly number[] | null; unbiased?: boolean | null; correction?: Scalar | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  sum(input: Tensor, dim?: number | readonly number[] | null, options?: { keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  sum(input: Tensor, options: { dim?: number | readonly number[] | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  var(input: Tensor, dim?: number | readonly number[] | null, unbiased?: boolean | null, options?: { correction?: Scalar | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  var(input: Tensor, dim: number | readonly number[] | null, options: { unbiased?: boolean | null; correction?: Scalar | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
+  var(input: Tensor, options: { dim?: number | readonly number[] | null; unbiased?: boolean | null; correction?: Scalar | null; keepdim?: boolean | null; dtype?: DType | null; mask?: Tensor | null }): Tensor;
 }
 
 export interface Properties {

@@ -67,7 +67,7 @@ static bool check_lengths(Tensor *lengths, int64_t size) {
   return !failed();
 }
 
-static bool parts_of(const Tensor *data, Tensor *given, bool offsets, int64_t axis, Parts *p) {
+static bool segments_of(const Tensor *data, Tensor *given, bool offsets, int64_t axis, Parts *p) {
   given = t_contiguous(given);
   if (blocked(given)) return false;
   int64_t width = given->sizes[axis];
@@ -251,7 +251,7 @@ GRAD(SegmentReduceBackward0,
   Tensor *lengths = saved(n, SAVED_LENGTHS), *offsets = saved(n, SAVED_OFFSETS);
   Parts p;
   if (blocked(g[0], x, y)) return;
-  if (!parts_of(x, offsets ? offsets : lengths, offsets, n->numbers[AXIS].i, &p)) return;
+  if (!segments_of(x, offsets ? offsets : lengths, offsets, n->numbers[AXIS].i, &p)) return;
   gi[0] = (grad_mode ? tape_gradient : plain_gradient)(n, g[0], x, y, &p);
 }
 
@@ -280,7 +280,7 @@ Tensor *t_segment_reduce(Tensor *data, const char *reduce, Tensor *lengths, Tens
   Parts p;
   int64_t sizes[MAX_DIM];
   Tensor *x = for_loops(t_detach(data)), *y = NULL;
-  if (x && parts_of(x, given, offsets, axis, &p)) {
+  if (x && segments_of(x, given, offsets, axis, &p)) {
     memcpy(sizes, x->sizes, (size_t)x->ndim * sizeof *sizes);
     sizes[axis] = p.count;
     y = tensor_empty(x->ndim, sizes, tensor_dtype(x));
