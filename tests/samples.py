@@ -694,6 +694,7 @@ rows(
     call(x(3, 3, kind="definite")),
     call(x(2, 2, 2, kind="definite"), "U"),
 )
+rows("linalg.eig linalg.eigvals", call(x(3, 3)), call(x(2, 2, 2, kind="definite")))
 rows("linalg.solve", call(x(3, 3, kind="definite"), x(3, 2)), call(x(3, 3, kind="definite"), x(3)))
 rows("linalg.norm", call(S), call(S, 1), call(x(3), 3), call(S, 1, dim=-1))
 rows("linalg.matrix_norm", call(S), call(S, 1), call(S, float("inf")))

@@ -2965,8 +2965,10 @@ export interface Linalg {
   cross(input: Tensor, other: Tensor, options?: { dim?: number; out?: Tensor }): Tensor;
   det(A: Tensor, options?: { out?: Tensor }): Tensor;
   diagonal(A: Tensor, options?: { offset?: number; dim1?: number; dim2?: number }): Tensor;
+  eig(A: Tensor, options?: { out?: Tensor[] }): Named<['eigenvalues', 'eigenvectors']>;
   eigh(A: Tensor, UPLO?: string, options?: { out?: Tensor[] }): Named<['eigenvalues', 'eigenvectors']>;
   eigh(A: Tensor, options: { UPLO?: string; out?: Tensor[] }): Named<['eigenvalues', 'eigenvectors']>;
+  eigvals(A: Tensor, options?: { out?: Tensor }): Tensor;
   eigvalsh(A: Tensor, UPLO?: string, options?: { out?: Tensor }): Tensor;
   eigvalsh(A: Tensor, options: { UPLO?: string; out?: Tensor }): Tensor;
   householder_product(input: Tensor, tau: Tensor, options?: { out?: Tensor }): Tensor;

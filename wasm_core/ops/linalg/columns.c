@@ -8,6 +8,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/op.h"
 #include "ops/view/copy.h"
+#include "ops/view/diagonal.h"
 #include "ops/view/view.h"
 
 int64_t batch_of(const Tensor *x) {
@@ -42,6 +43,13 @@ Tensor *flipped(Tensor *x) {
   y->sizes[k + 1] = x->sizes[k];
   y->strides[k] = x->strides[k + 1];
   y->strides[k + 1] = x->strides[k];
+  return y;
+}
+
+Tensor *adjoined(Tensor *x) {
+  Tensor *y = flipped(x);
+  if (y && dtype_is_complex((DType)y->dtype))
+    tensor_set_lazy(y, (y->flags & FLAGS_LAZY) ^ FLAG_CONJ);
   return y;
 }
 
@@ -86,28 +94,33 @@ bool check_systems(const Tensor *b, const Tensor *a, const char *op) {
 }
 
 bool check_float(const Tensor *x, const char *op) {
-  if (dtype_is_float((DType)x->dtype)) return true;
+  if (dtype_is_inexact((DType)x->dtype)) return true;
   fail(ERR_RUNTIME, "%s: Expected a floating point or complex tensor as input. Got %s", op,
        legacy(x));
   return false;
 }
 
-bool check_no_half(const char *kernel, const Tensor *x) {
-  return !dtype_is_half(tensor_dtype(x)) || no_kernel(kernel, tensor_dtype(x));
+static bool is_precise(const Tensor *x) {
+  DType d = (DType)x->dtype;
+  return d == DT_F32 || d == DT_F64 || d == DT_C64 || d == DT_C128;
 }
 
 bool check_precise(const Tensor *x, const char *op) {
-  if (!check_float(x, op)) return false;
-  if (dtype_is_half((DType)x->dtype))
+  if (check_float(x, op) && !is_precise(x))
     fail(ERR_RUNTIME, "%s: Low precision dtypes not supported. Got %s", op, legacy(x));
   return !failed();
 }
 
-Tensor *identity_columns(const Tensor *like, int64_t n) {
-  Tensor *y = empty_columns(like, n, n, DT_F64);
+bool check_factor_kernel(const char *kernel, const Tensor *x) {
+  return is_precise(x) || no_kernel(kernel, (DType)x->dtype);
+}
+
+Tensor *identity_columns(const Tensor *like, int64_t n, DType d) {
+  Tensor *y = empty_columns(like, n, n, d);
   if (!y) return NULL;
-  memset(tensor_data(y), 0, (size_t)y->numel * sizeof(double));
-  for (int64_t i = 0; i < y->numel; i += i % (n * n) == n * n - 1 ? 1 : n + 1) doubles(y)[i] = 1;
+  memset(tensor_data(y), 0, (size_t)(y->numel * dtype_bytes(d)));
+  for (int64_t i = 0; i < y->numel; i += i % (n * n) == n * n - 1 ? 1 : n + 1)
+    tensor_set_f(y, i, 1);
   return y;
 }
 
@@ -133,12 +146,23 @@ bool check_info(const Tensor *info, const char *op, const char *message) {
 Tensor *eye_mask(int64_t n) { return t_eye(n, n, DT_BOOL); }
 Tensor *scale_columns(Tensor *m, Tensor *v) { return t_mul(m, t_unsqueeze(v, -2)); }
 Tensor *scale_rows(Tensor *v, Tensor *m) { return t_mul(t_unsqueeze(v, -1), m); }
+Tensor *adjoint_of(Tensor *m) { return t_conj(t_t(m)); }
+Tensor *hermitian_of(Tensor *m) {
+  Tensor *y = t_add(t_tril(m, 0), adjoint_of(t_tril(m, -1)));
+  if (blocked(y) || !dtype_is_complex((DType)y->dtype)) return y;
+  return t_where(eye_mask(cols_of(y)), t_real(y), y);
+}
 
 bool check_norm_type(const Tensor *x, DType dtype, const char *op) {
-  if (!dtype_is_complex(tensor_dtype(x)) && !check_float(x, op)) return false;
+  if (!check_float(x, op)) return false;
   if (dtype == DT_NONE) return true;
+  bool complex = dtype_is_complex((DType)x->dtype);
   if (!dtype_is_inexact(dtype)) {
     fail(ERR_RUNTIME, "%s: dtype should be floating point or complex, but got %s", op,
+         dtype_info[dtype].legacy);
+  } else if (complex != dtype_is_complex(dtype)) {
+    const char *kind = complex ? "complex" : "real";
+    fail(ERR_RUNTIME, "%s: dtype should be %s for %s inputs, but got %s", op, kind, kind,
          dtype_info[dtype].legacy);
   } else if (dtype_promote((DType)x->dtype, dtype) != dtype) {
     fail(ERR_RUNTIME,

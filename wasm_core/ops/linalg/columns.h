@@ -4,6 +4,7 @@
 #ifndef PG_COLUMNS_H
 #define PG_COLUMNS_H
 
+#include "kernels/factors.h"
 #include "tensor/tensor.h"
 
 static inline int64_t rows_of(const Tensor *x) { return x->sizes[x->ndim - 2]; }
@@ -12,18 +13,20 @@ static inline int64_t least_dim(const Tensor *x) {
   return rows_of(x) < cols_of(x) ? rows_of(x) : cols_of(x);
 }
 
-static inline void add_scaled(double *y, double k, const double *x, int64_t n) {
-  for (int64_t i = 0; i < n; i++) y[i] += k * x[i];
-}
-
-static inline void exchange(double *x, double *y) {
-  double held = *x;
-  *x = *y;
-  *y = held;
-}
-
 static inline double *doubles(Tensor *x) { return (double *)(void *)tensor_data(x); }
 static inline int32_t *ints(const Tensor *x) { return (int32_t *)(void *)tensor_data(x); }
+
+/* The type in which matrices of type d are decomposed, and the functions that do so. */
+static inline DType wide_type(DType d) { return dtype_is_complex(d) ? DT_C128 : DT_F64; }
+static inline const Factorizations *factorizations_of(const Tensor *x) {
+  return dtype_is_complex((DType)x->dtype) ? &factorizations_c128 : &factorizations_f64;
+}
+/* The number `count` of x, which lies without gaps. */
+static inline void *number_at(const Tensor *x, int64_t count) {
+  return tensor_data(x) + count * dtype_bytes((DType)x->dtype);
+}
+/* Whether a matrix of type d is rounded to float, step by step, where it matters. */
+static inline bool rounds_to_float(DType d) { return d == DT_F32 || d == DT_C64; }
 
 /* Whether b of the systems a x = b is a vector, or a batch of vectors. */
 static inline bool is_vector_case(const Tensor *a, const Tensor *b) {
@@ -32,20 +35,24 @@ static inline bool is_vector_case(const Tensor *a, const Tensor *b) {
 
 int64_t batch_of(const Tensor *x);
 /* Columns of m x n for each matrix of `like`, uninitialised; ones on the diagonal and zeros
- * beside it, in double. */
+ * beside it. */
 Tensor *empty_columns(const Tensor *like, int64_t m, int64_t n, DType d);
-Tensor *identity_columns(const Tensor *like, int64_t n);
+Tensor *identity_columns(const Tensor *like, int64_t n, DType d);
 /* A vector of n for each matrix of `like`; n == -1: a number. */
 Tensor *empty_vectors(const Tensor *like, int64_t n, DType d);
 Tensor *columns(Tensor *x, DType d); /* a copy */
-Tensor *flipped(Tensor *x);          /* the same matrices transposed, without history */
+/* The same matrices transposed, without history; and with their numbers conjugated. */
+Tensor *flipped(Tensor *x);
+Tensor *adjoined(Tensor *x);
 
 /* PyTorch's errors. */
 bool check_matrix(const Tensor *x, const char *op, const char *name);
 bool check_square(const Tensor *x, const char *op, const char *name);
-bool check_float(const Tensor *x, const char *op);
-bool check_no_half(const char *kernel, const Tensor *x);
-bool check_precise(const Tensor *x, const char *op); /* and not of a half type */
+bool check_float(const Tensor *x, const char *op); /* or complex */
+/* The same, and of no less than 32 bits. */
+bool check_precise(const Tensor *x, const char *op);
+/* What decomposes has no half precision. */
+bool check_factor_kernel(const char *kernel, const Tensor *x);
 /* op solves a x = b: of one type, a square, with as many rows as b. */
 bool check_systems(const Tensor *b, const Tensor *a, const char *op);
 /* dtype: of the norm, DT_NONE if it was left open */
@@ -55,9 +62,13 @@ int first_info(const Tensor *info, char where[48]);
 /* `message` has places for the op, the batch element and what the first info that is not 0 says. */
 bool check_info(const Tensor *info, const char *op, const char *message);
 
-/* Composed of ops, so that they can be differentiated: ones on a diagonal, m diag(v), diag(v) m. */
+/* Composed of ops, so that they can be differentiated: ones on a diagonal, m diag(v), diag(v) m;
+ * the conjugate transpose, of real matrices the transpose; and the Hermitian matrix whose lower
+ * triangle is that of m, with a real diagonal. */
 Tensor *eye_mask(int64_t n);
 Tensor *scale_columns(Tensor *m, Tensor *v);
 Tensor *scale_rows(Tensor *v, Tensor *m);
+Tensor *adjoint_of(Tensor *m);
+Tensor *hermitian_of(Tensor *m);
 
 #endif

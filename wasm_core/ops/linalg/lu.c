@@ -131,7 +131,7 @@ void t_linalg_lu(Tensor *a, bool pivot, Tensor *out[3]) {
 /* ------------------------------------------------------------ solving */
 
 static bool check_lu_solve(const Tensor *lu, Tensor *pivots, const Tensor *b, bool left) {
-  if (!check_float(lu, "torch.linalg.lu_solve")) return false;
+  if (!check_precise(lu, "torch.linalg.lu_solve")) return false;
   if (lu->dtype != b->dtype) {
     fail(ERR_RUNTIME,
          "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type %s and B "
@@ -164,19 +164,20 @@ static bool check_lu_solve(const Tensor *lu, Tensor *pivots, const Tensor *b, bo
   return !failed();
 }
 
-/* X A = B is A^T X^T = B^T. */
+/* X A = B is A^H X^H = B^H. */
 Tensor *t_linalg_lu_solve(Tensor *lu, Tensor *pivots, Tensor *b, bool left, bool adjoint) {
   OP_ENTERED("lu_solve", lu, pivots, b, left, adjoint);
   if (blocked(lu, pivots, b) || !check_lu_solve(lu, pivots, b, left)) return NULL;
-  Tensor *p = t_lu_permutation(lu, pivots), *x = left ? b : turned(b);
+  Tensor *p = t_lu_permutation(lu, pivots), *x = left ? b : turned_adjoint(b);
   if (left != adjoint) {
     x = t_solve_triangular(lu, t_matmul(turned(p), x), false, true, true);
     x = t_solve_triangular(lu, x, true, true, false);
   } else {
-    x = t_solve_triangular(turned(lu), x, false, true, false);
-    x = t_matmul(p, t_solve_triangular(turned(lu), x, true, true, true));
+    Tensor *other = turned_adjoint(lu);
+    x = t_solve_triangular(other, x, false, true, false);
+    x = t_matmul(p, t_solve_triangular(other, x, true, true, true));
   }
-  return left ? x : turned(x);
+  return left ? x : turned_adjoint(x);
 }
 
 Tensor *t_lu_solve(Tensor *b, Tensor *lu, Tensor *pivots) {

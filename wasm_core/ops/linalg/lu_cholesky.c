@@ -1,14 +1,16 @@
 /* LU and Cholesky: inverses, determinants, and what is solved with them.
  *
- * Kernels work in place on columns. All compute in double; but LU, which tells a singular matrix by
- * a zero, rounds each step to the input's type. Gradients are composed of ops, so they can be
- * differentiated again. */
+ * Kernels (kernels/factors.h) work in place on columns. All compute in double; but LU, which tells a
+ * singular matrix by a zero, rounds each step to the input's type. Gradients are composed of ops, so
+ * they can be differentiated again. What is analytic reads `saved`, so that its real formulas hold
+ * for complex matrices; what is not reads `saved_plain` and conjugates itself. */
 #include "ops/linalg/lu_cholesky.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "ground/memory.h"
+#include "kernels/complex.h"
 #include "linalg_rows.h"
 #include "ops/create/create.h"
 #include "ops/elementwise/elementwise.h"
@@ -30,50 +32,22 @@ static const char *const not_positive =
     "(the leading minor of order %d is not positive-definite).";
 
 typedef struct {
-  Tensor *lu; /* unit lower L below the diagonal, U on and above it; in double */
+  Tensor *lu; /* unit lower L below the diagonal, U on and above it; in the wide type */
   /* of each matrix and column, of no more than there are rows: the row it was exchanged with */
   int32_t *pivots;
   Tensor *info; /* 1 + the first column without a pivot, 0 if none */
 } Factors;
 
-static double rounded(double x, bool to_float) { return to_float ? (double)(float)x : x; }
-
-/* Gaussian elimination of one matrix, m x n, with the largest element of a column as its pivot;
- * the info. */
-static int32_t eliminate(double *v, int32_t *pivots, int64_t m, int64_t n, bool to_float) {
-  int32_t info = 0;
-  for (int64_t k = 0; k < n && k < m; k++) {
-    double *column = v + k * m;
-    int64_t best = k;
-    for (int64_t i = k + 1; i < m; i++)
-      if (fabs(column[i]) > fabs(column[best])) best = i;
-    pivots[k] = (int32_t)best;
-    for (int64_t j = 0; j < n; j++) exchange(v + k + j * m, v + best + j * m);
-    if (column[k] == 0) {
-      if (info == 0) info = (int32_t)k + 1;
-      continue;
-    }
-    double inverse = rounded(1 / column[k], to_float);
-    for (int64_t i = k + 1; i < m; i++) column[i] = rounded(column[i] * inverse, to_float);
-    for (int64_t j = k + 1; j < n; j++) {
-      double *other = v + j * m, times = other[k];
-      for (int64_t i = k + 1; i < m; i++)
-        other[i] = rounded(other[i] - rounded(times * column[i], to_float), to_float);
-    }
-  }
-  return info;
-}
-
 static Factors factor(Tensor *a) {
   Factors f = {NULL, NULL, NULL};
   if (blocked(a)) return f;
   int64_t m = rows_of(a), n = cols_of(a), batch = batch_of(a), least = least_dim(a);
-  f.lu = columns(a, DT_F64);
+  f.lu = columns(a, wide_type((DType)a->dtype));
   f.pivots = scratch_array(least * batch + 1, sizeof *f.pivots);
   f.info = empty_vectors(a, -1, DT_I32);
   for (int64_t b = 0; b < batch && !failed(); b++)
-    ints(f.info)[b] = eliminate(doubles(f.lu) + b * m * n, f.pivots + b * least, m, n,
-                                a->dtype == DT_F32);
+    ints(f.info)[b] = factorizations_of(a)->eliminate(
+        number_at(f.lu, b * m * n), f.pivots + b * least, m, n, rounds_to_float((DType)a->dtype));
   return f;
 }
 
@@ -91,29 +65,22 @@ static void save_factors(Node *n, int slot, Factors f, DType d) {
   save(n, slot + 1, counted_pivots(f));
 }
 
-/* Solves A x = b in place, A triangular; both in double. */
+/* Solves A x = b in place, A triangular; both in the wide type. */
 static Tensor *substitute(Tensor *a, Tensor *x, bool upper, bool unit) {
   if (blocked(a, x)) return NULL;
   int64_t n = rows_of(a), count = cols_of(x);
-  const double *v = doubles(a);
-  double *y = doubles(x);
-  for (int64_t c = 0, all = count * batch_of(a); c < all; c++, y += n)
-    for (int64_t step = 0; step < n; step++) {
-      int64_t j = upper ? n - 1 - step : step, first = upper ? 0 : j + 1;
-      const double *column = v + (c / count * n + j) * n;
-      if (!unit) y[j] /= column[j];
-      add_scaled(y + first, -y[j], column + first, upper ? j : n - first);
-    }
+  for (int64_t c = 0, all = count * batch_of(a); c < all; c++)
+    factorizations_of(a)->substitute(number_at(a, c / count * n * n), number_at(x, c * n), n, upper,
+                                     unit);
   return x;
 }
 
-/* Solves A x = b in place, in double, with A's factors; the result in type d. */
+/* Solves A x = b in place, in the wide type, with A's factors; the result in type d. */
 static Tensor *solve_factored(Factors f, Tensor *x, DType d) {
   if (blocked(f.lu, x)) return NULL;
   int64_t n = rows_of(x), count = cols_of(x);
-  double *y = doubles(x);
-  for (int64_t c = 0, all = count * batch_of(x); c < all; c++, y += n)
-    for (int64_t k = 0; k < n; k++) exchange(y + k, y + f.pivots[c / count * n + k]);
+  for (int64_t c = 0, all = count * batch_of(x); c < all; c++)
+    factorizations_of(x)->exchange_rows(number_at(x, c * n), f.pivots + c / count * n, n);
   return columns(substitute(f.lu, substitute(f.lu, x, false, true), true, false), d);
 }
 
@@ -124,15 +91,18 @@ static Tensor *solve_factored(Factors f, Tensor *x, DType d) {
 Tensor *t_lu_permutation(Tensor *lu, Tensor *pivots) {
   if (blocked(lu, pivots) || !check_matrix(lu, "lu_unpack", "LU_data")) return NULL;
   int64_t m = rows_of(lu), batch = batch_of(lu), count = batch ? pivots->numel / batch : 0;
-  Tensor *p = identity_columns(lu, m);
+  Tensor *p = identity_columns(lu, m, DT_F64);
   pivots = t_contiguous(t_to(pivots, DT_I32));
   if (blocked(p, pivots)) return NULL;
   double *v = doubles(p);
   for (int64_t b = 0; b < batch; b++, v += m * m)
     for (int64_t k = count - 1; k >= 0; k--) {
       int64_t to = ints(pivots)[b * count + k] - 1;
-      for (int64_t j = 0; k < m && to >= 0 && to < m && j < m; j++)
-        exchange(v + k + j * m, v + to + j * m);
+      for (int64_t j = 0; k < m && to >= 0 && to < m && j < m; j++) {
+        double held = v[k + j * m];
+        v[k + j * m] = v[to + j * m];
+        v[to + j * m] = held;
+      }
     }
   return t_to(p, (DType)lu->dtype);
 }
@@ -172,9 +142,7 @@ GRAD(LinalgLuFactorExBackward0, "LU pivots | pivot:b")
 void t_lu_factor(Tensor *a, Tensor *out[3]) {
   OP_ENTERED("lu_factor", a, out);
   out[0] = out[1] = out[2] = NULL;
-  if (blocked(a) || !check_matrix(a, "lu_factor", "A") ||
-      !check_wide_kernel("lu_cpu", tensor_dtype(a)))
-    return;
+  if (blocked(a) || !check_matrix(a, "lu_factor", "A") || !check_factor_kernel("lu_cpu", a)) return;
   Node *n = node_new(&LinalgLuFactorExBackward0, 2, 1, a, NULL);
   num_i(n, 0, true);
   Factors f = factor(a);
@@ -199,7 +167,10 @@ static void invert(Tensor *a, const char *op, Tensor *out[2]) {
   if (blocked(a) || !check_square(a, "linalg.inv", "A") || !check_precise(a, "linalg.inv")) return;
   Node *n = node_new(&LinalgInvExBackward0, 1, 0, a, NULL);
   Factors f = factor(a);
-  out[0] = set_history(solve_factored(f, identity_columns(a, rows_of(a)), (DType)a->dtype), n);
+  out[0] = set_history(solve_factored(f,
+                                      identity_columns(a, rows_of(a), wide_type((DType)a->dtype)),
+                                      (DType)a->dtype),
+                       n);
   out[1] = f.info;
   save_output(n, 0, out[0]);
   if (op) check_info(f.info, op, singular_inverse);
@@ -225,21 +196,16 @@ static bool determinants(Tensor *a, Node *node, int slot, Tensor *out[3]) {
    * on it. */
   Factors f = factor(tensor_is_contiguous(a) ? flipped(a) : a);
   save_factors(node, slot, f, (DType)a->dtype);
-  for (int i = 0; i < 3; i++) out[i] = empty_vectors(a, -1, (DType)a->dtype);
+  DType d = (DType)a->dtype, wide = wide_type(d), real = dtype_real(d);
+  for (int i = 0; i < 3; i++) out[i] = empty_vectors(a, -1, i == 2 ? DT_F64 : wide);
   if (failed()) return false;
-  int64_t n = rows_of(a), batch = batch_of(a), at = 0;
-  for (int64_t b = 0; b < batch; b++) {
-    double each[3] = {1, 1, 0};
-    for (int64_t k = 0; k < n; k++, at++) {
-      double d = doubles(f.lu)[at * n + k];
-      if (f.pivots[at] != k) d = -d;
-      each[0] = rounded(each[0] * d, a->dtype == DT_F32);
-      each[1] *= isnan(d) ? d : (d > 0) - (d < 0);
-      each[2] += log(fabs(d));
-    }
-    for (int i = 0; i < 3; i++) tensor_set_f(out[i], b, each[i]);
-  }
-  return true;
+  int64_t n = rows_of(a), batch = batch_of(a);
+  for (int64_t b = 0; b < batch; b++)
+    factorizations_of(a)->determinant(number_at(f.lu, b * n * n), f.pivots + b * n, n,
+                                      rounds_to_float(d), number_at(out[0], b),
+                                      number_at(out[1], b), number_at(out[2], b));
+  for (int i = 0; i < 3; i++) out[i] = cast_plain(out[i], i == 2 ? real : d);
+  return !failed();
 }
 
 /* Matrices with v on their diagonal, as many as rows of A. */
@@ -250,8 +216,8 @@ static Tensor *diagonal_of(Tensor *v, Tensor *a) {
   return t_diag_embed(t_expand(t_unsqueeze(v, -1), a->ndim - 1, sizes), 0, -2, -1);
 }
 
-/* The gradient of det where it may be 0: with A = U S V^T, det U det V U diag(products of the
- * other S) V^T. */
+/* The gradient of det where it may be 0: with A = U S V^H, det U det V^H times the conjugate of
+ * U diag(products of the other S) V^H. */
 static Tensor *singular_det_gradient(Tensor *a, Tensor *g) {
   Tensor *usv[3];
   t_linalg_svd(a, false, NULL, usv);
@@ -262,7 +228,7 @@ static Tensor *singular_det_gradient(Tensor *a, Tensor *g) {
                                  eye_mask(rows_of(a)), tensor_wrapped_f(1));
   Tensor *sign = t_mul(t_det(usv[0]), t_det(usv[2]));
   Tensor *weights = t_mul(t_unsqueeze(t_mul(g, sign), -1), t_prod_dim(others, -1, false, DT_NONE));
-  return t_matmul(scale_columns(usv[0], weights), usv[2]);
+  return t_matmul(scale_columns(t_conj(usv[0]), weights), t_conj(usv[2]));
 }
 
 /* det' = g det A^-T. Without create_graph PyTorch gives zero where det is zero. */
@@ -271,7 +237,7 @@ GRAD(LinalgDetBackward0, "A result LU pivots")
   Tensor *a = saved(n, 0), *y = saved(n, 1);
   if (blocked(a, y)) return;
   bool singular = false;
-  for (int64_t i = 0; i < y->numel; i++) singular |= tensor_get_f(y, i) == 0;
+  for (int64_t i = 0; i < y->numel; i++) singular |= tensor_get_c(y, i) == 0;
   if (singular && grad_mode) {
     gi[0] = singular_det_gradient(a, g[0]);
     return;
@@ -286,7 +252,7 @@ Tensor *t_det(Tensor *a) {
   OP_ENTERED("det", a);
   Tensor *r[3];
   if (blocked(a) || !check_square(a, "linalg.det", "A") || !check_float(a, "linalg.det") ||
-      refuses_half(a, "lu_cpu"))
+      !check_factor_kernel("lu_cpu", a))
     return NULL;
   Node *n = node_new(&LinalgDetBackward0, 4, 0, a, NULL);
   save(n, 0, a);
@@ -295,16 +261,23 @@ Tensor *t_det(Tensor *a) {
   return y;
 }
 
-/* log |det A|:  A' = g A^-T. The sign is constant. */
+/* log |det A|:  A' = g A^-T. The sign is constant if it is real; if complex, with g_s of it,
+ * A' = (g + i Im(conj(sign) g_s)) A^-T. */
 GRAD(LinalgSlogdetBackward0, "A LU pivots sign")
 {
-  Tensor *a = saved(n, 0), *out[2];
-  if (!g[1] || blocked(a)) return;
+  Tensor *a = saved(n, 0), *sign = saved(n, 3), *each = g[1], *out[2];
+  if (blocked(a, sign)) return;
+  if (g[0] && dtype_is_complex((DType)sign->dtype)) {
+    Tensor *turn = t_mul(t_imag(t_mul(sign, g[0])), tensor_wrapped_c(complex_of(0.0, 1.0)));
+    each = each ? t_add(each, turn) : turn;
+  }
+  if (!each) return;
+  each = t_to(each, (DType)a->dtype);
   if (grad_mode) {
-    gi[0] = t_solve(t_t(a), diagonal_of(g[1], a), true);
+    gi[0] = t_solve(t_t(a), diagonal_of(each, a), true);
     return;
   }
-  t_solve_ex(t_t(a), diagonal_of(g[1], a), true, false, out);
+  t_solve_ex(t_t(a), diagonal_of(each, a), true, false, out);
   gi[0] = out[0];
 }
 
@@ -325,6 +298,7 @@ Tensor *t_logdet(Tensor *a) {
   OP_ENTERED("logdet", a);
   Tensor *r[2];
   t_slogdet(a, "logdet", r);
+  if (r[0] && dtype_is_complex((DType)r[0]->dtype)) return t_add(t_log(r[0]), r[1]);
   return t_where(t_eq(r[0], tensor_wrapped_f(-1)), tensor_wrapped_f(NAN), r[1]);
 }
 
@@ -372,7 +346,7 @@ GRAD(LinalgSolveExBackward0, "A result LU pivots | left:b")
 
 static bool check_solve(const Tensor *a, const Tensor *b, bool left, bool vector) {
   const char *op = "linalg.solve";
-  if (!check_square(a, op, "A") || !check_float(a, op) || refuses_half(a, "lu_cpu")) return false;
+  if (!check_square(a, op, "A") || !check_precise(a, op)) return false;
   if (a->dtype != b->dtype) {
     fail(ERR_RUNTIME,
          "%s: Expected A and B to have the same dtype, but found A of type %s and B of type %s "
@@ -406,7 +380,8 @@ static void solve(Tensor *a, Tensor *b, bool left, const char *op, Tensor *out[2
         broadcast_pair(&a, &b)) {
       f = factor(left ? a : flipped(a));
       save_factors(n, 2, f, (DType)a->dtype);
-      x = solve_factored(f, columns(left ? b : flipped(b), DT_F64), (DType)a->dtype);
+      x = solve_factored(f, columns(left ? b : flipped(b), wide_type((DType)a->dtype)),
+                         (DType)a->dtype);
       if (!left) x = flipped(x);
       if (vector && x) x = tensor_alias(x, x->ndim - 1, x->sizes, x->strides, x->offset);
     }
@@ -453,7 +428,7 @@ Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool uni
   }
   if (blocked(a, b) || !check_matrix(a, op, "A") || !check_matrix(b, op, "B") ||
       !check_square(a, op, "A") || !check_fit(a, b, left, op) ||
-      !check_wide_kernel("triangular_solve_cpu", tensor_dtype(a)))
+      !check_factor_kernel("triangular_solve_cpu", a))
     return NULL;
   Node *n = node_new(&LinalgSolveTriangularBackward0, 2, 3, a, b, NULL);
   save(n, 0, a);
@@ -462,7 +437,8 @@ Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool uni
   num_i(n, 2, unitriangular);
   Tensor *x = NULL;
   if (broadcast_pair(&a, &b)) {
-    x = substitute(columns(left ? a : flipped(a), DT_F64), columns(left ? b : flipped(b), DT_F64),
+    DType wide = wide_type((DType)a->dtype);
+    x = substitute(columns(left ? a : flipped(a), wide), columns(left ? b : flipped(b), wide),
                    upper == left, unitriangular);
     x = columns(left ? x : flipped(x), (DType)a->dtype);
   }
@@ -473,44 +449,31 @@ Tensor *t_solve_triangular(Tensor *a, Tensor *b, bool upper, bool left, bool uni
 
 /* ------------------------------------------------------------ Cholesky */
 
-/* A = L L^T. With P = tril(L^T g):  A' = L^-T (P + tril(P, -1)^T) L^-1 / 2. */
+/* A = L L^H. With P = tril(L^H g):  A' = L^-H (P + tril(P, -1)^H) L^-1 / 2. */
 GRAD(LinalgCholeskyExBackward0, "L | upper:b")
 {
-  Tensor *l = saved(n, 0), *dl = g[0];
+  Tensor *l = saved_plain(n, 0), *dl = g[0];
   if (!dl) return;
   if (n->numbers[0].i) {
-    l = t_t(l);
-    dl = t_t(dl);
+    l = adjoint_of(l);
+    dl = adjoint_of(dl);
   }
-  Tensor *p = t_tril(t_matmul(t_t(l), dl), 0);
-  p = t_add(p, t_t(t_tril(p, -1)));
+  Tensor *lh = adjoint_of(l), *p = t_tril(t_matmul(lh, dl), 0);
+  p = t_add(p, adjoint_of(t_tril(p, -1)));
   gi[0] = t_mul_f(
-      t_solve_triangular(l, t_solve_triangular(t_t(l), p, true, true, false), false, false, false),
+      t_solve_triangular(l, t_solve_triangular(lh, p, true, true, false), false, false, false),
       0.5);
 }
 static const NodeType CholeskyBackward0 = {"CholeskyBackward0", grad_LinalgCholeskyExBackward0,
                                            "result | upper:b", false, NULL};
 
-/* In double: the factor L in place of the lower triangle, zeros above it, and the info: the
- * order of the first bad minor. */
+/* In the wide type: the factor L in place of the lower triangle, zeros above it, and the info. */
 static Tensor *factor_positive(Tensor *a) {
   Tensor *info = blocked(a) ? NULL : empty_vectors(a, -1, DT_I32);
   if (!info) return NULL;
   int64_t n = rows_of(a), batch = batch_of(a);
-  int32_t *bad = ints(info);
-  double *v = doubles(a);
-  for (int64_t b = 0; b < batch; b++, v += n * n) {
-    bad[b] = 0;
-    for (int64_t j = 0; j < n; j++) {
-      double *column = v + j * n;
-      memset(column, 0, (size_t)j * sizeof *column);
-      for (int64_t k = 0; k < j && !bad[b]; k++)
-        add_scaled(column + j, -v[j + k * n], v + k * n + j, n - j);
-      if (!bad[b] && !(column[j] > 0)) bad[b] = (int32_t)j + 1;
-      double root = sqrt(column[j]);
-      for (int64_t i = j; i < n && !bad[b]; i++) column[i] = i == j ? root : column[i] / root;
-    }
-  }
+  for (int64_t b = 0; b < batch; b++)
+    ints(info)[b] = factorizations_of(a)->cholesky(number_at(a, b * n * n), n);
   return info;
 }
 
@@ -520,7 +483,8 @@ static void cholesky(const NodeType *type, Tensor *a, bool upper, const char *op
   if (blocked(a)) return;
   Node *n = node_new(type, 1, 1, a, NULL);
   num_i(n, 0, upper);
-  Tensor *l = columns(upper ? flipped(a) : a, DT_F64);
+  /* the conjugate of A, whose factor is that of U's: U^T */
+  Tensor *l = columns(upper ? flipped(a) : a, wide_type((DType)a->dtype));
   out[1] = factor_positive(l);
   out[0] = set_history(columns(upper ? flipped(l) : l, (DType)a->dtype), n);
   if (out[0]) save_output(n, 0, out[0]);
@@ -529,7 +493,7 @@ static void cholesky(const NodeType *type, Tensor *a, bool upper, const char *op
 
 static bool check_cholesky(const Tensor *a) {
   return check_square(a, "linalg.cholesky", "A") && check_float(a, "linalg.cholesky") &&
-         !refuses_half(a, "cholesky_cpu");
+         check_factor_kernel("cholesky_cpu", a);
 }
 
 /* Out: factor, info. */
@@ -552,8 +516,7 @@ Tensor *t_linalg_cholesky(Tensor *a, bool upper) {
 Tensor *t_cholesky(Tensor *a, bool upper) {
   OP_ENTERED("cholesky", a, upper);
   Tensor *out[2];
-  if (blocked(a) || !check_square(a, "cholesky", "A") ||
-      !check_wide_kernel("cholesky_cpu", tensor_dtype(a)))
+  if (blocked(a) || !check_square(a, "cholesky", "A") || !check_factor_kernel("cholesky_cpu", a))
     return NULL;
   cholesky(&CholeskyBackward0, a, upper, "cholesky", out);
   return failed() ? NULL : out[0];
@@ -561,15 +524,15 @@ Tensor *t_cholesky(Tensor *a, bool upper) {
 
 /* ------------------------------------------------------------ solving with a Cholesky factor */
 
-/* A = L L^T:  B' = A^-1 g,  L' = -(B' X^T + X B'^T) L; or A = U^T U:  U' = -U (...). All
+/* A = L L^H:  B' = A^-1 g,  L' = -(B' X^H + X B'^H) L; or A = U^H U:  U' = -U (...). All
  * elements of a factor have a gradient, as in PyTorch, though one triangle is read. */
 GRAD(CholeskySolveBackward0, "input2 result self | upper:b")
 {
-  Tensor *factor = saved(n, 0), *x = saved(n, 1);
+  Tensor *factor = saved_plain(n, 0), *x = saved_plain(n, 1);
   bool upper = n->numbers[0].i;
   Tensor *db = gi[0] = t_cholesky_solve(g[0], factor, upper);
   if (!needs(n, 1)) return;
-  Tensor *half = t_matmul(db, t_t(x)), *both = t_neg(t_add(half, t_t(half)));
+  Tensor *half = t_matmul(db, adjoint_of(x)), *both = t_neg(t_add(half, adjoint_of(half)));
   gi[1] = upper ? t_matmul(factor, both) : t_matmul(both, factor);
 }
 
@@ -578,7 +541,7 @@ static bool check_cholesky_solve(const Tensor *b, const Tensor *a) {
   if (b->ndim < 2) fail(ERR_RUNTIME, text, "b", b->ndim);
   else if (a->ndim < 2) fail(ERR_RUNTIME, text, "u", a->ndim);
   return !failed() && check_systems(b, a, "cholesky_solve") &&
-         check_wide_kernel("cholesky_solve_cpu", tensor_dtype(a));
+         check_factor_kernel("cholesky_solve_cpu", a);
 }
 
 Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper) {
@@ -590,9 +553,10 @@ Tensor *t_cholesky_solve(Tensor *b, Tensor *factor, bool upper) {
   num_i(n, 0, upper);
   Tensor *x = NULL;
   if (broadcast_pair(&factor, &b)) {
-    Tensor *lower = upper ? flipped(factor) : factor;
-    x = substitute(columns(lower, DT_F64), columns(b, DT_F64), false, false);
-    x = columns(substitute(columns(flipped(lower), DT_F64), x, true, false), (DType)b->dtype);
+    DType wide = wide_type((DType)b->dtype);
+    Tensor *other = adjoined(factor), *lower = upper ? other : factor;
+    x = substitute(columns(lower, wide), columns(b, wide), false, false);
+    x = columns(substitute(columns(upper ? factor : other, wide), x, true, false), (DType)b->dtype);
   }
   x = set_history(x, n);
   if (x) save_output(n, 1, x);

@@ -30,7 +30,8 @@ Tensor *alone(int32_t mark, Tensor *y) {
 /* ------------------------------------------------------------ rank */
 
 static bool has_eps(const Tensor *a) {
-  if (dtype_is_float(tensor_dtype(a)) && !dtype_is_half(tensor_dtype(a))) return true;
+  DType d = dtype_real(tensor_dtype(a));
+  if (d == DT_F32 || d == DT_F64) return true;
   fail(ERR_RUNTIME, "This function doesn't handle types other than float and double");
   return false;
 }
@@ -98,7 +99,7 @@ void t_lstsq(Tensor *a, Tensor *b, const double *rcond, const char *driver, Tens
   }
   bool vector = is_vector_case(a, b);
   if (!check_lstsq(a, b, vector) || (!rcond && !has_eps(a)) ||
-      !check_wide_kernel("linalg_lstsq_cpu", tensor_dtype(a)))
+      !check_factor_kernel("linalg_lstsq_cpu", a))
     return;
   int64_t m = rows_of(a), n = cols_of(a);
   double share = rcond ? *rcond : standard_rtol(a);
@@ -109,11 +110,13 @@ void t_lstsq(Tensor *a, Tensor *b, const double *rcond, const char *driver, Tens
   Tensor *rank = alone(mark, t_matrix_rank(a, NULL, least, false));
   if (blocked(x, rank)) return;
   bool residuals = !gelsy && m > n && all_are(rank, n);
-  out[1] = residuals ? t_sum(t_square(t_sub(t_matmul(a, x), columns)), ONE_DIM(-2), false, DT_NONE)
-                     : tensor_none_of(tensor_dtype(a));
+  DType real = dtype_real(tensor_dtype(a));
+  Tensor *off = residuals ? t_sub(t_matmul(a, x), columns) : NULL;
+  if (off && real != off->dtype) off = t_abs(off);
+  out[1] = residuals ? t_sum(t_square(off), ONE_DIM(-2), false, DT_NONE) : tensor_none_of(real);
   out[0] = vector ? t_squeeze_dim(x, -1) : x;
   out[2] = gels ? tensor_none_of(DT_I64) : rank;
-  out[3] = values ? t_svdvals(t_detach(a), NULL) : tensor_none_of(tensor_dtype(a));
+  out[3] = values ? t_svdvals(t_detach(a), NULL) : tensor_none_of(real);
 }
 
 /* ------------------------------------------------------------ condition */
@@ -168,7 +171,7 @@ enum { EXP_TERMS = 18 }; /* of the series at a norm of one half: enough for floa
 /* How often a matrix must be halved for its norm to be at most one half; no more than its type has
  * powers of two, for what is that large ends in infinity. */
 static int halvings_for(double norm, DType d) {
-  double n = norm > 0 ? ceil(log2(norm)) + 1 : 0, most = d == DT_F32 ? 127 : 1023;
+  double n = norm > 0 ? ceil(log2(norm)) + 1 : 0, most = rounds_to_float(d) ? 127 : 1023;
   return (int)(n < 0 ? 0 : n > most ? most : n);
 }
 
@@ -242,11 +245,14 @@ static bool check_householder(const Tensor *a, const Tensor *tau) {
          sizes_text(tau->ndim - 1, tau->sizes));
   else if (a->dtype != tau->dtype)
     fail(ERR_RUNTIME, "%s: tau dtype %s does not match input dtype %s", op, legacy(tau), legacy(a));
-  return !failed() && check_wide_kernel("orgqr_cpu", tensor_dtype(a));
+  return !failed() && check_factor_kernel("orgqr_cpu", a);
 }
 
-/* The vectors of reflections 1 - tau v v^T: 1, then what is below the diagonal. */
-static Tensor *reflecting(Tensor *a) {
+/* The first columns of the product of reflections 1 - tau v v^H; v is 1, then what is below the
+ * diagonal. */
+Tensor *t_householder_product(Tensor *a, Tensor *tau) {
+  OP_ENTERED("householder_product", a, tau);
+  if (blocked(a, tau) || !check_householder(a, tau)) return NULL;
   int32_t mark = pool_mark();
   Tensor *ones = t_eye(rows_of(a), cols_of(a), tensor_dtype(a));
   return alone(mark, t_add(t_tril(a, -1), ones));
@@ -262,7 +268,7 @@ static Tensor *reflected(Tensor *vectors, Tensor *tau, Tensor *y, bool transpose
     int64_t k = transpose ? i : n - 1 - i;
     Tensor *v = cols_of(vectors) == 1 ? vectors : t_slice(vectors, last, k, k + 1, 1);
     Tensor *weight = t_unsqueeze(t_unsqueeze(t_select(tau, tau->ndim - 1, k), -1), -1);
-    y = alone(mark, t_sub(y, t_matmul(t_mul(weight, v), t_matmul(turned(v), y))));
+    y = alone(mark, t_sub(y, t_matmul(t_mul(weight, v), t_matmul(turned_adjoint(v), y))));
   }
   return y;
 }
@@ -426,7 +432,7 @@ void t_svd(Tensor *a, bool some, bool vectors, Tensor *out[3]) {
   if (blocked(a) || !check_matrix(a, "linalg.svd", "A")) return;
   if (vectors) {
     t_linalg_svd(a, !some, NULL, out);
-    out[2] = turned(out[2]);
+    out[2] = turned_adjoint(out[2]);
   } else {
     out[0] = zero_vectors(a, rows_of(a));
     out[1] = t_svdvals(a, NULL);
@@ -437,7 +443,7 @@ void t_svd(Tensor *a, bool some, bool vectors, Tensor *out[3]) {
 Tensor *t_cholesky_inverse(Tensor *factor, bool upper) {
   OP_ENTERED("cholesky_inverse", factor, upper);
   if (blocked(factor) || !check_square(factor, "cholesky_inverse", "A") ||
-      !check_wide_kernel("cholesky_inverse_out_cpu", tensor_dtype(factor)))
+      !check_factor_kernel("cholesky_inverse_out_cpu", factor))
     return NULL;
   return t_cholesky_solve(t_eye(cols_of(factor), cols_of(factor), tensor_dtype(factor)), factor,
                           upper);
@@ -514,22 +520,22 @@ void t_svd_lowrank(Tensor *a, int64_t q, int64_t niter, Tensor *m, Tensor *out[3
   if (!failed() && m) a = t_sub(a, m);
   if (blocked(a) || !check_rows(a)) return;
   bool wide = rows_of(a) < cols_of(a);
-  if (wide) a = turned(a);
+  if (wide) a = turned_adjoint(a);
   if (blocked(a)) return;
   Ints drawn = {2, (const int64_t[]){cols_of(a), q}};
   int32_t mark = pool_mark();
-  DType d = dtype_is_float(tensor_dtype(a)) ? tensor_dtype(a) : DT_F32;
+  DType d = dtype_is_inexact(tensor_dtype(a)) ? tensor_dtype(a) : DT_F32;
   Tensor *directions = random_normal(t_empty(drawn, d, "contiguous_format"), 0, 1, 0);
   Tensor *basis = alone(mark, basis_of(t_matmul(a, directions)));
   for (int64_t k = 0; k < niter && !failed(); k++) {
-    basis = alone(mark, basis_of(t_matmul(turned(a), basis)));
+    basis = alone(mark, basis_of(t_matmul(turned_adjoint(a), basis)));
     basis = alone(mark, basis_of(t_matmul(a, basis)));
   }
   Tensor *usv[3];
-  t_linalg_svd(t_matmul(turned(basis), a), false, NULL, usv);
+  t_linalg_svd(t_matmul(turned_adjoint(basis), a), false, NULL, usv);
   out[wide ? 2 : 0] = t_matmul(basis, usv[0]);
   out[1] = usv[1];
-  out[wide ? 0 : 2] = turned(usv[2]);
+  out[wide ? 0 : 2] = turned_adjoint(usv[2]);
 }
 
 /* By svd_lowrank of the rows less their mean; q NULL: up to 6. */

@@ -9,5 +9,6 @@
 Tensor *alone(int32_t mark, Tensor *y);
 /* Matrices transposed, which in a history is TransposeBackward0 as in PyTorch; t_t gives another. */
 static inline Tensor *turned(Tensor *x) { return t_transpose(x, -2, -1); }
+static inline Tensor *turned_adjoint(Tensor *x) { return t_conj(turned(x)); }
 
 #endif

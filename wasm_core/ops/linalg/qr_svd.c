@@ -1,8 +1,8 @@
-/* QR, singular values and the eigenvalues of symmetric matrices; pseudo-inverses and norms of
- * matrices.
+/* QR, singular values and eigenvalues; pseudo-inverses and norms of matrices.
  *
- * Kernels work in place on columns, in double. Gradients are composed of ops, so they can be
- * differentiated again. */
+ * Kernels (kernels/factors.h) work in place on columns, in double. Gradients are composed of ops, so
+ * they can be differentiated again. Few of these functions are analytic: their gradients read
+ * `saved_plain`, and H is the conjugate transpose in them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,53 +24,6 @@ static void finish(Node *n, int count, Tensor **out) {
 
 /* ------------------------------------------------------------ QR */
 
-static double dot(const double *a, const double *b, int64_t n) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
-  return sum;
-}
-
-/* Makes x[0 .. n) the vector v, v[0] == 1, with (1 - tau v v^T) x = (beta, 0, ...); tau, and
- * beta through `beta`. Signs as LAPACK's: nothing is reflected if x has zeros below its head. */
-static double reflector(double *x, int64_t n, double *beta) {
-  double below = n > 1 ? sqrt(dot(x + 1, x + 1, n - 1)) : 0, head = x[0];
-  x[0] = 1;
-  *beta = head;
-  if (below == 0) return 0;
-  *beta = -copysign(hypot(head, below), head);
-  for (int64_t i = 1; i < n; i++) x[i] /= head - *beta;
-  return (*beta - head) / *beta;
-}
-
-static void reflect(double *y, const double *v, double tau, int64_t n) {
-  add_scaled(y, -tau * dot(v, y, n), v, n);
-}
-
-/* w (m x n) becomes R above its diagonal, whose own elements are `betas`, and vectors from it on. */
-static void reflect_all(double *w, int64_t m, int64_t n, double *taus, double *betas) {
-  for (int64_t j = 0; j < (m < n ? m : n); j++) {
-    double *v = w + j * m + j;
-    taus[j] = reflector(v, m - j, &betas[j]);
-    for (int64_t c = j + 1; c < n; c++) reflect(w + c * m + j, v, taus[j], m - j);
-  }
-}
-
-/* w (m x n) becomes R above its diagonal; q (m x width) the first columns of Q, unless NULL. */
-static void qr_one(double *w, int64_t m, int64_t n, double *q, int64_t width, double *taus,
-                   double *betas) {
-  int64_t k = m < n ? m : n;
-  reflect_all(w, m, n, taus, betas);
-  if (q) memset(q, 0, (size_t)(m * width) * sizeof *q);
-  for (int64_t c = 0; q && c < width; c++) {
-    q[c * m + c] = 1;
-    for (int64_t j = k - 1; j >= 0; j--) reflect(q + c * m + j, w + j * m + j, taus[j], m - j);
-  }
-  for (int64_t j = 0; j < k; j++) {
-    w[j * m + j] = betas[j];
-    memset(w + j * m + j + 1, 0, (size_t)(m - j - 1) * sizeof *w);
-  }
-}
-
 /* The first m rows of x in columns of the given type. */
 static Tensor *top_rows(Tensor *x, int64_t m, DType d) {
   return WITHOUT_GRAD(columns(t_narrow(x, -2, 0, m), d));
@@ -78,11 +31,12 @@ static Tensor *top_rows(Tensor *x, int64_t m, DType d) {
 
 static const char *const qr_modes[] = {"reduced", "complete", "r"};
 
-/* A = Q R, A tall or square, M = R R'^T - Q'^T Q:  A' = (Q' + Q (tril(M) + tril(M, -1)^T)) R^-T.
- *  A wide is (X, Y) = Q (U, V): X' as above with U and Q' + Y V'^T for Q', and Y' = Q V'. */
+/* A = Q R, A tall or square, M = R R'^H - Q'^H Q:  A' = (Q' + Q (tril(M) + tril(M, -1)^H)) R^-H,
+ * with a real diagonal. A wide is (X, Y) = Q (U, V): X' as above with U and Q' + Y V'^H for Q', and
+ * Y' = Q V'. */
 GRAD(LinalgQrBackward0, "Q R | mode:treduced,complete,r")
 {
-  Tensor *q = saved(n, 0), *r = saved(n, 1), *dq = g[0], *dr = g[1], *wide = NULL;
+  Tensor *q = saved_plain(n, 0), *r = saved_plain(n, 1), *dq = g[0], *dr = g[1], *wide = NULL;
   if (blocked(q, r) || (!dq && !dr)) return;
   int64_t rows = rows_of(r), cols = cols_of(r);
   if (n->numbers[0].i == 2) {
@@ -101,25 +55,27 @@ GRAD(LinalgQrBackward0, "Q R | mode:treduced,complete,r")
   if (cols > rows) {
     Tensor *dv = t_narrow(dr, -1, rows, cols - rows), *v = t_narrow(r, -1, rows, cols - rows);
     wide = t_matmul(q, dv);
-    dq = t_add(dq, t_matmul(t_matmul(q, v), t_t(dv)));
+    dq = t_add(dq, t_matmul(t_matmul(q, v), adjoint_of(dv)));
     dr = t_narrow(dr, -1, 0, rows);
     r = t_narrow(r, -1, 0, rows);
   }
-  Tensor *m = t_sub(t_matmul(r, t_t(dr)), t_matmul(t_t(dq), q));
-  Tensor *x = t_add(dq, t_matmul(q, t_add(t_tril(m, 0), t_t(t_tril(m, -1)))));
-  gi[0] = t_solve_triangular(t_t(r), x, false, false, false);
+  Tensor *m = t_sub(t_matmul(r, adjoint_of(dr)), t_matmul(adjoint_of(dq), q));
+  Tensor *x = t_add(dq, t_matmul(q, hermitian_of(m)));
+  gi[0] = t_solve_triangular(adjoint_of(r), x, false, false, false);
   if (wide) gi[0] = t_cat((Tensors){2, (Tensor *[]){gi[0], wide}}, -1);
 }
 
 /* Q (columns of `width`; NULL for mode r) and R of a batch. */
 static void qr_values(Tensor *a, char mode, Tensor *out[2]) {
   int64_t m = rows_of(a), n = cols_of(a), k = m < n ? m : n, width = mode == 'c' ? m : k;
-  Tensor *w = columns(a, DT_F64), *q = mode == 'r' ? NULL : empty_columns(a, m, width, DT_F64);
-  double *taus = scratch_array(2 * k + 1, sizeof *taus);
+  DType wide = wide_type((DType)a->dtype);
+  Tensor *w = columns(a, wide), *q = mode == 'r' ? NULL : empty_columns(a, m, width, wide);
+  double *betas = scratch_array(k + 1, sizeof *betas);
+  void *taus = scratch_array(k + 1, (size_t)dtype_bytes(wide));
   if (failed()) return;
-  double *pw = doubles(w), *pq = q ? doubles(q) : NULL;
   for (int64_t b = 0, batch = batch_of(a); b < batch; b++)
-    qr_one(pw + b * m * n, m, n, pq ? pq + b * m * width : NULL, width, taus, taus + k);
+    factorizations_of(a)->qr(number_at(w, b * m * n), m, n, q ? number_at(q, b * m * width) : NULL,
+                             width, taus, betas);
   out[0] = q ? columns(q, (DType)a->dtype) : tensor_none_of((DType)a->dtype);
   out[1] = top_rows(w, mode == 'c' ? m : k, (DType)a->dtype);
 }
@@ -128,7 +84,7 @@ void t_qr(Tensor *a, const char *mode, Tensor *out[2]) {
   OP_ENTERED("qr", a, mode, out);
   out[0] = out[1] = NULL;
   if (blocked(a) || !mode || !check_matrix(a, "linalg.qr", "A") || !check_float(a, "linalg.qr") ||
-      refuses_half(a, "geqrf_cpu"))
+      !check_factor_kernel("geqrf_cpu", a))
     return;
   int which = 0;
   while (which < 3 && strcmp(mode, qr_modes[which]) != 0) which++;
@@ -174,88 +130,24 @@ void t_geqrf(Tensor *a, Tensor *out[2]) {
 
 /* ------------------------------------------------------------ singular values */
 
-enum { MAX_SWEEPS = 60 };
-
-/* (x, y) turned by the angle of cosine c and sine s. */
-static void turn(double *x, double *y, double c, double s, int64_t n) {
-  for (int64_t i = 0; i < n; i++) {
-    double held = c * x[i] - s * y[i];
-    y[i] = s * x[i] + c * y[i];
-    x[i] = held;
+/* What PyTorch says of a loss that depends on the phases of vectors; near: whether these numbers
+ * are as good as real, or sums of two that are each other's opposites. */
+static bool check_phases(Tensor *turns, const char *text, const char *op) {
+  Tensor *imaginary = t_imag(t_detach(turns));
+  for (int64_t i = 0; imaginary && i < imaginary->numel; i++) {
+    double v = fabs(tensor_get_f(t_contiguous(imaginary), i));
+    if (!(v <= 1e-2)) return fail(ERR_RUNTIME, text, op), false;
   }
+  return !failed();
 }
 
-/* Tangent of the angle that makes the form (a, b; b, d) diagonal. */
-static double diagonalizing(double a, double b, double d) {
-  double zeta = (d - a) / (2 * b);
-  return copysign(1, zeta) / (fabs(zeta) + sqrt(1 + zeta * zeta));
-}
-
-/* Turns pairs of w's columns (m x n, m >= n) until all are orthogonal, and v's (n x n) with
- * them. */
-static void orthogonalize(double *w, double *v, int64_t m, int64_t n) {
-  bool turned = true;
-  for (int sweep = 0; turned && sweep < MAX_SWEEPS; sweep++) {
-    turned = false;
-    for (int64_t p = 0; p < n; p++)
-      for (int64_t q = p + 1; q < n; q++) {
-        double *x = w + p * m, *y = w + q * m;
-        double a = dot(x, x, m), d = dot(y, y, m), b = dot(x, y, m);
-        if (!(fabs(b) > 1e-15 * sqrt(a) * sqrt(d))) continue;
-        turned = true;
-        double t = diagonalizing(a, b, d), c = 1 / sqrt(1 + t * t);
-        turn(x, y, c, c * t, m);
-        turn(v + p * n, v + q * n, c, c * t, n);
-      }
-  }
-}
-
-/* Fills columns [from, to) of u (m rows) so that all columns before `to` are orthonormal. */
-static void complete_basis(double *u, int64_t m, int64_t from, int64_t to) {
-  int64_t unit = 0;
-  for (int64_t c = from; c < to && unit < m; unit++) {
-    double *x = u + c * m;
-    memset(x, 0, (size_t)m * sizeof *x);
-    x[unit] = 1;
-    for (int64_t k = 0; k < 2 * c; k++) add_scaled(x, -dot(u + k % c * m, x, m), u + k % c * m, m);
-    double length = sqrt(dot(x, x, m));
-    if (length * length * 4 * (double)m < 1) continue;
-    for (int64_t i = 0; i < m; i++) x[i] /= length;
-    c++;
-  }
-}
-
-static void sort_columns(double *s, double *w, int64_t m, double *v, int64_t n) {
-  for (int64_t i = 0; i < n; i++) {
-    int64_t best = i;
-    for (int64_t j = i + 1; j < n; j++)
-      if (s[j] > s[best]) best = j;
-    if (best == i) continue;
-    exchange(s + i, s + best);
-    turn(w + i * m, w + best * m, 0, 1, m);
-    turn(v + i * n, v + best * n, 0, 1, n);
-  }
-}
-
-/* w (m x n, m >= n) = u s v^T: singular values in descending order; u is m x width. */
-static void svd_one(double *w, double *s, double *u, double *v, int64_t m, int64_t n,
-                    int64_t width) {
-  orthogonalize(w, v, m, n);
-  for (int64_t j = 0; j < n; j++) s[j] = sqrt(dot(w + j * m, w + j * m, m));
-  sort_columns(s, w, m, v, n);
-  int64_t rank = 0;
-  for (; rank < n && s[rank] > 0; rank++)
-    for (int64_t i = 0; i < m; i++) u[rank * m + i] = w[rank * m + i] / s[rank];
-  complete_basis(u, m, rank, width);
-}
-
-/* A = U S V^T, skew X = X - X^T, E = S_j^2 - S_i^2:
- * A' = U (skew(U^T U') / E S + S skew(V^T V') / E + diag(S')) V^T + (1 - U U^T) U' S^-1 V^T + U
- * S^-1 V'^T (1 - V V^T). */
+/* A = U S V^H, skew X = X - X^H, E = S_j^2 - S_i^2:
+ * A' = U (skew(U^H U') / E S + S skew(V^H V') / E + diag(S')) V^H + (1 - U U^H) U' S^-1 V^H + U
+ * S^-1 V'^H (1 - V V^H), where the diagonal of skew(U^H U') is divided by 2 S, once. */
 GRAD(LinalgSvdBackward0, "U S Vh | full_matrices:b S_sym_argsize_minus_1:i")
 {
-  Tensor *u = saved(n, 0), *s = saved(n, 1), *vh = saved(n, 2), *du = g[0], *ds = g[1], *dvh = g[2],
-         *y;
+  Tensor *u = saved_plain(n, 0), *s = saved_plain(n, 1), *vh = saved_plain(n, 2), *du = g[0],
+         *ds = g[1], *dvh = g[2], *y;
   if (blocked(u, s) || !vh || (!du && !ds && !dvh)) return;
   int64_t k = s->sizes[s->ndim - 1], m = rows_of(u), cols = cols_of(vh);
   if (cols_of(u) > k) {
@@ -270,63 +162,80 @@ GRAD(LinalgSvdBackward0, "U S Vh | full_matrices:b S_sym_argsize_minus_1:i")
     gi[0] = t_matmul(scale_columns(u, ds), vh);
     return;
   }
-  bool tall = du && m > k, wide = dvh && cols > k;
+  bool tall = du && m > k, wide = dvh && cols > k, complex = dtype_is_complex((DType)u->dtype);
   if (!du) du = t_zeros_like(u);
   if (!dvh) dvh = t_zeros_like(vh);
   Tensor *square = t_square(s);
   Tensor *e = t_masked_fill(t_sub(t_unsqueeze(square, -2), t_unsqueeze(square, -1)), eye_mask(k),
                             tensor_wrapped_f(1));
-  Tensor *left = t_matmul(t_t(u), du), *right = t_matmul(vh, t_t(dvh)), *inverse = t_reciprocal(s);
-  y = t_add(scale_columns(t_div(t_sub(left, t_t(left)), e), s),
-            scale_rows(s, t_div(t_sub(right, t_t(right)), e)));
+  Tensor *left = t_matmul(adjoint_of(u), du), *right = t_matmul(vh, adjoint_of(dvh)),
+         *inverse = t_reciprocal(s);
+  Tensor *skew_left = t_sub(left, adjoint_of(left)), *skew_right = t_sub(right, adjoint_of(right));
+  if (complex) {
+    Tensor *phases = t_diagonal(skew_left, 0, -2, -1);
+    if (!check_phases(t_add(phases, t_diagonal(skew_right, 0, -2, -1)),
+                      "%s: The singular vectors in the complex case are specified up to "
+                      "multiplication by e^{i phi}. The specified loss function depends on this "
+                      "phase term, making it ill-defined.",
+                      "svd_backward"))
+      return;
+    Tensor *turns = t_mul_f(t_mul(phases, inverse), .5), *diagonal = eye_mask(k);
+    skew_left = t_masked_fill(skew_left, diagonal, tensor_wrapped_f(0));
+    skew_right = t_masked_fill(skew_right, diagonal, tensor_wrapped_f(0));
+    ds = ds ? t_add(ds, turns) : turns;
+  }
+  y = t_add(scale_columns(t_div(skew_left, e), s), scale_rows(s, t_div(skew_right, e)));
   if (ds) y = t_add(y, t_diag_embed(ds, 0, -2, -1));
   y = t_matmul(t_matmul(u, y), vh);
   if (tall) y = t_add(y, t_matmul(scale_columns(t_sub(du, t_matmul(u, left)), inverse), vh));
-  if (wide) y = t_add(y, t_matmul(u, scale_rows(inverse, t_sub(dvh, t_matmul(t_t(right), vh)))));
+  if (wide)
+    y = t_add(y, t_matmul(u, scale_rows(inverse, t_sub(dvh, t_matmul(adjoint_of(right), vh)))));
   gi[0] = y;
 }
 
 static const char *const not_finite =
     "%s: %sThe algorithm failed to converge because the input matrix contained non-finite values.";
 
-static bool check_finite(Tensor *x) {
+/* 1 for each matrix in columns with numbers that are not finite. */
+static Tensor *not_finite_info(Tensor *x) {
   Tensor *info = blocked(x) ? NULL : empty_vectors(x, -1, DT_I32);
-  int64_t each = x ? rows_of(x) * cols_of(x) : 0;
+  int64_t each = x ? rows_of(x) * cols_of(x) * dtype_bytes((DType)x->dtype) / 8 : 0;
   for (int64_t b = 0; info && b < info->numel; b++) {
     int32_t bad = 0;
     for (int64_t i = 0; i < each; i++) bad |= !isfinite(doubles(x)[b * each + i]);
     ints(info)[b] = bad;
   }
-  return check_info(info, "linalg.svd", not_finite);
+  return info;
 }
 
-/* U, S, V (not its transpose) of a batch, in double. */
+/* U, S, V (not its transpose) of a batch, in the wide type. */
 static void svd_values(Tensor *a, bool full, Tensor *out[3]) {
   int64_t m = rows_of(a), n = cols_of(a);
   if (m < n) {
     Tensor *turned[3] = {NULL, NULL, NULL};
-    svd_values(flipped(a), full, turned);
+    svd_values(adjoined(a), full, turned);
     for (int i = 0; i < 3; i++) out[i] = turned[2 - i];
     return;
   }
   int64_t width = full ? m : n;
-  Tensor *w = columns(a, DT_F64);
-  if (!check_finite(w)) return;
-  out[0] = empty_columns(a, m, width, DT_F64);
+  DType type = wide_type((DType)a->dtype);
+  Tensor *w = columns(a, type);
+  if (!check_info(not_finite_info(w), "linalg.svd", not_finite)) return;
+  out[0] = empty_columns(a, m, width, type);
   out[1] = empty_vectors(a, n, DT_F64);
-  out[2] = identity_columns(a, n);
+  out[2] = identity_columns(a, n, type);
   if (failed()) return;
-  double *p[3], *pw = doubles(w);
-  for (int i = 0; i < 3; i++) p[i] = doubles(out[i]);
   for (int64_t b = 0, batch = batch_of(a); b < batch; b++)
-    svd_one(pw + b * m * n, p[1] + b * n, p[0] + b * m * width, p[2] + b * n * n, m, n, width);
+    factorizations_of(a)->svd(number_at(w, b * m * n), number_at(out[1], b * n),
+                              number_at(out[0], b * m * width), number_at(out[2], b * n * n), m, n,
+                              width);
 }
 
 void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]) {
   OP_ENTERED("svd", a, full, driver, out);
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || !check_matrix(a, "linalg.svd", "A") || !check_float(a, "linalg.svd") ||
-      refuses_half(a, "linalg_svd_cpu"))
+      !check_factor_kernel("linalg_svd_cpu", a))
     return;
   if (driver) {
     fail(ERR_RUNTIME, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA "
@@ -340,8 +249,8 @@ void t_linalg_svd(Tensor *a, bool full, const char *driver, Tensor *out[3]) {
   svd_values(a, full, out);
   if (!failed()) {
     out[0] = columns(out[0], d);
-    out[1] = d == DT_F64 ? out[1] : t_to(out[1], d);
-    out[2] = columns(flipped(out[2]), d);
+    out[1] = t_to(out[1], dtype_real(d));
+    out[2] = columns(adjoined(out[2]), d);
   }
   finish(n, 3, out);
 }
@@ -355,97 +264,28 @@ Tensor *t_svdvals(Tensor *a, const char *driver) {
 
 /* ------------------------------------------------------------ eigenvalues of symmetric matrices */
 
-/* w (n x n) = Q T Q^T, T with the diagonal d and e beside it; the reflectors stay below w's
- * diagonal. `room` has n. */
-static void tridiagonalize(double *w, int64_t n, double *d, double *e, double *taus, double *room) {
-  for (int64_t k = 0; k < n; k++) {
-    d[k] = w[k * n + k];
-    int64_t m = n - k - 1;
-    if (!m) break;
-    double *v = w + k * n + k + 1, *rest = w + (k + 1) * n + k + 1,
-           tau = taus[k] = reflector(v, m, &e[k]);
-    for (int64_t j = 0; j < m; j++) room[j] = tau * dot(rest + j * n, v, m);
-    add_scaled(room, -tau / 2 * dot(room, v, m), v, m);
-    for (int64_t j = 0; j < m; j++) {
-      add_scaled(rest + j * n, -room[j], v, m);
-      add_scaled(rest + j * n, -v[j], room, m);
-    }
-  }
-}
+static const char *const phases_of_eigenvectors =
+    "%s: The eigenvectors in the complex case are specified up to multiplication by e^{i phi}. The "
+    "specified loss function depends on this quantity, so it is ill-defined.";
 
-/* One step of the implicit QR iteration on rows lo to hi of T, with the columns of q turned
- * along. */
-static void chase(double *d, double *e, int64_t lo, int64_t hi, double *q, int64_t n) {
-  double half = (d[hi - 1] - d[hi]) / 2, last = e[hi - 1];
-  double x = d[lo] - (d[hi] - last * (last / (half + copysign(hypot(half, last), half)))),
-         z = e[lo];
-  for (int64_t k = lo; k < hi; k++) {
-    double r = hypot(x, z), c = r > 0 ? x / r : 1, s = r > 0 ? z / r : 0, a = d[k], b = e[k],
-           f = d[k + 1];
-    if (k > lo) e[k - 1] = r;
-    d[k] = c * c * a + 2 * c * s * b + s * s * f;
-    d[k + 1] = s * s * a - 2 * c * s * b + c * c * f;
-    x = e[k] = (c * c - s * s) * b + c * s * (f - a);
-    if (k + 1 < hi) {
-      z = s * e[k + 1];
-      e[k + 1] *= c;
-    }
-    if (q) turn(q + k * n, q + (k + 1) * n, c, -s, n);
-  }
-}
-
-/* d becomes the eigenvalues of T. False if they do not settle. */
-static bool diagonalize(double *d, double *e, double *q, int64_t n) {
-  int64_t steps = MAX_SWEEPS * n;
-  for (int64_t hi = n - 1; hi > 0;) {
-    int64_t lo = hi;
-    while (lo > 0 && fabs(e[lo - 1]) > 0x1p-53 * (fabs(d[lo - 1]) + fabs(d[lo]))) lo--;
-    if (lo == hi) hi--;
-    else if (!steps--) return false;
-    else chase(d, e, lo, hi, q, n);
-  }
-  return true;
-}
-
-/* w (n x n, columns), of which the triangle is read, becomes its vectors, in the order of the
- * values, the least first. */
-static void eigh_one(double *w, double *values, int64_t n, bool upper, bool vectors, double *room) {
-  double *e = room, *taus = room + n, *spare = room + 2 * n, *q = vectors ? room + 3 * n : NULL;
-  bool sound = true;
-  for (int64_t j = 0; j < n; j++)
-    for (int64_t i = j; i < n; i++) {
-      double *low = w + j * n + i, *high = w + i * n + j;
-      *low = *high = upper ? *high : *low;
-      sound = sound && isfinite(*low);
-    }
-  if (sound) tridiagonalize(w, n, values, e, taus, spare);
-  for (int64_t c = 0; q && c < n; c++) {
-    memset(q + c * n, 0, (size_t)n * sizeof *q);
-    q[c * n + c] = 1;
-    for (int64_t k = c - 1; sound && k >= 0; k--)
-      reflect(q + c * n + k + 1, w + k * n + k + 1, taus[k], n - k - 1);
-  }
-  sound = sound && diagonalize(values, e, q, n);
-  for (int64_t i = 0; i < n; i++) values[i] = sound ? -values[i] : (double)NAN;
-  if (sound) sort_columns(values, w, 0, q ? q : w, n);
-  for (int64_t i = 0; i < n; i++) values[i] = -values[i];
-  for (int64_t i = 0; q && i < n * n; i++) w[i] = sound ? q[i] : (double)NAN;
-}
-
-/* A = V diag(L) V^T, E = L_j - L_i:  A' = V (diag(L') + sym(V^T V' / E)) V^T, symmetric as A is. */
+/* A = V diag(L) V^H, E = L_j - L_i:  A' = V (diag(L') + sym(V^H V' / E)) V^H, Hermitian as A is. */
 GRAD(LinalgEighBackward0, "eigenvalues eigenvectors")
 {
-  Tensor *values = saved(n, 0), *v = saved(n, 1), *left = NULL;
+  Tensor *values = saved_plain(n, 0), *v = saved_plain(n, 1), *left = NULL;
   if (blocked(values, v)) return;
   if (g[0]) left = scale_columns(v, g[0]);
   if (g[1]) {
     Tensor *e = t_sub(t_unsqueeze(values, -2), t_unsqueeze(values, -1)),
-           *diagonal = eye_mask(cols_of(v));
-    Tensor *x = t_div(t_matmul(t_t(v), g[1]), t_masked_fill(e, diagonal, tensor_wrapped_f(1)));
-    x = t_matmul(v, t_masked_fill(t_mul_f(t_add(x, t_t(x)), .5), diagonal, tensor_wrapped_f(0)));
+           *diagonal = eye_mask(cols_of(v)), *x = t_matmul(adjoint_of(v), g[1]);
+    if (x && dtype_is_complex((DType)x->dtype) &&
+        !check_phases(t_diagonal(x, 0, -2, -1), phases_of_eigenvectors, "linalg_eigh_backward"))
+      return;
+    x = t_div(x, t_masked_fill(e, diagonal, tensor_wrapped_f(1)));
+    x = t_matmul(
+        v, t_masked_fill(t_mul_f(t_add(x, adjoint_of(x)), .5), diagonal, tensor_wrapped_f(0)));
     left = left ? t_add(left, x) : x;
   }
-  if (left) gi[0] = t_matmul(left, t_t(v));
+  if (left) gi[0] = t_matmul(left, adjoint_of(v));
 }
 
 /* Values and vectors, which are left out if nobody asks for them, now or in a gradient. */
@@ -458,16 +298,19 @@ static void eigh(Tensor *a, const char *uplo, bool vectors, Tensor *out[2]) {
     return;
   }
   DType d = (DType)a->dtype;
-  if (!check_wide_kernel("linalg_eigh_cpu", d)) return;
+  if (!check_factor_kernel("linalg_eigh_cpu", a)) return;
   Node *node = node_new(&LinalgEighBackward0, 2, 0, a, NULL);
   vectors = vectors || node;
   int64_t n = rows_of(a);
-  Tensor *w = columns(a, DT_F64), *values = empty_vectors(a, n, DT_F64);
-  double *room = scratch_array(3 * n + (vectors ? n * n : 0), sizeof *room);
+  DType wide = wide_type(d);
+  Tensor *w = columns(a, wide), *values = empty_vectors(a, n, DT_F64);
+  double *beside = scratch_array(n, sizeof *beside);
+  void *room = scratch_array(2 * n + (vectors ? n * n : 0), (size_t)dtype_bytes(wide));
   for (int64_t b = 0, batch = failed() ? 0 : batch_of(a); b < batch; b++)
-    eigh_one(doubles(w) + b * n * n, doubles(values) + b * n, n, upper, vectors, room);
+    factorizations_of(a)->eigh(number_at(w, b * n * n), number_at(values, b * n), n, upper, vectors,
+                               beside, room);
   if (!failed()) {
-    out[0] = d == DT_F64 ? values : t_to(values, d);
+    out[0] = t_to(values, dtype_real(d));
     out[1] = vectors ? columns(w, d) : NULL;
   }
   finish(node, vectors ? 2 : 1, out);
@@ -483,17 +326,92 @@ Tensor *t_eigvalsh(Tensor *a, const char *uplo) {
   return out[0];
 }
 
+/* ------------------------------------------------------------ eigenvalues of any matrix */
+
+/* A V = V diag(L), E = L_j - L_i, M = V^H V', D the diagonal of Re(M):
+ * A' = V^-H (diag(L') + (M - V^H V D) / conj(E)) V^H, where V' of unit length, and of no phase, is
+ * what V'counts. */
+GRAD(LinalgEigBackward0, "eigenvalues eigenvectors")
+{
+  Tensor *values = saved_plain(n, 0), *v = saved_plain(n, 1), *middle = NULL;
+  if (blocked(values, v) || (!g[0] && !g[1])) return;
+  Tensor *vh = adjoint_of(v);
+  if (g[1]) {
+    Tensor *m = t_matmul(vh, g[1]), *along = t_diagonal(m, 0, -2, -1);
+    if (!check_phases(along, phases_of_eigenvectors, "linalg_eig_backward")) return;
+    Tensor *e = t_conj(t_sub(t_unsqueeze(values, -2), t_unsqueeze(values, -1))),
+           *diagonal = eye_mask(cols_of(v));
+    m = t_sub(m, t_matmul(vh, scale_columns(v, t_real(along))));
+    m = t_div(m, t_masked_fill(e, diagonal, tensor_wrapped_f(1)));
+    middle = t_masked_fill(m, diagonal, tensor_wrapped_f(0));
+  }
+  if (g[0]) {
+    Tensor *scaled = t_diag_embed(g[0], 0, -2, -1);
+    middle = middle ? t_add(middle, scaled) : scaled;
+  }
+  gi[0] = t_solve(vh, t_matmul(middle, vh), true);
+}
+
+static bool check_eig(const Tensor *a, const char *op) {
+  if (!check_square(a, op, "A")) return false;
+  if (!dtype_is_inexact((DType)a->dtype))
+    fail(ERR_RUNTIME, "Unknown Complex ScalarType for %s", legacy(a));
+  return !failed() && check_factor_kernel("linalg_eig_out_cpu", a);
+}
+
+/* Values and vectors, which are left out if nobody asks for them, now or in a gradient. */
+static void eig(Tensor *a, const char *op, bool vectors, Tensor *out[2]) {
+  out[0] = out[1] = NULL;
+  if (blocked(a) || !check_eig(a, op)) return;
+  Node *node = node_new(&LinalgEigBackward0, 2, 0, a, NULL);
+  vectors = vectors || node;
+  DType wide = wide_type((DType)a->dtype), d = dtype_complex(dtype_real((DType)a->dtype));
+  int64_t n = rows_of(a);
+  Tensor *w = columns(a, wide), *bad = not_finite_info(w);
+  for (int64_t i = 0; bad && i < bad->numel; i++)
+    if (ints(bad)[i])
+      fail(ERR_RUNTIME, "torch.%s: input tensor should not contain infs or NaNs.", op);
+  Tensor *values = empty_vectors(a, n, DT_C128),
+         *v = vectors ? empty_columns(a, n, n, DT_C128) : NULL;
+  void *room = scratch_array(n * n + 3 * n, (size_t)dtype_bytes(wide));
+  double *scales = scratch_array(n, sizeof *scales);
+  Tensor *info = empty_vectors(a, -1, DT_I32);
+  for (int64_t b = 0, batch = failed() ? 0 : batch_of(a); b < batch; b++)
+    ints(info)[b] = !factorizations_of(a)->eig(number_at(w, b * n * n), number_at(values, b * n),
+                                               v ? number_at(v, b * n * n) : NULL, n, room, scales);
+  if (!check_info(info, op,
+                  "%s: %sThe algorithm failed to converge because the input matrix is "
+                  "ill-conditioned or has too many repeated eigenvalues (error code: %d)."))
+    return;
+  out[0] = t_to(values, d);
+  out[1] = vectors ? columns(v, d) : NULL;
+  finish(node, vectors ? 2 : 1, out);
+}
+
+/* Out: eigenvalues, eigenvectors. */
+void t_eig(Tensor *a, Tensor *out[2]) {
+  OP_ENTERED("eig", a, out);
+  eig(a, "linalg.eig", true, out);
+}
+
+Tensor *t_eigvals(Tensor *a) {
+  OP_ENTERED("eigvals", a);
+  Tensor *out[2];
+  eig(a, "linalg.eigvals", false, out);
+  return out[0];
+}
+
 /* ------------------------------------------------------------ pseudo-inverse */
 
 double standard_rtol(const Tensor *a) {
   int64_t most = rows_of(a) > cols_of(a) ? rows_of(a) : cols_of(a);
-  return (a->dtype == DT_F32 ? 0x1p-23 : 0x1p-52) * (double)most;
+  return (rounds_to_float((DType)a->dtype) ? 0x1p-23 : 0x1p-52) * (double)most;
 }
 
 /* Magnitudes up to this count as zero: max(atol, rtol max s), for each matrix, with a last dim
  * of size 1. */
 Tensor *rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol) {
-  DType d = (DType)a->dtype;
+  DType d = dtype_real((DType)a->dtype);
   double standard = standard_rtol(a);
   if (!rtol && !atol) rtol = tensor_number(standard, d);
   else if (!rtol)
@@ -503,18 +421,19 @@ Tensor *rank_threshold(Tensor *a, Tensor *s, Tensor *atol, Tensor *rtol) {
   return atol ? t_maximum(t_unsqueeze(atol, -1), tolerance) : tolerance;
 }
 
-/* A itself, or the symmetric matrix that its lower triangle stands for: the magnitudes of its
+/* A itself, or the Hermitian matrix that its lower triangle stands for: the magnitudes of its
  * eigenvalues are its singular values. */
 static Tensor *whole(Tensor *a, bool hermitian) {
   if (!hermitian) return a;
-  return check_square(a, "linalg.eigh", "A") ? t_add(t_tril(a, 0), t_t(t_tril(a, -1))) : NULL;
+  return check_square(a, "linalg.eigh", "A") ? hermitian_of(a) : NULL;
 }
 
-/* P = A^+:  A' = -P^T g P^T + (g^T P - A P g^T P) P^T + P^T (P g^T - P g^T P A), with P^T
+/* P = A^+:  A' = -P^H g P^H + (g^H P - A P g^H P) P^H + P^H (P g^H - P g^H P A), with P^H
  * outside of both. */
 GRAD(LinalgPinvBackward0, "self result")
 {
-  Tensor *a = saved(n, 0), *p = saved(n, 1), *gt = t_t(g[0]), *pt = t_t(p);
+  Tensor *a = saved_plain(n, 0), *p = saved_plain(n, 1), *gt = adjoint_of(g[0]),
+         *pt = adjoint_of(p);
   Tensor *gp = t_matmul(gt, p), *pg = t_matmul(p, gt);
   Tensor *y = t_neg(t_matmul(pt, t_matmul(g[0], pt)));
   y = t_add(y, t_matmul(t_sub(gp, t_matmul(a, t_matmul(p, gp))), pt));
@@ -526,14 +445,15 @@ static Tensor *pinv_values(Tensor *a, Tensor *atol, Tensor *rtol) {
   t_linalg_svd(a, false, NULL, r);
   if (failed()) return NULL;
   Tensor *inverse = t_where(t_gt(r[1], rank_threshold(a, r[1], atol, rtol)), t_reciprocal(r[1]),
-                            tensor_number(0, (DType)a->dtype));
-  return t_matmul(scale_columns(t_t(r[2]), inverse), t_t(r[0]));
+                            tensor_number(0, tensor_dtype(r[1])));
+  return t_matmul(scale_columns(adjoint_of(r[2]), inverse), adjoint_of(r[0]));
 }
 
 Tensor *t_pinv(Tensor *a, Tensor *atol, Tensor *rtol, bool hermitian) {
   OP_ENTERED("pinv", a, atol, rtol, hermitian);
   if (blocked(a)) return NULL;
-  if (a->ndim < 2 || !dtype_is_float((DType)a->dtype) || dtype_is_half((DType)a->dtype)) {
+  if (a->ndim < 2 || a->dtype == DT_C32 || !dtype_is_inexact((DType)a->dtype) ||
+      dtype_is_half((DType)a->dtype)) {
     return fail(ERR_RUNTIME,
                 "linalg.pinv(%s{%s}): expected a tensor with 2 or more dimensions of float, "
                 "double, cfloat or cdouble types",

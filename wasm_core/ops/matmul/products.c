@@ -188,7 +188,7 @@ Tensor *t_inner(Tensor *a, Tensor *b) {
 Tensor *t_vecdot(Tensor *a, Tensor *b, int64_t dim) {
   OP_ENTERED("vecdot", a, b, dim);
   if (blocked(a, b)) return NULL;
-  if (!dtype_is_float((DType)a->dtype))
+  if (!dtype_is_inexact((DType)a->dtype))
     return fail(ERR_RUNTIME,
                 "linalg.vecdot: Expected a floating point or complex tensor as input. Got %s",
                 legacy(a));
@@ -198,7 +198,7 @@ Tensor *t_vecdot(Tensor *a, Tensor *b, int64_t dim) {
                 "and y of type %s instead",
                 legacy(a), legacy(b));
   if (a->ndim == 1 && b->ndim == 1) return dim_wrap(dim, 1) < 0 ? NULL : t_vdot(a, b);
-  return t_sum(t_mul(a, b), ONE_DIM(dim), false, DT_NONE);
+  return t_sum(t_mul(t_conj(a), b), ONE_DIM(dim), false, DT_NONE);
 }
 
 /* ------------------------------------------------------------ chains and powers */

@@ -1,0 +1,46 @@
+/* Decompositions of single matrices in columns, of double and of complex_f64.
+ *
+ * A matrix of m rows lies in columns: element (i, j) at a[i + j * m]. What is written here as a
+ * transpose is the conjugate one, and all work in place unless they say otherwise. Both types
+ * have the functions of one table, which stands for the type; pointers are to its numbers. */
+#ifndef PG_FACTORS_H
+#define PG_FACTORS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ground/dtype.h"
+
+typedef struct {
+  /* P^T A = L U by elimination with the largest number of a column as its pivot: L below the
+   * diagonal, with ones on it, U above. pivots[k] is the row that row k was exchanged with. Gives
+   * 1 + the first column without a pivot, 0 if none. to_float: every step is rounded to float. */
+  int32_t (*eliminate)(void *a, int32_t *pivots, int64_t m, int64_t n, bool to_float);
+  /* Applies such exchanges to a column. */
+  void (*exchange_rows)(void *y, const int32_t *pivots, int64_t n);
+  /* det A from these factors, its sign, and log |det A|. */
+  void (*determinant)(const void *lu, const int32_t *pivots, int64_t n, bool to_float, void *det,
+                      void *sign, double *log);
+  /* Solves A y = b for a column: A triangular, with ones on the diagonal if unit. */
+  void (*substitute)(const void *a, void *y, int64_t n, bool upper, bool unit);
+  /* A = L L^T: L in place of the lower triangle, which is read, zeros above. Gives the order of
+   * the first minor that is not positive, 0 if none. */
+  int32_t (*cholesky)(void *a, int64_t n);
+  /* A = Q R: R above the diagonal; q (m x width) the first columns of Q, unless NULL. room: the
+   * lesser of m and n. betas: as many. */
+  void (*qr)(void *a, int64_t m, int64_t n, void *q, int64_t width, void *room, double *betas);
+  /* A = U S V^T, m >= n: s in descending order, u (m x width); v (n x n) is the identity before. */
+  void (*svd)(void *a, double *s, void *u, void *v, int64_t m, int64_t n, int64_t width);
+  /* A = V diag(values) V^T of the triangle that is read, the least value first; V in place, if
+   * wanted. NaN if it does not settle. beside: n; room: 2 n, and n x n more for vectors. */
+  void (*eigh)(void *a, double *values, int64_t n, bool upper, bool vectors, double *beside,
+               void *room);
+  /* A V = V diag(values), as LAPACK normalizes V: columns of length 1 whose largest number is
+   * real. vectors may be NULL. False if it does not settle. room: n x n + 3 n; scales: n. */
+  bool (*eig)(void *a, complex_f64 *values, complex_f64 *vectors, int64_t n, void *room,
+              double *scales);
+} Factorizations;
+
+extern const Factorizations factorizations_f64, factorizations_c128;
+
+#endif
