@@ -458,11 +458,10 @@ GRAD(LinalgCholeskyExBackward0, "L | upper:b")
     l = adjoint_of(l);
     dl = adjoint_of(dl);
   }
-  Tensor *lh = adjoint_of(l), *p = t_tril(t_matmul(lh, dl), 0);
+  Tensor *p = t_tril(t_matmul(adjoint_of(l), dl), 0);
   p = t_add(p, adjoint_of(t_tril(p, -1)));
-  gi[0] = t_mul_f(
-      t_solve_triangular(l, t_solve_triangular(lh, p, true, true, false), false, false, false),
-      0.5);
+  p = t_solve_triangular(adjoint_of(l), p, true, true, false);
+  gi[0] = t_mul_f(t_solve_triangular(l, p, false, false, false), 0.5);
 }
 static const NodeType CholeskyBackward0 = {"CholeskyBackward0", grad_LinalgCholeskyExBackward0,
                                            "result | upper:b", false, NULL};
