@@ -241,15 +241,20 @@ static void NAME(reflect)(NUMBER *y, const NUMBER *v, NUMBER tau, int64_t n) {
   NAME(add_scaled)(y, MUL(-tau, NAME(dot)(v, y, n)), v, n);
 }
 
-static void NAME(qr)(void *a, int64_t m, int64_t n, void *first, int64_t width, void *room,
-                     double *betas) {
-  NUMBER *w = a, *q = first, *taus = room;
-  int64_t k = m < n ? m : n;
-  for (int64_t j = 0; j < k; j++) {
+static void NAME(reflections)(void *a, int64_t m, int64_t n, void *taus_, double *betas) {
+  NUMBER *w = a, *taus = taus_;
+  for (int64_t j = 0; j < (m < n ? m : n); j++) {
     NUMBER *v = w + j * m + j;
     taus[j] = NAME(reflector)(v, m - j, &betas[j]);
     for (int64_t c = j + 1; c < n; c++) NAME(reflect)(w + c * m + j, v, CONJ(taus[j]), m - j);
   }
+}
+
+static void NAME(qr)(void *a, int64_t m, int64_t n, void *first, int64_t width, void *room,
+                     double *betas) {
+  NUMBER *w = a, *q = first, *taus = room;
+  int64_t k = m < n ? m : n;
+  NAME(reflections)(a, m, n, taus, betas);
   if (q) memset(q, 0, (size_t)(m * width) * sizeof *q);
   for (int64_t c = 0; q && c < width; c++) {
     q[c * m + c] = 1;
@@ -749,8 +754,10 @@ static bool NAME(eig)(void *a, complex_f64 *values, complex_f64 *vectors, int64_
   return true;
 }
 
-const Factorizations NAME(factorizations) = {
-    NAME(eliminate), NAME(exchange_rows), NAME(determinant), NAME(substitute), NAME(cholesky),
-    NAME(qr),        NAME(svd),           NAME(eigh),        NAME(eig)};
+const Factorizations NAME(factorizations) = {NAME(eliminate),   NAME(exchange_rows),
+                                             NAME(determinant), NAME(substitute),
+                                             NAME(cholesky),    NAME(reflections),
+                                             NAME(qr),          NAME(svd),
+                                             NAME(eigh),        NAME(eig)};
 
 #endif

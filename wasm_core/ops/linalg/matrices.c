@@ -248,27 +248,25 @@ static bool check_householder(const Tensor *a, const Tensor *tau) {
   return !failed() && check_factor_kernel("orgqr_cpu", a);
 }
 
-/* The first columns of the product of reflections 1 - tau v v^H; v is 1, then what is below the
- * diagonal. */
-Tensor *t_householder_product(Tensor *a, Tensor *tau) {
-  OP_ENTERED("householder_product", a, tau);
-  if (blocked(a, tau) || !check_householder(a, tau)) return NULL;
+/* The vectors of reflections 1 - tau v v^H: 1, then what is below the diagonal. */
+static Tensor *reflecting(Tensor *a) {
   int32_t mark = pool_mark();
   Tensor *ones = t_eye(rows_of(a), cols_of(a), tensor_dtype(a));
   return alone(mark, t_add(t_tril(a, -1), ones));
 }
 
-/* The product of the reflections with y, or that of its transpose. */
+/* The product of the reflections with y, or that of its conjugate transpose. */
 static Tensor *reflected(Tensor *vectors, Tensor *tau, Tensor *y, bool transpose) {
   if (blocked(vectors, tau, y)) return NULL;
   int32_t mark = pool_mark();
   int last = vectors->ndim - 1;
   int64_t n = tau->sizes[tau->ndim - 1];
+  if (transpose) tau = t_conj(tau);
   for (int64_t i = 0; i < n && !failed(); i++) {
     int64_t k = transpose ? i : n - 1 - i;
     Tensor *v = cols_of(vectors) == 1 ? vectors : t_slice(vectors, last, k, k + 1, 1);
     Tensor *weight = t_unsqueeze(t_unsqueeze(t_select(tau, tau->ndim - 1, k), -1), -1);
-    y = alone(mark, t_sub(y, t_matmul(t_mul(weight, v), t_matmul(turned_adjoint(v), y))));
+    y = alone(mark, t_sub(y, t_matmul(t_mul(weight, v), t_matmul(adjoint_of(v), y))));
   }
   return y;
 }
@@ -321,8 +319,7 @@ static bool check_ormqr(const Tensor *a, const Tensor *tau, const Tensor *y, boo
            "%s has dtype %s",
            i ? "other" : "tau", legacy(a), i ? "other" : "tau", legacy(t));
   }
-  return !failed() && check_float_kernel("ormqr_cpu", tensor_dtype(a)) &&
-         check_no_half("ormqr_cpu", a);
+  return !failed() && check_factor_kernel("ormqr_cpu", a);
 }
 
 /* The product of all reflections, or its transpose, times y; from the right if not `left`: then
@@ -333,7 +330,7 @@ Tensor *t_ormqr(Tensor *a, Tensor *tau, Tensor *y, bool left, bool transpose) {
   if (!tau->numel) return t_clone(y);
   Tensor *vectors = reflecting(a);
   if (left) return reflected(vectors, tau, y, transpose);
-  return turned(reflected(vectors, tau, turned(y), !transpose));
+  return adjoint_of(reflected(vectors, tau, adjoint_of(y), !transpose));
 }
 
 /* ------------------------------------------------------------ powers of numbers */

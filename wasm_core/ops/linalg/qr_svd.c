@@ -113,15 +113,16 @@ void t_geqrf(Tensor *a, Tensor *out[2]) {
   out[0] = out[1] = NULL;
   if (blocked(a)) return;
   if (a->ndim < 2) fail(ERR_RUNTIME, "torch.geqrf: input must have at least 2 dimensions.");
-  else if (check_float_kernel("geqrf_cpu", tensor_dtype(a))) check_no_half("geqrf_cpu", a);
+  else check_factor_kernel("geqrf_cpu", a);
   if (failed()) return;
   int64_t m = rows_of(a), n = cols_of(a), k = least_dim(a);
   Node *node = node_new(&GeqrfBackward0, 0, 0, a, NULL);
-  Tensor *w = columns(a, DT_F64), *tau = empty_vectors(a, k, DT_F64);
+  DType wide = wide_type(tensor_dtype(a));
+  Tensor *w = columns(a, wide), *tau = empty_vectors(a, k, wide);
   double *betas = scratch_array(k + 1, sizeof *betas);
   for (int64_t b = 0, batch = failed() ? 0 : batch_of(a); b < batch; b++) {
-    reflect_all(doubles(w) + b * m * n, m, n, doubles(tau) + b * k, betas);
-    for (int64_t j = 0; j < k; j++) doubles(w)[b * m * n + j * m + j] = betas[j];
+    factorizations_of(w)->reflections(number_at(w, b * m * n), m, n, number_at(tau, b * k), betas);
+    for (int64_t j = 0; j < k; j++) tensor_set_f(w, b * m * n + j * m + j, betas[j]);
   }
   out[0] = WITHOUT_GRAD(columns(w, tensor_dtype(a)));
   out[1] = cast_plain(tau, tensor_dtype(a));
