@@ -81,9 +81,15 @@ def weights(tensors: list[Any], seed: int) -> list[Any]:
     return [pygrad.from_numpy(np.asarray(rng.uniform(0.5, 1.5, t.shape))) for t in tensors]
 
 
+def in_reals(tensor: Any) -> Any:
+    """Its elements, of complex ones both parts."""
+    return pygrad.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
 def contracted(tensors: list[Any], seed: int) -> Any:
     """Sum of the tensors' elements, each with a weight of its own."""
     total = pygrad.zeros((), dtype=pygrad.float64)
+    tensors = [in_reals(tensor) for tensor in tensors]
     for tensor, weight in zip(tensors, weights(tensors, seed), strict=True):
         total = total + (tensor * weight).sum()
     return total

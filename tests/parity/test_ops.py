@@ -48,6 +48,10 @@ APART = {
     "transposed renorm": "PyTorch's result is contiguous",
     "scalar cov": "one observation: 0 / 0, or what rounding leaves of the first 0",
     "doubled linalg.svd": "the signs of singular vectors are anybody's choice",
+    **dict.fromkeys(
+        (f"emptied fft.{name}" for name in "fft ifft rfft irfft hfft ihfft".split()),
+        "lines of some length, but none of them: MKL, which others do without, refuses that",
+    ),
     "emptied nn.functional.multi_margin_loss": "PyTorch returns uninitialised memory",
     "emptied nn.functional.multilabel_margin_loss": "PyTorch returns uninitialised memory",
     "emptied native_batch_norm": "PyTorch checks nothing and reads out of bounds",
