@@ -1,6 +1,6 @@
 /* The primitives of Fourier transforms, of which others are composed. */
-#ifndef PG_OPS_FFT_H
-#define PG_OPS_FFT_H
+#ifndef PG_FFT_FFT_H
+#define PG_FFT_FFT_H
 
 #include "call/call.h"
 
