@@ -31,9 +31,9 @@ static inline bool any_half(int n, const Place *p) {
   return any;
 }
 
-/* Whether t is of a half type, which the kernel refuses: the error is set. */
+/* Whether t has elements, of a half type, which the kernel refuses: the error is set. */
 static inline bool refuses_half(const Tensor *t, const char *kernel) {
-  return t && dtype_is_half((DType)t->dtype) && !no_kernel(kernel, (DType)t->dtype);
+  return t && t->numel && dtype_is_half((DType)t->dtype) && !no_kernel(kernel, (DType)t->dtype);
 }
 
 /* Replaces the tensors; false, with nothing done, if they are not of one half type. */

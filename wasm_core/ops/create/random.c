@@ -137,25 +137,22 @@ struct Draw {
                                                [DT_I16] = name##_i16, [DT_I8] = name##_i8,   \
                                                [DT_U8] = name##_u8,   [DT_BOOL] = name##_bool};
 
-/* Half types take the low bits of a draw, as many as they have digits; the rest is of float. */
-#define HALF_FILLS(s, T, DIGITS)                                             \
-  static void uniform_##s(const Draw *d, void *out, int64_t n) {             \
-    const float low = as_##s((float)d->a), high = as_##s((float)d->b);       \
-    for (int64_t i = 0; i < n; i++) {                                        \
-      uint32_t word = rng_u32(d->rng) & ((1u << (DIGITS)) - 1);              \
-      float unit = (float)word / (float)(1u << (DIGITS));                    \
-      float v = as_##s(unit * as_##s(high - low) + low);                     \
-      ((float *)out)[i] = v == high ? low : v;                               \
-    }                                                                        \
-  }                                                                          \
-  static void random_##s(const Draw *d, void *out, int64_t n) {              \
-    for (int64_t i = 0; i < n; i++)                                          \
-      ((float *)out)[i] = (float)(rng_u32(d->rng) % ((1u << (DIGITS)) + 1)); \
+/* What is drawn for half types is that of float, but for integers of as many bits as they hold. */
+#define HALF_FILL(s, DIGITS)                                                                  \
+  static void random_##s(const Draw *d, void *out, int64_t n) {                               \
+    float *o = out;                                                                           \
+    for (int64_t i = 0; i < n; i++) o[i] = (float)(rng_u32(d->rng) % ((1u << (DIGITS)) + 1)); \
   }
-static float as_f16(float v) { return float_of_half(half_of_float(v)); }
-static float as_bf16(float v) { return float_of_bhalf(bhalf_of_float(v)); }
-HALF_FILLS(f16, Half, 11)
-HALF_FILLS(bf16, BHalf, 8)
+HALF_FILL(f16, 11)
+HALF_FILL(bf16, 8)
+/* Block by block: what fills none is drawn after them, and only once. */
+static void normal_half(const Draw *d, void *out, int64_t n) {
+  enum { BLOCK = 16 };
+  float *o = out;
+  int64_t whole = n < BLOCK ? n : n / BLOCK * BLOCK;
+  rng_normal_f32(d->rng, o, whole, d->a, d->b);
+  if (whole < n) rng_normal_f32(d->rng, o + n - BLOCK, BLOCK, d->a, d->b);
+}
 
 FLOAT_FILLS(uniform, TWO_NUMBERS)
 FLOAT_FILLS(normal, TWO_NUMBERS)
@@ -189,9 +186,8 @@ static void fill_loop(char **p, const int64_t *st, int64_t n, const void *ctx) {
 }
 
 static Fill *half_fill(Fill *const *fills, DType d) {
-  if (fills == uniform_fills) return d == DT_F16 ? uniform_f16 : uniform_bf16;
   if (fills == random_fills) return d == DT_F16 ? random_f16 : random_bf16;
-  return fills[DT_F32];
+  return fills == normal_fills ? normal_half : fills[DT_F32];
 }
 
 /* Fills x from a distribution's table; `kernel` is what PyTorch's error names for a dtype

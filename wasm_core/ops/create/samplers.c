@@ -149,7 +149,7 @@ NO_DERIVATIVE(binomial)
 
 Tensor *t_binomial(Tensor *count, Tensor *prob, int32_t gen) {
   OP_ENTERED("binomial", count, prob, gen);
-  IN_FLOAT(t_binomial(count, prob, gen), count, prob);
+  if (refuses_half(count, "binomial_cpu")) return NULL;
   if (blocked(count) || !prob || !check_binomial(count, prob)) return NULL;
   int ndim = count->ndim;
   int64_t sizes[MAX_DIM];

@@ -96,6 +96,7 @@ Tensor *t_rrelu(Tensor *x, double lower, double upper, bool training) {
   if (blocked(x)) return NULL;
   if (lower > upper)
     return fail(ERR_RUNTIME, "Lower bound should be less than or equal to the upper bound");
+  if (training && x->dtype == DT_F16 && refuses_half(x, "rrelu_with_noise_out_cpu")) return NULL;
   if (!check_float_kernel(training ? "rrelu_with_noise_out_cpu" : "leaky_relu_cpu",
                           tensor_dtype(x)))
     return NULL;

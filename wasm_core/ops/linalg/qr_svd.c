@@ -540,7 +540,7 @@ Tensor *t_matrix_norm(Tensor *a, const char *name, double p, Ints dims, bool kee
     return NULL;
   if (name && !nuclear) return t_vector_norm(a, 2, (Ints){2, pair}, keepdim, dtype);
   if (dtype != DT_NONE) a = t_to(a, dtype);
-  if (blocked(a)) return NULL;
+  if (blocked(a) || (!by_sums && !check_precise(a, "linalg.matrix_norm"))) return NULL;
   return by_sums ? norm_by_sums(a, p, pair, keepdim) : norm_by_values(a, nuclear, p, pair, keepdim);
 }
 

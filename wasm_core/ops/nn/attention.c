@@ -99,9 +99,13 @@ Tensor *t_scaled_dot_product_attention(Tensor *q, Tensor *k, Tensor *v, Tensor *
                                        bool enable_gqa) {
   OP_ENTERED("scaled_dot_product_attention", q, k, v, mask, dropout_p, is_causal, scale,
              enable_gqa);
-  IN_FLOAT(t_scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa),
-           q, k, v, mask);
   if (blocked(q, k) || !v || !check_attention(q, k, v, mask)) return NULL;
+  if (dtype_is_half((DType)q->dtype)) { /* as steps of their own, as in PyTorch */
+    if (mask && mask->dtype != DT_BOOL) mask = t_to(mask, DT_F32);
+    return t_to(t_scaled_dot_product_attention(t_to(q, DT_F32), t_to(k, DT_F32), t_to(v, DT_F32),
+                                               mask, dropout_p, is_causal, scale, enable_gqa),
+                (DType)q->dtype);
+  }
   if (enable_gqa && !share_heads(q, &k, &v)) return NULL;
   if (mask && is_causal && !may_mask_causal(q, k, v, mask, dropout_p))
     return fail(

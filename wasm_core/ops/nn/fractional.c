@@ -107,10 +107,11 @@ static Tensor *window_places(Tensor *sample, int64_t size, int64_t kernel, int64
   int64_t sizes[] = {sample->sizes[0], sample->sizes[1], wanted < 1 ? wanted : 1};
   Tensor *begin = t_full((Ints){3, sizes}, tensor_wrapped_i(size - kernel), DT_I64);
   if (wanted > 1) {
-    double step = (double)(size - kernel) / (double)(wanted - 1);
+    Tensor *step = tensor_number((double)(size - kernel) / (double)(wanted - 1),
+                                 tensor_dtype(sample));
     Tensor *steps = t_add(counted(wanted - 1, tensor_dtype(sample)), t_unsqueeze(sample, -1));
-    Tensor *first = t_unsqueeze(t_to(t_mul_f(sample, step), DT_I64), -1);
-    Tensor *random = t_sub(t_to(t_mul_f(steps, step), DT_I64), first);
+    Tensor *first = t_unsqueeze(t_to(t_mul(sample, step), DT_I64), -1);
+    Tensor *random = t_sub(t_to(t_mul(steps, step), DT_I64), first);
     begin = t_cat((Tensors){2, (Tensor *[]){random, begin}}, -1);
   }
   return t_add(t_unsqueeze(begin, -1), counted(kernel, DT_I64));

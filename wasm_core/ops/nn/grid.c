@@ -272,7 +272,6 @@ static bool check_types(const Tensor *x, const Tensor *grid) {
 Tensor *t_grid_sampler(Tensor *x, Tensor *grid, int64_t mode, int64_t padding, bool centres,
                        int rank) {
   OP_ENTERED("grid_sampler", x, grid, mode, padding, centres, rank);
-  IN_FLOAT(t_grid_sampler(x, grid, mode, padding, centres, rank), x, grid);
   if (blocked(x, grid) || !check_grid(x, grid)) return NULL;
   if (!check_ranks(x, grid, rank ? rank : x->ndim == 4 ? 4 : 5)) return NULL;
   if (mode < 0 || mode > BICUBIC || padding < 0 || padding > REFLECTION)

@@ -907,7 +907,9 @@ Tensor *t_group_norm(Tensor *x, int64_t groups, Tensor *weight, Tensor *bias, do
 /* x / sqrt(mean x^2 + eps), times the weight; eps NULL: the dtype's. */
 Tensor *t_rms_norm(Tensor *x, Ints shape, Tensor *weight, const double *eps) {
   OP_ENTERED("rms_norm", x, shape, weight, eps);
-  IN_FLOAT(t_rms_norm(x, shape, weight, eps), x, weight);
+  if (!failed() && x && dtype_is_half(tensor_dtype(x))) /* as steps of their own, as in PyTorch */
+    return t_to(t_rms_norm(t_to(x, DT_F32), shape, weight ? t_to(weight, DT_F32) : NULL, eps),
+                tensor_dtype(x));
   if (blocked(x)) return NULL;
   if (x->ndim < shape.n && (!weight || sizes_equal(weight->ndim, weight->sizes, shape.n, shape.v)))
     return fail(ERR_VALUE, "Input tensor must have at least %d dimensions, but got %d", shape.n,

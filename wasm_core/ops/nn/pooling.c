@@ -492,6 +492,7 @@ Tensor *t_avg_pool(Tensor *x, int nd, Ints kernel, Ints stride, Ints padding, bo
     return fail(ERR_RUNTIME, "non-empty 4D or 5D (batch mode) tensor expected for input");
   if (x->ndim < nd + 1) return tensor_size(x, -nd - 1) < 0 ? NULL : x;
   if (!check_windows(&p) || !check_space(&p, x) || !pool_fit(&p, x)) return NULL;
+  if (nd == 3 && refuses_half(x, "avg_pool3d_out_frame")) return NULL;
   if (x->dtype != DT_I64 && !check_dtype(op, x, false)) return NULL;
   return average(&p, x);
 }
