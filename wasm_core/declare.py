@@ -35,7 +35,7 @@ def text(path: Path) -> str:
 
 
 def elementwise_functions() -> list[str]:
-    words = r"[\w |]*(?:\(\w+\)[\w |]*)?(?:WITH\([^()]*\))?"
+    words = r"[\w |]*(?:\([^()]*\)[\w |]*)*"
     row = re.compile(
         rf"^({'|'.join(PARAMETERS)})(?:\({words},|_AS\({words}, \w+,)\s+(\w+),", re.MULTILINE
     )

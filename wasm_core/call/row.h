@@ -100,6 +100,9 @@ typedef enum {
 /* Behind a row's words: BATCH(kind), and other fields than words. */
 #define BATCH(kind) 0 WITH(.batch = BATCH_##kind)
 #define WITH(...) , __VA_ARGS__
+/* Complex numbers are refused, by the text: a kernel's name, or a message; one that ends with a
+ * colon goes on with the type. */
+#define NO_COMPLEX(status, text) WITH(.no_complex = text, .no_complex_status = status)
 /* The first n tensors of a row have a dimension for batches in common, N: in front, if they are of
  * this rank, and left out in those of one less; rank 0: N is always there. FOLDING: beside another
  * kind, for what draws numbers; `what` is one of FOLD_KINDS. */
@@ -161,6 +164,8 @@ typedef struct {
   uint8_t wrong_out;                    /* WrongOut */
   uint8_t target;                       /* VmapTarget */
   uint8_t folding, folded, folded_rank; /* of FOLDING */
+  uint8_t no_complex_status;            /* of NO_COMPLEX */
+  const char *no_complex;
   const InPlaceNodes *in_place;
   void (*refused)(const Call *c); /* fails where vmap must not do the call */
 } Row;

@@ -271,7 +271,29 @@ static void run_out(Call *c) {
   }
 }
 
+/* The complex type of an argument; DT_NONE: there is none. */
+static DType complex_argument(const Call *c) {
+  for (int k = 0; k < c->n_args; k++) {
+    const Value *v = &c->v[k];
+    DType d = v->tag == TAG_TENSOR ? (DType)v->t->dtype : v->tag == TAG_DTYPE ? (DType)v->i : DT_BOOL;
+    if (d != DT_NONE && dtype_is_complex(d)) return d;
+  }
+  return DT_NONE;
+}
+
+static bool refuses_complex(const Call *c) {
+  DType d = complex_argument(c);
+  const char *text = c->row->no_complex, *kind = d == DT_NONE ? "" : dtype_info[d].legacy;
+  if (d == DT_NONE) return false;
+  size_t length = strlen(text);
+  if (!strchr(text, ' ')) no_kernel(text, d);
+  else if (text[length - 1] == ':') fail(c->row->no_complex_status, "%s %s", text, kind);
+  else fail(c->row->no_complex_status, "%s", text);
+  return true;
+}
+
 void call_plain(Call *c) {
+  if (c->row->no_complex && refuses_complex(c)) return;
   if (c->out.tag != TAG_MISSING) run_out(c);
   else if (c->inplace) run_inplace(c);
   else c->row->run(c);

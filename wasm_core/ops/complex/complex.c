@@ -42,7 +42,9 @@ static void settle_list(Tensors *list) {
 
 static void settle(int n, const Place *p) {
   for (int i = 0; i < n; i++) {
-    if (p[i].one && is_lazy(*p[i].one)) *p[i].one = settled(*p[i].one);
+    Tensor *was = p[i].one ? *p[i].one : NULL;
+    if (is_lazy(was)) *p[i].one = settled(was);
+    if (is_lazy(was) && was == inplace_self) inplace_self = *p[i].one; /* what is asked of it */
     if (p[i].list) settle_list(p[i].list);
   }
 }

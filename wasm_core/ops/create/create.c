@@ -4,6 +4,8 @@
 #include "ops/create/create.h"
 
 #include <math.h>
+
+#include "kernels/complex_maths.h"
 #include <string.h>
 
 #include "create_rows.h"
@@ -297,6 +299,14 @@ Tensor *t_linspace(Tensor *start, Tensor *end, int64_t steps, DType dtype) {
     for (int64_t i = 0; i < steps; i++) out[i] = steps == 1 ? a : BETWEEN(float, a, b, i, steps);
     return y;
   }
+  if (dtype_is_complex(dtype)) {
+    complex_f64 a = tensor_get_c(start, 0), b = tensor_get_c(end, 0),
+                by = (b - a) / (double)(steps - 1);
+    for (int64_t i = 0; i < steps; i++)
+      element_store_c(tensor_data(y) + i * dtype_bytes(dtype), dtype,
+                      steps == 1 ? a : BETWEEN(complex_f64, a, b, i, steps));
+    return y;
+  }
   double a = end_as(start, dtype), b = end_as(end, dtype);
   double by = (b - a) / (double)(steps - 1);
   for (int64_t i = 0; i < steps; i++)
@@ -308,6 +318,14 @@ Tensor *t_logspace(Tensor *start, Tensor *end, int64_t steps, double base, DType
   OP_ENTERED("logspace", start, end, steps, base, dtype);
   Tensor *y = check_ends(start, end, steps, dtype, "logspace");
   if (!y) return NULL;
+  if (dtype_is_complex(dtype)) {
+    complex_f64 a = tensor_get_c(start, 0), b = tensor_get_c(end, 0),
+                by = (b - a) / (double)(steps - 1);
+    for (int64_t i = 0; i < steps; i++)
+      element_store_c(tensor_data(y) + i * dtype_bytes(dtype), dtype,
+                      complex_pow(base, steps == 1 ? a : BETWEEN(complex_f64, a, b, i, steps)));
+    return y;
+  }
   double a = end_as(start, dtype), b = end_as(end, dtype), by = (b - a) / (double)(steps - 1);
   for (int64_t i = 0; i < steps; i++) {
     double power = steps == 1 ? a : BETWEEN(double, a, b, i, steps);
@@ -371,7 +389,7 @@ Tensor *t_vander(Tensor *x, int64_t columns, bool increasing) {
   if (x->ndim != 1) return fail(ERR_RUNTIME, "x must be a one-dimensional tensor.");
   if (columns < 0) return fail(ERR_RUNTIME, "N must be non-negative.");
   if (columns > INT16_MAX) return fail(ERR_NOT_IMPLEMENTED, "vander: N is too large");
-  if (!dtype_is_float((DType)x->dtype)) x = t_to(x, DT_I64);
+  if (!dtype_is_inexact((DType)x->dtype)) x = t_to(x, DT_I64);
   if (!x || columns == 0)
     return x ? tensor_empty(2, (int64_t[]){x->sizes[0], 0}, (DType)x->dtype) : NULL;
   Tensor **powers = scratch_array(columns, sizeof *powers);

@@ -228,7 +228,14 @@ static bool check_uniform(const Tensor *x, double from, double to) {
   return false;
 }
 
+/* Complex numbers draw their parts, one number after the other. */
+static Tensor *parts_of(Tensor *x) {
+  return x && dtype_is_complex(tensor_dtype(x)) ? WITHOUT_GRAD(t_view_as_real(x)) : NULL;
+}
+
 Tensor *random_uniform(Tensor *x, double from, double to, int32_t gen) {
+  Tensor *parts = parts_of(x);
+  if (parts) return random_uniform(parts, from, to, gen) ? x : NULL;
   if (blocked(x) || (dtype_is_float(tensor_dtype(x)) && !check_uniform(x, from, to))) return NULL;
   return fill(x, uniform_fills, "check_uniform_bounds", gen, (Draw){.a = from, .b = to});
 }
@@ -237,6 +244,8 @@ Tensor *random_uniform(Tensor *x, double from, double to, int32_t gen) {
 static Tensor *fill_normal(Tensor *x, bool in_blocks, double mean, double std, int32_t gen) {
   if (blocked(x)) return NULL;
   if (!(std >= 0)) return fail(ERR_RUNTIME, "normal expects std >= 0.0, but found std %g", std);
+  Tensor *parts = parts_of(x); /* each of half the variance */
+  if (parts) return fill_normal(parts, in_blocks, mean, std / sqrt(2), gen) ? x : NULL;
   return fill(x, in_blocks ? normal_fills : normal_serial_fills, "normal_kernel_cpu", gen,
               (Draw){.a = mean, .b = std});
 }

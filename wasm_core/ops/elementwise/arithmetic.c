@@ -223,6 +223,8 @@ Tensor *t_div_mode(Tensor *a, Tensor *b, const char *mode) {
     return fail(ERR_RUNTIME,
                 "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'",
                 mode);
+  DType d = result_dtype(2, (Tensor *[]){a, b});
+  if (dtype_is_complex(d)) return no_kernel(down ? "div_floor_cpu" : "div_trunc_cpu", d);
   Node *n = node_new(&DivBackward2, 2, 1, a, b, NULL);
   if (needs(n, 1)) save(n, 0, a);
   save(n, 1, b);
@@ -725,6 +727,8 @@ Tensor *t_ldexp(Tensor *x, Tensor *other) {
   if (blocked(x, other)) return NULL;
   if (dtype_is_float((DType)x->dtype) && other->dtype == DT_BOOL)
     return no_kernel("ldexp_cpu_exp", DT_BOOL);
+  if (dtype_is_complex((DType)x->dtype) || dtype_is_complex((DType)other->dtype))
+    return t_mul(x, t_pow(tensor_wrapped_f(2), other));
   return t_ldexp_of(x, other);
 }
 

@@ -490,12 +490,13 @@ static bool divide_by_counts(Tensor *y, Target to, bool include_self) {
   Tensor *counts = tensor_full(y->ndim, y->sizes, DT_I64, include_self);
   if (!write_at(counts, to, PUT_ADD, tensor_number(1, DT_I64))) return false;
   const int64_t *c = (const int64_t *)(const void *)tensor_data(counts);
-  DISPATCH_NUMBER(y->dtype, {
+  const int64_t parts = dtype_is_complex((DType)y->dtype) ? 2 : 1;
+  DISPATCH_NUMBER(dtype_real((DType)y->dtype), {
     T *v = (T *)(void *)tensor_data(y);
-    for (int64_t i = 0; i < y->numel; i++) {
-      if (c[i] < 2) continue;
-      T k = (T)c[i], q = (T)(v[i] / k);
-      if (!dtype_is_float((DType)y->dtype) && (T)(q * k) != v[i] && v[i] < 0) q = (T)(q - 1);
+    for (int64_t i = 0; i < y->numel * parts; i++) {
+      if (c[i / parts] < 2) continue;
+      T k = (T)c[i / parts], q = (T)(v[i] / k);
+      if (!dtype_is_inexact((DType)y->dtype) && (T)(q * k) != v[i] && v[i] < 0) q = (T)(q - 1);
       v[i] = q;
     }
   })

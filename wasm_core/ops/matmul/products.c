@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ground/memory.h"
+#include "kernels/complex.h"
 #include "matmul_rows.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/linalg/lu_cholesky.h"
@@ -30,14 +31,25 @@ Tensor *t_outer(Tensor *a, Tensor *b) {
   return t_mul(t_reshape(a, 2, (int64_t[]){a->sizes[0], 1}), b);
 }
 
-static Tensor *scaled(Tensor *g, double k) { return k == 1 ? g : t_mul_f(g, k); }
+/* Number k of a node, whose imaginary part is number k + 2. */
+static Tensor *conjugate_number(const Node *n, int k) {
+  double im = n->numbers[k + 2].f;
+  return im == 0 ? tensor_wrapped_f(n->numbers[k].f)
+                 : tensor_wrapped_c(complex_of(n->numbers[k].f, -im));
+}
+static void keep_number(Node *n, int k, const Tensor *number) {
+  complex_f64 z = n ? tensor_get_c(number, 0) : 0;
+  num_f(n, k, real_part(z));
+  num_f(n, k + 2, imaginary_part(z));
+}
 
 /* y = beta self + alpha a b^T:  self' = beta g,  a' = alpha g b,  b' = alpha g^T a. */
 GRAD(AddrBackward0, "vec1 vec2 | alpha:x beta:x")
 {
-  if (needs(n, 0)) gi[0] = scaled(g[0], n->numbers[1].f);
-  if (needs(n, 1)) gi[1] = scaled(t_mv(g[0], saved(n, 1)), n->numbers[0].f);
-  if (needs(n, 2)) gi[2] = scaled(t_mv(t_t(g[0]), saved(n, 0)), n->numbers[0].f);
+  Tensor *alpha = conjugate_number(n, 0), *beta = conjugate_number(n, 1);
+  if (needs(n, 0)) gi[0] = t_mul(g[0], beta);
+  if (needs(n, 1)) gi[1] = t_mul(t_mv(g[0], saved(n, 1)), alpha);
+  if (needs(n, 2)) gi[2] = t_mul(t_mv(t_t(g[0]), saved(n, 0)), alpha);
 }
 
 static bool check_addr_number(const Tensor *number, DType d, const char *name) {
@@ -71,11 +83,11 @@ Tensor *t_addr(Tensor *self, Tensor *a, Tensor *b, Tensor *beta, Tensor *alpha) 
   if (!check_vector(a, "addr", "vec1") || !check_vector(b, "addr", "vec2")) return NULL;
   DType d = result_dtype(3, (Tensor *[]){self, a, b});
   if (!check_addr_number(beta, d, "beta") || !check_addr_number(alpha, d, "alpha")) return NULL;
-  Node *n = node_new(&AddrBackward0, 2, 2, self, a, b, NULL);
+  Node *n = node_new(&AddrBackward0, 2, 4, self, a, b, NULL);
   if (needs(n, 2)) save(n, 0, a);
   if (needs(n, 1)) save(n, 1, b);
-  num_f(n, 0, tensor_get_f(alpha, 0));
-  num_f(n, 1, tensor_get_f(beta, 0));
+  keep_number(n, 0, alpha);
+  keep_number(n, 1, beta);
   Tensor *y = WITHOUT_GRAD(addr_values(self, a, b, beta, alpha, d));
   return set_history(y, n);
 }

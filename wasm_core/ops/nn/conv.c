@@ -174,7 +174,7 @@ static bool check_types(Tensor *x, Tensor *w) {
 
 /* Of the integers only int64 has these kernels in PyTorch. */
 static bool check_whole(const Tensor *x, const char *kernel) {
-  return dtype_is_float((DType)x->dtype) || x->dtype == DT_I64 ||
+  return dtype_is_inexact((DType)x->dtype) || x->dtype == DT_I64 ||
          no_kernel(kernel, tensor_dtype(x));
 }
 
@@ -291,6 +291,13 @@ static bool conv_make(Conv *c, Tensor *w, int64_t nd, Ints stride, Ints padding,
 static Tensor *convolve_any(const Conv *c, Tensor *x, Tensor *w, Tensor *bias) {
   IN_FLOAT(convolve_any(c, x, w, bias), x, w, bias);
   DType d = (DType)x->dtype;
+  if (dtype_is_complex(d)) { /* by parts */
+    Tensor *re = t_real(x), *im = t_imag(x), *w_re = t_real(w), *w_im = t_imag(w);
+    Tensor *b_re = bias ? t_real(bias) : NULL, *b_im = bias ? t_imag(bias) : NULL;
+    if (failed()) return NULL;
+    return t_complex(t_sub(convolve(c, re, w_re, b_re), convolve(c, im, w_im, NULL)),
+                     t_add(convolve(c, re, w_im, b_im), convolve(c, im, w_re, NULL)));
+  }
   if (dtype_is_float(d)) return convolve(c, x, w, bias);
   return t_to(convolve(c, t_to(x, DT_I64), t_to(w, DT_I64), bias ? t_to(bias, DT_I64) : NULL), d);
 }
@@ -481,11 +488,13 @@ static void window_count(Conv *c) {
 }
 
 static bool check_window_dtype(const Tensor *x, const char *op) {
-  return dtype_is_float((DType)x->dtype) || x->dtype == DT_BOOL || no_kernel(op, tensor_dtype(x));
+  return dtype_is_inexact((DType)x->dtype) || x->dtype == DT_BOOL || no_kernel(op, tensor_dtype(x));
 }
 
-/* Truth values go through floats: a sum of them is true unless all are false. */
+/* Truth values go through floats: a sum of them is true unless all are false. Complex numbers go
+ * by parts. */
 static Tensor *windowed(Tensor *op(const Conv *c, Tensor *x), const Conv *c, Tensor *x) {
+  if (dtype_is_complex((DType)x->dtype)) return t_complex(op(c, t_real(x)), op(c, t_imag(x)));
   return x->dtype == DT_BOOL ? t_to(op(c, t_to(x, DT_F32)), DT_BOOL) : op(c, x);
 }
 
@@ -497,6 +506,7 @@ static bool empty_below_batch(const Tensor *x, int n) {
 }
 
 Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, Ints stride) {
+  OP_ENTERED("im2col", x, kernel, dilation, padding, stride);
   if (blocked(x)) return NULL;
   Conv c;
   if (!window_make(&c, kernel, dilation, padding, stride) || tensor_size(x, 1) < 0 ||
@@ -528,6 +538,7 @@ Tensor *t_unfold_patches(Tensor *x, Ints kernel, Ints dilation, Ints padding, In
 
 Tensor *t_fold_patches(Tensor *x, Ints output_size, Ints kernel, Ints dilation, Ints padding,
                        Ints stride) {
+  OP_ENTERED("col2im", x, output_size, kernel, dilation, padding, stride);
   if (blocked(x)) return NULL;
   Conv c;
   if (!window_make(&c, kernel, dilation, padding, stride) ||

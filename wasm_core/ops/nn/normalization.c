@@ -917,9 +917,9 @@ Tensor *t_rms_norm(Tensor *x, Ints shape, Tensor *weight, const double *eps) {
   if (!check_normalized(x, shape, "", weight, NULL)) return NULL;
   x = t_contiguous(x);
   if (blocked(x)) return NULL;
-  if (!check_float_kernel("rms_norm", tensor_dtype(x))) return NULL;
   DType d = (DType)x->dtype;
-  double small = eps ? *eps : d == DT_F32 ? (double)FLT_EPSILON : DBL_EPSILON;
+  if (!dtype_is_complex(d) && !check_float_kernel("rms_norm", d)) return NULL;
+  double small = eps ? *eps : dtype_real(d) == DT_F32 ? (double)FLT_EPSILON : DBL_EPSILON;
   Tensor *mean = t_mean(t_pow(x, tensor_wrapped_i(2)), last_dims(x, shape.n), true, DT_NONE);
   Tensor *y = t_mul(x, t_rsqrt(t_add_f(mean, small)));
   return weight ? t_to(t_mul(y, weight), d) : y;

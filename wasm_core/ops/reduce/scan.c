@@ -397,4 +397,7 @@ static Tensor *logcumsumexp(Tensor *x, int64_t dim, bool backwards) {
   return y;
 }
 
-Tensor *t_logcumsumexp(Tensor *x, int64_t dim) { return logcumsumexp(x, dim, false); }
+Tensor *t_logcumsumexp(Tensor *x, int64_t dim) {
+  OP_ENTERED("logcumsumexp", x, dim);
+  return logcumsumexp(x, dim, false);
+}

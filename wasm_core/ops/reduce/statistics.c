@@ -86,6 +86,7 @@ void t_spread(SpreadKind kind, Tensor *x, Ints dims, double correction, bool kee
               Tensor *out[2]) {
   IN_FLOAT_OUT(2, out, t_spread(kind, x, dims, correction, keepdim, out), x)
   const Spread *s = &spreads[kind];
+  OP_ENTERED(s->name, x, dims, correction, keepdim);
   DimMask mask;
   out[0] = out[1] = NULL;
   if (blocked(x)) return;

@@ -210,6 +210,7 @@ GRAD(ProdBackward1, "self result | dim:i keepdim:b")
 }
 
 static Tensor *prod(Tensor *x, const int64_t *dim, bool keepdim, DType dtype) {
+  OP_ENTERED("prod", x, keepdim, dtype);
   DimMask mask;
   if (blocked(x) || !dims_mask(x, (Ints){dim ? 1 : -1, dim}, &mask)) return NULL;
   dtype = sum_dtype(x, dtype);
@@ -233,7 +234,6 @@ static Tensor *prod(Tensor *x, const int64_t *dim, bool keepdim, DType dtype) {
 
 Tensor *t_prod(Tensor *x, DType dtype) { return prod(x, NULL, false, dtype); }
 Tensor *t_prod_dim(Tensor *x, int64_t dim, bool keepdim, DType dtype) {
-  OP_ENTERED("prod", x, dim, keepdim, dtype);
   return prod(x, &dim, keepdim, dtype);
 }
 
