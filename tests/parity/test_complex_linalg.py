@@ -18,11 +18,9 @@ import pygrad
 
 def drawn(t: Any, *shape: int, real: bool = False, kind: str = "complex128") -> Any:
     random = np.random.default_rng(sum(shape) + len(shape))
-    values = random.normal(size=shape) + 0j
-    if not real:
-        values = values + 1j * random.normal(size=shape)
-    values = values.real if real else values
-    return t.from_numpy(values).to(getattr(t, "float64" if real else kind)).requires_grad_()
+    parts = random.normal(size=shape), random.normal(size=shape)
+    values = t.from_numpy(parts[0]) if real else t.complex(*map(t.from_numpy, parts))
+    return values.to(getattr(t, "float64" if real else kind)).requires_grad_()
 
 
 def positive(t: Any, n: int) -> Any:
@@ -35,12 +33,11 @@ def loss(t: Any, values: Any, seed: int) -> Any:
     total = 0
     for place, value in enumerate(values):
         random = np.random.default_rng(seed + place)
-        weights = random.normal(size=tuple(value.shape)) + 0j
+        re, im = (t.from_numpy(np.asarray(random.normal(size=tuple(value.shape)))) for _ in "12")
         if value.is_complex():
-            weights = weights + 1j * random.normal(size=weights.shape)
-            total = total + (value * t.from_numpy(np.asarray(weights))).real.sum()
+            total = total + (value * t.complex(re, im)).real.sum()
         else:
-            total = total + (value * t.from_numpy(np.asarray(weights.real))).sum()
+            total = total + (value * re).sum()
     return total
 
 

@@ -241,29 +241,29 @@ static void NAME(reflect)(NUMBER *y, const NUMBER *v, NUMBER tau, int64_t n) {
   NAME(add_scaled)(y, MUL(-tau, NAME(dot)(v, y, n)), v, n);
 }
 
-static void NAME(reflections)(void *a, int64_t m, int64_t n, void *taus_, double *betas) {
-  NUMBER *w = a, *taus = taus_;
+static void NAME(geqrf)(void *a, int64_t m, int64_t n, void *scales) {
+  NUMBER *w = a, *taus = scales;
   for (int64_t j = 0; j < (m < n ? m : n); j++) {
     NUMBER *v = w + j * m + j;
-    taus[j] = NAME(reflector)(v, m - j, &betas[j]);
+    double beta;
+    taus[j] = NAME(reflector)(v, m - j, &beta);
     for (int64_t c = j + 1; c < n; c++) NAME(reflect)(w + c * m + j, v, CONJ(taus[j]), m - j);
+    *v = beta;
   }
 }
 
-static void NAME(qr)(void *a, int64_t m, int64_t n, void *first, int64_t width, void *room,
-                     double *betas) {
-  NUMBER *w = a, *q = first, *taus = room;
+static void NAME(qr)(void *a, int64_t m, int64_t n, void *first, int64_t width, void *scales) {
+  NUMBER *w = a, *q = first, *taus = scales;
   int64_t k = m < n ? m : n;
-  NAME(reflections)(a, m, n, taus, betas);
+  NAME(geqrf)(a, m, n, scales);
   if (q) memset(q, 0, (size_t)(m * width) * sizeof *q);
-  for (int64_t c = 0; q && c < width; c++) {
-    q[c * m + c] = 1;
-    for (int64_t j = k - 1; j >= 0; j--)
-      NAME(reflect)(q + c * m + j, w + j * m + j, taus[j], m - j);
-  }
-  for (int64_t j = 0; j < k; j++) {
-    w[j * m + j] = betas[j];
-    memset(w + j * m + j + 1, 0, (size_t)(m - j - 1) * sizeof *w);
+  for (int64_t c = 0; q && c < width; c++) q[c * m + c] = 1;
+  for (int64_t j = k - 1; j >= 0; j--) {
+    NUMBER *v = w + j * m + j, beta = *v;
+    *v = 1;
+    for (int64_t c = 0; q && c < width; c++) NAME(reflect)(q + c * m + j, v, taus[j], m - j);
+    *v = beta;
+    memset(v + 1, 0, (size_t)(m - j - 1) * sizeof *v);
   }
 }
 
@@ -756,7 +756,7 @@ static bool NAME(eig)(void *a, complex_f64 *values, complex_f64 *vectors, int64_
 
 const Factorizations NAME(factorizations) = {NAME(eliminate),   NAME(exchange_rows),
                                              NAME(determinant), NAME(substitute),
-                                             NAME(cholesky),    NAME(reflections),
+                                             NAME(cholesky),    NAME(geqrf),
                                              NAME(qr),          NAME(svd),
                                              NAME(eigh),        NAME(eig)};
 

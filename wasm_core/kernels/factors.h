@@ -26,13 +26,11 @@ typedef struct {
   /* A = L L^T: L in place of the lower triangle, which is read, zeros above. Gives the order of
    * the first minor that is not positive, 0 if none. */
   int32_t (*cholesky)(void *a, int64_t n);
-  /* A = Q R as LAPACK leaves it: above the diagonal R, whose own are `betas`, from the diagonal on
-   * the vectors v of the reflections 1 - tau v v^T, whose heads are 1. taus, betas: the lesser of m
-   * and n. */
-  void (*reflections)(void *a, int64_t m, int64_t n, void *taus, double *betas);
-  /* A = Q R: R above the diagonal; q (m x width) the first columns of Q, unless NULL. room: the
-   * lesser of m and n. betas: as many. */
-  void (*qr)(void *a, int64_t m, int64_t n, void *q, int64_t width, void *room, double *betas);
+  /* A = Q R, where Q is the product of reflections 1 - tau v v^T, one for each of the lesser of m
+   * and n: R in place of the upper triangle, below it each v less its head, which is 1. */
+  void (*geqrf)(void *a, int64_t m, int64_t n, void *taus);
+  /* The same with zeros below R; q (m x width): the first columns of Q, unless NULL. */
+  void (*qr)(void *a, int64_t m, int64_t n, void *q, int64_t width, void *taus);
   /* A = U S V^T, m >= n: s in descending order, u (m x width); v (n x n) is the identity before. */
   void (*svd)(void *a, double *s, void *u, void *v, int64_t m, int64_t n, int64_t width);
   /* A = V diag(values) V^T of the triangle that is read, the least value first; V in place, if

@@ -13,6 +13,16 @@ static inline int64_t least_dim(const Tensor *x) {
   return rows_of(x) < cols_of(x) ? rows_of(x) : cols_of(x);
 }
 
+static inline void add_scaled(double *y, double k, const double *x, int64_t n) {
+  for (int64_t i = 0; i < n; i++) y[i] += k * x[i];
+}
+
+static inline void exchange(double *x, double *y) {
+  double held = *x;
+  *x = *y;
+  *y = held;
+}
+
 static inline double *doubles(Tensor *x) { return (double *)(void *)tensor_data(x); }
 static inline int32_t *ints(const Tensor *x) { return (int32_t *)(void *)tensor_data(x); }
 

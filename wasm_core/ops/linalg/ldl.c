@@ -27,21 +27,6 @@ static inline double *at(const Lower *a, int64_t row, int64_t column) {
   return a->v + column * a->n + row;
 }
 
-static void add_scaled(double *y, double k, const double *x, int64_t n) {
-  for (int64_t i = 0; i < n; i++) y[i] += k * x[i];
-}
-
-static void exchange(double *x, double *y) {
-  double held = *x;
-  *x = *y;
-  *y = held;
-}
-
-/* Of float32 and float64 alone. */
-static bool check_real_kernel(const char *kernel, const Tensor *x) {
-  return x->dtype == DT_F32 || x->dtype == DT_F64 || no_kernel(kernel, tensor_dtype(x));
-}
-
 /* Exchanges rows and columns i < j of what is left from column i on. */
 static void exchange_both(const Lower *a, int64_t i, int64_t j) {
   for (int64_t k = j + 1; k < a->n; k++) exchange(at(a, k, i), at(a, k, j));
@@ -129,7 +114,7 @@ static void factored(Tensor *a, Tensor *out[3]) {
   static const char *const op = "torch.linalg.ldl_factor_ex";
   out[0] = out[1] = out[2] = NULL;
   if (blocked(a) || !check_square(a, op, "A") || !check_float(a, op) ||
-      !check_real_kernel("ldl_factor_kernel_cpu", a))
+      !check_wide_kernel("ldl_factor_kernel_cpu", tensor_dtype(a)))
     return;
   Node *n = node_new(&node_linalg_ldl_factor_ex, 0, 0, a, NULL);
   int64_t size = rows_of(a);
@@ -235,7 +220,7 @@ static bool check_ldl_solve(const Tensor *ld, const Tensor *pivots, const Tensor
          op, shape_text(pivots));
   else if (dtype_kind(tensor_dtype(pivots)) != KIND_INT)
     fail(ERR_RUNTIME, "%s: Expected pivots to be integers. Got %s", op, legacy(pivots));
-  return !failed() && check_real_kernel("ldl_solve_kernel_cpu", ld);
+  return !failed() && check_wide_kernel("ldl_solve_kernel_cpu", tensor_dtype(ld));
 }
 
 /* x with the batch of `sizes`, of which the last two are its own. */

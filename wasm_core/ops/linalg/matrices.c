@@ -261,12 +261,12 @@ static Tensor *reflected(Tensor *vectors, Tensor *tau, Tensor *y, bool transpose
   int32_t mark = pool_mark();
   int last = vectors->ndim - 1;
   int64_t n = tau->sizes[tau->ndim - 1];
-  if (transpose) tau = t_conj(tau);
   for (int64_t i = 0; i < n && !failed(); i++) {
     int64_t k = transpose ? i : n - 1 - i;
     Tensor *v = cols_of(vectors) == 1 ? vectors : t_slice(vectors, last, k, k + 1, 1);
     Tensor *weight = t_unsqueeze(t_unsqueeze(t_select(tau, tau->ndim - 1, k), -1), -1);
-    y = alone(mark, t_sub(y, t_matmul(t_mul(weight, v), t_matmul(adjoint_of(v), y))));
+    if (transpose) weight = t_conj(weight);
+    y = alone(mark, t_sub(y, t_matmul(t_mul(weight, v), t_matmul(turned_adjoint(v), y))));
   }
   return y;
 }
@@ -330,7 +330,7 @@ Tensor *t_ormqr(Tensor *a, Tensor *tau, Tensor *y, bool left, bool transpose) {
   if (!tau->numel) return t_clone(y);
   Tensor *vectors = reflecting(a);
   if (left) return reflected(vectors, tau, y, transpose);
-  return adjoint_of(reflected(vectors, tau, adjoint_of(y), !transpose));
+  return turned_adjoint(reflected(vectors, tau, turned_adjoint(y), !transpose));
 }
 
 /* ------------------------------------------------------------ powers of numbers */
