@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -100,3 +101,18 @@ def test_engine_works_after_an_anomaly() -> None:
     x = pygrad.ones(1, requires_grad=True)
     (x * 3).backward()
     assert x.grad.item() == 3
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "complex32", "complex64", "complex128"])
+def test_nan_of_any_dtype_is_found_and_no_other_number_is(name: str) -> None:
+    dtype = getattr(pygrad, name)
+    for factor, infinite in ((2.0, False), (math.inf, True)):
+        x = pygrad.tensor([1.0], dtype=dtype, requires_grad=True)
+        zero = pygrad.tensor([0.0], dtype=dtype)
+        with pygrad.autograd.detect_anomaly():
+            y = (x * zero) * pygrad.tensor([factor], dtype=dtype)
+            if infinite:
+                with pytest.raises(RuntimeError, match="returned nan values in its 0th output"):
+                    y.backward(pygrad.ones(1, dtype=dtype))
+            else:
+                y.backward(pygrad.ones(1, dtype=dtype))

@@ -83,9 +83,23 @@ typedef struct {
   bool *found;
 } NanSearch;
 
+/* Of 16 bits each, one a number or two: beyond those of infinity stand NaNs. */
+static void find_nan_of_halves(char **p, const int64_t *strides, int64_t n, const NanSearch *s) {
+  const uint16_t infinity = dtype_real(s->dtype) == DT_BF16 ? 0x7F80 : 0x7C00;
+  for (int64_t i = 0; i < n; i++) {
+    const uint16_t *bits = (const void *)(p[0] + i * strides[0]);
+    for (int k = 0; k < dtype_bytes(s->dtype) / 2; k++)
+      if ((bits[k] & 0x7FFF) > infinity) *s->found = true;
+  }
+}
+
 static void find_nan(char **p, const int64_t *strides, int64_t n, const void *context) {
   const NanSearch *s = context;
-  DISPATCH_FLOAT(s->dtype, {
+  if (dtype_is_half(dtype_real(s->dtype))) {
+    find_nan_of_halves(p, strides, n, s);
+    return;
+  }
+  DISPATCH_INEXACT(s->dtype, {
     for (int64_t i = 0; i < n; i++) {
       T x = *(const T *)(const void *)(p[0] + i * strides[0]);
       if (x != x) *s->found = true;

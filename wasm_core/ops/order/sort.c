@@ -369,9 +369,10 @@ static void kth_of_order(const Lanes *s, int64_t x_at, int64_t y_at) {
   put(s, x_at, item_at(s, x_at, s->k).index, y_at, 0);
 }
 
-/* How many elements of the lane are NaN. */
+/* How many elements of the lane are NaN: none of integers. */
 static int64_t count_nan(const Lanes *s, int64_t x_at) {
   int64_t count = 0;
+  if (!dtype_is_float((DType)s->x->dtype)) return 0;
   const char *x = tensor_data(s->x) + x_at * dtype_bytes((DType)s->x->dtype);
   DISPATCH_FLOAT((DType)s->x->dtype, {
     for (int64_t i = 0; i < s->n; i++) {
