@@ -7,12 +7,16 @@ tested elsewhere. test_ops.py fails for an op that has none of them.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sampling import (
+    WIDER,
     Call,
     Dtype,
     X,
@@ -71,6 +75,24 @@ def entries() -> list[Entry]:
             name, words = PREFIXES[space] + op.name, frozenset(op.words)
             found.append(Entry(name, op.name, space, words, tuple(op.schemas), function))
     return found
+
+
+SOURCES = Path(__file__).parents[1] / "wasm_core" / "ops"
+WIDER_ROWS = ("elementwise/elementwise.def",)
+"""The files whose rows are sampled in half and complex dtypes too."""
+
+
+@functools.cache
+def _wider_names() -> frozenset[str]:
+    row = re.compile(r"^(?:UNARY|BINARY|COMPARE|PREDICATE|OPX?)\w*\([^,]*, (\w+),", re.M)
+    return frozenset(
+        name for path in WIDER_ROWS for name in row.findall((SOURCES / path).read_text("utf-8"))
+    )
+
+
+def wider(entry: Entry) -> tuple[str, ...]:
+    """The dtypes beside `DTYPES` in which an op's samples are worth calling."""
+    return WIDER if entry.name in _wider_names() else ()
 
 
 def samples(entry: Entry) -> list[Call]:

@@ -20,6 +20,9 @@ Array = np.ndarray[Any, Any]
 
 FLOATS = ("float64", "float32")
 DTYPES = (*FLOATS, "int64", "int32", "int16", "int8", "uint8", "bool")
+HALVES, COMPLEX = ("float16", "bfloat16"), ("complex128", "complex64")
+WIDER = (*HALVES, *COMPLEX)
+"""Dtypes of some ops' samples alone: see `wider` in samples.py."""
 
 
 @dataclass(frozen=True)

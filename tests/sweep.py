@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 from helpers import UNINITIALISED
-from samples import Entry, entries, samples
-from sampling import DTYPES, FLOATS, Call, Dtype, X, numbers
+from samples import Entry, entries, samples, wider
+from sampling import COMPLEX, DTYPES, FLOATS, HALVES, WIDER, Call, Dtype, X, numbers
 
 import pygrad
 
@@ -36,6 +36,13 @@ MODES = {
     "view": DTYPES,
 }
 """What is done with a call, and in which dtypes."""
+WIDER_MODES = ("forward", "backward", "in-place", "view")
+"""In which an op's own dtypes, that a description gives it, come after those."""
+
+
+def dtypes_of(op: Any, mode: str) -> tuple[str, ...]:
+    """The dtypes in which an op of a description has cases."""
+    return (*MODES[mode], *(op.get("dtypes", ()) if mode in WIDER_MODES else ()))
 
 
 # ------------------------------------------------------------------ writing calls down
@@ -53,6 +60,7 @@ def describe(keep: Callable[[Entry], bool] = lambda _: True) -> Description:
                 "inplace": _in_place(entry),
                 "mutates": entry.mutates,
                 "blank": entry.name in UNINITIALISED,
+                "dtypes": list(wider(entry)),
             }
             given = {name: value for name, value in facts.items() if value}
             ops.append({"id": entry.id, **given, "calls": calls})
@@ -164,7 +172,7 @@ class _Case:
 
     def __init__(self, torch: Any, tensors: Any, dtype: str, mode: str) -> None:
         self.torch, self.tensors, self.dtype, self.mode = torch, tensors, dtype, mode
-        self.grad = mode != "forward" and dtype in FLOATS
+        self.grad = mode != "forward" and dtype in (*FLOATS, *WIDER)
         self.leaves: list[Any] = []
 
     def run(self, op: Any, call: Any) -> Any:
@@ -186,7 +194,10 @@ class _Case:
         if not found or not self.leaves:
             return []
         again = self.mode == "second order"
-        first = grad(_squares(found), self.leaves, create_graph=again, allow_unused=True)
+        if self.dtype in WIDER:  # of these types there may be no sum
+            first = grad(found, self.leaves, [2 * t.detach() for t in found], allow_unused=True)
+        else:
+            first = grad(_squares(found), self.leaves, create_graph=again, allow_unused=True)
         if not again:
             return [g if g is None or self.mode != "view" else _inner(g) for g in first]
         found = [g for g in first if g is not None and g.requires_grad]
@@ -211,14 +222,19 @@ class _Case:
         if self.mode == "view":
             array = _outer(array)
         leaf = self.torch.from_numpy(array.copy())
-        if self.grad and not constant and leaf.is_floating_point():
+        if what.get("dtype", self.dtype) in HALVES:
+            leaf = leaf.to(getattr(self.torch, what.get("dtype", self.dtype)))
+        if self.grad and not constant and (leaf.is_floating_point() or leaf.is_complex()):
             self.leaves.append(leaf.requires_grad_())
         return _inner(leaf) if self.mode == "view" else leaf
 
 
 def _elements(what: Any, dtype: str) -> Any:
-    if dtype in FLOATS:
+    if dtype in (*FLOATS, *WIDER):
         array = np.array(what["float"]) / 1024
+        if dtype in COMPLEX:
+            array = array + 1j * array[::-1]
+        dtype = "float64" if dtype in HALVES else dtype
     elif dtype in what:
         array = np.array(what[dtype])
     else:
@@ -261,7 +277,12 @@ def _flat(value: Any) -> list[Any]:
 def _leaves(result: Any, blank: bool) -> Iterator[Leaf]:
     for value in _flat(result):
         if is_tensor(value):
-            array = value.detach().numpy(force=True).ravel()
+            plain = value.detach()
+            if str(value.dtype).split(".")[1] in (*HALVES, "complex32"):  # without arrays
+                plain = plain.cfloat() if value.is_complex() else plain.float()
+            array = plain.numpy(force=True).ravel()
+            if value.is_complex():
+                array = array.view(array.real.dtype)  # the parts, one after the other
             yield str(value.dtype).split(".")[1], list(value.shape), None if blank else array
         elif isinstance(value, (bool, int, float)) or value is None:
             yield value

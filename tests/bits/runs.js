@@ -1,7 +1,7 @@
 // The programs of runs.py on the JavaScript front, in Node and in browsers.
 import { digits, shuffled } from '../../web/rooms/data.js';
 import { load } from '../../web/index.js';
-import { encode, MODES, run } from '../../web/rooms/sweep.js';
+import { dtypesOf, encode, MODES, run } from '../../web/rooms/sweep.js';
 import { hash, makeNetwork, train } from '../../web/rooms/network.js';
 
 const DIGITS = new URL('../../pygrad/datasets/digits.npz', import.meta.url);
@@ -162,8 +162,8 @@ async function sweep(description) {
   for (const op of description.ops) {
     const parts = [];
     for (const call of op.calls) {
-      for (const [mode, dtypes] of Object.entries(MODES)) {
-        for (const dtype of dtypes) {
+      for (const mode of Object.keys(MODES)) {
+        for (const dtype of dtypesOf(op, mode)) {
           const outcome = run(torch, description.tensors, op, call, mode, dtype);
           if (outcome !== undefined) parts.push(...encode(outcome));
         }

@@ -155,8 +155,8 @@ def ops(description: sweep.Description) -> dict[str, str]:
         outcomes = (
             sweep.run(torch, description, op, call, mode, dtype)
             for call in op["calls"]
-            for mode, dtypes in sweep.MODES.items()
-            for dtype in dtypes
+            for mode in sweep.MODES
+            for dtype in sweep.dtypes_of(op, mode)
         )
         found[op["id"]] = sha256(sweep.encode(each) for each in outcomes if each is not None)[:16]
     return found

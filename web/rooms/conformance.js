@@ -10,6 +10,10 @@ const SHORT = {
   int8: 'i8',
   uint8: 'u8',
   bool: 'bool',
+  float16: 'f16',
+  bfloat16: 'bf16',
+  complex64: 'c64',
+  complex128: 'c128',
 };
 const BRIEF = { 'backward': 'bwd', 'second order': '2nd' };
 const WORDS = {

@@ -1,5 +1,5 @@
 /** What PyTorch made of the sweep's cases, as web/conformance.json has it (tests/parity/conformance.py). */
-import { MODES } from './sweep.js';
+import { dtypesOf, MODES } from './sweep.js';
 
 const NAMED = { 'nan': NaN, 'inf': Infinity, '-inf': -Infinity };
 const numeric = (value) => NAMED[value] ?? value;
@@ -8,8 +8,11 @@ const numeric = (value) => NAMED[value] ?? value;
  * and bools must be equal. */
 function tolerance(dtype, mode) {
   if (mode === 'second order') return dtype === 'float32' ? [1e-3, 1e-4] : [1e-4, 1e-8];
-  if (dtype === 'float32') return [1e-4, 1e-5];
-  if (dtype === 'float64') return mode === 'forward' ? [1e-6, 1e-9] : [1e-5, 1e-8];
+  if (dtype === 'float16' || dtype === 'complex32') return [4e-3, 1e-3];
+  if (dtype === 'bfloat16') return [3e-2, 1e-2];
+  if (dtype === 'float32' || dtype === 'complex64') return [1e-4, 1e-5];
+  if (dtype === 'float64' || dtype === 'complex128')
+    return mode === 'forward' ? [1e-6, 1e-9] : [1e-5, 1e-8];
   return [0, 0];
 }
 
@@ -35,8 +38,8 @@ export function decode(file) {
       const row = file.rows[k];
       const modes = Object.keys(MODES).filter((name) => name !== 'in-place' || op.inplace);
       const dtypes = file.cases[row][modes.indexOf(mode)];
-      const outcome =
-        file.outcomes[row][dtypes[Math.min(MODES[mode].indexOf(dtype), dtypes.length - 1)]];
+      const place = Math.min(dtypesOf(op, mode).indexOf(dtype), dtypes.length - 1);
+      const outcome = file.outcomes[row][dtypes[place]];
       if (!Array.isArray(outcome)) return outcome;
       return outcome.map((leaf) => {
         if (typeof leaf === 'number') return { dtype, ...values[row][leaf] };
@@ -92,20 +95,27 @@ export function show(outcome) {
 
 function showLeaf(leaf) {
   if (leaf === null || typeof leaf !== 'object') return String(leaf);
-  const { dtype, shape, elements } = leaf;
-  if (!elements) return `${dtype} of shape [${shape}], its elements left open`;
+  const { dtype, shape } = leaf;
+  const isComplex = dtype.startsWith('complex');
   const count = shape.reduce((a, b) => a * b, 1);
-  const whole =
-    elements.length === count
-      ? `${nested(shape, Array.from(elements, Number))} ${dtype}`
-      : `${dtype} of shape [${shape}]`;
-  if (count <= MOST) return whole;
-  const [some] = elements.length === count ? abridged(elements, [0, 0]) : [elements];
+  const isWhole = leaf.elements?.length === count * (isComplex ? 2 : 1);
+  const elements = isComplex && isWhole ? paired(leaf.elements) : leaf.elements;
+  if (!elements) return `${dtype} of shape [${shape}], its elements left open`;
+  const whole = isWhole ? `${nested(shape, elements)} ${dtype}` : `${dtype} of shape [${shape}]`;
+  if (count <= MOST || isComplex) return whole;
+  const [some] = isWhole ? abridged(elements, [0, 0]) : [elements];
   const places = Array.from({ length: SHOWN }, (_, i) => place(i, count));
   return `${whole}\n  elements ${places.join(', ')}: ${some.slice(0, SHOWN).map(brief).join(', ')}; weighted sum of all: ${brief(some[SHOWN])}`;
 }
 
-const brief = (value) => String(Number(value.toPrecision(7)));
+const brief = (value) =>
+  typeof value === 'object'
+    ? `${brief(value.re)}${value.im < 0 ? '-' : '+'}${brief(Math.abs(value.im))}j`
+    : String(Number(Number(value).toPrecision(7)));
+
+/** Complex numbers of their parts. */
+const paired = (parts) =>
+  Array.from({ length: parts.length / 2 }, (_, i) => ({ re: parts[2 * i], im: parts[2 * i + 1] }));
 
 /** Numbers in the brackets of their shape. */
 export function nested(shape, flat) {

@@ -8,6 +8,12 @@ import { TAG } from '../enumerations.js';
 
 const FLOATS = ['float64', 'float32'];
 const DTYPES = [...FLOATS, 'int64', 'int32', 'int16', 'int8', 'uint8', 'bool'];
+const [HALVES, COMPLEX] = [
+  ['float16', 'bfloat16'],
+  ['complex128', 'complex64'],
+];
+const WIDER = [...HALVES, ...COMPLEX];
+const WITHOUT_ARRAY = { float16: 'float32', bfloat16: 'float32', complex32: 'complex64' };
 /** What is done with a call, and in which dtypes. */
 export const MODES = {
   'forward': DTYPES,
@@ -16,6 +22,12 @@ export const MODES = {
   'in-place': DTYPES,
   'view': DTYPES,
 };
+
+const WIDER_MODES = ['forward', 'backward', 'in-place', 'view'];
+
+/** The dtypes in which an op has cases: in some modes its own come after those of all. */
+export const dtypesOf = (op, mode) =>
+  WIDER_MODES.includes(mode) ? [...MODES[mode], ...(op.dtypes ?? [])] : MODES[mode];
 
 /** The op as the library offers it. */
 function find(torch, id) {
@@ -46,7 +58,7 @@ export function run(torch, tensors, op, call, mode, dtype) {
 class Case {
   constructor(torch, tensors, dtype, mode) {
     Object.assign(this, { torch, tensors, dtype, mode, leaves: [] });
-    this.grad = mode !== 'forward' && FLOATS.includes(dtype);
+    this.grad = mode !== 'forward' && [...FLOATS, ...WIDER].includes(dtype);
   }
 
   run(op, [first, options]) {
@@ -68,11 +80,16 @@ class Case {
     const again = mode === 'second order';
     const recorded = (values) => values.filter((t) => t instanceof torch.Tensor && t.requires_grad);
     const grad = (of, create_graph) =>
-      torch.autograd.grad(
-        of.map((t) => t.mul(t).sum()).reduce((a, b) => a.add(b)),
-        this.leaves,
-        { create_graph, allow_unused: true },
-      );
+      WIDER.includes(this.dtype) // of these types there may be no sum
+        ? torch.autograd.grad(of, this.leaves, {
+            grad_outputs: of.map((t) => t.detach().mul(2)),
+            allow_unused: true,
+          })
+        : torch.autograd.grad(
+            of.map((t) => t.mul(t).sum()).reduce((a, b) => a.add(b)),
+            this.leaves,
+            { create_graph, allow_unused: true },
+          );
     let found = recorded(flat(result));
     if (!found.length || !this.leaves.length) return [];
     const first = grad(found, again);
@@ -99,7 +116,8 @@ class Case {
     let [data, shape] = [elements(what, dtype.name), what.shape];
     if (mode === 'view') [data, shape] = outer(data, shape);
     const leaf = torch.tensor(data, { dtype, shape });
-    if (this.grad && !constant && dtype.is_floating_point) this.leaves.push(leaf.requires_grad_());
+    const inexact = dtype.is_floating_point || dtype.is_complex;
+    if (this.grad && !constant && inexact) this.leaves.push(leaf.requires_grad_());
     return mode === 'view' ? inner(torch, leaf) : leaf;
   }
 }
@@ -114,7 +132,11 @@ function float(text) {
 
 /** The numbers of a tensor of the description in a dtype. */
 export function elements(what, dtype) {
-  if (FLOATS.includes(dtype)) return what.float.map((v) => v / 1024);
+  if (FLOATS.includes(dtype) || HALVES.includes(dtype)) return what.float.map((v) => v / 1024);
+  if (COMPLEX.includes(dtype)) {
+    const parts = what.float.map((v) => v / 1024);
+    return parts.map((re, i) => ({ re, im: parts[parts.length - 1 - i] }));
+  }
   if (what[dtype]) return what[dtype];
   return dtype === 'uint8'
     ? what.int.map(Math.abs)
@@ -146,12 +168,13 @@ const flat = (value) => (Array.isArray(value) ? value.flatMap(flat) : [value]);
 
 function leaves(torch, result, blank) {
   return flat(result).map((value) => {
-    if (value instanceof torch.Tensor)
-      return {
-        dtype: value.dtype.name,
-        shape: value.shape,
-        elements: blank ? null : value.toTypedArray(),
-      };
+    if (value instanceof torch.Tensor) {
+      const { dtype, shape } = value;
+      const plain = WITHOUT_ARRAY[dtype.name] // the same numbers, of which there are arrays
+        ? value.detach().to(torch[WITHOUT_ARRAY[dtype.name]])
+        : value;
+      return { dtype: dtype.name, shape, elements: blank ? null : plain.toTypedArray() };
+    }
     return value?.name ?? value ?? null;
   });
 }
