@@ -43,9 +43,11 @@ def takes_values(entry: Entry) -> bool:
 def complex_arrays(sample: Call) -> list[Any]:
     """The sample's arrays, where it says no dtype complex ones."""
     return [
-        numbers(what, "float64", salt)
-        + (0 if what.dtype or what.kind == "parts" else 1j * numbers(what, "float64", salt + 20))
+        real
+        if what.dtype or what.kind == "parts"
+        else real + 1j * numbers(what, "float64", salt + 20)
         for salt, what in enumerate(sample.tensors(), 1)
+        for real in [numbers(what, "float64", salt)]
     ]
 
 

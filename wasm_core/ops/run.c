@@ -275,7 +275,9 @@ static void run_out(Call *c) {
 static DType complex_argument(const Call *c) {
   for (int k = 0; k < c->n_args; k++) {
     const Value *v = &c->v[k];
-    DType d = v->tag == TAG_TENSOR ? (DType)v->t->dtype : v->tag == TAG_DTYPE ? (DType)v->i : DT_BOOL;
+    DType d = v->tag == TAG_TENSOR  ? (DType)v->t->dtype
+              : v->tag == TAG_DTYPE ? (DType)v->i
+                                    : DT_BOOL;
     if (d != DT_NONE && dtype_is_complex(d)) return d;
   }
   return DT_NONE;

@@ -118,6 +118,7 @@ static void add_row_f32(float *out, const float *in, float factor, int64_t width
 }
 
 static void add_row(DType d, char *out, const char *in, double factor, int64_t width) {
+  if (dtype_is_complex(d)) width *= 2, d = dtype_real(d);
   double *o = (double *)(void *)out;
   const double *v = (const double *)(const void *)in;
   if (d == DT_F32)
