@@ -42,6 +42,7 @@ static bool check_affine(const Call *c, const Tensor *theta) {
 
 /* The coordinates of `count` pixels from -1 to 1, which are the outermost centres or edges. */
 static Tensor *axis(int64_t count, bool centres, DType dtype) {
+  if (count <= 1 && dtype_is_half(dtype)) return no_kernel("tensor_cpu", dtype);
   if (count <= 1) return t_zeros((Ints){1, &count}, dtype);
   Tensor *places = t_linspace(tensor_wrapped_i(-1), tensor_wrapped_i(1), count, dtype);
   if (centres) return places;
