@@ -56,7 +56,7 @@ def outcome(entry: Entry, sample: Call, dtype: str, make: Callable[[Array], Any]
         assert not isinstance(error, pygrad.EngineError)
         return type(error), str(error)
     tensors = leaves([result, args[:1] if entry.mutates else [], list(grads)])
-    return plain(result), [(str(t.dtype), t.tolist()) for t in tensors]
+    return plain(result), [(str(t.dtype), str(t.tolist())) for t in tensors]
 
 
 def takes_bools(entry: Entry) -> bool:

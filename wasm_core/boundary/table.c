@@ -29,7 +29,7 @@
 #define ALPHA(k) (c->v[k].tag == TAG_INT && c->v[k].i == 1 ? NULL : arg_tensor(c, k))
 #define PARAM(k) (c->n_args > (k) ? arg_float(c, k) : 0)
 
-/* A row's function is called by its op and its line: row_mul_12. */
+/* A row's function is called by its op and its line: row_matmul_12. */
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b) PASTE_(a, b)
 #define RUN(row) PASTE(row, __LINE__)
@@ -41,14 +41,16 @@
     (void)c;                              \
     __VA_ARGS__;                          \
   }
-#define UNARY(words, name, ...) OP(0, name, "", t_##name(T(0)))
-#define UNARY_P(words, name, ...) OP(0, name, "", t_##name(T(0), PARAM(1), PARAM(2), PARAM(3)))
-#define UNARY_P_AS(words, host, name, ...) \
-  OP(0, host, "", t_##name(T(0), PARAM(1), PARAM(2), PARAM(3)))
-#define BINARY(words, name, ...) OP(0, name, "", t_##name(T(0), T(1)))
-#define BINARY_AS(words, host, name, ...) OP(0, host, "", t_##name(T(0), T(1)))
-#define COMPARE(words, name, ...) OP(0, name, "", t_##name(T(0), T(1)))
-#define PREDICATE(words, name, ...) OP(0, name, "", t_##name(T(0)))
+/* Rows of elementwise.def have a word of their own, for other rows have the same names. */
+#define EACH(name, expression) \
+  static void RUN(each_##name)(Call * c) { ret_tensor(c, expression); }
+#define UNARY(words, name, ...) EACH(name, t_##name(T(0)))
+#define UNARY_P(words, name, ...) EACH(name, t_##name(T(0), PARAM(1), PARAM(2), PARAM(3)))
+#define UNARY_P_AS(words, host, name, ...) EACH(host, t_##name(T(0), PARAM(1), PARAM(2), PARAM(3)))
+#define BINARY(words, name, ...) EACH(name, t_##name(T(0), T(1)))
+#define BINARY_AS(words, host, name, ...) EACH(host, t_##name(T(0), T(1)))
+#define COMPARE(words, name, ...) EACH(name, t_##name(T(0), T(1)))
+#define PREDICATE(words, name, ...) EACH(name, t_##name(T(0)))
 #include "ops/ops.def"
 /* behind what users call */
 #include "boundary/services.def"
@@ -62,16 +64,16 @@
 #define UNARY(words_, name_, ...)              \
   {.name = #name_,                             \
    .schema = #name_ "(Tensor self) -> Tensor", \
-   .run = RUN(row_##name_),                    \
+   .run = RUN(each_##name_),                   \
    .words = DIRECT | words_},
 #define UNARY_P(words_, name_, Node_, schema_, ...) \
-  {.name = #name_, .schema = #name_ schema_, .run = RUN(row_##name_), .words = DIRECT | words_},
+  {.name = #name_, .schema = #name_ schema_, .run = RUN(each_##name_), .words = DIRECT | words_},
 #define UNARY_P_AS(words_, name_, c_name, Node_, schema_, ...) \
-  {.name = #name_, .schema = #name_ schema_, .run = RUN(row_##name_), .words = DIRECT | words_},
+  {.name = #name_, .schema = #name_ schema_, .run = RUN(each_##name_), .words = DIRECT | words_},
 #define BINARY UNARY_P
 #define BINARY_AS UNARY_P_AS
 #define COMPARE(words_, name_, schema_, ...) \
-  {.name = #name_, .schema = #name_ schema_, .run = RUN(row_##name_), .words = DIRECT | words_},
+  {.name = #name_, .schema = #name_ schema_, .run = RUN(each_##name_), .words = DIRECT | words_},
 #define PREDICATE UNARY
 static const Row rows[] = {
 #include "ops/ops.def"

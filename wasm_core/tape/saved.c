@@ -355,6 +355,8 @@ void saves_written(Node *n, Tensor *self) {
 /* ------------------------------------------------------------ getting back */
 
 Tensor *(*conjugate)(Tensor *t);
+Tensor *(*widened)(Tensor *y);
+bool computes_in_float;
 
 static bool modified(const Node *n, const Saved *s) {
   const Node *producer = s->is_output ? n : s->original ? tensor_grad_fn(s->original) : s->grad_fn;

@@ -115,8 +115,8 @@ Tensor *t_modified_bessel_i(int order, Tensor *t) {
 }
 
 Tensor *t_spherical_bessel_j0(Tensor *t) {
-  if (refuses_half(t, "spherical_bessel_j0_cpu")) return NULL;
   OP_ENTERED("spherical_bessel_j0", t);
+  if (refuses_half(t, "spherical_bessel_j0_cpu")) return NULL;
   Line l = line_of(t);
   Tensor *y = t_div(t_sin(l.x), l.x);
   y = filled_where(y, t_eq(l.x, tensor_wrapped_i(0)), 1);

@@ -231,7 +231,7 @@ static Tensor *left_gradient(Tensor *g, Tensor *b, Factor alpha, bool by_columns
   if (blocked(g, b)) return NULL;
   if (!grad_mode) {
     int ndim = g->ndim == 1 ? 2 : g->ndim;
-    if (!(b = t_resolve_conj(b))) return NULL;
+    if (b->flags & FLAG_CONJ && !(b = t_resolve_conj(b))) return NULL;
     return product("mm", (DType)g->dtype, ndim, matrices_of(g), turned(matrices_of(b)), alpha,
                    by_columns);
   }
@@ -245,7 +245,7 @@ static Tensor *right_gradient(Tensor *a, Tensor *g, Factor alpha, bool by_column
   g = checked_gradient(g, a, g && g->ndim == 1 ? 1 : a ? a->ndim : 0);
   if (blocked(a, g)) return NULL;
   if (!grad_mode) {
-    if (!(a = t_resolve_conj(a))) return NULL;
+    if (a->flags & FLAG_CONJ && !(a = t_resolve_conj(a))) return NULL;
     return product("mm", (DType)g->dtype, g->ndim, turned(matrices_of(a)), matrices_of(g), alpha,
                    by_columns);
   }

@@ -102,8 +102,8 @@ static bool accumulate(Tensor *dst, Tensor *src) {
                                         [DT_I64] = add_i64,
                                         [DT_C64] = add_c64,
                                         [DT_C128] = add_c128};
-  src = t_resolve_neg(t_resolve_conj(src));
   if (blocked(dst, src)) return false;
+  if (src->flags & FLAGS_LAZY && !(src = t_resolve_neg(t_resolve_conj(src)))) return false;
   if (!loops[src->dtype] || dst->dtype != src->dtype) {
     fail(ERR_RUNTIME, "\"as_strided_backward\" not implemented for '%s'", legacy(src));
     return false;
