@@ -31,11 +31,11 @@ Tensor *t_outer(Tensor *a, Tensor *b) {
   return t_mul(t_reshape(a, 2, (int64_t[]){a->sizes[0], 1}), b);
 }
 
-/* Number k of a node, whose imaginary part is number k + 2. */
-static Tensor *conjugate_number(const Node *n, int k) {
-  double im = n->numbers[k + 2].f;
-  return im == 0 ? tensor_wrapped_f(n->numbers[k].f)
-                 : tensor_wrapped_c(complex_of(n->numbers[k].f, -im));
+/* g times the conjugate of number k of a node, whose imaginary part is number k + 2. */
+static Tensor *scaled(Tensor *g, const Node *n, int k) {
+  double re = n->numbers[k].f, im = n->numbers[k + 2].f;
+  if (im != 0) return t_mul(g, tensor_wrapped_c(complex_of(re, -im)));
+  return re == 1 ? g : t_mul_f(g, re);
 }
 static void keep_number(Node *n, int k, const Tensor *number) {
   complex_f64 z = n ? tensor_get_c(number, 0) : 0;
@@ -46,10 +46,9 @@ static void keep_number(Node *n, int k, const Tensor *number) {
 /* y = beta self + alpha a b^T:  self' = beta g,  a' = alpha g b,  b' = alpha g^T a. */
 GRAD(AddrBackward0, "vec1 vec2 | alpha:x beta:x")
 {
-  Tensor *alpha = conjugate_number(n, 0), *beta = conjugate_number(n, 1);
-  if (needs(n, 0)) gi[0] = t_mul(g[0], beta);
-  if (needs(n, 1)) gi[1] = t_mul(t_mv(g[0], saved(n, 1)), alpha);
-  if (needs(n, 2)) gi[2] = t_mul(t_mv(t_t(g[0]), saved(n, 0)), alpha);
+  if (needs(n, 0)) gi[0] = scaled(g[0], n, 1);
+  if (needs(n, 1)) gi[1] = scaled(t_mv(g[0], saved(n, 1)), n, 0);
+  if (needs(n, 2)) gi[2] = scaled(t_mv(t_t(g[0]), saved(n, 0)), n, 0);
 }
 
 static bool check_addr_number(const Tensor *number, DType d, const char *name) {
