@@ -208,9 +208,9 @@ static Tensor *fill(Tensor *x, Fill *const *fills, const char *kernel, int32_t g
 /* ------------------------------------------------------------ continuous distributions */
 
 static bool check_uniform(const Tensor *x, double from, double to) {
-  bool single = x->dtype == DT_F32;
-  const double max = single ? (double)FLT_MAX : DBL_MAX;
-  const char *name = single ? "float" : "double";
+  bool is_float = x->dtype == DT_F32;
+  const double max = is_float ? (double)FLT_MAX : DBL_MAX;
+  const char *name = is_float ? "float" : "double";
   if (!(from >= -max && from <= max))
     return fail(ERR_RUNTIME, "from is out of bounds for %s", name), false;
   if (!(to >= -max && to <= max))
