@@ -13,7 +13,6 @@ export interface Functions {
   _chunk_cat(tensors: readonly Tensor[], dim: number, num_chunks: number, options?: { out?: Tensor }): Tensor;
   _chunk_cat(tensors: readonly Tensor[], dim: number, options: { num_chunks: number; out?: Tensor }): Tensor;
   _chunk_cat(tensors: readonly Tensor[], options: { dim: number; num_chunks: number; out?: Tensor }): Tensor;
-  _conj(input: Tensor): Tensor;
   _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor): Tensor;
   _lu_with_info(input: Tensor, pivot?: boolean, check_errors?: boolean): Named<['LU', 'pivots', 'info']>;
   _lu_with_info(input: Tensor, pivot: boolean, options: { check_errors?: boolean }): Named<['LU', 'pivots', 'info']>;

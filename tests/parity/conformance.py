@@ -63,7 +63,6 @@ APART = {
         "deg2rad rad2deg relu nn.functional.relu maximum minimum fmax fmin isposinf isneginf",
         COMPLEX,
     ),
-    **_apart("PyTorch's own check fails", "forward,backward,second order,view", "_conj"),
     **_apart("PyTorch says no before it is read", "forward,view", "_neg_view", ("bool",)),
     **_apart("PyTorch refuses complex numbers", "in-place", "abs", COMPLEX),
     **_apart("PyTorch refuses complex numbers", "backward,view", "nn.functional.silu", COMPLEX),

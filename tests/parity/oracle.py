@@ -110,6 +110,8 @@ def layout(tensor: Any) -> tuple[Any, ...]:
 
 
 def array(tensor: Any) -> np.ndarray[Any, Any]:
+    if str(tensor.dtype) in ("torch.bfloat16", "torch.complex32"):  # NumPy has neither
+        tensor = tensor.float() if tensor.is_floating_point() else tensor.cfloat()
     return np.array(tensor.detach().numpy(force=True))
 
 

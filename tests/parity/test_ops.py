@@ -67,6 +67,10 @@ APART = {
     "emptied pixel_unshuffle": "PyTorch returns the input's shape",
     "uint8 affine_grid_generator": "what is below zero is no byte",
     "transposed take_along_dim": "PyTorch raises for a layout, by mistake",
+    "bool _neg_view": "PyTorch makes a view that nothing can read",
+    "float32 linalg.eig": "computed in double here, and so nearer",
+    "transposed angle": "PyTorch's angles of complex numbers are contiguous",
+    "gradient Tensor.chalf": "PyTorch has no loop for the gradient",
     "transposed isin": "PyTorch raises for a layout, by mistake",
 }
 """Test and op -> why pygrad and PyTorch differ for good."""

@@ -30,6 +30,7 @@ DIFFER = {
     "native_group_norm": "group_norm",
     "logdet": "PyTorch's tangent is that of slogdet",
     "nn.functional.group_norm": "group_norm",
+    "polar": "PyTorch's tangent depends on the result, whatever is given",
     "trapezoid": "PyTorch multiplies in another order",
     "trapz": "trapezoid",
     "vander": "PyTorch multiplies in place",

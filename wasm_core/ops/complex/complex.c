@@ -218,19 +218,20 @@ static bool check_parts(const char *op, const Tensor *a, const Tensor *b) {
   return a->dtype != DT_F16 || strcmp(op, "polar") != 0 || no_kernel("polar_cpu", DT_F16);
 }
 
+static const NodeType PolarBackward0;
 static Tensor *made_of(const char *op, const NodeType *type, Flat *f32, Flat *f64, Tensor *a,
                        Tensor *b) {
   if (blocked(a, b) || !check_parts(op, a, b)) return NULL;
-  Node *n = node_new(type, 2, 0, a, b, NULL);
-  save(n, 0, a);
-  save(n, 1, b);
+  Node *n = node_new(type, 3, 0, a, b, NULL);
+  if (type == &PolarBackward0 || needs(n, 0)) save(n, 0, a);
+  if (type == &PolarBackward0 || needs(n, 1)) save(n, 1, b);
   DType d = (DType)a->dtype, made = dtype_complex(d);
   Tensor *in[2] = {d == DT_F16 ? cast_plain(a, DT_F32) : a,
                    d == DT_F16 ? cast_plain(b, DT_F32) : b};
   return set_history(run_raw(d == DT_F64 ? f64 : f32, 2, in, made == DT_C32 ? DT_C64 : made), n);
 }
 
-GRAD_EACH(ComplexBackward0, "imag real")
+GRAD_EACH(ComplexBackward0, "real imag")
 {
   if (needs(n, 0)) gi[0] = t_real(g[0]);
   if (needs(n, 1)) gi[1] = t_imag(g[0]);
@@ -241,8 +242,9 @@ Tensor *t_complex(Tensor *real, Tensor *imag) {
   return y && real->dtype == DT_F16 ? t_to(y, DT_C32) : y;
 }
 
-/* y = r (cos t + i sin t):  r' = Re(conj(g) y / r),  t' = Re(conj(g) i y). */
-GRAD_EACH(PolarBackward0, "abs angle")
+/* y = r (cos t + i sin t):  r' = Re(conj(g) (cos t + i sin t)),  t' = Re(conj(g) i y). By name the
+ * node has kept y, as PyTorch's has, which takes r for positive. */
+GRAD_EACH(PolarBackward0, "- - result")
 {
   Tensor *r = saved(n, 0), *t = saved(n, 1), *c = t_mul(g[0], t_complex(t_cos(t), t_neg(t_sin(t))));
   if (needs(n, 0)) gi[0] = t_real(c);
@@ -250,7 +252,9 @@ GRAD_EACH(PolarBackward0, "abs angle")
 }
 Tensor *t_polar(Tensor *abs, Tensor *angle) {
   OP_ENTERED("polar", abs, angle);
-  return made_of("polar", &PolarBackward0, polar_f32_loop, polar_f64_loop, abs, angle);
+  Tensor *y = made_of("polar", &PolarBackward0, polar_f32_loop, polar_f64_loop, abs, angle);
+  if (y && y->grad_fn && y->grad_fn->type == &PolarBackward0) save_output(y->grad_fn, 2, y);
+  return y;
 }
 
 /* ------------------------------------------------------------ sizes and angles */
@@ -284,6 +288,8 @@ static Tensor *recorded(Tensor *x, const NodeType *type, int n_saves, Flat *loop
 GRAD_EACH(AbsBackward0, "self")
 { gi[0] = t_mul(g[0], t_sgn(saved_plain(n, 0))); }
 Tensor *abs_of_complex(Tensor *x) {
+  if (inplace_self == x)
+    return fail(ERR_RUNTIME, "In-place abs is not supported for complex tensors.");
   return recorded(x, &AbsBackward0, 1, abs_loop, DT_F64, real_type(x));
 }
 
