@@ -153,3 +153,10 @@ def test_gradient_is_added_to_a_conjugate_that_waits() -> None:
     x.grad = pygrad.full((2,), 1 + 2j, dtype=pygrad.complex128).conj()
     (x * 1j).real.sum().backward()
     assert x.grad.tolist() == [1 - 3j, 1 - 3j]
+
+
+def test_first_lazy_tensor_of_an_engine_may_be_made_within_an_op() -> None:
+    engine = pygrad.Engine()
+    x = engine.tensor([[1 + 1j, 2], [3, 4j]], requires_grad=True)
+    engine.norm(x, "nuc").backward()
+    assert x.grad.isfinite().all()

@@ -11,6 +11,7 @@
 #include "call/call.h"
 #include "call/schema.h"
 #include "ground/memory.h"
+#include "ops/complex/complex.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/index/index.h"
 #include "ops/run.h"
@@ -24,6 +25,7 @@ PG_EXPORT(pg_frame) PgFrame *pg_frame(void) {
   if (frame || !host_begin()) return frame;
   tape_begin();
   table_begin();
+  complex_begin();
   return frame;
 }
 

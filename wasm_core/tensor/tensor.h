@@ -97,7 +97,7 @@ enum {
 #undef X
 };
 
-/* What a tensor's elements are of its bytes waits to be computed: see tensor_settle_lazy. */
+/* What a tensor's elements are of its bytes waits to be computed: see OP_ENTERED. */
 enum { FLAGS_LAZY = FLAG_CONJ | FLAG_NEG };
 
 struct Tensor {

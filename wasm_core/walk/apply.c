@@ -141,7 +141,6 @@ static Tensor **settled(const Node *n, Tensor **g) {
 }
 
 static void run_function(Node *n, Tensor **g, Tensor **gi) {
-  conjugate = t_conj;
   if (lazy_tensors && n->kind != NODE_HOST) g = settled(n, g);
   if (n->in_float) g = gradients_in_float(n->n_outputs, g);
   if (failed()) return;

@@ -49,6 +49,11 @@ static void settle(int n, const Place *p) {
   }
 }
 
+void complex_begin(void) {
+  settle_lazy = settle;
+  conjugate = t_conj;
+}
+
 /* ------------------------------------------------------------ views with a flag */
 
 GRAD(ConjBackward0, "")
@@ -59,7 +64,6 @@ GRAD(NegViewBackward0, "")
 static Tensor *flagged(Tensor *x, int flag, const NodeType *type) {
   Node *n = node_new(type, 0, 0, x, NULL);
   Tensor *v = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
-  settle_lazy = settle; /* for here they begin */
   if (v) tensor_set_lazy(v, (v->flags & FLAGS_LAZY) ^ flag);
   return make_view(x, v, n, VIEW_PLAIN);
 }
@@ -94,7 +98,6 @@ Tensor *t_conj_physical(Tensor *x) {
   if (blocked(x) || !is_complex(x)) return failed() ? NULL : x;
   Node *n = node_new(&ConjPhysicalBackward0, 0, 0, x, NULL);
   Tensor *turned = tensor_alias(x, x->ndim, x->sizes, x->strides, x->offset);
-  settle_lazy = settle; /* as long as it is alive, doors look for its like */
   if (turned) tensor_set_lazy(turned, (x->flags & FLAGS_LAZY) ^ FLAG_CONJ);
   Tensor *y = turned ? tensor_empty_like(x, (DType)x->dtype) : NULL;
   return set_history(tensor_copy_data(y, turned) ? y : NULL, n);
