@@ -212,7 +212,7 @@ static size_t arena_used;
 static bool is_in_arena(const Scratch *s) { return (uintptr_t)s - (uintptr_t)arena < ARENA_BYTES; }
 
 static Scratch *take_from_arena(size_t n_bytes) {
-  if (!RECYCLES() || GUARD || n_bytes > ARENA_BYTES - arena_used) return NULL;
+  if (!RECYCLES() || GUARD > 0 || n_bytes > ARENA_BYTES - arena_used) return NULL;
   Scratch *s = (Scratch *)(void *)(arena + arena_used);
   arena_used += (n_bytes + ALIGN - 1) / ALIGN * ALIGN;
   count_block((int64_t)n_bytes);
