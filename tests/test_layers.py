@@ -333,8 +333,8 @@ def test_functions_that_no_header_declares_are_called_by_rows_alone() -> None:
             assert sum(name in each for each in words) == 1
 
 
-KERNELS_MAY = {"ground/dtype.h", "ground/paths.h"}
-"""What kernels know beside each other: element types, and how the paths taken are counted."""
+KERNELS_MAY = {"ground/dtype.h", "ground/inline.h", "ground/paths.h"}
+"""What kernels know beside each other: element types, inlining, how the paths taken are counted."""
 
 
 def test_kernels_know_only_memory_that_they_are_given() -> None:

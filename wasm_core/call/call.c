@@ -10,7 +10,7 @@
 
 const Watcher *watcher;
 bool entered_again;
-void (*settle_lazy)(int n, const Place *places);
+bool (*settle_lazy)(int n, Place *places);
 
 /* ------------------------------------------------------------ arguments */
 
@@ -18,17 +18,21 @@ bool arg_given(const Call *c, int k) {
   return k < c->n_args && c->v[k].tag != TAG_NONE && c->v[k].tag != TAG_MISSING;
 }
 
-Tensor *arg_tensor(Call *c, int k) {
-  if (!arg_given(c, k)) return NULL;
-  Value *v = &c->v[k];
+/* A number of the host as a tensor; NULL: v is none. */
+static NOINLINE Tensor *wrapped_number(const Value *v) {
   switch (v->tag) {
-    case TAG_TENSOR: return v->t;
     case TAG_INT: return tensor_wrapped_i(v->i);
     case TAG_BOOL: return tensor_wrapped_b(v->i != 0);
     case TAG_FLOAT: return tensor_wrapped_f(v->f);
     case TAG_COMPLEX: return tensor_wrapped_c(*(const complex_f64 *)v->p);
     default: return NULL;
   }
+}
+
+Tensor *arg_tensor(Call *c, int k) {
+  const Value *v = &c->v[k];
+  if (k >= c->n_args) return NULL;
+  return v->tag == TAG_TENSOR ? v->t : wrapped_number(v);
 }
 
 complex_f64 arg_complex(const Call *c, int k) {

@@ -2,7 +2,8 @@
  * its function here, and whoever watches is told.
  *
  * A function of an op says so first, OP_ENTERED("mm", a, b), or VIEW_ENTERED where it minds no
- * lazy tensors: with nobody watching that is one branch. A row's call and the function it runs are one entry to a watcher: the row comes first. */
+ * lazy tensors: with nobody watching that is one branch. A row's call and the function it runs are
+ * one entry to a watcher: the row comes first. */
 #ifndef PG_DOOR_H
 #define PG_DOOR_H
 
@@ -38,49 +39,37 @@ static inline void door_left(const DoorEntry *e) {
   __attribute__((cleanup(door_left), unused)) DoorEntry entry_ = {watcher, -1}; \
   if (__builtin_expect(entry_.by != NULL, 0))                                   \
   entry_.entry = entry_.by->enter(op, N_ARGUMENTS(__VA_ARGS__),                 \
-                                  (Argument[]){ARGUMENTS(__VA_ARGS__)})
+                                  (Argument[]){EACH_ARGUMENT(ARGUMENT, COMMA, __VA_ARGS__)})
 /* The same for an op that reads elements: a lazy tensor (FLAGS_LAZY) becomes one that is none and
  * stands for it, in the argument itself. */
-#define OP_ENTERED(op, ...)                                                      \
-  if (__builtin_expect(lazy_tensors != 0, 0))                                    \
-    settle_lazy(N_ARGUMENTS(__VA_ARGS__), (const Place[]){PLACES(__VA_ARGS__)}); \
+#define OP_ENTERED(op, ...)                                                  \
+  if (__builtin_expect(lazy_tensors != 0, 0))                                \
+    WITH_PLACES(p_, settle_lazy(N_ARGUMENTS(__VA_ARGS__), p_), __VA_ARGS__); \
   VIEW_ENTERED(op, __VA_ARGS__)
-/* Where an argument is that may be lazy. */
+
+/* The tensors of an argument, as code has them that may put others in their place. */
 typedef struct {
-  Tensor **one; /* NULL: no tensor */
-  Tensors *list;
+  Tensor *one; /* NULL: no tensor */
+  Tensors list;
 } Place;
-extern void (*settle_lazy)(int n, const Place *places);
-#define AT_ARGUMENT(x) \
-  {_Generic((x), Tensor *: &(x), default: NULL), _Generic((x), Tensors: &(x), default: NULL)}
-#define PLACES(...)                                                                         \
-  NTH_ARGUMENT(__VA_ARGS__, PLACE9, PLACE8, PLACE7, PLACE6, PLACE5, PLACE4, PLACE3, PLACE2, \
-               PLACE1, )(__VA_ARGS__)
-#define PLACE1(a) AT_ARGUMENT(a)
-#define PLACE2(a, ...) \
-  AT_ARGUMENT(a)       \
-  , PLACE1(__VA_ARGS__)
-#define PLACE3(a, ...) \
-  AT_ARGUMENT(a)       \
-  , PLACE2(__VA_ARGS__)
-#define PLACE4(a, ...) \
-  AT_ARGUMENT(a)       \
-  , PLACE3(__VA_ARGS__)
-#define PLACE5(a, ...) \
-  AT_ARGUMENT(a)       \
-  , PLACE4(__VA_ARGS__)
-#define PLACE6(a, ...) \
-  AT_ARGUMENT(a)       \
-  , PLACE5(__VA_ARGS__)
-#define PLACE7(a, ...) \
-  AT_ARGUMENT(a)       \
-  , PLACE6(__VA_ARGS__)
-#define PLACE8(a, ...) \
-  AT_ARGUMENT(a)       \
-  , PLACE7(__VA_ARGS__)
-#define PLACE9(a, ...) \
-  AT_ARGUMENT(a)       \
-  , PLACE8(__VA_ARGS__)
+extern bool (*settle_lazy)(int n, Place *places);
+/* What `act`, a bool, is of the places of the arguments, which are then what it left there. They are
+ * copied there and back, so that functions have their arguments in registers. */
+#define WITH_PLACES(places, act, ...)                                                 \
+  ({                                                                                  \
+    Place places[] = {EACH_ARGUMENT(PLACE_OF, COMMA, __VA_ARGS__)}, *place_ = places; \
+    bool given_ = (act);                                                              \
+    EACH_ARGUMENT(FROM_PLACE, COMMA, __VA_ARGS__);                                    \
+    given_;                                                                           \
+  })
+#define NO_LIST \
+  (Tensors) { 0, NULL }
+#define TENSOR_OF(x) _Generic((x), Tensor *: (x), default: NULL)
+#define LIST_OF(x) _Generic((x), Tensors: (x), default: NO_LIST)
+#define TO_TENSOR(x) *_Generic((x), Tensor *: &(x), default: &(Tensor *){NULL})
+#define TO_LIST(x) *_Generic((x), Tensors: &(x), default: &NO_LIST)
+#define PLACE_OF(x) {TENSOR_OF(x), LIST_OF(x)}
+#define FROM_PLACE(x) TO_TENSOR(x) = place_->one, TO_LIST(x) = place_++->list
 
 #define ARGUMENT(x)                 \
   {                                 \
@@ -99,18 +88,23 @@ extern void (*settle_lazy)(int n, const Place *places);
       x                             \
     }                               \
   }
-#define ARGUMENTS(...) \
-  NTH_ARGUMENT(__VA_ARGS__, ARG9, ARG8, ARG7, ARG6, ARG5, ARG4, ARG3, ARG2, ARG1, )(__VA_ARGS__)
+
+/* M of each of the arguments, with SEP() between them. */
+#define EACH_ARGUMENT(M, SEP, ...)                                                               \
+  NTH_ARGUMENT(__VA_ARGS__, EACH_ARGUMENT9, EACH_ARGUMENT8, EACH_ARGUMENT7, EACH_ARGUMENT6,      \
+               EACH_ARGUMENT5, EACH_ARGUMENT4, EACH_ARGUMENT3, EACH_ARGUMENT2, EACH_ARGUMENT1, ) \
+  (M, SEP, __VA_ARGS__)
 #define N_ARGUMENTS(...) NTH_ARGUMENT(__VA_ARGS__, 9, 8, 7, 6, 5, 4, 3, 2, 1, )
 #define NTH_ARGUMENT(a, b, c, d, e, f, g, h, i, name, ...) name
-#define ARG1(a) ARGUMENT(a)
-#define ARG2(a, ...) ARGUMENT(a), ARG1(__VA_ARGS__)
-#define ARG3(a, ...) ARGUMENT(a), ARG2(__VA_ARGS__)
-#define ARG4(a, ...) ARGUMENT(a), ARG3(__VA_ARGS__)
-#define ARG5(a, ...) ARGUMENT(a), ARG4(__VA_ARGS__)
-#define ARG6(a, ...) ARGUMENT(a), ARG5(__VA_ARGS__)
-#define ARG7(a, ...) ARGUMENT(a), ARG6(__VA_ARGS__)
-#define ARG8(a, ...) ARGUMENT(a), ARG7(__VA_ARGS__)
-#define ARG9(a, ...) ARGUMENT(a), ARG8(__VA_ARGS__)
+#define COMMA() ,
+#define EACH_ARGUMENT1(M, SEP, a) M(a)
+#define EACH_ARGUMENT2(M, SEP, a, ...) M(a) SEP() EACH_ARGUMENT1(M, SEP, __VA_ARGS__)
+#define EACH_ARGUMENT3(M, SEP, a, ...) M(a) SEP() EACH_ARGUMENT2(M, SEP, __VA_ARGS__)
+#define EACH_ARGUMENT4(M, SEP, a, ...) M(a) SEP() EACH_ARGUMENT3(M, SEP, __VA_ARGS__)
+#define EACH_ARGUMENT5(M, SEP, a, ...) M(a) SEP() EACH_ARGUMENT4(M, SEP, __VA_ARGS__)
+#define EACH_ARGUMENT6(M, SEP, a, ...) M(a) SEP() EACH_ARGUMENT5(M, SEP, __VA_ARGS__)
+#define EACH_ARGUMENT7(M, SEP, a, ...) M(a) SEP() EACH_ARGUMENT6(M, SEP, __VA_ARGS__)
+#define EACH_ARGUMENT8(M, SEP, a, ...) M(a) SEP() EACH_ARGUMENT7(M, SEP, __VA_ARGS__)
+#define EACH_ARGUMENT9(M, SEP, a, ...) M(a) SEP() EACH_ARGUMENT8(M, SEP, __VA_ARGS__)
 
 #endif

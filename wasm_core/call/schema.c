@@ -159,10 +159,9 @@ static ResultKind result_kind(const char *schema) {
   return *p == '(' ? RESULT_TUPLE : RESULT_OTHER;
 }
 
-const Schema *schema_of(int row) {
+static const Schema *parse_schema(int row) {
   if (!schemas) schemas = mem_permanent((size_t)n_op_rows * sizeof *schemas);
-  if (!schemas || schemas[row]) return schemas ? schemas[row] : NULL;
-  Schema *s = mem_permanent(sizeof *s);
+  Schema *s = schemas ? mem_permanent(sizeof *s) : NULL;
   const char *p = s ? strchr(op_rows[row].schema, '(') : NULL;
   bool keyword_only = false;
   if (!p) return NULL;
@@ -187,6 +186,10 @@ const Schema *schema_of(int row) {
       if (row_has(&op_rows[row], NN_INPLACE)) s->inplace_at = i;
     }
   return schemas[row] = s;
+}
+
+const Schema *schema_of(int row) {
+  return schemas && schemas[row] ? schemas[row] : parse_schema(row);
 }
 
 const Schema *schema_of_row(const Row *row) {

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "ground/half.h"
+#include "ground/inline.h"
 
 typedef float _Complex complex_f32;
 typedef double _Complex complex_f64;
@@ -65,16 +66,16 @@ typedef struct {
 
 extern const DTypeInfo dtype_info[DT_COUNT]; /* a hole has bytes == 0 */
 
-static inline int64_t dtype_bytes(DType d) { return dtype_info[d].bytes; }
-static inline Kind dtype_kind(DType d) { return (Kind)dtype_info[d].kind; }
-static inline bool dtype_is_float(DType d) { return dtype_info[d].kind == KIND_FLOAT; }
-static inline bool dtype_is_complex(DType d) { return dtype_info[d].kind == KIND_COMPLEX; }
+INLINE int64_t dtype_bytes(DType d) { return dtype_info[d].bytes; }
+INLINE Kind dtype_kind(DType d) { return (Kind)dtype_info[d].kind; }
+INLINE bool dtype_is_float(DType d) { return dtype_info[d].kind == KIND_FLOAT; }
+INLINE bool dtype_is_complex(DType d) { return dtype_info[d].kind == KIND_COMPLEX; }
 /* Whether a tensor of it may require a gradient: floating or complex. */
-static inline bool dtype_is_inexact(DType d) { return dtype_info[d].kind >= KIND_FLOAT; }
+INLINE bool dtype_is_inexact(DType d) { return dtype_info[d].kind >= KIND_FLOAT; }
 /* Stored in 16 bits, computed in float. */
-static inline bool dtype_is_half(DType d) { return d == DT_F16 || d == DT_BF16; }
+INLINE bool dtype_is_half(DType d) { return d == DT_F16 || d == DT_BF16; }
 /* uint16, uint32 and uint64, which have storage and little more. */
-static inline bool dtype_is_bare(DType d) { return d >= DT_U16 && d <= DT_U64; }
+INLINE bool dtype_is_bare(DType d) { return d >= DT_U16 && d <= DT_U64; }
 /* The type of the parts of a complex type, and the complex type of such parts; other types
  * themselves, or DT_NONE where there is none. */
 DType dtype_real(DType d);

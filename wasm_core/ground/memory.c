@@ -215,7 +215,6 @@ static Scratch *take_from_arena(size_t n_bytes) {
   if (!RECYCLES() || GUARD > 0 || n_bytes > ARENA_BYTES - arena_used) return NULL;
   Scratch *s = (Scratch *)(void *)(arena + arena_used);
   arena_used += (n_bytes + ALIGN - 1) / ALIGN * ALIGN;
-  count_block((int64_t)n_bytes);
   return s;
 }
 
@@ -247,12 +246,8 @@ void scratch_release(size_t mark) {
   while (scratch_top && scratch_top->depth > mark) {
     Scratch *s = scratch_top;
     scratch_top = s->below;
-    if (is_in_arena(s)) {
-      discount_block((int64_t)s->n_bytes);
-      arena_used = (size_t)((char *)s - arena);
-    } else {
-      mem_free(s, s->n_bytes);
-    }
+    if (is_in_arena(s)) arena_used = (size_t)((char *)s - arena);
+    else mem_free(s, s->n_bytes);
   }
 }
 

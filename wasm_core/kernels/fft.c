@@ -17,6 +17,7 @@
 
 #include <math.h>
 
+#include "ground/inline.h"
 #include "kernels/simd.h"
 
 /* Before a loop over the elements of a butterfly, whose number is mostly a constant. */
@@ -40,8 +41,6 @@ enum {
 #define CAT_(a, b) a##_##b
 #define CAT(a, b) CAT_(a, b)
 #define NAME(stem) CAT(stem, SUFFIX)
-#define INLINE static inline __attribute__((always_inline))
-#define NOINLINE static __attribute__((noinline))
 
 INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -370,12 +369,12 @@ INLINE void NAME(pass_along)(int r, PLANES x, PLANES y, ptrdiff_t m, ptrdiff_t s
   }
 }
 
-#define PASS_OF(name, radix)                                                           \
-  NOINLINE void NAME(pass_##name)(int r, PLANES x, PLANES y, ptrdiff_t m, ptrdiff_t s, \
-                                  const REAL *roots, const REAL *turns) {              \
-    (void)r;                                                                           \
-    if (s >= LANES) NAME(pass_across)(radix, x, y, m, s, roots, turns);                \
-    else NAME(pass_along)(radix, x, y, m, s, roots, turns);                            \
+#define PASS_OF(name, radix)                                                                  \
+  static NOINLINE void NAME(pass_##name)(int r, PLANES x, PLANES y, ptrdiff_t m, ptrdiff_t s, \
+                                         const REAL *roots, const REAL *turns) {              \
+    (void)r;                                                                                  \
+    if (s >= LANES) NAME(pass_across)(radix, x, y, m, s, roots, turns);                       \
+    else NAME(pass_along)(radix, x, y, m, s, roots, turns);                                   \
   }
 PASS_OF(2, 2)
 PASS_OF(3, 3)
@@ -545,8 +544,8 @@ INLINE void NAME(put)(REAL *to, VEC v, ptrdiff_t lanes) {
 
 /* Reals [r][m][lines] to those of branch 0, [m][lines], and half of the other branches,
  * [m][r / 2][lines]. */
-NOINLINE void NAME(branch)(int r, const REAL *from, REAL *fewer, PLANES to, ptrdiff_t m,
-                           ptrdiff_t lines, const REAL *roots, const REAL *turns) {
+static NOINLINE void NAME(branch)(int r, const REAL *from, REAL *fewer, PLANES to, ptrdiff_t m,
+                                  ptrdiff_t lines, const REAL *roots, const REAL *turns) {
   VEC a[PRIME_MAX / 2 + 1], b[PRIME_MAX / 2 + 1];
   const REAL *sines = turns + (r - 1) * m;
   ptrdiff_t half = r / 2, along = lines == 1, count = along ? m : lines;
@@ -585,8 +584,8 @@ NOINLINE void NAME(branch)(int r, const REAL *from, REAL *fewer, PLANES to, ptrd
 }
 
 /* The way back. */
-NOINLINE void NAME(unbranch)(int r, PLANES from, const REAL *fewer, REAL *to, ptrdiff_t m,
-                             ptrdiff_t lines, const REAL *roots, const REAL *turns) {
+static NOINLINE void NAME(unbranch)(int r, PLANES from, const REAL *fewer, REAL *to, ptrdiff_t m,
+                                    ptrdiff_t lines, const REAL *roots, const REAL *turns) {
   VEC re[PRIME_MAX / 2 + 1], im[PRIME_MAX / 2 + 1];
   const REAL *sines = turns + (r - 1) * m;
   ptrdiff_t half = r / 2, along = lines == 1, count = along ? m : lines;

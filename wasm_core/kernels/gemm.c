@@ -12,6 +12,7 @@
 
 #include "kernels/gemm.h"
 
+#include "ground/inline.h"
 #include "ground/paths.h"
 #include "kernels/simd.h"
 
@@ -34,8 +35,6 @@ enum {
 #define CAT_(a, b) a##_##b
 #define CAT(a, b) CAT_(a, b)
 #define NAME(stem) CAT(stem, SUFFIX)
-#define INLINE static inline __attribute__((always_inline))
-#define NOINLINE static __attribute__((noinline))
 
 #ifdef __clang__
 #define KEEP_ROLLED _Pragma("clang loop unroll(disable)")
@@ -208,9 +207,9 @@ INLINE void NAME(sum_tile)(ptrdiff_t k, const REAL *strip, const REAL *panel, pt
 /* The sums of whole tiles side by side, whose panels are `panel_step` apart, merged with c,
  * whose rows or columns are contiguous. The target is behind a pointer so that it holds no
  * registers across the sums. */
-NOINLINE void NAME(multiply_tiles)(ptrdiff_t tiles, ptrdiff_t k, const REAL *strip,
-                                   const REAL *panel, ptrdiff_t panel_step, ptrdiff_t ld,
-                                   const TARGET *to) {
+static NOINLINE void NAME(multiply_tiles)(ptrdiff_t tiles, ptrdiff_t k, const REAL *strip,
+                                          const REAL *panel, ptrdiff_t panel_step, ptrdiff_t ld,
+                                          const TARGET *to) {
   REAL *c = to->at;
   for (; tiles > 0; tiles--, panel += panel_step, c += TILE_COLS * (ptrdiff_t)to->cs) {
     VEC sum[TILE_ROWS][2] = {{{0}}};
@@ -240,8 +239,9 @@ NOINLINE void NAME(multiply_tiles)(ptrdiff_t tiles, ptrdiff_t k, const REAL *str
 }
 
 /* The same for a tile that is cut off, or whose columns are not contiguous. */
-NOINLINE void NAME(multiply_odd_tile)(int64_t rows, int64_t cols, ptrdiff_t k, const REAL *strip,
-                                      const REAL *panel, ptrdiff_t ld, TARGET c) {
+static NOINLINE void NAME(multiply_odd_tile)(int64_t rows, int64_t cols, ptrdiff_t k,
+                                             const REAL *strip, const REAL *panel, ptrdiff_t ld,
+                                             TARGET c) {
   VEC sum[TILE_ROWS][2] = {{{0}}};
   REAL tile[TILE_ROWS * TILE_COLS];
   NAME(sum_tile)(k, strip, panel, ld, sum);
@@ -256,7 +256,7 @@ NOINLINE void NAME(multiply_odd_tile)(int64_t rows, int64_t cols, ptrdiff_t k, c
 }
 
 /* strip[k][TILE_ROWS][LANES] from up to TILE_ROWS rows of A, zeros below them. */
-NOINLINE void NAME(pack_strip)(REAL *strip, int64_t rows, ptrdiff_t k, OPERAND a) {
+static NOINLINE void NAME(pack_strip)(REAL *strip, int64_t rows, ptrdiff_t k, OPERAND a) {
   ptrdiff_t rs = (ptrdiff_t)a.rs, cs = (ptrdiff_t)a.cs, p = 0;
   if (rows >= TILE_ROWS && cs == 1) {
     KEEP_ROLLED
@@ -301,7 +301,7 @@ static void NAME(pack_columns)(REAL *to, int64_t cols, ptrdiff_t k, OPERAND b) {
 }
 
 /* panel[k][TILE_COLS] from up to TILE_COLS columns of B, zeros beside them. */
-NOINLINE void NAME(pack_panel)(REAL *panel, int64_t cols, ptrdiff_t k, OPERAND b) {
+static NOINLINE void NAME(pack_panel)(REAL *panel, int64_t cols, ptrdiff_t k, OPERAND b) {
   if (cols < TILE_COLS || b.cs != 1) {
     NAME(pack_columns)(panel, cols, k, b);
     if (cols > LANES) b = NAME(operand_at)(b, 0, LANES);
@@ -372,8 +372,8 @@ static const REAL *NAME(contiguous)(REAL *room, ptrdiff_t n, const REAL *at, int
 
 /* sums[GROUP] = up to GROUP rows, contiguous along k, times x. Lanes are rows:
  * squares of products are transposed on the way, so the order stays that of k. */
-NOINLINE void NAME(sum_rows)(REAL *sums, ptrdiff_t rows, ptrdiff_t k, const REAL *a, ptrdiff_t rs,
-                             const REAL *x) {
+static NOINLINE void NAME(sum_rows)(REAL *sums, ptrdiff_t rows, ptrdiff_t k, const REAL *a,
+                                    ptrdiff_t rs, const REAL *x) {
   const REAL *row[GROUP];
   VEC sum[GROUP / LANES] = {{0}};
   UNROLL
@@ -399,8 +399,8 @@ NOINLINE void NAME(sum_rows)(REAL *sums, ptrdiff_t rows, ptrdiff_t k, const REAL
 }
 
 /* sums[rows] += the columns of a matrix, contiguous along them, times x. */
-NOINLINE void NAME(sum_columns)(REAL *sums, ptrdiff_t rows, ptrdiff_t k, const REAL *a,
-                                ptrdiff_t cs, const REAL *x) {
+static NOINLINE void NAME(sum_columns)(REAL *sums, ptrdiff_t rows, ptrdiff_t k, const REAL *a,
+                                       ptrdiff_t cs, const REAL *x) {
   ptrdiff_t p = 0, i;
   for (; p + 4 <= k; p += 4, a += 4 * cs) {
     const REAL *a1 = a + cs, *a2 = a1 + cs, *a3 = a2 + cs;

@@ -15,12 +15,11 @@
 
 #include <math.h>
 
+#include "ground/inline.h"
+
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
 #endif
-
-/* For what many fills call: one copy of it. */
-#define NOINLINE static __attribute__((noinline))
 
 /* ---- the generator ---- */
 
@@ -71,7 +70,7 @@ uint64_t rng_u64(Rng *r) {
 }
 
 /* The next min(n, CHUNK) 32-bit draws; returns how many. */
-NOINLINE int64_t draw32(Rng *r, uint32_t out[CHUNK], int64_t n) {
+static NOINLINE int64_t draw32(Rng *r, uint32_t out[CHUNK], int64_t n) {
   int m = n < CHUNK ? (int)n : CHUNK;
   for (int done = 0; done < m;) {
     if (r->left == 1) renew(r);
@@ -86,7 +85,7 @@ NOINLINE int64_t draw32(Rng *r, uint32_t out[CHUNK], int64_t n) {
 }
 
 /* The next 64-bit draws, at most n and CHUNK / 2; returns how many. */
-NOINLINE int64_t draw64(Rng *r, uint64_t out[CHUNK], int64_t n) {
+static NOINLINE int64_t draw64(Rng *r, uint64_t out[CHUNK], int64_t n) {
   uint32_t words[CHUNK];
   int64_t m = draw32(r, words, n < CHUNK / 2 ? 2 * n : CHUNK) / 2;
   for (int64_t i = 0; i < m; i++) out[i] = (uint64_t)words[2 * i] << 32 | words[2 * i + 1];
@@ -118,7 +117,7 @@ typedef union {
   uint32_t bits;
 } Bits32;
 
-NOINLINE void put(uint8_t *at, uint64_t value, int bytes) {
+static NOINLINE void put(uint8_t *at, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; i++) at[i] = (uint8_t)(value >> (8 * i));
 }
 
@@ -615,8 +614,8 @@ CONTINUOUS_FILLS(f64, double)
 
 /* The next min(n, CHUNK) values of base + draw % range; range 0 stands for 2^64. Returns how
  * many. */
-NOINLINE int64_t draw_range(Rng *r, int64_t out[CHUNK], int64_t n, int64_t base, uint64_t range,
-                            bool wide) {
+static NOINLINE int64_t draw_range(Rng *r, int64_t out[CHUNK], int64_t n, int64_t base,
+                                   uint64_t range, bool wide) {
   if (!wide) {
     /* draw * inverse is draw / range in units of 2^-64: the fraction times range is the
      * remainder, exactly for 32 bits. */

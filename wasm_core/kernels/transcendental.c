@@ -14,13 +14,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "ground/inline.h"
 #include "ground/paths.h"
 #include "kernels/lanes.h"
 #include "kernels/loops.h"
 #include "kernels/simd.h"
 #include "kernels/wide_maths.h"
 
-#define NOINLINE __attribute__((noinline))
 /* Blocks are multiples of LANES, so that no loop has a second body for a rest. */
 #define EACH(n) FLAT_FOR_float for (size_t i = 0; i < ((n) & ~(size_t)(LANES - 1)); i++)
 /* Four vectors at `l` of moving pointers: engines add up an address anew, but for a constant. */

@@ -32,12 +32,12 @@ static bool decides(const Tensor *t) {
 }
 
 /* The one type of all that decide, else DT_NONE. */
-static DType common_type(int n, const Place *p) {
+static DType common_type(int n, Place *p) {
   DType d = DT_NONE;
   for (int i = 0; i < n; i++) {
-    int count = p[i].list ? p[i].list->n : p[i].one ? 1 : 0;
+    int count = p[i].one ? 1 : p[i].list.n;
     for (int k = 0; k < count; k++) {
-      const Tensor *t = p[i].list ? p[i].list->v[k] : *p[i].one;
+      const Tensor *t = p[i].one ? p[i].one : p[i].list.v[k];
       if (!decides(t)) continue;
       if ((d != DT_NONE && d != (DType)t->dtype) || t->flags & FLAG_BATCHED) return DT_NONE;
       d = (DType)t->dtype;
@@ -54,7 +54,7 @@ static Tensor *replace(InFloat *f, Tensor *t) {
 }
 
 static void replace_list(InFloat *f, Tensors *list) {
-  Tensor **all = scratch_array(list->n ? list->n : 1, sizeof *all);
+  Tensor **all = list->n ? scratch_array(list->n, sizeof *all) : NULL;
   if (!all) return;
   for (int i = 0; i < list->n; i++)
     all[i] = list->v[i] && list->v[i]->dtype == f->half ? stand_in(list->v[i]) : list->v[i];
@@ -69,24 +69,24 @@ static bool begin(void) {
   return !failed();
 }
 
-static bool replace_all(InFloat *f, int n, const Place *p) {
+static bool replace_all(InFloat *f, int n, Place *p) {
   if (failed() || !dtype_is_half(f->half)) return false;
   for (int i = 0; i < n; i++) {
-    if (p[i].one) *p[i].one = replace(f, *p[i].one);
-    if (p[i].list) replace_list(f, p[i].list);
+    p[i].one = replace(f, p[i].one);
+    replace_list(f, &p[i].list);
   }
   return begin();
 }
 
-bool in_float(InFloat *f, int n, const Place *p) {
+bool in_float(InFloat *f, int n, Place *p) {
   *f = (InFloat){.half = common_type(n, p)};
   return replace_all(f, n, p);
 }
 
-bool in_float_mixed(InFloat *f, int n, const Place *p) {
+bool in_float_mixed(InFloat *f, int n, Place *p) {
   *f = (InFloat){.half = common_type(1, p)};
   for (int i = 1; i < n; i++)
-    if (*p[i].one && (*p[i].one)->dtype != DT_F32 && (*p[i].one)->dtype != f->half) return false;
+    if (p[i].one && p[i].one->dtype != DT_F32 && p[i].one->dtype != f->half) return false;
   return replace_all(f, n, p);
 }
 

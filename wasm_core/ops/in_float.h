@@ -4,11 +4,12 @@
  *       OP_ENTERED("softmax", x, dim);
  *       IN_FLOAT(t_softmax(x, dim), x);
  *
- * If the tensors named behind the call are of one half type, each becomes, in its variable, a float copy that stands in for it in
- * the graph; the call is made with those, and what it gives in float is narrowed. The node that the call made becomes the narrowed tensor's: it has saved the half
- * tensors themselves, and gets half gradients, which are widened before its formula sees them. Integers, bools and numbers of the
- * host stay as they are; half types beside others are the function's own to promote or to
- * refuse. */
+ * If the tensors named behind the call are of one half type, each becomes, in its variable, a float
+ * copy that stands in for it in the graph; the call is made with those, and what it gives in float
+ * is narrowed. The node that the call made becomes the narrowed tensor's: it has saved the half
+ * tensors themselves, and gets half gradients, which are widened before its formula sees them.
+ * Integers, bools and numbers of the host stay as they are; half types beside others are the
+ * function's own to promote or to refuse. */
 #ifndef PG_IN_FLOAT_H
 #define PG_IN_FLOAT_H
 
@@ -21,15 +22,14 @@ typedef struct {
   Tensor *was[IN_FLOAT_MAX], *is[IN_FLOAT_MAX]; /* those whose stand-ins may be written to */
 } InFloat;
 
-static inline bool any_half(int n, const Place *p) {
+INLINE bool is_half(const Tensor *t) { return t && dtype_is_half((DType)t->dtype); }
+INLINE bool any_is_half(Tensors list) {
   bool any = false;
-  for (int i = 0; i < n; i++) {
-    if (p[i].one && *p[i].one) any |= dtype_is_half((DType)(*p[i].one)->dtype);
-    for (int k = 0; p[i].list && k < p[i].list->n; k++)
-      any |= p[i].list->v[k] && dtype_is_half((DType)p[i].list->v[k]->dtype);
-  }
+  for (int i = 0; i < list.n; i++) any |= is_half(list.v[i]);
   return any;
 }
+#define IS_HALF(x) (is_half(TENSOR_OF(x)) || any_is_half(LIST_OF(x)))
+#define ELSE_IF() ||
 
 /* Whether t has elements, of a half type, which the kernel refuses: the error is set. */
 static inline bool refuses_half(const Tensor *t, const char *kernel) {
@@ -37,21 +37,20 @@ static inline bool refuses_half(const Tensor *t, const char *kernel) {
 }
 
 /* Replaces the tensors; false, with nothing done, if they are not of one half type. */
-bool in_float(InFloat *f, int n, const Place *places);
+bool in_float(InFloat *f, int n, Place *places);
 /* The same where x is taken as `dtype` if that is given, which it then no longer is. */
 bool in_float_as(InFloat *f, Tensor **x, DType *dtype);
-bool in_float_mixed(InFloat *f, int n, const Place *places);
+bool in_float_mixed(InFloat *f, int n, Place *places);
 bool made_in_float(InFloat *f, DType *dtype);
 Tensor *narrowed(InFloat *f, Tensor *y);
 void narrow_all(InFloat *f, int n, Tensor **out);
 /* For gradients. */
 Tensor **gradients_in_float(int n, Tensor **g);
 
-#define IN_FLOAT_BEGIN(...)                                                                      \
-  InFloat float_;                                                                                \
-  if (__builtin_expect(any_half(N_ARGUMENTS(__VA_ARGS__), (const Place[]){PLACES(__VA_ARGS__)}), \
-                       0) &&                                                                     \
-      in_float(&float_, N_ARGUMENTS(__VA_ARGS__), (const Place[]){PLACES(__VA_ARGS__)}))
+#define IN_FLOAT_BEGIN(...)                                                \
+  InFloat float_;                                                          \
+  if (__builtin_expect(EACH_ARGUMENT(IS_HALF, ELSE_IF, __VA_ARGS__), 0) && \
+      WITH_PLACES(p_, in_float(&float_, N_ARGUMENTS(__VA_ARGS__), p_), __VA_ARGS__))
 #define IN_FLOAT(call, ...) IN_FLOAT_BEGIN(__VA_ARGS__) return narrowed(&float_, call)
 /* For a function that fills n results. */
 #define IN_FLOAT_OUT(n, out, call, ...) \
@@ -61,11 +60,10 @@ Tensor **gradients_in_float(int n, Tensor **g);
     return;                             \
   }
 /* The first tensor decides: others may be of float beside it. */
-#define IN_FLOAT_MIXED_BEGIN(x, ...)                                  \
-  InFloat float_;                                                     \
-  if (__builtin_expect(any_half(1, (const Place[]){PLACES(x)}), 0) && \
-      in_float_mixed(&float_, N_ARGUMENTS(x, __VA_ARGS__),            \
-                     (const Place[]){PLACES(x, __VA_ARGS__)}))
+#define IN_FLOAT_MIXED_BEGIN(x, ...)     \
+  InFloat float_;                        \
+  if (__builtin_expect(IS_HALF(x), 0) && \
+      WITH_PLACES(p_, in_float_mixed(&float_, N_ARGUMENTS(x, __VA_ARGS__), p_), x, __VA_ARGS__))
 #define IN_FLOAT_MIXED(call, ...) IN_FLOAT_MIXED_BEGIN(__VA_ARGS__) return narrowed(&float_, call)
 #define IN_FLOAT_MIXED_OUT(n, out, call, ...) \
   IN_FLOAT_MIXED_BEGIN(__VA_ARGS__) {         \
@@ -82,8 +80,12 @@ Tensor **gradients_in_float(int n, Tensor **g);
 #define IN_FLOAT_AS(dtype, call, x)                                                            \
   InFloat float_;                                                                              \
   if (__builtin_expect((x) && dtype_is_half((dtype) == DT_NONE ? (DType)(x)->dtype : (dtype)), \
-                       0) &&                                                                   \
-      in_float_as(&float_, &(x), &(dtype)))                                                    \
-  return narrowed(&float_, call)
+                       0)) {                                                                   \
+    Tensor *x_ = (x);                                                                          \
+    DType dtype_ = (dtype);                                                                    \
+    bool begun_ = in_float_as(&float_, &x_, &dtype_);                                          \
+    (x) = x_, (dtype) = dtype_;                                                                \
+    if (begun_) return narrowed(&float_, call);                                                \
+  }
 
 #endif

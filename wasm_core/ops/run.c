@@ -271,27 +271,25 @@ static void run_out(Call *c) {
   }
 }
 
-/* The complex type of an argument; DT_NONE: there is none. */
-static DType complex_argument(const Call *c) {
-  for (int k = 0; k < c->n_args; k++) {
-    const Value *v = &c->v[k];
+static NOINLINE void refuse_complex(const Call *c, DType d) {
+  const char *text = c->row->no_complex;
+  if (!strchr(text, ' ')) no_kernel(text, d);
+  else if (text[strlen(text) - 1] == ':')
+    fail(c->row->no_complex_status, "%s %s", text, dtype_info[d].legacy);
+  else fail(c->row->no_complex_status, "%s", text);
+}
+
+/* Whether an argument is complex, which the row refuses. */
+static bool refuses_complex(const Call *c) {
+  for (const Value *v = c->v; v < c->v + c->n_args; v++) {
     DType d = v->tag == TAG_TENSOR  ? (DType)v->t->dtype
               : v->tag == TAG_DTYPE ? (DType)v->i
                                     : DT_BOOL;
-    if (d != DT_NONE && dtype_is_complex(d)) return d;
+    if (d == DT_NONE || !dtype_is_complex(d)) continue;
+    refuse_complex(c, d);
+    return true;
   }
-  return DT_NONE;
-}
-
-static bool refuses_complex(const Call *c) {
-  DType d = complex_argument(c);
-  const char *text = c->row->no_complex, *kind = d == DT_NONE ? "" : dtype_info[d].legacy;
-  if (d == DT_NONE) return false;
-  size_t length = strlen(text);
-  if (!strchr(text, ' ')) no_kernel(text, d);
-  else if (text[length - 1] == ':') fail(c->row->no_complex_status, "%s %s", text, kind);
-  else fail(c->row->no_complex_status, "%s", text);
-  return true;
+  return false;
 }
 
 void call_plain(Call *c) {

@@ -220,7 +220,8 @@ static void keep_for_tangents(Node *n, Saved *s, Tensor *t) {
 void save(Node *n, int slot, Tensor *t) {
   if (!n || !t || failed() || !may_be_saved(t)) return;
   Saved *s = &n->saves[slot];
-  if (narrow_form(t)) t = narrow_form(t), s->widened = true;
+  Tensor *narrow = narrow_form(t);
+  if (narrow) t = narrow, s->widened = true;
   int32_t hooks = hooks_for(n, t);
   if (hooks && t == inplace_self && !(t = inplace_copy(t))) return; /* the host may keep it */
   if (hooks) s->set = true;
@@ -440,12 +441,8 @@ static Tensor *unpack(Node *n, Saved *s, bool running) {
   return with_history(n, s, v);
 }
 
-Tensor *saved(Node *n, int slot) {
-  Tensor *v = saved_plain(n, slot);
-  return v && dtype_is_complex((DType)v->dtype) ? conjugate(v) : v;
-}
-
-static Tensor *saved_as_kept(Node *n, int slot) {
+/* NULL: there is none, or it cannot be had. */
+INLINE Tensor *as_kept(Node *n, int slot) {
   if (failed() || slot >= n->n_saves || !n->saves[slot].set) return NULL;
   Saved *s = &n->saves[slot];
   /* as it still is */
@@ -455,14 +452,20 @@ static Tensor *saved_as_kept(Node *n, int slot) {
   return v;
 }
 
-Tensor *saved_plain(Node *n, int slot) {
-  Tensor *v = saved_as_kept(n, slot);
+INLINE Tensor *wide_form(const Node *n, int slot, Tensor *v) {
   return v && n->saves[slot].widened && dtype_is_half((DType)v->dtype) ? widened(v) : v;
+}
+
+Tensor *saved_plain(Node *n, int slot) { return wide_form(n, slot, as_kept(n, slot)); }
+
+Tensor *saved(Node *n, int slot) {
+  Tensor *v = wide_form(n, slot, as_kept(n, slot));
+  return v && dtype_is_complex((DType)v->dtype) ? conjugate(v) : v;
 }
 
 bool saves_ready(Node *n) {
   int order[NAMED], count = ordered(n, order);
-  for (int i = 0; i < n->n_saves; i++) saved_as_kept(n, i < count ? order[i] : i);
+  for (int i = 0; i < n->n_saves; i++) as_kept(n, i < count ? order[i] : i);
   return !failed();
 }
 

@@ -293,22 +293,10 @@ static bool burying;
  * hold nodes and nodes hold tensors, so the dead wait in a list instead of on the stack. */
 static void bury(Tensor *t) {
   Meta *m = t->meta;
-  Node *fn = t->grad_fn, *accumulator = NULL;
-  Tensor *grad = NULL, *base = NULL, *value = NULL, *stands_for = NULL;
+  Node *fn = t->grad_fn;
   if (t->flags & FLAGS_LAZY) tensor_set_lazy(t, 0);
   if (m && m->retains_grad) letting_go.of_retained(t);
   if (m && m->dual) letting_go.of_dual(t);
-  if (m) {
-    if (m->owns_accumulator) accumulator = m->accumulator;
-    grad = m->grad;
-    base = m->base;
-    value = m->value;
-    stands_for = m->stands_for;
-    vmap_concerns -= value != NULL;
-    hooks_release(m->hooks);
-    hooks_release(m->post_hooks);
-    mem_free(m, sizeof *m);
-  }
   if (t->noted) letting_go.of_object(t->noted);
   version_release(t->version);
   storage_release(t->storage);
@@ -316,12 +304,18 @@ static void bury(Tensor *t) {
   t->magic = 0;
   live_tensors--;
   mem_free(t, block_bytes(t->block_cap));
-  tensor_release(grad);
-  tensor_release(base);
-  tensor_release(value);
-  tensor_release(stands_for);
+  if (m) {
+    vmap_concerns -= m->value != NULL;
+    hooks_release(m->hooks);
+    hooks_release(m->post_hooks);
+    tensor_release(m->grad);
+    tensor_release(m->base);
+    tensor_release(m->value);
+    tensor_release(m->stands_for);
+  }
   if (fn) letting_go.of_node(fn);
-  if (accumulator) letting_go.of_node(accumulator);
+  if (m && m->owns_accumulator) letting_go.of_node(m->accumulator);
+  if (m) mem_free(m, sizeof *m);
 }
 
 void tensor_release(Tensor *t) {

@@ -25,9 +25,11 @@ Tensor *gradient_fit(Node *n, int index, Tensor *g, const OutputMeta *m) {
       return invalid_gradient(n, index, g, m);
     g = t_sum_to(g, m->ndim, sizes);
   }
-  if (g && narrow_form(g) && narrow_form(g)->dtype == m->dtype) return narrow_form(g);
-  if (g && g->dtype != m->dtype && m->dtype != DT_NONE && dtype_is_inexact((DType)m->dtype))
+  if (g && g->dtype != m->dtype && m->dtype != DT_NONE && dtype_is_inexact((DType)m->dtype)) {
+    Tensor *narrow = narrow_form(g);
+    if (narrow && narrow->dtype == m->dtype) return narrow;
     g = t_to(dtype_is_complex((DType)m->dtype) ? g : t_real(g), (DType)m->dtype);
+  }
   return g;
 }
 
@@ -134,8 +136,9 @@ static Tensor **settled(const Node *n, Tensor **g) {
   int count = n->n_outputs ? n->n_outputs : 1;
   Tensor **all = scratch_array(count, sizeof *all);
   for (int i = 0; all && i < count; i++) {
-    all[i] = g[i];
-    settle_lazy(1, &(Place){all + i, NULL});
+    Place p = {.one = g[i]};
+    settle_lazy(1, &p);
+    all[i] = p.one;
   }
   return all;
 }

@@ -40,13 +40,14 @@ static void settle_list(Tensors *list) {
   list->v = all;
 }
 
-static void settle(int n, const Place *p) {
+static bool settle(int n, Place *p) {
   for (int i = 0; i < n; i++) {
-    Tensor *was = p[i].one ? *p[i].one : NULL;
-    if (is_lazy(was)) *p[i].one = settled(was);
-    if (is_lazy(was) && was == inplace_self) inplace_self = *p[i].one; /* what is asked of it */
-    if (p[i].list) settle_list(p[i].list);
+    Tensor *was = p[i].one;
+    if (is_lazy(was)) p[i].one = settled(was);
+    if (is_lazy(was) && was == inplace_self) inplace_self = p[i].one; /* what is asked of it */
+    settle_list(&p[i].list);
   }
+  return !failed();
 }
 
 void complex_begin(void) {

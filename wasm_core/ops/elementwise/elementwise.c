@@ -12,9 +12,6 @@
 #include "kernels/simd.h"
 #include "ops/view/copy.h"
 
-/* For what many rows call: one copy of it. */
-#define NOINLINE __attribute__((noinline))
-
 /* ------------------------------------------------------------ promotion */
 
 DType float_dtype(DType d) { return dtype_is_inexact(d) ? d : dtype_default(); }
@@ -54,10 +51,6 @@ DType result_dtype(int n, Tensor *const *t) {
     else if (t[i]->ndim == 0) zero_dim = wider(zero_dim, d);
     else dimensioned = wider(dimensioned, d);
   }
-  DType tensors = outrank(dimensioned, zero_dim);
-  if (number != DT_NONE && dtype_is_complex(number) && tensors != DT_NONE &&
-      dtype_is_float(tensors))
-    return tensors == DT_BF16 ? DT_C64 : dtype_complex(tensors); /* a number adds its kind alone */
   return outrank(dimensioned, outrank(zero_dim, number));
 }
 
@@ -72,10 +65,11 @@ typedef struct {
   Tensor *(*complex)(Tensor *x); /* the op of complex numbers, where that is another function */
 } Facts;
 
-static void refuse_dtype(DType d, const char *op, const Facts *facts) {
+static NOINLINE DType refuse_dtype(DType d, const char *op, const Facts *facts) {
   if (facts && facts->refusal) fail(ERR_RUNTIME, "%s", facts->refusal);
   else if (facts && facts->kernel) no_kernel(facts->kernel, d);
   else fail(ERR_NOT_IMPLEMENTED, "\"%s_cpu\" not implemented for '%s'", op, dtype_info[d].legacy);
+  return DT_NONE;
 }
 
 /* The dtype an op of this domain computes in for operands of common type d; DT_NONE with an
@@ -91,14 +85,11 @@ static DType domain_dtype(Domain domain, DType d, const char *op, const Facts *f
                                   [NUMBER] = 1 << KIND_FLOAT | 1 << KIND_INT,
                                   [INTEGER] = 1 << KIND_INT,
                                   [INTEGRAL] = 1 << KIND_INT | 1 << KIND_BOOL};
-  const bool takes_complex = domain & TAKES_COMPLEX;
-  domain &= TAKES_COMPLEX - 1;
-  if (!(dtype_is_complex(d) ? takes_complex : taken[domain] >> dtype_kind(d) & 1) ||
-      (facts && facts->wide && dtype_is_half(d))) {
-    refuse_dtype(d, op, facts);
-    return DT_NONE;
-  }
-  return domain == FLOAT || domain == WIDE ? float_dtype(d) : d;
+  const int own = domain & (TAKES_COMPLEX - 1), kinds = taken[own] | (domain & TAKES_COMPLEX);
+  const Kind kind = dtype_kind(d);
+  if (!(kinds >> kind & 1) || (dtype_is_half(d) && facts && facts->wide))
+    return refuse_dtype(d, op, facts);
+  return own <= WIDE && kind < KIND_FLOAT ? dtype_default() : d;
 }
 
 Tensor *cast_plain(Tensor *x, DType dtype) {

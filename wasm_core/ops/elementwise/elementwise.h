@@ -43,7 +43,7 @@ enum {
  * INTEGER bool as well; TRUTH takes all as true or false. Integers are computed in int64. OWN:
  * the loop of float, REAL_OWN and FLOAT_OWNS that of its gradient too, is in transcendental.c.
  * ..._COMPLEX takes complex numbers too, whose gradient is composed of ops. */
-enum { TAKES_COMPLEX = 16 };
+enum { TAKES_COMPLEX = 1 << KIND_COMPLEX };
 typedef enum {
   FLOAT,
   WIDE,

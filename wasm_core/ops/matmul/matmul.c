@@ -40,18 +40,19 @@ static Matrices turned(Matrices m) {
   return (Matrices){m.at, m.count, m.step, m.cols, m.rows, m.cs, m.rs};
 }
 
-typedef void Kernel(const Matrices *a, const Matrices *b, const Matrices *c, Factor alpha,
-                    Factor beta, void *room);
+typedef void Kernel(const Matrices *a, const Matrices *b, const Matrices *c, const Factor *alpha,
+                    const Factor *beta, void *room);
 
 /* c = alpha a b + beta c, matrix by matrix. PART is the member of a Factor that the type reads. */
-#define KERNEL(suffix, T, PART, ...)                                                            \
-  static void product_##suffix(const Matrices *a, const Matrices *b, const Matrices *c,         \
-                               Factor alpha, Factor beta, __attribute__((unused)) void *room) { \
-    const T *x = (const T *)(const void *)a->at, *y = (const T *)(const void *)b->at;           \
-    T *z = (T *)(void *)c->at;                                                                  \
-    for (int64_t i = 0; i < c->count; i++, x += a->step, y += b->step, z += c->step)            \
-      gemm_##suffix(c->rows, c->cols, a->cols, (T)alpha.PART, x, a->rs, a->cs, y, b->rs, b->cs, \
-                    (T)beta.PART, z, c->rs, c->cs __VA_ARGS__);                                 \
+#define KERNEL(suffix, T, PART, ...)                                                             \
+  static void product_##suffix(const Matrices *a, const Matrices *b, const Matrices *c,          \
+                               const Factor *alpha, const Factor *beta,                          \
+                               __attribute__((unused)) void *room) {                             \
+    const T *x = (const T *)(const void *)a->at, *y = (const T *)(const void *)b->at;            \
+    T *z = (T *)(void *)c->at;                                                                   \
+    for (int64_t i = 0; i < c->count; i++, x += a->step, y += b->step, z += c->step)             \
+      gemm_##suffix(c->rows, c->cols, a->cols, (T)alpha->PART, x, a->rs, a->cs, y, b->rs, b->cs, \
+                    (T)beta->PART, z, c->rs, c->cs __VA_ARGS__);                                 \
   }
 KERNEL(f32, float, f, , room)
 KERNEL(f64, double, f, , room)
@@ -70,11 +71,11 @@ GEMM_INTEGERS(ROW)
       }                                                                                            \
   }                                                                                                \
   static void product_##suffix(const Matrices *a, const Matrices *b, const Matrices *c,            \
-                               Factor alpha, Factor beta, void *room) {                            \
+                               const Factor *alpha, const Factor *beta, void *room) {              \
     const T *x = (const T *)(const void *)a->at, *y = (const T *)(const void *)b->at;              \
-    const R by[2][4] = {{(R)alpha.f, (R) - alpha.imag, (R) - alpha.imag, (R) - alpha.f},           \
-                        {(R)alpha.imag, (R)alpha.f, (R)alpha.f, (R) - alpha.imag}};                \
-    T *z = (T *)(void *)c->at, scale = complex_of((R)beta.f, (R)beta.imag);                        \
+    const R re = (R)alpha->f, im = (R)alpha->imag;                                                 \
+    const R by[2][4] = {{re, -im, -im, -re}, {im, re, re, -im}};                                   \
+    T *z = (T *)(void *)c->at, scale = complex_of((R)beta->f, (R)beta->imag);                      \
     for (int64_t i = 0; i < c->count; i++, x += a->step, y += b->step, z += c->step) {             \
       if (scale != 1) scale_##suffix(c, z, scale);                                                 \
       for (int part = 0; part < 8; part++) {                                                       \
@@ -101,29 +102,29 @@ static Room *const rooms[DT_COUNT] = {[DT_F32] = gemm_f32_scratch_bytes,
                                       [DT_C128] = gemm_f64_scratch_bytes};
 
 /* Complex factors are for complex matrices. */
-static bool check_factors(DType d, Factor alpha, Factor beta) {
-  if (dtype_is_complex(d) || (alpha.imag == 0 && beta.imag == 0)) return true;
+static bool check_factors(DType d, const Factor *alpha, const Factor *beta) {
+  if (dtype_is_complex(d) || (alpha->imag == 0 && beta->imag == 0)) return true;
   fail(ERR_RUNTIME, "value cannot be converted to type double without overflow");
   return false;
 }
 
 /* c = alpha a b + beta c; false with the error set. `op` is PyTorch's name of the kernel, for
  * bool. */
-static bool multiply(const char *op, DType d, Matrices a, Matrices b, Matrices c, Factor alpha,
-                     Factor beta) {
+static bool multiply(const char *op, DType d, const Matrices *a, const Matrices *b,
+                     const Matrices *c, const Factor *alpha, const Factor *beta) {
   if (failed() || !check_factors(d, alpha, beta)) return false;
-  if (c.count == 0 || c.rows == 0 || c.cols == 0) return true;
+  if (c->count == 0 || c->rows == 0 || c->cols == 0) return true;
   if (!kernels[d]) {
-    if (a.cols || beta.i) return no_kernel(op, d), false;
-    memset(c.at, 0, (size_t)(c.count * c.rows * c.cols * dtype_bytes(d)));
+    if (a->cols || beta->i) return no_kernel(op, d), false;
+    memset(c->at, 0, (size_t)(c->count * c->rows * c->cols * dtype_bytes(d)));
     return true;
   }
-  size_t mark = scratch_mark(), bytes = rooms[d] ? rooms[d](c.rows, c.cols, a.cols) : 0;
+  size_t mark = scratch_mark(), bytes = rooms[d] ? rooms[d](c->rows, c->cols, a->cols) : 0;
   void *room = bytes ? scratch_alloc(bytes) : NULL;
   if (failed()) return false;
-  if (c.count > 1) TOOK(GEMM_BATCHED);
-  kernels[d](&a, &b, &c, alpha, beta, room);
-  scratch_release(mark);
+  if (c->count > 1) TOOK(GEMM_BATCHED);
+  kernels[d](a, b, c, alpha, beta, room);
+  if (room) scratch_release(mark);
   return true;
 }
 
@@ -151,16 +152,19 @@ static Factor kept_factor(const Node *n, int k) {
 }
 
 /* alpha a b as a new tensor of rank 1, 2 or 3, column-major if asked. */
-static Tensor *product(const char *op, DType d, int ndim, Matrices a, Matrices b, Factor alpha,
-                       bool by_columns) {
-  int64_t sizes[3] = {a.count, a.rows, b.cols}, strides[2] = {1, a.rows};
-  if (a.cols != b.rows || a.count != b.count) /* a hook may have returned anything as a gradient */
+static Tensor *product(const char *op, DType d, int ndim, const Matrices *a, const Matrices *b,
+                       const Factor *alpha, bool by_columns) {
+  int64_t sizes[3] = {a->count, a->rows, b->cols}, strides[2] = {1, a->rows};
+  if (a->cols != b->rows ||
+      a->count != b->count) /* a hook may have returned anything as a gradient */
     return fail(ERR_RUNTIME, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
-                (Shown)a.rows, (Shown)a.cols, (Shown)b.rows, (Shown)b.cols);
+                (Shown)a->rows, (Shown)a->cols, (Shown)b->rows, (Shown)b->cols);
   Tensor *y = by_columns  ? tensor_empty_strided(2, sizes + 1, strides, d)
               : ndim == 1 ? tensor_empty(1, sizes + 1, d)
                           : tensor_empty(ndim, sizes + 3 - ndim, d);
-  return y && multiply(op, d, a, b, matrices_of(y), alpha, nothing) ? y : NULL;
+  if (!y) return NULL;
+  const Matrices c = matrices_of(y);
+  return multiply(op, d, a, b, &c, alpha, &nothing) ? y : NULL;
 }
 
 #define SPREAD(bytes, T)                                                          \
@@ -226,36 +230,37 @@ static Tensor *checked_gradient(Tensor *g, const Tensor *operand, int ndim) {
 }
 
 /* alpha g b^T, for g and b of rank 1 (an outer product), 2 or 3. */
-static Tensor *left_gradient(Tensor *g, Tensor *b, Factor alpha, bool by_columns) {
+static Tensor *left_gradient(Tensor *g, Tensor *b, const Factor *alpha, bool by_columns) {
   g = checked_gradient(g, b, b ? b->ndim : 0);
   if (blocked(g, b)) return NULL;
   if (!grad_mode) {
     int ndim = g->ndim == 1 ? 2 : g->ndim;
     if (b->flags & FLAG_CONJ && !(b = t_resolve_conj(b))) return NULL;
-    return product("mm", (DType)g->dtype, ndim, matrices_of(g), turned(matrices_of(b)), alpha,
-                   by_columns);
+    const Matrices x = matrices_of(g), y = turned(matrices_of(b));
+    return product("mm", (DType)g->dtype, ndim, &x, &y, alpha, by_columns);
   }
-  if (g->ndim == 1) return scaled(t_outer(g, b), alpha);
+  if (g->ndim == 1) return scaled(t_outer(g, b), *alpha);
   Tensor *y = by_columns ? t_t(t_mm(b, t_t(g))) : matrix_product(g, t_t(b));
-  return scaled(y, alpha);
+  return scaled(y, *alpha);
 }
 
 /* alpha a^T g, for g of a's rank, or a vector beside a matrix. */
-static Tensor *right_gradient(Tensor *a, Tensor *g, Factor alpha, bool by_columns) {
+static Tensor *right_gradient(Tensor *a, Tensor *g, const Factor *alpha, bool by_columns) {
   g = checked_gradient(g, a, g && g->ndim == 1 ? 1 : a ? a->ndim : 0);
   if (blocked(a, g)) return NULL;
   if (!grad_mode) {
     if (a->flags & FLAG_CONJ && !(a = t_resolve_conj(a))) return NULL;
-    return product("mm", (DType)g->dtype, g->ndim, turned(matrices_of(a)), matrices_of(g), alpha,
-                   by_columns);
+    const Matrices x = turned(matrices_of(a)), y = matrices_of(g);
+    return product("mm", (DType)g->dtype, g->ndim, &x, &y, alpha, by_columns);
   }
   Tensor *y = by_columns ? t_t(t_mm(t_t(g), a)) : matrix_product(t_t(a), g);
-  return scaled(y, alpha);
+  return scaled(y, *alpha);
 }
 
 /* y = alpha a b:  a' = alpha g b^T,  b' = alpha a^T g. Edge `first` is a's; the two numbers
  * after those of the fields say which gradients are column-major. */
-static void product_vjp(Node *n, Tensor *g, Tensor **gi, int first, Factor alpha, int flags) {
+static void product_vjp(Node *n, Tensor *g, Tensor **gi, int first, const Factor *alpha,
+                        int flags) {
   if (needs(n, first)) gi[first] = left_gradient(g, saved(n, 1), alpha, n->numbers[flags].i);
   if (needs(n, first + 1))
     gi[first + 1] = right_gradient(saved(n, 0), g, alpha, n->numbers[flags + 1].i);
@@ -263,16 +268,17 @@ static void product_vjp(Node *n, Tensor *g, Tensor **gi, int first, Factor alpha
 
 GRAD(MmBackward0,
      "self mat2 | -:2 self_sym_sizes:2 self_sym_strides:2 mat2_sym_sizes:2 mat2_sym_strides:2")
-{ product_vjp(n, g[0], gi, 0, one, 0); }
+{ product_vjp(n, g[0], gi, 0, &one, 0); }
 GRAD(BmmBackward0, "self mat2")
-{ product_vjp(n, g[0], gi, 0, one, 0); }
+{ product_vjp(n, g[0], gi, 0, &one, 0); }
 GRAD(MvBackward0, "self vec")
-{ product_vjp(n, g[0], gi, 0, one, 0); }
+{ product_vjp(n, g[0], gi, 0, &one, 0); }
 
 /* y = beta self + alpha a b:  self' = beta g, and the others as above. */
 static void add_product_vjp(Node *n, Tensor *g, Tensor **gi) {
   if (needs(n, 0)) gi[0] = scaled(g, conjugated(kept_factor(n, 1)));
-  product_vjp(n, g, gi, 1, conjugated(kept_factor(n, 0)), 2);
+  const Factor alpha = conjugated(kept_factor(n, 0));
+  product_vjp(n, g, gi, 1, &alpha, 2);
 }
 GRAD(AddmmBackward0, "mat1 mat2 | alpha:x beta:x -:2 mat1_sym_sizes:2 mat1_sym_strides:2 "
                      "mat2_sym_sizes:2 mat2_sym_strides:2")
@@ -398,8 +404,8 @@ static Tensor *recorded_product(const NodeType *type, const char *op, int ndim, 
                                 Tensor *b) {
   Node *n = node_new(type, 2, type == &MmBackward0 ? 10 : 2, a, b, NULL);
   keep_operands(n, a, b, 0, 0);
-  return set_history(product(op, (DType)a->dtype, ndim, matrices_of(a), matrices_of(b), one, false),
-                     n);
+  const Matrices x = matrices_of(a), y = matrices_of(b);
+  return set_history(product(op, (DType)a->dtype, ndim, &x, &y, &one, false), n);
 }
 
 Tensor *t_mm(Tensor *a, Tensor *b) {
@@ -448,9 +454,11 @@ static Tensor *dot_values(Tensor *a, Tensor *b) {
     *(float *)(void *)out = dot_f32(n, (float *)(void *)x, xs, (float *)(void *)z, zs);
   else if (d == DT_F64)
     *(double *)(void *)out = dot_f64(n, (double *)(void *)x, xs, (double *)(void *)z, zs);
-  else
-    multiply("dot", d, turned(matrices_of(a)), matrices_of(b), (Matrices){out, 1, 0, 1, 1, 1, 1},
-             one, nothing);
+  else {
+    const Matrices row = turned(matrices_of(a)), column = matrices_of(b),
+                   c = {out, 1, 0, 1, 1, 1, 1};
+    multiply("dot", d, &row, &column, &c, &one, &nothing);
+  }
   return y;
 }
 
@@ -461,9 +469,8 @@ static Tensor *recorded_dot(const NodeType *type, Tensor *a, Tensor *b) {
   Node *n = node_new(type, 2, 0, a, b, NULL);
   if (needs(n, 0)) save(n, 1, b);
   if (needs(n, 1)) save(n, 0, a);
-  Tensor *y = NULL;
-  WITHOUT_GRAD_BLOCK y = dot_values(type == &VdotBackward0 ? t_conj_physical(a) : a, b);
-  return set_history(y, n);
+  if (type == &VdotBackward0) a = WITHOUT_GRAD(t_conj_physical(a));
+  return set_history(dot_values(a, b), n);
 }
 Tensor *t_dot(Tensor *a, Tensor *b) { return recorded_dot(&DotBackward0, a, b); }
 Tensor *t_vdot(Tensor *a, Tensor *b) { return recorded_dot(&VdotBackward0, a, b); }
@@ -479,8 +486,9 @@ static Tensor *add_product(const NodeType *type, const char *op, int ndim, Tenso
   keep_factors(n, alpha, beta);
   Tensor *out = ndim == 1 ? tensor_empty(1, sizes + 1, (DType)a->dtype)
                           : tensor_empty(ndim, sizes + 3 - ndim, (DType)a->dtype);
-  bool done = spread(out, self, beta) &&
-              multiply(op, (DType)a->dtype, x, y, matrices_of(out), alpha, beta);
+  if (!spread(out, self, beta)) return set_history(NULL, n);
+  const Matrices z = matrices_of(out);
+  bool done = multiply(op, (DType)a->dtype, &x, &y, &z, &alpha, &beta);
   return set_history(done ? out : NULL, n);
 }
 
@@ -518,7 +526,8 @@ GRAD(AddbmmBackward0, "batch1 batch2 | alpha:x beta:x batch1_sym_argsize_0:i -:2
 {
   if (needs(n, 0)) gi[0] = scaled(g[0], conjugated(kept_factor(n, 1)));
   Tensor *each = t_expand(g[0], 3, (int64_t[]){n->numbers[2].i, g[0]->sizes[0], g[0]->sizes[1]});
-  product_vjp(n, each, gi, 1, conjugated(kept_factor(n, 0)), 3);
+  const Factor alpha = conjugated(kept_factor(n, 0));
+  product_vjp(n, each, gi, 1, &alpha, 3);
 }
 
 static bool check_addbmm(const Tensor *self, const Tensor *a, const Tensor *b) {
@@ -545,12 +554,12 @@ static bool check_addbmm(const Tensor *self, const Tensor *a, const Tensor *b) {
 /* One matrix after the other into the same place; with no matrix at all, beta times self. */
 static bool add_batches(Tensor *out, Matrices a, Matrices b, Factor beta, Factor alpha) {
   DType d = (DType)out->dtype;
+  const Matrices c = matrices_of(out);
   int64_t width = dtype_bytes(d), count = a.count;
   a.count = b.count = 1;
   if (count == 0) a.cols = 0;
   for (int64_t i = 0; i < count || i == 0; i++) {
-    if (!multiply("addmm_impl_cpu_", d, a, b, matrices_of(out), alpha, i ? one : beta))
-      return false;
+    if (!multiply("addmm_impl_cpu_", d, &a, &b, &c, &alpha, i ? &one : &beta)) return false;
     a.at += a.step * width;
     b.at += b.step * width;
   }
@@ -714,6 +723,7 @@ static Tensor *linear_plain(Tensor *x, Tensor *w, Tensor *bias) {
   Tensor *y = tensor_empty(x->ndim, sizes, (DType)x->dtype);
   if (!y) return NULL;
   int64_t rows = w->sizes[0] ? y->numel / w->sizes[0] : 0;
+  const Matrices weight = turned(matrices_of(w));
   Matrices in = {tensor_data(x),  1, 0, rows, x->sizes[last], last ? x->strides[last - 1] : 0,
                  x->strides[last]};
   Matrices out = {tensor_data(y), 1, 0, rows, sizes[last], sizes[last], 1};
@@ -722,10 +732,9 @@ static Tensor *linear_plain(Tensor *x, Tensor *w, Tensor *bias) {
     Matrices from = {tensor_data(bias), 1, 0, rows, sizes[last], 0, bias->strides[0]};
     spreads[dtype_bytes((DType)y->dtype)](&from, &out);
   }
-  return multiply("addmm_impl_cpu_", (DType)x->dtype, in, turned(matrices_of(w)), out, one,
-                  bias ? one : nothing)
-             ? y
-             : NULL;
+  bool done = multiply("addmm_impl_cpu_", (DType)x->dtype, &in, &weight, &out, &one,
+                       bias ? &one : &nothing);
+  return done ? y : NULL;
 }
 
 /* y = w^T. A gradient that nobody else knows is turned where it is, so that the leaf may keep

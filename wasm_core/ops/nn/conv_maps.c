@@ -245,7 +245,6 @@ SMALL static void reach(const Conv *c, int d, int64_t k, int64_t *first, int64_t
 #define CAT_(a, b) a##_##b
 #define CAT(a, b) CAT_(a, b)
 #define NAME(stem) CAT(stem, SUFFIX)
-#define INLINE static inline __attribute__((always_inline))
 
 #define UNCONST(at) ((char *)(uintptr_t)(at))
 enum { VECTOR_BYTES = 16, SUM_VECTORS = TILE_ROWS * TILE_PLACES };

@@ -18,7 +18,7 @@
 #include "ops/nn/nn.h"
 
 /* What runs once a channel, not once an element, is small. */
-#define ONCE SMALL __attribute__((noinline))
+#define ONCE SMALL NOINLINE
 
 /* ------------------------------------------------------------ sums over a row */
 

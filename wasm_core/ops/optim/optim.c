@@ -16,8 +16,6 @@
 #include "optim_rows.h"
 #include "tensor/iter.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 /* ------------------------------------------------------------ lists side by side */
 
 enum { MAX_LISTS = 5 };

@@ -280,14 +280,18 @@ static DimMask innermost_run(const Tensor *x, DimMask mask) {
   return run;
 }
 
+static NOINLINE Tensor *widen(const Reducer *folds, Tensor *x) {
+  if (dtype_is_inexact((DType)x->dtype)) return no_kernel("fold", (DType)x->dtype);
+  if (x->dtype == DT_BOOL) x = cast_plain(x, DT_U8);
+  if (x && !folds[x->dtype].run && dtype_bytes((DType)x->dtype) < 4 &&
+      !dtype_is_bare((DType)x->dtype))
+    x = cast_plain(x, DT_I32);
+  return x && !folds[x->dtype].run ? cast_plain(x, DT_I64) : x;
+}
+
 /* The entry for x, after widening x to a type that has one. */
-static const Reducer *reducer_for(const Reducer *folds, Tensor **x) {
-  if ((*x)->dtype == DT_BOOL && !folds[DT_BOOL].run) *x = cast_plain(*x, DT_U8);
-  if (*x && ((*x)->dtype == DT_I8 || (*x)->dtype == DT_I16 || (*x)->dtype == DT_U8))
-    if (!folds[(*x)->dtype].run) *x = cast_plain(*x, DT_I32);
-  if (*x && !folds[(*x)->dtype].run && dtype_is_inexact((DType)(*x)->dtype))
-    return no_kernel("fold", (DType)(*x)->dtype);
-  if (*x && !folds[(*x)->dtype].run) *x = cast_plain(*x, DT_I64);
+static inline const Reducer *reducer_for(const Reducer *folds, Tensor **x) {
+  if (!folds[(*x)->dtype].run) *x = widen(folds, *x);
   return *x ? &folds[(*x)->dtype] : NULL;
 }
 
@@ -295,7 +299,6 @@ Tensor *fold(const Reducer *folds, const Reducer *rest, Tensor *x, DimMask mask,
              Tensor *index) {
   if (blocked(x)) return NULL;
   const Reducer *r = reducer_for(folds, &x);
-  if (failed()) return NULL;
   Tensor *y = x;
   do {
     if (!y) return NULL;

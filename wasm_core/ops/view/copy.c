@@ -210,15 +210,6 @@ static void turn_copied(Tensor *dst, const Tensor *src) {
   iterate(1, &dst, turn_loop, &t);
 }
 
-bool tensor_copy_data(Tensor *dst, Tensor *src) {
-  if (blocked(dst, src)) return false;
-  bool same = (dst->flags & FLAGS_LAZY) == (src->flags & FLAGS_LAZY);
-  if (!same && tensor_overlap(dst, src) != OVERLAP_NONE) src = apart(src);
-  if (!copy_bytes(dst, src)) return false;
-  if (!same && lazy_tensors) turn_copied(dst, src);
-  return true;
-}
-
 static bool copy_bytes(Tensor *dst, Tensor *src) {
   if (blocked(dst, src)) return false;
   if (dst->numel == 0) return true;
@@ -237,6 +228,19 @@ static bool copy_bytes(Tensor *dst, Tensor *src) {
   iter_build(&it, 2, (Tensor *[]){dst, src});
   if (to != from || !copy_crossing(&it, to)) iter_run(&it, cast_loop(to, from), NULL);
   return true;
+}
+
+/* The same where one of them is lazy and the other is not, or in another way. */
+static bool copy_turned(Tensor *dst, Tensor *src) {
+  if (tensor_overlap(dst, src) != OVERLAP_NONE) src = apart(src);
+  if (!copy_bytes(dst, src)) return false;
+  turn_copied(dst, src);
+  return true;
+}
+
+bool tensor_copy_data(Tensor *dst, Tensor *src) {
+  bool turned = dst && src && !failed() && (dst->flags ^ src->flags) & FLAGS_LAZY;
+  return turned ? copy_turned(dst, src) : copy_bytes(dst, src);
 }
 
 /* ------------------------------------------------------------ memory formats */
@@ -413,12 +417,18 @@ static const NodeType fill_types[4] = {{"FillBackward0", grad_fill, "", false, N
 GRAD(ZeroBackward0, "")
 { gi[0] = t_zeros_like(g[0]); }
 
+static void fill_loop(char **p, const int64_t *strides, int64_t n, const void *ctx) {
+  const Tensor *one = ctx;
+  cast_loop((DType)one->dtype, (DType)one->dtype)((char *[]){p[0], tensor_data(one)},
+                                                  (const int64_t[]){strides[0], 0}, n, NULL);
+}
+
 bool tensor_fill_data(Tensor *x, Tensor *value) {
   if (blocked(x, value) || !x->numel) return !failed();
   Tensor *one = tensor_empty(0, NULL, (DType)x->dtype);
-  tensor_set_lazy(one, x->flags & FLAGS_LAZY);
+  if (x->flags & FLAGS_LAZY) tensor_set_lazy(one, x->flags & FLAGS_LAZY);
   if (!tensor_copy_data(one, value) || !tensor_write_begin(x, true)) return false;
-  iterate(2, (Tensor *[]){x, one}, cast_loop((DType)x->dtype, (DType)x->dtype), NULL);
+  iterate(1, &x, fill_loop, one);
   return true;
 }
 
