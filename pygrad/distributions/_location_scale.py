@@ -1,4 +1,4 @@
-"""What distributions that are shifted and stretched have in common."""
+"""What distributions about a `loc` have in common, and those that are stretched as well."""
 
 from __future__ import annotations
 
@@ -10,7 +10,21 @@ from .distribution import Distribution
 from .utils import broadcast_all
 
 
-class LocationScale(Distribution):
+class Centred(Distribution):
+    """A distribution whose mean and mode are its `loc`."""
+
+    loc: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+
+class LocationScale(Centred):
     """A distribution over all numbers, symmetric about `loc`, as wide as `scale` says."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
@@ -20,11 +34,3 @@ class LocationScale(Distribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.size(), validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc

@@ -1,4 +1,4 @@
-"""What distributions with one probability have in common."""
+"""What distributions with one probability have in common, and those of counts."""
 
 from __future__ import annotations
 
@@ -53,3 +53,20 @@ class Odds(Distribution):
     def _given_shape(self) -> Size:
         given = self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
         return given.size()  # type: ignore[no-any-return]
+
+
+class CountedOdds(Odds):
+    """One that has a `total_count` as well, of the shape and dtype of its parameter."""
+
+    def __init__(
+        self,
+        total_count: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        exactly_one(probs, logits)
+        self.total_count, given = broadcast_all(total_count, probs if logits is None else logits)
+        self.total_count = self.total_count.type_as(given)
+        probs, logits = (given, None) if logits is None else (None, given)
+        super().__init__(probs, logits, validate_args)

@@ -7,8 +7,7 @@ from typing import Any
 from .._package import pygrad
 from .._tensor import Tensor
 from . import constraints
-from ._odds import Odds
-from .utils import broadcast_all, exactly_one
+from ._odds import CountedOdds
 
 __all__ = ["Binomial"]
 
@@ -18,7 +17,7 @@ def _positive_part(x: Tensor) -> Tensor:
     return (x.clamp(min=0) + x - x.clamp(max=0)) / 2
 
 
-class Binomial(Odds):
+class Binomial(CountedOdds):
     """Distributions of how often, of `total_count` times, something happens.
 
     Args:
@@ -38,7 +37,7 @@ class Binomial(Odds):
 
     arg_constraints = {  # noqa: RUF012
         "total_count": constraints.nonnegative_integer,
-        **Odds.arg_constraints,
+        **CountedOdds.arg_constraints,
     }
     has_enumerate_support = True
 
@@ -49,11 +48,7 @@ class Binomial(Odds):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        exactly_one(probs, logits)
-        self.total_count, given = broadcast_all(total_count, probs if logits is None else logits)
-        self.total_count = self.total_count.type_as(given)
-        probs, logits = (given, None) if logits is None else (None, given)
-        super().__init__(probs, logits, validate_args)
+        super().__init__(total_count, probs, logits, validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._package import pygrad
 from .._tensor import Tensor
-from . import constraints
+from .beta import Beta
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, PowerTransform
 from .uniform import Uniform
@@ -33,11 +33,8 @@ class Kumaraswamy(TransformedDistribution):
         tensor(0.5000)
     """
 
-    arg_constraints = {  # noqa: RUF012
-        "concentration1": constraints.positive,
-        "concentration0": constraints.positive,
-    }
-    support = constraints.unit_interval
+    arg_constraints = Beta.arg_constraints
+    support = Beta.support
     has_rsample = True
 
     def __init__(

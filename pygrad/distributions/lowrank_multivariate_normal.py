@@ -9,7 +9,7 @@ from .._dtypes import Size
 from .._package import pygrad
 from .._tensor import Tensor
 from . import constraints
-from .distribution import Distribution
+from ._location_scale import Centred
 from .multivariate_normal import _batch_mahalanobis, _batch_mv
 from .utils import _standard_normal, lazy_property
 
@@ -40,7 +40,7 @@ def _batch_lowrank_mahalanobis(W: Tensor, D: Tensor, x: Tensor, capacitance_tril
     return (x.pow(2) / D).sum(-1) - _batch_mahalanobis(capacitance_tril, inner)
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(Centred):
     """Normal distributions of vectors of length D, of covariance W W^T + diag(d).
 
     Nothing of the size D x D is computed for draws and densities.
@@ -134,14 +134,6 @@ class LowRankMultivariateNormal(Distribution):
         diagonal = self._unbroadcasted_cov_diag
         inner = _inner(self)
         return self._expanded(diagonal.reciprocal().diag_embed() - inner.mT @ inner)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @lazy_property
     def variance(self) -> Tensor:

@@ -9,13 +9,14 @@ from .._dtypes import Size
 from .._package import pygrad
 from .._tensor import Tensor
 from . import constraints
-from .distribution import Distribution
+from ._covariance import FORMS, Covariance, _precision_to_scale_tril  # noqa: F401
+from ._location_scale import Centred
 from .utils import _standard_normal, lazy_property
 
 __all__ = ["MultivariateNormal"]
 
 
-class MultivariateNormal(Distribution):
+class MultivariateNormal(Covariance, Centred):
     """Normal distributions of vectors of length D.
 
     Args:
@@ -35,12 +36,7 @@ class MultivariateNormal(Distribution):
         tensor(-1.8379)
     """
 
-    arg_constraints = {  # noqa: RUF012
-        "loc": constraints.real_vector,
-        "covariance_matrix": constraints.positive_definite,
-        "precision_matrix": constraints.positive_definite,
-        "scale_tril": constraints.lower_cholesky,
-    }
+    arg_constraints = {"loc": constraints.real_vector, **FORMS}  # noqa: RUF012
     support = constraints.real_vector
     has_rsample = True
 
@@ -54,18 +50,12 @@ class MultivariateNormal(Distribution):
     ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "scale_tril": scale_tril,
-            "precision_matrix": precision_matrix,
-        }
-        found = [(name, matrix) for name, matrix in given.items() if matrix is not None]
-        if len(found) != 1:
-            raise ValueError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified."
-            )
-        ((name, matrix),) = found
+        name, matrix = self._only_form(
+            ValueError,
+            covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+            scale_tril=scale_tril,
+        )
         if matrix.dim() < 2:
             raise ValueError(
                 f"{name} must be at least two-dimensional, with optional leading batch dimensions"
@@ -75,45 +65,16 @@ class MultivariateNormal(Distribution):
         self.loc = loc.expand(batch + event)
         self.__dict__[name] = matrix.expand(batch + event + event)
         super().__init__(batch, event, validate_args)
-        if scale_tril is not None:
-            self._unbroadcasted_scale_tril = scale_tril
-        elif covariance_matrix is not None:
-            self._unbroadcasted_scale_tril = pygrad.linalg.cholesky(covariance_matrix)
-        else:
-            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
+        self._keep_factor(name, matrix)
 
     def _expand_more(self, new: Any, batch_shape: Size) -> None:
         new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-
-    def _expanded(self, matrix: Tensor) -> Tensor:
-        """A matrix for each of the batch."""
-        return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """The Cholesky factor of the covariance."""
-        return self._unbroadcasted_scale_tril.expand(
-            self._batch_shape + self._event_shape + self._event_shape
-        )
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The covariance."""
-        return self._expanded(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
         inverse = pygrad.linalg.inv(self._unbroadcasted_scale_tril)
         return self._expanded(inverse.mT @ inverse)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:
@@ -139,14 +100,6 @@ class MultivariateNormal(Distribution):
             self._unbroadcasted_scale_tril
         )
         return found.expand(self._batch_shape)
-
-
-def _precision_to_scale_tril(matrix: Tensor) -> Tensor:
-    """The Cholesky factor of a matrix's inverse."""
-    flipped = pygrad.linalg.cholesky(matrix.flip((-2, -1)))
-    lower = flipped.flip((-2, -1)).mT
-    identity = pygrad.eye(matrix.size(-1), dtype=matrix.dtype)
-    return pygrad.linalg.solve_triangular(lower, identity, upper=False)
 
 
 def _batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:

@@ -8,14 +8,14 @@ from .._package import pygrad
 from .._tensor import Tensor
 from ..nn import functional as F
 from . import constraints
-from ._odds import Odds
+from ._odds import CountedOdds
 from .gamma import Gamma
-from .utils import broadcast_all, exactly_one, lazy_property
+from .utils import lazy_property
 
 __all__ = ["NegativeBinomial"]
 
 
-class NegativeBinomial(Odds):
+class NegativeBinomial(CountedOdds):
     """Distributions of how many successes come before `total_count` failures.
 
     Args:
@@ -39,19 +39,6 @@ class NegativeBinomial(Odds):
         "logits": constraints.real,
     }
     support = constraints.nonnegative_integer
-
-    def __init__(
-        self,
-        total_count: Any,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        exactly_one(probs, logits)
-        self.total_count, given = broadcast_all(total_count, probs if logits is None else logits)
-        self.total_count = self.total_count.type_as(given)
-        probs, logits = (given, None) if logits is None else (None, given)
-        super().__init__(probs, logits, validate_args)
 
     @property
     def mean(self) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 from .._package import pygrad
 from .._tensor import Tensor
 from . import constraints
-from .distribution import Distribution
+from ._location_scale import Centred
 from .utils import broadcast_all, lazy_property
 
 __all__ = ["VonMises"]
@@ -64,7 +64,7 @@ def _rejection_sample(loc: Tensor, concentration: Tensor, proposal_r: Tensor, x:
     return (x + math.pi + loc) % (2 * math.pi) - math.pi
 
 
-class VonMises(Distribution):
+class VonMises(Centred):
     """Von Mises distributions: over angles, in radians.
 
     Args:
@@ -91,15 +91,6 @@ class VonMises(Distribution):
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        """The mean of angles."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @lazy_property
     def variance(self) -> Any:

@@ -11,9 +11,10 @@ from .._dtypes import Size
 from .._package import pygrad
 from .._tensor import Tensor
 from . import constraints
+from ._covariance import FORMS, Covariance
 from .chi2 import Chi2
 from .exp_family import ExponentialFamily
-from .multivariate_normal import _precision_to_scale_tril, log_det
+from .multivariate_normal import log_det
 from .utils import lazy_property
 
 __all__ = ["Wishart"]
@@ -31,7 +32,7 @@ def _clamp_above_eps(x: Tensor) -> Tensor:
     return x.clamp(min=pygrad.finfo(x.dtype).eps)
 
 
-class Wishart(ExponentialFamily):
+class Wishart(Covariance, ExponentialFamily):
     """Wishart distributions: of the sum of x x^T over `df` normal vectors x of mean 0.
 
     Args:
@@ -64,18 +65,12 @@ class Wishart(ExponentialFamily):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        found = [(name, matrix) for name, matrix in given.items() if matrix is not None]
-        if len(found) != 1:
-            raise AssertionError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified."
-            )
-        ((name, matrix),) = found
+        name, matrix = self._only_form(
+            AssertionError,
+            covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+            scale_tril=scale_tril,
+        )
         if matrix.dim() < 2:
             raise ValueError(
                 "scale_tril must be at least two-dimensional, with optional leading batch "
@@ -98,23 +93,13 @@ class Wishart(ExponentialFamily):
                 stacklevel=2,
             )
         super().__init__(batch, event, validate_args)
-        if scale_tril is not None:
-            self._unbroadcasted_scale_tril = scale_tril
-        elif covariance_matrix is not None:
-            self._unbroadcasted_scale_tril = pygrad.linalg.cholesky(covariance_matrix)
-        else:
-            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
+        self._keep_factor(name, matrix)
         self._dist_chi2 = self._of_diagonal(batch)
 
     @property
     def arg_constraints(self) -> Any:
         """How small df may be, depends on the matrices."""
-        return {
-            "covariance_matrix": constraints.positive_definite,
-            "precision_matrix": constraints.positive_definite,
-            "scale_tril": constraints.lower_cholesky,
-            "df": constraints.greater_than(self.event_shape[-1] - 1),
-        }
+        return {**FORMS, "df": constraints.greater_than(self.event_shape[-1] - 1)}
 
     def _of_diagonal(self, batch: Size) -> Chi2:
         """The distributions of the squares on the diagonal of a draw's factor."""
@@ -128,21 +113,6 @@ class Wishart(ExponentialFamily):
             batch_shape + self._event_shape
         )
         new._dist_chi2 = new._of_diagonal(batch_shape)
-
-    def _expanded(self, matrix: Tensor) -> Tensor:
-        """A matrix for each of the batch."""
-        return matrix.expand(self._batch_shape + self._event_shape)
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """The Cholesky factor of the covariance of x."""
-        return self._expanded(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The covariance of x."""
-        tril = self._unbroadcasted_scale_tril
-        return self._expanded(tril @ tril.mT)
 
     @lazy_property
     def precision_matrix(self) -> Tensor:

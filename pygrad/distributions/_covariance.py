@@ -1,0 +1,63 @@
+"""What distributions that are given by a covariance have in common."""
+
+from __future__ import annotations
+
+from .._package import pygrad
+from .._tensor import Tensor
+from . import constraints
+from .distribution import Distribution
+from .utils import lazy_property
+
+# The forms in which a covariance is given.
+FORMS = {
+    "covariance_matrix": constraints.positive_definite,
+    "precision_matrix": constraints.positive_definite,
+    "scale_tril": constraints.lower_cholesky,
+}
+
+
+def _precision_to_scale_tril(matrix: Tensor) -> Tensor:
+    """The Cholesky factor of a matrix's inverse."""
+    flipped = pygrad.linalg.cholesky(matrix.flip((-2, -1)))
+    lower = flipped.flip((-2, -1)).mT
+    identity = pygrad.eye(matrix.size(-1), dtype=matrix.dtype)
+    return pygrad.linalg.solve_triangular(lower, identity, upper=False)
+
+
+class Covariance(Distribution):
+    """A distribution given by a covariance, by its inverse or by its Cholesky factor."""
+
+    _unbroadcasted_scale_tril: Tensor
+
+    @staticmethod
+    def _only_form(refusal: type[Exception], **forms: Tensor | None) -> tuple[str, Tensor]:
+        """Name and matrix of the form that is given; raises `refusal` unless it is one."""
+        found = [(name, matrix) for name, matrix in forms.items() if matrix is not None]
+        if len(found) != 1:
+            raise refusal(
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
+                "specified."
+            )
+        return found[0]
+
+    def _keep_factor(self, name: str, matrix: Tensor) -> None:
+        """Keeps the Cholesky factor, of the size of what was given."""
+        if name == "covariance_matrix":
+            matrix = pygrad.linalg.cholesky(matrix)
+        elif name == "precision_matrix":
+            matrix = _precision_to_scale_tril(matrix)
+        self._unbroadcasted_scale_tril = matrix
+
+    def _expanded(self, matrix: Tensor) -> Tensor:
+        """A matrix for each of the batch."""
+        return matrix.expand(self._batch_shape + self._event_shape[-1:] * 2)
+
+    @lazy_property
+    def scale_tril(self) -> Tensor:
+        """The Cholesky factor of the covariance."""
+        return self._expanded(self._unbroadcasted_scale_tril)
+
+    @lazy_property
+    def covariance_matrix(self) -> Tensor:
+        """The covariance."""
+        return self._expanded(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
