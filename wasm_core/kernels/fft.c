@@ -11,7 +11,7 @@
  *
  * The file includes itself once per real type: what stands behind the #else is the body, in terms
  * of REAL, VEC and LANES. */
-#ifndef FFT_BODY
+#ifndef BODY
 
 #include "kernels/fft.h"
 
@@ -213,35 +213,16 @@ INLINE void root_at(const Roots *r, int64_t k, double *re, double *im) {
   *im = a[0] * b[1] + a[1] * b[0];
 }
 
-#define FFT_BODY
-
-#define REAL float
-#define VEC f32x4
-#define LANES 4
-#define SUFFIX f32
-#include "kernels/fft.c"
-#undef REAL
-#undef VEC
-#undef LANES
-#undef SUFFIX
-
-#define REAL double
-#define VEC f64x2
-#define LANES 2
-#define SUFFIX f64
-#include "kernels/fft.c"
-
-#else
-
-#define LOAD CAT(VEC, load)
-#define STORE CAT(VEC, store)
-#define SPLAT CAT(VEC, splat)
-#define TRANSPOSE CAT(VEC, transpose)
 #define UNZIP CAT(VEC, unzip)
 #define ZIP CAT(VEC, zip)
 #define REVERSED CAT(VEC, reversed)
 #define PLANES NAME(planes)
 #define SPAN NAME(span)
+
+#define BODY "kernels/fft.c"
+#include "kernels/both_reals.h"
+
+#else
 
 typedef struct {
   REAL *re, *im;
@@ -993,17 +974,5 @@ void NAME(fft)(const void *plan, bool backward, const REAL *in, REAL *out, FftLi
     NAME(scatter)(x, (ptrdiff_t)rows, columns, scale, out + first * t.line, t);
   }
 }
-
-#undef LOAD
-#undef STORE
-#undef SPLAT
-#undef TRANSPOSE
-#undef UNZIP
-#undef ZIP
-#undef REVERSED
-#undef PLANES
-#undef SPAN
-#undef STEP_OF_PASS
-#undef PASS_OF
 
 #endif

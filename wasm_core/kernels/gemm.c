@@ -8,7 +8,7 @@
  *
  * The file includes itself once per real type: what stands behind the #else is
  * the body, in terms of REAL, VEC and LANES. */
-#ifndef GEMM_BODY
+#ifndef BODY
 
 #include "kernels/gemm.h"
 
@@ -76,23 +76,13 @@ static int64_t tiled_cost(int64_t m, int64_t n, int64_t k, int64_t lanes, int64_
   return tiles * k * 2 / lanes + 3 * m * k + n * k + (c_cs == 1 ? 0 : scattered);
 }
 
-#define GEMM_BODY
+#define TILE_COLS (2 * LANES)
+#define STEP (TILE_ROWS * LANES) /* reals in one inner step of a strip */
+#define OPERAND NAME(operand)
+#define TARGET NAME(target)
 
-#define REAL float
-#define VEC f32x4
-#define LANES 4
-#define SUFFIX f32
-#include "kernels/gemm.c"
-#undef REAL
-#undef VEC
-#undef LANES
-#undef SUFFIX
-
-#define REAL double
-#define VEC f64x2
-#define LANES 2
-#define SUFFIX f64
-#include "kernels/gemm.c"
+#define BODY "kernels/gemm.c"
+#include "kernels/both_reals.h"
 
 /* Sums modulo two to the width of the type do not depend on their order, so
  * the loop goes over rows of B, where memory is mostly contiguous. */
@@ -127,15 +117,6 @@ static int64_t tiled_cost(int64_t m, int64_t n, int64_t k, int64_t lanes, int64_
 GEMM_INTEGERS(GEMM_DEFINE)
 
 #else
-
-#define LOAD CAT(VEC, load)
-#define STORE CAT(VEC, store)
-#define SPLAT CAT(VEC, splat)
-#define TRANSPOSE CAT(VEC, transpose)
-#define TILE_COLS (2 * LANES)
-#define STEP (TILE_ROWS * LANES) /* reals in one inner step of a strip */
-#define OPERAND NAME(operand)
-#define TARGET NAME(target)
 
 typedef struct {
   const REAL *at;
@@ -587,17 +568,5 @@ REAL NAME(dot)(int64_t n, const REAL *x, int64_t xs, const REAL *y, int64_t ys) 
     if (blocks >> bit & 1) total = level[bit] + total;
   return total;
 }
-
-#undef LOAD
-#undef STORE
-#undef SPLAT
-#undef TRANSPOSE
-#undef TILE_COLS
-#undef STEP
-#undef OPERAND
-#undef TARGET
-#undef BLOCK_COLS
-#undef GROUP
-#undef SLAB_ROWS
 
 #endif

@@ -564,25 +564,16 @@ Tensor *t_rfftn(const Call *c, Tensor *x) {
   return t_fft_r2c(x, dims_of(&s), norm, true);
 }
 
-Tensor *t_irfftn(const Call *c, Tensor *x) {
-  OP_ENTERED("fft_irfftn", x);
+Tensor *t_fftn_from_half(const Call *c, Tensor *x, bool forward) {
+  OP_ENTERED(forward ? "fft_hfftn" : "fft_irfftn", x);
+  const char *name = forward ? "hfftn" : "irfftn";
   Shape s;
   int64_t length;
-  if (!read_half_shape(c, x, "irfftn", &s, &length)) return NULL;
+  if (!read_half_shape(c, x, name, &s, &length)) return NULL;
   x = resized(promoted(x, true), dims_of(&s), s.sizes);
-  int64_t norm = normalization(arg_str(c, 3), false);
-  if (failed() || !check_out(c, x, "irfftn", "_fft_c2r")) return NULL;
-  return t_fft_c2r(x, dims_of(&s), norm, length);
-}
-
-Tensor *t_hfftn(const Call *c, Tensor *x) {
-  OP_ENTERED("fft_hfftn", x);
-  Shape s;
-  int64_t length;
-  if (!read_half_shape(c, x, "hfftn", &s, &length)) return NULL;
-  x = resized(promoted(x, true), dims_of(&s), s.sizes);
-  int64_t norm = normalization(arg_str(c, 3), true);
-  if (failed() || !check_out(c, x, "hfftn", "_fft_c2r")) return NULL;
+  int64_t norm = normalization(arg_str(c, 3), forward);
+  if (failed() || !check_out(c, x, name, "_fft_c2r")) return NULL;
+  if (!forward) return t_fft_c2r(x, dims_of(&s), norm, length);
   if (s.n > 1) x = t_fft_c2c(x, dims_but_last(&s), norm, true);
   return t_fft_c2r(t_conj(x), last_dim(&s), norm, length);
 }

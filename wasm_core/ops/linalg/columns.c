@@ -141,6 +141,18 @@ bool check_info(const Tensor *info, const char *op, const char *message) {
   return !failed();
 }
 
+bool check_pivots(const Tensor *info, const char *op, char diagonal, const char *solver,
+                  const char *others) {
+  char where[48];
+  int place = first_info(info, where);
+  if (place)
+    fail(ERR_RUNTIME,
+         "torch.linalg.%s: %s%c[%d,%d] is zero and using it on %s would result in a division by "
+         "zero. If you still want to perform the factorization, consider calling %s",
+         op, where, diagonal, place, place, solver, others);
+  return !failed();
+}
+
 /* ------------------------------------------------------------ of ops, for gradients */
 
 Tensor *eye_mask(int64_t n) { return t_eye(n, n, DT_BOOL); }

@@ -71,6 +71,10 @@ bool check_norm_type(const Tensor *x, DType dtype, const char *op);
 int first_info(const Tensor *info, char where[48]);
 /* `message` has places for the op, the batch element and what the first info that is not 0 says. */
 bool check_info(const Tensor *info, const char *op, const char *message);
+/* What `op` factored has no zero on its `diagonal`, which `solver` would divide by; `others` factor
+ * such a matrix as well. */
+bool check_pivots(const Tensor *info, const char *op, char diagonal, const char *solver,
+                  const char *others);
 
 /* Composed of ops, so that they can be differentiated: ones on a diagonal, m diag(v), diag(v) m;
  * the conjugate transpose, of real matrices the transpose; and the Hermitian matrix whose lower

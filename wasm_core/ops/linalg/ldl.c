@@ -132,21 +132,14 @@ static void factored(Tensor *a, Tensor *out[3]) {
   out[0] = set_history(out[0], n);
 }
 
-static void check_pivots(const Tensor *info, const char *op) {
-  char where[48];
-  int place = first_info(info, where);
-  if (place)
-    fail(ERR_RUNTIME,
-         "torch.linalg.%s: %sD[%d,%d] is zero and using it on ldl_solve would result in a division "
-         "by zero. If you still want to perform the factorization, consider calling "
-         "linalg.ldl_factor_ex(A)",
-         op, where, place, place);
+static void check_diagonal(const Tensor *info, const char *op) {
+  check_pivots(info, op, 'D', "ldl_solve", "linalg.ldl_factor_ex(A)");
 }
 
 void t_ldl_factor_ex(Tensor *a, bool check, Tensor *out[3]) {
   OP_ENTERED("ldl_factor_ex", a, check, out);
   factored(a, out);
-  if (check) check_pivots(out[2], "ldl_factor_ex");
+  if (check) check_diagonal(out[2], "ldl_factor_ex");
 }
 
 /* Out: LD, pivots. */
@@ -154,7 +147,7 @@ void t_ldl_factor(Tensor *a, Tensor *out[2]) {
   OP_ENTERED("ldl_factor", a, out);
   Tensor *all[3];
   factored(a, all);
-  check_pivots(all[2], "ldl_factor");
+  check_diagonal(all[2], "ldl_factor");
   out[0] = all[0];
   out[1] = all[1];
 }

@@ -25,22 +25,15 @@ static void factored(Tensor *a, bool pivot, const char *op, Tensor *out[3]) {
   else t_lu_factor(a, out);
 }
 
-static void check_pivots_found(const Tensor *info, const char *op) {
-  char where[48];
-  int place = first_info(info, where);
-  if (place)
-    fail(ERR_RUNTIME,
-         "torch.linalg.%s: %sU[%d,%d] is zero and using it on lu_solve would result in a "
-         "division by zero. If you still want to perform the factorization, consider calling "
-         "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
-         op, where, place, place);
+static void check_diagonal(const Tensor *info, const char *op) {
+  check_pivots(info, op, 'U', "lu_solve", "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)");
 }
 
 /* Out: LU, pivots, info. */
 void t_linalg_lu_factor_ex(Tensor *a, bool pivot, bool check, Tensor *out[3]) {
   OP_ENTERED("lu_factor_ex", a, pivot, check, out);
   factored(a, pivot, "torch.lu_factor", out);
-  if (check) check_pivots_found(out[2], "lu_factor_ex");
+  if (check) check_diagonal(out[2], "lu_factor_ex");
 }
 
 /* Out: LU, pivots. */
@@ -48,7 +41,7 @@ void t_linalg_lu_factor(Tensor *a, bool pivot, Tensor *out[2]) {
   OP_ENTERED("lu_factor", a, pivot, out);
   Tensor *all[3];
   factored(a, pivot, "torch.lu_factor", all);
-  check_pivots_found(all[2], "lu_factor");
+  check_diagonal(all[2], "lu_factor");
   out[0] = all[0];
   out[1] = all[1];
 }
